@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"stonetown/schema"
+	"stonetown/tuplestore"
+)
+
+// Check answers the request's queries from one revision. The error is nil even
+// when single queries have no meaning (see [Decision.Err]); it is not nil when
+// none can be answered: [*InvalidSubjectError], [*BudgetError],
+// [ErrTokenInvalid], [ErrTokenUnknown], the context's, or the store's.
+func (e *Engine) Check(ctx context.Context, tenantID string, req CheckRequest) (*CheckResponse, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	t := e.tenant(tenantID)
+	ignored, err := t.rlock(ctx, req.Consistency)
+	if err != nil {
+		return nil, fmt.Errorf("check: %w", err)
+	}
+	t.used.Store(e.resident.turn.Load())
+	c := check{engine: e, req: &req, at: t.position, response: &CheckResponse{
+		Decisions:    make([]Decision, len(req.Queries)),
+		TokenIgnored: ignored,
+	}}
+	if t.graph != nil {
+		c.graph, c.program = t.graph, t.program
+		err = c.answer(ctx, nil)
+		t.mu.RUnlock()
+	} else {
+		t.mu.RUnlock()
+		t.startLoading()
+		err = c.answerCold(ctx, e.store.Snapshot(tenantID, c.at.revision))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("check: %w", err)
+	}
+	e.stats.checks.Add(int64(len(req.Queries)))
+	c.response.Token = encodeToken(tenantID, c.at.epoch, c.at.revision)
+	return c.response, nil
+}
+
+// check is one request while it is answered.
+type check struct {
+	engine   *Engine
+	req      *CheckRequest
+	at       position
+	graph    *graph
+	program  *program
+	response *CheckResponse
+}
+
+// answerCold reads what it needs from a snapshot into a graph of its own.
+func (c *check) answerCold(ctx context.Context, snapshot tuplestore.Snapshot) error {
+	c.graph = newGraph()
+	c.program = newProgram(c.at.compiled, c.graph)
+	reader := &coldReader{snapshot: snapshot, asked: map[askedNode]bool{}, reads: &c.engine.stats.coldReads}
+	return c.answer(ctx, reader)
+}
+
+// answer fills in the decisions; reader is nil on a resident graph.
+func (c *check) answer(ctx context.Context, reader *coldReader) error {
+	subject, err := checkedSubject(c.at.compiled, c.req.Subject)
+	if err != nil {
+		return err
+	}
+	if reader != nil {
+		reader.begin(c.graph, subject)
+	}
+	e := newEvaluation(ctx, c.graph, c.program, subject, c.engine.maxVisits)
+	defer e.release()
+	e.explain = c.req.Reasons
+	if reader != nil {
+		e.fetch = reader
+	}
+	var few [16]asked
+	roots := few[:0]
+	if len(c.req.Queries) > len(few) {
+		roots = make([]asked, 0, len(c.req.Queries))
+	}
+	for i := range c.req.Queries {
+		root, err := c.ask(e, reader, &c.req.Queries[i])
+		c.response.Decisions[i].Err = err
+		roots = append(roots, root)
+	}
+	if err := e.run(); err != nil {
+		return err
+	}
+	for i, root := range roots {
+		d := &c.response.Decisions[i]
+		switch {
+		case d.Err != nil:
+		case !c.graph.objects[root.object].present:
+			d.Err = &ResourceNotFoundError{Resource: c.req.Queries[i].Resource}
+		case e.goals[root.goal].proven:
+			d.Allowed = true
+			if c.req.Reasons {
+				d.Reasons = e.reasons(root.goal)
+			}
+		}
+	}
+	return nil
+}
+
+// asked is where the answer to a query will be.
+type asked struct {
+	object objectID
+	goal   int32
+}
+
+func (c *check) ask(e *evaluation, reader *coldReader, q *Query) (asked, error) {
+	if !c.at.compiled.HasType(q.Resource.Type) {
+		return asked{}, &UnknownTypeError{Type: q.Resource.Type}
+	}
+	relation, ok := c.at.compiled.ActionRelation(q.Resource.Type, q.Action)
+	if !ok {
+		return asked{}, &UndefinedRelationError{Type: q.Resource.Type, Relation: q.Action}
+	}
+	var object objectID
+	if reader != nil {
+		object = reader.expect(c.graph, q.Resource)
+	} else if object = c.graph.find(q.Resource); object == noObject || !c.graph.objects[object].present {
+		return asked{}, &ResourceNotFoundError{Resource: q.Resource}
+	}
+	rule, ok := c.at.compiled.Rule(q.Resource.Type, relation)
+	if !ok {
+		return asked{}, &UndefinedRelationError{Type: q.Resource.Type, Relation: relation}
+	}
+	return asked{object, e.ask(object, int32(rule))}, nil
+}
+
+// checkedSubject normalizes and validates the subject of a check.
+func checkedSubject(c *schema.Compiled, s tuplestore.Subject) (tuplestore.Subject, error) {
+	s, err := wellFormedSubject(s)
+	if err != nil {
+		return s, err
+	}
+	if s.ID == tuplestore.Wildcard && !s.IsUserset() {
+		return s, &InvalidSubjectError{Subject: s, Reason: "wildcard", Message: "a check asks about one subject, not about all of a type"}
+	}
+	if !c.HasType(s.Type) {
+		return s, &InvalidSubjectError{Subject: s, Reason: string(schema.UnknownType), Message: fmt.Sprintf("subject type %q is not defined", s.Type)}
+	}
+	if s.IsUserset() {
+		if _, ok := c.Rule(s.Type, s.Relation); !ok {
+			return s, &InvalidSubjectError{Subject: s, Reason: string(schema.UndefinedRelation), Message: fmt.Sprintf("subject type %q has no relation %q", s.Type, s.Relation)}
+		}
+	}
+	return s, nil
+}

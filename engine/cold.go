@@ -1,0 +1,95 @@
+package engine
+
+import (
+	"context"
+	"sync/atomic"
+
+	"stonetown/tuplestore"
+)
+
+// coldReader fills the graph of one evaluation from a snapshot, one read per
+// level: exact tuples and usersets of what a goal unites, and all of what its
+// arrows follow. However large a set is, its plain members are never read.
+type coldReader struct {
+	snapshot tuplestore.Snapshot
+	subject  tuplestore.Subject
+	asked    map[askedNode]bool // true: all tuples of the node, not just those that matter
+	lookup   tuplestore.Lookup  // the next read
+	reads    *atomic.Int64      // counts them
+}
+
+type askedNode struct {
+	object   objectID
+	relation relationID
+}
+
+// begin prepares the graph for questions about a subject.
+func (r *coldReader) begin(g *graph, subject tuplestore.Subject) {
+	r.subject = subject
+	g.intern(subject.Object())
+	if subject.IsUserset() {
+		g.relations.intern(subject.Relation)
+	} else {
+		g.intern(tuplestore.Object{Type: subject.Type, ID: tuplestore.Wildcard})
+	}
+}
+
+// expect adds to the first read whether an object is registered.
+func (r *coldReader) expect(g *graph, o tuplestore.Object) objectID {
+	r.lookup.Tuples = append(r.lookup.Tuples, tuplestore.Presence(o))
+	return g.intern(o)
+}
+
+func (r *coldReader) fetch(ctx context.Context, e *evaluation) error {
+	for _, g := range e.frontier {
+		at := &e.goals[g]
+		if at.proven || at.isLogic() {
+			continue
+		}
+		rule := &e.program.rules[at.index()]
+		for _, a := range rule.arrows {
+			r.want(e.graph, at.object, a.tupleset, true)
+		}
+		for _, relation := range rule.direct {
+			r.want(e.graph, at.object, relation, false)
+		}
+	}
+	if len(r.lookup.Tuples) == 0 && len(r.lookup.Usersets) == 0 && len(r.lookup.All) == 0 {
+		return nil
+	}
+	r.reads.Add(1)
+	found, err := r.snapshot.Find(ctx, r.lookup)
+	if err != nil {
+		return err
+	}
+	e.budget -= len(found)
+	for _, t := range found {
+		e.graph.add(t)
+	}
+	r.lookup = tuplestore.Lookup{
+		Tuples: r.lookup.Tuples[:0], Usersets: r.lookup.Usersets[:0], All: r.lookup.All[:0],
+	}
+	return nil
+}
+
+func (r *coldReader) want(g *graph, id objectID, relation relationID, all bool) {
+	node := askedNode{id, relation}
+	if had, asked := r.asked[node]; asked && (had || !all) {
+		return
+	}
+	r.asked[node] = all
+	o, name := g.object(id), g.relations.names[relation]
+	if all {
+		r.lookup.All = append(r.lookup.All, tuplestore.Node{Object: o, Relation: name})
+		return
+	}
+	r.lookup.Usersets = append(r.lookup.Usersets, tuplestore.Node{Object: o, Relation: name})
+	if r.subject.IsUserset() {
+		return // found among the usersets
+	}
+	everyone := r.subject
+	everyone.ID = tuplestore.Wildcard
+	r.lookup.Tuples = append(r.lookup.Tuples,
+		tuplestore.Tuple{Object: o, Relation: name, Subject: r.subject},
+		tuplestore.Tuple{Object: o, Relation: name, Subject: everyone})
+}

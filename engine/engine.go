@@ -1,0 +1,141 @@
+// Package engine answers permission checks: here schema meets tuples.
+//
+// A check asks whether a subject may do something to a resource. The action
+// names a relation, the relation's rewrites and the tenant's tuples say who is
+// in it. The default answer is fully consistent, it reflects every write
+// acknowledged before the check arrived, and is still served from memory:
+//
+//   - Each tenant in use has a resident [graph] of its tuples at one revision,
+//     moved forward by the changelog. A check first makes sure that the graph
+//     reflects the newest revision. Where this process is the database's only
+//     writer that is a comparison of two numbers; elsewhere it is one small read
+//     of the changelog, shared by all checks that wait at that moment.
+//   - A tenant that is not resident, because it is being loaded or exceeds the
+//     memory budget, is evaluated cold: on a snapshot, level by level, with one
+//     read per level for the whole batch.
+//
+// Both are the same [evaluation] on the same kind of graph.
+//
+// Writes are judged by the schema, and the schema by the tuples that exist, in
+// the transaction that commits them: a stored tuple is always one that the
+// schema of its revision allows.
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"stonetown/tuplestore"
+)
+
+// Config says what an engine works on and within which limits. Zero values get
+// the stated defaults.
+type Config struct {
+	// Store holds the tuples. Required.
+	Store tuplestore.Store
+
+	// ResidentBytes bounds the estimated memory of all resident graphs together.
+	// Beyond it the tenants used longest ago are dropped and evaluated cold; a
+	// tenant that exceeds it alone stays cold. Default 4 GiB; negative keeps
+	// nothing resident.
+	ResidentBytes int64
+
+	// MaxVisits bounds the work of one request: objects visited and edges
+	// followed. Beyond it the request fails with a [*BudgetError]. Default
+	// 2,000,000.
+	MaxVisits int
+
+	// MaxStaleness is how old the data behind a MinimizeLatency answer may be.
+	// Default 5 s.
+	MaxStaleness time.Duration
+
+	// Logger gets what goes wrong in the background. Default: discarded.
+	Logger *slog.Logger
+}
+
+// Engine answers checks and takes writes, for any number of tenants. It is safe
+// for concurrent use.
+type Engine struct {
+	store        tuplestore.Store
+	budget       int64
+	maxVisits    int
+	maxStaleness time.Duration
+	logger       *slog.Logger
+
+	tenants  sync.Map // string -> *tenant
+	resident residency
+	stats    stats
+
+	background context.Context // ends at Close
+	stop       context.CancelFunc
+	loads      sync.WaitGroup
+}
+
+// New starts an engine. Close ends it.
+func New(c Config) (*Engine, error) {
+	if c.Store == nil {
+		return nil, errors.New("engine: Config.Store is required")
+	}
+	if c.ResidentBytes == 0 {
+		c.ResidentBytes = 4 << 30
+	}
+	if c.MaxVisits == 0 {
+		c.MaxVisits = 2_000_000
+	}
+	if c.MaxStaleness == 0 {
+		c.MaxStaleness = 5 * time.Second
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.MaxVisits < 0 || c.MaxStaleness < 0 {
+		return nil, fmt.Errorf("engine: negative limit in %+v", c)
+	}
+	e := &Engine{
+		store: c.Store, budget: c.ResidentBytes, maxVisits: c.MaxVisits,
+		maxStaleness: c.MaxStaleness, logger: c.Logger,
+	}
+	e.background, e.stop = context.WithCancel(context.Background())
+	return e, nil
+}
+
+// Close stops background loading and waits for it. It does not close the store.
+func (e *Engine) Close() {
+	e.stop()
+	e.loads.Wait()
+}
+
+func (e *Engine) tenant(id string) *tenant {
+	if t, ok := e.tenants.Load(id); ok {
+		return t.(*tenant)
+	}
+	t, _ := e.tenants.LoadOrStore(id, newTenant(e, id))
+	return t.(*tenant)
+}
+
+type stats struct {
+	checks, coldReads, tailReads, loads atomic.Int64
+}
+
+// Stats counts what the engine has done since it was started.
+type Stats struct {
+	Checks        int64 // questions answered
+	ColdReads     int64 // snapshot reads for questions on tenants that are not resident
+	TailReads     int64 // reads of the head or the changelog that made answers current
+	Loads         int64 // graphs loaded
+	ResidentBytes int64 // estimated memory of the resident graphs
+}
+
+// Stats returns the counters.
+func (e *Engine) Stats() Stats {
+	return Stats{
+		Checks: e.stats.checks.Load(), ColdReads: e.stats.coldReads.Load(),
+		TailReads: e.stats.tailReads.Load(), Loads: e.stats.loads.Load(),
+		ResidentBytes: e.resident.bytes.Load(),
+	}
+}

@@ -1,0 +1,153 @@
+package enginetest
+
+import (
+	"stonetown/schema"
+	"stonetown/tuplestore"
+)
+
+// Oracle answers the same questions as the engine, the naive way: it computes,
+// for one subject, the whole table of which nodes hold, from the definitions
+// alone. It shares no code with the compiler or the engine.
+//
+// The sets are the least ones that satisfy the rewrites. With exclusion that
+// needs care: the table is the alternating fixpoint (van Gelder 1989) of
+// under- and overestimates, which meet for every schema whose exclusions are
+// not recursive.
+type Oracle struct {
+	Types  []schema.Type // system types included by NewOracle
+	Tuples map[tuplestore.Tuple]bool
+}
+
+// NewOracle starts without tuples.
+func NewOracle(types []schema.Type) *Oracle {
+	all := append([]schema.Type{
+		{Name: schema.UserType},
+		{Name: schema.ApplicationType},
+		{Name: schema.GroupType, Relations: []schema.Relation{{Name: schema.GroupMember}}},
+	}, types...)
+	return &Oracle{Types: all, Tuples: map[tuplestore.Tuple]bool{}}
+}
+
+// Holds returns every node that the subject is in.
+func (o *Oracle) Holds(subject tuplestore.Subject) map[tuplestore.Node]bool {
+	under := map[tuplestore.Node]bool{}
+	for {
+		over := o.least(subject, under)
+		next := o.least(subject, over)
+		if len(next) == len(under) { // it only grows
+			return next
+		}
+		under = next
+	}
+}
+
+// least computes the least sets, taking what is subtracted from assumed.
+func (o *Oracle) least(subject tuplestore.Subject, assumed map[tuplestore.Node]bool) map[tuplestore.Node]bool {
+	holds := map[tuplestore.Node]bool{}
+	objects := map[tuplestore.Object]bool{}
+	for t := range o.Tuples {
+		objects[t.Object] = true
+		objects[t.Subject.Object()] = true
+	}
+	objects[subject.Object()] = true
+	for grown := true; grown; {
+		grown = false
+		for object := range objects {
+			t := o.typ(object.Type)
+			if t == nil {
+				continue
+			}
+			for i := range t.Relations {
+				node := tuplestore.Node{Object: object, Relation: t.Relations[i].Name}
+				if !holds[node] && o.in(subject, node, &t.Relations[i], holds, assumed) {
+					holds[node] = true
+					grown = true
+				}
+			}
+		}
+	}
+	return holds
+}
+
+func (o *Oracle) typ(name string) *schema.Type {
+	for i := range o.Types {
+		if o.Types[i].Name == name {
+			return &o.Types[i]
+		}
+	}
+	return nil
+}
+
+// in asks whether the subject is in a node, given what is known to hold.
+func (o *Oracle) in(subject tuplestore.Subject, node tuplestore.Node, r *schema.Relation, holds, assumed map[tuplestore.Node]bool) bool {
+	if subject.IsUserset() && subject.Object() == node.Object && subject.Relation == node.Relation {
+		return true // every userset contains itself
+	}
+	if len(r.Rewrites) == 0 {
+		return o.direct(subject, node, holds)
+	}
+	for i := range r.Rewrites {
+		if o.rewrite(subject, node, &r.Rewrites[i], holds, assumed) {
+			return true
+		}
+	}
+	return false
+}
+
+func (o *Oracle) rewrite(subject tuplestore.Subject, node tuplestore.Node, rw *schema.Rewrite, holds, assumed map[tuplestore.Node]bool) bool {
+	switch rw.Kind {
+	case schema.This:
+		return o.direct(subject, node, holds)
+	case schema.Computed:
+		return holds[tuplestore.Node{Object: node.Object, Relation: rw.Relation}]
+	case schema.TupleToUserset:
+		for t := range o.Tuples {
+			if t.Object == node.Object && t.Relation == rw.Tupleset &&
+				holds[tuplestore.Node{Object: t.Subject.Object(), Relation: rw.Computed}] {
+				return true
+			}
+		}
+		return false
+	case schema.Union:
+		for i := range rw.Children {
+			if o.rewrite(subject, node, &rw.Children[i], holds, assumed) {
+				return true
+			}
+		}
+		return false
+	case schema.Intersection:
+		for i := range rw.Children {
+			if !o.rewrite(subject, node, &rw.Children[i], holds, assumed) {
+				return false
+			}
+		}
+		return true
+	case schema.Exclusion:
+		return o.rewrite(subject, node, rw.Base, holds, assumed) &&
+			!o.rewrite(subject, node, rw.Subtract, assumed, holds)
+	}
+	panic("unknown rewrite " + rw.Kind)
+}
+
+// direct asks whether a tuple of the node names the subject, everyone of its
+// type, or a userset that it is in.
+func (o *Oracle) direct(subject tuplestore.Subject, node tuplestore.Node, holds map[tuplestore.Node]bool) bool {
+	for t := range o.Tuples {
+		if t.Node() != node || t.IsPresence() {
+			continue
+		}
+		s := t.Subject
+		everyone := s.ID == tuplestore.Wildcard && s.Type == subject.Type && !subject.IsUserset()
+		if s == subject || everyone || s.IsUserset() && holds[tuplestore.Node{Object: s.Object(), Relation: s.Relation}] {
+			return true
+		}
+	}
+	return false
+}
+
+// Check answers as the engine's Check does: whether the subject is in the node,
+// and whether the node's object is registered at all.
+func (o *Oracle) Check(subject tuplestore.Subject, node tuplestore.Node) (allowed, registered bool) {
+	registered = o.Tuples[tuplestore.Presence(node.Object)]
+	return registered && o.Holds(subject)[node], registered
+}

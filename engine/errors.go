@@ -1,0 +1,92 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	"stonetown/tuplestore"
+)
+
+var (
+	// ErrTokenInvalid: the consistency token is not one this service issued for
+	// this tenant.
+	ErrTokenInvalid = errors.New("consistency token is not valid for this tenant")
+	// ErrTokenUnknown: the token names a revision this history does not have.
+	ErrTokenUnknown = errors.New("consistency token is ahead of the tenant's history")
+)
+
+// UnknownTypeError: the resource type is not defined.
+type UnknownTypeError struct{ Type string }
+
+func (e *UnknownTypeError) Error() string {
+	return fmt.Sprintf("resource type %q is not defined", e.Type)
+}
+
+// UndefinedRelationError: the type has no such relation, or the action maps to
+// none.
+type UndefinedRelationError struct{ Type, Relation string }
+
+func (e *UndefinedRelationError) Error() string {
+	return fmt.Sprintf("resource type %q has no relation for %q", e.Type, e.Relation)
+}
+
+// ResourceNotFoundError: no such resource is registered.
+type ResourceNotFoundError struct{ Resource tuplestore.Object }
+
+func (e *ResourceNotFoundError) Error() string {
+	return fmt.Sprintf("resource %s does not exist", e.Resource)
+}
+
+// RelationNotFoundError: the relation to be deleted does not exist.
+type RelationNotFoundError struct{ Tuple tuplestore.Tuple }
+
+func (e *RelationNotFoundError) Error() string {
+	return fmt.Sprintf("relation %s does not exist", e.Tuple)
+}
+
+// InvalidSubjectError: a relation or a check cannot name this subject.
+type InvalidSubjectError struct {
+	Subject tuplestore.Subject
+	// Reason is a stable word: unknown_type, id_length, wildcard,
+	// type_not_allowed, relation_undefined, relation_not_direct.
+	Reason  string
+	Message string
+}
+
+func (e *InvalidSubjectError) Error() string { return e.Message }
+
+// InvalidResourceError: the resource's ID cannot be used.
+type InvalidResourceError struct{ Message string }
+
+func (e *InvalidResourceError) Error() string { return e.Message }
+
+// TypeInUseError: tuples exist that the changed or deleted type would make
+// meaningless.
+type TypeInUseError struct {
+	Type     string // the type whose tuples these are
+	Relation string // empty when the whole type is in use
+	Count    int    // how many, counted to at most 1,000
+}
+
+func (e *TypeInUseError) Error() string {
+	if e.Relation == "" {
+		return fmt.Sprintf("resource type %q is in use by %d tuples", e.Type, e.Count)
+	}
+	return fmt.Sprintf("relation %q of resource type %q is in use by %d tuples", e.Relation, e.Type, e.Count)
+}
+
+// OpError says which op of a write failed.
+type OpError struct {
+	Index int
+	Err   error
+}
+
+func (e *OpError) Error() string { return fmt.Sprintf("operation %d: %v", e.Index, e.Err) }
+func (e *OpError) Unwrap() error { return e.Err }
+
+// BudgetError: answering would visit more of the graph than one request may.
+type BudgetError struct{ Limit int }
+
+func (e *BudgetError) Error() string {
+	return fmt.Sprintf("the question needs more than %d graph visits", e.Limit)
+}

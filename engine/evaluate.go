@@ -1,0 +1,362 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"stonetown/tuplestore"
+)
+
+// evaluation answers a batch of questions about one subject on one graph.
+//
+// It works as Datalog engines do: breadth first it collects the goals that the
+// questions lead to, each once however many paths lead there, and from every
+// tuple that names the subject it carries proof back along the links to the
+// goals that asked. Cycles need no care: a goal met again is just one more
+// link. What is unproven when nothing is left to explore is false; only then,
+// stratum by stratum, are exclusions answered, since they need to know what is
+// false. The whole stops as soon as every question is answered.
+//
+// On a resident graph a level is expanded from memory. On a cold one, the
+// fetcher first reads, for all goals of the level at once, what they will look
+// at, so the number of reads is the depth of the graph and not its size.
+type evaluation struct {
+	ctx     context.Context
+	graph   *graph
+	program *program
+	fetch   fetcher // nil: the graph is complete
+	budget  int     // visits left: goals expanded and edges followed
+	limit   int
+
+	subject  objectID // a plain subject's number, or noObject
+	everyone objectID // the number of type:* of the subject's type, or noObject
+	set      userset  // a userset subject
+	isSet    bool
+	explain  bool // keep every step of a proof: no shortcuts
+
+	goals      []goal
+	links      []link
+	table      goalTable
+	frontier   []int32
+	next       []int32
+	exclusions []int32
+	proven     []int32 // proven, parents not told yet
+	open       int     // roots not proven
+	settled    int     // exclusions up to this stratum are answered
+}
+
+// fetcher reads what the frontier's goals will look at into the graph.
+type fetcher interface {
+	fetch(ctx context.Context, e *evaluation) error
+}
+
+var evaluations = sync.Pool{New: func() any { return new(evaluation) }}
+
+// newEvaluation takes an evaluation from the pool; the caller gives it back
+// with release.
+func newEvaluation(ctx context.Context, g *graph, p *program, subject tuplestore.Subject, budget int) *evaluation {
+	e := evaluations.Get().(*evaluation)
+	e.ctx, e.graph, e.program = ctx, g, p
+	e.budget, e.limit = budget, budget
+	e.table.clear()
+	e.settled = -1
+	e.subject, e.everyone, e.isSet = noObject, noObject, false
+	if subject.IsUserset() {
+		relation, ok := g.relations.numbers[subject.Relation]
+		e.isSet = true
+		e.set = userset{g.find(subject.Object()), relationID(relation)}
+		if !ok {
+			e.set.object = noObject
+		}
+	} else {
+		e.subject = g.find(subject.Object())
+		e.everyone = g.find(tuplestore.Object{Type: subject.Type, ID: tuplestore.Wildcard})
+	}
+	return e
+}
+
+// maxPooled bounds the scratch memory that an evaluation keeps for the next.
+const maxPooled = 1 << 16
+
+func (e *evaluation) release() {
+	if cap(e.goals) > maxPooled {
+		return
+	}
+	*e = evaluation{
+		goals: e.goals[:0], links: e.links[:0], table: e.table, frontier: e.frontier[:0], next: e.next[:0],
+		exclusions: e.exclusions[:0], proven: e.proven[:0],
+	}
+	evaluations.Put(e)
+}
+
+// ask adds a question and returns its goal.
+func (e *evaluation) ask(object objectID, ruleID int32) int32 {
+	g := e.goal(object, ruleID<<1)
+	if !e.goals[g].root {
+		e.goals[g].root = true
+		e.open++
+	}
+	return g
+}
+
+// run answers the questions asked.
+func (e *evaluation) run() error {
+	if e.fetch == nil && !e.isSet && e.subject == noObject && e.everyone == noObject {
+		return nil // no tuple names the subject
+	}
+	for len(e.next) > 0 && e.open > 0 {
+		e.frontier, e.next = e.next, e.frontier[:0]
+		if err := e.ctx.Err(); err != nil {
+			return err
+		}
+		if e.fetch != nil {
+			if err := e.fetch.fetch(e.ctx, e); err != nil {
+				return err
+			}
+		}
+		for _, g := range e.frontier {
+			if e.goals[g].proven {
+				continue
+			}
+			e.expand(g)
+			if e.budget < 0 {
+				return &BudgetError{Limit: e.limit}
+			}
+			if e.open == 0 {
+				return nil
+			}
+		}
+	}
+	e.settle()
+	return nil
+}
+
+// goal finds or creates a goal and puts a new one on the next frontier.
+func (e *evaluation) goal(object objectID, what int32) int32 {
+	key := goalKey(object, what)
+	slot, found := e.table.slot(key)
+	if found {
+		return slot.goal
+	}
+	g := int32(len(e.goals))
+	e.table.put(slot, key, g)
+	e.goals = append(e.goals, goal{object: object, what: what, parents: -1})
+	e.next = append(e.next, g)
+	return g
+}
+
+// depend makes parent ask for a goal.
+func (e *evaluation) depend(object objectID, what int32, l link) {
+	child := e.goal(object, what)
+	if e.goals[child].proven {
+		e.tell(child, l)
+		return
+	}
+	l.next = e.goals[child].parents
+	e.goals[child].parents = int32(len(e.links))
+	e.links = append(e.links, l)
+}
+
+// prove marks a goal as holding and carries that to all it decides.
+func (e *evaluation) prove(g int32, p proof) {
+	e.mark(g, p)
+	e.drain()
+}
+
+// drain carries what was proven to the goals that asked for it.
+func (e *evaluation) drain() {
+	for len(e.proven) > 0 {
+		child := e.proven[len(e.proven)-1]
+		e.proven = e.proven[:len(e.proven)-1]
+		for l := e.goals[child].parents; l >= 0; l = e.links[l].next {
+			e.tell(child, e.links[l])
+		}
+	}
+}
+
+func (e *evaluation) mark(g int32, p proof) {
+	at := &e.goals[g]
+	if at.proven {
+		return
+	}
+	at.proven = true
+	at.proof = p
+	if at.root {
+		e.open--
+	}
+	e.proven = append(e.proven, g)
+}
+
+// tell lets a parent know that a goal it asked for is proven.
+func (e *evaluation) tell(child int32, l link) {
+	parent := &e.goals[l.parent]
+	if !parent.isLogic() {
+		e.mark(l.parent, proof{step: l.step, relation: l.relation, child: child})
+		return
+	}
+	if !e.program.logic[parent.index()].exclusion {
+		if parent.missing--; parent.missing == 0 {
+			e.mark(l.parent, proof{step: byOperands, child: -1})
+		}
+		return
+	}
+	if l.operand == 0 {
+		parent.based = true
+		parent.proof.child = child
+		e.answerExclusion(l.parent)
+	} else {
+		parent.missing = -1 // the subtracted side holds
+	}
+}
+
+// answerExclusion proves an exclusion whose stratum is settled, if its base
+// holds and its subtracted side does not.
+func (e *evaluation) answerExclusion(g int32) {
+	at := &e.goals[g]
+	if at.based && at.missing == 0 && e.program.logic[at.index()].stratum <= e.settled {
+		e.mark(g, proof{step: byBase, child: at.proof.child})
+	}
+}
+
+// settle answers the exclusions, lowest stratum first. All exploring is done,
+// so what lower strata have not proven is false for good.
+func (e *evaluation) settle() {
+	if e.open == 0 {
+		return
+	}
+	stratum := func(g int32) int { return e.program.logic[e.goals[g].index()].stratum }
+	slices.SortFunc(e.exclusions, func(a, b int32) int { return stratum(a) - stratum(b) })
+	for i := 0; i < len(e.exclusions) && e.open > 0; {
+		e.settled = stratum(e.exclusions[i])
+		for ; i < len(e.exclusions) && stratum(e.exclusions[i]) == e.settled; i++ {
+			e.answerExclusion(e.exclusions[i])
+		}
+		e.drain()
+	}
+}
+
+// expand looks at everything a goal's set can contain.
+func (e *evaluation) expand(g int32) {
+	e.budget--
+	at := e.goals[g]
+	if at.isLogic() {
+		e.expandLogic(g, at)
+		return
+	}
+	r := &e.program.rules[at.index()]
+	if e.isSet && at.object == e.set.object && slices.Contains(r.includes, e.set.relation) {
+		e.prove(g, proof{step: byIdentity, relation: e.set.relation, child: -1})
+		return
+	}
+	o := &e.graph.objects[at.object]
+	for _, relation := range r.direct {
+		if e.expandTuples(g, o, relation) {
+			return
+		}
+	}
+	for _, a := range r.arrows {
+		if e.expandArrow(g, o, a) {
+			return
+		}
+	}
+	for _, id := range r.logic {
+		e.depend(at.object, id<<1|1, link{parent: g, step: byLogic})
+		if e.drain(); e.goals[g].proven {
+			return
+		}
+	}
+}
+
+func (e *evaluation) expandLogic(g int32, at goal) {
+	lg := &e.program.logic[at.index()]
+	if lg.exclusion {
+		e.exclusions = append(e.exclusions, g)
+	} else {
+		e.goals[g].missing = int32(len(lg.operands))
+	}
+	for i, operand := range lg.operands {
+		e.depend(at.object, operand<<1, link{parent: g, operand: int16(i)})
+	}
+	e.drain()
+}
+
+// expandTuples follows the tuples of one relation of the goal's object. It
+// reports whether the goal is proven.
+func (e *evaluation) expandTuples(g int32, o *object, relation relationID) bool {
+	found := o.find(relation)
+	if found == nil {
+		return false
+	}
+	if subject := e.named(found); subject != noObject {
+		e.prove(g, proof{step: byTuple, relation: relation, child: -1, subject: subject})
+		return true
+	}
+	for _, us := range found.usersets.list {
+		e.budget--
+		child := e.program.rule(e.graph.objects[us.object].key.typ, us.relation)
+		if child == noRule {
+			continue
+		}
+		if e.isLeaf(child) {
+			set := e.graph.objects[us.object].find(e.program.rules[child].direct[0])
+			if set == nil {
+				continue
+			}
+			if e.named(set) != noObject {
+				e.prove(g, proof{step: byUserset, relation: relation, child: -1})
+				return true
+			}
+			if len(set.usersets.list) == 0 {
+				continue
+			}
+		}
+		e.depend(us.object, child<<1, link{parent: g, step: byUserset, relation: relation})
+		if e.drain(); e.goals[g].proven {
+			return true
+		}
+	}
+	return false
+}
+
+// isLeaf reports whether a rule's set can be looked into without a goal of its
+// own: the graph is complete, no proof is to be told and the subject is plain.
+func (e *evaluation) isLeaf(rule int32) bool {
+	return e.fetch == nil && !e.explain && !e.isSet && e.program.rules[rule].leaf
+}
+
+// named returns the plain subject of the edges that is, or stands for, the
+// subject asked about.
+func (e *evaluation) named(at *edges) objectID {
+	if e.subject != noObject && at.plain.has(e.subject) {
+		return e.subject
+	}
+	if e.everyone != noObject && at.plain.has(e.everyone) {
+		return e.everyone
+	}
+	return noObject
+}
+
+// expandArrow asks the computed relation of every object that the tupleset
+// links to. It reports whether the goal is proven.
+func (e *evaluation) expandArrow(g int32, o *object, a arrow) bool {
+	tupleset := o.find(a.tupleset)
+	if tupleset == nil {
+		return false
+	}
+	follow := func(linked objectID) bool {
+		e.budget--
+		if child := e.program.rule(e.graph.objects[linked].key.typ, a.computed); child != noRule {
+			e.depend(linked, child<<1, link{parent: g, step: byArrow, relation: a.tupleset})
+			e.drain()
+		}
+		return !e.goals[g].proven
+	}
+	tupleset.plain.each(follow)
+	for _, us := range tupleset.usersets.list {
+		if e.goals[g].proven || !follow(us.object) {
+			break
+		}
+	}
+	return e.goals[g].proven
+}

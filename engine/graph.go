@@ -1,0 +1,204 @@
+package engine
+
+import (
+	"slices"
+
+	"stonetown/tuplestore"
+)
+
+// graph holds tuples as a graph that can be walked without hashing strings:
+// objects are numbered, and each carries the edges of its relations. A resident
+// graph holds all tuples of a tenant at one revision; a request that is
+// evaluated cold fills a small one of its own as it goes.
+//
+// A graph is not safe for concurrent use with a writer; its owner locks.
+type graph struct {
+	types     dictionary
+	relations dictionary
+	ids       map[objectKey]objectID
+	objects   []object
+	free      []objectID // numbers of objects that no tuple names any more
+	bytes     int64      // what the contents are estimated to occupy
+}
+
+type (
+	objectID   uint32
+	typeID     uint32
+	relationID uint32
+)
+
+// noObject is the number of an object that the graph does not have.
+const noObject = ^objectID(0)
+
+type objectKey struct {
+	typ typeID
+	id  string
+}
+
+type object struct {
+	key     objectKey
+	present bool   // registered: its presence tuple exists
+	uses    uint32 // how many tuples name it
+	edges   []edges
+}
+
+// edges are the subjects of one relation of one object.
+type edges struct {
+	relation relationID
+	plain    idSet // objects, the wildcard object type:* among them
+	usersets usersetList
+}
+
+// Estimated sizes in bytes, map and slice overhead included.
+const (
+	objectBytes = 150
+	tupleBytes  = 40
+)
+
+func newGraph() *graph {
+	return &graph{ids: map[objectKey]objectID{}}
+}
+
+// dictionary numbers names. Numbers are never reused.
+type dictionary struct {
+	numbers map[string]uint32
+	names   []string
+}
+
+func (d *dictionary) intern(name string) uint32 {
+	if n, ok := d.numbers[name]; ok {
+		return n
+	}
+	if d.numbers == nil {
+		d.numbers = map[string]uint32{}
+	}
+	n := uint32(len(d.names))
+	d.numbers[name] = n
+	d.names = append(d.names, name)
+	return n
+}
+
+// find returns the number of an object, or noObject.
+func (g *graph) find(o tuplestore.Object) objectID {
+	typ, ok := g.types.numbers[o.Type]
+	if !ok {
+		return noObject
+	}
+	if id, ok := g.ids[objectKey{typeID(typ), o.ID}]; ok {
+		return id
+	}
+	return noObject
+}
+
+// intern numbers an object.
+func (g *graph) intern(o tuplestore.Object) objectID {
+	key := objectKey{typeID(g.types.intern(o.Type)), o.ID}
+	if id, ok := g.ids[key]; ok {
+		return id
+	}
+	var id objectID
+	if n := len(g.free); n > 0 {
+		id = g.free[n-1]
+		g.free = g.free[:n-1]
+		g.objects[id] = object{key: key}
+	} else {
+		id = objectID(len(g.objects))
+		g.objects = append(g.objects, object{key: key})
+	}
+	g.ids[key] = id
+	g.bytes += objectBytes + int64(len(key.id))
+	return id
+}
+
+// release gives up one use of an object and forgets it after the last.
+func (g *graph) release(id objectID) {
+	o := &g.objects[id]
+	if o.uses--; o.uses > 0 {
+		return
+	}
+	delete(g.ids, o.key)
+	g.bytes -= objectBytes + int64(len(o.key.id))
+	*o = object{}
+	g.free = append(g.free, id)
+}
+
+// find returns the edges of a relation of an object, or nil.
+func (o *object) find(relation relationID) *edges {
+	for i := range o.edges {
+		if o.edges[i].relation == relation {
+			return &o.edges[i]
+		}
+	}
+	return nil
+}
+
+// add puts a tuple into the graph. Adding one that is there changes nothing.
+func (g *graph) add(t tuplestore.Tuple) {
+	from := g.intern(t.Object)
+	if t.IsPresence() {
+		if o := &g.objects[from]; !o.present {
+			o.present = true
+			o.uses++
+		}
+		return
+	}
+	to := g.intern(t.Subject.Object())
+	relation := relationID(g.relations.intern(t.Relation))
+	o := &g.objects[from]
+	e := o.find(relation)
+	if e == nil {
+		o.edges = append(o.edges, edges{relation: relation})
+		e = &o.edges[len(o.edges)-1]
+	}
+	if t.Subject.IsUserset() {
+		if !e.usersets.add(userset{to, relationID(g.relations.intern(t.Subject.Relation))}) {
+			return
+		}
+	} else if !e.plain.add(to) {
+		return
+	}
+	g.objects[from].uses++
+	g.objects[to].uses++
+	g.bytes += tupleBytes
+}
+
+// remove takes a tuple out of the graph.
+func (g *graph) remove(t tuplestore.Tuple) {
+	from := g.find(t.Object)
+	if from == noObject {
+		return
+	}
+	o := &g.objects[from]
+	if t.IsPresence() {
+		if o.present {
+			o.present = false
+			g.release(from)
+		}
+		return
+	}
+	to := g.find(t.Subject.Object())
+	e := o.find(relationID(g.relations.intern(t.Relation)))
+	if to == noObject || e == nil {
+		return
+	}
+	if t.Subject.IsUserset() {
+		if !e.usersets.remove(userset{to, relationID(g.relations.intern(t.Subject.Relation))}) {
+			return
+		}
+	} else if !e.plain.remove(to) {
+		return
+	}
+	if e.plain.len() == 0 && len(e.usersets.list) == 0 {
+		empty := e.relation
+		o.edges = slices.DeleteFunc(o.edges, func(have edges) bool { return have.relation == empty })
+	}
+	g.bytes -= tupleBytes
+	g.release(from)
+	g.release(to)
+}
+
+// object is the object that a number stands for.
+func (g *graph) object(id objectID) tuplestore.Object {
+	key := g.objects[id].key
+	return tuplestore.Object{Type: g.types.names[key.typ], ID: key.id}
+}

@@ -1,0 +1,94 @@
+package engine
+
+import "stonetown/schema"
+
+// program is a compiled schema with its names replaced by a graph's numbers.
+type program struct {
+	compiled *schema.Compiled
+	rules    []rule
+	logic    []logic
+	// table finds the rule of a type's relation: one row per type, one column
+	// per relation, noRule where the type has no such relation.
+	table   []int32
+	columns int
+}
+
+const noRule = int32(-1)
+
+// rule is a [schema.Rule] in numbers.
+type rule struct {
+	relation relationID
+	includes []relationID
+	direct   []relationID
+	arrows   []arrow
+	logic    []int32
+	// leaf: nothing but tuples of one relation. Such a set is looked into on
+	// the way instead of becoming a goal.
+	leaf bool
+}
+
+type arrow struct{ tupleset, computed relationID }
+
+// logic is a [schema.Logic] in numbers.
+type logic struct {
+	exclusion bool
+	relation  relationID
+	operands  []int32
+	stratum   int
+}
+
+// newProgram resolves the names of a compiled schema in the graph's dictionaries.
+func newProgram(c *schema.Compiled, g *graph) *program {
+	relation := func(name string) relationID { return relationID(g.relations.intern(name)) }
+	p := &program{compiled: c, rules: make([]rule, len(c.Rules)), logic: make([]logic, len(c.Logic))}
+	for i, from := range c.Rules {
+		to := &p.rules[i]
+		to.relation = relation(from.Relation)
+		g.types.intern(from.Type)
+		for _, name := range from.Includes {
+			to.includes = append(to.includes, relation(name))
+		}
+		for _, name := range from.Direct {
+			to.direct = append(to.direct, relation(name))
+		}
+		for _, a := range from.Arrows {
+			to.arrows = append(to.arrows, arrow{relation(a.Tupleset), relation(a.Computed)})
+		}
+		for _, id := range from.Logic {
+			to.logic = append(to.logic, int32(id))
+		}
+		to.leaf = len(to.direct) == 1 && len(to.arrows) == 0 && len(to.logic) == 0
+	}
+	for i, from := range c.Logic {
+		to := &p.logic[i]
+		to.exclusion = from.Kind == schema.Exclusion
+		to.stratum = from.Stratum
+		for _, id := range from.Operands {
+			to.operands = append(to.operands, int32(id))
+		}
+		to.relation = p.rules[to.operands[0]].relation
+	}
+	p.columns = len(g.relations.names)
+	p.table = make([]int32, len(g.types.names)*p.columns)
+	for typ, typeName := range g.types.names {
+		for rel, relationName := range g.relations.names {
+			at := typ*p.columns + rel
+			p.table[at] = noRule
+			if id, ok := c.Rule(typeName, relationName); ok {
+				p.table[at] = int32(id)
+			}
+		}
+	}
+	return p
+}
+
+// rule finds the rule of a type's relation, or noRule.
+func (p *program) rule(typ typeID, relation relationID) int32 {
+	if int(relation) >= p.columns {
+		return noRule
+	}
+	if at := int(typ)*p.columns + int(relation); at < len(p.table) {
+		return p.table[at]
+	}
+	return noRule
+}

@@ -1,0 +1,80 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"stonetown/tuplestore"
+)
+
+// Relations lists the relations of a resource as written (nothing computed or
+// inherited), in the order of relation and subject, after a record of an
+// earlier page (nil: from the start), at most limit. An empty relation means
+// all of them. It fails with [*ResourceNotFoundError].
+func (e *Engine) Relations(ctx context.Context, tenantID string, o tuplestore.Object, relation string, after *tuplestore.Record, limit int) ([]tuplestore.Record, error) {
+	at, err := e.tenant(tenantID).at(ctx, true)
+	if err != nil {
+		return nil, fmt.Errorf("list relations: %w", err)
+	}
+	if !at.compiled.HasType(o.Type) {
+		return nil, &UnknownTypeError{Type: o.Type}
+	}
+	if relation != "" {
+		if _, ok := at.compiled.Rule(o.Type, relation); !ok {
+			return nil, &UndefinedRelationError{Type: o.Type, Relation: relation}
+		}
+	}
+	snapshot := e.store.Snapshot(tenantID, at.revision)
+	found, err := snapshot.Find(ctx, tuplestore.Lookup{Tuples: []tuplestore.Tuple{tuplestore.Presence(o)}})
+	if err != nil {
+		return nil, fmt.Errorf("list relations: %w", err)
+	}
+	if len(found) == 0 {
+		return nil, &ResourceNotFoundError{Resource: o}
+	}
+	records, err := snapshot.List(ctx, tuplestore.Filter{ObjectType: o.Type, ObjectID: o.ID, Relation: relation}, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list relations: %w", err)
+	}
+	return records, nil
+}
+
+// Registered lists the registered resources of a type, newest first, after a
+// record of an earlier page (nil: from the start), at most limit. It fails with
+// [*UnknownTypeError].
+func (e *Engine) Registered(ctx context.Context, tenantID, typ string, after *tuplestore.Record, limit int) ([]tuplestore.Record, error) {
+	at, err := e.tenant(tenantID).at(ctx, true)
+	if err != nil {
+		return nil, fmt.Errorf("list resources: %w", err)
+	}
+	if !at.compiled.HasType(typ) {
+		return nil, &UnknownTypeError{Type: typ}
+	}
+	f := tuplestore.Filter{ObjectType: typ, Presence: tuplestore.OnlyPresence, Newest: true}
+	records, err := e.store.Snapshot(tenantID, at.revision).List(ctx, f, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list resources: %w", err)
+	}
+	return records, nil
+}
+
+// Registration returns the presence record of a resource, or
+// [*ResourceNotFoundError].
+func (e *Engine) Registration(ctx context.Context, tenantID string, o tuplestore.Object) (tuplestore.Record, error) {
+	at, err := e.tenant(tenantID).at(ctx, true)
+	if err != nil {
+		return tuplestore.Record{}, fmt.Errorf("read resource: %w", err)
+	}
+	if !at.compiled.HasType(o.Type) {
+		return tuplestore.Record{}, &UnknownTypeError{Type: o.Type}
+	}
+	f := tuplestore.Filter{ObjectType: o.Type, ObjectID: o.ID, Presence: tuplestore.OnlyPresence}
+	records, err := e.store.Snapshot(tenantID, at.revision).List(ctx, f, nil, 1)
+	if err != nil {
+		return tuplestore.Record{}, fmt.Errorf("read resource: %w", err)
+	}
+	if len(records) == 0 {
+		return tuplestore.Record{}, &ResourceNotFoundError{Resource: o}
+	}
+	return records[0], nil
+}

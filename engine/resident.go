@@ -1,0 +1,184 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"stonetown/tuplestore"
+)
+
+// residency accounts for the memory of the resident graphs.
+type residency struct {
+	bytes atomic.Int64 // estimated, all graphs
+	turn  atomic.Int64 // advances with each graph that comes; orders last uses
+
+	mu    sync.Mutex
+	sizes map[*tenant]int64
+	slots chan struct{} // bounds how many graphs are loaded at once
+}
+
+const (
+	concurrentLoads = 2
+	// retryAfter is how long a tenant stays cold after its load failed or it
+	// turned out too large.
+	retryAfter = time.Minute
+)
+
+var errTooLarge = errors.New("graph exceeds the memory budget")
+
+// startLoading loads the tenant's graph in the background, unless that is under
+// way or did not work out a moment ago.
+func (t *tenant) startLoading() {
+	e := t.engine
+	if e.budget < 0 || time.Now().UnixNano() < t.retryAt.Load() || !t.loading.CompareAndSwap(false, true) {
+		return
+	}
+	e.loads.Go(func() {
+		defer t.loading.Store(false)
+		err := t.load(e.background)
+		if err == nil || e.background.Err() != nil {
+			return
+		}
+		t.retryAt.Store(time.Now().Add(retryAfter).UnixNano())
+		e.logger.Warn("tenant stays cold", "tenant", t.id, "error", err)
+	})
+}
+
+// load reads the tenant's tuples into a graph and publishes it.
+func (t *tenant) load(ctx context.Context) error {
+	e := t.engine
+	release, err := e.resident.admit(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	head, document, err := e.store.Latest(ctx, t.id)
+	if err != nil {
+		return err
+	}
+	at := position{known: true, revision: head.Revision, schemaRevision: head.SchemaRevision, epoch: head.Epoch}
+	if at.compiled, err = compileDocument(document); err != nil {
+		return err
+	}
+	g := newGraph()
+	for record, err := range e.store.Snapshot(t.id, at.revision).Scan(ctx, tuplestore.Filter{Presence: tuplestore.WithPresence}) {
+		if err != nil {
+			return err
+		}
+		if g.add(record.Tuple); g.bytes > e.budget {
+			return errTooLarge
+		}
+	}
+	for !t.publish(g, at) {
+		commits, err := e.store.Changes(ctx, t.id, at.revision, changesAtOnce)
+		if err != nil {
+			return err
+		}
+		for i := range commits {
+			for _, change := range commits[i].Changes {
+				g.apply(change)
+			}
+			at.revision = commits[i].Revision
+			if commits[i].Schema != nil {
+				at.schemaRevision = at.revision
+				if at.compiled, err = compileDocument(commits[i].Schema); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	e.stats.loads.Add(1)
+	t.account()
+	return nil
+}
+
+// publish makes the graph resident, unless it is behind what the tenant has
+// answered from already.
+func (t *tenant) publish(g *graph, at position) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.position.known && at.epoch == t.position.epoch && at.revision < t.position.revision {
+		return false
+	}
+	t.position = at
+	t.graph = g
+	t.program = newProgram(at.compiled, g)
+	t.used.Store(t.engine.resident.turn.Add(1))
+	return true
+}
+
+// drop makes the tenant cold.
+func (t *tenant) drop() {
+	t.mu.Lock()
+	t.graph, t.program = nil, nil
+	t.mu.Unlock()
+	t.engine.resident.set(t, 0)
+}
+
+// account records the graph's size and drops others, then the tenant itself, if
+// all together no longer fit the budget.
+func (t *tenant) account() {
+	e := t.engine
+	t.mu.RLock()
+	var size int64
+	if t.graph != nil {
+		size = t.graph.bytes
+	}
+	t.mu.RUnlock()
+	e.resident.set(t, size)
+	for e.resident.bytes.Load() > e.budget {
+		victim := e.resident.leastRecent(t)
+		victim.drop()
+		if victim == t {
+			t.retryAt.Store(time.Now().Add(retryAfter).UnixNano())
+			return
+		}
+	}
+}
+
+// admit waits for one of the slots for loading.
+func (r *residency) admit(ctx context.Context) (release func(), err error) {
+	r.mu.Lock()
+	if r.slots == nil {
+		r.slots = make(chan struct{}, concurrentLoads)
+	}
+	r.mu.Unlock()
+	select {
+	case r.slots <- struct{}{}:
+		return func() { <-r.slots }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// set records a tenant's size; 0 forgets it.
+func (r *residency) set(t *tenant, size int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.sizes == nil {
+		r.sizes = map[*tenant]int64{}
+	}
+	r.bytes.Add(size - r.sizes[t])
+	if size == 0 {
+		delete(r.sizes, t)
+	} else {
+		r.sizes[t] = size
+	}
+}
+
+// leastRecent returns the resident tenant used longest ago; keep only if there
+// is no other.
+func (r *residency) leastRecent(keep *tenant) *tenant {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	victim := keep
+	for t := range r.sizes {
+		if t != keep && (victim == keep || t.used.Load() < victim.used.Load()) {
+			victim = t
+		}
+	}
+	return victim
+}

@@ -1,0 +1,147 @@
+// Package resources keeps what the engine ignores about a resource: the
+// attributes that callers store with it.
+//
+// That a resource exists is a fact of the tuple store (its presence tuple), with
+// a history and part of every consistent answer. Attributes are an ordinary row
+// beside it, written and deleted in the same transaction. A resource that was
+// only ever registered by a relation has no row.
+package resources
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"stonetown/engine"
+	"stonetown/internal/sqldb"
+	"stonetown/tuplestore"
+)
+
+//go:embed migrations
+var migrations embed.FS
+
+// Migrations create the table of attributes.
+func Migrations() sqldb.Migrations {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		panic("resources: migrations are not embedded: " + err.Error())
+	}
+	return sqldb.Migrations{Owner: "resources", FS: files}
+}
+
+// Resource is a registered resource.
+type Resource struct {
+	Type, ExternalID string
+	// Attributes is a JSON object, nil if there is none. It plays no part in
+	// permission checks.
+	Attributes           []byte
+	CreatedAt, UpdatedAt time.Time
+}
+
+// Object is the resource as tuples name it.
+func (r Resource) Object() tuplestore.Object {
+	return tuplestore.Object{Type: r.Type, ID: r.ExternalID}
+}
+
+// Store reads and writes resources. It is safe for concurrent use. Its errors
+// are the engine's: [*engine.ResourceNotFoundError], [*engine.UnknownTypeError],
+// [*engine.InvalidResourceError], or the database's.
+type Store struct {
+	engine *engine.Engine
+	db     *sqldb.DB
+}
+
+// New returns a store over an engine and the database that its tuples are in.
+func New(e *engine.Engine, db *sqldb.DB) *Store { return &Store{e, db} }
+
+// Put registers a resource or, if it exists, replaces its attributes. Without
+// attributes an existing resource keeps those it has.
+func (s *Store) Put(ctx context.Context, tenant string, r Resource, actor string) (stored Resource, created bool, token string, err error) {
+	now := time.Now()
+	var also func(context.Context, *sqldb.Tx) error
+	if r.Attributes != nil {
+		also = func(ctx context.Context, tx *sqldb.Tx) error {
+			return putAttributes(ctx, tx, tenant, r.Object(), r.Attributes, now)
+		}
+	}
+	created, token, err = s.engine.Register(ctx, tenant, r.Object(), actor, also)
+	if err != nil {
+		return Resource{}, false, "", err
+	}
+	stored, err = s.Get(ctx, tenant, r.Type, r.ExternalID)
+	return stored, created, token, err
+}
+
+// Patch replaces the attributes of a resource that exists; nil clears them.
+func (s *Store) Patch(ctx context.Context, tenant, typ, externalID string, attributes []byte, actor string) (stored Resource, token string, err error) {
+	o := tuplestore.Object{Type: typ, ID: externalID}
+	now := time.Now()
+	token, err = s.engine.Alter(ctx, tenant, o, actor, func(ctx context.Context, tx *sqldb.Tx) error {
+		return putAttributes(ctx, tx, tenant, o, attributes, now)
+	})
+	if err != nil {
+		return Resource{}, "", err
+	}
+	stored, err = s.Get(ctx, tenant, typ, externalID)
+	return stored, token, err
+}
+
+// Get reads one resource.
+func (s *Store) Get(ctx context.Context, tenant, typ, externalID string) (Resource, error) {
+	record, err := s.engine.Registration(ctx, tenant, tuplestore.Object{Type: typ, ID: externalID})
+	if err != nil {
+		return Resource{}, err
+	}
+	found, err := s.withAttributes(ctx, tenant, typ, []tuplestore.Record{record})
+	if err != nil {
+		return Resource{}, err
+	}
+	return found[0], nil
+}
+
+// List returns resources of a type, newest first, after the last record of an
+// earlier page (nil: from the start), and the last record of this page (nil: it
+// is empty).
+func (s *Store) List(ctx context.Context, tenant, typ string, after *tuplestore.Record, limit int) ([]Resource, *tuplestore.Record, error) {
+	records, err := s.engine.Registered(ctx, tenant, typ, after, limit)
+	if err != nil || len(records) == 0 {
+		return nil, nil, err
+	}
+	found, err := s.withAttributes(ctx, tenant, typ, records)
+	if err != nil {
+		return nil, nil, err
+	}
+	return found, &records[len(records)-1], nil
+}
+
+// Delete removes a resource, its attributes and every relation that names it.
+func (s *Store) Delete(ctx context.Context, tenant, typ, externalID, actor string) (token string, err error) {
+	o := tuplestore.Object{Type: typ, ID: externalID}
+	return s.engine.Unregister(ctx, tenant, o, actor, func(ctx context.Context, tx *sqldb.Tx) error {
+		return deleteAttributes(ctx, tx, tenant, o)
+	})
+}
+
+func (s *Store) withAttributes(ctx context.Context, tenant, typ string, records []tuplestore.Record) ([]Resource, error) {
+	found := make([]Resource, len(records))
+	position := make(map[string]int, len(records))
+	for i, r := range records {
+		found[i] = Resource{Type: typ, ExternalID: r.Object.ID, CreatedAt: r.CreatedAt, UpdatedAt: r.CreatedAt}
+		position[r.Object.ID] = i
+	}
+	err := eachAttributes(ctx, s.db, tenant, typ, records, func(id string, attributes []byte, updatedAt time.Time) error {
+		i, ok := position[id]
+		if !ok {
+			return errors.New("row that was not asked for")
+		}
+		found[i].Attributes, found[i].UpdatedAt = attributes, updatedAt
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read attributes: %w", err)
+	}
+	return found, nil
+}

@@ -1,0 +1,230 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"stonetown/schema"
+	"stonetown/tuplestore"
+)
+
+// tenant is what the engine knows of one tenant: its newest known position and
+// schema, and its graph while that is resident.
+type tenant struct {
+	engine *Engine
+	id     string
+	tail   flights // reads that bring the position up to date
+
+	// mu guards position, program, graph and its contents. Checks on a resident
+	// graph hold it for reading, so each sees one revision. Only forward moves
+	// of the position happen, one at a time.
+	mu       sync.RWMutex
+	position position
+	graph    *graph   // nil: cold
+	program  *program // linked to graph
+
+	freshAt atomic.Int64 // Unix ns at which the position was the newest
+	used    atomic.Int64 // the residency turn in which a check last came
+	loading atomic.Bool
+	retryAt atomic.Int64 // Unix ns before which no load is tried
+}
+
+// position is a point in the tenant's history and the schema that holds there.
+type position struct {
+	known          bool
+	revision       tuplestore.Revision
+	schemaRevision tuplestore.Revision
+	epoch          string
+	compiled       *schema.Compiled
+}
+
+func newTenant(e *Engine, id string) *tenant {
+	return &tenant{engine: e, id: id, tail: flights{group: &e.loads}}
+}
+
+// rlock takes mu for reading once the position is as fresh as c asks for. It
+// reports whether c's token had to be ignored.
+func (t *tenant) rlock(ctx context.Context, c Consistency) (tokenIgnored bool, err error) {
+	var epoch string
+	var rev tuplestore.Revision
+	if c.Mode == AtLeast {
+		if epoch, rev, err = decodeToken(t.id, c.Token); err != nil {
+			return false, err
+		}
+	}
+	t.mu.RLock()
+	if t.isFresh(c.Mode, epoch, rev) {
+		return false, nil
+	}
+	t.mu.RUnlock()
+	if err := t.tail.do(ctx, t.refresh); err != nil {
+		return false, err
+	}
+	t.mu.RLock()
+	if c.Mode != AtLeast {
+		return false, nil
+	}
+	if t.position.epoch != epoch {
+		return true, nil
+	}
+	if t.position.revision < rev {
+		t.mu.RUnlock()
+		return false, ErrTokenUnknown
+	}
+	return false, nil
+}
+
+// isFresh reports whether the position will do as it is. mu is held.
+func (t *tenant) isFresh(mode ConsistencyMode, epoch string, rev tuplestore.Revision) bool {
+	at := &t.position
+	if !at.known {
+		return false
+	}
+	switch mode {
+	case AtLeast:
+		return at.epoch == epoch && at.revision >= rev
+	case MinimizeLatency:
+		return time.Since(time.Unix(0, t.freshAt.Load())) <= t.engine.maxStaleness
+	default:
+		head, ok := t.engine.store.KnownHead(t.id)
+		return ok && head.Revision == at.revision && head.Epoch == at.epoch
+	}
+}
+
+// refresh moves the position to the newest revision. It runs in t.tail, so
+// never twice at once.
+func (t *tenant) refresh() error {
+	began := time.Now()
+	ctx := t.engine.background
+	t.engine.stats.tailReads.Add(1)
+	err := t.follow(ctx)
+	if errors.Is(err, errNotFollowed) {
+		err = t.lookUp(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("bring tenant up to date: %w", err)
+	}
+	t.freshAt.Store(began.UnixNano())
+	return nil
+}
+
+// errNotFollowed: there is no graph, or none that the changelog can move.
+var errNotFollowed = errors.New("no graph to move forward")
+
+// changesAtOnce is how many commits are read from the changelog in one go.
+const changesAtOnce = 256
+
+// follow applies the changelog to the resident graph.
+func (t *tenant) follow(ctx context.Context) error {
+	for {
+		t.mu.RLock()
+		resident, after := t.graph != nil, t.position.revision
+		t.mu.RUnlock()
+		if !resident {
+			return errNotFollowed
+		}
+		commits, err := t.engine.store.Changes(ctx, t.id, after, changesAtOnce)
+		if errors.Is(err, tuplestore.ErrRevisionCollected) || errors.Is(err, tuplestore.ErrRevisionUnknown) ||
+			len(commits) > 0 && commits[0].Revision != after+1 {
+			t.drop()
+			return errNotFollowed
+		}
+		if err != nil {
+			return err
+		}
+		for i := range commits {
+			if err := t.apply(&commits[i]); err != nil {
+				return err
+			}
+		}
+		if len(commits) < changesAtOnce {
+			if len(commits) > 0 {
+				t.account()
+			}
+			return nil
+		}
+	}
+}
+
+// apply moves the resident graph over one commit.
+func (t *tenant) apply(c *tuplestore.Commit) error {
+	compiled, err := compileDocument(c.Schema)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.graph == nil {
+		return errNotFollowed
+	}
+	for _, change := range c.Changes {
+		t.graph.apply(change)
+	}
+	t.position.revision = c.Revision
+	if c.Schema != nil {
+		t.position.schemaRevision = c.Revision
+		t.position.compiled = compiled
+		t.program = newProgram(compiled, t.graph)
+	}
+	return nil
+}
+
+func (g *graph) apply(c tuplestore.Change) {
+	if c.Deleted {
+		g.remove(c.Tuple)
+	} else {
+		g.add(c.Tuple)
+	}
+}
+
+func compileDocument(document []byte) (*schema.Compiled, error) {
+	types, err := schema.Decode(document)
+	if err != nil {
+		return nil, err
+	}
+	compiled, err := schema.Compile(types)
+	if err != nil {
+		return nil, fmt.Errorf("stored schema does not compile: %w", err)
+	}
+	return compiled, nil
+}
+
+// lookUp moves the position of a tenant that is not resident.
+func (t *tenant) lookUp(ctx context.Context) error {
+	t.mu.RLock()
+	at := t.position
+	t.mu.RUnlock()
+	var head tuplestore.Head
+	var err error
+	if at.known {
+		if head, err = t.engine.store.Head(ctx, t.id); err != nil {
+			return err
+		}
+	}
+	if !at.known || head.SchemaRevision != at.schemaRevision || head.Epoch != at.epoch {
+		var document []byte
+		if head, document, err = t.engine.store.Latest(ctx, t.id); err != nil {
+			return err
+		}
+		if at.compiled, err = compileDocument(document); err != nil {
+			return err
+		}
+	}
+	newest := position{true, head.Revision, head.SchemaRevision, head.Epoch, at.compiled}
+	t.mu.Lock()
+	if t.graph == nil {
+		t.position = newest
+		t.mu.Unlock()
+		return nil
+	}
+	behind := t.position.revision < newest.revision
+	t.mu.Unlock()
+	if behind { // a graph was published meanwhile, at an older revision
+		return t.follow(ctx)
+	}
+	return nil
+}

@@ -1,0 +1,313 @@
+package schema
+
+import (
+	"slices"
+)
+
+// Compiled is a validated document, ready for evaluation. It is immutable and
+// safe for concurrent use.
+type Compiled struct {
+	// Types are the document's types, in its order.
+	Types []Type
+	// Rules and Logic refer to each other by index.
+	Rules []Rule
+	Logic []Logic
+
+	byName    map[string]*Type
+	relations map[relationKey]*relationInfo
+}
+
+// RuleID indexes [Compiled.Rules].
+type RuleID int
+
+// LogicID indexes [Compiled.Logic].
+type LogicID int
+
+// Rule is the union of everything that one visit of a resource can add to a
+// set: the set of a relation or of an operand within one.
+type Rule struct {
+	Type string
+	// Relation is the rule's own relation; for an operand, the relation whose
+	// rewrites it stands in.
+	Relation string
+	// Includes are the relations of the resource whose whole sets are part of
+	// this one; each is also a userset that belongs to this set as such.
+	Includes []string
+	// Direct are the relations of the resource whose tuples count.
+	Direct []string
+	// Arrows lead to the resources that a relation links to.
+	Arrows []Arrow
+	// Logic are the intersections and exclusions that are part of the union.
+	Logic []LogicID
+}
+
+// Arrow asks relation Computed of every resource that tuples of relation
+// Tupleset name.
+type Arrow struct{ Tupleset, Computed string }
+
+// Logic combines rules of the same resource: all of Operands or, for an
+// exclusion, Operands[0] without Operands[1].
+type Logic struct {
+	Kind     Kind // Intersection or Exclusion
+	Operands []RuleID
+	// Stratum orders exclusions: when all of lower strata are settled, an
+	// exclusion whose subtracted side is unproven may be answered.
+	Stratum int
+}
+
+type relationKey struct{ typ, relation string }
+
+type relationInfo struct {
+	rule     RuleID
+	relation *Relation
+	direct   bool
+	stratum  int
+}
+
+// Compile validates the types together and compiles them. Errors are [*Error].
+func Compile(types []Type) (*Compiled, error) {
+	if n := len(types); n > MaxTypes {
+		return nil, fieldError(types[n-1].Name, "name", "too_many", "%d resource types, at most %d are allowed", n, MaxTypes)
+	}
+	c := &Compiled{
+		Types:     types,
+		byName:    make(map[string]*Type, len(types)+len(system)),
+		relations: map[relationKey]*relationInfo{},
+	}
+	for i := range system {
+		c.byName[system[i].Name] = &system[i]
+	}
+	for i := range types {
+		if err := validateType(&types[i]); err != nil {
+			return nil, err
+		}
+		if c.byName[types[i].Name] != nil {
+			return nil, fieldError(types[i].Name, "name", "duplicate", "type %q is defined twice", types[i].Name)
+		}
+		c.byName[types[i].Name] = &types[i]
+	}
+	for t := range c.all() {
+		for i := range t.Relations {
+			r := &t.Relations[i]
+			c.relations[relationKey{t.Name, r.Name}] = &relationInfo{relation: r, direct: r.isDirect()}
+		}
+		if n := len(c.relations); n > MaxDocument {
+			return nil, fieldError(t.Name, "relations", "too_many", "%d relations in all types, at most %d are allowed", n, MaxDocument)
+		}
+	}
+	if err := c.validateReferences(); err != nil {
+		return nil, err
+	}
+	if err := c.stratify(); err != nil {
+		return nil, err
+	}
+	c.flatten()
+	return c, nil
+}
+
+// all yields every type, the system's first, in a stable order.
+func (c *Compiled) all() func(yield func(*Type) bool) {
+	return func(yield func(*Type) bool) {
+		for _, ts := range [][]Type{system, c.Types} {
+			for i := range ts {
+				if !yield(&ts[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Type returns a type of the document.
+func (c *Compiled) Type(name string) (Type, bool) {
+	if t := c.byName[name]; t != nil && !IsSystem(name) {
+		return *t, true
+	}
+	return Type{}, false
+}
+
+// HasType reports whether a type is known, built in or defined.
+func (c *Compiled) HasType(name string) bool { return c.byName[name] != nil }
+
+// Rule returns the rule of a relation.
+func (c *Compiled) Rule(typ, relation string) (RuleID, bool) {
+	if info := c.relations[relationKey{typ, relation}]; info != nil {
+		return info.rule, true
+	}
+	return 0, false
+}
+
+// conventional maps actions to relations where the type says nothing else.
+var conventional = map[string]string{"edit": "editor", "view": "viewer", "delete": "owner"}
+
+// ActionRelation maps an action to a relation of the type: by the type's own
+// actions, else by convention (edit to editor, view to viewer, delete to
+// owner), else to the relation of the action's own name.
+func (c *Compiled) ActionRelation(typ, action string) (relation string, ok bool) {
+	t := c.byName[typ]
+	if t == nil {
+		return "", false
+	}
+	if relation, ok = t.Actions[action]; ok {
+		return relation, true
+	}
+	if relation, ok = conventional[action]; ok && t.relation(relation) != nil {
+		return relation, true
+	}
+	return action, t.relation(action) != nil
+}
+
+// flatten builds the rules: first an empty one per relation, so that they can
+// be found, then their contents.
+func (c *Compiled) flatten() {
+	for t := range c.all() {
+		for i := range t.Relations {
+			info := c.relations[relationKey{t.Name, t.Relations[i].Name}]
+			info.rule = c.newRule(t.Name, t.Relations[i].Name)
+		}
+	}
+	f := flattener{c: c, logic: map[*Rewrite]LogicID{}}
+	for t := range c.all() {
+		for i := range t.Relations {
+			f.include(t, &t.Relations[i], c.relations[relationKey{t.Name, t.Relations[i].Name}].rule)
+		}
+	}
+	for i := range c.Rules {
+		c.dropCoveredArrows(&c.Rules[i])
+	}
+}
+
+func (c *Compiled) newRule(typ, relation string) RuleID {
+	c.Rules = append(c.Rules, Rule{Type: typ, Relation: relation})
+	return RuleID(len(c.Rules) - 1)
+}
+
+type flattener struct {
+	c *Compiled
+	// logic holds what was compiled already: a relation that is part of several
+	// others shares its intersections and exclusions with them.
+	logic map[*Rewrite]LogicID
+}
+
+// include adds all of relation r to the rule, once.
+func (f *flattener) include(t *Type, r *Relation, into RuleID) {
+	rule := &f.c.Rules[into]
+	if slices.Contains(rule.Includes, r.Name) {
+		return
+	}
+	rule.Includes = append(rule.Includes, r.Name)
+	if len(r.Rewrites) == 0 {
+		f.direct(r, into)
+	}
+	for i := range r.Rewrites {
+		f.add(t, r, &r.Rewrites[i], into)
+	}
+}
+
+func (f *flattener) direct(r *Relation, into RuleID) {
+	rule := &f.c.Rules[into]
+	if !slices.Contains(rule.Direct, r.Name) {
+		rule.Direct = append(rule.Direct, r.Name)
+	}
+}
+
+// add adds one rewrite of relation r to the rule.
+func (f *flattener) add(t *Type, r *Relation, rw *Rewrite, into RuleID) {
+	switch rw.Kind {
+	case This:
+		f.direct(r, into)
+	case Computed:
+		f.include(t, t.relation(rw.Relation), into)
+	case TupleToUserset:
+		rule := &f.c.Rules[into]
+		if arrow := (Arrow{rw.Tupleset, rw.Computed}); !slices.Contains(rule.Arrows, arrow) {
+			rule.Arrows = append(rule.Arrows, arrow)
+		}
+	case Union:
+		for i := range rw.Children {
+			f.add(t, r, &rw.Children[i], into)
+		}
+	case Intersection, Exclusion:
+		id, ok := f.logic[rw]
+		if !ok {
+			id = f.compileLogic(t, r, rw)
+		}
+		rule := &f.c.Rules[into]
+		if !slices.Contains(rule.Logic, id) {
+			rule.Logic = append(rule.Logic, id)
+		}
+	}
+}
+
+func (f *flattener) compileLogic(t *Type, r *Relation, rw *Rewrite) LogicID {
+	id := LogicID(len(f.c.Logic))
+	f.c.Logic = append(f.c.Logic, Logic{Kind: rw.Kind})
+	f.logic[rw] = id // before the operands: they may include r again
+	var operands []*Rewrite
+	if rw.Kind == Exclusion {
+		operands = []*Rewrite{rw.Base, rw.Subtract}
+	} else {
+		for i := range rw.Children {
+			operands = append(operands, &rw.Children[i])
+		}
+	}
+	for _, operand := range operands {
+		rule := f.c.newRule(t.Name, r.Name)
+		f.add(t, r, operand, rule)
+		f.c.Logic[id].Operands = append(f.c.Logic[id].Operands, rule)
+	}
+	// Exclusions within the subtracted side of another settle before it.
+	f.c.Logic[id].Stratum = f.c.relations[relationKey{t.Name, r.Name}].stratum*(MaxDepth+1) + exclusionHeight(rw)
+	return id
+}
+
+// exclusionHeight counts how many exclusions stand in each other's subtracted
+// side.
+func exclusionHeight(rw *Rewrite) int {
+	height := 0
+	for i := range rw.Children {
+		height = max(height, exclusionHeight(&rw.Children[i]))
+	}
+	if rw.Kind == Exclusion {
+		height = max(exclusionHeight(rw.Base), exclusionHeight(rw.Subtract)+1)
+	}
+	return height
+}
+
+// dropCoveredArrows removes an arrow whose set another arrow of the same
+// tupleset contains whatever is linked: next to parent->viewer, parent->editor
+// adds nothing if every type's viewer includes its editor.
+func (c *Compiled) dropCoveredArrows(rule *Rule) {
+	var kept []Arrow
+	for i, a := range rule.Arrows {
+		covered := false
+		for j, b := range rule.Arrows {
+			if i == j || a.Tupleset != b.Tupleset || !c.includesEverywhere(b.Computed, a.Computed) {
+				continue
+			}
+			// Of two that cover each other the first stays.
+			if !c.includesEverywhere(a.Computed, b.Computed) || j < i {
+				covered = true
+			}
+		}
+		if !covered {
+			kept = append(kept, a)
+		}
+	}
+	rule.Arrows = kept
+}
+
+// includesEverywhere reports whether, on every type that has relation part,
+// relation whole includes it.
+func (c *Compiled) includesEverywhere(whole, part string) bool {
+	for t := range c.all() {
+		if t.relation(part) == nil {
+			continue
+		}
+		info := c.relations[relationKey{t.Name, whole}]
+		if info == nil || !slices.Contains(c.Rules[info.rule].Includes, part) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,159 @@
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// The document's stored form. It is apart from the model so that renaming a Go
+// field never changes what lies in a database.
+type (
+	storedDocument struct {
+		Types []storedType `json:"types"`
+	}
+	storedType struct {
+		Name        string            `json:"name"`
+		Description string            `json:"description,omitempty"`
+		Relations   []storedRelation  `json:"relations,omitempty"`
+		Actions     map[string]string `json:"actions,omitempty"`
+		CreatedAt   time.Time         `json:"created_at"`
+		UpdatedAt   time.Time         `json:"updated_at"`
+	}
+	storedRelation struct {
+		Name     string          `json:"name"`
+		Rewrites []storedRewrite `json:"rewrites,omitempty"`
+		Subjects []string        `json:"subjects"` // null: open
+	}
+	storedRewrite struct {
+		Kind     Kind            `json:"kind"`
+		Relation string          `json:"relation,omitempty"`
+		Tupleset string          `json:"tupleset,omitempty"`
+		Computed string          `json:"computed,omitempty"`
+		Children []storedRewrite `json:"children,omitempty"`
+		Base     *storedRewrite  `json:"base,omitempty"`
+		Subtract *storedRewrite  `json:"subtract,omitempty"`
+	}
+)
+
+// Encode writes the types as the document that [Decode] reads.
+func Encode(types []Type) []byte {
+	doc := storedDocument{Types: make([]storedType, 0, len(types))}
+	for _, t := range types {
+		st := storedType{
+			Name: t.Name, Description: t.Description, Actions: t.Actions,
+			CreatedAt: t.CreatedAt.UTC(), UpdatedAt: t.UpdatedAt.UTC(),
+		}
+		for _, r := range t.Relations {
+			sr := storedRelation{Name: r.Name, Rewrites: storeRewrites(r.Rewrites)}
+			if r.Subjects != nil {
+				sr.Subjects = make([]string, 0, len(r.Subjects))
+				for _, s := range r.Subjects {
+					sr.Subjects = append(sr.Subjects, s.String())
+				}
+			}
+			st.Relations = append(st.Relations, sr)
+		}
+		doc.Types = append(doc.Types, st)
+	}
+	b, err := json.Marshal(doc)
+	if err != nil {
+		panic("schema: encoding a document of plain values failed: " + err.Error())
+	}
+	return b
+}
+
+// Decode reads a document. A nil document has no types.
+func Decode(document []byte) ([]Type, error) {
+	if document == nil {
+		return nil, nil
+	}
+	var doc storedDocument
+	if err := json.Unmarshal(document, &doc); err != nil {
+		return nil, fmt.Errorf("decode schema document: %w", err)
+	}
+	types := make([]Type, 0, len(doc.Types))
+	for _, st := range doc.Types {
+		t := Type{
+			Name: st.Name, Description: st.Description, Actions: st.Actions,
+			CreatedAt: st.CreatedAt, UpdatedAt: st.UpdatedAt,
+		}
+		for _, sr := range st.Relations {
+			r := Relation{Name: sr.Name, Rewrites: loadRewrites(sr.Rewrites)}
+			if sr.Subjects != nil {
+				r.Subjects = make([]SubjectType, 0, len(sr.Subjects))
+				for _, text := range sr.Subjects {
+					r.Subjects = append(r.Subjects, ParseSubjectType(text))
+				}
+			}
+			t.Relations = append(t.Relations, r)
+		}
+		types = append(types, t)
+	}
+	return types, nil
+}
+
+func storeRewrites(rs []Rewrite) []storedRewrite {
+	var out []storedRewrite
+	for _, r := range rs {
+		out = append(out, *storeRewrite(&r))
+	}
+	return out
+}
+
+func storeRewrite(r *Rewrite) *storedRewrite {
+	if r == nil {
+		return nil
+	}
+	return &storedRewrite{
+		Kind: r.Kind, Relation: r.Relation, Tupleset: r.Tupleset, Computed: r.Computed,
+		Children: storeRewrites(r.Children), Base: storeRewrite(r.Base), Subtract: storeRewrite(r.Subtract),
+	}
+}
+
+func loadRewrites(rs []storedRewrite) []Rewrite {
+	var out []Rewrite
+	for _, r := range rs {
+		out = append(out, *loadRewrite(&r))
+	}
+	return out
+}
+
+func loadRewrite(r *storedRewrite) *Rewrite {
+	if r == nil {
+		return nil
+	}
+	return &Rewrite{
+		Kind: r.Kind, Relation: r.Relation, Tupleset: r.Tupleset, Computed: r.Computed,
+		Children: loadRewrites(r.Children), Base: loadRewrite(r.Base), Subtract: loadRewrite(r.Subtract),
+	}
+}
+
+// String prints type, type#relation or type:*.
+func (s SubjectType) String() string {
+	switch {
+	case s.Wildcard:
+		return s.Type + ":*"
+	case s.Relation != "":
+		return s.Type + "#" + s.Relation
+	default:
+		return s.Type
+	}
+}
+
+// ParseSubjectType reads the text form. What it does not understand ends up in
+// Type, which validation then refuses. A group as a subject means its members.
+func ParseSubjectType(text string) SubjectType {
+	if typ, ok := strings.CutSuffix(text, ":*"); ok {
+		return SubjectType{Type: typ, Wildcard: true}
+	}
+	typ, relation, _ := strings.Cut(text, "#")
+	if strings.HasSuffix(text, "#") {
+		typ = text
+	}
+	if typ == GroupType && relation == "" {
+		relation = GroupMember
+	}
+	return SubjectType{Type: typ, Relation: relation}
+}

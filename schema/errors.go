@@ -1,0 +1,37 @@
+package schema
+
+import "fmt"
+
+// Error says what is wrong with a resource type and where.
+type Error struct {
+	// Type is the resource type that the path is in. A change of one type can
+	// make a rewrite of another impossible.
+	Type string
+	// Path locates the fault within the type, for example
+	// relations[2].rewrites[0].subtract.
+	Path string
+	// Reason is a stable word. Those of rewrites: unknown_kind,
+	// unknown_relation, cycle_without_this, missing_tupleset, missing_field,
+	// depth, too_many, recursion_through_exclusion. Those of other fields:
+	// name_invalid, name_reserved, duplicate, subject_type_invalid, too_many.
+	Reason  string
+	Message string
+
+	rewrite bool
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// IsRewrite reports whether the fault lies in a rewrite rule rather than in a
+// name or another field.
+func (e *Error) IsRewrite() bool { return e.rewrite }
+
+func fieldError(typ, path, reason, format string, args ...any) *Error {
+	return &Error{Type: typ, Path: path, Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+func rewriteError(typ, path, reason, format string, args ...any) *Error {
+	e := fieldError(typ, path, reason, format, args...)
+	e.rewrite = true
+	return e
+}

@@ -1,0 +1,140 @@
+package schema
+
+import "fmt"
+
+// dependency says that the set of one relation is made from that of another;
+// negative if an exclusion takes the other away.
+type dependency struct {
+	from, to relationKey
+	negative bool
+	path     string // where in the type of from
+}
+
+// stratify numbers the relations so that each is no lower than what it
+// includes and higher than what it subtracts, as high as possible otherwise:
+// the higher a relation, the more usersets its tuples may name.
+func (c *Compiled) stratify() error {
+	deps := c.dependencies()
+	outgoing := map[relationKey][]dependency{}
+	for _, d := range deps {
+		outgoing[d.from] = append(outgoing[d.from], d)
+	}
+	for _, d := range deps {
+		if d.negative && reaches(outgoing, d.to, d.from) {
+			return rewriteError(d.from.typ, d.path, "recursion_through_exclusion",
+				"%s#%s would be defined by its own absence: the subtracted %s#%s leads back to it",
+				d.from.typ, d.from.relation, d.to.typ, d.to.relation)
+		}
+	}
+	// No cycle has a negative dependency, so this settles: levels sink below 0
+	// at most once per exclusion on a path.
+	lowest := 0
+	for sinking := true; sinking; {
+		sinking = false
+		for _, d := range deps {
+			limit := c.relations[d.from].stratum
+			if d.negative {
+				limit--
+			}
+			if to := c.relations[d.to]; to.stratum > limit {
+				to.stratum = limit
+				lowest = min(lowest, limit)
+				sinking = true
+			}
+		}
+	}
+	for _, info := range c.relations {
+		info.stratum -= lowest
+	}
+	return nil
+}
+
+func reaches(outgoing map[relationKey][]dependency, from, to relationKey) bool {
+	seen := map[relationKey]bool{from: true}
+	for todo := []relationKey{from}; len(todo) > 0; {
+		at := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if at == to {
+			return true
+		}
+		for _, d := range outgoing[at] {
+			if !seen[d.to] {
+				seen[d.to] = true
+				todo = append(todo, d.to)
+			}
+		}
+	}
+	return false
+}
+
+func (c *Compiled) dependencies() []dependency {
+	d := dependencies{c: c}
+	for t := range c.all() {
+		for i := range t.Relations {
+			r := &t.Relations[i]
+			d.typ, d.relation = t, r
+			if len(r.Rewrites) == 0 {
+				d.this("", false)
+			}
+			for j := range r.Rewrites {
+				d.rewrite(&r.Rewrites[j], fmt.Sprintf("relations[%d].rewrites[%d]", i, j), false)
+			}
+		}
+	}
+	return d.found
+}
+
+type dependencies struct {
+	c        *Compiled
+	typ      *Type
+	relation *Relation
+	found    []dependency
+}
+
+func (d *dependencies) on(typ, relation, path string, negative bool) {
+	to := relationKey{typ, relation}
+	if d.c.relations[to] == nil {
+		return // not defined yet
+	}
+	d.found = append(d.found, dependency{relationKey{d.typ.Name, d.relation.Name}, to, negative, path})
+}
+
+// this depends on the usersets that tuples may name. An open relation depends
+// on none but group members: the others it may name are judged by the strata.
+func (d *dependencies) this(path string, negative bool) {
+	if d.relation.Subjects == nil {
+		d.on(GroupType, GroupMember, path, negative)
+		return
+	}
+	for _, s := range d.relation.Subjects {
+		if s.Relation != "" {
+			d.on(s.Type, s.Relation, path, negative)
+		}
+	}
+}
+
+func (d *dependencies) rewrite(rw *Rewrite, path string, negative bool) {
+	switch rw.Kind {
+	case This:
+		d.this(path, negative)
+	case Computed:
+		d.on(d.typ.Name, rw.Relation, path, negative)
+	case TupleToUserset:
+		if subjects := d.typ.relation(rw.Tupleset).Subjects; subjects != nil {
+			for _, s := range subjects {
+				d.on(s.Type, rw.Computed, path, negative)
+			}
+			return
+		}
+		for t := range d.c.all() {
+			d.on(t.Name, rw.Computed, path, negative)
+		}
+	case Union, Intersection:
+		for i := range rw.Children {
+			d.rewrite(&rw.Children[i], fmt.Sprintf("%s.children[%d]", path, i), negative)
+		}
+	case Exclusion:
+		d.rewrite(rw.Base, path+".base", negative)
+		d.rewrite(rw.Subtract, path+".subtract", true)
+	}
+}

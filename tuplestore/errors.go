@@ -1,0 +1,47 @@
+package tuplestore
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+var (
+	// ErrRevisionCollected: the history asked for is older than what is retained.
+	ErrRevisionCollected = errors.New("revision is older than the retained history")
+	// ErrRevisionUnknown: the revision is beyond the tenant's head.
+	ErrRevisionUnknown = errors.New("revision is beyond the head")
+	// ErrSchemaChanged: the schema is not the one the write was judged by.
+	ErrSchemaChanged = errors.New("schema changed")
+	// ErrClosed: the store is shutting down.
+	ErrClosed = errors.New("tuple store is closed")
+	// ErrCommitIDReused: the commit ID belongs to a write with other contents.
+	ErrCommitIDReused = errors.New("commit id belongs to another write")
+)
+
+// ConflictError says which part of a write cannot be applied: an op that
+// deletes a missing tuple, or a filter of Absent that matches.
+type ConflictError struct {
+	Op     int   // index into Write.Ops, or -1
+	Absent int   // index into Write.Absent, or -1
+	Count  int   // for Absent: how many tuples match, counted to at most 1,000
+	Tuple  Tuple // for Op: the missing tuple
+}
+
+func (e *ConflictError) Error() string {
+	if e.Op >= 0 {
+		return fmt.Sprintf("op %d: %s does not exist", e.Op, e.Tuple)
+	}
+	return fmt.Sprintf("precondition %d: %d tuples exist", e.Absent, e.Count)
+}
+
+// BusyError refuses a write because too many wait before it.
+type BusyError struct {
+	Queue      string        // which queue is full: "resource" or "tenant"
+	Limit      int           // how many writes may wait in it
+	RetryAfter time.Duration // when to try again
+}
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("%d writes of this %s are waiting already", e.Limit, e.Queue)
+}

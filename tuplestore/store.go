@@ -1,0 +1,237 @@
+package tuplestore
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+	"time"
+
+	"stonetown/internal/sqldb"
+)
+
+// Revision is a tenant's position in its history. The first write is 1; a
+// write that changes nothing takes none; revision order is commit order.
+type Revision int64
+
+// Head is the newest position of a tenant's history.
+type Head struct {
+	Revision Revision
+	// SchemaRevision is the revision at which the schema document last changed;
+	// 0 while the tenant has none.
+	SchemaRevision Revision
+	// Epoch names this line of history. Restoring a backup starts another one,
+	// so that revisions of the two are never compared.
+	Epoch string
+}
+
+// Store keeps every tenant's tuples and their history. All methods are safe
+// for concurrent use. A tenant needs no creation: one that was never written
+// has an empty history at revision 0.
+type Store interface {
+	// Head reads the newest position. It reflects every write acknowledged, by
+	// any process, before the call.
+	Head(ctx context.Context, tenant string) (Head, error)
+
+	// Latest reads the newest position together with the schema document that
+	// holds there (nil if there is none), in one round trip.
+	Latest(ctx context.Context, tenant string) (Head, []byte, error)
+
+	// KnownHead is Head without I/O. It answers only where this process is the
+	// database's only writer (memory, embedded SQLite) and has seen the tenant.
+	KnownHead(tenant string) (Head, bool)
+
+	// Write commits w whole or not at all and returns after it is durable.
+	// Errors: the request's own ([*ConflictError], or what Also returned), the
+	// queue's ([*BusyError]), or the database's. After ctx ends the write may or
+	// may not have been applied; every other error means that it was not.
+	Write(ctx context.Context, tenant string, w Write) (Result, error)
+
+	// Changes returns the commits after a revision, oldest first, without gaps,
+	// at most limit of them, and every one acknowledged before the call if they
+	// fit. It fails with [ErrRevisionCollected] when the history no longer
+	// reaches back that far.
+	Changes(ctx context.Context, tenant string, after Revision, limit int) ([]Commit, error)
+
+	// Snapshot reads the tenant exactly as it was after rev. Reads fail with
+	// [ErrRevisionCollected] below the retained history and with
+	// [ErrRevisionUnknown] beyond the head.
+	Snapshot(tenant string, rev Revision) Snapshot
+
+	// Close ends the store's own work: queued writes are refused, those under
+	// way are finished. It does not close the database.
+	Close() error
+}
+
+// Snapshot is a tenant's tuples at one revision.
+type Snapshot interface {
+	Revision() Revision
+
+	// Find answers one level of an evaluation in one round trip: which of the
+	// asked tuples exist, in no particular order and without repeats. However
+	// many members a node of l.Usersets has, only its usersets are read.
+	Find(ctx context.Context, l Lookup) ([]Tuple, error)
+
+	// List returns the tuples that match f, in the order of f, after the given
+	// record (nil: from the start), at most limit.
+	List(ctx context.Context, f Filter, after *Record, limit int) ([]Record, error)
+
+	// Scan yields every tuple that matches f, in primary-key order, reading in
+	// pages. The sequence ends at the first error.
+	Scan(ctx context.Context, f Filter) iter.Seq2[Record, error]
+
+	// Schema is the tenant's schema document at this revision and the revision
+	// at which it was put; nil and 0 when there was none. The store does not
+	// look inside the document.
+	Schema(ctx context.Context) ([]byte, Revision, error)
+}
+
+// Lookup is what an evaluation wants to know of a snapshot.
+type Lookup struct {
+	Tuples   []Tuple // which of these exist?
+	Usersets []Node  // the tuples of these nodes whose subject is a userset
+	All      []Node  // all tuples of these nodes
+}
+
+// Filter selects tuples: those that equal every non-empty field. A filter
+// names an ObjectType, or a SubjectType and SubjectID, or nothing at all (every
+// tuple): each is served by an index.
+type Filter struct {
+	ObjectType, ObjectID   string
+	Relation               string
+	SubjectType, SubjectID string
+	SubjectRelation        string
+	Presence               PresenceFilter
+	// SubjectsOutside, if not nil, leaves only tuples whose subject has none of
+	// these shapes.
+	SubjectsOutside []SubjectShape
+	// Newest orders by descending revision and then descending primary key
+	// instead of ascending primary key. Only List does so, and only for
+	// presences of one ObjectType.
+	Newest bool
+}
+
+// Matches reports whether the filter selects t.
+func (f Filter) Matches(t Tuple) bool {
+	equal := func(want, got string) bool { return want == "" || want == got }
+	return equal(f.ObjectType, t.Object.Type) && equal(f.ObjectID, t.Object.ID) &&
+		equal(f.Relation, t.Relation) &&
+		equal(f.SubjectType, t.Subject.Type) && equal(f.SubjectID, t.Subject.ID) &&
+		equal(f.SubjectRelation, t.Subject.Relation) &&
+		(f.Presence == WithPresence || t.IsPresence() == (f.Presence == OnlyPresence)) &&
+		!slices.Contains(f.SubjectsOutside, t.Subject.Shape())
+}
+
+// Compare orders records as f has them listed: by primary key or, for
+// [Filter.Newest], the newest first and the greater primary key first among
+// those of one revision. It returns -1, 0 or 1.
+func (f Filter) Compare(a, b Record) int {
+	if f.Newest {
+		return cmp.Or(cmp.Compare(b.CreatedRevision, a.CreatedRevision), b.Tuple.Compare(a.Tuple))
+	}
+	return a.Tuple.Compare(b.Tuple)
+}
+
+// PresenceFilter says what a filter does with presence tuples.
+type PresenceFilter int
+
+const (
+	WithoutPresence PresenceFilter = iota // relations only
+	OnlyPresence                          // registered objects only
+	WithPresence                          // both
+)
+
+// SubjectShape is a kind of subject, as schemas allow or forbid them.
+type SubjectShape struct {
+	Type     string
+	Relation string // userset relation; empty for objects and wildcards
+	Wildcard bool
+}
+
+// Shape is the subject's kind.
+func (s Subject) Shape() SubjectShape {
+	return SubjectShape{s.Type, s.Relation, s.ID == Wildcard && s.Relation == ""}
+}
+
+// Record is a stored tuple with its origin.
+type Record struct {
+	Tuple
+	CreatedRevision Revision
+	CreatedAt       time.Time
+	CreatedBy       string // the actor of the write that created it
+}
+
+// Write is one caller's request: all of it is applied, or none.
+type Write struct {
+	// CommitID makes the write safe to send again: a second write with the same
+	// ID returns the first one's result and changes nothing. Empty means a
+	// random one.
+	CommitID string
+	Actor    string
+	// IfSchema, if not nil, requires the schema to be the one put at this
+	// revision (0: none); otherwise the write fails with [ErrSchemaChanged].
+	IfSchema *Revision
+	// Absent lists filters that must match no tuple before the write.
+	Absent []Filter
+	// Ops are applied in order; each sees the effect of those before it.
+	Ops []Op
+	// PutSchema, if not nil, replaces the schema document.
+	PutSchema []byte
+	// Also joins the caller's own rows to the transaction. It runs after the
+	// ops were found to be applicable and before the commit, may run more than
+	// once (a transaction can be retried), and its error aborts this write
+	// alone. On a store without SQL tx is nil.
+	Also func(ctx context.Context, tx *sqldb.Tx) error
+}
+
+// Op is one change to the tuples.
+type Op struct {
+	Kind  OpKind
+	Tuple Tuple  // Create, Delete
+	Match Filter // DeleteMatching
+}
+
+// OpKind is what an [Op] does.
+type OpKind int
+
+const (
+	Create         OpKind = iota // creating an existing tuple changes nothing
+	Delete                       // deleting a missing tuple is a conflict
+	DeleteMatching               // deletes whatever matches, nothing included
+)
+
+// Status is what an [Op] did.
+type Status int
+
+const (
+	Created Status = iota
+	Existed
+	Deleted
+)
+
+// Result is the outcome of a write.
+type Result struct {
+	// Revision reflects the write: its own or, if it changed nothing, the
+	// tenant's newest when it was judged.
+	Revision Revision
+	Epoch    string
+	// Statuses has one entry per op.
+	Statuses []Status
+	// Counts has one entry per op: how many tuples it created or deleted.
+	Counts []int
+}
+
+// Commit is one revision of the changelog.
+type Commit struct {
+	Revision Revision
+	At       time.Time
+	Actor    string
+	Changes  []Change // net effect, in order; a tuple stands here at most once
+	Schema   []byte   // the new schema document; nil if this commit put none
+}
+
+// Change is a tuple that came or went.
+type Change struct {
+	Tuple   Tuple
+	Deleted bool
+}

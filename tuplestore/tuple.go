@@ -1,0 +1,95 @@
+package tuplestore
+
+import (
+	"cmp"
+	"strings"
+)
+
+// Object is a thing that relations are about: a document, a folder, a group.
+// The ID is opaque: any bytes the caller chose.
+type Object struct {
+	Type, ID string
+}
+
+// String prints the object as people write it: type:id.
+func (o Object) String() string { return o.Type + ":" + o.ID }
+
+// Wildcard is the subject ID that stands for every subject of its type.
+const Wildcard = "*"
+
+// Subject is the right-hand side of a tuple: an object (Relation empty), every
+// object of a type (ID is [Wildcard]) or a userset, the set of subjects that
+// have Relation to the object.
+type Subject struct {
+	Type, ID, Relation string
+}
+
+// Object is the object that the subject names, without its relation.
+func (s Subject) Object() Object { return Object{s.Type, s.ID} }
+
+// IsUserset reports whether the subject stands for the holders of a relation.
+func (s Subject) IsUserset() bool { return s.Relation != "" }
+
+// String prints type:id or, for a userset, type:id#relation.
+func (s Subject) String() string {
+	if s.Relation == "" {
+		return s.Type + ":" + s.ID
+	}
+	return s.Type + ":" + s.ID + "#" + s.Relation
+}
+
+// Node is one relation of one object: what a userset points at and what an
+// evaluation visits.
+type Node struct {
+	Object   Object
+	Relation string
+}
+
+// String prints type:id#relation.
+func (n Node) String() string { return n.Object.String() + "#" + n.Relation }
+
+// Tuple states that Subject has Relation to Object.
+type Tuple struct {
+	Object   Object
+	Relation string
+	Subject  Subject
+}
+
+// Node is the left-hand side of the tuple.
+func (t Tuple) Node() Node { return Node{t.Object, t.Relation} }
+
+// Presence is the tuple that says an object is registered, whether or not any
+// relation names it: the one with an empty relation and an empty subject. It
+// has a history like every other tuple, so "this object does not exist" is as
+// consistent as "this subject has no access".
+func Presence(o Object) Tuple { return Tuple{Object: o} }
+
+// IsPresence reports whether t only registers its object.
+func (t Tuple) IsPresence() bool { return t.Relation == "" }
+
+// Compare orders tuples by their primary key: object type and ID, relation,
+// subject type, ID and relation, each byte by byte. It returns -1, 0 or 1.
+func (t Tuple) Compare(u Tuple) int {
+	return cmp.Or(
+		cmp.Compare(t.Object.Type, u.Object.Type),
+		cmp.Compare(t.Object.ID, u.Object.ID),
+		cmp.Compare(t.Relation, u.Relation),
+		cmp.Compare(t.Subject.Type, u.Subject.Type),
+		cmp.Compare(t.Subject.ID, u.Subject.ID),
+		cmp.Compare(t.Subject.Relation, u.Subject.Relation),
+	)
+}
+
+// String prints object#relation@subject, or just the object for a presence.
+func (t Tuple) String() string {
+	if t.IsPresence() {
+		return t.Object.String()
+	}
+	var b strings.Builder
+	b.WriteString(t.Object.String())
+	b.WriteByte('#')
+	b.WriteString(t.Relation)
+	b.WriteByte('@')
+	b.WriteString(t.Subject.String())
+	return b.String()
+}
