@@ -35,11 +35,14 @@ func (w *reasonWriter) walk(g int32) {
 		}
 		return
 	}
+	rule := &e.program.rules[at.index()]
 	if at.proof.step == byLogic {
+		if lg := e.program.logic[e.goals[at.proof.child].index()]; lg.relation != rule.relation {
+			w.add(tuplestore.Node{Object: object, Relation: name(lg.relation)}.String(), "computed")
+		}
 		w.walk(at.proof.child)
 		return
 	}
-	rule := &e.program.rules[at.index()]
 	t := tuplestore.Tuple{Object: object, Relation: name(at.proof.relation)}
 	if at.proof.relation != rule.relation && at.proof.step != byArrow {
 		w.add(t.Node().String(), "computed")

@@ -62,6 +62,7 @@ type relationInfo struct {
 	relation *Relation
 	direct   bool
 	stratum  int
+	ceiling  int // the highest stratum of usersets that tuples may name
 }
 
 // Compile validates the types together and compiles them. Errors are [*Error].

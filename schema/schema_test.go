@@ -201,6 +201,7 @@ func TestAllows(t *testing.T) {
 			relation("derived", computed("open")),
 			relation("banned"),
 			relation("reader", except(this(), computed("banned"))),
+			relation("guest", except(computed("open"), this())),
 		}})
 	for _, c2 := range []struct {
 		relation, subject string
@@ -227,6 +228,8 @@ func TestAllows(t *testing.T) {
 		{"banned", "doc#open", LeadsBack},   // and open may name reader
 		{"banned", "doc#banned", Allowed},
 		{"reader", "doc#reader", Allowed},
+		{"guest", "user", Allowed},
+		{"guest", "doc#guest", LeadsBack}, // its own tuples are what it subtracts
 		{"missing", "user", UndefinedRelation},
 	} {
 		if got := c.Allows("doc", c2.relation, ParseSubjectType(c2.subject)); got != c2.want {

@@ -45,6 +45,10 @@ func (c *Compiled) stratify() error {
 	}
 	for _, info := range c.relations {
 		info.stratum -= lowest
+		info.ceiling = info.stratum
+		if info.relation.subtractsTuples() {
+			info.ceiling--
+		}
 	}
 	return nil
 }

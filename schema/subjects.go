@@ -45,7 +45,7 @@ func (c *Compiled) Allows(typ, relation string, s SubjectType) Refusal {
 	switch {
 	case s.Wildcard:
 		return WildcardRefused
-	case target != nil && target.stratum > info.stratum:
+	case target != nil && target.stratum > info.ceiling:
 		return LeadsBack
 	}
 	return Allowed

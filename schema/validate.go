@@ -169,6 +169,20 @@ func (r *Relation) isDirect() bool {
 	return direct
 }
 
+// subtractsTuples reports whether tuples of the relation count in the
+// subtracted side of an exclusion of its own.
+func (r *Relation) subtractsTuples() bool {
+	found := false
+	for i := range r.Rewrites {
+		r.Rewrites[i].walk(func(rw *Rewrite) {
+			if rw.Kind == Exclusion {
+				rw.Subtract.walk(func(under *Rewrite) { found = found || under.Kind == This })
+			}
+		})
+	}
+	return found
+}
+
 func (r *Rewrite) walk(visit func(*Rewrite)) {
 	visit(r)
 	for i := range r.Children {

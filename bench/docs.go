@@ -1,0 +1,218 @@
+package bench
+
+import (
+	"math/rand/v2"
+	"strconv"
+
+	"stonetown/schema"
+	"stonetown/tuplestore"
+)
+
+// Docs is a shared drive: 50,000 documents in a tree of 2,000 folders, 10,000
+// users, 200 groups that view folders. Access to a document comes mostly from
+// far above, so a check walks up to six folders and looks into as many groups.
+//
+// The generator is fixed, draw by draw, so that figures of different engines
+// are about the same 165,998 tuples.
+type Docs struct {
+	groups    [docsGroups][]int // members
+	folders   [docsFolders]docsFolder
+	documents [docsDocuments]docsDocument
+
+	members [docsGroups]map[int]bool
+}
+
+const (
+	docsUsers      = 10_000
+	docsGroups     = 200
+	docsGroupSize  = 50
+	docsFolders    = 2000
+	docsDocuments  = 50_000
+	docsTuples     = 165_998
+	docsDepth      = 7 // objects on the longest path below the document: six folders and a group
+	docsGenerators = 42
+)
+
+var docsLevels = []int{2, 8, 32, 128, 512, 1318}
+
+type docsFolder struct {
+	parent        int // -1 for a root
+	owner, viewer int // a user, a group
+}
+
+type docsDocument struct{ folder, owner, viewer int }
+
+// NewDocs draws the workload.
+func NewDocs() *Docs {
+	r := rand.New(rand.NewPCG(docsGenerators, docsGenerators))
+	d := new(Docs)
+	for g := range d.groups {
+		d.members[g] = make(map[int]bool, docsGroupSize)
+		for len(d.groups[g]) < docsGroupSize {
+			u := r.IntN(docsUsers)
+			if !d.members[g][u] {
+				d.members[g][u] = true
+				d.groups[g] = append(d.groups[g], u)
+			}
+		}
+	}
+	f, above := 0, 0 // the folder, the first of the level above
+	for level, size := range docsLevels {
+		start := f
+		for i := range size {
+			parent := -1
+			if level > 0 {
+				parent = above + i%docsLevels[level-1]
+			}
+			d.folders[f] = docsFolder{parent: parent, owner: r.IntN(docsUsers), viewer: r.IntN(docsGroups)}
+			f++
+		}
+		above = start
+	}
+	for i := range d.documents {
+		doc := docsDocument{folder: r.IntN(docsFolders), owner: r.IntN(docsUsers)}
+		for doc.viewer = r.IntN(docsUsers); doc.viewer == doc.owner; {
+			doc.viewer = r.IntN(docsUsers)
+		}
+		d.documents[i] = doc
+	}
+	return d
+}
+
+// Types are the workload's resource types, in the order in which they are to be
+// defined.
+func (d *Docs) Types() []schema.Type {
+	this := schema.Rewrite{Kind: schema.This}
+	computed := func(r string) schema.Rewrite { return schema.Rewrite{Kind: schema.Computed, Relation: r} }
+	parent := func(r string) schema.Rewrite {
+		return schema.Rewrite{Kind: schema.TupleToUserset, Tupleset: "parent", Computed: r}
+	}
+	people := []schema.SubjectType{{Type: schema.UserType}, {Type: schema.GroupType, Relation: schema.GroupMember}}
+	return []schema.Type{
+		{Name: "folder", Relations: []schema.Relation{
+			{Name: "parent", Subjects: []schema.SubjectType{{Type: "folder"}}},
+			{Name: "owner", Subjects: people[:1]},
+			{Name: "editor", Subjects: people[:1], Rewrites: []schema.Rewrite{this, computed("owner"), parent("editor")}},
+			{Name: "viewer", Subjects: people, Rewrites: []schema.Rewrite{this, computed("editor"), parent("viewer")}},
+		}},
+		{Name: "document", Relations: []schema.Relation{
+			{Name: "parent", Subjects: []schema.SubjectType{{Type: "folder"}}},
+			{Name: "owner", Subjects: people[:1]},
+			{Name: "editor", Subjects: people[:1], Rewrites: []schema.Rewrite{this, computed("owner")}},
+			{Name: "viewer", Subjects: people, Rewrites: []schema.Rewrite{this, computed("editor"), parent("viewer")}},
+		}},
+	}
+}
+
+func named(prefix string, n int) string { return prefix + strconv.Itoa(n) }
+
+func user(n int) tuplestore.Subject {
+	return tuplestore.Subject{Type: schema.UserType, ID: named("u", n)}
+}
+
+// Tuples yields the workload's tuples.
+func (d *Docs) Tuples(yield func(tuplestore.Tuple) bool) {
+	ok := true
+	put := func(object tuplestore.Object, relation string, subject tuplestore.Subject) {
+		ok = ok && yield(tuplestore.Tuple{Object: object, Relation: relation, Subject: subject})
+	}
+	folder := func(n int) tuplestore.Object { return tuplestore.Object{Type: "folder", ID: named("f", n)} }
+	below := func(n int) tuplestore.Subject { return tuplestore.Subject{Type: "folder", ID: named("f", n)} }
+	for g, members := range d.groups {
+		for _, u := range members {
+			put(tuplestore.Object{Type: schema.GroupType, ID: named("g", g)}, schema.GroupMember, user(u))
+		}
+	}
+	for n, f := range d.folders {
+		if f.parent >= 0 {
+			put(folder(n), "parent", below(f.parent))
+		}
+		put(folder(n), "owner", user(f.owner))
+		put(folder(n), "viewer", tuplestore.Subject{Type: schema.GroupType, ID: named("g", f.viewer), Relation: schema.GroupMember})
+	}
+	for n, doc := range d.documents {
+		document := tuplestore.Object{Type: "document", ID: named("d", n)}
+		put(document, "parent", below(doc.folder))
+		put(document, "owner", user(doc.owner))
+		put(document, "viewer", user(doc.viewer))
+	}
+}
+
+// Question is a check and its right answer.
+type Question struct {
+	Subject  tuplestore.Subject
+	Resource tuplestore.Object
+	Action   string
+	Allowed  bool
+}
+
+// Questioner draws questions: half about a random user, half about one who is
+// known to have access, mostly through the group of some folder above.
+type Questioner struct {
+	docs *Docs
+	rand *rand.Rand
+}
+
+// Questioner returns the generator of one worker.
+func (d *Docs) Questioner(seed, worker uint64) *Questioner {
+	return &Questioner{docs: d, rand: rand.New(rand.NewPCG(seed, worker))}
+}
+
+// Next draws a question.
+func (q *Questioner) Next() Question {
+	u, n := q.draw()
+	return q.docs.question(u, n)
+}
+
+// Batch draws questions about one user, as a batch asks them.
+func (q *Questioner) Batch(size int) []Question {
+	u, n := q.draw()
+	batch := make([]Question, size)
+	for i := range batch {
+		batch[i] = q.docs.question(u, n)
+		n = q.rand.IntN(docsDocuments)
+	}
+	return batch
+}
+
+// draw draws a user and a document.
+func (q *Questioner) draw() (u, n int) {
+	n = q.rand.IntN(docsDocuments)
+	doc := q.docs.documents[n]
+	if q.rand.IntN(2) == 0 {
+		return q.rand.IntN(docsUsers), n
+	}
+	switch k := q.rand.IntN(10); k {
+	case 0:
+		return doc.owner, n
+	case 1:
+		return doc.viewer, n
+	}
+	var above []int
+	for f := doc.folder; f >= 0; f = q.docs.folders[f].parent {
+		above = append(above, f)
+	}
+	group := q.docs.folders[above[q.rand.IntN(len(above))]].viewer
+	return q.docs.groups[group][q.rand.IntN(docsGroupSize)], n
+}
+
+func (d *Docs) question(u, n int) Question {
+	return Question{
+		Subject: user(u), Resource: tuplestore.Object{Type: "document", ID: named("d", n)},
+		Action: "view", Allowed: d.mayView(u, n),
+	}
+}
+
+// mayView is the oracle: the answer from the generator's own arrays.
+func (d *Docs) mayView(u, n int) bool {
+	doc := &d.documents[n]
+	if doc.owner == u || doc.viewer == u {
+		return true
+	}
+	for f := doc.folder; f >= 0; f = d.folders[f].parent {
+		if d.folders[f].owner == u || d.members[d.folders[f].viewer][u] {
+			return true
+		}
+	}
+	return false
+}

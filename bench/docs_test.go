@@ -1,0 +1,124 @@
+package bench
+
+import (
+	"context"
+	"testing"
+
+	"stonetown/engine"
+	"stonetown/tuplestore"
+	"stonetown/tuplestore/memstore"
+)
+
+// The workload is only comparable while it is drawn exactly like this.
+func TestDocsIsTheDocumentedWorkload(t *testing.T) {
+	d := NewDocs()
+	count := map[string]int{}
+	seen := map[tuplestore.Tuple]bool{}
+	for tuple := range d.Tuples {
+		count[tuple.Object.Type+"#"+tuple.Relation]++
+		seen[tuple] = true
+	}
+	for what, want := range map[string]int{
+		"group#member": 10_000, "folder#parent": 1998, "folder#owner": 2000, "folder#viewer": 2000,
+		"document#parent": 50_000, "document#owner": 50_000, "document#viewer": 50_000,
+	} {
+		if count[what] != want {
+			t.Errorf("%d tuples %s, want %d", count[what], what, want)
+		}
+	}
+	if len(seen) != docsTuples {
+		t.Errorf("%d distinct tuples, want %d", len(seen), docsTuples)
+	}
+	draw := d.Questioner(1, 0)
+	allowed := 0
+	const n = 200_000
+	for range n {
+		if draw.Next().Allowed {
+			allowed++
+		}
+	}
+	if share := float64(allowed) / n; share < .505 || share > .517 {
+		t.Errorf("%.3f of the checks are allowed, want about .511", share)
+	}
+}
+
+func newInProcess(tb testing.TB, store tuplestore.Store, c engine.Config) *InProcess {
+	tb.Helper()
+	c.Store = store
+	e, err := engine.New(c)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(e.Close)
+	return &InProcess{Engine: e, Tenant: "tnt_bench"}
+}
+
+func loadDocs(tb testing.TB, t Target, d *Docs) {
+	tb.Helper()
+	ctx := context.Background()
+	if err := t.Define(ctx, d.Types()); err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := load(ctx, t, d, func(int) {}); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func resident(tb testing.TB) (*InProcess, *Docs) {
+	tb.Helper()
+	store := memstore.New(memstore.Config{})
+	tb.Cleanup(func() { store.Close() })
+	d := NewDocs()
+	p := newInProcess(tb, store, engine.Config{})
+	loadDocs(tb, p, d)
+	q := d.Questioner(1, 0).Next()
+	for p.Engine.Stats().ResidentBytes == 0 {
+		if _, err := p.Check(context.Background(), &q); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return p, d
+}
+
+func BenchmarkCheck(b *testing.B) {
+	p, d := resident(b)
+	draw := d.Questioner(1, 0)
+	questions := make([]Question, prepared)
+	for i := range questions {
+		questions[i] = draw.Next()
+	}
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		q := &questions[n%prepared]
+		n++
+		if allowed, err := p.Check(context.Background(), q); err != nil || allowed != q.Allowed {
+			b.Fatal(err, wrong(q, allowed))
+		}
+	}
+}
+
+func BenchmarkBatch500(b *testing.B) {
+	p, d := resident(b)
+	draw := d.Questioner(2, 0)
+	drawn := make([][]Question, 64)
+	for i := range drawn {
+		drawn[i] = draw.Batch(500)
+	}
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		batch := drawn[n%len(drawn)]
+		n++
+		allowed, err := p.CheckBatch(context.Background(), batch)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for i := range batch {
+			if allowed[i] != batch[i].Allowed {
+				b.Fatal(wrong(&batch[i], allowed[i]))
+			}
+		}
+	}
+	b.ReportMetric(float64(b.N)*500/b.Elapsed().Seconds(), "checks/s")
+}

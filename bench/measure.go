@@ -1,0 +1,169 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"stonetown/tuplestore"
+)
+
+// Figure is one measurement: a closed loop of workers, each asking its next
+// question when the last is answered.
+type Figure struct {
+	Target  string `json:"target"`
+	Measure string `json:"measure"`
+	Workers int    `json:"workers"`
+	// PerCall is how many units (checks, tuples) one call carries.
+	PerCall   int     `json:"per_call"`
+	Calls     int64   `json:"calls"`
+	PerSecond float64 `json:"per_second"` // units
+	// Latencies of a call, in microseconds. Zero where they were not taken.
+	P50  float64 `json:"p50_us,omitempty"`
+	P90  float64 `json:"p90_us,omitempty"`
+	P99  float64 `json:"p99_us,omitempty"`
+	P999 float64 `json:"p999_us,omitempty"`
+}
+
+// load writes all tuples and measures how fast.
+func load(ctx context.Context, t Target, d *Docs, progress func(written int)) (Figure, error) {
+	batch := make([]tuplestore.Tuple, 0, t.WriteLimit())
+	began, written, calls := time.Now(), 0, int64(0)
+	flush := func() error {
+		if len(batch) == 0 {
+			return nil
+		}
+		if err := t.Write(ctx, batch); err != nil {
+			return fmt.Errorf("write: %w", err)
+		}
+		calls++
+		written += len(batch)
+		batch = batch[:0]
+		progress(written)
+		return nil
+	}
+	for tuple := range d.Tuples {
+		if batch = append(batch, tuple); len(batch) == cap(batch) {
+			if err := flush(); err != nil {
+				return Figure{}, err
+			}
+		}
+	}
+	if err := flush(); err != nil {
+		return Figure{}, err
+	}
+	if written != docsTuples {
+		return Figure{}, fmt.Errorf("wrote %d tuples, the workload has %d", written, docsTuples)
+	}
+	return Figure{
+		Target: t.Name(), Measure: "bulk load", Workers: 1, PerCall: cap(batch), Calls: calls,
+		PerSecond: float64(written) / time.Since(began).Seconds(),
+	}, nil
+}
+
+// measure runs workers for a while. newWorker returns a worker's call, which
+// carries perCall units.
+func measure(ctx context.Context, f Figure, duration time.Duration, newWorker func(worker int) func(context.Context) error) (Figure, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wg sync.WaitGroup
+	var calls atomic.Int64
+	latencies := make([]*hdrhistogram.Histogram, f.Workers)
+	began := time.Now()
+	end := began.Add(duration)
+	for w := range f.Workers {
+		latencies[w] = hdrhistogram.New(1, time.Minute.Nanoseconds(), 3)
+		call := newWorker(w)
+		wg.Go(func() {
+			for at := time.Now(); at.Before(end) && ctx.Err() == nil; {
+				if err := call(ctx); err != nil {
+					cancel(err)
+					return
+				}
+				now := time.Now()
+				// Only a call of over a minute is out of range; it counts as one.
+				if err := latencies[w].RecordValue(min(now.Sub(at), time.Minute).Nanoseconds()); err != nil {
+					cancel(err)
+					return
+				}
+				calls.Add(1)
+				at = now
+			}
+		})
+	}
+	wg.Wait()
+	elapsed := time.Since(began)
+	if err := context.Cause(ctx); err != nil {
+		return f, fmt.Errorf("%s, %s: %w", f.Target, f.Measure, err)
+	}
+	all := latencies[0]
+	for _, h := range latencies[1:] {
+		all.Merge(h)
+	}
+	us := func(quantile float64) float64 { return float64(all.ValueAtQuantile(quantile)) / 1000 }
+	f.Calls = calls.Load()
+	f.PerSecond = float64(f.Calls) * float64(f.PerCall) / elapsed.Seconds()
+	f.P50, f.P90, f.P99, f.P999 = us(50), us(90), us(99), us(99.9)
+	return f, nil
+}
+
+// prepared is how many questions a worker asks in turn. They are drawn before
+// the clock starts: drawing costs more than answering.
+const prepared = 1 << 14
+
+// checks measures single checks.
+func checks(ctx context.Context, t Target, d *Docs, workers int, duration time.Duration) (Figure, error) {
+	f := Figure{Target: t.Name(), Measure: "check", Workers: workers, PerCall: 1}
+	return measure(ctx, f, duration, func(worker int) func(context.Context) error {
+		draw := d.Questioner(1, uint64(worker))
+		questions := make([]Question, prepared)
+		for i := range questions {
+			questions[i] = draw.Next()
+		}
+		n := 0
+		return func(ctx context.Context) error {
+			q := &questions[n%prepared]
+			n++
+			allowed, err := t.Check(ctx, q)
+			if err == nil && allowed != q.Allowed {
+				err = wrong(q, allowed)
+			}
+			return err
+		}
+	})
+}
+
+// batches measures batches of checks about one subject.
+func batches(ctx context.Context, t Target, d *Docs, size, workers int, duration time.Duration) (Figure, error) {
+	f := Figure{Target: t.Name(), Measure: "batch", Workers: workers, PerCall: size}
+	return measure(ctx, f, duration, func(worker int) func(context.Context) error {
+		draw := d.Questioner(2, uint64(worker))
+		drawn := make([][]Question, 1+prepared/size)
+		for i := range drawn {
+			drawn[i] = draw.Batch(size)
+		}
+		n := 0
+		return func(ctx context.Context) error {
+			batch := drawn[n%len(drawn)]
+			n++
+			allowed, err := t.CheckBatch(ctx, batch)
+			if err != nil {
+				return err
+			}
+			for i := range batch {
+				if allowed[i] != batch[i].Allowed {
+					return wrong(&batch[i], allowed[i])
+				}
+			}
+			return nil
+		}
+	})
+}
+
+func wrong(q *Question, allowed bool) error {
+	return fmt.Errorf("wrong answer: may %s %s %s? got %v, the oracle says %v", q.Subject, q.Action, q.Resource, allowed, q.Allowed)
+}

@@ -1,0 +1,287 @@
+package enginetest
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"stonetown/engine"
+	"stonetown/schema"
+	"stonetown/tuplestore"
+)
+
+var (
+	seed   = flag.Uint64("seed", 0, "seed of the random tests; 0 draws one")
+	rounds = flag.Int("rounds", 25, "random schemas per backend and temperature")
+)
+
+// randomly runs a test with a generator whose seed is printed on failure.
+func randomly(t *testing.T, test func(t *testing.T, r *rand.Rand)) {
+	s := *seed
+	if s == 0 {
+		s = uint64(time.Now().UnixNano())
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("repeat with -seed=%d", s)
+		}
+	})
+	test(t, rand.New(rand.NewPCG(s, s)))
+}
+
+// history is what a tenant's tuples were after each revision.
+type history struct {
+	mu     sync.Mutex
+	states map[tuplestore.Revision]map[tuplestore.Tuple]bool
+	newest tuplestore.Revision
+}
+
+func (h *history) at(rev tuplestore.Revision) map[tuplestore.Tuple]bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.states[rev]
+}
+
+// writer draws writes and records what they lead to.
+type writer struct {
+	universe
+	engine  *engine.Engine
+	tenant  string
+	tuples  map[tuplestore.Tuple]bool
+	history *history
+	acked   *atomic.Int64
+}
+
+// newTenant defines random types in a tenant and returns its writer.
+func newTenant(ctx context.Context, t *testing.T, e *engine.Engine, r *rand.Rand, id string) *writer {
+	t.Helper()
+	types := RandomTypes(r)
+	var token string
+	for _, typ := range types {
+		_, _, tok, err := e.PutType(ctx, id, typ, "test")
+		if err != nil {
+			t.Fatalf("define %s: %v", typ.Name, err)
+		}
+		token = tok
+	}
+	compiled, err := schema.Compile(types)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &writer{
+		universe: universe{rand: r, types: types, compiled: compiled, objects: 4, users: 5},
+		engine:   e, tenant: id, tuples: map[tuplestore.Tuple]bool{},
+		history: &history{states: map[tuplestore.Revision]map[tuplestore.Tuple]bool{}},
+		acked:   new(atomic.Int64),
+	}
+	w.record(revision(t, token))
+	return w
+}
+
+func (w *writer) record(rev tuplestore.Revision) {
+	w.history.mu.Lock()
+	w.history.states[rev] = maps.Clone(w.tuples)
+	w.history.newest = rev
+	w.history.mu.Unlock()
+	w.acked.Store(int64(rev))
+}
+
+// write applies a random batch through the engine and to the model.
+func (w *writer) write(ctx context.Context, t *testing.T) {
+	t.Helper()
+	if w.rand.IntN(12) == 0 {
+		w.unregister(ctx, t)
+		return
+	}
+	var ops []engine.WriteOp
+	after := maps.Clone(w.tuples)
+	for range 1 + w.rand.IntN(6) {
+		tuple, ok := w.tuple()
+		if !ok {
+			continue
+		}
+		op := engine.WriteOp{Resource: tuple.Object, Relation: tuple.Relation, Subject: tuple.Subject}
+		if after[tuple] && w.rand.IntN(2) == 0 {
+			op.Delete = true
+			delete(after, tuple)
+		} else {
+			after[tuple] = true
+			after[tuplestore.Presence(tuple.Object)] = true
+		}
+		ops = append(ops, op)
+	}
+	if len(ops) == 0 {
+		return
+	}
+	// The state a revision leads to is recorded before anyone can see it.
+	w.history.mu.Lock()
+	w.history.states[w.history.newest+1] = after
+	w.history.mu.Unlock()
+	res, err := w.engine.Write(ctx, w.tenant, engine.WriteRequest{Ops: ops, Actor: "test"})
+	if err != nil {
+		t.Errorf("write %v: %v", ops, err)
+		return
+	}
+	w.tuples = after
+	w.record(revision(t, res.Token))
+}
+
+func (w *writer) unregister(ctx context.Context, t *testing.T) {
+	t.Helper()
+	o := w.object()
+	after := maps.Clone(w.tuples)
+	maps.DeleteFunc(after, func(tuple tuplestore.Tuple, _ bool) bool {
+		return tuple.Object == o || !tuple.IsPresence() && tuple.Subject.Object() == o
+	})
+	if !w.tuples[tuplestore.Presence(o)] {
+		var missing *engine.ResourceNotFoundError
+		if _, err := w.engine.Unregister(ctx, w.tenant, o, "test", nil); !errors.As(err, &missing) {
+			t.Errorf("unregister %s, which is not registered: %v", o, err)
+		}
+		return
+	}
+	w.history.mu.Lock()
+	w.history.states[w.history.newest+1] = after
+	w.history.mu.Unlock()
+	token, err := w.engine.Unregister(ctx, w.tenant, o, "test", nil)
+	if err != nil {
+		t.Errorf("unregister %s: %v", o, err)
+		return
+	}
+	w.tuples = after
+	w.record(revision(t, token))
+}
+
+// compare asks the engine a random batch and the oracle the same, about the
+// revision that the engine answered from.
+func (w *writer) compare(ctx context.Context, t *testing.T, u *universe, consistency engine.Consistency) {
+	t.Helper()
+	subject := u.subject()
+	nodes := make([]tuplestore.Node, 1+u.rand.IntN(10))
+	queries := make([]engine.Query, len(nodes))
+	for i := range nodes {
+		nodes[i] = u.node()
+		queries[i] = engine.Query{Resource: nodes[i].Object, Action: nodes[i].Relation}
+	}
+	before := tuplestore.Revision(w.acked.Load())
+	res, err := w.engine.Check(ctx, w.tenant, engine.CheckRequest{
+		Subject: subject, Queries: queries, Consistency: consistency, Reasons: u.rand.IntN(4) == 0,
+	})
+	if err != nil {
+		t.Errorf("check %s: %v", subject, err)
+		return
+	}
+	rev := revision(t, res.Token)
+	if consistency.Mode == engine.Full && rev < before {
+		t.Errorf("answered from revision %d after %d was acknowledged", rev, before)
+	}
+	state := w.history.at(rev)
+	if state == nil {
+		t.Errorf("answered from revision %d, which nobody wrote", rev)
+		return
+	}
+	oracle := NewOracle(w.types)
+	oracle.Tuples = state
+	holds := oracle.Holds(subject)
+	for i, node := range nodes {
+		d := res.Decisions[i]
+		var missing *engine.ResourceNotFoundError
+		registered := state[tuplestore.Presence(node.Object)]
+		switch {
+		case errors.As(d.Err, &missing) == registered:
+			t.Errorf("%s at revision %d: registered %v, engine says %v", node.Object, rev, registered, d.Err)
+		case registered && d.Err != nil:
+			t.Errorf("%s: %v", node, d.Err)
+		case d.Allowed != (registered && holds[node]):
+			t.Errorf("%s in %s at revision %d: engine %v, oracle %v\nschema %s\ntuples %v",
+				subject, node, rev, d.Allowed, holds[node], schema.Encode(w.types), state)
+		}
+	}
+}
+
+func revision(t *testing.T, token string) tuplestore.Revision {
+	t.Helper()
+	text, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.Split(string(text), "|")
+	n, err := strconv.ParseInt(parts[len(parts)-1], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tuplestore.Revision(n)
+}
+
+// TestAgreement alternates writes and checks.
+func TestAgreement(t *testing.T) {
+	everywhere(t, func(t *testing.T, e *engine.Engine, _ tuplestore.Store) {
+		randomly(t, func(t *testing.T, r *rand.Rand) {
+			ctx := context.Background()
+			for round := range *rounds {
+				w := newTenant(ctx, t, e, r, fmt.Sprintf("tnt_%d", round))
+				for range 15 {
+					w.write(ctx, t)
+					for range 5 {
+						w.compare(ctx, t, &w.universe, engine.Consistency{})
+					}
+				}
+				if t.Failed() {
+					return
+				}
+			}
+		})
+	})
+}
+
+// TestConcurrentAgreement checks with every consistency while a writer writes.
+func TestConcurrentAgreement(t *testing.T) {
+	everywhere(t, func(t *testing.T, e *engine.Engine, _ tuplestore.Store) {
+		randomly(t, func(t *testing.T, r *rand.Rand) {
+			ctx := context.Background()
+			for round := range max(1, *rounds/5) {
+				w := newTenant(ctx, t, e, r, fmt.Sprintf("tnt_%d", round))
+				// Bounded staleness may reach back before the types were defined.
+				w.compare(ctx, t, &w.universe, engine.Consistency{})
+				var checkers sync.WaitGroup
+				done := make(chan struct{})
+				for n := range 4 {
+					u := w.universe
+					u.rand = rand.New(rand.NewPCG(r.Uint64(), uint64(n)))
+					checkers.Go(func() {
+						for {
+							select {
+							case <-done:
+								return
+							default:
+							}
+							mode := engine.Consistency{}
+							if n == 3 {
+								mode.Mode = engine.MinimizeLatency
+							}
+							w.compare(ctx, t, &u, mode)
+						}
+					})
+				}
+				for range 40 {
+					w.write(ctx, t)
+				}
+				close(done)
+				checkers.Wait()
+				if t.Failed() {
+					return
+				}
+			}
+		})
+	})
+}

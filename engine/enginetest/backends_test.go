@@ -1,0 +1,77 @@
+package enginetest
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"stonetown/engine"
+	"stonetown/internal/pgtest"
+	"stonetown/internal/sqldb"
+	"stonetown/tuplestore"
+	"stonetown/tuplestore/memstore"
+	"stonetown/tuplestore/sqlstore"
+)
+
+// backends open an empty store each.
+var backends = map[string]func(t *testing.T) tuplestore.Store{
+	"memory": func(t *testing.T) tuplestore.Store {
+		s := memstore.New(memstore.Config{})
+		t.Cleanup(func() { s.Close() })
+		return s
+	},
+	"sqlite": func(t *testing.T) tuplestore.Store {
+		return openSQL(t, "sqlite://"+filepath.Join(t.TempDir(), "test.db"))
+	},
+	"postgres": func(t *testing.T) tuplestore.Store {
+		return openSQL(t, pgtest.URL(t))
+	},
+}
+
+func openSQL(t *testing.T, url string) tuplestore.Store {
+	t.Helper()
+	ctx := context.Background()
+	db, err := sqldb.Open(ctx, sqldb.Config{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	if err := db.Migrate(ctx, sqlstore.Migrations()); err != nil {
+		t.Fatal(err)
+	}
+	s, err := sqlstore.New(sqlstore.Config{DB: db})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// temperatures are the ways an engine can hold a tenant.
+var temperatures = map[string]engine.Config{
+	"resident": {},
+	"cold":     {ResidentBytes: -1},
+}
+
+func newEngine(t *testing.T, c engine.Config, s tuplestore.Store) *engine.Engine {
+	t.Helper()
+	c.Store = s
+	e, err := engine.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	return e
+}
+
+// everywhere runs a test on every backend, resident and cold.
+func everywhere(t *testing.T, test func(t *testing.T, e *engine.Engine, s tuplestore.Store)) {
+	for backend, open := range backends {
+		for temperature, config := range temperatures {
+			t.Run(backend+"/"+temperature, func(t *testing.T) {
+				s := open(t)
+				test(t, newEngine(t, config, s), s)
+			})
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package enginetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"stonetown/schema"
+	"stonetown/tuplestore"
+)
+
+// RandomTypes draws resource types that compile: every kind of rewrite, open
+// and restricted relations, recursion, links in all directions.
+func RandomTypes(r *rand.Rand) []schema.Type {
+	for {
+		types := randomTypes(r)
+		if _, err := schema.Compile(types); err == nil {
+			return types
+		}
+	}
+}
+
+var (
+	typeNames     = []string{"doc", "folder", "team"}
+	relationNames = []string{"a", "b", "c", "d", "e"}
+)
+
+func randomTypes(r *rand.Rand) []schema.Type {
+	types := make([]schema.Type, 1+r.IntN(len(typeNames)))
+	for i := range types {
+		types[i].Name = typeNames[i]
+		for j := range 2 + r.IntN(len(relationNames)-1) {
+			rel := schema.Relation{Name: relationNames[j]}
+			for range r.IntN(4) { // none: direct
+				rel.Rewrites = append(rel.Rewrites, randomRewrite(r, 0))
+			}
+			if r.IntN(3) > 0 {
+				rel.Subjects = randomSubjectTypes(r)
+			}
+			types[i].Relations = append(types[i].Relations, rel)
+		}
+	}
+	return types
+}
+
+func randomSubjectTypes(r *rand.Rand) []schema.SubjectType {
+	subjects := []schema.SubjectType{{Type: schema.UserType}}
+	for range r.IntN(5) {
+		switch r.IntN(5) {
+		case 0:
+			subjects = append(subjects, schema.SubjectType{Type: schema.UserType, Wildcard: true})
+		case 1:
+			subjects = append(subjects, schema.SubjectType{Type: schema.GroupType, Relation: schema.GroupMember})
+		case 2:
+			subjects = append(subjects, schema.SubjectType{Type: pick(r, typeNames)})
+		default:
+			subjects = append(subjects, schema.SubjectType{Type: pick(r, typeNames), Relation: pick(r, relationNames)})
+		}
+	}
+	return subjects
+}
+
+func randomRewrite(r *rand.Rand, depth int) schema.Rewrite {
+	kinds := 8
+	if depth == 3 {
+		kinds = 5
+	}
+	switch r.IntN(kinds) {
+	case 0, 1:
+		return schema.Rewrite{Kind: schema.This}
+	case 2, 3:
+		return schema.Rewrite{Kind: schema.Computed, Relation: pick(r, relationNames)}
+	case 4:
+		return schema.Rewrite{Kind: schema.TupleToUserset, Tupleset: pick(r, relationNames), Computed: pick(r, relationNames)}
+	case 5, 6:
+		kind := schema.Union
+		if r.IntN(2) == 0 {
+			kind = schema.Intersection
+		}
+		rw := schema.Rewrite{Kind: kind}
+		for range 1 + r.IntN(3) {
+			rw.Children = append(rw.Children, randomRewrite(r, depth+1))
+		}
+		return rw
+	default:
+		base, subtract := randomRewrite(r, depth+1), randomRewrite(r, depth+1)
+		return schema.Rewrite{Kind: schema.Exclusion, Base: &base, Subtract: &subtract}
+	}
+}
+
+func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
+
+// universe draws tuples and questions over few enough objects that they meet.
+type universe struct {
+	rand     *rand.Rand
+	types    []schema.Type
+	compiled *schema.Compiled
+	objects  int // per type
+	users    int
+}
+
+func (u *universe) object() tuplestore.Object {
+	return tuplestore.Object{Type: pick(u.rand, u.types).Name, ID: fmt.Sprint(u.rand.IntN(u.objects))}
+}
+
+// node draws a node of a defined type or, now and then, of a group.
+func (u *universe) node() tuplestore.Node {
+	if u.rand.IntN(6) == 0 {
+		return tuplestore.Node{Object: tuplestore.Object{Type: schema.GroupType, ID: fmt.Sprint(u.rand.IntN(u.objects))}, Relation: schema.GroupMember}
+	}
+	t := pick(u.rand, u.types)
+	return tuplestore.Node{Object: tuplestore.Object{Type: t.Name, ID: fmt.Sprint(u.rand.IntN(u.objects))}, Relation: pick(u.rand, t.Relations).Name}
+}
+
+// tuple draws a tuple that the schema allows.
+func (u *universe) tuple() (tuplestore.Tuple, bool) {
+	for range 20 {
+		node := u.node()
+		kinds := u.compiled.Subjects(node.Object.Type, node.Relation)
+		if len(kinds) == 0 {
+			continue
+		}
+		kind := pick(u.rand, kinds)
+		s := tuplestore.Subject{Type: kind.Type, ID: fmt.Sprint(u.rand.IntN(max(u.objects, u.users))), Relation: kind.Relation}
+		switch {
+		case kind.Wildcard:
+			s.ID = tuplestore.Wildcard
+		case kind.Type == schema.GroupType && kind.Relation == "":
+			continue // a group as a subject is always its members
+		}
+		return tuplestore.Tuple{Object: node.Object, Relation: node.Relation, Subject: s}, true
+	}
+	return tuplestore.Tuple{}, false
+}
+
+// subject draws who a check asks about: mostly users, now and then a userset.
+func (u *universe) subject() tuplestore.Subject {
+	switch u.rand.IntN(8) {
+	case 0:
+		n := u.node()
+		return tuplestore.Subject{Type: n.Object.Type, ID: n.Object.ID, Relation: n.Relation}
+	case 1:
+		o := u.object()
+		return tuplestore.Subject{Type: o.Type, ID: o.ID}
+	default:
+		return tuplestore.Subject{Type: schema.UserType, ID: fmt.Sprint(u.rand.IntN(u.users))}
+	}
+}
