@@ -1,0 +1,123 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"text/tabwriter"
+	"time"
+)
+
+// Report is the outcome of a run.
+type Report struct {
+	Started time.Time `json:"started"`
+	Go      string    `json:"go"`
+	CPUs    int       `json:"cpus"`
+	Figures []Figure  `json:"figures"`
+}
+
+// Options say what to measure.
+type Options struct {
+	InProcess *InProcess // nil: not measured
+	HTTP      *HTTP      // nil: not measured
+	EchoURL   string     // empty: not measured
+	// Duration is how long each figure is measured. Default 3 s.
+	Duration time.Duration
+	// Progress is told what is going on.
+	Progress func(format string, args ...any)
+}
+
+// Run measures the docs workload.
+func Run(ctx context.Context, o Options) (*Report, error) {
+	if o.Duration == 0 {
+		o.Duration = 3 * time.Second
+	}
+	r := &run{Options: o, docs: NewDocs(), report: &Report{
+		Started: time.Now().UTC().Truncate(time.Second), Go: runtime.Version(), CPUs: runtime.NumCPU(),
+	}}
+	if o.InProcess != nil {
+		r.target(ctx, o.InProcess, []int{1, runtime.GOMAXPROCS(0)})
+	}
+	if o.EchoURL != "" {
+		for _, workers := range []int{1, 16} {
+			r.figure(func() (Figure, error) { return echo(ctx, o.EchoURL, r.docs, workers, o.Duration) })
+		}
+	}
+	if o.HTTP != nil {
+		r.target(ctx, o.HTTP, []int{1, 16})
+	}
+	return r.report, r.err
+}
+
+// run collects figures until the first error.
+type run struct {
+	Options
+	docs   *Docs
+	report *Report
+	err    error
+}
+
+func (r *run) figure(take func() (Figure, error)) {
+	if r.err != nil {
+		return
+	}
+	f, err := take()
+	if err != nil {
+		r.err = err
+		return
+	}
+	r.report.Figures = append(r.report.Figures, f)
+	r.Progress("%s, %s, %d at once: %.0f/s", f.Target, f.Measure, f.Workers, f.PerSecond)
+}
+
+func (r *run) target(ctx context.Context, t Target, workers []int) {
+	r.figure(func() (Figure, error) {
+		if err := t.Define(ctx, r.docs.Types()); err != nil {
+			return Figure{}, fmt.Errorf("define types: %w", err)
+		}
+		last := time.Now()
+		return load(ctx, t, r.docs, func(written int) {
+			if time.Since(last) > time.Second {
+				last = time.Now()
+				r.Progress("%s: %d of %d tuples", t.Name(), written, docsTuples)
+			}
+		})
+	})
+	// A first pass warms up and makes the tenant resident.
+	r.warm(ctx, t)
+	for _, n := range workers {
+		r.figure(func() (Figure, error) { return checks(ctx, t, r.docs, n, r.Duration) })
+	}
+	for _, n := range workers {
+		r.figure(func() (Figure, error) { return batches(ctx, t, r.docs, 500, n, r.Duration) })
+	}
+}
+
+func (r *run) warm(ctx context.Context, t Target) {
+	if r.err == nil {
+		_, r.err = checks(ctx, t, r.docs, 2, time.Second)
+	}
+}
+
+// WriteTable prints the report for people.
+func (r *Report) WriteTable(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "target\tmeasure\tat once\tper call\tper second\tp50 µs\tp90 µs\tp99 µs\tp99.9 µs\t")
+	for _, f := range r.Figures {
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%.0f\t%.1f\t%.1f\t%.1f\t%.1f\t\n",
+			f.Target, f.Measure, f.Workers, f.PerCall, f.PerSecond, f.P50, f.P90, f.P99, f.P999)
+	}
+	return t.Flush()
+}
+
+// WriteJSON writes the report to a file.
+func (r *Report) WriteJSON(path string) error {
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(b, '\n'), 0o644)
+}
