@@ -27,9 +27,7 @@ func (e *Engine) Check(ctx context.Context, tenantID string, req CheckRequest) (
 		TokenIgnored: ignored,
 	}}
 	if t.graph != nil {
-		c.graph, c.program = t.graph, t.program
-		err = c.answer(ctx, nil)
-		t.mu.RUnlock()
+		err = c.answerResident(ctx, t)
 	} else {
 		t.mu.RUnlock()
 		t.startLoading()
@@ -51,6 +49,13 @@ type check struct {
 	graph    *graph
 	program  *program
 	response *CheckResponse
+}
+
+// answerResident answers from the tenant's graph. t.mu is held, and is released.
+func (c *check) answerResident(ctx context.Context, t *tenant) error {
+	defer t.mu.RUnlock()
+	c.graph, c.program = t.graph, t.program
+	return c.answer(ctx, nil)
 }
 
 // answerCold reads what it needs from a snapshot into a graph of its own.

@@ -338,6 +338,40 @@ func TestDeepChains(t *testing.T) {
 	}
 }
 
+// A cold batch costs one read per level, however many questions it asks and
+// however wide the graph is.
+func TestColdReadsAreOnePerLevel(t *testing.T) {
+	w := newWorld(t, engine.Config{ResidentBytes: -1})
+	w.define("folder\n  parent [folder]\n  viewer [user, group]: this | parent->viewer\ndoc\n  parent [folder]\n  viewer [user]: this | parent->viewer")
+	const depth = 6 // folders
+	var req engine.WriteRequest
+	for i := range depth {
+		req.Ops = append(req.Ops, op(t, fmt.Sprintf("folder:%d#viewer@group:%d", i, i)))
+		if i+1 < depth {
+			req.Ops = append(req.Ops, op(t, fmt.Sprintf("folder:%d#parent@folder:%d", i, i+1)))
+		}
+	}
+	for i := range 300 {
+		req.Ops = append(req.Ops, op(t, fmt.Sprintf("doc:%d#parent@folder:%d", i, i%depth)))
+		req.Ops = append(req.Ops, op(t, fmt.Sprintf("group:%d#member@user:%d", i%depth, i)))
+	}
+	if _, err := w.engine.Write(context.Background(), tenant, req); err != nil {
+		t.Fatal(err)
+	}
+	batch := request("user:nobody", "view", "doc:0")
+	for i := range 500 {
+		batch.Queries = append(batch.Queries, engine.Query{Resource: tuplestore.Object{Type: "doc", ID: fmt.Sprint(i % 300)}, Action: "view"})
+	}
+	before := w.engine.Stats().ColdReads
+	if _, allowed := ask(t, w.engine, batch); allowed {
+		t.Error("nobody is allowed")
+	}
+	// The document, six folders and the last one's group.
+	if reads := w.engine.Stats().ColdReads - before; reads != depth+2 {
+		t.Errorf("%d reads for a path of %d objects", reads, depth+2)
+	}
+}
+
 func TestTypesInUse(t *testing.T) {
 	w := newWorld(t, engine.Config{})
 	w.define("folder\n  viewer [user]\ndoc\n  parent [folder]\n  viewer [user, group]\n  open")
