@@ -360,7 +360,7 @@ func TestColdReadsAreOnePerLevel(t *testing.T) {
 	}
 	batch := request("user:nobody", "view", "doc:0")
 	for i := range 500 {
-		batch.Queries = append(batch.Queries, engine.Query{Resource: tuplestore.Object{Type: "doc", ID: fmt.Sprint(i % 300)}, Action: "view"})
+		batch.Queries = append(batch.Queries, engine.Query{Resource: tuplestore.Object{Type: "doc", ID: fmt.Sprint(i * depth % 300)}, Action: "view"}) // all in folder 0
 	}
 	before := w.engine.Stats().ColdReads
 	if _, allowed := ask(t, w.engine, batch); allowed {
