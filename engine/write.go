@@ -109,10 +109,13 @@ func (e *Engine) Register(ctx context.Context, tenantID string, o tuplestore.Obj
 }
 
 // Alter joins rows to a transaction in which the resource is certain to exist.
-// It fails with [*ResourceNotFoundError] otherwise.
+// It fails with [*ResourceNotFoundError] or [*UnknownTypeError] otherwise.
 func (e *Engine) Alter(ctx context.Context, tenantID string, o tuplestore.Object, actor string, also func(context.Context, *sqldb.Tx) error) (token string, err error) {
 	presence := tuplestore.Presence(o)
-	_, token, err = e.commit(ctx, tenantID, func(position) (tuplestore.Write, error) {
+	_, token, err = e.commit(ctx, tenantID, func(at position) (tuplestore.Write, error) {
+		if !at.compiled.HasType(o.Type) {
+			return tuplestore.Write{}, &UnknownTypeError{Type: o.Type}
+		}
 		// Deleting it requires it, creating it again leaves no trace.
 		return tuplestore.Write{Actor: actor, Also: also, Ops: []tuplestore.Op{
 			{Kind: tuplestore.Delete, Tuple: presence},
@@ -127,9 +130,12 @@ func (e *Engine) Alter(ctx context.Context, tenantID string, o tuplestore.Object
 
 // Unregister deletes a resource with every relation to it and every relation
 // that names it as a subject, so that nothing comes back if another resource
-// takes the ID. It fails with [*ResourceNotFoundError].
+// takes the ID. It fails with [*ResourceNotFoundError] or [*UnknownTypeError].
 func (e *Engine) Unregister(ctx context.Context, tenantID string, o tuplestore.Object, actor string, also func(context.Context, *sqldb.Tx) error) (token string, err error) {
 	_, token, err = e.commit(ctx, tenantID, func(at position) (tuplestore.Write, error) {
+		if !at.compiled.HasType(o.Type) {
+			return tuplestore.Write{}, &UnknownTypeError{Type: o.Type}
+		}
 		return tuplestore.Write{Actor: actor, Also: also, Ops: []tuplestore.Op{
 			{Kind: tuplestore.Delete, Tuple: tuplestore.Presence(o)},
 			{Kind: tuplestore.DeleteMatching, Match: tuplestore.Filter{ObjectType: o.Type, ObjectID: o.ID}},

@@ -6,7 +6,7 @@ import (
 )
 
 // Object is a thing that relations are about: a document, a folder, a group.
-// The ID is opaque: any bytes the caller chose.
+// The ID is opaque: any text the caller chose.
 type Object struct {
 	Type, ID string
 }

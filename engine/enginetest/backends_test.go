@@ -75,3 +75,5 @@ func everywhere(t *testing.T, test func(t *testing.T, e *engine.Engine, s tuples
 		}
 	}
 }
+
+func TestMain(m *testing.M) { pgtest.Main(m) }

@@ -1,0 +1,71 @@
+package bench
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"stonetown/engine"
+	"stonetown/internal/pgtest"
+	"stonetown/internal/sqldb"
+	"stonetown/tuplestore/sqlstore"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+func openStore(t *testing.T, url string) *sqlstore.Store {
+	t.Helper()
+	ctx := context.Background()
+	db, err := sqldb.Open(ctx, sqldb.Config{URL: url, MaxConns: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	if err := db.Migrate(ctx, sqlstore.Migrations()); err != nil {
+		t.Fatal(err)
+	}
+	s, err := sqlstore.New(sqlstore.Config{DB: db})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// An engine that knows nothing of a tenant answers a batch of 500 over a
+// PostgreSQL 2 ms away in one round trip for the head and the schema and one
+// for each level of the graph.
+func TestColdBatchOverPostgreSQL(t *testing.T) {
+	url := pgtest.URL(t)
+	d := NewDocs()
+	loadDocs(t, newInProcess(t, openStore(t, url), engine.Config{ResidentBytes: -1}), d)
+
+	far, roundTrips := pgtest.Latency(t, url, 2*time.Millisecond)
+	store := openStore(t, far)
+	ctx := context.Background()
+	draw := d.Questioner(2, 0)
+	ask := func() (trips int, took time.Duration) {
+		p := newInProcess(t, store, engine.Config{ResidentBytes: -1}) // knows nothing
+		batch := draw.Batch(500)
+		before, began := roundTrips(), time.Now()
+		allowed, err := p.CheckBatch(ctx, batch)
+		trips, took = roundTrips()-before, time.Since(began)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range batch {
+			if allowed[i] != batch[i].Allowed {
+				t.Fatal(wrong(&batch[i], allowed[i]))
+			}
+		}
+		return trips, took
+	}
+	ask() // the connection learns its statements
+	for range 5 {
+		trips, took := ask()
+		t.Logf("%d round trips, %v", trips, took)
+		if trips > docsDepth+2 {
+			t.Errorf("a cold batch took %d round trips, want at most depth + 2 = %d", trips, docsDepth+2)
+		}
+	}
+}

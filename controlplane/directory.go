@@ -1,0 +1,121 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"stonetown/internal/sqldb"
+)
+
+// Config says what a directory works on.
+type Config struct {
+	// DB holds the rows. Required; its tables are [Migrations].
+	DB *sqldb.DB
+
+	// Clock tells the time. Default: time.Now.
+	Clock func() time.Time
+}
+
+// Directory knows the organisations and tenants. It is safe for concurrent use.
+type Directory struct {
+	db    *sqldb.DB
+	clock func() time.Time
+	cache *lru.Cache[string, answer]
+}
+
+const (
+	// cacheSize bounds the hosts remembered, so that a flood of made-up host
+	// names costs a few megabytes and no more.
+	cacheSize = 8192
+	// How long an answer is believed: long enough to spare the database nearly
+	// every lookup, short enough that a suspension bites at once.
+	foundFor    = 3 * time.Second
+	notFoundFor = time.Second
+)
+
+// answer is a remembered lookup; a tenant without an id is one not found.
+type answer struct {
+	tenant Tenant
+	until  time.Time
+}
+
+// New returns the directory kept in c.DB.
+func New(c Config) (*Directory, error) {
+	if c.DB == nil {
+		return nil, errors.New("controlplane: Config.DB is required")
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	cache, err := lru.New[string, answer](cacheSize)
+	if err != nil {
+		return nil, fmt.Errorf("controlplane: %w", err)
+	}
+	return &Directory{db: c.DB, clock: c.Clock, cache: cache}, nil
+}
+
+// now has the precision that the database keeps.
+func (d *Directory) now() time.Time { return d.clock().UTC().Truncate(time.Microsecond) }
+
+// TenantByHost returns the tenant, in whatever state, that is served on a host,
+// given without port; case and one trailing dot do not matter. It fails with
+// [ErrTenantNotFound]. The answer may be a few seconds old.
+func (d *Directory) TenantByHost(ctx context.Context, host string) (Tenant, error) {
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	if host == "" || len(host) > 253 { // the longest DNS name
+		return Tenant{}, ErrTenantNotFound
+	}
+	return d.cached(host, func() (Tenant, error) { return selectTenantByHost(ctx, d.db, host) })
+}
+
+// FirstTenant returns the tenant that was created first: the one a development
+// server shows under a bare localhost. It fails with [ErrTenantNotFound] while
+// there is none. The answer may be a few seconds old.
+func (d *Directory) FirstTenant(ctx context.Context) (Tenant, error) {
+	// No host is empty, so the key is free.
+	return d.cached("", func() (Tenant, error) { return selectFirstTenant(ctx, d.db) })
+}
+
+// TenantByID returns a tenant, in whatever state. It fails with
+// [ErrTenantNotFound].
+func (d *Directory) TenantByID(ctx context.Context, tenantID string) (Tenant, error) {
+	return selectTenantByID(ctx, d.db, tenantID)
+}
+
+// TenantBySlug returns a tenant, in whatever state. It fails with
+// [ErrTenantNotFound].
+func (d *Directory) TenantBySlug(ctx context.Context, slug string) (Tenant, error) {
+	return selectTenantBySlug(ctx, d.db, slug)
+}
+
+// Empty reports, as of the transaction, whether no tenant was ever created.
+func (d *Directory) Empty(ctx context.Context, tx *sqldb.Tx) (bool, error) {
+	_, err := selectFirstTenant(ctx, tx)
+	if errors.Is(err, ErrTenantNotFound) {
+		return true, nil
+	}
+	return false, err
+}
+
+func (d *Directory) cached(key string, read func() (Tenant, error)) (Tenant, error) {
+	now := d.clock()
+	if a, ok := d.cache.Get(key); ok && now.Before(a.until) {
+		if a.tenant.ID == "" {
+			return Tenant{}, ErrTenantNotFound
+		}
+		return a.tenant, nil
+	}
+	tenant, err := read()
+	switch {
+	case err == nil:
+		d.cache.Add(key, answer{tenant, now.Add(foundFor)})
+	case errors.Is(err, ErrTenantNotFound) && key != "": // a first tenant is found as soon as there is one
+		d.cache.Add(key, answer{until: now.Add(notFoundFor)})
+	}
+	return tenant, err
+}

@@ -1,0 +1,201 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"stonetown/internal/sqldb"
+)
+
+// clock is a hand-moved clock.
+type clock struct{ now time.Time }
+
+func (c *clock) Now() time.Time { return c.now }
+
+func open(t *testing.T) (*Directory, *sqldb.DB, *clock) {
+	t.Helper()
+	db, err := sqldb.Open(t.Context(), sqldb.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "test.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	if err := db.Migrate(t.Context(), Migrations()); err != nil {
+		t.Fatal(err)
+	}
+	c := &clock{time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)}
+	d, err := New(Config{DB: db, Clock: c.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, db, c
+}
+
+// create makes an organisation, once, and a tenant in it.
+func create(t *testing.T, d *Directory, db *sqldb.DB, slug, baseURL string) (tenant Tenant, err error) {
+	t.Helper()
+	err = db.Tx(t.Context(), func(tx *sqldb.Tx) error {
+		org, err := d.CreateOrganization(t.Context(), tx, "org-of-"+slug, "Org")
+		if err != nil {
+			return err
+		}
+		tenant, err = d.CreateTenant(t.Context(), tx, NewTenant{OrgID: org.ID, Slug: slug, Name: "T", BaseURL: baseURL})
+		return err
+	})
+	return tenant, err
+}
+
+func TestFindTenant(t *testing.T) {
+	d, db, c := open(t)
+	if _, err := d.FirstTenant(t.Context()); !errors.Is(err, ErrTenantNotFound) {
+		t.Fatalf("FirstTenant of an empty directory: %v", err)
+	}
+	want, err := create(t, d, db, "acme", "https://acme.example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first, err := d.FirstTenant(t.Context()); err != nil || first.ID != want.ID {
+		t.Fatalf("FirstTenant right after there is one: %+v, %v", first, err)
+	}
+	c.now = c.now.Add(time.Minute)
+	if _, err := create(t, d, db, "beta", "http://beta.localhost:8080"); err != nil {
+		t.Fatal(err)
+	}
+
+	lookups := map[string]func(context.Context) (Tenant, error){
+		"id":   func(ctx context.Context) (Tenant, error) { return d.TenantByID(ctx, want.ID) },
+		"slug": func(ctx context.Context) (Tenant, error) { return d.TenantBySlug(ctx, "acme") },
+		"host": func(ctx context.Context) (Tenant, error) { return d.TenantByHost(ctx, "acme.example.com") },
+		"HOST": func(ctx context.Context) (Tenant, error) { return d.TenantByHost(ctx, "ACME.Example.com.") },
+		"first": func(ctx context.Context) (Tenant, error) {
+			return d.FirstTenant(ctx)
+		},
+	}
+	for name, lookup := range lookups {
+		for range 2 { // the second one from the cache, where there is one
+			got, err := lookup(t.Context())
+			if diff := cmp.Diff(want, got); err != nil || diff != "" {
+				t.Errorf("by %s: %v\n%s", name, err, diff)
+			}
+		}
+	}
+	for _, host := range []string{"", "example.com", "xacme.example.com", "acme.example.com.evil", "acme.example.com..", "acme.example.com:443", "' OR 1=1 --"} {
+		for range 2 {
+			if got, err := d.TenantByHost(t.Context(), host); !errors.Is(err, ErrTenantNotFound) {
+				t.Errorf("host %q: %+v, %v, want ErrTenantNotFound", host, got, err)
+			}
+		}
+	}
+}
+
+// A cached answer is believed for a few seconds and not longer, whichever it is.
+func TestCacheExpires(t *testing.T) {
+	d, db, c := open(t)
+	if _, err := d.TenantByHost(t.Context(), "acme.example.com"); !errors.Is(err, ErrTenantNotFound) {
+		t.Fatal(err)
+	}
+	if _, err := create(t, d, db, "acme", "https://acme.example.com"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.TenantByHost(t.Context(), "acme.example.com"); !errors.Is(err, ErrTenantNotFound) {
+		t.Fatalf("the absence was not cached: %v", err)
+	}
+	c.now = c.now.Add(notFoundFor)
+	if _, err := d.TenantByHost(t.Context(), "acme.example.com"); err != nil {
+		t.Fatalf("absence outlived its time: %v", err)
+	}
+
+	if _, err := db.Exec(t.Context(), `UPDATE tenants SET state = 'suspended'`); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := d.TenantByHost(t.Context(), "acme.example.com"); got.State != TenantActive {
+		t.Fatalf("state %q: the tenant was not cached", got.State)
+	}
+	c.now = c.now.Add(foundFor)
+	if got, _ := d.TenantByHost(t.Context(), "acme.example.com"); got.State != TenantSuspended {
+		t.Fatalf("state %q outlived its time", got.State)
+	}
+}
+
+func TestCreateTenantRefuses(t *testing.T) {
+	d, db, _ := open(t)
+	if _, err := create(t, d, db, "acme", "https://acme.example.com"); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		slug, baseURL string
+		want          error
+	}{
+		{"", "https://x.example.com", ErrSlugInvalid},
+		{"Acme", "https://x.example.com", ErrSlugInvalid},
+		{"a--b", "https://x.example.com", ErrSlugInvalid},
+		{"-a", "https://x.example.com", ErrSlugInvalid},
+		{"a.b", "https://x.example.com", ErrSlugInvalid},
+		{"control", "https://x.example.com", ErrSlugInvalid},
+		{"x", "x.example.com", ErrBaseURLInvalid},
+		{"x", "ftp://x.example.com", ErrBaseURLInvalid},
+		{"x", "https://x.example.com/", ErrBaseURLInvalid},
+		{"x", "https://X.example.com", ErrBaseURLInvalid},
+		{"x", "https://me@x.example.com", ErrBaseURLInvalid},
+		{"x", "https://x.example.com?a=b", ErrBaseURLInvalid},
+		{"x", "https://", ErrBaseURLInvalid},
+		{"acme", "https://x.example.com", ErrSlugTaken},
+		{"x", "http://acme.example.com:81", ErrSlugTaken},
+	} {
+		err := db.Tx(t.Context(), func(tx *sqldb.Tx) error {
+			org, err := d.CreateOrganization(t.Context(), tx, "other", "Other")
+			if err != nil {
+				return err
+			}
+			_, err = d.CreateTenant(t.Context(), tx, NewTenant{OrgID: org.ID, Slug: test.slug, BaseURL: test.baseURL})
+			return err
+		})
+		if !errors.Is(err, test.want) {
+			t.Errorf("CreateTenant(%q, %q): %v, want %v", test.slug, test.baseURL, err, test.want)
+		}
+	}
+}
+
+func TestMoveTenant(t *testing.T) {
+	d, db, _ := open(t)
+	tenant, err := create(t, d, db, "dev", "http://dev.localhost:8080")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.TenantByHost(t.Context(), "dev.localhost"); err != nil {
+		t.Fatal(err)
+	}
+	move := func(id string) error {
+		return db.Tx(t.Context(), func(tx *sqldb.Tx) error {
+			return d.MoveTenant(t.Context(), tx, id, "http://dev.localhost:9000")
+		})
+	}
+	if err := move(tenant.ID); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := d.TenantByHost(t.Context(), "dev.localhost"); err != nil || got.BaseURL != "http://dev.localhost:9000" {
+		t.Errorf("after the move: %+v, %v", got, err)
+	}
+	if err := move("tnt_other"); !errors.Is(err, ErrTenantNotFound) {
+		t.Errorf("moving an unknown tenant: %v", err)
+	}
+}
+
+func BenchmarkTenantByHost(b *testing.B) {
+	d := &Directory{clock: time.Now}
+	full, err := New(Config{DB: new(sqldb.DB)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	d.cache = full.cache
+	d.cache.Add("dev.localhost", answer{Tenant{ID: "tnt_x"}, time.Now().Add(time.Hour)})
+	for b.Loop() {
+		if _, err := d.TenantByHost(b.Context(), "dev.localhost"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

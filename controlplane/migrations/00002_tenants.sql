@@ -1,0 +1,12 @@
+-- +goose NO TRANSACTION
+-- +goose Up
+CREATE TABLE IF NOT EXISTS tenants (
+    id         TEXT   NOT NULL PRIMARY KEY,
+    org_id     TEXT   NOT NULL REFERENCES organizations (id),
+    slug       TEXT   NOT NULL UNIQUE,
+    name       TEXT   NOT NULL,
+    base_url   TEXT   NOT NULL,
+    host       TEXT   NOT NULL UNIQUE, -- of base_url, without port: what requests are told apart by
+    state      TEXT   NOT NULL,        -- active, suspended, decommissioned
+    created_at BIGINT NOT NULL
+);

@@ -1,0 +1,31 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"stonetown/internal/id"
+	"stonetown/internal/sqldb"
+)
+
+// Organization owns tenants.
+type Organization struct {
+	ID        string
+	Slug      string // unique in the deployment
+	Name      string
+	CreatedAt time.Time // UTC
+}
+
+// CreateOrganization adds an organisation. It fails with [ErrSlugInvalid] or
+// [ErrSlugTaken].
+func (d *Directory) CreateOrganization(ctx context.Context, tx *sqldb.Tx, slug, name string) (Organization, error) {
+	o := Organization{ID: id.New(id.Organization), Slug: slug, Name: name, CreatedAt: d.now()}
+	if !validSlug(slug) {
+		return Organization{}, fmt.Errorf("create organisation %q: %w", slug, ErrSlugInvalid)
+	}
+	if err := insertOrganization(ctx, tx, o); err != nil {
+		return Organization{}, fmt.Errorf("create organisation %q: %w", slug, err)
+	}
+	return o, nil
+}

@@ -1,0 +1,121 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"stonetown/internal/id"
+	"stonetown/internal/sqldb"
+)
+
+// SystemTenant is the id of the built-in tenant whose users manage
+// organisations.
+const SystemTenant = "tnt_system"
+
+var (
+	// ErrTenantNotFound is returned by lookups that match no tenant.
+	ErrTenantNotFound = errors.New("tenant not found")
+
+	// ErrSlugInvalid is returned for a slug that cannot be a subdomain or is
+	// reserved.
+	ErrSlugInvalid = errors.New("slug is not 1 to 63 lower-case letters, digits and single hyphens, or is reserved")
+
+	// ErrSlugTaken is returned when an organisation's or tenant's slug, or a
+	// tenant's host, is in use already.
+	ErrSlugTaken = errors.New("slug or host is in use")
+
+	// ErrBaseURLInvalid is returned for a base URL that is more than a scheme,
+	// http or https, and a host.
+	ErrBaseURLInvalid = errors.New("base URL is not http(s)://host[:port] in lower case")
+)
+
+// TenantState says what is served on a tenant's host.
+type TenantState string
+
+// The states of a tenant; see the package documentation.
+const (
+	TenantActive         TenantState = "active"
+	TenantSuspended      TenantState = "suspended"
+	TenantDecommissioned TenantState = "decommissioned"
+)
+
+// Tenant is one isolated world of users, applications and relations.
+type Tenant struct {
+	ID        string
+	OrgID     string
+	Slug      string // unique in the deployment and immutable
+	Name      string
+	BaseURL   string // canonical address and token issuer; no trailing slash
+	State     TenantState
+	CreatedAt time.Time // UTC
+}
+
+// NewTenant is what creating a tenant takes.
+type NewTenant struct {
+	OrgID   string
+	Slug    string
+	Name    string
+	BaseURL string
+}
+
+// CreateTenant adds an active tenant. It fails with [ErrSlugInvalid],
+// [ErrBaseURLInvalid] or [ErrSlugTaken].
+func (d *Directory) CreateTenant(ctx context.Context, tx *sqldb.Tx, n NewTenant) (Tenant, error) {
+	t := Tenant{
+		ID: id.New(id.Tenant), OrgID: n.OrgID, Slug: n.Slug, Name: n.Name, BaseURL: n.BaseURL,
+		State: TenantActive, CreatedAt: d.now(),
+	}
+	if !validSlug(n.Slug) || slices.Contains(reservedSlugs, n.Slug) {
+		return Tenant{}, fmt.Errorf("create tenant %q: %w", n.Slug, ErrSlugInvalid)
+	}
+	host, err := hostOf(n.BaseURL)
+	if err != nil {
+		return Tenant{}, fmt.Errorf("create tenant %q: %w", n.Slug, err)
+	}
+	if err := insertTenant(ctx, tx, t, host); err != nil {
+		return Tenant{}, fmt.Errorf("create tenant %q: %w", n.Slug, err)
+	}
+	return t, nil
+}
+
+// MoveTenant changes a tenant's base URL. Tokens issued under the old one are
+// refused from then on, so this is for development, where the port may change
+// from one start to the next.
+func (d *Directory) MoveTenant(ctx context.Context, tx *sqldb.Tx, tenantID, baseURL string) error {
+	host, err := hostOf(baseURL)
+	if err == nil {
+		err = updateBaseURL(ctx, tx, tenantID, baseURL, host)
+	}
+	if err != nil {
+		return fmt.Errorf("move tenant %s: %w", tenantID, err)
+	}
+	d.cache.Purge()
+	return nil
+}
+
+var slugPattern = regexp.MustCompile(`^[a-z0-9](-?[a-z0-9]){0,62}$`)
+
+// validSlug holds slugs to what can be a DNS label.
+func validSlug(slug string) bool { return len(slug) <= 63 && slugPattern.MatchString(slug) }
+
+// reservedSlugs are hosts that the deployment needs for itself.
+var reservedSlugs = []string{
+	"admin", "api", "app", "auth", "cdn", "console", "control", "docs", "help",
+	"localhost", "login", "mail", "static", "status", "support", "system", "www",
+}
+
+// hostOf returns the host, without port, that requests to a base URL carry.
+func hostOf(baseURL string) (string, error) {
+	u, err := url.Parse(baseURL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" ||
+		baseURL != u.Scheme+"://"+strings.ToLower(u.Host) {
+		return "", ErrBaseURLInvalid
+	}
+	return u.Hostname(), nil
+}

@@ -1,0 +1,14 @@
+// Package identity keeps the people of a tenant: their accounts and passwords.
+//
+// An account belongs to one tenant and is found there by its e-mail address,
+// compared without regard to case. A password is kept only as its argon2id
+// hash, in the PHC string format, so that parameters can be raised later
+// without invalidating what is stored:
+//
+//	$argon2id$v=19$m=19456,t=2,p=1$<salt>$<hash>
+//
+// A hash costs 19 MiB and some 20 ms by design. No more than one per CPU is
+// computed at a time, so that a burst of sign-ins queues instead of taking the
+// machine's memory. Checking a password takes this long whether or not the
+// account exists: the time of an answer does not tell who has an account.
+package identity

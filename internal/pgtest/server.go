@@ -1,0 +1,180 @@
+// Package pgtest gives tests a real PostgreSQL.
+//
+// A test package says
+//
+//	func TestMain(m *testing.M) { pgtest.Main(m) }
+//
+// and its tests ask for [URL], a fresh database each. The server behind it is
+// the one that STONETOWN_TEST_POSTGRES_URL names; otherwise a private one,
+// started when first asked for and gone with the process, however that ends.
+// Where there is no PostgreSQL the test is skipped, except in CI, where it
+// fails.
+//
+// [Latency] puts a slow network in between and counts the round trips.
+package pgtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// ErrNotInstalled: there is no PostgreSQL server program on this machine.
+var ErrNotInstalled = errors.New("PostgreSQL is not installed (looked for initdb in PATH and /usr/lib/postgresql/*/bin)")
+
+// Server is a private PostgreSQL server, reached through a Unix socket.
+type Server struct {
+	URL string // of its database postgres
+
+	keeper *exec.Cmd
+	alive  io.Closer // closing it ends the server
+}
+
+// keeperScript runs the server until its standard input ends, which it does at
+// the latest when the process that started it is gone, and then cleans up.
+const keeperScript = `
+"$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= \
+	-c fsync=off -c full_page_writes=off -c max_connections=400 -c shared_buffers=128MB \
+	>"$2/log" 2>&1 </dev/null &
+server=$!
+cat >/dev/null
+kill -INT $server
+wait $server
+rm -rf "$2"
+`
+
+// Start creates a server in a new folder under the temporary directory. It
+// compares text bytewise and encodes it as UTF-8. It does not sync to disk.
+func Start(ctx context.Context) (*Server, error) {
+	bin, err := binaries()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "stonetown-pg-")
+	if err != nil {
+		return nil, err
+	}
+	s, err := start(ctx, bin, dir)
+	if err != nil {
+		log, _ := os.ReadFile(filepath.Join(dir, "log"))
+		return nil, errors.Join(fmt.Errorf("start PostgreSQL: %w\n%s", err, log), os.RemoveAll(dir))
+	}
+	return s, nil
+}
+
+func start(ctx context.Context, bin, dir string) (*Server, error) {
+	attr, err := unprivileged(dir)
+	if err != nil {
+		return nil, err
+	}
+	initdb := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), "-D", filepath.Join(dir, "data"),
+		"-U", "postgres", "--auth=trust", "--locale=C", "--encoding=UTF8", "--no-sync")
+	initdb.Dir, initdb.SysProcAttr = dir, attr
+	if out, err := initdb.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+
+	keeper := exec.Command("sh", "-c", keeperScript, "sh", bin, dir)
+	keeper.Dir, keeper.SysProcAttr = dir, attr
+	stdin, err := keeper.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := keeper.Start(); err != nil {
+		return nil, err
+	}
+	u := url.URL{Scheme: "postgres", Path: "/postgres", RawQuery: url.Values{"host": {dir}, "user": {"postgres"}}.Encode()}
+	s := &Server{URL: u.String(), keeper: keeper, alive: stdin}
+	if err := s.await(ctx); err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
+	return s, nil
+}
+
+// startTimeout bounds the wait for the server to answer.
+const startTimeout = 30 * time.Second
+
+func (s *Server) await(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for {
+		conn, err := pgx.Connect(ctx, s.URL)
+		if err == nil {
+			return conn.Close(ctx)
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// Stop shuts the server down and removes its files.
+func (s *Server) Stop() error {
+	if err := s.alive.Close(); err != nil {
+		return err
+	}
+	return s.keeper.Wait()
+}
+
+// binaries finds the folder of the server's programs.
+func binaries() (string, error) {
+	if path, err := exec.LookPath("initdb"); err == nil {
+		if path, err = filepath.EvalSymlinks(path); err == nil {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(path), "postgres")); err == nil {
+				return filepath.Dir(path), nil
+			}
+		}
+	}
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // Debian keeps them out of PATH
+	if err != nil || len(found) == 0 {
+		return "", ErrNotInstalled
+	}
+	version := func(path string) int {
+		v, _ := strconv.Atoi(strings.Split(path, "/")[4])
+		return v
+	}
+	newest := slices.MaxFunc(found, func(a, b string) int { return version(a) - version(b) })
+	return filepath.Dir(newest), nil
+}
+
+// unprivileged says how to run the server, which refuses to be root: as the
+// user postgres or nobody, who is given the folder. The session of its own
+// keeps an interrupt typed at the terminal away from it, so that it can clean
+// up.
+func unprivileged(dir string) (*syscall.SysProcAttr, error) {
+	attr := &syscall.SysProcAttr{Setsid: true}
+	if os.Getuid() != 0 {
+		return attr, nil
+	}
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		if u, err = user.Lookup("nobody"); err != nil {
+			return nil, err
+		}
+	}
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	if err != nil {
+		return nil, err
+	}
+	gid, err := strconv.ParseUint(u.Gid, 10, 32)
+	if err != nil {
+		return nil, err
+	}
+	attr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	return attr, os.Chown(dir, int(uid), int(gid))
+}

@@ -1,0 +1,72 @@
+package sqldb
+
+import "context"
+
+// Batch is a list of statements that travel together: one round trip on a
+// server, one after another on SQLite.
+type Batch struct{ items []batchItem }
+
+type batchItem struct {
+	sql  string
+	args []any
+	scan func(*Rows) error
+}
+
+// Queue adds a statement. scan, if not nil, is called with its rows; it need
+// not close them. If a statement or scan fails, those after it are not run.
+func (b *Batch) Queue(sql string, args []any, scan func(*Rows) error) {
+	b.items = append(b.items, batchItem{sql, args, scan})
+}
+
+// Len is the number of statements queued.
+func (b *Batch) Len() int { return len(b.items) }
+
+// read hands the rows of one item to its scan function.
+func (it batchItem) read(rows *Rows) error {
+	var err error
+	if it.scan != nil {
+		err = it.scan(rows)
+	}
+	closeErr := rows.Close()
+	if err == nil {
+		err = rows.Err()
+	}
+	if err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// pipeline is a transaction of either backend.
+type pipeline interface {
+	querier
+	commit(ctx context.Context, last *Batch) error
+	rollback()
+}
+
+// Pipeline is a READ COMMITTED transaction without round trips of its own. It
+// ends with Commit or Rollback, one of which must be called.
+type Pipeline struct {
+	*Tx
+	p pipeline
+}
+
+// Pipeline begins a transaction; BEGIN travels with the statements of first.
+// It is never retried: see [IsRetryable] for errors that invite the caller to.
+func (db *DB) Pipeline(ctx context.Context, first *Batch) (*Pipeline, error) {
+	p, err := db.backend.pipeline(ctx, first)
+	if err != nil {
+		return nil, err
+	}
+	return &Pipeline{&Tx{p}, p}, nil
+}
+
+// Commit runs the statements of last and commits in the same round trip. If
+// the outcome is unknown the error is an [*AmbiguousCommitError]; any other
+// error means that nothing was applied.
+func (p *Pipeline) Commit(ctx context.Context, last *Batch) error {
+	return p.p.commit(ctx, last)
+}
+
+// Rollback ends the transaction without effect. After Commit it does nothing.
+func (p *Pipeline) Rollback() { p.p.rollback() }

@@ -1,0 +1,57 @@
+package sqldb
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// AmbiguousCommitError says that a commit was sent and its outcome is unknown:
+// the transaction may or may not have been applied.
+type AmbiguousCommitError struct{ Err error }
+
+func (e *AmbiguousCommitError) Error() string {
+	return fmt.Sprintf("outcome of the commit is unknown: %v", e.Err)
+}
+
+func (e *AmbiguousCommitError) Unwrap() error { return e.Err }
+
+// IsUniqueViolation reports whether err comes from a primary key or a unique
+// index.
+func IsUniqueViolation(err error) bool {
+	if pgErr, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return pgErr.Code == "23505" // unique_violation
+	}
+	if liteErr, ok := errors.AsType[*sqlite.Error](err); ok {
+		return liteErr.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || liteErr.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
+	}
+	return false
+}
+
+// IsRetryable reports whether the database rolled a transaction back only
+// because of others running at the same time, so that it may succeed if it is
+// run again from its beginning.
+func IsRetryable(err error) bool {
+	pgErr, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (pgErr.Code == "40001" || pgErr.Code == "40P01") // serialization_failure, deadlock_detected
+}
+
+// commitError classifies what came back for a batch that ended with COMMIT.
+// Only an error that the server reported, and that says that it rolled back,
+// leaves no doubt. pgconn.SafeToRetry is not asked: it has said yes about a
+// COMMIT that was applied before its connection dropped.
+func commitError(err error) error {
+	pgErr, ok := errors.AsType[*pgconn.PgError](err)
+	certain := ok &&
+		pgErr.Code != "40003" && // statement_completion_unknown
+		!strings.HasPrefix(pgErr.Code, "08") && // connection exceptions
+		pgErr.SeverityUnlocalized != "FATAL" && pgErr.SeverityUnlocalized != "PANIC"
+	if certain {
+		return err
+	}
+	return &AmbiguousCommitError{err}
+}

@@ -1,0 +1,109 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+)
+
+// Migrations are the tables of one owner, as goose files named NNNNN_what.sql.
+//
+// Each file holds one idempotent DDL statement and the line
+// "-- +goose NO TRANSACTION", for CockroachDB commits before each DDL
+// statement and a file may be run again if the process died before noting it.
+//
+// The files at the root of FS are common. A folder named for a dialect (sqlite,
+// postgres, cockroach) adds files for that dialect; one with the name of a
+// common file replaces it.
+type Migrations struct {
+	Owner string // names the version table: goose_<owner>
+	FS    fs.FS
+}
+
+// Migrate brings the tables of each owner, in order, to their newest version.
+// Processes that start together take turns.
+func (db *DB) Migrate(ctx context.Context, all ...Migrations) error {
+	for _, m := range all {
+		m.FS = overlay{common: m.FS, dialect: db.Dialect().String()}
+		if err := db.backend.migrate(ctx, m); err != nil {
+			return fmt.Errorf("migrate %s: %w", m.Owner, err)
+		}
+	}
+	return nil
+}
+
+func (l *lite) migrate(ctx context.Context, m Migrations) (err error) {
+	if err := l.acquire(ctx); err != nil {
+		return err
+	}
+	defer l.release()
+	pool, err := openPool(l.path, 1)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, pool.Close()) }()
+	return up(ctx, goose.DialectSQLite3, pool, m)
+}
+
+func (pg *postgres) migrate(ctx context.Context, m Migrations) (err error) {
+	// A row in a table, because advisory locks do nothing on CockroachDB.
+	locker, err := lock.NewPostgresTableLocker(
+		lock.WithTableLockTimeout(200*time.Millisecond, 1500), // five minutes
+	)
+	if err != nil {
+		return err
+	}
+	pool := stdlib.OpenDBFromPool(pg.pool)
+	defer func() { err = errors.Join(err, pool.Close()) }()
+	return up(ctx, goose.DialectPostgres, pool, m, goose.WithLocker(locker))
+}
+
+func up(ctx context.Context, dialect goose.Dialect, pool *sql.DB, m Migrations, options ...goose.ProviderOption) error {
+	options = append(options, goose.WithTableName("goose_"+m.Owner), goose.WithDisableGlobalRegistry(true))
+	provider, err := goose.NewProvider(dialect, pool, m.FS, options...)
+	if err != nil {
+		return err
+	}
+	_, err = provider.Up(ctx)
+	return err
+}
+
+// overlay is the common folder with a dialect's folder laid over it.
+type overlay struct {
+	common  fs.FS
+	dialect string
+}
+
+func (o overlay) Open(name string) (fs.File, error) {
+	f, err := o.common.Open(o.dialect + "/" + name)
+	if errors.Is(err, fs.ErrNotExist) || name == "." {
+		if f != nil {
+			_ = f.Close()
+		}
+		return o.common.Open(name)
+	}
+	return f, err
+}
+
+func (o overlay) ReadDir(name string) ([]fs.DirEntry, error) {
+	common, err := fs.ReadDir(o.common, name)
+	if err != nil {
+		return nil, err
+	}
+	own, err := fs.ReadDir(o.common, strings.TrimSuffix(o.dialect+"/"+name, "/."))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	all := append(own, common...)
+	slices.SortStableFunc(all, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return slices.CompactFunc(all, func(a, b fs.DirEntry) bool { return a.Name() == b.Name() }), nil
+}

@@ -1,0 +1,263 @@
+package sqldb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/cockroachdb/cockroach-go/v2/crdb"
+	"github.com/cockroachdb/cockroach-go/v2/crdb/crdbpgxv5"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// postgres is the backend for PostgreSQL and CockroachDB.
+type postgres struct {
+	pool      *pgxpool.Pool
+	cockroach bool
+}
+
+func openPostgres(ctx context.Context, cfg Config, st *stats) (backend, error) {
+	pc, err := pgxpool.ParseConfig(cfg.URL)
+	if err != nil {
+		return nil, err // pgx redacts the password
+	}
+	pc.MaxConns = int32(cfg.maxConns())
+	pc.ConnConfig.Tracer = tracer{st}
+	pool, err := pgxpool.NewWithConfig(ctx, pc)
+	if err != nil {
+		return nil, err
+	}
+	pg := &postgres{pool: pool}
+	var version string
+	if err := pool.QueryRow(ctx, `SELECT version()`).Scan(&version); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	pg.cockroach = strings.HasPrefix(version, "CockroachDB")
+	return pg, nil
+}
+
+func (pg *postgres) dialect() Dialect {
+	if pg.cockroach {
+		return Cockroach
+	}
+	return Postgres
+}
+
+func (pg *postgres) reads() querier  { return pgQuerier{pg.pool} }
+func (pg *postgres) writes() querier { return pgQuerier{pg.pool} }
+
+func (pg *postgres) close() error {
+	pg.pool.Close()
+	return nil
+}
+
+// serializable is the isolation of ordinary transactions.
+var serializable = pgx.TxOptions{IsoLevel: pgx.Serializable}
+
+// maxAttempts bounds how often an ordinary transaction is run.
+const maxAttempts = 50
+
+func (pg *postgres) tx(ctx context.Context, fn func(*Tx) error) error {
+	if pg.cockroach {
+		ctx = crdb.WithMaxRetries(ctx, maxAttempts)
+		err := crdbpgx.ExecuteTx(ctx, pg.pool, serializable, func(tx pgx.Tx) error {
+			return fn(&Tx{pgQuerier{tx}})
+		})
+		if amb, ok := errors.AsType[*crdb.AmbiguousCommitError](err); ok {
+			return commitError(amb.Unwrap())
+		}
+		return err
+	}
+	// CockroachDB commits at RELEASE SAVEPOINT, so ExecuteTx takes no notice of
+	// what COMMIT answers and restarts within the transaction. PostgreSQL
+	// decides at COMMIT and needs a new snapshot, hence a new transaction.
+	for attempt := 1; ; attempt++ {
+		err := pg.txOnce(ctx, fn)
+		if !IsRetryable(err) || attempt == maxAttempts {
+			return err
+		}
+		select {
+		case <-time.After(rand.N(min(time.Duration(attempt)*2*time.Millisecond, 100*time.Millisecond))):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+func (pg *postgres) txOnce(ctx context.Context, fn func(*Tx) error) error {
+	tx, err := pg.pool.BeginTx(ctx, serializable)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback(context.WithoutCancel(ctx)) // does nothing after Commit
+	if err := fn(&Tx{pgQuerier{tx}}); err != nil {
+		return err
+	}
+	if err := tx.Commit(ctx); errors.Is(err, pgx.ErrTxCommitRollback) {
+		return err
+	} else if err != nil {
+		return commitError(err)
+	}
+	return nil
+}
+
+// pgQuerier runs statements on a pool, a connection or a transaction.
+type pgQuerier struct {
+	on interface {
+		Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+		Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+		SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+	}
+}
+
+func (q pgQuerier) query(ctx context.Context, sql string, args []any) (*Rows, error) {
+	rows, err := q.on.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgRows(rows), nil
+}
+
+func pgRows(rows pgx.Rows) *Rows {
+	return &Rows{cursor: rows, close: func() error {
+		rows.Close()
+		return rows.Err()
+	}}
+}
+
+func (q pgQuerier) exec(ctx context.Context, sql string, args []any) (int64, error) {
+	tag, err := q.on.Exec(ctx, sql, args...)
+	return tag.RowsAffected(), err
+}
+
+func (q pgQuerier) send(ctx context.Context, b *Batch) error {
+	_, err := q.sendBetween(ctx, "", b, "")
+	return err
+}
+
+// sendBetween runs b, with a statement before and one after it unless they are
+// empty, in one round trip and returns the tag of the last statement.
+func (q pgQuerier) sendBetween(ctx context.Context, before string, b *Batch, after string) (tag pgconn.CommandTag, err error) {
+	var batch pgx.Batch
+	if before != "" {
+		batch.Queue(before)
+	}
+	for _, it := range b.items {
+		batch.Queue(it.sql, it.args...)
+	}
+	if after != "" {
+		batch.Queue(after)
+	}
+	results := q.on.SendBatch(ctx, &batch)
+	defer func() {
+		if closeErr := results.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	if before != "" {
+		if _, err := results.Exec(); err != nil {
+			return tag, err
+		}
+	}
+	for _, it := range b.items {
+		rows, err := results.Query()
+		if err != nil {
+			return tag, err
+		}
+		if err := it.read(pgRows(rows)); err != nil {
+			return tag, err
+		}
+	}
+	if after != "" {
+		return results.Exec()
+	}
+	return tag, nil
+}
+
+// pgPipeline holds its connection until it ends.
+type pgPipeline struct {
+	pgQuerier
+	conn *pgxpool.Conn // nil after the end
+}
+
+func (pg *postgres) pipeline(ctx context.Context, first *Batch) (pipeline, error) {
+	conn, err := pg.pool.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p := &pgPipeline{pgQuerier{conn}, conn}
+	if _, err := p.sendBetween(ctx, "BEGIN ISOLATION LEVEL READ COMMITTED", first, ""); err != nil {
+		p.rollback()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *pgPipeline) commit(ctx context.Context, last *Batch) error {
+	tag, err := p.sendBetween(ctx, "", last, "COMMIT")
+	if err != nil {
+		p.rollback()
+		return commitError(err)
+	}
+	p.release()
+	if tag.String() != "COMMIT" { // the answer to COMMIT after a failed statement
+		return fmt.Errorf("commit: %w", pgx.ErrTxCommitRollback)
+	}
+	return nil
+}
+
+// rollbackTimeout bounds the wait for ROLLBACK; a connection that does not
+// answer in time is closed, and its server rolls back by itself.
+const rollbackTimeout = 5 * time.Second
+
+func (p *pgPipeline) rollback() {
+	if p.conn == nil {
+		return
+	}
+	if !p.conn.Conn().IsClosed() {
+		ctx, cancel := context.WithTimeout(context.Background(), rollbackTimeout)
+		defer cancel()
+		// If this fails the transaction is still open, and the pool closes the
+		// connection when it gets it back.
+		_, _ = p.conn.Exec(ctx, "ROLLBACK")
+	}
+	p.release()
+}
+
+func (p *pgPipeline) release() {
+	p.conn.Release()
+	p.conn = nil
+}
+
+// tracer counts statements and round trips where pgx makes them.
+type tracer struct{ st *stats }
+
+func (t tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	t.st.statements.Add(1)
+	t.st.roundTrips.Add(1)
+	return ctx
+}
+
+func (t tracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+func (t tracer) TraceBatchStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchStartData) context.Context {
+	t.st.statements.Add(int64(data.Batch.Len()))
+	t.st.roundTrips.Add(1)
+	return ctx
+}
+
+func (t tracer) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+func (t tracer) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)     {}
+
+func (t tracer) TracePrepareStart(ctx context.Context, _ *pgx.Conn, _ pgx.TracePrepareStartData) context.Context {
+	t.st.roundTrips.Add(1)
+	return ctx
+}
+
+func (t tracer) TracePrepareEnd(context.Context, *pgx.Conn, pgx.TracePrepareEndData) {}

@@ -1,0 +1,76 @@
+package sqldb
+
+import (
+	"database/sql"
+	"errors"
+)
+
+// ErrNoRows is what [Row.Scan] returns when the statement had no row.
+var ErrNoRows = sql.ErrNoRows
+
+// cursor is what pgx and database/sql have in common.
+type cursor interface {
+	Next() bool
+	Scan(dest ...any) error
+	Err() error
+}
+
+// Rows is the answer to a query, read row by row. It is not safe for
+// concurrent use. Within a transaction, close it before the next statement.
+type Rows struct {
+	cursor
+	close func() error // may be called again
+	fail  func(error)  // told of the first error; may be nil
+}
+
+// Next moves to the next row; after the last one it closes the rows.
+func (r *Rows) Next() bool {
+	if r.cursor.Next() {
+		return true
+	}
+	r.failed(r.cursor.Err())
+	return false
+}
+
+// Err is the error that ended the rows early. Ask it after Next said false.
+func (r *Rows) Err() error { return r.cursor.Err() }
+
+// Close ends the rows; it may be called more than once. Its error has been
+// seen already by whoever read to the end and asked Err.
+func (r *Rows) Close() error {
+	err := r.close()
+	r.failed(err)
+	return err
+}
+
+func (r *Rows) failed(err error) {
+	if err != nil && r.fail != nil {
+		r.fail(err)
+	}
+}
+
+// Row is the first row of a query.
+type Row struct {
+	rows *Rows
+	err  error
+}
+
+func newRow(rows *Rows, err error) *Row { return &Row{rows, err} }
+
+// Scan copies the columns into dest. It fails with [ErrNoRows] when there is
+// no row.
+func (r *Row) Scan(dest ...any) error {
+	if r.err != nil {
+		return r.err
+	}
+	if !r.rows.Next() {
+		if err := errors.Join(r.rows.Err(), r.rows.Close()); err != nil {
+			return err
+		}
+		return ErrNoRows
+	}
+	if err := r.rows.Scan(dest...); err != nil {
+		return errors.Join(err, r.rows.Close())
+	}
+	return r.rows.Close()
+}

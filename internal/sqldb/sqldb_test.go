@@ -1,0 +1,358 @@
+package sqldb
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"stonetown/internal/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// onEach runs a test on a fresh database of each kind at hand.
+func onEach(t *testing.T, test func(t *testing.T, db *DB)) {
+	t.Run("sqlite", func(t *testing.T) {
+		test(t, open(t, "sqlite://"+filepath.Join(t.TempDir(), "test.db")))
+	})
+	t.Run("postgres", func(t *testing.T) { test(t, open(t, pgtest.URL(t))) })
+}
+
+func open(t *testing.T, url string) *DB {
+	t.Helper()
+	db, err := Open(t.Context(), Config{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return db
+}
+
+func accounts(t *testing.T, db *DB) {
+	t.Helper()
+	dir, err := fs.Sub(os.DirFS("testdata"), "migrations")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Migrate(t.Context(), Migrations{"test", dir}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func exec(t *testing.T, db *DB, sql string, args ...any) {
+	t.Helper()
+	if _, err := db.Exec(t.Context(), sql, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func balance(t *testing.T, db *DB, name string) (n int64) {
+	t.Helper()
+	if err := db.QueryRow(t.Context(), `SELECT balance FROM accounts WHERE name = $1`, name).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestQueries(t *testing.T) {
+	onEach(t, func(t *testing.T, db *DB) {
+		accounts(t, db)
+		ctx := t.Context()
+		// Placeholders go by number, not by appearance; quotes are left alone.
+		exec(t, db, `INSERT INTO accounts (balance, name) VALUES ($2, $1)`, "a$1", int64(7))
+		var name, quoted string
+		if err := db.QueryRow(ctx, `SELECT name, '$1' FROM accounts WHERE balance = $1`, int64(7)).Scan(&name, &quoted); err != nil {
+			t.Fatal(err)
+		}
+		if name != "a$1" || quoted != "$1" {
+			t.Errorf("got %q, %q", name, quoted)
+		}
+		if err := db.QueryRow(ctx, `SELECT name FROM accounts WHERE name = 'none'`).Scan(&name); !errors.Is(err, ErrNoRows) {
+			t.Errorf("no row: %v", err)
+		}
+		_, err := db.Exec(ctx, `INSERT INTO accounts (name, balance) VALUES ($1, 0)`, "a$1")
+		if !IsUniqueViolation(err) {
+			t.Errorf("duplicate key: %v", err)
+		}
+		n, err := db.Exec(ctx, `UPDATE accounts SET balance = 8`)
+		if err != nil || n != 1 {
+			t.Errorf("updated %d, %v", n, err)
+		}
+	})
+}
+
+func TestTxRollsBack(t *testing.T) {
+	onEach(t, func(t *testing.T, db *DB) {
+		accounts(t, db)
+		ctx := t.Context()
+		exec(t, db, `INSERT INTO accounts (name, balance) VALUES ('a', 1)`)
+		boom := errors.New("boom")
+		err := db.Tx(ctx, func(tx *Tx) error {
+			if _, err := tx.Exec(ctx, `UPDATE accounts SET balance = 2`); err != nil {
+				return err
+			}
+			return boom
+		})
+		if !errors.Is(err, boom) {
+			t.Errorf("error: %v", err)
+		}
+		// A failed statement ends the transaction even if its error is ignored.
+		err = db.Tx(ctx, func(tx *Tx) error {
+			if _, err := tx.Exec(ctx, `UPDATE accounts SET balance = 3`); err != nil {
+				return err
+			}
+			_, _ = tx.Exec(ctx, `INSERT INTO accounts (name, balance) VALUES ('a', 1)`)
+			return nil
+		})
+		if err == nil {
+			t.Error("a transaction with a failed statement was committed")
+		}
+		if n := balance(t, db, "a"); n != 1 {
+			t.Errorf("balance %d", n)
+		}
+	})
+}
+
+func TestTxIsSerializable(t *testing.T) {
+	onEach(t, func(t *testing.T, db *DB) {
+		accounts(t, db)
+		ctx := t.Context()
+		exec(t, db, `INSERT INTO accounts (name, balance) VALUES ('a', 0), ('b', 0)`)
+		// Each transaction reads both rows and writes one: write skew, unless
+		// serializable.
+		var wg sync.WaitGroup
+		const writers, each = 6, 10
+		for i := range writers {
+			wg.Go(func() {
+				for range each {
+					err := db.Tx(ctx, func(tx *Tx) error {
+						var sum int64
+						if err := tx.QueryRow(ctx, `SELECT CAST(SUM(balance) AS BIGINT) FROM accounts`).Scan(&sum); err != nil {
+							return err
+						}
+						_, err := tx.Exec(ctx, `UPDATE accounts SET balance = $1 - (SELECT balance FROM accounts WHERE name <> $2) WHERE name = $2`,
+							sum+1, string(rune('a'+i%2)))
+						return err
+					})
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if sum := balance(t, db, "a") + balance(t, db, "b"); sum != writers*each {
+			t.Errorf("%d increments were kept of %d", sum, writers*each)
+		}
+	})
+}
+
+func TestTxRollsBackOnPanic(t *testing.T) {
+	onEach(t, func(t *testing.T, db *DB) {
+		accounts(t, db)
+		func() {
+			defer func() { _ = recover() }()
+			_ = db.Tx(t.Context(), func(tx *Tx) error {
+				if _, err := tx.Exec(t.Context(), `INSERT INTO accounts (name, balance) VALUES ('a', 0)`); err != nil {
+					t.Fatal(err)
+				}
+				panic("boom")
+			})
+		}()
+		exec(t, db, `INSERT INTO accounts (name, balance) VALUES ('a', 1)`)
+	})
+}
+
+func TestPipeline(t *testing.T) {
+	onEach(t, func(t *testing.T, db *DB) {
+		accounts(t, db)
+		ctx := t.Context()
+		transfer := func() error {
+			var first, last Batch
+			var got int64
+			first.Queue(`INSERT INTO accounts (name, balance) VALUES ($1, $2)`, []any{"a", int64(1)}, nil)
+			first.Queue(`UPDATE accounts SET balance = balance + 1 WHERE name = $1 RETURNING balance`, []any{"a"}, func(rows *Rows) error {
+				for rows.Next() {
+					if err := rows.Scan(&got); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			p, err := db.Pipeline(ctx, &first)
+			if err != nil {
+				return err
+			}
+			defer p.Rollback()
+			if got != 2 {
+				t.Errorf("balance in the transaction: %d", got)
+			}
+			if _, err := p.Exec(ctx, `UPDATE accounts SET balance = balance * 10`); err != nil {
+				return err
+			}
+			last.Queue(`UPDATE accounts SET balance = balance + $1`, []any{int64(3)}, nil)
+			return p.Commit(ctx, &last)
+		}
+		if err := transfer(); err != nil {
+			t.Fatal(err)
+		}
+		if n := balance(t, db, "a"); n != 23 {
+			t.Errorf("balance %d", n)
+		}
+		if err := transfer(); !IsUniqueViolation(err) {
+			t.Errorf("second time: %v", err)
+		}
+		var last Batch
+		last.Queue(`INSERT INTO accounts (name, balance) VALUES ('b', 1)`, nil, nil)
+		last.Queue(`INSERT INTO accounts (name, balance) VALUES ('b', 1)`, nil, nil)
+		p, err := db.Pipeline(ctx, &Batch{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Commit(ctx, &last); !IsUniqueViolation(err) {
+			t.Errorf("commit after a failed statement: %v", err)
+		}
+		if err := db.QueryRow(ctx, `SELECT balance FROM accounts WHERE name = 'b'`).Scan(new(int64)); !errors.Is(err, ErrNoRows) {
+			t.Errorf("a failed commit left its row: %v", err)
+		}
+	})
+}
+
+func TestPipelineMakesTwoRoundTrips(t *testing.T) {
+	proxied, roundTrips := pgtest.Latency(t, pgtest.URL(t), 0)
+	db := open(t, proxied)
+	accounts(t, db)
+	ctx := t.Context()
+	exec(t, db, `INSERT INTO accounts (name, balance) VALUES ('a', 0)`)
+	increment := func() {
+		var first, last Batch
+		first.Queue(`UPDATE accounts SET balance = balance + 1 WHERE name = $1`, []any{"a"}, nil)
+		first.Queue(`SELECT name FROM accounts`, nil, nil)
+		p, err := db.Pipeline(ctx, &first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last.Queue(`UPDATE accounts SET balance = balance + 1 WHERE name = $1`, []any{"a"}, nil)
+		if err := p.Commit(ctx, &last); err != nil {
+			t.Fatal(err)
+		}
+	}
+	increment() // prepares the statements
+	before, counted := roundTrips(), db.Stats().RoundTrips
+	increment()
+	if n := roundTrips() - before; n != 2 {
+		t.Errorf("%d round trips on the wire", n)
+	}
+	if n := db.Stats().RoundTrips - counted; n != 2 {
+		t.Errorf("%d round trips counted", n)
+	}
+}
+
+func TestMigrate(t *testing.T) {
+	onEach(t, func(t *testing.T, db *DB) {
+		// Processes that start at the same time.
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() { accounts(t, db) })
+		}
+		wg.Wait()
+		accounts(t, db)
+		var got string
+		sql := `SELECT array_to_string(reloptions, ',') FROM pg_class WHERE relname = 'accounts'`
+		want := "fillfactor=50"
+		if db.Dialect() == SQLite {
+			sql, want = `SELECT sql FROM sqlite_schema WHERE name = 'accounts'`, "WITHOUT ROWID"
+		}
+		if err := db.QueryRow(t.Context(), sql).Scan(&got); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%q lacks %q", got, want)
+		}
+	})
+}
+
+func TestOpenRefuses(t *testing.T) {
+	dir := t.TempDir()
+	url := "sqlite://" + filepath.Join(dir, "test.db")
+	open(t, url)
+	for _, tc := range []struct{ url, want string }{
+		{url, "in use by another process"},
+		{"sqlite:", "a SQLite URL is"},
+		{"mysql://localhost/x", `unknown scheme "mysql"`},
+		{"postgres://u:secret@\x7f", "malformed"},
+	} {
+		db, err := Open(t.Context(), Config{URL: tc.url})
+		if err == nil {
+			_ = db.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", tc.url, err)
+		}
+	}
+}
+
+func TestSQLiteIsDurableAndReopens(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "with space?#%.db")
+	url := "sqlite://" + strings.NewReplacer("%", "%25", "?", "%3F", "#", "%23", " ", "%20").Replace(path)
+	db, err := Open(t.Context(), Config{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	accounts(t, db)
+	exec(t, db, `INSERT INTO accounts (name, balance) VALUES ('a', 1)`)
+	var synchronous, readOnly int
+	if err := db.Tx(t.Context(), func(tx *Tx) error {
+		return tx.QueryRow(t.Context(), `PRAGMA synchronous`).Scan(&synchronous)
+	}); err != nil || synchronous != 2 {
+		t.Errorf("synchronous is %d, %v; want 2 (FULL)", synchronous, err)
+	}
+	if err := db.QueryRow(t.Context(), `PRAGMA query_only`).Scan(&readOnly); err != nil || readOnly != 1 {
+		t.Errorf("query_only of readers is %d, %v", readOnly, err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
+	}
+	if n := balance(t, open(t, url), "a"); n != 1 {
+		t.Errorf("balance %d", n)
+	}
+}
+
+func TestSQLiteCancellation(t *testing.T) {
+	db := open(t, "sqlite://"+filepath.Join(t.TempDir(), "test.db"))
+	accounts(t, db)
+	ctx, cancel := context.WithCancel(t.Context())
+	err := db.Tx(ctx, func(tx *Tx) error {
+		if _, err := tx.Exec(ctx, `INSERT INTO accounts (name, balance) VALUES ('a', 1)`); err != nil {
+			return err
+		}
+		time.AfterFunc(20*time.Millisecond, cancel)
+		// Interrupted, SQLite rolls the whole transaction back.
+		_, _ = tx.Exec(ctx, `INSERT INTO accounts (name, balance)
+			WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT 'n' || i, 0 FROM n`)
+		_, err := tx.Exec(t.Context(), `INSERT INTO accounts (name, balance) VALUES ('b', 1)`)
+		return err
+	})
+	if err == nil {
+		t.Fatal("the transaction went on after an interruption")
+	}
+	// Nothing is left of it, and the writer is free.
+	exec(t, db, `INSERT INTO accounts (name, balance) VALUES ('a', 5)`)
+	var n int
+	if err := db.QueryRow(t.Context(), `SELECT COUNT(*) FROM accounts`).Scan(&n); err != nil || n != 1 {
+		t.Errorf("%d rows, %v", n, err)
+	}
+}

@@ -1,0 +1,392 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"modernc.org/sqlite"
+)
+
+// lite is the backend for SQLite.
+type lite struct {
+	path    string
+	lock    *os.File
+	st      *stats
+	readers *sql.DB
+	read    *liteQuerier
+	writer  *sql.DB       // one connection, which write uses all the time
+	write   *liteQuerier  // whoever holds turn may use it
+	turn    chan struct{} // holds one value while the writer is free
+}
+
+// pragmas of every connection. WAL lets readers go on while the writer
+// commits; synchronous=FULL syncs each commit, for with NORMAL a power failure
+// can undo a revocation that was acknowledged.
+var pragmas = []string{
+	"busy_timeout(10000)", // milliseconds; only a checkpoint or a stray tool can make us wait
+	"journal_mode(WAL)",
+	"synchronous(FULL)",
+	"foreign_keys(1)",
+	"temp_store(MEMORY)",
+	"cache_size(-32768)",           // KiB of page cache
+	"mmap_size(1073741824)",        // bytes of the file read without copying
+	"wal_autocheckpoint(8192)",     // pages of log before it is folded into the file
+	"journal_size_limit(67108864)", // bytes of log kept on disk afterwards
+}
+
+func openSQLite(ctx context.Context, u *url.URL, cfg Config, st *stats) (_ backend, err error) {
+	path := u.Opaque // sqlite:relative/path.db
+	if path == "" {
+		path = u.Path
+	} else if path, err = url.PathUnescape(path); err != nil {
+		return nil, err
+	}
+	if u.Host != "" || path == "" || u.RawQuery != "" {
+		return nil, errors.New("a SQLite URL is sqlite:///absolute/path.db or sqlite:relative/path.db")
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return nil, err
+	}
+	l := &lite{path: path, st: st, turn: make(chan struct{}, 1)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, l.close())
+		}
+	}()
+	if l.lock, err = lockFile(path + ".lock"); err != nil {
+		return nil, err
+	}
+	if l.writer, err = openPool(path, 1); err != nil {
+		return nil, err
+	}
+	conn, err := l.writer.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l.write = newLiteQuerier(conn, st)
+	if l.readers, err = openPool(path, cfg.maxConns(), "query_only(1)"); err != nil {
+		return nil, err
+	}
+	l.read = newLiteQuerier(l.readers, st)
+	l.turn <- struct{}{}
+	return l, nil
+}
+
+// openPool opens a pool of up to n connections, which it keeps.
+func openPool(path string, n int, more ...string) (*sql.DB, error) {
+	q := url.Values{"_pragma": append(pragmas[:len(pragmas):len(pragmas)], more...)}
+	connector, err := sqlite.NewConnector((&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String())
+	if err != nil {
+		return nil, err
+	}
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(n)
+	db.SetMaxIdleConns(n)
+	return db, nil
+}
+
+func (l *lite) dialect() Dialect { return SQLite }
+
+func (l *lite) reads() querier  { return l.read }
+func (l *lite) writes() querier { return liteWrites{l} }
+
+func (l *lite) close() error {
+	var errs []error
+	if l.readers != nil {
+		errs = append(errs, l.read.close(), l.readers.Close())
+	}
+	if l.write != nil {
+		if l.readers != nil {
+			<-l.turn
+		}
+		errs = append(errs, l.write.close())
+	}
+	if l.writer != nil {
+		errs = append(errs, l.writer.Close())
+	}
+	if l.lock != nil {
+		errs = append(errs, l.lock.Close()) // which releases the lock
+	}
+	return errors.Join(errs...)
+}
+
+// liteQuerier runs statements on the pool of readers or on the writing
+// connection. It prepares each of them once.
+type liteQuerier struct {
+	on interface {
+		PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
+	}
+	st *stats
+
+	mu       sync.Mutex
+	prepared map[string]*sql.Stmt
+}
+
+// maxPrepared bounds the statements kept prepared. There are far fewer: SQL is
+// constant but for the shape of a filter.
+const maxPrepared = 2000
+
+func newLiteQuerier(on interface {
+	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
+}, st *stats,
+) *liteQuerier {
+	return &liteQuerier{on: on, st: st, prepared: make(map[string]*sql.Stmt)}
+}
+
+// prepare returns the statement for a query.
+func (q *liteQuerier) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
+	q.st.statements.Add(1)
+	q.mu.Lock()
+	stmt, ok := q.prepared[query]
+	q.mu.Unlock()
+	if ok {
+		return stmt, nil
+	}
+	stmt, err := q.on.PrepareContext(ctx, numbered(query))
+	if err != nil {
+		return nil, err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if other, ok := q.prepared[query]; ok {
+		return other, stmt.Close()
+	}
+	if len(q.prepared) >= maxPrepared {
+		return nil, errors.Join(fmt.Errorf("more than %d different statements", maxPrepared), stmt.Close())
+	}
+	q.prepared[query] = stmt
+	return stmt, nil
+}
+
+func (q *liteQuerier) close() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var errs []error
+	for _, stmt := range q.prepared {
+		errs = append(errs, stmt.Close())
+	}
+	clear(q.prepared)
+	return errors.Join(errs...)
+}
+
+func (q *liteQuerier) query(ctx context.Context, query string, args []any) (*Rows, error) {
+	stmt, err := q.prepare(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := stmt.QueryContext(ctx, args...)
+	if err != nil {
+		return nil, err
+	}
+	return &Rows{cursor: rows, close: rows.Close}, nil
+}
+
+func (q *liteQuerier) exec(ctx context.Context, query string, args []any) (int64, error) {
+	stmt, err := q.prepare(ctx, query)
+	if err != nil {
+		return 0, err
+	}
+	res, err := stmt.ExecContext(ctx, args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+func (q *liteQuerier) send(ctx context.Context, b *Batch) error { return sendEach(ctx, q, b) }
+
+// sendEach runs the statements of a batch one after another.
+func sendEach(ctx context.Context, q querier, b *Batch) error {
+	for _, it := range b.items {
+		if it.scan == nil {
+			if _, err := q.exec(ctx, it.sql, it.args); err != nil {
+				return err
+			}
+			continue
+		}
+		rows, err := q.query(ctx, it.sql, it.args)
+		if err != nil {
+			return err
+		}
+		if err := it.read(rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// acquire waits for the writing connection.
+func (l *lite) acquire(ctx context.Context) error {
+	select {
+	case <-l.turn:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (l *lite) release() { l.turn <- struct{}{} }
+
+// liteWrites runs each statement in a transaction of its own.
+type liteWrites struct{ l *lite }
+
+func (w liteWrites) exec(ctx context.Context, query string, args []any) (n int64, err error) {
+	err = w.l.tx(ctx, func(tx *Tx) error {
+		n, err = tx.Exec(ctx, query, args...)
+		return err
+	})
+	return n, err
+}
+
+func (w liteWrites) query(context.Context, string, []any) (*Rows, error) {
+	return nil, errors.New("rows of a writing statement need a transaction")
+}
+
+func (w liteWrites) send(ctx context.Context, b *Batch) error {
+	return w.l.tx(ctx, func(tx *Tx) error { return tx.Send(ctx, b) })
+}
+
+func (l *lite) tx(ctx context.Context, fn func(*Tx) error) error {
+	p, err := l.pipeline(ctx, &Batch{})
+	if err != nil {
+		return err
+	}
+	defer p.rollback()
+	if err := fn(&Tx{p}); err != nil {
+		return err
+	}
+	return p.commit(ctx, &Batch{})
+}
+
+// litePipeline is a transaction on the writing connection, held until it ends.
+type litePipeline struct {
+	l      *lite
+	done   bool
+	open   *Rows // the last query's
+	failed error // the first statement's that failed
+}
+
+func (l *lite) pipeline(ctx context.Context, first *Batch) (pipeline, error) {
+	if err := l.acquire(ctx); err != nil {
+		return nil, err
+	}
+	// IMMEDIATE, for a transaction that reads before it writes would otherwise
+	// fail if a checkpoint or another tool came in between.
+	if _, err := l.write.exec(ctx, "BEGIN IMMEDIATE", nil); err != nil {
+		l.release()
+		return nil, err
+	}
+	p := &litePipeline{l: l}
+	if err := p.send(ctx, first); err != nil {
+		p.rollback()
+		return nil, err
+	}
+	return p, nil
+}
+
+// errTxDone answers statements after the transaction ended.
+var errTxDone = errors.New("transaction has ended")
+
+// ready reports why no statement can be run now. An error ends the transaction:
+// SQLite would go on after most, but has rolled back after some, and then every
+// further statement would commit by itself.
+func (p *litePipeline) ready() error {
+	switch {
+	case p.done:
+		return errTxDone
+	case p.failed != nil:
+		return fmt.Errorf("transaction is aborted: %w", p.failed)
+	}
+	return nil
+}
+
+func (p *litePipeline) fail(err error) {
+	if p.failed == nil {
+		p.failed = err
+	}
+}
+
+func (p *litePipeline) query(ctx context.Context, query string, args []any) (*Rows, error) {
+	if err := p.ready(); err != nil {
+		return nil, err
+	}
+	rows, err := p.l.write.query(ctx, query, args)
+	if err != nil {
+		p.fail(err)
+		return nil, err
+	}
+	rows.fail = p.fail
+	p.open = rows
+	return rows, nil
+}
+
+func (p *litePipeline) exec(ctx context.Context, query string, args []any) (int64, error) {
+	if err := p.ready(); err != nil {
+		return 0, err
+	}
+	n, err := p.l.write.exec(ctx, query, args)
+	if err != nil {
+		p.fail(err)
+	}
+	return n, err
+}
+
+func (p *litePipeline) send(ctx context.Context, b *Batch) error { return sendEach(ctx, p, b) }
+
+func (p *litePipeline) commit(ctx context.Context, last *Batch) error {
+	err := p.send(ctx, last)
+	if err == nil {
+		err = p.ready()
+	}
+	if err == nil {
+		// Beyond this point a cancellation would only make the outcome unclear.
+		_, err = p.l.write.exec(context.WithoutCancel(ctx), "COMMIT", nil)
+	}
+	if err != nil {
+		p.rollback()
+		return err
+	}
+	p.end()
+	return nil
+}
+
+func (p *litePipeline) rollback() {
+	if p.done {
+		return
+	}
+	if p.open != nil {
+		_ = p.open.Close() // what it could say no longer matters
+	}
+	// The error says that SQLite has rolled back already.
+	_, _ = p.l.write.exec(context.Background(), "ROLLBACK", nil)
+	p.end()
+}
+
+func (p *litePipeline) end() {
+	p.done = true
+	p.l.release()
+}
+
+// numbered turns $1 into ?1, outside of quotes.
+func numbered(query string) string {
+	var b strings.Builder
+	quoted := false
+	for i := range len(query) {
+		c := query[i]
+		if c == '\'' {
+			quoted = !quoted
+		}
+		if c == '$' && !quoted {
+			c = '?'
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
+}

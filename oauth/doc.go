@@ -1,0 +1,39 @@
+// Package oauth issues and verifies a tenant's access tokens. It speaks no
+// HTTP: the token endpoint hands it a [TokenRequest] and renders the
+// [TokenResponse] or [*Error].
+//
+// # Applications
+//
+// An [Application] is an OAuth client. Machines (m2m) and servers have a
+// secret, shown once when it is made and kept as its SHA-256: it is 256 random
+// bits, so nothing slower is needed. A rotated secret stays valid beside its
+// successor for a while, never more than one.
+//
+// # Access tokens
+//
+// Tokens are JWTs in the profile of RFC 9068 (typ at+jwt):
+//
+//	iss        the tenant's base URL
+//	sub        who acts; for client credentials the client_id
+//	aud        one audience, or several; the product's own API asks for the base URL
+//	client_id  the application the token was issued to
+//	tid        the tenant's id
+//	scope      what was granted, separated by spaces
+//	iat, nbf, exp, jti
+//
+// They are signed with a key of the tenant, so a token of one tenant means
+// nothing to another. Each tenant has an ES256 key, the default, and an RS256
+// key of 2048 bits for clients that need it; a key's id is its RFC 7638
+// thumbprint. Private keys are sealed under the deployment's master key. The
+// keys are made when a tenant's first token is issued or its key set is first
+// asked for; two processes that do so at once agree on one pair.
+//
+// # Verification
+//
+// The header of a token chooses among the tenant's own keys by id, and nothing
+// more: the algorithm must be the one that key was made for, and keys or URLs
+// in the header are not looked at. What has been verified is remembered by the
+// token's SHA-256 until it expires, so a token that comes again costs a hash
+// and a lookup. Disabling an application stops new tokens; those already issued
+// stay valid until they expire.
+package oauth

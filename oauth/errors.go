@@ -1,0 +1,58 @@
+package oauth
+
+import "errors"
+
+// Code is an error code of the token endpoint (RFC 6749 §5.2, RFC 8707 §2).
+type Code string
+
+// The codes that [Service.Token] answers with.
+const (
+	InvalidRequest       Code = "invalid_request"
+	InvalidClient        Code = "invalid_client"
+	UnauthorizedClient   Code = "unauthorized_client"
+	UnsupportedGrantType Code = "unsupported_grant_type"
+	InvalidScope         Code = "invalid_scope"
+	InvalidTarget        Code = "invalid_target"
+)
+
+// Error is a refusal that the client is told about. Description holds nothing
+// secret and only characters that RFC 6749 §5.2 allows in error_description.
+type Error struct {
+	Code        Code
+	Description string
+}
+
+func (e *Error) Error() string { return string(e.Code) + ": " + e.Description }
+
+// Reason says in a word why a bearer token was refused.
+type Reason string
+
+// The reasons that [Service.Verify] answers with.
+const (
+	Malformed      Reason = "malformed"       // not a signed JWT, or a required claim is missing
+	WrongType      Reason = "wrong_type"      // a JWT for another purpose
+	BadSignature   Reason = "bad_signature"   // not signed by this tenant, or not as its key is used
+	WrongIssuer    Reason = "wrong_issuer"    // issued under another base URL
+	WrongTenant    Reason = "wrong_tenant"    // issued for another tenant
+	WrongAudience  Reason = "wrong_audience"  // meant for another API
+	Expired        Reason = "expired"         // its time is over
+	NotYetValid    Reason = "not_yet_valid"   // its time has not come
+	UnsupportedAlg Reason = "unsupported_alg" // signed with an algorithm that is never used here
+)
+
+// TokenError is the refusal of a bearer token. It never quotes the token.
+type TokenError struct{ Reason Reason }
+
+func (e *TokenError) Error() string { return "bearer token refused: " + string(e.Reason) }
+
+var (
+	// ErrApplicationNotFound is returned by lookups that match no application.
+	ErrApplicationNotFound = errors.New("application not found")
+
+	// ErrApplicationInvalid is wrapped by every refusal to create an application.
+	ErrApplicationInvalid = errors.New("invalid application")
+
+	// ErrNotApplicable is returned for a secret operation on an application
+	// that has none by its type.
+	ErrNotApplicable = errors.New("applications of this type have no secret")
+)

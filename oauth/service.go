@@ -1,0 +1,51 @@
+package oauth
+
+import (
+	"errors"
+	"time"
+
+	"stonetown/internal/seal"
+	"stonetown/internal/sqldb"
+)
+
+// Config says what a service works on.
+type Config struct {
+	// DB holds applications and keys. Required; its tables are [Migrations].
+	DB *sqldb.DB
+
+	// Seal encrypts private signing keys at rest. Required.
+	Seal *seal.Key
+
+	// Clock tells the time. Default: time.Now.
+	Clock func() time.Time
+}
+
+// Tenant is what the package needs to know of one.
+type Tenant struct {
+	ID      string
+	BaseURL string // issuer and default audience
+}
+
+// Service issues and verifies access tokens for any number of tenants. It is
+// safe for concurrent use.
+type Service struct {
+	db       *sqldb.DB
+	clock    func() time.Time
+	keys     *keyrings
+	verified *verifiedTokens
+}
+
+// New returns the service whose state is in c.DB.
+func New(c Config) (*Service, error) {
+	if c.DB == nil || c.Seal == nil {
+		return nil, errors.New("oauth: Config.DB and Config.Seal are required")
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	return &Service{
+		db: c.DB, clock: c.Clock,
+		keys:     newKeyrings(c.DB, c.Seal, c.Clock),
+		verified: newVerifiedTokens(),
+	}, nil
+}

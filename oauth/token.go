@@ -1,0 +1,158 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+)
+
+// ClientAuthMethod is how a client authenticated, by its registered name (RFC
+// 7591 §2).
+type ClientAuthMethod string
+
+// The methods of client authentication.
+const (
+	ClientSecretBasic ClientAuthMethod = "client_secret_basic"
+	ClientSecretPost  ClientAuthMethod = "client_secret_post"
+)
+
+// GrantClientCredentials is the grant of RFC 6749 §4.4.
+const GrantClientCredentials = "client_credentials"
+
+// TokenRequest is a request to the token endpoint.
+type TokenRequest struct {
+	GrantType string
+
+	// ClientID and ClientSecret are what the client presented, by whatever
+	// method; empty if nothing.
+	ClientID     string
+	ClientSecret string
+
+	// ClientAuthMethods are the methods of authentication that the request
+	// used: none or one; more are refused (RFC 6749 §2.3).
+	ClientAuthMethods []ClientAuthMethod
+
+	// Scope is the scope parameter: names separated by spaces. Empty asks for
+	// the default.
+	Scope string
+
+	// Audience are the values of the audience or resource (RFC 8707) parameter.
+	Audience []string
+}
+
+// TokenResponse is a successful answer of the token endpoint (RFC 6749 §5.1).
+type TokenResponse struct {
+	AccessToken string
+	TokenType   string        // Bearer
+	ExpiresIn   time.Duration // whole seconds
+	Scope       string        // what was granted, separated by spaces
+}
+
+// Token answers a request to the token endpoint. Refusals are [*Error]; any
+// other error is the server's.
+func (s *Service) Token(ctx context.Context, tenant Tenant, req TokenRequest) (TokenResponse, error) {
+	switch req.GrantType {
+	case GrantClientCredentials:
+	case "":
+		return TokenResponse{}, &Error{InvalidRequest, "grant_type is missing"}
+	default:
+		return TokenResponse{}, &Error{UnsupportedGrantType, "supported: " + GrantClientCredentials}
+	}
+	app, err := s.authenticate(ctx, tenant, req)
+	if err != nil {
+		return TokenResponse{}, err
+	}
+	return s.clientCredentials(ctx, tenant, app, req)
+}
+
+// authenticate finds out which application asks (RFC 6749 §2.3). Only after it
+// has proved who it is does a client learn that it is disabled.
+func (s *Service) authenticate(ctx context.Context, tenant Tenant, req TokenRequest) (Application, error) {
+	if len(req.ClientAuthMethods) > 1 {
+		return Application{}, &Error{InvalidRequest, "the request authenticates the client in more than one way"}
+	}
+	// An unknown client fails in the same words, and after the same work, as a
+	// wrong secret; and so does a secret presented by an application without one.
+	refused := &Error{InvalidClient, "unknown client or wrong secret"}
+	if req.ClientID == "" {
+		return Application{}, refused
+	}
+	app, err := selectApplication(ctx, s.db, tenant.ID, req.ClientID)
+	unknown := errors.Is(err, ErrApplicationNotFound)
+	if err != nil && !unknown {
+		return Application{}, err
+	}
+	public := !unknown && !app.Type.confidential() && req.ClientSecret == ""
+	if !app.secrets.match(req.ClientSecret, s.clock()) && !public {
+		return Application{}, refused
+	}
+	if app.State != Enabled {
+		return Application{}, &Error{UnauthorizedClient, "the application is disabled"}
+	}
+	return app, nil
+}
+
+// clientCredentials issues a token to the application itself (RFC 6749 §4.4).
+func (s *Service) clientCredentials(ctx context.Context, tenant Tenant, app Application, req TokenRequest) (TokenResponse, error) {
+	if !app.Type.confidential() {
+		return TokenResponse{}, &Error{UnauthorizedClient, "applications of this type cannot use " + GrantClientCredentials}
+	}
+	scopes, err := grantedScopes(app, req.Scope)
+	if err != nil {
+		return TokenResponse{}, err
+	}
+	aud, err := tokenAudience(tenant, app, req.Audience, scopes)
+	if err != nil {
+		return TokenResponse{}, err
+	}
+	scope := strings.Join(scopes, " ")
+	token, err := s.mint(ctx, tenant, app, claims{Subject: app.ClientID, Audience: aud, Scope: scope})
+	if err != nil {
+		return TokenResponse{}, err
+	}
+	return TokenResponse{AccessToken: token, TokenType: "Bearer", ExpiresIn: app.AccessTokenTTL, Scope: scope}, nil
+}
+
+// grantedScopes are those asked for, all of which must be allowed, or all
+// allowed ones if none is asked for.
+func grantedScopes(app Application, parameter string) ([]string, error) {
+	asked, err := parseScopes(parameter)
+	if err != nil {
+		return nil, err
+	}
+	if len(asked) == 0 {
+		return app.AllowedScopes, nil
+	}
+	for _, scope := range asked {
+		if !slices.Contains(app.AllowedScopes, scope) {
+			return nil, &Error{InvalidScope, "the application may not have every scope it asked for"}
+		}
+	}
+	return asked, nil
+}
+
+// tokenAudience is whom the token is for: the audience asked for, which must be
+// the application's or the tenant itself, or else the application's, or else the
+// tenant. A token with scopes of the product's own API is for the tenant too.
+func tokenAudience(tenant Tenant, app Application, asked, scopes []string) (audience, error) {
+	aud := tenant.BaseURL
+	if app.Audience != "" {
+		aud = app.Audience
+	}
+	switch len(asked) {
+	case 0:
+	case 1:
+		if asked[0] != aud && asked[0] != tenant.BaseURL {
+			return nil, &Error{InvalidTarget, "the application may not have tokens for this audience"}
+		}
+		aud = asked[0]
+	default:
+		return nil, &Error{InvalidRequest, "more than one audience"}
+	}
+	if aud != tenant.BaseURL && slices.ContainsFunc(scopes, isBuiltin) {
+		return audience{aud, tenant.BaseURL}, nil
+	}
+	return audience{aud}, nil
+}

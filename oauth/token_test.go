@@ -1,0 +1,336 @@
+package oauth
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"stonetown/internal/sqldb"
+)
+
+// decode reads part n of a compact JWT.
+func decode(t *testing.T, token string, n int) map[string]any {
+	t.Helper()
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		t.Fatalf("token has %d parts", len(parts))
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(parts[n])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m map[string]any
+	if err := json.Unmarshal(raw, &m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestClientCredentials(t *testing.T) {
+	w := newWorld(t)
+	app, secret := w.application(tenantA, NewApplication{
+		AllowedScopes: []string{"resources:read", "resources:write"}, AccessTokenTTL: 10 * time.Minute,
+	})
+	got, err := w.Token(t.Context(), tenantA, request(app, secret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := TokenResponse{AccessToken: got.AccessToken, TokenType: "Bearer", ExpiresIn: 10 * time.Minute, Scope: "resources:read resources:write"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+
+	header := decode(t, got.AccessToken, 0)
+	if header["typ"] != "at+jwt" || header["alg"] != "ES256" || len(header) != 3 {
+		t.Errorf("header is %v", header)
+	}
+	now := float64(w.clock.now.Unix())
+	members := decode(t, got.AccessToken, 1)
+	wantMembers := map[string]any{
+		"iss": tenantA.BaseURL, "sub": app.ClientID, "aud": tenantA.BaseURL, "client_id": app.ClientID,
+		"tid": tenantA.ID, "scope": "resources:read resources:write",
+		"iat": now, "nbf": now, "exp": now + 600, "jti": members["jti"],
+	}
+	if diff := cmp.Diff(wantMembers, members); diff != "" {
+		t.Error(diff)
+	}
+
+	p, err := w.Verify(t.Context(), tenantA, got.AccessToken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantPrincipal := &Principal{
+		Subject: app.ClientID, ClientID: app.ClientID, Scopes: Scopes{"resources:read": {}, "resources:write": {}},
+		TokenID: members["jti"].(string), ExpiresAt: w.clock.now.Add(10 * time.Minute),
+	}
+	if diff := cmp.Diff(wantPrincipal, p); diff != "" {
+		t.Error(diff)
+	}
+	if !p.Scopes.Has("resources:read") || p.Scopes.Has("users:read") || p.Scopes.Has("") {
+		t.Errorf("Has is wrong on %v", p.Scopes)
+	}
+
+	again, err := w.Token(t.Context(), tenantA, request(app, secret))
+	if err != nil || decode(t, again.AccessToken, 1)["jti"] == members["jti"] {
+		t.Errorf("a second token has the same jti, or failed: %v", err)
+	}
+}
+
+func TestSigningAlgorithm(t *testing.T) {
+	w := newWorld(t)
+	app, secret := w.application(tenantA, NewApplication{SigningAlg: RS256})
+	token := w.token(tenantA, app, secret)
+	if got := decode(t, token, 0)["alg"]; got != "RS256" {
+		t.Errorf("alg is %v", got)
+	}
+	if _, err := w.Verify(t.Context(), tenantA, token); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestScopes(t *testing.T) {
+	w := newWorld(t)
+	app, secret := w.application(tenantA, NewApplication{AllowedScopes: []string{"resources:read", "resources:write", "users:read"}})
+	none, noneSecret := w.application(tenantA, NewApplication{})
+
+	for _, test := range []struct {
+		app    Application
+		secret string
+		scope  string
+		want   string // what is granted, or the error code
+	}{
+		{app, secret, "", "resources:read resources:write users:read"},
+		{app, secret, "  ", "resources:read resources:write users:read"},
+		{app, secret, "users:read", "users:read"},
+		{app, secret, "users:read resources:read  users:read", "users:read resources:read"},
+		{app, secret, "users:write", "invalid_scope"},
+		{app, secret, "resources:read users:write", "invalid_scope"},
+		{app, secret, "made:up", "invalid_scope"},
+		{app, secret, "resources:rea", "invalid_scope"},
+		{app, secret, "resources:read\tusers:read", "invalid_scope"},
+		{app, secret, "resources:read\x00", "invalid_scope"},
+		{app, secret, `resources:read"`, "invalid_scope"},
+		{app, secret, strings.Repeat("x ", 500_000), "invalid_scope"},
+		{none, noneSecret, "", ""},
+		{none, noneSecret, "resources:read", "invalid_scope"},
+	} {
+		req := request(test.app, test.secret)
+		req.Scope = test.scope
+		resp, err := w.Token(t.Context(), tenantA, req)
+		got := resp.Scope
+		if oauthErr, ok := errors.AsType[*Error](err); ok {
+			got = string(oauthErr.Code)
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if got != test.want {
+			t.Errorf("scope %.60q: %q, want %q", test.scope, got, test.want)
+		}
+	}
+}
+
+func TestAudience(t *testing.T) {
+	w := newWorld(t)
+	const other = "https://reports.example.com"
+	scoped := NewApplication{AllowedScopes: []string{"resources:read"}}
+	plain := NewApplication{}
+	scopedOther, plainOther := scoped, plain
+	scopedOther.Audience, plainOther.Audience = other, other
+
+	for name, test := range map[string]struct {
+		app   NewApplication
+		asked []string
+		want  any // the aud claim, or the error code
+	}{
+		"default":                    {plain, nil, tenantA.BaseURL},
+		"own API, asked":             {plain, []string{tenantA.BaseURL}, tenantA.BaseURL},
+		"application's":              {plainOther, nil, other},
+		"application's, asked":       {plainOther, []string{other}, other},
+		"tenant instead":             {plainOther, []string{tenantA.BaseURL}, tenantA.BaseURL},
+		"API scope adds tenant":      {scopedOther, nil, []any{other, tenantA.BaseURL}},
+		"API scope adds tenant once": {scoped, nil, tenantA.BaseURL},
+		"another's":                  {plainOther, []string{"https://evil.example.com"}, InvalidTarget},
+		"another tenant's":           {scoped, []string{tenantB.BaseURL}, InvalidTarget},
+		"not exactly":                {plainOther, []string{other + "/"}, InvalidTarget},
+		"empty":                      {plainOther, []string{""}, InvalidTarget},
+		"several":                    {plainOther, []string{other, tenantA.BaseURL}, InvalidRequest},
+	} {
+		app, secret := w.application(tenantA, test.app)
+		req := request(app, secret)
+		req.Audience = test.asked
+		resp, err := w.Token(t.Context(), tenantA, req)
+		var got any
+		if oauthErr, ok := errors.AsType[*Error](err); ok {
+			got = oauthErr.Code
+		} else if err != nil {
+			t.Fatal(err)
+		} else {
+			got = decode(t, resp.AccessToken, 1)["aud"]
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+}
+
+func TestClientAuthentication(t *testing.T) {
+	w := newWorld(t)
+	app, secret := w.application(tenantA, NewApplication{})
+	spa, none := w.application(tenantA, NewApplication{Type: SPA})
+	if none != "" {
+		t.Errorf("an spa got the secret %q", none)
+	}
+	off, offSecret := w.application(tenantA, NewApplication{})
+	w.tx(func(tx *sqldb.Tx) error {
+		return w.SetApplicationState(t.Context(), tx, tenantA.ID, off.ClientID, Disabled)
+	})
+
+	for name, test := range map[string]struct {
+		tenant Tenant
+		change func(*TokenRequest)
+		want   Code
+	}{
+		"no grant type":           {tenantA, func(r *TokenRequest) { r.GrantType = "" }, InvalidRequest},
+		"another grant type":      {tenantA, func(r *TokenRequest) { r.GrantType = "password" }, UnsupportedGrantType},
+		"two methods":             {tenantA, func(r *TokenRequest) { r.ClientAuthMethods = append(r.ClientAuthMethods, ClientSecretBasic) }, InvalidRequest},
+		"no client":               {tenantA, func(r *TokenRequest) { r.ClientID = "" }, InvalidClient},
+		"unknown client":          {tenantA, func(r *TokenRequest) { r.ClientID = "client_x" }, InvalidClient},
+		"no secret":               {tenantA, func(r *TokenRequest) { r.ClientSecret = "" }, InvalidClient},
+		"wrong secret":            {tenantA, func(r *TokenRequest) { r.ClientSecret = secret + "x" }, InvalidClient},
+		"secret in another case":  {tenantA, func(r *TokenRequest) { r.ClientSecret = strings.ToUpper(secret) }, InvalidClient},
+		"another's secret":        {tenantA, func(r *TokenRequest) { r.ClientSecret = offSecret }, InvalidClient},
+		"another tenant's client": {tenantB, func(*TokenRequest) {}, InvalidClient},
+		"disabled":                {tenantA, func(r *TokenRequest) { r.ClientID, r.ClientSecret = off.ClientID, offSecret }, UnauthorizedClient},
+		"disabled, wrong secret":  {tenantA, func(r *TokenRequest) { r.ClientID = off.ClientID }, InvalidClient},
+		"public":                  {tenantA, func(r *TokenRequest) { r.ClientID, r.ClientSecret = spa.ClientID, "" }, UnauthorizedClient},
+		"public with a secret":    {tenantA, func(r *TokenRequest) { r.ClientID = spa.ClientID }, InvalidClient},
+	} {
+		req := request(app, secret)
+		test.change(&req)
+		_, err := w.Token(t.Context(), test.tenant, req)
+		oauthErr, ok := errors.AsType[*Error](err)
+		if !ok || oauthErr.Code != test.want {
+			t.Errorf("%s: %v, want %s", name, err, test.want)
+		} else if req.ClientSecret != "" && strings.Contains(err.Error(), req.ClientSecret) {
+			t.Errorf("%s: the error %q quotes the secret", name, err)
+		}
+	}
+
+	// An unknown client and a wrong secret are told apart by nothing.
+	unknown, wrong := request(app, secret), request(app, "wrong")
+	unknown.ClientID = "client_x"
+	_, err1 := w.Token(t.Context(), tenantA, unknown)
+	_, err2 := w.Token(t.Context(), tenantA, wrong)
+	if err1.Error() != err2.Error() {
+		t.Errorf("%q and %q differ", err1, err2)
+	}
+}
+
+func TestRotateSecret(t *testing.T) {
+	w := newWorld(t)
+	app, first := w.application(tenantA, NewApplication{})
+	rotate := func(ttl time.Duration) (secret string) {
+		w.tx(func(tx *sqldb.Tx) (err error) {
+			var until time.Time
+			secret, until, err = w.RotateSecret(t.Context(), tx, tenantA.ID, app.ClientID, ttl)
+			if want := w.clock.now.Add(ttl); !until.Equal(want) {
+				t.Errorf("previous expires at %v, want %v", until, want)
+			}
+			return err
+		})
+		return secret
+	}
+	works := func(secret string) bool {
+		_, err := w.Token(t.Context(), tenantA, request(app, secret))
+		return err == nil
+	}
+
+	second := rotate(time.Hour)
+	if second == first || !works(second) {
+		t.Error("the new secret does not work")
+	}
+	w.clock.now = w.clock.now.Add(time.Hour - time.Microsecond)
+	if !works(first) {
+		t.Error("the previous secret died early")
+	}
+	w.clock.now = w.clock.now.Add(time.Microsecond)
+	if works(first) {
+		t.Error("the previous secret outlived its time")
+	}
+	if !works(second) {
+		t.Error("the current secret died with the previous one")
+	}
+
+	third := rotate(time.Hour)
+	fourth := rotate(0)
+	for secret, want := range map[string]bool{first: false, second: false, third: false, fourth: true} {
+		if got := works(secret); got != want {
+			t.Errorf("after two rotations a secret works: %v, want %v", got, want)
+		}
+	}
+
+	spa, _ := w.application(tenantA, NewApplication{Type: SPA})
+	for clientID, want := range map[string]error{spa.ClientID: ErrNotApplicable, "client_x": ErrApplicationNotFound} {
+		err := w.db.Tx(t.Context(), func(tx *sqldb.Tx) error {
+			_, _, err := w.RotateSecret(t.Context(), tx, tenantA.ID, clientID, 0)
+			return err
+		})
+		if !errors.Is(err, want) {
+			t.Errorf("RotateSecret(%s): %v, want %v", clientID, err, want)
+		}
+	}
+}
+
+// What the database holds of a secret does not contain it, and neither does an
+// application that is printed.
+func TestSecretIsNotKept(t *testing.T) {
+	w := newWorld(t)
+	app, secret := w.application(tenantA, NewApplication{})
+	var hash []byte
+	if err := w.db.QueryRow(t.Context(), `SELECT secret_hash FROM applications`).Scan(&hash); err != nil {
+		t.Fatal(err)
+	}
+	if want := hashSecret(secret); string(hash) != string(want[:]) {
+		t.Errorf("stored %x, want the SHA-256 %x", hash, want)
+	}
+	if !strings.HasPrefix(secret, "cs_") || len(secret) != 3+43 {
+		t.Errorf("secret %q is not cs_ and 256 bits in base64url", secret)
+	}
+	found, err := w.ApplicationByClientID(t.Context(), tenantA.ID, app.ClientID)
+	if diff := cmp.Diff(app, found, cmp.AllowUnexported(Application{}, secrets{}), cmp.Transformer("unix", time.Time.Unix)); err != nil || found.secrets.current != app.secrets.current {
+		t.Errorf("found another application: %v\n%s", err, diff)
+	}
+	if strings.Contains(fmt.Sprintf("%+v", found), secret) {
+		t.Error("an application prints its secret")
+	}
+}
+
+func TestCreateApplicationRefuses(t *testing.T) {
+	w := newWorld(t)
+	for name, n := range map[string]NewApplication{
+		"no name":             {Type: Machine},
+		"no type":             {Name: "x"},
+		"unknown type":        {Name: "x", Type: "robot"},
+		"unregistered scope":  {Name: "x", Type: Machine, AllowedScopes: []string{"made:up"}},
+		"relative audience":   {Name: "x", Type: Machine, Audience: "/reports"},
+		"audience, fragment":  {Name: "x", Type: Machine, Audience: "https://x.example.com/#a"},
+		"short lifetime":      {Name: "x", Type: Machine, AccessTokenTTL: time.Second},
+		"long lifetime":       {Name: "x", Type: Machine, AccessTokenTTL: 25 * time.Hour},
+		"fractional lifetime": {Name: "x", Type: Machine, AccessTokenTTL: time.Hour + time.Millisecond},
+		"algorithm none":      {Name: "x", Type: Machine, SigningAlg: "none"},
+	} {
+		err := w.db.Tx(t.Context(), func(tx *sqldb.Tx) error {
+			_, _, err := w.CreateApplication(t.Context(), tx, tenantA.ID, n)
+			return err
+		})
+		if !errors.Is(err, ErrApplicationInvalid) {
+			t.Errorf("%s: %v, want ErrApplicationInvalid", name, err)
+		}
+	}
+}

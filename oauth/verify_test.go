@@ -1,0 +1,273 @@
+package oauth
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lestrrat-go/jwx/v3/jwa"
+	"github.com/lestrrat-go/jwx/v3/jwk"
+	"github.com/lestrrat-go/jwx/v3/jws"
+)
+
+// forge signs claims, any of which may be changed, under a header, likewise.
+func forge(t *testing.T, alg jwa.SignatureAlgorithm, key any, header, members map[string]any) string {
+	t.Helper()
+	body, err := json.Marshal(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := jws.NewHeaders()
+	for name, value := range header {
+		if err := h.Set(name, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	options := []jws.SignOption{jws.WithKey(alg, key, jws.WithProtectedHeaders(h))}
+	if alg == jwa.NoSignature() {
+		options = []jws.SignOption{jws.WithInsecureNoSignature(jws.WithProtectedHeaders(h))}
+	}
+	token, err := jws.Sign(body, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(token)
+}
+
+func with(m map[string]any, name string, value any) map[string]any {
+	m = maps.Clone(m)
+	if value == nil {
+		delete(m, name)
+	} else {
+		m[name] = value
+	}
+	return m
+}
+
+func b64(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
+
+func TestVerifyRefuses(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	app, secret := w.application(tenantA, NewApplication{AllowedScopes: []string{"resources:read"}})
+	good := w.token(tenantA, app, secret)
+	ringA, err := w.keys.ring(ctx, tenantA.ID, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ringB, err := w.keys.ring(ctx, tenantB.ID, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	es, rs := ringA.sign[ES256], ringA.sign[RS256]
+	members := decode(t, good, 1)
+	header := map[string]any{"typ": "at+jwt", "kid": es.kid}
+	now := w.clock.now.Unix()
+
+	attacker, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	attackerJWK, err := jwk.Import(attacker.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	publicDER := func(key crypto.Signer) []byte {
+		der, err := x509.MarshalPKIXPublicKey(key.Public())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return der
+	}
+	publicPEM := func(key crypto.Signer) []byte {
+		return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: publicDER(key)})
+	}
+
+	// The forger must be able to make a token that is accepted, or the refusals
+	// below would prove nothing.
+	if _, err := w.Verify(ctx, tenantA, forge(t, jwa.ES256(), es.private, header, members)); err != nil {
+		t.Fatalf("the unchanged token is refused: %v", err)
+	}
+
+	parts := strings.Split(good, ".")
+	for name, test := range map[string]struct {
+		token string
+		want  Reason
+	}{
+		"empty":               {"", Malformed},
+		"not a token":         {"hunter2", Malformed},
+		"two parts":           {parts[0] + "." + parts[1], Malformed},
+		"no signature":        {parts[0] + "." + parts[1] + ".", Malformed},
+		"truncated":           {good[:len(good)-1], Malformed},
+		"longer":              {good + "A", BadSignature},
+		"padding":             {good + "=", Malformed},
+		"space":               {" " + good, Malformed},
+		"NUL":                 {good + "\x00", Malformed},
+		"NUL inside":          {parts[0] + "." + parts[1] + "\x00." + parts[2], Malformed},
+		"huge":                {strings.Repeat("a", maxBearer) + ".a.a", Malformed},
+		"JSON serialization":  {`{"payload":"` + parts[1] + `","protected":"` + parts[0] + `","signature":"` + parts[2] + `"}`, Malformed},
+		"claims changed":      {parts[0] + "." + b64(`{"sub":"admin"}`) + "." + parts[2], BadSignature},
+		"signature of others": {parts[0] + "." + parts[1] + "." + strings.Split(w.token(tenantA, app, secret), ".")[2], BadSignature},
+
+		"alg none":           {forge(t, jwa.NoSignature(), nil, header, members), UnsupportedAlg},
+		"alg None":           {b64(`{"alg":"None","typ":"at+jwt","kid":"`+es.kid+`"}`) + "." + parts[1] + ".", Malformed},
+		"no alg":             {b64(`{"typ":"at+jwt","kid":"`+es.kid+`"}`) + "." + parts[1] + "." + parts[2], UnsupportedAlg},
+		"HS256, public DER":  {forge(t, jwa.HS256(), publicDER(es.private), header, members), UnsupportedAlg},
+		"HS256, public PEM":  {forge(t, jwa.HS256(), publicPEM(rs.private), with(header, "kid", rs.kid), members), UnsupportedAlg},
+		"HS256, JWK set":     {forge(t, jwa.HS256(), ringA.jwks, header, members), UnsupportedAlg},
+		"RS256, kid of ES":   {forge(t, jwa.RS256(), rs.private, header, members), BadSignature},
+		"ES256, kid of RS":   {forge(t, jwa.ES256(), es.private, with(header, "kid", rs.kid), members), BadSignature},
+		"PS256, right key":   {forge(t, jwa.PS256(), rs.private, with(header, "kid", rs.kid), members), UnsupportedAlg},
+		"RS512, right key":   {forge(t, jwa.RS512(), rs.private, with(header, "kid", rs.kid), members), UnsupportedAlg},
+		"attacker's key":     {forge(t, jwa.ES256(), attacker, header, members), BadSignature},
+		"jwk in header":      {forge(t, jwa.ES256(), attacker, with(header, "jwk", attackerJWK), members), BadSignature},
+		"jku in header":      {forge(t, jwa.ES256(), attacker, with(header, "jku", "https://evil.example.com/jwks"), members), BadSignature},
+		"x5u in header":      {forge(t, jwa.ES256(), attacker, with(header, "x5u", "https://evil.example.com/x5u"), members), BadSignature},
+		"no kid":             {forge(t, jwa.ES256(), es.private, with(header, "kid", nil), members), BadSignature},
+		"kid path":           {forge(t, jwa.ES256(), es.private, with(header, "kid", "../../"+es.kid), members), BadSignature},
+		"kid SQL":            {forge(t, jwa.ES256(), es.private, with(header, "kid", es.kid+"' OR '1'='1"), members), BadSignature},
+		"kid NUL":            {forge(t, jwa.ES256(), es.private, with(header, "kid", es.kid+"\x00"), members), BadSignature},
+		"kid of tenant B":    {forge(t, jwa.ES256(), ringB.sign[ES256].private, with(header, "kid", ringB.sign[ES256].kid), members), BadSignature},
+		"critical extension": {forge(t, jwa.ES256(), es.private, with(with(header, "crit", []string{"exp"}), "exp", now), members), Malformed},
+
+		"no typ":       {forge(t, jwa.ES256(), es.private, with(header, "typ", nil), members), WrongType},
+		"ID token":     {forge(t, jwa.ES256(), es.private, with(header, "typ", "JWT"), members), WrongType},
+		"logout token": {forge(t, jwa.ES256(), es.private, with(header, "typ", "logout+jwt"), members), WrongType},
+		"DPoP proof":   {forge(t, jwa.ES256(), es.private, with(header, "typ", "dpop+jwt"), members), WrongType},
+
+		"issuer B":          {forge(t, jwa.ES256(), es.private, header, with(members, "iss", tenantB.BaseURL)), WrongIssuer},
+		"issuer with slash": {forge(t, jwa.ES256(), es.private, header, with(members, "iss", tenantA.BaseURL+"/")), WrongIssuer},
+		"no issuer":         {forge(t, jwa.ES256(), es.private, header, with(members, "iss", nil)), WrongIssuer},
+		"tenant B":          {forge(t, jwa.ES256(), es.private, header, with(members, "tid", tenantB.ID)), WrongTenant},
+		"no tenant":         {forge(t, jwa.ES256(), es.private, header, with(members, "tid", nil)), WrongTenant},
+		"another audience":  {forge(t, jwa.ES256(), es.private, header, with(members, "aud", "https://reports.example.com")), WrongAudience},
+		"audience prefix":   {forge(t, jwa.ES256(), es.private, header, with(members, "aud", tenantA.BaseURL+".evil.com")), WrongAudience},
+		"no audience":       {forge(t, jwa.ES256(), es.private, header, with(members, "aud", nil)), WrongAudience},
+		"empty audience":    {forge(t, jwa.ES256(), es.private, header, with(members, "aud", []string{})), WrongAudience},
+		"audience a number": {forge(t, jwa.ES256(), es.private, header, with(members, "aud", 7)), Malformed},
+		"expired":           {forge(t, jwa.ES256(), es.private, header, with(members, "exp", now)), Expired},
+		"no expiry":         {forge(t, jwa.ES256(), es.private, header, with(members, "exp", nil)), Malformed},
+		"expiry a string":   {forge(t, jwa.ES256(), es.private, header, with(members, "exp", "4102444800")), Malformed},
+		"not yet valid":     {forge(t, jwa.ES256(), es.private, header, with(members, "nbf", now+11)), NotYetValid},
+		"no subject":        {forge(t, jwa.ES256(), es.private, header, with(members, "sub", nil)), Malformed},
+		"no client":         {forge(t, jwa.ES256(), es.private, header, with(members, "client_id", nil)), Malformed},
+		"no jti":            {forge(t, jwa.ES256(), es.private, header, with(members, "jti", nil)), Malformed},
+	} {
+		p, err := w.Verify(ctx, tenantA, test.token)
+		refusal, ok := errors.AsType[*TokenError](err)
+		if p != nil || !ok {
+			t.Errorf("%s: %+v, %v, want a TokenError", name, p, err)
+		} else if refusal.Reason != test.want {
+			t.Errorf("%s: %s, want %s", name, refusal.Reason, test.want)
+		} else if len(test.token) > 20 && strings.Contains(err.Error(), test.token[:20]) {
+			t.Errorf("%s: the error quotes the token", name)
+		}
+	}
+
+	// The full media type is as good as its short form (RFC 9068 §4), and an
+	// audience among others as good as one alone.
+	for name, token := range map[string]string{
+		"media type":       forge(t, jwa.ES256(), es.private, with(header, "typ", "application/AT+JWT"), members),
+		"several audience": forge(t, jwa.ES256(), es.private, header, with(members, "aud", []string{"x", tenantA.BaseURL})),
+		"clock skew":       forge(t, jwa.ES256(), es.private, header, with(members, "nbf", now+10)),
+		"last second":      forge(t, jwa.ES256(), es.private, header, with(members, "exp", now+1)),
+	} {
+		if _, err := w.Verify(ctx, tenantA, token); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A token that was accepted on one tenant, and is remembered, is still refused
+// on another; likewise when a tenant with the same keys moved elsewhere.
+func TestVerifyIsPerTenant(t *testing.T) {
+	w := newWorld(t)
+	app, secret := w.application(tenantA, NewApplication{})
+	token := w.token(tenantA, app, secret)
+	for range 2 {
+		if _, err := w.Verify(t.Context(), tenantA, token); err != nil {
+			t.Fatal(err)
+		}
+		for name, other := range map[string]Tenant{
+			"B": tenantB, "A elsewhere": {tenantA.ID, tenantB.BaseURL}, "B at A's address": {tenantB.ID, tenantA.BaseURL},
+		} {
+			if _, err := w.Verify(t.Context(), other, token); err == nil {
+				t.Errorf("tenant %s accepted a token of A", name)
+			}
+		}
+	}
+}
+
+func TestVerifyRemembersUntilExpiry(t *testing.T) {
+	w := newWorld(t)
+	app, secret := w.application(tenantA, NewApplication{AccessTokenTTL: time.Minute})
+	token := w.token(tenantA, app, secret)
+	first, err := w.Verify(t.Context(), tenantA, token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.clock.now = w.clock.now.Add(time.Minute - time.Nanosecond)
+	if again, err := w.Verify(t.Context(), tenantA, token); err != nil || again != first {
+		t.Errorf("the second answer is not the remembered one: %v", err)
+	}
+	w.clock.now = w.clock.now.Add(time.Nanosecond)
+	_, err = w.Verify(t.Context(), tenantA, token)
+	if refusal, ok := errors.AsType[*TokenError](err); !ok || refusal.Reason != Expired {
+		t.Errorf("after its time: %v, want expired", err)
+	}
+	if _, err := w.Token(t.Context(), tenantA, request(app, secret)); err != nil {
+		t.Errorf("a new token: %v", err)
+	}
+}
+
+// FuzzVerify looks for a token that is accepted and says something else than
+// the one issued. (Other spellings of that one may pass: the last character of
+// a base64url signature has bits that mean nothing.)
+func FuzzVerify(f *testing.F) {
+	w := newWorld(f)
+	app, secret := w.application(tenantA, NewApplication{})
+	good := w.token(tenantA, app, secret)
+	want, err := w.Verify(f.Context(), tenantA, good)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	f.Add(good + "=")
+	f.Add(b64(`{"alg":"none","typ":"at+jwt"}`) + "." + b64(`{}`) + ".")
+	f.Fuzz(func(t *testing.T, token string) {
+		if got, err := w.Verify(t.Context(), tenantA, token); err == nil && got.TokenID != want.TokenID {
+			t.Errorf("accepted %q", token)
+		}
+	})
+}
+
+func BenchmarkVerify(b *testing.B) {
+	w := newWorld(b)
+	app, secret := w.application(tenantA, NewApplication{AllowedScopes: BuiltinScopes})
+	token := w.token(tenantA, app, secret)
+	b.Run("remembered", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := w.Verify(b.Context(), tenantA, token); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("first", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := w.verify(b.Context(), tenantA, token, w.clock.now); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,80 @@
+package judge
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+
+	"stonetown/tuplestore"
+)
+
+// Resource names the line in which w waits: the object its first op is about,
+// or one line for all writes that do not begin with an object.
+func Resource(w tuplestore.Write) string {
+	if len(w.Ops) == 0 {
+		return ""
+	}
+	op := w.Ops[0]
+	if op.Kind == tuplestore.DeleteMatching {
+		return tuplestore.Object{Type: op.Match.ObjectType, ID: op.Match.ObjectID}.String()
+	}
+	return op.Tuple.Object.String()
+}
+
+// Fingerprint is a SHA-256 hash of everything w says except its commit ID and
+// Also. It tells a write that is sent again from another one under the same
+// commit ID, and is stored: its encoding must not change.
+func Fingerprint(w tuplestore.Write) []byte {
+	// Every value is written with its length or at a fixed width, so that no
+	// two writes have the same encoding.
+	var b []byte
+	number := func(n int) { b = binary.AppendVarint(b, int64(n)) }
+	text := func(values ...string) {
+		for _, s := range values {
+			number(len(s))
+			b = append(b, s...)
+		}
+	}
+	filter := func(f tuplestore.Filter) {
+		text(f.ObjectType, f.ObjectID, f.Relation, f.SubjectType, f.SubjectID, f.SubjectRelation)
+		number(int(f.Presence))
+		number(present(f.SubjectsOutside != nil))
+		number(len(f.SubjectsOutside))
+		for _, s := range f.SubjectsOutside {
+			text(s.Type, s.Relation)
+			number(present(s.Wildcard))
+		}
+		number(present(f.Newest))
+	}
+
+	text(w.Actor)
+	number(present(w.IfSchema != nil))
+	if w.IfSchema != nil {
+		number(int(*w.IfSchema))
+	}
+	number(len(w.Absent))
+	for _, f := range w.Absent {
+		filter(f)
+	}
+	number(len(w.Ops))
+	for _, op := range w.Ops {
+		number(int(op.Kind))
+		if op.Kind == tuplestore.DeleteMatching {
+			filter(op.Match)
+			continue
+		}
+		t := op.Tuple
+		text(t.Object.Type, t.Object.ID, t.Relation, t.Subject.Type, t.Subject.ID, t.Subject.Relation)
+	}
+	number(present(w.PutSchema != nil))
+	text(string(w.PutSchema))
+
+	sum := sha256.Sum256(b)
+	return sum[:]
+}
+
+func present(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,348 @@
+package judge
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"stonetown/tuplestore"
+)
+
+type tupleSet map[tuplestore.Tuple]bool
+
+func (s tupleSet) matching(f tuplestore.Filter) []tuplestore.Tuple {
+	var found []tuplestore.Tuple
+	for t := range s {
+		if f.Matches(t) {
+			found = append(found, t)
+		}
+	}
+	slices.SortFunc(found, tuplestore.Tuple.Compare)
+	return found
+}
+
+// load reads what needs names from the stored tuples, and nothing else.
+func load(stored tupleSet, needs Needs, head tuplestore.Head) *View {
+	v := NewView(head)
+	for _, t := range needs.Tuples {
+		if stored[t] {
+			v.Add(t)
+		}
+	}
+	for _, f := range needs.Matching {
+		v.Add(stored.matching(f)...)
+	}
+	limit := needs.AbsentLimit(v.Len())
+	for _, f := range needs.Absent {
+		found := stored.matching(f)
+		v.Add(found[:min(limit, len(found))]...)
+	}
+	return v
+}
+
+// outcome is what a write does to a whole tenant, done the plain way: apply op
+// after op to a copy, and compare before with after.
+type outcome struct {
+	after    tupleSet
+	statuses []tuplestore.Status
+	counts   []int
+	changes  map[tuplestore.Tuple]bool // whether deleted
+	err      error
+}
+
+func plainly(before tupleSet, head tuplestore.Head, w tuplestore.Write) outcome {
+	if w.IfSchema != nil && *w.IfSchema != head.SchemaRevision {
+		return outcome{err: tuplestore.ErrSchemaChanged}
+	}
+	for i, f := range w.Absent {
+		if n := len(before.matching(f)); n > 0 {
+			return outcome{err: &tuplestore.ConflictError{Op: -1, Absent: i, Count: min(n, MaxCount)}}
+		}
+	}
+	o := outcome{after: maps.Clone(before), changes: map[tuplestore.Tuple]bool{}}
+	for i, op := range w.Ops {
+		status, count := tuplestore.Deleted, 1
+		switch op.Kind {
+		case tuplestore.Create:
+			if status = tuplestore.Created; o.after[op.Tuple] {
+				status, count = tuplestore.Existed, 0
+			}
+			o.after[op.Tuple] = true
+		case tuplestore.Delete:
+			if !o.after[op.Tuple] {
+				return outcome{err: &tuplestore.ConflictError{Op: i, Absent: -1, Tuple: op.Tuple}}
+			}
+			delete(o.after, op.Tuple)
+		case tuplestore.DeleteMatching:
+			found := o.after.matching(op.Match)
+			count = len(found)
+			for _, t := range found {
+				delete(o.after, t)
+			}
+		}
+		o.statuses, o.counts = append(o.statuses, status), append(o.counts, count)
+	}
+	for t := range before {
+		if !o.after[t] {
+			o.changes[t] = true
+		}
+	}
+	for t := range o.after {
+		if !before[t] {
+			o.changes[t] = false
+		}
+	}
+	return o
+}
+
+// A small world, so that writes meet each other's tuples.
+var (
+	types     = rapid.SampledFrom([]string{"doc", "folder"})
+	ids       = rapid.SampledFrom([]string{"1", "2", "3"})
+	relations = rapid.SampledFrom([]string{"viewer", "editor"})
+	subjects  = rapid.SampledFrom([]tuplestore.Subject{
+		{Type: "user", ID: "u"},
+		{Type: "user", ID: tuplestore.Wildcard},
+		{Type: "group", ID: "g", Relation: "member"},
+	})
+	tuples = rapid.Custom(func(t *rapid.T) tuplestore.Tuple {
+		tuple := tuplestore.Presence(tuplestore.Object{Type: types.Draw(t, "type"), ID: ids.Draw(t, "id")})
+		if rapid.IntRange(0, 3).Draw(t, "presence") > 0 {
+			tuple.Relation, tuple.Subject = relations.Draw(t, "relation"), subjects.Draw(t, "subject")
+		}
+		return tuple
+	})
+	filters = rapid.Custom(func(t *rapid.T) tuplestore.Filter {
+		f := tuplestore.Filter{Presence: rapid.SampledFrom([]tuplestore.PresenceFilter{
+			tuplestore.WithoutPresence, tuplestore.OnlyPresence, tuplestore.WithPresence,
+		}).Draw(t, "presence")}
+		sample := tuples.Draw(t, "sample")
+		switch rapid.IntRange(0, 4).Draw(t, "kind") {
+		case 0:
+			f.ObjectType = sample.Object.Type
+		case 1:
+			f.ObjectType, f.ObjectID = sample.Object.Type, sample.Object.ID
+		case 2:
+			f.ObjectType, f.Relation = sample.Object.Type, sample.Relation
+			f.SubjectsOutside = []tuplestore.SubjectShape{{Type: "user"}}
+		case 3:
+			s := subjects.Draw(t, "subject")
+			f.SubjectType, f.SubjectID, f.SubjectRelation = s.Type, s.ID, s.Relation
+		}
+		return f
+	})
+	writes = rapid.Custom(func(t *rapid.T) tuplestore.Write {
+		var w tuplestore.Write
+		for range rapid.IntRange(0, 4).Draw(t, "ops") {
+			op := tuplestore.Op{Kind: tuplestore.OpKind(rapid.IntRange(0, 2).Draw(t, "kind"))}
+			if op.Kind == tuplestore.DeleteMatching {
+				op.Match = filters.Draw(t, "match")
+			} else {
+				op.Tuple = tuples.Draw(t, "tuple")
+			}
+			w.Ops = append(w.Ops, op)
+		}
+		if rapid.IntRange(0, 4).Draw(t, "precondition") == 0 {
+			w.Absent = rapid.SliceOfN(filters, 1, 2).Draw(t, "absent")
+		}
+		if rapid.IntRange(0, 9).Draw(t, "schema") == 0 {
+			w.PutSchema = []byte("schema")
+		}
+		if rapid.IntRange(0, 3).Draw(t, "if schema") == 0 {
+			revision := tuplestore.Revision(rapid.IntRange(0, 3).Draw(t, "schema revision"))
+			w.IfSchema = &revision
+		}
+		return w
+	})
+)
+
+func TestAgreesWithPlainApplication(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		state := tupleSet{}
+		for _, tuple := range rapid.SliceOfN(tuples, 0, 12).Draw(t, "stored") {
+			state[tuple] = true
+		}
+		group := rapid.SliceOfN(writes, 1, 6).Draw(t, "group")
+		view := load(state, NeedsOf(group...), tuplestore.Head{Revision: 2, Epoch: "e"})
+
+		for i, w := range group {
+			head := view.Head()
+			want := plainly(state, head, w)
+			verdict, err := view.Judge(w)
+			if diff := cmp.Diff(fmt.Sprint(want.err), fmt.Sprint(err)); diff != "" {
+				t.Fatalf("write %d: error (-want +got):\n%s", i, diff)
+			}
+			if err != nil || rapid.IntRange(0, 3).Draw(t, "Also fails") == 0 {
+				continue // nothing of this write may be seen by the next
+			}
+			changes := map[tuplestore.Tuple]bool{}
+			for _, c := range verdict.Changes {
+				if _, ok := changes[c.Tuple]; ok {
+					t.Fatalf("write %d: %v changes twice", i, c.Tuple)
+				}
+				changes[c.Tuple] = c.Deleted
+			}
+			if diff := cmp.Diff(want.changes, changes); diff != "" {
+				t.Fatalf("write %d: changes (-want +got):\n%s", i, diff)
+			}
+			if len(changes) > 0 || w.PutSchema != nil {
+				head.Revision++
+			}
+			if w.PutSchema != nil {
+				head.SchemaRevision = head.Revision
+			}
+			result := view.Accept(verdict)
+			if diff := cmp.Diff(tuplestore.Result{
+				Revision: head.Revision, Epoch: "e", Statuses: want.statuses, Counts: want.counts,
+			}, result, cmpopts.EquateEmpty()); diff != "" {
+				t.Fatalf("write %d: result (-want +got):\n%s", i, diff)
+			}
+			if view.Head() != head {
+				t.Fatalf("write %d: head %+v, want %+v", i, view.Head(), head)
+			}
+			state = want.after
+		}
+	})
+}
+
+// Preconditions are read only in part. What the group deletes of that part must
+// not hide the rest.
+func TestPartlyReadPrecondition(t *testing.T) {
+	const many = 3 * MaxCount
+	stored := tupleSet{}
+	member := func(i int) tuplestore.Tuple {
+		return tuplestore.Tuple{
+			Object: tuplestore.Object{Type: "doc", ID: fmt.Sprintf("%06d", i)}, Relation: "viewer",
+			Subject: tuplestore.Subject{Type: "user", ID: fmt.Sprint("u", i/(2*MaxCount))},
+		}
+	}
+	for i := range many {
+		stored[member(i)] = true
+	}
+	group := []tuplestore.Write{
+		{Ops: []tuplestore.Op{{Kind: tuplestore.Delete, Tuple: member(many - 1)}}},
+		// The first 2,000 in primary-key order: more than would be counted.
+		{Ops: []tuplestore.Op{{Kind: tuplestore.DeleteMatching, Match: tuplestore.Filter{SubjectType: "user", SubjectID: "u0"}}}},
+		{Absent: []tuplestore.Filter{{ObjectType: "doc"}}},
+		{Ops: []tuplestore.Op{{Kind: tuplestore.DeleteMatching, Match: tuplestore.Filter{ObjectType: "doc", ObjectID: member(many - 2).Object.ID}}}},
+		{Absent: []tuplestore.Filter{{ObjectType: "doc"}}},
+	}
+	view := load(stored, NeedsOf(group...), tuplestore.Head{})
+	for i, want := range []int{0, 0, many - 2*MaxCount - 1, 0, many - 2*MaxCount - 2} {
+		verdict, err := view.Judge(group[i])
+		if want == 0 {
+			if err != nil {
+				t.Fatalf("write %d: %v", i, err)
+			}
+			view.Accept(verdict)
+			continue
+		}
+		var conflict *tuplestore.ConflictError
+		if !errors.As(err, &conflict) || conflict.Op != -1 || conflict.Absent != 0 || conflict.Count != want {
+			t.Errorf("write %d: %#v, want %d tuples found", i, err, want)
+		}
+	}
+}
+
+func TestNetEffect(t *testing.T) {
+	alice := tuplestore.Tuple{
+		Object: tuplestore.Object{Type: "doc", ID: "1"}, Relation: "viewer",
+		Subject: tuplestore.Subject{Type: "user", ID: "alice"},
+	}
+	bob := alice
+	bob.Subject.ID = "bob"
+	create := func(t tuplestore.Tuple) tuplestore.Op { return tuplestore.Op{Tuple: t} }
+	remove := func(t tuplestore.Tuple) tuplestore.Op { return tuplestore.Op{Kind: tuplestore.Delete, Tuple: t} }
+	clear := tuplestore.Op{Kind: tuplestore.DeleteMatching, Match: tuplestore.Filter{ObjectType: "doc", ObjectID: "1"}}
+
+	for _, c := range []struct {
+		name string
+		ops  []tuplestore.Op
+		want []tuplestore.Change
+	}{
+		{"create existing", []tuplestore.Op{create(alice)}, nil},
+		{"delete then create existing", []tuplestore.Op{remove(alice), create(alice)}, nil},
+		{"create then delete", []tuplestore.Op{create(bob), remove(bob)}, nil},
+		{"create then delete matching", []tuplestore.Op{create(bob), clear}, []tuplestore.Change{{Tuple: alice, Deleted: true}}},
+		{"replace all", []tuplestore.Op{clear, create(bob)}, []tuplestore.Change{{Tuple: alice, Deleted: true}, {Tuple: bob}}},
+		{"back and forth", []tuplestore.Op{create(bob), remove(bob), create(bob)}, []tuplestore.Change{{Tuple: bob}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			view := NewView(tuplestore.Head{})
+			view.Add(alice)
+			verdict, err := view.Judge(tuplestore.Write{Ops: c.ops})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, verdict.Changes); diff != "" {
+				t.Errorf("changes (-want +got):\n%s", diff)
+			}
+			if got, want := verdict.TakesRevision(), len(c.want) > 0; got != want {
+				t.Errorf("takes a revision: %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+func TestResource(t *testing.T) {
+	tuple := tuplestore.Presence(tuplestore.Object{Type: "doc", ID: "1"})
+	for _, w := range []tuplestore.Write{
+		{Ops: []tuplestore.Op{{Tuple: tuple}}},
+		{Ops: []tuplestore.Op{{Kind: tuplestore.DeleteMatching, Match: tuplestore.Filter{ObjectType: "doc", ObjectID: "1"}}}},
+	} {
+		if got := Resource(w); got != "doc:1" {
+			t.Errorf("%+v waits as %q", w, got)
+		}
+	}
+	if a, b := Resource(tuplestore.Write{PutSchema: []byte{}}), Resource(tuplestore.Write{}); a != b {
+		t.Errorf("writes about no object wait as %q and %q", a, b)
+	}
+}
+
+// Equal writes have equal fingerprints and others have not.
+func TestFingerprint(t *testing.T) {
+	var zero tuplestore.Revision
+	base := func() tuplestore.Write {
+		return tuplestore.Write{Ops: []tuplestore.Op{{Tuple: tuplestore.Presence(tuplestore.Object{Type: "ab", ID: "c"})}}}
+	}
+	change := func(f func(*tuplestore.Write)) tuplestore.Write {
+		w := base()
+		f(&w)
+		return w
+	}
+	different := []tuplestore.Write{
+		base(),
+		change(func(w *tuplestore.Write) { w.Actor = "a" }),
+		change(func(w *tuplestore.Write) { w.IfSchema = &zero }),
+		change(func(w *tuplestore.Write) { w.PutSchema = []byte{} }),
+		change(func(w *tuplestore.Write) { w.PutSchema = []byte("s") }),
+		change(func(w *tuplestore.Write) { w.Absent = []tuplestore.Filter{{}} }),
+		change(func(w *tuplestore.Write) {
+			w.Absent = []tuplestore.Filter{{SubjectsOutside: []tuplestore.SubjectShape{}}}
+		}),
+		change(func(w *tuplestore.Write) { w.Absent = []tuplestore.Filter{{Presence: tuplestore.OnlyPresence}} }),
+		change(func(w *tuplestore.Write) { w.Ops[0].Kind = tuplestore.Delete }),
+		change(func(w *tuplestore.Write) { w.Ops[0].Kind = tuplestore.DeleteMatching }),
+		change(func(w *tuplestore.Write) { w.Ops[0].Tuple.Object = tuplestore.Object{Type: "a", ID: "bc"} }),
+		change(func(w *tuplestore.Write) { w.Ops = append(w.Ops, w.Ops[0]) }),
+		change(func(w *tuplestore.Write) { w.Ops = nil }),
+	}
+	seen := map[string]int{}
+	for i, w := range different {
+		sum := string(Fingerprint(w))
+		if j, ok := seen[sum]; ok {
+			t.Errorf("writes %d and %d have one fingerprint", j, i)
+		}
+		seen[sum] = i
+	}
+	again := change(func(w *tuplestore.Write) { w.CommitID = "other" })
+	if string(Fingerprint(again)) != string(Fingerprint(base())) {
+		t.Error("the commit ID changes the fingerprint")
+	}
+}

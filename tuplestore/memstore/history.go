@@ -1,0 +1,198 @@
+package memstore
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"stonetown/tuplestore"
+	"stonetown/tuplestore/internal/judge"
+)
+
+// tenant is a tenant's writers and what they wrote.
+type tenant struct {
+	line line
+
+	mu sync.RWMutex // taken to publish a write, and to read
+	history
+}
+
+// history is all that ever happened, guarded by tenant.mu. Only who has the
+// turn changes it, and so may read it without the lock.
+type history struct {
+	commits []tuplestore.Commit   // revision r stands at index r-1
+	schemas []tuplestore.Revision // those that put a schema
+	results map[string]replay     // by commit ID
+
+	// Timelines are never removed; each stands in every index that it fits.
+	timelines map[tuplestore.Tuple]*timeline
+	nodes     map[tuplestore.Node][]*timeline   // by object and relation
+	usersets  map[tuplestore.Node][]*timeline   // the same, where the subject is a userset
+	objects   map[tuplestore.Object][]*timeline // by object
+	subjects  map[tuplestore.Object][]*timeline // by the subject's object
+}
+
+// replay is the outcome of a write that may be sent again.
+type replay struct {
+	fingerprint []byte
+	result      tuplestore.Result
+}
+
+// timeline is the times at which a tuple existed, oldest first.
+type timeline struct {
+	tuple tuplestore.Tuple
+	lives []life
+}
+
+type life struct {
+	created tuplestore.Revision
+	deleted tuplestore.Revision // 0: still exists
+}
+
+func newHistory() history {
+	return history{
+		results:   make(map[string]replay),
+		timelines: make(map[tuplestore.Tuple]*timeline),
+		nodes:     make(map[tuplestore.Node][]*timeline),
+		usersets:  make(map[tuplestore.Node][]*timeline),
+		objects:   make(map[tuplestore.Object][]*timeline),
+		subjects:  make(map[tuplestore.Object][]*timeline),
+	}
+}
+
+// at is the life that the tuple led at rev, if it existed.
+func (l *timeline) at(rev tuplestore.Revision) (life, bool) {
+	for _, life := range slices.Backward(l.lives) {
+		if life.created <= rev {
+			return life, life.deleted == 0 || rev < life.deleted
+		}
+	}
+	return life{}, false
+}
+
+func (t *tenant) head(epoch string) tuplestore.Head {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.headLocked(epoch)
+}
+
+func (t *tenant) headLocked(epoch string) tuplestore.Head {
+	head := tuplestore.Head{Revision: tuplestore.Revision(len(t.commits)), Epoch: epoch}
+	if n := len(t.schemas); n > 0 {
+		head.SchemaRevision = t.schemas[n-1]
+	}
+	return head
+}
+
+// schema is the document at rev and the revision that put it.
+func (t *tenant) schema(rev tuplestore.Revision) ([]byte, tuplestore.Revision) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for _, put := range slices.Backward(t.schemas) {
+		if put <= rev {
+			return t.commits[put-1].Schema, put
+		}
+	}
+	return nil, 0
+}
+
+func (t *tenant) changes(after tuplestore.Revision, limit int) []tuplestore.Commit {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	from := min(int(after), len(t.commits))
+	return slices.Clone(t.commits[from:min(from+limit, len(t.commits))])
+}
+
+// write judges and publishes w. The caller has the turn.
+func (t *tenant) write(ctx context.Context, epoch string, w tuplestore.Write) (tuplestore.Result, error) {
+	fingerprint := judge.Fingerprint(w)
+	if earlier, ok := t.results[w.CommitID]; ok {
+		if !bytes.Equal(earlier.fingerprint, fingerprint) {
+			return tuplestore.Result{}, tuplestore.ErrCommitIDReused
+		}
+		return earlier.result, nil
+	}
+
+	view := t.view(epoch, w)
+	verdict, err := view.Judge(w)
+	if err != nil {
+		return tuplestore.Result{}, err
+	}
+	if w.Also != nil {
+		if err := w.Also(ctx, nil); err != nil {
+			return tuplestore.Result{}, err
+		}
+	}
+	result := view.Accept(verdict)
+
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if verdict.TakesRevision() {
+		t.publish(tuplestore.Commit{
+			Revision: result.Revision,
+			At:       time.Now().UTC().Truncate(time.Microsecond),
+			Actor:    w.Actor,
+			Changes:  verdict.Changes,
+			Schema:   bytes.Clone(w.PutSchema),
+		})
+	}
+	if w.CommitID != "" {
+		t.results[w.CommitID] = replay{fingerprint, result}
+	}
+	return result, nil
+}
+
+// view reads what judging w needs. It is all in memory, so preconditions are
+// not worth reading in part.
+func (t *tenant) view(epoch string, w tuplestore.Write) *judge.View {
+	head := t.headLocked(epoch)
+	view := judge.NewView(head)
+	needs := judge.NeedsOf(w)
+	for _, tuple := range needs.Tuples {
+		if l := t.timelines[tuple]; l != nil {
+			if _, exists := l.at(head.Revision); exists {
+				view.Add(tuple)
+			}
+		}
+	}
+	for _, f := range slices.Concat(needs.Matching, needs.Absent) {
+		for r := range t.matching(f, head.Revision) {
+			view.Add(r.Tuple)
+		}
+	}
+	return view
+}
+
+func (t *tenant) publish(c tuplestore.Commit) {
+	t.commits = append(t.commits, c)
+	if c.Schema != nil {
+		t.schemas = append(t.schemas, c.Revision)
+	}
+	for _, change := range c.Changes {
+		l := t.timelines[change.Tuple]
+		if l == nil {
+			l = t.index(change.Tuple)
+		}
+		if change.Deleted {
+			l.lives[len(l.lives)-1].deleted = c.Revision
+		} else {
+			l.lives = append(l.lives, life{created: c.Revision})
+		}
+	}
+}
+
+// index starts a timeline.
+func (t *tenant) index(tuple tuplestore.Tuple) *timeline {
+	l := &timeline{tuple: tuple}
+	t.timelines[tuple] = l
+	t.nodes[tuple.Node()] = append(t.nodes[tuple.Node()], l)
+	if tuple.Subject.IsUserset() {
+		t.usersets[tuple.Node()] = append(t.usersets[tuple.Node()], l)
+	}
+	t.objects[tuple.Object] = append(t.objects[tuple.Object], l)
+	subject := tuple.Subject.Object()
+	t.subjects[subject] = append(t.subjects[subject], l)
+	return l
+}

@@ -1,0 +1,141 @@
+// Package memstore is the tuple store in memory: for tests, and for programs
+// that embed the engine and can do without durability.
+//
+// It keeps every tenant's whole history, so no revision is ever too old. Its
+// writes go through the same line ([turns]) and the same judgement ([judge])
+// as those of the SQL stores, one at a time per tenant; reads never wait for a
+// write under way, because history does not change.
+package memstore
+
+import (
+	"context"
+	"crypto/rand"
+	"sync"
+	"time"
+
+	"stonetown/tuplestore"
+	"stonetown/tuplestore/internal/judge"
+	"stonetown/tuplestore/internal/turns"
+)
+
+// Config bounds the writes that wait. Zero values stand for the defaults.
+type Config struct {
+	PerResource int // how many may wait for one resource; default 1,000
+	PerTenant   int // how many may wait in one tenant; default 10,000
+}
+
+// Store is a [tuplestore.Store] in memory.
+type Store struct {
+	queue turns.Config
+	epoch string // one for all tenants: a store is never restored
+
+	mu      sync.Mutex
+	tenants map[string]*tenant
+	closed  bool
+	writes  sync.WaitGroup // grows only while mu is held and closed is false
+	closing chan struct{}  // closed together with the store
+}
+
+var _ tuplestore.Store = (*Store)(nil)
+
+// New returns an empty store.
+func New(c Config) *Store {
+	bound := func(n, byDefault int) int {
+		if n > 0 {
+			return n
+		}
+		return byDefault
+	}
+	return &Store{
+		queue: turns.Config{
+			PerKey:     bound(c.PerResource, 1000),
+			Total:      bound(c.PerTenant, 10_000),
+			RetryAfter: time.Second,
+		},
+		epoch:   rand.Text(),
+		tenants: make(map[string]*tenant),
+		closing: make(chan struct{}),
+	}
+}
+
+// tenant returns a tenant's history and line, empty ones if it is new.
+func (s *Store) tenant(id string) *tenant {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.tenants[id]
+	if t == nil {
+		t = &tenant{
+			line:    line{queue: turns.New[chan struct{}](s.queue)},
+			history: newHistory(),
+		}
+		s.tenants[id] = t
+	}
+	return t
+}
+
+// Head implements [tuplestore.Store].
+func (s *Store) Head(_ context.Context, tenant string) (tuplestore.Head, error) {
+	head, _ := s.KnownHead(tenant)
+	return head, nil
+}
+
+// KnownHead implements [tuplestore.Store]. It always answers.
+func (s *Store) KnownHead(tenant string) (tuplestore.Head, bool) {
+	return s.tenant(tenant).head(s.epoch), true
+}
+
+// Latest implements [tuplestore.Store].
+func (s *Store) Latest(_ context.Context, tenant string) (tuplestore.Head, []byte, error) {
+	t := s.tenant(tenant)
+	head := t.head(s.epoch)
+	document, _ := t.schema(head.Revision)
+	return head, document, nil
+}
+
+// Changes implements [tuplestore.Store].
+func (s *Store) Changes(_ context.Context, tenant string, after tuplestore.Revision, limit int) ([]tuplestore.Commit, error) {
+	return s.tenant(tenant).changes(after, limit), nil
+}
+
+// Snapshot implements [tuplestore.Store].
+func (s *Store) Snapshot(tenant string, rev tuplestore.Revision) tuplestore.Snapshot {
+	return &snapshot{s.tenant(tenant), rev}
+}
+
+// Write implements [tuplestore.Store]. Also is given no transaction, and must
+// not write to the same tenant: its own write is under way.
+func (s *Store) Write(ctx context.Context, tenant string, w tuplestore.Write) (tuplestore.Result, error) {
+	if err := s.begin(); err != nil {
+		return tuplestore.Result{}, err
+	}
+	defer s.writes.Done()
+
+	t := s.tenant(tenant)
+	if err := t.line.wait(ctx, s.closing, judge.Resource(w)); err != nil {
+		return tuplestore.Result{}, err
+	}
+	defer t.line.pass()
+	return t.write(ctx, s.epoch, w)
+}
+
+func (s *Store) begin() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return tuplestore.ErrClosed
+	}
+	s.writes.Add(1)
+	return nil
+}
+
+// Close implements [tuplestore.Store]. What was written can still be read.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	if !s.closed {
+		s.closed = true
+		close(s.closing)
+	}
+	s.mu.Unlock()
+	s.writes.Wait()
+	return nil
+}

@@ -1,0 +1,146 @@
+package memstore
+
+import (
+	"context"
+	"iter"
+	"maps"
+	"slices"
+
+	"stonetown/tuplestore"
+)
+
+// snapshot reads a tenant at one revision.
+type snapshot struct {
+	tenant *tenant
+	rev    tuplestore.Revision
+}
+
+func (s *snapshot) Revision() tuplestore.Revision { return s.rev }
+
+// check refuses revisions that are still to come. The tenant must be locked.
+func (s *snapshot) check(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if s.rev > tuplestore.Revision(len(s.tenant.commits)) {
+		return tuplestore.ErrRevisionUnknown
+	}
+	return nil
+}
+
+func (s *snapshot) Find(ctx context.Context, l tuplestore.Lookup) ([]tuplestore.Tuple, error) {
+	t := s.tenant
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if err := s.check(ctx); err != nil {
+		return nil, err
+	}
+	found := make(map[tuplestore.Tuple]struct{})
+	look := func(l *timeline) {
+		if _, exists := l.at(s.rev); exists {
+			found[l.tuple] = struct{}{}
+		}
+	}
+	for _, tuple := range l.Tuples {
+		if timeline := t.timelines[tuple]; timeline != nil {
+			look(timeline)
+		}
+	}
+	for _, n := range l.Usersets {
+		for _, timeline := range t.usersets[n] {
+			look(timeline)
+		}
+	}
+	for _, n := range l.All {
+		for _, timeline := range t.nodes[n] {
+			look(timeline)
+		}
+	}
+	return slices.Collect(maps.Keys(found)), nil
+}
+
+func (s *snapshot) List(ctx context.Context, f tuplestore.Filter, after *tuplestore.Record, limit int) ([]tuplestore.Record, error) {
+	records, err := s.records(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	if after != nil {
+		next, found := slices.BinarySearchFunc(records, *after, f.Compare)
+		if found {
+			next++
+		}
+		records = records[next:]
+	}
+	return records[:min(limit, len(records))], nil
+}
+
+func (s *snapshot) Scan(ctx context.Context, f tuplestore.Filter) iter.Seq2[tuplestore.Record, error] {
+	return func(yield func(tuplestore.Record, error) bool) {
+		f.Newest = false
+		records, err := s.records(ctx, f)
+		if err != nil {
+			yield(tuplestore.Record{}, err)
+			return
+		}
+		for _, r := range records {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (s *snapshot) Schema(ctx context.Context) ([]byte, tuplestore.Revision, error) {
+	s.tenant.mu.RLock()
+	err := s.check(ctx)
+	s.tenant.mu.RUnlock()
+	if err != nil {
+		return nil, 0, err
+	}
+	document, put := s.tenant.schema(s.rev)
+	return document, put, nil
+}
+
+// records is all that f selects, in its order.
+func (s *snapshot) records(ctx context.Context, f tuplestore.Filter) ([]tuplestore.Record, error) {
+	s.tenant.mu.RLock()
+	defer s.tenant.mu.RUnlock()
+	if err := s.check(ctx); err != nil {
+		return nil, err
+	}
+	return slices.SortedFunc(s.tenant.matching(f, s.rev), f.Compare), nil
+}
+
+// matching yields what f selects at rev, in no particular order, through the
+// narrowest index.
+func (h *history) matching(f tuplestore.Filter, rev tuplestore.Revision) iter.Seq[tuplestore.Record] {
+	var candidates iter.Seq[*timeline]
+	object := tuplestore.Object{Type: f.ObjectType, ID: f.ObjectID}
+	switch {
+	case object.Type != "" && object.ID != "" && f.Relation != "":
+		candidates = slices.Values(h.nodes[tuplestore.Node{Object: object, Relation: f.Relation}])
+	case object.Type != "" && object.ID != "":
+		candidates = slices.Values(h.objects[object])
+	case f.SubjectType != "" && f.SubjectID != "":
+		candidates = slices.Values(h.subjects[tuplestore.Object{Type: f.SubjectType, ID: f.SubjectID}])
+	default:
+		candidates = maps.Values(h.timelines)
+	}
+	return func(yield func(tuplestore.Record) bool) {
+		for l := range candidates {
+			life, exists := l.at(rev)
+			if !exists || !f.Matches(l.tuple) {
+				continue
+			}
+			commit := h.commits[life.created-1]
+			if !yield(tuplestore.Record{
+				Tuple:           l.tuple,
+				CreatedRevision: life.created,
+				CreatedAt:       commit.At,
+				CreatedBy:       commit.Actor,
+			}) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package storetest
+
+import (
+	"maps"
+	"slices"
+
+	"stonetown/tuplestore"
+)
+
+// state is a whole tenant at one revision: the model of a store's history is
+// one state for every revision. Records have no CreatedAt, which a model
+// cannot know.
+type state struct {
+	rev     tuplestore.Revision
+	records map[tuplestore.Tuple]tuplestore.Record
+}
+
+// apply is what w does to the tenant. It is written without a thought of cost:
+// op after op on a copy. The next state is s itself if nothing changed.
+func (s state) apply(w tuplestore.Write) (next state, statuses []tuplestore.Status, counts []int, err error) {
+	for i, filter := range w.Absent {
+		if n := len(s.list(filter)); n > 0 {
+			return s, nil, nil, &tuplestore.ConflictError{Op: -1, Absent: i, Count: n}
+		}
+	}
+	next = state{s.rev + 1, maps.Clone(s.records)}
+	for i, op := range w.Ops {
+		_, exists := next.records[op.Tuple]
+		status, count := tuplestore.Deleted, 1
+		switch op.Kind {
+		case tuplestore.Create:
+			if exists {
+				status, count = tuplestore.Existed, 0
+				break
+			}
+			record, existed := s.records[op.Tuple]
+			if !existed {
+				record = tuplestore.Record{Tuple: op.Tuple, CreatedRevision: next.rev, CreatedBy: w.Actor}
+			}
+			next.records[op.Tuple], status = record, tuplestore.Created
+		case tuplestore.Delete:
+			if !exists {
+				return s, nil, nil, &tuplestore.ConflictError{Op: i, Absent: -1, Tuple: op.Tuple}
+			}
+			delete(next.records, op.Tuple)
+		case tuplestore.DeleteMatching:
+			matches := next.list(op.Match)
+			count = len(matches)
+			for _, r := range matches {
+				delete(next.records, r.Tuple)
+			}
+		}
+		statuses, counts = append(statuses, status), append(counts, count)
+	}
+	if maps.Equal(s.records, next.records) {
+		return s, statuses, counts, nil
+	}
+	return next, statuses, counts, nil
+}
+
+// list is what a filter selects, in its order.
+func (s state) list(filter tuplestore.Filter) []tuplestore.Record {
+	var found []tuplestore.Record
+	for t, r := range s.records {
+		if filter.Matches(t) {
+			found = append(found, r)
+		}
+	}
+	slices.SortFunc(found, filter.Compare)
+	return found
+}
+
+// find is what a lookup asks for, in primary-key order.
+func (s state) find(l tuplestore.Lookup) []tuplestore.Tuple {
+	var found []tuplestore.Tuple
+	for t := range s.records {
+		if slices.Contains(l.Tuples, t) || slices.Contains(l.All, t.Node()) ||
+			slices.Contains(l.Usersets, t.Node()) && t.Subject.IsUserset() {
+			found = append(found, t)
+		}
+	}
+	return sorted(found)
+}
+
+// difference is what changed between two states, and whether by deletion.
+func difference(before, after state) map[tuplestore.Tuple]bool {
+	changed := make(map[tuplestore.Tuple]bool)
+	for t := range before.records {
+		if _, ok := after.records[t]; !ok {
+			changed[t] = true
+		}
+	}
+	for t, r := range after.records {
+		if before.records[t] != r {
+			changed[t] = false
+		}
+	}
+	return changed
+}
+
+// netEffect is the same as the changelog tells it.
+func (f *fixture) netEffect(c tuplestore.Commit) map[tuplestore.Tuple]bool {
+	f.Helper()
+	changed := make(map[tuplestore.Tuple]bool)
+	for _, change := range c.Changes {
+		if _, ok := changed[change.Tuple]; ok {
+			f.Errorf("commit %d changes %v twice", c.Revision, change.Tuple)
+		}
+		changed[change.Tuple] = change.Deleted
+	}
+	return changed
+}

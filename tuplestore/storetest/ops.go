@@ -1,0 +1,250 @@
+package storetest
+
+import (
+	"fmt"
+
+	"stonetown/tuplestore"
+)
+
+var opCases = []testCase{
+	{"statuses and counts tell what each op did", func(f *fixture) {
+		ann, bob := viewer("1", "ann"), viewer("1", "bob")
+		result := f.apply(
+			create(ann), create(ann), create(bob), remove(bob), create(bob), create(viewer("2", "bob")),
+			removeMatching(tuplestore.Filter{SubjectType: "user", SubjectID: "bob"}),
+			removeMatching(tuplestore.Filter{SubjectType: "user", SubjectID: "bob"}),
+			create(bob),
+		)
+		const c, e, d = tuplestore.Created, tuplestore.Existed, tuplestore.Deleted
+		f.same("statuses", []tuplestore.Status{c, e, c, d, c, c, d, d, c}, result.Statuses)
+		f.same("counts", []int{1, 0, 1, 1, 1, 1, 2, 0, 1}, result.Counts)
+		f.holds(ann, bob)
+		f.same("status of an existing tuple", []tuplestore.Status{e}, f.apply(create(ann)).Statuses)
+	}},
+	{"deleting a missing tuple is a conflict that names the op", func(f *fixture) {
+		ann, bob := viewer("1", "ann"), viewer("1", "bob")
+		f.apply(create(ann))
+		for name, c := range map[string]struct {
+			ops []tuplestore.Op
+			op  int
+		}{
+			"never existed":            {[]tuplestore.Op{remove(bob)}, 0},
+			"other relation":           {[]tuplestore.Op{remove(related("doc", "1", "editor", "user", "ann", ""))}, 0},
+			"presence":                 {[]tuplestore.Op{remove(presence("doc", "1"))}, 0},
+			"after other ops":          {[]tuplestore.Op{create(viewer("2", "ann")), remove(ann), remove(bob)}, 2},
+			"deleted twice":            {[]tuplestore.Op{remove(ann), create(bob), remove(ann)}, 2},
+			"deleted by an earlier op": {[]tuplestore.Op{removeMatching(tuplestore.Filter{ObjectType: "doc", ObjectID: "1"}), remove(ann)}, 1},
+		} {
+			got := f.conflict(tuplestore.Write{Ops: c.ops})
+			if want := (tuplestore.ConflictError{Op: c.op, Absent: -1, Tuple: c.ops[c.op].Tuple}); got != want {
+				f.Errorf("%s: conflict %+v, want %+v", name, got, want)
+			}
+		}
+		f.holds(ann)
+	}},
+	{"a write that fails in the middle leaves nothing", func(f *fixture) {
+		ann := viewer("1", "ann")
+		f.apply(create(ann))
+		f.conflict(tuplestore.Write{
+			PutSchema: []byte("schema"),
+			Ops: []tuplestore.Op{
+				create(viewer("1", "bob")), remove(ann), remove(viewer("1", "cid")), create(viewer("1", "dan")),
+			},
+		})
+		f.holds(ann)
+		if document, _, err := f.newest().Schema(f.ctx); document != nil || err != nil {
+			f.Errorf("schema is %q, error %v", document, err)
+		}
+	}},
+	{"a tuple can come back", func(f *fixture) {
+		ann := viewer("1", "ann")
+		for i := range 4 {
+			f.apply(create(ann))
+			f.apply(remove(ann))
+			for rev := range tuplestore.Revision(2*i + 3) {
+				if got, want := f.exists(f.at(rev), ann), rev%2 == 1; got != want {
+					f.Fatalf("exists at revision %d: %v, want %v", rev, got, want)
+				}
+			}
+		}
+		f.apply(create(ann))
+		if r := f.scan(f.newest(), everything)[0]; r.CreatedRevision != 9 {
+			f.Errorf("created at revision %d, want that of its last creation, 9", r.CreatedRevision)
+		}
+	}},
+	{"a change stands in the changelog once, as the net effect", func(f *fixture) {
+		ann, bob := viewer("1", "ann"), viewer("1", "bob")
+		f.apply(create(ann))
+		f.apply(remove(ann), create(bob), create(ann), remove(bob), remove(ann), create(bob))
+		f.same("net effect", map[tuplestore.Tuple]bool{ann: true, bob: false}, f.netEffect(f.changes(1, 1)[0]))
+	}},
+	{"deleting what matches takes exactly that", func(f *fixture) {
+		tuples := []tuplestore.Tuple{
+			presence("doc", "1"), presence("doc", "2"), presence("folder", "1"),
+			viewer("1", "ann"), viewer("1", "bob"), viewer("2", "ann"), viewer("1", tuplestore.Wildcard),
+			related("doc", "1", "editor", "user", "ann", ""),
+			related("doc", "1", "viewer", "group", "ann", "member"),
+			related("doc", "1", "viewer", "group", "ann", "owner"),
+			related("doc", "1", "parent", "folder", "1", ""),
+			related("folder", "1", "viewer", "user", "ann", ""),
+			related("group", "ann", "member", "user", "ann", ""),
+		}
+		for i, filter := range []tuplestore.Filter{
+			{ObjectType: "doc", ObjectID: "1"},
+			{ObjectType: "doc", ObjectID: "1", Presence: tuplestore.OnlyPresence},
+			{ObjectType: "doc", ObjectID: "1", Presence: tuplestore.WithPresence},
+			{ObjectType: "doc", ObjectID: "1", Relation: "viewer"},
+			{ObjectType: "doc", ObjectID: "1", Relation: "viewer", SubjectType: "group"},
+			{ObjectType: "doc", ObjectID: "1", Relation: "viewer", SubjectType: "group", SubjectID: "ann", SubjectRelation: "owner"},
+			{ObjectType: "doc"},
+			{ObjectType: "doc", Presence: tuplestore.WithPresence},
+			{ObjectType: "doc", Relation: "viewer", SubjectsOutside: []tuplestore.SubjectShape{{Type: "user"}, {Type: "group", Relation: "member"}}},
+			{SubjectType: "user", SubjectID: "ann"},
+			{SubjectType: "user", SubjectID: "ann", ObjectType: "doc"},
+			{SubjectType: "user", SubjectID: tuplestore.Wildcard},
+			{SubjectType: "group", SubjectID: "ann"},
+			{SubjectType: "group", SubjectID: "ann", SubjectRelation: "member"},
+			{SubjectType: "group", SubjectID: "nobody"},
+			everything,
+		} {
+			g := f.in(fmt.Sprint("tenant ", i))
+			g.apply(creations(tuples...)...)
+			var kept []tuplestore.Tuple
+			for _, t := range tuples {
+				if !filter.Matches(t) {
+					kept = append(kept, t)
+				}
+			}
+			if got, want := g.apply(removeMatching(filter)).Counts[0], len(tuples)-len(kept); got != want {
+				f.Errorf("%+v: %d deleted, want %d", filter, got, want)
+			}
+			g.holds(kept...)
+		}
+	}},
+	{"deleting what matches sees the ops before it", func(f *fixture) {
+		f.apply(creations(viewer("1", "ann"), viewer("1", "bob"))...)
+		result := f.apply(
+			remove(viewer("1", "ann")), create(viewer("1", "cid")), create(viewer("2", "cid")),
+			removeMatching(tuplestore.Filter{ObjectType: "doc", ObjectID: "1"}),
+			create(viewer("1", "dan")),
+		)
+		f.same("counts", []int{1, 1, 1, 2, 1}, result.Counts)
+		f.holds(viewer("2", "cid"), viewer("1", "dan"))
+	}},
+	{"a write can be large", func(f *fixture) {
+		const many = 5000
+		tuples := make([]tuplestore.Tuple, many)
+		for i := range tuples {
+			tuples[i] = viewer(fmt.Sprint(i%7), fmt.Sprint(i))
+		}
+		if got := f.apply(creations(tuples...)...); got.Revision != 1 {
+			f.Errorf("written at revision %d, want 1", got.Revision)
+		}
+		f.holds(tuples...)
+		if n := len(f.changes(0, 1)[0].Changes); n != many {
+			f.Errorf("the changelog has %d changes, want %d", n, many)
+		}
+		if n := f.apply(removeMatching(tuplestore.Filter{ObjectType: "doc"})).Counts[0]; n != many {
+			f.Errorf("%d deleted, want %d", n, many)
+		}
+		f.holds()
+	}},
+}
+
+var preconditionCases = []testCase{
+	{"a filter that matches refuses the write and says how much", func(f *fixture) {
+		f.apply(creations(
+			presence("doc", "1"), viewer("1", "ann"), viewer("2", "ann"), viewer("1", tuplestore.Wildcard),
+			related("doc", "1", "viewer", "group", "g", "member"),
+		)...)
+		for _, c := range []struct {
+			filter tuplestore.Filter
+			count  int
+		}{
+			{tuplestore.Filter{ObjectType: "doc", ObjectID: "1"}, 3},
+			{tuplestore.Filter{ObjectType: "doc", ObjectID: "3"}, 0},
+			{tuplestore.Filter{ObjectType: "doc", ObjectID: "1", Presence: tuplestore.OnlyPresence}, 1},
+			{tuplestore.Filter{ObjectType: "doc", ObjectID: "2", Presence: tuplestore.OnlyPresence}, 0},
+			{tuplestore.Filter{ObjectType: "doc", Presence: tuplestore.WithPresence}, 5},
+			{tuplestore.Filter{ObjectType: "folder"}, 0},
+			{tuplestore.Filter{SubjectType: "user", SubjectID: "ann"}, 2},
+			{tuplestore.Filter{SubjectType: "group", SubjectID: "g", SubjectRelation: "member"}, 1},
+			{tuplestore.Filter{SubjectType: "group", SubjectID: "g", SubjectRelation: "owner"}, 0},
+			{everything, 5},
+		} {
+			w := tuplestore.Write{Absent: []tuplestore.Filter{c.filter}}
+			if c.count == 0 {
+				f.write(w)
+				continue
+			}
+			if got, want := f.conflict(w), (tuplestore.ConflictError{Op: -1, Count: c.count}); got != want {
+				f.Errorf("%+v: conflict %+v, want %+v", c.filter, got, want)
+			}
+		}
+	}},
+	{"subjects of allowed shapes are no obstacle", func(f *fixture) {
+		f.apply(creations(
+			presence("doc", "1"), viewer("1", "ann"), viewer("1", tuplestore.Wildcard),
+			related("doc", "1", "viewer", "group", "g", "member"),
+			related("doc", "1", "viewer", "group", "g", ""),
+			related("doc", "1", "editor", "robot", "r", ""),
+		)...)
+		shape := func(typ, relation string, wildcard bool) tuplestore.SubjectShape {
+			return tuplestore.SubjectShape{Type: typ, Relation: relation, Wildcard: wildcard}
+		}
+		user, anyone := shape("user", "", false), shape("user", "", true)
+		members, group := shape("group", "member", false), shape("group", "", false)
+		for _, c := range []struct {
+			allowed []tuplestore.SubjectShape
+			count   int
+		}{
+			{nil, 4},
+			{[]tuplestore.SubjectShape{}, 4},
+			{[]tuplestore.SubjectShape{user}, 3},
+			{[]tuplestore.SubjectShape{anyone}, 3},
+			{[]tuplestore.SubjectShape{user, anyone}, 2},
+			{[]tuplestore.SubjectShape{user, anyone, members}, 1},
+			{[]tuplestore.SubjectShape{user, anyone, members, group}, 0},
+			{[]tuplestore.SubjectShape{shape("group", "owner", false), shape("robot", "", false)}, 4},
+		} {
+			w := tuplestore.Write{Absent: []tuplestore.Filter{
+				{ObjectType: "folder"},
+				{ObjectType: "doc", Relation: "viewer", SubjectsOutside: c.allowed},
+			}}
+			if c.count == 0 {
+				f.write(w)
+				continue
+			}
+			if got, want := f.conflict(w), (tuplestore.ConflictError{Op: -1, Absent: 1, Count: c.count}); got != want {
+				f.Errorf("allowed %+v: conflict %+v, want %+v", c.allowed, got, want)
+			}
+		}
+	}},
+	{"the write's own ops do not count", func(f *fixture) {
+		ann := viewer("1", "ann")
+		absent := []tuplestore.Filter{{ObjectType: "doc", ObjectID: "1"}}
+		f.write(tuplestore.Write{Absent: absent, Ops: creations(ann)})
+		f.conflict(tuplestore.Write{Absent: absent, Ops: []tuplestore.Op{remove(ann)}})
+		f.holds(ann)
+	}},
+	{"counting ends at 1,000", func(f *fixture) {
+		var ops []tuplestore.Op
+		for i := range 1500 {
+			ops = append(ops, create(viewer("1", fmt.Sprint(i))))
+		}
+		f.apply(ops...)
+		if got := f.conflict(tuplestore.Write{Absent: []tuplestore.Filter{{ObjectType: "doc"}}}); got.Count != 1000 {
+			f.Errorf("counted %d of 1,500, want 1,000", got.Count)
+		}
+	}},
+	{"preconditions come before ops", func(f *fixture) {
+		f.apply(create(viewer("1", "ann")))
+		got := f.conflict(tuplestore.Write{
+			Absent: []tuplestore.Filter{{ObjectType: "doc"}},
+			Ops:    []tuplestore.Op{remove(viewer("1", "bob"))},
+		})
+		if got.Op != -1 || got.Absent != 0 {
+			f.Errorf("conflict %+v, want precondition 0", got)
+		}
+	}},
+}

@@ -1,0 +1,226 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"stonetown/internal/sqldb"
+	"stonetown/tuplestore"
+)
+
+// RunSQL checks that rows written through Also share the fate of their write.
+func RunSQL(t *testing.T, open func(t *testing.T) (tuplestore.Store, *sqldb.DB)) {
+	for _, c := range []struct {
+		promise string
+		test    func(*sqlFixture)
+	}{
+		{"rows are committed with the write", func(f *sqlFixture) {
+			f.write(tuplestore.Write{Ops: creations(viewer("1", "ann")), Also: f.insert("a")})
+			f.write(tuplestore.Write{Also: f.insert("b")}) // changes no tuple
+			f.holds(viewer("1", "ann"))
+			f.rows("a", "b")
+		}},
+		{"a transaction reads its own rows", func(f *sqlFixture) {
+			f.write(tuplestore.Write{Ops: creations(viewer("1", "ann")), Also: func(ctx context.Context, tx *sqldb.Tx) error {
+				if err := f.insert("a")(ctx, tx); err != nil {
+					return err
+				}
+				var n int
+				if err := tx.QueryRow(ctx, `SELECT count(*) FROM storetest_rows`).Scan(&n); err != nil {
+					return err
+				}
+				if n != 1 {
+					f.Errorf("the transaction sees %d rows, want its 1", n)
+				}
+				return nil
+			}})
+		}},
+		{"rows are rolled back with the write", func(f *sqlFixture) {
+			sentinel := errors.New("no")
+			err := f.refuse(tuplestore.Write{Ops: creations(viewer("1", "ann")), Also: func(ctx context.Context, tx *sqldb.Tx) error {
+				return errors.Join(f.insert("a")(ctx, tx), sentinel)
+			}})
+			if !errors.Is(err, sentinel) {
+				f.Errorf("error is %v, want that of Also", err)
+			}
+			f.conflict(tuplestore.Write{Ops: []tuplestore.Op{remove(viewer("1", "ann"))}, Also: f.insert("b")})
+			f.rows()
+			f.holds()
+		}},
+		{"rows are written once when the write is sent again", func(f *sqlFixture) {
+			for _, w := range []tuplestore.Write{
+				{CommitID: "changing", Ops: creations(viewer("1", "ann")), Also: f.insert("a")},
+				{CommitID: "changing nothing", Also: f.insert("b")},
+			} {
+				f.same("result of the replay", f.write(w), f.write(w))
+			}
+			f.rows("a", "b")
+		}},
+		{"a statement that fails aborts its own write alone", func(f *sqlFixture) {
+			f.write(tuplestore.Write{Also: f.insert("taken")})
+			sentinel := errors.New("no")
+			release := f.hold()
+			var done []<-chan outcome
+			wantRows, wantTuples := []string{"taken"}, []tuplestore.Tuple{held}
+			for i := range 50 {
+				row := fmt.Sprintf("row %02d", i)
+				w := tuplestore.Write{Ops: creations(viewer(fmt.Sprint(i%5), fmt.Sprint(i)))}
+				switch i % 5 {
+				case 1: // the second insert violates the primary key
+					w.Also = func(ctx context.Context, tx *sqldb.Tx) error {
+						return errors.Join(f.insert(row)(ctx, tx), f.insert("taken")(ctx, tx))
+					}
+				case 2: // all statements succeed, but the caller has second thoughts
+					w.Also = func(ctx context.Context, tx *sqldb.Tx) error {
+						return errors.Join(f.insert(row)(ctx, tx), sentinel)
+					}
+				case 3:
+					wantTuples = append(wantTuples, w.Ops[0].Tuple)
+				default:
+					w.Also = f.insert(row)
+					wantRows, wantTuples = append(wantRows, row), append(wantTuples, w.Ops[0].Tuple)
+				}
+				done = append(done, f.start(f.ctx, w))
+			}
+			release()
+			for i, c := range done {
+				o := wait(f.fixture, "neighbours", c)
+				switch i % 5 {
+				case 1:
+					if !sqldb.IsUniqueViolation(o.err) {
+						f.Errorf("write %d: error %v, want a unique violation", i, o.err)
+					}
+				case 2:
+					if !errors.Is(o.err, sentinel) {
+						f.Errorf("write %d: error %v, want that of Also", i, o.err)
+					}
+				default:
+					if o.err != nil {
+						f.Errorf("write %d: %v", i, o.err)
+					}
+				}
+			}
+			f.holds(wantTuples...)
+			slices.Sort(wantRows)
+			f.rows(wantRows...)
+			if got, want := f.head().Revision, tuplestore.Revision(len(wantTuples)); got != want {
+				f.Errorf("head is %d after %d writes that changed tuples", got, want)
+			}
+		}},
+	} {
+		t.Run(c.promise, func(t *testing.T) {
+			store, db := open(t)
+			f := &sqlFixture{newFixture(t, store), db}
+			if _, err := db.Exec(f.ctx, `CREATE TABLE storetest_rows (id TEXT NOT NULL PRIMARY KEY)`); err != nil {
+				t.Fatal(err)
+			}
+			c.test(f)
+		})
+	}
+}
+
+// sqlFixture is a fixture with a table that belongs to nobody else.
+type sqlFixture struct {
+	*fixture
+	db *sqldb.DB
+}
+
+// insert is an Also that writes a row.
+func (f *sqlFixture) insert(id string) func(context.Context, *sqldb.Tx) error {
+	return func(ctx context.Context, tx *sqldb.Tx) error {
+		_, err := tx.Exec(ctx, `INSERT INTO storetest_rows (id) VALUES ($1)`, id)
+		return err
+	}
+}
+
+// rows fails unless the table has exactly these.
+func (f *sqlFixture) rows(want ...string) {
+	f.Helper()
+	rows, err := f.db.Query(f.ctx, `SELECT id FROM storetest_rows ORDER BY id`)
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer rows.Close()
+	var got []string
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			f.Fatal(err)
+		}
+		got = append(got, id)
+	}
+	if err := rows.Err(); err != nil {
+		f.Fatal(err)
+	}
+	f.same("rows", want, got)
+}
+
+// RunShared checks two stores over one database, as two processes have them.
+func RunShared(t *testing.T, open func(t *testing.T) (a, b tuplestore.Store)) {
+	for _, c := range []struct {
+		promise string
+		test    func(a, b *fixture)
+	}{
+		{"what one writes the other sees at once", func(a, b *fixture) {
+			for i := range 20 {
+				here, there := a, b
+				if i%2 > 0 {
+					here, there = b, a
+				}
+				tuple := viewer(fmt.Sprint(i%3), fmt.Sprint(i))
+				result := here.write(tuplestore.Write{Actor: "a", Ops: creations(tuple), PutSchema: fmt.Append(nil, i)})
+				if want := tuplestore.Revision(i + 1); result.Revision != want {
+					a.Fatalf("write %d took revision %d", want, result.Revision)
+				}
+				head, document, err := there.store.Latest(there.ctx, there.tenant)
+				if err != nil || string(document) != fmt.Sprint(i) {
+					a.Fatalf("latest schema is %q (error %v), want %d", document, err, i)
+				}
+				want := tuplestore.Head{Revision: result.Revision, SchemaRevision: result.Revision, Epoch: result.Epoch}
+				if head != want || there.head() != want {
+					a.Fatalf("heads %+v and %+v, want %+v", head, there.head(), want)
+				}
+				if !there.exists(there.newest(), tuple) {
+					a.Fatalf("%v does not exist in the other store", tuple)
+				}
+				if commits := there.changes(result.Revision-1, 10); len(commits) != 1 {
+					a.Fatalf("the other store's changelog goes on with %+v", commits)
+				}
+			}
+		}},
+		{"no head is known without asking", func(a, b *fixture) {
+			a.apply(create(viewer("1", "ann")))
+			b.apply(create(viewer("1", "bob")))
+			for _, f := range []*fixture{a, b} {
+				if head, known := f.store.KnownHead(f.tenant); known {
+					f.Errorf("known head is %+v, though another process may write", head)
+				}
+			}
+		}},
+		{"a write sent again to the other is a replay", func(a, b *fixture) {
+			w := tuplestore.Write{CommitID: "id", Ops: creations(viewer("1", "ann"))}
+			first := a.write(w)
+			a.apply(remove(viewer("1", "ann")))
+			a.same("result of the replay", first, b.write(w))
+			b.holds()
+		}},
+		{"a schema changed by the other refuses a write", func(a, b *fixture) {
+			a.write(tuplestore.Write{PutSchema: []byte("one")})
+			b.write(tuplestore.Write{IfSchema: new(tuplestore.Revision(1)), PutSchema: []byte("two")})
+			if err := a.refuse(tuplestore.Write{IfSchema: new(tuplestore.Revision(1)), Ops: creations(viewer("1", "ann"))}); !errors.Is(err, tuplestore.ErrSchemaChanged) {
+				a.Errorf("error is %v, want ErrSchemaChanged", err)
+			}
+		}},
+		{"64 writers through both take revisions of their own", func(a, b *fixture) {
+			writeTogether(a, b)
+		}},
+	} {
+		t.Run(c.promise, func(t *testing.T) {
+			a, b := open(t)
+			c.test(newFixture(t, a), newFixture(t, b))
+		})
+	}
+}

@@ -1,0 +1,293 @@
+// Package storetest is what every [tuplestore.Store] must pass.
+//
+// [Run] checks what the interface promises about one store, [RunQueue] the
+// bounds of its queues, [RunSQL] what a store over SQL adds, and [RunShared]
+// what two stores over one database promise together. Each takes a function
+// that opens a fresh store and calls it for every subtest, whose name is the
+// promise that broke if it fails. Histories are compared with a model so plain
+// that it is obviously right: a copy of the whole tenant at every revision.
+package storetest
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"stonetown/internal/sqldb"
+	"stonetown/tuplestore"
+)
+
+// Run checks one kind of store. Its queues must have room for 100 writes.
+func Run(t *testing.T, open func(t *testing.T) tuplestore.Store) {
+	for _, group := range []struct {
+		name  string
+		cases []testCase
+	}{
+		{"Revisions", revisionCases},
+		{"Ops", opCases},
+		{"Preconditions", preconditionCases},
+		{"Schema", schemaCases},
+		{"Replay", replayCases},
+		{"Also", alsoCases},
+		{"Snapshots", snapshotCases},
+		{"Histories", historyCases},
+		{"Ids", idCases},
+		{"Concurrency", concurrencyCases},
+		{"Close", closeCases},
+	} {
+		t.Run(group.name, func(t *testing.T) {
+			for _, c := range group.cases {
+				t.Run(c.promise, func(t *testing.T) {
+					c.test(newFixture(t, open(t)))
+				})
+			}
+		})
+	}
+}
+
+// testCase is a promise and what finds out whether it is kept.
+type testCase struct {
+	promise string
+	test    func(*fixture)
+}
+
+// patience is how long anything may take before it counts as stuck.
+const patience = time.Minute
+
+// fixture is a fresh store and a tenant of it, with the calls that most tests
+// make. A call that fails ends the test.
+type fixture struct {
+	*testing.T
+	ctx    context.Context
+	store  tuplestore.Store
+	tenant string
+}
+
+func newFixture(t *testing.T, store tuplestore.Store) *fixture {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(func() {
+		cancel()
+		if err := store.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return &fixture{T: t, ctx: ctx, store: store, tenant: "tenant"}
+}
+
+// in is the same store seen from another tenant.
+func (f *fixture) in(tenant string) *fixture {
+	g := *f
+	g.tenant = tenant
+	return &g
+}
+
+func (f *fixture) write(w tuplestore.Write) tuplestore.Result {
+	f.Helper()
+	result, err := f.store.Write(f.ctx, f.tenant, w)
+	if err != nil {
+		f.Fatalf("write %+v: %v", w, err)
+	}
+	if len(result.Statuses) != len(w.Ops) || len(result.Counts) != len(w.Ops) {
+		f.Fatalf("%d ops have %d statuses and %d counts", len(w.Ops), len(result.Statuses), len(result.Counts))
+	}
+	return result
+}
+
+// apply writes ops.
+func (f *fixture) apply(ops ...tuplestore.Op) tuplestore.Result {
+	f.Helper()
+	return f.write(tuplestore.Write{Ops: ops})
+}
+
+// refuse writes w, which must fail and change nothing, and returns the error.
+func (f *fixture) refuse(w tuplestore.Write) error {
+	f.Helper()
+	before := f.head()
+	result, err := f.store.Write(f.ctx, f.tenant, w)
+	if err == nil {
+		f.Fatalf("write %+v succeeded: %+v", w, result)
+	}
+	if after := f.head(); after != before {
+		f.Errorf("a refused write moved the head from %+v to %+v", before, after)
+	}
+	return err
+}
+
+// conflict writes w, which must be refused with a ConflictError.
+func (f *fixture) conflict(w tuplestore.Write) tuplestore.ConflictError {
+	f.Helper()
+	err := f.refuse(w)
+	conflict, ok := errors.AsType[*tuplestore.ConflictError](err)
+	if !ok {
+		f.Fatalf("error is %v, want a ConflictError", err)
+	}
+	return *conflict
+}
+
+func (f *fixture) head() tuplestore.Head {
+	f.Helper()
+	head, err := f.store.Head(f.ctx, f.tenant)
+	if err != nil {
+		f.Fatalf("head: %v", err)
+	}
+	return head
+}
+
+func (f *fixture) at(rev tuplestore.Revision) tuplestore.Snapshot {
+	return f.store.Snapshot(f.tenant, rev)
+}
+
+func (f *fixture) newest() tuplestore.Snapshot {
+	f.Helper()
+	return f.at(f.head().Revision)
+}
+
+func (f *fixture) scan(s tuplestore.Snapshot, filter tuplestore.Filter) []tuplestore.Record {
+	f.Helper()
+	var records []tuplestore.Record
+	for r, err := range s.Scan(f.ctx, filter) {
+		if err != nil {
+			f.Fatalf("scan %+v at revision %d: %v", filter, s.Revision(), err)
+		}
+		records = append(records, r)
+	}
+	return records
+}
+
+// list reads all that matches in pages of the given size.
+func (f *fixture) list(s tuplestore.Snapshot, filter tuplestore.Filter, size int) []tuplestore.Record {
+	f.Helper()
+	var records []tuplestore.Record
+	var after *tuplestore.Record
+	for {
+		page, err := s.List(f.ctx, filter, after, size)
+		if err != nil {
+			f.Fatalf("list %+v at revision %d: %v", filter, s.Revision(), err)
+		}
+		if len(page) > size {
+			f.Fatalf("list %+v at revision %d: %d records on a page of %d", filter, s.Revision(), len(page), size)
+		}
+		if len(page) == 0 {
+			return records
+		}
+		if after != nil && filter.Compare(*after, page[0]) >= 0 {
+			f.Fatalf("list %+v at revision %d: the page after %v begins with %v", filter, s.Revision(), after.Tuple, page[0].Tuple)
+		}
+		records = append(records, page...)
+		after = &page[len(page)-1]
+	}
+}
+
+func (f *fixture) find(s tuplestore.Snapshot, l tuplestore.Lookup) []tuplestore.Tuple {
+	f.Helper()
+	found, err := s.Find(f.ctx, l)
+	if err != nil {
+		f.Fatalf("find at revision %d: %v", s.Revision(), err)
+	}
+	slices.SortFunc(found, tuplestore.Tuple.Compare)
+	return found
+}
+
+func (f *fixture) exists(s tuplestore.Snapshot, t tuplestore.Tuple) bool {
+	f.Helper()
+	return len(f.find(s, tuplestore.Lookup{Tuples: []tuplestore.Tuple{t}})) > 0
+}
+
+func (f *fixture) changes(after tuplestore.Revision, limit int) []tuplestore.Commit {
+	f.Helper()
+	commits, err := f.store.Changes(f.ctx, f.tenant, after, limit)
+	if err != nil {
+		f.Fatalf("changes after %d: %v", after, err)
+	}
+	return commits
+}
+
+// holds fails unless the tenant's newest tuples are exactly these.
+func (f *fixture) holds(want ...tuplestore.Tuple) {
+	f.Helper()
+	var got []tuplestore.Tuple
+	for _, r := range f.scan(f.newest(), everything) {
+		got = append(got, r.Tuple)
+	}
+	f.same("tuples", sorted(want), got)
+}
+
+// same fails unless both are equal; an empty slice equals a nil one.
+func (f *fixture) same(what string, want, got any) {
+	f.Helper()
+	if reflect.DeepEqual(want, got) {
+		return // cheaper by far
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		f.Fatalf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// outcome is what one of many concurrent writes came to.
+type outcome struct {
+	result tuplestore.Result
+	err    error
+}
+
+// start begins a write in another goroutine.
+func (f *fixture) start(ctx context.Context, w tuplestore.Write) <-chan outcome {
+	done := make(chan outcome, 1)
+	go func() {
+		result, err := f.store.Write(ctx, f.tenant, w)
+		done <- outcome{result, err}
+	}()
+	return done
+}
+
+// wait returns what c delivers.
+func wait[T any](f *fixture, what string, c <-chan T) T {
+	f.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-f.ctx.Done():
+		f.Fatalf("%s: still waiting after %v", what, patience)
+		panic("unreachable")
+	}
+}
+
+// hold keeps the tenant's other writes waiting in the queue until release is
+// called, which returns once the holding write is done. It writes the presence
+// of storetest:held.
+func (f *fixture) hold() (release func()) {
+	f.Helper()
+	entered, released := make(chan struct{}), make(chan struct{})
+	var once, onlyOnce sync.Once
+	let := func() { onlyOnce.Do(func() { close(released) }) }
+	f.Cleanup(let) // also when the test fails before it releases
+	done := f.start(f.ctx, tuplestore.Write{
+		Ops: []tuplestore.Op{create(held)},
+		Also: func(context.Context, *sqldb.Tx) error {
+			once.Do(func() { close(entered) })
+			<-released
+			return nil
+		},
+	})
+	wait(f, "holding write", entered)
+	return func() {
+		f.Helper()
+		settle()
+		let()
+		if o := wait(f, "holding write", done); o.err != nil {
+			f.Fatalf("holding write: %v", o.err)
+		}
+	}
+}
+
+// settle gives writes that were started the time to get into the queue. No
+// outcome depends on whether they did: only what is tested does.
+func settle() { time.Sleep(20 * time.Millisecond) }
+
+var held = presence("storetest", "held")
