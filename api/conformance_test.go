@@ -1,0 +1,963 @@
+package api_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"stonetown/controlplane"
+)
+
+// scenarios are what a client can see of the product, told on every database.
+// Each has a tenant of its own.
+var scenarios = map[string]func(*testing.T, *world, *client){
+	"first_steps":      firstSteps,
+	"types":            types,
+	"invalid_types":    invalidTypes,
+	"type_in_use":      typeInUse,
+	"type_pages":       typePages,
+	"resources":        resourceLife,
+	"resource_pages":   resourcePages,
+	"attributes":       attributes,
+	"relations":        relations,
+	"relation_pages":   relationPages,
+	"invalid_subjects": invalidSubjects,
+	"checks":           checks,
+	"consistency":      consistency,
+	"batch":            batch,
+	"bulk":             bulk,
+	"bulk_failures":    bulkFailures,
+	"external_ids":     externalIDs,
+	"cursors":          cursors,
+	"access":           access,
+	"isolation":        isolation,
+	"tenants":          tenantStates,
+	"malformed":        malformed,
+	"routing":          routing,
+	"token_endpoint":   tokenEndpoint,
+	"discovery":        discovery,
+}
+
+func TestConformance(t *testing.T) {
+	for _, database := range slices.Sorted(maps.Keys(databases)) {
+		t.Run(database, func(t *testing.T) {
+			w := newWorld(t, databases[database](t), nil)
+			for _, name := range slices.Sorted(maps.Keys(scenarios)) {
+				t.Run(name, func(t *testing.T) {
+					scenarios[name](t, w, w.tenant(t, strings.ReplaceAll(name, "_", "-")))
+				})
+			}
+		})
+	}
+	t.Run("faults", faults)
+	if flag.Lookup("test.run").Value.String() == "" && !t.Failed() {
+		for _, missing := range document().unseen() {
+			t.Errorf("the document promises %s and no test has seen it", missing)
+		}
+	}
+}
+
+func TestDocumentIsValid(t *testing.T) {
+	if err := document().doc.Validate(t.Context(), openapi3.IsOpenAPI31OrLater()); err != nil {
+		t.Error(err)
+	}
+}
+
+// split cuts a JSON array into the texts of its items.
+func split(t testing.TB, array string) []string {
+	t.Helper()
+	var items []json.RawMessage
+	if err := json.Unmarshal([]byte(array), &items); err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, item := range items {
+		texts = append(texts, string(item))
+	}
+	return texts
+}
+
+func parse(t testing.TB, text string) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// fields are the fields that a validation_failed names.
+func fields(a answer) []string {
+	var names []string
+	list, _ := a.details()["field_errors"].([]any)
+	for _, item := range list {
+		names = append(names, item.(map[string]any)["field"].(string))
+	}
+	return names
+}
+
+func equal(t testing.TB, what string, got, want any) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+func firstSteps(t *testing.T, _ *world, c *client) {
+	define(t, c)
+	c.want(t, 201, "", "POST", "/api/v1/resources", resource("document", "q3"))
+	relate(t, c, "folder", "reports", "viewer", object{"type": "group", "id": "staff"})
+	relate(t, c, "document", "q3", "parent", object{"type": "folder", "id": "reports"})
+	relate(t, c, "document", "q3", "owner", user("olga"))
+
+	equal(t, "olga may view", allowed(t, c, user("olga"), "view", "document", "q3"), true)
+	equal(t, "olga may publish", allowed(t, c, user("olga"), "publish", "document", "q3"), true)
+	equal(t, "anna may view", allowed(t, c, user("anna"), "view", "document", "q3"), false)
+	equal(t, "staff may view", allowed(t, c, object{"type": "group", "id": "staff"}, "view", "document", "q3"), true)
+	equal(t, "staff may edit", allowed(t, c, object{"type": "group", "id": "staff"}, "edit", "document", "q3"), false)
+}
+
+func types(t *testing.T, _ *world, c *client) {
+	in := split(t, documents)
+	folder := c.want(t, 201, "", "POST", "/api/v1/resource-types", in[0])
+	equal(t, "Location", folder.header.Get("Location"), "/api/v1/resource-types/folder")
+	created := c.want(t, 201, "", "POST", "/api/v1/resource-types", in[1])
+	if created.meta("consistency_token") == "" {
+		t.Error("a write returns no consistency token")
+	}
+	read := c.want(t, 200, "", "GET", "/api/v1/resource-types/document", nil)
+	equal(t, "what was read", read.data(), created.data())
+
+	// What was put comes back, with defaults written out.
+	want := parse(t, in[1]).(map[string]any)
+	for _, r := range want["relations"].([]any) {
+		if r := r.(map[string]any); r["rewrites"] == nil {
+			r["rewrites"] = []any{}
+		}
+	}
+	got := maps.Clone(read.data())
+	if got["created_at"] != got["updated_at"] {
+		t.Errorf("a new type was updated: %v, %v", got["created_at"], got["updated_at"])
+	}
+	delete(got, "created_at")
+	delete(got, "updated_at")
+	equal(t, "the definition", got, want)
+
+	replaced := c.want(t, 200, "", "POST", "/api/v1/resource-types", `{"name":"folder","relations":[{"name":"viewer"}]}`)
+	equal(t, "created_at after a replacement", replaced.data()["created_at"], folder.data()["created_at"])
+	equal(t, "relations after a replacement", replaced.data()["relations"], parse(t, `[{"name":"viewer","rewrites":[]}]`))
+	equal(t, "actions after a replacement", replaced.data()["actions"], map[string]any{})
+
+	open := c.want(t, 201, "", "POST", "/api/v1/resource-types", `{"name":"t","relations":[{"name":"r","subjects":[]},{"name":"s"}]}`)
+	list := open.data()["relations"].([]any)
+	equal(t, "a relation that allows nothing", list[0].(map[string]any)["subjects"], []any{})
+	if _, ok := list[1].(map[string]any)["subjects"]; ok {
+		t.Error("an open relation lists its subjects")
+	}
+
+	deleted := c.want(t, 204, "", "DELETE", "/api/v1/resource-types/t", nil)
+	if deleted.header.Get("X-Consistency-Token") == "" {
+		t.Error("a delete returns no consistency token")
+	}
+	gone := c.want(t, 404, "resource_type_not_found", "GET", "/api/v1/resource-types/t", nil)
+	equal(t, "details", gone.details(), map[string]any{"type": "t"})
+	c.want(t, 404, "resource_type_not_found", "DELETE", "/api/v1/resource-types/t", nil)
+}
+
+func invalidTypes(t *testing.T, _ *world, c *client) {
+	for name, tc := range map[string]struct{ body, code, where string }{
+		"no name":        {`{}`, "validation_failed", "name"},
+		"upper case":     {`{"name":"Doc"}`, "validation_failed", "name"},
+		"reserved":       {`{"name":"user"}`, "validation_failed", "name"},
+		"duplicate":      {`{"name":"a","relations":[{"name":"r"},{"name":"r"}]}`, "validation_failed", "relations/1/name"},
+		"wrong type":     {`{"name":7}`, "validation_failed", "name"},
+		"deep type":      {`{"name":"a","relations":[{"name":"r","rewrites":[{"kind":[]}]}]}`, "validation_failed", "relations/0/rewrites/0/kind"},
+		"action":         {`{"name":"a","actions":{"a.b":"no"}}`, "validation_failed", "actions/a.b"},
+		"kind":           {`{"name":"a","relations":[{"name":"r","rewrites":[{"kind":"magic"}]}]}`, "rewrite_invalid", "relations/0/rewrites/0/kind"},
+		"unknown":        {`{"name":"a","relations":[{"name":"r","rewrites":[{"kind":"computed","relation":"x"}]}]}`, "rewrite_invalid", "relations/0/rewrites/0/relation"},
+		"no base":        {`{"name":"a","relations":[{"name":"r","rewrites":[{"kind":"exclusion"}]}]}`, "rewrite_invalid", "relations/0/rewrites/0/base"},
+		"empty union":    {`{"name":"a","relations":[{"name":"r","rewrites":[{"kind":"union","children":[]}]}]}`, "rewrite_invalid", "relations/0/rewrites/0/children"},
+		"paradox":        {`{"name":"a","relations":[{"name":"r","rewrites":[{"kind":"exclusion","base":{"kind":"this"},"subtract":{"kind":"computed","relation":"r"}}]}]}`, "rewrite_invalid", "relations/0/rewrites/0/subtract"},
+		"member no list": {`{"name":"a","relations":{}}`, "validation_failed", "relations"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := c.want(t, 400, tc.code, "POST", "/api/v1/resource-types", tc.body)
+			if tc.code == "rewrite_invalid" {
+				equal(t, "path", a.details()["path"], tc.where)
+				if a.details()["reason"] == "" {
+					t.Error("no reason")
+				}
+			} else {
+				equal(t, "field", fields(a), []string{tc.where})
+			}
+		})
+	}
+}
+
+func typeInUse(t *testing.T, _ *world, c *client) {
+	define(t, c)
+	relate(t, c, "document", "d", "banned", user("a"))
+	a := c.want(t, 409, "resource_type_in_use", "POST", "/api/v1/resource-types", object{"name": "document"})
+	equal(t, "details", a.details(), map[string]any{"type": "document", "relation": "banned", "count": 1.0})
+	a = c.want(t, 409, "resource_type_in_use", "DELETE", "/api/v1/resource-types/document", nil)
+	if a.details()["count"] == 0.0 {
+		t.Errorf("count is missing: %s", a.text)
+	}
+	c.want(t, 204, "", "DELETE", path("document", "d"), nil)
+	c.want(t, 204, "", "DELETE", "/api/v1/resource-types/document", nil)
+	c.want(t, 204, "", "DELETE", "/api/v1/resource-types/folder", nil)
+}
+
+// pages follows a list to its end and returns a member of every item.
+func pages(t *testing.T, c *client, target string, limit int, member func(map[string]any) string) []string {
+	t.Helper()
+	var all []string
+	cursor := ""
+	for n := 0; ; n++ {
+		if n > 100 {
+			t.Fatal("the list does not end")
+		}
+		a := c.want(t, 200, "", "GET", fmt.Sprintf("%s%slimit=%d%s", target, query(target), limit, cursor), nil)
+		equal(t, "meta.limit", a.meta("limit"), float64(limit))
+		items := a.list()
+		for _, item := range items {
+			all = append(all, member(item.(map[string]any)))
+		}
+		next, _ := a.meta("next_cursor").(string)
+		if next == "" {
+			return all
+		}
+		if len(items) != limit {
+			t.Fatalf("a page of %d that is not the last, limit %d", len(items), limit)
+		}
+		cursor = "&cursor=" + next
+	}
+}
+
+func query(target string) string {
+	if strings.Contains(target, "?") {
+		return "&"
+	}
+	return "?"
+}
+
+func typePages(t *testing.T, _ *world, c *client) {
+	var want []string
+	for i := range 7 {
+		name := fmt.Sprintf("t%d", i)
+		c.want(t, 201, "", "POST", "/api/v1/resource-types", object{"name": name})
+		want = append([]string{name}, want...)
+	}
+	byName := func(m map[string]any) string { return m["name"].(string) }
+	for _, limit := range []int{1, 3, 7, 8, 250} {
+		got := pages(t, c, "/api/v1/resource-types", limit, byName)
+		slices.Sort(got) // several may share a millisecond, then the name decides
+		equal(t, "types", got, slices.Sorted(slices.Values(want)))
+	}
+	equal(t, "default limit", c.want(t, 200, "", "GET", "/api/v1/resource-types", nil).meta("limit"), 50.0)
+	for _, limit := range []string{"0", "251", "-1", "x", "1.5", "99999999999999999999", "", "5&limit=6"} {
+		a := c.want(t, 400, "validation_failed", "GET", "/api/v1/resource-types?limit="+limit, nil)
+		equal(t, "field", fields(a), []string{"limit"})
+	}
+}
+
+func resourceLife(t *testing.T, _ *world, c *client) {
+	define(t, c)
+	created := c.want(t, 201, "", "POST", "/api/v1/resources", object{"type": "document", "external_id": "a b", "attributes": object{"n": 1}})
+	equal(t, "Location", created.header.Get("Location"), "/api/v1/resources/document/a%20b")
+	read := c.want(t, 200, "", "GET", created.header.Get("Location"), nil)
+	equal(t, "what was read", read.data(), created.data())
+	equal(t, "attributes", read.data()["attributes"], map[string]any{"n": 1.0})
+
+	again := c.want(t, 200, "", "POST", "/api/v1/resources", resource("document", "a b"))
+	equal(t, "attributes after a put without any", again.data()["attributes"], map[string]any{"n": 1.0})
+	equal(t, "created_at", again.data()["created_at"], created.data()["created_at"])
+	again = c.want(t, 200, "", "POST", "/api/v1/resources", object{"type": "document", "external_id": "a b", "attributes": object{"n": 2}})
+	equal(t, "attributes after a put", again.data()["attributes"], map[string]any{"n": 2.0})
+
+	target := path("document", "a b")
+	patched := c.want(t, 200, "", "PATCH", target, object{"attributes": object{"m": []int{1, 2}}})
+	equal(t, "attributes after a patch", patched.data()["attributes"], map[string]any{"m": []any{1.0, 2.0}})
+	if patched.meta("consistency_token") == nil {
+		t.Error("a patch returns no consistency token")
+	}
+	patched = c.want(t, 200, "", "PATCH", target, object{"unknown": true})
+	equal(t, "attributes after a patch of nothing", patched.data()["attributes"], map[string]any{"m": []any{1.0, 2.0}})
+	patched = c.want(t, 200, "", "PATCH", target, `{"attributes": null}`)
+	equal(t, "attributes after null", patched.data()["attributes"], nil)
+
+	immutable := c.want(t, 400, "immutable_field", "PATCH", target, object{"type": "document", "external_id": "a b", "attributes": object{}})
+	equal(t, "fields", immutable.details()["fields"], []any{"type", "external_id"})
+
+	relate(t, c, "document", "a b", "owner", user("u"))
+	relate(t, c, "document", "child", "viewer", user("v"))
+	c.want(t, 204, "", "DELETE", target, nil)
+	c.want(t, 404, "resource_not_found", "GET", target, nil)
+	c.want(t, 404, "resource_not_found", "DELETE", target, nil)
+	c.want(t, 404, "resource_not_found", "PATCH", target, object{"attributes": nil})
+	c.want(t, 404, "resource_not_found", "GET", target+"/relations", nil)
+	c.want(t, 404, "resource_not_found", "POST", "/api/v1/resources/check", check(user("u"), "view", resource("document", "a b")))
+
+	// The relations went with it: they do not come back with the name.
+	c.want(t, 201, "", "POST", "/api/v1/resources", resource("document", "a b"))
+	equal(t, "relations of the new resource", c.want(t, 200, "", "GET", target+"/relations", nil).list(), []any{})
+	equal(t, "attributes of the new resource", c.want(t, 200, "", "GET", target, nil).data()["attributes"], nil)
+	equal(t, "access to the new resource", allowed(t, c, user("u"), "view", "document", "a b"), false)
+
+	c.want(t, 404, "resource_type_not_found", "POST", "/api/v1/resources", resource("nothing", "x"))
+	for _, method := range []string{"GET", "PATCH", "DELETE"} {
+		c.want(t, 404, "resource_type_not_found", method, path("nothing", "x"), object{"attributes": nil})
+	}
+	c.want(t, 404, "resource_type_not_found", "GET", "/api/v1/resources?type=nothing", nil)
+	a := c.want(t, 400, "validation_failed", "GET", "/api/v1/resources", nil)
+	equal(t, "field", fields(a), []string{"type"})
+}
+
+func resourcePages(t *testing.T, _ *world, c *client) {
+	define(t, c)
+	var want []string
+	for i := range 9 {
+		id := fmt.Sprintf("d%d", i)
+		c.want(t, 201, "", "POST", "/api/v1/resources", object{"type": "document", "external_id": id, "attributes": object{"i": i}})
+		want = append([]string{id}, want...)
+	}
+	c.want(t, 201, "", "POST", "/api/v1/resources", resource("folder", "not a document"))
+	byID := func(m map[string]any) string { return m["external_id"].(string) }
+	for _, limit := range []int{1, 3, 4, 9, 10} {
+		equal(t, "resources", pages(t, c, "/api/v1/resources?type=document", limit, byID), want)
+	}
+}
+
+func attributes(t *testing.T, _ *world, c *client) {
+	define(t, c)
+	put := func(attributes string) string {
+		return `{"type":"document","external_id":"a","attributes":` + attributes + `}`
+	}
+	// 16 KiB exactly, of compact JSON, however it was spaced.
+	largest := `{"k":"` + long(16<<10-len(`{"k":""}`)) + `"}`
+	c.want(t, 201, "", "POST", "/api/v1/resources", put(strings.Replace(largest, ":", "  :  ", 1)))
+	a := c.want(t, 400, "validation_failed", "POST", "/api/v1/resources", put(strings.Replace(largest, `"}`, `x"}`, 1)))
+	equal(t, "field", fields(a), []string{"attributes"})
+	for _, wrong := range []string{`[]`, `"text"`, `1`, `true`} {
+		a := c.want(t, 400, "validation_failed", "POST", "/api/v1/resources", put(wrong))
+		equal(t, "field", fields(a), []string{"attributes"})
+		c.want(t, 400, "validation_failed", "PATCH", path("document", "a"), `{"attributes":`+wrong+`}`)
+	}
+	for _, odd := range []string{`{}`, `{"__proto__":{"admin":true},"constructor":1}`, `{"n":12345678901234567890,"e":1e300}`, `{"nul":"\u0000","html":"<script>"}`} {
+		c.want(t, 200, "", "PATCH", path("document", "a"), `{"attributes":`+odd+`}`)
+		a := c.want(t, 200, "", "GET", path("document", "a"), nil)
+		if !strings.Contains(a.text, odd) {
+			t.Errorf("attributes %s came back as %s", odd, a.text)
+		}
+	}
+}
+
+func relations(t *testing.T, _ *world, c *client) {
+	define(t, c)
+	target := path("document", "d") + "/relations"
+	created := c.want(t, 201, "", "POST", target, relation(user("u"), "viewer"))
+	equal(t, "the relation", created.data(), map[string]any{
+		"subject": user("u"), "relation": "viewer", "resource": resource("document", "d"),
+	})
+	c.want(t, 200, "", "POST", target, relation(user("u"), "viewer"))
+
+	group := object{"type": "group", "id": "g"}
+	created = c.want(t, 201, "", "POST", target, relation(group, "viewer"))
+	equal(t, "a group", created.data()["subject"], group)
+	// The members of a group and the group are one subject.
+	c.want(t, 200, "", "POST", target, relation(object{"type": "group", "id": "g", "relation": "member"}, "viewer"))
+	userset := object{"type": "folder", "id": "f/1", "relation": "viewer"}
+	created = c.want(t, 201, "", "POST", target, relation(userset, "viewer"))
+	equal(t, "a userset", created.data()["subject"], userset)
+	c.want(t, 201, "", "POST", target, relation(user("*"), "viewer"))
+	equal(t, "anyone", allowed(t, c, user("anyone"), "view", "document", "d"), true)
+
+	list := c.want(t, 200, "", "GET", target, nil)
+	for _, item := range list.list() {
+		item := item.(map[string]any)
+		if item["created_by"] == "" || item["created_at"] == "" {
+			t.Errorf("origin is missing: %v", item)
+		}
+	}
+	if len(list.list()) != 4 {
+		t.Errorf("4 relations expected: %s", list.text)
+	}
+	if !strings.Contains(list.text, `{"id":"g","type":"group"}`) {
+		t.Errorf("the group is not listed as people name it: %s", list.text)
+	}
+
+	c.want(t, 204, "", "DELETE", target, relation(user("*"), "viewer"))
+	equal(t, "anyone", allowed(t, c, user("anyone"), "view", "document", "d"), false)
+	c.want(t, 404, "relation_not_found", "DELETE", target, relation(user("*"), "viewer"))
+	c.want(t, 404, "relation_not_found", "DELETE", path("document", "none")+"/relations", relation(user("u"), "viewer"))
+
+	for _, method := range []string{"POST", "DELETE"} {
+		c.want(t, 404, "resource_type_not_found", method, path("nothing", "d")+"/relations", relation(user("u"), "viewer"))
+		a := c.want(t, 400, "relation_undefined", method, target, relation(user("u"), "nothing"))
+		equal(t, "details", a.details(), map[string]any{"type": "document", "relation": "nothing"})
+		a = c.want(t, 400, "validation_failed", method, target, object{})
+		equal(t, "fields", fields(a), []string{"subject/type", "subject/id", "relation"})
+		a = c.want(t, 400, "subject_invalid", method, target, relation(user(long(513)), "viewer"))
+		equal(t, "details", a.details(), map[string]any{"reason": "id_length"})
+	}
+	c.want(t, 404, "resource_type_not_found", "GET", path("nothing", "d")+"/relations", nil)
+	c.want(t, 400, "relation_undefined", "GET", target+"?relation=nothing", nil)
+}
+
+func relationPages(t *testing.T, _ *world, c *client) {
+	define(t, c)
+	want := map[string]bool{}
+	for i := range 5 {
+		for _, name := range []string{"owner", "viewer"} {
+			relate(t, c, "document", "d", name, user(fmt.Sprintf("u%d", i)))
+			want[fmt.Sprintf("%s u%d", name, i)] = true
+		}
+	}
+	relate(t, c, "document", "e", "viewer", user("u0"))
+	name := func(m map[string]any) string {
+		return m["relation"].(string) + " " + m["subject"].(map[string]any)["id"].(string)
+	}
+	for _, limit := range []int{1, 4, 5, 10, 11} {
+		got := pages(t, c, path("document", "d")+"/relations", limit, name)
+		equal(t, "relations", got, slices.Sorted(maps.Keys(want)))
+		got = pages(t, c, path("document", "d")+"/relations?relation=viewer", limit, name)
+		equal(t, "viewers", got, []string{"viewer u0", "viewer u1", "viewer u2", "viewer u3", "viewer u4"})
+	}
+}
+
+func invalidSubjects(t *testing.T, _ *world, c *client) {
+	define(t, c)
+	for name, tc := range map[string]struct {
+		relation string
+		subject  object
+	}{
+		"unknown type":       {"owner", object{"type": "nothing", "id": "x"}},
+		"type not allowed":   {"banned", object{"type": "folder", "id": "x"}},
+		"wildcard":           {"owner", user("*")},
+		"wildcard userset":   {"viewer", object{"type": "group", "id": "*", "relation": "member"}},
+		"undefined relation": {"viewer", object{"type": "folder", "id": "x", "relation": "nothing"}},
+		"relation of a user": {"viewer", object{"type": "user", "id": "x", "relation": "friend"}},
+		"derived relation":   {"reader", user("x")},
+		"too long":           {"owner", user(long(513))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := c.want(t, 400, "subject_invalid", "POST", path("document", "d")+"/relations", relation(tc.subject, tc.relation))
+			if a.details()["reason"] == "" {
+				t.Errorf("no reason: %s", a.text)
+			}
+		})
+	}
+	c.want(t, 404, "resource_not_found", "GET", path("document", "d"), nil) // nothing was registered on the way
+}
+
+func checks(t *testing.T, _ *world, c *client) {
+	define(t, c)
+	relate(t, c, "folder", "root", "owner", user("boss"))
+	relate(t, c, "folder", "sub", "parent", object{"type": "folder", "id": "root"})
+	relate(t, c, "document", "d", "parent", object{"type": "folder", "id": "sub"})
+	relate(t, c, "document", "d", "banned", user("boss"))
+
+	explained := c.want(t, 200, "", "POST", "/api/v1/resources/check", object{
+		"subject": user("boss"), "action": "view", "resource": resource("document", "d"), "debug": true,
+	})
+	equal(t, "allowed", explained.data()["allowed"], true)
+	reasons, _ := explained.data()["reasons"].([]any)
+	if len(reasons) == 0 || !strings.Contains(explained.text, "tuple_to_userset") || !strings.Contains(explained.text, "document:d#parent@folder:sub") {
+		t.Errorf("the reasons do not tell the path: %s", explained.text)
+	}
+	if plain := c.want(t, 200, "", "POST", "/api/v1/resources/check", check(user("boss"), "view", resource("document", "d"))); plain.data()["reasons"] != nil {
+		t.Errorf("reasons without debug: %s", plain.text)
+	}
+	equal(t, "a reader who is banned", allowed(t, c, user("boss"), "reader", "document", "d"), false)
+	equal(t, "delete means owner", allowed(t, c, user("boss"), "delete", "folder", "root"), true)
+
+	c.want(t, 404, "resource_not_found", "POST", "/api/v1/resources/check", check(user("boss"), "view", resource("document", "x")))
+	c.want(t, 404, "resource_type_not_found", "POST", "/api/v1/resources/check", check(user("boss"), "view", resource("nothing", "x")))
+	c.want(t, 400, "relation_undefined", "POST", "/api/v1/resources/check", check(user("boss"), "fly", resource("document", "d")))
+	c.want(t, 400, "subject_invalid", "POST", "/api/v1/resources/check", check(object{"type": "nothing", "id": "x"}, "view", resource("document", "d")))
+	a := c.want(t, 400, "validation_failed", "POST", "/api/v1/resources/check", object{})
+	equal(t, "fields", fields(a), []string{"subject/type", "subject/id", "resource/type", "resource/external_id", "action"})
+	c.want(t, 400, "validation_failed", "POST", "/api/v1/resources/check", check(user("u"), "view", resource("document", "*")))
+	c.want(t, 400, "validation_failed", "POST", "/api/v1/resources/check", check(user("nul\x00"), "view", resource("document", "d")))
+}
+
+func consistency(t *testing.T, w *world, c *client) {
+	define(t, c)
+	ask := func(extra object) object {
+		body := check(user("u"), "view", resource("document", "d"))
+		maps.Copy(body, extra)
+		return body
+	}
+	written := relate(t, c, "document", "d", "viewer", user("u"))
+	token := written.meta("consistency_token")
+	seen := c.want(t, 200, "", "POST", "/api/v1/resources/check", ask(object{"consistency_token": token}))
+	equal(t, "after the write", seen.data()["allowed"], true)
+
+	gone := c.want(t, 204, "", "DELETE", path("document", "d")+"/relations", relation(user("u"), "viewer"))
+	for _, extra := range []object{{"consistency": "full"}, {"consistency_token": gone.header.Get("X-Consistency-Token")}, {}} {
+		a := c.want(t, 200, "", "POST", "/api/v1/resources/check", ask(extra))
+		equal(t, "after the delete", a.data()["allowed"], false)
+	}
+	c.want(t, 200, "", "POST", "/api/v1/resources/check", ask(object{"consistency": "minimize_latency"}))
+
+	other := w.tenant(t, "consistency-other")
+	define(t, other)
+	foreign := relate(t, other, "document", "d", "viewer", user("u")).meta("consistency_token")
+	for _, wrong := range []object{
+		{"consistency_token": "nonsense"},
+		{"consistency_token": foreign},
+		{"consistency": "eventual"},
+		{"consistency": "full", "consistency_token": token},
+	} {
+		c.want(t, 400, "validation_failed", "POST", "/api/v1/resources/check", ask(wrong))
+	}
+}
+
+func batch(t *testing.T, _ *world, c *client) {
+	define(t, c)
+	relate(t, c, "document", "d", "viewer", user("u"))
+	item := func(action, typ, id string) object { return object{"action": action, "resource": resource(typ, id)} }
+	ask := func(items ...object) object { return object{"subject": user("u"), "checks": items} }
+	a := c.want(t, 200, "", "POST", "/api/v1/resources/check-batch", ask(
+		item("view", "document", "d"), item("edit", "document", "d"), item("view", "document", "none"),
+		item("fly", "document", "d"), item("view", "nothing", "d"), item("view", "document", "d"),
+	))
+	equal(t, "answers", a.list(), parse(t, `[{"allowed":true},{"allowed":false},{"allowed":false,"error":"resource_not_found"},
+		{"allowed":false,"error":"relation_undefined"},{"allowed":false,"error":"resource_type_not_found"},{"allowed":true}]`))
+	if a.meta("consistency_token") == "" {
+		t.Error("a check returns no consistency token")
+	}
+
+	many := make([]object, 1000)
+	for i := range many {
+		many[i] = item("view", "document", []string{"d", "none"}[i%2])
+	}
+	a = c.want(t, 200, "", "POST", "/api/v1/resources/check-batch", ask(many...))
+	if len(a.list()) != 1000 || a.list()[998].(map[string]any)["allowed"] != true {
+		t.Errorf("1000 checks: %.200s", a.text)
+	}
+	a = c.want(t, 400, "bulk_too_large", "POST", "/api/v1/resources/check-batch", ask(append(many, many[0])...))
+	equal(t, "details", a.details(), map[string]any{"max": 1000.0})
+
+	c.want(t, 400, "validation_failed", "POST", "/api/v1/resources/check-batch", ask())
+	a = c.want(t, 400, "validation_failed", "POST", "/api/v1/resources/check-batch", ask(item("view", "document", "d"), object{"resource": resource("document", "d\x00")}))
+	equal(t, "fields", fields(a), []string{"checks/1/resource/external_id", "checks/1/action"})
+	body := ask(many[0])
+	body["subject"] = object{"type": "nothing", "id": "x"}
+	c.want(t, 400, "subject_invalid", "POST", "/api/v1/resources/check-batch", body)
+}
+
+// op is one operation of a bulk write.
+func op(op, typ, id, name string, subject object) object {
+	return object{"op": op, "resource": resource(typ, id), "relation": name, "subject": subject}
+}
+
+func bulk(t *testing.T, _ *world, c *client) {
+	define(t, c)
+	relate(t, c, "document", "a", "viewer", user("old"))
+	a := c.want(t, 200, "", "POST", "/api/v1/resources/relations/bulk", object{"operations": []object{
+		op("create", "document", "b", "viewer", user("new")),
+		op("create", "document", "a", "viewer", user("old")),
+		op("delete", "document", "a", "viewer", user("old")),
+		op("create", "document", "a", "viewer", user("then")),
+		op("delete", "document", "a", "viewer", user("then")),
+	}})
+	equal(t, "data", a.body["data"], parse(t, `{"applied":4,"results":[
+		{"index":0,"op":"create","status":"created"},{"index":1,"op":"create","status":"exists"},{"index":2,"op":"delete","status":"deleted"},
+		{"index":3,"op":"create","status":"created"},{"index":4,"op":"delete","status":"deleted"}]}`))
+	equal(t, "new", allowed(t, c, user("new"), "view", "document", "b"), true)
+	equal(t, "old", allowed(t, c, user("old"), "view", "document", "a"), false)
+
+	full := make([]object, 500)
+	for i := range full {
+		full[i] = op("create", "document", fmt.Sprintf("x%d", i), "viewer", user("u"))
+	}
+	a = c.want(t, 200, "", "POST", "/api/v1/resources/relations/bulk", object{"operations": full})
+	equal(t, "applied", a.data()["applied"], 500.0)
+	a = c.want(t, 400, "bulk_too_large", "POST", "/api/v1/resources/relations/bulk", object{"operations": append(full, full[0])})
+	equal(t, "details", a.details(), map[string]any{"max": 500.0})
+	c.want(t, 400, "validation_failed", "POST", "/api/v1/resources/relations/bulk", object{"operations": []object{}})
+}
+
+func bulkFailures(t *testing.T, _ *world, c *client) {
+	define(t, c)
+	first := op("create", "document", "d", "viewer", user("u"))
+	for name, tc := range map[string]struct {
+		status int
+		code   string
+		op     object
+	}{
+		"missing relation":   {404, "relation_not_found", op("delete", "document", "d", "owner", user("u"))},
+		"unknown type":       {404, "resource_type_not_found", op("create", "nothing", "d", "owner", user("u"))},
+		"undefined relation": {400, "relation_undefined", op("create", "document", "d", "nothing", user("u"))},
+		"invalid subject":    {400, "subject_invalid", op("create", "document", "d", "owner", user("*"))},
+		"unknown op":         {400, "validation_failed", op("upsert", "document", "d", "owner", user("u"))},
+		"missing members":    {400, "validation_failed", object{"op": "create"}},
+		"wildcard resource":  {400, "validation_failed", op("create", "document", "*", "owner", user("u"))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := c.want(t, tc.status, tc.code, "POST", "/api/v1/resources/relations/bulk", object{"operations": []object{first, tc.op}})
+			equal(t, "index", a.details()["index"], 1.0)
+			equal(t, "code", a.details()["code"], tc.code)
+		})
+	}
+	c.want(t, 404, "resource_not_found", "GET", path("document", "d"), nil) // nothing was applied
+}
+
+func externalIDs(t *testing.T, _ *world, c *client) {
+	define(t, c)
+	for _, id := range []string{
+		"a/b", "/", "//", "a%2Fb", "%", "%25", "a b", " ", "+", "a+b", "ü-Ω-日本-🙂", "..", ".", "../../etc/passwd", "a/../b",
+		"check", "relations/bulk", "?q=1#f", "a;b=c", "a,b", `"quoted"\`, "'; DROP TABLE tuples; --", "line\nbreak", "\t", "\x7f", "{x}", "$1", "a:b#c@d", "**",
+		long(512), strings.Repeat("ü", 256),
+	} {
+		c.want(t, 201, "", "POST", "/api/v1/resources", resource("document", id))
+		a := c.want(t, 200, "", "GET", path("document", id), nil)
+		equal(t, "external_id", a.data()["external_id"], id)
+		c.want(t, 201, "", "POST", path("document", id)+"/relations", relation(user(id), "viewer"))
+		equal(t, "check "+id, allowed(t, c, user(id), "view", "document", id), true)
+		list := c.want(t, 200, "", "GET", path("document", id)+"/relations", nil).list()
+		equal(t, "subject", list[0].(map[string]any)["subject"], map[string]any{"type": "user", "id": id})
+		c.want(t, 204, "", "DELETE", path("document", id)+"/relations", relation(user(id), "viewer"))
+		c.want(t, 204, "", "DELETE", path("document", id), nil)
+	}
+	// Not one octet more, and nothing that a database could not hold.
+	for _, escaped := range []string{"%00", "a%00b", "%ff", "%C3%28", "*", "%2A", long(513), strings.Repeat("%C3%BC", 257)} {
+		target := "/api/v1/resources/document/" + escaped
+		for _, method := range []string{"GET", "DELETE"} {
+			c.want(t, 400, "validation_failed", method, target, nil)
+		}
+		c.want(t, 400, "validation_failed", "PATCH", target, object{"attributes": object{}})
+		c.want(t, 400, "validation_failed", "GET", target+"/relations", nil)
+		c.want(t, 400, "validation_failed", "POST", target+"/relations", relation(user("u"), "viewer"))
+		c.want(t, 400, "validation_failed", "DELETE", target+"/relations", relation(user("u"), "viewer"))
+	}
+	for _, body := range []any{resource("document", ""), resource("document", "*"), resource("document", long(513)), resource("document", "\x00"), object{}} {
+		c.want(t, 400, "validation_failed", "POST", "/api/v1/resources", body)
+	}
+	c.want(t, 404, "not_found", "GET", "/api/v1/resources/document/", nil)
+	c.want(t, 404, "not_found", "GET", "/api/v1/resources/document/a/b", nil)
+}
+
+func cursors(t *testing.T, w *world, c *client) {
+	define(t, c)
+	for i := range 3 {
+		c.want(t, 201, "", "POST", "/api/v1/resources", resource("document", fmt.Sprint(i)))
+		c.want(t, 201, "", "POST", "/api/v1/resources", resource("folder", fmt.Sprint(i)))
+		relate(t, c, "document", "0", "viewer", user(fmt.Sprint(i)))
+	}
+	next := func(target string) string {
+		return c.want(t, 200, "", "GET", target+query(target)+"limit=1", nil).meta("next_cursor").(string)
+	}
+	types, list, rels := "/api/v1/resource-types", "/api/v1/resources?type=document", path("document", "0")+"/relations"
+	cursor := next(list)
+	c.want(t, 200, "", "GET", list+"&limit=2&cursor="+cursor, nil) // another limit is no other list
+
+	other := w.tenant(t, "cursors-other")
+	define(t, other)
+	refuse := func(c *client, target, cursor string) {
+		t.Helper()
+		c.want(t, 400, "cursor_invalid", "GET", target+query(target)+"cursor="+cursor, nil)
+	}
+	refuse(other, list, cursor)                               // another tenant
+	refuse(c, "/api/v1/resources?type=folder", cursor)        // other filters
+	refuse(c, types, cursor)                                  // another list
+	refuse(c, rels, cursor)                                   // another list
+	refuse(c, rels+"?relation=viewer", next(rels))            // a filter added
+	refuse(c, path("document", "1")+"/relations", next(rels)) // another resource
+	refuse(c, types, next(rels))
+	for _, forged := range []string{"x", "AAAA", long(20000), cursor + "A", cursor[1:], strings.Repeat("A", len(cursor)), "%00", "'%20OR%201=1--"} {
+		refuse(c, list, forged)
+	}
+	for i := range cursor {
+		flipped := []byte(cursor)
+		if flipped[i] != 'A' {
+			flipped[i] = 'A'
+			refuse(c, list, string(flipped))
+		}
+	}
+}
+
+// targets are the paths of the document with something in the place of their
+// variables.
+func targets(id string) map[string][]string {
+	fill := strings.NewReplacer("{name}", "document", "{type}", "document", "{external_id}", id)
+	found := map[string][]string{}
+	for path, item := range document().doc.Paths.Map() {
+		for method := range item.Operations() {
+			found[fill.Replace(path)] = append(found[fill.Replace(path)], method)
+		}
+	}
+	return found
+}
+
+// body is one that every operation takes for what it is asked here.
+var body = object{
+	"name": "document", "type": "document", "external_id": "d", "relation": "viewer", "action": "view",
+	"subject": user("u"), "resource": resource("document", "d"),
+	"checks":     []object{{"action": "view", "resource": resource("document", "d")}},
+	"operations": []object{op("create", "document", "d", "viewer", user("u"))},
+}
+
+// access tries every operation of the document without the right to it.
+func access(t *testing.T, w *world, c *client) {
+	define(t, c)
+	relate(t, c, "document", "d", "viewer", user("u"))
+	other := w.tenant(t, "access-other")
+	reader := c.with(w.token(t, c, w.application(t, c, "resources:read")))
+	writer := c.with(w.token(t, c, w.application(t, c, "resources:write")))
+	none := c.with(w.token(t, c, w.application(t, c, "users:read")))
+	elsewhere := w.application(t, c, "resources:read", "resources:write")
+	tried := 0
+	for target, methods := range targets("d") {
+		for _, method := range methods {
+			scope := scopeOf(t, method, target)
+			if scope == "" {
+				continue
+			}
+			tried++
+			a := c.with("").want(t, 401, "unauthenticated", method, target, body)
+			equal(t, "challenge", a.header.Get("WWW-Authenticate"), `Bearer realm="https://access.test"`)
+			for name, token := range map[string]string{
+				"garbage": "garbage", "another tenant's": other.token, "cut": c.token[:len(c.token)-2], "with a space": c.token + " x",
+				"unsigned": "eyJhbGciOiJub25lIiwidHlwIjoiYXQrand0In0." + strings.Split(c.token, ".")[1] + ".",
+			} {
+				a := c.with(token).want(t, 401, "invalid_token", method, target, body)
+				if !strings.Contains(a.header.Get("WWW-Authenticate"), `error="invalid_token"`) || strings.Contains(a.text, token) {
+					t.Errorf("%s %s, token %s: %v %s", method, target, name, a.header, a.text)
+				}
+			}
+			wrong := []*client{none, reader}
+			if scope == "resources:read" {
+				wrong[1] = writer
+			}
+			for _, c := range wrong {
+				a := c.want(t, 403, "insufficient_scope", method, target, body)
+				equal(t, "required_scope", a.details()["required_scope"], scope)
+				equal(t, "challenge", a.header.Get("WWW-Authenticate"),
+					`Bearer realm="https://access.test", error="insufficient_scope", scope="`+scope+`"`)
+			}
+			h := http.Header{"Authorization": {"Bearer " + c.token, "Bearer " + c.token}}
+			equal(t, "two tokens", c.send(t, method, target, h, nil).code(), "invalid_token")
+			h = basic(elsewhere.id, elsewhere.secret)
+			equal(t, "Basic", c.send(t, method, target, h, nil).code(), "invalid_token")
+		}
+	}
+	if tried < 15 {
+		t.Errorf("only %d operations need a token", tried)
+	}
+}
+
+// scopeOf is the scope that the document demands.
+func scopeOf(t *testing.T, method, target string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	route, _, err := document().router.FindRoute(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if route.Operation.Security == nil {
+		t.Fatalf("%s %s says nothing about security", method, target)
+	}
+	for _, requirement := range *route.Operation.Security {
+		if scopes := requirement["bearer"]; len(scopes) == 1 {
+			return scopes[0]
+		}
+	}
+	return ""
+}
+
+// isolation looks for another tenant's resource with every operation: it must
+// be as if it had never existed.
+func isolation(t *testing.T, w *world, c *client) {
+	define(t, c)
+	other := w.tenant(t, "isolation-other")
+	define(t, other)
+	relate(t, other, "document", "theirs", "viewer", user("u"))
+	theirs := maps.Clone(body)
+	delete(theirs, "type")
+	delete(theirs, "external_id")
+	for target, methods := range targets("theirs") {
+		if !strings.Contains(target, "theirs") {
+			continue
+		}
+		for _, method := range methods {
+			if method == "POST" {
+				continue // creates
+			}
+			there := c.do(t, method, target, theirs)
+			nowhere := c.do(t, method, strings.Replace(target, "theirs", "nobody", 1), theirs)
+			hide := strings.NewReplacer(there.header.Get("X-Request-Id"), "", nowhere.header.Get("X-Request-Id"), "", "theirs", "", "nobody", "")
+			if there.status != 404 || hide.Replace(there.text) != hide.Replace(nowhere.text) {
+				t.Errorf("%s %s: %d %s, want what an absent one gives: %d %s", method, target, there.status, there.text, nowhere.status, nowhere.text)
+			}
+		}
+	}
+	c.want(t, 404, "resource_not_found", "POST", "/api/v1/resources/check", check(user("u"), "view", resource("document", "theirs")))
+	equal(t, "list", c.want(t, 200, "", "GET", "/api/v1/resources?type=document", nil).list(), []any{})
+	equal(t, "theirs", allowed(t, other, user("u"), "view", "document", "theirs"), true)
+}
+
+func tenantStates(t *testing.T, w *world, c *client) {
+	stranger := &client{server: c.server, host: "nobody.test", token: c.token}
+	for target, methods := range targets("d") {
+		for _, method := range methods {
+			if target == "/oauth2/token" {
+				continue
+			}
+			stranger.want(t, 404, "tenant_not_found", method, target, body)
+		}
+	}
+	// The host decides, in any spelling, and no other header does.
+	for _, host := range []string{"TENANTS.test", "tenants.test:8443", "tenants.test."} {
+		(&client{server: c.server, host: host, token: c.token}).want(t, 200, "", "GET", "/api/v1/resource-types", nil)
+	}
+	for _, name := range []string{"X-Forwarded-Host", "Forwarded", "X-Host", "X-Original-Host"} {
+		h := http.Header{name: {c.host}, "Authorization": {"Bearer " + c.token}}
+		equal(t, name, stranger.send(t, "GET", "/api/v1/resource-types", h, nil).code(), "tenant_not_found")
+	}
+	equal(t, "localhost", (&client{server: c.server, host: "localhost"}).do(t, "GET", "/.well-known/jwks.json", nil).code(), "tenant_not_found")
+
+	states := func(state controlplane.TenantState, status int, code string, published int) {
+		w.tenants.states.Store(c.host, state)
+		for target, methods := range targets("d") {
+			for _, method := range methods {
+				a := c.do(t, method, target, body)
+				if strings.HasPrefix(target, "/.well-known/") {
+					equal(t, string(state)+" "+target, a.status, published)
+				} else if a.status != status || a.code() != code {
+					t.Errorf("%s: %s %s: %d %q, want %d %q", state, method, target, a.status, a.code(), status, code)
+				}
+			}
+		}
+	}
+	states(controlplane.TenantSuspended, 403, "tenant_suspended", 200)
+	states(controlplane.TenantDecommissioned, 410, "tenant_decommissioned", 410)
+}
+
+func malformed(t *testing.T, _ *world, c *client) {
+	define(t, c)
+	nested := func(n int) string {
+		return `{"type":"document","external_id":"x","attributes":` + strings.Repeat(`{"a":`, n-1) + "0" + strings.Repeat("}", n-1) + `}`
+	}
+	const target = "/api/v1/resources"
+	for name, text := range map[string]string{
+		"empty":           "",
+		"not JSON":        "type=document",
+		"cut":             `{"type":"document"`,
+		"trailing":        `{"type":"document","external_id":"x"} {}`,
+		"repeated name":   `{"type":"document","external_id":"x","type":"folder"}`,
+		"repeated deep":   `{"type":"document","external_id":"x","attributes":{"a":1,"a":2}}`,
+		"repeated, other": `{"type":"document","external_id":"x","other":{"a":1,"\u0061":2}}`,
+		"broken UTF-8":    "{\"type\":\"document\",\"external_id\":\"\xff\"}",
+		"lone surrogate":  `{"type":"document","external_id":"\ud800"}`,
+		"comment":         `{"type":"document",/* no */"external_id":"x"}`,
+		"single quotes":   `{'type':'document'}`,
+		"too deep":        nested(33),
+		"far too deep":    strings.Repeat("[", 100_000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.want(t, 400, "invalid_json", "POST", target, text)
+		})
+	}
+	c.want(t, 201, "", "POST", target, nested(32))
+	for name, text := range map[string]string{"null": "null", "wrong case": `{"Type":"document","EXTERNAL_ID":"x"}`} {
+		a := c.want(t, 400, "validation_failed", "POST", target, text)
+		equal(t, name, fields(a), []string{"type", "external_id"})
+	}
+	for _, text := range []string{"[]", `"x"`, "1"} {
+		c.want(t, 400, "validation_failed", "POST", target, text)
+	}
+	c.want(t, 200, "", "POST", target, `{"type":"document","external_id":"x","unknown":{"deep":[1]}}`)
+
+	// The same is true of every operation that takes a body.
+	for target, methods := range targets("x") {
+		for _, method := range methods {
+			route := scopeOf(t, method, target)
+			if route == "" || !takesBody(t, method, target) {
+				continue
+			}
+			c.want(t, 400, "invalid_json", method, target, `{"a":1,"a":2}`)
+			c.want(t, 413, "payload_too_large", method, target, `"`+long(1<<20)+`"`)
+			for _, mediaType := range []string{"", "text/plain", "application/x-www-form-urlencoded", "application/json2", "application/json;;"} {
+				a := c.send(t, method, target, http.Header{"Content-Type": {mediaType}}, []byte("{}"))
+				if a.status != 415 || a.code() != "unsupported_media_type" {
+					t.Errorf("%s %s with %q: %d %s", method, target, mediaType, a.status, a.text)
+				}
+			}
+			a := c.send(t, method, target, http.Header{"Content-Type": {"Application/JSON; charset=utf-8"}}, []byte("{"))
+			equal(t, "a media type with a parameter", a.code(), "invalid_json")
+		}
+	}
+}
+
+func takesBody(t *testing.T, method, target string) bool {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	route, _, err := document().router.FindRoute(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return route.Operation.RequestBody != nil
+}
+
+func routing(t *testing.T, _ *world, c *client) {
+	define(t, c)
+	for _, target := range []string{"/", "/api", "/api/v1", "/api/v2/resources", "/api/v1/resources/", "//api/v1/resources", "/api/v1/../v1/resources", "/oauth2/authorize", "/healthz", "/metrics"} {
+		c.want(t, 404, "not_found", "GET", target, nil)
+	}
+	for target, methods := range targets("d") {
+		for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"} {
+			if slices.Contains(methods, method) {
+				continue
+			}
+			if route, _, err := document().router.FindRoute(mustRequest(t, method, target)); err == nil {
+				t.Fatalf("%s %s: the document has %s", method, target, route.Operation.OperationID)
+			}
+			a := c.do(t, method, target, nil)
+			allow := strings.Split(a.header.Get("Allow"), ", ")
+			want := slices.Clone(methods)
+			if slices.Contains(want, "GET") {
+				want = append(want, "HEAD")
+			}
+			slices.Sort(want)
+			if a.status != 405 || a.code() != "method_not_allowed" || !slices.Equal(allow, want) {
+				t.Errorf("%s %s: %d %s, Allow is %v, want %v", method, target, a.status, a.text, allow, want)
+			}
+		}
+	}
+	head := c.do(t, "HEAD", "/api/v1/resource-types", nil)
+	equal(t, "HEAD", head.status, 200)
+	equal(t, "body of HEAD", head.text, "")
+	h := http.Header{"X-Http-Method-Override": {"DELETE"}, "X-Request-Id": {"mine"}}
+	a := c.send(t, "GET", "/api/v1/resource-types/document", h, nil)
+	equal(t, "method override", a.status, 200)
+	if a.header.Get("X-Request-Id") == "mine" {
+		t.Error("the caller chose the request id")
+	}
+	equal(t, "Cache-Control", a.header.Get("Cache-Control"), "no-store")
+	equal(t, "Strict-Transport-Security", a.header.Get("Strict-Transport-Security"), "max-age=31536000")
+}
+
+func mustRequest(t *testing.T, method, target string) *http.Request {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return req
+}

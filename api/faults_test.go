@@ -1,0 +1,135 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"stonetown/api"
+	apiresources "stonetown/api/resources"
+	"stonetown/engine"
+	"stonetown/oauth"
+	"stonetown/tuplestore"
+)
+
+// failing is an engine and an authorization server that do what they are told.
+type failing struct {
+	apiresources.Engine
+	api.OAuth
+	fault func(context.Context) error // nil: none
+}
+
+func (f *failing) Check(ctx context.Context, tenant string, req engine.CheckRequest) (*engine.CheckResponse, error) {
+	if f.fault == nil {
+		return f.Engine.Check(ctx, tenant, req)
+	}
+	return nil, f.fault(ctx)
+}
+
+func (f *failing) Write(ctx context.Context, tenant string, req engine.WriteRequest) (engine.WriteResponse, error) {
+	if f.fault == nil {
+		return f.Engine.Write(ctx, tenant, req)
+	}
+	return engine.WriteResponse{}, f.fault(ctx)
+}
+
+func (f *failing) Token(ctx context.Context, tenant oauth.Tenant, req oauth.TokenRequest) (oauth.TokenResponse, error) {
+	if f.fault == nil {
+		return f.OAuth.Token(ctx, tenant, req)
+	}
+	return oauth.TokenResponse{}, f.fault(ctx)
+}
+
+// faults are the answers to what goes wrong inside.
+func faults(t *testing.T) {
+	f := new(failing)
+	w := newWorld(t, databases["SQLite"](t), func(c *api.Config) {
+		f.Engine, f.OAuth = c.Engine, c.OAuth
+		c.Engine, c.OAuth, c.Timeout = f, f, 200*time.Millisecond
+	})
+	c := w.tenant(t, "faults")
+	define(t, c)
+	is := func(err error) func(context.Context) error { return func(context.Context) error { return err } }
+	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {"x"}, "client_secret": {"y"}}
+
+	for name, tc := range map[string]struct {
+		fault  func(context.Context) error
+		status int
+		code   string // of the data plane
+		oauth  string
+	}{
+		"unknown":  {is(errors.New("secret detail")), 500, "internal_error", "server_error"},
+		"panic":    {func(context.Context) error { panic("secret detail") }, 500, "internal_error", "server_error"},
+		"canceled": {is(fmt.Errorf("x: %w", context.Canceled)), 503, "service_unavailable", "temporarily_unavailable"},
+		"slow": {func(ctx context.Context) error {
+			<-ctx.Done()
+			return fmt.Errorf("check: %w", ctx.Err())
+		}, 503, "service_unavailable", "temporarily_unavailable"},
+		"busy":           {is(&tuplestore.BusyError{Queue: "resource", Limit: 9, RetryAfter: 1500 * time.Millisecond}), 503, "service_unavailable", ""},
+		"closed":         {is(tuplestore.ErrClosed), 503, "service_unavailable", ""},
+		"schema changes": {is(fmt.Errorf("write: %w", tuplestore.ErrSchemaChanged)), 503, "service_unavailable", ""},
+		"too complex":    {is(&engine.BudgetError{Limit: 10}), 400, "check_too_complex", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f.fault = tc.fault
+			defer func() { f.fault = nil }()
+			for _, target := range []string{"/api/v1/resources/check", "/api/v1/resources/check-batch", path("document", "d") + "/relations"} {
+				if tc.code == "check_too_complex" && strings.HasSuffix(target, "/relations") {
+					continue // no write says so
+				}
+				before := len(w.log.String())
+				a := c.want(t, tc.status, tc.code, "POST", target, body)
+				if strings.Contains(a.text, "secret") {
+					t.Errorf("the client is told too much: %s", a.text)
+				}
+				logged := strings.Count(w.log.String()[before:], `"level":"ERROR"`)
+				if want := map[bool]int{true: 1, false: 0}[tc.status == 500]; logged != want {
+					t.Errorf("%s: logged %d errors, want %d", target, logged, want)
+				}
+				if tc.status == 500 && !strings.Contains(w.log.String()[before:], a.header.Get("X-Request-Id")) {
+					t.Error("the request id does not lead to the fault")
+				}
+				if retry := a.header.Get("Retry-After"); (tc.status == 503) != (retry != "") {
+					t.Errorf("Retry-After is %q", retry)
+				}
+				if name == "busy" {
+					equal(t, "Retry-After", a.header.Get("Retry-After"), "2")
+				}
+			}
+			if tc.oauth != "" {
+				a := c.form(t, nil, form)
+				if a.status != tc.status || a.code() != tc.oauth {
+					t.Errorf("token endpoint: %d %s, want %d %s", a.status, a.text, tc.status, tc.oauth)
+				}
+			}
+		})
+	}
+	// After all that the service still works.
+	relate(t, c, "document", "d", "viewer", user("u"))
+	equal(t, "afterwards", allowed(t, c, user("u"), "view", "document", "d"), true)
+}
+
+func TestDevelopmentServesTheFirstTenantOnLoopback(t *testing.T) {
+	w := newWorld(t, databases["SQLite"](t), func(c *api.Config) { c.Dev = true })
+	first := w.tenant(t, "first")
+	w.tenant(t, "second")
+	for _, host := range []string{"localhost", "localhost:8080", "127.0.0.1:8080", "[::1]:8080", "LOCALHOST"} {
+		c := &client{server: first.server, host: host, token: first.token}
+		a := c.want(t, http.StatusOK, "", "GET", "/.well-known/openid-configuration", nil)
+		equal(t, host, a.body["issuer"], "https://first.test")
+		c.want(t, http.StatusOK, "", "GET", "/api/v1/resource-types", nil)
+	}
+	c := &client{server: first.server, host: "192.0.2.1", token: first.token}
+	c.want(t, http.StatusNotFound, "tenant_not_found", "GET", "/api/v1/resource-types", nil)
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	if _, err := api.New(api.Config{}); err == nil {
+		t.Error("an empty configuration was accepted")
+	}
+}

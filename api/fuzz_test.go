@@ -1,0 +1,169 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"stonetown/api"
+	apiresources "stonetown/api/resources"
+	"stonetown/controlplane"
+	"stonetown/engine"
+	"stonetown/engine/resources"
+	"stonetown/oauth"
+	"stonetown/tuplestore"
+)
+
+// everything stands for all that is below the interface: it knows one tenant,
+// lets everyone in, allows everything and keeps what it was last asked for.
+type everything struct {
+	apiresources.Engine
+	apiresources.Store
+	api.OAuth
+	asked tuplestore.Object
+}
+
+func (*everything) TenantByHost(context.Context, string) (controlplane.Tenant, error) {
+	return controlplane.Tenant{ID: "tnt_a", BaseURL: "https://a.test", State: controlplane.TenantActive}, nil
+}
+
+func (e *everything) FirstTenant(ctx context.Context) (controlplane.Tenant, error) {
+	return e.TenantByHost(ctx, "")
+}
+
+func (*everything) Verify(context.Context, oauth.Tenant, string) (*oauth.Principal, error) {
+	return &oauth.Principal{Subject: "app", Scopes: oauth.Scopes{"resources:read": {}, "resources:write": {}}}, nil
+}
+
+func (e *everything) Get(_ context.Context, _, typ, id string) (resources.Resource, error) {
+	e.asked = tuplestore.Object{Type: typ, ID: id}
+	return resources.Resource{Type: typ, ExternalID: id}, nil
+}
+
+func (*everything) Check(_ context.Context, _ string, req engine.CheckRequest) (*engine.CheckResponse, error) {
+	answer := &engine.CheckResponse{Decisions: make([]engine.Decision, len(req.Queries)), Token: "token"}
+	for i := range answer.Decisions {
+		answer.Decisions[i].Allowed = true
+	}
+	return answer, nil
+}
+
+func newHandler(t testing.TB) (http.Handler, *everything) {
+	t.Helper()
+	e := new(everything)
+	h, err := api.New(api.Config{Engine: e, Resources: e, Tenants: e, OAuth: e, CursorKey: cursorKey})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, e
+}
+
+// FuzzExternalID: every id that may exist survives its way through a path, and
+// every other is refused.
+func FuzzExternalID(f *testing.F) {
+	for _, id := range []string{"a", "a/b", "%2F", "..", ".", "a b", "*", "\x00", "\xff", "", "/", "//", "ü", "?", "#", ";", "check", long(512), long(513)} {
+		f.Add(id)
+	}
+	h, e := newHandler(f)
+	f.Fuzz(func(t *testing.T, id string) {
+		e.asked = tuplestore.Object{}
+		r, err := http.NewRequestWithContext(t.Context(), "GET", "http://a.test/api/v1/resources/document/"+url.PathEscape(id), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer x")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		want := http.StatusOK
+		switch {
+		case id == "":
+			want = http.StatusNotFound
+		case len(id) > 512, !utf8.ValidString(id), strings.Contains(id, "\x00"), id == "*":
+			want = http.StatusBadRequest
+		}
+		if w.Code != want {
+			t.Fatalf("id %q: %d %s, want %d", id, w.Code, w.Body, want)
+		}
+		if w.Code == http.StatusOK && (e.asked != tuplestore.Object{Type: "document", ID: id}) {
+			t.Fatalf("id %q arrived as %v", id, e.asked)
+		}
+		if !json.Valid(w.Body.Bytes()) {
+			t.Fatalf("id %q: the answer is not JSON: %s", id, w.Body)
+		}
+	})
+}
+
+// FuzzRequestBody: whatever is sent to a check, the answer is one that clients
+// can read, and a fault of the service never.
+func FuzzRequestBody(f *testing.F) {
+	for _, body := range []any{
+		check(user("u"), "view", resource("document", "d")),
+		object{"subject": user("u"), "checks": []object{{"action": "view", "resource": resource("document", "d")}}},
+		nil,
+		[]int{1},
+		"text",
+	} {
+		text, err := json.Marshal(body)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	h, _ := newHandler(f)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		for _, target := range []string{"/api/v1/resources/check", "/api/v1/resources/check-batch"} {
+			r := httptest.NewRequest("POST", "http://a.test"+target, bytes.NewReader(text))
+			r.Header.Set("Authorization", "Bearer x")
+			r.Header.Set("Content-Type", "application/json")
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			if w.Code != http.StatusOK && w.Code != http.StatusBadRequest || !json.Valid(w.Body.Bytes()) {
+				t.Fatalf("%q: %d %s", text, w.Code, w.Body)
+			}
+		}
+	})
+}
+
+// discard is a response writer that keeps nothing.
+type discard struct{ header http.Header }
+
+func (d discard) Header() http.Header         { return d.header }
+func (d discard) Write(b []byte) (int, error) { return len(b), nil }
+func (d discard) WriteHeader(int)             {}
+
+// BenchmarkCheckBatch is what the interface adds to checks: everything but the
+// socket and the engine.
+func BenchmarkCheckBatch(b *testing.B) {
+	for _, n := range []int{1, 500} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			items := make([]object, n)
+			for i := range items {
+				items[i] = object{"action": "view", "resource": resource("document", fmt.Sprintf("d%d", i))}
+			}
+			text, err := json.Marshal(object{"subject": user("u4711"), "checks": items})
+			if err != nil {
+				b.Fatal(err)
+			}
+			h, _ := newHandler(b)
+			r := httptest.NewRequest("POST", "http://a.test/api/v1/resources/check-batch", nil)
+			r.Header.Set("Authorization", "Bearer x")
+			r.Header.Set("Content-Type", "application/json")
+			w := discard{http.Header{}}
+			b.ReportAllocs()
+			for b.Loop() {
+				r.Body = io.NopCloser(bytes.NewReader(text))
+				clear(w.header)
+				h.ServeHTTP(w, r)
+			}
+			b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "checks/s")
+		})
+	}
+}

@@ -1,0 +1,54 @@
+package oauth2
+
+import (
+	"net/http"
+
+	"github.com/go-json-experiment/json"
+
+	"stonetown/api/web"
+	"stonetown/oauth"
+)
+
+// GetKeys serves the public signing keys (RFC 7517).
+func (s *Surface) GetKeys(w http.ResponseWriter, r *http.Request) {
+	keys, err := s.Service.JWKS(r.Context(), tenantOf(r))
+	if err != nil {
+		s.Fail(w, r, err)
+		return
+	}
+	web.Document{Body: keys, MediaType: "application/json", CacheControl: "public, max-age=900"}.Serve(w, r)
+}
+
+// RedirectToKeys leads those who look where other servers have their keys.
+func (s *Surface) RedirectToKeys(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Location", oauth.JWKSPath)
+	w.WriteHeader(http.StatusPermanentRedirect)
+}
+
+// metadata is the discovery document (RFC 8414 §2). What does not exist is not in
+// it. The conversion below compiles only while it has all there is to say.
+type metadata struct {
+	Issuer                            string   `json:"issuer"`
+	TokenEndpoint                     string   `json:"token_endpoint"`
+	JWKSURI                           string   `json:"jwks_uri"`
+	ScopesSupported                   []string `json:"scopes_supported"`
+	GrantTypesSupported               []string `json:"grant_types_supported"`
+	TokenEndpointAuthMethodsSupported []string `json:"token_endpoint_auth_methods_supported"`
+	ResponseTypesSupported            []string `json:"response_types_supported"`
+}
+
+// GetAuthorizationServer serves the discovery document (RFC 8414).
+func (s *Surface) GetAuthorizationServer(w http.ResponseWriter, r *http.Request) {
+	body, err := json.Marshal(metadata(s.Service.Metadata(tenantOf(r))))
+	if err != nil {
+		s.Fail(w, r, err)
+		return
+	}
+	web.Document{Body: body, MediaType: "application/json", CacheControl: "public, max-age=300"}.Serve(w, r)
+}
+
+// GetOpenIDConfiguration serves the same document where OpenID Connect expects
+// it.
+func (s *Surface) GetOpenIDConfiguration(w http.ResponseWriter, r *http.Request) {
+	s.GetAuthorizationServer(w, r)
+}

@@ -1,0 +1,199 @@
+// Package oauth2 is the token endpoint of a tenant and its discovery documents.
+//
+// It reads what RFC 6749 says about requests and writes what it says about
+// answers; what is granted to whom is for package oauth. The token endpoint has
+// errors of its own form (RFC 6749 §5.2), to which the members that all errors
+// of the product have are added, so that either kind of client finds its own.
+package oauth2
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gorilla/mux"
+
+	"stonetown/api/web"
+	"stonetown/oauth"
+)
+
+// Service is what the surface needs of [oauth.Service].
+type Service interface {
+	Token(ctx context.Context, t oauth.Tenant, req oauth.TokenRequest) (oauth.TokenResponse, error)
+	Metadata(t oauth.Tenant) oauth.Metadata
+	JWKS(ctx context.Context, t oauth.Tenant) ([]byte, error)
+}
+
+// Surface implements the operations. It is safe for concurrent use.
+type Surface struct {
+	Service Service
+	// Fail answers a request that ends in an error.
+	Fail func(w http.ResponseWriter, r *http.Request, err error)
+}
+
+var _ ServerInterface = (*Surface)(nil)
+
+// Mount adds the operations to a router.
+func (s *Surface) Mount(router *mux.Router) { HandlerFromMux(s, router) }
+
+// TokenErrors is how the token endpoint speaks of errors.
+var TokenErrors = web.Surface{
+	Body:   tokenErrorBody,
+	Header: http.Header{"Pragma": {"no-cache"}}, // RFC 6749 §5.1
+}
+
+// tokenError has the members of RFC 6749 §5.2 and those of all other errors.
+type tokenError struct {
+	Error       string      `json:"error"`
+	Description string      `json:"error_description"`
+	Message     string      `json:"message"`
+	Details     web.Details `json:"details"`
+	RequestID   string      `json:"request_id"`
+}
+
+// tokenErrorBody says in the RFC's words what the shared steps of a request
+// found.
+func tokenErrorBody(e *web.Error, requestID string) (status int, body any) {
+	status, code := e.Status, e.Code
+	switch code {
+	case "unsupported_media_type", "payload_too_large":
+		status, code = http.StatusBadRequest, string(oauth.InvalidRequest)
+	case "internal_error":
+		code = "server_error"
+	case "service_unavailable":
+		code = "temporarily_unavailable"
+	}
+	return status, tokenError{code, e.Message, e.Message, e.Details, requestID}
+}
+
+// IssueToken is the token endpoint (RFC 6749 §3.2).
+func (s *Surface) IssueToken(w http.ResponseWriter, r *http.Request) {
+	if err := s.issueToken(w, r); err != nil {
+		s.Fail(w, r, refusal(r, err))
+	}
+}
+
+func (s *Surface) issueToken(w http.ResponseWriter, r *http.Request) error {
+	form, err := readForm(w, r)
+	if err != nil {
+		return err
+	}
+	req := oauth.TokenRequest{
+		GrantType: form.Get("grant_type"),
+		Scope:     form.Get("scope"),
+		Audience:  slices.Concat(form["audience"], form["resource"]),
+	}
+	if err := clientOf(r, form, &req); err != nil {
+		return err
+	}
+	issued, err := s.Service.Token(r.Context(), tenantOf(r), req)
+	if err != nil {
+		return err
+	}
+	return web.WriteJSON(w, http.StatusOK, struct {
+		AccessToken string `json:"access_token"`
+		TokenType   string `json:"token_type"`
+		ExpiresIn   int    `json:"expires_in"`
+		Scope       string `json:"scope"`
+	}{issued.AccessToken, issued.TokenType, int(issued.ExpiresIn.Seconds()), issued.Scope})
+}
+
+// refusal states a refusal of package oauth as a response. A client that could
+// not be authenticated is told how to (RFC 6749 §5.2).
+func refusal(r *http.Request, err error) error {
+	var refused *oauth.Error
+	if !errors.As(err, &refused) {
+		return err
+	}
+	e := &web.Error{Status: http.StatusBadRequest, Code: string(refused.Code), Message: refused.Description}
+	if refused.Code == oauth.InvalidClient {
+		e.Status = http.StatusUnauthorized
+		e.Header = http.Header{"Www-Authenticate": {`Basic realm="` + web.CallOf(r.Context()).Tenant.BaseURL + `", charset="UTF-8"`}}
+	}
+	return e
+}
+
+func invalidRequest(description string) error {
+	return &oauth.Error{Code: oauth.InvalidRequest, Description: description}
+}
+
+// maxForm is the largest form, in bytes: more than any valid request has.
+const maxForm = 64 << 10
+
+// readForm reads the parameters from the body, and from there only: in a URL a
+// secret would end up in logs (RFC 6749 §2.3.1). Parameters without a value
+// count as absent; no parameter may come twice (§3.2), but for the two that name
+// an audience, of which the service wants to know.
+func readForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxForm))
+	if err != nil {
+		return nil, web.BodyError(err)
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return nil, invalidRequest("the body is not a valid form")
+	}
+	for name, values := range form {
+		values = slices.DeleteFunc(values, func(v string) bool { return v == "" })
+		if len(values) == 0 {
+			delete(form, name)
+			continue
+		}
+		form[name] = values
+		if len(values) > 1 && name != "audience" && name != "resource" {
+			return nil, invalidRequest("a parameter is given more than once")
+		}
+		for _, v := range values {
+			if strings.IndexByte(v, 0) >= 0 || !utf8.ValidString(v) {
+				return nil, invalidRequest("a parameter is not valid text")
+			}
+		}
+	}
+	return form, nil
+}
+
+// clientOf reads the client's credentials from where it put them (RFC 6749
+// §2.3.1): the body, or the Authorization header, where both parts are
+// form-encoded before they are joined.
+func clientOf(r *http.Request, form url.Values, req *oauth.TokenRequest) error {
+	req.ClientID, req.ClientSecret = form.Get("client_id"), form.Get("client_secret")
+	if req.ClientSecret != "" {
+		req.ClientAuthMethods = append(req.ClientAuthMethods, oauth.ClientSecretPost)
+	}
+	switch len(r.Header["Authorization"]) {
+	case 0:
+		return nil
+	case 1:
+	default:
+		return invalidRequest("more than one Authorization header")
+	}
+	malformed := &oauth.Error{Code: oauth.InvalidClient, Description: "the Authorization header is not valid Basic"}
+	user, password, ok := r.BasicAuth()
+	if !ok {
+		return malformed
+	}
+	id, idErr := url.QueryUnescape(user)
+	secret, secretErr := url.QueryUnescape(password)
+	if idErr != nil || secretErr != nil || strings.IndexByte(id, 0) >= 0 || !utf8.ValidString(id) {
+		return malformed
+	}
+	if req.ClientID != "" && req.ClientID != id {
+		return invalidRequest("the body names another client than the Authorization header")
+	}
+	req.ClientID = id
+	if req.ClientSecret == "" {
+		req.ClientSecret = secret
+	}
+	req.ClientAuthMethods = append(req.ClientAuthMethods, oauth.ClientSecretBasic)
+	return nil
+}
+
+func tenantOf(r *http.Request) oauth.Tenant {
+	t := web.CallOf(r.Context()).Tenant
+	return oauth.Tenant{ID: t.ID, BaseURL: t.BaseURL}
+}

@@ -1,0 +1,155 @@
+// Package openapi holds the document that describes the HTTP interface, and is
+// where everything that must agree with it starts: the routing and the wire
+// types of the packages beside it are generated from the document, and which
+// scopes and media types an operation takes is read from it at run time.
+package openapi
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"stonetown/api/web"
+)
+
+//go:embed openapi.yaml
+var document []byte
+
+// YAML is the document as it was written. The caller must not change it.
+func YAML() []byte { return document }
+
+// JSON is the document as JSON, its members in the order of the original.
+func JSON() ([]byte, error) {
+	var root yaml.Node
+	if err := yaml.Unmarshal(document, &root); err != nil {
+		return nil, fmt.Errorf("openapi: %w", err)
+	}
+	var b bytes.Buffer
+	if err := appendJSON(&b, &root); err != nil {
+		return nil, fmt.Errorf("openapi: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// appendJSON writes a node; maps of Go would lose the order of members.
+func appendJSON(b *bytes.Buffer, n *yaml.Node) error {
+	switch n.Kind {
+	case yaml.DocumentNode:
+		return appendJSON(b, n.Content[0])
+	case yaml.MappingNode:
+		b.WriteByte('{')
+		for i := 0; i < len(n.Content); i += 2 {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			name, err := json.Marshal(n.Content[i].Value)
+			if err != nil {
+				return err
+			}
+			b.Write(name)
+			b.WriteByte(':')
+			if err := appendJSON(b, n.Content[i+1]); err != nil {
+				return err
+			}
+		}
+		b.WriteByte('}')
+		return nil
+	case yaml.SequenceNode:
+		b.WriteByte('[')
+		for i, item := range n.Content {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			if err := appendJSON(b, item); err != nil {
+				return err
+			}
+		}
+		b.WriteByte(']')
+		return nil
+	case yaml.ScalarNode:
+		var v any
+		if n.Tag == "!!timestamp" { // YAML's idea, not ours
+			v = n.Value
+		} else if err := n.Decode(&v); err != nil {
+			return err
+		}
+		text, err := json.Marshal(v)
+		b.Write(text)
+		return err
+	}
+	return fmt.Errorf("line %d: aliases are not supported", n.Line)
+}
+
+// operation is the part of an operation that requests are judged by.
+type operation struct {
+	ID       string                `yaml:"operationId"`
+	Tags     []string              `yaml:"tags"`
+	Security []map[string][]string `yaml:"security"`
+	Body     struct {
+		Content map[string]any `yaml:"content"`
+	} `yaml:"requestBody"`
+}
+
+// methods are the members of a path item that are operations.
+var methods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}
+
+// Operations lists the operations of the document.
+func Operations() ([]web.Operation, error) {
+	var doc struct {
+		Security []map[string][]string           `yaml:"security"`
+		Paths    map[string]map[string]yaml.Node `yaml:"paths"`
+	}
+	if err := yaml.Unmarshal(document, &doc); err != nil {
+		return nil, fmt.Errorf("openapi: %w", err)
+	}
+	var ops []web.Operation
+	for path, item := range doc.Paths {
+		for _, method := range methods {
+			node, ok := item[method]
+			if !ok {
+				continue
+			}
+			o := operation{Security: doc.Security}
+			if err := node.Decode(&o); err != nil {
+				return nil, fmt.Errorf("openapi: %s %s: %w", method, path, err)
+			}
+			op, err := o.web(strings.ToUpper(method), path)
+			if err != nil {
+				return nil, fmt.Errorf("openapi: %s %s: %w", method, path, err)
+			}
+			ops = append(ops, op)
+		}
+	}
+	return ops, nil
+}
+
+// web states the operation as the request pipeline wants it. What the pipeline
+// could not enforce is an error, so that the document never promises more.
+func (o operation) web(method, path string) (web.Operation, error) {
+	op := web.Operation{ID: o.ID, Method: method, Path: path}
+	if o.ID == "" || len(o.Tags) != 1 {
+		return op, fmt.Errorf("needs an operationId and exactly one tag")
+	}
+	op.Tag = o.Tags[0]
+	for _, requirement := range o.Security {
+		scopes, ok := requirement["bearer"]
+		if !ok {
+			continue // public, or the operation authenticates the client itself
+		}
+		if len(o.Security) != 1 || len(scopes) != 1 {
+			return op, fmt.Errorf("a bearer operation needs exactly one scope and no alternative")
+		}
+		op.Scope = scopes[0]
+	}
+	if len(o.Body.Content) > 1 {
+		return op, fmt.Errorf("takes more than one media type")
+	}
+	for mediaType := range o.Body.Content {
+		op.MediaType = mediaType
+	}
+	return op, nil
+}

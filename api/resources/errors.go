@@ -1,0 +1,89 @@
+package resources
+
+import (
+	"errors"
+	"maps"
+	"net/http"
+	"strings"
+	"time"
+
+	"stonetown/api/web"
+	"stonetown/engine"
+	"stonetown/schema"
+	"stonetown/tuplestore"
+)
+
+// Codes that an answer, a batch item or a bulk failure can carry.
+const (
+	codeResourceTypeNotFound = "resource_type_not_found"
+	codeResourceNotFound     = "resource_not_found"
+	codeRelationUndefined    = "relation_undefined"
+)
+
+// translate states an error of the engine as a response, or returns nil if it
+// is not one that a client can do anything about.
+func translate(err error) *web.Error {
+	var (
+		unknownType *engine.UnknownTypeError
+		undefined   *engine.UndefinedRelationError
+		noResource  *engine.ResourceNotFoundError
+		noRelation  *engine.RelationNotFoundError
+		badSubject  *engine.InvalidSubjectError
+		badResource *engine.InvalidResourceError
+		inUse       *engine.TypeInUseError
+		invalidType *schema.Error
+		tooComplex  *engine.BudgetError
+		busy        *tuplestore.BusyError
+		answer      = func(status int, code string, cause error, details web.Details) *web.Error {
+			return &web.Error{Status: status, Code: code, Message: cause.Error(), Details: details}
+		}
+	)
+	switch {
+	case errors.As(err, &unknownType):
+		return answer(http.StatusNotFound, codeResourceTypeNotFound, unknownType, web.Details{"type": unknownType.Type})
+	case errors.As(err, &undefined):
+		return answer(http.StatusBadRequest, codeRelationUndefined, undefined, web.Details{"type": undefined.Type, "relation": undefined.Relation})
+	case errors.As(err, &noResource):
+		return answer(http.StatusNotFound, codeResourceNotFound, noResource, web.Details{"type": noResource.Resource.Type, "external_id": noResource.Resource.ID})
+	case errors.As(err, &noRelation):
+		return answer(http.StatusNotFound, "relation_not_found", noRelation, nil)
+	case errors.As(err, &badSubject):
+		return answer(http.StatusBadRequest, "subject_invalid", badSubject, web.Details{"reason": badSubject.Reason})
+	case errors.As(err, &badResource):
+		return web.ValidationFailed(web.FieldError{Field: "external_id", Code: "invalid", Message: badResource.Message})
+	case errors.As(err, &inUse):
+		return answer(http.StatusConflict, "resource_type_in_use", inUse, web.Details{"type": inUse.Type, "relation": inUse.Relation, "count": inUse.Count})
+	case errors.As(err, &invalidType) && invalidType.IsRewrite():
+		return answer(http.StatusBadRequest, "rewrite_invalid", invalidType, web.Details{"type": invalidType.Type, "path": pointer(invalidType.Path), "reason": invalidType.Reason})
+	case errors.As(err, &invalidType):
+		return web.ValidationFailed(web.FieldError{Field: pointer(invalidType.Path), Code: invalidType.Reason, Message: invalidType.Message})
+	case errors.As(err, &tooComplex):
+		return answer(http.StatusBadRequest, "check_too_complex", tooComplex, web.Details{"limit": tooComplex.Limit})
+	case errors.Is(err, engine.ErrTokenInvalid), errors.Is(err, engine.ErrTokenUnknown):
+		return web.ValidationFailed(web.FieldError{Field: "consistency_token", Code: "invalid", Message: "the consistency token was not issued for this tenant"})
+	case errors.As(err, &busy):
+		return web.Unavailable("too many writes are waiting", busy.RetryAfter)
+	case errors.Is(err, tuplestore.ErrSchemaChanged):
+		return web.Unavailable("the resource types keep changing", time.Second)
+	case errors.Is(err, tuplestore.ErrClosed):
+		return web.Unavailable("the service is shutting down", time.Second)
+	}
+	return nil
+}
+
+// atIndex says which operation of a bulk write an error is about.
+func atIndex(e *web.Error, index int) *web.Error {
+	located := *e
+	located.Details = web.Details{"index": index, "code": e.Code}
+	maps.Copy(located.Details, e.Details)
+	return &located
+}
+
+// pointer turns a path of the schema compiler, relations[2].rewrites[0], into a
+// JSON pointer (RFC 6901) without its leading slash.
+func pointer(path string) string {
+	if action, ok := strings.CutPrefix(path, "actions."); ok { // the only free name
+		return "actions/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(action)
+	}
+	return strings.NewReplacer("[", "/", "]", "", ".", "/").Replace(path)
+}

@@ -1,0 +1,179 @@
+package resources
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"stonetown/api/web"
+	"stonetown/engine/resources"
+	"stonetown/tuplestore"
+)
+
+// PutResource registers a resource or replaces its attributes.
+func (s *Surface) PutResource(ctx context.Context, request PutResourceRequestObject) (PutResourceResponseObject, error) {
+	call := web.CallOf(ctx)
+	var v validation
+	o := v.resource("", request.Body.Type, request.Body.ExternalID)
+	attributes := v.attributes(request.Body.Attributes)
+	if err := v.err(); err != nil {
+		return nil, err
+	}
+	stored, created, token, err := s.Store.Put(ctx, call.Tenant.ID,
+		resources.Resource{Type: o.Type, ExternalID: o.ID, Attributes: attributes}, call.Principal.Subject)
+	if err != nil {
+		return nil, err
+	}
+	body := ResourceWritten{Data: wireResource(stored), Meta: tokenMeta(call, token)}
+	if !created {
+		return PutResource200JSONResponse{Body: body}, nil
+	}
+	return PutResource201JSONResponse{Body: body, Headers: PutResource201ResponseHeaders{
+		Location: "/api/v1/resources/" + url.PathEscape(o.Type) + "/" + url.PathEscape(o.ID),
+	}}, nil
+}
+
+// GetResource reads a resource.
+func (s *Surface) GetResource(ctx context.Context, request GetResourceRequestObject) (GetResourceResponseObject, error) {
+	call := web.CallOf(ctx)
+	var v validation
+	o := v.resource("", request.Type, request.ExternalID)
+	if err := v.err(); err != nil {
+		return nil, err
+	}
+	r, err := s.Store.Get(ctx, call.Tenant.ID, o.Type, o.ID)
+	if err != nil {
+		return nil, err
+	}
+	return GetResource200JSONResponse{Body: ResourceRead{Data: wireResource(r), Meta: Meta{RequestID: call.RequestID}}}, nil
+}
+
+// PatchResource changes the attributes of a resource: an object replaces them,
+// null clears them, and what is absent stays.
+func (s *Surface) PatchResource(ctx context.Context, request PatchResourceRequestObject) (PatchResourceResponseObject, error) {
+	call := web.CallOf(ctx)
+	var v validation
+	o := v.resource("", request.Type, request.ExternalID)
+	attributes := v.attributes(request.Body.Attributes)
+	if err := v.err(); err != nil {
+		return nil, err
+	}
+	if err := refuseImmutable(request.Body); err != nil {
+		return nil, err
+	}
+	var (
+		r     resources.Resource
+		token string
+		err   error
+	)
+	if request.Body.Attributes == nil {
+		r, err = s.Store.Get(ctx, call.Tenant.ID, o.Type, o.ID)
+	} else {
+		r, token, err = s.Store.Patch(ctx, call.Tenant.ID, o.Type, o.ID, attributes, call.Principal.Subject)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return PatchResource200JSONResponse{Body: ResourcePatched{
+		Data: wireResource(r), Meta: ChangeMeta{RequestID: call.RequestID, ConsistencyToken: token},
+	}}, nil
+}
+
+// refuseImmutable refuses members that cannot be changed, whatever their value.
+func refuseImmutable(patch *ResourcePatch) error {
+	var fields []string
+	for _, member := range []struct {
+		name  string
+		value jsontext.Value
+	}{
+		{"type", patch.Type},
+		{"external_id", patch.ExternalID},
+		{"created_at", patch.CreatedAt},
+		{"updated_at", patch.UpdatedAt},
+	} {
+		if member.value != nil {
+			fields = append(fields, member.name)
+		}
+	}
+	if fields == nil {
+		return nil
+	}
+	return &web.Error{
+		Status: http.StatusBadRequest, Code: "immutable_field", Message: fields[0] + " cannot be changed",
+		Details: web.Details{"fields": fields},
+	}
+}
+
+// DeleteResource deletes a resource and every relation that names it.
+func (s *Surface) DeleteResource(ctx context.Context, request DeleteResourceRequestObject) (DeleteResourceResponseObject, error) {
+	call := web.CallOf(ctx)
+	var v validation
+	o := v.resource("", request.Type, request.ExternalID)
+	if err := v.err(); err != nil {
+		return nil, err
+	}
+	token, err := s.Store.Delete(ctx, call.Tenant.ID, o.Type, o.ID, call.Principal.Subject)
+	if err != nil {
+		return nil, err
+	}
+	return DeleteResource204Response{Headers: DeletedResponseHeaders{XConsistencyToken: token}}, nil
+}
+
+// resourcePosition is where a page of resources ended.
+type resourcePosition struct {
+	Revision tuplestore.Revision `json:"r"`
+	ID       string              `json:"i"`
+}
+
+// ListResources lists the resources of a type, newest first.
+func (s *Surface) ListResources(ctx context.Context, request ListResourcesRequestObject) (ListResourcesResponseObject, error) {
+	call := web.CallOf(ctx)
+	limit, err := web.Limit(request.Params.Limit)
+	if err != nil {
+		return nil, err
+	}
+	typ := request.Params.Type
+	var v validation
+	v.text("", "type", typ)
+	if err := v.err(); err != nil {
+		return nil, err
+	}
+	list := []string{"listResources", typ}
+	var after *tuplestore.Record
+	if request.Params.Cursor != "" {
+		var p resourcePosition
+		if err := s.Cursors.Resume(call.Tenant.ID, list, request.Params.Cursor, &p); err != nil {
+			return nil, err
+		}
+		after = &tuplestore.Record{Tuple: tuplestore.Presence(tuplestore.Object{Type: typ, ID: p.ID}), CreatedRevision: p.Revision}
+	}
+	found, last, err := s.Store.List(ctx, call.Tenant.ID, typ, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	body := ResourceList{Meta: ListMeta{RequestID: call.RequestID, Limit: limit}}
+	for _, r := range found {
+		body.Data = append(body.Data, wireResource(r))
+	}
+	if len(found) == limit { // a full page may be the last one
+		more, _, err := s.Store.List(ctx, call.Tenant.ID, typ, last, 1)
+		if err != nil {
+			return nil, err
+		}
+		if len(more) > 0 {
+			if body.Meta.NextCursor, err = s.next(call, list, resourcePosition{last.CreatedRevision, last.Object.ID}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return ListResources200JSONResponse{Body: body}, nil
+}
+
+func wireResource(r resources.Resource) Resource {
+	return Resource{
+		Type: r.Type, ExternalID: r.ExternalID, Attributes: r.Attributes,
+		CreatedAt: web.Timestamp(r.CreatedAt), UpdatedAt: web.Timestamp(r.UpdatedAt),
+	}
+}

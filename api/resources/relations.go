@@ -1,0 +1,194 @@
+package resources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"stonetown/api/web"
+	"stonetown/engine"
+	"stonetown/schema"
+	"stonetown/tuplestore"
+)
+
+// maxBulk is how many relations one call may write.
+const maxBulk = 500
+
+// CreateRelation relates a subject to a resource.
+func (s *Surface) CreateRelation(ctx context.Context, request CreateRelationRequestObject) (CreateRelationResponseObject, error) {
+	call := web.CallOf(ctx)
+	op, err := relationOf(request.Type, request.ExternalID, *request.Body)
+	if err != nil {
+		return nil, err
+	}
+	written, err := s.write(ctx, call, op)
+	if err != nil {
+		return nil, err
+	}
+	body := RelationWritten{
+		Data: Relation{Subject: wireSubject(op.Subject), Relation: op.Relation, Resource: wireRef(op.Resource)},
+		Meta: tokenMeta(call, written.Token),
+	}
+	if written.Statuses[0] == tuplestore.Existed {
+		return CreateRelation200JSONResponse{Body: body}, nil
+	}
+	return CreateRelation201JSONResponse{Body: body}, nil
+}
+
+// DeleteRelation removes one relation.
+func (s *Surface) DeleteRelation(ctx context.Context, request DeleteRelationRequestObject) (DeleteRelationResponseObject, error) {
+	call := web.CallOf(ctx)
+	op, err := relationOf(request.Type, request.ExternalID, *request.Body)
+	if err != nil {
+		return nil, err
+	}
+	op.Delete = true
+	written, err := s.write(ctx, call, op)
+	if err != nil {
+		return nil, err
+	}
+	return DeleteRelation204Response{Headers: DeletedResponseHeaders{XConsistencyToken: written.Token}}, nil
+}
+
+func (s *Surface) write(ctx context.Context, call *web.Call, ops ...engine.WriteOp) (engine.WriteResponse, error) {
+	return s.Engine.Write(ctx, call.Tenant.ID, engine.WriteRequest{Ops: ops, Actor: call.Principal.Subject})
+}
+
+func relationOf(typ, externalID string, in RelationInput) (engine.WriteOp, error) {
+	var v validation
+	op := engine.WriteOp{Resource: v.resource("", typ, externalID), Relation: in.Relation, Subject: v.subject("", in.Subject)}
+	v.text("", "relation", in.Relation)
+	return op, v.err()
+}
+
+// WriteRelations writes many relations or none.
+func (s *Surface) WriteRelations(ctx context.Context, request WriteRelationsRequestObject) (WriteRelationsResponseObject, error) {
+	call := web.CallOf(ctx)
+	in := request.Body.Operations
+	if len(in) == 0 {
+		return nil, web.ValidationFailed(web.FieldError{Field: "operations", Code: "required", Message: "operations must have at least one item"})
+	}
+	if len(in) > maxBulk {
+		return nil, tooMany("operations", maxBulk)
+	}
+	ops := make([]engine.WriteOp, len(in))
+	for i, item := range in {
+		var v validation
+		path := "operations/" + strconv.Itoa(i) + "/"
+		ops[i] = engine.WriteOp{
+			Delete:   item.Op == "delete",
+			Resource: v.resource(path+"resource/", item.Resource.Type, item.Resource.ExternalID),
+			Relation: item.Relation,
+			Subject:  v.subject(path, item.Subject),
+		}
+		v.text(path, "relation", item.Relation)
+		if item.Op != "create" && item.Op != "delete" {
+			v.add(path+"op", "unknown_value", "must be create or delete")
+		}
+		if v != nil {
+			return nil, atIndex(web.ValidationFailed(v...), i)
+		}
+	}
+	written, err := s.write(ctx, call, ops...)
+	if err != nil {
+		var failed *engine.OpError
+		if errors.As(err, &failed) {
+			if e := translate(failed.Err); e != nil {
+				return nil, atIndex(e, failed.Index)
+			}
+		}
+		return nil, err
+	}
+	body := BulkWritten{Meta: tokenMeta(call, written.Token)}
+	body.Data.Results = make([]BulkResult, len(in))
+	for i, status := range written.Statuses {
+		if status != tuplestore.Existed {
+			body.Data.Applied++
+		}
+		body.Data.Results[i] = BulkResult{Index: i, Op: in[i].Op, Status: statusNames[status]}
+	}
+	return WriteRelations200JSONResponse{Body: body}, nil
+}
+
+var statusNames = map[tuplestore.Status]string{
+	tuplestore.Created: "created", tuplestore.Existed: "exists", tuplestore.Deleted: "deleted",
+}
+
+func tooMany(field string, most int) *web.Error {
+	return &web.Error{
+		Status: http.StatusBadRequest, Code: "bulk_too_large",
+		Message: fmt.Sprintf("%s has more than %d items", field, most),
+		Details: web.Details{"max": most},
+	}
+}
+
+// relationPosition is where a page of relations ended.
+type relationPosition struct {
+	Relation        string `json:"r"`
+	SubjectType     string `json:"t"`
+	SubjectID       string `json:"i"`
+	SubjectRelation string `json:"s"`
+}
+
+// ListRelations lists the relations of a resource as they were written.
+func (s *Surface) ListRelations(ctx context.Context, request ListRelationsRequestObject) (ListRelationsResponseObject, error) {
+	call := web.CallOf(ctx)
+	limit, err := web.Limit(request.Params.Limit)
+	if err != nil {
+		return nil, err
+	}
+	relation := request.Params.Relation
+	var v validation
+	o := v.resource("", request.Type, request.ExternalID)
+	if relation != "" {
+		v.text("", "relation", relation)
+	}
+	if err := v.err(); err != nil {
+		return nil, err
+	}
+	list := []string{"listRelations", o.Type, o.ID, relation}
+	var after *tuplestore.Record
+	if request.Params.Cursor != "" {
+		var p relationPosition
+		if err := s.Cursors.Resume(call.Tenant.ID, list, request.Params.Cursor, &p); err != nil {
+			return nil, err
+		}
+		after = &tuplestore.Record{Tuple: tuplestore.Tuple{
+			Object: o, Relation: p.Relation,
+			Subject: tuplestore.Subject{Type: p.SubjectType, ID: p.SubjectID, Relation: p.SubjectRelation},
+		}}
+	}
+	records, err := s.Engine.Relations(ctx, call.Tenant.ID, o, relation, after, limit+1)
+	if err != nil {
+		return nil, err
+	}
+	body := RelationList{Meta: ListMeta{RequestID: call.RequestID, Limit: limit}}
+	if len(records) > limit {
+		records = records[:limit]
+		last := records[limit-1]
+		position := relationPosition{last.Relation, last.Subject.Type, last.Subject.ID, last.Subject.Relation}
+		if body.Meta.NextCursor, err = s.next(call, list, position); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range records {
+		body.Data = append(body.Data, RelationRecord{
+			Subject: wireSubject(r.Subject), Relation: r.Relation, Resource: wireRef(r.Object),
+			CreatedAt: web.Timestamp(r.CreatedAt), CreatedBy: r.CreatedBy,
+		})
+	}
+	return ListRelations200JSONResponse{Body: body}, nil
+}
+
+// wireSubject writes the members of a group as the group, which is how people
+// name them.
+func wireSubject(s tuplestore.Subject) Subject {
+	if s.Type == schema.GroupType && s.Relation == schema.GroupMember {
+		s.Relation = ""
+	}
+	return Subject{Type: s.Type, ID: s.ID, Relation: s.Relation}
+}
+
+func wireRef(o tuplestore.Object) ResourceRef { return ResourceRef{Type: o.Type, ExternalID: o.ID} }

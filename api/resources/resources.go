@@ -1,0 +1,83 @@
+// Package resources is the relationship-based access control surface of the
+// HTTP interface: resource types, resources, relations and permission checks.
+//
+// Types and routing are generated from the OpenAPI document; a method of
+// [Surface] is one operation: it states the request in the engine's terms, calls
+// the engine, and states the answer on the wire. What the engine would not
+// notice, or what would reach a database that cannot take it, is refused here;
+// everything else that can be wrong with a request is the engine's to say, and
+// [translate] to put into words.
+package resources
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/gorilla/mux"
+
+	"stonetown/api/web"
+	"stonetown/engine"
+	"stonetown/engine/resources"
+	"stonetown/schema"
+	"stonetown/tuplestore"
+)
+
+// Engine is what the surface needs of [engine.Engine].
+type Engine interface {
+	Check(ctx context.Context, tenant string, req engine.CheckRequest) (*engine.CheckResponse, error)
+	Write(ctx context.Context, tenant string, req engine.WriteRequest) (engine.WriteResponse, error)
+	Relations(ctx context.Context, tenant string, resource tuplestore.Object, relation string, after *tuplestore.Record, limit int) ([]tuplestore.Record, error)
+
+	Types(ctx context.Context, tenant string) ([]schema.Type, error)
+	Type(ctx context.Context, tenant, name string) (schema.Type, error)
+	PutType(ctx context.Context, tenant string, t schema.Type, actor string) (stored schema.Type, created bool, token string, err error)
+	DeleteType(ctx context.Context, tenant, name, actor string) (token string, err error)
+}
+
+// Store is what the surface needs of [resources.Store].
+type Store interface {
+	Put(ctx context.Context, tenant string, r resources.Resource, actor string) (stored resources.Resource, created bool, token string, err error)
+	Get(ctx context.Context, tenant, typ, externalID string) (resources.Resource, error)
+	Patch(ctx context.Context, tenant, typ, externalID string, attributes []byte, actor string) (resources.Resource, string, error)
+	List(ctx context.Context, tenant, typ string, after *tuplestore.Record, limit int) ([]resources.Resource, *tuplestore.Record, error)
+	Delete(ctx context.Context, tenant, typ, externalID, actor string) (token string, err error)
+}
+
+// Surface implements the operations. It is safe for concurrent use.
+type Surface struct {
+	Engine  Engine
+	Store   Store
+	Cursors *web.Cursors
+}
+
+var _ StrictServerInterface = (*Surface)(nil)
+
+// Errors is how the surface speaks of errors.
+var Errors = web.Surface{Translate: translate}
+
+// Mount adds the operations to a router. fail answers requests that end in an
+// error.
+func (s *Surface) Mount(router *mux.Router, fail func(w http.ResponseWriter, r *http.Request, err error)) {
+	HandlerWithOptions(NewStrictHandler(s, fail), GorillaServerOptions{
+		BaseRouter: router,
+		ErrorHandlerFunc: func(w http.ResponseWriter, r *http.Request, err error) {
+			fail(w, r, parameterError(err))
+		},
+	})
+}
+
+// parameterError states what the generated code found wrong with a parameter.
+func parameterError(err error) error {
+	var (
+		required *RequiredParamError
+		invalid  *InvalidParamFormatError
+	)
+	switch {
+	case errors.As(err, &required):
+		return web.ValidationFailed(web.FieldError{Field: required.ParamName, Code: "required", Message: required.ParamName + " is required"})
+	case errors.As(err, &invalid):
+		return web.ValidationFailed(web.FieldError{Field: invalid.ParamName, Code: "type_invalid", Message: invalid.ParamName + " is given more than once or is not of its type"})
+	}
+	return err
+}

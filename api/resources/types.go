@@ -1,0 +1,185 @@
+package resources
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+	"slices"
+	"time"
+
+	"stonetown/api/web"
+	"stonetown/schema"
+)
+
+// rewrite is a userset rewrite on the wire. Which members it has depends on its
+// kind.
+type rewrite struct {
+	Kind     string    `json:"kind"`
+	Relation string    `json:"relation,omitempty"`
+	Tupleset string    `json:"tupleset,omitempty"`
+	Computed string    `json:"computed,omitempty"`
+	Children []rewrite `json:"children,omitempty"`
+	Base     *rewrite  `json:"base,omitzero"`
+	Subtract *rewrite  `json:"subtract,omitzero"`
+}
+
+// PutResourceType defines a type or replaces its definition.
+func (s *Surface) PutResourceType(ctx context.Context, request PutResourceTypeRequestObject) (PutResourceTypeResponseObject, error) {
+	call := web.CallOf(ctx)
+	stored, created, token, err := s.Engine.PutType(ctx, call.Tenant.ID, typeOf(*request.Body), call.Principal.Subject)
+	if err != nil {
+		return nil, err
+	}
+	body := ResourceTypeWritten{Data: wireType(stored), Meta: tokenMeta(call, token)}
+	if !created {
+		return PutResourceType200JSONResponse{Body: body}, nil
+	}
+	return PutResourceType201JSONResponse{Body: body, Headers: PutResourceType201ResponseHeaders{
+		Location: "/api/v1/resource-types/" + url.PathEscape(stored.Name),
+	}}, nil
+}
+
+// GetResourceType reads a type.
+func (s *Surface) GetResourceType(ctx context.Context, request GetResourceTypeRequestObject) (GetResourceTypeResponseObject, error) {
+	call := web.CallOf(ctx)
+	t, err := s.Engine.Type(ctx, call.Tenant.ID, request.Name)
+	if err != nil {
+		return nil, err
+	}
+	return GetResourceType200JSONResponse{Body: ResourceTypeRead{Data: wireType(t), Meta: Meta{RequestID: call.RequestID}}}, nil
+}
+
+// DeleteResourceType deletes a type that nothing uses.
+func (s *Surface) DeleteResourceType(ctx context.Context, request DeleteResourceTypeRequestObject) (DeleteResourceTypeResponseObject, error) {
+	call := web.CallOf(ctx)
+	token, err := s.Engine.DeleteType(ctx, call.Tenant.ID, request.Name, call.Principal.Subject)
+	if err != nil {
+		return nil, err
+	}
+	return DeleteResourceType204Response{Headers: DeletedResponseHeaders{XConsistencyToken: token}}, nil
+}
+
+// typePosition is where a page of types ended.
+type typePosition struct {
+	CreatedAt time.Time `json:"t"`
+	Name      string    `json:"n"`
+}
+
+// ListResourceTypes lists types, newest first. A tenant has a thousand at most,
+// in memory, so a page is cut from all of them.
+func (s *Surface) ListResourceTypes(ctx context.Context, request ListResourceTypesRequestObject) (ListResourceTypesResponseObject, error) {
+	call := web.CallOf(ctx)
+	limit, err := web.Limit(request.Params.Limit)
+	if err != nil {
+		return nil, err
+	}
+	list := []string{"listResourceTypes"}
+	var after *typePosition
+	if request.Params.Cursor != "" {
+		after = new(typePosition)
+		if err := s.Cursors.Resume(call.Tenant.ID, list, request.Params.Cursor, after); err != nil {
+			return nil, err
+		}
+	}
+	types, err := s.Engine.Types(ctx, call.Tenant.ID)
+	if err != nil {
+		return nil, err
+	}
+	if after != nil {
+		types = slices.DeleteFunc(types, func(t schema.Type) bool {
+			return cmp.Or(after.CreatedAt.Compare(t.CreatedAt), cmp.Compare(after.Name, t.Name)) <= 0
+		})
+	}
+	body := ResourceTypeList{Meta: ListMeta{RequestID: call.RequestID, Limit: limit}}
+	if len(types) > limit {
+		types = types[:limit]
+		last := types[limit-1]
+		if body.Meta.NextCursor, err = s.next(call, list, typePosition{last.CreatedAt, last.Name}); err != nil {
+			return nil, err
+		}
+	}
+	for _, t := range types {
+		body.Data = append(body.Data, wireType(t))
+	}
+	return ListResourceTypes200JSONResponse{Body: body}, nil
+}
+
+// next is the cursor of a page that is not the last.
+func (s *Surface) next(call *web.Call, list []string, position any) (*string, error) {
+	cursor, err := s.Cursors.Next(call.Tenant.ID, list, position)
+	return &cursor, err
+}
+
+func tokenMeta(call *web.Call, token string) TokenMeta {
+	return TokenMeta{RequestID: call.RequestID, ConsistencyToken: token}
+}
+
+func typeOf(in ResourceTypeInput) schema.Type {
+	t := schema.Type{Name: in.Name, Description: in.Description, Actions: in.Actions}
+	for _, r := range in.Relations {
+		relation := schema.Relation{Name: r.Name, Rewrites: rewritesOf(r.Rewrites)}
+		if r.Subjects != nil {
+			relation.Subjects = make([]schema.SubjectType, 0, len(*r.Subjects))
+			for _, text := range *r.Subjects {
+				relation.Subjects = append(relation.Subjects, schema.ParseSubjectType(text))
+			}
+		}
+		t.Relations = append(t.Relations, relation)
+	}
+	return t
+}
+
+func rewritesOf(in []rewrite) []schema.Rewrite {
+	var out []schema.Rewrite
+	for _, r := range in {
+		out = append(out, *rewriteOf(&r))
+	}
+	return out
+}
+
+func rewriteOf(r *rewrite) *schema.Rewrite {
+	if r == nil {
+		return nil
+	}
+	return &schema.Rewrite{
+		Kind: schema.Kind(r.Kind), Relation: r.Relation, Tupleset: r.Tupleset, Computed: r.Computed,
+		Children: rewritesOf(r.Children), Base: rewriteOf(r.Base), Subtract: rewriteOf(r.Subtract),
+	}
+}
+
+func wireType(t schema.Type) ResourceType {
+	out := ResourceType{
+		Name: t.Name, Description: t.Description, Actions: t.Actions,
+		CreatedAt: web.Timestamp(t.CreatedAt), UpdatedAt: web.Timestamp(t.UpdatedAt),
+	}
+	for _, r := range t.Relations {
+		relation := RelationDefinition{Name: r.Name, Rewrites: wireRewrites(r.Rewrites)}
+		if r.Subjects != nil {
+			subjects := make([]string, 0, len(r.Subjects))
+			for _, s := range r.Subjects {
+				subjects = append(subjects, s.String())
+			}
+			relation.Subjects = &subjects
+		}
+		out.Relations = append(out.Relations, relation)
+	}
+	return out
+}
+
+func wireRewrites(in []schema.Rewrite) []rewrite {
+	var out []rewrite
+	for _, r := range in {
+		out = append(out, *wireRewrite(&r))
+	}
+	return out
+}
+
+func wireRewrite(r *schema.Rewrite) *rewrite {
+	if r == nil {
+		return nil
+	}
+	return &rewrite{
+		Kind: string(r.Kind), Relation: r.Relation, Tupleset: r.Tupleset, Computed: r.Computed,
+		Children: wireRewrites(r.Children), Base: wireRewrite(r.Base), Subtract: wireRewrite(r.Subtract),
+	}
+}

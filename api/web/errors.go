@@ -1,0 +1,100 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Error is a failure as a client sees it.
+type Error struct {
+	Status  int
+	Code    string // machine-readable; the only part that clients may branch on
+	Message string
+	Details Details     // nil is sent as {}
+	Header  http.Header // sent with the response
+}
+
+// Details are the members of an error that depend on its code.
+type Details map[string]any
+
+func (e *Error) Error() string { return e.Code + ": " + e.Message }
+
+// FieldError says what is wrong with one member or parameter.
+type FieldError struct {
+	Field   string `json:"field"` // a JSON pointer without its leading slash, or a parameter
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// ValidationFailed refuses a request whose members or parameters are not valid.
+func ValidationFailed(fields ...FieldError) *Error {
+	return &Error{
+		Status: http.StatusBadRequest, Code: "validation_failed", Message: fields[0].Message,
+		Details: Details{"field_errors": fields},
+	}
+}
+
+// Unavailable asks to try again, at the earliest after a while.
+func Unavailable(message string, after time.Duration) *Error {
+	seconds := max(1, int((after+time.Second-1)/time.Second))
+	return &Error{
+		Status: http.StatusServiceUnavailable, Code: "service_unavailable", Message: message,
+		Header: http.Header{"Retry-After": {strconv.Itoa(seconds)}},
+	}
+}
+
+func internal() *Error {
+	return &Error{Status: http.StatusInternalServerError, Code: "internal_error", Message: "the service failed; the request id leads to the cause"}
+}
+
+// errorBody is the error of the data plane.
+type errorBody struct {
+	Error     string  `json:"error"`
+	Message   string  `json:"message"`
+	Details   Details `json:"details"`
+	RequestID string  `json:"request_id"`
+}
+
+// Body is what the data plane sends for an error.
+func (e *Error) Body(requestID string) any {
+	return errorBody{Error: e.Code, Message: e.Message, Details: e.Details, RequestID: requestID}
+}
+
+// Fail answers a request with an error. Whatever neither is an [*Error] nor is
+// known to the operation's surface is the service's fault: it is logged, and the client
+// learns no more than the request id.
+func (k *Kit) Fail(w http.ResponseWriter, r *http.Request, err error) {
+	x := w.(*exchange)
+	var e *Error
+	if !errors.As(err, &e) && x.surface.Translate != nil {
+		e = x.surface.Translate(err)
+	}
+	switch {
+	case e != nil:
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		e = Unavailable("the request was not finished in time", time.Second)
+	default:
+		k.log.ErrorContext(r.Context(), "request failed", "request_id", x.RequestID, "tenant", x.Tenant.ID,
+			"operation", x.operation, "method", r.Method, "path", r.URL.Path, "client_ip", k.clientIP(r), "error", err)
+		e = internal()
+	}
+	k.respond(x, e)
+}
+
+func (k *Kit) respond(x *exchange, e *Error) {
+	if x.status != 0 {
+		return // the client went away, or the response failed half-way
+	}
+	for name, values := range e.Header {
+		x.Header()[name] = values
+	}
+	status, body := e.Status, e.Body(x.RequestID)
+	if x.surface.Body != nil {
+		status, body = x.surface.Body(e, x.RequestID)
+	}
+	// Nobody is left to be told that an error could not be sent.
+	_ = WriteJSON(x, status, body)
+}

@@ -1,0 +1,150 @@
+package web
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+)
+
+const (
+	// MaxBody is the largest request body, in bytes.
+	MaxBody = 1 << 20
+	// MaxDepth is how deep objects and arrays of a body may nest.
+	MaxDepth = 32
+)
+
+// buffers are reused, because a large batch of checks comes with every request
+// of some clients. A buffer that once grew beyond keep is left to the collector.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+const keep = 1 << 20
+
+func release(b *bytes.Buffer) {
+	if b.Cap() <= keep {
+		b.Reset()
+		buffers.Put(b)
+	}
+}
+
+// DecodeJSON reads the body of a request into v. Members that v does not have
+// are ignored, names are matched exactly. The error is an [*Error]:
+// payload_too_large, invalid_json, or validation_failed if a value has the
+// wrong type.
+func DecodeJSON(w http.ResponseWriter, r *http.Request, v any) error {
+	b := buffers.Get().(*bytes.Buffer)
+	defer release(b)
+	if _, err := b.ReadFrom(http.MaxBytesReader(w, r.Body, MaxBody)); err != nil {
+		return BodyError(err)
+	}
+	return unmarshal(b.Bytes(), v)
+}
+
+// BodyError says why a body could not be read.
+func BodyError(err error) error {
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return &Error{
+			Status: http.StatusRequestEntityTooLarge, Code: "payload_too_large",
+			Message: fmt.Sprintf("the body has more than %d bytes", tooLarge.Limit),
+		}
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return invalidJSON("the body ends before it should")
+	}
+	return fmt.Errorf("read body: %w", err)
+}
+
+func invalidJSON(message string) *Error {
+	return &Error{Status: http.StatusBadRequest, Code: "invalid_json", Message: message}
+}
+
+func unmarshal(text []byte, v any) error {
+	if depth(text) > MaxDepth {
+		return invalidJSON(fmt.Sprintf("the body is nested more than %d deep", MaxDepth))
+	}
+	err := json.Unmarshal(text, v)
+	if err == nil {
+		return nil
+	}
+	var semantic *json.SemanticError
+	if errors.As(err, &semantic) {
+		field := strings.TrimPrefix(string(semantic.JSONPointer), "/")
+		message := "has the wrong type"
+		if semantic.JSONKind != 0 {
+			message = fmt.Sprintf("must not be a %s", kindNames[semantic.JSONKind.String()])
+		}
+		if field == "" {
+			return ValidationFailed(FieldError{"", "type_invalid", "the body " + message})
+		}
+		return ValidationFailed(FieldError{field, "type_invalid", field + " " + message})
+	}
+	return invalidJSON("the body is not valid JSON: " + strings.TrimPrefix(err.Error(), "jsontext: "))
+}
+
+// kindNames are the words for what stands where something else should.
+var kindNames = map[string]string{
+	"null": "null", "true": "boolean", "false": "boolean", "string": "string", "number": "number",
+	"{": "object", "}": "object", "[": "array", "]": "array",
+}
+
+// depth is how deep a text nests, if it is valid JSON, and a bound that keeps
+// the parser within limits if it is not.
+func depth(text []byte) int {
+	deepest, level := 0, 0
+	inString := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			inString = !inString
+		case inString:
+			if c == '\\' {
+				i++
+			}
+		case c == '{' || c == '[':
+			if level++; level > deepest {
+				deepest = level
+			}
+		case c == '}' || c == ']':
+			level--
+		}
+	}
+	return deepest
+}
+
+// appender is a body that knows a faster way to write itself.
+type appender interface {
+	AppendJSON([]byte) []byte
+}
+
+// WriteJSON sends a response. An error means that the response was not sent, or
+// not wholly.
+func WriteJSON(w http.ResponseWriter, status int, body any) error {
+	b := buffers.Get().(*bytes.Buffer)
+	defer release(b)
+	if a, ok := body.(appender); ok {
+		b.Write(a.AppendJSON(b.AvailableBuffer()))
+	} else if err := json.MarshalWrite(b, body, json.Deterministic(true)); err != nil {
+		return fmt.Errorf("encode response: %w", err)
+	}
+	w.Header()["Content-Type"] = applicationJSON
+	w.WriteHeader(status)
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+var applicationJSON = []string{"application/json"}
+
+// Timestamp is written as RFC 3339 in UTC with milliseconds.
+type Timestamp time.Time
+
+// MarshalText implements [encoding.TextMarshaler].
+func (t Timestamp) MarshalText() ([]byte, error) {
+	return time.Time(t).UTC().AppendFormat(nil, "2006-01-02T15:04:05.000Z"), nil
+}

@@ -1,0 +1,221 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gorilla/mux"
+
+	"stonetown/controlplane"
+	"stonetown/internal/id"
+	"stonetown/oauth"
+)
+
+// Header values that never change are shared between responses.
+var (
+	noSniff    = []string{"nosniff"}
+	noReferrer = []string{"no-referrer"}
+	noStore    = []string{"no-store"}
+	transport  = []string{"max-age=31536000"}
+)
+
+// Serve is the outermost handler: it opens the request, calls the router and
+// closes the request, whatever happens in between.
+func (k *Kit) Serve(router http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start := time.Now()
+		x := &exchange{ResponseWriter: w, operation: "none"}
+		x.RequestID = id.New(id.Request)
+		h := w.Header()
+		h["X-Request-Id"] = []string{x.RequestID}
+		h["X-Content-Type-Options"] = noSniff
+		h["Referrer-Policy"] = noReferrer
+		h["Cache-Control"] = noStore
+
+		ctx := context.WithValue(r.Context(), callKey{}, &x.Call)
+		ctx, cancel := context.WithTimeout(ctx, k.timeout)
+		defer cancel()
+		defer func() {
+			if fault := recover(); fault != nil {
+				k.panicked(x, r, fault)
+			}
+			status := x.status
+			if status == 0 {
+				status = http.StatusOK
+			}
+			elapsed := time.Since(start)
+			k.duration.WithLabelValues(x.operation, strconv.Itoa(status)).Observe(elapsed.Seconds())
+			if k.log.Enabled(ctx, slog.LevelDebug) {
+				k.log.DebugContext(ctx, "request", "request_id", x.RequestID, "tenant", x.Tenant.ID, "operation", x.operation,
+					"status", status, "duration", elapsed, "client_ip", k.clientIP(r), "client_request_id", r.Header.Get("X-Request-Id"))
+			}
+		}()
+		router.ServeHTTP(x, r.WithContext(ctx))
+	})
+}
+
+// panicked ends a request whose handler panicked.
+func (k *Kit) panicked(x *exchange, r *http.Request, fault any) {
+	if fault == http.ErrAbortHandler {
+		panic(fault)
+	}
+	k.log.ErrorContext(r.Context(), "panic", "request_id", x.RequestID, "tenant", x.Tenant.ID,
+		"operation", x.operation, "fault", fault, "stack", string(debug.Stack()))
+	if x.status == 0 {
+		k.respond(x, internal())
+		return
+	}
+	panic(http.ErrAbortHandler) // half a response must not look like a whole one
+}
+
+// Handle returns the handler of an operation: what the operation demands of a
+// request, and then next.
+func (k *Kit) Handle(op Operation, s Surface, next http.Handler) http.Handler {
+	hasVariables := strings.Contains(op.Path, "{")
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x := w.(*exchange)
+		x.operation, x.surface = op.ID, s
+		maps.Copy(x.Header(), s.Header)
+		err := k.admit(x, r, op)
+		if err == nil && hasVariables {
+			err = unescapeVariables(r)
+		}
+		if err != nil {
+			k.Fail(w, r, err)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// admit decides whether a request may have its operation at all.
+func (k *Kit) admit(x *exchange, r *http.Request, op Operation) error {
+	tenant, err := k.tenant(r)
+	if err != nil {
+		return err
+	}
+	x.Tenant = tenant
+	if strings.HasPrefix(tenant.BaseURL, "https://") {
+		x.Header()["Strict-Transport-Security"] = transport
+	}
+	switch {
+	case tenant.State == controlplane.TenantDecommissioned:
+		return &Error{Status: http.StatusGone, Code: "tenant_decommissioned", Message: "the tenant was decommissioned"}
+	case tenant.State == controlplane.TenantSuspended && !strings.HasPrefix(op.Path, "/.well-known/"):
+		return &Error{Status: http.StatusForbidden, Code: "tenant_suspended", Message: "the tenant is suspended"}
+	}
+	if op.Scope != "" {
+		if err := k.authorize(x, r, op.Scope); err != nil {
+			return err
+		}
+	}
+	if op.MediaType != "" && !hasMediaType(r, op.MediaType) {
+		return &Error{
+			Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type",
+			Message: "the body must be " + op.MediaType,
+		}
+	}
+	return nil
+}
+
+// tenant finds the tenant by host. Nothing that a proxy or a client could put
+// into another header has a say.
+func (k *Kit) tenant(r *http.Request) (controlplane.Tenant, error) {
+	host := r.Host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	if k.dev && isLoopback(host) {
+		tenant, err := k.tenants.FirstTenant(r.Context())
+		return tenant, tenantError(err)
+	}
+	tenant, err := k.tenants.TenantByHost(r.Context(), host)
+	return tenant, tenantError(err)
+}
+
+func tenantError(err error) error {
+	if errors.Is(err, controlplane.ErrTenantNotFound) {
+		return &Error{Status: http.StatusNotFound, Code: "tenant_not_found", Message: "no tenant has this host"}
+	}
+	return err
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// authorize verifies the bearer token (RFC 6750) and the scope in it.
+func (k *Kit) authorize(x *exchange, r *http.Request, scope string) error {
+	realm := `Bearer realm="` + x.Tenant.BaseURL + `"`
+	credentials := r.Header["Authorization"]
+	if len(credentials) == 0 {
+		return &Error{
+			Status: http.StatusUnauthorized, Code: "unauthenticated", Message: "an access token is required",
+			Header: http.Header{"Www-Authenticate": {realm}},
+		}
+	}
+	scheme, token, _ := strings.Cut(credentials[0], " ")
+	if len(credentials) > 1 || !strings.EqualFold(scheme, "Bearer") || token == "" {
+		return invalidToken(realm, string(oauth.Malformed))
+	}
+	principal, err := k.verifier.Verify(r.Context(), oauth.Tenant{ID: x.Tenant.ID, BaseURL: x.Tenant.BaseURL}, token)
+	if err != nil {
+		var refused *oauth.TokenError
+		if errors.As(err, &refused) {
+			return invalidToken(realm, string(refused.Reason))
+		}
+		return err
+	}
+	if !principal.Scopes.Has(scope) {
+		return &Error{
+			Status: http.StatusForbidden, Code: "insufficient_scope",
+			Message: "the access token lacks the scope " + scope,
+			Details: Details{"required_scope": scope},
+			Header:  http.Header{"Www-Authenticate": {realm + `, error="insufficient_scope", scope="` + scope + `"`}},
+		}
+	}
+	x.Principal = principal
+	return nil
+}
+
+func invalidToken(realm, reason string) *Error {
+	return &Error{
+		Status: http.StatusUnauthorized, Code: "invalid_token", Message: "the access token is not valid",
+		Details: Details{"reason": reason},
+		Header:  http.Header{"Www-Authenticate": {realm + `, error="invalid_token"`}},
+	}
+}
+
+func hasMediaType(r *http.Request, want string) bool {
+	header := r.Header.Get("Content-Type")
+	if header == want {
+		return true
+	}
+	got, _, err := mime.ParseMediaType(header)
+	return err == nil && got == want
+}
+
+// unescapeVariables decodes the variables of a path. The router matches the
+// path as it was sent, so that an escaped slash separates nothing.
+func unescapeVariables(r *http.Request) error {
+	vars := mux.Vars(r)
+	for name, value := range vars {
+		text, err := url.PathUnescape(value)
+		if err != nil {
+			return ValidationFailed(FieldError{name, "escape_invalid", name + " is not validly percent-encoded"})
+		}
+		vars[name] = text
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+// Package web is what all HTTP surfaces share, so that none of them can forget
+// a step.
+//
+// A request passes, in this order: its id and the headers of every response;
+// the route; the tenant of its host and whether that tenant is served; the
+// bearer token and the scope; the media type; the handler. What an operation
+// demands ([Operation]) comes from the OpenAPI document. Handlers return errors;
+// one function ([Kit.Fail]) turns an error into a response, and logs it if it
+// is the service's fault. The body of such a response is opaque: what went
+// wrong inside is in the log, under the request id.
+//
+// JSON is read strictly (RFC 8259 and I-JSON, RFC 7493: no repeated names, no
+// broken UTF-8) and within limits; see [DecodeJSON].
+package web
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"stonetown/controlplane"
+	"stonetown/oauth"
+)
+
+// Tenants finds the tenant that a request is for.
+type Tenants interface {
+	// TenantByHost returns the tenant that is served on a host, given without
+	// port, or [controlplane.ErrTenantNotFound].
+	TenantByHost(ctx context.Context, host string) (controlplane.Tenant, error)
+	// FirstTenant returns the oldest tenant, or [controlplane.ErrTenantNotFound].
+	FirstTenant(ctx context.Context) (controlplane.Tenant, error)
+}
+
+// Verifier accepts or refuses access tokens.
+type Verifier interface {
+	// Verify returns whom the token stands for. An
+	// [*oauth.TokenError] means that the token is not valid for the tenant, any
+	// other error that nobody can tell.
+	Verify(ctx context.Context, t oauth.Tenant, bearer string) (*oauth.Principal, error)
+}
+
+// Config is what a [Kit] works with. All but the last five are required.
+type Config struct {
+	Tenants  Tenants
+	Verifier Verifier
+	Logger   *slog.Logger
+	Metrics  prometheus.Registerer
+
+	// Timeout bounds the work on one request, the reading of its body excluded.
+	// Default: 30 seconds.
+	Timeout time.Duration
+	// TrustedProxies may say in X-Forwarded-For whom they speak for. The address
+	// is logged and decides nothing. Default: none.
+	TrustedProxies []netip.Prefix
+	// Dev serves the first tenant on localhost and loopback addresses.
+	Dev bool
+}
+
+// Kit runs requests. It is safe for concurrent use.
+type Kit struct {
+	tenants  Tenants
+	verifier Verifier
+	log      *slog.Logger
+	timeout  time.Duration
+	trusted  []netip.Prefix
+	dev      bool
+	duration *prometheus.HistogramVec
+}
+
+// New returns a kit and registers its metrics.
+func New(c Config) (*Kit, error) {
+	if c.Tenants == nil || c.Verifier == nil || c.Logger == nil || c.Metrics == nil {
+		return nil, errors.New("web: Config.Tenants, Verifier, Logger and Metrics are required")
+	}
+	if c.Timeout == 0 {
+		c.Timeout = 30 * time.Second
+	}
+	duration := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:                        "stonetown_http_request_duration_seconds",
+		Help:                        "Time from the first byte of a request's head to the end of its response.",
+		NativeHistogramBucketFactor: 1.1,
+		Buckets:                     []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+	}, []string{"operation", "status"})
+	if err := c.Metrics.Register(duration); err != nil {
+		return nil, err
+	}
+	return &Kit{
+		tenants: c.Tenants, verifier: c.Verifier, log: c.Logger, timeout: c.Timeout,
+		trusted: c.TrustedProxies, dev: c.Dev, duration: duration,
+	}, nil
+}
+
+// Operation is what the OpenAPI document says of an operation.
+type Operation struct {
+	ID, Method, Path string
+	Tag              string
+	// Scope is what the bearer token must carry; empty: no token is asked for.
+	Scope string
+	// MediaType is that of the request body; empty: there is none.
+	MediaType string
+}
+
+// Surface is how a family of operations speaks of errors.
+type Surface struct {
+	// Translate states a domain error as a response; nil if it does not know the
+	// error.
+	Translate func(error) *Error
+	// Body is what is sent for an error; nil means [Error.Body].
+	Body func(e *Error, requestID string) (status int, body any)
+	// Header is sent with every response.
+	Header http.Header
+}
+
+// Call is what is known of a request before its handler runs.
+type Call struct {
+	RequestID string
+	Tenant    controlplane.Tenant
+	Principal *oauth.Principal // nil where no token is asked for
+}
+
+type callKey struct{}
+
+// CallOf returns the call that a handler's context belongs to.
+func CallOf(ctx context.Context) *Call { return ctx.Value(callKey{}).(*Call) }
+
+// exchange is the state of one request and the writer of its response.
+type exchange struct {
+	http.ResponseWriter
+	Call
+	operation string
+	surface   Surface
+	status    int // 0 until the head is written
+}
+
+func (x *exchange) WriteHeader(status int) {
+	if x.status == 0 {
+		x.status = status
+	}
+	x.ResponseWriter.WriteHeader(status)
+}
+
+func (x *exchange) Write(b []byte) (int, error) {
+	if x.status == 0 {
+		x.status = http.StatusOK
+	}
+	return x.ResponseWriter.Write(b)
+}
+
+// Unwrap is for [http.ResponseController].
+func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }

@@ -1,0 +1,273 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"stonetown/api"
+	"stonetown/controlplane"
+	"stonetown/engine"
+	"stonetown/engine/resources"
+	"stonetown/internal/pgtest"
+	"stonetown/internal/seal"
+	"stonetown/internal/sqldb"
+	"stonetown/oauth"
+	"stonetown/tuplestore/sqlstore"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// world is the whole product below the command line, on one database.
+type world struct {
+	db      *sqldb.DB
+	tenants *directory
+	oauth   *oauth.Service
+	server  *httptest.Server
+	log     *logs
+	org     string
+}
+
+// directory is the real one, with states that nothing can set yet.
+type directory struct {
+	*controlplane.Directory
+	states sync.Map // host -> controlplane.TenantState
+}
+
+func (d *directory) TenantByHost(ctx context.Context, host string) (controlplane.Tenant, error) {
+	t, err := d.Directory.TenantByHost(ctx, host)
+	if state, ok := d.states.Load(host); ok && err == nil {
+		t.State = state.(controlplane.TenantState)
+	}
+	return t, err
+}
+
+// logs keeps what was logged.
+type logs struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logs) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+var databases = map[string]func(testing.TB) string{
+	"SQLite":     func(t testing.TB) string { return "sqlite://" + filepath.Join(t.TempDir(), "test.db") },
+	"PostgreSQL": pgtest.URL,
+}
+
+var cursorKey = bytes.Repeat([]byte{7}, seal.KeySize)
+
+// newWorld starts everything on an empty database. change, if not nil, may put
+// something else in the place of a part.
+func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world {
+	t.Helper()
+	ctx := context.Background()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := &world{log: new(logs)}
+	var err error
+	w.db, err = sqldb.Open(ctx, sqldb.Config{URL: databaseURL})
+	must(err)
+	t.Cleanup(func() { must(w.db.Close()) })
+	must(w.db.Migrate(ctx, sqlstore.Migrations(), resources.Migrations(), controlplane.Migrations(), oauth.Migrations()))
+
+	store, err := sqlstore.New(sqlstore.Config{DB: w.db})
+	must(err)
+	t.Cleanup(func() { must(store.Close()) })
+	e, err := engine.New(engine.Config{Store: store})
+	must(err)
+	t.Cleanup(e.Close)
+	organizations, err := controlplane.New(controlplane.Config{DB: w.db})
+	must(err)
+	w.tenants = &directory{Directory: organizations}
+	key, err := seal.NewKey(bytes.Repeat([]byte{1}, seal.KeySize))
+	must(err)
+	w.oauth, err = oauth.New(oauth.Config{DB: w.db, Seal: key})
+	must(err)
+
+	config := api.Config{
+		Engine: e, Resources: resources.New(e, w.db), Tenants: w.tenants, OAuth: w.oauth, CursorKey: cursorKey,
+		Logger: slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
+	if change != nil {
+		change(&config)
+	}
+	handler, err := api.New(config)
+	must(err)
+	w.server = httptest.NewServer(handler)
+	t.Cleanup(w.server.Close)
+
+	must(w.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		org, err := organizations.CreateOrganization(ctx, tx, "org", "Organisation")
+		w.org = org.ID
+		return err
+	}))
+	return w
+}
+
+// application is a client that can get tokens.
+type application struct{ id, secret string }
+
+// tenant creates a tenant and returns a client of it that may do everything.
+func (w *world) tenant(t testing.TB, slug string) *client {
+	t.Helper()
+	ctx := context.Background()
+	err := w.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		_, err := w.tenants.CreateTenant(ctx, tx, controlplane.NewTenant{
+			OrgID: w.org, Slug: slug, Name: slug, BaseURL: "https://" + slug + ".test",
+		})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &client{server: w.server, host: slug + ".test"}
+	c.token = w.token(t, c, w.application(t, c, "resources:read", "resources:write"))
+	return c
+}
+
+// with is the same client with another token.
+func (c *client) with(token string) *client {
+	return &client{server: c.server, host: c.host, token: token}
+}
+
+func (w *world) application(t testing.TB, c *client, scopes ...string) application {
+	t.Helper()
+	return w.newApplication(t, c, oauth.NewApplication{Name: "test", Type: oauth.Machine, AllowedScopes: scopes})
+}
+
+func (w *world) newApplication(t testing.TB, c *client, n oauth.NewApplication) application {
+	t.Helper()
+	ctx := context.Background()
+	tenant, err := w.tenants.Directory.TenantByHost(ctx, c.host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var made application
+	err = w.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		app, secret, err := w.oauth.CreateApplication(ctx, tx, tenant.ID, n)
+		made = application{app.ClientID, secret}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// token asks the token endpoint, as a client would.
+func (w *world) token(t testing.TB, c *client, app application) string {
+	t.Helper()
+	a := c.form(t, nil, url.Values{"grant_type": {"client_credentials"}, "client_id": {app.id}, "client_secret": {app.secret}})
+	token, _ := a.body["access_token"].(string)
+	if a.status != http.StatusOK || token == "" {
+		t.Fatalf("token: %d %s", a.status, a.text)
+	}
+	return token
+}
+
+// form posts to the token endpoint.
+func (c *client) form(t testing.TB, header http.Header, values url.Values) answer {
+	t.Helper()
+	h := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
+	for name, v := range header {
+		h[name] = v
+	}
+	return c.with("").send(t, "POST", "/oauth2/token", h, []byte(values.Encode()))
+}
+
+func basic(id, secret string) http.Header {
+	credentials := url.QueryEscape(id) + ":" + url.QueryEscape(secret)
+	return http.Header{"Authorization": {"Basic " + base64.StdEncoding.EncodeToString([]byte(credentials))}}
+}
+
+// Bodies, as clients write them.
+
+type object = map[string]any
+
+func user(id string) object { return object{"type": "user", "id": id} }
+
+func resource(typ, id string) object { return object{"type": typ, "external_id": id} }
+
+func relation(subject object, name string) object {
+	return object{"subject": subject, "relation": name}
+}
+
+func check(subject object, action string, res object) object {
+	return object{"subject": subject, "action": action, "resource": res}
+}
+
+// path is the path of a resource.
+func path(typ, id string) string {
+	return "/api/v1/resources/" + url.PathEscape(typ) + "/" + url.PathEscape(id)
+}
+
+const documents = `[
+	{"name": "folder", "relations": [
+		{"name": "parent", "subjects": ["folder"]},
+		{"name": "owner"},
+		{"name": "viewer", "rewrites": [{"kind": "this"}, {"kind": "computed", "relation": "owner"}, {"kind": "tuple_to_userset", "tupleset": "parent", "computed": "viewer"}]}
+	]},
+	{"name": "document", "description": "A document", "actions": {"publish": "owner"}, "relations": [
+		{"name": "parent", "rewrites": [], "subjects": ["folder"]},
+		{"name": "owner"},
+		{"name": "banned", "subjects": ["user"]},
+		{"name": "editor", "rewrites": [{"kind": "this"}, {"kind": "computed", "relation": "owner"}]},
+		{"name": "viewer", "subjects": ["user", "user:*", "group#member", "folder#viewer"], "rewrites": [
+			{"kind": "this"}, {"kind": "computed", "relation": "editor"}, {"kind": "tuple_to_userset", "tupleset": "parent", "computed": "viewer"}]},
+		{"name": "reader", "rewrites": [{"kind": "exclusion", "base": {"kind": "union", "children": [{"kind": "computed", "relation": "viewer"}]}, "subtract": {"kind": "computed", "relation": "banned"}}]},
+		{"name": "approver", "rewrites": [{"kind": "intersection", "children": [{"kind": "computed", "relation": "viewer"}, {"kind": "computed", "relation": "owner"}]}]}
+	]}
+]`
+
+// define creates the resource types folder and document.
+func define(t testing.TB, c *client) {
+	t.Helper()
+	for _, text := range split(t, documents) {
+		c.want(t, http.StatusCreated, "", "POST", "/api/v1/resource-types", text)
+	}
+}
+
+func relate(t testing.TB, c *client, typ, id, name string, subject object) answer {
+	t.Helper()
+	a := c.do(t, "POST", path(typ, id)+"/relations", relation(subject, name))
+	if a.status != http.StatusCreated && a.status != http.StatusOK {
+		t.Fatalf("relate: %d %s", a.status, a.text)
+	}
+	return a
+}
+
+// allowed asks a check.
+func allowed(t testing.TB, c *client, subject object, action, typ, id string) bool {
+	t.Helper()
+	a := c.want(t, http.StatusOK, "", "POST", "/api/v1/resources/check", check(subject, action, resource(typ, id)))
+	got, ok := a.data()["allowed"].(bool)
+	if !ok {
+		t.Fatalf("no decision in %s", a.text)
+	}
+	return got
+}
+
+func long(n int) string { return strings.Repeat("x", n) }
