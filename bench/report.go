@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"sync"
 	"text/tabwriter"
 	"time"
 )
@@ -78,8 +79,11 @@ func (r *run) target(ctx context.Context, t Target, workers []int) {
 		if err := t.Define(ctx, r.docs.Types()); err != nil {
 			return Figure{}, fmt.Errorf("define types: %w", err)
 		}
+		var mu sync.Mutex
 		last := time.Now()
 		return load(ctx, t, r.docs, func(written int) {
+			mu.Lock()
+			defer mu.Unlock()
 			if time.Since(last) > time.Second {
 				last = time.Now()
 				r.Progress("%s: %d of %d tuples", t.Name(), written, docsTuples)

@@ -49,6 +49,16 @@ type check struct {
 	graph    *graph
 	program  *program
 	response *CheckResponse
+	last     resolved
+}
+
+// resolved is what the type and action of a query stand for. A batch tends to
+// ask the same of many resources.
+type resolved struct {
+	known       bool
+	typ, action string
+	rule        int32
+	err         error
 }
 
 // answerResident answers from the tenant's graph. t.mu is held, and is released.
@@ -117,12 +127,11 @@ type asked struct {
 }
 
 func (c *check) ask(e *evaluation, reader *coldReader, q *Query) (asked, error) {
-	if !c.at.compiled.HasType(q.Resource.Type) {
-		return asked{}, &UnknownTypeError{Type: q.Resource.Type}
+	if !c.last.known || c.last.typ != q.Resource.Type || c.last.action != q.Action {
+		c.last = resolve(c.at.compiled, q.Resource.Type, q.Action)
 	}
-	relation, ok := c.at.compiled.ActionRelation(q.Resource.Type, q.Action)
-	if !ok {
-		return asked{}, &UndefinedRelationError{Type: q.Resource.Type, Relation: q.Action}
+	if c.last.err != nil {
+		return asked{}, c.last.err
 	}
 	var object objectID
 	if reader != nil {
@@ -130,11 +139,22 @@ func (c *check) ask(e *evaluation, reader *coldReader, q *Query) (asked, error) 
 	} else if object = c.graph.find(q.Resource); object == noObject || !c.graph.objects[object].present {
 		return asked{}, &ResourceNotFoundError{Resource: q.Resource}
 	}
-	rule, ok := c.at.compiled.Rule(q.Resource.Type, relation)
-	if !ok {
-		return asked{}, &UndefinedRelationError{Type: q.Resource.Type, Relation: relation}
+	return asked{object, e.ask(object, c.last.rule)}, nil
+}
+
+func resolve(c *schema.Compiled, typ, action string) resolved {
+	r := resolved{known: true, typ: typ, action: action}
+	relation, ok := c.ActionRelation(typ, action)
+	switch {
+	case !c.HasType(typ):
+		r.err = &UnknownTypeError{Type: typ}
+	case !ok:
+		r.err = &UndefinedRelationError{Type: typ, Relation: action}
+	default:
+		rule, _ := c.Rule(typ, relation) // every defined relation has one
+		r.rule = int32(rule)
 	}
-	return asked{object, e.ask(object, int32(rule))}, nil
+	return r
 }
 
 // checkedSubject normalizes and validates the subject of a check.

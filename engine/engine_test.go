@@ -195,6 +195,36 @@ func TestCheckSubjects(t *testing.T) {
 	}
 }
 
+func TestQueriesWithoutMeaning(t *testing.T) {
+	w := newWorld(t, engine.Config{})
+	w.define("doc\n  viewer [user]")
+	w.write("doc:1#viewer@user:ann")
+	for _, q := range []engine.Query{
+		{},
+		{Resource: tuplestore.Object{Type: "ghost", ID: "1"}, Action: "view"},
+		{Resource: tuplestore.Object{Type: "doc", ID: "1"}},
+		{Resource: tuplestore.Object{Type: "doc", ID: "1"}, Action: "sing"},
+		{Resource: tuplestore.Object{Type: "doc", ID: "2"}, Action: "view"},
+		{Resource: tuplestore.Object{Type: "doc"}, Action: "view"},
+	} {
+		// Next to one that has a meaning, and alone.
+		good := engine.Query{Resource: tuplestore.Object{Type: "doc", ID: "1"}, Action: "view"}
+		for _, queries := range [][]engine.Query{{q}, {q, good, q}} {
+			res, err := w.engine.Check(context.Background(), tenant, engine.CheckRequest{
+				Subject: tuplestore.Subject{Type: "user", ID: "ann"}, Queries: queries,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, d := range res.Decisions {
+				if wantErr := queries[i] == q; (d.Err != nil) != wantErr || d.Allowed == wantErr {
+					t.Errorf("%+v of %+v: %+v", queries[i], queries, d)
+				}
+			}
+		}
+	}
+}
+
 func TestConsistencyTokens(t *testing.T) {
 	w := newWorld(t, engine.Config{MaxStaleness: time.Hour})
 	w.define("doc\n  viewer [user]")

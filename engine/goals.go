@@ -1,5 +1,7 @@
 package engine
 
+import "math/bits"
+
 // goal is a question under evaluation: is the subject in the set that a rule,
 // or an intersection or exclusion, gives for an object?
 type goal struct {
@@ -86,7 +88,8 @@ func (t *goalTable) slot(key uint64) (s *goalSlot, found bool) {
 		t.grow()
 	}
 	mask := uint64(len(t.slots) - 1)
-	for i := key * 0x9e3779b97f4a7c15 >> 20 & mask; ; i = (i + 1) & mask {
+	high, low := bits.Mul64(key, 0x9e3779b97f4a7c15) // so that every bit of the key counts
+	for i := (high ^ low) & mask; ; i = (i + 1) & mask {
 		s = &t.slots[i]
 		if s.generation != t.generation {
 			return s, false
