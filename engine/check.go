@@ -37,7 +37,7 @@ func (e *Engine) Check(ctx context.Context, tenantID string, req CheckRequest) (
 		return nil, fmt.Errorf("check: %w", err)
 	}
 	e.stats.checks.Add(int64(len(req.Queries)))
-	c.response.Token = encodeToken(tenantID, c.at.epoch, c.at.revision)
+	c.response.Token = c.at.token
 	return c.response, nil
 }
 

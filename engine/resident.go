@@ -59,12 +59,12 @@ func (t *tenant) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	at := position{known: true, revision: head.Revision, schemaRevision: head.SchemaRevision, epoch: head.Epoch}
-	if at.compiled, err = compileDocument(document); err != nil {
+	compiled, err := compileDocument(document)
+	if err != nil {
 		return err
 	}
 	g := newGraph()
-	for record, err := range e.store.Snapshot(t.id, at.revision).Scan(ctx, tuplestore.Filter{Presence: tuplestore.WithPresence}) {
+	for record, err := range e.store.Snapshot(t.id, head.Revision).Scan(ctx, tuplestore.Filter{Presence: tuplestore.WithPresence}) {
 		if err != nil {
 			return err
 		}
@@ -72,8 +72,8 @@ func (t *tenant) load(ctx context.Context) error {
 			return errTooLarge
 		}
 	}
-	for !t.publish(g, at) {
-		commits, err := e.store.Changes(ctx, t.id, at.revision, changesAtOnce)
+	for !t.publish(g, t.positionAt(head, compiled)) {
+		commits, err := e.store.Changes(ctx, t.id, head.Revision, changesAtOnce)
 		if err != nil {
 			return err
 		}
@@ -81,10 +81,10 @@ func (t *tenant) load(ctx context.Context) error {
 			for _, change := range commits[i].Changes {
 				g.apply(change)
 			}
-			at.revision = commits[i].Revision
+			head.Revision = commits[i].Revision
 			if commits[i].Schema != nil {
-				at.schemaRevision = at.revision
-				if at.compiled, err = compileDocument(commits[i].Schema); err != nil {
+				head.SchemaRevision = head.Revision
+				if compiled, err = compileDocument(commits[i].Schema); err != nil {
 					return err
 				}
 			}

@@ -40,6 +40,15 @@ type position struct {
 	schemaRevision tuplestore.Revision
 	epoch          string
 	compiled       *schema.Compiled
+	token          string // of the revision; checks give it out far more often than it changes
+}
+
+// positionAt is the position at a head.
+func (t *tenant) positionAt(head tuplestore.Head, compiled *schema.Compiled) position {
+	return position{
+		known: true, revision: head.Revision, schemaRevision: head.SchemaRevision, epoch: head.Epoch,
+		compiled: compiled, token: encodeToken(t.id, head.Epoch, head.Revision),
+	}
 }
 
 func newTenant(e *Engine, id string) *tenant {
@@ -165,6 +174,7 @@ func (t *tenant) apply(c *tuplestore.Commit) error {
 		t.graph.apply(change)
 	}
 	t.position.revision = c.Revision
+	t.position.token = encodeToken(t.id, t.position.epoch, c.Revision)
 	if c.Schema != nil {
 		t.position.schemaRevision = c.Revision
 		t.position.compiled = compiled
@@ -214,7 +224,7 @@ func (t *tenant) lookUp(ctx context.Context) error {
 			return err
 		}
 	}
-	newest := position{true, head.Revision, head.SchemaRevision, head.Epoch, at.compiled}
+	newest := t.positionAt(head, at.compiled)
 	t.mu.Lock()
 	if t.graph == nil {
 		t.position = newest
