@@ -14,9 +14,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// serverVariable names a running server: the URL of a database whose user may
+// ServerVariable names a running server: the URL of a database whose user may
 // create databases.
-const serverVariable = "STONETOWN_TEST_POSTGRES_URL"
+const ServerVariable = "STONETOWN_TEST_POSTGRES_URL"
 
 // private is the server of this test process.
 var private struct {
@@ -41,7 +41,7 @@ func Main(m *testing.M) {
 
 // serverURL is the server to use, which is started if need be.
 func serverURL() (string, error) {
-	if u := os.Getenv(serverVariable); u != "" {
+	if u := os.Getenv(ServerVariable); u != "" {
 		return u, nil
 	}
 	private.Lock()
@@ -87,7 +87,7 @@ func URL(t testing.TB) string {
 
 	u, err := url.Parse(server)
 	if err != nil {
-		t.Fatalf("%s: %v", serverVariable, err)
+		t.Fatalf("%s: %v", ServerVariable, err)
 	}
 	u.Path = "/" + name
 	return u.String()

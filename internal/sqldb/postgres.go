@@ -28,6 +28,7 @@ func openPostgres(ctx context.Context, cfg Config, st *stats) (backend, error) {
 	}
 	pc.MaxConns = int32(cfg.maxConns())
 	pc.ConnConfig.Tracer = tracer{st}
+	pc.AfterConnect = fixPlans
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
 		return nil, err
@@ -40,6 +41,19 @@ func openPostgres(ctx context.Context, cfg Config, st *stats) (backend, error) {
 	}
 	pg.cockroach = strings.HasPrefix(version, "CockroachDB")
 	return pg, nil
+}
+
+// fixPlans makes PostgreSQL plan each prepared statement once per connection,
+// for any arguments, and by index. Left alone it plans for the size that a table
+// has at the moment, which is nothing on a new installation, and keeps to that
+// until statistics are next gathered; or it spends more time on planning for
+// the arguments at hand than on the execution.
+func fixPlans(ctx context.Context, conn *pgx.Conn) error {
+	if conn.PgConn().ParameterStatus("crdb_version") != "" {
+		return nil
+	}
+	_, err := conn.Exec(ctx, `SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET jit = off`, pgx.QueryExecModeSimpleProtocol)
+	return err
 }
 
 func (pg *postgres) dialect() Dialect {

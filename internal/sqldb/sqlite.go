@@ -36,7 +36,6 @@ var pragmas = []string{
 	"foreign_keys(1)",
 	"temp_store(MEMORY)",
 	"cache_size(-32768)",           // KiB of page cache
-	"mmap_size(1073741824)",        // bytes of the file read without copying
 	"wal_autocheckpoint(8192)",     // pages of log before it is folded into the file
 	"journal_size_limit(67108864)", // bytes of log kept on disk afterwards
 }
@@ -103,8 +102,9 @@ func (l *lite) close() error {
 		errs = append(errs, l.read.close(), l.readers.Close())
 	}
 	if l.write != nil {
-		if l.readers != nil {
+		if l.readers != nil { // else the writer was never free
 			<-l.turn
+			defer l.release() // to those who come too late, and find it closed
 		}
 		errs = append(errs, l.write.close())
 	}
@@ -120,33 +120,36 @@ func (l *lite) close() error {
 // liteQuerier runs statements on the pool of readers or on the writing
 // connection. It prepares each of them once.
 type liteQuerier struct {
-	on interface {
-		PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
-	}
+	on liteHandle
 	st *stats
 
 	mu       sync.Mutex
-	prepared map[string]*sql.Stmt
+	prepared map[string]*sql.Stmt // by the statement as it was written
+}
+
+// liteHandle is a [*sql.DB] or a [*sql.Conn].
+type liteHandle interface {
+	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
 // maxPrepared bounds the statements kept prepared. There are far fewer: SQL is
-// constant but for the shape of a filter.
-const maxPrepared = 2000
+// constant but for the shape of a filter. Those beyond are prepared each time.
+const maxPrepared = 1000
 
-func newLiteQuerier(on interface {
-	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
-}, st *stats,
-) *liteQuerier {
+func newLiteQuerier(on liteHandle, st *stats) *liteQuerier {
 	return &liteQuerier{on: on, st: st, prepared: make(map[string]*sql.Stmt)}
 }
 
-// prepare returns the statement for a query.
+// prepare returns the statement for a query, or nil if there are too many.
 func (q *liteQuerier) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
 	q.st.statements.Add(1)
 	q.mu.Lock()
 	stmt, ok := q.prepared[query]
+	full := len(q.prepared) >= maxPrepared
 	q.mu.Unlock()
-	if ok {
+	if ok || full {
 		return stmt, nil
 	}
 	stmt, err := q.on.PrepareContext(ctx, numbered(query))
@@ -157,9 +160,6 @@ func (q *liteQuerier) prepare(ctx context.Context, query string) (*sql.Stmt, err
 	defer q.mu.Unlock()
 	if other, ok := q.prepared[query]; ok {
 		return other, stmt.Close()
-	}
-	if len(q.prepared) >= maxPrepared {
-		return nil, errors.Join(fmt.Errorf("more than %d different statements", maxPrepared), stmt.Close())
 	}
 	q.prepared[query] = stmt
 	return stmt, nil
@@ -181,7 +181,12 @@ func (q *liteQuerier) query(ctx context.Context, query string, args []any) (*Row
 	if err != nil {
 		return nil, err
 	}
-	rows, err := stmt.QueryContext(ctx, args...)
+	var rows *sql.Rows
+	if stmt != nil {
+		rows, err = stmt.QueryContext(ctx, args...)
+	} else {
+		rows, err = q.on.QueryContext(ctx, numbered(query), args...)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +198,12 @@ func (q *liteQuerier) exec(ctx context.Context, query string, args []any) (int64
 	if err != nil {
 		return 0, err
 	}
-	res, err := stmt.ExecContext(ctx, args...)
+	var res sql.Result
+	if stmt != nil {
+		res, err = stmt.ExecContext(ctx, args...)
+	} else {
+		res, err = q.on.ExecContext(ctx, numbered(query), args...)
+	}
 	if err != nil {
 		return 0, err
 	}

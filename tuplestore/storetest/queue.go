@@ -60,7 +60,7 @@ func RunQueue(t *testing.T, open func(t *testing.T, l Limits) tuplestore.Store) 
 			}
 			var other <-chan outcome
 			if c.want.Queue == "resource" {
-				other = f.in(f.tenant).start(f.ctx, tuplestore.Write{Ops: creations(viewer("other", "ann"))})
+				other = f.start(f.ctx, tuplestore.Write{Ops: creations(viewer("other", "ann"))})
 			}
 			release()
 			for range c.want.Limit {

@@ -1,0 +1,131 @@
+package sqlstore
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync/atomic"
+	"testing"
+
+	"stonetown/tuplestore"
+)
+
+// benchTenant is as long as real ones, for keys begin with it.
+const benchTenant = "ten_BXUNRD5VVHPKQZ3A7KXG2SJWYM"
+
+// documents yields the tuples of a document store: each document has a folder,
+// an owner and a viewer, drawn from 2,000 folders and 10,000 users.
+func documents() func() tuplestore.Tuple {
+	r := rand.New(rand.NewPCG(42, 42))
+	i := -1
+	return func() tuplestore.Tuple {
+		i++
+		document := "d" + strconv.Itoa(i/3)
+		switch i % 3 {
+		case 0:
+			return tuple([6]string{"document", document, "parent", "folder", "f" + strconv.Itoa(r.IntN(2000)), ""})
+		case 1:
+			return tuple([6]string{"document", document, "owner", "user", "u" + strconv.Itoa(r.IntN(10000)), ""})
+		default:
+			return tuple([6]string{"document", document, "viewer", "user", "u" + strconv.Itoa(r.IntN(10000)), ""})
+		}
+	}
+}
+
+func benchOnEach(b *testing.B, run func(b *testing.B, s *Store)) {
+	for _, d := range databases {
+		b.Run(d.name, func(b *testing.B) { run(b, open(b, Config{DB: openDB(b, d.url(b))})) })
+	}
+}
+
+func BenchmarkBulkLoad(b *testing.B) {
+	for _, size := range []int{500, 5000} {
+		b.Run(strconv.Itoa(size), func(b *testing.B) {
+			benchOnEach(b, func(b *testing.B, s *Store) {
+				next := documents()
+				ops := make([]tuplestore.Op, size)
+				for b.Loop() {
+					for i := range ops {
+						ops[i].Tuple = next()
+					}
+					if _, err := s.Write(b.Context(), benchTenant, tuplestore.Write{Ops: ops, Actor: "app_loader"}); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(b.N*size)/b.Elapsed().Seconds(), "tuples/s")
+			})
+		})
+	}
+}
+
+func BenchmarkSingleWrites(b *testing.B) {
+	for _, writers := range []int{1, 64} {
+		b.Run(fmt.Sprint("writers=", writers), func(b *testing.B) {
+			benchOnEach(b, func(b *testing.B, s *Store) {
+				var n atomic.Int64
+				b.SetParallelism(writers)
+				work := func(next func() bool) {
+					for next() {
+						t := tuple([6]string{"document", fmt.Sprint("d", n.Add(1)), "owner", "user", "u1", ""})
+						if _, err := s.Write(b.Context(), benchTenant, tuplestore.Write{Ops: []tuplestore.Op{{Tuple: t}}}); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				}
+				if writers == 1 {
+					work(b.Loop)
+				} else {
+					b.SetParallelism(writers / 2)
+					b.RunParallel(func(pb *testing.PB) { work(pb.Next) })
+				}
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "writes/s")
+			})
+		})
+	}
+}
+
+func BenchmarkFind(b *testing.B) {
+	for _, keys := range []int{10, 1000} {
+		b.Run(fmt.Sprint("keys=", keys), func(b *testing.B) {
+			benchOnEach(b, func(b *testing.B, s *Store) {
+				next := documents()
+				var stored []tuplestore.Tuple
+				var rev tuplestore.Revision
+				for range 20 {
+					ops := make([]tuplestore.Op, 5000)
+					for i := range ops {
+						ops[i].Tuple = next()
+						stored = append(stored, ops[i].Tuple)
+					}
+					r, err := s.Write(b.Context(), benchTenant, tuplestore.Write{Ops: ops})
+					if err != nil {
+						b.Fatal(err)
+					}
+					rev = r.Revision
+				}
+				sn := s.Snapshot(benchTenant, rev)
+				for _, c := range []struct {
+					name string
+					add  func(*tuplestore.Lookup, tuplestore.Tuple)
+				}{
+					{"tuples", func(l *tuplestore.Lookup, t tuplestore.Tuple) { l.Tuples = append(l.Tuples, t) }},
+					{"usersets", func(l *tuplestore.Lookup, t tuplestore.Tuple) { l.Usersets = append(l.Usersets, t.Node()) }},
+					{"all", func(l *tuplestore.Lookup, t tuplestore.Tuple) { l.All = append(l.All, t.Node()) }},
+				} {
+					b.Run(c.name, func(b *testing.B) {
+						for b.Loop() {
+							var l tuplestore.Lookup
+							for range keys {
+								c.add(&l, stored[rand.IntN(len(stored))])
+							}
+							if _, err := sn.Find(b.Context(), l); err != nil {
+								b.Fatal(err)
+							}
+						}
+					})
+				}
+			})
+		})
+	}
+}

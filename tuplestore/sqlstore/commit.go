@@ -1,0 +1,312 @@
+package sqlstore
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"slices"
+	"time"
+
+	"stonetown/internal/sqldb"
+	"stonetown/tuplestore"
+	"stonetown/tuplestore/internal/judge"
+)
+
+// maxRestarts bounds how often a group is run because the database asks for it.
+const maxRestarts = 20
+
+// commit decides a group of writes and tells each its outcome.
+func (s *Store) commit(tenant string, group []*request) {
+	var ambiguous error // a commit was sent and its outcome is unknown
+	for restarts := 0; ; {
+		outcomes, err := s.attempt(tenant, group)
+		if err == nil {
+			for i, r := range group {
+				r.outcome <- outcomes[i]
+			}
+			return
+		}
+		if also, ok := errors.AsType[*alsoError](err); ok && !sqldb.IsRetryable(also.err) {
+			also.request.outcome <- outcome{err: also.err}
+			if group = slices.DeleteFunc(group, func(r *request) bool { return r == also.request }); len(group) == 0 {
+				return
+			}
+			continue
+		}
+		restarts++
+		switch {
+		case asAmbiguous(err):
+			ambiguous = err
+			s.Logger.Warn("outcome of a commit is unknown, looking it up", "tenant", tenant, "writes", len(group), "error", err)
+		case ambiguous != nil && s.stop.Err() == nil:
+			// Until the database answers, nobody can be told anything.
+		case ambiguous != nil:
+			fail(group, ambiguous)
+			return
+		case !sqldb.IsRetryable(err) || restarts >= maxRestarts:
+			fail(group, fmt.Errorf("write to tenant %s: %w", tenant, err))
+			return
+		}
+		select {
+		case <-time.After(backoff(restarts)):
+		case <-s.stop.Done():
+		}
+	}
+}
+
+func asAmbiguous(err error) bool {
+	_, ok := errors.AsType[*sqldb.AmbiguousCommitError](err)
+	return ok
+}
+
+// backoff grows from about a millisecond to about a second.
+func backoff(n int) time.Duration {
+	return mathrand.N(2*time.Millisecond<<min(n, 9)) + time.Millisecond
+}
+
+func fail(group []*request, err error) {
+	for _, r := range group {
+		r.outcome <- outcome{err: err}
+	}
+}
+
+// attempt is one transaction for a group.
+type attempt struct {
+	store  *Store
+	ctx    context.Context
+	tenant string
+	tx     *sqldb.Pipeline
+
+	head     *tuplestore.Head // nil for a tenant without a row
+	existing []tuplestore.Tuple
+	receipts map[string]receipt // by commit ID
+
+	view    *judge.View
+	effects effects
+}
+
+// receipt is what is known of a write that was applied before.
+type receipt struct {
+	hash   []byte
+	result tuplestore.Result
+}
+
+// attempt runs one transaction for the group and returns the outcome of each.
+// With an error there is none: either nothing was applied or, if it is an
+// AmbiguousCommitError, everything or nothing. An [*alsoError] says which
+// write to leave out.
+func (s *Store) attempt(tenant string, group []*request) ([]outcome, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), s.CommitTimeout)
+	defer cancel()
+	a := &attempt{store: s, ctx: ctx, tenant: tenant, receipts: make(map[string]receipt)}
+	err := a.begin(group)
+	if err != nil {
+		return nil, err
+	}
+	defer a.tx.Rollback()
+
+	before := *a.head
+	outcomes := make([]outcome, len(group))
+	for i, r := range group {
+		if outcomes[i], err = a.decide(r); err != nil {
+			return nil, err
+		}
+	}
+	if a.effects.empty() {
+		return outcomes, nil
+	}
+	last, err := a.effects.batch(s.DB.Dialect(), tenant, before, a.view.Head())
+	if err != nil {
+		return nil, err
+	}
+	if err := a.tx.Commit(ctx, last); err != nil {
+		return nil, err
+	}
+	if s.onlyWriter() {
+		s.known.Store(tenant, a.view.Head())
+	}
+	return outcomes, nil
+}
+
+// errNoHead: the row that was just made sure of is not there.
+var errNoHead = errors.New("tenant has no head")
+
+// begin opens the transaction, takes the tenant's lock and reads what is
+// needed to judge the group.
+func (a *attempt) begin(group []*request) (err error) {
+	writes := make([]tuplestore.Write, len(group))
+	for i, r := range group {
+		writes[i] = r.write
+	}
+	needs := judge.NeedsOf(writes...)
+	slices.SortFunc(needs.Tuples, tuplestore.Tuple.Compare) // neighbours share pages
+
+	batch, err := a.reads(group, needs)
+	if err != nil {
+		return err
+	}
+	if a.tx, err = a.store.DB.Pipeline(a.ctx, batch); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			a.tx.Rollback()
+		}
+	}()
+	if a.head == nil {
+		if _, err := a.tx.Exec(a.ctx, `
+			INSERT INTO tenant_heads (tenant_id, epoch, rev, schema_rev, min_rev) VALUES ($1, $2, 0, 0, 0)
+			ON CONFLICT (tenant_id) DO NOTHING`, a.tenant, rand.Text()); err != nil {
+			return err
+		}
+		if batch, err = a.reads(group, needs); err != nil {
+			return err
+		}
+		if err := a.tx.Send(a.ctx, batch); err != nil {
+			return err
+		}
+		if a.head == nil {
+			return errNoHead
+		}
+	}
+	a.view = judge.NewView(*a.head)
+	a.view.Add(a.existing...)
+	if len(needs.Matching) > 0 && len(needs.Absent) > 0 {
+		// How much must be read of these depends on what was found for those.
+		batch := new(sqldb.Batch)
+		a.existing = nil
+		a.readAbsent(batch, needs.Absent, needs.AbsentLimit(a.view.Len()))
+		if err := a.tx.Send(a.ctx, batch); err != nil {
+			return err
+		}
+		a.view.Add(a.existing...)
+	}
+	return nil
+}
+
+// reads is the first batch of the transaction. Taking the lock comes first:
+// then the other statements see everything that was committed before.
+func (a *attempt) reads(group []*request, needs judge.Needs) (*sqldb.Batch, error) {
+	b := new(sqldb.Batch)
+	b.Queue(`UPDATE tenant_heads SET rev = rev WHERE tenant_id = $1 RETURNING epoch, rev, schema_rev`,
+		[]any{a.tenant}, func(rows *sqldb.Rows) error {
+			for rows.Next() {
+				a.head = new(tuplestore.Head)
+				if err := rows.Scan(&a.head.Epoch, &a.head.Revision, &a.head.SchemaRevision); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+
+	var ids []string
+	for _, r := range group {
+		// A random commit ID is looked for too where this may be a second attempt.
+		if r.write.CommitID != "" || !a.store.onlyWriter() {
+			ids = append(ids, r.commitID)
+		}
+	}
+	if len(ids) > 0 {
+		s := a.statement()
+		sql := fmt.Sprintf(`SELECT t.commit_id, t.request_hash, t.rev, t.result FROM %s`,
+			s.joined("tenant_receipts AS t", "", []column{{name: "commit_id", texts: ids}}))
+		b.Queue(sql, s.args, a.readReceipts)
+	}
+	if len(needs.Tuples) > 0 {
+		s := a.statement()
+		sql := fmt.Sprintf(`SELECT %s FROM %s`, keyList("t."), s.joined(s.table(live, ""), "", keysOf(needs.Tuples, key)))
+		if s.err != nil {
+			return nil, s.err
+		}
+		b.Queue(sql, s.args, a.readTuples)
+	}
+	for _, f := range needs.Matching {
+		s := a.statement()
+		f.Newest = false
+		b.Queue(fmt.Sprintf(`SELECT %s FROM %s WHERE t.tenant_id = $1%s`, keyList("t."), s.table(live, indexFor(f)), s.where(f)), s.args, a.readTuples)
+	}
+	if len(needs.Matching) == 0 {
+		a.readAbsent(b, needs.Absent, needs.AbsentLimit(len(needs.Tuples)))
+	}
+	return b, nil
+}
+
+func (a *attempt) readAbsent(b *sqldb.Batch, filters []tuplestore.Filter, limit int) {
+	for _, f := range filters {
+		s := a.statement()
+		f.Newest = false
+		b.Queue(fmt.Sprintf(`SELECT %s FROM %s WHERE t.tenant_id = $1%s LIMIT %s`,
+			keyList("t."), s.table(live, indexFor(f)), s.where(f), s.arg(int64(limit))), s.args, a.readTuples)
+	}
+}
+
+// statement begins a statement whose $1 is the tenant.
+func (a *attempt) statement() *statement {
+	return &statement{dialect: a.store.DB.Dialect(), args: []any{a.tenant}}
+}
+
+func (a *attempt) readTuples(rows *sqldb.Rows) error {
+	for rows.Next() {
+		var k [6]string
+		if err := rows.Scan(&k[0], &k[1], &k[2], &k[3], &k[4], &k[5]); err != nil {
+			return err
+		}
+		a.existing = append(a.existing, tuple(k))
+	}
+	return nil
+}
+
+func (a *attempt) readReceipts(rows *sqldb.Rows) error {
+	for rows.Next() {
+		var id, text string
+		var r receipt
+		if err := rows.Scan(&id, &r.hash, &r.result.Revision, &text); err != nil {
+			return err
+		}
+		var err error
+		if r.result.Statuses, r.result.Counts, err = decodeResult(text); err != nil {
+			return err
+		}
+		a.receipts[id] = r
+	}
+	return nil
+}
+
+// decide finds the outcome of one write after those before it. The error, if
+// any, is about the transaction.
+func (a *attempt) decide(r *request) (outcome, error) {
+	if earlier, ok := a.receipts[r.commitID]; ok {
+		if !bytes.Equal(earlier.hash, r.hash) {
+			return outcome{err: tuplestore.ErrCommitIDReused}, nil
+		}
+		earlier.result.Epoch = a.head.Epoch
+		return outcome{result: earlier.result}, nil
+	}
+	verdict, err := a.view.Judge(r.write)
+	if err != nil {
+		return outcome{err: err}, nil
+	}
+	if err := r.runAlso(a); err != nil {
+		return outcome{}, &alsoError{r, err}
+	}
+	result := a.view.Accept(verdict)
+	a.receipts[r.commitID] = receipt{r.hash, result}
+	now := a.store.Clock().UnixMicro()
+	if verdict.TakesRevision() {
+		if err := a.effects.commit(result.Revision, now, r.write, verdict); err != nil {
+			return outcome{}, err
+		}
+	}
+	// Only a server can leave the outcome of a commit unknown.
+	unknown := !a.store.onlyWriter() && (verdict.TakesRevision() || r.write.Also != nil)
+	if r.write.CommitID != "" || unknown {
+		a.effects.receipt(r, result, now)
+	}
+	if r.write.Also != nil {
+		a.effects.others = true
+	}
+	return outcome{result: result}, nil
+}

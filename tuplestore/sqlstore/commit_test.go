@@ -1,0 +1,399 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"stonetown/internal/pgtest"
+	"stonetown/internal/sqldb"
+	"stonetown/tuplestore"
+)
+
+func creation(object, subject string) tuplestore.Op {
+	return tuplestore.Op{Kind: tuplestore.Create, Tuple: tuple([6]string{"doc", object, "viewer", "user", subject, ""})}
+}
+
+func TestRoundTrips(t *testing.T) {
+	proxied, roundTrips := pgtest.Latency(t, pgtest.URL(t), 0)
+	s := open(t, Config{DB: openDB(t, proxied)})
+	ctx := t.Context()
+	var rev tuplestore.Revision
+	write := func(w tuplestore.Write) func() error {
+		return func() error {
+			w.Ops = []tuplestore.Op{creation(fmt.Sprint(rev), "ann"), creation(fmt.Sprint(rev), "bob")}
+			if rev > 0 {
+				w.Ops = append(w.Ops, tuplestore.Op{Kind: tuplestore.DeleteMatching, Match: tuplestore.Filter{ObjectType: "doc", ObjectID: fmt.Sprint(rev - 1)}})
+			}
+			r, err := s.Write(ctx, "t", w)
+			rev = r.Revision
+			return err
+		}
+	}
+	absent := []tuplestore.Filter{{ObjectType: "folder"}}
+	plain := tuplestore.Tuple{Object: tuplestore.Object{Type: "doc", ID: "1"}, Relation: "viewer", Subject: tuplestore.Subject{Type: "user", ID: "ann"}}
+	for _, c := range []struct {
+		name string
+		want int
+		call func() error
+	}{
+		{"write", 2, write(tuplestore.Write{})},
+		{"write with a schema and a commit ID", 2, func() error {
+			return write(tuplestore.Write{CommitID: fmt.Sprint("id", rev), PutSchema: []byte("schema")})()
+		}},
+		{"write with preconditions", 2, func() error {
+			r, err := s.Write(ctx, "t", tuplestore.Write{Absent: absent, Ops: []tuplestore.Op{creation("x", fmt.Sprint(rev))}})
+			rev = r.Revision
+			return err
+		}},
+		{"write with an Also of one statement", 3, write(tuplestore.Write{Also: func(ctx context.Context, tx *sqldb.Tx) error {
+			return tx.QueryRow(ctx, `SELECT 1`).Scan(new(int))
+		}})},
+		{"find", 1, func() error {
+			_, err := s.Snapshot("t", rev).Find(ctx, tuplestore.Lookup{Tuples: []tuplestore.Tuple{plain}, Usersets: []tuplestore.Node{plain.Node()}, All: []tuplestore.Node{plain.Node()}})
+			return err
+		}},
+		{"find in the past", 1, func() error {
+			_, err := s.Snapshot("t", 1).Find(ctx, tuplestore.Lookup{Tuples: []tuplestore.Tuple{plain}})
+			return err
+		}},
+		{"list", 1, func() error {
+			_, err := s.Snapshot("t", rev).List(ctx, tuplestore.Filter{ObjectType: "doc"}, nil, 10)
+			return err
+		}},
+		{"schema", 1, func() error { _, _, err := s.Snapshot("t", rev).Schema(ctx); return err }},
+		{"changes", 1, func() error { _, err := s.Changes(ctx, "t", 1, 10); return err }},
+		{"head", 1, func() error { _, err := s.Head(ctx, "t"); return err }},
+		{"latest", 1, func() error { _, _, err := s.Latest(ctx, "t"); return err }},
+	} {
+		for range 3 { // prepares the statements, all variants of them
+			if err := c.call(); err != nil {
+				t.Fatalf("%s: %v", c.name, err)
+			}
+		}
+		before := roundTrips()
+		if err := c.call(); err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if n := roundTrips() - before; n != c.want {
+			t.Errorf("%s: %d round trips, want %d", c.name, n, c.want)
+		}
+	}
+}
+
+// While one transaction is under way, writers gather; the next one takes all.
+func TestWritersAreCommittedTogether(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		var transactions atomic.Int64
+		db := openDB(t, url)
+		s := open(t, Config{DB: db})
+		ctx := t.Context()
+		entered, leave := make(chan struct{}), make(chan struct{})
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			_, err := s.Write(ctx, "t", tuplestore.Write{Ops: []tuplestore.Op{creation("first", "ann")}, Also: func(context.Context, *sqldb.Tx) error {
+				close(entered)
+				<-leave
+				return nil
+			}})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		<-entered
+		const writers = 50
+		revisions := make([]tuplestore.Revision, writers)
+		for i := range writers {
+			wg.Go(func() {
+				w := tuplestore.Write{Ops: []tuplestore.Op{creation(fmt.Sprint(i), "ann")}}
+				if i == 0 {
+					w.Also = func(context.Context, *sqldb.Tx) error { transactions.Add(1); return nil }
+				}
+				r, err := s.Write(ctx, "t", w)
+				if err != nil {
+					t.Error(err)
+				}
+				revisions[i] = r.Revision
+			})
+		}
+		for waiting := 0; waiting < writers; time.Sleep(time.Millisecond) {
+			s.mu.Lock()
+			waiting = s.lines["t"].queue.Len()
+			s.mu.Unlock()
+		}
+		before := db.Stats().Statements
+		close(leave)
+		wg.Wait()
+		slices.Sort(revisions)
+		for i, rev := range revisions {
+			if rev != tuplestore.Revision(i+2) {
+				t.Fatalf("revisions %v, want 2 to %d", revisions, writers+1)
+			}
+		}
+		// Each alone would have needed several times as many.
+		if n := db.Stats().Statements - before; n > 4*writers {
+			t.Errorf("%d statements for %d writes", n, writers)
+		}
+		if n := transactions.Load(); n != 1 {
+			t.Errorf("the group was run %d times", n)
+		}
+	})
+}
+
+func TestSerializationFailureRestartsTheGroup(t *testing.T) {
+	s := open(t, Config{DB: openDB(t, pgtest.URL(t))})
+	runs := 0
+	r, err := s.Write(t.Context(), "t", tuplestore.Write{Ops: []tuplestore.Op{creation("1", "ann")}, Also: func(context.Context, *sqldb.Tx) error {
+		if runs++; runs < 3 {
+			return fmt.Errorf("insert: %w", &pgconn.PgError{Code: "40001"})
+		}
+		return nil
+	}})
+	if err != nil || r.Revision != 1 || runs != 3 {
+		t.Errorf("%+v, %v after %d runs", r, err, runs)
+	}
+}
+
+func TestPanicInAlsoIsItsWritersAlone(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		s := open(t, Config{DB: openDB(t, url)})
+		_, err := s.Write(t.Context(), "t", tuplestore.Write{
+			Ops:  []tuplestore.Op{creation("1", "ann")},
+			Also: func(context.Context, *sqldb.Tx) error { panic("boom") },
+		})
+		if err == nil {
+			t.Error("a write whose Also panicked succeeded")
+		}
+		if r, err := s.Write(t.Context(), "t", tuplestore.Write{Ops: []tuplestore.Op{creation("1", "ann")}}); err != nil || r.Revision != 1 {
+			t.Errorf("next write: %+v, %v", r, err)
+		}
+	})
+}
+
+// Several processes on one database.
+func TestStoresShareADatabase(t *testing.T) {
+	url := pgtest.URL(t)
+	stores := []*Store{open(t, Config{DB: openDB(t, url)}), open(t, Config{DB: openDB(t, url)})}
+	ctx := t.Context()
+	const writers, each = 6, 30
+	var wg sync.WaitGroup
+	for i := range writers {
+		wg.Go(func() {
+			s := stores[i%2]
+			for n := range each {
+				r, err := s.Write(ctx, "t", tuplestore.Write{Ops: []tuplestore.Op{creation(fmt.Sprint(i), fmt.Sprint(n))}})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if head, err := stores[1-i%2].Head(ctx, "t"); err != nil || head.Revision < r.Revision {
+					t.Errorf("the other store's head is %d (error %v) after revision %d", head.Revision, err, r.Revision)
+				}
+			}
+		})
+	}
+	applied := tuplestore.Revision(0)
+	for applied < writers*each && !t.Failed() {
+		commits, err := stores[0].Changes(ctx, "t", applied, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range commits {
+			if c.Revision != applied+1 {
+				t.Fatalf("revision %d comes after %d", c.Revision, applied)
+			}
+			applied = c.Revision
+		}
+	}
+	wg.Wait()
+}
+
+// breaker stands between a store and its server and breaks connections.
+type breaker struct {
+	url  string
+	mode atomic.Int32
+}
+
+const (
+	pass        int32 = iota
+	loseRequest       // the next thing sent is lost and the connection breaks
+	loseAnswer        // the next thing sent arrives, but the connection breaks before the answer
+	down              // no connection works
+)
+
+func newBreaker(t *testing.T, target string) *breaker {
+	t.Helper()
+	u, err := url.Parse(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	network, address := "tcp", u.Host
+	if host := u.Query().Get("host"); host != "" {
+		network, address = "unix", host+"/.s.PGSQL.5432"
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := new(breaker)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial(network, address)
+			if err != nil || b.mode.Load() == down {
+				_ = client.Close()
+				continue
+			}
+			wg.Go(func() { b.serve(client, server) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		wg.Wait()
+	})
+	q := u.Query()
+	q.Del("host")
+	q.Set("sslmode", "disable")
+	u.Host, u.RawQuery = l.Addr().String(), q.Encode()
+	b.url = u.String()
+	return b
+}
+
+func (b *breaker) serve(client, server net.Conn) {
+	var wg sync.WaitGroup
+	var broken atomic.Bool // by loseAnswer: wait for the answer and drop it
+	wg.Go(func() {
+		defer server.Close()
+		buf := make([]byte, 64<<10)
+		for {
+			n, err := client.Read(buf)
+			if err != nil || b.mode.Load() == down || b.mode.CompareAndSwap(loseRequest, pass) {
+				_ = client.Close()
+				return
+			}
+			if b.mode.CompareAndSwap(loseAnswer, pass) {
+				broken.Store(true)
+			}
+			if _, err := server.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+	})
+	wg.Go(func() {
+		defer client.Close()
+		buf := make([]byte, 64<<10)
+		for {
+			n, err := server.Read(buf)
+			if err != nil || broken.Load() {
+				return
+			}
+			if _, err := client.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+	})
+	wg.Wait()
+	_ = client.Close()
+	_ = server.Close()
+}
+
+// Whatever happens to the connection while a group is committed, each write of
+// it is applied exactly once and its writer is told so.
+func TestLostCommits(t *testing.T) {
+	for name, mode := range map[string]int32{"COMMIT is lost": loseRequest, "its answer is lost": loseAnswer} {
+		t.Run(name, func(t *testing.T) {
+			direct := pgtest.URL(t)
+			b := newBreaker(t, direct)
+			db := openDB(t, b.url)
+			s := open(t, Config{DB: db})
+			ctx := t.Context()
+			exec(t, db, `CREATE TABLE also (what TEXT)`)
+			// Statements are prepared in the usual way first.
+			if _, err := s.Write(ctx, "t", tuplestore.Write{Ops: []tuplestore.Op{creation("0", "ann")}}); err != nil {
+				t.Fatal(err)
+			}
+			for i, w := range []tuplestore.Write{
+				{Ops: []tuplestore.Op{creation("1", "ann")}},
+				{Ops: []tuplestore.Op{creation("2", "ann")}, CommitID: "id"},
+				{Ops: []tuplestore.Op{{Kind: tuplestore.Delete, Tuple: creation("2", "ann").Tuple}}},
+				{Ops: []tuplestore.Op{creation("1", "ann")}}, // changes nothing, but its Also does
+			} {
+				w.Also = func(ctx context.Context, tx *sqldb.Tx) error {
+					if _, err := tx.Exec(ctx, `INSERT INTO also VALUES ($1)`, fmt.Sprint(i)); err != nil {
+						return err
+					}
+					var again int
+					if err := tx.QueryRow(ctx, `SELECT count(*) FROM also WHERE what = $1`, fmt.Sprint(i)).Scan(&again); err != nil || again != 1 {
+						return fmt.Errorf("write %d was applied before: %d, %w", i, again, err)
+					}
+					if w.Actor == "" {
+						w.Actor = "broken once"
+						b.mode.Store(mode)
+					}
+					return nil
+				}
+				r, err := s.Write(ctx, "t", w)
+				want := []tuplestore.Result{
+					{Revision: 2, Statuses: []tuplestore.Status{tuplestore.Created}, Counts: []int{1}},
+					{Revision: 3, Statuses: []tuplestore.Status{tuplestore.Created}, Counts: []int{1}},
+					{Revision: 4, Statuses: []tuplestore.Status{tuplestore.Deleted}, Counts: []int{1}},
+					{Revision: 4, Statuses: []tuplestore.Status{tuplestore.Existed}, Counts: []int{0}},
+				}[i]
+				want.Epoch = r.Epoch
+				if diff := cmp.Diff(want, r); err != nil || diff != "" {
+					t.Errorf("write %d: error %v, result (-want +got):\n%s", i, err, diff)
+				}
+			}
+			var rows, distinct int
+			if err := db.QueryRow(ctx, `SELECT count(*), count(DISTINCT what) FROM also`).Scan(&rows, &distinct); err != nil || rows != 4 || distinct != 4 {
+				t.Errorf("%d rows, %d different, error %v; want 4", rows, distinct, err)
+			}
+			commits, err := s.Changes(ctx, "t", 0, 100)
+			if err != nil || len(commits) != 4 {
+				t.Errorf("%d commits, error %v; want 4", len(commits), err)
+			}
+		})
+	}
+}
+
+// If the server stays away, the writer waits and is told the truth at the end.
+func TestUnknownOutcomeIsSaid(t *testing.T) {
+	b := newBreaker(t, pgtest.URL(t))
+	s := open(t, Config{DB: openDB(t, b.url)})
+	err := make(chan error, 1)
+	go func() {
+		_, e := s.Write(t.Context(), "t", tuplestore.Write{Ops: []tuplestore.Op{creation("1", "ann")}, Also: func(context.Context, *sqldb.Tx) error {
+			b.mode.Store(down)
+			return nil
+		}})
+		err <- e
+	}()
+	select {
+	case e := <-err:
+		t.Fatalf("the write ended with %v while its outcome was unknown", e)
+	case <-time.After(300 * time.Millisecond):
+	}
+	if e := s.Close(); e != nil {
+		t.Fatal(e)
+	}
+	if e := <-err; !asAmbiguous(e) {
+		t.Errorf("the write ended with %v", e)
+	}
+	if _, e := s.Write(t.Context(), "t", tuplestore.Write{}); !errors.Is(e, tuplestore.ErrClosed) {
+		t.Errorf("write after close: %v", e)
+	}
+}

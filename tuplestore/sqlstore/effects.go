@@ -1,0 +1,175 @@
+package sqlstore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"stonetown/internal/sqldb"
+	"stonetown/tuplestore"
+	"stonetown/tuplestore/internal/judge"
+)
+
+// effects is what a group of writes does to the tables.
+type effects struct {
+	births   map[tuplestore.Tuple]birth               // to live
+	deaths   map[tuplestore.Tuple]tuplestore.Revision // from live to history
+	lifetime []lifetime                               // to history, having lived within the group
+	commits  []commitRow
+	receipts []receiptRow
+	schemas  []schemaRow
+	others   bool // an Also may have written
+}
+
+// birth is where a tuple comes from.
+type birth struct {
+	rev    tuplestore.Revision
+	micros int64
+	actor  string
+}
+
+type lifetime struct {
+	tuple tuplestore.Tuple
+	birth birth
+	end   tuplestore.Revision
+}
+
+type commitRow struct {
+	rev            tuplestore.Revision
+	micros         int64
+	actor, changes string
+}
+
+type receiptRow struct {
+	commitID string
+	hash     []byte
+	rev      tuplestore.Revision
+	result   string
+	micros   int64
+}
+
+type schemaRow struct {
+	rev      tuplestore.Revision
+	document []byte
+}
+
+// originColumns hold a tuple's birth.
+var originColumns = []string{"created_rev", "created_at", "created_by"}
+
+func (e *effects) empty() bool {
+	return len(e.commits) == 0 && len(e.receipts) == 0 && !e.others
+}
+
+// commit adds a write that takes a revision.
+func (e *effects) commit(rev tuplestore.Revision, micros int64, w tuplestore.Write, v *judge.Verdict) error {
+	if e.births == nil {
+		e.births = make(map[tuplestore.Tuple]birth, len(v.Changes))
+		e.deaths = make(map[tuplestore.Tuple]tuplestore.Revision)
+	}
+	for _, c := range v.Changes {
+		if !c.Deleted {
+			e.births[c.Tuple] = birth{rev, micros, w.Actor}
+			continue
+		}
+		if b, ok := e.births[c.Tuple]; ok {
+			delete(e.births, c.Tuple)
+			e.lifetime = append(e.lifetime, lifetime{c.Tuple, b, rev})
+		} else {
+			e.deaths[c.Tuple] = rev
+		}
+	}
+	changes, err := encodeChanges(v.Changes)
+	if err != nil {
+		return err
+	}
+	e.commits = append(e.commits, commitRow{rev, micros, w.Actor, changes})
+	if v.PutsSchema {
+		e.schemas = append(e.schemas, schemaRow{rev, w.PutSchema})
+	}
+	return nil
+}
+
+func (e *effects) receipt(r *request, result tuplestore.Result, micros int64) {
+	e.receipts = append(e.receipts, receiptRow{r.commitID, r.hash, result.Revision, encodeResult(result), micros})
+}
+
+// batch is the statements that bring about the effects and move the head.
+func (e *effects) batch(dialect sqldb.Dialect, tenant string, before, after tuplestore.Head) (*sqldb.Batch, error) {
+	b := new(sqldb.Batch)
+	var failed error
+	queue := func(sql func(s *statement) string) {
+		s := &statement{dialect: dialect, args: []any{tenant}}
+		text := sql(s)
+		if s.err != nil && failed == nil {
+			failed = s.err
+		}
+		b.Queue(text, s.args, nil)
+	}
+
+	if len(e.deaths) > 0 {
+		gone := sortedKeys(e.deaths)
+		ends := column{name: "deleted_rev"}
+		for _, t := range gone {
+			ends.ints = append(ends.ints, int64(e.deaths[t]))
+		}
+		queue(func(s *statement) string {
+			return fmt.Sprintf(`INSERT INTO relation_tuple_history (tenant_id, %s, %s, deleted_rev) SELECT $1, %s, t.created_rev, t.created_at, t.created_by, k.deleted_rev FROM %s`,
+				keyList(""), strings.Join(originColumns, ", "), keyList("t."), s.joined(s.table(live, ""), "", keysOf(gone, key), ends))
+		})
+		queue(func(s *statement) string { return s.deleted(keysOf(gone, key)) })
+	}
+	if len(e.lifetime) > 0 {
+		columns := keysOf(e.lifetime, func(l lifetime) [6]string { return key(l.tuple) })
+		births := make([]birth, len(e.lifetime))
+		ends := column{name: "deleted_rev"}
+		for i, l := range e.lifetime {
+			births[i] = l.birth
+			ends.ints = append(ends.ints, int64(l.end))
+		}
+		insert(b, dialect, tenant, history, append(append(columns, origins(births)...), ends))
+	}
+	if len(e.births) > 0 {
+		born := sortedKeys(e.births)
+		births := make([]birth, len(born))
+		for i, t := range born {
+			births[i] = e.births[t]
+		}
+		insert(b, dialect, tenant, live, append(keysOf(born, key), origins(births)...))
+	}
+	for _, c := range e.commits {
+		b.Queue(`INSERT INTO tenant_commits (tenant_id, rev, actor, committed_at, changes) VALUES ($1, $2, $3, $4, $5)`,
+			[]any{tenant, int64(c.rev), c.actor, c.micros, c.changes}, nil)
+	}
+	for _, s := range e.schemas {
+		b.Queue(`INSERT INTO tenant_schemas (tenant_id, rev, document) VALUES ($1, $2, $3)`,
+			[]any{tenant, int64(s.rev), s.document}, nil)
+	}
+	for _, r := range e.receipts {
+		b.Queue(`INSERT INTO tenant_receipts (tenant_id, commit_id, request_hash, rev, result, committed_at) VALUES ($1, $2, $3, $4, $5, $6)`,
+			[]any{tenant, r.commitID, r.hash, int64(r.rev), r.result, r.micros}, nil)
+	}
+	if after != before {
+		b.Queue(`UPDATE tenant_heads SET rev = $2, schema_rev = $3 WHERE tenant_id = $1`,
+			[]any{tenant, int64(after.Revision), int64(after.SchemaRevision)}, nil)
+	}
+	return b, failed
+}
+
+// origins are the columns that say where tuples come from.
+func origins(births []birth) []column {
+	revs, at, by := make([]int64, len(births)), make([]int64, len(births)), make([]string, len(births))
+	for i, b := range births {
+		revs[i], at[i], by[i] = int64(b.rev), b.micros, b.actor
+	}
+	return []column{{name: originColumns[0], ints: revs}, {name: originColumns[1], ints: at}, {name: originColumns[2], texts: by}}
+}
+
+// sortedKeys is in primary-key order, so that neighbours are written together.
+func sortedKeys[V any](m map[tuplestore.Tuple]V) []tuplestore.Tuple {
+	keys := make([]tuplestore.Tuple, 0, len(m))
+	for t := range m {
+		keys = append(keys, t)
+	}
+	slices.SortFunc(keys, tuplestore.Tuple.Compare)
+	return keys
+}

@@ -1,0 +1,184 @@
+package sqlstore
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"stonetown/tuplestore"
+)
+
+// A commit's changes are stored as a JSON array with an array for each change:
+// the six parts of the tuple and, if it went, "-":
+//
+//	[["doc","1","viewer","user","ann",""],["doc","1","viewer","user","bob","","-"]]
+
+const deletedMark = "-"
+
+// encodeChanges requires that all parts are valid UTF-8.
+func encodeChanges(changes []tuplestore.Change) (string, error) {
+	b := []byte{'['}
+	var err error
+	for i, c := range changes {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, '[')
+		parts := key(c.Tuple)
+		for i, part := range parts {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			if b, err = jsontext.AppendQuote(b, part); err != nil {
+				return "", err
+			}
+		}
+		if c.Deleted {
+			b = append(b, `,"`+deletedMark+`"`...)
+		}
+		b = append(b, ']')
+	}
+	return string(append(b, ']')), nil
+}
+
+var errNotChanges = errors.New("malformed list of changes")
+
+func decodeChanges(text string) ([]tuplestore.Change, error) {
+	var changes []tuplestore.Change
+	d := jsontext.NewDecoder(strings.NewReader(text))
+	if err := expect(d, jsontext.KindBeginArray); err != nil {
+		return nil, err
+	}
+	for d.PeekKind() == jsontext.KindBeginArray {
+		if err := expect(d, jsontext.KindBeginArray); err != nil {
+			return nil, err
+		}
+		var parts [7]string
+		n := 0
+		for ; d.PeekKind() == jsontext.KindString && n < len(parts); n++ {
+			token, err := d.ReadToken()
+			if err != nil {
+				return nil, fmt.Errorf("%w: %w", errNotChanges, err)
+			}
+			parts[n] = token.String()
+		}
+		if err := expect(d, jsontext.KindEndArray); err != nil {
+			return nil, err
+		}
+		if n < 6 || n == 7 && parts[6] != deletedMark {
+			return nil, errNotChanges
+		}
+		changes = append(changes, tuplestore.Change{Tuple: tuple([6]string(parts[:6])), Deleted: n == 7})
+	}
+	return changes, expect(d, jsontext.KindEndArray)
+}
+
+func expect(d *jsontext.Decoder, kind jsontext.Kind) error {
+	token, err := d.ReadToken()
+	if err != nil {
+		return fmt.Errorf("%w: %w", errNotChanges, err)
+	}
+	if token.Kind() != kind {
+		return errNotChanges
+	}
+	return nil
+}
+
+// A result is stored as one letter per op for what it did: c(reated),
+// e(xisted) or d(eleted), followed by a count where it is not the usual one: 1,
+// for existed 0. "cced12" says: created, created, existed, deleted 12 tuples.
+
+const statusLetters = "ced" // by tuplestore.Status
+
+func usualCount(s tuplestore.Status) int {
+	if s == tuplestore.Existed {
+		return 0
+	}
+	return 1
+}
+
+func encodeResult(r tuplestore.Result) string {
+	b := make([]byte, 0, len(r.Statuses))
+	for i, status := range r.Statuses {
+		b = append(b, statusLetters[status])
+		if r.Counts[i] != usualCount(status) {
+			b = strconv.AppendInt(b, int64(r.Counts[i]), 10)
+		}
+	}
+	return string(b)
+}
+
+// decodeResult returns statuses and counts, neither of them nil.
+func decodeResult(text string) (statuses []tuplestore.Status, counts []int, err error) {
+	statuses, counts = make([]tuplestore.Status, 0, len(text)), make([]int, 0, len(text))
+	for len(text) > 0 {
+		letter := strings.IndexByte(statusLetters, text[0])
+		if letter < 0 {
+			return nil, nil, fmt.Errorf("malformed result: %q", text)
+		}
+		digits := strings.IndexAny(text[1:], statusLetters)
+		if digits < 0 {
+			digits = len(text) - 1
+		}
+		status := tuplestore.Status(letter)
+		count := usualCount(status)
+		if digits > 0 {
+			if count, err = strconv.Atoi(text[1 : 1+digits]); err != nil {
+				return nil, nil, fmt.Errorf("malformed result: %w", err)
+			}
+		}
+		statuses, counts = append(statuses, status), append(counts, count)
+		text = text[1+digits:]
+	}
+	return statuses, counts, nil
+}
+
+// key is the tuple's part of the primary key, in the order of keyColumns.
+func key(t tuplestore.Tuple) [6]string {
+	return [6]string{t.Object.Type, t.Object.ID, t.Relation, t.Subject.Type, t.Subject.ID, t.Subject.Relation}
+}
+
+func tuple(k [6]string) tuplestore.Tuple {
+	return tuplestore.Tuple{
+		Object:   tuplestore.Object{Type: k[0], ID: k[1]},
+		Relation: k[2],
+		Subject:  tuplestore.Subject{Type: k[3], ID: k[4], Relation: k[5]},
+	}
+}
+
+// checkText makes sure that a write can be stored in a text column of every
+// database and told in JSON.
+func checkText(w tuplestore.Write) error {
+	check := func(texts ...string) error {
+		for _, s := range texts {
+			if !utf8.ValidString(s) || strings.IndexByte(s, 0) >= 0 {
+				return fmt.Errorf("%q is not text: it must be UTF-8 without NUL", s)
+			}
+		}
+		return nil
+	}
+	if err := check(w.CommitID, w.Actor); err != nil {
+		return err
+	}
+	filters := w.Absent
+	for i, op := range w.Ops {
+		if op.Kind == tuplestore.DeleteMatching {
+			filters = append(filters[:len(filters):len(filters)], op.Match)
+			continue
+		}
+		k := key(op.Tuple)
+		if err := check(k[:]...); err != nil {
+			return fmt.Errorf("op %d: %w", i, err)
+		}
+	}
+	for _, f := range filters {
+		if err := check(f.ObjectType, f.ObjectID, f.Relation, f.SubjectType, f.SubjectID, f.SubjectRelation); err != nil {
+			return err
+		}
+	}
+	return nil
+}

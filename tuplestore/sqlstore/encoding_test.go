@@ -1,0 +1,129 @@
+package sqlstore
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"stonetown/tuplestore"
+)
+
+func TestChangesSurviveEncoding(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		changes := rapid.SliceOf(rapid.Custom(func(t *rapid.T) tuplestore.Change {
+			return tuplestore.Change{
+				Tuple:   tuple([6]string(rapid.SliceOfN(rapid.String(), 6, 6).Draw(t, "parts"))),
+				Deleted: rapid.Bool().Draw(t, "deleted"),
+			}
+		})).Draw(t, "changes")
+		text, err := encodeChanges(changes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := decodeChanges(text)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if diff := cmp.Diff(changes, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("%s (-want +got):\n%s", text, diff)
+		}
+	})
+}
+
+// The encoding is stored: it must not change.
+func TestChangesEncoding(t *testing.T) {
+	got, err := encodeChanges([]tuplestore.Change{
+		{Tuple: tuple([6]string{"doc", `a"b`, "viewer", "group", "g", "member"})},
+		{Tuple: tuple([6]string{"doc", "ü", "", "", "", ""}), Deleted: true},
+	})
+	want := `[["doc","a\"b","viewer","group","g","member"],["doc","ü","","","","","-"]]`
+	if err != nil || got != want {
+		t.Errorf("got %s, %v, want %s", got, err, want)
+	}
+	if _, err := encodeChanges([]tuplestore.Change{{Tuple: tuple([6]string{"\xff"})}}); err == nil {
+		t.Error("a change that is not UTF-8 was encoded")
+	}
+}
+
+func FuzzDecodeChanges(f *testing.F) {
+	for _, text := range []string{
+		``, `[]`, `[[]]`, `[["doc","1","viewer","user","u",""]]`, `[["doc","1","viewer","user","u","","-"],["doc"`,
+		`[["doc","1","viewer","user","u","","+"]]`, `[["doc","1","viewer","user","u","","-","x"]]`, `[["doc",1]]`, `{}`,
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		changes, err := decodeChanges(text)
+		if err != nil {
+			return
+		}
+		again, err := encodeChanges(changes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := decodeChanges(again)
+		if diff := cmp.Diff(changes, got); err != nil || diff != "" {
+			t.Errorf("%q, written again as %q (error %v): %s", text, again, err, diff)
+		}
+	})
+}
+
+func TestResultsSurviveEncoding(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var want tuplestore.Result
+		for range rapid.IntRange(0, 20).Draw(t, "ops") {
+			want.Statuses = append(want.Statuses, tuplestore.Status(rapid.IntRange(0, 2).Draw(t, "status")))
+			want.Counts = append(want.Counts, rapid.IntRange(0, 1000).Draw(t, "count"))
+		}
+		var got tuplestore.Result
+		var err error
+		if got.Statuses, got.Counts, err = decodeResult(encodeResult(want)); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("%s (-want +got):\n%s", encodeResult(want), diff)
+		}
+	})
+	got := encodeResult(tuplestore.Result{
+		Statuses: []tuplestore.Status{tuplestore.Created, tuplestore.Existed, tuplestore.Deleted, tuplestore.Deleted},
+		Counts:   []int{1, 0, 1, 12},
+	})
+	if want := "cedd12"; got != want { // stored: it must not change
+		t.Errorf("got %s, want %s", got, want)
+	}
+	for _, text := range []string{"x", "1", "c1.5", "cc99999999999999999999"} {
+		if _, _, err := decodeResult(text); err == nil {
+			t.Errorf("%q was decoded", text)
+		}
+	}
+}
+
+func TestWritesThatAreNotTextAreRefused(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		s := open(t, Config{DB: openDB(t, url)})
+		good := tuple([6]string{"doc", "1", "viewer", "user", "ann", ""})
+		for _, bad := range []string{"\x00", "a\xffb", "\xed\xa0\x80"} {
+			for i := range 6 {
+				parts := key(good)
+				parts[i] = bad
+				if _, err := s.Write(t.Context(), "t", tuplestore.Write{Ops: []tuplestore.Op{{Tuple: tuple(parts)}}}); err == nil {
+					t.Errorf("%q as %s was written", bad, keyColumns[i])
+				}
+			}
+			if _, err := s.Write(t.Context(), "t", tuplestore.Write{Actor: bad, Ops: []tuplestore.Op{{Tuple: good}}}); err == nil {
+				t.Errorf("%q as actor was written", bad)
+			}
+		}
+		// Asked for, what is not text is not found, or refused; never taken for
+		// something else.
+		if _, err := s.Write(t.Context(), "t", tuplestore.Write{Ops: []tuplestore.Op{{Tuple: tuple([6]string{"doc", "a\uFFFDb", "viewer", "user", "ann", ""})}}}); err != nil {
+			t.Fatal(err)
+		}
+		found, err := s.Snapshot("t", 1).Find(t.Context(), tuplestore.Lookup{Tuples: []tuplestore.Tuple{tuple([6]string{"doc", "a\xffb", "viewer", "user", "ann", ""})}})
+		if len(found) > 0 || err == nil {
+			t.Errorf("found %v, error %v", found, err)
+		}
+	})
+}

@@ -1,0 +1,144 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"stonetown/internal/sqldb"
+	"stonetown/tuplestore"
+)
+
+// KnownHead implements [tuplestore.Store].
+func (s *Store) KnownHead(tenant string) (tuplestore.Head, bool) {
+	if head, ok := s.known.Load(tenant); ok {
+		return head.(tuplestore.Head), true
+	}
+	return tuplestore.Head{}, false
+}
+
+// remember keeps a head that was read, so that whoever sees a commit before its
+// committer has told of it finds it at the head, too. A commit may have come
+// after the read: heads only move forward.
+func (s *Store) remember(tenant string, head tuplestore.Head) {
+	if !s.onlyWriter() {
+		return
+	}
+	for {
+		known, ok := s.known.LoadOrStore(tenant, head)
+		if !ok || known.(tuplestore.Head).Revision >= head.Revision || s.known.CompareAndSwap(tenant, known, head) {
+			return
+		}
+	}
+}
+
+// Head implements [tuplestore.Store].
+func (s *Store) Head(ctx context.Context, tenant string) (tuplestore.Head, error) {
+	if head, ok := s.KnownHead(tenant); ok {
+		return head, nil
+	}
+	var head tuplestore.Head
+	err := s.DB.QueryRow(ctx, `SELECT epoch, rev, schema_rev FROM tenant_heads WHERE tenant_id = $1`, tenant).
+		Scan(&head.Epoch, &head.Revision, &head.SchemaRevision)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return tuplestore.Head{}, nil
+	}
+	if err != nil {
+		return tuplestore.Head{}, fmt.Errorf("read head of tenant %s: %w", tenant, err)
+	}
+	s.remember(tenant, head)
+	return head, nil
+}
+
+// Latest implements [tuplestore.Store].
+func (s *Store) Latest(ctx context.Context, tenant string) (tuplestore.Head, []byte, error) {
+	var head tuplestore.Head
+	var document []byte
+	err := s.DB.QueryRow(ctx, `
+		SELECT h.epoch, h.rev, h.schema_rev, s.document
+		FROM tenant_heads h
+		LEFT JOIN tenant_schemas s ON s.tenant_id = h.tenant_id AND s.rev = h.schema_rev
+		WHERE h.tenant_id = $1`, tenant).
+		Scan(&head.Epoch, &head.Revision, &head.SchemaRevision, &document)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return tuplestore.Head{}, nil, nil
+	}
+	if err != nil {
+		return tuplestore.Head{}, nil, fmt.Errorf("read newest of tenant %s: %w", tenant, err)
+	}
+	s.remember(tenant, head)
+	if head.SchemaRevision > 0 {
+		document = notNil(document)
+	}
+	return head, document, nil
+}
+
+// Changes implements [tuplestore.Store].
+func (s *Store) Changes(ctx context.Context, tenant string, after tuplestore.Revision, limit int) ([]tuplestore.Commit, error) {
+	if head, ok := s.KnownHead(tenant); limit <= 0 || ok && head.Revision <= after {
+		return nil, nil
+	}
+	commits, err := s.changes(ctx, tenant, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read changes of tenant %s after %d: %w", tenant, after, err)
+	}
+	return commits, nil
+}
+
+func (s *Store) changes(ctx context.Context, tenant string, after tuplestore.Revision, limit int) ([]tuplestore.Commit, error) {
+	// Revisions have no gaps, so the limit is a range.
+	rows, err := s.DB.Query(ctx, `
+		SELECT h.epoch, h.rev, h.schema_rev, h.min_rev, c.rev, c.committed_at, c.actor, c.changes, s.rev, s.document
+		FROM tenant_heads h
+		LEFT JOIN tenant_commits c ON c.tenant_id = h.tenant_id AND c.rev > $2 AND c.rev <= $3
+		LEFT JOIN tenant_schemas s ON s.tenant_id = c.tenant_id AND s.rev = c.rev
+		WHERE h.tenant_id = $1
+		ORDER BY c.rev`, tenant, int64(after), int64(after)+int64(limit))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var commits []tuplestore.Commit
+	var head tuplestore.Head // the same in every row
+	for rows.Next() {
+		var minRev tuplestore.Revision
+		var rev, at, schemaRev *int64
+		var actor, changes *string
+		var document []byte
+		if err := rows.Scan(&head.Epoch, &head.Revision, &head.SchemaRevision, &minRev, &rev, &at, &actor, &changes, &schemaRev, &document); err != nil {
+			return nil, err
+		}
+		if after < minRev {
+			return nil, tuplestore.ErrRevisionCollected
+		}
+		if rev == nil {
+			continue // the head alone: nothing is newer
+		}
+		c := tuplestore.Commit{Revision: tuplestore.Revision(*rev), At: instant(*at), Actor: *actor}
+		if c.Changes, err = decodeChanges(*changes); err != nil {
+			return nil, fmt.Errorf("revision %d: %w", *rev, err)
+		}
+		if schemaRev != nil {
+			c.Schema = notNil(document)
+		}
+		commits = append(commits, c)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	if head.Epoch != "" {
+		s.remember(tenant, head)
+	}
+	return commits, nil
+}
+
+func notNil(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
+// instant is what a column of microseconds means.
+func instant(micros int64) time.Time { return time.UnixMicro(micros).UTC() }

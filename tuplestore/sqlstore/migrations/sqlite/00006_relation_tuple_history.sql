@@ -1,0 +1,18 @@
+-- +goose NO TRANSACTION
+-- +goose Up
+-- The tuples that existed from created_rev until just before deleted_rev. Apart
+-- from the live ones, so that these stay compact.
+CREATE TABLE IF NOT EXISTS relation_tuple_history (
+    tenant_id        TEXT   NOT NULL,
+    object_type      TEXT   NOT NULL,
+    object_id        TEXT   NOT NULL,
+    relation         TEXT   NOT NULL,
+    subject_type     TEXT   NOT NULL,
+    subject_id       TEXT   NOT NULL,
+    subject_relation TEXT   NOT NULL,
+    created_rev      BIGINT NOT NULL,
+    created_at       BIGINT NOT NULL,
+    created_by       TEXT   NOT NULL,
+    deleted_rev      BIGINT NOT NULL,
+    PRIMARY KEY (tenant_id, object_type, object_id, relation, subject_type, subject_id, subject_relation, created_rev)
+) WITHOUT ROWID;

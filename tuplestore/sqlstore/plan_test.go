@@ -1,0 +1,183 @@
+package sqlstore
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"stonetown/internal/sqldb"
+	"stonetown/tuplestore"
+)
+
+// A million-member group must not be read to learn its usersets, nor a whole
+// tenant to find a tuple, and not while the planner still believes that the
+// tables are empty, either. So the plans are looked at twice.
+func TestPlansUseIndexes(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		db := openDB(t, url)
+		s := open(t, Config{DB: db})
+		t.Run("empty", func(t *testing.T) { checkPlans(t, s) })
+		var ops []tuplestore.Op
+		for i := range 1500 {
+			ops = append(ops,
+				tuplestore.Op{Tuple: tuplestore.Presence(tuplestore.Object{Type: "doc", ID: fmt.Sprint(i)})},
+				tuplestore.Op{Tuple: tuple([6]string{"doc", fmt.Sprint(i), "viewer", "user", fmt.Sprint(i % 100), ""})},
+				tuplestore.Op{Tuple: tuple([6]string{"group", "all", "member", "user", fmt.Sprint(i), ""})})
+		}
+		for _, kind := range []tuplestore.OpKind{tuplestore.Create, tuplestore.Delete, tuplestore.Create} {
+			for i := range ops {
+				ops[i].Kind = kind
+			}
+			if _, err := s.Write(t.Context(), "t", tuplestore.Write{Ops: ops}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Run("filled", func(t *testing.T) { checkPlans(t, s) })
+		if db.Dialect() != sqldb.SQLite {
+			exec(t, db, `ANALYZE`)
+			t.Run("analyzed", func(t *testing.T) { checkPlans(t, s) })
+		}
+	})
+}
+
+func checkPlans(t *testing.T, s *Store) {
+	someTuples := []tuplestore.Tuple{tuple([6]string{"doc", "1", "viewer", "user", "1", ""}), tuple([6]string{"doc", "2", "viewer", "user", "2", ""})}
+	someNodes := []tuplestore.Node{someTuples[0].Node(), someTuples[1].Node()}
+	after := &tuplestore.Record{Tuple: someTuples[0], CreatedRevision: 1}
+	sn := &snapshot{s, "t", 0}
+	all := []string{"tenant_id", "object_type", "object_id", "relation", "subject_type", "subject_id", "subject_relation"}
+	for _, c := range []struct {
+		name    string
+		build   func() (string, *statement, error)
+		columns []string // that each access to tuples is restricted by
+		index   string   // that it uses, if it matters
+	}{
+		{"tuples", func() (string, *statement, error) { return sn.find(tuplestore.Lookup{Tuples: someTuples}) }, all, ""},
+		{"usersets", func() (string, *statement, error) { return sn.find(tuplestore.Lookup{Usersets: someNodes}) }, all[:4], "_usersets"},
+		{"all of nodes", func() (string, *statement, error) { return sn.find(tuplestore.Lookup{All: someNodes}) }, all[:4], ""},
+		{"list of an object", func() (string, *statement, error) {
+			return sn.list(tuplestore.Filter{ObjectType: "doc", ObjectID: "1"}, after, 10)
+		}, all[:3], ""},
+		{"list of a subject", func() (string, *statement, error) {
+			return sn.list(tuplestore.Filter{SubjectType: "user", SubjectID: "1"}, after, 10)
+		}, []string{"tenant_id", "subject_type", "subject_id"}, "_by_subject"},
+		{"list of new objects", func() (string, *statement, error) {
+			return sn.list(tuplestore.Filter{ObjectType: "doc", Presence: tuplestore.OnlyPresence, Newest: true}, after, 10)
+		}, all[:2], "_newest"},
+		{"existing tuples of a write", func() (string, *statement, error) {
+			st := &statement{dialect: s.DB.Dialect(), args: []any{"t"}}
+			return `SELECT t.object_id FROM ` + st.joined(st.table(live, ""), "", keysOf(someTuples, key)), st, st.err
+		}, all, ""},
+		{"deletion", func() (string, *statement, error) {
+			st := &statement{dialect: s.DB.Dialect(), args: []any{"t"}}
+			return st.deleted(keysOf(someTuples, key)), st, st.err
+		}, all, ""},
+	} {
+		sql, st, err := c.build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		accesses := explain(t, s.DB, sql, st.args)
+		if len(accesses) == 0 {
+			t.Errorf("%s: the plan shows no access to tuples", c.name)
+		}
+		for _, access := range accesses {
+			for _, column := range c.columns {
+				if !strings.Contains(access.condition, column) {
+					t.Errorf("%s: not restricted by %s: %+v", c.name, column, access)
+				}
+			}
+			if c.index != "" && !strings.HasSuffix(access.index, c.index) {
+				t.Errorf("%s: does not use an index %s: %+v", c.name, c.index, access)
+			}
+		}
+	}
+}
+
+// access is how a plan comes by rows of the tables of tuples.
+type access struct{ index, condition string }
+
+func explain(t *testing.T, db *sqldb.DB, sql string, args []any) (accesses []access) {
+	t.Helper()
+	if db.Dialect() == sqldb.SQLite {
+		rows, err := db.Query(t.Context(), "EXPLAIN QUERY PLAN "+sql, args...)
+		if err != nil {
+			t.Fatalf("%v: %s", err, sql)
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var id, parent, unused int
+			var detail string
+			if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
+				t.Fatal(err)
+			}
+			// SEARCH t USING INDEX name (column=? AND column>?)
+			if strings.HasPrefix(detail, "SEARCH t ") || strings.HasPrefix(detail, "SCAN t") || strings.HasPrefix(detail, "SEARCH relation_tuples") {
+				how, condition, _ := strings.Cut(detail, "(")
+				fields := strings.Fields(how)
+				accesses = append(accesses, access{fields[len(fields)-1], condition})
+			}
+		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
+		return accesses
+	}
+	// The plan that prepared statements get, which depends on no argument.
+	literals := make([]string, len(args))
+	for i, arg := range args {
+		switch arg := arg.(type) {
+		case []string:
+			literals[i] = "ARRAY['" + strings.Join(arg, "','") + "']"
+		case string:
+			literals[i] = "'" + arg + "'"
+		default:
+			literals[i] = fmt.Sprint(arg)
+		}
+	}
+	var text string
+	err := db.Tx(t.Context(), func(tx *sqldb.Tx) error {
+		if _, err := tx.Exec(t.Context(), "PREPARE explained AS "+sql); err != nil {
+			return err
+		}
+		if err := tx.QueryRow(t.Context(), "EXPLAIN (FORMAT JSON) EXECUTE explained ("+strings.Join(literals, ",")+")").Scan(&text); err != nil {
+			return err
+		}
+		_, err := tx.Exec(t.Context(), "DEALLOCATE explained")
+		return err
+	})
+	if err != nil {
+		t.Fatalf("%v: %s", err, sql)
+	}
+	var plans []struct{ Plan planNode }
+	if err := json.Unmarshal([]byte(text), &plans); err != nil {
+		t.Fatal(err)
+	}
+	plans[0].Plan.visit(func(n planNode) {
+		switch {
+		case strings.HasPrefix(n.Index, "relation_tuple") && n.Type != "Bitmap Index Scan":
+			accesses = append(accesses, access{n.Index, n.Cond})
+		case strings.HasPrefix(n.Relation, "relation_tuple") && n.Type != "ModifyTable" && n.Type != "Tid Scan":
+			accesses = append(accesses, access{n.Type, n.Cond})
+		case n.Type == "Bitmap Index Scan":
+			accesses = append(accesses, access{n.Index, n.Cond})
+		}
+	})
+	return accesses
+}
+
+type planNode struct {
+	Type     string `json:"Node Type"`
+	Relation string `json:"Relation Name"`
+	Index    string `json:"Index Name"`
+	Cond     string `json:"Index Cond"`
+	Plans    []planNode
+}
+
+func (n planNode) visit(f func(planNode)) {
+	f(n)
+	for _, child := range n.Plans {
+		child.visit(f)
+	}
+}

@@ -1,0 +1,256 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"stonetown/internal/sqldb"
+	"stonetown/tuplestore"
+)
+
+// Snapshot implements [tuplestore.Store].
+func (s *Store) Snapshot(tenant string, rev tuplestore.Revision) tuplestore.Snapshot {
+	return &snapshot{s, tenant, rev}
+}
+
+type snapshot struct {
+	store  *Store
+	tenant string
+	rev    tuplestore.Revision
+}
+
+func (sn *snapshot) Revision() tuplestore.Revision { return sn.rev }
+
+// statement begins a statement whose $1 is the tenant and $2 the revision.
+func (sn *snapshot) statement() *statement {
+	return &statement{dialect: sn.store.DB.Dialect(), args: []any{sn.tenant, int64(sn.rev)}}
+}
+
+// headRow is the first part of every statement's answer: the head of the
+// tenant, told apart from tuples by its empty object type. Its created_rev is
+// the newest revision, its created_at the retention floor.
+const headRow = `SELECT '' AS object_type, '' AS object_id, '' AS relation, '' AS subject_type, '' AS subject_id, '' AS subject_relation,
+	rev AS created_rev, min_rev AS created_at, '' AS created_by FROM tenant_heads WHERE tenant_id = $1`
+
+// The conditions for a row to belong to the snapshot. While the head is at the
+// snapshot's revision no history can belong to it, and none is looked for.
+const (
+	liveThen = ` AND t.created_rev <= $2`
+	goneThen = ` AND t.created_rev <= $2 AND t.deleted_rev > $2 AND (SELECT rev FROM tenant_heads WHERE tenant_id = $1) > $2`
+)
+
+// check says whether the snapshot can be read, given the tenant's head.
+func (sn *snapshot) check(newest, floor tuplestore.Revision) error {
+	switch {
+	case sn.rev > newest:
+		return tuplestore.ErrRevisionUnknown
+	case sn.rev < floor:
+		return tuplestore.ErrRevisionCollected
+	}
+	return nil
+}
+
+// Find implements [tuplestore.Snapshot].
+func (sn *snapshot) Find(ctx context.Context, l tuplestore.Lookup) ([]tuplestore.Tuple, error) {
+	if len(l.Tuples)+len(l.Usersets)+len(l.All) == 0 {
+		return nil, nil
+	}
+	sql, s, err := sn.find(l)
+	if err != nil {
+		return nil, fmt.Errorf("find in tenant %s at %d: %w", sn.tenant, sn.rev, err)
+	}
+	found := make([]tuplestore.Tuple, 0, len(l.Tuples))
+	seen := make(map[tuplestore.Tuple]struct{}, len(l.Tuples))
+	err = sn.records(ctx, s, sql, func(r tuplestore.Record) {
+		if _, ok := seen[r.Tuple]; !ok {
+			seen[r.Tuple] = struct{}{}
+			found = append(found, r.Tuple)
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find in tenant %s at %d: %w", sn.tenant, sn.rev, err)
+	}
+	return found, nil
+}
+
+// find builds the statement of Find.
+func (sn *snapshot) find(l tuplestore.Lookup) (string, *statement, error) {
+	s := sn.statement()
+	var b strings.Builder
+	b.WriteString(headRow)
+	// The history is the same question once more.
+	both := func(index, extra string, columns []column) {
+		for _, from := range []struct{ table, then string }{{live, liveThen}, {history, goneThen}} {
+			fmt.Fprintf(&b, ` UNION ALL SELECT %s, 0, 0, '' FROM %s`,
+				keyList("t."), s.joined(s.table(from.table, index), extra+from.then, columns))
+		}
+	}
+	if len(l.Tuples) > 0 {
+		both("", "", keysOf(l.Tuples, key))
+	}
+	if len(l.Usersets) > 0 {
+		both("usersets", " AND t.subject_relation <> ''", keysOf(l.Usersets, nodeKey)[:3])
+	}
+	if len(l.All) > 0 {
+		both("", "", keysOf(l.All, nodeKey)[:3])
+	}
+	return b.String(), s, s.err
+}
+
+// nodeKey is a node in the columns of a tuple, of which it fills three.
+func nodeKey(n tuplestore.Node) [6]string {
+	return [6]string{n.Object.Type, n.Object.ID, n.Relation}
+}
+
+// List implements [tuplestore.Snapshot].
+func (sn *snapshot) List(ctx context.Context, f tuplestore.Filter, after *tuplestore.Record, limit int) ([]tuplestore.Record, error) {
+	sql, s, err := sn.list(f, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list tenant %s at %d: %w", sn.tenant, sn.rev, err)
+	}
+	var found []tuplestore.Record
+	if err := sn.records(ctx, s, sql, func(r tuplestore.Record) { found = append(found, r) }); err != nil {
+		return nil, fmt.Errorf("list tenant %s at %d: %w", sn.tenant, sn.rev, err)
+	}
+	slices.SortFunc(found, f.Compare)
+	return found[:min(limit, len(found))], nil
+}
+
+// list builds the statement of List.
+func (sn *snapshot) list(f tuplestore.Filter, after *tuplestore.Record, limit int) (string, *statement, error) {
+	s := sn.statement()
+	direction, than := "", ">"
+	if f.Newest {
+		direction, than = " DESC", "<"
+	}
+	columns, values := order(f, after)
+	filter := s.where(f)
+	if after != nil && len(columns) > 0 {
+		var list []string
+		for _, v := range values {
+			list = append(list, s.arg(v))
+		}
+		filter += fmt.Sprintf(" AND (t.%s) %s (%s)", strings.Join(columns, ", t."), than, strings.Join(list, ", "))
+	} else if after != nil {
+		filter += " AND FALSE" // f names one tuple, and after is it
+	}
+	orderBy := ""
+	if len(columns) > 0 {
+		orderBy = " ORDER BY t." + strings.Join(columns, direction+", t.") + direction
+	}
+	// A page of each table, which together hold the page asked for.
+	var b strings.Builder
+	b.WriteString(headRow)
+	most := s.arg(int64(limit))
+	for _, from := range []struct{ table, then string }{{live, liveThen}, {history, goneThen}} {
+		fmt.Fprintf(&b, ` UNION ALL SELECT * FROM (SELECT %s, t.created_rev, t.created_at, t.created_by FROM %s WHERE t.tenant_id = $1%s%s%s LIMIT %s) AS page`,
+			keyList("t."), s.table(from.table, indexFor(f)), filter, from.then, orderBy, most)
+	}
+	return b.String(), s, s.err
+}
+
+// order is the columns by which f lists, but for those that it fixes, and the
+// values of a record in them. An index can be entered in the middle only by a
+// comparison of columns that it has not been told already.
+func order(f tuplestore.Filter, at *tuplestore.Record) (columns []string, values []any) {
+	if at == nil {
+		at = &tuplestore.Record{}
+	}
+	if f.Newest {
+		return []string{"created_rev", "object_id"}, []any{int64(at.CreatedRevision), at.Object.ID}
+	}
+	parts := key(at.Tuple)
+	for i, fixed := range [6]string{f.ObjectType, f.ObjectID, f.Relation, f.SubjectType, f.SubjectID, f.SubjectRelation} {
+		if fixed == "" {
+			columns, values = append(columns, keyColumns[i]), append(values, parts[i])
+		}
+	}
+	return columns, values
+}
+
+// Scan implements [tuplestore.Snapshot].
+func (sn *snapshot) Scan(ctx context.Context, f tuplestore.Filter) iter.Seq2[tuplestore.Record, error] {
+	return func(yield func(tuplestore.Record, error) bool) {
+		var after *tuplestore.Record
+		for {
+			page, err := sn.List(ctx, f, after, sn.store.ScanPage)
+			if err != nil {
+				yield(tuplestore.Record{}, err)
+				return
+			}
+			for _, r := range page {
+				if !yield(r, nil) {
+					return
+				}
+			}
+			if len(page) < sn.store.ScanPage {
+				return
+			}
+			after = &page[len(page)-1]
+		}
+	}
+}
+
+// records runs a statement that answers with headRow and with records.
+func (sn *snapshot) records(ctx context.Context, s *statement, sql string, each func(tuplestore.Record)) error {
+	rows, err := sn.store.DB.Query(ctx, sql, s.args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var newest, floor tuplestore.Revision // 0 for a tenant without a row
+	for rows.Next() {
+		var k [6]string
+		var r tuplestore.Record
+		var rev, at int64
+		if err := rows.Scan(&k[0], &k[1], &k[2], &k[3], &k[4], &k[5], &rev, &at, &r.CreatedBy); err != nil {
+			return err
+		}
+		if k[0] == "" {
+			newest, floor = tuplestore.Revision(rev), tuplestore.Revision(at)
+			continue
+		}
+		r.Tuple, r.CreatedRevision, r.CreatedAt = tuple(k), tuplestore.Revision(rev), instant(at)
+		each(r)
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	return sn.check(newest, floor)
+}
+
+// Schema implements [tuplestore.Snapshot].
+func (sn *snapshot) Schema(ctx context.Context) ([]byte, tuplestore.Revision, error) {
+	document, rev, err := sn.schema(ctx)
+	if err != nil {
+		return nil, 0, fmt.Errorf("read schema of tenant %s at %d: %w", sn.tenant, sn.rev, err)
+	}
+	return document, rev, nil
+}
+
+func (sn *snapshot) schema(ctx context.Context) ([]byte, tuplestore.Revision, error) {
+	var newest, floor tuplestore.Revision
+	var rev *int64
+	var document []byte
+	err := sn.store.DB.QueryRow(ctx, `
+		SELECT h.rev, h.min_rev, s.rev, s.document
+		FROM tenant_heads h
+		LEFT JOIN tenant_schemas s ON s.tenant_id = h.tenant_id
+			AND s.rev = (SELECT MAX(rev) FROM tenant_schemas WHERE tenant_id = $1 AND rev <= $2)
+		WHERE h.tenant_id = $1`, sn.tenant, int64(sn.rev)).
+		Scan(&newest, &floor, &rev, &document)
+	if err != nil && !errors.Is(err, sqldb.ErrNoRows) {
+		return nil, 0, err
+	}
+	if err := sn.check(newest, floor); err != nil {
+		return nil, 0, err
+	}
+	if rev == nil {
+		return nil, 0, nil
+	}
+	return notNil(document), tuplestore.Revision(*rev), nil
+}

@@ -1,0 +1,84 @@
+package sqlstore
+
+import (
+	"path/filepath"
+	"testing"
+
+	"stonetown/internal/pgtest"
+	"stonetown/internal/sqldb"
+	"stonetown/tuplestore"
+	"stonetown/tuplestore/storetest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// databases are the kinds of database at hand.
+var databases = []struct {
+	name string
+	url  func(testing.TB) string
+}{
+	{"sqlite", func(t testing.TB) string { return "sqlite://" + filepath.Join(t.TempDir(), "test.db") }},
+	{"postgres", pgtest.URL},
+}
+
+// onEach runs a test on every kind of database.
+func onEach(t *testing.T, test func(t *testing.T, url string)) {
+	for _, d := range databases {
+		t.Run(d.name, func(t *testing.T) { test(t, d.url(t)) })
+	}
+}
+
+func openDB(t testing.TB, url string) *sqldb.DB {
+	t.Helper()
+	db, err := sqldb.Open(t.Context(), sqldb.Config{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Errorf("close database: %v", err)
+		}
+	})
+	if err := db.Migrate(t.Context(), Migrations()); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+func open(t testing.TB, c Config) *Store {
+	t.Helper()
+	s, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close store: %v", err)
+		}
+	})
+	return s
+}
+
+func exec(t testing.TB, db *sqldb.DB, sql string, args ...any) {
+	t.Helper()
+	if _, err := db.Exec(t.Context(), sql, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestConformance(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		db := openDB(t, url)
+		empty := func(t *testing.T) *Store {
+			exec(t, db, `DROP TABLE IF EXISTS storetest_rows`)
+			for _, table := range []string{
+				"tenant_heads", "tenant_commits", "tenant_receipts", "tenant_schemas", live, history,
+			} {
+				exec(t, db, "DELETE FROM "+table)
+			}
+			return open(t, Config{DB: db, ScanPage: 97})
+		}
+		storetest.Run(t, func(t *testing.T) tuplestore.Store { return empty(t) })
+		storetest.RunSQL(t, func(t *testing.T) (tuplestore.Store, *sqldb.DB) { return empty(t), db })
+	})
+}

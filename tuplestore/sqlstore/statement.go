@@ -1,0 +1,282 @@
+package sqlstore
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"stonetown/internal/sqldb"
+	"stonetown/tuplestore"
+)
+
+// statement is SQL under construction together with its arguments. There are
+// few different texts: they depend on which parts a request has, never on how
+// much is in them.
+type statement struct {
+	dialect sqldb.Dialect
+	args    []any
+	err     error // the first one
+}
+
+// arg adds an argument and returns its placeholder.
+func (s *statement) arg(v any) string {
+	s.args = append(s.args, v)
+	return "$" + strconv.Itoa(len(s.args))
+}
+
+// column is one column of values that a statement is given as rows.
+type column struct {
+	name  string
+	texts []string // one of these
+	ints  []int64
+}
+
+func (c column) len() int { return max(len(c.texts), len(c.ints)) }
+
+func (c column) value(row int) any {
+	if c.ints != nil {
+		return c.ints[row]
+	}
+	return c.texts[row]
+}
+
+// isConstant reports whether all rows have the same value.
+func (c column) isConstant() bool {
+	for i := 1; i < c.len(); i++ {
+		if c.ints != nil && c.ints[i] != c.ints[0] || c.ints == nil && c.texts[i] != c.texts[0] {
+			return false
+		}
+	}
+	return true
+}
+
+// keyColumns name the parts of a tuple, in primary-key order.
+var keyColumns = [6]string{"object_type", "object_id", "relation", "subject_type", "subject_id", "subject_relation"}
+
+// keysOf are the columns of a list of tuples.
+func keysOf[T any](list []T, key func(T) [6]string) []column {
+	columns := make([]column, len(keyColumns))
+	values := make([]string, len(keyColumns)*len(list))
+	for i, name := range keyColumns {
+		columns[i] = column{name: name, texts: values[i*len(list) : (i+1)*len(list)]}
+	}
+	for row, item := range list {
+		for i, part := range key(item) {
+			columns[i].texts[row] = part
+		}
+	}
+	return columns
+}
+
+// rows is a table of given rows, to stand in FROM under the name k. It takes
+// one argument per column or, on SQLite, one altogether. A row-by-row list of
+// values would be planned anew for every length, and slowly.
+func (s *statement) rows(columns ...column) string {
+	var names, values []string
+	for i, c := range columns {
+		names = append(names, c.name)
+		switch {
+		case s.dialect == sqldb.SQLite:
+			values = append(values, fmt.Sprintf("value->>%d AS %s", i, c.name))
+		case c.ints != nil:
+			values = append(values, fmt.Sprintf("CAST(%s AS BIGINT[])", s.arg(c.ints)))
+		default:
+			values = append(values, fmt.Sprintf("CAST(%s AS TEXT[])", s.arg(c.texts)))
+		}
+	}
+	if s.dialect == sqldb.SQLite {
+		return fmt.Sprintf("(SELECT %s FROM json_each(%s)) AS k", strings.Join(values, ", "), s.arg(s.json(columns)))
+	}
+	return fmt.Sprintf("unnest(%s) AS k (%s)", strings.Join(values, ", "), strings.Join(names, ", "))
+}
+
+// json is rows as an array of arrays.
+func (s *statement) json(columns []column) string {
+	n := columns[0].len()
+	b := make([]byte, 0, 16*n*len(columns)+2)
+	b = append(b, '[')
+	for row := range n {
+		if row > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, '[')
+		for i, c := range columns {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			if c.ints != nil {
+				b = strconv.AppendInt(b, c.ints[row], 10)
+				continue
+			}
+			var err error
+			if b, err = jsontext.AppendQuote(b, c.texts[row]); err != nil && s.err == nil {
+				s.err = fmt.Errorf("%s %q: %w", c.name, c.texts[row], err)
+			}
+		}
+		b = append(b, ']')
+	}
+	return string(append(b, ']'))
+}
+
+// joined is the rows t of a table that equal one of the given rows k in the key
+// columns and meet some conditions, each with AND before it. Each given row is
+// looked up in an index, whatever the planner believes about sizes: SQLite has
+// no statistics and takes the order as written, and PostgreSQL takes LATERAL
+// with OFFSET 0 as it stands. It would otherwise plan for the empty table that
+// it saw first, and go on reading the whole tenant for every row.
+func (s *statement) joined(table, conditions string, keys []column, more ...column) string {
+	given := s.rows(append(keys, more...)...)
+	var equal strings.Builder
+	equal.WriteString("t.tenant_id = $1")
+	for _, c := range keys {
+		fmt.Fprintf(&equal, " AND t.%s = k.%[1]s", c.name)
+	}
+	switch s.dialect {
+	case sqldb.SQLite:
+		return fmt.Sprintf("%s CROSS JOIN %s ON %s%s", given, table, equal.String(), conditions)
+	case sqldb.Postgres:
+		return fmt.Sprintf("%s CROSS JOIN LATERAL (SELECT *, ctid FROM %s WHERE %s%s OFFSET 0) AS t", given, table, equal.String(), conditions)
+	default:
+		return fmt.Sprintf("%s JOIN %s ON %s%s", given, table, equal.String(), conditions)
+	}
+}
+
+// insert queues the insertion of the given rows into a table.
+func insert(b *sqldb.Batch, dialect sqldb.Dialect, tenant, table string, columns []column) {
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = c.name
+	}
+	into := fmt.Sprintf("%s (tenant_id, %s)", table, strings.Join(names, ", "))
+	if dialect == sqldb.SQLite {
+		insertFew(b, tenant, into, columns)
+		return
+	}
+	s := &statement{dialect: dialect, args: []any{tenant}}
+	given := s.rows(columns...)
+	b.Queue(fmt.Sprintf("INSERT INTO %s SELECT $1, k.%s FROM %s", into, strings.Join(names, ", k."), given), s.args, nil)
+}
+
+// insertFew inserts a few rows at a time and the rest one by one, which takes
+// two texts. It is the fast way on SQLite. Functions that take JSON apart make
+// it copy each page before it changes it, to be able to undo the statement
+// alone (as it would without OR ROLLBACK, but a failure ends the transaction
+// anyway). And the driver takes time for each argument, more for each the more
+// there are: so a column with one value in all rows, as most are in a bulk
+// load, is told once a statement.
+func insertFew(b *sqldb.Batch, tenant, into string, columns []column) {
+	const few = 8
+	total := columns[0].len()
+	same := make([]bool, len(columns))
+	for i, c := range columns {
+		same[i] = total >= few && c.isConstant()
+	}
+	args := func(first, n int) []any {
+		args := append(make([]any, 0, 1+n*len(columns)), tenant)
+		for row := first; row < first+n; row++ {
+			for i, c := range columns {
+				if row == first || !same[i] {
+					args = append(args, c.value(row))
+				}
+			}
+		}
+		return args
+	}
+	text := func(n int) string {
+		var s statement
+		s.arg(tenant)
+		places := make([]string, len(columns))
+		rows := make([]string, n)
+		for row := range rows {
+			for i := range columns {
+				if row == 0 || !same[i] {
+					places[i] = s.arg(nil)
+				}
+			}
+			rows[row] = "($1, " + strings.Join(places, ", ") + ")"
+		}
+		return "INSERT OR ROLLBACK INTO " + into + " VALUES " + strings.Join(rows, ", ")
+	}
+	first := 0
+	for _, n := range []int{few, 1} {
+		sql := text(n)
+		for ; first+n <= total; first += n {
+			b.Queue(sql, args(first, n), nil)
+		}
+	}
+}
+
+// deleted is the statement that deletes live tuples. On PostgreSQL it names
+// them by their place, for the reason told at joined.
+func (s *statement) deleted(keys []column) string {
+	if s.dialect == sqldb.Postgres {
+		return fmt.Sprintf(`DELETE FROM relation_tuples WHERE ctid = ANY (ARRAY(SELECT t.ctid FROM %s))`,
+			s.joined(s.table(live, ""), "", keys))
+	}
+	return fmt.Sprintf(`DELETE FROM relation_tuples WHERE tenant_id = $1 AND (%s) IN (SELECT %s FROM %s)`,
+		keyList(""), keyList("k."), s.rows(keys...))
+}
+
+// table names a table, as t, and on SQLite the index to use (any if empty). The
+// others choose by statistics.
+func (s *statement) table(name, index string) string {
+	if index == "" || s.dialect != sqldb.SQLite {
+		return name + " AS t"
+	}
+	return fmt.Sprintf("%s AS t INDEXED BY %s_%s", name, name, index)
+}
+
+const (
+	live    = "relation_tuples"
+	history = "relation_tuple_history"
+)
+
+// where is the conditions under which f selects t, each with AND before it.
+func (s *statement) where(f tuplestore.Filter) string {
+	var b strings.Builder
+	for i, value := range [6]string{f.ObjectType, f.ObjectID, f.Relation, f.SubjectType, f.SubjectID, f.SubjectRelation} {
+		if value != "" {
+			fmt.Fprintf(&b, " AND t.%s = %s", keyColumns[i], s.arg(value))
+		}
+	}
+	switch f.Presence {
+	case tuplestore.WithoutPresence:
+		b.WriteString(" AND t.relation <> ''")
+	case tuplestore.OnlyPresence:
+		b.WriteString(" AND t.relation = ''")
+	}
+	if f.SubjectsOutside != nil {
+		types, relations, wildcards := column{name: "type", texts: []string{}}, column{name: "relation", texts: []string{}}, column{name: "wildcard", ints: []int64{}}
+		for _, shape := range f.SubjectsOutside {
+			types.texts = append(types.texts, shape.Type)
+			relations.texts = append(relations.texts, shape.Relation)
+			wildcard := int64(0)
+			if shape.Wildcard {
+				wildcard = 1
+			}
+			wildcards.ints = append(wildcards.ints, wildcard)
+		}
+		fmt.Fprintf(&b, ` AND NOT EXISTS (SELECT 1 FROM %s
+			WHERE k.type = t.subject_type AND k.relation = t.subject_relation
+			AND k.wildcard = CASE WHEN t.subject_id = '*' AND t.subject_relation = '' THEN 1 ELSE 0 END)`,
+			s.rows(types, relations, wildcards))
+	}
+	return b.String()
+}
+
+// indexFor is the index that serves f on SQLite; empty for the primary key.
+func indexFor(f tuplestore.Filter) string {
+	switch {
+	case f.Newest:
+		return "newest"
+	case f.ObjectID == "" && f.SubjectType != "" && f.SubjectID != "":
+		return "by_subject"
+	default:
+		return ""
+	}
+}
+
+// keyList is the columns of a tuple with a prefix to each.
+func keyList(prefix string) string { return prefix + strings.Join(keyColumns[:], ", "+prefix) }
