@@ -1,0 +1,184 @@
+// Command stonetown-bench measures Stonetown under the docs workload: in
+// process, and over HTTP against a server that it starts from the product's own
+// binary, with an echo server as the floor. Every answer is compared with the
+// workload's oracle.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"stonetown/bench"
+	"stonetown/engine"
+	"stonetown/internal/sqldb"
+	"stonetown/tuplestore/sqlstore"
+)
+
+func main() {
+	server := flag.String("server", "bin/stonetown", "the stonetown binary to start; empty measures in process only")
+	out := flag.String("out", "bench.json", "where to write the figures as JSON; empty for nowhere")
+	duration := flag.Duration("duration", 3*time.Second, "how long each figure is measured")
+	echoOn := flag.String("echo", "", "serve as the echo floor on this address and do nothing else")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var err error
+	if *echoOn != "" {
+		err = serveEcho(*echoOn)
+	} else {
+		err = run(ctx, *server, *out, *duration)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "stonetown-bench:", err)
+		os.Exit(1)
+	}
+}
+
+// serveEcho prints the address it serves on, for its parent.
+func serveEcho(address string) error {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	fmt.Println(l.Addr())
+	return bench.ServeEcho(l)
+}
+
+func run(ctx context.Context, server, out string, duration time.Duration) (err error) {
+	dir, err := os.MkdirTemp("", "stonetown-bench")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	o := bench.Options{Duration: duration, Progress: func(format string, args ...any) {
+		fmt.Fprintf(os.Stderr, format+"\n", args...)
+	}}
+	report, err := inProcess(ctx, dir, o)
+	if err != nil {
+		return err
+	}
+	if server != "" {
+		over, err := overHTTP(ctx, server, dir, o)
+		if err != nil {
+			return err
+		}
+		report.Figures = append(report.Figures, over.Figures...)
+	}
+	if err := report.WriteTable(os.Stdout); err != nil {
+		return err
+	}
+	if out == "" {
+		return nil
+	}
+	return report.WriteJSON(out)
+}
+
+// inProcess measures an engine on an embedded database of its own.
+func inProcess(ctx context.Context, dir string, o bench.Options) (report *bench.Report, err error) {
+	db, err := sqldb.Open(ctx, sqldb.Config{URL: "sqlite://" + filepath.Join(dir, "inprocess.db")})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if err := db.Migrate(ctx, sqlstore.Migrations()); err != nil {
+		return nil, err
+	}
+	store, err := sqlstore.New(sqlstore.Config{DB: db})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	e, err := engine.New(engine.Config{Store: store})
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close()
+	o.InProcess = &bench.InProcess{Engine: e, Tenant: "tnt_bench"}
+	return bench.Run(ctx, o)
+}
+
+// overHTTP starts the echo and the product as processes of their own and
+// measures both.
+func overHTTP(ctx context.Context, server, dir string, o bench.Options) (report *bench.Report, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	echo := exec.CommandContext(ctx, self, "-echo", "127.0.0.1:0")
+	address, err := echo.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := echo.Start(); err != nil {
+		return nil, err
+	}
+	defer stopProcess(echo)
+	var echoAddress string
+	if _, err := fmt.Fscanln(address, &echoAddress); err != nil {
+		return nil, fmt.Errorf("start echo: %w", err)
+	}
+	o.EchoURL = "http://" + echoAddress
+
+	data := filepath.Join(dir, "data")
+	product := exec.CommandContext(ctx, server, "serve", "--dev", "--data-dir", data, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0")
+	if product.Stderr, err = os.Create(filepath.Join(dir, "server.log")); err != nil {
+		return nil, err
+	}
+	if err := product.Start(); err != nil {
+		return nil, fmt.Errorf("start the server: %w", err)
+	}
+	defer stopProcess(product)
+	if o.HTTP, err = dial(ctx, filepath.Join(data, "bootstrap.json")); err != nil {
+		return nil, err
+	}
+	return bench.Run(ctx, o)
+}
+
+// dial waits for the server to have written its credentials and to answer.
+func dial(ctx context.Context, bootstrap string) (*bench.HTTP, error) {
+	var credentials struct {
+		BaseURL      string `json:"base_url"`
+		ClientID     string `json:"client_id"`
+		ClientSecret string `json:"client_secret"`
+	}
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		text, err := os.ReadFile(bootstrap)
+		if err == nil {
+			if err = json.Unmarshal(text, &credentials); err == nil {
+				var h *bench.HTTP
+				if h, err = bench.Dial(ctx, credentials.BaseURL, credentials.ClientID, credentials.ClientSecret, 16); err == nil {
+					return h, nil
+				}
+			}
+		}
+		if time.Now().After(deadline) || ctx.Err() != nil {
+			return nil, fmt.Errorf("the server did not start: %w", err)
+		}
+	}
+}
+
+// stopProcess ends a process that was started here, gently if it can.
+func stopProcess(c *exec.Cmd) {
+	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
+		return // it has ended already
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- c.Wait() }()
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		if err := c.Process.Kill(); err == nil {
+			<-ended
+		}
+	}
+}

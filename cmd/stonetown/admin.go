@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"stonetown/engine"
+	"stonetown/internal/sqldb"
+)
+
+// admin is the listener for those who run the server:
+//
+//	/healthz       200 while the process is alive
+//	/readyz        200 while it can do its work: tables up to date, database
+//	               reachable, not told to stop
+//	/metrics       Prometheus
+//	/debug/pprof/  profiles
+type admin struct {
+	listen net.Listener
+	server *http.Server
+	served chan struct{} // closed when the server has ended
+	state  atomic.Pointer[readiness]
+}
+
+// readiness is why the server is not ready, or the database to ask.
+type readiness struct {
+	reason string
+	db     *sqldb.DB
+}
+
+// readyTimeout is how long the database may take to answer.
+const readyTimeout = 2 * time.Second
+
+func listenAdmin(addr string, registry *prometheus.Registry, log *slog.Logger) (*admin, error) {
+	listen, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	a := &admin{listen: listen, served: make(chan struct{})}
+	a.state.Store(&readiness{reason: "starting"})
+
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") })
+	mux.HandleFunc("GET /readyz", a.serveReady)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry}))
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+
+	// No write timeout: a profile takes as long as it was asked to.
+	a.server = &http.Server{
+		Handler: mux, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readHeaderTimeout, IdleTimeout: idleTimeout,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	go func() {
+		defer close(a.served)
+		if err := a.server.Serve(listen); !errors.Is(err, http.ErrServerClosed) {
+			log.Error("admin listener ended", slog.Any("error", err))
+		}
+	}()
+	return a, nil
+}
+
+// ready says that the server does its work as long as db answers.
+func (a *admin) ready(db *sqldb.DB) { a.state.Store(&readiness{db: db}) }
+
+// drain says that the server was told to stop.
+func (a *admin) drain() { a.state.Store(&readiness{reason: "draining"}) }
+
+func (a *admin) serveReady(w http.ResponseWriter, r *http.Request) {
+	state := a.state.Load()
+	reason := state.reason
+	if state.db != nil {
+		ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
+		defer cancel()
+		var one int
+		if err := state.db.QueryRow(ctx, `SELECT 1`).Scan(&one); err != nil {
+			reason = "the database does not answer"
+		}
+	}
+	if reason != "" {
+		http.Error(w, reason, http.StatusServiceUnavailable)
+		return
+	}
+	io.WriteString(w, "ready\n")
+}
+
+func (a *admin) close() error {
+	err := a.server.Close()
+	<-a.served
+	return err
+}
+
+// registerMetrics publishes the counters that modules keep.
+func registerMetrics(registry *prometheus.Registry, db *sqldb.DB, e *engine.Engine) {
+	counter := func(name, help string, value func() int64) prometheus.Collector {
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "stonetown_" + name, Help: help}, func() float64 { return float64(value()) })
+	}
+	registry.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		collectors.NewBuildInfoCollector(),
+		counter("checks_total", "Permission questions answered.", func() int64 { return e.Stats().Checks }),
+		counter("engine_cold_reads_total", "Snapshot reads for tenants that are not in memory.", func() int64 { return e.Stats().ColdReads }),
+		counter("engine_tail_reads_total", "Reads that made answers current.", func() int64 { return e.Stats().TailReads }),
+		counter("engine_loads_total", "Tenants loaded into memory.", func() int64 { return e.Stats().Loads }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "stonetown_engine_resident_bytes", Help: "Estimated memory of the tenants in memory.",
+		}, func() float64 { return float64(e.Stats().ResidentBytes) }),
+		counter("database_statements_total", "Statements run.", func() int64 { return db.Stats().Statements }),
+		counter("database_round_trips_total", "Times a database server was waited for.", func() int64 { return db.Stats().RoundTrips }),
+	)
+}

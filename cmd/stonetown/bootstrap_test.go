@@ -1,0 +1,163 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"stonetown/controlplane"
+	"stonetown/identity"
+	"stonetown/internal/seal"
+	"stonetown/oauth"
+)
+
+// command runs the program to its end.
+func command(t *testing.T, args ...string) (stdout string, err error) {
+	t.Helper()
+	var out, errs strings.Builder
+	err = run(t.Context(), args, nil, &out, &errs)
+	if errs.Len() > 0 {
+		t.Logf("stderr: %s", errs.String())
+	}
+	return out.String(), err
+}
+
+func readJSON(t *testing.T, path string) (c credentials) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &c); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestVersion(t *testing.T) {
+	out, err := command(t, "version")
+	if err != nil || !strings.HasPrefix(out, "stonetown ") {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
+func TestMigrateTwice(t *testing.T) {
+	dir := t.TempDir()
+	for range 2 {
+		if out, err := command(t, "migrate", "--data-dir", dir); err != nil || !strings.Contains(out, "up to date") {
+			t.Errorf("%q, %v", out, err)
+		}
+	}
+}
+
+func TestBootstrap(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "bootstrap.json")
+	args := []string{
+		"bootstrap", "--data-dir", dir, "--organization", "acme", "--tenant", "people",
+		"--base-url", "https://people.example.com", "--admin-email", "ann@example.com", "--owner-email", "bob@example.com",
+	}
+
+	_, err := command(t, args...)
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "master.key") {
+		t.Fatalf("without a master key: %v", err)
+	}
+	if _, err := seal.OpenKeyFile(filepath.Join(dir, "master.key")); err != nil {
+		t.Fatal(err)
+	}
+	out, err := command(t, args...)
+	if err != nil || !strings.Contains(out, file) {
+		t.Fatalf("%q, %v", out, err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v, want mode 0600", info, err)
+	}
+	c := readJSON(t, file)
+	if strings.Contains(out, c.ClientSecret) || strings.Contains(out, c.Admin.Password) {
+		t.Errorf("a secret was printed: %q", out)
+	}
+
+	// What the file says is so.
+	config, err := resolve(t, []string{"--data-dir", dir}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := openModules(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tenant, err := m.tenants.TenantByHost(t.Context(), "people.example.com")
+	if err != nil || tenant.ID != c.TenantID || tenant.OrgID != c.OrgID || tenant.BaseURL != c.BaseURL || tenant.State != controlplane.TenantActive {
+		t.Errorf("%+v, %v", tenant, err)
+	}
+	if c.ControlURL != "https://control.example.com" {
+		t.Errorf("control_url is %s", c.ControlURL)
+	}
+	for tenantID, a := range map[string]account{c.TenantID: c.Admin, controlplane.SystemTenant: c.Owner} {
+		if u, err := m.users.VerifyPassword(t.Context(), tenantID, a.Email, a.Password); err != nil || !u.EmailVerified {
+			t.Errorf("%s: %+v, %v", a.Email, u, err)
+		}
+	}
+	if _, err := m.users.UserByEmail(t.Context(), c.TenantID, c.Owner.Email); !errors.Is(err, identity.ErrUserNotFound) {
+		t.Errorf("the owner is a user of the tenant: %v", err)
+	}
+	resp, err := m.oauth.Token(t.Context(), oauth.Tenant{ID: c.TenantID, BaseURL: c.BaseURL}, oauth.TokenRequest{
+		GrantType: oauth.GrantClientCredentials, ClientID: c.ClientID, ClientSecret: c.ClientSecret,
+	})
+	if err != nil || resp.Scope != strings.Join(oauth.BuiltinScopes, " ") {
+		t.Errorf("%q, %v", resp.Scope, err)
+	}
+	if err := m.close(); err != nil {
+		t.Fatal(err)
+	}
+
+	// Once more changes nothing, and says so.
+	out, err = command(t, args...)
+	if err != nil || !strings.HasPrefix(out, "Nothing changed") {
+		t.Errorf("%q, %v", out, err)
+	}
+	if again := readJSON(t, file); again != c {
+		t.Errorf("the file changed from %+v to %+v", c, again)
+	}
+}
+
+func TestBootstrapKeepsForeignFile(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "other.json")
+	if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := command(t, "bootstrap", "--dev", "--data-dir", dir, "--out", file)
+	if err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("%v, want a refusal that names the file", err)
+	}
+	if text, _ := os.ReadFile(file); string(text) != "precious" {
+		t.Errorf("the file holds %q", text)
+	}
+}
+
+// A refused beginning leaves nothing half begun.
+func TestBootstrapIsAtomic(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := command(t, "bootstrap", "--dev", "--data-dir", dir, "--owner-email", "nobody"); !errors.Is(err, identity.ErrEmailInvalid) {
+		t.Fatalf("%v, want ErrEmailInvalid", err)
+	}
+	if out, err := command(t, "bootstrap", "--dev", "--data-dir", dir); err != nil || !strings.HasPrefix(out, "Created") {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
+func TestControlURL(t *testing.T) {
+	for in, want := range map[string]string{
+		"http://dev.localhost:8080":       "http://control.localhost:8080",
+		"https://people.auth.example.com": "https://control.auth.example.com",
+	} {
+		if got := controlURL(in); got != want {
+			t.Errorf("controlURL(%s) = %s, want %s", in, got, want)
+		}
+	}
+}

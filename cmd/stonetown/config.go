@@ -1,0 +1,294 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+)
+
+// Config is all that can be configured. A setting comes from, in this order and
+// later ones winning: its default, the YAML file given by --config, the
+// environment variable STONETOWN_ plus its name in capitals, its flag. Unknown
+// keys in the file are errors. Secrets are never settings but paths of files
+// that hold them; the one exception is a password within database_url, which
+// database_url_file avoids.
+type Config struct {
+	// Dev makes a server to try things on: it creates the master key and, on an
+	// empty database, an organisation, a tenant and an application, and prints
+	// how to use them. A bare localhost then means the first tenant. Do not show
+	// such a server to a network. Default false.
+	Dev bool `yaml:"dev" env:"DEV"`
+
+	// Listen is the host:port that tenants are served on, without TLS: put a
+	// proxy in front. Port 0 takes a free one. Default 127.0.0.1:8080.
+	Listen string `yaml:"listen" env:"LISTEN"`
+
+	// AdminListen is the host:port for health, readiness, metrics and profiles.
+	// It asks for no credentials; keep it away from clients. Default
+	// 127.0.0.1:9090.
+	AdminListen string `yaml:"admin_listen" env:"ADMIN_LISTEN"`
+
+	// DataDir is the folder for the embedded database, the master key and the
+	// first credentials, unless they are put elsewhere. Default ./data.
+	DataDir string `yaml:"data_dir" env:"DATA_DIR"`
+
+	// DatabaseURL is postgres://user@host:port/database, for PostgreSQL and
+	// CockroachDB, or sqlite:///path. One process at a time can use an SQLite
+	// database. Default: SQLite in stonetown.db in DataDir.
+	DatabaseURL string `yaml:"database_url" env:"DATABASE_URL"`
+
+	// DatabaseURLFile is a file that holds the database URL. Default: none.
+	DatabaseURLFile string `yaml:"database_url_file" env:"DATABASE_URL_FILE"`
+
+	// DatabaseConns bounds the connections to the database; requests beyond it
+	// wait. 0, the default: 4 per CPU, at least 8.
+	DatabaseConns int `yaml:"database_conns" env:"DATABASE_CONNS"`
+
+	// MasterKeyFile holds the key under which secrets in the database are
+	// sealed: 32 random bytes in base64. Without it they are lost. Every node
+	// needs the same one. Default: master.key in DataDir.
+	MasterKeyFile string `yaml:"master_key_file" env:"MASTER_KEY_FILE"`
+
+	// TrustedProxies are the networks, such as 10.0.0.0/8, whose X-Forwarded-For
+	// is believed when a client's address is logged. Default: none.
+	TrustedProxies prefixes `yaml:"trusted_proxies" env:"TRUSTED_PROXIES"`
+
+	// RequestTimeout bounds the work on one request; beyond it the answer is an
+	// error. Default 30s.
+	RequestTimeout time.Duration `yaml:"request_timeout" env:"REQUEST_TIMEOUT"`
+
+	// ResidentMemoryMiB is how much memory tenants' tuples may take, in MiB.
+	// Tenants beyond it are answered from the database, which is slower.
+	// Default 1024.
+	ResidentMemoryMiB int64 `yaml:"resident_memory_mib" env:"RESIDENT_MEMORY_MIB"`
+
+	// DrainDelay is how long the server goes on accepting requests after it was
+	// told to stop and reports itself not ready, so that load balancers notice
+	// first. Default 0s.
+	DrainDelay time.Duration `yaml:"drain_delay" env:"DRAIN_DELAY"`
+
+	// DrainTimeout is how long requests under way may then take to finish before
+	// they are cut off. Default 30s.
+	DrainTimeout time.Duration `yaml:"drain_timeout" env:"DRAIN_TIMEOUT"`
+
+	// LogLevel is debug, info, warn or error; less grave messages are dropped.
+	// Default info.
+	LogLevel slog.Level `yaml:"log_level" env:"LOG_LEVEL"`
+
+	// LogFormat is json, for machines, or text. Default json; text with Dev.
+	LogFormat string `yaml:"log_format" env:"LOG_FORMAT"`
+
+	embedded bool // the database is the one in DataDir
+}
+
+func defaultConfig() Config {
+	return Config{
+		Listen:            "127.0.0.1:8080",
+		AdminListen:       "127.0.0.1:9090",
+		DataDir:           "./data",
+		RequestTimeout:    30 * time.Second,
+		ResidentMemoryMiB: 1024,
+		DrainTimeout:      30 * time.Second,
+	}
+}
+
+// bind registers a flag for every setting. The value that c holds is the
+// default that help shows.
+func (c *Config) bind(f *pflag.FlagSet) {
+	f.BoolVar(&c.Dev, "dev", c.Dev, "run everything here, with a tenant to try things on")
+	f.StringVar(&c.Listen, "listen", c.Listen, "`host:port` to serve tenants on")
+	f.StringVar(&c.AdminListen, "admin-listen", c.AdminListen, "`host:port` for health, metrics and profiles")
+	f.StringVar(&c.DataDir, "data-dir", c.DataDir, "`folder` of the embedded database and keys")
+	f.StringVar(&c.DatabaseURL, "database-url", c.DatabaseURL, "postgres:// or sqlite: `URL` (default SQLite in the data folder)")
+	f.StringVar(&c.DatabaseURLFile, "database-url-file", c.DatabaseURLFile, "`file` that holds the database URL")
+	f.IntVar(&c.DatabaseConns, "database-conns", c.DatabaseConns, "most connections to the database (default 4 per CPU)")
+	f.StringVar(&c.MasterKeyFile, "master-key-file", c.MasterKeyFile, "`file` of the key that seals secrets (default master.key in the data folder)")
+	f.Var(&c.TrustedProxies, "trusted-proxies", "`networks` whose X-Forwarded-For is believed, separated by commas")
+	f.DurationVar(&c.RequestTimeout, "request-timeout", c.RequestTimeout, "most time to work on one request")
+	f.Int64Var(&c.ResidentMemoryMiB, "resident-memory-mib", c.ResidentMemoryMiB, "memory for tenants' tuples, in `MiB`")
+	f.DurationVar(&c.DrainDelay, "drain-delay", c.DrainDelay, "time between not being ready and not accepting requests")
+	f.DurationVar(&c.DrainTimeout, "drain-timeout", c.DrainTimeout, "time for requests under way to finish")
+	f.TextVar(&c.LogLevel, "log-level", c.LogLevel, "`level` below which messages are dropped: debug, info, warn, error")
+	f.StringVar(&c.LogFormat, "log-format", c.LogFormat, "json or text (default json; text with --dev)")
+}
+
+// configFlags registers the flags of a command that is configured.
+func configFlags(f *pflag.FlagSet) {
+	c := defaultConfig()
+	c.bind(f)
+	f.String("config", "", "YAML `file` with settings; keys are flag names with underscores")
+}
+
+// resolveConfig is the one place where settings come together. flags have been
+// parsed after configFlags; environ is as os.Environ returns it.
+func resolveConfig(flags *pflag.FlagSet, environ []string) (Config, error) {
+	c := defaultConfig()
+	environment := env.ToMap(environ)
+	path, err := flags.GetString("config")
+	if err != nil {
+		return Config{}, err
+	}
+	if path == "" {
+		path = environment["STONETOWN_CONFIG"]
+	}
+	if path != "" {
+		if err := c.readFile(path); err != nil {
+			return Config{}, fmt.Errorf("configuration file %s: %w", path, err)
+		}
+	}
+	if err := env.ParseWithOptions(&c, env.Options{Environment: environment, Prefix: "STONETOWN_"}); err != nil {
+		return Config{}, fmt.Errorf("environment: %w", err)
+	}
+	// Flags that were given are given again, to what the file and the
+	// environment have filled in.
+	final := pflag.NewFlagSet("", pflag.ContinueOnError)
+	c.bind(final)
+	flags.Visit(func(f *pflag.Flag) {
+		if final.Lookup(f.Name) != nil {
+			err = errors.Join(err, final.Set(f.Name, f.Value.String()))
+		}
+	})
+	return c, errors.Join(err, c.complete())
+}
+
+func (c *Config) readFile(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	decoder := yaml.NewDecoder(f)
+	decoder.KnownFields(true)
+	if err := decoder.Decode(c); err != nil && !errors.Is(err, io.EOF) { // an empty file is fine
+		return err
+	}
+	return nil
+}
+
+// complete fills in what follows from other settings, so that nothing
+// downstream asks whether something was set, and refuses what makes no sense.
+func (c *Config) complete() error {
+	var problems []error
+	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+
+	if c.DatabaseURL != "" && c.DatabaseURLFile != "" {
+		problem("database_url and database_url_file are both set")
+	}
+	if c.DatabaseURLFile != "" {
+		text, err := os.ReadFile(c.DatabaseURLFile)
+		if err != nil {
+			problem("database_url_file: %w", err)
+		}
+		c.DatabaseURL = strings.TrimSpace(string(text))
+	}
+	if c.DatabaseURL == "" {
+		path, err := filepath.Abs(filepath.Join(c.DataDir, "stonetown.db"))
+		if err != nil {
+			problem("data_dir: %w", err)
+		}
+		c.DatabaseURL = "sqlite://" + (&url.URL{Path: path}).EscapedPath()
+		c.embedded = true
+	}
+	if c.MasterKeyFile == "" {
+		c.MasterKeyFile = filepath.Join(c.DataDir, "master.key")
+	}
+	if c.LogFormat == "" {
+		c.LogFormat = "json"
+		if c.Dev {
+			c.LogFormat = "text"
+		}
+	}
+	if c.LogFormat != "json" && c.LogFormat != "text" {
+		problem("log_format is %q, neither json nor text", c.LogFormat)
+	}
+	if c.RequestTimeout <= 0 || c.DrainTimeout <= 0 || c.DrainDelay < 0 {
+		problem("request_timeout and drain_timeout must be positive and drain_delay not negative")
+	}
+	if c.ResidentMemoryMiB <= 0 || c.DatabaseConns < 0 {
+		problem("resident_memory_mib must be positive and database_conns not negative")
+	}
+	return errors.Join(problems...)
+}
+
+// bootstrapFile is where the credentials of the first start are.
+func (c Config) bootstrapFile() string { return filepath.Join(c.DataDir, "bootstrap.json") }
+
+// makeDataDir creates the data folder, for the owner only, if it is needed.
+func (c Config) makeDataDir() error {
+	if !c.Dev && !c.embedded {
+		return nil
+	}
+	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
+		return fmt.Errorf("data_dir: %w", err)
+	}
+	return nil
+}
+
+// LogValue shows what a reader of logs may know.
+func (c Config) LogValue() slog.Value {
+	database := "malformed"
+	if u, err := url.Parse(c.DatabaseURL); err == nil {
+		if u.RawQuery != "" { // parameters can hold a password too
+			u.RawQuery = "redacted"
+		}
+		database = u.Redacted()
+	}
+	return slog.GroupValue(
+		slog.Bool("dev", c.Dev),
+		slog.String("listen", c.Listen),
+		slog.String("admin_listen", c.AdminListen),
+		slog.String("data_dir", c.DataDir),
+		slog.String("database_url", database),
+		slog.Int("database_conns", c.DatabaseConns),
+		slog.String("master_key_file", c.MasterKeyFile),
+		slog.String("trusted_proxies", c.TrustedProxies.String()),
+		slog.Duration("request_timeout", c.RequestTimeout),
+		slog.Int64("resident_memory_mib", c.ResidentMemoryMiB),
+		slog.Duration("drain_delay", c.DrainDelay),
+		slog.Duration("drain_timeout", c.DrainTimeout),
+		slog.String("log_level", c.LogLevel.String()),
+		slog.String("log_format", c.LogFormat),
+	)
+}
+
+// prefixes is a list of networks, on the command line separated by commas.
+type prefixes []netip.Prefix
+
+func (p *prefixes) String() string {
+	var list []string
+	for _, prefix := range *p {
+		list = append(list, prefix.String())
+	}
+	return strings.Join(list, ",")
+}
+
+// Set replaces the list, as a flag.
+func (p *prefixes) Set(text string) error {
+	var list prefixes
+	for part := range strings.SplitSeq(text, ",") {
+		if part == "" {
+			continue
+		}
+		prefix, err := netip.ParsePrefix(strings.TrimSpace(part))
+		if err != nil {
+			return err
+		}
+		list = append(list, prefix)
+	}
+	*p = list
+	return nil
+}
+
+// Type names the kind of flag in help.
+func (*prefixes) Type() string { return "networks" }

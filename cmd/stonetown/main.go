@@ -1,0 +1,47 @@
+// Command stonetown is the server and its tools in one binary.
+//
+//	stonetown serve --dev     everything on this machine, nothing to install
+//	stonetown serve           with a configuration file, environment and flags
+//	stonetown migrate         bring the database's tables up to date
+//	stonetown bootstrap       create the first organisation, tenant and application
+//	stonetown version
+//
+// This package reads configuration and wires the others together; it holds
+// nothing else.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// The first signal asks to finish; from then on a second one kills.
+	context.AfterFunc(ctx, stop)
+	if err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "stonetown:", err)
+		os.Exit(1)
+	}
+}
+
+// run is the program without the process around it.
+func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
+	root := &cobra.Command{
+		Use:           "stonetown",
+		Short:         "A Zanzibar-style authorization engine with OAuth, in one binary",
+		SilenceUsage:  true,
+		SilenceErrors: true, // main prints them, once
+	}
+	root.AddCommand(serveCommand(environ), migrateCommand(environ), bootstrapCommand(environ), versionCommand())
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	return root.ExecuteContext(ctx)
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"stonetown/controlplane"
+	"stonetown/engine/resources"
+	"stonetown/identity"
+	"stonetown/internal/sqldb"
+	"stonetown/oauth"
+	"stonetown/tuplestore/sqlstore"
+)
+
+func migrateCommand(environ []string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "migrate",
+		Short: "Bring the database's tables up to date",
+		Long: `Brings the database's tables up to date and exits. serve does so too when it
+starts; this is for doing it ahead of a rollout. It may be run at any time and
+from several places at once.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			config, err := resolveConfig(cmd.Flags(), environ)
+			if err != nil {
+				return err
+			}
+			db, err := openDatabase(cmd.Context(), config)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "The tables (%s) are up to date.\n", db.Dialect())
+			return db.Close()
+		},
+	}
+	configFlags(cmd.Flags())
+	return cmd
+}
+
+// openDatabase opens the configured database with its tables up to date.
+func openDatabase(ctx context.Context, config Config) (*sqldb.DB, error) {
+	if err := config.makeDataDir(); err != nil {
+		return nil, err
+	}
+	db, err := sqldb.Open(ctx, sqldb.Config{URL: config.DatabaseURL, MaxConns: config.DatabaseConns})
+	if err != nil {
+		return nil, err
+	}
+	err = db.Migrate(ctx,
+		sqlstore.Migrations(),
+		resources.Migrations(),
+		controlplane.Migrations(),
+		identity.Migrations(),
+		oauth.Migrations(),
+	)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"stonetown/api"
+	"stonetown/controlplane"
+	"stonetown/engine"
+	"stonetown/engine/resources"
+	"stonetown/tuplestore/sqlstore"
+)
+
+// Program is the server. Open it, Serve, Close it; tests do the same.
+type Program struct {
+	config Config
+	out    io.Writer // for the person who started it
+	log    *slog.Logger
+
+	admin  *admin
+	listen net.Listener
+	server *http.Server
+
+	modules *modules
+	store   *sqlstore.Store
+	engine  *engine.Engine
+}
+
+func newProgram(config Config, out io.Writer, log *slog.Logger) *Program {
+	return &Program{config: config, out: out, log: log}
+}
+
+// Limits of a connection. They keep one that sends or reads nothing from being
+// held for ever; how long the work on a request may take is Config.RequestTimeout.
+const (
+	readHeaderTimeout = 5 * time.Second
+	idleTimeout       = 2 * time.Minute
+	transferTime      = 30 * time.Second // to send a body or take an answer
+	maxHeaderBytes    = 32 << 10         // a token of 16 KiB of scopes, and the rest
+)
+
+// Open starts everything up to, and without, accepting requests. Close must be
+// called even if it fails. After it, Addr and AdminAddr are known and
+// connections wait.
+func (p *Program) Open(ctx context.Context) error {
+	p.log.InfoContext(ctx, "starting", slog.String("version", version()), slog.Any("config", p.config))
+
+	registry := prometheus.NewRegistry()
+	var err error
+	// First of all, so that an orchestrator sees a process that is alive and not
+	// ready while tables are brought up to date.
+	if p.admin, err = listenAdmin(p.config.AdminListen, registry, p.log); err != nil {
+		return err
+	}
+	if p.listen, err = (&net.ListenConfig{}).Listen(ctx, "tcp", p.config.Listen); err != nil {
+		return err
+	}
+	if p.modules, err = openModules(ctx, p.config); err != nil {
+		return err
+	}
+	if p.store, err = sqlstore.New(sqlstore.Config{DB: p.modules.db, Logger: p.log}); err != nil {
+		return err
+	}
+	p.engine, err = engine.New(engine.Config{
+		Store: p.store, ResidentBytes: p.config.ResidentMemoryMiB << 20, Logger: p.log,
+	})
+	if err != nil {
+		return err
+	}
+	handler, err := api.New(api.Config{
+		Engine: p.engine, Resources: resources.New(p.engine, p.modules.db),
+		Tenants: p.modules.tenants, OAuth: p.modules.oauth,
+		CursorKey: p.modules.key.Derive("cursors"),
+		Logger:    p.log, Metrics: registry,
+		Timeout:        p.config.RequestTimeout,
+		TrustedProxies: p.config.TrustedProxies,
+		Dev:            p.config.Dev,
+	})
+	if err != nil {
+		return err
+	}
+	registerMetrics(registry, p.modules.db, p.engine)
+	p.server = &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: readHeaderTimeout,
+		ReadTimeout:       readHeaderTimeout + transferTime,
+		WriteTimeout:      p.config.RequestTimeout + transferTime,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(p.log.Handler(), slog.LevelWarn),
+	}
+	if p.config.Dev {
+		return p.beginDevelopment(ctx)
+	}
+	_, err = p.modules.tenants.FirstTenant(ctx)
+	if errors.Is(err, controlplane.ErrTenantNotFound) {
+		p.log.WarnContext(ctx, "there is no tenant to serve; create one with stonetown bootstrap")
+		return nil
+	}
+	return err
+}
+
+func (p *Program) beginDevelopment(ctx context.Context) error {
+	_, port, err := net.SplitHostPort(p.Addr())
+	if err != nil {
+		return err
+	}
+	file := p.config.bootstrapFile()
+	c, err := p.modules.beginDevelopment(ctx, devBeginning(port), file)
+	if err != nil {
+		return err
+	}
+	return printWalk(p.out, c, p.AdminAddr(), file)
+}
+
+// Addr is the address that tenants are served on.
+func (p *Program) Addr() string { return p.listen.Addr().String() }
+
+// AdminAddr is the address of health, metrics and profiles.
+func (p *Program) AdminAddr() string { return p.admin.listen.Addr().String() }
+
+// Serve accepts requests until ctx ends, and then finishes those under way: it
+// reports itself not ready, waits for load balancers to notice, stops accepting,
+// and gives the rest Config.DrainTimeout.
+func (p *Program) Serve(ctx context.Context) error {
+	failed := make(chan error, 1)
+	go func() { failed <- p.server.Serve(p.listen) }()
+	p.admin.ready(p.modules.db)
+	p.log.InfoContext(ctx, "ready", slog.String("addr", p.Addr()), slog.String("admin_addr", p.AdminAddr()))
+
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	p.admin.drain()
+	p.log.Info("draining")
+	select {
+	case err := <-failed:
+		return err
+	case <-time.After(p.config.DrainDelay):
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.config.DrainTimeout)
+	defer cancel()
+	err := p.server.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("requests were still under way %v after the server was told to stop", p.config.DrainTimeout)
+	}
+	if served := <-failed; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	return err
+}
+
+// Close ends what Open started, the last first. It may be called after any
+// failure, and more than once.
+func (p *Program) Close() error {
+	var errs []error
+	if p.server != nil {
+		errs = append(errs, p.server.Close())
+	}
+	if p.listen != nil {
+		if err := p.listen.Close(); !errors.Is(err, net.ErrClosed) { // the server closes it too
+			errs = append(errs, err)
+		}
+	}
+	if p.engine != nil {
+		p.engine.Close()
+	}
+	if p.store != nil {
+		errs = append(errs, p.store.Close())
+	}
+	if p.modules != nil {
+		errs = append(errs, p.modules.close())
+	}
+	if p.admin != nil {
+		errs = append(errs, p.admin.close())
+	}
+	*p = Program{config: p.config, out: p.out, log: p.log}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	p.log.Info("stopped")
+	return nil
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+)
+
+func serveCommand(environ []string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the server",
+		Long: `Runs the server until it is told to stop by SIGTERM or SIGINT; then it reports
+itself not ready, finishes the requests under way and exits.
+
+With --dev it needs nothing else: it keeps an embedded database and its keys in
+the data folder, creates something to try, and prints how.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			config, err := resolveConfig(cmd.Flags(), environ)
+			if err != nil {
+				return err
+			}
+			p := newProgram(config, cmd.OutOrStdout(), newLogger(config, cmd.ErrOrStderr()))
+			defer func() { err = errors.Join(err, p.Close()) }()
+			if err := p.Open(cmd.Context()); err != nil {
+				return err
+			}
+			return p.Serve(cmd.Context())
+		},
+	}
+	configFlags(cmd.Flags())
+	return cmd
+}
+
+func newLogger(config Config, w io.Writer) *slog.Logger {
+	options := &slog.HandlerOptions{Level: config.LogLevel}
+	if config.LogFormat == "text" {
+		return slog.New(slog.NewTextHandler(w, options))
+	}
+	return slog.New(slog.NewJSONHandler(w, options))
+}

@@ -1,0 +1,193 @@
+package stonetown_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// order is the import order of the product, lowest first. In
+//
+//	a, b < c;
+//
+// c may import a and b and all that they may import. A package may not import
+// one that its line does not put below it; neighbours on a line know nothing of
+// each other. A name stands for the folder and all below it that have no name
+// of their own, and within one name everything goes.
+const order = `
+	NONE < internal, schema;
+
+	# Revisioned tuples know no schema, and the schema knows no tuples:
+	# the two meet in the engine.
+	internal < tuplestore;
+	schema, tuplestore < engine;
+
+	# Modules are clients of the engine and strangers to each other. What one
+	# needs of another it declares as an interface, and cmd plugs it in.
+	engine < identity, oauth, webhooks, controlplane;
+
+	# HTTP only.
+	identity, oauth, webhooks, controlplane < api;
+
+	# Wiring only. Benchmarks load the product and are not part of it.
+	api < cmd/stonetown, bench;
+	bench < cmd/stonetown-bench;
+`
+
+const module = "stonetown/"
+
+func TestImportOrder(t *testing.T) {
+	below := parseOrder(t, order)
+	for _, pkg := range list(t, "-json=ImportPath,Imports", "./...") {
+		importer, ours := strings.CutPrefix(pkg.ImportPath, module)
+		if !ours { // the root, which has tests only
+			continue
+		}
+		from := nameOf(below, importer)
+		if from == "" {
+			t.Errorf("%s has no place in the order", importer)
+			continue
+		}
+		for _, path := range pkg.Imports {
+			imported, ours := strings.CutPrefix(path, module)
+			if !ours {
+				continue
+			}
+			if to := nameOf(below, imported); to != from && !below[from][to] {
+				t.Errorf("%s imports %s: %s is not below %s", importer, imported, to, from)
+			}
+		}
+	}
+}
+
+// What tests need must not be part of the program.
+func TestProgramHoldsNoTests(t *testing.T) {
+	for _, pkg := range list(t, "-deps", "-json=ImportPath", "./cmd/stonetown") {
+		if pkg.ImportPath == "testing" || strings.HasPrefix(pkg.ImportPath, module) && strings.HasSuffix(pkg.ImportPath, "test") {
+			t.Errorf("cmd/stonetown contains %s", pkg.ImportPath)
+		}
+	}
+}
+
+// TestOrderIsEnforced makes sure that the checks above can fail.
+func TestOrderIsEnforced(t *testing.T) {
+	below := parseOrder(t, order)
+	for _, test := range []struct {
+		from, to string
+		want     bool
+	}{
+		{"engine", "schema", true},
+		{"cmd/stonetown", "internal", true},
+		{"schema", "tuplestore", false},
+		{"tuplestore", "schema", false},
+		{"oauth", "identity", false},
+		{"engine", "api", false},
+		{"internal", "schema", false},
+		{"cmd/stonetown", "bench", false},
+	} {
+		if got := below[test.from][test.to]; got != test.want {
+			t.Errorf("%s may import %s: %v, want %v", test.from, test.to, got, test.want)
+		}
+	}
+	for path, want := range map[string]string{
+		"engine/resources": "engine", "cmd/stonetown-bench": "cmd/stonetown-bench", "cmd/stonetown": "cmd/stonetown", "engineering": "",
+	} {
+		if got := nameOf(below, path); got != want {
+			t.Errorf("nameOf(%s) = %q, want %q", path, got, want)
+		}
+	}
+}
+
+// parseOrder returns, for each name, all names below it.
+func parseOrder(t *testing.T, text string) map[string]map[string]bool {
+	t.Helper()
+	var rules strings.Builder
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, "#")
+		rules.WriteString(line)
+	}
+	below := make(map[string]map[string]bool)
+	for rule := range strings.SplitSeq(rules.String(), ";") {
+		if strings.TrimSpace(rule) == "" {
+			continue
+		}
+		left, right, ok := strings.Cut(rule, "<")
+		if !ok {
+			t.Fatalf("rule without <: %q", rule)
+		}
+		lower := make(map[string]bool)
+		for _, name := range names(left) {
+			if name == "NONE" {
+				continue
+			}
+			if below[name] == nil {
+				t.Fatalf("%q is used before it has a place", name)
+			}
+			lower[name] = true
+			for further := range below[name] {
+				lower[further] = true
+			}
+		}
+		for _, name := range names(right) {
+			if below[name] != nil {
+				t.Fatalf("%q has two places", name)
+			}
+			below[name] = lower
+		}
+	}
+	return below
+}
+
+func names(list string) []string {
+	var trimmed []string
+	for name := range strings.SplitSeq(list, ",") {
+		trimmed = append(trimmed, strings.TrimSpace(name))
+	}
+	return trimmed
+}
+
+// nameOf returns the most specific name that a package belongs to.
+func nameOf(below map[string]map[string]bool, path string) string {
+	best := ""
+	for name := range below {
+		if (path == name || strings.HasPrefix(path, name+"/")) && len(name) > len(best) {
+			best = name
+		}
+	}
+	return best
+}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+}
+
+func list(t *testing.T, args ...string) []listed {
+	t.Helper()
+	var stderr bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), "go", slices.Concat([]string{"list"}, args)...)
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, stderr.Bytes())
+	}
+	var all []listed
+	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
+		var pkg listed
+		if err := decoder.Decode(&pkg); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, pkg)
+	}
+	if len(all) == 0 {
+		t.Fatal("go list listed nothing")
+	}
+	return all
+}
