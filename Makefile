@@ -1,0 +1,47 @@
+GO    ?= go
+tool  := $(GO) tool -modfile=tools/go.mod
+# One PostgreSQL for all test packages.
+withpg := $(GO) run ./internal/pgtest/withpg
+
+.PHONY: help build run test race fuzz generate bench lint
+.DEFAULT_GOAL := help
+
+help: ## Show what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## Build bin/stonetown and bin/stonetown-bench
+	$(GO) build -o bin/ ./cmd/...
+
+run: build ## Start a development server on http://dev.localhost:8080
+	bin/stonetown serve --dev
+
+test: ## Run every test, on PostgreSQL too where it is installed
+	$(withpg) $(GO) test -timeout 12m ./...
+
+race: ## Run every test under the race detector
+	$(withpg) $(GO) test -race -timeout 30m ./...
+
+FUZZTIME ?= 30s
+fuzz: ## Fuzz every target in turn, FUZZTIME (30s) each
+	@for pkg in $$($(GO) list ./...); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+	    echo "$$pkg $$target"; \
+	    $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x $$pkg || exit 1; \
+	  done; \
+	done
+
+generate: ## Generate code from the OpenAPI document again
+	$(GO) generate ./...
+
+bench: build ## Measure the product and write bench.json
+	bin/stonetown-bench -server bin/stonetown -out bench.json
+
+lint: ## Check formatting, vet, staticcheck, go.mod and known vulnerabilities
+	@unformatted=$$($(tool) gofumpt -l $$(git ls-files '*.go' | grep -v '\.gen\.go$$')); \
+	  if [ -n "$$unformatted" ]; then echo "gofumpt would change:"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(tool) staticcheck ./...
+	$(GO) mod tidy -diff
+	@$(tool) govulncheck ./...; code=$$?; \
+	  if [ $$code -eq 3 ]; then exit 3; fi; \
+	  if [ $$code -ne 0 ]; then echo "SKIPPED govulncheck: its database is out of reach"; fi
