@@ -241,10 +241,10 @@ func (s *statement) where(f tuplestore.Filter) string {
 			fmt.Fprintf(&b, " AND t.%s = %s", keyColumns[i], s.arg(value))
 		}
 	}
-	switch f.Presence {
-	case tuplestore.WithoutPresence:
+	if f.Presence == tuplestore.WithoutPresence || f.SubjectType != "" { // a presence has no subject
 		b.WriteString(" AND t.relation <> ''")
-	case tuplestore.OnlyPresence:
+	}
+	if f.Presence == tuplestore.OnlyPresence {
 		b.WriteString(" AND t.relation = ''")
 	}
 	if f.SubjectsOutside != nil {
