@@ -16,7 +16,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 func openStore(t *testing.T, url string) *sqlstore.Store {
 	t.Helper()
 	ctx := context.Background()
-	db, err := sqldb.Open(ctx, sqldb.Config{URL: url, MaxConns: 2})
+	db, err := sqldb.Open(ctx, sqldb.Config{URL: url, MaxConns: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

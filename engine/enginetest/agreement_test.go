@@ -22,7 +22,7 @@ import (
 
 var (
 	seed   = flag.Uint64("seed", 0, "seed of the random tests; 0 draws one")
-	rounds = flag.Int("rounds", 25, "random schemas per backend and temperature")
+	rounds = flag.Int("rounds", 100, "random schemas per backend and temperature")
 )
 
 // randomly runs a test with a generator whose seed is printed on failure.

@@ -62,7 +62,9 @@ func (pg *postgres) migrate(ctx context.Context, m Migrations) (err error) {
 	if err != nil {
 		return err
 	}
-	pool := stdlib.OpenDBFromPool(pg.pool)
+	// Connections of its own: the lock holds one while the statements take
+	// another, and the pool may be smaller than that.
+	pool := stdlib.OpenDB(*pg.pool.Config().ConnConfig)
 	defer func() { err = errors.Join(err, pool.Close()) }()
 	return up(ctx, goose.DialectPostgres, pool, m, goose.WithLocker(locker))
 }

@@ -69,16 +69,27 @@ func exec(t testing.TB, db *sqldb.DB, sql string, args ...any) {
 func TestConformance(t *testing.T) {
 	onEach(t, func(t *testing.T, url string) {
 		db := openDB(t, url)
-		empty := func(t *testing.T) *Store {
+		empty := func(t *testing.T, c Config) *Store {
 			exec(t, db, `DROP TABLE IF EXISTS storetest_rows`)
 			for _, table := range []string{
 				"tenant_heads", "tenant_commits", "tenant_receipts", "tenant_schemas", live, history,
 			} {
 				exec(t, db, "DELETE FROM "+table)
 			}
-			return open(t, Config{DB: db, ScanPage: 97})
+			c.DB, c.ScanPage = db, 97
+			return open(t, c)
 		}
-		storetest.Run(t, func(t *testing.T) tuplestore.Store { return empty(t) })
-		storetest.RunSQL(t, func(t *testing.T) (tuplestore.Store, *sqldb.DB) { return empty(t), db })
+		storetest.Run(t, func(t *testing.T) tuplestore.Store { return empty(t, Config{}) })
+		storetest.RunSQL(t, func(t *testing.T) (tuplestore.Store, *sqldb.DB) { return empty(t, Config{}), db })
+		storetest.RunQueue(t, func(t *testing.T, l storetest.Limits) tuplestore.Store {
+			return empty(t, Config{MaxWaitingPerResource: l.PerResource, MaxWaitingPerTenant: l.PerTenant})
+		})
+		if db.Dialect() == sqldb.SQLite {
+			return // one process owns the file
+		}
+		other := openDB(t, url)
+		storetest.RunShared(t, func(t *testing.T) (a, b tuplestore.Store) {
+			return empty(t, Config{}), open(t, Config{DB: other})
+		})
 	})
 }

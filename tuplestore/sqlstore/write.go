@@ -39,6 +39,9 @@ type line struct {
 //
 // All text in w must be UTF-8 without NUL.
 func (s *Store) Write(ctx context.Context, tenant string, w tuplestore.Write) (tuplestore.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return tuplestore.Result{}, err
+	}
 	if err := checkText(w); err != nil {
 		return tuplestore.Result{}, err
 	}
