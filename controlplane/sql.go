@@ -5,7 +5,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"time"
 
 	"stonetown/internal/sqldb"
@@ -15,13 +14,7 @@ import (
 var migrations embed.FS
 
 // Migrations create the package's tables.
-func Migrations() sqldb.Migrations {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		panic("controlplane: migrations are not embedded: " + err.Error())
-	}
-	return sqldb.Migrations{Owner: "controlplane", FS: files}
-}
+func Migrations() sqldb.Migrations { return sqldb.EmbeddedMigrations("controlplane", migrations) }
 
 // querier is the database or a transaction on it.
 type querier interface {

@@ -5,7 +5,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 	"time"
 
@@ -16,13 +15,7 @@ import (
 var migrations embed.FS
 
 // Migrations create the package's tables.
-func Migrations() sqldb.Migrations {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		panic("oauth: migrations are not embedded: " + err.Error())
-	}
-	return sqldb.Migrations{Owner: "oauth", FS: files}
-}
+func Migrations() sqldb.Migrations { return sqldb.EmbeddedMigrations("oauth", migrations) }
 
 // querier is the database or a transaction on it.
 type querier interface {

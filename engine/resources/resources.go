@@ -12,7 +12,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"time"
 
 	"stonetown/engine"
@@ -24,13 +23,7 @@ import (
 var migrations embed.FS
 
 // Migrations create the table of attributes.
-func Migrations() sqldb.Migrations {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		panic("resources: migrations are not embedded: " + err.Error())
-	}
-	return sqldb.Migrations{Owner: "resources", FS: files}
-}
+func Migrations() sqldb.Migrations { return sqldb.EmbeddedMigrations("resources", migrations) }
 
 // Resource is a registered resource.
 type Resource struct {

@@ -3,6 +3,7 @@ package sqldb
 import (
 	"context"
 	"database/sql"
+	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -27,6 +28,19 @@ import (
 type Migrations struct {
 	Owner string // names the version table: goose_<owner>
 	FS    fs.FS
+}
+
+// EmbeddedMigrations are those in the folder "migrations" of files. It panics if
+// there is no such folder.
+func EmbeddedMigrations(owner string, files embed.FS) Migrations {
+	dir, err := fs.Sub(files, "migrations")
+	if err == nil {
+		_, err = fs.Stat(dir, ".")
+	}
+	if err != nil {
+		panic("sqldb: " + owner + " embeds no migrations: " + err.Error())
+	}
+	return Migrations{Owner: owner, FS: dir}
 }
 
 // Migrate brings the tables of each owner, in order, to their newest version.

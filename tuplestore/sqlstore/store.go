@@ -4,7 +4,6 @@ import (
 	"context"
 	"embed"
 	"errors"
-	"io/fs"
 	"log/slog"
 	"sync"
 	"time"
@@ -82,13 +81,7 @@ func byDefault[N int | time.Duration](field *N, value N) {
 var migrations embed.FS
 
 // Migrations are the tables of a store.
-func Migrations() sqldb.Migrations {
-	dir, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		panic(err) // the name is constant
-	}
-	return sqldb.Migrations{Owner: "tuplestore", FS: dir}
-}
+func Migrations() sqldb.Migrations { return sqldb.EmbeddedMigrations("tuplestore", migrations) }
 
 // Store is a [tuplestore.Store] in a database.
 type Store struct {
