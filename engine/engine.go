@@ -24,7 +24,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -54,6 +53,10 @@ type Config struct {
 	// Default 5 s.
 	MaxStaleness time.Duration
 
+	// TailTimeout bounds one attempt to bring a tenant up to date. Checks that
+	// wait for it fail when it fails; the next ones try again. Default 10 s.
+	TailTimeout time.Duration
+
 	// Logger gets what goes wrong in the background. Default: discarded.
 	Logger *slog.Logger
 }
@@ -65,6 +68,7 @@ type Engine struct {
 	budget       int64
 	maxVisits    int
 	maxStaleness time.Duration
+	tailTimeout  time.Duration
 	logger       *slog.Logger
 
 	tenants  sync.Map // string -> *tenant
@@ -90,15 +94,18 @@ func New(c Config) (*Engine, error) {
 	if c.MaxStaleness == 0 {
 		c.MaxStaleness = 5 * time.Second
 	}
+	if c.TailTimeout == 0 {
+		c.TailTimeout = 10 * time.Second
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	if c.MaxVisits < 0 || c.MaxStaleness < 0 {
-		return nil, fmt.Errorf("engine: negative limit in %+v", c)
+	if c.MaxVisits < 0 || c.MaxStaleness < 0 || c.TailTimeout < 0 {
+		return nil, errors.New("engine: MaxVisits, MaxStaleness and TailTimeout must not be negative")
 	}
 	e := &Engine{
 		store: c.Store, budget: c.ResidentBytes, maxVisits: c.MaxVisits,
-		maxStaleness: c.MaxStaleness, logger: c.Logger,
+		maxStaleness: c.MaxStaleness, tailTimeout: c.TailTimeout, logger: c.Logger,
 	}
 	e.background, e.stop = context.WithCancel(context.Background())
 	return e, nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -325,6 +326,54 @@ type slowStore struct {
 
 func (s *slowStore) Changes(ctx context.Context, tenant string, after tuplestore.Revision, limit int) ([]tuplestore.Commit, error) {
 	<-s.gate
+	return s.Store.Changes(ctx, tenant, after, limit)
+}
+
+// A database that hangs fails the checks that need it, and only those.
+func TestTailReadsAreBounded(t *testing.T) {
+	w := newWorld(t, engine.Config{})
+	w.define("doc\n  viewer [user]")
+	w.write("doc:1#viewer@user:ann")
+	hanging := &hangingStore{Store: hideHead{w.store}}
+	e := open(t, hanging, engine.Config{TailTimeout: 50 * time.Millisecond})
+	req := request("user:ann", "view", "doc:1")
+	for e.Stats().Loads == 0 {
+		ask(t, e, req)
+	}
+	hanging.hangs.Store(true)
+	if _, err := e.Check(context.Background(), tenant, req); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("while the database hangs: %v", err)
+	}
+	impatient, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+	defer cancel()
+	if _, err := e.Check(impatient, tenant, req); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a caller with less patience: %v", err)
+	}
+	stale := req
+	stale.Consistency = engine.Consistency{Mode: engine.MinimizeLatency}
+	if _, allowed := ask(t, e, stale); !allowed {
+		t.Error("what needs no read was refused")
+	}
+	hanging.hangs.Store(false)
+	if _, err := e.Check(context.Background(), tenant, req); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err) // it may have joined the attempt that still hung
+	}
+	if _, allowed := ask(t, e, req); !allowed {
+		t.Error("denied after the database came back")
+	}
+}
+
+// hangingStore does not answer while it hangs.
+type hangingStore struct {
+	tuplestore.Store
+	hangs atomic.Bool
+}
+
+func (s *hangingStore) Changes(ctx context.Context, tenant string, after tuplestore.Revision, limit int) ([]tuplestore.Commit, error) {
+	if s.hangs.Load() {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	return s.Store.Changes(ctx, tenant, after, limit)
 }
 

@@ -108,7 +108,8 @@ func (t *tenant) isFresh(mode ConsistencyMode, epoch string, rev tuplestore.Revi
 // never twice at once.
 func (t *tenant) refresh() error {
 	began := time.Now()
-	ctx := t.engine.background
+	ctx, cancel := context.WithTimeout(t.engine.background, t.engine.tailTimeout)
+	defer cancel()
 	t.engine.stats.tailReads.Add(1)
 	err := t.follow(ctx)
 	if errors.Is(err, errNotFollowed) {
