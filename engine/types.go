@@ -66,9 +66,9 @@ func (e *Engine) PutType(ctx context.Context, tenantID string, t schema.Type, ac
 	return stored, created, token, nil
 }
 
-// DeleteType removes a resource type. Errors: [*UnknownTypeError],
-// [*TypeInUseError] if resources of the type or tuples that name it exist,
-// [*schema.Error] if other types refer to it.
+// DeleteType removes a resource type; other types may go on naming it. Errors:
+// [*UnknownTypeError], [*TypeInUseError] if resources of the type or tuples that
+// name it exist.
 func (e *Engine) DeleteType(ctx context.Context, tenantID, name, actor string) (token string, err error) {
 	token, err = e.changeTypes(ctx, tenantID, actor, func(before []schema.Type) ([]schema.Type, error) {
 		after := slices.DeleteFunc(slices.Clone(before), func(have schema.Type) bool { return have.Name == name })

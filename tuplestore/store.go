@@ -43,8 +43,10 @@ type Store interface {
 
 	// Write commits w whole or not at all and returns after it is durable.
 	// Errors: the request's own ([*ConflictError], or what Also returned), the
-	// queue's ([*BusyError]), or the database's. After ctx ends the write may or
-	// may not have been applied; every other error means that it was not.
+	// queue's ([*BusyError]), or the database's. After ctx ends, or Close while
+	// the database leaves the outcome of a commit unknown
+	// ([*sqldb.AmbiguousCommitError]), the write may or may not have been applied;
+	// every other error means that it was not.
 	Write(ctx context.Context, tenant string, w Write) (Result, error)
 
 	// Changes returns the commits after a revision, oldest first, without gaps,
