@@ -76,9 +76,12 @@ func (m *modules) bootstrap(ctx context.Context, b beginning, file string) (cred
 	if err != nil {
 		return credentials{}, err
 	}
+	written := false
 	err = m.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		if empty, err := m.tenants.Empty(ctx, tx); err != nil || !empty {
-			return errors.Join(err, errBegun)
+		if empty, err := m.tenants.Empty(ctx, tx); err != nil {
+			return err
+		} else if !empty {
+			return errBegun
 		}
 		org, err := m.tenants.CreateOrganization(ctx, tx, b.Organization, b.Organization)
 		if err != nil {
@@ -112,8 +115,12 @@ func (m *modules) bootstrap(ctx context.Context, b beginning, file string) (cred
 		// Written before the commit: if the process dies in between, the file is
 		// of no use and is replaced at the next start. The other way round the
 		// secrets would be lost.
+		written = true
 		return c.write(file)
 	})
+	if _, ambiguous := errors.AsType[*sqldb.AmbiguousCommitError](err); err != nil && written && !ambiguous {
+		err = errors.Join(err, os.Remove(file)) // credentials of nothing
+	}
 	if err == nil {
 		// The tenant has its signing keys from the beginning, so that every later
 		// start notices another master key.
@@ -179,6 +186,9 @@ func (m *modules) beginDevelopment(ctx context.Context, b beginning, file string
 	if err != nil || c.BaseURL == b.BaseURL && tenant.BaseURL == b.BaseURL {
 		return c, err
 	}
+	if !isLocal(tenant.BaseURL) {
+		return c, nil // not made by a development server: its address is no business of ours
+	}
 	c.BaseURL, c.ControlURL = b.BaseURL, b.ControlURL
 	err = m.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		if err := m.tenants.MoveTenant(ctx, tx, tenant.ID, c.BaseURL); err != nil {
@@ -187,6 +197,13 @@ func (m *modules) beginDevelopment(ctx context.Context, b beginning, file string
 		return c.write(file)
 	})
 	return c, err
+}
+
+// isLocal reports whether a URL is under localhost, as those of development
+// servers are (RFC 6761 §6.3).
+func isLocal(baseURL string) bool {
+	u, err := url.Parse(baseURL)
+	return err == nil && strings.HasSuffix("."+u.Hostname(), ".localhost")
 }
 
 func bootstrapCommand(environ []string) *cobra.Command {

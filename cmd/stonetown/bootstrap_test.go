@@ -146,8 +146,28 @@ func TestBootstrapIsAtomic(t *testing.T) {
 	if _, err := command(t, "bootstrap", "--dev", "--data-dir", dir, "--owner-email", "nobody"); !errors.Is(err, identity.ErrEmailInvalid) {
 		t.Fatalf("%v, want ErrEmailInvalid", err)
 	}
+	if _, err := os.Stat(filepath.Join(dir, "bootstrap.json")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("credentials of nothing were written: %v", err)
+	}
 	if out, err := command(t, "bootstrap", "--dev", "--data-dir", dir); err != nil || !strings.HasPrefix(out, "Created") {
 		t.Errorf("%q, %v", out, err)
+	}
+}
+
+// A development server that is pointed at a real deployment leaves its address
+// alone: moving a tenant kills its tokens.
+func TestServeDevLeavesRealTenants(t *testing.T) {
+	dir := t.TempDir()
+	const base = "https://people.example.com"
+	if _, err := command(t, "bootstrap", "--dev", "--data-dir", dir, "--base-url", base); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, "--dev", "--data-dir", dir)
+	if tenant, err := s.modules.tenants.FirstTenant(t.Context()); err != nil || tenant.BaseURL != base {
+		t.Errorf("the tenant was moved: %+v, %v", tenant, err)
+	}
+	if c := readJSON(t, filepath.Join(dir, "bootstrap.json")); c.BaseURL != base {
+		t.Errorf("the file says %s", c.BaseURL)
 	}
 }
 

@@ -5,10 +5,15 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"stonetown/internal/pgtest"
 )
 
 // TestMain lets the test binary stand in for the program.
@@ -17,7 +22,7 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	os.Exit(m.Run())
+	pgtest.Main(m)
 }
 
 // TestProcess starts the program as a process, pastes what it prints into a
@@ -47,7 +52,7 @@ func TestProcess(t *testing.T) {
 			break
 		}
 	}
-	// Alias every name under localhost to loopback, as resolvers should.
+	// A proxy of the machine's environment must not see the requests.
 	paste := strings.ReplaceAll(script.String(), "curl -sS", "curl -sS --noproxy '*'")
 	out, err := exec.CommandContext(t.Context(), "sh", "-c", "set -eu\n"+paste).CombinedOutput()
 	if err != nil {
@@ -68,5 +73,43 @@ func TestProcess(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), "draining") || !strings.Contains(log.String(), "stopped") {
 		t.Errorf("log:\n%s", log.String())
+	}
+}
+
+// TestReadme pastes the walk of the README.
+func TestReadme(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(readme), "\n## Five minutes with curl\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	var script strings.Builder
+	for i, block := range strings.Split(section, "```") {
+		if commands, ok := strings.CutPrefix(block, "sh\n"); ok && i%2 == 1 {
+			script.WriteString(commands)
+		}
+	}
+
+	dir := t.TempDir()
+	start(t, "--dev", "--data-dir", filepath.Join(dir, "data"))
+	shell := exec.CommandContext(t.Context(), "sh", "-c", "set -eu\n"+strings.ReplaceAll(script.String(), "curl -sS", "curl -sS --noproxy '*'"))
+	shell.Dir = dir
+	out, err := shell.CombinedOutput()
+	if err != nil {
+		t.Errorf("the commands failed: %v", err)
+	}
+	var allowed []string
+	for line := range strings.Lines(string(out)) {
+		if strings.Contains(line, `"error"`) {
+			t.Errorf("refused: %s", line)
+		}
+		for _, answer := range regexp.MustCompile(`"allowed":(true|false)`).FindAllStringSubmatch(line, -1) {
+			allowed = append(allowed, answer[1])
+		}
+	}
+	// Bob through his group; Eve, herself, the document but not the folder; Eve, banned.
+	if want := []string{"true", "true", "false", "false"}; !slices.Equal(allowed, want) {
+		t.Errorf("answers %v, want %v\n%s", allowed, want, out)
 	}
 }
