@@ -37,7 +37,7 @@ func (p *InProcess) WriteLimit() int { return 5000 }
 
 func (p *InProcess) Define(ctx context.Context, types []schema.Type) error {
 	for _, t := range types {
-		if _, _, _, err := p.Engine.PutType(ctx, p.Tenant, t, "bench"); err != nil {
+		if _, _, _, err := p.Engine.PutType(ctx, p.Tenant, t, engine.Origin{Actor: "bench"}); err != nil {
 			return err
 		}
 	}
@@ -49,7 +49,7 @@ func (p *InProcess) Write(ctx context.Context, tuples []tuplestore.Tuple) error 
 	for i, t := range tuples {
 		ops[i] = engine.WriteOp{Resource: t.Object, Relation: t.Relation, Subject: t.Subject}
 	}
-	_, err := p.Engine.Write(ctx, p.Tenant, engine.WriteRequest{Ops: ops, Actor: "bench"})
+	_, err := p.Engine.Write(ctx, p.Tenant, engine.WriteRequest{Origin: engine.Origin{Actor: "bench"}, Ops: ops})
 	return err
 }
 

@@ -9,45 +9,35 @@ import (
 )
 
 // Check answers the request's queries from one revision. The error is nil even
-// when single queries have no meaning (see [Decision.Err]); it is not nil when
-// none can be answered: [*InvalidSubjectError], [*BudgetError],
-// [ErrTokenInvalid], [ErrTokenUnknown], the context's, or the store's.
+// when single queries have no answer (see [Decision.Err]); it is not nil when
+// none has: [*InvalidSubjectError], [*TooManyContextualError], [*OpError] for a
+// contextual tuple, [*BudgetError], [ErrTokenInvalid], [ErrTokenUnknown],
+// [ErrTokenExpired], the context's, or the store's.
 func (e *Engine) Check(ctx context.Context, tenantID string, req CheckRequest) (*CheckResponse, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	t := e.tenant(tenantID)
-	ignored, err := t.rlock(ctx, req.Consistency)
+	v, err := e.vantage(ctx, tenantID, req.Consistency)
 	if err != nil {
 		return nil, fmt.Errorf("check: %w", err)
 	}
-	t.used.Store(e.resident.turn.Load())
-	c := check{engine: e, req: &req, at: t.position, response: &CheckResponse{
+	c := check{vantage: v, req: &req, response: &CheckResponse{
 		Decisions:    make([]Decision, len(req.Queries)),
-		TokenIgnored: ignored,
+		TokenIgnored: v.tokenIgnored,
+		Token:        v.at.token,
 	}}
-	if t.graph != nil {
-		err = c.answerResident(ctx, t)
-	} else {
-		t.mu.RUnlock()
-		t.startLoading()
-		err = c.answerCold(ctx, e.store.Snapshot(tenantID, c.at.revision))
-	}
-	if err != nil {
+	defer c.leave()
+	if err := c.answer(ctx); err != nil {
 		return nil, fmt.Errorf("check: %w", err)
 	}
 	e.stats.checks.Add(int64(len(req.Queries)))
-	c.response.Token = c.at.token
 	return c.response, nil
 }
 
 // check is one request while it is answered.
 type check struct {
-	engine   *Engine
+	vantage
 	req      *CheckRequest
-	at       position
-	graph    *graph
-	program  *program
 	response *CheckResponse
 	last     resolved
 }
@@ -61,60 +51,49 @@ type resolved struct {
 	err         error
 }
 
-// answerResident answers from the tenant's graph. t.mu is held, and is released.
-func (c *check) answerResident(ctx context.Context, t *tenant) error {
-	defer t.mu.RUnlock()
-	c.graph, c.program = t.graph, t.program
-	return c.answer(ctx, nil)
-}
-
-// answerCold reads what it needs from a snapshot into a graph of its own.
-func (c *check) answerCold(ctx context.Context, snapshot tuplestore.Snapshot) error {
-	c.graph = newGraph()
-	c.program = newProgram(c.at.compiled, c.graph)
-	reader := &coldReader{snapshot: snapshot, asked: map[askedNode]bool{}, reads: &c.engine.stats.coldReads}
-	return c.answer(ctx, reader)
-}
-
-// answer fills in the decisions; reader is nil on a resident graph.
-func (c *check) answer(ctx context.Context, reader *coldReader) error {
+// answer fills in the decisions.
+func (c *check) answer(ctx context.Context) error {
 	subject, err := checkedSubject(c.at.compiled, c.req.Subject)
 	if err != nil {
 		return err
 	}
-	if reader != nil {
-		reader.begin(c.graph, subject)
+	if err := c.bring(c.req.Contextual); err != nil {
+		return err
 	}
-	e := newEvaluation(ctx, c.graph, c.program, subject, c.engine.maxVisits)
+	e := c.evaluation(ctx, subject, c.req.Context)
 	defer e.release()
 	e.explain = c.req.Reasons
-	if reader != nil {
-		e.fetch = reader
-	}
 	var few [16]asked
 	roots := few[:0]
 	if len(c.req.Queries) > len(few) {
 		roots = make([]asked, 0, len(c.req.Queries))
 	}
 	for i := range c.req.Queries {
-		root, err := c.ask(e, reader, &c.req.Queries[i])
+		root, err := c.ask(e, &c.req.Queries[i])
 		c.response.Decisions[i].Err = err
 		roots = append(roots, root)
 	}
 	if err := e.run(); err != nil {
 		return err
 	}
+	if e.undecided {
+		if err := e.rerun(c.response.Decisions, roots); err != nil {
+			return err
+		}
+	}
 	for i, root := range roots {
 		d := &c.response.Decisions[i]
 		switch {
 		case d.Err != nil:
-		case !c.graph.objects[root.object].present:
+		case !e.isPresent(root.object):
 			d.Err = &ResourceNotFoundError{Resource: c.req.Queries[i].Resource}
 		case e.goals[root.goal].proven:
 			d.Allowed = true
 			if c.req.Reasons {
 				d.Reasons = e.reasons(root.goal)
 			}
+		case e.modes && e.goals[root.possibly].proven:
+			d.Err = e.terms.undecided.clone()
 		}
 	}
 	return nil
@@ -123,23 +102,38 @@ func (c *check) answer(ctx context.Context, reader *coldReader) error {
 // asked is where the answer to a query will be.
 type asked struct {
 	object objectID
+	rule   int32
 	goal   int32
+	// possibly is the same question, with what is undecided let in. It is asked
+	// only where that matters.
+	possibly int32
 }
 
-func (c *check) ask(e *evaluation, reader *coldReader, q *Query) (asked, error) {
+func (c *check) ask(e *evaluation, q *Query) (asked, error) {
 	if !c.last.known || c.last.typ != q.Resource.Type || c.last.action != q.Action {
 		c.last = resolve(c.at.compiled, q.Resource.Type, q.Action)
 	}
 	if c.last.err != nil {
 		return asked{}, c.last.err
 	}
-	var object objectID
-	if reader != nil {
-		object = reader.expect(c.graph, q.Resource)
-	} else if object = c.graph.find(q.Resource); object == noObject || !c.graph.objects[object].present {
+	object, ok := c.object(e, q.Resource)
+	if !ok {
 		return asked{}, &ResourceNotFoundError{Resource: q.Resource}
 	}
-	return asked{object, e.ask(object, c.last.rule)}, nil
+	return asked{object: object, rule: c.last.rule, goal: e.ask(object, c.last.rule, certain)}, nil
+}
+
+// rerun asks everything once more in both modes.
+func (e *evaluation) rerun(decisions []Decision, roots []asked) error {
+	e.begin()
+	e.modes = true
+	for i := range roots {
+		if r := &roots[i]; decisions[i].Err == nil {
+			r.goal = e.ask(r.object, r.rule, certain)
+			r.possibly = e.ask(r.object, r.rule, possible)
+		}
+	}
+	return e.run()
 }
 
 func resolve(c *schema.Compiled, typ, action string) resolved {

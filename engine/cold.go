@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 
 	"stonetown/tuplestore"
@@ -13,14 +14,9 @@ import (
 type coldReader struct {
 	snapshot tuplestore.Snapshot
 	subject  tuplestore.Subject
-	asked    map[askedNode]bool // true: all tuples of the node, not just those that matter
-	lookup   tuplestore.Lookup  // the next read
-	reads    *atomic.Int64      // counts them
-}
-
-type askedNode struct {
-	object   objectID
-	relation relationID
+	asked    map[node]bool     // true: all tuples of the node, not just those that matter
+	lookup   tuplestore.Lookup // the next read
+	reads    *atomic.Int64     // counts them
 }
 
 // begin prepares the graph for questions about a subject.
@@ -43,10 +39,10 @@ func (r *coldReader) expect(g *graph, o tuplestore.Object) objectID {
 func (r *coldReader) fetch(ctx context.Context, e *evaluation) error {
 	for _, g := range e.frontier {
 		at := &e.goals[g]
-		if at.proven || at.isLogic() {
+		if at.proven || at.what.isLogic() {
 			continue
 		}
-		rule := &e.program.rules[at.index()]
+		rule := &e.program.rules[at.what.index()]
 		for _, a := range rule.arrows {
 			r.want(e.graph, at.object, a.tupleset, true)
 		}
@@ -54,30 +50,44 @@ func (r *coldReader) fetch(ctx context.Context, e *evaluation) error {
 			r.want(e.graph, at.object, relation, false)
 		}
 	}
-	if len(r.lookup.Tuples) == 0 && len(r.lookup.Usersets) == 0 && len(r.lookup.All) == 0 {
-		return nil
+	found, err := r.read(ctx, e.graph)
+	e.budget -= found
+	return err
+}
+
+// read fetches what is wanted into the graph and says how many tuples that was.
+func (r *coldReader) read(ctx context.Context, g *graph) (int, error) {
+	if l := &r.lookup; len(l.Tuples)+len(l.Usersets)+len(l.All)+len(l.Naming) == 0 {
+		return 0, nil
 	}
 	r.reads.Add(1)
 	found, err := r.snapshot.Find(ctx, r.lookup)
-	if err != nil {
-		return err
+	if errors.Is(err, tuplestore.ErrRevisionCollected) {
+		return 0, ErrTokenExpired // only a token leads back that far
 	}
-	e.budget -= len(found)
-	for _, t := range found {
-		e.graph.add(t)
+	if err != nil {
+		return 0, err
+	}
+	for _, f := range found {
+		g.add(f)
 	}
 	r.lookup = tuplestore.Lookup{
-		Tuples: r.lookup.Tuples[:0], Usersets: r.lookup.Usersets[:0], All: r.lookup.All[:0],
+		Tuples: r.lookup.Tuples[:0], Usersets: r.lookup.Usersets[:0], All: r.lookup.All[:0], Naming: r.lookup.Naming[:0],
 	}
-	return nil
+	return len(found), nil
+}
+
+// wantNaming asks for all tuples that name an object as their subject.
+func (r *coldReader) wantNaming(o tuplestore.Object) {
+	r.lookup.Naming = append(r.lookup.Naming, o)
 }
 
 func (r *coldReader) want(g *graph, id objectID, relation relationID, all bool) {
-	node := askedNode{id, relation}
-	if had, asked := r.asked[node]; asked && (had || !all) {
+	key := node{id, relation}
+	if had, asked := r.asked[key]; asked && (had || !all) {
 		return
 	}
-	r.asked[node] = all
+	r.asked[key] = all
 	o, name := g.object(id), g.relations.names[relation]
 	if all {
 		r.lookup.All = append(r.lookup.All, tuplestore.Node{Object: o, Relation: name})

@@ -57,6 +57,9 @@ type Config struct {
 	// wait for it fail when it fails; the next ones try again. Default 10 s.
 	TailTimeout time.Duration
 
+	// Clock says when tuples expire. Default: time.Now.
+	Clock func() time.Time
+
 	// Logger gets what goes wrong in the background. Default: discarded.
 	Logger *slog.Logger
 }
@@ -69,6 +72,7 @@ type Engine struct {
 	maxVisits    int
 	maxStaleness time.Duration
 	tailTimeout  time.Duration
+	clock        func() time.Time
 	logger       *slog.Logger
 
 	tenants  sync.Map // string -> *tenant
@@ -97,6 +101,9 @@ func New(c Config) (*Engine, error) {
 	if c.TailTimeout == 0 {
 		c.TailTimeout = 10 * time.Second
 	}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -105,7 +112,7 @@ func New(c Config) (*Engine, error) {
 	}
 	e := &Engine{
 		store: c.Store, budget: c.ResidentBytes, maxVisits: c.MaxVisits,
-		maxStaleness: c.MaxStaleness, tailTimeout: c.TailTimeout, logger: c.Logger,
+		maxStaleness: c.MaxStaleness, tailTimeout: c.TailTimeout, clock: c.Clock, logger: c.Logger,
 	}
 	e.background, e.stop = context.WithCancel(context.Background())
 	return e, nil

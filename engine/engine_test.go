@@ -22,6 +22,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// by is who makes the changes of the tests.
+var by = engine.Origin{Actor: "test"}
+
 const tenant = "tnt_a"
 
 // world is an engine on a store of its own.
@@ -56,7 +59,7 @@ func (w *world) define(text string) {
 		w.Fatal(err)
 	}
 	for _, typ := range types {
-		if _, _, _, err := w.engine.PutType(context.Background(), tenant, typ, "test"); err != nil {
+		if _, _, _, err := w.engine.PutType(context.Background(), tenant, typ, by); err != nil {
 			w.Fatal(err)
 		}
 	}
@@ -462,7 +465,7 @@ func TestTypesInUse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, _, err = w.engine.PutType(context.Background(), tenant, types[0], "test")
+		_, _, _, err = w.engine.PutType(context.Background(), tenant, types[0], by)
 		return err
 	}
 	inUse := func(err error, typ, relation string, count int) {
@@ -475,9 +478,9 @@ func TestTypesInUse(t *testing.T) {
 	inUse(put("doc\n  parent [folder]\n  open"), "doc", "viewer", 1)
 	inUse(put("doc\n  parent [folder]\n  viewer [user]\n  open"), "doc", "viewer", 1)
 	inUse(put("doc\n  parent [folder]\n  viewer [user, group]\n  open: viewer"), "doc", "open", 1)
-	_, err := w.engine.DeleteType(context.Background(), tenant, "doc", "test")
+	_, err := w.engine.DeleteType(context.Background(), tenant, "doc", by)
 	inUse(err, "doc", "", 5) // three relations, two registrations
-	_, err = w.engine.DeleteType(context.Background(), tenant, "folder", "test")
+	_, err = w.engine.DeleteType(context.Background(), tenant, "folder", by)
 	inUse(err, "doc", "parent", 1) // no folder is registered, but tuples name one
 	if err := put("doc\n  parent [folder]\n  viewer [user, group, user:*]\n  open\n  extra"); err != nil {
 		t.Errorf("widening a type: %v", err)
@@ -487,13 +490,13 @@ func TestTypesInUse(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err = w.engine.DeleteType(context.Background(), tenant, "folder", "test"); err != nil {
+	if _, err = w.engine.DeleteType(context.Background(), tenant, "folder", by); err != nil {
 		t.Errorf("deleting a type that nothing names any more: %v", err)
 	}
 	if _, err := w.engine.Type(context.Background(), tenant, "folder"); !is[*engine.UnknownTypeError](err) {
 		t.Errorf("reading a deleted type: %v", err)
 	}
-	if _, err := w.engine.DeleteType(context.Background(), tenant, "folder", "test"); !is[*engine.UnknownTypeError](err) {
+	if _, err := w.engine.DeleteType(context.Background(), tenant, "folder", by); !is[*engine.UnknownTypeError](err) {
 		t.Errorf("deleting it again: %v", err)
 	}
 }
@@ -533,7 +536,7 @@ func TestConcurrentDefinitions(t *testing.T) {
 		group.Go(func() {
 			typ := schema.Type{Name: fmt.Sprintf("type%d", i), Relations: []schema.Relation{{Name: "viewer"}}}
 			for {
-				_, _, _, err := w.engine.PutType(context.Background(), tenant, typ, "test")
+				_, _, _, err := w.engine.PutType(context.Background(), tenant, typ, by)
 				if errors.Is(err, tuplestore.ErrSchemaChanged) {
 					continue // lost five times in a row: the caller's to repeat
 				}
@@ -557,7 +560,7 @@ func TestUnregisterLeavesNothingBehind(t *testing.T) {
 	w.define("folder\n  viewer [user]\ndoc\n  parent [folder]\n  viewer [user]: this | parent->viewer")
 	w.write("folder:a#viewer@user:ann", "doc:1#parent@folder:a")
 	folder := tuplestore.Object{Type: "folder", ID: "a"}
-	if _, err := w.engine.Unregister(ctx, tenant, folder, "test", nil); err != nil {
+	if _, err := w.engine.Unregister(ctx, tenant, folder, by); err != nil {
 		t.Fatal(err)
 	}
 	if _, allowed := ask(t, w.engine, request("user:ann", "view", "doc:1")); allowed {
@@ -568,10 +571,10 @@ func TestUnregisterLeavesNothingBehind(t *testing.T) {
 		t.Error("the document came back under a new folder that took the old one's ID")
 	}
 	gone := tuplestore.Object{Type: "folder", ID: "gone"}
-	if _, err := w.engine.Unregister(ctx, tenant, gone, "test", nil); !is[*engine.ResourceNotFoundError](err) {
+	if _, err := w.engine.Unregister(ctx, tenant, gone, by); !is[*engine.ResourceNotFoundError](err) {
 		t.Errorf("deleting a missing resource: %v", err)
 	}
-	if _, err := w.engine.Alter(ctx, tenant, gone, "test", nil); !is[*engine.ResourceNotFoundError](err) {
+	if _, err := w.engine.Alter(ctx, tenant, gone, by); !is[*engine.ResourceNotFoundError](err) {
 		t.Errorf("altering a missing resource: %v", err)
 	}
 }
@@ -588,7 +591,7 @@ func TestResidencyIsBounded(t *testing.T) {
 	const tenants = 10
 	for n := range tenants {
 		id := fmt.Sprint("tnt_", n)
-		if _, _, _, err := w.engine.PutType(ctx, id, types[0], "test"); err != nil {
+		if _, _, _, err := w.engine.PutType(ctx, id, types[0], by); err != nil {
 			t.Fatal(err)
 		}
 		var req engine.WriteRequest

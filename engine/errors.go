@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"stonetown/tuplestore"
 )
@@ -13,6 +14,9 @@ var (
 	ErrTokenInvalid = errors.New("consistency token is not valid for this tenant")
 	// ErrTokenUnknown: the token names a revision this history does not have.
 	ErrTokenUnknown = errors.New("consistency token is ahead of the tenant's history")
+	// ErrTokenExpired: the token names a revision that the history no longer
+	// reaches back to, or another line of history.
+	ErrTokenExpired = errors.New("consistency token is older than the retained history")
 )
 
 // UnknownTypeError: the resource type is not defined.
@@ -60,15 +64,60 @@ type InvalidResourceError struct{ Message string }
 
 func (e *InvalidResourceError) Error() string { return e.Message }
 
+// UnknownConditionError: the resource type defines no such condition.
+type UnknownConditionError struct{ Type, Condition string }
+
+func (e *UnknownConditionError) Error() string {
+	return fmt.Sprintf("resource type %q has no condition %q", e.Type, e.Condition)
+}
+
+// InvalidTermsError: the terms of a new relation are not possible.
+type InvalidTermsError struct {
+	Field   string // expires_at or context
+	Message string
+}
+
+func (e *InvalidTermsError) Error() string { return e.Message }
+
+// ConditionError: the answer depends on a condition that could not be decided.
+type ConditionError struct {
+	// Conditions are those that could not be decided, and Missing the parameters
+	// that nobody gave a value; both sorted.
+	Conditions, Missing []string
+	// Err is the first failure of a condition, nil if only values are missing.
+	Err error
+}
+
+func (e *ConditionError) Error() string {
+	if e.Err != nil {
+		return e.Err.Error()
+	}
+	return fmt.Sprintf("the answer depends on values for %s, which the context does not have", strings.Join(e.Missing, ", "))
+}
+
+func (e *ConditionError) Unwrap() error { return e.Err }
+
+// TooManyContextualError: the request brings more contextual tuples than are
+// allowed.
+type TooManyContextualError struct{ Count int }
+
+func (e *TooManyContextualError) Error() string {
+	return fmt.Sprintf("%d contextual tuples, at most %d are allowed", e.Count, MaxContextual)
+}
+
 // TypeInUseError: tuples exist that the changed or deleted type would make
 // meaningless.
 type TypeInUseError struct {
-	Type     string // the type whose tuples these are
-	Relation string // empty when the whole type is in use
-	Count    int    // how many, counted to at most 1,000
+	Type      string // the type whose tuples these are
+	Relation  string // empty when the whole type or one of its conditions is in use
+	Condition string // the condition in use, if that is what would change
+	Count     int    // how many, counted to at most 1,000
 }
 
 func (e *TypeInUseError) Error() string {
+	if e.Condition != "" {
+		return fmt.Sprintf("condition %q of resource type %q is in use by %d tuples", e.Condition, e.Type, e.Count)
+	}
 	if e.Relation == "" {
 		return fmt.Sprintf("resource type %q is in use by %d tuples", e.Type, e.Count)
 	}

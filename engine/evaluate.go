@@ -18,13 +18,21 @@ import (
 // stratum by stratum, are exclusions answered, since they need to know what is
 // false. The whole stops as soon as every question is answered.
 //
+// Tuples may stand on terms. One whose condition cannot be decided, for want of
+// values, is first taken for absent. Only if such a tuple was met, everything is
+// asked once more in two modes: whether it is certain, with what is undecided
+// left out, and whether it is possible, with it let in. What is subtracted
+// changes the mode. An answer counts if it is certain, or not even possible.
+//
 // On a resident graph a level is expanded from memory. On a cold one, the
 // fetcher first reads, for all goals of the level at once, what they will look
 // at, so the number of reads is the depth of the graph and not its size.
 type evaluation struct {
 	ctx     context.Context
 	graph   *graph
+	extra   *overlay // the request's own tuples, or nil
 	program *program
+	terms   terms
 	fetch   fetcher // nil: the graph is complete
 	budget  int     // visits left: goals expanded and edges followed
 	limit   int
@@ -34,6 +42,7 @@ type evaluation struct {
 	set      userset  // a userset subject
 	isSet    bool
 	explain  bool // keep every step of a proof: no shortcuts
+	modes    bool // what is possible is asked apart from what is certain
 
 	goals      []goal
 	links      []link
@@ -42,6 +51,7 @@ type evaluation struct {
 	next       []int32
 	exclusions []int32
 	proven     []int32 // proven, parents not told yet
+	undecided  bool    // terms that could not be decided were met
 	open       int     // roots not proven
 	settled    int     // exclusions up to this stratum are answered
 }
@@ -55,25 +65,36 @@ var evaluations = sync.Pool{New: func() any { return new(evaluation) }}
 
 // newEvaluation takes an evaluation from the pool; the caller gives it back
 // with release.
-func newEvaluation(ctx context.Context, g *graph, p *program, subject tuplestore.Subject, budget int) *evaluation {
+func newEvaluation(ctx context.Context, g *graph, extra *overlay, p *program, subject tuplestore.Subject, budget int) *evaluation {
 	e := evaluations.Get().(*evaluation)
-	e.ctx, e.graph, e.program = ctx, g, p
+	e.ctx, e.graph, e.extra, e.program = ctx, g, extra, p
 	e.budget, e.limit = budget, budget
-	e.table.clear()
-	e.settled = -1
-	e.subject, e.everyone, e.isSet = noObject, noObject, false
-	if subject.IsUserset() {
-		relation, ok := g.relations.numbers[subject.Relation]
-		e.isSet = true
-		e.set = userset{g.find(subject.Object()), relationID(relation)}
-		if !ok {
-			e.set.object = noObject
-		}
-	} else {
-		e.subject = g.find(subject.Object())
-		e.everyone = g.find(tuplestore.Object{Type: subject.Type, ID: tuplestore.Wildcard})
-	}
+	e.begin()
+	e.about(subject)
 	return e
+}
+
+// about sets the subject that the questions are about.
+func (e *evaluation) about(s tuplestore.Subject) {
+	e.subject, e.everyone, e.isSet = noObject, noObject, false
+	if !s.IsUserset() {
+		e.subject = e.find(s.Object())
+		e.everyone = e.find(tuplestore.Object{Type: s.Type, ID: tuplestore.Wildcard})
+		return
+	}
+	e.isSet = true
+	e.set.object = noObject
+	if relation, ok := e.graph.relations.numbers[s.Relation]; ok {
+		e.set = userset{e.find(s.Object()), relationID(relation)}
+	}
+}
+
+// begin forgets all questions.
+func (e *evaluation) begin() {
+	e.goals, e.links, e.frontier, e.next = e.goals[:0], e.links[:0], e.frontier[:0], e.next[:0]
+	e.exclusions, e.proven = e.exclusions[:0], e.proven[:0]
+	e.table.clear()
+	e.open, e.settled, e.undecided, e.modes = 0, -1, false, false
 }
 
 // maxPooled bounds the scratch memory that an evaluation keeps for the next.
@@ -83,16 +104,70 @@ func (e *evaluation) release() {
 	if cap(e.goals) > maxPooled {
 		return
 	}
+	e.begin()
 	*e = evaluation{
-		goals: e.goals[:0], links: e.links[:0], table: e.table, frontier: e.frontier[:0], next: e.next[:0],
-		exclusions: e.exclusions[:0], proven: e.proven[:0],
+		goals: e.goals, links: e.links, table: e.table, frontier: e.frontier, next: e.next,
+		exclusions: e.exclusions, proven: e.proven,
 	}
 	evaluations.Put(e)
 }
 
+// find returns the number of an object, or noObject.
+func (e *evaluation) find(o tuplestore.Object) objectID {
+	if e.extra != nil {
+		return e.extra.find(o)
+	}
+	return e.graph.find(o)
+}
+
+// key is what a number stands for.
+func (e *evaluation) key(id objectID) objectKey {
+	if e.extra != nil && !e.extra.own && id >= e.extra.first {
+		return e.extra.keys[id-e.extra.first]
+	}
+	return e.graph.objects[id].key
+}
+
+// object is the object that a number stands for.
+func (e *evaluation) object(id objectID) tuplestore.Object {
+	key := e.key(id)
+	return tuplestore.Object{Type: e.graph.types.names[key.typ], ID: key.id}
+}
+
+// isPresent reports whether an object is registered.
+func (e *evaluation) isPresent(id objectID) bool {
+	if e.extra != nil && (e.extra.present[id] || !e.extra.own && id >= e.extra.first) {
+		return e.extra.present[id]
+	}
+	return e.graph.objects[id].present
+}
+
+// edges returns the subjects of a relation of an object, in up to two parts.
+func (e *evaluation) edges(id objectID, relation relationID) (below, above *edges) {
+	if e.extra == nil {
+		return e.graph.objects[id].find(relation), nil
+	}
+	if e.extra.own || id < e.extra.first {
+		below = e.graph.objects[id].find(relation)
+	}
+	return below, e.extra.edges[node{id, relation}]
+}
+
+// decides reports whether a tuple of an object holds, on its terms.
+func (e *evaluation) decides(of objectID, on *tuplestore.Terms, m mode) bool {
+	switch e.terms.judge(e.graph.types.names[e.key(of).typ], on) {
+	case met:
+		return true
+	case undecided:
+		e.undecided = true
+		return m == possible
+	}
+	return false
+}
+
 // ask adds a question and returns its goal.
-func (e *evaluation) ask(object objectID, ruleID int32) int32 {
-	g := e.goal(object, ruleID<<1)
+func (e *evaluation) ask(object objectID, rule int32, m mode) int32 {
+	g := e.goal(object, ruleGoal(rule, m))
 	if !e.goals[g].root {
 		e.goals[g].root = true
 		e.open++
@@ -133,22 +208,22 @@ func (e *evaluation) run() error {
 }
 
 // goal finds or creates a goal and puts a new one on the next frontier.
-func (e *evaluation) goal(object objectID, what int32) int32 {
-	key := goalKey(object, what)
+func (e *evaluation) goal(object objectID, w what) int32 {
+	key := goalKey(object, w)
 	slot, found := e.table.slot(key)
 	if found {
 		return slot.goal
 	}
 	g := int32(len(e.goals))
 	e.table.put(slot, key, g)
-	e.goals = append(e.goals, goal{object: object, what: what, parents: -1})
+	e.goals = append(e.goals, goal{object: object, what: w, parents: -1})
 	e.next = append(e.next, g)
 	return g
 }
 
 // depend makes parent ask for a goal.
-func (e *evaluation) depend(object objectID, what int32, l link) {
-	child := e.goal(object, what)
+func (e *evaluation) depend(object objectID, w what, l link) {
+	child := e.goal(object, w)
 	if e.goals[child].proven {
 		e.tell(child, l)
 		return
@@ -191,11 +266,11 @@ func (e *evaluation) mark(g int32, p proof) {
 // tell lets a parent know that a goal it asked for is proven.
 func (e *evaluation) tell(child int32, l link) {
 	parent := &e.goals[l.parent]
-	if !parent.isLogic() {
+	if !parent.what.isLogic() {
 		e.mark(l.parent, proof{step: l.step, relation: l.relation, child: child})
 		return
 	}
-	if !e.program.logic[parent.index()].exclusion {
+	if !e.program.logic[parent.what.index()].exclusion {
 		if parent.missing--; parent.missing == 0 {
 			e.mark(l.parent, proof{step: byOperands, child: -1})
 		}
@@ -214,7 +289,7 @@ func (e *evaluation) tell(child int32, l link) {
 // holds and its subtracted side does not.
 func (e *evaluation) answerExclusion(g int32) {
 	at := &e.goals[g]
-	if at.based && at.missing == 0 && e.program.logic[at.index()].stratum <= e.settled {
+	if at.based && at.missing == 0 && e.program.logic[at.what.index()].stratum <= e.settled {
 		e.mark(g, proof{step: byBase, child: at.proof.child})
 	}
 }
@@ -225,7 +300,7 @@ func (e *evaluation) settle() {
 	if e.open == 0 {
 		return
 	}
-	stratum := func(g int32) int { return e.program.logic[e.goals[g].index()].stratum }
+	stratum := func(g int32) int { return e.program.logic[e.goals[g].what.index()].stratum }
 	slices.SortFunc(e.exclusions, func(a, b int32) int { return stratum(a) - stratum(b) })
 	for i := 0; i < len(e.exclusions) && e.open > 0; {
 		e.settled = stratum(e.exclusions[i])
@@ -240,28 +315,27 @@ func (e *evaluation) settle() {
 func (e *evaluation) expand(g int32) {
 	e.budget--
 	at := e.goals[g]
-	if at.isLogic() {
+	if at.what.isLogic() {
 		e.expandLogic(g, at)
 		return
 	}
-	r := &e.program.rules[at.index()]
+	r := &e.program.rules[at.what.index()]
 	if e.isSet && at.object == e.set.object && slices.Contains(r.includes, e.set.relation) {
 		e.prove(g, proof{step: byIdentity, relation: e.set.relation, child: -1})
 		return
 	}
-	o := &e.graph.objects[at.object]
 	for _, relation := range r.direct {
-		if e.expandTuples(g, o, relation) {
+		if e.expandTuples(g, at.object, relation) {
 			return
 		}
 	}
 	for _, a := range r.arrows {
-		if e.expandArrow(g, o, a) {
+		if e.expandArrow(g, at.object, a) {
 			return
 		}
 	}
 	for _, id := range r.logic {
-		e.depend(at.object, id<<1|1, link{parent: g, step: byLogic})
+		e.depend(at.object, logicGoal(id, at.what.mode()), link{parent: g, step: byLogic})
 		if e.drain(); e.goals[g].proven {
 			return
 		}
@@ -269,32 +343,38 @@ func (e *evaluation) expand(g int32) {
 }
 
 func (e *evaluation) expandLogic(g int32, at goal) {
-	lg := &e.program.logic[at.index()]
+	lg := &e.program.logic[at.what.index()]
 	if lg.exclusion {
 		e.exclusions = append(e.exclusions, g)
 	} else {
 		e.goals[g].missing = int32(len(lg.operands))
 	}
 	for i, operand := range lg.operands {
-		e.depend(at.object, operand<<1, link{parent: g, operand: int16(i)})
+		m := at.what.mode()
+		if e.modes && lg.exclusion && i == 1 {
+			m = certain + possible - m // certain is what is not possibly subtracted
+		}
+		e.depend(at.object, ruleGoal(operand, m), link{parent: g, operand: int16(i)})
 	}
 	e.drain()
 }
 
 // expandTuples follows the tuples of one relation of the goal's object. It
 // reports whether the goal is proven.
-func (e *evaluation) expandTuples(g int32, o *object, relation relationID) bool {
-	found := o.find(relation)
-	if found == nil {
-		return false
-	}
+func (e *evaluation) expandTuples(g int32, id objectID, relation relationID) bool {
+	below, above := e.edges(id, relation)
+	return below != nil && e.expandEdges(g, below) || above != nil && e.expandEdges(g, above)
+}
+
+func (e *evaluation) expandEdges(g int32, found *edges) bool {
+	relation, m := found.relation, e.goals[g].what.mode()
 	if subject := e.named(found); subject != noObject {
 		e.prove(g, proof{step: byTuple, relation: relation, child: -1, subject: subject})
 		return true
 	}
 	for _, us := range found.usersets.list {
 		e.budget--
-		child := e.program.rule(e.graph.objects[us.object].key.typ, us.relation)
+		child := e.program.rule(e.key(us.object).typ, us.relation)
 		if child == noRule {
 			continue
 		}
@@ -307,11 +387,41 @@ func (e *evaluation) expandTuples(g int32, o *object, relation relationID) bool 
 				e.prove(g, proof{step: byUserset, relation: relation, child: -1})
 				return true
 			}
-			if len(set.usersets.list) == 0 {
+			if len(set.usersets.list) == 0 && set.termed == nil {
 				continue
 			}
 		}
-		e.depend(us.object, child<<1, link{parent: g, step: byUserset, relation: relation})
+		e.depend(us.object, ruleGoal(child, m), link{parent: g, step: byUserset, relation: relation})
+		if e.drain(); e.goals[g].proven {
+			return true
+		}
+	}
+	return found.termed != nil && e.expandTermed(g, found)
+}
+
+// expandTermed follows the tuples that stand on terms.
+func (e *evaluation) expandTermed(g int32, found *edges) bool {
+	of, m := e.goals[g].object, e.goals[g].what.mode()
+	for _, plain := range [2]objectID{e.subject, e.everyone} {
+		if plain == noObject {
+			continue
+		}
+		e.budget--
+		if on, ok := found.termed[subject{plain, noRelation}]; ok && e.decides(of, on, m) {
+			e.prove(g, proof{step: byTuple, relation: found.relation, child: -1, subject: plain})
+			return true
+		}
+	}
+	for to, on := range found.termed {
+		if !to.isUserset() {
+			continue
+		}
+		e.budget--
+		child := e.program.rule(e.key(to.object).typ, to.relation)
+		if child == noRule || !e.decides(of, on, m) {
+			continue
+		}
+		e.depend(to.object, ruleGoal(child, m), link{parent: g, step: byUserset, relation: found.relation})
 		if e.drain(); e.goals[g].proven {
 			return true
 		}
@@ -320,9 +430,10 @@ func (e *evaluation) expandTuples(g int32, o *object, relation relationID) bool 
 }
 
 // isLeaf reports whether a rule's set can be looked into without a goal of its
-// own: the graph is complete, no proof is to be told and the subject is plain.
+// own: the graph is all there is, no proof is to be told and the subject is
+// plain.
 func (e *evaluation) isLeaf(rule int32) bool {
-	return e.fetch == nil && !e.explain && !e.isSet && e.program.rules[rule].leaf
+	return e.fetch == nil && e.extra == nil && !e.explain && !e.isSet && e.program.rules[rule].leaf
 }
 
 // named returns the plain subject of the edges that is, or stands for, the
@@ -339,24 +450,24 @@ func (e *evaluation) named(at *edges) objectID {
 
 // expandArrow asks the computed relation of every object that the tupleset
 // links to. It reports whether the goal is proven.
-func (e *evaluation) expandArrow(g int32, o *object, a arrow) bool {
-	tupleset := o.find(a.tupleset)
-	if tupleset == nil {
-		return false
-	}
-	follow := func(linked objectID) bool {
+func (e *evaluation) expandArrow(g int32, id objectID, a arrow) bool {
+	below, above := e.edges(id, a.tupleset)
+	return below != nil && e.followLinks(g, below, a.computed) || above != nil && e.followLinks(g, above, a.computed)
+}
+
+func (e *evaluation) followLinks(g int32, tupleset *edges, computed relationID) bool {
+	of, m := e.goals[g].object, e.goals[g].what.mode()
+	for to, on := range tupleset.subjects() {
 		e.budget--
-		if child := e.program.rule(e.graph.objects[linked].key.typ, a.computed); child != noRule {
-			e.depend(linked, child<<1, link{parent: g, step: byArrow, relation: a.tupleset})
-			e.drain()
+		if on != nil && !e.decides(of, on, m) {
+			continue
 		}
-		return !e.goals[g].proven
-	}
-	tupleset.plain.each(follow)
-	for _, us := range tupleset.usersets.list {
-		if e.goals[g].proven || !follow(us.object) {
-			break
+		if child := e.program.rule(e.key(to.object).typ, computed); child != noRule {
+			e.depend(to.object, ruleGoal(child, m), link{parent: g, step: byArrow, relation: tupleset.relation})
+			if e.drain(); e.goals[g].proven {
+				return true
+			}
 		}
 	}
-	return e.goals[g].proven
+	return false
 }

@@ -6,8 +6,7 @@ import "math/bits"
 // or an intersection or exclusion, gives for an object?
 type goal struct {
 	object objectID
-	// what is 2*rule or 2*logic+1: rules are unions, logic combines them.
-	what int32
+	what   what
 	// parents heads the list of links to the goals that asked for this one.
 	parents int32
 	// missing counts the operands of an intersection that are not proven.
@@ -18,8 +17,24 @@ type goal struct {
 	based   bool // exclusion: the base is proven
 }
 
-func (g *goal) isLogic() bool { return g.what&1 == 1 }
-func (g *goal) index() int32  { return g.what >> 1 }
+// what is the question of a goal: a rule, which is a union, or logic, which
+// combines rules; in one of two modes.
+type what int32
+
+// mode says how tuples count whose terms cannot be decided.
+type mode int32
+
+const (
+	certain  mode = 0 // they do not hold
+	possible mode = 1 // they hold
+)
+
+func ruleGoal(rule int32, m mode) what   { return what(rule<<2 | int32(m)<<1) }
+func logicGoal(logic int32, m mode) what { return what(logic<<2 | int32(m)<<1 | 1) }
+
+func (w what) isLogic() bool { return w&1 == 1 }
+func (w what) mode() mode    { return mode(w >> 1 & 1) }
+func (w what) index() int32  { return int32(w >> 2) }
 
 // proof is why a goal holds: enough to walk the path again for its reasons.
 type proof struct {
@@ -55,8 +70,8 @@ type link struct {
 	relation relationID
 }
 
-func goalKey(object objectID, what int32) uint64 {
-	return uint64(object)<<32 | uint64(uint32(what))
+func goalKey(object objectID, w what) uint64 {
+	return uint64(object)<<32 | uint64(uint32(w))
 }
 
 // goalTable finds goals by object and question. Clearing it costs nothing: an

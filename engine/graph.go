@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"slices"
-
 	"stonetown/tuplestore"
 )
 
@@ -17,8 +15,11 @@ type graph struct {
 	relations dictionary
 	ids       map[objectKey]objectID
 	objects   []object
-	free      []objectID // numbers of objects that no tuple names any more
-	bytes     int64      // what the contents are estimated to occupy
+	// back leads from an object to the tuples that name it as a subject: one
+	// entry per object once someone asked for it, else nil.
+	back  [][]backEdge
+	free  []objectID // numbers of objects that no tuple names any more
+	bytes int64      // what the contents are estimated to occupy
 }
 
 type (
@@ -42,17 +43,12 @@ type object struct {
 	edges   []edges
 }
 
-// edges are the subjects of one relation of one object.
-type edges struct {
-	relation relationID
-	plain    idSet // objects, the wildcard object type:* among them
-	usersets usersetList
-}
-
 // Estimated sizes in bytes, map and slice overhead included.
 const (
 	objectBytes = 150
 	tupleBytes  = 40
+	termsBytes  = 120
+	backBytes   = 24
 )
 
 func newGraph() *graph {
@@ -104,6 +100,9 @@ func (g *graph) intern(o tuplestore.Object) objectID {
 	} else {
 		id = objectID(len(g.objects))
 		g.objects = append(g.objects, object{key: key})
+		if g.back != nil {
+			g.back = append(g.back, nil)
+		}
 	}
 	g.ids[key] = id
 	g.bytes += objectBytes + int64(len(key.id))
@@ -119,82 +118,10 @@ func (g *graph) release(id objectID) {
 	delete(g.ids, o.key)
 	g.bytes -= objectBytes + int64(len(o.key.id))
 	*o = object{}
+	if g.back != nil {
+		g.back[id] = nil
+	}
 	g.free = append(g.free, id)
-}
-
-// find returns the edges of a relation of an object, or nil.
-func (o *object) find(relation relationID) *edges {
-	for i := range o.edges {
-		if o.edges[i].relation == relation {
-			return &o.edges[i]
-		}
-	}
-	return nil
-}
-
-// add puts a tuple into the graph. Adding one that is there changes nothing.
-func (g *graph) add(t tuplestore.Tuple) {
-	from := g.intern(t.Object)
-	if t.IsPresence() {
-		if o := &g.objects[from]; !o.present {
-			o.present = true
-			o.uses++
-		}
-		return
-	}
-	to := g.intern(t.Subject.Object())
-	relation := relationID(g.relations.intern(t.Relation))
-	o := &g.objects[from]
-	e := o.find(relation)
-	if e == nil {
-		o.edges = append(o.edges, edges{relation: relation})
-		e = &o.edges[len(o.edges)-1]
-	}
-	if t.Subject.IsUserset() {
-		if !e.usersets.add(userset{to, relationID(g.relations.intern(t.Subject.Relation))}) {
-			return
-		}
-	} else if !e.plain.add(to) {
-		return
-	}
-	g.objects[from].uses++
-	g.objects[to].uses++
-	g.bytes += tupleBytes
-}
-
-// remove takes a tuple out of the graph.
-func (g *graph) remove(t tuplestore.Tuple) {
-	from := g.find(t.Object)
-	if from == noObject {
-		return
-	}
-	o := &g.objects[from]
-	if t.IsPresence() {
-		if o.present {
-			o.present = false
-			g.release(from)
-		}
-		return
-	}
-	to := g.find(t.Subject.Object())
-	e := o.find(relationID(g.relations.intern(t.Relation)))
-	if to == noObject || e == nil {
-		return
-	}
-	if t.Subject.IsUserset() {
-		if !e.usersets.remove(userset{to, relationID(g.relations.intern(t.Subject.Relation))}) {
-			return
-		}
-	} else if !e.plain.remove(to) {
-		return
-	}
-	if e.plain.len() == 0 && len(e.usersets.list) == 0 {
-		empty := e.relation
-		o.edges = slices.DeleteFunc(o.edges, func(have edges) bool { return have.relation == empty })
-	}
-	g.bytes -= tupleBytes
-	g.release(from)
-	g.release(to)
 }
 
 // object is the object that a number stands for.

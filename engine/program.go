@@ -1,6 +1,10 @@
 package engine
 
-import "stonetown/schema"
+import (
+	"sync"
+
+	"stonetown/schema"
+)
 
 // program is a compiled schema with its names replaced by a graph's numbers.
 type program struct {
@@ -11,6 +15,10 @@ type program struct {
 	// per relation, noRule where the type has no such relation.
 	table   []int32
 	columns int
+	graph   *graph // whose numbers these are
+
+	reachOnce sync.Once
+	reached   *reach
 }
 
 const noRule = int32(-1)
@@ -40,11 +48,13 @@ type logic struct {
 // newProgram resolves the names of a compiled schema in the graph's dictionaries.
 func newProgram(c *schema.Compiled, g *graph) *program {
 	relation := func(name string) relationID { return relationID(g.relations.intern(name)) }
-	p := &program{compiled: c, rules: make([]rule, len(c.Rules)), logic: make([]logic, len(c.Logic))}
+	p := &program{compiled: c, graph: g, rules: make([]rule, len(c.Rules)), logic: make([]logic, len(c.Logic))}
+	for name := range c.TypeNames() { // those without relations too
+		g.types.intern(name)
+	}
 	for i, from := range c.Rules {
 		to := &p.rules[i]
 		to.relation = relation(from.Relation)
-		g.types.intern(from.Type)
 		for _, name := range from.Includes {
 			to.includes = append(to.includes, relation(name))
 		}

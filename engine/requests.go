@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
@@ -10,7 +11,7 @@ import (
 // Consistency says how fresh the data behind an answer must be.
 type Consistency struct {
 	Mode  ConsistencyMode
-	Token string // AtLeast: as returned by a write or an earlier check
+	Token string // AtLeast, Exactly: as returned by a write or an earlier request
 }
 
 // ConsistencyMode is a level of freshness.
@@ -24,6 +25,10 @@ const (
 	// MinimizeLatency answers from what this process has, if it was brought up
 	// to date within Config.MaxStaleness.
 	MinimizeLatency
+	// Exactly answers from the token's revision, however old, so that the pages
+	// of a list belong together. Tuples that have expired since are gone all
+	// the same.
+	Exactly
 )
 
 // Query asks whether a subject may do something to a resource.
@@ -40,6 +45,12 @@ type CheckRequest struct {
 	Subject     tuplestore.Subject
 	Queries     []Query
 	Consistency Consistency
+	// Context holds the values of condition parameters that the tuples do not
+	// hold themselves: decoded JSON (see [condition.Condition.Evaluate]).
+	Context map[string]any
+	// Contextual are relations that hold for this request only, at most
+	// [MaxContextual]; their resources count as registered.
+	Contextual []WriteOp
 	// Reasons asks for the path that proved each allowed answer.
 	Reasons bool
 }
@@ -48,8 +59,8 @@ type CheckRequest struct {
 type Decision struct {
 	Allowed bool
 	// Err is why the query has no meaning ([*UnknownTypeError],
-	// [*UndefinedRelationError], [*ResourceNotFoundError]); Allowed is then
-	// false.
+	// [*UndefinedRelationError], [*ResourceNotFoundError]) or no answer
+	// ([*ConditionError]); Allowed is then false.
 	Err     error
 	Reasons []Reason
 }
@@ -60,6 +71,7 @@ type Reason struct {
 	// type:id#relation, followed by @subject where a tuple was used.
 	Via     string
 	Rewrite string // the kind of rewrite: this, computed, tuple_to_userset, ...
+	Text    string // the step in a sentence
 }
 
 // CheckResponse is the answer to a [CheckRequest], decisions in request order.
@@ -72,26 +84,45 @@ type CheckResponse struct {
 	TokenIgnored bool
 }
 
-// WriteRequest changes relations. It is applied whole or not at all.
-type WriteRequest struct {
-	Ops   []WriteOp
+// Origin says where a change comes from, and what is committed with it.
+type Origin struct {
 	Actor string // recorded as the creator: a user ID or a client ID
+	// CommitID makes the change safe to send again: the second time it changes
+	// nothing and answers as the first time. Empty: it is not.
+	CommitID string
 	// Also joins the caller's rows to the transaction; see
 	// [tuplestore.Write.Also].
 	Also func(ctx context.Context, tx *sqldb.Tx) error
+	// Attach queues statements that commit with the change; see
+	// [tuplestore.Write.Attach]. The result's statuses begin with those of the
+	// request's own ops.
+	Attach func(r tuplestore.Result, b *sqldb.Batch)
 }
 
-// WriteOp creates or deletes one relation.
+// WriteRequest changes relations. It is applied whole or not at all.
+type WriteRequest struct {
+	Origin
+	Ops []WriteOp
+}
+
+// WriteOp creates or deletes one relation. Creating one that exists on other
+// terms replaces the terms.
 type WriteOp struct {
 	Delete   bool
 	Resource tuplestore.Object
 	Relation string
 	Subject  tuplestore.Subject
+	// The terms of a new relation: when it ceases to hold (the zero time:
+	// never), a condition of the resource's type, and values for the condition's
+	// parameters as a JSON object. They play no part in deleting.
+	ExpiresAt time.Time
+	Condition string
+	Context   []byte
 }
 
 // WriteResponse is the outcome of a [WriteRequest].
 type WriteResponse struct {
-	// Statuses has one entry per op: created, existed or deleted.
+	// Statuses has one entry per op: created, existed, updated or deleted.
 	Statuses []tuplestore.Status
 	// Token names the first revision that reflects the write.
 	Token string

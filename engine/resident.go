@@ -68,7 +68,7 @@ func (t *tenant) load(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if g.add(record.Tuple); g.bytes > e.budget {
+		if g.add(record.Fact); g.bytes > e.budget {
 			return errTooLarge
 		}
 	}

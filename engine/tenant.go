@@ -60,7 +60,7 @@ func newTenant(e *Engine, id string) *tenant {
 func (t *tenant) rlock(ctx context.Context, c Consistency) (tokenIgnored bool, err error) {
 	var epoch string
 	var rev tuplestore.Revision
-	if c.Mode == AtLeast {
+	if c.Mode == AtLeast || c.Mode == Exactly {
 		if epoch, rev, err = decodeToken(t.id, c.Token); err != nil {
 			return false, err
 		}
@@ -74,17 +74,20 @@ func (t *tenant) rlock(ctx context.Context, c Consistency) (tokenIgnored bool, e
 		return false, err
 	}
 	t.mu.RLock()
-	if c.Mode != AtLeast {
+	switch {
+	case c.Mode != AtLeast && c.Mode != Exactly:
 		return false, nil
-	}
-	if t.position.epoch != epoch {
+	case t.position.epoch == epoch && t.position.revision >= rev:
+		return false, nil
+	case t.position.epoch == epoch:
+		err = ErrTokenUnknown
+	case c.Mode == Exactly:
+		err = ErrTokenExpired
+	default:
 		return true, nil
 	}
-	if t.position.revision < rev {
-		t.mu.RUnlock()
-		return false, ErrTokenUnknown
-	}
-	return false, nil
+	t.mu.RUnlock()
+	return false, err
 }
 
 // isFresh reports whether the position will do as it is. mu is held.
@@ -94,7 +97,7 @@ func (t *tenant) isFresh(mode ConsistencyMode, epoch string, rev tuplestore.Revi
 		return false
 	}
 	switch mode {
-	case AtLeast:
+	case AtLeast, Exactly:
 		return at.epoch == epoch && at.revision >= rev
 	case MinimizeLatency:
 		return time.Since(time.Unix(0, t.freshAt.Load())) <= t.engine.maxStaleness
@@ -188,7 +191,7 @@ func (g *graph) apply(c tuplestore.Change) {
 	if c.Deleted {
 		g.remove(c.Tuple)
 	} else {
-		g.add(c.Tuple)
+		g.add(tuplestore.Fact{Tuple: c.Tuple, Terms: c.Terms})
 	}
 }
 

@@ -44,9 +44,9 @@ func (e *Engine) Type(ctx context.Context, tenantID, name string) (schema.Type, 
 // PutType defines a resource type or replaces its definition. Errors:
 // [*schema.Error] if it is not valid together with the other types,
 // [*TypeInUseError] if tuples exist that it would no longer allow.
-func (e *Engine) PutType(ctx context.Context, tenantID string, t schema.Type, actor string) (stored schema.Type, created bool, token string, err error) {
+func (e *Engine) PutType(ctx context.Context, tenantID string, t schema.Type, origin Origin) (stored schema.Type, created bool, token string, err error) {
 	var after []schema.Type
-	token, err = e.changeTypes(ctx, tenantID, actor, func(before []schema.Type) ([]schema.Type, error) {
+	token, err = e.changeTypes(ctx, tenantID, origin, func(before []schema.Type) ([]schema.Type, error) {
 		now := time.Now().UTC().Truncate(time.Millisecond)
 		stored = t
 		stored.CreatedAt, stored.UpdatedAt = now, now
@@ -69,8 +69,8 @@ func (e *Engine) PutType(ctx context.Context, tenantID string, t schema.Type, ac
 // DeleteType removes a resource type; other types may go on naming it. Errors:
 // [*UnknownTypeError], [*TypeInUseError] if resources of the type or tuples that
 // name it exist.
-func (e *Engine) DeleteType(ctx context.Context, tenantID, name, actor string) (token string, err error) {
-	token, err = e.changeTypes(ctx, tenantID, actor, func(before []schema.Type) ([]schema.Type, error) {
+func (e *Engine) DeleteType(ctx context.Context, tenantID, name string, origin Origin) (token string, err error) {
+	token, err = e.changeTypes(ctx, tenantID, origin, func(before []schema.Type) ([]schema.Type, error) {
 		after := slices.DeleteFunc(slices.Clone(before), func(have schema.Type) bool { return have.Name == name })
 		if len(after) == len(before) {
 			return nil, &UnknownTypeError{Type: name}
@@ -85,7 +85,7 @@ func (e *Engine) DeleteType(ctx context.Context, tenantID, name, actor string) (
 
 // changeTypes replaces the schema document on the condition that every stored
 // tuple is still one that it allows.
-func (e *Engine) changeTypes(ctx context.Context, tenantID, actor string, change func([]schema.Type) ([]schema.Type, error)) (string, error) {
+func (e *Engine) changeTypes(ctx context.Context, tenantID string, origin Origin, change func([]schema.Type) ([]schema.Type, error)) (string, error) {
 	var absent []tuplestore.Filter
 	_, token, err := e.commit(ctx, tenantID, func(at position) (tuplestore.Write, error) {
 		after, err := change(at.compiled.Types)
@@ -97,12 +97,14 @@ func (e *Engine) changeTypes(ctx context.Context, tenantID, actor string, change
 			return tuplestore.Write{}, err
 		}
 		absent = narrowed(at.compiled, compiled)
-		return tuplestore.Write{Actor: actor, Absent: absent, PutSchema: schema.Encode(after)}, nil
+		w := origin.write()
+		w.Absent, w.PutSchema = absent, schema.Encode(after)
+		return w, nil
 	})
 	var conflict *tuplestore.ConflictError
 	if errors.As(err, &conflict) && conflict.Absent >= 0 {
 		f := absent[conflict.Absent]
-		return "", &TypeInUseError{Type: f.ObjectType, Relation: f.Relation, Count: conflict.Count}
+		return "", &TypeInUseError{Type: f.ObjectType, Relation: f.Relation, Condition: f.Condition, Count: conflict.Count}
 	}
 	return token, err
 }
@@ -128,6 +130,13 @@ func narrowed(before, after *schema.Compiled) []tuplestore.Filter {
 				}
 			}
 			gone = append(gone, f)
+		}
+		for _, c := range t.Conditions {
+			// Values stored with tuples were checked against its parameters.
+			kept := after.Condition(t.Name, c.Name)
+			if kept == nil || !slices.Equal(kept.Parameters(), c.Parameters) {
+				gone = append(gone, tuplestore.Filter{ObjectType: t.Name, Condition: c.Name})
+			}
 		}
 	}
 	return gone

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"stonetown/internal/sqldb"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
@@ -30,9 +29,10 @@ func (e *Engine) Write(ctx context.Context, tenantID string, req WriteRequest) (
 // judge checks a request against the schema. The resources' presence tuples
 // follow the request's own ops.
 func judge(c *schema.Compiled, req WriteRequest) (tuplestore.Write, error) {
-	w := tuplestore.Write{Actor: req.Actor, Also: req.Also, Ops: make([]tuplestore.Op, 0, len(req.Ops)+1)}
+	w := req.write()
+	w.Ops = make([]tuplestore.Op, 0, len(req.Ops)+1)
 	for i, op := range req.Ops {
-		t, err := judgeOp(c, op)
+		f, err := judgeOp(c, op)
 		if err != nil {
 			return w, &OpError{Index: i, Err: err}
 		}
@@ -40,7 +40,7 @@ func judge(c *schema.Compiled, req WriteRequest) (tuplestore.Write, error) {
 		if op.Delete {
 			kind = tuplestore.Delete
 		}
-		w.Ops = append(w.Ops, tuplestore.Op{Kind: kind, Tuple: t})
+		w.Ops = append(w.Ops, tuplestore.Op{Kind: kind, Tuple: f.Tuple, Terms: f.Terms})
 	}
 	var registered tuplestore.Object
 	seen := map[tuplestore.Object]bool{}
@@ -57,25 +57,62 @@ func judge(c *schema.Compiled, req WriteRequest) (tuplestore.Write, error) {
 	return w, nil
 }
 
-func judgeOp(c *schema.Compiled, op WriteOp) (tuplestore.Tuple, error) {
+// judgeOp checks one op against the schema.
+func judgeOp(c *schema.Compiled, op WriteOp) (tuplestore.Fact, error) {
 	if err := wellFormedResource(op.Resource); err != nil {
-		return tuplestore.Tuple{}, err
+		return tuplestore.Fact{}, err
 	}
 	if !c.HasType(op.Resource.Type) {
-		return tuplestore.Tuple{}, &UnknownTypeError{Type: op.Resource.Type}
+		return tuplestore.Fact{}, &UnknownTypeError{Type: op.Resource.Type}
 	}
 	if _, ok := c.Rule(op.Resource.Type, op.Relation); !ok {
-		return tuplestore.Tuple{}, &UndefinedRelationError{Type: op.Resource.Type, Relation: op.Relation}
+		return tuplestore.Fact{}, &UndefinedRelationError{Type: op.Resource.Type, Relation: op.Relation}
 	}
 	subject, err := wellFormedSubject(op.Subject)
 	if err != nil {
-		return tuplestore.Tuple{}, err
+		return tuplestore.Fact{}, err
 	}
-	t := tuplestore.Tuple{Object: op.Resource, Relation: op.Relation, Subject: subject}
+	f := tuplestore.Fact{Tuple: tuplestore.Tuple{Object: op.Resource, Relation: op.Relation, Subject: subject}}
 	if op.Delete {
-		return t, nil // a subject the schema forbids cannot be there
+		return f, nil // a subject the schema forbids cannot be there
 	}
-	return t, writableSubject(c, op.Resource, op.Relation, subject)
+	if err := writableSubject(c, op.Resource, op.Relation, subject); err != nil {
+		return tuplestore.Fact{}, err
+	}
+	f.Terms, err = termsOf(c, op)
+	return f, err
+}
+
+// termsOf checks and states the terms of a new relation. Whether it has expired
+// already is not asked: that may change between two attempts at the same write.
+func termsOf(c *schema.Compiled, op WriteOp) (tuplestore.Terms, error) {
+	var on tuplestore.Terms
+	if !op.ExpiresAt.IsZero() {
+		if on.ExpiresAt = op.ExpiresAt.UnixMicro(); on.ExpiresAt <= 0 {
+			return on, &InvalidTermsError{Field: "expires_at", Message: "expires_at must be after 1970"}
+		}
+	}
+	if op.Condition == "" {
+		if len(op.Context) > 0 {
+			return on, &InvalidTermsError{Field: "context", Message: "context belongs to a condition, and none is given"}
+		}
+		return on, nil
+	}
+	program := c.Condition(op.Resource.Type, op.Condition)
+	if program == nil {
+		return on, &UnknownConditionError{Type: op.Resource.Type, Condition: op.Condition}
+	}
+	context, err := program.Normalize(op.Context)
+	if err != nil {
+		return on, &InvalidTermsError{Field: "context", Message: err.Error()}
+	}
+	on.Condition, on.Context = op.Condition, context
+	return on, nil
+}
+
+// write begins a write of this origin.
+func (o Origin) write() tuplestore.Write {
+	return tuplestore.Write{Actor: o.Actor, CommitID: o.CommitID, Also: o.Also, Attach: o.Attach}
 }
 
 // opError says in the engine's terms what the store found wrong with an op.
@@ -89,7 +126,7 @@ func opError(err error) error {
 
 // Register makes a resource known that needs no relation to exist. created is
 // false if it was known already.
-func (e *Engine) Register(ctx context.Context, tenantID string, o tuplestore.Object, actor string, also func(context.Context, *sqldb.Tx) error) (created bool, token string, err error) {
+func (e *Engine) Register(ctx context.Context, tenantID string, o tuplestore.Object, origin Origin) (created bool, token string, err error) {
 	result, token, err := e.commit(ctx, tenantID, func(at position) (tuplestore.Write, error) {
 		if err := wellFormedResource(o); err != nil {
 			return tuplestore.Write{}, err
@@ -97,10 +134,9 @@ func (e *Engine) Register(ctx context.Context, tenantID string, o tuplestore.Obj
 		if !at.compiled.HasType(o.Type) {
 			return tuplestore.Write{}, &UnknownTypeError{Type: o.Type}
 		}
-		return tuplestore.Write{
-			Actor: actor, Also: also,
-			Ops: []tuplestore.Op{{Kind: tuplestore.Create, Tuple: tuplestore.Presence(o)}},
-		}, nil
+		w := origin.write()
+		w.Ops = []tuplestore.Op{{Kind: tuplestore.Create, Tuple: tuplestore.Presence(o)}}
+		return w, nil
 	})
 	if err != nil {
 		return false, "", fmt.Errorf("register resource: %w", err)
@@ -110,17 +146,19 @@ func (e *Engine) Register(ctx context.Context, tenantID string, o tuplestore.Obj
 
 // Alter joins rows to a transaction in which the resource is certain to exist.
 // It fails with [*ResourceNotFoundError] or [*UnknownTypeError] otherwise.
-func (e *Engine) Alter(ctx context.Context, tenantID string, o tuplestore.Object, actor string, also func(context.Context, *sqldb.Tx) error) (token string, err error) {
+func (e *Engine) Alter(ctx context.Context, tenantID string, o tuplestore.Object, origin Origin) (token string, err error) {
 	presence := tuplestore.Presence(o)
 	_, token, err = e.commit(ctx, tenantID, func(at position) (tuplestore.Write, error) {
 		if !at.compiled.HasType(o.Type) {
 			return tuplestore.Write{}, &UnknownTypeError{Type: o.Type}
 		}
 		// Deleting it requires it, creating it again leaves no trace.
-		return tuplestore.Write{Actor: actor, Also: also, Ops: []tuplestore.Op{
+		w := origin.write()
+		w.Ops = []tuplestore.Op{
 			{Kind: tuplestore.Delete, Tuple: presence},
 			{Kind: tuplestore.Create, Tuple: presence},
-		}}, nil
+		}
+		return w, nil
 	})
 	if err != nil {
 		return "", fmt.Errorf("alter resource: %w", resourceError(o, err))
@@ -131,16 +169,18 @@ func (e *Engine) Alter(ctx context.Context, tenantID string, o tuplestore.Object
 // Unregister deletes a resource with every relation to it and every relation
 // that names it as a subject, so that nothing comes back if another resource
 // takes the ID. It fails with [*ResourceNotFoundError] or [*UnknownTypeError].
-func (e *Engine) Unregister(ctx context.Context, tenantID string, o tuplestore.Object, actor string, also func(context.Context, *sqldb.Tx) error) (token string, err error) {
+func (e *Engine) Unregister(ctx context.Context, tenantID string, o tuplestore.Object, origin Origin) (token string, err error) {
 	_, token, err = e.commit(ctx, tenantID, func(at position) (tuplestore.Write, error) {
 		if !at.compiled.HasType(o.Type) {
 			return tuplestore.Write{}, &UnknownTypeError{Type: o.Type}
 		}
-		return tuplestore.Write{Actor: actor, Also: also, Ops: []tuplestore.Op{
+		w := origin.write()
+		w.Ops = []tuplestore.Op{
 			{Kind: tuplestore.Delete, Tuple: tuplestore.Presence(o)},
 			{Kind: tuplestore.DeleteMatching, Match: tuplestore.Filter{ObjectType: o.Type, ObjectID: o.ID}},
 			{Kind: tuplestore.DeleteMatching, Match: tuplestore.Filter{SubjectType: o.Type, SubjectID: o.ID}},
-		}}, nil
+		}
+		return w, nil
 	})
 	if err != nil {
 		return "", fmt.Errorf("delete resource: %w", resourceError(o, err))

@@ -1,7 +1,11 @@
 package schema
 
 import (
+	"iter"
+	"maps"
 	"slices"
+
+	"stonetown/schema/condition"
 )
 
 // Compiled is a validated document, ready for evaluation. It is immutable and
@@ -15,6 +19,8 @@ type Compiled struct {
 
 	byName    map[string]*Type
 	relations map[relationKey]*relationInfo
+	// conditions by type and name
+	conditions map[relationKey]*condition.Condition
 }
 
 // RuleID indexes [Compiled.Rules].
@@ -74,6 +80,8 @@ func Compile(types []Type) (*Compiled, error) {
 		Types:     types,
 		byName:    make(map[string]*Type, len(types)+len(system)),
 		relations: map[relationKey]*relationInfo{},
+
+		conditions: map[relationKey]*condition.Condition{},
 	}
 	for i := range system {
 		c.byName[system[i].Name] = &system[i]
@@ -100,6 +108,9 @@ func Compile(types []Type) (*Compiled, error) {
 		return nil, err
 	}
 	if err := c.stratify(); err != nil {
+		return nil, err
+	}
+	if err := c.compileConditions(); err != nil {
 		return nil, err
 	}
 	c.flatten()
@@ -129,6 +140,18 @@ func (c *Compiled) Type(name string) (Type, bool) {
 
 // HasType reports whether a type is known, built in or defined.
 func (c *Compiled) HasType(name string) bool { return c.byName[name] != nil }
+
+// Relation returns the definition of a relation of a type, system types
+// included.
+func (c *Compiled) Relation(typ, relation string) (Relation, bool) {
+	if info := c.relations[relationKey{typ, relation}]; info != nil {
+		return *info.relation, true
+	}
+	return Relation{}, false
+}
+
+// TypeNames yields the names of all types, built in and defined.
+func (c *Compiled) TypeNames() iter.Seq[string] { return maps.Keys(c.byName) }
 
 // Rule returns the rule of a relation.
 func (c *Compiled) Rule(typ, relation string) (RuleID, bool) {

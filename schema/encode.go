@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"stonetown/schema/condition"
 )
 
 // The document's stored form. It is apart from the model so that renaming a Go
@@ -18,8 +20,18 @@ type (
 		Description string            `json:"description,omitempty"`
 		Relations   []storedRelation  `json:"relations,omitempty"`
 		Actions     map[string]string `json:"actions,omitempty"`
+		Conditions  []storedCondition `json:"conditions,omitempty"`
 		CreatedAt   time.Time         `json:"created_at"`
 		UpdatedAt   time.Time         `json:"updated_at"`
+	}
+	storedCondition struct {
+		Name       string            `json:"name"`
+		Expression string            `json:"expression"`
+		Parameters []storedParameter `json:"parameters,omitempty"`
+	}
+	storedParameter struct {
+		Name string `json:"name"`
+		Type string `json:"type"`
 	}
 	storedRelation struct {
 		Name     string          `json:"name"`
@@ -44,6 +56,13 @@ func Encode(types []Type) []byte {
 		st := storedType{
 			Name: t.Name, Description: t.Description, Actions: t.Actions,
 			CreatedAt: t.CreatedAt.UTC(), UpdatedAt: t.UpdatedAt.UTC(),
+		}
+		for _, d := range t.Conditions {
+			sc := storedCondition{Name: d.Name, Expression: d.Expression}
+			for _, p := range d.Parameters {
+				sc.Parameters = append(sc.Parameters, storedParameter(p))
+			}
+			st.Conditions = append(st.Conditions, sc)
 		}
 		for _, r := range t.Relations {
 			sr := storedRelation{Name: r.Name, Rewrites: storeRewrites(r.Rewrites)}
@@ -78,6 +97,13 @@ func Decode(document []byte) ([]Type, error) {
 		t := Type{
 			Name: st.Name, Description: st.Description, Actions: st.Actions,
 			CreatedAt: st.CreatedAt, UpdatedAt: st.UpdatedAt,
+		}
+		for _, sc := range st.Conditions {
+			d := condition.Definition{Name: sc.Name, Expression: sc.Expression}
+			for _, p := range sc.Parameters {
+				d.Parameters = append(d.Parameters, condition.Parameter(p))
+			}
+			t.Conditions = append(t.Conditions, d)
 		}
 		for _, sr := range st.Relations {
 			r := Relation{Name: sr.Name, Rewrites: loadRewrites(sr.Rewrites)}

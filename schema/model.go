@@ -21,7 +21,11 @@
 // cannot create what the document may not.
 package schema
 
-import "time"
+import (
+	"time"
+
+	"stonetown/schema/condition"
+)
 
 // Type is a resource type: what relations its resources have and how each is
 // derived.
@@ -32,6 +36,9 @@ type Type struct {
 	// Actions maps an action to the relation that permits it, ahead of the
 	// convention (see [Compiled.ActionRelation]).
 	Actions map[string]string
+	// Conditions may stand on tuples of any relation of the type, which then
+	// hold only where the condition is met.
+	Conditions []condition.Definition
 
 	CreatedAt, UpdatedAt time.Time
 }

@@ -17,6 +17,8 @@ const (
 	MaxActions   = 200  // actions of a type
 	MaxSubjects  = 200  // allowed subject types of a relation
 	MaxText      = 1024 // bytes of a description
+
+	MaxConditions = 50 // conditions of a type
 )
 
 var (

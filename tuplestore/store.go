@@ -72,7 +72,7 @@ type Snapshot interface {
 	// Find answers one level of an evaluation in one round trip: which of the
 	// asked tuples exist, in no particular order and without repeats. However
 	// many members a node of l.Usersets has, only its usersets are read.
-	Find(ctx context.Context, l Lookup) ([]Tuple, error)
+	Find(ctx context.Context, l Lookup) ([]Fact, error)
 
 	// List returns the tuples that match f, in the order of f, after the given
 	// record (nil: from the start), at most limit.
@@ -93,6 +93,9 @@ type Lookup struct {
 	Tuples   []Tuple // which of these exist?
 	Usersets []Node  // the tuples of these nodes whose subject is a userset
 	All      []Node  // all tuples of these nodes
+	// Naming asks for all tuples whose subject is one of these objects, as such
+	// or as a userset of it.
+	Naming []Object
 }
 
 // Filter selects tuples: those that equal every non-empty field. A filter
@@ -103,6 +106,7 @@ type Filter struct {
 	Relation               string
 	SubjectType, SubjectID string
 	SubjectRelation        string
+	Condition              string
 	Presence               PresenceFilter
 	// SubjectsOutside, if not nil, leaves only tuples whose subject has none of
 	// these shapes.
@@ -114,12 +118,13 @@ type Filter struct {
 }
 
 // Matches reports whether the filter selects t.
-func (f Filter) Matches(t Tuple) bool {
+func (f Filter) Matches(t Fact) bool {
 	equal := func(want, got string) bool { return want == "" || want == got }
 	return equal(f.ObjectType, t.Object.Type) && equal(f.ObjectID, t.Object.ID) &&
 		equal(f.Relation, t.Relation) &&
 		equal(f.SubjectType, t.Subject.Type) && equal(f.SubjectID, t.Subject.ID) &&
 		equal(f.SubjectRelation, t.Subject.Relation) &&
+		equal(f.Condition, t.Condition) &&
 		(f.Presence == WithPresence || t.IsPresence() == (f.Presence == OnlyPresence)) &&
 		!slices.Contains(f.SubjectsOutside, t.Subject.Shape())
 }
@@ -157,7 +162,7 @@ func (s Subject) Shape() SubjectShape {
 
 // Record is a stored tuple with its origin.
 type Record struct {
-	Tuple
+	Fact
 	CreatedRevision Revision
 	CreatedAt       time.Time
 	CreatedBy       string // the actor of the write that created it
@@ -184,12 +189,19 @@ type Write struct {
 	// once (a transaction can be retried), and its error aborts this write
 	// alone. On a store without SQL tx is nil.
 	Also func(ctx context.Context, tx *sqldb.Tx) error
+	// Attach queues statements that commit with this write and travel with its
+	// own, so that they cost no round trip. It runs after Also, is told what the
+	// write will answer, and may run more than once. Its statements must be
+	// certain to succeed: one that fails takes the writes committed together
+	// with this one down. On a store without SQL it is not called.
+	Attach func(r Result, b *sqldb.Batch)
 }
 
 // Op is one change to the tuples.
 type Op struct {
 	Kind  OpKind
 	Tuple Tuple  // Create, Delete
+	Terms Terms  // Create
 	Match Filter // DeleteMatching
 }
 
@@ -197,7 +209,7 @@ type Op struct {
 type OpKind int
 
 const (
-	Create         OpKind = iota // creating an existing tuple changes nothing
+	Create         OpKind = iota // creating an existing tuple changes at most its terms
 	Delete                       // deleting a missing tuple is a conflict
 	DeleteMatching               // deletes whatever matches, nothing included
 )
@@ -209,6 +221,7 @@ const (
 	Created Status = iota
 	Existed
 	Deleted
+	Updated // the tuple existed, on other terms
 )
 
 // Result is the outcome of a write.
@@ -219,7 +232,7 @@ type Result struct {
 	Epoch    string
 	// Statuses has one entry per op.
 	Statuses []Status
-	// Counts has one entry per op: how many tuples it created or deleted.
+	// Counts has one entry per op: how many tuples it created, updated or deleted.
 	Counts []int
 }
 
@@ -232,8 +245,9 @@ type Commit struct {
 	Schema   []byte   // the new schema document; nil if this commit put none
 }
 
-// Change is a tuple that came or went.
+// Change is a tuple that came, has other terms than before, or went.
 type Change struct {
 	Tuple   Tuple
+	Terms   Terms // zero if Deleted
 	Deleted bool
 }

@@ -67,6 +67,26 @@ func Presence(o Object) Tuple { return Tuple{Object: o} }
 // IsPresence reports whether t only registers its object.
 func (t Tuple) IsPresence() bool { return t.Relation == "" }
 
+// Terms say on which terms a tuple holds; the zero value is always. They are no
+// part of a tuple's identity: of tuples that differ in nothing else there is one.
+type Terms struct {
+	// ExpiresAt is when the tuple ceases to hold, in microseconds since 1970;
+	// 0: never. It stays stored, and readers leave it out of account.
+	ExpiresAt int64
+	// Condition names a condition of the object's type that must hold; empty:
+	// none.
+	Condition string
+	// Context is a JSON object with the values that the condition was given
+	// together with the tuple; empty: none.
+	Context string
+}
+
+// Fact is a tuple with the terms on which it holds.
+type Fact struct {
+	Tuple
+	Terms
+}
+
 // Compare orders tuples by their primary key: object type and ID, relation,
 // subject type, ID and relation, each byte by byte. It returns -1, 0 or 1.
 func (t Tuple) Compare(u Tuple) int {

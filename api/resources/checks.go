@@ -22,8 +22,13 @@ func (s *Surface) Check(ctx context.Context, request CheckRequestObject) (CheckR
 		Queries:     []engine.Query{{Resource: v.resource("resource/", in.Resource.Type, in.Resource.ExternalID), Action: in.Action}},
 		Consistency: v.consistency(in.Consistency, in.ConsistencyToken),
 		Reasons:     in.Debug,
+		Context:     v.context(in.Context),
 	}
 	v.text("", "action", in.Action)
+	var err error
+	if req.Contextual, err = v.contextual(in.ContextualRelations); err != nil {
+		return nil, err
+	}
 	if err := v.err(); err != nil {
 		return nil, err
 	}
@@ -37,7 +42,7 @@ func (s *Surface) Check(ctx context.Context, request CheckRequestObject) (CheckR
 	}
 	body := CheckAnswer{Data: CheckDecision{Allowed: decision.Allowed}, Meta: tokenMeta(call, answer.Token)}
 	for _, r := range decision.Reasons {
-		body.Data.Reasons = append(body.Data.Reasons, Reason{Via: r.Via, Rewrite: r.Rewrite})
+		body.Data.Reasons = append(body.Data.Reasons, Reason{Via: r.Via, Rewrite: r.Rewrite, Text: r.Text})
 	}
 	return Check200JSONResponse{Body: body}, nil
 }
@@ -56,6 +61,11 @@ func (s *Surface) CheckBatch(ctx context.Context, request CheckBatchRequestObjec
 		Subject:     v.subject("", in.Subject),
 		Queries:     make([]engine.Query, len(in.Checks)),
 		Consistency: v.consistency(in.Consistency, in.ConsistencyToken),
+		Context:     v.context(in.Context),
+	}
+	var err error
+	if req.Contextual, err = v.contextual(in.ContextualRelations); err != nil {
+		return nil, err
 	}
 	for i := range in.Checks {
 		item := &in.Checks[i]
@@ -114,16 +124,26 @@ func (a batchAnswer) AppendJSON(b []byte) []byte {
 	return append(b, `"}}`...)
 }
 
-// itemCode says in one word why a check has no meaning.
+// itemCode says in one word why a check has no answer.
 func itemCode(err error) string {
-	switch err.(type) { // the engine documents the three, and that they are not wrapped
+	switch err := err.(type) { // the engine documents these, and that they are not wrapped
 	case *engine.UnknownTypeError:
 		return codeResourceTypeNotFound
 	case *engine.UndefinedRelationError:
 		return codeRelationUndefined
 	case *engine.ResourceNotFoundError:
 		return codeResourceNotFound
+	case *engine.ConditionError:
+		return conditionCode(err)
 	default:
-		panic(fmt.Sprintf("a check has no meaning for an undocumented reason: %v", err))
+		panic(fmt.Sprintf("a check has no answer for an undocumented reason: %v", err))
 	}
+}
+
+// conditionCode tells values that are missing from those that do not fit.
+func conditionCode(err *engine.ConditionError) string {
+	if err.Err != nil {
+		return codeConditionFailed
+	}
+	return codeContextMissing
 }

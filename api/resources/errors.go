@@ -18,6 +18,8 @@ const (
 	codeResourceTypeNotFound = "resource_type_not_found"
 	codeResourceNotFound     = "resource_not_found"
 	codeRelationUndefined    = "relation_undefined"
+	codeContextMissing       = "condition_context_missing"
+	codeConditionFailed      = "condition_failed"
 )
 
 // translate states an error of the engine as a response, or returns nil if it
@@ -30,6 +32,9 @@ func translate(err error) *web.Error {
 		noRelation  *engine.RelationNotFoundError
 		badSubject  *engine.InvalidSubjectError
 		badResource *engine.InvalidResourceError
+		noCondition *engine.UnknownConditionError
+		badTerms    *engine.InvalidTermsError
+		undecided   *engine.ConditionError
 		inUse       *engine.TypeInUseError
 		invalidType *schema.Error
 		tooComplex  *engine.BudgetError
@@ -51,8 +56,23 @@ func translate(err error) *web.Error {
 		return answer(http.StatusBadRequest, "subject_invalid", badSubject, web.Details{"reason": badSubject.Reason})
 	case errors.As(err, &badResource):
 		return web.ValidationFailed(web.FieldError{Field: "external_id", Code: "invalid", Message: badResource.Message})
+	case errors.As(err, &noCondition):
+		return web.ValidationFailed(web.FieldError{Field: "condition/name", Code: "condition_undefined", Message: noCondition.Error()})
+	case errors.As(err, &badTerms):
+		field := badTerms.Field
+		if field == "context" {
+			field = "condition/context"
+		}
+		return web.ValidationFailed(web.FieldError{Field: field, Code: "invalid", Message: badTerms.Message})
+	case errors.As(err, &undecided):
+		details := web.Details{"conditions": undecided.Conditions, "missing": append([]string{}, undecided.Missing...)}
+		return answer(http.StatusBadRequest, conditionCode(undecided), undecided, details)
 	case errors.As(err, &inUse):
-		return answer(http.StatusConflict, "resource_type_in_use", inUse, web.Details{"type": inUse.Type, "relation": inUse.Relation, "count": inUse.Count})
+		details := web.Details{"type": inUse.Type, "relation": inUse.Relation, "count": inUse.Count}
+		if inUse.Condition != "" {
+			details["condition"] = inUse.Condition
+		}
+		return answer(http.StatusConflict, "resource_type_in_use", inUse, details)
 	case errors.As(err, &invalidType) && invalidType.IsRewrite():
 		return answer(http.StatusBadRequest, "rewrite_invalid", invalidType, web.Details{"type": invalidType.Type, "path": pointer(invalidType.Path), "reason": invalidType.Reason})
 	case errors.As(err, &invalidType):
@@ -61,6 +81,8 @@ func translate(err error) *web.Error {
 		return answer(http.StatusBadRequest, "check_too_complex", tooComplex, web.Details{"limit": tooComplex.Limit})
 	case errors.Is(err, engine.ErrTokenInvalid), errors.Is(err, engine.ErrTokenUnknown):
 		return web.ValidationFailed(web.FieldError{Field: "consistency_token", Code: "invalid", Message: "the consistency token was not issued for this tenant"})
+	case errors.Is(err, engine.ErrTokenExpired):
+		return answer(http.StatusGone, "history_expired", engine.ErrTokenExpired, nil)
 	case errors.As(err, &busy):
 		return web.Unavailable("too many writes are waiting", busy.RetryAfter)
 	case errors.Is(err, tuplestore.ErrSchemaChanged):

@@ -22,7 +22,7 @@ func (s *Surface) PutResource(ctx context.Context, request PutResourceRequestObj
 		return nil, err
 	}
 	stored, created, token, err := s.Store.Put(ctx, call.Tenant.ID,
-		resources.Resource{Type: o.Type, ExternalID: o.ID, Attributes: attributes}, call.Principal.Subject)
+		resources.Resource{Type: o.Type, ExternalID: o.ID, Attributes: attributes}, origin(call))
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (s *Surface) PatchResource(ctx context.Context, request PatchResourceReques
 	if request.Body.Attributes == nil {
 		r, err = s.Store.Get(ctx, call.Tenant.ID, o.Type, o.ID)
 	} else {
-		r, token, err = s.Store.Patch(ctx, call.Tenant.ID, o.Type, o.ID, attributes, call.Principal.Subject)
+		r, token, err = s.Store.Patch(ctx, call.Tenant.ID, o.Type, o.ID, attributes, origin(call))
 	}
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (s *Surface) DeleteResource(ctx context.Context, request DeleteResourceRequ
 	if err := v.err(); err != nil {
 		return nil, err
 	}
-	token, err := s.Store.Delete(ctx, call.Tenant.ID, o.Type, o.ID, call.Principal.Subject)
+	token, err := s.Store.Delete(ctx, call.Tenant.ID, o.Type, o.ID, origin(call))
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (s *Surface) ListResources(ctx context.Context, request ListResourcesReques
 		if err := s.Cursors.Resume(call.Tenant.ID, list, request.Params.Cursor, &p); err != nil {
 			return nil, err
 		}
-		after = &tuplestore.Record{Tuple: tuplestore.Presence(tuplestore.Object{Type: typ, ID: p.ID}), CreatedRevision: p.Revision}
+		after = &tuplestore.Record{Fact: tuplestore.Fact{Tuple: tuplestore.Presence(tuplestore.Object{Type: typ, ID: p.ID})}, CreatedRevision: p.Revision}
 	}
 	found, last, err := s.Store.List(ctx, call.Tenant.ID, typ, after, limit)
 	if err != nil {

@@ -28,10 +28,13 @@ func (s *Surface) CreateRelation(ctx context.Context, request CreateRelationRequ
 		return nil, err
 	}
 	body := RelationWritten{
-		Data: Relation{Subject: wireSubject(op.Subject), Relation: op.Relation, Resource: wireRef(op.Resource)},
+		Data: Relation{Subject: wireSubject(op.Subject), Relation: op.Relation, Resource: wireRef(op.Resource), Condition: request.Body.Condition},
 		Meta: tokenMeta(call, written.Token),
 	}
-	if written.Statuses[0] == tuplestore.Existed {
+	if !op.ExpiresAt.IsZero() {
+		body.Data.ExpiresAt = web.Timestamp(op.ExpiresAt)
+	}
+	if written.Statuses[0] != tuplestore.Created {
 		return CreateRelation200JSONResponse{Body: body}, nil
 	}
 	return CreateRelation201JSONResponse{Body: body}, nil
@@ -53,13 +56,14 @@ func (s *Surface) DeleteRelation(ctx context.Context, request DeleteRelationRequ
 }
 
 func (s *Surface) write(ctx context.Context, call *web.Call, ops ...engine.WriteOp) (engine.WriteResponse, error) {
-	return s.Engine.Write(ctx, call.Tenant.ID, engine.WriteRequest{Ops: ops, Actor: call.Principal.Subject})
+	return s.Engine.Write(ctx, call.Tenant.ID, engine.WriteRequest{Origin: origin(call), Ops: ops})
 }
 
 func relationOf(typ, externalID string, in RelationInput) (engine.WriteOp, error) {
 	var v validation
 	op := engine.WriteOp{Resource: v.resource("", typ, externalID), Relation: in.Relation, Subject: v.subject("", in.Subject)}
 	v.text("", "relation", in.Relation)
+	v.terms("", in.ExpiresAt, in.Condition, &op)
 	return op, v.err()
 }
 
@@ -84,6 +88,7 @@ func (s *Surface) WriteRelations(ctx context.Context, request WriteRelationsRequ
 			Subject:  v.subject(path, item.Subject),
 		}
 		v.text(path, "relation", item.Relation)
+		v.terms(path, item.ExpiresAt, item.Condition, &ops[i])
 		if item.Op != "create" && item.Op != "delete" {
 			v.add(path+"op", "unknown_value", "must be create or delete")
 		}
@@ -113,7 +118,7 @@ func (s *Surface) WriteRelations(ctx context.Context, request WriteRelationsRequ
 }
 
 var statusNames = map[tuplestore.Status]string{
-	tuplestore.Created: "created", tuplestore.Existed: "exists", tuplestore.Deleted: "deleted",
+	tuplestore.Created: "created", tuplestore.Existed: "exists", tuplestore.Updated: "updated", tuplestore.Deleted: "deleted",
 }
 
 func tooMany(field string, most int) *web.Error {
@@ -155,10 +160,10 @@ func (s *Surface) ListRelations(ctx context.Context, request ListRelationsReques
 		if err := s.Cursors.Resume(call.Tenant.ID, list, request.Params.Cursor, &p); err != nil {
 			return nil, err
 		}
-		after = &tuplestore.Record{Tuple: tuplestore.Tuple{
+		after = &tuplestore.Record{Fact: tuplestore.Fact{Tuple: tuplestore.Tuple{
 			Object: o, Relation: p.Relation,
 			Subject: tuplestore.Subject{Type: p.SubjectType, ID: p.SubjectID, Relation: p.SubjectRelation},
-		}}
+		}}}
 	}
 	records, err := s.Engine.Relations(ctx, call.Tenant.ID, o, relation, after, limit+1)
 	if err != nil {
@@ -174,10 +179,12 @@ func (s *Surface) ListRelations(ctx context.Context, request ListRelationsReques
 		}
 	}
 	for _, r := range records {
-		body.Data = append(body.Data, RelationRecord{
+		item := RelationRecord{
 			Subject: wireSubject(r.Subject), Relation: r.Relation, Resource: wireRef(r.Object),
 			CreatedAt: web.Timestamp(r.CreatedAt), CreatedBy: r.CreatedBy,
-		})
+		}
+		item.ExpiresAt, item.Condition = wireTerms(r.Terms)
+		body.Data = append(body.Data, item)
 	}
 	return ListRelations200JSONResponse{Body: body}, nil
 }

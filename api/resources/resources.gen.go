@@ -18,14 +18,20 @@ import (
 
 // Defines values for CheckBatchAnswerDataError.
 const (
-	RelationUndefined    CheckBatchAnswerDataError = "relation_undefined"
-	ResourceNotFound     CheckBatchAnswerDataError = "resource_not_found"
-	ResourceTypeNotFound CheckBatchAnswerDataError = "resource_type_not_found"
+	ConditionContextMissing CheckBatchAnswerDataError = "condition_context_missing"
+	ConditionFailed         CheckBatchAnswerDataError = "condition_failed"
+	RelationUndefined       CheckBatchAnswerDataError = "relation_undefined"
+	ResourceNotFound        CheckBatchAnswerDataError = "resource_not_found"
+	ResourceTypeNotFound    CheckBatchAnswerDataError = "resource_type_not_found"
 )
 
 // Valid indicates whether the value is a known member of the CheckBatchAnswerDataError enum.
 func (e CheckBatchAnswerDataError) Valid() bool {
 	switch e {
+	case ConditionContextMissing:
+		return true
+	case ConditionFailed:
+		return true
 	case RelationUndefined:
 		return true
 	case ResourceNotFound:
@@ -55,6 +61,43 @@ func (e Consistency) Valid() bool {
 	}
 }
 
+// AllowedResourceLine A resource, or in the last line `meta`.
+type AllowedResourceLine struct {
+	ExternalID string     `json:"external_id,omitempty"`
+	Meta       StreamMeta `json:"meta,omitzero"`
+	Type       string     `json:"type,omitempty"`
+}
+
+// AllowedResourceList defines model for AllowedResourceList.
+type AllowedResourceList struct {
+	Data []ResourceRef `json:"data"`
+	Meta PageMeta      `json:"meta"`
+}
+
+// AllowedSubject defines model for AllowedSubject.
+type AllowedSubject struct {
+	// Excluded Not allowed although the wildcard is.
+	Excluded bool   `json:"excluded,omitempty"`
+	ID       string `json:"id"`
+	Relation string `json:"relation,omitempty"`
+	Type     string `json:"type"`
+}
+
+// AllowedSubjectLine A subject, or in the last line `meta`.
+type AllowedSubjectLine struct {
+	Excluded bool       `json:"excluded,omitempty"`
+	ID       string     `json:"id,omitempty"`
+	Meta     StreamMeta `json:"meta,omitzero"`
+	Relation string     `json:"relation,omitempty"`
+	Type     string     `json:"type,omitempty"`
+}
+
+// AllowedSubjectList defines model for AllowedSubjectList.
+type AllowedSubjectList struct {
+	Data []AllowedSubject `json:"data"`
+	Meta PageMeta         `json:"meta"`
+}
+
 // Attributes Free-form, stored for the caller and ignored by checks. At most 16 KiB.
 type Attributes = jsontext.Value
 
@@ -65,9 +108,14 @@ type BulkInput struct {
 
 // BulkOperation defines model for BulkOperation.
 type BulkOperation struct {
-	Op       string      `json:"op"`
-	Relation string      `json:"relation"`
-	Resource ResourceRef `json:"resource"`
+	// Condition A condition of the resource's type that must be met for the relation to hold.
+	Condition RelationCondition `json:"condition,omitempty"`
+
+	// ExpiresAt When the relation ceases to hold.
+	ExpiresAt string      `json:"expires_at,omitempty"`
+	Op        string      `json:"op"`
+	Relation  string      `json:"relation"`
+	Resource  ResourceRef `json:"resource"`
 
 	// Subject A user, a group (which means its members), a resource, the holders of a
 	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
@@ -110,13 +158,13 @@ type CheckBatchAnswer struct {
 	Data []struct {
 		Allowed bool `json:"allowed"`
 
-		// Error Why the check has no meaning.
+		// Error Why the check has no answer.
 		Error CheckBatchAnswerDataError `json:"error,omitempty"`
 	} `json:"data"`
 	Meta TokenMeta `json:"meta"`
 }
 
-// CheckBatchAnswerDataError Why the check has no meaning.
+// CheckBatchAnswerDataError Why the check has no answer.
 type CheckBatchAnswerDataError string
 
 // CheckBatchInput defines model for CheckBatchInput.
@@ -131,6 +179,14 @@ type CheckBatchInput struct {
 	// with `consistency_token`.
 	Consistency      Consistency `json:"consistency,omitempty"`
 	ConsistencyToken string      `json:"consistency_token,omitempty"`
+
+	// Context Values for the parameters of conditions. Those stored with a relation go
+	// before those of a request; a request's values that no condition asks for
+	// are ignored. At most 16 KiB.
+	Context Context `json:"context,omitempty"`
+
+	// ContextualRelations Relations that hold for this request only, as if they had been written.
+	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
 	// Subject A user, a group (which means its members), a resource, the holders of a
 	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
@@ -156,6 +212,14 @@ type CheckInput struct {
 	Consistency      Consistency `json:"consistency,omitempty"`
 	ConsistencyToken string      `json:"consistency_token,omitempty"`
 
+	// Context Values for the parameters of conditions. Those stored with a relation go
+	// before those of a request; a request's values that no condition asks for
+	// are ignored. At most 16 KiB.
+	Context Context `json:"context,omitempty"`
+
+	// ContextualRelations Relations that hold for this request only, as if they had been written.
+	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
+
 	// Debug Explain an allowed answer in `reasons`.
 	Debug    bool        `json:"debug,omitempty"`
 	Resource ResourceRef `json:"resource"`
@@ -166,10 +230,42 @@ type CheckInput struct {
 	Subject Subject `json:"subject"`
 }
 
+// ConditionDefinition defines model for ConditionDefinition.
+type ConditionDefinition struct {
+	// Expression Of type bool, in the Common Expression Language (CEL); addresses have `ip.in_cidr(prefix)`.
+	Expression string `json:"expression"`
+	Name       string `json:"name"`
+
+	// Parameters The type of each parameter: bool, string, int, uint, double, duration, timestamp, ipaddress, any, list<type> or map<type>.
+	Parameters map[string]string `json:"parameters,omitempty"`
+}
+
 // Consistency `full` (the default) reflects every write acknowledged before the
 // request; `minimize_latency` may be a little behind. Not to be combined
 // with `consistency_token`.
 type Consistency string
+
+// Context Values for the parameters of conditions. Those stored with a relation go
+// before those of a request; a request's values that no condition asks for
+// are ignored. At most 16 KiB.
+type Context = jsontext.Value
+
+// ContextualRelation defines model for ContextualRelation.
+type ContextualRelation struct {
+	// Condition A condition of the resource's type that must be met for the relation to hold.
+	Condition RelationCondition `json:"condition,omitempty"`
+	ExpiresAt string            `json:"expires_at,omitempty"`
+	Relation  string            `json:"relation"`
+	Resource  ResourceRef       `json:"resource"`
+
+	// Subject A user, a group (which means its members), a resource, the holders of a
+	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
+	// are opaque: people may live in another directory.
+	Subject Subject `json:"subject"`
+}
+
+// ContextualRelations Relations that hold for this request only, as if they had been written.
+type ContextualRelations = []ContextualRelation
 
 // Error defines model for Error.
 type Error struct {
@@ -182,6 +278,60 @@ type Error struct {
 	// Message For people; it may change.
 	Message   string `json:"message"`
 	RequestID string `json:"request_id"`
+}
+
+// ExpandAnswer defines model for ExpandAnswer.
+type ExpandAnswer struct {
+	Data ExpandNode `json:"data"`
+	Meta TokenMeta  `json:"meta"`
+}
+
+// ExpandInput defines model for ExpandInput.
+type ExpandInput struct {
+	Action string `json:"action"`
+
+	// Consistency `full` (the default) reflects every write acknowledged before the
+	// request; `minimize_latency` may be a little behind. Not to be combined
+	// with `consistency_token`.
+	Consistency      Consistency `json:"consistency,omitempty"`
+	ConsistencyToken string      `json:"consistency_token,omitempty"`
+
+	// ContextualRelations Relations that hold for this request only, as if they had been written.
+	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
+	Depth               *int                `json:"depth,omitempty"`
+	Resource            ResourceRef         `json:"resource"`
+}
+
+// ExpandNode defines model for ExpandNode.
+type ExpandNode struct {
+	// Children The operands; of an exclusion, the base and what is subtracted.
+	Children []ExpandNode `json:"children,omitempty"`
+
+	// Cut Why the node is not expanded.
+	Cut      string      `json:"cut,omitempty"`
+	Kind     string      `json:"kind"`
+	Relation string      `json:"relation"`
+	Resource ResourceRef `json:"resource"`
+
+	// Subjects For this: the relations as written.
+	Subjects []ExpandSubject `json:"subjects,omitempty"`
+
+	// Tupleset For tuple_to_userset: the relation that links.
+	Tupleset string `json:"tupleset,omitempty"`
+}
+
+// ExpandSubject defines model for ExpandSubject.
+type ExpandSubject struct {
+	// Condition A condition of the resource's type that must be met for the relation to hold.
+	Condition RelationCondition `json:"condition,omitzero"`
+
+	// ExpiresAt RFC 3339, UTC, milliseconds.
+	ExpiresAt Timestamp `json:"expires_at,omitzero"`
+
+	// Subject A user, a group (which means its members), a resource, the holders of a
+	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
+	// are opaque: people may live in another directory.
+	Subject Subject `json:"subject"`
 }
 
 // ExternalID Chosen by the caller. 1 to 512 bytes of UTF-8 without NUL; `*` alone is reserved.
@@ -199,9 +349,81 @@ type ListMeta struct {
 	RequestID  string  `json:"request_id"`
 }
 
+// ListResourcesInput defines model for ListResourcesInput.
+type ListResourcesInput struct {
+	Action string `json:"action"`
+
+	// Consistency `full` (the default) reflects every write acknowledged before the
+	// request; `minimize_latency` may be a little behind. Not to be combined
+	// with `consistency_token`.
+	Consistency      Consistency `json:"consistency,omitempty"`
+	ConsistencyToken string      `json:"consistency_token,omitempty"`
+
+	// Context Values for the parameters of conditions. Those stored with a relation go
+	// before those of a request; a request's values that no condition asks for
+	// are ignored. At most 16 KiB.
+	Context Context `json:"context,omitempty"`
+
+	// ContextualRelations Relations that hold for this request only, as if they had been written.
+	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
+
+	// Cursor `meta.next_cursor` of the page before.
+	Cursor string `json:"cursor,omitempty"`
+	Limit  *int   `json:"limit,omitempty"`
+
+	// Subject A user, a group (which means its members), a resource, the holders of a
+	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
+	// are opaque: people may live in another directory.
+	Subject Subject `json:"subject"`
+
+	// Type The type of the resources.
+	Type string `json:"type"`
+}
+
+// ListSubjectsInput defines model for ListSubjectsInput.
+type ListSubjectsInput struct {
+	Action string `json:"action"`
+
+	// Consistency `full` (the default) reflects every write acknowledged before the
+	// request; `minimize_latency` may be a little behind. Not to be combined
+	// with `consistency_token`.
+	Consistency      Consistency `json:"consistency,omitempty"`
+	ConsistencyToken string      `json:"consistency_token,omitempty"`
+
+	// Context Values for the parameters of conditions. Those stored with a relation go
+	// before those of a request; a request's values that no condition asks for
+	// are ignored. At most 16 KiB.
+	Context Context `json:"context,omitempty"`
+
+	// ContextualRelations Relations that hold for this request only, as if they had been written.
+	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
+
+	// Cursor `meta.next_cursor` of the page before.
+	Cursor   string      `json:"cursor,omitempty"`
+	Limit    *int        `json:"limit,omitempty"`
+	Resource ResourceRef `json:"resource"`
+
+	// SubjectRelation List usersets: the holders of this relation.
+	SubjectRelation string `json:"subject_relation,omitempty"`
+
+	// SubjectType The type of the subjects; `group` means groups as a whole.
+	SubjectType string `json:"subject_type"`
+}
+
 // Meta defines model for Meta.
 type Meta struct {
 	RequestID string `json:"request_id"`
+}
+
+// PageMeta defines model for PageMeta.
+type PageMeta struct {
+	// ConsistencyToken Names the state that all pages reflect.
+	ConsistencyToken string `json:"consistency_token"`
+	Limit            int    `json:"limit"`
+
+	// NextCursor Null ends the list.
+	NextCursor *string `json:"next_cursor"`
+	RequestID  string  `json:"request_id"`
 }
 
 // Reason defines model for Reason.
@@ -209,19 +431,36 @@ type Reason struct {
 	// Rewrite The kind of rewrite.
 	Rewrite string `json:"rewrite"`
 
+	// Text The step in a sentence.
+	Text string `json:"text"`
+
 	// Via The step as `type:id#relation`, with `@subject` where a relation was used.
 	Via string `json:"via"`
 }
 
 // Relation defines model for Relation.
 type Relation struct {
-	Relation string      `json:"relation"`
-	Resource ResourceRef `json:"resource"`
+	// Condition A condition of the resource's type that must be met for the relation to hold.
+	Condition RelationCondition `json:"condition,omitzero"`
+
+	// ExpiresAt RFC 3339, UTC, milliseconds.
+	ExpiresAt Timestamp   `json:"expires_at,omitzero"`
+	Relation  string      `json:"relation"`
+	Resource  ResourceRef `json:"resource"`
 
 	// Subject A user, a group (which means its members), a resource, the holders of a
 	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
 	// are opaque: people may live in another directory.
 	Subject Subject `json:"subject"`
+}
+
+// RelationCondition A condition of the resource's type that must be met for the relation to hold.
+type RelationCondition struct {
+	// Context Values for the parameters of conditions. Those stored with a relation go
+	// before those of a request; a request's values that no condition asks for
+	// are ignored. At most 16 KiB.
+	Context Context `json:"context,omitempty"`
+	Name    string  `json:"name"`
 }
 
 // RelationDefinition defines model for RelationDefinition.
@@ -246,7 +485,12 @@ type RelationDefinitionInput struct {
 
 // RelationInput defines model for RelationInput.
 type RelationInput struct {
-	Relation string `json:"relation"`
+	// Condition A condition of the resource's type that must be met for the relation to hold.
+	Condition RelationCondition `json:"condition,omitempty"`
+
+	// ExpiresAt When the relation ceases to hold.
+	ExpiresAt string `json:"expires_at,omitempty"`
+	Relation  string `json:"relation"`
 
 	// Subject A user, a group (which means its members), a resource, the holders of a
 	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
@@ -262,11 +506,17 @@ type RelationList struct {
 
 // RelationRecord defines model for RelationRecord.
 type RelationRecord struct {
+	// Condition A condition of the resource's type that must be met for the relation to hold.
+	Condition RelationCondition `json:"condition,omitzero"`
+
 	// CreatedAt RFC 3339, UTC, milliseconds.
 	CreatedAt Timestamp `json:"created_at"`
 
 	// CreatedBy The user or client that wrote it.
-	CreatedBy string      `json:"created_by"`
+	CreatedBy string `json:"created_by"`
+
+	// ExpiresAt RFC 3339, UTC, milliseconds.
+	ExpiresAt Timestamp   `json:"expires_at,omitzero"`
 	Relation  string      `json:"relation"`
 	Resource  ResourceRef `json:"resource"`
 
@@ -351,7 +601,8 @@ type ResourceRef struct {
 
 // ResourceType defines model for ResourceType.
 type ResourceType struct {
-	Actions map[string]string `json:"actions"`
+	Actions    map[string]string     `json:"actions"`
+	Conditions []ConditionDefinition `json:"conditions"`
 
 	// CreatedAt RFC 3339, UTC, milliseconds.
 	CreatedAt   Timestamp            `json:"created_at"`
@@ -366,7 +617,10 @@ type ResourceType struct {
 // ResourceTypeInput defines model for ResourceTypeInput.
 type ResourceTypeInput struct {
 	// Actions Maps an action to the relation that permits it.
-	Actions     map[string]string         `json:"actions,omitempty"`
+	Actions map[string]string `json:"actions,omitempty"`
+
+	// Conditions What relations of the type can be made to depend on.
+	Conditions  []ConditionDefinition     `json:"conditions,omitempty"`
 	Description string                    `json:"description,omitempty"`
 	Name        string                    `json:"name"`
 	Relations   []RelationDefinitionInput `json:"relations,omitempty"`
@@ -400,6 +654,62 @@ type ResourceWritten struct {
 // relation come from.
 type Rewrite = rewrite
 
+// StreamMeta defines model for StreamMeta.
+type StreamMeta struct {
+	ConsistencyToken string `json:"consistency_token"`
+
+	// Count How many lines came before.
+	Count     int    `json:"count"`
+	RequestID string `json:"request_id"`
+}
+
+// StreamResourcesInput defines model for StreamResourcesInput.
+type StreamResourcesInput struct {
+	Action string `json:"action"`
+
+	// Consistency `full` (the default) reflects every write acknowledged before the
+	// request; `minimize_latency` may be a little behind. Not to be combined
+	// with `consistency_token`.
+	Consistency      Consistency `json:"consistency,omitempty"`
+	ConsistencyToken string      `json:"consistency_token,omitempty"`
+
+	// Context Values for the parameters of conditions. Those stored with a relation go
+	// before those of a request; a request's values that no condition asks for
+	// are ignored. At most 16 KiB.
+	Context Context `json:"context,omitempty"`
+
+	// ContextualRelations Relations that hold for this request only, as if they had been written.
+	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
+
+	// Subject A user, a group (which means its members), a resource, the holders of a
+	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
+	// are opaque: people may live in another directory.
+	Subject Subject `json:"subject"`
+	Type    string  `json:"type"`
+}
+
+// StreamSubjectsInput defines model for StreamSubjectsInput.
+type StreamSubjectsInput struct {
+	Action string `json:"action"`
+
+	// Consistency `full` (the default) reflects every write acknowledged before the
+	// request; `minimize_latency` may be a little behind. Not to be combined
+	// with `consistency_token`.
+	Consistency      Consistency `json:"consistency,omitempty"`
+	ConsistencyToken string      `json:"consistency_token,omitempty"`
+
+	// Context Values for the parameters of conditions. Those stored with a relation go
+	// before those of a request; a request's values that no condition asks for
+	// are ignored. At most 16 KiB.
+	Context Context `json:"context,omitempty"`
+
+	// ContextualRelations Relations that hold for this request only, as if they had been written.
+	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
+	Resource            ResourceRef         `json:"resource"`
+	SubjectRelation     string              `json:"subject_relation,omitempty"`
+	SubjectType         string              `json:"subject_type"`
+}
+
 // Subject A user, a group (which means its members), a resource, the holders of a
 // relation to a resource (`relation`), or everyone of a type (id `*`). Ids
 // are opaque: people may live in another directory.
@@ -417,6 +727,41 @@ type TokenMeta struct {
 	// ConsistencyToken Names the state after the write, or the state that the check saw.
 	ConsistencyToken string `json:"consistency_token"`
 	RequestID        string `json:"request_id"`
+}
+
+// WatchChange A relation that was created, changed its terms, or was deleted. Without
+// `relation` and `subject`, a resource that was registered or deleted.
+type WatchChange struct {
+	// Condition A condition of the resource's type that must be met for the relation to hold.
+	Condition RelationCondition `json:"condition,omitzero"`
+
+	// ExpiresAt RFC 3339, UTC, milliseconds.
+	ExpiresAt Timestamp   `json:"expires_at,omitzero"`
+	Op        string      `json:"op"`
+	Relation  string      `json:"relation,omitempty"`
+	Resource  ResourceRef `json:"resource"`
+
+	// Subject A user, a group (which means its members), a resource, the holders of a
+	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
+	// are opaque: people may live in another directory.
+	Subject Subject `json:"subject,omitzero"`
+}
+
+// WatchEvent defines model for WatchEvent.
+type WatchEvent struct {
+	// Actor The user or client that made the change.
+	Actor string `json:"actor,omitempty"`
+
+	// At RFC 3339, UTC, milliseconds.
+	At      Timestamp     `json:"at"`
+	Changes []WatchChange `json:"changes,omitempty"`
+
+	// ConsistencyToken Names the state after the event: go on from here.
+	ConsistencyToken string `json:"consistency_token"`
+	Event            string `json:"event"`
+
+	// SchemaChanged The resource types are others now.
+	SchemaChanged bool `json:"schema_changed,omitempty"`
 }
 
 // Cursor defines model for Cursor.
@@ -485,6 +830,12 @@ type ListResourcesParams struct {
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// WatchParams defines parameters for Watch.
+type WatchParams struct {
+	// After The consistency token to go on from.
+	After string `form:"after,omitempty" json:"after,omitempty"`
+}
+
 // ListRelationsParams defines parameters for ListRelations.
 type ListRelationsParams struct {
 	// Relation Only this relation.
@@ -508,6 +859,21 @@ type CheckJSONRequestBody = CheckInput
 
 // CheckBatchJSONRequestBody defines body for CheckBatch for application/json ContentType.
 type CheckBatchJSONRequestBody = CheckBatchInput
+
+// ExpandJSONRequestBody defines body for Expand for application/json ContentType.
+type ExpandJSONRequestBody = ExpandInput
+
+// ListAllowedResourcesJSONRequestBody defines body for ListAllowedResources for application/json ContentType.
+type ListAllowedResourcesJSONRequestBody = ListResourcesInput
+
+// StreamAllowedResourcesJSONRequestBody defines body for StreamAllowedResources for application/json ContentType.
+type StreamAllowedResourcesJSONRequestBody = StreamResourcesInput
+
+// ListAllowedSubjectsJSONRequestBody defines body for ListAllowedSubjects for application/json ContentType.
+type ListAllowedSubjectsJSONRequestBody = ListSubjectsInput
+
+// StreamAllowedSubjectsJSONRequestBody defines body for StreamAllowedSubjects for application/json ContentType.
+type StreamAllowedSubjectsJSONRequestBody = StreamSubjectsInput
 
 // WriteRelationsJSONRequestBody defines body for WriteRelations for application/json ContentType.
 type WriteRelationsJSONRequestBody = BulkInput
@@ -547,9 +913,27 @@ type ServerInterface interface {
 	// CheckBatch Many checks of one subject, answered from one state
 	// (POST /api/v1/resources/check-batch)
 	CheckBatch(w http.ResponseWriter, r *http.Request)
+	// Expand How does the set of those who may do something come about?
+	// (POST /api/v1/resources/expand)
+	Expand(w http.ResponseWriter, r *http.Request)
+	// ListAllowedResources Which resources of a type may a subject do something to?
+	// (POST /api/v1/resources/list-resources)
+	ListAllowedResources(w http.ResponseWriter, r *http.Request)
+	// StreamAllowedResources All resources of a type that a subject may do something to, as lines
+	// (POST /api/v1/resources/list-resources/stream)
+	StreamAllowedResources(w http.ResponseWriter, r *http.Request)
+	// ListAllowedSubjects Which subjects of a kind may do something to a resource?
+	// (POST /api/v1/resources/list-subjects)
+	ListAllowedSubjects(w http.ResponseWriter, r *http.Request)
+	// StreamAllowedSubjects All subjects of a kind that may do something to a resource, as lines
+	// (POST /api/v1/resources/list-subjects/stream)
+	StreamAllowedSubjects(w http.ResponseWriter, r *http.Request)
 	// WriteRelations Create and delete many relations, all or none
 	// (POST /api/v1/resources/relations/bulk)
 	WriteRelations(w http.ResponseWriter, r *http.Request)
+	// Watch Follow all changes
+	// (GET /api/v1/resources/watch)
+	Watch(w http.ResponseWriter, r *http.Request, params WatchParams)
 	// DeleteResource Delete a resource and the relations of it
 	// (DELETE /api/v1/resources/{type}/{external_id})
 	DeleteResource(w http.ResponseWriter, r *http.Request, pType TypeInPath, externalID IDInPath)
@@ -792,11 +1176,114 @@ func (siw *ServerInterfaceWrapper) CheckBatch(w http.ResponseWriter, r *http.Req
 	handler.ServeHTTP(w, r)
 }
 
+// Expand operation middleware
+func (siw *ServerInterfaceWrapper) Expand(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.Expand(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListAllowedResources operation middleware
+func (siw *ServerInterfaceWrapper) ListAllowedResources(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListAllowedResources(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// StreamAllowedResources operation middleware
+func (siw *ServerInterfaceWrapper) StreamAllowedResources(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.StreamAllowedResources(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListAllowedSubjects operation middleware
+func (siw *ServerInterfaceWrapper) ListAllowedSubjects(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListAllowedSubjects(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// StreamAllowedSubjects operation middleware
+func (siw *ServerInterfaceWrapper) StreamAllowedSubjects(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.StreamAllowedSubjects(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // WriteRelations operation middleware
 func (siw *ServerInterfaceWrapper) WriteRelations(w http.ResponseWriter, r *http.Request) {
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.WriteRelations(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// Watch operation middleware
+func (siw *ServerInterfaceWrapper) Watch(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params WatchParams
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", r.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "after"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "after", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.Watch(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1199,7 +1686,19 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 
 	r.HandleFunc(options.BaseURL+"/api/v1/resources/check-batch", wrapper.CheckBatch).Methods(http.MethodPost)
 
+	r.HandleFunc(options.BaseURL+"/api/v1/resources/expand", wrapper.Expand).Methods(http.MethodPost)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/resources/list-resources", wrapper.ListAllowedResources).Methods(http.MethodPost)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/resources/list-resources/stream", wrapper.StreamAllowedResources).Methods(http.MethodPost)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/resources/list-subjects", wrapper.ListAllowedSubjects).Methods(http.MethodPost)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/resources/list-subjects/stream", wrapper.StreamAllowedSubjects).Methods(http.MethodPost)
+
 	r.HandleFunc(options.BaseURL+"/api/v1/resources/relations/bulk", wrapper.WriteRelations).Methods(http.MethodPost)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/resources/watch", wrapper.Watch).Methods(http.MethodGet)
 
 	return r
 }
@@ -1384,6 +1883,78 @@ func (response CheckBatch200JSONResponse) VisitCheckBatchResponse(w http.Respons
 	return web.WriteJSON(w, 200, response.Body)
 }
 
+type ExpandRequestObject struct {
+	Body *ExpandJSONRequestBody
+}
+
+// ExpandResponseObject is one of the successful responses.
+type ExpandResponseObject interface {
+	VisitExpandResponse(w http.ResponseWriter) error
+}
+
+type Expand200JSONResponse struct {
+	Body ExpandAnswer
+}
+
+func (response Expand200JSONResponse) VisitExpandResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
+type ListAllowedResourcesRequestObject struct {
+	Body *ListAllowedResourcesJSONRequestBody
+}
+
+// ListAllowedResourcesResponseObject is one of the successful responses.
+type ListAllowedResourcesResponseObject interface {
+	VisitListAllowedResourcesResponse(w http.ResponseWriter) error
+}
+
+type ListAllowedResources200JSONResponse struct {
+	Body AllowedResourceList
+}
+
+func (response ListAllowedResources200JSONResponse) VisitListAllowedResourcesResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
+type StreamAllowedResourcesRequestObject struct {
+	Body *StreamAllowedResourcesJSONRequestBody
+}
+
+// StreamAllowedResourcesResponseObject is one of the successful responses.
+type StreamAllowedResourcesResponseObject interface {
+	VisitStreamAllowedResourcesResponse(w http.ResponseWriter) error
+}
+
+type ListAllowedSubjectsRequestObject struct {
+	Body *ListAllowedSubjectsJSONRequestBody
+}
+
+// ListAllowedSubjectsResponseObject is one of the successful responses.
+type ListAllowedSubjectsResponseObject interface {
+	VisitListAllowedSubjectsResponse(w http.ResponseWriter) error
+}
+
+type ListAllowedSubjects200JSONResponse struct {
+	Body AllowedSubjectList
+}
+
+func (response ListAllowedSubjects200JSONResponse) VisitListAllowedSubjectsResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
+type StreamAllowedSubjectsRequestObject struct {
+	Body *StreamAllowedSubjectsJSONRequestBody
+}
+
+// StreamAllowedSubjectsResponseObject is one of the successful responses.
+type StreamAllowedSubjectsResponseObject interface {
+	VisitStreamAllowedSubjectsResponse(w http.ResponseWriter) error
+}
+
 type WriteRelationsRequestObject struct {
 	Body *WriteRelationsJSONRequestBody
 }
@@ -1400,6 +1971,15 @@ type WriteRelations200JSONResponse struct {
 func (response WriteRelations200JSONResponse) VisitWriteRelationsResponse(w http.ResponseWriter) error {
 
 	return web.WriteJSON(w, 200, response.Body)
+}
+
+type WatchRequestObject struct {
+	Params WatchParams
+}
+
+// WatchResponseObject is one of the successful responses.
+type WatchResponseObject interface {
+	VisitWatchResponse(w http.ResponseWriter) error
 }
 
 type DeleteResourceRequestObject struct {
@@ -1559,9 +2139,27 @@ type StrictServerInterface interface {
 	// CheckBatch Many checks of one subject, answered from one state
 	// (POST /api/v1/resources/check-batch)
 	CheckBatch(ctx context.Context, request CheckBatchRequestObject) (CheckBatchResponseObject, error)
+	// Expand How does the set of those who may do something come about?
+	// (POST /api/v1/resources/expand)
+	Expand(ctx context.Context, request ExpandRequestObject) (ExpandResponseObject, error)
+	// ListAllowedResources Which resources of a type may a subject do something to?
+	// (POST /api/v1/resources/list-resources)
+	ListAllowedResources(ctx context.Context, request ListAllowedResourcesRequestObject) (ListAllowedResourcesResponseObject, error)
+	// StreamAllowedResources All resources of a type that a subject may do something to, as lines
+	// (POST /api/v1/resources/list-resources/stream)
+	StreamAllowedResources(ctx context.Context, request StreamAllowedResourcesRequestObject) (StreamAllowedResourcesResponseObject, error)
+	// ListAllowedSubjects Which subjects of a kind may do something to a resource?
+	// (POST /api/v1/resources/list-subjects)
+	ListAllowedSubjects(ctx context.Context, request ListAllowedSubjectsRequestObject) (ListAllowedSubjectsResponseObject, error)
+	// StreamAllowedSubjects All subjects of a kind that may do something to a resource, as lines
+	// (POST /api/v1/resources/list-subjects/stream)
+	StreamAllowedSubjects(ctx context.Context, request StreamAllowedSubjectsRequestObject) (StreamAllowedSubjectsResponseObject, error)
 	// WriteRelations Create and delete many relations, all or none
 	// (POST /api/v1/resources/relations/bulk)
 	WriteRelations(ctx context.Context, request WriteRelationsRequestObject) (WriteRelationsResponseObject, error)
+	// Watch Follow all changes
+	// (GET /api/v1/resources/watch)
+	Watch(ctx context.Context, request WatchRequestObject) (WatchResponseObject, error)
 	// DeleteResource Delete a resource and the relations of it
 	// (DELETE /api/v1/resources/{type}/{external_id})
 	DeleteResource(ctx context.Context, request DeleteResourceRequestObject) (DeleteResourceResponseObject, error)
@@ -1709,6 +2307,91 @@ func (sh *strictHandler) CheckBatch(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+func (sh *strictHandler) Expand(w http.ResponseWriter, r *http.Request) {
+	var request ExpandRequestObject
+	var body ExpandJSONRequestBody
+	if err := web.DecodeJSON(w, r, &body); err != nil {
+		sh.fail(w, r, err)
+		return
+	}
+	request.Body = &body
+	response, err := sh.ssi.Expand(r.Context(), request)
+	if err == nil {
+		err = response.VisitExpandResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) ListAllowedResources(w http.ResponseWriter, r *http.Request) {
+	var request ListAllowedResourcesRequestObject
+	var body ListAllowedResourcesJSONRequestBody
+	if err := web.DecodeJSON(w, r, &body); err != nil {
+		sh.fail(w, r, err)
+		return
+	}
+	request.Body = &body
+	response, err := sh.ssi.ListAllowedResources(r.Context(), request)
+	if err == nil {
+		err = response.VisitListAllowedResourcesResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) StreamAllowedResources(w http.ResponseWriter, r *http.Request) {
+	var request StreamAllowedResourcesRequestObject
+	var body StreamAllowedResourcesJSONRequestBody
+	if err := web.DecodeJSON(w, r, &body); err != nil {
+		sh.fail(w, r, err)
+		return
+	}
+	request.Body = &body
+	response, err := sh.ssi.StreamAllowedResources(r.Context(), request)
+	if err == nil {
+		err = response.VisitStreamAllowedResourcesResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) ListAllowedSubjects(w http.ResponseWriter, r *http.Request) {
+	var request ListAllowedSubjectsRequestObject
+	var body ListAllowedSubjectsJSONRequestBody
+	if err := web.DecodeJSON(w, r, &body); err != nil {
+		sh.fail(w, r, err)
+		return
+	}
+	request.Body = &body
+	response, err := sh.ssi.ListAllowedSubjects(r.Context(), request)
+	if err == nil {
+		err = response.VisitListAllowedSubjectsResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) StreamAllowedSubjects(w http.ResponseWriter, r *http.Request) {
+	var request StreamAllowedSubjectsRequestObject
+	var body StreamAllowedSubjectsJSONRequestBody
+	if err := web.DecodeJSON(w, r, &body); err != nil {
+		sh.fail(w, r, err)
+		return
+	}
+	request.Body = &body
+	response, err := sh.ssi.StreamAllowedSubjects(r.Context(), request)
+	if err == nil {
+		err = response.VisitStreamAllowedSubjectsResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
 func (sh *strictHandler) WriteRelations(w http.ResponseWriter, r *http.Request) {
 	var request WriteRelationsRequestObject
 	var body WriteRelationsJSONRequestBody
@@ -1720,6 +2403,18 @@ func (sh *strictHandler) WriteRelations(w http.ResponseWriter, r *http.Request) 
 	response, err := sh.ssi.WriteRelations(r.Context(), request)
 	if err == nil {
 		err = response.VisitWriteRelationsResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) Watch(w http.ResponseWriter, r *http.Request, params WatchParams) {
+	var request WatchRequestObject
+	request.Params = params
+	response, err := sh.ssi.Watch(r.Context(), request)
+	if err == nil {
+		err = response.VisitWatchResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)

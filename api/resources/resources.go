@@ -26,22 +26,26 @@ import (
 // Engine is what the surface needs of [engine.Engine].
 type Engine interface {
 	Check(ctx context.Context, tenant string, req engine.CheckRequest) (*engine.CheckResponse, error)
+	ListResources(ctx context.Context, tenant string, req engine.ListResourcesRequest) (*engine.ResourceList, error)
+	ListSubjects(ctx context.Context, tenant string, req engine.ListSubjectsRequest) (*engine.SubjectList, error)
+	Expand(ctx context.Context, tenant string, req engine.ExpandRequest) (*engine.Expansion, error)
+	Watch(ctx context.Context, tenant string, req engine.WatchRequest, emit func(engine.WatchEvent) error) error
 	Write(ctx context.Context, tenant string, req engine.WriteRequest) (engine.WriteResponse, error)
 	Relations(ctx context.Context, tenant string, resource tuplestore.Object, relation string, after *tuplestore.Record, limit int) ([]tuplestore.Record, error)
 
 	Types(ctx context.Context, tenant string) ([]schema.Type, error)
 	Type(ctx context.Context, tenant, name string) (schema.Type, error)
-	PutType(ctx context.Context, tenant string, t schema.Type, actor string) (stored schema.Type, created bool, token string, err error)
-	DeleteType(ctx context.Context, tenant, name, actor string) (token string, err error)
+	PutType(ctx context.Context, tenant string, t schema.Type, origin engine.Origin) (stored schema.Type, created bool, token string, err error)
+	DeleteType(ctx context.Context, tenant, name string, origin engine.Origin) (token string, err error)
 }
 
 // Store is what the surface needs of [resources.Store].
 type Store interface {
-	Put(ctx context.Context, tenant string, r resources.Resource, actor string) (stored resources.Resource, created bool, token string, err error)
+	Put(ctx context.Context, tenant string, r resources.Resource, origin engine.Origin) (stored resources.Resource, created bool, token string, err error)
 	Get(ctx context.Context, tenant, typ, externalID string) (resources.Resource, error)
-	Patch(ctx context.Context, tenant, typ, externalID string, attributes []byte, actor string) (resources.Resource, string, error)
+	Patch(ctx context.Context, tenant, typ, externalID string, attributes []byte, origin engine.Origin) (resources.Resource, string, error)
 	List(ctx context.Context, tenant, typ string, after *tuplestore.Record, limit int) ([]resources.Resource, *tuplestore.Record, error)
-	Delete(ctx context.Context, tenant, typ, externalID, actor string) (token string, err error)
+	Delete(ctx context.Context, tenant, typ, externalID string, origin engine.Origin) (token string, err error)
 }
 
 // Surface implements the operations. It is safe for concurrent use.
@@ -80,4 +84,9 @@ func parameterError(err error) error {
 		return web.ValidationFailed(web.FieldError{Field: invalid.ParamName, Code: "type_invalid", Message: invalid.ParamName + " is given more than once or is not of its type"})
 	}
 	return err
+}
+
+// origin says that a change comes from the caller.
+func origin(call *web.Call) engine.Origin {
+	return engine.Origin{Actor: call.Principal.Subject}
 }

@@ -3,12 +3,14 @@ package resources
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net/url"
 	"slices"
 	"time"
 
 	"stonetown/api/web"
 	"stonetown/schema"
+	"stonetown/schema/condition"
 )
 
 // rewrite is a userset rewrite on the wire. Which members it has depends on its
@@ -26,7 +28,7 @@ type rewrite struct {
 // PutResourceType defines a type or replaces its definition.
 func (s *Surface) PutResourceType(ctx context.Context, request PutResourceTypeRequestObject) (PutResourceTypeResponseObject, error) {
 	call := web.CallOf(ctx)
-	stored, created, token, err := s.Engine.PutType(ctx, call.Tenant.ID, typeOf(*request.Body), call.Principal.Subject)
+	stored, created, token, err := s.Engine.PutType(ctx, call.Tenant.ID, typeOf(*request.Body), origin(call))
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +54,7 @@ func (s *Surface) GetResourceType(ctx context.Context, request GetResourceTypeRe
 // DeleteResourceType deletes a type that nothing uses.
 func (s *Surface) DeleteResourceType(ctx context.Context, request DeleteResourceTypeRequestObject) (DeleteResourceTypeResponseObject, error) {
 	call := web.CallOf(ctx)
-	token, err := s.Engine.DeleteType(ctx, call.Tenant.ID, request.Name, call.Principal.Subject)
+	token, err := s.Engine.DeleteType(ctx, call.Tenant.ID, request.Name, origin(call))
 	if err != nil {
 		return nil, err
 	}
@@ -116,6 +118,13 @@ func tokenMeta(call *web.Call, token string) TokenMeta {
 
 func typeOf(in ResourceTypeInput) schema.Type {
 	t := schema.Type{Name: in.Name, Description: in.Description, Actions: in.Actions}
+	for _, c := range in.Conditions {
+		d := condition.Definition{Name: c.Name, Expression: c.Expression}
+		for _, name := range slices.Sorted(maps.Keys(c.Parameters)) {
+			d.Parameters = append(d.Parameters, condition.Parameter{Name: name, Type: c.Parameters[name]})
+		}
+		t.Conditions = append(t.Conditions, d)
+	}
 	for _, r := range in.Relations {
 		relation := schema.Relation{Name: r.Name, Rewrites: rewritesOf(r.Rewrites)}
 		if r.Subjects != nil {
@@ -151,6 +160,13 @@ func wireType(t schema.Type) ResourceType {
 	out := ResourceType{
 		Name: t.Name, Description: t.Description, Actions: t.Actions,
 		CreatedAt: web.Timestamp(t.CreatedAt), UpdatedAt: web.Timestamp(t.UpdatedAt),
+	}
+	for _, d := range t.Conditions {
+		c := ConditionDefinition{Name: d.Name, Expression: d.Expression, Parameters: map[string]string{}}
+		for _, p := range d.Parameters {
+			c.Parameters[p.Name] = p.Type
+		}
+		out.Conditions = append(out.Conditions, c)
 	}
 	for _, r := range t.Relations {
 		relation := RelationDefinition{Name: r.Name, Rewrites: wireRewrites(r.Rewrites)}

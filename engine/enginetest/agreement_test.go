@@ -39,14 +39,17 @@ func randomly(t *testing.T, test func(t *testing.T, r *rand.Rand)) {
 	test(t, rand.New(rand.NewPCG(s, s)))
 }
 
+// facts are tuples with their terms.
+type facts map[tuplestore.Tuple]tuplestore.Terms
+
 // history is what a tenant's tuples were after each revision.
 type history struct {
 	mu     sync.Mutex
-	states map[tuplestore.Revision]map[tuplestore.Tuple]bool
+	states map[tuplestore.Revision]facts
 	newest tuplestore.Revision
 }
 
-func (h *history) at(rev tuplestore.Revision) map[tuplestore.Tuple]bool {
+func (h *history) at(rev tuplestore.Revision) facts {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.states[rev]
@@ -57,7 +60,7 @@ type writer struct {
 	universe
 	engine  *engine.Engine
 	tenant  string
-	tuples  map[tuplestore.Tuple]bool
+	tuples  facts
 	history *history
 	acked   *atomic.Int64
 }
@@ -68,7 +71,7 @@ func newTenant(ctx context.Context, t *testing.T, e *engine.Engine, r *rand.Rand
 	types := RandomTypes(r)
 	var token string
 	for _, typ := range types {
-		_, _, tok, err := e.PutType(ctx, id, typ, "test")
+		_, _, tok, err := e.PutType(ctx, id, typ, by)
 		if err != nil {
 			t.Fatalf("define %s: %v", typ.Name, err)
 		}
@@ -80,8 +83,8 @@ func newTenant(ctx context.Context, t *testing.T, e *engine.Engine, r *rand.Rand
 	}
 	w := &writer{
 		universe: universe{rand: r, types: types, compiled: compiled, objects: 4, users: 5},
-		engine:   e, tenant: id, tuples: map[tuplestore.Tuple]bool{},
-		history: &history{states: map[tuplestore.Revision]map[tuplestore.Tuple]bool{}},
+		engine:   e, tenant: id, tuples: facts{},
+		history: &history{states: map[tuplestore.Revision]facts{}},
 		acked:   new(atomic.Int64),
 	}
 	w.record(revision(t, token))
@@ -106,17 +109,17 @@ func (w *writer) write(ctx context.Context, t *testing.T) {
 	var ops []engine.WriteOp
 	after := maps.Clone(w.tuples)
 	for range 1 + w.rand.IntN(6) {
-		tuple, ok := w.tuple()
+		op, ok := w.op()
 		if !ok {
 			continue
 		}
-		op := engine.WriteOp{Resource: tuple.Object, Relation: tuple.Relation, Subject: tuple.Subject}
-		if after[tuple] && w.rand.IntN(2) == 0 {
+		f := factOf(op)
+		if _, exists := after[f.Tuple]; exists && w.rand.IntN(2) == 0 {
 			op.Delete = true
-			delete(after, tuple)
+			delete(after, f.Tuple)
 		} else {
-			after[tuple] = true
-			after[tuplestore.Presence(tuple.Object)] = true
+			after[f.Tuple] = f.Terms
+			after[tuplestore.Presence(f.Object)] = tuplestore.Terms{}
 		}
 		ops = append(ops, op)
 	}
@@ -127,7 +130,7 @@ func (w *writer) write(ctx context.Context, t *testing.T) {
 	w.history.mu.Lock()
 	w.history.states[w.history.newest+1] = after
 	w.history.mu.Unlock()
-	res, err := w.engine.Write(ctx, w.tenant, engine.WriteRequest{Ops: ops, Actor: "test"})
+	res, err := w.engine.Write(ctx, w.tenant, engine.WriteRequest{Origin: by, Ops: ops})
 	if err != nil {
 		t.Errorf("write %v: %v", ops, err)
 		return
@@ -140,12 +143,12 @@ func (w *writer) unregister(ctx context.Context, t *testing.T) {
 	t.Helper()
 	o := w.object()
 	after := maps.Clone(w.tuples)
-	maps.DeleteFunc(after, func(tuple tuplestore.Tuple, _ bool) bool {
+	maps.DeleteFunc(after, func(tuple tuplestore.Tuple, _ tuplestore.Terms) bool {
 		return tuple.Object == o || !tuple.IsPresence() && tuple.Subject.Object() == o
 	})
-	if !w.tuples[tuplestore.Presence(o)] {
+	if _, registered := w.tuples[tuplestore.Presence(o)]; !registered {
 		var missing *engine.ResourceNotFoundError
-		if _, err := w.engine.Unregister(ctx, w.tenant, o, "test", nil); !errors.As(err, &missing) {
+		if _, err := w.engine.Unregister(ctx, w.tenant, o, by); !errors.As(err, &missing) {
 			t.Errorf("unregister %s, which is not registered: %v", o, err)
 		}
 		return
@@ -153,60 +156,13 @@ func (w *writer) unregister(ctx context.Context, t *testing.T) {
 	w.history.mu.Lock()
 	w.history.states[w.history.newest+1] = after
 	w.history.mu.Unlock()
-	token, err := w.engine.Unregister(ctx, w.tenant, o, "test", nil)
+	token, err := w.engine.Unregister(ctx, w.tenant, o, by)
 	if err != nil {
 		t.Errorf("unregister %s: %v", o, err)
 		return
 	}
 	w.tuples = after
 	w.record(revision(t, token))
-}
-
-// compare asks the engine a random batch and the oracle the same, about the
-// revision that the engine answered from.
-func (w *writer) compare(ctx context.Context, t *testing.T, u *universe, consistency engine.Consistency) {
-	t.Helper()
-	subject := u.subject()
-	nodes := make([]tuplestore.Node, 1+u.rand.IntN(10))
-	queries := make([]engine.Query, len(nodes))
-	for i := range nodes {
-		nodes[i] = u.node()
-		queries[i] = engine.Query{Resource: nodes[i].Object, Action: nodes[i].Relation}
-	}
-	before := tuplestore.Revision(w.acked.Load())
-	res, err := w.engine.Check(ctx, w.tenant, engine.CheckRequest{
-		Subject: subject, Queries: queries, Consistency: consistency, Reasons: u.rand.IntN(4) == 0,
-	})
-	if err != nil {
-		t.Errorf("check %s: %v", subject, err)
-		return
-	}
-	rev := revision(t, res.Token)
-	if consistency.Mode == engine.Full && rev < before {
-		t.Errorf("answered from revision %d after %d was acknowledged", rev, before)
-	}
-	state := w.history.at(rev)
-	if state == nil {
-		t.Errorf("answered from revision %d, which nobody wrote", rev)
-		return
-	}
-	oracle := NewOracle(w.types)
-	oracle.Tuples = state
-	holds := oracle.Holds(subject)
-	for i, node := range nodes {
-		d := res.Decisions[i]
-		var missing *engine.ResourceNotFoundError
-		registered := state[tuplestore.Presence(node.Object)]
-		switch {
-		case errors.As(d.Err, &missing) == registered:
-			t.Errorf("%s at revision %d: registered %v, engine says %v", node.Object, rev, registered, d.Err)
-		case registered && d.Err != nil:
-			t.Errorf("%s: %v", node, d.Err)
-		case d.Allowed != (registered && holds[node]):
-			t.Errorf("%s in %s at revision %d: engine %v, oracle %v\nschema %s\ntuples %v",
-				subject, node, rev, d.Allowed, holds[node], schema.Encode(w.types), state)
-		}
-	}
 }
 
 func revision(t *testing.T, token string) tuplestore.Revision {

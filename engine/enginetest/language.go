@@ -1,11 +1,15 @@
 package enginetest
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"text/scanner"
+	"time"
 
+	"stonetown/engine"
 	"stonetown/schema"
+	"stonetown/schema/condition"
 	"stonetown/tuplestore"
 )
 
@@ -18,12 +22,14 @@ import (
 //	  viewer [user, user:*]: this | editor | parent->viewer
 //	  reader: viewer - banned
 //	  act sign = owner
+//	  when nearby(distance int, limit int): distance < limit
 //
 // A name alone on its line starts a type; the indented lines are its relations:
 // a name, optionally the subject types it takes, and after a colon its
 // rewrites. Operators from weakest to strongest: | (union), & (intersection),
 // - (exclusion); parentheses group; a relation's name is a computed userset,
-// a->b a tuple-to-userset.
+// a->b a tuple-to-userset. After when stands a condition of the type: its name,
+// parameters and expression.
 func ParseSchema(text string) ([]schema.Type, error) {
 	var types []schema.Type
 	for n, line := range strings.Split(text, "\n") {
@@ -47,6 +53,14 @@ func ParseSchema(text string) ([]schema.Type, error) {
 			t.Actions[strings.TrimSpace(action)] = strings.TrimSpace(relation)
 			continue
 		}
+		if rest, ok := strings.CutPrefix(trimmed, "when "); ok {
+			definition, err := parseCondition(rest)
+			if err != nil {
+				return nil, fmt.Errorf("line %d: %w", n+1, err)
+			}
+			t.Conditions = append(t.Conditions, definition)
+			continue
+		}
 		r, err := parseRelation(trimmed)
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", n+1, err)
@@ -54,6 +68,23 @@ func ParseSchema(text string) ([]schema.Type, error) {
 		t.Relations = append(t.Relations, r)
 	}
 	return types, nil
+}
+
+func parseCondition(text string) (condition.Definition, error) {
+	head, expression, ok := strings.Cut(text, "):")
+	name, parameters, found := strings.Cut(head, "(")
+	if !ok || !found {
+		return condition.Definition{}, fmt.Errorf("%q is not of the form name(parameter type): expression", text)
+	}
+	d := condition.Definition{Name: name, Expression: strings.TrimSpace(expression)}
+	for _, p := range strings.Split(parameters, ",") {
+		words := strings.Fields(p)
+		if len(words) != 2 {
+			return d, fmt.Errorf("%q is not of the form parameter type", p)
+		}
+		d.Parameters = append(d.Parameters, condition.Parameter{Name: words[0], Type: words[1]})
+	}
+	return d, nil
 }
 
 func parseRelation(line string) (schema.Relation, error) {
@@ -186,6 +217,79 @@ func ParseTuple(text string) (tuplestore.Tuple, error) {
 	}
 	t.Subject, err = ParseSubject(right)
 	return t, err
+}
+
+// ParseRelation reads what [ParseTuple] does and, after it, the terms on which
+// the tuple holds: until an instant (RFC 3339), when a condition is met, with a
+// JSON object of values.
+//
+//	document:d#viewer@user:ann until 2030-01-01T00:00:00Z when nearby with {"limit": 5}
+func ParseRelation(text string) (engine.WriteOp, error) {
+	rest, values, _ := strings.Cut(text, " with ")
+	rest, name, _ := strings.Cut(rest, " when ")
+	rest, until, hasEnd := strings.Cut(rest, " until ")
+	t, err := ParseTuple(strings.TrimSpace(rest))
+	if err != nil {
+		return engine.WriteOp{}, err
+	}
+	op := engine.WriteOp{
+		Resource: t.Object, Relation: t.Relation, Subject: t.Subject,
+		Condition: strings.TrimSpace(name), Context: []byte(strings.TrimSpace(values)),
+	}
+	if hasEnd {
+		if op.ExpiresAt, err = time.Parse(time.RFC3339, strings.TrimSpace(until)); err != nil {
+			return op, err
+		}
+	}
+	return op, nil
+}
+
+// Question is a check: subject action object and, where given, a JSON object of
+// context and relations that hold for this question only.
+//
+//	user:ann view document:d with {"distance": 3} plus document:d#viewer@user:ann; ...
+type Question struct {
+	Text       string
+	Subject    tuplestore.Subject
+	Action     string
+	Resource   tuplestore.Object
+	Context    map[string]any
+	Contextual []engine.WriteOp
+}
+
+// ParseQuestion reads a question.
+func ParseQuestion(text string) (Question, error) {
+	q := Question{Text: text}
+	rest, plus, _ := strings.Cut(text, " plus ")
+	rest, values, hasValues := strings.Cut(rest, " with ")
+	words := strings.Fields(rest)
+	if len(words) != 3 {
+		return q, fmt.Errorf("%q is not of the form subject action object", text)
+	}
+	var err error
+	if q.Subject, err = ParseSubject(words[0]); err != nil {
+		return q, err
+	}
+	q.Action = words[1]
+	if q.Resource, err = parseObject(words[2]); err != nil {
+		return q, err
+	}
+	if hasValues {
+		if err := json.Unmarshal([]byte(values), &q.Context); err != nil {
+			return q, err
+		}
+	}
+	for relation := range strings.SplitSeq(plus, ";") {
+		if strings.TrimSpace(relation) == "" {
+			continue
+		}
+		op, err := ParseRelation(relation)
+		if err != nil {
+			return q, err
+		}
+		q.Contextual = append(q.Contextual, op)
+	}
+	return q, nil
 }
 
 // ParseSubject reads type:id or type:id#relation.

@@ -3,8 +3,11 @@ package enginetest
 import (
 	"fmt"
 	"math/rand/v2"
+	"time"
 
+	"stonetown/engine"
 	"stonetown/schema"
+	"stonetown/schema/condition"
 	"stonetown/tuplestore"
 )
 
@@ -22,12 +25,17 @@ func RandomTypes(r *rand.Rand) []schema.Type {
 var (
 	typeNames     = []string{"doc", "folder", "team"}
 	relationNames = []string{"a", "b", "c", "d", "e"}
+	conditions    = []condition.Definition{
+		{Name: "one", Expression: "x", Parameters: []condition.Parameter{{Name: "x", Type: "bool"}}},
+		{Name: "two", Expression: "x || y", Parameters: []condition.Parameter{{Name: "x", Type: "bool"}, {Name: "y", Type: "bool"}}},
+	}
 )
 
 func randomTypes(r *rand.Rand) []schema.Type {
 	types := make([]schema.Type, 1+r.IntN(len(typeNames)))
 	for i := range types {
 		types[i].Name = typeNames[i]
+		types[i].Conditions = conditions
 		for j := range 2 + r.IntN(len(relationNames)-1) {
 			rel := schema.Relation{Name: relationNames[j]}
 			for range r.IntN(4) { // none: direct
@@ -144,4 +152,37 @@ func (u *universe) subject() tuplestore.Subject {
 	default:
 		return tuplestore.Subject{Type: schema.UserType, ID: fmt.Sprint(u.rand.IntN(u.users))}
 	}
+}
+
+// op draws a relation to be written, one in four on terms.
+func (u *universe) op() (engine.WriteOp, bool) {
+	t, ok := u.tuple()
+	op := engine.WriteOp{Resource: t.Object, Relation: t.Relation, Subject: t.Subject}
+	if !ok || u.rand.IntN(4) > 0 {
+		return op, ok
+	}
+	switch u.rand.IntN(5) {
+	case 0:
+		op.ExpiresAt = time.Unix(1_000_000_000, 0)
+	case 1:
+		op.ExpiresAt = time.Unix(30_000_000_000, 0)
+	}
+	if t.Object.Type != schema.GroupType && u.rand.IntN(3) > 0 {
+		op.Condition = pick(u.rand, conditions).Name
+		if u.rand.IntN(3) == 0 {
+			op.Context = []byte(fmt.Sprintf(`{"x":%t}`, u.rand.IntN(2) == 0))
+		}
+	}
+	return op, true
+}
+
+// values draws the context of a request: all parameters, some or none.
+func (u *universe) values() map[string]any {
+	values := map[string]any{}
+	for _, name := range []string{"x", "y"} {
+		if u.rand.IntN(4) > 0 {
+			values[name] = u.rand.IntN(2) == 0
+		}
+	}
+	return values
 }

@@ -52,15 +52,14 @@ func New(e *engine.Engine, db *sqldb.DB) *Store { return &Store{e, db} }
 
 // Put registers a resource or, if it exists, replaces its attributes. Without
 // attributes an existing resource keeps those it has.
-func (s *Store) Put(ctx context.Context, tenant string, r Resource, actor string) (stored Resource, created bool, token string, err error) {
+func (s *Store) Put(ctx context.Context, tenant string, r Resource, origin engine.Origin) (stored Resource, created bool, token string, err error) {
 	now := time.Now()
-	var also func(context.Context, *sqldb.Tx) error
 	if r.Attributes != nil {
-		also = func(ctx context.Context, tx *sqldb.Tx) error {
+		origin.Also = also(origin.Also, func(ctx context.Context, tx *sqldb.Tx) error {
 			return putAttributes(ctx, tx, tenant, r.Object(), r.Attributes, now)
-		}
+		})
 	}
-	created, token, err = s.engine.Register(ctx, tenant, r.Object(), actor, also)
+	created, token, err = s.engine.Register(ctx, tenant, r.Object(), origin)
 	if err != nil {
 		return Resource{}, false, "", err
 	}
@@ -69,12 +68,13 @@ func (s *Store) Put(ctx context.Context, tenant string, r Resource, actor string
 }
 
 // Patch replaces the attributes of a resource that exists; nil clears them.
-func (s *Store) Patch(ctx context.Context, tenant, typ, externalID string, attributes []byte, actor string) (stored Resource, token string, err error) {
+func (s *Store) Patch(ctx context.Context, tenant, typ, externalID string, attributes []byte, origin engine.Origin) (stored Resource, token string, err error) {
 	o := tuplestore.Object{Type: typ, ID: externalID}
 	now := time.Now()
-	token, err = s.engine.Alter(ctx, tenant, o, actor, func(ctx context.Context, tx *sqldb.Tx) error {
+	origin.Also = also(origin.Also, func(ctx context.Context, tx *sqldb.Tx) error {
 		return putAttributes(ctx, tx, tenant, o, attributes, now)
 	})
+	token, err = s.engine.Alter(ctx, tenant, o, origin)
 	if err != nil {
 		return Resource{}, "", err
 	}
@@ -111,11 +111,25 @@ func (s *Store) List(ctx context.Context, tenant, typ string, after *tuplestore.
 }
 
 // Delete removes a resource, its attributes and every relation that names it.
-func (s *Store) Delete(ctx context.Context, tenant, typ, externalID, actor string) (token string, err error) {
+func (s *Store) Delete(ctx context.Context, tenant, typ, externalID string, origin engine.Origin) (token string, err error) {
 	o := tuplestore.Object{Type: typ, ID: externalID}
-	return s.engine.Unregister(ctx, tenant, o, actor, func(ctx context.Context, tx *sqldb.Tx) error {
+	origin.Also = also(origin.Also, func(ctx context.Context, tx *sqldb.Tx) error {
 		return deleteAttributes(ctx, tx, tenant, o)
 	})
+	return s.engine.Unregister(ctx, tenant, o, origin)
+}
+
+// also runs two functions in the same transaction; the first may be nil.
+func also(first, second func(context.Context, *sqldb.Tx) error) func(context.Context, *sqldb.Tx) error {
+	if first == nil {
+		return second
+	}
+	return func(ctx context.Context, tx *sqldb.Tx) error {
+		if err := first(ctx, tx); err != nil {
+			return err
+		}
+		return second(ctx, tx)
+	}
 }
 
 func (s *Store) withAttributes(ctx context.Context, tenant, typ string, records []tuplestore.Record) ([]Resource, error) {

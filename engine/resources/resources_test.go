@@ -20,6 +20,9 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
+// by is who makes the changes of the tests.
+var by = engine.Origin{Actor: "test"}
+
 const tenant = "tnt_a"
 
 // onEach runs a test on every database, with a type doc defined.
@@ -49,7 +52,7 @@ func onEach(t *testing.T, test func(t *testing.T, s *resources.Store, e *engine.
 			}
 			t.Cleanup(e.Close)
 			doc := schema.Type{Name: "doc", Relations: []schema.Relation{{Name: "viewer"}}}
-			if _, _, _, err := e.PutType(ctx, tenant, doc, "test"); err != nil {
+			if _, _, _, err := e.PutType(ctx, tenant, doc, by); err != nil {
 				t.Fatal(err)
 			}
 			test(t, resources.New(e, db), e)
@@ -66,7 +69,7 @@ func TestAttributes(t *testing.T) {
 			if attributes != "" {
 				r.Attributes = []byte(attributes)
 			}
-			stored, created, _, err := s.Put(ctx, tenant, r, "test")
+			stored, created, _, err := s.Put(ctx, tenant, r, by)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,7 +100,7 @@ func TestAttributes(t *testing.T) {
 		expect(stored, `{"size":1}`)
 		stored, _ = put(`{"size":2}`)
 		expect(stored, `{"size":2}`)
-		stored, _, err := s.Patch(ctx, tenant, "doc", "a/b c%2F", nil, "test")
+		stored, _, err := s.Patch(ctx, tenant, "doc", "a/b c%2F", nil, by)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +109,7 @@ func TestAttributes(t *testing.T) {
 			t.Errorf("updated at %v, created at %v", stored.UpdatedAt, stored.CreatedAt)
 		}
 
-		if _, err := s.Delete(ctx, tenant, "doc", "a/b c%2F", "test"); err != nil {
+		if _, err := s.Delete(ctx, tenant, "doc", "a/b c%2F", by); err != nil {
 			t.Fatal(err)
 		}
 		stored, created = put("")
@@ -125,20 +128,20 @@ func TestMissingResources(t *testing.T) {
 		if _, err := s.Get(ctx, tenant, "doc", "x"); !errors.As(err, &missing) {
 			t.Errorf("Get: %v", err)
 		}
-		if _, _, err := s.Patch(ctx, tenant, "doc", "x", []byte("{}"), "test"); !errors.As(err, &missing) {
+		if _, _, err := s.Patch(ctx, tenant, "doc", "x", []byte("{}"), by); !errors.As(err, &missing) {
 			t.Errorf("Patch: %v", err)
 		}
-		if _, err := s.Delete(ctx, tenant, "doc", "x", "test"); !errors.As(err, &missing) {
+		if _, err := s.Delete(ctx, tenant, "doc", "x", by); !errors.As(err, &missing) {
 			t.Errorf("Delete: %v", err)
 		}
 		if _, err := s.Get(ctx, tenant, "ghost", "x"); !errors.As(err, &unknown) {
 			t.Errorf("Get of an undefined type: %v", err)
 		}
-		if _, _, _, err := s.Put(ctx, tenant, resources.Resource{Type: "ghost", ExternalID: "x"}, "test"); !errors.As(err, &unknown) {
+		if _, _, _, err := s.Put(ctx, tenant, resources.Resource{Type: "ghost", ExternalID: "x"}, by); !errors.As(err, &unknown) {
 			t.Errorf("Put of an undefined type: %v", err)
 		}
 		// What fails leaves no attributes for a later resource to find.
-		stored, _, _, err := s.Put(ctx, tenant, resources.Resource{Type: "doc", ExternalID: "x"}, "test")
+		stored, _, _, err := s.Put(ctx, tenant, resources.Resource{Type: "doc", ExternalID: "x"}, by)
 		if err != nil || stored.Attributes != nil {
 			t.Errorf("%q %v", stored.Attributes, err)
 		}
@@ -164,7 +167,7 @@ func TestList(t *testing.T) {
 				continue
 			}
 			r := resources.Resource{Type: "doc", ExternalID: id, Attributes: fmt.Appendf(nil, `{"n":%d}`, i)}
-			if _, _, _, err := s.Put(ctx, tenant, r, "test"); err != nil {
+			if _, _, _, err := s.Put(ctx, tenant, r, by); err != nil {
 				t.Fatal(err)
 			}
 		}

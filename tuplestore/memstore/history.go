@@ -31,7 +31,7 @@ type history struct {
 	nodes     map[tuplestore.Node][]*timeline   // by object and relation
 	usersets  map[tuplestore.Node][]*timeline   // the same, where the subject is a userset
 	objects   map[tuplestore.Object][]*timeline // by object
-	subjects  map[tuplestore.Object][]*timeline // by the subject's object
+	subjects  map[tuplestore.Object][]*timeline // by the subject's object, but for presences
 }
 
 // replay is the outcome of a write that may be sent again.
@@ -40,7 +40,8 @@ type replay struct {
 	result      tuplestore.Result
 }
 
-// timeline is the times at which a tuple existed, oldest first.
+// timeline is the times at which a tuple existed, oldest first. One life ends
+// where the next begins if the tuple got other terms.
 type timeline struct {
 	tuple tuplestore.Tuple
 	lives []life
@@ -49,6 +50,7 @@ type timeline struct {
 type life struct {
 	created tuplestore.Revision
 	deleted tuplestore.Revision // 0: still exists
+	terms   tuplestore.Terms
 }
 
 func newHistory() history {
@@ -152,14 +154,14 @@ func (t *tenant) view(epoch string, w tuplestore.Write) *judge.View {
 	needs := judge.NeedsOf(w)
 	for _, tuple := range needs.Tuples {
 		if l := t.timelines[tuple]; l != nil {
-			if _, exists := l.at(head.Revision); exists {
-				view.Add(tuple)
+			if life, exists := l.at(head.Revision); exists {
+				view.Add(tuplestore.Fact{Tuple: tuple, Terms: life.terms})
 			}
 		}
 	}
 	for _, f := range slices.Concat(needs.Matching, needs.Absent) {
 		for r := range t.matching(f, head.Revision) {
-			view.Add(r.Tuple)
+			view.Add(r.Fact)
 		}
 	}
 	return view
@@ -175,10 +177,11 @@ func (t *tenant) publish(c tuplestore.Commit) {
 		if l == nil {
 			l = t.index(change.Tuple)
 		}
-		if change.Deleted {
-			l.lives[len(l.lives)-1].deleted = c.Revision
-		} else {
-			l.lives = append(l.lives, life{created: c.Revision})
+		if n := len(l.lives); n > 0 && l.lives[n-1].deleted == 0 {
+			l.lives[n-1].deleted = c.Revision
+		}
+		if !change.Deleted {
+			l.lives = append(l.lives, life{created: c.Revision, terms: change.Terms})
 		}
 	}
 }
@@ -192,7 +195,9 @@ func (t *tenant) index(tuple tuplestore.Tuple) *timeline {
 		t.usersets[tuple.Node()] = append(t.usersets[tuple.Node()], l)
 	}
 	t.objects[tuple.Object] = append(t.objects[tuple.Object], l)
-	subject := tuple.Subject.Object()
-	t.subjects[subject] = append(t.subjects[subject], l)
+	if !tuple.IsPresence() {
+		subject := tuple.Subject.Object()
+		t.subjects[subject] = append(t.subjects[subject], l)
+	}
 	return l
 }

@@ -3,12 +3,24 @@ package memstore
 import (
 	"testing"
 
+	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
 	"stonetown/tuplestore/storetest"
 )
 
 func TestConformance(t *testing.T) {
 	storetest.Run(t, func(*testing.T) tuplestore.Store { return New(Config{}) })
+}
+
+func TestNothingIsAttached(t *testing.T) {
+	s := New(Config{})
+	_, err := s.Write(t.Context(), "t", tuplestore.Write{
+		Ops:    []tuplestore.Op{{Tuple: tuplestore.Presence(tuplestore.Object{Type: "doc", ID: "1"})}},
+		Attach: func(tuplestore.Result, *sqldb.Batch) { t.Error("there is no SQL to attach") },
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 func TestQueue(t *testing.T) {

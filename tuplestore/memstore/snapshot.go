@@ -28,17 +28,17 @@ func (s *snapshot) check(ctx context.Context) error {
 	return nil
 }
 
-func (s *snapshot) Find(ctx context.Context, l tuplestore.Lookup) ([]tuplestore.Tuple, error) {
+func (s *snapshot) Find(ctx context.Context, l tuplestore.Lookup) ([]tuplestore.Fact, error) {
 	t := s.tenant
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if err := s.check(ctx); err != nil {
 		return nil, err
 	}
-	found := make(map[tuplestore.Tuple]struct{})
+	found := make(map[tuplestore.Fact]struct{})
 	look := func(l *timeline) {
-		if _, exists := l.at(s.rev); exists {
-			found[l.tuple] = struct{}{}
+		if life, exists := l.at(s.rev); exists {
+			found[tuplestore.Fact{Tuple: l.tuple, Terms: life.terms}] = struct{}{}
 		}
 	}
 	for _, tuple := range l.Tuples {
@@ -53,6 +53,11 @@ func (s *snapshot) Find(ctx context.Context, l tuplestore.Lookup) ([]tuplestore.
 	}
 	for _, n := range l.All {
 		for _, timeline := range t.nodes[n] {
+			look(timeline)
+		}
+	}
+	for _, o := range l.Naming {
+		for _, timeline := range t.subjects[o] {
 			look(timeline)
 		}
 	}
@@ -129,12 +134,13 @@ func (h *history) matching(f tuplestore.Filter, rev tuplestore.Revision) iter.Se
 	return func(yield func(tuplestore.Record) bool) {
 		for l := range candidates {
 			life, exists := l.at(rev)
-			if !exists || !f.Matches(l.tuple) {
+			fact := tuplestore.Fact{Tuple: l.tuple, Terms: life.terms}
+			if !exists || !f.Matches(fact) {
 				continue
 			}
 			commit := h.commits[life.created-1]
 			if !yield(tuplestore.Record{
-				Tuple:           l.tuple,
+				Fact:            fact,
 				CreatedRevision: life.created,
 				CreatedAt:       commit.At,
 				CreatedBy:       commit.Actor,

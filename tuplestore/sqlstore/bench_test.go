@@ -112,6 +112,7 @@ func BenchmarkFind(b *testing.B) {
 					{"tuples", func(l *tuplestore.Lookup, t tuplestore.Tuple) { l.Tuples = append(l.Tuples, t) }},
 					{"usersets", func(l *tuplestore.Lookup, t tuplestore.Tuple) { l.Usersets = append(l.Usersets, t.Node()) }},
 					{"all", func(l *tuplestore.Lookup, t tuplestore.Tuple) { l.All = append(l.All, t.Node()) }},
+					{"naming", func(l *tuplestore.Lookup, t tuplestore.Tuple) { l.Naming = append(l.Naming, t.Subject.Object()) }},
 				} {
 					b.Run(c.name, func(b *testing.B) {
 						for b.Loop() {

@@ -81,7 +81,7 @@ type attempt struct {
 	tx     *sqldb.Pipeline
 
 	head     *tuplestore.Head // nil for a tenant without a row
-	existing []tuplestore.Tuple
+	existing []tuplestore.Fact
 	receipts map[string]receipt // by commit ID
 
 	view    *judge.View
@@ -217,16 +217,16 @@ func (a *attempt) reads(group []*request, needs judge.Needs) (*sqldb.Batch, erro
 	}
 	if len(needs.Tuples) > 0 {
 		s := a.statement()
-		sql := fmt.Sprintf(`SELECT %s FROM %s`, keyList("t."), s.joined(s.table(live, ""), "", keysOf(needs.Tuples, key)))
+		sql := fmt.Sprintf(`SELECT %s FROM %s`, factList("t."), s.joined(s.table(live, ""), "", keysOf(needs.Tuples, key)))
 		if s.err != nil {
 			return nil, s.err
 		}
-		b.Queue(sql, s.args, a.readTuples)
+		b.Queue(sql, s.args, a.readFacts)
 	}
 	for _, f := range needs.Matching {
 		s := a.statement()
 		f.Newest = false
-		b.Queue(fmt.Sprintf(`SELECT %s FROM %s WHERE t.tenant_id = $1%s`, keyList("t."), s.table(live, indexFor(f)), s.where(f)), s.args, a.readTuples)
+		b.Queue(fmt.Sprintf(`SELECT %s FROM %s WHERE t.tenant_id = $1%s`, factList("t."), s.table(live, indexFor(f)), s.where(f)), s.args, a.readFacts)
 	}
 	if len(needs.Matching) == 0 {
 		a.readAbsent(b, needs.Absent, needs.AbsentLimit(len(needs.Tuples)))
@@ -239,7 +239,7 @@ func (a *attempt) readAbsent(b *sqldb.Batch, filters []tuplestore.Filter, limit 
 		s := a.statement()
 		f.Newest = false
 		b.Queue(fmt.Sprintf(`SELECT %s FROM %s WHERE t.tenant_id = $1%s LIMIT %s`,
-			keyList("t."), s.table(live, indexFor(f)), s.where(f), s.arg(int64(limit))), s.args, a.readTuples)
+			factList("t."), s.table(live, indexFor(f)), s.where(f), s.arg(int64(limit))), s.args, a.readFacts)
 	}
 }
 
@@ -248,13 +248,15 @@ func (a *attempt) statement() *statement {
 	return &statement{dialect: a.store.DB.Dialect(), args: []any{a.tenant}}
 }
 
-func (a *attempt) readTuples(rows *sqldb.Rows) error {
+func (a *attempt) readFacts(rows *sqldb.Rows) error {
 	for rows.Next() {
 		var k [6]string
-		if err := rows.Scan(&k[0], &k[1], &k[2], &k[3], &k[4], &k[5]); err != nil {
+		var f tuplestore.Fact
+		if err := rows.Scan(&k[0], &k[1], &k[2], &k[3], &k[4], &k[5], &f.Condition, &f.Context, &f.ExpiresAt); err != nil {
 			return err
 		}
-		a.existing = append(a.existing, tuple(k))
+		f.Tuple = tuple(k)
+		a.existing = append(a.existing, f)
 	}
 	return nil
 }
@@ -300,8 +302,13 @@ func (a *attempt) decide(r *request) (outcome, error) {
 			return outcome{}, err
 		}
 	}
+	attached := a.effects.attached.Len()
+	if err := r.runAttach(result, &a.effects.attached); err != nil {
+		return outcome{}, &alsoError{r, err}
+	}
+	writes := verdict.TakesRevision() || r.write.Also != nil || a.effects.attached.Len() > attached
 	// Only a server can leave the outcome of a commit unknown.
-	unknown := !a.store.onlyWriter() && (verdict.TakesRevision() || r.write.Also != nil)
+	unknown := !a.store.onlyWriter() && writes
 	if r.write.CommitID != "" || unknown {
 		a.effects.receipt(r, result, now)
 	}

@@ -40,6 +40,14 @@ func TestRoundTrips(t *testing.T) {
 			return err
 		}
 	}
+	exec(t, s.DB, `CREATE TABLE attached (what TEXT)`)
+	attach := func(statements int) func(tuplestore.Result, *sqldb.Batch) {
+		return func(r tuplestore.Result, b *sqldb.Batch) {
+			for range statements {
+				b.Queue(`INSERT INTO attached VALUES ($1)`, []any{fmt.Sprint(r.Revision)}, nil)
+			}
+		}
+	}
 	absent := []tuplestore.Filter{{ObjectType: "folder"}}
 	plain := tuplestore.Tuple{Object: tuplestore.Object{Type: "doc", ID: "1"}, Relation: "viewer", Subject: tuplestore.Subject{Type: "user", ID: "ann"}}
 	for _, c := range []struct {
@@ -59,8 +67,23 @@ func TestRoundTrips(t *testing.T) {
 		{"write with an Also of one statement", 3, write(tuplestore.Write{Also: func(ctx context.Context, tx *sqldb.Tx) error {
 			return tx.QueryRow(ctx, `SELECT 1`).Scan(new(int))
 		}})},
+		{"write with statements attached", 2, write(tuplestore.Write{Attach: attach(3)})},
+		{"write that changes nothing but has statements attached", 2, func() error {
+			_, err := s.Write(ctx, "t", tuplestore.Write{Attach: attach(1)})
+			return err
+		}},
+		{"write on other terms", 2, func() error {
+			update := creation("terms", "ann")
+			update.Terms.ExpiresAt = int64(rev)
+			r, err := s.Write(ctx, "t", tuplestore.Write{Ops: []tuplestore.Op{update}})
+			rev = r.Revision
+			return err
+		}},
 		{"find", 1, func() error {
-			_, err := s.Snapshot("t", rev).Find(ctx, tuplestore.Lookup{Tuples: []tuplestore.Tuple{plain}, Usersets: []tuplestore.Node{plain.Node()}, All: []tuplestore.Node{plain.Node()}})
+			_, err := s.Snapshot("t", rev).Find(ctx, tuplestore.Lookup{
+				Tuples: []tuplestore.Tuple{plain}, Usersets: []tuplestore.Node{plain.Node()}, All: []tuplestore.Node{plain.Node()},
+				Naming: []tuplestore.Object{plain.Subject.Object()},
+			})
 			return err
 		}},
 		{"find in the past", 1, func() error {
@@ -81,12 +104,15 @@ func TestRoundTrips(t *testing.T) {
 				t.Fatalf("%s: %v", c.name, err)
 			}
 		}
-		before := roundTrips()
+		before, counted := roundTrips(), s.DB.Stats().RoundTrips
 		if err := c.call(); err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
 		if n := roundTrips() - before; n != c.want {
 			t.Errorf("%s: %d round trips, want %d", c.name, n, c.want)
+		}
+		if n := s.DB.Stats().RoundTrips - counted; n != int64(c.want) {
+			t.Errorf("%s: %d round trips counted, want %d", c.name, n, c.want)
 		}
 	}
 }
@@ -151,16 +177,31 @@ func TestWritersAreCommittedTogether(t *testing.T) {
 }
 
 func TestSerializationFailureRestartsTheGroup(t *testing.T) {
-	s := open(t, Config{DB: openDB(t, pgtest.URL(t))})
-	runs := 0
-	r, err := s.Write(t.Context(), "t", tuplestore.Write{Ops: []tuplestore.Op{creation("1", "ann")}, Also: func(context.Context, *sqldb.Tx) error {
-		if runs++; runs < 3 {
-			return fmt.Errorf("insert: %w", &pgconn.PgError{Code: "40001"})
-		}
-		return nil
-	}})
-	if err != nil || r.Revision != 1 || runs != 3 {
-		t.Errorf("%+v, %v after %d runs", r, err, runs)
+	db := openDB(t, pgtest.URL(t))
+	s := open(t, Config{DB: db})
+	exec(t, db, `CREATE TABLE attached (revision BIGINT)`)
+	runs, attachments := 0, 0
+	r, err := s.Write(t.Context(), "t", tuplestore.Write{
+		Ops: []tuplestore.Op{creation("1", "ann")},
+		Also: func(context.Context, *sqldb.Tx) error {
+			if runs++; runs < 3 {
+				return fmt.Errorf("insert: %w", &pgconn.PgError{Code: "40001"})
+			}
+			return nil
+		},
+		Attach: func(r tuplestore.Result, b *sqldb.Batch) {
+			if attachments++; attachments < 3 {
+				b.Queue(`DO $$ BEGIN RAISE EXCEPTION 'restart' USING ERRCODE = 'serialization_failure'; END $$`, nil, nil)
+			}
+			b.Queue(`INSERT INTO attached VALUES ($1)`, []any{int64(r.Revision)}, nil)
+		},
+	})
+	if err != nil || r.Revision != 1 || runs != 5 || attachments != 3 {
+		t.Errorf("%+v, %v after %d runs and %d attachments", r, err, runs, attachments)
+	}
+	var rows, revision int
+	if err := db.QueryRow(t.Context(), `SELECT count(*), max(revision) FROM attached`).Scan(&rows, &revision); err != nil || rows != 1 || revision != 1 {
+		t.Errorf("%d rows were attached at revision %d, error %v; want 1", rows, revision, err)
 	}
 }
 
@@ -316,57 +357,86 @@ func (b *breaker) serve(client, server net.Conn) {
 func TestLostCommits(t *testing.T) {
 	for name, mode := range map[string]int32{"COMMIT is lost": loseRequest, "its answer is lost": loseAnswer} {
 		t.Run(name, func(t *testing.T) {
-			direct := pgtest.URL(t)
-			b := newBreaker(t, direct)
-			db := openDB(t, b.url)
-			s := open(t, Config{DB: db})
-			ctx := t.Context()
-			exec(t, db, `CREATE TABLE also (what TEXT)`)
-			// Statements are prepared in the usual way first.
-			if _, err := s.Write(ctx, "t", tuplestore.Write{Ops: []tuplestore.Op{creation("0", "ann")}}); err != nil {
-				t.Fatal(err)
-			}
-			for i, w := range []tuplestore.Write{
-				{Ops: []tuplestore.Op{creation("1", "ann")}},
-				{Ops: []tuplestore.Op{creation("2", "ann")}, CommitID: "id"},
-				{Ops: []tuplestore.Op{{Kind: tuplestore.Delete, Tuple: creation("2", "ann").Tuple}}},
-				{Ops: []tuplestore.Op{creation("1", "ann")}}, // changes nothing, but its Also does
-			} {
-				w.Also = func(ctx context.Context, tx *sqldb.Tx) error {
-					if _, err := tx.Exec(ctx, `INSERT INTO also VALUES ($1)`, fmt.Sprint(i)); err != nil {
-						return err
+			t.Run("Also", func(t *testing.T) {
+				testLostCommits(t, func(b *breaker, what string, w *tuplestore.Write) {
+					broken := false
+					w.Also = func(ctx context.Context, tx *sqldb.Tx) error {
+						if _, err := tx.Exec(ctx, `INSERT INTO rows_of_writes VALUES ($1)`, what); err != nil {
+							return err
+						}
+						var again int
+						if err := tx.QueryRow(ctx, `SELECT count(*) FROM rows_of_writes WHERE what = $1`, what).Scan(&again); err != nil || again != 1 {
+							return fmt.Errorf("write %s was applied before: %d, %w", what, again, err)
+						}
+						if !broken {
+							broken = true
+							b.mode.Store(mode)
+						}
+						return nil
 					}
-					var again int
-					if err := tx.QueryRow(ctx, `SELECT count(*) FROM also WHERE what = $1`, fmt.Sprint(i)).Scan(&again); err != nil || again != 1 {
-						return fmt.Errorf("write %d was applied before: %d, %w", i, again, err)
+				})
+			})
+			t.Run("Attach", func(t *testing.T) {
+				testLostCommits(t, func(b *breaker, what string, w *tuplestore.Write) {
+					broken := false
+					w.Attach = func(_ tuplestore.Result, batch *sqldb.Batch) {
+						batch.Queue(`INSERT INTO rows_of_writes VALUES ($1)`, []any{what}, nil)
+						if !broken {
+							broken = true
+							b.mode.Store(mode)
+						}
 					}
-					if w.Actor == "" {
-						w.Actor = "broken once"
-						b.mode.Store(mode)
-					}
-					return nil
-				}
-				r, err := s.Write(ctx, "t", w)
-				want := []tuplestore.Result{
-					{Revision: 2, Statuses: []tuplestore.Status{tuplestore.Created}, Counts: []int{1}},
-					{Revision: 3, Statuses: []tuplestore.Status{tuplestore.Created}, Counts: []int{1}},
-					{Revision: 4, Statuses: []tuplestore.Status{tuplestore.Deleted}, Counts: []int{1}},
-					{Revision: 4, Statuses: []tuplestore.Status{tuplestore.Existed}, Counts: []int{0}},
-				}[i]
-				want.Epoch = r.Epoch
-				if diff := cmp.Diff(want, r); err != nil || diff != "" {
-					t.Errorf("write %d: error %v, result (-want +got):\n%s", i, err, diff)
-				}
-			}
-			var rows, distinct int
-			if err := db.QueryRow(ctx, `SELECT count(*), count(DISTINCT what) FROM also`).Scan(&rows, &distinct); err != nil || rows != 4 || distinct != 4 {
-				t.Errorf("%d rows, %d different, error %v; want 4", rows, distinct, err)
-			}
-			commits, err := s.Changes(ctx, "t", 0, 100)
-			if err != nil || len(commits) != 4 {
-				t.Errorf("%d commits, error %v; want 4", len(commits), err)
-			}
+				})
+			})
 		})
+	}
+}
+
+// testLostCommits has every write given a row by join, which also breaks the
+// connection, once.
+func testLostCommits(t *testing.T, join func(b *breaker, what string, w *tuplestore.Write)) {
+	b := newBreaker(t, pgtest.URL(t))
+	db := openDB(t, b.url)
+	s := open(t, Config{DB: db})
+	ctx := t.Context()
+	exec(t, db, `CREATE TABLE rows_of_writes (what TEXT)`)
+	// Statements are prepared in the usual way first.
+	first := tuplestore.Write{Ops: []tuplestore.Op{creation("0", "ann")}, Attach: func(_ tuplestore.Result, batch *sqldb.Batch) {
+		batch.Queue(`INSERT INTO rows_of_writes VALUES ($1)`, []any{"first"}, nil)
+	}}
+	if _, err := s.Write(ctx, "t", first); err != nil {
+		t.Fatal(err)
+	}
+	update := creation("1", "ann")
+	update.Terms = tuplestore.Terms{Condition: "on_call"}
+	for i, w := range []tuplestore.Write{
+		{Ops: []tuplestore.Op{creation("1", "ann")}},
+		{Ops: []tuplestore.Op{creation("2", "ann")}, CommitID: "id"},
+		{Ops: []tuplestore.Op{{Kind: tuplestore.Delete, Tuple: creation("2", "ann").Tuple}}},
+		{Ops: []tuplestore.Op{creation("1", "ann")}}, // changes nothing, but has its row
+		{Ops: []tuplestore.Op{update}},
+	} {
+		join(b, fmt.Sprint(i), &w)
+		r, err := s.Write(ctx, "t", w)
+		want := []tuplestore.Result{
+			{Revision: 2, Statuses: []tuplestore.Status{tuplestore.Created}, Counts: []int{1}},
+			{Revision: 3, Statuses: []tuplestore.Status{tuplestore.Created}, Counts: []int{1}},
+			{Revision: 4, Statuses: []tuplestore.Status{tuplestore.Deleted}, Counts: []int{1}},
+			{Revision: 4, Statuses: []tuplestore.Status{tuplestore.Existed}, Counts: []int{0}},
+			{Revision: 5, Statuses: []tuplestore.Status{tuplestore.Updated}, Counts: []int{1}},
+		}[i]
+		want.Epoch = r.Epoch
+		if diff := cmp.Diff(want, r); err != nil || diff != "" {
+			t.Errorf("write %d: error %v, result (-want +got):\n%s", i, err, diff)
+		}
+	}
+	var rows, distinct int
+	if err := db.QueryRow(ctx, `SELECT count(*), count(DISTINCT what) FROM rows_of_writes`).Scan(&rows, &distinct); err != nil || rows != 6 || distinct != 6 {
+		t.Errorf("%d rows, %d different, error %v; want 6", rows, distinct, err)
+	}
+	commits, err := s.Changes(ctx, "t", 0, 100)
+	if err != nil || len(commits) != 5 {
+		t.Errorf("%d commits, error %v; want 5", len(commits), err)
 	}
 }
 

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
@@ -18,11 +17,13 @@ type effects struct {
 	commits  []commitRow
 	receipts []receiptRow
 	schemas  []schemaRow
-	others   bool // an Also may have written
+	attached sqldb.Batch // by Attach
+	others   bool        // an Also may have written
 }
 
-// birth is where a tuple comes from.
+// birth is where a tuple comes from, and the terms on which it came.
 type birth struct {
+	terms  tuplestore.Terms
 	rev    tuplestore.Revision
 	micros int64
 	actor  string
@@ -53,11 +54,8 @@ type schemaRow struct {
 	document []byte
 }
 
-// originColumns hold a tuple's birth.
-var originColumns = []string{"created_rev", "created_at", "created_by"}
-
 func (e *effects) empty() bool {
-	return len(e.commits) == 0 && len(e.receipts) == 0 && !e.others
+	return len(e.commits) == 0 && len(e.receipts) == 0 && e.attached.Len() == 0 && !e.others
 }
 
 // commit adds a write that takes a revision.
@@ -67,15 +65,15 @@ func (e *effects) commit(rev tuplestore.Revision, micros int64, w tuplestore.Wri
 		e.deaths = make(map[tuplestore.Tuple]tuplestore.Revision)
 	}
 	for _, c := range v.Changes {
-		if !c.Deleted {
-			e.births[c.Tuple] = birth{rev, micros, w.Actor}
-			continue
-		}
+		// Who gets other terms dies and is born again.
 		if b, ok := e.births[c.Tuple]; ok {
 			delete(e.births, c.Tuple)
 			e.lifetime = append(e.lifetime, lifetime{c.Tuple, b, rev})
-		} else {
+		} else if c.Deleted || v.Updates[c.Tuple] {
 			e.deaths[c.Tuple] = rev
+		}
+		if !c.Deleted {
+			e.births[c.Tuple] = birth{c.Terms, rev, micros, w.Actor}
 		}
 	}
 	changes, err := encodeChanges(v.Changes)
@@ -93,9 +91,10 @@ func (e *effects) receipt(r *request, result tuplestore.Result, micros int64) {
 	e.receipts = append(e.receipts, receiptRow{r.commitID, r.hash, result.Revision, encodeResult(result), micros})
 }
 
-// batch is the statements that bring about the effects and move the head.
+// batch is the statements that bring about the effects and move the head,
+// behind those attached.
 func (e *effects) batch(dialect sqldb.Dialect, tenant string, before, after tuplestore.Head) (*sqldb.Batch, error) {
-	b := new(sqldb.Batch)
+	b := &e.attached
 	var failed error
 	queue := func(sql func(s *statement) string) {
 		s := &statement{dialect: dialect, args: []any{tenant}}
@@ -113,8 +112,8 @@ func (e *effects) batch(dialect sqldb.Dialect, tenant string, before, after tupl
 			ends.ints = append(ends.ints, int64(e.deaths[t]))
 		}
 		queue(func(s *statement) string {
-			return fmt.Sprintf(`INSERT INTO relation_tuple_history (tenant_id, %s, %s, deleted_rev) SELECT $1, %s, t.created_rev, t.created_at, t.created_by, k.deleted_rev FROM %s`,
-				keyList(""), strings.Join(originColumns, ", "), keyList("t."), s.joined(s.table(live, ""), "", keysOf(gone, key), ends))
+			return fmt.Sprintf(`INSERT INTO relation_tuple_history (tenant_id, %s, deleted_rev) SELECT $1, %s, k.deleted_rev FROM %s`,
+				recordList(""), recordList("t."), s.joined(s.table(live, ""), "", keysOf(gone, key), ends))
 		})
 		queue(func(s *statement) string { return s.deleted(keysOf(gone, key)) })
 	}
@@ -126,7 +125,7 @@ func (e *effects) batch(dialect sqldb.Dialect, tenant string, before, after tupl
 			births[i] = l.birth
 			ends.ints = append(ends.ints, int64(l.end))
 		}
-		insert(b, dialect, tenant, history, append(append(columns, origins(births)...), ends))
+		insert(b, dialect, tenant, history, append(append(columns, columnsOf(births)...), ends))
 	}
 	if len(e.births) > 0 {
 		born := sortedKeys(e.births)
@@ -134,7 +133,7 @@ func (e *effects) batch(dialect sqldb.Dialect, tenant string, before, after tupl
 		for i, t := range born {
 			births[i] = e.births[t]
 		}
-		insert(b, dialect, tenant, live, append(keysOf(born, key), origins(births)...))
+		insert(b, dialect, tenant, live, append(keysOf(born, key), columnsOf(births)...))
 	}
 	for _, c := range e.commits {
 		b.Queue(`INSERT INTO tenant_commits (tenant_id, rev, actor, committed_at, changes) VALUES ($1, $2, $3, $4, $5)`,
@@ -155,13 +154,23 @@ func (e *effects) batch(dialect sqldb.Dialect, tenant string, before, after tupl
 	return b, failed
 }
 
-// origins are the columns that say where tuples come from.
-func origins(births []birth) []column {
-	revs, at, by := make([]int64, len(births)), make([]int64, len(births)), make([]string, len(births))
+// columnsOf are the columns of terms and origins.
+func columnsOf(births []birth) []column {
+	n := len(births)
+	conditions, contexts, expiries := make([]string, n), make([]string, n), make([]int64, n)
+	revs, at, by := make([]int64, n), make([]int64, n), make([]string, n)
 	for i, b := range births {
+		conditions[i], contexts[i], expiries[i] = b.terms.Condition, b.terms.Context, b.terms.ExpiresAt
 		revs[i], at[i], by[i] = int64(b.rev), b.micros, b.actor
 	}
-	return []column{{name: originColumns[0], ints: revs}, {name: originColumns[1], ints: at}, {name: originColumns[2], texts: by}}
+	return []column{
+		{name: termsColumns[0], texts: conditions},
+		{name: termsColumns[1], texts: contexts},
+		{name: termsColumns[2], ints: expiries},
+		{name: originColumns[0], ints: revs},
+		{name: originColumns[1], ints: at},
+		{name: originColumns[2], texts: by},
+	}
 }
 
 // sortedKeys is in primary-key order, so that neighbours are written together.

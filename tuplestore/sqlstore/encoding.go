@@ -13,9 +13,12 @@ import (
 )
 
 // A commit's changes are stored as a JSON array with an array for each change:
-// the six parts of the tuple and, if it went, "-":
+// the six parts of the tuple and, if it went, "-" or, if it has terms, what
+// these are: when it expires, its condition and the context.
 //
-//	[["doc","1","viewer","user","ann",""],["doc","1","viewer","user","bob","","-"]]
+//	[["doc","1","viewer","user","ann",""],
+//	 ["doc","1","viewer","user","bob","","-"],
+//	 ["doc","1","viewer","user","cid","",1767225600000000,"on_call","{\"team\":7}"]]
 
 const deletedMark = "-"
 
@@ -37,8 +40,16 @@ func encodeChanges(changes []tuplestore.Change) (string, error) {
 				return "", err
 			}
 		}
-		if c.Deleted {
+		switch {
+		case c.Deleted:
 			b = append(b, `,"`+deletedMark+`"`...)
+		case c.Terms != tuplestore.Terms{}:
+			b = strconv.AppendInt(append(b, ','), c.Terms.ExpiresAt, 10)
+			for _, text := range []string{c.Terms.Condition, c.Terms.Context} {
+				if b, err = jsontext.AppendQuote(append(b, ','), text); err != nil {
+					return "", err
+				}
+			}
 		}
 		b = append(b, ']')
 	}
@@ -57,24 +68,61 @@ func decodeChanges(text string) ([]tuplestore.Change, error) {
 		if err := expect(d, jsontext.KindBeginArray); err != nil {
 			return nil, err
 		}
-		var parts [7]string
-		n := 0
-		for ; d.PeekKind() == jsontext.KindString && n < len(parts); n++ {
-			token, err := d.ReadToken()
-			if err != nil {
-				return nil, fmt.Errorf("%w: %w", errNotChanges, err)
-			}
-			parts[n] = token.String()
-		}
-		if err := expect(d, jsontext.KindEndArray); err != nil {
+		c, err := decodeChange(d)
+		if err != nil {
 			return nil, err
 		}
-		if n < 6 || n == 7 && parts[6] != deletedMark {
-			return nil, errNotChanges
-		}
-		changes = append(changes, tuplestore.Change{Tuple: tuple([6]string(parts[:6])), Deleted: n == 7})
+		changes = append(changes, c)
 	}
 	return changes, expect(d, jsontext.KindEndArray)
+}
+
+// decodeChange reads what is in a change's array, and its end.
+func decodeChange(d *jsontext.Decoder) (c tuplestore.Change, err error) {
+	var parts [6]string
+	for i := range parts {
+		if parts[i], err = text(d); err != nil {
+			return c, err
+		}
+	}
+	c.Tuple = tuple(parts)
+	switch d.PeekKind() {
+	case jsontext.KindString:
+		mark, err := text(d)
+		if err != nil {
+			return c, err
+		}
+		if mark != deletedMark {
+			return c, errNotChanges
+		}
+		c.Deleted = true
+	case jsontext.KindNumber:
+		number, err := d.ReadToken()
+		if err != nil {
+			return c, fmt.Errorf("%w: %w", errNotChanges, err)
+		}
+		if c.Terms.ExpiresAt, err = strconv.ParseInt(number.String(), 10, 64); err != nil {
+			return c, fmt.Errorf("%w: %w", errNotChanges, err)
+		}
+		if c.Terms.Condition, err = text(d); err != nil {
+			return c, err
+		}
+		if c.Terms.Context, err = text(d); err != nil {
+			return c, err
+		}
+	}
+	return c, expect(d, jsontext.KindEndArray)
+}
+
+func text(d *jsontext.Decoder) (string, error) {
+	token, err := d.ReadToken()
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", errNotChanges, err)
+	}
+	if token.Kind() != jsontext.KindString {
+		return "", errNotChanges
+	}
+	return token.String(), nil
 }
 
 func expect(d *jsontext.Decoder, kind jsontext.Kind) error {
@@ -89,10 +137,11 @@ func expect(d *jsontext.Decoder, kind jsontext.Kind) error {
 }
 
 // A result is stored as one letter per op for what it did: c(reated),
-// e(xisted) or d(eleted), followed by a count where it is not the usual one: 1,
-// for existed 0. "cced12" says: created, created, existed, deleted 12 tuples.
+// e(xisted), d(eleted) or u(pdated), followed by a count where it is not the
+// usual one: 1, for existed 0. "cced12" says: created, created, existed, deleted
+// 12 tuples.
 
-const statusLetters = "ced" // by tuplestore.Status
+const statusLetters = "cedu" // by tuplestore.Status
 
 func usualCount(s tuplestore.Status) int {
 	if s == tuplestore.Existed {
@@ -171,12 +220,12 @@ func checkText(w tuplestore.Write) error {
 			continue
 		}
 		k := key(op.Tuple)
-		if err := check(k[:]...); err != nil {
+		if err := errors.Join(check(k[:]...), check(op.Terms.Condition, op.Terms.Context)); err != nil {
 			return fmt.Errorf("op %d: %w", i, err)
 		}
 	}
 	for _, f := range filters {
-		if err := check(f.ObjectType, f.ObjectID, f.Relation, f.SubjectType, f.SubjectID, f.SubjectRelation); err != nil {
+		if err := check(f.ObjectType, f.ObjectID, f.Relation, f.SubjectType, f.SubjectID, f.SubjectRelation, f.Condition); err != nil {
 			return err
 		}
 	}

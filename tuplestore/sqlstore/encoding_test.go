@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,10 +14,18 @@ import (
 func TestChangesSurviveEncoding(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		changes := rapid.SliceOf(rapid.Custom(func(t *rapid.T) tuplestore.Change {
-			return tuplestore.Change{
-				Tuple:   tuple([6]string(rapid.SliceOfN(rapid.String(), 6, 6).Draw(t, "parts"))),
-				Deleted: rapid.Bool().Draw(t, "deleted"),
+			c := tuplestore.Change{Tuple: tuple([6]string(rapid.SliceOfN(rapid.String(), 6, 6).Draw(t, "parts")))}
+			switch rapid.IntRange(0, 2).Draw(t, "kind") {
+			case 0:
+				c.Deleted = true
+			case 1:
+				c.Terms = tuplestore.Terms{
+					ExpiresAt: rapid.Int64().Draw(t, "expires at"),
+					Condition: rapid.String().Draw(t, "condition"),
+					Context:   rapid.String().Draw(t, "context"),
+				}
 			}
+			return c
 		})).Draw(t, "changes")
 		text, err := encodeChanges(changes)
 		if err != nil {
@@ -37,13 +46,30 @@ func TestChangesEncoding(t *testing.T) {
 	got, err := encodeChanges([]tuplestore.Change{
 		{Tuple: tuple([6]string{"doc", `a"b`, "viewer", "group", "g", "member"})},
 		{Tuple: tuple([6]string{"doc", "ü", "", "", "", ""}), Deleted: true},
+		{Tuple: tuple([6]string{"doc", "1", "viewer", "user", "u", ""}), Terms: tuplestore.Terms{ExpiresAt: 9007199254740993}},
+		{Tuple: tuple([6]string{"doc", "1", "viewer", "user", "v", ""}), Terms: tuplestore.Terms{Condition: "on_call", Context: `{"team":7}`}},
 	})
-	want := `[["doc","a\"b","viewer","group","g","member"],["doc","ü","","","","","-"]]`
+	want := `[["doc","a\"b","viewer","group","g","member"],["doc","ü","","","","","-"],` +
+		`["doc","1","viewer","user","u","",9007199254740993,"",""],["doc","1","viewer","user","v","",0,"on_call","{\"team\":7}"]]`
 	if err != nil || got != want {
 		t.Errorf("got %s, %v, want %s", got, err, want)
 	}
-	if _, err := encodeChanges([]tuplestore.Change{{Tuple: tuple([6]string{"\xff"})}}); err == nil {
-		t.Error("a change that is not UTF-8 was encoded")
+	for _, c := range []tuplestore.Change{
+		{Tuple: tuple([6]string{"\xff"})}, {Terms: tuplestore.Terms{Condition: "\xff"}}, {Terms: tuplestore.Terms{Context: "\xff"}},
+	} {
+		if _, err := encodeChanges([]tuplestore.Change{c}); err == nil {
+			t.Errorf("a change that is not UTF-8 was encoded: %#v", c)
+		}
+	}
+	for _, text := range []string{
+		`[["doc","1","viewer","user","u"]]`, `[["doc","1","viewer","user","u","","+"]]`, `[["doc","1","viewer","user","u","",1]]`,
+		`[["doc","1","viewer","user","u","",1,"c"]]`, `[["doc","1","viewer","user","u","",1,"c","",""]]`, `[["doc","1","viewer","user","u","",1.5,"c",""]]`,
+		`[["doc","1","viewer","user","u","",9223372036854775808,"c",""]]`, `[["doc","1","viewer","user","u","",1,2,""]]`, `[["doc","1","viewer","user","u","","-",""]]`,
+		`[["doc","1","viewer","user","u","",null]]`, `[["doc","1","viewer","user",5,""]]`,
+	} {
+		if changes, err := decodeChanges(text); !errors.Is(err, errNotChanges) {
+			t.Errorf("%s was decoded to %+v, error %v", text, changes, err)
+		}
 	}
 }
 
@@ -51,6 +77,7 @@ func FuzzDecodeChanges(f *testing.F) {
 	for _, text := range []string{
 		``, `[]`, `[[]]`, `[["doc","1","viewer","user","u",""]]`, `[["doc","1","viewer","user","u","","-"],["doc"`,
 		`[["doc","1","viewer","user","u","","+"]]`, `[["doc","1","viewer","user","u","","-","x"]]`, `[["doc",1]]`, `{}`,
+		`[["doc","1","viewer","user","u","",1767225600000000,"c","{}"]]`, `[["doc","1","viewer","user","u","",0,"",""]]`, `[["doc","1","viewer","user","u","",1e3,"",""]]`,
 	} {
 		f.Add(text)
 	}
@@ -74,7 +101,7 @@ func TestResultsSurviveEncoding(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var want tuplestore.Result
 		for range rapid.IntRange(0, 20).Draw(t, "ops") {
-			want.Statuses = append(want.Statuses, tuplestore.Status(rapid.IntRange(0, 2).Draw(t, "status")))
+			want.Statuses = append(want.Statuses, tuplestore.Status(rapid.IntRange(0, 3).Draw(t, "status")))
 			want.Counts = append(want.Counts, rapid.IntRange(0, 1000).Draw(t, "count"))
 		}
 		var got tuplestore.Result
@@ -87,10 +114,10 @@ func TestResultsSurviveEncoding(t *testing.T) {
 		}
 	})
 	got := encodeResult(tuplestore.Result{
-		Statuses: []tuplestore.Status{tuplestore.Created, tuplestore.Existed, tuplestore.Deleted, tuplestore.Deleted},
-		Counts:   []int{1, 0, 1, 12},
+		Statuses: []tuplestore.Status{tuplestore.Created, tuplestore.Existed, tuplestore.Deleted, tuplestore.Deleted, tuplestore.Updated},
+		Counts:   []int{1, 0, 1, 12, 1},
 	})
-	if want := "cedd12"; got != want { // stored: it must not change
+	if want := "cedd12u"; got != want { // stored: it must not change
 		t.Errorf("got %s, want %s", got, want)
 	}
 	for _, text := range []string{"x", "1", "c1.5", "cc99999999999999999999"} {
@@ -110,6 +137,15 @@ func TestWritesThatAreNotTextAreRefused(t *testing.T) {
 				parts[i] = bad
 				if _, err := s.Write(t.Context(), "t", tuplestore.Write{Ops: []tuplestore.Op{{Tuple: tuple(parts)}}}); err == nil {
 					t.Errorf("%q as %s was written", bad, keyColumns[i])
+				}
+			}
+			for _, op := range []tuplestore.Op{
+				{Tuple: good, Terms: tuplestore.Terms{Condition: bad}},
+				{Tuple: good, Terms: tuplestore.Terms{Context: bad}},
+				{Kind: tuplestore.DeleteMatching, Match: tuplestore.Filter{ObjectType: "doc", Condition: bad}},
+			} {
+				if _, err := s.Write(t.Context(), "t", tuplestore.Write{Ops: []tuplestore.Op{op}}); err == nil {
+					t.Errorf("%#v was written", op)
 				}
 			}
 			if _, err := s.Write(t.Context(), "t", tuplestore.Write{Actor: bad, Ops: []tuplestore.Op{{Tuple: good}}}); err == nil {

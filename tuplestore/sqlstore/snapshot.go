@@ -34,7 +34,7 @@ func (sn *snapshot) statement() *statement {
 // tenant, told apart from tuples by its empty object type. Its created_rev is
 // the newest revision, its created_at the retention floor.
 const headRow = `SELECT '' AS object_type, '' AS object_id, '' AS relation, '' AS subject_type, '' AS subject_id, '' AS subject_relation,
-	rev AS created_rev, min_rev AS created_at, '' AS created_by FROM tenant_heads WHERE tenant_id = $1`
+	'' AS condition, '' AS context, 0 AS expires_at, rev AS created_rev, min_rev AS created_at, '' AS created_by FROM tenant_heads WHERE tenant_id = $1`
 
 // The conditions for a row to belong to the snapshot. While the head is at the
 // snapshot's revision no history can belong to it, and none is looked for.
@@ -55,20 +55,20 @@ func (sn *snapshot) check(newest, floor tuplestore.Revision) error {
 }
 
 // Find implements [tuplestore.Snapshot].
-func (sn *snapshot) Find(ctx context.Context, l tuplestore.Lookup) ([]tuplestore.Tuple, error) {
-	if len(l.Tuples)+len(l.Usersets)+len(l.All) == 0 {
+func (sn *snapshot) Find(ctx context.Context, l tuplestore.Lookup) ([]tuplestore.Fact, error) {
+	if len(l.Tuples)+len(l.Usersets)+len(l.All)+len(l.Naming) == 0 {
 		return nil, nil
 	}
 	sql, s, err := sn.find(l)
 	if err != nil {
 		return nil, fmt.Errorf("find in tenant %s at %d: %w", sn.tenant, sn.rev, err)
 	}
-	found := make([]tuplestore.Tuple, 0, len(l.Tuples))
+	found := make([]tuplestore.Fact, 0, len(l.Tuples))
 	seen := make(map[tuplestore.Tuple]struct{}, len(l.Tuples))
 	err = sn.records(ctx, s, sql, func(r tuplestore.Record) {
 		if _, ok := seen[r.Tuple]; !ok {
 			seen[r.Tuple] = struct{}{}
-			found = append(found, r.Tuple)
+			found = append(found, r.Fact)
 		}
 	})
 	if err != nil {
@@ -86,7 +86,7 @@ func (sn *snapshot) find(l tuplestore.Lookup) (string, *statement, error) {
 	both := func(index, extra string, columns []column) {
 		for _, from := range []struct{ table, then string }{{live, liveThen}, {history, goneThen}} {
 			fmt.Fprintf(&b, ` UNION ALL SELECT %s, 0, 0, '' FROM %s`,
-				keyList("t."), s.joined(s.table(from.table, index), extra+from.then, columns))
+				factList("t."), s.joined(s.table(from.table, index), extra+from.then, columns))
 		}
 	}
 	if len(l.Tuples) > 0 {
@@ -98,6 +98,9 @@ func (sn *snapshot) find(l tuplestore.Lookup) (string, *statement, error) {
 	if len(l.All) > 0 {
 		both("", "", keysOf(l.All, nodeKey)[:3])
 	}
+	if len(l.Naming) > 0 {
+		both("by_subject", " AND t.relation <> ''", keysOf(l.Naming, subjectKey)[3:5])
+	}
 	return b.String(), s, s.err
 }
 
@@ -105,6 +108,9 @@ func (sn *snapshot) find(l tuplestore.Lookup) (string, *statement, error) {
 func nodeKey(n tuplestore.Node) [6]string {
 	return [6]string{n.Object.Type, n.Object.ID, n.Relation}
 }
+
+// subjectKey is an object in the columns of a tuple's subject.
+func subjectKey(o tuplestore.Object) [6]string { return [6]string{3: o.Type, 4: o.ID} }
 
 // List implements [tuplestore.Snapshot].
 func (sn *snapshot) List(ctx context.Context, f tuplestore.Filter, after *tuplestore.Record, limit int) ([]tuplestore.Record, error) {
@@ -147,8 +153,8 @@ func (sn *snapshot) list(f tuplestore.Filter, after *tuplestore.Record, limit in
 	b.WriteString(headRow)
 	most := s.arg(int64(limit))
 	for _, from := range []struct{ table, then string }{{live, liveThen}, {history, goneThen}} {
-		fmt.Fprintf(&b, ` UNION ALL SELECT * FROM (SELECT %s, t.created_rev, t.created_at, t.created_by FROM %s WHERE t.tenant_id = $1%s%s%s LIMIT %s) AS page`,
-			keyList("t."), s.table(from.table, indexFor(f)), filter, from.then, orderBy, most)
+		fmt.Fprintf(&b, ` UNION ALL SELECT * FROM (SELECT %s FROM %s WHERE t.tenant_id = $1%s%s%s LIMIT %s) AS page`,
+			recordList("t."), s.table(from.table, indexFor(f)), filter, from.then, orderBy, most)
 	}
 	return b.String(), s, s.err
 }
@@ -207,7 +213,7 @@ func (sn *snapshot) records(ctx context.Context, s *statement, sql string, each 
 		var k [6]string
 		var r tuplestore.Record
 		var rev, at int64
-		if err := rows.Scan(&k[0], &k[1], &k[2], &k[3], &k[4], &k[5], &rev, &at, &r.CreatedBy); err != nil {
+		if err := rows.Scan(&k[0], &k[1], &k[2], &k[3], &k[4], &k[5], &r.Condition, &r.Context, &r.ExpiresAt, &rev, &at, &r.CreatedBy); err != nil {
 			return err
 		}
 		if k[0] == "" {

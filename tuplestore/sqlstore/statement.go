@@ -55,6 +55,12 @@ func (c column) isConstant() bool {
 // keyColumns name the parts of a tuple, in primary-key order.
 var keyColumns = [6]string{"object_type", "object_id", "relation", "subject_type", "subject_id", "subject_relation"}
 
+// termsColumns hold a tuple's terms, originColumns where it comes from.
+var (
+	termsColumns  = [3]string{"condition", "context", "expires_at"}
+	originColumns = [3]string{"created_rev", "created_at", "created_by"}
+)
+
 // keysOf are the columns of a list of tuples.
 func keysOf[T any](list []T, key func(T) [6]string) []column {
 	columns := make([]column, len(keyColumns))
@@ -241,6 +247,9 @@ func (s *statement) where(f tuplestore.Filter) string {
 			fmt.Fprintf(&b, " AND t.%s = %s", keyColumns[i], s.arg(value))
 		}
 	}
+	if f.Condition != "" {
+		fmt.Fprintf(&b, " AND t.condition = %s AND t.condition <> ''", s.arg(f.Condition))
+	}
 	if f.Presence == tuplestore.WithoutPresence || f.SubjectType != "" { // a presence has no subject
 		b.WriteString(" AND t.relation <> ''")
 	}
@@ -273,10 +282,26 @@ func indexFor(f tuplestore.Filter) string {
 		return "newest"
 	case f.ObjectID == "" && f.SubjectType != "" && f.SubjectID != "":
 		return "by_subject"
+	case f.ObjectID == "" && f.ObjectType != "" && f.Condition != "":
+		return "by_condition"
 	default:
 		return ""
 	}
 }
 
 // keyList is the columns of a tuple with a prefix to each.
-func keyList(prefix string) string { return prefix + strings.Join(keyColumns[:], ", "+prefix) }
+func keyList(prefix string) string { return prefixed(prefix, keyColumns[:]) }
+
+// factList is the columns of a tuple and its terms.
+func factList(prefix string) string {
+	return keyList(prefix) + ", " + prefixed(prefix, termsColumns[:])
+}
+
+// recordList is the columns of a tuple, its terms and its origin.
+func recordList(prefix string) string {
+	return factList(prefix) + ", " + prefixed(prefix, originColumns[:])
+}
+
+func prefixed(prefix string, columns []string) string {
+	return prefix + strings.Join(columns, ", "+prefix)
+}

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 
+	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
 	"stonetown/tuplestore/internal/judge"
 	"stonetown/tuplestore/internal/turns"
@@ -34,8 +35,8 @@ type line struct {
 // Write implements [tuplestore.Store].
 //
 // If ctx ends while the write waits, it is withdrawn. Later it is not: Write
-// then returns at once, unless there is an Also, for whose end it waits. So the
-// slices of w must not be changed after ctx has ended.
+// then returns at once, unless there is an Also or an Attach, for whose end it
+// waits. So the slices of w must not be changed after ctx has ended.
 //
 // All text in w must be UTF-8 without NUL.
 func (s *Store) Write(ctx context.Context, tenant string, w tuplestore.Write) (tuplestore.Result, error) {
@@ -60,7 +61,7 @@ func (s *Store) Write(ctx context.Context, tenant string, w tuplestore.Write) (t
 		return o.result, o.err
 	case <-ctx.Done():
 	}
-	if !l.queue.Cancel(ticket) && w.Also != nil {
+	if !l.queue.Cancel(ticket) && (w.Also != nil || w.Attach != nil) {
 		o := <-r.outcome
 		return o.result, o.err
 	}
@@ -159,6 +160,20 @@ func (r *request) runAlso(a *attempt) (err error) {
 	return r.write.Also(ctx, a.tx.Tx)
 }
 
+// runAttach calls the write's Attach. A panic is its write's error alone.
+func (r *request) runAttach(result tuplestore.Result, b *sqldb.Batch) (err error) {
+	if r.write.Attach == nil {
+		return nil
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic in Attach: %v", p)
+		}
+	}()
+	r.write.Attach(result, b)
+	return nil
+}
+
 // withDeadlineOf returns values from one context and the end of another.
 func withDeadlineOf(values, end context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(values)
@@ -166,7 +181,7 @@ func withDeadlineOf(values, end context.Context) (context.Context, context.Cance
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// alsoError is the failure of one write's Also.
+// alsoError is the failure of one write's Also or Attach.
 type alsoError struct {
 	request *request
 	err     error

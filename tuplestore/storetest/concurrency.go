@@ -160,9 +160,9 @@ var concurrencyCases = []testCase{
 						}
 						at = c.Revision
 						to := created(c)
-						want := map[tuplestore.Tuple]bool{to: false}
+						want := map[tuplestore.Tuple]tuplestore.Change{to: {Tuple: to}}
 						if at > 1 {
-							want[place] = true
+							want[place] = tuplestore.Change{Tuple: place, Deleted: true}
 						}
 						if got := f.netEffect(c); !maps.Equal(want, got) {
 							f.Errorf("revision %d changes %v, want %v", at, got, want)

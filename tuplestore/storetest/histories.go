@@ -1,8 +1,10 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"stonetown/tuplestore"
@@ -14,6 +16,7 @@ import (
 var historyCases = []testCase{
 	{"every revision is as the model has it, seed 1", func(f *fixture) { history(f, 1) }},
 	{"every revision is as the model has it, seed 2", func(f *fixture) { history(f, 2) }},
+	{"every revision of writers who wait together is as the changelog has it", concurrentHistory},
 }
 
 func history(f *fixture, seed uint64) {
@@ -66,6 +69,47 @@ func history(f *fixture, seed uint64) {
 	}
 }
 
+// concurrentHistory has writers meet in groups. Which came first is for the
+// store to say: what it says in the changelog must make sense, and agree with
+// the snapshots.
+func concurrentHistory(f *fixture) {
+	const writers, each = 12, 15
+	var wg sync.WaitGroup
+	for n := range writers {
+		wg.Go(func() {
+			w := world{rand.New(rand.NewPCG(uint64(n), 1))}
+			for i := range each {
+				_, err := f.store.Write(f.ctx, f.tenant, w.write(fmt.Sprintf("writer %d.%d", n, i)))
+				if _, ok := errors.AsType[*tuplestore.ConflictError](err); err != nil && !ok {
+					f.Errorf("writer %d: %v", n, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	commits := f.changes(0, writers*each)
+	if len(commits) < writers*each/2 {
+		f.Fatalf("only %d of %d writes changed anything: this compares too little", len(commits), writers*each)
+	}
+	s := state{records: make(map[tuplestore.Tuple]tuplestore.Record)}
+	for _, c := range commits {
+		s.rev++
+		for t, change := range f.netEffect(c) {
+			have, existed := s.records[t]
+			if change.Deleted && !existed || !change.Deleted && existed && have.Terms == change.Terms {
+				f.Fatalf("revision %d: %+v is no change of %+v (exists: %v)", c.Revision, change, have, existed)
+			}
+			if delete(s.records, t); !change.Deleted {
+				s.records[t] = tuplestore.Record{
+					Fact:            tuplestore.Fact{Tuple: t, Terms: change.Terms},
+					CreatedRevision: c.Revision, CreatedAt: c.At, CreatedBy: c.Actor,
+				}
+			}
+		}
+		f.same(fmt.Sprintf("tuples at revision %d", s.rev), s.list(everything), f.scan(f.at(s.rev), everything))
+	}
+}
+
 // world draws from few objects, relations and subjects.
 type world struct{ *rand.Rand }
 
@@ -90,9 +134,19 @@ func (w world) subject() tuplestore.Subject {
 	return tuplestore.Subject{Type: pick(w, "user", "group"), ID: pick(w, "ann", "bob", "g")}
 }
 
+func (w world) terms() tuplestore.Terms {
+	switch w.IntN(5) {
+	case 0:
+		return tuplestore.Terms{ExpiresAt: pick[int64](w, 1, 4102444800000000)}
+	case 1:
+		return tuplestore.Terms{Condition: pick(w, "on_call", "at_work"), Context: pick(w, "", `{"team":7}`)}
+	}
+	return tuplestore.Terms{}
+}
+
 // filters is one filter of every kind, about random tuples.
 func (w world) filters() []tuplestore.Filter {
-	t, s := w.tuple(), w.subject()
+	t, s, condition := w.tuple(), w.subject(), pick(w, "on_call", "at_work", "never_used")
 	filters := []tuplestore.Filter{
 		{},
 		{ObjectType: t.Object.Type},
@@ -106,6 +160,12 @@ func (w world) filters() []tuplestore.Filter {
 		{SubjectType: s.Type, SubjectID: s.ID, SubjectRelation: s.Relation},
 		{SubjectType: s.Type, SubjectID: s.ID, ObjectType: t.Object.Type},
 		{SubjectType: s.Type, SubjectID: s.ID, ObjectType: t.Object.Type, Relation: t.Relation},
+		{Condition: condition},
+		{ObjectType: t.Object.Type, Condition: condition},
+		{ObjectType: t.Object.Type, Relation: t.Relation, Condition: condition},
+		{ObjectType: t.Object.Type, ObjectID: t.Object.ID, Condition: condition},
+		{SubjectType: s.Type, SubjectID: s.ID, Condition: condition},
+		{SubjectType: s.Type, SubjectID: s.ID, ObjectType: t.Object.Type, Condition: condition},
 		{ObjectType: t.Object.Type, Relation: t.Relation, SubjectsOutside: []tuplestore.SubjectShape{}},
 		{ObjectType: t.Object.Type, Relation: t.Relation, SubjectsOutside: []tuplestore.SubjectShape{s.Shape(), w.subject().Shape()}},
 	}
@@ -130,7 +190,7 @@ func (w world) write(actor string) tuplestore.Write {
 	for range 1 + w.IntN(4) {
 		switch n := w.IntN(20); {
 		case n < 14:
-			write.Ops = append(write.Ops, create(w.tuple()))
+			write.Ops = append(write.Ops, createOn(w.terms(), w.tuple()))
 		case n < 19:
 			write.Ops = append(write.Ops, remove(w.tuple()))
 		default:
@@ -153,9 +213,11 @@ func (w world) compare(f *fixture, s state) {
 			l.Tuples = append(l.Tuples, w.tuple())
 			l.Usersets = append(l.Usersets, w.tuple().Node())
 			l.All = append(l.All, w.tuple().Node())
+			l.Naming = append(l.Naming, w.subject().Object())
 		}
 		l.Tuples = l.Tuples[:w.IntN(len(l.Tuples)+1)]
 		l.All = l.All[:w.IntN(len(l.All)+1)]
+		l.Naming = l.Naming[:w.IntN(len(l.Naming)+1)]
 		f.same(fmt.Sprintf("find %+v at revision %d", l, s.rev), s.find(l), f.find(snapshot, l))
 	}
 	filters := w.filters()

@@ -34,7 +34,7 @@ var idCases = []testCase{
 		f.write(tuplestore.Write{Actor: ids[0], Ops: creations(tuples...)})
 		f.holds(tuples...)
 		s := f.newest()
-		f.same("found", sorted(tuples), f.find(s, tuplestore.Lookup{Tuples: tuples}))
+		f.same("found", sorted(tuples), f.findTuples(s, tuplestore.Lookup{Tuples: tuples}))
 		for _, size := range []int{1, 7} {
 			f.same("pages", sorted(tuples), tuplesOf(f.list(s, everything, size)))
 		}
@@ -45,7 +45,7 @@ var idCases = []testCase{
 				tuplesOf(f.list(s, tuplestore.Filter{ObjectType: "doc", ObjectID: id, Presence: tuplestore.WithPresence}, 10)))
 			f.same("tuples of the subject", []tuplestore.Tuple{grouped},
 				tuplesOf(f.list(s, tuplestore.Filter{SubjectType: "group", SubjectID: id}, 10)))
-			f.same("tuples of the node", []tuplestore.Tuple{own}, f.find(s, tuplestore.Lookup{All: []tuplestore.Node{own.Node()}}))
+			f.same("tuples of the node", []tuplestore.Tuple{own}, f.findTuples(s, tuplestore.Lookup{All: []tuplestore.Node{own.Node()}}))
 			f.same("counts", []int{2, 1}, f.apply(
 				removeMatching(tuplestore.Filter{ObjectType: "doc", ObjectID: id, Presence: tuplestore.WithPresence}),
 				remove(grouped),

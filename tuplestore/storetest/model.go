@@ -25,19 +25,22 @@ func (s state) apply(w tuplestore.Write) (next state, statuses []tuplestore.Stat
 	}
 	next = state{s.rev + 1, maps.Clone(s.records)}
 	for i, op := range w.Ops {
-		_, exists := next.records[op.Tuple]
+		have, exists := next.records[op.Tuple]
 		status, count := tuplestore.Deleted, 1
 		switch op.Kind {
 		case tuplestore.Create:
-			if exists {
+			if exists && have.Terms == op.Terms {
 				status, count = tuplestore.Existed, 0
 				break
 			}
-			record, existed := s.records[op.Tuple]
-			if !existed {
-				record = tuplestore.Record{Tuple: op.Tuple, CreatedRevision: next.rev, CreatedBy: w.Actor}
+			if status = tuplestore.Created; exists {
+				status = tuplestore.Updated
 			}
-			next.records[op.Tuple], status = record, tuplestore.Created
+			record, existed := s.records[op.Tuple]
+			if !existed || record.Terms != op.Terms {
+				record = tuplestore.Record{Fact: tuplestore.Fact{Tuple: op.Tuple, Terms: op.Terms}, CreatedRevision: next.rev, CreatedBy: w.Actor}
+			}
+			next.records[op.Tuple] = record
 		case tuplestore.Delete:
 			if !exists {
 				return s, nil, nil, &tuplestore.ConflictError{Op: i, Absent: -1, Tuple: op.Tuple}
@@ -61,8 +64,8 @@ func (s state) apply(w tuplestore.Write) (next state, statuses []tuplestore.Stat
 // list is what a filter selects, in its order.
 func (s state) list(filter tuplestore.Filter) []tuplestore.Record {
 	var found []tuplestore.Record
-	for t, r := range s.records {
-		if filter.Matches(t) {
+	for _, r := range s.records {
+		if filter.Matches(r.Fact) {
 			found = append(found, r)
 		}
 	}
@@ -71,42 +74,44 @@ func (s state) list(filter tuplestore.Filter) []tuplestore.Record {
 }
 
 // find is what a lookup asks for, in primary-key order.
-func (s state) find(l tuplestore.Lookup) []tuplestore.Tuple {
-	var found []tuplestore.Tuple
-	for t := range s.records {
+func (s state) find(l tuplestore.Lookup) []tuplestore.Fact {
+	var found []tuplestore.Fact
+	for t, r := range s.records {
 		if slices.Contains(l.Tuples, t) || slices.Contains(l.All, t.Node()) ||
-			slices.Contains(l.Usersets, t.Node()) && t.Subject.IsUserset() {
-			found = append(found, t)
+			slices.Contains(l.Usersets, t.Node()) && t.Subject.IsUserset() ||
+			slices.Contains(l.Naming, t.Subject.Object()) && !t.IsPresence() {
+			found = append(found, r.Fact)
 		}
 	}
-	return sorted(found)
+	slices.SortFunc(found, compareFacts)
+	return found
 }
 
-// difference is what changed between two states, and whether by deletion.
-func difference(before, after state) map[tuplestore.Tuple]bool {
-	changed := make(map[tuplestore.Tuple]bool)
+// difference is what changed between two states.
+func difference(before, after state) map[tuplestore.Tuple]tuplestore.Change {
+	changed := make(map[tuplestore.Tuple]tuplestore.Change)
 	for t := range before.records {
 		if _, ok := after.records[t]; !ok {
-			changed[t] = true
+			changed[t] = tuplestore.Change{Tuple: t, Deleted: true}
 		}
 	}
 	for t, r := range after.records {
 		if before.records[t] != r {
-			changed[t] = false
+			changed[t] = tuplestore.Change{Tuple: t, Terms: r.Terms}
 		}
 	}
 	return changed
 }
 
 // netEffect is the same as the changelog tells it.
-func (f *fixture) netEffect(c tuplestore.Commit) map[tuplestore.Tuple]bool {
+func (f *fixture) netEffect(c tuplestore.Commit) map[tuplestore.Tuple]tuplestore.Change {
 	f.Helper()
-	changed := make(map[tuplestore.Tuple]bool)
+	changed := make(map[tuplestore.Tuple]tuplestore.Change)
 	for _, change := range c.Changes {
 		if _, ok := changed[change.Tuple]; ok {
 			f.Errorf("commit %d changes %v twice", c.Revision, change.Tuple)
 		}
-		changed[change.Tuple] = change.Deleted
+		changed[change.Tuple] = change
 	}
 	return changed
 }

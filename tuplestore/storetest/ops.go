@@ -76,7 +76,7 @@ var opCases = []testCase{
 		ann, bob := viewer("1", "ann"), viewer("1", "bob")
 		f.apply(create(ann))
 		f.apply(remove(ann), create(bob), create(ann), remove(bob), remove(ann), create(bob))
-		f.same("net effect", map[tuplestore.Tuple]bool{ann: true, bob: false}, f.netEffect(f.changes(1, 1)[0]))
+		f.same("net effect", map[tuplestore.Tuple]tuplestore.Change{ann: {Tuple: ann, Deleted: true}, bob: {Tuple: bob}}, f.netEffect(f.changes(1, 1)[0]))
 	}},
 	{"deleting what matches takes exactly that", func(f *fixture) {
 		tuples := []tuplestore.Tuple{
@@ -111,7 +111,7 @@ var opCases = []testCase{
 			g.apply(creations(tuples...)...)
 			var kept []tuplestore.Tuple
 			for _, t := range tuples {
-				if !filter.Matches(t) {
+				if !filter.Matches(tuplestore.Fact{Tuple: t}) {
 					kept = append(kept, t)
 				}
 			}

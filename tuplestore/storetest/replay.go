@@ -42,6 +42,16 @@ var replayCases = []testCase{
 		f.same("result of the replay", first, f.write(w))
 		f.holds()
 	}},
+	{"an update is replayed as such", func(f *fixture) {
+		ann, terms := viewer("1", "ann"), tuplestore.Terms{Condition: "on_call", Context: `{"team":7}`}
+		f.apply(create(ann))
+		w := tuplestore.Write{CommitID: "id", Ops: []tuplestore.Op{createOn(terms, ann)}}
+		first := f.write(w)
+		f.same("statuses", []tuplestore.Status{tuplestore.Updated}, first.Statuses)
+		f.apply(create(ann))
+		f.same("result of the replay", first, f.write(w))
+		f.same("terms", []tuplestore.Fact{{Tuple: ann}}, f.find(f.newest(), tuplestore.Lookup{Tuples: []tuplestore.Tuple{ann}}))
+	}},
 	{"a refused write may be sent again", func(f *fixture) {
 		ann := viewer("1", "ann")
 		w := tuplestore.Write{CommitID: "id", Ops: []tuplestore.Op{remove(ann)}}
@@ -61,6 +71,7 @@ var replayCases = []testCase{
 			"one op more":    {CommitID: "id", Ops: creations(viewer("1", "ann"), viewer("1", "ann"))},
 			"nothing at all": {CommitID: "id"},
 			"a schema":       {CommitID: "id", Ops: w.Ops, PutSchema: []byte("schema")},
+			"other terms":    {CommitID: "id", Ops: []tuplestore.Op{createOn(tuplestore.Terms{ExpiresAt: 1}, viewer("1", "ann"))}},
 			"a precondition": {CommitID: "id", Ops: w.Ops, Absent: []tuplestore.Filter{{ObjectType: "folder"}}},
 		} {
 			if err := f.refuse(other); !errors.Is(err, tuplestore.ErrCommitIDReused) {

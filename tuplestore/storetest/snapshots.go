@@ -56,6 +56,12 @@ var snapshotCases = []testCase{
 		f.apply(creations(tuples...)...)
 		node := func(t tuplestore.Tuple) []tuplestore.Node { return []tuplestore.Node{t.Node()} }
 		of := func(tuples ...tuplestore.Tuple) []tuplestore.Tuple { return tuples }
+		objects := func(typ string, ids ...string) (objects []tuplestore.Object) {
+			for _, id := range ids {
+				objects = append(objects, tuplestore.Object{Type: typ, ID: id})
+			}
+			return objects
+		}
 		for name, c := range map[string]struct {
 			lookup tuplestore.Lookup
 			want   []tuplestore.Tuple
@@ -69,20 +75,31 @@ var snapshotCases = []testCase{
 			"usersets of none":      {tuplestore.Lookup{Usersets: node(viewer("2", "ann"))}, nil},
 			"all of a node":         {tuplestore.Lookup{All: node(member)}, of(tuples[1:6]...)},
 			"all of unknown nodes":  {tuplestore.Lookup{All: append(node(viewer("3", "")), node(related("doc", "1", "owner", "", "", ""))...)}, nil},
-			"the same in three ways": {
-				tuplestore.Lookup{Tuples: of(member), Usersets: append(node(member), node(member)...), All: append(node(member), node(member)...)},
+			"naming a user":         {tuplestore.Lookup{Naming: objects("user", "ann")}, of(viewer("1", "ann"), tuples[7], viewer("2", "ann"), tuples[9])},
+			"naming a group":        {tuplestore.Lookup{Naming: objects("group", "g")}, of(member, tuples[5])},
+			"naming several":        {tuplestore.Lookup{Naming: append(objects("group", "h", "h", "i"), objects("user", "bob")...)}, of(tuples[6], viewer("1", "bob"))},
+			"naming a wildcard":     {tuplestore.Lookup{Naming: objects("user", tuplestore.Wildcard)}, of(viewer("1", tuplestore.Wildcard))},
+			"naming an object that is none's subject": {tuplestore.Lookup{Naming: objects("doc", "1")}, nil},
+			"naming no object":                        {tuplestore.Lookup{Naming: objects("", "")}, nil},
+			"the same in four ways": {
+				tuplestore.Lookup{
+					Tuples: of(member), Usersets: append(node(member), node(member)...), All: append(node(member), node(member)...),
+					Naming: objects("group", "g", "g"),
+				},
 				of(tuples[1:6]...),
 			},
 			"different things at once": {
-				tuplestore.Lookup{Tuples: of(viewer("2", "ann"), viewer("1", "bob")), Usersets: node(tuples[6]), All: node(tuples[9])},
-				of(viewer("2", "ann"), viewer("1", "bob"), tuples[6], tuples[9]),
+				tuplestore.Lookup{Tuples: of(viewer("2", "ann"), viewer("1", "bob")), Usersets: node(tuples[6]), All: node(tuples[9]), Naming: objects("group", "g")},
+				of(viewer("2", "ann"), viewer("1", "bob"), tuples[6], tuples[9], member, tuples[5]),
 			},
 		} {
-			f.same(name, sorted(c.want), f.find(f.at(1), c.lookup))
+			f.same(name, sorted(c.want), f.findTuples(f.at(1), c.lookup))
 		}
 		f.apply(removeMatching(everything))
-		f.same("all of a node at an older revision", sorted(tuples[1:6]), f.find(f.at(1), tuplestore.Lookup{All: node(member)}))
-		f.same("all of a node that is empty now", []tuplestore.Tuple{}, f.find(f.at(2), tuplestore.Lookup{All: node(member)}))
+		f.same("all of a node at an older revision", sorted(tuples[1:6]), f.findTuples(f.at(1), tuplestore.Lookup{All: node(member)}))
+		f.same("naming at an older revision", sorted(of(member, tuples[5])), f.findTuples(f.at(1), tuplestore.Lookup{Naming: objects("group", "g")}))
+		f.same("naming what is gone", []tuplestore.Tuple{}, f.findTuples(f.at(2), tuplestore.Lookup{Naming: objects("group", "g")}))
+		f.same("all of a node that is empty now", []tuplestore.Tuple{}, f.findTuples(f.at(2), tuplestore.Lookup{All: node(member)}))
 	}},
 	{"the usersets of a large group come without its members", func(f *fixture) {
 		const members = 20_000
@@ -102,11 +119,11 @@ var snapshotCases = []testCase{
 			related("group", "big", "member", "group", "b", "member"),
 		}
 		f.apply(creations(nested...)...)
-		f.same("usersets and one member", sorted(append(nested, member(17))), f.find(f.newest(), tuplestore.Lookup{
+		f.same("usersets and one member", sorted(append(nested, member(17))), f.findTuples(f.newest(), tuplestore.Lookup{
 			Tuples:   []tuplestore.Tuple{member(17), member(members)},
 			Usersets: []tuplestore.Node{group},
 		}))
-		if n := len(f.find(f.newest(), tuplestore.Lookup{All: []tuplestore.Node{group}})); n != members+2 {
+		if n := len(f.findTuples(f.newest(), tuplestore.Lookup{All: []tuplestore.Node{group}})); n != members+2 {
 			f.Errorf("the group has %d tuples, want %d", n, members+2)
 		}
 	}},
@@ -127,9 +144,13 @@ var snapshotCases = []testCase{
 			if l.All = append(l.All, m.Node()); i%7 == 0 {
 				stored = append(stored, m)
 			}
+			n := related("doc", "1", "editor", "robot", fmt.Sprint(i), "")
+			if l.Naming = append(l.Naming, n.Subject.Object()); i%11 == 0 {
+				stored = append(stored, n)
+			}
 		}
 		f.apply(creations(stored...)...)
-		f.same("found", sorted(stored), f.find(f.newest(), l))
+		f.same("found", sorted(stored), f.findTuples(f.newest(), l))
 	}},
 	{"newest first is by revision, then by descending key", func(f *fixture) {
 		var want []tuplestore.Tuple

@@ -11,7 +11,8 @@ import (
 	"stonetown/tuplestore"
 )
 
-// RunSQL checks that rows written through Also share the fate of their write.
+// RunSQL checks that rows written through Also and Attach share the fate of
+// their write.
 func RunSQL(t *testing.T, open func(t *testing.T) (tuplestore.Store, *sqldb.DB)) {
 	for _, c := range []struct {
 		promise string
@@ -110,6 +111,145 @@ func RunSQL(t *testing.T, open func(t *testing.T) (tuplestore.Store, *sqldb.DB))
 				f.Errorf("head is %d after %d writes that changed tuples", got, want)
 			}
 		}},
+		{"attached rows are committed with the write", func(f *sqlFixture) {
+			f.write(tuplestore.Write{Ops: creations(viewer("1", "ann")), Attach: f.attach("a")})
+			f.write(tuplestore.Write{Ops: creations(viewer("1", "ann")), Attach: f.attach("b")}) // changes no tuple
+			f.write(tuplestore.Write{CommitID: "id", Attach: f.attach("c", "d")})
+			f.write(tuplestore.Write{PutSchema: []byte("schema"), Attach: f.attach("e")})
+			f.holds(viewer("1", "ann"))
+			f.rows("a", "b", "c", "d", "e")
+		}},
+		{"nothing need be attached", func(f *sqlFixture) {
+			f.write(tuplestore.Write{Ops: creations(viewer("1", "ann")), Attach: f.attach()})
+			if got := f.write(tuplestore.Write{Attach: f.attach()}).Revision; got != 1 {
+				f.Errorf("a write of nothing is at revision %d, want 1", got)
+			}
+			f.holds(viewer("1", "ann"))
+			f.rows()
+		}},
+		{"what is attached knows the result, and comes after Also", func(f *sqlFixture) {
+			f.apply(create(viewer("1", "ann")))
+			ran := false
+			var told tuplestore.Result
+			w := tuplestore.Write{
+				Ops: []tuplestore.Op{create(viewer("1", "ann")), createOn(expired, viewer("1", "ann")), removeMatching(tuplestore.Filter{ObjectType: "doc"})},
+				Also: func(ctx context.Context, tx *sqldb.Tx) error {
+					ran = true
+					return f.insert("also")(ctx, tx)
+				},
+			}
+			w.Attach = func(r tuplestore.Result, b *sqldb.Batch) {
+				if told = r; !ran {
+					f.Error("Also has not run")
+				}
+				b.Queue(`UPDATE storetest_rows SET id = $1 WHERE id = 'also'`, []any{fmt.Sprint("at ", r.Revision)}, nil)
+			}
+			f.same("result", f.write(w), told)
+			f.rows("at 2")
+		}},
+		{"nothing is attached to a write that fails", func(f *sqlFixture) {
+			f.apply(create(viewer("1", "ann")))
+			never := func(tuplestore.Result, *sqldb.Batch) { f.Error("it was asked for") }
+			f.conflict(tuplestore.Write{Ops: []tuplestore.Op{remove(viewer("1", "bob"))}, Attach: never})
+			f.conflict(tuplestore.Write{Absent: []tuplestore.Filter{{ObjectType: "doc"}}, Attach: never})
+			f.refuse(tuplestore.Write{IfSchema: new(tuplestore.Revision(7)), Attach: never})
+			sentinel := errors.New("no")
+			also := func(context.Context, *sqldb.Tx) error { return sentinel }
+			if err := f.refuse(tuplestore.Write{Ops: creations(viewer("1", "bob")), Also: also, Attach: never}); !errors.Is(err, sentinel) {
+				f.Errorf("error is %v, want that of Also", err)
+			}
+			f.rows()
+			f.holds(viewer("1", "ann"))
+		}},
+		{"attached rows are rolled back with a write they make fail", func(f *sqlFixture) {
+			f.write(tuplestore.Write{Attach: f.attach("taken")})
+			for _, w := range []tuplestore.Write{
+				{CommitID: "id", Ops: creations(viewer("1", "ann")), Also: f.insert("a"), Attach: f.attach("b", "taken")},
+				{CommitID: "id", Also: f.insert("a"), Attach: f.attach("b", "taken")}, // changes no tuple
+			} {
+				if err := f.refuse(w); !sqldb.IsUniqueViolation(err) {
+					f.Errorf("error is %v, want a unique violation", err)
+				}
+				f.rows("taken")
+				f.holds()
+			}
+			f.write(tuplestore.Write{CommitID: "id", Ops: creations(viewer("1", "ann")), Attach: f.attach("b")})
+			f.rows("b", "taken")
+		}},
+		{"attached rows are written once when the write is sent again", func(f *sqlFixture) {
+			for _, w := range []tuplestore.Write{
+				{CommitID: "changing", Ops: creations(viewer("1", "ann")), Attach: f.attach("a")},
+				{CommitID: "changing nothing", Attach: f.attach("b")},
+			} {
+				first := f.write(w)
+				w.Attach = func(tuplestore.Result, *sqldb.Batch) { f.Error("the replay asked for more") }
+				f.same("result of the replay", first, f.write(w))
+			}
+			release := f.hold()
+			var done []<-chan outcome
+			for range 20 { // all in one group
+				done = append(done, f.start(f.ctx, tuplestore.Write{CommitID: "at once", Attach: f.attach("c")}))
+			}
+			release()
+			for _, c := range done {
+				if o := wait(f.fixture, "replays", c); o.err != nil {
+					f.Errorf("replay: %v", o.err)
+				}
+			}
+			f.rows("a", "b", "c")
+		}},
+		{"attached rows survive the failure of a neighbour, and keep the order", func(f *sqlFixture) {
+			// Each row says how many were there before it.
+			attach := func(r tuplestore.Result, b *sqldb.Batch) {
+				b.Queue(`INSERT INTO storetest_rows (id) SELECT 'row ' || count(*) || ' at ' || CAST($1 AS TEXT) FROM storetest_rows`,
+					[]any{fmt.Sprint(r.Revision)}, nil)
+			}
+			sentinel := errors.New("no")
+			f.apply(create(viewer("1", "existing")))
+			release := f.hold()
+			var done []<-chan outcome
+			for i := range 50 {
+				w := tuplestore.Write{Ops: creations(viewer(fmt.Sprint(i%5), fmt.Sprint(i))), Attach: attach}
+				switch i % 5 {
+				case 1:
+					w.Also = func(context.Context, *sqldb.Tx) error { return sentinel }
+				case 2:
+					w.Absent = []tuplestore.Filter{{SubjectType: "user", SubjectID: "existing"}}
+				case 3:
+					w.Attach = func(tuplestore.Result, *sqldb.Batch) { panic("no") }
+				}
+				done = append(done, f.start(f.ctx, w))
+			}
+			release()
+			for i, c := range done {
+				o := wait(f.fixture, "neighbours", c)
+				_, conflict := errors.AsType[*tuplestore.ConflictError](o.err)
+				switch i % 5 {
+				case 1:
+					if !errors.Is(o.err, sentinel) {
+						f.Errorf("write %d: error %v, want that of Also", i, o.err)
+					}
+				case 2:
+					if !conflict {
+						f.Errorf("write %d: error %v, want a conflict", i, o.err)
+					}
+				case 3:
+					if o.err == nil {
+						f.Errorf("write %d, whose Attach panicked, succeeded", i)
+					}
+				default:
+					if o.err != nil {
+						f.Errorf("write %d: %v", i, o.err)
+					}
+				}
+			}
+			var want []string
+			for i := range 20 { // after the existing tuple and the holding write
+				want = append(want, fmt.Sprintf("row %d at %d", i, i+3))
+			}
+			slices.Sort(want)
+			f.rows(want...)
+		}},
 	} {
 		t.Run(c.promise, func(t *testing.T) {
 			store, db := open(t)
@@ -133,6 +273,15 @@ func (f *sqlFixture) insert(id string) func(context.Context, *sqldb.Tx) error {
 	return func(ctx context.Context, tx *sqldb.Tx) error {
 		_, err := tx.Exec(ctx, `INSERT INTO storetest_rows (id) VALUES ($1)`, id)
 		return err
+	}
+}
+
+// attach is an Attach that writes rows.
+func (f *sqlFixture) attach(ids ...string) func(tuplestore.Result, *sqldb.Batch) {
+	return func(_ tuplestore.Result, b *sqldb.Batch) {
+		for _, id := range ids {
+			b.Queue(`INSERT INTO storetest_rows (id) VALUES ($1)`, []any{id}, nil)
+		}
 	}
 }
 

@@ -32,6 +32,7 @@ func Run(t *testing.T, open func(t *testing.T) tuplestore.Store) {
 	}{
 		{"Revisions", revisionCases},
 		{"Ops", opCases},
+		{"Terms", termsCases},
 		{"Preconditions", preconditionCases},
 		{"Schema", schemaCases},
 		{"Replay", replayCases},
@@ -185,14 +186,25 @@ func (f *fixture) list(s tuplestore.Snapshot, filter tuplestore.Filter, size int
 	}
 }
 
-func (f *fixture) find(s tuplestore.Snapshot, l tuplestore.Lookup) []tuplestore.Tuple {
+// find is what Find answers, in primary-key order.
+func (f *fixture) find(s tuplestore.Snapshot, l tuplestore.Lookup) []tuplestore.Fact {
 	f.Helper()
 	found, err := s.Find(f.ctx, l)
 	if err != nil {
 		f.Fatalf("find at revision %d: %v", s.Revision(), err)
 	}
-	slices.SortFunc(found, tuplestore.Tuple.Compare)
+	slices.SortFunc(found, compareFacts)
 	return found
+}
+
+// findTuples is find without terms.
+func (f *fixture) findTuples(s tuplestore.Snapshot, l tuplestore.Lookup) []tuplestore.Tuple {
+	f.Helper()
+	var tuples []tuplestore.Tuple
+	for _, fact := range f.find(s, l) {
+		tuples = append(tuples, fact.Tuple)
+	}
+	return tuples
 }
 
 func (f *fixture) exists(s tuplestore.Snapshot, t tuplestore.Tuple) bool {

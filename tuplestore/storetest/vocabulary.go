@@ -31,6 +31,11 @@ func create(t tuplestore.Tuple) tuplestore.Op {
 	return tuplestore.Op{Kind: tuplestore.Create, Tuple: t}
 }
 
+// createOn is create with terms.
+func createOn(terms tuplestore.Terms, t tuplestore.Tuple) tuplestore.Op {
+	return tuplestore.Op{Kind: tuplestore.Create, Tuple: t, Terms: terms}
+}
+
 func remove(t tuplestore.Tuple) tuplestore.Op {
 	return tuplestore.Op{Kind: tuplestore.Delete, Tuple: t}
 }
@@ -50,6 +55,8 @@ func creations(tuples ...tuplestore.Tuple) []tuplestore.Op {
 func sorted(tuples []tuplestore.Tuple) []tuplestore.Tuple {
 	return slices.SortedFunc(slices.Values(tuples), tuplestore.Tuple.Compare)
 }
+
+func compareFacts(a, b tuplestore.Fact) int { return a.Tuple.Compare(b.Tuple) }
 
 func tuplesOf(records []tuplestore.Record) []tuplestore.Tuple {
 	tuples := make([]tuplestore.Tuple, len(records))

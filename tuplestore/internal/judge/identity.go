@@ -20,8 +20,8 @@ func Resource(w tuplestore.Write) string {
 	return op.Tuple.Object.String()
 }
 
-// Fingerprint is a SHA-256 hash of everything w says except its commit ID and
-// Also. It tells a write that is sent again from another one under the same
+// Fingerprint is a SHA-256 hash of everything w says except its commit ID, Also
+// and Attach. It tells a write that is sent again from another one under the same
 // commit ID, and is stored: its encoding must not change.
 func Fingerprint(w tuplestore.Write) []byte {
 	// Every value is written with its length or at a fixed width, so that no
@@ -35,7 +35,7 @@ func Fingerprint(w tuplestore.Write) []byte {
 		}
 	}
 	filter := func(f tuplestore.Filter) {
-		text(f.ObjectType, f.ObjectID, f.Relation, f.SubjectType, f.SubjectID, f.SubjectRelation)
+		text(f.ObjectType, f.ObjectID, f.Relation, f.SubjectType, f.SubjectID, f.SubjectRelation, f.Condition)
 		number(int(f.Presence))
 		number(present(f.SubjectsOutside != nil))
 		number(len(f.SubjectsOutside))
@@ -64,6 +64,8 @@ func Fingerprint(w tuplestore.Write) []byte {
 		}
 		t := op.Tuple
 		text(t.Object.Type, t.Object.ID, t.Relation, t.Subject.Type, t.Subject.ID, t.Subject.Relation)
+		b = binary.AppendVarint(b, op.Terms.ExpiresAt)
+		text(op.Terms.Condition, op.Terms.Context)
 	}
 	number(present(w.PutSchema != nil))
 	text(string(w.PutSchema))

@@ -18,8 +18,9 @@
 //
 // The net effect of a write is what differs between before and after, and not
 // what happened in between: a tuple that is created and then deleted, or
-// deleted and then created again, is no change at all and keeps its origin. A
-// write without net changes and without a schema takes no revision.
+// deleted and then created again on the same terms, is no change at all and
+// keeps its origin. A write without net changes and without a schema takes no
+// revision.
 package judge
 
 import (
@@ -46,9 +47,9 @@ func NewView(head tuplestore.Head) *View {
 
 // Add makes stored tuples known; the same tuple may be added more than once.
 // All must be added before the first write is accepted.
-func (v *View) Add(tuples ...tuplestore.Tuple) {
-	for _, t := range tuples {
-		v.rows.add(t)
+func (v *View) Add(stored ...tuplestore.Fact) {
+	for _, f := range stored {
+		v.rows.put(f)
 	}
 }
 
@@ -63,6 +64,8 @@ type Verdict struct {
 	// Changes is the net effect, in the order in which the ops came upon the
 	// tuples. No tuple stands here twice.
 	Changes []tuplestore.Change
+	// Updates has those of Changes that put an existing tuple on other terms.
+	Updates map[tuplestore.Tuple]bool
 	// PutsSchema says that the write also replaces the schema document.
 	PutsSchema bool
 
@@ -87,7 +90,7 @@ func (v *View) Judge(w tuplestore.Write) (*Verdict, error) {
 		}
 	}
 
-	d := draft{rows: &v.rows, exists: make(map[tuplestore.Tuple]bool, len(w.Ops))}
+	d := newDraft(&v.rows, len(w.Ops))
 	verdict := &Verdict{
 		PutsSchema: w.PutSchema != nil,
 		statuses:   make([]tuplestore.Status, len(w.Ops)),
@@ -96,27 +99,32 @@ func (v *View) Judge(w tuplestore.Write) (*Verdict, error) {
 	for i, op := range w.Ops {
 		switch op.Kind {
 		case tuplestore.Create:
-			if d.has(op.Tuple) {
+			terms, exists := d.terms(op.Tuple)
+			switch {
+			case !exists:
+				verdict.statuses[i], verdict.counts[i] = tuplestore.Created, 1
+			case terms != op.Terms:
+				verdict.statuses[i], verdict.counts[i] = tuplestore.Updated, 1
+			default:
 				verdict.statuses[i] = tuplestore.Existed
 				continue
 			}
-			d.set(op.Tuple, true)
-			verdict.statuses[i], verdict.counts[i] = tuplestore.Created, 1
+			d.set(tuplestore.Change{Tuple: op.Tuple, Terms: op.Terms})
 		case tuplestore.Delete:
-			if !d.has(op.Tuple) {
+			if _, exists := d.terms(op.Tuple); !exists {
 				return nil, &tuplestore.ConflictError{Op: i, Absent: -1, Tuple: op.Tuple}
 			}
-			d.set(op.Tuple, false)
+			d.set(tuplestore.Change{Tuple: op.Tuple, Deleted: true})
 			verdict.statuses[i], verdict.counts[i] = tuplestore.Deleted, 1
 		case tuplestore.DeleteMatching:
 			matches := d.matching(op.Match)
 			for _, t := range matches {
-				d.set(t, false)
+				d.set(tuplestore.Change{Tuple: t, Deleted: true})
 			}
 			verdict.statuses[i], verdict.counts[i] = tuplestore.Deleted, len(matches)
 		}
 	}
-	verdict.Changes = d.changes()
+	verdict.Changes, verdict.Updates = d.changes()
 	return verdict, nil
 }
 
@@ -138,7 +146,7 @@ func (v *View) Accept(d *Verdict) tuplestore.Result {
 		if c.Deleted {
 			v.rows.remove(c.Tuple)
 		} else {
-			v.rows.add(c.Tuple)
+			v.rows.put(tuplestore.Fact{Tuple: c.Tuple, Terms: c.Terms})
 		}
 	}
 	if d.TakesRevision() {
@@ -158,48 +166,64 @@ func (v *View) Accept(d *Verdict) tuplestore.Result {
 // draft is the view as one write's ops change it.
 type draft struct {
 	rows    *rows
-	exists  map[tuplestore.Tuple]bool // the tuples this write has set
-	touched []tuplestore.Tuple        // its keys, in order of appearance
+	touched []tuplestore.Change      // how things stand with the tuples this write has set, in order of appearance
+	place   map[tuplestore.Tuple]int // where in touched
 }
 
-func (d *draft) has(t tuplestore.Tuple) bool {
-	if exists, ok := d.exists[t]; ok {
-		return exists
-	}
-	return d.rows.has(t)
+func newDraft(rows *rows, ops int) draft {
+	return draft{rows, make([]tuplestore.Change, 0, ops), make(map[tuplestore.Tuple]int, ops)}
 }
 
-func (d *draft) set(t tuplestore.Tuple, exists bool) {
-	if _, ok := d.exists[t]; !ok {
-		d.touched = append(d.touched, t)
+// terms are those of a tuple, if it exists.
+func (d *draft) terms(t tuplestore.Tuple) (terms tuplestore.Terms, exists bool) {
+	if i, ok := d.place[t]; ok {
+		return d.touched[i].Terms, !d.touched[i].Deleted
 	}
-	d.exists[t] = exists
+	return d.rows.terms(t)
+}
+
+func (d *draft) set(c tuplestore.Change) {
+	if i, ok := d.place[c.Tuple]; ok {
+		d.touched[i] = c
+		return
+	}
+	d.place[c.Tuple] = len(d.touched)
+	d.touched = append(d.touched, c)
 }
 
 // matching is the tuples that f selects, in primary-key order.
 func (d *draft) matching(f tuplestore.Filter) []tuplestore.Tuple {
 	var found []tuplestore.Tuple
 	for t := range d.rows.matching(f) {
-		if d.has(t) {
+		if _, ok := d.place[t]; !ok {
 			found = append(found, t)
 		}
 	}
-	for _, t := range d.touched {
-		if d.exists[t] && !d.rows.has(t) && f.Matches(t) {
-			found = append(found, t)
+	for _, c := range d.touched {
+		if !c.Deleted && f.Matches(tuplestore.Fact{Tuple: c.Tuple, Terms: c.Terms}) {
+			found = append(found, c.Tuple)
 		}
 	}
 	slices.SortFunc(found, tuplestore.Tuple.Compare)
 	return found
 }
 
-// changes is what differs from the rows.
-func (d *draft) changes() []tuplestore.Change {
-	var net []tuplestore.Change
-	for _, t := range d.touched {
-		if exists := d.exists[t]; exists != d.rows.has(t) {
-			net = append(net, tuplestore.Change{Tuple: t, Deleted: !exists})
+// changes is what differs from the rows, and which of it are other terms. It
+// ends the draft.
+func (d *draft) changes() (net []tuplestore.Change, updates map[tuplestore.Tuple]bool) {
+	net = d.touched[:0]
+	for _, c := range d.touched {
+		terms, existed := d.rows.terms(c.Tuple)
+		if existed != c.Deleted && terms == c.Terms {
+			continue
+		}
+		net = append(net, c)
+		if existed && !c.Deleted {
+			if updates == nil {
+				updates = make(map[tuplestore.Tuple]bool)
+			}
+			updates[c.Tuple] = true
 		}
 	}
-	return net
+	return net, updates
 }

@@ -14,25 +14,25 @@ import (
 	"stonetown/tuplestore"
 )
 
-type tupleSet map[tuplestore.Tuple]bool
+type factSet map[tuplestore.Tuple]tuplestore.Terms
 
-func (s tupleSet) matching(f tuplestore.Filter) []tuplestore.Tuple {
-	var found []tuplestore.Tuple
-	for t := range s {
-		if f.Matches(t) {
-			found = append(found, t)
+func (s factSet) matching(f tuplestore.Filter) []tuplestore.Fact {
+	var found []tuplestore.Fact
+	for t, terms := range s {
+		if fact := (tuplestore.Fact{Tuple: t, Terms: terms}); f.Matches(fact) {
+			found = append(found, fact)
 		}
 	}
-	slices.SortFunc(found, tuplestore.Tuple.Compare)
+	slices.SortFunc(found, func(a, b tuplestore.Fact) int { return a.Tuple.Compare(b.Tuple) })
 	return found
 }
 
 // load reads what needs names from the stored tuples, and nothing else.
-func load(stored tupleSet, needs Needs, head tuplestore.Head) *View {
+func load(stored factSet, needs Needs, head tuplestore.Head) *View {
 	v := NewView(head)
 	for _, t := range needs.Tuples {
-		if stored[t] {
-			v.Add(t)
+		if terms, ok := stored[t]; ok {
+			v.Add(tuplestore.Fact{Tuple: t, Terms: terms})
 		}
 	}
 	for _, f := range needs.Matching {
@@ -49,14 +49,14 @@ func load(stored tupleSet, needs Needs, head tuplestore.Head) *View {
 // outcome is what a write does to a whole tenant, done the plain way: apply op
 // after op to a copy, and compare before with after.
 type outcome struct {
-	after    tupleSet
+	after    factSet
 	statuses []tuplestore.Status
 	counts   []int
-	changes  map[tuplestore.Tuple]bool // whether deleted
+	changes  map[tuplestore.Tuple]tuplestore.Change
 	err      error
 }
 
-func plainly(before tupleSet, head tuplestore.Head, w tuplestore.Write) outcome {
+func plainly(before factSet, head tuplestore.Head, w tuplestore.Write) outcome {
 	if w.IfSchema != nil && *w.IfSchema != head.SchemaRevision {
 		return outcome{err: tuplestore.ErrSchemaChanged}
 	}
@@ -65,37 +65,43 @@ func plainly(before tupleSet, head tuplestore.Head, w tuplestore.Write) outcome 
 			return outcome{err: &tuplestore.ConflictError{Op: -1, Absent: i, Count: min(n, MaxCount)}}
 		}
 	}
-	o := outcome{after: maps.Clone(before), changes: map[tuplestore.Tuple]bool{}}
+	o := outcome{after: maps.Clone(before), changes: map[tuplestore.Tuple]tuplestore.Change{}}
 	for i, op := range w.Ops {
 		status, count := tuplestore.Deleted, 1
 		switch op.Kind {
 		case tuplestore.Create:
-			if status = tuplestore.Created; o.after[op.Tuple] {
+			terms, exists := o.after[op.Tuple]
+			switch {
+			case !exists:
+				status = tuplestore.Created
+			case terms != op.Terms:
+				status = tuplestore.Updated
+			default:
 				status, count = tuplestore.Existed, 0
 			}
-			o.after[op.Tuple] = true
+			o.after[op.Tuple] = op.Terms
 		case tuplestore.Delete:
-			if !o.after[op.Tuple] {
+			if _, exists := o.after[op.Tuple]; !exists {
 				return outcome{err: &tuplestore.ConflictError{Op: i, Absent: -1, Tuple: op.Tuple}}
 			}
 			delete(o.after, op.Tuple)
 		case tuplestore.DeleteMatching:
 			found := o.after.matching(op.Match)
 			count = len(found)
-			for _, t := range found {
-				delete(o.after, t)
+			for _, f := range found {
+				delete(o.after, f.Tuple)
 			}
 		}
 		o.statuses, o.counts = append(o.statuses, status), append(o.counts, count)
 	}
 	for t := range before {
-		if !o.after[t] {
-			o.changes[t] = true
+		if _, exists := o.after[t]; !exists {
+			o.changes[t] = tuplestore.Change{Tuple: t, Deleted: true}
 		}
 	}
-	for t := range o.after {
-		if !before[t] {
-			o.changes[t] = false
+	for t, terms := range o.after {
+		if had, existed := before[t]; !existed || had != terms {
+			o.changes[t] = tuplestore.Change{Tuple: t, Terms: terms}
 		}
 	}
 	return o
@@ -118,6 +124,9 @@ var (
 		}
 		return tuple
 	})
+	terms = rapid.SampledFrom([]tuplestore.Terms{
+		{}, {}, {ExpiresAt: 1}, {ExpiresAt: 2}, {Condition: "c"}, {Condition: "d", Context: `{"a":1}`}, {Condition: "d"},
+	})
 	filters = rapid.Custom(func(t *rapid.T) tuplestore.Filter {
 		f := tuplestore.Filter{Presence: rapid.SampledFrom([]tuplestore.PresenceFilter{
 			tuplestore.WithoutPresence, tuplestore.OnlyPresence, tuplestore.WithPresence,
@@ -135,6 +144,9 @@ var (
 			s := subjects.Draw(t, "subject")
 			f.SubjectType, f.SubjectID, f.SubjectRelation = s.Type, s.ID, s.Relation
 		}
+		if rapid.IntRange(0, 3).Draw(t, "by condition") == 0 {
+			f.Condition = rapid.SampledFrom([]string{"c", "d", "e"}).Draw(t, "condition")
+		}
 		return f
 	})
 	writes = rapid.Custom(func(t *rapid.T) tuplestore.Write {
@@ -145,6 +157,9 @@ var (
 				op.Match = filters.Draw(t, "match")
 			} else {
 				op.Tuple = tuples.Draw(t, "tuple")
+			}
+			if op.Kind == tuplestore.Create {
+				op.Terms = terms.Draw(t, "terms")
 			}
 			w.Ops = append(w.Ops, op)
 		}
@@ -164,9 +179,9 @@ var (
 
 func TestAgreesWithPlainApplication(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		state := tupleSet{}
+		state := factSet{}
 		for _, tuple := range rapid.SliceOfN(tuples, 0, 12).Draw(t, "stored") {
-			state[tuple] = true
+			state[tuple] = terms.Draw(t, "terms")
 		}
 		group := rapid.SliceOfN(writes, 1, 6).Draw(t, "group")
 		view := load(state, NeedsOf(group...), tuplestore.Head{Revision: 2, Epoch: "e"})
@@ -181,12 +196,12 @@ func TestAgreesWithPlainApplication(t *testing.T) {
 			if err != nil || rapid.IntRange(0, 3).Draw(t, "Also fails") == 0 {
 				continue // nothing of this write may be seen by the next
 			}
-			changes := map[tuplestore.Tuple]bool{}
+			changes := map[tuplestore.Tuple]tuplestore.Change{}
 			for _, c := range verdict.Changes {
 				if _, ok := changes[c.Tuple]; ok {
 					t.Fatalf("write %d: %v changes twice", i, c.Tuple)
 				}
-				changes[c.Tuple] = c.Deleted
+				changes[c.Tuple] = c
 			}
 			if diff := cmp.Diff(want.changes, changes); diff != "" {
 				t.Fatalf("write %d: changes (-want +got):\n%s", i, diff)
@@ -215,7 +230,7 @@ func TestAgreesWithPlainApplication(t *testing.T) {
 // not hide the rest.
 func TestPartlyReadPrecondition(t *testing.T) {
 	const many = 3 * MaxCount
-	stored := tupleSet{}
+	stored := factSet{}
 	member := func(i int) tuplestore.Tuple {
 		return tuplestore.Tuple{
 			Object: tuplestore.Object{Type: "doc", ID: fmt.Sprintf("%06d", i)}, Relation: "viewer",
@@ -223,7 +238,7 @@ func TestPartlyReadPrecondition(t *testing.T) {
 		}
 	}
 	for i := range many {
-		stored[member(i)] = true
+		stored[member(i)] = tuplestore.Terms{Condition: "c"}
 	}
 	group := []tuplestore.Write{
 		{Ops: []tuplestore.Op{{Kind: tuplestore.Delete, Tuple: member(many - 1)}}},
@@ -232,9 +247,12 @@ func TestPartlyReadPrecondition(t *testing.T) {
 		{Absent: []tuplestore.Filter{{ObjectType: "doc"}}},
 		{Ops: []tuplestore.Op{{Kind: tuplestore.DeleteMatching, Match: tuplestore.Filter{ObjectType: "doc", ObjectID: member(many - 2).Object.ID}}}},
 		{Absent: []tuplestore.Filter{{ObjectType: "doc"}}},
+		// It still exists, but no longer under the condition.
+		{Ops: []tuplestore.Op{{Kind: tuplestore.Create, Tuple: member(many - 3)}}},
+		{Absent: []tuplestore.Filter{{ObjectType: "doc", Condition: "c"}}},
 	}
 	view := load(stored, NeedsOf(group...), tuplestore.Head{})
-	for i, want := range []int{0, 0, many - 2*MaxCount - 1, 0, many - 2*MaxCount - 2} {
+	for i, want := range []int{0, 0, many - 2*MaxCount - 1, 0, many - 2*MaxCount - 2, 0, many - 2*MaxCount - 3} {
 		verdict, err := view.Judge(group[i])
 		if want == 0 {
 			if err != nil {
@@ -258,6 +276,9 @@ func TestNetEffect(t *testing.T) {
 	bob := alice
 	bob.Subject.ID = "bob"
 	create := func(t tuplestore.Tuple) tuplestore.Op { return tuplestore.Op{Tuple: t} }
+	until := func(t tuplestore.Tuple, at int64) tuplestore.Op {
+		return tuplestore.Op{Tuple: t, Terms: tuplestore.Terms{ExpiresAt: at}}
+	}
 	remove := func(t tuplestore.Tuple) tuplestore.Op { return tuplestore.Op{Kind: tuplestore.Delete, Tuple: t} }
 	clear := tuplestore.Op{Kind: tuplestore.DeleteMatching, Match: tuplestore.Filter{ObjectType: "doc", ObjectID: "1"}}
 
@@ -272,15 +293,21 @@ func TestNetEffect(t *testing.T) {
 		{"create then delete matching", []tuplestore.Op{create(bob), clear}, []tuplestore.Change{{Tuple: alice, Deleted: true}}},
 		{"replace all", []tuplestore.Op{clear, create(bob)}, []tuplestore.Change{{Tuple: alice, Deleted: true}, {Tuple: bob}}},
 		{"back and forth", []tuplestore.Op{create(bob), remove(bob), create(bob)}, []tuplestore.Change{{Tuple: bob}}},
+		{"other terms", []tuplestore.Op{until(alice, 1)}, []tuplestore.Change{{Tuple: alice, Terms: until(alice, 1).Terms}}},
+		{"other terms and back", []tuplestore.Op{until(alice, 1), create(alice)}, nil},
+		{"other terms twice", []tuplestore.Op{until(alice, 1), until(alice, 2)}, []tuplestore.Change{{Tuple: alice, Terms: until(alice, 2).Terms}}},
+		{"delete then create on other terms", []tuplestore.Op{remove(alice), until(alice, 1)}, []tuplestore.Change{{Tuple: alice, Terms: until(alice, 1).Terms}}},
+		{"other terms then delete", []tuplestore.Op{until(alice, 1), remove(alice)}, []tuplestore.Change{{Tuple: alice, Deleted: true}}},
+		{"create on terms then delete", []tuplestore.Op{until(bob, 1), remove(bob)}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			view := NewView(tuplestore.Head{})
-			view.Add(alice)
+			view.Add(tuplestore.Fact{Tuple: alice})
 			verdict, err := view.Judge(tuplestore.Write{Ops: c.ops})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.want, verdict.Changes); diff != "" {
+			if diff := cmp.Diff(c.want, verdict.Changes, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("changes (-want +got):\n%s", diff)
 			}
 			if got, want := verdict.TakesRevision(), len(c.want) > 0; got != want {
@@ -327,6 +354,10 @@ func TestFingerprint(t *testing.T) {
 			w.Absent = []tuplestore.Filter{{SubjectsOutside: []tuplestore.SubjectShape{}}}
 		}),
 		change(func(w *tuplestore.Write) { w.Absent = []tuplestore.Filter{{Presence: tuplestore.OnlyPresence}} }),
+		change(func(w *tuplestore.Write) { w.Absent = []tuplestore.Filter{{Condition: "c"}} }),
+		change(func(w *tuplestore.Write) { w.Ops[0].Terms.ExpiresAt = 1 }),
+		change(func(w *tuplestore.Write) { w.Ops[0].Terms.Condition = "c" }),
+		change(func(w *tuplestore.Write) { w.Ops[0].Terms.Context = "c" }),
 		change(func(w *tuplestore.Write) { w.Ops[0].Kind = tuplestore.Delete }),
 		change(func(w *tuplestore.Write) { w.Ops[0].Kind = tuplestore.DeleteMatching }),
 		change(func(w *tuplestore.Write) { w.Ops[0].Tuple.Object = tuplestore.Object{Type: "a", ID: "bc"} }),

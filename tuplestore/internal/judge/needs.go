@@ -34,9 +34,10 @@ func NeedsOf(writes ...tuplestore.Write) Needs {
 }
 
 // AbsentLimit is how many tuples of an Absent filter are enough, when known is
-// the number of tuples found for Tuples and Matching. The group can delete only
-// what is among those; so if it deletes some of what was read, either there is
-// nothing more to find or [MaxCount] are still left.
+// the number of tuples found for Tuples and Matching. The group can delete, or
+// put on other terms, only what is among those; so if some of what was read
+// ceases to match, either there is nothing more to find or [MaxCount] are still
+// left.
 //
 // Where Matching is empty, known is at most len(Tuples), and with this for
 // known everything can be read in one round trip.

@@ -7,9 +7,10 @@ import (
 )
 
 // rows is a set of tuples that finds those of an object or of a subject
-// without looking at the others.
+// without looking at the others. Few tuples have terms, so these are apart.
 type rows struct {
 	byObject, bySubject map[tuplestore.Object]map[tuplestore.Tuple]struct{}
+	special             map[tuplestore.Tuple]tuplestore.Terms // none are zero
 	len                 int
 }
 
@@ -17,6 +18,7 @@ func newRows() rows {
 	return rows{
 		byObject:  make(map[tuplestore.Object]map[tuplestore.Tuple]struct{}),
 		bySubject: make(map[tuplestore.Object]map[tuplestore.Tuple]struct{}),
+		special:   make(map[tuplestore.Tuple]tuplestore.Terms),
 	}
 }
 
@@ -25,12 +27,23 @@ func (r *rows) has(t tuplestore.Tuple) bool {
 	return ok
 }
 
-func (r *rows) add(t tuplestore.Tuple) {
-	if r.has(t) {
+// terms are those of a tuple, if it is in the set.
+func (r *rows) terms(t tuplestore.Tuple) (terms tuplestore.Terms, ok bool) {
+	return r.special[t], r.has(t)
+}
+
+// put adds a tuple, or gives it other terms.
+func (r *rows) put(f tuplestore.Fact) {
+	if f.Terms == (tuplestore.Terms{}) {
+		delete(r.special, f.Tuple)
+	} else {
+		r.special[f.Tuple] = f.Terms
+	}
+	if r.has(f.Tuple) {
 		return
 	}
-	insert(r.byObject, t.Object, t)
-	insert(r.bySubject, t.Subject.Object(), t)
+	insert(r.byObject, f.Object, f.Tuple)
+	insert(r.bySubject, f.Subject.Object(), f.Tuple)
 	r.len++
 }
 
@@ -40,6 +53,7 @@ func (r *rows) remove(t tuplestore.Tuple) {
 	}
 	delete(r.byObject[t.Object], t)
 	delete(r.bySubject[t.Subject.Object()], t)
+	delete(r.special, t)
 	r.len--
 }
 
@@ -57,7 +71,7 @@ func (r *rows) matching(f tuplestore.Filter) iter.Seq[tuplestore.Tuple] {
 	return func(yield func(tuplestore.Tuple) bool) {
 		visit := func(set map[tuplestore.Tuple]struct{}) bool {
 			for t := range set {
-				if f.Matches(t) && !yield(t) {
+				if f.Matches(tuplestore.Fact{Tuple: t, Terms: r.special[t]}) && !yield(t) {
 					return false
 				}
 			}

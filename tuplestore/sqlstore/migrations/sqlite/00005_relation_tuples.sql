@@ -1,7 +1,8 @@
 -- +goose NO TRANSACTION
 -- +goose Up
--- The tuples that exist now. A presence has an empty relation and subject;
--- created_at is in microseconds since 1970.
+-- The tuples that exist now. A presence has an empty relation and subject; a
+-- tuple without terms has an empty condition and context and expires at 0.
+-- created_at and expires_at are in microseconds since 1970.
 CREATE TABLE IF NOT EXISTS relation_tuples (
     tenant_id        TEXT   NOT NULL,
     object_type      TEXT   NOT NULL,
@@ -10,6 +11,9 @@ CREATE TABLE IF NOT EXISTS relation_tuples (
     subject_type     TEXT   NOT NULL,
     subject_id       TEXT   NOT NULL,
     subject_relation TEXT   NOT NULL,
+    condition        TEXT   NOT NULL,
+    context          TEXT   NOT NULL,
+    expires_at       BIGINT NOT NULL,
     created_rev      BIGINT NOT NULL,
     created_at       BIGINT NOT NULL,
     created_by       TEXT   NOT NULL,

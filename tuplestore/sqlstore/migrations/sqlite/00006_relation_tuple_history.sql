@@ -1,7 +1,7 @@
 -- +goose NO TRANSACTION
 -- +goose Up
--- The tuples that existed from created_rev until just before deleted_rev. Apart
--- from the live ones, so that these stay compact.
+-- The tuples that existed, on these terms, from created_rev until just before
+-- deleted_rev. Apart from the live ones, so that these stay compact.
 CREATE TABLE IF NOT EXISTS relation_tuple_history (
     tenant_id        TEXT   NOT NULL,
     object_type      TEXT   NOT NULL,
@@ -10,6 +10,9 @@ CREATE TABLE IF NOT EXISTS relation_tuple_history (
     subject_type     TEXT   NOT NULL,
     subject_id       TEXT   NOT NULL,
     subject_relation TEXT   NOT NULL,
+    condition        TEXT   NOT NULL,
+    context          TEXT   NOT NULL,
+    expires_at       BIGINT NOT NULL,
     created_rev      BIGINT NOT NULL,
     created_at       BIGINT NOT NULL,
     created_by       TEXT   NOT NULL,

@@ -1,0 +1,57 @@
+package resources
+
+import (
+	"context"
+	"fmt"
+
+	"stonetown/api/web"
+	"stonetown/engine"
+)
+
+const (
+	defaultDepth = 1
+	maxDepth     = 50
+)
+
+// Expand shows how a set of subjects comes about.
+func (s *Surface) Expand(ctx context.Context, request ExpandRequestObject) (ExpandResponseObject, error) {
+	call, in := web.CallOf(ctx), request.Body
+	var v validation
+	req := engine.ExpandRequest{
+		Resource: v.resource("resource/", in.Resource.Type, in.Resource.ExternalID), Action: in.Action, Depth: defaultDepth,
+		Consistency: v.consistency(in.Consistency, in.ConsistencyToken),
+	}
+	v.text("", "action", in.Action)
+	if in.Depth != nil {
+		if req.Depth = *in.Depth; req.Depth < 0 || req.Depth > maxDepth {
+			v.add("depth", "out_of_range", fmt.Sprintf("must be between 0 and %d", maxDepth))
+		}
+	}
+	var err error
+	if req.Contextual, err = v.contextual(in.ContextualRelations); err != nil {
+		return nil, err
+	}
+	if err := v.err(); err != nil {
+		return nil, err
+	}
+	tree, err := s.Engine.Expand(ctx, call.Tenant.ID, req)
+	if err != nil {
+		return nil, err
+	}
+	return Expand200JSONResponse{Body: ExpandAnswer{Data: wireTree(tree.Root), Meta: tokenMeta(call, tree.Token)}}, nil
+}
+
+func wireTree(n *engine.ExpansionNode) ExpandNode {
+	out := ExpandNode{
+		Kind: string(n.Kind), Resource: wireRef(n.Resource), Relation: n.Relation, Tupleset: n.Tupleset, Cut: string(n.Cut),
+	}
+	for _, f := range n.Subjects {
+		s := ExpandSubject{Subject: wireSubject(f.Subject)}
+		s.ExpiresAt, s.Condition = wireTerms(f.Terms)
+		out.Subjects = append(out.Subjects, s)
+	}
+	for _, c := range n.Children {
+		out.Children = append(out.Children, wireTree(c))
+	}
+	return out
+}

@@ -1,0 +1,233 @@
+package resources
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/go-json-experiment/json"
+
+	"stonetown/api/web"
+	"stonetown/engine"
+)
+
+// listPosition is where a page of a list ended, and the state that the list
+// reflects.
+type listPosition struct {
+	Token string `json:"t"`
+	After string `json:"a"`
+}
+
+// resume turns a cursor into where the list goes on. Without one, the list
+// begins.
+func (s *Surface) resume(call *web.Call, list []string, cursor string, c *engine.Consistency) (after string, err error) {
+	if cursor == "" {
+		return "", nil
+	}
+	var p listPosition
+	if err := s.Cursors.Resume(call.Tenant.ID, list, cursor, &p); err != nil {
+		return "", err
+	}
+	*c = engine.Consistency{Mode: engine.Exactly, Token: p.Token}
+	return p.After, nil
+}
+
+// pageMeta closes a page; last is its last item, empty if the list ends here.
+func (s *Surface) pageMeta(call *web.Call, list []string, limit int, token, last string) (PageMeta, error) {
+	meta := PageMeta{RequestID: call.RequestID, Limit: limit, ConsistencyToken: token}
+	if last == "" {
+		return meta, nil
+	}
+	var err error
+	meta.NextCursor, err = s.next(call, list, listPosition{token, last})
+	return meta, err
+}
+
+// filters is what a cursor is bound to: the list and everything asked of it.
+func filters(list string, in any) []string {
+	text, err := json.Marshal(in, json.Deterministic(true))
+	if err != nil {
+		panic("a request that was decoded does not encode: " + err.Error())
+	}
+	return []string{list, string(text)}
+}
+
+// ListAllowedResources lists a page of what a subject may do something to.
+func (s *Surface) ListAllowedResources(ctx context.Context, request ListAllowedResourcesRequestObject) (ListAllowedResourcesResponseObject, error) {
+	call, in := web.CallOf(ctx), request.Body
+	limit, err := web.Limit(in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	req, list, err := resourcesRequest(StreamResourcesInput{
+		Action: in.Action, Consistency: in.Consistency, ConsistencyToken: in.ConsistencyToken,
+		Context: in.Context, ContextualRelations: in.ContextualRelations, Subject: in.Subject, Type: in.Type,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if req.After, err = s.resume(call, list, in.Cursor, &req.Consistency); err != nil {
+		return nil, err
+	}
+	req.Limit = limit + 1
+	found, err := s.Engine.ListResources(ctx, call.Tenant.ID, req)
+	if err != nil {
+		return nil, err
+	}
+	ids, last := found.IDs, ""
+	if len(ids) > limit {
+		ids, last = ids[:limit], ids[limit-1]
+	}
+	var body AllowedResourceList
+	for _, id := range ids {
+		body.Data = append(body.Data, ResourceRef{Type: req.Type, ExternalID: id})
+	}
+	if body.Meta, err = s.pageMeta(call, list, limit, found.Token, last); err != nil {
+		return nil, err
+	}
+	return ListAllowedResources200JSONResponse{Body: body}, nil
+}
+
+// StreamAllowedResources lists all of what a subject may do something to.
+func (s *Surface) StreamAllowedResources(ctx context.Context, request StreamAllowedResourcesRequestObject) (StreamAllowedResourcesResponseObject, error) {
+	call := web.CallOf(ctx)
+	req, _, err := resourcesRequest(*request.Body)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.Engine.ListResources(ctx, call.Tenant.ID, req)
+	if err != nil {
+		return nil, err
+	}
+	return lines(func(w *web.Lines) error {
+		for _, id := range found.IDs {
+			if err := w.Write(AllowedResourceLine{Type: req.Type, ExternalID: id}); err != nil {
+				return err
+			}
+		}
+		return w.Write(AllowedResourceLine{Meta: streamMeta(call, len(found.IDs), found.Token)})
+	}), nil
+}
+
+// resourcesRequest states a request for a list, and what its cursors are bound
+// to: everything but the page.
+func resourcesRequest(in StreamResourcesInput) (engine.ListResourcesRequest, []string, error) {
+	var v validation
+	req := engine.ListResourcesRequest{
+		Subject: v.subject("", in.Subject), Type: in.Type, Action: in.Action, Context: v.context(in.Context),
+		Consistency: v.consistency(in.Consistency, in.ConsistencyToken),
+	}
+	v.text("", "type", in.Type)
+	v.text("", "action", in.Action)
+	var err error
+	if req.Contextual, err = v.contextual(in.ContextualRelations); err != nil {
+		return req, nil, err
+	}
+	return req, filters("listAllowedResources", in), v.err()
+}
+
+// ListAllowedSubjects lists a page of who may do something to a resource.
+func (s *Surface) ListAllowedSubjects(ctx context.Context, request ListAllowedSubjectsRequestObject) (ListAllowedSubjectsResponseObject, error) {
+	call, in := web.CallOf(ctx), request.Body
+	limit, err := web.Limit(in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	req, list, err := subjectsRequest(StreamSubjectsInput{
+		Action: in.Action, Consistency: in.Consistency, ConsistencyToken: in.ConsistencyToken, Context: in.Context,
+		ContextualRelations: in.ContextualRelations, Resource: in.Resource,
+		SubjectRelation: in.SubjectRelation, SubjectType: in.SubjectType,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if req.After, err = s.resume(call, list, in.Cursor, &req.Consistency); err != nil {
+		return nil, err
+	}
+	req.Limit = limit + 1
+	found, err := s.Engine.ListSubjects(ctx, call.Tenant.ID, req)
+	if err != nil {
+		return nil, err
+	}
+	entries, last := found.Entries, ""
+	if len(entries) > limit {
+		entries, last = entries[:limit], entries[limit-1].Subject.ID
+	}
+	var body AllowedSubjectList
+	for _, e := range entries {
+		named := wireSubject(e.Subject)
+		body.Data = append(body.Data, AllowedSubject{Type: named.Type, ID: named.ID, Relation: named.Relation, Excluded: e.Excluded})
+	}
+	if body.Meta, err = s.pageMeta(call, list, limit, found.Token, last); err != nil {
+		return nil, err
+	}
+	return ListAllowedSubjects200JSONResponse{Body: body}, nil
+}
+
+// StreamAllowedSubjects lists all who may do something to a resource.
+func (s *Surface) StreamAllowedSubjects(ctx context.Context, request StreamAllowedSubjectsRequestObject) (StreamAllowedSubjectsResponseObject, error) {
+	call := web.CallOf(ctx)
+	req, _, err := subjectsRequest(*request.Body)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.Engine.ListSubjects(ctx, call.Tenant.ID, req)
+	if err != nil {
+		return nil, err
+	}
+	return lines(func(w *web.Lines) error {
+		for _, e := range found.Entries {
+			named := wireSubject(e.Subject)
+			line := AllowedSubjectLine{Type: named.Type, ID: named.ID, Relation: named.Relation, Excluded: e.Excluded}
+			if err := w.Write(line); err != nil {
+				return err
+			}
+		}
+		return w.Write(AllowedSubjectLine{Meta: streamMeta(call, len(found.Entries), found.Token)})
+	}), nil
+}
+
+func subjectsRequest(in StreamSubjectsInput) (engine.ListSubjectsRequest, []string, error) {
+	var v validation
+	req := engine.ListSubjectsRequest{
+		Resource: v.resource("resource/", in.Resource.Type, in.Resource.ExternalID), Action: in.Action,
+		SubjectType: in.SubjectType, SubjectRelation: in.SubjectRelation, Context: v.context(in.Context),
+		Consistency: v.consistency(in.Consistency, in.ConsistencyToken),
+	}
+	v.text("", "action", in.Action)
+	v.text("", "subject_type", in.SubjectType)
+	if in.SubjectRelation != "" {
+		v.text("", "subject_relation", in.SubjectRelation)
+	}
+	var err error
+	if req.Contextual, err = v.contextual(in.ContextualRelations); err != nil {
+		return req, nil, err
+	}
+	return req, filters("listAllowedSubjects", in), v.err()
+}
+
+func streamMeta(call *web.Call, count int, token string) StreamMeta {
+	return StreamMeta{RequestID: call.RequestID, Count: count, ConsistencyToken: token}
+}
+
+// lines is a response that writes itself line by line.
+type lines func(w *web.Lines) error
+
+func (write lines) visit(w http.ResponseWriter) error {
+	to := web.NewLines(w)
+	if err := write(to); err != nil {
+		return err
+	}
+	return to.Flush()
+}
+
+// VisitStreamAllowedResourcesResponse implements
+// [StreamAllowedResourcesResponseObject].
+func (write lines) VisitStreamAllowedResourcesResponse(w http.ResponseWriter) error {
+	return write.visit(w)
+}
+
+// VisitStreamAllowedSubjectsResponse implements
+// [StreamAllowedSubjectsResponseObject].
+func (write lines) VisitStreamAllowedSubjectsResponse(w http.ResponseWriter) error {
+	return write.visit(w)
+}

@@ -1,0 +1,64 @@
+package resources
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"stonetown/api/web"
+	"stonetown/engine"
+	"stonetown/tuplestore"
+)
+
+// Watch follows all changes of a tenant.
+func (s *Surface) Watch(ctx context.Context, request WatchRequestObject) (WatchResponseObject, error) {
+	return watch{ctx, s.Engine, web.CallOf(ctx).Tenant.ID, request.Params.After}, nil
+}
+
+// watch is the response to a watch, written for as long as the client listens.
+type watch struct {
+	ctx    context.Context
+	engine Engine
+	tenant string
+	after  string
+}
+
+// VisitWatchResponse implements [WatchResponseObject].
+func (r watch) VisitWatchResponse(w http.ResponseWriter) error {
+	to := web.NewLines(w) // nothing is sent before the first event: a watch can be refused
+	err := r.engine.Watch(r.ctx, r.tenant, engine.WatchRequest{After: r.after}, func(ev engine.WatchEvent) error {
+		if err := to.Write(wireEvent(ev)); err != nil {
+			return err
+		}
+		return to.Flush()
+	})
+	if errors.Is(err, context.Canceled) {
+		return nil // the client went away, or the service is going to
+	}
+	return err
+}
+
+func wireEvent(ev engine.WatchEvent) WatchEvent {
+	out := WatchEvent{
+		Event: "change", ConsistencyToken: ev.Token, At: web.Timestamp(ev.At), Actor: ev.Actor, SchemaChanged: ev.SchemaChanged,
+	}
+	if ev.Heartbeat {
+		out.Event = "heartbeat"
+	}
+	for _, c := range ev.Changes {
+		out.Changes = append(out.Changes, wireChange(c))
+	}
+	return out
+}
+
+func wireChange(c tuplestore.Change) WatchChange {
+	out := WatchChange{Op: "create", Resource: wireRef(c.Tuple.Object), Relation: c.Tuple.Relation}
+	if c.Deleted {
+		out.Op = "delete"
+	}
+	if !c.Tuple.IsPresence() {
+		out.Subject = wireSubject(c.Tuple.Subject)
+	}
+	out.ExpiresAt, out.Condition = wireTerms(c.Terms)
+	return out
+}

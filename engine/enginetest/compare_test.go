@@ -1,0 +1,295 @@
+package enginetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"stonetown/engine"
+	"stonetown/schema"
+	"stonetown/tuplestore"
+)
+
+// worlds are the tables of what holds, as the oracle computes them for one
+// state: one or, where conditions cannot be decided, several that are possible.
+// An answer of the engine must be right in all of them.
+type worlds struct {
+	types    []schema.Type
+	decided  bool
+	possible []map[tuplestore.Tuple]bool
+}
+
+// maxUndecided bounds how many tuples are tried out both ways; of the others
+// only all or none.
+const maxUndecided = 3
+
+func worldsOf(t *testing.T, types []schema.Type, state facts, values map[string]any) worlds {
+	t.Helper()
+	holding, decided, err := Holding(types, state, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := worlds{types: types, decided: decided, possible: []map[tuplestore.Tuple]bool{holding}}
+	if decided {
+		return w
+	}
+	var open []tuplestore.Tuple
+	for tuple, on := range state {
+		if holding[tuple] || on.Condition == "" {
+			continue
+		}
+		alone, decided, err := Holding(types, facts{tuple: on}, values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !decided && !alone[tuple] {
+			open = append(open, tuple)
+		}
+	}
+	slices.SortFunc(open, tuplestore.Tuple.Compare)
+	all := maps.Clone(holding)
+	for _, tuple := range open {
+		all[tuple] = true
+	}
+	w.possible = append(w.possible, all)
+	tried := open[:min(maxUndecided, len(open))]
+	for choice := range 1 << len(tried) {
+		for _, rest := range []map[tuplestore.Tuple]bool{holding, all} {
+			one := maps.Clone(rest)
+			for i, tuple := range tried {
+				if choice>>i&1 == 1 {
+					one[tuple] = true
+				} else {
+					delete(one, tuple)
+				}
+			}
+			w.possible = append(w.possible, one)
+		}
+	}
+	return w
+}
+
+// holds are the tables of one subject, one for each world.
+func (w worlds) holds(s tuplestore.Subject) []map[tuplestore.Node]bool {
+	tables := make([]map[tuplestore.Node]bool, len(w.possible))
+	for i, tuples := range w.possible {
+		oracle := NewOracle(w.types)
+		oracle.Tuples = tuples
+		tables[i] = oracle.Holds(s)
+	}
+	return tables
+}
+
+// is reports whether an answer is right in every world.
+func is(tables []map[tuplestore.Node]bool, node tuplestore.Node, allowed bool) bool {
+	return !slices.ContainsFunc(tables, func(holds map[tuplestore.Node]bool) bool { return holds[node] != allowed })
+}
+
+// question is what the answers of one comparison depend on.
+type question struct {
+	values     map[string]any
+	contextual []engine.WriteOp
+}
+
+func (u *universe) question() question {
+	q := question{values: u.values()}
+	for u.rand.IntN(4) == 0 {
+		if op, ok := u.op(); ok {
+			q.contextual = append(q.contextual, op)
+		}
+	}
+	return q
+}
+
+// at is the state that a token names, with the question's own tuples. It is not
+// ok where a contextual tuple is also stored: then both count, which a state
+// cannot say.
+func (w *writer) at(t *testing.T, q question, token string) (state facts, rev tuplestore.Revision, ok bool) {
+	t.Helper()
+	rev = revision(t, token)
+	stored := w.history.at(rev)
+	if stored == nil {
+		t.Errorf("answered from revision %d, which nobody wrote", rev)
+		return nil, rev, false
+	}
+	state = maps.Clone(stored)
+	for _, op := range q.contextual {
+		f := factOf(op)
+		if _, twice := state[f.Tuple]; twice {
+			return nil, rev, false
+		}
+		state[f.Tuple] = f.Terms
+		state[tuplestore.Presence(f.Object)] = tuplestore.Terms{}
+	}
+	return state, rev, true
+}
+
+// compare asks the engine a random batch and the oracle the same, about the
+// revision that the engine answered from.
+func (w *writer) compare(ctx context.Context, t *testing.T, u *universe, consistency engine.Consistency) {
+	t.Helper()
+	if consistency.Mode == engine.Full && u.rand.IntN(4) == 0 {
+		w.compareResources(ctx, t, u)
+		w.compareSubjects(ctx, t, u)
+		return
+	}
+	subject, q := u.subject(), u.question()
+	nodes := make([]tuplestore.Node, 1+u.rand.IntN(10))
+	queries := make([]engine.Query, len(nodes))
+	for i := range nodes {
+		nodes[i] = u.node()
+		queries[i] = engine.Query{Resource: nodes[i].Object, Action: nodes[i].Relation}
+	}
+	before := tuplestore.Revision(w.acked.Load())
+	res, err := w.engine.Check(ctx, w.tenant, engine.CheckRequest{
+		Subject: subject, Queries: queries, Consistency: consistency, Reasons: u.rand.IntN(4) == 0,
+		Context: q.values, Contextual: q.contextual,
+	})
+	if err != nil {
+		t.Errorf("check %s: %v", subject, err)
+		return
+	}
+	state, rev, ok := w.at(t, q, res.Token)
+	if consistency.Mode == engine.Full && rev < before {
+		t.Errorf("answered from revision %d after %d was acknowledged", rev, before)
+	}
+	if !ok {
+		return
+	}
+	worlds := worldsOf(t, w.types, state, q.values)
+	tables := worlds.holds(subject)
+	for i, node := range nodes {
+		d := res.Decisions[i]
+		verdict, err := VerdictOf(d.Allowed, d.Err)
+		_, registered := state[tuplestore.Presence(node.Object)]
+		switch {
+		case err != nil:
+			t.Errorf("%s: %v", node, err)
+		case registered == (verdict == NotFound):
+			t.Errorf("%s at revision %d: registered %v, engine says %s", node.Object, rev, registered, verdict)
+		case verdict == NotFound, verdict == Undecided && !worlds.decided:
+		case !is(tables, node, verdict == Allowed):
+			t.Errorf("%s in %s at revision %d: engine says %s, wrongly\nschema %s\ntuples %v\nquestion %v",
+				subject, node, rev, verdict, schema.Encode(w.types), state, q)
+		}
+	}
+}
+
+// compareResources holds a list of resources, whole and in pages, against the
+// oracle.
+func (w *writer) compareResources(ctx context.Context, t *testing.T, u *universe) {
+	t.Helper()
+	q, target := u.question(), u.node()
+	req := engine.ListResourcesRequest{
+		Subject: u.subject(), Type: target.Object.Type, Action: target.Relation, Context: q.values, Contextual: q.contextual,
+	}
+	list, err := w.engine.ListResources(ctx, w.tenant, req)
+	var undecided *engine.ConditionError
+	if errors.As(err, &undecided) {
+		return // some answer is; which, the checks look into
+	}
+	if err != nil {
+		t.Errorf("list resources: %v", err)
+		return
+	}
+	state, rev, ok := w.at(t, q, list.Token)
+	if !ok {
+		return
+	}
+	tables := worldsOf(t, w.types, state, q.values).holds(req.Subject)
+	for i := range u.objects {
+		node := tuplestore.Node{Object: tuplestore.Object{Type: req.Type, ID: fmt.Sprint(i)}, Relation: req.Action}
+		_, registered := state[tuplestore.Presence(node.Object)]
+		listed := slices.Contains(list.IDs, node.Object.ID)
+		if listed && !registered || registered && !is(tables, node, listed) {
+			t.Errorf("%s in %s at revision %d: listed %v, registered %v, wrongly\nschema %s\ntuples %v\nquestion %v",
+				req.Subject, node, rev, listed, registered, schema.Encode(w.types), state, q)
+		}
+	}
+
+	var paged []string
+	req.Consistency = engine.Consistency{Mode: engine.Exactly, Token: list.Token}
+	req.Limit = 1 + u.rand.IntN(2)
+	for {
+		page, err := w.engine.ListResources(ctx, w.tenant, req)
+		if err != nil {
+			t.Errorf("page of resources: %v", err)
+			return
+		}
+		paged = append(paged, page.IDs...)
+		if len(page.IDs) < req.Limit {
+			break
+		}
+		req.After = paged[len(paged)-1]
+	}
+	if !slices.Equal(paged, list.IDs) {
+		t.Errorf("pages %v, whole %v", paged, list.IDs)
+	}
+}
+
+// compareSubjects holds a list of subjects, whole and in pages, against the
+// oracle.
+func (w *writer) compareSubjects(ctx context.Context, t *testing.T, u *universe) {
+	t.Helper()
+	q, target, kind := u.question(), u.node(), u.subject()
+	req := engine.ListSubjectsRequest{
+		Resource: target.Object, Action: target.Relation, SubjectType: kind.Type, SubjectRelation: kind.Relation,
+		Context: q.values, Contextual: q.contextual,
+	}
+	list, err := w.engine.ListSubjects(ctx, w.tenant, req)
+	var undecided *engine.ConditionError
+	var missing *engine.ResourceNotFoundError
+	if errors.As(err, &undecided) || errors.As(err, &missing) {
+		return
+	}
+	if err != nil {
+		t.Errorf("list subjects: %v", err)
+		return
+	}
+	state, rev, ok := w.at(t, q, list.Token)
+	if !ok {
+		return
+	}
+	listed, everyone := map[string]bool{}, false
+	for _, entry := range list.Entries {
+		if entry.Subject.ID == tuplestore.Wildcard {
+			everyone = true
+		} else {
+			listed[entry.Subject.ID] = !entry.Excluded
+		}
+	}
+	worlds := worldsOf(t, w.types, state, q.values)
+	for i := range max(u.objects, u.users) + 1 { // the last one is a stranger
+		s := tuplestore.Subject{Type: kind.Type, ID: fmt.Sprint(i), Relation: kind.Relation}
+		allowed, named := listed[s.ID]
+		if !named {
+			allowed = everyone
+		}
+		if tables := worlds.holds(s); !is(tables, target, allowed) {
+			t.Errorf("%s in %s at revision %d: listed %v, wrongly\nschema %s\ntuples %v\nquestion %v",
+				s, target, rev, allowed, schema.Encode(w.types), state, q)
+		}
+	}
+
+	var paged []engine.SubjectEntry
+	req.Consistency = engine.Consistency{Mode: engine.Exactly, Token: list.Token}
+	req.Limit = 1 + u.rand.IntN(2)
+	for {
+		page, err := w.engine.ListSubjects(ctx, w.tenant, req)
+		if err != nil {
+			t.Errorf("page of subjects: %v", err)
+			return
+		}
+		paged = append(paged, page.Entries...)
+		if len(page.Entries) < req.Limit {
+			break
+		}
+		req.After = paged[len(paged)-1].Subject.ID
+	}
+	if !slices.Equal(paged, list.Entries) {
+		t.Errorf("pages %v, whole %v", paged, list.Entries)
+	}
+}

@@ -1,0 +1,200 @@
+package enginetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"stonetown/engine"
+	"stonetown/schema"
+	"stonetown/tuplestore"
+)
+
+// Verdict is the answer to a [Question], in the words of all ways to ask it.
+type Verdict string
+
+const (
+	Allowed   Verdict = "allowed"
+	Denied    Verdict = "denied"
+	NotFound  Verdict = "resource not found"
+	Undefined Verdict = "no such type or action"
+	Invalid   Verdict = "no such subject"
+	Undecided Verdict = "undecided"
+)
+
+// Way is one way to ask a question. A way that cannot ask it says so with ok.
+type Way func(ctx context.Context, q Question) (answer Verdict, ok bool, err error)
+
+// VerdictOf states an engine's decision, or its error.
+func VerdictOf(allowed bool, err error) (Verdict, error) {
+	var (
+		missing   *engine.ResourceNotFoundError
+		typ       *engine.UnknownTypeError
+		relation  *engine.UndefinedRelationError
+		subject   *engine.InvalidSubjectError
+		condition *engine.ConditionError
+	)
+	switch {
+	case errors.As(err, &missing):
+		return NotFound, nil
+	case errors.As(err, &typ), errors.As(err, &relation):
+		return Undefined, nil
+	case errors.As(err, &subject):
+		return Invalid, nil
+	case errors.As(err, &condition):
+		return Undecided, nil
+	case err != nil:
+		return "", err
+	case allowed:
+		return Allowed, nil
+	}
+	return Denied, nil
+}
+
+// Ways are all the ways in which an engine answers, with the check first.
+func Ways(e *engine.Engine, tenant string) map[string]Way {
+	w := ways{e, tenant}
+	return map[string]Way{
+		"check": w.check, "batch": w.batch, "list-resources": w.listResources,
+		"list-subjects": w.listSubjects, "expand": w.expand,
+	}
+}
+
+type ways struct {
+	engine *engine.Engine
+	tenant string
+}
+
+func (w ways) request(q Question, queries ...engine.Query) engine.CheckRequest {
+	return engine.CheckRequest{Subject: q.Subject, Queries: queries, Context: q.Context, Contextual: q.Contextual}
+}
+
+func (w ways) check(ctx context.Context, q Question) (Verdict, bool, error) {
+	answer, err := w.engine.Check(ctx, w.tenant, w.request(q, engine.Query{Resource: q.Resource, Action: q.Action}))
+	if err != nil {
+		v, err := VerdictOf(false, err)
+		return v, true, err
+	}
+	v, err := VerdictOf(answer.Decisions[0].Allowed, answer.Decisions[0].Err)
+	return v, true, err
+}
+
+// batch asks among other questions, with reasons.
+func (w ways) batch(ctx context.Context, q Question) (Verdict, bool, error) {
+	query := engine.Query{Resource: q.Resource, Action: q.Action}
+	other := engine.Query{Resource: tuplestore.Object{Type: q.Resource.Type, ID: "other"}, Action: q.Action}
+	req := w.request(q, other, query, engine.Query{Action: "none"}, query)
+	req.Reasons = true
+	answer, err := w.engine.Check(ctx, w.tenant, req)
+	if err != nil {
+		v, err := VerdictOf(false, err)
+		return v, true, err
+	}
+	one, two := answer.Decisions[1], answer.Decisions[3]
+	if one.Allowed != two.Allowed || (len(one.Reasons) == 0) == one.Allowed {
+		return "", true, fmt.Errorf("answers of one batch differ, or lack reasons: %v and %v", one, two)
+	}
+	v, err := VerdictOf(one.Allowed, one.Err)
+	return v, true, err
+}
+
+// listResources looks whether the resource is in the list. A list cannot say
+// that a resource does not exist.
+func (w ways) listResources(ctx context.Context, q Question) (Verdict, bool, error) {
+	list, err := w.engine.ListResources(ctx, w.tenant, engine.ListResourcesRequest{
+		Subject: q.Subject, Type: q.Resource.Type, Action: q.Action, Context: q.Context, Contextual: q.Contextual,
+	})
+	if err != nil {
+		v, err := VerdictOf(false, err)
+		return v, v != Undecided, err // about another resource, perhaps
+	}
+	if slices.Contains(list.IDs, q.Resource.ID) {
+		return Allowed, true, nil
+	}
+	return Denied, true, nil
+}
+
+func (w ways) listSubjects(ctx context.Context, q Question) (Verdict, bool, error) {
+	s := q.Subject
+	if s.Type == schema.GroupType && s.Relation == "" {
+		s.Relation = schema.GroupMember
+	}
+	list, err := w.engine.ListSubjects(ctx, w.tenant, engine.ListSubjectsRequest{
+		Resource: q.Resource, Action: q.Action, SubjectType: s.Type, SubjectRelation: s.Relation,
+		Context: q.Context, Contextual: q.Contextual,
+	})
+	if err != nil {
+		v, err := VerdictOf(false, err)
+		return v, v != Undecided, err // about another subject, perhaps
+	}
+	everyone := false
+	for _, entry := range list.Entries {
+		switch {
+		case entry.Subject.ID == tuplestore.Wildcard:
+			everyone = true
+		case entry.Subject == s && entry.Excluded:
+			return Denied, true, nil
+		case entry.Subject == s:
+			return Allowed, true, nil
+		}
+	}
+	if everyone {
+		return Allowed, true, nil
+	}
+	return Denied, true, nil
+}
+
+// expand evaluates the tree for the subject. Conditions are not evaluated in a
+// tree, so one that has any cannot answer.
+func (w ways) expand(ctx context.Context, q Question) (Verdict, bool, error) {
+	tree, err := w.engine.Expand(ctx, w.tenant, engine.ExpandRequest{
+		Resource: q.Resource, Action: q.Action, Depth: 100, Contextual: q.Contextual,
+	})
+	if err != nil {
+		v, err := VerdictOf(false, err)
+		return v, true, err
+	}
+	s := q.Subject
+	if s.Type == schema.GroupType && s.Relation == "" {
+		s.Relation = schema.GroupMember
+	}
+	t := treeEvaluation{subject: s}
+	v, err := VerdictOf(t.relation(tree.Root), nil)
+	return v, !t.conditional, err
+}
+
+// treeEvaluation asks whether a subject is in the set that a tree describes.
+type treeEvaluation struct {
+	subject     tuplestore.Subject
+	conditional bool
+}
+
+// relation is for a node that is the whole of a relation, a userset that
+// contains itself.
+func (t *treeEvaluation) relation(n *engine.ExpansionNode) bool {
+	self := tuplestore.Subject{Type: n.Resource.Type, ID: n.Resource.ID, Relation: n.Relation}
+	return n.Cut == "" && (self == t.subject || t.rewrite(n))
+}
+
+func (t *treeEvaluation) rewrite(n *engine.ExpansionNode) bool {
+	switch n.Kind {
+	case schema.This:
+		for _, f := range n.Subjects {
+			t.conditional = t.conditional || f.Condition != ""
+			everyone := f.Subject.ID == tuplestore.Wildcard && f.Subject.Type == t.subject.Type && !t.subject.IsUserset()
+			if f.Subject == t.subject || everyone {
+				return true
+			}
+		}
+		return slices.ContainsFunc(n.Children, t.relation)
+	case schema.Computed, schema.TupleToUserset:
+		return slices.ContainsFunc(n.Children, t.relation)
+	case schema.Union:
+		return slices.ContainsFunc(n.Children, t.rewrite)
+	case schema.Intersection:
+		return !slices.ContainsFunc(n.Children, func(c *engine.ExpansionNode) bool { return !t.rewrite(c) })
+	default:
+		return t.rewrite(n.Children[0]) && !t.rewrite(n.Children[1])
+	}
+}

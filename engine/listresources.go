@@ -1,0 +1,187 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"stonetown/tuplestore"
+)
+
+// ListResourcesRequest asks which resources of a type a subject may do
+// something to.
+type ListResourcesRequest struct {
+	Subject tuplestore.Subject
+	Type    string
+	Action  string // mapped to a relation as for a check
+	// Context and Contextual are as for a check.
+	Context     map[string]any
+	Contextual  []WriteOp
+	Consistency Consistency
+	// After leaves out IDs up to this one, in bytewise order.
+	After string
+	// Limit ends the list after so many; 0: not at all.
+	Limit int
+}
+
+// ResourceList is the answer to a [ListResourcesRequest].
+type ResourceList struct {
+	// IDs are in bytewise order.
+	IDs   []string
+	Token string // names the revision that the list reflects
+}
+
+// ListResources lists registered resources. What it lists is what a check of
+// each would allow at the same revision; nothing is left out. Errors are those
+// of [Engine.Check], [*UnknownTypeError], [*UndefinedRelationError], and
+// [*ConditionError] if it is undecided whether some resource belongs to the
+// list.
+func (e *Engine) ListResources(ctx context.Context, tenantID string, req ListResourcesRequest) (*ResourceList, error) {
+	v, err := e.backwardVantage(ctx, tenantID, req.Consistency)
+	if err != nil {
+		return nil, fmt.Errorf("list resources: %w", err)
+	}
+	defer v.leave()
+	ids, err := v.listResources(ctx, &req)
+	if err != nil {
+		return nil, fmt.Errorf("list resources: %w", err)
+	}
+	return &ResourceList{IDs: ids, Token: v.at.token}, nil
+}
+
+// backwardVantage is a vantage on a graph that can be walked from subjects.
+func (e *Engine) backwardVantage(ctx context.Context, tenantID string, c Consistency) (vantage, error) {
+	for {
+		v, err := e.vantage(ctx, tenantID, c)
+		if err != nil || v.graph.back != nil {
+			return v, err
+		}
+		if v.reader != nil {
+			v.graph.indexBackward()
+			return v, nil
+		}
+		v.leave()
+		e.tenant(tenantID).indexBackward()
+	}
+}
+
+func (t *tenant) indexBackward() {
+	t.mu.Lock()
+	if t.graph != nil {
+		t.graph.indexBackward()
+	}
+	t.mu.Unlock()
+	t.account()
+}
+
+func (v *vantage) listResources(ctx context.Context, req *ListResourcesRequest) ([]string, error) {
+	subject, err := checkedSubject(v.at.compiled, req.Subject)
+	if err != nil {
+		return nil, err
+	}
+	target := resolve(v.at.compiled, req.Type, req.Action)
+	if target.err != nil {
+		return nil, target.err
+	}
+	if err := v.bring(req.Contextual); err != nil {
+		return nil, err
+	}
+	e := v.evaluation(ctx, subject, req.Context)
+	defer e.release()
+	found, err := v.candidates(ctx, e, subject, req.Type, target.rule)
+	if err != nil {
+		return nil, err
+	}
+	found = slices.DeleteFunc(found, func(c candidate) bool { return c.id <= req.After })
+	slices.SortFunc(found, func(a, b candidate) int { return cmp.Compare(a.id, b.id) })
+
+	var ids []string
+	for len(found) > 0 && (req.Limit == 0 || len(ids) < req.Limit) {
+		chunk := found[:min(verifiedAtOnce, len(found))]
+		found = found[len(chunk):]
+		if err := v.verify(e, chunk, target.rule); err != nil {
+			return nil, err
+		}
+		for _, c := range chunk {
+			if c.sure {
+				ids = append(ids, c.id)
+			}
+		}
+	}
+	if req.Limit > 0 && len(ids) > req.Limit {
+		ids = ids[:req.Limit]
+	}
+	return ids, nil
+}
+
+// candidate is a resource that may belong to a list.
+type candidate struct {
+	object objectID
+	id     string
+	sure   bool
+}
+
+// verifiedAtOnce is how many candidates are checked in one go: many, since cold
+// each go costs some reads, but not all when only a page is wanted.
+const verifiedAtOnce = 1000
+
+// errSure stands for a question that need not be asked.
+var errSure = errors.New("known to be allowed")
+
+// verify checks the candidates that are not sure, and makes them so if they are
+// allowed.
+func (v *vantage) verify(e *evaluation, chunk []candidate, rule int32) error {
+	decisions := make([]Decision, len(chunk))
+	roots := make([]asked, len(chunk))
+	e.begin()
+	for i, c := range chunk {
+		if c.sure {
+			decisions[i].Err = errSure
+			continue
+		}
+		object, ok := v.object(e, e.object(c.object))
+		if !ok {
+			decisions[i].Err = &ResourceNotFoundError{}
+			continue
+		}
+		roots[i] = asked{object: object, rule: rule, goal: e.ask(object, rule, certain)}
+	}
+	if err := e.run(); err != nil {
+		return err
+	}
+	if e.undecided {
+		if err := e.rerun(decisions, roots); err != nil {
+			return err
+		}
+	}
+	for i := range chunk {
+		c := &chunk[i]
+		if decisions[i].Err != nil || !e.isPresent(roots[i].object) {
+			continue
+		}
+		c.sure = e.goals[roots[i].goal].proven
+		if !c.sure && e.modes && e.goals[roots[i].possibly].proven {
+			return e.terms.undecided.clone()
+		}
+	}
+	return nil
+}
+
+// candidates are the resources of the type that the subject might be allowed.
+func (v *vantage) candidates(ctx context.Context, e *evaluation, subject tuplestore.Subject, typ string, rule int32) ([]candidate, error) {
+	target := typeRelation{typeID(v.graph.types.numbers[typ]), v.program.rules[rule].relation}
+	s := search{vantage: v, e: e, reach: v.program.reach(), found: map[node]bool{}, named: map[objectID]bool{}}
+	s.towards = s.reach.towards(target)
+	if err := s.run(ctx, subject); err != nil {
+		return nil, err
+	}
+	var list []candidate
+	for at, sure := range s.found {
+		if at.relation == target.relation && e.key(at.object).typ == target.typ {
+			list = append(list, candidate{at.object, e.key(at.object).id, sure})
+		}
+	}
+	return list, nil
+}

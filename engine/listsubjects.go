@@ -1,0 +1,145 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"stonetown/tuplestore"
+)
+
+// ListSubjectsRequest asks which subjects of a kind may do something to a
+// resource.
+type ListSubjectsRequest struct {
+	Resource tuplestore.Object
+	Action   string // mapped to a relation as for a check
+	// SubjectType and SubjectRelation are the kind: objects of a type or, with a
+	// relation, usersets. The type group without a relation means its members.
+	SubjectType, SubjectRelation string
+	// Context and Contextual are as for a check.
+	Context     map[string]any
+	Contextual  []WriteOp
+	Consistency Consistency
+	// After leaves out entries up to that of this subject ID.
+	After string
+	// Limit ends the list after so many entries; 0: not at all.
+	Limit int
+}
+
+// SubjectList is the answer to a [ListSubjectsRequest].
+type SubjectList struct {
+	// Entries are in bytewise order of the subject's ID, the wildcard first.
+	Entries []SubjectEntry
+	Token   string // names the revision that the list reflects
+}
+
+// SubjectEntry is one subject of a list. The wildcard stands for all subjects of
+// the type that no entry names.
+type SubjectEntry struct {
+	Subject tuplestore.Subject
+	// Excluded: the wildcard is listed, but not for this subject.
+	Excluded bool
+}
+
+// ListSubjects lists subjects. What it lists is what a check of each would
+// allow at the same revision; nothing is left out. Errors are those of
+// [Engine.Check], [*UnknownTypeError], [*UndefinedRelationError],
+// [*ResourceNotFoundError], and [*ConditionError] if it is undecided whether
+// some subject belongs to the list.
+func (e *Engine) ListSubjects(ctx context.Context, tenantID string, req ListSubjectsRequest) (*SubjectList, error) {
+	v, err := e.vantage(ctx, tenantID, req.Consistency)
+	if err != nil {
+		return nil, fmt.Errorf("list subjects: %w", err)
+	}
+	defer v.leave()
+	entries, err := v.listSubjects(ctx, &req)
+	if err != nil {
+		return nil, fmt.Errorf("list subjects: %w", err)
+	}
+	return &SubjectList{Entries: entries, Token: v.at.token}, nil
+}
+
+func (v *vantage) listSubjects(ctx context.Context, req *ListSubjectsRequest) ([]SubjectEntry, error) {
+	// Nobody has the empty ID, so a subject with it is anyone of the type whom
+	// no tuple names.
+	anyone, err := checkedSubject(v.at.compiled, tuplestore.Subject{Type: req.SubjectType, ID: "?", Relation: req.SubjectRelation})
+	if err != nil {
+		return nil, err
+	}
+	anyone.ID = ""
+	target := resolve(v.at.compiled, req.Resource.Type, req.Action)
+	if target.err != nil {
+		return nil, target.err
+	}
+	if err := v.bring(req.Contextual); err != nil {
+		return nil, err
+	}
+	e := v.evaluation(ctx, anyone, req.Context)
+	defer e.release()
+	w := walk{vantage: v, e: e, seen: map[uint64]bool{}, found: map[objectID]bool{}}
+	if err := w.run(ctx, req.Resource, target.rule, anyone); err != nil {
+		return nil, err
+	}
+	e.fetch = nil // the graph has all that the resource leads to
+
+	root := asked{object: w.root, rule: target.rule}
+	var entries []SubjectEntry
+	full := func() bool { return req.Limit > 0 && len(entries) == req.Limit }
+	everyone := false
+	if w.everyone {
+		if everyone, err = e.settleFor(anyone, root); err != nil {
+			return nil, err
+		}
+		if everyone && req.After == "" {
+			all := anyone
+			all.ID = tuplestore.Wildcard
+			entries = append(entries, SubjectEntry{Subject: all})
+		}
+	}
+	objects := make([]objectID, 0, len(w.found))
+	for id := range w.found {
+		if req.After == "" || req.After == tuplestore.Wildcard || e.key(id).id > req.After {
+			objects = append(objects, id)
+		}
+	}
+	slices.SortFunc(objects, func(a, b objectID) int { return strings.Compare(e.key(a).id, e.key(b).id) })
+	for _, id := range objects {
+		if full() {
+			break
+		}
+		s := anyone
+		s.ID = e.key(id).id
+		allowed := w.found[id]
+		if !allowed {
+			if allowed, err = e.settleFor(s, root); err != nil {
+				return nil, err
+			}
+		}
+		if allowed || everyone {
+			entries = append(entries, SubjectEntry{Subject: s, Excluded: !allowed})
+		}
+	}
+	return entries, nil
+}
+
+// settleFor answers one question about another subject.
+func (e *evaluation) settleFor(s tuplestore.Subject, root asked) (bool, error) {
+	e.about(s)
+	e.begin()
+	root.goal = e.ask(root.object, root.rule, certain)
+	if err := e.run(); err != nil {
+		return false, err
+	}
+	if e.undecided {
+		roots := []asked{root}
+		if err := e.rerun([]Decision{{}}, roots); err != nil {
+			return false, err
+		}
+		root = roots[0]
+		if !e.goals[root.goal].proven && e.goals[root.possibly].proven {
+			return false, e.terms.undecided.clone()
+		}
+	}
+	return e.goals[root.goal].proven, nil
+}

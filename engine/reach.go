@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"sync"
+
+	"stonetown/schema"
+	"stonetown/tuplestore"
+)
+
+// reach is a program read from the subjects' end: what a tuple, or a set that
+// is known to hold the subject, lets it into.
+//
+// It is an overestimate. Of an intersection only the first operand is looked at
+// and of an exclusion only the base; whoever gets in that way is asked about
+// again. What gets in without passing any of them is sure.
+type reach struct {
+	program *program
+	// byTuple: a tuple of relation d of an object lets its subject into these
+	// relations of the same object.
+	byTuple map[typeRelation][]into
+	// bySet: a set that is the whole of relation r is part of these relations of
+	// the same object.
+	bySet map[typeRelation][]into
+	// byLink: an object that a tuple of relation t links to lets its relation
+	// computed into a relation of the object that has the tuple.
+	byLink map[typeRelation][]intoComputed
+
+	mu       sync.Mutex
+	relevant map[typeRelation]map[typeRelation]bool
+}
+
+type typeRelation struct {
+	typ      typeID
+	relation relationID
+}
+
+type into struct {
+	relation relationID
+	sure     bool
+}
+
+type intoComputed struct {
+	computed relationID
+	into
+}
+
+// reach returns the program's, made when it is first asked for.
+func (p *program) reach() *reach {
+	p.reachOnce.Do(func() { p.reached = newReach(p) })
+	return p.reached
+}
+
+func newReach(p *program) *reach {
+	r := &reach{
+		program: p, byTuple: map[typeRelation][]into{}, bySet: map[typeRelation][]into{},
+		byLink: map[typeRelation][]intoComputed{}, relevant: map[typeRelation]map[typeRelation]bool{},
+	}
+	for at, id := range p.table {
+		if id == noRule {
+			continue
+		}
+		typ, relation := typeID(at/p.columns), relationID(at%p.columns)
+		p.sources(id, true, map[int32]bool{}, func(from *rule, sure bool) {
+			to := into{relation, sure}
+			for _, d := range from.direct {
+				r.byTuple[typeRelation{typ, d}] = append(r.byTuple[typeRelation{typ, d}], to)
+			}
+			for _, whole := range from.includes {
+				r.bySet[typeRelation{typ, whole}] = append(r.bySet[typeRelation{typ, whole}], to)
+			}
+			for _, a := range from.arrows {
+				key := typeRelation{typ, a.tupleset}
+				r.byLink[key] = append(r.byLink[key], intoComputed{a.computed, to})
+			}
+		})
+	}
+	return r
+}
+
+// sources visits the rules whose sets a rule's set can come from: itself and,
+// no longer sure, the first operands of its logic.
+func (p *program) sources(id int32, sure bool, seen map[int32]bool, visit func(from *rule, sure bool)) {
+	if seen[id] {
+		return
+	}
+	seen[id] = true
+	from := &p.rules[id]
+	visit(from, sure)
+	for _, l := range from.logic {
+		p.sources(p.logic[l].operands[0], false, seen, visit)
+	}
+}
+
+// towards returns the relations through which a subject can get into the target.
+func (r *reach) towards(target typeRelation) map[typeRelation]bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known, ok := r.relevant[target]; ok {
+		return known
+	}
+	p := r.program
+	types, relations := &p.graph.types, &p.graph.relations
+	relevant := map[typeRelation]bool{target: true}
+	for queue := []typeRelation{target}; len(queue) > 0; {
+		at := queue[0]
+		queue = queue[1:]
+		add := func(shape tuplestore.SubjectShape, relation relationID) {
+			typ, ok := types.numbers[shape.Type]
+			next := typeRelation{typeID(typ), relation}
+			if ok && p.rule(next.typ, relation) != noRule && !relevant[next] {
+				relevant[next] = true
+				queue = append(queue, next)
+			}
+		}
+		subjects := func(relation relationID) []schema.SubjectType {
+			return p.compiled.Subjects(types.names[at.typ], relations.names[relation])
+		}
+		p.sources(p.rule(at.typ, at.relation), true, map[int32]bool{}, func(from *rule, _ bool) {
+			for _, d := range from.direct {
+				for _, s := range subjects(d) {
+					if s.Relation != "" {
+						add(tuplestore.SubjectShape(s), relationID(relations.numbers[s.Relation]))
+					}
+				}
+			}
+			for _, a := range from.arrows {
+				for _, s := range subjects(a.tupleset) {
+					add(tuplestore.SubjectShape(s), a.computed)
+				}
+			}
+		})
+	}
+	r.relevant[target] = relevant
+	return relevant
+}

@@ -1,0 +1,127 @@
+package engine
+
+import (
+	"context"
+
+	"stonetown/tuplestore"
+)
+
+// search walks from a subject, along tuples that name it or sets it is in, to
+// all that it might be in. It goes level by level: cold, each is one read.
+type search struct {
+	*vantage
+	e       *evaluation
+	reach   *reach
+	towards map[typeRelation]bool // the only relations worth entering
+
+	found map[node]bool     // sets that the subject might be in; true: it surely is
+	named map[objectID]bool // objects whose tuples have been read
+	next  []origin
+}
+
+// origin is where the search goes on from: a set that the subject might be in
+// or, without a relation, an object that stands for the subject.
+type origin struct {
+	node
+	sure bool
+}
+
+func (s *search) run(ctx context.Context, subject tuplestore.Subject) error {
+	if subject.IsUserset() {
+		if s.e.set.object != noObject {
+			for _, to := range s.reach.bySet[typeRelation{s.e.key(s.e.set.object).typ, s.e.set.relation}] {
+				s.enter(s.e.set.object, to.relation, false) // whether it is registered is open
+			}
+		}
+	} else {
+		for _, plain := range [2]objectID{s.e.subject, s.e.everyone} {
+			if plain != noObject {
+				s.next = append(s.next, origin{node{plain, noRelation}, true})
+			}
+		}
+	}
+	for len(s.next) > 0 {
+		level := s.next
+		s.next = nil
+		if err := s.fetch(ctx, level); err != nil {
+			return err
+		}
+		for _, from := range level {
+			s.follow(from)
+			if s.e.budget < 0 {
+				return &BudgetError{Limit: s.e.limit}
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fetch reads the tuples that name the objects of a level.
+func (s *search) fetch(ctx context.Context, level []origin) error {
+	if s.reader == nil {
+		return nil
+	}
+	for _, from := range level {
+		if !s.named[from.object] {
+			s.named[from.object] = true
+			s.reader.wantNaming(s.graph.object(from.object))
+		}
+	}
+	read, err := s.reader.read(ctx, s.graph)
+	s.e.budget -= read
+	return err
+}
+
+// follow enters every set that the origin is named in, or links to.
+func (s *search) follow(from origin) {
+	s.e.budget--
+	if s.extra == nil || s.extra.own || from.object < s.extra.first {
+		s.followTuples(from, s.graph.back[from.object])
+	}
+	if s.extra != nil {
+		s.followTuples(from, s.extra.back[from.object])
+	}
+}
+
+func (s *search) followTuples(from origin, tuples []backEdge) {
+	for _, t := range tuples {
+		s.e.budget--
+		at := typeRelation{s.e.key(t.from).typ, t.relation}
+		sure := from.sure && !s.hasTerms(t)
+		if t.as == from.relation {
+			for _, to := range s.reach.byTuple[at] {
+				s.enter(t.from, to.relation, sure && to.sure)
+			}
+		}
+		if from.relation == noRelation {
+			continue
+		}
+		for _, to := range s.reach.byLink[at] {
+			if to.computed == from.relation {
+				s.enter(t.from, to.relation, sure && to.sure)
+			}
+		}
+	}
+}
+
+// hasTerms reports whether a tuple might stand on terms.
+func (s *search) hasTerms(t backEdge) bool {
+	below, above := s.e.edges(t.from, t.relation)
+	return below != nil && below.termed != nil || above != nil && above.termed != nil
+}
+
+// enter notes that the subject might be in a set, or surely is.
+func (s *search) enter(object objectID, relation relationID, sure bool) {
+	if !s.towards[typeRelation{s.e.key(object).typ, relation}] {
+		return
+	}
+	at := node{object, relation}
+	if was, known := s.found[at]; known && (was || !sure) {
+		return
+	}
+	s.found[at] = sure
+	s.next = append(s.next, origin{at, sure})
+}

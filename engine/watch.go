@@ -1,0 +1,146 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"stonetown/tuplestore"
+)
+
+// WatchRequest says from where on changes are wanted, and how.
+type WatchRequest struct {
+	// After is the token of the last state that the watcher has seen; empty:
+	// the newest.
+	After string
+	// Heartbeat is how long nothing may happen before the watcher is told that
+	// it is up to date. Default 15 s.
+	Heartbeat time.Duration
+}
+
+// WatchEvent is one commit, or a heartbeat, which has no changes.
+type WatchEvent struct {
+	Token string // names the state after it: where to go on from
+	At    time.Time
+	Actor string
+	// Changes are the net effect, presences (registered resources) among them.
+	Changes []tuplestore.Change
+	// SchemaChanged: the resource types are others now.
+	SchemaChanged bool
+	Heartbeat     bool
+}
+
+const (
+	watchHeartbeat = 15 * time.Second
+	// watchPause is how long a watcher that is up to date waits before it looks
+	// again: an answer from memory where this process is the only writer, and
+	// one small read elsewhere.
+	watchPause = 100 * time.Millisecond
+)
+
+// Watch tells every change of a tenant's tuples and types, in order and without
+// gaps, until ctx ends (whose error it returns), or emit fails (whose error it
+// returns). The first event is a heartbeat with the token that the watch
+// starts from. It fails with [ErrTokenInvalid], [ErrTokenUnknown], or
+// [ErrTokenExpired] if what happened since is no longer known: read everything
+// anew then.
+func (e *Engine) Watch(ctx context.Context, tenantID string, req WatchRequest, emit func(WatchEvent) error) error {
+	if req.Heartbeat <= 0 {
+		req.Heartbeat = watchHeartbeat
+	}
+	after, epoch, err := e.watchFrom(ctx, tenantID, req.After)
+	if err != nil {
+		return fmt.Errorf("watch: %w", err)
+	}
+	w := watcher{engine: e, tenant: tenantID, epoch: epoch, after: after, emit: emit, beat: req.Heartbeat}
+	if err := w.heartbeat(); err != nil {
+		return err
+	}
+	return w.run(ctx)
+}
+
+// watchFrom is the revision that a watch starts after.
+func (e *Engine) watchFrom(ctx context.Context, tenantID, token string) (tuplestore.Revision, string, error) {
+	head, err := e.store.Head(ctx, tenantID)
+	if err != nil || token == "" {
+		return head.Revision, head.Epoch, err
+	}
+	epoch, after, err := decodeToken(tenantID, token)
+	switch {
+	case err != nil:
+		return 0, "", err
+	case epoch != head.Epoch:
+		return 0, "", ErrTokenExpired
+	case after > head.Revision:
+		return 0, "", ErrTokenUnknown
+	}
+	return after, epoch, nil
+}
+
+type watcher struct {
+	engine *Engine
+	tenant string
+	epoch  string
+	after  tuplestore.Revision
+	emit   func(WatchEvent) error
+	beat   time.Duration
+	last   time.Time // when the last event was emitted
+}
+
+func (w *watcher) run(ctx context.Context) error {
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	for {
+		commits, err := w.read(ctx)
+		if err != nil {
+			return fmt.Errorf("watch: %w", err)
+		}
+		for i := range commits {
+			c := &commits[i]
+			w.after = c.Revision
+			err := w.send(WatchEvent{At: c.At, Actor: c.Actor, Changes: c.Changes, SchemaChanged: c.Schema != nil})
+			if err != nil {
+				return err
+			}
+		}
+		if len(commits) == changesAtOnce {
+			continue
+		}
+		if time.Since(w.last) >= w.beat {
+			if err := w.heartbeat(); err != nil {
+				return err
+			}
+		}
+		pause.Reset(min(watchPause, w.beat))
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-w.engine.background.Done():
+			return context.Canceled
+		}
+	}
+}
+
+// read returns the next commits, none if there are none yet.
+func (w *watcher) read(ctx context.Context) ([]tuplestore.Commit, error) {
+	if head, ok := w.engine.store.KnownHead(w.tenant); ok && head.Epoch == w.epoch && head.Revision == w.after {
+		return nil, nil
+	}
+	commits, err := w.engine.store.Changes(ctx, w.tenant, w.after, changesAtOnce)
+	if errors.Is(err, tuplestore.ErrRevisionCollected) || errors.Is(err, tuplestore.ErrRevisionUnknown) {
+		return nil, ErrTokenExpired
+	}
+	return commits, err
+}
+
+func (w *watcher) heartbeat() error {
+	return w.send(WatchEvent{At: w.engine.clock().UTC(), Heartbeat: true})
+}
+
+func (w *watcher) send(ev WatchEvent) error {
+	ev.Token = encodeToken(w.tenant, w.epoch, w.after)
+	w.last = time.Now()
+	return w.emit(ev)
+}

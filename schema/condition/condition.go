@@ -1,0 +1,202 @@
+// Package condition evaluates the conditions on which tuples can stand:
+// expressions of the Common Expression Language (CEL) over declared parameters.
+//
+//	nearby(distance int, limit int): distance < limit
+//
+// A parameter gets its value from the tuple, where it was stored when the tuple
+// was written, or else from the request that asks. A condition need not have
+// all values to be decided: of a || b one that is true is enough.
+//
+// Expressions come from outside. What they may cost is limited before and while
+// they run, they reach nothing but their parameters, and the errors of an
+// evaluation never quote values.
+package condition
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/types"
+)
+
+// The limits of a condition.
+const (
+	MaxParameters = 32
+	MaxExpression = 4096     // bytes
+	MaxContext    = 16 << 10 // bytes of JSON stored with a tuple
+	maxCost       = 100_000  // CEL's units, of an evaluation
+)
+
+var namePattern = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
+
+// Definition is a condition as it is written.
+type Definition struct {
+	Name       string
+	Expression string // CEL, of type bool
+	Parameters []Parameter
+}
+
+// Parameter is a value that a condition depends on. Its type is bool, string,
+// int, uint, double, duration, timestamp, ipaddress, any, list<type>, or
+// map<type>, whose keys are strings.
+type Parameter struct {
+	Name, Type string
+}
+
+// Error says what is wrong with a definition.
+type Error struct {
+	Path    string // expression, name, parameters[0].type, ...
+	Reason  string // a stable word
+	Message string
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// EvaluationError says why a condition could be evaluated to nothing.
+type EvaluationError struct {
+	Condition string
+	Message   string // names parameters, never values
+}
+
+func (e *EvaluationError) Error() string {
+	return fmt.Sprintf("condition %s: %s", e.Condition, e.Message)
+}
+
+// Condition is a compiled definition. It is immutable and safe for concurrent
+// use.
+type Condition struct {
+	definition Definition
+	kinds      map[string]kind
+	program    cel.Program
+}
+
+// Compile compiles a definition. Errors are [*Error].
+func Compile(d Definition) (*Condition, error) {
+	if !namePattern.MatchString(d.Name) {
+		return nil, &Error{"name", "name_invalid", fmt.Sprintf("condition name %q does not match %s", d.Name, namePattern)}
+	}
+	if len(d.Expression) > MaxExpression {
+		return nil, &Error{"expression", "too_long", fmt.Sprintf("expression has %d bytes, at most %d are allowed", len(d.Expression), MaxExpression)}
+	}
+	if len(d.Parameters) > MaxParameters {
+		return nil, &Error{"parameters", "too_many", fmt.Sprintf("%d parameters, at most %d are allowed", len(d.Parameters), MaxParameters)}
+	}
+	c := &Condition{definition: d, kinds: map[string]kind{}}
+	options := []cel.EnvOption{inCIDR}
+	for i, p := range d.Parameters {
+		at := fmt.Sprintf("parameters[%d].", i)
+		if !namePattern.MatchString(p.Name) {
+			return nil, &Error{at + "name", "name_invalid", fmt.Sprintf("parameter name %q does not match %s", p.Name, namePattern)}
+		}
+		if _, ok := c.kinds[p.Name]; ok {
+			return nil, &Error{at + "name", "duplicate", fmt.Sprintf("parameter %q is declared twice", p.Name)}
+		}
+		k, err := parseKind(p.Type)
+		if err != nil {
+			return nil, &Error{at + "type", "type_unknown", fmt.Sprintf("type %q of parameter %q: %v", p.Type, p.Name, err)}
+		}
+		c.kinds[p.Name] = k
+		options = append(options, cel.Variable(p.Name, k.cel))
+	}
+	env, err := cel.NewEnv(options...)
+	if err != nil {
+		return nil, &Error{"parameters", "invalid", err.Error()}
+	}
+	ast, issues := env.Compile(d.Expression)
+	if err := issues.Err(); err != nil {
+		return nil, &Error{"expression", "expression_invalid", err.Error()}
+	}
+	if !ast.OutputType().IsExactType(cel.BoolType) {
+		return nil, &Error{"expression", "not_boolean", fmt.Sprintf("expression is of type %s, must be bool", ast.OutputType())}
+	}
+	c.program, err = env.Program(ast,
+		cel.EvalOptions(cel.OptOptimize, cel.OptPartialEval),
+		cel.CostLimit(maxCost), cel.InterruptCheckFrequency(100))
+	if err != nil {
+		return nil, &Error{"expression", "expression_invalid", err.Error()}
+	}
+	return c, nil
+}
+
+// Parameters returns the declared parameters, which must not be changed.
+func (c *Condition) Parameters() []Parameter { return c.definition.Parameters }
+
+// Evaluate decides whether the condition holds. stored are values as
+// [Condition.Normalize] returned them, and go before those of the request. The
+// request's are decoded JSON, numbers as float64 or [encoding/json.Number];
+// members that are no parameters are ignored, since one context serves several
+// conditions. If the result depends on parameters that have no value, missing
+// lists them in order. Errors are [*EvaluationError] or the context's.
+func (c *Condition) Evaluate(ctx context.Context, stored string, request map[string]any) (holds bool, missing []string, err error) {
+	values, err := c.decode([]byte(stored))
+	if err != nil {
+		return false, nil, &EvaluationError{c.definition.Name, err.Error()}
+	}
+	var unknown []*cel.AttributePatternType
+	for _, p := range c.definition.Parameters {
+		if _, ok := values[p.Name]; ok {
+			continue
+		}
+		given, ok := request[p.Name]
+		if !ok {
+			unknown = append(unknown, cel.AttributePattern(p.Name))
+			continue
+		}
+		v, ok := c.kinds[p.Name].convert(given)
+		if !ok {
+			return false, nil, &EvaluationError{c.definition.Name, fmt.Sprintf("the context's value for %s is not of type %s", p.Name, p.Type)}
+		}
+		values[p.Name] = v
+	}
+	var vars any = values
+	if len(unknown) > 0 {
+		if vars, err = cel.PartialVars(values, unknown...); err != nil {
+			return false, nil, &EvaluationError{c.definition.Name, "evaluation failed"}
+		}
+	}
+	result, _, err := c.program.ContextEval(ctx, vars)
+	if ctxErr := ctx.Err(); ctxErr != nil {
+		return false, nil, ctxErr
+	}
+	if u, ok := result.(*types.Unknown); ok {
+		return false, c.missing(u), nil
+	}
+	if err != nil {
+		return false, nil, &EvaluationError{c.definition.Name, reason(err)}
+	}
+	b, ok := result.(types.Bool)
+	if !ok {
+		return false, nil, &EvaluationError{c.definition.Name, "the result is not a boolean"}
+	}
+	return bool(b), nil, nil
+}
+
+// missing are the parameters that a result depends on.
+func (c *Condition) missing(u *types.Unknown) []string {
+	var names []string
+	for _, id := range u.IDs() {
+		trails, _ := u.GetAttributeTrails(id)
+		for _, t := range trails {
+			names = append(names, t.Variable())
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// reason says why an evaluation failed without quoting values, which CEL's
+// messages may do.
+func reason(err error) string {
+	switch text := err.Error(); {
+	case costExceeded.MatchString(text):
+		return "the evaluation costs more than is allowed"
+	case text == "division by zero", text == "modulus by zero":
+		return text
+	}
+	return "the evaluation failed for these values"
+}
+
+var costExceeded = regexp.MustCompile(`cost limit exceeded`)
