@@ -29,6 +29,7 @@ var document = sync.OnceValue(func() *contract {
 	if err != nil {
 		panic(err)
 	}
+	openapi3filter.RegisterBodyDecoder("application/x-ndjson", openapi3filter.JSONBodyDecoder)
 	doc.Servers = nil // its only one is a variable; tests choose the host
 	router, err := gorillamux.NewRouter(doc)
 	if err != nil {
@@ -139,6 +140,16 @@ func (c *client) do(t testing.TB, method, target string, body any) answer {
 	return c.send(t, method, target, header, text)
 }
 
+// lines are the objects of an answer of many lines.
+func (a answer) lines(t testing.TB) []map[string]any {
+	t.Helper()
+	var lines []map[string]any
+	for text := range strings.Lines(a.text) {
+		lines = append(lines, parse(t, text).(map[string]any))
+	}
+	return lines
+}
+
 // want sends a request and demands a status and, of an error, its code.
 func (c *client) want(t testing.TB, status int, code, method, target string, body any) answer {
 	t.Helper()
@@ -236,9 +247,15 @@ func (d *contract) judge(t testing.TB, req *http.Request, body []byte, a answer)
 			RequestValidationInput: input, Status: a.status, Header: a.header,
 			Options: &openapi3filter.Options{IncludeResponseStatus: true},
 		}
-		response.SetBodyBytes([]byte(a.text))
-		if err := openapi3filter.ValidateResponse(context.Background(), response); err != nil {
-			t.Errorf("%s %s: the document does not allow the answer %d %s: %v", req.Method, req.URL, a.status, a.text, err)
+		bodies := []string{a.text}
+		if a.header.Get("Content-Type") == "application/x-ndjson" { // the document describes a line
+			bodies = slices.Collect(strings.Lines(a.text))
+		}
+		for _, text := range bodies {
+			response.SetBodyBytes([]byte(text))
+			if err := openapi3filter.ValidateResponse(context.Background(), response); err != nil {
+				t.Errorf("%s %s: the document does not allow the answer %d %s: %v", req.Method, req.URL, a.status, text, err)
+			}
 		}
 	}
 	status := strconv.Itoa(a.status)

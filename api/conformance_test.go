@@ -35,6 +35,13 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"batch":            batch,
 	"bulk":             bulk,
 	"bulk_failures":    bulkFailures,
+	"conditions":       conditions,
+	"expiry":           expiry,
+	"contextual":       contextual,
+	"list_resources":   listResources,
+	"list_subjects":    listSubjects,
+	"expand":           expand,
+	"watch":            watch,
 	"external_ids":     externalIDs,
 	"cursors":          cursors,
 	"access":           access,
@@ -703,7 +710,7 @@ func targets(id string) map[string][]string {
 // body is one that every operation takes for what it is asked here.
 var body = object{
 	"name": "document", "type": "document", "external_id": "d", "relation": "viewer", "action": "view",
-	"subject": user("u"), "resource": resource("document", "d"),
+	"subject": user("u"), "resource": resource("document", "d"), "subject_type": "user",
 	"checks":     []object{{"action": "view", "resource": resource("document", "d")}},
 	"operations": []object{op("create", "document", "d", "viewer", user("u"))},
 }

@@ -38,6 +38,22 @@ func (f *failing) Write(ctx context.Context, tenant string, req engine.WriteRequ
 	return engine.WriteResponse{}, f.fault(ctx)
 }
 
+func (f *failing) ListResources(ctx context.Context, tenant string, req engine.ListResourcesRequest) (*engine.ResourceList, error) {
+	return nil, f.fault(ctx)
+}
+
+func (f *failing) ListSubjects(ctx context.Context, tenant string, req engine.ListSubjectsRequest) (*engine.SubjectList, error) {
+	return nil, f.fault(ctx)
+}
+
+func (f *failing) Expand(ctx context.Context, tenant string, req engine.ExpandRequest) (*engine.Expansion, error) {
+	return nil, f.fault(ctx)
+}
+
+func (f *failing) Watch(ctx context.Context, tenant string, req engine.WatchRequest, emit func(engine.WatchEvent) error) error {
+	return f.fault(ctx)
+}
+
 func (f *failing) Token(ctx context.Context, tenant oauth.Tenant, req oauth.TokenRequest) (oauth.TokenResponse, error) {
 	if f.fault == nil {
 		return f.OAuth.Token(ctx, tenant, req)
@@ -78,7 +94,11 @@ func faults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f.fault = tc.fault
 			defer func() { f.fault = nil }()
-			for _, target := range []string{"/api/v1/resources/check", "/api/v1/resources/check-batch", path("document", "d") + "/relations"} {
+			for _, target := range []string{
+				"/api/v1/resources/check", "/api/v1/resources/check-batch", path("document", "d") + "/relations",
+				"/api/v1/resources/list-resources", "/api/v1/resources/list-resources/stream",
+				"/api/v1/resources/list-subjects", "/api/v1/resources/list-subjects/stream", "/api/v1/resources/expand",
+			} {
 				if tc.code == "check_too_complex" && strings.HasSuffix(target, "/relations") {
 					continue // no write says so
 				}
@@ -100,6 +120,9 @@ func faults(t *testing.T) {
 				if name == "busy" {
 					equal(t, "Retry-After", a.header.Get("Retry-After"), "2")
 				}
+			}
+			if name == "unknown" { // a stream that has not begun can still fail
+				c.want(t, tc.status, tc.code, "GET", "/api/v1/resources/watch", nil)
 			}
 			if tc.oauth != "" {
 				a := c.form(t, nil, form)

@@ -10,8 +10,8 @@ import (
 
 // Check answers the request's queries from one revision. The error is nil even
 // when single queries have no answer (see [Decision.Err]); it is not nil when
-// none has: [*InvalidSubjectError], [*TooManyContextualError], [*OpError] for a
-// contextual tuple, [*BudgetError], [ErrTokenInvalid], [ErrTokenUnknown],
+// none has: [*InvalidSubjectError], [*TooManyContextualError], [*ContextualError],
+// [*BudgetError], [ErrTokenInvalid], [ErrTokenUnknown],
 // [ErrTokenExpired], the context's, or the store's.
 func (e *Engine) Check(ctx context.Context, tenantID string, req CheckRequest) (*CheckResponse, error) {
 	if err := ctx.Err(); err != nil {

@@ -133,6 +133,17 @@ type OpError struct {
 func (e *OpError) Error() string { return fmt.Sprintf("operation %d: %v", e.Index, e.Err) }
 func (e *OpError) Unwrap() error { return e.Err }
 
+// ContextualError says which contextual tuple of a request cannot be.
+type ContextualError struct {
+	Index int
+	Err   error
+}
+
+func (e *ContextualError) Error() string {
+	return fmt.Sprintf("contextual tuple %d: %v", e.Index, e.Err)
+}
+func (e *ContextualError) Unwrap() error { return e.Err }
+
 // BudgetError: answering would visit more of the graph than one request may.
 type BudgetError struct{ Limit int }
 

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"stonetown/tuplestore"
 )
@@ -88,7 +87,7 @@ func (e *Engine) past(ctx context.Context, tenantID string, now position, s tupl
 }
 
 // bring adds tuples that hold for the request only, as if they were written.
-// What is wrong with one comes as [*OpError].
+// What is wrong with one comes as [*ContextualError].
 func (v *vantage) bring(ops []WriteOp) error {
 	if len(ops) == 0 {
 		return nil
@@ -100,7 +99,7 @@ func (v *vantage) bring(ops []WriteOp) error {
 	for i, op := range ops {
 		var err error
 		if facts[i], err = judgeOp(v.at.compiled, op); err != nil {
-			return &OpError{Index: i, Err: fmt.Errorf("contextual tuple: %w", err)}
+			return &ContextualError{Index: i, Err: err}
 		}
 	}
 	v.extra = newOverlay(v.graph, v.reader != nil, facts)

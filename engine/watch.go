@@ -70,12 +70,12 @@ func (e *Engine) watchFrom(ctx context.Context, tenantID, token string) (tuplest
 	switch {
 	case err != nil:
 		return 0, "", err
-	case epoch != head.Epoch:
+	case epoch != head.Epoch && (epoch != "" || after > 0): // a history without a name is one before its beginning
 		return 0, "", ErrTokenExpired
 	case after > head.Revision:
 		return 0, "", ErrTokenUnknown
 	}
-	return after, epoch, nil
+	return after, head.Epoch, nil
 }
 
 type watcher struct {
@@ -129,6 +129,13 @@ func (w *watcher) read(ctx context.Context) ([]tuplestore.Commit, error) {
 		return nil, nil
 	}
 	commits, err := w.engine.store.Changes(ctx, w.tenant, w.after, changesAtOnce)
+	if len(commits) > 0 && w.epoch == "" { // the history began after the watch
+		head, err := w.engine.store.Head(ctx, w.tenant)
+		if err != nil {
+			return nil, err
+		}
+		w.epoch = head.Epoch
+	}
 	if errors.Is(err, tuplestore.ErrRevisionCollected) || errors.Is(err, tuplestore.ErrRevisionUnknown) {
 		return nil, ErrTokenExpired
 	}

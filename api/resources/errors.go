@@ -26,6 +26,7 @@ const (
 // is not one that a client can do anything about.
 func translate(err error) *web.Error {
 	var (
+		contextual  *engine.ContextualError
 		unknownType *engine.UnknownTypeError
 		undefined   *engine.UndefinedRelationError
 		noResource  *engine.ResourceNotFoundError
@@ -44,6 +45,11 @@ func translate(err error) *web.Error {
 		}
 	)
 	switch {
+	case errors.As(err, &contextual):
+		if e := translate(contextual.Err); e != nil {
+			return atIndex(e, contextual.Index)
+		}
+		return nil
 	case errors.As(err, &unknownType):
 		return answer(http.StatusNotFound, codeResourceTypeNotFound, unknownType, web.Details{"type": unknownType.Type})
 	case errors.As(err, &undefined):
@@ -93,7 +99,8 @@ func translate(err error) *web.Error {
 	return nil
 }
 
-// atIndex says which operation of a bulk write an error is about.
+// atIndex says which operation of a bulk write, or which contextual relation, an
+// error is about.
 func atIndex(e *web.Error, index int) *web.Error {
 	located := *e
 	located.Details = web.Details{"index": index, "code": e.Code}

@@ -77,7 +77,7 @@ type AllowedResourceList struct {
 // AllowedSubject defines model for AllowedSubject.
 type AllowedSubject struct {
 	// Excluded Not allowed although the wildcard is.
-	Excluded bool   `json:"excluded,omitempty"`
+	Excluded bool   `json:"excluded,omitzero"`
 	ID       string `json:"id"`
 	Relation string `json:"relation,omitempty"`
 	Type     string `json:"type"`
@@ -85,7 +85,7 @@ type AllowedSubject struct {
 
 // AllowedSubjectLine A subject, or in the last line `meta`.
 type AllowedSubjectLine struct {
-	Excluded bool       `json:"excluded,omitempty"`
+	Excluded bool       `json:"excluded,omitzero"`
 	ID       string     `json:"id,omitempty"`
 	Meta     StreamMeta `json:"meta,omitzero"`
 	Relation string     `json:"relation,omitempty"`
@@ -761,7 +761,7 @@ type WatchEvent struct {
 	Event            string `json:"event"`
 
 	// SchemaChanged The resource types are others now.
-	SchemaChanged bool `json:"schema_changed,omitempty"`
+	SchemaChanged bool `json:"schema_changed,omitzero"`
 }
 
 // Cursor defines model for Cursor.

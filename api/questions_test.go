@@ -1,0 +1,447 @@
+package api_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	checkPath     = "/api/v1/resources/check"
+	batchPath     = "/api/v1/resources/check-batch"
+	resourcesPath = "/api/v1/resources/list-resources"
+	subjectsPath  = "/api/v1/resources/list-subjects"
+	expandPath    = "/api/v1/resources/expand"
+	watchPath     = "/api/v1/resources/watch"
+)
+
+// with is an object with more members.
+func with(o object, more object) object {
+	all := object{}
+	for _, part := range []object{o, more} {
+		for name, value := range part {
+			all[name] = value
+		}
+	}
+	return all
+}
+
+const conditionalType = `{"name": "area", "relations": [{"name": "visitor"}, {"name": "barred"}, {"name": "entrant", "rewrites": [
+	{"kind": "exclusion", "base": {"kind": "computed", "relation": "visitor"}, "subtract": {"kind": "computed", "relation": "barred"}}]}],
+	"conditions": [
+		{"name": "nearby", "expression": "distance < limit", "parameters": {"distance": "int", "limit": "int"}},
+		{"name": "inside", "expression": "ip.in_cidr(\"10.0.0.0/8\")", "parameters": {"ip": "ipaddress"}}
+	]}`
+
+func condition(name string, context object) object {
+	if context == nil {
+		return object{"name": name}
+	}
+	return object{"name": name, "context": context}
+}
+
+func conditions(t *testing.T, _ *world, c *client) {
+	c.want(t, 201, "", "POST", "/api/v1/resource-types", conditionalType)
+	got := c.want(t, 200, "", "GET", "/api/v1/resource-types/area", nil).data()["conditions"]
+	equal(t, "conditions", got, parse(t, conditionalType).(map[string]any)["conditions"])
+
+	target := path("area", "a") + "/relations"
+	near := with(relation(user("ann"), "visitor"), object{"condition": condition("nearby", object{"limit": 5})})
+	made := c.want(t, 201, "", "POST", target, near)
+	equal(t, "condition", fmt.Sprint(made.data()["condition"]), fmt.Sprint(near["condition"]))
+	c.want(t, 200, "", "POST", target, near)
+	listed := c.want(t, 200, "", "GET", target, nil).list()[0].(map[string]any)
+	equal(t, "condition, listed", fmt.Sprint(listed["condition"]), fmt.Sprint(near["condition"]))
+
+	ask := func(context any) object {
+		return with(check(user("ann"), "visitor", resource("area", "a")), object{"context": context})
+	}
+	equal(t, "near", c.want(t, 200, "", "POST", checkPath, ask(object{"distance": 3, "other": true})).data()["allowed"], true)
+	equal(t, "far", c.want(t, 200, "", "POST", checkPath, ask(object{"distance": 7})).data()["allowed"], false)
+	missing := c.want(t, 400, "condition_context_missing", "POST", checkPath, ask(nil))
+	equal(t, "details", missing.details(), object{"conditions": []any{"nearby"}, "missing": []any{"distance"}})
+	failed := c.want(t, 400, "condition_failed", "POST", checkPath, ask(object{"distance": "secret"}))
+	equal(t, "details", failed.details(), object{"conditions": []any{"nearby"}, "missing": []any{}})
+	for _, bad := range []any{"text", 5, []any{}} {
+		equal(t, "fields", fields(c.want(t, 400, "validation_failed", "POST", checkPath, ask(bad))), []string{"context"})
+	}
+	explained := c.want(t, 200, "", "POST", checkPath, with(ask(object{"distance": 3}), object{"debug": true}))
+	equal(t, "reasons", explained.data()["reasons"], []any{object{
+		"via": "area:a#visitor@user:ann", "rewrite": "this",
+		"text": "user:ann is visitor of area:a, since the condition nearby is met",
+	}})
+
+	// In a batch, only the items that depend on it have no answer.
+	relate(t, c, "area", "b", "visitor", user("ann"))
+	items := []object{{"action": "visitor", "resource": resource("area", "a")}, {"action": "visitor", "resource": resource("area", "b")}}
+	batch := c.want(t, 200, "", "POST", batchPath, object{"subject": user("ann"), "checks": items})
+	equal(t, "batch", batch.list(), []any{object{"allowed": false, "error": "condition_context_missing"}, object{"allowed": true}})
+	batch = c.want(t, 200, "", "POST", batchPath, object{"subject": user("ann"), "checks": items, "context": object{"distance": []any{}}})
+	equal(t, "batch", batch.list(), []any{object{"allowed": false, "error": "condition_failed"}, object{"allowed": true}})
+
+	// What is wrong with terms is said, and loses nothing.
+	for field, terms := range map[string]object{
+		"condition/name":    {"condition": condition("unknown", nil)},
+		"condition/context": {"condition": condition("nearby", object{"limit": "x"})},
+		"expires_at":        {"expires_at": "tomorrow"},
+	} {
+		a := c.want(t, 400, "validation_failed", "POST", target, with(relation(user("bob"), "visitor"), terms))
+		equal(t, "fields", fields(a), []string{field})
+		in := with(op("create", "area", "a", "visitor", user("bob")), terms)
+		c.want(t, 400, "validation_failed", "POST", "/api/v1/resources/relations/bulk", object{"operations": []object{in}})
+	}
+	equal(t, "relations", len(c.want(t, 200, "", "GET", target, nil).list()), 1)
+
+	// A condition in use keeps its name and parameters; its expression may change.
+	a := c.want(t, 409, "resource_type_in_use", "POST", "/api/v1/resource-types", `{"name":"area","relations":[{"name":"visitor"},{"name":"barred"},{"name":"entrant"}]}`)
+	equal(t, "details", a.details(), object{"type": "area", "relation": "", "condition": "nearby", "count": 1.0})
+	c.want(t, 200, "", "POST", "/api/v1/resource-types", `{"name":"area","relations":[{"name":"visitor"},{"name":"barred"}],"conditions":[
+		{"name":"nearby","expression":"distance > limit","parameters":{"limit":"int","distance":"int"}}]}`)
+	equal(t, "far", c.want(t, 200, "", "POST", checkPath, ask(object{"distance": 7})).data()["allowed"], true)
+
+	for expression, field := range map[string]string{
+		"distance <": "conditions/0/expression", "1 + 1": "conditions/0/expression", "elsewhere": "conditions/0/expression", "": "conditions/0/expression",
+	} {
+		a := c.want(t, 400, "validation_failed", "POST", "/api/v1/resource-types", object{
+			"name": "zone", "conditions": []object{{"name": "x", "expression": expression, "parameters": object{"distance": "int"}}},
+		})
+		equal(t, "fields of "+expression, fields(a), []string{field})
+	}
+}
+
+func expiry(t *testing.T, _ *world, c *client) {
+	define(t, c)
+	target := path("document", "d") + "/relations"
+	until := func(at time.Time) object {
+		return with(relation(user("ann"), "viewer"), object{"expires_at": at.UTC().Format("2006-01-02T15:04:05.000Z")})
+	}
+	soon := time.Now().Add(time.Second)
+	made := c.want(t, 201, "", "POST", target, until(soon))
+	equal(t, "expires_at", made.data()["expires_at"], until(soon)["expires_at"])
+	equal(t, "before", allowed(t, c, user("ann"), "view", "document", "d"), true)
+	token := c.want(t, 200, "", "POST", checkPath, check(user("ann"), "view", resource("document", "d"))).meta("consistency_token")
+	time.Sleep(time.Until(soon) + time.Millisecond)
+	equal(t, "after", allowed(t, c, user("ann"), "view", "document", "d"), false)
+	for _, freshness := range []object{{"consistency": "minimize_latency"}, {"consistency_token": token}} {
+		a := c.want(t, 200, "", "POST", checkPath, with(check(user("ann"), "view", resource("document", "d")), freshness))
+		equal(t, "after, with less consistency", a.data()["allowed"], false)
+	}
+	list := c.want(t, 200, "", "POST", resourcesPath, object{"subject": user("ann"), "action": "view", "type": "document", "consistency_token": token})
+	equal(t, "list", list.list(), []any{})
+
+	bulk := c.want(t, 200, "", "POST", "/api/v1/resources/relations/bulk", object{"operations": []object{
+		with(op("create", "document", "d", "viewer", user("ann")), object{"expires_at": "2901-01-01T00:00:00Z"}),
+	}})
+	equal(t, "status", bulk.data()["results"].([]any)[0].(map[string]any)["status"], "updated")
+	equal(t, "renewed", allowed(t, c, user("ann"), "view", "document", "d"), true)
+	c.want(t, 204, "", "DELETE", target, relation(user("ann"), "viewer"))
+	equal(t, "deleted", allowed(t, c, user("ann"), "view", "document", "d"), false)
+}
+
+func contextualRelation(typ, id, name string, subject object) object {
+	return object{"resource": resource(typ, id), "relation": name, "subject": subject}
+}
+
+func contextual(t *testing.T, _ *world, c *client) {
+	define(t, c)
+	relate(t, c, "folder", "f", "viewer", user("ann"))
+	c.want(t, 201, "", "POST", "/api/v1/resources", resource("document", "d"))
+	ask := func(relations any) object {
+		return with(check(user("ann"), "view", resource("document", "d")), object{"contextual_relations": relations})
+	}
+	link := contextualRelation("document", "d", "parent", object{"type": "folder", "id": "f"})
+	equal(t, "with", c.want(t, 200, "", "POST", checkPath, ask([]object{link})).data()["allowed"], true)
+	equal(t, "without", allowed(t, c, user("ann"), "view", "document", "d"), false)
+	batch := c.want(t, 200, "", "POST", batchPath, object{
+		"subject": user("ann"), "contextual_relations": []object{link},
+		"checks": []object{{"action": "view", "resource": resource("document", "d")}},
+	})
+	equal(t, "batch", batch.list(), []any{object{"allowed": true}})
+
+	hundred := make([]object, 101)
+	for i := range hundred {
+		hundred[i] = contextualRelation("document", fmt.Sprint(i), "viewer", user("ann"))
+	}
+	c.want(t, 200, "", "POST", checkPath, ask(hundred[:100]))
+	everywhere := map[string]object{
+		checkPath: ask(nil), batchPath: {"subject": user("ann"), "checks": []object{{"action": "view", "resource": resource("document", "d")}}},
+		resourcesPath:             {"subject": user("ann"), "action": "view", "type": "document"},
+		resourcesPath + "/stream": {"subject": user("ann"), "action": "view", "type": "document"},
+		subjectsPath:              {"resource": resource("document", "d"), "action": "view", "subject_type": "user"},
+		subjectsPath + "/stream":  {"resource": resource("document", "d"), "action": "view", "subject_type": "user"},
+		expandPath:                {"resource": resource("document", "d"), "action": "view"},
+	}
+	for target, in := range everywhere {
+		bring := func(r object) object { return with(in, object{"contextual_relations": []object{r}}) }
+		a := c.want(t, 400, "bulk_too_large", "POST", target, with(in, object{"contextual_relations": hundred}))
+		equal(t, "max", a.details()["max"], 100.0)
+		a = c.want(t, 400, "relation_undefined", "POST", target, bring(contextualRelation("document", "d", "none", user("ann"))))
+		equal(t, "index", a.details()["index"], 0.0)
+		c.want(t, 400, "subject_invalid", "POST", target, bring(contextualRelation("document", "d", "parent", user("ann"))))
+		a = c.want(t, 400, "validation_failed", "POST", target, bring(contextualRelation("document", "", "parent", user("ann"))))
+		equal(t, "fields", fields(a), []string{"contextual_relations/0/resource/external_id"})
+		c.want(t, 404, "resource_type_not_found", "POST", target, bring(contextualRelation("house", "d", "parent", user("ann"))))
+	}
+}
+
+func listResources(t *testing.T, _ *world, c *client) {
+	define(t, c)
+	c.want(t, 201, "", "POST", "/api/v1/resource-types", conditionalType)
+	var want []any
+	for i := range 7 {
+		id := fmt.Sprintf("d%d/é", i)
+		if i < 5 {
+			relate(t, c, "document", id, "parent", object{"type": "folder", "id": "f"})
+			want = append(want, resource("document", id))
+		} else {
+			relate(t, c, "document", id, "viewer", user("bob"))
+		}
+	}
+	relate(t, c, "folder", "f", "viewer", object{"type": "group", "id": "staff"})
+	relate(t, c, "group", "staff", "member", user("ann"))
+
+	in := object{"subject": user("ann"), "action": "view", "type": "document"}
+	whole := c.want(t, 200, "", "POST", resourcesPath, in)
+	equal(t, "list", whole.list(), want)
+	equal(t, "next_cursor", whole.meta("next_cursor"), nil)
+	equal(t, "limit", whole.meta("limit"), 50.0)
+
+	// Pages belong together, whatever is written meanwhile.
+	first := c.want(t, 200, "", "POST", resourcesPath, with(in, object{"limit": 2}))
+	got := first.list()
+	c.want(t, 204, "", "DELETE", path("folder", "f"), nil)
+	for page := first; page.meta("next_cursor") != nil; {
+		page = c.want(t, 200, "", "POST", resourcesPath, with(in, object{"limit": 2, "cursor": page.meta("next_cursor")}))
+		equal(t, "token", page.meta("consistency_token"), first.meta("consistency_token"))
+		got = append(got, page.list()...)
+	}
+	equal(t, "pages", got, want)
+	equal(t, "afterwards", c.want(t, 200, "", "POST", resourcesPath, in).list(), []any{})
+	equal(t, "bob", len(c.want(t, 200, "", "POST", resourcesPath, with(in, object{"subject": user("bob")})).list()), 2)
+
+	// A cursor belongs to its question and its tenant.
+	cursor := first.meta("next_cursor")
+	for name, value := range map[string]any{
+		"subject": user("eve"), "action": "edit", "type": "folder", "context": object{"a": 1}, "consistency": "minimize_latency",
+		"contextual_relations": []object{contextualRelation("document", "x", "viewer", user("ann"))},
+	} {
+		c.want(t, 400, "cursor_invalid", "POST", resourcesPath, with(in, object{"limit": 2, "cursor": cursor, name: value}))
+	}
+	c.want(t, 400, "cursor_invalid", "POST", resourcesPath, with(in, object{"cursor": "x"}))
+
+	stream := c.want(t, 200, "", "POST", resourcesPath+"/stream", with(in, object{"subject": user("bob")}))
+	equal(t, "Content-Type", stream.header.Get("Content-Type"), "application/x-ndjson")
+	lines := stream.lines(t)
+	equal(t, "lines", len(lines), 3)
+	equal(t, "first line", lines[0], resource("document", "d5/é"))
+	equal(t, "last line", lines[2]["meta"].(map[string]any)["count"], 2.0)
+
+	for _, target := range []string{resourcesPath, resourcesPath + "/stream"} {
+		c.want(t, 404, "resource_type_not_found", "POST", target, with(in, object{"type": "house"}))
+		c.want(t, 400, "relation_undefined", "POST", target, with(in, object{"action": "sing"}))
+		c.want(t, 400, "subject_invalid", "POST", target, with(in, object{"subject": object{"type": "house", "id": "x"}}))
+		equal(t, "fields", fields(c.want(t, 400, "validation_failed", "POST", target, `{}`)), []string{"subject/type", "subject/id", "type", "action"})
+	}
+	for _, limit := range []int{0, 251} {
+		c.want(t, 400, "validation_failed", "POST", resourcesPath, with(in, object{"limit": limit}))
+	}
+
+	// Where it is undecided what belongs to the list, there is no list.
+	c.want(t, 201, "", "POST", path("area", "a")+"/relations", with(relation(user("ann"), "visitor"), object{"condition": condition("nearby", object{"limit": 5})}))
+	areas := object{"subject": user("ann"), "action": "visitor", "type": "area"}
+	for _, target := range []string{resourcesPath, resourcesPath + "/stream"} {
+		c.want(t, 400, "condition_context_missing", "POST", target, areas)
+		c.want(t, 400, "condition_failed", "POST", target, with(areas, object{"context": object{"distance": "x"}}))
+		c.want(t, 200, "", "POST", target, with(areas, object{"context": object{"distance": 3}}))
+	}
+	equal(t, "far", c.want(t, 200, "", "POST", resourcesPath, with(areas, object{"context": object{"distance": 9}})).list(), []any{})
+}
+
+func listSubjects(t *testing.T, _ *world, c *client) {
+	define(t, c)
+	c.want(t, 201, "", "POST", "/api/v1/resource-types", conditionalType)
+	relate(t, c, "folder", "f", "viewer", object{"type": "group", "id": "staff"})
+	for _, id := range []string{"ann", "bob", "cid"} {
+		relate(t, c, "group", "staff", "member", user(id))
+	}
+	relate(t, c, "document", "d", "parent", object{"type": "folder", "id": "f"})
+	relate(t, c, "document", "d", "owner", user("olga"))
+	relate(t, c, "document", "d", "banned", user("bob"))
+	in := object{"resource": resource("document", "d"), "action": "reader", "subject_type": "user"}
+	equal(t, "readers", c.want(t, 200, "", "POST", subjectsPath, in).list(), []any{user("ann"), user("cid"), user("olga")})
+	equal(t, "groups", c.want(t, 200, "", "POST", subjectsPath, with(in, object{"subject_type": "group"})).list(), []any{object{"type": "group", "id": "staff"}})
+	usersets := c.want(t, 200, "", "POST", subjectsPath, with(in, object{"subject_type": "folder", "subject_relation": "viewer"})).list()
+	equal(t, "usersets", usersets, []any{object{"type": "folder", "id": "f", "relation": "viewer"}})
+
+	relate(t, c, "document", "d", "viewer", user("*"))
+	open := c.want(t, 200, "", "POST", subjectsPath, in)
+	want := []any{user("*"), user("ann"), with(user("bob"), object{"excluded": true}), user("cid"), user("olga")}
+	equal(t, "open to everyone but one", open.list(), want)
+	lines := c.want(t, 200, "", "POST", subjectsPath+"/stream", in).lines(t)
+	equal(t, "lines", len(lines), 6)
+	equal(t, "last line", lines[5]["meta"].(map[string]any)["count"], 5.0)
+
+	first := c.want(t, 200, "", "POST", subjectsPath, with(in, object{"limit": 1}))
+	got := first.list()
+	c.want(t, 204, "", "DELETE", path("document", "d")+"/relations", relation(user("bob"), "banned"))
+	for page := first; page.meta("next_cursor") != nil; {
+		page = c.want(t, 200, "", "POST", subjectsPath, with(in, object{"limit": 1, "cursor": page.meta("next_cursor")}))
+		got = append(got, page.list()...)
+	}
+	equal(t, "pages", got, want)
+	c.want(t, 400, "cursor_invalid", "POST", subjectsPath, with(in, object{"action": "view", "cursor": first.meta("next_cursor")}))
+
+	for _, target := range []string{subjectsPath, subjectsPath + "/stream"} {
+		c.want(t, 404, "resource_type_not_found", "POST", target, with(in, object{"resource": resource("house", "d")}))
+		c.want(t, 404, "resource_not_found", "POST", target, with(in, object{"resource": resource("document", "none")}))
+		c.want(t, 400, "relation_undefined", "POST", target, with(in, object{"action": "sing"}))
+		c.want(t, 400, "subject_invalid", "POST", target, with(in, object{"subject_type": "house"}))
+		c.want(t, 400, "validation_failed", "POST", target, `{}`)
+	}
+	c.want(t, 400, "validation_failed", "POST", subjectsPath, with(in, object{"limit": 0}))
+
+	c.want(t, 201, "", "POST", path("area", "a")+"/relations", with(relation(user("ann"), "visitor"), object{"condition": condition("nearby", object{"limit": 5})}))
+	visitors := object{"resource": resource("area", "a"), "action": "visitor", "subject_type": "user"}
+	for _, target := range []string{subjectsPath, subjectsPath + "/stream"} {
+		c.want(t, 400, "condition_context_missing", "POST", target, visitors)
+		c.want(t, 400, "condition_failed", "POST", target, with(visitors, object{"context": object{"distance": "x"}}))
+	}
+	near := c.want(t, 200, "", "POST", subjectsPath, with(visitors, object{"context": object{"distance": 3}}))
+	equal(t, "visitors", near.list(), []any{user("ann")})
+}
+
+func expand(t *testing.T, _ *world, c *client) {
+	define(t, c)
+	relate(t, c, "folder", "f", "viewer", object{"type": "group", "id": "staff"})
+	relate(t, c, "group", "staff", "member", user("ann"))
+	relate(t, c, "document", "d", "parent", object{"type": "folder", "id": "f"})
+	relate(t, c, "document", "d", "owner", user("olga"))
+	in := object{"resource": resource("document", "d"), "action": "editor"}
+	tree := c.want(t, 200, "", "POST", expandPath, in).data()
+	node := func(kind, typ, id, relation string, more object) object {
+		return with(object{"kind": kind, "resource": resource(typ, id), "relation": relation}, more)
+	}
+	subjects := func(list ...object) object {
+		var entries []any
+		for _, s := range list {
+			entries = append(entries, object{"subject": s})
+		}
+		return object{"subjects": entries}
+	}
+	equal(t, "tree", tree, node("union", "document", "d", "editor", object{"children": []any{
+		node("this", "document", "d", "editor", nil),
+		node("computed", "document", "d", "editor", object{"children": []any{
+			node("this", "document", "d", "owner", subjects(user("olga"))),
+		}}),
+	}}))
+
+	links := func(a answer) any {
+		viewer := a.data()["children"].([]any)[2].(map[string]any) // parent's viewers
+		equal(t, "tupleset", viewer["tupleset"], "parent")
+		return viewer["children"].([]any)[0]
+	}
+	in["action"] = "view"
+	equal(t, "no further", links(c.want(t, 200, "", "POST", expandPath, with(in, object{"depth": 0}))),
+		node("union", "folder", "f", "viewer", object{"cut": "depth"}))
+	deep := links(c.want(t, 200, "", "POST", expandPath, with(in, object{"depth": 2}))).(map[string]any)
+	staff := object{"type": "group", "id": "staff"}
+	equal(t, "the group", deep["children"].([]any)[0], node("this", "folder", "f", "viewer", with(subjects(staff), object{"children": []any{
+		node("this", "group", "staff", "member", subjects(user("ann"))),
+	}})))
+
+	c.want(t, 404, "resource_not_found", "POST", expandPath, with(in, object{"resource": resource("document", "none")}))
+	c.want(t, 404, "resource_type_not_found", "POST", expandPath, with(in, object{"resource": resource("house", "d")}))
+	c.want(t, 400, "relation_undefined", "POST", expandPath, with(in, object{"action": "sing"}))
+	for _, depth := range []int{-1, 51} {
+		equal(t, "fields", fields(c.want(t, 400, "validation_failed", "POST", expandPath, with(in, object{"depth": depth}))), []string{"depth"})
+	}
+}
+
+// watching is a watch under way.
+type watching struct {
+	t      *testing.T
+	lines  *bufio.Scanner
+	answer answer
+	cancel context.CancelFunc
+}
+
+func (c *client) watch(t *testing.T, after any) *watching {
+	t.Helper()
+	target := watchPath
+	if after != nil {
+		target += "?after=" + url.QueryEscape(after.(string))
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	req, err := http.NewRequestWithContext(ctx, "GET", c.server.URL+target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Host = c.host
+	req.Header.Set("Authorization", "Bearer "+c.token)
+	transport := new(http.Transport)
+	res, err := transport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &watching{t: t, lines: bufio.NewScanner(res.Body), answer: answer{status: res.StatusCode, header: res.Header}}
+	w.cancel = func() {
+		cancel()
+		res.Body.Close()
+		transport.CloseIdleConnections()
+		document().judge(t, req, nil, w.answer)
+	}
+	return w
+}
+
+// next waits for the next event.
+func (w *watching) next() map[string]any {
+	w.t.Helper()
+	if !w.lines.Scan() {
+		w.t.Fatalf("the watch ended: %v", w.lines.Err())
+	}
+	w.answer.text += w.lines.Text() + "\n"
+	return parse(w.t, w.lines.Text()).(map[string]any)
+}
+
+func watch(t *testing.T, _ *world, c *client) {
+	w := c.watch(t, nil)
+	start := w.next()
+	equal(t, "first event", start["event"], "heartbeat")
+	define(t, c)
+	for range 2 {
+		equal(t, "types", w.next()["schema_changed"], true)
+	}
+	made := relate(t, c, "document", "d", "viewer", user("ann"))
+	change := w.next()
+	equal(t, "token", change["consistency_token"], made.meta("consistency_token"))
+	equal(t, "changes", change["changes"], []any{
+		object{"op": "create", "resource": resource("document", "d"), "relation": "viewer", "subject": user("ann")},
+		object{"op": "create", "resource": resource("document", "d")},
+	})
+	w.cancel()
+
+	// It goes on where it ended.
+	c.want(t, 204, "", "DELETE", path("document", "d"), nil)
+	w = c.watch(t, change["consistency_token"])
+	defer w.cancel()
+	equal(t, "where it begins", w.next()["consistency_token"], change["consistency_token"])
+	deleted := w.next()["changes"].([]any)
+	equal(t, "deleted", deleted[0].(map[string]any)["op"], "delete")
+	equal(t, "how many", len(deleted), 2)
+
+	c.want(t, 400, "validation_failed", "GET", watchPath+"?after=nonsense", nil)
+	parts, err := base64.RawURLEncoding.DecodeString(change["consistency_token"].(string))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := strings.Split(string(parts), "|")
+	fields[2] = "another"
+	elsewhere := base64.RawURLEncoding.EncodeToString([]byte(strings.Join(fields, "|")))
+	c.want(t, 410, "history_expired", "GET", watchPath+"?after="+elsewhere, nil)
+}
