@@ -3,7 +3,7 @@ tool  := $(GO) tool -modfile=tools/go.mod
 # One PostgreSQL for all test packages.
 withpg := $(GO) run ./internal/pgtest/withpg
 
-.PHONY: help build run test race fuzz generate bench lint
+.PHONY: help build run test race fuzz generate collection bench lint
 .DEFAULT_GOAL := help
 
 help: ## Show what can be made
@@ -32,6 +32,12 @@ fuzz: ## Fuzz every target in turn, FUZZTIME (30s) each
 
 generate: ## Generate code from the OpenAPI document again
 	$(GO) generate ./...
+
+CONVERTER := openapi-to-postmanv2@6.3.3
+collection: ## Convert the OpenAPI document to api/openapi/collection.json (needs npm; at release)
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
+	  npm install --prefix "$$dir" --no-audit --no-fund --silent $(CONVERTER) && \
+	  (cd "$$dir" && node $(CURDIR)/api/openapi/collection.mjs $(CURDIR)/api/openapi/openapi.yaml $(CURDIR)/api/openapi/collection.json)
 
 bench: build ## Measure the product and write bench.json
 	bin/stonetown-bench -server bin/stonetown -out bench.json

@@ -4,6 +4,7 @@
 //	openapi    the document that everything else follows, and serves it
 //	web        what every request passes, and what surfaces share
 //	resources  resource types, resources, relations, checks
+//	authzen    the same engine by OpenID AuthZEN
 //	oauth2     the token endpoint and discovery
 //
 // A surface mounts its generated routes on one router; every route is then
@@ -26,6 +27,7 @@ import (
 	"github.com/gorilla/mux"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"stonetown/api/authzen"
 	"stonetown/api/oauth2"
 	"stonetown/api/openapi"
 	"stonetown/api/resources"
@@ -38,10 +40,16 @@ type OAuth interface {
 	web.Verifier
 }
 
+// Engine answers and takes writes; [engine.Engine] is one.
+type Engine interface {
+	resources.Engine
+	authzen.Engine
+}
+
 // Config is what the interface works with. Engine, Resources, Tenants, OAuth and
 // CursorKey are required.
 type Config struct {
-	Engine    resources.Engine
+	Engine    Engine
 	Resources resources.Store
 	Tenants   web.Tenants
 	OAuth     OAuth
@@ -99,10 +107,11 @@ func New(c Config) (http.Handler, error) {
 		fail:  kit.Fail,
 	}
 	(&resources.Surface{Engine: c.Engine, Store: c.Resources, Cursors: cursors}).Mount(r.mux, kit.Fail)
+	(&authzen.Surface{Engine: c.Engine, Cursors: cursors}).Mount(r.mux, kit.Fail)
 	(&oauth2.Surface{Service: c.OAuth, Fail: kit.Fail}).Mount(r.mux)
 	document.Mount(r.mux)
 
-	surfaces := map[string]web.Surface{"resources": resources.Errors, "oauth2": oauth2.TokenErrors}
+	surfaces := map[string]web.Surface{"resources": resources.Errors, "authzen": authzen.Errors, "oauth2": oauth2.TokenErrors}
 	err = r.follow(func(op web.Operation, next http.Handler) http.Handler {
 		return kit.Handle(op, surfaces[op.Tag], next)
 	})

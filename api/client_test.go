@@ -194,6 +194,25 @@ func (c *client) send(t testing.TB, method, target string, header http.Header, b
 	return a
 }
 
+// raw sends a request and returns the header of the answer, unjudged.
+func (c *client) raw(t testing.TB, method, target string, header http.Header, body string) http.Header {
+	t.Helper()
+	req, err := http.NewRequestWithContext(context.Background(), method, c.server.URL+target, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Host, req.Header = c.host, header
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if _, err := io.Copy(io.Discard, res.Body); err != nil {
+		t.Fatal(err)
+	}
+	return res.Header
+}
+
 // judge holds a request and its answer against the document.
 func (d *contract) judge(t testing.TB, req *http.Request, body []byte, a answer) {
 	t.Helper()

@@ -42,6 +42,8 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"list_subjects":    listSubjects,
 	"expand":           expand,
 	"watch":            watch,
+	"authzen":          authZEN,
+	"authzen_search":   authZENSearch,
 	"external_ids":     externalIDs,
 	"cursors":          cursors,
 	"access":           access,

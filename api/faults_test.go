@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"stonetown/api"
-	apiresources "stonetown/api/resources"
 	"stonetown/engine"
 	"stonetown/oauth"
 	"stonetown/tuplestore"
@@ -19,7 +18,7 @@ import (
 
 // failing is an engine and an authorization server that do what they are told.
 type failing struct {
-	apiresources.Engine
+	api.Engine
 	api.OAuth
 	fault func(context.Context) error // nil: none
 }
@@ -47,6 +46,10 @@ func (f *failing) ListSubjects(ctx context.Context, tenant string, req engine.Li
 }
 
 func (f *failing) Expand(ctx context.Context, tenant string, req engine.ExpandRequest) (*engine.Expansion, error) {
+	return nil, f.fault(ctx)
+}
+
+func (f *failing) ListActions(ctx context.Context, tenant string, req engine.ListActionsRequest) (*engine.ActionList, error) {
 	return nil, f.fault(ctx)
 }
 
@@ -98,12 +101,17 @@ func faults(t *testing.T) {
 				"/api/v1/resources/check", "/api/v1/resources/check-batch", path("document", "d") + "/relations",
 				"/api/v1/resources/list-resources", "/api/v1/resources/list-resources/stream",
 				"/api/v1/resources/list-subjects", "/api/v1/resources/list-subjects/stream", "/api/v1/resources/expand",
+				"/access/v1/evaluation", "/access/v1/evaluations", "/access/v1/search/subject", "/access/v1/search/resource", "/access/v1/search/action",
 			} {
 				if tc.code == "check_too_complex" && strings.HasSuffix(target, "/relations") {
 					continue // no write says so
 				}
 				before := len(w.log.String())
-				a := c.want(t, tc.status, tc.code, "POST", target, body)
+				in := body
+				if strings.HasPrefix(target, "/access/") {
+					in = evaluation(user("u"), "view", "document", "d")
+				}
+				a := c.want(t, tc.status, tc.code, "POST", target, in)
 				if strings.Contains(a.text, "secret") {
 					t.Errorf("the client is told too much: %s", a.text)
 				}

@@ -20,12 +20,13 @@ import (
 	"stonetown/engine/resources"
 	"stonetown/oauth"
 	"stonetown/tuplestore"
+	"stonetown/tuplestore/memstore"
 )
 
 // everything stands for all that is below the interface: it knows one tenant,
 // lets everyone in, allows everything and keeps what it was last asked for.
 type everything struct {
-	apiresources.Engine
+	api.Engine
 	apiresources.Store
 	api.OAuth
 	asked tuplestore.Object
@@ -101,35 +102,86 @@ func FuzzExternalID(f *testing.F) {
 	})
 }
 
-// FuzzRequestBody: whatever is sent to a check, the answer is one that clients
-// can read, and a fault of the service never.
+// FuzzRequestBody: whatever is sent to an operation, the answer is one that
+// clients can read, and a fault of the service never. The engine is a real one,
+// so hostile types, conditions and contexts get as far as they can.
 func FuzzRequestBody(f *testing.F) {
-	for _, body := range []any{
-		check(user("u"), "view", resource("document", "d")),
-		object{"subject": user("u"), "checks": []object{{"action": "view", "resource": resource("document", "d")}}},
-		nil,
-		[]int{1},
-		"text",
-	} {
-		text, err := json.Marshal(body)
+	add := func(v any) {
+		text, err := json.Marshal(v)
 		if err != nil {
 			f.Fatal(err)
 		}
 		f.Add(text)
 	}
-	h, _ := newHandler(f)
+	asked := with(check(user("ann"), "visitor", resource("area", "a")), object{
+		"checks": []object{{"action": "visitor", "resource": resource("area", "a")}}, "context": object{"distance": 3, "ip": "10.0.0.1"},
+		"contextual_relations": []object{contextualRelation("area", "a", "visitor", user("bob"))},
+		"type":                 "area", "subject_type": "user", "relation": "visitor", "depth": 3, "limit": 2, "cursor": "x", "debug": true,
+		"condition": condition("nearby", object{"limit": 5}), "expires_at": "2901-01-01T00:00:00Z",
+		"operations": []object{op("create", "area", "a", "visitor", user("cid"))},
+	})
+	add(asked)
+	add(evaluation(user("ann"), "visitor", "area", "a"))
+	add(object{"evaluations": []object{evaluation(user("ann"), "visitor", "area", "a")}, "page": object{"token": "x", "limit": 1}})
+	add([]int{1})
+	add("text")
+	f.Add([]byte(conditionalType))
+	f.Add([]byte(`{"name":"x","relations":[{"name":"r","rewrites":[{"kind":"exclusion","base":{"kind":"this"},"subtract":{"kind":"computed","relation":"r"}}]}]}`))
+
+	h := newRealHandler(f)
+	targets := []string{
+		"/api/v1/resource-types", path("area", "a") + "/relations", "/api/v1/resources/relations/bulk",
+		checkPath, batchPath, resourcesPath, resourcesPath + "/stream", subjectsPath, subjectsPath + "/stream", expandPath,
+		"/access/v1/evaluation", "/access/v1/evaluations",
+		"/access/v1/search/subject", "/access/v1/search/resource", "/access/v1/search/action",
+	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		for _, target := range []string{"/api/v1/resources/check", "/api/v1/resources/check-batch"} {
+		for _, target := range targets {
 			r := httptest.NewRequest("POST", "http://a.test"+target, bytes.NewReader(text))
 			r.Header.Set("Authorization", "Bearer x")
 			r.Header.Set("Content-Type", "application/json")
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, r)
-			if w.Code != http.StatusOK && w.Code != http.StatusBadRequest || !json.Valid(w.Body.Bytes()) {
-				t.Fatalf("%q: %d %s", text, w.Code, w.Body)
+			if w.Code >= 500 {
+				t.Fatalf("%s %q: %d %s", target, text, w.Code, w.Body)
+			}
+			for line := range strings.Lines(w.Body.String()) {
+				if !json.Valid([]byte(line)) {
+					t.Fatalf("%s %q: %d %s", target, text, w.Code, w.Body)
+				}
 			}
 		}
 	})
+}
+
+// newRealHandler serves a real engine, on memory.
+func newRealHandler(t testing.TB) http.Handler {
+	t.Helper()
+	store := memstore.New(memstore.Config{})
+	t.Cleanup(func() { store.Close() })
+	real, err := engine.New(engine.Config{Store: store, MaxVisits: 10_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(real.Close)
+	e := new(everything)
+	h, err := api.New(api.Config{Engine: real, Resources: e, Tenants: e, OAuth: e, CursorKey: cursorKey})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, in := range [][2]string{
+		{"/api/v1/resource-types", conditionalType},
+		{path("area", "a") + "/relations", `{"relation":"visitor","subject":{"type":"user","id":"ann"},"condition":{"name":"nearby","context":{"limit":5}}}`},
+	} {
+		r := httptest.NewRequest("POST", "http://a.test"+in[0], strings.NewReader(in[1]))
+		r.Header.Set("Authorization", "Bearer x")
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, r); w.Code != http.StatusCreated {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+	}
+	return h
 }
 
 // discard is a response writer that keeps nothing.

@@ -132,7 +132,10 @@ func discovery(t *testing.T, _ *world, c *client) {
 	if !strings.Contains(yaml.text, "openapi: 3.1.1") {
 		t.Errorf("not the document: %.100s", yaml.text)
 	}
-	for _, target := range []string{"/.well-known/jwks.json", "/.well-known/openid-configuration", "/.well-known/oauth-authorization-server", "/api/v1/openapi.yaml", "/api/v1/openapi.json"} {
+	for _, target := range []string{
+		"/.well-known/jwks.json", "/.well-known/openid-configuration", "/.well-known/oauth-authorization-server",
+		"/.well-known/authzen-configuration", "/api/v1/openapi.yaml", "/api/v1/openapi.json", "/api/v1/collection.json",
+	} {
 		tag := c.want(t, 200, "", "GET", target, nil).header.Get("ETag")
 		for _, have := range []string{tag, `"x", W/` + tag, "*"} {
 			a := c.send(t, "GET", target, http.Header{"If-None-Match": {have}}, nil)

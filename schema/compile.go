@@ -181,6 +181,28 @@ func (c *Compiled) ActionRelation(typ, action string) (relation string, ok bool)
 	return action, t.relation(action) != nil
 }
 
+// Actions lists, in order, everything that [Compiled.ActionRelation] maps to a
+// relation of the type.
+func (c *Compiled) Actions(typ string) []string {
+	t := c.byName[typ]
+	if t == nil {
+		return nil
+	}
+	names := map[string]bool{}
+	for action := range t.Actions {
+		names[action] = true
+	}
+	for action := range conventional {
+		if _, ok := c.ActionRelation(typ, action); ok {
+			names[action] = true
+		}
+	}
+	for _, r := range t.Relations {
+		names[r.Name] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
 // flatten builds the rules: first an empty one per relation, so that they can
 // be found, then their contents.
 func (c *Compiled) flatten() {

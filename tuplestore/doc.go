@@ -23,8 +23,8 @@
 //	-         create doc:1#viewer@user:bob               bob (already so: still 3)
 //
 // What counts is the net effect. A tuple that a write creates and deletes, or
-// deletes and creates again, did not change; it keeps its origin, and a write
-// of nothing else takes no revision. Putting a schema document always takes
+// deletes and creates again as it was, did not change; it keeps its origin, and
+// a write of nothing else takes no revision. Putting a schema document always takes
 // one, for the store cannot tell whether two documents mean the same.
 //
 // Revisions of different tenants have nothing to do with each other. Those of
@@ -40,6 +40,26 @@
 // no such object" is an answer as consistent as any other. Filters leave
 // presences out unless they ask for them ([PresenceFilter]).
 //
+// # Terms
+//
+// A tuple can hold on [Terms]: until an instant, or only while a condition is
+// met. They are a value that belongs to the tuple, and not a part of what it
+// is: there is never the same tuple on two sets of terms. Creating it on others
+// replaces them, which is a change like any other. It ends one existence of the
+// tuple and begins the next, with an origin of its own, so that every revision
+// has the terms of its time.
+//
+//	revision  write                                       status   terms afterwards
+//	4         create doc:1#viewer@user:cid, until noon    Created  until noon
+//	-         create doc:1#viewer@user:cid, until noon    Existed  until noon
+//	5         create doc:1#viewer@user:cid, if on_call    Updated  if on_call
+//	6         delete doc:1#viewer@user:cid                Deleted
+//
+// The store keeps terms and does not look at the clock: a tuple that has
+// expired exists, is found and stands in the way of preconditions until it is
+// deleted. Whether it counts is for its readers to say, who know what time it
+// is for them.
+//
 // # Writes
 //
 // A [Write] is judged as a whole, at one point of the history:
@@ -53,12 +73,14 @@
 //  3. Is there nothing that must be absent ([Write.Absent])? Otherwise it
 //     fails with a [*ConflictError].
 //  4. Its ops are applied one after the other, each to what the one before
-//     left. Creating what exists changes nothing, deleting what is missing is
-//     a [*ConflictError], deleting what matches a filter never fails.
-//  5. [Write.Also] adds the caller's own rows to the same transaction: events,
-//     idempotency records, domain rows that must not exist without the tuple
-//     nor the tuple without them.
-//  6. All of it commits, or none.
+//     left. Creating what exists changes nothing but its terms, deleting what is
+//     missing is a [*ConflictError], deleting what matches a filter never fails.
+//  5. [Write.Also] adds the caller's own rows to the same transaction: domain
+//     rows that must not exist without the tuple nor the tuple without them. It
+//     may read, and refuse the write.
+//  6. [Write.Attach] adds rows that cannot be refused, such as events and
+//     idempotency records. It knows the result, and costs no round trip.
+//  7. All of it commits, or none.
 //
 // Once Write has returned, the write is durable and part of every Head, by any
 // process on the same database, that is asked for afterwards. There is no
@@ -73,7 +95,9 @@
 // queue in the process and one transaction carries a whole group of them.
 // Nobody notices: each is judged as if it came alone, after those before it,
 // has a revision of its own and an error of its own. One that fails leaves its
-// neighbours as they are, even when it was a statement of Also that failed.
+// neighbours as they are, even when it was a statement of Also that failed. Only
+// a failing statement of Attach, which travels with those of all, takes the
+// group down.
 //
 // Writes to one resource (the object of the first op) commit in the order in
 // which they came, and resources take turns. A burst on one resource waits
@@ -85,7 +109,7 @@
 //
 // A [Snapshot] is the tenant exactly as it was after a revision, whatever was
 // written since. It holds nothing open: it is a revision and a promise. Each
-// existence of a tuple is the half-open interval of revisions
+// existence of a tuple on the same terms is the half-open interval of revisions
 // [created, deleted), and a snapshot at r consists of those with
 // created <= r < deleted. For the example above, SQL stores keep
 //
@@ -100,9 +124,10 @@
 // asked for.
 //
 // Reads are made for evaluation in levels: [Snapshot.Find] takes a whole
-// frontier and answers it in one round trip, through the primary key and an
-// index of usersets, so that a group with a million members costs no more than
-// the few groups nested in it.
+// frontier and answers it in one round trip, through the primary key, an index
+// of usersets, so that a group with a million members costs no more than the
+// few groups nested in it, and an index of subjects, for those who walk from
+// the subject to the objects.
 //
 // # Changelog
 //
@@ -123,14 +148,14 @@
 //     the caller's context ends first is the outcome unknown to the caller,
 //     who can then send the write again under the same ID.
 //   - The database asks for a retry: the group is judged again from the
-//     beginning, which is why Also may run more than once.
+//     beginning, which is why Also and Attach may run more than once.
 //   - Two processes write to one tenant: the head row's lock puts their groups
 //     in sequence. Turns and bounds hold within each process.
 //
 // # Text
 //
-// Ids, names, actors, commit IDs and documents are valid UTF-8 without NUL,
-// compared byte by byte, and otherwise opaque. The store checks none of them:
+// Ids, names, actors, commit IDs, contexts and documents are valid UTF-8 without
+// NUL, compared byte by byte, and otherwise opaque. The store checks none of them:
 // what is allowed is for its callers to say. Types and object IDs are not
 // empty; relations and subjects are empty together, in presences only.
 //

@@ -106,7 +106,7 @@ type Filter struct {
 	Relation               string
 	SubjectType, SubjectID string
 	SubjectRelation        string
-	Condition              string
+	Condition              string // of the terms; with an ObjectType, served by an index too
 	Presence               PresenceFilter
 	// SubjectsOutside, if not nil, leaves only tuples whose subject has none of
 	// these shapes.
@@ -189,11 +189,14 @@ type Write struct {
 	// once (a transaction can be retried), and its error aborts this write
 	// alone. On a store without SQL tx is nil.
 	Also func(ctx context.Context, tx *sqldb.Tx) error
-	// Attach queues statements that commit with this write and travel with its
-	// own, so that they cost no round trip. It runs after Also, is told what the
-	// write will answer, and may run more than once. Its statements must be
-	// certain to succeed: one that fails takes the writes committed together
-	// with this one down. On a store without SQL it is not called.
+	// Attach queues statements, or none, that commit with this write and travel
+	// with its own, so that they cost no round trip. It runs after Also, is told
+	// what the write will answer, and may run more than once; it also runs for a
+	// write that changes nothing, but not for one that is sent again. Its
+	// statements must be certain to succeed: one that fails takes the writes
+	// committed together with this one down. They run in the order of the writes
+	// and may come before the rows of the tuples. On a store without SQL it is
+	// not called.
 	Attach func(r Result, b *sqldb.Batch)
 }
 

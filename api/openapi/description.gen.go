@@ -12,6 +12,9 @@ import (
 
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
+	// GetCollection This document, as a collection for HTTP clients
+	// (GET /api/v1/collection.json)
+	GetCollection(w http.ResponseWriter, r *http.Request)
 	// GetDocumentJSON This document, as JSON
 	// (GET /api/v1/openapi.json)
 	GetDocumentJSON(w http.ResponseWriter, r *http.Request)
@@ -28,6 +31,20 @@ type ServerInterfaceWrapper struct {
 }
 
 type MiddlewareFunc func(http.Handler) http.Handler
+
+// GetCollection operation middleware
+func (siw *ServerInterfaceWrapper) GetCollection(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetCollection(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
 
 // GetDocumentJSON operation middleware
 func (siw *ServerInterfaceWrapper) GetDocumentJSON(w http.ResponseWriter, r *http.Request) {
@@ -173,6 +190,8 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 	r.HandleFunc(options.BaseURL+"/api/v1/openapi.yaml", wrapper.GetDocumentYAML).Methods(http.MethodGet)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/openapi.json", wrapper.GetDocumentJSON).Methods(http.MethodGet)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/collection.json", wrapper.GetCollection).Methods(http.MethodGet)
 
 	return r
 }

@@ -9,11 +9,11 @@ import (
 )
 
 // Surface serves the document. Its zero value is not ready; see [NewSurface].
-type Surface struct{ asYAML, asJSON web.Document }
+type Surface struct{ asYAML, asJSON, asCollection web.Document }
 
 var _ ServerInterface = (*Surface)(nil)
 
-// NewSurface prepares both forms of the document.
+// NewSurface prepares the forms of the document.
 func NewSurface() (*Surface, error) {
 	text, err := JSON()
 	if err != nil {
@@ -23,6 +23,8 @@ func NewSurface() (*Surface, error) {
 	return &Surface{
 		asYAML: web.Document{Body: YAML(), MediaType: "application/yaml", CacheControl: cache},
 		asJSON: web.Document{Body: text, MediaType: "application/json", CacheControl: cache},
+
+		asCollection: web.Document{Body: collection, MediaType: "application/json", CacheControl: cache},
 	}, nil
 }
 
@@ -34,3 +36,6 @@ func (s *Surface) GetDocumentYAML(w http.ResponseWriter, r *http.Request) { s.as
 
 // GetDocumentJSON serves the document as JSON.
 func (s *Surface) GetDocumentJSON(w http.ResponseWriter, r *http.Request) { s.asJSON.Serve(w, r) }
+
+// GetCollection serves the document as a collection for HTTP clients.
+func (s *Surface) GetCollection(w http.ResponseWriter, r *http.Request) { s.asCollection.Serve(w, r) }

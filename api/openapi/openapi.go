@@ -19,6 +19,11 @@ import (
 //go:embed openapi.yaml
 var document []byte
 
+// collection is the document converted by collection.mjs.
+//
+//go:embed collection.json
+var collection []byte
+
 // YAML is the document as it was written. The caller must not change it.
 func YAML() []byte { return document }
 

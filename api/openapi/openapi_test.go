@@ -3,6 +3,7 @@ package openapi
 import (
 	"encoding/json"
 	"reflect"
+	"regexp"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
@@ -29,6 +30,57 @@ func TestJSONSaysTheSame(t *testing.T) {
 	}
 	if !reflect.DeepEqual(fromJSON, fromYAML) {
 		t.Error("the JSON form differs from the document")
+	}
+}
+
+// TestCollection: the collection has the operations of the document, no fewer
+// and no more, each with the example of its body.
+func TestCollection(t *testing.T) {
+	type item struct {
+		Item    []item
+		Request *struct {
+			Method string
+			URL    struct{ Path []string }
+			Body   struct{ Raw string }
+		}
+	}
+	var c item
+	if err := json.Unmarshal(collection, &c); err != nil {
+		t.Fatal(err)
+	}
+	variable := regexp.MustCompile(`^:(.*)$`)
+	found := map[string]string{}
+	var walk func(item)
+	walk = func(i item) {
+		if i.Request != nil {
+			path := ""
+			for _, segment := range i.Request.URL.Path {
+				path += "/" + variable.ReplaceAllString(segment, "{$1}")
+			}
+			found[i.Request.Method+" "+path] = i.Request.Body.Raw
+		}
+		for _, child := range i.Item {
+			walk(child)
+		}
+	}
+	walk(c)
+	operations, err := Operations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, op := range operations {
+		key := op.Method + " " + op.Path
+		body, ok := found[key]
+		switch {
+		case !ok:
+			t.Errorf("%s is missing: run `make collection`", key)
+		case op.MediaType == "application/json" && !json.Valid([]byte(body)):
+			t.Errorf("%s has the body %q", key, body)
+		}
+		delete(found, key)
+	}
+	for key := range found {
+		t.Errorf("%s is not in the document: run `make collection`", key)
 	}
 }
 

@@ -24,12 +24,12 @@ func (s *Surface) Check(ctx context.Context, request CheckRequestObject) (CheckR
 		Reasons:     in.Debug,
 		Context:     v.context(in.Context),
 	}
-	v.text("", "action", in.Action)
+	v.Text("", "action", in.Action)
 	var err error
 	if req.Contextual, err = v.contextual(in.ContextualRelations); err != nil {
 		return nil, err
 	}
-	if err := v.err(); err != nil {
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	answer, err := s.Engine.Check(ctx, call.Tenant.ID, req)
@@ -55,7 +55,7 @@ func (s *Surface) CheckBatch(ctx context.Context, request CheckBatchRequestObjec
 	}
 	var v validation
 	if len(in.Checks) == 0 {
-		v.add("checks", "required", "must have at least one item")
+		v.Add("checks", "required", "must have at least one item")
 	}
 	req := engine.CheckRequest{
 		Subject:     v.subject("", in.Subject),
@@ -71,13 +71,13 @@ func (s *Surface) CheckBatch(ctx context.Context, request CheckBatchRequestObjec
 		item := &in.Checks[i]
 		var faults validation
 		req.Queries[i] = engine.Query{Resource: faults.resource("resource/", item.Resource.Type, item.Resource.ExternalID), Action: item.Action}
-		faults.text("", "action", item.Action)
-		for _, f := range faults { // paths are only built for what is wrong
+		faults.Text("", "action", item.Action)
+		for _, f := range faults.Faults { // paths are only built for what is wrong
 			path := "checks/" + strconv.Itoa(i) + "/"
-			v = append(v, web.FieldError{Field: path + f.Field, Code: f.Code, Message: path + f.Message})
+			v.Faults = append(v.Faults, web.FieldError{Field: path + f.Field, Code: f.Code, Message: path + f.Message})
 		}
 	}
-	if err := v.err(); err != nil {
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	answer, err := s.Engine.Check(ctx, call.Tenant.ID, req)

@@ -21,17 +21,17 @@ func (s *Surface) Expand(ctx context.Context, request ExpandRequestObject) (Expa
 		Resource: v.resource("resource/", in.Resource.Type, in.Resource.ExternalID), Action: in.Action, Depth: defaultDepth,
 		Consistency: v.consistency(in.Consistency, in.ConsistencyToken),
 	}
-	v.text("", "action", in.Action)
+	v.Text("", "action", in.Action)
 	if in.Depth != nil {
 		if req.Depth = *in.Depth; req.Depth < 0 || req.Depth > maxDepth {
-			v.add("depth", "out_of_range", fmt.Sprintf("must be between 0 and %d", maxDepth))
+			v.Add("depth", "out_of_range", fmt.Sprintf("must be between 0 and %d", maxDepth))
 		}
 	}
 	var err error
 	if req.Contextual, err = v.contextual(in.ContextualRelations); err != nil {
 		return nil, err
 	}
-	if err := v.err(); err != nil {
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	tree, err := s.Engine.Expand(ctx, call.Tenant.ID, req)

@@ -116,13 +116,13 @@ func resourcesRequest(in StreamResourcesInput) (engine.ListResourcesRequest, []s
 		Subject: v.subject("", in.Subject), Type: in.Type, Action: in.Action, Context: v.context(in.Context),
 		Consistency: v.consistency(in.Consistency, in.ConsistencyToken),
 	}
-	v.text("", "type", in.Type)
-	v.text("", "action", in.Action)
+	v.Text("", "type", in.Type)
+	v.Text("", "action", in.Action)
 	var err error
 	if req.Contextual, err = v.contextual(in.ContextualRelations); err != nil {
 		return req, nil, err
 	}
-	return req, filters("listAllowedResources", in), v.err()
+	return req, filters("listAllowedResources", in), v.Err()
 }
 
 // ListAllowedSubjects lists a page of who may do something to a resource.
@@ -193,16 +193,16 @@ func subjectsRequest(in StreamSubjectsInput) (engine.ListSubjectsRequest, []stri
 		SubjectType: in.SubjectType, SubjectRelation: in.SubjectRelation, Context: v.context(in.Context),
 		Consistency: v.consistency(in.Consistency, in.ConsistencyToken),
 	}
-	v.text("", "action", in.Action)
-	v.text("", "subject_type", in.SubjectType)
+	v.Text("", "action", in.Action)
+	v.Text("", "subject_type", in.SubjectType)
 	if in.SubjectRelation != "" {
-		v.text("", "subject_relation", in.SubjectRelation)
+		v.Text("", "subject_relation", in.SubjectRelation)
 	}
 	var err error
 	if req.Contextual, err = v.contextual(in.ContextualRelations); err != nil {
 		return req, nil, err
 	}
-	return req, filters("listAllowedSubjects", in), v.err()
+	return req, filters("listAllowedSubjects", in), v.Err()
 }
 
 func streamMeta(call *web.Call, count int, token string) StreamMeta {

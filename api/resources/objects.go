@@ -18,7 +18,7 @@ func (s *Surface) PutResource(ctx context.Context, request PutResourceRequestObj
 	var v validation
 	o := v.resource("", request.Body.Type, request.Body.ExternalID)
 	attributes := v.attributes(request.Body.Attributes)
-	if err := v.err(); err != nil {
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	stored, created, token, err := s.Store.Put(ctx, call.Tenant.ID,
@@ -40,7 +40,7 @@ func (s *Surface) GetResource(ctx context.Context, request GetResourceRequestObj
 	call := web.CallOf(ctx)
 	var v validation
 	o := v.resource("", request.Type, request.ExternalID)
-	if err := v.err(); err != nil {
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	r, err := s.Store.Get(ctx, call.Tenant.ID, o.Type, o.ID)
@@ -57,7 +57,7 @@ func (s *Surface) PatchResource(ctx context.Context, request PatchResourceReques
 	var v validation
 	o := v.resource("", request.Type, request.ExternalID)
 	attributes := v.attributes(request.Body.Attributes)
-	if err := v.err(); err != nil {
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	if err := refuseImmutable(request.Body); err != nil {
@@ -111,7 +111,7 @@ func (s *Surface) DeleteResource(ctx context.Context, request DeleteResourceRequ
 	call := web.CallOf(ctx)
 	var v validation
 	o := v.resource("", request.Type, request.ExternalID)
-	if err := v.err(); err != nil {
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	token, err := s.Store.Delete(ctx, call.Tenant.ID, o.Type, o.ID, origin(call))
@@ -136,8 +136,8 @@ func (s *Surface) ListResources(ctx context.Context, request ListResourcesReques
 	}
 	typ := request.Params.Type
 	var v validation
-	v.text("", "type", typ)
-	if err := v.err(); err != nil {
+	v.Text("", "type", typ)
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	list := []string{"listResources", typ}

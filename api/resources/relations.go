@@ -62,9 +62,9 @@ func (s *Surface) write(ctx context.Context, call *web.Call, ops ...engine.Write
 func relationOf(typ, externalID string, in RelationInput) (engine.WriteOp, error) {
 	var v validation
 	op := engine.WriteOp{Resource: v.resource("", typ, externalID), Relation: in.Relation, Subject: v.subject("", in.Subject)}
-	v.text("", "relation", in.Relation)
+	v.Text("", "relation", in.Relation)
 	v.terms("", in.ExpiresAt, in.Condition, &op)
-	return op, v.err()
+	return op, v.Err()
 }
 
 // WriteRelations writes many relations or none.
@@ -87,13 +87,13 @@ func (s *Surface) WriteRelations(ctx context.Context, request WriteRelationsRequ
 			Relation: item.Relation,
 			Subject:  v.subject(path, item.Subject),
 		}
-		v.text(path, "relation", item.Relation)
+		v.Text(path, "relation", item.Relation)
 		v.terms(path, item.ExpiresAt, item.Condition, &ops[i])
 		if item.Op != "create" && item.Op != "delete" {
-			v.add(path+"op", "unknown_value", "must be create or delete")
+			v.Add(path+"op", "unknown_value", "must be create or delete")
 		}
-		if v != nil {
-			return nil, atIndex(web.ValidationFailed(v...), i)
+		if len(v.Faults) > 0 {
+			return nil, atIndex(web.ValidationFailed(v.Faults...), i)
 		}
 	}
 	written, err := s.write(ctx, call, ops...)
@@ -148,9 +148,9 @@ func (s *Surface) ListRelations(ctx context.Context, request ListRelationsReques
 	var v validation
 	o := v.resource("", request.Type, request.ExternalID)
 	if relation != "" {
-		v.text("", "relation", relation)
+		v.Text("", "relation", relation)
 	}
-	if err := v.err(); err != nil {
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	list := []string{"listRelations", o.Type, o.ID, relation}

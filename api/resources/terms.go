@@ -1,9 +1,6 @@
 package resources
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -20,45 +17,19 @@ func (v *validation) terms(path, expiresAt string, on RelationCondition, op *eng
 	if expiresAt != "" {
 		at, err := time.Parse(time.RFC3339Nano, expiresAt)
 		if err != nil || at.UnixMicro() <= 0 {
-			v.add(path+"expires_at", "timestamp_invalid", "must be a time after 1970 as RFC 3339 has it")
+			v.Add(path+"expires_at", "timestamp_invalid", "must be a time after 1970 as RFC 3339 has it")
 		}
 		op.ExpiresAt = at
 	}
 	if on.Name != "" || on.Context != nil {
-		v.text(path, "condition/name", on.Name)
-		op.Condition, op.Context = on.Name, v.object(path+"condition/context", on.Context)
+		v.Text(path, "condition/name", on.Name)
+		op.Condition, op.Context = on.Name, v.Object(path+"condition/context", on.Context, condition.MaxContext)
 	}
 }
 
-// object returns nil for an object that is absent or null.
-func (v *validation) object(field string, value jsontext.Value) []byte {
-	switch {
-	case value == nil, value.Kind() == 'n':
-		return nil
-	case value.Kind() != '{':
-		v.add(field, "type_invalid", "must be an object")
-		return nil
-	case len(value) > condition.MaxContext:
-		v.add(field, "too_large", fmt.Sprintf("must have at most %d bytes", condition.MaxContext))
-		return nil
-	}
-	return value
-}
-
-// context reads the values that a request gives to conditions. Numbers stay as
-// they were written.
+// context reads the values that a request gives to conditions.
 func (v *validation) context(value jsontext.Value) map[string]any {
-	text := v.object("context", value)
-	if text == nil {
-		return nil
-	}
-	var values map[string]any
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	if err := d.Decode(&values); err != nil {
-		v.add("context", "invalid", "is not a JSON object")
-	}
-	return values
+	return v.Values("context", value, condition.MaxContext)
 }
 
 // contextual reads the relations that a request brings along.
@@ -74,7 +45,7 @@ func (v *validation) contextual(in []ContextualRelation) ([]engine.WriteOp, erro
 			Relation: r.Relation,
 			Subject:  v.subject(path, r.Subject),
 		}
-		v.text(path, "relation", r.Relation)
+		v.Text(path, "relation", r.Relation)
 		v.terms(path, r.ExpiresAt, r.Condition, &op)
 		ops = append(ops, op)
 	}

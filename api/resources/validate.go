@@ -2,8 +2,6 @@ package resources
 
 import (
 	"fmt"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -15,48 +13,18 @@ import (
 // maxAttributes is the largest attributes object, in bytes of compact JSON.
 const maxAttributes = 16 << 10
 
-// validation collects what is wrong with a request.
-type validation []web.FieldError
-
-func (v *validation) add(field, code, message string) {
-	*v = append(*v, web.FieldError{Field: field, Code: code, Message: field + " " + message})
-}
-
-// err is nil if nothing is wrong.
-func (v validation) err() error {
-	if len(v) == 0 {
-		return nil
-	}
-	return web.ValidationFailed(v...)
-}
-
-// text demands a value, and one that every database can store: NUL ends text in
-// PostgreSQL, and paths can carry broken UTF-8. It reports whether that is so.
-//
-// Here and below, path leads to the object that has the field. The two are only
-// joined for what is wrong, because a batch asks this thousands of times.
-func (v *validation) text(path, field, value string) bool {
-	switch {
-	case value == "":
-		v.add(path+field, "required", "is required")
-	case strings.IndexByte(value, 0) >= 0:
-		v.add(path+field, "nul_refused", "must not contain NUL")
-	case !utf8.ValidString(value):
-		v.add(path+field, "utf8_invalid", "must be valid UTF-8")
-	default:
-		return true
-	}
-	return false
-}
+// validation states the parts of a request in the engine's terms, and collects
+// what is wrong with them.
+type validation struct{ web.Validation }
 
 func (v *validation) resource(path, typ, id string) tuplestore.Object {
-	v.text(path, "type", typ)
-	if v.text(path, "external_id", id) {
+	v.Text(path, "type", typ)
+	if v.Text(path, "external_id", id) {
 		switch {
 		case len(id) > engine.MaxID:
-			v.add(path+"external_id", "too_long", fmt.Sprintf("must have at most %d bytes", engine.MaxID))
+			v.Add(path+"external_id", "too_long", fmt.Sprintf("must have at most %d bytes", engine.MaxID))
 		case id == tuplestore.Wildcard:
-			v.add(path+"external_id", "reserved", "must not be *, which stands for every subject of a type")
+			v.Add(path+"external_id", "reserved", "must not be *, which stands for every subject of a type")
 		}
 	}
 	return tuplestore.Object{Type: typ, ID: id}
@@ -65,10 +33,10 @@ func (v *validation) resource(path, typ, id string) tuplestore.Object {
 // subject leaves the length of the id to the engine, which has a code of its
 // own for subjects.
 func (v *validation) subject(path string, s Subject) tuplestore.Subject {
-	v.text(path, "subject/type", s.Type)
-	v.text(path, "subject/id", s.ID)
+	v.Text(path, "subject/type", s.Type)
+	v.Text(path, "subject/id", s.ID)
 	if s.Relation != "" {
-		v.text(path, "subject/relation", s.Relation)
+		v.Text(path, "subject/relation", s.Relation)
 	}
 	return tuplestore.Subject{Type: s.Type, ID: s.ID, Relation: s.Relation}
 }
@@ -79,15 +47,15 @@ func (v *validation) attributes(value jsontext.Value) []byte {
 		return nil
 	}
 	if value.Kind() != '{' {
-		v.add("attributes", "type_invalid", "must be an object or null")
+		v.Add("attributes", "type_invalid", "must be an object or null")
 		return nil
 	}
 	if err := value.Compact(); err != nil {
-		v.add("attributes", "invalid", "is not valid JSON")
+		v.Add("attributes", "invalid", "is not valid JSON")
 		return nil
 	}
 	if len(value) > maxAttributes {
-		v.add("attributes", "too_large", fmt.Sprintf("must have at most %d bytes", maxAttributes))
+		v.Add("attributes", "too_large", fmt.Sprintf("must have at most %d bytes", maxAttributes))
 		return nil
 	}
 	return value
@@ -96,13 +64,13 @@ func (v *validation) attributes(value jsontext.Value) []byte {
 func (v *validation) consistency(level Consistency, token string) engine.Consistency {
 	switch {
 	case level != "" && token != "":
-		v.add("consistency", "conflict", "cannot be combined with consistency_token")
+		v.Add("consistency", "conflict", "cannot be combined with consistency_token")
 	case token != "":
 		return engine.Consistency{Mode: engine.AtLeast, Token: token}
 	case level == MinimizeLatency:
 		return engine.Consistency{Mode: engine.MinimizeLatency}
 	case level != "" && level != Full:
-		v.add("consistency", "unknown_value", "must be full or minimize_latency")
+		v.Add("consistency", "unknown_value", "must be full or minimize_latency")
 	}
 	return engine.Consistency{Mode: engine.Full}
 }

@@ -86,6 +86,9 @@ func (k *Kit) Handle(op Operation, s Surface, next http.Handler) http.Handler {
 		x := w.(*exchange)
 		x.operation, x.surface = op.ID, s
 		maps.Copy(x.Header(), s.Header)
+		if theirs := r.Header.Get("X-Request-Id"); s.EchoRequestID && isVisible(theirs) {
+			x.Header()["X-Request-Id"] = []string{theirs}
+		}
 		err := k.admit(x, r, op)
 		if err == nil && hasVariables {
 			err = unescapeVariables(r)
@@ -96,6 +99,16 @@ func (k *Kit) Handle(op Operation, s Surface, next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// isVisible reports whether text is 1 to 255 visible ASCII characters.
+func isVisible(text string) bool {
+	for i := range len(text) {
+		if text[i] <= ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return text != "" && len(text) <= 255
 }
 
 // admit decides whether a request may have its operation at all.

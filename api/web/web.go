@@ -114,6 +114,9 @@ type Surface struct {
 	Body func(e *Error, requestID string) (status int, body any)
 	// Header is sent with every response.
 	Header http.Header
+	// EchoRequestID answers with the X-Request-Id of the request, if it has one,
+	// where a protocol demands that. The log knows the request by its own.
+	EchoRequestID bool
 }
 
 // Call is what is known of a request before its handler runs.

@@ -25,12 +25,15 @@
 // group in one READ COMMITTED transaction of two round trips:
 //
 //	BEGIN; lock the head; read receipts and all rows the group asks about
-//	(judge each write in Go, in order; run its Also)
-//	write the net effects of all; set the head; COMMIT
+//	(judge each write in Go, in order; run its Also, ask its Attach)
+//	run what is attached; write the net effects of all; set the head; COMMIT
 //
 // Each write still has a revision, a receipt and an error of its own. If an
 // Also fails, the transaction is rolled back and the group is run again without
 // that write.
+//
+// A tuple that is put on other terms moves to the history, like one that is
+// deleted, and comes back with the new ones.
 //
 // # When a commit's outcome is unknown
 //

@@ -206,6 +206,15 @@ func TestAgreesWithPlainApplication(t *testing.T) {
 			if diff := cmp.Diff(want.changes, changes); diff != "" {
 				t.Fatalf("write %d: changes (-want +got):\n%s", i, diff)
 			}
+			updates := map[tuplestore.Tuple]bool{}
+			for tuple, c := range changes {
+				if _, existed := state[tuple]; existed && !c.Deleted {
+					updates[tuple] = true
+				}
+			}
+			if diff := cmp.Diff(updates, verdict.Updates, cmpopts.EquateEmpty()); diff != "" {
+				t.Fatalf("write %d: updates (-want +got):\n%s", i, diff)
+			}
 			if len(changes) > 0 || w.PutSchema != nil {
 				head.Revision++
 			}
@@ -314,6 +323,49 @@ func TestNetEffect(t *testing.T) {
 				t.Errorf("takes a revision: %v, want %v", got, want)
 			}
 		})
+	}
+}
+
+// What a group did before is all that counts, down to what it left behind.
+func TestTermsWithinAGroup(t *testing.T) {
+	alice := tuplestore.Tuple{
+		Object: tuplestore.Object{Type: "doc", ID: "1"}, Relation: "viewer",
+		Subject: tuplestore.Subject{Type: "user", ID: "alice"},
+	}
+	create := func(condition string) tuplestore.Op {
+		return tuplestore.Op{Tuple: alice, Terms: tuplestore.Terms{Condition: condition}}
+	}
+	remove := tuplestore.Op{Kind: tuplestore.Delete, Tuple: alice}
+	clear := func(condition string) tuplestore.Op {
+		return tuplestore.Op{Kind: tuplestore.DeleteMatching, Match: tuplestore.Filter{ObjectType: "doc", Condition: condition}}
+	}
+	view := NewView(tuplestore.Head{})
+	view.Add(tuplestore.Fact{Tuple: alice, Terms: tuplestore.Terms{Condition: "a"}})
+	for i, c := range []struct {
+		ops     []tuplestore.Op
+		counts  []int
+		changes []tuplestore.Change
+	}{
+		{[]tuplestore.Op{clear("b"), create("a")}, []int{0, 0}, nil},
+		{[]tuplestore.Op{create("b"), clear("a"), clear("b"), clear("")}, []int{1, 0, 1, 0}, []tuplestore.Change{{Tuple: alice, Deleted: true}}},
+		{[]tuplestore.Op{create(""), remove}, []int{1, 1}, nil},
+		{[]tuplestore.Op{create("a"), clear("")}, []int{1, 1}, nil},
+		{[]tuplestore.Op{create("")}, []int{1}, []tuplestore.Change{{Tuple: alice}}},
+		{[]tuplestore.Op{create("b"), clear(""), create("")}, []int{1, 1, 1}, nil},
+		{[]tuplestore.Op{create("c")}, []int{1}, []tuplestore.Change{{Tuple: alice, Terms: tuplestore.Terms{Condition: "c"}}}},
+		{[]tuplestore.Op{remove}, []int{1}, []tuplestore.Change{{Tuple: alice, Deleted: true}}},
+		{[]tuplestore.Op{create(""), create("c"), remove}, []int{1, 1, 1}, nil},
+	} {
+		verdict, err := view.Judge(tuplestore.Write{Ops: c.ops})
+		if err != nil {
+			t.Fatalf("write %d: %v", i, err)
+		}
+		if diff := cmp.Diff(c.changes, verdict.Changes, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("write %d: changes (-want +got):\n%s", i, diff)
+		}
+		if diff := cmp.Diff(c.counts, view.Accept(verdict).Counts); diff != "" {
+			t.Errorf("write %d: counts (-want +got):\n%s", i, diff)
+		}
 	}
 }
 

@@ -1,0 +1,130 @@
+// Package authzen is the Authorization API 1.0 of OpenID AuthZEN over the same
+// engine as the resources surface: evaluation of one or many requests, search
+// for subjects, resources and actions, and metadata.
+//
+// An action is what it is for a check. A decision never fails for what a request
+// says of subjects, resources or actions: what is unknown, or depends on values
+// that are missing, is a decision of false with an error beside it. Only what is
+// no request at all is refused.
+package authzen
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/gorilla/mux"
+
+	"stonetown/api/resources"
+	"stonetown/api/web"
+	"stonetown/engine"
+	"stonetown/schema/condition"
+	"stonetown/tuplestore"
+)
+
+// Engine is what the surface needs of [engine.Engine].
+type Engine interface {
+	Check(ctx context.Context, tenant string, req engine.CheckRequest) (*engine.CheckResponse, error)
+	ListResources(ctx context.Context, tenant string, req engine.ListResourcesRequest) (*engine.ResourceList, error)
+	ListSubjects(ctx context.Context, tenant string, req engine.ListSubjectsRequest) (*engine.SubjectList, error)
+	ListActions(ctx context.Context, tenant string, req engine.ListActionsRequest) (*engine.ActionList, error)
+}
+
+// Surface implements the operations. It is safe for concurrent use.
+type Surface struct {
+	Engine  Engine
+	Cursors *web.Cursors
+}
+
+var _ StrictServerInterface = (*Surface)(nil)
+
+// Errors is how the surface speaks of errors.
+var Errors = web.Surface{Translate: resources.Errors.Translate, EchoRequestID: true}
+
+// Mount adds the operations to a router. fail answers requests that end in an
+// error.
+func (s *Surface) Mount(router *mux.Router, fail func(w http.ResponseWriter, r *http.Request, err error)) {
+	HandlerFromMux(NewStrictHandler(s, fail), router)
+	router.HandleFunc("/.well-known/authzen-configuration", serveConfiguration).Methods(http.MethodGet)
+}
+
+// configuration is the metadata (AuthZEN §9).
+type configuration struct {
+	PolicyDecisionPoint string `json:"policy_decision_point"`
+	Evaluation          string `json:"access_evaluation_endpoint"`
+	Evaluations         string `json:"access_evaluations_endpoint"`
+	SearchSubject       string `json:"search_subject_endpoint"`
+	SearchResource      string `json:"search_resource_endpoint"`
+	SearchAction        string `json:"search_action_endpoint"`
+}
+
+func serveConfiguration(w http.ResponseWriter, r *http.Request) {
+	base := web.CallOf(r.Context()).Tenant.BaseURL
+	text, err := json.Marshal(configuration{
+		PolicyDecisionPoint: base,
+		Evaluation:          base + "/access/v1/evaluation",
+		Evaluations:         base + "/access/v1/evaluations",
+		SearchSubject:       base + "/access/v1/search/subject",
+		SearchResource:      base + "/access/v1/search/resource",
+		SearchAction:        base + "/access/v1/search/action",
+	})
+	if err != nil {
+		panic("authzen: strings do not encode: " + err.Error())
+	}
+	web.Document{Body: text, MediaType: "application/json", CacheControl: "public, max-age=300"}.Serve(w, r)
+}
+
+// entities are the parts of a request in the engine's terms.
+type entities struct {
+	subject  tuplestore.Subject
+	action   string
+	resource tuplestore.Object
+	values   map[string]any
+}
+
+// parts says which parts of a request must be there.
+type parts struct{ subjectID, action, resourceID bool }
+
+// entitiesOf states a request. Those parts that it asks for must be there.
+func entitiesOf(v *web.Validation, path string, in AuthZENEvaluation, must parts) entities {
+	if in.Subject == nil {
+		in.Subject = new(AuthZENSubject)
+	}
+	if in.Action == nil {
+		in.Action = new(AuthZENAction)
+	}
+	if in.Resource == nil {
+		in.Resource = new(AuthZENResource)
+	}
+	e := entities{
+		subject:  tuplestore.Subject{Type: in.Subject.Type, ID: in.Subject.ID},
+		action:   in.Action.Name,
+		resource: tuplestore.Object{Type: in.Resource.Type, ID: in.Resource.ID},
+		values:   v.Values(path+"context", in.Context, condition.MaxContext),
+	}
+	v.Text(path, "subject/type", e.subject.Type)
+	v.Text(path, "resource/type", e.resource.Type)
+	if must.subjectID {
+		v.Text(path, "subject/id", e.subject.ID)
+	}
+	if must.action {
+		v.Text(path, "action/name", e.action)
+	}
+	if must.resourceID {
+		v.Text(path, "resource/id", e.resource.ID)
+	}
+	for entity, properties := range map[string]jsontext.Value{
+		"subject": in.Subject.Properties, "action": in.Action.Properties, "resource": in.Resource.Properties,
+	} {
+		for name, value := range v.Values(path+entity+"/properties", properties, condition.MaxContext) {
+			if e.values == nil {
+				e.values = map[string]any{}
+			}
+			if _, given := e.values[entity+"_"+name]; !given { // the context goes first
+				e.values[entity+"_"+name] = value
+			}
+		}
+	}
+	return e
+}

@@ -1,0 +1,162 @@
+package authzen
+
+import (
+	"context"
+	"encoding/json"
+
+	"stonetown/api/web"
+	"stonetown/engine"
+	"stonetown/tuplestore"
+)
+
+// position is where a page of a search ended, and the state it reflects.
+type position struct {
+	Token string `json:"t"`
+	After string `json:"a"`
+}
+
+// page is a search under way: what its cursors are bound to, and where it goes
+// on.
+type page struct {
+	surface *Surface
+	call    *web.Call
+	list    []string
+	limit   int
+	after   string
+	at      engine.Consistency
+}
+
+func (s *Surface) page(ctx context.Context, name string, in AuthZENSearchInput) (page, error) {
+	p := page{surface: s, call: web.CallOf(ctx)}
+	token, asked := in.Page.Token, in.Page.Limit
+	in.Page = AuthZENPage{}
+	filters, err := json.Marshal(in)
+	if err != nil {
+		return p, err
+	}
+	p.list = []string{name, string(filters)}
+	if p.limit, err = web.Limit(asked); err != nil || token == "" {
+		return p, err
+	}
+	var from position
+	if err := s.Cursors.Resume(p.call.Tenant.ID, p.list, token, &from); err != nil {
+		return p, err
+	}
+	p.after, p.at = from.After, engine.Consistency{Mode: engine.Exactly, Token: from.Token}
+	return p, nil
+}
+
+// next closes the page. last is the last of its items, empty if the search ends
+// here.
+func (p page) next(token, last string, count int) (AuthZENNextPage, error) {
+	next := AuthZENNextPage{Count: count}
+	if last == "" {
+		return next, nil
+	}
+	var err error
+	next.NextToken, err = p.surface.Cursors.Next(p.call.Tenant.ID, p.list, position{token, last})
+	return next, err
+}
+
+func (in AuthZENSearchInput) entities(must parts) (entities, error) {
+	var v web.Validation
+	e := entitiesOf(&v, "", AuthZENEvaluation{Subject: &in.Subject, Action: &in.Action, Resource: &in.Resource, Context: in.Context}, must)
+	return e, v.Err()
+}
+
+// SearchSubjects lists who may do something to a resource (AuthZEN §8.4).
+func (s *Surface) SearchSubjects(ctx context.Context, request SearchSubjectsRequestObject) (SearchSubjectsResponseObject, error) {
+	e, err := request.Body.entities(parts{action: true, resourceID: true})
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.page(ctx, "searchSubjects", *request.Body)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.Engine.ListSubjects(ctx, p.call.Tenant.ID, engine.ListSubjectsRequest{
+		Resource: e.resource, Action: e.action, SubjectType: e.subject.Type, Context: e.values,
+		Consistency: p.at, After: p.after, Limit: p.limit + 1,
+	})
+	if err != nil {
+		return nil, err
+	}
+	entries, last := found.Entries, ""
+	if len(entries) > p.limit {
+		entries, last = entries[:p.limit], entries[p.limit-1].Subject.ID
+	}
+	var body AuthZENSubjectResults
+	everyone := func() *AuthZENSubjectsContext {
+		if body.Context == nil {
+			body.Context = &AuthZENSubjectsContext{Everyone: true, Except: []string{}}
+		}
+		return body.Context
+	}
+	for _, entry := range entries {
+		switch {
+		case entry.Subject.ID == tuplestore.Wildcard: // nobody that could be evaluated
+			everyone()
+		case entry.Excluded:
+			c := everyone()
+			c.Except = append(c.Except, entry.Subject.ID)
+		default:
+			body.Results = append(body.Results, AuthZENSubjectResult{Type: entry.Subject.Type, ID: entry.Subject.ID})
+		}
+	}
+	if body.Page, err = p.next(found.Token, last, len(body.Results)); err != nil {
+		return nil, err
+	}
+	return SearchSubjects200JSONResponse{Body: body}, nil
+}
+
+// SearchResources lists to what a subject may do something (AuthZEN §8.5).
+func (s *Surface) SearchResources(ctx context.Context, request SearchResourcesRequestObject) (SearchResourcesResponseObject, error) {
+	e, err := request.Body.entities(parts{subjectID: true, action: true})
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.page(ctx, "searchResources", *request.Body)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.Engine.ListResources(ctx, p.call.Tenant.ID, engine.ListResourcesRequest{
+		Subject: e.subject, Type: e.resource.Type, Action: e.action, Context: e.values,
+		Consistency: p.at, After: p.after, Limit: p.limit + 1,
+	})
+	if err != nil {
+		return nil, err
+	}
+	ids, last := found.IDs, ""
+	if len(ids) > p.limit {
+		ids, last = ids[:p.limit], ids[p.limit-1]
+	}
+	var body AuthZENResourceResults
+	for _, id := range ids {
+		body.Results = append(body.Results, AuthZENSubjectResult{Type: e.resource.Type, ID: id})
+	}
+	if body.Page, err = p.next(found.Token, last, len(ids)); err != nil {
+		return nil, err
+	}
+	return SearchResources200JSONResponse{Body: body}, nil
+}
+
+// SearchActions lists what a subject may do to a resource (AuthZEN §8.6). A type
+// has few actions, so all are on one page.
+func (s *Surface) SearchActions(ctx context.Context, request SearchActionsRequestObject) (SearchActionsResponseObject, error) {
+	e, err := request.Body.entities(parts{subjectID: true, resourceID: true})
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.Engine.ListActions(ctx, web.CallOf(ctx).Tenant.ID, engine.ListActionsRequest{
+		Subject: e.subject, Resource: e.resource, Context: e.values,
+	})
+	if err != nil {
+		return nil, err
+	}
+	var body AuthZENActionResults
+	for _, name := range found.Actions {
+		body.Results = append(body.Results, AuthZENActionResult{Name: name})
+	}
+	body.Page.Count = len(found.Actions)
+	return SearchActions200JSONResponse{Body: body}, nil
+}

@@ -1,0 +1,78 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Validation collects what is wrong with a request. Its zero value is ready.
+type Validation struct{ Faults []FieldError }
+
+// Add notes that a field is wrong; the message goes on after its name.
+func (v *Validation) Add(field, code, message string) {
+	v.Faults = append(v.Faults, FieldError{Field: field, Code: code, Message: field + " " + message})
+}
+
+// Err is nil if nothing is wrong, else validation_failed.
+func (v *Validation) Err() error {
+	if len(v.Faults) == 0 {
+		return nil
+	}
+	return ValidationFailed(v.Faults...)
+}
+
+// Text demands a value, and one that every database can store: NUL ends text in
+// PostgreSQL, and paths can carry broken UTF-8. It reports whether that is so.
+//
+// path leads to the object that has the field. The two are only joined for what
+// is wrong, because a batch asks this thousands of times.
+func (v *Validation) Text(path, field, value string) bool {
+	switch {
+	case value == "":
+		v.Add(path+field, "required", "is required")
+	case strings.IndexByte(value, 0) >= 0:
+		v.Add(path+field, "nul_refused", "must not contain NUL")
+	case !utf8.ValidString(value):
+		v.Add(path+field, "utf8_invalid", "must be valid UTF-8")
+	default:
+		return true
+	}
+	return false
+}
+
+// Object demands an object of at most limit bytes. It returns nil for one that
+// is absent or null.
+func (v *Validation) Object(field string, value jsontext.Value, limit int) []byte {
+	switch {
+	case value == nil, value.Kind() == 'n':
+		return nil
+	case value.Kind() != '{':
+		v.Add(field, "type_invalid", "must be an object")
+		return nil
+	case len(value) > limit:
+		v.Add(field, "too_large", fmt.Sprintf("must have at most %d bytes", limit))
+		return nil
+	}
+	return value
+}
+
+// Values decodes an object, as [Validation.Object] does. Numbers stay as they
+// were written ([json.Number]).
+func (v *Validation) Values(field string, value jsontext.Value, limit int) map[string]any {
+	text := v.Object(field, value, limit)
+	if text == nil {
+		return nil
+	}
+	var values map[string]any
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&values); err != nil {
+		v.Add(field, "invalid", "is not a JSON object")
+	}
+	return values
+}

@@ -1,0 +1,57 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"stonetown/tuplestore"
+)
+
+// ListActionsRequest asks what a subject may do to a resource.
+type ListActionsRequest struct {
+	Subject     tuplestore.Subject
+	Resource    tuplestore.Object
+	Context     map[string]any // as for a check
+	Consistency Consistency
+}
+
+// ActionList is the answer to a [ListActionsRequest].
+type ActionList struct {
+	// Actions are in bytewise order: those of the resource's type, those by
+	// convention, and its relations by name.
+	Actions []string
+	Token   string // names the revision that the list reflects
+}
+
+// ListActions lists every action that a check would allow. Errors are those of
+// [Engine.Check], [*UnknownTypeError], [*ResourceNotFoundError], and
+// [*ConditionError] if it is undecided whether some action belongs to the list.
+func (e *Engine) ListActions(ctx context.Context, tenantID string, req ListActionsRequest) (*ActionList, error) {
+	v, err := e.vantage(ctx, tenantID, req.Consistency)
+	if err != nil {
+		return nil, fmt.Errorf("list actions: %w", err)
+	}
+	defer v.leave()
+	if !v.at.compiled.HasType(req.Resource.Type) {
+		return nil, &UnknownTypeError{Type: req.Resource.Type}
+	}
+	actions := v.at.compiled.Actions(req.Resource.Type)
+	asked := CheckRequest{Subject: req.Subject, Context: req.Context}
+	for _, action := range actions {
+		asked.Queries = append(asked.Queries, Query{Resource: req.Resource, Action: action})
+	}
+	c := check{vantage: v, req: &asked, response: &CheckResponse{Decisions: make([]Decision, len(actions))}}
+	if err := c.answer(ctx); err != nil {
+		return nil, fmt.Errorf("list actions: %w", err)
+	}
+	list := &ActionList{Token: v.at.token}
+	for i, d := range c.response.Decisions {
+		if d.Err != nil {
+			return nil, d.Err
+		}
+		if d.Allowed {
+			list.Actions = append(list.Actions, actions[i])
+		}
+	}
+	return list, nil
+}
