@@ -31,6 +31,7 @@ type world struct {
 	db      *sqldb.DB
 	tenants *directory
 	oauth   *oauth.Service
+	engine  *engine.Engine
 	server  *httptest.Server
 	log     *logs
 	org     string
@@ -99,6 +100,7 @@ func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world
 	e, err := engine.New(engine.Config{Store: store})
 	must(err)
 	t.Cleanup(e.Close)
+	w.engine = e
 	organizations, err := controlplane.New(controlplane.Config{DB: w.db})
 	must(err)
 	w.tenants = &directory{Directory: organizations}
