@@ -2,7 +2,11 @@ package bench
 
 import (
 	"context"
+	"math/rand/v2"
+	"slices"
+	"strconv"
 	"testing"
+	"time"
 
 	"stonetown/engine"
 	"stonetown/tuplestore"
@@ -121,4 +125,42 @@ func BenchmarkBatch500(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.N)*500/b.Elapsed().Seconds(), "checks/s")
+}
+
+// BenchmarkListResources lists all documents that a uniformly drawn user may
+// view: a few for most, tens of thousands for some.
+func BenchmarkListResources(b *testing.B) {
+	p, d := resident(b)
+	r := rand.New(rand.NewPCG(3, 0))
+	list := func(user int) int {
+		found, err := p.Engine.ListResources(context.Background(), p.Tenant, engine.ListResourcesRequest{
+			Subject: tuplestore.Subject{Type: "user", ID: "u" + strconv.Itoa(user)}, Type: "document", Action: "view",
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		return len(found.IDs)
+	}
+	for user := range 20 { // the oracle's answer, document by document
+		want := 0
+		for doc := range docsDocuments {
+			if d.mayView(user, doc) {
+				want++
+			}
+		}
+		if got := list(user); got != want {
+			b.Fatalf("u%d: %d documents, want %d", user, got, want)
+		}
+	}
+	took := make([]time.Duration, 0, 1<<16)
+	found := 0
+	for b.Loop() {
+		began := time.Now()
+		found += list(r.IntN(docsUsers))
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+	b.ReportMetric(float64(found)/float64(len(took)), "documents/op")
 }
