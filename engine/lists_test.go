@@ -1,0 +1,309 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"stonetown/engine"
+	"stonetown/tuplestore"
+)
+
+const drive = `folder
+  parent [folder]
+  viewer [user, group, user:*]: this | parent->viewer
+document
+  parent [folder]
+  banned [user]
+  viewer: parent->viewer - banned`
+
+func listResources(w *world, subject string, more func(*engine.ListResourcesRequest)) ([]string, error) {
+	w.Helper()
+	req := engine.ListResourcesRequest{Subject: request(subject, "", "x:x").Subject, Type: "document", Action: "view"}
+	if more != nil {
+		more(&req)
+	}
+	list, err := w.engine.ListResources(context.Background(), tenant, req)
+	if err != nil {
+		return nil, err
+	}
+	return list.IDs, nil
+}
+
+// chain makes a drive of folders one below the other, with a document in the
+// last one.
+func (w *world) chain(depth int) {
+	w.define(drive)
+	for i := range depth {
+		w.write(fmt.Sprintf("folder:%d#parent@folder:%d", i+1, i))
+	}
+	w.write("folder:0#viewer@user:ann", fmt.Sprintf("document:d#parent@folder:%d", depth))
+}
+
+// Cold, a list takes one read for each level of the walk, and the verification
+// one for each level of the check, however many resources there are.
+func TestColdListsAreOneReadPerLevel(t *testing.T) {
+	const depth = 5
+	w := newWorld(t, engine.Config{ResidentBytes: -1})
+	w.chain(depth)
+	for i := range 2500 {
+		w.write(fmt.Sprintf("document:%04d#parent@folder:%d", i, depth))
+	}
+	before := w.engine.Stats().ColdReads
+	ids, err := listResources(w, "user:ann", nil)
+	if err != nil || len(ids) != 2501 {
+		t.Fatalf("%d resources, %v", len(ids), err)
+	}
+	walk, verify := int64(depth+3), int64(3*(depth+3)) // three chunks of a thousand
+	if reads := w.engine.Stats().ColdReads - before; reads > walk+verify {
+		t.Errorf("%d reads, want at most %d", reads, walk+verify)
+	}
+
+	before = w.engine.Stats().ColdReads
+	subjects, err := w.engine.ListSubjects(context.Background(), tenant, engine.ListSubjectsRequest{
+		Resource: tuplestore.Object{Type: "document", ID: "d"}, Action: "view", SubjectType: "user",
+	})
+	if err != nil || len(subjects.Entries) != 1 {
+		t.Fatalf("%v, %v", subjects, err)
+	}
+	if reads := w.engine.Stats().ColdReads - before; reads > depth+4 {
+		t.Errorf("%d reads, want at most %d", reads, depth+4)
+	}
+}
+
+// A list that would cost too much is an error, and never a shorter list.
+func TestListsAreBoundedAndNeverCut(t *testing.T) {
+	for name, resident := range map[string]int64{"resident": 0, "cold": -1} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, engine.Config{MaxVisits: 2000, ResidentBytes: resident})
+			w.define(drive)
+			w.write("folder:f#viewer@user:ann")
+			for i := range 900 {
+				w.write(fmt.Sprintf("document:%d#parent@folder:f", i), fmt.Sprintf("folder:g#viewer@user:%d", i))
+			}
+			w.write("document:d#parent@folder:g")
+			var tooMuch *engine.BudgetError
+			if ids, err := listResources(w, "user:ann", nil); !errors.As(err, &tooMuch) {
+				t.Errorf("%d resources, %v", len(ids), err)
+			}
+			list, err := w.engine.ListSubjects(context.Background(), tenant, engine.ListSubjectsRequest{
+				Resource: tuplestore.Object{Type: "document", ID: "d"}, Action: "view", SubjectType: "user",
+			})
+			if !errors.As(err, &tooMuch) {
+				t.Errorf("%v, %v", list, err)
+			}
+			big := engine.ExpandRequest{Resource: tuplestore.Object{Type: "folder", ID: "g"}, Action: "view"}
+			if tree, err := w.engine.Expand(context.Background(), tenant, big); err != nil || len(tree.Root.Children[0].Subjects) != 900 {
+				t.Errorf("%v, %v", tree, err)
+			}
+		})
+	}
+}
+
+// Writers and listers share a graph that becomes walkable backward while it
+// changes.
+func TestListsWhileWriting(t *testing.T) {
+	w := newWorld(t, engine.Config{})
+	w.define(drive)
+	w.write("folder:f#viewer@user:ann")
+	w.waitResident(request("user:ann", "view", "folder:f"))
+	ctx := context.Background()
+	var writers sync.WaitGroup
+	for n := range 2 {
+		writers.Go(func() {
+			for i := range 200 {
+				w.write(fmt.Sprintf("document:%d-%03d#parent@folder:f", n, i))
+				if i%3 == 0 {
+					o := tuplestore.Object{Type: "document", ID: fmt.Sprintf("%d-%03d", n, i)}
+					if _, err := w.engine.Unregister(ctx, tenant, o, by); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	for range 50 {
+		if _, err := listResources(w, "user:ann", nil); err != nil {
+			t.Error(err)
+		}
+	}
+	writers.Wait()
+	ids, err := listResources(w, "user:ann", nil)
+	if want := 2 * (200 - 67); err != nil || len(ids) != want {
+		t.Errorf("%d resources, %v, want %d", len(ids), err, want)
+	}
+	if !slices.IsSorted(ids) {
+		t.Error("not in order")
+	}
+}
+
+func TestListActions(t *testing.T) {
+	w := newWorld(t, engine.Config{})
+	w.define(drive + "\n  editor [user]\n  act publish = editor")
+	w.write("document:d#parent@folder:f", "folder:f#viewer@user:ann", "document:d#editor@user:ann", "document:d#parent@folder:f")
+	list, err := w.engine.ListActions(context.Background(), tenant, engine.ListActionsRequest{
+		Subject: tuplestore.Subject{Type: "user", ID: "ann"}, Resource: tuplestore.Object{Type: "document", ID: "d"},
+	})
+	if want := []string{"edit", "editor", "publish", "view", "viewer"}; err != nil || !slices.Equal(list.Actions, want) {
+		t.Errorf("%v, %v, want %v", list, err, want)
+	}
+}
+
+// editToken replaces one part of a consistency token.
+func editToken(t *testing.T, token string, part int, with string) string {
+	t.Helper()
+	text, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.Split(string(text), "|")
+	parts[part] = with
+	return base64.RawURLEncoding.EncodeToString([]byte(strings.Join(parts, "|")))
+}
+
+// watchUntil collects the events of a watch until one bears the token.
+func watchUntil(w *world, after, last string) ([]engine.WatchEvent, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	var events []engine.WatchEvent
+	done := errors.New("seen enough")
+	err := w.engine.Watch(ctx, tenant, engine.WatchRequest{After: after, Heartbeat: 50 * time.Millisecond}, func(ev engine.WatchEvent) error {
+		events = append(events, ev)
+		if ev.Token == last && !ev.Heartbeat {
+			return done
+		}
+		return nil
+	})
+	if errors.Is(err, done) {
+		err = nil
+	}
+	return events, err
+}
+
+func TestWatch(t *testing.T) {
+	w := newWorld(t, engine.Config{})
+	w.define(drive)
+	first := w.write("folder:0#viewer@user:ann")
+	var last string
+	for i := range 600 { // more than is read at once
+		last = w.write(fmt.Sprintf("folder:%d#viewer@user:ann", i+1))
+	}
+	events, err := watchUntil(w, first, last)
+	if err != nil || len(events) != 601 {
+		t.Fatalf("%d events, %v", len(events), err)
+	}
+	if !events[0].Heartbeat || events[0].Token != first {
+		t.Errorf("it begins with %+v", events[0])
+	}
+	for i, ev := range events[1:] {
+		want := fmt.Sprintf("folder:%d#viewer@user:ann", i+1)
+		if len(ev.Changes) != 2 || ev.Changes[0].Tuple.String() != want || !ev.Changes[1].Tuple.IsPresence() {
+			t.Fatalf("event %d: %+v, want %s", i, ev, want)
+		}
+	}
+
+	// While nothing happens it says so, and then goes on.
+	next := make(chan string, 1)
+	go func() {
+		time.Sleep(200 * time.Millisecond)
+		next <- w.write("folder:0#viewer@user:bob")
+	}()
+	var beats int
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	done := errors.New("seen enough")
+	err = w.engine.Watch(ctx, tenant, engine.WatchRequest{Heartbeat: 20 * time.Millisecond}, func(ev engine.WatchEvent) error {
+		if !ev.Heartbeat {
+			if token := <-next; ev.Token != token {
+				t.Errorf("token %s, want %s", ev.Token, token)
+			}
+			return done
+		}
+		beats++
+		return nil
+	})
+	if !errors.Is(err, done) || beats < 2 {
+		t.Errorf("%v after %d heartbeats", err, beats)
+	}
+
+	for name, c := range map[string]struct {
+		token string
+		want  error
+	}{
+		"nonsense": {"x", engine.ErrTokenInvalid},
+		"ahead":    {editToken(t, last, 3, "999999"), engine.ErrTokenUnknown},
+		"restored": {editToken(t, last, 2, "another"), engine.ErrTokenExpired},
+	} {
+		if _, err := watchUntil(w, c.token, ""); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+}
+
+// A watch of a tenant that nobody has written to begins before its history.
+func TestWatchFromTheBeginning(t *testing.T) {
+	w := newWorld(t, engine.Config{})
+	var start string
+	stop := errors.New("stop")
+	err := w.engine.Watch(context.Background(), tenant, engine.WatchRequest{}, func(ev engine.WatchEvent) error {
+		start = ev.Token
+		return stop
+	})
+	if !errors.Is(err, stop) {
+		t.Fatal(err)
+	}
+	w.define("folder\n  viewer")
+	last := w.write("folder:0#viewer@user:ann")
+	events, err := watchUntil(w, start, last)
+	if err != nil || len(events) != 3 || !events[1].SchemaChanged {
+		t.Fatalf("%+v, %v", events, err)
+	}
+	if events, err = watchUntil(w, events[1].Token, last); err != nil || len(events) != 2 {
+		t.Fatalf("%+v, %v", events, err)
+	}
+}
+
+// A tuple that expires takes effect at its instant, without anything being
+// written, in every mode.
+func TestExpiryFollowsTheClock(t *testing.T) {
+	for name, resident := range map[string]int64{"resident": 0, "cold": -1} {
+		t.Run(name, func(t *testing.T) {
+			now := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+			w := newWorld(t, engine.Config{ResidentBytes: resident, Clock: func() time.Time { return now }})
+			w.define(drive)
+			o := op(t, "folder:f#viewer@user:ann")
+			o.ExpiresAt = now.Add(time.Hour)
+			if _, err := w.engine.Write(context.Background(), tenant, engine.WriteRequest{Ops: []engine.WriteOp{o}}); err != nil {
+				t.Fatal(err)
+			}
+			w.write("document:d#parent@folder:f")
+			req := request("user:ann", "view", "document:d")
+			if resident == 0 {
+				w.waitResident(req)
+			}
+			for _, mode := range []engine.ConsistencyMode{engine.Full, engine.MinimizeLatency} {
+				req.Consistency.Mode = mode
+				now = o.ExpiresAt.Add(-time.Microsecond)
+				if _, allowed := ask(t, w.engine, req); !allowed {
+					t.Error("denied before its end")
+				}
+				if ids, err := listResources(w, "user:ann", nil); err != nil || len(ids) != 1 {
+					t.Errorf("list before its end: %v, %v", ids, err)
+				}
+				now = o.ExpiresAt
+				if _, allowed := ask(t, w.engine, req); allowed {
+					t.Error("allowed after its end")
+				}
+				if ids, err := listResources(w, "user:ann", nil); err != nil || len(ids) != 0 {
+					t.Errorf("list after its end: %v, %v", ids, err)
+				}
+			}
+		})
+	}
+}
