@@ -32,6 +32,8 @@ import (
 	"stonetown/api/openapi"
 	"stonetown/api/resources"
 	"stonetown/api/web"
+	"stonetown/internal/idempotency"
+	"stonetown/internal/ratelimit"
 )
 
 // OAuth issues and verifies tokens; [oauth.Service] is one.
@@ -66,9 +68,16 @@ type Config struct {
 	Metrics prometheus.Registerer
 	// Timeout bounds the work on one request. Default: 30 seconds.
 	Timeout time.Duration
-	// TrustedProxies may say in X-Forwarded-For whom they speak for. The address
-	// is logged and decides nothing. Default: none.
+	// TrustedProxies may say in X-Forwarded-For whom they speak for, to whom the
+	// limits of addresses then apply. Default: none.
 	TrustedProxies []netip.Prefix
+	// Idempotency keeps what was answered under idempotency keys. Default: keys
+	// are ignored.
+	Idempotency *idempotency.Store
+	// Limits counts requests. Default: there are no limits.
+	Limits *ratelimit.Limiter
+	// Origins knows which web origins may read responses. Default: none.
+	Origins web.Origins
 	// Dev serves the first tenant on localhost and loopback addresses. Never in
 	// production: the issuer of tokens would not be the address they came from.
 	Dev bool
@@ -92,6 +101,7 @@ func New(c Config) (http.Handler, error) {
 	kit, err := web.New(web.Config{
 		Tenants: c.Tenants, Verifier: c.OAuth, Logger: c.Logger, Metrics: c.Metrics,
 		Timeout: c.Timeout, TrustedProxies: c.TrustedProxies, Dev: c.Dev,
+		Idempotency: c.Idempotency, Limits: c.Limits, Origins: c.Origins,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
@@ -108,7 +118,7 @@ func New(c Config) (http.Handler, error) {
 	}
 	(&resources.Surface{Engine: c.Engine, Store: c.Resources, Cursors: cursors}).Mount(r.mux, kit.Fail)
 	(&authzen.Surface{Engine: c.Engine, Cursors: cursors}).Mount(r.mux, kit.Fail)
-	(&oauth2.Surface{Service: c.OAuth, Fail: kit.Fail}).Mount(r.mux)
+	(&oauth2.Surface{Service: c.OAuth, Kit: kit}).Mount(r.mux)
 	document.Mount(r.mux)
 
 	surfaces := map[string]web.Surface{"resources": resources.Errors, "authzen": authzen.Errors, "oauth2": oauth2.TokenErrors}
@@ -149,6 +159,9 @@ func (r *router) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		methods[req.Method].ServeHTTP(w, req)
 	}
 }
+
+// Has implements [web.Paths].
+func (r *router) Has(req *http.Request) bool { return len(r.methods(req)) > 0 }
 
 func (r *router) notFound(w http.ResponseWriter, req *http.Request) {
 	r.fail(w, req, &web.Error{Status: http.StatusNotFound, Code: "not_found", Message: "there is nothing at this path"})

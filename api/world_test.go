@@ -11,13 +11,17 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"stonetown/api"
 	"stonetown/controlplane"
 	"stonetown/engine"
 	"stonetown/engine/resources"
+	"stonetown/internal/idempotency"
 	"stonetown/internal/pgtest"
+	"stonetown/internal/ratelimit"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth"
@@ -32,10 +36,15 @@ type world struct {
 	tenants *directory
 	oauth   *oauth.Service
 	engine  *engine.Engine
+	keys    *idempotency.Store
+	config  api.Config
 	server  *httptest.Server
 	log     *logs
 	org     string
+	skew    atomic.Int64 // added to the clock of idempotency keys, in nanoseconds
 }
+
+func (w *world) clock() time.Time { return time.Now().Add(time.Duration(w.skew.Load())) }
 
 // directory is the real one, with states that nothing can set yet.
 type directory struct {
@@ -92,7 +101,8 @@ func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world
 	w.db, err = sqldb.Open(ctx, sqldb.Config{URL: databaseURL})
 	must(err)
 	t.Cleanup(func() { must(w.db.Close()) })
-	must(w.db.Migrate(ctx, sqlstore.Migrations(), resources.Migrations(), controlplane.Migrations(), oauth.Migrations()))
+	must(w.db.Migrate(ctx, sqlstore.Migrations(), resources.Migrations(), controlplane.Migrations(), oauth.Migrations(),
+		idempotency.Migrations(), ratelimit.Migrations()))
 
 	store, err := sqlstore.New(sqlstore.Config{DB: w.db})
 	must(err)
@@ -109,17 +119,22 @@ func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world
 	w.oauth, err = oauth.New(oauth.Config{DB: w.db, Seal: key})
 	must(err)
 
+	w.keys, err = idempotency.New(idempotency.Config{DB: w.db, Seal: key, Clock: w.clock})
+	must(err)
+	// One address asks for a great many tokens here.
+	limits, err := ratelimit.New(ratelimit.Config{DB: w.db, Policies: ratelimit.Policies{ratelimit.Token: {}}})
+	must(err)
+
 	config := api.Config{
+		Idempotency: w.keys, Limits: limits, Origins: w.oauth,
 		Engine: e, Resources: resources.New(e, w.db), Tenants: w.tenants, OAuth: w.oauth, CursorKey: cursorKey,
 		Logger: slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	if change != nil {
 		change(&config)
 	}
-	handler, err := api.New(config)
-	must(err)
-	w.server = httptest.NewServer(handler)
-	t.Cleanup(w.server.Close)
+	w.config = config
+	w.server = httptestServer(t, w, nil)
 
 	must(w.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		org, err := organizations.CreateOrganization(ctx, tx, "org", "Organisation")
@@ -127,6 +142,23 @@ func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world
 		return err
 	}))
 	return w
+}
+
+// httptestServer serves a world once more, as another process would; change may
+// put something else in the place of a part.
+func httptestServer(t testing.TB, w *world, change func(*api.Config)) *httptest.Server {
+	t.Helper()
+	config := w.config
+	if change != nil {
+		change(&config)
+	}
+	handler, err := api.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return server
 }
 
 // application is a client that can get tokens.

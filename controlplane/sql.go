@@ -44,6 +44,14 @@ func updateBaseURL(ctx context.Context, tx *sqldb.Tx, tenantID, baseURL, host st
 	return taken(err)
 }
 
+func updateRateLimits(ctx context.Context, tx *sqldb.Tx, tenantID, limits string) error {
+	n, err := tx.Exec(ctx, `UPDATE tenants SET rate_limits = $2 WHERE id = $1`, tenantID, limits)
+	if err == nil && n == 0 {
+		return ErrTenantNotFound
+	}
+	return err
+}
+
 func taken(err error) error {
 	if sqldb.IsUniqueViolation(err) {
 		return ErrSlugTaken
@@ -51,7 +59,7 @@ func taken(err error) error {
 	return err
 }
 
-const selectTenant = `SELECT id, org_id, slug, name, base_url, state, created_at FROM tenants `
+const selectTenant = `SELECT id, org_id, slug, name, base_url, state, created_at, rate_limits FROM tenants `
 
 func selectTenantByHost(ctx context.Context, q querier, host string) (Tenant, error) {
 	return scanTenant(q.QueryRow(ctx, selectTenant+`WHERE host = $1`, host))
@@ -73,8 +81,9 @@ func scanTenant(row *sqldb.Row) (Tenant, error) {
 	var (
 		t       Tenant
 		created int64
+		limits  string
 	)
-	err := row.Scan(&t.ID, &t.OrgID, &t.Slug, &t.Name, &t.BaseURL, (*string)(&t.State), &created)
+	err := row.Scan(&t.ID, &t.OrgID, &t.Slug, &t.Name, &t.BaseURL, (*string)(&t.State), &created, &limits)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return Tenant{}, ErrTenantNotFound
 	}
@@ -82,5 +91,8 @@ func scanTenant(row *sqldb.Row) (Tenant, error) {
 		return Tenant{}, fmt.Errorf("read tenant: %w", err)
 	}
 	t.CreatedAt = time.UnixMicro(created).UTC()
+	if t.RateLimits, err = loadRateLimits(limits); err != nil {
+		return Tenant{}, fmt.Errorf("read tenant: %w", err)
+	}
 	return t, nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"stonetown/internal/id"
+	"stonetown/internal/ratelimit"
 	"stonetown/internal/sqldb"
 )
 
@@ -54,6 +55,9 @@ type Tenant struct {
 	BaseURL   string // canonical address and token issuer; no trailing slash
 	State     TenantState
 	CreatedAt time.Time // UTC
+	// RateLimits are limits of its own, in the place of the deployment's. They
+	// must not be changed.
+	RateLimits ratelimit.Policies
 }
 
 // NewTenant is what creating a tenant takes.

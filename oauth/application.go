@@ -47,6 +47,7 @@ type Application struct {
 	Type           ApplicationType
 	State          ApplicationState
 	AllowedScopes  []string
+	AllowedOrigins []string      // web origins that may read responses
 	Audience       string        // the aud of its tokens; empty: the tenant's base URL
 	AccessTokenTTL time.Duration // whole seconds
 	SigningAlg     Alg           // of its access tokens
@@ -60,6 +61,7 @@ type NewApplication struct {
 	Name           string
 	Type           ApplicationType
 	AllowedScopes  []string
+	AllowedOrigins []string // scheme://host[:port], https but for localhost; at most 50
 	Audience       string
 	AccessTokenTTL time.Duration // 1 minute to 24 hours; 0: 1 hour
 	SigningAlg     Alg           // empty: ES256
@@ -86,7 +88,7 @@ func (s *Service) CreateApplication(ctx context.Context, tx *sqldb.Tx, tenantID 
 	}
 	app = Application{
 		ID: id.New(id.Application), TenantID: tenantID, ClientID: id.New(id.Client), Name: n.Name, Type: n.Type,
-		State: Enabled, AllowedScopes: slices.Clone(n.AllowedScopes), Audience: n.Audience,
+		State: Enabled, AllowedScopes: slices.Clone(n.AllowedScopes), AllowedOrigins: slices.Clone(n.AllowedOrigins), Audience: n.Audience,
 		AccessTokenTTL: n.AccessTokenTTL, SigningAlg: n.SigningAlg,
 		CreatedAt: s.clock().UTC().Truncate(time.Microsecond),
 	}
@@ -111,6 +113,9 @@ func (n NewApplication) validate() error {
 		if !isBuiltin(scope) {
 			return fmt.Errorf("scope %q is not registered", scope)
 		}
+	}
+	if err := validateOrigins(n.AllowedOrigins); err != nil {
+		return err
 	}
 	if u, err := url.Parse(n.Audience); n.Audience != "" && (err != nil || !u.IsAbs() || u.Fragment != "") {
 		return fmt.Errorf("audience is not an absolute URL without fragment")

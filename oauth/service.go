@@ -2,7 +2,10 @@ package oauth
 
 import (
 	"errors"
+	"fmt"
 	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
@@ -33,6 +36,7 @@ type Service struct {
 	clock    func() time.Time
 	keys     *keyrings
 	verified *verifiedTokens
+	origins  *lru.Cache[string, origins]
 }
 
 // New returns the service whose state is in c.DB.
@@ -43,9 +47,14 @@ func New(c Config) (*Service, error) {
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
+	known, err := lru.New[string, origins](originsCacheSize)
+	if err != nil {
+		return nil, fmt.Errorf("oauth: %w", err)
+	}
 	return &Service{
 		db: c.DB, clock: c.Clock,
 		keys:     newKeyrings(c.DB, c.Seal, c.Clock),
 		verified: newVerifiedTokens(),
+		origins:  known,
 	}, nil
 }

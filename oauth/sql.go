@@ -26,28 +26,28 @@ func insertApplication(ctx context.Context, tx *sqldb.Tx, a Application) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO applications (
 			tenant_id, client_id, id, name, type, state, allowed_scopes, audience,
-			access_token_ttl_s, signing_alg, secret_hash, previous_secret_hash, previous_expires_at, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+			access_token_ttl_s, signing_alg, secret_hash, previous_secret_hash, previous_expires_at, created_at, allowed_origins)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
 		a.TenantID, a.ClientID, a.ID, a.Name, string(a.Type), string(a.State), strings.Join(a.AllowedScopes, " "), a.Audience,
 		int64(a.AccessTokenTTL/time.Second), string(a.SigningAlg), a.secrets.current[:], a.secrets.previous[:], int64(0),
-		a.CreatedAt.UnixMicro())
+		a.CreatedAt.UnixMicro(), strings.Join(a.AllowedOrigins, " "))
 	return err
 }
 
 func selectApplication(ctx context.Context, q querier, tenantID, clientID string) (Application, error) {
 	a := Application{TenantID: tenantID, ClientID: clientID}
 	var (
-		scopes                    string
+		scopes, named             string
 		ttl                       int64
 		current, previous         []byte
 		previousExpires, createAt int64
 	)
 	err := q.QueryRow(ctx, `
 		SELECT id, name, type, state, allowed_scopes, audience, access_token_ttl_s, signing_alg,
-			secret_hash, previous_secret_hash, previous_expires_at, created_at
+			secret_hash, previous_secret_hash, previous_expires_at, created_at, allowed_origins
 		FROM applications WHERE tenant_id = $1 AND client_id = $2`, tenantID, clientID).
 		Scan(&a.ID, &a.Name, (*string)(&a.Type), (*string)(&a.State), &scopes, &a.Audience, &ttl, (*string)(&a.SigningAlg),
-			&current, &previous, &previousExpires, &createAt)
+			&current, &previous, &previousExpires, &createAt, &named)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return Application{}, ErrApplicationNotFound
 	}
@@ -61,9 +61,30 @@ func selectApplication(ctx context.Context, q querier, tenantID, clientID string
 	copy(a.secrets.previous[:], previous)
 	a.secrets.previousExpiresAt = time.UnixMicro(previousExpires).UTC()
 	a.AllowedScopes = strings.Fields(scopes)
+	a.AllowedOrigins = strings.Fields(named)
 	a.AccessTokenTTL = time.Duration(ttl) * time.Second
 	a.CreatedAt = time.UnixMicro(createAt).UTC()
 	return a, nil
+}
+
+// selectOrigins lists the origins that enabled applications name.
+func selectOrigins(ctx context.Context, db *sqldb.DB, tenantID string) (map[string][]string, error) {
+	rows, err := db.Query(ctx, `
+		SELECT client_id, allowed_origins FROM applications
+		WHERE tenant_id = $1 AND state = 'enabled' AND allowed_origins <> ''`, tenantID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	byClient := map[string][]string{}
+	for rows.Next() {
+		var clientID, named string
+		if err := rows.Scan(&clientID, &named); err != nil {
+			return nil, err
+		}
+		byClient[clientID] = strings.Fields(named)
+	}
+	return byClient, rows.Err()
 }
 
 func updateApplicationState(ctx context.Context, tx *sqldb.Tx, tenantID, clientID string, state ApplicationState) error {

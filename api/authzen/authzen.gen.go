@@ -217,6 +217,9 @@ type Internal = Error
 // NotFound defines model for NotFound.
 type NotFound = Error
 
+// RateLimited defines model for RateLimited.
+type RateLimited = Error
+
 // TooLarge defines model for TooLarge.
 type TooLarge = Error
 

@@ -13,7 +13,7 @@ import (
 func (s *Surface) GetKeys(w http.ResponseWriter, r *http.Request) {
 	keys, err := s.Service.JWKS(r.Context(), tenantOf(r))
 	if err != nil {
-		s.Fail(w, r, err)
+		s.Kit.Fail(w, r, err)
 		return
 	}
 	web.Document{Body: keys, MediaType: "application/json", CacheControl: "public, max-age=900"}.Serve(w, r)
@@ -41,7 +41,7 @@ type metadata struct {
 func (s *Surface) GetAuthorizationServer(w http.ResponseWriter, r *http.Request) {
 	body, err := json.Marshal(metadata(s.Service.Metadata(tenantOf(r))))
 	if err != nil {
-		s.Fail(w, r, err)
+		s.Kit.Fail(w, r, err)
 		return
 	}
 	web.Document{Body: body, MediaType: "application/json", CacheControl: "public, max-age=300"}.Serve(w, r)

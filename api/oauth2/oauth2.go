@@ -19,6 +19,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"stonetown/api/web"
+	"stonetown/internal/ratelimit"
 	"stonetown/oauth"
 )
 
@@ -32,8 +33,9 @@ type Service interface {
 // Surface implements the operations. It is safe for concurrent use.
 type Surface struct {
 	Service Service
-	// Fail answers a request that ends in an error.
-	Fail func(w http.ResponseWriter, r *http.Request, err error)
+	// Kit answers requests that end in an error, counts those of clients, and
+	// knows which origins may read responses.
+	Kit *web.Kit
 }
 
 var _ ServerInterface = (*Surface)(nil)
@@ -74,7 +76,7 @@ func tokenErrorBody(e *web.Error, requestID string) (status int, body any) {
 // IssueToken is the token endpoint (RFC 6749 §3.2).
 func (s *Surface) IssueToken(w http.ResponseWriter, r *http.Request) {
 	if err := s.issueToken(w, r); err != nil {
-		s.Fail(w, r, refusal(r, err))
+		s.Kit.Fail(w, r, refusal(r, err))
 	}
 }
 
@@ -88,11 +90,17 @@ func (s *Surface) issueToken(w http.ResponseWriter, r *http.Request) error {
 		Scope:     form.Get("scope"),
 		Audience:  slices.Concat(form["audience"], form["resource"]),
 	}
-	if err := clientOf(r, form, &req); err != nil {
+	err = clientOf(r, form, &req)
+	s.Kit.RestrictOrigin(w, r, req.ClientID)
+	if err != nil {
 		return err
 	}
 	issued, err := s.Service.Token(r.Context(), tenantOf(r), req)
 	if err != nil {
+		return err
+	}
+	// Only now: nobody can use up the limit of a client without its secret.
+	if err := s.Kit.LimitClient(r.Context(), w, ratelimit.Token, req.ClientID); err != nil {
 		return err
 	}
 	return web.WriteJSON(w, http.StatusOK, struct {

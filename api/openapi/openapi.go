@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"stonetown/api/web"
+	"stonetown/internal/ratelimit"
 )
 
 //go:embed openapi.yaml
@@ -97,6 +98,12 @@ type operation struct {
 	Body     struct {
 		Content map[string]any `yaml:"content"`
 	} `yaml:"requestBody"`
+	Parameters []struct {
+		Ref string `yaml:"$ref"`
+	} `yaml:"parameters"`
+	RateLimit ratelimit.Family `yaml:"x-rate-limit"`
+	Streaming bool             `yaml:"x-streaming"`
+	Responses map[string]any   `yaml:"responses"`
 }
 
 // methods are the members of a path item that are operations.
@@ -149,6 +156,20 @@ func (o operation) web(method, path string) (web.Operation, error) {
 			return op, fmt.Errorf("a bearer operation needs exactly one scope and no alternative")
 		}
 		op.Scope = scopes[0]
+	}
+	for _, p := range o.Parameters {
+		op.Idempotent = op.Idempotent || p.Ref == "#/components/parameters/IdempotencyKey"
+	}
+	// Reads may be repeated anyway, and their answers must be new.
+	if writes := strings.HasSuffix(op.Scope, ":write"); writes != op.Idempotent {
+		return op, fmt.Errorf("a bearer operation takes an IdempotencyKey if, and only if, its scope is to write")
+	}
+	op.RateLimit, op.Streaming = o.RateLimit, o.Streaming
+	if !op.RateLimit.Known() {
+		return op, fmt.Errorf("unknown x-rate-limit %q", op.RateLimit)
+	}
+	if _, limited := o.Responses["429"]; limited != (op.RateLimit != ratelimit.None) {
+		return op, fmt.Errorf("answers 429 if, and only if, it counts against limits")
 	}
 	if len(o.Body.Content) > 1 {
 		return op, fmt.Errorf("takes more than one media type")

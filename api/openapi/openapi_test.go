@@ -92,7 +92,13 @@ func TestOperationsThatCannotBeEnforced(t *testing.T) {
 		"two scopes":  `{operationId: x, tags: [t], security: [{bearer: [a, b]}]}`,
 		"no scope":    `{operationId: x, tags: [t], security: [{bearer: []}]}`,
 		"alternative": `{operationId: x, tags: [t], security: [{bearer: [a]}, {}]}`,
-		"two bodies":  `{operationId: x, tags: [t], security: [], requestBody: {content: {a/b: {}, c/d: {}}}}`,
+		"two bodies":  `{operationId: x, tags: [t], x-rate-limit: none, security: [], requestBody: {content: {a/b: {}, c/d: {}}}}`,
+		"no limit":    `{operationId: x, tags: [t], security: []}`,
+		"no family":   `{operationId: x, tags: [t], x-rate-limit: other, security: []}`,
+		"no key":      `{operationId: x, tags: [t], x-rate-limit: admin, security: [{bearer: ["a:write"]}], responses: {"429": {}}}`,
+		"no 429":      `{operationId: x, tags: [t], x-rate-limit: authz, security: []}`,
+		"a 429":       `{operationId: x, tags: [t], x-rate-limit: none, security: [], responses: {"429": {}}}`,
+		"a key":       `{operationId: x, tags: [t], x-rate-limit: none, security: [{bearer: ["a:read"]}], parameters: [{$ref: "#/components/parameters/IdempotencyKey"}]}`,
 	} {
 		var o operation
 		if err := yaml.Unmarshal([]byte(text), &o); err != nil {

@@ -770,6 +770,9 @@ type Cursor = string
 // IDInPath Chosen by the caller. 1 to 512 bytes of UTF-8 without NUL; `*` alone is reserved.
 type IDInPath = ExternalID
 
+// IdempotencyKey defines model for IdempotencyKey.
+type IdempotencyKey = string
+
 // Limit defines model for Limit.
 type Limit = int
 
@@ -794,8 +797,14 @@ type Gone = Error
 // Internal defines model for Internal.
 type Internal = Error
 
+// KeyReused defines model for KeyReused.
+type KeyReused = Error
+
 // NotFound defines model for NotFound.
 type NotFound = Error
+
+// RateLimited defines model for RateLimited.
+type RateLimited = Error
 
 // TooLarge defines model for TooLarge.
 type TooLarge = Error
@@ -818,6 +827,22 @@ type ListResourceTypesParams struct {
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// PutResourceTypeParams defines parameters for PutResourceType.
+type PutResourceTypeParams struct {
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// DeleteResourceTypeParams defines parameters for DeleteResourceType.
+type DeleteResourceTypeParams struct {
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // ListResourcesParams defines parameters for ListResources.
 type ListResourcesParams struct {
 	// Type The resource type.
@@ -830,10 +855,50 @@ type ListResourcesParams struct {
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// PutResourceParams defines parameters for PutResource.
+type PutResourceParams struct {
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// WriteRelationsParams defines parameters for WriteRelations.
+type WriteRelationsParams struct {
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // WatchParams defines parameters for Watch.
 type WatchParams struct {
 	// After The consistency token to go on from.
 	After string `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// DeleteResourceParams defines parameters for DeleteResource.
+type DeleteResourceParams struct {
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// PatchResourceParams defines parameters for PatchResource.
+type PatchResourceParams struct {
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// DeleteRelationParams defines parameters for DeleteRelation.
+type DeleteRelationParams struct {
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
 // ListRelationsParams defines parameters for ListRelations.
@@ -846,6 +911,14 @@ type ListRelationsParams struct {
 
 	// Limit How many items a page has at most.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// CreateRelationParams defines parameters for CreateRelation.
+type CreateRelationParams struct {
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
 // PutResourceTypeJSONRequestBody defines body for PutResourceType for application/json ContentType.
@@ -894,10 +967,10 @@ type ServerInterface interface {
 	ListResourceTypes(w http.ResponseWriter, r *http.Request, params ListResourceTypesParams)
 	// PutResourceType Define a resource type, or replace its definition
 	// (POST /api/v1/resource-types)
-	PutResourceType(w http.ResponseWriter, r *http.Request)
+	PutResourceType(w http.ResponseWriter, r *http.Request, params PutResourceTypeParams)
 	// DeleteResourceType Delete a resource type that nothing uses
 	// (DELETE /api/v1/resource-types/{name})
-	DeleteResourceType(w http.ResponseWriter, r *http.Request, name NameInPath)
+	DeleteResourceType(w http.ResponseWriter, r *http.Request, name NameInPath, params DeleteResourceTypeParams)
 	// GetResourceType Read a resource type
 	// (GET /api/v1/resource-types/{name})
 	GetResourceType(w http.ResponseWriter, r *http.Request, name NameInPath)
@@ -906,7 +979,7 @@ type ServerInterface interface {
 	ListResources(w http.ResponseWriter, r *http.Request, params ListResourcesParams)
 	// PutResource Register a resource, or replace its attributes
 	// (POST /api/v1/resources)
-	PutResource(w http.ResponseWriter, r *http.Request)
+	PutResource(w http.ResponseWriter, r *http.Request, params PutResourceParams)
 	// Check May a subject do something to a resource?
 	// (POST /api/v1/resources/check)
 	Check(w http.ResponseWriter, r *http.Request)
@@ -930,28 +1003,28 @@ type ServerInterface interface {
 	StreamAllowedSubjects(w http.ResponseWriter, r *http.Request)
 	// WriteRelations Create and delete many relations, all or none
 	// (POST /api/v1/resources/relations/bulk)
-	WriteRelations(w http.ResponseWriter, r *http.Request)
+	WriteRelations(w http.ResponseWriter, r *http.Request, params WriteRelationsParams)
 	// Watch Follow all changes
 	// (GET /api/v1/resources/watch)
 	Watch(w http.ResponseWriter, r *http.Request, params WatchParams)
 	// DeleteResource Delete a resource and the relations of it
 	// (DELETE /api/v1/resources/{type}/{external_id})
-	DeleteResource(w http.ResponseWriter, r *http.Request, pType TypeInPath, externalID IDInPath)
+	DeleteResource(w http.ResponseWriter, r *http.Request, pType TypeInPath, externalID IDInPath, params DeleteResourceParams)
 	// GetResource Read a resource
 	// (GET /api/v1/resources/{type}/{external_id})
 	GetResource(w http.ResponseWriter, r *http.Request, pType TypeInPath, externalID IDInPath)
 	// PatchResource Change a resource's attributes
 	// (PATCH /api/v1/resources/{type}/{external_id})
-	PatchResource(w http.ResponseWriter, r *http.Request, pType TypeInPath, externalID IDInPath)
+	PatchResource(w http.ResponseWriter, r *http.Request, pType TypeInPath, externalID IDInPath, params PatchResourceParams)
 	// DeleteRelation Remove one relation
 	// (DELETE /api/v1/resources/{type}/{external_id}/relations)
-	DeleteRelation(w http.ResponseWriter, r *http.Request, pType TypeInPath, externalID IDInPath)
+	DeleteRelation(w http.ResponseWriter, r *http.Request, pType TypeInPath, externalID IDInPath, params DeleteRelationParams)
 	// ListRelations List the direct relations of a resource
 	// (GET /api/v1/resources/{type}/{external_id}/relations)
 	ListRelations(w http.ResponseWriter, r *http.Request, pType TypeInPath, externalID IDInPath, params ListRelationsParams)
 	// CreateRelation Relate a subject to a resource
 	// (POST /api/v1/resources/{type}/{external_id}/relations)
-	CreateRelation(w http.ResponseWriter, r *http.Request, pType TypeInPath, externalID IDInPath)
+	CreateRelation(w http.ResponseWriter, r *http.Request, pType TypeInPath, externalID IDInPath, params CreateRelationParams)
 }
 
 // ServerInterfaceWrapper converts contexts to parameters.
@@ -1012,8 +1085,35 @@ func (siw *ServerInterfaceWrapper) ListResourceTypes(w http.ResponseWriter, r *h
 // PutResourceType operation middleware
 func (siw *ServerInterfaceWrapper) PutResourceType(w http.ResponseWriter, r *http.Request) {
 
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params PutResourceTypeParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.PutResourceType(w, r)
+		siw.Handler.PutResourceType(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1038,8 +1138,32 @@ func (siw *ServerInterfaceWrapper) DeleteResourceType(w http.ResponseWriter, r *
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeleteResourceTypeParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.DeleteResourceType(w, r, name)
+		siw.Handler.DeleteResourceType(w, r, name, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1137,8 +1261,35 @@ func (siw *ServerInterfaceWrapper) ListResources(w http.ResponseWriter, r *http.
 // PutResource operation middleware
 func (siw *ServerInterfaceWrapper) PutResource(w http.ResponseWriter, r *http.Request) {
 
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params PutResourceParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.PutResource(w, r)
+		siw.Handler.PutResource(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1249,8 +1400,35 @@ func (siw *ServerInterfaceWrapper) StreamAllowedSubjects(w http.ResponseWriter, 
 // WriteRelations operation middleware
 func (siw *ServerInterfaceWrapper) WriteRelations(w http.ResponseWriter, r *http.Request) {
 
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params WriteRelationsParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.WriteRelations(w, r)
+		siw.Handler.WriteRelations(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1317,8 +1495,32 @@ func (siw *ServerInterfaceWrapper) DeleteResource(w http.ResponseWriter, r *http
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeleteResourceParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.DeleteResource(w, r, pType, externalID)
+		siw.Handler.DeleteResource(w, r, pType, externalID, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1387,8 +1589,32 @@ func (siw *ServerInterfaceWrapper) PatchResource(w http.ResponseWriter, r *http.
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params PatchResourceParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.PatchResource(w, r, pType, externalID)
+		siw.Handler.PatchResource(w, r, pType, externalID, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1422,8 +1648,32 @@ func (siw *ServerInterfaceWrapper) DeleteRelation(w http.ResponseWriter, r *http
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeleteRelationParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.DeleteRelation(w, r, pType, externalID)
+		siw.Handler.DeleteRelation(w, r, pType, externalID, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1534,8 +1784,32 @@ func (siw *ServerInterfaceWrapper) CreateRelation(w http.ResponseWriter, r *http
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateRelationParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.CreateRelation(w, r, pType, externalID)
+		siw.Handler.CreateRelation(w, r, pType, externalID, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1726,7 +2000,8 @@ func (response ListResourceTypes200JSONResponse) VisitListResourceTypesResponse(
 }
 
 type PutResourceTypeRequestObject struct {
-	Body *PutResourceTypeJSONRequestBody
+	Params PutResourceTypeParams
+	Body   *PutResourceTypeJSONRequestBody
 }
 
 // PutResourceTypeResponseObject is one of the successful responses.
@@ -1759,7 +2034,8 @@ func (response PutResourceType201JSONResponse) VisitPutResourceTypeResponse(w ht
 }
 
 type DeleteResourceTypeRequestObject struct {
-	Name NameInPath
+	Name   NameInPath
+	Params DeleteResourceTypeParams
 }
 
 // DeleteResourceTypeResponseObject is one of the successful responses.
@@ -1815,7 +2091,8 @@ func (response ListResources200JSONResponse) VisitListResourcesResponse(w http.R
 }
 
 type PutResourceRequestObject struct {
-	Body *PutResourceJSONRequestBody
+	Params PutResourceParams
+	Body   *PutResourceJSONRequestBody
 }
 
 // PutResourceResponseObject is one of the successful responses.
@@ -1956,7 +2233,8 @@ type StreamAllowedSubjectsResponseObject interface {
 }
 
 type WriteRelationsRequestObject struct {
-	Body *WriteRelationsJSONRequestBody
+	Params WriteRelationsParams
+	Body   *WriteRelationsJSONRequestBody
 }
 
 // WriteRelationsResponseObject is one of the successful responses.
@@ -1985,6 +2263,7 @@ type WatchResponseObject interface {
 type DeleteResourceRequestObject struct {
 	Type       TypeInPath
 	ExternalID IDInPath
+	Params     DeleteResourceParams
 }
 
 // DeleteResourceResponseObject is one of the successful responses.
@@ -2025,6 +2304,7 @@ func (response GetResource200JSONResponse) VisitGetResourceResponse(w http.Respo
 type PatchResourceRequestObject struct {
 	Type       TypeInPath
 	ExternalID IDInPath
+	Params     PatchResourceParams
 	Body       *PatchResourceJSONRequestBody
 }
 
@@ -2045,6 +2325,7 @@ func (response PatchResource200JSONResponse) VisitPatchResourceResponse(w http.R
 type DeleteRelationRequestObject struct {
 	Type       TypeInPath
 	ExternalID IDInPath
+	Params     DeleteRelationParams
 	Body       *DeleteRelationJSONRequestBody
 }
 
@@ -2087,6 +2368,7 @@ func (response ListRelations200JSONResponse) VisitListRelationsResponse(w http.R
 type CreateRelationRequestObject struct {
 	Type       TypeInPath
 	ExternalID IDInPath
+	Params     CreateRelationParams
 	Body       *CreateRelationJSONRequestBody
 }
 
@@ -2203,8 +2485,9 @@ func (sh *strictHandler) ListResourceTypes(w http.ResponseWriter, r *http.Reques
 	}
 }
 
-func (sh *strictHandler) PutResourceType(w http.ResponseWriter, r *http.Request) {
+func (sh *strictHandler) PutResourceType(w http.ResponseWriter, r *http.Request, params PutResourceTypeParams) {
 	var request PutResourceTypeRequestObject
+	request.Params = params
 	var body PutResourceTypeJSONRequestBody
 	if err := web.DecodeJSON(w, r, &body); err != nil {
 		sh.fail(w, r, err)
@@ -2220,9 +2503,10 @@ func (sh *strictHandler) PutResourceType(w http.ResponseWriter, r *http.Request)
 	}
 }
 
-func (sh *strictHandler) DeleteResourceType(w http.ResponseWriter, r *http.Request, name NameInPath) {
+func (sh *strictHandler) DeleteResourceType(w http.ResponseWriter, r *http.Request, name NameInPath, params DeleteResourceTypeParams) {
 	var request DeleteResourceTypeRequestObject
 	request.Name = name
+	request.Params = params
 	response, err := sh.ssi.DeleteResourceType(r.Context(), request)
 	if err == nil {
 		err = response.VisitDeleteResourceTypeResponse(w)
@@ -2256,8 +2540,9 @@ func (sh *strictHandler) ListResources(w http.ResponseWriter, r *http.Request, p
 	}
 }
 
-func (sh *strictHandler) PutResource(w http.ResponseWriter, r *http.Request) {
+func (sh *strictHandler) PutResource(w http.ResponseWriter, r *http.Request, params PutResourceParams) {
 	var request PutResourceRequestObject
+	request.Params = params
 	var body PutResourceJSONRequestBody
 	if err := web.DecodeJSON(w, r, &body); err != nil {
 		sh.fail(w, r, err)
@@ -2392,8 +2677,9 @@ func (sh *strictHandler) StreamAllowedSubjects(w http.ResponseWriter, r *http.Re
 	}
 }
 
-func (sh *strictHandler) WriteRelations(w http.ResponseWriter, r *http.Request) {
+func (sh *strictHandler) WriteRelations(w http.ResponseWriter, r *http.Request, params WriteRelationsParams) {
 	var request WriteRelationsRequestObject
+	request.Params = params
 	var body WriteRelationsJSONRequestBody
 	if err := web.DecodeJSON(w, r, &body); err != nil {
 		sh.fail(w, r, err)
@@ -2421,10 +2707,11 @@ func (sh *strictHandler) Watch(w http.ResponseWriter, r *http.Request, params Wa
 	}
 }
 
-func (sh *strictHandler) DeleteResource(w http.ResponseWriter, r *http.Request, pType TypeInPath, externalID IDInPath) {
+func (sh *strictHandler) DeleteResource(w http.ResponseWriter, r *http.Request, pType TypeInPath, externalID IDInPath, params DeleteResourceParams) {
 	var request DeleteResourceRequestObject
 	request.Type = pType
 	request.ExternalID = externalID
+	request.Params = params
 	response, err := sh.ssi.DeleteResource(r.Context(), request)
 	if err == nil {
 		err = response.VisitDeleteResourceResponse(w)
@@ -2447,10 +2734,11 @@ func (sh *strictHandler) GetResource(w http.ResponseWriter, r *http.Request, pTy
 	}
 }
 
-func (sh *strictHandler) PatchResource(w http.ResponseWriter, r *http.Request, pType TypeInPath, externalID IDInPath) {
+func (sh *strictHandler) PatchResource(w http.ResponseWriter, r *http.Request, pType TypeInPath, externalID IDInPath, params PatchResourceParams) {
 	var request PatchResourceRequestObject
 	request.Type = pType
 	request.ExternalID = externalID
+	request.Params = params
 	var body PatchResourceJSONRequestBody
 	if err := web.DecodeJSON(w, r, &body); err != nil {
 		sh.fail(w, r, err)
@@ -2466,10 +2754,11 @@ func (sh *strictHandler) PatchResource(w http.ResponseWriter, r *http.Request, p
 	}
 }
 
-func (sh *strictHandler) DeleteRelation(w http.ResponseWriter, r *http.Request, pType TypeInPath, externalID IDInPath) {
+func (sh *strictHandler) DeleteRelation(w http.ResponseWriter, r *http.Request, pType TypeInPath, externalID IDInPath, params DeleteRelationParams) {
 	var request DeleteRelationRequestObject
 	request.Type = pType
 	request.ExternalID = externalID
+	request.Params = params
 	var body DeleteRelationJSONRequestBody
 	if err := web.DecodeJSON(w, r, &body); err != nil {
 		sh.fail(w, r, err)
@@ -2499,10 +2788,11 @@ func (sh *strictHandler) ListRelations(w http.ResponseWriter, r *http.Request, p
 	}
 }
 
-func (sh *strictHandler) CreateRelation(w http.ResponseWriter, r *http.Request, pType TypeInPath, externalID IDInPath) {
+func (sh *strictHandler) CreateRelation(w http.ResponseWriter, r *http.Request, pType TypeInPath, externalID IDInPath, params CreateRelationParams) {
 	var request CreateRelationRequestObject
 	request.Type = pType
 	request.ExternalID = externalID
+	request.Params = params
 	var body CreateRelationJSONRequestBody
 	if err := web.DecodeJSON(w, r, &body); err != nil {
 		sh.fail(w, r, err)

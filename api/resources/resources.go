@@ -88,5 +88,5 @@ func parameterError(err error) error {
 
 // origin says that a change comes from the caller.
 func origin(call *web.Call) engine.Origin {
-	return engine.Origin{Actor: call.Principal.Subject}
+	return engine.Origin{Actor: call.Principal.Subject, CommitID: call.CommitID}
 }

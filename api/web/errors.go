@@ -78,7 +78,7 @@ func (k *Kit) Fail(w http.ResponseWriter, r *http.Request, err error) {
 		e = Unavailable("the request was not finished in time", time.Second)
 	default:
 		k.log.ErrorContext(r.Context(), "request failed", "request_id", x.RequestID, "tenant", x.Tenant.ID,
-			"operation", x.operation, "method", r.Method, "path", r.URL.Path, "client_ip", k.clientIP(r), "error", err)
+			"operation", x.operation, "method", r.Method, "path", r.URL.Path, "client_ip", x.ClientIP, "error", err)
 		e = internal()
 	}
 	k.respond(x, e)

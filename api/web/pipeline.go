@@ -29,13 +29,20 @@ var (
 	transport  = []string{"max-age=31536000"}
 )
 
+// Router leads requests to operations.
+type Router interface {
+	http.Handler
+	Paths
+}
+
 // Serve is the outermost handler: it opens the request, calls the router and
 // closes the request, whatever happens in between.
-func (k *Kit) Serve(router http.Handler) http.Handler {
+func (k *Kit) Serve(router Router) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		x := &exchange{ResponseWriter: w, operation: "none"}
 		x.RequestID = id.New(id.Request)
+		x.ClientIP = k.clientIP(r)
 		h := w.Header()
 		h["X-Request-Id"] = []string{x.RequestID}
 		h["X-Content-Type-Options"] = noSniff
@@ -43,8 +50,6 @@ func (k *Kit) Serve(router http.Handler) http.Handler {
 		h["Cache-Control"] = noStore
 
 		ctx := context.WithValue(r.Context(), callKey{}, &x.Call)
-		ctx, cancel := context.WithTimeout(ctx, k.timeout)
-		defer cancel()
 		defer func() {
 			if fault := recover(); fault != nil {
 				k.panicked(x, r, fault)
@@ -57,10 +62,13 @@ func (k *Kit) Serve(router http.Handler) http.Handler {
 			k.duration.WithLabelValues(x.operation, strconv.Itoa(status)).Observe(elapsed.Seconds())
 			if k.log.Enabled(ctx, slog.LevelDebug) {
 				k.log.DebugContext(ctx, "request", "request_id", x.RequestID, "tenant", x.Tenant.ID, "operation", x.operation,
-					"status", status, "duration", elapsed, "client_ip", k.clientIP(r), "client_request_id", r.Header.Get("X-Request-Id"))
+					"status", status, "duration", elapsed, "client_ip", x.ClientIP, "client_request_id", r.Header.Get("X-Request-Id"))
 			}
 		}()
-		router.ServeHTTP(x, r.WithContext(ctx))
+		r = r.WithContext(ctx)
+		if !k.allowOrigin(x, r, router) {
+			router.ServeHTTP(x, r)
+		}
 	})
 }
 
@@ -89,15 +97,25 @@ func (k *Kit) Handle(op Operation, s Surface, next http.Handler) http.Handler {
 		if theirs := r.Header.Get("X-Request-Id"); s.EchoRequestID && isVisible(theirs) {
 			x.Header()["X-Request-Id"] = []string{theirs}
 		}
+		if !op.Streaming {
+			ctx, cancel := context.WithTimeout(r.Context(), k.timeout)
+			defer cancel()
+			r = r.WithContext(ctx)
+		}
 		err := k.admit(x, r, op)
 		if err == nil && hasVariables {
 			err = unescapeVariables(r)
 		}
+		switch {
+		case err != nil:
+		case op.Idempotent:
+			err = k.idempotent(x, r, next)
+		default:
+			next.ServeHTTP(w, r)
+		}
 		if err != nil {
 			k.Fail(w, r, err)
-			return
 		}
-		next.ServeHTTP(w, r)
 	})
 }
 
@@ -127,8 +145,14 @@ func (k *Kit) admit(x *exchange, r *http.Request, op Operation) error {
 	case tenant.State == controlplane.TenantSuspended && !strings.HasPrefix(op.Path, "/.well-known/"):
 		return &Error{Status: http.StatusForbidden, Code: "tenant_suspended", Message: "the tenant is suspended"}
 	}
+	if err := k.limitAddress(x, r, op.RateLimit); err != nil {
+		return err
+	}
 	if op.Scope != "" {
 		if err := k.authorize(x, r, op.Scope); err != nil {
+			return err
+		}
+		if err := k.limitCaller(x, r, op.RateLimit); err != nil {
 			return err
 		}
 	}

@@ -2,9 +2,12 @@
 // a step.
 //
 // A request passes, in this order: its id and the headers of every response;
-// the route; the tenant of its host and whether that tenant is served; the
-// bearer token and the scope; the media type; the handler. What an operation
-// demands ([Operation]) comes from the OpenAPI document. Handlers return errors;
+// which web origins may read it (CORS); the route; the tenant of its host and
+// whether that tenant is served; the limit of its address; the bearer token and
+// the scope; the limit of its caller; the media type; its idempotency key; the
+// handler. What an operation demands ([Operation]) comes from the OpenAPI
+// document, so a new one takes its lines there, a call of the domain, and the
+// mapping of both. Handlers return errors;
 // one function ([Kit.Fail]) turns an error into a response, and logs it if it
 // is the service's fault. The body of such a response is opaque: what went
 // wrong inside is in the log, under the request id.
@@ -14,6 +17,7 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -22,8 +26,11 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/cors"
 
 	"stonetown/controlplane"
+	"stonetown/internal/idempotency"
+	"stonetown/internal/ratelimit"
 	"stonetown/oauth"
 )
 
@@ -44,7 +51,8 @@ type Verifier interface {
 	Verify(ctx context.Context, t oauth.Tenant, bearer string) (*oauth.Principal, error)
 }
 
-// Config is what a [Kit] works with. All but the last five are required.
+// Config is what a [Kit] works with. Tenants, Verifier, Logger and Metrics are
+// required.
 type Config struct {
 	Tenants  Tenants
 	Verifier Verifier
@@ -59,6 +67,14 @@ type Config struct {
 	TrustedProxies []netip.Prefix
 	// Dev serves the first tenant on localhost and loopback addresses.
 	Dev bool
+
+	// Idempotency keeps what was answered under idempotency keys. Default: keys
+	// are ignored.
+	Idempotency *idempotency.Store
+	// Limits counts requests. Default: there are no limits.
+	Limits *ratelimit.Limiter
+	// Origins knows which web origins may read responses. Default: none.
+	Origins Origins
 }
 
 // Kit runs requests. It is safe for concurrent use.
@@ -70,6 +86,11 @@ type Kit struct {
 	trusted  []netip.Prefix
 	dev      bool
 	duration *prometheus.HistogramVec
+
+	idempotency *idempotency.Store
+	limits      *ratelimit.Limiter
+	origins     Origins
+	cors        *cors.Cors
 }
 
 // New returns a kit and registers its metrics.
@@ -89,10 +110,13 @@ func New(c Config) (*Kit, error) {
 	if err := c.Metrics.Register(duration); err != nil {
 		return nil, err
 	}
-	return &Kit{
+	k := &Kit{
 		tenants: c.Tenants, verifier: c.Verifier, log: c.Logger, timeout: c.Timeout,
 		trusted: c.TrustedProxies, dev: c.Dev, duration: duration,
-	}, nil
+		idempotency: c.Idempotency, limits: c.Limits, origins: c.Origins,
+	}
+	k.cors = newCORS(k)
+	return k, nil
 }
 
 // Operation is what the OpenAPI document says of an operation.
@@ -103,6 +127,12 @@ type Operation struct {
 	Scope string
 	// MediaType is that of the request body; empty: there is none.
 	MediaType string
+	// Idempotent: the operation takes an Idempotency-Key.
+	Idempotent bool
+	// Streaming: the response takes as long as it takes.
+	Streaming bool
+	// RateLimit is the family of limits that requests count against.
+	RateLimit ratelimit.Family
 }
 
 // Surface is how a family of operations speaks of errors.
@@ -124,6 +154,11 @@ type Call struct {
 	RequestID string
 	Tenant    controlplane.Tenant
 	Principal *oauth.Principal // nil where no token is asked for
+	ClientIP  netip.Addr
+	// CommitID is the same for all attempts at a request under one
+	// Idempotency-Key; empty without one. Work that carries it into its
+	// transaction is not done twice ([tuplestore.Write.CommitID]).
+	CommitID string
 }
 
 type callKey struct{}
@@ -138,18 +173,26 @@ type exchange struct {
 	operation string
 	surface   Surface
 	status    int // 0 until the head is written
+	// held takes the body while the response is kept back; the head stays in
+	// status and in the header.
+	held *bytes.Buffer
 }
 
 func (x *exchange) WriteHeader(status int) {
 	if x.status == 0 {
 		x.status = status
 	}
-	x.ResponseWriter.WriteHeader(status)
+	if x.held == nil {
+		x.ResponseWriter.WriteHeader(status)
+	}
 }
 
 func (x *exchange) Write(b []byte) (int, error) {
 	if x.status == 0 {
 		x.status = http.StatusOK
+	}
+	if x.held != nil {
+		return x.held.Write(b)
 	}
 	return x.ResponseWriter.Write(b)
 }

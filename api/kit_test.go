@@ -1,0 +1,369 @@
+package api_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"stonetown/api"
+	"stonetown/internal/idempotency"
+	"stonetown/internal/ratelimit"
+	"stonetown/internal/sqldb"
+	"stonetown/oauth"
+)
+
+// under sends a request under an idempotency key.
+func (c *client) under(t testing.TB, key, method, target string, body any) answer {
+	t.Helper()
+	text, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	header := http.Header{"Idempotency-Key": {key}}
+	if body != nil {
+		header.Set("Content-Type", "application/json")
+	}
+	return c.send(t, method, target, header, text)
+}
+
+func idempotencyKeys(t *testing.T, w *world, c *client) {
+	define(t, c)
+	target := path("document", "d") + "/relations"
+	ann := relation(user("ann"), "viewer")
+
+	first := c.under(t, "k1", "POST", target, ann)
+	again := c.under(t, "k1", "POST", target, ann)
+	equal(t, "status", []int{first.status, again.status}, []int{201, 201}) // without the key it would be 200
+	equal(t, "body", again.text, first.text)
+	equal(t, "replayed", []string{first.header.Get("Idempotent-Replayed"), again.header.Get("Idempotent-Replayed")}, []string{"", "true"})
+	if first.header.Get("X-Request-Id") == again.header.Get("X-Request-Id") {
+		t.Error("two requests have one id")
+	}
+	created := c.under(t, "k2", "POST", "/api/v1/resources", resource("folder", "f"))
+	replayed := c.under(t, "k2", "POST", "/api/v1/resources", resource("folder", "f"))
+	equal(t, "Location", replayed.header.Get("Location"), created.header.Get("Location"))
+	gone := c.under(t, "k3", "DELETE", target, ann)
+	goneAgain := c.under(t, "k3", "DELETE", target, ann) // without the key it would be 404
+	equal(t, "deleted", []int{gone.status, goneAgain.status}, []int{204, 204})
+	equal(t, "token", goneAgain.header.Get("X-Consistency-Token"), gone.header.Get("X-Consistency-Token"))
+	missing := c.under(t, "k4", "DELETE", target, ann)
+	relate(t, c, "document", "d", "viewer", user("ann"))
+	equal(t, "a refusal is an answer too", c.under(t, "k4", "DELETE", target, ann).text, missing.text)
+	equal(t, "still there", allowed(t, c, user("ann"), "view", "document", "d"), true)
+
+	// What else the key stands for.
+	a := c.under(t, "k1", "POST", target, relation(user("bob"), "viewer"))
+	equal(t, "another body", []any{a.status, a.code()}, []any{422, "idempotency_key_reused"})
+	equal(t, "another path", c.under(t, "k1", "POST", path("document", "e")+"/relations", ann).status, 201)
+	equal(t, "another method", c.under(t, "k1", "DELETE", target, ann).status, 204)
+	other := c.with(w.token(t, c, w.application(t, c, "resources:read", "resources:write")))
+	equal(t, "another caller", other.under(t, "k1", "POST", target, relation(user("cid"), "viewer")).status, 201)
+	elsewhere := w.tenant(t, "idempotency-other")
+	define(t, elsewhere)
+	equal(t, "another tenant", elsewhere.under(t, "k1", "POST", target, relation(user("cid"), "viewer")).status, 201)
+	for range 2 { // reads ignore it
+		equal(t, "a check", c.under(t, "k1", "POST", checkPath, check(user("cid"), "view", resource("document", "d"))).status, 200)
+		equal(t, "a list", c.under(t, "k1", "GET", target, nil).status, 200)
+	}
+
+	// What says nothing of the request is not an answer.
+	equal(t, "no token", c.with("x").under(t, "k5", "POST", target, ann).status, 401)
+	equal(t, "no scope", c.with(w.token(t, c, w.application(t, c, "resources:read"))).under(t, "k5", "POST", target, ann).status, 403)
+	equal(t, "too large", c.under(t, "k5", "POST", target, long(1<<20)).status, 413)
+	equal(t, "after that", c.under(t, "k5", "POST", target, relation(user("dan"), "viewer")).status, 201)
+
+	// Every operation that takes a key refuses what is none.
+	fill := strings.NewReplacer("{name}", "document", "{type}", "document", "{external_id}", "x")
+	for target, item := range document().doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			for _, p := range op.Parameters {
+				if p.Value.Name != "Idempotency-Key" {
+					continue
+				}
+				for _, bad := range [][]string{{""}, {"a b"}, {"ü"}, {long(256)}, {"a", "b"}} {
+					a := c.send(t, method, fill.Replace(target), http.Header{"Idempotency-Key": bad, "Content-Type": {"application/json"}}, []byte("{}"))
+					if a.status != 400 || a.code() != "idempotency_key_invalid" {
+						t.Errorf("%s %s under %q: %d %s", method, target, bad, a.status, a.text)
+					}
+				}
+			}
+		}
+	}
+	equal(t, "the longest key", c.under(t, long(255), "POST", target, relation(user("eve"), "viewer")).status, 201)
+
+	// A day later the key is as new.
+	w.skew.Store(int64(idempotency.Window))
+	defer w.skew.Store(0)
+	equal(t, "a day later", c.under(t, "k1", "POST", target, relation(user("bob"), "viewer")).status, 201)
+}
+
+// Of fifty equal requests at once, one is done.
+func idempotencyRace(t *testing.T, w *world, c *client) {
+	define(t, c)
+	before := revisionOf(t, c)
+	var wg sync.WaitGroup
+	var done, replayed, refused atomic.Int64
+	for range 50 {
+		wg.Go(func() {
+			switch a := c.under(t, "key", "POST", path("document", "d")+"/relations", relation(user("ann"), "viewer")); {
+			case a.status == 201 && a.header.Get("Idempotent-Replayed") == "":
+				done.Add(1)
+			case a.status == 201:
+				replayed.Add(1)
+			case a.status == 409 && a.code() == "idempotency_in_progress" && a.header.Get("Retry-After") == "1":
+				refused.Add(1)
+			default:
+				t.Errorf("%d %s", a.status, a.text)
+			}
+		})
+	}
+	wg.Wait()
+	if done.Load() != 1 || replayed.Load()+refused.Load() != 49 {
+		t.Errorf("%d done, %d replayed, %d refused", done.Load(), replayed.Load(), refused.Load())
+	}
+	if after := revisionOf(t, c); after != before+1 {
+		t.Errorf("revision %d, want %d", after, before+1)
+	}
+}
+
+// revisionOf is the number that a tenant's state has at present.
+func revisionOf(t *testing.T, c *client) int {
+	t.Helper()
+	relate(t, c, "folder", "probe", "viewer", user("probe")) // the first time a write, later none
+	token := c.want(t, 200, "", "POST", checkPath, check(user("probe"), "view", resource("folder", "probe"))).meta("consistency_token").(string)
+	text, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.Atoi(string(text[bytes.LastIndexByte(text, '|')+1:]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// A process that dies between doing the work and storing the response leaves a
+// claim behind. Whoever asks again gets the first outcome, and nothing is done a
+// second time.
+func idempotencyAfterDeath(t *testing.T, w *world, c *client) {
+	define(t, c)
+	target := path("document", "d") + "/relations"
+	revive := func() {
+		t.Helper()
+		err := w.db.Tx(t.Context(), func(tx *sqldb.Tx) error {
+			_, err := tx.Exec(t.Context(), `UPDATE idempotency_keys SET status = 0, lease_until = 0`)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := c.under(t, "key", "POST", target, relation(user("ann"), "viewer"))
+	gone := c.under(t, "gone", "DELETE", target, relation(user("ann"), "viewer"))
+	before := revisionOf(t, c)
+	revive()
+	again := c.under(t, "key", "POST", target, relation(user("ann"), "viewer"))
+	goneAgain := c.under(t, "gone", "DELETE", target, relation(user("ann"), "viewer"))
+	equal(t, "status", []int{again.status, goneAgain.status}, []int{first.status, gone.status})
+	equal(t, "token", again.meta("consistency_token"), first.meta("consistency_token"))
+	equal(t, "replayed", again.header.Get("Idempotent-Replayed"), "")
+	equal(t, "revision", revisionOf(t, c), before)
+	equal(t, "not written again", allowed(t, c, user("ann"), "view", "document", "d"), false)
+}
+
+func TestRateLimits(t *testing.T) {
+	for name, url := range databases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, url(t), nil)
+			tight, err := ratelimit.New(ratelimit.Config{DB: w.db, Policies: ratelimit.Policies{
+				ratelimit.Admin: {Caller: ratelimit.Limit{Requests: 5, Window: time.Hour}},
+				ratelimit.Token: {IP: ratelimit.Limit{Requests: 3, Window: time.Minute}, Caller: ratelimit.Limit{Requests: 2, Window: time.Hour}},
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := w.tenant(t, "limits")
+			app := w.application(t, c, "resources:read", "resources:write")
+			other := c.with(w.token(t, c, w.application(t, c, "resources:read", "resources:write")))
+			limited := httptestServer(t, w, func(config *api.Config) { config.Limits = tight })
+			c, other = &client{limited, c.host, c.token}, &client{limited, c.host, other.token}
+
+			for i := range 5 {
+				a := c.do(t, "POST", "/api/v1/resource-types", fmt.Sprintf(`{"name":"t%d"}`, i))
+				equal(t, "status", a.status, 201)
+				equal(t, "RateLimit-Policy", a.header.Get("RateLimit-Policy"), `"admin-caller";q=5;w=3600`)
+				if want := fmt.Sprintf(`"admin-caller";r=%d;t=`, 4-i); !strings.HasPrefix(a.header.Get("RateLimit"), want) {
+					t.Errorf("RateLimit: %s, want %s...", a.header.Get("RateLimit"), want)
+				}
+			}
+			a := c.want(t, 429, "rate_limited", "POST", "/api/v1/resource-types", `{"name":"t5"}`)
+			equal(t, "details", a.details(), object{"limit": 5.0, "window_s": 3600.0, "family": "admin"})
+			if after, err := strconv.Atoi(a.header.Get("Retry-After")); err != nil || after < 1 || after > 720 {
+				t.Errorf("Retry-After: %q", a.header.Get("Retry-After"))
+			}
+			equal(t, "another caller", other.do(t, "POST", "/api/v1/resource-types", `{"name":"t6"}`).status, 201)
+			for range 20 { // questions are not limited
+				free := c.want(t, 200, "", "GET", "/api/v1/resource-types", nil)
+				equal(t, "RateLimit", free.header.Get("RateLimit"), "")
+			}
+			equal(t, "not an answer to keep", c.under(t, "k", "POST", "/api/v1/resource-types", object{"name": "t7"}).status, 429)
+
+			// The tenant may have limits of its own.
+			tenant, err := w.tenants.Directory.TenantByHost(t.Context(), c.host)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = w.db.Tx(t.Context(), func(tx *sqldb.Tx) error {
+				return w.tenants.SetRateLimits(t.Context(), tx, tenant.ID, ratelimit.Policies{
+					ratelimit.Admin: {Caller: ratelimit.Limit{Requests: 1000, Window: time.Hour}},
+					ratelimit.Authz: {Caller: ratelimit.Limit{Requests: 1, Window: time.Hour}},
+				})
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, func() bool { // other processes keep tenants for a moment
+				return strings.Contains(c.do(t, "POST", "/api/v1/resource-types", "{}").header.Get("RateLimit-Policy"), "q=1000;")
+			})
+			equal(t, "with more", c.under(t, "k", "POST", "/api/v1/resource-types", object{"name": "t7"}).status, 201)
+			c.want(t, 200, "", "GET", "/api/v1/resource-types", nil)
+			equal(t, "questions", c.want(t, 429, "rate_limited", "GET", "/api/v1/resource-types", nil).details()["family"], "authz")
+
+			// A client's tokens, which nobody without its secret can use up; and the
+			// address's.
+			form := func(secret string, header http.Header) answer {
+				return c.form(t, header, credentials(app.id, secret))
+			}
+			equal(t, "first", form(app.secret, nil).status, 200)
+			wrong := form("cs_wrong", nil)
+			equal(t, "wrong secret", wrong.status, 401)
+			equal(t, "third", form(app.secret, nil).status, 200)
+			byAddress := form(app.secret, nil)
+			equal(t, "fourth", []any{byAddress.status, byAddress.code()}, []any{429, "rate_limited"})
+			// No proxy is trusted, so nobody speaks for another address.
+			for i := range 3 {
+				forged := http.Header{"X-Forwarded-For": {fmt.Sprintf("198.51.100.%d", i)}, "Forwarded": {"for=198.51.100.1"}, "X-Real-Ip": {"198.51.100.1"}}
+				equal(t, "a forged address", form(app.secret, forged).status, 429)
+			}
+		})
+	}
+}
+
+// eventually waits until what must come true is true.
+func eventually(t *testing.T, is func() bool) {
+	t.Helper()
+	for range 1000 {
+		if is() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("it did not come true")
+}
+
+func credentials(id, secret string) url.Values {
+	return url.Values{"grant_type": {"client_credentials"}, "client_id": {id}, "client_secret": {secret}}
+}
+
+func webOrigins(t *testing.T, w *world, c *client) {
+	const ours, theirs, disabled = "https://app.example.com", "https://other.example.com", "https://old.example.com"
+	app := w.newApplication(t, c, oauth.NewApplication{Name: "web", Type: oauth.Machine, AllowedScopes: []string{"resources:read"}, AllowedOrigins: []string{ours, "http://localhost:3000"}})
+	off := w.newApplication(t, c, oauth.NewApplication{Name: "off", Type: oauth.SPA, AllowedOrigins: []string{disabled}})
+	w.newApplication(t, c, oauth.NewApplication{Name: "third", Type: oauth.SPA, AllowedOrigins: []string{theirs}})
+	tenant, err := w.tenants.Directory.TenantByHost(t.Context(), c.host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = w.db.Tx(t.Context(), func(tx *sqldb.Tx) error {
+		return w.oauth.SetApplicationState(t.Context(), tx, tenant.ID, off.id, oauth.Disabled)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const target = "/api/v1/resource-types"
+	preflight := func(target, origin, method string) http.Header {
+		return c.raw(t, "OPTIONS", target, http.Header{
+			"Origin": {origin}, "Access-Control-Request-Method": {method}, "Access-Control-Request-Headers": {"authorization,content-type,idempotency-key"},
+		}, "")
+	}
+	for origin, want := range map[string]string{
+		ours: ours, theirs: theirs, "http://localhost:3000": "http://localhost:3000",
+		disabled: "", "https://evil.example.com": "", "null": "", "https://app.example.com.evil": "", "http://app.example.com": "",
+		"https://APP.example.com": "", "https://app.example.com:8443": "",
+	} {
+		for _, h := range []http.Header{
+			preflight(target, origin, "POST"),
+			c.send(t, "GET", target, http.Header{"Origin": {origin}}, nil).header,
+			c.with("bad").send(t, "GET", target, http.Header{"Origin": {origin}}, nil).header, // errors can be read too
+		} {
+			equal(t, origin, h.Get("Access-Control-Allow-Origin"), want)
+			equal(t, origin, h.Get("Access-Control-Allow-Credentials"), "")
+			if !strings.Contains(h.Get("Vary"), "Origin") {
+				t.Errorf("%s: Vary is %q", origin, h.Get("Vary"))
+			}
+		}
+	}
+	h := preflight(target, ours, "POST")
+	if !strings.Contains(h.Get("Access-Control-Allow-Headers"), "idempotency-key") || h.Get("Access-Control-Allow-Methods") != "POST" {
+		t.Errorf("preflight: %v", h)
+	}
+	h = c.send(t, "GET", target, http.Header{"Origin": {ours}}, nil).header
+	for _, name := range []string{"X-Request-Id", "Retry-After", "Ratelimit", "Idempotent-Replayed", "X-Consistency-Token"} {
+		if !strings.Contains(strings.ToLower(h.Get("Access-Control-Expose-Headers")), strings.ToLower(name)) {
+			t.Errorf("%s is not exposed: %s", name, h.Get("Access-Control-Expose-Headers"))
+		}
+	}
+	equal(t, "no such path", preflight("/nowhere", ours, "GET").Get("Access-Control-Allow-Origin"), "")
+	for _, target := range []string{"/.well-known/jwks.json", "/api/v1/openapi.json"} {
+		equal(t, target, c.with("").send(t, "GET", target, http.Header{"Origin": {"https://anyone.example"}}, nil).header.Get("Access-Control-Allow-Origin"), "*")
+	}
+
+	// The token endpoint answers to the named client's own origins.
+	ask := func(origin string, client application) string {
+		return c.form(t, http.Header{"Origin": {origin}}, credentials(client.id, client.secret)).header.Get("Access-Control-Allow-Origin")
+	}
+	equal(t, "own origin", ask(ours, app), ours)
+	equal(t, "another application's origin", ask(theirs, app), "")
+	equal(t, "nobody's origin", ask("https://evil.example.com", app), "")
+
+	// Another tenant's origins are nobody's here.
+	other := w.tenant(t, "origins-other")
+	equal(t, "another tenant", other.send(t, "GET", target, http.Header{"Origin": {ours}}, nil).header.Get("Access-Control-Allow-Origin"), "")
+
+	for _, bad := range []string{"*", "https://*.example.com", "https://example.com/", "https://example.com/path", "http://example.com", "example.com", "https://Example.com", "https://user@example.com", "null", "javascript:alert(1)", "https://example.com?x"} {
+		err := w.db.Tx(t.Context(), func(tx *sqldb.Tx) error {
+			_, _, err := w.oauth.CreateApplication(t.Context(), tx, tenant.ID, oauth.NewApplication{Name: "x", Type: oauth.SPA, AllowedOrigins: []string{bad}})
+			return err
+		})
+		if err == nil {
+			t.Errorf("origin %q was accepted", bad)
+		}
+	}
+}
+
+// Headers that claim to be something else than the request are nothing.
+func forgedRequests(t *testing.T, w *world, c *client) {
+	define(t, c)
+	other := w.tenant(t, "forged-other")
+	for name, value := range map[string]string{
+		"X-Http-Method-Override": "DELETE", "X-Method-Override": "DELETE", "X-Forwarded-Host": other.host, "Forwarded": "host=" + other.host,
+		"X-Original-Url": "/nowhere", "X-Rewrite-Url": "/nowhere", "X-Forwarded-Proto": "http", "X-Host": other.host,
+	} {
+		a := c.send(t, "GET", "/api/v1/resource-types/document", http.Header{name: {value}}, nil)
+		equal(t, name, a.status, 200)
+		oidc := c.with("").send(t, "GET", "/.well-known/openid-configuration", http.Header{name: {value}}, nil)
+		equal(t, name, oidc.body["issuer"], "https://"+c.host)
+	}
+	if bytes.Contains([]byte(w.log.String()), []byte(c.token)) {
+		t.Error("a token was logged")
+	}
+}

@@ -1,0 +1,134 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"stonetown/internal/idempotency"
+)
+
+// idempotent does the work of an operation once for all requests under the same
+// Idempotency-Key, and answers the others with the first one's response
+// (draft-ietf-httpapi-idempotency-key-header). It runs after the caller was
+// found to have the right to the operation.
+func (k *Kit) idempotent(x *exchange, r *http.Request, next http.Handler) error {
+	keys := r.Header["Idempotency-Key"]
+	if k.idempotency == nil || len(keys) == 0 {
+		next.ServeHTTP(x, r)
+		return nil
+	}
+	if len(keys) > 1 || !isVisible(keys[0]) {
+		return &Error{
+			Status: http.StatusBadRequest, Code: "idempotency_key_invalid",
+			Message: "Idempotency-Key must be given once, as 1 to 255 visible ASCII characters",
+		}
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(x, r.Body, MaxBody))
+	if err != nil {
+		return BodyError(err)
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+
+	claim, again, err := k.idempotency.Claim(r.Context(), idempotency.Request{
+		Tenant: x.Tenant.ID,
+		Scope:  digest(x.Principal.Subject, x.Principal.ClientID, r.Method, r.URL.EscapedPath(), keys[0]),
+		Hash:   digest(r.URL.RawQuery, string(body)),
+	})
+	switch {
+	case errors.Is(err, idempotency.ErrInProgress):
+		return &Error{
+			Status: http.StatusConflict, Code: "idempotency_in_progress", Message: err.Error(),
+			Header: http.Header{"Retry-After": {"1"}},
+		}
+	case errors.Is(err, idempotency.ErrReused):
+		return &Error{Status: http.StatusUnprocessableEntity, Code: "idempotency_key_reused", Message: err.Error()}
+	case err != nil:
+		return err
+	case again != nil:
+		x.Header().Set("Idempotent-Replayed", "true")
+		return x.send(again)
+	}
+	x.CommitID = claim.CommitID
+	return k.hold(x, r, claim, next)
+}
+
+// hold does the work and keeps its response back until it is stored, so that a
+// client that has it can rely on getting it again.
+func (k *Kit) hold(x *exchange, r *http.Request, claim *idempotency.Claim, next http.Handler) error {
+	x.held = new(bytes.Buffer)
+	ended := false
+	// Stored even if the client has gone: it will come back.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 10*time.Second)
+	defer cancel()
+	defer func() {
+		if ended {
+			return
+		}
+		x.held, x.status = nil, 0 // a panic, which gets a response of its own
+		if err := claim.Release(ctx); err != nil {
+			k.log.WarnContext(ctx, "release idempotency key", "request_id", x.RequestID, "error", err)
+		}
+	}()
+	next.ServeHTTP(x, r)
+	ended = true
+
+	response := idempotency.Response{Status: max(x.status, http.StatusOK), Header: map[string][]string{}, Body: x.held.Bytes()}
+	for _, name := range []string{"Content-Type", "Location", "X-Consistency-Token"} {
+		if values := x.Header()[name]; values != nil {
+			response.Header[name] = values
+		}
+	}
+	x.held, x.status = nil, 0
+	var err error
+	if isFinal(response.Status) {
+		err = claim.Complete(ctx, response)
+	} else {
+		err = claim.Release(ctx)
+	}
+	if err != nil {
+		// The work is done, and its commit id keeps it from being done again.
+		k.log.WarnContext(ctx, "store response under idempotency key", "request_id", x.RequestID, "error", err)
+	}
+	return x.send(&response)
+}
+
+// isFinal reports whether a response would be the same the next time. What is
+// about the caller, the load or the service is not.
+func isFinal(status int) bool {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests:
+		return false
+	}
+	return status < 500
+}
+
+// send sends a response that was kept back or stored.
+func (x *exchange) send(response *idempotency.Response) error {
+	for name, values := range response.Header {
+		x.Header()[name] = values
+	}
+	x.WriteHeader(response.Status)
+	if len(response.Body) > 0 {
+		// A client that went away needs no answer.
+		_, _ = x.Write(response.Body)
+	}
+	return nil
+}
+
+// digest hashes parts so that no two lists of parts have the same hash.
+func digest(parts ...string) [32]byte {
+	h := sha256.New()
+	for _, part := range parts {
+		var length [8]byte
+		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
+		h.Write(length[:])
+		io.WriteString(h, part)
+	}
+	return [32]byte(h.Sum(nil))
+}

@@ -1,0 +1,72 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"stonetown/internal/ratelimit"
+)
+
+// limitAddress counts a request against what its family allows its address.
+func (k *Kit) limitAddress(x *exchange, r *http.Request, family ratelimit.Family) error {
+	if k.limits == nil {
+		return nil
+	}
+	limit := k.limits.Policy(x.Tenant.RateLimits, family).IP
+	return k.limit(r.Context(), x, family, "ip", x.ClientIP.String(), limit)
+}
+
+// limitCaller counts a request against what its family allows its caller.
+func (k *Kit) limitCaller(x *exchange, r *http.Request, family ratelimit.Family) error {
+	if k.limits == nil {
+		return nil
+	}
+	limit := k.limits.Policy(x.Tenant.RateLimits, family).Caller
+	return k.limit(r.Context(), x, family, "caller", x.Principal.Subject, limit)
+}
+
+// LimitClient counts a request of a client that proved who it is to an operation
+// that asks for no token. The error is rate_limited.
+func (k *Kit) LimitClient(ctx context.Context, w http.ResponseWriter, family ratelimit.Family, clientID string) error {
+	if k.limits == nil {
+		return nil
+	}
+	x := w.(*exchange)
+	return k.limit(ctx, x, family, "caller", clientID, k.limits.Policy(x.Tenant.RateLimits, family).Caller)
+}
+
+// limit counts a request, and says how things stand in the fields of
+// draft-ietf-httpapi-ratelimit-headers.
+func (k *Kit) limit(ctx context.Context, x *exchange, family ratelimit.Family, kind, key string, limit ratelimit.Limit) error {
+	if limit == (ratelimit.Limit{}) {
+		return nil
+	}
+	d, err := k.limits.Take(ctx, ratelimit.Bucket{Tenant: x.Tenant.ID, Family: family, Kind: kind, Key: key}, limit)
+	if err != nil {
+		if family == ratelimit.Token || family == ratelimit.SignIn {
+			return fmt.Errorf("limit %s: %w", family, err) // guessing must not become free
+		}
+		// Callers with a token are known; they go on rather than all stand still.
+		k.log.WarnContext(ctx, "request not counted", "request_id", x.RequestID, "family", family, "error", err)
+		return nil
+	}
+	window := int(limit.Window / time.Second)
+	name := strconv.Quote(string(family) + "-" + kind)
+	h := x.Header()
+	h.Set("RateLimit-Policy", fmt.Sprintf("%s;q=%d;w=%d", name, limit.Requests, window))
+	h.Set("RateLimit", fmt.Sprintf("%s;r=%d;t=%d", name, d.Remaining, seconds(d.Reset)))
+	if !d.Limited {
+		return nil
+	}
+	return &Error{
+		Status: http.StatusTooManyRequests, Code: "rate_limited", Message: fmt.Sprintf("more than %d requests in %d seconds", limit.Requests, window),
+		Details: Details{"limit": limit.Requests, "window_s": window, "family": family},
+		Header:  http.Header{"Retry-After": {strconv.Itoa(max(1, seconds(d.RetryAfter)))}},
+	}
+}
+
+// seconds rounds up.
+func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }

@@ -1,0 +1,176 @@
+// Package ratelimit counts requests against limits, by the generic cell rate
+// algorithm (GCRA): a fresh bucket allows its whole limit at once, and then fills
+// up evenly. A decision is arithmetic on one number for each bucket, which all
+// processes of a deployment share through the database.
+//
+// Where this process is the only one (embedded SQLite) the numbers stay in memory:
+// there they cost nothing, and a restart forgives.
+package ratelimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/throttled/throttled/v2"
+
+	"stonetown/internal/sqldb"
+)
+
+// Config says what a limiter works on.
+type Config struct {
+	// DB shares the buckets; its table is among [Migrations]. Required.
+	DB *sqldb.DB
+	// Policies replace those of [Defaults] for the families they name.
+	Policies Policies
+	// Clock tells the time where the buckets are in memory; where they are shared
+	// the database does. Default: time.Now.
+	Clock func() time.Time
+	// Logger gets what goes wrong in the background. Default: discarded.
+	Logger *slog.Logger
+}
+
+// Limiter counts. It is safe for concurrent use.
+type Limiter struct {
+	shared *sqlStore // nil: the buckets are in memory
+	store  throttled.GCRAStoreCtx
+	local  *memoryStore // buckets, or until when a bucket is known to be empty
+	log    *slog.Logger
+	byKind sync.Map // Limit -> *throttled.GCRARateLimiterCtx
+
+	policies Policies
+}
+
+// New returns a limiter without any requests counted here.
+func New(c Config) (*Limiter, error) {
+	if c.DB == nil {
+		return nil, errors.New("ratelimit: Config.DB is required")
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	l := &Limiter{local: newMemoryStore(c.Clock), log: c.Logger, policies: Defaults()}
+	for family, p := range c.Policies {
+		if !family.Known() {
+			return nil, fmt.Errorf("ratelimit: unknown family %q", family)
+		}
+		if err := errors.Join(p.IP.Validate(), p.Caller.Validate()); err != nil {
+			return nil, fmt.Errorf("ratelimit: family %q: %w", family, err)
+		}
+		l.policies[family] = p
+	}
+	l.store = l.local
+	if c.DB.Dialect() != sqldb.SQLite {
+		l.shared = &sqlStore{c.DB}
+		l.store = l.shared
+	}
+	return l, nil
+}
+
+// Policy is what holds for a family, given the policies of the tenant.
+func (l *Limiter) Policy(tenant Policies, family Family) Policy {
+	if p, ok := tenant[family]; ok {
+		return p
+	}
+	return l.policies[family]
+}
+
+// Decision is what became of a request.
+type Decision struct {
+	Limited    bool
+	Limit      Limit
+	Remaining  int           // requests that may follow at once
+	Reset      time.Duration // until the bucket is full again
+	RetryAfter time.Duration // if Limited: until a request is allowed
+}
+
+// Bucket names what is counted: the requests of one caller or address to one
+// family of one tenant.
+type Bucket struct {
+	Tenant string
+	Family Family
+	Kind   string // ip or caller
+	Key    string
+}
+
+func (b Bucket) String() string {
+	return b.Tenant + "|" + string(b.Family) + "|" + b.Kind + "|" + b.Key
+}
+
+// attempts bounds how often a request that meets others at the same bucket tries.
+const attempts = 100
+
+// Take counts a request against a limit.
+func (l *Limiter) Take(ctx context.Context, b Bucket, limit Limit) (Decision, error) {
+	if limit == (Limit{}) {
+		return Decision{}, nil
+	}
+	// With the limit in its name a bucket starts anew when its limit changes.
+	name := fmt.Sprintf("%s|%d/%d", b, limit.Requests, limit.Window/time.Second)
+	if l.shared != nil {
+		// A flood is turned away here once it has emptied its bucket.
+		if wait := l.local.emptyFor(name); wait > 0 {
+			return Decision{Limited: true, Limit: limit, Reset: limit.Window, RetryAfter: wait}, nil
+		}
+	}
+	g, err := l.gcra(limit)
+	if err != nil {
+		return Decision{}, err
+	}
+	limited, result, err := g.RateLimitCtx(ctx, name, 1)
+	if err != nil {
+		return Decision{}, fmt.Errorf("count request: %w", err)
+	}
+	if limited && l.shared != nil {
+		l.local.setEmpty(name, result.RetryAfter)
+	}
+	return Decision{
+		Limited: limited, Limit: limit, Remaining: result.Remaining, Reset: result.ResetAfter, RetryAfter: max(0, result.RetryAfter),
+	}, nil
+}
+
+func (l *Limiter) gcra(limit Limit) (*throttled.GCRARateLimiterCtx, error) {
+	if known, ok := l.byKind.Load(limit); ok {
+		return known.(*throttled.GCRARateLimiterCtx), nil
+	}
+	if err := limit.Validate(); err != nil {
+		return nil, err
+	}
+	g, err := throttled.NewGCRARateLimiterCtx(l.store, throttled.RateQuota{
+		MaxRate: throttled.PerDuration(limit.Requests, limit.Window), MaxBurst: limit.Requests - 1,
+	})
+	if err != nil {
+		return nil, err
+	}
+	g.SetMaxCASAttemptsLimit(attempts)
+	known, _ := l.byKind.LoadOrStore(limit, g)
+	return known.(*throttled.GCRARateLimiterCtx), nil
+}
+
+// collectEvery is how often buckets are forgotten that are full again.
+const collectEvery = time.Minute
+
+// Run collects full buckets until ctx ends.
+func (l *Limiter) Run(ctx context.Context) {
+	tick := time.NewTicker(collectEvery)
+	defer tick.Stop()
+	for {
+		l.local.collect()
+		if l.shared != nil {
+			if err := l.shared.collect(ctx); err != nil && ctx.Err() == nil {
+				l.log.WarnContext(ctx, "collect rate limits", "error", err)
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package ratelimit
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"stonetown/internal/pgtest"
+	"stonetown/internal/sqldb"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+func open(t *testing.T, url string, clock func() time.Time) *Limiter {
+	t.Helper()
+	db, err := sqldb.Open(t.Context(), sqldb.Config{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	if err := db.Migrate(t.Context(), Migrations()); err != nil {
+		t.Fatal(err)
+	}
+	l, err := New(Config{DB: db, Clock: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func take(t *testing.T, l *Limiter, b Bucket, limit Limit) Decision {
+	t.Helper()
+	d, err := l.Take(context.Background(), b, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+var ann = Bucket{Tenant: "tnt_a", Family: Admin, Kind: "caller", Key: "ann"}
+
+func TestAllAtOnceAndThenEvenly(t *testing.T) {
+	now := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+	l := open(t, "sqlite://"+filepath.Join(t.TempDir(), "test.db"), func() time.Time { return now })
+	limit := Limit{60, time.Minute}
+	for i := range 60 {
+		if d := take(t, l, ann, limit); d.Limited || d.Remaining != 59-i {
+			t.Fatalf("request %d: %+v", i, d)
+		}
+	}
+	d := take(t, l, ann, limit)
+	if !d.Limited || d.Remaining != 0 || d.RetryAfter != time.Second {
+		t.Fatalf("one too many: %+v", d)
+	}
+	now = now.Add(time.Second)
+	if d := take(t, l, ann, limit); d.Limited {
+		t.Errorf("after a second: %+v", d)
+	}
+	if d := take(t, l, ann, limit); !d.Limited {
+		t.Errorf("two after a second: %+v", d)
+	}
+	for name, b := range map[string]Bucket{
+		"tenant": {"tnt_b", Admin, "caller", "ann"}, "family": {"tnt_a", Client, "caller", "ann"},
+		"kind": {"tnt_a", Admin, "ip", "ann"}, "key": {"tnt_a", Admin, "caller", "bob"},
+	} {
+		if take(t, l, b, limit).Limited {
+			t.Errorf("another %s shares the bucket", name)
+		}
+	}
+	if d := take(t, l, ann, Limit{}); d.Limited {
+		t.Error("no limit is a limit")
+	}
+	now = now.Add(time.Minute)
+	l.local.collect()
+	if n := len(l.local.entries); n != 0 {
+		t.Errorf("%d full buckets are remembered", n)
+	}
+}
+
+// Two processes on one database share a limit, however many requests race.
+func TestSharedLimit(t *testing.T) {
+	url := pgtest.URL(t)
+	processes := []*Limiter{open(t, url, nil), open(t, url, nil)}
+	limit := Limit{20, time.Hour}
+	var allowed atomic.Int64
+	var wg sync.WaitGroup
+	for i := range 50 {
+		wg.Go(func() {
+			if !take(t, processes[i%2], ann, limit).Limited {
+				allowed.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if allowed.Load() != 20 {
+		t.Errorf("%d requests were allowed, want 20", allowed.Load())
+	}
+	before := processes[0].shared.db.Stats().Statements
+	if d := take(t, processes[0], ann, limit); !d.Limited || d.RetryAfter <= 0 || d.RetryAfter > 3*time.Minute {
+		t.Errorf("%+v", d)
+	}
+	if asked := processes[0].shared.db.Stats().Statements - before; asked != 0 {
+		t.Errorf("a request of a flood asked the database %d times", asked)
+	}
+}
+
+func TestSharedBucketsAreCollected(t *testing.T) {
+	l := open(t, pgtest.URL(t), nil)
+	for i := range 20 {
+		b := ann
+		b.Key = fmt.Sprint(i)
+		take(t, l, b, Limit{1000, time.Second})
+	}
+	take(t, l, ann, Limit{1, time.Hour})
+	time.Sleep(10 * time.Millisecond)
+	if err := l.shared.collect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var left int
+	if err := l.shared.db.QueryRow(t.Context(), `SELECT COUNT(*) FROM rate_limits`).Scan(&left); err != nil || left != 1 {
+		t.Errorf("%d buckets are left, %v", left, err)
+	}
+}
+
+func TestParseLimit(t *testing.T) {
+	for text, want := range map[string]Limit{
+		"6000/h": {6000, time.Hour}, "1/s": {1, time.Second}, "60/min": {60, time.Minute}, "5/d": {5, 24 * time.Hour}, "unlimited": {},
+	} {
+		if got, err := ParseLimit(text); err != nil || got != want {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "6000", "6000/", "/h", "x/h", "0/h", "-1/h", "1/week", "99999999/h", "1.5/h"} {
+		if got, err := ParseLimit(text); err == nil {
+			t.Errorf("%q was accepted as %v", text, got)
+		}
+	}
+}
