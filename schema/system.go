@@ -26,6 +26,9 @@ var reserved = map[string]bool{
 	"relations": true, "check": true, "check-batch": true,
 }
 
+// IsReserved reports whether no type can be defined under a name.
+func IsReserved(name string) bool { return reserved[name] }
+
 // IsSystem reports whether a type is built in.
 func IsSystem(name string) bool {
 	for i := range system {

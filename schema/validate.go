@@ -26,6 +26,9 @@ var (
 	actionPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.:-]{0,127}$`)
 )
 
+// IsAction reports whether an action may have a name.
+func IsAction(name string) bool { return actionPattern.MatchString(name) }
+
 // validateType checks what can be known of one type alone.
 func validateType(t *Type) error {
 	if !namePattern.MatchString(t.Name) {

@@ -1,0 +1,59 @@
+package movers
+
+import (
+	"reflect"
+	"testing"
+
+	"stonetown/schema"
+)
+
+func TestRename(t *testing.T) {
+	declared := map[string]Place{}
+	for i, name := range []string{"document", "docs/document", "docs_document", "User", "user", "9lives", "é", "é_"} {
+		declared[name] = Place{File: "f", Line: i + 1}
+	}
+	var w World
+	got := w.Rename("type", declared, schema.IsReserved)
+	want := map[string]string{
+		"document": "document", "docs_document": "docs_document", "docs/document": "docs_document_",
+		"User": "user_", "user": "user__", "9lives": "x_9lives", "é": "x_", "é_": "x__",
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if len(w.Report) != 6 || w.Report[0] != (Finding{Place{"f", 6}, Renamed, `type "9lives" is called "x_9lives"`}) {
+		t.Errorf("report: %v", w.Report)
+	}
+}
+
+func TestIsBuiltIn(t *testing.T) {
+	members := func(subjects ...schema.SubjectType) schema.Type {
+		return schema.Type{Name: "group", Relations: []schema.Relation{{Name: "member", Subjects: subjects}}}
+	}
+	for _, test := range []struct {
+		typ  schema.Type
+		want bool
+	}{
+		{schema.Type{Name: "user"}, true},
+		{schema.Type{Name: "application"}, true},
+		{schema.Type{Name: "document"}, false},
+		{schema.Type{Name: "user", Relations: []schema.Relation{{Name: "manager"}}}, false},
+		{members(schema.SubjectType{Type: "user"}, schema.SubjectType{Type: "group", Relation: "member"}), true},
+		{members(schema.SubjectType{Type: "user", Wildcard: true}), false},
+		{members(schema.SubjectType{Type: "device"}), false},
+		{schema.Type{Name: "group"}, false},
+		{schema.Type{Name: "group", Relations: []schema.Relation{{Name: "member", Rewrites: []schema.Rewrite{{Kind: schema.Computed, Relation: "member"}}}}}, false},
+	} {
+		if got := IsBuiltIn(test.typ); got != test.want {
+			t.Errorf("%+v: %t", test.typ, got)
+		}
+	}
+}
+
+func TestPinActions(t *testing.T) {
+	var typ schema.Type
+	PinActions(&typ, map[string]string{"view": "view", "viewer": "viewer", "can-share": "can_share", "é": "x_"})
+	if want := map[string]string{"view": "view", "can-share": "can_share"}; !reflect.DeepEqual(typ.Actions, want) {
+		t.Errorf("got %v, want %v", typ.Actions, want)
+	}
+}
