@@ -14,6 +14,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -78,6 +79,9 @@ type Config struct {
 	Limits *ratelimit.Limiter
 	// Origins knows which web origins may read responses. Default: none.
 	Origins web.Origins
+	// Stopping ends when the service is going to stop; streams end with it.
+	// Default: never.
+	Stopping context.Context
 	// Dev serves the first tenant on localhost and loopback addresses. Never in
 	// production: the issuer of tokens would not be the address they came from.
 	Dev bool
@@ -101,7 +105,7 @@ func New(c Config) (http.Handler, error) {
 	kit, err := web.New(web.Config{
 		Tenants: c.Tenants, Verifier: c.OAuth, Logger: c.Logger, Metrics: c.Metrics,
 		Timeout: c.Timeout, TrustedProxies: c.TrustedProxies, Dev: c.Dev,
-		Idempotency: c.Idempotency, Limits: c.Limits, Origins: c.Origins,
+		Idempotency: c.Idempotency, Limits: c.Limits, Origins: c.Origins, Stopping: c.Stopping,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)

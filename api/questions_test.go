@@ -6,10 +6,14 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
+
+	"stonetown/api"
+	"stonetown/oauth"
 )
 
 const (
@@ -444,4 +448,59 @@ func watch(t *testing.T, _ *world, c *client) {
 	fields[2] = "another"
 	elsewhere := base64.RawURLEncoding.EncodeToString([]byte(strings.Join(fields, "|")))
 	c.want(t, 410, "history_expired", "GET", watchPath+"?after="+elsewhere, nil)
+}
+
+// expiring lets every token end soon.
+type expiring struct {
+	api.OAuth
+	in time.Duration
+}
+
+func (e expiring) Verify(ctx context.Context, t oauth.Tenant, bearer string) (*oauth.Principal, error) {
+	p, err := e.OAuth.Verify(ctx, t, bearer)
+	if err == nil {
+		short := *p
+		short.ExpiresAt = time.Now().Add(e.in)
+		p = &short
+	}
+	return p, err
+}
+
+// A watch is bound by neither the limits of a connection nor that of the work on
+// a request; it ends with its token and with the service.
+func TestStreamsEnd(t *testing.T) {
+	w := newWorld(t, databases["SQLite"](t), nil)
+	c := w.tenant(t, "streams")
+	const limit = 200 * time.Millisecond
+	serve := func(change func(*api.Config)) *client {
+		handler := httptestServer(t, w, func(config *api.Config) {
+			config.Timeout = limit
+			change(config)
+		}).Config.Handler
+		server := httptest.NewUnstartedServer(handler)
+		server.Config.ReadTimeout, server.Config.WriteTimeout = limit, limit
+		server.Start()
+		t.Cleanup(server.Close)
+		return &client{server, c.host, c.token}
+	}
+	ends := func(watching *watching) {
+		t.Helper()
+		for watching.lines.Scan() {
+			watching.answer.text += watching.lines.Text() + "\n"
+		}
+		if err := watching.lines.Err(); err != nil {
+			t.Errorf("it broke off: %v", err)
+		}
+		watching.cancel()
+	}
+
+	stopping, stop := context.WithCancel(t.Context())
+	long := serve(func(config *api.Config) { config.Stopping = stopping }).watch(t, nil)
+	long.next()
+	time.Sleep(3 * limit)
+	define(t, c)
+	equal(t, "after all limits", long.next()["schema_changed"], true)
+	stop()
+	ends(long)
+	ends(serve(func(config *api.Config) { config.OAuth = expiring{config.OAuth, 2 * limit} }).watch(t, nil))
 }

@@ -171,6 +171,9 @@ func (o operation) web(method, path string) (web.Operation, error) {
 	if _, limited := o.Responses["429"]; limited != (op.RateLimit != ratelimit.None) {
 		return op, fmt.Errorf("answers 429 if, and only if, it counts against limits")
 	}
+	if op.Streaming && op.Scope == "" {
+		return op, fmt.Errorf("streams to anyone")
+	}
 	if len(o.Body.Content) > 1 {
 		return op, fmt.Errorf("takes more than one media type")
 	}

@@ -97,6 +97,7 @@ func TestOperationsThatCannotBeEnforced(t *testing.T) {
 		"no family":   `{operationId: x, tags: [t], x-rate-limit: other, security: []}`,
 		"no key":      `{operationId: x, tags: [t], x-rate-limit: admin, security: [{bearer: ["a:write"]}], responses: {"429": {}}}`,
 		"no 429":      `{operationId: x, tags: [t], x-rate-limit: authz, security: []}`,
+		"open stream": `{operationId: x, tags: [t], x-rate-limit: none, x-streaming: true, security: []}`,
 		"a 429":       `{operationId: x, tags: [t], x-rate-limit: none, security: [], responses: {"429": {}}}`,
 		"a key":       `{operationId: x, tags: [t], x-rate-limit: none, security: [{bearer: ["a:read"]}], parameters: [{$ref: "#/components/parameters/IdempotencyKey"}]}`,
 	} {

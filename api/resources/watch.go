@@ -2,7 +2,6 @@ package resources
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"stonetown/api/web"
@@ -32,8 +31,8 @@ func (r watch) VisitWatchResponse(w http.ResponseWriter) error {
 		}
 		return to.Flush()
 	})
-	if errors.Is(err, context.Canceled) {
-		return nil // the client went away, or the service is going to
+	if r.ctx.Err() != nil {
+		return nil // the client went away, its token expired, or the service is going to stop
 	}
 	return err
 }

@@ -97,15 +97,19 @@ func (k *Kit) Handle(op Operation, s Surface, next http.Handler) http.Handler {
 		if theirs := r.Header.Get("X-Request-Id"); s.EchoRequestID && isVisible(theirs) {
 			x.Header()["X-Request-Id"] = []string{theirs}
 		}
-		if !op.Streaming {
-			ctx, cancel := context.WithTimeout(r.Context(), k.timeout)
-			defer cancel()
-			r = r.WithContext(ctx)
-		}
-		err := k.admit(x, r, op)
+		ctx, cancel := context.WithTimeout(r.Context(), k.timeout)
+		defer cancel()
+		bounded := r.WithContext(ctx)
+		err := k.admit(x, bounded, op)
 		if err == nil && hasVariables {
 			err = unescapeVariables(r)
 		}
+		if err == nil && op.Streaming {
+			ctx, cancel := k.stream(x, r)
+			defer cancel()
+			bounded = r.WithContext(ctx)
+		}
+		r = bounded
 		switch {
 		case err != nil:
 		case op.Idempotent:

@@ -67,6 +67,9 @@ type Config struct {
 	TrustedProxies []netip.Prefix
 	// Dev serves the first tenant on localhost and loopback addresses.
 	Dev bool
+	// Stopping ends when the service is going to stop; streams end with it.
+	// Default: never.
+	Stopping context.Context
 
 	// Idempotency keeps what was answered under idempotency keys. Default: keys
 	// are ignored.
@@ -85,6 +88,7 @@ type Kit struct {
 	timeout  time.Duration
 	trusted  []netip.Prefix
 	dev      bool
+	stopping context.Context
 	duration *prometheus.HistogramVec
 
 	idempotency *idempotency.Store
@@ -101,6 +105,9 @@ func New(c Config) (*Kit, error) {
 	if c.Timeout == 0 {
 		c.Timeout = 30 * time.Second
 	}
+	if c.Stopping == nil {
+		c.Stopping = context.Background()
+	}
 	duration := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:                        "stonetown_http_request_duration_seconds",
 		Help:                        "Time from the first byte of a request's head to the end of its response.",
@@ -112,7 +119,7 @@ func New(c Config) (*Kit, error) {
 	}
 	k := &Kit{
 		tenants: c.Tenants, verifier: c.Verifier, log: c.Logger, timeout: c.Timeout,
-		trusted: c.TrustedProxies, dev: c.Dev, duration: duration,
+		trusted: c.TrustedProxies, dev: c.Dev, stopping: c.Stopping, duration: duration,
 		idempotency: c.Idempotency, limits: c.Limits, origins: c.Origins,
 	}
 	k.cors = newCORS(k)
@@ -129,7 +136,8 @@ type Operation struct {
 	MediaType string
 	// Idempotent: the operation takes an Idempotency-Key.
 	Idempotent bool
-	// Streaming: the response takes as long as it takes.
+	// Streaming: the response goes on for as long as its reader likes. Only
+	// operations with a scope do that.
 	Streaming bool
 	// RateLimit is the family of limits that requests count against.
 	RateLimit ratelimit.Family

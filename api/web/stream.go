@@ -2,11 +2,22 @@ package web
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/go-json-experiment/json"
 )
+
+// stream says when a response ends that goes on for as long as its reader likes:
+// with the caller's token, or when the service stops.
+func (k *Kit) stream(x *exchange, r *http.Request) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithDeadline(r.Context(), x.Principal.ExpiresAt)
+	stop := context.AfterFunc(k.stopping, cancel)
+	return ctx, func() { stop(); cancel() }
+}
 
 // Lines writes a response of newline-delimited JSON. It is not safe for
 // concurrent use.
@@ -33,12 +44,20 @@ func (l *Lines) Write(v any) error {
 	return l.buffer.WriteByte('\n')
 }
 
-// Flush sends the lines written so far.
+// flushTime is how long a client may take to accept what is flushed.
+const flushTime = 30 * time.Second
+
+// Flush sends the lines written so far, whatever the server's limit on the time
+// that a whole response takes.
 func (l *Lines) Flush() error {
+	c := http.NewResponseController(l.w)
+	if err := c.SetWriteDeadline(time.Now().Add(flushTime)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return fmt.Errorf("write line: %w", err)
+	}
 	if err := l.buffer.Flush(); err != nil {
 		return fmt.Errorf("write line: %w", err)
 	}
-	return http.NewResponseController(l.w).Flush()
+	return c.Flush()
 }
 
 var ndjson = []string{"application/x-ndjson"}
