@@ -5,16 +5,20 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/caarlos0/env/v11"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
+
+	"stonetown/internal/ratelimit"
 )
 
 // Config is all that can be configured. A setting comes from, in this order and
@@ -61,8 +65,18 @@ type Config struct {
 	MasterKeyFile string `yaml:"master_key_file" env:"MASTER_KEY_FILE"`
 
 	// TrustedProxies are the networks, such as 10.0.0.0/8, whose X-Forwarded-For
-	// is believed when a client's address is logged. Default: none.
+	// is believed as to a client's address, which is limited and logged. Default:
+	// none.
 	TrustedProxies prefixes `yaml:"trusted_proxies" env:"TRUSTED_PROXIES"`
+
+	// RateLimits are limits on requests, by family and what they count: token.ip,
+	// token.caller, sign-in.ip, self-service.caller, admin.caller, authz.caller,
+	// client.caller and so on. A limit is requests/unit, the unit being s, min, h
+	// or d, or unlimited. Tenants may have others. Default: token.ip=60/min,
+	// token.caller=600/h, sign-in.ip=30/min, self-service.caller=600/h,
+	// admin.caller=6000/h, client.caller=6000/h and nothing else; authorization
+	// checks are not limited.
+	RateLimits rateLimits `yaml:"rate_limits" env:"RATE_LIMITS" envKeyValSeparator:"="`
 
 	// RequestTimeout bounds the work on one request; beyond it the answer is an
 	// error. Default 30s.
@@ -115,6 +129,7 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.IntVar(&c.DatabaseConns, "database-conns", c.DatabaseConns, "most connections to the database (default 4 per CPU)")
 	f.StringVar(&c.MasterKeyFile, "master-key-file", c.MasterKeyFile, "`file` of the key that seals secrets (default master.key in the data folder)")
 	f.Var(&c.TrustedProxies, "trusted-proxies", "`networks` whose X-Forwarded-For is believed, separated by commas")
+	f.Var(&c.RateLimits, "rate-limits", "`limits` on requests, such as token.ip=60/min,authz.caller=1000/s")
 	f.DurationVar(&c.RequestTimeout, "request-timeout", c.RequestTimeout, "most time to work on one request")
 	f.Int64Var(&c.ResidentMemoryMiB, "resident-memory-mib", c.ResidentMemoryMiB, "memory for tenants' tuples, in `MiB`")
 	f.DurationVar(&c.DrainDelay, "drain-delay", c.DrainDelay, "time between not being ready and not accepting requests")
@@ -212,6 +227,9 @@ func (c *Config) complete() error {
 	if c.LogFormat != "json" && c.LogFormat != "text" {
 		problem("log_format is %q, neither json nor text", c.LogFormat)
 	}
+	if _, err := c.RateLimits.policies(); err != nil {
+		problem("rate_limits: %w", err)
+	}
 	if c.RequestTimeout <= 0 || c.DrainTimeout <= 0 || c.DrainDelay < 0 {
 		problem("request_timeout and drain_timeout must be positive and drain_delay not negative")
 	}
@@ -253,6 +271,7 @@ func (c Config) LogValue() slog.Value {
 		slog.Int("database_conns", c.DatabaseConns),
 		slog.String("master_key_file", c.MasterKeyFile),
 		slog.String("trusted_proxies", c.TrustedProxies.String()),
+		slog.String("rate_limits", c.RateLimits.String()),
 		slog.Duration("request_timeout", c.RequestTimeout),
 		slog.Int64("resident_memory_mib", c.ResidentMemoryMiB),
 		slog.Duration("drain_delay", c.DrainDelay),
@@ -292,3 +311,63 @@ func (p *prefixes) Set(text string) error {
 
 // Type names the kind of flag in help.
 func (*prefixes) Type() string { return "networks" }
+
+// rateLimits are limits by family.ip or family.caller, on the command line
+// name=limit separated by commas.
+type rateLimits map[string]string
+
+func (l *rateLimits) String() string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(*l)) {
+		list = append(list, name+"="+(*l)[name])
+	}
+	return strings.Join(list, ",")
+}
+
+// Set replaces the limits, as a flag.
+func (l *rateLimits) Set(text string) error {
+	limits := rateLimits{}
+	for part := range strings.SplitSeq(text, ",") {
+		if part == "" {
+			continue
+		}
+		name, limit, ok := strings.Cut(part, "=")
+		if !ok {
+			return fmt.Errorf("%q is not name=limit", part)
+		}
+		limits[strings.TrimSpace(name)] = strings.TrimSpace(limit)
+	}
+	*l = limits
+	return nil
+}
+
+// Type names the kind of flag in help.
+func (*rateLimits) Type() string { return "limits" }
+
+// policies are those of the families that have limits here; what these do not
+// mention is as it is by default.
+func (l rateLimits) policies() (ratelimit.Policies, error) {
+	policies := ratelimit.Policies{}
+	for name, text := range l {
+		family, counted, _ := strings.Cut(name, ".")
+		p, seen := policies[ratelimit.Family(family)]
+		if !seen {
+			p = ratelimit.Defaults()[ratelimit.Family(family)]
+		}
+		limit, err := ratelimit.ParseLimit(text)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", name, err)
+		case !ratelimit.Family(family).Known() || family == string(ratelimit.None):
+			return nil, fmt.Errorf("%s: there is no family %q", name, family)
+		case counted == "ip":
+			p.IP = limit
+		case counted == "caller":
+			p.Caller = limit
+		default:
+			return nil, fmt.Errorf("%s: a limit is for each ip or caller", name)
+		}
+		policies[ratelimit.Family(family)] = p
+	}
+	return policies, nil
+}

@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/spf13/pflag"
+
+	"stonetown/internal/ratelimit"
 )
 
 func resolve(t *testing.T, args, environ []string) (Config, error) {
@@ -42,6 +44,7 @@ admin_listen: file:2
 data_dir: file
 request_timeout: 10s
 trusted_proxies: [10.0.0.0/8, "fd00::/8"]
+rate_limits: {admin.caller: 1/s, token.ip: unlimited}
 log_level: warn
 `)
 	got, err := resolve(t,
@@ -61,6 +64,7 @@ log_level: warn
 	if err := want.TrustedProxies.Set("192.0.2.0/24"); err != nil {
 		t.Fatal(err)
 	}
+	want.RateLimits = rateLimits{"admin.caller": "1/s", "token.ip": "unlimited"}
 	if err := want.complete(); err != nil {
 		t.Fatal(err)
 	}
@@ -96,6 +100,11 @@ func TestConfigRefuses(t *testing.T) {
 		"no time":             {args: []string{"--request-timeout", "0s"}, want: "positive"},
 		"no memory":           {args: []string{"--resident-memory-mib", "0"}, want: "positive"},
 		"malformed networks":  {environ: []string{"STONETOWN_TRUSTED_PROXIES=10.0.0.0"}, want: "10.0.0.0"},
+		"malformed limit":     {args: []string{"--rate-limits", "admin.caller=6000"}, want: "requests/unit"},
+		"not a limit":         {file: "rate_limits: admin.caller", want: "cannot unmarshal"},
+		"unknown family":      {environ: []string{"STONETOWN_RATE_LIMITS=checks.ip=1/s"}, want: `"checks"`},
+		"no family":           {file: "rate_limits: {none.ip: 1/s}", want: `"none"`},
+		"unknown kind":        {file: "rate_limits: {admin.user: 1/s}", want: "ip or caller"},
 		"malformed log level": {file: "log_level: loud", want: "loud"},
 	} {
 		if test.file != "" {
@@ -154,5 +163,27 @@ func TestConfigIsLoggedWithoutSecrets(t *testing.T) {
 	}
 	if strings.Contains(out.String(), "hunter2") || !strings.Contains(out.String(), "here:1") {
 		t.Error(out.String())
+	}
+}
+
+func TestConfigRateLimits(t *testing.T) {
+	got, err := resolve(t, nil, []string{"STONETOWN_RATE_LIMITS=token.caller=5/min,authz.caller=1000/s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := resolve(t, []string{"--rate-limits", got.RateLimits.String()}, []string{"STONETOWN_RATE_LIMITS=admin.ip=1/s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	policies, err := again.RateLimits.policies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := ratelimit.Policies{
+		ratelimit.Token: {IP: ratelimit.Limit{Requests: 60, Window: time.Minute}, Caller: ratelimit.Limit{Requests: 5, Window: time.Minute}},
+		ratelimit.Authz: {Caller: ratelimit.Limit{Requests: 1000, Window: time.Second}},
+	}
+	if diff := cmp.Diff(want, policies); diff != "" {
+		t.Error(diff)
 	}
 }

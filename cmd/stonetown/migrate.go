@@ -10,6 +10,8 @@ import (
 	"stonetown/controlplane"
 	"stonetown/engine/resources"
 	"stonetown/identity"
+	"stonetown/internal/idempotency"
+	"stonetown/internal/ratelimit"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth"
 	"stonetown/tuplestore/sqlstore"
@@ -55,6 +57,8 @@ func openDatabase(ctx context.Context, config Config) (*sqldb.DB, error) {
 		controlplane.Migrations(),
 		identity.Migrations(),
 		oauth.Migrations(),
+		idempotency.Migrations(),
+		ratelimit.Migrations(),
 	)
 	if err != nil {
 		return nil, errors.Join(err, db.Close())

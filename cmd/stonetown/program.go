@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,6 +17,8 @@ import (
 	"stonetown/controlplane"
 	"stonetown/engine"
 	"stonetown/engine/resources"
+	"stonetown/internal/idempotency"
+	"stonetown/internal/ratelimit"
 	"stonetown/tuplestore/sqlstore"
 )
 
@@ -32,10 +35,17 @@ type Program struct {
 	modules *modules
 	store   *sqlstore.Store
 	engine  *engine.Engine
+
+	// What goes on by itself, streams and collections, ends with running.
+	running context.Context
+	stop    context.CancelFunc
+	loops   sync.WaitGroup
 }
 
 func newProgram(config Config, out io.Writer, log *slog.Logger) *Program {
-	return &Program{config: config, out: out, log: log}
+	p := &Program{config: config, out: out, log: log}
+	p.running, p.stop = context.WithCancel(context.Background())
+	return p
 }
 
 // Limits of a connection. They keep one that sends or reads nothing from being
@@ -75,6 +85,10 @@ func (p *Program) Open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	keys, limits, err := p.kit()
+	if err != nil {
+		return err
+	}
 	handler, err := api.New(api.Config{
 		Engine: p.engine, Resources: resources.New(p.engine, p.modules.db),
 		Tenants: p.modules.tenants, OAuth: p.modules.oauth,
@@ -82,6 +96,10 @@ func (p *Program) Open(ctx context.Context) error {
 		Logger:    p.log, Metrics: registry,
 		Timeout:        p.config.RequestTimeout,
 		TrustedProxies: p.config.TrustedProxies,
+		Idempotency:    keys,
+		Limits:         limits,
+		Origins:        p.modules.oauth,
+		Stopping:       p.running,
 		Dev:            p.config.Dev,
 	})
 	if err != nil {
@@ -97,6 +115,10 @@ func (p *Program) Open(ctx context.Context) error {
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(p.log.Handler(), slog.LevelWarn),
 	}
+	p.server.RegisterOnShutdown(p.stop)
+	for _, loop := range []func(context.Context){keys.Run, limits.Run} {
+		p.loops.Go(func() { loop(p.running) })
+	}
 	if p.config.Dev {
 		return p.beginDevelopment(ctx)
 	}
@@ -106,6 +128,23 @@ func (p *Program) Open(ctx context.Context) error {
 		return nil
 	}
 	return err
+}
+
+// kit opens what requests of all kinds go through.
+func (p *Program) kit() (*idempotency.Store, *ratelimit.Limiter, error) {
+	policies, err := p.config.RateLimits.policies()
+	if err != nil {
+		return nil, nil, err
+	}
+	limits, err := ratelimit.New(ratelimit.Config{DB: p.modules.db, Policies: policies, Logger: p.log})
+	if err != nil {
+		return nil, nil, err
+	}
+	keys, err := idempotency.New(idempotency.Config{
+		DB: p.modules.db, Seal: p.modules.key, Logger: p.log,
+		Lease: p.config.RequestTimeout + transferTime, // no request holds its key for longer
+	})
+	return keys, limits, err
 }
 
 func (p *Program) beginDevelopment(ctx context.Context) error {
@@ -172,6 +211,8 @@ func (p *Program) Close() error {
 			errs = append(errs, err)
 		}
 	}
+	p.stop()
+	p.loops.Wait()
 	if p.engine != nil {
 		p.engine.Close()
 	}
@@ -184,7 +225,7 @@ func (p *Program) Close() error {
 	if p.admin != nil {
 		errs = append(errs, p.admin.close())
 	}
-	*p = Program{config: p.config, out: p.out, log: p.log}
+	p.admin, p.listen, p.server, p.modules, p.store, p.engine = nil, nil, nil, nil, nil, nil
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
