@@ -22,6 +22,7 @@ const (
 	Client       = "client" // the public name of an application in OAuth
 	Token        = "tok"    // the jti of an access token
 	Request      = "req"
+	Event        = "evt"
 )
 
 // randomLen is what crypto/rand.Text returns: base32 with 5 bits a character.

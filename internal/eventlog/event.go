@@ -1,0 +1,57 @@
+package eventlog
+
+import (
+	"time"
+
+	"stonetown/internal/id"
+)
+
+// Event is something that happened.
+type Event struct {
+	// Position orders a tenant's events; the first is 1, and there are no gaps.
+	Position int64
+	ID       string
+	TenantID string
+	Type     Type
+	At       time.Time // of the change, by the clock of the process that made it
+	Origin   Origin
+	// Data says what happened as a JSON object: the public representation of what
+	// was changed. It never holds a secret.
+	Data []byte
+}
+
+// Type names what happened: category.what.
+type Type string
+
+const (
+	ResourceTypeCreated Type = "resource_type.created"
+	ResourceTypeUpdated Type = "resource_type.updated"
+	ResourceTypeDeleted Type = "resource_type.deleted"
+
+	ResourceCreated Type = "resource.created"
+	ResourceUpdated Type = "resource.updated"
+	ResourceDeleted Type = "resource.deleted"
+
+	RelationCreated     Type = "relation.created"
+	RelationDeleted     Type = "relation.deleted"
+	RelationBulkApplied Type = "relation.bulk_applied" // one for many relations
+)
+
+// Origin says who did it, and by which request.
+type Origin struct {
+	Actor     Actor // zero: the product itself
+	ClientID  string
+	RequestID string
+	ClientIP  string
+}
+
+// Actor is who does something.
+type Actor struct {
+	Type string // user or application
+	ID   string
+}
+
+// New is an event that has just happened. Its position comes with [Append].
+func New(t Type, o Origin, data []byte) Event {
+	return Event{ID: id.New(id.Event), Type: t, At: time.Now(), Origin: o, Data: data}
+}

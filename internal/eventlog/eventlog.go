@@ -1,0 +1,156 @@
+// Package eventlog keeps what happened, for all who want to know later: auditors,
+// webhooks, an organisation's overview.
+//
+// A change and its events commit together or not at all ([Append]). Each tenant
+// has a log of its own, which only grows; its events are numbered without gaps in
+// the order of their commits, because every writer takes its numbers from one
+// row, which it holds until it has committed. So whoever has read up to a
+// position has missed nothing before it, and needs to remember no more than that
+// number ([Reader]).
+//
+// Events are kept for a while ([Config.Retention]). The log then has a floor, and
+// reading from below it is an error rather than an answer with a hole.
+package eventlog
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"stonetown/internal/sqldb"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// Migrations create the package's tables.
+func Migrations() sqldb.Migrations { return sqldb.EmbeddedMigrations("eventlog", migrations) }
+
+// Retention is how long events are kept unless a deployment says otherwise.
+const Retention = 90 * 24 * time.Hour
+
+// Config says what a log works on. DB is required.
+type Config struct {
+	DB *sqldb.DB
+	// Retention is how long events are kept. Default: [Retention].
+	Retention time.Duration
+	// Clock tells the time. Default: time.Now.
+	Clock func() time.Time
+	// Logger gets what goes wrong in the background. Default: discarded.
+	Logger *slog.Logger
+}
+
+// Log reads the logs of all tenants. It is safe for concurrent use.
+type Log struct {
+	db        *sqldb.DB
+	retention time.Duration
+	clock     func() time.Time
+	log       *slog.Logger
+}
+
+// Open returns the log kept in c.DB.
+func Open(c Config) (*Log, error) {
+	if c.DB == nil || c.Retention < 0 {
+		return nil, errors.New("eventlog: Config.DB is required and Retention cannot be negative")
+	}
+	if c.Retention == 0 {
+		c.Retention = Retention
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Log{c.DB, c.Retention, c.Clock, c.Logger}, nil
+}
+
+// Append lets events commit with the transaction that b is part of. The
+// statements cannot be refused. From them on the transaction holds the row that
+// orders the tenant's log, so they belong at its end.
+func Append(b *sqldb.Batch, tenantID string, events ...Event) {
+	if len(events) == 0 {
+		return
+	}
+	b.Queue(advanceHead, []any{tenantID, int64(len(events))}, nil)
+	for i, e := range events {
+		o := e.Origin
+		b.Queue(insertEvent, []any{
+			tenantID, int64(len(events) - 1 - i), e.ID, string(e.Type), e.At.UnixMicro(),
+			o.Actor.Type, o.Actor.ID, o.ClientID, o.RequestID, o.ClientIP, string(e.Data),
+		}, nil)
+	}
+}
+
+// ExpiredError is returned for events that are no longer kept.
+type ExpiredError struct {
+	Floor int64 // the position after which events are kept
+}
+
+func (e *ExpiredError) Error() string {
+	return fmt.Sprintf("events up to position %d are no longer kept", e.Floor)
+}
+
+// MaxPage is how many events are read at once at most.
+const MaxPage = 1000
+
+// Read returns up to limit events after a position, at most [MaxPage], in order;
+// none if there are none yet. It fails with [*ExpiredError] if there were others
+// that are no longer kept.
+func (l *Log) Read(ctx context.Context, tenantID string, after int64, limit int) ([]Event, error) {
+	events, err := l.readAfter(ctx, tenantID, after, min(limit, MaxPage))
+	if err != nil {
+		return nil, fmt.Errorf("read events: %w", err)
+	}
+	// Only now: what was deleted in between must not pass for what never was.
+	if _, err := l.notBelow(ctx, tenantID, after); err != nil {
+		return nil, fmt.Errorf("read events: %w", err)
+	}
+	return events, nil
+}
+
+// notBelow returns the newest position, or [*ExpiredError] if events after a
+// position are no longer kept.
+func (l *Log) notBelow(ctx context.Context, tenantID string, after int64) (newest int64, err error) {
+	newest, floor, err := l.head(ctx, tenantID)
+	if err == nil && after < floor {
+		err = &ExpiredError{Floor: floor}
+	}
+	return newest, err
+}
+
+// All calls fn with every event that is kept, in order, up to those that were
+// there when it began.
+func (l *Log) All(ctx context.Context, tenantID string, fn func(Event) error) error {
+	newest, after, err := l.head(ctx, tenantID)
+	if err != nil {
+		return fmt.Errorf("read events: %w", err)
+	}
+	for after < newest {
+		events, err := l.Read(ctx, tenantID, after, MaxPage)
+		var expired *ExpiredError
+		if errors.As(err, &expired) {
+			after = expired.Floor // they expired under way, and are not kept
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for _, e := range events {
+			if e.Position > newest {
+				return nil
+			}
+			if err := fn(e); err != nil {
+				return err
+			}
+			after = e.Position
+		}
+		if len(events) == 0 {
+			return fmt.Errorf("read events: position %d is missing", after+1)
+		}
+	}
+	return nil
+}
