@@ -42,6 +42,8 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"list_subjects":    listSubjects,
 	"expand":           expand,
 	"watch":            watch,
+	"events":           events,
+	"event_order":      eventOrder,
 	"authzen":          authZEN,
 	"authzen_search":   authZENSearch,
 	"idempotency":      idempotencyKeys,

@@ -19,6 +19,7 @@ import (
 	"stonetown/controlplane"
 	"stonetown/engine"
 	"stonetown/engine/resources"
+	"stonetown/internal/eventlog"
 	"stonetown/internal/idempotency"
 	"stonetown/internal/pgtest"
 	"stonetown/internal/ratelimit"
@@ -102,7 +103,7 @@ func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world
 	must(err)
 	t.Cleanup(func() { must(w.db.Close()) })
 	must(w.db.Migrate(ctx, sqlstore.Migrations(), resources.Migrations(), controlplane.Migrations(), oauth.Migrations(),
-		idempotency.Migrations(), ratelimit.Migrations()))
+		idempotency.Migrations(), ratelimit.Migrations(), eventlog.Migrations()))
 
 	store, err := sqlstore.New(sqlstore.Config{DB: w.db})
 	must(err)

@@ -22,7 +22,7 @@ func (s *Surface) PutResource(ctx context.Context, request PutResourceRequestObj
 		return nil, err
 	}
 	stored, created, token, err := s.Store.Put(ctx, call.Tenant.ID,
-		resources.Resource{Type: o.Type, ExternalID: o.ID, Attributes: attributes}, origin(call))
+		resources.Resource{Type: o.Type, ExternalID: o.ID, Attributes: attributes}, origin(call, resourcePut(o, attributes)))
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (s *Surface) PatchResource(ctx context.Context, request PatchResourceReques
 	if request.Body.Attributes == nil {
 		r, err = s.Store.Get(ctx, call.Tenant.ID, o.Type, o.ID)
 	} else {
-		r, token, err = s.Store.Patch(ctx, call.Tenant.ID, o.Type, o.ID, attributes, origin(call))
+		r, token, err = s.Store.Patch(ctx, call.Tenant.ID, o.Type, o.ID, attributes, origin(call, resourcePatched(o, attributes)))
 	}
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (s *Surface) DeleteResource(ctx context.Context, request DeleteResourceRequ
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	token, err := s.Store.Delete(ctx, call.Tenant.ID, o.Type, o.ID, origin(call))
+	token, err := s.Store.Delete(ctx, call.Tenant.ID, o.Type, o.ID, origin(call, resourceDeleted(o)))
 	if err != nil {
 		return nil, err
 	}

@@ -23,17 +23,12 @@ func (s *Surface) CreateRelation(ctx context.Context, request CreateRelationRequ
 	if err != nil {
 		return nil, err
 	}
-	written, err := s.write(ctx, call, op)
+	relation := wireRelation(op)
+	written, err := s.write(ctx, call, relationWritten(relation), op)
 	if err != nil {
 		return nil, err
 	}
-	body := RelationWritten{
-		Data: Relation{Subject: wireSubject(op.Subject), Relation: op.Relation, Resource: wireRef(op.Resource), Condition: request.Body.Condition},
-		Meta: tokenMeta(call, written.Token),
-	}
-	if !op.ExpiresAt.IsZero() {
-		body.Data.ExpiresAt = web.Timestamp(op.ExpiresAt)
-	}
+	body := RelationWritten{Data: relation, Meta: tokenMeta(call, written.Token)}
 	if written.Statuses[0] != tuplestore.Created {
 		return CreateRelation200JSONResponse{Body: body}, nil
 	}
@@ -48,15 +43,15 @@ func (s *Surface) DeleteRelation(ctx context.Context, request DeleteRelationRequ
 		return nil, err
 	}
 	op.Delete = true
-	written, err := s.write(ctx, call, op)
+	written, err := s.write(ctx, call, relationWritten(wireRelation(op)), op)
 	if err != nil {
 		return nil, err
 	}
 	return DeleteRelation204Response{Headers: DeletedResponseHeaders{XConsistencyToken: written.Token}}, nil
 }
 
-func (s *Surface) write(ctx context.Context, call *web.Call, ops ...engine.WriteOp) (engine.WriteResponse, error) {
-	return s.Engine.Write(ctx, call.Tenant.ID, engine.WriteRequest{Origin: origin(call), Ops: ops})
+func (s *Surface) write(ctx context.Context, call *web.Call, happened events, ops ...engine.WriteOp) (engine.WriteResponse, error) {
+	return s.Engine.Write(ctx, call.Tenant.ID, engine.WriteRequest{Origin: origin(call, happened), Ops: ops})
 }
 
 func relationOf(typ, externalID string, in RelationInput) (engine.WriteOp, error) {
@@ -96,7 +91,7 @@ func (s *Surface) WriteRelations(ctx context.Context, request WriteRelationsRequ
 			return nil, atIndex(web.ValidationFailed(v.Faults...), i)
 		}
 	}
-	written, err := s.write(ctx, call, ops...)
+	written, err := s.write(ctx, call, bulkApplied(ops), ops...)
 	if err != nil {
 		var failed *engine.OpError
 		if errors.As(err, &failed) {
@@ -187,6 +182,19 @@ func (s *Surface) ListRelations(ctx context.Context, request ListRelationsReques
 		body.Data = append(body.Data, item)
 	}
 	return ListRelations200JSONResponse{Body: body}, nil
+}
+
+// wireRelation states what is written. The terms play no part in deleting.
+func wireRelation(op engine.WriteOp) Relation {
+	r := Relation{Subject: wireSubject(op.Subject), Relation: op.Relation, Resource: wireRef(op.Resource)}
+	if op.Delete {
+		return r
+	}
+	if !op.ExpiresAt.IsZero() {
+		r.ExpiresAt = web.Timestamp(op.ExpiresAt)
+	}
+	r.Condition = RelationCondition{Name: op.Condition, Context: op.Context}
+	return r
 }
 
 // wireSubject writes the members of a group as the group, which is how people

@@ -85,8 +85,3 @@ func parameterError(err error) error {
 	}
 	return err
 }
-
-// origin says that a change comes from the caller.
-func origin(call *web.Call) engine.Origin {
-	return engine.Origin{Actor: call.Principal.Subject, CommitID: call.CommitID}
-}

@@ -28,7 +28,7 @@ type rewrite struct {
 // PutResourceType defines a type or replaces its definition.
 func (s *Surface) PutResourceType(ctx context.Context, request PutResourceTypeRequestObject) (PutResourceTypeResponseObject, error) {
 	call := web.CallOf(ctx)
-	stored, created, token, err := s.Engine.PutType(ctx, call.Tenant.ID, typeOf(*request.Body), origin(call))
+	stored, created, token, err := s.Engine.PutType(ctx, call.Tenant.ID, typeOf(*request.Body), origin(call, typePut(request.Body)))
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (s *Surface) GetResourceType(ctx context.Context, request GetResourceTypeRe
 // DeleteResourceType deletes a type that nothing uses.
 func (s *Surface) DeleteResourceType(ctx context.Context, request DeleteResourceTypeRequestObject) (DeleteResourceTypeResponseObject, error) {
 	call := web.CallOf(ctx)
-	token, err := s.Engine.DeleteType(ctx, call.Tenant.ID, request.Name, origin(call))
+	token, err := s.Engine.DeleteType(ctx, call.Tenant.ID, request.Name, origin(call, typeDeleted(request.Name)))
 	if err != nil {
 		return nil, err
 	}

@@ -66,10 +66,7 @@ func (k *Kit) allowOrigin(w http.ResponseWriter, r *http.Request, paths Paths) b
 	if preflight && !paths.Has(r) {
 		return false
 	}
-	k.cors.HandlerFunc(w, r)
-	if preflight {
-		w.WriteHeader(http.StatusNoContent)
-	}
+	k.cors.HandlerFunc(w, r) // which answers a preflight
 	return preflight
 }
 

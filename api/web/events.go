@@ -1,0 +1,25 @@
+package web
+
+import (
+	"github.com/go-json-experiment/json"
+
+	"stonetown/internal/eventlog"
+)
+
+// Event says that the caller made something happen. data is what becomes of it as
+// JSON, in the form that clients get; it holds no secret.
+func (c *Call) Event(t eventlog.Type, data any) eventlog.Event {
+	text, err := json.Marshal(data, json.Deterministic(true))
+	if err != nil {
+		panic("web: event that is not JSON: " + err.Error()) // of our own types
+	}
+	o := eventlog.Origin{RequestID: c.RequestID, ClientIP: c.ClientIP.String()}
+	if p := c.Principal; p != nil {
+		o.ClientID = p.ClientID
+		o.Actor = eventlog.Actor{Type: "user", ID: p.Subject}
+		if p.Subject == p.ClientID {
+			o.Actor.Type = "application"
+		}
+	}
+	return eventlog.New(t, o, text)
+}

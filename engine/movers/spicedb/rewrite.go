@@ -1,0 +1,122 @@
+package spicedb
+
+import "stonetown/schema"
+
+// nobody stands for the empty set while an expression is translated. The model
+// has no rewrite for it: it vanishes, or the whole permission is empty.
+var nobody = schema.Rewrite{}
+
+func isNobody(rw *schema.Rewrite) bool { return rw.Kind == "" }
+
+// isEmpty reports whether nothing but nil is left of a permission. One that asks
+// for itself on the way counts as not empty, and is translated as it stands.
+func (m *model) isEmpty(k key) bool {
+	empty, known := m.empty[k]
+	member := m.members[k]
+	if known || member == nil || member.Permission == nil {
+		return empty
+	}
+	m.empty[k] = false
+	m.empty[k] = len(m.rewrites(m.types[k.typ], member.Permission)) == 0
+	return m.empty[k]
+}
+
+// rewrites are those of a permission, united.
+func (m *model) rewrites(d *definition, p *permission) []schema.Rewrite {
+	rw := m.expression(d, p.Expression)
+	switch {
+	case isNobody(&rw):
+		return nil
+	case rw.Kind == schema.Union:
+		return rw.Children
+	}
+	return []schema.Rewrite{rw}
+}
+
+// expression takes all that is subtracted at once: a-b-c is a-(b+c).
+func (m *model) expression(d *definition, e *expression) schema.Rewrite {
+	base := m.intersection(d, e.Terms[0])
+	subtracted := make([]schema.Rewrite, 0, len(e.Terms)-1)
+	for _, i := range e.Terms[1:] {
+		subtracted = append(subtracted, m.intersection(d, i))
+	}
+	subtract := unite(subtracted)
+	if isNobody(&base) || isNobody(&subtract) {
+		return base
+	}
+	return schema.Rewrite{Kind: schema.Exclusion, Base: &base, Subtract: &subtract}
+}
+
+func (m *model) intersection(d *definition, i *intersection) schema.Rewrite {
+	var all []schema.Rewrite
+	for _, u := range i.Terms {
+		parts := make([]schema.Rewrite, 0, len(u.Terms))
+		for _, o := range u.Terms {
+			parts = append(parts, m.operand(d, o))
+		}
+		rw := unite(parts)
+		switch {
+		case isNobody(&rw):
+			return nobody
+		case rw.Kind == schema.Intersection:
+			all = append(all, rw.Children...)
+		default:
+			all = append(all, rw)
+		}
+	}
+	if len(all) == 1 {
+		return all[0]
+	}
+	return schema.Rewrite{Kind: schema.Intersection, Children: all}
+}
+
+func unite(parts []schema.Rewrite) schema.Rewrite {
+	var some []schema.Rewrite
+	for _, rw := range parts {
+		switch {
+		case isNobody(&rw):
+		case rw.Kind == schema.Union:
+			some = append(some, rw.Children...)
+		default:
+			some = append(some, rw)
+		}
+	}
+	switch len(some) {
+	case 0:
+		return nobody
+	case 1:
+		return some[0]
+	}
+	return schema.Rewrite{Kind: schema.Union, Children: some}
+}
+
+func (m *model) operand(d *definition, o *operand) schema.Rewrite {
+	switch {
+	case o.Group != nil:
+		return m.expression(d, o.Group)
+	case o.Nil, len(o.Arrows) == 0 && m.isEmpty(key{d.Name, o.Name}):
+		return nobody
+	case len(o.Arrows) > 0:
+		relation, _ := o.Arrows[0].target()
+		if !m.leads(d, o.Name, relation) {
+			return nobody
+		}
+		return schema.Rewrite{Kind: schema.TupleToUserset, Tupleset: m.relationNames[o.Name], Computed: m.relationNames[relation]}
+	}
+	return schema.Rewrite{Kind: schema.Computed, Relation: m.relationNames[o.Name]}
+}
+
+// leads reports whether an arrow can lead anywhere: one that no linked type has
+// a relation for is an empty set there and a mistake here.
+func (m *model) leads(d *definition, links, relation string) bool {
+	from := m.members[key{d.Name, links}].Relation
+	if from == nil {
+		return true // left out as a whole
+	}
+	for _, s := range from.Subjects {
+		if m.members[key{s.Type, relation}] != nil {
+			return true
+		}
+	}
+	return false
+}
