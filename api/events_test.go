@@ -1,9 +1,13 @@
 package api_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -144,5 +148,49 @@ func eventOrder(t *testing.T, w *world, c *client) {
 	}
 	if len(found) == 0 || exists != allowed(t, c, user("ann"), "view", "document", "d") {
 		t.Errorf("after %d events the relation exists: %t", len(found), exists)
+	}
+}
+
+// BenchmarkWrites is what a relation costs over HTTP, written alone by one of
+// many clients or among 500.
+func BenchmarkWrites(b *testing.B) {
+	for name, url := range databases {
+		w := newWorld(b, url(b), nil)
+		c := w.tenant(b, "writes")
+		define(b, c)
+		var n atomic.Int64
+		write := func(b *testing.B, target string, body any) {
+			text, err := json.Marshal(body)
+			if err != nil {
+				b.Fatal(err)
+			}
+			r := httptest.NewRequest("POST", "http://"+c.host+target, bytes.NewReader(text))
+			r.Header.Set("Authorization", "Bearer "+c.token)
+			r.Header.Set("Content-Type", "application/json")
+			rec := httptest.NewRecorder()
+			c.server.Config.Handler.ServeHTTP(rec, r)
+			if rec.Code >= 300 {
+				b.Fatal(rec.Body)
+			}
+		}
+		b.Run(name+"/alone", func(b *testing.B) {
+			b.SetParallelism(32)
+			b.RunParallel(func(p *testing.PB) {
+				for p.Next() {
+					id := fmt.Sprintf("d%d", n.Add(1))
+					write(b, "/api/v1/resources/document/"+id+"/relations", relation(user("ann"), "viewer"))
+				}
+			})
+		})
+		b.Run(name+"/bulk", func(b *testing.B) {
+			for b.Loop() {
+				var ops []object
+				for range 500 {
+					ops = append(ops, object{"op": "create", "resource": resource("document", fmt.Sprintf("d%d", n.Add(1))), "relation": "viewer", "subject": user("ann")})
+				}
+				write(b, "/api/v1/resources/relations/bulk", object{"operations": ops})
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(500*b.N), "µs/relation")
+		})
 	}
 }

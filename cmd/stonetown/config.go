@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
+	"stonetown/internal/eventlog"
 	"stonetown/internal/ratelimit"
 )
 
@@ -87,6 +88,9 @@ type Config struct {
 	// Default 1024.
 	ResidentMemoryMiB int64 `yaml:"resident_memory_mib" env:"RESIDENT_MEMORY_MIB"`
 
+	// AuditRetention is how long it is kept what happened. Default 2160h (90 days).
+	AuditRetention time.Duration `yaml:"audit_retention" env:"AUDIT_RETENTION"`
+
 	// DrainDelay is how long the server goes on accepting requests after it was
 	// told to stop and reports itself not ready, so that load balancers notice
 	// first. Default 0s.
@@ -113,6 +117,7 @@ func defaultConfig() Config {
 		DataDir:           "./data",
 		RequestTimeout:    30 * time.Second,
 		ResidentMemoryMiB: 1024,
+		AuditRetention:    eventlog.Retention,
 		DrainTimeout:      30 * time.Second,
 	}
 }
@@ -132,6 +137,7 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.Var(&c.RateLimits, "rate-limits", "`limits` on requests, such as token.ip=60/min,authz.caller=1000/s")
 	f.DurationVar(&c.RequestTimeout, "request-timeout", c.RequestTimeout, "most time to work on one request")
 	f.Int64Var(&c.ResidentMemoryMiB, "resident-memory-mib", c.ResidentMemoryMiB, "memory for tenants' tuples, in `MiB`")
+	f.DurationVar(&c.AuditRetention, "audit-retention", c.AuditRetention, "how long it is kept what happened")
 	f.DurationVar(&c.DrainDelay, "drain-delay", c.DrainDelay, "time between not being ready and not accepting requests")
 	f.DurationVar(&c.DrainTimeout, "drain-timeout", c.DrainTimeout, "time for requests under way to finish")
 	f.TextVar(&c.LogLevel, "log-level", c.LogLevel, "`level` below which messages are dropped: debug, info, warn, error")
@@ -233,6 +239,9 @@ func (c *Config) complete() error {
 	if c.RequestTimeout <= 0 || c.DrainTimeout <= 0 || c.DrainDelay < 0 {
 		problem("request_timeout and drain_timeout must be positive and drain_delay not negative")
 	}
+	if c.AuditRetention <= 0 {
+		problem("audit_retention must be positive")
+	}
 	if c.ResidentMemoryMiB <= 0 || c.DatabaseConns < 0 {
 		problem("resident_memory_mib must be positive and database_conns not negative")
 	}
@@ -274,6 +283,7 @@ func (c Config) LogValue() slog.Value {
 		slog.String("rate_limits", c.RateLimits.String()),
 		slog.Duration("request_timeout", c.RequestTimeout),
 		slog.Int64("resident_memory_mib", c.ResidentMemoryMiB),
+		slog.Duration("audit_retention", c.AuditRetention),
 		slog.Duration("drain_delay", c.DrainDelay),
 		slog.Duration("drain_timeout", c.DrainTimeout),
 		slog.String("log_level", c.LogLevel.String()),

@@ -4,6 +4,8 @@
 //	stonetown serve           with a configuration file, environment and flags
 //	stonetown migrate         bring the database's tables up to date
 //	stonetown bootstrap       create the first organisation, tenant and application
+//	stonetown audit export    write what happened, from the database
+//	stonetown check           ask a running server; so do relations, schema, export
 //	stonetown version
 //
 // This package reads configuration and wires the others together; it holds
@@ -26,8 +28,10 @@ func main() {
 	// The first signal asks to finish; from then on a second one kills.
 	context.AfterFunc(ctx, stop)
 	if err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "stonetown:", err)
-		os.Exit(1)
+		if text := err.Error(); text != "" { // none: the exit code says it all
+			fmt.Fprintln(os.Stderr, "stonetown:", text)
+		}
+		os.Exit(exitCode(err))
 	}
 }
 
@@ -39,7 +43,8 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		SilenceUsage:  true,
 		SilenceErrors: true, // main prints them, once
 	}
-	root.AddCommand(serveCommand(environ), migrateCommand(environ), bootstrapCommand(environ), versionCommand())
+	root.AddCommand(serveCommand(environ), migrateCommand(environ), bootstrapCommand(environ), versionCommand(), auditCommand(environ))
+	root.AddCommand(checkCommand(environ), relationsCommand(environ), schemaCommand(environ), exportCommand(environ))
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

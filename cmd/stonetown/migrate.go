@@ -10,6 +10,7 @@ import (
 	"stonetown/controlplane"
 	"stonetown/engine/resources"
 	"stonetown/identity"
+	"stonetown/internal/eventlog"
 	"stonetown/internal/idempotency"
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/sqldb"
@@ -57,6 +58,7 @@ func openDatabase(ctx context.Context, config Config) (*sqldb.DB, error) {
 		controlplane.Migrations(),
 		identity.Migrations(),
 		oauth.Migrations(),
+		eventlog.Migrations(),
 		idempotency.Migrations(),
 		ratelimit.Migrations(),
 	)

@@ -17,6 +17,7 @@ import (
 	"stonetown/controlplane"
 	"stonetown/engine"
 	"stonetown/engine/resources"
+	"stonetown/internal/eventlog"
 	"stonetown/internal/idempotency"
 	"stonetown/internal/ratelimit"
 	"stonetown/tuplestore/sqlstore"
@@ -115,8 +116,12 @@ func (p *Program) Open(ctx context.Context) error {
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(p.log.Handler(), slog.LevelWarn),
 	}
+	log, err := eventlog.Open(eventlog.Config{DB: p.modules.db, Retention: p.config.AuditRetention, Logger: p.log})
+	if err != nil {
+		return err
+	}
 	p.server.RegisterOnShutdown(p.stop)
-	for _, loop := range []func(context.Context){keys.Run, limits.Run} {
+	for _, loop := range []func(context.Context){keys.Run, limits.Run, log.Run} {
 		p.loops.Go(func() { loop(p.running) })
 	}
 	if p.config.Dev {

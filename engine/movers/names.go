@@ -5,10 +5,13 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"stonetown/schema"
 )
+
+const maxName = 63 // bytes
 
 var (
 	nameAllowed = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
@@ -22,6 +25,16 @@ var (
 func (w *World) Rename(kind string, declared map[string]Place, reserved func(string) bool) map[string]string {
 	renamed := map[string]string{}
 	taken := map[string]bool{}
+	numbers := map[string]int{}
+	free := func(name string) string {
+		candidate := name
+		for taken[candidate] || reserved(candidate) {
+			numbers[name] = max(2, numbers[name]+1)
+			number := "_" + strconv.Itoa(numbers[name])
+			candidate = name[:min(len(name), maxName-len(number))] + number
+		}
+		return candidate
+	}
 	var rest []string
 	for _, name := range slices.Sorted(maps.Keys(declared)) {
 		if nameAllowed.MatchString(name) && !reserved(name) {
@@ -35,13 +48,7 @@ func (w *World) Rename(kind string, declared map[string]Place, reserved func(str
 		if to == "" || to[0] < 'a' || to[0] > 'z' {
 			to = "x_" + to
 		}
-		to = to[:min(len(to), 60)]
-		for free := to; ; free += "_" {
-			if !taken[free] && !reserved(free) {
-				to = free
-				break
-			}
-		}
+		to = free(to[:min(len(to), maxName)])
 		renamed[name], taken[to] = to, true
 		w.Find(declared[name], Renamed, fmt.Sprintf("%s %q is called %q", kind, name, to))
 	}

@@ -15,8 +15,8 @@ func TestRename(t *testing.T) {
 	var w World
 	got := w.Rename("type", declared, schema.IsReserved)
 	want := map[string]string{
-		"document": "document", "docs_document": "docs_document", "docs/document": "docs_document_",
-		"User": "user_", "user": "user__", "9lives": "x_9lives", "é": "x_", "é_": "x__",
+		"document": "document", "docs_document": "docs_document", "docs/document": "docs_document_2",
+		"User": "user_2", "user": "user_3", "9lives": "x_9lives", "é": "x_", "é_": "x__2",
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)

@@ -17,8 +17,8 @@ const (
 	Token       Family = "token"        // getting tokens
 	SignIn      Family = "sign-in"      // proving who one is
 	SelfService Family = "self-service" // a user's own affairs
-	Admin       Family = "admin"        // changing anything
-	Authz       Family = "authz"        // asking for decisions, and reading what they rest on
+	Admin       Family = "admin"        // changing how a tenant is set up
+	Authz       Family = "authz"        // decisions, and the resources and relations that they rest on
 	Client      Family = "client"       // what clients do with tokens
 )
 

@@ -28,6 +28,9 @@ func openPostgres(ctx context.Context, cfg Config, st *stats) (backend, error) {
 	}
 	pc.MaxConns = int32(cfg.maxConns())
 	pc.ConnConfig.Tracer = tracer{st}
+	if cfg.ReadOnly {
+		pc.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
+	}
 	pc.AfterConnect = fixPlans
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {

@@ -22,7 +22,7 @@
 //
 // # SQLite
 //
-// One process owns the file, by a lock beside it. It has one writing
+// One process owns the file, by a lock beside it; others can only read it. It has one writing
 // connection, so writers wait in line instead of failing, and a pool of
 // reading ones, which never wait (write-ahead log). Commits are synced to disk
 // before they are acknowledged.
@@ -60,6 +60,10 @@ type Config struct {
 	// MaxConns is how many connections are open at most; on SQLite, how many
 	// readers. More callers than that wait. Default: 4 per CPU, at least 8.
 	MaxConns int
+
+	// ReadOnly refuses to write. A SQLite database, which must exist, can then be
+	// read while another process owns it.
+	ReadOnly bool
 }
 
 func (c Config) maxConns() int {

@@ -282,6 +282,46 @@ func TestMigrate(t *testing.T) {
 	})
 }
 
+// Who only reads sees what the owner commits, and can change nothing.
+func TestReadOnly(t *testing.T) {
+	for name, url := range map[string]string{"sqlite": "sqlite://" + filepath.Join(t.TempDir(), "test.db"), "postgres": pgtest.URL(t)} {
+		t.Run(name, func(t *testing.T) {
+			owner := open(t, url)
+			accounts(t, owner)
+			reader, err := Open(t.Context(), Config{URL: url, ReadOnly: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer reader.Close()
+			exec(t, owner, `INSERT INTO accounts (name, balance) VALUES ('a', 1)`)
+			if n := balance(t, reader, "a"); n != 1 {
+				t.Errorf("balance %d", n)
+			}
+			const sql = `UPDATE accounts SET balance = 2`
+			if _, err := reader.Exec(t.Context(), sql); err == nil {
+				t.Error("a statement wrote")
+			}
+			err = reader.Tx(t.Context(), func(tx *Tx) error { _, err := tx.Exec(t.Context(), sql); return err })
+			if err == nil {
+				t.Error("a transaction wrote")
+			}
+			if name == "sqlite" {
+				if err := reader.Migrate(t.Context(), Migrations{}); !errors.Is(err, errReadOnly) {
+					t.Errorf("migrate: %v", err)
+				}
+			}
+			exec(t, owner, sql)
+			if n := balance(t, reader, "a"); n != 2 {
+				t.Errorf("balance %d", n)
+			}
+		})
+	}
+	missing := "sqlite://" + filepath.Join(t.TempDir(), "missing.db")
+	if _, err := Open(t.Context(), Config{URL: missing, ReadOnly: true}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a missing file: %v", err)
+	}
+}
+
 func TestOpenRefuses(t *testing.T) {
 	dir := t.TempDir()
 	url := "sqlite://" + filepath.Join(dir, "test.db")

@@ -21,7 +21,7 @@ type lite struct {
 	st      *stats
 	readers *sql.DB
 	read    *liteQuerier
-	writer  *sql.DB       // one connection, which write uses all the time
+	writer  *sql.DB       // one connection, which write uses all the time; nil if read only
 	write   *liteQuerier  // whoever holds turn may use it
 	turn    chan struct{} // holds one value while the writer is free
 }
@@ -59,23 +59,38 @@ func openSQLite(ctx context.Context, u *url.URL, cfg Config, st *stats) (_ backe
 			err = errors.Join(err, l.close())
 		}
 	}()
-	if l.lock, err = lockFile(path + ".lock"); err != nil {
-		return nil, err
+	if cfg.ReadOnly {
+		_, err = os.Stat(path)
+	} else {
+		err = l.own(ctx)
 	}
-	if l.writer, err = openPool(path, 1); err != nil {
-		return nil, err
-	}
-	conn, err := l.writer.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	l.write = newLiteQuerier(conn, st)
 	if l.readers, err = openPool(path, cfg.maxConns(), "query_only(1)"); err != nil {
 		return nil, err
 	}
 	l.read = newLiteQuerier(l.readers, st)
-	l.turn <- struct{}{}
+	if l.writer != nil {
+		l.turn <- struct{}{}
+	}
 	return l, nil
+}
+
+// own locks the file and opens the writing connection.
+func (l *lite) own(ctx context.Context) (err error) {
+	if l.lock, err = lockFile(l.path + ".lock"); err != nil {
+		return err
+	}
+	if l.writer, err = openPool(l.path, 1); err != nil {
+		return err
+	}
+	conn, err := l.writer.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	l.write = newLiteQuerier(conn, l.st)
+	return nil
 }
 
 // openPool opens a pool of up to n connections, which it keeps.
@@ -232,8 +247,14 @@ func sendEach(ctx context.Context, q querier, b *Batch) error {
 	return nil
 }
 
+// errReadOnly answers writes to a database opened to be read only.
+var errReadOnly = errors.New("the database was opened to be read only")
+
 // acquire waits for the writing connection.
 func (l *lite) acquire(ctx context.Context) error {
+	if l.writer == nil {
+		return errReadOnly
+	}
 	select {
 	case <-l.turn:
 		return nil

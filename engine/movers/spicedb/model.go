@@ -28,6 +28,7 @@ type model struct {
 	leftOut map[key]string
 	// empty says of permissions whether nobody ever has them.
 	empty map[key]bool
+	asked int // how many of these questions are open
 
 	compiled *schema.Compiled
 }

@@ -105,7 +105,8 @@ type (
 	body struct{ from, to int }
 )
 
-// Parse implements [participle.Parseable]: it takes all up to the brace that closes the caveat. Braces within strings
+// Parse implements [participle.Parseable]: it takes all up to the brace that
+// closes the caveat. Braces within strings
 // and comments are not tokens.
 func (b *body) Parse(lex *lexer.PeekingLexer) error {
 	b.from = lex.Peek().Pos.Offset
@@ -188,11 +189,12 @@ var (
 
 // closed reports whether a string token ends as it began.
 func closed(s string) bool {
-	s = strings.TrimLeft(s, "rR")
+	body := strings.TrimLeft(s, "rR")
 	for _, quote := range []string{`"""`, `'''`, `"`, `'`} {
-		if strings.HasPrefix(s, quote) {
-			rest := s[len(quote):]
-			return strings.HasSuffix(rest, quote)
+		if rest, ok := strings.CutPrefix(body, quote); ok {
+			inside, ended := strings.CutSuffix(rest, quote)
+			escapes := len(inside) - len(strings.TrimRight(inside, `\`))
+			return ended && (body != s || escapes%2 == 0)
 		}
 	}
 	return false

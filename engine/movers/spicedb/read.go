@@ -32,6 +32,8 @@ const (
 	maxFile   = 32 << 20 // bytes
 	maxSchema = 1 << 19  // bytes, of one file
 	maxFiles  = 200      // that make up a schema
+
+	maxMessage = 1000 // bytes; messages show what comes from the files
 )
 
 // Read reads a file and those that it refers to. What the file is, its name
@@ -120,6 +122,9 @@ func reason(err error) error {
 // failed is an error at a place.
 func failed(at movers.Place, format string, args ...any) error {
 	message := fmt.Sprintf(format, args...)
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage], "") + "..."
+	}
 	if at.Line == 0 {
 		return fmt.Errorf("%s: %s", at.File, message)
 	}

@@ -9,13 +9,16 @@ var nobody = schema.Rewrite{}
 func isNobody(rw *schema.Rewrite) bool { return rw.Kind == "" }
 
 // isEmpty reports whether nothing but nil is left of a permission. One that asks
-// for itself on the way counts as not empty, and is translated as it stands.
+// for itself on the way, or for one that asks for another and so on, counts as
+// not empty: it is translated as it stands, which means the same.
 func (m *model) isEmpty(k key) bool {
 	empty, known := m.empty[k]
 	member := m.members[k]
-	if known || member == nil || member.Permission == nil {
+	if known || member == nil || member.Permission == nil || m.asked > maxNesting {
 		return empty
 	}
+	m.asked++
+	defer func() { m.asked-- }()
 	m.empty[k] = false
 	m.empty[k] = len(m.rewrites(m.types[k.typ], member.Permission)) == 0
 	return m.empty[k]

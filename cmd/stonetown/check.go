@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	apiclient "stonetown/cmd/stonetown/internal/client"
+)
+
+// patience of commands that somebody waits for.
+const patience = 15 * time.Second
+
+// Exit codes of check, which scripts branch on.
+const (
+	exitDenied = 1
+	exitFailed = 2 // there is no answer
+)
+
+func checkCommand(environ []string) *cobra.Command {
+	r := &remote{environ: environ}
+	var context, token string
+	var reasons bool
+	cmd := &cobra.Command{
+		Use:   "check SUBJECT ACTION RESOURCE",
+		Short: "Ask a running server whether a subject may do something",
+		Long: `Asks whether a subject may do something to a resource, prints allowed or denied,
+and exits with 0 for allowed, 1 for denied and 2 if there is no answer.
+
+A subject is type:id, or type:id#relation for all who have that relation to it.
+One whose id ends in # and a word is given as JSON: {"type":"user","id":"c#major"}.
+A resource is type:id.`,
+		Example: `  stonetown check user:ann view document:q3
+  stonetown check user:ann view document:q3 --reasons
+  stonetown check group:eng#member edit folder:2026 --context '{"ip":"192.0.2.1"}'
+  if stonetown check user:ann view document:q3 >/dev/null; then ...; fi`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if err := cobra.ExactArgs(3)(cmd, args); err != nil {
+				return &exitError{exitFailed, fmt.Errorf("%w: SUBJECT ACTION RESOURCE", err)}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			allowed, err := runCheck(cmd, r, args, apiclient.Question{Explain: reasons, ConsistencyToken: token}, context)
+			if err != nil {
+				return &exitError{exitFailed, err}
+			}
+			if !allowed {
+				return &exitError{code: exitDenied}
+			}
+			return nil
+		},
+	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exitError{exitFailed, err} })
+	f := cmd.Flags()
+	f.StringVar(&context, "context", "", "`JSON` object with values for conditions")
+	f.BoolVar(&reasons, "reasons", false, "say why, if it is allowed")
+	f.StringVar(&token, "consistency-token", "", "accept any state as new as that of a `token`, which may be faster")
+	return r.command(cmd)
+}
+
+func runCheck(cmd *cobra.Command, r *remote, args []string, q apiclient.Question, context string) (allowed bool, err error) {
+	if q.Subject, err = apiclient.ParseSubject(args[0]); err != nil {
+		return false, err
+	}
+	if q.Resource, err = apiclient.ParseRef(args[2]); err != nil {
+		return false, err
+	}
+	if q.Context, err = jsonObject("context", context); err != nil {
+		return false, err
+	}
+	q.Action = args[1]
+	c, err := r.open(cmd.Flags(), patience, apiclient.ScopeRead)
+	if err != nil {
+		return false, err
+	}
+	defer c.Close()
+	d, err := c.Check(cmd.Context(), q)
+	if err != nil {
+		return false, err
+	}
+	return d.Allowed, printDecision(cmd, r.output, d)
+}
+
+func printDecision(cmd *cobra.Command, output string, d apiclient.Decision) error {
+	out := cmd.OutOrStdout()
+	if output == "json" {
+		return printJSON(out, d)
+	}
+	answer := "denied"
+	if d.Allowed {
+		answer = "allowed"
+	}
+	if _, err := fmt.Fprintln(out, answer); err != nil {
+		return err
+	}
+	for _, reason := range d.Reasons {
+		if _, err := fmt.Fprintln(out, apiclient.Printable(reason.Text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+func TestCheckCommand(t *testing.T) {
+	dir := development(t)
+	want(t, dir, "schema", "apply", writeFile(t, documents))
+	for _, relation := range []string{
+		"folder:2026 viewer group:eng", "group:eng member user:ann", "document:q3 parent folder:2026",
+	} {
+		want(t, dir, append([]string{"relations", "add"}, strings.Fields(relation)...)...)
+	}
+	want(t, dir, "relations", "add", "document:near", "viewer", "user:ann", "--condition", "nearby", "--condition-context", `{"limit":5}`)
+
+	for _, test := range []struct {
+		args, out string
+		code      int
+	}{
+		{"user:ann view document:q3", "allowed\n", 0},
+		{"user:bob view document:q3", "denied\n", 1},
+		{"group:eng#member view document:q3", "allowed\n", 0},
+		{`{"type":"group","id":"eng"} view document:q3`, "allowed\n", 0},
+		{`user:ann view document:near --context {"distance":4}`, "allowed\n", 0},
+		{`user:ann view document:near --context {"distance":6}`, "denied\n", 1},
+		{"user:bob view document:q3 --reasons", "denied\n", 1},
+	} {
+		r := on(t, dir, append([]string{"check"}, strings.Fields(test.args)...)...)
+		if r.out != test.out || r.code != test.code || r.errs != "" {
+			t.Errorf("%s: %+v, want %q and code %d", test.args, r, test.out, test.code)
+		}
+	}
+
+	lines := strings.Split(strings.TrimSpace(want(t, dir, "check", "user:ann", "view", "document:q3", "--reasons")), "\n")
+	if len(lines) < 2 || lines[0] != "allowed" || !strings.Contains(strings.Join(lines, "\n"), "folder:2026") {
+		t.Errorf("reasons: %q", lines)
+	}
+
+	var answer struct {
+		Allowed          bool
+		Reasons          []map[string]string
+		ConsistencyToken string `json:"consistency_token"`
+	}
+	r := on(t, dir, "check", "user:ann", "view", "document:q3", "--reasons", "--output", "json")
+	if err := json.Unmarshal([]byte(r.out), &answer); err != nil || !answer.Allowed || len(answer.Reasons) == 0 || answer.ConsistencyToken == "" {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	want(t, dir, "check", "user:ann", "view", "document:q3", "--consistency-token", answer.ConsistencyToken)
+	r = on(t, dir, "check", "user:bob", "view", "document:q3", "-o", "json")
+	if err := json.Unmarshal([]byte(r.out), &answer); err != nil || answer.Allowed || r.code != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// No failure may look like a denial.
+func TestCheckCommandFails(t *testing.T) {
+	dir := development(t)
+	want(t, dir, "schema", "apply", writeFile(t, documents))
+	for args, word := range map[string]string{
+		"user:ann view":                                            "SUBJECT ACTION RESOURCE",
+		"ann view document:q3":                                     "not a subject",
+		`{"type":1} view folder:f`:                                 "not a subject in JSON",
+		"user:ann view q3":                                         "not a resource",
+		"user:ann view paper:q3":                                   "resource_type_not_found",
+		"user:ann view document:q3":                                "resource_not_found",
+		"user:ann view document:q3 --context {":                    "--context is not a JSON object",
+		"user:ann view document:q3 --context null":                 "--context is not a JSON object",
+		"user:ann view document:q3 --context [1]":                  "--context is not a JSON object",
+		"user:ann view document:q3 --consistency-token x":          "consistency token",
+		"user:ann view document:q3 --nonsense":                     "unknown flag",
+		"user:ann view document:q3 --output xml":                   "neither text nor json",
+		"user:ann view document:q3 --client-secret-file /nonsense": "no such file",
+	} {
+		refused(t, dir, 2, word, append([]string{"check"}, strings.Fields(args)...)...)
+	}
+	want(t, dir, "relations", "add", "document:near", "viewer", "user:ann", "--condition", "nearby")
+	refused(t, dir, 2, "condition_context_missing", "check", "user:ann", "view", "document:near")
+}
+
+// The process ends with the code, and a denial leaves the standard error alone.
+func TestCheckProcess(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := development(t)
+	want(t, dir, "schema", "apply", writeFile(t, documents))
+	want(t, dir, "relations", "add", "document:q3", "viewer", "user:ann")
+	for subject, test := range map[string]struct {
+		code      int
+		out, errs string
+	}{
+		"user:ann": {0, "allowed\n", ""},
+		"user:bob": {1, "denied\n", ""},
+		"bob":      {2, "", "stonetown: \"bob\" is not a subject"},
+	} {
+		var out, errs bytes.Buffer
+		cmd := exec.CommandContext(t.Context(), self, "check", subject, "view", "document:q3", "--data-dir", dir)
+		// The environment's proxy must not see what goes to this machine.
+		cmd.Env = append(os.Environ(), "STONETOWN_TEST_MAIN=1", "HTTP_PROXY=http://127.0.0.1:1", "http_proxy=http://127.0.0.1:1", "NO_PROXY=", "no_proxy=")
+		cmd.Stdout, cmd.Stderr = &out, &errs
+		_ = cmd.Run() // the code is looked at below
+		code := cmd.ProcessState.ExitCode()
+		if code != test.code || out.String() != test.out || !strings.HasPrefix(errs.String(), test.errs) || (test.errs == "") != (errs.Len() == 0) {
+			t.Errorf("%s: code %d, %q, %q", subject, code, out.String(), errs.String())
+		}
+	}
+}

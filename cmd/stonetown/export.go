@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	apiclient "stonetown/cmd/stonetown/internal/client"
+)
+
+// exportPatience outlasts a restart of the server.
+const exportPatience = 5 * time.Minute
+
+func exportCommand(environ []string) *cobra.Command {
+	r := &remote{environ: environ}
+	cmd := r.command(&cobra.Command{
+		Use:   "export [FILE]",
+		Short: "Write everything a tenant has on a running server to a file",
+		Long: `Writes the resource types, the resources with their attributes and the relations
+with their terms as lines of JSON to a file that only you can read, or to the
+standard output. The member kind says what a line is: resource_type, resource or
+relation.
+
+The last line has the kind end and how many of each there are; output without it
+is not whole. The file appears, or is replaced, when it is. What changes while an
+export runs may or may not be in it.`,
+		Example: `  stonetown export tenant.jsonl
+  stonetown export | gzip > tenant.jsonl.gz`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := r.open(cmd.Flags(), exportPatience, apiclient.ScopeRead)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			toFile := len(args) == 1 && args[0] != "-"
+			var p progress
+			if toFile || !isTerminal(cmd.OutOrStdout()) { // lines on a screen are progress enough
+				p = newProgress(cmd.ErrOrStderr())
+			}
+			defer p.done()
+			write := func(w io.Writer) error { return export(cmd.Context(), c, w, p) }
+			if toFile {
+				return replaceFile(args[0], write)
+			}
+			return write(cmd.OutOrStdout())
+		},
+	})
+	// Lines of JSON are the only format.
+	if err := cmd.Flags().MarkHidden("output"); err != nil {
+		panic(err)
+	}
+	return cmd
+}
+
+func export(ctx context.Context, c *apiclient.Client, w io.Writer, p progress) error {
+	buffered := bufio.NewWriterSize(w, 1<<16)
+	e := apiclient.Export{Client: c, Progress: p.add}
+	if err := e.Write(ctx, buffered); err != nil {
+		return err
+	}
+	return buffered.Flush()
+}
+
+// replaceFile makes a file, for the owner's eyes only, as a whole or not at all.
+func replaceFile(path string, write func(io.Writer) error) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a file; leave it out for the standard output", path)
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".export-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // fails after the rename, as it should
+	err = write(f)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// progress counts lines for somebody who watches.
+type progress struct{ bar *progressbar.ProgressBar }
+
+// newProgress shows nothing unless w is a terminal.
+func newProgress(w io.Writer) progress {
+	if !isTerminal(w) {
+		return progress{}
+	}
+	return progress{progressbar.NewOptions64(-1,
+		progressbar.OptionSetWriter(w), progressbar.OptionSetDescription("exporting"),
+		progressbar.OptionSetItsString("lines"), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
+		progressbar.OptionThrottle(time.Second/5), progressbar.OptionSpinnerType(14),
+		progressbar.OptionSetSpinnerChangeInterval(0), progressbar.OptionClearOnFinish(),
+	)}
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// add ignores that the terminal may be gone.
+func (p progress) add(lines int) {
+	if p.bar != nil {
+		_ = p.bar.Add(lines)
+	}
+}
+
+func (p progress) done() {
+	if p.bar != nil {
+		_ = p.bar.Finish()
+	}
+}

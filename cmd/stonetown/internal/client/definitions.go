@@ -1,0 +1,147 @@
+package client
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	strict "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"go.yaml.in/yaml/v3"
+)
+
+// Definition is a resource type to be applied, in the API's own shape.
+type Definition struct {
+	Name string
+	JSON json.RawMessage
+}
+
+// ParseDefinitions reads resource types from YAML or JSON: one, a list, an
+// object whose only member types is a list, or several YAML documents of those.
+// Members that the API does not have are errors. The server would ignore them,
+// and a misspelt restriction would be none.
+func ParseDefinitions(text []byte) ([]Definition, error) {
+	var list []Definition
+	if start := bytes.TrimLeft(text, " \t\r\n"); len(start) > 0 && (start[0] == '{' || start[0] == '[') && json.Valid(text) {
+		// JSON is YAML for the most part only.
+		if err := appendDefinitions(&list, text); err != nil {
+			return nil, err
+		}
+	} else if err := appendYAML(&list, text); err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
+		return nil, errors.New("there is no resource type in it")
+	}
+	return list, nil
+}
+
+func appendYAML(list *[]Definition, text []byte) error {
+	for decoder := yaml.NewDecoder(bytes.NewReader(text)); ; {
+		var document any
+		if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if document == nil { // nothing but comments
+			continue
+		}
+		converted, err := json.Marshal(document)
+		if err != nil {
+			return errors.New("the YAML has a key that is not text, or a number that JSON does not have")
+		}
+		if err := appendDefinitions(list, converted); err != nil {
+			return err
+		}
+	}
+}
+
+func appendDefinitions(list *[]Definition, text jsontext.Value) error {
+	var several struct {
+		Types []jsontext.Value `json:"types"`
+	}
+	var err error
+	switch {
+	case text.Kind() == '[':
+		err = strict.Unmarshal(text, &several.Types)
+	case text.Kind() == '{' && hasTypes(text):
+		err = strict.Unmarshal(text, &several, strict.RejectUnknownMembers(true))
+	default:
+		several.Types = []jsontext.Value{text}
+	}
+	if err != nil {
+		return readable(err)
+	}
+	for _, one := range several.Types {
+		var d definition
+		if err := strict.Unmarshal(one, &d, strict.RejectUnknownMembers(true)); err != nil {
+			return fmt.Errorf("resource type %d: %w", len(*list)+1, readable(err))
+		}
+		if d.Name == "" {
+			return fmt.Errorf("resource type %d has no name", len(*list)+1)
+		}
+		*list = append(*list, Definition{d.Name, json.RawMessage(one)})
+	}
+	return nil
+}
+
+// hasTypes tells an object that holds types from one that is a type.
+func hasTypes(text jsontext.Value) bool {
+	var members map[string]jsontext.Value
+	if strict.Unmarshal(text, &members) != nil {
+		return false
+	}
+	_, ok := members["types"]
+	return ok
+}
+
+// readable says where and what, without the decoder's Go types.
+func readable(err error) error {
+	semantic, ok := errors.AsType[*strict.SemanticError](err)
+	if !ok {
+		return err
+	}
+	place := string(semantic.JSONPointer)
+	if errors.Is(semantic.Err, strict.ErrUnknownName) {
+		return fmt.Errorf("%s is not a member that a resource type has", place)
+	}
+	return fmt.Errorf("%s has the wrong type", cmp.Or(place, "it"))
+}
+
+// definition is ResourceTypeInput of the API's description, and what reading a
+// type adds to it.
+type definition struct {
+	Name        string                `json:"name"`
+	Description string                `json:"description"`
+	Relations   []relationDefinition  `json:"relations"`
+	Actions     map[string]string     `json:"actions"`
+	Conditions  []conditionDefinition `json:"conditions"`
+	CreatedAt   string                `json:"created_at"`
+	UpdatedAt   string                `json:"updated_at"`
+}
+
+type relationDefinition struct {
+	Name     string    `json:"name"`
+	Rewrites []rewrite `json:"rewrites"`
+	Subjects []string  `json:"subjects"`
+}
+
+type rewrite struct {
+	Kind     string    `json:"kind"`
+	Relation string    `json:"relation"`
+	Tupleset string    `json:"tupleset"`
+	Computed string    `json:"computed"`
+	Children []rewrite `json:"children"`
+	Base     *rewrite  `json:"base"`
+	Subtract *rewrite  `json:"subtract"`
+}
+
+type conditionDefinition struct {
+	Name       string            `json:"name"`
+	Expression string            `json:"expression"`
+	Parameters map[string]string `json:"parameters"`
+}

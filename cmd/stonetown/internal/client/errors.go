@@ -1,0 +1,77 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Error is the server's refusal.
+type Error struct {
+	Status    int
+	Code      string // what to branch on; empty if the answer is not the API's
+	Message   string
+	RequestID string
+	Details   map[string]any
+
+	retryAfter time.Duration // 0: the server does not say
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(Printable(e.Message))
+	if e.Code != "" {
+		fmt.Fprintf(&b, " (%s)", Printable(e.Code))
+	} else {
+		fmt.Fprintf(&b, " (status %d)", e.Status)
+	}
+	if e.RequestID != "" && e.Status >= http.StatusInternalServerError {
+		fmt.Fprintf(&b, " [request %s]", Printable(e.RequestID))
+	}
+	return b.String()
+}
+
+// index is the operation of a bulk that an error is about.
+func (e *Error) index() (int, bool) {
+	n, ok := e.Details["index"].(float64)
+	return int(n), ok
+}
+
+// errorOf reads an answer that is not a success. OAuth's errors have the same
+// members.
+func errorOf(status int, header http.Header, body []byte) *Error {
+	var wire struct {
+		Error     string         `json:"error"`
+		Message   string         `json:"message"`
+		RequestID string         `json:"request_id"`
+		Details   map[string]any `json:"details"`
+	}
+	e := &Error{Status: status}
+	if json.Unmarshal(body, &wire) == nil {
+		e.Code, e.Message, e.RequestID, e.Details = wire.Error, wire.Message, wire.RequestID, wire.Details
+	}
+	if e.Message == "" { // a proxy's
+		e.Message = fmt.Sprintf("the server answered %d %s", status, http.StatusText(status))
+	}
+	if seconds, err := strconv.Atoi(header.Get("Retry-After")); err == nil && seconds > 0 {
+		e.retryAfter = time.Duration(seconds) * time.Second
+	} else if at, err := http.ParseTime(header.Get("Retry-After")); err == nil {
+		e.retryAfter = max(0, time.Until(at))
+	}
+	return e
+}
+
+// Printable quotes text that would do more to a terminal than appear on it: ids
+// may hold any character.
+func Printable(text string) string {
+	for _, r := range text {
+		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
+			return strconv.Quote(text)
+		}
+	}
+	return text
+}

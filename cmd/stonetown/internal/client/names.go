@@ -1,0 +1,68 @@
+package client
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Ref names a resource.
+type Ref struct {
+	Type       string `json:"type"`
+	ExternalID string `json:"external_id"`
+}
+
+func (r Ref) String() string { return r.Type + ":" + Printable(r.ExternalID) }
+
+// Subject names who has a relation: an object, the holders of a relation to it,
+// or everyone of a type (id *).
+type Subject struct {
+	Type     string `json:"type"`
+	ID       string `json:"id"`
+	Relation string `json:"relation,omitempty"`
+}
+
+func (s Subject) String() string {
+	text := s.Type + ":" + Printable(s.ID)
+	if s.Relation != "" {
+		text += "#" + s.Relation
+	}
+	return text
+}
+
+// ParseRef reads type:external_id. The id may hold anything, colons too.
+func ParseRef(text string) (Ref, error) {
+	typ, id, ok := strings.Cut(text, ":")
+	if !ok || typ == "" || id == "" {
+		return Ref{}, fmt.Errorf("%q is not a resource: type:id, such as document:q3", text)
+	}
+	return Ref{typ, id}, nil
+}
+
+var relationName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
+
+// ParseSubject reads type:id and type:id#relation. What follows the last # is a
+// relation if it could be one; an id that ends like that is given as JSON, in
+// the API's shape.
+func ParseSubject(text string) (Subject, error) {
+	if strings.HasPrefix(text, "{") {
+		var s Subject
+		decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&s); err != nil || decoder.More() || s.Type == "" || s.ID == "" {
+			return Subject{}, fmt.Errorf(`%q is not a subject in JSON, such as {"type":"user","id":"ann"}`, text)
+		}
+		return s, nil
+	}
+	typ, id, ok := strings.Cut(text, ":")
+	if !ok || typ == "" || id == "" {
+		return Subject{}, fmt.Errorf("%q is not a subject: type:id or type:id#relation, such as user:ann or group:eng#member", text)
+	}
+	s := Subject{Type: typ, ID: id}
+	if i := strings.LastIndexByte(id, '#'); i > 0 && relationName.MatchString(id[i+1:]) {
+		s.ID, s.Relation = id[:i], id[i+1:]
+	}
+	return s, nil
+}

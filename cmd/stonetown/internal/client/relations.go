@@ -1,0 +1,61 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+	"net/url"
+)
+
+// Tuple relates a subject to a resource, possibly on terms.
+type Tuple struct {
+	Resource  Ref        `json:"resource"`
+	Relation  string     `json:"relation"`
+	Subject   Subject    `json:"subject"`
+	ExpiresAt string     `json:"expires_at,omitempty"` // RFC 3339
+	Condition *Condition `json:"condition,omitempty"`
+}
+
+// String writes it as resource#relation@subject.
+func (t Tuple) String() string {
+	return t.Resource.String() + "#" + t.Relation + "@" + t.Subject.String()
+}
+
+// Condition is one of the resource's type that must be met.
+type Condition struct {
+	Name    string          `json:"name"`
+	Context json.RawMessage `json:"context,omitempty"`
+}
+
+// Relations lists the direct relations of a resource, all or those of a
+// relation, ordered by relation and subject.
+func (c *Client) Relations(ctx context.Context, resource Ref, relation string) iter.Seq2[Stored[Tuple], error] {
+	return all(func(cursor string) (Page[Tuple], error) { return c.RelationsPage(ctx, resource, relation, cursor) })
+}
+
+// RelationsPage reads one page of [Client.Relations].
+func (c *Client) RelationsPage(ctx context.Context, resource Ref, relation, cursor string) (Page[Tuple], error) {
+	query := url.Values{}
+	if relation != "" {
+		query.Set("relation", relation)
+	}
+	return page[Tuple](ctx, c, relationsPath(resource), query, cursor)
+}
+
+// CreateRelation writes a relation. One that exists takes on the terms given.
+func (c *Client) CreateRelation(ctx context.Context, t Tuple) (created bool, err error) {
+	answer, err := c.do(ctx, request{method: http.MethodPost, path: relationsPath(t.Resource), body: t})
+	return answer.status == http.StatusCreated, err
+}
+
+// DeleteRelation removes a relation, whatever its terms.
+func (c *Client) DeleteRelation(ctx context.Context, t Tuple) error {
+	t.ExpiresAt, t.Condition = "", nil
+	_, err := c.do(ctx, request{method: http.MethodDelete, path: relationsPath(t.Resource), body: t})
+	return err
+}
+
+func relationsPath(r Ref) string {
+	return resourcesPath + "/" + segment(r.Type) + "/" + segment(r.ExternalID) + "/relations"
+}

@@ -1,0 +1,56 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+	"net/url"
+)
+
+// BuiltinTypes exist in every tenant. The API does not list them, although
+// resources of them may be registered and groups have relations.
+var BuiltinTypes = []string{"user", "application", "group"}
+
+// Type is what this package needs to know of a resource type; the rest is in
+// its JSON.
+type Type struct {
+	Name string `json:"name"`
+}
+
+const typesPath = "/api/v1/resource-types"
+
+// Types lists the resource types, newest first.
+func (c *Client) Types(ctx context.Context) iter.Seq2[Stored[Type], error] {
+	return all(func(cursor string) (Page[Type], error) { return page[Type](ctx, c, typesPath, nil, cursor) })
+}
+
+// Type reads a resource type.
+func (c *Client) Type(ctx context.Context, name string) (Stored[Type], error) {
+	t, _, err := call[Stored[Type]](ctx, c, request{method: http.MethodGet, path: typesPath + "/" + segment(name)})
+	return t, err
+}
+
+// PutType defines a resource type or replaces its definition.
+func (c *Client) PutType(ctx context.Context, definition json.RawMessage) (stored Stored[Type], created bool, err error) {
+	stored, answer, err := call[Stored[Type]](ctx, c, request{method: http.MethodPost, path: typesPath, body: definition})
+	return stored, answer.status == http.StatusCreated, err
+}
+
+// DeleteType deletes a resource type that nothing uses.
+func (c *Client) DeleteType(ctx context.Context, name string) error {
+	_, err := c.do(ctx, request{method: http.MethodDelete, path: typesPath + "/" + segment(name)})
+	return err
+}
+
+// segment escapes text to be one segment of a path, and none that would lead
+// elsewhere.
+func segment(text string) string {
+	switch text {
+	case ".":
+		return "%2E"
+	case "..":
+		return "%2E%2E"
+	}
+	return url.PathEscape(text)
+}

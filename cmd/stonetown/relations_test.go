@@ -1,0 +1,93 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	apiclient "stonetown/cmd/stonetown/internal/client"
+)
+
+func TestRelationsCommand(t *testing.T) {
+	dir := development(t)
+	want(t, dir, "schema", "apply", writeFile(t, documents))
+
+	for _, status := range []string{"created", "exists"} {
+		if out := want(t, dir, "relations", "add", "document:q3", "viewer", "user:ann"); out != status+" document:q3#viewer@user:ann\n" {
+			t.Errorf("add: %q, want %s", out, status)
+		}
+	}
+	out := want(t, dir, "relations", "add", "document:q3", "viewer", "user:bob", "-o", "json",
+		"--expires-at", "2099-01-01T00:00:00Z", "--condition", "nearby", "--condition-context", `{"limit":5}`)
+	if !strings.Contains(out, `"status": "created"`) {
+		t.Errorf("add: %s", out)
+	}
+	want(t, dir, "relations", "add", "document:q3", "parent", "folder:2026")
+
+	list := want(t, dir, "relations", "list", "document:q3")
+	if list != `document:q3#parent@folder:2026
+document:q3#viewer@user:ann
+document:q3#viewer@user:bob until 2099-01-01T00:00:00.000Z if nearby with {"limit":5}
+` {
+		t.Errorf("list:\n%s", list)
+	}
+	var tuples []apiclient.Tuple
+	if err := json.Unmarshal([]byte(want(t, dir, "relations", "list", "document:q3", "--relation", "viewer", "-o", "json")), &tuples); err != nil || len(tuples) != 2 {
+		t.Errorf("list as JSON: %v, %v", tuples, err)
+	}
+
+	if out := want(t, dir, "relations", "remove", "document:q3", "viewer", "user:bob"); out != "removed document:q3#viewer@user:bob\n" {
+		t.Errorf("remove: %q", out)
+	}
+	refused(t, dir, 1, "relation_not_found", "relations", "remove", "document:q3", "viewer", "user:bob")
+	want(t, dir, "relations", "remove", "document:q3", "viewer", "user:ann")
+	want(t, dir, "relations", "remove", "document:q3", "parent", "folder:2026")
+	if out := want(t, dir, "relations", "list", "document:q3", "-o", "json"); out != "[]\n" {
+		t.Errorf("an empty list: %q", out)
+	}
+}
+
+// Ids may be anything, and the terminal gets no more than what can be seen.
+func TestRelationsCommandOddIDs(t *testing.T) {
+	dir := development(t)
+	want(t, dir, "schema", "apply", writeFile(t, documents))
+	for _, id := range []string{"a/b c", "..", ".", "%2F", "a:b?c#D", "ünïcode", "\x1b[31mred\n", "<&>"} {
+		want(t, dir, "relations", "add", "document:"+id, "viewer", "user:"+id)
+		line := fmt.Sprintf("document:%s#viewer@user:%s\n", apiclient.Printable(id), apiclient.Printable(id))
+		if out := want(t, dir, "relations", "list", "document:"+id); out != line || strings.ContainsRune(out, '\x1b') {
+			t.Errorf("%q is listed as %q", id, out)
+		}
+		want(t, dir, "check", "user:"+id, "view", "document:"+id)
+		want(t, dir, "relations", "remove", "document:"+id, "viewer", "user:"+id)
+	}
+	want(t, dir, "relations", "add", "document:d", "viewer", `{"type":"user","id":"c#major"}`)
+	if out := want(t, dir, "relations", "list", "document:d"); out != "document:d#viewer@user:c#major\n" {
+		t.Errorf("%q", out)
+	}
+}
+
+func TestRelationsCommandFails(t *testing.T) {
+	dir := development(t)
+	want(t, dir, "schema", "apply", writeFile(t, documents))
+	for args, word := range map[string]string{
+		"list q3":                               "not a resource",
+		"list paper:q3":                         "resource_type_not_found",
+		"list document:none":                    "resource_not_found",
+		"list":                                  "accepts 1 arg",
+		"add document:q3 viewer":                "accepts 3 arg",
+		"add document:q3 viewer ann":            "not a subject",
+		"add paper:q3 viewer user:ann":          "resource_type_not_found",
+		"add document:q3 reader user:ann":       "relation_undefined",
+		"add document:q3 parent user:ann":       "subject_invalid",
+		"add document:q3 viewer user:a#nonsuch": "subject_invalid",
+		"add document:q3 viewer user:ann --expires-at tomorrow":                          "expires_at",
+		"add document:q3 viewer user:ann --condition none":                               "none",
+		"add document:q3 viewer user:ann --condition-context {}":                         "without --condition",
+		"add document:q3 viewer user:ann --condition nearby --condition-context x":       "--condition-context is not a JSON object",
+		`add document:q3 viewer user:ann --condition nearby --condition-context {"a":1}`: `no parameter "a"`,
+		"remove document:q3 viewer user:ann":                                             "relation_not_found",
+	} {
+		refused(t, dir, 1, word, append([]string{"relations"}, strings.Fields(args)...)...)
+	}
+}

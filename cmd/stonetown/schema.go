@@ -1,0 +1,239 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+
+	apiclient "stonetown/cmd/stonetown/internal/client"
+)
+
+func schemaCommand(environ []string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "schema",
+		Short: "Read and change the resource types of a running server",
+		Args:  cobra.NoArgs,
+		// Runnable, so that a misspelt subcommand is an error and not this help.
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(schemaList(environ), schemaGet(environ), schemaApply(environ), schemaDelete(environ))
+	return cmd
+}
+
+func schemaList(environ []string) *cobra.Command {
+	r := &remote{environ: environ}
+	return r.command(&cobra.Command{
+		Use:   "list",
+		Short: "List the resource types",
+		Long: `Lists the names of the resource types, newest first; with --output json all of
+their definitions, as schema apply reads them.`,
+		Example: `  stonetown schema list
+  stonetown schema list --output json > types.json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := r.open(cmd.Flags(), patience, apiclient.ScopeRead)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			found := []apiclient.Stored[apiclient.Type]{}
+			for t, err := range c.Types(cmd.Context()) {
+				if err != nil {
+					return err
+				}
+				found = append(found, t)
+			}
+			if r.output == "json" {
+				return printJSON(cmd.OutOrStdout(), found)
+			}
+			for _, t := range found {
+				if _, err := fmt.Fprintln(cmd.OutOrStdout(), t.Value.Name); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	})
+}
+
+func schemaGet(environ []string) *cobra.Command {
+	r := &remote{environ: environ}
+	return r.command(&cobra.Command{
+		Use:   "get NAME",
+		Short: "Print the definition of a resource type",
+		Long: `Prints the definition of a resource type as YAML, or as JSON; schema apply reads
+both.`,
+		Example: `  stonetown schema get document > document.yaml
+  stonetown schema get document --output json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := r.open(cmd.Flags(), patience, apiclient.ScopeRead)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			t, err := c.Type(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if r.output == "json" {
+				return printJSON(cmd.OutOrStdout(), t)
+			}
+			return printYAML(cmd.OutOrStdout(), t.JSON)
+		},
+	})
+}
+
+func schemaApply(environ []string) *cobra.Command {
+	r := &remote{environ: environ}
+	return r.command(&cobra.Command{
+		Use:   "apply FILE...",
+		Short: "Create and replace resource types",
+		Long: `Reads resource types from YAML or JSON files, creates those that do not exist and
+replaces the others, and says what it did to each: created, updated, unchanged.
+Types that no file has are left alone. - is the standard input.
+
+A file holds one type in the shape that the API has, a list of types, or an object
+with a list as types. A member that the API does not have is an error. All files
+are read before anything is changed. A type that is refused does not undo those
+before it; the order does not matter.`,
+		Example: `  stonetown schema apply types.yaml
+  stonetown schema get document | sed s/Draft/Paper/ | stonetown schema apply -`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			definitions, err := readDefinitions(cmd.InOrStdin(), args)
+			if err != nil {
+				return err
+			}
+			c, err := r.open(cmd.Flags(), patience, apiclient.ScopeRead, apiclient.ScopeWrite)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			return applyTypes(cmd, c, r.output, definitions)
+		},
+	})
+}
+
+func readDefinitions(stdin io.Reader, files []string) ([]apiclient.Definition, error) {
+	var all []apiclient.Definition
+	for _, file := range files {
+		var text []byte
+		var err error
+		if file == "-" {
+			text, err = io.ReadAll(stdin)
+		} else {
+			text, err = os.ReadFile(file)
+		}
+		if err != nil {
+			return nil, err
+		}
+		definitions, err := apiclient.ParseDefinitions(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		all = append(all, definitions...)
+	}
+	return all, nil
+}
+
+// applyTypes prints what was done even if something failed later.
+func applyTypes(cmd *cobra.Command, c *apiclient.Client, output string, definitions []apiclient.Definition) error {
+	type line struct {
+		Name   string `json:"name"`
+		Change string `json:"change"`
+	}
+	lines := []line{}
+	err := c.ApplyTypes(cmd.Context(), definitions, func(a apiclient.Applied) {
+		lines = append(lines, line{a.Name, a.Change})
+		if output == "text" {
+			fmt.Fprintln(cmd.OutOrStdout(), a.Change, a.Name)
+		}
+	})
+	if output == "json" {
+		if printErr := printJSON(cmd.OutOrStdout(), lines); err == nil {
+			err = printErr
+		}
+	}
+	return err
+}
+
+func schemaDelete(environ []string) *cobra.Command {
+	r := &remote{environ: environ}
+	return r.command(&cobra.Command{
+		Use:     "delete NAME",
+		Short:   "Delete a resource type that nothing uses",
+		Long:    `Deletes a resource type. One that has resources, or that relations name, is kept.`,
+		Example: `  stonetown schema delete draft`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := r.open(cmd.Flags(), patience, apiclient.ScopeWrite)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			if err := c.DeleteType(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			if r.output == "json" {
+				return printJSON(cmd.OutOrStdout(), map[string]string{"name": args[0], "change": "deleted"})
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), "deleted", args[0])
+			return err
+		},
+	})
+}
+
+// printYAML writes JSON as YAML, with the members in the order they have.
+func printYAML(w io.Writer, text json.RawMessage) error {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	node, err := yamlNode(decoder)
+	if err != nil {
+		return err
+	}
+	encoder := yaml.NewEncoder(w)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(node); err != nil {
+		return err
+	}
+	return encoder.Close()
+}
+
+// yamlNode reads the next value.
+func yamlNode(decoder *json.Decoder) (*yaml.Node, error) {
+	token, err := decoder.Token()
+	if err != nil {
+		return nil, err
+	}
+	node := new(yaml.Node)
+	if number, ok := token.(json.Number); ok { // its digits as they are
+		node.Kind, node.Value = yaml.ScalarNode, number.String()
+		return node, nil
+	}
+	delim, ok := token.(json.Delim)
+	if !ok {
+		return node, node.Encode(token)
+	}
+	node.Kind = yaml.SequenceNode
+	if delim == '{' {
+		node.Kind = yaml.MappingNode
+	}
+	for decoder.More() { // names of members are values of their own
+		child, err := yamlNode(decoder)
+		if err != nil {
+			return nil, err
+		}
+		node.Content = append(node.Content, child)
+	}
+	if len(node.Content) == 0 {
+		node.Style = yaml.FlowStyle
+	}
+	_, err = decoder.Token() // the end
+	return node, err
+}

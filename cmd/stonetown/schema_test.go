@@ -1,0 +1,130 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestSchemaCommand(t *testing.T) {
+	dir := development(t)
+	if out := want(t, dir, "schema", "list", "--output", "json"); out != "[]\n" {
+		t.Errorf("no types: %q", out)
+	}
+	file := writeFile(t, documents)
+	if out := want(t, dir, "schema", "apply", file); out != "created folder\ncreated document\n" {
+		t.Errorf("apply: %q", out)
+	}
+	if out := want(t, dir, "schema", "apply", file); out != "unchanged folder\nunchanged document\n" {
+		t.Errorf("apply again: %q", out)
+	}
+	names := strings.Fields(want(t, dir, "schema", "list"))
+	if slices.Sort(names); !slices.Equal(names, []string{"document", "folder"}) {
+		t.Errorf("list: %q", names)
+	}
+
+	// What get and list print, apply reads, as the same.
+	for _, printed := range []string{
+		want(t, dir, "schema", "get", "document"), want(t, dir, "schema", "get", "document", "-o", "json"),
+		want(t, dir, "schema", "list", "-o", "json"),
+	} {
+		out := want(t, dir, "schema", "apply", writeFile(t, printed))
+		if strings.Contains(out, "created") || strings.Contains(out, "updated") || !strings.Contains(out, "unchanged document\n") {
+			t.Errorf("applying\n%s\nsays %q", printed, out)
+		}
+	}
+
+	one := `{"name":"folder","relations":[{"name":"owner"},{"name":"viewer"},{"name":"editor"}]}`
+	var changes []map[string]string
+	out := want(t, dir, "schema", "apply", writeFile(t, one), writeFile(t, "- {name: note}\n---\nname: tag\n"), "-o", "json")
+	if err := json.Unmarshal([]byte(out), &changes); err != nil {
+		t.Fatal(err)
+	}
+	if len(changes) != 3 || changes[0]["change"] != "updated" || changes[1]["change"] != "created" || changes[2]["name"] != "tag" {
+		t.Errorf("apply: %v", changes)
+	}
+
+	if out := want(t, dir, "schema", "delete", "tag"); out != "deleted tag\n" {
+		t.Errorf("delete: %q", out)
+	}
+	if out := want(t, dir, "schema", "delete", "note", "-o", "json"); !strings.Contains(out, `"deleted"`) {
+		t.Errorf("delete: %q", out)
+	}
+	refused(t, dir, 1, "resource_type_not_found", "schema", "get", "tag")
+	refused(t, dir, 1, "resource_type_not_found", "schema", "delete", "tag")
+	want(t, dir, "relations", "add", "folder:f", "viewer", "user:ann")
+	refused(t, dir, 1, "resource_type_in_use", "schema", "delete", "folder")
+}
+
+// A type that needs what a later one in the file brings is applied after it.
+func TestSchemaApplyOrder(t *testing.T) {
+	dir := development(t)
+	want(t, dir, "schema", "apply", writeFile(t, "name: folder\nrelations: [{name: owner}]\n"))
+	out := want(t, dir, "schema", "apply", writeFile(t, `
+- name: document
+  relations:
+  - {name: parent, subjects: [folder]}
+  - {name: viewer, rewrites: [{kind: tuple_to_userset, tupleset: parent, computed: reader}]}
+- name: folder
+  relations: [{name: owner}, {name: reader}]
+`))
+	if out != "updated folder\ncreated document\n" {
+		t.Errorf("%q", out)
+	}
+}
+
+func TestSchemaApplyFails(t *testing.T) {
+	dir := development(t)
+	for text, word := range map[string]string{
+		"":                         "no resource type",
+		"{}":                       "has no name",
+		"[]":                       "no resource type",
+		"types: []":                "no resource type",
+		`{"name":`:                 "yaml",
+		"name: [":                  "yaml",
+		"name: 1":                  "wrong type",
+		`{"name":"a","name":"b"}`:  "duplicate",
+		"just text":                "wrong type",
+		"{name: a, relation: []}":  "/relation is not a member",
+		"{name: a, Relations: []}": "/Relations is not a member",
+		"{types: [{name: a, relations: [{name: r, subject: [user]}]}]}": "/relations/0/subject is not a member",
+		"{types: [], more: 1}":   "/more is not a member",
+		"{name: a, name: b}":     "already defined",
+		"{name: a, 1: b}":        "a key that is not text",
+		"[{name: a}, {name: a}]": "defined twice",
+		"{name: user}":           "reserved",
+		"{name: a, relations: [{name: r, rewrites: [{kind: computed, relation: none}]}]}": "rewrite_invalid",
+	} {
+		refused(t, dir, 1, word, "schema", "apply", writeFile(t, text))
+	}
+	refused(t, dir, 1, "no such file", "schema", "apply", "/nowhere/at/all")
+	refused(t, dir, 1, "at least 1 arg", "schema", "apply")
+	if out := want(t, dir, "schema", "list"); out != "" {
+		t.Errorf("there are types now: %q", out)
+	}
+
+	// What was done is said, whatever comes after it.
+	text := "[{name: good}, {name: bad, relations: [{name: r, rewrites: [{kind: computed, relation: none}]}]}]"
+	for _, output := range []string{"text", "json"} {
+		r := on(t, dir, "schema", "apply", writeFile(t, text), "-o", output)
+		if r.code != 1 || !strings.Contains(r.out, "good") || !strings.Contains(r.errs, "resource type bad") || strings.Contains(r.out, "bad") {
+			t.Errorf("%s: %+v", output, r)
+		}
+	}
+}
+
+// JSON becomes YAML that means the same.
+func TestPrintYAML(t *testing.T) {
+	var out strings.Builder
+	text := `{"z":[],"a":{"yes":"no","n":"1","e":"\ud83d\ude00\u2028","q":": #"},"big":12345678901234567890,"half":0.5,"nil":null,"t":true}`
+	if err := printYAML(&out, json.RawMessage(text)); err != nil {
+		t.Fatal(err)
+	}
+	if want := "z: []\na:\n  \"yes\": \"no\"\n  \"n\": \"1\"\n"; !strings.HasPrefix(out.String(), want) {
+		t.Errorf("%s", out.String())
+	}
+	if !strings.Contains(out.String(), "big: 12345678901234567890\nhalf: 0.5\nnil: null\nt: true\n") {
+		t.Errorf("%s", out.String())
+	}
+}
