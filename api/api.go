@@ -4,6 +4,7 @@
 //	openapi    the document that everything else follows, and serves it
 //	web        what every request passes, and what surfaces share
 //	resources  resource types, resources, relations, checks
+//	settings   what a tenant decides for itself
 //	authzen    the same engine by OpenID AuthZEN
 //	oauth2     the token endpoint and discovery
 //
@@ -32,6 +33,7 @@ import (
 	"stonetown/api/oauth2"
 	"stonetown/api/openapi"
 	"stonetown/api/resources"
+	"stonetown/api/settings"
 	"stonetown/api/web"
 	"stonetown/internal/idempotency"
 	"stonetown/internal/ratelimit"
@@ -49,12 +51,18 @@ type Engine interface {
 	authzen.Engine
 }
 
+// Tenants finds tenants and keeps their settings; [controlplane.Directory] does.
+type Tenants interface {
+	web.Tenants
+	settings.Tenants
+}
+
 // Config is what the interface works with. Engine, Resources, Tenants, OAuth and
 // CursorKey are required.
 type Config struct {
 	Engine    Engine
 	Resources resources.Store
-	Tenants   web.Tenants
+	Tenants   Tenants
 	OAuth     OAuth
 
 	// CursorKey encrypts the positions between pages: 32 random bytes, the same
@@ -122,6 +130,7 @@ func New(c Config) (http.Handler, error) {
 	}
 	(&resources.Surface{Engine: c.Engine, Store: c.Resources, Cursors: cursors}).Mount(r.mux, kit.Fail)
 	(&authzen.Surface{Engine: c.Engine, Cursors: cursors}).Mount(r.mux, kit.Fail)
+	(&settings.Surface{Tenants: c.Tenants}).Mount(r.mux, kit.Fail)
 	(&oauth2.Surface{Service: c.OAuth, Kit: kit}).Mount(r.mux)
 	document.Mount(r.mux)
 

@@ -41,6 +41,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"list_resources":   listResources,
 	"list_subjects":    listSubjects,
 	"expand":           expand,
+	"settings":         tenantSettings,
 	"watch":            watch,
 	"events":           events,
 	"event_order":      eventOrder,

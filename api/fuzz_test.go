@@ -15,6 +15,7 @@ import (
 
 	"stonetown/api"
 	apiresources "stonetown/api/resources"
+	"stonetown/api/settings"
 	"stonetown/controlplane"
 	"stonetown/engine"
 	"stonetown/engine/resources"
@@ -29,6 +30,7 @@ type everything struct {
 	api.Engine
 	apiresources.Store
 	api.OAuth
+	settings.Tenants
 	asked tuplestore.Object
 }
 

@@ -184,9 +184,10 @@ func TestRateLimits(t *testing.T) {
 	for name, url := range databases {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, url(t), nil)
-			tight, err := ratelimit.New(ratelimit.Config{DB: w.db, Policies: ratelimit.Policies{
-				ratelimit.Admin: {Caller: ratelimit.Limit{Requests: 5, Window: time.Hour}},
-				ratelimit.Token: {IP: ratelimit.Limit{Requests: 3, Window: time.Minute}, Caller: ratelimit.Limit{Requests: 2, Window: time.Hour}},
+			tight, err := ratelimit.New(ratelimit.Config{DB: w.db, Limits: ratelimit.Limits{
+				{Family: ratelimit.Admin, By: ratelimit.Caller}: {Requests: 5, Window: time.Hour},
+				{Family: ratelimit.Token, By: ratelimit.IP}:     {Requests: 3, Window: time.Minute},
+				{Family: ratelimit.Token, By: ratelimit.Caller}: {Requests: 2, Window: time.Hour},
 			}})
 			if err != nil {
 				t.Fatal(err)
@@ -200,8 +201,8 @@ func TestRateLimits(t *testing.T) {
 			for i := range 5 {
 				a := c.do(t, "POST", "/api/v1/resource-types", fmt.Sprintf(`{"name":"t%d"}`, i))
 				equal(t, "status", a.status, 201)
-				equal(t, "RateLimit-Policy", a.header.Get("RateLimit-Policy"), `"admin-caller";q=5;w=3600`)
-				if want := fmt.Sprintf(`"admin-caller";r=%d;t=`, 4-i); !strings.HasPrefix(a.header.Get("RateLimit"), want) {
+				equal(t, "RateLimit-Policy", a.header.Get("RateLimit-Policy"), `"admin.caller";q=5;w=3600`)
+				if want := fmt.Sprintf(`"admin.caller";r=%d;t=`, 4-i); !strings.HasPrefix(a.header.Get("RateLimit"), want) {
 					t.Errorf("RateLimit: %s, want %s...", a.header.Get("RateLimit"), want)
 				}
 			}
@@ -218,19 +219,8 @@ func TestRateLimits(t *testing.T) {
 			equal(t, "not an answer to keep", c.under(t, "k", "POST", "/api/v1/resource-types", object{"name": "t7"}).status, 429)
 
 			// The tenant may have limits of its own.
-			tenant, err := w.tenants.Directory.TenantByHost(t.Context(), c.host)
-			if err != nil {
-				t.Fatal(err)
-			}
-			err = w.db.Tx(t.Context(), func(tx *sqldb.Tx) error {
-				return w.tenants.SetRateLimits(t.Context(), tx, tenant.ID, ratelimit.Policies{
-					ratelimit.Admin: {Caller: ratelimit.Limit{Requests: 1000, Window: time.Hour}},
-					ratelimit.Authz: {Caller: ratelimit.Limit{Requests: 1, Window: time.Hour}},
-				})
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			unlimited := &client{w.server, c.host, c.token}
+			unlimited.want(t, 200, "", "PATCH", "/api/v1/settings", `{"rate_limits":{"admin.caller":"1000/h","authz.caller":"1/h"}}`)
 			eventually(t, func() bool { // other processes keep tenants for a moment
 				return strings.Contains(c.do(t, "POST", "/api/v1/resource-types", "{}").header.Get("RateLimit-Policy"), "q=1000;")
 			})
@@ -366,4 +356,50 @@ func forgedRequests(t *testing.T, w *world, c *client) {
 	if bytes.Contains([]byte(w.log.String()), []byte(c.token)) {
 		t.Error("a token was logged")
 	}
+}
+
+func tenantSettings(t *testing.T, w *world, c *client) {
+	const target = "/api/v1/settings"
+	limits := func(a answer) any { return a.data()["rate_limits"] }
+	equal(t, "at first", limits(c.want(t, 200, "", "GET", target, nil)), map[string]any{})
+	patch := func(patch string, want object) answer {
+		t.Helper()
+		a := c.want(t, 200, "", "PATCH", target, patch)
+		equal(t, patch, limits(a), want)
+		equal(t, "after "+patch, limits(c.want(t, 200, "", "GET", target, nil)), want)
+		return a
+	}
+	first := patch(`{"rate_limits":{"authz.caller":"1000/s","token.ip":"unlimited"}}`, object{"authz.caller": "1000/s", "token.ip": "unlimited"})
+	patch(`{"rate_limits":{"authz.caller":"5/min","admin.ip":null}}`, object{"authz.caller": "5/min", "token.ip": "unlimited"})
+	patch(`{"rate_limits":{"token.ip":null}}`, object{"authz.caller": "5/min"})
+	patch(`{}`, object{"authz.caller": "5/min"})
+	patch(`{"rate_limits":{}}`, object{"authz.caller": "5/min"})
+	patch(`{"unknown":1}`, object{"authz.caller": "5/min"})
+	patch(`{"rate_limits":null}`, object{})
+
+	found := w.events(t, c, 0)
+	equal(t, "events", len(found), 4) // those that changed nothing are none
+	equal(t, "type", string(found[0].Type), "tenant.settings_updated")
+	equal(t, "request", found[0].Origin.RequestID, first.header.Get("X-Request-Id"))
+	equal(t, "data", parse(t, string(found[1].Data)), object{
+		"settings": object{"rate_limits": object{"authz.caller": "5/min", "token.ip": "unlimited"}},
+		"changes": object{"rate_limits": []any{
+			object{"authz.caller": "1000/s", "token.ip": "unlimited"}, object{"authz.caller": "5/min", "token.ip": "unlimited"},
+		}},
+	})
+
+	for bad, field := range map[string]string{
+		`{"rate_limits":1}`: "rate_limits", `{"rate_limits":{"x.ip":"1/s"}}`: "rate_limits/x.ip", `{"rate_limits":{"none.ip":null}}`: "rate_limits/none.ip",
+		`{"rate_limits":{"token.ip":5}}`: "rate_limits/token.ip", `{"rate_limits":{"token.ip":"0/s"}}`: "rate_limits/token.ip",
+		`{"rate_limits":{"token.ip":"5/week"}}`: "rate_limits/token.ip", `{"rate_limits":{"token.ip":"10000001/s"}}`: "rate_limits/token.ip",
+	} {
+		equal(t, bad, fields(c.want(t, 400, "validation_failed", "PATCH", target, bad)), []string{field})
+	}
+	equal(t, "after bad ones", limits(c.want(t, 200, "", "GET", target, nil)), map[string]any{})
+	reader := c.with(w.token(t, c, w.application(t, c, "settings:read")))
+	reader.want(t, 200, "", "GET", target, nil)
+	reader.want(t, 403, "insufficient_scope", "PATCH", target, `{}`)
+	other := w.tenant(t, "settings-other")
+	patch(`{"rate_limits":{"authz.ip":"9/s"}}`, object{"authz.ip": "9/s"})
+	equal(t, "another tenant", limits(other.want(t, 200, "", "GET", target, nil)), map[string]any{})
 }

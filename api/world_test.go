@@ -123,7 +123,7 @@ func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world
 	w.keys, err = idempotency.New(idempotency.Config{DB: w.db, Seal: key, Clock: w.clock})
 	must(err)
 	// One address asks for a great many tokens here.
-	limits, err := ratelimit.New(ratelimit.Config{DB: w.db, Policies: ratelimit.Policies{ratelimit.Token: {}}})
+	limits, err := ratelimit.New(ratelimit.Config{DB: w.db, Limits: ratelimit.Limits{{Family: ratelimit.Token, By: ratelimit.IP}: {}, {Family: ratelimit.Token, By: ratelimit.Caller}: {}}})
 	must(err)
 
 	config := api.Config{
@@ -179,7 +179,7 @@ func (w *world) tenant(t testing.TB, slug string) *client {
 		t.Fatal(err)
 	}
 	c := &client{server: w.server, host: slug + ".test"}
-	c.token = w.token(t, c, w.application(t, c, "resources:read", "resources:write"))
+	c.token = w.token(t, c, w.application(t, c, oauth.BuiltinScopes...))
 	return c
 }
 

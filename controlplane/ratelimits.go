@@ -3,71 +3,59 @@ package controlplane
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"time"
+	"maps"
 
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/sqldb"
 )
 
-// The stored form of a tenant's limits, apart from the model so that renaming a
-// Go field never changes what lies in a database.
-type (
-	storedPolicy struct {
-		IP     storedLimit `json:"ip"`
-		Caller storedLimit `json:"caller"`
-	}
-	storedLimit struct {
-		Requests int   `json:"requests"`
-		WindowS  int64 `json:"window_s"`
-	}
-)
-
-// SetRateLimits replaces the limits of a tenant's own. Families that are not
-// among them have those of the deployment. It fails with [ErrTenantNotFound], or
-// with an error for a person if a limit cannot be kept.
-func (d *Directory) SetRateLimits(ctx context.Context, tx *sqldb.Tx, tenantID string, policies ratelimit.Policies) error {
-	stored := map[ratelimit.Family]storedPolicy{}
-	for family, p := range policies {
-		if !family.Known() || family == ratelimit.None {
-			return fmt.Errorf("unknown family %q", family)
+// UpdateRateLimits changes the limits that a tenant has of its own: those in set
+// are set, and those in clear are the deployment's again. It returns what they
+// are then. attach, which may run more than once and be nil, queues what commits
+// with a change. It fails with [ErrTenantNotFound].
+func (d *Directory) UpdateRateLimits(ctx context.Context, tenantID string, set ratelimit.Limits, clear []ratelimit.Counted,
+	attach func(before, after ratelimit.Limits, b *sqldb.Batch),
+) (after ratelimit.Limits, err error) {
+	err = d.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		t, err := selectTenantByID(ctx, tx, tenantID)
+		if err != nil {
+			return err
 		}
-		if err := errors.Join(p.IP.Validate(), p.Caller.Validate()); err != nil {
-			return fmt.Errorf("family %q: %w", family, err)
+		after = ratelimit.Limits{}
+		maps.Copy(after, t.RateLimits)
+		for _, counted := range clear {
+			delete(after, counted)
 		}
-		stored[family] = storedPolicy{storeLimit(p.IP), storeLimit(p.Caller)}
-	}
-	text, err := json.Marshal(stored)
-	if err == nil {
-		err = updateRateLimits(ctx, tx, tenantID, string(text))
-	}
+		maps.Copy(after, set)
+		if maps.Equal(after, t.RateLimits) {
+			return nil
+		}
+		text, err := json.Marshal(after.Text())
+		if err != nil {
+			return err
+		}
+		var b sqldb.Batch
+		b.Queue(updateRateLimits, []any{tenantID, string(text)}, nil)
+		if attach != nil {
+			attach(t.RateLimits, after, &b)
+		}
+		return tx.Send(ctx, &b)
+	})
 	if err != nil {
-		return fmt.Errorf("set rate limits of tenant %s: %w", tenantID, err)
+		return nil, fmt.Errorf("update rate limits: %w", err)
 	}
 	d.cache.Purge()
-	return nil
+	return after, nil
 }
 
-func storeLimit(l ratelimit.Limit) storedLimit {
-	return storedLimit{l.Requests, int64(l.Window / time.Second)}
-}
-
-func loadRateLimits(text string) (ratelimit.Policies, error) {
+func loadRateLimits(text string) (ratelimit.Limits, error) {
 	if text == "" {
 		return nil, nil
 	}
-	var stored map[ratelimit.Family]storedPolicy
+	var stored map[string]string
 	if err := json.Unmarshal([]byte(text), &stored); err != nil {
 		return nil, fmt.Errorf("decode rate limits: %w", err)
 	}
-	policies := ratelimit.Policies{}
-	for family, p := range stored {
-		policies[family] = ratelimit.Policy{IP: p.IP.load(), Caller: p.Caller.load()}
-	}
-	return policies, nil
-}
-
-func (l storedLimit) load() ratelimit.Limit {
-	return ratelimit.Limit{Requests: l.Requests, Window: time.Duration(l.WindowS) * time.Second}
+	return ratelimit.ParseLimits(stored)
 }

@@ -44,13 +44,7 @@ func updateBaseURL(ctx context.Context, tx *sqldb.Tx, tenantID, baseURL, host st
 	return taken(err)
 }
 
-func updateRateLimits(ctx context.Context, tx *sqldb.Tx, tenantID, limits string) error {
-	n, err := tx.Exec(ctx, `UPDATE tenants SET rate_limits = $2 WHERE id = $1`, tenantID, limits)
-	if err == nil && n == 0 {
-		return ErrTenantNotFound
-	}
-	return err
-}
+const updateRateLimits = `UPDATE tenants SET rate_limits = $2 WHERE id = $1`
 
 func taken(err error) error {
 	if sqldb.IsUniqueViolation(err) {

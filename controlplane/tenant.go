@@ -57,7 +57,7 @@ type Tenant struct {
 	CreatedAt time.Time // UTC
 	// RateLimits are limits of its own, in the place of the deployment's. They
 	// must not be changed.
-	RateLimits ratelimit.Policies
+	RateLimits ratelimit.Limits
 }
 
 // NewTenant is what creating a tenant takes.

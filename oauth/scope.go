@@ -14,6 +14,7 @@ var BuiltinScopes = []string{
 	"federation:read", "federation:write",
 	"resources:read", "resources:write",
 	"webhooks:read", "webhooks:write",
+	"settings:read", "settings:write",
 }
 
 // maxScopeParameter bounds the scope parameter of a request, in bytes.

@@ -156,30 +156,47 @@ func rewriteOf(r *rewrite) *schema.Rewrite {
 	}
 }
 
+// Definition is the body that defines a type.
+func Definition(t schema.Type) ResourceTypeInput {
+	out := ResourceTypeInput{Name: t.Name, Description: t.Description, Actions: t.Actions, Conditions: wireConditions(t)}
+	for _, r := range t.Relations {
+		out.Relations = append(out.Relations, RelationDefinitionInput{Name: r.Name, Rewrites: wireRewrites(r.Rewrites), Subjects: wireSubjectTypes(r)})
+	}
+	return out
+}
+
 func wireType(t schema.Type) ResourceType {
 	out := ResourceType{
-		Name: t.Name, Description: t.Description, Actions: t.Actions,
+		Name: t.Name, Description: t.Description, Actions: t.Actions, Conditions: wireConditions(t),
 		CreatedAt: web.Timestamp(t.CreatedAt), UpdatedAt: web.Timestamp(t.UpdatedAt),
 	}
+	for _, r := range t.Relations {
+		out.Relations = append(out.Relations, RelationDefinition{Name: r.Name, Rewrites: wireRewrites(r.Rewrites), Subjects: wireSubjectTypes(r)})
+	}
+	return out
+}
+
+func wireConditions(t schema.Type) []ConditionDefinition {
+	var out []ConditionDefinition
 	for _, d := range t.Conditions {
 		c := ConditionDefinition{Name: d.Name, Expression: d.Expression, Parameters: map[string]string{}}
 		for _, p := range d.Parameters {
 			c.Parameters[p.Name] = p.Type
 		}
-		out.Conditions = append(out.Conditions, c)
-	}
-	for _, r := range t.Relations {
-		relation := RelationDefinition{Name: r.Name, Rewrites: wireRewrites(r.Rewrites)}
-		if r.Subjects != nil {
-			subjects := make([]string, 0, len(r.Subjects))
-			for _, s := range r.Subjects {
-				subjects = append(subjects, s.String())
-			}
-			relation.Subjects = &subjects
-		}
-		out.Relations = append(out.Relations, relation)
+		out = append(out, c)
 	}
 	return out
+}
+
+func wireSubjectTypes(r schema.Relation) *[]string {
+	if r.Subjects == nil {
+		return nil
+	}
+	subjects := make([]string, 0, len(r.Subjects))
+	for _, s := range r.Subjects {
+		subjects = append(subjects, s.String())
+	}
+	return &subjects
 }
 
 func wireRewrites(in []schema.Rewrite) []rewrite {

@@ -12,49 +12,41 @@ import (
 
 // limitAddress counts a request against what its family allows its address.
 func (k *Kit) limitAddress(x *exchange, r *http.Request, family ratelimit.Family) error {
-	if k.limits == nil {
-		return nil
-	}
-	limit := k.limits.Policy(x.Tenant.RateLimits, family).IP
-	return k.limit(r.Context(), x, family, "ip", x.ClientIP.String(), limit)
+	return k.limit(r.Context(), x, ratelimit.Counted{Family: family, By: ratelimit.IP}, x.ClientIP.String())
 }
 
 // limitCaller counts a request against what its family allows its caller.
 func (k *Kit) limitCaller(x *exchange, r *http.Request, family ratelimit.Family) error {
-	if k.limits == nil {
-		return nil
-	}
-	limit := k.limits.Policy(x.Tenant.RateLimits, family).Caller
-	return k.limit(r.Context(), x, family, "caller", x.Principal.Subject, limit)
+	return k.limit(r.Context(), x, ratelimit.Counted{Family: family, By: ratelimit.Caller}, x.Principal.Subject)
 }
 
 // LimitClient counts a request of a client that proved who it is to an operation
 // that asks for no token. The error is rate_limited.
 func (k *Kit) LimitClient(ctx context.Context, w http.ResponseWriter, family ratelimit.Family, clientID string) error {
-	if k.limits == nil {
-		return nil
-	}
-	x := w.(*exchange)
-	return k.limit(ctx, x, family, "caller", clientID, k.limits.Policy(x.Tenant.RateLimits, family).Caller)
+	return k.limit(ctx, w.(*exchange), ratelimit.Counted{Family: family, By: ratelimit.Caller}, clientID)
 }
 
 // limit counts a request, and says how things stand in the fields of
 // draft-ietf-httpapi-ratelimit-headers.
-func (k *Kit) limit(ctx context.Context, x *exchange, family ratelimit.Family, kind, key string, limit ratelimit.Limit) error {
+func (k *Kit) limit(ctx context.Context, x *exchange, c ratelimit.Counted, key string) error {
+	if k.limits == nil {
+		return nil
+	}
+	limit := k.limits.Limit(x.Tenant.RateLimits, c)
 	if limit == (ratelimit.Limit{}) {
 		return nil
 	}
-	d, err := k.limits.Take(ctx, ratelimit.Bucket{Tenant: x.Tenant.ID, Family: family, Kind: kind, Key: key}, limit)
+	d, err := k.limits.Take(ctx, ratelimit.Bucket{Tenant: x.Tenant.ID, Counted: c, Key: key}, limit)
 	if err != nil {
-		if family == ratelimit.Token || family == ratelimit.SignIn {
-			return fmt.Errorf("limit %s: %w", family, err) // guessing must not become free
+		if c.Family == ratelimit.Token || c.Family == ratelimit.SignIn {
+			return fmt.Errorf("limit %s: %w", c, err) // guessing must not become free
 		}
 		// Callers with a token are known; they go on rather than all stand still.
-		k.log.WarnContext(ctx, "request not counted", "request_id", x.RequestID, "family", family, "error", err)
+		k.log.WarnContext(ctx, "request not counted", "request_id", x.RequestID, "counted", c, "error", err)
 		return nil
 	}
 	window := int(limit.Window / time.Second)
-	name := strconv.Quote(string(family) + "-" + kind)
+	name := strconv.Quote(c.String())
 	h := x.Header()
 	h.Set("RateLimit-Policy", fmt.Sprintf("%s;q=%d;w=%d", name, limit.Requests, window))
 	h.Set("RateLimit", fmt.Sprintf("%s;r=%d;t=%d", name, d.Remaining, seconds(d.Reset)))
@@ -63,7 +55,7 @@ func (k *Kit) limit(ctx context.Context, x *exchange, family ratelimit.Family, k
 	}
 	return &Error{
 		Status: http.StatusTooManyRequests, Code: "rate_limited", Message: fmt.Sprintf("more than %d requests in %d seconds", limit.Requests, window),
-		Details: Details{"limit": limit.Requests, "window_s": window, "family": family},
+		Details: Details{"limit": limit.Requests, "window_s": window, "family": c.Family},
 		Header:  http.Header{"Retry-After": {strconv.Itoa(max(1, seconds(d.RetryAfter)))}},
 	}
 }

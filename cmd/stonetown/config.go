@@ -70,13 +70,14 @@ type Config struct {
 	// none.
 	TrustedProxies prefixes `yaml:"trusted_proxies" env:"TRUSTED_PROXIES"`
 
-	// RateLimits are limits on requests, by family and what they count: token.ip,
-	// token.caller, sign-in.ip, self-service.caller, admin.caller, authz.caller,
-	// client.caller and so on. A limit is requests/unit, the unit being s, min, h
-	// or d, or unlimited. Tenants may have others. Default: token.ip=60/min,
-	// token.caller=600/h, sign-in.ip=30/min, self-service.caller=600/h,
-	// admin.caller=6000/h, client.caller=6000/h and nothing else; authorization
-	// checks are not limited.
+	// RateLimits are limits on requests by family and whose they are: family.ip
+	// or family.caller. The families are token (getting tokens), sign-in,
+	// self-service, admin (changing how a tenant is set up), authz (checks,
+	// resources and relations) and client (what clients do with tokens). A limit
+	// is requests/unit, the unit being s, min, h or d, or unlimited. Tenants may
+	// have limits of their own. Default: token.ip=60/min, token.caller=600/h,
+	// sign-in.ip=30/min, self-service.caller=600/h, admin.caller=6000/h,
+	// client.caller=6000/h, and no others.
 	RateLimits rateLimits `yaml:"rate_limits" env:"RATE_LIMITS" envKeyValSeparator:"="`
 
 	// RequestTimeout bounds the work on one request; beyond it the answer is an
@@ -233,7 +234,7 @@ func (c *Config) complete() error {
 	if c.LogFormat != "json" && c.LogFormat != "text" {
 		problem("log_format is %q, neither json nor text", c.LogFormat)
 	}
-	if _, err := c.RateLimits.policies(); err != nil {
+	if _, err := ratelimit.ParseLimits(c.RateLimits); err != nil {
 		problem("rate_limits: %w", err)
 	}
 	if c.RequestTimeout <= 0 || c.DrainTimeout <= 0 || c.DrainDelay < 0 {
@@ -353,31 +354,3 @@ func (l *rateLimits) Set(text string) error {
 
 // Type names the kind of flag in help.
 func (*rateLimits) Type() string { return "limits" }
-
-// policies are those of the families that have limits here; what these do not
-// mention is as it is by default.
-func (l rateLimits) policies() (ratelimit.Policies, error) {
-	policies := ratelimit.Policies{}
-	for name, text := range l {
-		family, counted, _ := strings.Cut(name, ".")
-		p, seen := policies[ratelimit.Family(family)]
-		if !seen {
-			p = ratelimit.Defaults()[ratelimit.Family(family)]
-		}
-		limit, err := ratelimit.ParseLimit(text)
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("%s: %w", name, err)
-		case !ratelimit.Family(family).Known() || family == string(ratelimit.None):
-			return nil, fmt.Errorf("%s: there is no family %q", name, family)
-		case counted == "ip":
-			p.IP = limit
-		case counted == "caller":
-			p.Caller = limit
-		default:
-			return nil, fmt.Errorf("%s: a limit is for each ip or caller", name)
-		}
-		policies[ratelimit.Family(family)] = p
-	}
-	return policies, nil
-}

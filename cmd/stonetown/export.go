@@ -46,7 +46,7 @@ export runs may or may not be in it.`,
 			toFile := len(args) == 1 && args[0] != "-"
 			var p progress
 			if toFile || !isTerminal(cmd.OutOrStdout()) { // lines on a screen are progress enough
-				p = newProgress(cmd.ErrOrStderr())
+				p = newProgress(cmd.ErrOrStderr(), "exporting", -1)
 			}
 			defer p.done()
 			write := func(w io.Writer) error { return export(cmd.Context(), c, w, p) }
@@ -97,13 +97,14 @@ func replaceFile(path string, write func(io.Writer) error) error {
 // progress counts lines for somebody who watches.
 type progress struct{ bar *progressbar.ProgressBar }
 
-// newProgress shows nothing unless w is a terminal.
-func newProgress(w io.Writer) progress {
+// newProgress shows nothing unless w is a terminal. lines is how many there will
+// be, -1 if nobody knows.
+func newProgress(w io.Writer, what string, lines int) progress {
 	if !isTerminal(w) {
 		return progress{}
 	}
-	return progress{progressbar.NewOptions64(-1,
-		progressbar.OptionSetWriter(w), progressbar.OptionSetDescription("exporting"),
+	return progress{progressbar.NewOptions(lines,
+		progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(what),
 		progressbar.OptionSetItsString("lines"), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
 		progressbar.OptionThrottle(time.Second/5), progressbar.OptionSpinnerType(14),
 		progressbar.OptionSetSpinnerChangeInterval(0), progressbar.OptionClearOnFinish(),

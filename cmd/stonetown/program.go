@@ -137,11 +137,11 @@ func (p *Program) Open(ctx context.Context) error {
 
 // kit opens what requests of all kinds go through.
 func (p *Program) kit() (*idempotency.Store, *ratelimit.Limiter, error) {
-	policies, err := p.config.RateLimits.policies()
+	own, err := ratelimit.ParseLimits(p.config.RateLimits)
 	if err != nil {
 		return nil, nil, err
 	}
-	limits, err := ratelimit.New(ratelimit.Config{DB: p.modules.db, Policies: policies, Logger: p.log})
+	limits, err := ratelimit.New(ratelimit.Config{DB: p.modules.db, Limits: own, Logger: p.log})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -35,6 +35,8 @@ const (
 	RelationCreated     Type = "relation.created"
 	RelationDeleted     Type = "relation.deleted"
 	RelationBulkApplied Type = "relation.bulk_applied" // one for many relations
+
+	TenantSettingsUpdated Type = "tenant.settings_updated"
 )
 
 // Origin says who did it, and by which request.

@@ -24,8 +24,8 @@ import (
 type Config struct {
 	// DB shares the buckets; its table is among [Migrations]. Required.
 	DB *sqldb.DB
-	// Policies replace those of [Defaults] for the families they name.
-	Policies Policies
+	// Limits replace those of [Defaults] that they name.
+	Limits Limits
 	// Clock tells the time where the buckets are in memory; where they are shared
 	// the database does. Default: time.Now.
 	Clock func() time.Time
@@ -41,7 +41,7 @@ type Limiter struct {
 	log    *slog.Logger
 	byKind sync.Map // Limit -> *throttled.GCRARateLimiterCtx
 
-	policies Policies
+	limits Limits
 }
 
 // New returns a limiter without any requests counted here.
@@ -55,15 +55,12 @@ func New(c Config) (*Limiter, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	l := &Limiter{local: newMemoryStore(c.Clock), log: c.Logger, policies: Defaults()}
-	for family, p := range c.Policies {
-		if !family.Known() {
-			return nil, fmt.Errorf("ratelimit: unknown family %q", family)
+	l := &Limiter{local: newMemoryStore(c.Clock), log: c.Logger, limits: Defaults()}
+	for counted, limit := range c.Limits {
+		if err := limit.validate(); err != nil {
+			return nil, fmt.Errorf("ratelimit: %s: %w", counted, err)
 		}
-		if err := errors.Join(p.IP.Validate(), p.Caller.Validate()); err != nil {
-			return nil, fmt.Errorf("ratelimit: family %q: %w", family, err)
-		}
-		l.policies[family] = p
+		l.limits[counted] = limit
 	}
 	l.store = l.local
 	if c.DB.Dialect() != sqldb.SQLite {
@@ -73,12 +70,12 @@ func New(c Config) (*Limiter, error) {
 	return l, nil
 }
 
-// Policy is what holds for a family, given the policies of the tenant.
-func (l *Limiter) Policy(tenant Policies, family Family) Policy {
-	if p, ok := tenant[family]; ok {
-		return p
+// Limit is what holds, given the limits that a tenant has of its own.
+func (l *Limiter) Limit(tenant Limits, c Counted) Limit {
+	if limit, ok := tenant[c]; ok {
+		return limit
 	}
-	return l.policies[family]
+	return l.limits[c]
 }
 
 // Decision is what became of a request.
@@ -90,17 +87,12 @@ type Decision struct {
 	RetryAfter time.Duration // if Limited: until a request is allowed
 }
 
-// Bucket names what is counted: the requests of one caller or address to one
+// Bucket names whose requests are counted: those of one address or caller to one
 // family of one tenant.
 type Bucket struct {
-	Tenant string
-	Family Family
-	Kind   string // ip or caller
-	Key    string
-}
-
-func (b Bucket) String() string {
-	return b.Tenant + "|" + string(b.Family) + "|" + b.Kind + "|" + b.Key
+	Tenant  string
+	Counted Counted
+	Key     string // the address or caller
 }
 
 // attempts bounds how often a request that meets others at the same bucket tries.
@@ -112,7 +104,7 @@ func (l *Limiter) Take(ctx context.Context, b Bucket, limit Limit) (Decision, er
 		return Decision{}, nil
 	}
 	// With the limit in its name a bucket starts anew when its limit changes.
-	name := fmt.Sprintf("%s|%d/%d", b, limit.Requests, limit.Window/time.Second)
+	name := b.Tenant + "|" + b.Counted.String() + "|" + limit.String() + "|" + b.Key
 	if l.shared != nil {
 		// A flood is turned away here once it has emptied its bucket.
 		if wait := l.local.emptyFor(name); wait > 0 {
@@ -139,7 +131,7 @@ func (l *Limiter) gcra(limit Limit) (*throttled.GCRARateLimiterCtx, error) {
 	if known, ok := l.byKind.Load(limit); ok {
 		return known.(*throttled.GCRARateLimiterCtx), nil
 	}
-	if err := limit.Validate(); err != nil {
+	if err := limit.validate(); err != nil {
 		return nil, err
 	}
 	g, err := throttled.NewGCRARateLimiterCtx(l.store, throttled.RateQuota{

@@ -3,6 +3,7 @@ package ratelimit
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -41,7 +42,7 @@ func take(t *testing.T, l *Limiter, b Bucket, limit Limit) Decision {
 	return d
 }
 
-var ann = Bucket{Tenant: "tnt_a", Family: Admin, Kind: "caller", Key: "ann"}
+var ann = Bucket{Tenant: "tnt_a", Counted: Counted{Admin, Caller}, Key: "ann"}
 
 func TestAllAtOnceAndThenEvenly(t *testing.T) {
 	now := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
@@ -64,8 +65,8 @@ func TestAllAtOnceAndThenEvenly(t *testing.T) {
 		t.Errorf("two after a second: %+v", d)
 	}
 	for name, b := range map[string]Bucket{
-		"tenant": {"tnt_b", Admin, "caller", "ann"}, "family": {"tnt_a", Client, "caller", "ann"},
-		"kind": {"tnt_a", Admin, "ip", "ann"}, "key": {"tnt_a", Admin, "caller", "bob"},
+		"tenant": {"tnt_b", Counted{Admin, Caller}, "ann"}, "family": {"tnt_a", Counted{Client, Caller}, "ann"},
+		"kind": {"tnt_a", Counted{Admin, IP}, "ann"}, "key": {"tnt_a", Counted{Admin, Caller}, "bob"},
 	} {
 		if take(t, l, b, limit).Limited {
 			t.Errorf("another %s shares the bucket", name)
@@ -138,5 +139,34 @@ func TestParseLimit(t *testing.T) {
 		if got, err := ParseLimit(text); err == nil {
 			t.Errorf("%q was accepted as %v", text, got)
 		}
+	}
+}
+
+func TestLimits(t *testing.T) {
+	text := map[string]string{"token.ip": "5/s", "authz.caller": "unlimited", "client.ip": "7/d"}
+	limits, err := ParseLimits(text)
+	if err != nil || !maps.Equal(limits.Text(), text) {
+		t.Errorf("%v, %v", limits, err)
+	}
+	for _, c := range All() {
+		if got, err := ParseCounted(c.String()); err != nil || got != c {
+			t.Errorf("%s: %v, %v", c, got, err)
+		}
+	}
+	for _, bad := range []map[string]string{{"token": "1/s"}, {"token.user": "1/s"}, {"none.ip": "1/s"}, {"x.ip": "1/s"}, {"token.ip": ""}} {
+		if got, err := ParseLimits(bad); err == nil {
+			t.Errorf("%v: %v", bad, got)
+		}
+	}
+	own, other := Counted{Token, IP}, Counted{Admin, Caller}
+	l := open(t, "sqlite://"+filepath.Join(t.TempDir(), "test.db"), time.Now)
+	if got := l.Limit(limits, own); got != limits[own] {
+		t.Errorf("the tenant's own: %v", got)
+	}
+	if got := l.Limit(limits, other); got != Defaults()[other] {
+		t.Errorf("the default: %v", got)
+	}
+	if got := l.Limit(limits, Counted{Authz, Caller}); got != (Limit{}) {
+		t.Errorf("none: %v", got)
 	}
 }

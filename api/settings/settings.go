@@ -1,0 +1,117 @@
+// Package settings is the surface on which a tenant decides for itself what the
+// deployment decides otherwise.
+package settings
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/gorilla/mux"
+
+	"stonetown/api/web"
+	"stonetown/controlplane"
+	"stonetown/internal/eventlog"
+	"stonetown/internal/ratelimit"
+	"stonetown/internal/sqldb"
+)
+
+// Tenants is what the surface needs of [controlplane.Directory].
+type Tenants interface {
+	TenantByID(ctx context.Context, tenantID string) (controlplane.Tenant, error)
+	UpdateRateLimits(ctx context.Context, tenantID string, set ratelimit.Limits, clear []ratelimit.Counted,
+		attach func(before, after ratelimit.Limits, b *sqldb.Batch)) (after ratelimit.Limits, err error)
+}
+
+// Surface implements the operations. It is safe for concurrent use.
+type Surface struct{ Tenants Tenants }
+
+var _ StrictServerInterface = (*Surface)(nil)
+
+// Mount adds the operations to a router. fail answers requests that end in an
+// error.
+func (s *Surface) Mount(router *mux.Router, fail func(w http.ResponseWriter, r *http.Request, err error)) {
+	HandlerWithOptions(NewStrictHandler(s, fail), GorillaServerOptions{BaseRouter: router, ErrorHandlerFunc: fail})
+}
+
+// GetSettings reads the settings.
+func (s *Surface) GetSettings(ctx context.Context, _ GetSettingsRequestObject) (GetSettingsResponseObject, error) {
+	call := web.CallOf(ctx)
+	t, err := s.Tenants.TenantByID(ctx, call.Tenant.ID) // the call's may be a moment old
+	if err != nil {
+		return nil, err
+	}
+	return GetSettings200JSONResponse{Body: read(call, t.RateLimits)}, nil
+}
+
+// PatchSettings changes settings.
+func (s *Surface) PatchSettings(ctx context.Context, request PatchSettingsRequestObject) (PatchSettingsResponseObject, error) {
+	call := web.CallOf(ctx)
+	set, clear, err := limitsOf(request.Body.RateLimits)
+	if err != nil {
+		return nil, err
+	}
+	after, err := s.Tenants.UpdateRateLimits(ctx, call.Tenant.ID, set, clear, func(before, after ratelimit.Limits, b *sqldb.Batch) {
+		eventlog.Append(b, call.Tenant.ID, call.Event(eventlog.TenantSettingsUpdated, updated{
+			Settings: Settings{after.Text()}, Changes: map[string][2]any{"rate_limits": {before.Text(), after.Text()}},
+		}))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return PatchSettings200JSONResponse{Body: read(call, after)}, nil
+}
+
+// updated is the data of an event.
+type updated struct {
+	Settings Settings          `json:"settings"`
+	Changes  map[string][2]any `json:"changes"` // from, to
+}
+
+func read(call *web.Call, limits ratelimit.Limits) SettingsRead {
+	return SettingsRead{Data: Settings{RateLimits: limits.Text()}, Meta: Meta{RequestID: call.RequestID}}
+}
+
+// limitsOf reads a merge patch: limits to set and, as null, to take back.
+func limitsOf(patch jsontext.Value) (set ratelimit.Limits, clear []ratelimit.Counted, err error) {
+	var v web.Validation
+	switch patch.Kind() {
+	case 0:
+		return nil, nil, nil
+	case 'n':
+		return nil, ratelimit.All(), nil
+	case '{':
+	default:
+		v.Add("rate_limits", "type_invalid", "must be an object or null")
+		return nil, nil, v.Err()
+	}
+	var texts map[string]jsontext.Value
+	if err := json.Unmarshal(patch, &texts); err != nil {
+		return nil, nil, err
+	}
+	set = ratelimit.Limits{}
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		field := "rate_limits/" + name
+		counted, err := ratelimit.ParseCounted(name)
+		if err != nil {
+			v.Add(field, "unknown_value", err.Error())
+			continue
+		}
+		if texts[name].Kind() == 'n' {
+			clear = append(clear, counted)
+			continue
+		}
+		var text string
+		if json.Unmarshal(texts[name], &text) != nil {
+			v.Add(field, "type_invalid", "must be a string or null")
+			continue
+		}
+		if set[counted], err = ratelimit.ParseLimit(text); err != nil {
+			v.Add(field, "limit_invalid", err.Error())
+		}
+	}
+	return set, clear, v.Err()
+}

@@ -1,0 +1,184 @@
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	maxLine        = 2 << 20 // bytes; twice what the API takes
+	writesInFlight = 8       // resources written at a time
+)
+
+// Import writes an export to a tenant.
+type Import struct {
+	Client   *Client
+	Progress func(lines int) // told how many more lines are written; may be nil
+
+	in   *bufio.Reader
+	line int
+	next exportLine // read and not yet used
+	seen End
+}
+
+// exportLine is a line of an export, and what kind it is.
+type exportLine struct {
+	kind, name string
+	text       []byte
+}
+
+// Read writes all that r holds. It makes sure first that r is whole. After an
+// error some of it is written and some is not; reading it again does no harm.
+func (i *Import) Read(ctx context.Context, r io.ReadSeeker) error {
+	end, err := readEnd(r)
+	if err != nil {
+		return err
+	}
+	i.in, i.line, i.seen = bufio.NewReaderSize(r, 1<<16), 0, End{Kind: KindEnd}
+	if err := i.advance(); err != nil {
+		return err
+	}
+	if err := i.types(ctx); err != nil {
+		return err
+	}
+	if err := i.resources(ctx); err != nil {
+		return err
+	}
+	err = i.Client.WriteTuples(ctx, i.tuples(), i.counter())
+	if refused, ok := errors.AsType[*TupleError](err); ok {
+		return fmt.Errorf("line %d, %s: %w", i.seen.ResourceTypes+i.seen.Resources+refused.Index+1, refused.Tuple, refused.Err)
+	}
+	if err == nil && i.seen != end {
+		err = fmt.Errorf("there are %d types, %d resources and %d relations, and the last line says %d, %d and %d",
+			i.seen.ResourceTypes, i.seen.Resources, i.seen.Relations, end.ResourceTypes, end.Resources, end.Relations)
+	}
+	return err
+}
+
+// readEnd reads the last line, without which an export is not whole, and goes
+// back to the beginning.
+func readEnd(r io.ReadSeeker) (end End, err error) {
+	size, err := r.Seek(0, io.SeekEnd)
+	if err != nil {
+		return end, err
+	}
+	if _, err := r.Seek(max(0, size-1024), io.SeekStart); err != nil {
+		return end, err
+	}
+	tail, err := io.ReadAll(io.LimitReader(r, 1024))
+	if err != nil {
+		return end, err
+	}
+	tail = bytes.TrimSuffix(tail, []byte("\n"))
+	last := tail[bytes.LastIndexByte(tail, '\n')+1:]
+	if json.Unmarshal(last, &end) != nil || end.Kind != KindEnd {
+		return end, errors.New("the export is not whole: its last line does not say how much there is")
+	}
+	_, err = r.Seek(0, io.SeekStart)
+	return end, err
+}
+
+// advance reads the next line.
+func (i *Import) advance() error {
+	i.line++
+	text, err := i.in.ReadBytes('\n')
+	if err != nil && (!errors.Is(err, io.EOF) || len(text) == 0) {
+		return fmt.Errorf("line %d: %w", i.line, err)
+	}
+	if len(text) > maxLine {
+		return fmt.Errorf("line %d has more than %d bytes", i.line, maxLine)
+	}
+	var head struct{ Kind, Name string }
+	if err := json.Unmarshal(text, &head); err != nil {
+		return fmt.Errorf("line %d is not a line of an export", i.line)
+	}
+	i.next = exportLine{head.Kind, head.Name, text}
+	return nil
+}
+
+// each decodes the lines of a kind that come next.
+func each[T any](i *Import, kind string, count *int) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for i.next.kind == kind {
+			var value T
+			err := json.Unmarshal(i.next.text, &value)
+			if err != nil {
+				err = fmt.Errorf("line %d is not a %s", i.line, kind)
+			}
+			*count++
+			if !yield(value, err) || err != nil {
+				return
+			}
+			if err := i.advance(); err != nil {
+				yield(value, err)
+				return
+			}
+		}
+	}
+}
+
+func (i *Import) types(ctx context.Context) error {
+	var definitions []Definition
+	for text, err := range each[json.RawMessage](i, KindResourceType, &i.seen.ResourceTypes) {
+		if err != nil {
+			return err
+		}
+		definitions = append(definitions, Definition{i.next.name, text})
+	}
+	return i.Client.ApplyTypes(ctx, definitions, func(Applied) { i.count(1) })
+}
+
+func (i *Import) resources(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(writesInFlight)
+	var failed error
+	for r, err := range each[Resource](i, KindResource, &i.seen.Resources) {
+		if failed = err; err != nil || ctx.Err() != nil {
+			break
+		}
+		group.Go(func() error {
+			if _, err := i.Client.PutResource(ctx, r); err != nil {
+				return fmt.Errorf("resource %s: %w", r.Ref, err)
+			}
+			return nil
+		})
+		i.count(1)
+	}
+	return errors.Join(group.Wait(), failed)
+}
+
+func (i *Import) tuples() iter.Seq2[Tuple, error] {
+	return func(yield func(Tuple, error) bool) {
+		for t, err := range each[Tuple](i, KindRelation, &i.seen.Relations) {
+			if !yield(t, err) {
+				return
+			}
+		}
+		if i.next.kind != KindEnd {
+			yield(Tuple{}, fmt.Errorf("line %d: a line of kind %q does not belong here", i.line, i.next.kind))
+		}
+	}
+}
+
+func (i *Import) count(lines int) {
+	if i.Progress != nil {
+		i.Progress(lines)
+	}
+}
+
+// counter turns how many are written so far into how many more.
+func (i *Import) counter() func(written int) {
+	before := 0
+	return func(written int) {
+		i.count(written - before)
+		before = written
+	}
+}

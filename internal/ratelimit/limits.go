@@ -1,0 +1,151 @@
+package ratelimit
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Family is a group of operations that count against the same limits.
+type Family string
+
+const (
+	None        Family = "none"         // what everyone may see, such as documents
+	Token       Family = "token"        // getting tokens
+	SignIn      Family = "sign-in"      // proving who one is
+	SelfService Family = "self-service" // a user's own affairs
+	Admin       Family = "admin"        // changing how a tenant is set up
+	Authz       Family = "authz"        // decisions, and the resources and relations that they rest on
+	Client      Family = "client"       // what clients do with tokens
+)
+
+var families = []Family{Token, SignIn, SelfService, Admin, Authz, Client}
+
+// Known reports whether there is such a family.
+func (f Family) Known() bool { return f == None || slices.Contains(families, f) }
+
+// By is whose requests are counted together.
+type By string
+
+const (
+	IP     By = "ip"     // those from an address
+	Caller By = "caller" // those of a user or, without one, of a client
+)
+
+// Counted is what a limit counts. Its text form is family.by, such as token.ip.
+type Counted struct {
+	Family Family
+	By     By
+}
+
+func (c Counted) String() string { return string(c.Family) + "." + string(c.By) }
+
+// All is everything that a limit can count.
+func All() []Counted {
+	var all []Counted
+	for _, f := range families {
+		all = append(all, Counted{f, IP}, Counted{f, Caller})
+	}
+	return all
+}
+
+// ParseCounted reads the text form.
+func ParseCounted(text string) (Counted, error) {
+	family, by, _ := strings.Cut(text, ".")
+	c := Counted{Family(family), By(by)}
+	if !slices.Contains(families, c.Family) || c.By != IP && c.By != Caller {
+		return Counted{}, fmt.Errorf("%q is not family.%s or family.%s, the family being one of %q", text, IP, Caller, families)
+	}
+	return c, nil
+}
+
+// Limit is how many requests may come within a window, a second, minute, hour or
+// day. The zero value is no limit. Its text form is requests/unit, the unit being
+// one of s, min, h and d, or unlimited.
+type Limit struct {
+	Requests int
+	Window   time.Duration
+}
+
+// MaxRequests is the largest limit that can be told from none.
+const MaxRequests = 10_000_000
+
+var units = map[string]time.Duration{"s": time.Second, "min": time.Minute, "h": time.Hour, "d": 24 * time.Hour}
+
+func (l Limit) String() string {
+	for unit, window := range units {
+		if window == l.Window {
+			return strconv.Itoa(l.Requests) + "/" + unit
+		}
+	}
+	return "unlimited"
+}
+
+// ParseLimit reads the text form.
+func ParseLimit(text string) (Limit, error) {
+	if text == "unlimited" {
+		return Limit{}, nil
+	}
+	requests, unit, _ := strings.Cut(text, "/")
+	n, err := strconv.Atoi(requests)
+	l := Limit{n, units[unit]}
+	if err != nil || l.validate() != nil {
+		return Limit{}, fmt.Errorf("%q is neither requests/unit, with 1 to %d requests and unit one of s, min, h and d, nor unlimited", text, MaxRequests)
+	}
+	return l, nil
+}
+
+// validate refuses limits that have no text form.
+func (l Limit) validate() error {
+	if l == (Limit{}) {
+		return nil
+	}
+	for _, window := range units {
+		if window == l.Window && l.Requests >= 1 && l.Requests <= MaxRequests {
+			return nil
+		}
+	}
+	return fmt.Errorf("%d requests in %v is not a limit", l.Requests, l.Window)
+}
+
+// Limits are limits by what they count. What is missing is not said.
+type Limits map[Counted]Limit
+
+// Defaults are the limits of a deployment that says nothing else.
+func Defaults() Limits {
+	return Limits{
+		{Token, IP}:           {60, time.Minute},
+		{Token, Caller}:       {600, time.Hour},
+		{SignIn, IP}:          {30, time.Minute},
+		{SelfService, Caller}: {600, time.Hour},
+		{Admin, Caller}:       {6000, time.Hour},
+		{Client, Caller}:      {6000, time.Hour},
+	}
+}
+
+// ParseLimits reads limits in their text form.
+func ParseLimits(text map[string]string) (Limits, error) {
+	limits := Limits{}
+	for _, name := range slices.Sorted(maps.Keys(text)) {
+		counted, err := ParseCounted(name)
+		if err != nil {
+			return nil, err
+		}
+		if limits[counted], err = ParseLimit(text[name]); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return limits, nil
+}
+
+// Text is the text form.
+func (l Limits) Text() map[string]string {
+	text := make(map[string]string, len(l))
+	for counted, limit := range l {
+		text[counted.String()] = limit.String()
+	}
+	return text
+}
