@@ -1,10 +1,13 @@
 package api_test
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -355,6 +358,50 @@ func forgedRequests(t *testing.T, w *world, c *client) {
 	}
 	if bytes.Contains([]byte(w.log.String()), []byte(c.token)) {
 		t.Error("a token was logged")
+	}
+}
+
+// rawRequests are ones that no client library sends.
+func rawRequests(t *testing.T, w *world, c *client) {
+	define(t, c)
+	relate(t, c, "document", "d", "viewer", user("u"))
+	other := w.tenant(t, "raw-other")
+	send := func(text string) *http.Response {
+		t.Helper()
+		conn, err := net.Dial("tcp", c.server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		text = strings.NewReplacer("\n", "\r\n", "TOKEN", c.token, "HOST", c.host, "OTHER", other.host).Replace(text)
+		if _, err := io.WriteString(conn, text); err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		return res
+	}
+	const document = "/api/v1/resource-types/document HTTP/1.1\n"
+	for name, test := range map[string]struct {
+		text string
+		want int
+	}{
+		"as it should be":      {"GET " + document + "Host: HOST\nAuthorization: Bearer TOKEN\n\n", 200},
+		"two hosts":            {"GET " + document + "Host: HOST\nHost: OTHER\nAuthorization: Bearer TOKEN\n\n", 400},
+		"a list of hosts":      {"GET " + document + "Host: HOST, OTHER\nAuthorization: Bearer TOKEN\n\n", 400},
+		"no host":              {"GET " + document + "Authorization: Bearer TOKEN\n\n", 400},
+		"an address as target": {"GET http://OTHER" + document + "Host: HOST\nAuthorization: Bearer TOKEN\n\n", 401}, // it names the other tenant
+		"two lengths":          {"POST " + document + "Host: HOST\nContent-Length: 2\nContent-Length: 3\n\n{}", 400},
+		"a length of nothing":  {"POST " + document + "Host: HOST\nContent-Length: -1\n\n{}", 400},
+		"a folded field":       {"GET " + document + "Host: HOST\n X: y\nAuthorization: Bearer TOKEN\n\n", 400},
+		"a broken escape":      {"GET /api/v1/resources/document/%zz HTTP/1.1\nHost: HOST\nAuthorization: Bearer TOKEN\n\n", 400},
+	} {
+		if got := send(test.text).StatusCode; got != test.want {
+			t.Errorf("%s: %d, want %d", name, got, test.want)
+		}
 	}
 }
 

@@ -5,7 +5,10 @@
 //	stonetown migrate         bring the database's tables up to date
 //	stonetown bootstrap       create the first organisation, tenant and application
 //	stonetown audit export    write what happened, from the database
-//	stonetown check           ask a running server; so do relations, schema, export
+//	stonetown check           ask a running server; so do relations and schema
+//	stonetown export          write what a tenant has; import writes it back
+//	stonetown import          write models and relationships of other engines
+//	stonetown validate        run the assertions of other engines' files
 //	stonetown version
 //
 // This package reads configuration and wires the others together; it holds
@@ -44,7 +47,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		SilenceErrors: true, // main prints them, once
 	}
 	root.AddCommand(serveCommand(environ), migrateCommand(environ), bootstrapCommand(environ), versionCommand(), auditCommand(environ))
-	root.AddCommand(checkCommand(environ), relationsCommand(environ), schemaCommand(environ), exportCommand(environ))
+	root.AddCommand(checkCommand(environ), relationsCommand(environ), schemaCommand(environ), exportCommand(environ), importCommand(environ), validateCommand())
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

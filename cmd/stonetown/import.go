@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"time"
+
+	strict "github.com/go-json-experiment/json"
+	"github.com/spf13/cobra"
+
+	"stonetown/api/resources"
+	apiclient "stonetown/cmd/stonetown/internal/client"
+	"stonetown/engine"
+	"stonetown/engine/movers"
+)
+
+// importPatience outlasts a restart of the server.
+const importPatience = exportPatience
+
+func importCommand(environ []string) *cobra.Command {
+	r := &remote{environ: environ}
+	var from string
+	var dryRun, force bool
+	cmd := r.command(&cobra.Command{
+		Use:   "import FILE...",
+		Short: "Write models and relationships of another engine, or an export, to a running server",
+		Long: `Reads models and relationships as people have them for OpenFGA and SpiceDB, says
+what has no equivalent here, runs the assertions that the files hold, and then
+writes resource types and relations to a tenant. Several files are read as one.
+
+Nothing is written if something has no equivalent or an assertion does not hold,
+unless --force is given. After an error some is written and some is not; running
+the command again does no harm.
+
+A file that stonetown export has written is written back as it was.`,
+		Example: `  stonetown import store.fga.yaml
+  stonetown import model.fga tuples.csv
+  stonetown import schema.zed relationships.txt --dry-run
+  stonetown import tenant.jsonl`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			open := func() (*apiclient.Client, error) {
+				return r.open(cmd.Flags(), importPatience, apiclient.ScopeRead, apiclient.ScopeWrite)
+			}
+			if from == "" && isExport(args[0]) {
+				return importExports(cmd, args, dryRun, open)
+			}
+			world, err := readWorld(args, from)
+			if err != nil {
+				return err
+			}
+			printReport(cmd.OutOrStdout(), world)
+			if err := acceptable(cmd, world); err != nil && !force {
+				return fmt.Errorf("%w; nothing was written", err)
+			}
+			if dryRun {
+				return nil
+			}
+			c, err := open()
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			return importWorld(cmd, c, r.output, world)
+		},
+	})
+	cmd.Flags().StringVar(&from, "from", "", fromUsage)
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "write nothing")
+	cmd.Flags().BoolVar(&force, "force", false, "write what has an equivalent, although not all has or answers differ")
+	return cmd
+}
+
+// acceptable reports what speaks against importing a world.
+func acceptable(cmd *cobra.Command, world *movers.World) error {
+	var errs []error
+	if hasUnsupported(world) {
+		errs = append(errs, errors.New("not everything has an equivalent"))
+	}
+	if len(world.Assertions) > 0 {
+		result, err := movers.Validate(cmd.Context(), world)
+		if err != nil {
+			return err
+		}
+		printDifferences(cmd.OutOrStdout(), result)
+		if len(result.Differences) > 0 {
+			errs = append(errs, errors.New("answers differ"))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func importWorld(cmd *cobra.Command, c *apiclient.Client, output string, world *movers.World) error {
+	var definitions []apiclient.Definition
+	for _, t := range world.Types {
+		text, err := strict.Marshal(resources.Definition(t), strict.Deterministic(true))
+		if err != nil {
+			return err
+		}
+		definitions = append(definitions, apiclient.Definition{Name: t.Name, JSON: json.RawMessage(text)})
+	}
+	if err := applyTypes(cmd, c, output, definitions); err != nil {
+		return err
+	}
+	p := newProgress(cmd.ErrOrStderr(), "importing", len(world.Relations))
+	defer p.done()
+	before := 0
+	err := c.WriteTuples(cmd.Context(), tuplesOf(world.Relations), func(written int) {
+		p.add(written - before)
+		before = written
+	})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "wrote %d relations\n", len(world.Relations))
+	return err
+}
+
+func tuplesOf(ops []engine.WriteOp) iter.Seq2[apiclient.Tuple, error] {
+	return func(yield func(apiclient.Tuple, error) bool) {
+		for _, op := range ops {
+			t := apiclient.Tuple{
+				Resource: apiclient.Ref{Type: op.Resource.Type, ExternalID: op.Resource.ID}, Relation: op.Relation,
+				Subject: apiclient.Subject{Type: op.Subject.Type, ID: op.Subject.ID, Relation: op.Subject.Relation},
+			}
+			if !op.ExpiresAt.IsZero() {
+				t.ExpiresAt = op.ExpiresAt.UTC().Format(time.RFC3339Nano)
+			}
+			if op.Condition != "" {
+				t.Condition = &apiclient.Condition{Name: op.Condition, Context: op.Context}
+			}
+			if !yield(t, nil) {
+				return
+			}
+		}
+	}
+}
+
+// importExports writes back what was exported.
+func importExports(cmd *cobra.Command, files []string, dryRun bool, open func() (*apiclient.Client, error)) error {
+	if dryRun {
+		return errors.New("--dry-run is for files of other engines; an export is as it was")
+	}
+	c, err := open()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	p := newProgress(cmd.ErrOrStderr(), "importing", -1)
+	defer p.done()
+	for _, file := range files {
+		if err := importExport(cmd.Context(), c, file, p); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	return nil
+}
+
+func importExport(ctx context.Context, c *apiclient.Client, file string, p progress) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	i := apiclient.Import{Client: c, Progress: p.add}
+	return i.Read(ctx, f)
+}

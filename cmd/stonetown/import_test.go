@@ -1,0 +1,172 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// folder writes files and returns the folder that they are in.
+func folder(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+const (
+	fgaModel = `model
+  schema 1.1
+
+type user
+
+type folder
+  relations
+    define viewer: [user]
+
+type Document
+  relations
+    define parent: [folder]
+    define viewer: [user, user:*] or viewer from parent
+    define can-share: viewer but not blocked
+    define blocked: [user]
+`
+	fgaStore = `name: documents
+model_file: ./model.fga
+tuples:
+  - {user: user:ann, relation: viewer, object: folder:f}
+  - {user: folder:f, relation: parent, object: Document:d}
+  - {user: user:bob, relation: viewer, object: Document:d}
+  - {user: user:bob, relation: blocked, object: Document:d}
+tests:
+  - name: sharing
+    check:
+      - user: user:ann
+        object: Document:d
+        assertions: {viewer: true, can-share: true}
+      - user: user:bob
+        object: Document:d
+        assertions: {viewer: true, can-share: false}
+    list_objects:
+      - user: user:ann
+        type: Document
+        assertions: {viewer: [Document:d]}
+`
+	zedSchema = `definition user {}
+
+definition document {
+  relation owner: user
+  relation viewer: user | user:*
+  permission view = viewer + owner
+}
+`
+	zedValidation = `schemaFile: schema.zed
+relationships: |
+  document:d#owner@user:ann
+  document:open#viewer@user:*
+assertions:
+  assertTrue:
+    - document:d#view@user:ann
+    - document:open#view@user:bob
+  assertFalse:
+    - document:d#view@user:bob
+`
+)
+
+func TestImportOpenFGA(t *testing.T) {
+	dir := development(t)
+	files := folder(t, map[string]string{"model.fga": fgaModel, "store.fga.yaml": fgaStore, "more.csv": "user_type,user_id,user_relation,relation,object_type,object_id\nuser,cid,,viewer,folder,g\n"})
+	store := filepath.Join(files, "store.fga.yaml")
+
+	out := want(t, dir, "import", "--dry-run", store)
+	for _, line := range []string{`type "Document" is called "document"`, `relation "can-share" is called "can_share"`, "2 types, 4 relations, 5 assertions; 2 renamed\n", "5 of 5 assertions hold\n"} {
+		if !strings.Contains(out, line) {
+			t.Errorf("%q lacks %q", out, line)
+		}
+	}
+	if got := want(t, dir, "schema", "list", "-o", "json"); strings.TrimSpace(got) != "[]" {
+		t.Errorf("after a dry run: %s", got)
+	}
+	for _, change := range []string{"created", "unchanged"} {
+		out = want(t, dir, "import", store)
+		for _, line := range []string{change + " document\n", change + " folder\n", "wrote 4 relations\n"} {
+			if !strings.Contains(out, line) {
+				t.Errorf("%q lacks %q", out, line)
+			}
+		}
+	}
+	want(t, dir, "import", filepath.Join(files, "model.fga"), filepath.Join(files, "more.csv"))
+	want(t, dir, "check", "user:cid", "viewer", "folder:g")
+	want(t, dir, "check", "user:ann", "can-share", "document:d") // an action keeps its name
+	if r := on(t, dir, "check", "user:bob", "can-share", "document:d"); r.code != exitDenied {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestImportSpiceDB(t *testing.T) {
+	dir := development(t)
+	files := folder(t, map[string]string{
+		"schema.zed": zedSchema, "all.yaml": zedValidation, "wrong.yaml": strings.ReplaceAll(zedValidation, "document:d#view@user:bob", "document:d#view@user:ann"),
+		"more.txt": "document:e#owner@user:ann\n", "self.zed": "use self\ndefinition user {\n  relation friend: user\n  permission view = self + friend\n}\n",
+	})
+	path := func(name string) string { return filepath.Join(files, name) }
+	out := want(t, dir, "import", path("all.yaml"))
+	if !strings.Contains(out, "created document\nwrote 2 relations\n") || !strings.Contains(out, "3 of 3 assertions hold") {
+		t.Error(out)
+	}
+	want(t, dir, "import", path("schema.zed"), path("more.txt"))
+	want(t, dir, "check", "user:ann", "view", "document:e")
+
+	other := development(t)
+	r := on(t, other, "import", path("wrong.yaml"))
+	if r.code != 1 || !strings.Contains(r.errs, "nothing was written") || !strings.Contains(r.out, "wrong.yaml:10: may user:ann view document:d? expected denied, got allowed\n") {
+		t.Errorf("%+v", r)
+	}
+	r = on(t, other, "import", path("self.zed"))
+	if r.code != 1 || !strings.Contains(r.errs, "not everything has an equivalent") || !strings.Contains(r.out, "self.zed:4: unsupported") {
+		t.Errorf("%+v", r)
+	}
+	if got := want(t, other, "schema", "list", "-o", "json"); strings.TrimSpace(got) != "[]" {
+		t.Errorf("after refusals: %s", got)
+	}
+	want(t, other, "import", "--force", path("self.zed"))
+	if got := want(t, other, "schema", "list"); !strings.Contains(got, "user_2") {
+		t.Errorf("what has an equivalent is not there: %s", got)
+	}
+}
+
+func TestImportRefuses(t *testing.T) {
+	dir := development(t)
+	files := folder(t, map[string]string{
+		"unknown": zedSchema, "broken.zed": "definition {", "short.jsonl": `{"kind":"resource_type","name":"document"}` + "\n",
+		"kinds.jsonl": `{"kind":"other"}` + "\n" + `{"kind":"end","resource_types":0,"resources":0,"relations":0}` + "\n",
+		"count.jsonl": `{"kind":"end","resource_types":1,"resources":0,"relations":0}` + "\n",
+		"bad.jsonl": `{"kind":"resource_type","name":"document"}` + "\n" + `{"kind":"relation","resource":{"type":"document","external_id":"d"},"relation":"none","subject":{"type":"user","id":"a"}}` +
+			"\n" + `{"kind":"end","resource_types":1,"resources":0,"relations":1}` + "\n",
+	})
+	for name, word := range map[string]string{
+		"unknown": "give --from", "broken.zed": "broken.zed:1:", "missing.zed": "missing.zed", "short.jsonl": "not whole",
+		"kinds.jsonl": `kind "other"`, "count.jsonl": "the last line says 1", "bad.jsonl": "line 2, document:d#none@user:a",
+	} {
+		refused(t, dir, 1, word, "import", filepath.Join(files, name))
+	}
+	refused(t, dir, 1, "neither", "import", "--from", "keto", filepath.Join(files, "unknown"))
+	want(t, dir, "import", "--from", "spicedb", "--dry-run", filepath.Join(folder(t, map[string]string{"x.zed": zedSchema}), "x.zed"))
+}
+
+func TestValidateCommand(t *testing.T) {
+	files := folder(t, map[string]string{"schema.zed": zedSchema, "all.yaml": zedValidation, "wrong.yaml": strings.ReplaceAll(zedValidation, "document:d#view@user:bob", "document:d#view@user:ann")})
+	r := terminal(t, nil, "validate", filepath.Join(files, "all.yaml"))
+	if r.code != 0 || !strings.HasSuffix(r.out, "1 types, 2 relations, 3 assertions\n3 of 3 assertions hold\n") {
+		t.Errorf("%+v", r)
+	}
+	r = terminal(t, nil, "validate", filepath.Join(files, "wrong.yaml"))
+	if r.code != 1 || !strings.Contains(r.errs, "1 answers differ") || !strings.Contains(r.out, "2 of 3 assertions hold") {
+		t.Errorf("%+v", r)
+	}
+}

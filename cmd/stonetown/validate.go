@@ -1,0 +1,42 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"stonetown/engine/movers"
+)
+
+func validateCommand() *cobra.Command {
+	var from string
+	cmd := &cobra.Command{
+		Use:   "validate FILE...",
+		Short: "Run the assertions of another engine's files here",
+		Long: `Reads models, relationships and assertions as people have them for OpenFGA and
+SpiceDB, says what has no equivalent here, runs the assertions on an engine in
+memory, and says where the answers differ. It needs no server and writes nothing.
+It fails if an answer differs.`,
+		Example: `  stonetown validate store.fga.yaml
+  stonetown validate schema-and-assertions.yaml`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			world, err := readWorld(args, from)
+			if err != nil {
+				return err
+			}
+			printReport(cmd.OutOrStdout(), world)
+			result, err := movers.Validate(cmd.Context(), world)
+			if err != nil {
+				return err
+			}
+			printDifferences(cmd.OutOrStdout(), result)
+			if n := len(result.Differences); n > 0 {
+				return fmt.Errorf("%d answers differ", n)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", "", fromUsage)
+	return cmd
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"stonetown/engine/movers"
+	"stonetown/engine/movers/openfga"
+	"stonetown/engine/movers/spicedb"
+)
+
+// The engines whose files are read.
+const (
+	fromOpenFGA = "openfga"
+	fromSpiceDB = "spicedb"
+)
+
+const fromUsage = "`engine` that the files are of: openfga or spicedb (default by their names and content)"
+
+// readWorld reads the files of another engine as one world.
+func readWorld(files []string, from string) (*movers.World, error) {
+	world := new(movers.World)
+	for _, file := range files {
+		w, err := readForeign(file, from)
+		if err != nil {
+			return nil, err
+		}
+		world.Types = append(world.Types, w.Types...)
+		world.Relations = append(world.Relations, w.Relations...)
+		world.Assertions = append(world.Assertions, w.Assertions...)
+		world.Report = append(world.Report, w.Report...)
+	}
+	return world, nil
+}
+
+func readForeign(file, from string) (*movers.World, error) {
+	if from == "" {
+		var err error
+		if from, err = guessEngine(file); err != nil {
+			return nil, err
+		}
+	}
+	// Files refer to others in folders above theirs, but not above the one that
+	// the command is run in.
+	root, name := filepath.Dir(file), filepath.Base(file)
+	if filepath.IsLocal(file) {
+		root, name = ".", filepath.ToSlash(filepath.Clean(file))
+	}
+	switch from {
+	case fromOpenFGA:
+		return openfga.Read(os.DirFS(root), name)
+	case fromSpiceDB:
+		return spicedb.Read(os.DirFS(root), name)
+	}
+	return nil, fmt.Errorf("--from is %q, neither %s nor %s", from, fromOpenFGA, fromSpiceDB)
+}
+
+// guessEngine says whose file it is.
+func guessEngine(file string) (string, error) {
+	switch filepath.Ext(file) {
+	case ".zed", ".schema", ".txt", ".rel", ".relationships":
+		return fromSpiceDB, nil
+	case ".fga", ".mod", ".json", ".jsonl", ".csv":
+		return fromOpenFGA, nil
+	case ".yaml", ".yml":
+	default:
+		return "", fmt.Errorf("%s: its name does not say what it is: give --from", file)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	var members map[string]yaml.Node
+	if yaml.NewDecoder(bytes.NewReader(text)).Decode(&members) == nil {
+		for _, name := range []string{"schema", "schemaFile", "relationships", "relationshipsFile", "validation", "assertions"} {
+			if _, found := members[name]; found {
+				return fromSpiceDB, nil
+			}
+		}
+	}
+	return fromOpenFGA, nil
+}
+
+// printReport tells what of a world is not as it was, and how much there is.
+func printReport(w io.Writer, world *movers.World) {
+	counts := map[movers.FindingKind]int{}
+	for _, f := range world.Report {
+		counts[f.Kind]++
+		fmt.Fprintf(w, "%s %s: %s\n", at(f.At), f.Kind, f.Message)
+	}
+	fmt.Fprintf(w, "%d types, %d relations, %d assertions", len(world.Types), len(world.Relations), len(world.Assertions))
+	for _, kind := range []movers.FindingKind{movers.Renamed, movers.Widened, movers.Unsupported} {
+		if counts[kind] > 0 {
+			fmt.Fprintf(w, "; %d %s", counts[kind], kind)
+		}
+	}
+	fmt.Fprintln(w)
+}
+
+// printDifferences tells which assertions do not hold, and how many do.
+func printDifferences(w io.Writer, r *movers.Result) {
+	for _, d := range r.Differences {
+		fmt.Fprintf(w, "%s %s expected %s, got %s\n", at(d.At), d.Question, d.Want, d.Got)
+	}
+	if r.Passed+len(r.Differences) > 0 {
+		fmt.Fprintf(w, "%d of %d assertions hold\n", r.Passed, r.Passed+len(r.Differences))
+	}
+}
+
+// at is a place as editors and compilers write it.
+func at(p movers.Place) string {
+	if p.Line == 0 {
+		return p.File + ":"
+	}
+	return fmt.Sprintf("%s:%d:", p.File, p.Line)
+}
+
+func hasUnsupported(world *movers.World) bool {
+	return slices.ContainsFunc(world.Report, func(f movers.Finding) bool { return f.Kind == movers.Unsupported })
+}
+
+// isExport tells an export of this product from files of others.
+func isExport(file string) bool {
+	f, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, 64)
+	n, _ := io.ReadFull(f, head)
+	return strings.HasPrefix(string(head[:n]), `{"kind":`)
+}
