@@ -76,40 +76,87 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// TestReadme pastes the walk of the README.
-func TestReadme(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
+// section is the commands of a section of the README, up to the next one of its
+// level.
+func section(t *testing.T, readme, title string) string {
+	t.Helper()
+	_, text, found := strings.Cut(readme, "\n## "+title+"\n")
+	if !found {
+		t.Fatalf("the README has no section %q", title)
 	}
-	_, section, _ := strings.Cut(string(readme), "\n## Five minutes with curl\n")
-	section, _, _ = strings.Cut(section, "\n## ")
+	text, _, _ = strings.Cut(text, "\n## ")
 	var script strings.Builder
-	for i, block := range strings.Split(section, "```") {
+	for i, block := range strings.Split(text, "```") {
 		if commands, ok := strings.CutPrefix(block, "sh\n"); ok && i%2 == 1 {
 			script.WriteString(commands)
 		}
 	}
+	return script.String()
+}
 
-	dir := t.TempDir()
-	start(t, "--dev", "--data-dir", filepath.Join(dir, "data"))
-	shell := exec.CommandContext(t.Context(), "sh", "-c", "set -eu\n"+strings.ReplaceAll(script.String(), "curl -sS", "curl -sS --noproxy '*'"))
-	shell.Dir = dir
-	out, err := shell.CombinedOutput()
+// TestReadme pastes the commands of the README.
+func TestReadme(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
 	if err != nil {
-		t.Errorf("the commands failed: %v", err)
+		t.Fatal(err)
 	}
-	var allowed []string
-	for line := range strings.Lines(string(out)) {
-		if strings.Contains(line, `"error"`) {
-			t.Errorf("refused: %s", line)
-		}
-		for _, answer := range regexp.MustCompile(`"allowed":(true|false)`).FindAllStringSubmatch(line, -1) {
-			allowed = append(allowed, answer[1])
+	readme := string(text)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples, err := filepath.Abs("../../examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, target := range map[string]string{"stonetown": self, "examples": examples} {
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
 		}
 	}
-	// Bob through his group; Eve, herself, the document but not the folder; Eve, banned.
-	if want := []string{"true", "true", "false", "false"}; !slices.Equal(allowed, want) {
-		t.Errorf("answers %v, want %v\n%s", allowed, want, out)
+	start(t, "--dev", "--data-dir", filepath.Join(dir, "data"))
+	paste := func(script string) string {
+		t.Helper()
+		script = strings.NewReplacer("curl -sS", "curl -sS --noproxy '*'", "bin/stonetown", "./stonetown").Replace(script)
+		shell := exec.CommandContext(t.Context(), "sh", "-c", "set -eu\n"+script)
+		shell.Dir = dir
+		shell.Env = append(os.Environ(), "STONETOWN_TEST_MAIN=1")
+		out, err := shell.CombinedOutput()
+		if err != nil {
+			t.Errorf("the commands failed: %v\n%s", err, out)
+		}
+		return string(out)
+	}
+
+	out := paste(section(t, readme, "Five minutes with curl"))
+	var answers []string
+	for line := range strings.Lines(out) {
+		for _, answer := range regexp.MustCompile(`"allowed":(true|false)|"error":"(\w+)"`).FindAllStringSubmatch(line, -1) {
+			answers = append(answers, answer[1]+answer[2])
+		}
+	}
+	// Bob through his group; Eve, herself, the document but not the folder; Eve,
+	// banned; Cid from the office, and from nobody knows where.
+	if want := []string{"true", "true", "false", "false", "true", "condition_context_missing"}; !slices.Equal(answers, want) {
+		t.Errorf("answers %v, want %v\n%s", answers, want, out)
+	}
+	for _, part := range []string{`"plans/q1 draft"`, `"consistency_token"`, `"next_cursor":null`} {
+		if !strings.Contains(out, part) {
+			t.Errorf("no answer has %s", part)
+		}
+	}
+
+	out = paste(section(t, readme, "From the terminal"))
+	for _, part := range []string{"allowed\n", "folder:2026#owner@user:ann\n", "from_office", "relation.bulk_applied"} {
+		if !strings.Contains(out, part) {
+			t.Errorf("the terminal does not show %q:\n%s", part, out)
+		}
+	}
+	out = paste(section(t, readme, "Coming from OpenFGA or SpiceDB"))
+	for _, part := range []string{"10 of 10 assertions hold", "12 of 12 assertions hold", "wrote 8 relations\nallowed\n"} {
+		if !strings.Contains(out, part) {
+			t.Errorf("the terminal does not show %q:\n%s", part, out)
+		}
 	}
 }

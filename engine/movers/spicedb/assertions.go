@@ -121,7 +121,7 @@ func (a *asserter) expectations(n *yaml.Node) error {
 		return err
 	}
 	if len(pairs) > 0 {
-		a.world.Find(a.at(n), movers.Unsupported, "expected relations are compared by their subjects, not by the relations through which these are found")
+		a.world.Find(a.at(n), movers.Widened, "expected relations are compared by their subjects, not by the relations through which these are found")
 	}
 	for _, p := range pairs {
 		if err := a.expectation(p); err != nil {

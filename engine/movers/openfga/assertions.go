@@ -1,0 +1,382 @@
+package openfga
+
+import (
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+
+	"stonetown/engine"
+	"stonetown/engine/movers"
+	"stonetown/schema"
+	"stonetown/tuplestore"
+)
+
+// These are far more than anybody writes.
+const (
+	maxAssertions = 100_000
+	maxFilters    = 100 // of one question
+)
+
+// tester translates the tests of a store file.
+type tester struct {
+	*model
+	*document
+	*reader
+	left int // assertions that may still be added
+
+	contextual []engine.WriteOp // of the test that is read
+}
+
+func (t *tester) tests(n *yaml.Node) error {
+	items, err := t.items(n)
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		if err := t.test(item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tester) test(n *yaml.Node) error {
+	members, err := t.members(n, t.passOver("test"),
+		"name", "description", "tuples", "tuple_file", "tuple_files", "check", "list_objects", "list_users")
+	if err != nil {
+		return err
+	}
+	tuples, err := t.reader.tuplesOf(t.document, members)
+	if err != nil {
+		return err
+	}
+	if t.contextual, err = t.operations(tuples, t.model); err != nil {
+		return err
+	}
+	if len(t.contextual) == 0 {
+		t.contextual = nil
+	}
+	if len(t.contextual) > engine.MaxContextual {
+		t.reader.world.Find(t.at(n), movers.Unsupported, fmt.Sprintf(
+			"a test is left out: its %d tuples would be contextual tuples of each question, of which there may be %d", len(t.contextual), engine.MaxContextual))
+		return nil
+	}
+	for _, kind := range []struct {
+		name string
+		read func(*yaml.Node) error
+	}{{"check", t.check}, {"list_objects", t.listObjects}, {"list_users", t.listUsers}} {
+		if members[kind.name] == nil {
+			continue
+		}
+		items, err := t.items(members[kind.name])
+		if err != nil {
+			return err
+		}
+		for _, item := range items {
+			if err := kind.read(item); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// common reads what all kinds of questions have.
+func (t *tester) common(n *yaml.Node, what string, known ...string) (members map[string]*yaml.Node, context map[string]any, assertions []pair, err error) {
+	members, err = t.members(n, t.passOver(what), append(known, "context", "assertions")...)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if members["context"] != nil {
+		if context, err = t.document.object(members["context"]); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	if members["assertions"] != nil {
+		assertions, err = t.pairs(members["assertions"])
+	}
+	return members, context, assertions, err
+}
+
+func (t *tester) check(n *yaml.Node) error {
+	members, context, assertions, err := t.common(n, "check", "user", "users", "object", "objects")
+	if err != nil {
+		return err
+	}
+	users, err := t.oneOrMore(n, members, "user", "users")
+	if err != nil {
+		return err
+	}
+	objects, err := t.oneOrMore(n, members, "object", "objects")
+	if err != nil {
+		return err
+	}
+	for _, a := range assertions {
+		allowed, err := t.boolean(a.value)
+		if err != nil {
+			return err
+		}
+		want := movers.Denied
+		if allowed {
+			want = movers.Allowed
+		}
+		for _, user := range users {
+			for _, object := range objects {
+				resource, s, problem := t.question(user.text, a.key, object.text)
+				c := movers.Check{Subject: t.subject(s), Action: t.action(a.key), Resource: t.model.object(resource), Want: want}
+				err := t.add(a, object.text+"#"+a.key+" and "+user.text, problem, movers.Assertion{Check: &c, Context: context})
+				if err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (t *tester) oneOrMore(n *yaml.Node, members map[string]*yaml.Node, one, more string) ([]located, error) {
+	switch single, several := members[one], members[more]; {
+	case single != nil && several != nil:
+		return nil, failed(t.at(several), "%s and %s cannot both be given", one, more)
+	case several != nil:
+		return t.texts(several)
+	case single != nil:
+		text, err := t.scalar(single)
+		return []located{{text, t.at(single)}}, err
+	}
+	return nil, failed(t.at(n), "%s or %s is missing", one, more)
+}
+
+// question takes apart what is asked, or says why it cannot be.
+func (t *tester) question(user, relation, object string) (o tuplestore.Object, s tuplestore.Subject, problem string) {
+	o, err := parseObject(object)
+	if err != nil {
+		return o, s, err.Error()
+	}
+	if s, problem = t.asker(user); problem != "" {
+		return o, s, problem
+	}
+	if problem := t.relationProblem(key{o.Type, relation}); problem != "" {
+		return o, s, problem
+	}
+	return o, s, tooLong(o.ID)
+}
+
+// asker is the subject that a question is about.
+func (t *tester) asker(user string) (s tuplestore.Subject, problem string) {
+	s, err := parseUser(user)
+	if err != nil {
+		return s, err.Error()
+	}
+	if problem := t.subjectProblem(s); problem != "" {
+		return s, problem
+	}
+	switch {
+	case s.ID == tuplestore.Wildcard:
+		return s, "a question is about one subject, not about all of a type"
+	case standsForMembers(t.subject(s)):
+		return s, "a group as a subject stands for its members here"
+	}
+	return s, tooLong(s.ID)
+}
+
+// action is what is asked for a relation: its original name where that may be an
+// action, since the types map those.
+func (t *tester) action(relation string) string {
+	if schema.IsAction(relation) {
+		return relation
+	}
+	return t.relationNames[relation]
+}
+
+// add adds an assertion, or reports the problem with it.
+func (t *tester) add(a pair, about, problem string, assertion movers.Assertion) error {
+	if t.left--; t.left < 0 {
+		return failed(a.at, "more than %d assertions", maxAssertions)
+	}
+	if problem != "" {
+		t.reader.world.Find(a.at, movers.Unsupported, fmt.Sprintf("an assertion about %s is left out: %s", clip(about), problem))
+		return nil
+	}
+	assertion.At, assertion.Contextual = a.at, t.contextual
+	t.reader.world.Assertions = append(t.reader.world.Assertions, assertion)
+	return nil
+}
+
+func (t *tester) required(n *yaml.Node, members map[string]*yaml.Node, name string) (string, error) {
+	if members[name] == nil {
+		return "", failed(t.at(n), "%s is missing", name)
+	}
+	return t.scalar(members[name])
+}
+
+func (t *tester) listObjects(n *yaml.Node) error {
+	members, context, assertions, err := t.common(n, "list_objects", "user", "type")
+	if err != nil {
+		return err
+	}
+	user, err := t.required(n, members, "user")
+	if err != nil {
+		return err
+	}
+	typ, err := t.required(n, members, "type")
+	if err != nil {
+		return err
+	}
+	s, who := t.asker(user)
+	for _, a := range assertions {
+		objects, err := t.texts(a.value)
+		if err != nil {
+			return err
+		}
+		problem := t.relationProblem(key{typ, a.key})
+		if problem == "" {
+			problem = who
+		}
+		want := make([]string, 0, len(objects))
+		for _, object := range objects {
+			o, err := parseObject(object.text)
+			switch {
+			case err != nil:
+				problem = err.Error()
+			case o.Type != typ:
+				problem = fmt.Sprintf("%s is not of type %s", quoted(object.text), clip(typ))
+			}
+			want = append(want, o.ID)
+		}
+		list := movers.Resources{Subject: t.subject(s), Action: t.action(a.key), Type: t.typeNames[typ], Want: want}
+		err = t.add(a, "the objects "+typ+" with "+a.key+" for "+user, problem, movers.Assertion{Resources: &list, Context: context})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// filter is a kind of subjects, as a question of list_users names it.
+type filter struct{ typ, relation string }
+
+func (f filter) String() string {
+	if f.relation == "" {
+		return f.typ
+	}
+	return key(f).String()
+}
+
+func (t *tester) listUsers(n *yaml.Node) error {
+	members, context, assertions, err := t.common(n, "list_users", "object", "user_filter")
+	if err != nil {
+		return err
+	}
+	object, err := t.required(n, members, "object")
+	if err != nil {
+		return err
+	}
+	if members["user_filter"] == nil {
+		return failed(t.at(n), "user_filter is missing")
+	}
+	filters, err := t.filters(members["user_filter"])
+	if err != nil {
+		return err
+	}
+	for _, a := range assertions {
+		answer, err := t.members(a.value, t.passOver("list of users"), "users")
+		if err != nil {
+			return err
+		}
+		var users []located
+		if answer["users"] != nil {
+			if users, err = t.texts(answer["users"]); err != nil {
+				return err
+			}
+		}
+		wants, fault := sortOut(filters, users)
+		resource, err := parseObject(object)
+		if err != nil {
+			fault = err.Error()
+		} else if problem := t.relationProblem(key{resource.Type, a.key}); problem != "" {
+			fault = problem
+		} else if problem := tooLong(resource.ID); problem != "" {
+			fault = problem
+		}
+		for i, f := range filters {
+			problem := fault
+			if problem == "" {
+				problem = t.filterProblem(f)
+			}
+			list := movers.Subjects{
+				Resource: t.model.object(resource), Action: t.action(a.key),
+				Type: t.typeNames[f.typ], Relation: t.relationNames[f.relation], Want: wants[i],
+			}
+			err := t.add(a, "the users "+f.String()+" of "+object+"#"+a.key, problem, movers.Assertion{Subjects: &list, Context: context})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (t *tester) filters(n *yaml.Node) ([]filter, error) {
+	items, err := t.items(n)
+	if err != nil {
+		return nil, err
+	}
+	if len(items) == 0 || len(items) > maxFilters {
+		return nil, failed(t.at(n), "user_filter has %d kinds of users, 1 to %d can be read", len(items), maxFilters)
+	}
+	var filters []filter
+	for _, item := range items {
+		members, err := t.members(item, t.refuse, "type", "relation")
+		if err != nil {
+			return nil, err
+		}
+		var f filter
+		if f.typ, err = t.required(item, members, "type"); err != nil {
+			return nil, err
+		}
+		if members["relation"] != nil {
+			if f.relation, err = t.scalar(members["relation"]); err != nil {
+				return nil, err
+			}
+		}
+		filters = appendOnce(filters, f)
+	}
+	return filters, nil
+}
+
+func (t *tester) filterProblem(f filter) string {
+	s := tuplestore.Subject{Type: f.typ, Relation: f.relation}
+	if problem := t.subjectProblem(s); problem != "" {
+		return problem
+	}
+	if standsForMembers(t.subject(s)) {
+		return "a group as a subject stands for its members here"
+	}
+	return ""
+}
+
+// sortOut gives every filter those of the users that are of its kind.
+func sortOut(filters []filter, users []located) (wants [][]string, problem string) {
+	wants = make([][]string, len(filters))
+	for i := range wants {
+		wants[i] = []string{}
+	}
+	for _, user := range users {
+		s, err := parseUser(user.text)
+		if err != nil {
+			return wants, err.Error()
+		}
+		matches := false
+		for i, f := range filters {
+			if f == (filter{s.Type, s.Relation}) {
+				wants[i] = append(wants[i], s.ID)
+				matches = true
+			}
+		}
+		if !matches {
+			return wants, fmt.Sprintf("%s is not of a kind that user_filter names", quoted(user.text))
+		}
+	}
+	return wants, ""
+}
