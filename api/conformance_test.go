@@ -90,6 +90,28 @@ func TestDocumentIsValid(t *testing.T) {
 	}
 }
 
+// TestDocumentHasExamples: no request and no answer goes without one. That they
+// are valid is part of the document's being so.
+func TestDocumentHasExamples(t *testing.T) {
+	missing := func(content openapi3.Content, format string, args ...any) {
+		for name, media := range content {
+			if media.Example == nil && len(media.Examples) == 0 {
+				t.Errorf("%s %s has no example", fmt.Sprintf(format, args...), name)
+			}
+		}
+	}
+	for _, item := range document().doc.Paths.Map() {
+		for _, op := range item.Operations() {
+			if op.RequestBody != nil {
+				missing(op.RequestBody.Value.Content, "the request of %s", op.OperationID)
+			}
+			for status, response := range op.Responses.Map() {
+				missing(response.Value.Content, "%s of %s", status, op.OperationID)
+			}
+		}
+	}
+}
+
 // split cuts a JSON array into the texts of its items.
 func split(t testing.TB, array string) []string {
 	t.Helper()

@@ -30,7 +30,11 @@ const (
 	maxCost       = 100_000  // CEL's units, of an evaluation
 )
 
-var namePattern = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
+var (
+	namePattern = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
+	// Parameters are CEL identifiers, and named like the members of contexts.
+	parameterPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
+)
 
 // Definition is a condition as it is written.
 type Definition struct {
@@ -88,8 +92,8 @@ func Compile(d Definition) (*Condition, error) {
 	options := []cel.EnvOption{inCIDR}
 	for i, p := range d.Parameters {
 		at := fmt.Sprintf("parameters[%d].", i)
-		if !namePattern.MatchString(p.Name) {
-			return nil, &Error{at + "name", "name_invalid", fmt.Sprintf("parameter name %q does not match %s", p.Name, namePattern)}
+		if !parameterPattern.MatchString(p.Name) {
+			return nil, &Error{at + "name", "name_invalid", fmt.Sprintf("parameter name %q does not match %s", p.Name, parameterPattern)}
 		}
 		if _, ok := c.kinds[p.Name]; ok {
 			return nil, &Error{at + "name", "duplicate", fmt.Sprintf("parameter %q is declared twice", p.Name)}

@@ -60,6 +60,7 @@ func TestEvaluate(t *testing.T) {
 		{"c(a bool): a", "", `{"a":true}`, true},
 		{"c(a bool): a", `{"a":false}`, `{"a":true}`, false}, // what is stored goes first
 		{"c(a string): a == 'x'", `{"a":"x"}`, "", true},
+		{"c(userName string; _x int): userName == 'ann' && _x == 1", `{"_x":1}`, `{"userName":"ann"}`, true},
 		{"c(a int; b int): a < b", `{"b":5}`, `{"a":3}`, true},
 		{"c(a int): a == 9007199254740993", "", `{"a":9007199254740993}`, true}, // no float holds it
 		{"c(a int): a == 3", "", `{"a":3.0}`, true},
@@ -167,7 +168,7 @@ func TestCompileErrors(t *testing.T) {
 		"long":            {Definition{Name: "c", Expression: strings.Repeat(" ", MaxExpression) + "true"}, "expression", "too_long"},
 		"many parameters": {Definition{Name: "c", Expression: "true", Parameters: many}, "parameters", "too_many"},
 		"twice":           {Definition{Name: "c", Expression: "true", Parameters: append(one("int"), one("int")...)}, "parameters[1].name", "duplicate"},
-		"parameter name":  {Definition{Name: "c", Expression: "true", Parameters: []Parameter{{"A", "int"}}}, "parameters[0].name", "name_invalid"},
+		"parameter name":  {Definition{Name: "c", Expression: "true", Parameters: []Parameter{{"1a", "int"}}}, "parameters[0].name", "name_invalid"},
 		"unknown type":    {Definition{Name: "c", Expression: "true", Parameters: one("float")}, "parameters[0].type", "type_unknown"},
 		"list of nothing": {Definition{Name: "c", Expression: "true", Parameters: one("list<>")}, "parameters[0].type", "type_unknown"},
 		"too deep":        {Definition{Name: "c", Expression: "true", Parameters: one(strings.Repeat("list<", 6) + "int" + strings.Repeat(">", 6))}, "parameters[0].type", "type_unknown"},

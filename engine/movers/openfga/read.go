@@ -35,7 +35,7 @@ const (
 	maxFile      = 32 << 20 // bytes
 	maxYAML      = 8 << 20  // bytes
 	maxJSONModel = 4 << 20  // bytes
-	maxDSL       = 1 << 18  // bytes without comments; OpenFGA takes no more either
+	maxDSL       = 1 << 18  // bytes without comments; what OpenFGA takes by default
 	maxModules   = 1 << 20  // bytes of all modules together, comments included
 	maxFiles     = 1000     // modules of a model; files of tuples of a store file
 )

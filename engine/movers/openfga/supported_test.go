@@ -31,8 +31,8 @@ func TestLeftOut(t *testing.T) {
       define deep: `+strings.Repeat("((", 9)+"a"+strings.Repeat(" or a) but not b)", 9)+`
       define a: [user]
       define b: [user]
-  condition bad(userName: string) {
-    userName == "x"
+  condition bad(n: int) {
+    n + 1
   }
   condition unused(n: int) {
     n > 1
@@ -68,7 +68,7 @@ strange
 `)
 	same(t, "relations", opLines(w.Relations), `folder:1#reader@user:ann`)
 	same(t, "report", reportLines(w.Report), `
-unsupported store.yaml:23: condition bad is left out: parameter name "userName" does not match ^[a-z][a-z0-9_]{0,62}$
+unsupported store.yaml:23: condition bad is left out: expression is of type int, must be bool
 unsupported store.yaml:26: condition unused is left out: conditions belong to types, and no relation names it
 unsupported store.yaml:7: team#member is left out: it uses condition bad, which is left out
 unsupported store.yaml:12: folder#blocked is left out: it uses team#member, which is left out
