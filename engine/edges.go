@@ -86,7 +86,7 @@ func (g *graph) put(e *edges, to subject, terms tuplestore.Terms) bool {
 	if terms == (tuplestore.Terms{}) {
 		was := e.termed != nil && g.dropTerms(e, to)
 		if to.isUserset() {
-			return e.usersets.add(userset{to.object, to.relation}) && !was
+			return e.usersets.add(userset(to)) && !was
 		}
 		return e.plain.add(to.object) && !was
 	}
@@ -113,7 +113,7 @@ func (g *graph) dropTerms(e *edges, to subject) bool {
 
 func (e *edges) dropPlain(to subject) bool {
 	if to.isUserset() {
-		return e.usersets.remove(userset{to.object, to.relation})
+		return e.usersets.remove(userset(to))
 	}
 	return e.plain.remove(to.object)
 }
@@ -167,7 +167,7 @@ func (e *edges) subjects() iter.Seq2[subject, *tuplestore.Terms] {
 			if !more {
 				return
 			}
-			more = yield(subject{us.object, us.relation}, nil)
+			more = yield(subject(us), nil)
 		}
 		for to, terms := range e.termed {
 			if !more {

@@ -47,17 +47,26 @@ func readForeign(file, from string) (*movers.World, error) {
 			return nil, err
 		}
 	}
+	file, err := filepath.EvalSymlinks(file)
+	if err != nil {
+		return nil, err
+	}
 	// Files refer to others in folders above theirs, but not above the one that
 	// the command is run in.
-	root, name := filepath.Dir(file), filepath.Base(file)
+	dir, name := filepath.Dir(file), filepath.Base(file)
 	if filepath.IsLocal(file) {
-		root, name = ".", filepath.ToSlash(filepath.Clean(file))
+		dir, name = ".", filepath.ToSlash(filepath.Clean(file))
 	}
+	root, err := os.OpenRoot(dir) // links do not lead out of it either
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
 	switch from {
 	case fromOpenFGA:
-		return openfga.Read(os.DirFS(root), name)
+		return openfga.Read(root.FS(), name)
 	case fromSpiceDB:
-		return spicedb.Read(os.DirFS(root), name)
+		return spicedb.Read(root.FS(), name)
 	}
 	return nil, fmt.Errorf("--from is %q, neither %s nor %s", from, fromOpenFGA, fromSpiceDB)
 }
