@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"time"
 
@@ -12,7 +13,18 @@ import (
 
 // limitAddress counts a request against what its family allows its address.
 func (k *Kit) limitAddress(x *exchange, r *http.Request, family ratelimit.Family) error {
-	return k.limit(r.Context(), x, ratelimit.Counted{Family: family, By: ratelimit.IP}, x.ClientIP.String())
+	return k.limit(r.Context(), x, ratelimit.Counted{Family: family, By: ratelimit.IP}, addressKey(x.ClientIP))
+}
+
+// addressKey is what counts as one address: of IPv6 the first 64 bits, for who has
+// one address there has all of its network.
+func addressKey(ip netip.Addr) string {
+	if ip.Is6() {
+		if network, err := ip.WithZone("").Prefix(64); err == nil {
+			return network.String()
+		}
+	}
+	return ip.String()
 }
 
 // limitCaller counts a request against what its family allows its caller.

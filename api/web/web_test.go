@@ -160,6 +160,16 @@ func FuzzCursor(f *testing.F) {
 	})
 }
 
+func TestAddressKey(t *testing.T) {
+	for ip, want := range map[string]string{
+		"192.0.2.1": "192.0.2.1", "2001:db8:1:2:3:4:5:6": "2001:db8:1:2::/64", "2001:db8:1:2::1": "2001:db8:1:2::/64", "fe80::1%eth0": "fe80::/64",
+	} {
+		if got := addressKey(netip.MustParseAddr(ip)); got != want {
+			t.Errorf("%s: %s, want %s", ip, got, want)
+		}
+	}
+}
+
 func TestClientIP(t *testing.T) {
 	k := &Kit{trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
 	for _, tc := range []struct{ peer, forwarded, want string }{
