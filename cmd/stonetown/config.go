@@ -20,6 +20,7 @@ import (
 
 	"stonetown/internal/eventlog"
 	"stonetown/internal/ratelimit"
+	"stonetown/tuplestore/sqlstore"
 )
 
 // Config is all that can be configured. A setting comes from, in this order and
@@ -92,6 +93,10 @@ type Config struct {
 	// AuditRetention is how long it is kept what happened. Default 2160h (90 days).
 	AuditRetention time.Duration `yaml:"audit_retention" env:"AUDIT_RETENTION"`
 
+	// HistoryRetention is how long the past of relations is kept: how far back
+	// consistency tokens, the pages of lists and watches reach. Default 24h.
+	HistoryRetention time.Duration `yaml:"history_retention" env:"HISTORY_RETENTION"`
+
 	// DrainDelay is how long the server goes on accepting requests after it was
 	// told to stop and reports itself not ready, so that load balancers notice
 	// first. Default 0s.
@@ -119,6 +124,7 @@ func defaultConfig() Config {
 		RequestTimeout:    30 * time.Second,
 		ResidentMemoryMiB: 1024,
 		AuditRetention:    eventlog.Retention,
+		HistoryRetention:  sqlstore.Retention,
 		DrainTimeout:      30 * time.Second,
 	}
 }
@@ -139,6 +145,7 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.DurationVar(&c.RequestTimeout, "request-timeout", c.RequestTimeout, "most time to work on one request")
 	f.Int64Var(&c.ResidentMemoryMiB, "resident-memory-mib", c.ResidentMemoryMiB, "memory for tenants' tuples, in `MiB`")
 	f.DurationVar(&c.AuditRetention, "audit-retention", c.AuditRetention, "how long it is kept what happened")
+	f.DurationVar(&c.HistoryRetention, "history-retention", c.HistoryRetention, "how long the past of relations is kept")
 	f.DurationVar(&c.DrainDelay, "drain-delay", c.DrainDelay, "time between not being ready and not accepting requests")
 	f.DurationVar(&c.DrainTimeout, "drain-timeout", c.DrainTimeout, "time for requests under way to finish")
 	f.TextVar(&c.LogLevel, "log-level", c.LogLevel, "`level` below which messages are dropped: debug, info, warn, error")
@@ -243,6 +250,9 @@ func (c *Config) complete() error {
 	if c.AuditRetention <= 0 {
 		problem("audit_retention must be positive")
 	}
+	if c.HistoryRetention < time.Hour {
+		problem("history_retention must be at least 1h")
+	}
 	if c.ResidentMemoryMiB <= 0 || c.DatabaseConns < 0 {
 		problem("resident_memory_mib must be positive and database_conns not negative")
 	}
@@ -285,6 +295,7 @@ func (c Config) LogValue() slog.Value {
 		slog.Duration("request_timeout", c.RequestTimeout),
 		slog.Int64("resident_memory_mib", c.ResidentMemoryMiB),
 		slog.Duration("audit_retention", c.AuditRetention),
+		slog.Duration("history_retention", c.HistoryRetention),
 		slog.Duration("drain_delay", c.DrainDelay),
 		slog.Duration("drain_timeout", c.DrainTimeout),
 		slog.String("log_level", c.LogLevel.String()),

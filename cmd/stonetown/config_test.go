@@ -99,6 +99,7 @@ func TestConfigRefuses(t *testing.T) {
 		"no memory":           {args: []string{"--resident-memory-mib", "0"}, want: "positive"},
 		"malformed networks":  {environ: []string{"STONETOWN_TRUSTED_PROXIES=10.0.0.0"}, want: "10.0.0.0"},
 		"no retention":        {args: []string{"--audit-retention", "0s"}, want: "audit_retention"},
+		"no history":          {args: []string{"--history-retention", "59m"}, want: "history_retention"},
 		"malformed limit":     {args: []string{"--rate-limits", "admin.caller=6000"}, want: "requests/unit"},
 		"not a limit":         {file: "rate_limits: admin.caller", want: "cannot unmarshal"},
 		"unknown family":      {environ: []string{"STONETOWN_RATE_LIMITS=checks.ip=1/s"}, want: `"checks.ip"`},

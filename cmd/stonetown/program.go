@@ -77,7 +77,7 @@ func (p *Program) Open(ctx context.Context) error {
 	if p.modules, err = openModules(ctx, p.config); err != nil {
 		return err
 	}
-	if p.store, err = sqlstore.New(sqlstore.Config{DB: p.modules.db, Logger: p.log}); err != nil {
+	if p.store, err = sqlstore.New(sqlstore.Config{DB: p.modules.db, Retention: p.config.HistoryRetention, Logger: p.log}); err != nil {
 		return err
 	}
 	p.engine, err = engine.New(engine.Config{
@@ -121,7 +121,7 @@ func (p *Program) Open(ctx context.Context) error {
 		return err
 	}
 	p.server.RegisterOnShutdown(p.stop)
-	for _, loop := range []func(context.Context){keys.Run, limits.Run, log.Run} {
+	for _, loop := range []func(context.Context){keys.Run, limits.Run, log.Run, p.store.Run} {
 		p.loops.Go(func() { loop(p.running) })
 	}
 	if p.config.Dev {

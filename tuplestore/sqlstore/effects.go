@@ -115,7 +115,7 @@ func (e *effects) batch(dialect sqldb.Dialect, tenant string, before, after tupl
 			return fmt.Sprintf(`INSERT INTO relation_tuple_history (tenant_id, %s, deleted_rev) SELECT $1, %s, k.deleted_rev FROM %s`,
 				recordList(""), recordList("t."), s.joined(s.table(live, ""), "", keysOf(gone, key), ends))
 		})
-		queue(func(s *statement) string { return s.deleted(keysOf(gone, key)) })
+		queue(func(s *statement) string { return s.deleted(live, keysOf(gone, key), 0) })
 	}
 	if len(e.lifetime) > 0 {
 		columns := keysOf(e.lifetime, func(l lifetime) [6]string { return key(l.tuple) })

@@ -89,7 +89,11 @@ func checkPlans(t *testing.T, s *Store) {
 		}, all, ""},
 		{"deletion", func() (string, *statement, error) {
 			st := &statement{dialect: s.DB.Dialect(), args: []any{"t"}}
-			return st.deleted(keysOf(someTuples, key)), st, st.err
+			return st.deleted(live, keysOf(someTuples, key), 0), st, st.err
+		}, all, ""},
+		{"collection", func() (string, *statement, error) {
+			st := &statement{dialect: s.DB.Dialect(), args: []any{"t"}}
+			return st.deleted(history, keysOf(someTuples, key), 1), st, st.err
 		}, all, ""},
 	} {
 		sql, st, err := c.build()
@@ -132,7 +136,7 @@ func explain(t *testing.T, db *sqldb.DB, sql string, args []any) (accesses []acc
 				t.Fatal(err)
 			}
 			// SEARCH t USING INDEX name (column=? AND column>?)
-			if strings.HasPrefix(detail, "SEARCH t ") || strings.HasPrefix(detail, "SCAN t") || strings.HasPrefix(detail, "SEARCH relation_tuples") {
+			if strings.HasPrefix(detail, "SEARCH t ") || strings.HasPrefix(detail, "SCAN t") || strings.HasPrefix(detail, "SEARCH relation_tuple") {
 				how, condition, _ := strings.Cut(detail, "(")
 				fields := strings.Fields(how)
 				accesses = append(accesses, access{fields[len(fields)-1], condition})

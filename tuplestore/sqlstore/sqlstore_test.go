@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"path/filepath"
 	"testing"
+	"time"
 
 	"stonetown/internal/pgtest"
 	"stonetown/internal/sqldb"
@@ -83,6 +84,9 @@ func TestConformance(t *testing.T) {
 		storetest.RunSQL(t, func(t *testing.T) (tuplestore.Store, *sqldb.DB) { return empty(t, Config{}), db })
 		storetest.RunQueue(t, func(t *testing.T, l storetest.Limits) tuplestore.Store {
 			return empty(t, Config{MaxWaitingPerResource: l.PerResource, MaxWaitingPerTenant: l.PerTenant})
+		})
+		storetest.RunCollection(t, func(t *testing.T, clock func() time.Time) storetest.Collector {
+			return empty(t, Config{Clock: clock})
 		})
 		if db.Dialect() == sqldb.SQLite {
 			return // one process owns the file

@@ -214,15 +214,21 @@ func insertFew(b *sqldb.Batch, tenant, into string, columns []column) {
 	}
 }
 
-// deleted is the statement that deletes live tuples. On PostgreSQL it names
-// them by their place, for the reason told at joined.
-func (s *statement) deleted(keys []column) string {
-	if s.dialect == sqldb.Postgres {
-		return fmt.Sprintf(`DELETE FROM relation_tuples WHERE ctid = ANY (ARRAY(SELECT t.ctid FROM %s))`,
-			s.joined(s.table(live, ""), "", keys))
+// deleted is the statement that deletes tuples from a table; from the history,
+// those that ended by a revision. On PostgreSQL it names them by their place, for
+// the reason told at joined.
+func (s *statement) deleted(table string, keys []column, by tuplestore.Revision) string {
+	ended := func(string) string { return "" }
+	if table == history {
+		place := s.arg(int64(by))
+		ended = func(prefix string) string { return " AND " + prefix + "deleted_rev <= " + place }
 	}
-	return fmt.Sprintf(`DELETE FROM relation_tuples WHERE tenant_id = $1 AND (%s) IN (SELECT %s FROM %s)`,
-		keyList(""), keyList("k."), s.rows(keys...))
+	if s.dialect == sqldb.Postgres {
+		return fmt.Sprintf(`DELETE FROM %s WHERE ctid = ANY (ARRAY(SELECT t.ctid FROM %s))`,
+			table, s.joined(s.table(table, ""), ended("t."), keys))
+	}
+	return fmt.Sprintf(`DELETE FROM %s WHERE tenant_id = $1 AND (%s) IN (SELECT %s FROM %s)%s`,
+		table, keyList(""), keyList("k."), s.rows(keys...), ended(""))
 }
 
 // table names a table, as t, and on SQLite the index to use (any if empty). The

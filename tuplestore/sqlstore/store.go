@@ -42,6 +42,9 @@ type Config struct {
 	// ScanPage is how many records a scan reads at a time. Default: 2,000.
 	ScanPage int
 
+	// Retention is how long [Store.Run] keeps the past. Default: [Retention].
+	Retention time.Duration
+
 	// Clock tells when a write was committed. Default: time.Now.
 	Clock func() time.Time
 	// Logger hears of commits whose outcome was unknown. Default: none.
@@ -62,6 +65,7 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	byDefault(&c.CommitTimeout, 30*time.Second)
 	byDefault(&c.ScanPage, 2000)
+	byDefault(&c.Retention, Retention)
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}

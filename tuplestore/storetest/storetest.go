@@ -1,7 +1,8 @@
 // Package storetest is what every [tuplestore.Store] must pass.
 //
 // [Run] checks what the interface promises about one store, [RunQueue] the
-// bounds of its queues, [RunSQL] what a store over SQL adds, and [RunShared]
+// bounds of its queues, [RunCollection] what giving up the past leaves,
+// [RunSQL] what a store over SQL adds, and [RunShared]
 // what two stores over one database promise together. Each takes a function
 // that opens a fresh store and calls it for every subtest, whose name is the
 // promise that broke if it fails. Histories are compared with a model so plain

@@ -175,7 +175,7 @@ func TestOutside(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Symlink("../secret.fga", filepath.Join(inside, "link.fga")); err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(inside, "store.yaml"), []byte("model_file: link.fga\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -148,7 +148,9 @@ func TestStrangers(t *testing.T) {
 		_, err := s.client(0).Check(t.Context(), Question{})
 		contains(t, err, word)
 	}
-	s := &server{t: t, handle: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>bad gateway", http.StatusBadGateway) }}
+	s := &server{t: t, handle: func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "<html>bad gateway", http.StatusBadGateway)
+	}}
 	_, err := s.client(0).Check(t.Context(), Question{})
 	contains(t, err, "502 Bad Gateway")
 }

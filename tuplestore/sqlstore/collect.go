@@ -1,0 +1,198 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"stonetown/internal/sqldb"
+	"stonetown/tuplestore"
+)
+
+// Retention is how long the past is kept unless a deployment says otherwise.
+const Retention = 24 * time.Hour
+
+const (
+	// receiptRetention is for how long a write can be sent again under its commit
+	// ID: longer than clients may do that.
+	receiptRetention = 25 * time.Hour
+
+	collectEvery  = 10 * time.Minute
+	collectAtOnce = 500 // rows in one transaction
+	commitsAtOnce = 100
+	tenantsAtOnce = 500
+)
+
+// Run collects what is past retention, now and then, until ctx ends.
+func (s *Store) Run(ctx context.Context) {
+	tick := time.NewTicker(collectEvery)
+	defer tick.Stop()
+	for {
+		now := s.Clock()
+		if err := s.Collect(ctx, now.Add(-s.Retention), now.Add(-receiptRetention)); err != nil && ctx.Err() == nil {
+			s.Logger.WarnContext(ctx, "collect history", "error", err)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Collect gives up the past before an instant. What was current at the instant
+// can still be read, and so can all that came after it; reading what was before
+// fails with [tuplestore.ErrRevisionCollected]. What was answered to writes
+// before another instant is forgotten. Several processes may collect at once, and
+// one may die doing so.
+func (s *Store) Collect(ctx context.Context, before, receipts time.Time) error {
+	for after := ""; ; {
+		tenants, err := s.tenantsAfter(ctx, after)
+		if err != nil {
+			return fmt.Errorf("collect: %w", err)
+		}
+		for _, tenant := range tenants {
+			if err := s.collect(ctx, tenant, before.UnixMicro(), receipts.UnixMicro()); err != nil {
+				return fmt.Errorf("collect tenant %s: %w", tenant, err)
+			}
+			after = tenant
+		}
+		if len(tenants) < tenantsAtOnce {
+			return nil
+		}
+	}
+}
+
+func (s *Store) tenantsAfter(ctx context.Context, after string) ([]string, error) {
+	rows, err := s.DB.Query(ctx, `SELECT tenant_id FROM tenant_heads WHERE tenant_id > $1 ORDER BY tenant_id LIMIT $2`, after, int64(tenantsAtOnce))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var tenants []string
+	for rows.Next() {
+		var tenant string
+		if err := rows.Scan(&tenant); err != nil {
+			return nil, err
+		}
+		tenants = append(tenants, tenant)
+	}
+	return tenants, rows.Err()
+}
+
+// collect raises the floor first, so that nobody reads what is on its way out,
+// and then deletes what is below it. The changelog says which tuples that is, and
+// goes last: what an earlier collection left over is still in it.
+func (s *Store) collect(ctx context.Context, tenant string, before, receipts int64) error {
+	floor, err := s.floorAt(ctx, tenant, before)
+	if err != nil {
+		return err
+	}
+	_, err = s.DB.Exec(ctx, `UPDATE tenant_heads SET min_rev = $2 WHERE tenant_id = $1 AND min_rev < $2`, tenant, int64(floor))
+	if err != nil {
+		return err
+	}
+	for {
+		last, err := s.collectPage(ctx, tenant, floor)
+		if err != nil {
+			return err
+		}
+		if last {
+			break
+		}
+	}
+	if err := s.deleteAll(ctx, deleteSchemas, tenant, int64(floor), int64(collectAtOnce)); err != nil {
+		return err
+	}
+	return s.deleteAll(ctx, deleteReceipts, tenant, receipts, int64(collectAtOnce))
+}
+
+// collectPage deletes the oldest commits below the floor, and the tuples that
+// they ended. The commit at the floor stays, and with it the newest.
+func (s *Store) collectPage(ctx context.Context, tenant string, floor tuplestore.Revision) (last bool, err error) {
+	rows, err := s.DB.Query(ctx, `
+		SELECT rev, changes FROM tenant_commits WHERE tenant_id = $1 AND rev < $2 ORDER BY rev LIMIT $3`,
+		tenant, int64(floor), int64(commitsAtOnce))
+	if err != nil {
+		return false, err
+	}
+	defer rows.Close()
+	var newest int64
+	var tuples []tuplestore.Tuple
+	n := 0
+	for ; rows.Next(); n++ {
+		var text string
+		if err := rows.Scan(&newest, &text); err != nil {
+			return false, err
+		}
+		changes, err := decodeChanges(text)
+		if err != nil {
+			return false, fmt.Errorf("revision %d: %w", newest, err)
+		}
+		for _, c := range changes { // new terms end an existence, too
+			tuples = append(tuples, c.Tuple)
+		}
+	}
+	if err := rows.Err(); err != nil || n == 0 {
+		return true, err
+	}
+	rows.Close() // its connection is needed
+	for part := range slices.Chunk(tuples, collectAtOnce) {
+		st := &statement{dialect: s.DB.Dialect(), args: []any{tenant}}
+		sql := st.deleted(history, keysOf(part, key), floor)
+		if st.err != nil {
+			return false, st.err
+		}
+		if _, err := s.DB.Exec(ctx, sql, st.args...); err != nil {
+			return false, err
+		}
+	}
+	_, err = s.DB.Exec(ctx, `DELETE FROM tenant_commits WHERE tenant_id = $1 AND rev <= $2`, tenant, newest)
+	return n < commitsAtOnce, err
+}
+
+// floorAt is the newest revision from before an instant, or the floor there is.
+// Revisions have no gaps, so it is searched for by halves.
+func (s *Store) floorAt(ctx context.Context, tenant string, before int64) (tuplestore.Revision, error) {
+	var low, high int64 // low is, or is from before; high is not, or is not known
+	err := s.DB.QueryRow(ctx, `SELECT min_rev, rev FROM tenant_heads WHERE tenant_id = $1`, tenant).Scan(&low, &high)
+	for high++; err == nil && high-low > 1; {
+		middle := low + (high-low)/2
+		var at int64
+		err = s.DB.QueryRow(ctx, `SELECT committed_at FROM tenant_commits WHERE tenant_id = $1 AND rev = $2`, tenant, middle).Scan(&at)
+		if errors.Is(err, sqldb.ErrNoRows) { // another process has collected it
+			err, at = nil, before-1
+		}
+		if at < before {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return tuplestore.Revision(low), err
+}
+
+// deleteAll runs a statement that deletes some rows until there are none left.
+func (s *Store) deleteAll(ctx context.Context, sql string, args ...any) error {
+	for {
+		n, err := s.DB.Exec(ctx, sql, args...)
+		if err != nil || n == 0 {
+			return err
+		}
+	}
+}
+
+const (
+	// The document that holds at the floor stays.
+	deleteSchemas = `
+		DELETE FROM tenant_schemas WHERE tenant_id = $1 AND rev IN (
+			SELECT rev FROM tenant_schemas
+			WHERE tenant_id = $1 AND rev < (SELECT MAX(rev) FROM tenant_schemas WHERE tenant_id = $1 AND rev <= $2)
+			ORDER BY rev LIMIT $3)`
+
+	deleteReceipts = `
+		DELETE FROM tenant_receipts WHERE tenant_id = $1 AND commit_id IN (
+			SELECT commit_id FROM tenant_receipts WHERE tenant_id = $1 AND committed_at < $2 ORDER BY committed_at LIMIT $3)`
+)

@@ -1,0 +1,109 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"stonetown/tuplestore"
+)
+
+// Collector is a store that gives up its past.
+type Collector interface {
+	tuplestore.Store
+	Collect(ctx context.Context, before, receipts time.Time) error
+}
+
+// RunCollection checks a store that gives up its past: what is kept is as it was,
+// and what is not is never answered wrongly. The store tells the time by clock.
+func RunCollection(t *testing.T, open func(t *testing.T, clock func() time.Time) Collector) {
+	for _, seed := range []uint64{1, 2, 3} {
+		t.Run(fmt.Sprintf("what is kept is as it was, seed %d", seed), func(t *testing.T) {
+			now := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+			store := open(t, func() time.Time { return now })
+			f := newFixture(t, store)
+			w := world{rand.New(rand.NewPCG(seed, 7))}
+			states := []state{{records: map[tuplestore.Tuple]tuplestore.Record{}}} // by revision
+			times := []time.Time{now}
+			schemas := [][]byte{nil}
+			other := f.in("other")
+			other.apply(creations(viewer("1", "ann"))...)
+			for i := range 150 {
+				now = now.Add(time.Second)
+				write := w.write(fmt.Sprint("actor ", i))
+				schema := schemas[len(schemas)-1]
+				if w.IntN(10) == 0 {
+					schema = fmt.Append(nil, "schema ", i)
+					write = tuplestore.Write{PutSchema: schema}
+				}
+				write.CommitID = fmt.Sprint("commit ", i)
+				after, _, _, _ := states[len(states)-1].apply(write)
+				if write.PutSchema != nil {
+					after = state{states[len(states)-1].rev + 1, after.records}
+				}
+				if _, err := f.store.Write(f.ctx, f.tenant, write); err != nil {
+					continue
+				}
+				if after.rev > states[len(states)-1].rev {
+					states, times, schemas = append(states, after), append(times, now), append(schemas, schema)
+				}
+				if i%40 == 39 {
+					keep := 1 + w.IntN(len(states)-1)
+					f.collect(store, times[keep].Add(time.Microsecond))
+					f.kept(w, states, schemas, keep)
+				}
+			}
+			f.collect(store, now.Add(time.Hour))
+			f.kept(w, states, schemas, len(states)-1)
+			f.collect(store, now.Add(time.Hour)) // again
+			f.kept(w, states, schemas, len(states)-1)
+			if !other.exists(other.newest(), viewer("1", "ann")) {
+				f.Error("another tenant lost its newest state")
+			}
+			// A commit ID that was forgotten is as new.
+			before := f.head().Revision
+			f.write(tuplestore.Write{CommitID: "commit 0", PutSchema: []byte("new")})
+			if after := f.head().Revision; after != before+1 {
+				f.Errorf("head %d after a write under a forgotten commit ID, want %d", after, before+1)
+			}
+		})
+	}
+}
+
+func (f *fixture) collect(store Collector, before time.Time) {
+	f.Helper()
+	if err := store.Collect(f.ctx, before, before); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// kept compares all that is kept with the model, and sees the rest refused.
+func (f *fixture) kept(w world, states []state, schemas [][]byte, floor int) {
+	f.Helper()
+	for i, s := range states {
+		snapshot := f.at(s.rev)
+		if i < floor {
+			_, findErr := snapshot.Find(f.ctx, tuplestore.Lookup{Tuples: []tuplestore.Tuple{w.tuple()}})
+			_, listErr := snapshot.List(f.ctx, everything, nil, 1)
+			_, _, schemaErr := snapshot.Schema(f.ctx)
+			_, changesErr := f.store.Changes(f.ctx, f.tenant, s.rev, 1000)
+			for _, err := range []error{findErr, listErr, schemaErr, changesErr} {
+				if !errors.Is(err, tuplestore.ErrRevisionCollected) {
+					f.Fatalf("revision %d below the floor %d: %v", s.rev, floor, err)
+				}
+			}
+			continue
+		}
+		w.compare(f, s)
+		document, _, err := snapshot.Schema(f.ctx)
+		if err != nil || string(document) != string(schemas[i]) {
+			f.Fatalf("schema at revision %d is %q (error %v), want %q", s.rev, document, err, schemas[i])
+		}
+		if commits := f.changes(s.rev, 1000); len(commits) != len(states)-1-i {
+			f.Fatalf("%d commits after revision %d, want %d", len(commits), s.rev, len(states)-1-i)
+		}
+	}
+}
