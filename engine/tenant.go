@@ -114,9 +114,12 @@ func (t *tenant) refresh() error {
 	ctx, cancel := context.WithTimeout(t.engine.background, t.engine.tailTimeout)
 	defer cancel()
 	t.engine.stats.tailReads.Add(1)
-	err := t.follow(ctx)
-	if errors.Is(err, errNotFollowed) {
-		err = t.lookUp(ctx)
+	// A graph can come or go at any moment, so one may need the other again.
+	err := errNotFollowed
+	for errors.Is(err, errNotFollowed) && ctx.Err() == nil {
+		if err = t.follow(ctx); errors.Is(err, errNotFollowed) {
+			err = t.lookUp(ctx)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("bring tenant up to date: %w", err)

@@ -1,0 +1,116 @@
+package enginetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"stonetown/engine"
+	"stonetown/schema"
+	"stonetown/tuplestore"
+	"stonetown/tuplestore/storetest"
+)
+
+// While the past is being given up under their feet, answers are right or an
+// error that says why: of checks, of later pages, and of those who watch.
+func TestCollection(t *testing.T) {
+	everywhere(t, func(t *testing.T, e *engine.Engine, s tuplestore.Store) {
+		collector, ok := s.(storetest.Collector)
+		if !ok {
+			return // the store in memory keeps everything
+		}
+		ctx := t.Context()
+		_, _, first, err := e.PutType(ctx, "t", schema.Type{Name: "document", Relations: []schema.Relation{{Name: "viewer"}}}, by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		document := tuplestore.Object{Type: "document", ID: "d"}
+		ann := tuplestore.Subject{Type: "user", ID: "ann"}
+		view := engine.CheckRequest{Subject: ann, Queries: []engine.Query{{Resource: document, Action: "viewer"}}}
+		check := func(want bool) {
+			t.Helper()
+			answer, err := e.Check(ctx, "t", view)
+			if err != nil || answer.Decisions[0].Err != nil || answer.Decisions[0].Allowed != want {
+				t.Fatalf("%+v, %v, want %t", answer, err, want)
+			}
+		}
+		relate := func(e *engine.Engine, remove bool) string {
+			t.Helper()
+			response, err := e.Write(ctx, "t", engine.WriteRequest{Origin: by, Ops: []engine.WriteOp{{Delete: remove, Resource: document, Relation: "viewer", Subject: ann}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return response.Token
+		}
+		relate(e, false)
+		check(true)
+
+		// The engine has seen nothing of what another one wrote, and what it would
+		// follow is gone.
+		other := newEngine(t, engine.Config{}, s)
+		for range 20 {
+			relate(other, true)
+			relate(other, false)
+		}
+		last := relate(other, true)
+		forget := func() {
+			t.Helper()
+			if err := collector.Collect(ctx, time.Now().Add(time.Hour), time.Now().Add(time.Hour)); err != nil {
+				t.Error(err)
+			}
+		}
+		forget()
+		check(false)
+
+		exactly := engine.Consistency{Mode: engine.Exactly, Token: first}
+		_, err = e.ListResources(ctx, "t", engine.ListResourcesRequest{Subject: ann, Type: "document", Action: "viewer", Consistency: exactly})
+		if !errors.Is(err, engine.ErrTokenExpired) {
+			t.Errorf("a list at a revision that is gone: %v", err)
+		}
+		err = e.Watch(ctx, "t", engine.WatchRequest{After: first}, func(engine.WatchEvent) error { return nil })
+		if !errors.Is(err, engine.ErrTokenExpired) {
+			t.Errorf("a watch from a revision that is gone: %v", err)
+		}
+		view.Consistency = engine.Consistency{Mode: engine.AtLeast, Token: first}
+		check(false) // a newer state will do
+		exactly.Token = last
+		list, err := e.ListResources(ctx, "t", engine.ListResourcesRequest{Subject: ann, Type: "document", Action: "viewer", Consistency: exactly})
+		if err != nil || len(list.IDs) != 0 {
+			t.Errorf("a list at the newest revision: %+v, %v", list, err)
+		}
+
+		// Everything at once.
+		view.Consistency = engine.Consistency{}
+		stop, cancel := context.WithTimeout(ctx, 2*time.Second)
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		defer cancel()
+		wg.Go(func() {
+			for stop.Err() == nil {
+				forget()
+			}
+		})
+		seen := make(chan error, 1)
+		go func() {
+			n := 0
+			err := e.Watch(stop, "t", engine.WatchRequest{}, func(engine.WatchEvent) error { n++; return nil })
+			if n < 2 {
+				err = fmt.Errorf("%d events, %w", n, err)
+			}
+			seen <- err
+		}()
+		for stop.Err() == nil {
+			relate(other, false)
+			check(true)
+			relate(other, true)
+			check(false)
+		}
+		wg.Wait()
+		if err := <-seen; !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, engine.ErrTokenExpired) {
+			t.Errorf("the watch ended: %v", err)
+		}
+	})
+}
