@@ -55,10 +55,51 @@ func (w *World) Rename(kind string, declared map[string]Place, reserved func(str
 	return renamed
 }
 
-// IsBuiltIn reports whether a type of another engine, by its own names, is one
-// that every tenant has: users and applications without relations of their own,
-// and groups whose members are users, applications and groups.
-func IsBuiltIn(t schema.Type) bool {
+// RenameAll gives everything its name here, the built-in types theirs.
+func (w *World) RenameAll(types, relations, conditions map[string]Place, builtIn func(string) bool) (typeNames, relationNames, conditionNames map[string]string) {
+	none := func(string) bool { return false }
+	typeNames = w.Rename("type", types, func(name string) bool { return schema.IsReserved(name) && !builtIn(name) })
+	return typeNames, w.Rename("relation", relations, none), w.Rename("condition", conditions, none)
+}
+
+// BuiltIns finds those of the types of another engine, by their own names, that
+// every tenant has: users and applications without relations of their own, and
+// groups whose members are users, applications and groups. A group as a subject
+// stands for its members here and for itself there, so there must be none.
+// Conditions matter only as to whether there are any.
+func (w *World) BuiltIns(types []schema.Type, group Place) map[string]bool {
+	builtIn := map[string]bool{}
+	var members []schema.SubjectType
+	for _, t := range types {
+		if !isBuiltIn(t) {
+			continue
+		}
+		builtIn[t.Name] = true
+		if t.Name == schema.GroupType {
+			members = t.Relations[0].Subjects
+		}
+	}
+	for _, s := range members {
+		if s.Relation == "" && !builtIn[s.Type] {
+			delete(builtIn, schema.GroupType)
+		}
+	}
+	for _, t := range types {
+		for _, r := range t.Relations {
+			for _, s := range r.Subjects {
+				if s.Type == schema.GroupType && s.Relation == "" {
+					delete(builtIn, schema.GroupType)
+				}
+			}
+		}
+	}
+	if builtIn[schema.GroupType] && len(members) < 3 {
+		w.Find(group, Widened, "members of a group may be users, applications and members of groups")
+	}
+	return builtIn
+}
+
+func isBuiltIn(t schema.Type) bool {
 	switch t.Name {
 	case schema.UserType, schema.ApplicationType:
 		return len(t.Relations) == 0

@@ -44,7 +44,7 @@ func TestIsBuiltIn(t *testing.T) {
 		{schema.Type{Name: "group"}, false},
 		{schema.Type{Name: "group", Relations: []schema.Relation{{Name: "member", Rewrites: []schema.Rewrite{{Kind: schema.Computed, Relation: "member"}}}}}, false},
 	} {
-		if got := IsBuiltIn(test.typ); got != test.want {
+		if got := isBuiltIn(test.typ); got != test.want {
 			t.Errorf("%+v: %t", test.typ, got)
 		}
 	}
@@ -55,5 +55,40 @@ func TestPinActions(t *testing.T) {
 	PinActions(&typ, map[string]string{"view": "view", "viewer": "viewer", "can-share": "can_share", "é": "x_"})
 	if want := map[string]string{"view": "view", "can-share": "can_share"}; !reflect.DeepEqual(typ.Actions, want) {
 		t.Errorf("got %v, want %v", typ.Actions, want)
+	}
+}
+
+func TestBuiltIns(t *testing.T) {
+	kinds := func(names ...string) []schema.SubjectType {
+		var all []schema.SubjectType
+		for _, name := range names {
+			if name == "group" { // which in the text form are its members
+				all = append(all, schema.SubjectType{Type: name})
+				continue
+			}
+			all = append(all, schema.ParseSubjectType(name))
+		}
+		return all
+	}
+	typ := func(name, relation string, subjects ...string) schema.Type {
+		return schema.Type{Name: name, Relations: []schema.Relation{{Name: relation, Subjects: kinds(subjects...)}}}
+	}
+	user, app := schema.Type{Name: "user"}, schema.Type{Name: "application"}
+	for name, test := range map[string]struct {
+		types   []schema.Type
+		want    map[string]bool
+		widened bool
+	}{
+		"all":               {[]schema.Type{user, app, typ("group", "member", "user", "application", "group#member")}, map[string]bool{"user": true, "application": true, "group": true}, false},
+		"fewer members":     {[]schema.Type{user, typ("group", "member", "user")}, map[string]bool{"user": true, "group": true}, true},
+		"users of another":  {[]schema.Type{typ("user", "manager", "user"), typ("group", "member", "user")}, map[string]bool{}, false},
+		"a group by itself": {[]schema.Type{user, typ("group", "member", "user"), typ("doc", "owner", "group")}, map[string]bool{"user": true}, false},
+		"all groups":        {[]schema.Type{user, typ("group", "member", "user"), typ("doc", "owner", "group:*")}, map[string]bool{"user": true}, false},
+		"members as such":   {[]schema.Type{user, typ("group", "member", "user"), typ("doc", "owner", "group#member")}, map[string]bool{"user": true, "group": true}, true},
+	} {
+		var w World
+		if got := w.BuiltIns(test.types, Place{}); !reflect.DeepEqual(got, test.want) || (len(w.Report) > 0) != test.widened {
+			t.Errorf("%s: %v, %v", name, got, w.Report)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"stonetown/engine"
 	"stonetown/engine/movers"
+	"stonetown/engine/movers/source"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
@@ -137,14 +138,14 @@ func (t *tester) check(n *yaml.Node) error {
 func (t *tester) oneOrMore(n *yaml.Node, members map[string]*yaml.Node, one, more string) ([]located, error) {
 	switch single, several := members[one], members[more]; {
 	case single != nil && several != nil:
-		return nil, failed(t.at(several), "%s and %s cannot both be given", one, more)
+		return nil, source.Errorf(t.at(several), "%s and %s cannot both be given", one, more)
 	case several != nil:
 		return t.texts(several)
 	case single != nil:
 		text, err := t.scalar(single)
 		return []located{{text, t.at(single)}}, err
 	}
-	return nil, failed(t.at(n), "%s or %s is missing", one, more)
+	return nil, source.Errorf(t.at(n), "%s or %s is missing", one, more)
 }
 
 // question takes apart what is asked, or says why it cannot be.
@@ -192,10 +193,10 @@ func (t *tester) action(relation string) string {
 // add adds an assertion, or reports the problem with it.
 func (t *tester) add(a pair, about, problem string, assertion movers.Assertion) error {
 	if t.left--; t.left < 0 {
-		return failed(a.at, "more than %d assertions", maxAssertions)
+		return source.Errorf(a.at, "more than %d assertions", maxAssertions)
 	}
 	if problem != "" {
-		t.reader.world.Find(a.at, movers.Unsupported, fmt.Sprintf("an assertion about %s is left out: %s", clip(about), problem))
+		t.reader.world.Find(a.at, movers.Unsupported, fmt.Sprintf("an assertion about %s is left out: %s", source.Clip(about), problem))
 		return nil
 	}
 	assertion.At, assertion.Contextual = a.at, t.contextual

@@ -9,6 +9,7 @@ import (
 	openfgav1 "github.com/openfga/api/proto/openfga/v1"
 
 	"stonetown/engine/movers"
+	"stonetown/engine/movers/source"
 	"stonetown/schema/condition"
 )
 
@@ -21,13 +22,13 @@ func (m *model) translateConditions() {
 		}
 		if err != nil {
 			why, _, _ := strings.Cut(err.Error(), "\n") // CEL draws the place below
-			m.refused[name] = clip(why)
-			m.world.Find(m.where.ofCondition(name), movers.Unsupported, fmt.Sprintf("condition %s is left out: %s", clip(name), m.refused[name]))
+			m.refused[name] = source.Clip(why)
+			m.world.Find(m.where.ofCondition(name), movers.Unsupported, fmt.Sprintf("condition %s is left out: %s", source.Clip(name), m.refused[name]))
 			continue
 		}
 		m.conditions[name] = d
 		if !m.isUsed(name) {
-			m.world.Find(m.where.ofCondition(name), movers.Unsupported, fmt.Sprintf("condition %s is left out: conditions belong to types, and no relation names it", clip(name)))
+			m.world.Find(m.where.ofCondition(name), movers.Unsupported, fmt.Sprintf("condition %s is left out: conditions belong to types, and no relation names it", source.Clip(name)))
 		}
 	}
 }
@@ -49,7 +50,7 @@ func (m *model) condition(name string) (condition.Definition, error) {
 	for _, parameter := range slices.Sorted(maps.Keys(c.GetParameters())) {
 		typ, err := parameterType(c.GetParameters()[parameter], 0)
 		if err != nil {
-			return d, fmt.Errorf("parameter %s %w", quoted(parameter), err)
+			return d, fmt.Errorf("parameter %s %w", source.Quoted(parameter), err)
 		}
 		d.Parameters = append(d.Parameters, condition.Parameter{Name: parameter, Type: typ})
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"stonetown/engine/movers"
+	"stonetown/engine/movers/source"
 )
 
 // The columns of a CSV file, in any order.
@@ -59,10 +60,10 @@ func csvTuples(name, text string) ([]written, error) {
 		}
 		if context := strings.TrimSpace(field(conditionContext)); context != "" {
 			if w.condition == "" {
-				return nil, failed(w.at, "a %s without a %s", conditionContext, conditionName)
+				return nil, source.Errorf(w.at, "a %s without a %s", conditionContext, conditionName)
 			}
 			if w.context, err = jsonObject([]byte(context)); err != nil {
-				return nil, failed(w.at, "%v", err)
+				return nil, source.Errorf(w.at, "%v", err)
 			}
 		}
 		tuples = append(tuples, w)
@@ -75,20 +76,20 @@ func csvColumns(at movers.Place, header []string) (map[string]int, error) {
 	for i, column := range header {
 		column = strings.TrimSpace(column)
 		if _, ok := columns[column]; ok {
-			return nil, failed(at, "column %s stands twice", quoted(column))
+			return nil, source.Errorf(at, "column %s stands twice", source.Quoted(column))
 		}
 		found := false
 		for _, name := range known {
 			found = found || name == column
 		}
 		if !found {
-			return nil, failed(at, "column %s is not known, these are: %s", quoted(column), strings.Join(known, ", "))
+			return nil, source.Errorf(at, "column %s is not known, these are: %s", source.Quoted(column), strings.Join(known, ", "))
 		}
 		columns[column] = i
 	}
 	for _, required := range []string{userType, userID, relationName, objectType, objectID} {
 		if _, ok := columns[required]; !ok {
-			return nil, failed(at, "column %s is missing", required)
+			return nil, source.Errorf(at, "column %s is missing", required)
 		}
 	}
 	return columns, nil
@@ -99,10 +100,10 @@ func misreadCSV(name string, err error) error {
 	var parse *csv.ParseError
 	if errors.As(err, &parse) {
 		at.Line = parse.Line
-		return failed(at, "%v", parse.Err)
+		return source.Errorf(at, "%v", parse.Err)
 	}
 	if errors.Is(err, io.EOF) {
-		return failed(at, "empty")
+		return source.Errorf(at, "empty")
 	}
-	return failed(at, "%v", err)
+	return source.Errorf(at, "%v", err)
 }

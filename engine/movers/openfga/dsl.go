@@ -12,6 +12,7 @@ import (
 	"github.com/openfga/language/pkg/go/transformer"
 
 	"stonetown/engine/movers"
+	"stonetown/engine/movers/source"
 	"stonetown/schema/condition"
 )
 
@@ -25,8 +26,8 @@ const (
 	maxCondition   = 4 * condition.MaxExpression
 )
 
-// source is a text in the language of OpenFGA, prepared for its parser.
-type source struct {
+// script is a text in the language of OpenFGA, prepared for its parser.
+type script struct {
 	file  string
 	lines []string
 	// numbers are the lines of the file in which the lines stand, indents how
@@ -34,10 +35,10 @@ type source struct {
 	numbers, indents []int
 }
 
-// prepare makes a source of a text. Where it is part of a file, d and numbers
+// prepare makes a script of a text. Where it is part of a file, d and numbers
 // say where the lines of the text stand.
-func prepare(name, text string, d *document, numbers []int) (*source, error) {
-	s := &source{file: name}
+func prepare(name, text string, d *document, numbers []int) (*script, error) {
+	s := &script{file: name}
 	blank, open, nested, size := 0, 0, 0, 0
 	expression := -1 // bytes since a condition began
 	for i, line := range strings.Split(text, "\n") {
@@ -49,7 +50,7 @@ func prepare(name, text string, d *document, numbers []int) (*source, error) {
 		at := movers.Place{File: name, Line: number}
 		line = strings.TrimSuffix(line, "\r")
 		if strings.ContainsFunc(line, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
-			return nil, failed(at, "a control character")
+			return nil, source.Errorf(at, "a control character")
 		}
 		line, _, _ = strings.Cut(line, " #") // comments, as the parser sees them
 		code := strings.TrimSpace(line)
@@ -71,7 +72,7 @@ func prepare(name, text string, d *document, numbers []int) (*source, error) {
 				open = max(0, open-1)
 			}
 			if open > maxParentheses || nested > maxNested {
-				return nil, failed(at, "parentheses are nested too deep")
+				return nil, source.Errorf(at, "parentheses are nested too deep")
 			}
 		}
 		switch {
@@ -84,10 +85,10 @@ func prepare(name, text string, d *document, numbers []int) (*source, error) {
 			expression += len(line)
 		}
 		if expression > maxCondition {
-			return nil, failed(at, "a condition of more than %d bytes", maxCondition)
+			return nil, source.Errorf(at, "a condition of more than %d bytes", maxCondition)
 		}
 		if size += len(line); size > maxDSL {
-			return nil, failed(at, "a model of more than %d bytes, besides comments", maxDSL)
+			return nil, source.Errorf(at, "a model of more than %d bytes, besides comments", maxDSL)
 		}
 		s.lines = append(s.lines, line)
 		s.numbers = append(s.numbers, number)
@@ -96,10 +97,10 @@ func prepare(name, text string, d *document, numbers []int) (*source, error) {
 	return s, nil
 }
 
-func (s *source) text() string { return strings.Join(s.lines, "\n") }
+func (s *script) text() string { return strings.Join(s.lines, "\n") }
 
 // at is the place of a line, from 0.
-func (s *source) at(line int) movers.Place {
+func (s *script) at(line int) movers.Place {
 	if line < 0 || line >= len(s.numbers) {
 		line = len(s.numbers) - 1
 	}
@@ -107,7 +108,7 @@ func (s *source) at(line int) movers.Place {
 }
 
 // isModule reports whether the text is a part of a model.
-func (s *source) isModule() bool {
+func (s *script) isModule() bool {
 	for _, line := range s.lines {
 		if words := strings.Fields(line); len(words) > 0 {
 			return words[0] == "module"
@@ -117,7 +118,7 @@ func (s *source) isModule() bool {
 }
 
 // parse parses the text, of a whole model or a module.
-func (s *source) parse() (*openfgav1.AuthorizationModel, error) {
+func (s *script) parse() (*openfgav1.AuthorizationModel, error) {
 	var model *openfgav1.AuthorizationModel
 	err := guarded(func() (err error) {
 		model, err = transformer.TransformDSLToProto(s.text())
@@ -144,7 +145,7 @@ var parserError = regexp.MustCompile(`(?s)line=(-?[0-9]+), column=([0-9]+): (.*)
 
 // misread is an error of the parser at its place. Of several the first is
 // enough: what follows is mostly because of it.
-func (s *source) misread(err error) error {
+func (s *script) misread(err error) error {
 	var several *transformer.OpenFgaDslSyntaxMultipleError
 	more := ""
 	if errors.As(err, &several) && len(several.Errors) > 0 {
@@ -155,7 +156,7 @@ func (s *source) misread(err error) error {
 	}
 	parts := parserError.FindStringSubmatch(err.Error())
 	if parts == nil {
-		return failed(movers.Place{File: s.file}, "%s", clip(err.Error()))
+		return source.Errorf(movers.Place{File: s.file}, "%s", source.Clip(err.Error()))
 	}
 	line, _ := strconv.Atoi(parts[1])
 	column, _ := strconv.Atoi(parts[2])
@@ -163,7 +164,7 @@ func (s *source) misread(err error) error {
 		indent := s.indents[line]
 		column = min(column, utf8.RuneCountInString(s.lines[line])) + indent + 1
 	}
-	return failed(s.at(line), "column %d: %s%s", column, clip(parts[3]), more)
+	return source.Errorf(s.at(line), "column %d: %s%s", column, source.Clip(parts[3]), more)
 }
 
 var (
@@ -185,18 +186,18 @@ func newDeclarations(file string) *declarations {
 }
 
 // find looks for declarations, which the parser's result does not locate.
-func (d *declarations) find(s *source) {
+func (d *declarations) find(s *script) {
 	typ := ""
 	for i, line := range s.lines {
 		if parts := typeLine.FindStringSubmatch(line); parts != nil {
 			if typ = parts[2]; parts[1] == "" {
-				first(d.types, typ, s.at(i))
+				source.First(d.types, typ, s.at(i))
 			}
 		} else if parts := relationLine.FindStringSubmatch(line); parts != nil && typ != "" {
-			first(d.relations, key{typ, parts[1]}, s.at(i))
+			source.First(d.relations, key{typ, parts[1]}, s.at(i))
 		} else if parts := conditionLine.FindStringSubmatch(line); parts != nil {
 			typ = ""
-			first(d.conditions, parts[1], s.at(i))
+			source.First(d.conditions, parts[1], s.at(i))
 		}
 	}
 }
@@ -210,10 +211,4 @@ func found[K comparable](d *declarations, places map[K]movers.Place, k K) movers
 		return at
 	}
 	return movers.Place{File: d.file}
-}
-
-func first[K comparable](places map[K]movers.Place, k K, at movers.Place) {
-	if _, ok := places[k]; !ok {
-		places[k] = at
-	}
 }

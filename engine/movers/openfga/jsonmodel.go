@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"stonetown/engine/movers"
+	"stonetown/engine/movers/source"
 )
 
 // The members by which a JSON file shows what it is: a model, a model as the API
@@ -34,7 +35,7 @@ func isJSONModel(name, text string) (bool, error) {
 	case members[memberTypes] != nil, members[memberModel] != nil:
 		return true, nil
 	}
-	return false, failed(movers.Place{File: name}, "neither a model, which has type_definitions, nor a list of tuples")
+	return false, source.Errorf(movers.Place{File: name}, "neither a model, which has type_definitions, nor a list of tuples")
 }
 
 // jsonMembers are the members of an object, nil for a list.
@@ -47,7 +48,7 @@ func jsonMembers(name, text string) (map[string]json.RawMessage, error) {
 		return nil, misreadJSON(name, text, 0, err)
 	}
 	if members == nil {
-		return nil, failed(movers.Place{File: name}, "not a JSON object")
+		return nil, source.Errorf(movers.Place{File: name}, "not a JSON object")
 	}
 	return members, nil
 }
@@ -64,9 +65,9 @@ func misreadJSON(name, text string, start int64, err error) error {
 	case errors.As(err, &typ):
 		at.Line = lineAt(text, start+typ.Offset)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return failed(at, "not JSON: it ends too early")
+		return source.Errorf(at, "not JSON: it ends too early")
 	}
-	return failed(at, "not the JSON that is expected: %s", clip(strings.TrimPrefix(err.Error(), "json: ")))
+	return source.Errorf(at, "not the JSON that is expected: %s", source.Clip(strings.TrimPrefix(err.Error(), "json: ")))
 }
 
 func lineAt(text string, offset int64) int {
@@ -82,14 +83,14 @@ var protoPlace = regexp.MustCompile(`^proto:[\s\x{a0}]+(?:syntax error[\s\x{a0}]
 func jsonModel(name, text string) (*openfgav1.AuthorizationModel, error) {
 	at := movers.Place{File: name}
 	if len(text) > maxJSONModel {
-		return nil, failed(at, "longer than %d bytes", maxJSONModel)
+		return nil, source.Errorf(at, "longer than %d bytes", maxJSONModel)
 	}
 	members, err := jsonMembers(name, text)
 	if err != nil {
 		return nil, err
 	}
 	if members == nil {
-		return nil, failed(at, "a list, not a model")
+		return nil, source.Errorf(at, "a list, not a model")
 	}
 	body := []byte(text)
 	if wrapped := members[memberModel]; wrapped != nil {
@@ -104,7 +105,7 @@ func jsonModel(name, text string) (*openfgav1.AuthorizationModel, error) {
 			// A wrapped model is decoded on its own, from the line it begins in.
 			at.Line += lineAt(text, int64(max(0, strings.Index(text, string(body))))) - 1
 		}
-		return nil, failed(at, "%s", clip(strings.ReplaceAll(message, "\u00a0", " ")))
+		return nil, source.Errorf(at, "%s", source.Clip(strings.ReplaceAll(message, "\u00a0", " ")))
 	}
 	return model, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"stonetown/engine/movers"
+	"stonetown/engine/movers/source"
 )
 
 // jsonTuples reads a list of tuples, or what the API of OpenFGA returns for
@@ -28,10 +29,10 @@ func jsonTuples(name, text string) ([]written, error) {
 			return nil, err
 		}
 	default:
-		return nil, failed(movers.Place{File: name}, "not a list of tuples")
+		return nil, source.Errorf(movers.Place{File: name}, "not a list of tuples")
 	}
 	if _, err := j.decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, failed(j.place(), "something follows the tuples")
+		return nil, source.Errorf(j.place(), "something follows the tuples")
 	}
 	return tuples, nil
 }
@@ -92,7 +93,7 @@ func (j *jsonReader) response() ([]written, error) {
 				return nil, j.misread(err)
 			}
 			if text := string(skipped); member == "continuation_token" && text != `""` && text != "null" {
-				return nil, failed(movers.Place{File: j.name}, "these are not all tuples: a continuation token says that more follow")
+				return nil, source.Errorf(movers.Place{File: j.name}, "these are not all tuples: a continuation token says that more follow")
 			}
 			continue
 		}
@@ -100,7 +101,7 @@ func (j *jsonReader) response() ([]written, error) {
 		if token, err := j.decoder.Token(); err != nil {
 			return nil, j.misread(err)
 		} else if token != json.Delim('[') {
-			return nil, failed(at, "tuples must be a list")
+			return nil, source.Errorf(at, "tuples must be a list")
 		}
 		more, err := j.list()
 		if err != nil {
@@ -118,7 +119,7 @@ func jsonTuple(at movers.Place, raw []byte) (written, error) {
 	w := written{at: at}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
-		return w, failed(at, "a tuple must be a JSON object")
+		return w, source.Errorf(at, "a tuple must be a JSON object")
 	}
 	if inner := members["key"]; inner != nil {
 		if err := known(at, members, "key", "timestamp"); err != nil {
@@ -131,24 +132,24 @@ func jsonTuple(at movers.Place, raw []byte) (written, error) {
 	}
 	for _, f := range w.fields() {
 		if members[f.name] != nil && json.Unmarshal(members[f.name], f.value) != nil {
-			return w, failed(at, "%s must be a text", f.name)
+			return w, source.Errorf(at, "%s must be a text", f.name)
 		}
 	}
 	if raw := members["condition"]; raw != nil && string(raw) != "null" {
 		var condition map[string]json.RawMessage
 		if json.Unmarshal(raw, &condition) != nil {
-			return w, failed(at, "a condition must be an object")
+			return w, source.Errorf(at, "a condition must be an object")
 		}
 		if err := known(at, condition, "name", "context"); err != nil {
 			return w, err
 		}
 		if json.Unmarshal(condition["name"], &w.condition) != nil || w.condition == "" {
-			return w, failed(at, "a condition without a name")
+			return w, source.Errorf(at, "a condition without a name")
 		}
 		if context := condition["context"]; context != nil {
 			var err error
 			if w.context, err = jsonObject(context); err != nil {
-				return w, failed(at, "%v", err)
+				return w, source.Errorf(at, "%v", err)
 			}
 		}
 	}
@@ -165,7 +166,7 @@ func known(at movers.Place, members map[string]json.RawMessage, names ...string)
 	if n == len(members) {
 		return nil
 	}
-	return failed(at, "a tuple has members that are not known, besides %s", strings.Join(names, ", "))
+	return source.Errorf(at, "a tuple has members that are not known, besides %s", strings.Join(names, ", "))
 }
 
 var errContext = errors.New("the context is not a JSON object")

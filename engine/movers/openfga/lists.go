@@ -6,12 +6,13 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"stonetown/engine/movers"
+	"stonetown/engine/movers/source"
 	"stonetown/tuplestore"
 )
 
 func (t *tester) required(n *yaml.Node, members map[string]*yaml.Node, name string) (string, error) {
 	if members[name] == nil {
-		return "", failed(t.at(n), "%s is missing", name)
+		return "", source.Errorf(t.at(n), "%s is missing", name)
 	}
 	return t.scalar(members[name])
 }
@@ -46,7 +47,7 @@ func (t *tester) listObjects(n *yaml.Node) error {
 			case err != nil:
 				problem = err.Error()
 			case o.Type != typ:
-				problem = fmt.Sprintf("%s is not of type %s", quoted(object.text), clip(typ))
+				problem = fmt.Sprintf("%s is not of type %s", source.Quoted(object.text), source.Clip(typ))
 			}
 			want = append(want, o.ID)
 		}
@@ -79,7 +80,7 @@ func (t *tester) listUsers(n *yaml.Node) error {
 		return err
 	}
 	if members["user_filter"] == nil {
-		return failed(t.at(n), "user_filter is missing")
+		return source.Errorf(t.at(n), "user_filter is missing")
 	}
 	filters, err := t.filters(members["user_filter"])
 	if err != nil {
@@ -129,7 +130,7 @@ func (t *tester) filters(n *yaml.Node) ([]filter, error) {
 		return nil, err
 	}
 	if len(items) == 0 || len(items) > maxFilters {
-		return nil, failed(t.at(n), "user_filter has %d kinds of users, 1 to %d can be read", len(items), maxFilters)
+		return nil, source.Errorf(t.at(n), "user_filter has %d kinds of users, 1 to %d can be read", len(items), maxFilters)
 	}
 	var filters []filter
 	for _, item := range items {
@@ -181,7 +182,7 @@ func sortOut(filters []filter, users []located) (wants [][]string, problem strin
 			}
 		}
 		if !matches {
-			return wants, fmt.Sprintf("%s is not of a kind that user_filter names", quoted(user.text))
+			return wants, fmt.Sprintf("%s is not of a kind that user_filter names", source.Quoted(user.text))
 		}
 	}
 	return wants, ""

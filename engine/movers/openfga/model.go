@@ -8,6 +8,7 @@ import (
 	openfgav1 "github.com/openfga/api/proto/openfga/v1"
 
 	"stonetown/engine/movers"
+	"stonetown/engine/movers/source"
 	"stonetown/schema"
 	"stonetown/schema/condition"
 )
@@ -81,7 +82,7 @@ func (r *reader) dsl(name, text string, d *document, numbers []int) (*model, err
 		return nil, err
 	}
 	if s.isModule() {
-		return nil, failed(s.at(0), "a module is only a part of a model: read the fga.mod file that lists it")
+		return nil, source.Errorf(s.at(0), "a module is only a part of a model: read the fga.mod file that lists it")
 	}
 	proto, err := s.parse()
 	if err != nil {
@@ -106,7 +107,7 @@ func (r *reader) translated(proto *openfgav1.AuthorizationModel, where *declarat
 	if err := m.resolve(); err != nil {
 		return nil, err
 	}
-	m.findBuiltIn()
+	m.builtIn = m.world.BuiltIns(m.outlines())
 	m.rename()
 	m.translateConditions()
 	m.leaveOut()
@@ -119,20 +120,20 @@ func (m *model) collect(proto *openfgav1.AuthorizationModel) error {
 	switch version := proto.GetSchemaVersion(); version {
 	case "1.1", "1.2":
 	case "1.0":
-		return failed(at, "schema version 1.0 does not say which subjects a relation has, and OpenFGA has retired it: migrate the model to 1.1 first")
+		return source.Errorf(at, "schema version 1.0 does not say which subjects a relation has, and OpenFGA has retired it: migrate the model to 1.1 first")
 	default:
-		return failed(at, "schema version %s is not known, 1.1 and 1.2 are", quoted(version))
+		return source.Errorf(at, "schema version %s is not known, 1.1 and 1.2 are", source.Quoted(version))
 	}
 	if n := len(proto.GetConditions()); n > schema.MaxDocument {
-		return failed(at, "%d conditions, at most %d can be read", n, schema.MaxDocument)
+		return source.Errorf(at, "%d conditions, at most %d can be read", n, schema.MaxDocument)
 	}
 	for _, t := range proto.GetTypeDefinitions() {
 		d := &definition{name: t.GetType(), at: m.where.ofType(t.GetType())}
 		if !isName(d.name) {
-			return failed(d.at, "%s cannot be the name of a type", quoted(d.name))
+			return source.Errorf(d.at, "%s cannot be the name of a type", source.Quoted(d.name))
 		}
 		if m.types[d.name] != nil {
-			return failed(d.at, "type %s is defined twice", d.name)
+			return source.Errorf(d.at, "type %s is defined twice", d.name)
 		}
 		m.types[d.name] = d
 		m.definitions = append(m.definitions, d)
@@ -141,18 +142,18 @@ func (m *model) collect(proto *openfgav1.AuthorizationModel) error {
 			k := key{d.name, name}
 			r := &relation{k, m.where.ofRelation(k), rewrite, metadata[name].GetDirectlyRelatedUserTypes()}
 			if !isName(name) {
-				return failed(r.at, "%s cannot be the name of a relation", quoted(name))
+				return source.Errorf(r.at, "%s cannot be the name of a relation", source.Quoted(name))
 			}
 			m.relations[k] = r
 			d.relations = append(d.relations, r)
 		}
 		slices.SortFunc(d.relations, inOrder)
 		if len(m.types) > schema.MaxTypes || len(m.relations) > schema.MaxDocument {
-			return failed(d.at, "more than %d types or %d relations", schema.MaxTypes, schema.MaxDocument)
+			return source.Errorf(d.at, "more than %d types or %d relations", schema.MaxTypes, schema.MaxDocument)
 		}
 	}
 	if len(m.types) == 0 {
-		return failed(at, "no types are defined")
+		return source.Errorf(at, "no types are defined")
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/openfga/language/pkg/go/transformer"
 
 	"stonetown/engine/movers"
+	"stonetown/engine/movers/source"
 )
 
 // modules reads the modules that a fga.mod file lists and makes one model of
@@ -23,20 +24,20 @@ func (r *reader) modules(name, text string) (*openfgav1.AuthorizationModel, *dec
 		return nil, nil, misreadList(name, err)
 	}
 	if n := len(list.Contents.Value); n == 0 || n > maxFiles {
-		return nil, nil, failed(movers.Place{File: name}, "it lists %d modules, 1 to %d can be read", n, maxFiles)
+		return nil, nil, source.Errorf(movers.Place{File: name}, "it lists %d modules, 1 to %d can be read", n, maxFiles)
 	}
 	where := newDeclarations(name)
-	sources := map[string]*source{}
+	sources := map[string]*script{}
 	var files []transformer.ModuleFile
 	left := maxModules
 	for _, listed := range list.Contents.Value {
 		at := movers.Place{File: name, Line: listed.Line + 1}
-		file, text, err := r.referred(at, listed.Value, left)
+		file, text, err := r.files.Referred(at, listed.Value, left)
 		if err != nil {
 			return nil, nil, err
 		}
 		if sources[file] != nil {
-			return nil, nil, failed(at, "%s is listed twice", quoted(listed.Value))
+			return nil, nil, source.Errorf(at, "%s is listed twice", source.Quoted(listed.Value))
 		}
 		left -= len(text)
 		s, err := prepare(file, text, nil, nil)
@@ -44,7 +45,7 @@ func (r *reader) modules(name, text string) (*openfgav1.AuthorizationModel, *dec
 			return nil, nil, err
 		}
 		if !s.isModule() {
-			return nil, nil, failed(movers.Place{File: file, Line: 1}, "not a module: it does not begin with the word module")
+			return nil, nil, source.Errorf(movers.Place{File: file, Line: 1}, "not a module: it does not begin with the word module")
 		}
 		if _, err := s.parse(); err != nil { // the errors of all together do not name the file
 			return nil, nil, err
@@ -76,17 +77,17 @@ func misreadList(name string, err error) error {
 		if !strings.HasPrefix(one.Msg, "missing") {
 			at.Line = one.Line + 1
 		}
-		return failed(at, "%s", clip(one.Msg))
+		return source.Errorf(at, "%s", source.Clip(one.Msg))
 	}
 	return misread(at, err)
 }
 
 // misfitting is why modules do not make a model. Their extensions are merged in
 // no certain order, so of several errors the first by its place is shown.
-func misfitting(name string, sources map[string]*source, err error) error {
+func misfitting(name string, sources map[string]*script, err error) error {
 	var several *transformer.ModuleValidationMultipleError
 	if !errors.As(err, &several) || len(several.Errors) == 0 {
-		return failed(movers.Place{File: name}, "%s", clip(err.Error()))
+		return source.Errorf(movers.Place{File: name}, "%s", source.Clip(err.Error()))
 	}
 	var all []string
 	for _, err := range several.Errors {
@@ -99,7 +100,7 @@ func misfitting(name string, sources map[string]*source, err error) error {
 				at = s.at(one.Line.Start)
 			}
 		}
-		all = append(all, failed(at, "%s", clip(message)).Error())
+		all = append(all, source.Errorf(at, "%s", source.Clip(message)).Error())
 	}
 	return errors.New(slices.Min(all))
 }

@@ -4,47 +4,23 @@ import (
 	openfgav1 "github.com/openfga/api/proto/openfga/v1"
 
 	"stonetown/engine/movers"
+	"stonetown/engine/movers/source"
 	"stonetown/schema"
+	"stonetown/schema/condition"
 )
 
-// findBuiltIn finds the types that mean what the built-in types of the same name
-// do.
-func (m *model) findBuiltIn() {
-	m.builtIn = map[string]bool{}
-	for _, name := range []string{schema.UserType, schema.ApplicationType} {
-		if d := m.types[name]; d != nil {
-			m.builtIn[name] = movers.IsBuiltIn(m.outline(d))
+// outlines are the types as far as [movers.World.BuiltIns] looks at them.
+func (m *model) outlines() (all []schema.Type, group movers.Place) {
+	for _, d := range m.definitions {
+		all = append(all, outline(d))
+		if d.name == schema.GroupType && len(d.relations) > 0 {
+			group = d.relations[0].at
 		}
 	}
-	d := m.types[schema.GroupType]
-	if d == nil {
-		return
-	}
-	outline := m.outline(d)
-	if !movers.IsBuiltIn(outline) {
-		return
-	}
-	for _, s := range outline.Relations[0].Subjects {
-		if s.Relation == "" && !m.builtIn[s.Type] {
-			return
-		}
-	}
-	// Here a group as a subject stands for its members, there for itself.
-	for _, r := range m.relations {
-		for _, s := range r.subjects {
-			if s.GetType() == schema.GroupType && s.GetRelation() == "" {
-				return
-			}
-		}
-	}
-	m.builtIn[schema.GroupType] = true
-	if len(outline.Relations[0].Subjects) < 3 {
-		m.world.Find(d.relations[0].at, movers.Widened, "members of a group may be users, applications and members of groups")
-	}
+	return all, group
 }
 
-// outline is a type as far as [movers.IsBuiltIn] looks at it.
-func (m *model) outline(d *definition) schema.Type {
+func outline(d *definition) schema.Type {
 	t := schema.Type{Name: d.name}
 	for _, r := range d.relations {
 		o := schema.Relation{Name: r.relation}
@@ -53,7 +29,7 @@ func (m *model) outline(d *definition) schema.Type {
 		}
 		for _, s := range r.subjects {
 			if s.GetCondition() != "" {
-				return schema.Type{} // no built-in type has conditions
+				t.Conditions = []condition.Definition{{}}
 			}
 			o.Subjects = appendOnce(o.Subjects, schema.SubjectType{Type: s.GetType(), Relation: s.GetRelation(), Wildcard: s.GetWildcard() != nil})
 		}
@@ -68,20 +44,13 @@ func (m *model) rename() {
 	for _, d := range m.definitions {
 		types[d.name] = d.at
 		for _, r := range d.relations {
-			first(relations, r.relation, r.at)
+			source.First(relations, r.relation, r.at)
 		}
 	}
 	for name := range m.declared {
 		conditions[name] = m.where.ofCondition(name)
 	}
-	m.renameAll(types, relations, conditions, func(name string) bool { return m.builtIn[name] })
-}
-
-func (m *model) renameAll(types, relations, conditions map[string]movers.Place, builtIn func(string) bool) {
-	none := func(string) bool { return false }
-	m.typeNames = m.world.Rename("type", types, func(name string) bool { return schema.IsReserved(name) && !builtIn(name) })
-	m.relationNames = m.world.Rename("relation", relations, none)
-	m.conditionNames = m.world.Rename("condition", conditions, none)
+	m.typeNames, m.relationNames, m.conditionNames = m.world.RenameAll(types, relations, conditions, func(name string) bool { return m.builtIn[name] })
 }
 
 func appendOnce[T comparable](list []T, v T) []T {

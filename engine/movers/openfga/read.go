@@ -18,15 +18,11 @@
 package openfga
 
 import (
-	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"path"
-	"strings"
-	"unicode/utf8"
 
 	"stonetown/engine/movers"
+	"stonetown/engine/movers/source"
 )
 
 // The limits of what is read. What a parser turns into a tree of many times its
@@ -57,7 +53,7 @@ const (
 //
 // Errors begin with the file and, where it is known, the line.
 func Read(files fs.FS, name string) (*movers.World, error) {
-	r := &reader{files: files, world: &movers.World{}}
+	r := &reader{files: source.Files{FS: files}, world: &movers.World{}}
 	if err := r.read(name); err != nil {
 		return nil, err
 	}
@@ -65,7 +61,7 @@ func Read(files fs.FS, name string) (*movers.World, error) {
 }
 
 type reader struct {
-	files fs.FS
+	files source.Files
 	world *movers.World
 	// tupleFiles and tupleBytes are how many files of tuples were referred to,
 	// and their length together.
@@ -73,7 +69,7 @@ type reader struct {
 }
 
 func (r *reader) read(name string) error {
-	text, err := r.text(name, maxFile)
+	text, err := r.files.Text(name, maxFile)
 	if err != nil {
 		return err
 	}
@@ -102,7 +98,7 @@ func (r *reader) read(name string) error {
 		}
 		return r.onlyTuples(tuples)
 	case "":
-		return failed(movers.Place{File: name}, "not known by its name: a model is .fga, .json or fga.mod, a store file .fga.yaml, tuples are .json, .jsonl, .csv or .yaml")
+		return source.Errorf(movers.Place{File: name}, "not known by its name: a model is .fga, .json or fga.mod, a store file .fga.yaml, tuples are .json, .jsonl, .csv or .yaml")
 	}
 	tuples, err := tuplesOf(name, text)
 	if err != nil {
@@ -130,62 +126,3 @@ func kindOf(name string) string {
 	}
 	return ""
 }
-
-// text reads a file whole.
-func (r *reader) text(name string, limit int) (string, error) {
-	at := movers.Place{File: name}
-	if !fs.ValidPath(name) {
-		return "", failed(at, "not a path within the folder that is read")
-	}
-	f, err := r.files.Open(name)
-	if err != nil {
-		return "", failed(at, "%v", reason(err))
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
-	switch {
-	case err != nil:
-		return "", failed(at, "%v", reason(err))
-	case len(b) > limit:
-		return "", failed(at, "longer than %d bytes", limit)
-	case !utf8.Valid(b):
-		return "", failed(at, "not UTF-8 text")
-	}
-	return strings.TrimPrefix(string(b), "\ufeff"), nil
-}
-
-// referred reads a file that another refers to by a path relative to its own
-// folder.
-func (r *reader) referred(at movers.Place, name string, limit int) (full, text string, err error) {
-	full = path.Join(path.Dir(at.File), name)
-	if path.IsAbs(name) || !fs.ValidPath(full) {
-		return "", "", failed(at, "%s is not within the folder that is read", quoted(name))
-	}
-	if text, err = r.text(full, limit); err != nil {
-		return "", "", failed(at, "cannot read %s: %v", quoted(name), err)
-	}
-	return full, text, nil
-}
-
-// reason is an error without the path, which stands before it already.
-func reason(err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		return at.Err
-	}
-	return err
-}
-
-// failed is an error at a place.
-func failed(at movers.Place, format string, args ...any) error {
-	message := fmt.Sprintf(format, args...)
-	if at.Line == 0 {
-		return fmt.Errorf("%s: %s", at.File, message)
-	}
-	return fmt.Errorf("%s:%d: %s", at.File, at.Line, message)
-}
-
-// quoted and clip show what comes from a file, not all of it if it is long.
-func quoted(s string) string { return fmt.Sprintf("%.200q", s) }
-
-func clip(s string) string { return fmt.Sprintf("%.200s", s) }

@@ -4,6 +4,7 @@ import (
 	openfgav1 "github.com/openfga/api/proto/openfga/v1"
 
 	"stonetown/engine/movers"
+	"stonetown/engine/movers/source"
 )
 
 // inline is the name under which a relation allows conditions that its tuples
@@ -16,7 +17,7 @@ func (m *model) resolve() error {
 	for _, name := range m.conditionsInOrder() {
 		c := m.declared[name]
 		if c.GetName() != name {
-			return failed(m.where.ofCondition(name), "condition %s is called %s in its definition", quoted(name), quoted(c.GetName()))
+			return source.Errorf(m.where.ofCondition(name), "condition %s is called %s in its definition", source.Quoted(name), source.Quoted(c.GetName()))
 		}
 	}
 	for _, d := range m.definitions {
@@ -31,10 +32,10 @@ func (m *model) resolve() error {
 				return err
 			}
 			if direct && len(r.subjects) == 0 {
-				return failed(r.at, "%s takes tuples, but of no type", r.key)
+				return source.Errorf(r.at, "%s takes tuples, but of no type", r.key)
 			}
 			if !direct && len(r.subjects) > 0 {
-				return failed(r.at, "%s takes no tuples, but has types for them", r.key)
+				return source.Errorf(r.at, "%s takes no tuples, but has types for them", r.key)
 			}
 		}
 	}
@@ -43,7 +44,7 @@ func (m *model) resolve() error {
 
 func (m *model) resolveSubject(r *relation, s *openfgav1.RelationReference) error {
 	if m.types[s.GetType()] == nil {
-		return failed(r.at, "%s names type %s, which does not exist", r.key, quoted(s.GetType()))
+		return source.Errorf(r.at, "%s names type %s, which does not exist", r.key, source.Quoted(s.GetType()))
 	}
 	if _, userset := s.GetRelationOrWildcard().(*openfgav1.RelationReference_Relation); userset {
 		if err := m.mustExist(r.at, key{s.GetType(), s.GetRelation()}); err != nil {
@@ -51,14 +52,14 @@ func (m *model) resolveSubject(r *relation, s *openfgav1.RelationReference) erro
 		}
 	}
 	if c := s.GetCondition(); c != "" && c != inline && m.declared[c] == nil {
-		return failed(r.at, "%s names condition %s, which does not exist", r.key, quoted(c))
+		return source.Errorf(r.at, "%s names condition %s, which does not exist", r.key, source.Quoted(c))
 	}
 	return nil
 }
 
 func (m *model) mustExist(at movers.Place, k key) error {
 	if m.relations[k] == nil {
-		return failed(at, "type %s has no relation %s", k.typ, quoted(k.relation))
+		return source.Errorf(at, "type %s has no relation %s", k.typ, source.Quoted(k.relation))
 	}
 	return nil
 }
@@ -70,7 +71,7 @@ func (m *model) resolveRewrite(r *relation, rw *openfgav1.Userset, direct *bool)
 		*direct = true
 	case *openfgav1.Userset_ComputedUserset:
 		if object := u.ComputedUserset.GetObject(); object != "" {
-			return failed(r.at, "%s refers to the object %s, which has no meaning", r.key, quoted(object))
+			return source.Errorf(r.at, "%s refers to the object %s, which has no meaning", r.key, source.Quoted(object))
 		}
 		return m.mustExist(r.at, key{r.typ, u.ComputedUserset.GetRelation()})
 	case *openfgav1.Userset_TupleToUserset:
@@ -82,7 +83,7 @@ func (m *model) resolveRewrite(r *relation, rw *openfgav1.Userset, direct *bool)
 			}
 		}
 		if len(operands(rw)) == 0 {
-			return failed(r.at, "%s has an empty definition", r.key)
+			return source.Errorf(r.at, "%s has an empty definition", r.key)
 		}
 	}
 	return nil
@@ -95,18 +96,18 @@ func (m *model) resolveLink(r *relation, t *openfgav1.TupleToUserset) error {
 	}
 	links := m.relations[k]
 	if _, ok := links.rewrite.GetUserset().(*openfgav1.Userset_This); !ok {
-		return failed(r.at, "%s goes on from %s, which is more than its tuples", r.key, k)
+		return source.Errorf(r.at, "%s goes on from %s, which is more than its tuples", r.key, k)
 	}
 	leads := false
 	computed := t.GetComputedUserset().GetRelation()
 	for _, s := range links.subjects {
 		if s.GetRelationOrWildcard() != nil {
-			return failed(r.at, "%s goes on from %s, which may name more than single objects", r.key, k)
+			return source.Errorf(r.at, "%s goes on from %s, which may name more than single objects", r.key, k)
 		}
 		leads = leads || m.relations[key{s.GetType(), computed}] != nil
 	}
 	if !leads {
-		return failed(r.at, "%s goes on from %s, which leads to no type with a relation %s", r.key, k, quoted(computed))
+		return source.Errorf(r.at, "%s goes on from %s, which leads to no type with a relation %s", r.key, k, source.Quoted(computed))
 	}
 	return nil
 }

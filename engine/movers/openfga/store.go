@@ -6,6 +6,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"stonetown/engine/movers"
+	"stonetown/engine/movers/source"
 )
 
 // store reads a store file: a model, tuples, and tests.
@@ -31,7 +32,7 @@ func (r *reader) store(d *document) error {
 		return nil
 	}
 	if m == nil {
-		return failed(d.at(tests), "tests need a model, and the file has none")
+		return source.Errorf(d.at(tests), "tests need a model, and the file has none")
 	}
 	t := tester{model: m, document: d, reader: r, left: maxAssertions}
 	return t.tests(tests)
@@ -40,7 +41,7 @@ func (r *reader) store(d *document) error {
 // passOver reports a member that is not known.
 func (r *reader) passOver(what string) func(pair) error {
 	return func(p pair) error {
-		r.world.Find(p.at, movers.Unsupported, fmt.Sprintf("%s of a %s is not known and is left out", quoted(p.key), what))
+		r.world.Find(p.at, movers.Unsupported, fmt.Sprintf("%s of a %s is not known and is left out", source.Quoted(p.key), what))
 		return nil
 	}
 }
@@ -49,20 +50,20 @@ func (r *reader) modelOf(d *document, members map[string]*yaml.Node) (*model, er
 	here, there := members["model"], members["model_file"]
 	switch {
 	case here != nil && there != nil:
-		return nil, failed(d.at(there), "model and model_file cannot both be given")
+		return nil, source.Errorf(d.at(there), "model and model_file cannot both be given")
 	case here != nil:
 		text, err := d.scalar(here)
 		if err != nil {
 			return nil, err
 		}
 		n, _ := d.see(here)
-		return r.dsl(d.name, text, d, d.numbers(n))
+		return r.dsl(d.name, text, d, source.Lines(d.lines, n))
 	case there != nil:
 		name, err := d.scalar(there)
 		if err != nil {
 			return nil, err
 		}
-		full, text, err := r.referred(d.at(there), name, maxJSONModel)
+		full, text, err := r.files.Referred(d.at(there), name, maxJSONModel)
 		if err != nil {
 			return nil, err
 		}
@@ -99,9 +100,9 @@ func (r *reader) tuplesOf(d *document, members map[string]*yaml.Node) ([]written
 	}
 	for _, name := range names {
 		if r.tupleFiles++; r.tupleFiles > maxFiles {
-			return nil, failed(name.at, "more than %d files of tuples", maxFiles)
+			return nil, source.Errorf(name.at, "more than %d files of tuples", maxFiles)
 		}
-		full, text, err := r.referred(name.at, name.text, maxFile-r.tupleBytes)
+		full, text, err := r.files.Referred(name.at, name.text, maxFile-r.tupleBytes)
 		if err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	openfgav1 "github.com/openfga/api/proto/openfga/v1"
 
 	"stonetown/engine/movers"
+	"stonetown/engine/movers/source"
 	"stonetown/schema"
 )
 
@@ -33,7 +34,7 @@ func (m *model) obstacle(r *relation) string {
 		case c == inline:
 			return "its tuples may bring conditions of their own (" + inline + ")"
 		case c != "" && m.refused[c] != "":
-			return fmt.Sprintf("it uses condition %s, which is left out", clip(c))
+			return fmt.Sprintf("it uses condition %s, which is left out", source.Clip(c))
 		}
 	}
 	switch size, depth := measure(r.rewrite); {

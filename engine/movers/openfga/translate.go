@@ -9,6 +9,7 @@ import (
 	openfgav1 "github.com/openfga/api/proto/openfga/v1"
 
 	"stonetown/engine/movers"
+	"stonetown/engine/movers/source"
 	"stonetown/schema"
 )
 
@@ -108,7 +109,7 @@ func (m *model) rewrite(from *openfgav1.Userset) schema.Rewrite {
 func (m *model) misfit(err error, kept map[string][]*relation) error {
 	var at *schema.Error
 	if !errors.As(err, &at) {
-		return failed(movers.Place{File: m.where.file}, "%v", err)
+		return source.Errorf(movers.Place{File: m.where.file}, "%v", err)
 	}
 	for _, d := range m.definitions {
 		if m.typeNames[d.name] != at.Type || m.builtIn[d.name] {
@@ -122,7 +123,7 @@ func (m *model) misfit(err error, kept map[string][]*relation) error {
 				where, subject = r.at, r.String()
 			}
 		}
-		return failed(where, "%s: %s", subject, at.Message)
+		return source.Errorf(where, "%s: %s", subject, at.Message)
 	}
-	return failed(movers.Place{File: m.where.file}, "%v", err)
+	return source.Errorf(movers.Place{File: m.where.file}, "%v", err)
 }

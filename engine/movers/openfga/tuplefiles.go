@@ -4,6 +4,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"stonetown/engine/movers"
+	"stonetown/engine/movers/source"
 )
 
 // tuplesOf reads a file of tuples.
@@ -22,7 +23,7 @@ func tuplesOf(name, text string) ([]written, error) {
 		}
 		return d.tuples(d.root)
 	}
-	return nil, failed(movers.Place{File: name}, "not known by its name: tuples are .json, .jsonl, .csv or .yaml")
+	return nil, source.Errorf(movers.Place{File: name}, "not known by its name: tuples are .json, .jsonl, .csv or .yaml")
 }
 
 // tuples reads a list of tuples.
@@ -61,7 +62,7 @@ func (d *document) tuple(n *yaml.Node) (written, error) {
 			return w, err
 		}
 		if members["name"] == nil {
-			return w, failed(d.at(n), "a condition without a name")
+			return w, source.Errorf(d.at(n), "a condition without a name")
 		}
 		if w.condition, err = d.scalar(members["name"]); err != nil {
 			return w, err
@@ -77,4 +78,6 @@ func (d *document) tuple(n *yaml.Node) (written, error) {
 
 // refuse makes an error of a member that is not known: on a tuple it could
 // change what that means.
-func (d *document) refuse(p pair) error { return failed(p.at, "%s is not known here", quoted(p.key)) }
+func (d *document) refuse(p pair) error {
+	return source.Errorf(p.at, "%s is not known here", source.Quoted(p.key))
+}

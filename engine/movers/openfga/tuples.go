@@ -9,6 +9,7 @@ import (
 
 	"stonetown/engine"
 	"stonetown/engine/movers"
+	"stonetown/engine/movers/source"
 	"stonetown/schema"
 	"stonetown/schema/condition"
 	"stonetown/tuplestore"
@@ -36,14 +37,14 @@ func (w *written) fields() []field {
 func (w *written) incomplete() error {
 	for _, f := range w.fields() {
 		if *f.value == "" {
-			return failed(w.at, "a tuple without %s", f.name)
+			return source.Errorf(w.at, "a tuple without %s", f.name)
 		}
 	}
 	return nil
 }
 
 func (w written) String() string {
-	return fmt.Sprintf("%s#%s@%s", clip(w.object), clip(w.relation), clip(w.user))
+	return fmt.Sprintf("%s#%s@%s", source.Clip(w.object), source.Clip(w.relation), source.Clip(w.user))
 }
 
 // parsed is a tuple with its parts taken apart, names still the original ones.
@@ -64,7 +65,7 @@ func (w written) parse() (p parsed, problem string) {
 		return p, err.Error()
 	}
 	if !isName(w.relation) {
-		return p, quoted(w.relation) + " cannot be the name of a relation"
+		return p, source.Quoted(w.relation) + " cannot be the name of a relation"
 	}
 	return p, ""
 }
@@ -72,7 +73,7 @@ func (w written) parse() (p parsed, problem string) {
 func parseObject(text string) (tuplestore.Object, error) {
 	typ, id, _ := strings.Cut(text, ":")
 	if !isName(typ) || !isID(id) {
-		return tuplestore.Object{}, fmt.Errorf("%s is not of the form type:id", quoted(text))
+		return tuplestore.Object{}, fmt.Errorf("%s is not of the form type:id", source.Quoted(text))
 	}
 	return tuplestore.Object{Type: typ, ID: id}, nil
 }
@@ -83,7 +84,7 @@ func parseUser(text string) (tuplestore.Subject, error) {
 	typ, id, _ := strings.Cut(object, ":")
 	everyone := id == tuplestore.Wildcard && !userset
 	if !isName(typ) || !isID(id) && !everyone || userset && !isName(relation) {
-		return tuplestore.Subject{}, fmt.Errorf("%s is not of the form type:id, type:id#relation or type:*", quoted(text))
+		return tuplestore.Subject{}, fmt.Errorf("%s is not of the form type:id, type:id#relation or type:*", source.Quoted(text))
 	}
 	return tuplestore.Subject{Type: typ, ID: id, Relation: relation}, nil
 }
@@ -147,20 +148,20 @@ func spot(at movers.Place) string {
 func (m *model) nameAfter(tuples []parsed) error {
 	types, relations, conditions := map[string]movers.Place{}, map[string]movers.Place{}, map[string]movers.Place{}
 	for _, p := range tuples {
-		first(types, p.resource.Type, p.at)
-		first(types, p.subject.Type, p.at)
-		first(relations, p.relation, p.at)
+		source.First(types, p.resource.Type, p.at)
+		source.First(types, p.subject.Type, p.at)
+		source.First(relations, p.relation, p.at)
 		if p.subject.Relation != "" {
-			first(relations, p.subject.Relation, p.at)
+			source.First(relations, p.subject.Relation, p.at)
 		}
 		if p.condition != "" {
-			first(conditions, p.condition, p.at)
+			source.First(conditions, p.condition, p.at)
 		}
 		if n := max(len(types), len(relations), len(conditions)); n > schema.MaxDocument {
-			return failed(p.at, "the tuples have more than %d types, relations or conditions", schema.MaxDocument)
+			return source.Errorf(p.at, "the tuples have more than %d types, relations or conditions", schema.MaxDocument)
 		}
 	}
-	m.renameAll(types, relations, conditions, schema.IsSystem)
+	m.typeNames, m.relationNames, m.conditionNames = m.world.RenameAll(types, relations, conditions, schema.IsSystem)
 	return nil
 }
 
@@ -215,7 +216,7 @@ func (r *relation) refuses(p parsed) string {
 	case p.condition == "":
 		return "the relation allows this kind of subject only on a condition"
 	}
-	return fmt.Sprintf("the relation does not allow this kind of subject on condition %s", clip(p.condition))
+	return fmt.Sprintf("the relation does not allow this kind of subject on condition %s", source.Clip(p.condition))
 }
 
 func isWildcard(s *openfgav1.RelationReference) bool { return s.GetWildcard() != nil }
@@ -272,9 +273,9 @@ func standsForMembers(s tuplestore.Subject) bool {
 func (m *model) relationProblem(k key) string {
 	switch {
 	case m.types[k.typ] == nil:
-		return fmt.Sprintf("type %s does not exist", clip(k.typ))
+		return fmt.Sprintf("type %s does not exist", source.Clip(k.typ))
 	case m.relations[k] == nil:
-		return fmt.Sprintf("type %s has no relation %s", k.typ, clip(k.relation))
+		return fmt.Sprintf("type %s has no relation %s", k.typ, source.Clip(k.relation))
 	case m.leftOut[k] != "":
 		return fmt.Sprintf("%s is left out", k)
 	}
@@ -286,7 +287,7 @@ func (m *model) subjectProblem(s tuplestore.Subject) string {
 		return m.relationProblem(key{s.Type, s.Relation})
 	}
 	if m.types[s.Type] == nil {
-		return fmt.Sprintf("type %s does not exist", clip(s.Type))
+		return fmt.Sprintf("type %s does not exist", source.Clip(s.Type))
 	}
 	return ""
 }

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"stonetown/engine/movers"
+	"stonetown/engine/movers/source"
 )
 
 // document is a YAML file. It is read from its nodes, since those know their
@@ -31,24 +32,24 @@ var yamlLine = regexp.MustCompile(`^(?:yaml: )?line ([0-9]+): (.*)`)
 func openYAML(name, text string) (*document, error) {
 	at := movers.Place{File: name}
 	if len(text) > maxYAML {
-		return nil, failed(at, "longer than %d bytes; long lists of tuples can stand in .csv or .jsonl files", maxYAML)
+		return nil, source.Errorf(at, "longer than %d bytes; long lists of tuples can stand in .csv or .jsonl files", maxYAML)
 	}
 	var root yaml.Node
 	decoder := yaml.NewDecoder(strings.NewReader(text))
 	if err := decoder.Decode(&root); errors.Is(err, io.EOF) {
-		return nil, failed(at, "empty")
+		return nil, source.Errorf(at, "empty")
 	} else if err != nil {
 		return nil, misread(at, err)
 	}
 	var second yaml.Node
 	if err := decoder.Decode(&second); err == nil {
 		at.Line = second.Line
-		return nil, failed(at, "a second document begins here, only one can be read")
+		return nil, source.Errorf(at, "a second document begins here, only one can be read")
 	} else if !errors.Is(err, io.EOF) {
 		return nil, misread(at, err)
 	}
 	if len(root.Content) == 0 {
-		return nil, failed(at, "empty")
+		return nil, source.Errorf(at, "empty")
 	}
 	d := &document{name: name, lines: strings.Split(text, "\n"), root: root.Content[0]}
 	d.budget = 1_000_000 + 4*len(text)
@@ -58,9 +59,9 @@ func openYAML(name, text string) (*document, error) {
 func misread(at movers.Place, err error) error {
 	if parts := yamlLine.FindStringSubmatch(err.Error()); parts != nil {
 		at.Line, _ = strconv.Atoi(parts[1])
-		return failed(at, "%s", parts[2])
+		return source.Errorf(at, "%s", parts[2])
 	}
-	return failed(at, "%s", strings.TrimPrefix(err.Error(), "yaml: "))
+	return source.Errorf(at, "%s", strings.TrimPrefix(err.Error(), "yaml: "))
 }
 
 func (d *document) at(n *yaml.Node) movers.Place { return movers.Place{File: d.name, Line: n.Line} }
@@ -70,7 +71,7 @@ func (d *document) isList() bool { return d.root.Kind == yaml.SequenceNode }
 // see is the node itself or what it is an alias of.
 func (d *document) see(n *yaml.Node) (*yaml.Node, error) {
 	if d.budget--; d.budget < 0 {
-		return nil, failed(d.at(n), "aliases make the file too large")
+		return nil, source.Errorf(d.at(n), "aliases make the file too large")
 	}
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -87,7 +88,7 @@ func (d *document) scalar(n *yaml.Node) (string, error) {
 		return "", err
 	}
 	if n.Kind != yaml.ScalarNode || isNull(n) {
-		return "", failed(d.at(n), "must be a text")
+		return "", source.Errorf(d.at(n), "must be a text")
 	}
 	return n.Value, nil
 }
@@ -99,7 +100,7 @@ func (d *document) boolean(n *yaml.Node) (bool, error) {
 	}
 	var b bool
 	if n.Kind != yaml.ScalarNode || isNull(n) || n.Decode(&b) != nil {
-		return false, failed(d.at(n), "must be true or false")
+		return false, source.Errorf(d.at(n), "must be true or false")
 	}
 	return b, nil
 }
@@ -113,7 +114,7 @@ func (d *document) items(n *yaml.Node) ([]*yaml.Node, error) {
 	case isNull(n):
 		return nil, nil
 	case n.Kind != yaml.SequenceNode:
-		return nil, failed(d.at(n), "must be a list")
+		return nil, source.Errorf(d.at(n), "must be a list")
 	}
 	return n.Content, nil
 }
@@ -155,21 +156,21 @@ func (d *document) pairs(n *yaml.Node) ([]pair, error) {
 	case isNull(n):
 		return nil, nil
 	case n.Kind != yaml.MappingNode:
-		return nil, failed(d.at(n), "must be a mapping")
+		return nil, source.Errorf(d.at(n), "must be a mapping")
 	}
 	seen := map[string]bool{}
 	pairs := make([]pair, 0, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, at := n.Content[i], d.at(n.Content[i])
 		if key.ShortTag() == "!!merge" {
-			return nil, failed(at, "merge keys (<<) are not supported, write the members out")
+			return nil, source.Errorf(at, "merge keys (<<) are not supported, write the members out")
 		}
 		name, err := d.scalar(key)
 		if err != nil {
 			return nil, err
 		}
 		if seen[name] {
-			return nil, failed(at, "%s stands twice", quoted(name))
+			return nil, source.Errorf(at, "%s stands twice", source.Quoted(name))
 		}
 		seen[name] = true
 		pairs = append(pairs, pair{name, at, n.Content[i+1]})
@@ -218,7 +219,7 @@ func (d *document) object(n *yaml.Node) (map[string]any, error) {
 	}
 	object, ok := v.(map[string]any)
 	if !ok {
-		return nil, failed(d.at(n), "must be a mapping")
+		return nil, source.Errorf(d.at(n), "must be a mapping")
 	}
 	return object, nil
 }
@@ -229,13 +230,13 @@ func (d *document) value(n *yaml.Node, depth int) (any, error) {
 		return nil, err
 	}
 	if depth > maxNesting {
-		return nil, failed(d.at(n), "nested more than %d deep", maxNesting)
+		return nil, source.Errorf(d.at(n), "nested more than %d deep", maxNesting)
 	}
 	switch n.Kind {
 	case yaml.ScalarNode:
 		v, err := scalarValue(n)
 		if err != nil {
-			return nil, failed(d.at(n), "%v", err)
+			return nil, source.Errorf(d.at(n), "%v", err)
 		}
 		return v, nil
 	case yaml.SequenceNode:
@@ -277,45 +278,16 @@ func scalarValue(n *yaml.Node) (any, error) {
 		if n.Decode(&u) == nil {
 			return json.Number(strconv.FormatUint(u, 10)), nil
 		}
-		return nil, fmt.Errorf("%s is not a number of 64 bits", quoted(n.Value))
+		return nil, fmt.Errorf("%s is not a number of 64 bits", source.Quoted(n.Value))
 	case "!!float":
 		var f float64
 		if n.Decode(&f) != nil || math.IsNaN(f) || math.IsInf(f, 0) {
-			return nil, fmt.Errorf("%s is not a number that JSON has", quoted(n.Value))
+			return nil, fmt.Errorf("%s is not a number that JSON has", source.Quoted(n.Value))
 		}
 		return json.Number(strconv.FormatFloat(f, 'g', -1, 64)), nil
 	case "!!str", "!!timestamp": // a time without quotes is a text like one with
 		return n.Value, nil
 	default:
-		return nil, fmt.Errorf("a value of type %s has no equivalent in JSON", quoted(tag))
+		return nil, fmt.Errorf("a value of type %s has no equivalent in JSON", source.Quoted(tag))
 	}
-}
-
-// numbers are the lines of the file in which the lines of a text begin.
-func (d *document) numbers(n *yaml.Node) []int {
-	texts := strings.Split(n.Value, "\n")
-	numbers := make([]int, len(texts))
-	next := n.Line // from 0, so that of the line after the one that says | or >
-	for i, text := range texts {
-		switch n.Style &^ yaml.TaggedStyle {
-		case yaml.LiteralStyle:
-			numbers[i] = min(n.Line+1+i, len(d.lines))
-		case yaml.FoldedStyle:
-			// Lines that are not indented more than the first are joined, so a
-			// line of the text is found by what it begins with.
-			for text = strings.TrimSpace(text); text != "" && next < len(d.lines); next++ {
-				begins := strings.TrimSpace(d.lines[next])
-				if begins != "" && strings.HasPrefix(text, begins) {
-					break
-				}
-			}
-			numbers[i] = min(next+1, len(d.lines))
-			if text != "" {
-				next++
-			}
-		default:
-			numbers[i] = n.Line
-		}
-	}
-	return numbers
 }

@@ -11,6 +11,7 @@ import (
 
 	"stonetown/engine"
 	"stonetown/engine/movers"
+	"stonetown/engine/movers/source"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
@@ -34,7 +35,7 @@ func (a *asserter) assertions(n *yaml.Node) error {
 	for _, p := range pairs {
 		want, ok := wants[p.key.Value]
 		if !ok {
-			a.world.Find(a.at(p.key), movers.Unsupported, "assertions of the kind "+quoted(p.key.Value)+" are not known and left out")
+			a.world.Find(a.at(p.key), movers.Unsupported, "assertions of the kind "+source.Quoted(p.key.Value)+" are not known and left out")
 			continue
 		}
 		items, err := a.items(p.value)
@@ -58,12 +59,12 @@ func (a *asserter) assertion(n *yaml.Node, want movers.Answer) error {
 	question, given, hasContext := strings.Cut(strings.TrimSpace(text), " with ")
 	w, err := parseRelationship(strings.TrimSpace(question))
 	if err != nil {
-		return failed(a.at(n), "%v", err)
+		return source.Errorf(a.at(n), "%v", err)
 	}
 	var context map[string]any
 	if hasContext {
 		if context, err = parseContext(given); err != nil {
-			return failed(a.at(n), "%v", err)
+			return source.Errorf(a.at(n), "%v", err)
 		}
 	}
 	if w.caveat != "" || !w.expires.IsZero() {
@@ -88,7 +89,7 @@ func (a *asserter) check(at movers.Place, resource tuplestore.Object, relation s
 		problem = "a group as a subject stands for its members here"
 	}
 	if problem != "" {
-		a.world.Find(at, movers.Unsupported, fmt.Sprintf("an assertion about %s#%s and %s is left out: %s", clip(resource.String()), relation, clip(s.String()), problem))
+		a.world.Find(at, movers.Unsupported, fmt.Sprintf("an assertion about %s#%s and %s is left out: %s", source.Clip(resource.String()), relation, source.Clip(s.String()), problem))
 		return nil
 	}
 	return a.add(movers.Assertion{At: at, Context: context, Check: &movers.Check{
@@ -98,7 +99,7 @@ func (a *asserter) check(at movers.Place, resource tuplestore.Object, relation s
 
 func (a *asserter) add(assertion movers.Assertion) error {
 	if len(a.world.Assertions) == maxAssertions {
-		return failed(assertion.At, "more than %d assertions", maxAssertions)
+		return source.Errorf(assertion.At, "more than %d assertions", maxAssertions)
 	}
 	a.world.Assertions = append(a.world.Assertions, assertion)
 	return nil
@@ -141,14 +142,14 @@ type expected struct {
 func (a *asserter) expectation(p pair) error {
 	resource, relation, err := parseResource(strings.TrimSpace(p.key.Value))
 	if err != nil {
-		return failed(a.at(p.key), "%v", err)
+		return source.Errorf(a.at(p.key), "%v", err)
 	}
 	items, err := a.items(p.value)
 	if err != nil {
 		return err
 	}
 	if problem := a.relationProblem(resource.Type, relation); problem != "" {
-		a.world.Find(a.at(p.key), movers.Unsupported, fmt.Sprintf("the subjects expected for %s#%s are left out: %s", clip(resource.String()), relation, problem))
+		a.world.Find(a.at(p.key), movers.Unsupported, fmt.Sprintf("the subjects expected for %s#%s are left out: %s", source.Clip(resource.String()), relation, problem))
 		return nil
 	}
 	kinds := map[string]*expected{}
@@ -160,7 +161,7 @@ func (a *asserter) expectation(p pair) error {
 		}
 		s, caveated, except, err := parseExpected(text)
 		if err != nil {
-			return failed(a.at(item), "%v", err)
+			return source.Errorf(a.at(item), "%v", err)
 		}
 		for _, e := range except {
 			want := movers.Denied
@@ -214,7 +215,7 @@ func (a *asserter) expectation(p pair) error {
 // view; one with caveats is not decided without their values.
 func (a *asserter) subjects(at movers.Place, resource tuplestore.Object, relation, typ string, kind *expected) error {
 	if kind.caveated {
-		a.world.Find(at, movers.Unsupported, fmt.Sprintf("the subjects %s of %s#%s are compared one by one, not as a list, since some depend on caveats", typ, clip(resource.String()), relation))
+		a.world.Find(at, movers.Unsupported, fmt.Sprintf("the subjects %s of %s#%s are compared one by one, not as a list, since some depend on caveats", typ, source.Clip(resource.String()), relation))
 		return nil
 	}
 	return a.add(movers.Assertion{At: at, Subjects: &movers.Subjects{
@@ -257,7 +258,7 @@ func parseExpected(text string) (s tuplestore.Subject, caveated bool, except []e
 	}
 	parts := expectedPattern.FindStringSubmatch(strings.TrimSpace(text[from+1 : to]))
 	if parts == nil {
-		return s, false, nil, fmt.Errorf("%s is not a subject", quoted(text[from:to+1]))
+		return s, false, nil, fmt.Errorf("%s is not a subject", source.Quoted(text[from:to+1]))
 	}
 	if s, err = parseSubject(parts[1]); err != nil {
 		return s, false, nil, err

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"stonetown/engine/movers"
+	"stonetown/engine/movers/source"
 	"stonetown/schema"
 )
 
@@ -17,9 +18,9 @@ type sources struct {
 }
 
 // collect parses a file and what it imports, each file once.
-func (r *reader) collect(name, source string, lines []int) (*sources, error) {
+func (r *reader) collect(name, code string, lines []int) (*sources, error) {
 	s := &sources{partials: map[string]*definition{}, flags: map[string]bool{}}
-	if err := r.collectInto(s, map[string]bool{name: true}, name, source, lines); err != nil {
+	if err := r.collectInto(s, map[string]bool{name: true}, name, code, lines); err != nil {
 		return nil, err
 	}
 	if err := s.distinct(); err != nil {
@@ -28,11 +29,11 @@ func (r *reader) collect(name, source string, lines []int) (*sources, error) {
 	return s, s.expand()
 }
 
-func (r *reader) collectInto(s *sources, seen map[string]bool, name, source string, lines []int) error {
-	if len(source) > maxSchema {
-		return failed(movers.Place{File: name}, "a schema of more than %d bytes", maxSchema)
+func (r *reader) collectInto(s *sources, seen map[string]bool, name, code string, lines []int) error {
+	if len(code) > maxSchema {
+		return source.Errorf(movers.Place{File: name}, "a schema of more than %d bytes", maxSchema)
 	}
-	f, err := parse(name, source, lines)
+	f, err := parse(name, code, lines)
 	if err != nil {
 		return err
 	}
@@ -44,7 +45,7 @@ func (r *reader) collectInto(s *sources, seen map[string]bool, name, source stri
 			}
 			s.flags[statement.Use] = true
 		case statement.Import != "":
-			full, text, err := r.referred(at, strings.Trim(statement.Import, `"'`), maxSchema)
+			full, text, err := r.files.Referred(at, strings.Trim(statement.Import, `"'`), maxSchema)
 			if err != nil {
 				return err
 			}
@@ -52,7 +53,7 @@ func (r *reader) collectInto(s *sources, seen map[string]bool, name, source stri
 				continue
 			}
 			if seen[full] = true; len(seen) > maxFiles {
-				return failed(at, "a schema of more than %d files", maxFiles)
+				return source.Errorf(at, "a schema of more than %d files", maxFiles)
 			}
 			if err := r.collectInto(s, seen, full, text, nil); err != nil {
 				return err
@@ -64,7 +65,7 @@ func (r *reader) collectInto(s *sources, seen map[string]bool, name, source stri
 		case statement.Partial != nil:
 			p := statement.Partial
 			if s.partials[p.Name] != nil {
-				return failed(at, "partial %s is defined twice", p.Name)
+				return source.Errorf(at, "partial %s is defined twice", p.Name)
 			}
 			s.partials[p.Name] = p
 		}
@@ -76,10 +77,10 @@ func (r *reader) collectInto(s *sources, seen map[string]bool, name, source stri
 // share their names.
 func (s *sources) distinct() error {
 	if n := len(s.definitions); n > schema.MaxTypes {
-		return failed(place(s.definitions[n-1].Pos), "%d definitions, at most %d are allowed", n, schema.MaxTypes)
+		return source.Errorf(place(s.definitions[n-1].Pos), "%d definitions, at most %d are allowed", n, schema.MaxTypes)
 	}
 	if n := len(s.caveats); n > schema.MaxTypes {
-		return failed(place(s.caveats[n-1].Pos), "%d caveats, at most %d are allowed", n, schema.MaxTypes)
+		return source.Errorf(place(s.caveats[n-1].Pos), "%d caveats, at most %d are allowed", n, schema.MaxTypes)
 	}
 	names := map[string]bool{}
 	for name := range s.partials {
@@ -87,13 +88,13 @@ func (s *sources) distinct() error {
 	}
 	for _, d := range s.definitions {
 		if names[d.Name] {
-			return failed(place(d.Pos), "%s is defined twice", d.Name)
+			return source.Errorf(place(d.Pos), "%s is defined twice", d.Name)
 		}
 		names[d.Name] = true
 	}
 	for _, c := range s.caveats {
 		if names[c.Name] {
-			return failed(place(c.Pos), "%s is defined twice", c.Name)
+			return source.Errorf(place(c.Pos), "%s is defined twice", c.Name)
 		}
 		names[c.Name] = true
 	}
@@ -111,7 +112,7 @@ func (s *sources) expand() error {
 		}
 		d.Members = members
 		if total += len(members); total > schema.MaxDocument {
-			return failed(place(d.Pos), "more than %d relations and permissions in all definitions", schema.MaxDocument)
+			return source.Errorf(place(d.Pos), "more than %d relations and permissions in all definitions", schema.MaxDocument)
 		}
 	}
 	return nil
@@ -137,12 +138,12 @@ func (e *expansion) members(d *definition) ([]*member, error) {
 		}
 		for _, m := range members {
 			if names[m.name()] {
-				return nil, failed(place(m.Pos), "%s#%s is defined twice", d.Name, m.name())
+				return nil, source.Errorf(place(m.Pos), "%s#%s is defined twice", d.Name, m.name())
 			}
 			names[m.name()] = true
 		}
 		if all = append(all, members...); len(all) > schema.MaxRelations {
-			return nil, failed(place(d.Pos), "%s has more than %d relations and permissions", d.Name, schema.MaxRelations)
+			return nil, source.Errorf(place(d.Pos), "%s has more than %d relations and permissions", d.Name, schema.MaxRelations)
 		}
 	}
 	return all, nil
@@ -156,11 +157,11 @@ func (e *expansion) partial(reference *member) ([]*member, error) {
 	p := e.partials[name]
 	switch {
 	case p == nil:
-		return nil, failed(place(reference.Pos), "partial %s is not defined", name)
+		return nil, source.Errorf(place(reference.Pos), "partial %s is not defined", name)
 	case e.open[name]:
-		return nil, failed(place(reference.Pos), "partial %s contains itself", name)
+		return nil, source.Errorf(place(reference.Pos), "partial %s contains itself", name)
 	case len(e.open) == maxNesting:
-		return nil, failed(place(reference.Pos), "partials are nested more than %d deep", maxNesting)
+		return nil, source.Errorf(place(reference.Pos), "partials are nested more than %d deep", maxNesting)
 	}
 	e.open[name] = true
 	members, err := e.members(p)

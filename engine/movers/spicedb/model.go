@@ -2,6 +2,7 @@ package spicedb
 
 import (
 	"stonetown/engine/movers"
+	"stonetown/engine/movers/source"
 	"stonetown/schema"
 	"stonetown/schema/condition"
 )
@@ -62,7 +63,7 @@ func (r *reader) schema(name, source string, lines []int) (*model, error) {
 	if err := m.resolve(); err != nil {
 		return nil, err
 	}
-	m.findBuiltIn()
+	m.builtIn = m.world.BuiltIns(m.outlines())
 	m.rename()
 	m.translateCaveats()
 	m.leaveOut()
@@ -100,13 +101,13 @@ func (m *model) resolveSubject(s *subject) error {
 		s.Relation = ""
 	}
 	if m.types[s.Type] == nil {
-		return failed(at, "definition %s does not exist", s.Type)
+		return source.Errorf(at, "definition %s does not exist", s.Type)
 	}
 	if s.Relation != "" && m.members[key{s.Type, s.Relation}] == nil {
-		return failed(at, "%s has no relation or permission %s", s.Type, s.Relation)
+		return source.Errorf(at, "%s has no relation or permission %s", s.Type, s.Relation)
 	}
 	if s.With != "" && m.declared[s.With] == nil {
-		return failed(at, "caveat %s does not exist", s.With)
+		return source.Errorf(at, "caveat %s does not exist", s.With)
 	}
 	return nil
 }
@@ -118,16 +119,16 @@ func (m *model) resolveExpression(d *definition, e *expression) error {
 			return
 		}
 		if m.members[key{d.Name, o.Name}] == nil {
-			err = failed(place(o.Pos), "%s has no relation or permission %s", d.Name, o.Name)
+			err = source.Errorf(place(o.Pos), "%s has no relation or permission %s", d.Name, o.Name)
 			return
 		}
 		if len(o.Arrows) > 1 {
-			err = failed(place(o.Arrows[1].Pos), "an arrow cannot follow another: name the first in a permission of its own")
+			err = source.Errorf(place(o.Arrows[1].Pos), "an arrow cannot follow another: name the first in a permission of its own")
 			return
 		}
 		for _, a := range o.Arrows {
 			if a.Function != "" && a.Function != "any" && a.Function != "all" {
-				err = failed(place(a.Pos), "%s is not a function of arrows: these are any and all", a.Function)
+				err = source.Errorf(place(a.Pos), "%s is not a function of arrows: these are any and all", a.Function)
 			}
 		}
 	})

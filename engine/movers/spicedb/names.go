@@ -2,52 +2,23 @@ package spicedb
 
 import (
 	"stonetown/engine/movers"
+	"stonetown/engine/movers/source"
 	"stonetown/schema"
+	"stonetown/schema/condition"
 )
 
-// findBuiltIn finds the definitions that mean what the built-in types of the
-// same name do.
-func (m *model) findBuiltIn() {
-	m.builtIn = map[string]bool{}
-	for _, name := range []string{schema.UserType, schema.ApplicationType} {
-		if d := m.types[name]; d != nil {
-			m.builtIn[name] = movers.IsBuiltIn(m.outline(d))
-		}
-	}
-	d := m.types[schema.GroupType]
-	if d == nil {
-		return
-	}
-	outline := m.outline(d)
-	if !movers.IsBuiltIn(outline) {
-		return
-	}
-	for _, s := range outline.Relations[0].Subjects {
-		if s.Relation == "" && !m.builtIn[s.Type] {
-			return
-		}
-	}
-	// Here a group as a subject stands for its members, there for itself.
+// outlines are the definitions as far as [movers.World.BuiltIns] looks at them.
+func (m *model) outlines() (all []schema.Type, group movers.Place) {
 	for _, d := range m.definitions {
-		for _, member := range d.Members {
-			if member.Relation == nil {
-				continue
-			}
-			for _, s := range member.Relation.Subjects {
-				if s.Type == schema.GroupType && s.Relation == "" {
-					return
-				}
-			}
+		all = append(all, outline(d))
+		if d.Name == schema.GroupType {
+			group = place(d.Pos)
 		}
 	}
-	m.builtIn[schema.GroupType] = true
-	if len(outline.Relations[0].Subjects) < 3 {
-		m.world.Find(place(d.Pos), movers.Widened, "members of a group may be users, applications and members of groups")
-	}
+	return all, group
 }
 
-// outline is a definition as far as [movers.IsBuiltIn] looks at it.
-func (m *model) outline(d *definition) schema.Type {
+func outline(d *definition) schema.Type {
 	t := schema.Type{Name: d.Name}
 	for _, member := range d.Members {
 		r := schema.Relation{Name: member.name()}
@@ -56,7 +27,7 @@ func (m *model) outline(d *definition) schema.Type {
 		} else {
 			for _, s := range member.Relation.Subjects {
 				if s.With != "" {
-					return schema.Type{} // no built-in type has conditions
+					t.Conditions = []condition.Definition{{}}
 				}
 				r.Subjects = appendOnce(r.Subjects, schema.SubjectType{Type: s.Type, Relation: s.Relation, Wildcard: s.Wildcard})
 			}
@@ -72,20 +43,13 @@ func (m *model) rename() {
 	for _, d := range m.definitions {
 		types[d.Name] = place(d.Pos)
 		for _, member := range d.Members {
-			first(relations, member.name(), place(member.Pos))
+			source.First(relations, member.name(), place(member.Pos))
 		}
 	}
 	for _, c := range m.caveats {
 		conditions[c.Name] = place(c.Pos)
 	}
-	m.renameAll(types, relations, conditions, func(name string) bool { return m.builtIn[name] })
-}
-
-func (m *model) renameAll(types, relations, conditions map[string]movers.Place, builtIn func(string) bool) {
-	none := func(string) bool { return false }
-	m.typeNames = m.world.Rename("type", types, func(name string) bool { return schema.IsReserved(name) && !builtIn(name) })
-	m.relationNames = m.world.Rename("relation", relations, none)
-	m.conditionNames = m.world.Rename("condition", conditions, none)
+	m.typeNames, m.relationNames, m.conditionNames = m.world.RenameAll(types, relations, conditions, func(name string) bool { return m.builtIn[name] })
 }
 
 func appendOnce[T comparable](list []T, v T) []T {

@@ -9,6 +9,7 @@ import (
 	"github.com/alecthomas/participle/v2/lexer"
 
 	"stonetown/engine/movers"
+	"stonetown/engine/movers/source"
 )
 
 const (
@@ -201,8 +202,8 @@ func closed(s string) bool {
 }
 
 // parse reads the text of a schema that stands in a file.
-func parse(name, source string, lines []int) (*file, error) {
-	raw, err := tokens.LexString(name, source)
+func parse(name, code string, lines []int) (*file, error) {
+	raw, err := tokens.LexString(name, code)
 	if err != nil {
 		return nil, syntaxError(name, err)
 	}
@@ -217,18 +218,18 @@ func parse(name, source string, lines []int) (*file, error) {
 	for _, s := range f.Statements {
 		switch {
 		case len(s.name()) > maxName:
-			err = failed(place(s.Pos), "a name of more than %d bytes", maxName)
+			err = source.Errorf(place(s.Pos), "a name of more than %d bytes", maxName)
 		case s.Definition != nil:
-			s.Definition.Doc = docBefore(source[:s.Pos.Offset])
+			s.Definition.Doc = docBefore(code[:s.Pos.Offset])
 			err = s.Definition.limit()
 		case s.Partial != nil:
 			err = s.Partial.limit()
 		case s.Caveat != nil:
 			if s.Caveat.Body.to == 0 {
-				err = failed(place(s.Pos), "caveat %s has no expression", s.Caveat.Name)
+				err = source.Errorf(place(s.Pos), "caveat %s has no expression", s.Caveat.Name)
 				break
 			}
-			s.Caveat.Expression = strings.TrimSpace(source[s.Caveat.Body.from:s.Caveat.Body.to])
+			s.Caveat.Expression = strings.TrimSpace(code[s.Caveat.Body.from:s.Caveat.Body.to])
 		}
 		if err != nil {
 			return nil, err
@@ -261,20 +262,20 @@ func (d *definition) limit() error {
 			operands(m.Permission.Expression, func(*operand) { parts++ })
 		}
 		if parts > maxParts {
-			return failed(place(m.Pos), "%s#%s has more than %d parts", d.Name, m.name(), maxParts)
+			return source.Errorf(place(m.Pos), "%s#%s has more than %d parts", d.Name, m.name(), maxParts)
 		}
 	}
 	return nil
 }
 
-// docBefore is the text of the doc comment that ends the source.
-func docBefore(source string) string {
-	source, found := strings.CutSuffix(strings.TrimSpace(source), "*/")
-	from := strings.LastIndex(source, "/*")
-	if !found || from < 0 || !strings.HasPrefix(source[from:], "/**") {
+// docBefore is the text of the doc comment that ends the code.
+func docBefore(code string) string {
+	code, found := strings.CutSuffix(strings.TrimSpace(code), "*/")
+	from := strings.LastIndex(code, "/*")
+	if !found || from < 0 || !strings.HasPrefix(code[from:], "/**") {
 		return ""
 	}
-	lines := strings.Split(source[from+len("/**"):], "\n")
+	lines := strings.Split(code[from+len("/**"):], "\n")
 	for i := range lines {
 		lines[i] = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(lines[i]), "*"))
 	}
@@ -285,9 +286,9 @@ func docBefore(source string) string {
 func syntaxError(name string, err error) error {
 	var at participle.Error
 	if errors.As(err, &at) {
-		return failed(movers.Place{File: name, Line: at.Position().Line}, "%s", at.Message())
+		return source.Errorf(movers.Place{File: name, Line: at.Position().Line}, "%s", at.Message())
 	}
-	return failed(movers.Place{File: name}, "%v", err)
+	return source.Errorf(movers.Place{File: name}, "%v", err)
 }
 
 // place is a position as the report has it.

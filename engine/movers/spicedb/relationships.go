@@ -10,6 +10,7 @@ import (
 
 	"stonetown/engine"
 	"stonetown/engine/movers"
+	"stonetown/engine/movers/source"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
@@ -126,11 +127,11 @@ func (r *reader) relationships(name, text string, lines []int, m *model) error {
 		}
 		w, err := parseRelationship(line)
 		if err != nil {
-			return failed(at, "%v", err)
+			return source.Errorf(at, "%v", err)
 		}
 		key := w.resource.String() + "#" + w.relation + "@" + w.subject.String()
 		if first, ok := seen[key]; ok {
-			r.world.Find(at, movers.Unsupported, fmt.Sprintf("%s stands in line %d already, this one is left out", clip(key), first.Line))
+			r.world.Find(at, movers.Unsupported, fmt.Sprintf("%s stands in line %d already, this one is left out", source.Clip(key), first.Line))
 			continue
 		}
 		seen[key] = at
@@ -141,37 +142,31 @@ func (r *reader) relationships(name, text string, lines []int, m *model) error {
 		m = &model{world: r.world}
 		types, relations, conditions := map[string]movers.Place{}, map[string]movers.Place{}, map[string]movers.Place{}
 		for _, w := range all {
-			first(types, w.resource.Type, w.at)
-			first(types, w.subject.Type, w.at)
-			first(relations, w.relation, w.at)
+			source.First(types, w.resource.Type, w.at)
+			source.First(types, w.subject.Type, w.at)
+			source.First(relations, w.relation, w.at)
 			if w.subject.Relation != "" {
-				first(relations, w.subject.Relation, w.at)
+				source.First(relations, w.subject.Relation, w.at)
 			}
 			if w.caveat != "" {
-				first(conditions, w.caveat, w.at)
+				source.First(conditions, w.caveat, w.at)
 			}
 		}
 		if n := max(len(types), len(relations), len(conditions)); n > schema.MaxDocument {
-			return failed(movers.Place{File: name}, "more than %d types or relations", schema.MaxDocument)
+			return source.Errorf(movers.Place{File: name}, "more than %d types or relations", schema.MaxDocument)
 		}
-		m.renameAll(types, relations, conditions, schema.IsSystem)
+		m.typeNames, m.relationNames, m.conditionNames = m.world.RenameAll(types, relations, conditions, schema.IsSystem)
 		translate = (*model).unchecked
 	}
 	for _, w := range all {
 		op, problem := translate(m, w.written)
 		if problem != "" {
-			r.world.Find(w.at, movers.Unsupported, fmt.Sprintf("%s#%s@%s is left out: %s", clip(w.resource.String()), w.relation, clip(w.subject.String()), problem))
+			r.world.Find(w.at, movers.Unsupported, fmt.Sprintf("%s#%s@%s is left out: %s", source.Clip(w.resource.String()), w.relation, source.Clip(w.subject.String()), problem))
 			continue
 		}
 		r.world.Relations = append(r.world.Relations, op)
 	}
 	return nil
-}
-
-func first(places map[string]movers.Place, name string, at movers.Place) {
-	if _, ok := places[name]; !ok {
-		places[name] = at
-	}
 }
 
 // operation translates a relationship that the schema allows, or says what is

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"stonetown/engine/movers"
+	"stonetown/engine/movers/source"
 	"stonetown/schema"
 )
 
@@ -117,7 +118,7 @@ func (m *model) misfit(err error, kept map[string][]*member) error {
 				where = place(kept[at.Type][i].Pos)
 			}
 		}
-		return failed(where, "%s", at.Message)
+		return source.Errorf(where, "%s", at.Message)
 	}
 	return err
 }

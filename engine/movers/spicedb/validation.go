@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"stonetown/engine/movers"
+	"stonetown/engine/movers/source"
 )
 
 // maxValidation is the longest validation file, in bytes: its tree takes many
@@ -24,7 +25,7 @@ type document struct {
 // validation reads a validation file.
 func (r *reader) validation(name, text string) error {
 	if len(text) > maxValidation {
-		return failed(movers.Place{File: name}, "longer than %d bytes; relationships can stand in a file of their own, named by relationshipsFile", maxValidation)
+		return source.Errorf(movers.Place{File: name}, "longer than %d bytes; relationships can stand in a file of their own, named by relationshipsFile", maxValidation)
 	}
 	d, err := r.open(name, text)
 	if err != nil {
@@ -43,7 +44,7 @@ func (r *reader) validation(name, text string) error {
 			continue
 		}
 		if m == nil {
-			return failed(d.at(n), "%s need a schema, and the file has none", section)
+			return source.Errorf(d.at(n), "%s need a schema, and the file has none", section)
 		}
 		a := asserter{model: m, document: d}
 		if section == "assertions" {
@@ -66,12 +67,12 @@ func (r *reader) open(name, text string) (*document, error) {
 	if err := yaml.Unmarshal([]byte(text), &root); err != nil {
 		if parts := yamlLine.FindStringSubmatch(err.Error()); parts != nil {
 			line, _ := strconv.Atoi(parts[1])
-			return nil, failed(movers.Place{File: name, Line: line}, "%s", parts[2])
+			return nil, source.Errorf(movers.Place{File: name, Line: line}, "%s", parts[2])
 		}
-		return nil, failed(movers.Place{File: name}, "%s", strings.TrimPrefix(err.Error(), "yaml: "))
+		return nil, source.Errorf(movers.Place{File: name}, "%s", strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	if len(root.Content) == 0 {
-		return nil, failed(movers.Place{File: name}, "empty")
+		return nil, source.Errorf(movers.Place{File: name}, "empty")
 	}
 	pairs, err := d.pairs(root.Content[0])
 	if err != nil {
@@ -81,13 +82,13 @@ func (r *reader) open(name, text string) (*document, error) {
 		switch key := pair.key.Value; key {
 		case "schema", "schemaFile", "relationships", "relationshipsFile", "assertions", "validation":
 			if d.sections[key] != nil {
-				return nil, failed(d.at(pair.key), "%s stands twice", key)
+				return nil, source.Errorf(d.at(pair.key), "%s stands twice", key)
 			}
 			if pair.value.Tag != "!!null" {
 				d.sections[key] = pair.value
 			}
 		default:
-			r.world.Find(d.at(pair.key), movers.Unsupported, "the section "+quoted(key)+" is not known and is left out")
+			r.world.Find(d.at(pair.key), movers.Unsupported, "the section "+source.Quoted(key)+" is not known and is left out")
 		}
 	}
 	return d, nil
@@ -114,15 +115,15 @@ func (r *reader) section(d *document, inline, file string, limit int) (name, tex
 	here, there := d.sections[inline], d.sections[file]
 	switch {
 	case here != nil && there != nil:
-		return "", "", nil, failed(d.at(there), "%s and %s cannot both be given", inline, file)
+		return "", "", nil, source.Errorf(d.at(there), "%s and %s cannot both be given", inline, file)
 	case here != nil:
 		text, err = d.text(here)
-		return d.name, text, d.numbers(here), err
+		return d.name, text, source.Lines(d.lines, here), err
 	case there != nil:
 		if text, err = d.text(there); err != nil {
 			return "", "", nil, err
 		}
-		name, text, err = r.referred(d.at(there), text, limit)
+		name, text, err = r.files.Referred(d.at(there), text, limit)
 		return name, text, nil, err
 	}
 	return "", "", nil, nil
@@ -132,7 +133,7 @@ func (d *document) at(n *yaml.Node) movers.Place { return movers.Place{File: d.n
 
 func (d *document) text(n *yaml.Node) (string, error) {
 	if n.Kind != yaml.ScalarNode {
-		return "", failed(d.at(n), "must be a text")
+		return "", source.Errorf(d.at(n), "must be a text")
 	}
 	return n.Value, nil
 }
@@ -143,7 +144,7 @@ func (d *document) items(n *yaml.Node) ([]*yaml.Node, error) {
 		return nil, nil
 	}
 	if n.Kind != yaml.SequenceNode {
-		return nil, failed(d.at(n), "must be a list")
+		return nil, source.Errorf(d.at(n), "must be a list")
 	}
 	return n.Content, nil
 }
@@ -155,7 +156,7 @@ func (d *document) pairs(n *yaml.Node) ([]pair, error) {
 		return nil, nil
 	}
 	if n.Kind != yaml.MappingNode {
-		return nil, failed(d.at(n), "must be a mapping")
+		return nil, source.Errorf(d.at(n), "must be a mapping")
 	}
 	pairs := make([]pair, 0, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -166,33 +167,4 @@ func (d *document) pairs(n *yaml.Node) ([]pair, error) {
 		pairs = append(pairs, pair{key, n.Content[i+1]})
 	}
 	return pairs, nil
-}
-
-// numbers are the lines of the file in which the lines of a text begin.
-func (d *document) numbers(n *yaml.Node) []int {
-	texts := strings.Split(n.Value, "\n")
-	numbers := make([]int, len(texts))
-	next := n.Line // from 0, so that of the line after the one that says | or >
-	for i, text := range texts {
-		switch n.Style {
-		case yaml.LiteralStyle:
-			numbers[i] = n.Line + 1 + i
-		case yaml.FoldedStyle:
-			// Lines that are not indented more than the first are joined, so a
-			// line of the text is found by what it begins with.
-			for text = strings.TrimSpace(text); text != "" && next < len(d.lines); next++ {
-				begins := strings.TrimSpace(d.lines[next])
-				if begins != "" && strings.HasPrefix(text, begins) {
-					break
-				}
-			}
-			numbers[i] = min(next+1, len(d.lines))
-			if text != "" {
-				next++
-			}
-		default:
-			numbers[i] = n.Line
-		}
-	}
-	return numbers
 }
