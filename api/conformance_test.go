@@ -43,6 +43,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"list_subjects":    listSubjects,
 	"expand":           expand,
 	"settings":         tenantSettings,
+	"other_epoch":      otherEpoch,
 	"raw":              rawRequests,
 	"watch":            watch,
 	"events":           events,

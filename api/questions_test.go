@@ -450,6 +450,31 @@ func watch(t *testing.T, _ *world, c *client) {
 	c.want(t, 410, "history_expired", "GET", watchPath+"?after="+elsewhere, nil)
 }
 
+// A token from before a backup was restored names nothing any more: checks say so,
+// and answer for the newest state.
+func otherEpoch(t *testing.T, _ *world, c *client) {
+	define(t, c)
+	made := relate(t, c, "document", "d", "viewer", user("ann"))
+	token := made.meta("consistency_token").(string)
+	text, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := strings.Split(string(text), "|")
+	fields[2] = "another"
+	lost := base64.RawURLEncoding.EncodeToString([]byte(strings.Join(fields, "|")))
+	question := check(user("ann"), "view", resource("document", "d"))
+	questions := object{"subject": user("ann"), "checks": []object{{"action": "view", "resource": resource("document", "d")}}}
+	for given, want := range map[string]any{token: nil, lost: true} {
+		a := c.want(t, 200, "", "POST", checkPath, with(question, object{"consistency_token": given}))
+		equal(t, "allowed", a.data()["allowed"], true)
+		equal(t, "ignored by a check", a.meta("consistency_token_ignored"), want)
+		a = c.want(t, 200, "", "POST", batchPath, with(questions, object{"consistency_token": given}))
+		equal(t, "ignored by a batch", a.meta("consistency_token_ignored"), want)
+		equal(t, "the token to go on from", a.meta("consistency_token"), token)
+	}
+}
+
 // expiring lets every token end soon.
 type expiring struct {
 	api.OAuth

@@ -40,7 +40,7 @@ func (s *Surface) Check(ctx context.Context, request CheckRequestObject) (CheckR
 	if decision.Err != nil {
 		return nil, decision.Err
 	}
-	body := CheckAnswer{Data: CheckDecision{Allowed: decision.Allowed}, Meta: tokenMeta(call, answer.Token)}
+	body := CheckAnswer{Data: CheckDecision{Allowed: decision.Allowed}, Meta: checkMeta(call, answer)}
 	for _, r := range decision.Reasons {
 		body.Data.Reasons = append(body.Data.Reasons, Reason{Via: r.Via, Rewrite: r.Rewrite, Text: r.Text})
 	}
@@ -84,14 +84,18 @@ func (s *Surface) CheckBatch(ctx context.Context, request CheckBatchRequestObjec
 	if err != nil {
 		return nil, err
 	}
-	return batchAnswer{answer.Decisions, tokenMeta(call, answer.Token)}, nil
+	return batchAnswer{answer.Decisions, checkMeta(call, answer)}, nil
+}
+
+func checkMeta(call *web.Call, answer *engine.CheckResponse) CheckMeta {
+	return CheckMeta{RequestID: call.RequestID, ConsistencyToken: answer.Token, ConsistencyTokenIgnored: answer.TokenIgnored}
 }
 
 // batchAnswer is a [CheckBatchAnswer] that writes itself: encoding a large batch
 // by reflection would cost more than checking it.
 type batchAnswer struct {
 	decisions []engine.Decision
-	meta      TokenMeta
+	meta      CheckMeta
 }
 
 // VisitCheckBatchResponse implements [CheckBatchResponseObject].
@@ -119,7 +123,11 @@ func (a batchAnswer) AppendJSON(b []byte) []byte {
 	}
 	b = append(b, `],"meta":{"consistency_token":"`...)
 	b = append(b, a.meta.ConsistencyToken...) // base64url
-	b = append(b, `","request_id":"`...)
+	b = append(b, '"')
+	if a.meta.ConsistencyTokenIgnored {
+		b = append(b, `,"consistency_token_ignored":true`...)
+	}
+	b = append(b, `,"request_id":"`...)
 	b = append(b, a.meta.RequestID...)
 	return append(b, `"}}`...)
 }

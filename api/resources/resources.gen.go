@@ -150,7 +150,7 @@ type ChangeMeta struct {
 // CheckAnswer defines model for CheckAnswer.
 type CheckAnswer struct {
 	Data CheckDecision `json:"data"`
-	Meta TokenMeta     `json:"meta"`
+	Meta CheckMeta     `json:"meta"`
 }
 
 // CheckBatchAnswer defines model for CheckBatchAnswer.
@@ -161,7 +161,7 @@ type CheckBatchAnswer struct {
 		// Error Why the check has no answer.
 		Error CheckBatchAnswerDataError `json:"error,omitempty"`
 	} `json:"data"`
-	Meta TokenMeta `json:"meta"`
+	Meta CheckMeta `json:"meta"`
 }
 
 // CheckBatchAnswerDataError Why the check has no answer.
@@ -228,6 +228,18 @@ type CheckInput struct {
 	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
 	// are opaque: people may live in another directory.
 	Subject Subject `json:"subject"`
+}
+
+// CheckMeta defines model for CheckMeta.
+type CheckMeta struct {
+	// ConsistencyToken Names the state that the check saw.
+	ConsistencyToken string `json:"consistency_token"`
+
+	// ConsistencyTokenIgnored True if the token of the request names a state of another line of
+	// history, from before a backup was restored: the answer is of the newest
+	// state instead.
+	ConsistencyTokenIgnored bool   `json:"consistency_token_ignored,omitzero"`
+	RequestID               string `json:"request_id"`
 }
 
 // ConditionDefinition defines model for ConditionDefinition.
@@ -724,7 +736,7 @@ type Timestamp = web.Timestamp
 
 // TokenMeta defines model for TokenMeta.
 type TokenMeta struct {
-	// ConsistencyToken Names the state after the write, or the state that the check saw.
+	// ConsistencyToken Names the state after the write.
 	ConsistencyToken string `json:"consistency_token"`
 	RequestID        string `json:"request_id"`
 }

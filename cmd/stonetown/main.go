@@ -4,6 +4,7 @@
 //	stonetown serve           with a configuration file, environment and flags
 //	stonetown migrate         bring the database's tables up to date
 //	stonetown bootstrap       create the first organisation, tenant and application
+//	stonetown backup          copy the embedded database; restore puts a copy back
 //	stonetown audit export    write what happened, from the database
 //	stonetown check           ask a running server; so do relations and schema
 //	stonetown export          write what a tenant has; import writes it back
@@ -46,7 +47,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		SilenceUsage:  true,
 		SilenceErrors: true, // main prints them, once
 	}
-	root.AddCommand(serveCommand(environ), migrateCommand(environ), bootstrapCommand(environ), versionCommand(), auditCommand(environ))
+	root.AddCommand(serveCommand(environ), migrateCommand(environ), bootstrapCommand(environ), versionCommand(), auditCommand(environ), backupCommand(environ), restoreCommand(environ))
 	root.AddCommand(checkCommand(environ), relationsCommand(environ), schemaCommand(environ), exportCommand(environ), importCommand(environ), validateCommand())
 	root.SetArgs(args)
 	root.SetOut(stdout)

@@ -97,13 +97,16 @@ type querier interface {
 	send(ctx context.Context, b *Batch) error
 }
 
+// errMalformed does not quote the URL, as the error of url.Parse does: it may hold
+// a password.
+var errMalformed = errors.New("malformed URL")
+
 // Open connects to the database and checks that it is usable: reachable,
 // comparing text bytewise, and, for SQLite, not owned by another process.
 func Open(ctx context.Context, cfg Config) (*DB, error) {
 	u, err := url.Parse(cfg.URL)
 	if err != nil {
-		// The error of url.Parse quotes the URL, which may hold a password.
-		return nil, errors.New("open database: malformed URL")
+		return nil, fmt.Errorf("open database: %w", errMalformed)
 	}
 	db := new(DB)
 	switch u.Scheme {

@@ -366,6 +366,9 @@ func TestSQLiteIsDurableAndReopens(t *testing.T) {
 	if _, err := os.Stat(path); err != nil {
 		t.Error(err)
 	}
+	if _, err := os.Stat(path + "-wal"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the log was not folded into the file: %v", err)
+	}
 	if n := balance(t, open(t, url), "a"); n != 1 {
 		t.Errorf("balance %d", n)
 	}

@@ -22,7 +22,8 @@ type lite struct {
 	readers *sql.DB
 	read    *liteQuerier
 	writer  *sql.DB       // one connection, which write uses all the time; nil if read only
-	write   *liteQuerier  // whoever holds turn may use it
+	conn    *sql.Conn     // the writer's
+	write   *liteQuerier  // on conn; whoever holds turn may use it
 	turn    chan struct{} // holds one value while the writer is free
 }
 
@@ -40,17 +41,36 @@ var pragmas = []string{
 	"journal_size_limit(67108864)", // bytes of log kept on disk afterwards
 }
 
-func openSQLite(ctx context.Context, u *url.URL, cfg Config, st *stats) (_ backend, err error) {
-	path := u.Opaque // sqlite:relative/path.db
+// SQLitePath is the file of an embedded database; ok is false if the URL is of
+// another kind.
+func SQLitePath(databaseURL string) (path string, ok bool, err error) {
+	u, err := url.Parse(databaseURL)
+	if err != nil {
+		return "", false, errMalformed
+	}
+	if u.Scheme != "sqlite" {
+		return "", false, nil
+	}
+	path, err = sqlitePath(u)
+	return path, true, err
+}
+
+func sqlitePath(u *url.URL) (path string, err error) {
+	path = u.Opaque // sqlite:relative/path.db
 	if path == "" {
 		path = u.Path
 	} else if path, err = url.PathUnescape(path); err != nil {
-		return nil, err
+		return "", err
 	}
 	if u.Host != "" || path == "" || u.RawQuery != "" {
-		return nil, errors.New("a SQLite URL is sqlite:///absolute/path.db or sqlite:relative/path.db")
+		return "", errors.New("a SQLite URL is sqlite:///absolute/path.db or sqlite:relative/path.db")
 	}
-	if path, err = filepath.Abs(path); err != nil {
+	return filepath.Abs(path)
+}
+
+func openSQLite(ctx context.Context, u *url.URL, cfg Config, st *stats) (_ backend, err error) {
+	path, err := sqlitePath(u)
+	if err != nil {
 		return nil, err
 	}
 	l := &lite{path: path, st: st, turn: make(chan struct{}, 1)}
@@ -85,11 +105,10 @@ func (l *lite) own(ctx context.Context) (err error) {
 	if l.writer, err = openPool(l.path, 1); err != nil {
 		return err
 	}
-	conn, err := l.writer.Conn(ctx)
-	if err != nil {
+	if l.conn, err = l.writer.Conn(ctx); err != nil {
 		return err
 	}
-	l.write = newLiteQuerier(conn, l.st)
+	l.write = newLiteQuerier(l.conn, l.st)
 	return nil
 }
 
@@ -121,7 +140,8 @@ func (l *lite) close() error {
 			<-l.turn
 			defer l.release() // to those who come too late, and find it closed
 		}
-		errs = append(errs, l.write.close())
+		// The last connection to close folds the log into the file.
+		errs = append(errs, l.write.close(), l.conn.Close())
 	}
 	if l.writer != nil {
 		errs = append(errs, l.writer.Close())

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"stonetown/internal/sqldb"
+	"stonetown/tuplestore/sqlstore"
+)
+
+func backupCommand(environ []string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "backup FILE",
+		Short: "Copy the embedded database to a file, while the server runs or not",
+		Long: `Writes the embedded database, as it is at this moment, to a new file that only
+you can read. The server may be running. Keep the master key as well, elsewhere:
+without it the secrets in a backup are lost.
+
+PostgreSQL and CockroachDB are backed up with their own tools.`,
+		Example: `  stonetown backup /backups/stonetown-$(date +%F).db`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			config, err := resolveConfig(cmd.Flags(), environ)
+			if err != nil {
+				return err
+			}
+			db, err := sqldb.Open(cmd.Context(), sqldb.Config{URL: config.DatabaseURL, MaxConns: 1, ReadOnly: true})
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, db.Close()) }()
+			return db.Backup(cmd.Context(), args[0])
+		},
+	}
+	configFlags(cmd.Flags())
+	return cmd
+}
+
+func restoreCommand(environ []string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "restore [FILE]",
+		Short: "Put a backup in the place of the database",
+		Long: `Checks a backup of the embedded database and puts it in the database's place, which
+must be free: move what is there away first, and stop the server before that.
+
+PostgreSQL and CockroachDB are restored with their own tools; run this command
+without FILE afterwards, before any server starts.
+
+Either way a new line of history begins. Consistency tokens from the time after
+the backup was made lead to the newest state then, instead of to one that has
+become another; watches have to start anew.`,
+		Example: `  mv data/stonetown.db* /tmp && stonetown restore /backups/stonetown-2026-11-20.db
+  pg_restore ... && stonetown restore --database-url postgres://...`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			config, err := resolveConfig(cmd.Flags(), environ)
+			if err != nil {
+				return err
+			}
+			place, embedded, err := sqldb.SQLitePath(config.DatabaseURL)
+			if err != nil {
+				return err
+			}
+			switch {
+			case embedded && len(args) == 1:
+				err = restoreFile(cmd.Context(), config, args[0], place)
+			case embedded:
+				err = errors.New("say which FILE to restore the embedded database from")
+			case len(args) == 1:
+				err = fmt.Errorf("restore it with its own tools, and then run this without FILE: %w", sqldb.ErrNotEmbedded)
+			default:
+				err = beginEpoch(cmd.Context(), config)
+			}
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), "The database is restored; a new line of history has begun.")
+			return err
+		},
+	}
+	configFlags(cmd.Flags())
+	return cmd
+}
+
+// restoreFile prepares the backup beside the database's place and takes the place
+// as the last step, so that a server never starts on half of it.
+func restoreFile(ctx context.Context, config Config, backup, place string) (err error) {
+	if err := config.makeDataDir(); err != nil {
+		return err
+	}
+	for _, name := range []string{place, place + "-wal"} {
+		if _, err := os.Lstat(name); err == nil {
+			return fmt.Errorf("%s is there: stop the server and move it away first", name)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	dir, err := os.MkdirTemp(filepath.Dir(place), ".restore-*")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	copied := filepath.Join(dir, "stonetown.db")
+	if err := copyFile(backup, copied); err != nil {
+		return err
+	}
+	config.DatabaseURL = "sqlite://" + (&url.URL{Path: copied}).EscapedPath()
+	if err := checkFile(ctx, config.DatabaseURL); err != nil {
+		return fmt.Errorf("%s: %w", backup, err)
+	}
+	if err := beginEpoch(ctx, config); err != nil {
+		return fmt.Errorf("%s: %w", backup, err)
+	}
+	// A link, unlike a rename, never replaces what came meanwhile.
+	return os.Link(copied, place)
+}
+
+// beginEpoch makes a database that was restored ready for servers.
+func beginEpoch(ctx context.Context, config Config) (err error) {
+	m, err := openModules(ctx, config) // under the right master key
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.close()) }()
+	return sqlstore.BeginEpoch(ctx, m.db)
+}
+
+// checkFile refuses what is damaged or no database of this product, before
+// anything is changed in it.
+func checkFile(ctx context.Context, databaseURL string) (err error) {
+	db, err := sqldb.Open(ctx, sqldb.Config{URL: databaseURL, MaxConns: 1, ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if err := db.CheckIntegrity(ctx); err != nil {
+		return err
+	}
+	var tenants int64
+	if err := db.QueryRow(ctx, `SELECT COUNT(*) FROM tenant_heads`).Scan(&tenants); err != nil {
+		return fmt.Errorf("not a backup of Stonetown: %w", err)
+	}
+	return nil
+}
+
+func copyFile(from, to string) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	if _, err := io.Copy(out, in); err != nil {
+		return err
+	}
+	return out.Sync()
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"stonetown/internal/pgtest"
+	"stonetown/internal/seal"
+)
+
+// A backup is made while the server runs. Restored, it is what it was, tokens
+// from a time that has not come yet name nothing, and later ones are not taken
+// for them.
+func TestBackupAndRestore(t *testing.T) {
+	dir := t.TempDir()
+	s := start(t, "--dev", "--data-dir", dir)
+	c := readJSON(t, s.config.bootstrapFile())
+	host, token := hostOf(t, c.BaseURL), s.token(c)
+	call := func(s *running, method, path, body string) map[string]any {
+		t.Helper()
+		status, answer := s.do(method, "http://"+s.Addr()+"/api/v1/"+path, host, token, body)
+		if status > 299 {
+			t.Fatalf("%s: %d %v", path, status, answer)
+		}
+		return answer
+	}
+	relate := func(s *running, id string) string {
+		t.Helper()
+		answer := call(s, "POST", "resources/document/readme/relations", fmt.Sprintf(`{"subject":{"type":"user","id":%q},"relation":"viewer"}`, id))
+		return answer["meta"].(map[string]any)["consistency_token"].(string)
+	}
+	check := func(s *running, id, after string) (allowed bool, ignored any) {
+		t.Helper()
+		body := map[string]any{
+			"subject": map[string]string{"type": "user", "id": id}, "action": "view",
+			"resource": map[string]string{"type": "document", "external_id": "readme"},
+		}
+		if after != "" {
+			body["consistency_token"] = after
+		}
+		text, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer := call(s, "POST", "resources/check", string(text))
+		return answer["data"].(map[string]any)["allowed"].(bool), answer["meta"].(map[string]any)["consistency_token_ignored"]
+	}
+	call(s, "POST", "resource-types", `{"name":"document","relations":[{"name":"viewer"}]}`)
+	relate(s, "ann")
+
+	backup := filepath.Join(t.TempDir(), "backup.db")
+	if _, err := command(t, "backup", backup, "--data-dir", dir); err != nil {
+		t.Fatal(err)
+	}
+	lost := relate(s, "bob") // after the backup
+	if _, err := command(t, "restore", backup, "--data-dir", dir); err == nil || !strings.Contains(err.Error(), "move it away") {
+		t.Errorf("over a database that is there: %v", err)
+	}
+	if err := s.wait(); err != nil {
+		t.Fatal(err)
+	}
+	place := filepath.Join(dir, "stonetown.db")
+	if err := os.Rename(place, filepath.Join(t.TempDir(), "old.db")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := command(t, "restore", backup, "--data-dir", dir); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, ".restore*")); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+
+	s = start(t, "--dev", "--data-dir", dir)
+	c = readJSON(t, s.config.bootstrapFile())
+	host, token = hostOf(t, c.BaseURL), s.token(c)
+	if allowed, _ := check(s, "ann", ""); !allowed {
+		t.Error("what was in the backup is not there")
+	}
+	if allowed, _ := check(s, "bob", ""); allowed {
+		t.Error("what came after the backup is there")
+	}
+	relate(s, "cid") // takes the revision that bob's had
+	if allowed, _ := check(s, "bob", lost); allowed {
+		t.Error("a token of the lost time brought it back")
+	}
+	if allowed, ignored := check(s, "cid", lost); !allowed || ignored != true {
+		t.Errorf("a token of the lost time: allowed %t, ignored %v", allowed, ignored)
+	}
+}
+
+func TestRestoreRefuses(t *testing.T) {
+	dir := t.TempDir()
+	s := start(t, "--dev", "--data-dir", dir)
+	if err := s.wait(); err != nil {
+		t.Fatal(err)
+	}
+	backup := filepath.Join(t.TempDir(), "backup.db")
+	if _, err := command(t, "backup", backup, "--data-dir", dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := command(t, "backup", backup, "--data-dir", dir); !errors.Is(err, os.ErrExist) {
+		t.Errorf("over a backup: %v", err)
+	}
+	text, err := os.ReadFile(backup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := append([]byte(nil), text...)
+	for i := len(damaged) / 2; i < len(damaged)/2+4096; i++ {
+		damaged[i] ^= 0x5a
+	}
+	key := func(t *testing.T, dir string) {
+		t.Helper()
+		if _, err := seal.OpenKeyFile(filepath.Join(dir, "master.key")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, test := range map[string]struct {
+		content []byte
+		want    string
+	}{
+		"damaged":       {damaged, "damaged"},
+		"cut":           {text[:len(text)/2], "malformed"},
+		"no database":   {[]byte(strings.Repeat("not a database\n", 500)), "not a database"},
+		"empty":         {nil, "not a backup"},
+		"another's key": {text, "master key"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fresh := t.TempDir()
+			key(t, fresh)
+			if _, err := command(t, "restore", writeFile(t, string(test.content)), "--data-dir", fresh); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%v, want a word about %q", err, test.want)
+			}
+			if _, err := os.Stat(filepath.Join(fresh, "stonetown.db")); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("a database is there: %v", err)
+			}
+		})
+	}
+	if _, err := command(t, "restore", "--data-dir", dir); err == nil || !strings.Contains(err.Error(), "FILE") {
+		t.Errorf("without a file: %v", err)
+	}
+}
+
+// PostgreSQL has its own tools; what is left to do is the epoch.
+func TestRestorePostgres(t *testing.T) {
+	db, dir := pgtest.URL(t), t.TempDir()
+	if _, err := seal.OpenKeyFile(filepath.Join(dir, "master.key")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := command(t, "backup", filepath.Join(dir, "x"), "--database-url", db); err == nil || !strings.Contains(err.Error(), "tools of their own") {
+		t.Errorf("backup: %v", err)
+	}
+	if _, err := command(t, "restore", filepath.Join(dir, "x"), "--data-dir", dir, "--database-url", db); err == nil || !strings.Contains(err.Error(), "without FILE") {
+		t.Errorf("restore of a file: %v", err)
+	}
+	if out, err := command(t, "restore", "--data-dir", dir, "--database-url", db); err != nil || !strings.Contains(out, "new line of history") {
+		t.Errorf("%q, %v", out, err)
+	}
+}
