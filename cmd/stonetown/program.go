@@ -55,6 +55,7 @@ const (
 	readHeaderTimeout = 5 * time.Second
 	idleTimeout       = 2 * time.Minute
 	transferTime      = 30 * time.Second // to send a body or take an answer
+	storeTime         = 15 * time.Second // to store an answer, before it is sent
 	maxHeaderBytes    = 32 << 10         // a token of 16 KiB of scopes, and the rest
 )
 
@@ -147,7 +148,7 @@ func (p *Program) kit() (*idempotency.Store, *ratelimit.Limiter, error) {
 	}
 	keys, err := idempotency.New(idempotency.Config{
 		DB: p.modules.db, Seal: p.modules.key, Logger: p.log,
-		Lease: p.config.RequestTimeout + transferTime, // no request holds its key for longer
+		Lease: p.config.RequestTimeout + storeTime, // no request holds its key for longer
 	})
 	return keys, limits, err
 }
