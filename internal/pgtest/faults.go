@@ -1,0 +1,415 @@
+package pgtest
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgproto3"
+)
+
+// Fault is something that goes wrong between a client and its database, at one
+// batch of statements: what a client sends up to the point where it waits.
+type Fault string
+
+const (
+	// For any batch. The statements are not run.
+	SerializationFailure Fault = "40001"          // the transaction must start over
+	AdminShutdown        Fault = "57P01"          // the server says good-bye
+	Dropped              Fault = "dropped"        // the connection breaks before anything arrives
+	Stalled              Fault = "stalled"        // the answer takes a while
+	Torn                 Fault = "torn"           // the answer arrives in small pieces
+	Unanswered           Fault = "unanswered"     // what was sent is run, and the connection breaks
+	CommitUnknown        Fault = "40003 applied"  // a commit is applied, and the server says it does not know
+	CommitLost           Fault = "40003 lost"     // a commit is not applied, and the server says it does not know
+	CommitLate           Fault = "commit is late" // a commit arrives long after the connection broke
+)
+
+// Faults for batches without and with a commit.
+var (
+	AnyFaults    = []Fault{SerializationFailure, AdminShutdown, Dropped, Stalled, Torn, Unanswered}
+	CommitFaults = []Fault{SerializationFailure, AdminShutdown, Dropped, Stalled, Torn, Unanswered, CommitUnknown, CommitLost, CommitLate}
+)
+
+// Faulty is a line to a database on which things go wrong. It understands the
+// wire protocol, so that it knows where a batch ends and what commits. It is safe
+// for concurrent use.
+type Faulty struct {
+	URL string // of the database through this line
+	// Delay is how long Stalled and CommitLate take.
+	Delay time.Duration
+
+	network, address string
+	working          sync.WaitGroup
+
+	mu       sync.Mutex
+	choose   func(commits bool) Fault // nil: nothing goes wrong
+	injected map[Fault]int
+	conns    map[net.Conn]bool
+	closed   bool
+}
+
+// NewFaulty opens a line to the database at rawURL, on which nothing goes wrong
+// yet. It is closed when the test ends.
+func NewFaulty(t testing.TB, rawURL string) *Faulty {
+	t.Helper()
+	cfg, err := pgx.ParseConfig(rawURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &Faulty{Delay: 300 * time.Millisecond, injected: map[Fault]int{}, conns: map[net.Conn]bool{}}
+	f.network, f.address = pgNetwork(cfg.Host, cfg.Port)
+	f.working.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return // closed below
+			}
+			f.working.Go(func() { f.serve(client) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		f.mu.Lock()
+		f.closed = true
+		for c := range f.conns {
+			_ = c.Close()
+		}
+		f.mu.Unlock()
+		f.working.Wait()
+	})
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := u.Query()
+	q.Del("host")
+	q.Del("port")
+	q.Set("sslmode", "disable")
+	q.Set("user", cfg.User)
+	u.Host, u.RawQuery = l.Addr().String(), q.Encode()
+	f.URL = u.String()
+	return f
+}
+
+// Randomly lets a share of the batches meet a fault, one of those given for
+// batches with and without a commit.
+func (f *Faulty) Randomly(r *rand.Rand, share float64, commits, others []Fault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.choose = func(isCommit bool) Fault {
+		if from := map[bool][]Fault{true: commits, false: others}[isCommit]; len(from) > 0 && r.Float64() < share {
+			return from[r.IntN(len(from))]
+		}
+		return ""
+	}
+}
+
+// Next lets the next batch that does, or does not, commit meet a fault.
+func (f *Faulty) Next(commits bool, fault Fault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.choose = func(is bool) Fault {
+		if is != commits {
+			return ""
+		}
+		f.choose = nil
+		return fault
+	}
+}
+
+// Heal lets nothing go wrong any more.
+func (f *Faulty) Heal() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.choose = nil
+}
+
+// Injected says how often each fault was met so far.
+func (f *Faulty) Injected() map[Fault]int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	counts := make(map[Fault]int, len(f.injected))
+	for fault, n := range f.injected {
+		counts[fault] = n
+	}
+	return counts
+}
+
+// meet is the fault that a batch meets, if any.
+func (f *Faulty) meet(commits bool) Fault {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.choose == nil {
+		return ""
+	}
+	fault := f.choose(commits)
+	if fault != "" {
+		f.injected[fault]++
+	}
+	return fault
+}
+
+// keep remembers a connection until it is closed; false if it is too late.
+func (f *Faulty) keep(c net.Conn) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		_ = c.Close()
+		return false
+	}
+	f.conns[c] = true
+	return true
+}
+
+// session is one connection of a client.
+type session struct {
+	line           *Faulty
+	client, server net.Conn
+	fromClient     *pgproto3.Backend
+	toServer       *pgproto3.Frontend
+
+	statements map[string]string // by name: what was prepared
+	portals    map[string]string // by name: the statement that was bound
+
+	writing sync.Mutex   // of toClient, by both directions
+	toWrite io.Writer    // the client, perhaps in pieces
+	answer  atomic.Value // of func(pgproto3.BackendMessage) verdict: what happens to answers
+}
+
+type verdict int
+
+const (
+	pass verdict = iota
+	swallow
+	hangUp
+)
+
+func (f *Faulty) serve(client net.Conn) {
+	defer client.Close()
+	server, err := net.Dial(f.network, f.address)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	if !f.keep(client) || !f.keep(server) {
+		return
+	}
+	s := &session{
+		line: f, client: client, server: server, fromClient: pgproto3.NewBackend(client, client),
+		toServer: pgproto3.NewFrontend(server, server), statements: map[string]string{}, portals: map[string]string{}, toWrite: client,
+	}
+	s.answer.Store(func(pgproto3.BackendMessage) verdict { return pass })
+	startup, err := s.fromClient.ReceiveStartupMessage()
+	if err != nil {
+		return
+	}
+	text, err := startup.Encode(nil)
+	if err != nil {
+		return
+	}
+	if _, err := server.Write(text); err != nil {
+		return
+	}
+	if _, cancel := startup.(*pgproto3.CancelRequest); cancel {
+		_, _ = io.Copy(io.Discard, server)
+		return
+	}
+	f.working.Go(s.answers)
+	s.requests()
+}
+
+// requests carries what the client sends, a batch at a time.
+func (s *session) requests() {
+	var batch []byte
+	commits := false
+	for {
+		message, err := s.fromClient.Receive()
+		if err != nil {
+			_ = s.server.Close()
+			return
+		}
+		commits = s.follow(message) || commits
+		if batch, err = message.Encode(batch); err != nil {
+			return
+		}
+		switch message.(type) {
+		case *pgproto3.Sync, *pgproto3.Query, *pgproto3.Terminate, *pgproto3.Flush:
+		default:
+			continue
+		}
+		if !s.deliver(batch, commits) {
+			return
+		}
+		batch, commits = batch[:0], false
+	}
+}
+
+// follow keeps track of what is prepared, and says whether a message commits.
+func (s *session) follow(message pgproto3.FrontendMessage) bool {
+	switch m := message.(type) {
+	case *pgproto3.Parse:
+		s.statements[m.Name] = m.Query
+	case *pgproto3.Bind:
+		s.portals[m.DestinationPortal] = s.statements[m.PreparedStatement]
+	case *pgproto3.Execute:
+		return isCommit(s.portals[m.Portal])
+	case *pgproto3.Query:
+		return isCommit(m.String)
+	}
+	return false
+}
+
+func isCommit(sql string) bool {
+	return strings.HasPrefix(strings.ToLower(strings.TrimSpace(sql)), "commit")
+}
+
+// deliver passes a batch on, or lets it meet its fault. It reports whether the
+// connection goes on.
+func (s *session) deliver(batch []byte, commits bool) bool {
+	switch fault := s.line.meet(commits); fault {
+	case SerializationFailure:
+		// As a database does: the transaction, if there is one, is failed.
+		return s.refuse("ERROR", string(fault), 'E')
+	case AdminShutdown:
+		s.refuse("FATAL", string(fault), 'I')
+		return s.hangUp()
+	case CommitLost:
+		s.refuse("ERROR", "40003", 'I')
+		return s.hangUp()
+	case Dropped:
+		return s.hangUp()
+	case CommitLate:
+		_ = s.client.Close()
+		time.Sleep(s.line.Delay)
+		_, _ = s.server.Write(batch)
+		// Whatever it answers, nobody hears it.
+		s.answer.Store(func(m pgproto3.BackendMessage) verdict {
+			if _, done := m.(*pgproto3.ReadyForQuery); done {
+				return hangUp
+			}
+			return swallow
+		})
+		return false
+	case Unanswered:
+		s.answer.Store(func(m pgproto3.BackendMessage) verdict {
+			if _, done := m.(*pgproto3.ReadyForQuery); done {
+				return hangUp
+			}
+			return swallow
+		})
+	case CommitUnknown:
+		committed := false
+		s.answer.Store(func(m pgproto3.BackendMessage) verdict {
+			switch m := m.(type) {
+			case *pgproto3.CommandComplete:
+				if committed = string(m.CommandTag) == "COMMIT"; committed {
+					s.refuse("ERROR", "40003", 0)
+				}
+			case *pgproto3.ReadyForQuery:
+				s.answer.Store(func(pgproto3.BackendMessage) verdict { return pass })
+				return pass
+			}
+			if committed {
+				return swallow
+			}
+			return pass
+		})
+	case Stalled:
+		time.Sleep(s.line.Delay)
+	case Torn:
+		s.writing.Lock()
+		s.toWrite = pieces{s.client}
+		s.writing.Unlock()
+	}
+	_, err := s.server.Write(batch)
+	return err == nil
+}
+
+// refuse answers in the server's place; status 0 leaves the end of the answer to
+// the server.
+func (s *session) refuse(severity, code string, status byte) bool {
+	text, err := (&pgproto3.ErrorResponse{
+		Severity: severity, SeverityUnlocalized: severity, Code: code, Message: "injected by the test",
+	}).Encode(nil)
+	if err == nil && status != 0 {
+		text, err = (&pgproto3.ReadyForQuery{TxStatus: status}).Encode(text)
+	}
+	return err == nil && s.write(text) == nil
+}
+
+func (s *session) hangUp() bool {
+	_ = s.client.Close()
+	_ = s.server.Close()
+	return false
+}
+
+func (s *session) write(text []byte) error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	_, err := s.toWrite.Write(text)
+	return err
+}
+
+// answers carries what the server sends.
+func (s *session) answers() {
+	defer s.client.Close()
+	for {
+		message, err := s.toServer.Receive()
+		if err != nil {
+			return
+		}
+		switch s.answer.Load().(func(pgproto3.BackendMessage) verdict)(message) {
+		case hangUp:
+			s.hangUp()
+			return
+		case swallow:
+			continue
+		}
+		text, err := message.Encode(nil)
+		if err != nil || s.write(text) != nil {
+			_ = s.server.Close()
+			return
+		}
+	}
+}
+
+// pieces writes a few bytes at a time.
+type pieces struct{ w io.Writer }
+
+func (p pieces) Write(b []byte) (n int, err error) {
+	for len(b) > 0 && err == nil {
+		var m int
+		m, err = p.w.Write(b[:min(7, len(b))])
+		n, b = n+m, b[m:]
+		if n%70 == 0 {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	return n, err
+}
+
+// String lists how often each fault was met.
+func (f *Faulty) String() string {
+	var parts []string
+	total := 0
+	for _, fault := range CommitFaults {
+		if n := f.Injected()[fault]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d", fault, n))
+			total += n
+		}
+	}
+	return fmt.Sprintf("%d faults (%s)", total, strings.Join(parts, ", "))
+}
