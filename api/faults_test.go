@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"stonetown/api"
 	"stonetown/engine"
@@ -89,6 +92,8 @@ func faults(t *testing.T) {
 			<-ctx.Done()
 			return fmt.Errorf("check: %w", ctx.Err())
 		}, 503, "service_unavailable", "temporarily_unavailable"},
+		"unreachable":    {is(fmt.Errorf("check: %w", &pgconn.PgError{Code: "57P01", Message: "secret detail"})), 503, "service_unavailable", "temporarily_unavailable"},
+		"cut off":        {is(fmt.Errorf("check: %w", io.ErrUnexpectedEOF)), 503, "service_unavailable", "temporarily_unavailable"},
 		"busy":           {is(&tuplestore.BusyError{Queue: "resource", Limit: 9, RetryAfter: 1500 * time.Millisecond}), 503, "service_unavailable", ""},
 		"closed":         {is(tuplestore.ErrClosed), 503, "service_unavailable", ""},
 		"schema changes": {is(fmt.Errorf("write: %w", tuplestore.ErrSchemaChanged)), 503, "service_unavailable", ""},

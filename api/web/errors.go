@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"stonetown/internal/sqldb"
 )
 
 // Error is a failure as a client sees it.
@@ -76,6 +78,9 @@ func (k *Kit) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	case e != nil:
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		e = Unavailable("the request was not finished in time", time.Second)
+	case sqldb.IsUnavailable(err):
+		k.log.WarnContext(r.Context(), "database is out of reach", "request_id", x.RequestID, "tenant", x.Tenant.ID, "operation", x.operation, "error", err)
+		e = Unavailable("the database is out of reach", time.Second)
 	default:
 		k.log.ErrorContext(r.Context(), "request failed", "request_id", x.RequestID, "tenant", x.Tenant.ID,
 			"operation", x.operation, "method", r.Method, "path", r.URL.Path, "client_ip", x.ClientIP, "error", err)

@@ -1,9 +1,13 @@
 package sqldb
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"strings"
+	"syscall"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"modernc.org/sqlite"
@@ -38,6 +42,26 @@ func IsUniqueViolation(err error) bool {
 func IsRetryable(err error) bool {
 	pgErr, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && (pgErr.Code == "40001" || pgErr.Code == "40P01") // serialization_failure, deadlock_detected
+}
+
+// IsUnavailable reports whether an error says of the database no more than that it
+// could not be reached, or that a connection to it broke. Whether a statement was
+// run is then unknown; a transaction that had not begun to commit was not applied.
+func IsUnavailable(err error) bool {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false // the caller's patience says nothing of the database
+	}
+	if pgErr, ok := errors.AsType[*pgconn.PgError](err); ok {
+		// connection exceptions; admin_shutdown, crash_shutdown, cannot_connect_now
+		return strings.HasPrefix(pgErr.Code, "08") || strings.HasPrefix(pgErr.Code, "57P0")
+	}
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[net.Error](err); ok {
+		return true
+	}
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // commitError classifies what came back for a batch that ended with COMMIT.

@@ -15,8 +15,12 @@ import (
 	"stonetown/tuplestore/internal/judge"
 )
 
-// maxRestarts bounds how often a group is run because the database asks for it.
-const maxRestarts = 20
+const (
+	// maxRestarts bounds how often a group is run because the database asks for it.
+	maxRestarts = 20
+	// maxReconnects bounds how often one is run that a connection did not carry.
+	maxReconnects = 5
+)
 
 // commit decides a group of writes and tells each its outcome.
 func (s *Store) commit(tenant string, group []*request) {
@@ -46,6 +50,8 @@ func (s *Store) commit(tenant string, group []*request) {
 		case ambiguous != nil:
 			fail(group, ambiguous)
 			return
+		case sqldb.IsUnavailable(err) && restarts <= maxReconnects:
+			// Nothing was applied, and another connection may do.
 		case !sqldb.IsRetryable(err) || restarts >= maxRestarts:
 			fail(group, fmt.Errorf("write to tenant %s: %w", tenant, err))
 			return
