@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"stonetown/internal/eventlog"
 	"stonetown/internal/pgtest"
 	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
@@ -33,6 +34,9 @@ func openFaulty(t *testing.T) *faulty {
 	t.Helper()
 	url := pgtest.URL(t)
 	f := &faulty{T: t, direct: openDB(t, url), line: pgtest.NewFaulty(t, url)}
+	if err := f.direct.Migrate(t.Context(), eventlog.Migrations()); err != nil {
+		t.Fatal(err)
+	}
 	exec(t, f.direct, `CREATE TABLE attached (commit_id TEXT NOT NULL)`)
 	db, err := sqldb.Open(t.Context(), sqldb.Config{URL: f.line.URL})
 	if err != nil {
@@ -47,7 +51,10 @@ func openFaulty(t *testing.T) *faulty {
 func (f *faulty) write(ctx context.Context, id string, op tuplestore.Op) error {
 	_, err := f.store.Write(ctx, "t", tuplestore.Write{
 		CommitID: id, Ops: []tuplestore.Op{op},
-		Attach: func(_ tuplestore.Result, b *sqldb.Batch) { b.Queue(`INSERT INTO attached VALUES ($1)`, []any{id}, nil) },
+		Attach: func(_ tuplestore.Result, b *sqldb.Batch) {
+			b.Queue(`INSERT INTO attached VALUES ($1)`, []any{id}, nil)
+			eventlog.Append(b, "t", eventlog.New(eventlog.RelationCreated, eventlog.Origin{RequestID: id}, []byte("{}")))
+		},
 	})
 	return err
 }
@@ -204,6 +211,20 @@ func TestFaults(t *testing.T) {
 		if err != nil || (len(found) == 1) != want || replayed[object] != want {
 			t.Errorf("%s: found %v, in the changelog %t, want %t, %v", object, found, replayed[object], want, err)
 		}
+	}
+	log, err := eventlog.Open(eventlog.Config{DB: f.direct})
+	if err != nil {
+		t.Fatal(err)
+	}
+	position := int64(0)
+	err = log.All(t.Context(), "t", func(e eventlog.Event) error {
+		if position++; e.Position != position {
+			t.Errorf("event %d follows event %d", e.Position, position-1)
+		}
+		return nil
+	})
+	if err != nil || int(position) != succeeded {
+		t.Errorf("%d events, %v, want %d", position, err, succeeded)
 	}
 	t.Logf("%s; %d writes acknowledged, %d refused", f.line, succeeded, refused)
 	if succeeded < writers**faultWrites/2 || len(f.line.Injected()) < 5 {

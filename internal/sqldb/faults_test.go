@@ -1,0 +1,72 @@
+package sqldb
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"stonetown/internal/pgtest"
+)
+
+// A driver that runs a statement again, because it takes it for not sent, does
+// twice what was asked for once. It has happened with statements without
+// arguments, behind a connection that dropped after the statement was run.
+func TestNothingIsRunTwice(t *testing.T) {
+	url := pgtest.URL(t)
+	direct := open(t, url)
+	exec(t, direct, `CREATE TABLE runs (what TEXT NOT NULL)`)
+	line := pgtest.NewFaulty(t, url)
+	line.Delay = 40 * time.Millisecond
+	db := open(t, line.URL)
+	const insert = `INSERT INTO runs VALUES ('x')`
+	count := func() (n int64) {
+		t.Helper()
+		if err := direct.QueryRow(t.Context(), `SELECT COUNT(*) FROM runs`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for name, run := range map[string]func() error{
+		"a statement": func() error { _, err := db.Exec(t.Context(), insert); return err },
+		"a transaction": func() error {
+			return db.Tx(t.Context(), func(tx *Tx) error { _, err := tx.Exec(t.Context(), insert); return err })
+		},
+		"a pipeline": func() error {
+			var first, last Batch
+			p, err := db.Pipeline(t.Context(), &first)
+			if err != nil {
+				return err
+			}
+			last.Queue(insert, nil, nil)
+			return p.Commit(t.Context(), &last)
+		},
+	} {
+		for commits, faults := range map[bool][]pgtest.Fault{true: pgtest.CommitFaults, false: pgtest.AnyFaults} {
+			if name == "a statement" && commits {
+				continue // it has no batch that commits
+			}
+			for _, fault := range faults {
+				for err := run(); err != nil; err = run() { // until the connection is a good one
+					if !IsUnavailable(err) {
+						t.Fatal(err)
+					}
+				}
+				before := count()
+				line.Next(commits, fault)
+				err := run()
+				line.Heal()
+				time.Sleep(2 * line.Delay) // what is late has come
+				n := count() - before
+				ambiguous := (*AmbiguousCommitError)(nil)
+				switch {
+				case n > 1:
+					t.Errorf("%s, %s, commit %t: done %d times", name, fault, commits, n)
+				case err == nil && n != 1:
+					t.Errorf("%s, %s, commit %t: acknowledged and not there", name, fault, commits)
+				case err != nil && n == 1 && name != "a statement" && !errors.As(err, &ambiguous):
+					t.Errorf("%s, %s, commit %t: there, although %v", name, fault, commits, err)
+				}
+			}
+		}
+	}
+}
