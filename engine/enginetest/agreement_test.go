@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -47,6 +48,25 @@ type history struct {
 	mu     sync.Mutex
 	states map[tuplestore.Revision]facts
 	newest tuplestore.Revision
+	acks   []ack
+}
+
+// ack is when a revision was acknowledged.
+type ack struct {
+	revision tuplestore.Revision
+	at       time.Time
+}
+
+// acknowledgedBefore is the newest revision acknowledged before an instant.
+func (h *history) acknowledgedBefore(at time.Time) tuplestore.Revision {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, a := range slices.Backward(h.acks) {
+		if a.at.Before(at) {
+			return a.revision
+		}
+	}
+	return 0
 }
 
 func (h *history) at(rev tuplestore.Revision) facts {
@@ -63,6 +83,10 @@ type writer struct {
 	tuples  facts
 	history *history
 	acked   *atomic.Int64
+	// newest is the token of the newest revision that was acknowledged.
+	newest *atomic.Value
+	// failures counts requests that were not answered, where that may happen.
+	failures *atomic.Int64
 }
 
 // newTenant defines random types in a tenant and returns its writer.
@@ -86,17 +110,23 @@ func newTenant(ctx context.Context, t *testing.T, e *engine.Engine, r *rand.Rand
 		engine:   e, tenant: id, tuples: facts{},
 		history: &history{states: map[tuplestore.Revision]facts{}},
 		acked:   new(atomic.Int64),
+		newest:  new(atomic.Value),
 	}
-	w.record(revision(t, token))
+	w.record(t, token)
 	return w
 }
 
-func (w *writer) record(rev tuplestore.Revision) {
+// record says that the model's state was acknowledged with a token.
+func (w *writer) record(t *testing.T, token string) {
+	t.Helper()
+	rev := revision(t, token)
 	w.history.mu.Lock()
 	w.history.states[rev] = maps.Clone(w.tuples)
 	w.history.newest = rev
+	w.history.acks = append(w.history.acks, ack{rev, time.Now()})
 	w.history.mu.Unlock()
 	w.acked.Store(int64(rev))
+	w.newest.Store(token)
 }
 
 // write applies a random batch through the engine and to the model.
@@ -132,11 +162,21 @@ func (w *writer) write(ctx context.Context, t *testing.T) {
 	w.history.mu.Unlock()
 	res, err := w.engine.Write(ctx, w.tenant, engine.WriteRequest{Origin: by, Ops: ops})
 	if err != nil {
-		t.Errorf("write %v: %v", ops, err)
+		w.failed(t, "write %v: %v", ops, err)
 		return
 	}
 	w.tuples = after
-	w.record(revision(t, res.Token))
+	w.record(t, res.Token)
+}
+
+// failed is about a request that was not answered.
+func (w *writer) failed(t *testing.T, format string, args ...any) {
+	t.Helper()
+	if w.failures == nil {
+		t.Errorf(format, args...)
+		return
+	}
+	w.failures.Add(1)
 }
 
 func (w *writer) unregister(ctx context.Context, t *testing.T) {
@@ -148,8 +188,10 @@ func (w *writer) unregister(ctx context.Context, t *testing.T) {
 	})
 	if _, registered := w.tuples[tuplestore.Presence(o)]; !registered {
 		var missing *engine.ResourceNotFoundError
-		if _, err := w.engine.Unregister(ctx, w.tenant, o, by); !errors.As(err, &missing) {
-			t.Errorf("unregister %s, which is not registered: %v", o, err)
+		if _, err := w.engine.Unregister(ctx, w.tenant, o, by); err == nil {
+			t.Errorf("unregister %s, which is not registered, succeeded", o)
+		} else if !errors.As(err, &missing) {
+			w.failed(t, "unregister %s, which is not registered: %v", o, err)
 		}
 		return
 	}
@@ -158,11 +200,11 @@ func (w *writer) unregister(ctx context.Context, t *testing.T) {
 	w.history.mu.Unlock()
 	token, err := w.engine.Unregister(ctx, w.tenant, o, by)
 	if err != nil {
-		t.Errorf("unregister %s: %v", o, err)
+		w.failed(t, "unregister %s: %v", o, err)
 		return
 	}
 	w.tuples = after
-	w.record(revision(t, token))
+	w.record(t, token)
 }
 
 func revision(t *testing.T, token string) tuplestore.Revision {
