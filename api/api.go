@@ -77,6 +77,11 @@ type Config struct {
 	Metrics prometheus.Registerer
 	// Timeout bounds the work on one request. Default: 30 seconds.
 	Timeout time.Duration
+	// MaxWorking is how many requests are worked on at the same time; others wait
+	// for as long as Timeout. Default: 256.
+	MaxWorking int
+	// MaxStreams is how many streams may be open; more are refused. Default: 1,000.
+	MaxStreams int
 	// TrustedProxies may say in X-Forwarded-For whom they speak for, to whom the
 	// limits of addresses then apply. Default: none.
 	TrustedProxies []netip.Prefix
@@ -112,7 +117,7 @@ func New(c Config) (http.Handler, error) {
 	}
 	kit, err := web.New(web.Config{
 		Tenants: c.Tenants, Verifier: c.OAuth, Logger: c.Logger, Metrics: c.Metrics,
-		Timeout: c.Timeout, TrustedProxies: c.TrustedProxies, Dev: c.Dev,
+		Timeout: c.Timeout, MaxWorking: c.MaxWorking, MaxStreams: c.MaxStreams, TrustedProxies: c.TrustedProxies, Dev: c.Dev,
 		Idempotency: c.Idempotency, Limits: c.Limits, Origins: c.Origins, Stopping: c.Stopping,
 	})
 	if err != nil {

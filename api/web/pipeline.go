@@ -104,10 +104,20 @@ func (k *Kit) Handle(op Operation, s Surface, next http.Handler) http.Handler {
 		if err == nil && hasVariables {
 			err = unescapeVariables(r)
 		}
-		if err == nil && op.Streaming {
-			ctx, cancel := k.stream(x, r)
-			defer cancel()
-			bounded = r.WithContext(ctx)
+		switch {
+		case err != nil:
+		case op.Streaming:
+			if err = k.streams.takeNow(); err == nil {
+				defer k.streams.free()
+				ctx, cancel := k.stream(x, r)
+				defer cancel()
+				bounded = r.WithContext(ctx)
+			}
+		default:
+			var leave func()
+			if leave, err = k.working.enter(bounded); err == nil {
+				defer leave()
+			}
 		}
 		r = bounded
 		switch {

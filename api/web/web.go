@@ -4,8 +4,8 @@
 // A request passes, in this order: its id and the headers of every response;
 // which web origins may read it (CORS); the route; the tenant of its host and
 // whether that tenant is served; the limit of its address; the bearer token and
-// the scope; the limit of its caller; the media type; its idempotency key; the
-// handler. What an operation demands ([Operation]) comes from the OpenAPI
+// the scope; the limit of its caller; the media type; a slot to be worked on in;
+// its idempotency key; the handler. What an operation demands ([Operation]) comes from the OpenAPI
 // document, so a new one takes its lines there, a call of the domain, and the
 // mapping of both. Handlers return errors;
 // one function ([Kit.Fail]) turns an error into a response, and logs it if it
@@ -62,6 +62,11 @@ type Config struct {
 	// Timeout bounds the work on one request, the reading of its body excluded.
 	// Default: 30 seconds.
 	Timeout time.Duration
+	// MaxWorking is how many requests are worked on at the same time; others wait
+	// for as long as Timeout. Default: 256.
+	MaxWorking int
+	// MaxStreams is how many streams may be open; more are refused. Default: 1,000.
+	MaxStreams int
 	// TrustedProxies may say in X-Forwarded-For whom they speak for. The address
 	// is logged and decides nothing. Default: none.
 	TrustedProxies []netip.Prefix
@@ -90,6 +95,8 @@ type Kit struct {
 	dev      bool
 	stopping context.Context
 	duration *prometheus.HistogramVec
+	working  slots
+	streams  slots
 
 	idempotency *idempotency.Store
 	limits      *ratelimit.Limiter
@@ -104,6 +111,12 @@ func New(c Config) (*Kit, error) {
 	}
 	if c.Timeout == 0 {
 		c.Timeout = 30 * time.Second
+	}
+	if c.MaxWorking == 0 {
+		c.MaxWorking = 256
+	}
+	if c.MaxStreams == 0 {
+		c.MaxStreams = 1000
 	}
 	if c.Stopping == nil {
 		c.Stopping = context.Background()
@@ -120,6 +133,7 @@ func New(c Config) (*Kit, error) {
 	k := &Kit{
 		tenants: c.Tenants, verifier: c.Verifier, log: c.Logger, timeout: c.Timeout,
 		trusted: c.TrustedProxies, dev: c.Dev, stopping: c.Stopping, duration: duration,
+		working: make(slots, c.MaxWorking), streams: make(slots, c.MaxStreams),
 		idempotency: c.Idempotency, limits: c.Limits, origins: c.Origins,
 	}
 	k.cors = newCORS(k)

@@ -85,6 +85,13 @@ type Config struct {
 	// error. Default 30s.
 	RequestTimeout time.Duration `yaml:"request_timeout" env:"REQUEST_TIMEOUT"`
 
+	// MaxRequests is how many requests are worked on at the same time; others wait,
+	// for as long as RequestTimeout. Default 256.
+	MaxRequests int `yaml:"max_requests" env:"MAX_REQUESTS"`
+
+	// MaxStreams is how many watches may be open; more are refused. Default 1000.
+	MaxStreams int `yaml:"max_streams" env:"MAX_STREAMS"`
+
 	// ResidentMemoryMiB is how much memory tenants' tuples may take, in MiB.
 	// Tenants beyond it are answered from the database, which is slower.
 	// Default 1024.
@@ -122,6 +129,8 @@ func defaultConfig() Config {
 		AdminListen:       "127.0.0.1:9090",
 		DataDir:           "./data",
 		RequestTimeout:    30 * time.Second,
+		MaxRequests:       256,
+		MaxStreams:        1000,
 		ResidentMemoryMiB: 1024,
 		AuditRetention:    eventlog.Retention,
 		HistoryRetention:  sqlstore.Retention,
@@ -143,6 +152,8 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.Var(&c.TrustedProxies, "trusted-proxies", "`networks` whose X-Forwarded-For is believed, separated by commas")
 	f.Var(&c.RateLimits, "rate-limits", "`limits` on requests, such as token.ip=60/min,authz.caller=1000/s")
 	f.DurationVar(&c.RequestTimeout, "request-timeout", c.RequestTimeout, "most time to work on one request")
+	f.IntVar(&c.MaxRequests, "max-requests", c.MaxRequests, "most requests that are worked on at the same time")
+	f.IntVar(&c.MaxStreams, "max-streams", c.MaxStreams, "most watches that are open at the same time")
 	f.Int64Var(&c.ResidentMemoryMiB, "resident-memory-mib", c.ResidentMemoryMiB, "memory for tenants' tuples, in `MiB`")
 	f.DurationVar(&c.AuditRetention, "audit-retention", c.AuditRetention, "how long it is kept what happened")
 	f.DurationVar(&c.HistoryRetention, "history-retention", c.HistoryRetention, "how long the past of relations is kept")
@@ -253,6 +264,9 @@ func (c *Config) complete() error {
 	if c.HistoryRetention < time.Hour {
 		problem("history_retention must be at least 1h")
 	}
+	if c.MaxRequests <= 0 || c.MaxStreams <= 0 {
+		problem("max_requests and max_streams must be positive")
+	}
 	if c.ResidentMemoryMiB <= 0 || c.DatabaseConns < 0 {
 		problem("resident_memory_mib must be positive and database_conns not negative")
 	}
@@ -293,6 +307,8 @@ func (c Config) LogValue() slog.Value {
 		slog.String("trusted_proxies", c.TrustedProxies.String()),
 		slog.String("rate_limits", c.RateLimits.String()),
 		slog.Duration("request_timeout", c.RequestTimeout),
+		slog.Int("max_requests", c.MaxRequests),
+		slog.Int("max_streams", c.MaxStreams),
 		slog.Int64("resident_memory_mib", c.ResidentMemoryMiB),
 		slog.Duration("audit_retention", c.AuditRetention),
 		slog.Duration("history_retention", c.HistoryRetention),

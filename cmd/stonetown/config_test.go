@@ -98,6 +98,7 @@ func TestConfigRefuses(t *testing.T) {
 		"no time":             {args: []string{"--request-timeout", "0s"}, want: "positive"},
 		"no memory":           {args: []string{"--resident-memory-mib", "0"}, want: "positive"},
 		"malformed networks":  {environ: []string{"STONETOWN_TRUSTED_PROXIES=10.0.0.0"}, want: "10.0.0.0"},
+		"no requests":         {file: "max_requests: 0", want: "max_requests"},
 		"no retention":        {args: []string{"--audit-retention", "0s"}, want: "audit_retention"},
 		"no history":          {args: []string{"--history-retention", "59m"}, want: "history_retention"},
 		"malformed limit":     {args: []string{"--rate-limits", "admin.caller=6000"}, want: "requests/unit"},

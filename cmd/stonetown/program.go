@@ -97,6 +97,8 @@ func (p *Program) Open(ctx context.Context) error {
 		CursorKey: p.modules.key.Derive("cursors"),
 		Logger:    p.log, Metrics: registry,
 		Timeout:        p.config.RequestTimeout,
+		MaxWorking:     p.config.MaxRequests,
+		MaxStreams:     p.config.MaxStreams,
 		TrustedProxies: p.config.TrustedProxies,
 		Idempotency:    keys,
 		Limits:         limits,

@@ -1,0 +1,114 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"stonetown/api"
+	"stonetown/engine"
+)
+
+// gated is an engine whose checks wait, and that counts those under way.
+type gated struct {
+	api.Engine
+	open       chan struct{}
+	working    atomic.Int64
+	mostAtOnce atomic.Int64
+}
+
+func (g *gated) Check(ctx context.Context, tenant string, req engine.CheckRequest) (*engine.CheckResponse, error) {
+	n := g.working.Add(1)
+	defer g.working.Add(-1)
+	for most := g.mostAtOnce.Load(); n > most && !g.mostAtOnce.CompareAndSwap(most, n); most = g.mostAtOnce.Load() {
+	}
+	select {
+	case <-g.open:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return g.Engine.Check(ctx, tenant, req)
+}
+
+// No more requests are worked on than may be; the others wait, not longer than
+// they may, and nobody who sends slowly keeps them from it. Then all is as before.
+func TestOverload(t *testing.T) {
+	g := &gated{open: make(chan struct{})}
+	w := newWorld(t, databases["SQLite"](t), func(c *api.Config) {
+		g.Engine = c.Engine
+		c.Engine, c.MaxWorking, c.MaxStreams, c.Timeout = g, 3, 2, time.Second
+	})
+	c := w.tenant(t, "overload")
+	define(t, c)
+	relate(t, c, "document", "d", "viewer", user("ann"))
+	ask := func() answer {
+		return c.do(t, "POST", checkPath, check(user("ann"), "view", resource("document", "d")))
+	}
+	// Ten who send a part of their body and no more.
+	for range 10 {
+		conn, err := net.Dial("tcp", c.server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", checkPath, c.host, c.token)
+	}
+	var answered, refused atomic.Int64
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			switch a := ask(); {
+			case a.status == 200 && a.data()["allowed"] == true:
+				answered.Add(1)
+			case a.status == 503 && a.code() == "service_unavailable" && a.header.Get("Retry-After") != "":
+				refused.Add(1)
+			default:
+				t.Errorf("%d %s", a.status, a.text)
+			}
+		})
+	}
+	for deadline := time.Now().Add(10 * time.Second); g.working.Load() < 3 && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	wg.Wait() // all give up
+	equal(t, "most at once", g.mostAtOnce.Load(), int64(3))
+	equal(t, "refused", refused.Load(), int64(20))
+	close(g.open)
+	for range 20 {
+		wg.Go(func() {
+			if a := ask(); a.status != 200 {
+				t.Errorf("afterwards: %d %s", a.status, a.text)
+			}
+		})
+	}
+	wg.Wait()
+
+	first, second := c.watch(t, nil), c.watch(t, nil)
+	first.next()
+	second.next()
+	third := c.want(t, 503, "service_unavailable", "GET", watchPath, nil)
+	equal(t, "Retry-After", third.header.Get("Retry-After"), "10")
+	first.cancel()
+	eventually(t, func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		req, err := http.NewRequestWithContext(ctx, "GET", c.server.URL+watchPath, strings.NewReader(""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host, req.Header = c.host, http.Header{"Authorization": {"Bearer " + c.token}}
+		res, err := http.DefaultTransport.RoundTrip(req)
+		if err != nil {
+			return false
+		}
+		res.Body.Close()
+		return res.StatusCode == 200
+	})
+	second.cancel()
+}
