@@ -3,7 +3,7 @@ tool  := $(GO) tool -modfile=tools/go.mod
 # One PostgreSQL for all test packages.
 withpg := $(GO) run ./internal/pgtest/withpg
 
-.PHONY: help build run test race fuzz generate collection bench lint
+.PHONY: help build run test race cockroach fuzz generate collection bench lint
 .DEFAULT_GOAL := help
 
 help: ## Show what can be made
@@ -20,6 +20,12 @@ test: ## Run every test, on PostgreSQL too where it is installed
 
 race: ## Run every test under the race detector
 	$(withpg) $(GO) test -race -timeout 30m ./...
+
+cockroach: ## Run the tests as if PostgreSQL were CockroachDB, and parse every statement with its grammar
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
+	  STONETOWN_REHEARSAL="$$dir" $(withpg) $(GO) test -tags rehearsal -timeout 12m -skip TestPlansUseIndexes \
+	    $$($(GO) list ./... | grep -v '/internal/sqldb$$') && \
+	  cd tools/cockroach && $(GO) vet ./... && $(GO) test ./... && $(GO) run . "$$dir"
 
 FUZZTIME ?= 30s
 fuzz: ## Fuzz every target in turn, FUZZTIME (30s) each

@@ -42,7 +42,7 @@ func openPostgres(ctx context.Context, cfg Config, st *stats) (backend, error) {
 		pool.Close()
 		return nil, err
 	}
-	pg.cockroach = strings.HasPrefix(version, "CockroachDB")
+	pg.cockroach = rehearsal || strings.HasPrefix(version, "CockroachDB")
 	return pg, nil
 }
 
@@ -252,10 +252,19 @@ func (p *pgPipeline) release() {
 	p.conn = nil
 }
 
+// Set by the build tag rehearsal.
+var (
+	rehearsal bool
+	observe   func(sql string)
+)
+
 // tracer counts statements and round trips where pgx makes them.
 type tracer struct{ st *stats }
 
-func (t tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+func (t tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	if observe != nil {
+		observe(data.SQL)
+	}
 	t.st.statements.Add(1)
 	t.st.roundTrips.Add(1)
 	return ctx
@@ -269,8 +278,13 @@ func (t tracer) TraceBatchStart(ctx context.Context, _ *pgx.Conn, data pgx.Trace
 	return ctx
 }
 
-func (t tracer) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
-func (t tracer) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)     {}
+func (t tracer) TraceBatchQuery(_ context.Context, _ *pgx.Conn, data pgx.TraceBatchQueryData) {
+	if observe != nil {
+		observe(data.SQL)
+	}
+}
+
+func (t tracer) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
 
 func (t tracer) TracePrepareStart(ctx context.Context, _ *pgx.Conn, _ pgx.TracePrepareStartData) context.Context {
 	t.st.roundTrips.Add(1)
