@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cockroachdb/cockroach-go/v2/crdb"
-	"github.com/cockroachdb/cockroach-go/v2/crdb/crdbpgxv5"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -80,20 +78,9 @@ var serializable = pgx.TxOptions{IsoLevel: pgx.Serializable}
 // maxAttempts bounds how often an ordinary transaction is run.
 const maxAttempts = 50
 
+// A transaction that lost against others is run again as a new one, never from a
+// savepoint: PostgreSQL would keep its snapshot, and so the conflict.
 func (pg *postgres) tx(ctx context.Context, fn func(*Tx) error) error {
-	if pg.cockroach {
-		ctx = crdb.WithMaxRetries(ctx, maxAttempts)
-		err := crdbpgx.ExecuteTx(ctx, pg.pool, serializable, func(tx pgx.Tx) error {
-			return fn(&Tx{pgQuerier{tx}})
-		})
-		if amb, ok := errors.AsType[*crdb.AmbiguousCommitError](err); ok {
-			return commitError(amb.Unwrap())
-		}
-		return err
-	}
-	// CockroachDB commits at RELEASE SAVEPOINT, so ExecuteTx takes no notice of
-	// what COMMIT answers and restarts within the transaction. PostgreSQL
-	// decides at COMMIT and needs a new snapshot, hence a new transaction.
 	for attempt := 1; ; attempt++ {
 		err := pg.txOnce(ctx, fn)
 		if !IsRetryable(err) || attempt == maxAttempts {
