@@ -29,8 +29,9 @@ type Config struct {
 	RetryAfter time.Duration
 
 	// GroupOps is how many ops one transaction carries; a single larger write
-	// has one to itself. Larger groups have more throughput and longer waits.
-	// Default: 10,000.
+	// has one to itself. Whoever comes new waits for the group under way and its
+	// own, so larger ones make waits longer; beyond some hundred they bring no more
+	// throughput. Default: 1,000.
 	GroupOps int
 	// Committers is how many tenants are written at the same time by this
 	// process; each takes a connection. Default: 4; always 1 on SQLite, which has
@@ -58,7 +59,7 @@ func (c Config) withDefaults() (Config, error) {
 	byDefault(&c.MaxWaitingPerResource, 1000)
 	byDefault(&c.MaxWaitingPerTenant, 10_000)
 	byDefault(&c.RetryAfter, time.Second)
-	byDefault(&c.GroupOps, 10_000)
+	byDefault(&c.GroupOps, 1000)
 	byDefault(&c.Committers, 4)
 	if c.DB.Dialect() == sqldb.SQLite {
 		c.Committers = 1
