@@ -203,8 +203,8 @@ type Write struct {
 // Op is one change to the tuples.
 type Op struct {
 	Kind  OpKind
-	Tuple Tuple  // Create, Delete
-	Terms Terms  // Create
+	Tuple Tuple  // Create, Delete, Expire
+	Terms Terms  // Create; of Expire, ExpiresAt
 	Match Filter // DeleteMatching
 }
 
@@ -215,6 +215,7 @@ const (
 	Create         OpKind = iota // creating an existing tuple changes at most its terms
 	Delete                       // deleting a missing tuple is a conflict
 	DeleteMatching               // deletes whatever matches, nothing included
+	Expire                       // deletes a tuple if it exists and has ceased to hold at or before Terms.ExpiresAt
 )
 
 // Status is what an [Op] did.

@@ -25,13 +25,15 @@ const (
 	tenantsAtOnce = 500
 )
 
-// Run collects what is past retention, now and then, until ctx ends.
+// Run deletes what has expired, and collects what is past retention, now and
+// then, until ctx ends.
 func (s *Store) Run(ctx context.Context) {
 	tick := time.NewTicker(collectEvery)
 	defer tick.Stop()
 	for {
 		now := s.Clock()
-		if err := s.Collect(ctx, now.Add(-s.Retention), now.Add(-receiptRetention)); err != nil && ctx.Err() == nil {
+		before := now.Add(-s.Retention)
+		if err := errors.Join(s.Expire(ctx, before), s.Collect(ctx, before, now.Add(-receiptRetention))); err != nil && ctx.Err() == nil {
 			s.Logger.WarnContext(ctx, "collect history", "error", err)
 		}
 		select {
@@ -48,14 +50,24 @@ func (s *Store) Run(ctx context.Context) {
 // before another instant is forgotten. Several processes may collect at once, and
 // one may die doing so.
 func (s *Store) Collect(ctx context.Context, before, receipts time.Time) error {
+	return s.eachTenant(ctx, func(tenant string) error {
+		if err := s.collect(ctx, tenant, before.UnixMicro(), receipts.UnixMicro()); err != nil {
+			return fmt.Errorf("collect tenant %s: %w", tenant, err)
+		}
+		return nil
+	})
+}
+
+// eachTenant calls fn with every tenant that was ever written, until one fails.
+func (s *Store) eachTenant(ctx context.Context, fn func(tenant string) error) error {
 	for after := ""; ; {
 		tenants, err := s.tenantsAfter(ctx, after)
 		if err != nil {
-			return fmt.Errorf("collect: %w", err)
+			return fmt.Errorf("list tenants: %w", err)
 		}
 		for _, tenant := range tenants {
-			if err := s.collect(ctx, tenant, before.UnixMicro(), receipts.UnixMicro()); err != nil {
-				return fmt.Errorf("collect tenant %s: %w", tenant, err)
+			if err := fn(tenant); err != nil {
+				return err
 			}
 			after = tenant
 		}

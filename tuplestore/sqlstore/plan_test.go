@@ -87,6 +87,10 @@ func checkPlans(t *testing.T, s *Store) {
 			st := &statement{dialect: s.DB.Dialect(), args: []any{"t"}}
 			return `SELECT t.object_id FROM ` + st.joined(st.table(live, ""), "", keysOf(someTuples, key)), st, st.err
 		}, all, ""},
+		{"what has expired", func() (string, *statement, error) {
+			sql, st := s.findExpired("t", 1)
+			return sql, st, nil
+		}, []string{"tenant_id", "expires_at"}, "_by_expiry"},
 		{"deletion", func() (string, *statement, error) {
 			st := &statement{dialect: s.DB.Dialect(), args: []any{"t"}}
 			return st.deleted(live, keysOf(someTuples, key), 0), st, st.err

@@ -15,11 +15,16 @@ import (
 type Collector interface {
 	tuplestore.Store
 	Collect(ctx context.Context, before, receipts time.Time) error
+	Expire(ctx context.Context, before time.Time) error
 }
 
 // RunCollection checks a store that gives up its past: what is kept is as it was,
 // and what is not is never answered wrongly. The store tells the time by clock.
 func RunCollection(t *testing.T, open func(t *testing.T, clock func() time.Time) Collector) {
+	t.Run("what has expired goes", func(t *testing.T) {
+		store := open(t, time.Now)
+		sweeps(newFixture(t, store), store)
+	})
 	for _, seed := range []uint64{1, 2, 3} {
 		t.Run(fmt.Sprintf("what is kept is as it was, seed %d", seed), func(t *testing.T) {
 			now := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
@@ -29,6 +34,7 @@ func RunCollection(t *testing.T, open func(t *testing.T, clock func() time.Time)
 			states := []state{{records: map[tuplestore.Tuple]tuplestore.Record{}}} // by revision
 			times := []time.Time{now}
 			schemas := [][]byte{nil}
+			keep := 0
 			other := f.in("other")
 			other.apply(creations(viewer("1", "ann"))...)
 			for i := range 150 {
@@ -51,7 +57,7 @@ func RunCollection(t *testing.T, open func(t *testing.T, clock func() time.Time)
 					states, times, schemas = append(states, after), append(times, now), append(schemas, schema)
 				}
 				if i%40 == 39 {
-					keep := 1 + w.IntN(len(states)-1)
+					keep = max(keep, 1+w.IntN(len(states)-1)) // what is given up does not come back
 					f.collect(store, times[keep].Add(time.Microsecond))
 					f.kept(w, states, schemas, keep)
 				}
@@ -70,6 +76,42 @@ func RunCollection(t *testing.T, open func(t *testing.T, clock func() time.Time)
 				f.Errorf("head %d after a write under a forgotten commit ID, want %d", after, before+1)
 			}
 		})
+	}
+}
+
+// sweeps checks that what expired goes, like any tuple that is deleted, and that
+// nothing else does.
+func sweeps(f *fixture, store Collector) {
+	const some = 1200 // more than are deleted at once
+	at := func(n int64) time.Time { return time.UnixMicro(n) }
+	var ops []tuplestore.Op
+	for i := range some {
+		ops = append(ops, createOn(tuplestore.Terms{ExpiresAt: int64(1 + i%3)}, viewer("old", fmt.Sprint(i))))
+	}
+	lasting, other := viewer("1", "ann"), f.in("other")
+	ops = append(ops, create(lasting), createOn(tuplestore.Terms{ExpiresAt: 1}, viewer("1", "bob")))
+	other.apply(ops...)
+	before := f.apply(ops...).Revision
+	f.apply(createOn(tuplestore.Terms{ExpiresAt: 4}, viewer("1", "bob"))) // was given more time
+	then := f.scan(f.newest(), everything)
+	if err := store.Expire(f.ctx, at(2)); err != nil {
+		f.Fatal(err)
+	}
+	for _, f := range []*fixture{f, other} {
+		for _, r := range f.scan(f.newest(), everything) {
+			if r.ExpiresAt != 0 && r.ExpiresAt <= 2 {
+				f.Fatalf("%+v is still there", r)
+			}
+		}
+	}
+	f.same("tuples left", some/3+2, len(f.scan(f.newest(), everything)))
+	f.same("the past", then, f.scan(f.at(before+1), everything))
+	if !f.exists(f.newest(), lasting) || !f.exists(f.newest(), viewer("1", "bob")) {
+		f.Error("what had not expired is gone")
+	}
+	newest := f.head().Revision
+	if err := store.Expire(f.ctx, at(2)); err != nil || f.head().Revision != newest {
+		f.Errorf("nothing to do: revision %d after %d, %v", f.head().Revision, newest, err)
 	}
 }
 

@@ -191,6 +191,8 @@ func (w world) write(actor string) tuplestore.Write {
 		switch n := w.IntN(20); {
 		case n < 14:
 			write.Ops = append(write.Ops, createOn(w.terms(), w.tuple()))
+		case n < 16:
+			write.Ops = append(write.Ops, expire(w.tuple(), pick[int64](w, 0, 1, 4102444800000000)))
 		case n < 19:
 			write.Ops = append(write.Ops, remove(w.tuple()))
 		default:

@@ -52,6 +52,11 @@ func (s state) apply(w tuplestore.Write) (next state, statuses []tuplestore.Stat
 			for _, r := range matches {
 				delete(next.records, r.Tuple)
 			}
+		case tuplestore.Expire:
+			if count = 0; have.ExpiresAt != 0 && have.ExpiresAt <= op.Terms.ExpiresAt {
+				delete(next.records, op.Tuple)
+				count = 1
+			}
 		}
 		statuses, counts = append(statuses, status), append(counts, count)
 	}

@@ -42,6 +42,15 @@ var opCases = []testCase{
 		}
 		f.holds(ann)
 	}},
+	{"only what has expired expires", func(f *fixture) {
+		ann, bob, cid, dan := viewer("1", "ann"), viewer("1", "bob"), viewer("1", "cid"), viewer("1", "dan")
+		f.apply(create(ann), createOn(tuplestore.Terms{ExpiresAt: 10}, bob), createOn(tuplestore.Terms{ExpiresAt: 10}, cid))
+		result := f.apply(expire(ann, 10), expire(bob, 10), expire(cid, 9), expire(dan, 10))
+		f.same("counts", []int{0, 1, 0, 0}, result.Counts)
+		f.holds(ann, cid)
+		f.same("renewed meanwhile", []int{1, 0}, f.apply(createOn(tuplestore.Terms{ExpiresAt: 20}, cid), expire(cid, 10)).Counts)
+		f.holds(ann, cid)
+	}},
 	{"a write that fails in the middle leaves nothing", func(f *fixture) {
 		ann := viewer("1", "ann")
 		f.apply(create(ann))

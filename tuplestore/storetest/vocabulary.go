@@ -44,6 +44,11 @@ func removeMatching(f tuplestore.Filter) tuplestore.Op {
 	return tuplestore.Op{Kind: tuplestore.DeleteMatching, Match: f}
 }
 
+// expire deletes a tuple that ceased to hold at or before an instant.
+func expire(t tuplestore.Tuple, at int64) tuplestore.Op {
+	return tuplestore.Op{Kind: tuplestore.Expire, Tuple: t, Terms: tuplestore.Terms{ExpiresAt: at}}
+}
+
 func creations(tuples ...tuplestore.Tuple) []tuplestore.Op {
 	ops := make([]tuplestore.Op, len(tuples))
 	for i, t := range tuples {

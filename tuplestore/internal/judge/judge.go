@@ -122,6 +122,12 @@ func (v *View) Judge(w tuplestore.Write) (*Verdict, error) {
 				d.set(tuplestore.Change{Tuple: t, Deleted: true})
 			}
 			verdict.statuses[i], verdict.counts[i] = tuplestore.Deleted, len(matches)
+		case tuplestore.Expire:
+			verdict.statuses[i] = tuplestore.Deleted
+			if terms, exists := d.terms(op.Tuple); exists && terms.ExpiresAt != 0 && terms.ExpiresAt <= op.Terms.ExpiresAt {
+				d.set(tuplestore.Change{Tuple: op.Tuple, Deleted: true})
+				verdict.counts[i] = 1
+			}
 		}
 	}
 	verdict.Changes, verdict.Updates = d.changes()

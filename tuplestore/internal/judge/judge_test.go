@@ -91,6 +91,12 @@ func plainly(before factSet, head tuplestore.Head, w tuplestore.Write) outcome {
 			for _, f := range found {
 				delete(o.after, f.Tuple)
 			}
+		case tuplestore.Expire:
+			before := o.after[op.Tuple].ExpiresAt
+			if count = 0; before != 0 && before <= op.Terms.ExpiresAt {
+				delete(o.after, op.Tuple)
+				count = 1
+			}
 		}
 		o.statuses, o.counts = append(o.statuses, status), append(o.counts, count)
 	}
@@ -152,13 +158,13 @@ var (
 	writes = rapid.Custom(func(t *rapid.T) tuplestore.Write {
 		var w tuplestore.Write
 		for range rapid.IntRange(0, 4).Draw(t, "ops") {
-			op := tuplestore.Op{Kind: tuplestore.OpKind(rapid.IntRange(0, 2).Draw(t, "kind"))}
+			op := tuplestore.Op{Kind: tuplestore.OpKind(rapid.IntRange(0, 3).Draw(t, "kind"))}
 			if op.Kind == tuplestore.DeleteMatching {
 				op.Match = filters.Draw(t, "match")
 			} else {
 				op.Tuple = tuples.Draw(t, "tuple")
 			}
-			if op.Kind == tuplestore.Create {
+			if op.Kind == tuplestore.Create || op.Kind == tuplestore.Expire {
 				op.Terms = terms.Draw(t, "terms")
 			}
 			w.Ops = append(w.Ops, op)

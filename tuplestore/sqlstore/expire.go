@@ -1,0 +1,63 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"stonetown/tuplestore"
+)
+
+// expiryActor is who the changelog says has deleted what had expired.
+const expiryActor = "expiry"
+
+// Expire deletes the tuples that had ceased to hold at an instant. Nobody's
+// checks are answered otherwise for it: they stopped to count by themselves. They
+// are deleted by ordinary writes, so the past stays as it was, and one that was
+// given more time meanwhile stays. Several processes may do so at once.
+func (s *Store) Expire(ctx context.Context, before time.Time) error {
+	return s.eachTenant(ctx, func(tenant string) error {
+		for {
+			ops, err := s.expired(ctx, tenant, before.UnixMicro())
+			if err != nil {
+				return fmt.Errorf("expire: %w", err)
+			}
+			if len(ops) == 0 {
+				return nil
+			}
+			_, err = s.Write(ctx, tenant, tuplestore.Write{Actor: expiryActor, Ops: ops})
+			if _, busy := errors.AsType[*tuplestore.BusyError](err); busy {
+				return nil // others have something to write; there is a next time
+			}
+			if err != nil {
+				return fmt.Errorf("expire: %w", err)
+			}
+		}
+	})
+}
+
+// expired is how to delete the tuples that expired first.
+func (s *Store) expired(ctx context.Context, tenant string, before int64) ([]tuplestore.Op, error) {
+	sql, st := s.findExpired(tenant, before)
+	rows, err := s.DB.Query(ctx, sql, st.args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var ops []tuplestore.Op
+	for rows.Next() {
+		var k [6]string
+		if err := rows.Scan(&k[0], &k[1], &k[2], &k[3], &k[4], &k[5]); err != nil {
+			return nil, err
+		}
+		ops = append(ops, tuplestore.Op{Kind: tuplestore.Expire, Tuple: tuple(k), Terms: tuplestore.Terms{ExpiresAt: before}})
+	}
+	return ops, rows.Err()
+}
+
+func (s *Store) findExpired(tenant string, before int64) (string, *statement) {
+	st := &statement{dialect: s.DB.Dialect(), args: []any{tenant, before, int64(collectAtOnce)}}
+	return fmt.Sprintf(`SELECT %s FROM %s WHERE t.tenant_id = $1 AND t.expires_at <> 0 AND t.expires_at <= $2 ORDER BY t.expires_at LIMIT $3`,
+		keyList("t."), st.table(live, "by_expiry")), st
+}
