@@ -80,6 +80,9 @@ type Config struct {
 	// MaxWorking is how many requests are worked on at the same time; others wait
 	// for as long as Timeout. Default: 256.
 	MaxWorking int
+	// MaxReceiving is how many bytes of bodies may have arrived that wait for their
+	// rest or to be worked on; those who send more are refused. Default: 256 MiB.
+	MaxReceiving int64
 	// MaxStreams is how many streams may be open; more are refused. Default: 1,000.
 	MaxStreams int
 	// TrustedProxies may say in X-Forwarded-For whom they speak for, to whom the
@@ -117,7 +120,7 @@ func New(c Config) (http.Handler, error) {
 	}
 	kit, err := web.New(web.Config{
 		Tenants: c.Tenants, Verifier: c.OAuth, Logger: c.Logger, Metrics: c.Metrics,
-		Timeout: c.Timeout, MaxWorking: c.MaxWorking, MaxStreams: c.MaxStreams, TrustedProxies: c.TrustedProxies, Dev: c.Dev,
+		Timeout: c.Timeout, MaxWorking: c.MaxWorking, MaxReceiving: c.MaxReceiving, MaxStreams: c.MaxStreams, TrustedProxies: c.TrustedProxies, Dev: c.Dev,
 		Idempotency: c.Idempotency, Limits: c.Limits, Origins: c.Origins, Stopping: c.Stopping,
 	})
 	if err != nil {

@@ -36,13 +36,24 @@ func (g *gated) Check(ctx context.Context, tenant string, req engine.CheckReques
 	return g.Engine.Check(ctx, tenant, req)
 }
 
+// partOf sends so many bytes of a check, and no more.
+func partOf(t *testing.T, c *client, bytes int) net.Conn {
+	conn, err := net.Dial("tcp", c.server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		checkPath, c.host, c.token, bytes+1, strings.Repeat(" ", bytes))
+	return conn
+}
+
 // No more requests are worked on than may be; the others wait, not longer than
 // they may, and nobody who sends slowly keeps them from it. Then all is as before.
 func TestOverload(t *testing.T) {
 	g := &gated{open: make(chan struct{})}
 	w := newWorld(t, databases["SQLite"](t), func(c *api.Config) {
 		g.Engine = c.Engine
-		c.Engine, c.MaxWorking, c.MaxStreams, c.Timeout = g, 3, 2, time.Second
+		c.Engine, c.MaxWorking, c.MaxStreams, c.MaxReceiving, c.Timeout = g, 3, 2, 10_000, time.Second
 	})
 	c := w.tenant(t, "overload")
 	define(t, c)
@@ -52,12 +63,7 @@ func TestOverload(t *testing.T) {
 	}
 	// Ten who send a part of their body and no more.
 	for range 10 {
-		conn, err := net.Dial("tcp", c.server.Listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", checkPath, c.host, c.token)
+		defer partOf(t, c, 1).Close()
 	}
 	var answered, refused atomic.Int64
 	var wg sync.WaitGroup
@@ -88,6 +94,19 @@ func TestOverload(t *testing.T) {
 		})
 	}
 	wg.Wait()
+
+	// What has arrived and waits is bounded. Whoever is cut off makes room.
+	var senders []net.Conn
+	for range 4 {
+		conn := partOf(t, c, 2490)
+		defer conn.Close()
+		senders = append(senders, conn)
+	}
+	eventually(t, func() bool { return ask().status == 503 })
+	for _, conn := range senders {
+		conn.Close()
+	}
+	eventually(t, func() bool { return ask().status == 200 })
 
 	first, second := c.watch(t, nil), c.watch(t, nil)
 	first.next()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"time"
 )
 
@@ -27,39 +28,8 @@ func (s slots) take(ctx context.Context) error {
 	}
 }
 
-// enter lets a request take a slot, when its body has arrived if it has one: who
-// sends slowly keeps nobody else from being served. leave gives the slot back.
-func (s slots) enter(r *http.Request) (leave func(), err error) {
-	if r.ContentLength == 0 {
-		return s.free, s.take(r.Context())
-	}
-	b := &waitingBody{ReadCloser: r.Body, slots: s, ctx: r.Context()}
-	r.Body = b
-	return func() {
-		if b.taken {
-			s.free()
-		}
-	}, nil
-}
-
-// waitingBody is a body behind whose end a slot waits.
-type waitingBody struct {
-	io.ReadCloser
-	slots slots
-	ctx   context.Context
-	taken bool
-}
-
-func (b *waitingBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err == io.EOF && !b.taken {
-		if err := b.slots.take(b.ctx); err != nil {
-			return n, err
-		}
-		b.taken = true
-	}
-	return n, err
-}
+// free gives a slot back.
+func (s slots) free() { <-s }
 
 // takeNow takes a slot if there is one.
 func (s slots) takeNow() error {
@@ -71,4 +41,61 @@ func (s slots) takeNow() error {
 	}
 }
 
-func (s slots) free() { <-s }
+// entrance is where requests take their slots, when their bodies have arrived if
+// they have one: who sends slowly keeps nobody else from being served. What has
+// arrived until then is bounded as well.
+type entrance struct {
+	slots
+	most     int64 // bytes of bodies
+	received atomic.Int64
+}
+
+// enter lets a request wait for its slot. leave gives back what it then has.
+func (e *entrance) enter(r *http.Request) (leave func(), err error) {
+	if r.ContentLength == 0 {
+		return e.free, e.take(r.Context())
+	}
+	b := &waitingBody{ReadCloser: r.Body, entrance: e, ctx: r.Context()}
+	r.Body = b
+	return b.leave, nil
+}
+
+// waitingBody is a body behind whose end a slot waits.
+type waitingBody struct {
+	io.ReadCloser
+	entrance *entrance
+	ctx      context.Context
+	received int64 // and not yet behind a slot
+	entered  bool
+}
+
+func (b *waitingBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.entered {
+		return n, err
+	}
+	b.received += int64(n)
+	if b.entrance.received.Add(int64(n)) > b.entrance.most {
+		return n, Unavailable("too much is being received", time.Second)
+	}
+	if err == io.EOF {
+		if err := b.entrance.take(b.ctx); err != nil {
+			return n, err
+		}
+		b.entered = true
+		b.forget()
+	}
+	return n, err
+}
+
+func (b *waitingBody) forget() {
+	b.entrance.received.Add(-b.received)
+	b.received = 0
+}
+
+func (b *waitingBody) leave() {
+	b.forget()
+	if b.entered {
+		b.entrance.free()
+	}
+}

@@ -65,6 +65,9 @@ type Config struct {
 	// MaxWorking is how many requests are worked on at the same time; others wait
 	// for as long as Timeout. Default: 256.
 	MaxWorking int
+	// MaxReceiving is how many bytes of bodies may have arrived that wait for their
+	// rest or to be worked on; those who send more are refused. Default: 256 MiB.
+	MaxReceiving int64
 	// MaxStreams is how many streams may be open; more are refused. Default: 1,000.
 	MaxStreams int
 	// TrustedProxies may say in X-Forwarded-For whom they speak for. The address
@@ -95,7 +98,7 @@ type Kit struct {
 	dev      bool
 	stopping context.Context
 	duration *prometheus.HistogramVec
-	working  slots
+	working  *entrance
 	streams  slots
 
 	idempotency *idempotency.Store
@@ -115,6 +118,9 @@ func New(c Config) (*Kit, error) {
 	if c.MaxWorking == 0 {
 		c.MaxWorking = 256
 	}
+	if c.MaxReceiving == 0 {
+		c.MaxReceiving = 256 << 20
+	}
 	if c.MaxStreams == 0 {
 		c.MaxStreams = 1000
 	}
@@ -133,7 +139,7 @@ func New(c Config) (*Kit, error) {
 	k := &Kit{
 		tenants: c.Tenants, verifier: c.Verifier, log: c.Logger, timeout: c.Timeout,
 		trusted: c.TrustedProxies, dev: c.Dev, stopping: c.Stopping, duration: duration,
-		working: make(slots, c.MaxWorking), streams: make(slots, c.MaxStreams),
+		working: &entrance{slots: make(slots, c.MaxWorking), most: c.MaxReceiving}, streams: make(slots, c.MaxStreams),
 		idempotency: c.Idempotency, limits: c.Limits, origins: c.Origins,
 	}
 	k.cors = newCORS(k)

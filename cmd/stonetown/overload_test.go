@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+var (
+	overloadConnections = flag.Int("overload-connections", 1000, "how many connections send batches at the same time")
+	overloadTime        = flag.Duration("overload-time", 4*time.Second, "for how long they do")
+)
+
+// A thousand connections send batches as large as they may be, all the time. Each
+// gets an answer or is told to come back, the memory that the server takes stays
+// within what docs/operations.md says, and afterwards all is as it was. Those who
+// do not even finish their headers are cut off.
+func TestOverloadedServer(t *testing.T) {
+	const mostMiB = 1 << 10
+	dir := t.TempDir()
+	p := startProcess(t, "--data-dir", dir, "--log-level", "error")
+	token := p.token(t, readJSON(t, dir+"/bootstrap.json"))
+	documents := map[string]any{"name": "document", "relations": []any{map[string]string{"name": "viewer"}}}
+	if status, _, text := p.send(token, "", "POST", "resource-types", documents); status != 201 {
+		t.Fatal(text)
+	}
+	ann := map[string]string{"type": "user", "id": "ann"}
+	if status, _, text := p.send(token, "", "POST", "resources/document/d0/relations", map[string]any{"subject": ann, "relation": "viewer"}); status != 201 {
+		t.Fatal(text)
+	}
+	one := map[string]any{"subject": ann, "action": "view", "resource": map[string]string{"type": "document", "external_id": "d0"}}
+	if status, _, text := p.send(token, "", "POST", "resources/check", one); status != 200 {
+		t.Fatal(text)
+	}
+	before := p.memoryMiB(t, "VmRSS")
+
+	// 500 checks whose contexts fill the body.
+	var checks []any
+	for i := range 500 {
+		checks = append(checks, map[string]any{
+			"action": "view", "resource": map[string]string{"type": "document", "external_id": fmt.Sprintf("d%d", i)},
+			"context": map[string]any{"note": strings.Repeat("x", 1900), "numbers": []int{1, 2, 3, 4, 5, 6, 7, 8, 9, i}, "deep": map[string]any{"er": map[string]any{"still": true}}},
+		})
+	}
+	body, err := json.Marshal(map[string]any{"subject": ann, "checks": checks})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(body) > 1<<20 {
+		t.Fatalf("%d bytes are too many", len(body))
+	}
+	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: *overloadConnections, DisableCompression: true}}
+	defer client.CloseIdleConnections()
+	var slow []net.Conn
+	for range 50 {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(p.base, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprint(conn, "POST /api/v1/resources/check HTTP/1.1\r\nHost:")
+		slow = append(slow, conn)
+	}
+	var answered, refused atomic.Int64
+	var wg sync.WaitGroup
+	ctx, cancel := context.WithTimeout(t.Context(), *overloadTime)
+	defer cancel()
+	for range *overloadConnections {
+		wg.Go(func() {
+			for ctx.Err() == nil && !t.Failed() {
+				req, err := http.NewRequestWithContext(t.Context(), "POST", p.base+"/api/v1/resources/check-batch", bytes.NewReader(body))
+				if err != nil {
+					panic(err)
+				}
+				req.Header = http.Header{"Authorization": {"Bearer " + token}, "Content-Type": {"application/json"}}
+				resp, err := client.Do(req)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				text, err := io.ReadAll(resp.Body)
+				resp.Body.Close()
+				switch {
+				case err != nil:
+					t.Error(err)
+				case resp.StatusCode == 200 && strings.Count(string(text), `"allowed":`) == 500:
+					answered.Add(1)
+				case resp.StatusCode == 503 && resp.Header.Get("Retry-After") != "":
+					refused.Add(1)
+				default:
+					t.Errorf("%s %.300s", resp.Status, text)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	most := p.memoryMiB(t, "VmHWM")
+	t.Logf("%d bytes on each of %d connections: %d answered, %d refused; memory before %d MiB, at most %d MiB",
+		len(body), *overloadConnections, answered.Load(), refused.Load(), before, most)
+	if most > mostMiB {
+		t.Errorf("the server took %d MiB, want at most %d", most, mostMiB)
+	}
+	for _, conn := range slow {
+		if err := conn.SetReadDeadline(time.Now().Add(15 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatal("who does not finish its header is not cut off")
+		}
+	}
+	if status, _, text := p.send(token, "", "POST", "resources/check", one); status != 200 {
+		t.Errorf("afterwards: %d %s", status, text)
+	}
+}
+
+// memoryMiB is a line of the kernel's account of the process.
+func (p *process) memoryMiB(t *testing.T, line string) int {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if errors.Is(err, os.ErrNotExist) {
+		t.Skip("the system does not say how much memory a process takes")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(status), line+":")
+	kib, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+	n, err := strconv.Atoi(kib)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n >> 10
+}
