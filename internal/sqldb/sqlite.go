@@ -102,6 +102,15 @@ func (l *lite) own(ctx context.Context) (err error) {
 	if l.lock, err = lockFile(l.path + ".lock"); err != nil {
 		return err
 	}
+	// For its owner alone, and with an error that says what is wrong if it cannot
+	// be written: SQLite would find out with the first change.
+	f, err := os.OpenFile(l.path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
 	if l.writer, err = openPool(l.path, 1); err != nil {
 		return err
 	}
