@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"stonetown/api"
 	"stonetown/engine"
 )
@@ -50,6 +52,11 @@ func partOf(t *testing.T, c *client, bytes int) net.Conn {
 // No more requests are worked on than may be; the others wait, not longer than
 // they may, and nobody who sends slowly keeps them from it. Then all is as before.
 func TestOverload(t *testing.T) {
+	running := goleak.IgnoreCurrent()
+	t.Cleanup(func() { // when all is closed
+		http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+		goleak.VerifyNone(t, running)
+	})
 	g := &gated{open: make(chan struct{})}
 	w := newWorld(t, databases["SQLite"](t), func(c *api.Config) {
 		g.Engine = c.Engine

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -625,6 +626,70 @@ func TestCancelledChecksEnd(t *testing.T) {
 	cancel()
 	if _, err := w.engine.Check(ctx, tenant, request("user:ann", "view", "doc:1")); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// impatient is a context that is cancelled while it is looked at for the nth time.
+type impatient struct {
+	context.Context
+	left atomic.Int64
+	late atomic.Int64 // looks at it afterwards
+}
+
+func (c *impatient) Err() error {
+	if c.left.Add(-1) > 0 {
+		return nil
+	}
+	c.late.Add(1)
+	return context.Canceled
+}
+
+// Work under way stops when nobody waits for it any more, also in the middle of a
+// level of the search.
+func TestCancelledWorkStops(t *testing.T) {
+	w := newWorld(t, engine.Config{})
+	w.define("team\n  owner [user]\n  member [user, team#member]: this | owner\ndoc\n  parent [team]\n  viewer: parent->member")
+	var tuples []string
+	for i := range 5000 {
+		tuples = append(tuples, fmt.Sprintf("team:0#member@team:t%d#member", i))
+		tuples = append(tuples, fmt.Sprintf("team:t%d#member@user:cid", i))
+		tuples = append(tuples, fmt.Sprintf("doc:%d#parent@team:t%d", i, i))
+	}
+	for part := range slices.Chunk(tuples, 500) {
+		w.write(part...)
+	}
+	w.write("team:0#member@user:ann", "team:other#member@user:bob")
+	w.waitResident(request("user:bob", "member", "team:0"))
+	for name, work := range map[string]func(ctx context.Context) error{
+		"check": func(ctx context.Context) error {
+			_, err := w.engine.Check(ctx, tenant, request("user:bob", "member", "team:0"))
+			return err
+		},
+		"list of resources": func(ctx context.Context) error {
+			_, err := w.engine.ListResources(ctx, tenant, engine.ListResourcesRequest{Subject: request("user:cid", "", "x:x").Subject, Type: "doc", Action: "viewer"})
+			return err
+		},
+		"list of subjects": func(ctx context.Context) error {
+			_, err := w.engine.ListSubjects(ctx, tenant, engine.ListSubjectsRequest{Resource: tuplestore.Object{Type: "team", ID: "0"}, Action: "member", SubjectType: "user"})
+			return err
+		},
+	} {
+		looks := &impatient{Context: context.Background()}
+		looks.left.Store(1 << 40)
+		if err := work(looks); err != nil {
+			t.Fatal(err)
+		}
+		all := 1<<40 - looks.left.Load()
+		if all < 8 { // there are four levels at most
+			t.Errorf("%s: looked %d times whether anybody waits", name, all)
+		}
+		for n := range all {
+			ctx := &impatient{Context: context.Background()}
+			ctx.left.Store(n + 1)
+			if err := work(ctx); !errors.Is(err, context.Canceled) || ctx.late.Load() > 1 {
+				t.Errorf("%s, cancelled at look %d of %d: %v after %d more", name, n, all, err, ctx.late.Load()-1)
+			}
+		}
 	}
 }
 

@@ -36,6 +36,7 @@ type evaluation struct {
 	fetch   fetcher // nil: the graph is complete
 	budget  int     // visits left: goals expanded and edges followed
 	limit   int
+	poll    int // the budget at which to look whether anybody still waits
 
 	subject  objectID // a plain subject's number, or noObject
 	everyone objectID // the number of type:* of the subject's type, or noObject
@@ -68,7 +69,7 @@ var evaluations = sync.Pool{New: func() any { return new(evaluation) }}
 func newEvaluation(ctx context.Context, g *graph, extra *overlay, p *program, subject tuplestore.Subject, budget int) *evaluation {
 	e := evaluations.Get().(*evaluation)
 	e.ctx, e.graph, e.extra, e.program = ctx, g, extra, p
-	e.budget, e.limit = budget, budget
+	e.budget, e.limit, e.poll = budget, budget, budget
 	e.begin()
 	e.about(subject)
 	return e
@@ -175,6 +176,22 @@ func (e *evaluation) ask(object objectID, rule int32, m mode) int32 {
 	return g
 }
 
+// pollEvery is how many visits lie between two looks at the context.
+const pollEvery = 512
+
+// spent reports whether the work has to end: the budget is used up, or nobody
+// waits for the answer any more.
+func (e *evaluation) spent() error {
+	if e.budget < 0 {
+		return &BudgetError{Limit: e.limit}
+	}
+	if e.budget > e.poll {
+		return nil
+	}
+	e.poll = e.budget - pollEvery
+	return e.ctx.Err()
+}
+
 // run answers the questions asked.
 func (e *evaluation) run() error {
 	if e.fetch == nil && !e.isSet && e.subject == noObject && e.everyone == noObject {
@@ -182,9 +199,6 @@ func (e *evaluation) run() error {
 	}
 	for len(e.next) > 0 && e.open > 0 {
 		e.frontier, e.next = e.next, e.frontier[:0]
-		if err := e.ctx.Err(); err != nil {
-			return err
-		}
 		if e.fetch != nil {
 			if err := e.fetch.fetch(e.ctx, e); err != nil {
 				return err
@@ -195,8 +209,8 @@ func (e *evaluation) run() error {
 				continue
 			}
 			e.expand(g)
-			if e.budget < 0 {
-				return &BudgetError{Limit: e.limit}
+			if err := e.spent(); err != nil {
+				return err
 			}
 			if e.open == 0 {
 				return nil

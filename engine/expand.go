@@ -102,12 +102,9 @@ func (v *vantage) expand(ctx context.Context, req *ExpandRequest) (*ExpansionNod
 		}
 		for _, u := range level {
 			x.relation(u)
-		}
-		if e.budget < 0 {
-			return nil, &BudgetError{Limit: e.limit}
-		}
-		if err := ctx.Err(); err != nil {
-			return nil, err
+			if err := e.spent(); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return root, nil

@@ -48,12 +48,9 @@ func (s *search) run(ctx context.Context, subject tuplestore.Subject) error {
 		}
 		for _, from := range level {
 			s.follow(from)
-			if s.e.budget < 0 {
-				return &BudgetError{Limit: s.e.limit}
+			if err := s.e.spent(); err != nil {
+				return err
 			}
-		}
-		if err := ctx.Err(); err != nil {
-			return err
 		}
 	}
 	return nil

@@ -53,12 +53,9 @@ func (w *walk) run(ctx context.Context, resource tuplestore.Object, rule int32, 
 		}
 		for _, at := range level {
 			w.visit(at)
-			if w.e.budget < 0 {
-				return &BudgetError{Limit: w.e.limit}
+			if err := w.e.spent(); err != nil {
+				return err
 			}
-		}
-		if err := ctx.Err(); err != nil {
-			return err
 		}
 	}
 	return nil

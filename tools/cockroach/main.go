@@ -1,6 +1,8 @@
 // Command cockroach reads the statements that the tests sent in a rehearsal (see
 // internal/sqldb/rehearsal.go) and parses each with CockroachDB's own grammar. It
-// says nothing of types or of what a statement does there.
+// says nothing of types or of what a statement does there. And it reads the
+// coverage of those tests, so that there is no place in the product that sends a
+// statement they have not sent.
 //
 // It is a module of its own so that nothing else carries the grammar.
 package main
@@ -76,7 +78,21 @@ func main() {
 		}
 	}
 	fmt.Printf("%d statements, %d of the tests' own left out, %d bad\n", checked, len(statements)-checked, bad)
-	if bad > 0 || checked < 100 {
+	blocks, err := ran(filepath.Join(os.Args[1], "cover.out"))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	places, found, err := unsent("../..", "stonetown", blocks)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	for _, at := range places {
+		fmt.Printf("%s: no test sends this\n", at)
+	}
+	fmt.Printf("%d places send statements, %d of them in no test\n", found, len(places))
+	if bad > 0 || checked < 100 || len(places) > 0 || found < 50 {
 		os.Exit(1)
 	}
 }
