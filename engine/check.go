@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"stonetown/schema"
@@ -63,30 +64,43 @@ func (c *check) answer(ctx context.Context) error {
 	e := c.evaluation(ctx, subject, c.req.Context)
 	defer e.release()
 	e.explain = c.req.Reasons
+	searchable := e.searchable()
 	var few [16]asked
 	roots := few[:0]
-	if len(c.req.Queries) > len(few) {
-		roots = make([]asked, 0, len(c.req.Queries))
-	}
 	for i := range c.req.Queries {
-		root, err := c.ask(e, &c.req.Queries[i])
-		c.response.Decisions[i].Err = err
+		d := &c.response.Decisions[i]
+		root := asked{query: i}
+		if d.Err = c.resolve(e, &root); d.Err != nil {
+			continue
+		}
+		if searchable {
+			d.Allowed, err = e.reaches(root.object, root.rule)
+			if err == nil {
+				continue
+			}
+			if !errors.Is(err, errNotReachability) {
+				return err
+			}
+		}
+		root.goal = e.ask(root.object, root.rule, certain)
 		roots = append(roots, root)
+	}
+	if len(roots) == 0 {
+		return nil
 	}
 	if err := e.run(); err != nil {
 		return err
 	}
 	if e.undecided {
-		if err := e.rerun(c.response.Decisions, roots); err != nil {
+		if err := e.rerun(roots); err != nil {
 			return err
 		}
 	}
-	for i, root := range roots {
-		d := &c.response.Decisions[i]
+	for _, root := range roots {
+		d := &c.response.Decisions[root.query]
 		switch {
-		case d.Err != nil:
 		case !e.isPresent(root.object):
-			d.Err = &ResourceNotFoundError{Resource: c.req.Queries[i].Resource}
+			d.Err = &ResourceNotFoundError{Resource: c.req.Queries[root.query].Resource}
 		case e.goals[root.goal].proven:
 			d.Allowed = true
 			if c.req.Reasons {
@@ -101,6 +115,7 @@ func (c *check) answer(ctx context.Context) error {
 
 // asked is where the answer to a query will be.
 type asked struct {
+	query  int
 	object objectID
 	rule   int32
 	goal   int32
@@ -109,29 +124,31 @@ type asked struct {
 	possibly int32
 }
 
-func (c *check) ask(e *evaluation, q *Query) (asked, error) {
+// resolve finds what a query is about.
+func (c *check) resolve(e *evaluation, a *asked) error {
+	q := &c.req.Queries[a.query]
 	if !c.last.known || c.last.typ != q.Resource.Type || c.last.action != q.Action {
 		c.last = resolve(c.at.compiled, q.Resource.Type, q.Action)
 	}
 	if c.last.err != nil {
-		return asked{}, c.last.err
+		return c.last.err
 	}
 	object, ok := c.object(e, q.Resource)
 	if !ok {
-		return asked{}, &ResourceNotFoundError{Resource: q.Resource}
+		return &ResourceNotFoundError{Resource: q.Resource}
 	}
-	return asked{object: object, rule: c.last.rule, goal: e.ask(object, c.last.rule, certain)}, nil
+	a.object, a.rule = object, c.last.rule
+	return nil
 }
 
 // rerun asks everything once more in both modes.
-func (e *evaluation) rerun(decisions []Decision, roots []asked) error {
+func (e *evaluation) rerun(roots []asked) error {
 	e.begin()
 	e.modes = true
 	for i := range roots {
-		if r := &roots[i]; decisions[i].Err == nil {
-			r.goal = e.ask(r.object, r.rule, certain)
-			r.possibly = e.ask(r.object, r.rule, possible)
-		}
+		r := &roots[i]
+		r.goal = e.ask(r.object, r.rule, certain)
+		r.possibly = e.ask(r.object, r.rule, possible)
 	}
 	return e.run()
 }

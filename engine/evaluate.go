@@ -53,8 +53,15 @@ type evaluation struct {
 	exclusions []int32
 	proven     []int32 // proven, parents not told yet
 	undecided  bool    // terms that could not be decided were met
-	open       int     // roots not proven
-	settled    int     // exclusions up to this stratum are answered
+
+	// For reachable.go.
+	places []place
+	placed goalTable // finds places, once there are more than a few
+	queue  []int32   // of places
+	failed []bool    // by search: whether it has found that nothing leads to the subject
+
+	open    int // roots not proven
+	settled int // exclusions up to this stratum are answered
 }
 
 // fetcher reads what the frontier's goals will look at into the graph.
@@ -96,19 +103,21 @@ func (e *evaluation) begin() {
 	e.exclusions, e.proven = e.exclusions[:0], e.proven[:0]
 	e.table.clear()
 	e.open, e.settled, e.undecided, e.modes = 0, -1, false, false
+	e.places, e.queue, e.failed = e.places[:0], e.queue[:0], e.failed[:0]
 }
 
 // maxPooled bounds the scratch memory that an evaluation keeps for the next.
 const maxPooled = 1 << 16
 
 func (e *evaluation) release() {
-	if cap(e.goals) > maxPooled {
+	if cap(e.goals) > maxPooled || cap(e.places) > maxPooled {
 		return
 	}
 	e.begin()
 	*e = evaluation{
 		goals: e.goals, links: e.links, table: e.table, frontier: e.frontier, next: e.next,
 		exclusions: e.exclusions, proven: e.proven,
+		places: e.places, placed: e.placed, queue: e.queue, failed: e.failed,
 	}
 	evaluations.Put(e)
 }

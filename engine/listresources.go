@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -127,42 +126,34 @@ type candidate struct {
 // each go costs some reads, but not all when only a page is wanted.
 const verifiedAtOnce = 1000
 
-// errSure stands for a question that need not be asked.
-var errSure = errors.New("known to be allowed")
-
 // verify checks the candidates that are not sure, and makes them so if they are
 // allowed.
 func (v *vantage) verify(e *evaluation, chunk []candidate, rule int32) error {
-	decisions := make([]Decision, len(chunk))
-	roots := make([]asked, len(chunk))
+	var roots []asked
 	e.begin()
 	for i, c := range chunk {
 		if c.sure {
-			decisions[i].Err = errSure
 			continue
 		}
-		object, ok := v.object(e, e.object(c.object))
-		if !ok {
-			decisions[i].Err = &ResourceNotFoundError{}
-			continue
+		if object, ok := v.object(e, e.object(c.object)); ok {
+			roots = append(roots, asked{query: i, object: object, rule: rule, goal: e.ask(object, rule, certain)})
 		}
-		roots[i] = asked{object: object, rule: rule, goal: e.ask(object, rule, certain)}
 	}
 	if err := e.run(); err != nil {
 		return err
 	}
 	if e.undecided {
-		if err := e.rerun(decisions, roots); err != nil {
+		if err := e.rerun(roots); err != nil {
 			return err
 		}
 	}
-	for i := range chunk {
-		c := &chunk[i]
-		if decisions[i].Err != nil || !e.isPresent(roots[i].object) {
+	for _, root := range roots {
+		c := &chunk[root.query]
+		if !e.isPresent(root.object) {
 			continue
 		}
-		c.sure = e.goals[roots[i].goal].proven
-		if !c.sure && e.modes && e.goals[roots[i].possibly].proven {
+		c.sure = e.goals[root.goal].proven
+		if !c.sure && e.modes && e.goals[root.possibly].proven {
 			return e.terms.undecided.clone()
 		}
 	}

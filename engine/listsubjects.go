@@ -133,7 +133,7 @@ func (e *evaluation) settleFor(s tuplestore.Subject, root asked) (bool, error) {
 	}
 	if e.undecided {
 		roots := []asked{root}
-		if err := e.rerun([]Decision{{}}, roots); err != nil {
+		if err := e.rerun(roots); err != nil {
 			return false, err
 		}
 		root = roots[0]

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"stonetown/schema"
 )
@@ -33,6 +34,8 @@ type rule struct {
 	// leaf: nothing but tuples of one relation. Such a set is looked into on
 	// the way instead of becoming a goal.
 	leaf bool
+	// mixed: a search from here has met intersections or exclusions.
+	mixed atomic.Bool
 }
 
 type arrow struct{ tupleset, computed relationID }

@@ -32,7 +32,9 @@ func randomly(t *testing.T, test func(t *testing.T, r *rand.Rand)) {
 	if s == 0 {
 		s = uint64(time.Now().UnixNano())
 	}
+	before := compared.Load()
 	t.Cleanup(func() {
+		t.Logf("%d decisions and lists compared with the oracle", compared.Load()-before)
 		if t.Failed() {
 			t.Logf("repeat with -seed=%d", s)
 		}

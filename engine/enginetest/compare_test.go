@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -128,6 +129,9 @@ func (w *writer) at(t *testing.T, q question, token string) (state facts, rev tu
 	return state, rev, true
 }
 
+// compared counts the decisions and lists that were held against the oracle.
+var compared atomic.Int64
+
 // compare asks the engine a random batch and the oracle the same, about the
 // revision that the engine answered from.
 func (w *writer) compare(ctx context.Context, t *testing.T, u *universe, consistency engine.Consistency) {
@@ -135,6 +139,7 @@ func (w *writer) compare(ctx context.Context, t *testing.T, u *universe, consist
 	if consistency.Mode == engine.Full && u.rand.IntN(4) == 0 {
 		w.compareResources(ctx, t, u)
 		w.compareSubjects(ctx, t, u)
+		compared.Add(2)
 		return
 	}
 	subject, q := u.subject(), u.question()
@@ -166,6 +171,7 @@ func (w *writer) compare(ctx context.Context, t *testing.T, u *universe, consist
 	if !ok {
 		return
 	}
+	compared.Add(int64(len(nodes)))
 	worlds := worldsOf(t, w.types, state, q.values)
 	tables := worlds.holds(subject)
 	for i, node := range nodes {

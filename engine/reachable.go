@@ -1,0 +1,249 @@
+package engine
+
+import (
+	"errors"
+	"slices"
+)
+
+// Most questions need no proof and meet neither intersections nor exclusions.
+// They ask whether a path leads from a resource to the subject, and that is
+// searched for here: breadth first, with nothing kept but the places that were
+// come to. A search that meets more than unions is given up, and the question
+// put to [evaluation.run].
+//
+// The questions of a batch share what they find out. A place from which the
+// subject was reached is proven. All places of a search that found nothing lead
+// nowhere. The others of a search that ended early are open, and looked at again.
+
+// place is a rule's set for an object that a search has come to.
+type place struct {
+	object objectID
+	rule   int32
+	from   int32 // the place that led here; -1 for the question's own
+	search int32 // the last one that came here
+	proven bool
+}
+
+// errNotReachability: the question is about more than reachability.
+var errNotReachability = errors.New("intersections or exclusions were met")
+
+// few is how many places are looked through from end to end. Most questions come
+// to no more, and do without a table.
+const few = 8
+
+// searchable reports whether questions may be answered by [evaluation.reaches].
+func (e *evaluation) searchable() bool {
+	return e.fetch == nil && e.extra == nil && !e.explain && !e.isSet
+}
+
+// reaches reports whether the subject is in the set that a rule gives for an
+// object. It fails with errNotReachability, or as [evaluation.spent] does.
+func (e *evaluation) reaches(object objectID, rule int32) (bool, error) {
+	if e.program.rules[rule].mixed.Load() {
+		return false, errNotReachability
+	}
+	if e.subject == noObject && e.everyone == noObject {
+		return false, nil // no tuple names the subject
+	}
+	search := int32(len(e.failed))
+	e.failed = append(e.failed, false)
+	e.queue = e.queue[:0]
+	if e.enter(object, rule, -1) {
+		return true, nil
+	}
+	for next := 0; next < len(e.queue); next++ {
+		at := e.queue[next]
+		proven, err := e.leads(at)
+		if err == errNotReachability {
+			if !e.undecided {
+				e.program.rules[rule].mixed.Store(true) // so that it is not tried again
+			}
+			e.undecided = false
+			return false, err
+		}
+		if err := e.spent(); err != nil {
+			return false, err
+		}
+		if proven {
+			for ; at >= 0; at = e.places[at].from {
+				e.places[at].proven = true
+			}
+			return true, nil
+		}
+	}
+	e.failed[search] = true
+	return false, nil
+}
+
+// enter puts a place on the queue, unless it is known where it leads or it is
+// there already. It reports whether it leads to the subject.
+func (e *evaluation) enter(object objectID, rule, from int32) bool {
+	search := int32(len(e.failed)) - 1
+	i := e.placeOf(object, rule)
+	p := &e.places[i]
+	switch {
+	case p.search < 0: // a new one
+	case p.proven:
+		return true
+	case p.search == search || e.failed[p.search]:
+		return false
+	}
+	p.search, p.from = search, from
+	e.queue = append(e.queue, i)
+	return false
+}
+
+// placeOf finds or makes the place of a rule and an object.
+func (e *evaluation) placeOf(object objectID, rule int32) int32 {
+	n := int32(len(e.places))
+	if n < few {
+		for i := range e.places {
+			if p := &e.places[i]; p.object == object && p.rule == rule {
+				return int32(i)
+			}
+		}
+	} else {
+		if n == few {
+			e.placed.clear()
+			for i := range e.places {
+				e.tabulate(&e.places[i], int32(i))
+			}
+		}
+		key := goalKey(object, what(rule))
+		slot, found := e.placed.slot(key)
+		if found {
+			return slot.goal
+		}
+		e.placed.put(slot, key, n)
+	}
+	e.places = append(e.places, place{object: object, rule: rule, search: -1})
+	return n
+}
+
+func (e *evaluation) tabulate(p *place, i int32) {
+	key := goalKey(p.object, what(p.rule))
+	slot, _ := e.placed.slot(key)
+	e.placed.put(slot, key, i)
+}
+
+// leads looks at the tuples of a place's object: first whether one names the
+// subject, and then where the others lead. It reports whether the subject is
+// reached.
+func (e *evaluation) leads(at int32) (bool, error) {
+	p := e.places[at]
+	e.budget--
+	r := &e.program.rules[p.rule]
+	if len(r.logic) > 0 {
+		return false, errNotReachability
+	}
+	all := e.graph.objects[p.object].edges
+	for i := range all {
+		if found := &all[i]; slices.Contains(r.direct, found.relation) && e.named(found) != noObject {
+			return true, nil
+		}
+	}
+	for i := range all {
+		found := &all[i]
+		if slices.Contains(r.direct, found.relation) {
+			if reached, err := e.leadsByUsersets(at, found); reached || err != nil {
+				return reached, err
+			}
+		}
+		for _, a := range r.arrows {
+			if a.tupleset == found.relation {
+				if reached, err := e.leadsByArrow(at, found, a.computed); reached || err != nil {
+					return reached, err
+				}
+			}
+		}
+	}
+	return false, nil
+}
+
+// leadsByUsersets looks at the tuples of one relation that name usersets, and at
+// those on terms.
+func (e *evaluation) leadsByUsersets(at int32, found *edges) (bool, error) {
+	for _, us := range found.usersets.list {
+		if e.leadsTo(at, us) {
+			return true, nil
+		}
+	}
+	if found.termed == nil {
+		return false, nil
+	}
+	of := e.places[at].object
+	for _, plain := range [2]objectID{e.subject, e.everyone} {
+		if on, ok := found.termed[subject{plain, noRelation}]; ok {
+			if holds := e.decides(of, on, certain); holds || e.undecided {
+				return holds, e.decidable()
+			}
+		}
+	}
+	for to, on := range found.termed {
+		e.budget--
+		if !to.isUserset() {
+			continue
+		}
+		holds := e.decides(of, on, certain)
+		if err := e.decidable(); err != nil {
+			return false, err
+		}
+		if holds && e.leadsTo(at, userset(to)) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// decidable fails if terms were met that could not be decided.
+func (e *evaluation) decidable() error {
+	if e.undecided {
+		return errNotReachability
+	}
+	return nil
+}
+
+// leadsTo goes on to a userset. One that has nothing but members of its own is
+// looked into at once.
+func (e *evaluation) leadsTo(at int32, us userset) bool {
+	e.budget--
+	child := e.program.rule(e.graph.objects[us.object].key.typ, us.relation)
+	if child == noRule {
+		return false
+	}
+	if r := &e.program.rules[child]; r.leaf {
+		members := e.graph.objects[us.object].find(r.direct[0])
+		if members == nil {
+			return false
+		}
+		if e.named(members) != noObject {
+			return true
+		}
+		if len(members.usersets.list) == 0 && members.termed == nil {
+			return false
+		}
+	}
+	return e.enter(us.object, child, at)
+}
+
+// leadsByArrow goes on to the objects that a tupleset links to.
+func (e *evaluation) leadsByArrow(at int32, tupleset *edges, computed relationID) (bool, error) {
+	of := e.places[at].object
+	for to, on := range tupleset.subjects() {
+		e.budget--
+		if on != nil {
+			holds := e.decides(of, on, certain)
+			if err := e.decidable(); err != nil {
+				return false, err
+			}
+			if !holds {
+				continue
+			}
+		}
+		child := e.program.rule(e.graph.objects[to.object].key.typ, computed)
+		if child != noRule && e.enter(to.object, child, at) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
