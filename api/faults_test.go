@@ -72,7 +72,7 @@ func faults(t *testing.T) {
 	f := new(failing)
 	w := newWorld(t, databases["SQLite"](t), func(c *api.Config) {
 		f.Engine, f.OAuth = c.Engine, c.OAuth
-		c.Engine, c.OAuth, c.Timeout = f, f, 200*time.Millisecond
+		c.Engine, c.OAuth, c.Timeout = f, f, 2*time.Second
 	})
 	c := w.tenant(t, "faults")
 	define(t, c)
@@ -110,6 +110,9 @@ func faults(t *testing.T) {
 			} {
 				if tc.code == "check_too_complex" && strings.HasSuffix(target, "/relations") {
 					continue // no write says so
+				}
+				if name == "slow" && !strings.HasSuffix(target, "check") && !strings.HasSuffix(target, "evaluation") {
+					continue // two of them take long enough
 				}
 				before := len(w.log.String())
 				in := body

@@ -60,7 +60,7 @@ func TestOverload(t *testing.T) {
 	g := &gated{open: make(chan struct{})}
 	w := newWorld(t, databases["SQLite"](t), func(c *api.Config) {
 		g.Engine = c.Engine
-		c.Engine, c.MaxWorking, c.MaxStreams, c.MaxReceiving, c.Timeout = g, 3, 2, 10_000, time.Second
+		c.Engine, c.MaxWorking, c.MaxStreams, c.MaxReceiving, c.Timeout = g, 3, 2, 10_000, 2*time.Second
 	})
 	c := w.tenant(t, "overload")
 	define(t, c)

@@ -496,7 +496,7 @@ func (e expiring) Verify(ctx context.Context, t oauth.Tenant, bearer string) (*o
 func TestStreamsEnd(t *testing.T) {
 	w := newWorld(t, databases["SQLite"](t), nil)
 	c := w.tenant(t, "streams")
-	const limit = 200 * time.Millisecond
+	const limit = 500 * time.Millisecond
 	serve := func(change func(*api.Config)) *client {
 		handler := httptestServer(t, w, func(config *api.Config) {
 			config.Timeout = limit
