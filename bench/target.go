@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"stonetown/engine"
 	"stonetown/schema"
@@ -54,28 +55,40 @@ func (p *InProcess) Write(ctx context.Context, tuples []tuplestore.Tuple) error 
 }
 
 func (p *InProcess) Check(ctx context.Context, q *Question) (bool, error) {
-	queries := [1]engine.Query{{Resource: q.Resource, Action: q.Action}}
-	res, err := p.Engine.Check(ctx, p.Tenant, engine.CheckRequest{Subject: q.Subject, Queries: queries[:]})
-	if err != nil {
+	c := inProcess.Get().(*inProcessCall)
+	defer inProcess.Put(c)
+	c.request.Subject = q.Subject
+	c.request.Queries = append(c.request.Queries[:0], engine.Query{Resource: q.Resource, Action: q.Action})
+	if err := p.Engine.CheckInto(ctx, p.Tenant, &c.request, &c.response); err != nil {
 		return false, err
 	}
-	return res.Decisions[0].Allowed, res.Decisions[0].Err
+	return c.response.Decisions[0].Allowed, c.response.Decisions[0].Err
 }
+
+// inProcessCall is the memory of one call, which the next one uses again.
+type inProcessCall struct {
+	request  engine.CheckRequest
+	response engine.CheckResponse
+}
+
+var inProcess = sync.Pool{New: func() any { return new(inProcessCall) }}
 
 func (p *InProcess) CheckBatch(ctx context.Context, batch []Question) ([]bool, error) {
 	if len(batch) == 0 {
 		return nil, errors.New("empty batch")
 	}
-	queries := make([]engine.Query, len(batch))
-	for i, q := range batch {
-		queries[i] = engine.Query{Resource: q.Resource, Action: q.Action}
+	c := inProcess.Get().(*inProcessCall)
+	defer inProcess.Put(c)
+	c.request.Subject = batch[0].Subject
+	c.request.Queries = c.request.Queries[:0]
+	for _, q := range batch {
+		c.request.Queries = append(c.request.Queries, engine.Query{Resource: q.Resource, Action: q.Action})
 	}
-	res, err := p.Engine.Check(ctx, p.Tenant, engine.CheckRequest{Subject: batch[0].Subject, Queries: queries})
-	if err != nil {
+	if err := p.Engine.CheckInto(ctx, p.Tenant, &c.request, &c.response); err != nil {
 		return nil, err
 	}
 	allowed := make([]bool, len(batch))
-	for i, d := range res.Decisions {
+	for i, d := range c.response.Decisions {
 		if d.Err != nil {
 			return nil, fmt.Errorf("question %d: %w", i, d.Err)
 		}

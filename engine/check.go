@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"stonetown/schema"
 	"stonetown/tuplestore"
@@ -15,24 +16,33 @@ import (
 // [*BudgetError], [ErrTokenInvalid], [ErrTokenUnknown],
 // [ErrTokenExpired], the context's, or the store's.
 func (e *Engine) Check(ctx context.Context, tenantID string, req CheckRequest) (*CheckResponse, error) {
-	if err := ctx.Err(); err != nil {
+	res := new(CheckResponse)
+	if err := e.CheckInto(ctx, tenantID, &req, res); err != nil {
 		return nil, err
+	}
+	return res, nil
+}
+
+// CheckInto is [Engine.Check] with a response of the caller's, whose memory is used
+// again. After an error the response means nothing.
+func (e *Engine) CheckInto(ctx context.Context, tenantID string, req *CheckRequest, res *CheckResponse) error {
+	if err := ctx.Err(); err != nil {
+		return err
 	}
 	v, err := e.vantage(ctx, tenantID, req.Consistency)
 	if err != nil {
-		return nil, fmt.Errorf("check: %w", err)
+		return fmt.Errorf("check: %w", err)
 	}
-	c := check{vantage: v, req: &req, response: &CheckResponse{
-		Decisions:    make([]Decision, len(req.Queries)),
-		TokenIgnored: v.tokenIgnored,
-		Token:        v.at.token,
-	}}
+	c := check{vantage: v, req: req, response: res}
 	defer c.leave()
+	res.Decisions = slices.Grow(res.Decisions[:0], len(req.Queries))[:len(req.Queries)]
+	clear(res.Decisions)
+	res.TokenIgnored, res.Token = c.tokenIgnored, c.at.token
 	if err := c.answer(ctx); err != nil {
-		return nil, fmt.Errorf("check: %w", err)
+		return fmt.Errorf("check: %w", err)
 	}
 	e.stats.checks.Add(int64(len(req.Queries)))
-	return c.response, nil
+	return nil
 }
 
 // check is one request while it is answered.

@@ -7,14 +7,45 @@ import (
 	"stonetown/tuplestore"
 )
 
-// edges are the subjects of one relation of one object.
+// edges are the subjects of one relation of one object. Most have one, which is
+// plain: a document's folder, its owner.
 type edges struct {
 	relation relationID
+	one      objectID // the only subject, if more is nil; or noObject
+	more     *manyEdges
+}
+
+// manyEdges are subjects that are not just one plain one.
+type manyEdges struct {
 	plain    idSet // objects, the wildcard object type:* among them
 	usersets usersetList
 	// termed are the subjects that the relation names on terms. They stand
 	// nowhere else, so that the others need no second look.
 	termed map[subject]*tuplestore.Terms
+}
+
+// has reports whether a plain subject is named, and not on terms.
+func (e *edges) has(id objectID) bool {
+	if e.more == nil {
+		return e.one == id
+	}
+	return e.more.plain.has(id)
+}
+
+// usersets are those that are named, and not on terms.
+func (e *edges) usersets() []userset {
+	if e.more == nil {
+		return nil
+	}
+	return e.more.usersets.list
+}
+
+// termed are the subjects that are named on terms.
+func (e *edges) termed() map[subject]*tuplestore.Terms {
+	if e.more == nil {
+		return nil
+	}
+	return e.more.termed
 }
 
 // subject is the right-hand side of a tuple in numbers.
@@ -29,7 +60,23 @@ const noRelation = ^relationID(0)
 func (s subject) isUserset() bool { return s.relation != noRelation }
 
 func (e *edges) isEmpty() bool {
-	return e.plain.len() == 0 && len(e.usersets.list) == 0 && len(e.termed) == 0
+	if m := e.more; m != nil {
+		return m.plain.len() == 0 && len(m.usersets.list) == 0 && len(m.termed) == 0
+	}
+	return e.one == noObject
+}
+
+// many makes room for more than one plain subject.
+func (e *edges) many(g *graph) *manyEdges {
+	if e.more == nil {
+		e.more = new(manyEdges)
+		g.bytes += manyBytes
+		if e.one != noObject {
+			e.more.plain.add(e.one)
+			e.one = noObject
+		}
+	}
+	return e.more
 }
 
 // find returns the edges of a relation of an object, or nil.
@@ -66,7 +113,7 @@ func (g *graph) add(f tuplestore.Fact) {
 	o := &g.objects[from]
 	e := o.find(relation)
 	if e == nil {
-		o.edges = append(o.edges, edges{relation: relation})
+		o.edges = append(o.edges, edges{relation: relation, one: noObject})
 		e = &o.edges[len(o.edges)-1]
 	}
 	if !g.put(e, to, f.Terms) {
@@ -84,38 +131,52 @@ func (g *graph) add(f tuplestore.Fact) {
 // terms.
 func (g *graph) put(e *edges, to subject, terms tuplestore.Terms) bool {
 	if terms == (tuplestore.Terms{}) {
-		was := e.termed != nil && g.dropTerms(e, to)
-		if to.isUserset() {
-			return e.usersets.add(userset(to)) && !was
+		if e.more == nil && !to.isUserset() && (e.one == noObject || e.one == to.object) {
+			was := e.one != noObject
+			e.one = to.object
+			return !was
 		}
-		return e.plain.add(to.object) && !was
+		m := e.many(g)
+		was := g.dropTerms(e, to)
+		if to.isUserset() {
+			return m.usersets.add(userset(to)) && !was
+		}
+		return m.plain.add(to.object) && !was
 	}
 	was := e.dropPlain(to) || g.dropTerms(e, to)
-	if e.termed == nil {
-		e.termed = map[subject]*tuplestore.Terms{}
+	m := e.many(g)
+	if m.termed == nil {
+		m.termed = map[subject]*tuplestore.Terms{}
 	}
-	e.termed[to] = &terms
+	m.termed[to] = &terms
 	g.bytes += termsBytes + int64(len(terms.Context))
 	return !was
 }
 
 func (g *graph) dropTerms(e *edges, to subject) bool {
-	terms, ok := e.termed[to]
-	if ok {
-		delete(e.termed, to)
-		g.bytes -= termsBytes + int64(len(terms.Context))
+	terms, ok := e.termed()[to]
+	if !ok {
+		return false
 	}
-	if len(e.termed) == 0 {
-		e.termed = nil
+	delete(e.more.termed, to)
+	g.bytes -= termsBytes + int64(len(terms.Context))
+	if len(e.more.termed) == 0 {
+		e.more.termed = nil
 	}
-	return ok
+	return true
 }
 
 func (e *edges) dropPlain(to subject) bool {
-	if to.isUserset() {
-		return e.usersets.remove(userset(to))
+	switch {
+	case e.more != nil && to.isUserset():
+		return e.more.usersets.remove(userset(to))
+	case e.more != nil:
+		return e.more.plain.remove(to.object)
+	case to.isUserset() || e.one != to.object:
+		return false
 	}
-	return e.plain.remove(to.object)
+	e.one = noObject
+	return true
 }
 
 // remove takes a tuple out of the graph, whatever its terms.
@@ -145,6 +206,9 @@ func (g *graph) remove(t tuplestore.Tuple) {
 	}
 	relation := e.relation
 	if e.isEmpty() {
+		if e.more != nil {
+			g.bytes -= manyBytes
+		}
 		o.edges = slices.DeleteFunc(o.edges, func(have edges) bool { return have.relation == relation })
 	}
 	g.bytes -= tupleBytes
@@ -158,18 +222,24 @@ func (g *graph) remove(t tuplestore.Tuple) {
 // subjects yields every subject with its terms, nil for always.
 func (e *edges) subjects() iter.Seq2[subject, *tuplestore.Terms] {
 	return func(yield func(subject, *tuplestore.Terms) bool) {
+		if e.more == nil {
+			if e.one != noObject {
+				yield(subject{e.one, noRelation}, nil)
+			}
+			return
+		}
 		more := true
-		e.plain.each(func(id objectID) bool {
+		e.more.plain.each(func(id objectID) bool {
 			more = yield(subject{id, noRelation}, nil)
 			return more
 		})
-		for _, us := range e.usersets.list {
+		for _, us := range e.more.usersets.list {
 			if !more {
 				return
 			}
 			more = yield(subject(us), nil)
 		}
-		for to, terms := range e.termed {
+		for to, terms := range e.more.termed {
 			if !more {
 				return
 			}

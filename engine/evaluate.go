@@ -395,7 +395,7 @@ func (e *evaluation) expandEdges(g int32, found *edges) bool {
 		e.prove(g, proof{step: byTuple, relation: relation, child: -1, subject: subject})
 		return true
 	}
-	for _, us := range found.usersets.list {
+	for _, us := range found.usersets() {
 		e.budget--
 		child := e.program.rule(e.key(us.object).typ, us.relation)
 		if child == noRule {
@@ -410,7 +410,7 @@ func (e *evaluation) expandEdges(g int32, found *edges) bool {
 				e.prove(g, proof{step: byUserset, relation: relation, child: -1})
 				return true
 			}
-			if len(set.usersets.list) == 0 && set.termed == nil {
+			if len(set.usersets()) == 0 && set.termed() == nil {
 				continue
 			}
 		}
@@ -419,7 +419,7 @@ func (e *evaluation) expandEdges(g int32, found *edges) bool {
 			return true
 		}
 	}
-	return found.termed != nil && e.expandTermed(g, found)
+	return found.termed() != nil && e.expandTermed(g, found)
 }
 
 // expandTermed follows the tuples that stand on terms.
@@ -430,12 +430,12 @@ func (e *evaluation) expandTermed(g int32, found *edges) bool {
 			continue
 		}
 		e.budget--
-		if on, ok := found.termed[subject{plain, noRelation}]; ok && e.decides(of, on, m) {
+		if on, ok := found.termed()[subject{plain, noRelation}]; ok && e.decides(of, on, m) {
 			e.prove(g, proof{step: byTuple, relation: found.relation, child: -1, subject: plain})
 			return true
 		}
 	}
-	for to, on := range found.termed {
+	for to, on := range found.termed() {
 		if !to.isUserset() {
 			continue
 		}
@@ -462,10 +462,10 @@ func (e *evaluation) isLeaf(rule int32) bool {
 // named returns the plain subject of the edges that is, or stands for, the
 // subject asked about.
 func (e *evaluation) named(at *edges) objectID {
-	if e.subject != noObject && at.plain.has(e.subject) {
+	if e.subject != noObject && at.has(e.subject) {
 		return e.subject
 	}
-	if e.everyone != noObject && at.plain.has(e.everyone) {
+	if e.everyone != noObject && at.has(e.everyone) {
 		return e.everyone
 	}
 	return noObject

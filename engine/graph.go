@@ -13,7 +13,7 @@ import (
 type graph struct {
 	types     dictionary
 	relations dictionary
-	ids       map[objectKey]objectID
+	index     objectIndex
 	objects   []object
 	// back leads from an object to the tuples that name it as a subject: one
 	// entry per object once someone asked for it, else nil.
@@ -43,16 +43,18 @@ type object struct {
 	edges   []edges
 }
 
-// Estimated sizes in bytes, map and slice overhead included.
+// Estimated sizes in bytes, the room that slices and tables keep free included.
+// What is named is counted once more, as text.
 const (
-	objectBytes = 150
-	tupleBytes  = 40
+	objectBytes = 100
+	tupleBytes  = 24
+	manyBytes   = 80
 	termsBytes  = 120
 	backBytes   = 24
 )
 
 func newGraph() *graph {
-	return &graph{ids: map[objectKey]objectID{}}
+	return &graph{index: newObjectIndex()}
 }
 
 // dictionary numbers names. Numbers are never reused.
@@ -80,19 +82,16 @@ func (g *graph) find(o tuplestore.Object) objectID {
 	if !ok {
 		return noObject
 	}
-	if id, ok := g.ids[objectKey{typeID(typ), o.ID}]; ok {
-		return id
-	}
-	return noObject
+	return g.index.find(g.objects, typeID(typ), o.ID)
 }
 
 // intern numbers an object.
 func (g *graph) intern(o tuplestore.Object) objectID {
 	key := objectKey{typeID(g.types.intern(o.Type)), o.ID}
-	if id, ok := g.ids[key]; ok {
+	id := g.index.find(g.objects, key.typ, key.id)
+	if id != noObject {
 		return id
 	}
-	var id objectID
 	if n := len(g.free); n > 0 {
 		id = g.free[n-1]
 		g.free = g.free[:n-1]
@@ -104,7 +103,7 @@ func (g *graph) intern(o tuplestore.Object) objectID {
 			g.back = append(g.back, nil)
 		}
 	}
-	g.ids[key] = id
+	g.index.add(g.objects, id)
 	g.bytes += objectBytes + int64(len(key.id))
 	return id
 }
@@ -115,7 +114,7 @@ func (g *graph) release(id objectID) {
 	if o.uses--; o.uses > 0 {
 		return
 	}
-	delete(g.ids, o.key)
+	g.index.remove(g.objects, id)
 	g.bytes -= objectBytes + int64(len(o.key.id))
 	*o = object{}
 	if g.back != nil {

@@ -50,7 +50,7 @@ func (o *overlay) add(f tuplestore.Fact) {
 	}
 	e := o.edges[at]
 	if e == nil {
-		e = &edges{relation: at.relation}
+		e = &edges{relation: at.relation, one: noObject}
 		o.edges[at] = e
 	}
 	if o.scratch.put(e, to, f.Terms) {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -64,7 +65,7 @@ func newProgram(c *schema.Compiled, g *graph) *program {
 		for _, name := range from.Direct {
 			to.direct = append(to.direct, relation(name))
 		}
-		for _, a := range from.Arrows {
+		for _, a := range needed(c, from.Arrows) {
 			to.arrows = append(to.arrows, arrow{relation(a.Tupleset), relation(a.Computed)})
 		}
 		for _, id := range from.Logic {
@@ -93,6 +94,35 @@ func newProgram(c *schema.Compiled, g *graph) *program {
 		}
 	}
 	return p
+}
+
+// needed leaves out arrows that find nothing which another one of the same
+// tupleset does not: parent->editor beside parent->viewer, where a viewer is who is
+// an editor, whatever type the parent has.
+func needed(c *schema.Compiled, arrows []schema.Arrow) []schema.Arrow {
+	covers := func(a, b schema.Arrow) bool {
+		if a.Tupleset != b.Tupleset || a == b {
+			return false
+		}
+		for typ := range c.TypeNames() {
+			narrow, ok := c.Rule(typ, b.Computed)
+			if !ok {
+				continue
+			}
+			wide, ok := c.Rule(typ, a.Computed)
+			if !ok || wide != narrow && !slices.Contains(c.Rules[wide].Includes, b.Computed) {
+				return false
+			}
+		}
+		return true
+	}
+	kept := slices.Clone(arrows)
+	for _, b := range arrows { // one after another, since two may cover each other
+		if slices.ContainsFunc(kept, func(a schema.Arrow) bool { return covers(a, b) }) {
+			kept = slices.DeleteFunc(kept, func(a schema.Arrow) bool { return a == b })
+		}
+	}
+	return kept
 }
 
 // rule finds the rule of a type's relation, or noRule.

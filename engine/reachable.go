@@ -163,23 +163,23 @@ func (e *evaluation) leads(at int32) (bool, error) {
 // leadsByUsersets looks at the tuples of one relation that name usersets, and at
 // those on terms.
 func (e *evaluation) leadsByUsersets(at int32, found *edges) (bool, error) {
-	for _, us := range found.usersets.list {
+	for _, us := range found.usersets() {
 		if e.leadsTo(at, us) {
 			return true, nil
 		}
 	}
-	if found.termed == nil {
+	if found.termed() == nil {
 		return false, nil
 	}
 	of := e.places[at].object
 	for _, plain := range [2]objectID{e.subject, e.everyone} {
-		if on, ok := found.termed[subject{plain, noRelation}]; ok {
+		if on, ok := found.termed()[subject{plain, noRelation}]; ok {
 			if holds := e.decides(of, on, certain); holds || e.undecided {
 				return holds, e.decidable()
 			}
 		}
 	}
-	for to, on := range found.termed {
+	for to, on := range found.termed() {
 		e.budget--
 		if !to.isUserset() {
 			continue
@@ -219,7 +219,7 @@ func (e *evaluation) leadsTo(at int32, us userset) bool {
 		if e.named(members) != noObject {
 			return true
 		}
-		if len(members.usersets.list) == 0 && members.termed == nil {
+		if len(members.usersets()) == 0 && members.termed() == nil {
 			return false
 		}
 	}

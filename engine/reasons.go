@@ -88,14 +88,14 @@ func (w *reasonWriter) subject(id objectID, relation string) tuplestore.Subject 
 func (w *reasonWriter) terms(at *goal, to subject) string {
 	below, above := w.e.edges(at.object, at.proof.relation)
 	for _, found := range [2]*edges{below, above} {
-		if found == nil || found.termed[to] == nil {
+		if found == nil || found.termed()[to] == nil {
 			continue
 		}
 		text := ""
-		if on := found.termed[to]; on.ExpiresAt != 0 {
+		if on := found.termed()[to]; on.ExpiresAt != 0 {
 			text = " until " + time.UnixMicro(on.ExpiresAt).UTC().Format(time.RFC3339)
 		}
-		if on := found.termed[to]; on.Condition != "" {
+		if on := found.termed()[to]; on.Condition != "" {
 			text += ", since the condition " + on.Condition + " is met"
 		}
 		return text
