@@ -20,8 +20,9 @@ func (g *graph) indexBackward() {
 	}
 	g.back = make([][]backEdge, len(g.objects), len(g.objects)+1)
 	for from := range g.objects {
-		for i := range g.objects[from].edges {
-			e := &g.objects[from].edges[i]
+		o := &g.objects[from]
+		for i := range int(o.n) {
+			e := g.view(o.at(i))
 			for to := range e.subjects() {
 				g.addBack(objectID(from), e.relation, to)
 			}

@@ -74,6 +74,9 @@ func (c *check) answer(ctx context.Context) error {
 	e := c.evaluation(ctx, subject, c.req.Context)
 	defer e.release()
 	e.explain = c.req.Reasons
+	if c.reader == nil && c.extra == nil {
+		c.findAll(e)
+	}
 	searchable := e.searchable()
 	var few [16]asked
 	roots := few[:0]
@@ -134,6 +137,24 @@ type asked struct {
 	possibly int32
 }
 
+// findAll finds the resources of all queries in a resident graph.
+func (c *check) findAll(e *evaluation) {
+	var typ string
+	number, known := uint32(0), false
+	for i := range c.req.Queries {
+		r := &c.req.Queries[i].Resource
+		if !known || r.Type != typ {
+			typ = r.Type
+			number, known = c.graph.types.numbers[typ]
+		}
+		if !known {
+			number = noType
+		}
+		e.sought = append(e.sought, sought{typ: typeID(number), id: r.ID})
+	}
+	c.graph.index.findAll(c.graph.objects, e.sought)
+}
+
 // resolve finds what a query is about.
 func (c *check) resolve(e *evaluation, a *asked) error {
 	q := &c.req.Queries[a.query]
@@ -143,11 +164,17 @@ func (c *check) resolve(e *evaluation, a *asked) error {
 	if c.last.err != nil {
 		return c.last.err
 	}
-	object, ok := c.object(e, q.Resource)
+	var ok bool
+	if len(e.sought) > 0 {
+		a.object = e.sought[a.query].number
+		ok = a.object != noObject && c.graph.objects[a.object].present
+	} else {
+		a.object, ok = c.object(e, q.Resource)
+	}
 	if !ok {
 		return &ResourceNotFoundError{Resource: q.Resource}
 	}
-	a.object, a.rule = object, c.last.rule
+	a.rule = c.last.rule
 	return nil
 }
 

@@ -2,18 +2,31 @@ package engine
 
 import (
 	"iter"
-	"slices"
 
 	"stonetown/tuplestore"
 )
 
-// edges are the subjects of one relation of one object. Most have one, which is
-// plain: a document's folder, its owner.
+// edge is the subjects of one relation of one object, as the graph stores them.
+// Most have one subject, which is plain: a document's folder, its owner.
+type edge struct {
+	relation relationID
+	// to is the subject or, where the relation bears manyFlag, a place in
+	// graph.many.
+	to uint32
+}
+
+const manyFlag relationID = 1 << 31
+
+// edges are the subjects of one relation of one object. They are a view of the
+// graph, good until it changes.
 type edges struct {
 	relation relationID
 	one      objectID // the only subject, if more is nil; or noObject
 	more     *manyEdges
 }
+
+// none are the edges of a relation that an object does not have.
+var none = edges{one: noObject}
 
 // manyEdges are subjects that are not just one plain one.
 type manyEdges struct {
@@ -59,34 +72,69 @@ const noRelation = ^relationID(0)
 
 func (s subject) isUserset() bool { return s.relation != noRelation }
 
-func (e *edges) isEmpty() bool {
-	if m := e.more; m != nil {
-		return m.plain.len() == 0 && len(m.usersets.list) == 0 && len(m.termed) == 0
-	}
-	return e.one == noObject
+func (m *manyEdges) isEmpty() bool {
+	return m.plain.len() == 0 && len(m.usersets.list) == 0 && len(m.termed) == 0
 }
 
-// many makes room for more than one plain subject.
-func (e *edges) many(g *graph) *manyEdges {
-	if e.more == nil {
-		e.more = new(manyEdges)
-		g.bytes += manyBytes
-		if e.one != noObject {
-			e.more.plain.add(e.one)
-			e.one = noObject
-		}
+// at is the ith edge of an object.
+func (o *object) at(i int) *edge {
+	if i < fewEdges {
+		return &o.few[i]
 	}
-	return e.more
+	return &(*o.rest)[i-fewEdges]
 }
 
-// find returns the edges of a relation of an object, or nil.
-func (o *object) find(relation relationID) *edges {
-	for i := range o.edges {
-		if o.edges[i].relation == relation {
-			return &o.edges[i]
+// view is what an edge stands for.
+func (g *graph) view(e *edge) edges {
+	if e.relation&manyFlag == 0 {
+		return edges{e.relation, objectID(e.to), nil}
+	}
+	return edges{e.relation &^ manyFlag, noObject, &g.many[e.to]}
+}
+
+// edges are the subjects of a relation of an object.
+func (g *graph) edges(id objectID, relation relationID) edges {
+	o := &g.objects[id]
+	if i := o.find(relation); i >= 0 {
+		return g.view(o.at(i))
+	}
+	return none
+}
+
+// find is which edge of an object a relation has, or -1.
+func (o *object) find(relation relationID) int {
+	for i := range int(o.n) {
+		if o.at(i).relation&^manyFlag == relation {
+			return i
 		}
 	}
-	return nil
+	return -1
+}
+
+// addEdge gives an object an edge, which names nobody yet.
+func (o *object) addEdge(relation relationID) *edge {
+	i := int(o.n)
+	o.n++
+	if i >= fewEdges {
+		if o.rest == nil {
+			o.rest = new([]edge)
+		}
+		*o.rest = append(*o.rest, edge{})
+	}
+	e := o.at(i)
+	*e = edge{relation, uint32(noObject)}
+	return e
+}
+
+// removeEdge takes away an edge; the last one takes its place.
+func (o *object) removeEdge(i int) {
+	last := int(o.n) - 1
+	*o.at(i) = *o.at(last)
+	if o.n--; last > fewEdges {
+		*o.rest = (*o.rest)[:last-fewEdges]
+	} else {
+		o.rest = nil
+	}
 }
 
 // subject numbers the subject of a tuple.
@@ -111,10 +159,11 @@ func (g *graph) add(f tuplestore.Fact) {
 	to := g.subject(f.Subject)
 	relation := relationID(g.relations.intern(f.Relation))
 	o := &g.objects[from]
-	e := o.find(relation)
-	if e == nil {
-		o.edges = append(o.edges, edges{relation: relation, one: noObject})
-		e = &o.edges[len(o.edges)-1]
+	var e *edge
+	if i := o.find(relation); i >= 0 {
+		e = o.at(i)
+	} else {
+		e = o.addEdge(relation)
 	}
 	if !g.put(e, to, f.Terms) {
 		return
@@ -127,56 +176,78 @@ func (g *graph) add(f tuplestore.Fact) {
 	}
 }
 
-// put adds a subject to edges and reports whether it was not there, on whatever
+// put adds a subject to an edge and reports whether it was not there, on whatever
 // terms.
-func (g *graph) put(e *edges, to subject, terms tuplestore.Terms) bool {
-	if terms == (tuplestore.Terms{}) {
-		if e.more == nil && !to.isUserset() && (e.one == noObject || e.one == to.object) {
-			was := e.one != noObject
-			e.one = to.object
-			return !was
-		}
-		m := e.many(g)
-		was := g.dropTerms(e, to)
-		if to.isUserset() {
-			return m.usersets.add(userset(to)) && !was
-		}
-		return m.plain.add(to.object) && !was
+func (g *graph) put(e *edge, to subject, terms tuplestore.Terms) bool {
+	if e.relation&manyFlag == 0 && terms == (tuplestore.Terms{}) && !to.isUserset() &&
+		(e.to == uint32(noObject) || e.to == uint32(to.object)) {
+		isNew := e.to == uint32(noObject)
+		e.to = uint32(to.object)
+		return isNew
 	}
-	was := e.dropPlain(to) || g.dropTerms(e, to)
-	m := e.many(g)
+	grown, isNew := g.makeMany(e).put(to, terms)
+	g.bytes += grown
+	return isNew
+}
+
+// makeMany makes room for more than one plain subject.
+func (g *graph) makeMany(e *edge) *manyEdges {
+	if e.relation&manyFlag != 0 {
+		return &g.many[e.to]
+	}
+	var place uint32
+	if n := len(g.freeMany); n > 0 {
+		place = g.freeMany[n-1]
+		g.freeMany = g.freeMany[:n-1]
+	} else {
+		place = uint32(len(g.many))
+		g.many = append(g.many, manyEdges{})
+	}
+	m := &g.many[place]
+	if e.to != uint32(noObject) {
+		m.plain.add(objectID(e.to))
+	}
+	e.relation |= manyFlag
+	e.to = place
+	g.bytes += manyBytes
+	return m
+}
+
+// put adds a subject and reports whether it was not there, on whatever terms, and
+// how many bytes its terms take more.
+func (m *manyEdges) put(to subject, terms tuplestore.Terms) (grown int64, isNew bool) {
+	shrunk, had := m.dropTerms(to)
+	if terms == (tuplestore.Terms{}) {
+		if to.isUserset() {
+			return -shrunk, m.usersets.add(userset(to)) && !had
+		}
+		return -shrunk, m.plain.add(to.object) && !had
+	}
+	had = m.dropPlain(to) || had
 	if m.termed == nil {
 		m.termed = map[subject]*tuplestore.Terms{}
 	}
 	m.termed[to] = &terms
-	g.bytes += termsBytes + int64(len(terms.Context))
-	return !was
+	return termsBytes + int64(len(terms.Context)) - shrunk, !had
 }
 
-func (g *graph) dropTerms(e *edges, to subject) bool {
-	terms, ok := e.termed()[to]
-	if !ok {
-		return false
+func (m *manyEdges) dropTerms(to subject) (shrunk int64, had bool) {
+	terms, had := m.termed[to]
+	if !had {
+		return 0, false
 	}
-	delete(e.more.termed, to)
-	g.bytes -= termsBytes + int64(len(terms.Context))
-	if len(e.more.termed) == 0 {
-		e.more.termed = nil
+	delete(m.termed, to)
+	if len(m.termed) == 0 {
+		m.termed = nil
 	}
-	return true
+	return termsBytes + int64(len(terms.Context)), true
 }
 
-func (e *edges) dropPlain(to subject) bool {
-	switch {
-	case e.more != nil && to.isUserset():
-		return e.more.usersets.remove(userset(to))
-	case e.more != nil:
-		return e.more.plain.remove(to.object)
-	case to.isUserset() || e.one != to.object:
-		return false
+func (m *manyEdges) dropPlain(to subject) bool {
+	if to.isUserset() {
+		return m.usersets.remove(userset(to))
 	}
-	e.one = noObject
-	return true
+	return m.plain.remove(to.object)
 }
 
 // remove takes a tuple out of the graph, whatever its terms.
@@ -193,23 +264,17 @@ func (g *graph) remove(t tuplestore.Tuple) {
 		}
 		return
 	}
-	e := o.find(relationID(g.relations.intern(t.Relation)))
+	relation := relationID(g.relations.intern(t.Relation))
+	i := o.find(relation)
 	to := subject{g.find(t.Subject.Object()), noRelation}
-	if to.object == noObject || e == nil {
+	if to.object == noObject || i < 0 {
 		return
 	}
 	if t.Subject.IsUserset() {
 		to.relation = relationID(g.relations.intern(t.Subject.Relation))
 	}
-	if !e.dropPlain(to) && !g.dropTerms(e, to) {
+	if !g.drop(o, i, to) {
 		return
-	}
-	relation := e.relation
-	if e.isEmpty() {
-		if e.more != nil {
-			g.bytes -= manyBytes
-		}
-		o.edges = slices.DeleteFunc(o.edges, func(have edges) bool { return have.relation == relation })
 	}
 	g.bytes -= tupleBytes
 	if g.back != nil {
@@ -217,6 +282,34 @@ func (g *graph) remove(t tuplestore.Tuple) {
 	}
 	g.release(from)
 	g.release(to.object)
+}
+
+// drop takes a subject from the ith edge of an object, and the edge from the
+// object if it was the last. It reports whether it was there.
+func (g *graph) drop(o *object, i int, to subject) bool {
+	e := o.at(i)
+	if e.relation&manyFlag == 0 {
+		if to.isUserset() || e.to != uint32(to.object) {
+			return false
+		}
+		o.removeEdge(i)
+		return true
+	}
+	m := &g.many[e.to]
+	if !m.dropPlain(to) {
+		shrunk, had := m.dropTerms(to)
+		if !had {
+			return false
+		}
+		g.bytes -= shrunk
+	}
+	if m.isEmpty() {
+		*m = manyEdges{}
+		g.freeMany = append(g.freeMany, e.to)
+		g.bytes -= manyBytes
+		o.removeEdge(i)
+	}
+	return true
 }
 
 // subjects yields every subject with its terms, nil for always.

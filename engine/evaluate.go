@@ -54,6 +54,8 @@ type evaluation struct {
 	proven     []int32 // proven, parents not told yet
 	undecided  bool    // terms that could not be decided were met
 
+	sought []sought // the resources of the queries, in their order
+
 	// For reachable.go.
 	places []place
 	placed goalTable // finds places, once there are more than a few
@@ -103,7 +105,7 @@ func (e *evaluation) begin() {
 	e.exclusions, e.proven = e.exclusions[:0], e.proven[:0]
 	e.table.clear()
 	e.open, e.settled, e.undecided, e.modes = 0, -1, false, false
-	e.places, e.queue, e.failed = e.places[:0], e.queue[:0], e.failed[:0]
+	e.places, e.queue, e.failed, e.sought = e.places[:0], e.queue[:0], e.failed[:0], e.sought[:0]
 }
 
 // maxPooled bounds the scratch memory that an evaluation keeps for the next.
@@ -113,11 +115,12 @@ func (e *evaluation) release() {
 	if cap(e.goals) > maxPooled || cap(e.places) > maxPooled {
 		return
 	}
+	clear(e.sought) // their names are the request's
 	e.begin()
 	*e = evaluation{
 		goals: e.goals, links: e.links, table: e.table, frontier: e.frontier, next: e.next,
 		exclusions: e.exclusions, proven: e.proven,
-		places: e.places, placed: e.placed, queue: e.queue, failed: e.failed,
+		places: e.places, placed: e.placed, queue: e.queue, failed: e.failed, sought: e.sought,
 	}
 	evaluations.Put(e)
 }
@@ -135,7 +138,7 @@ func (e *evaluation) key(id objectID) objectKey {
 	if e.extra != nil && !e.extra.own && id >= e.extra.first {
 		return e.extra.keys[id-e.extra.first]
 	}
-	return e.graph.objects[id].key
+	return e.graph.objects[id].key()
 }
 
 // object is the object that a number stands for.
@@ -153,14 +156,18 @@ func (e *evaluation) isPresent(id objectID) bool {
 }
 
 // edges returns the subjects of a relation of an object, in up to two parts.
-func (e *evaluation) edges(id objectID, relation relationID) (below, above *edges) {
+func (e *evaluation) edges(id objectID, relation relationID) (below, above edges) {
 	if e.extra == nil {
-		return e.graph.objects[id].find(relation), nil
+		return e.graph.edges(id, relation), none
 	}
+	below, above = none, none
 	if e.extra.own || id < e.extra.first {
-		below = e.graph.objects[id].find(relation)
+		below = e.graph.edges(id, relation)
 	}
-	return below, e.extra.edges[node{id, relation}]
+	if m := e.extra.edges[node{id, relation}]; m != nil {
+		above = edges{relation, noObject, m}
+	}
+	return below, above
 }
 
 // decides reports whether a tuple of an object holds, on its terms.
@@ -386,7 +393,7 @@ func (e *evaluation) expandLogic(g int32, at goal) {
 // reports whether the goal is proven.
 func (e *evaluation) expandTuples(g int32, id objectID, relation relationID) bool {
 	below, above := e.edges(id, relation)
-	return below != nil && e.expandEdges(g, below) || above != nil && e.expandEdges(g, above)
+	return e.expandEdges(g, &below) || e.expandEdges(g, &above)
 }
 
 func (e *evaluation) expandEdges(g int32, found *edges) bool {
@@ -402,11 +409,8 @@ func (e *evaluation) expandEdges(g int32, found *edges) bool {
 			continue
 		}
 		if e.isLeaf(child) {
-			set := e.graph.objects[us.object].find(e.program.rules[child].direct[0])
-			if set == nil {
-				continue
-			}
-			if e.named(set) != noObject {
+			set := e.graph.edges(us.object, e.program.rules[child].direct[0])
+			if e.named(&set) != noObject {
 				e.prove(g, proof{step: byUserset, relation: relation, child: -1})
 				return true
 			}
@@ -475,7 +479,7 @@ func (e *evaluation) named(at *edges) objectID {
 // links to. It reports whether the goal is proven.
 func (e *evaluation) expandArrow(g int32, id objectID, a arrow) bool {
 	below, above := e.edges(id, a.tupleset)
-	return below != nil && e.followLinks(g, below, a.computed) || above != nil && e.followLinks(g, above, a.computed)
+	return e.followLinks(g, &below, a.computed) || e.followLinks(g, &above, a.computed)
 }
 
 func (e *evaluation) followLinks(g int32, tupleset *edges, computed relationID) bool {

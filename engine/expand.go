@@ -265,10 +265,7 @@ func (x *expansion) child(u *unexpanded, n *ExpansionNode, object objectID, rela
 func (x *expansion) tuples(id objectID, relation relationID) iter.Seq2[subject, *tuplestore.Terms] {
 	return func(yield func(subject, *tuplestore.Terms) bool) {
 		below, above := x.e.edges(id, relation)
-		for _, found := range [2]*edges{below, above} {
-			if found == nil {
-				continue
-			}
+		for _, found := range [2]edges{below, above} {
 			for to, on := range found.subjects() {
 				x.e.budget--
 				if on != nil && on.ExpiresAt != 0 && on.ExpiresAt <= x.e.terms.moment() {

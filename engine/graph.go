@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"unsafe"
+
 	"stonetown/tuplestore"
 )
 
@@ -17,9 +19,11 @@ type graph struct {
 	objects   []object
 	// back leads from an object to the tuples that name it as a subject: one
 	// entry per object once someone asked for it, else nil.
-	back  [][]backEdge
-	free  []objectID // numbers of objects that no tuple names any more
-	bytes int64      // what the contents are estimated to occupy
+	back     [][]backEdge
+	many     []manyEdges // where edges lead that are more than one
+	freeMany []uint32    // places of many that are free
+	free     []objectID  // numbers of objects that no tuple names any more
+	bytes    int64       // what the contents are estimated to occupy
 }
 
 type (
@@ -27,6 +31,9 @@ type (
 	typeID     uint32
 	relationID uint32
 )
+
+// noType is the number of no type.
+const noType = ^uint32(0)
 
 // noObject is the number of an object that the graph does not have.
 const noObject = ^objectID(0)
@@ -36,19 +43,31 @@ type objectKey struct {
 	id  string
 }
 
+// object is a node of the graph, made to fill one line of the processor's cache:
+// what a check waits for is memory.
 type object struct {
-	key     objectKey
-	present bool   // registered: its presence tuple exists
+	id      string
+	rest    *[]edge // edges beyond the first few
+	few     [fewEdges]edge
+	typ     typeID
 	uses    uint32 // how many tuples name it
-	edges   []edges
+	n       uint16 // edges, one for each relation
+	present bool   // registered: its presence tuple exists
 }
+
+// fewEdges is how many edges stand in the object itself.
+const fewEdges = 3
+
+var _ = [1]struct{}{}[unsafe.Sizeof(object{})-64]
+
+func (o *object) key() objectKey { return objectKey{o.typ, o.id} }
 
 // Estimated sizes in bytes, the room that slices and tables keep free included.
 // What is named is counted once more, as text.
 const (
-	objectBytes = 100
-	tupleBytes  = 24
-	manyBytes   = 80
+	objectBytes = 90
+	tupleBytes  = 8
+	manyBytes   = 130
 	termsBytes  = 120
 	backBytes   = 24
 )
@@ -95,10 +114,10 @@ func (g *graph) intern(o tuplestore.Object) objectID {
 	if n := len(g.free); n > 0 {
 		id = g.free[n-1]
 		g.free = g.free[:n-1]
-		g.objects[id] = object{key: key}
+		g.objects[id] = object{id: key.id, typ: key.typ}
 	} else {
 		id = objectID(len(g.objects))
-		g.objects = append(g.objects, object{key: key})
+		g.objects = append(g.objects, object{id: key.id, typ: key.typ})
 		if g.back != nil {
 			g.back = append(g.back, nil)
 		}
@@ -115,7 +134,7 @@ func (g *graph) release(id objectID) {
 		return
 	}
 	g.index.remove(g.objects, id)
-	g.bytes -= objectBytes + int64(len(o.key.id))
+	g.bytes -= objectBytes + int64(len(o.id))
 	*o = object{}
 	if g.back != nil {
 		g.back[id] = nil
@@ -125,6 +144,6 @@ func (g *graph) release(id objectID) {
 
 // object is the object that a number stands for.
 func (g *graph) object(id objectID) tuplestore.Object {
-	key := g.objects[id].key
-	return tuplestore.Object{Type: g.types.names[key.typ], ID: key.id}
+	o := &g.objects[id]
+	return tuplestore.Object{Type: g.types.names[o.typ], ID: o.id}
 }

@@ -34,9 +34,46 @@ func (x *objectIndex) find(objects []object, typ typeID, id string) objectID {
 			return noObject
 		}
 		if s.hash == uint32(h) {
-			if key := &objects[s.next-1].key; key.typ == typ && key.id == id {
+			if o := &objects[s.next-1]; o.typ == typ && o.id == id {
 				return s.next - 1
 			}
+		}
+	}
+}
+
+// sought is an object that is looked for together with others.
+type sought struct {
+	typ    typeID
+	id     string
+	number objectID // what was found, or noObject
+	hash   uint64
+}
+
+// findAll finds many objects at once. Each is three steps away in memory: its slot,
+// itself, its name. They are taken together, step by step, so that the processor
+// waits for many at the same time and not for one after another.
+func (x *objectIndex) findAll(objects []object, all []sought) {
+	mask := len(x.slots) - 1
+	for i := range all {
+		all[i].hash = x.hash(all[i].typ, all[i].id)
+	}
+	for i := range all {
+		s := x.slots[int(all[i].hash>>32)&mask]
+		all[i].number = noObject
+		if s.hash == uint32(all[i].hash) {
+			all[i].number = s.next - 1 // noObject for a free slot
+		}
+	}
+	for i := range all {
+		a := &all[i]
+		if a.number != noObject && (objects[a.number].typ != a.typ || len(objects[a.number].id) != len(a.id)) {
+			a.number = noObject
+		}
+	}
+	for i := range all {
+		a := &all[i]
+		if a.number == noObject || objects[a.number].id != a.id {
+			a.number = x.find(objects, a.typ, a.id) // not in the first slot, or not at all
 		}
 	}
 }
@@ -47,8 +84,8 @@ func (x *objectIndex) add(objects []object, number objectID) {
 		x.grow(objects)
 	}
 	x.used++
-	key := &objects[number].key
-	x.put(x.hash(key.typ, key.id), number)
+	o := &objects[number]
+	x.put(x.hash(o.typ, o.id), number)
 }
 
 func (x *objectIndex) put(h uint64, number objectID) {
@@ -65,8 +102,8 @@ func (x *objectIndex) grow(objects []object) {
 	x.slots = make([]indexSlot, 2*len(old))
 	for _, s := range old {
 		if s.next != 0 {
-			key := &objects[s.next-1].key
-			x.put(x.hash(key.typ, key.id), s.next-1)
+			o := &objects[s.next-1]
+			x.put(x.hash(o.typ, o.id), s.next-1)
 		}
 	}
 }
@@ -76,8 +113,8 @@ func (x *objectIndex) grow(objects []object) {
 func (x *objectIndex) remove(objects []object, number objectID) {
 	mask := len(x.slots) - 1
 	home := func(s indexSlot) int {
-		key := &objects[s.next-1].key
-		return int(x.hash(key.typ, key.id)>>32) & mask
+		o := &objects[s.next-1]
+		return int(x.hash(o.typ, o.id)>>32) & mask
 	}
 	i := home(indexSlot{next: number + 1})
 	for x.slots[i].next != number+1 {

@@ -21,12 +21,25 @@ func TestObjectIndex(t *testing.T) {
 		switch {
 		case !known:
 			number := objectID(len(g.objects))
-			g.objects = append(g.objects, object{key: key})
+			g.objects = append(g.objects, object{id: key.id, typ: key.typ})
 			g.index.add(g.objects, number)
 			model[key] = number
 		case r.IntN(3) == 0:
 			g.index.remove(g.objects, got)
 			delete(model, key)
+		}
+	}
+	var all []sought
+	for typ := range 3 {
+		for n := range 4000 {
+			all = append(all, sought{typ: typeID(typ), id: fmt.Sprint(n)})
+		}
+	}
+	g.index.findAll(g.objects, all)
+	for _, a := range all {
+		want, known := model[objectKey{a.typ, a.id}]
+		if known != (a.number != noObject) || known && a.number != want {
+			t.Errorf("together: %v %s is %d, want %d (%v)", a.typ, a.id, a.number, want, known)
 		}
 	}
 	if g.index.used != len(model) || len(model) < 1000 {

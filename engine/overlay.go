@@ -17,9 +17,8 @@ type overlay struct {
 	keys    []objectKey
 	ids     map[objectKey]objectID
 	present map[objectID]bool
-	edges   map[node]*edges
+	edges   map[node]*manyEdges
 	back    map[objectID][]backEdge
-	scratch graph // its accounting of what is put into edges
 }
 
 // node is one relation of one object, in numbers.
@@ -31,7 +30,7 @@ type node struct {
 func newOverlay(g *graph, own bool, facts []tuplestore.Fact) *overlay {
 	o := &overlay{
 		graph: g, own: own, first: objectID(len(g.objects)), ids: map[objectKey]objectID{},
-		present: map[objectID]bool{}, edges: map[node]*edges{}, back: map[objectID][]backEdge{},
+		present: map[objectID]bool{}, edges: map[node]*manyEdges{}, back: map[objectID][]backEdge{},
 	}
 	for _, f := range facts {
 		o.add(f)
@@ -50,10 +49,10 @@ func (o *overlay) add(f tuplestore.Fact) {
 	}
 	e := o.edges[at]
 	if e == nil {
-		e = &edges{relation: at.relation, one: noObject}
+		e = new(manyEdges)
 		o.edges[at] = e
 	}
-	if o.scratch.put(e, to, f.Terms) {
+	if _, isNew := e.put(to, f.Terms); isNew {
 		o.back[to.object] = append(o.back[to.object], backEdge{from, at.relation, to.relation})
 	}
 }

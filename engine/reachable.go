@@ -136,14 +136,15 @@ func (e *evaluation) leads(at int32) (bool, error) {
 	if len(r.logic) > 0 {
 		return false, errNotReachability
 	}
-	all := e.graph.objects[p.object].edges
-	for i := range all {
-		if found := &all[i]; slices.Contains(r.direct, found.relation) && e.named(found) != noObject {
+	o := &e.graph.objects[p.object]
+	for i := range int(o.n) {
+		if found := e.graph.view(o.at(i)); slices.Contains(r.direct, found.relation) && e.named(&found) != noObject {
 			return true, nil
 		}
 	}
-	for i := range all {
-		found := &all[i]
+	for i := range int(o.n) {
+		view := e.graph.view(o.at(i))
+		found := &view
 		if slices.Contains(r.direct, found.relation) {
 			if reached, err := e.leadsByUsersets(at, found); reached || err != nil {
 				return reached, err
@@ -207,16 +208,13 @@ func (e *evaluation) decidable() error {
 // looked into at once.
 func (e *evaluation) leadsTo(at int32, us userset) bool {
 	e.budget--
-	child := e.program.rule(e.graph.objects[us.object].key.typ, us.relation)
+	child := e.program.rule(e.graph.objects[us.object].typ, us.relation)
 	if child == noRule {
 		return false
 	}
 	if r := &e.program.rules[child]; r.leaf {
-		members := e.graph.objects[us.object].find(r.direct[0])
-		if members == nil {
-			return false
-		}
-		if e.named(members) != noObject {
+		members := e.graph.edges(us.object, r.direct[0])
+		if e.named(&members) != noObject {
 			return true
 		}
 		if len(members.usersets()) == 0 && members.termed() == nil {
@@ -240,7 +238,7 @@ func (e *evaluation) leadsByArrow(at int32, tupleset *edges, computed relationID
 				continue
 			}
 		}
-		child := e.program.rule(e.graph.objects[to.object].key.typ, computed)
+		child := e.program.rule(e.graph.objects[to.object].typ, computed)
 		if child != noRule && e.enter(to.object, child, at) {
 			return true, nil
 		}

@@ -87,8 +87,8 @@ func (w *reasonWriter) subject(id objectID, relation string) tuplestore.Subject 
 // terms says on which terms the tuple of a proof holds.
 func (w *reasonWriter) terms(at *goal, to subject) string {
 	below, above := w.e.edges(at.object, at.proof.relation)
-	for _, found := range [2]*edges{below, above} {
-		if found == nil || found.termed()[to] == nil {
+	for _, found := range [2]edges{below, above} {
+		if found.termed()[to] == nil {
 			continue
 		}
 		text := ""

@@ -107,7 +107,7 @@ func (s *search) followTuples(from origin, tuples []backEdge) {
 // hasTerms reports whether a tuple might stand on terms.
 func (s *search) hasTerms(t backEdge) bool {
 	below, above := s.e.edges(t.from, t.relation)
-	return below != nil && below.termed() != nil || above != nil && above.termed() != nil
+	return below.termed() != nil || above.termed() != nil
 }
 
 // enter notes that the subject might be in a set, or surely is.

@@ -139,10 +139,7 @@ func (w *walk) visit(at visit) {
 // each visits the subjects of a relation of an object.
 func (w *walk) each(at visit, relation relationID, visit func(to subject, sure bool)) {
 	below, above := w.e.edges(at.object, relation)
-	for _, found := range [2]*edges{below, above} {
-		if found == nil {
-			continue
-		}
+	for _, found := range [2]edges{below, above} {
 		for to, on := range found.subjects() {
 			w.e.budget--
 			visit(to, at.sure && on == nil)
