@@ -26,6 +26,13 @@ type failing struct {
 	fault func(context.Context) error // nil: none
 }
 
+func (f *failing) CheckInto(ctx context.Context, tenant string, req *engine.CheckRequest, res *engine.CheckResponse) error {
+	if f.fault == nil {
+		return f.Engine.CheckInto(ctx, tenant, req, res)
+	}
+	return f.fault(ctx)
+}
+
 func (f *failing) Check(ctx context.Context, tenant string, req engine.CheckRequest) (*engine.CheckResponse, error) {
 	if f.fault == nil {
 		return f.Engine.Check(ctx, tenant, req)

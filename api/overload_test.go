@@ -25,7 +25,7 @@ type gated struct {
 	mostAtOnce atomic.Int64
 }
 
-func (g *gated) Check(ctx context.Context, tenant string, req engine.CheckRequest) (*engine.CheckResponse, error) {
+func (g *gated) CheckInto(ctx context.Context, tenant string, req *engine.CheckRequest, res *engine.CheckResponse) error {
 	n := g.working.Add(1)
 	defer g.working.Add(-1)
 	for most := g.mostAtOnce.Load(); n > most && !g.mostAtOnce.CompareAndSwap(most, n); most = g.mostAtOnce.Load() {
@@ -33,9 +33,9 @@ func (g *gated) Check(ctx context.Context, tenant string, req engine.CheckReques
 	select {
 	case <-g.open:
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
-	return g.Engine.Check(ctx, tenant, req)
+	return g.Engine.CheckInto(ctx, tenant, req, res)
 }
 
 // partOf sends so many bytes of a check, and no more.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"sync"
 
 	"stonetown/api/web"
 	"stonetown/engine"
@@ -13,17 +14,35 @@ import (
 // maxBatch is how many checks one call may ask.
 const maxBatch = 1000
 
+// call is the memory of a check, which the next one uses again.
+type call struct {
+	request  engine.CheckRequest
+	response engine.CheckResponse
+}
+
+var calls = sync.Pool{New: func() any { return new(call) }}
+
+func (c *call) release() {
+	queries, decisions := c.request.Queries, c.response.Decisions
+	clear(queries)
+	clear(decisions)
+	c.request = engine.CheckRequest{Queries: queries[:0]}
+	c.response = engine.CheckResponse{Decisions: decisions[:0]}
+	calls.Put(c)
+}
+
 // Check answers one check.
 func (s *Surface) Check(ctx context.Context, request CheckRequestObject) (CheckResponseObject, error) {
-	call, in := web.CallOf(ctx), request.Body
+	in := request.Body
+	c := calls.Get().(*call)
+	defer c.release()
 	var v validation
-	req := engine.CheckRequest{
-		Subject:     v.subject("", in.Subject),
-		Queries:     []engine.Query{{Resource: v.resource("resource/", in.Resource.Type, in.Resource.ExternalID), Action: in.Action}},
-		Consistency: v.consistency(in.Consistency, in.ConsistencyToken),
-		Reasons:     in.Debug,
-		Context:     v.context(in.Context),
-	}
+	req := &c.request
+	req.Subject = v.subject("", in.Subject)
+	req.Queries = append(req.Queries, engine.Query{Resource: v.resource("resource/", in.Resource.Type, in.Resource.ExternalID), Action: in.Action})
+	req.Consistency = v.consistency(in.Consistency, in.ConsistencyToken)
+	req.Reasons = in.Debug
+	req.Context = v.context(in.Context)
 	v.Text("", "action", in.Action)
 	var err error
 	if req.Contextual, err = v.contextual(in.ContextualRelations); err != nil {
@@ -32,15 +51,19 @@ func (s *Surface) Check(ctx context.Context, request CheckRequestObject) (CheckR
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	answer, err := s.Engine.Check(ctx, call.Tenant.ID, req)
-	if err != nil {
+	at := web.CallOf(ctx)
+	if err := s.Engine.CheckInto(ctx, at.Tenant.ID, req, &c.response); err != nil {
 		return nil, err
 	}
-	decision := answer.Decisions[0]
+	decision := c.response.Decisions[0]
 	if decision.Err != nil {
 		return nil, decision.Err
 	}
-	body := CheckAnswer{Data: CheckDecision{Allowed: decision.Allowed}, Meta: checkMeta(call, answer)}
+	answer := checkAnswer{allowed: decision.Allowed, meta: checkMeta(at, &c.response)}
+	if len(decision.Reasons) == 0 {
+		return answer, nil
+	}
+	body := CheckAnswer{Data: CheckDecision{Allowed: decision.Allowed}, Meta: answer.meta}
 	for _, r := range decision.Reasons {
 		body.Data.Reasons = append(body.Data.Reasons, Reason{Via: r.Via, Rewrite: r.Rewrite, Text: r.Text})
 	}
@@ -49,20 +72,20 @@ func (s *Surface) Check(ctx context.Context, request CheckRequestObject) (CheckR
 
 // CheckBatch answers many checks of one subject.
 func (s *Surface) CheckBatch(ctx context.Context, request CheckBatchRequestObject) (CheckBatchResponseObject, error) {
-	call, in := web.CallOf(ctx), request.Body
+	in := request.Body
 	if len(in.Checks) > maxBatch {
 		return nil, tooMany("checks", maxBatch)
 	}
+	c := calls.Get().(*call)
+	defer c.release()
 	var v validation
 	if len(in.Checks) == 0 {
 		v.Add("checks", "required", "must have at least one item")
 	}
-	req := engine.CheckRequest{
-		Subject:     v.subject("", in.Subject),
-		Queries:     make([]engine.Query, len(in.Checks)),
-		Consistency: v.consistency(in.Consistency, in.ConsistencyToken),
-		Context:     v.context(in.Context),
-	}
+	req := &c.request
+	req.Subject = v.subject("", in.Subject)
+	req.Consistency = v.consistency(in.Consistency, in.ConsistencyToken)
+	req.Context = v.context(in.Context)
 	var err error
 	if req.Contextual, err = v.contextual(in.ContextualRelations); err != nil {
 		return nil, err
@@ -70,7 +93,7 @@ func (s *Surface) CheckBatch(ctx context.Context, request CheckBatchRequestObjec
 	for i := range in.Checks {
 		item := &in.Checks[i]
 		var faults validation
-		req.Queries[i] = engine.Query{Resource: faults.resource("resource/", item.Resource.Type, item.Resource.ExternalID), Action: item.Action}
+		req.Queries = append(req.Queries, engine.Query{Resource: faults.resource("resource/", item.Resource.Type, item.Resource.ExternalID), Action: item.Action})
 		faults.Text("", "action", item.Action)
 		for _, f := range faults.Faults { // paths are only built for what is wrong
 			path := "checks/" + strconv.Itoa(i) + "/"
@@ -80,37 +103,47 @@ func (s *Surface) CheckBatch(ctx context.Context, request CheckBatchRequestObjec
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	answer, err := s.Engine.Check(ctx, call.Tenant.ID, req)
-	if err != nil {
+	at := web.CallOf(ctx)
+	if err := s.Engine.CheckInto(ctx, at.Tenant.ID, req, &c.response); err != nil {
 		return nil, err
 	}
-	return batchAnswer{answer.Decisions, checkMeta(call, answer)}, nil
+	return newBatchAnswer(c.response.Decisions, checkMeta(at, &c.response)), nil
 }
 
 func checkMeta(call *web.Call, answer *engine.CheckResponse) CheckMeta {
 	return CheckMeta{RequestID: call.RequestID, ConsistencyToken: answer.Token, ConsistencyTokenIgnored: answer.TokenIgnored}
 }
 
-// batchAnswer is a [CheckBatchAnswer] that writes itself: encoding a large batch
-// by reflection would cost more than checking it.
-type batchAnswer struct {
-	decisions []engine.Decision
-	meta      CheckMeta
+// checkAnswer is a [CheckAnswer] without reasons that writes itself.
+type checkAnswer struct {
+	allowed bool
+	meta    CheckMeta
 }
 
-// VisitCheckBatchResponse implements [CheckBatchResponseObject].
-func (a batchAnswer) VisitCheckBatchResponse(w http.ResponseWriter) error {
-	return web.WriteJSON(w, http.StatusOK, a)
+// VisitCheckResponse implements [CheckResponseObject].
+func (a checkAnswer) VisitCheckResponse(w http.ResponseWriter) error {
+	return web.WriteJSON(w, http.StatusOK, &a)
 }
 
 // AppendJSON appends the answer to b.
-func (a batchAnswer) AppendJSON(b []byte) []byte {
+func (a *checkAnswer) AppendJSON(b []byte) []byte {
+	b = append(b, `{"data":{"allowed":`...)
+	b = strconv.AppendBool(b, a.allowed)
+	return appendMeta(append(b, '}'), &a.meta)
+}
+
+// batchAnswer is a [CheckBatchAnswer], written already: encoding a large batch by
+// reflection would cost more than checking it.
+type batchAnswer []byte
+
+func newBatchAnswer(decisions []engine.Decision, meta CheckMeta) batchAnswer {
+	b := make([]byte, 0, 256+len(`{"allowed":false},`)*len(decisions))
 	b = append(b, `{"data":[`...)
-	for i := range a.decisions {
+	for i := range decisions {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		switch d := &a.decisions[i]; {
+		switch d := &decisions[i]; {
 		case d.Err != nil:
 			b = append(b, `{"allowed":false,"error":"`...)
 			b = append(b, itemCode(d.Err)...)
@@ -121,14 +154,27 @@ func (a batchAnswer) AppendJSON(b []byte) []byte {
 			b = append(b, `{"allowed":false}`...)
 		}
 	}
-	b = append(b, `],"meta":{"consistency_token":"`...)
-	b = append(b, a.meta.ConsistencyToken...) // base64url
+	return appendMeta(append(b, ']'), &meta)
+}
+
+// VisitCheckBatchResponse implements [CheckBatchResponseObject].
+func (a batchAnswer) VisitCheckBatchResponse(w http.ResponseWriter) error {
+	return web.WriteJSON(w, http.StatusOK, a)
+}
+
+// AppendJSON appends the answer to b.
+func (a batchAnswer) AppendJSON(b []byte) []byte { return append(b, a...) }
+
+// appendMeta ends an answer that begins with its data.
+func appendMeta(b []byte, meta *CheckMeta) []byte {
+	b = append(b, `,"meta":{"consistency_token":"`...)
+	b = append(b, meta.ConsistencyToken...) // base64url
 	b = append(b, '"')
-	if a.meta.ConsistencyTokenIgnored {
+	if meta.ConsistencyTokenIgnored {
 		b = append(b, `,"consistency_token_ignored":true`...)
 	}
 	b = append(b, `,"request_id":"`...)
-	b = append(b, a.meta.RequestID...)
+	b = append(b, meta.RequestID...)
 	return append(b, `"}}`...)
 }
 

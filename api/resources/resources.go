@@ -25,7 +25,7 @@ import (
 
 // Engine is what the surface needs of [engine.Engine].
 type Engine interface {
-	Check(ctx context.Context, tenant string, req engine.CheckRequest) (*engine.CheckResponse, error)
+	CheckInto(ctx context.Context, tenant string, req *engine.CheckRequest, res *engine.CheckResponse) error
 	ListResources(ctx context.Context, tenant string, req engine.ListResourcesRequest) (*engine.ResourceList, error)
 	ListSubjects(ctx context.Context, tenant string, req engine.ListSubjectsRequest) (*engine.SubjectList, error)
 	Expand(ctx context.Context, tenant string, req engine.ExpandRequest) (*engine.Expansion, error)

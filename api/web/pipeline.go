@@ -41,7 +41,7 @@ func (k *Kit) Serve(router Router) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		x := &exchange{ResponseWriter: w, operation: "none"}
-		x.RequestID = id.New(id.Request)
+		x.RequestID = id.OfRequest()
 		x.ClientIP = k.clientIP(r)
 		h := w.Header()
 		h["X-Request-Id"] = []string{x.RequestID}
@@ -97,8 +97,8 @@ func (k *Kit) Handle(op Operation, s Surface, next http.Handler) http.Handler {
 		if theirs := r.Header.Get("X-Request-Id"); s.EchoRequestID && isVisible(theirs) {
 			x.Header()["X-Request-Id"] = []string{theirs}
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), k.timeout)
-		defer cancel()
+		ctx := withLazyDeadline(r.Context(), k.timeout)
+		defer ctx.end()
 		bounded := r.WithContext(ctx)
 		err := k.admit(x, bounded, op)
 		if err == nil && hasVariables {

@@ -1,0 +1,80 @@
+package web
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// lazyDeadline is a context with a deadline that keeps no timer until somebody
+// waits for it. Most requests are answered from memory and wait for nothing, and a
+// timer would be a good part of their work.
+type lazyDeadline struct {
+	context.Context
+	at time.Time
+
+	mu     sync.Mutex
+	timed  context.Context // once somebody waits
+	cancel context.CancelFunc
+	ended  bool
+}
+
+// withLazyDeadline is [context.WithTimeout] but for the timer. The caller ends it.
+func withLazyDeadline(parent context.Context, timeout time.Duration) *lazyDeadline {
+	return &lazyDeadline{Context: parent, at: time.Now().Add(timeout)}
+}
+
+func (d *lazyDeadline) Deadline() (time.Time, bool) {
+	if at, ok := d.Context.Deadline(); ok && at.Before(d.at) {
+		return at, true
+	}
+	return d.at, true
+}
+
+func (d *lazyDeadline) Done() <-chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.timed == nil {
+		d.timed, d.cancel = context.WithDeadline(d.Context, d.at)
+		if d.ended {
+			d.cancel()
+		}
+	}
+	return d.timed.Done()
+}
+
+// AfterFunc is what package context looks for, so that contexts derived from this
+// one need no goroutine to learn of its end.
+func (d *lazyDeadline) AfterFunc(f func()) (stop func() bool) {
+	d.Done()
+	return context.AfterFunc(d.timed, f)
+}
+
+func (d *lazyDeadline) Err() error {
+	d.mu.Lock()
+	timed, ended := d.timed, d.ended
+	d.mu.Unlock()
+	switch {
+	case timed != nil: // so that Err says no more than Done
+		return timed.Err()
+	case ended:
+		return context.Canceled
+	}
+	if err := d.Context.Err(); err != nil {
+		return err
+	}
+	if !time.Now().Before(d.at) {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// end cancels what was derived from the context.
+func (d *lazyDeadline) end() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ended = true
+	if d.cancel != nil {
+		d.cancel()
+	}
+}
