@@ -38,7 +38,7 @@ func openStore(t *testing.T, url string) *sqlstore.Store {
 func TestColdBatchOverPostgreSQL(t *testing.T) {
 	url := pgtest.URL(t)
 	d := NewDocs()
-	loadDocs(t, newInProcess(t, openStore(t, url), engine.Config{ResidentBytes: -1}), d)
+	loadAll(t, newInProcess(t, openStore(t, url), engine.Config{ResidentBytes: -1}), d)
 
 	far, roundTrips := pgtest.Latency(t, url, 2*time.Millisecond)
 	store := openStore(t, far)
@@ -48,7 +48,7 @@ func TestColdBatchOverPostgreSQL(t *testing.T) {
 		p := newInProcess(t, store, engine.Config{ResidentBytes: -1}) // knows nothing
 		batch := draw.Batch(500)
 		before, began := roundTrips(), time.Now()
-		allowed, err := p.CheckBatch(ctx, batch)
+		allowed, err := p.Prepare(batch)(ctx)
 		trips, took = roundTrips()-before, time.Since(began)
 		if err != nil {
 			t.Fatal(err)

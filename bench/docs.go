@@ -79,8 +79,10 @@ func NewDocs() *Docs {
 	return d
 }
 
-// Types are the workload's resource types, in the order in which they are to be
-// defined.
+// Name implements [Workload].
+func (d *Docs) Name() string { return "docs" }
+
+// Types implements [Workload].
 func (d *Docs) Types() []schema.Type {
 	this := schema.Rewrite{Kind: schema.This}
 	computed := func(r string) schema.Rewrite { return schema.Rewrite{Kind: schema.Computed, Relation: r} }
@@ -110,7 +112,7 @@ func user(n int) tuplestore.Subject {
 	return tuplestore.Subject{Type: schema.UserType, ID: named("u", n)}
 }
 
-// Tuples yields the workload's tuples.
+// Tuples implements [Workload].
 func (d *Docs) Tuples(yield func(tuplestore.Tuple) bool) {
 	ok := true
 	put := func(object tuplestore.Object, relation string, subject tuplestore.Subject) {
@@ -138,34 +140,26 @@ func (d *Docs) Tuples(yield func(tuplestore.Tuple) bool) {
 	}
 }
 
-// Question is a check and its right answer.
-type Question struct {
-	Subject  tuplestore.Subject
-	Resource tuplestore.Object
-	Action   string
-	Allowed  bool
-}
-
-// Questioner draws questions: half about a random user, half about one who is
-// known to have access, mostly through the group of some folder above.
-type Questioner struct {
+// docsQuestioner draws half of the questions about a random user and half about
+// one who is known to have access, mostly through the group of some folder above.
+type docsQuestioner struct {
 	docs *Docs
 	rand *rand.Rand
 }
 
-// Questioner returns the generator of one worker.
-func (d *Docs) Questioner(seed, worker uint64) *Questioner {
-	return &Questioner{docs: d, rand: rand.New(rand.NewPCG(seed, worker))}
+// Questioner implements [Workload].
+func (d *Docs) Questioner(seed, worker uint64) Questioner {
+	return &docsQuestioner{docs: d, rand: rand.New(rand.NewPCG(seed, worker))}
 }
 
-// Next draws a question.
-func (q *Questioner) Next() Question {
+// Next implements [Questioner].
+func (q *docsQuestioner) Next() Question {
 	u, n := q.draw()
 	return q.docs.question(u, n)
 }
 
-// Batch draws questions about one user, as a batch asks them.
-func (q *Questioner) Batch(size int) []Question {
+// Batch implements [Questioner].
+func (q *docsQuestioner) Batch(size int) []Question {
 	u, n := q.draw()
 	batch := make([]Question, size)
 	for i := range batch {
@@ -176,7 +170,7 @@ func (q *Questioner) Batch(size int) []Question {
 }
 
 // draw draws a user and a document.
-func (q *Questioner) draw() (u, n int) {
+func (q *docsQuestioner) draw() (u, n int) {
 	n = q.rand.IntN(docsDocuments)
 	doc := q.docs.documents[n]
 	if q.rand.IntN(2) == 0 {

@@ -57,80 +57,117 @@ func newInProcess(tb testing.TB, store tuplestore.Store, c engine.Config) *InPro
 	return &InProcess{Engine: e, Tenant: "tnt_bench"}
 }
 
-func loadDocs(tb testing.TB, t Target, d *Docs) {
+func loadAll(tb testing.TB, t Target, w Workload) {
 	tb.Helper()
 	ctx := context.Background()
-	if err := t.Define(ctx, d.Types()); err != nil {
+	if err := t.Define(ctx, w.Types()); err != nil {
 		tb.Fatal(err)
 	}
-	if _, err := load(ctx, t, d, func(int) {}); err != nil {
+	if _, err := load(ctx, t, w, func(int) {}); err != nil {
 		tb.Fatal(err)
 	}
 }
 
-func resident(tb testing.TB) (*InProcess, *Docs) {
+func resident(tb testing.TB, w Workload) *InProcess {
 	tb.Helper()
 	store := memstore.New(memstore.Config{})
 	tb.Cleanup(func() { store.Close() })
-	d := NewDocs()
 	p := newInProcess(tb, store, engine.Config{})
-	loadDocs(tb, p, d)
-	q := d.Questioner(1, 0).Next()
+	loadAll(tb, p, w)
+	call := p.Prepare([]Question{w.Questioner(1, 0).Next()})
 	for p.Engine.Stats().ResidentBytes == 0 {
-		if _, err := p.Check(context.Background(), &q); err != nil {
+		if _, err := call(context.Background()); err != nil {
 			tb.Fatal(err)
 		}
 	}
-	return p, d
+	return p
 }
 
-func BenchmarkCheck(b *testing.B) {
-	p, d := resident(b)
-	draw := d.Questioner(1, 0)
-	questions := make([]Question, prepared)
-	for i := range questions {
-		questions[i] = draw.Next()
+// again makes calls with questions in turn, as often as the benchmark says.
+func again(b *testing.B, p *InProcess, drawn [][]Question) {
+	calls := make([]Call, len(drawn))
+	for i, questions := range drawn {
+		calls[i] = p.Prepare(questions)
 	}
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
-		q := &questions[n%prepared]
+		questions := drawn[n%len(drawn)]
+		allowed, err := calls[n%len(drawn)](context.Background())
 		n++
-		if allowed, err := p.Check(context.Background(), q); err != nil || allowed != q.Allowed {
-			b.Fatal(err, wrong(q, allowed))
+		if err != nil {
+			b.Fatal(err)
 		}
+		for i := range questions {
+			if allowed[i] != questions[i].Allowed {
+				b.Fatal(wrong(&questions[i], allowed[i]))
+			}
+		}
+	}
+	b.ReportMetric(float64(b.N*len(drawn[0]))/b.Elapsed().Seconds(), "checks/s")
+}
+
+func workloads() []Workload { return append([]Workload{NewDocs()}, Shapes()...) }
+
+func BenchmarkCheck(b *testing.B) {
+	for _, w := range workloads() {
+		b.Run(w.Name(), func(b *testing.B) {
+			p, draw := resident(b, w), w.Questioner(1, 0)
+			drawn := make([][]Question, prepared)
+			for i := range drawn {
+				drawn[i] = []Question{draw.Next()}
+			}
+			again(b, p, drawn)
+		})
 	}
 }
 
 func BenchmarkBatch500(b *testing.B) {
-	p, d := resident(b)
-	draw := d.Questioner(2, 0)
-	drawn := make([][]Question, 64)
-	for i := range drawn {
-		drawn[i] = draw.Batch(500)
-	}
-	b.ReportAllocs()
-	n := 0
-	for b.Loop() {
-		batch := drawn[n%len(drawn)]
-		n++
-		allowed, err := p.CheckBatch(context.Background(), batch)
-		if err != nil {
-			b.Fatal(err)
-		}
-		for i := range batch {
-			if allowed[i] != batch[i].Allowed {
-				b.Fatal(wrong(&batch[i], allowed[i]))
+	for _, w := range workloads() {
+		b.Run(w.Name(), func(b *testing.B) {
+			p, draw := resident(b, w), w.Questioner(2, 0)
+			drawn := make([][]Question, 64)
+			for i := range drawn {
+				drawn[i] = draw.Batch(500)
 			}
-		}
+			again(b, p, drawn)
+		})
 	}
-	b.ReportMetric(float64(b.N)*500/b.Elapsed().Seconds(), "checks/s")
+}
+
+// What the shapes' own arithmetic says is what the engine finds.
+func TestShapes(t *testing.T) {
+	for _, w := range []Workload{Chain(1), Chain(7), NestedGroups(5), Group(1000), Diamond(50), Exclusions()} {
+		t.Run(w.Name(), func(t *testing.T) {
+			p, draw := resident(t, w), w.Questioner(5, 0)
+			allowed := 0
+			for range 200 {
+				questions := draw.Batch(20)
+				answers, err := p.Prepare(questions)(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range questions {
+					if answers[i] != questions[i].Allowed {
+						t.Fatal(wrong(&questions[i], answers[i]))
+					}
+					if answers[i] {
+						allowed++
+					}
+				}
+			}
+			if allowed < 200 || allowed > 3800 {
+				t.Errorf("%d of 4000 are allowed: this shows too little", allowed)
+			}
+		})
+	}
 }
 
 // BenchmarkListResources lists all documents that a uniformly drawn user may
 // view: a few for most, tens of thousands for some.
 func BenchmarkListResources(b *testing.B) {
-	p, d := resident(b)
+	d := NewDocs()
+	p := resident(b, d)
 	r := rand.New(rand.NewPCG(3, 0))
 	list := func(user int) int {
 		found, err := p.Engine.ListResources(context.Background(), p.Tenant, engine.ListResourcesRequest{

@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net"
 	"net/http"
 	"time"
@@ -21,7 +20,10 @@ func ServeEcho(l net.Listener) error {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		var answer struct {
-			Data wireDecision `json:"data"`
+			Data struct {
+				Allowed bool `json:"allowed"`
+			} `json:"data"`
+			Meta struct{} `json:"meta"`
 		}
 		if err := json.NewEncoder(w).Encode(answer); err != nil {
 			panic(http.ErrAbortHandler) // the client is gone
@@ -29,25 +31,10 @@ func ServeEcho(l net.Listener) error {
 	}))
 }
 
-// echo measures an echo server with the client, and the questions, that the
-// HTTP target is measured with.
-func echo(ctx context.Context, url string, d *Docs, workers int, duration time.Duration) (Figure, error) {
-	h := &HTTP{BaseURL: url, client: newClient(workers)}
-	f := Figure{Target: "echo", Measure: "check", Workers: workers, PerCall: 1}
-	return measure(ctx, f, duration, func(worker int) func(context.Context) error {
-		draw := d.Questioner(3, uint64(worker))
-		questions := make([]Question, prepared)
-		for i := range questions {
-			questions[i] = draw.Next()
-		}
-		n := 0
-		return func(ctx context.Context) error {
-			q := &questions[n%prepared]
-			n++
-			if allowed, err := h.Check(ctx, q); err != nil || allowed {
-				return fmt.Errorf("echo: allowed %v: %w", allowed, err)
-			}
-			return nil
-		}
+// echo measures an echo server with the requests that the HTTP target gets, its
+// bearer token included.
+func echo(ctx context.Context, url, token string, w Workload, workers int, duration time.Duration) (Figure, error) {
+	return checks(ctx, &HTTP{BaseURL: url, token: token, client: newClient(workers)}, w, workers, duration, func(f *Figure) {
+		f.Target = "echo"
 	})
 }

@@ -31,7 +31,7 @@ func BenchmarkLoad(b *testing.B) {
 	for b.Loop() {
 		p.Tenant = fmt.Sprint("tnt_", n) // an empty one
 		n++
-		loadDocs(b, p, d)
+		loadAll(b, p, d)
 	}
 	b.ReportMetric(float64(b.N)*docsTuples/b.Elapsed().Seconds(), "tuples/s")
 }

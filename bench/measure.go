@@ -16,9 +16,10 @@ import (
 // Figure is one measurement: a closed loop of workers, each asking its next
 // question when the last is answered.
 type Figure struct {
-	Target  string `json:"target"`
-	Measure string `json:"measure"`
-	Workers int    `json:"workers"`
+	Target   string `json:"target"`
+	Workload string `json:"workload"`
+	Measure  string `json:"measure"`
+	Workers  int    `json:"workers"`
 	// PerCall is how many units (checks, tuples) one call carries.
 	PerCall   int     `json:"per_call"`
 	Calls     int64   `json:"calls"`
@@ -35,7 +36,7 @@ const loaders = 4
 
 // load writes all tuples and measures how fast. progress may be called by
 // several goroutines at once.
-func load(ctx context.Context, t Target, d *Docs, progress func(written int)) (Figure, error) {
+func load(ctx context.Context, t Target, w Workload, progress func(written int)) (Figure, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(loaders)
 	limit := t.WriteLimit()
@@ -52,22 +53,21 @@ func load(ctx context.Context, t Target, d *Docs, progress func(written int)) (F
 	}
 	began := time.Now()
 	var batch []tuplestore.Tuple
-	for tuple := range d.Tuples {
+	for tuple := range w.Tuples {
 		if batch = append(batch, tuple); len(batch) == limit {
 			write(batch)
 			batch = nil
 		}
 	}
-	write(batch)
+	if len(batch) > 0 {
+		write(batch)
+	}
 	if err := group.Wait(); err != nil {
 		return Figure{}, err
 	}
-	if n := written.Load(); n != docsTuples {
-		return Figure{}, fmt.Errorf("wrote %d tuples, the workload has %d", n, docsTuples)
-	}
 	return Figure{
-		Target: t.Name(), Measure: "bulk load", Workers: loaders, PerCall: limit, Calls: calls.Load(),
-		PerSecond: docsTuples / time.Since(began).Seconds(),
+		Target: t.Name(), Workload: w.Name(), Measure: "bulk load", Workers: loaders, PerCall: limit, Calls: calls.Load(),
+		PerSecond: float64(written.Load()) / time.Since(began).Seconds(),
 	}, nil
 }
 
@@ -119,50 +119,57 @@ func measure(ctx context.Context, f Figure, duration time.Duration, newWorker fu
 
 // prepared is how many questions a worker asks in turn. They are drawn before
 // the clock starts: drawing costs more than answering.
-const prepared = 1 << 14
+const prepared = 1 << 13
 
-// checks measures single checks.
-func checks(ctx context.Context, t Target, d *Docs, workers int, duration time.Duration) (Figure, error) {
-	f := Figure{Target: t.Name(), Measure: "check", Workers: workers, PerCall: 1}
-	return measure(ctx, f, duration, func(worker int) func(context.Context) error {
-		draw := d.Questioner(1, uint64(worker))
-		questions := make([]Question, prepared)
+// checks measures single checks. change, if not nil, says what is different about
+// the figure.
+func checks(ctx context.Context, t Target, w Workload, workers int, duration time.Duration, change func(*Figure)) (Figure, error) {
+	f := Figure{Target: t.Name(), Workload: w.Name(), Measure: "check", Workers: workers, PerCall: 1}
+	if change != nil {
+		change(&f)
+	}
+	return ask(ctx, f, t, duration, f.Target != "echo", func(worker int) [][]Question {
+		draw := w.Questioner(1, uint64(worker))
+		questions := make([][]Question, prepared)
 		for i := range questions {
-			questions[i] = draw.Next()
+			questions[i] = []Question{draw.Next()}
 		}
-		n := 0
-		return func(ctx context.Context) error {
-			q := &questions[n%prepared]
-			n++
-			allowed, err := t.Check(ctx, q)
-			if err == nil && allowed != q.Allowed {
-				err = wrong(q, allowed)
-			}
-			return err
-		}
+		return questions
 	})
 }
 
 // batches measures batches of checks about one subject.
-func batches(ctx context.Context, t Target, d *Docs, size, workers int, duration time.Duration) (Figure, error) {
-	f := Figure{Target: t.Name(), Measure: "batch", Workers: workers, PerCall: size}
-	return measure(ctx, f, duration, func(worker int) func(context.Context) error {
-		draw := d.Questioner(2, uint64(worker))
+func batches(ctx context.Context, t Target, w Workload, size, workers int, duration time.Duration) (Figure, error) {
+	f := Figure{Target: t.Name(), Workload: w.Name(), Measure: "batch", Workers: workers, PerCall: size}
+	return ask(ctx, f, t, duration, true, func(worker int) [][]Question {
+		draw := w.Questioner(2, uint64(worker))
 		drawn := make([][]Question, 1+prepared/size)
 		for i := range drawn {
 			drawn[i] = draw.Batch(size)
 		}
+		return drawn
+	})
+}
+
+// ask measures calls that ask questions, and compares the answers.
+func ask(ctx context.Context, f Figure, t Target, duration time.Duration, compare bool, draw func(worker int) [][]Question) (Figure, error) {
+	return measure(ctx, f, duration, func(worker int) func(context.Context) error {
+		drawn := draw(worker)
+		calls := make([]Call, len(drawn))
+		for i, questions := range drawn {
+			calls[i] = t.Prepare(questions)
+		}
 		n := 0
 		return func(ctx context.Context) error {
-			batch := drawn[n%len(drawn)]
+			questions := drawn[n%len(drawn)]
+			allowed, err := calls[n%len(drawn)](ctx)
 			n++
-			allowed, err := t.CheckBatch(ctx, batch)
-			if err != nil {
+			if err != nil || !compare {
 				return err
 			}
-			for i := range batch {
-				if allowed[i] != batch[i].Allowed {
-					return wrong(&batch[i], allowed[i])
+			for i := range questions {
+				if allowed[i] != questions[i].Allowed {
+					return wrong(&questions[i], allowed[i])
 				}
 			}
 			return nil

@@ -22,16 +22,18 @@ type Report struct {
 
 // Options say what to measure.
 type Options struct {
-	InProcess *InProcess // nil: not measured
+	// InProcess returns an engine that knows nothing yet. nil: not measured.
+	InProcess func() *InProcess
+	Shapes    []Workload // measured in process, after the docs
 	HTTP      *HTTP      // nil: not measured
-	EchoURL   string     // empty: not measured
+	EchoURL   string     // empty: not measured; it is with what HTTP sends
 	// Duration is how long each figure is measured. Default 3 s.
 	Duration time.Duration
 	// Progress is told what is going on.
 	Progress func(format string, args ...any)
 }
 
-// Run measures the docs workload.
+// Run measures the docs workload, and the shapes in process.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Duration == 0 {
 		o.Duration = 3 * time.Second
@@ -40,15 +42,18 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		Started: time.Now().UTC().Truncate(time.Second), Go: runtime.Version(), CPUs: runtime.NumCPU(),
 	}}
 	if o.InProcess != nil {
-		r.target(ctx, o.InProcess, []int{1, runtime.GOMAXPROCS(0)})
+		r.target(ctx, o.InProcess(), r.docs, []int{1, runtime.GOMAXPROCS(0)})
+		for _, shape := range o.Shapes {
+			r.target(ctx, o.InProcess(), shape, []int{1})
+		}
 	}
 	if o.EchoURL != "" {
 		for _, workers := range []int{1, 16} {
-			r.figure(func() (Figure, error) { return echo(ctx, o.EchoURL, r.docs, workers, o.Duration) })
+			r.figure(func() (Figure, error) { return echo(ctx, o.EchoURL, o.HTTP.token, r.docs, workers, o.Duration) })
 		}
 	}
 	if o.HTTP != nil {
-		r.target(ctx, o.HTTP, []int{1, 16})
+		r.target(ctx, o.HTTP, r.docs, []int{1, 16})
 	}
 	return r.report, r.err
 }
@@ -56,7 +61,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 // run collects figures until the first error.
 type run struct {
 	Options
-	docs   *Docs
+	docs   Workload
 	report *Report
 	err    error
 }
@@ -71,48 +76,48 @@ func (r *run) figure(take func() (Figure, error)) {
 		return
 	}
 	r.report.Figures = append(r.report.Figures, f)
-	r.Progress("%s, %s, %d at once: %.0f/s", f.Target, f.Measure, f.Workers, f.PerSecond)
+	r.Progress("%s, %s, %s, %d at once: %.0f/s", f.Target, f.Workload, f.Measure, f.Workers, f.PerSecond)
 }
 
-func (r *run) target(ctx context.Context, t Target, workers []int) {
+func (r *run) target(ctx context.Context, t Target, w Workload, workers []int) {
 	r.figure(func() (Figure, error) {
-		if err := t.Define(ctx, r.docs.Types()); err != nil {
+		if err := t.Define(ctx, w.Types()); err != nil {
 			return Figure{}, fmt.Errorf("define types: %w", err)
 		}
 		var mu sync.Mutex
 		last := time.Now()
-		return load(ctx, t, r.docs, func(written int) {
+		return load(ctx, t, w, func(written int) {
 			mu.Lock()
 			defer mu.Unlock()
 			if time.Since(last) > time.Second {
 				last = time.Now()
-				r.Progress("%s: %d of %d tuples", t.Name(), written, docsTuples)
+				r.Progress("%s, %s: %d tuples", t.Name(), w.Name(), written)
 			}
 		})
 	})
 	// A first pass warms up and makes the tenant resident.
-	r.warm(ctx, t)
+	r.warm(ctx, t, w)
 	for _, n := range workers {
-		r.figure(func() (Figure, error) { return checks(ctx, t, r.docs, n, r.Duration) })
+		r.figure(func() (Figure, error) { return checks(ctx, t, w, n, r.Duration, nil) })
 	}
 	for _, n := range workers {
-		r.figure(func() (Figure, error) { return batches(ctx, t, r.docs, 500, n, r.Duration) })
+		r.figure(func() (Figure, error) { return batches(ctx, t, w, 500, n, r.Duration) })
 	}
 }
 
-func (r *run) warm(ctx context.Context, t Target) {
+func (r *run) warm(ctx context.Context, t Target, w Workload) {
 	if r.err == nil {
-		_, r.err = checks(ctx, t, r.docs, 2, time.Second)
+		_, r.err = checks(ctx, t, w, 2, time.Second, nil)
 	}
 }
 
 // WriteTable prints the report for people.
 func (r *Report) WriteTable(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "target\tmeasure\tat once\tper call\tper second\tp50 µs\tp90 µs\tp99 µs\tp99.9 µs\t")
+	fmt.Fprintln(t, "target\tworkload\tmeasure\tat once\tper call\tper second\tp50 µs\tp90 µs\tp99 µs\tp99.9 µs\t")
 	for _, f := range r.Figures {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%.0f\t%.1f\t%.1f\t%.1f\t%.1f\t\n",
-			f.Target, f.Measure, f.Workers, f.PerCall, f.PerSecond, f.P50, f.P90, f.P99, f.P999)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%.0f\t%.1f\t%.1f\t%.1f\t%.1f\t\n",
+			f.Target, f.Workload, f.Measure, f.Workers, f.PerCall, f.PerSecond, f.P50, f.P90, f.P99, f.P999)
 	}
 	return t.Flush()
 }

@@ -2,9 +2,7 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
 
 	"stonetown/engine"
 	"stonetown/schema"
@@ -20,11 +18,15 @@ type Target interface {
 	WriteLimit() int
 	// Write creates tuples.
 	Write(ctx context.Context, tuples []tuplestore.Tuple) error
-	// Check asks one question.
-	Check(ctx context.Context, q *Question) (allowed bool, err error)
-	// CheckBatch asks questions about one subject in one call.
-	CheckBatch(ctx context.Context, batch []Question) (allowed []bool, err error)
+	// Prepare makes ready a call that asks questions about one subject: what it takes
+	// to describe them is not what is measured. The call may be made again, but not
+	// twice at once.
+	Prepare(questions []Question) Call
 }
+
+// Call asks questions and returns the answers, in their order and good until the
+// next call.
+type Call func(ctx context.Context) (allowed []bool, err error)
 
 // InProcess calls an engine in this process.
 type InProcess struct {
@@ -54,45 +56,23 @@ func (p *InProcess) Write(ctx context.Context, tuples []tuplestore.Tuple) error 
 	return err
 }
 
-func (p *InProcess) Check(ctx context.Context, q *Question) (bool, error) {
-	c := inProcess.Get().(*inProcessCall)
-	defer inProcess.Put(c)
-	c.request.Subject = q.Subject
-	c.request.Queries = append(c.request.Queries[:0], engine.Query{Resource: q.Resource, Action: q.Action})
-	if err := p.Engine.CheckInto(ctx, p.Tenant, &c.request, &c.response); err != nil {
-		return false, err
+func (p *InProcess) Prepare(questions []Question) Call {
+	req := engine.CheckRequest{Subject: questions[0].Subject}
+	for _, q := range questions {
+		req.Queries = append(req.Queries, engine.Query{Resource: q.Resource, Action: q.Action})
 	}
-	return c.response.Decisions[0].Allowed, c.response.Decisions[0].Err
-}
-
-// inProcessCall is the memory of one call, which the next one uses again.
-type inProcessCall struct {
-	request  engine.CheckRequest
-	response engine.CheckResponse
-}
-
-var inProcess = sync.Pool{New: func() any { return new(inProcessCall) }}
-
-func (p *InProcess) CheckBatch(ctx context.Context, batch []Question) ([]bool, error) {
-	if len(batch) == 0 {
-		return nil, errors.New("empty batch")
-	}
-	c := inProcess.Get().(*inProcessCall)
-	defer inProcess.Put(c)
-	c.request.Subject = batch[0].Subject
-	c.request.Queries = c.request.Queries[:0]
-	for _, q := range batch {
-		c.request.Queries = append(c.request.Queries, engine.Query{Resource: q.Resource, Action: q.Action})
-	}
-	if err := p.Engine.CheckInto(ctx, p.Tenant, &c.request, &c.response); err != nil {
-		return nil, err
-	}
-	allowed := make([]bool, len(batch))
-	for i, d := range c.response.Decisions {
-		if d.Err != nil {
-			return nil, fmt.Errorf("question %d: %w", i, d.Err)
+	var res engine.CheckResponse
+	allowed := make([]bool, len(questions))
+	return func(ctx context.Context) ([]bool, error) {
+		if err := p.Engine.CheckInto(ctx, p.Tenant, &req, &res); err != nil {
+			return nil, err
 		}
-		allowed[i] = d.Allowed
+		for i := range res.Decisions {
+			if err := res.Decisions[i].Err; err != nil {
+				return nil, fmt.Errorf("question %d: %w", i, err)
+			}
+			allowed[i] = res.Decisions[i].Allowed
+		}
+		return allowed, nil
 	}
-	return allowed, nil
 }

@@ -83,7 +83,8 @@ func run(ctx context.Context, server, out string, duration time.Duration) (err e
 	return report.WriteJSON(out)
 }
 
-// inProcess measures an engine on an embedded database of its own.
+// inProcess measures an engine on an embedded database of its own, a tenant for
+// each workload.
 func inProcess(ctx context.Context, dir string, o bench.Options) (report *bench.Report, err error) {
 	db, err := sqldb.Open(ctx, sqldb.Config{URL: "sqlite://" + filepath.Join(dir, "inprocess.db")})
 	if err != nil {
@@ -103,7 +104,12 @@ func inProcess(ctx context.Context, dir string, o bench.Options) (report *bench.
 		return nil, err
 	}
 	defer e.Close()
-	o.InProcess = &bench.InProcess{Engine: e, Tenant: "tnt_bench"}
+	tenants := 0
+	o.Shapes = bench.Shapes()
+	o.InProcess = func() *bench.InProcess {
+		tenants++
+		return &bench.InProcess{Engine: e, Tenant: fmt.Sprintf("tnt_bench%d", tenants)}
+	}
 	return bench.Run(ctx, o)
 }
 
