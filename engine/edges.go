@@ -321,22 +321,20 @@ func (e *edges) subjects() iter.Seq2[subject, *tuplestore.Terms] {
 			}
 			return
 		}
-		more := true
-		e.more.plain.each(func(id objectID) bool {
-			more = yield(subject{id, noRelation}, nil)
-			return more
-		})
-		for _, us := range e.more.usersets.list {
-			if !more {
+		for _, id := range e.more.plain.all() {
+			if id != noObject && !yield(subject{id, noRelation}, nil) {
 				return
 			}
-			more = yield(subject(us), nil)
+		}
+		for _, us := range e.more.usersets.list {
+			if !yield(subject(us), nil) {
+				return
+			}
 		}
 		for to, terms := range e.more.termed {
-			if !more {
+			if !yield(to, terms) {
 				return
 			}
-			more = yield(to, terms)
 		}
 	}
 }

@@ -2,11 +2,11 @@ package engine
 
 import "slices"
 
-// idSet is a set of objects: a sorted slice while small, a map beyond. Most
-// sets hold a handful of ids, where the slice is both smaller and faster.
+// idSet is a set of objects: a sorted slice while small, a table beyond. Most sets
+// hold a handful of ids, where the slice is both smaller and faster.
 type idSet struct {
 	sorted []objectID
-	large  map[objectID]struct{}
+	large  *idTable
 }
 
 // maxSorted is where inserting into the slice begins to cost more than hashing.
@@ -14,8 +14,7 @@ const maxSorted = 128
 
 func (s *idSet) has(id objectID) bool {
 	if s.large != nil {
-		_, ok := s.large[id]
-		return ok
+		return s.large.has(id)
 	}
 	if len(s.sorted) <= 8 {
 		for _, have := range s.sorted {
@@ -32,24 +31,19 @@ func (s *idSet) has(id objectID) bool {
 // add reports whether the id was not there.
 func (s *idSet) add(id objectID) bool {
 	if s.large != nil {
-		if _, ok := s.large[id]; ok {
-			return false
-		}
-		s.large[id] = struct{}{}
-		return true
+		return s.large.add(id)
 	}
 	i, ok := slices.BinarySearch(s.sorted, id)
 	if ok {
 		return false
 	}
 	if len(s.sorted) == maxSorted {
-		s.large = make(map[objectID]struct{}, 2*maxSorted)
+		s.large = newIDTable(4 * maxSorted)
 		for _, have := range s.sorted {
-			s.large[have] = struct{}{}
+			s.large.add(have)
 		}
-		s.large[id] = struct{}{}
 		s.sorted = nil
-		return true
+		return s.large.add(id)
 	}
 	s.sorted = slices.Insert(s.sorted, i, id)
 	return true
@@ -58,11 +52,7 @@ func (s *idSet) add(id objectID) bool {
 // remove reports whether the id was there.
 func (s *idSet) remove(id objectID) bool {
 	if s.large != nil {
-		if _, ok := s.large[id]; !ok {
-			return false
-		}
-		delete(s.large, id)
-		return true
+		return s.large.remove(id)
 	}
 	i, ok := slices.BinarySearch(s.sorted, id)
 	if ok {
@@ -71,18 +61,17 @@ func (s *idSet) remove(id objectID) bool {
 	return ok
 }
 
-func (s *idSet) len() int { return len(s.sorted) + len(s.large) }
+func (s *idSet) len() int {
+	if s.large != nil {
+		return s.large.len
+	}
+	return len(s.sorted)
+}
 
-// each calls visit for every id until it returns false.
-func (s *idSet) each(visit func(objectID) bool) {
-	for _, id := range s.sorted {
-		if !visit(id) {
-			return
-		}
+// all returns the ids, and among them noObject for none.
+func (s *idSet) all() []objectID {
+	if s.large != nil {
+		return s.large.slots
 	}
-	for id := range s.large {
-		if !visit(id) {
-			return
-		}
-	}
+	return s.sorted
 }

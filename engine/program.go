@@ -32,11 +32,33 @@ type rule struct {
 	direct   []relationID
 	arrows   []arrow
 	logic    []int32
+	// The relations of direct and of the arrows' tuplesets again, a bit for each;
+	// those whose number is too high for that are looked for in the slices.
+	directBits, tuplesetBits uint64
 	// leaf: nothing but tuples of one relation. Such a set is looked into on
 	// the way instead of becoming a goal.
 	leaf bool
 	// mixed: a search from here has met intersections or exclusions.
 	mixed atomic.Bool
+}
+
+// bit is a relation as a bit; 0 if its number is too high.
+func bit(r relationID) uint64 { return 1 << r }
+
+// isDirect reports whether the tuples of a relation count.
+func (r *rule) isDirect(relation relationID) bool {
+	if relation < 64 {
+		return r.directBits&bit(relation) != 0
+	}
+	return slices.Contains(r.direct, relation)
+}
+
+// isTupleset reports whether an arrow follows a relation.
+func (r *rule) isTupleset(relation relationID) bool {
+	if relation < 64 {
+		return r.tuplesetBits&bit(relation) != 0
+	}
+	return slices.ContainsFunc(r.arrows, func(a arrow) bool { return a.tupleset == relation })
 }
 
 type arrow struct{ tupleset, computed relationID }
@@ -70,6 +92,12 @@ func newProgram(c *schema.Compiled, g *graph) *program {
 		}
 		for _, id := range from.Logic {
 			to.logic = append(to.logic, int32(id))
+		}
+		for _, r := range to.direct {
+			to.directBits |= bit(r)
+		}
+		for _, a := range to.arrows {
+			to.tuplesetBits |= bit(a.tupleset)
 		}
 		to.leaf = len(to.direct) == 1 && len(to.arrows) == 0 && len(to.logic) == 0
 	}

@@ -1,9 +1,6 @@
 package engine
 
-import (
-	"errors"
-	"slices"
-)
+import "errors"
 
 // Most questions need no proof and meet neither intersections nor exclusions.
 // They ask whether a path leads from a resource to the subject, and that is
@@ -130,35 +127,66 @@ func (e *evaluation) tabulate(p *place, i int32) {
 // subject, and then where the others lead. It reports whether the subject is
 // reached.
 func (e *evaluation) leads(at int32) (bool, error) {
-	p := e.places[at]
+	p := &e.places[at]
 	e.budget--
 	r := &e.program.rules[p.rule]
 	if len(r.logic) > 0 {
 		return false, errNotReachability
 	}
 	o := &e.graph.objects[p.object]
+	further := false
 	for i := range int(o.n) {
-		if found := e.graph.view(o.at(i)); slices.Contains(r.direct, found.relation) && e.named(&found) != noObject {
+		found := o.at(i)
+		switch relation := found.relation; {
+		case relation&manyFlag != 0:
+			further = true
+			if view := e.graph.view(found); r.isDirect(view.relation) && e.named(&view) != noObject {
+				return true, nil
+			}
+		case !r.isDirect(relation):
+			further = true
+		case objectID(found.to) == e.subject || objectID(found.to) == e.everyone:
 			return true, nil
+		case r.isTupleset(relation):
+			further = true
 		}
 	}
+	if !further {
+		return false, nil
+	}
 	for i := range int(o.n) {
-		view := e.graph.view(o.at(i))
-		found := &view
-		if slices.Contains(r.direct, found.relation) {
-			if reached, err := e.leadsByUsersets(at, found); reached || err != nil {
+		found := o.at(i)
+		isMany, relation := found.relation&manyFlag != 0, found.relation&^manyFlag
+		if isMany && r.isDirect(relation) {
+			view := e.graph.view(found)
+			if reached, err := e.leadsByUsersets(at, &view); reached || err != nil {
 				return reached, err
 			}
 		}
+		if !r.isTupleset(relation) {
+			continue
+		}
 		for _, a := range r.arrows {
-			if a.tupleset == found.relation {
-				if reached, err := e.leadsByArrow(at, found, a.computed); reached || err != nil {
+			switch {
+			case a.tupleset != relation:
+			case isMany:
+				view := e.graph.view(found)
+				if reached, err := e.leadsByArrow(at, &view, a.computed); reached || err != nil {
 					return reached, err
 				}
+			case e.leadsToComputed(at, objectID(found.to), a.computed):
+				return true, nil
 			}
 		}
 	}
 	return false, nil
+}
+
+// leadsToComputed goes on to a relation of an object that a tupleset links to.
+func (e *evaluation) leadsToComputed(at int32, to objectID, computed relationID) bool {
+	e.budget--
+	child := e.program.rule(e.graph.objects[to].typ, computed)
+	return child != noRule && e.enter(to, child, at)
 }
 
 // leadsByUsersets looks at the tuples of one relation that name usersets, and at
@@ -226,20 +254,23 @@ func (e *evaluation) leadsTo(at int32, us userset) bool {
 
 // leadsByArrow goes on to the objects that a tupleset links to.
 func (e *evaluation) leadsByArrow(at int32, tupleset *edges, computed relationID) (bool, error) {
-	of := e.places[at].object
-	for to, on := range tupleset.subjects() {
-		e.budget--
-		if on != nil {
-			holds := e.decides(of, on, certain)
-			if err := e.decidable(); err != nil {
-				return false, err
-			}
-			if !holds {
-				continue
-			}
+	for _, to := range tupleset.more.plain.all() {
+		if to != noObject && e.leadsToComputed(at, to, computed) {
+			return true, nil
 		}
-		child := e.program.rule(e.graph.objects[to.object].typ, computed)
-		if child != noRule && e.enter(to.object, child, at) {
+	}
+	for _, us := range tupleset.usersets() {
+		if e.leadsToComputed(at, us.object, computed) {
+			return true, nil
+		}
+	}
+	of := e.places[at].object
+	for to, on := range tupleset.termed() {
+		holds := e.decides(of, on, certain)
+		if err := e.decidable(); err != nil {
+			return false, err
+		}
+		if holds && e.leadsToComputed(at, to.object, computed) {
 			return true, nil
 		}
 	}

@@ -1,0 +1,51 @@
+package engine
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// A set holds what a map holds, small and large, growing and shrinking.
+func TestIDSet(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	var s idSet
+	model := map[objectID]bool{}
+	largest := 0
+	for step := range 300_000 {
+		id := objectID(r.IntN(4000))
+		if s.has(id) != model[id] {
+			t.Fatalf("step %d: has %d is %v", step, id, s.has(id))
+		}
+		if r.IntN(100) < 30+40*(step/50_000%2) { // grows and shrinks in turn
+			if s.add(id) == model[id] {
+				t.Fatalf("step %d: add %d", step, id)
+			}
+			model[id] = true
+		} else {
+			if s.remove(id) != model[id] {
+				t.Fatalf("step %d: remove %d", step, id)
+			}
+			delete(model, id)
+		}
+		largest = max(largest, len(model))
+		if s.len() != len(model) {
+			t.Fatalf("step %d: %d ids, want %d", step, s.len(), len(model))
+		}
+		if step%1000 == 0 {
+			var all []objectID
+			for _, id := range s.all() {
+				if id != noObject {
+					all = append(all, id)
+				}
+			}
+			slices.Sort(all)
+			if len(slices.Compact(all)) != len(model) {
+				t.Fatalf("step %d: all are %d, want %d", step, len(all), len(model))
+			}
+		}
+	}
+	if s.has(noObject) || largest < 2000 {
+		t.Errorf("noObject %v, largest %d", s.has(noObject), largest)
+	}
+}
