@@ -74,11 +74,8 @@ func resident(tb testing.TB, w Workload) *InProcess {
 	tb.Cleanup(func() { store.Close() })
 	p := newInProcess(tb, store, engine.Config{})
 	loadAll(tb, p, w)
-	call := p.Prepare([]Question{w.Questioner(1, 0).Next()})
-	for p.Engine.Stats().ResidentBytes == 0 {
-		if _, err := call(context.Background()); err != nil {
-			tb.Fatal(err)
-		}
+	if err := p.Warm(context.Background(), w); err != nil {
+		tb.Fatal(err)
 	}
 	return p
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"stonetown/schema"
 	"stonetown/tuplestore"
@@ -133,6 +134,12 @@ func (h *HTTP) Write(ctx context.Context, tuples []tuplestore.Tuple) error {
 		operations[i] = wireOperation{"create", wireResource{t.Object.Type, t.Object.ID}, wireOf(t.Subject), t.Relation}
 	}
 	return h.post(ctx, "/api/v1/resources/relations/bulk", map[string]any{"operations": operations})
+}
+
+// Warm asks for a while.
+func (h *HTTP) Warm(ctx context.Context, w Workload) error {
+	_, err := checks(ctx, h, w, 2, time.Second, nil)
+	return err
 }
 
 // Prepare encodes the questions, as one check or as a batch.

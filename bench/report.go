@@ -95,19 +95,14 @@ func (r *run) target(ctx context.Context, t Target, w Workload, workers []int) {
 			}
 		})
 	})
-	// A first pass warms up and makes the tenant resident.
-	r.warm(ctx, t, w)
+	if r.err == nil {
+		r.err = t.Warm(ctx, w)
+	}
 	for _, n := range workers {
 		r.figure(func() (Figure, error) { return checks(ctx, t, w, n, r.Duration, nil) })
 	}
 	for _, n := range workers {
 		r.figure(func() (Figure, error) { return batches(ctx, t, w, 500, n, r.Duration) })
-	}
-}
-
-func (r *run) warm(ctx context.Context, t Target, w Workload) {
-	if r.err == nil {
-		_, r.err = checks(ctx, t, w, 2, time.Second, nil)
 	}
 }
 

@@ -234,8 +234,10 @@ func Exclusions() Workload {
 				n = (u-r.IntN(10)+users)%users + users*r.IntN(reports/users)
 			}
 			isNear := (u-near(n, 0)+users)%users < 10
-			return Question{user(u), object("report", "r", n), "reader",
-				isNear && inAudience(u, n%sections) && signed(u, n) && !barred(u, n)}
+			return Question{
+				user(u), object("report", "r", n), "reader",
+				isNear && inAudience(u, n%sections) && signed(u, n) && !barred(u, n),
+			}
 		},
 	}
 }

@@ -2,7 +2,9 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"stonetown/engine"
 	"stonetown/schema"
@@ -18,6 +20,8 @@ type Target interface {
 	WriteLimit() int
 	// Write creates tuples.
 	Write(ctx context.Context, tuples []tuplestore.Tuple) error
+	// Warm asks until the tuples are where they will be asked from.
+	Warm(ctx context.Context, w Workload) error
 	// Prepare makes ready a call that asks questions about one subject: what it takes
 	// to describe them is not what is measured. The call may be made again, but not
 	// twice at once.
@@ -54,6 +58,21 @@ func (p *InProcess) Write(ctx context.Context, tuples []tuplestore.Tuple) error 
 	}
 	_, err := p.Engine.Write(ctx, p.Tenant, engine.WriteRequest{Origin: engine.Origin{Actor: "bench"}, Ops: ops})
 	return err
+}
+
+// Warm waits until the tenant is in memory. No other tenant may be loaded meanwhile.
+func (p *InProcess) Warm(ctx context.Context, w Workload) error {
+	before := p.Engine.Stats().Loads
+	call := p.Prepare([]Question{w.Questioner(1, 0).Next()})
+	for deadline := time.Now().Add(5 * time.Minute); p.Engine.Stats().Loads == before; time.Sleep(time.Millisecond) {
+		if _, err := call(ctx); err != nil {
+			return err
+		}
+		if time.Now().After(deadline) {
+			return errors.New("the tenant is not loaded into memory")
+		}
+	}
+	return nil
 }
 
 func (p *InProcess) Prepare(questions []Question) Call {
