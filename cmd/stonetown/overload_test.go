@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -22,14 +23,15 @@ import (
 var (
 	overloadConnections = flag.Int("overload-connections", 1000, "how many connections send batches at the same time")
 	overloadTime        = flag.Duration("overload-time", 4*time.Second, "for how long they do")
+	// overloadMiB is the most memory that the server may take.
+	overloadMiB = 1 << 10
 )
 
 // A thousand connections send batches as large as they may be, all the time. Each
-// gets an answer or is told to come back, the memory that the server takes stays
-// within what docs/operations.md says, and afterwards all is as it was. Those who
+// gets an answer, is told to come back or is cut off, the memory that the server takes
+// stays within what docs/operations.md says, and afterwards all is as it was. Those who
 // do not even finish their headers are cut off.
 func TestOverloadedServer(t *testing.T) {
-	const mostMiB = 1 << 10
 	dir := t.TempDir()
 	p := startProcess(t, "--data-dir", dir, "--log-level", "error")
 	token := p.token(t, readJSON(t, dir+"/bootstrap.json"))
@@ -74,7 +76,7 @@ func TestOverloadedServer(t *testing.T) {
 		fmt.Fprint(conn, "POST /api/v1/resources/check HTTP/1.1\r\nHost:")
 		slow = append(slow, conn)
 	}
-	var answered, refused atomic.Int64
+	var answered, refused, cut atomic.Int64
 	var wg sync.WaitGroup
 	ctx, cancel := context.WithTimeout(t.Context(), *overloadTime)
 	defer cancel()
@@ -87,9 +89,13 @@ func TestOverloadedServer(t *testing.T) {
 				}
 				req.Header = http.Header{"Authorization": {"Bearer " + token}, "Content-Type": {"application/json"}}
 				resp, err := client.Do(req)
-				if err != nil {
-					t.Error(err)
-					return
+				if err != nil { // refused before all was sent, which not every client gets to read
+					if !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, net.ErrClosed) && !errors.Is(err, io.EOF) {
+						t.Error(err)
+						return
+					}
+					cut.Add(1)
+					continue
 				}
 				text, err := io.ReadAll(resp.Body)
 				resp.Body.Close()
@@ -108,10 +114,10 @@ func TestOverloadedServer(t *testing.T) {
 	}
 	wg.Wait()
 	most := p.memoryMiB(t, "VmHWM")
-	t.Logf("%d bytes on each of %d connections: %d answered, %d refused; memory before %d MiB, at most %d MiB",
-		len(body), *overloadConnections, answered.Load(), refused.Load(), before, most)
-	if most > mostMiB {
-		t.Errorf("the server took %d MiB, want at most %d", most, mostMiB)
+	t.Logf("%d bytes on each of %d connections: %d answered, %d refused, %d cut off; memory before %d MiB, at most %d MiB",
+		len(body), *overloadConnections, answered.Load(), refused.Load(), cut.Load(), before, most)
+	if most > overloadMiB || answered.Load() == 0 {
+		t.Errorf("the server took %d MiB, want at most %d", most, overloadMiB)
 	}
 	for _, conn := range slow {
 		if err := conn.SetReadDeadline(time.Now().Add(15 * time.Second)); err != nil {
