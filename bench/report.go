@@ -27,6 +27,7 @@ type Options struct {
 	Shapes    []Workload // measured in process, after the docs
 	HTTP      *HTTP      // nil: not measured
 	EchoURL   string     // empty: not measured; it is with what HTTP sends
+	Others    []Target   // other engines, measured like HTTP
 	// Duration is how long each figure is measured. Default 3 s.
 	Duration time.Duration
 	// Progress is told what is going on.
@@ -54,6 +55,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	if o.HTTP != nil {
 		r.target(ctx, o.HTTP, r.docs, []int{1, 16})
+	}
+	for _, other := range o.Others {
+		r.target(ctx, other, r.docs, []int{1, 16})
 	}
 	return r.report, r.err
 }

@@ -6,7 +6,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -128,63 +127,17 @@ func overHTTP(ctx context.Context, server, dir string, o bench.Options) (report 
 	if err := echo.Start(); err != nil {
 		return nil, err
 	}
-	defer stopProcess(echo)
+	defer bench.StopProcess(echo)
 	var echoAddress string
 	if _, err := fmt.Fscanln(address, &echoAddress); err != nil {
 		return nil, fmt.Errorf("start echo: %w", err)
 	}
 	o.EchoURL = "http://" + echoAddress
-
-	data := filepath.Join(dir, "data")
-	product := exec.CommandContext(ctx, server, "serve", "--dev", "--data-dir", data, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0")
-	if product.Stderr, err = os.Create(filepath.Join(dir, "server.log")); err != nil {
+	target, stop, err := bench.Start(ctx, server, dir)
+	if err != nil {
 		return nil, err
 	}
-	if err := product.Start(); err != nil {
-		return nil, fmt.Errorf("start the server: %w", err)
-	}
-	defer stopProcess(product)
-	if o.HTTP, err = dial(ctx, filepath.Join(data, "bootstrap.json")); err != nil {
-		return nil, err
-	}
+	defer stop()
+	o.HTTP = target
 	return bench.Run(ctx, o)
-}
-
-// dial waits for the server to have written its credentials and to answer.
-func dial(ctx context.Context, bootstrap string) (*bench.HTTP, error) {
-	var credentials struct {
-		BaseURL      string `json:"base_url"`
-		ClientID     string `json:"client_id"`
-		ClientSecret string `json:"client_secret"`
-	}
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		text, err := os.ReadFile(bootstrap)
-		if err == nil {
-			if err = json.Unmarshal(text, &credentials); err == nil {
-				var h *bench.HTTP
-				if h, err = bench.Dial(ctx, credentials.BaseURL, credentials.ClientID, credentials.ClientSecret, 16); err == nil {
-					return h, nil
-				}
-			}
-		}
-		if time.Now().After(deadline) || ctx.Err() != nil {
-			return nil, fmt.Errorf("the server did not start: %w", err)
-		}
-	}
-}
-
-// stopProcess ends a process that was started here, gently if it can.
-func stopProcess(c *exec.Cmd) {
-	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
-		return // it has ended already
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- c.Wait() }()
-	select {
-	case <-ended:
-	case <-time.After(10 * time.Second):
-		if err := c.Process.Kill(); err == nil {
-			<-ended
-		}
-	}
 }

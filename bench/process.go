@@ -1,0 +1,74 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// Start starts the product's own binary with a data folder of its own below dir,
+// and more arguments if given, and connects to it. stop ends it.
+func Start(ctx context.Context, binary, dir string, more ...string) (h *HTTP, stop func(), err error) {
+	data := filepath.Join(dir, "data")
+	args := append([]string{"serve", "--dev", "--data-dir", data, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, more...)
+	product := exec.CommandContext(ctx, binary, args...)
+	log, err := os.Create(filepath.Join(dir, "server.log"))
+	if err != nil {
+		return nil, nil, err
+	}
+	product.Stderr = log
+	if err := errors.Join(product.Start(), log.Close()); err != nil {
+		return nil, nil, fmt.Errorf("start the server: %w", err)
+	}
+	stop = func() { StopProcess(product) }
+	if h, err = await(ctx, filepath.Join(data, "bootstrap.json")); err != nil {
+		stop()
+		return nil, nil, err
+	}
+	return h, stop, nil
+}
+
+// await waits for the server to have written its credentials and to answer.
+func await(ctx context.Context, bootstrap string) (*HTTP, error) {
+	var credentials struct {
+		BaseURL      string `json:"base_url"`
+		ClientID     string `json:"client_id"`
+		ClientSecret string `json:"client_secret"`
+	}
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		text, err := os.ReadFile(bootstrap)
+		if err == nil {
+			if err = json.Unmarshal(text, &credentials); err == nil {
+				var h *HTTP
+				if h, err = Dial(ctx, credentials.BaseURL, credentials.ClientID, credentials.ClientSecret, 16); err == nil {
+					return h, nil
+				}
+			}
+		}
+		if time.Now().After(deadline) || ctx.Err() != nil {
+			return nil, fmt.Errorf("the server did not start: %w", err)
+		}
+	}
+}
+
+// StopProcess ends a process that was started here, gently if it can.
+func StopProcess(c *exec.Cmd) {
+	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
+		return // it has ended already
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- c.Wait() }()
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		if err := c.Process.Kill(); err == nil {
+			<-ended
+		}
+	}
+}

@@ -1,0 +1,79 @@
+// Command compare measures Stonetown beside other engines under the docs workload:
+// one run, one machine, the same questions, every answer compared with the oracle.
+// It starts Stonetown and is given the addresses of the others, which run already,
+// empty.
+//
+// It is a module of its own so that nothing else carries their clients.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"stonetown/bench"
+)
+
+func main() {
+	server := flag.String("server", "bin/stonetown", "the stonetown binary to start; empty for none")
+	database := flag.String("database-url", "", "the database of Stonetown; empty for the embedded one")
+	spicedb := flag.String("spicedb", "", "address of a SpiceDB, such as 127.0.0.1:50051")
+	spicedbKey := flag.String("spicedb-key", "", "its preshared key")
+	openfga := flag.String("openfga", "", "URL of an OpenFGA, such as http://127.0.0.1:8081")
+	out := flag.String("out", "compare", "where to write the figures: this name with .json and .html")
+	duration := flag.Duration("duration", 5*time.Second, "how long each figure is measured")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *server, *database, *spicedb, *spicedbKey, *openfga, *out, *duration); err != nil {
+		fmt.Fprintln(os.Stderr, "compare:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, server, database, spicedb, spicedbKey, openfga, out string, duration time.Duration) (err error) {
+	o := bench.Options{Duration: duration, Progress: func(format string, args ...any) {
+		fmt.Fprintf(os.Stderr, format+"\n", args...)
+	}}
+	if server != "" {
+		dir, err := os.MkdirTemp("", "stonetown-compare")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		var more []string
+		if database != "" {
+			more = []string{"--database-url", database}
+		}
+		target, stop, err := bench.Start(ctx, server, dir, more...)
+		if err != nil {
+			return err
+		}
+		defer stop()
+		o.HTTP = target
+	}
+	if spicedb != "" {
+		target, err := dialSpiceDB(spicedb, spicedbKey)
+		if err != nil {
+			return err
+		}
+		o.Others = append(o.Others, target)
+	}
+	if openfga != "" {
+		target, err := dialOpenFGA(ctx, openfga)
+		if err != nil {
+			return err
+		}
+		o.Others = append(o.Others, target)
+	}
+	report, err := bench.Run(ctx, o)
+	if err != nil {
+		return err
+	}
+	return errors.Join(report.WriteTable(os.Stdout), report.WriteJSON(out+".json"), report.WriteHTML(out+".html"))
+}
