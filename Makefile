@@ -3,11 +3,11 @@ tool  := $(GO) tool -modfile=tools/go.mod
 # One PostgreSQL for all test packages.
 withpg := $(GO) run ./internal/pgtest/withpg
 
-.PHONY: help build run test race cockroach fuzz generate collection bench lint
+.PHONY: help build run test race cockroach fuzz generate collection bench bench-compare lint
 .DEFAULT_GOAL := help
 
 help: ## Show what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## Build bin/stonetown and bin/stonetown-bench
 	$(GO) build -o bin/ ./cmd/...
@@ -48,6 +48,11 @@ collection: ## Convert the OpenAPI document to api/openapi/collection.json (need
 
 bench: build ## Measure the product and write bench.json
 	bin/stonetown-bench -server bin/stonetown -out bench.json
+
+# SPICEDB=127.0.0.1:50051 SPICEDB_KEY=… OPENFGA=http://127.0.0.1:8081 DATABASE_URL=postgres://…
+bench-compare: build ## Measure Stonetown beside other engines that run, empty, at the addresses given
+	cd tools/compare && $(GO) run . -server ../../bin/stonetown -database-url '$(DATABASE_URL)' \
+	  -spicedb '$(SPICEDB)' -spicedb-key '$(SPICEDB_KEY)' -openfga '$(OPENFGA)' -out ../../compare
 
 lint: ## Check formatting, vet, staticcheck, go.mod and known vulnerabilities
 	@unformatted=$$($(tool) gofumpt -l $$(git ls-files '*.go' | grep -v '\.gen\.go$$')); \
