@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -135,9 +136,24 @@ func (v *vantage) verify(e *evaluation, chunk []candidate, rule int32) error {
 		if c.sure {
 			continue
 		}
-		if object, ok := v.object(e, e.object(c.object)); ok {
-			roots = append(roots, asked{query: i, object: object, rule: rule, goal: e.ask(object, rule, certain)})
+		object, ok := v.object(e, e.object(c.object))
+		if !ok {
+			continue
 		}
+		if e.searchable() {
+			allowed, err := e.reaches(object, rule)
+			if err == nil {
+				chunk[i].sure = allowed
+				continue
+			}
+			if !errors.Is(err, errNotReachability) {
+				return err
+			}
+		}
+		roots = append(roots, asked{query: i, object: object, rule: rule, goal: e.ask(object, rule, certain)})
+	}
+	if len(roots) == 0 {
+		return nil
 	}
 	if err := e.run(); err != nil {
 		return err
@@ -163,15 +179,15 @@ func (v *vantage) verify(e *evaluation, chunk []candidate, rule int32) error {
 // candidates are the resources of the type that the subject might be allowed.
 func (v *vantage) candidates(ctx context.Context, e *evaluation, subject tuplestore.Subject, typ string, rule int32) ([]candidate, error) {
 	target := typeRelation{typeID(v.graph.types.numbers[typ]), v.program.rules[rule].relation}
-	s := search{vantage: v, e: e, reach: v.program.reach(), found: map[node]bool{}, named: map[objectID]bool{}}
+	s := search{vantage: v, e: e, reach: v.program.reach(), named: map[objectID]bool{}}
 	s.towards = s.reach.towards(target)
 	if err := s.run(ctx, subject); err != nil {
 		return nil, err
 	}
 	var list []candidate
-	for at, sure := range s.found {
-		if at.relation == target.relation && e.key(at.object).typ == target.typ {
-			list = append(list, candidate{at.object, e.key(at.object).id, sure})
+	for _, set := range s.sets {
+		if set.relation == target.relation && e.key(set.object).typ == target.typ {
+			list = append(list, candidate{set.object, e.key(set.object).id, set.sure})
 		}
 	}
 	return list, nil

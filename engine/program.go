@@ -153,12 +153,20 @@ func needed(c *schema.Compiled, arrows []schema.Arrow) []schema.Arrow {
 	return kept
 }
 
-// rule finds the rule of a type's relation, or noRule.
-func (p *program) rule(typ typeID, relation relationID) int32 {
+// at is where the table has a type's relation, or -1.
+func (p *program) at(typ typeID, relation relationID) int {
 	if int(relation) >= p.columns {
-		return noRule
+		return -1
 	}
 	if at := int(typ)*p.columns + int(relation); at < len(p.table) {
+		return at
+	}
+	return -1
+}
+
+// rule finds the rule of a type's relation, or noRule.
+func (p *program) rule(typ typeID, relation relationID) int32 {
+	if at := p.at(typ, relation); at >= 0 {
 		return p.table[at]
 	}
 	return noRule

@@ -15,18 +15,20 @@ import (
 // again. What gets in without passing any of them is sure.
 type reach struct {
 	program *program
+	// All are by the place of a type's relation in the program's table.
+	//
 	// byTuple: a tuple of relation d of an object lets its subject into these
 	// relations of the same object.
-	byTuple map[typeRelation][]into
+	byTuple [][]into
 	// bySet: a set that is the whole of relation r is part of these relations of
 	// the same object.
-	bySet map[typeRelation][]into
+	bySet [][]into
 	// byLink: an object that a tuple of relation t links to lets its relation
 	// computed into a relation of the object that has the tuple.
-	byLink map[typeRelation][]intoComputed
+	byLink [][]intoComputed
 
 	mu       sync.Mutex
-	relevant map[typeRelation]map[typeRelation]bool
+	relevant map[typeRelation][]bool
 }
 
 type typeRelation struct {
@@ -52,8 +54,8 @@ func (p *program) reach() *reach {
 
 func newReach(p *program) *reach {
 	r := &reach{
-		program: p, byTuple: map[typeRelation][]into{}, bySet: map[typeRelation][]into{},
-		byLink: map[typeRelation][]intoComputed{}, relevant: map[typeRelation]map[typeRelation]bool{},
+		program: p, byTuple: make([][]into, len(p.table)), bySet: make([][]into, len(p.table)),
+		byLink: make([][]intoComputed, len(p.table)), relevant: map[typeRelation][]bool{},
 	}
 	for at, id := range p.table {
 		if id == noRule {
@@ -63,13 +65,15 @@ func newReach(p *program) *reach {
 		p.sources(id, true, map[int32]bool{}, func(from *rule, sure bool) {
 			to := into{relation, sure}
 			for _, d := range from.direct {
-				r.byTuple[typeRelation{typ, d}] = append(r.byTuple[typeRelation{typ, d}], to)
+				key := p.at(typ, d)
+				r.byTuple[key] = append(r.byTuple[key], to)
 			}
 			for _, whole := range from.includes {
-				r.bySet[typeRelation{typ, whole}] = append(r.bySet[typeRelation{typ, whole}], to)
+				key := p.at(typ, whole)
+				r.bySet[key] = append(r.bySet[key], to)
 			}
 			for _, a := range from.arrows {
-				key := typeRelation{typ, a.tupleset}
+				key := p.at(typ, a.tupleset)
 				r.byLink[key] = append(r.byLink[key], intoComputed{a.computed, to})
 			}
 		})
@@ -91,8 +95,8 @@ func (p *program) sources(id int32, sure bool, seen map[int32]bool, visit func(f
 	}
 }
 
-// towards returns the relations through which a subject can get into the target.
-func (r *reach) towards(target typeRelation) map[typeRelation]bool {
+// towards tells the relations through which a subject can get into the target.
+func (r *reach) towards(target typeRelation) []bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if known, ok := r.relevant[target]; ok {
@@ -100,17 +104,18 @@ func (r *reach) towards(target typeRelation) map[typeRelation]bool {
 	}
 	p := r.program
 	types, relations := &p.graph.types, &p.graph.relations
-	relevant := map[typeRelation]bool{target: true}
+	relevant := make([]bool, len(p.table))
+	relevant[p.at(target.typ, target.relation)] = true
 	for queue := []typeRelation{target}; len(queue) > 0; {
 		at := queue[0]
 		queue = queue[1:]
 		add := func(shape tuplestore.SubjectShape, relation relationID) {
 			typ, ok := types.numbers[shape.Type]
-			next := typeRelation{typeID(typ), relation}
-			if ok && p.rule(next.typ, relation) != noRule && !relevant[next] {
-				relevant[next] = true
-				queue = append(queue, next)
+			if !ok || p.rule(typeID(typ), relation) == noRule || relevant[p.at(typeID(typ), relation)] {
+				return
 			}
+			relevant[p.at(typeID(typ), relation)] = true
+			queue = append(queue, typeRelation{typeID(typ), relation})
 		}
 		subjects := func(relation relationID) []schema.SubjectType {
 			return p.compiled.Subjects(types.names[at.typ], relations.names[relation])

@@ -12,11 +12,18 @@ type search struct {
 	*vantage
 	e       *evaluation
 	reach   *reach
-	towards map[typeRelation]bool // the only relations worth entering
+	towards []bool // the only relations worth entering
 
-	found map[node]bool     // sets that the subject might be in; true: it surely is
+	sets  []foundSet
+	found goalTable         // finds sets
 	named map[objectID]bool // objects whose tuples have been read
 	next  []origin
+}
+
+// foundSet is a set that the subject might be in or, if sure, is in.
+type foundSet struct {
+	node
+	sure bool
 }
 
 // origin is where the search goes on from: a set that the subject might be in
@@ -27,10 +34,13 @@ type origin struct {
 }
 
 func (s *search) run(ctx context.Context, subject tuplestore.Subject) error {
+	s.found.clear()
 	if subject.IsUserset() {
 		if s.e.set.object != noObject {
-			for _, to := range s.reach.bySet[typeRelation{s.e.key(s.e.set.object).typ, s.e.set.relation}] {
-				s.enter(s.e.set.object, to.relation, false) // whether it is registered is open
+			if at := s.program.at(s.e.key(s.e.set.object).typ, s.e.set.relation); at >= 0 {
+				for _, to := range s.reach.bySet[at] {
+					s.enter(s.e.set.object, to.relation, false) // whether it is registered is open
+				}
 			}
 		}
 	} else {
@@ -86,7 +96,10 @@ func (s *search) follow(from origin) {
 func (s *search) followTuples(from origin, tuples []backEdge) {
 	for _, t := range tuples {
 		s.e.budget--
-		at := typeRelation{s.e.key(t.from).typ, t.relation}
+		at := s.program.at(s.e.key(t.from).typ, t.relation)
+		if at < 0 {
+			continue
+		}
 		sure := from.sure && !s.hasTerms(t)
 		if t.as == from.relation {
 			for _, to := range s.reach.byTuple[at] {
@@ -112,13 +125,20 @@ func (s *search) hasTerms(t backEdge) bool {
 
 // enter notes that the subject might be in a set, or surely is.
 func (s *search) enter(object objectID, relation relationID, sure bool) {
-	if !s.towards[typeRelation{s.e.key(object).typ, relation}] {
+	if at := s.program.at(s.e.key(object).typ, relation); at < 0 || !s.towards[at] {
 		return
 	}
-	at := node{object, relation}
-	if was, known := s.found[at]; known && (was || !sure) {
-		return
+	to := node{object, relation}
+	key := goalKey(object, what(relation))
+	if slot, known := s.found.slot(key); !known {
+		s.found.put(slot, key, int32(len(s.sets)))
+		s.sets = append(s.sets, foundSet{to, sure})
+	} else {
+		set := &s.sets[slot.goal]
+		if set.sure || !sure {
+			return
+		}
+		set.sure = true
 	}
-	s.found[at] = sure
-	s.next = append(s.next, origin{at, sure})
+	s.next = append(s.next, origin{to, sure})
 }
