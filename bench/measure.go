@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,13 +14,19 @@ import (
 	"stonetown/tuplestore"
 )
 
-// Figure is one measurement: a closed loop of workers, each asking its next
-// question when the last is answered.
+// Figure is one measurement. Where Rate is 0 it is a closed loop: each worker asks
+// its next question when the last is answered, which finds out how much can be
+// done. Latencies are then those of calls that never meet a queue of others'.
+// With a rate, calls are due at fixed times, whatever became of those before, and
+// latencies count from when a call was due: so they are free of coordinated
+// omission.
 type Figure struct {
 	Target   string `json:"target"`
 	Workload string `json:"workload"`
 	Measure  string `json:"measure"`
 	Workers  int    `json:"workers"`
+	// Rate is how many calls were due in a second, of all workers.
+	Rate float64 `json:"rate,omitempty"`
 	// PerCall is how many units (checks, tuples) one call carries.
 	PerCall   int     `json:"per_call"`
 	Calls     int64   `json:"calls"`
@@ -79,25 +86,42 @@ func measure(ctx context.Context, f Figure, duration time.Duration, newWorker fu
 	var wg sync.WaitGroup
 	var calls atomic.Int64
 	latencies := make([]*hdrhistogram.Histogram, f.Workers)
+	prepared := make([]func(context.Context) error, f.Workers)
+	for w := range prepared {
+		prepared[w] = newWorker(w)
+	}
+	runtime.GC() // what was left by that is not what is measured
 	began := time.Now()
 	end := began.Add(duration)
+	var interval time.Duration // between the calls of a worker
+	if f.Rate > 0 {
+		interval = time.Duration(float64(f.Workers) / f.Rate * float64(time.Second))
+	}
 	for w := range f.Workers {
 		latencies[w] = hdrhistogram.New(1, time.Minute.Nanoseconds(), 3)
-		call := newWorker(w)
+		call := prepared[w]
 		wg.Go(func() {
-			for at := time.Now(); at.Before(end) && ctx.Err() == nil; {
+			at := time.Now()
+			if interval > 0 {
+				at = began.Add(interval * time.Duration(w) / time.Duration(f.Workers))
+			}
+			for at.Before(end) && ctx.Err() == nil {
+				due := at
+				time.Sleep(time.Until(due)) // not at all in a closed loop
 				if err := call(ctx); err != nil {
 					cancel(err)
 					return
 				}
 				now := time.Now()
 				// Only a call of over a minute is out of range; it counts as one.
-				if err := latencies[w].RecordValue(min(now.Sub(at), time.Minute).Nanoseconds()); err != nil {
+				if err := latencies[w].RecordValue(min(now.Sub(due), time.Minute).Nanoseconds()); err != nil {
 					cancel(err)
 					return
 				}
 				calls.Add(1)
-				at = now
+				if at = now; interval > 0 {
+					at = due.Add(interval)
+				}
 			}
 		})
 	}
