@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
 )
 
 // WriteHTML writes the report as a page: for each measure a bar for every target,
@@ -36,7 +37,7 @@ func (r *Report) WriteHTML(path string) error {
 			page.Charts = append(page.Charts, chart{Title: title})
 		}
 		page.Charts[i].Bars = append(page.Charts[i].Bars, bar{
-			f, 100 * math.Log10(max(f.PerSecond, 1)) / math.Log10(max(most, 10)), fmt.Sprintf("%.0f/s", f.PerSecond),
+			f, 100 * math.Log10(max(f.PerSecond, 1)) / math.Log10(max(most, 10)), number(f.PerSecond) + "/s",
 		})
 	}
 	f, err := os.Create(path)
@@ -50,7 +51,30 @@ func (r *Report) WriteHTML(path string) error {
 	return f.Close()
 }
 
-var htmlReport = template.Must(template.New("report").Parse(`<!doctype html>
+// number writes a whole number with a comma between thousands.
+func number(n float64) string {
+	text := strconv.Itoa(int(n + .5))
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+// duration writes microseconds with three digits that count; none for zero.
+func duration(µs float64) string {
+	switch {
+	case µs == 0:
+		return ""
+	case µs < 1000:
+		return fmt.Sprintf("%.3g µs", µs)
+	case µs < 1e6:
+		return fmt.Sprintf("%.3g ms", µs/1e3)
+	default:
+		return fmt.Sprintf("%.3g s", µs/1e6)
+	}
+}
+
+var htmlReport = template.Must(template.New("report").Funcs(template.FuncMap{"number": number, "time": duration}).Parse(`<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Authorization engines, measured</title>
 <style>
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1d232a }
@@ -64,9 +88,9 @@ td:nth-child(-n+3), th:nth-child(-n+3) { text-align: left }
 <h1>Authorization engines, measured</h1>
 <p>{{.Started}}, {{.Go}}, {{.CPUs}} CPUs. Units (checks, tuples) per second; each step of a bar's scale is a factor of ten. Every answer was compared with an oracle.</p>
 {{range .Charts}}<h2>{{.Title}}</h2>
-{{range .Bars}}<div class="bar"><div>{{.Target}}</div><span style="width: {{printf "%.1f" .Width}}%">{{.Text}}{{if .P50}}, p50 {{printf "%.0f" .P50}} µs, p99 {{printf "%.0f" .P99}} µs{{end}}</span></div>
+{{range .Bars}}<div class="bar"><div>{{.Target}}</div><span style="width: {{printf "%.1f" .Width}}%">{{.Text}}{{if .P50}}, p50 {{time .P50}}, p99 {{time .P99}}{{end}}</span></div>
 {{end}}{{end}}
-<table><tr><th>target<th>workload<th>measure<th>at once<th>per call<th>per second<th>p50 µs<th>p90 µs<th>p99 µs<th>p99.9 µs</tr>
-{{range .Figures}}<tr><td>{{.Target}}<td>{{.Workload}}<td>{{.Measure}}<td>{{.Workers}}<td>{{.PerCall}}<td>{{printf "%.0f" .PerSecond}}<td>{{printf "%.1f" .P50}}<td>{{printf "%.1f" .P90}}<td>{{printf "%.1f" .P99}}<td>{{printf "%.1f" .P999}}</tr>
+<table><tr><th>target<th>workload<th>measure<th>at once<th>per call<th>per second<th>p50<th>p90<th>p99<th>p99.9</tr>
+{{range .Figures}}<tr><td>{{.Target}}<td>{{.Workload}}<td>{{.Measure}}<td>{{.Workers}}<td>{{.PerCall}}<td>{{number .PerSecond}}<td>{{time .P50}}<td>{{time .P90}}<td>{{time .P99}}<td>{{time .P999}}</tr>
 {{end}}</table></html>
 `))

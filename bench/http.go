@@ -63,7 +63,7 @@ func newClient(connections int) *http.Client {
 	return &http.Client{Transport: t}
 }
 
-func (h *HTTP) Name() string { return "http" }
+func (h *HTTP) Name() string { return "Stonetown" }
 
 func (h *HTTP) WriteLimit() int { return 500 }
 
