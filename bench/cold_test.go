@@ -13,10 +13,10 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-func openStore(t *testing.T, url string) *sqlstore.Store {
+func openStore(t testing.TB, c sqldb.Config) *sqlstore.Store {
 	t.Helper()
 	ctx := context.Background()
-	db, err := sqldb.Open(ctx, sqldb.Config{URL: url, MaxConns: 1})
+	db, err := sqldb.Open(ctx, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,10 +38,10 @@ func openStore(t *testing.T, url string) *sqlstore.Store {
 func TestColdBatchOverPostgreSQL(t *testing.T) {
 	url := pgtest.URL(t)
 	d := NewDocs()
-	loadAll(t, newInProcess(t, openStore(t, url), engine.Config{ResidentBytes: -1}), d)
+	loadAll(t, newInProcess(t, openStore(t, sqldb.Config{URL: url}), engine.Config{ResidentBytes: -1}), d)
 
 	far, roundTrips := pgtest.Latency(t, url, 2*time.Millisecond)
-	store := openStore(t, far)
+	store := openStore(t, sqldb.Config{URL: far, MaxConns: 1})
 	ctx := context.Background()
 	draw := d.Questioner(2, 0)
 	ask := func() (trips int, took time.Duration) {

@@ -12,7 +12,6 @@ import (
 	"stonetown/internal/pgtest"
 	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
-	"stonetown/tuplestore/sqlstore"
 )
 
 // BenchmarkChecksUnderWrites is what is left of the throughput of checks, fully
@@ -23,19 +22,7 @@ func BenchmarkChecksUnderWrites(b *testing.B) {
 		"postgres": func() string { return pgtest.URL(b) },
 	} {
 		b.Run(name, func(b *testing.B) {
-			db, err := sqldb.Open(b.Context(), sqldb.Config{URL: url()})
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer db.Close()
-			if err := db.Migrate(b.Context(), sqlstore.Migrations()); err != nil {
-				b.Fatal(err)
-			}
-			store, err := sqlstore.New(sqlstore.Config{DB: db})
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer store.Close()
+			store := openStore(b, sqldb.Config{URL: url()})
 			p, d := newInProcess(b, store, engine.Config{}), NewDocs()
 			loadAll(b, p, d)
 			if err := p.Warm(b.Context(), d); err != nil {
