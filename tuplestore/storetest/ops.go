@@ -140,6 +140,25 @@ var opCases = []testCase{
 		f.same("counts", []int{1, 1, 1, 2, 1}, result.Counts)
 		f.holds(viewer("2", "cid"), viewer("1", "dan"))
 	}},
+	{"a large write tells what of it existed", func(f *fixture) {
+		const n, c, e, u = 300, tuplestore.Created, tuplestore.Existed, tuplestore.Updated
+		user := func(i int) tuplestore.Tuple { return viewer("1", fmt.Sprintf("%03d", i)) }
+		f.apply(create(presence("doc", "1")), create(user(n-1)), createOn(tuplestore.Terms{ExpiresAt: 10}, user(0)))
+		ops := []tuplestore.Op{create(presence("doc", "1"))}
+		want := []tuplestore.Status{e, u}
+		for i := range n {
+			ops = append(ops, create(user(i)))
+			if i > 0 && i < n-1 {
+				want = append(want, c)
+			}
+		}
+		ops = append(ops, create(user(1)))
+		want = append(want, e, e)
+		f.same("statuses", want, f.apply(ops...).Statuses)
+		f.same("revision", tuplestore.Revision(2), f.head().Revision)
+		f.same("relations", n, len(f.scan(f.newest(), tuplestore.Filter{ObjectType: "doc"})))
+		f.same("changes", n-1, len(f.changes(1, 10)[0].Changes))
+	}},
 	{"a write can be large", func(f *fixture) {
 		const many = 5000
 		tuples := make([]tuplestore.Tuple, many)

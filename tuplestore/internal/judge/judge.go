@@ -54,7 +54,7 @@ func (v *View) Add(stored ...tuplestore.Fact) {
 }
 
 // Len is the number of tuples known to exist.
-func (v *View) Len() int { return v.rows.len }
+func (v *View) Len() int { return len(v.rows.all) }
 
 // Head is the tenant's position after the writes accepted so far.
 func (v *View) Head() tuplestore.Head { return v.head }

@@ -16,7 +16,12 @@ type Needs struct {
 // NeedsOf collects the needs of a group.
 func NeedsOf(writes ...tuplestore.Write) Needs {
 	var n Needs
-	asked := make(map[tuplestore.Tuple]struct{})
+	ops := 0
+	for _, w := range writes {
+		ops += len(w.Ops)
+	}
+	n.Tuples = make([]tuplestore.Tuple, 0, ops)
+	asked := make(map[tuplestore.Tuple]struct{}, ops)
 	for _, w := range writes {
 		n.Absent = append(n.Absent, w.Absent...)
 		for _, op := range w.Ops {

@@ -6,55 +6,39 @@ import (
 	"stonetown/tuplestore"
 )
 
-// rows is a set of tuples that finds those of an object or of a subject
-// without looking at the others. Few tuples have terms, so these are apart.
+// rows is a set of tuples with their terms. As soon as somebody asks for those
+// that match a filter, which bulk loads do not, it finds those of an object or of
+// a subject without looking at the others.
 type rows struct {
-	byObject, bySubject map[tuplestore.Object]map[tuplestore.Tuple]struct{}
-	special             map[tuplestore.Tuple]tuplestore.Terms // none are zero
-	len                 int
+	all                 map[tuplestore.Tuple]tuplestore.Terms
+	byObject, bySubject map[tuplestore.Object]map[tuplestore.Tuple]struct{} // nil until asked for
 }
 
-func newRows() rows {
-	return rows{
-		byObject:  make(map[tuplestore.Object]map[tuplestore.Tuple]struct{}),
-		bySubject: make(map[tuplestore.Object]map[tuplestore.Tuple]struct{}),
-		special:   make(map[tuplestore.Tuple]tuplestore.Terms),
-	}
-}
-
-func (r *rows) has(t tuplestore.Tuple) bool {
-	_, ok := r.byObject[t.Object][t]
-	return ok
-}
+func newRows() rows { return rows{all: make(map[tuplestore.Tuple]tuplestore.Terms)} }
 
 // terms are those of a tuple, if it is in the set.
 func (r *rows) terms(t tuplestore.Tuple) (terms tuplestore.Terms, ok bool) {
-	return r.special[t], r.has(t)
+	terms, ok = r.all[t]
+	return terms, ok
 }
 
 // put adds a tuple, or gives it other terms.
 func (r *rows) put(f tuplestore.Fact) {
-	if f.Terms == (tuplestore.Terms{}) {
-		delete(r.special, f.Tuple)
-	} else {
-		r.special[f.Tuple] = f.Terms
+	r.all[f.Tuple] = f.Terms
+	if r.byObject != nil {
+		r.index(f.Tuple)
 	}
-	if r.has(f.Tuple) {
-		return
-	}
-	insert(r.byObject, f.Object, f.Tuple)
-	insert(r.bySubject, f.Subject.Object(), f.Tuple)
-	r.len++
 }
 
 func (r *rows) remove(t tuplestore.Tuple) {
-	if !r.has(t) {
-		return
-	}
+	delete(r.all, t)
 	delete(r.byObject[t.Object], t)
 	delete(r.bySubject[t.Subject.Object()], t)
-	delete(r.special, t)
-	r.len--
+}
+
+func (r *rows) index(t tuplestore.Tuple) {
+	insert(r.byObject, t.Object, t)
+	insert(r.bySubject, t.Subject.Object(), t)
 }
 
 func insert(index map[tuplestore.Object]map[tuplestore.Tuple]struct{}, key tuplestore.Object, t tuplestore.Tuple) {
@@ -68,10 +52,17 @@ func insert(index map[tuplestore.Object]map[tuplestore.Tuple]struct{}, key tuple
 
 // matching yields the tuples that f selects, in no particular order.
 func (r *rows) matching(f tuplestore.Filter) iter.Seq[tuplestore.Tuple] {
+	if r.byObject == nil {
+		r.byObject = make(map[tuplestore.Object]map[tuplestore.Tuple]struct{})
+		r.bySubject = make(map[tuplestore.Object]map[tuplestore.Tuple]struct{})
+		for t := range r.all {
+			r.index(t)
+		}
+	}
 	return func(yield func(tuplestore.Tuple) bool) {
 		visit := func(set map[tuplestore.Tuple]struct{}) bool {
 			for t := range set {
-				if f.Matches(tuplestore.Fact{Tuple: t, Terms: r.special[t]}) && !yield(t) {
+				if f.Matches(tuplestore.Fact{Tuple: t, Terms: r.all[t]}) && !yield(t) {
 					return false
 				}
 			}
