@@ -178,25 +178,50 @@ func order(f tuplestore.Filter, at *tuplestore.Record) (columns []string, values
 	return columns, values
 }
 
-// Scan implements [tuplestore.Snapshot].
+// Scan implements [tuplestore.Snapshot]. It reads a page ahead of whoever takes
+// the records.
 func (sn *snapshot) Scan(ctx context.Context, f tuplestore.Filter) iter.Seq2[tuplestore.Record, error] {
 	return func(yield func(tuplestore.Record, error) bool) {
-		var after *tuplestore.Record
-		for {
-			page, err := sn.List(ctx, f, after, sn.store.ScanPage)
-			if err != nil {
-				yield(tuplestore.Record{}, err)
+		ctx, cancel := context.WithCancel(ctx)
+		type page struct {
+			records []tuplestore.Record
+			err     error
+		}
+		pages := make(chan page, 1)
+		go func() {
+			defer close(pages)
+			var after *tuplestore.Record
+			for {
+				records, err := sn.List(ctx, f, after, sn.store.ScanPage)
+				select {
+				case pages <- page{records, err}:
+				case <-ctx.Done():
+					return
+				}
+				if err != nil || len(records) < sn.store.ScanPage {
+					return
+				}
+				after = &records[len(records)-1]
+			}
+		}()
+		defer func() {
+			cancel()
+			for range pages { // nothing reads from the database any more
+			}
+		}()
+		for p := range pages {
+			if p.err != nil {
+				yield(tuplestore.Record{}, p.err)
 				return
 			}
-			for _, r := range page {
+			for _, r := range p.records {
 				if !yield(r, nil) {
 					return
 				}
 			}
-			if len(page) < sn.store.ScanPage {
-				return
-			}
-			after = &page[len(page)-1]
+		}
+		if err := ctx.Err(); err != nil {
+			yield(tuplestore.Record{}, err)
 		}
 	}
 }
