@@ -3,17 +3,31 @@ package engine
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // flights lets callers share work whose result must be newer than their call:
 // whoever calls while a run is under way waits, with all others who do, for the
-// next one.
+// next one. Where a run takes long the next does not wait for its end, or callers
+// would wait for almost two.
 type flights struct {
-	group   *sync.WaitGroup // counts the goroutines
+	run   func() error    // may run several times at once
+	group *sync.WaitGroup // counts the runs
+
 	mu      sync.Mutex
-	running bool
-	next    *flight
+	running int
+	began   time.Time // of the newest run
+	timed   bool      // a timer will start the next
+	next    *flight   // that callers wait for and that has not begun; or nil
 }
+
+const (
+	// maxFlights is how many runs are under way at once.
+	maxFlights = 4
+	// apart is how long after a run the next may begin that does not wait for its
+	// end.
+	apart = time.Millisecond
+)
 
 type flight struct {
 	done chan struct{}
@@ -22,16 +36,13 @@ type flight struct {
 
 // do returns the outcome of a run that began after do was called. The run does
 // not end with ctx: others may depend on it.
-func (f *flights) do(ctx context.Context, run func() error) error {
+func (f *flights) do(ctx context.Context) error {
 	f.mu.Lock()
 	if f.next == nil {
 		f.next = &flight{done: make(chan struct{})}
 	}
 	mine := f.next
-	if !f.running {
-		f.running = true
-		f.group.Go(func() { f.fly(run) })
-	}
+	f.start()
 	f.mu.Unlock()
 	select {
 	case <-mine.done:
@@ -41,18 +52,37 @@ func (f *flights) do(ctx context.Context, run func() error) error {
 	}
 }
 
-func (f *flights) fly(run func() error) {
-	for {
-		f.mu.Lock()
-		now := f.next
-		f.next = nil
-		if now == nil {
-			f.running = false
-			f.mu.Unlock()
+// start starts the next run, if there is one and its time has come. mu is held.
+func (f *flights) start() {
+	if f.next == nil || f.running == maxFlights {
+		return
+	}
+	if f.running > 0 {
+		if wait := apart - time.Since(f.began); wait > 0 {
+			if !f.timed {
+				f.timed = true
+				time.AfterFunc(wait, f.startInTime)
+			}
 			return
 		}
-		f.mu.Unlock()
-		now.err = run()
-		close(now.done)
 	}
+	now := f.next
+	f.next = nil
+	f.running++
+	f.began = time.Now()
+	f.group.Go(func() {
+		now.err = f.run()
+		close(now.done)
+		f.mu.Lock()
+		f.running--
+		f.start()
+		f.mu.Unlock()
+	})
+}
+
+func (f *flights) startInTime() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.timed = false
+	f.start()
 }

@@ -4,9 +4,11 @@ import "errors"
 
 // Most questions need no proof and meet neither intersections nor exclusions.
 // They ask whether a path leads from a resource to the subject, and that is
-// searched for here: breadth first, with nothing kept but the places that were
-// come to. A search that meets more than unions is given up, and the question
-// put to [evaluation.run].
+// searched for here, with nothing kept but the places that were come to. Places
+// are taken from both ends of the queue in turn: so a search takes at most twice as
+// long as breadth first, which finds what is near, and as depth first, which finds
+// what many ways lead to. A search that meets more than unions is given up, and the
+// question put to [evaluation.run].
 //
 // The questions of a batch share what they find out. A place from which the
 // subject was reached is proven. All places of a search that found nothing lead
@@ -48,8 +50,14 @@ func (e *evaluation) reaches(object objectID, rule int32) (bool, error) {
 	if e.enter(object, rule, -1) {
 		return true, nil
 	}
-	for next := 0; next < len(e.queue); next++ {
+	for next, turn := 0, 0; next < len(e.queue); turn++ {
 		at := e.queue[next]
+		if turn%2 == 0 {
+			next++
+		} else {
+			last := len(e.queue) - 1
+			at, e.queue = e.queue[last], e.queue[:last]
+		}
 		proven, err := e.leads(at)
 		if err == errNotReachability {
 			if !e.undecided {

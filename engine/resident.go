@@ -10,10 +10,13 @@ import (
 	"stonetown/tuplestore"
 )
 
-// residency accounts for the memory of the resident graphs.
+// residency accounts for the memory of the resident graphs. Where not all have
+// room, those stay that are asked about most: a tenant comes in the place of others
+// only if it is asked about more than twice as often as they are. Else tenants
+// asked about in turn would push each other out, and all time go into loading.
 type residency struct {
 	bytes atomic.Int64 // estimated, all graphs
-	turn  atomic.Int64 // advances with each graph that comes; orders last uses
+	scant atomic.Bool  // the room is so far taken that it matters how often tenants are asked about
 
 	mu    sync.Mutex
 	sizes map[*tenant]int64
@@ -25,15 +28,42 @@ const (
 	// retryAfter is how long a tenant stays cold after its load failed or it
 	// turned out too large.
 	retryAfter = time.Minute
+	// reconsiderAfter is how long it stays so when others were asked about as often.
+	reconsiderAfter = time.Second
+	// sampled is how many resident tenants are looked at for the coldest of them.
+	sampled = 16
 )
+
+// heat is how often a tenant was asked about lately: a count that is halved every
+// heatAge. Some of what comes at the same moment may go uncounted.
+type heat struct{ state atomic.Uint64 } // the age in the upper half
+
+const heatAge = 10 * time.Second
+
+func age() uint64 { return uint64(time.Now().UnixNano() / int64(heatAge)) & (1<<32 - 1) }
+
+func (h *heat) add() {
+	now := age()
+	h.state.Store(now<<32 | min(h.at(now)+1, 1<<32-1))
+}
+
+func (h *heat) at(now uint64) uint64 {
+	state := h.state.Load()
+	return state & (1<<32 - 1) >> min(now-state>>32, 32)
+}
 
 var errTooLarge = errors.New("graph exceeds the memory budget")
 
 // startLoading loads the tenant's graph in the background, unless that is under
-// way or did not work out a moment ago.
+// way, did not work out a moment ago, or would displace what is asked about as often.
 func (t *tenant) startLoading() {
 	e := t.engine
 	if e.budget < 0 || time.Now().UnixNano() < t.retryAt.Load() || !t.loading.CompareAndSwap(false, true) {
+		return
+	}
+	if !e.resident.hasRoom(t, e.budget) {
+		t.retryAt.Store(time.Now().Add(reconsiderAfter).UnixNano())
+		t.loading.Store(false)
 		return
 	}
 	e.loads.Go(func() {
@@ -106,7 +136,6 @@ func (t *tenant) publish(g *graph, at position) bool {
 	t.position = at
 	t.graph = g
 	t.program = newProgram(at.compiled, g)
-	t.used.Store(t.engine.resident.turn.Add(1))
 	return true
 }
 
@@ -129,8 +158,13 @@ func (t *tenant) account() {
 	}
 	t.mu.RUnlock()
 	e.resident.set(t, size)
+	t.size.Store(size)
+	e.resident.scant.Store(e.resident.bytes.Load() > e.budget/2)
 	for e.resident.bytes.Load() > e.budget {
-		victim := e.resident.leastRecent(t)
+		victim := e.resident.coldest(t)
+		if victim == nil {
+			victim = t
+		}
 		victim.drop()
 		if victim == t {
 			t.retryAt.Store(time.Now().Add(retryAfter).UnixNano())
@@ -169,15 +203,31 @@ func (r *residency) set(t *tenant, size int64) {
 	}
 }
 
-// leastRecent returns the resident tenant used longest ago; keep only if there
-// is no other.
-func (r *residency) leastRecent(keep *tenant) *tenant {
+// hasRoom reports whether a tenant, of the size that it had the last time, fits in
+// or should displace others.
+func (r *residency) hasRoom(t *tenant, budget int64) bool {
+	if r.bytes.Load()+t.size.Load() <= budget {
+		return true
+	}
+	victim, now := r.coldest(t), age()
+	return victim == nil || t.heat.at(now) > 2*victim.heat.at(now)
+}
+
+// coldest returns the resident tenant that was asked about least, of some and other
+// than keep; nil if there is none.
+func (r *residency) coldest(keep *tenant) (victim *tenant) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	victim := keep
-	for t := range r.sizes {
-		if t != keep && (victim == keep || t.used.Load() < victim.used.Load()) {
+	now, looked := age(), 0
+	for t := range r.sizes { // which begins anywhere
+		if t == keep {
+			continue
+		}
+		if victim == nil || t.heat.at(now) < victim.heat.at(now) {
 			victim = t
+		}
+		if looked++; looked == sampled {
+			break
 		}
 	}
 	return victim

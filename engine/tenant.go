@@ -20,15 +20,16 @@ type tenant struct {
 	tail   flights // reads that bring the position up to date
 
 	// mu guards position, program, graph and its contents. Checks on a resident
-	// graph hold it for reading, so each sees one revision. Only forward moves
-	// of the position happen, one at a time.
+	// graph hold it for reading, so each sees one revision. The position only moves
+	// forward.
 	mu       sync.RWMutex
 	position position
 	graph    *graph   // nil: cold
 	program  *program // linked to graph
 
 	freshAt atomic.Int64 // Unix ns at which the position was the newest
-	used    atomic.Int64 // the residency turn in which a check last came
+	heat    heat         // how often it is asked about
+	size    atomic.Int64 // in bytes, of its graph when that was last accounted for
 	loading atomic.Bool
 	retryAt atomic.Int64 // Unix ns before which no load is tried
 }
@@ -52,7 +53,9 @@ func (t *tenant) positionAt(head tuplestore.Head, compiled *schema.Compiled) pos
 }
 
 func newTenant(e *Engine, id string) *tenant {
-	return &tenant{engine: e, id: id, tail: flights{group: &e.loads}}
+	t := &tenant{engine: e, id: id}
+	t.tail.run, t.tail.group = t.refresh, &e.loads
+	return t
 }
 
 // rlock takes mu for reading once the position is as fresh as c asks for. It
@@ -70,7 +73,7 @@ func (t *tenant) rlock(ctx context.Context, c Consistency) (tokenIgnored bool, e
 		return false, nil
 	}
 	t.mu.RUnlock()
-	if err := t.tail.do(ctx, t.refresh); err != nil {
+	if err := t.tail.do(ctx); err != nil {
 		return false, err
 	}
 	t.mu.RLock()
@@ -107,8 +110,8 @@ func (t *tenant) isFresh(mode ConsistencyMode, epoch string, rev tuplestore.Revi
 	}
 }
 
-// refresh moves the position to the newest revision. It runs in t.tail, so
-// never twice at once.
+// refresh moves the position to the newest revision. It runs in t.tail, perhaps
+// several times at once.
 func (t *tenant) refresh() error {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(t.engine.background, t.engine.tailTimeout)
@@ -118,7 +121,7 @@ func (t *tenant) refresh() error {
 	err := errNotFollowed
 	for errors.Is(err, errNotFollowed) && ctx.Err() == nil {
 		if err = t.follow(ctx); errors.Is(err, errNotFollowed) {
-			err = t.lookUp(ctx)
+			err = t.lookUp(ctx, began.UnixNano())
 		}
 	}
 	if err != nil {
@@ -166,7 +169,7 @@ func (t *tenant) follow(ctx context.Context) error {
 	}
 }
 
-// apply moves the resident graph over one commit.
+// apply moves the resident graph over one commit, unless another has done so.
 func (t *tenant) apply(c *tuplestore.Commit) error {
 	compiled, err := compileDocument(c.Schema)
 	if err != nil {
@@ -174,8 +177,11 @@ func (t *tenant) apply(c *tuplestore.Commit) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.graph == nil {
+	switch {
+	case t.graph == nil || c.Revision > t.position.revision+1:
 		return errNotFollowed
+	case c.Revision <= t.position.revision:
+		return nil
 	}
 	for _, change := range c.Changes {
 		t.graph.apply(change)
@@ -210,8 +216,9 @@ func compileDocument(document []byte) (*schema.Compiled, error) {
 	return compiled, nil
 }
 
-// lookUp moves the position of a tenant that is not resident.
-func (t *tenant) lookUp(ctx context.Context) error {
+// lookUp moves the position of a tenant that is not resident. began is when the
+// refresh did, as freshAt has it.
+func (t *tenant) lookUp(ctx context.Context, began int64) error {
 	t.mu.RLock()
 	at := t.position
 	t.mu.RUnlock()
@@ -234,7 +241,12 @@ func (t *tenant) lookUp(ctx context.Context) error {
 	newest := t.positionAt(head, at.compiled)
 	t.mu.Lock()
 	if t.graph == nil {
-		t.position = newest
+		// Another read may have brought it further; under another epoch, only one that
+		// began later.
+		same := t.position.epoch == newest.epoch
+		if !t.position.known || same && t.position.revision < newest.revision || !same && t.freshAt.Load() < began {
+			t.position = newest
+		}
 		t.mu.Unlock()
 		return nil
 	}

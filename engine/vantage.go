@@ -40,7 +40,9 @@ func (e *Engine) vantage(ctx context.Context, tenantID string, c Consistency) (v
 			return v, nil
 		}
 	}
-	t.used.Store(e.resident.turn.Load())
+	if e.resident.scant.Load() {
+		t.heat.add()
+	}
 	if t.graph != nil {
 		v.graph, v.program, v.locked = t.graph, t.program, t
 		return v, nil
