@@ -49,10 +49,11 @@ collection: ## Convert the OpenAPI document to api/openapi/collection.json (need
 bench: build ## Measure the product and write bench.json
 	bin/stonetown-bench -server bin/stonetown -out bench.json
 
+WORKLOADS ?= docs
 # SPICEDB=127.0.0.1:50051 SPICEDB_KEY=… OPENFGA=http://127.0.0.1:8081 DATABASE_URL=postgres://…
 bench-compare: build ## Measure Stonetown beside other engines that run, empty, at the addresses given
 	cd tools/compare && $(GO) run . -server ../../bin/stonetown -database-url '$(DATABASE_URL)' \
-	  -spicedb '$(SPICEDB)' -spicedb-key '$(SPICEDB_KEY)' -openfga '$(OPENFGA)' -out ../../compare
+	  -workloads '$(WORKLOADS)' -spicedb '$(SPICEDB)' -spicedb-key '$(SPICEDB_KEY)' -openfga '$(OPENFGA)' -out ../../compare
 
 lint: ## Check formatting, vet, staticcheck, go.mod and known vulnerabilities
 	@unformatted=$$($(tool) gofumpt -l $$(git ls-files '*.go' | grep -v '\.gen\.go$$')); \

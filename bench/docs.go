@@ -112,6 +112,10 @@ func user(n int) tuplestore.Subject {
 	return tuplestore.Subject{Type: schema.UserType, ID: named("u", n)}
 }
 
+func object(typ, prefix string, n int) tuplestore.Object {
+	return tuplestore.Object{Type: typ, ID: named(prefix, n)}
+}
+
 // Tuples implements [Workload].
 func (d *Docs) Tuples(yield func(tuplestore.Tuple) bool) {
 	ok := true
@@ -140,16 +144,52 @@ func (d *Docs) Tuples(yield func(tuplestore.Tuple) bool) {
 	}
 }
 
-// docsQuestioner draws half of the questions about a random user and half about
-// one who is known to have access, mostly through the group of some folder above.
+// Zipf is the same drive with other questions: some documents, and some users, are
+// asked about far more often than others. The n-th of them comes up in proportion
+// to 1/n^1.1, so that one in five questions is about the ten foremost documents.
+func (d *Docs) Zipf() Workload { return docsZipf{d} }
+
+type docsZipf struct{ *Docs }
+
+func (docsZipf) Name() string { return "docs-zipf" }
+
+func (z docsZipf) Questioner(seed, worker uint64) Questioner {
+	q := z.questioner(seed, worker)
+	for _, field := range []struct {
+		draw *func() int
+		of   int
+	}{{&q.document, docsDocuments}, {&q.user, docsUsers}} {
+		zipf := rand.NewZipf(q.rand, 1.1, 1, uint64(field.of-1))
+		*field.draw = func() int { return int(zipf.Uint64()) }
+	}
+	return q
+}
+
+// docsQuestioner draws half of the questions about any user and half about one who
+// is known to have access, mostly through the group of some folder above.
 type docsQuestioner struct {
-	docs *Docs
-	rand *rand.Rand
+	docs           *Docs
+	rand           *rand.Rand
+	user, document func() int
 }
 
 // Questioner implements [Workload].
-func (d *Docs) Questioner(seed, worker uint64) Questioner {
-	return &docsQuestioner{docs: d, rand: rand.New(rand.NewPCG(seed, worker))}
+func (d *Docs) Questioner(seed, worker uint64) Questioner { return d.questioner(seed, worker) }
+
+func (d *Docs) questioner(seed, worker uint64) *docsQuestioner {
+	r := rand.New(rand.NewPCG(seed, worker))
+	return &docsQuestioner{
+		docs: d, rand: r,
+		user:     func() int { return r.IntN(docsUsers) },
+		document: func() int { return r.IntN(docsDocuments) },
+	}
+}
+
+// New implements [Growing]: another document, with one viewer and nothing else.
+func (d *Docs) New(worker uint64, n int) (tuplestore.Tuple, Question) {
+	document, viewer := object("document", "new"+strconv.FormatUint(worker, 10)+"-", n), user(n%docsUsers)
+	return tuplestore.Tuple{Object: document, Relation: "viewer", Subject: viewer},
+		Question{Subject: viewer, Resource: document, Action: "view", Allowed: true}
 }
 
 // Next implements [Questioner].
@@ -164,17 +204,17 @@ func (q *docsQuestioner) Batch(size int) []Question {
 	batch := make([]Question, size)
 	for i := range batch {
 		batch[i] = q.docs.question(u, n)
-		n = q.rand.IntN(docsDocuments)
+		n = q.document()
 	}
 	return batch
 }
 
 // draw draws a user and a document.
 func (q *docsQuestioner) draw() (u, n int) {
-	n = q.rand.IntN(docsDocuments)
+	n = q.document()
 	doc := q.docs.documents[n]
 	if q.rand.IntN(2) == 0 {
-		return q.rand.IntN(docsUsers), n
+		return q.user(), n
 	}
 	switch k := q.rand.IntN(10); k {
 	case 0:

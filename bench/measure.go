@@ -41,6 +41,9 @@ type Figure struct {
 // loaders is how many writes are under way at once while loading.
 const loaders = 4
 
+// bulkLoad is the measure of [load].
+const bulkLoad = "bulk load"
+
 // load writes all tuples and measures how fast. progress may be called by
 // several goroutines at once.
 func load(ctx context.Context, t Target, w Workload, progress func(written int)) (Figure, error) {
@@ -73,7 +76,7 @@ func load(ctx context.Context, t Target, w Workload, progress func(written int))
 		return Figure{}, err
 	}
 	return Figure{
-		Target: t.Name(), Workload: w.Name(), Measure: "bulk load", Workers: loaders, PerCall: limit, Calls: calls.Load(),
+		Target: t.Name(), Workload: w.Name(), Measure: bulkLoad, Workers: loaders, PerCall: limit, Calls: calls.Load(),
 		PerSecond: float64(written.Load()) / time.Since(began).Seconds(),
 	}, nil
 }
@@ -203,4 +206,35 @@ func ask(ctx context.Context, f Figure, t Target, duration time.Duration, compar
 
 func wrong(q *Question, allowed bool) error {
 	return fmt.Errorf("wrong answer: may %s %s %s? got %v, the oracle says %v", q.Subject, q.Action, q.Resource, allowed, q.Allowed)
+}
+
+// writes measures calls of which one in so many writes a tuple. The next call asks
+// about that tuple, and must see it; the others ask like [checks].
+func writes(ctx context.Context, t Target, w Growing, every, workers int, duration time.Duration) (Figure, error) {
+	f := Figure{Target: t.Name(), Workload: w.Name(), Measure: "write", Workers: workers, PerCall: 1}
+	if every > 1 {
+		f.Measure = fmt.Sprintf("check, every %dth call a write", every)
+	}
+	return measure(ctx, f, duration, func(worker int) func(context.Context) error {
+		draw := w.Questioner(3, uint64(worker))
+		writer := uint64(every*1000 + worker) // adds other tuples than those of other figures
+		n := 0
+		var question Question
+		return func(ctx context.Context) error {
+			n++
+			if n%every == 0 {
+				var tuple tuplestore.Tuple
+				tuple, question = w.New(writer, n)
+				return t.Write(ctx, []tuplestore.Tuple{tuple})
+			}
+			if n%every != 1 || n == 1 {
+				question = draw.Next()
+			}
+			allowed, err := t.Prepare([]Question{question})(ctx)
+			if err == nil && allowed[0] != question.Allowed {
+				err = wrong(&question, allowed[0])
+			}
+			return err
+		}
+	})
 }

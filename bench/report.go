@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"text/tabwriter"
 	"time"
@@ -22,52 +23,69 @@ type Report struct {
 
 // Options say what to measure.
 type Options struct {
-	// InProcess returns an engine that knows nothing yet. nil: not measured.
+	Workloads []Workload // required
+	// InProcess returns an engine that knows nothing yet, for a workload. nil: not
+	// measured.
 	InProcess func() *InProcess
-	Shapes    []Workload // measured in process, after the docs
-	HTTP      *HTTP      // nil: not measured
-	EchoURL   string     // empty: not measured; it is with what HTTP sends
-	Others    []Target   // other engines, measured like HTTP
+	EchoURL   string   // empty: not measured; otherwise it is with what HTTP sends
+	HTTP      *HTTP    // nil: not measured
+	Others    []Target // other engines, measured like HTTP
 	// Duration is how long each figure is measured. Default 3 s.
 	Duration time.Duration
 	// Progress is told what is going on.
 	Progress func(format string, args ...any)
 }
 
-// Run measures the docs workload, and the shapes in process.
+// Run measures each target under each workload.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Duration == 0 {
 		o.Duration = 3 * time.Second
 	}
-	r := &run{Options: o, docs: NewDocs(), report: &Report{
+	r := &run{Options: o, report: &Report{
 		Started: time.Now().UTC().Truncate(time.Second), Go: runtime.Version(), CPUs: runtime.NumCPU(),
 	}}
-	if o.InProcess != nil {
-		r.target(ctx, o.InProcess(), r.docs, []int{1, runtime.GOMAXPROCS(0)})
-		for _, shape := range o.Shapes {
-			r.target(ctx, o.InProcess(), shape, []int{1})
+	for _, w := range o.Workloads {
+		if o.InProcess != nil {
+			p := o.InProcess()
+			if n, ok := w.(tenants); ok {
+				r.target(ctx, &tenanted{p, n}, w, 1, runtime.GOMAXPROCS(0))
+			} else {
+				r.target(ctx, p, w, 1, runtime.GOMAXPROCS(0))
+			}
 		}
-	}
-	if o.EchoURL != "" {
-		for _, workers := range []int{1, 16} {
-			r.figure(func() (Figure, error) { return echo(ctx, o.EchoURL, o.HTTP.token, r.docs, workers, o.Duration) })
+		if o.HTTP != nil {
+			if o.EchoURL != "" {
+				for _, workers := range []int{1, remoteWorkers} {
+					r.figure(func() (Figure, error) { return echo(ctx, o.EchoURL, o.HTTP.token, w, workers, o.Duration) })
+				}
+			}
+			r.remote(ctx, o.HTTP, w)
 		}
-	}
-	if o.HTTP != nil {
-		r.target(ctx, o.HTTP, r.docs, []int{1, 16})
-	}
-	for _, other := range o.Others {
-		r.target(ctx, other, r.docs, []int{1, 16})
+		for _, other := range o.Others {
+			r.remote(ctx, other, w)
+		}
 	}
 	return r.report, r.err
 }
 
+// remoteWorkers is how many calls are under way at once where many are.
+const remoteWorkers = 16
+
 // run collects figures until the first error.
 type run struct {
 	Options
-	docs   Workload
 	report *Report
 	err    error
+}
+
+// has reports whether a workload was loaded into a target that holds all of them.
+func (r *run) has(t Target, workload string) bool {
+	if _, apart := t.(*InProcess); apart {
+		return false // each in a tenant of its own
+	}
+	return slices.ContainsFunc(r.report.Figures, func(f Figure) bool {
+		return f.Target == t.Name() && f.Workload == workload && f.Measure == bulkLoad
+	})
 }
 
 func (r *run) figure(take func() (Figure, error)) {
@@ -83,14 +101,25 @@ func (r *run) figure(take func() (Figure, error)) {
 	r.Progress("%s, %s, %s, %d at once: %.0f/s", f.Target, f.Workload, f.Measure, f.Workers, f.PerSecond)
 }
 
-func (r *run) newest() Figure {
-	if r.err != nil {
-		return Figure{}
+// target loads a workload and measures checks and batches.
+func (r *run) target(ctx context.Context, t Target, w Workload, workers ...int) {
+	r.load(ctx, t, w)
+	if r.err == nil {
+		r.err = t.Warm(ctx, w)
 	}
-	return r.report.Figures[len(r.report.Figures)-1]
+	for _, n := range workers {
+		r.figure(func() (Figure, error) { return checks(ctx, t, w, n, r.Duration, nil) })
+	}
+	for _, n := range workers {
+		r.figure(func() (Figure, error) { return batches(ctx, t, w, 500, n, r.Duration) })
+	}
 }
 
-func (r *run) target(ctx context.Context, t Target, w Workload, workers []int) {
+// load writes the tuples, unless another workload has brought the same.
+func (r *run) load(ctx context.Context, t Target, w Workload) {
+	if _, same := w.(docsZipf); same && r.has(t, (*Docs)(nil).Name()) {
+		return
+	}
 	r.figure(func() (Figure, error) {
 		if err := t.Define(ctx, w.Types()); err != nil {
 			return Figure{}, fmt.Errorf("define types: %w", err)
@@ -106,22 +135,28 @@ func (r *run) target(ctx context.Context, t Target, w Workload, workers []int) {
 			}
 		})
 	})
-	if r.err == nil {
-		r.err = t.Warm(ctx, w)
+}
+
+// remote also measures what takes longer than to sleep until it is due, and what
+// must be durable.
+func (r *run) remote(ctx context.Context, t Target, w Workload) {
+	r.target(ctx, t, w, 1, remoteWorkers)
+	most := 0.0
+	for _, f := range r.report.Figures {
+		if f.Target == t.Name() && f.Workload == w.Name() && f.Measure == "check" {
+			most = f.PerSecond
+		}
 	}
-	for _, n := range workers {
-		r.figure(func() (Figure, error) { return checks(ctx, t, w, n, r.Duration, nil) })
-	}
-	if _, here := t.(*InProcess); !here { // where it takes less time than to sleep until it is due
-		most := r.newest()
-		r.figure(func() (Figure, error) {
-			return checks(ctx, t, w, most.Workers, r.Duration, func(f *Figure) {
-				f.Measure, f.Rate = "check, at half of that rate", most.PerSecond/2
-			})
+	r.figure(func() (Figure, error) {
+		return checks(ctx, t, w, remoteWorkers, r.Duration, func(f *Figure) {
+			f.Measure, f.Rate = "check, at half of that rate", most/2
 		})
-	}
-	for _, n := range workers {
-		r.figure(func() (Figure, error) { return batches(ctx, t, w, 500, n, r.Duration) })
+	})
+	if w, ok := w.(Growing); ok {
+		for _, n := range []int{1, remoteWorkers} {
+			r.figure(func() (Figure, error) { return writes(ctx, t, w, 1, n, r.Duration) })
+		}
+		r.figure(func() (Figure, error) { return writes(ctx, t, w, 10, remoteWorkers, r.Duration) })
 	}
 }
 

@@ -9,14 +9,8 @@ import (
 	"stonetown/tuplestore"
 )
 
-// Shapes are small worlds that are hard on an engine in one way each.
-func Shapes() []Workload {
-	return []Workload{
-		Chain(1), Chain(10), Chain(30), NestedGroups(30), Group(1_000_000), Diamond(1000), Exclusions(),
-	}
-}
-
-// shape is a workload of equals: every question is about one of users and drawn
+// Shapes are small worlds that are hard on an engine in one way each. A shape is a
+// workload of equals: every question is about one of users and drawn
 // the same way.
 type shape struct {
 	name   string
@@ -50,10 +44,6 @@ func (q *shapeQuestioner) Batch(size int) []Question {
 	return batch
 }
 
-func object(typ, prefix string, n int) tuplestore.Object {
-	return tuplestore.Object{Type: typ, ID: named(prefix, n)}
-}
-
 func asSubject(o tuplestore.Object, relation string) tuplestore.Subject {
 	return tuplestore.Subject{Type: o.Type, ID: o.ID, Relation: relation}
 }
@@ -66,9 +56,11 @@ func drive() []schema.Type { return NewDocs().Types()[:1] }
 // first folder.
 func Chain(depth int) Workload {
 	const chains, users = 1000, 1000
-	at := func(chain, level int) tuplestore.Object { return object("folder", fmt.Sprintf("c%d-", chain), level) }
+	at := func(chain, level int) tuplestore.Object {
+		return object("folder", fmt.Sprintf("c%d-%d-", depth, chain), level)
+	}
 	return &shape{
-		name: fmt.Sprintf("chain of %d", depth), types: drive(), users: users,
+		name: fmt.Sprintf("chain-%d", depth), types: drive(), users: users,
 		tuples: func(yield func(tuplestore.Tuple) bool) {
 			for c := range chains {
 				for level := range depth {
@@ -101,7 +93,7 @@ func NestedGroups(depth int) Workload {
 	team := schema.Type{Name: "team", Relations: []schema.Relation{{Name: "member", Subjects: []schema.SubjectType{{Type: schema.UserType}, {Type: "team", Relation: "member"}}}}}
 	folder := schema.Type{Name: "box", Relations: []schema.Relation{{Name: "viewer", Subjects: []schema.SubjectType{{Type: "team", Relation: "member"}}}}}
 	return &shape{
-		name: fmt.Sprintf("groups in groups, %d deep", depth), types: []schema.Type{team, folder}, users: towers,
+		name: fmt.Sprintf("nested-groups-%d", depth), types: []schema.Type{team, folder}, users: towers,
 		tuples: func(yield func(tuplestore.Tuple) bool) {
 			for t := range towers {
 				ok := yield(tuplestore.Tuple{Object: object("box", "b", t), Relation: "viewer", Subject: asSubject(at(t, 0), "member")}) &&
@@ -125,9 +117,9 @@ func NestedGroups(depth int) Workload {
 // users who ask are members.
 func Group(members int) Workload {
 	const folders = 1000
-	all := object(schema.GroupType, "g", 0)
+	all := object(schema.GroupType, "everyone", 0)
 	return &shape{
-		name: fmt.Sprintf("group of %d", members), types: drive(), users: 2 * members,
+		name: fmt.Sprintf("group-%d", members), types: drive(), users: 2 * members,
 		tuples: func(yield func(tuplestore.Tuple) bool) {
 			for u := range members {
 				if !yield(tuplestore.Tuple{Object: all, Relation: schema.GroupMember, Subject: user(2 * u)}) {
@@ -135,13 +127,13 @@ func Group(members int) Workload {
 				}
 			}
 			for f := range folders {
-				if !yield(tuplestore.Tuple{Object: object("folder", "f", f), Relation: "viewer", Subject: asSubject(all, schema.GroupMember)}) {
+				if !yield(tuplestore.Tuple{Object: object("folder", "open", f), Relation: "viewer", Subject: asSubject(all, schema.GroupMember)}) {
 					return
 				}
 			}
 		},
 		ask: func(r *rand.Rand, u int) Question {
-			return Question{user(u), object("folder", "f", r.IntN(folders)), "view", u%2 == 0}
+			return Question{user(u), object("folder", "open", r.IntN(folders)), "view", u%2 == 0}
 		},
 	}
 }
@@ -151,7 +143,7 @@ func Group(members int) Workload {
 func Diamond(width int) Workload {
 	const diamonds, users = 20, 40
 	return &shape{
-		name: fmt.Sprintf("diamond, %d wide", width), types: drive(), users: users,
+		name: fmt.Sprintf("diamond-%d", width), types: drive(), users: users,
 		tuples: func(yield func(tuplestore.Tuple) bool) {
 			for d := range diamonds {
 				bottom, top := object("folder", "bottom", d), object("folder", "top", d)
@@ -201,7 +193,7 @@ func Exclusions() Workload {
 	barred := func(u, report int) bool { return u%7 == report%7 }
 	near := func(report, i int) int { return (report + i) % users } // who has to do with a report
 	return &shape{
-		name: "intersections and exclusions", types: types, users: users,
+		name: "exclusions", types: types, users: users,
 		tuples: func(yield func(tuplestore.Tuple) bool) {
 			ok := true
 			for s := range sections {

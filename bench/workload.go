@@ -1,13 +1,19 @@
 package bench
 
 import (
+	"fmt"
+	"path"
+	"strings"
+
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
 
 // Workload is tuples and questions about them whose answers are known. The same
-// seeds give the same questions.
+// seeds give the same questions. Those whose tuples differ have no resource in common,
+// so that all can be in one store.
 type Workload interface {
+	// Name names it on the command line and in reports, such as "chain-30".
 	Name() string
 	// Types are the resource types, in the order in which they are to be defined.
 	Types() []schema.Type
@@ -15,6 +21,47 @@ type Workload interface {
 	Tuples(yield func(tuplestore.Tuple) bool)
 	// Questioner returns the generator of one worker.
 	Questioner(seed, worker uint64) Questioner
+}
+
+// Growing is a workload that can be written to while it is asked.
+type Growing interface {
+	Workload
+	// New is the n-th tuple that a worker adds, and a question to which it makes the
+	// answer yes.
+	New(worker uint64, n int) (tuplestore.Tuple, Question)
+}
+
+// Workloads are all of them, the first being the one that is measured most.
+func Workloads() []Workload {
+	docs := NewDocs()
+	return []Workload{
+		docs, docs.Zipf(), Chain(1), Chain(10), Chain(30), NestedGroups(30), Group(1_000_000), Diamond(1000), Exclusions(), Tenants(1000),
+	}
+}
+
+// Choose returns the workloads whose names match one of the patterns, separated by
+// commas, such as "docs,chain-*".
+func Choose(patterns string) ([]Workload, error) {
+	var chosen []Workload
+	all := Workloads()
+	for pattern := range strings.SplitSeq(patterns, ",") {
+		before := len(chosen)
+		for _, w := range all {
+			if ok, err := path.Match(pattern, w.Name()); err != nil {
+				return nil, err
+			} else if ok {
+				chosen = append(chosen, w)
+			}
+		}
+		if len(chosen) == before {
+			var names []string
+			for _, w := range all {
+				names = append(names, w.Name())
+			}
+			return nil, fmt.Errorf("no workload %q; there are %s", pattern, strings.Join(names, ", "))
+		}
+	}
+	return chosen, nil
 }
 
 // Questioner draws questions. It is not safe for concurrent use.

@@ -1,7 +1,6 @@
-// Command stonetown-bench measures Stonetown under the docs workload: in
-// process, and over HTTP against a server that it starts from the product's own
-// binary, with an echo server as the floor. Every answer is compared with the
-// workload's oracle.
+// Command stonetown-bench measures Stonetown: in process, and over HTTP against a
+// server that it starts from the product's own binary, with an echo server as the
+// floor. Every answer is compared with the workload's oracle.
 package main
 
 import (
@@ -25,6 +24,8 @@ import (
 
 func main() {
 	server := flag.String("server", "bin/stonetown", "the stonetown binary to start; empty measures in process only")
+	here := flag.String("in-process", "*", "the workloads measured in process: patterns of names, separated by commas")
+	over := flag.String("http", "docs", "the workloads measured over HTTP")
 	out := flag.String("out", "bench.json", "where to write the figures as JSON; empty for nowhere")
 	duration := flag.Duration("duration", 3*time.Second, "how long each figure is measured")
 	echoOn := flag.String("echo", "", "serve as the echo floor on this address and do nothing else")
@@ -35,7 +36,7 @@ func main() {
 	if *echoOn != "" {
 		err = serveEcho(*echoOn)
 	} else {
-		err = run(ctx, *server, *out, *duration)
+		err = run(ctx, *server, *here, *over, *out, *duration)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "stonetown-bench:", err)
@@ -53,7 +54,15 @@ func serveEcho(address string) error {
 	return bench.ServeEcho(l)
 }
 
-func run(ctx context.Context, server, out string, duration time.Duration) (err error) {
+func run(ctx context.Context, server, inProcessNames, httpNames, out string, duration time.Duration) (err error) {
+	here, err := bench.Choose(inProcessNames)
+	if err != nil {
+		return err
+	}
+	over, err := bench.Choose(httpNames)
+	if err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp("", "stonetown-bench")
 	if err != nil {
 		return err
@@ -62,11 +71,13 @@ func run(ctx context.Context, server, out string, duration time.Duration) (err e
 	o := bench.Options{Duration: duration, Progress: func(format string, args ...any) {
 		fmt.Fprintf(os.Stderr, format+"\n", args...)
 	}}
+	o.Workloads = here
 	report, err := inProcess(ctx, dir, o)
 	if err != nil {
 		return err
 	}
 	if server != "" {
+		o.Workloads = over
 		over, err := overHTTP(ctx, server, dir, o)
 		if err != nil {
 			return err
@@ -104,7 +115,6 @@ func inProcess(ctx context.Context, dir string, o bench.Options) (report *bench.
 	}
 	defer e.Close()
 	tenants := 0
-	o.Shapes = bench.Shapes()
 	o.InProcess = func() *bench.InProcess {
 		tenants++
 		return &bench.InProcess{Engine: e, Tenant: fmt.Sprintf("tnt_bench%d", tenants)}

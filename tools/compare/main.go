@@ -1,7 +1,6 @@
-// Command compare measures Stonetown beside other engines under the docs workload:
-// one run, one machine, the same questions, every answer compared with the oracle.
-// It starts Stonetown and is given the addresses of the others, which run already,
-// empty.
+// Command compare measures Stonetown beside other engines: one run, one machine, the
+// same questions, every answer compared with the oracle. It is given the addresses of
+// engines that run already, empty; Stonetown it can also start.
 //
 // It is a module of its own so that nothing else carries their clients.
 package main
@@ -19,53 +18,67 @@ import (
 	"stonetown/bench"
 )
 
+var (
+	stonetown    = flag.String("stonetown", "", "base URL of a tenant of a Stonetown, such as http://dev.localhost:8080")
+	clientID     = flag.String("client-id", "", "an application of that tenant that may administer it")
+	clientSecret = flag.String("client-secret", "", "its secret")
+	server       = flag.String("server", "", "the stonetown binary to start instead")
+	database     = flag.String("database-url", "", "the database of the one that is started; empty for the embedded one")
+	spicedb      = flag.String("spicedb", "", "address of a SpiceDB, such as 127.0.0.1:50051")
+	spicedbKey   = flag.String("spicedb-key", "", "its preshared key")
+	openfga      = flag.String("openfga", "", "URL of an OpenFGA, such as http://127.0.0.1:8081")
+	workloads    = flag.String("workloads", "docs", "patterns of the names of workloads, separated by commas: docs,chain-*")
+	out          = flag.String("out", "compare", "where to write the figures: this name with .json and .html")
+	duration     = flag.Duration("duration", 5*time.Second, "how long each figure is measured")
+)
+
 func main() {
-	server := flag.String("server", "bin/stonetown", "the stonetown binary to start; empty for none")
-	database := flag.String("database-url", "", "the database of Stonetown; empty for the embedded one")
-	spicedb := flag.String("spicedb", "", "address of a SpiceDB, such as 127.0.0.1:50051")
-	spicedbKey := flag.String("spicedb-key", "", "its preshared key")
-	openfga := flag.String("openfga", "", "URL of an OpenFGA, such as http://127.0.0.1:8081")
-	out := flag.String("out", "compare", "where to write the figures: this name with .json and .html")
-	duration := flag.Duration("duration", 5*time.Second, "how long each figure is measured")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *server, *database, *spicedb, *spicedbKey, *openfga, *out, *duration); err != nil {
+	if err := run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "compare:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, server, database, spicedb, spicedbKey, openfga, out string, duration time.Duration) (err error) {
-	o := bench.Options{Duration: duration, Progress: func(format string, args ...any) {
+func run(ctx context.Context) (err error) {
+	o := bench.Options{Duration: *duration, Progress: func(format string, args ...any) {
 		fmt.Fprintf(os.Stderr, format+"\n", args...)
 	}}
-	if server != "" {
+	if o.Workloads, err = bench.Choose(*workloads); err != nil {
+		return err
+	}
+	if *stonetown != "" {
+		if o.HTTP, err = bench.Dial(ctx, *stonetown, *clientID, *clientSecret, 16); err != nil {
+			return err
+		}
+	} else if *server != "" {
 		dir, err := os.MkdirTemp("", "stonetown-compare")
 		if err != nil {
 			return err
 		}
 		defer os.RemoveAll(dir)
 		var more []string
-		if database != "" {
-			more = []string{"--database-url", database}
+		if *database != "" {
+			more = []string{"--database-url", *database}
 		}
-		target, stop, err := bench.Start(ctx, server, dir, more...)
+		target, stop, err := bench.Start(ctx, *server, dir, more...)
 		if err != nil {
 			return err
 		}
 		defer stop()
 		o.HTTP = target
 	}
-	if spicedb != "" {
-		target, err := dialSpiceDB(spicedb, spicedbKey)
+	if *spicedb != "" {
+		target, err := dialSpiceDB(*spicedb, *spicedbKey)
 		if err != nil {
 			return err
 		}
 		o.Others = append(o.Others, target)
 	}
-	if openfga != "" {
-		target, err := dialOpenFGA(ctx, openfga)
+	if *openfga != "" {
+		target, err := dialOpenFGA(ctx, *openfga)
 		if err != nil {
 			return err
 		}
@@ -75,5 +88,5 @@ func run(ctx context.Context, server, database, spicedb, spicedbKey, openfga, ou
 	if err != nil {
 		return err
 	}
-	return errors.Join(report.WriteTable(os.Stdout), report.WriteJSON(out+".json"), report.WriteHTML(out+".html"))
+	return errors.Join(report.WriteTable(os.Stdout), report.WriteJSON(*out+".json"), report.WriteHTML(*out+".html"))
 }

@@ -19,6 +19,7 @@ type openFGA struct {
 	url    string // of the store, once there is one
 	base   string
 	model  string
+	types  []schema.Type // so far
 	client *http.Client
 }
 
@@ -44,7 +45,8 @@ func (f *openFGA) Define(ctx context.Context, types []schema.Type) error {
 		map[string]any{"type": "user"},
 		fgaType("group", []schema.Relation{{Name: "member", Subjects: []schema.SubjectType{{Type: "user"}, {Type: "group", Relation: "member"}}}}),
 	}
-	for _, t := range types {
+	f.types = together(f.types, types)
+	for _, t := range f.types {
 		definitions = append(definitions, fgaType(t.Name, t.Relations))
 	}
 	var model struct {
@@ -67,31 +69,46 @@ func fgaType(name string, all []schema.Relation) any {
 			}
 			types = append(types, t)
 		}
-		metadata[r.Name] = map[string]any{"directly_related_user_types": types}
+		if len(r.Rewrites) == 0 || hasThis(r.Rewrites) {
+			metadata[r.Name] = map[string]any{"directly_related_user_types": types}
+		}
 	}
 	return map[string]any{"type": name, "relations": relations, "metadata": map[string]any{"relations": metadata}}
 }
 
 func fgaUnion(rewrites []schema.Rewrite) any {
-	this := map[string]any{"this": map[string]any{}}
-	if len(rewrites) == 0 {
-		return this
+	switch len(rewrites) {
+	case 0:
+		return fgaRewrite(schema.Rewrite{Kind: schema.This})
+	case 1:
+		return fgaRewrite(rewrites[0])
+	default:
+		return map[string]any{"union": fgaChildren(rewrites)}
 	}
-	relation := func(name string) any { return map[string]string{"relation": name} }
+}
+
+func fgaChildren(rewrites []schema.Rewrite) any {
 	children := make([]any, len(rewrites))
 	for i, r := range rewrites {
-		switch r.Kind {
-		case schema.This:
-			children[i] = this
-		case schema.Computed:
-			children[i] = map[string]any{"computedUserset": relation(r.Relation)}
-		case schema.TupleToUserset:
-			children[i] = map[string]any{"tupleToUserset": map[string]any{"tupleset": relation(r.Tupleset), "computedUserset": relation(r.Computed)}}
-		default:
-			panic("the docs workload has no " + string(r.Kind))
-		}
+		children[i] = fgaRewrite(r)
 	}
-	return map[string]any{"union": map[string]any{"child": children}}
+	return map[string]any{"child": children}
+}
+
+func fgaRewrite(r schema.Rewrite) any {
+	relation := func(name string) any { return map[string]string{"relation": name} }
+	switch r.Kind {
+	case schema.This:
+		return map[string]any{"this": map[string]any{}}
+	case schema.Computed:
+		return map[string]any{"computedUserset": relation(r.Relation)}
+	case schema.TupleToUserset:
+		return map[string]any{"tupleToUserset": map[string]any{"tupleset": relation(r.Tupleset), "computedUserset": relation(r.Computed)}}
+	case schema.Exclusion:
+		return map[string]any{"difference": map[string]any{"base": fgaRewrite(*r.Base), "subtract": fgaRewrite(*r.Subtract)}}
+	default:
+		return map[string]any{string(r.Kind): fgaChildren(r.Children)}
+	}
 }
 
 type fgaTuple struct {

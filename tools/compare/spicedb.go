@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 // spiceDB is a SpiceDB, reached through its own client.
 type spiceDB struct {
 	client *authzed.Client
+	types  []schema.Type   // so far
 	direct map[string]bool // type#relation: tuples of it are kept in a relation of their own
 }
 
@@ -29,7 +31,7 @@ func dialSpiceDB(address, key string) (*spiceDB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &spiceDB{client, map[string]bool{}}, nil
+	return &spiceDB{client: client, direct: map[string]bool{}}, nil
 }
 
 func (s *spiceDB) Name() string    { return "SpiceDB" }
@@ -40,7 +42,8 @@ func (s *spiceDB) WriteLimit() int { return 5000 }
 func (s *spiceDB) Define(ctx context.Context, types []schema.Type) error {
 	var b strings.Builder
 	b.WriteString("definition user {}\ndefinition group {\n\trelation member: user | group#member\n}\n")
-	for _, t := range types {
+	s.types = together(s.types, types)
+	for _, t := range s.types {
 		fmt.Fprintf(&b, "definition %s {\n", t.Name)
 		for _, r := range t.Relations {
 			var subjects []string
@@ -51,12 +54,12 @@ func (s *spiceDB) Define(ctx context.Context, types []schema.Type) error {
 			if len(r.Rewrites) > 0 {
 				stored = "direct_" + r.Name
 			}
-			if len(r.Rewrites) == 0 || strings.Contains(fmt.Sprint(r.Rewrites), string(schema.This)) {
+			if len(r.Rewrites) == 0 || hasThis(r.Rewrites) {
 				fmt.Fprintf(&b, "\trelation %s: %s\n", stored, strings.Join(subjects, " | "))
 				s.direct[t.Name+"#"+r.Name] = stored != r.Name
 			}
 			if len(r.Rewrites) > 0 {
-				fmt.Fprintf(&b, "\tpermission %s = %s\n", r.Name, spiceDBUnion(r.Name, r.Rewrites))
+				fmt.Fprintf(&b, "\tpermission %s = %s\n", r.Name, spiceDBRewrites(r.Name, r.Rewrites, " + "))
 			}
 		}
 		b.WriteString("}\n")
@@ -65,7 +68,7 @@ func (s *spiceDB) Define(ctx context.Context, types []schema.Type) error {
 	return err
 }
 
-func spiceDBUnion(relation string, rewrites []schema.Rewrite) string {
+func spiceDBRewrites(relation string, rewrites []schema.Rewrite, operator string) string {
 	parts := make([]string, len(rewrites))
 	for i, r := range rewrites {
 		switch r.Kind {
@@ -75,11 +78,15 @@ func spiceDBUnion(relation string, rewrites []schema.Rewrite) string {
 			parts[i] = r.Relation
 		case schema.TupleToUserset:
 			parts[i] = r.Tupleset + "->" + r.Computed
-		default:
-			panic("the docs workload has no " + string(r.Kind))
+		case schema.Union:
+			parts[i] = "(" + spiceDBRewrites(relation, r.Children, " + ") + ")"
+		case schema.Intersection:
+			parts[i] = "(" + spiceDBRewrites(relation, r.Children, " & ") + ")"
+		case schema.Exclusion:
+			parts[i] = "(" + spiceDBRewrites(relation, []schema.Rewrite{*r.Base, *r.Subtract}, " - ") + ")"
 		}
 	}
-	return strings.Join(parts, " + ")
+	return strings.Join(parts, operator)
 }
 
 func spiceDBObject(o tuplestore.Object) *v1.ObjectReference {
@@ -90,11 +97,8 @@ func spiceDBSubject(s tuplestore.Subject) *v1.SubjectReference {
 	return &v1.SubjectReference{Object: spiceDBObject(s.Object()), OptionalRelation: s.Relation}
 }
 
+// Write writes a single tuple as an application would, and many as a bulk import.
 func (s *spiceDB) Write(ctx context.Context, tuples []tuplestore.Tuple) error {
-	stream, err := s.client.ImportBulkRelationships(ctx)
-	if err != nil {
-		return err
-	}
 	var batch []*v1.Relationship
 	for _, t := range tuples {
 		relation := t.Relation
@@ -102,6 +106,16 @@ func (s *spiceDB) Write(ctx context.Context, tuples []tuplestore.Tuple) error {
 			relation = "direct_" + relation
 		}
 		batch = append(batch, &v1.Relationship{Resource: spiceDBObject(t.Object), Relation: relation, Subject: spiceDBSubject(t.Subject)})
+	}
+	if len(batch) == 1 {
+		_, err := s.client.WriteRelationships(ctx, &v1.WriteRelationshipsRequest{Updates: []*v1.RelationshipUpdate{
+			{Operation: v1.RelationshipUpdate_OPERATION_CREATE, Relationship: batch[0]},
+		}})
+		return err
+	}
+	stream, err := s.client.ImportBulkRelationships(ctx)
+	if err != nil {
+		return err
 	}
 	if err := stream.Send(&v1.ImportBulkRelationshipsRequest{Relationships: batch}); err != nil {
 		return err
@@ -151,6 +165,24 @@ func (s *spiceDB) Prepare(questions []bench.Question) bench.Call {
 		}
 		return allowed, nil
 	}
+}
+
+// together is types and those that are not among them yet.
+func together(types, more []schema.Type) []schema.Type {
+	for _, t := range more {
+		if !slices.ContainsFunc(types, func(had schema.Type) bool { return had.Name == t.Name }) {
+			types = append(types, t)
+		}
+	}
+	return types
+}
+
+// hasThis reports whether tuples count among the rewrites.
+func hasThis(rewrites []schema.Rewrite) bool {
+	return slices.ContainsFunc(rewrites, func(r schema.Rewrite) bool {
+		return r.Kind == schema.This || hasThis(r.Children) ||
+			r.Base != nil && hasThis([]schema.Rewrite{*r.Base, *r.Subtract})
+	})
 }
 
 // relationOf is the relation that the workload's action stands for.

@@ -1,0 +1,132 @@
+package bench
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"stonetown/engine"
+	"stonetown/internal/pgtest"
+	"stonetown/internal/sqldb"
+	"stonetown/tuplestore/sqlstore"
+)
+
+// BenchmarkFarDatabase is the latency of fully consistent checks on a resident
+// graph when the database is 2 ms away. Each waits for one read that began after it
+// came, and shares it with all who wait for the same one.
+func BenchmarkFarDatabase(b *testing.B) {
+	url := pgtest.URL(b)
+	d := NewDocs()
+	loadAll(b, newInProcess(b, openStore(b, sqldb.Config{URL: url}), engine.Config{ResidentBytes: -1}), d)
+	far, roundTrips := pgtest.Latency(b, url, 2*time.Millisecond)
+	for _, workers := range []int{1, 16} {
+		b.Run(fmt.Sprint(workers, " at once"), func(b *testing.B) {
+			p := newInProcess(b, openStore(b, sqldb.Config{URL: far}), engine.Config{})
+			if err := p.Warm(b.Context(), d); err != nil {
+				b.Fatal(err)
+			}
+			var f Figure
+			before, asked := roundTrips(), int64(0)
+			for b.Loop() {
+				var err error
+				if f, err = checks(b.Context(), p, d, workers, time.Second, nil); err != nil {
+					b.Fatal(err)
+				}
+				asked += f.Calls
+			}
+			b.ReportMetric(f.P50/1000, "p50-ms")
+			b.ReportMetric(f.P99/1000, "p99-ms")
+			b.ReportMetric(1000*float64(roundTrips()-before)/float64(asked), "round-trips/1000-checks")
+		})
+	}
+}
+
+// BenchmarkProcesses is fully consistent checks by one engine and by two, each with
+// connections of its own, on one PostgreSQL, 16 at once in all; and how many
+// statements the database sees for them.
+func BenchmarkProcesses(b *testing.B) {
+	url := pgtest.URL(b)
+	d := NewDocs()
+	loadAll(b, newInProcess(b, openStore(b, sqldb.Config{URL: url}), engine.Config{ResidentBytes: -1}), d)
+	for _, processes := range []int{1, 2} {
+		b.Run(fmt.Sprint(processes), func(b *testing.B) {
+			var stores []*sqlstore.Store
+			var engines []*InProcess
+			for range processes {
+				store := openStore(b, sqldb.Config{URL: url})
+				p := newInProcess(b, store, engine.Config{})
+				if err := p.Warm(b.Context(), d); err != nil {
+					b.Fatal(err)
+				}
+				stores, engines = append(stores, store), append(engines, p)
+			}
+			statements := func() (n int64) {
+				for _, s := range stores {
+					n += s.DB.Stats().Statements
+				}
+				return n
+			}
+			var perSecond float64
+			var asked int64
+			before := statements()
+			for b.Loop() {
+				var mu sync.Mutex
+				var wg sync.WaitGroup
+				for _, p := range engines {
+					wg.Go(func() {
+						f, err := checks(b.Context(), p, d, 16/processes, time.Second, nil)
+						if err != nil {
+							b.Error(err)
+						}
+						mu.Lock()
+						defer mu.Unlock()
+						perSecond += f.PerSecond
+						asked += f.Calls
+					})
+				}
+				wg.Wait()
+			}
+			b.ReportMetric(perSecond/float64(b.N), "checks/s")
+			b.ReportMetric(1000*float64(statements()-before)/float64(asked), "statements/1000-checks")
+		})
+	}
+}
+
+// BenchmarkTenants is checks that go about a thousand tenants, with room in memory
+// for all of them, for a tenth and for none: the others are answered from the
+// database.
+func BenchmarkTenants(b *testing.B) {
+	onEach(b, func(b *testing.B, url string) {
+		store := openStore(b, sqldb.Config{URL: url})
+		w := tenants(1000)
+		first := &tenanted{newInProcess(b, store, engine.Config{}), w}
+		loadAll(b, first, w)
+		if err := first.Warm(b.Context(), w); err != nil {
+			b.Fatal(err)
+		}
+		all := first.Engine.Stats().ResidentBytes
+		for _, c := range []struct {
+			name  string
+			bytes int64
+		}{{"all resident", 0}, {"a tenth", all / 10}, {"none", -1}} {
+			b.Run(c.name, func(b *testing.B) {
+				t := &tenanted{newInProcess(b, store, engine.Config{ResidentBytes: c.bytes}), w}
+				if err := t.Warm(b.Context(), w); err != nil {
+					b.Fatal(err)
+				}
+				var f Figure
+				for b.Loop() {
+					var err error
+					if f, err = checks(b.Context(), t, w, 16, time.Second, nil); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(f.PerSecond, "checks/s")
+				b.ReportMetric(f.P50, "p50-us")
+				b.ReportMetric(float64(t.Engine.Stats().Loads), "loads")
+				b.ReportMetric(float64(t.Engine.Stats().ResidentBytes)/float64(all), "resident-share")
+			})
+		}
+	})
+}
