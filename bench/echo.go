@@ -1,11 +1,9 @@
 package bench
 
 import (
-	"context"
 	"encoding/json"
 	"net"
 	"net/http"
-	"time"
 )
 
 // ServeEcho answers every POST as the fastest possible check endpoint would: it
@@ -31,10 +29,12 @@ func ServeEcho(l net.Listener) error {
 	}))
 }
 
-// echo measures an echo server with the requests that the HTTP target gets, its
-// bearer token included.
-func echo(ctx context.Context, url, token string, w Workload, workers int, duration time.Duration) (Figure, error) {
-	return checks(ctx, &HTTP{BaseURL: url, token: token, client: newClient(workers)}, w, workers, duration, func(f *Figure) {
-		f.Target = "echo"
+const echoName = "echo"
+
+// echoing is the meter of an echo server that gets the requests that the HTTP target
+// gets, its bearer token included.
+func echoing(url string, h *HTTP, w Workload, workers int) *meter {
+	return checking(&HTTP{BaseURL: url, token: h.token, client: newClient(workers)}, w, workers, func(f *Figure) {
+		f.Target = echoName
 	})
 }

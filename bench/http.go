@@ -161,7 +161,7 @@ func (h *HTTP) Write(ctx context.Context, tuples []tuplestore.Tuple) error {
 func (h *HTTP) Warm(ctx context.Context, w Workload) error {
 	best := 0.0
 	for range 30 {
-		f, err := checks(ctx, h, w, 2, time.Second, nil)
+		f, err := checks(ctx, h, w, 2, time.Second)
 		if err != nil || f.PerSecond < 1.2*best {
 			return err
 		}

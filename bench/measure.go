@@ -81,28 +81,40 @@ func load(ctx context.Context, t Target, w Workload, progress func(written int))
 	}, nil
 }
 
-// measure runs workers for a while. newWorker returns a worker's call, which
-// carries perCall units.
-func measure(ctx context.Context, f Figure, duration time.Duration, newWorker func(worker int) func(context.Context) error) (Figure, error) {
+// meter takes a figure, in one go or in several.
+type meter struct {
+	figure    Figure
+	calls     []func(context.Context) error // of each worker
+	latencies []*hdrhistogram.Histogram
+	elapsed   time.Duration
+}
+
+// newMeter prepares workers. newWorker returns a worker's call, which carries
+// f.PerCall units.
+func newMeter(f Figure, newWorker func(worker int) func(context.Context) error) *meter {
+	m := &meter{figure: f}
+	for w := range f.Workers {
+		m.calls = append(m.calls, newWorker(w))
+		m.latencies = append(m.latencies, hdrhistogram.New(1, time.Minute.Nanoseconds(), 3))
+	}
+	return m
+}
+
+// run lets the workers call for a while.
+func (m *meter) run(ctx context.Context, duration time.Duration) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	f := &m.figure
 	var wg sync.WaitGroup
 	var calls atomic.Int64
-	latencies := make([]*hdrhistogram.Histogram, f.Workers)
-	prepared := make([]func(context.Context) error, f.Workers)
-	for w := range prepared {
-		prepared[w] = newWorker(w)
-	}
-	runtime.GC() // what was left by that is not what is measured
+	runtime.GC() // what was left by others is not what is measured
 	began := time.Now()
 	end := began.Add(duration)
 	var interval time.Duration // between the calls of a worker
 	if f.Rate > 0 {
 		interval = time.Duration(float64(f.Workers) / f.Rate * float64(time.Second))
 	}
-	for w := range f.Workers {
-		latencies[w] = hdrhistogram.New(1, time.Minute.Nanoseconds(), 3)
-		call := prepared[w]
+	for w, call := range m.calls {
 		wg.Go(func() {
 			at := time.Now()
 			if interval > 0 {
@@ -117,7 +129,7 @@ func measure(ctx context.Context, f Figure, duration time.Duration, newWorker fu
 				}
 				now := time.Now()
 				// Only a call of over a minute is out of range; it counts as one.
-				if err := latencies[w].RecordValue(min(now.Sub(due), time.Minute).Nanoseconds()); err != nil {
+				if err := m.latencies[w].RecordValue(min(now.Sub(due), time.Minute).Nanoseconds()); err != nil {
 					cancel(err)
 					return
 				}
@@ -129,33 +141,66 @@ func measure(ctx context.Context, f Figure, duration time.Duration, newWorker fu
 		})
 	}
 	wg.Wait()
-	elapsed := time.Since(began)
+	m.elapsed += time.Since(began)
+	f.Calls += calls.Load()
 	if err := context.Cause(ctx); err != nil {
-		return f, fmt.Errorf("%s, %s: %w", f.Target, f.Measure, err)
+		return fmt.Errorf("%s, %s: %w", f.Target, f.Measure, err)
 	}
-	all := latencies[0]
-	for _, h := range latencies[1:] {
+	return nil
+}
+
+// result is the figure of all runs.
+func (m *meter) result() Figure {
+	all := hdrhistogram.New(1, time.Minute.Nanoseconds(), 3)
+	for _, h := range m.latencies {
 		all.Merge(h)
 	}
 	us := func(quantile float64) float64 { return float64(all.ValueAtQuantile(quantile)) / 1000 }
-	f.Calls = calls.Load()
-	f.PerSecond = float64(f.Calls) * float64(f.PerCall) / elapsed.Seconds()
+	f := m.figure
+	f.PerSecond = float64(f.Calls) * float64(f.PerCall) / m.elapsed.Seconds()
 	f.P50, f.P90, f.P99, f.P999 = us(50), us(90), us(99), us(99.9)
-	return f, nil
+	return f
+}
+
+// take runs a meter once.
+func (m *meter) take(ctx context.Context, duration time.Duration) (Figure, error) {
+	if err := m.run(ctx, duration); err != nil {
+		return Figure{}, err
+	}
+	return m.result(), nil
+}
+
+// inTurn runs meters by turns, a part of the duration each time, so that what
+// happens on the machine meanwhile happens to all of them.
+func inTurn(ctx context.Context, duration time.Duration, meters ...*meter) error {
+	const parts = 6
+	for range parts {
+		for _, m := range meters {
+			if err := m.run(ctx, duration/parts); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // prepared is how many questions a worker asks in turn. They are drawn before
 // the clock starts: drawing costs more than answering.
 const prepared = 1 << 13
 
-// checks measures single checks. change, if not nil, says what is different about
-// the figure.
-func checks(ctx context.Context, t Target, w Workload, workers int, duration time.Duration, change func(*Figure)) (Figure, error) {
+// checks measures single checks.
+func checks(ctx context.Context, t Target, w Workload, workers int, duration time.Duration) (Figure, error) {
+	return checking(t, w, workers, nil).take(ctx, duration)
+}
+
+// checking is the meter of single checks. change, if not nil, says what is different
+// about the figure.
+func checking(t Target, w Workload, workers int, change func(*Figure)) *meter {
 	f := Figure{Target: t.Name(), Workload: w.Name(), Measure: "check", Workers: workers, PerCall: 1}
 	if change != nil {
 		change(&f)
 	}
-	return ask(ctx, f, t, duration, f.Target != "echo", func(worker int) [][]Question {
+	return asking(f, t, f.Target != echoName, func(worker int) [][]Question {
 		draw := w.Questioner(1, uint64(worker))
 		questions := make([][]Question, prepared)
 		for i := range questions {
@@ -168,19 +213,19 @@ func checks(ctx context.Context, t Target, w Workload, workers int, duration tim
 // batches measures batches of checks about one subject.
 func batches(ctx context.Context, t Target, w Workload, size, workers int, duration time.Duration) (Figure, error) {
 	f := Figure{Target: t.Name(), Workload: w.Name(), Measure: "batch", Workers: workers, PerCall: size}
-	return ask(ctx, f, t, duration, true, func(worker int) [][]Question {
+	return asking(f, t, true, func(worker int) [][]Question {
 		draw := w.Questioner(2, uint64(worker))
 		drawn := make([][]Question, 1+prepared/size)
 		for i := range drawn {
 			drawn[i] = draw.Batch(size)
 		}
 		return drawn
-	})
+	}).take(ctx, duration)
 }
 
-// ask measures calls that ask questions, and compares the answers.
-func ask(ctx context.Context, f Figure, t Target, duration time.Duration, compare bool, draw func(worker int) [][]Question) (Figure, error) {
-	return measure(ctx, f, duration, func(worker int) func(context.Context) error {
+// asking is the meter of calls that ask questions, and may compare the answers.
+func asking(f Figure, t Target, compare bool, draw func(worker int) [][]Question) *meter {
+	return newMeter(f, func(worker int) func(context.Context) error {
 		drawn := draw(worker)
 		calls := make([]Call, len(drawn))
 		for i, questions := range drawn {
@@ -215,7 +260,7 @@ func writes(ctx context.Context, t Target, w Growing, every, workers int, durati
 	if every > 1 {
 		f.Measure = fmt.Sprintf("check, every %dth call a write", every)
 	}
-	return measure(ctx, f, duration, func(worker int) func(context.Context) error {
+	return newMeter(f, func(worker int) func(context.Context) error {
 		draw := w.Questioner(3, uint64(worker))
 		writer := uint64(every*1000 + worker) // adds other tuples than those of other figures
 		n := 0
@@ -236,5 +281,5 @@ func writes(ctx context.Context, t Target, w Growing, every, workers int, durati
 			}
 			return err
 		}
-	})
+	}).take(ctx, duration)
 }

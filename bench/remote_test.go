@@ -30,7 +30,7 @@ func BenchmarkFarDatabase(b *testing.B) {
 			before, asked := roundTrips(), int64(0)
 			for b.Loop() {
 				var err error
-				if f, err = checks(b.Context(), p, d, workers, time.Second, nil); err != nil {
+				if f, err = checks(b.Context(), p, d, workers, time.Second); err != nil {
 					b.Fatal(err)
 				}
 				asked += f.Calls
@@ -75,7 +75,7 @@ func BenchmarkProcesses(b *testing.B) {
 				var wg sync.WaitGroup
 				for _, p := range engines {
 					wg.Go(func() {
-						f, err := checks(b.Context(), p, d, 16/processes, time.Second, nil)
+						f, err := checks(b.Context(), p, d, 16/processes, time.Second)
 						if err != nil {
 							b.Error(err)
 						}
@@ -118,7 +118,7 @@ func BenchmarkTenants(b *testing.B) {
 				var f Figure
 				for b.Loop() {
 					var err error
-					if f, err = checks(b.Context(), t, w, 16, time.Second, nil); err != nil {
+					if f, err = checks(b.Context(), t, w, 16, time.Second); err != nil {
 						b.Fatal(err)
 					}
 				}

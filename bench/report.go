@@ -27,7 +27,7 @@ type Options struct {
 	// InProcess returns an engine that knows nothing yet, for a workload. nil: not
 	// measured.
 	InProcess func() *InProcess
-	EchoURL   string   // empty: not measured; otherwise it is with what HTTP sends
+	EchoURL   string   // empty: not measured; otherwise in turn with HTTP, with the same requests
 	HTTP      *HTTP    // nil: not measured
 	Others    []Target // other engines, measured like HTTP
 	// Duration is how long each figure is measured. Default 3 s.
@@ -54,11 +54,6 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 			}
 		}
 		if o.HTTP != nil {
-			if o.EchoURL != "" {
-				for _, workers := range []int{1, remoteWorkers} {
-					r.figure(func() (Figure, error) { return echo(ctx, o.EchoURL, o.HTTP.token, w, workers, o.Duration) })
-				}
-			}
 			r.remote(ctx, o.HTTP, w)
 		}
 		for _, other := range o.Others {
@@ -108,7 +103,16 @@ func (r *run) target(ctx context.Context, t Target, w Workload, workers ...int) 
 		r.err = t.Warm(ctx, w)
 	}
 	for _, n := range workers {
-		r.figure(func() (Figure, error) { return checks(ctx, t, w, n, r.Duration, nil) })
+		meters := []*meter{checking(t, w, n, nil)}
+		if h, ok := t.(*HTTP); ok && r.EchoURL != "" {
+			meters = append(meters, echoing(r.EchoURL, h, w, n))
+		}
+		if r.err == nil {
+			r.err = inTurn(ctx, r.Duration, meters...)
+		}
+		for _, m := range meters {
+			r.figure(func() (Figure, error) { return m.result(), nil })
+		}
 	}
 	for _, n := range workers {
 		r.figure(func() (Figure, error) { return batches(ctx, t, w, 500, n, r.Duration) })
@@ -148,9 +152,9 @@ func (r *run) remote(ctx context.Context, t Target, w Workload) {
 		}
 	}
 	r.figure(func() (Figure, error) {
-		return checks(ctx, t, w, remoteWorkers, r.Duration, func(f *Figure) {
+		return checking(t, w, remoteWorkers, func(f *Figure) {
 			f.Measure, f.Rate = "check, at half of that rate", most/2
-		})
+		}).take(ctx, r.Duration)
 	})
 	if w, ok := w.(Growing); ok {
 		for _, n := range []int{1, remoteWorkers} {

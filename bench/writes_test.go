@@ -23,7 +23,7 @@ func BenchmarkChecksUnderWrites(b *testing.B) {
 			b.Fatal(err)
 		}
 		checks := func(workers int) float64 {
-			f, err := checks(b.Context(), p, d, workers, time.Second, nil)
+			f, err := checks(b.Context(), p, d, workers, time.Second)
 			if err != nil {
 				b.Fatal(err)
 			}
