@@ -36,9 +36,11 @@ func (r *Report) WriteHTML(path string) error {
 			i = len(page.Charts)
 			page.Charts = append(page.Charts, chart{Title: title})
 		}
-		page.Charts[i].Bars = append(page.Charts[i].Bars, bar{
-			f, 100 * math.Log10(max(f.PerSecond, 1)) / math.Log10(max(most, 10)), number(f.PerSecond) + "/s",
-		})
+		b := bar{f, 100 * math.Log10(max(f.PerSecond, 1)) / math.Log10(max(most, 10)), number(f.PerSecond) + "/s"}
+		if f.Failed != "" {
+			b = bar{Figure: f, Text: "failed: " + f.Failed}
+		}
+		page.Charts[i].Bars = append(page.Charts[i].Bars, b)
 	}
 	f, err := os.Create(path)
 	if err != nil {
@@ -91,6 +93,6 @@ td:nth-child(-n+3), th:nth-child(-n+3) { text-align: left }
 {{range .Bars}}<div class="bar"><div>{{.Target}}</div><span style="width: {{printf "%.1f" .Width}}%">{{.Text}}{{if .P50}}, p50 {{time .P50}}, p99 {{time .P99}}{{end}}</span></div>
 {{end}}{{end}}
 <table><tr><th>target<th>workload<th>measure<th>at once<th>per call<th>per second<th>p50<th>p90<th>p99<th>p99.9</tr>
-{{range .Figures}}<tr><td>{{.Target}}<td>{{.Workload}}<td>{{.Measure}}<td>{{.Workers}}<td>{{.PerCall}}<td>{{number .PerSecond}}<td>{{time .P50}}<td>{{time .P90}}<td>{{time .P99}}<td>{{time .P999}}</tr>
+{{range .Figures}}<tr><td>{{.Target}}<td>{{.Workload}}<td>{{.Measure}}<td>{{.Workers}}<td>{{.PerCall}}<td>{{if .Failed}}failed{{else}}{{number .PerSecond}}{{end}}<td>{{time .P50}}<td>{{time .P90}}<td>{{time .P99}}<td>{{time .P999}}</tr>
 {{end}}</table></html>
 `))

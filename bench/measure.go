@@ -36,6 +36,8 @@ type Figure struct {
 	P90  float64 `json:"p90_us,omitempty"`
 	P99  float64 `json:"p99_us,omitempty"`
 	P999 float64 `json:"p999_us,omitempty"`
+	// Failed is why another engine did not get through; the rest is then of no use.
+	Failed string `json:"failed,omitempty"`
 }
 
 // loaders is how many writes are under way at once while loading.
@@ -165,7 +167,7 @@ func (m *meter) result() Figure {
 // take runs a meter once.
 func (m *meter) take(ctx context.Context, duration time.Duration) (Figure, error) {
 	if err := m.run(ctx, duration); err != nil {
-		return Figure{}, err
+		return m.figure, err
 	}
 	return m.result(), nil
 }
@@ -262,7 +264,7 @@ func writes(ctx context.Context, t Target, w Growing, every, workers int, durati
 	}
 	return newMeter(f, func(worker int) func(context.Context) error {
 		draw := w.Questioner(3, uint64(worker))
-		writer := uint64(every*1000 + worker) // adds other tuples than those of other figures
+		writer := uint64((every*100+workers)*100 + worker) // adds other tuples than those of other figures
 		n := 0
 		var question Question
 		return func(ctx context.Context) error {

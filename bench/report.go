@@ -83,16 +83,29 @@ func (r *run) has(t Target, workload string) bool {
 	})
 }
 
+// isOther reports whether a target is another engine: that one of its calls fails, or
+// is answered wrongly, is a result.
+func (r *run) isOther(target string) bool {
+	return slices.ContainsFunc(r.Others, func(t Target) bool { return t.Name() == target })
+}
+
 func (r *run) figure(take func() (Figure, error)) {
 	if r.err != nil {
 		return
 	}
 	f, err := take()
+	if err != nil && r.isOther(f.Target) {
+		f.Failed, err = err.Error(), nil
+	}
 	if err != nil {
 		r.err = err
 		return
 	}
 	r.report.Figures = append(r.report.Figures, f)
+	if f.Failed != "" {
+		r.Progress("%s", f.Failed)
+		return
+	}
 	r.Progress("%s, %s, %s, %d at once: %.0f/s", f.Target, f.Workload, f.Measure, f.Workers, f.PerSecond)
 }
 
@@ -169,6 +182,10 @@ func (r *Report) WriteTable(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "target\tworkload\tmeasure\tat once\tper call\tper second\tp50 µs\tp90 µs\tp99 µs\tp99.9 µs\t")
 	for _, f := range r.Figures {
+		if f.Failed != "" {
+			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\tfailed\t\t\t\t\t\n", f.Target, f.Workload, f.Measure, f.Workers, f.PerCall)
+			continue
+		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%.0f\t%.1f\t%.1f\t%.1f\t%.1f\t\n",
 			f.Target, f.Workload, f.Measure, f.Workers, f.PerCall, f.PerSecond, f.P50, f.P90, f.P99, f.P999)
 	}

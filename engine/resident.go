@@ -40,7 +40,7 @@ type heat struct{ state atomic.Uint64 } // the age in the upper half
 
 const heatAge = 10 * time.Second
 
-func age() uint64 { return uint64(time.Now().UnixNano() / int64(heatAge)) & (1<<32 - 1) }
+func age() uint64 { return uint64(time.Now().UnixNano()/int64(heatAge)) & (1<<32 - 1) }
 
 func (h *heat) add() {
 	now := age()
