@@ -4,6 +4,7 @@
 //	openapi    the document that everything else follows, and serves it
 //	web        what every request passes, and what surfaces share
 //	resources  resource types, resources, relations, checks
+//	users      the people of the tenant
 //	settings   what a tenant decides for itself
 //	authzen    the same engine by OpenID AuthZEN
 //	oauth2     the token endpoint and discovery
@@ -34,6 +35,7 @@ import (
 	"stonetown/api/openapi"
 	"stonetown/api/resources"
 	"stonetown/api/settings"
+	"stonetown/api/users"
 	"stonetown/api/web"
 	"stonetown/internal/idempotency"
 	"stonetown/internal/ratelimit"
@@ -57,12 +59,13 @@ type Tenants interface {
 	settings.Tenants
 }
 
-// Config is what the interface works with. Engine, Resources, Tenants, OAuth and
-// CursorKey are required.
+// Config is what the interface works with. Engine, Resources, Tenants, Users, OAuth
+// and CursorKey are required.
 type Config struct {
 	Engine    Engine
 	Resources resources.Store
 	Tenants   Tenants
+	Users     users.Directory
 	OAuth     OAuth
 
 	// CursorKey encrypts the positions between pages: 32 random bytes, the same
@@ -105,8 +108,8 @@ type Config struct {
 
 // New returns the handler of all tenants' hosts.
 func New(c Config) (http.Handler, error) {
-	if c.Engine == nil || c.Resources == nil || c.OAuth == nil {
-		return nil, errors.New("api: Config.Engine, Resources and OAuth are required")
+	if c.Engine == nil || c.Resources == nil || c.Users == nil || c.OAuth == nil {
+		return nil, errors.New("api: Config.Engine, Resources, Users and OAuth are required")
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -138,11 +141,12 @@ func New(c Config) (http.Handler, error) {
 	}
 	(&resources.Surface{Engine: c.Engine, Store: c.Resources, Cursors: cursors}).Mount(r.mux, kit.Fail)
 	(&authzen.Surface{Engine: c.Engine, Cursors: cursors}).Mount(r.mux, kit.Fail)
+	(&users.Surface{Directory: c.Users, Cursors: cursors}).Mount(r.mux, kit.Fail)
 	(&settings.Surface{Tenants: c.Tenants}).Mount(r.mux, kit.Fail)
 	(&oauth2.Surface{Service: c.OAuth, Kit: kit}).Mount(r.mux)
 	document.Mount(r.mux)
 
-	surfaces := map[string]web.Surface{"resources": resources.Errors, "authzen": authzen.Errors, "oauth2": oauth2.TokenErrors}
+	surfaces := map[string]web.Surface{"resources": resources.Errors, "users": users.Errors, "authzen": authzen.Errors, "oauth2": oauth2.TokenErrors}
 	err = r.follow(func(op web.Operation, next http.Handler) http.Handler {
 		return kit.Handle(op, surfaces[op.Tag], next)
 	})

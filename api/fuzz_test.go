@@ -16,6 +16,7 @@ import (
 	"stonetown/api"
 	apiresources "stonetown/api/resources"
 	"stonetown/api/settings"
+	"stonetown/api/users"
 	"stonetown/controlplane"
 	"stonetown/engine"
 	"stonetown/engine/resources"
@@ -31,6 +32,7 @@ type everything struct {
 	apiresources.Store
 	api.OAuth
 	settings.Tenants
+	users struct{ users.Directory } // asked for nothing
 	asked tuplestore.Object
 }
 
@@ -62,7 +64,7 @@ func (*everything) Check(_ context.Context, _ string, req engine.CheckRequest) (
 func newHandler(t testing.TB) (http.Handler, *everything) {
 	t.Helper()
 	e := new(everything)
-	h, err := api.New(api.Config{Engine: e, Resources: e, Tenants: e, OAuth: e, CursorKey: cursorKey})
+	h, err := api.New(api.Config{Engine: e, Resources: e, Tenants: e, Users: e.users, OAuth: e, CursorKey: cursorKey})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +169,7 @@ func newRealHandler(t testing.TB) http.Handler {
 	}
 	t.Cleanup(real.Close)
 	e := new(everything)
-	h, err := api.New(api.Config{Engine: real, Resources: e, Tenants: e, OAuth: e, CursorKey: cursorKey})
+	h, err := api.New(api.Config{Engine: real, Resources: e, Tenants: e, Users: e.users, OAuth: e, CursorKey: cursorKey})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"stonetown/controlplane"
 	"stonetown/engine"
 	"stonetown/engine/resources"
+	"stonetown/identity"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/idempotency"
 	"stonetown/internal/pgtest"
@@ -102,7 +103,7 @@ func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world
 	w.db, err = sqldb.Open(ctx, sqldb.Config{URL: databaseURL})
 	must(err)
 	t.Cleanup(func() { must(w.db.Close()) })
-	must(w.db.Migrate(ctx, sqlstore.Migrations(), resources.Migrations(), controlplane.Migrations(), oauth.Migrations(),
+	must(w.db.Migrate(ctx, sqlstore.Migrations(), resources.Migrations(), controlplane.Migrations(), oauth.Migrations(), identity.Migrations(),
 		idempotency.Migrations(), ratelimit.Migrations(), eventlog.Migrations()))
 
 	store, err := sqlstore.New(sqlstore.Config{DB: w.db})
@@ -120,6 +121,8 @@ func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world
 	w.oauth, err = oauth.New(oauth.Config{DB: w.db, Seal: key})
 	must(err)
 
+	people, err := identity.New(identity.Config{DB: w.db, Relations: e})
+	must(err)
 	w.keys, err = idempotency.New(idempotency.Config{DB: w.db, Seal: key, Clock: w.clock})
 	must(err)
 	// One address asks for a great many tokens here.
@@ -128,7 +131,7 @@ func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world
 
 	config := api.Config{
 		Idempotency: w.keys, Limits: limits, Origins: w.oauth,
-		Engine: e, Resources: resources.New(e, w.db), Tenants: w.tenants, OAuth: w.oauth, CursorKey: cursorKey,
+		Engine: e, Resources: resources.New(e, w.db), Tenants: w.tenants, Users: people, OAuth: w.oauth, CursorKey: cursorKey,
 		Logger: slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	if change != nil {

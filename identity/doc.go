@@ -1,7 +1,11 @@
 // Package identity keeps the people of a tenant: their accounts and passwords.
 //
 // An account belongs to one tenant and is found there by its e-mail address,
-// compared without regard to case. A password is kept only as its argon2id
+// compared without regard to case. It is pending until its address is verified,
+// then active, and disabled while an administrator says so. What a user may do is
+// relations in the engine; an account that is deleted takes them along.
+//
+// A password is kept only as its argon2id
 // hash, in the PHC string format, so that parameters can be raised later
 // without invalidating what is stored:
 //

@@ -45,7 +45,7 @@ func TestUsers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := create(ctx, d, db, "tnt_a", NewUser{Email: "Ann@Example.com", EmailVerified: true, Name: "Ann", PasswordHash: hash})
+	want, err := create(ctx, d, db, "tnt_a", NewUser{Email: "Ann@Example.com", EmailVerified: true, Profile: Profile{Name: "Ann"}, PasswordHash: hash})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestUsers(t *testing.T) {
 		"unknown address": {"tnt_a", "bob@example.com", "correct horse"},
 		"without hash":    {"tnt_b", "ann@example.com", ""},
 	} {
-		if u, err := d.VerifyPassword(ctx, try[0], try[1], try[2]); !errors.Is(err, ErrUserNotFound) || u != (User{}) {
+		if u, err := d.VerifyPassword(ctx, try[0], try[1], try[2]); !errors.Is(err, ErrUserNotFound) || u.ID != "" {
 			t.Errorf("%s: %+v, %v, want ErrUserNotFound", name, u, err)
 		}
 	}

@@ -10,36 +10,105 @@ import (
 	"stonetown/internal/sqldb"
 )
 
-//go:embed migrations/*.sql
+//go:embed migrations
 var migrations embed.FS
 
 // Migrations create the package's tables.
 func Migrations() sqldb.Migrations { return sqldb.EmbeddedMigrations("identity", migrations) }
 
-func insertUser(ctx context.Context, tx *sqldb.Tx, u User, emailNorm string) error {
-	_, err := tx.Exec(ctx, `
-		INSERT INTO users (tenant_id, id, email, email_norm, email_verified, name, password_hash, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		u.TenantID, u.ID, u.Email, emailNorm, u.EmailVerified, u.Name, string(u.PasswordHash), u.CreatedAt.UnixMicro())
+// insertUser may fail with [ErrUserExists].
+func insertUser(ctx context.Context, tx *sqldb.Tx, u User) error {
+	var b sqldb.Batch
+	b.Queue(`
+		INSERT INTO users (tenant_id, id, email, email_norm, email_verified, state, name, given_name, family_name, picture, locale,
+			attributes, password_hash, password_must_be_reset, created_at, updated_at, last_signed_in_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
+		[]any{
+			u.TenantID, u.ID, u.Email, normalEmail(u.Email), u.EmailVerified, string(u.State), u.Name, u.GivenName, u.FamilyName, u.Picture, u.Locale,
+			string(u.Attributes), string(u.PasswordHash), u.PasswordMustBeReset, u.CreatedAt.UnixMicro(), u.UpdatedAt.UnixMicro(), micros(u.LastSignedInAt),
+		}, nil)
+	b.Queue(`INSERT INTO user_search (tenant_id, created_at, user_id, text) VALUES ($1, $2, $3, $4)`,
+		[]any{u.TenantID, u.CreatedAt.UnixMicro(), u.ID, u.searchText()}, nil)
+	err := tx.Send(ctx, &b)
 	if sqldb.IsUniqueViolation(err) {
 		return ErrUserExists
 	}
 	return err
 }
 
-func selectUserByEmail(ctx context.Context, db *sqldb.DB, tenantID, emailNorm string) (User, error) {
+// updateUser queues what brings an account to its present state.
+func updateUser(b *sqldb.Batch, u User) {
+	b.Queue(`
+		UPDATE users SET email = $3, email_norm = $4, email_verified = $5, state = $6, name = $7, given_name = $8, family_name = $9,
+			picture = $10, locale = $11, attributes = $12, password_hash = $13, password_must_be_reset = $14, updated_at = $15, last_signed_in_at = $16
+		WHERE tenant_id = $1 AND id = $2`,
+		[]any{
+			u.TenantID, u.ID, u.Email, normalEmail(u.Email), u.EmailVerified, string(u.State), u.Name, u.GivenName, u.FamilyName,
+			u.Picture, u.Locale, string(u.Attributes), string(u.PasswordHash), u.PasswordMustBeReset, u.UpdatedAt.UnixMicro(), micros(u.LastSignedInAt),
+		}, nil)
+	b.Queue(`UPDATE user_search SET text = $4 WHERE tenant_id = $1 AND created_at = $2 AND user_id = $3`,
+		[]any{u.TenantID, u.CreatedAt.UnixMicro(), u.ID, u.searchText()}, nil)
+}
+
+// userColumns is what scanUser reads.
+const userColumns = `u.id, u.email, u.email_verified, u.state, u.name, u.given_name, u.family_name, u.picture, u.locale,
+	u.attributes, u.password_hash, u.password_must_be_reset, u.created_at, u.updated_at, u.last_signed_in_at`
+
+func scanUser(row interface{ Scan(...any) error }, tenantID string) (User, error) {
 	u := User{TenantID: tenantID}
-	var created int64
-	err := db.QueryRow(ctx, `
-		SELECT id, email, email_verified, name, password_hash, created_at
-		FROM users WHERE tenant_id = $1 AND email_norm = $2`, tenantID, emailNorm).
-		Scan(&u.ID, &u.Email, &u.EmailVerified, &u.Name, (*string)(&u.PasswordHash), &created)
+	var attributes string
+	var created, updated, signedIn int64
+	err := row.Scan(&u.ID, &u.Email, &u.EmailVerified, (*string)(&u.State), &u.Name, &u.GivenName, &u.FamilyName, &u.Picture, &u.Locale,
+		&attributes, (*string)(&u.PasswordHash), &u.PasswordMustBeReset, &created, &updated, &signedIn)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return User{}, ErrUserNotFound
 	}
 	if err != nil {
 		return User{}, fmt.Errorf("read user: %w", err)
 	}
-	u.CreatedAt = time.UnixMicro(created).UTC()
+	if attributes != "" {
+		u.Attributes = []byte(attributes)
+	}
+	u.CreatedAt, u.UpdatedAt, u.LastSignedInAt = instant(created), instant(updated), instant(signedIn)
 	return u, nil
+}
+
+// reader is a database or a transaction.
+type reader interface {
+	QueryRow(ctx context.Context, sql string, args ...any) *sqldb.Row
+}
+
+func selectUser(ctx context.Context, from reader, tenantID, userID string) (User, error) {
+	return scanUser(from.QueryRow(ctx, `SELECT `+userColumns+` FROM users u WHERE u.tenant_id = $1 AND u.id = $2`, tenantID, userID), tenantID)
+}
+
+func selectUserByEmail(ctx context.Context, from reader, tenantID, emailNorm string) (User, error) {
+	return scanUser(from.QueryRow(ctx, `SELECT `+userColumns+` FROM users u WHERE u.tenant_id = $1 AND u.email_norm = $2`, tenantID, emailNorm), tenantID)
+}
+
+// deleteUser takes away all that is kept of an account.
+func deleteUser(ctx context.Context, tx *sqldb.Tx, u User) error {
+	n, err := tx.Exec(ctx, `DELETE FROM users WHERE tenant_id = $1 AND id = $2`, u.TenantID, u.ID)
+	if err == nil && n == 0 {
+		return ErrUserNotFound
+	}
+	if err == nil {
+		_, err = tx.Exec(ctx, `DELETE FROM user_search WHERE tenant_id = $1 AND created_at = $2 AND user_id = $3`, u.TenantID, u.CreatedAt.UnixMicro(), u.ID)
+	}
+	return err
+}
+
+// micros is 0 for the zero time, which is instant's inverse.
+func micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+func instant(micros int64) time.Time {
+	if micros == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(micros).UTC()
 }

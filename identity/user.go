@@ -2,11 +2,15 @@ package identity
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/mail"
+	"reflect"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -26,38 +30,89 @@ var (
 	ErrEmailInvalid = errors.New("not an e-mail address")
 )
 
+// State says whether a person may sign in.
+type State string
+
+// The states of a user. An account becomes active when its address is verified, or
+// by somebody who vouches for it, and never pending again.
+const (
+	Pending  State = "pending"
+	Active   State = "active"
+	Disabled State = "disabled"
+)
+
+// Profile is what people say about themselves. All of it is optional.
+type Profile struct {
+	Name, GivenName, FamilyName string
+	Picture                     string // URL
+	Locale                      string // BCP 47
+	// Attributes is a JSON object of the application's own; nil if there is none.
+	Attributes []byte
+}
+
 // User is an account.
 type User struct {
 	ID            string
 	TenantID      string
 	Email         string // as it was entered
 	EmailVerified bool
-	Name          string
-	PasswordHash  PasswordHash // empty when the account has no password
-	CreatedAt     time.Time    // UTC
+	State         State
+	Profile
+	PasswordHash        PasswordHash // empty when the account has no password
+	PasswordMustBeReset bool         // at the next sign-in
+	CreatedAt           time.Time    // UTC, as are all
+	UpdatedAt           time.Time
+	LastSignedInAt      time.Time // zero: never
 }
 
 // NewUser is what creating an account takes.
 type NewUser struct {
-	Email         string
-	EmailVerified bool
-	Name          string
-	PasswordHash  PasswordHash // from HashPassword; hashing is too slow to do in a transaction
+	Email               string
+	EmailVerified       bool // the account is then active
+	Profile             Profile
+	PasswordHash        PasswordHash // from HashPassword; hashing is too slow to do in a transaction
+	PasswordMustBeReset bool
+}
+
+// Disable keeps the user from signing in, whatever the state.
+func (u *User) Disable() error {
+	u.State = Disabled
+	return nil
+}
+
+// Enable takes Disable back. The account is active then, even if its address was
+// never verified; in other states nothing changes.
+func (u *User) Enable() error {
+	if u.State == Disabled {
+		u.State = Active
+	}
+	return nil
+}
+
+// VerifyEmail says whether the address is the user's. That makes a pending account
+// active.
+func (u *User) VerifyEmail(verified bool) {
+	u.EmailVerified = verified
+	if verified && u.State == Pending {
+		u.State = Active
+	}
 }
 
 // Config says what a directory works on.
 type Config struct {
 	// DB holds the rows. Required; its tables are [Migrations].
 	DB *sqldb.DB
-
+	// Relations has what users may do. Required by what deletes users.
+	Relations Relations
 	// Clock tells the time. Default: time.Now.
 	Clock func() time.Time
 }
 
 // Directory knows the users of every tenant. It is safe for concurrent use.
 type Directory struct {
-	db    *sqldb.DB
-	clock func() time.Time
+	db        *sqldb.DB
+	relations Relations
+	clock     func() time.Time
 }
 
 // New returns the directory kept in c.DB.
@@ -68,8 +123,10 @@ func New(c Config) (*Directory, error) {
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
-	return &Directory{c.DB, c.Clock}, nil
+	return &Directory{c.DB, c.Relations, c.Clock}, nil
 }
+
+func (d *Directory) now() time.Time { return d.clock().UTC().Truncate(time.Microsecond) }
 
 // CreateUser adds an account within the caller's transaction. It fails with
 // [ErrEmailInvalid] or [ErrUserExists].
@@ -77,20 +134,70 @@ func (d *Directory) CreateUser(ctx context.Context, tx *sqldb.Tx, tenantID strin
 	if !validEmail(n.Email) {
 		return User{}, ErrEmailInvalid
 	}
+	now := d.now()
 	u := User{
-		ID: id.New(id.User), TenantID: tenantID, Email: n.Email, EmailVerified: n.EmailVerified,
-		Name: n.Name, PasswordHash: n.PasswordHash, CreatedAt: d.clock().UTC().Truncate(time.Microsecond),
+		ID: id.New(id.User), TenantID: tenantID, Email: n.Email, EmailVerified: n.EmailVerified, State: Pending,
+		Profile: n.Profile, PasswordHash: n.PasswordHash, PasswordMustBeReset: n.PasswordMustBeReset,
+		CreatedAt: now, UpdatedAt: now,
 	}
-	if err := insertUser(ctx, tx, u, normalEmail(u.Email)); err != nil {
+	if n.EmailVerified {
+		u.State = Active
+	}
+	if err := insertUser(ctx, tx, u); err != nil {
 		return User{}, fmt.Errorf("create user: %w", err)
 	}
 	return u, nil
+}
+
+// Create adds an account. attach, which may run more than once, queues what commits
+// with it. It fails with [ErrEmailInvalid] or [ErrUserExists].
+func (d *Directory) Create(ctx context.Context, tenantID string, n NewUser, attach func(User, *sqldb.Batch)) (u User, err error) {
+	err = d.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		if u, err = d.CreateUser(ctx, tx, tenantID, n); err != nil {
+			return err
+		}
+		var b sqldb.Batch
+		attach(u, &b)
+		return tx.Send(ctx, &b)
+	})
+	return u, err
+}
+
+// User finds an account by its id. It fails with [ErrUserNotFound].
+func (d *Directory) User(ctx context.Context, tenantID, userID string) (User, error) {
+	return selectUser(ctx, d.db, tenantID, userID)
 }
 
 // UserByEmail finds an account by its address, whatever the case. It fails with
 // [ErrUserNotFound].
 func (d *Directory) UserByEmail(ctx context.Context, tenantID, email string) (User, error) {
 	return selectUserByEmail(ctx, d.db, tenantID, normalEmail(email))
+}
+
+// Update changes an account: change gets it as it is and makes of it what it shall
+// be; id, tenant, address and creation stay. attach queues what commits with a
+// change; without one nothing is written. Both may run more than once. It fails
+// with [ErrUserNotFound] or the error of change.
+func (d *Directory) Update(ctx context.Context, tenantID, userID string, change func(*User) error, attach func(before, after User, b *sqldb.Batch)) (after User, err error) {
+	err = d.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		before, err := selectUser(ctx, tx, tenantID, userID)
+		if err != nil {
+			return err
+		}
+		after = before
+		if err := change(&after); err != nil || reflect.DeepEqual(before, after) {
+			return err
+		}
+		after.UpdatedAt = d.now()
+		var b sqldb.Batch
+		updateUser(&b, after)
+		attach(before, after, &b)
+		return tx.Send(ctx, &b)
+	})
+	if err != nil {
+		return User{}, fmt.Errorf("update user: %w", err)
+	}
+	return after, nil
 }
 
 // VerifyPassword finds an account by address and password. A wrong password and
@@ -118,4 +225,53 @@ func validEmail(email string) bool {
 
 // normalEmail is the form in which addresses are compared. Folding happens
 // here because databases disagree on it.
-func normalEmail(email string) string { return strings.ToLower(norm.NFC.String(email)) }
+func normalEmail(email string) string { return fold(email) }
+
+func fold(text string) string { return strings.ToLower(norm.NFC.String(text)) }
+
+// maxSearchText bounds what is kept of an account for searching, in bytes.
+const maxSearchText = 4096
+
+// searchText is what a search looks through: address, names and the texts and
+// numbers among the attributes, folded.
+func (u User) searchText() string {
+	parts := []string{u.Email, u.Name, u.GivenName, u.FamilyName}
+	var walk func(value any)
+	walk = func(value any) {
+		switch v := value.(type) {
+		case string:
+			parts = append(parts, v)
+		case json.Number:
+			parts = append(parts, v.String())
+		case []any:
+			for _, item := range v {
+				walk(item)
+			}
+		case map[string]any:
+			keys := make([]string, 0, len(v))
+			for key := range v {
+				keys = append(keys, key)
+			}
+			slices.Sort(keys)
+			for _, key := range keys {
+				walk(v[key])
+			}
+		}
+	}
+	if u.Attributes != nil {
+		var attributes any
+		d := json.NewDecoder(strings.NewReader(string(u.Attributes)))
+		d.UseNumber()
+		if d.Decode(&attributes) == nil {
+			walk(attributes)
+		}
+	}
+	text := fold(strings.Join(parts, "\n"))
+	if len(text) > maxSearchText {
+		text = text[:maxSearchText]
+		for !utf8.ValidString(text) {
+			text = text[:len(text)-1]
+		}
+	}
+	return text
+}

@@ -2,10 +2,7 @@ package resources
 
 import (
 	"context"
-	"net/http"
 	"net/url"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"stonetown/api/web"
 	"stonetown/engine/resources"
@@ -60,7 +57,11 @@ func (s *Surface) PatchResource(ctx context.Context, request PatchResourceReques
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	if err := refuseImmutable(request.Body); err != nil {
+	patch := request.Body
+	if err := web.RefuseImmutable(
+		web.Member{Name: "type", Value: patch.Type}, web.Member{Name: "external_id", Value: patch.ExternalID},
+		web.Member{Name: "created_at", Value: patch.CreatedAt}, web.Member{Name: "updated_at", Value: patch.UpdatedAt},
+	); err != nil {
 		return nil, err
 	}
 	var (
@@ -79,31 +80,6 @@ func (s *Surface) PatchResource(ctx context.Context, request PatchResourceReques
 	return PatchResource200JSONResponse{Body: ResourcePatched{
 		Data: wireResource(r), Meta: ChangeMeta{RequestID: call.RequestID, ConsistencyToken: token},
 	}}, nil
-}
-
-// refuseImmutable refuses members that cannot be changed, whatever their value.
-func refuseImmutable(patch *ResourcePatch) error {
-	var fields []string
-	for _, member := range []struct {
-		name  string
-		value jsontext.Value
-	}{
-		{"type", patch.Type},
-		{"external_id", patch.ExternalID},
-		{"created_at", patch.CreatedAt},
-		{"updated_at", patch.UpdatedAt},
-	} {
-		if member.value != nil {
-			fields = append(fields, member.name)
-		}
-	}
-	if fields == nil {
-		return nil
-	}
-	return &web.Error{
-		Status: http.StatusBadRequest, Code: "immutable_field", Message: fields[0] + " cannot be changed",
-		Details: web.Details{"fields": fields},
-	}
 }
 
 // DeleteResource deletes a resource and every relation that names it.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"unicode/utf8"
 
@@ -75,4 +76,27 @@ func (v *Validation) Values(field string, value jsontext.Value, limit int) map[s
 		v.Add(field, "invalid", "is not a JSON object")
 	}
 	return values
+}
+
+// Member is a member of a request as it was sent; nil if it is absent.
+type Member struct {
+	Name  string
+	Value jsontext.Value
+}
+
+// RefuseImmutable refuses members that are there, whatever their value.
+func RefuseImmutable(members ...Member) error {
+	var fields []string
+	for _, m := range members {
+		if m.Value != nil {
+			fields = append(fields, m.Name)
+		}
+	}
+	if fields == nil {
+		return nil
+	}
+	return &Error{
+		Status: http.StatusBadRequest, Code: "immutable_field", Message: fields[0] + " cannot be changed",
+		Details: Details{"fields": fields},
+	}
 }

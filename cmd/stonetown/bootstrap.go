@@ -94,13 +94,13 @@ func (m *modules) bootstrap(ctx context.Context, b beginning, file string) (cred
 			return err
 		}
 		_, err = m.users.CreateUser(ctx, tx, tenant.ID, identity.NewUser{
-			Email: b.AdminEmail, EmailVerified: true, Name: "Administrator", PasswordHash: adminHash,
+			Email: b.AdminEmail, EmailVerified: true, Profile: identity.Profile{Name: "Administrator"}, PasswordHash: adminHash,
 		})
 		if err != nil {
 			return err
 		}
 		_, err = m.users.CreateUser(ctx, tx, controlplane.SystemTenant, identity.NewUser{
-			Email: b.OwnerEmail, EmailVerified: true, Name: "Owner", PasswordHash: ownerHash,
+			Email: b.OwnerEmail, EmailVerified: true, Profile: identity.Profile{Name: "Owner"}, PasswordHash: ownerHash,
 		})
 		if err != nil {
 			return err

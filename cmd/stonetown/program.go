@@ -17,6 +17,7 @@ import (
 	"stonetown/controlplane"
 	"stonetown/engine"
 	"stonetown/engine/resources"
+	"stonetown/identity"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/idempotency"
 	"stonetown/internal/ratelimit"
@@ -87,13 +88,17 @@ func (p *Program) Open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	people, err := identity.New(identity.Config{DB: p.modules.db, Relations: p.engine})
+	if err != nil {
+		return err
+	}
 	keys, limits, err := p.kit()
 	if err != nil {
 		return err
 	}
 	handler, err := api.New(api.Config{
 		Engine: p.engine, Resources: resources.New(p.engine, p.modules.db),
-		Tenants: p.modules.tenants, OAuth: p.modules.oauth,
+		Tenants: p.modules.tenants, Users: people, OAuth: p.modules.oauth,
 		CursorKey: p.modules.key.Derive("cursors"),
 		Logger:    p.log, Metrics: registry,
 		Timeout:        p.config.RequestTimeout,

@@ -36,6 +36,14 @@ const (
 	RelationDeleted     Type = "relation.deleted"
 	RelationBulkApplied Type = "relation.bulk_applied" // one for many relations
 
+	UserCreated         Type = "user.created"
+	UserUpdated         Type = "user.updated"
+	UserActivated       Type = "user.activated"
+	UserDisabled        Type = "user.disabled"
+	UserEnabled         Type = "user.enabled"
+	UserDeleted         Type = "user.deleted"
+	UserPasswordChanged Type = "user.password_changed"
+
 	TenantSettingsUpdated Type = "tenant.settings_updated"
 )
 

@@ -1,0 +1,36 @@
+package users
+
+import (
+	"errors"
+	"net/http"
+
+	"stonetown/api/web"
+	"stonetown/identity"
+)
+
+// Errors answers for the surface.
+var Errors = web.Surface{Translate: translate}
+
+// translate states an error of the directory as a response, or returns nil if it is
+// not one that a client can do anything about.
+func translate(err error) *web.Error {
+	var policy *identity.PolicyError
+	switch {
+	case errors.Is(err, identity.ErrUserNotFound):
+		return &web.Error{Status: http.StatusNotFound, Code: "user_not_found", Message: "there is no such user"}
+	case errors.Is(err, identity.ErrUserExists):
+		return &web.Error{Status: http.StatusConflict, Code: "user_exists", Message: "a user with this address exists"}
+	case errors.Is(err, identity.ErrEmailInvalid):
+		return &web.Error{Status: http.StatusBadRequest, Code: "email_invalid", Message: "email is not an e-mail address"}
+	case errors.As(err, &policy):
+		violations := []map[string]string{}
+		for _, rule := range policy.Violations {
+			violations = append(violations, map[string]string{"rule": string(rule)})
+		}
+		return &web.Error{
+			Status: http.StatusBadRequest, Code: "password_policy_violation", Message: policy.Error(),
+			Details: web.Details{"violations": violations, "policy": policy.Policy},
+		}
+	}
+	return nil
+}

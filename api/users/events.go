@@ -1,0 +1,91 @@
+package users
+
+import (
+	"github.com/go-json-experiment/json"
+
+	"stonetown/api/web"
+	"stonetown/engine"
+	"stonetown/identity"
+	"stonetown/internal/eventlog"
+	"stonetown/internal/sqldb"
+	"stonetown/tuplestore"
+)
+
+// userEvent is the data of an event about a user.
+type userEvent struct {
+	User    any               `json:"user"`
+	Changes map[string][2]any `json:"changes,omitzero"` // from, to
+	Source  string            `json:"source,omitzero"`  // of a new user
+}
+
+// changed lets the events of a change commit with it: one for each state that the
+// user comes to, one for a new password, and one for the rest.
+func (s *Surface) changed(call *web.Call) func(before, after identity.User, b *sqldb.Batch) {
+	return func(before, after identity.User, b *sqldb.Batch) {
+		var events []eventlog.Event
+		add := func(t eventlog.Type, changes map[string][2]any) {
+			events = append(events, call.Event(t, userEvent{User: wire(after), Changes: changes}))
+		}
+		changes := difference(wire(before), wire(after))
+		delete(changes, "updated_at")
+		if before.State != after.State {
+			state := map[string][2]any{"state": changes["state"]}
+			switch {
+			case after.State == identity.Disabled:
+				add(eventlog.UserDisabled, state)
+			case before.State == identity.Disabled:
+				add(eventlog.UserEnabled, state)
+			default:
+				add(eventlog.UserActivated, state)
+			}
+			delete(changes, "state")
+		}
+		if before.PasswordHash != after.PasswordHash {
+			add(eventlog.UserPasswordChanged, nil)
+			delete(changes, "password_set")
+		}
+		if len(changes) > 0 {
+			add(eventlog.UserUpdated, changes)
+		}
+		eventlog.Append(b, call.Tenant.ID, events...)
+	}
+}
+
+// difference is the members of two JSON forms that differ.
+func difference(before, after User) map[string][2]any {
+	members := func(u User) (m map[string]any) {
+		text, err := json.Marshal(u)
+		if err == nil {
+			err = json.Unmarshal(text, &m)
+		}
+		if err != nil {
+			panic("users: " + err.Error()) // of our own types
+		}
+		return m
+	}
+	from, to := members(before), members(after)
+	changes := map[string][2]any{}
+	for name, value := range to {
+		if !equal(from[name], value) {
+			changes[name] = [2]any{from[name], value}
+		}
+	}
+	return changes
+}
+
+// equal compares two JSON values.
+func equal(a, b any) bool {
+	textA, errA := json.Marshal(a, json.Deterministic(true))
+	textB, errB := json.Marshal(b, json.Deterministic(true))
+	return errA == nil && errB == nil && string(textA) == string(textB)
+}
+
+// deleted says that the caller deletes a user, and lets the event commit with it.
+func (s *Surface) deleted(call *web.Call, userID string) engine.Origin {
+	return engine.Origin{
+		Actor: call.Principal.Subject, CommitID: call.CommitID,
+		Attach: func(_ tuplestore.Result, b *sqldb.Batch) {
+			eventlog.Append(b, call.Tenant.ID, call.Event(eventlog.UserDeleted, userEvent{User: map[string]string{"id": userID}}))
+		},
+	}
+}

@@ -1,0 +1,224 @@
+package users
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/text/language"
+
+	"stonetown/api/web"
+	"stonetown/identity"
+)
+
+const (
+	// maxText is the longest text about a user, in bytes.
+	maxText = 500
+	// maxAttributes is the largest attributes object, in bytes of compact JSON.
+	maxAttributes = 16 << 10
+)
+
+// validation reads the members of a user and collects what is wrong with them.
+type validation struct{ web.Validation }
+
+// text reads a text into a field, if it is there; null clears it.
+func (v *validation) text(name string, value jsontext.Value, field *string) {
+	switch value.Kind() {
+	case 0:
+		return
+	case 'n':
+		*field = ""
+		return
+	case '"':
+	default:
+		v.Add(name, "type_invalid", "must be a string or null")
+		return
+	}
+	var text string
+	if err := json.Unmarshal(value, &text); err != nil {
+		v.Add(name, "invalid", "is not valid JSON")
+		return
+	}
+	switch {
+	case strings.IndexByte(text, 0) >= 0:
+		v.Add(name, "nul_refused", "must not contain NUL")
+	case len(text) > maxText:
+		v.Add(name, "too_long", fmt.Sprintf("must have at most %d bytes", maxText))
+	case name == "picture" && text != "" && !isWebAddress(text):
+		v.Add(name, "invalid", "must be an https URL")
+	case name == "locale" && text != "" && !isLocale(text):
+		v.Add(name, "invalid", "must be a language tag (BCP 47)")
+	default:
+		*field = text
+	}
+}
+
+func isWebAddress(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Scheme == "https" && u.Host != "" && u.User == nil
+}
+
+func isLocale(text string) bool {
+	_, err := language.Parse(text)
+	return err == nil
+}
+
+// attributes reads an object, if it is there; null clears it.
+func (v *validation) attributes(value jsontext.Value, field *[]byte) {
+	switch value.Kind() {
+	case 0:
+	case 'n':
+		*field = nil
+	case '{':
+		if err := value.Compact(); err != nil {
+			v.Add("attributes", "invalid", "is not valid JSON")
+		} else if len(value) > maxAttributes {
+			v.Add("attributes", "too_large", fmt.Sprintf("must have at most %d bytes", maxAttributes))
+		} else {
+			*field = value
+		}
+	default:
+		v.Add("attributes", "type_invalid", "must be an object or null")
+	}
+}
+
+// profile reads what both forms have in common.
+func (v *validation) profile(p *identity.Profile, name, givenName, familyName, picture, locale, attributes jsontext.Value) {
+	v.text("name", name, &p.Name)
+	v.text("given_name", givenName, &p.GivenName)
+	v.text("family_name", familyName, &p.FamilyName)
+	v.text("picture", picture, &p.Picture)
+	v.text("locale", locale, &p.Locale)
+	v.attributes(attributes, &p.Attributes)
+}
+
+// password reads a new password; absent and null are none.
+func (v *validation) password(value jsontext.Value) (password string, given bool) {
+	switch value.Kind() {
+	case 0, 'n':
+		return "", false
+	case '"':
+		if json.Unmarshal(value, &password) == nil {
+			return password, true
+		}
+	}
+	v.Add("password", "type_invalid", "must be a string or null")
+	return "", false
+}
+
+// newUser reads the form of a new user.
+func newUser(ctx context.Context, form *UserInput) (n identity.NewUser, err error) {
+	var v validation
+	n = identity.NewUser{Email: form.Email, EmailVerified: form.EmailVerified, PasswordMustBeReset: form.PasswordMustBeReset}
+	v.Text("", "email", form.Email)
+	v.profile(&n.Profile, form.Name, form.GivenName, form.FamilyName, form.Picture, form.Locale, form.Attributes)
+	password, given := v.password(form.Password)
+	if err := v.Err(); err != nil {
+		return n, err
+	}
+	if given {
+		about := identity.User{Email: n.Email, Profile: n.Profile}
+		n.PasswordHash, err = identity.NewPassword(ctx, identity.DefaultPolicy, password, about)
+	}
+	return n, err
+}
+
+// patch reads the form of a change, and the new password in it.
+func patch(form *UserPatch) (change func(*identity.User) error, password string, given bool, err error) {
+	if err := web.RefuseImmutable(
+		web.Member{Name: "id", Value: form.ID}, web.Member{Name: "email", Value: form.Email}, web.Member{Name: "created_at", Value: form.CreatedAt},
+	); err != nil {
+		return nil, "", false, err
+	}
+	var v validation
+	apply := func(p *identity.Profile) {
+		v.profile(p, form.Name, form.GivenName, form.FamilyName, form.Picture, form.Locale, form.Attributes)
+	}
+	apply(new(identity.Profile))
+	password, given = v.password(form.Password)
+	return func(u *identity.User) error {
+		apply(&u.Profile)
+		if form.Password.Kind() == 'n' {
+			u.PasswordHash = ""
+		}
+		if form.PasswordMustBeReset != nil {
+			u.PasswordMustBeReset = *form.PasswordMustBeReset
+		}
+		if form.EmailVerified != nil {
+			u.VerifyEmail(*form.EmailVerified)
+		}
+		return nil
+	}, password, given, v.Err()
+}
+
+// filterOf reads what a list is asked for.
+func filterOf(p ListUsersParams) (identity.Filter, error) {
+	var v web.Validation
+	f := identity.Filter{Email: p.Email, State: identity.State(p.State), Query: p.Q}
+	switch f.State {
+	case "", identity.Pending, identity.Active, identity.Disabled:
+	default:
+		v.Add("state", "unknown_value", "must be pending, active or disabled")
+	}
+	if p.CreatedAfter != "" {
+		var err error
+		if f.CreatedAfter, err = time.Parse(time.RFC3339Nano, p.CreatedAfter); err != nil {
+			v.Add("created_after", "invalid", "must be an instant (RFC 3339)")
+		}
+	}
+	for field, text := range map[string]string{"email": p.Email, "q": p.Q} {
+		switch {
+		case text != "" && !v.Text("", field, text):
+		case len(text) > identity.MaxQuery && field == "q":
+			v.Add(field, "too_long", fmt.Sprintf("must have at most %d bytes", identity.MaxQuery))
+		}
+	}
+	return f, v.Err()
+}
+
+// wire is a user as clients get it.
+func wire(u identity.User) User {
+	return User{
+		ID: u.ID, Email: u.Email, EmailVerified: u.EmailVerified, State: UserState(u.State),
+		Name: orNull(u.Name), GivenName: orNull(u.GivenName), FamilyName: orNull(u.FamilyName), Picture: orNull(u.Picture), Locale: orNull(u.Locale),
+		Attributes: attributesOrNull(u.Attributes), PasswordSet: u.PasswordHash != "", PasswordMustBeReset: u.PasswordMustBeReset,
+		CreatedAt: web.Timestamp(u.CreatedAt), UpdatedAt: web.Timestamp(u.UpdatedAt), LastSignedInAt: timeOrNull(u.LastSignedInAt),
+	}
+}
+
+func listItem(u identity.User) UserListItem {
+	return UserListItem{
+		ID: u.ID, Email: u.Email, EmailVerified: u.EmailVerified, State: UserState(u.State), Name: orNull(u.Name),
+		CreatedAt: web.Timestamp(u.CreatedAt), LastSignedInAt: timeOrNull(u.LastSignedInAt),
+	}
+}
+
+func read(call *web.Call, u identity.User) UserRead {
+	return UserRead{Data: wire(u), Meta: Meta{RequestID: call.RequestID}}
+}
+
+func orNull(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+func timeOrNull(t time.Time) *web.Timestamp {
+	if t.IsZero() {
+		return nil
+	}
+	at := web.Timestamp(t)
+	return &at
+}
+
+func attributesOrNull(object []byte) Attributes {
+	if object == nil {
+		return Attributes("null")
+	}
+	return object
+}

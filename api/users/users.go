@@ -1,0 +1,171 @@
+// Package users is the surface on which administrators keep the people of a tenant.
+package users
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/gorilla/mux"
+
+	"stonetown/api/web"
+	"stonetown/engine"
+	"stonetown/identity"
+	"stonetown/internal/eventlog"
+	"stonetown/internal/sqldb"
+)
+
+// Directory is what the surface needs of [identity.Directory].
+type Directory interface {
+	Users(ctx context.Context, tenantID string, f identity.Filter, after *identity.Position, limit int) ([]identity.User, error)
+	User(ctx context.Context, tenantID, userID string) (identity.User, error)
+	Create(ctx context.Context, tenantID string, n identity.NewUser, attach func(identity.User, *sqldb.Batch)) (identity.User, error)
+	Update(ctx context.Context, tenantID, userID string, change func(*identity.User) error, attach func(before, after identity.User, b *sqldb.Batch)) (identity.User, error)
+	Delete(ctx context.Context, tenantID, userID string, origin engine.Origin) error
+}
+
+// Surface implements the operations. It is safe for concurrent use.
+type Surface struct {
+	Directory Directory
+	Cursors   *web.Cursors
+}
+
+var _ StrictServerInterface = (*Surface)(nil)
+
+// Mount adds the operations to a router. fail answers requests that end in an
+// error.
+func (s *Surface) Mount(router *mux.Router, fail func(w http.ResponseWriter, r *http.Request, err error)) {
+	HandlerWithOptions(NewStrictHandler(s, fail), GorillaServerOptions{BaseRouter: router, ErrorHandlerFunc: fail})
+}
+
+// position is where a page of the list ended.
+type position struct {
+	At int64  `json:"a"` // microseconds since 1970
+	ID string `json:"i"`
+}
+
+// ListUsers lists users.
+func (s *Surface) ListUsers(ctx context.Context, request ListUsersRequestObject) (ListUsersResponseObject, error) {
+	call, params := web.CallOf(ctx), request.Params
+	limit, err := web.Limit(params.Limit)
+	if err != nil {
+		return nil, err
+	}
+	filter, err := filterOf(params)
+	if err != nil {
+		return nil, err
+	}
+	list := []string{"listUsers", params.Email, string(params.State), params.CreatedAfter, params.Q}
+	var after *identity.Position
+	if params.Cursor != "" {
+		var p position
+		if err := s.Cursors.Resume(call.Tenant.ID, list, params.Cursor, &p); err != nil {
+			return nil, err
+		}
+		after = &identity.Position{CreatedAt: time.UnixMicro(p.At), ID: p.ID}
+	}
+	found, err := s.Directory.Users(ctx, call.Tenant.ID, filter, after, limit+1)
+	if err != nil {
+		return nil, err
+	}
+	body := UserList{Data: []UserListItem{}, Meta: ListMeta{RequestID: call.RequestID, Limit: limit}}
+	for _, u := range found[:min(limit, len(found))] {
+		body.Data = append(body.Data, listItem(u))
+	}
+	if len(found) > limit {
+		last := found[limit-1]
+		next, err := s.Cursors.Next(call.Tenant.ID, list, position{last.CreatedAt.UnixMicro(), last.ID})
+		if err != nil {
+			return nil, err
+		}
+		body.Meta.NextCursor = &next
+	}
+	return ListUsers200JSONResponse{Body: body}, nil
+}
+
+// CreateUser adds a user.
+func (s *Surface) CreateUser(ctx context.Context, request CreateUserRequestObject) (CreateUserResponseObject, error) {
+	call := web.CallOf(ctx)
+	n, err := newUser(ctx, request.Body)
+	if err != nil {
+		return nil, err
+	}
+	u, err := s.Directory.Create(ctx, call.Tenant.ID, n, func(u identity.User, b *sqldb.Batch) {
+		eventlog.Append(b, call.Tenant.ID, call.Event(eventlog.UserCreated, userEvent{User: wire(u), Source: "admin"}))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return CreateUser201JSONResponse{Body: read(call, u), Headers: CreateUser201ResponseHeaders{Location: "/api/v1/users/" + u.ID}}, nil
+}
+
+// GetUser reads a user.
+func (s *Surface) GetUser(ctx context.Context, request GetUserRequestObject) (GetUserResponseObject, error) {
+	call := web.CallOf(ctx)
+	u, err := s.Directory.User(ctx, call.Tenant.ID, request.UserID)
+	if err != nil {
+		return nil, err
+	}
+	return GetUser200JSONResponse{Body: read(call, u)}, nil
+}
+
+// PatchUser changes a user.
+func (s *Surface) PatchUser(ctx context.Context, request PatchUserRequestObject) (PatchUserResponseObject, error) {
+	call := web.CallOf(ctx)
+	change, password, given, err := patch(request.Body)
+	if err != nil {
+		return nil, err
+	}
+	if given {
+		u, err := s.Directory.User(ctx, call.Tenant.ID, request.UserID)
+		if err != nil {
+			return nil, err
+		}
+		if err := change(&u); err != nil {
+			return nil, err
+		}
+		hash, err := identity.NewPassword(ctx, identity.DefaultPolicy, password, u)
+		if err != nil {
+			return nil, err
+		}
+		rest := change
+		change = func(u *identity.User) error {
+			u.PasswordHash = hash
+			return rest(u)
+		}
+	}
+	u, err := s.Directory.Update(ctx, call.Tenant.ID, request.UserID, change, s.changed(call))
+	if err != nil {
+		return nil, err
+	}
+	return PatchUser200JSONResponse{Body: read(call, u)}, nil
+}
+
+// DisableUser keeps a user from signing in.
+func (s *Surface) DisableUser(ctx context.Context, request DisableUserRequestObject) (DisableUserResponseObject, error) {
+	call := web.CallOf(ctx)
+	u, err := s.Directory.Update(ctx, call.Tenant.ID, request.UserID, (*identity.User).Disable, s.changed(call))
+	if err != nil {
+		return nil, err
+	}
+	return DisableUser200JSONResponse{Body: read(call, u)}, nil
+}
+
+// EnableUser lets a disabled user sign in again.
+func (s *Surface) EnableUser(ctx context.Context, request EnableUserRequestObject) (EnableUserResponseObject, error) {
+	call := web.CallOf(ctx)
+	u, err := s.Directory.Update(ctx, call.Tenant.ID, request.UserID, (*identity.User).Enable, s.changed(call))
+	if err != nil {
+		return nil, err
+	}
+	return EnableUser200JSONResponse{Body: read(call, u)}, nil
+}
+
+// DeleteUser deletes a user for good.
+func (s *Surface) DeleteUser(ctx context.Context, request DeleteUserRequestObject) (DeleteUserResponseObject, error) {
+	call := web.CallOf(ctx)
+	if err := s.Directory.Delete(ctx, call.Tenant.ID, request.UserID, s.deleted(call, request.UserID)); err != nil {
+		return nil, err
+	}
+	return DeleteUser204Response{}, nil
+}

@@ -1,0 +1,54 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"stonetown/tuplestore"
+)
+
+// Naming lists the relations of resources of a type that name an object as their
+// subject, as such or as a userset of it, as they are written, in the order of
+// resource and relation, after a record of an earlier page (nil: from the start), at
+// most limit. It fails with [*UnknownTypeError].
+func (e *Engine) Naming(ctx context.Context, tenantID, typ string, subject tuplestore.Object, after *tuplestore.Record, limit int) ([]tuplestore.Record, error) {
+	at, err := e.tenant(tenantID).at(ctx, true)
+	if err != nil {
+		return nil, fmt.Errorf("list relations: %w", err)
+	}
+	if !at.compiled.HasType(typ) {
+		return nil, &UnknownTypeError{Type: typ}
+	}
+	f := tuplestore.Filter{ObjectType: typ, SubjectType: subject.Type, SubjectID: subject.ID}
+	records, err := e.store.Snapshot(tenantID, at.revision).List(ctx, f, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list relations: %w", err)
+	}
+	return records, nil
+}
+
+// ErrStillNamed: resources of a type name an object that they must have given up
+// before.
+var ErrStillNamed = errors.New("the object is named by relations that have to be deleted before")
+
+// Forget deletes every relation that names a subject whose existence is kept
+// elsewhere, such as a user, so that nobody inherits what it may do. Resources of
+// the type first must not name it any more; it fails with [ErrStillNamed] if one
+// does.
+func (e *Engine) Forget(ctx context.Context, tenantID string, subject tuplestore.Object, first string, origin Origin) (token string, err error) {
+	_, token, err = e.commit(ctx, tenantID, func(position) (tuplestore.Write, error) {
+		w := origin.write()
+		w.Absent = []tuplestore.Filter{{ObjectType: first, SubjectType: subject.Type, SubjectID: subject.ID}}
+		w.Ops = []tuplestore.Op{{Kind: tuplestore.DeleteMatching, Match: tuplestore.Filter{SubjectType: subject.Type, SubjectID: subject.ID}}}
+		return w, nil
+	})
+	var conflict *tuplestore.ConflictError
+	if errors.As(err, &conflict) && conflict.Absent >= 0 {
+		return "", ErrStillNamed
+	}
+	if err != nil {
+		return "", fmt.Errorf("forget subject: %w", err)
+	}
+	return token, nil
+}

@@ -1,0 +1,107 @@
+package identity
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/ccojocar/zxcvbn-go/frequency"
+	"golang.org/x/text/unicode/norm"
+)
+
+// Policy says which passwords are refused. Its shape follows OWASP ASVS 5.0 §6.2: a
+// length, and nothing that is easily guessed, but no rules of composition.
+type Policy struct {
+	MinLength int `json:"min_length"` // in characters, after NFC
+	MaxLength int `json:"max_length"`
+}
+
+// DefaultPolicy holds unless a tenant says otherwise.
+var DefaultPolicy = Policy{MinLength: 8, MaxLength: 128}
+
+// Rule is a rule of a policy.
+type Rule string
+
+const (
+	MinLength          Rule = "min_length"
+	MaxLength          Rule = "max_length"
+	Common             Rule = "common"              // among the passwords that most people choose
+	ContainsIdentifier Rule = "contains_identifier" // or names, of the user
+)
+
+// PolicyError says which rules a password breaks.
+type PolicyError struct {
+	Policy     Policy
+	Violations []Rule
+}
+
+func (e *PolicyError) Error() string {
+	var parts []string
+	for _, rule := range e.Violations {
+		parts = append(parts, map[Rule]string{
+			MinLength:          fmt.Sprintf("has fewer than %d characters", e.Policy.MinLength),
+			MaxLength:          fmt.Sprintf("has more than %d characters", e.Policy.MaxLength),
+			Common:             "is one of the most common passwords",
+			ContainsIdentifier: "contains the user's name or address",
+		}[rule])
+	}
+	return "the password " + strings.Join(parts, " and ")
+}
+
+// NewPassword hashes a password for a user if the policy allows it. It fails with
+// [*PolicyError], or as [HashPassword] does.
+func NewPassword(ctx context.Context, p Policy, password string, u User) (PasswordHash, error) {
+	if violations := p.violations(password, u); violations != nil {
+		return "", &PolicyError{p, violations}
+	}
+	return HashPassword(ctx, password)
+}
+
+func (p Policy) violations(password string, u User) (broken []Rule) {
+	length := utf8.RuneCountInString(norm.NFC.String(password))
+	if length < p.MinLength {
+		broken = append(broken, MinLength)
+	}
+	if length > p.MaxLength || len(password) > maxPassword {
+		broken = append(broken, MaxLength)
+	}
+	folded := fold(password)
+	if commonPasswords()[folded] {
+		broken = append(broken, Common)
+	}
+	if containsIdentifier(folded, u) {
+		broken = append(broken, ContainsIdentifier)
+	}
+	return broken
+}
+
+// commonPasswords are those that are chosen most often.
+var commonPasswords = sync.OnceValue(func() map[string]bool {
+	list := frequency.Lists["Passwords"].List
+	common := make(map[string]bool, len(list))
+	for _, password := range list {
+		common[fold(password)] = true
+	}
+	return common
+})
+
+// shortIdentifier is how many characters a word must have for passwords that contain
+// it to be refused.
+const shortIdentifier = 4
+
+// containsIdentifier reports whether a folded password is little more than what others
+// know of the user: half of it or more is one word of the address or a name.
+func containsIdentifier(folded string, u User) bool {
+	for _, text := range []string{u.Email, u.Name, u.GivenName, u.FamilyName} {
+		for _, word := range strings.FieldsFunc(fold(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+			n := utf8.RuneCountInString(word)
+			if n >= shortIdentifier && strings.Contains(folded, word) && 2*n >= utf8.RuneCountInString(folded) {
+				return true
+			}
+		}
+	}
+	return false
+}
