@@ -4,7 +4,7 @@
 //	openapi    the document that everything else follows, and serves it
 //	web        what every request passes, and what surfaces share
 //	resources  resource types, resources, relations, checks
-//	users      the people of the tenant
+//	people     users and groups
 //	settings   what a tenant decides for itself
 //	authzen    the same engine by OpenID AuthZEN
 //	oauth2     the token endpoint and discovery
@@ -20,11 +20,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"net/netip"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/gorilla/mux"
@@ -33,9 +30,9 @@ import (
 	"stonetown/api/authzen"
 	"stonetown/api/oauth2"
 	"stonetown/api/openapi"
+	"stonetown/api/people"
 	"stonetown/api/resources"
 	"stonetown/api/settings"
-	"stonetown/api/users"
 	"stonetown/api/web"
 	"stonetown/internal/idempotency"
 	"stonetown/internal/ratelimit"
@@ -45,6 +42,7 @@ import (
 type OAuth interface {
 	oauth2.Service
 	web.Verifier
+	people.Scopes
 }
 
 // Engine answers and takes writes; [engine.Engine] is one.
@@ -65,7 +63,7 @@ type Config struct {
 	Engine    Engine
 	Resources resources.Store
 	Tenants   Tenants
-	Users     users.Directory
+	Users     people.Directory
 	OAuth     OAuth
 
 	// CursorKey encrypts the positions between pages: 32 random bytes, the same
@@ -134,134 +132,20 @@ func New(c Config) (http.Handler, error) {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 
-	r := &router{
-		mux:   mux.NewRouter().UseEncodedPath().SkipClean(true),
-		exact: map[string]map[string]http.Handler{},
-		fail:  kit.Fail,
-	}
-	(&resources.Surface{Engine: c.Engine, Store: c.Resources, Cursors: cursors}).Mount(r.mux, kit.Fail)
-	(&authzen.Surface{Engine: c.Engine, Cursors: cursors}).Mount(r.mux, kit.Fail)
-	(&users.Surface{Directory: c.Users, Cursors: cursors}).Mount(r.mux, kit.Fail)
-	(&settings.Surface{Tenants: c.Tenants}).Mount(r.mux, kit.Fail)
-	(&oauth2.Surface{Service: c.OAuth, Kit: kit}).Mount(r.mux)
-	document.Mount(r.mux)
+	routes := mux.NewRouter()
+	(&resources.Surface{Engine: c.Engine, Store: c.Resources, Cursors: cursors}).Mount(routes, kit.Fail)
+	(&authzen.Surface{Engine: c.Engine, Cursors: cursors}).Mount(routes, kit.Fail)
+	(&people.Surface{Directory: c.Users, Scopes: c.OAuth, Cursors: cursors}).Mount(routes, kit.Fail)
+	(&settings.Surface{Tenants: c.Tenants}).Mount(routes, kit.Fail)
+	(&oauth2.Surface{Service: c.OAuth, Kit: kit}).Mount(routes)
+	document.Mount(routes)
 
-	surfaces := map[string]web.Surface{"resources": resources.Errors, "users": users.Errors, "authzen": authzen.Errors, "oauth2": oauth2.TokenErrors}
-	err = r.follow(func(op web.Operation, next http.Handler) http.Handler {
+	surfaces := map[string]web.Surface{"resources": resources.Errors, "users": people.Errors, "groups": people.Errors, "authzen": authzen.Errors, "oauth2": oauth2.TokenErrors}
+	paths, err := follow(routes, func(op web.Operation, next http.Handler) http.Handler {
 		return kit.Handle(op, surfaces[op.Tag], next)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	r.mux.NotFoundHandler = http.HandlerFunc(r.notFound)
-	r.mux.MethodNotAllowedHandler = http.HandlerFunc(r.methodNotAllowed)
-	return kit.Serve(r), nil
-}
-
-// router finds the handler of a request: by looking up the path if the path has
-// no variables, which are the busy ones, and else by trying routes in turn. As
-// the OpenAPI document has it, a path without variables hides one with variables
-// that would fit, whatever the method.
-type router struct {
-	mux   *mux.Router
-	exact map[string]map[string]http.Handler // path -> method -> handler
-	fail  func(http.ResponseWriter, *http.Request, error)
-}
-
-func (r *router) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	if req.Method == http.MethodHead { // net/http drops the body of the answer
-		get := *req
-		get.Method = http.MethodGet
-		req = &get
-	}
-	methods, ok := r.exact[req.URL.Path]
-	switch {
-	case !ok || req.URL.RawPath != "": // an escaped character may be part of an id
-		r.mux.ServeHTTP(w, req)
-	case methods[req.Method] == nil:
-		r.methodNotAllowed(w, req)
-	default:
-		methods[req.Method].ServeHTTP(w, req)
-	}
-}
-
-// Has implements [web.Paths].
-func (r *router) Has(req *http.Request) bool { return len(r.methods(req)) > 0 }
-
-func (r *router) notFound(w http.ResponseWriter, req *http.Request) {
-	r.fail(w, req, &web.Error{Status: http.StatusNotFound, Code: "not_found", Message: "there is nothing at this path"})
-}
-
-// methodNotAllowed says what may be done instead (RFC 9110 §15.5.6).
-func (r *router) methodNotAllowed(w http.ResponseWriter, req *http.Request) {
-	r.fail(w, req, &web.Error{
-		Status: http.StatusMethodNotAllowed, Code: "method_not_allowed", Message: "the path does not have this method",
-		Header: http.Header{"Allow": {strings.Join(r.methods(req), ", ")}},
-	})
-}
-
-// methods lists what may be done with the path of a request.
-func (r *router) methods(req *http.Request) []string {
-	var found []string
-	if exact, ok := r.exact[req.URL.Path]; ok && req.URL.RawPath == "" {
-		found = slices.Collect(maps.Keys(exact))
-	} else {
-		for _, method := range []string{http.MethodDelete, http.MethodGet, http.MethodPatch, http.MethodPost, http.MethodPut} {
-			try := *req
-			try.Method = method
-			var match mux.RouteMatch
-			if r.mux.Match(&try, &match) && match.MatchErr == nil {
-				found = append(found, method)
-			}
-		}
-	}
-	if slices.Contains(found, http.MethodGet) {
-		found = append(found, http.MethodHead)
-	}
-	slices.Sort(found)
-	return found
-}
-
-// follow wraps every route in what its operation demands and makes sure that
-// routes and operations are the same.
-func (r *router) follow(wrap func(web.Operation, http.Handler) http.Handler) error {
-	list, err := openapi.Operations()
-	if err != nil {
-		return err
-	}
-	operations := map[string]web.Operation{}
-	for _, op := range list {
-		operations[op.Method+" "+op.Path] = op
-	}
-	err = r.mux.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
-		path, err := route.GetPathTemplate()
-		if err != nil {
-			return err
-		}
-		methods, err := route.GetMethods()
-		if err != nil || len(methods) != 1 {
-			return fmt.Errorf("route %s must have one method", path)
-		}
-		key := methods[0] + " " + path
-		op, ok := operations[key]
-		if !ok {
-			return fmt.Errorf("route %s is not in the document", key)
-		}
-		delete(operations, key)
-		route.Handler(wrap(op, route.GetHandler()))
-		if !strings.Contains(path, "{") {
-			if r.exact[path] == nil {
-				r.exact[path] = map[string]http.Handler{}
-			}
-			r.exact[path][op.Method] = route.GetHandler()
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for key := range operations {
-		return fmt.Errorf("operation %s has no route", key)
-	}
-	return nil
+	return kit.Serve(newRouter(paths, kit.Fail)), nil
 }

@@ -14,9 +14,9 @@ import (
 	"unicode/utf8"
 
 	"stonetown/api"
+	"stonetown/api/people"
 	apiresources "stonetown/api/resources"
 	"stonetown/api/settings"
-	"stonetown/api/users"
 	"stonetown/controlplane"
 	"stonetown/engine"
 	"stonetown/engine/resources"
@@ -32,7 +32,7 @@ type everything struct {
 	apiresources.Store
 	api.OAuth
 	settings.Tenants
-	users struct{ users.Directory } // asked for nothing
+	users struct{ people.Directory } // asked for nothing
 	asked tuplestore.Object
 }
 

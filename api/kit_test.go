@@ -85,7 +85,7 @@ func idempotencyKeys(t *testing.T, w *world, c *client) {
 	equal(t, "after that", c.under(t, "k5", "POST", target, relation(user("dan"), "viewer")).status, 201)
 
 	// Every operation that takes a key refuses what is none.
-	fill := strings.NewReplacer("{name}", "document", "{type}", "document", "{external_id}", "x", "{user_id}", "usr_x")
+	fill := strings.NewReplacer("{name}", "document", "{type}", "document", "{external_id}", "x", "{user_id}", "usr_x", "{group_id}", "grp_x")
 	for target, item := range document().doc.Paths.Map() {
 		for method, op := range item.Operations() {
 			for _, p := range op.Parameters {

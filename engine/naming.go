@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"stonetown/tuplestore"
@@ -28,25 +27,14 @@ func (e *Engine) Naming(ctx context.Context, tenantID, typ string, subject tuple
 	return records, nil
 }
 
-// ErrStillNamed: resources of a type name an object that they must have given up
-// before.
-var ErrStillNamed = errors.New("the object is named by relations that have to be deleted before")
-
 // Forget deletes every relation that names a subject whose existence is kept
-// elsewhere, such as a user, so that nobody inherits what it may do. Resources of
-// the type first must not name it any more; it fails with [ErrStillNamed] if one
-// does.
-func (e *Engine) Forget(ctx context.Context, tenantID string, subject tuplestore.Object, first string, origin Origin) (token string, err error) {
+// elsewhere, such as a user, so that nobody inherits what it may do.
+func (e *Engine) Forget(ctx context.Context, tenantID string, subject tuplestore.Object, origin Origin) (token string, err error) {
 	_, token, err = e.commit(ctx, tenantID, func(position) (tuplestore.Write, error) {
 		w := origin.write()
-		w.Absent = []tuplestore.Filter{{ObjectType: first, SubjectType: subject.Type, SubjectID: subject.ID}}
 		w.Ops = []tuplestore.Op{{Kind: tuplestore.DeleteMatching, Match: tuplestore.Filter{SubjectType: subject.Type, SubjectID: subject.ID}}}
 		return w, nil
 	})
-	var conflict *tuplestore.ConflictError
-	if errors.As(err, &conflict) && conflict.Absent >= 0 {
-		return "", ErrStillNamed
-	}
 	if err != nil {
 		return "", fmt.Errorf("forget subject: %w", err)
 	}

@@ -103,15 +103,20 @@ type Origin struct {
 type WriteRequest struct {
 	Origin
 	Ops []WriteOp
+	// Register makes resources known besides those that a new relation names.
+	Register []tuplestore.Object
 }
 
 // WriteOp creates or deletes one relation. Creating one that exists on other
 // terms replaces the terms.
 type WriteOp struct {
-	Delete   bool
-	Resource tuplestore.Object
-	Relation string
-	Subject  tuplestore.Subject
+	Delete bool
+	// IfPresent: deleting a relation that is not there is no error. Its subject must
+	// not be of a type that has relations.
+	IfPresent bool
+	Resource  tuplestore.Object
+	Relation  string
+	Subject   tuplestore.Subject
 	// The terms of a new relation: when it ceases to hold (the zero time:
 	// never), a condition of the resource's type, and values for the condition's
 	// parameters as a JSON object. They play no part in deleting.
@@ -124,6 +129,8 @@ type WriteOp struct {
 type WriteResponse struct {
 	// Statuses has one entry per op: created, existed, updated or deleted.
 	Statuses []tuplestore.Status
+	// Counts has one entry per op: how many relations it changed, 0 or 1.
+	Counts []int
 	// Token names the first revision that reflects the write.
 	Token string
 }

@@ -23,7 +23,7 @@ func (e *Engine) Write(ctx context.Context, tenantID string, req WriteRequest) (
 	if err != nil {
 		return WriteResponse{}, fmt.Errorf("write: %w", opError(err))
 	}
-	return WriteResponse{Statuses: result.Statuses[:len(req.Ops)], Token: token}, nil
+	return WriteResponse{Statuses: result.Statuses[:len(req.Ops)], Counts: result.Counts[:len(req.Ops)], Token: token}, nil
 }
 
 // judge checks a request against the schema. The resources' presence tuples
@@ -36,11 +36,19 @@ func judge(c *schema.Compiled, req WriteRequest) (tuplestore.Write, error) {
 		if err != nil {
 			return w, &OpError{Index: i, Err: err}
 		}
-		kind := tuplestore.Create
-		if op.Delete {
-			kind = tuplestore.Delete
+		switch {
+		case op.Delete && op.IfPresent:
+			w.Ops = append(w.Ops, tuplestore.Op{Kind: tuplestore.DeleteMatching, Match: tuplestore.Filter{
+				ObjectType: f.Object.Type, ObjectID: f.Object.ID, Relation: f.Relation, SubjectType: f.Subject.Type, SubjectID: f.Subject.ID,
+			}})
+		case op.Delete:
+			w.Ops = append(w.Ops, tuplestore.Op{Kind: tuplestore.Delete, Tuple: f.Tuple})
+		default:
+			w.Ops = append(w.Ops, tuplestore.Op{Kind: tuplestore.Create, Tuple: f.Tuple, Terms: f.Terms})
 		}
-		w.Ops = append(w.Ops, tuplestore.Op{Kind: kind, Tuple: f.Tuple, Terms: f.Terms})
+	}
+	for _, o := range req.Register {
+		w.Ops = append(w.Ops, tuplestore.Op{Kind: tuplestore.Create, Tuple: tuplestore.Presence(o)})
 	}
 	var registered tuplestore.Object
 	seen := map[tuplestore.Object]bool{}

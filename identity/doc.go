@@ -5,6 +5,11 @@
 // then active, and disabled while an administrator says so. What a user may do is
 // relations in the engine; an account that is deleted takes them along.
 //
+// Groups are rows with a name; who is in one and which scopes it brings are relations
+// in the engine and only there, and a change of either is one write of the engine's,
+// whose transaction the rows join. Changes of who administers the tenant are made in
+// line by the lock that orders its relations, so that the last one stays.
+//
 // A password is kept only as its argon2id
 // hash, in the PHC string format, so that parameters can be raised later
 // without invalidating what is stored:

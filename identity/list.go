@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"stonetown/internal/sqldb"
 )
 
 // Filter selects users. Its zero value selects all.
@@ -19,9 +17,6 @@ type Filter struct {
 	Query string
 }
 
-// MaxQuery bounds a filter's Query, in bytes.
-const MaxQuery = 200
-
 // Position is a place in a list of users: behind this one.
 type Position struct {
 	CreatedAt time.Time
@@ -31,73 +26,44 @@ type Position struct {
 // Users lists the users that a filter selects, newest first, behind a position
 // (nil: from the start), at most limit.
 func (d *Directory) Users(ctx context.Context, tenantID string, f Filter, after *Position, limit int) ([]User, error) {
-	var q users
-	q.where("u.tenant_id = %s", tenantID)
+	from, tenant, created, userID := "users u", "u.tenant_id", "u.created_at", "u.id"
+	words := strings.Fields(fold(f.Query))
+	if len(words) > 0 {
+		// The texts stand by themselves, in the order of the list, so that looking
+		// through many of them reads little else.
+		from = "user_search s JOIN users u ON u.tenant_id = s.tenant_id AND u.id = s.user_id"
+		tenant, created, userID = "s.tenant_id", "s.created_at", "s.user_id"
+	}
+	var c conditions
+	c.where(tenant+" = %s", tenantID)
+	c.contains("s.text", words)
 	if f.Email != "" {
-		q.where("u.email_norm = %s", normalEmail(f.Email))
+		c.where("u.email_norm = %s", normalEmail(f.Email))
 	}
 	if f.State != "" {
-		q.where("u.state = %s", string(f.State))
+		c.where("u.state = %s", string(f.State))
 	}
 	if !f.CreatedAfter.IsZero() {
-		q.where("u.created_at > %s", f.CreatedAfter.UnixMicro())
-	}
-	for word := range strings.FieldsSeq(fold(f.Query)) {
-		q.searched = true
-		q.where(`s.text LIKE %s ESCAPE '\'`, "%"+likeEscaper.Replace(word)+"%")
+		c.where(created+" > %s", f.CreatedAfter.UnixMicro())
 	}
 	if after != nil {
-		q.where("(u.created_at, u.id) < (%s, %s)", after.CreatedAt.UnixMicro(), after.ID)
+		c.where("("+created+", "+userID+") < (%s, %s)", after.CreatedAt.UnixMicro(), after.ID)
 	}
-	found, err := q.read(ctx, d.db, tenantID, limit)
+	sql := fmt.Sprintf(`SELECT %s FROM %s WHERE %s ORDER BY %s DESC, %s DESC LIMIT %s`,
+		userColumns, from, c.String(), created, userID, c.arg(int64(limit)))
+	found, err := d.readUsers(ctx, tenantID, sql, c.args)
 	if err != nil {
 		return nil, fmt.Errorf("list users: %w", err)
 	}
 	return found, nil
 }
 
-var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
-
-// users is a query for users that is being written.
-type users struct {
-	conditions []string
-	args       []any
-	searched   bool
-}
-
-// where adds a condition, with %s for each of its values.
-func (q *users) where(condition string, values ...any) {
-	places := make([]any, len(values))
-	for i, value := range values {
-		q.args = append(q.args, value)
-		places[i] = fmt.Sprintf("$%d", len(q.args))
-	}
-	q.conditions = append(q.conditions, fmt.Sprintf(condition, places...))
-}
-
-func (q *users) read(ctx context.Context, db *sqldb.DB, tenantID string, limit int) ([]User, error) {
-	from := "users u"
-	conditions := strings.Join(q.conditions, " AND ")
-	if q.searched {
-		// The texts stand by themselves, in the order of the list, so that looking
-		// through many of them reads little else.
-		from = "user_search s JOIN users u ON u.tenant_id = s.tenant_id AND u.id = s.user_id"
-		conditions = strings.ReplaceAll(conditions, "u.created_at", "s.created_at")
-		conditions = strings.ReplaceAll(conditions, "u.tenant_id", "s.tenant_id")
-		conditions = strings.ReplaceAll(conditions, "u.id", "s.user_id")
-	}
-	q.args = append(q.args, int64(limit))
-	order := "u.created_at DESC, u.id DESC"
-	if q.searched {
-		order = "s.created_at DESC, s.user_id DESC"
-	}
-	rows, err := db.Query(ctx, fmt.Sprintf(`SELECT %s FROM %s WHERE %s ORDER BY %s LIMIT $%d`,
-		userColumns, from, conditions, order, len(q.args)), q.args...)
+func (d *Directory) readUsers(ctx context.Context, tenantID, sql string, args []any) (found []User, err error) {
+	rows, err := d.db.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var found []User
 	for rows.Next() {
 		u, err := scanUser(rows, tenantID)
 		if err != nil {

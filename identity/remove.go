@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"stonetown/engine"
 	"stonetown/internal/sqldb"
@@ -15,26 +16,95 @@ import (
 // do is relations, and so is who is in a group.
 type Relations interface {
 	Write(ctx context.Context, tenantID string, req engine.WriteRequest) (engine.WriteResponse, error)
+	Unregister(ctx context.Context, tenantID string, o tuplestore.Object, origin engine.Origin) (token string, err error)
+	Relations(ctx context.Context, tenantID string, o tuplestore.Object, relation string, after *tuplestore.Record, limit int) ([]tuplestore.Record, error)
 	Naming(ctx context.Context, tenantID, typ string, subject tuplestore.Object, after *tuplestore.Record, limit int) ([]tuplestore.Record, error)
-	Forget(ctx context.Context, tenantID string, subject tuplestore.Object, first string, origin engine.Origin) (token string, err error)
+	Forget(ctx context.Context, tenantID string, subject tuplestore.Object, origin engine.Origin) (token string, err error)
 }
 
 func userObject(userID string) tuplestore.Object {
 	return tuplestore.Object{Type: schema.UserType, ID: userID}
 }
 
-// Delete removes an account for good, with every relation that names the user.
-// origin says who does it, and what commits with it. It fails with
-// [ErrUserNotFound].
-func (d *Directory) Delete(ctx context.Context, tenantID, userID string, origin engine.Origin) error {
-	u, err := d.User(ctx, tenantID, userID)
-	if err != nil {
+// Delete removes an account for good, with every relation that names the user;
+// memberships go first, one group after the other. origin says who does it, and what
+// commits with the end of the account. It fails with [ErrUserNotFound] or
+// [ErrLastAdministrator].
+func (d *Directory) Delete(ctx context.Context, tenantID, userID string, origin engine.Origin, removed Moved) error {
+	for {
+		u, err := d.User(ctx, tenantID, userID)
+		if err != nil {
+			return err
+		}
+		groups, err := d.groupsOf(ctx, tenantID, userID)
+		if err != nil {
+			return err
+		}
+		for _, g := range groups {
+			_, err := d.RemoveMembers(ctx, tenantID, g.ID, []string{userID}, engine.Origin{Actor: origin.Actor}, removed)
+			if err != nil && !errors.Is(err, ErrGroupNotFound) {
+				return err
+			}
+		}
+		last := origin
+		last.Also = func(ctx context.Context, tx *sqldb.Tx) error {
+			// Nobody can put the user into a group from here on.
+			groups, err := d.groupsOf(ctx, tenantID, userID)
+			if err == nil && len(groups) > 0 {
+				err = errChanged
+			}
+			if err == nil {
+				err = deleteUser(ctx, tx, u)
+			}
+			return err
+		}
+		_, err = d.relations.Forget(ctx, tenantID, userObject(userID), last)
+		switch {
+		case errors.Is(err, errChanged):
+			continue
+		case err != nil:
+			return fmt.Errorf("delete user: %w", err)
+		}
+		return nil
+	}
+}
+
+// groupsOf are the groups that a user is a member of.
+func (d *Directory) groupsOf(ctx context.Context, tenantID, userID string) ([]Group, error) {
+	const all = 1 << 30
+	return d.Groups(ctx, tenantID, "", userID, nil, all)
+}
+
+// Disable keeps a user from signing in. It fails with [ErrUserNotFound] or
+// [ErrLastAdministrator]. origin and attach are those of [Directory.Delete] and
+// [Directory.Update].
+func (d *Directory) Disable(ctx context.Context, tenantID, userID string, origin engine.Origin, attach func(before, after User, b *sqldb.Batch)) (u User, err error) {
+	disable := func(ctx context.Context, tx *sqldb.Tx) error {
+		u, err = d.update(ctx, tx, tenantID, userID, (*User).disable, attach)
 		return err
 	}
-	origin.Also = func(ctx context.Context, tx *sqldb.Tx) error { return deleteUser(ctx, tx, u) }
-	_, err = d.relations.Forget(ctx, tenantID, userObject(userID), schema.GroupType, origin)
-	if err != nil && !errors.Is(err, ErrUserNotFound) {
-		err = fmt.Errorf("delete user: %w", err)
+	groups, err := d.groupsOf(ctx, tenantID, userID)
+	if err != nil {
+		return User{}, err
 	}
-	return err
+	i := slices.IndexFunc(groups, Group.IsBuiltin)
+	if i < 0 {
+		err = d.db.Tx(ctx, func(tx *sqldb.Tx) error { return disable(ctx, tx) })
+	} else {
+		// In line with the changes of who is an administrator.
+		origin.Also = func(ctx context.Context, tx *sqldb.Tx) error {
+			if err := d.othersAdminister(ctx, tx, groups[i], []string{userID}); err != nil {
+				return err
+			}
+			return disable(ctx, tx)
+		}
+		_, err = d.relations.Write(ctx, tenantID, engine.WriteRequest{Origin: origin})
+	}
+	if err == nil && u.ID == "" { // done before, by the same request
+		u, err = d.User(ctx, tenantID, userID)
+	}
+	if err != nil {
+		return User{}, fmt.Errorf("disable user: %w", err)
+	}
+	return u, nil
 }

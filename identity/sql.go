@@ -86,6 +86,10 @@ func selectUserByEmail(ctx context.Context, from reader, tenantID, emailNorm str
 	return scanUser(from.QueryRow(ctx, `SELECT `+userColumns+` FROM users u WHERE u.tenant_id = $1 AND u.email_norm = $2`, tenantID, emailNorm), tenantID)
 }
 
+func selectFirstUser(ctx context.Context, from reader, tenantID string) (User, error) {
+	return scanUser(from.QueryRow(ctx, `SELECT `+userColumns+` FROM users u WHERE u.tenant_id = $1 ORDER BY u.created_at, u.id LIMIT 1`, tenantID), tenantID)
+}
+
 // deleteUser takes away all that is kept of an account.
 func deleteUser(ctx context.Context, tx *sqldb.Tx, u User) error {
 	n, err := tx.Exec(ctx, `DELETE FROM users WHERE tenant_id = $1 AND id = $2`, u.TenantID, u.ID)

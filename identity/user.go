@@ -74,19 +74,14 @@ type NewUser struct {
 	PasswordMustBeReset bool
 }
 
-// Disable keeps the user from signing in, whatever the state.
-func (u *User) Disable() error {
-	u.State = Disabled
-	return nil
-}
+func (u *User) disable() { u.State = Disabled }
 
-// Enable takes Disable back. The account is active then, even if its address was
-// never verified; in other states nothing changes.
-func (u *User) Enable() error {
+// Enable takes [Directory.Disable] back. The account is active then, even if its
+// address was never verified; in other states nothing changes.
+func (u *User) Enable() {
 	if u.State == Disabled {
 		u.State = Active
 	}
-	return nil
 }
 
 // VerifyEmail says whether the address is the user's. That makes a pending account
@@ -175,29 +170,35 @@ func (d *Directory) UserByEmail(ctx context.Context, tenantID, email string) (Us
 }
 
 // Update changes an account: change gets it as it is and makes of it what it shall
-// be; id, tenant, address and creation stay. attach queues what commits with a
+// be; id, tenant, address and creation stay, and [Directory.Disable] disables. attach queues what commits with a
 // change; without one nothing is written. Both may run more than once. It fails
-// with [ErrUserNotFound] or the error of change.
-func (d *Directory) Update(ctx context.Context, tenantID, userID string, change func(*User) error, attach func(before, after User, b *sqldb.Batch)) (after User, err error) {
+// with [ErrUserNotFound].
+func (d *Directory) Update(ctx context.Context, tenantID, userID string, change func(*User), attach func(before, after User, b *sqldb.Batch)) (after User, err error) {
 	err = d.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		before, err := selectUser(ctx, tx, tenantID, userID)
-		if err != nil {
-			return err
-		}
-		after = before
-		if err := change(&after); err != nil || reflect.DeepEqual(before, after) {
-			return err
-		}
-		after.UpdatedAt = d.now()
-		var b sqldb.Batch
-		updateUser(&b, after)
-		attach(before, after, &b)
-		return tx.Send(ctx, &b)
+		after, err = d.update(ctx, tx, tenantID, userID, change, attach)
+		return err
 	})
 	if err != nil {
 		return User{}, fmt.Errorf("update user: %w", err)
 	}
 	return after, nil
+}
+
+func (d *Directory) update(ctx context.Context, tx *sqldb.Tx, tenantID, userID string, change func(*User), attach func(before, after User, b *sqldb.Batch)) (User, error) {
+	before, err := selectUser(ctx, tx, tenantID, userID)
+	if err != nil {
+		return User{}, err
+	}
+	after := before
+	change(&after)
+	if reflect.DeepEqual(before, after) {
+		return after, nil
+	}
+	after.UpdatedAt = d.now()
+	var b sqldb.Batch
+	updateUser(&b, after)
+	attach(before, after, &b)
+	return after, tx.Send(ctx, &b)
 }
 
 // VerifyPassword finds an account by address and password. A wrong password and

@@ -193,6 +193,9 @@ type Error struct {
 // ExternalID Chosen by the caller. 1 to 512 bytes of UTF-8 without NUL; `*` alone is reserved.
 type ExternalID = string
 
+// GroupInPath defines model for GroupInPath.
+type GroupInPath = string
+
 // IDInPath Chosen by the caller. 1 to 512 bytes of UTF-8 without NUL; `*` alone is reserved.
 type IDInPath = ExternalID
 
@@ -201,6 +204,9 @@ type NameInPath = string
 
 // TypeInPath defines model for TypeInPath.
 type TypeInPath = string
+
+// UserInPath defines model for UserInPath.
+type UserInPath = string
 
 // BadRequest defines model for BadRequest.
 type BadRequest = Error

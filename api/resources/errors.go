@@ -26,6 +26,7 @@ const (
 // is not one that a client can do anything about.
 func translate(err error) *web.Error {
 	var (
+		ours        *web.Error
 		contextual  *engine.ContextualError
 		unknownType *engine.UnknownTypeError
 		undefined   *engine.UndefinedRelationError
@@ -45,6 +46,8 @@ func translate(err error) *web.Error {
 		}
 	)
 	switch {
+	case errors.As(err, &ours):
+		return ours
 	case errors.As(err, &contextual):
 		if e := translate(contextual.Err); e != nil {
 			return atIndex(e, contextual.Index)

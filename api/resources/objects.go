@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 
@@ -15,7 +16,7 @@ func (s *Surface) PutResource(ctx context.Context, request PutResourceRequestObj
 	var v validation
 	o := v.resource("", request.Body.Type, request.Body.ExternalID)
 	attributes := v.attributes(request.Body.Attributes)
-	if err := v.Err(); err != nil {
+	if err := cmp.Or(v.Err(), managed(o)); err != nil {
 		return nil, err
 	}
 	stored, created, token, err := s.Store.Put(ctx, call.Tenant.ID,
@@ -54,7 +55,7 @@ func (s *Surface) PatchResource(ctx context.Context, request PatchResourceReques
 	var v validation
 	o := v.resource("", request.Type, request.ExternalID)
 	attributes := v.attributes(request.Body.Attributes)
-	if err := v.Err(); err != nil {
+	if err := cmp.Or(v.Err(), managed(o)); err != nil {
 		return nil, err
 	}
 	patch := request.Body
@@ -87,7 +88,7 @@ func (s *Surface) DeleteResource(ctx context.Context, request DeleteResourceRequ
 	call := web.CallOf(ctx)
 	var v validation
 	o := v.resource("", request.Type, request.ExternalID)
-	if err := v.Err(); err != nil {
+	if err := cmp.Or(v.Err(), managed(o)); err != nil {
 		return nil, err
 	}
 	token, err := s.Store.Delete(ctx, call.Tenant.ID, o.Type, o.ID, origin(call, resourceDeleted(o)))

@@ -2,11 +2,13 @@ package resources
 
 import (
 	"fmt"
+	"net/http"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"stonetown/api/web"
 	"stonetown/engine"
+	"stonetown/identity"
 	"stonetown/tuplestore"
 )
 
@@ -28,6 +30,18 @@ func (v *validation) resource(path, typ, id string) tuplestore.Object {
 		}
 	}
 	return tuplestore.Object{Type: typ, ID: id}
+}
+
+// managed refuses changes of what the operations on users and groups keep.
+func managed(o tuplestore.Object) error {
+	scope, managed := identity.Managed(o)
+	if !managed {
+		return nil
+	}
+	return &web.Error{
+		Status: http.StatusForbidden, Code: "permission_denied",
+		Message: o.String() + " is kept by the operations on users and groups", Details: web.Details{"required_scope": scope},
+	}
 }
 
 // subject leaves the length of the id to the engine, which has a code of its

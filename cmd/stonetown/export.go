@@ -33,7 +33,8 @@ relation.
 
 The last line has the kind end and how many of each there are; output without it
 is not whole. The file appears, or is replaced, when it is. What changes while an
-export runs may or may not be in it.`,
+export runs may or may not be in it. The tenant's own users and groups are no part
+of it; relations that name them are.`,
 		Example: `  stonetown export tenant.jsonl
   stonetown export | gzip > tenant.jsonl.gz`,
 		Args: cobra.MaximumNArgs(1),

@@ -21,6 +21,7 @@ import (
 	"stonetown/internal/eventlog"
 	"stonetown/internal/idempotency"
 	"stonetown/internal/ratelimit"
+	"stonetown/oauth"
 	"stonetown/tuplestore/sqlstore"
 )
 
@@ -133,14 +134,17 @@ func (p *Program) Open(ctx context.Context) error {
 		p.loops.Go(func() { loop(p.running) })
 	}
 	if p.config.Dev {
-		return p.beginDevelopment(ctx)
+		return p.beginDevelopment(ctx, people)
 	}
-	_, err = p.modules.tenants.FirstTenant(ctx)
+	first, err := p.modules.tenants.FirstTenant(ctx)
 	if errors.Is(err, controlplane.ErrTenantNotFound) {
 		p.log.WarnContext(ctx, "there is no tenant to serve; create one with stonetown bootstrap")
 		return nil
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return people.Administrators(ctx, first.ID, oauth.BuiltinScopes)
 }
 
 // kit opens what requests of all kinds go through.
@@ -160,7 +164,7 @@ func (p *Program) kit() (*idempotency.Store, *ratelimit.Limiter, error) {
 	return keys, limits, err
 }
 
-func (p *Program) beginDevelopment(ctx context.Context) error {
+func (p *Program) beginDevelopment(ctx context.Context, people *identity.Directory) error {
 	_, port, err := net.SplitHostPort(p.Addr())
 	if err != nil {
 		return err
@@ -168,6 +172,9 @@ func (p *Program) beginDevelopment(ctx context.Context) error {
 	file := p.config.bootstrapFile()
 	c, err := p.modules.beginDevelopment(ctx, devBeginning(port), file)
 	if err != nil {
+		return err
+	}
+	if err := people.Administrators(ctx, c.TenantID, oauth.BuiltinScopes); err != nil {
 		return err
 	}
 	return printWalk(p.out, c, p.AdminAddr(), file)

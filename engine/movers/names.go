@@ -99,6 +99,10 @@ func (w *World) BuiltIns(types []schema.Type, group Place) map[string]bool {
 	return builtIn
 }
 
+// IsShared reports whether every tenant has a type that other engines' types of this
+// name can become, if nothing is known of them but their name.
+func IsShared(name string) bool { return schema.IsSystem(name) && name != schema.ScopeType }
+
 func isBuiltIn(t schema.Type) bool {
 	switch t.Name {
 	case schema.UserType, schema.ApplicationType:

@@ -44,6 +44,12 @@ const (
 	UserDeleted         Type = "user.deleted"
 	UserPasswordChanged Type = "user.password_changed"
 
+	GroupCreated       Type = "group.created"
+	GroupUpdated       Type = "group.updated"
+	GroupDeleted       Type = "group.deleted"
+	GroupMemberAdded   Type = "group.member_added"
+	GroupMemberRemoved Type = "group.member_removed"
+
 	TenantSettingsUpdated Type = "tenant.settings_updated"
 )
 

@@ -19,6 +19,7 @@ const (
 	Organization = "org"
 	Tenant       = "tnt"
 	User         = "usr"
+	Group        = "grp"
 	Application  = "app"
 	Client       = "client" // the public name of an application in OAuth
 	Token        = "tok"    // the jti of an access token

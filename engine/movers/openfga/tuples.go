@@ -161,7 +161,7 @@ func (m *model) nameAfter(tuples []parsed) error {
 			return source.Errorf(p.at, "the tuples have more than %d types, relations or conditions", schema.MaxDocument)
 		}
 	}
-	m.typeNames, m.relationNames, m.conditionNames = m.world.RenameAll(types, relations, conditions, schema.IsSystem)
+	m.typeNames, m.relationNames, m.conditionNames = m.world.RenameAll(types, relations, conditions, movers.IsShared)
 	return nil
 }
 

@@ -155,7 +155,7 @@ func (r *reader) relationships(name, text string, lines []int, m *model) error {
 		if n := max(len(types), len(relations), len(conditions)); n > schema.MaxDocument {
 			return source.Errorf(movers.Place{File: name}, "more than %d types or relations", schema.MaxDocument)
 		}
-		m.typeNames, m.relationNames, m.conditionNames = m.world.RenameAll(types, relations, conditions, schema.IsSystem)
+		m.typeNames, m.relationNames, m.conditionNames = m.world.RenameAll(types, relations, conditions, movers.IsShared)
 		translate = (*model).unchecked
 	}
 	for _, w := range all {

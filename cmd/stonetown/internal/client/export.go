@@ -8,8 +8,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
+
+	"stonetown/identity"
+	"stonetown/tuplestore"
 )
 
 // Kinds of lines of an export.
@@ -85,11 +89,21 @@ func (e *Export) resources(ctx context.Context, typ string) error {
 		if err != nil {
 			return err
 		}
+		if managed(r) {
+			continue
+		}
 		if err := e.line(KindResource, r.JSON, &e.end.Resources); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// managed reports whether a resource belongs to the users and groups of the tenant,
+// which are no part of an export.
+func managed(r Stored[Resource]) bool {
+	_, managed := identity.Managed(tuplestore.Object{Type: r.Value.Ref.Type, ID: r.Value.Ref.ExternalID})
+	return managed
 }
 
 // relations lists the resources anew rather than remember all of them.
@@ -102,7 +116,7 @@ func (e *Export) relations(ctx context.Context, typ string) error {
 		if err != nil {
 			return err
 		}
-		if err := e.relationsOf(ctx, p.Items); err != nil {
+		if err := e.relationsOf(ctx, slices.DeleteFunc(p.Items, managed)); err != nil {
 			return err
 		}
 		if cursor = p.Next; cursor == "" {

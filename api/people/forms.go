@@ -1,4 +1,4 @@
-package users
+package people
 
 import (
 	"context"
@@ -18,6 +18,8 @@ import (
 const (
 	// maxText is the longest text about a user, in bytes.
 	maxText = 500
+	// maxWords is the longest text that is looked for, in bytes.
+	maxWords = 254
 	// maxAttributes is the largest attributes object, in bytes of compact JSON.
 	maxAttributes = 16 << 10
 )
@@ -128,7 +130,7 @@ func newUser(ctx context.Context, form *UserInput) (n identity.NewUser, err erro
 }
 
 // patch reads the form of a change, and the new password in it.
-func patch(form *UserPatch) (change func(*identity.User) error, password string, given bool, err error) {
+func patch(form *UserPatch) (change func(*identity.User), password string, given bool, err error) {
 	if err := web.RefuseImmutable(
 		web.Member{Name: "id", Value: form.ID}, web.Member{Name: "email", Value: form.Email}, web.Member{Name: "created_at", Value: form.CreatedAt},
 	); err != nil {
@@ -140,7 +142,7 @@ func patch(form *UserPatch) (change func(*identity.User) error, password string,
 	}
 	apply(new(identity.Profile))
 	password, given = v.password(form.Password)
-	return func(u *identity.User) error {
+	return func(u *identity.User) {
 		apply(&u.Profile)
 		if form.Password.Kind() == 'n' {
 			u.PasswordHash = ""
@@ -151,7 +153,6 @@ func patch(form *UserPatch) (change func(*identity.User) error, password string,
 		if form.EmailVerified != nil {
 			u.VerifyEmail(*form.EmailVerified)
 		}
-		return nil
 	}, password, given, v.Err()
 }
 
@@ -170,14 +171,23 @@ func filterOf(p ListUsersParams) (identity.Filter, error) {
 			v.Add("created_after", "invalid", "must be an instant (RFC 3339)")
 		}
 	}
-	for field, text := range map[string]string{"email": p.Email, "q": p.Q} {
-		switch {
-		case text != "" && !v.Text("", field, text):
-		case len(text) > identity.MaxQuery && field == "q":
-			v.Add(field, "too_long", fmt.Sprintf("must have at most %d bytes", identity.MaxQuery))
-		}
-	}
+	words(&v, "email", p.Email)
+	words(&v, "q", p.Q)
 	return f, v.Err()
+}
+
+// words checks what is looked for.
+func words(v *web.Validation, field, text string) {
+	if text != "" && v.Text("", field, text) && len(text) > maxWords {
+		v.Add(field, "too_long", fmt.Sprintf("must have at most %d bytes", maxWords))
+	}
+}
+
+// label checks the name of something, which it must have.
+func (v *validation) label(field, text string) {
+	if v.Text("", field, text) && len(text) > maxText {
+		v.Add(field, "too_long", fmt.Sprintf("must have at most %d bytes", maxText))
+	}
 }
 
 // wire is a user as clients get it.

@@ -1,12 +1,8 @@
-// Package users is the surface on which administrators keep the people of a tenant.
-package users
+package people
 
 import (
 	"context"
-	"net/http"
 	"time"
-
-	"github.com/gorilla/mux"
 
 	"stonetown/api/web"
 	"stonetown/engine"
@@ -14,29 +10,6 @@ import (
 	"stonetown/internal/eventlog"
 	"stonetown/internal/sqldb"
 )
-
-// Directory is what the surface needs of [identity.Directory].
-type Directory interface {
-	Users(ctx context.Context, tenantID string, f identity.Filter, after *identity.Position, limit int) ([]identity.User, error)
-	User(ctx context.Context, tenantID, userID string) (identity.User, error)
-	Create(ctx context.Context, tenantID string, n identity.NewUser, attach func(identity.User, *sqldb.Batch)) (identity.User, error)
-	Update(ctx context.Context, tenantID, userID string, change func(*identity.User) error, attach func(before, after identity.User, b *sqldb.Batch)) (identity.User, error)
-	Delete(ctx context.Context, tenantID, userID string, origin engine.Origin) error
-}
-
-// Surface implements the operations. It is safe for concurrent use.
-type Surface struct {
-	Directory Directory
-	Cursors   *web.Cursors
-}
-
-var _ StrictServerInterface = (*Surface)(nil)
-
-// Mount adds the operations to a router. fail answers requests that end in an
-// error.
-func (s *Surface) Mount(router *mux.Router, fail func(w http.ResponseWriter, r *http.Request, err error)) {
-	HandlerWithOptions(NewStrictHandler(s, fail), GorillaServerOptions{BaseRouter: router, ErrorHandlerFunc: fail})
-}
 
 // position is where a page of the list ended.
 type position struct {
@@ -121,17 +94,15 @@ func (s *Surface) PatchUser(ctx context.Context, request PatchUserRequestObject)
 		if err != nil {
 			return nil, err
 		}
-		if err := change(&u); err != nil {
-			return nil, err
-		}
+		change(&u)
 		hash, err := identity.NewPassword(ctx, identity.DefaultPolicy, password, u)
 		if err != nil {
 			return nil, err
 		}
 		rest := change
-		change = func(u *identity.User) error {
+		change = func(u *identity.User) {
 			u.PasswordHash = hash
-			return rest(u)
+			rest(u)
 		}
 	}
 	u, err := s.Directory.Update(ctx, call.Tenant.ID, request.UserID, change, s.changed(call))
@@ -144,7 +115,7 @@ func (s *Surface) PatchUser(ctx context.Context, request PatchUserRequestObject)
 // DisableUser keeps a user from signing in.
 func (s *Surface) DisableUser(ctx context.Context, request DisableUserRequestObject) (DisableUserResponseObject, error) {
 	call := web.CallOf(ctx)
-	u, err := s.Directory.Update(ctx, call.Tenant.ID, request.UserID, (*identity.User).Disable, s.changed(call))
+	u, err := s.Directory.Disable(ctx, call.Tenant.ID, request.UserID, engine.Origin{Actor: call.Principal.Subject, CommitID: call.CommitID}, s.changed(call))
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +135,7 @@ func (s *Surface) EnableUser(ctx context.Context, request EnableUserRequestObjec
 // DeleteUser deletes a user for good.
 func (s *Surface) DeleteUser(ctx context.Context, request DeleteUserRequestObject) (DeleteUserResponseObject, error) {
 	call := web.CallOf(ctx)
-	if err := s.Directory.Delete(ctx, call.Tenant.ID, request.UserID, s.deleted(call, request.UserID)); err != nil {
+	if err := s.Directory.Delete(ctx, call.Tenant.ID, request.UserID, s.deleted(call, request.UserID), membersRemoved(call)); err != nil {
 		return nil, err
 	}
 	return DeleteUser204Response{}, nil

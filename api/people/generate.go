@@ -1,3 +1,3 @@
-package users
+package people
 
 //go:generate go tool -modfile=../../tools/go.mod oapi-codegen -config oapi-codegen.yaml ../openapi/openapi.yaml

@@ -1,4 +1,4 @@
-package users
+package people
 
 import (
 	"github.com/go-json-experiment/json"
@@ -16,6 +16,27 @@ type userEvent struct {
 	User    any               `json:"user"`
 	Changes map[string][2]any `json:"changes,omitzero"` // from, to
 	Source  string            `json:"source,omitzero"`  // of a new user
+}
+
+// groupEvent is the data of an event about a group.
+type groupEvent struct {
+	Group   any               `json:"group"`
+	User    any               `json:"user,omitzero"`    // who came or went
+	Changes map[string][2]any `json:"changes,omitzero"` // from, to
+}
+
+// membersAdded and membersRemoved let an event for each user commit.
+func membersAdded(call *web.Call) identity.Moved   { return moved(call, eventlog.GroupMemberAdded) }
+func membersRemoved(call *web.Call) identity.Moved { return moved(call, eventlog.GroupMemberRemoved) }
+
+func moved(call *web.Call, t eventlog.Type) identity.Moved {
+	return func(g identity.Group, userIDs []string, b *sqldb.Batch) {
+		events := make([]eventlog.Event, len(userIDs))
+		for i, userID := range userIDs {
+			events[i] = call.Event(t, groupEvent{Group: map[string]string{"id": g.ID, "slug": g.Slug}, User: map[string]string{"id": userID}})
+		}
+		eventlog.Append(b, call.Tenant.ID, events...)
+	}
 }
 
 // changed lets the events of a change commit with it: one for each state that the
@@ -52,14 +73,14 @@ func (s *Surface) changed(call *web.Call) func(before, after identity.User, b *s
 }
 
 // difference is the members of two JSON forms that differ.
-func difference(before, after User) map[string][2]any {
-	members := func(u User) (m map[string]any) {
+func difference(before, after any) map[string][2]any {
+	members := func(u any) (m map[string]any) {
 		text, err := json.Marshal(u)
 		if err == nil {
 			err = json.Unmarshal(text, &m)
 		}
 		if err != nil {
-			panic("users: " + err.Error()) // of our own types
+			panic("people: " + err.Error()) // of our own types
 		}
 		return m
 	}

@@ -1,4 +1,4 @@
-package users
+package people
 
 import (
 	"errors"
@@ -22,6 +22,16 @@ func translate(err error) *web.Error {
 		return &web.Error{Status: http.StatusConflict, Code: "user_exists", Message: "a user with this address exists"}
 	case errors.Is(err, identity.ErrEmailInvalid):
 		return &web.Error{Status: http.StatusBadRequest, Code: "email_invalid", Message: "email is not an e-mail address"}
+	case errors.Is(err, identity.ErrGroupNotFound):
+		return &web.Error{Status: http.StatusNotFound, Code: "group_not_found", Message: "there is no such group"}
+	case errors.Is(err, identity.ErrSlugInvalid):
+		return &web.Error{Status: http.StatusBadRequest, Code: "slug_invalid", Message: identity.ErrSlugInvalid.Error()}
+	case errors.Is(err, identity.ErrSlugTaken):
+		return &web.Error{Status: http.StatusConflict, Code: "slug_unavailable", Message: identity.ErrSlugTaken.Error()}
+	case errors.Is(err, identity.ErrBuiltin):
+		return &web.Error{Status: http.StatusForbidden, Code: "permission_denied", Message: identity.ErrBuiltin.Error(), Details: web.Details{"required_scope": nil}}
+	case errors.Is(err, identity.ErrLastAdministrator):
+		return &web.Error{Status: http.StatusConflict, Code: "last_administrator", Message: identity.ErrLastAdministrator.Error()}
 	case errors.As(err, &policy):
 		violations := []map[string]string{}
 		for _, rule := range policy.Violations {

@@ -1,0 +1,349 @@
+package people
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"stonetown/api/web"
+	"stonetown/engine"
+	"stonetown/identity"
+	"stonetown/internal/eventlog"
+	"stonetown/internal/sqldb"
+)
+
+// inlineMembers is how many members the answer about a group shows.
+const inlineMembers = 50
+
+// ListGroups lists groups.
+func (s *Surface) ListGroups(ctx context.Context, request ListGroupsRequestObject) (ListGroupsResponseObject, error) {
+	call, params := web.CallOf(ctx), request.Params
+	limit, err := web.Limit(params.Limit)
+	if err != nil {
+		return nil, err
+	}
+	var v web.Validation
+	words(&v, "q", params.Q)
+	words(&v, "has_user", params.HasUser)
+	if err := v.Err(); err != nil {
+		return nil, err
+	}
+	list := []string{"listGroups", params.Q, params.HasUser}
+	var after *identity.Position
+	if params.Cursor != "" {
+		var p position
+		if err := s.Cursors.Resume(call.Tenant.ID, list, params.Cursor, &p); err != nil {
+			return nil, err
+		}
+		after = &identity.Position{CreatedAt: time.UnixMicro(p.At), ID: p.ID}
+	}
+	found, err := s.Directory.Groups(ctx, call.Tenant.ID, params.Q, params.HasUser, after, limit+1)
+	if err != nil {
+		return nil, err
+	}
+	body := GroupList{Data: []GroupListItem{}, Meta: ListMeta{RequestID: call.RequestID, Limit: limit}}
+	for _, g := range found[:min(limit, len(found))] {
+		body.Data = append(body.Data, wireGroup(g))
+	}
+	if len(found) > limit {
+		last := found[limit-1]
+		next, err := s.Cursors.Next(call.Tenant.ID, list, position{last.CreatedAt.UnixMicro(), last.ID})
+		if err != nil {
+			return nil, err
+		}
+		body.Meta.NextCursor = &next
+	}
+	return ListGroups200JSONResponse{Body: body}, nil
+}
+
+// CreateGroup adds a group.
+func (s *Surface) CreateGroup(ctx context.Context, request CreateGroupRequestObject) (CreateGroupResponseObject, error) {
+	call, in := web.CallOf(ctx), request.Body
+	var v validation
+	v.Text("", "slug", in.Slug)
+	v.label("name", in.Name)
+	if in.Description != "" {
+		v.label("description", in.Description)
+	}
+	if err := v.Err(); err != nil {
+		return nil, err
+	}
+	if err := s.knownScopes(ctx, call, in.Scopes); err != nil {
+		return nil, err
+	}
+	n := identity.NewGroup{Slug: in.Slug, Name: in.Name, Description: in.Description, Scopes: in.Scopes}
+	g, err := s.Directory.CreateGroup(ctx, call.Tenant.ID, n, by(call), func(g identity.Group, b *sqldb.Batch) {
+		eventlog.Append(b, call.Tenant.ID, call.Event(eventlog.GroupCreated, groupEvent{Group: wireGroup(g)}))
+	})
+	if err != nil {
+		return nil, err
+	}
+	body, err := s.readGroup(ctx, call, g)
+	if err != nil {
+		return nil, err
+	}
+	return CreateGroup201JSONResponse{Body: body, Headers: CreateGroup201ResponseHeaders{Location: "/api/v1/groups/" + g.ID}}, nil
+}
+
+// GetGroup reads a group.
+func (s *Surface) GetGroup(ctx context.Context, request GetGroupRequestObject) (GetGroupResponseObject, error) {
+	call := web.CallOf(ctx)
+	g, err := s.Directory.Group(ctx, call.Tenant.ID, request.GroupID)
+	if err != nil {
+		return nil, err
+	}
+	body, err := s.readGroup(ctx, call, g)
+	return GetGroup200JSONResponse{Body: body}, err
+}
+
+// PatchGroup changes a group.
+func (s *Surface) PatchGroup(ctx context.Context, request PatchGroupRequestObject) (PatchGroupResponseObject, error) {
+	call, in := web.CallOf(ctx), request.Body
+	if err := web.RefuseImmutable(
+		web.Member{Name: "id", Value: in.ID}, web.Member{Name: "slug", Value: in.Slug}, web.Member{Name: "created_at", Value: in.CreatedAt},
+	); err != nil {
+		return nil, err
+	}
+	var v validation
+	if in.Name != nil {
+		v.label("name", *in.Name)
+	}
+	if in.Description != nil && *in.Description != "" {
+		v.label("description", *in.Description)
+	}
+	if err := v.Err(); err != nil {
+		return nil, err
+	}
+	if err := s.knownScopes(ctx, call, in.Scopes); err != nil {
+		return nil, err
+	}
+	change := func(g *identity.Group) {
+		if in.Name != nil {
+			g.Name = *in.Name
+		}
+		if in.Description != nil {
+			g.Description = *in.Description
+		}
+		if in.Scopes != nil {
+			g.Scopes = in.Scopes
+		}
+	}
+	g, err := s.Directory.UpdateGroup(ctx, call.Tenant.ID, request.GroupID, change, by(call), func(before, after identity.Group, b *sqldb.Batch) {
+		eventlog.Append(b, call.Tenant.ID, call.Event(eventlog.GroupUpdated, groupEvent{
+			Group: wireGroup(after), Changes: difference(wireGroup(before), wireGroup(after)),
+		}))
+	})
+	if err != nil {
+		return nil, err
+	}
+	body, err := s.readGroup(ctx, call, g)
+	return PatchGroup200JSONResponse{Body: body}, err
+}
+
+// DeleteGroup deletes a group for good.
+func (s *Surface) DeleteGroup(ctx context.Context, request DeleteGroupRequestObject) (DeleteGroupResponseObject, error) {
+	call := web.CallOf(ctx)
+	err := s.Directory.DeleteGroup(ctx, call.Tenant.ID, request.GroupID, by(call), func(g identity.Group, b *sqldb.Batch) {
+		eventlog.Append(b, call.Tenant.ID, call.Event(eventlog.GroupDeleted, groupEvent{Group: wireGroup(g)}))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return DeleteGroup204Response{}, nil
+}
+
+// memberPosition is where a page of members ended.
+type memberPosition struct {
+	ID string `json:"i"`
+}
+
+// ListMembers lists the members of a group.
+func (s *Surface) ListMembers(ctx context.Context, request ListMembersRequestObject) (ListMembersResponseObject, error) {
+	call, params := web.CallOf(ctx), request.Params
+	limit, err := web.Limit(params.Limit)
+	if err != nil {
+		return nil, err
+	}
+	list := []string{"listMembers", request.GroupID}
+	var after *identity.MemberPosition
+	if params.Cursor != "" {
+		var p memberPosition
+		if err := s.Cursors.Resume(call.Tenant.ID, list, params.Cursor, &p); err != nil {
+			return nil, err
+		}
+		after = &identity.MemberPosition{UserID: p.ID}
+	}
+	found, err := s.Directory.Members(ctx, call.Tenant.ID, request.GroupID, after, limit+1)
+	if err != nil {
+		return nil, err
+	}
+	body := MemberList{Data: []Member{}, Meta: ListMeta{RequestID: call.RequestID, Limit: limit}}
+	for _, m := range found[:min(limit, len(found))] {
+		body.Data = append(body.Data, wireMember(m))
+	}
+	if len(found) > limit {
+		next, err := s.Cursors.Next(call.Tenant.ID, list, memberPosition{found[limit-1].ID})
+		if err != nil {
+			return nil, err
+		}
+		body.Meta.NextCursor = &next
+	}
+	return ListMembers200JSONResponse{Body: body}, nil
+}
+
+// AddMember puts a user into a group.
+func (s *Surface) AddMember(ctx context.Context, request AddMemberRequestObject) (AddMemberResponseObject, error) {
+	call, userID := web.CallOf(ctx), request.Body.UserID
+	var v web.Validation
+	if v.Text("", "user_id", userID); v.Err() != nil {
+		return nil, v.Err()
+	}
+	outcomes, err := s.Directory.AddMembers(ctx, call.Tenant.ID, request.GroupID, []string{userID}, by(call), membersAdded(call))
+	if err != nil {
+		return nil, err
+	}
+	if outcomes[userID] == identity.UnknownUser {
+		return nil, identity.ErrUserNotFound
+	}
+	m, err := s.Directory.Member(ctx, call.Tenant.ID, request.GroupID, userID)
+	if err != nil {
+		return nil, err
+	}
+	if outcomes[userID] == identity.AlreadyMember {
+		body := MemberExisted{Data: wireMember(m)}
+		body.Meta.RequestID, body.Meta.Code = call.RequestID, "user_already_member"
+		return AddMember200JSONResponse{Body: body}, nil
+	}
+	return AddMember201JSONResponse{Body: MemberAdded{Data: wireMember(m), Meta: Meta{RequestID: call.RequestID}}}, nil
+}
+
+// RemoveMember takes a user out of a group.
+func (s *Surface) RemoveMember(ctx context.Context, request RemoveMemberRequestObject) (RemoveMemberResponseObject, error) {
+	call := web.CallOf(ctx)
+	outcomes, err := s.Directory.RemoveMembers(ctx, call.Tenant.ID, request.GroupID, []string{request.UserID}, by(call), membersRemoved(call))
+	if err != nil {
+		return nil, err
+	}
+	if outcomes[request.UserID] == identity.NotMember {
+		return nil, &web.Error{Status: http.StatusNotFound, Code: "member_not_found", Message: "the user is not a member of the group"}
+	}
+	return RemoveMember204Response{}, nil
+}
+
+// AddMembers puts users into a group.
+func (s *Surface) AddMembers(ctx context.Context, request AddMembersRequestObject) (AddMembersResponseObject, error) {
+	call := web.CallOf(ctx)
+	if err := checkMembers(request.Body.UserIds); err != nil {
+		return nil, err
+	}
+	outcomes, err := s.Directory.AddMembers(ctx, call.Tenant.ID, request.GroupID, request.Body.UserIds, by(call), membersAdded(call))
+	return AddMembers200JSONResponse{Body: membersChanged(call, request.Body.UserIds, outcomes)}, err
+}
+
+// RemoveMembers takes users out of a group.
+func (s *Surface) RemoveMembers(ctx context.Context, request RemoveMembersRequestObject) (RemoveMembersResponseObject, error) {
+	call := web.CallOf(ctx)
+	if err := checkMembers(request.Body.UserIds); err != nil {
+		return nil, err
+	}
+	outcomes, err := s.Directory.RemoveMembers(ctx, call.Tenant.ID, request.GroupID, request.Body.UserIds, by(call), membersRemoved(call))
+	return RemoveMembers200JSONResponse{Body: membersChanged(call, request.Body.UserIds, outcomes)}, err
+}
+
+func checkMembers(userIDs []string) error {
+	var v web.Validation
+	switch {
+	case len(userIDs) == 0:
+		v.Add("user_ids", "required", "must have at least one item")
+	case len(userIDs) > identity.MaxMembers:
+		return &web.Error{
+			Status: http.StatusBadRequest, Code: "bulk_too_large", Message: fmt.Sprintf("user_ids must have at most %d items", identity.MaxMembers),
+			Details: web.Details{"max": identity.MaxMembers},
+		}
+	}
+	for i, userID := range userIDs {
+		v.Text("user_ids/", strconv.Itoa(i), userID)
+	}
+	return v.Err()
+}
+
+// memberError is why nothing became of a user.
+type memberError struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+func membersChanged(call *web.Call, userIDs []string, outcomes map[string]identity.Outcome) MembersChanged {
+	body := MembersChanged{Data: []MemberResult{}}
+	body.Meta.RequestID = call.RequestID
+	summary := &body.Meta.Summary
+	told := map[string]bool{}
+	for _, userID := range userIDs {
+		if told[userID] {
+			continue
+		}
+		told[userID] = true
+		result := MemberResult{UserID: userID, Status: string(outcomes[userID])}
+		switch outcomes[userID] {
+		case identity.Succeeded:
+			summary.Succeeded++
+		case identity.AlreadyMember:
+			summary.AlreadyMember++
+		case identity.NotMember:
+			summary.NotMember++
+		case identity.UnknownUser:
+			result.Status, result.Error = "error", &memberError{"user_not_found", "there is no such user"}
+			summary.Error++
+		}
+		body.Data = append(body.Data, result)
+	}
+	return body
+}
+
+// knownScopes refuses scopes that the tenant does not have.
+func (s *Surface) knownScopes(ctx context.Context, call *web.Call, scopes []string) error {
+	unknown, err := s.Scopes.UnknownScopes(ctx, call.Tenant.ID, scopes)
+	if err != nil || len(unknown) == 0 {
+		return err
+	}
+	return &web.Error{
+		Status: http.StatusBadRequest, Code: "scope_unknown", Message: fmt.Sprintf("scope %q is not registered", unknown[0]),
+		Details: web.Details{"scopes": unknown},
+	}
+}
+
+// by says that the caller makes a change.
+func by(call *web.Call) engine.Origin {
+	return engine.Origin{Actor: call.Principal.Subject, CommitID: call.CommitID}
+}
+
+func wireGroup(g identity.Group) GroupListItem {
+	return GroupListItem{
+		ID: g.ID, Slug: g.Slug, Name: g.Name, Description: g.Description, Scopes: append([]string{}, g.Scopes...),
+		MemberCount: g.MemberCount, CreatedAt: web.Timestamp(g.CreatedAt),
+	}
+}
+
+func wireMember(m identity.Member) Member {
+	return Member{ID: m.ID, Email: m.Email, Name: orNull(m.Name), AddedAt: web.Timestamp(m.AddedAt), AddedBy: m.AddedBy}
+}
+
+// readGroup is the answer about a group.
+func (s *Surface) readGroup(ctx context.Context, call *web.Call, g identity.Group) (GroupRead, error) {
+	members, err := s.Directory.Members(ctx, call.Tenant.ID, g.ID, nil, inlineMembers)
+	if err != nil {
+		return GroupRead{}, err
+	}
+	item := wireGroup(g)
+	data := Group{
+		ID: item.ID, Slug: item.Slug, Name: item.Name, Description: item.Description, Scopes: item.Scopes, MemberCount: item.MemberCount, CreatedAt: item.CreatedAt,
+		CanDelete: call.Principal.Scopes.Has("groups:write") && !g.IsBuiltin(), Members: []MemberSummary{},
+	}
+	data.AuditSummary.LastChangeAt = web.Timestamp(g.UpdatedAt)
+	for _, m := range members {
+		data.Members = append(data.Members, MemberSummary{ID: m.ID, Email: m.Email, Name: orNull(m.Name)})
+	}
+	return GroupRead{Data: data, Meta: Meta{RequestID: call.RequestID}}, nil
+}

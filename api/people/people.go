@@ -1,0 +1,55 @@
+// Package people is the surface on which administrators keep the users of a tenant and
+// their groups.
+package people
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/gorilla/mux"
+
+	"stonetown/api/web"
+	"stonetown/engine"
+	"stonetown/identity"
+	"stonetown/internal/sqldb"
+)
+
+// Directory is what the surface needs of [identity.Directory].
+type Directory interface {
+	Users(ctx context.Context, tenantID string, f identity.Filter, after *identity.Position, limit int) ([]identity.User, error)
+	User(ctx context.Context, tenantID, userID string) (identity.User, error)
+	Create(ctx context.Context, tenantID string, n identity.NewUser, attach func(identity.User, *sqldb.Batch)) (identity.User, error)
+	Update(ctx context.Context, tenantID, userID string, change func(*identity.User), attach func(before, after identity.User, b *sqldb.Batch)) (identity.User, error)
+	Disable(ctx context.Context, tenantID, userID string, origin engine.Origin, attach func(before, after identity.User, b *sqldb.Batch)) (identity.User, error)
+	Delete(ctx context.Context, tenantID, userID string, origin engine.Origin, removed identity.Moved) error
+
+	Groups(ctx context.Context, tenantID, query, userID string, after *identity.Position, limit int) ([]identity.Group, error)
+	Group(ctx context.Context, tenantID, groupID string) (identity.Group, error)
+	CreateGroup(ctx context.Context, tenantID string, n identity.NewGroup, origin engine.Origin, attach func(identity.Group, *sqldb.Batch)) (identity.Group, error)
+	UpdateGroup(ctx context.Context, tenantID, groupID string, change func(*identity.Group), origin engine.Origin, attach func(before, after identity.Group, b *sqldb.Batch)) (identity.Group, error)
+	DeleteGroup(ctx context.Context, tenantID, groupID string, origin engine.Origin, attach func(identity.Group, *sqldb.Batch)) error
+	Members(ctx context.Context, tenantID, groupID string, after *identity.MemberPosition, limit int) ([]identity.Member, error)
+	Member(ctx context.Context, tenantID, groupID, userID string) (identity.Member, error)
+	AddMembers(ctx context.Context, tenantID, groupID string, userIDs []string, origin engine.Origin, added identity.Moved) (map[string]identity.Outcome, error)
+	RemoveMembers(ctx context.Context, tenantID, groupID string, userIDs []string, origin engine.Origin, removed identity.Moved) (map[string]identity.Outcome, error)
+}
+
+// Scopes knows which scopes a tenant has; [oauth.Service] does.
+type Scopes interface {
+	UnknownScopes(ctx context.Context, tenantID string, scopes []string) (unknown []string, err error)
+}
+
+// Surface implements the operations. It is safe for concurrent use.
+type Surface struct {
+	Directory Directory
+	Scopes    Scopes
+	Cursors   *web.Cursors
+}
+
+var _ StrictServerInterface = (*Surface)(nil)
+
+// Mount adds the operations to a router. fail answers requests that end in an
+// error.
+func (s *Surface) Mount(router *mux.Router, fail func(w http.ResponseWriter, r *http.Request, err error)) {
+	HandlerWithOptions(NewStrictHandler(s, fail), GorillaServerOptions{BaseRouter: router, ErrorHandlerFunc: fail})
+}

@@ -1,0 +1,156 @@
+package api
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/gorilla/mux"
+
+	"stonetown/api/openapi"
+	"stonetown/api/web"
+)
+
+// methods are the handlers of a path.
+type methods map[string]http.Handler
+
+// allowed lists what may be done with the path.
+func (m methods) allowed() []string {
+	names := slices.Collect(maps.Keys(m))
+	if m[http.MethodGet] != nil {
+		names = append(names, http.MethodHead)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// router finds the handler of a request: by looking up the path if the path has
+// no variables, which are the busy ones, and else by trying the templates in turn. A
+// path that is spelled out hides one with a variable that would fit, whatever the
+// method, as the OpenAPI document has it.
+type router struct {
+	exact     map[string]methods
+	templates *mux.Router
+	fail      func(http.ResponseWriter, *http.Request, error)
+}
+
+func newRouter(paths map[string]methods, fail func(http.ResponseWriter, *http.Request, error)) *router {
+	r := &router{exact: map[string]methods{}, templates: mux.NewRouter().UseEncodedPath().SkipClean(true), fail: fail}
+	var templates []string
+	for path, methods := range paths {
+		if strings.Contains(path, "{") {
+			templates = append(templates, path)
+		} else {
+			r.exact[path] = methods
+		}
+	}
+	slices.SortFunc(templates, literalFirst)
+	for _, path := range templates {
+		r.templates.NewRoute().Path(path).Handler(dispatcher{r, paths[path]})
+	}
+	r.templates.NotFoundHandler = http.HandlerFunc(r.notFound)
+	return r
+}
+
+// literalFirst orders templates so that at each segment a literal comes before a
+// variable.
+func literalFirst(a, b string) int {
+	key := func(path string) []string {
+		segments := strings.Split(path, "/")
+		for i, s := range segments {
+			if strings.HasPrefix(s, "{") {
+				segments[i] = "\xff"
+			}
+		}
+		return segments
+	}
+	return slices.Compare(key(a), key(b))
+}
+
+// dispatcher is a path as the router of templates knows it.
+type dispatcher struct {
+	router  *router
+	methods methods
+}
+
+func (d dispatcher) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if h := d.methods[req.Method]; h != nil {
+		h.ServeHTTP(w, req)
+		return
+	}
+	// What may be done instead (RFC 9110 §15.5.6).
+	d.router.fail(w, req, &web.Error{
+		Status: http.StatusMethodNotAllowed, Code: "method_not_allowed", Message: "the path does not have this method",
+		Header: http.Header{"Allow": {strings.Join(d.methods.allowed(), ", ")}},
+	})
+}
+
+func (r *router) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if req.Method == http.MethodHead { // net/http drops the body of the answer
+		get := *req
+		get.Method = http.MethodGet
+		req = &get
+	}
+	if methods, ok := r.exact[req.URL.Path]; ok && req.URL.RawPath == "" { // an escaped character may be part of an id
+		dispatcher{r, methods}.ServeHTTP(w, req)
+		return
+	}
+	r.templates.ServeHTTP(w, req)
+}
+
+// Has implements [web.Paths].
+func (r *router) Has(req *http.Request) bool {
+	if _, ok := r.exact[req.URL.Path]; ok && req.URL.RawPath == "" {
+		return true
+	}
+	var match mux.RouteMatch
+	return r.templates.Match(req, &match) && match.Route != nil
+}
+
+func (r *router) notFound(w http.ResponseWriter, req *http.Request) {
+	r.fail(w, req, &web.Error{Status: http.StatusNotFound, Code: "not_found", Message: "there is nothing at this path"})
+}
+
+// follow makes sure that routes and operations are the same, and returns the handlers,
+// each wrapped in what its operation demands, by the template of their path.
+func follow(routes *mux.Router, wrap func(web.Operation, http.Handler) http.Handler) (map[string]methods, error) {
+	list, err := openapi.Operations()
+	if err != nil {
+		return nil, err
+	}
+	operations := map[string]web.Operation{}
+	for _, op := range list {
+		operations[op.Method+" "+op.Path] = op
+	}
+	paths := map[string]methods{}
+	err = routes.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
+		path, err := route.GetPathTemplate()
+		if err != nil {
+			return err
+		}
+		names, err := route.GetMethods()
+		if err != nil || len(names) != 1 {
+			return fmt.Errorf("route %s must have one method", path)
+		}
+		key := names[0] + " " + path
+		op, ok := operations[key]
+		if !ok {
+			return fmt.Errorf("route %s is not in the document", key)
+		}
+		delete(operations, key)
+		if paths[path] == nil {
+			paths[path] = methods{}
+		}
+		paths[path][op.Method] = wrap(op, route.GetHandler())
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for key := range operations {
+		return nil, fmt.Errorf("operation %s has no route", key)
+	}
+	return paths, nil
+}

@@ -1,0 +1,212 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"stonetown/engine"
+	"stonetown/internal/id"
+	"stonetown/internal/sqldb"
+	"stonetown/schema"
+	"stonetown/tuplestore"
+)
+
+var (
+	// ErrGroupNotFound is returned for an id that no group has.
+	ErrGroupNotFound = errors.New("group not found")
+	// ErrSlugInvalid is returned for a slug that is not URL-safe, or reserved.
+	ErrSlugInvalid = errors.New("slug is not 1 to 63 lower-case letters, digits and single hyphens, or is reserved")
+	// ErrSlugTaken is returned for a slug that another group has.
+	ErrSlugTaken = errors.New("another group has this slug")
+	// ErrBuiltin is returned for what would take the administrators' group away, or
+	// scopes from it.
+	ErrBuiltin = errors.New("the group of administrators cannot be deleted and keeps its scopes")
+)
+
+// AdministratorsSlug names the group that every tenant has from its beginning.
+const AdministratorsSlug = "administrators"
+
+// Group is users who have something in common: scopes, and whatever relations name
+// the group as their subject. Who its members are is relations, too, and only those:
+// group:<id>#member@user:<id>. That it grants a scope is scope:<name>#holder@group:<id>#member.
+type Group struct {
+	ID          string
+	TenantID    string
+	Slug        string // unique in the tenant and immutable
+	Name        string
+	Description string
+	Scopes      []string // sorted
+	MemberCount int
+	CreatedAt   time.Time // UTC
+	UpdatedAt   time.Time
+}
+
+// IsBuiltin reports whether the group is that of the administrators.
+func (g Group) IsBuiltin() bool { return g.Slug == AdministratorsSlug }
+
+// NewGroup is what creating a group takes.
+type NewGroup struct {
+	Slug, Name, Description string
+	Scopes                  []string // all known in the tenant
+}
+
+var slugPattern = regexp.MustCompile(`^[a-z0-9](-?[a-z0-9]){0,62}$`)
+
+var reservedGroupSlugs = []string{"new", "bulk", "me", "system"}
+
+func groupObject(groupID string) tuplestore.Object {
+	return tuplestore.Object{Type: schema.GroupType, ID: groupID}
+}
+
+// grant is the relation that gives a group's members a scope.
+func grant(groupID, scope string) engine.WriteOp {
+	return engine.WriteOp{
+		Resource: tuplestore.Object{Type: schema.ScopeType, ID: scope}, Relation: schema.ScopeHolder,
+		Subject: tuplestore.Subject{Type: schema.GroupType, ID: groupID, Relation: schema.GroupMember},
+	}
+}
+
+// CreateGroup adds a group without members. origin says who does it; attach queues
+// what commits with it. It fails with [ErrSlugInvalid] or [ErrSlugTaken].
+func (d *Directory) CreateGroup(ctx context.Context, tenantID string, n NewGroup, origin engine.Origin, attach func(Group, *sqldb.Batch)) (Group, error) {
+	if len(n.Slug) > 63 || !slugPattern.MatchString(n.Slug) || slices.Contains(reservedGroupSlugs, n.Slug) {
+		return Group{}, ErrSlugInvalid
+	}
+	now := d.now()
+	g := Group{
+		ID: id.New(id.Group), TenantID: tenantID, Slug: n.Slug, Name: n.Name, Description: n.Description, Scopes: sorted(n.Scopes),
+		CreatedAt: now, UpdatedAt: now,
+	}
+	req := engine.WriteRequest{Origin: origin, Register: []tuplestore.Object{groupObject(g.ID)}}
+	for _, scope := range g.Scopes {
+		req.Ops = append(req.Ops, grant(g.ID, scope))
+	}
+	req.Also = func(ctx context.Context, tx *sqldb.Tx) error { return insertGroup(ctx, tx, g) }
+	req.Attach = func(_ tuplestore.Result, b *sqldb.Batch) { attach(g, b) }
+	if _, err := d.relations.Write(ctx, tenantID, req); err != nil {
+		return Group{}, fmt.Errorf("create group: %w", err)
+	}
+	return selectGroupBySlug(ctx, d.db, tenantID, g.Slug) // which the same request may have made before
+}
+
+// Group finds a group by its id. It fails with [ErrGroupNotFound].
+func (d *Directory) Group(ctx context.Context, tenantID, groupID string) (Group, error) {
+	return selectGroup(ctx, d.db, tenantID, groupID)
+}
+
+// UpdateGroup changes a group: change makes of it what it shall be; only name,
+// description and scopes may differ. Without a difference nothing is written. It
+// fails with [ErrGroupNotFound] or [ErrBuiltin].
+func (d *Directory) UpdateGroup(ctx context.Context, tenantID, groupID string, change func(*Group), origin engine.Origin, attach func(before, after Group, b *sqldb.Batch)) (Group, error) {
+	for {
+		before, err := d.Group(ctx, tenantID, groupID)
+		if err != nil {
+			return Group{}, err
+		}
+		after := before
+		change(&after)
+		after.Scopes = sorted(after.Scopes)
+		scopes := slices.Equal(before.Scopes, after.Scopes)
+		if scopes && after.Name == before.Name && after.Description == before.Description {
+			return before, nil
+		}
+		if !scopes && before.IsBuiltin() {
+			return Group{}, ErrBuiltin
+		}
+		after.UpdatedAt = d.now()
+		req := engine.WriteRequest{Origin: origin}
+		for _, scope := range after.Scopes {
+			if !slices.Contains(before.Scopes, scope) {
+				req.Ops = append(req.Ops, grant(groupID, scope))
+			}
+		}
+		for _, scope := range before.Scopes {
+			if !slices.Contains(after.Scopes, scope) {
+				op := grant(groupID, scope)
+				op.Delete = true
+				req.Ops = append(req.Ops, op)
+			}
+		}
+		req.Also = func(ctx context.Context, tx *sqldb.Tx) error { return updateGroup(ctx, tx, before, after) }
+		req.Attach = func(_ tuplestore.Result, b *sqldb.Batch) { attach(before, after, b) }
+		_, err = d.relations.Write(ctx, tenantID, req)
+		var gone *engine.RelationNotFoundError
+		if errors.Is(err, errChanged) || errors.As(err, &gone) {
+			continue // by somebody else, meanwhile
+		}
+		if err != nil {
+			return Group{}, fmt.Errorf("update group: %w", err)
+		}
+		return d.Group(ctx, tenantID, groupID)
+	}
+}
+
+// DeleteGroup removes a group, with every relation that names it. It fails with
+// [ErrGroupNotFound] or [ErrBuiltin].
+func (d *Directory) DeleteGroup(ctx context.Context, tenantID, groupID string, origin engine.Origin, attach func(Group, *sqldb.Batch)) error {
+	g, err := d.Group(ctx, tenantID, groupID)
+	if err != nil {
+		return err
+	}
+	if g.IsBuiltin() {
+		return ErrBuiltin
+	}
+	origin.Also = func(ctx context.Context, tx *sqldb.Tx) error { return deleteGroup(ctx, tx, g) }
+	origin.Attach = func(_ tuplestore.Result, b *sqldb.Batch) { attach(g, b) }
+	_, err = d.relations.Unregister(ctx, tenantID, groupObject(groupID), origin)
+	var gone *engine.ResourceNotFoundError
+	if errors.As(err, &gone) {
+		err = ErrGroupNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("delete group: %w", err)
+	}
+	return nil
+}
+
+// Groups lists groups, newest first, behind a position (nil: from the start), at most
+// limit: those that have a text in slug, name or description, and a user, if asked for.
+func (d *Directory) Groups(ctx context.Context, tenantID, query, userID string, after *Position, limit int) ([]Group, error) {
+	var of []string
+	if userID != "" {
+		memberships, err := d.memberships(ctx, tenantID, userID)
+		if err != nil || len(memberships) == 0 {
+			return nil, err
+		}
+		for _, m := range memberships {
+			of = append(of, m.Object.ID)
+		}
+	}
+	found, err := selectGroups(ctx, d.db, tenantID, strings.Fields(fold(query)), of, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list groups: %w", err)
+	}
+	return found, nil
+}
+
+// memberships are the relations that make a user a member of groups.
+func (d *Directory) memberships(ctx context.Context, tenantID, userID string) (found []tuplestore.Record, err error) {
+	const page = 1000
+	var after *tuplestore.Record
+	for {
+		records, err := d.relations.Naming(ctx, tenantID, schema.GroupType, userObject(userID), after, page)
+		if err != nil {
+			return nil, fmt.Errorf("list groups of a user: %w", err)
+		}
+		if found = append(found, records...); len(records) < page {
+			return found, nil
+		}
+		after = &records[page-1]
+	}
+}
+
+func sorted(scopes []string) []string {
+	scopes = slices.Clone(scopes)
+	slices.Sort(scopes)
+	return slices.Compact(scopes)
+}

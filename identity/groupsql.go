@@ -1,0 +1,157 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"stonetown/internal/sqldb"
+)
+
+func (g Group) searchText() string {
+	return fold(strings.Join([]string{g.Slug, g.Name, g.Description}, "\n"))
+}
+
+func insertGroup(ctx context.Context, tx *sqldb.Tx, g Group) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO user_groups (tenant_id, id, slug, name, description, search, scopes, member_count, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8, $9)`,
+		g.TenantID, g.ID, g.Slug, g.Name, g.Description, g.searchText(), strings.Join(g.Scopes, " "), g.CreatedAt.UnixMicro(), g.UpdatedAt.UnixMicro())
+	if sqldb.IsUniqueViolation(err) {
+		return ErrSlugTaken
+	}
+	return err
+}
+
+// updateGroup fails with errChanged if the group is no longer as it was before.
+func updateGroup(ctx context.Context, tx *sqldb.Tx, before, after Group) error {
+	n, err := tx.Exec(ctx, `
+		UPDATE user_groups SET name = $3, description = $4, search = $5, scopes = $6, updated_at = $7
+		WHERE tenant_id = $1 AND id = $2 AND name = $8 AND description = $9 AND scopes = $10`,
+		after.TenantID, after.ID, after.Name, after.Description, after.searchText(), strings.Join(after.Scopes, " "), after.UpdatedAt.UnixMicro(),
+		before.Name, before.Description, strings.Join(before.Scopes, " "))
+	if err == nil && n == 0 {
+		err = errChanged
+	}
+	return err
+}
+
+func deleteGroup(ctx context.Context, tx *sqldb.Tx, g Group) error {
+	n, err := tx.Exec(ctx, `DELETE FROM user_groups WHERE tenant_id = $1 AND id = $2`, g.TenantID, g.ID)
+	if err == nil && n == 0 {
+		err = ErrGroupNotFound
+	}
+	return err
+}
+
+// countMembers queues that a group has so many members more.
+func countMembers(b *sqldb.Batch, g Group, more int, now time.Time) {
+	b.Queue(`UPDATE user_groups SET member_count = member_count + $3, updated_at = $4 WHERE tenant_id = $1 AND id = $2`,
+		[]any{g.TenantID, g.ID, int64(more), now.UnixMicro()}, nil)
+}
+
+const groupColumns = `id, slug, name, description, scopes, member_count, created_at, updated_at`
+
+func scanGroup(row interface{ Scan(...any) error }, tenantID string) (Group, error) {
+	g := Group{TenantID: tenantID}
+	var scopes string
+	var members, created, updated int64
+	err := row.Scan(&g.ID, &g.Slug, &g.Name, &g.Description, &scopes, &members, &created, &updated)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return Group{}, ErrGroupNotFound
+	}
+	if err != nil {
+		return Group{}, fmt.Errorf("read group: %w", err)
+	}
+	g.Scopes, g.MemberCount, g.CreatedAt, g.UpdatedAt = strings.Fields(scopes), int(members), instant(created), instant(updated)
+	return g, nil
+}
+
+func selectGroup(ctx context.Context, from reader, tenantID, groupID string) (Group, error) {
+	return scanGroup(from.QueryRow(ctx, `SELECT `+groupColumns+` FROM user_groups WHERE tenant_id = $1 AND id = $2`, tenantID, groupID), tenantID)
+}
+
+func selectGroupBySlug(ctx context.Context, from reader, tenantID, slug string) (Group, error) {
+	return scanGroup(from.QueryRow(ctx, `SELECT `+groupColumns+` FROM user_groups WHERE tenant_id = $1 AND slug = $2`, tenantID, slug), tenantID)
+}
+
+// selectGroups lists the groups in which all words are found and, unless of is nil,
+// that are among these.
+func selectGroups(ctx context.Context, db *sqldb.DB, tenantID string, words, of []string, after *Position, limit int) (found []Group, err error) {
+	var q conditions
+	q.where("tenant_id = %s", tenantID)
+	q.contains("search", words)
+	if of != nil {
+		q.among("id", of)
+	}
+	if after != nil {
+		q.where("(created_at, id) < (%s, %s)", after.CreatedAt.UnixMicro(), after.ID)
+	}
+	sql := fmt.Sprintf(`SELECT %s FROM user_groups WHERE %s ORDER BY created_at DESC, id DESC LIMIT %s`,
+		groupColumns, q.String(), q.arg(int64(limit)))
+	rows, err := db.Query(ctx, sql, q.args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		g, err := scanGroup(rows, tenantID)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, g)
+	}
+	return found, rows.Err()
+}
+
+// querier is a database or a transaction.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (*sqldb.Rows, error)
+}
+
+// selectUsers reads the accounts that exist of some ids.
+func selectUsers(ctx context.Context, from querier, tenantID string, userIDs []string) (map[string]User, error) {
+	found := make(map[string]User, len(userIDs))
+	if len(userIDs) == 0 {
+		return found, nil
+	}
+	var q conditions
+	q.where("u.tenant_id = %s", tenantID)
+	q.among("u.id", userIDs)
+	rows, err := from.Query(ctx, `SELECT `+userColumns+` FROM users u WHERE `+q.String(), q.args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		u, err := scanUser(rows, tenantID)
+		if err != nil {
+			return nil, err
+		}
+		found[u.ID] = u
+	}
+	return found, rows.Err()
+}
+
+// selectKnown says which of some ids are accounts.
+func selectKnown(ctx context.Context, from querier, tenantID string, userIDs []string) (map[string]bool, error) {
+	users, err := selectUsers(ctx, from, tenantID, userIDs)
+	known := make(map[string]bool, len(users))
+	for userID := range users {
+		known[userID] = true
+	}
+	return known, err
+}
+
+// countActive counts the active accounts among some ids.
+func countActive(ctx context.Context, tx *sqldb.Tx, tenantID string, userIDs []string) (n int, err error) {
+	users, err := selectUsers(ctx, tx, tenantID, userIDs)
+	for _, u := range users {
+		if u.State == Active {
+			n++
+		}
+	}
+	return n, err
+}
