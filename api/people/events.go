@@ -26,7 +26,8 @@ type groupEvent struct {
 }
 
 // membersAdded and membersRemoved let an event for each user commit.
-func membersAdded(call *web.Call) identity.Moved   { return moved(call, eventlog.GroupMemberAdded) }
+func membersAdded(call *web.Call) identity.Moved { return moved(call, eventlog.GroupMemberAdded) }
+
 func membersRemoved(call *web.Call) identity.Moved { return moved(call, eventlog.GroupMemberRemoved) }
 
 func moved(call *web.Call, t eventlog.Type) identity.Moved {
