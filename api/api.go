@@ -5,6 +5,7 @@
 //	web        what every request passes, and what surfaces share
 //	resources  resource types, resources, relations, checks
 //	people     users and groups
+//	scopes     what tokens can carry
 //	settings   what a tenant decides for itself
 //	authzen    the same engine by OpenID AuthZEN
 //	oauth2     the token endpoint and discovery
@@ -32,6 +33,7 @@ import (
 	"stonetown/api/openapi"
 	"stonetown/api/people"
 	"stonetown/api/resources"
+	"stonetown/api/scopes"
 	"stonetown/api/settings"
 	"stonetown/api/web"
 	"stonetown/internal/idempotency"
@@ -42,7 +44,6 @@ import (
 type OAuth interface {
 	oauth2.Service
 	web.Verifier
-	people.Scopes
 }
 
 // Engine answers and takes writes; [engine.Engine] is one.
@@ -51,19 +52,26 @@ type Engine interface {
 	authzen.Engine
 }
 
+// Scopes knows what tokens can carry; [oauth.Registry] does.
+type Scopes interface {
+	people.Scopes
+	scopes.Registry
+}
+
 // Tenants finds tenants and keeps their settings; [controlplane.Directory] does.
 type Tenants interface {
 	web.Tenants
 	settings.Tenants
 }
 
-// Config is what the interface works with. Engine, Resources, Tenants, Users, OAuth
-// and CursorKey are required.
+// Config is what the interface works with. Engine, Resources, Tenants, Users,
+// Scopes, OAuth and CursorKey are required.
 type Config struct {
 	Engine    Engine
 	Resources resources.Store
 	Tenants   Tenants
 	Users     people.Directory
+	Scopes    Scopes
 	OAuth     OAuth
 
 	// CursorKey encrypts the positions between pages: 32 random bytes, the same
@@ -106,8 +114,8 @@ type Config struct {
 
 // New returns the handler of all tenants' hosts.
 func New(c Config) (http.Handler, error) {
-	if c.Engine == nil || c.Resources == nil || c.Users == nil || c.OAuth == nil {
-		return nil, errors.New("api: Config.Engine, Resources, Users and OAuth are required")
+	if c.Engine == nil || c.Resources == nil || c.Users == nil || c.Scopes == nil || c.OAuth == nil {
+		return nil, errors.New("api: Config.Engine, Resources, Users, Scopes and OAuth are required")
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -135,12 +143,13 @@ func New(c Config) (http.Handler, error) {
 	routes := mux.NewRouter()
 	(&resources.Surface{Engine: c.Engine, Store: c.Resources, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&authzen.Surface{Engine: c.Engine, Cursors: cursors}).Mount(routes, kit.Fail)
-	(&people.Surface{Directory: c.Users, Scopes: c.OAuth, Cursors: cursors}).Mount(routes, kit.Fail)
+	(&people.Surface{Directory: c.Users, Scopes: c.Scopes, Cursors: cursors}).Mount(routes, kit.Fail)
+	(&scopes.Surface{Registry: c.Scopes}).Mount(routes, kit.Fail)
 	(&settings.Surface{Tenants: c.Tenants}).Mount(routes, kit.Fail)
 	(&oauth2.Surface{Service: c.OAuth, Kit: kit}).Mount(routes)
 	document.Mount(routes)
 
-	surfaces := map[string]web.Surface{"resources": resources.Errors, "users": people.Errors, "groups": people.Errors, "authzen": authzen.Errors, "oauth2": oauth2.TokenErrors}
+	surfaces := map[string]web.Surface{"resources": resources.Errors, "users": people.Errors, "groups": people.Errors, "scopes": scopes.Errors, "authzen": authzen.Errors, "oauth2": oauth2.TokenErrors}
 	paths, err := follow(routes, func(op web.Operation, next http.Handler) http.Handler {
 		return kit.Handle(op, surfaces[op.Tag], next)
 	})

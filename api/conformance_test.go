@@ -51,6 +51,8 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"group_members":    groupMembers,
 	"group_relations":  groupRelations,
 	"administrators":   administrators,
+	"scopes":           scopeRegistry,
+	"scope_race":       scopeRace,
 	"settings":         tenantSettings,
 	"other_epoch":      otherEpoch,
 	"raw":              rawRequests,

@@ -16,10 +16,12 @@ import (
 	"stonetown/api"
 	"stonetown/api/people"
 	apiresources "stonetown/api/resources"
+	"stonetown/api/scopes"
 	"stonetown/api/settings"
 	"stonetown/controlplane"
 	"stonetown/engine"
 	"stonetown/engine/resources"
+	"stonetown/internal/sqldb"
 	"stonetown/oauth"
 	"stonetown/tuplestore"
 	"stonetown/tuplestore/memstore"
@@ -34,6 +36,13 @@ type everything struct {
 	settings.Tenants
 	users struct{ people.Directory } // asked for nothing
 	asked tuplestore.Object
+}
+
+// noScopes is asked for nothing.
+type noScopes struct{ scopes.Registry }
+
+func (noScopes) UnknownScopes(context.Context, *sqldb.Tx, string, []string) ([]string, error) {
+	return nil, nil
 }
 
 func (*everything) TenantByHost(context.Context, string) (controlplane.Tenant, error) {
@@ -64,7 +73,7 @@ func (*everything) Check(_ context.Context, _ string, req engine.CheckRequest) (
 func newHandler(t testing.TB) (http.Handler, *everything) {
 	t.Helper()
 	e := new(everything)
-	h, err := api.New(api.Config{Engine: e, Resources: e, Tenants: e, Users: e.users, OAuth: e, CursorKey: cursorKey})
+	h, err := api.New(api.Config{Engine: e, Resources: e, Tenants: e, Users: e.users, Scopes: noScopes{}, OAuth: e, CursorKey: cursorKey})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +178,7 @@ func newRealHandler(t testing.TB) http.Handler {
 	}
 	t.Cleanup(real.Close)
 	e := new(everything)
-	h, err := api.New(api.Config{Engine: real, Resources: e, Tenants: e, Users: e.users, OAuth: e, CursorKey: cursorKey})
+	h, err := api.New(api.Config{Engine: real, Resources: e, Tenants: e, Users: e.users, Scopes: noScopes{}, OAuth: e, CursorKey: cursorKey})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -169,6 +169,26 @@ func groupForms(t *testing.T, _ *world, c *client) {
 			equal(t, fmt.Sprintf("%q by %d", query, limit), list(query, limit), want)
 		}
 	}
+	groupsOfAnn := usersPath + "/" + ann + "/groups"
+	var found []any
+	for cursor := ""; ; {
+		page := c.want(t, 200, "", "GET", groupsOfAnn+"?limit=3"+cursor, nil)
+		for _, item := range page.list() {
+			found = append(found, item.(map[string]any)["id"])
+		}
+		next, ok := page.meta("next_cursor").(string)
+		if !ok {
+			break
+		}
+		cursor = "&cursor=" + url.QueryEscape(next)
+	}
+	equal(t, "groups of a user", found, []any{ids[9], ids[6], ids[3], ids[0]})
+	inline := c.want(t, 200, "", "GET", usersPath+"/"+ann, nil).data()["groups"].([]any)
+	equal(t, "groups of a user", len(inline), 4)
+	equal(t, "a group of a user", inline[0], object{"id": ids[9], "name": "TEAM-9"})
+	c.want(t, 404, "user_not_found", "GET", usersPath+"/usr_nobody/groups", nil)
+	c.want(t, 400, "cursor_invalid", "GET", groupsOfAnn+"?cursor=x", nil)
+	equal(t, "limit", fields(c.want(t, 400, "validation_failed", "GET", groupsOfAnn+"?limit=0", nil)), []string{"limit"})
 	c.want(t, 400, "cursor_invalid", "GET", groupsPath+"?cursor=x", nil)
 	c.want(t, 400, "cursor_invalid", "GET", target+"/members?cursor=x", nil)
 	equal(t, "limit", fields(c.want(t, 400, "validation_failed", "GET", target+"/members?limit=0", nil)), []string{"limit"})

@@ -131,7 +131,7 @@ func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world
 
 	config := api.Config{
 		Idempotency: w.keys, Limits: limits, Origins: w.oauth,
-		Engine: e, Resources: resources.New(e, w.db), Tenants: w.tenants, Users: people, OAuth: w.oauth, CursorKey: cursorKey,
+		Engine: e, Resources: resources.New(e, w.db), Tenants: w.tenants, Users: people, Scopes: oauth.NewRegistry(w.db, e), OAuth: w.oauth, CursorKey: cursorKey,
 		Logger: slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	if change != nil {

@@ -82,11 +82,11 @@ func (d *Directory) CreateGroup(ctx context.Context, tenantID string, n NewGroup
 		ID: id.New(id.Group), TenantID: tenantID, Slug: n.Slug, Name: n.Name, Description: n.Description, Scopes: sorted(n.Scopes),
 		CreatedAt: now, UpdatedAt: now,
 	}
+	origin = origin.Joining(func(ctx context.Context, tx *sqldb.Tx) error { return insertGroup(ctx, tx, g) })
 	req := engine.WriteRequest{Origin: origin, Register: []tuplestore.Object{groupObject(g.ID)}}
 	for _, scope := range g.Scopes {
 		req.Ops = append(req.Ops, grant(g.ID, scope))
 	}
-	req.Also = func(ctx context.Context, tx *sqldb.Tx) error { return insertGroup(ctx, tx, g) }
 	req.Attach = func(_ tuplestore.Result, b *sqldb.Batch) { attach(g, b) }
 	if _, err := d.relations.Write(ctx, tenantID, req); err != nil {
 		return Group{}, fmt.Errorf("create group: %w", err)
@@ -119,7 +119,9 @@ func (d *Directory) UpdateGroup(ctx context.Context, tenantID, groupID string, c
 			return Group{}, ErrBuiltin
 		}
 		after.UpdatedAt = d.now()
-		req := engine.WriteRequest{Origin: origin}
+		req := engine.WriteRequest{Origin: origin.Joining(func(ctx context.Context, tx *sqldb.Tx) error {
+			return updateGroup(ctx, tx, before, after)
+		})}
 		for _, scope := range after.Scopes {
 			if !slices.Contains(before.Scopes, scope) {
 				req.Ops = append(req.Ops, grant(groupID, scope))
@@ -132,7 +134,6 @@ func (d *Directory) UpdateGroup(ctx context.Context, tenantID, groupID string, c
 				req.Ops = append(req.Ops, op)
 			}
 		}
-		req.Also = func(ctx context.Context, tx *sqldb.Tx) error { return updateGroup(ctx, tx, before, after) }
 		req.Attach = func(_ tuplestore.Result, b *sqldb.Batch) { attach(before, after, b) }
 		_, err = d.relations.Write(ctx, tenantID, req)
 		var gone *engine.RelationNotFoundError

@@ -1,7 +1,6 @@
 package oauth
 
 import (
-	"context"
 	"slices"
 	"strings"
 )
@@ -16,16 +15,6 @@ var BuiltinScopes = []string{
 	"resources:read", "resources:write",
 	"webhooks:read", "webhooks:write",
 	"settings:read", "settings:write",
-}
-
-// UnknownScopes returns those of some scopes that a tenant does not have.
-func (s *Service) UnknownScopes(_ context.Context, _ string, scopes []string) (unknown []string, err error) {
-	for _, scope := range scopes {
-		if !isBuiltin(scope) {
-			unknown = append(unknown, scope)
-		}
-	}
-	return unknown, nil
 }
 
 // maxScopeParameter bounds the scope parameter of a request, in bytes.

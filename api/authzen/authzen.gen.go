@@ -202,6 +202,9 @@ type IDInPath = ExternalID
 // NameInPath defines model for NameInPath.
 type NameInPath = string
 
+// ScopeInPath defines model for ScopeInPath.
+type ScopeInPath = string
+
 // TypeInPath defines model for TypeInPath.
 type TypeInPath = string
 

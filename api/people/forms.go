@@ -200,15 +200,26 @@ func wire(u identity.User) User {
 	}
 }
 
+// detail is what is answered about one user.
+func detail(u identity.User, groups []identity.Group) UserDetail {
+	w := wire(u)
+	d := UserDetail{
+		ID: w.ID, Email: w.Email, EmailVerified: w.EmailVerified, State: w.State,
+		Name: w.Name, GivenName: w.GivenName, FamilyName: w.FamilyName, Picture: w.Picture, Locale: w.Locale,
+		Attributes: w.Attributes, PasswordSet: w.PasswordSet, PasswordMustBeReset: w.PasswordMustBeReset,
+		CreatedAt: w.CreatedAt, UpdatedAt: w.UpdatedAt, LastSignedInAt: w.LastSignedInAt, Groups: []GroupSummary{},
+	}
+	for _, g := range groups {
+		d.Groups = append(d.Groups, GroupSummary{ID: g.ID, Name: g.Name})
+	}
+	return d
+}
+
 func listItem(u identity.User) UserListItem {
 	return UserListItem{
 		ID: u.ID, Email: u.Email, EmailVerified: u.EmailVerified, State: UserState(u.State), Name: orNull(u.Name),
 		CreatedAt: web.Timestamp(u.CreatedAt), LastSignedInAt: timeOrNull(u.LastSignedInAt),
 	}
-}
-
-func read(call *web.Call, u identity.User) UserRead {
-	return UserRead{Data: wire(u), Meta: Meta{RequestID: call.RequestID}}
 }
 
 func orNull(text string) *string {

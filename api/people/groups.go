@@ -20,28 +20,33 @@ const inlineMembers = 50
 // ListGroups lists groups.
 func (s *Surface) ListGroups(ctx context.Context, request ListGroupsRequestObject) (ListGroupsResponseObject, error) {
 	call, params := web.CallOf(ctx), request.Params
-	limit, err := web.Limit(params.Limit)
-	if err != nil {
-		return nil, err
-	}
 	var v web.Validation
 	words(&v, "q", params.Q)
 	words(&v, "has_user", params.HasUser)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	list := []string{"listGroups", params.Q, params.HasUser}
+	body, err := s.groups(ctx, call, []string{"listGroups", params.Q, params.HasUser}, params.Limit, params.Cursor, params.Q, params.HasUser)
+	return ListGroups200JSONResponse{Body: body}, err
+}
+
+// groups is a page of a list of groups.
+func (s *Surface) groups(ctx context.Context, call *web.Call, list []string, asked *int, cursor, query, userID string) (GroupList, error) {
+	limit, err := web.Limit(asked)
+	if err != nil {
+		return GroupList{}, err
+	}
 	var after *identity.Position
-	if params.Cursor != "" {
+	if cursor != "" {
 		var p position
-		if err := s.Cursors.Resume(call.Tenant.ID, list, params.Cursor, &p); err != nil {
-			return nil, err
+		if err := s.Cursors.Resume(call.Tenant.ID, list, cursor, &p); err != nil {
+			return GroupList{}, err
 		}
 		after = &identity.Position{CreatedAt: time.UnixMicro(p.At), ID: p.ID}
 	}
-	found, err := s.Directory.Groups(ctx, call.Tenant.ID, params.Q, params.HasUser, after, limit+1)
+	found, err := s.Directory.Groups(ctx, call.Tenant.ID, query, userID, after, limit+1)
 	if err != nil {
-		return nil, err
+		return GroupList{}, err
 	}
 	body := GroupList{Data: []GroupListItem{}, Meta: ListMeta{RequestID: call.RequestID, Limit: limit}}
 	for _, g := range found[:min(limit, len(found))] {
@@ -51,11 +56,11 @@ func (s *Surface) ListGroups(ctx context.Context, request ListGroupsRequestObjec
 		last := found[limit-1]
 		next, err := s.Cursors.Next(call.Tenant.ID, list, position{last.CreatedAt.UnixMicro(), last.ID})
 		if err != nil {
-			return nil, err
+			return GroupList{}, err
 		}
 		body.Meta.NextCursor = &next
 	}
-	return ListGroups200JSONResponse{Body: body}, nil
+	return body, nil
 }
 
 // CreateGroup adds a group.
@@ -70,11 +75,8 @@ func (s *Surface) CreateGroup(ctx context.Context, request CreateGroupRequestObj
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	if err := s.knownScopes(ctx, call, in.Scopes); err != nil {
-		return nil, err
-	}
 	n := identity.NewGroup{Slug: in.Slug, Name: in.Name, Description: in.Description, Scopes: in.Scopes}
-	g, err := s.Directory.CreateGroup(ctx, call.Tenant.ID, n, by(call), func(g identity.Group, b *sqldb.Batch) {
+	g, err := s.Directory.CreateGroup(ctx, call.Tenant.ID, n, s.with(call, in.Scopes), func(g identity.Group, b *sqldb.Batch) {
 		eventlog.Append(b, call.Tenant.ID, call.Event(eventlog.GroupCreated, groupEvent{Group: wireGroup(g)}))
 	})
 	if err != nil {
@@ -116,9 +118,6 @@ func (s *Surface) PatchGroup(ctx context.Context, request PatchGroupRequestObjec
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	if err := s.knownScopes(ctx, call, in.Scopes); err != nil {
-		return nil, err
-	}
 	change := func(g *identity.Group) {
 		if in.Name != nil {
 			g.Name = *in.Name
@@ -130,7 +129,7 @@ func (s *Surface) PatchGroup(ctx context.Context, request PatchGroupRequestObjec
 			g.Scopes = in.Scopes
 		}
 	}
-	g, err := s.Directory.UpdateGroup(ctx, call.Tenant.ID, request.GroupID, change, by(call), func(before, after identity.Group, b *sqldb.Batch) {
+	g, err := s.Directory.UpdateGroup(ctx, call.Tenant.ID, request.GroupID, change, s.with(call, in.Scopes), func(before, after identity.Group, b *sqldb.Batch) {
 		eventlog.Append(b, call.Tenant.ID, call.Event(eventlog.GroupUpdated, groupEvent{
 			Group: wireGroup(after), Changes: difference(wireGroup(before), wireGroup(after)),
 		}))
@@ -302,16 +301,21 @@ func membersChanged(call *web.Call, userIDs []string, outcomes map[string]identi
 	return body
 }
 
-// knownScopes refuses scopes that the tenant does not have.
-func (s *Surface) knownScopes(ctx context.Context, call *web.Call, scopes []string) error {
-	unknown, err := s.Scopes.UnknownScopes(ctx, call.Tenant.ID, scopes)
-	if err != nil || len(unknown) == 0 {
-		return err
+// with says that the caller makes a change, for which the tenant must have some
+// scopes when it commits.
+func (s *Surface) with(call *web.Call, scopes []string) engine.Origin {
+	origin := by(call)
+	origin.Also = func(ctx context.Context, tx *sqldb.Tx) error {
+		unknown, err := s.Scopes.UnknownScopes(ctx, tx, call.Tenant.ID, scopes)
+		if err != nil || len(unknown) == 0 {
+			return err
+		}
+		return &web.Error{
+			Status: http.StatusBadRequest, Code: "scope_unknown", Message: fmt.Sprintf("scope %q is not registered", unknown[0]),
+			Details: web.Details{"scopes": unknown},
+		}
 	}
-	return &web.Error{
-		Status: http.StatusBadRequest, Code: "scope_unknown", Message: fmt.Sprintf("scope %q is not registered", unknown[0]),
-		Details: web.Details{"scopes": unknown},
-	}
+	return origin
 }
 
 // by says that the caller makes a change.

@@ -134,6 +134,12 @@ type GroupRead struct {
 	Meta Meta  `json:"meta"`
 }
 
+// GroupSummary defines model for GroupSummary.
+type GroupSummary struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
 // Immutable Cannot be changed; its presence is refused with `immutable_field`.
 type Immutable = jsontext.Value
 
@@ -258,6 +264,42 @@ type User struct {
 	UpdatedAt Timestamp `json:"updated_at"`
 }
 
+// UserDetail defines model for UserDetail.
+type UserDetail struct {
+	// Attributes Free-form, stored for the caller and ignored by checks. At most 16 KiB.
+	Attributes Attributes `json:"attributes"`
+
+	// CreatedAt RFC 3339, UTC, milliseconds.
+	CreatedAt     Timestamp `json:"created_at"`
+	Email         string    `json:"email"`
+	EmailVerified bool      `json:"email_verified"`
+	FamilyName    *string   `json:"family_name"`
+	GivenName     *string   `json:"given_name"`
+
+	// Groups At most 50 of them; all are in a list of their own.
+	Groups []GroupSummary `json:"groups"`
+	ID     string         `json:"id"`
+
+	// LastSignedInAt Null if the user never did.
+	LastSignedInAt *web.Timestamp `json:"last_signed_in_at"`
+	Locale         *string        `json:"locale"`
+	Name           *string        `json:"name"`
+
+	// PasswordMustBeReset Whether the user has to choose another at the next sign-in.
+	PasswordMustBeReset bool `json:"password_must_be_reset"`
+
+	// PasswordSet Whether the user has a password.
+	PasswordSet bool    `json:"password_set"`
+	Picture     *string `json:"picture"`
+
+	// State `pending` until the address has been verified for the first time;
+	// `disabled` by an administrator.
+	State UserState `json:"state"`
+
+	// UpdatedAt RFC 3339, UTC, milliseconds.
+	UpdatedAt Timestamp `json:"updated_at"`
+}
+
 // UserInput defines model for UserInput.
 type UserInput struct {
 	// Attributes Free-form, stored for the caller and ignored by checks. At most 16 KiB.
@@ -343,8 +385,8 @@ type UserPatch struct {
 
 // UserRead defines model for UserRead.
 type UserRead struct {
-	Data User `json:"data"`
-	Meta Meta `json:"meta"`
+	Data UserDetail `json:"data"`
+	Meta Meta       `json:"meta"`
 }
 
 // UserState `pending` until the address has been verified for the first time;
@@ -371,6 +413,9 @@ type Limit = int
 
 // NameInPath defines model for NameInPath.
 type NameInPath = string
+
+// ScopeInPath defines model for ScopeInPath.
+type ScopeInPath = string
 
 // TypeInPath defines model for TypeInPath.
 type TypeInPath = string
@@ -553,6 +598,15 @@ type EnableUserParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListUserGroupsParams defines parameters for ListUserGroups.
+type ListUserGroupsParams struct {
+	// Cursor Opaque; `meta.next_cursor` of the page before.
+	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // CreateGroupJSONRequestBody defines body for CreateGroup for application/json ContentType.
 type CreateGroupJSONRequestBody = GroupInput
 
@@ -627,6 +681,9 @@ type ServerInterface interface {
 	// EnableUser Let a disabled user sign in again
 	// (POST /api/v1/users/{user_id}/enable)
 	EnableUser(w http.ResponseWriter, r *http.Request, userID UserInPath, params EnableUserParams)
+	// ListUserGroups List the groups of a user, newest first
+	// (GET /api/v1/users/{user_id}/groups)
+	ListUserGroups(w http.ResponseWriter, r *http.Request, userID UserInPath, params ListUserGroupsParams)
 }
 
 // ServerInterfaceWrapper converts contexts to parameters.
@@ -1506,6 +1563,61 @@ func (siw *ServerInterfaceWrapper) EnableUser(w http.ResponseWriter, r *http.Req
 	handler.ServeHTTP(w, r)
 }
 
+// ListUserGroups operation middleware
+func (siw *ServerInterfaceWrapper) ListUserGroups(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "user_id" -------------
+	var userID UserInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "user_id", mux.Vars(r)["user_id"], &userID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "user_id", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListUserGroupsParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListUserGroups(w, r, userID, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 type UnescapedCookieParamError struct {
 	ParamName string
 	Err       error
@@ -1652,6 +1764,8 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 	r.HandleFunc(options.BaseURL+"/api/v1/users/{user_id}/disable", wrapper.DisableUser).Methods(http.MethodPost)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/users/{user_id}/enable", wrapper.EnableUser).Methods(http.MethodPost)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/users/{user_id}/groups", wrapper.ListUserGroups).Methods(http.MethodGet)
 
 	return r
 }
@@ -2012,6 +2126,25 @@ func (response EnableUser200JSONResponse) VisitEnableUserResponse(w http.Respons
 	return web.WriteJSON(w, 200, response.Body)
 }
 
+type ListUserGroupsRequestObject struct {
+	UserID UserInPath
+	Params ListUserGroupsParams
+}
+
+// ListUserGroupsResponseObject is one of the successful responses.
+type ListUserGroupsResponseObject interface {
+	VisitListUserGroupsResponse(w http.ResponseWriter) error
+}
+
+type ListUserGroups200JSONResponse struct {
+	Body GroupList
+}
+
+func (response ListUserGroups200JSONResponse) VisitListUserGroupsResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
 // StrictServerInterface has one method per operation.
 type StrictServerInterface interface {
 	// ListGroups List groups, newest first
@@ -2065,6 +2198,9 @@ type StrictServerInterface interface {
 	// EnableUser Let a disabled user sign in again
 	// (POST /api/v1/users/{user_id}/enable)
 	EnableUser(ctx context.Context, request EnableUserRequestObject) (EnableUserResponseObject, error)
+	// ListUserGroups List the groups of a user, newest first
+	// (GET /api/v1/users/{user_id}/groups)
+	ListUserGroups(ctx context.Context, request ListUserGroupsRequestObject) (ListUserGroupsResponseObject, error)
 }
 
 // strictHandler decodes a request, calls the operation and writes its response.
@@ -2330,6 +2466,19 @@ func (sh *strictHandler) EnableUser(w http.ResponseWriter, r *http.Request, user
 	response, err := sh.ssi.EnableUser(r.Context(), request)
 	if err == nil {
 		err = response.VisitEnableUserResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) ListUserGroups(w http.ResponseWriter, r *http.Request, userID UserInPath, params ListUserGroupsParams) {
+	var request ListUserGroupsRequestObject
+	request.UserID = userID
+	request.Params = params
+	response, err := sh.ssi.ListUserGroups(r.Context(), request)
+	if err == nil {
+		err = response.VisitListUserGroupsResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)

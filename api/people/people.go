@@ -34,9 +34,11 @@ type Directory interface {
 	RemoveMembers(ctx context.Context, tenantID, groupID string, userIDs []string, origin engine.Origin, removed identity.Moved) (map[string]identity.Outcome, error)
 }
 
-// Scopes knows which scopes a tenant has; [oauth.Service] does.
+// Scopes knows which scopes a tenant has; [oauth.Registry] does.
 type Scopes interface {
-	UnknownScopes(ctx context.Context, tenantID string, scopes []string) (unknown []string, err error)
+	// UnknownScopes returns those that the tenant does not have, as a transaction
+	// sees them (nil: as they are now).
+	UnknownScopes(ctx context.Context, from *sqldb.Tx, tenantID string, scopes []string) (unknown []string, err error)
 }
 
 // Surface implements the operations. It is safe for concurrent use.

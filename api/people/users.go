@@ -11,6 +11,9 @@ import (
 	"stonetown/internal/sqldb"
 )
 
+// inlineGroups is how many groups the answer about a user shows.
+const inlineGroups = 50
+
 // position is where a page of the list ended.
 type position struct {
 	At int64  `json:"a"` // microseconds since 1970
@@ -69,7 +72,11 @@ func (s *Surface) CreateUser(ctx context.Context, request CreateUserRequestObjec
 	if err != nil {
 		return nil, err
 	}
-	return CreateUser201JSONResponse{Body: read(call, u), Headers: CreateUser201ResponseHeaders{Location: "/api/v1/users/" + u.ID}}, nil
+	body, err := s.read(ctx, call, u)
+	if err != nil {
+		return nil, err
+	}
+	return CreateUser201JSONResponse{Body: body, Headers: CreateUser201ResponseHeaders{Location: "/api/v1/users/" + u.ID}}, nil
 }
 
 // GetUser reads a user.
@@ -79,7 +86,8 @@ func (s *Surface) GetUser(ctx context.Context, request GetUserRequestObject) (Ge
 	if err != nil {
 		return nil, err
 	}
-	return GetUser200JSONResponse{Body: read(call, u)}, nil
+	body, err := s.read(ctx, call, u)
+	return GetUser200JSONResponse{Body: body}, err
 }
 
 // PatchUser changes a user.
@@ -109,7 +117,8 @@ func (s *Surface) PatchUser(ctx context.Context, request PatchUserRequestObject)
 	if err != nil {
 		return nil, err
 	}
-	return PatchUser200JSONResponse{Body: read(call, u)}, nil
+	body, err := s.read(ctx, call, u)
+	return PatchUser200JSONResponse{Body: body}, err
 }
 
 // DisableUser keeps a user from signing in.
@@ -119,7 +128,8 @@ func (s *Surface) DisableUser(ctx context.Context, request DisableUserRequestObj
 	if err != nil {
 		return nil, err
 	}
-	return DisableUser200JSONResponse{Body: read(call, u)}, nil
+	body, err := s.read(ctx, call, u)
+	return DisableUser200JSONResponse{Body: body}, err
 }
 
 // EnableUser lets a disabled user sign in again.
@@ -129,7 +139,8 @@ func (s *Surface) EnableUser(ctx context.Context, request EnableUserRequestObjec
 	if err != nil {
 		return nil, err
 	}
-	return EnableUser200JSONResponse{Body: read(call, u)}, nil
+	body, err := s.read(ctx, call, u)
+	return EnableUser200JSONResponse{Body: body}, err
 }
 
 // DeleteUser deletes a user for good.
@@ -139,4 +150,20 @@ func (s *Surface) DeleteUser(ctx context.Context, request DeleteUserRequestObjec
 		return nil, err
 	}
 	return DeleteUser204Response{}, nil
+}
+
+// read is the answer about a user.
+func (s *Surface) read(ctx context.Context, call *web.Call, u identity.User) (UserRead, error) {
+	groups, err := s.Directory.Groups(ctx, call.Tenant.ID, "", u.ID, nil, inlineGroups)
+	return UserRead{Data: detail(u, groups), Meta: Meta{RequestID: call.RequestID}}, err
+}
+
+// ListUserGroups lists the groups of a user.
+func (s *Surface) ListUserGroups(ctx context.Context, request ListUserGroupsRequestObject) (ListUserGroupsResponseObject, error) {
+	call := web.CallOf(ctx)
+	if _, err := s.Directory.User(ctx, call.Tenant.ID, request.UserID); err != nil {
+		return nil, err
+	}
+	body, err := s.groups(ctx, call, []string{"listUserGroups", request.UserID}, request.Params.Limit, request.Params.Cursor, "", request.UserID)
+	return ListUserGroups200JSONResponse{Body: body}, err
 }

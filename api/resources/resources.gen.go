@@ -794,6 +794,9 @@ type Limit = int
 // NameInPath defines model for NameInPath.
 type NameInPath = string
 
+// ScopeInPath defines model for ScopeInPath.
+type ScopeInPath = string
+
 // TypeInPath defines model for TypeInPath.
 type TypeInPath = string
 

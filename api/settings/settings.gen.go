@@ -79,6 +79,9 @@ type IdempotencyKey = string
 // NameInPath defines model for NameInPath.
 type NameInPath = string
 
+// ScopeInPath defines model for ScopeInPath.
+type ScopeInPath = string
+
 // TypeInPath defines model for TypeInPath.
 type TypeInPath = string
 

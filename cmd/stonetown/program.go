@@ -99,7 +99,7 @@ func (p *Program) Open(ctx context.Context) error {
 	}
 	handler, err := api.New(api.Config{
 		Engine: p.engine, Resources: resources.New(p.engine, p.modules.db),
-		Tenants: p.modules.tenants, Users: people, OAuth: p.modules.oauth,
+		Tenants: p.modules.tenants, Users: people, Scopes: oauth.NewRegistry(p.modules.db, p.engine), OAuth: p.modules.oauth,
 		CursorKey: p.modules.key.Derive("cursors"),
 		Logger:    p.log, Metrics: registry,
 		Timeout:        p.config.RequestTimeout,

@@ -55,7 +55,7 @@ func New(e *engine.Engine, db *sqldb.DB) *Store { return &Store{e, db} }
 func (s *Store) Put(ctx context.Context, tenant string, r Resource, origin engine.Origin) (stored Resource, created bool, token string, err error) {
 	now := time.Now()
 	if r.Attributes != nil {
-		origin.Also = also(origin.Also, func(ctx context.Context, tx *sqldb.Tx) error {
+		origin = origin.Joining(func(ctx context.Context, tx *sqldb.Tx) error {
 			return putAttributes(ctx, tx, tenant, r.Object(), r.Attributes, now)
 		})
 	}
@@ -71,7 +71,7 @@ func (s *Store) Put(ctx context.Context, tenant string, r Resource, origin engin
 func (s *Store) Patch(ctx context.Context, tenant, typ, externalID string, attributes []byte, origin engine.Origin) (stored Resource, token string, err error) {
 	o := tuplestore.Object{Type: typ, ID: externalID}
 	now := time.Now()
-	origin.Also = also(origin.Also, func(ctx context.Context, tx *sqldb.Tx) error {
+	origin = origin.Joining(func(ctx context.Context, tx *sqldb.Tx) error {
 		return putAttributes(ctx, tx, tenant, o, attributes, now)
 	})
 	token, err = s.engine.Alter(ctx, tenant, o, origin)
@@ -113,23 +113,10 @@ func (s *Store) List(ctx context.Context, tenant, typ string, after *tuplestore.
 // Delete removes a resource, its attributes and every relation that names it.
 func (s *Store) Delete(ctx context.Context, tenant, typ, externalID string, origin engine.Origin) (token string, err error) {
 	o := tuplestore.Object{Type: typ, ID: externalID}
-	origin.Also = also(origin.Also, func(ctx context.Context, tx *sqldb.Tx) error {
+	origin = origin.Joining(func(ctx context.Context, tx *sqldb.Tx) error {
 		return deleteAttributes(ctx, tx, tenant, o)
 	})
 	return s.engine.Unregister(ctx, tenant, o, origin)
-}
-
-// also runs two functions in the same transaction; the first may be nil.
-func also(first, second func(context.Context, *sqldb.Tx) error) func(context.Context, *sqldb.Tx) error {
-	if first == nil {
-		return second
-	}
-	return func(ctx context.Context, tx *sqldb.Tx) error {
-		if err := first(ctx, tx); err != nil {
-			return err
-		}
-		return second(ctx, tx)
-	}
 }
 
 func (s *Store) withAttributes(ctx context.Context, tenant, typ string, records []tuplestore.Record) ([]Resource, error) {

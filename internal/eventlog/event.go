@@ -50,6 +50,10 @@ const (
 	GroupMemberAdded   Type = "group.member_added"
 	GroupMemberRemoved Type = "group.member_removed"
 
+	ScopeCreated Type = "scope.created"
+	ScopeUpdated Type = "scope.updated"
+	ScopeDeleted Type = "scope.deleted"
+
 	TenantSettingsUpdated Type = "tenant.settings_updated"
 )
 

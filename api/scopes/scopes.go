@@ -1,0 +1,187 @@
+// Package scopes is the surface of the registry of what tokens can carry.
+package scopes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/gorilla/mux"
+
+	"stonetown/api/web"
+	"stonetown/engine"
+	"stonetown/internal/eventlog"
+	"stonetown/internal/sqldb"
+	"stonetown/oauth"
+	"stonetown/tuplestore"
+)
+
+// Registry is what the surface needs of [oauth.Registry].
+type Registry interface {
+	Scopes(ctx context.Context, tenantID string) ([]oauth.Scope, error)
+	CreateScope(ctx context.Context, tenantID string, s oauth.Scope, attach func(oauth.Scope, *sqldb.Batch)) (oauth.Scope, error)
+	UpdateScope(ctx context.Context, tenantID, name string, change func(*oauth.Scope), attach func(before, after oauth.Scope, b *sqldb.Batch)) (oauth.Scope, error)
+	DeleteScope(ctx context.Context, tenantID, name string, origin engine.Origin) error
+}
+
+// Surface implements the operations. It is safe for concurrent use.
+type Surface struct{ Registry Registry }
+
+var _ StrictServerInterface = (*Surface)(nil)
+
+// Mount adds the operations to a router. fail answers requests that end in an
+// error.
+func (s *Surface) Mount(router *mux.Router, fail func(w http.ResponseWriter, r *http.Request, err error)) {
+	HandlerWithOptions(NewStrictHandler(s, fail), GorillaServerOptions{BaseRouter: router, ErrorHandlerFunc: fail})
+}
+
+// Errors answers for the surface.
+var Errors = web.Surface{Translate: translate}
+
+func translate(err error) *web.Error {
+	for _, known := range []struct {
+		err    error
+		status int
+		code   string
+	}{
+		{oauth.ErrScopeNotFound, http.StatusNotFound, "scope_not_found"},
+		{oauth.ErrScopeExists, http.StatusConflict, "scope_exists"},
+		{oauth.ErrScopeInUse, http.StatusConflict, "scope_in_use"},
+		{oauth.ErrScopeReserved, http.StatusBadRequest, "scope_reserved"},
+	} {
+		if errors.Is(err, known.err) {
+			return &web.Error{Status: known.status, Code: known.code, Message: known.err.Error()}
+		}
+	}
+	if errors.Is(err, oauth.ErrScopeInvalid) {
+		return web.ValidationFailed(web.FieldError{Field: "name", Code: "invalid", Message: oauth.ErrScopeInvalid.Error()})
+	}
+	return nil
+}
+
+// event is the data of an event.
+type event struct {
+	Scope   any               `json:"scope"`
+	Changes map[string][2]any `json:"changes,omitzero"` // from, to
+}
+
+// ListScopes lists all scopes: a tenant has some dozens.
+func (s *Surface) ListScopes(ctx context.Context, _ ListScopesRequestObject) (ListScopesResponseObject, error) {
+	call := web.CallOf(ctx)
+	found, err := s.Registry.Scopes(ctx, call.Tenant.ID)
+	if err != nil {
+		return nil, err
+	}
+	body := ScopeList{Meta: Meta{RequestID: call.RequestID}}
+	for _, scope := range found {
+		body.Data = append(body.Data, wire(scope))
+	}
+	return ListScopes200JSONResponse{Body: body}, nil
+}
+
+// CreateScope registers a scope.
+func (s *Surface) CreateScope(ctx context.Context, request CreateScopeRequestObject) (CreateScopeResponseObject, error) {
+	call, in := web.CallOf(ctx), request.Body
+	var v web.Validation
+	v.Text("", "name", in.Name)
+	description(&v, in.Description)
+	entitlement(&v, in.Entitlement, true)
+	if err := v.Err(); err != nil {
+		return nil, err
+	}
+	scope := oauth.Scope{Name: in.Name, Description: in.Description, Entitlement: oauth.Entitlement(in.Entitlement)}
+	scope, err := s.Registry.CreateScope(ctx, call.Tenant.ID, scope, func(scope oauth.Scope, b *sqldb.Batch) {
+		eventlog.Append(b, call.Tenant.ID, call.Event(eventlog.ScopeCreated, event{Scope: wire(scope)}))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return CreateScope201JSONResponse{Body: read(call, scope), Headers: CreateScope201ResponseHeaders{Location: "/api/v1/scopes/" + url.PathEscape(scope.Name)}}, nil
+}
+
+// PatchScope changes a scope.
+func (s *Surface) PatchScope(ctx context.Context, request PatchScopeRequestObject) (PatchScopeResponseObject, error) {
+	call, in := web.CallOf(ctx), request.Body
+	if err := web.RefuseImmutable(web.Member{Name: "name", Value: in.Name}, web.Member{Name: "created_at", Value: in.CreatedAt}); err != nil {
+		return nil, err
+	}
+	var v web.Validation
+	if in.Description != nil {
+		description(&v, *in.Description)
+	}
+	entitlement(&v, in.Entitlement, false)
+	if err := v.Err(); err != nil {
+		return nil, err
+	}
+	change := func(scope *oauth.Scope) {
+		if in.Description != nil {
+			scope.Description = *in.Description
+		}
+		if in.Entitlement != "" {
+			scope.Entitlement = oauth.Entitlement(in.Entitlement)
+		}
+	}
+	scope, err := s.Registry.UpdateScope(ctx, call.Tenant.ID, request.Name, change, func(before, after oauth.Scope, b *sqldb.Batch) {
+		changes := map[string][2]any{}
+		if before.Description != after.Description {
+			changes["description"] = [2]any{before.Description, after.Description}
+		}
+		if before.Entitlement != after.Entitlement {
+			changes["entitlement"] = [2]any{before.Entitlement, after.Entitlement}
+		}
+		eventlog.Append(b, call.Tenant.ID, call.Event(eventlog.ScopeUpdated, event{wire(after), changes}))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return PatchScope200JSONResponse{Body: read(call, scope)}, nil
+}
+
+// DeleteScope takes a scope back.
+func (s *Surface) DeleteScope(ctx context.Context, request DeleteScopeRequestObject) (DeleteScopeResponseObject, error) {
+	call := web.CallOf(ctx)
+	origin := engine.Origin{
+		Actor: call.Principal.Subject, CommitID: call.CommitID,
+		Attach: func(_ tuplestore.Result, b *sqldb.Batch) {
+			eventlog.Append(b, call.Tenant.ID, call.Event(eventlog.ScopeDeleted, event{Scope: map[string]string{"name": request.Name}}))
+		},
+	}
+	if err := s.Registry.DeleteScope(ctx, call.Tenant.ID, request.Name, origin); err != nil {
+		return nil, err
+	}
+	return DeleteScope204Response{}, nil
+}
+
+// maxDescription is the longest description, in bytes.
+const maxDescription = 500
+
+func description(v *web.Validation, text string) {
+	if text != "" && v.Text("", "description", text) && len(text) > maxDescription {
+		v.Add("description", "too_long", fmt.Sprintf("must have at most %d bytes", maxDescription))
+	}
+}
+
+func entitlement(v *web.Validation, e Entitlement, required bool) {
+	switch oauth.Entitlement(e) {
+	case oauth.BySelf, oauth.ByGroup:
+	default:
+		if e != "" || required {
+			v.Add("entitlement", "unknown_value", "must be self or group")
+		}
+	}
+}
+
+func wire(s oauth.Scope) Scope {
+	w := Scope{Name: s.Name, Description: s.Description, Entitlement: Entitlement(s.Entitlement), BuiltIn: s.BuiltIn}
+	if !s.CreatedAt.IsZero() {
+		at := web.Timestamp(s.CreatedAt)
+		w.CreatedAt = &at
+	}
+	return w
+}
+
+func read(call *web.Call, s oauth.Scope) ScopeRead {
+	return ScopeRead{Data: wire(s), Meta: Meta{RequestID: call.RequestID}}
+}
