@@ -52,6 +52,12 @@ type Engine interface {
 	authzen.Engine
 }
 
+// Users knows the people of tenants; [identity.Directory] does.
+type Users interface {
+	people.Directory
+	settings.Users
+}
+
 // Scopes knows what tokens can carry; [oauth.Registry] does.
 type Scopes interface {
 	people.Scopes
@@ -70,7 +76,7 @@ type Config struct {
 	Engine    Engine
 	Resources resources.Store
 	Tenants   Tenants
-	Users     people.Directory
+	Users     Users
 	Scopes    Scopes
 	OAuth     OAuth
 
@@ -145,7 +151,7 @@ func New(c Config) (http.Handler, error) {
 	(&authzen.Surface{Engine: c.Engine, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&people.Surface{Directory: c.Users, Scopes: c.Scopes, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&scopes.Surface{Registry: c.Scopes}).Mount(routes, kit.Fail)
-	(&settings.Surface{Tenants: c.Tenants}).Mount(routes, kit.Fail)
+	(&settings.Surface{Tenants: c.Tenants, Users: c.Users}).Mount(routes, kit.Fail)
 	(&oauth2.Surface{Service: c.OAuth, Kit: kit}).Mount(routes)
 	document.Mount(routes)
 

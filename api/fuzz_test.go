@@ -34,11 +34,18 @@ type everything struct {
 	apiresources.Store
 	api.OAuth
 	settings.Tenants
-	users struct{ people.Directory } // asked for nothing
 	asked tuplestore.Object
 }
 
-// noScopes is asked for nothing.
+// noUsers and noScopes are asked for nothing.
+type (
+	noUsers struct {
+		people.Directory
+		noSettings
+	}
+	noSettings interface{ settings.Users }
+)
+
 type noScopes struct{ scopes.Registry }
 
 func (noScopes) UnknownScopes(context.Context, *sqldb.Tx, string, []string) ([]string, error) {
@@ -73,7 +80,7 @@ func (*everything) Check(_ context.Context, _ string, req engine.CheckRequest) (
 func newHandler(t testing.TB) (http.Handler, *everything) {
 	t.Helper()
 	e := new(everything)
-	h, err := api.New(api.Config{Engine: e, Resources: e, Tenants: e, Users: e.users, Scopes: noScopes{}, OAuth: e, CursorKey: cursorKey})
+	h, err := api.New(api.Config{Engine: e, Resources: e, Tenants: e, Users: noUsers{}, Scopes: noScopes{}, OAuth: e, CursorKey: cursorKey})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +185,7 @@ func newRealHandler(t testing.TB) http.Handler {
 	}
 	t.Cleanup(real.Close)
 	e := new(everything)
-	h, err := api.New(api.Config{Engine: real, Resources: e, Tenants: e, Users: e.users, Scopes: noScopes{}, OAuth: e, CursorKey: cursorKey})
+	h, err := api.New(api.Config{Engine: real, Resources: e, Tenants: e, Users: noUsers{}, Scopes: noScopes{}, OAuth: e, CursorKey: cursorKey})
 	if err != nil {
 		t.Fatal(err)
 	}

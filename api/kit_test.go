@@ -428,12 +428,38 @@ func tenantSettings(t *testing.T, w *world, c *client) {
 	equal(t, "events", len(found), 4) // those that changed nothing are none
 	equal(t, "type", string(found[0].Type), "tenant.settings_updated")
 	equal(t, "request", found[0].Origin.RequestID, first.header.Get("X-Request-Id"))
+	policy := object{"min_length": 8.0, "max_length": 128.0}
 	equal(t, "data", parse(t, string(found[1].Data)), object{
-		"settings": object{"rate_limits": object{"authz.caller": "5/min", "token.ip": "unlimited"}},
+		"settings": object{"rate_limits": object{"authz.caller": "5/min", "token.ip": "unlimited"}, "password_policy": policy},
 		"changes": object{"rate_limits": []any{
 			object{"authz.caller": "1000/s", "token.ip": "unlimited"}, object{"authz.caller": "5/min", "token.ip": "unlimited"},
 		}},
 	})
+
+	passwords := func(patch string, want object) {
+		t.Helper()
+		equal(t, patch, c.want(t, 200, "", "PATCH", target, patch).data()["password_policy"], want)
+		equal(t, "after "+patch, c.want(t, 200, "", "GET", target, nil).data()["password_policy"], want)
+	}
+	passwords(`{}`, policy)
+	passwords(`{"password_policy":{"min_length":12}}`, object{"min_length": 12.0, "max_length": 128.0})
+	passwords(`{"password_policy":{"max_length":64},"rate_limits":{"token.ip":"1/s"}}`, object{"min_length": 12.0, "max_length": 64.0})
+	violated := c.want(t, 400, "password_policy_violation", "POST", "/api/v1/users", object{"email": "ann@example.com", "password": "eleven char"})
+	equal(t, "policy", violated.details()["policy"], object{"min_length": 12.0, "max_length": 64.0})
+	passwords(`{"password_policy":{"min_length":null}}`, object{"min_length": 8.0, "max_length": 64.0})
+	passwords(`{"password_policy":null,"rate_limits":null}`, policy)
+	found = w.events(t, c, 4)
+	equal(t, "events", len(found), 4)
+	equal(t, "changes", parse(t, string(found[1].Data)).(map[string]any)["changes"], object{
+		"rate_limits":     []any{object{}, object{"token.ip": "1/s"}},
+		"password_policy": []any{object{"min_length": 12.0, "max_length": 128.0}, object{"min_length": 12.0, "max_length": 64.0}},
+	})
+	for bad, field := range map[string]string{
+		`{"password_policy":1}`: "password_policy", `{"password_policy":{"min_length":7}}`: "password_policy/min_length", `{"password_policy":{"min_length":"8"}}`: "password_policy/min_length",
+		`{"password_policy":{"max_length":257},"rate_limits":{"token.ip":"9/s"}}`: "password_policy/max_length",
+	} {
+		equal(t, bad, fields(c.want(t, 400, "validation_failed", "PATCH", target, bad)), []string{field})
+	}
 
 	for bad, field := range map[string]string{
 		`{"rate_limits":1}`: "rate_limits", `{"rate_limits":{"x.ip":"1/s"}}`: "rate_limits/x.ip", `{"rate_limits":{"none.ip":null}}`: "rate_limits/none.ip",

@@ -12,10 +12,11 @@ import (
 
 // UpdateRateLimits changes the limits that a tenant has of its own: those in set
 // are set, and those in clear are the deployment's again. It returns what they
-// are then. attach, which may run more than once and be nil, queues what commits
-// with a change. It fails with [ErrTenantNotFound].
+// are then. with, which may run more than once and also runs if nothing differs, does
+// in the same transaction what belongs to it. It fails with [ErrTenantNotFound], or as
+// with does.
 func (d *Directory) UpdateRateLimits(ctx context.Context, tenantID string, set ratelimit.Limits, clear []ratelimit.Counted,
-	attach func(before, after ratelimit.Limits, b *sqldb.Batch),
+	with func(ctx context.Context, tx *sqldb.Tx, before, after ratelimit.Limits) error,
 ) (after ratelimit.Limits, err error) {
 	err = d.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		t, err := selectTenantByID(ctx, tx, tenantID)
@@ -28,19 +29,16 @@ func (d *Directory) UpdateRateLimits(ctx context.Context, tenantID string, set r
 			delete(after, counted)
 		}
 		maps.Copy(after, set)
-		if maps.Equal(after, t.RateLimits) {
-			return nil
+		if !maps.Equal(after, t.RateLimits) {
+			text, err := json.Marshal(after.Text())
+			if err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, updateRateLimits, tenantID, string(text)); err != nil {
+				return err
+			}
 		}
-		text, err := json.Marshal(after.Text())
-		if err != nil {
-			return err
-		}
-		var b sqldb.Batch
-		b.Queue(updateRateLimits, []any{tenantID, string(text)}, nil)
-		if attach != nil {
-			attach(t.RateLimits, after, &b)
-		}
-		return tx.Send(ctx, &b)
+		return with(ctx, tx, t.RateLimits, after)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("update rate limits: %w", err)

@@ -19,8 +19,11 @@ type Policy struct {
 	MaxLength int `json:"max_length"`
 }
 
-// DefaultPolicy holds unless a tenant says otherwise.
-var DefaultPolicy = Policy{MinLength: 8, MaxLength: 128}
+// How far a tenant's policy may go.
+const (
+	LeastMinLength, MostMinLength = 8, 64
+	LeastMaxLength, MostMaxLength = 64, 256
+)
 
 // Rule is a rule of a policy.
 type Rule string
@@ -51,9 +54,14 @@ func (e *PolicyError) Error() string {
 	return "the password " + strings.Join(parts, " and ")
 }
 
-// NewPassword hashes a password for a user if the policy allows it. It fails with
-// [*PolicyError], or as [HashPassword] does.
-func NewPassword(ctx context.Context, p Policy, password string, u User) (PasswordHash, error) {
+// NewPassword hashes a password for a user if the tenant's policy allows it. It fails
+// with [*PolicyError], or as [HashPassword] does.
+func (d *Directory) NewPassword(ctx context.Context, tenantID, password string, u User) (PasswordHash, error) {
+	settings, err := d.Settings(ctx, tenantID)
+	if err != nil {
+		return "", err
+	}
+	p := settings.PasswordPolicy
 	if violations := p.violations(password, u); violations != nil {
 		return "", &PolicyError{p, violations}
 	}

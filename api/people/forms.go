@@ -113,7 +113,7 @@ func (v *validation) password(value jsontext.Value) (password string, given bool
 }
 
 // newUser reads the form of a new user.
-func newUser(ctx context.Context, form *UserInput) (n identity.NewUser, err error) {
+func (s *Surface) newUser(ctx context.Context, call *web.Call, form *UserInput) (n identity.NewUser, err error) {
 	var v validation
 	n = identity.NewUser{Email: form.Email, EmailVerified: form.EmailVerified, PasswordMustBeReset: form.PasswordMustBeReset}
 	v.Text("", "email", form.Email)
@@ -124,7 +124,7 @@ func newUser(ctx context.Context, form *UserInput) (n identity.NewUser, err erro
 	}
 	if given {
 		about := identity.User{Email: n.Email, Profile: n.Profile}
-		n.PasswordHash, err = identity.NewPassword(ctx, identity.DefaultPolicy, password, about)
+		n.PasswordHash, err = s.Directory.NewPassword(ctx, call.Tenant.ID, password, about)
 	}
 	return n, err
 }

@@ -21,6 +21,7 @@ type Directory interface {
 	Create(ctx context.Context, tenantID string, n identity.NewUser, attach func(identity.User, *sqldb.Batch)) (identity.User, error)
 	Update(ctx context.Context, tenantID, userID string, change func(*identity.User), attach func(before, after identity.User, b *sqldb.Batch)) (identity.User, error)
 	Disable(ctx context.Context, tenantID, userID string, origin engine.Origin, attach func(before, after identity.User, b *sqldb.Batch)) (identity.User, error)
+	NewPassword(ctx context.Context, tenantID, password string, u identity.User) (identity.PasswordHash, error)
 	Delete(ctx context.Context, tenantID, userID string, origin engine.Origin, removed identity.Moved) error
 
 	Groups(ctx context.Context, tenantID, query, userID string, after *identity.Position, limit int) ([]identity.Group, error)

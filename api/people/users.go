@@ -62,7 +62,7 @@ func (s *Surface) ListUsers(ctx context.Context, request ListUsersRequestObject)
 // CreateUser adds a user.
 func (s *Surface) CreateUser(ctx context.Context, request CreateUserRequestObject) (CreateUserResponseObject, error) {
 	call := web.CallOf(ctx)
-	n, err := newUser(ctx, request.Body)
+	n, err := s.newUser(ctx, call, request.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (s *Surface) PatchUser(ctx context.Context, request PatchUserRequestObject)
 			return nil, err
 		}
 		change(&u)
-		hash, err := identity.NewPassword(ctx, identity.DefaultPolicy, password, u)
+		hash, err := s.Directory.NewPassword(ctx, call.Tenant.ID, password, u)
 		if err != nil {
 			return nil, err
 		}

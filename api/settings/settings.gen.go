@@ -41,11 +41,22 @@ type Meta struct {
 	RequestID string `json:"request_id"`
 }
 
+// PasswordPolicy Lengths are in characters. The most common passwords, and those that are mostly
+// the user's name or address, are refused in any case.
+type PasswordPolicy struct {
+	MaxLength int `json:"max_length"`
+	MinLength int `json:"min_length"`
+}
+
 // RateLimitText Requests and the time in which they may come, a second, minute, hour or day; or `unlimited`.
 type RateLimitText = string
 
 // Settings defines model for Settings.
 type Settings struct {
+	// PasswordPolicy Lengths are in characters. The most common passwords, and those that are mostly
+	// the user's name or address, are refused in any case.
+	PasswordPolicy PasswordPolicy `json:"password_policy"`
+
 	// RateLimits The limits that the tenant has of its own, by family and whose requests
 	// they count: `family.ip` or `family.caller`, the family being one of
 	// token, sign-in, self-service, admin, authz and client. Without one the
@@ -57,6 +68,9 @@ type Settings struct {
 
 // SettingsPatch defines model for SettingsPatch.
 type SettingsPatch struct {
+	// PasswordPolicy A member that is null, or all of it, is the default again, 8 to 128.
+	PasswordPolicy jsontext.Value `json:"password_policy,omitempty"`
+
 	// RateLimits Limits to set and, as null, to take back; null as a whole takes all back.
 	RateLimits jsontext.Value `json:"rate_limits,omitempty"`
 }

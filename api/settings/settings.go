@@ -4,6 +4,7 @@ package settings
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/controlplane"
+	"stonetown/identity"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/sqldb"
@@ -23,11 +25,20 @@ import (
 type Tenants interface {
 	TenantByID(ctx context.Context, tenantID string) (controlplane.Tenant, error)
 	UpdateRateLimits(ctx context.Context, tenantID string, set ratelimit.Limits, clear []ratelimit.Counted,
-		attach func(before, after ratelimit.Limits, b *sqldb.Batch)) (after ratelimit.Limits, err error)
+		with func(ctx context.Context, tx *sqldb.Tx, before, after ratelimit.Limits) error) (after ratelimit.Limits, err error)
+}
+
+// Users is what the surface needs of [identity.Directory].
+type Users interface {
+	Settings(ctx context.Context, tenantID string) (identity.Settings, error)
+	UpdateSettings(ctx context.Context, tx *sqldb.Tx, tenantID string, change func(*identity.Settings)) (before, after identity.Settings, err error)
 }
 
 // Surface implements the operations. It is safe for concurrent use.
-type Surface struct{ Tenants Tenants }
+type Surface struct {
+	Tenants Tenants
+	Users   Users
+}
 
 var _ StrictServerInterface = (*Surface)(nil)
 
@@ -44,7 +55,11 @@ func (s *Surface) GetSettings(ctx context.Context, _ GetSettingsRequestObject) (
 	if err != nil {
 		return nil, err
 	}
-	return GetSettings200JSONResponse{Body: read(call, t.RateLimits)}, nil
+	users, err := s.Users.Settings(ctx, call.Tenant.ID)
+	if err != nil {
+		return nil, err
+	}
+	return GetSettings200JSONResponse{Body: read(call, settings(t.RateLimits, users))}, nil
 }
 
 // PatchSettings changes settings.
@@ -54,15 +69,36 @@ func (s *Surface) PatchSettings(ctx context.Context, request PatchSettingsReques
 	if err != nil {
 		return nil, err
 	}
-	after, err := s.Tenants.UpdateRateLimits(ctx, call.Tenant.ID, set, clear, func(before, after ratelimit.Limits, b *sqldb.Batch) {
-		eventlog.Append(b, call.Tenant.ID, call.Event(eventlog.TenantSettingsUpdated, updated{
-			Settings: Settings{after.Text()}, Changes: map[string][2]any{"rate_limits": {before.Text(), after.Text()}},
-		}))
+	policy, err := policyOf(request.Body.PasswordPolicy)
+	if err != nil {
+		return nil, err
+	}
+	var now Settings
+	_, err = s.Tenants.UpdateRateLimits(ctx, call.Tenant.ID, set, clear, func(ctx context.Context, tx *sqldb.Tx, limitsBefore, limits ratelimit.Limits) error {
+		usersBefore, users, err := s.Users.UpdateSettings(ctx, tx, call.Tenant.ID, func(u *identity.Settings) { policy(&u.PasswordPolicy) })
+		if err != nil {
+			return err
+		}
+		before := settings(limitsBefore, usersBefore)
+		now = settings(limits, users)
+		changes := map[string][2]any{}
+		if !maps.Equal(before.RateLimits, now.RateLimits) {
+			changes["rate_limits"] = [2]any{before.RateLimits, now.RateLimits}
+		}
+		if before.PasswordPolicy != now.PasswordPolicy {
+			changes["password_policy"] = [2]any{before.PasswordPolicy, now.PasswordPolicy}
+		}
+		if len(changes) == 0 {
+			return nil
+		}
+		var b sqldb.Batch
+		eventlog.Append(&b, call.Tenant.ID, call.Event(eventlog.TenantSettingsUpdated, updated{now, changes}))
+		return tx.Send(ctx, &b)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return PatchSettings200JSONResponse{Body: read(call, after)}, nil
+	return PatchSettings200JSONResponse{Body: read(call, now)}, nil
 }
 
 // updated is the data of an event.
@@ -71,8 +107,57 @@ type updated struct {
 	Changes  map[string][2]any `json:"changes"` // from, to
 }
 
-func read(call *web.Call, limits ratelimit.Limits) SettingsRead {
-	return SettingsRead{Data: Settings{RateLimits: limits.Text()}, Meta: Meta{RequestID: call.RequestID}}
+func settings(limits ratelimit.Limits, users identity.Settings) Settings {
+	p := users.PasswordPolicy
+	return Settings{RateLimits: limits.Text(), PasswordPolicy: PasswordPolicy{MinLength: p.MinLength, MaxLength: p.MaxLength}}
+}
+
+func read(call *web.Call, s Settings) SettingsRead {
+	return SettingsRead{Data: s, Meta: Meta{RequestID: call.RequestID}}
+}
+
+// policyOf reads a merge patch of the password policy.
+func policyOf(patch jsontext.Value) (change func(*identity.Policy), err error) {
+	var v web.Validation
+	byDefault := identity.DefaultSettings.PasswordPolicy
+	switch patch.Kind() {
+	case 0:
+		return func(*identity.Policy) {}, nil
+	case 'n':
+		return func(p *identity.Policy) { *p = byDefault }, nil
+	case '{':
+	default:
+		v.Add("password_policy", "type_invalid", "must be an object or null")
+		return nil, v.Err()
+	}
+	var form struct {
+		MinLength jsontext.Value `json:"min_length"`
+		MaxLength jsontext.Value `json:"max_length"`
+	}
+	if err := json.Unmarshal(patch, &form); err != nil {
+		return nil, err
+	}
+	length := func(name string, value jsontext.Value, least, most, otherwise int) *int {
+		n := otherwise
+		switch {
+		case value.Kind() == 0:
+			return nil
+		case value.Kind() == 'n':
+		case json.Unmarshal(value, &n) != nil || n < least || n > most:
+			v.Add("password_policy/"+name, "out_of_range", fmt.Sprintf("must be between %d and %d, or null", least, most))
+		}
+		return &n
+	}
+	least := length("min_length", form.MinLength, identity.LeastMinLength, identity.MostMinLength, byDefault.MinLength)
+	most := length("max_length", form.MaxLength, identity.LeastMaxLength, identity.MostMaxLength, byDefault.MaxLength)
+	return func(p *identity.Policy) {
+		if least != nil {
+			p.MinLength = *least
+		}
+		if most != nil {
+			p.MaxLength = *most
+		}
+	}, v.Err()
 }
 
 // limitsOf reads a merge patch: limits to set and, as null, to take back.
