@@ -71,12 +71,13 @@ type Tenants interface {
 }
 
 // Config is what the interface works with. Engine, Resources, Tenants, Users,
-// Scopes, OAuth and CursorKey are required.
+// Importer, Scopes, OAuth and CursorKey are required.
 type Config struct {
 	Engine    Engine
 	Resources resources.Store
 	Tenants   Tenants
 	Users     Users
+	Importer  people.Importer
 	Scopes    Scopes
 	OAuth     OAuth
 
@@ -120,8 +121,8 @@ type Config struct {
 
 // New returns the handler of all tenants' hosts.
 func New(c Config) (http.Handler, error) {
-	if c.Engine == nil || c.Resources == nil || c.Users == nil || c.Scopes == nil || c.OAuth == nil {
-		return nil, errors.New("api: Config.Engine, Resources, Users, Scopes and OAuth are required")
+	if c.Engine == nil || c.Resources == nil || c.Users == nil || c.Importer == nil || c.Scopes == nil || c.OAuth == nil {
+		return nil, errors.New("api: Config.Engine, Resources, Users, Importer, Scopes and OAuth are required")
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -149,7 +150,7 @@ func New(c Config) (http.Handler, error) {
 	routes := mux.NewRouter()
 	(&resources.Surface{Engine: c.Engine, Store: c.Resources, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&authzen.Surface{Engine: c.Engine, Cursors: cursors}).Mount(routes, kit.Fail)
-	(&people.Surface{Directory: c.Users, Scopes: c.Scopes, Cursors: cursors}).Mount(routes, kit.Fail)
+	(&people.Surface{Directory: c.Users, Importer: c.Importer, Scopes: c.Scopes, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&scopes.Surface{Registry: c.Scopes}).Mount(routes, kit.Fail)
 	(&settings.Surface{Tenants: c.Tenants, Users: c.Users}).Mount(routes, kit.Fail)
 	(&oauth2.Surface{Service: c.OAuth, Kit: kit}).Mount(routes)

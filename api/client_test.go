@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"io"
@@ -190,6 +191,11 @@ func (c *client) send(t testing.TB, method, target string, header http.Header, b
 			t.Fatalf("%s %s: body is not JSON: %v\n%s", method, target, err, text)
 		}
 	}
+	if z, err := gzip.NewReader(bytes.NewReader(body)); err == nil && req.Header.Get("Content-Encoding") == "gzip" {
+		if body, err = io.ReadAll(z); err != nil {
+			t.Fatal(err)
+		}
+	}
 	document().judge(t, req, body, a)
 	return a
 }
@@ -234,7 +240,7 @@ func (d *contract) judge(t testing.TB, req *http.Request, body []byte, a answer)
 	}
 
 	asked := req.Clone(context.Background())
-	asked.Body = io.NopCloser(bytes.NewReader(body))
+	asked.Body, asked.GetBody = io.NopCloser(bytes.NewReader(body)), nil
 	asked.URL.Host, asked.URL.Scheme = "", ""
 	if asked.Method == http.MethodHead {
 		asked.Method = http.MethodGet

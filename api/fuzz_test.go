@@ -46,6 +46,8 @@ type (
 	noSettings interface{ settings.Users }
 )
 
+type noImporter struct{ people.Importer }
+
 type noScopes struct{ scopes.Registry }
 
 func (noScopes) UnknownScopes(context.Context, *sqldb.Tx, string, []string) ([]string, error) {
@@ -80,7 +82,7 @@ func (*everything) Check(_ context.Context, _ string, req engine.CheckRequest) (
 func newHandler(t testing.TB) (http.Handler, *everything) {
 	t.Helper()
 	e := new(everything)
-	h, err := api.New(api.Config{Engine: e, Resources: e, Tenants: e, Users: noUsers{}, Scopes: noScopes{}, OAuth: e, CursorKey: cursorKey})
+	h, err := api.New(api.Config{Engine: e, Resources: e, Tenants: e, Users: noUsers{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: e, CursorKey: cursorKey})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +187,7 @@ func newRealHandler(t testing.TB) http.Handler {
 	}
 	t.Cleanup(real.Close)
 	e := new(everything)
-	h, err := api.New(api.Config{Engine: real, Resources: e, Tenants: e, Users: noUsers{}, Scopes: noScopes{}, OAuth: e, CursorKey: cursorKey})
+	h, err := api.New(api.Config{Engine: real, Resources: e, Tenants: e, Users: noUsers{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: e, CursorKey: cursorKey})
 	if err != nil {
 		t.Fatal(err)
 	}

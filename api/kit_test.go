@@ -85,15 +85,20 @@ func idempotencyKeys(t *testing.T, w *world, c *client) {
 	equal(t, "after that", c.under(t, "k5", "POST", target, relation(user("dan"), "viewer")).status, 201)
 
 	// Every operation that takes a key refuses what is none.
-	fill := strings.NewReplacer("{name}", "document", "{type}", "document", "{external_id}", "x", "{user_id}", "usr_x", "{group_id}", "grp_x")
+	fill := strings.NewReplacer("{name}", "document", "{type}", "document", "{external_id}", "x", "{user_id}", "usr_x", "{group_id}", "grp_x", "{job_id}", "job_x")
 	for target, item := range document().doc.Paths.Map() {
 		for method, op := range item.Operations() {
 			for _, p := range op.Parameters {
 				if p.Value.Name != "Idempotency-Key" {
 					continue
 				}
+				mediaType := "application/json"
+				if op.RequestBody != nil {
+					for mediaType = range op.RequestBody.Value.Content { // which has one
+					}
+				}
 				for _, bad := range [][]string{{""}, {"a b"}, {"ü"}, {long(256)}, {"a", "b"}} {
-					a := c.send(t, method, fill.Replace(target), http.Header{"Idempotency-Key": bad, "Content-Type": {"application/json"}}, []byte("{}"))
+					a := c.send(t, method, fill.Replace(target), http.Header{"Idempotency-Key": bad, "Content-Type": {mediaType}}, []byte("{}"))
 					if a.status != 400 || a.code() != "idempotency_key_invalid" {
 						t.Errorf("%s %s under %q: %d %s", method, target, bad, a.status, a.text)
 					}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"stonetown/api"
+	"stonetown/api/people"
 	"stonetown/controlplane"
 	"stonetown/engine"
 	"stonetown/engine/resources"
@@ -121,8 +122,13 @@ func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world
 	w.oauth, err = oauth.New(oauth.Config{DB: w.db, Seal: key})
 	must(err)
 
-	people, err := identity.New(identity.Config{DB: w.db, Relations: e})
+	directory, err := identity.New(identity.Config{DB: w.db, Relations: e})
 	must(err)
+	importer := identity.NewImporter(directory, key, people.ParseImport, people.ImportEvents)
+	importing, stop := context.WithCancel(ctx)
+	var imports sync.WaitGroup
+	imports.Go(func() { importer.Run(importing, slog.New(slog.DiscardHandler)) })
+	t.Cleanup(func() { stop(); imports.Wait() })
 	w.keys, err = idempotency.New(idempotency.Config{DB: w.db, Seal: key, Clock: w.clock})
 	must(err)
 	// One address asks for a great many tokens here.
@@ -131,7 +137,7 @@ func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world
 
 	config := api.Config{
 		Idempotency: w.keys, Limits: limits, Origins: w.oauth,
-		Engine: e, Resources: resources.New(e, w.db), Tenants: w.tenants, Users: people, Scopes: oauth.NewRegistry(w.db, e), OAuth: w.oauth, CursorKey: cursorKey,
+		Engine: e, Resources: resources.New(e, w.db), Tenants: w.tenants, Users: directory, Importer: importer, Scopes: oauth.NewRegistry(w.db, e), OAuth: w.oauth, CursorKey: cursorKey,
 		Logger: slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	if change != nil {

@@ -10,9 +10,12 @@
 // whose transaction the rows join. Changes of who administers the tenant are made in
 // line by the lock that orders its relations, so that the last one stays.
 //
-// A password is kept only as its argon2id
-// hash, in the PHC string format, so that parameters can be raised later
-// without invalidating what is stored:
+// Many users come by an [Importer]: rows wait in the database, encrypted, and each
+// chunk of them is imported in one transaction with the counters of its job.
+//
+// A password is kept only as its argon2id hash, in the PHC string format, so that
+// parameters can be raised later without invalidating what is stored; an imported one
+// as the hash that the other system made:
 //
 //	$argon2id$v=19$m=19456,t=2,p=1$<salt>$<hash>
 //

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"golang.org/x/crypto/argon2"
+	"golang.org/x/crypto/bcrypt"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -60,15 +61,43 @@ func (h PasswordHash) Verify(ctx context.Context, password string) (bool, error)
 		_, err := HashPassword(ctx, password[:min(len(password), maxPassword)])
 		return false, err
 	}
+	if len(password) > maxPassword {
+		return false, nil
+	}
+	if !strings.HasPrefix(string(h), "$argon2id$") {
+		return h.verifyForeign(ctx, password)
+	}
 	p, err := parsePHC(string(h))
 	if err != nil {
 		return false, err
 	}
 	got, err := p.derive(ctx, password, len(p.hash))
-	if errors.Is(err, ErrPasswordTooLong) {
-		return false, nil
-	}
 	return err == nil && subtle.ConstantTimeCompare(got, p.hash) == 1, err
+}
+
+// verifyForeign verifies against a hash that another system made. The password is
+// taken as it was typed, as those do.
+func (h PasswordHash) verifyForeign(ctx context.Context, password string) (bool, error) {
+	select {
+	case hashing <- struct{}{}:
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	defer func() { <-hashing }()
+	if strings.HasPrefix(string(h), "$2") {
+		// bcrypt itself looks at no more than 72 bytes.
+		err := bcrypt.CompareHashAndPassword([]byte(h), []byte(password[:min(len(password), 72)]))
+		if errors.Is(err, bcrypt.ErrMismatchedHashAndPassword) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+	d, err := parseForeign(string(h))
+	if err != nil {
+		return false, errHash
+	}
+	got, err := d.derive(password, len(d.hash))
+	return err == nil && subtle.ConstantTimeCompare(got, d.hash) == 1, err
 }
 
 // phc is a PHC string taken apart.
@@ -101,7 +130,7 @@ func (p phc) encode() PasswordHash {
 }
 
 // errHash does not quote the string that it is about.
-var errHash = errors.New("identity: stored password hash is not an argon2id PHC string")
+var errHash = errors.New("identity: stored password hash cannot be read")
 
 func parsePHC(s string) (phc, error) {
 	var p phc

@@ -129,6 +129,14 @@ func (d *Directory) CreateUser(ctx context.Context, tx *sqldb.Tx, tenantID strin
 	if !validEmail(n.Email) {
 		return User{}, ErrEmailInvalid
 	}
+	u := d.newUser(tenantID, n)
+	if err := insertUser(ctx, tx, u); err != nil {
+		return User{}, fmt.Errorf("create user: %w", err)
+	}
+	return u, nil
+}
+
+func (d *Directory) newUser(tenantID string, n NewUser) User {
 	now := d.now()
 	u := User{
 		ID: id.New(id.User), TenantID: tenantID, Email: n.Email, EmailVerified: n.EmailVerified, State: Pending,
@@ -138,10 +146,7 @@ func (d *Directory) CreateUser(ctx context.Context, tx *sqldb.Tx, tenantID strin
 	if n.EmailVerified {
 		u.State = Active
 	}
-	if err := insertUser(ctx, tx, u); err != nil {
-		return User{}, fmt.Errorf("create user: %w", err)
-	}
-	return u, nil
+	return u
 }
 
 // Create adds an account. attach, which may run more than once, queues what commits

@@ -199,6 +199,9 @@ type GroupInPath = string
 // IDInPath Chosen by the caller. 1 to 512 bytes of UTF-8 without NUL; `*` alone is reserved.
 type IDInPath = ExternalID
 
+// ImportInPath defines model for ImportInPath.
+type ImportInPath = string
+
 // NameInPath defines model for NameInPath.
 type NameInPath = string
 

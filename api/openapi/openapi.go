@@ -103,6 +103,7 @@ type operation struct {
 	} `yaml:"parameters"`
 	RateLimit ratelimit.Family `yaml:"x-rate-limit"`
 	Streaming bool             `yaml:"x-streaming"`
+	MaxUpload int64            `yaml:"x-max-upload"`
 	Responses map[string]any   `yaml:"responses"`
 }
 
@@ -164,15 +165,15 @@ func (o operation) web(method, path string) (web.Operation, error) {
 	if writes := strings.HasSuffix(op.Scope, ":write"); writes != op.Idempotent {
 		return op, fmt.Errorf("a bearer operation takes an IdempotencyKey if, and only if, its scope is to write")
 	}
-	op.RateLimit, op.Streaming = o.RateLimit, o.Streaming
+	op.RateLimit, op.Streaming, op.MaxUpload = o.RateLimit, o.Streaming, o.MaxUpload
 	if !op.RateLimit.Known() {
 		return op, fmt.Errorf("unknown x-rate-limit %q", op.RateLimit)
 	}
 	if _, limited := o.Responses["429"]; limited != (op.RateLimit != ratelimit.None) {
 		return op, fmt.Errorf("answers 429 if, and only if, it counts against limits")
 	}
-	if op.Streaming && op.Scope == "" {
-		return op, fmt.Errorf("streams to anyone")
+	if (op.Streaming || op.MaxUpload > 0) && op.Scope == "" {
+		return op, fmt.Errorf("streams to or from anyone")
 	}
 	if len(o.Body.Content) > 1 {
 		return op, fmt.Errorf("takes more than one media type")

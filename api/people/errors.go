@@ -42,5 +42,5 @@ func translate(err error) *web.Error {
 			Details: web.Details{"violations": violations, "policy": policy.Policy},
 		}
 	}
-	return nil
+	return importErrors(err)
 }

@@ -30,11 +30,15 @@ func membersAdded(call *web.Call) identity.Moved { return moved(call, eventlog.G
 
 func membersRemoved(call *web.Call) identity.Moved { return moved(call, eventlog.GroupMemberRemoved) }
 
+func memberEvent(g identity.Group, userID string) groupEvent {
+	return groupEvent{Group: map[string]string{"id": g.ID, "slug": g.Slug}, User: map[string]string{"id": userID}}
+}
+
 func moved(call *web.Call, t eventlog.Type) identity.Moved {
 	return func(g identity.Group, userIDs []string, b *sqldb.Batch) {
 		events := make([]eventlog.Event, len(userIDs))
 		for i, userID := range userIDs {
-			events[i] = call.Event(t, groupEvent{Group: map[string]string{"id": g.ID, "slug": g.Slug}, User: map[string]string{"id": userID}})
+			events[i] = call.Event(t, memberEvent(g, userID))
 		}
 		eventlog.Append(b, call.Tenant.ID, events...)
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 
 	"stonetown/api/web"
@@ -15,6 +16,30 @@ import (
 	"github.com/gorilla/mux"
 	"github.com/oapi-codegen/runtime"
 )
+
+// Defines values for ImportRowPasswordHashAlgorithm.
+const (
+	Argon2ID     ImportRowPasswordHashAlgorithm = "argon2id"
+	Bcrypt       ImportRowPasswordHashAlgorithm = "bcrypt"
+	Pbkdf2Sha256 ImportRowPasswordHashAlgorithm = "pbkdf2_sha256"
+	Scrypt       ImportRowPasswordHashAlgorithm = "scrypt"
+)
+
+// Valid indicates whether the value is a known member of the ImportRowPasswordHashAlgorithm enum.
+func (e ImportRowPasswordHashAlgorithm) Valid() bool {
+	switch e {
+	case Argon2ID:
+		return true
+	case Bcrypt:
+		return true
+	case Pbkdf2Sha256:
+		return true
+	case Scrypt:
+		return true
+	default:
+		return false
+	}
+}
 
 // Defines values for UserState.
 const (
@@ -142,6 +167,87 @@ type GroupSummary struct {
 
 // Immutable Cannot be changed; its presence is refused with `immutable_field`.
 type Immutable = jsontext.Value
+
+// Import defines model for Import.
+type Import struct {
+	// CreatedAt RFC 3339, UTC, milliseconds.
+	CreatedAt Timestamp `json:"created_at"`
+
+	// Errors Why rows failed, by line; the first 1,000.
+	Errors []ImportError `json:"errors"`
+
+	// ErrorsTruncated Whether more rows failed than errors shows.
+	ErrorsTruncated bool           `json:"errors_truncated"`
+	Failed          int            `json:"failed"`
+	FinishedAt      *web.Timestamp `json:"finished_at"`
+	ID              string         `json:"id"`
+	Imported        int            `json:"imported"`
+
+	// JobID The same as id.
+	JobID     string         `json:"job_id"`
+	StartedAt *web.Timestamp `json:"started_at"`
+
+	// State `completed` when every row was tried, whatever became of it.
+	State string `json:"state"`
+
+	// Total How many rows there are.
+	Total int `json:"total"`
+}
+
+// ImportError defines model for ImportError.
+type ImportError struct {
+	Code string `json:"code"`
+
+	// Email Of the row; null if it has none that could be read.
+	Email   *string `json:"email"`
+	Line    int     `json:"line"`
+	Message string  `json:"message"`
+}
+
+// ImportRead defines model for ImportRead.
+type ImportRead struct {
+	Data Import `json:"data"`
+	Meta Meta   `json:"meta"`
+}
+
+// ImportRow A line.
+type ImportRow struct {
+	// Attributes Free-form, stored for the caller and ignored by checks. At most 16 KiB.
+	Attributes    Attributes `json:"attributes,omitempty"`
+	Email         string     `json:"email"`
+	EmailVerified bool       `json:"email_verified,omitempty"`
+
+	// FamilyName Of at most 500 bytes; `picture` is an https URL, `locale` a language tag (BCP 47).
+	FamilyName UserText `json:"family_name,omitempty"`
+
+	// GivenName Of at most 500 bytes; `picture` is an https URL, `locale` a language tag (BCP 47).
+	GivenName UserText `json:"given_name,omitempty"`
+
+	// Groups Slugs of groups that exist.
+	Groups []string `json:"groups,omitempty"`
+
+	// Locale Of at most 500 bytes; `picture` is an https URL, `locale` a language tag (BCP 47).
+	Locale UserText `json:"locale,omitempty"`
+
+	// Name Of at most 500 bytes; `picture` is an https URL, `locale` a language tag (BCP 47).
+	Name UserText `json:"name,omitempty"`
+
+	// Password Kept only as a hash. Without one the user cannot sign in by password.
+	Password     jsontext.Value `json:"password,omitempty"`
+	PasswordHash struct {
+		Algorithm ImportRowPasswordHashAlgorithm `json:"algorithm"`
+
+		// Value PHC string, modular crypt format, or Django's.
+		Value string `json:"value"`
+	} `json:"password_hash,omitempty"`
+	PasswordMustBeReset bool `json:"password_must_be_reset,omitempty"`
+
+	// Picture Of at most 500 bytes; `picture` is an https URL, `locale` a language tag (BCP 47).
+	Picture UserText `json:"picture,omitempty"`
+}
+
+// ImportRowPasswordHashAlgorithm defines model for ImportRow.PasswordHash.Algorithm.
+type ImportRowPasswordHashAlgorithm string
 
 // ListMeta defines model for ListMeta.
 type ListMeta struct {
@@ -408,6 +514,9 @@ type IDInPath = ExternalID
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
 
+// ImportInPath defines model for ImportInPath.
+type ImportInPath = string
+
 // Limit defines model for Limit.
 type Limit = int
 
@@ -566,6 +675,22 @@ type CreateUserParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ImportUsersParams defines parameters for ImportUsers.
+type ImportUsersParams struct {
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// CancelImportParams defines parameters for CancelImport.
+type CancelImportParams struct {
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // DeleteUserParams defines parameters for DeleteUser.
 type DeleteUserParams struct {
 	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
@@ -666,6 +791,15 @@ type ServerInterface interface {
 	// CreateUser Create a user
 	// (POST /api/v1/users)
 	CreateUser(w http.ResponseWriter, r *http.Request, params CreateUserParams)
+	// ImportUsers Import many users
+	// (POST /api/v1/users/bulk-import)
+	ImportUsers(w http.ResponseWriter, r *http.Request, params ImportUsersParams)
+	// GetImport Read how far an import has come
+	// (GET /api/v1/users/bulk-import/{job_id})
+	GetImport(w http.ResponseWriter, r *http.Request, jobID ImportInPath)
+	// CancelImport Stop an import
+	// (POST /api/v1/users/bulk-import/{job_id}/cancel)
+	CancelImport(w http.ResponseWriter, r *http.Request, jobID ImportInPath, params CancelImportParams)
 	// DeleteUser Delete a user for good
 	// (DELETE /api/v1/users/{user_id})
 	DeleteUser(w http.ResponseWriter, r *http.Request, userID UserInPath, params DeleteUserParams)
@@ -1337,6 +1471,123 @@ func (siw *ServerInterfaceWrapper) CreateUser(w http.ResponseWriter, r *http.Req
 	handler.ServeHTTP(w, r)
 }
 
+// ImportUsers operation middleware
+func (siw *ServerInterfaceWrapper) ImportUsers(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ImportUsersParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ImportUsers(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetImport operation middleware
+func (siw *ServerInterfaceWrapper) GetImport(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "job_id" -------------
+	var jobID ImportInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "job_id", mux.Vars(r)["job_id"], &jobID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "job_id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetImport(w, r, jobID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CancelImport operation middleware
+func (siw *ServerInterfaceWrapper) CancelImport(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "job_id" -------------
+	var jobID ImportInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "job_id", mux.Vars(r)["job_id"], &jobID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "job_id", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CancelImportParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CancelImport(w, r, jobID, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // DeleteUser operation middleware
 func (siw *ServerInterfaceWrapper) DeleteUser(w http.ResponseWriter, r *http.Request) {
 
@@ -1767,6 +2018,12 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 
 	r.HandleFunc(options.BaseURL+"/api/v1/users/{user_id}/groups", wrapper.ListUserGroups).Methods(http.MethodGet)
 
+	r.HandleFunc(options.BaseURL+"/api/v1/users/bulk-import", wrapper.ImportUsers).Methods(http.MethodPost)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/users/bulk-import/{job_id}", wrapper.GetImport).Methods(http.MethodGet)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/users/bulk-import/{job_id}/cancel", wrapper.CancelImport).Methods(http.MethodPost)
+
 	return r
 }
 
@@ -2029,6 +2286,68 @@ func (response CreateUser201JSONResponse) VisitCreateUserResponse(w http.Respons
 	return web.WriteJSON(w, 201, response.Body)
 }
 
+type ImportUsersRequestObject struct {
+	Params ImportUsersParams
+	Body   io.Reader
+}
+
+// ImportUsersResponseObject is one of the successful responses.
+type ImportUsersResponseObject interface {
+	VisitImportUsersResponse(w http.ResponseWriter) error
+}
+
+type ImportUsers202ResponseHeaders struct {
+	Location string
+}
+
+type ImportUsers202JSONResponse struct {
+	Body    ImportRead
+	Headers ImportUsers202ResponseHeaders
+}
+
+func (response ImportUsers202JSONResponse) VisitImportUsersResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Location", response.Headers.Location)
+	return web.WriteJSON(w, 202, response.Body)
+}
+
+type GetImportRequestObject struct {
+	JobID ImportInPath
+}
+
+// GetImportResponseObject is one of the successful responses.
+type GetImportResponseObject interface {
+	VisitGetImportResponse(w http.ResponseWriter) error
+}
+
+type GetImport200JSONResponse struct {
+	Body ImportRead
+}
+
+func (response GetImport200JSONResponse) VisitGetImportResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
+type CancelImportRequestObject struct {
+	JobID  ImportInPath
+	Params CancelImportParams
+}
+
+// CancelImportResponseObject is one of the successful responses.
+type CancelImportResponseObject interface {
+	VisitCancelImportResponse(w http.ResponseWriter) error
+}
+
+type CancelImport200JSONResponse struct {
+	Body ImportRead
+}
+
+func (response CancelImport200JSONResponse) VisitCancelImportResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
 type DeleteUserRequestObject struct {
 	UserID UserInPath
 	Params DeleteUserParams
@@ -2183,6 +2502,15 @@ type StrictServerInterface interface {
 	// CreateUser Create a user
 	// (POST /api/v1/users)
 	CreateUser(ctx context.Context, request CreateUserRequestObject) (CreateUserResponseObject, error)
+	// ImportUsers Import many users
+	// (POST /api/v1/users/bulk-import)
+	ImportUsers(ctx context.Context, request ImportUsersRequestObject) (ImportUsersResponseObject, error)
+	// GetImport Read how far an import has come
+	// (GET /api/v1/users/bulk-import/{job_id})
+	GetImport(ctx context.Context, request GetImportRequestObject) (GetImportResponseObject, error)
+	// CancelImport Stop an import
+	// (POST /api/v1/users/bulk-import/{job_id}/cancel)
+	CancelImport(ctx context.Context, request CancelImportRequestObject) (CancelImportResponseObject, error)
 	// DeleteUser Delete a user for good
 	// (DELETE /api/v1/users/{user_id})
 	DeleteUser(ctx context.Context, request DeleteUserRequestObject) (DeleteUserResponseObject, error)
@@ -2396,6 +2724,44 @@ func (sh *strictHandler) CreateUser(w http.ResponseWriter, r *http.Request, para
 	response, err := sh.ssi.CreateUser(r.Context(), request)
 	if err == nil {
 		err = response.VisitCreateUserResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) ImportUsers(w http.ResponseWriter, r *http.Request, params ImportUsersParams) {
+	var request ImportUsersRequestObject
+	request.Params = params
+	request.Body = r.Body
+	response, err := sh.ssi.ImportUsers(r.Context(), request)
+	if err == nil {
+		err = response.VisitImportUsersResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) GetImport(w http.ResponseWriter, r *http.Request, jobID ImportInPath) {
+	var request GetImportRequestObject
+	request.JobID = jobID
+	response, err := sh.ssi.GetImport(r.Context(), request)
+	if err == nil {
+		err = response.VisitGetImportResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) CancelImport(w http.ResponseWriter, r *http.Request, jobID ImportInPath, params CancelImportParams) {
+	var request CancelImportRequestObject
+	request.JobID = jobID
+	request.Params = params
+	response, err := sh.ssi.CancelImport(r.Context(), request)
+	if err == nil {
+		err = response.VisitCancelImportResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)

@@ -45,6 +45,7 @@ type Scopes interface {
 // Surface implements the operations. It is safe for concurrent use.
 type Surface struct {
 	Directory Directory
+	Importer  Importer
 	Scopes    Scopes
 	Cursors   *web.Cursors
 }

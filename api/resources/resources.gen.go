@@ -788,6 +788,9 @@ type IDInPath = ExternalID
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
 
+// ImportInPath defines model for ImportInPath.
+type ImportInPath = string
+
 // Limit defines model for Limit.
 type Limit = int
 

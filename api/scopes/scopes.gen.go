@@ -128,6 +128,9 @@ type IDInPath = ExternalID
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
 
+// ImportInPath defines model for ImportInPath.
+type ImportInPath = string
+
 // NameInPath defines model for NameInPath.
 type NameInPath = string
 

@@ -8,11 +8,10 @@ import (
 
 // Event says that the caller made something happen. data is what becomes of it as
 // JSON, in the form that clients get; it holds no secret.
-func (c *Call) Event(t eventlog.Type, data any) eventlog.Event {
-	text, err := json.Marshal(data, json.Deterministic(true))
-	if err != nil {
-		panic("web: event that is not JSON: " + err.Error()) // of our own types
-	}
+func (c *Call) Event(t eventlog.Type, data any) eventlog.Event { return NewEvent(t, c.Origin(), data) }
+
+// Origin says who makes the request.
+func (c *Call) Origin() eventlog.Origin {
 	o := eventlog.Origin{RequestID: c.RequestID, ClientIP: c.ClientIP.String()}
 	if p := c.Principal; p != nil {
 		o.ClientID = p.ClientID
@@ -20,6 +19,15 @@ func (c *Call) Event(t eventlog.Type, data any) eventlog.Event {
 		if p.Subject == p.ClientID {
 			o.Actor.Type = "application"
 		}
+	}
+	return o
+}
+
+// NewEvent is [Call.Event] for what happens later than the request that asked for it.
+func NewEvent(t eventlog.Type, o eventlog.Origin, data any) eventlog.Event {
+	text, err := json.Marshal(data, json.Deterministic(true))
+	if err != nil {
+		panic("web: event that is not JSON: " + err.Error()) // of our own types
 	}
 	return eventlog.New(t, o, text)
 }

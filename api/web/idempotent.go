@@ -17,7 +17,10 @@ import (
 // Idempotency-Key, and answers the others with the first one's response
 // (draft-ietf-httpapi-idempotency-key-header). It runs after the caller was
 // found to have the right to the operation.
-func (k *Kit) idempotent(x *exchange, r *http.Request, next http.Handler) error {
+//
+// What an upload says is not compared: it is read as it comes. Requests under the same
+// key are then the same.
+func (k *Kit) idempotent(x *exchange, r *http.Request, op Operation, next http.Handler) error {
 	keys := r.Header["Idempotency-Key"]
 	if k.idempotency == nil || len(keys) == 0 {
 		next.ServeHTTP(x, r)
@@ -29,12 +32,14 @@ func (k *Kit) idempotent(x *exchange, r *http.Request, next http.Handler) error 
 			Message: "Idempotency-Key must be given once, as 1 to 255 visible ASCII characters",
 		}
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(x, r.Body, MaxBody))
-	if err != nil {
-		return BodyError(err)
+	var body []byte
+	if op.MaxUpload == 0 {
+		var err error
+		if body, err = io.ReadAll(http.MaxBytesReader(x, r.Body, MaxBody)); err != nil {
+			return BodyError(err)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
-
 	claim, again, err := k.idempotency.Claim(r.Context(), idempotency.Request{
 		Tenant: x.Tenant.ID,
 		Scope:  digest(x.Principal.Subject, x.Principal.ClientID, r.Method, r.URL.EscapedPath(), keys[0]),

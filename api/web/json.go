@@ -65,6 +65,9 @@ func invalidJSON(message string) *Error {
 	return &Error{Status: http.StatusBadRequest, Code: "invalid_json", Message: message}
 }
 
+// Decode reads JSON that is not the body of a request as DecodeJSON does.
+func Decode(text []byte, v any) error { return unmarshal(text, v) }
+
 func unmarshal(text []byte, v any) error {
 	if depth(text) > MaxDepth {
 		return invalidJSON(fmt.Sprintf("the body is nested more than %d deep", MaxDepth))

@@ -106,12 +106,15 @@ func (k *Kit) Handle(op Operation, s Surface, next http.Handler) http.Handler {
 		}
 		switch {
 		case err != nil:
-		case op.Streaming:
+		case op.Streaming || op.MaxUpload > 0:
 			if err = k.streams.takeNow(); err == nil {
 				defer k.streams.free()
 				ctx, cancel := k.stream(x, r)
 				defer cancel()
 				bounded = r.WithContext(ctx)
+				if op.MaxUpload > 0 {
+					bounded.Body, err = upload(x, r, op.MaxUpload)
+				}
 			}
 		default:
 			var leave func()
@@ -123,7 +126,7 @@ func (k *Kit) Handle(op Operation, s Surface, next http.Handler) http.Handler {
 		switch {
 		case err != nil:
 		case op.Idempotent:
-			err = k.idempotent(x, r, next)
+			err = k.idempotent(x, r, op, next)
 		default:
 			next.ServeHTTP(w, r)
 		}

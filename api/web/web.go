@@ -159,6 +159,9 @@ type Operation struct {
 	// Streaming: the response goes on for as long as its reader likes. Only
 	// operations with a scope do that.
 	Streaming bool
+	// MaxUpload: the body is one to be read as it comes, of at most so many bytes; 0
+	// if it is an ordinary one.
+	MaxUpload int64
 	// RateLimit is the family of limits that requests count against.
 	RateLimit ratelimit.Family
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"stonetown/api"
+	apipeople "stonetown/api/people"
 	"stonetown/controlplane"
 	"stonetown/engine"
 	"stonetown/engine/resources"
@@ -93,13 +94,14 @@ func (p *Program) Open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	importer := identity.NewImporter(people, p.modules.key, apipeople.ParseImport, apipeople.ImportEvents)
 	keys, limits, err := p.kit()
 	if err != nil {
 		return err
 	}
 	handler, err := api.New(api.Config{
 		Engine: p.engine, Resources: resources.New(p.engine, p.modules.db),
-		Tenants: p.modules.tenants, Users: people, Scopes: oauth.NewRegistry(p.modules.db, p.engine), OAuth: p.modules.oauth,
+		Tenants: p.modules.tenants, Users: people, Importer: importer, Scopes: oauth.NewRegistry(p.modules.db, p.engine), OAuth: p.modules.oauth,
 		CursorKey: p.modules.key.Derive("cursors"),
 		Logger:    p.log, Metrics: registry,
 		Timeout:        p.config.RequestTimeout,
@@ -130,7 +132,8 @@ func (p *Program) Open(ctx context.Context) error {
 		return err
 	}
 	p.server.RegisterOnShutdown(p.stop)
-	for _, loop := range []func(context.Context){keys.Run, limits.Run, log.Run, p.store.Run} {
+	imports := func(ctx context.Context) { importer.Run(ctx, p.log) }
+	for _, loop := range []func(context.Context){keys.Run, limits.Run, log.Run, p.store.Run, imports} {
 		p.loops.Go(func() { loop(p.running) })
 	}
 	if p.config.Dev {

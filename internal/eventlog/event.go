@@ -43,6 +43,7 @@ const (
 	UserEnabled         Type = "user.enabled"
 	UserDeleted         Type = "user.deleted"
 	UserPasswordChanged Type = "user.password_changed"
+	UserImportCompleted Type = "user.import_completed"
 
 	GroupCreated       Type = "group.created"
 	GroupUpdated       Type = "group.updated"

@@ -10,6 +10,9 @@ package id
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"fmt"
 	mathrand "math/rand/v2"
 	"strings"
 )
@@ -20,6 +23,7 @@ const (
 	Tenant       = "tnt"
 	User         = "usr"
 	Group        = "grp"
+	Import       = "job"
 	Application  = "app"
 	Client       = "client" // the public name of an application in OAuth
 	Token        = "tok"    // the jti of an access token
@@ -38,6 +42,16 @@ func New(kind string) string {
 		panic("id: crypto/rand.Text returned fewer characters than documented")
 	}
 	return kind + "_" + strings.ToLower(text[:randomLen])
+}
+
+// Of returns the id of the given kind that belongs to some parts: the same for the same
+// parts, and as unlike that of others as [New].
+func Of(kind string, parts ...string) string {
+	h := sha256.New()
+	for _, part := range parts {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return kind + "_" + strings.ToLower(base32.StdEncoding.EncodeToString(h.Sum(nil)))[:randomLen]
 }
 
 // OfRequest returns a fresh id of a request, req_…. There is one for every request

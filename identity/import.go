@@ -1,0 +1,235 @@
+package identity
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"stonetown/internal/id"
+	"stonetown/internal/seal"
+	"stonetown/internal/sqldb"
+)
+
+const (
+	// MaxImportRows is how many rows one import may have.
+	MaxImportRows = 200_000
+	// MaxImportLine is how long a line may be, in bytes. A longer one fails as a row.
+	MaxImportLine = 64 << 10
+	// MaxImportErrors is how many failed rows are remembered one by one.
+	MaxImportErrors = 1000
+
+	// A chunk is what is imported in one transaction.
+	chunkRows  = 250
+	chunkBytes = 256 << 10
+)
+
+var (
+	// ErrImportNotFound is returned for an id that no import has.
+	ErrImportNotFound = errors.New("import not found")
+	// ErrImportTooLong is returned for an import of more than [MaxImportRows] rows.
+	ErrImportTooLong = fmt.Errorf("an import has at most %d rows", MaxImportRows)
+	// ErrImportEmpty is returned for an import without rows.
+	ErrImportEmpty = errors.New("an import has at least one row")
+	// ErrImportUnderWay is returned for an import that is still being received.
+	ErrImportUnderWay = errors.New("the import is being received")
+)
+
+// ImportState is how far an import has come.
+type ImportState string
+
+// The states of an import. Nobody sees one that is being received.
+const (
+	Receiving ImportState = "receiving"
+	Queued    ImportState = "queued"
+	Running   ImportState = "running"
+	Completed ImportState = "completed"
+	Cancelled ImportState = "cancelled"
+)
+
+// Import is a job that creates many users.
+type Import struct {
+	ID       string
+	TenantID string
+	State    ImportState
+	// Origin says who asked for it, as whoever writes its events has put it.
+	Origin                  []byte
+	Total, Imported, Failed int // rows
+	Errors                  []RowError
+	CreatedAt               time.Time // UTC, as are all
+	StartedAt, FinishedAt   time.Time // zero: not yet
+
+	chunks, next int
+}
+
+// ImportRow is a row that was read.
+type ImportRow struct {
+	NewUser
+	Password string   // if there is one; hashed when the row is imported
+	Groups   []string // slugs
+}
+
+// RowError is why a row failed.
+type RowError struct {
+	Line    int // from 1
+	Email   string
+	Code    string
+	Message string
+}
+
+func (e *RowError) Error() string { return e.Message }
+
+// Importer imports users in the background. The rows of an import wait in the
+// database, encrypted, and each chunk of them is imported in one transaction with the
+// counters of the job: whatever process dies, no row is lost or done twice. It is safe
+// for concurrent use.
+type Importer struct {
+	directory *Directory
+	seal      *seal.Key
+	parse     func(line []byte) (ImportRow, *RowError)
+	attach    ImportEvents
+	kicked    chan struct{}
+}
+
+// ImportEvents queues what commits with users that an import created, and with the
+// memberships that they came with; and once more, when it has finished. It may run
+// more than once.
+type ImportEvents func(job Import, created []User, joined []Join, b *sqldb.Batch)
+
+// Join is users who come into a group.
+type Join struct {
+	Group   Group
+	UserIDs []string
+}
+
+// NewImporter returns an importer. parse reads a line; it gives an error its code and
+// message.
+func NewImporter(d *Directory, key *seal.Key, parse func(line []byte) (ImportRow, *RowError), attach ImportEvents) *Importer {
+	return &Importer{directory: d, seal: key, parse: parse, attach: attach, kicked: make(chan struct{}, 1)}
+}
+
+// line is a line of a chunk.
+type line struct {
+	Number  int    `json:"n"`
+	Text    []byte `json:"t,omitempty"`
+	TooLong bool   `json:"l,omitempty"`
+}
+
+// Receive takes the rows of an import, lines of JSON, and leaves them to [Importer.Run].
+// A commit id, if it is not empty, makes it safe to send the same again: the second
+// time nothing is received. It fails with [ErrImportTooLong], [ErrImportEmpty], [ErrImportUnderWay] or
+// as reading does; nothing is left then.
+func (i *Importer) Receive(ctx context.Context, tenantID, commitID string, origin []byte, body io.Reader) (_ Import, err error) {
+	job := Import{ID: id.New(id.Import), TenantID: tenantID, State: Receiving, Origin: origin, CreatedAt: i.directory.now()}
+	if commitID != "" {
+		job.ID = id.Of(id.Import, tenantID, commitID)
+	}
+	db := i.directory.db
+	if err := insertImport(ctx, db, job); sqldb.IsUniqueViolation(err) {
+		earlier, err := i.Import(ctx, tenantID, job.ID)
+		if errors.Is(err, ErrImportNotFound) {
+			err = ErrImportUnderWay
+		}
+		return earlier, err
+	} else if err != nil {
+		return Import{}, fmt.Errorf("receive import: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, forgetImport(context.WithoutCancel(ctx), db, job))
+		}
+	}()
+	var chunk []line
+	size := 0
+	flush := func() error {
+		if len(chunk) == 0 {
+			return nil
+		}
+		text, err := json.Marshal(chunk)
+		if err == nil {
+			err = insertChunk(ctx, db, job, job.chunks, i.seal.Seal(tenantID, job.ID, text))
+		}
+		chunk, size, job.chunks = nil, 0, job.chunks+1
+		return err
+	}
+	lines := bufio.NewReaderSize(body, MaxImportLine+1)
+	for number := 1; ; number++ {
+		text, tooLong, err := readLine(lines)
+		if err != nil && err != io.EOF {
+			return Import{}, err
+		}
+		if len(bytes.TrimSpace(text)) > 0 {
+			if job.Total++; job.Total > MaxImportRows {
+				return Import{}, ErrImportTooLong
+			}
+			l := line{Number: number, Text: bytes.Clone(text)}
+			if tooLong {
+				l = line{Number: number, TooLong: true}
+			}
+			chunk = append(chunk, l)
+			size += len(l.Text)
+		}
+		if len(chunk) == chunkRows || size >= chunkBytes || err == io.EOF {
+			if err := flush(); err != nil {
+				return Import{}, fmt.Errorf("receive import: %w", err)
+			}
+		}
+		if err == io.EOF {
+			break
+		}
+	}
+	if job.Total == 0 {
+		return Import{}, ErrImportEmpty
+	}
+	job.State = Queued
+	if err := queueImport(ctx, db, job); err != nil {
+		return Import{}, fmt.Errorf("receive import: %w", err)
+	}
+	select {
+	case i.kicked <- struct{}{}:
+	default:
+	}
+	return job, nil
+}
+
+// readLine reads a line without its end. Of one that is too long it returns a part.
+func readLine(r *bufio.Reader) (text []byte, tooLong bool, err error) {
+	text, err = r.ReadSlice('\n')
+	for errors.Is(err, bufio.ErrBufferFull) {
+		tooLong = true
+		_, err = r.ReadSlice('\n')
+	}
+	if tooLong {
+		text = []byte("...")
+	}
+	return bytes.TrimRight(text, "\r\n"), tooLong, err
+}
+
+// Import reads a job. It fails with [ErrImportNotFound].
+func (i *Importer) Import(ctx context.Context, tenantID, importID string) (Import, error) {
+	job, err := selectImport(ctx, i.directory.db, tenantID, importID)
+	if err == nil && job.State == Receiving {
+		err = ErrImportNotFound
+	}
+	if err == nil {
+		job.Errors, err = selectImportErrors(ctx, i.directory.db, job)
+	}
+	return job, err
+}
+
+// Cancel stops a job; what was imported stays. One that has ended is left as it is. It
+// fails with [ErrImportNotFound].
+func (i *Importer) Cancel(ctx context.Context, tenantID, importID string) (Import, error) {
+	job, err := i.Import(ctx, tenantID, importID)
+	if err != nil {
+		return job, err
+	}
+	if err := cancelImport(ctx, i.directory.db, job, i.directory.now()); err != nil {
+		return job, fmt.Errorf("cancel import: %w", err)
+	}
+	return i.Import(ctx, tenantID, importID)
+}

@@ -1,0 +1,186 @@
+package identity
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"stonetown/engine"
+	"stonetown/internal/pgtest"
+	"stonetown/internal/seal"
+	"stonetown/internal/sqldb"
+	"stonetown/tuplestore/sqlstore"
+)
+
+// onEach runs a test on a directory with an engine, on every database.
+func onEach(t *testing.T, test func(t *testing.T, d *Directory)) {
+	for name, url := range map[string]func(testing.TB) string{
+		"sqlite":   func(t testing.TB) string { return "sqlite://" + filepath.Join(t.TempDir(), "test.db") },
+		"postgres": pgtest.URL,
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := context.Background()
+			db, err := sqldb.Open(ctx, sqldb.Config{URL: url(t)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { db.Close() })
+			if err := db.Migrate(ctx, sqlstore.Migrations(), Migrations()); err != nil {
+				t.Fatal(err)
+			}
+			store, err := sqlstore.New(sqlstore.Config{DB: db})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { store.Close() })
+			e, err := engine.New(engine.Config{Store: store})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(e.Close)
+			d, err := New(Config{DB: db, Relations: e})
+			if err != nil {
+				t.Fatal(err)
+			}
+			test(t, d)
+		})
+	}
+}
+
+func parseRow(text []byte) (row ImportRow, failed *RowError) {
+	var form struct {
+		Email    string
+		Password string
+		Groups   []string
+	}
+	if err := json.Unmarshal(text, &form); err != nil {
+		return row, &RowError{Code: "invalid_json", Message: "not JSON"}
+	}
+	row.Email, row.Password, row.Groups = form.Email, form.Password, form.Groups
+	return row, nil
+}
+
+// Processes that work on an import die all the time, two at once: no row is lost and
+// none is done twice.
+func TestImportSurvivesItsProcesses(t *testing.T) {
+	onEach(t, func(t *testing.T, d *Directory) {
+		const tenant, n = "tnt_a", 3000
+		key, err := seal.NewKey(bytes.Repeat([]byte{1}, seal.KeySize))
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := d.CreateGroup(t.Context(), tenant, NewGroup{Slug: "crew", Name: "Crew"}, engine.Origin{Actor: "test"}, func(Group, *sqldb.Batch) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		finished := 0
+		events := func(job Import, created []User, joined []Join, b *sqldb.Batch) {
+			if !job.FinishedAt.IsZero() {
+				mu.Lock()
+				defer mu.Unlock()
+				finished++
+			}
+		}
+		var body strings.Builder
+		for i := range n {
+			groups := ""
+			if i%2 == 0 {
+				groups = `,"groups":["crew"]`
+			}
+			fmt.Fprintf(&body, `{"email":"u%d@example.com"%s}`+"\n", i%(n-100), groups) // the last hundred are the first once more
+		}
+		i := NewImporter(d, key, parseRow, events)
+		job, err := i.Receive(t.Context(), tenant, "commit", []byte("{}"), strings.NewReader(body.String()))
+		if err != nil || job.Total != n {
+			t.Fatalf("%+v, %v", job, err)
+		}
+		if again, err := i.Receive(t.Context(), tenant, "commit", []byte("{}"), strings.NewReader(body.String())); err != nil || again.ID != job.ID {
+			t.Errorf("received again: %+v, %v", again, err)
+		}
+		var sealed []byte
+		if err := d.db.QueryRow(t.Context(), `SELECT sealed FROM user_import_chunks WHERE chunk = 0`).Scan(&sealed); err != nil || bytes.Contains(sealed, []byte("example")) {
+			t.Errorf("rows are kept as they are: %q, %v", sealed, err)
+		}
+		deaths := 0
+		for deadline := time.Now().Add(60 * time.Second); job.State != Completed; deaths++ {
+			var both sync.WaitGroup
+			for k := range 2 {
+				both.Go(func() {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(30+40*k)*time.Millisecond)
+					defer cancel()
+					NewImporter(d, key, parseRow, events).Run(ctx, slog.New(slog.DiscardHandler))
+				})
+			}
+			both.Wait()
+			if job, err = i.Import(t.Context(), tenant, job.ID); err != nil {
+				t.Fatal(err)
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("not done: %+v", job)
+			}
+		}
+		if job.Imported != n-100 || job.Failed != 100 || len(job.Errors) != 100 || finished < 1 {
+			t.Errorf("%d imported, %d failed, %d errors, %d times finished", job.Imported, job.Failed, len(job.Errors), finished)
+		}
+		var users, chunks int64
+		if err := d.db.QueryRow(t.Context(), `SELECT (SELECT COUNT(*) FROM users), (SELECT COUNT(*) FROM user_import_chunks)`).Scan(&users, &chunks); err != nil {
+			t.Fatal(err)
+		}
+		if users != n-100 || chunks != 0 {
+			t.Errorf("%d users, %d chunks left", users, chunks)
+		}
+		if g, err = d.Group(t.Context(), tenant, g.ID); err != nil || g.MemberCount != (n-100)/2 {
+			t.Errorf("%d members, %v", g.MemberCount, err)
+		}
+		t.Logf("%d runs of two", deaths)
+	})
+}
+
+func TestForeignHashes(t *testing.T) {
+	for name, c := range map[string]struct {
+		algorithm, value, password string
+	}{
+		// The vectors of RFC 7914 §11 and §12, in PHC form, and one of crypt_blowfish.
+		"scrypt": {Scrypt, "$scrypt$ln=14,r=8,p=1$U29kaXVtQ2hsb3JpZGU$cCO9yzr9c0hGHAbNgf046/2o+7qQT44+qbVD9lRdofLVQylVYT8Pz2LUlwUkKpr55h6F3A1lHkDfzwF7RVdYhw", "pleaseletmein"},
+		"pbkdf2": {PBKDF2SHA256, "$pbkdf2-sha256$i=1$c2FsdA$VawEblbjCJ/sFpHCJUS2BflBhSFt3gRl5oudV8INrLxJypzM8Xm2RZkWZLOdd+8xfHG4RbHjC9UJESBB06GXgw", "passwd"},
+		"bcrypt": {Bcrypt, "$2a$05$XXXXXXXXXXXXXXXXXXXXXOAcXxm9kjPGEMsLznoKqmqw7tc8WCx4a", "U*U*U"},
+	} {
+		h, err := ForeignHash(c.algorithm, c.value)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if ok, err := h.Verify(t.Context(), c.password); !ok || err != nil {
+			t.Errorf("%s: %v, %v", name, ok, err)
+		}
+		for _, wrong := range []string{"", c.password + "x", strings.Repeat("x", maxPassword+1)} {
+			if ok, err := h.Verify(t.Context(), wrong); ok || err != nil {
+				t.Errorf("%s, wrong password: %v, %v", name, ok, err)
+			}
+		}
+	}
+	for _, bad := range [][2]string{
+		{"md5", "x"},
+		{Bcrypt, "$2a$31$XXXXXXXXXXXXXXXXXXXXXOAcXxm9kjPGEMsLznoKqmqw7tc8WCx4a"},
+		{Bcrypt, "$2a$05$short"},
+		{Argon2id, "x"},
+		{Scrypt, "$scrypt$ln=30,r=8,p=1$c2FsdA$cCO9yzr9c0hGHAbNgf045w"},
+		{Scrypt, "$scrypt$ln=14,r=8,p=1$c2FsdA$"},
+		{Scrypt, "$scrypt$ln=-1,r=8,p=1$c2FsdA$cCO9yzr9c0hGHAbNgf045w"},
+		{PBKDF2SHA256, "pbkdf2_sha256$99999999$salt$cCO9yzr9c0hGHAbNgf045w"},
+		{PBKDF2SHA256, "pbkdf2_sha256$x$salt$cCO9yzr9c0hGHAbNgf045w"},
+		{PBKDF2SHA256, "$$$$"},
+	} {
+		if h, err := ForeignHash(bad[0], bad[1]); err == nil {
+			t.Errorf("%v was taken: %q", bad, string(h))
+		}
+	}
+}

@@ -1,0 +1,276 @@
+package identity
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"stonetown/engine"
+	"stonetown/internal/sqldb"
+	"stonetown/tuplestore"
+)
+
+const (
+	// importLease is how long a process that works on a job may take for a chunk
+	// before another takes over.
+	importLease = time.Minute
+	// importPoll is how often the database is asked for jobs that other processes
+	// received or left.
+	importPoll = 2 * time.Second
+	// abandonedAfter is how long receiving a job may take.
+	abandonedAfter = 6 * time.Hour
+	// chunkAttempts is how often a chunk is tried that others get in the way of.
+	chunkAttempts = 5
+)
+
+// errNotOurs: the job was cancelled, or another process works on it.
+var errNotOurs = errors.New("import is not ours any more")
+
+// Run works on imports until ctx ends. Several processes may run it.
+func (i *Importer) Run(ctx context.Context, log *slog.Logger) {
+	tick := time.NewTicker(importPoll)
+	defer tick.Stop()
+	for {
+		for more := true; more && ctx.Err() == nil; {
+			var err error
+			if more, err = i.work(ctx); err != nil && ctx.Err() == nil {
+				log.ErrorContext(ctx, "import users", "error", err)
+				break
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-i.kicked:
+		case <-tick.C:
+			if err := deleteAbandoned(ctx, i.directory.db, i.directory.now().Add(-abandonedAfter)); err != nil && ctx.Err() == nil {
+				log.ErrorContext(ctx, "remove abandoned imports", "error", err)
+			}
+		}
+	}
+}
+
+// work does what there is to do on one job. It reports whether there was one.
+func (i *Importer) work(ctx context.Context) (found bool, err error) {
+	d, owner := i.directory, rand.Text()
+	now := d.now()
+	job, err := selectWaiting(ctx, d.db, now)
+	if errors.Is(err, ErrImportNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	claimed, err := claimImport(ctx, d.db, job, owner, now, now.Add(importLease))
+	if err != nil || !claimed {
+		return err == nil, err
+	}
+	defer func() {
+		if errors.Is(err, errNotOurs) {
+			err = nil
+			return
+		}
+		// So that the next one need not wait for the lease to end.
+		err = errors.Join(err, releaseImport(context.WithoutCancel(ctx), d.db, job, owner))
+	}()
+	if job, err = selectImport(ctx, d.db, job.TenantID, job.ID); err != nil {
+		return true, err
+	}
+	for job.next < job.chunks {
+		if err := ctx.Err(); err != nil {
+			return true, err
+		}
+		if err := i.importChunk(ctx, &job, owner); err != nil {
+			return true, err
+		}
+	}
+	job.FinishedAt = d.now()
+	return true, d.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		if err := finishImport(ctx, tx, job, owner, job.FinishedAt); err != nil {
+			return err
+		}
+		var b sqldb.Batch
+		i.attach(job, nil, nil, &b)
+		return tx.Send(ctx, &b)
+	})
+}
+
+// candidate is a row on its way.
+type candidate struct {
+	line   int
+	row    ImportRow
+	failed *RowError
+}
+
+// importChunk imports the next chunk of a job.
+func (i *Importer) importChunk(ctx context.Context, job *Import, owner string) error {
+	d := i.directory
+	sealed, err := selectChunk(ctx, d.db, *job)
+	if err != nil {
+		return err
+	}
+	text, err := i.seal.Open(job.TenantID, job.ID, sealed)
+	if err != nil {
+		return fmt.Errorf("open rows of import: %w", err)
+	}
+	var lines []line
+	if err := json.Unmarshal(text, &lines); err != nil {
+		return fmt.Errorf("read rows of import: %w", err)
+	}
+	candidates := make([]candidate, len(lines))
+	hashing, hashCtx := errgroup.WithContext(ctx)
+	hashing.SetLimit(runtime.GOMAXPROCS(0))
+	for n, l := range lines {
+		c := &candidates[n]
+		c.line = l.Number
+		if l.TooLong {
+			c.failed = &RowError{Code: "line_too_long", Message: fmt.Sprintf("a line has at most %d bytes", MaxImportLine)}
+			continue
+		}
+		if c.row, c.failed = i.parse(l.Text); c.failed != nil || c.row.Password == "" {
+			continue
+		}
+		hashing.Go(func() (err error) {
+			about := User{Email: c.row.Email, Profile: c.row.Profile}
+			c.row.PasswordHash, err = d.NewPassword(hashCtx, job.TenantID, c.row.Password, about)
+			if policy, ok := errors.AsType[*PolicyError](err); ok {
+				c.failed, err = &RowError{Code: "password_policy_violation", Message: policy.Error()}, nil
+			}
+			return err
+		})
+	}
+	if err := hashing.Wait(); err != nil {
+		return err
+	}
+	for attempt := 1; ; attempt++ {
+		imported, failed, err := i.commitChunk(ctx, *job, owner, slices.Clone(candidates))
+		if sqldb.IsUniqueViolation(err) || errors.Is(err, ErrUserExists) || errors.Is(err, errChanged) {
+			if attempt < chunkAttempts {
+				continue // somebody created one of these users meanwhile, or deleted a group
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("import users: %w", err)
+		}
+		job.Imported, job.Failed, job.next = job.Imported+imported, job.Failed+failed, job.next+1
+		return nil
+	}
+}
+
+// commitChunk creates the users of a chunk, and their memberships, and counts them.
+func (i *Importer) commitChunk(ctx context.Context, job Import, owner string, candidates []candidate) (imported, failed int, err error) {
+	d := i.directory
+	groups := map[string]Group{} // by slug
+	for n := range candidates {
+		c := &candidates[n]
+		for _, slug := range c.row.Groups {
+			if _, known := groups[slug]; known || c.failed != nil {
+				continue
+			}
+			g, err := selectGroupBySlug(ctx, d.db, job.TenantID, slug)
+			if errors.Is(err, ErrGroupNotFound) {
+				c.failed = &RowError{Code: "group_not_found", Message: fmt.Sprintf("there is no group %q", slug)}
+				continue
+			}
+			if err != nil {
+				return 0, 0, err
+			}
+			groups[slug] = g
+		}
+	}
+	// Everybody gets an id before anything is written, for memberships name it.
+	var emails []string
+	users := make([]User, len(candidates))
+	for n := range candidates {
+		c := &candidates[n]
+		if c.failed != nil {
+			continue
+		}
+		if !validEmail(c.row.Email) {
+			c.failed = &RowError{Code: "email_invalid", Message: ErrEmailInvalid.Error()}
+			continue
+		}
+		users[n] = d.newUser(job.TenantID, c.row.NewUser)
+		emails = append(emails, normalEmail(c.row.Email))
+	}
+	taken, err := selectTaken(ctx, d.db, job.TenantID, emails)
+	if err != nil {
+		return 0, 0, err
+	}
+	var created []User
+	joined := map[string][]string{} // user ids by group id
+	req := engine.WriteRequest{Origin: engine.Origin{Actor: job.ID}}
+	for n := range candidates {
+		c := &candidates[n]
+		if c.failed != nil {
+			continue
+		}
+		email := normalEmail(c.row.Email)
+		if taken[email] {
+			c.failed = &RowError{Code: "user_exists", Message: ErrUserExists.Error()}
+			continue
+		}
+		taken[email] = true // of two rows with one address the first wins
+		created = append(created, users[n])
+		for _, slug := range slices.Compact(slices.Sorted(slices.Values(c.row.Groups))) {
+			g := groups[slug]
+			req.Ops = append(req.Ops, membership(g.ID, users[n].ID))
+			joined[g.ID] = append(joined[g.ID], users[n].ID)
+		}
+	}
+	commit := func(ctx context.Context, tx *sqldb.Tx) error {
+		imported, failed = len(created), len(candidates)-len(created)
+		if err := advanceImport(ctx, tx, job, owner, imported, failed, d.now().Add(importLease)); err != nil {
+			return err
+		}
+		for _, u := range created {
+			if err := insertUser(ctx, tx, u); err != nil {
+				return err
+			}
+		}
+		var b sqldb.Batch
+		left := max(0, MaxImportErrors-job.Failed) // of the errors that are kept
+		for _, c := range candidates {
+			if c.failed == nil || left == 0 {
+				continue
+			}
+			left--
+			b.Queue(`INSERT INTO user_import_errors (tenant_id, import_id, line, email, code, message) VALUES ($1, $2, $3, $4, $5, $6)`,
+				[]any{job.TenantID, job.ID, int64(c.line), cmp.Or(c.failed.Email, c.row.Email), c.failed.Code, c.failed.Message}, nil)
+		}
+		var joins []Join
+		for _, g := range groups {
+			if len(joined[g.ID]) == 0 {
+				continue
+			}
+			joins = append(joins, Join{g, joined[g.ID]})
+			if _, err := selectGroup(ctx, tx, job.TenantID, g.ID); errors.Is(err, ErrGroupNotFound) {
+				return errChanged
+			} else if err != nil {
+				return err
+			}
+			countMembers(&b, g, len(joined[g.ID]), d.now())
+		}
+		job := job
+		job.Imported, job.Failed = job.Imported+imported, job.Failed+failed
+		i.attach(job, created, joins, &b)
+		return tx.Send(ctx, &b)
+	}
+	if len(req.Ops) == 0 {
+		err = d.db.Tx(ctx, func(tx *sqldb.Tx) error { return commit(ctx, tx) })
+		return imported, failed, err
+	}
+	req.Also = commit
+	req.Attach = func(tuplestore.Result, *sqldb.Batch) {}
+	_, err = d.relations.Write(ctx, job.TenantID, req)
+	return imported, failed, err
+}

@@ -1,0 +1,190 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"stonetown/internal/sqldb"
+)
+
+func insertImport(ctx context.Context, db *sqldb.DB, job Import) error {
+	_, err := db.Exec(ctx, `
+		INSERT INTO user_imports (tenant_id, id, state, origin, total, imported, failed, chunks, next_chunk, owner, lease_until, created_at, started_at, finished_at)
+		VALUES ($1, $2, $3, $4, 0, 0, 0, 0, 0, '', 0, $5, 0, 0)`,
+		job.TenantID, job.ID, string(job.State), string(job.Origin), job.CreatedAt.UnixMicro())
+	return err
+}
+
+func insertChunk(ctx context.Context, db *sqldb.DB, job Import, n int, sealed []byte) error {
+	_, err := db.Exec(ctx, `INSERT INTO user_import_chunks (tenant_id, import_id, chunk, sealed) VALUES ($1, $2, $3, $4)`,
+		job.TenantID, job.ID, int64(n), sealed)
+	return err
+}
+
+func queueImport(ctx context.Context, db *sqldb.DB, job Import) error {
+	_, err := db.Exec(ctx, `UPDATE user_imports SET state = 'queued', total = $3, chunks = $4 WHERE tenant_id = $1 AND id = $2 AND state = 'receiving'`,
+		job.TenantID, job.ID, int64(job.Total), int64(job.chunks))
+	return err
+}
+
+// forgetImport removes a job that was not received whole.
+func forgetImport(ctx context.Context, db *sqldb.DB, job Import) error {
+	return db.Tx(ctx, func(tx *sqldb.Tx) error {
+		n, err := tx.Exec(ctx, `DELETE FROM user_imports WHERE tenant_id = $1 AND id = $2 AND state = 'receiving'`, job.TenantID, job.ID)
+		if err == nil && n > 0 {
+			_, err = tx.Exec(ctx, deleteChunks, job.TenantID, job.ID)
+		}
+		return err
+	})
+}
+
+const deleteChunks = `DELETE FROM user_import_chunks WHERE tenant_id = $1 AND import_id = $2`
+
+const importColumns = `tenant_id, id, state, origin, total, imported, failed, chunks, next_chunk, created_at, started_at, finished_at`
+
+func scanImport(row interface{ Scan(...any) error }) (Import, error) {
+	var job Import
+	var origin string
+	var total, imported, failed, chunks, next, created, started, finished int64
+	err := row.Scan(&job.TenantID, &job.ID, (*string)(&job.State), &origin, &total, &imported, &failed, &chunks, &next, &created, &started, &finished)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return Import{}, ErrImportNotFound
+	}
+	if err != nil {
+		return Import{}, fmt.Errorf("read import: %w", err)
+	}
+	job.Origin, job.Total, job.Imported, job.Failed, job.chunks, job.next = []byte(origin), int(total), int(imported), int(failed), int(chunks), int(next)
+	job.CreatedAt, job.StartedAt, job.FinishedAt = instant(created), instant(started), instant(finished)
+	return job, nil
+}
+
+func selectImport(ctx context.Context, from reader, tenantID, importID string) (Import, error) {
+	return scanImport(from.QueryRow(ctx, `SELECT `+importColumns+` FROM user_imports WHERE tenant_id = $1 AND id = $2`, tenantID, importID))
+}
+
+func selectImportErrors(ctx context.Context, from querier, job Import) (found []RowError, err error) {
+	rows, err := from.Query(ctx, `
+		SELECT line, email, code, message FROM user_import_errors
+		WHERE tenant_id = $1 AND import_id = $2 ORDER BY line LIMIT $3`, job.TenantID, job.ID, int64(MaxImportErrors))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var e RowError
+		var n int64
+		if err := rows.Scan(&n, &e.Email, &e.Code, &e.Message); err != nil {
+			return nil, err
+		}
+		e.Line = int(n)
+		found = append(found, e)
+	}
+	return found, rows.Err()
+}
+
+// selectWaiting finds a job that nobody works on, if there is one.
+func selectWaiting(ctx context.Context, db *sqldb.DB, now time.Time) (Import, error) {
+	return scanImport(db.QueryRow(ctx, `SELECT `+importColumns+` FROM user_imports
+		WHERE finished_at = 0 AND lease_until < $1 AND state IN ('queued', 'running') ORDER BY lease_until LIMIT 1`, now.UnixMicro()))
+}
+
+// claimImport takes a job for a while; claimed is false if somebody else was faster.
+func claimImport(ctx context.Context, db *sqldb.DB, job Import, owner string, now, until time.Time) (claimed bool, err error) {
+	n, err := db.Exec(ctx, `
+		UPDATE user_imports SET state = 'running', owner = $3, lease_until = $4, started_at = CASE WHEN started_at = 0 THEN $5 ELSE started_at END
+		WHERE tenant_id = $1 AND id = $2 AND lease_until < $5 AND state IN ('queued', 'running')`,
+		job.TenantID, job.ID, owner, until.UnixMicro(), now.UnixMicro())
+	return n > 0, err
+}
+
+// advanceImport counts a chunk as done, within the transaction that imports it, if the
+// job still is the owner's and the chunk its next.
+func advanceImport(ctx context.Context, tx *sqldb.Tx, job Import, owner string, imported, failed int, until time.Time) error {
+	n, err := tx.Exec(ctx, `
+		UPDATE user_imports SET next_chunk = next_chunk + 1, imported = imported + $5, failed = failed + $6, lease_until = $7
+		WHERE tenant_id = $1 AND id = $2 AND owner = $3 AND next_chunk = $4 AND state = 'running'`,
+		job.TenantID, job.ID, owner, int64(job.next), int64(imported), int64(failed), until.UnixMicro())
+	if err == nil && n == 0 {
+		err = errNotOurs
+	}
+	if err == nil {
+		_, err = tx.Exec(ctx, `DELETE FROM user_import_chunks WHERE tenant_id = $1 AND import_id = $2 AND chunk = $3`, job.TenantID, job.ID, int64(job.next))
+	}
+	return err
+}
+
+func finishImport(ctx context.Context, tx *sqldb.Tx, job Import, owner string, now time.Time) error {
+	n, err := tx.Exec(ctx, `UPDATE user_imports SET state = 'completed', finished_at = $4 WHERE tenant_id = $1 AND id = $2 AND owner = $3 AND state = 'running'`,
+		job.TenantID, job.ID, owner, now.UnixMicro())
+	if err == nil && n == 0 {
+		err = errNotOurs
+	}
+	return err
+}
+
+func releaseImport(ctx context.Context, db *sqldb.DB, job Import, owner string) error {
+	_, err := db.Exec(ctx, `UPDATE user_imports SET lease_until = 0 WHERE tenant_id = $1 AND id = $2 AND owner = $3`, job.TenantID, job.ID, owner)
+	return err
+}
+
+func cancelImport(ctx context.Context, db *sqldb.DB, job Import, now time.Time) error {
+	return db.Tx(ctx, func(tx *sqldb.Tx) error {
+		n, err := tx.Exec(ctx, `UPDATE user_imports SET state = 'cancelled', finished_at = $3 WHERE tenant_id = $1 AND id = $2 AND state IN ('queued', 'running')`,
+			job.TenantID, job.ID, now.UnixMicro())
+		if err == nil && n > 0 {
+			_, err = tx.Exec(ctx, deleteChunks, job.TenantID, job.ID)
+		}
+		return err
+	})
+}
+
+func selectChunk(ctx context.Context, from reader, job Import) (sealed []byte, err error) {
+	err = from.QueryRow(ctx, `SELECT sealed FROM user_import_chunks WHERE tenant_id = $1 AND import_id = $2 AND chunk = $3`,
+		job.TenantID, job.ID, int64(job.next)).Scan(&sealed)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		err = errNotOurs // cancelled, or done by another
+	}
+	return sealed, err
+}
+
+// abandoned removes jobs whose receiving process is gone.
+func deleteAbandoned(ctx context.Context, db *sqldb.DB, before time.Time) error {
+	return db.Tx(ctx, func(tx *sqldb.Tx) error {
+		for _, statement := range []string{
+			`DELETE FROM user_import_chunks WHERE EXISTS (SELECT 1 FROM user_imports i WHERE i.tenant_id = user_import_chunks.tenant_id
+				AND i.id = user_import_chunks.import_id AND i.state = 'receiving' AND i.created_at < $1)`,
+			`DELETE FROM user_imports WHERE state = 'receiving' AND created_at < $1`,
+		} {
+			if _, err := tx.Exec(ctx, statement, before.UnixMicro()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// selectTaken says which of some folded addresses have an account.
+func selectTaken(ctx context.Context, from querier, tenantID string, emails []string) (map[string]bool, error) {
+	taken := map[string]bool{}
+	if len(emails) == 0 {
+		return taken, nil
+	}
+	var q conditions
+	q.where("tenant_id = %s", tenantID)
+	q.among("email_norm", emails)
+	rows, err := from.Query(ctx, `SELECT email_norm FROM users WHERE `+q.String(), q.args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var email string
+		if err := rows.Scan(&email); err != nil {
+			return nil, err
+		}
+		taken[email] = true
+	}
+	return taken, rows.Err()
+}
