@@ -74,14 +74,14 @@ func selectGroup(ctx context.Context, from reader, tenantID, groupID string) (Gr
 }
 
 func selectGroupBySlug(ctx context.Context, from reader, tenantID, slug string) (Group, error) {
-	return scanGroup(from.QueryRow(ctx, `SELECT `+groupColumns+` FROM user_groups WHERE tenant_id = $1 AND slug = $2`, tenantID, slug), tenantID)
+	return scanGroup(from.QueryRow(ctx, `SELECT `+groupColumns+` FROM user_groups WHERE tenant_id = $1 AND slug = $2 AND slug <> ''`, tenantID, slug), tenantID)
 }
 
 // selectGroups lists the groups in which all words are found and, unless of is nil,
 // that are among these.
 func selectGroups(ctx context.Context, db *sqldb.DB, tenantID string, words, of []string, after *Position, limit int) (found []Group, err error) {
 	var q conditions
-	q.where("tenant_id = %s", tenantID)
+	q.where("tenant_id = %s AND created_at > 0", tenantID)
 	q.contains("search", words)
 	if of != nil {
 		q.among("id", of)
@@ -106,37 +106,37 @@ func selectGroups(ctx context.Context, db *sqldb.DB, tenantID string, words, of 
 	return found, rows.Err()
 }
 
-// querier is a database or a transaction.
-type querier interface {
-	Query(ctx context.Context, sql string, args ...any) (*sqldb.Rows, error)
+// sender is a database or a transaction.
+type sender interface {
+	Send(ctx context.Context, b *sqldb.Batch) error
 }
 
-// selectUsers reads the accounts that exist of some ids.
-func selectUsers(ctx context.Context, from querier, tenantID string, userIDs []string) (map[string]User, error) {
+// selectUsers reads the accounts that exist of some ids. Each is looked up by itself:
+// a list of ids is planned for the size that a table has at the moment, and may then
+// go through all users of the tenant.
+func selectUsers(ctx context.Context, from sender, tenantID string, userIDs []string) (map[string]User, error) {
 	found := make(map[string]User, len(userIDs))
-	if len(userIDs) == 0 {
+	var b sqldb.Batch
+	for _, userID := range userIDs {
+		b.Queue(`SELECT `+userColumns+` FROM users u WHERE u.tenant_id = $1 AND u.id = $2`, []any{tenantID, userID}, func(rows *sqldb.Rows) error {
+			for rows.Next() {
+				u, err := scanUser(rows, tenantID)
+				if err != nil {
+					return err
+				}
+				found[u.ID] = u
+			}
+			return nil
+		})
+	}
+	if b.Len() == 0 {
 		return found, nil
 	}
-	var q conditions
-	q.where("u.tenant_id = %s", tenantID)
-	q.among("u.id", userIDs)
-	rows, err := from.Query(ctx, `SELECT `+userColumns+` FROM users u WHERE `+q.String(), q.args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		u, err := scanUser(rows, tenantID)
-		if err != nil {
-			return nil, err
-		}
-		found[u.ID] = u
-	}
-	return found, rows.Err()
+	return found, from.Send(ctx, &b)
 }
 
 // selectKnown says which of some ids are accounts.
-func selectKnown(ctx context.Context, from querier, tenantID string, userIDs []string) (map[string]bool, error) {
+func selectKnown(ctx context.Context, from sender, tenantID string, userIDs []string) (map[string]bool, error) {
 	users, err := selectUsers(ctx, from, tenantID, userIDs)
 	known := make(map[string]bool, len(users))
 	for userID := range users {

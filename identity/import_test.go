@@ -141,6 +141,29 @@ func TestImportSurvivesItsProcesses(t *testing.T) {
 			t.Errorf("%d members, %v", g.MemberCount, err)
 		}
 		t.Logf("%d runs of two", deaths)
+
+		// A month later nothing is left of the job, nor of one that was never received.
+		if err := insertImport(t.Context(), d.db, Import{ID: "job_abandoned", TenantID: tenant, State: Receiving, CreatedAt: time.Now()}); err != nil {
+			t.Fatal(err)
+		}
+		count := func() (n int64) {
+			if err := d.db.QueryRow(t.Context(), `SELECT (SELECT COUNT(*) FROM user_imports) + (SELECT COUNT(*) FROM user_import_errors)`).Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		for _, c := range []struct {
+			later time.Duration
+			left  int64
+		}{{0, 102}, {abandonedAfter + time.Minute, 101}, {keptFor + time.Minute, 0}} {
+			d.clock = func() time.Time { return time.Now().Add(c.later) }
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			NewImporter(d, key, parseRow, events).Run(ctx, slog.New(slog.DiscardHandler))
+			cancel()
+			if n := count(); n != c.left {
+				t.Errorf("after %v %d rows are left, want %d", c.later, n, c.left)
+			}
+		}
 	})
 }
 

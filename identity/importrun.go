@@ -26,8 +26,11 @@ const (
 	// importPoll is how often the database is asked for jobs that other processes
 	// received or left.
 	importPoll = 2 * time.Second
-	// abandonedAfter is how long receiving a job may take.
+	// importTidy is how often jobs are removed that are of no use any more: those not
+	// received within abandonedAfter, and those that ended keptFor ago.
+	importTidy     = time.Hour
 	abandonedAfter = 6 * time.Hour
+	keptFor        = 30 * 24 * time.Hour
 	// chunkAttempts is how often a chunk is tried that others get in the way of.
 	chunkAttempts = 5
 )
@@ -39,7 +42,14 @@ var errNotOurs = errors.New("import is not ours any more")
 func (i *Importer) Run(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(importPoll)
 	defer tick.Stop()
+	var tidied time.Time
 	for {
+		if now := i.directory.now(); now.Sub(tidied) > importTidy {
+			tidied = now
+			if err := deleteImports(ctx, i.directory.db, now.Add(-abandonedAfter), now.Add(-keptFor)); err != nil && ctx.Err() == nil {
+				log.ErrorContext(ctx, "remove old imports", "error", err)
+			}
+		}
 		for more := true; more && ctx.Err() == nil; {
 			var err error
 			if more, err = i.work(ctx); err != nil && ctx.Err() == nil {
@@ -52,9 +62,6 @@ func (i *Importer) Run(ctx context.Context, log *slog.Logger) {
 			return
 		case <-i.kicked:
 		case <-tick.C:
-			if err := deleteAbandoned(ctx, i.directory.db, i.directory.now().Add(-abandonedAfter)); err != nil && ctx.Err() == nil {
-				log.ErrorContext(ctx, "remove abandoned imports", "error", err)
-			}
 		}
 	}
 }
@@ -153,7 +160,7 @@ func (i *Importer) importChunk(ctx context.Context, job *Import, owner string) e
 	}
 	for attempt := 1; ; attempt++ {
 		imported, failed, err := i.commitChunk(ctx, *job, owner, slices.Clone(candidates))
-		if sqldb.IsUniqueViolation(err) || errors.Is(err, ErrUserExists) || errors.Is(err, errChanged) {
+		if sqldb.IsUniqueViolation(err) || errors.Is(err, errChanged) {
 			if attempt < chunkAttempts {
 				continue // somebody created one of these users meanwhile, or deleted a group
 			}
@@ -232,12 +239,10 @@ func (i *Importer) commitChunk(ctx context.Context, job Import, owner string, ca
 		if err := advanceImport(ctx, tx, job, owner, imported, failed, d.now().Add(importLease)); err != nil {
 			return err
 		}
-		for _, u := range created {
-			if err := insertUser(ctx, tx, u); err != nil {
-				return err
-			}
-		}
 		var b sqldb.Batch
+		for _, u := range created {
+			queueUser(&b, u)
+		}
 		left := max(0, MaxImportErrors-job.Failed) // of the errors that are kept
 		for _, c := range candidates {
 			if c.failed == nil || left == 0 {

@@ -64,7 +64,7 @@ func selectImport(ctx context.Context, from reader, tenantID, importID string) (
 	return scanImport(from.QueryRow(ctx, `SELECT `+importColumns+` FROM user_imports WHERE tenant_id = $1 AND id = $2`, tenantID, importID))
 }
 
-func selectImportErrors(ctx context.Context, from querier, job Import) (found []RowError, err error) {
+func selectImportErrors(ctx context.Context, from *sqldb.DB, job Import) (found []RowError, err error) {
 	rows, err := from.Query(ctx, `
 		SELECT line, email, code, message FROM user_import_errors
 		WHERE tenant_id = $1 AND import_id = $2 ORDER BY line LIMIT $3`, job.TenantID, job.ID, int64(MaxImportErrors))
@@ -149,15 +149,19 @@ func selectChunk(ctx context.Context, from reader, job Import) (sealed []byte, e
 	return sealed, err
 }
 
-// abandoned removes jobs whose receiving process is gone.
-func deleteAbandoned(ctx context.Context, db *sqldb.DB, before time.Time) error {
+// deleteImports removes jobs that were begun before an instant and not received whole,
+// and those that ended before another.
+func deleteImports(ctx context.Context, db *sqldb.DB, begun, ended time.Time) error {
+	const old = `(i.state = 'receiving' AND i.created_at < $1 OR i.finished_at <> 0 AND i.finished_at < $2)`
 	return db.Tx(ctx, func(tx *sqldb.Tx) error {
 		for _, statement := range []string{
-			`DELETE FROM user_import_chunks WHERE EXISTS (SELECT 1 FROM user_imports i WHERE i.tenant_id = user_import_chunks.tenant_id
-				AND i.id = user_import_chunks.import_id AND i.state = 'receiving' AND i.created_at < $1)`,
-			`DELETE FROM user_imports WHERE state = 'receiving' AND created_at < $1`,
+			`DELETE FROM user_import_chunks WHERE EXISTS (SELECT 1 FROM user_imports AS i
+				WHERE i.tenant_id = user_import_chunks.tenant_id AND i.id = user_import_chunks.import_id AND ` + old + `)`,
+			`DELETE FROM user_import_errors WHERE EXISTS (SELECT 1 FROM user_imports AS i
+				WHERE i.tenant_id = user_import_errors.tenant_id AND i.id = user_import_errors.import_id AND ` + old + `)`,
+			`DELETE FROM user_imports AS i WHERE ` + old,
 		} {
-			if _, err := tx.Exec(ctx, statement, before.UnixMicro()); err != nil {
+			if _, err := tx.Exec(ctx, statement, begun.UnixMicro(), ended.UnixMicro()); err != nil {
 				return err
 			}
 		}
@@ -166,25 +170,19 @@ func deleteAbandoned(ctx context.Context, db *sqldb.DB, before time.Time) error 
 }
 
 // selectTaken says which of some folded addresses have an account.
-func selectTaken(ctx context.Context, from querier, tenantID string, emails []string) (map[string]bool, error) {
+func selectTaken(ctx context.Context, from sender, tenantID string, emails []string) (map[string]bool, error) {
 	taken := map[string]bool{}
-	if len(emails) == 0 {
+	var b sqldb.Batch
+	for _, email := range emails {
+		b.Queue(`SELECT 1 FROM users WHERE tenant_id = $1 AND email_norm = $2 AND email_norm <> ''`, []any{tenantID, email}, func(rows *sqldb.Rows) error {
+			for rows.Next() {
+				taken[email] = true
+			}
+			return nil
+		})
+	}
+	if b.Len() == 0 {
 		return taken, nil
 	}
-	var q conditions
-	q.where("tenant_id = %s", tenantID)
-	q.among("email_norm", emails)
-	rows, err := from.Query(ctx, `SELECT email_norm FROM users WHERE `+q.String(), q.args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var email string
-		if err := rows.Scan(&email); err != nil {
-			return nil, err
-		}
-		taken[email] = true
-	}
-	return taken, rows.Err()
+	return taken, from.Send(ctx, &b)
 }

@@ -35,13 +35,13 @@ func (d *Directory) Users(ctx context.Context, tenantID string, f Filter, after 
 		tenant, created, userID = "s.tenant_id", "s.created_at", "s.user_id"
 	}
 	var c conditions
-	c.where(tenant+" = %s", tenantID)
+	c.where(tenant+" = %s AND "+created+" > 0", tenantID)
 	c.contains("s.text", words)
 	if f.Email != "" {
-		c.where("u.email_norm = %s", normalEmail(f.Email))
+		c.where("u.email_norm = %s AND u.email_norm <> ''", normalEmail(f.Email))
 	}
 	if f.State != "" {
-		c.where("u.state = %s", string(f.State))
+		c.where("u.state = %s AND u.state <> ''", string(f.State))
 	}
 	if !f.CreatedAfter.IsZero() {
 		c.where(created+" > %s", f.CreatedAfter.UnixMicro())

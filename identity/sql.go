@@ -19,6 +19,16 @@ func Migrations() sqldb.Migrations { return sqldb.EmbeddedMigrations("identity",
 // insertUser may fail with [ErrUserExists].
 func insertUser(ctx context.Context, tx *sqldb.Tx, u User) error {
 	var b sqldb.Batch
+	queueUser(&b, u)
+	err := tx.Send(ctx, &b)
+	if sqldb.IsUniqueViolation(err) {
+		return ErrUserExists
+	}
+	return err
+}
+
+// queueUser queues the insertion of an account.
+func queueUser(b *sqldb.Batch, u User) {
 	b.Queue(`
 		INSERT INTO users (tenant_id, id, email, email_norm, email_verified, state, name, given_name, family_name, picture, locale,
 			attributes, password_hash, password_must_be_reset, created_at, updated_at, last_signed_in_at)
@@ -29,11 +39,6 @@ func insertUser(ctx context.Context, tx *sqldb.Tx, u User) error {
 		}, nil)
 	b.Queue(`INSERT INTO user_search (tenant_id, created_at, user_id, text) VALUES ($1, $2, $3, $4)`,
 		[]any{u.TenantID, u.CreatedAt.UnixMicro(), u.ID, u.searchText()}, nil)
-	err := tx.Send(ctx, &b)
-	if sqldb.IsUniqueViolation(err) {
-		return ErrUserExists
-	}
-	return err
 }
 
 // updateUser queues what brings an account to its present state.
@@ -83,11 +88,11 @@ func selectUser(ctx context.Context, from reader, tenantID, userID string) (User
 }
 
 func selectUserByEmail(ctx context.Context, from reader, tenantID, emailNorm string) (User, error) {
-	return scanUser(from.QueryRow(ctx, `SELECT `+userColumns+` FROM users u WHERE u.tenant_id = $1 AND u.email_norm = $2`, tenantID, emailNorm), tenantID)
+	return scanUser(from.QueryRow(ctx, `SELECT `+userColumns+` FROM users u WHERE u.tenant_id = $1 AND u.email_norm = $2 AND u.email_norm <> ''`, tenantID, emailNorm), tenantID)
 }
 
 func selectFirstUser(ctx context.Context, from reader, tenantID string) (User, error) {
-	return scanUser(from.QueryRow(ctx, `SELECT `+userColumns+` FROM users u WHERE u.tenant_id = $1 ORDER BY u.created_at, u.id LIMIT 1`, tenantID), tenantID)
+	return scanUser(from.QueryRow(ctx, `SELECT `+userColumns+` FROM users u WHERE u.tenant_id = $1 AND u.created_at > 0 ORDER BY u.created_at, u.id LIMIT 1`, tenantID), tenantID)
 }
 
 // deleteUser takes away all that is kept of an account.

@@ -1,6 +1,9 @@
 -- +goose NO TRANSACTION
 -- +goose Up
--- Instants are microseconds since 1970.
+-- Instants are microseconds since 1970. All indexes beside the primary key are partial,
+-- on what is always so, and serve only statements that say it: PostgreSQL, planning
+-- for a table that is still empty, takes any index that begins with the tenant for
+-- as good as any other.
 CREATE TABLE IF NOT EXISTS users (
     tenant_id              TEXT    NOT NULL,
     id                     TEXT    NOT NULL,
@@ -19,6 +22,5 @@ CREATE TABLE IF NOT EXISTS users (
     created_at             BIGINT  NOT NULL,
     updated_at             BIGINT  NOT NULL,
     last_signed_in_at      BIGINT  NOT NULL, -- 0: never
-    PRIMARY KEY (tenant_id, id),
-    UNIQUE (tenant_id, email_norm)
+    PRIMARY KEY (tenant_id, id)
 );

@@ -13,6 +13,5 @@ CREATE TABLE IF NOT EXISTS user_groups (
     member_count BIGINT NOT NULL,
     created_at   BIGINT NOT NULL, -- microseconds since 1970
     updated_at   BIGINT NOT NULL,
-    PRIMARY KEY (tenant_id, id),
-    UNIQUE (tenant_id, slug)
+    PRIMARY KEY (tenant_id, id)
 );

@@ -159,6 +159,9 @@ func (db *DB) Exec(ctx context.Context, sql string, args ...any) (rowsAffected i
 	return db.backend.writes().exec(ctx, sql, args)
 }
 
+// Send runs statements that only read, each for itself, in one round trip.
+func (db *DB) Send(ctx context.Context, b *Batch) error { return db.backend.reads().send(ctx, b) }
+
 // Close waits for the connections in use to be returned and closes all.
 func (db *DB) Close() error { return db.backend.close() }
 
