@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"time"
 
 	"stonetown/api/web"
 	"stonetown/engine"
@@ -36,13 +35,9 @@ func (s *Surface) groups(ctx context.Context, call *web.Call, list []string, ask
 	if err != nil {
 		return GroupList{}, err
 	}
-	var after *identity.Position
-	if cursor != "" {
-		var p position
-		if err := s.Cursors.Resume(call.Tenant.ID, list, cursor, &p); err != nil {
-			return GroupList{}, err
-		}
-		after = &identity.Position{CreatedAt: time.UnixMicro(p.At), ID: p.ID}
+	after, err := s.resume(call, list, cursor)
+	if err != nil {
+		return GroupList{}, err
 	}
 	found, err := s.Directory.Groups(ctx, call.Tenant.ID, query, userID, after, limit+1)
 	if err != nil {
@@ -54,13 +49,9 @@ func (s *Surface) groups(ctx context.Context, call *web.Call, list []string, ask
 	}
 	if len(found) > limit {
 		last := found[limit-1]
-		next, err := s.Cursors.Next(call.Tenant.ID, list, position{last.CreatedAt.UnixMicro(), last.ID})
-		if err != nil {
-			return GroupList{}, err
-		}
-		body.Meta.NextCursor = &next
+		body.Meta.NextCursor, err = s.next(call, list, position{last.CreatedAt.UnixMicro(), last.ID})
 	}
-	return body, nil
+	return body, err
 }
 
 // CreateGroup adds a group.
@@ -183,13 +174,9 @@ func (s *Surface) ListMembers(ctx context.Context, request ListMembersRequestObj
 		body.Data = append(body.Data, wireMember(m))
 	}
 	if len(found) > limit {
-		next, err := s.Cursors.Next(call.Tenant.ID, list, memberPosition{found[limit-1].ID})
-		if err != nil {
-			return nil, err
-		}
-		body.Meta.NextCursor = &next
+		body.Meta.NextCursor, err = s.next(call, list, memberPosition{found[limit-1].ID})
 	}
-	return ListMembers200JSONResponse{Body: body}, nil
+	return ListMembers200JSONResponse{Body: body}, err
 }
 
 // AddMember puts a user into a group.

@@ -32,13 +32,9 @@ func (s *Surface) ListUsers(ctx context.Context, request ListUsersRequestObject)
 		return nil, err
 	}
 	list := []string{"listUsers", params.Email, string(params.State), params.CreatedAfter, params.Q}
-	var after *identity.Position
-	if params.Cursor != "" {
-		var p position
-		if err := s.Cursors.Resume(call.Tenant.ID, list, params.Cursor, &p); err != nil {
-			return nil, err
-		}
-		after = &identity.Position{CreatedAt: time.UnixMicro(p.At), ID: p.ID}
+	after, err := s.resume(call, list, params.Cursor)
+	if err != nil {
+		return nil, err
 	}
 	found, err := s.Directory.Users(ctx, call.Tenant.ID, filter, after, limit+1)
 	if err != nil {
@@ -50,13 +46,27 @@ func (s *Surface) ListUsers(ctx context.Context, request ListUsersRequestObject)
 	}
 	if len(found) > limit {
 		last := found[limit-1]
-		next, err := s.Cursors.Next(call.Tenant.ID, list, position{last.CreatedAt.UnixMicro(), last.ID})
-		if err != nil {
-			return nil, err
-		}
-		body.Meta.NextCursor = &next
+		body.Meta.NextCursor, err = s.next(call, list, position{last.CreatedAt.UnixMicro(), last.ID})
 	}
-	return ListUsers200JSONResponse{Body: body}, nil
+	return ListUsers200JSONResponse{Body: body}, err
+}
+
+// resume reads where a list goes on; nil at its start.
+func (s *Surface) resume(call *web.Call, list []string, cursor string) (*identity.Position, error) {
+	if cursor == "" {
+		return nil, nil
+	}
+	var p position
+	if err := s.Cursors.Resume(call.Tenant.ID, list, cursor, &p); err != nil {
+		return nil, err
+	}
+	return &identity.Position{CreatedAt: time.UnixMicro(p.At), ID: p.ID}, nil
+}
+
+// next is the cursor that leads to what follows a position.
+func (s *Surface) next(call *web.Call, list []string, position any) (*string, error) {
+	cursor, err := s.Cursors.Next(call.Tenant.ID, list, position)
+	return &cursor, err
 }
 
 // CreateUser adds a user.
