@@ -233,7 +233,9 @@ func groupMembers(t *testing.T, w *world, c *client) {
 	equal(t, "removed", results(bulk), []string{ids[2] + " succeeded", ids[9] + " not_member", "usr_nobody not_member"})
 	equal(t, "summary", bulk.meta("summary"), object{"succeeded": 1.0, "already_member": 0.0, "not_member": 2.0, "error": 0.0})
 	c.want(t, 204, "", "DELETE", target+"/members/"+ids[1], nil)
-	c.want(t, 404, "member_not_found", "DELETE", target+"/members/"+ids[1], nil)
+	for _, nobody := range []string{ids[1], "%00", "%ff", "*", strings.Repeat("x", 600)} {
+		c.want(t, 404, "member_not_found", "DELETE", target+"/members/"+nobody, nil)
+	}
 	equal(t, "members", count(), 1.0)
 
 	many := make([]string, identity.MaxMembers+1)

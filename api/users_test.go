@@ -97,6 +97,15 @@ func userLife(t *testing.T, w *world, c *client) {
 	c.want(t, 404, "user_not_found", "POST", target+"/enable", nil)
 	c.want(t, 201, "", "POST", usersPath, object{"email": "ann@example.com"})
 
+	for _, nobody := range []string{"%00", "%ff", "*", strings.Repeat("x", 600)} {
+		c.want(t, 404, "user_not_found", "GET", usersPath+"/"+nobody, nil)
+		c.want(t, 404, "user_not_found", "POST", usersPath+"/"+nobody+"/disable", nil)
+		c.want(t, 404, "user_not_found", "DELETE", usersPath+"/"+nobody, nil)
+		c.want(t, 404, "group_not_found", "DELETE", groupsPath+"/"+nobody, nil)
+		c.want(t, 404, "job_not_found", "GET", importPath+"/"+nobody, nil)
+	}
+	c.want(t, 404, "scope_not_found", "DELETE", scopesPath+"/%00", nil)
+
 	// Another tenant's users are not there, and a scope is needed.
 	other := w.tenant(t, "users-other")
 	foreign := other.want(t, 201, "", "POST", usersPath, object{"email": "ann@example.com"}).data()["id"].(string)

@@ -146,7 +146,7 @@ func (d *Docs) Tuples(yield func(tuplestore.Tuple) bool) {
 
 // Zipf is the same drive with other questions: some documents, and some users, are
 // asked about far more often than others. The n-th of them comes up in proportion
-// to 1/n^1.1, so that one in five questions is about the ten foremost documents.
+// to 1/n^1.1, so that more than one question in three is about the ten foremost documents.
 func (d *Docs) Zipf() Workload { return docsZipf{d} }
 
 type docsZipf struct{ *Docs }

@@ -78,3 +78,23 @@ func (e *Engine) Registration(ctx context.Context, tenantID string, o tuplestore
 	}
 	return records[0], nil
 }
+
+// Naming lists the relations of resources of a type that name an object as their
+// subject, as such or as a userset of it, as they are written, in the order of
+// resource and relation, after a record of an earlier page (nil: from the start), at
+// most limit. It fails with [*UnknownTypeError].
+func (e *Engine) Naming(ctx context.Context, tenantID, typ string, subject tuplestore.Object, after *tuplestore.Record, limit int) ([]tuplestore.Record, error) {
+	at, err := e.tenant(tenantID).at(ctx, true)
+	if err != nil {
+		return nil, fmt.Errorf("list relations: %w", err)
+	}
+	if !at.compiled.HasType(typ) {
+		return nil, &UnknownTypeError{Type: typ}
+	}
+	f := tuplestore.Filter{ObjectType: typ, SubjectType: subject.Type, SubjectID: subject.ID}
+	records, err := e.store.Snapshot(tenantID, at.revision).List(ctx, f, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list relations: %w", err)
+	}
+	return records, nil
+}

@@ -196,6 +196,44 @@ func (e *Engine) Unregister(ctx context.Context, tenantID string, o tuplestore.O
 	return token, nil
 }
 
+// Forget deletes every relation that names a subject whose existence is kept
+// elsewhere, such as a user, so that nobody inherits what it may do.
+func (e *Engine) Forget(ctx context.Context, tenantID string, subject tuplestore.Object, origin Origin) (token string, err error) {
+	_, token, err = e.commit(ctx, tenantID, func(position) (tuplestore.Write, error) {
+		w := origin.write()
+		w.Ops = []tuplestore.Op{{Kind: tuplestore.DeleteMatching, Match: tuplestore.Filter{SubjectType: subject.Type, SubjectID: subject.ID}}}
+		return w, nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("forget subject: %w", err)
+	}
+	return token, nil
+}
+
+// ErrHasRelations: the resource has relations, and was to have none.
+var ErrHasRelations = errors.New("the resource has relations")
+
+// Retire takes a resource back, known or not, that has no relations. It fails with
+// [ErrHasRelations].
+func (e *Engine) Retire(ctx context.Context, tenantID string, o tuplestore.Object, origin Origin) (token string, err error) {
+	_, token, err = e.commit(ctx, tenantID, func(position) (tuplestore.Write, error) {
+		w := origin.write()
+		w.Absent = []tuplestore.Filter{{ObjectType: o.Type, ObjectID: o.ID}}
+		w.Ops = []tuplestore.Op{{Kind: tuplestore.DeleteMatching, Match: tuplestore.Filter{
+			ObjectType: o.Type, ObjectID: o.ID, Presence: tuplestore.OnlyPresence,
+		}}}
+		return w, nil
+	})
+	var conflict *tuplestore.ConflictError
+	if errors.As(err, &conflict) {
+		return "", ErrHasRelations
+	}
+	if err != nil {
+		return "", fmt.Errorf("retire resource: %w", err)
+	}
+	return token, nil
+}
+
 func resourceError(o tuplestore.Object, err error) error {
 	var conflict *tuplestore.ConflictError
 	if errors.As(err, &conflict) && conflict.Op >= 0 {

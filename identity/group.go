@@ -53,6 +53,8 @@ func (g Group) IsBuiltin() bool { return g.Slug == AdministratorsSlug }
 type NewGroup struct {
 	Slug, Name, Description string
 	Scopes                  []string // all known in the tenant
+
+	first []string // ids of its first members
 }
 
 var slugPattern = regexp.MustCompile(`^[a-z0-9](-?[a-z0-9]){0,62}$`)
@@ -80,12 +82,15 @@ func (d *Directory) CreateGroup(ctx context.Context, tenantID string, n NewGroup
 	now := d.now()
 	g := Group{
 		ID: id.New(id.Group), TenantID: tenantID, Slug: n.Slug, Name: n.Name, Description: n.Description, Scopes: sorted(n.Scopes),
-		CreatedAt: now, UpdatedAt: now,
+		MemberCount: len(n.first), CreatedAt: now, UpdatedAt: now,
 	}
 	origin = origin.Joining(func(ctx context.Context, tx *sqldb.Tx) error { return insertGroup(ctx, tx, g) })
 	req := engine.WriteRequest{Origin: origin, Register: []tuplestore.Object{groupObject(g.ID)}}
 	for _, scope := range g.Scopes {
 		req.Ops = append(req.Ops, grant(g.ID, scope))
+	}
+	for _, userID := range n.first {
+		req.Ops = append(req.Ops, membership(g.ID, userID))
 	}
 	req.Attach = func(_ tuplestore.Result, b *sqldb.Batch) { attach(g, b) }
 	if _, err := d.relations.Write(ctx, tenantID, req); err != nil {

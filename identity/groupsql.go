@@ -17,8 +17,8 @@ func (g Group) searchText() string {
 func insertGroup(ctx context.Context, tx *sqldb.Tx, g Group) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO user_groups (tenant_id, id, slug, name, description, search, scopes, member_count, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8, $9)`,
-		g.TenantID, g.ID, g.Slug, g.Name, g.Description, g.searchText(), strings.Join(g.Scopes, " "), g.CreatedAt.UnixMicro(), g.UpdatedAt.UnixMicro())
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		g.TenantID, g.ID, g.Slug, g.Name, g.Description, g.searchText(), strings.Join(g.Scopes, " "), int64(g.MemberCount), g.CreatedAt.UnixMicro(), g.UpdatedAt.UnixMicro())
 	if sqldb.IsUniqueViolation(err) {
 		return ErrSlugTaken
 	}
@@ -70,6 +70,9 @@ func scanGroup(row interface{ Scan(...any) error }, tenantID string) (Group, err
 }
 
 func selectGroup(ctx context.Context, from reader, tenantID, groupID string) (Group, error) {
+	if !sqldb.IsText(groupID) {
+		return Group{}, ErrGroupNotFound
+	}
 	return scanGroup(from.QueryRow(ctx, `SELECT `+groupColumns+` FROM user_groups WHERE tenant_id = $1 AND id = $2`, tenantID, groupID), tenantID)
 }
 
@@ -118,6 +121,9 @@ func selectUsers(ctx context.Context, from sender, tenantID string, userIDs []st
 	found := make(map[string]User, len(userIDs))
 	var b sqldb.Batch
 	for _, userID := range userIDs {
+		if !sqldb.IsText(userID) {
+			continue
+		}
 		b.Queue(`SELECT `+userColumns+` FROM users u WHERE u.tenant_id = $1 AND u.id = $2`, []any{tenantID, userID}, func(rows *sqldb.Rows) error {
 			for rows.Next() {
 				u, err := scanUser(rows, tenantID)

@@ -82,9 +82,12 @@ func (i *Importer) work(ctx context.Context) (found bool, err error) {
 		return err == nil, err
 	}
 	defer func() {
-		if errors.Is(err, errNotOurs) {
+		switch {
+		case errors.Is(err, errNotOurs):
 			err = nil
 			return
+		case err != nil && ctx.Err() == nil:
+			return // until the lease ends others have their turn
 		}
 		// So that the next one need not wait for the lease to end.
 		err = errors.Join(err, releaseImport(context.WithoutCancel(ctx), d.db, job, owner))

@@ -61,6 +61,9 @@ func scanImport(row interface{ Scan(...any) error }) (Import, error) {
 }
 
 func selectImport(ctx context.Context, from reader, tenantID, importID string) (Import, error) {
+	if !sqldb.IsText(importID) {
+		return Import{}, ErrImportNotFound
+	}
 	return scanImport(from.QueryRow(ctx, `SELECT `+importColumns+` FROM user_imports WHERE tenant_id = $1 AND id = $2`, tenantID, importID))
 }
 

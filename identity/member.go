@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -128,7 +129,18 @@ func (d *Directory) RemoveMembers(ctx context.Context, tenantID, groupID string,
 	if err != nil {
 		return nil, err
 	}
-	users := sorted(userIDs)
+	outcomes := map[string]Outcome{}
+	for _, userID := range userIDs {
+		outcomes[userID] = NotMember
+	}
+	known, err := selectKnown(ctx, d.db, tenantID, userIDs)
+	if err != nil {
+		return nil, fmt.Errorf("remove members: %w", err)
+	}
+	users := slices.Sorted(maps.Keys(known)) // no others can be members
+	if len(users) == 0 {
+		return outcomes, nil
+	}
 	req := engine.WriteRequest{Origin: origin}
 	for _, userID := range users {
 		op := membership(groupID, userID)
@@ -157,9 +169,8 @@ func (d *Directory) RemoveMembers(ctx context.Context, tenantID, groupID string,
 	if err != nil {
 		return nil, fmt.Errorf("remove members: %w", err)
 	}
-	outcomes := map[string]Outcome{}
 	for i, userID := range users {
-		if outcomes[userID] = NotMember; written.Counts[i] > 0 {
+		if written.Counts[i] > 0 {
 			outcomes[userID] = Succeeded
 		}
 	}
@@ -263,16 +274,15 @@ func (d *Directory) Administrators(ctx context.Context, tenantID string, scopes 
 	if err != nil && !errors.Is(err, ErrUserNotFound) {
 		return err
 	}
-	origin := engine.Origin{Actor: first.ID}
-	g, err := d.CreateGroup(ctx, tenantID, NewGroup{
+	n := NewGroup{
 		Slug: AdministratorsSlug, Name: "Administrators", Description: "Those who may do everything in this tenant.", Scopes: scopes,
-	}, origin, func(Group, *sqldb.Batch) {})
+	}
+	if first.ID != "" {
+		n.first = []string{first.ID}
+	}
+	_, err = d.CreateGroup(ctx, tenantID, n, engine.Origin{Actor: first.ID}, func(Group, *sqldb.Batch) {})
 	if errors.Is(err, ErrSlugTaken) { // by another process that starts
-		g, err = selectGroupBySlug(ctx, d.db, tenantID, AdministratorsSlug)
+		return nil
 	}
-	if err != nil || first.ID == "" {
-		return err
-	}
-	_, err = d.AddMembers(ctx, tenantID, g.ID, []string{first.ID}, origin, func(Group, []string, *sqldb.Batch) {})
 	return err
 }

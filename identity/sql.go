@@ -84,6 +84,9 @@ type reader interface {
 }
 
 func selectUser(ctx context.Context, from reader, tenantID, userID string) (User, error) {
+	if !sqldb.IsText(userID) {
+		return User{}, ErrUserNotFound
+	}
 	return scanUser(from.QueryRow(ctx, `SELECT `+userColumns+` FROM users u WHERE u.tenant_id = $1 AND u.id = $2`, tenantID, userID), tenantID)
 }
 

@@ -97,7 +97,8 @@ func (u *User) VerifyEmail(verified bool) {
 type Config struct {
 	// DB holds the rows. Required; its tables are [Migrations].
 	DB *sqldb.DB
-	// Relations has what users may do. Required by what deletes users.
+	// Relations has what users may do, and who is in which group. Required by
+	// everything about groups, and by disabling and deleting users.
 	Relations Relations
 	// Clock tells the time. Default: time.Now.
 	Clock func() time.Time

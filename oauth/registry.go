@@ -154,8 +154,11 @@ func (r *Registry) UpdateScope(ctx context.Context, tenantID, name string, chang
 // commits with it. It fails with [ErrScopeReserved], [ErrScopeNotFound] or
 // [ErrScopeInUse].
 func (r *Registry) DeleteScope(ctx context.Context, tenantID, name string, origin engine.Origin) error {
-	if isBuiltin(name) {
+	switch {
+	case isBuiltin(name):
 		return ErrScopeReserved
+	case !validScope(name):
+		return ErrScopeNotFound
 	}
 	// Groups come to hold scopes in line with this, and look whether they are there.
 	origin.Also = func(ctx context.Context, tx *sqldb.Tx) error {

@@ -5,12 +5,10 @@ import (
 	"maps"
 	"net/http"
 	"strings"
-	"time"
 
 	"stonetown/api/web"
 	"stonetown/engine"
 	"stonetown/schema"
-	"stonetown/tuplestore"
 )
 
 // Codes that an answer, a batch item or a bulk failure can carry.
@@ -40,7 +38,6 @@ func translate(err error) *web.Error {
 		inUse       *engine.TypeInUseError
 		invalidType *schema.Error
 		tooComplex  *engine.BudgetError
-		busy        *tuplestore.BusyError
 		answer      = func(status int, code string, cause error, details web.Details) *web.Error {
 			return &web.Error{Status: status, Code: code, Message: cause.Error(), Details: details}
 		}
@@ -92,12 +89,6 @@ func translate(err error) *web.Error {
 		return web.ValidationFailed(web.FieldError{Field: "consistency_token", Code: "invalid", Message: "the consistency token was not issued for this tenant"})
 	case errors.Is(err, engine.ErrTokenExpired):
 		return answer(http.StatusGone, "history_expired", engine.ErrTokenExpired, nil)
-	case errors.As(err, &busy):
-		return web.Unavailable("too many writes are waiting", busy.RetryAfter)
-	case errors.Is(err, tuplestore.ErrSchemaChanged):
-		return web.Unavailable("the resource types keep changing", time.Second)
-	case errors.Is(err, tuplestore.ErrClosed):
-		return web.Unavailable("the service is shutting down", time.Second)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"stonetown/internal/sqldb"
+	"stonetown/tuplestore"
 )
 
 // Error is a failure as a client sees it.
@@ -71,11 +72,18 @@ func (e *Error) Body(requestID string) any {
 func (k *Kit) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	x := w.(*exchange)
 	var e *Error
+	var busy *tuplestore.BusyError
 	if !errors.As(err, &e) && x.surface.Translate != nil {
 		e = x.surface.Translate(err)
 	}
 	switch {
 	case e != nil:
+	case errors.As(err, &busy):
+		e = Unavailable("too many writes are waiting", busy.RetryAfter)
+	case errors.Is(err, tuplestore.ErrSchemaChanged):
+		e = Unavailable("the resource types keep changing", time.Second)
+	case errors.Is(err, tuplestore.ErrClosed):
+		e = Unavailable("the service is shutting down", time.Second)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		e = Unavailable("the request was not finished in time", time.Second)
 	case sqldb.IsUnavailable(err):

@@ -43,7 +43,7 @@ func DecodeJSON(w http.ResponseWriter, r *http.Request, v any) error {
 	if _, err := b.ReadFrom(http.MaxBytesReader(w, r.Body, MaxBody)); err != nil {
 		return BodyError(err)
 	}
-	return unmarshal(b.Bytes(), v)
+	return Decode(b.Bytes(), v)
 }
 
 // BodyError says why a body could not be read.
@@ -65,10 +65,8 @@ func invalidJSON(message string) *Error {
 	return &Error{Status: http.StatusBadRequest, Code: "invalid_json", Message: message}
 }
 
-// Decode reads JSON that is not the body of a request as DecodeJSON does.
-func Decode(text []byte, v any) error { return unmarshal(text, v) }
-
-func unmarshal(text []byte, v any) error {
+// Decode reads JSON as DecodeJSON does the body of a request.
+func Decode(text []byte, v any) error {
 	if depth(text) > MaxDepth {
 		return invalidJSON(fmt.Sprintf("the body is nested more than %d deep", MaxDepth))
 	}

@@ -34,7 +34,9 @@ import (
 	"fmt"
 	"net/url"
 	"runtime"
+	"strings"
 	"sync/atomic"
+	"unicode/utf8"
 )
 
 // Dialect is the kind of database behind a [DB].
@@ -158,6 +160,9 @@ func (db *DB) QueryRow(ctx context.Context, sql string, args ...any) *Row {
 func (db *DB) Exec(ctx context.Context, sql string, args ...any) (rowsAffected int64, err error) {
 	return db.backend.writes().exec(ctx, sql, args)
 }
+
+// IsText reports whether every database can store a text: it is UTF-8 without NUL.
+func IsText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
 // Send runs statements that only read, each for itself, in one round trip.
 func (db *DB) Send(ctx context.Context, b *Batch) error { return db.backend.reads().send(ctx, b) }

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
 )
 
@@ -204,7 +204,7 @@ func tuple(k [6]string) tuplestore.Tuple {
 func checkText(w tuplestore.Write) error {
 	check := func(texts ...string) error {
 		for _, s := range texts {
-			if !utf8.ValidString(s) || strings.IndexByte(s, 0) >= 0 {
+			if !sqldb.IsText(s) {
 				return fmt.Errorf("%q is not text: it must be UTF-8 without NUL", s)
 			}
 		}

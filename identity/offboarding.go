@@ -83,6 +83,9 @@ func (d *Directory) Disable(ctx context.Context, tenantID, userID string, origin
 		u, err = d.update(ctx, tx, tenantID, userID, (*User).disable, attach)
 		return err
 	}
+	if _, err := d.User(ctx, tenantID, userID); err != nil {
+		return User{}, err
+	}
 	groups, err := d.groupsOf(ctx, tenantID, userID)
 	if err != nil {
 		return User{}, err
