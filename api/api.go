@@ -4,6 +4,7 @@
 //	openapi    the document that everything else follows, and serves it
 //	web        what every request passes, and what surfaces share
 //	resources  resource types, resources, relations, checks
+//	account    proving who one is, and one's own account
 //	people     users and groups
 //	scopes     what tokens can carry
 //	settings   what a tenant decides for itself
@@ -28,6 +29,7 @@ import (
 	"github.com/gorilla/mux"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"stonetown/api/account"
 	"stonetown/api/authzen"
 	"stonetown/api/oauth2"
 	"stonetown/api/openapi"
@@ -43,7 +45,14 @@ import (
 // OAuth issues and verifies tokens; [oauth.Service] is one.
 type OAuth interface {
 	oauth2.Service
+	account.Issuer
 	web.Verifier
+}
+
+// Authn knows how people prove who they are; [authn.Service] does.
+type Authn interface {
+	account.Service
+	people.Access
 }
 
 // Engine answers and takes writes; [engine.Engine] is one.
@@ -54,6 +63,7 @@ type Engine interface {
 
 // Users knows the people of tenants; [identity.Directory] does.
 type Users interface {
+	account.Users
 	people.Directory
 	settings.Users
 }
@@ -71,12 +81,13 @@ type Tenants interface {
 }
 
 // Config is what the interface works with. Engine, Resources, Tenants, Users,
-// Importer, Scopes, OAuth and CursorKey are required.
+// Authn, Importer, Scopes, OAuth and CursorKey are required.
 type Config struct {
 	Engine    Engine
 	Resources resources.Store
 	Tenants   Tenants
 	Users     Users
+	Authn     Authn
 	Importer  people.Importer
 	Scopes    Scopes
 	OAuth     OAuth
@@ -121,8 +132,8 @@ type Config struct {
 
 // New returns the handler of all tenants' hosts.
 func New(c Config) (http.Handler, error) {
-	if c.Engine == nil || c.Resources == nil || c.Users == nil || c.Importer == nil || c.Scopes == nil || c.OAuth == nil {
-		return nil, errors.New("api: Config.Engine, Resources, Users, Importer, Scopes and OAuth are required")
+	if c.Engine == nil || c.Resources == nil || c.Users == nil || c.Authn == nil || c.Importer == nil || c.Scopes == nil || c.OAuth == nil {
+		return nil, errors.New("api: Config.Engine, Resources, Users, Authn, Importer, Scopes and OAuth are required")
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -135,7 +146,7 @@ func New(c Config) (http.Handler, error) {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	kit, err := web.New(web.Config{
-		Tenants: c.Tenants, Verifier: c.OAuth, Logger: c.Logger, Metrics: c.Metrics,
+		Tenants: c.Tenants, Verifier: &account.Verifier{Tokens: c.OAuth, Sessions: c.Authn}, Logger: c.Logger, Metrics: c.Metrics,
 		Timeout: c.Timeout, MaxWorking: c.MaxWorking, MaxReceiving: c.MaxReceiving, MaxStreams: c.MaxStreams, TrustedProxies: c.TrustedProxies, Dev: c.Dev,
 		Idempotency: c.Idempotency, Limits: c.Limits, Origins: c.Origins, Stopping: c.Stopping,
 	})
@@ -150,13 +161,14 @@ func New(c Config) (http.Handler, error) {
 	routes := mux.NewRouter()
 	(&resources.Surface{Engine: c.Engine, Store: c.Resources, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&authzen.Surface{Engine: c.Engine, Cursors: cursors}).Mount(routes, kit.Fail)
-	(&people.Surface{Directory: c.Users, Importer: c.Importer, Scopes: c.Scopes, Cursors: cursors}).Mount(routes, kit.Fail)
+	(&account.Surface{Service: c.Authn, Users: c.Users, Issuer: c.OAuth, Changed: people.Changed}).Mount(routes, kit.Fail)
+	(&people.Surface{Directory: c.Users, Access: c.Authn, Importer: c.Importer, Scopes: c.Scopes, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&scopes.Surface{Registry: c.Scopes}).Mount(routes, kit.Fail)
 	(&settings.Surface{Tenants: c.Tenants, Users: c.Users}).Mount(routes, kit.Fail)
 	(&oauth2.Surface{Service: c.OAuth, Kit: kit}).Mount(routes)
 	document.Mount(routes)
 
-	surfaces := map[string]web.Surface{"resources": resources.Errors, "users": people.Errors, "groups": people.Errors, "scopes": scopes.Errors, "authzen": authzen.Errors, "oauth2": oauth2.TokenErrors}
+	surfaces := map[string]web.Surface{"resources": resources.Errors, "auth": account.Errors, "me": account.Errors, "users": people.Errors, "groups": people.Errors, "scopes": scopes.Errors, "authzen": authzen.Errors, "oauth2": oauth2.TokenErrors}
 	paths, err := follow(routes, func(op web.Operation, next http.Handler) http.Handler {
 		return kit.Handle(op, surfaces[op.Tag], next)
 	})

@@ -37,13 +37,11 @@ type everything struct {
 	asked tuplestore.Object
 }
 
-// noUsers and noScopes are asked for nothing.
+// noUsers, noAuthn and noScopes are asked for nothing.
 type (
-	noUsers struct {
-		people.Directory
-		noSettings
-	}
-	noSettings interface{ settings.Users }
+	users   = api.Users // whose name would hide its method
+	noUsers struct{ users }
+	noAuthn struct{ api.Authn }
 )
 
 type noImporter struct{ people.Importer }
@@ -82,7 +80,7 @@ func (*everything) Check(_ context.Context, _ string, req engine.CheckRequest) (
 func newHandler(t testing.TB) (http.Handler, *everything) {
 	t.Helper()
 	e := new(everything)
-	h, err := api.New(api.Config{Engine: e, Resources: e, Tenants: e, Users: noUsers{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: e, CursorKey: cursorKey})
+	h, err := api.New(api.Config{Engine: e, Resources: e, Tenants: e, Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: e, CursorKey: cursorKey})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +185,7 @@ func newRealHandler(t testing.TB) http.Handler {
 	}
 	t.Cleanup(real.Close)
 	e := new(everything)
-	h, err := api.New(api.Config{Engine: real, Resources: e, Tenants: e, Users: noUsers{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: e, CursorKey: cursorKey})
+	h, err := api.New(api.Config{Engine: real, Resources: e, Tenants: e, Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: e, CursorKey: cursorKey})
 	if err != nil {
 		t.Fatal(err)
 	}

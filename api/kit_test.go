@@ -435,7 +435,11 @@ func tenantSettings(t *testing.T, w *world, c *client) {
 	equal(t, "request", found[0].Origin.RequestID, first.header.Get("X-Request-Id"))
 	policy := object{"min_length": 8.0, "max_length": 128.0}
 	equal(t, "data", parse(t, string(found[1].Data)), object{
-		"settings": object{"rate_limits": object{"authz.caller": "5/min", "token.ip": "unlimited"}, "password_policy": policy},
+		"settings": object{
+			"rate_limits": object{"authz.caller": "5/min", "token.ip": "unlimited"}, "password_policy": policy,
+			"mfa_policy": object{"mode": "optional", "kinds": []any{"sms", "totp", "webauthn"}}, "session": object{"idle_s": 86400.0, "absolute_s": 2592000.0},
+			"sign_up": "open", "require_verified_email": true,
+		},
 		"changes": object{"rate_limits": []any{
 			object{"authz.caller": "1000/s", "token.ip": "unlimited"}, object{"authz.caller": "5/min", "token.ip": "unlimited"},
 		}},
@@ -459,9 +463,20 @@ func tenantSettings(t *testing.T, w *world, c *client) {
 		"rate_limits":     []any{object{}, object{"token.ip": "1/s"}},
 		"password_policy": []any{object{"min_length": 12.0, "max_length": 128.0}, object{"min_length": 12.0, "max_length": 64.0}},
 	})
+	now := c.want(t, 200, "", "PATCH", target, `{"mfa_policy":{"mode":"required","kinds":["webauthn","totp","totp"]},"session":{"idle_s":300},"sign_up":"closed","require_verified_email":false}`).data()
+	equal(t, "policies", []any{now["mfa_policy"], now["session"], now["sign_up"], now["require_verified_email"]}, []any{
+		object{"mode": "required", "kinds": []any{"totp", "webauthn"}}, object{"idle_s": 300.0, "absolute_s": 2592000.0}, "closed", false,
+	})
+	now = c.want(t, 200, "", "PATCH", target, `{"mfa_policy":{"kinds":null},"session":null,"sign_up":null,"require_verified_email":null}`).data()
+	equal(t, "taken back", []any{now["mfa_policy"], now["session"], now["sign_up"], now["require_verified_email"]}, []any{
+		object{"mode": "required", "kinds": []any{"sms", "totp", "webauthn"}}, object{"idle_s": 86400.0, "absolute_s": 2592000.0}, "open", true,
+	})
 	for bad, field := range map[string]string{
 		`{"password_policy":1}`: "password_policy", `{"password_policy":{"min_length":7}}`: "password_policy/min_length", `{"password_policy":{"min_length":"8"}}`: "password_policy/min_length",
 		`{"password_policy":{"max_length":257},"rate_limits":{"token.ip":"9/s"}}`: "password_policy/max_length",
+		`{"mfa_policy":{"mode":"x"}}`: "mfa_policy/mode", `{"mfa_policy":{"kinds":["x"]}}`: "mfa_policy/kinds", `{"mfa_policy":{"kinds":1}}`: "mfa_policy/kinds", `{"mfa_policy":true}`: "mfa_policy",
+		`{"session":{"idle_s":299}}`: "session/idle_s", `{"session":{"absolute_s":31536001}}`: "session/absolute_s", `{"session":[]}`: "session",
+		`{"sign_up":true}`: "sign_up", `{"require_verified_email":"yes"}`: "require_verified_email",
 	} {
 		equal(t, bad, fields(c.want(t, 400, "validation_failed", "PATCH", target, bad)), []string{field})
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,9 +22,15 @@ import (
 	"stonetown/engine"
 	"stonetown/engine/resources"
 	"stonetown/identity"
+	"stonetown/identity/authn"
+	"stonetown/identity/factor"
+	"stonetown/identity/session"
+	"stonetown/identity/ticket"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/idempotency"
+	"stonetown/internal/outbox"
 	"stonetown/internal/pgtest"
+	"stonetown/internal/post"
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
@@ -44,10 +51,19 @@ type world struct {
 	server  *httptest.Server
 	log     *logs
 	org     string
+	authn   *authn.Service
+	mailbox mailbox
 	skew    atomic.Int64 // added to the clock of idempotency keys, in nanoseconds
+	ahead   atomic.Int64 // added to the clock of sign-ins
 }
 
 func (w *world) clock() time.Time { return time.Now().Add(time.Duration(w.skew.Load())) }
+
+// now is the time of sign-ins.
+func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
+
+// later moves it forward.
+func (w *world) later(d time.Duration) { w.ahead.Add(int64(d)) }
 
 // directory is the real one, with states that nothing can set yet.
 type directory struct {
@@ -61,6 +77,65 @@ func (d *directory) TenantByHost(ctx context.Context, host string) (controlplane
 		t.State = state.(controlplane.TenantState)
 	}
 	return t, err
+}
+
+// AuthnTenant implements [authn.Tenants].
+func (d *directory) AuthnTenant(ctx context.Context, tenantID string) (authn.Tenant, error) {
+	t, err := d.TenantByID(ctx, tenantID)
+	return authn.Tenant{ID: t.ID, Name: t.Name, BaseURL: t.BaseURL}, err
+}
+
+// mailbox keeps what was sent to people, by where to.
+type mailbox struct {
+	mu    sync.Mutex
+	items map[string][]post.Letter
+}
+
+func (m *mailbox) Mail(_ context.Context, l post.Letter) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.items == nil {
+		m.items = map[string][]post.Letter{}
+	}
+	m.items[l.To] = append(m.items[l.To], l)
+	return nil
+}
+
+func (m *mailbox) Text(ctx context.Context, number, text string) error {
+	return m.Mail(ctx, post.Letter{To: number, Text: text})
+}
+
+// Accepts takes no numbers of one country.
+func (*mailbox) Accepts(number string) bool { return !strings.HasPrefix(number, "+7") }
+
+// take waits for what was sent to somebody with certain words in its subject or text,
+// and takes it out.
+func (m *mailbox) take(t testing.TB, to, words string) post.Letter {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		m.mu.Lock()
+		for i, l := range m.items[to] {
+			if strings.Contains(l.Subject+"\n"+l.Text, words) {
+				m.items[to] = slices.Delete(m.items[to], i, i+1)
+				m.mu.Unlock()
+				return l
+			}
+		}
+		m.mu.Unlock()
+	}
+	t.Fatalf("nothing with %q was sent to %s", words, to)
+	return post.Letter{}
+}
+
+// link is the token of the link in a letter.
+func link(t testing.TB, l post.Letter) string {
+	t.Helper()
+	_, rest, ok := strings.Cut(l.Text, "?token=")
+	token, _, _ := strings.Cut(rest, "\n")
+	if !ok || token == "" {
+		t.Fatalf("no link in %q", l.Text)
+	}
+	return token
 }
 
 // logs keeps what was logged.
@@ -105,6 +180,7 @@ func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world
 	must(err)
 	t.Cleanup(func() { must(w.db.Close()) })
 	must(w.db.Migrate(ctx, sqlstore.Migrations(), resources.Migrations(), controlplane.Migrations(), oauth.Migrations(), identity.Migrations(),
+		session.Migrations(), ticket.Migrations(), factor.Migrations(), authn.Migrations(), outbox.Migrations(),
 		idempotency.Migrations(), ratelimit.Migrations(), eventlog.Migrations()))
 
 	store, err := sqlstore.New(sqlstore.Config{DB: w.db})
@@ -132,12 +208,24 @@ func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world
 	w.keys, err = idempotency.New(idempotency.Config{DB: w.db, Seal: key, Clock: w.clock})
 	must(err)
 	// One address asks for a great many tokens here.
-	limits, err := ratelimit.New(ratelimit.Config{DB: w.db, Limits: ratelimit.Limits{{Family: ratelimit.Token, By: ratelimit.IP}: {}, {Family: ratelimit.Token, By: ratelimit.Caller}: {}}})
+	unlimited := ratelimit.Limits{}
+	for _, counted := range []ratelimit.Counted{{Family: ratelimit.Token, By: ratelimit.IP}, {Family: ratelimit.Token, By: ratelimit.Caller}, {Family: ratelimit.SignIn, By: ratelimit.IP}} {
+		unlimited[counted] = ratelimit.Limit{}
+	}
+	limits, err := ratelimit.New(ratelimit.Config{DB: w.db, Limits: unlimited})
 	must(err)
+	letters, err := outbox.New(outbox.Config{DB: w.db, Seal: key, Clock: w.now})
+	must(err)
+	w.authn, err = authn.New(authn.Config{
+		DB: w.db, Seal: key, Users: directory, Outbox: letters, Mail: &w.mailbox, Texts: &w.mailbox, Tenants: w.tenants, Limits: limits, Clock: w.now,
+		Logger: slog.New(slog.NewJSONHandler(w.log, nil)),
+	})
+	must(err)
+	imports.Go(func() { w.authn.Run(importing) })
 
 	config := api.Config{
 		Idempotency: w.keys, Limits: limits, Origins: w.oauth,
-		Engine: e, Resources: resources.New(e, w.db), Tenants: w.tenants, Users: directory, Importer: importer, Scopes: oauth.NewRegistry(w.db, e), OAuth: w.oauth, CursorKey: cursorKey,
+		Engine: e, Resources: resources.New(e, w.db), Tenants: w.tenants, Users: directory, Authn: w.authn, Importer: importer, Scopes: oauth.NewRegistry(w.db, e), OAuth: w.oauth, CursorKey: cursorKey,
 		Logger: slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	if change != nil {

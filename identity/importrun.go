@@ -205,12 +205,12 @@ func (i *Importer) commitChunk(ctx context.Context, job Import, owner string, ca
 		if c.failed != nil {
 			continue
 		}
-		if !validEmail(c.row.Email) {
+		if !ValidEmail(c.row.Email) {
 			c.failed = &RowError{Code: "email_invalid", Message: ErrEmailInvalid.Error()}
 			continue
 		}
 		users[n] = d.newUser(job.TenantID, c.row.NewUser)
-		emails = append(emails, normalEmail(c.row.Email))
+		emails = append(emails, NormalEmail(c.row.Email))
 	}
 	taken, err := selectTaken(ctx, d.db, job.TenantID, emails)
 	if err != nil {
@@ -224,7 +224,7 @@ func (i *Importer) commitChunk(ctx context.Context, job Import, owner string, ca
 		if c.failed != nil {
 			continue
 		}
-		email := normalEmail(c.row.Email)
+		email := NormalEmail(c.row.Email)
 		if taken[email] {
 			c.failed = &RowError{Code: "user_exists", Message: ErrUserExists.Error()}
 			continue

@@ -38,7 +38,7 @@ func (d *Directory) Users(ctx context.Context, tenantID string, f Filter, after 
 	c.where(tenant+" = %s AND "+created+" > 0", tenantID)
 	c.contains("s.text", words)
 	if f.Email != "" {
-		c.where("u.email_norm = %s AND u.email_norm <> ''", normalEmail(f.Email))
+		c.where("u.email_norm = %s AND u.email_norm <> ''", NormalEmail(f.Email))
 	}
 	if f.State != "" {
 		c.where("u.state = %s AND u.state <> ''", string(f.State))

@@ -75,13 +75,21 @@ func (d *Directory) groupsOf(ctx context.Context, tenantID, userID string) ([]Gr
 	return d.Groups(ctx, tenantID, "", userID, nil, all)
 }
 
-// Disable keeps a user from signing in. It fails with [ErrUserNotFound] or
+// Disable keeps a user from signing in and ends all sessions. It fails with [ErrUserNotFound] or
 // [ErrLastAdministrator]. origin and attach are those of [Directory.Delete] and
 // [Directory.Update].
-func (d *Directory) Disable(ctx context.Context, tenantID, userID string, origin engine.Origin, attach func(before, after User, b *sqldb.Batch)) (u User, err error) {
+func (d *Directory) Disable(ctx context.Context, tenantID, userID string, origin engine.Origin, attach func(Change, *sqldb.Batch)) (u User, err error) {
 	disable := func(ctx context.Context, tx *sqldb.Tx) error {
-		u, err = d.update(ctx, tx, tenantID, userID, (*User).disable, attach)
-		return err
+		c, err := d.UpdateIn(ctx, tx, tenantID, userID, (*User).disable)
+		if u = c.After; err != nil || c.Before.State == Disabled {
+			return err
+		}
+		if c.Ended, err = d.SignOut(ctx, tx, tenantID, userID, ""); err != nil {
+			return err
+		}
+		var b sqldb.Batch
+		attach(c, &b)
+		return tx.Send(ctx, &b)
 	}
 	if _, err := d.User(ctx, tenantID, userID); err != nil {
 		return User{}, err

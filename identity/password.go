@@ -75,6 +75,13 @@ func (h PasswordHash) Verify(ctx context.Context, password string) (bool, error)
 	return err == nil && subtle.ConstantTimeCompare(got, p.hash) == 1, err
 }
 
+// Current reports whether the hash is what [HashPassword] makes today: of the same
+// algorithm, with the same parameters.
+func (h PasswordHash) Current() bool {
+	p, err := parsePHC(string(h))
+	return err == nil && p.memory == argonMemory && p.time == argonTime && p.lanes == argonLanes && len(p.hash) == hashSize
+}
+
 // verifyForeign verifies against a hash that another system made. The password is
 // taken as it was typed, as those do.
 func (h PasswordHash) verifyForeign(ctx context.Context, password string) (bool, error) {

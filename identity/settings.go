@@ -5,17 +5,77 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
+	"time"
 
+	"stonetown/identity/factor"
+	"stonetown/identity/session"
 	"stonetown/internal/sqldb"
 )
 
 // Settings are what a tenant decides about its users.
 type Settings struct {
-	PasswordPolicy Policy `json:"password_policy"`
+	PasswordPolicy Policy       `json:"password_policy"`
+	MFA            MFAPolicy    `json:"mfa_policy"`
+	Session        SessionTimes `json:"session"`
+	// SignUp says whether people may create accounts of their own.
+	SignUp SignUp `json:"sign_up"`
+	// RequireVerifiedEmail: a pending user cannot sign in.
+	RequireVerifiedEmail bool `json:"require_verified_email"`
 }
 
+// MFAPolicy says what second factors are for.
+type MFAPolicy struct {
+	Mode  MFAMode       `json:"mode"`
+	Kinds []factor.Kind `json:"kinds"` // that can be added, sorted
+}
+
+// MFAMode says who needs a second factor.
+type MFAMode string
+
+// The modes of MFA.
+const (
+	MFAOff      MFAMode = "off"      // nobody is asked for one, and none can be added
+	MFAOptional MFAMode = "optional" // who has one is asked for it
+	MFARequired MFAMode = "required" // who has none adds one at sign-in
+)
+
+// SignUp says who creates accounts.
+type SignUp string
+
+// Who creates accounts.
+const (
+	SignUpOpen   SignUp = "open" // everybody their own
+	SignUpClosed SignUp = "closed"
+)
+
+// SessionTimes say how long sessions last.
+type SessionTimes struct {
+	IdleS     int `json:"idle_s"`     // seconds, without being used
+	AbsoluteS int `json:"absolute_s"` // seconds, in any case
+}
+
+// Lifetimes are the same as durations.
+func (t SessionTimes) Lifetimes() session.Lifetimes {
+	return session.Lifetimes{Idle: time.Duration(t.IdleS) * time.Second, Absolute: time.Duration(t.AbsoluteS) * time.Second}
+}
+
+// How far a tenant's settings may go, in seconds.
+const (
+	LeastSessionTime = 5 * 60
+	MostSessionTime  = 365 * 24 * 60 * 60
+)
+
 // DefaultSettings hold for a tenant that decided nothing.
-var DefaultSettings = Settings{PasswordPolicy: Policy{MinLength: 8, MaxLength: 128}}
+func DefaultSettings() Settings {
+	return Settings{
+		PasswordPolicy: Policy{MinLength: 8, MaxLength: 128},
+		MFA:            MFAPolicy{MFAOptional, slices.Sorted(slices.Values(factor.Kinds))},
+		Session:        SessionTimes{IdleS: 24 * 60 * 60, AbsoluteS: 30 * 24 * 60 * 60},
+		SignUp:         SignUpOpen, RequireVerifiedEmail: true,
+	}
+}
 
 // Settings reads a tenant's settings.
 func (d *Directory) Settings(ctx context.Context, tenantID string) (Settings, error) {
@@ -29,7 +89,8 @@ func (d *Directory) UpdateSettings(ctx context.Context, tx *sqldb.Tx, tenantID s
 		return before, after, err
 	}
 	after = before
-	if change(&after); after == before {
+	after.MFA.Kinds = slices.Clone(before.MFA.Kinds)
+	if change(&after); reflect.DeepEqual(after, before) {
 		return before, after, nil
 	}
 	text, err := json.Marshal(after)
@@ -45,7 +106,7 @@ func (d *Directory) UpdateSettings(ctx context.Context, tx *sqldb.Tx, tenantID s
 }
 
 func selectSettings(ctx context.Context, from reader, tenantID string) (Settings, error) {
-	s := DefaultSettings
+	s := DefaultSettings()
 	var text string
 	err := from.QueryRow(ctx, `SELECT settings FROM identity_settings WHERE tenant_id = $1`, tenantID).Scan(&text)
 	if errors.Is(err, sqldb.ErrNoRows) {

@@ -14,6 +14,8 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"stonetown/identity/session"
+	"stonetown/identity/ticket"
 	"stonetown/internal/id"
 	"stonetown/internal/sqldb"
 )
@@ -60,6 +62,7 @@ type User struct {
 	Profile
 	PasswordHash        PasswordHash // empty when the account has no password
 	PasswordMustBeReset bool         // at the next sign-in
+	MustEnrol           bool         // a second factor, at the next sign-in
 	CreatedAt           time.Time    // UTC, as are all
 	UpdatedAt           time.Time
 	LastSignedInAt      time.Time // zero: never
@@ -127,7 +130,7 @@ func (d *Directory) now() time.Time { return d.clock().UTC().Truncate(time.Micro
 // CreateUser adds an account within the caller's transaction. It fails with
 // [ErrEmailInvalid] or [ErrUserExists].
 func (d *Directory) CreateUser(ctx context.Context, tx *sqldb.Tx, tenantID string, n NewUser) (User, error) {
-	if !validEmail(n.Email) {
+	if !ValidEmail(n.Email) {
 		return User{}, ErrEmailInvalid
 	}
 	u := d.newUser(tenantID, n)
@@ -172,17 +175,36 @@ func (d *Directory) User(ctx context.Context, tenantID, userID string) (User, er
 // UserByEmail finds an account by its address, whatever the case. It fails with
 // [ErrUserNotFound].
 func (d *Directory) UserByEmail(ctx context.Context, tenantID, email string) (User, error) {
-	return selectUserByEmail(ctx, d.db, tenantID, normalEmail(email))
+	return selectUserByEmail(ctx, d.db, tenantID, NormalEmail(email))
+}
+
+// Change is what became of an account.
+type Change struct {
+	Before, After User
+	Ended         []session.Session // with it
 }
 
 // Update changes an account: change gets it as it is and makes of it what it shall
-// be; id, tenant, address and creation stay, and [Directory.Disable] disables. attach queues what commits with a
-// change; without one nothing is written. Both may run more than once. It fails
-// with [ErrUserNotFound].
-func (d *Directory) Update(ctx context.Context, tenantID, userID string, change func(*User), attach func(before, after User, b *sqldb.Batch)) (after User, err error) {
+// be; id, tenant and creation stay, and [Directory.Disable] disables. With another
+// password all sessions end. attach queues what commits with a change; without one
+// nothing is written. Both may run more than once. It fails with [ErrUserNotFound], or
+// with [ErrUserExists] for the address of another account.
+func (d *Directory) Update(ctx context.Context, tenantID, userID string, change func(*User), attach func(Change, *sqldb.Batch)) (after User, err error) {
 	err = d.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		after, err = d.update(ctx, tx, tenantID, userID, change, attach)
-		return err
+		c, err := d.UpdateIn(ctx, tx, tenantID, userID, change)
+		if err != nil || reflect.DeepEqual(c.Before, c.After) {
+			after = c.After
+			return err
+		}
+		if c.Before.PasswordHash != c.After.PasswordHash {
+			if c.Ended, err = d.SignOut(ctx, tx, tenantID, userID, ""); err != nil {
+				return err
+			}
+		}
+		after = c.After
+		var b sqldb.Batch
+		attach(c, &b)
+		return tx.Send(ctx, &b)
 	})
 	if err != nil {
 		return User{}, fmt.Errorf("update user: %w", err)
@@ -190,21 +212,61 @@ func (d *Directory) Update(ctx context.Context, tenantID, userID string, change 
 	return after, nil
 }
 
-func (d *Directory) update(ctx context.Context, tx *sqldb.Tx, tenantID, userID string, change func(*User), attach func(before, after User, b *sqldb.Batch)) (User, error) {
+// UpdateIn is [Directory.Update] within the caller's transaction, and ends no session.
+func (d *Directory) UpdateIn(ctx context.Context, tx *sqldb.Tx, tenantID, userID string, change func(*User)) (Change, error) {
 	before, err := selectUser(ctx, tx, tenantID, userID)
 	if err != nil {
-		return User{}, err
+		return Change{}, err
 	}
-	after := before
-	change(&after)
-	if reflect.DeepEqual(before, after) {
-		return after, nil
+	c := Change{Before: before, After: before}
+	change(&c.After)
+	if reflect.DeepEqual(before, c.After) {
+		return c, nil
 	}
-	after.UpdatedAt = d.now()
+	c.After.UpdatedAt = d.now()
 	var b sqldb.Batch
-	updateUser(&b, after)
-	attach(before, after, &b)
-	return after, tx.Send(ctx, &b)
+	updateUser(&b, c.After)
+	err = tx.Send(ctx, &b)
+	if sqldb.IsUniqueViolation(err) {
+		err = ErrUserExists
+	}
+	return c, err
+}
+
+// SignOut ends the sessions of a user, except one, if it is named, and takes back
+// everything that was handed out to sign in with.
+func (d *Directory) SignOut(ctx context.Context, tx *sqldb.Tx, tenantID, userID, except string) (ended []session.Session, err error) {
+	all, err := session.OfUser(ctx, tx, tenantID, userID)
+	if err != nil {
+		return nil, err
+	}
+	var b sqldb.Batch
+	session.EndAll(&b, tenantID, userID, except)
+	ticket.Discard(&b, tenantID, userID)
+	return slices.DeleteFunc(all, func(s session.Session) bool { return s.ID == except }), tx.Send(ctx, &b)
+}
+
+// SignedIn queues that a user has just signed in.
+func (d *Directory) SignedIn(b *sqldb.Batch, u User) {
+	b.Queue(`UPDATE users SET last_signed_in_at = $3 WHERE tenant_id = $1 AND id = $2`, []any{u.TenantID, u.ID, d.now().UnixMicro()}, nil)
+}
+
+// UserIn finds an account as a transaction sees it. It fails with [ErrUserNotFound].
+func (d *Directory) UserIn(ctx context.Context, tx *sqldb.Tx, tenantID, userID string) (User, error) {
+	return selectUser(ctx, tx, tenantID, userID)
+}
+
+// Scopes are those that a user has through groups, sorted.
+func (d *Directory) Scopes(ctx context.Context, tenantID, userID string) ([]string, error) {
+	groups, err := d.groupsOf(ctx, tenantID, userID)
+	if err != nil {
+		return nil, err
+	}
+	var scopes []string
+	for _, g := range groups {
+		scopes = append(scopes, g.Scopes...)
+	}
+	return sorted(scopes), nil
 }
 
 // VerifyPassword finds an account by address and password. A wrong password and
@@ -224,15 +286,15 @@ func (d *Directory) VerifyPassword(ctx context.Context, tenantID, email, passwor
 	return u, nil
 }
 
-// validEmail accepts one bare address, at most 254 bytes (RFC 5321 §4.5.3.1.3).
-func validEmail(email string) bool {
+// ValidEmail accepts one bare address, at most 254 bytes (RFC 5321 §4.5.3.1.3).
+func ValidEmail(email string) bool {
 	a, err := mail.ParseAddress(email)
 	return err == nil && a.Name == "" && a.Address == email && len(email) <= 254
 }
 
-// normalEmail is the form in which addresses are compared. Folding happens
+// NormalEmail is the form in which addresses are compared. Folding happens
 // here because databases disagree on it.
-func normalEmail(email string) string { return fold(email) }
+func NormalEmail(email string) string { return fold(email) }
 
 func fold(text string) string { return strings.ToLower(norm.NFC.String(text)) }
 

@@ -27,6 +27,12 @@ type claims struct {
 	NotBefore int64    `json:"nbf"`
 	Expires   int64    `json:"exp"`
 	TokenID   string   `json:"jti"`
+
+	// Of users, who have signed in.
+	SessionID string   `json:"sid,omitempty"`
+	AuthTime  int64    `json:"auth_time,omitempty"`
+	ACR       string   `json:"acr,omitempty"`
+	AMR       []string `json:"amr,omitempty"`
 }
 
 // audience is one string or an array of them on the wire (RFC 7519 §4.1.3).

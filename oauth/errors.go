@@ -37,6 +37,7 @@ const (
 	WrongAudience  Reason = "wrong_audience"  // meant for another API
 	Expired        Reason = "expired"         // its time is over
 	NotYetValid    Reason = "not_yet_valid"   // its time has not come
+	Revoked        Reason = "revoked"         // its session has ended
 	UnsupportedAlg Reason = "unsupported_alg" // signed with an algorithm that is never used here
 )
 

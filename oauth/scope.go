@@ -29,8 +29,8 @@ func (s Scopes) Has(scope string) bool {
 	return ok
 }
 
-// scopeSet makes a set of a space-separated list.
-func scopeSet(list string) Scopes {
+// ScopeSet makes a set of a space-separated list.
+func ScopeSet(list string) Scopes {
 	set := make(Scopes)
 	for scope := range strings.FieldsSeq(list) {
 		set[scope] = struct{}{}

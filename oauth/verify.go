@@ -19,6 +19,14 @@ type Principal struct {
 	Scopes    Scopes
 	TokenID   string
 	ExpiresAt time.Time
+
+	// Of users, who have signed in: SessionID is empty for others.
+	SessionID string
+	AuthTime  time.Time
+	// SecondFactor is when a second factor was proved; zero: it was not.
+	SecondFactor time.Time
+	// MustEnrol: the user can do nothing but add a second factor.
+	MustEnrol bool
 }
 
 const (
@@ -106,10 +114,17 @@ func principal(tenant Tenant, payload []byte, now time.Time) (*Principal, error)
 	case !now.Before(seconds(c.Expires)):
 		return nil, &TokenError{Expired}
 	}
-	return &Principal{
-		Subject: c.Subject, ClientID: c.ClientID, Scopes: scopeSet(c.Scope),
-		TokenID: c.TokenID, ExpiresAt: seconds(c.Expires),
-	}, nil
+	p := &Principal{
+		Subject: c.Subject, ClientID: c.ClientID, Scopes: ScopeSet(c.Scope),
+		TokenID: c.TokenID, ExpiresAt: seconds(c.Expires), SessionID: c.SessionID,
+	}
+	if c.AuthTime != 0 {
+		p.AuthTime = seconds(c.AuthTime)
+	}
+	if c.ACR == AAL2 {
+		p.SecondFactor = p.AuthTime
+	}
+	return p, nil
 }
 
 // verifiedTokens remembers what has been verified, in shards so that cores do

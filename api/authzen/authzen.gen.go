@@ -193,6 +193,12 @@ type Error struct {
 // ExternalID Chosen by the caller. 1 to 512 bytes of UTF-8 without NUL; `*` alone is reserved.
 type ExternalID = string
 
+// EmailChangeInPath defines model for EmailChangeInPath.
+type EmailChangeInPath = string
+
+// FactorInPath defines model for FactorInPath.
+type FactorInPath = string
+
 // GroupInPath defines model for GroupInPath.
 type GroupInPath = string
 
@@ -202,11 +208,17 @@ type IDInPath = ExternalID
 // ImportInPath defines model for ImportInPath.
 type ImportInPath = string
 
+// KindInPath defines model for KindInPath.
+type KindInPath = string
+
 // NameInPath defines model for NameInPath.
 type NameInPath = string
 
 // ScopeInPath defines model for ScopeInPath.
 type ScopeInPath = string
+
+// SessionInPath defines model for SessionInPath.
+type SessionInPath = string
 
 // TypeInPath defines model for TypeInPath.
 type TypeInPath = string

@@ -104,6 +104,7 @@ type operation struct {
 	RateLimit ratelimit.Family `yaml:"x-rate-limit"`
 	Streaming bool             `yaml:"x-streaming"`
 	MaxUpload int64            `yaml:"x-max-upload"`
+	Enrolling bool             `yaml:"x-enrolling"`
 	Responses map[string]any   `yaml:"responses"`
 }
 
@@ -149,14 +150,21 @@ func (o operation) web(method, path string) (web.Operation, error) {
 	}
 	op.Tag = o.Tags[0]
 	for _, requirement := range o.Security {
-		scopes, ok := requirement["bearer"]
-		if !ok {
-			continue // public, or the operation authenticates the client itself
+		scopes, bearer := requirement["bearer"]
+		_, cookie := requirement["cookie"]
+		switch {
+		case bearer && op.Scope == "" && len(scopes) == 1:
+			op.Scope = scopes[0]
+		case cookie:
+			op.Cookie = true
+		case bearer:
+			return op, fmt.Errorf("a bearer operation needs exactly one scope")
+		case len(requirement) == 0:
+			op.Anonymous = true
 		}
-		if len(o.Security) != 1 || len(scopes) != 1 {
-			return op, fmt.Errorf("a bearer operation needs exactly one scope and no alternative")
-		}
-		op.Scope = scopes[0]
+	}
+	if op.Anonymous && op.Scope != "" && op.Method != "GET" || op.Cookie && op.Scope == "" {
+		return op, fmt.Errorf("a cookie stands in for a bearer token, and only reads do without either")
 	}
 	for _, p := range o.Parameters {
 		op.Idempotent = op.Idempotent || p.Ref == "#/components/parameters/IdempotencyKey"
@@ -165,7 +173,7 @@ func (o operation) web(method, path string) (web.Operation, error) {
 	if writes := strings.HasSuffix(op.Scope, ":write"); writes != op.Idempotent {
 		return op, fmt.Errorf("a bearer operation takes an IdempotencyKey if, and only if, its scope is to write")
 	}
-	op.RateLimit, op.Streaming, op.MaxUpload = o.RateLimit, o.Streaming, o.MaxUpload
+	op.RateLimit, op.Streaming, op.MaxUpload, op.Enrolling = o.RateLimit, o.Streaming, o.MaxUpload, o.Enrolling
 	if !op.RateLimit.Known() {
 		return op, fmt.Errorf("unknown x-rate-limit %q", op.RateLimit)
 	}

@@ -6,6 +6,8 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/identity"
+	"stonetown/identity/factor"
+	"stonetown/identity/session"
 )
 
 // Errors answers for the surface.
@@ -18,6 +20,10 @@ func translate(err error) *web.Error {
 	switch {
 	case errors.Is(err, identity.ErrUserNotFound):
 		return &web.Error{Status: http.StatusNotFound, Code: "user_not_found", Message: "there is no such user"}
+	case errors.Is(err, session.ErrEnded):
+		return &web.Error{Status: http.StatusNotFound, Code: "session_not_found", Message: session.ErrEnded.Error()}
+	case errors.Is(err, factor.ErrNotFound):
+		return &web.Error{Status: http.StatusNotFound, Code: "factor_not_found", Message: "there is no such factor"}
 	case errors.Is(err, identity.ErrUserExists):
 		return &web.Error{Status: http.StatusConflict, Code: "user_exists", Message: "a user with this address exists"}
 	case errors.Is(err, identity.ErrEmailInvalid):

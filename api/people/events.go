@@ -6,6 +6,7 @@ import (
 	"stonetown/api/web"
 	"stonetown/engine"
 	"stonetown/identity"
+	"stonetown/identity/authn"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
@@ -44,10 +45,12 @@ func moved(call *web.Call, t eventlog.Type) identity.Moved {
 	}
 }
 
-// changed lets the events of a change commit with it: one for each state that the
-// user comes to, one for a new password, and one for the rest.
-func (s *Surface) changed(call *web.Call) func(before, after identity.User, b *sqldb.Batch) {
-	return func(before, after identity.User, b *sqldb.Batch) {
+// Changed lets the events of a change commit with it: one for each state that the
+// user comes to, one for a new password, one for each session that ends, and one for the
+// rest.
+func Changed(call *web.Call) func(identity.Change, *sqldb.Batch) {
+	return func(c identity.Change, b *sqldb.Batch) {
+		before, after := c.Before, c.After
 		var events []eventlog.Event
 		add := func(t eventlog.Type, changes map[string][2]any) {
 			events = append(events, call.Event(t, userEvent{User: wire(after), Changes: changes}))
@@ -72,6 +75,13 @@ func (s *Surface) changed(call *web.Call) func(before, after identity.User, b *s
 		}
 		if len(changes) > 0 {
 			add(eventlog.UserUpdated, changes)
+		}
+		for _, ended := range c.Ended {
+			reason := authn.EndedByPassword
+			if after.State == identity.Disabled {
+				reason = authn.EndedByDisabling
+			}
+			events = append(events, call.Event(eventlog.SessionRevoked, authn.SessionEvent(ended, reason)))
 		}
 		eventlog.Append(b, call.Tenant.ID, events...)
 	}

@@ -3,100 +3,23 @@ package people
 import (
 	"context"
 	"fmt"
-	"net/url"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"golang.org/x/text/language"
 
+	"stonetown/api/profile"
 	"stonetown/api/web"
 	"stonetown/identity"
+	"stonetown/identity/factor"
 )
 
-const (
-	// maxText is the longest text about a user, in bytes.
-	maxText = 500
-	// maxWords is the longest text that is looked for, in bytes.
-	maxWords = 254
-	// maxAttributes is the largest attributes object, in bytes of compact JSON.
-	maxAttributes = 16 << 10
-)
+// maxWords is the longest text that is looked for, in bytes.
+const maxWords = 254
 
 // validation reads the members of a user and collects what is wrong with them.
-type validation struct{ web.Validation }
-
-// text reads a text into a field, if it is there; null clears it.
-func (v *validation) text(name string, value jsontext.Value, field *string) {
-	switch value.Kind() {
-	case 0:
-		return
-	case 'n':
-		*field = ""
-		return
-	case '"':
-	default:
-		v.Add(name, "type_invalid", "must be a string or null")
-		return
-	}
-	var text string
-	if err := json.Unmarshal(value, &text); err != nil {
-		v.Add(name, "invalid", "is not valid JSON")
-		return
-	}
-	switch {
-	case strings.IndexByte(text, 0) >= 0:
-		v.Add(name, "nul_refused", "must not contain NUL")
-	case len(text) > maxText:
-		v.Add(name, "too_long", fmt.Sprintf("must have at most %d bytes", maxText))
-	case name == "picture" && text != "" && !isWebAddress(text):
-		v.Add(name, "invalid", "must be an https URL")
-	case name == "locale" && text != "" && !isLocale(text):
-		v.Add(name, "invalid", "must be a language tag (BCP 47)")
-	default:
-		*field = text
-	}
-}
-
-func isWebAddress(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && u.Scheme == "https" && u.Host != "" && u.User == nil
-}
-
-func isLocale(text string) bool {
-	_, err := language.Parse(text)
-	return err == nil
-}
-
-// attributes reads an object, if it is there; null clears it.
-func (v *validation) attributes(value jsontext.Value, field *[]byte) {
-	switch value.Kind() {
-	case 0:
-	case 'n':
-		*field = nil
-	case '{':
-		if err := value.Compact(); err != nil {
-			v.Add("attributes", "invalid", "is not valid JSON")
-		} else if len(value) > maxAttributes {
-			v.Add("attributes", "too_large", fmt.Sprintf("must have at most %d bytes", maxAttributes))
-		} else {
-			*field = value
-		}
-	default:
-		v.Add("attributes", "type_invalid", "must be an object or null")
-	}
-}
-
-// profile reads what both forms have in common.
-func (v *validation) profile(p *identity.Profile, name, givenName, familyName, picture, locale, attributes jsontext.Value) {
-	v.text("name", name, &p.Name)
-	v.text("given_name", givenName, &p.GivenName)
-	v.text("family_name", familyName, &p.FamilyName)
-	v.text("picture", picture, &p.Picture)
-	v.text("locale", locale, &p.Locale)
-	v.attributes(attributes, &p.Attributes)
-}
+type validation struct{ profile.Validation }
 
 // password reads a new password; absent and null are none.
 func (v *validation) password(value jsontext.Value) (password string, given bool) {
@@ -117,7 +40,7 @@ func (s *Surface) newUser(ctx context.Context, call *web.Call, form *UserInput) 
 	var v validation
 	n = identity.NewUser{Email: form.Email, EmailVerified: form.EmailVerified, PasswordMustBeReset: form.PasswordMustBeReset}
 	v.Text("", "email", form.Email)
-	v.profile(&n.Profile, form.Name, form.GivenName, form.FamilyName, form.Picture, form.Locale, form.Attributes)
+	v.Profile(&n.Profile, form.Name, form.GivenName, form.FamilyName, form.Picture, form.Locale, form.Attributes)
 	password, given := v.password(form.Password)
 	if err := v.Err(); err != nil {
 		return n, err
@@ -138,7 +61,7 @@ func patch(form *UserPatch) (change func(*identity.User), password string, given
 	}
 	var v validation
 	apply := func(p *identity.Profile) {
-		v.profile(p, form.Name, form.GivenName, form.FamilyName, form.Picture, form.Locale, form.Attributes)
+		v.Profile(p, form.Name, form.GivenName, form.FamilyName, form.Picture, form.Locale, form.Attributes)
 	}
 	apply(new(identity.Profile))
 	password, given = v.password(form.Password)
@@ -185,8 +108,8 @@ func words(v *web.Validation, field, text string) {
 
 // label checks the name of something, which it must have.
 func (v *validation) label(field, text string) {
-	if v.Text("", field, text) && len(text) > maxText {
-		v.Add(field, "too_long", fmt.Sprintf("must have at most %d bytes", maxText))
+	if v.Text("", field, text) && len(text) > profile.MaxText {
+		v.Add(field, "too_long", fmt.Sprintf("must have at most %d bytes", profile.MaxText))
 	}
 }
 
@@ -194,20 +117,25 @@ func (v *validation) label(field, text string) {
 func wire(u identity.User) User {
 	return User{
 		ID: u.ID, Email: u.Email, EmailVerified: u.EmailVerified, State: UserState(u.State),
-		Name: orNull(u.Name), GivenName: orNull(u.GivenName), FamilyName: orNull(u.FamilyName), Picture: orNull(u.Picture), Locale: orNull(u.Locale),
-		Attributes: attributesOrNull(u.Attributes), PasswordSet: u.PasswordHash != "", PasswordMustBeReset: u.PasswordMustBeReset,
-		CreatedAt: web.Timestamp(u.CreatedAt), UpdatedAt: web.Timestamp(u.UpdatedAt), LastSignedInAt: timeOrNull(u.LastSignedInAt),
+		Name: profile.OrNull(u.Name), GivenName: profile.OrNull(u.GivenName), FamilyName: profile.OrNull(u.FamilyName), Picture: profile.OrNull(u.Picture), Locale: profile.OrNull(u.Locale),
+		Attributes: profile.AttributesOrNull(u.Attributes), PasswordSet: u.PasswordHash != "", PasswordMustBeReset: u.PasswordMustBeReset,
+		CreatedAt: web.Timestamp(u.CreatedAt), UpdatedAt: web.Timestamp(u.UpdatedAt), LastSignedInAt: profile.TimeOrNull(u.LastSignedInAt),
 	}
 }
 
 // detail is what is answered about one user.
-func detail(u identity.User, groups []identity.Group) UserDetail {
+func detail(u identity.User, groups []identity.Group, factors []factor.Factor) UserDetail {
 	w := wire(u)
 	d := UserDetail{
 		ID: w.ID, Email: w.Email, EmailVerified: w.EmailVerified, State: w.State,
 		Name: w.Name, GivenName: w.GivenName, FamilyName: w.FamilyName, Picture: w.Picture, Locale: w.Locale,
 		Attributes: w.Attributes, PasswordSet: w.PasswordSet, PasswordMustBeReset: w.PasswordMustBeReset,
-		CreatedAt: w.CreatedAt, UpdatedAt: w.UpdatedAt, LastSignedInAt: w.LastSignedInAt, Groups: []GroupSummary{},
+		CreatedAt: w.CreatedAt, UpdatedAt: w.UpdatedAt, LastSignedInAt: w.LastSignedInAt, Groups: []GroupSummary{}, MfaFactors: []FactorCount{},
+	}
+	for _, kind := range factor.Kinds {
+		if n := len(slices.DeleteFunc(slices.Clone(factors), func(f factor.Factor) bool { return f.Kind != kind })); n > 0 {
+			d.MfaFactors = append(d.MfaFactors, FactorCount{Kind: string(kind), Count: n})
+		}
 	}
 	for _, g := range groups {
 		d.Groups = append(d.Groups, GroupSummary{ID: g.ID, Name: g.Name})
@@ -217,29 +145,7 @@ func detail(u identity.User, groups []identity.Group) UserDetail {
 
 func listItem(u identity.User) UserListItem {
 	return UserListItem{
-		ID: u.ID, Email: u.Email, EmailVerified: u.EmailVerified, State: UserState(u.State), Name: orNull(u.Name),
-		CreatedAt: web.Timestamp(u.CreatedAt), LastSignedInAt: timeOrNull(u.LastSignedInAt),
+		ID: u.ID, Email: u.Email, EmailVerified: u.EmailVerified, State: UserState(u.State), Name: profile.OrNull(u.Name),
+		CreatedAt: web.Timestamp(u.CreatedAt), LastSignedInAt: profile.TimeOrNull(u.LastSignedInAt),
 	}
-}
-
-func orNull(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
-}
-
-func timeOrNull(t time.Time) *web.Timestamp {
-	if t.IsZero() {
-		return nil
-	}
-	at := web.Timestamp(t)
-	return &at
-}
-
-func attributesOrNull(object []byte) Attributes {
-	if object == nil {
-		return Attributes("null")
-	}
-	return object
 }

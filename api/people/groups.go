@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"stonetown/api/profile"
 	"stonetown/api/web"
 	"stonetown/engine"
 	"stonetown/identity"
@@ -318,7 +319,7 @@ func wireGroup(g identity.Group) GroupListItem {
 }
 
 func wireMember(m identity.Member) Member {
-	return Member{ID: m.ID, Email: m.Email, Name: orNull(m.Name), AddedAt: web.Timestamp(m.AddedAt), AddedBy: m.AddedBy}
+	return Member{ID: m.ID, Email: m.Email, Name: profile.OrNull(m.Name), AddedAt: web.Timestamp(m.AddedAt), AddedBy: m.AddedBy}
 }
 
 // readGroup is the answer about a group.
@@ -334,7 +335,7 @@ func (s *Surface) readGroup(ctx context.Context, call *web.Call, g identity.Grou
 	}
 	data.AuditSummary.LastChangeAt = web.Timestamp(g.UpdatedAt)
 	for _, m := range members {
-		data.Members = append(data.Members, MemberSummary{ID: m.ID, Email: m.Email, Name: orNull(m.Name)})
+		data.Members = append(data.Members, MemberSummary{ID: m.ID, Email: m.Email, Name: profile.OrNull(m.Name)})
 	}
 	return GroupRead{Data: data, Meta: Meta{RequestID: call.RequestID}}, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"stonetown/api/profile"
 	"stonetown/api/web"
 	"stonetown/identity"
 	"stonetown/internal/eventlog"
@@ -62,10 +63,10 @@ func readImport(call *web.Call, job identity.Import) ImportRead {
 	data := Import{
 		ID: job.ID, JobID: job.ID, State: string(job.State), Total: job.Total, Imported: job.Imported, Failed: job.Failed,
 		Errors: []ImportError{}, ErrorsTruncated: job.Failed > len(job.Errors),
-		CreatedAt: web.Timestamp(job.CreatedAt), StartedAt: timeOrNull(job.StartedAt), FinishedAt: timeOrNull(job.FinishedAt),
+		CreatedAt: web.Timestamp(job.CreatedAt), StartedAt: profile.TimeOrNull(job.StartedAt), FinishedAt: profile.TimeOrNull(job.FinishedAt),
 	}
 	for _, e := range job.Errors {
-		data.Errors = append(data.Errors, ImportError{Line: e.Line, Email: orNull(e.Email), Code: e.Code, Message: e.Message})
+		data.Errors = append(data.Errors, ImportError{Line: e.Line, Email: profile.OrNull(e.Email), Code: e.Code, Message: e.Message})
 	}
 	return ImportRead{Data: data, Meta: Meta{RequestID: call.RequestID}}
 }
@@ -90,7 +91,7 @@ func ParseImport(line []byte) (row identity.ImportRow, failed *identity.RowError
 	row.NewUser = identity.NewUser{Email: form.Email, EmailVerified: form.EmailVerified, PasswordMustBeReset: form.PasswordMustBeReset}
 	row.Groups = form.Groups
 	v.Text("", "email", form.Email)
-	v.profile(&row.Profile, form.Name, form.GivenName, form.FamilyName, form.Picture, form.Locale, form.Attributes)
+	v.Profile(&row.Profile, form.Name, form.GivenName, form.FamilyName, form.Picture, form.Locale, form.Attributes)
 	row.Password, _ = v.password(form.Password)
 	if h := form.PasswordHash; h != nil {
 		var err error

@@ -70,6 +70,15 @@ type Attributes = jsontext.Value
 // are ignored. At most 16 KiB.
 type Context map[string]interface{}
 
+// Device defines model for Device.
+type Device struct {
+	// Fingerprint The same for sessions of the same kind of browser.
+	Fingerprint string `json:"fingerprint"`
+
+	// Kind `desktop`, `phone`, `tablet` or `other`.
+	Kind string `json:"kind"`
+}
+
 // Error defines model for Error.
 type Error struct {
 	// Details Depends on the code.
@@ -85,6 +94,32 @@ type Error struct {
 
 // ExternalID Chosen by the caller. 1 to 512 bytes of UTF-8 without NUL; `*` alone is reserved.
 type ExternalID = string
+
+// Factor defines model for Factor.
+type Factor struct {
+	// CreatedAt RFC 3339, UTC, milliseconds.
+	CreatedAt Timestamp `json:"created_at"`
+	ID        string    `json:"id"`
+
+	// Kind `webauthn`, `totp` or `sms`.
+	Kind  string `json:"kind"`
+	Label string `json:"label"`
+
+	// LastUsedAt Null if it never was.
+	LastUsedAt *web.Timestamp `json:"last_used_at"`
+}
+
+// FactorCount defines model for FactorCount.
+type FactorCount struct {
+	Count int    `json:"count"`
+	Kind  string `json:"kind"`
+}
+
+// FactorList defines model for FactorList.
+type FactorList struct {
+	Data []Factor `json:"data"`
+	Meta Meta     `json:"meta"`
+}
 
 // Group defines model for Group.
 type Group struct {
@@ -334,6 +369,45 @@ type Meta struct {
 	RequestID string `json:"request_id"`
 }
 
+// Place defines model for Place.
+type Place struct {
+	City *string `json:"city"`
+
+	// Country ISO 3166-1 alpha-2.
+	Country *string `json:"country"`
+}
+
+// Sent defines model for Sent.
+type Sent struct {
+	Data struct {
+		Sent bool `json:"sent"`
+	} `json:"data"`
+	Meta Meta `json:"meta"`
+}
+
+// Session defines model for Session.
+type Session struct {
+	// CreatedAt RFC 3339, UTC, milliseconds.
+	CreatedAt Timestamp `json:"created_at"`
+
+	// Current Whether it is the caller's.
+	Current bool   `json:"current"`
+	Device  Device `json:"device"`
+	ID      string `json:"id"`
+	IP      string `json:"ip"`
+	IPGeo   *Place `json:"ip_geo"`
+
+	// LastActiveAt RFC 3339, UTC, milliseconds.
+	LastActiveAt Timestamp `json:"last_active_at"`
+	UserAgent    string    `json:"user_agent"`
+}
+
+// SessionList defines model for SessionList.
+type SessionList struct {
+	Data []Session `json:"data"`
+	Meta Meta      `json:"meta"`
+}
+
 // Timestamp RFC 3339, UTC, milliseconds.
 type Timestamp = web.Timestamp
 
@@ -389,6 +463,7 @@ type UserDetail struct {
 	// LastSignedInAt Null if the user never did.
 	LastSignedInAt *web.Timestamp `json:"last_signed_in_at"`
 	Locale         *string        `json:"locale"`
+	MfaFactors     []FactorCount  `json:"mfa_factors"`
 	Name           *string        `json:"name"`
 
 	// PasswordMustBeReset Whether the user has to choose another at the next sign-in.
@@ -505,6 +580,12 @@ type UserText = jsontext.Value
 // Cursor defines model for Cursor.
 type Cursor = string
 
+// EmailChangeInPath defines model for EmailChangeInPath.
+type EmailChangeInPath = string
+
+// FactorInPath defines model for FactorInPath.
+type FactorInPath = string
+
 // GroupInPath defines model for GroupInPath.
 type GroupInPath = string
 
@@ -517,6 +598,9 @@ type IdempotencyKey = string
 // ImportInPath defines model for ImportInPath.
 type ImportInPath = string
 
+// KindInPath defines model for KindInPath.
+type KindInPath = string
+
 // Limit defines model for Limit.
 type Limit = int
 
@@ -525,6 +609,9 @@ type NameInPath = string
 
 // ScopeInPath defines model for ScopeInPath.
 type ScopeInPath = string
+
+// SessionInPath defines model for SessionInPath.
+type SessionInPath = string
 
 // TypeInPath defines model for TypeInPath.
 type TypeInPath = string
@@ -723,6 +810,14 @@ type EnableUserParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ResetUserFactorsParams defines parameters for ResetUserFactors.
+type ResetUserFactorsParams struct {
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // ListUserGroupsParams defines parameters for ListUserGroups.
 type ListUserGroupsParams struct {
 	// Cursor Opaque; `meta.next_cursor` of the page before.
@@ -730,6 +825,38 @@ type ListUserGroupsParams struct {
 
 	// Limit How many items a page has at most.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// RemoveUserFactorParams defines parameters for RemoveUserFactor.
+type RemoveUserFactorParams struct {
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ResetUserPasswordParams defines parameters for ResetUserPassword.
+type ResetUserPasswordParams struct {
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// EndUserSessionsParams defines parameters for EndUserSessions.
+type EndUserSessionsParams struct {
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// EndUserSessionParams defines parameters for EndUserSession.
+type EndUserSessionParams struct {
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
 // CreateGroupJSONRequestBody defines body for CreateGroup for application/json ContentType.
@@ -815,9 +942,30 @@ type ServerInterface interface {
 	// EnableUser Let a disabled user sign in again
 	// (POST /api/v1/users/{user_id}/enable)
 	EnableUser(w http.ResponseWriter, r *http.Request, userID UserInPath, params EnableUserParams)
+	// ResetUserFactors Take all second factors from a user
+	// (POST /api/v1/users/{user_id}/force-mfa-reset)
+	ResetUserFactors(w http.ResponseWriter, r *http.Request, userID UserInPath, params ResetUserFactorsParams)
 	// ListUserGroups List the groups of a user, newest first
 	// (GET /api/v1/users/{user_id}/groups)
 	ListUserGroups(w http.ResponseWriter, r *http.Request, userID UserInPath, params ListUserGroupsParams)
+	// ListUserFactors List the second factors of a user
+	// (GET /api/v1/users/{user_id}/mfa/factors)
+	ListUserFactors(w http.ResponseWriter, r *http.Request, userID UserInPath)
+	// RemoveUserFactor Take a second factor from a user
+	// (DELETE /api/v1/users/{user_id}/mfa/factors/{factor_id})
+	RemoveUserFactor(w http.ResponseWriter, r *http.Request, userID UserInPath, factorID FactorInPath, params RemoveUserFactorParams)
+	// ResetUserPassword Send a user a letter that leads to a new password
+	// (POST /api/v1/users/{user_id}/reset-password)
+	ResetUserPassword(w http.ResponseWriter, r *http.Request, userID UserInPath, params ResetUserPasswordParams)
+	// EndUserSessions End all sessions of a user
+	// (DELETE /api/v1/users/{user_id}/sessions)
+	EndUserSessions(w http.ResponseWriter, r *http.Request, userID UserInPath, params EndUserSessionsParams)
+	// ListUserSessions List the sessions of a user, newest first
+	// (GET /api/v1/users/{user_id}/sessions)
+	ListUserSessions(w http.ResponseWriter, r *http.Request, userID UserInPath)
+	// EndUserSession End a session of a user
+	// (DELETE /api/v1/users/{user_id}/sessions/{session_id})
+	EndUserSession(w http.ResponseWriter, r *http.Request, userID UserInPath, sessionID SessionInPath, params EndUserSessionParams)
 }
 
 // ServerInterfaceWrapper converts contexts to parameters.
@@ -1814,6 +1962,56 @@ func (siw *ServerInterfaceWrapper) EnableUser(w http.ResponseWriter, r *http.Req
 	handler.ServeHTTP(w, r)
 }
 
+// ResetUserFactors operation middleware
+func (siw *ServerInterfaceWrapper) ResetUserFactors(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "user_id" -------------
+	var userID UserInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "user_id", mux.Vars(r)["user_id"], &userID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "user_id", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ResetUserFactorsParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ResetUserFactors(w, r, userID, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // ListUserGroups operation middleware
 func (siw *ServerInterfaceWrapper) ListUserGroups(w http.ResponseWriter, r *http.Request) {
 
@@ -1860,6 +2058,276 @@ func (siw *ServerInterfaceWrapper) ListUserGroups(w http.ResponseWriter, r *http
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListUserGroups(w, r, userID, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListUserFactors operation middleware
+func (siw *ServerInterfaceWrapper) ListUserFactors(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "user_id" -------------
+	var userID UserInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "user_id", mux.Vars(r)["user_id"], &userID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "user_id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListUserFactors(w, r, userID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RemoveUserFactor operation middleware
+func (siw *ServerInterfaceWrapper) RemoveUserFactor(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "user_id" -------------
+	var userID UserInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "user_id", mux.Vars(r)["user_id"], &userID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "user_id", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "factor_id" -------------
+	var factorID FactorInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "factor_id", mux.Vars(r)["factor_id"], &factorID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "factor_id", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RemoveUserFactorParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RemoveUserFactor(w, r, userID, factorID, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ResetUserPassword operation middleware
+func (siw *ServerInterfaceWrapper) ResetUserPassword(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "user_id" -------------
+	var userID UserInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "user_id", mux.Vars(r)["user_id"], &userID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "user_id", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ResetUserPasswordParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ResetUserPassword(w, r, userID, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// EndUserSessions operation middleware
+func (siw *ServerInterfaceWrapper) EndUserSessions(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "user_id" -------------
+	var userID UserInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "user_id", mux.Vars(r)["user_id"], &userID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "user_id", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params EndUserSessionsParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.EndUserSessions(w, r, userID, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListUserSessions operation middleware
+func (siw *ServerInterfaceWrapper) ListUserSessions(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "user_id" -------------
+	var userID UserInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "user_id", mux.Vars(r)["user_id"], &userID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "user_id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListUserSessions(w, r, userID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// EndUserSession operation middleware
+func (siw *ServerInterfaceWrapper) EndUserSession(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "user_id" -------------
+	var userID UserInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "user_id", mux.Vars(r)["user_id"], &userID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "user_id", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "session_id" -------------
+	var sessionID SessionInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "session_id", mux.Vars(r)["session_id"], &sessionID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "session_id", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params EndUserSessionParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.EndUserSession(w, r, userID, sessionID, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2016,7 +2484,21 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 
 	r.HandleFunc(options.BaseURL+"/api/v1/users/{user_id}/enable", wrapper.EnableUser).Methods(http.MethodPost)
 
+	r.HandleFunc(options.BaseURL+"/api/v1/users/{user_id}/force-mfa-reset", wrapper.ResetUserFactors).Methods(http.MethodPost)
+
 	r.HandleFunc(options.BaseURL+"/api/v1/users/{user_id}/groups", wrapper.ListUserGroups).Methods(http.MethodGet)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/users/{user_id}/mfa/factors", wrapper.ListUserFactors).Methods(http.MethodGet)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/users/{user_id}/mfa/factors/{factor_id}", wrapper.RemoveUserFactor).Methods(http.MethodDelete)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/users/{user_id}/reset-password", wrapper.ResetUserPassword).Methods(http.MethodPost)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/users/{user_id}/sessions", wrapper.EndUserSessions).Methods(http.MethodDelete)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/users/{user_id}/sessions", wrapper.ListUserSessions).Methods(http.MethodGet)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/users/{user_id}/sessions/{session_id}", wrapper.EndUserSession).Methods(http.MethodDelete)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/users/bulk-import", wrapper.ImportUsers).Methods(http.MethodPost)
 
@@ -2445,6 +2927,25 @@ func (response EnableUser200JSONResponse) VisitEnableUserResponse(w http.Respons
 	return web.WriteJSON(w, 200, response.Body)
 }
 
+type ResetUserFactorsRequestObject struct {
+	UserID UserInPath
+	Params ResetUserFactorsParams
+}
+
+// ResetUserFactorsResponseObject is one of the successful responses.
+type ResetUserFactorsResponseObject interface {
+	VisitResetUserFactorsResponse(w http.ResponseWriter) error
+}
+
+type ResetUserFactors200JSONResponse struct {
+	Body UserRead
+}
+
+func (response ResetUserFactors200JSONResponse) VisitResetUserFactorsResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
 type ListUserGroupsRequestObject struct {
 	UserID UserInPath
 	Params ListUserGroupsParams
@@ -2462,6 +2963,120 @@ type ListUserGroups200JSONResponse struct {
 func (response ListUserGroups200JSONResponse) VisitListUserGroupsResponse(w http.ResponseWriter) error {
 
 	return web.WriteJSON(w, 200, response.Body)
+}
+
+type ListUserFactorsRequestObject struct {
+	UserID UserInPath
+}
+
+// ListUserFactorsResponseObject is one of the successful responses.
+type ListUserFactorsResponseObject interface {
+	VisitListUserFactorsResponse(w http.ResponseWriter) error
+}
+
+type ListUserFactors200JSONResponse struct {
+	Body FactorList
+}
+
+func (response ListUserFactors200JSONResponse) VisitListUserFactorsResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
+type RemoveUserFactorRequestObject struct {
+	UserID   UserInPath
+	FactorID FactorInPath
+	Params   RemoveUserFactorParams
+}
+
+// RemoveUserFactorResponseObject is one of the successful responses.
+type RemoveUserFactorResponseObject interface {
+	VisitRemoveUserFactorResponse(w http.ResponseWriter) error
+}
+
+type RemoveUserFactor204Response struct {
+}
+
+func (response RemoveUserFactor204Response) VisitRemoveUserFactorResponse(w http.ResponseWriter) error {
+
+	w.WriteHeader(204)
+	return nil
+}
+
+type ResetUserPasswordRequestObject struct {
+	UserID UserInPath
+	Params ResetUserPasswordParams
+}
+
+// ResetUserPasswordResponseObject is one of the successful responses.
+type ResetUserPasswordResponseObject interface {
+	VisitResetUserPasswordResponse(w http.ResponseWriter) error
+}
+
+type ResetUserPassword202JSONResponse struct {
+	Body Sent
+}
+
+func (response ResetUserPassword202JSONResponse) VisitResetUserPasswordResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 202, response.Body)
+}
+
+type EndUserSessionsRequestObject struct {
+	UserID UserInPath
+	Params EndUserSessionsParams
+}
+
+// EndUserSessionsResponseObject is one of the successful responses.
+type EndUserSessionsResponseObject interface {
+	VisitEndUserSessionsResponse(w http.ResponseWriter) error
+}
+
+type EndUserSessions204Response struct {
+}
+
+func (response EndUserSessions204Response) VisitEndUserSessionsResponse(w http.ResponseWriter) error {
+
+	w.WriteHeader(204)
+	return nil
+}
+
+type ListUserSessionsRequestObject struct {
+	UserID UserInPath
+}
+
+// ListUserSessionsResponseObject is one of the successful responses.
+type ListUserSessionsResponseObject interface {
+	VisitListUserSessionsResponse(w http.ResponseWriter) error
+}
+
+type ListUserSessions200JSONResponse struct {
+	Body SessionList
+}
+
+func (response ListUserSessions200JSONResponse) VisitListUserSessionsResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
+type EndUserSessionRequestObject struct {
+	UserID    UserInPath
+	SessionID SessionInPath
+	Params    EndUserSessionParams
+}
+
+// EndUserSessionResponseObject is one of the successful responses.
+type EndUserSessionResponseObject interface {
+	VisitEndUserSessionResponse(w http.ResponseWriter) error
+}
+
+type EndUserSession204Response struct {
+}
+
+func (response EndUserSession204Response) VisitEndUserSessionResponse(w http.ResponseWriter) error {
+
+	w.WriteHeader(204)
+	return nil
 }
 
 // StrictServerInterface has one method per operation.
@@ -2526,9 +3141,30 @@ type StrictServerInterface interface {
 	// EnableUser Let a disabled user sign in again
 	// (POST /api/v1/users/{user_id}/enable)
 	EnableUser(ctx context.Context, request EnableUserRequestObject) (EnableUserResponseObject, error)
+	// ResetUserFactors Take all second factors from a user
+	// (POST /api/v1/users/{user_id}/force-mfa-reset)
+	ResetUserFactors(ctx context.Context, request ResetUserFactorsRequestObject) (ResetUserFactorsResponseObject, error)
 	// ListUserGroups List the groups of a user, newest first
 	// (GET /api/v1/users/{user_id}/groups)
 	ListUserGroups(ctx context.Context, request ListUserGroupsRequestObject) (ListUserGroupsResponseObject, error)
+	// ListUserFactors List the second factors of a user
+	// (GET /api/v1/users/{user_id}/mfa/factors)
+	ListUserFactors(ctx context.Context, request ListUserFactorsRequestObject) (ListUserFactorsResponseObject, error)
+	// RemoveUserFactor Take a second factor from a user
+	// (DELETE /api/v1/users/{user_id}/mfa/factors/{factor_id})
+	RemoveUserFactor(ctx context.Context, request RemoveUserFactorRequestObject) (RemoveUserFactorResponseObject, error)
+	// ResetUserPassword Send a user a letter that leads to a new password
+	// (POST /api/v1/users/{user_id}/reset-password)
+	ResetUserPassword(ctx context.Context, request ResetUserPasswordRequestObject) (ResetUserPasswordResponseObject, error)
+	// EndUserSessions End all sessions of a user
+	// (DELETE /api/v1/users/{user_id}/sessions)
+	EndUserSessions(ctx context.Context, request EndUserSessionsRequestObject) (EndUserSessionsResponseObject, error)
+	// ListUserSessions List the sessions of a user, newest first
+	// (GET /api/v1/users/{user_id}/sessions)
+	ListUserSessions(ctx context.Context, request ListUserSessionsRequestObject) (ListUserSessionsResponseObject, error)
+	// EndUserSession End a session of a user
+	// (DELETE /api/v1/users/{user_id}/sessions/{session_id})
+	EndUserSession(ctx context.Context, request EndUserSessionRequestObject) (EndUserSessionResponseObject, error)
 }
 
 // strictHandler decodes a request, calls the operation and writes its response.
@@ -2838,6 +3474,19 @@ func (sh *strictHandler) EnableUser(w http.ResponseWriter, r *http.Request, user
 	}
 }
 
+func (sh *strictHandler) ResetUserFactors(w http.ResponseWriter, r *http.Request, userID UserInPath, params ResetUserFactorsParams) {
+	var request ResetUserFactorsRequestObject
+	request.UserID = userID
+	request.Params = params
+	response, err := sh.ssi.ResetUserFactors(r.Context(), request)
+	if err == nil {
+		err = response.VisitResetUserFactorsResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
 func (sh *strictHandler) ListUserGroups(w http.ResponseWriter, r *http.Request, userID UserInPath, params ListUserGroupsParams) {
 	var request ListUserGroupsRequestObject
 	request.UserID = userID
@@ -2845,6 +3494,84 @@ func (sh *strictHandler) ListUserGroups(w http.ResponseWriter, r *http.Request, 
 	response, err := sh.ssi.ListUserGroups(r.Context(), request)
 	if err == nil {
 		err = response.VisitListUserGroupsResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) ListUserFactors(w http.ResponseWriter, r *http.Request, userID UserInPath) {
+	var request ListUserFactorsRequestObject
+	request.UserID = userID
+	response, err := sh.ssi.ListUserFactors(r.Context(), request)
+	if err == nil {
+		err = response.VisitListUserFactorsResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) RemoveUserFactor(w http.ResponseWriter, r *http.Request, userID UserInPath, factorID FactorInPath, params RemoveUserFactorParams) {
+	var request RemoveUserFactorRequestObject
+	request.UserID = userID
+	request.FactorID = factorID
+	request.Params = params
+	response, err := sh.ssi.RemoveUserFactor(r.Context(), request)
+	if err == nil {
+		err = response.VisitRemoveUserFactorResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) ResetUserPassword(w http.ResponseWriter, r *http.Request, userID UserInPath, params ResetUserPasswordParams) {
+	var request ResetUserPasswordRequestObject
+	request.UserID = userID
+	request.Params = params
+	response, err := sh.ssi.ResetUserPassword(r.Context(), request)
+	if err == nil {
+		err = response.VisitResetUserPasswordResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) EndUserSessions(w http.ResponseWriter, r *http.Request, userID UserInPath, params EndUserSessionsParams) {
+	var request EndUserSessionsRequestObject
+	request.UserID = userID
+	request.Params = params
+	response, err := sh.ssi.EndUserSessions(r.Context(), request)
+	if err == nil {
+		err = response.VisitEndUserSessionsResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) ListUserSessions(w http.ResponseWriter, r *http.Request, userID UserInPath) {
+	var request ListUserSessionsRequestObject
+	request.UserID = userID
+	response, err := sh.ssi.ListUserSessions(r.Context(), request)
+	if err == nil {
+		err = response.VisitListUserSessionsResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) EndUserSession(w http.ResponseWriter, r *http.Request, userID UserInPath, sessionID SessionInPath, params EndUserSessionParams) {
+	var request EndUserSessionRequestObject
+	request.UserID = userID
+	request.SessionID = sessionID
+	request.Params = params
+	response, err := sh.ssi.EndUserSession(r.Context(), request)
+	if err == nil {
+		err = response.VisitEndUserSessionResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)

@@ -11,6 +11,9 @@ import (
 	"stonetown/api/web"
 	"stonetown/engine"
 	"stonetown/identity"
+	"stonetown/identity/authn"
+	"stonetown/identity/factor"
+	"stonetown/identity/session"
 	"stonetown/internal/sqldb"
 )
 
@@ -19,8 +22,8 @@ type Directory interface {
 	Users(ctx context.Context, tenantID string, f identity.Filter, after *identity.Position, limit int) ([]identity.User, error)
 	User(ctx context.Context, tenantID, userID string) (identity.User, error)
 	Create(ctx context.Context, tenantID string, n identity.NewUser, attach func(identity.User, *sqldb.Batch)) (identity.User, error)
-	Update(ctx context.Context, tenantID, userID string, change func(*identity.User), attach func(before, after identity.User, b *sqldb.Batch)) (identity.User, error)
-	Disable(ctx context.Context, tenantID, userID string, origin engine.Origin, attach func(before, after identity.User, b *sqldb.Batch)) (identity.User, error)
+	Update(ctx context.Context, tenantID, userID string, change func(*identity.User), attach func(identity.Change, *sqldb.Batch)) (identity.User, error)
+	Disable(ctx context.Context, tenantID, userID string, origin engine.Origin, attach func(identity.Change, *sqldb.Batch)) (identity.User, error)
 	NewPassword(ctx context.Context, tenantID, password string, u identity.User) (identity.PasswordHash, error)
 	Delete(ctx context.Context, tenantID, userID string, origin engine.Origin, removed identity.Moved) error
 
@@ -42,9 +45,23 @@ type Scopes interface {
 	UnknownScopes(ctx context.Context, from *sqldb.Tx, tenantID string, scopes []string) (unknown []string, err error)
 }
 
+// Access is what the surface needs of [authn.Service]: how users sign in.
+type Access interface {
+	QueueVerification(b *sqldb.Batch, u identity.User)
+	Wake()
+	SendReset(ctx context.Context, tenantID, userID string, by authn.By) error
+	ResetFactors(ctx context.Context, tenantID, userID string, by authn.By) (identity.User, error)
+	Factors(ctx context.Context, tenantID, userID string) ([]factor.Factor, error)
+	RemoveFactor(ctx context.Context, tenantID, userID, factorID string, by authn.By) error
+	Sessions(ctx context.Context, tenantID, userID string) ([]session.Session, error)
+	EndSession(ctx context.Context, tenantID, userID, sessionID, reason string, by authn.By) error
+	EndSessions(ctx context.Context, tenantID, userID, except, reason string, by authn.By) error
+}
+
 // Surface implements the operations. It is safe for concurrent use.
 type Surface struct {
 	Directory Directory
+	Access    Access
 	Importer  Importer
 	Scopes    Scopes
 	Cursors   *web.Cursors

@@ -78,10 +78,14 @@ func (s *Surface) CreateUser(ctx context.Context, request CreateUserRequestObjec
 	}
 	u, err := s.Directory.Create(ctx, call.Tenant.ID, n, func(u identity.User, b *sqldb.Batch) {
 		eventlog.Append(b, call.Tenant.ID, call.Event(eventlog.UserCreated, userEvent{User: wire(u), Source: "admin"}))
+		if !u.EmailVerified {
+			s.Access.QueueVerification(b, u)
+		}
 	})
 	if err != nil {
 		return nil, err
 	}
+	s.Access.Wake()
 	body, err := s.read(ctx, call, u)
 	if err != nil {
 		return nil, err
@@ -123,7 +127,7 @@ func (s *Surface) PatchUser(ctx context.Context, request PatchUserRequestObject)
 			rest(u)
 		}
 	}
-	u, err := s.Directory.Update(ctx, call.Tenant.ID, request.UserID, change, s.changed(call))
+	u, err := s.Directory.Update(ctx, call.Tenant.ID, request.UserID, change, Changed(call))
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +138,7 @@ func (s *Surface) PatchUser(ctx context.Context, request PatchUserRequestObject)
 // DisableUser keeps a user from signing in.
 func (s *Surface) DisableUser(ctx context.Context, request DisableUserRequestObject) (DisableUserResponseObject, error) {
 	call := web.CallOf(ctx)
-	u, err := s.Directory.Disable(ctx, call.Tenant.ID, request.UserID, engine.Origin{Actor: call.Principal.Subject, CommitID: call.CommitID}, s.changed(call))
+	u, err := s.Directory.Disable(ctx, call.Tenant.ID, request.UserID, engine.Origin{Actor: call.Principal.Subject, CommitID: call.CommitID}, Changed(call))
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +149,7 @@ func (s *Surface) DisableUser(ctx context.Context, request DisableUserRequestObj
 // EnableUser lets a disabled user sign in again.
 func (s *Surface) EnableUser(ctx context.Context, request EnableUserRequestObject) (EnableUserResponseObject, error) {
 	call := web.CallOf(ctx)
-	u, err := s.Directory.Update(ctx, call.Tenant.ID, request.UserID, (*identity.User).Enable, s.changed(call))
+	u, err := s.Directory.Update(ctx, call.Tenant.ID, request.UserID, (*identity.User).Enable, Changed(call))
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +169,11 @@ func (s *Surface) DeleteUser(ctx context.Context, request DeleteUserRequestObjec
 // read is the answer about a user.
 func (s *Surface) read(ctx context.Context, call *web.Call, u identity.User) (UserRead, error) {
 	groups, err := s.Directory.Groups(ctx, call.Tenant.ID, "", u.ID, nil, inlineGroups)
-	return UserRead{Data: detail(u, groups), Meta: Meta{RequestID: call.RequestID}}, err
+	if err != nil {
+		return UserRead{}, err
+	}
+	factors, err := s.Access.Factors(ctx, call.Tenant.ID, u.ID)
+	return UserRead{Data: detail(u, groups, factors), Meta: Meta{RequestID: call.RequestID}}, err
 }
 
 // ListUserGroups lists the groups of a user.

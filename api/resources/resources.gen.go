@@ -779,6 +779,12 @@ type WatchEvent struct {
 // Cursor defines model for Cursor.
 type Cursor = string
 
+// EmailChangeInPath defines model for EmailChangeInPath.
+type EmailChangeInPath = string
+
+// FactorInPath defines model for FactorInPath.
+type FactorInPath = string
+
 // GroupInPath defines model for GroupInPath.
 type GroupInPath = string
 
@@ -791,6 +797,9 @@ type IdempotencyKey = string
 // ImportInPath defines model for ImportInPath.
 type ImportInPath = string
 
+// KindInPath defines model for KindInPath.
+type KindInPath = string
+
 // Limit defines model for Limit.
 type Limit = int
 
@@ -799,6 +808,9 @@ type NameInPath = string
 
 // ScopeInPath defines model for ScopeInPath.
 type ScopeInPath = string
+
+// SessionInPath defines model for SessionInPath.
+type SessionInPath = string
 
 // TypeInPath defines model for TypeInPath.
 type TypeInPath = string

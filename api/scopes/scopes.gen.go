@@ -119,6 +119,12 @@ type ScopeRead struct {
 // Timestamp RFC 3339, UTC, milliseconds.
 type Timestamp = web.Timestamp
 
+// EmailChangeInPath defines model for EmailChangeInPath.
+type EmailChangeInPath = string
+
+// FactorInPath defines model for FactorInPath.
+type FactorInPath = string
+
 // GroupInPath defines model for GroupInPath.
 type GroupInPath = string
 
@@ -131,11 +137,17 @@ type IdempotencyKey = string
 // ImportInPath defines model for ImportInPath.
 type ImportInPath = string
 
+// KindInPath defines model for KindInPath.
+type KindInPath = string
+
 // NameInPath defines model for NameInPath.
 type NameInPath = string
 
 // ScopeInPath defines model for ScopeInPath.
 type ScopeInPath = string
+
+// SessionInPath defines model for SessionInPath.
+type SessionInPath = string
 
 // TypeInPath defines model for TypeInPath.
 type TypeInPath = string

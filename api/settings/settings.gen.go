@@ -41,6 +41,15 @@ type Meta struct {
 	RequestID string `json:"request_id"`
 }
 
+// MfaPolicy defines model for MfaPolicy.
+type MfaPolicy struct {
+	// Kinds Those that can be added, of `webauthn`, `totp` and `sms`.
+	Kinds []string `json:"kinds"`
+
+	// Mode `off`, `optional`, for who has a second factor, or `required` of everybody.
+	Mode string `json:"mode"`
+}
+
 // PasswordPolicy Lengths are in characters. The most common passwords, and those that are mostly
 // the user's name or address, are refused in any case.
 type PasswordPolicy struct {
@@ -51,8 +60,19 @@ type PasswordPolicy struct {
 // RateLimitText Requests and the time in which they may come, a second, minute, hour or day; or `unlimited`.
 type RateLimitText = string
 
+// SessionSettings defines model for SessionSettings.
+type SessionSettings struct {
+	// AbsoluteS After how many seconds it ends in any case, 300 to 31,536,000.
+	AbsoluteS int `json:"absolute_s"`
+
+	// IdleS After how many seconds without use a session ends, 300 to 31,536,000.
+	IdleS int `json:"idle_s"`
+}
+
 // Settings defines model for Settings.
 type Settings struct {
+	MfaPolicy MfaPolicy `json:"mfa_policy"`
+
 	// PasswordPolicy Lengths are in characters. The most common passwords, and those that are mostly
 	// the user's name or address, are refused in any case.
 	PasswordPolicy PasswordPolicy `json:"password_policy"`
@@ -64,15 +84,34 @@ type Settings struct {
 	// `sign-in.ip` 30/min, `self-service.caller` 600/h, `admin.caller` 6000/h
 	// and `client.caller` 6000/h unless it is configured otherwise.
 	RateLimits map[string]string `json:"rate_limits"`
+
+	// RequireVerifiedEmail Whether nobody can sign in before their address is verified.
+	RequireVerifiedEmail bool            `json:"require_verified_email"`
+	Session              SessionSettings `json:"session"`
+
+	// SignUp Whether people may create accounts of their own, `open` or `closed`.
+	SignUp string `json:"sign_up"`
 }
 
 // SettingsPatch defines model for SettingsPatch.
 type SettingsPatch struct {
+	// MfaPolicy A member that is null, or all of it, is the default again, optional and all kinds.
+	MfaPolicy jsontext.Value `json:"mfa_policy,omitempty"`
+
 	// PasswordPolicy A member that is null, or all of it, is the default again, 8 to 128.
 	PasswordPolicy jsontext.Value `json:"password_policy,omitempty"`
 
 	// RateLimits Limits to set and, as null, to take back; null as a whole takes all back.
 	RateLimits jsontext.Value `json:"rate_limits,omitempty"`
+
+	// RequireVerifiedEmail Default: true.
+	RequireVerifiedEmail jsontext.Value `json:"require_verified_email,omitempty"`
+
+	// Session A member that is null, or all of it, is the default again, a day and 30 days.
+	Session jsontext.Value `json:"session,omitempty"`
+
+	// SignUp Default: `open`.
+	SignUp jsontext.Value `json:"sign_up,omitempty"`
 }
 
 // SettingsRead defines model for SettingsRead.
@@ -80,6 +119,12 @@ type SettingsRead struct {
 	Data Settings `json:"data"`
 	Meta Meta     `json:"meta"`
 }
+
+// EmailChangeInPath defines model for EmailChangeInPath.
+type EmailChangeInPath = string
+
+// FactorInPath defines model for FactorInPath.
+type FactorInPath = string
 
 // GroupInPath defines model for GroupInPath.
 type GroupInPath = string
@@ -93,11 +138,17 @@ type IdempotencyKey = string
 // ImportInPath defines model for ImportInPath.
 type ImportInPath = string
 
+// KindInPath defines model for KindInPath.
+type KindInPath = string
+
 // NameInPath defines model for NameInPath.
 type NameInPath = string
 
 // ScopeInPath defines model for ScopeInPath.
 type ScopeInPath = string
+
+// SessionInPath defines model for SessionInPath.
+type SessionInPath = string
 
 // TypeInPath defines model for TypeInPath.
 type TypeInPath = string

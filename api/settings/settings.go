@@ -4,9 +4,9 @@ package settings
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 
 	"github.com/go-json-experiment/json"
@@ -69,25 +69,19 @@ func (s *Surface) PatchSettings(ctx context.Context, request PatchSettingsReques
 	if err != nil {
 		return nil, err
 	}
-	policy, err := policyOf(request.Body.PasswordPolicy)
+	change, err := usersOf(request.Body)
 	if err != nil {
 		return nil, err
 	}
 	var now Settings
 	_, err = s.Tenants.UpdateRateLimits(ctx, call.Tenant.ID, set, clear, func(ctx context.Context, tx *sqldb.Tx, limitsBefore, limits ratelimit.Limits) error {
-		usersBefore, users, err := s.Users.UpdateSettings(ctx, tx, call.Tenant.ID, func(u *identity.Settings) { policy(&u.PasswordPolicy) })
+		usersBefore, users, err := s.Users.UpdateSettings(ctx, tx, call.Tenant.ID, change)
 		if err != nil {
 			return err
 		}
 		before := settings(limitsBefore, usersBefore)
 		now = settings(limits, users)
-		changes := map[string][2]any{}
-		if !maps.Equal(before.RateLimits, now.RateLimits) {
-			changes["rate_limits"] = [2]any{before.RateLimits, now.RateLimits}
-		}
-		if before.PasswordPolicy != now.PasswordPolicy {
-			changes["password_policy"] = [2]any{before.PasswordPolicy, now.PasswordPolicy}
-		}
+		changes := difference(before, now)
 		if len(changes) == 0 {
 			return nil
 		}
@@ -108,56 +102,25 @@ type updated struct {
 }
 
 func settings(limits ratelimit.Limits, users identity.Settings) Settings {
-	p := users.PasswordPolicy
-	return Settings{RateLimits: limits.Text(), PasswordPolicy: PasswordPolicy{MinLength: p.MinLength, MaxLength: p.MaxLength}}
+	s := wireUsers(users)
+	s.RateLimits = limits.Text()
+	return s
+}
+
+// difference is the members of two settings that differ.
+func difference(before, after Settings) map[string][2]any {
+	changes := map[string][2]any{}
+	from, to := reflect.ValueOf(before), reflect.ValueOf(after)
+	for i := range from.NumField() {
+		if a, b := from.Field(i).Interface(), to.Field(i).Interface(); !reflect.DeepEqual(a, b) {
+			changes[from.Type().Field(i).Tag.Get("json")] = [2]any{a, b}
+		}
+	}
+	return changes
 }
 
 func read(call *web.Call, s Settings) SettingsRead {
 	return SettingsRead{Data: s, Meta: Meta{RequestID: call.RequestID}}
-}
-
-// policyOf reads a merge patch of the password policy.
-func policyOf(patch jsontext.Value) (change func(*identity.Policy), err error) {
-	var v web.Validation
-	byDefault := identity.DefaultSettings.PasswordPolicy
-	switch patch.Kind() {
-	case 0:
-		return func(*identity.Policy) {}, nil
-	case 'n':
-		return func(p *identity.Policy) { *p = byDefault }, nil
-	case '{':
-	default:
-		v.Add("password_policy", "type_invalid", "must be an object or null")
-		return nil, v.Err()
-	}
-	var form struct {
-		MinLength jsontext.Value `json:"min_length"`
-		MaxLength jsontext.Value `json:"max_length"`
-	}
-	if err := json.Unmarshal(patch, &form); err != nil {
-		return nil, err
-	}
-	length := func(name string, value jsontext.Value, least, most, otherwise int) *int {
-		n := otherwise
-		switch {
-		case value.Kind() == 0:
-			return nil
-		case value.Kind() == 'n':
-		case json.Unmarshal(value, &n) != nil || n < least || n > most:
-			v.Add("password_policy/"+name, "out_of_range", fmt.Sprintf("must be between %d and %d, or null", least, most))
-		}
-		return &n
-	}
-	least := length("min_length", form.MinLength, identity.LeastMinLength, identity.MostMinLength, byDefault.MinLength)
-	most := length("max_length", form.MaxLength, identity.LeastMaxLength, identity.MostMaxLength, byDefault.MaxLength)
-	return func(p *identity.Policy) {
-		if least != nil {
-			p.MinLength = *least
-		}
-		if most != nil {
-			p.MaxLength = *most
-		}
-	}, v.Err()
 }
 
 // limitsOf reads a merge patch: limits to set and, as null, to take back.

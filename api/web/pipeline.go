@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"mime"
@@ -43,7 +44,9 @@ func (k *Kit) Serve(router Router) http.Handler {
 		x := &exchange{ResponseWriter: w, operation: "none"}
 		x.RequestID = id.OfRequest()
 		x.ClientIP = k.clientIP(r)
+		x.UserAgent = r.UserAgent()
 		h := w.Header()
+		x.header = h
 		h["X-Request-Id"] = []string{x.RequestID}
 		h["X-Content-Type-Options"] = noSniff
 		h["Referrer-Policy"] = noReferrer
@@ -166,8 +169,11 @@ func (k *Kit) admit(x *exchange, r *http.Request, op Operation) error {
 		return err
 	}
 	if op.Scope != "" {
-		if err := k.authorize(x, r, op.Scope); err != nil {
+		if err := k.authorize(x, r, op); err != nil {
 			return err
+		}
+		if x.Principal == nil {
+			return nil
 		}
 		if err := k.limitCaller(x, r, op.RateLimit); err != nil {
 			return err
@@ -209,19 +215,45 @@ func isLoopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// authorize verifies the bearer token (RFC 6750) and the scope in it.
-func (k *Kit) authorize(x *exchange, r *http.Request, scope string) error {
+// SessionCookie holds the token of a browser's session. By its name it cannot come
+// from another host, nor go to one (RFC 6265bis §4.1.3.2).
+const SessionCookie = "__Host-sid"
+
+// credentials are what a request is sent with: the bearer token (RFC 6750), or the
+// cookie where that stands in for it; empty if there is nothing.
+func (k *Kit) credentials(r *http.Request, op Operation, realm string) (token string, err error) {
+	header := r.Header["Authorization"]
+	if len(header) == 0 {
+		cookie, err := r.Cookie(SessionCookie)
+		if err != nil || !op.Cookie {
+			return "", nil
+		}
+		// A browser sends its cookie along whoever made it send the request.
+		if err := k.sameOrigin.Check(r); err != nil {
+			return "", &Error{Status: http.StatusForbidden, Code: "permission_denied", Message: "the request comes from another site", Details: Details{"required_scope": nil}}
+		}
+		return cookie.Value, nil
+	}
+	scheme, token, _ := strings.Cut(header[0], " ")
+	if len(header) > 1 || !strings.EqualFold(scheme, "Bearer") || token == "" {
+		return "", invalidToken(realm, string(oauth.Malformed))
+	}
+	return token, nil
+}
+
+// authorize verifies the token and the scope in it.
+func (k *Kit) authorize(x *exchange, r *http.Request, op Operation) error {
 	realm := `Bearer realm="` + x.Tenant.BaseURL + `"`
-	credentials := r.Header["Authorization"]
-	if len(credentials) == 0 {
+	scope := op.Scope
+	token, err := k.credentials(r, op, realm)
+	if err != nil || token == "" && op.Anonymous {
+		return err
+	}
+	if token == "" {
 		return &Error{
 			Status: http.StatusUnauthorized, Code: "unauthenticated", Message: "an access token is required",
 			Header: http.Header{"Www-Authenticate": {realm}},
 		}
-	}
-	scheme, token, _ := strings.Cut(credentials[0], " ")
-	if len(credentials) > 1 || !strings.EqualFold(scheme, "Bearer") || token == "" {
-		return invalidToken(realm, string(oauth.Malformed))
 	}
 	principal, err := k.verifier.Verify(r.Context(), oauth.Tenant{ID: x.Tenant.ID, BaseURL: x.Tenant.BaseURL}, token)
 	if err != nil {
@@ -230,6 +262,9 @@ func (k *Kit) authorize(x *exchange, r *http.Request, scope string) error {
 			return invalidToken(realm, string(refused.Reason))
 		}
 		return err
+	}
+	if principal.MustEnrol && !op.Enrolling {
+		return StepUpRequired(x.Tenant.BaseURL, 0, true)
 	}
 	if !principal.Scopes.Has(scope) {
 		return &Error{
@@ -241,6 +276,23 @@ func (k *Kit) authorize(x *exchange, r *http.Request, scope string) error {
 	}
 	x.Principal = principal
 	return nil
+}
+
+// StepUpRequired asks for a second factor no older than maxAge, or 0 if that is not the
+// point (RFC 9470); enrol says that the user has none and must add one.
+func StepUpRequired(baseURL string, maxAge time.Duration, enrol bool) *Error {
+	challenge := `Bearer realm="` + baseURL + `", error="insufficient_user_authentication", acr_values="aal2"`
+	details := Details{
+		"required_aal": 2, "acr_values": "aal2", "max_age": nil, "enrolment_required": enrol, "step_up_url": baseURL + "/api/v1/auth/step-up/begin",
+	}
+	if maxAge > 0 {
+		details["max_age"] = int(maxAge.Seconds())
+		challenge += fmt.Sprintf(`, max_age=%d`, int(maxAge.Seconds()))
+	}
+	return &Error{
+		Status: http.StatusUnauthorized, Code: "insufficient_user_authentication", Message: "a recent second factor is required",
+		Details: details, Header: http.Header{"Www-Authenticate": {challenge}},
+	}
 }
 
 func invalidToken(realm, reason string) *Error {

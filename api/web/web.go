@@ -105,6 +105,7 @@ type Kit struct {
 	limits      *ratelimit.Limiter
 	origins     Origins
 	cors        *cors.Cors
+	sameOrigin  *http.CrossOriginProtection
 }
 
 // New returns a kit and registers its metrics.
@@ -143,6 +144,7 @@ func New(c Config) (*Kit, error) {
 		idempotency: c.Idempotency, limits: c.Limits, origins: c.Origins,
 	}
 	k.cors = newCORS(k)
+	k.sameOrigin = http.NewCrossOriginProtection()
 	return k, nil
 }
 
@@ -152,6 +154,12 @@ type Operation struct {
 	Tag              string
 	// Scope is what the bearer token must carry; empty: no token is asked for.
 	Scope string
+	// Anonymous: who has no token is let in as well, as nobody.
+	Anonymous bool
+	// Cookie: the token may come as a cookie, from pages of the tenant's own.
+	Cookie bool
+	// Enrolling: who must add a second factor first may do this.
+	Enrolling bool
 	// MediaType is that of the request body; empty: there is none.
 	MediaType string
 	// Idempotent: the operation takes an Idempotency-Key.
@@ -190,7 +198,14 @@ type Call struct {
 	// Idempotency-Key; empty without one. Work that carries it into its
 	// transaction is not done twice ([tuplestore.Write.CommitID]).
 	CommitID string
+	// UserAgent is what the client calls itself.
+	UserAgent string
+
+	header http.Header // of the response
 }
+
+// SetCookie sends a cookie with the response.
+func (c *Call) SetCookie(cookie *http.Cookie) { c.header.Add("Set-Cookie", cookie.String()) }
 
 type callKey struct{}
 

@@ -81,6 +81,32 @@ type Config struct {
 	// client.caller=6000/h, and no others.
 	RateLimits rateLimits `yaml:"rate_limits" env:"RATE_LIMITS" envKeyValSeparator:"="`
 
+	// MailURL is the mail server that letters go through: smtp://[user@]host[:port],
+	// which must know STARTTLS unless it is on this machine, or smtps://. Default:
+	// none, and nothing is sent; with Dev, letters are put into the folder outbox in
+	// DataDir.
+	MailURL string `yaml:"mail_url" env:"MAIL_URL"`
+
+	// MailPasswordFile is a file that holds the password for the mail server.
+	// Default: none.
+	MailPasswordFile string `yaml:"mail_password_file" env:"MAIL_PASSWORD_FILE"`
+
+	// MailFrom is the address that letters come from. Required with MailURL.
+	MailFrom string `yaml:"mail_from" env:"MAIL_FROM"`
+
+	// TextURL is the gateway for texts to telephones, an http(s) URL that takes
+	// POSTs of {"to": "+49…", "text": "…"}. Default: none, and telephones cannot be
+	// second factors; with Dev, texts are put into the folder outbox in DataDir.
+	TextURL string `yaml:"text_url" env:"TEXT_URL"`
+
+	// TextTokenFile is a file that holds the bearer token for the gateway. Default:
+	// none.
+	TextTokenFile string `yaml:"text_token_file" env:"TEXT_TOKEN_FILE"`
+
+	// TextCountries are the country codes, such as +49, of the numbers that texts are
+	// sent to. Default: all.
+	TextCountries []string `yaml:"text_countries" env:"TEXT_COUNTRIES"`
+
 	// RequestTimeout bounds the work on one request; beyond it the answer is an
 	// error. Default 30s.
 	RequestTimeout time.Duration `yaml:"request_timeout" env:"REQUEST_TIMEOUT"`
@@ -151,6 +177,12 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.StringVar(&c.MasterKeyFile, "master-key-file", c.MasterKeyFile, "`file` of the key that seals secrets (default master.key in the data folder)")
 	f.Var(&c.TrustedProxies, "trusted-proxies", "`networks` whose X-Forwarded-For is believed, separated by commas")
 	f.Var(&c.RateLimits, "rate-limits", "`limits` on requests, such as token.ip=60/min,authz.caller=1000/s")
+	f.StringVar(&c.MailURL, "mail-url", c.MailURL, "smtp:// or smtps:// `URL` of the mail server")
+	f.StringVar(&c.MailPasswordFile, "mail-password-file", c.MailPasswordFile, "`file` that holds the password for the mail server")
+	f.StringVar(&c.MailFrom, "mail-from", c.MailFrom, "`address` that letters come from")
+	f.StringVar(&c.TextURL, "text-url", c.TextURL, "http(s) `URL` of the gateway for texts to telephones")
+	f.StringVar(&c.TextTokenFile, "text-token-file", c.TextTokenFile, "`file` that holds the token for the gateway")
+	f.StringSliceVar(&c.TextCountries, "text-countries", c.TextCountries, "`codes` of the countries that texts are sent to, such as +49,+1")
 	f.DurationVar(&c.RequestTimeout, "request-timeout", c.RequestTimeout, "most time to work on one request")
 	f.IntVar(&c.MaxRequests, "max-requests", c.MaxRequests, "most requests that are worked on at the same time")
 	f.IntVar(&c.MaxStreams, "max-streams", c.MaxStreams, "most watches that are open at the same time")
@@ -255,6 +287,17 @@ func (c *Config) complete() error {
 	if _, err := ratelimit.ParseLimits(c.RateLimits); err != nil {
 		problem("rate_limits: %w", err)
 	}
+	if c.MailURL != "" && c.MailFrom == "" {
+		problem("mail_url needs mail_from")
+	}
+	if u, err := url.Parse(c.TextURL); c.TextURL != "" && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "") {
+		problem("text_url is not an http(s) URL")
+	}
+	for _, code := range c.TextCountries {
+		if !strings.HasPrefix(code, "+") {
+			problem("text_countries: %q does not begin with +", code)
+		}
+	}
 	if c.RequestTimeout <= 0 || c.DrainTimeout <= 0 || c.DrainDelay < 0 {
 		problem("request_timeout and drain_timeout must be positive and drain_delay not negative")
 	}
@@ -289,23 +332,20 @@ func (c Config) makeDataDir() error {
 
 // LogValue shows what a reader of logs may know.
 func (c Config) LogValue() slog.Value {
-	database := "malformed"
-	if u, err := url.Parse(c.DatabaseURL); err == nil {
-		if u.RawQuery != "" { // parameters can hold a password too
-			u.RawQuery = "redacted"
-		}
-		database = u.Redacted()
-	}
 	return slog.GroupValue(
 		slog.Bool("dev", c.Dev),
 		slog.String("listen", c.Listen),
 		slog.String("admin_listen", c.AdminListen),
 		slog.String("data_dir", c.DataDir),
-		slog.String("database_url", database),
+		slog.String("database_url", redacted(c.DatabaseURL)),
 		slog.Int("database_conns", c.DatabaseConns),
 		slog.String("master_key_file", c.MasterKeyFile),
 		slog.String("trusted_proxies", c.TrustedProxies.String()),
 		slog.String("rate_limits", c.RateLimits.String()),
+		slog.String("mail_url", redacted(c.MailURL)),
+		slog.String("mail_from", c.MailFrom),
+		slog.String("text_url", redacted(c.TextURL)),
+		slog.Any("text_countries", c.TextCountries),
 		slog.Duration("request_timeout", c.RequestTimeout),
 		slog.Int("max_requests", c.MaxRequests),
 		slog.Int("max_streams", c.MaxStreams),
@@ -317,6 +357,18 @@ func (c Config) LogValue() slog.Value {
 		slog.String("log_level", c.LogLevel.String()),
 		slog.String("log_format", c.LogFormat),
 	)
+}
+
+// redacted is a URL without what may be secret in it.
+func redacted(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "malformed"
+	}
+	if u.RawQuery != "" { // parameters can hold a password too
+		u.RawQuery = "redacted"
+	}
+	return u.Redacted()
 }
 
 // prefixes is a list of networks, on the command line separated by commas.

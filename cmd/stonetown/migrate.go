@@ -10,8 +10,13 @@ import (
 	"stonetown/controlplane"
 	"stonetown/engine/resources"
 	"stonetown/identity"
+	"stonetown/identity/authn"
+	"stonetown/identity/factor"
+	"stonetown/identity/session"
+	"stonetown/identity/ticket"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/idempotency"
+	"stonetown/internal/outbox"
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth"
@@ -57,9 +62,14 @@ func openDatabase(ctx context.Context, config Config) (*sqldb.DB, error) {
 		resources.Migrations(),
 		controlplane.Migrations(),
 		identity.Migrations(),
+		session.Migrations(),
+		ticket.Migrations(),
+		factor.Migrations(),
+		authn.Migrations(),
 		oauth.Migrations(),
 		eventlog.Migrations(),
 		idempotency.Migrations(),
+		outbox.Migrations(),
 		ratelimit.Migrations(),
 	)
 	if err != nil {

@@ -19,8 +19,10 @@ import (
 	"stonetown/engine"
 	"stonetown/engine/resources"
 	"stonetown/identity"
+	"stonetown/identity/authn"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/idempotency"
+	"stonetown/internal/outbox"
 	"stonetown/internal/ratelimit"
 	"stonetown/oauth"
 	"stonetown/tuplestore/sqlstore"
@@ -99,9 +101,24 @@ func (p *Program) Open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	letters, err := outbox.New(outbox.Config{DB: p.modules.db, Seal: p.modules.key, Logger: p.log})
+	if err != nil {
+		return err
+	}
+	mail, texts, err := openPost(p.config)
+	if err != nil {
+		return err
+	}
+	signIns, err := authn.New(authn.Config{
+		DB: p.modules.db, Seal: p.modules.key, Users: people, Outbox: letters, Mail: mail, Texts: texts, Tenants: letterheads{p.modules.tenants},
+		Limits: limits, Logger: p.log,
+	})
+	if err != nil {
+		return err
+	}
 	handler, err := api.New(api.Config{
 		Engine: p.engine, Resources: resources.New(p.engine, p.modules.db),
-		Tenants: p.modules.tenants, Users: people, Importer: importer, Scopes: oauth.NewRegistry(p.modules.db, p.engine), OAuth: p.modules.oauth,
+		Tenants: p.modules.tenants, Users: people, Authn: signIns, Importer: importer, Scopes: oauth.NewRegistry(p.modules.db, p.engine), OAuth: p.modules.oauth,
 		CursorKey: p.modules.key.Derive("cursors"),
 		Logger:    p.log, Metrics: registry,
 		Timeout:        p.config.RequestTimeout,
@@ -133,7 +150,7 @@ func (p *Program) Open(ctx context.Context) error {
 	}
 	p.server.RegisterOnShutdown(p.stop)
 	imports := func(ctx context.Context) { importer.Run(ctx, p.log) }
-	for _, loop := range []func(context.Context){keys.Run, limits.Run, log.Run, p.store.Run, imports} {
+	for _, loop := range []func(context.Context){keys.Run, limits.Run, log.Run, p.store.Run, imports, signIns.Run} {
 		p.loops.Go(func() { loop(p.running) })
 	}
 	if p.config.Dev {

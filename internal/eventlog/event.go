@@ -45,6 +45,28 @@ const (
 	UserPasswordChanged Type = "user.password_changed"
 	UserImportCompleted Type = "user.import_completed"
 
+	UserSignedUp               Type = "user.signed_up"
+	UserSignedIn               Type = "user.signed_in"
+	UserSignInFailed           Type = "user.sign_in_failed"
+	UserSignedOut              Type = "user.signed_out"
+	UserLocked                 Type = "user.locked" // for a while, after failures
+	UserEmailVerified          Type = "user.email_verified"
+	UserEmailChangeRequested   Type = "user.email_change_requested"
+	UserEmailChanged           Type = "user.email_changed"
+	UserPasswordResetRequested Type = "user.password_reset_requested"
+	UserPasswordResetCompleted Type = "user.password_reset_completed"
+	UserMFAEnrolled            Type = "user.mfa_enrolled"
+	UserMFARemoved             Type = "user.mfa_removed"
+	UserMFAReset               Type = "user.mfa_reset"
+	UserBackupCodesRegenerated Type = "user.backup_codes_regenerated"
+	UserBackupCodeUsed         Type = "user.backup_code_used"
+
+	SessionCreated   Type = "session.created"
+	SessionRevoked   Type = "session.revoked"
+	SessionSteppedUp Type = "session.stepped_up"
+
+	SecurityBruteForceDetected Type = "security.brute_force_detected"
+
 	GroupCreated       Type = "group.created"
 	GroupUpdated       Type = "group.updated"
 	GroupDeleted       Type = "group.deleted"

@@ -28,6 +28,10 @@ const (
 	Client       = "client" // the public name of an application in OAuth
 	Token        = "tok"    // the jti of an access token
 	Event        = "evt"
+	Session      = "ses"
+	Factor       = "factor" // a second factor
+	Letter       = "ltr"    // what waits in the outbox
+	EmailChange  = "pec"
 )
 
 // randomLen is what crypto/rand.Text returns: base32 with 5 bits a character.

@@ -62,9 +62,9 @@ func ParseCounted(text string) (Counted, error) {
 	return c, nil
 }
 
-// Limit is how many requests may come within a window, a second, minute, hour or
-// day. The zero value is no limit. Its text form is requests/unit, the unit being
-// one of s, min, h and d, or unlimited.
+// Limit is how many requests may come within a window. The zero value is no limit. Its
+// text form is requests/unit, the unit being one of s, min, h and d, or unlimited; other
+// windows are for limits in code.
 type Limit struct {
 	Requests int
 	Window   time.Duration
@@ -81,7 +81,10 @@ func (l Limit) String() string {
 			return strconv.Itoa(l.Requests) + "/" + unit
 		}
 	}
-	return "unlimited"
+	if l == (Limit{}) {
+		return "unlimited"
+	}
+	return strconv.Itoa(l.Requests) + "/" + l.Window.String()
 }
 
 // ParseLimit reads the text form.

@@ -131,8 +131,8 @@ func (l *Limiter) gcra(limit Limit) (*throttled.GCRARateLimiterCtx, error) {
 	if known, ok := l.byKind.Load(limit); ok {
 		return known.(*throttled.GCRARateLimiterCtx), nil
 	}
-	if err := limit.validate(); err != nil {
-		return nil, err
+	if limit.Requests < 1 || limit.Window <= 0 {
+		return nil, fmt.Errorf("%d requests in %v is not a limit", limit.Requests, limit.Window)
 	}
 	g, err := throttled.NewGCRARateLimiterCtx(l.store, throttled.RateQuota{
 		MaxRate: throttled.PerDuration(limit.Requests, limit.Window), MaxBurst: limit.Requests - 1,

@@ -1,0 +1,139 @@
+// Package account is the surface on which people prove who they are and look after
+// their own accounts.
+//
+// Its bearer tokens are access tokens of users, and the opaque tokens of sessions
+// ([Verifier]); pages of the tenant's own may send the latter as a cookie.
+package account
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/gorilla/mux"
+
+	"stonetown/api/web"
+	"stonetown/identity"
+	"stonetown/identity/authn"
+	"stonetown/identity/factor"
+	"stonetown/identity/session"
+	"stonetown/internal/sqldb"
+	"stonetown/oauth"
+)
+
+// Service is what the surface needs of [authn.Service].
+type Service interface {
+	Sessions
+
+	Identify(ctx context.Context, t authn.Tenant, email string) []string
+	SignUp(ctx context.Context, t authn.Tenant, n authn.NewAccount, by authn.By) error
+	SignIn(ctx context.Context, t authn.Tenant, email, password string, by authn.By) (authn.Result, error)
+	Challenge(ctx context.Context, t authn.Tenant, mfaToken, factorID string, kind factor.Kind) (authn.Challenge, error)
+	VerifyFactor(ctx context.Context, t authn.Tenant, mfaToken string, a authn.Answer, by authn.By) (authn.Result, error)
+	BeginPasskey(ctx context.Context, t authn.Tenant, email string) (authn.PasskeyRequest, error)
+	CompletePasskey(ctx context.Context, t authn.Tenant, ceremonyID string, credential []byte, by authn.By) (authn.Result, error)
+	BeginStepUp(ctx context.Context, t authn.Tenant, current session.Session, factorID string, kind factor.Kind) (authn.Challenge, error)
+	CompleteStepUp(ctx context.Context, t authn.Tenant, current session.Session, a authn.Answer, by authn.By) (session.Session, string, error)
+	SteppedUp(secondFactor time.Time) bool
+	SignOut(ctx context.Context, current session.Session, all bool, by authn.By) error
+
+	Forgot(ctx context.Context, t authn.Tenant, email string, by authn.By) error
+	ResetPassword(ctx context.Context, t authn.Tenant, token, password string, by authn.By) (authn.Result, error)
+	ChangePassword(ctx context.Context, t authn.Tenant, current session.Session, present, next string, by authn.By) error
+	VerifyEmail(ctx context.Context, t authn.Tenant, token string, by authn.By) (email string, err error)
+	RevertEmail(ctx context.Context, t authn.Tenant, token string, by authn.By) (email string, err error)
+	ResendTo(ctx context.Context, t authn.Tenant, email string) error
+	ResendVerification(ctx context.Context, t authn.Tenant, userID string) (time.Duration, error)
+	ChangeEmail(ctx context.Context, t authn.Tenant, current session.Session, email string, by authn.By) (authn.EmailChange, error)
+	EmailChange(ctx context.Context, tenantID, userID, changeID string) (authn.EmailChange, error)
+	CancelEmailChange(ctx context.Context, tenantID, userID, changeID string) error
+
+	Sessions(ctx context.Context, tenantID, userID string) ([]session.Session, error)
+	EndSession(ctx context.Context, tenantID, userID, sessionID, reason string, by authn.By) error
+	EndSessions(ctx context.Context, tenantID, userID, except, reason string, by authn.By) error
+
+	Factors(ctx context.Context, tenantID, userID string) ([]factor.Factor, error)
+	BeginFactor(ctx context.Context, t authn.Tenant, current session.Session, n authn.NewFactor) (authn.Enrolment, error)
+	CompleteFactor(ctx context.Context, t authn.Tenant, current session.Session, kind factor.Kind, ceremonyID string, p authn.FactorProof, by authn.By) (factor.Factor, error)
+	RenameFactor(ctx context.Context, tenantID, userID, factorID, label string) (factor.Factor, error)
+	RemoveFactor(ctx context.Context, tenantID, userID, factorID string, by authn.By) error
+	NewBackupCodes(ctx context.Context, tenantID, userID string, by authn.By) ([]string, error)
+}
+
+// Users is what the surface needs of [identity.Directory].
+type Users interface {
+	User(ctx context.Context, tenantID, userID string) (identity.User, error)
+	Update(ctx context.Context, tenantID, userID string, change func(*identity.User), attach func(identity.Change, *sqldb.Batch)) (identity.User, error)
+	Scopes(ctx context.Context, tenantID, userID string) ([]string, error)
+}
+
+// Issuer issues access tokens; [oauth.Service] does.
+type Issuer interface {
+	IssueToUser(ctx context.Context, tenant oauth.Tenant, t oauth.UserToken) (oauth.TokenResponse, error)
+}
+
+// Surface implements the operations. It is safe for concurrent use.
+type Surface struct {
+	Service Service
+	Users   Users
+	Issuer  Issuer
+	// Changed queues what commits with a change of a profile.
+	Changed func(call *web.Call) func(identity.Change, *sqldb.Batch)
+}
+
+var _ StrictServerInterface = (*Surface)(nil)
+
+// Mount adds the operations to a router. fail answers requests that end in an
+// error.
+func (s *Surface) Mount(router *mux.Router, fail func(w http.ResponseWriter, r *http.Request, err error)) {
+	HandlerWithOptions(NewStrictHandler(s, fail), GorillaServerOptions{BaseRouter: router, ErrorHandlerFunc: fail})
+}
+
+func tenant(call *web.Call) authn.Tenant {
+	return authn.Tenant{ID: call.Tenant.ID, Name: call.Tenant.Name, BaseURL: call.Tenant.BaseURL}
+}
+
+// By is who makes a request, and from where.
+func By(call *web.Call) authn.By {
+	return authn.By{Origin: call.Origin(), Device: session.Device{IP: call.ClientIP.String(), UserAgent: call.UserAgent}}
+}
+
+func meta(call *web.Call) Meta { return Meta{RequestID: call.RequestID} }
+
+// person is the session of the user who makes a request. Programs have none.
+func (s *Surface) person(ctx context.Context, call *web.Call) (session.Session, error) {
+	if call.Principal.SessionID == "" {
+		return session.Session{}, &web.Error{
+			Status: http.StatusForbidden, Code: "permission_denied", Message: "only users who have signed in can do this", Details: web.Details{"required_scope": nil},
+		}
+	}
+	current, err := s.Service.ByID(ctx, call.Tenant.ID, call.Principal.SessionID)
+	if err != nil {
+		return session.Session{}, err
+	}
+	// What an access token says was proved is what it says, not what was since.
+	current.AuthTime, current.SecondFactor = call.Principal.AuthTime, call.Principal.SecondFactor
+	return current, nil
+}
+
+// steppedUp is person, for what takes a recent second factor.
+func (s *Surface) steppedUp(ctx context.Context, call *web.Call) (session.Session, error) {
+	current, err := s.person(ctx, call)
+	if err == nil && !s.Service.SteppedUp(current.SecondFactor) {
+		err = s.stepUp(ctx, call, current)
+	}
+	return current, err
+}
+
+// stepUp is the error that asks for a second factor, or for a new sign-in where there is
+// none to ask for.
+func (s *Surface) stepUp(ctx context.Context, call *web.Call, current session.Session) error {
+	factors, err := s.Service.Factors(ctx, call.Tenant.ID, current.UserID)
+	if err != nil {
+		return err
+	}
+	if len(factors) == 0 {
+		return web.StepUpRequired(call.Tenant.BaseURL, authn.PrimaryFor, true)
+	}
+	return web.StepUpRequired(call.Tenant.BaseURL, authn.StepUpFor, false)
+}

@@ -1,0 +1,84 @@
+package account
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"stonetown/api/people"
+	"stonetown/api/web"
+	"stonetown/identity/authn"
+	"stonetown/identity/factor"
+	"stonetown/oauth"
+)
+
+// Errors answers for the surface.
+var Errors = web.Surface{Translate: translate}
+
+// translate states an error of the domain as a response, or returns nil if it is not
+// one that a client can do anything about.
+func translate(err error) *web.Error {
+	bad := func(code, message string) *web.Error {
+		return &web.Error{Status: http.StatusBadRequest, Code: code, Message: message}
+	}
+	var wrong *authn.WrongError
+	var slow *authn.SlowDownError
+	switch {
+	case errors.As(err, &wrong):
+		code := "code_invalid"
+		if wrong.Kind == factor.WebAuthn {
+			code = "credential_invalid"
+		}
+		return &web.Error{Status: http.StatusBadRequest, Code: code, Message: wrong.Error(), Details: web.Details{"attempts_left": wrong.Left}}
+	case errors.As(err, &slow):
+		return slowDown(slow.RetryAfter)
+	case errors.Is(err, authn.ErrCredentials):
+		return &web.Error{Status: http.StatusUnauthorized, Code: "invalid_credentials", Message: authn.ErrCredentials.Error()}
+	case errors.Is(err, authn.ErrDisabled):
+		return &web.Error{Status: http.StatusForbidden, Code: "user_disabled", Message: authn.ErrDisabled.Error()}
+	case errors.Is(err, authn.ErrSignUpClosed):
+		return &web.Error{Status: http.StatusForbidden, Code: "permission_denied", Message: authn.ErrSignUpClosed.Error(), Details: web.Details{"required_scope": nil}}
+	case errors.Is(err, authn.ErrTicket):
+		return bad("ceremony_invalid", authn.ErrTicket.Error())
+	case errors.Is(err, authn.ErrKind):
+		return &web.Error{
+			Status: http.StatusBadRequest, Code: "factor_kind_unsupported", Message: authn.ErrKind.Error(),
+			Details: web.Details{"supported": []factor.Kind{factor.WebAuthn, factor.TOTP, factor.SMS, factor.BackupCode}},
+		}
+	case errors.Is(err, authn.ErrNumber):
+		return web.ValidationFailed(web.FieldError{Field: "phone_number", Code: "invalid", Message: "phone_number is " + authn.ErrNumber.Error()})
+	case errors.Is(err, authn.ErrNoPassword):
+		return bad("password_not_set", authn.ErrNoPassword.Error())
+	case errors.Is(err, authn.ErrPassword):
+		return bad("password_incorrect", authn.ErrPassword.Error())
+	case errors.Is(err, authn.ErrVerified):
+		return &web.Error{Status: http.StatusConflict, Code: "email_already_verified", Message: authn.ErrVerified.Error()}
+	case errors.Is(err, authn.ErrCurrent):
+		return &web.Error{
+			Status: http.StatusConflict, Code: "session_is_current", Message: authn.ErrCurrent.Error(), Details: web.Details{"logout_url": "/api/v1/auth/logout"},
+		}
+	case errors.Is(err, authn.ErrChangeNotFound):
+		return &web.Error{Status: http.StatusNotFound, Code: "email_change_not_found", Message: authn.ErrChangeNotFound.Error()}
+	case errors.Is(err, factor.ErrLimit):
+		return &web.Error{Status: http.StatusConflict, Code: "factor_limit_reached", Message: factor.ErrLimit.Error()}
+	case errors.Is(err, factor.ErrCredentialExists):
+		return &web.Error{Status: http.StatusConflict, Code: "credential_exists", Message: factor.ErrCredentialExists.Error()}
+	}
+	return people.Errors.Translate(err)
+}
+
+// slowDown answers attempts that come too soon.
+func slowDown(after time.Duration) *web.Error {
+	seconds := max(1, int((after+time.Second-1)/time.Second))
+	return &web.Error{
+		Status: http.StatusTooManyRequests, Code: "rate_limited", Message: fmt.Sprintf("too many attempts; the next may come in %d seconds", seconds),
+		Details: web.Details{"limit": 1, "window_s": seconds, "family": "account"},
+		Header:  http.Header{"Retry-After": {strconv.Itoa(seconds)}},
+	}
+}
+
+var _ web.Verifier = (*Verifier)(nil)
+
+var _ Issuer = (*oauth.Service)(nil)

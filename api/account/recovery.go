@@ -1,0 +1,73 @@
+package account
+
+import (
+	"context"
+
+	"stonetown/api/web"
+)
+
+// ForgotPassword has a letter sent that leads to a new password.
+func (s *Surface) ForgotPassword(ctx context.Context, request ForgotPasswordRequestObject) (ForgotPasswordResponseObject, error) {
+	call := web.CallOf(ctx)
+	err := need("email", request.Body.Email)
+	if err == nil {
+		err = s.Service.Forgot(ctx, tenant(call), request.Body.Email, By(call))
+	}
+	return ForgotPassword202JSONResponse{Body: sent(call)}, err
+}
+
+func sent(call *web.Call) Sent {
+	body := Sent{Meta: meta(call)}
+	body.Data.Sent = true
+	return body
+}
+
+// ResetPassword sets a new password.
+func (s *Surface) ResetPassword(ctx context.Context, request ResetPasswordRequestObject) (ResetPasswordResponseObject, error) {
+	call, form := web.CallOf(ctx), request.Body
+	if err := need("token", form.Token, "password", form.Password); err != nil {
+		return nil, err
+	}
+	r, err := s.Service.ResetPassword(ctx, tenant(call), form.Token, form.Password, By(call))
+	if err != nil {
+		return nil, err
+	}
+	body, err := s.result(ctx, call, r)
+	return ResetPassword200JSONResponse{Body: body}, err
+}
+
+// VerifyEmail verifies an address.
+func (s *Surface) VerifyEmail(ctx context.Context, request VerifyEmailRequestObject) (VerifyEmailResponseObject, error) {
+	call := web.CallOf(ctx)
+	if err := need("token", request.Body.Token); err != nil {
+		return nil, err
+	}
+	email, err := s.Service.VerifyEmail(ctx, tenant(call), request.Body.Token, By(call))
+	return VerifyEmail200JSONResponse{Body: emailVerified(call, email)}, err
+}
+
+func emailVerified(call *web.Call, email string) EmailVerified {
+	body := EmailVerified{Meta: meta(call)}
+	body.Data.Email, body.Data.Verified = email, true
+	return body
+}
+
+// ResendEmail has the letter sent again that verifies an address.
+func (s *Surface) ResendEmail(ctx context.Context, request ResendEmailRequestObject) (ResendEmailResponseObject, error) {
+	call := web.CallOf(ctx)
+	err := need("email", request.Body.Email)
+	if err == nil {
+		err = s.Service.ResendTo(ctx, tenant(call), request.Body.Email)
+	}
+	return ResendEmail202JSONResponse{Body: sent(call)}, err
+}
+
+// RevertEmail takes a change of address back.
+func (s *Surface) RevertEmail(ctx context.Context, request RevertEmailRequestObject) (RevertEmailResponseObject, error) {
+	call := web.CallOf(ctx)
+	if err := need("token", request.Body.Token); err != nil {
+		return nil, err
+	}
+	email, err := s.Service.RevertEmail(ctx, tenant(call), request.Body.Token, By(call))
+	return RevertEmail200JSONResponse{Body: emailVerified(call, email)}, err
+}

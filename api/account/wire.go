@@ -1,0 +1,45 @@
+package account
+
+import (
+	"stonetown/api/profile"
+	"stonetown/api/web"
+	"stonetown/identity"
+	"stonetown/identity/factor"
+	"stonetown/identity/session"
+	"stonetown/oauth"
+)
+
+func wireProfile(u identity.User) Profile {
+	return Profile{
+		ID: u.ID, Email: u.Email, EmailVerified: u.EmailVerified,
+		Name: profile.OrNull(u.Name), GivenName: profile.OrNull(u.GivenName), FamilyName: profile.OrNull(u.FamilyName),
+		Picture: profile.OrNull(u.Picture), Locale: profile.OrNull(u.Locale), Attributes: profile.AttributesOrNull(u.Attributes),
+		CreatedAt: web.Timestamp(u.CreatedAt), UpdatedAt: web.Timestamp(u.UpdatedAt),
+	}
+}
+
+func wireSession(s session.Session, current string) Session {
+	return Session{
+		ID: s.ID, Current: s.ID == current, CreatedAt: web.Timestamp(s.CreatedAt), LastActiveAt: web.Timestamp(s.LastActiveAt),
+		IP: s.Device.IP, UserAgent: s.Device.UserAgent, Device: Device{Kind: s.Device.Kind(), Fingerprint: s.Device.Fingerprint()},
+	}
+}
+
+func authSession(s session.Session) AuthSession {
+	w := wireSession(s, s.ID)
+	return AuthSession{
+		ID: w.ID, Current: w.Current, CreatedAt: w.CreatedAt, LastActiveAt: w.LastActiveAt, IP: w.IP, IPGeo: w.IPGeo, UserAgent: w.UserAgent, Device: w.Device,
+		Aal: aal(s), Amr: s.Methods, AuthTime: web.Timestamp(s.AuthTime), ExpiresAt: web.Timestamp(s.ExpiresAt),
+	}
+}
+
+func aal(s session.Session) string {
+	if s.SecondFactor.IsZero() {
+		return oauth.AAL1
+	}
+	return oauth.AAL2
+}
+
+func wireFactor(f factor.Factor) Factor {
+	return Factor{ID: f.ID, Kind: string(f.Kind), Label: f.Label, CreatedAt: web.Timestamp(f.CreatedAt), LastUsedAt: profile.TimeOrNull(f.LastUsedAt)}
+}

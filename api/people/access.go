@@ -1,0 +1,100 @@
+package people
+
+import (
+	"context"
+
+	"stonetown/api/profile"
+	"stonetown/api/web"
+	"stonetown/identity/authn"
+	"stonetown/identity/session"
+)
+
+// byCaller is who makes a request, and from where.
+func byCaller(call *web.Call) authn.By {
+	return authn.By{Origin: call.Origin(), Device: session.Device{IP: call.ClientIP.String(), UserAgent: call.UserAgent}}
+}
+
+// ResetUserPassword has a letter sent that leads to a new password.
+func (s *Surface) ResetUserPassword(ctx context.Context, request ResetUserPasswordRequestObject) (ResetUserPasswordResponseObject, error) {
+	call := web.CallOf(ctx)
+	if err := s.Access.SendReset(ctx, call.Tenant.ID, request.UserID, byCaller(call)); err != nil {
+		return nil, err
+	}
+	body := Sent{Meta: Meta{RequestID: call.RequestID}}
+	body.Data.Sent = true
+	return ResetUserPassword202JSONResponse{Body: body}, nil
+}
+
+// ResetUserFactors takes all second factors from a user.
+func (s *Surface) ResetUserFactors(ctx context.Context, request ResetUserFactorsRequestObject) (ResetUserFactorsResponseObject, error) {
+	call := web.CallOf(ctx)
+	u, err := s.Access.ResetFactors(ctx, call.Tenant.ID, request.UserID, byCaller(call))
+	if err != nil {
+		return nil, err
+	}
+	body, err := s.read(ctx, call, u)
+	return ResetUserFactors200JSONResponse{Body: body}, err
+}
+
+// ListUserSessions lists the sessions of a user.
+func (s *Surface) ListUserSessions(ctx context.Context, request ListUserSessionsRequestObject) (ListUserSessionsResponseObject, error) {
+	call := web.CallOf(ctx)
+	if _, err := s.Directory.User(ctx, call.Tenant.ID, request.UserID); err != nil {
+		return nil, err
+	}
+	all, err := s.Access.Sessions(ctx, call.Tenant.ID, request.UserID)
+	body := SessionList{Data: []Session{}, Meta: Meta{RequestID: call.RequestID}}
+	for _, one := range all {
+		body.Data = append(body.Data, Session{
+			ID: one.ID, Current: one.ID == call.Principal.SessionID, CreatedAt: web.Timestamp(one.CreatedAt), LastActiveAt: web.Timestamp(one.LastActiveAt),
+			IP: one.Device.IP, UserAgent: one.Device.UserAgent, Device: Device{Kind: one.Device.Kind(), Fingerprint: one.Device.Fingerprint()},
+		})
+	}
+	return ListUserSessions200JSONResponse{Body: body}, err
+}
+
+// EndUserSessions ends all sessions of a user.
+func (s *Surface) EndUserSessions(ctx context.Context, request EndUserSessionsRequestObject) (EndUserSessionsResponseObject, error) {
+	call := web.CallOf(ctx)
+	_, err := s.Directory.User(ctx, call.Tenant.ID, request.UserID)
+	if err == nil {
+		err = s.Access.EndSessions(ctx, call.Tenant.ID, request.UserID, "", authn.EndedByAdmin, byCaller(call))
+	}
+	return EndUserSessions204Response{}, err
+}
+
+// EndUserSession ends a session of a user.
+func (s *Surface) EndUserSession(ctx context.Context, request EndUserSessionRequestObject) (EndUserSessionResponseObject, error) {
+	call := web.CallOf(ctx)
+	_, err := s.Directory.User(ctx, call.Tenant.ID, request.UserID)
+	if err == nil {
+		err = s.Access.EndSession(ctx, call.Tenant.ID, request.UserID, request.SessionID, authn.EndedByAdmin, byCaller(call))
+	}
+	return EndUserSession204Response{}, err
+}
+
+// ListUserFactors lists the second factors of a user.
+func (s *Surface) ListUserFactors(ctx context.Context, request ListUserFactorsRequestObject) (ListUserFactorsResponseObject, error) {
+	call := web.CallOf(ctx)
+	if _, err := s.Directory.User(ctx, call.Tenant.ID, request.UserID); err != nil {
+		return nil, err
+	}
+	all, err := s.Access.Factors(ctx, call.Tenant.ID, request.UserID)
+	body := FactorList{Data: []Factor{}, Meta: Meta{RequestID: call.RequestID}}
+	for _, f := range all {
+		body.Data = append(body.Data, Factor{
+			ID: f.ID, Kind: string(f.Kind), Label: f.Label, CreatedAt: web.Timestamp(f.CreatedAt), LastUsedAt: profile.TimeOrNull(f.LastUsedAt),
+		})
+	}
+	return ListUserFactors200JSONResponse{Body: body}, err
+}
+
+// RemoveUserFactor takes a second factor from a user.
+func (s *Surface) RemoveUserFactor(ctx context.Context, request RemoveUserFactorRequestObject) (RemoveUserFactorResponseObject, error) {
+	call := web.CallOf(ctx)
+	_, err := s.Directory.User(ctx, call.Tenant.ID, request.UserID)
+	if err == nil {
+		err = s.Access.RemoveFactor(ctx, call.Tenant.ID, request.UserID, request.FactorID, byCaller(call))
+	}
+	return RemoveUserFactor204Response{}, err
+}

@@ -1,0 +1,219 @@
+// Package authn is how people prove who they are, and what follows from it.
+//
+// Signing in is a series of steps, each of which proves something: a password, a second
+// factor, a new password where the old one must be replaced. What has been proved so far
+// travels in a ticket that the person gets and comes back with; after the last step
+// there is a session. [Service.SignIn] begins, [Result.Status] says what comes next, and no
+// step can be left out, because each is decided anew from the account as it is.
+//
+// Nobody learns from an answer, or from its time, who has an account. What differs
+// between a known address and an unknown one, such as a letter that is sent, happens
+// after the answer, out of the outbox.
+//
+// Guessing is slowed down by account, whether or not it exists: an attempt is counted
+// before its password is looked at, by the database, so that parallel guesses are no
+// more than those one after another.
+package authn
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"stonetown/identity"
+	"stonetown/identity/factor"
+	"stonetown/identity/session"
+	"stonetown/identity/ticket"
+	"stonetown/internal/eventlog"
+	"stonetown/internal/outbox"
+	"stonetown/internal/post"
+	"stonetown/internal/ratelimit"
+	"stonetown/internal/seal"
+	"stonetown/internal/sqldb"
+)
+
+var (
+	// ErrCredentials is returned for an address and a password that are not those of an
+	// account, whatever is wrong with them.
+	ErrCredentials = errors.New("unknown address or wrong password")
+	// ErrDisabled is returned for a user who may not sign in, and has proved to be it.
+	ErrDisabled = errors.New("the account is disabled")
+	// ErrTicket is returned for a token or a ceremony that was never handed out, is
+	// used, or is over.
+	ErrTicket = errors.New("the token is unknown, used or expired")
+	// ErrStepUp is returned for what takes a recent second factor.
+	ErrStepUp = errors.New("a recent second factor is required")
+	// ErrKind is returned for a kind of factor that does not exist, that the tenant does
+	// not allow, or that the user does not have.
+	ErrKind = errors.New("the kind of factor is not supported")
+	// ErrNoPassword is returned for changing the password of a user who has none.
+	ErrNoPassword = errors.New("the user has no password")
+	// ErrPassword is returned for a present password that is wrong.
+	ErrPassword = errors.New("the present password is wrong")
+	// ErrSignUpClosed is returned where people cannot create accounts of their own.
+	ErrSignUpClosed = errors.New("sign-up is closed")
+	// ErrVerified is returned for verifying an address again.
+	ErrVerified = errors.New("the address is verified already")
+	// ErrCurrent is returned for ending the session that a user is working in.
+	ErrCurrent = errors.New("the session is the current one")
+	// ErrChangeNotFound is returned for a change of address that is not under way.
+	ErrChangeNotFound = errors.New("no such change of address")
+	// ErrNumber is returned for what is not a telephone number, or one that the
+	// deployment does not send to.
+	ErrNumber = errors.New("not a telephone number that codes can be sent to")
+)
+
+// WrongError is returned for a code or a credential that proves nothing.
+type WrongError struct {
+	Kind factor.Kind
+	Left int // attempts
+}
+
+func (e *WrongError) Error() string { return "the code or credential is wrong" }
+
+// Unwrap makes it [factor.ErrWrong].
+func (e *WrongError) Unwrap() error { return factor.ErrWrong }
+
+// SlowDownError is returned for an attempt that came too soon.
+type SlowDownError struct{ RetryAfter time.Duration }
+
+func (e *SlowDownError) Error() string { return "too many attempts" }
+
+const (
+	// StepUpFor is how long a second factor counts as recent.
+	StepUpFor = 15 * time.Minute
+	// PrimaryFor is how recent a sign-in must be to add a first factor.
+	PrimaryFor = 10 * time.Minute
+	// mfaFor is how long a sign-in waits for its second factor.
+	mfaFor = 10 * time.Minute
+	// ceremonyFor is how long adding a factor may take.
+	ceremonyFor = 10 * time.Minute
+	// guesses is how many codes may be tried on one ticket.
+	guesses = 5
+)
+
+// Tenant is what the package needs to know of one.
+type Tenant struct {
+	ID      string
+	Name    string
+	BaseURL string // where its pages are, and which origin its passkeys are bound to
+}
+
+// By is who asks, and from where.
+type By struct {
+	Origin eventlog.Origin
+	Device session.Device
+}
+
+// as is the same for a request that turned out to be a user's.
+func (b By) as(userID string) By {
+	b.Origin.Actor = eventlog.Actor{Type: "user", ID: userID}
+	return b
+}
+
+// Config says what a service works on. All but Clock, Limits and Logger is required.
+type Config struct {
+	DB      *sqldb.DB
+	Seal    *seal.Key
+	Users   *identity.Directory
+	Outbox  *outbox.Outbox
+	Mail    post.Mailer
+	Texts   post.Texter
+	Tenants Tenants
+	// Limits counts letters and text messages. Default: there are no limits.
+	Limits *ratelimit.Limiter
+	// Clock tells the time. Default: time.Now.
+	Clock func() time.Time
+	// Logger gets what goes wrong in the background. Default: discarded.
+	Logger *slog.Logger
+}
+
+// Tenants finds the tenant that a letter is from.
+type Tenants interface {
+	AuthnTenant(ctx context.Context, tenantID string) (Tenant, error)
+}
+
+// Service signs people in. It is safe for concurrent use.
+type Service struct {
+	db       *sqldb.DB
+	users    *identity.Directory
+	sessions *session.Store
+	tickets  *ticket.Store
+	factors  *factor.Store
+	outbox   *outbox.Outbox
+	mail     post.Mailer
+	texts    post.Texter
+	tenants  Tenants
+	limits   *ratelimit.Limiter
+	account  []byte // key of accounts' names in attempts
+	clock    func() time.Time
+	log      *slog.Logger
+}
+
+// New returns the service whose state is in c.DB.
+func New(c Config) (*Service, error) {
+	if c.DB == nil || c.Seal == nil || c.Users == nil || c.Outbox == nil || c.Mail == nil || c.Texts == nil || c.Tenants == nil {
+		return nil, errors.New("authn: Config.DB, Seal, Users, Outbox, Mail, Texts and Tenants are required")
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Service{
+		db: c.DB, users: c.Users, outbox: c.Outbox, mail: c.Mail, texts: c.Texts, tenants: c.Tenants, limits: c.Limits, clock: c.Clock, log: c.Logger,
+		sessions: session.NewStore(c.DB, c.Clock),
+		tickets:  ticket.NewStore(c.DB, c.Seal, c.Clock),
+		factors:  factor.NewStore(c.DB, c.Seal, c.Clock),
+		account:  c.Seal.Derive("accounts that are tried"),
+	}, nil
+}
+
+func (s *Service) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
+
+// Run does what is done in the background until ctx ends: it sends letters and deletes
+// what is over. Several processes may run it.
+func (s *Service) Run(ctx context.Context) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.outbox.Run(ctx, s.work)
+	}()
+	tick := time.NewTicker(tidyEvery)
+	defer tick.Stop()
+	for {
+		if err := s.tidy(ctx); err != nil && ctx.Err() == nil {
+			s.log.ErrorContext(ctx, "delete what is over", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			<-done
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// tidyEvery is how often what is over is deleted.
+const tidyEvery = time.Hour
+
+func (s *Service) tidy(ctx context.Context) error {
+	now := s.now()
+	if _, err := s.db.Exec(ctx, `DELETE FROM sign_in_attempts WHERE updated_at < $1`, now.Add(-forgetAfter).UnixMicro()); err != nil {
+		return err
+	}
+	if _, err := s.db.Exec(ctx, `DELETE FROM email_changes WHERE expires_at < $1`, now.UnixMicro()); err != nil {
+		return err
+	}
+	return s.tickets.Tidy(ctx)
+}
+
+// invalid states that a ticket is of no use in the package's own terms.
+func invalid(err error) error {
+	if errors.Is(err, ticket.ErrInvalid) {
+		return ErrTicket
+	}
+	return err
+}

@@ -1,0 +1,264 @@
+package authn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"stonetown/identity"
+	"stonetown/identity/session"
+	"stonetown/identity/ticket"
+	"stonetown/internal/eventlog"
+	"stonetown/internal/id"
+	"stonetown/internal/sqldb"
+)
+
+const (
+	kindVerify ticket.Kind = "verify_email"
+	kindChange ticket.Kind = "change_email"
+	kindRevert ticket.Kind = "revert_email"
+
+	verifyFor = 24 * time.Hour
+	revertFor = 7 * 24 * time.Hour
+)
+
+// addressed is what is remembered of a letter: the address that it is about.
+type addressed struct {
+	Email  string `json:"email"`
+	Change string `json:"change,omitzero"` // the id of a change of address
+}
+
+// EmailChange is a change of address that waits for the new one to be verified, or has
+// been.
+type EmailChange struct {
+	ID       string
+	Verified bool
+}
+
+// VerifyEmail verifies an address with the token of a letter: a new user's, or that of a
+// change. A token can be used again, since what follows links in letters to see where
+// they lead uses it too; it then changes nothing. It fails with [ErrTicket].
+func (s *Service) VerifyEmail(ctx context.Context, t Tenant, token string, by By) (email string, err error) {
+	handed, err := s.tickets.Find(ctx, t.ID, kindVerify, token)
+	if errors.Is(err, ticket.ErrInvalid) {
+		return s.completeChange(ctx, t, token, by)
+	}
+	var about addressed
+	if err == nil {
+		err = handed.Read(&about)
+	}
+	if err != nil {
+		return "", err
+	}
+	by = by.as(handed.UserID)
+	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		c, err := s.users.UpdateIn(ctx, tx, t.ID, handed.UserID, func(u *identity.User) {
+			if u.Email == about.Email {
+				u.VerifyEmail(true)
+			}
+		})
+		if errors.Is(err, identity.ErrUserNotFound) || err == nil && c.After.Email != about.Email {
+			return ErrTicket
+		}
+		if err != nil {
+			return err
+		}
+		var b sqldb.Batch
+		eventlog.Append(&b, t.ID, verified(c, by)...)
+		return tx.Send(ctx, &b)
+	})
+	return about.Email, err
+}
+
+// ResendVerification has the letter sent again that verifies a user's address. It fails
+// with [ErrVerified] or [*SlowDownError]; otherwise it says when the next may be.
+func (s *Service) ResendVerification(ctx context.Context, t Tenant, userID string) (time.Duration, error) {
+	u, err := s.users.User(ctx, t.ID, userID)
+	if err != nil {
+		return 0, err
+	}
+	if u.EmailVerified {
+		return 0, ErrVerified
+	}
+	if err := s.limit(ctx, t.ID, "verify", identity.NormalEmail(u.Email), letters...); err != nil {
+		return 0, err
+	}
+	return letters[0].Window, s.outbox.Put(ctx, t.ID, letterVerify, verifyLetter{UserID: userID})
+}
+
+// ResendTo has the same letter sent to an address, if it is that of a user who has not
+// verified it. Whether it is, the answer does not tell.
+func (s *Service) ResendTo(ctx context.Context, t Tenant, email string) error {
+	var slow *SlowDownError
+	if err := s.limit(ctx, t.ID, "verify", identity.NormalEmail(email), letters...); errors.As(err, &slow) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	return s.outbox.Put(ctx, t.ID, letterVerify, verifyLetter{Email: email})
+}
+
+// QueueVerification queues the letter that verifies a new user's address.
+func (s *Service) QueueVerification(b *sqldb.Batch, u identity.User) {
+	s.outbox.Queue(b, u.TenantID, letterVerify, verifyLetter{UserID: u.ID})
+}
+
+// Wake has what was queued done at once.
+func (s *Service) Wake() { s.outbox.Wake() }
+
+// ChangeEmail begins to change a user's address: the new one gets a letter that
+// completes it, and the old one learns of it. That the new one is somebody else's, the
+// answer does not tell. It fails with [identity.ErrEmailInvalid] or [*SlowDownError].
+func (s *Service) ChangeEmail(ctx context.Context, t Tenant, current session.Session, email string, by By) (c EmailChange, err error) {
+	if !identity.ValidEmail(email) {
+		return c, identity.ErrEmailInvalid
+	}
+	u, err := s.users.User(ctx, t.ID, current.UserID)
+	if err != nil {
+		return c, err
+	}
+	if err := s.limit(ctx, t.ID, "change", u.ID, letters[1]); err != nil {
+		return c, err
+	}
+	now := s.now()
+	c.ID = id.New(id.EmailChange)
+	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		var b sqldb.Batch
+		b.Queue(`INSERT INTO email_changes (tenant_id, user_id, id, new_email, verified, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+			[]any{t.ID, u.ID, c.ID, email, false, now.UnixMicro(), now.Add(verifyFor).UnixMicro()}, nil)
+		eventlog.Append(&b, t.ID, event(eventlog.UserEmailChangeRequested, by, about(u)))
+		s.outbox.Queue(&b, t.ID, letterChange, changeLetter{UserID: u.ID, Change: c.ID, Email: email})
+		return tx.Send(ctx, &b)
+	})
+	if err != nil {
+		return c, fmt.Errorf("begin change of address: %w", err)
+	}
+	s.outbox.Wake()
+	return c, nil
+}
+
+// EmailChange reads a change of address. It fails with [ErrChangeNotFound].
+func (s *Service) EmailChange(ctx context.Context, tenantID, userID, changeID string) (EmailChange, error) {
+	c, _, err := s.selectChange(ctx, s.db, tenantID, userID, changeID)
+	return c, err
+}
+
+// CancelEmailChange gives a change of address up. It fails with [ErrChangeNotFound], also
+// for one that is completed.
+func (s *Service) CancelEmailChange(ctx context.Context, tenantID, userID, changeID string) error {
+	if !sqldb.IsText(changeID) {
+		return ErrChangeNotFound
+	}
+	n, err := s.db.Exec(ctx, `DELETE FROM email_changes WHERE tenant_id = $1 AND user_id = $2 AND id = $3 AND verified = $4`, tenantID, userID, changeID, false)
+	if err == nil && n == 0 {
+		err = ErrChangeNotFound
+	}
+	return err
+}
+
+func (s *Service) selectChange(ctx context.Context, from interface {
+	QueryRow(ctx context.Context, sql string, args ...any) *sqldb.Row
+}, tenantID, userID, changeID string,
+) (c EmailChange, email string, err error) {
+	if !sqldb.IsText(changeID) {
+		return c, "", ErrChangeNotFound
+	}
+	c.ID = changeID
+	var expires int64
+	err = from.QueryRow(ctx, `SELECT new_email, verified, expires_at FROM email_changes WHERE tenant_id = $1 AND user_id = $2 AND id = $3`,
+		tenantID, userID, changeID).Scan(&email, &c.Verified, &expires)
+	if errors.Is(err, sqldb.ErrNoRows) || err == nil && s.now().UnixMicro() >= expires {
+		return EmailChange{}, "", ErrChangeNotFound
+	}
+	return c, email, err
+}
+
+// completeChange gives a user the address that a letter went to. It fails with
+// [ErrTicket], also if the address has become somebody else's.
+func (s *Service) completeChange(ctx context.Context, t Tenant, token string, by By) (email string, err error) {
+	handed, err := s.tickets.Find(ctx, t.ID, kindChange, token)
+	var asked addressed
+	if err == nil {
+		err = handed.Read(&asked)
+	}
+	if err != nil {
+		return "", invalid(err)
+	}
+	by = by.as(handed.UserID)
+	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		change, to, err := s.selectChange(ctx, tx, t.ID, handed.UserID, asked.Change)
+		if errors.Is(err, ErrChangeNotFound) {
+			return ErrTicket
+		}
+		if err != nil || change.Verified {
+			return err
+		}
+		c, err := s.users.UpdateIn(ctx, tx, t.ID, handed.UserID, func(u *identity.User) {
+			u.Email = to
+			u.VerifyEmail(true)
+		})
+		if errors.Is(err, identity.ErrUserExists) || errors.Is(err, identity.ErrUserNotFound) {
+			return ErrTicket
+		}
+		if err != nil {
+			return err
+		}
+		var b sqldb.Batch
+		b.Queue(`UPDATE email_changes SET verified = $4 WHERE tenant_id = $1 AND user_id = $2 AND id = $3`, []any{t.ID, handed.UserID, asked.Change, true}, nil)
+		// Letters to the old address lead nowhere from now on.
+		ticket.Discard(&b, t.ID, handed.UserID, kindReset, kindVerify)
+		events := verified(c, by)
+		eventlog.Append(&b, t.ID, append(events, event(eventlog.UserEmailChanged, by, userEvent{
+			User: subject{c.After.ID, c.After.Email}, Changes: map[string][2]any{"email": {c.Before.Email, c.After.Email}},
+		}))...)
+		return tx.Send(ctx, &b)
+	})
+	return asked.Email, err
+}
+
+// RevertEmail gives a user the address back that a letter of a change went to, which may
+// be the only one that its owner still has: it ends all sessions, and sends a letter for a new
+// password. It fails with [ErrTicket].
+func (s *Service) RevertEmail(ctx context.Context, t Tenant, token string, by By) (email string, err error) {
+	handed, err := s.tickets.Find(ctx, t.ID, kindRevert, token)
+	var asked addressed
+	if err == nil {
+		err = handed.Read(&asked)
+	}
+	if err != nil {
+		return "", invalid(err)
+	}
+	by = by.as(handed.UserID)
+	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		if err := ticket.Use(ctx, tx, handed); err != nil {
+			return invalid(err)
+		}
+		c, err := s.users.UpdateIn(ctx, tx, t.ID, handed.UserID, func(u *identity.User) { u.Email = asked.Email })
+		if errors.Is(err, identity.ErrUserExists) || errors.Is(err, identity.ErrUserNotFound) {
+			return ErrTicket
+		}
+		if err != nil {
+			return err
+		}
+		ended, err := s.users.SignOut(ctx, tx, t.ID, handed.UserID, "")
+		if err != nil {
+			return err
+		}
+		var b sqldb.Batch
+		b.Queue(`DELETE FROM email_changes WHERE tenant_id = $1 AND user_id = $2 AND id = $3`, []any{t.ID, handed.UserID, asked.Change}, nil)
+		events := revoked(ended, EndedByUser, by)
+		if c.Before.Email != c.After.Email {
+			events = append(events, event(eventlog.UserEmailChanged, by, userEvent{
+				User: subject{c.After.ID, c.After.Email}, Changes: map[string][2]any{"email": {c.Before.Email, c.After.Email}},
+			}))
+		}
+		eventlog.Append(&b, t.ID, events...)
+		s.outbox.Queue(&b, t.ID, letterReset, resetLetter{UserID: handed.UserID})
+		return tx.Send(ctx, &b)
+	})
+	if err == nil {
+		s.outbox.Wake()
+	}
+	return asked.Email, err
+}

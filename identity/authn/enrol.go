@@ -1,0 +1,271 @@
+package authn
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"stonetown/identity"
+	"stonetown/identity/factor"
+	"stonetown/identity/session"
+	"stonetown/identity/ticket"
+	"stonetown/internal/eventlog"
+	"stonetown/internal/ratelimit"
+	"stonetown/internal/sqldb"
+)
+
+const kindEnrol ticket.Kind = "enrol"
+
+// enrolment is what is remembered of adding a factor.
+type enrolment struct {
+	Kind     factor.Kind     `json:"kind"`
+	Label    string          `json:"label"`
+	Secret   string          `json:"secret,omitzero"` // of TOTP
+	Number   string          `json:"number,omitzero"`
+	Code     string          `json:"code,omitzero"` // sent to it
+	Ceremony factor.Ceremony `json:"ceremony,omitzero"`
+}
+
+// Enrolment is what somebody needs to add a factor.
+type Enrolment struct {
+	ID          string
+	Key         factor.Key // of TOTP
+	Number      string     // masked, of SMS
+	ResendAfter time.Duration
+	Options     any // of WebAuthn: PublicKeyCredentialCreationOptionsJSON
+	ExpiresAt   time.Time
+}
+
+// NewFactor is what adding a factor takes.
+type NewFactor struct {
+	Kind    factor.Kind
+	Label   string
+	Number  string // of SMS, E.164
+	Passkey bool   // of WebAuthn: it shall prove two factors by itself
+}
+
+// MayAddFactor fails with [ErrStepUp] if the user has to prove more first: who has a
+// factor proves it, so that a stolen session does not make itself one, and who has
+// none has signed in just now.
+func (s *Service) MayAddFactor(ctx context.Context, current session.Session) error {
+	have, err := s.factors.List(ctx, current.TenantID, current.UserID)
+	if err != nil {
+		return err
+	}
+	if len(have) > 0 && !s.SteppedUp(current.SecondFactor) || len(have) == 0 && s.now().Sub(current.AuthTime) > PrimaryFor {
+		return ErrStepUp
+	}
+	return nil
+}
+
+// BeginFactor begins to add a factor. It fails with [ErrKind], [ErrNumber],
+// [ErrStepUp], [factor.ErrLimit] or [*SlowDownError].
+func (s *Service) BeginFactor(ctx context.Context, t Tenant, current session.Session, n NewFactor) (e Enrolment, err error) {
+	settings, err := s.users.Settings(ctx, t.ID)
+	if err != nil {
+		return e, err
+	}
+	if settings.MFA.Mode == identity.MFAOff || !slices.Contains(settings.MFA.Kinds, n.Kind) {
+		return e, ErrKind
+	}
+	if err := s.MayAddFactor(ctx, current); err != nil {
+		return e, err
+	}
+	u, err := s.users.User(ctx, t.ID, current.UserID)
+	if err != nil {
+		return e, err
+	}
+	have, err := s.factors.List(ctx, t.ID, u.ID)
+	if err != nil {
+		return e, err
+	}
+	if len(have) >= factor.MostPerUser {
+		return e, factor.ErrLimit
+	}
+	remembered, valid := enrolment{Kind: n.Kind, Label: n.Label}, ceremonyFor
+	switch n.Kind {
+	case factor.TOTP:
+		if e.Key, err = factor.NewKey(t.Name, u.Email); err != nil {
+			return e, err
+		}
+		remembered.Secret = e.Key.Secret
+	case factor.SMS:
+		if !factor.ValidNumber(n.Number) || !s.texts.Accepts(n.Number) {
+			return e, ErrNumber
+		}
+		remembered.Number, remembered.Code = n.Number, factor.NewCode()
+		valid, e.Number, e.ResendAfter = smsFor, factor.Masked(n.Number), resendAfter
+		if err := s.limit(ctx, t.ID, "text", n.Number, ratelimit.Limit{Requests: 3, Window: 10 * time.Minute}); err != nil {
+			return e, err
+		}
+		if err := s.text(ctx, t, u.ID, n.Number, remembered.Code); err != nil {
+			return e, err
+		}
+	case factor.WebAuthn:
+		options, ceremony, err := s.factors.BeginCredential(party(t), person(u), have, n.Passkey)
+		if err != nil {
+			return e, err
+		}
+		e.Options, remembered.Ceremony = options, *ceremony
+	}
+	secret, handed, err := s.tickets.Hand(ctx, ticket.New{Kind: kindEnrol, TenantID: t.ID, UserID: u.ID, Payload: remembered, For: valid})
+	e.ID, e.ExpiresAt = secret, handed.ExpiresAt
+	return e, err
+}
+
+func person(u identity.User) factor.Person {
+	p := factor.Person{TenantID: u.TenantID, UserID: u.ID, Name: u.Email, DisplayName: u.Name}
+	if p.DisplayName == "" {
+		p.DisplayName = u.Email
+	}
+	return p
+}
+
+// FactorProof shows that what is to be added works.
+type FactorProof struct {
+	Code       string
+	Credential []byte  // RegistrationResponseJSON
+	Label      *string // in the place of the one that it began with
+}
+
+// CompleteFactor adds a factor. The session of the user is at AAL 2 then. It fails with
+// [ErrTicket], [*WrongError], [ErrStepUp], [factor.ErrCredentialExists] or [factor.ErrLimit].
+func (s *Service) CompleteFactor(ctx context.Context, t Tenant, current session.Session, kind factor.Kind, ceremonyID string, p FactorProof, by By) (f factor.Factor, err error) {
+	if err := s.MayAddFactor(ctx, current); err != nil {
+		return f, err
+	}
+	handed, err := s.tickets.Try(ctx, t.ID, kindEnrol, ceremonyID, guesses)
+	if err != nil {
+		return f, invalid(err)
+	}
+	var begun enrolment
+	if err := handed.Read(&begun); err != nil {
+		return f, err
+	}
+	if handed.UserID != current.UserID || begun.Kind != kind {
+		return f, ErrTicket
+	}
+	if p.Label != nil {
+		begun.Label = *p.Label
+	}
+	u, err := s.users.User(ctx, t.ID, current.UserID)
+	if err != nil {
+		return f, err
+	}
+	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		switch kind {
+		case factor.TOTP:
+			f, err = s.factors.AddTOTP(ctx, tx, t.ID, u.ID, begun.Label, begun.Secret, p.Code)
+		case factor.SMS:
+			if err = factor.ErrWrong; factor.SameCode(begun.Code, p.Code) {
+				f, err = s.factors.AddNumber(ctx, tx, t.ID, u.ID, begun.Label, begun.Number)
+			}
+		case factor.WebAuthn:
+			f, err = s.factors.AddCredential(ctx, tx, party(t), person(u), begun.Ceremony, begun.Label, p.Credential)
+		}
+		if err == nil {
+			err = invalid(ticket.Use(ctx, tx, handed))
+		}
+		if err == nil {
+			_, err = s.users.UpdateIn(ctx, tx, t.ID, u.ID, func(u *identity.User) { u.MustEnrol = false })
+		}
+		if err != nil {
+			return err
+		}
+		var b sqldb.Batch
+		s.sessions.Enrolled(&b, current, kind.Method())
+		eventlog.Append(&b, t.ID, event(eventlog.UserMFAEnrolled, by, aboutFactor(u, f)))
+		s.notify(&b, t.ID, letterNotice, notice{UserID: u.ID, What: factorAdded})
+		return tx.Send(ctx, &b)
+	})
+	if errors.Is(err, factor.ErrWrong) {
+		err = &WrongError{kind, handed.Left(guesses)}
+	}
+	if err == nil {
+		s.outbox.Wake()
+	}
+	return f, err
+}
+
+// Factors lists the factors of a user, the oldest first.
+func (s *Service) Factors(ctx context.Context, tenantID, userID string) ([]factor.Factor, error) {
+	return s.factors.List(ctx, tenantID, userID)
+}
+
+// RenameFactor changes the label of a factor. It fails with [factor.ErrNotFound].
+func (s *Service) RenameFactor(ctx context.Context, tenantID, userID, factorID, label string) (f factor.Factor, err error) {
+	if f, err = s.factors.Find(ctx, tenantID, userID, factorID); err != nil {
+		return f, err
+	}
+	f.Label = label
+	return f, s.db.Tx(ctx, func(tx *sqldb.Tx) error { return factor.Rename(ctx, tx, f) })
+}
+
+// RemoveFactor takes a factor from a user. It fails with [factor.ErrNotFound].
+func (s *Service) RemoveFactor(ctx context.Context, tenantID, userID, factorID string, by By) error {
+	f, err := s.factors.Find(ctx, tenantID, userID, factorID)
+	if err != nil {
+		return err
+	}
+	u, err := s.users.User(ctx, tenantID, userID)
+	if err != nil {
+		return err
+	}
+	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		if err := factor.Remove(ctx, tx, f); err != nil {
+			return err
+		}
+		var b sqldb.Batch
+		eventlog.Append(&b, tenantID, event(eventlog.UserMFARemoved, by, aboutFactor(u, f)))
+		s.notify(&b, tenantID, letterNotice, notice{UserID: u.ID, What: factorRemoved})
+		return tx.Send(ctx, &b)
+	})
+	if err == nil {
+		s.outbox.Wake()
+	}
+	return err
+}
+
+// NewBackupCodes replaces the backup codes of a user.
+func (s *Service) NewBackupCodes(ctx context.Context, tenantID, userID string, by By) (codes []string, err error) {
+	u, err := s.users.User(ctx, tenantID, userID)
+	if err != nil {
+		return nil, err
+	}
+	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		var b sqldb.Batch
+		codes = s.factors.NewBackupCodes(&b, tenantID, userID)
+		eventlog.Append(&b, tenantID, event(eventlog.UserBackupCodesRegenerated, by, about(u)))
+		return tx.Send(ctx, &b)
+	})
+	return codes, err
+}
+
+// BackupCodesLeft is how many backup codes a user has.
+func (s *Service) BackupCodesLeft(ctx context.Context, tenantID, userID string) (int, error) {
+	return s.factors.BackupCodesLeft(ctx, tenantID, userID)
+}
+
+// ResetFactors takes all factors from a user, ends all sessions, and has a new factor
+// added at the next sign-in.
+func (s *Service) ResetFactors(ctx context.Context, tenantID, userID string, by By) (u identity.User, err error) {
+	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		c, err := s.users.UpdateIn(ctx, tx, tenantID, userID, func(u *identity.User) { u.MustEnrol = true })
+		if err != nil {
+			return err
+		}
+		u = c.After
+		if err := factor.RemoveAll(ctx, tx, tenantID, userID); err != nil {
+			return err
+		}
+		ended, err := s.users.SignOut(ctx, tx, tenantID, userID, "")
+		if err != nil {
+			return err
+		}
+		var b sqldb.Batch
+		eventlog.Append(&b, tenantID, append([]eventlog.Event{event(eventlog.UserMFAReset, by, about(u))}, revoked(ended, EndedByAdmin, by)...)...)
+		return tx.Send(ctx, &b)
+	})
+	return u, err
+}

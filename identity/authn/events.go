@@ -1,0 +1,107 @@
+package authn
+
+import (
+	"context"
+	"encoding/json"
+
+	"stonetown/identity"
+	"stonetown/identity/factor"
+	"stonetown/identity/session"
+	"stonetown/internal/eventlog"
+	"stonetown/internal/sqldb"
+)
+
+// Why sessions end.
+const (
+	EndedByUser      = "user"
+	EndedByAdmin     = "admin"
+	EndedByPassword  = "password_change"
+	EndedByDisabling = "disabled"
+)
+
+// subject is a user in an event.
+type subject struct {
+	ID    string `json:"id"`
+	Email string `json:"email,omitzero"`
+}
+
+func about(u identity.User) userEvent { return userEvent{User: subject{u.ID, u.Email}} }
+
+// userEvent is the data of an event about a user.
+type userEvent struct {
+	User    subject           `json:"user"`
+	Changes map[string][2]any `json:"changes,omitzero"`
+	Source  string            `json:"source,omitzero"`
+}
+
+// factorEvent is the data of an event about a second factor.
+type factorEvent struct {
+	User   subject     `json:"user"`
+	Factor eventFactor `json:"factor"`
+}
+
+type eventFactor struct {
+	ID    string `json:"id"`
+	Kind  string `json:"kind"`
+	Label string `json:"label"`
+}
+
+func aboutFactor(u identity.User, f factor.Factor) factorEvent {
+	return factorEvent{subject{u.ID, u.Email}, eventFactor{f.ID, string(f.Kind), f.Label}}
+}
+
+// signInEvent is the data of a sign-in.
+type signInEvent struct {
+	User    subject  `json:"user"`
+	Methods []string `json:"amr"`
+}
+
+// failureEvent is the data of one that failed; the user is null if there is none.
+type failureEvent struct {
+	User     *subject `json:"user"`
+	Reason   string   `json:"reason"`
+	Failures int      `json:"failures"`
+}
+
+// sessionEvent is the data of an event about a session.
+type sessionEvent struct {
+	Session eventSession `json:"session"`
+	User    subject      `json:"user"`
+	Reason  string       `json:"reason,omitzero"`
+}
+
+type eventSession struct {
+	ID        string `json:"id"`
+	IP        string `json:"ip"`
+	UserAgent string `json:"user_agent"`
+}
+
+// SessionEvent is the data of an event about a session, and why it ended if it did.
+func SessionEvent(s session.Session, reason string) any {
+	return sessionEvent{eventSession{s.ID, s.Device.IP, s.Device.UserAgent}, subject{ID: s.UserID}, reason}
+}
+
+// revoked are the events of sessions that ended.
+func revoked(ended []session.Session, reason string, by By) (events []eventlog.Event) {
+	for _, s := range ended {
+		events = append(events, event(eventlog.SessionRevoked, by, SessionEvent(s, reason)))
+	}
+	return events
+}
+
+func event(t eventlog.Type, by By, data any) eventlog.Event {
+	text, err := json.Marshal(data)
+	if err != nil {
+		panic("authn: event that is not JSON: " + err.Error()) // of our own types
+	}
+	return eventlog.New(t, by.Origin, text)
+}
+
+// note lets events commit by themselves.
+func (s *Service) note(ctx context.Context, tenantID string, events ...eventlog.Event) error {
+	return s.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		var b sqldb.Batch
+		eventlog.Append(&b, tenantID, events...)
+		return tx.Send(ctx, &b)
+	})
+}

@@ -1,0 +1,104 @@
+package authn
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"stonetown/identity"
+	"stonetown/identity/factor"
+	"stonetown/identity/ticket"
+	"stonetown/internal/sqldb"
+)
+
+const kindPasskey ticket.Kind = "passkey"
+
+// passkeyCeremony is what is remembered of a sign-in with a passkey.
+type passkeyCeremony struct {
+	Ceremony factor.Ceremony `json:"ceremony"`
+}
+
+// PasskeyRequest is what a browser needs to ask for a passkey.
+type PasskeyRequest struct {
+	ID        string
+	Options   any  // PublicKeyCredentialRequestOptionsJSON
+	Autofill  bool // the browser may offer passkeys where names are typed
+	ExpiresAt time.Time
+}
+
+// BeginPasskey asks for a passkey: of the user with an address or, without one, of
+// whoever it is. It does not tell whether the address has an account.
+func (s *Service) BeginPasskey(ctx context.Context, t Tenant, email string) (r PasskeyRequest, err error) {
+	var ceremony *factor.Ceremony
+	var userID string
+	if email == "" {
+		r.Autofill = true
+		r.Options, ceremony, err = s.factors.BeginAssertion(party(t), factor.Person{TenantID: t.ID}, nil, true)
+	} else {
+		r.Options, ceremony, userID, err = s.beginPasskeyOf(ctx, t, email)
+	}
+	if err != nil {
+		return r, err
+	}
+	secret, handed, err := s.tickets.Hand(ctx, ticket.New{
+		Kind: kindPasskey, TenantID: t.ID, UserID: userID, Payload: passkeyCeremony{*ceremony}, For: ceremonyFor,
+	})
+	r.ID, r.ExpiresAt = secret, handed.ExpiresAt
+	return r, err
+}
+
+func (s *Service) beginPasskeyOf(ctx context.Context, t Tenant, email string) (options any, c *factor.Ceremony, userID string, err error) {
+	u, err := s.users.UserByEmail(ctx, t.ID, email)
+	if err != nil && !errors.Is(err, identity.ErrUserNotFound) {
+		return nil, nil, "", err
+	}
+	factors, err := s.factors.List(ctx, t.ID, u.ID) // none of nobody
+	if err != nil {
+		return nil, nil, "", err
+	}
+	for _, f := range factors {
+		if f.Kind == factor.WebAuthn {
+			options, c, err := s.factors.BeginAssertion(party(t), factor.Person{TenantID: t.ID, UserID: u.ID}, factors, true)
+			return options, c, u.ID, err
+		}
+	}
+	options, c, err = s.factors.BeginImaginary(party(t), t.ID, identity.NormalEmail(email))
+	return options, c, "", err
+}
+
+// CompletePasskey signs in whoever has a passkey, which proves two factors at once. It
+// fails with [ErrTicket], [*WrongError] or [ErrDisabled].
+func (s *Service) CompletePasskey(ctx context.Context, t Tenant, ceremonyID string, credential []byte, by By) (Result, error) {
+	handed, err := s.tickets.Find(ctx, t.ID, kindPasskey, ceremonyID)
+	if err != nil {
+		return Result{}, invalid(err)
+	}
+	var asked passkeyCeremony
+	if err := handed.Read(&asked); err != nil {
+		return Result{}, err
+	}
+	f, err := s.factors.Owner(ctx, t.ID, handed.UserID, credential)
+	if err == nil {
+		err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
+			if err := ticket.Use(ctx, tx, handed); err != nil {
+				return invalid(err)
+			}
+			_, err := s.factors.VerifyAssertion(ctx, tx, party(t), f, asked.Ceremony, credential)
+			return err
+		})
+	}
+	if errors.Is(err, factor.ErrWrong) || errors.Is(err, factor.ErrNotFound) {
+		return Result{}, &WrongError{Kind: factor.WebAuthn}
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	u, err := s.users.User(ctx, t.ID, f.UserID)
+	if errors.Is(err, identity.ErrUserNotFound) {
+		return Result{}, &WrongError{Kind: factor.WebAuthn}
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	return s.proceed(ctx, t, u, proof{Methods: []string{factor.WebAuthn.Method(), "user"}, Second: true}, by)
+}

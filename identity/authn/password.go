@@ -1,0 +1,186 @@
+package authn
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"stonetown/identity"
+	"stonetown/identity/session"
+	"stonetown/identity/ticket"
+	"stonetown/internal/eventlog"
+	"stonetown/internal/ratelimit"
+	"stonetown/internal/sqldb"
+)
+
+const (
+	kindReset ticket.Kind = "reset" // a new password, by a letter or because the old one must go
+	resetFor              = time.Hour
+)
+
+// letters are how many of a kind an address gets.
+var letters = []ratelimit.Limit{{Requests: 1, Window: time.Minute}, {Requests: 5, Window: time.Hour}}
+
+// ChangePassword replaces the password of the user of a session, and ends the others. It
+// fails with [ErrNoPassword], [ErrPassword], [*identity.PolicyError] or
+// [*SlowDownError].
+func (s *Service) ChangePassword(ctx context.Context, t Tenant, current session.Session, present, next string, by By) error {
+	u, err := s.users.User(ctx, t.ID, current.UserID)
+	if err != nil {
+		return err
+	}
+	if u.PasswordHash == "" {
+		return ErrNoPassword
+	}
+	account := identity.NormalEmail(u.Email) // guessing here is no cheaper than at the door
+	if _, err := s.attempt(ctx, t.ID, account); err != nil {
+		return err
+	}
+	ok, err := u.PasswordHash.Verify(ctx, present)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return ErrPassword
+	}
+	hash, err := s.users.NewPassword(ctx, t.ID, next, u)
+	if err != nil {
+		return err
+	}
+	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		c, err := s.users.UpdateIn(ctx, tx, t.ID, u.ID, setPassword(hash))
+		if err == nil && c.Before.PasswordHash != u.PasswordHash {
+			err = ErrPassword // replaced meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		ended, err := s.users.SignOut(ctx, tx, t.ID, u.ID, current.ID)
+		if err != nil {
+			return err
+		}
+		var b sqldb.Batch
+		s.forgive(&b, t.ID, account)
+		eventlog.Append(&b, t.ID, append([]eventlog.Event{event(eventlog.UserPasswordChanged, by, about(u))}, revoked(ended, EndedByPassword, by)...)...)
+		s.notify(&b, t.ID, letterNotice, notice{UserID: u.ID, What: passwordChanged})
+		return tx.Send(ctx, &b)
+	})
+	if err == nil {
+		s.outbox.Wake()
+	}
+	return err
+}
+
+func setPassword(hash identity.PasswordHash) func(*identity.User) {
+	return func(u *identity.User) { u.PasswordHash, u.PasswordMustBeReset = hash, false }
+}
+
+// Forgot has a letter sent to an address that leads to a new password, if it has an
+// account. Whether it does, the answer does not tell, nor its time: it is looked up
+// later.
+func (s *Service) Forgot(ctx context.Context, t Tenant, email string, by By) error {
+	var slow *SlowDownError
+	if err := s.limit(ctx, t.ID, "reset", identity.NormalEmail(email), letters...); errors.As(err, &slow) {
+		return nil // who asked before has a letter already
+	} else if err != nil {
+		return err
+	}
+	return s.outbox.Put(ctx, t.ID, letterReset, resetLetter{Email: email, Origin: by.Origin})
+}
+
+// SendReset has the same letter sent to a certain user. It fails with
+// [identity.ErrUserNotFound].
+func (s *Service) SendReset(ctx context.Context, tenantID, userID string, by By) error {
+	u, err := s.users.User(ctx, tenantID, userID)
+	if err != nil {
+		return err
+	}
+	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		var b sqldb.Batch
+		eventlog.Append(&b, tenantID, event(eventlog.UserPasswordResetRequested, by, about(u)))
+		s.outbox.Queue(&b, tenantID, letterReset, resetLetter{UserID: userID})
+		return tx.Send(ctx, &b)
+	})
+	if err == nil {
+		s.outbox.Wake()
+	}
+	return err
+}
+
+// ResetPassword sets a new password with the token of a letter, which verifies the
+// address as well, or goes on with a sign-in whose password must be replaced. All
+// sessions end. It fails with [ErrTicket] or [*identity.PolicyError].
+func (s *Service) ResetPassword(ctx context.Context, t Tenant, token, password string, by By) (Result, error) {
+	handed, err := s.tickets.Find(ctx, t.ID, kindReset, token)
+	if err != nil {
+		return Result{}, invalid(err)
+	}
+	var p proof
+	if err := handed.Read(&p); err != nil {
+		return Result{}, err
+	}
+	u, err := s.users.User(ctx, t.ID, handed.UserID)
+	if errors.Is(err, identity.ErrUserNotFound) {
+		return Result{}, ErrTicket
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	hash, err := s.users.NewPassword(ctx, t.ID, password, u)
+	if err != nil {
+		return Result{}, err
+	}
+	by = by.as(u.ID)
+	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		if err := ticket.Use(ctx, tx, handed); err != nil {
+			return invalid(err)
+		}
+		c, err := s.users.UpdateIn(ctx, tx, t.ID, u.ID, func(u *identity.User) {
+			setPassword(hash)(u)
+			if !p.Forced { // who has the letter has the mailbox
+				u.VerifyEmail(true)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		u = c.After
+		ended, err := s.users.SignOut(ctx, tx, t.ID, u.ID, "")
+		if err != nil {
+			return err
+		}
+		var b sqldb.Batch
+		s.forgive(&b, t.ID, identity.NormalEmail(u.Email))
+		events := verified(c, by)
+		if p.Forced {
+			events = append(events, event(eventlog.UserPasswordChanged, by, about(u)))
+		} else {
+			events = append(events, event(eventlog.UserPasswordResetCompleted, by, about(u)))
+		}
+		eventlog.Append(&b, t.ID, append(events, revoked(ended, EndedByPassword, by)...)...)
+		s.notify(&b, t.ID, letterNotice, notice{UserID: u.ID, What: passwordChanged})
+		return tx.Send(ctx, &b)
+	})
+	if err != nil {
+		return Result{}, err
+	}
+	s.outbox.Wake()
+	if !slices.Contains(p.Methods, "pwd") {
+		p.Methods = append(p.Methods, "pwd")
+	}
+	return s.resume(ctx, t, u, proof{Methods: p.Methods, Second: p.Second}, by)
+}
+
+// verified are the events of an address that was verified by a change.
+func verified(c identity.Change, by By) (events []eventlog.Event) {
+	if !c.Before.EmailVerified && c.After.EmailVerified {
+		events = append(events, event(eventlog.UserEmailVerified, by, about(c.After)))
+	}
+	if c.Before.State == identity.Pending && c.After.State == identity.Active {
+		events = append(events, event(eventlog.UserActivated, by, userEvent{
+			User: subject{c.After.ID, c.After.Email}, Changes: map[string][2]any{"state": {c.Before.State, c.After.State}},
+		}))
+	}
+	return events
+}

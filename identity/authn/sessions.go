@@ -1,0 +1,66 @@
+package authn
+
+import (
+	"context"
+	"slices"
+
+	"stonetown/identity/session"
+	"stonetown/internal/eventlog"
+	"stonetown/internal/sqldb"
+)
+
+// ByToken finds the session that a token leads to. It fails with [session.ErrEnded].
+func (s *Service) ByToken(ctx context.Context, tenantID, token string) (session.Session, error) {
+	return s.sessions.ByToken(ctx, tenantID, token)
+}
+
+// ByID finds a live session. It fails with [session.ErrEnded].
+func (s *Service) ByID(ctx context.Context, tenantID, sessionID string) (session.Session, error) {
+	return s.sessions.ByID(ctx, tenantID, sessionID)
+}
+
+// Sessions lists the live sessions of a user, the newest first.
+func (s *Service) Sessions(ctx context.Context, tenantID, userID string) ([]session.Session, error) {
+	return s.sessions.List(ctx, tenantID, userID)
+}
+
+// SignOut ends the session that a user is working in or, if all is set, every one.
+func (s *Service) SignOut(ctx context.Context, current session.Session, all bool, by By) error {
+	return s.end(ctx, current.TenantID, current.UserID, EndedByUser, by, func(one session.Session) bool { return all || one.ID == current.ID },
+		event(eventlog.UserSignedOut, by, userEvent{User: subject{ID: current.UserID}}))
+}
+
+// EndSession ends one session of a user. It fails with [session.ErrEnded].
+func (s *Service) EndSession(ctx context.Context, tenantID, userID, sessionID, reason string, by By) error {
+	found := false
+	err := s.end(ctx, tenantID, userID, reason, by, func(one session.Session) bool {
+		found = found || one.ID == sessionID
+		return one.ID == sessionID
+	})
+	if err == nil && !found {
+		err = session.ErrEnded
+	}
+	return err
+}
+
+// EndSessions ends all sessions of a user but one (empty: all).
+func (s *Service) EndSessions(ctx context.Context, tenantID, userID, except, reason string, by By) error {
+	return s.end(ctx, tenantID, userID, reason, by, func(one session.Session) bool { return one.ID != except })
+}
+
+// end ends the sessions of a user that which picks. more are events that come first.
+func (s *Service) end(ctx context.Context, tenantID, userID, reason string, by By, which func(session.Session) bool, more ...eventlog.Event) error {
+	return s.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		all, err := session.OfUser(ctx, tx, tenantID, userID)
+		if err != nil {
+			return err
+		}
+		ended := slices.DeleteFunc(all, func(one session.Session) bool { return !which(one) })
+		var b sqldb.Batch
+		for _, one := range ended {
+			session.End(&b, tenantID, one.ID)
+		}
+		eventlog.Append(&b, tenantID, append(slices.Clone(more), revoked(ended, reason, by)...)...)
+		return tx.Send(ctx, &b)
+	})
+}

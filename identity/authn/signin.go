@@ -1,0 +1,222 @@
+package authn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"stonetown/identity"
+	"stonetown/identity/factor"
+	"stonetown/identity/session"
+	"stonetown/identity/ticket"
+	"stonetown/internal/eventlog"
+	"stonetown/internal/sqldb"
+)
+
+// Status says how far a sign-in has come.
+type Status string
+
+// What comes next.
+const (
+	Complete          Status = "complete"
+	MFARequired       Status = "mfa_required"
+	EnrolmentRequired Status = "mfa_enrolment_required" // of a second factor
+	PasswordRequired  Status = "password_change_required"
+	EmailRequired     Status = "email_verification_required"
+)
+
+// Result is what a step of a sign-in led to.
+type Result struct {
+	Status Status
+	User   identity.User
+	// Session and Token are there when Status is Complete or, good for nothing but adding a
+	// factor, EnrolmentRequired.
+	Session session.Session
+	Token   string
+	// Ticket is what the next step takes, of the other states.
+	Ticket string
+	// Factors are what the second factor can be, with MFARequired, and BackupCodes
+	// whether it can be one of those.
+	Factors     []factor.Factor
+	BackupCodes bool
+}
+
+// proof is what somebody has proved so far.
+type proof struct {
+	Methods []string `json:"methods"` // RFC 8176
+	Second  bool     `json:"second"`  // a second factor, or one that counts as two
+	// Forced: the password must be changed before anything else.
+	Forced bool `json:"forced,omitzero"`
+}
+
+func (p proof) with(method string) proof {
+	p.Methods = append(slices.Clone(p.Methods), method)
+	return p
+}
+
+// withSecond is with a second factor proved.
+func (p proof) withSecond(method string) proof {
+	p = p.with(method).with("mfa")
+	p.Second = true
+	return p
+}
+
+const (
+	kindMFA     ticket.Kind = "mfa"
+	kindPending ticket.Kind = "pending" // a sign-in that waits for the address to be verified
+)
+
+// SignIn begins with an address and a password. It fails with [ErrCredentials],
+// [*SlowDownError] or [ErrDisabled].
+func (s *Service) SignIn(ctx context.Context, t Tenant, email, password string, by By) (Result, error) {
+	account := identity.NormalEmail(email)
+	failures, err := s.attempt(ctx, t.ID, account)
+	if err != nil {
+		return Result{}, err
+	}
+	u, err := s.users.VerifyPassword(ctx, t.ID, email, password)
+	if errors.Is(err, identity.ErrUserNotFound) {
+		return Result{}, s.failed(ctx, t, account, failures, by)
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	if err := s.accept(ctx, t, account, &u, password); err != nil {
+		return Result{}, err
+	}
+	return s.proceed(ctx, t, u, proof{Methods: []string{"pwd"}}, by)
+}
+
+// failed notes that an attempt failed, whether or not the account exists.
+func (s *Service) failed(ctx context.Context, t Tenant, account string, failures int, by By) error {
+	u, err := s.users.UserByEmail(ctx, t.ID, account)
+	if err != nil && !errors.Is(err, identity.ErrUserNotFound) {
+		return err
+	}
+	data := failureEvent{Reason: "invalid_credentials", Failures: failures}
+	if u.ID != "" {
+		data.User = &subject{ID: u.ID, Email: u.Email}
+	}
+	events := []eventlog.Event{event(eventlog.UserSignInFailed, by, data)}
+	switch failures {
+	case free:
+		events = append(events, event(eventlog.UserLocked, by, data))
+	case alarmAt:
+		events = append(events, event(eventlog.SecurityBruteForceDetected, by, data))
+	}
+	if err := s.note(ctx, t.ID, events...); err != nil {
+		return err
+	}
+	return ErrCredentials
+}
+
+// accept takes back that an attempt counts as failed, and keeps the password in today's
+// form if it was in another.
+func (s *Service) accept(ctx context.Context, t Tenant, account string, u *identity.User, password string) error {
+	var rehashed identity.PasswordHash
+	if !u.PasswordHash.Current() {
+		var err error
+		if rehashed, err = identity.HashPassword(ctx, password); err != nil {
+			return err
+		}
+	}
+	return s.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		var b sqldb.Batch
+		s.forgive(&b, t.ID, account)
+		if err := tx.Send(ctx, &b); err != nil || rehashed == "" {
+			return err
+		}
+		c, err := s.users.UpdateIn(ctx, tx, t.ID, u.ID, func(now *identity.User) {
+			if now.PasswordHash == u.PasswordHash {
+				now.PasswordHash = rehashed
+			}
+		})
+		*u = c.After
+		return err
+	})
+}
+
+// proceed decides what comes after what was proved: the next step, or a session. It
+// fails with [ErrDisabled].
+func (s *Service) proceed(ctx context.Context, t Tenant, u identity.User, p proof, by By) (Result, error) {
+	settings, err := s.users.Settings(ctx, t.ID)
+	if err != nil {
+		return Result{}, err
+	}
+	factors, err := s.factors.List(ctx, t.ID, u.ID)
+	if err != nil {
+		return Result{}, err
+	}
+	by = by.as(u.ID)
+	r := Result{User: u}
+	later := func(status Status, kind ticket.Kind, valid time.Duration) (Result, error) {
+		r.Status = status
+		r.Ticket, _, err = s.tickets.Hand(ctx, ticket.New{Kind: kind, TenantID: t.ID, UserID: u.ID, Payload: p, For: valid})
+		return r, err
+	}
+	switch {
+	case u.State == identity.Disabled:
+		return Result{}, ErrDisabled
+	case u.State == identity.Pending && settings.RequireVerifiedEmail:
+		return later(EmailRequired, kindPending, mfaFor)
+	case len(factors) > 0 && !p.Second && settings.MFA.Mode != identity.MFAOff:
+		left, err := s.factors.BackupCodesLeft(ctx, t.ID, u.ID)
+		if err != nil {
+			return Result{}, err
+		}
+		r.Factors, r.BackupCodes = factors, left > 0
+		return later(MFARequired, kindMFA, mfaFor)
+	case u.PasswordMustBeReset && slices.Contains(p.Methods, "pwd"):
+		p.Forced = true
+		return later(PasswordRequired, kindReset, mfaFor)
+	}
+	enrol := len(factors) == 0 && !p.Second && settings.MFA.Mode != identity.MFAOff && (u.MustEnrol || settings.MFA.Mode == identity.MFARequired)
+	r.Status = Complete
+	if enrol {
+		r.Status = EnrolmentRequired
+	}
+	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		now, err := s.users.UserIn(ctx, tx, t.ID, u.ID)
+		if errors.Is(err, identity.ErrUserNotFound) || err == nil && now.PasswordHash != u.PasswordHash {
+			return ErrCredentials // changed since it was proved
+		}
+		if err == nil && now.State == identity.Disabled {
+			err = ErrDisabled
+		}
+		if err != nil {
+			return err
+		}
+		var b sqldb.Batch
+		r.Session, r.Token = s.sessions.Begin(&b, session.New{
+			TenantID: t.ID, UserID: u.ID, Device: by.Device, Methods: p.Methods, SecondFactor: p.Second, MustEnrol: enrol, Lifetimes: settings.Session.Lifetimes(),
+		})
+		if !enrol {
+			s.users.SignedIn(&b, u)
+		}
+		eventlog.Append(&b, t.ID,
+			event(eventlog.UserSignedIn, by, signInEvent{subject{u.ID, u.Email}, p.Methods}),
+			event(eventlog.SessionCreated, by, SessionEvent(r.Session, "")))
+		return tx.Send(ctx, &b)
+	})
+	if err != nil {
+		return Result{}, fmt.Errorf("begin session: %w", err)
+	}
+	return r, nil
+}
+
+// resume is proceed for who comes back with a ticket, which a user who was disabled
+// meanwhile has no more.
+func (s *Service) resume(ctx context.Context, t Tenant, u identity.User, p proof, by By) (Result, error) {
+	r, err := s.proceed(ctx, t, u, p, by)
+	if errors.Is(err, ErrDisabled) {
+		err = ErrTicket
+	}
+	return r, err
+}
+
+// Identify says how somebody can sign in. The answer is the same for every address.
+func (s *Service) Identify(context.Context, Tenant, string) []string {
+	return []string{"password", "passkey"}
+}

@@ -1,0 +1,76 @@
+package authn
+
+import (
+	"context"
+	"errors"
+
+	"stonetown/identity"
+	"stonetown/internal/eventlog"
+	"stonetown/internal/sqldb"
+)
+
+// NewAccount is what somebody says who wants an account.
+type NewAccount struct {
+	Email    string
+	Password string
+	Profile  identity.Profile
+}
+
+// SignUp creates an account, later: the answer comes before anybody looks whether the
+// address has one already, whose owner then learns of it by a letter. It fails with
+// [ErrSignUpClosed], [identity.ErrEmailInvalid] or [*identity.PolicyError].
+func (s *Service) SignUp(ctx context.Context, t Tenant, n NewAccount, by By) error {
+	settings, err := s.users.Settings(ctx, t.ID)
+	if err != nil {
+		return err
+	}
+	if settings.SignUp != identity.SignUpOpen {
+		return ErrSignUpClosed
+	}
+	if !identity.ValidEmail(n.Email) {
+		return identity.ErrEmailInvalid
+	}
+	hash, err := s.users.NewPassword(ctx, t.ID, n.Password, identity.User{Email: n.Email, Profile: n.Profile})
+	if err != nil {
+		return err
+	}
+	return s.outbox.Put(ctx, t.ID, jobSignUp, signUpJob{Email: n.Email, Hash: string(hash), Profile: n.Profile, Origin: by.Origin})
+}
+
+// signUpJob is what the outbox does to create an account.
+type signUpJob struct {
+	Email   string           `json:"email"`
+	Hash    string           `json:"hash"`
+	Profile identity.Profile `json:"profile"`
+	Origin  eventlog.Origin  `json:"origin"`
+}
+
+// signUp creates an account, or tells whoever has one.
+func (s *Service) signUp(ctx context.Context, tenantID string, job signUpJob) error {
+	by := By{Origin: job.Origin}
+	err := s.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		u, err := s.users.CreateUser(ctx, tx, tenantID, identity.NewUser{Email: job.Email, Profile: job.Profile, PasswordHash: identity.PasswordHash(job.Hash)})
+		if err != nil {
+			return err
+		}
+		var b sqldb.Batch
+		by := by.as(u.ID)
+		created := about(u)
+		created.Source = "sign_up"
+		eventlog.Append(&b, tenantID, event(eventlog.UserCreated, by, created), event(eventlog.UserSignedUp, by, created))
+		s.QueueVerification(&b, u)
+		return tx.Send(ctx, &b)
+	})
+	if !errors.Is(err, identity.ErrUserExists) {
+		s.outbox.Wake()
+		return err
+	}
+	u, err := s.users.UserByEmail(ctx, tenantID, job.Email)
+	if errors.Is(err, identity.ErrUserNotFound) {
+		return s.signUp(ctx, tenantID, job) // gone meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	return s.send(ctx, tenantID, u, "sign_up_again", letterData{Link: "/auth/sign-in"})
+}

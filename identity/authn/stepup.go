@@ -1,0 +1,42 @@
+package authn
+
+import (
+	"context"
+	"time"
+
+	"stonetown/identity/factor"
+	"stonetown/identity/session"
+	"stonetown/internal/eventlog"
+	"stonetown/internal/sqldb"
+)
+
+// SteppedUp reports whether a second factor was used recently enough for what takes
+// one (AAL 2).
+func (s *Service) SteppedUp(secondFactor time.Time) bool {
+	return !secondFactor.IsZero() && s.now().Sub(secondFactor) <= StepUpFor
+}
+
+// BeginStepUp asks the user of a session for a second factor, as [Service.Challenge]
+// does.
+func (s *Service) BeginStepUp(ctx context.Context, t Tenant, current session.Session, factorID string, kind factor.Kind) (Challenge, error) {
+	return s.challenge(ctx, t, current.UserID, current.ID, factorID, kind)
+}
+
+// CompleteStepUp lifts a session to AAL 2. Its token is replaced. It fails with
+// [ErrTicket], [*WrongError] or [*SlowDownError].
+func (s *Service) CompleteStepUp(ctx context.Context, t Tenant, current session.Session, a Answer, by By) (now session.Session, token string, err error) {
+	if _, err := s.attempt(ctx, t.ID, secondAccount(current.UserID)); err != nil {
+		return now, "", err
+	}
+	u, err := s.users.User(ctx, t.ID, current.UserID)
+	if err != nil {
+		return now, "", err
+	}
+	_, err = s.prove(ctx, t, u, current.ID, a, by, 0, func(ctx context.Context, tx *sqldb.Tx) error {
+		var b sqldb.Batch
+		now, token = s.sessions.StepUp(&b, current, a.Kind.Method())
+		eventlog.Append(&b, t.ID, event(eventlog.SessionSteppedUp, by, SessionEvent(now, "")))
+		return tx.Send(ctx, &b)
+	})
+	return now, token, err
+}

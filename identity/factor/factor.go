@@ -1,0 +1,181 @@
+// Package factor keeps the second factors of users: apps that compute codes (TOTP, RFC
+// 6238), telephones that receive them, WebAuthn credentials, and backup codes.
+//
+// What a factor is verified with is encrypted under the deployment's master key, for a
+// copy of the database must not be a second factor. A code is good once: of a TOTP key
+// the newest time step that was accepted is kept, and a backup code is a row that its
+// use deletes. Both are decided by the database, so that of two who come with the same
+// code at the same time one is refused.
+package factor
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"stonetown/internal/id"
+	"stonetown/internal/seal"
+	"stonetown/internal/sqldb"
+)
+
+var (
+	// ErrNotFound is returned for a factor that the user does not have.
+	ErrNotFound = errors.New("factor not found")
+	// ErrLimit is returned for a factor beyond [MostPerUser].
+	ErrLimit = errors.New("a user has at most 20 second factors")
+	// ErrWrong is returned for what does not prove the possession of a factor.
+	ErrWrong = errors.New("wrong code or credential")
+)
+
+// MostPerUser is how many factors a user can have.
+const MostPerUser = 20
+
+// Kind is what a factor is.
+type Kind string
+
+// The kinds of factors. Backup codes are no factor of their own: they stand in for one.
+const (
+	TOTP     Kind = "totp"
+	SMS      Kind = "sms"
+	WebAuthn Kind = "webauthn"
+
+	BackupCode Kind = "backup_code"
+)
+
+// Kinds are those that can be added.
+var Kinds = []Kind{WebAuthn, TOTP, SMS}
+
+// Method is how RFC 8176 calls the use of a factor.
+func (k Kind) Method() string {
+	switch k {
+	case SMS:
+		return "sms"
+	case WebAuthn:
+		return "hwk"
+	}
+	return "otp"
+}
+
+// Factor is something that a user has.
+type Factor struct {
+	ID         string
+	TenantID   string
+	UserID     string
+	Kind       Kind
+	Label      string
+	CreatedAt  time.Time // UTC, as is the other
+	LastUsedAt time.Time // zero: never
+
+	secret   []byte // sealed
+	lastStep int64
+}
+
+// Store keeps factors. It is safe for concurrent use.
+type Store struct {
+	db     *sqldb.DB
+	seal   *seal.Key
+	pepper []byte // of backup codes
+	handle []byte // of WebAuthn user handles
+	clock  func() time.Time
+}
+
+// NewStore returns the factors kept in db, whose tables are [Migrations].
+func NewStore(db *sqldb.DB, key *seal.Key, clock func() time.Time) *Store {
+	return &Store{db, key, key.Derive("backup codes"), key.Derive("webauthn user handles"), clock}
+}
+
+func (s *Store) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
+
+// List returns the factors of a user, the oldest first.
+func (s *Store) List(ctx context.Context, tenantID, userID string) ([]Factor, error) {
+	found, err := selectFactors(ctx, s.db, tenantID, userID)
+	if err != nil {
+		return nil, fmt.Errorf("list factors: %w", err)
+	}
+	return found, nil
+}
+
+// Find returns a factor of a user. It fails with [ErrNotFound].
+func (s *Store) Find(ctx context.Context, tenantID, userID, factorID string) (Factor, error) {
+	return selectFactor(ctx, s.db, tenantID, userID, factorID)
+}
+
+// add makes a factor of what it is verified with. It fails with [ErrLimit].
+func (s *Store) add(ctx context.Context, tx *sqldb.Tx, f Factor, secret []byte) (Factor, error) {
+	have, err := selectFactors(ctx, tx, f.TenantID, f.UserID)
+	if err != nil {
+		return Factor{}, err
+	}
+	if len(have) >= MostPerUser {
+		return Factor{}, ErrLimit
+	}
+	f.ID, f.CreatedAt = id.New(id.Factor), s.now()
+	f.secret = s.seal.Seal(f.TenantID, f.ID, secret)
+	return f, insertFactor(ctx, tx, f)
+}
+
+// open decrypts what a factor is verified with.
+func (s *Store) open(f Factor) ([]byte, error) {
+	secret, err := s.seal.Open(f.TenantID, f.ID, f.secret)
+	if err != nil {
+		return nil, fmt.Errorf("factor %s: %w", f.ID, err)
+	}
+	return secret, nil
+}
+
+// Rename changes the label of a factor. It fails with [ErrNotFound].
+func Rename(ctx context.Context, tx *sqldb.Tx, f Factor) error {
+	n, err := tx.Exec(ctx, `UPDATE factors SET label = $4 WHERE tenant_id = $1 AND user_id = $2 AND id = $3`, f.TenantID, f.UserID, f.ID, f.Label)
+	if err == nil && n == 0 {
+		err = ErrNotFound
+	}
+	return err
+}
+
+// Remove takes a factor from its user, and the backup codes with the last one. It
+// fails with [ErrNotFound].
+func Remove(ctx context.Context, tx *sqldb.Tx, f Factor) error {
+	n, err := tx.Exec(ctx, `DELETE FROM factors WHERE tenant_id = $1 AND user_id = $2 AND id = $3`, f.TenantID, f.UserID, f.ID)
+	if err == nil && n == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return err
+	}
+	left, err := selectFactors(ctx, tx, f.TenantID, f.UserID)
+	if err != nil {
+		return err
+	}
+	if len(left) == 0 {
+		return RemoveAll(ctx, tx, f.TenantID, f.UserID)
+	}
+	_, err = tx.Exec(ctx, `DELETE FROM credentials WHERE tenant_id = $1 AND factor_id = $2 AND user_id = $3`, f.TenantID, f.ID, f.UserID)
+	return err
+}
+
+// RemoveAll takes all factors and backup codes from a user.
+func RemoveAll(ctx context.Context, tx *sqldb.Tx, tenantID, userID string) error {
+	var b sqldb.Batch
+	for _, table := range []string{"factors", "credentials", "backup_codes"} {
+		b.Queue(`DELETE FROM `+table+` WHERE tenant_id = $1 AND user_id = $2`, []any{tenantID, userID}, nil)
+	}
+	return tx.Send(ctx, &b)
+}
+
+// Used queues that a factor was used just now.
+func (s *Store) Used(b *sqldb.Batch, f Factor) {
+	b.Queue(`UPDATE factors SET last_used_at = $4 WHERE tenant_id = $1 AND user_id = $2 AND id = $3`,
+		[]any{f.TenantID, f.UserID, f.ID, s.now().UnixMicro()}, nil)
+}
+
+// keyed is a hash that only the deployment can compute.
+func keyed(key []byte, parts ...string) []byte {
+	mac := hmac.New(sha256.New, key)
+	for _, part := range parts {
+		fmt.Fprintf(mac, "%d:%s", len(part), part)
+	}
+	return mac.Sum(nil)
+}

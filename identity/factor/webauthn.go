@@ -1,0 +1,273 @@
+package factor
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/go-webauthn/webauthn/protocol"
+	"github.com/go-webauthn/webauthn/protocol/webauthncose"
+	"github.com/go-webauthn/webauthn/webauthn"
+
+	"stonetown/internal/sqldb"
+)
+
+// ErrCredentialExists is returned for a credential that is somebody's already.
+var ErrCredentialExists = errors.New("the credential is registered already")
+
+// Party is whom WebAuthn credentials are made for: a tenant, under its one origin. A
+// credential made for another is of no use here (WebAuthn L3 §5.1.4).
+type Party struct {
+	Name   string
+	Origin string
+}
+
+// Person is whom a credential is made for.
+type Person struct {
+	TenantID, UserID  string
+	Name, DisplayName string
+}
+
+// Ceremony is what has to be remembered between the two halves of a ceremony.
+type Ceremony = webauthn.SessionData
+
+// algorithms are those of credentials that are accepted, the preferred first.
+var algorithms = []protocol.CredentialParameter{
+	{Type: protocol.PublicKeyCredentialType, Algorithm: webauthncose.AlgES256},
+	{Type: protocol.PublicKeyCredentialType, Algorithm: webauthncose.AlgEdDSA},
+	{Type: protocol.PublicKeyCredentialType, Algorithm: webauthncose.AlgRS256},
+}
+
+func (p Party) webauthn() (*webauthn.WebAuthn, error) {
+	origin, err := url.Parse(p.Origin)
+	if err != nil {
+		return nil, fmt.Errorf("webauthn: %w", err)
+	}
+	w, err := webauthn.New(&webauthn.Config{
+		RPID: origin.Hostname(), RPDisplayName: p.Name, RPOrigins: []string{p.Origin},
+		AttestationPreference: protocol.PreferNoAttestation,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("webauthn: %w", err)
+	}
+	return w, nil
+}
+
+// holder is a user as the library sees one.
+type holder struct {
+	Person
+	handle      []byte
+	credentials []webauthn.Credential
+}
+
+func (h holder) WebAuthnID() []byte                         { return h.handle }
+func (h holder) WebAuthnName() string                       { return h.Name }
+func (h holder) WebAuthnDisplayName() string                { return h.DisplayName }
+func (h holder) WebAuthnCredentials() []webauthn.Credential { return h.credentials }
+
+// handleOf is the user handle of a user: 32 bytes that say nothing to anybody else
+// (WebAuthn L3 §14.6.1).
+func (s *Store) handleOf(tenantID, userID string) []byte { return keyed(s.handle, tenantID, userID) }
+
+func (s *Store) holder(p Person, factors []Factor) (holder, error) {
+	h := holder{Person: p, handle: s.handleOf(p.TenantID, p.UserID)}
+	for _, f := range factors {
+		if f.Kind != WebAuthn {
+			continue
+		}
+		c, err := s.credential(f)
+		if err != nil {
+			return holder{}, err
+		}
+		h.credentials = append(h.credentials, c)
+	}
+	return h, nil
+}
+
+func (s *Store) credential(f Factor) (c webauthn.Credential, err error) {
+	text, err := s.open(f)
+	if err == nil {
+		err = json.Unmarshal(text, &c)
+	}
+	if err != nil {
+		return c, fmt.Errorf("credential %s: %w", f.ID, err)
+	}
+	return c, nil
+}
+
+// BeginCredential begins to make a credential for a user who has factors already.
+// A passkey is one that proves two factors by itself.
+func (s *Store) BeginCredential(rp Party, p Person, factors []Factor, passkey bool) (options protocol.PublicKeyCredentialCreationOptions, c *Ceremony, err error) {
+	w, err := rp.webauthn()
+	if err != nil {
+		return options, nil, err
+	}
+	h, err := s.holder(p, factors)
+	if err != nil {
+		return options, nil, err
+	}
+	verification := protocol.VerificationPreferred
+	if passkey {
+		verification = protocol.VerificationRequired
+	}
+	creation, c, err := w.BeginRegistration(h,
+		webauthn.WithCredentialParameters(algorithms),
+		webauthn.WithExclusions(webauthn.Credentials(h.credentials).CredentialDescriptors()),
+		webauthn.WithAuthenticatorSelection(protocol.AuthenticatorSelection{
+			ResidentKey: protocol.ResidentKeyRequirementPreferred, UserVerification: verification,
+		}))
+	if err != nil {
+		return options, nil, fmt.Errorf("begin registration: %w", err)
+	}
+	return creation.Response, c, nil
+}
+
+// AddCredential gives a user the credential that an authenticator made. It fails with
+// [ErrWrong], [ErrCredentialExists] or [ErrLimit].
+func (s *Store) AddCredential(ctx context.Context, tx *sqldb.Tx, rp Party, p Person, c Ceremony, label string, response []byte) (Factor, error) {
+	w, err := rp.webauthn()
+	if err != nil {
+		return Factor{}, err
+	}
+	parsed, err := protocol.ParseCredentialCreationResponseBytes(response)
+	if err != nil {
+		return Factor{}, wrong(err)
+	}
+	made, err := w.CreateCredential(holder{Person: p, handle: s.handleOf(p.TenantID, p.UserID)}, c, parsed)
+	if err != nil {
+		return Factor{}, wrong(err)
+	}
+	text, err := json.Marshal(made)
+	if err != nil {
+		return Factor{}, fmt.Errorf("keep credential: %w", err)
+	}
+	credentialID := base64.RawURLEncoding.EncodeToString(made.ID)
+	if _, err := ownerOf(ctx, tx, p.TenantID, credentialID); !errors.Is(err, ErrNotFound) {
+		if err == nil {
+			err = ErrCredentialExists
+		}
+		return Factor{}, err
+	}
+	f, err := s.add(ctx, tx, Factor{TenantID: p.TenantID, UserID: p.UserID, Kind: WebAuthn, Label: label}, text)
+	if err != nil {
+		return Factor{}, err
+	}
+	_, err = tx.Exec(ctx, `INSERT INTO credentials (tenant_id, credential_id, user_id, factor_id) VALUES ($1, $2, $3, $4)`,
+		p.TenantID, credentialID, p.UserID, f.ID)
+	return f, err
+}
+
+// BeginAssertion asks for a credential of a user or, without factors, for a passkey of
+// whoever it is. verify demands that the authenticator knows its person.
+func (s *Store) BeginAssertion(rp Party, p Person, factors []Factor, verify bool) (options protocol.PublicKeyCredentialRequestOptions, c *Ceremony, err error) {
+	w, err := rp.webauthn()
+	if err != nil {
+		return options, nil, err
+	}
+	verification := webauthn.WithUserVerification(protocol.VerificationDiscouraged)
+	if verify {
+		verification = webauthn.WithUserVerification(protocol.VerificationRequired)
+	}
+	var assertion *protocol.CredentialAssertion
+	if p.UserID == "" {
+		assertion, c, err = w.BeginDiscoverableLogin(verification)
+	} else {
+		h, holderErr := s.holder(p, factors)
+		if holderErr != nil {
+			return options, nil, holderErr
+		}
+		assertion, c, err = w.BeginLogin(h, verification)
+	}
+	if err != nil {
+		return options, nil, fmt.Errorf("begin assertion: %w", err)
+	}
+	return assertion.Response, c, nil
+}
+
+// BeginImaginary answers for a user who does not exist, or has no credential, as
+// [Store.BeginAssertion] does for one who has: always with the same credential ids.
+func (s *Store) BeginImaginary(rp Party, tenantID, account string) (options protocol.PublicKeyCredentialRequestOptions, c *Ceremony, err error) {
+	w, err := rp.webauthn()
+	if err != nil {
+		return options, nil, err
+	}
+	h := holder{handle: s.handleOf(tenantID, "nobody: "+account), credentials: []webauthn.Credential{{
+		ID: keyed(s.handle, tenantID, "credential of nobody: "+account),
+	}}}
+	assertion, c, err := w.BeginLogin(h, webauthn.WithUserVerification(protocol.VerificationRequired))
+	if err != nil {
+		return options, nil, fmt.Errorf("begin assertion: %w", err)
+	}
+	return assertion.Response, c, nil
+}
+
+// Owner says whose credential an authenticator answered with; userID is who began the
+// ceremony, or empty. It fails with [ErrWrong].
+func (s *Store) Owner(ctx context.Context, tenantID, userID string, response []byte) (f Factor, err error) {
+	parsed, err := protocol.ParseCredentialRequestResponseBytes(response)
+	if err != nil {
+		return Factor{}, wrong(err)
+	}
+	owner, err := ownerOf(ctx, s.db, tenantID, base64.RawURLEncoding.EncodeToString(parsed.RawID))
+	if errors.Is(err, ErrNotFound) || err == nil && userID != "" && owner.UserID != userID {
+		return Factor{}, ErrWrong
+	}
+	if err != nil {
+		return Factor{}, err
+	}
+	return s.Find(ctx, tenantID, owner.UserID, owner.ID)
+}
+
+// VerifyAssertion accepts what an authenticator answered with a credential, whose it was
+// found to be by [Store.Owner]. It fails with [ErrWrong]. verified says that the
+// authenticator knew its person: that is two factors.
+func (s *Store) VerifyAssertion(ctx context.Context, tx *sqldb.Tx, rp Party, f Factor, c Ceremony, response []byte) (verified bool, err error) {
+	w, err := rp.webauthn()
+	if err != nil {
+		return false, err
+	}
+	parsed, err := protocol.ParseCredentialRequestResponseBytes(response)
+	if err != nil {
+		return false, wrong(err)
+	}
+	all, err := selectFactors(ctx, tx, f.TenantID, f.UserID)
+	if err != nil {
+		return false, err
+	}
+	h, err := s.holder(Person{TenantID: f.TenantID, UserID: f.UserID}, all)
+	if err != nil {
+		return false, err
+	}
+	var used *webauthn.Credential
+	if c.UserID == nil {
+		_, used, err = w.ValidatePasskeyLogin(func(_, _ []byte) (webauthn.User, error) { return h, nil }, c, parsed)
+	} else {
+		used, err = w.ValidateLogin(h, c, parsed)
+	}
+	if err != nil || used.Authenticator.CloneWarning {
+		return false, wrong(err)
+	}
+	text, err := json.Marshal(used)
+	if err != nil {
+		return false, fmt.Errorf("keep credential: %w", err)
+	}
+	_, err = tx.Exec(ctx, `UPDATE factors SET secret = $4, last_used_at = $5 WHERE tenant_id = $1 AND user_id = $2 AND id = $3`,
+		f.TenantID, f.UserID, f.ID, s.seal.Seal(f.TenantID, f.ID, text), s.now().UnixMicro())
+	return parsed.Response.AuthenticatorData.Flags.HasUserVerified(), err
+}
+
+// wrong hides from clients what exactly an authenticator did wrong.
+func wrong(error) error { return ErrWrong }
+
+// ownerOf finds whose a credential is. It fails with [ErrNotFound].
+func ownerOf(ctx context.Context, from reader, tenantID, credentialID string) (f Factor, err error) {
+	err = from.QueryRow(ctx, `SELECT user_id, factor_id FROM credentials WHERE tenant_id = $1 AND credential_id = $2`, tenantID, credentialID).
+		Scan(&f.UserID, &f.ID)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		err = ErrNotFound
+	}
+	return f, err
+}

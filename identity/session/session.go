@@ -1,0 +1,226 @@
+// Package session keeps who is signed in, and where.
+//
+// A session is a row, and its token a secret that leads to it: the session's id and 256
+// random bits, of which only the hash is kept. Every use of a token, and of an access
+// token that names a session, reads the row: a session that is deleted has ended, on
+// every node and at once. There is no cache that would have to be told.
+//
+// A session ends by itself when it was not used for a while, and when its time is over.
+package session
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"stonetown/internal/id"
+	"stonetown/internal/sqldb"
+)
+
+// ErrEnded is returned for a token or an id that no live session has.
+var ErrEnded = errors.New("no such session, or it has ended")
+
+const (
+	// Prefix marks the tokens of sessions.
+	Prefix = "st_"
+	// MostPerUser is how many sessions a user can have; the one that was not used for
+	// the longest time makes room.
+	MostPerUser = 100
+	// touchAfter is how exact LastActiveAt is.
+	touchAfter = time.Minute
+	// maxAgent bounds what is kept of a user agent's name, in bytes.
+	maxAgent = 500
+)
+
+// Session is a person on a device, signed in.
+type Session struct {
+	ID       string
+	TenantID string
+	UserID   string
+	Device   Device
+	// Methods are how the person proved to be who they are, by the names of RFC 8176.
+	Methods      []string
+	AuthTime     time.Time // UTC, as are all: when they did so last
+	SecondFactor time.Time // when they did so with two factors; zero: never
+	// MustEnrol: nothing can be done with the session but to add a second factor.
+	MustEnrol    bool
+	CreatedAt    time.Time
+	LastActiveAt time.Time // to within a minute
+	ExpiresAt    time.Time // however much it is used
+	idle         time.Duration
+}
+
+// Lifetimes are how long sessions last.
+type Lifetimes struct {
+	Idle     time.Duration // without being used
+	Absolute time.Duration // in any case
+}
+
+// New is what beginning a session takes.
+type New struct {
+	TenantID, UserID string
+	Device           Device
+	Methods          []string
+	SecondFactor     bool
+	MustEnrol        bool
+	Lifetimes        Lifetimes
+}
+
+// Store keeps sessions. It is safe for concurrent use.
+type Store struct {
+	db    *sqldb.DB
+	clock func() time.Time
+}
+
+// NewStore returns the sessions kept in db, whose tables are [Migrations].
+func NewStore(db *sqldb.DB, clock func() time.Time) *Store { return &Store{db, clock} }
+
+func (s *Store) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
+
+// Begin queues a new session and returns it with its token, which is not kept.
+func (s *Store) Begin(b *sqldb.Batch, n New) (Session, string) {
+	now := s.now()
+	session := Session{
+		ID: id.New(id.Session), TenantID: n.TenantID, UserID: n.UserID, Device: n.Device, Methods: n.Methods, AuthTime: now,
+		MustEnrol: n.MustEnrol, CreatedAt: now, LastActiveAt: now, ExpiresAt: now.Add(n.Lifetimes.Absolute), idle: n.Lifetimes.Idle,
+	}
+	session.Device.UserAgent = strings.ToValidUTF8(session.Device.UserAgent[:min(len(session.Device.UserAgent), maxAgent)], "")
+	if n.SecondFactor {
+		session.SecondFactor = now
+	}
+	token, hash := newToken(session.ID)
+	insert(b, session, hash)
+	makeRoom(b, n.TenantID, n.UserID, now)
+	return session, token
+}
+
+// StepUp queues that the person of a session has just used a second factor. The token
+// is replaced: who has the old one does not gain by it.
+func (s *Store) StepUp(b *sqldb.Batch, session Session, method string) (Session, string) {
+	session = s.raise(session, method)
+	token, hash := newToken(session.ID)
+	update(b, session, hash)
+	return session, token
+}
+
+// Enrolled queues that the person of a session has just proved to have a second factor
+// by adding it. The token stays.
+func (s *Store) Enrolled(b *sqldb.Batch, session Session, method string) Session {
+	session = s.raise(session, method)
+	update(b, session, nil)
+	return session
+}
+
+func (s *Store) raise(session Session, method string) Session {
+	now := s.now()
+	session.AuthTime, session.SecondFactor, session.MustEnrol = now, now, false
+	session.Methods = slices.Clone(session.Methods)
+	for _, m := range []string{method, "mfa"} {
+		if !slices.Contains(session.Methods, m) {
+			session.Methods = append(session.Methods, m)
+		}
+	}
+	return session
+}
+
+// ByToken finds the session that a token leads to. It fails with [ErrEnded].
+func (s *Store) ByToken(ctx context.Context, tenantID, token string) (Session, error) {
+	sessionID, ok := idOf(token)
+	if !ok {
+		return Session{}, ErrEnded
+	}
+	session, hash, err := selectSession(ctx, s.db, tenantID, sessionID)
+	if err != nil {
+		return Session{}, err
+	}
+	if subtle.ConstantTimeCompare(hash, hashOf(token)) != 1 {
+		return Session{}, ErrEnded
+	}
+	return s.use(ctx, session)
+}
+
+// ByID finds a session. It fails with [ErrEnded].
+func (s *Store) ByID(ctx context.Context, tenantID, sessionID string) (Session, error) {
+	session, _, err := selectSession(ctx, s.db, tenantID, sessionID)
+	if err != nil {
+		return Session{}, err
+	}
+	return s.use(ctx, session)
+}
+
+// use refuses a session that has ended by itself, and notes that the others were used.
+func (s *Store) use(ctx context.Context, session Session) (Session, error) {
+	now := s.now()
+	if !session.live(now) {
+		return Session{}, ErrEnded
+	}
+	if now.Sub(session.LastActiveAt) > touchAfter {
+		if err := touch(ctx, s.db, session, now); err != nil {
+			return Session{}, fmt.Errorf("use session: %w", err)
+		}
+		session.LastActiveAt = now
+	}
+	return session, nil
+}
+
+func (s Session) live(now time.Time) bool {
+	return now.Before(s.ExpiresAt) && now.Before(s.LastActiveAt.Add(s.idle))
+}
+
+// List returns the live sessions of a user, the newest first.
+func (s *Store) List(ctx context.Context, tenantID, userID string) ([]Session, error) {
+	all, err := selectOfUser(ctx, s.db, tenantID, userID)
+	if err != nil {
+		return nil, fmt.Errorf("list sessions: %w", err)
+	}
+	now := s.now()
+	return slices.DeleteFunc(all, func(session Session) bool { return !session.live(now) }), nil
+}
+
+// OfUser returns the sessions of a user as a transaction sees them, with those that
+// have ended by themselves.
+func OfUser(ctx context.Context, tx *sqldb.Tx, tenantID, userID string) ([]Session, error) {
+	return selectOfUser(ctx, tx, tenantID, userID)
+}
+
+// End queues the end of a session.
+func End(b *sqldb.Batch, tenantID, sessionID string) {
+	b.Queue(`DELETE FROM sessions WHERE tenant_id = $1 AND id = $2`, []any{tenantID, sessionID}, nil)
+}
+
+// EndAll queues the end of all sessions of a user but one (empty: of all).
+func EndAll(b *sqldb.Batch, tenantID, userID, except string) {
+	b.Queue(`DELETE FROM sessions WHERE tenant_id = $1 AND user_id = $2 AND user_id <> '' AND id <> $3`, []any{tenantID, userID, except}, nil)
+}
+
+// A token is the prefix, the id without its own, and the secret.
+var (
+	idLen    = len(id.New(id.Session)) - len(id.Session+"_")
+	tokenLen = len(Prefix) + idLen + base64.RawURLEncoding.EncodedLen(32)
+)
+
+func newToken(sessionID string) (token string, hash []byte) {
+	secret := make([]byte, 32)
+	rand.Read(secret)
+	token = Prefix + strings.TrimPrefix(sessionID, id.Session+"_") + base64.RawURLEncoding.EncodeToString(secret)
+	return token, hashOf(token)
+}
+
+func idOf(token string) (sessionID string, ok bool) {
+	if len(token) != tokenLen || !strings.HasPrefix(token, Prefix) {
+		return "", false
+	}
+	return id.Session + "_" + token[len(Prefix):len(Prefix)+idLen], true
+}
+
+func hashOf(token string) []byte {
+	sum := sha256.Sum256([]byte(token))
+	return sum[:]
+}

@@ -1,0 +1,116 @@
+package session
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"stonetown/internal/sqldb"
+)
+
+//go:embed migrations
+var migrations embed.FS
+
+// Migrations create the package's tables.
+func Migrations() sqldb.Migrations { return sqldb.EmbeddedMigrations("session", migrations) }
+
+const columns = `id, user_id, token_hash, methods, auth_time, second_factor_at, must_enrol, created_at, last_active_at, expires_at, idle, ip, user_agent`
+
+func insert(b *sqldb.Batch, s Session, hash []byte) {
+	b.Queue(`
+		INSERT INTO sessions (tenant_id, `+columns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+		[]any{
+			s.TenantID, s.ID, s.UserID, hash, strings.Join(s.Methods, " "), s.AuthTime.UnixMicro(), micros(s.SecondFactor), s.MustEnrol,
+			s.CreatedAt.UnixMicro(), s.LastActiveAt.UnixMicro(), s.ExpiresAt.UnixMicro(), s.idle.Microseconds(), s.Device.IP, s.Device.UserAgent,
+		}, nil)
+}
+
+// update queues how the person proved to be who they are; a nil hash leaves the token.
+func update(b *sqldb.Batch, s Session, hash []byte) {
+	b.Queue(`
+		UPDATE sessions SET token_hash = COALESCE($3, token_hash), methods = $4, auth_time = $5, second_factor_at = $6, must_enrol = $7
+		WHERE tenant_id = $1 AND id = $2`,
+		[]any{s.TenantID, s.ID, hash, strings.Join(s.Methods, " "), s.AuthTime.UnixMicro(), micros(s.SecondFactor), s.MustEnrol}, nil)
+}
+
+// makeRoom queues the end of sessions that are over, and of those too many.
+func makeRoom(b *sqldb.Batch, tenantID, userID string, now time.Time) {
+	b.Queue(`
+		DELETE FROM sessions WHERE tenant_id = $1 AND user_id = $2 AND user_id <> '' AND (expires_at <= $3 OR last_active_at + idle <= $3)`,
+		[]any{tenantID, userID, now.UnixMicro()}, nil)
+	b.Queue(`
+		DELETE FROM sessions WHERE tenant_id = $1 AND id IN (
+			SELECT id FROM sessions WHERE tenant_id = $1 AND user_id = $2 AND user_id <> '' ORDER BY last_active_at DESC, id DESC LIMIT 1000 OFFSET $3)`,
+		[]any{tenantID, userID, int64(MostPerUser)}, nil)
+}
+
+func touch(ctx context.Context, db *sqldb.DB, s Session, now time.Time) error {
+	_, err := db.Exec(ctx, `UPDATE sessions SET last_active_at = $3 WHERE tenant_id = $1 AND id = $2 AND last_active_at < $3`,
+		s.TenantID, s.ID, now.UnixMicro())
+	return err
+}
+
+func selectSession(ctx context.Context, db *sqldb.DB, tenantID, sessionID string) (Session, []byte, error) {
+	if !sqldb.IsText(sessionID) {
+		return Session{}, nil, ErrEnded
+	}
+	return scan(db.QueryRow(ctx, `SELECT `+columns+` FROM sessions WHERE tenant_id = $1 AND id = $2`, tenantID, sessionID), tenantID)
+}
+
+func scan(row interface{ Scan(...any) error }, tenantID string) (Session, []byte, error) {
+	s := Session{TenantID: tenantID}
+	var hash []byte
+	var methods string
+	var auth, second, created, active, expires, idle int64
+	err := row.Scan(&s.ID, &s.UserID, &hash, &methods, &auth, &second, &s.MustEnrol, &created, &active, &expires, &idle, &s.Device.IP, &s.Device.UserAgent)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return Session{}, nil, ErrEnded
+	}
+	if err != nil {
+		return Session{}, nil, fmt.Errorf("read session: %w", err)
+	}
+	s.Methods = strings.Fields(methods)
+	s.AuthTime, s.SecondFactor = instant(auth), instant(second)
+	s.CreatedAt, s.LastActiveAt, s.ExpiresAt, s.idle = instant(created), instant(active), instant(expires), time.Duration(idle)*time.Microsecond
+	return s, hash, nil
+}
+
+// querier is a database or a transaction.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (*sqldb.Rows, error)
+}
+
+func selectOfUser(ctx context.Context, from querier, tenantID, userID string) (found []Session, err error) {
+	rows, err := from.Query(ctx, `
+		SELECT `+columns+` FROM sessions WHERE tenant_id = $1 AND user_id = $2 AND user_id <> '' ORDER BY created_at DESC, id DESC`, tenantID, userID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		s, _, err := scan(rows, tenantID)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, s)
+	}
+	return found, rows.Err()
+}
+
+// micros is 0 for the zero time, which is instant's inverse.
+func micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+func instant(micros int64) time.Time {
+	if micros == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(micros).UTC()
+}

@@ -1,0 +1,15 @@
+-- +goose NO TRANSACTION
+-- +goose Up
+-- What has been handed out for a while, by the hash of the secret. Instants are
+-- microseconds since 1970.
+CREATE TABLE IF NOT EXISTS tickets (
+    tenant_id  TEXT   NOT NULL,
+    id         TEXT   NOT NULL, -- SHA-256 of the secret
+    kind       TEXT   NOT NULL,
+    user_id    TEXT   NOT NULL, -- empty: of nobody in particular
+    payload    BLOB   NOT NULL, -- sealed
+    attempts   BIGINT NOT NULL,
+    created_at BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL,
+    PRIMARY KEY (tenant_id, id)
+) WITHOUT ROWID;

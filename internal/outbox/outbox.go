@@ -1,0 +1,199 @@
+// Package outbox keeps what is to be done after a transaction has committed: letters
+// to send, for one.
+//
+// A job commits with the change that calls for it ([Outbox.Queue]) and is then done by one
+// process, without anybody waiting ([Outbox.Run]). A job is done at least once: a process that
+// dies in the middle leaves it to another, and one that fails is tried again, later and
+// later, for a day. What a job says is encrypted, for it may hold what is nobody's
+// business.
+package outbox
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"stonetown/internal/id"
+	"stonetown/internal/seal"
+	"stonetown/internal/sqldb"
+)
+
+//go:embed migrations
+var migrations embed.FS
+
+// Migrations create the package's tables.
+func Migrations() sqldb.Migrations { return sqldb.EmbeddedMigrations("outbox", migrations) }
+
+const (
+	// lease is how long a process may take for a job before another does it.
+	lease = 2 * time.Minute
+	// poll is how often the database is asked for jobs of other processes.
+	poll = time.Second
+	// giveUpAfter is how long a job is tried.
+	giveUpAfter = 24 * time.Hour
+	// firstRetry is when a job that failed is tried again; the time doubles until it
+	// is lastRetry.
+	firstRetry = 5 * time.Second
+	lastRetry  = time.Hour
+	// atOnce is how many jobs a process does at the same time.
+	atOnce = 4
+)
+
+// Job is something to do.
+type Job struct {
+	ID        string
+	TenantID  string
+	Kind      string
+	Attempt   int // from 1
+	CreatedAt time.Time
+
+	payload []byte // JSON
+	due     int64
+}
+
+// Read decodes what the job says.
+func (j Job) Read(payload any) error { return json.Unmarshal(j.payload, payload) }
+
+// ErrDrop is returned by what does jobs for one that will never succeed.
+var ErrDrop = errors.New("not to be tried again")
+
+// Config says what an outbox works on. DB and Seal are required.
+type Config struct {
+	DB   *sqldb.DB
+	Seal *seal.Key
+	// Clock tells the time. Default: time.Now.
+	Clock func() time.Time
+	// Logger gets what goes wrong in the background. Default: discarded.
+	Logger *slog.Logger
+}
+
+// Outbox keeps jobs. It is safe for concurrent use.
+type Outbox struct {
+	db    *sqldb.DB
+	seal  *seal.Key
+	clock func() time.Time
+	log   *slog.Logger
+	woken chan struct{}
+}
+
+// New returns the outbox kept in c.DB.
+func New(c Config) (*Outbox, error) {
+	if c.DB == nil || c.Seal == nil {
+		return nil, errors.New("outbox: Config.DB and Seal are required")
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Outbox{c.DB, c.Seal, c.Clock, c.Logger, make(chan struct{}, 1)}, nil
+}
+
+// Queue lets a job commit with the transaction that b is part of. [Outbox.Wake] after
+// the commit spares it the wait.
+func (o *Outbox) Queue(b *sqldb.Batch, tenantID, kind string, payload any) {
+	text, err := json.Marshal(payload)
+	if err != nil {
+		panic("outbox: " + err.Error()) // of our own types
+	}
+	jobID, now := id.New(id.Letter), o.clock().UnixMicro()
+	b.Queue(`INSERT INTO outbox (tenant_id, id, kind, payload, attempts, created_at, due_at) VALUES ($1, $2, $3, $4, 0, $5, $5)`,
+		[]any{tenantID, jobID, kind, o.seal.Seal(tenantID, jobID, text), now}, nil)
+}
+
+// Put queues a job that nothing else commits with.
+func (o *Outbox) Put(ctx context.Context, tenantID, kind string, payload any) error {
+	err := o.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		var b sqldb.Batch
+		o.Queue(&b, tenantID, kind, payload)
+		return tx.Send(ctx, &b)
+	})
+	if err != nil {
+		return fmt.Errorf("queue %s: %w", kind, err)
+	}
+	o.Wake()
+	return nil
+}
+
+// Wake says that there may be something to do.
+func (o *Outbox) Wake() {
+	select {
+	case o.woken <- struct{}{}:
+	default:
+	}
+}
+
+// Run does jobs until ctx ends. Several processes may run it.
+func (o *Outbox) Run(ctx context.Context, do func(context.Context, Job) error) {
+	tick := time.NewTicker(poll)
+	defer tick.Stop()
+	working := make(chan struct{}, atOnce)
+	defer func() { // wait for those under way
+		for range atOnce {
+			working <- struct{}{}
+		}
+	}()
+	for {
+		due, err := o.due(ctx)
+		if err != nil && ctx.Err() == nil {
+			o.log.ErrorContext(ctx, "look for jobs", "error", err)
+		}
+		for _, job := range due {
+			select {
+			case working <- struct{}{}:
+			case <-ctx.Done():
+				return
+			}
+			go func() {
+				defer func() { <-working }()
+				o.work(ctx, job, do)
+			}()
+		}
+		if len(due) == page {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-o.woken:
+		case <-tick.C:
+		}
+	}
+}
+
+// work does one job, if no other process does.
+func (o *Outbox) work(ctx context.Context, job Job, do func(context.Context, Job) error) {
+	claimed, err := o.claim(ctx, &job)
+	if err == nil && claimed {
+		if job.payload, err = o.seal.Open(job.TenantID, job.ID, job.payload); err == nil {
+			ctx, cancel := context.WithTimeout(ctx, lease-10*time.Second)
+			err = do(ctx, job)
+			cancel()
+		}
+	}
+	// What was done is noted even if the service stops meanwhile.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	over := o.clock().Sub(job.CreatedAt) > giveUpAfter || errors.Is(err, ErrDrop)
+	switch {
+	case !claimed && err == nil:
+		return
+	case err == nil:
+		err = o.done(ctx, job)
+	case claimed:
+		o.log.WarnContext(ctx, "job failed", "job", job.ID, "tenant", job.TenantID, "kind", job.Kind, "attempt", job.Attempt, "given_up", over, "error", err)
+		if over {
+			err = o.done(ctx, job)
+		} else {
+			err = o.again(ctx, job, min(lastRetry, firstRetry<<min(job.Attempt-1, 20)))
+		}
+	}
+	if err != nil {
+		o.log.ErrorContext(ctx, "note what became of a job", "job", job.ID, "tenant", job.TenantID, "error", err)
+	}
+}

@@ -1,0 +1,70 @@
+package post
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Gateway sends texts through an HTTP gateway: each is a POST of
+//
+//	{"to": "+4930123456", "text": "…"}
+//
+// with the token as bearer. A status of 2xx means that the text was taken, one of 4xx
+// other than 408 and 429 that it never will be.
+type Gateway struct {
+	url, token string
+	countries  []string // beginnings of numbers: +49, +1
+	client     *http.Client
+}
+
+// NewGateway returns a sender to numbers that begin with one of some country codes
+// (none: to all).
+func NewGateway(url, token string, countries []string) *Gateway {
+	client := &http.Client{
+		Timeout:       15 * time.Second,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return &Gateway{url, token, countries, client}
+}
+
+// Accepts implements [Texter].
+func (g *Gateway) Accepts(number string) bool {
+	return len(g.countries) == 0 || slices.ContainsFunc(g.countries, func(code string) bool { return strings.HasPrefix(number, code) })
+}
+
+// Text implements [Texter].
+func (g *Gateway) Text(ctx context.Context, number, text string) error {
+	body, err := json.Marshal(map[string]string{"to": number, "text": text})
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, g.url, bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("send text: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if g.token != "" {
+		req.Header.Set("Authorization", "Bearer "+g.token)
+	}
+	res, err := g.client.Do(req)
+	if err != nil {
+		return fmt.Errorf("send text: %w", err)
+	}
+	defer res.Body.Close()
+	// What the gateway says may hold the text: it is not repeated.
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10))
+	switch {
+	case res.StatusCode < 300:
+		return nil
+	case res.StatusCode >= 400 && res.StatusCode < 500 && res.StatusCode != http.StatusRequestTimeout && res.StatusCode != http.StatusTooManyRequests:
+		return fmt.Errorf("send text: the gateway answered %d: %w", res.StatusCode, ErrRefused)
+	}
+	return fmt.Errorf("send text: the gateway answered %d", res.StatusCode)
+}
