@@ -8,13 +8,14 @@
 //	people     users and groups
 //	scopes     what tokens can carry
 //	settings   what a tenant decides for itself
+//	pages      what people see of account
 //	authzen    the same engine by OpenID AuthZEN
 //	oauth2     the token endpoint and discovery
 //
 // A surface mounts its generated routes on one router; every route is then
 // wrapped in what the document demands of its operation. A route without an
 // operation, or an operation without a route, is an error at start: nothing can
-// be served that the document does not know.
+// be served that the document does not know. Pages, which are for people, are beside it.
 package api
 
 import (
@@ -33,6 +34,7 @@ import (
 	"stonetown/api/authzen"
 	"stonetown/api/oauth2"
 	"stonetown/api/openapi"
+	"stonetown/api/pages"
 	"stonetown/api/people"
 	"stonetown/api/resources"
 	"stonetown/api/scopes"
@@ -122,6 +124,9 @@ type Config struct {
 	Limits *ratelimit.Limiter
 	// Origins knows which web origins may read responses. Default: none.
 	Origins web.Origins
+	// Mailbox has what was sent to people and is shown to everybody. Never in
+	// production. Default: there is none.
+	Mailbox pages.Mailbox
 	// Stopping ends when the service is going to stop; streams end with it.
 	// Default: never.
 	Stopping context.Context
@@ -175,5 +180,15 @@ func New(c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	return kit.Serve(newRouter(paths, kit.Fail)), nil
+	shown := &pages.Surface{Mailbox: c.Mailbox}
+	routed, err := shown.Routes(kit.Handle)
+	if err != nil {
+		return nil, fmt.Errorf("api: %w", err)
+	}
+	for path, methods := range routed {
+		paths[path] = methods
+	}
+	handler := kit.Serve(newRouter(paths, kit.Fail))
+	shown.API = handler
+	return handler, nil
 }

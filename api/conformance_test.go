@@ -68,6 +68,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"parallel_guesses":  parallelGuesses,
 	"email_change":      emailChange,
 	"passkeys":          passkeys,
+	"pages":             hostedPages,
 	"scopes":            scopeRegistry,
 	"scope_race":        scopeRace,
 	"settings":          tenantSettings,

@@ -104,6 +104,10 @@ func (k *Kit) respond(x *exchange, e *Error) {
 	for name, values := range e.Header {
 		x.Header()[name] = values
 	}
+	if x.surface.Render != nil {
+		x.surface.Render(x, e, &x.Call)
+		return
+	}
 	status, body := e.Status, e.Body(x.RequestID)
 	if x.surface.Body != nil {
 		status, body = x.surface.Body(e, x.RequestID)

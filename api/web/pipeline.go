@@ -109,6 +109,10 @@ func (k *Kit) Handle(op Operation, s Surface, next http.Handler) http.Handler {
 		}
 		switch {
 		case err != nil:
+		case op.Page:
+			if !isSafe(r.Method) {
+				err = k.fromHere(r)
+			}
 		case op.Streaming || op.MaxUpload > 0:
 			if err = k.streams.takeNow(); err == nil {
 				defer k.streams.free()
@@ -228,11 +232,7 @@ func (k *Kit) credentials(r *http.Request, op Operation, realm string) (token st
 		if err != nil || !op.Cookie {
 			return "", nil
 		}
-		// A browser sends its cookie along whoever made it send the request.
-		if err := k.sameOrigin.Check(r); err != nil {
-			return "", &Error{Status: http.StatusForbidden, Code: "permission_denied", Message: "the request comes from another site", Details: Details{"required_scope": nil}}
-		}
-		return cookie.Value, nil
+		return cookie.Value, k.fromHere(r)
 	}
 	scheme, token, _ := strings.Cut(header[0], " ")
 	if len(header) > 1 || !strings.EqualFold(scheme, "Bearer") || token == "" {
@@ -240,6 +240,17 @@ func (k *Kit) credentials(r *http.Request, op Operation, realm string) (token st
 	}
 	return token, nil
 }
+
+// fromHere refuses what another site made a browser send, which sends its cookies
+// along whoever that is.
+func (k *Kit) fromHere(r *http.Request) error {
+	if err := k.sameOrigin.Check(r); err != nil {
+		return &Error{Status: http.StatusForbidden, Code: "permission_denied", Message: "the request comes from another site", Details: Details{"required_scope": nil}}
+	}
+	return nil
+}
+
+func isSafe(method string) bool { return method == http.MethodGet || method == http.MethodHead }
 
 // authorize verifies the token and the scope in it.
 func (k *Kit) authorize(x *exchange, r *http.Request, op Operation) error {

@@ -158,6 +158,9 @@ type Operation struct {
 	Anonymous bool
 	// Cookie: the token may come as a cookie, from pages of the tenant's own.
 	Cookie bool
+	// Page: it is one for people, which asks other operations for what it does and takes
+	// no slot of its own.
+	Page bool
 	// Enrolling: who must add a second factor first may do this.
 	Enrolling bool
 	// MediaType is that of the request body; empty: there is none.
@@ -181,6 +184,8 @@ type Surface struct {
 	Translate func(error) *Error
 	// Body is what is sent for an error; nil means [Error.Body].
 	Body func(e *Error, requestID string) (status int, body any)
+	// Render, if not nil, sends an error in the place of Body.
+	Render func(w http.ResponseWriter, e *Error, call *Call)
 	// Header is sent with every response.
 	Header http.Header
 	// EchoRequestID answers with the X-Request-Id of the request, if it has one,

@@ -7,38 +7,40 @@ import (
 	"path/filepath"
 	"strings"
 
+	"stonetown/api/pages"
 	"stonetown/controlplane"
 	"stonetown/identity/authn"
 	"stonetown/internal/post"
 )
 
-// openPost opens what letters and texts go through.
-func openPost(config Config) (mail post.Mailer, texts post.Texter, err error) {
+// openPost opens what letters and texts go through; mailbox is nil if nobody may look
+// at them.
+func openPost(config Config) (mail post.Mailer, texts post.Texter, mailbox pages.Mailbox, err error) {
 	mail, texts = post.None{}, post.None{}
 	if config.Dev {
 		folder, err := post.NewFolder(filepath.Join(config.DataDir, "outbox"))
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
-		mail, texts = folder, folder
+		mail, texts, mailbox = folder, folder, folder
 	}
 	if config.MailURL != "" {
 		password, err := readSecret(config.MailPasswordFile)
 		if err != nil {
-			return nil, nil, fmt.Errorf("mail_password_file: %w", err)
+			return nil, nil, nil, fmt.Errorf("mail_password_file: %w", err)
 		}
 		if mail, err = post.NewSMTP(config.MailURL, password, config.MailFrom); err != nil {
-			return nil, nil, fmt.Errorf("mail_url: %w", err)
+			return nil, nil, nil, fmt.Errorf("mail_url: %w", err)
 		}
 	}
 	if config.TextURL != "" {
 		token, err := readSecret(config.TextTokenFile)
 		if err != nil {
-			return nil, nil, fmt.Errorf("text_token_file: %w", err)
+			return nil, nil, nil, fmt.Errorf("text_token_file: %w", err)
 		}
 		texts = post.NewGateway(config.TextURL, token, config.TextCountries)
 	}
-	return mail, texts, nil
+	return mail, texts, mailbox, nil
 }
 
 // readSecret reads a file of one line; none if there is no file.

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"stonetown/api"
+	"stonetown/api/pages"
 	apipeople "stonetown/api/people"
 	"stonetown/controlplane"
 	"stonetown/engine"
@@ -41,6 +42,7 @@ type Program struct {
 	modules *modules
 	store   *sqlstore.Store
 	engine  *engine.Engine
+	mailbox pages.Mailbox // nil but in development
 
 	// What goes on by itself, streams and collections, ends with running.
 	running context.Context
@@ -105,7 +107,8 @@ func (p *Program) Open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	mail, texts, err := openPost(p.config)
+	mail, texts, mailbox, err := openPost(p.config)
+	p.mailbox = mailbox
 	if err != nil {
 		return err
 	}
@@ -130,6 +133,7 @@ func (p *Program) Open(ctx context.Context) error {
 		Origins:        p.modules.oauth,
 		Stopping:       p.running,
 		Dev:            p.config.Dev,
+		Mailbox:        mailbox,
 	})
 	if err != nil {
 		return err

@@ -9,7 +9,9 @@ import (
 // terminal as they are. Their only needs are a POSIX shell and curl.
 var walk = template.Must(template.New("walk").Parse(`
 Stonetown runs on {{.BaseURL}} (or, here, any localhost address on that port).
-Health and metrics: http://{{.Admin}}/readyz, /metrics. Credentials: {{.File}}
+Health and metrics: http://{{.AdminAddr}}/readyz, /metrics. Credentials: {{.File}}
+Pages: {{.BaseURL}}/auth/sign-in{{with .Admin.Email}} (as {{.}}, whose password is among the credentials){{end}}.
+What is sent to people: {{.BaseURL}}/dev/mailbox
 {{if .ClientSecret}}
 Paste this into another terminal to get a token, define a type, write a relation and check it:
 
@@ -35,6 +37,6 @@ Restore the file, or start over with another --data-dir.
 func printWalk(w io.Writer, c credentials, admin, file string) error {
 	return walk.Execute(w, struct {
 		credentials
-		Admin, File string
+		AdminAddr, File string
 	}{c, admin, file})
 }

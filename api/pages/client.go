@@ -1,0 +1,173 @@
+package pages
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"stonetown/api/web"
+)
+
+// object is JSON.
+type object = map[string]any
+
+// problem is an error that an operation answered with.
+type problem struct {
+	status  int
+	code    string
+	message string
+	details object
+	after   int // seconds to wait
+}
+
+func (p *problem) Error() string { return p.code }
+
+// text says to a person what is wrong.
+func (p *problem) text() string {
+	switch p.code {
+	case "invalid_credentials":
+		return "The address or the password is not right."
+	case "user_disabled":
+		return "This account is disabled."
+	case "rate_limited":
+		return fmt.Sprintf("That was too often. Please wait %d seconds and try again.", max(1, p.after))
+	case "code_invalid":
+		return "The code is not right."
+	case "credential_invalid":
+		return "That key was not accepted."
+	case "ceremony_invalid":
+		return "The link or form is no longer good: it was used, or took too long."
+	case "email_invalid":
+		return "That is not an e-mail address."
+	case "password_incorrect":
+		return "The present password is not right."
+	case "factor_kind_unsupported":
+		return "That kind of second factor cannot be used here."
+	case "factor_limit_reached":
+		return "You have as many second factors as possible."
+	case "permission_denied":
+		return "That is not possible here."
+	case "password_policy_violation":
+		var parts []string
+		policy, _ := p.details["policy"].(object)
+		violations, _ := p.details["violations"].([]any)
+		for _, v := range violations {
+			rule, _ := v.(object)["rule"].(string)
+			switch rule {
+			case "min_length":
+				parts = append(parts, fmt.Sprintf("needs at least %v characters", policy["min_length"]))
+			case "max_length":
+				parts = append(parts, fmt.Sprintf("can have at most %v characters", policy["max_length"]))
+			case "common":
+				parts = append(parts, "is one of the most common ones")
+			case "contains_identifier":
+				parts = append(parts, "is too much like your name or address")
+			}
+		}
+		return "The password " + strings.Join(parts, " and ") + "."
+	case "validation_failed":
+		var parts []string
+		faults, _ := p.details["field_errors"].([]any)
+		for _, f := range faults {
+			message, _ := f.(object)["message"].(string)
+			parts = append(parts, strings.ReplaceAll(message, "_", " "))
+		}
+		return "Please check: " + strings.Join(parts, "; ") + "."
+	}
+	return "Something went wrong. Please try again later."
+}
+
+// ask calls an operation as the person of the browser's session would, and returns its
+// data. Cookies of the answer go to the browser. The error is a [*problem] or one of the
+// service.
+func (v *visit) ask(method, path string, body any) (data any, err error) {
+	var text []byte
+	if body != nil {
+		if text, err = json.Marshal(body); err != nil {
+			return nil, err
+		}
+	}
+	req, err := http.NewRequestWithContext(v.r.Context(), method, path, bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	// Who asks is who asked for the page.
+	req.Host, req.RemoteAddr = v.r.Host, v.r.RemoteAddr
+	for _, name := range []string{"User-Agent", "X-Forwarded-For"} {
+		if values := v.r.Header.Values(name); values != nil {
+			req.Header[name] = values
+		}
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if cookie, err := v.r.Cookie(web.SessionCookie); err == nil && cookie.Value != "" && (strings.HasPrefix(path, "/api/v1/me/") || sessionOperations[path]) {
+		req.Header.Set("Authorization", "Bearer "+cookie.Value)
+	}
+	res := &recorder{header: http.Header{}, status: http.StatusOK}
+	v.surface.API.ServeHTTP(res, req)
+	for _, cookie := range res.header.Values("Set-Cookie") {
+		v.w.Header().Add("Set-Cookie", cookie)
+	}
+	if res.status == http.StatusNoContent {
+		return nil, nil
+	}
+	var answer struct {
+		Data    any    `json:"data"`
+		Error   string `json:"error"`
+		Message string `json:"message"`
+		Details object `json:"details"`
+	}
+	if err := json.Unmarshal(res.body.Bytes(), &answer); err != nil {
+		return nil, fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	if res.status >= 400 {
+		after, _ := strconv.Atoi(res.header.Get("Retry-After"))
+		return nil, &problem{res.status, answer.Error, answer.Message, answer.Details, after}
+	}
+	return answer.Data, nil
+}
+
+// sessionOperations are the operations outside of /me that are about the session.
+var sessionOperations = map[string]bool{
+	"/api/v1/auth/logout": true, "/api/v1/auth/session": true, "/api/v1/auth/step-up/begin": true, "/api/v1/auth/step-up/complete": true,
+}
+
+// one is ask for what answers with an object.
+func (v *visit) one(method, path string, body any) (object, error) {
+	data, err := v.ask(method, path, body)
+	o, _ := data.(object)
+	return o, err
+}
+
+// many is ask for what answers with a list.
+func (v *visit) many(path string) ([]any, error) {
+	data, err := v.ask(http.MethodGet, path, nil)
+	list, _ := data.([]any)
+	return list, err
+}
+
+// person is the address of who is signed in; empty if nobody is.
+func (v *visit) person() string {
+	status, err := v.one(http.MethodGet, "/api/v1/auth/session", nil)
+	if err != nil {
+		return ""
+	}
+	user, _ := status["user"].(object)
+	email, _ := user["email"].(string)
+	return email
+}
+
+// recorder keeps an answer.
+type recorder struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (r *recorder) Header() http.Header         { return r.header }
+func (r *recorder) WriteHeader(status int)      { r.status = status }
+func (r *recorder) Write(b []byte) (int, error) { return r.body.Write(b) }

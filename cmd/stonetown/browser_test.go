@@ -1,0 +1,432 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/webauthn"
+	"github.com/chromedp/chromedp"
+	"github.com/pquerna/otp/totp"
+)
+
+// browser is a Chromium with one page open, at a development server.
+type browser struct {
+	*testing.T
+	ctx  context.Context
+	base string
+	// shots is a folder for pictures of the pages, if STONETOWN_SCREENSHOTS names one.
+	shots string
+	seen  map[string]bool
+	key   webauthn.AuthenticatorID
+}
+
+func openBrowser(t *testing.T, server *running) *browser {
+	t.Helper()
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Fatal("pages are tested in Chromium (Debian: apt install chromium): ", err)
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()),
+		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-dev-shm-usage", true), chromedp.WindowSize(1280, 900))
+	allocator, stop := chromedp.NewExecAllocator(t.Context(), options...)
+	ctx, cancel := chromedp.NewContext(allocator)
+	t.Cleanup(func() {
+		_ = chromedp.Cancel(ctx) // waits for the browser to end
+		cancel()
+		stop()
+	})
+	_, port, err := net.SplitHostPort(server.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &browser{T: t, ctx: ctx, base: "http://dev.localhost:" + port, shots: os.Getenv("STONETOWN_SCREENSHOTS"), seen: map[string]bool{}}
+	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil { // lives as long as ctx
+		t.Fatal(err)
+	}
+	console := chromedp.Console(ctx)
+	var listening sync.WaitGroup
+	listening.Go(func() {
+		for message, err := range console {
+			// What the policy of a page forbids is said there, too.
+			if err == nil && (message.IsException() || strings.Contains(message.String(), "Content Security Policy")) {
+				t.Errorf("on the console: %s", message)
+			}
+		}
+	})
+	t.Cleanup(func() { cancel(); listening.Wait() })
+	return b
+}
+
+// do runs actions, for a while at most.
+func (b *browser) do(actions ...chromedp.Action[chromedp.Void]) {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, pagePatience)
+	defer cancel()
+	if err := chromedp.Do(ctx, actions...); err != nil {
+		b.failed(err)
+	}
+}
+
+// pagePatience is how long a page may take to become what it should be.
+const pagePatience = 20 * time.Second
+
+// ask runs an action that has a value.
+func ask[T any](b *browser, action chromedp.Action[T]) T {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, pagePatience)
+	defer cancel()
+	value, err := chromedp.Run(ctx, action)
+	if err != nil {
+		b.failed(err)
+	}
+	return value
+}
+
+// protocol sends a command of the protocol.
+func protocol[P, R any](b *browser, c cdp.Command[P, R], params P) {
+	b.Helper()
+	if _, err := chromedp.Call(b.ctx, c, params); err != nil {
+		b.failed(err)
+	}
+}
+
+func (b *browser) failed(err error) {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, pagePatience)
+	defer cancel()
+	at, _ := chromedp.Run(ctx, chromedp.Location())
+	text, _ := chromedp.Run(ctx, chromedp.Text(chromedp.CSS("body")))
+	b.Fatalf("%v, at %s:\n%s", err, at, text)
+}
+
+// open shows a page.
+func (b *browser) open(path string) {
+	b.Helper()
+	b.do(chromedp.Navigate(b.base + path))
+}
+
+// at waits for a page, and takes its picture.
+func (b *browser) at(path, title string) {
+	b.Helper()
+	b.do(chromedp.WaitVisible(chromedp.Search(fmt.Sprintf(`//h1[normalize-space()=%q]`, title))))
+	at := ask(b, chromedp.Location())
+	if got, _, _ := strings.Cut(strings.TrimPrefix(at, b.base), "?"); got != path {
+		b.Fatalf("at %s, want %s", at, path)
+	}
+	b.picture(strings.Trim(strings.ReplaceAll(path, "/", "-"), "-"), title)
+}
+
+// picture takes four of a page: on a telephone and a desk, by day and by night.
+func (b *browser) picture(path, title string) {
+	name := path + " " + title
+	if b.shots == "" || b.seen[name] {
+		return
+	}
+	b.seen[name] = true
+	for device, width := range map[string]int64{"phone": 390, "desktop": 1280} {
+		for _, scheme := range []string{"light", "dark"} {
+			protocol(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: 844, DeviceScaleFactor: 1, Mobile: device == "phone"})
+			protocol(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+			b.do(chromedp.Sleep(150 * time.Millisecond))
+			png := ask(b, chromedp.FullScreenshot(100))
+			file := fmt.Sprintf("%s %s %s.png", strings.ReplaceAll(name, "/", "-"), device, scheme)
+			if err := os.WriteFile(filepath.Join(b.shots, file), png, 0o600); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	protocol(b, emulation.ClearDeviceMetricsOverride, cdp.Empty{})
+}
+
+// fill types into the fields of a form, by their names.
+func (b *browser) fill(pairs ...string) {
+	b.Helper()
+	for i := 0; i < len(pairs); i += 2 {
+		field := chromedp.CSS(fmt.Sprintf(`input[name=%q]:not([type=hidden])`, pairs[i]))
+		b.do(chromedp.WaitVisible(field), chromedp.Clear(field), chromedp.SendKeys(field, pairs[i+1]))
+	}
+}
+
+// press uses a button or a link, by what is on it.
+func (b *browser) press(label string) {
+	b.Helper()
+	b.do(chromedp.Click(chromedp.Search(fmt.Sprintf(`//main//*[self::button or self::a][normalize-space()=%q] | //header//button[normalize-space()=%q]`, label, label))))
+}
+
+// says waits for words on the page.
+func (b *browser) says(words string) {
+	b.Helper()
+	b.do(chromedp.WaitVisible(chromedp.Search(fmt.Sprintf(`//*[contains(text(), %q)]`, words))))
+}
+
+func (b *browser) text(selector string) string {
+	b.Helper()
+	return strings.TrimSpace(ask(b, chromedp.Text(chromedp.CSS(selector))))
+}
+
+// letter follows the link of the newest letter with a subject.
+func (b *browser) letter(subject string) {
+	b.Helper()
+	link := fmt.Sprintf(`(//article[h2[contains(., %q)]]//a)[1]`, subject)
+	for range 40 {
+		b.open("/dev/mailbox")
+		if ask(b, chromedp.Evaluate[bool](fmt.Sprintf(`[...document.querySelectorAll("article h2")].some(h => h.textContent.includes(%q))`, subject))) {
+			b.picture("dev-mailbox", "Mailbox")
+			b.do(chromedp.Click(chromedp.Search(link)))
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	b.Fatalf("no letter with %q", subject)
+}
+
+// authenticator gives the browser one that knows its person.
+func (b *browser) authenticator() {
+	b.Helper()
+	protocol(b, webauthn.Enable, webauthn.EnableParams{})
+	made, err := chromedp.Call(b.ctx, webauthn.AddVirtualAuthenticator, webauthn.AddVirtualAuthenticatorParams{Options: &webauthn.VirtualAuthenticatorOptions{
+		Protocol: webauthn.AuthenticatorProtocolCtap2, Transport: webauthn.AuthenticatorTransportInternal,
+		HasResidentKey: true, HasUserVerification: true, IsUserVerified: true, AutomaticPresenceSimulation: true,
+	}})
+	if err != nil {
+		b.failed(err)
+	}
+	b.key = made.AuthenticatorID
+}
+
+// touch says whether somebody is there to touch the authenticator when it asks.
+func (b *browser) touch(present bool) {
+	b.Helper()
+	protocol(b, webauthn.SetAutomaticPresenceSimulation, webauthn.SetAutomaticPresenceSimulationParams{AuthenticatorID: b.key, Enabled: present})
+}
+
+// A person signs up, and in, in every way there is, and looks after their account.
+func TestPages(t *testing.T) {
+	server := start(t, "--dev", "--data-dir", t.TempDir(), "--rate-limits", "sign-in.ip=unlimited,self-service.caller=unlimited")
+	b := openBrowser(t, server)
+	const email, password, another = "ann@example.com", "correct horse battery", "another long secret"
+
+	// Whoever is not signed in is asked to.
+	b.open("/account/sessions")
+	b.at("/auth/sign-in", "Sign in")
+	b.press("Create one")
+	b.at("/auth/sign-up", "Create an account")
+	b.fill("name", "Ann Example", "email", email, "password", "short")
+	b.press("Create account")
+	b.says("needs at least 8 characters")
+	b.fill("password", password)
+	b.press("Create account")
+	b.at("/auth/verify-email", "Confirm your address")
+	b.says(email)
+	b.open("/auth/sign-in?next=/account/sessions")
+	b.fill("email", email, "password", password)
+	b.press("Sign in")
+	b.at("/auth/verify-email", "Confirm your address") // first
+	b.letter("Confirm your address for dev")
+	b.at("/auth/verify-email", "Your address is confirmed")
+
+	b.open("/auth/sign-in?next=/account/sessions")
+	b.fill("email", email, "password", "wrong password")
+	b.press("Sign in")
+	b.says("not right")
+	b.picture("auth-sign-in", "refused")
+	b.fill("password", password)
+	b.press("Sign in")
+	b.at("/account/sessions", "Where you are signed in")
+	b.says("this device")
+	b.open("/account")
+	b.at("/account", "Your profile")
+	b.fill("given_name", "Ann", "locale", "xx-invalid-language-tag-that-is-none")
+	b.press("Save")
+	b.says("language tag")
+	b.fill("locale", "en-GB")
+	b.press("Save")
+	b.says("Your profile is saved.")
+
+	// An authenticator app: the code is computed from the key that the page shows.
+	b.open("/account/security")
+	b.at("/account/security", "Sign-in and security")
+	b.press("Add an authenticator app")
+	b.at("/account/totp", "Add an authenticator app")
+	key := b.text("#secret")
+	b.fill("code", "000000")
+	b.press("Add")
+	b.says("The code is not right.")
+	code, err := totp.GenerateCode(key, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.fill("code", code)
+	b.press("Add")
+	b.at("/account/security", "Sign-in and security")
+	b.says("Authenticator app")
+
+	// Backup codes, then a sign-in with one of them.
+	b.press("Make new codes")
+	b.at("/account/backup-codes", "Your backup codes")
+	backup := b.text(".codes li:first-child")
+	b.press("I have kept them")
+	b.press("Sign out")
+	b.at("/auth/sign-in", "Sign in")
+	b.open("/account")
+	b.at("/auth/sign-in", "Sign in")
+	b.fill("email", email, "password", password)
+	b.press("Sign in")
+	b.at("/auth/mfa", "Confirm that it is you")
+	b.fill("code", "000000")
+	b.press("Go on")
+	b.says("The code is not right.")
+	b.press("Use a backup code")
+	b.fill("code", strings.ToUpper(backup))
+	b.press("Go on")
+	b.at("/account", "Your profile")
+
+	// A passkey, and a sign-in by it without a name.
+	b.authenticator()
+	b.open("/account/passkey")
+	b.at("/account/passkey", "Add a passkey")
+	b.press("Create a passkey")
+	b.at("/account/security", "Sign-in and security")
+	b.says("It is added.")
+	b.touch(false)
+	b.press("Sign out")
+	b.at("/auth/sign-in", "Sign in")
+	b.press("Sign in with a passkey")
+	b.touch(true)
+	b.at("/account", "Your profile")
+	b.open("/account/sessions")
+	b.press("Sign out") // and at once in again: it is picked where the name is typed
+	b.at("/account", "Your profile")
+
+	// As a second factor.
+	b.touch(false)
+	b.press("Sign out")
+	b.at("/auth/sign-in", "Sign in")
+	b.open("/auth/sign-in?next=/account/security")
+	b.fill("email", email, "password", password)
+	b.press("Sign in")
+	b.at("/auth/mfa", "Confirm that it is you")
+	b.press("Use a passkey")
+	b.at("/auth/mfa", "Confirm that it is you")
+	b.says("security key")
+	b.touch(true)
+	b.press("Use a passkey")
+	b.at("/account/security", "Sign-in and security")
+
+	// A telephone.
+	b.press("Add a telephone")
+	b.at("/account/sms", "Add a telephone")
+	b.fill("phone_number", "030 12345")
+	b.press("Send a code")
+	b.says("telephone number")
+	b.fill("phone_number", "+4930123456")
+	b.press("Send a code")
+	b.fill("code", b.message(server, "+4930123456"))
+	b.press("Add")
+	b.at("/account/security", "Sign-in and security")
+	b.says("Telephone")
+
+	// What takes a second factor asks for it, once it is no longer fresh.
+	server.age(t)
+	b.open("/account/email")
+	b.fill("new_email", "ann@example.org")
+	b.press("Send the letter")
+	b.at("/account/step-up", "Confirm that it is you")
+	b.press("Send a code to my telephone")
+	b.press("Send a code")
+	b.fill("code", b.message(server, "+4930123456"))
+	b.press("Go on")
+	b.at("/account/email", "Change your address")
+	b.fill("new_email", "ann@example.org")
+	b.press("Send the letter")
+	b.says("A letter is on its way to the new address.")
+	b.letter("Confirm your new address")
+	b.at("/auth/verify-email", "Your address is confirmed")
+	b.open("/account")
+	b.says("ann@example.org")
+	b.letter("is about to change")
+	b.at("/auth/revert-email", "Keep your address")
+	b.press("That was not me: keep my address")
+	b.at("/auth/revert-email", "You have your address back")
+	b.touch(false)
+	b.open("/account")
+	b.at("/auth/sign-in", "Sign in")
+
+	// A new password, by a letter; the second factor is asked for all the same.
+	b.press("Forgot your password?")
+	b.at("/auth/reset-password", "Forgot your password?")
+	b.fill("email", email)
+	b.press("Send the link")
+	b.says("a letter is on its way")
+	b.letter("Choose a new password")
+	b.at("/auth/reset-password", "Choose a new password")
+	b.fill("password", "password")
+	b.press("Save password")
+	b.says("most common")
+	b.fill("password", another)
+	b.press("Save password")
+	b.at("/auth/mfa", "Confirm that it is you")
+	b.press("Use a passkey")
+	b.says("security key")
+	b.touch(true)
+	b.press("Use a passkey")
+	b.at("/account", "Your profile")
+
+	b.open("/.well-known/change-password")
+	b.at("/account/password", "Change your password")
+	b.fill("current", "wrong", "next_password", password)
+	b.press("Change password")
+	b.says("The present password is not right.")
+	b.fill("current", another, "next_password", password)
+	b.press("Change password")
+	b.says("Your password is changed.")
+
+	// A factor goes, and so does every other device.
+	b.do(chromedp.Click(chromedp.Search(`//li[contains(., "Telephone")]//button`)))
+	b.says("It is removed.")
+	b.open("/account/sessions")
+	b.press("Sign out all other devices")
+	b.says("All other devices are signed out.")
+	b.open("/auth/error")
+	b.at("/auth/error", "That did not work")
+	b.open("/auth/verify-email?token=nothing")
+	b.says("no longer good")
+}
+
+// message is the code in the newest text to a number.
+func (b *browser) message(server *running, number string) string {
+	b.Helper()
+	for range 100 {
+		items, err := server.mailbox.Items(1)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if len(items) == 1 && items[0].To == number && !b.seen[items[0].ID] {
+			b.seen[items[0].ID] = true
+			return items[0].Text[:6]
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	b.Fatalf("no text to %s", number)
+	return ""
+}
+
+// age lets what sessions have proved be an hour old.
+func (s *running) age(t *testing.T) {
+	t.Helper()
+	hour := time.Hour.Microseconds()
+	if _, err := s.modules.db.Exec(t.Context(), `UPDATE sessions SET auth_time = auth_time - $1, second_factor_at = second_factor_at - $1`, hour); err != nil {
+		t.Fatal(err)
+	}
+}
