@@ -320,9 +320,7 @@ func compose(locale, name string, data letterData) (l post.Letter, err error) {
 	if err := errors.Join(plainLayout.Execute(&plain, page), htmlLayout.Execute(&html, page)); err != nil {
 		return l, fmt.Errorf("letter %s: %w", name, err)
 	}
-	// A name must not begin a header of its own.
-	subject := strings.Join(strings.Fields(page.Subject), " ")
-	return post.Letter{Subject: subject, Text: plain.String(), HTML: html.String()}, nil
+	return post.Letter{Subject: page.Subject, Text: plain.String(), HTML: html.String()}, nil
 }
 
 func fill(text string, data letterData) (string, error) {

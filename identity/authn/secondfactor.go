@@ -103,7 +103,11 @@ func (s *Service) text(ctx context.Context, t Tenant, userID, number, code strin
 	if err := s.limit(ctx, t.ID, "text", userID, ratelimit.Limit{Requests: 3, Window: 10 * time.Minute}); err != nil {
 		return err
 	}
-	return s.outbox.Put(ctx, t.ID, jobText, textJob{number, code})
+	if err := s.outbox.Put(ctx, t.ID, jobText, textJob{number, code}); err != nil {
+		return err
+	}
+	s.outbox.Wake()
+	return nil
 }
 
 // VerifyFactor goes on with a sign-in by proving a second factor. It fails with

@@ -31,8 +31,8 @@ func Migrations() sqldb.Migrations { return sqldb.EmbeddedMigrations("outbox", m
 const (
 	// lease is how long a process may take for a job before another does it.
 	lease = 2 * time.Minute
-	// poll is how often the database is asked for jobs of other processes.
-	poll = time.Second
+	// Poll is how often the database is asked for jobs that nobody was woken for.
+	Poll = time.Second
 	// giveUpAfter is how long a job is tried.
 	giveUpAfter = 24 * time.Hour
 	// firstRetry is when a job that failed is tried again; the time doubles until it
@@ -106,7 +106,8 @@ func (o *Outbox) Queue(b *sqldb.Batch, tenantID, kind string, payload any) {
 		[]any{tenantID, jobID, kind, o.seal.Seal(tenantID, jobID, text), now}, nil)
 }
 
-// Put queues a job that nothing else commits with.
+// Put queues a job that nothing else commits with. It is done within [Poll], whatever is
+// done about it: that the time of an answer does not tell.
 func (o *Outbox) Put(ctx context.Context, tenantID, kind string, payload any) error {
 	err := o.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		var b sqldb.Batch
@@ -116,7 +117,6 @@ func (o *Outbox) Put(ctx context.Context, tenantID, kind string, payload any) er
 	if err != nil {
 		return fmt.Errorf("queue %s: %w", kind, err)
 	}
-	o.Wake()
 	return nil
 }
 
@@ -130,7 +130,7 @@ func (o *Outbox) Wake() {
 
 // Run does jobs until ctx ends. Several processes may run it.
 func (o *Outbox) Run(ctx context.Context, do func(context.Context, Job) error) {
-	tick := time.NewTicker(poll)
+	tick := time.NewTicker(Poll)
 	defer tick.Stop()
 	working := make(chan struct{}, atOnce)
 	defer func() { // wait for those under way

@@ -1,6 +1,7 @@
 package post
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,7 +46,11 @@ func (f *Folder) Mail(_ context.Context, l Letter) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", err, ErrRefused)
 	}
-	if err := m.WriteToFile(filepath.Join(f.dir, item.ID+".eml")); err != nil {
+	var text bytes.Buffer
+	if _, err = m.WriteTo(&text); err == nil {
+		err = os.WriteFile(filepath.Join(f.dir, item.ID+".eml"), text.Bytes(), 0o600)
+	}
+	if err != nil {
 		return fmt.Errorf("keep letter: %w", err)
 	}
 	return f.keep(item)

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	netmail "net/mail"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/wneessen/go-mail"
@@ -79,10 +81,11 @@ func (s *SMTP) message(l Letter) (*mail.Msg, error) { return message(s.from, l) 
 
 func message(from string, l Letter) (*mail.Msg, error) {
 	m := mail.NewMsg(mail.WithNoDefaultUserAgent())
-	if err := errors.Join(m.FromFormat(l.FromName, from), m.To(l.To)); err != nil {
+	if err := errors.Join(m.From(from), m.To(l.To)); err != nil {
 		return nil, err
 	}
-	m.Subject(l.Subject)
+	m.FromMailAddress(&netmail.Address{Name: oneLine(l.FromName), Address: m.GetFrom()[0].Address})
+	m.Subject(oneLine(l.Subject))
 	m.SetDate()
 	m.SetMessageID()
 	m.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no answers from machines
@@ -92,3 +95,6 @@ func message(from string, l Letter) (*mail.Msg, error) {
 	}
 	return m, nil
 }
+
+// oneLine keeps a text from beginning a header of its own.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

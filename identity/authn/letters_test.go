@@ -1,0 +1,38 @@
+package authn
+
+import (
+	"strings"
+	"testing"
+)
+
+// Every language has every letter, and each can be written.
+func TestLetters(t *testing.T) {
+	english := texts()[0].letters
+	data := letterData{Tenant: "Example & Sons <b>", Email: "ann@example.com", Name: "Ann", Link: "https://example.test/auth/verify-email?token=abc_-1", Hours: 24, Code: "123456"}
+	for _, translation := range texts() {
+		for name := range english {
+			w, ok := translation.letters[name]
+			if !ok {
+				t.Errorf("%s has no letter %s", translation.tag, name)
+				continue
+			}
+			if name == "code" {
+				if text, err := fill(w.Subject, data); err != nil || len(text) > 160 || !strings.HasPrefix(text, "123456") {
+					t.Errorf("%s: %q, %v", translation.tag, text, err)
+				}
+				continue
+			}
+			l, err := compose(translation.tag.String(), name, data)
+			if err != nil {
+				t.Errorf("%s %s: %v", translation.tag, name, err)
+				continue
+			}
+			if l.Subject == "" || !strings.Contains(l.Text, data.Link+"\n") || !strings.Contains(l.HTML, `href="`+data.Link+`"`) {
+				t.Errorf("%s %s does not lead anywhere: %+v", translation.tag, name, l)
+			}
+			if strings.Contains(l.HTML, "<b>") || strings.Contains(l.Text, "{{") || strings.Contains(l.HTML, "{{") {
+				t.Errorf("%s %s: %s", translation.tag, name, l.HTML)
+			}
+		}
+	}
+}
