@@ -40,6 +40,7 @@ import (
 	"stonetown/api/scopes"
 	"stonetown/api/settings"
 	"stonetown/api/web"
+	"stonetown/internal/geo"
 	"stonetown/internal/idempotency"
 	"stonetown/internal/ratelimit"
 )
@@ -124,6 +125,8 @@ type Config struct {
 	Limits *ratelimit.Limiter
 	// Origins knows which web origins may read responses. Default: none.
 	Origins web.Origins
+	// Places says where addresses are. Default: that is not known.
+	Places *geo.Database
 	// Mailbox has what was sent to people and is shown to everybody. Never in
 	// production. Default: there is none.
 	Mailbox pages.Mailbox
@@ -166,8 +169,8 @@ func New(c Config) (http.Handler, error) {
 	routes := mux.NewRouter()
 	(&resources.Surface{Engine: c.Engine, Store: c.Resources, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&authzen.Surface{Engine: c.Engine, Cursors: cursors}).Mount(routes, kit.Fail)
-	(&account.Surface{Service: c.Authn, Users: c.Users, Issuer: c.OAuth, Changed: people.Changed}).Mount(routes, kit.Fail)
-	(&people.Surface{Directory: c.Users, Access: c.Authn, Importer: c.Importer, Scopes: c.Scopes, Cursors: cursors}).Mount(routes, kit.Fail)
+	(&account.Surface{Service: c.Authn, Users: c.Users, Issuer: c.OAuth, Places: c.Places, Changed: people.Changed}).Mount(routes, kit.Fail)
+	(&people.Surface{Directory: c.Users, Access: c.Authn, Places: c.Places, Importer: c.Importer, Scopes: c.Scopes, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&scopes.Surface{Registry: c.Scopes}).Mount(routes, kit.Fail)
 	(&settings.Surface{Tenants: c.Tenants, Users: c.Users}).Mount(routes, kit.Fail)
 	(&oauth2.Surface{Service: c.OAuth, Kit: kit}).Mount(routes)

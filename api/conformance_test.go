@@ -69,6 +69,8 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"email_change":      emailChange,
 	"passkeys":          passkeys,
 	"pages":             hostedPages,
+	"remembered_device": rememberedDevice,
+	"places":            places,
 	"scopes":            scopeRegistry,
 	"scope_race":        scopeRace,
 	"settings":          tenantSettings,

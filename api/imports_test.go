@@ -169,6 +169,23 @@ func importUsers(t *testing.T, w *world, c *client) {
 	stranger.want(t, 404, "job_not_found", "GET", fmt.Sprint(importPath, "/", id), nil)
 	stranger.want(t, 404, "job_not_found", "POST", fmt.Sprint(importPath, "/", id, "/cancel"), nil)
 	equal(t, "cancelled too late", c.want(t, 200, "", "POST", fmt.Sprint(importPath, "/", id, "/cancel"), nil).data()["state"], "completed")
+
+	// Who signs in with a hash of another system has one of ours from then on.
+	for email, password := range map[string]string{"b@example.com": "bcrypt password", "c@example.com": "scrypt password", "d@example.com": "pbkdf2 password"} {
+		for range 2 {
+			signIn(t, c, email, password, "email_verification_required")
+			if u, err := d.UserByEmail(context.Background(), tenant.ID, email); err != nil || !u.PasswordHash.Current() {
+				t.Errorf("%s: the hash is still the other system's (%v)", email, err)
+			}
+		}
+	}
+	verified := c.send(t, "POST", importPath+"?send_verification=true", http.Header{"Content-Type": {"application/x-ndjson"}},
+		rows(t, object{"email": "verify@example.com"}, object{"email": "verified@example.com", "email_verified": true}))
+	ended(t, c, verified.data()["id"])
+	w.mailbox.take(t, "verify@example.com", "Confirm your address")
+	if n := len(w.mailbox.items["verified@example.com"]) + len(w.mailbox.items["last@example.com"]); n > 0 {
+		t.Errorf("%d letters that nobody asked for", n)
+	}
 }
 
 // importRefused is what is no import.

@@ -8,13 +8,22 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/descope/virtualwebauthn"
+	"github.com/maxmind/mmdbwriter"
+	"github.com/maxmind/mmdbwriter/mmdbtype"
 	"github.com/pquerna/otp/totp"
+
+	"stonetown/api"
+	"stonetown/internal/geo"
 )
 
 // code is what an authenticator app shows at an instant.
@@ -682,4 +691,84 @@ func decode(t testing.TB, text string) []byte {
 		t.Fatal(err)
 	}
 	return raw
+}
+
+// A browser can be remembered, and need then prove no second factor for a while.
+func rememberedDevice(t *testing.T, w *world, c *client) {
+	id := member(t, c, "ann@example.com")
+	member(t, c, "bob@example.com")
+	me := signedIn(t, c, "ann@example.com")
+	key, _ := enrol(t, w, me)
+	enrol(t, w, signedIn(t, c, "bob@example.com"))
+	remember := func() (header http.Header) {
+		t.Helper()
+		w.later(step)
+		token := signIn(t, c, "ann@example.com", secret, "mfa_required").data()["mfa_token"]
+		a := c.with("").want(t, 200, "", "POST", authPath+"/mfa/verify", object{"mfa_token": token, "kind": "totp", "code": code(t, key, w.now()), "remember_device": true})
+		for _, text := range a.header["Set-Cookie"] {
+			if cookie, err := http.ParseSetCookie(text); err == nil && cookie.Name == "__Host-dev" {
+				if !cookie.Secure || !cookie.HttpOnly || cookie.MaxAge != 30*24*60*60 {
+					t.Errorf("cookie: %s", text)
+				}
+				return http.Header{"Cookie": {"__Host-dev=" + cookie.Value}, "Content-Type": {"application/json"}}
+			}
+		}
+		t.Fatal("no device was remembered")
+		return nil
+	}
+	from := func(header http.Header, email, status string) answer {
+		t.Helper()
+		a := c.with("").send(t, "POST", authPath+"/sign-in", header, []byte(`{"email":"`+email+`","password":"`+secret+`"}`))
+		equal(t, "status", a.data()["status"], status)
+		return a
+	}
+	known := remember()
+	a := from(known, "ann@example.com", "complete")
+	equal(t, "aal", a.data()["session"].(map[string]any)["aal"], "aal1") // what takes more still asks
+	from(known, "bob@example.com", "mfa_required")
+	from(http.Header{"Cookie": {"__Host-dev=x"}, "Content-Type": {"application/json"}}, "ann@example.com", "mfa_required")
+	w.later(31 * 24 * time.Hour)
+	from(known, "ann@example.com", "mfa_required")
+	known = remember()
+	c.want(t, 200, "", "PATCH", "/api/v1/users/"+id, object{"password": nil})
+	c.want(t, 200, "", "PATCH", "/api/v1/users/"+id, object{"password": secret})
+	from(known, "ann@example.com", "mfa_required")
+}
+
+// Where a session is, if the deployment has a database for that.
+func places(t *testing.T, w *world, c *client) {
+	tree, err := mmdbwriter.New(mmdbwriter.Options{DatabaseType: "Test", IncludeReservedNetworks: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, network, err := net.ParseCIDR("127.0.0.0/8")
+	if err == nil {
+		err = tree.Insert(network, mmdbtype.Map{"country": mmdbtype.Map{"iso_code": mmdbtype.String("DE")}})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "places.mmdb")
+	f, err := os.Create(path)
+	if err == nil {
+		_, err = tree.WriteTo(f)
+	}
+	if err != nil || f.Close() != nil {
+		t.Fatal(err)
+	}
+	database, err := geo.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { database.Close() })
+	id := member(t, c, "ann@example.com")
+	me := signedIn(t, c, "ann@example.com")
+	equal(t, "unknown", me.want(t, 200, "", "GET", mePath+"/sessions", nil).list()[0].(map[string]any)["ip_geo"], nil)
+	server := httptestServer(t, w, func(config *api.Config) { config.Places, config.Metrics = database, nil })
+	me.server = server
+	admin := *c
+	admin.server = server
+	germany := object{"city": nil, "country": "DE"}
+	equal(t, "known", me.want(t, 200, "", "GET", mePath+"/sessions", nil).list()[0].(map[string]any)["ip_geo"], germany)
+	equal(t, "of a user", admin.want(t, 200, "", "GET", "/api/v1/users/"+id+"/sessions", nil).list()[0].(map[string]any)["ip_geo"], germany)
 }

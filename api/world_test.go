@@ -200,7 +200,7 @@ func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world
 
 	directory, err := identity.New(identity.Config{DB: w.db, Relations: e})
 	must(err)
-	importer := identity.NewImporter(directory, key, people.ParseImport, people.ImportEvents)
+	importer := identity.NewImporter(directory, key, people.ParseImport, people.ImportEvents(func(b *sqldb.Batch, u identity.User) { w.authn.QueueVerification(b, u) }))
 	importing, stop := context.WithCancel(ctx)
 	var imports sync.WaitGroup
 	imports.Go(func() { importer.Run(importing, slog.New(slog.DiscardHandler)) })

@@ -565,6 +565,9 @@ type VerifyInput struct {
 	Credential WebAuthnCredential `json:"credential,omitempty"`
 	Kind       string             `json:"kind"`
 	MfaToken   string             `json:"mfa_token"`
+
+	// RememberDevice Whether this browser need not prove a second factor again for 30 days.
+	RememberDevice bool `json:"remember_device,omitempty"`
 }
 
 // WebAuthnCredential What the browser answered, as JSON.

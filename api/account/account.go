@@ -17,6 +17,7 @@ import (
 	"stonetown/identity/authn"
 	"stonetown/identity/factor"
 	"stonetown/identity/session"
+	"stonetown/internal/geo"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth"
 )
@@ -77,6 +78,8 @@ type Surface struct {
 	Service Service
 	Users   Users
 	Issuer  Issuer
+	// Places says where sessions are. Default: that is not known.
+	Places *geo.Database
 	// Changed queues what commits with a change of a profile.
 	Changed func(call *web.Call) func(identity.Change, *sqldb.Batch)
 }
@@ -95,8 +98,13 @@ func tenant(call *web.Call) authn.Tenant {
 
 // By is who makes a request, and from where.
 func By(call *web.Call) authn.By {
-	return authn.By{Origin: call.Origin(), Device: session.Device{IP: call.ClientIP.String(), UserAgent: call.UserAgent}}
+	return authn.By{
+		Origin: call.Origin(), Device: session.Device{IP: call.ClientIP.String(), UserAgent: call.UserAgent}, Known: call.Cookie(deviceCookie),
+	}
 }
+
+// deviceCookie holds the token of a device that is remembered.
+const deviceCookie = "__Host-dev"
 
 func meta(call *web.Call) Meta { return Meta{RequestID: call.RequestID} }
 

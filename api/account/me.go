@@ -122,7 +122,7 @@ func (s *Surface) ListMySessions(ctx context.Context, _ ListMySessionsRequestObj
 	all, err := s.Service.Sessions(ctx, call.Tenant.ID, current.UserID)
 	body := SessionList{Data: []Session{}, Meta: meta(call)}
 	for _, one := range all {
-		body.Data = append(body.Data, wireSession(one, current.ID))
+		body.Data = append(body.Data, s.wireSession(one, current.ID))
 	}
 	return ListMySessions200JSONResponse{Body: body}, err
 }

@@ -92,7 +92,9 @@ func (s *Surface) VerifyFactor(ctx context.Context, request VerifyFactorRequestO
 		return nil, err
 	}
 	answer := authn.Answer{Kind: factor.Kind(form.Kind), Code: form.Code, Credential: form.Credential, ChallengeID: form.ChallengeID}
-	r, err := s.Service.VerifyFactor(ctx, tenant(call), form.MfaToken, answer, By(call))
+	by := By(call)
+	by.Remember = form.RememberDevice
+	r, err := s.Service.VerifyFactor(ctx, tenant(call), form.MfaToken, answer, by)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +216,7 @@ func (s *Surface) GetSession(ctx context.Context, _ GetSessionRequestObject) (Ge
 	}
 	body.Data.Authenticated, body.Data.EnrolmentRequired = true, current.MustEnrol
 	body.Data.User = &AuthUser{ID: u.ID, Email: u.Email}
-	wire := authSession(current)
+	wire := s.authSession(current)
 	body.Data.Session, body.Data.Aal, body.Data.Amr = &wire, wire.Aal, wire.Amr
 	return GetSession200JSONResponse{Body: body}, nil
 }
@@ -235,8 +237,11 @@ func (s *Surface) result(ctx context.Context, call *web.Call, r authn.Result) (A
 			return body, err
 		}
 		s.setCookie(call, r.Token, r.Session)
+		if r.Device != "" {
+			call.SetCookie(&http.Cookie{Name: deviceCookie, Value: r.Device, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: int(authn.DeviceFor.Seconds())})
+		}
 		d.User = &AuthUser{ID: r.User.ID, Email: r.User.Email}
-		wire := authSession(r.Session)
+		wire := s.authSession(r.Session)
 		d.Session, d.SessionToken = &wire, r.Token
 		d.AccessToken, d.TokenType, d.ExpiresIn, d.Scope = issued.AccessToken, issued.TokenType, int(issued.ExpiresIn.Seconds()), issued.Scope
 	default:

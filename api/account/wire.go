@@ -6,6 +6,7 @@ import (
 	"stonetown/identity"
 	"stonetown/identity/factor"
 	"stonetown/identity/session"
+	"stonetown/internal/geo"
 	"stonetown/oauth"
 )
 
@@ -18,15 +19,19 @@ func wireProfile(u identity.User) Profile {
 	}
 }
 
-func wireSession(s session.Session, current string) Session {
-	return Session{
+func (a *Surface) wireSession(s session.Session, current string) Session {
+	w := Session{
 		ID: s.ID, Current: s.ID == current, CreatedAt: web.Timestamp(s.CreatedAt), LastActiveAt: web.Timestamp(s.LastActiveAt),
 		IP: s.Device.IP, UserAgent: s.Device.UserAgent, Device: Device{Kind: s.Device.Kind(), Fingerprint: s.Device.Fingerprint()},
 	}
+	if place := a.Places.Find(s.Device.IP); place != (geo.Place{}) {
+		w.IPGeo = &Place{City: profile.OrNull(place.City), Country: profile.OrNull(place.Country)}
+	}
+	return w
 }
 
-func authSession(s session.Session) AuthSession {
-	w := wireSession(s, s.ID)
+func (a *Surface) authSession(s session.Session) AuthSession {
+	w := a.wireSession(s, s.ID)
 	return AuthSession{
 		ID: w.ID, Current: w.Current, CreatedAt: w.CreatedAt, LastActiveAt: w.LastActiveAt, IP: w.IP, IPGeo: w.IPGeo, UserAgent: w.UserAgent, Device: w.Device,
 		Aal: aal(s), Amr: s.Methods, AuthTime: web.Timestamp(s.AuthTime), ExpiresAt: web.Timestamp(s.ExpiresAt),

@@ -104,6 +104,9 @@ func (v *visit) ask(method, path string, body any) (data any, err error) {
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
+	if cookie, err := v.r.Cookie("__Host-dev"); err == nil {
+		req.AddCookie(cookie)
+	}
 	if cookie, err := v.r.Cookie(web.SessionCookie); err == nil && cookie.Value != "" && (strings.HasPrefix(path, "/api/v1/me/") || sessionOperations[path]) {
 		req.Header.Set("Authorization", "Bearer "+cookie.Value)
 	}

@@ -177,7 +177,7 @@ func proveFactor(v *visit) error {
 		return v.factorForm(nil, object{"ChallengeID": challenge["challenge_id"], "Number": challenge["phone_number_masked"]})
 	}
 	result, err := v.one(http.MethodPost, "/api/v1/auth/mfa/verify", object{
-		"mfa_token": f.Token, "kind": v.form("kind"), "code": v.form("code"), "challenge_id": v.form("challenge_id"),
+		"mfa_token": f.Token, "kind": v.form("kind"), "code": v.form("code"), "challenge_id": v.form("challenge_id"), "remember_device": v.form("remember") != "",
 	})
 	if p := new(problem); errors.As(err, &p) {
 		if left, ok := p.details["attempts_left"].(float64); ok && left == 0 || p.code == "ceremony_invalid" && v.form("challenge_id") == "" {

@@ -7,6 +7,7 @@ import (
 	"stonetown/api/web"
 	"stonetown/identity/authn"
 	"stonetown/identity/session"
+	"stonetown/internal/geo"
 )
 
 // byCaller is who makes a request, and from where.
@@ -45,10 +46,14 @@ func (s *Surface) ListUserSessions(ctx context.Context, request ListUserSessions
 	all, err := s.Access.Sessions(ctx, call.Tenant.ID, request.UserID)
 	body := SessionList{Data: []Session{}, Meta: Meta{RequestID: call.RequestID}}
 	for _, one := range all {
-		body.Data = append(body.Data, Session{
+		w := Session{
 			ID: one.ID, Current: one.ID == call.Principal.SessionID, CreatedAt: web.Timestamp(one.CreatedAt), LastActiveAt: web.Timestamp(one.LastActiveAt),
 			IP: one.Device.IP, UserAgent: one.Device.UserAgent, Device: Device{Kind: one.Device.Kind(), Fingerprint: one.Device.Fingerprint()},
-		})
+		}
+		if place := s.Places.Find(one.Device.IP); place != (geo.Place{}) {
+			w.IPGeo = &Place{City: profile.OrNull(place.City), Country: profile.OrNull(place.Country)}
+		}
+		body.Data = append(body.Data, w)
 	}
 	return ListUserSessions200JSONResponse{Body: body}, err
 }

@@ -25,7 +25,7 @@ type Importer interface {
 // ImportUsers takes the rows of an import.
 func (s *Surface) ImportUsers(ctx context.Context, request ImportUsersRequestObject) (ImportUsersResponseObject, error) {
 	call := web.CallOf(ctx)
-	origin, err := json.Marshal(call.Origin())
+	origin, err := json.Marshal(importOrigin{call.Origin(), request.Params.SendVerification})
 	if err != nil {
 		return nil, err
 	}
@@ -131,11 +131,30 @@ type importEvent struct {
 	} `json:"import"`
 }
 
-// ImportEvents lets the events of an import commit with it.
-func ImportEvents(job identity.Import, created []identity.User, joined []identity.Join, b *sqldb.Batch) {
-	var origin eventlog.Origin
-	if err := json.Unmarshal(job.Origin, &origin); err != nil {
+// importOrigin is what a job remembers of the request that asked for it.
+type importOrigin struct {
+	eventlog.Origin  `json:",inline"`
+	SendVerification bool `json:"send_verification,omitzero"`
+}
+
+// ImportEvents lets what follows from an import commit with it: its events and, if that
+// was asked for, letters to those whose address is not verified.
+func ImportEvents(verify func(*sqldb.Batch, identity.User)) identity.ImportEvents {
+	return func(job identity.Import, created []identity.User, joined []identity.Join, b *sqldb.Batch) {
+		importEvents(job, created, joined, verify, b)
+	}
+}
+
+func importEvents(job identity.Import, created []identity.User, joined []identity.Join, verify func(*sqldb.Batch, identity.User), b *sqldb.Batch) {
+	var from importOrigin
+	if err := json.Unmarshal(job.Origin, &from); err != nil {
 		panic("people: origin of an import: " + err.Error()) // which ImportUsers wrote
+	}
+	origin := from.Origin
+	for _, u := range created {
+		if from.SendVerification && !u.EmailVerified {
+			verify(b, u)
+		}
 	}
 	var events []eventlog.Event
 	for _, u := range created {

@@ -764,6 +764,9 @@ type CreateUserParams struct {
 
 // ImportUsersParams defines parameters for ImportUsers.
 type ImportUsersParams struct {
+	// SendVerification Whether users whose address is not verified get a letter that verifies it.
+	SendVerification bool `form:"send_verification,omitempty" json:"send_verification,omitempty"`
+
 	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
 	// the same key gets the first one's response, with `Idempotent-Replayed`.
 	// 1 to 255 visible ASCII characters, such as a UUID.
@@ -1627,6 +1630,19 @@ func (siw *ServerInterfaceWrapper) ImportUsers(w http.ResponseWriter, r *http.Re
 
 	// Parameter object where we will unmarshal all parameters from the context
 	var params ImportUsersParams
+
+	// ------------- Optional query parameter "send_verification" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "send_verification", r.URL.Query(), &params.SendVerification, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "send_verification"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "send_verification", Err: err})
+		}
+		return
+	}
 
 	headers := r.Header
 

@@ -14,6 +14,7 @@ import (
 	"stonetown/identity/authn"
 	"stonetown/identity/factor"
 	"stonetown/identity/session"
+	"stonetown/internal/geo"
 	"stonetown/internal/sqldb"
 )
 
@@ -65,6 +66,8 @@ type Surface struct {
 	Importer  Importer
 	Scopes    Scopes
 	Cursors   *web.Cursors
+	// Places says where sessions are. Default: that is not known.
+	Places *geo.Database
 }
 
 var _ StrictServerInterface = (*Surface)(nil)

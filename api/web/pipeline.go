@@ -46,7 +46,7 @@ func (k *Kit) Serve(router Router) http.Handler {
 		x.ClientIP = k.clientIP(r)
 		x.UserAgent = r.UserAgent()
 		h := w.Header()
-		x.header = h
+		x.header, x.request = h, r
 		h["X-Request-Id"] = []string{x.RequestID}
 		h["X-Content-Type-Options"] = noSniff
 		h["Referrer-Policy"] = noReferrer

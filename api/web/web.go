@@ -206,7 +206,17 @@ type Call struct {
 	// UserAgent is what the client calls itself.
 	UserAgent string
 
-	header http.Header // of the response
+	header  http.Header // of the response
+	request *http.Request
+}
+
+// Cookie is the value of a cookie of the request; empty if there is none.
+func (c *Call) Cookie(name string) string {
+	cookie, err := c.request.Cookie(name)
+	if err != nil {
+		return ""
+	}
+	return cookie.Value
 }
 
 // SetCookie sends a cookie with the response.

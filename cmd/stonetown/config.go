@@ -107,6 +107,10 @@ type Config struct {
 	// sent to. Default: all.
 	TextCountries []string `yaml:"text_countries" env:"TEXT_COUNTRIES"`
 
+	// GeoFile is a database in MaxMind's format (.mmdb) that says in which city or
+	// country an address is, for people to see where they are signed in. Default: none.
+	GeoFile string `yaml:"geo_file" env:"GEO_FILE"`
+
 	// RequestTimeout bounds the work on one request; beyond it the answer is an
 	// error. Default 30s.
 	RequestTimeout time.Duration `yaml:"request_timeout" env:"REQUEST_TIMEOUT"`
@@ -183,6 +187,7 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.StringVar(&c.TextURL, "text-url", c.TextURL, "http(s) `URL` of the gateway for texts to telephones")
 	f.StringVar(&c.TextTokenFile, "text-token-file", c.TextTokenFile, "`file` that holds the token for the gateway")
 	f.StringSliceVar(&c.TextCountries, "text-countries", c.TextCountries, "`codes` of the countries that texts are sent to, such as +49,+1")
+	f.StringVar(&c.GeoFile, "geo-file", c.GeoFile, "MaxMind database `file` that says where addresses are")
 	f.DurationVar(&c.RequestTimeout, "request-timeout", c.RequestTimeout, "most time to work on one request")
 	f.IntVar(&c.MaxRequests, "max-requests", c.MaxRequests, "most requests that are worked on at the same time")
 	f.IntVar(&c.MaxStreams, "max-streams", c.MaxStreams, "most watches that are open at the same time")
@@ -346,6 +351,7 @@ func (c Config) LogValue() slog.Value {
 		slog.String("mail_from", c.MailFrom),
 		slog.String("text_url", redacted(c.TextURL)),
 		slog.Any("text_countries", c.TextCountries),
+		slog.String("geo_file", c.GeoFile),
 		slog.Duration("request_timeout", c.RequestTimeout),
 		slog.Int("max_requests", c.MaxRequests),
 		slog.Int("max_streams", c.MaxStreams),

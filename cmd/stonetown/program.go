@@ -22,6 +22,7 @@ import (
 	"stonetown/identity"
 	"stonetown/identity/authn"
 	"stonetown/internal/eventlog"
+	"stonetown/internal/geo"
 	"stonetown/internal/idempotency"
 	"stonetown/internal/outbox"
 	"stonetown/internal/ratelimit"
@@ -43,6 +44,7 @@ type Program struct {
 	store   *sqlstore.Store
 	engine  *engine.Engine
 	mailbox pages.Mailbox // nil but in development
+	places  *geo.Database // nil without one
 
 	// What goes on by itself, streams and collections, ends with running.
 	running context.Context
@@ -98,7 +100,6 @@ func (p *Program) Open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	importer := identity.NewImporter(people, p.modules.key, apipeople.ParseImport, apipeople.ImportEvents)
 	keys, limits, err := p.kit()
 	if err != nil {
 		return err
@@ -119,6 +120,12 @@ func (p *Program) Open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	importer := identity.NewImporter(people, p.modules.key, apipeople.ParseImport, apipeople.ImportEvents(signIns.QueueVerification))
+	if p.config.GeoFile != "" {
+		if p.places, err = geo.Open(p.config.GeoFile); err != nil {
+			return err
+		}
+	}
 	handler, err := api.New(api.Config{
 		Engine: p.engine, Resources: resources.New(p.engine, p.modules.db),
 		Tenants: p.modules.tenants, Users: people, Authn: signIns, Importer: importer, Scopes: oauth.NewRegistry(p.modules.db, p.engine), OAuth: p.modules.oauth,
@@ -134,6 +141,7 @@ func (p *Program) Open(ctx context.Context) error {
 		Stopping:       p.running,
 		Dev:            p.config.Dev,
 		Mailbox:        mailbox,
+		Places:         p.places,
 	})
 	if err != nil {
 		return err
@@ -263,13 +271,14 @@ func (p *Program) Close() error {
 	if p.store != nil {
 		errs = append(errs, p.store.Close())
 	}
+	errs = append(errs, p.places.Close())
 	if p.modules != nil {
 		errs = append(errs, p.modules.close())
 	}
 	if p.admin != nil {
 		errs = append(errs, p.admin.close())
 	}
-	p.admin, p.listen, p.server, p.modules, p.store, p.engine = nil, nil, nil, nil, nil, nil
+	p.admin, p.listen, p.server, p.modules, p.store, p.engine, p.places = nil, nil, nil, nil, nil, nil, nil
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}

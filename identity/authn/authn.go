@@ -89,6 +89,8 @@ const (
 	mfaFor = 10 * time.Minute
 	// ceremonyFor is how long adding a factor may take.
 	ceremonyFor = 10 * time.Minute
+	// DeviceFor is how long a device is remembered.
+	DeviceFor = 30 * 24 * time.Hour
 	// guesses is how many codes may be tried on one ticket.
 	guesses = 5
 )
@@ -104,6 +106,10 @@ type Tenant struct {
 type By struct {
 	Origin eventlog.Origin
 	Device session.Device
+	// Known is the token of a device that was remembered, if it came with one.
+	Known string
+	// Remember: the device need not prove a second factor again for a while.
+	Remember bool
 }
 
 // as is the same for a request that turned out to be a user's.

@@ -35,6 +35,8 @@ type Result struct {
 	// factor, EnrolmentRequired.
 	Session session.Session
 	Token   string
+	// Device is the token of a device that is remembered from now on.
+	Device string
 	// Ticket is what the next step takes, of the other states.
 	Ticket string
 	// Factors are what the second factor can be, with MFARequired, and BackupCodes
@@ -65,6 +67,7 @@ func (p proof) withSecond(method string) proof {
 
 const (
 	kindMFA     ticket.Kind = "mfa"
+	kindDevice  ticket.Kind = "device"  // one that is remembered
 	kindPending ticket.Kind = "pending" // a sign-in that waits for the address to be verified
 )
 
@@ -151,6 +154,10 @@ func (s *Service) proceed(ctx context.Context, t Tenant, u identity.User, p proo
 	}
 	by = by.as(u.ID)
 	r := Result{User: u}
+	known, err := s.knows(ctx, t, u, by.Known)
+	if err != nil {
+		return Result{}, err
+	}
 	later := func(status Status, kind ticket.Kind, valid time.Duration) (Result, error) {
 		r.Status = status
 		r.Ticket, _, err = s.tickets.Hand(ctx, ticket.New{Kind: kind, TenantID: t.ID, UserID: u.ID, Payload: p, For: valid})
@@ -161,7 +168,7 @@ func (s *Service) proceed(ctx context.Context, t Tenant, u identity.User, p proo
 		return Result{}, ErrDisabled
 	case u.State == identity.Pending && settings.RequireVerifiedEmail:
 		return later(EmailRequired, kindPending, mfaFor)
-	case len(factors) > 0 && !p.Second && settings.MFA.Mode != identity.MFAOff:
+	case len(factors) > 0 && !p.Second && !known && settings.MFA.Mode != identity.MFAOff:
 		left, err := s.factors.BackupCodesLeft(ctx, t.ID, u.ID)
 		if err != nil {
 			return Result{}, err
@@ -188,12 +195,18 @@ func (s *Service) proceed(ctx context.Context, t Tenant, u identity.User, p proo
 		if err != nil {
 			return err
 		}
-		var b sqldb.Batch
-		r.Session, r.Token = s.sessions.Begin(&b, session.New{
+		r.Session, r.Token, err = s.sessions.Begin(ctx, tx, session.New{
 			TenantID: t.ID, UserID: u.ID, Device: by.Device, Methods: p.Methods, SecondFactor: p.Second, MustEnrol: enrol, Lifetimes: settings.Session.Lifetimes(),
 		})
+		if err != nil {
+			return err
+		}
+		var b sqldb.Batch
 		if !enrol {
 			s.users.SignedIn(&b, u)
+		}
+		if r.Device = ""; by.Remember && p.Second {
+			r.Device, _ = s.tickets.Issue(&b, ticket.New{Kind: kindDevice, TenantID: t.ID, UserID: u.ID, For: DeviceFor})
 		}
 		eventlog.Append(&b, t.ID,
 			event(eventlog.UserSignedIn, by, signInEvent{subject{u.ID, u.Email}, p.Methods}),
@@ -204,6 +217,19 @@ func (s *Service) proceed(ctx context.Context, t Tenant, u identity.User, p proo
 		return Result{}, fmt.Errorf("begin session: %w", err)
 	}
 	return r, nil
+}
+
+// knows reports whether a device is one that the user has had remembered. Another
+// password, or an administrator, makes it forgotten.
+func (s *Service) knows(ctx context.Context, t Tenant, u identity.User, device string) (bool, error) {
+	if device == "" {
+		return false, nil
+	}
+	found, err := s.tickets.Find(ctx, t.ID, kindDevice, device)
+	if errors.Is(err, ticket.ErrInvalid) {
+		return false, nil
+	}
+	return err == nil && found.UserID == u.ID, err
 }
 
 // resume is proceed for who comes back with a ticket, which a user who was disabled

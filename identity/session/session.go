@@ -84,9 +84,23 @@ func NewStore(db *sqldb.DB, clock func() time.Time) *Store { return &Store{db, c
 
 func (s *Store) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
 
-// Begin queues a new session and returns it with its token, which is not kept.
-func (s *Store) Begin(b *sqldb.Batch, n New) (Session, string) {
+// Begin adds a session and returns it with its token, which is not kept. Sessions of the
+// user that have ended by themselves go, and so do those too many.
+func (s *Store) Begin(ctx context.Context, tx *sqldb.Tx, n New) (Session, string, error) {
 	now := s.now()
+	have, err := selectOfUser(ctx, tx, n.TenantID, n.UserID)
+	if err != nil {
+		return Session{}, "", fmt.Errorf("begin session: %w", err)
+	}
+	slices.SortFunc(have, func(a, b Session) int { return b.LastActiveAt.Compare(a.LastActiveAt) })
+	var b sqldb.Batch
+	kept := 0
+	for _, one := range have {
+		if kept++; !one.live(now) || kept >= MostPerUser {
+			End(&b, n.TenantID, one.ID)
+			kept--
+		}
+	}
 	session := Session{
 		ID: id.New(id.Session), TenantID: n.TenantID, UserID: n.UserID, Device: n.Device, Methods: n.Methods, AuthTime: now,
 		MustEnrol: n.MustEnrol, CreatedAt: now, LastActiveAt: now, ExpiresAt: now.Add(n.Lifetimes.Absolute), idle: n.Lifetimes.Idle,
@@ -96,9 +110,8 @@ func (s *Store) Begin(b *sqldb.Batch, n New) (Session, string) {
 		session.SecondFactor = now
 	}
 	token, hash := newToken(session.ID)
-	insert(b, session, hash)
-	makeRoom(b, n.TenantID, n.UserID, now)
-	return session, token
+	insert(&b, session, hash)
+	return session, token, tx.Send(ctx, &b)
 }
 
 // StepUp queues that the person of a session has just used a second factor. The token

@@ -36,17 +36,6 @@ func update(b *sqldb.Batch, s Session, hash []byte) {
 		[]any{s.TenantID, s.ID, hash, strings.Join(s.Methods, " "), s.AuthTime.UnixMicro(), micros(s.SecondFactor), s.MustEnrol}, nil)
 }
 
-// makeRoom queues the end of sessions that are over, and of those too many.
-func makeRoom(b *sqldb.Batch, tenantID, userID string, now time.Time) {
-	b.Queue(`
-		DELETE FROM sessions WHERE tenant_id = $1 AND user_id = $2 AND user_id <> '' AND (expires_at <= $3 OR last_active_at + idle <= $3)`,
-		[]any{tenantID, userID, now.UnixMicro()}, nil)
-	b.Queue(`
-		DELETE FROM sessions WHERE tenant_id = $1 AND id IN (
-			SELECT id FROM sessions WHERE tenant_id = $1 AND user_id = $2 AND user_id <> '' ORDER BY last_active_at DESC, id DESC LIMIT 1000 OFFSET $3)`,
-		[]any{tenantID, userID, int64(MostPerUser)}, nil)
-}
-
 func touch(ctx context.Context, db *sqldb.DB, s Session, now time.Time) error {
 	_, err := db.Exec(ctx, `UPDATE sessions SET last_active_at = $3 WHERE tenant_id = $1 AND id = $2 AND last_active_at < $3`,
 		s.TenantID, s.ID, now.UnixMicro())

@@ -1,0 +1,99 @@
+package authn
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"stonetown/identity"
+	"stonetown/identity/factor"
+	"stonetown/identity/session"
+	"stonetown/identity/ticket"
+	"stonetown/internal/eventlog"
+	"stonetown/internal/outbox"
+	"stonetown/internal/pgtest"
+	"stonetown/internal/post"
+	"stonetown/internal/seal"
+	"stonetown/internal/sqldb"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+type letterhead struct{}
+
+func (letterhead) AuthnTenant(context.Context, string) (Tenant, error) { return Tenant{}, nil }
+
+// BenchmarkSignIn signs in with a password on all processors, and beside it computes the
+// hash alone: argon2id with 19 MiB, 2 passes and one lane. The ratio of the two is how much
+// of a sign-in is anything else.
+func BenchmarkSignIn(b *testing.B) {
+	const password = "correct horse battery"
+	hash, err := identity.HashPassword(b.Context(), password)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("hash alone", func(b *testing.B) {
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				if ok, err := hash.Verify(b.Context(), password); err != nil || !ok {
+					b.Error(ok, err)
+				}
+			}
+		})
+		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "hashes/s")
+	})
+	for name, url := range map[string]func(testing.TB) string{
+		"SQLite":     func(t testing.TB) string { return "sqlite://" + filepath.Join(t.TempDir(), "bench.db") },
+		"PostgreSQL": pgtest.URL,
+	} {
+		b.Run(name, func(b *testing.B) {
+			s := openBench(b, url(b))
+			const people = 1000
+			for i := range people {
+				_, err := s.users.Create(b.Context(), "tnt_a", identity.NewUser{Email: fmt.Sprintf("u%d@example.com", i), EmailVerified: true, PasswordHash: hash},
+					func(identity.User, *sqldb.Batch) {})
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+			var next atomic.Int64
+			b.ResetTimer()
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					email := fmt.Sprintf("u%d@example.com", next.Add(1)%people)
+					r, err := s.SignIn(b.Context(), Tenant{ID: "tnt_a", BaseURL: "https://a.test"}, email, password, By{})
+					if err != nil || r.Status != Complete {
+						b.Error(r.Status, err)
+					}
+				}
+			})
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "sign-ins/s")
+		})
+	}
+}
+
+func openBench(b *testing.B, url string) *Service {
+	b.Helper()
+	must := func(err error) {
+		b.Helper()
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	db, err := sqldb.Open(b.Context(), sqldb.Config{URL: url})
+	must(err)
+	b.Cleanup(func() { db.Close() })
+	must(db.Migrate(b.Context(), identity.Migrations(), session.Migrations(), ticket.Migrations(), factor.Migrations(), Migrations(), outbox.Migrations(), eventlog.Migrations()))
+	key, err := seal.NewKey(bytes.Repeat([]byte{1}, seal.KeySize))
+	must(err)
+	users, err := identity.New(identity.Config{DB: db})
+	must(err)
+	jobs, err := outbox.New(outbox.Config{DB: db, Seal: key})
+	must(err)
+	s, err := New(Config{DB: db, Seal: key, Users: users, Outbox: jobs, Mail: post.None{}, Texts: post.None{}, Tenants: letterhead{}})
+	must(err)
+	return s
+}
