@@ -6,6 +6,7 @@
 //	resources  resource types, resources, relations, checks
 //	account    proving who one is, and one's own account
 //	people     users and groups
+//	applications  OAuth clients
 //	scopes     what tokens can carry
 //	settings   what a tenant decides for itself
 //	pages      what people see of account
@@ -31,6 +32,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"stonetown/api/account"
+	"stonetown/api/applications"
 	"stonetown/api/authzen"
 	"stonetown/api/oauth2"
 	"stonetown/api/openapi"
@@ -49,6 +51,7 @@ import (
 type OAuth interface {
 	oauth2.Service
 	account.Issuer
+	applications.Service
 	web.Verifier
 }
 
@@ -171,12 +174,13 @@ func New(c Config) (http.Handler, error) {
 	(&authzen.Surface{Engine: c.Engine, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&account.Surface{Service: c.Authn, Users: c.Users, Issuer: c.OAuth, Places: c.Places, Changed: people.Changed}).Mount(routes, kit.Fail)
 	(&people.Surface{Directory: c.Users, Access: c.Authn, Places: c.Places, Importer: c.Importer, Scopes: c.Scopes, Cursors: cursors}).Mount(routes, kit.Fail)
+	(&applications.Surface{Service: c.OAuth, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&scopes.Surface{Registry: c.Scopes}).Mount(routes, kit.Fail)
 	(&settings.Surface{Tenants: c.Tenants, Users: c.Users}).Mount(routes, kit.Fail)
 	(&oauth2.Surface{Service: c.OAuth, Kit: kit}).Mount(routes)
 	document.Mount(routes)
 
-	surfaces := map[string]web.Surface{"resources": resources.Errors, "auth": account.Errors, "me": account.Errors, "users": people.Errors, "groups": people.Errors, "scopes": scopes.Errors, "authzen": authzen.Errors, "oauth2": oauth2.TokenErrors}
+	surfaces := map[string]web.Surface{"resources": resources.Errors, "auth": account.Errors, "me": account.Errors, "users": people.Errors, "groups": people.Errors, "applications": applications.Errors, "scopes": scopes.Errors, "authzen": authzen.Errors, "oauth2": oauth2.TokenErrors}
 	paths, err := follow(routes, func(op web.Operation, next http.Handler) http.Handler {
 		return kit.Handle(op, surfaces[op.Tag], next)
 	})

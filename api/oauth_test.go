@@ -37,7 +37,7 @@ func tokenEndpoint(t *testing.T, w *world, c *client) {
 	issued(c.form(t, basic(app.id, app.secret), url.Values{"grant_type": {"client_credentials"}, "client_id": {app.id}}))
 	issued(c.form(t, nil, with(url.Values{"scope": {""}, "unknown": {"x"}, "audience": {"https://token-endpoint.test"}})))
 
-	public := w.newApplication(t, c, oauth.NewApplication{Name: "page", Type: oauth.SPA})
+	public := w.newApplication(t, c, oauth.Application{Name: "page", Type: oauth.SPA})
 	other := w.tenant(t, "token-endpoint-other")
 	foreign := w.application(t, other, "resources:read")
 

@@ -287,10 +287,10 @@ func (c *client) with(token string) *client {
 
 func (w *world) application(t testing.TB, c *client, scopes ...string) application {
 	t.Helper()
-	return w.newApplication(t, c, oauth.NewApplication{Name: "test", Type: oauth.Machine, AllowedScopes: scopes})
+	return w.newApplication(t, c, oauth.Application{Name: "test", Type: oauth.Machine, AllowedScopes: scopes})
 }
 
-func (w *world) newApplication(t testing.TB, c *client, n oauth.NewApplication) application {
+func (w *world) newApplication(t testing.TB, c *client, n oauth.Application) application {
 	t.Helper()
 	ctx := context.Background()
 	tenant, err := w.tenants.Directory.TenantByHost(ctx, c.host)

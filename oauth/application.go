@@ -3,7 +3,7 @@ package oauth
 import (
 	"context"
 	"fmt"
-	"net/url"
+	"reflect"
 	"slices"
 	"time"
 
@@ -22,12 +22,11 @@ const (
 	Server  ApplicationType = "server"
 )
 
-func (t ApplicationType) valid() bool {
-	return slices.Contains([]ApplicationType{SPA, Native, Machine, Server}, t)
-}
+// ApplicationTypes are all of them.
+var ApplicationTypes = []ApplicationType{SPA, Native, Machine, Server}
 
-// confidential applications have a secret (RFC 6749 §2.1).
-func (t ApplicationType) confidential() bool { return t == Machine || t == Server }
+// Confidential applications have a secret (RFC 6749 §2.1).
+func (t ApplicationType) Confidential() bool { return t == Machine || t == Server }
 
 // ApplicationState says whether an application gets new tokens.
 type ApplicationState string
@@ -40,93 +39,86 @@ const (
 
 // Application is an OAuth client of a tenant.
 type Application struct {
-	ID             string
-	TenantID       string
-	ClientID       string // its public name; immutable and never reused
-	Name           string
-	Type           ApplicationType
-	State          ApplicationState
-	AllowedScopes  []string
-	AllowedOrigins []string      // web origins that may read responses
-	Audience       string        // the aud of its tokens; empty: the tenant's base URL
-	AccessTokenTTL time.Duration // whole seconds
-	SigningAlg     Alg           // of its access tokens
-	CreatedAt      time.Time     // UTC
+	ID       string
+	TenantID string
+	ClientID string // its public name; immutable and never reused
+	Type     ApplicationType
+	State    ApplicationState
+
+	Name            string
+	Description     string
+	RedirectURIs    []string // where people may be sent back to, compared byte for byte
+	AllowedScopes   []string
+	AllowedOrigins  []string      // web origins that may read responses: scheme://host[:port]
+	Audience        string        // the aud of its tokens; empty: the tenant's base URL
+	AccessTokenTTL  time.Duration // whole seconds; 0, for a new one: 1 hour
+	RefreshTokenTTL time.Duration // whole seconds; 0, for a new one: 30 days
+	SigningAlg      Alg           // of its access tokens; empty, for a new one: ES256
+	Tags            []string
+
+	CreatedAt       time.Time // UTC, as are all
+	UpdatedAt       time.Time
+	ChangedBy       string    // who made the last change; empty: the product
+	SecretRotatedAt time.Time // zero: never
+	LastUsedAt      time.Time // when it last got a token, to within an hour; zero: never
 
 	secrets secrets
 }
 
-// NewApplication is what creating an application takes.
-type NewApplication struct {
-	Name           string
-	Type           ApplicationType
-	AllowedScopes  []string
-	AllowedOrigins []string // scheme://host[:port], https but for localhost; at most 50
-	Audience       string
-	AccessTokenTTL time.Duration // 1 minute to 24 hours; 0: 1 hour
-	SigningAlg     Alg           // empty: ES256
-}
-
 const (
-	defaultAccessTokenTTL = time.Hour
-	minAccessTokenTTL     = time.Minute
-	maxAccessTokenTTL     = 24 * time.Hour
+	// DefaultAccessTokenTTL and DefaultRefreshTokenTTL are how long tokens are good unless
+	// an application is set up otherwise.
+	DefaultAccessTokenTTL  = time.Hour
+	DefaultRefreshTokenTTL = 30 * 24 * time.Hour
+	// DefaultPreviousTTL is how long a rotated secret stays valid unless it is said
+	// otherwise, and MaxPreviousTTL the longest that can be said.
+	DefaultPreviousTTL = 72 * time.Hour
+	MaxPreviousTTL     = 7 * 24 * time.Hour
 )
 
-// CreateApplication adds an enabled application within the caller's
+// CreateApplication adds an enabled application, set up as a says, within the caller's
 // transaction. The secret is empty for types that have none; it cannot be had
 // again. Refusals wrap [ErrApplicationInvalid].
-func (s *Service) CreateApplication(ctx context.Context, tx *sqldb.Tx, tenantID string, n NewApplication) (app Application, secret string, err error) {
-	if n.AccessTokenTTL == 0 {
-		n.AccessTokenTTL = defaultAccessTokenTTL
+func (s *Service) CreateApplication(ctx context.Context, tx *sqldb.Tx, tenantID string, a Application) (app Application, secret string, err error) {
+	if a.AccessTokenTTL == 0 {
+		a.AccessTokenTTL = DefaultAccessTokenTTL
 	}
-	if n.SigningAlg == "" {
-		n.SigningAlg = ES256
+	if a.RefreshTokenTTL == 0 {
+		a.RefreshTokenTTL = DefaultRefreshTokenTTL
 	}
-	if err := n.validate(); err != nil {
-		return Application{}, "", fmt.Errorf("create application: %w: %w", ErrApplicationInvalid, err)
+	if a.SigningAlg == "" {
+		a.SigningAlg = ES256
 	}
-	app = Application{
-		ID: id.New(id.Application), TenantID: tenantID, ClientID: id.New(id.Client), Name: n.Name, Type: n.Type,
-		State: Enabled, AllowedScopes: slices.Clone(n.AllowedScopes), AllowedOrigins: slices.Clone(n.AllowedOrigins), Audience: n.Audience,
-		AccessTokenTTL: n.AccessTokenTTL, SigningAlg: n.SigningAlg,
-		CreatedAt: s.clock().UTC().Truncate(time.Microsecond),
-	}
-	if n.Type.confidential() {
-		secret = newSecret()
-		app.secrets.current = hashSecret(secret)
-	}
-	if err := insertApplication(ctx, tx, app); err != nil {
+	a.ID, a.TenantID, a.ClientID, a.State = id.New(id.Application), tenantID, id.New(id.Client), Enabled
+	a.CreatedAt = s.now()
+	a.UpdatedAt = a.CreatedAt
+	if err := a.validate(ctx, tx); err != nil {
 		return Application{}, "", fmt.Errorf("create application: %w", err)
 	}
-	return app, secret, nil
+	if a.Type.Confidential() {
+		secret = newSecret()
+		a.secrets.current = hashSecret(secret)
+	}
+	if err := insertApplication(ctx, tx, a); err != nil {
+		return Application{}, "", fmt.Errorf("create application: %w", err)
+	}
+	return a, secret, nil
 }
 
-func (n NewApplication) validate() error {
-	if n.Name == "" {
-		return fmt.Errorf("name is empty")
-	}
-	if !n.Type.valid() {
-		return fmt.Errorf("unknown type %q", n.Type)
-	}
-	for _, scope := range n.AllowedScopes {
-		if !isBuiltin(scope) {
-			return fmt.Errorf("scope %q is not registered", scope)
+func (s *Service) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
+
+// Register is [Service.CreateApplication] in a transaction of its own. attach queues
+// what commits with it.
+func (s *Service) Register(ctx context.Context, tenantID string, a Application, attach func(Application, *sqldb.Batch)) (app Application, secret string, err error) {
+	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		if app, secret, err = s.CreateApplication(ctx, tx, tenantID, a); err != nil {
+			return err
 		}
-	}
-	if err := validateOrigins(n.AllowedOrigins); err != nil {
-		return err
-	}
-	if u, err := url.Parse(n.Audience); n.Audience != "" && (err != nil || !u.IsAbs() || u.Fragment != "") {
-		return fmt.Errorf("audience is not an absolute URL without fragment")
-	}
-	if n.AccessTokenTTL < minAccessTokenTTL || n.AccessTokenTTL > maxAccessTokenTTL || n.AccessTokenTTL%time.Second != 0 {
-		return fmt.Errorf("access token lifetime is not between %v and %v in whole seconds", minAccessTokenTTL, maxAccessTokenTTL)
-	}
-	if !n.SigningAlg.valid() {
-		return fmt.Errorf("unknown signing algorithm %q", n.SigningAlg)
-	}
-	return nil
+		var b sqldb.Batch
+		attach(app, &b)
+		return tx.Send(ctx, &b)
+	})
+	return app, secret, err
 }
 
 // ApplicationByClientID finds an application, enabled or not. It fails with
@@ -135,38 +127,141 @@ func (s *Service) ApplicationByClientID(ctx context.Context, tenantID, clientID 
 	return selectApplication(ctx, s.db, tenantID, clientID)
 }
 
-// SetApplicationState enables or disables an application. It fails with
-// [ErrApplicationNotFound].
-func (s *Service) SetApplicationState(ctx context.Context, tx *sqldb.Tx, tenantID, clientID string, state ApplicationState) error {
-	if err := updateApplicationState(ctx, tx, tenantID, clientID, state); err != nil {
-		return fmt.Errorf("set state of application %s: %w", clientID, err)
+// Application finds an application by its id. It fails with [ErrApplicationNotFound].
+func (s *Service) Application(ctx context.Context, tenantID, applicationID string) (Application, error) {
+	return selectApplicationByID(ctx, s.db, tenantID, applicationID)
+}
+
+// UpdateApplication changes an application: change gets it as it is and makes of it what
+// it shall be; ids, type and creation stay. attach queues what commits with a change;
+// without one nothing is written. Both may run more than once. It fails with
+// [ErrApplicationNotFound]; refusals wrap [ErrApplicationInvalid].
+func (s *Service) UpdateApplication(ctx context.Context, tenantID, applicationID, by string, change func(*Application), attach func(before, after Application, b *sqldb.Batch)) (after Application, err error) {
+	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		before, err := selectApplicationByID(ctx, tx, tenantID, applicationID)
+		if err != nil {
+			return err
+		}
+		after = before
+		if change(&after); reflect.DeepEqual(before, after) {
+			return nil
+		}
+		if err := after.validate(ctx, tx); err != nil {
+			return err
+		}
+		after.UpdatedAt, after.ChangedBy = s.now(), by
+		if err := updateApplication(ctx, tx, after); err != nil {
+			return err
+		}
+		var b sqldb.Batch
+		attach(before, after, &b)
+		return tx.Send(ctx, &b)
+	})
+	if err != nil {
+		return Application{}, fmt.Errorf("update application: %w", err)
+	}
+	return after, nil
+}
+
+// DeleteApplication removes an application for good; its client id is never used again.
+// It fails with [ErrApplicationNotFound].
+func (s *Service) DeleteApplication(ctx context.Context, tenantID, applicationID string, attach func(Application, *sqldb.Batch)) error {
+	err := s.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		a, err := selectApplicationByID(ctx, tx, tenantID, applicationID)
+		if err != nil {
+			return err
+		}
+		var b sqldb.Batch
+		b.Queue(`DELETE FROM applications WHERE tenant_id = $1 AND client_id = $2`, []any{tenantID, a.ClientID}, nil)
+		b.Queue(`INSERT INTO retired_clients (tenant_id, client_id, retired_at) VALUES ($1, $2, $3)`, []any{tenantID, a.ClientID, s.now().UnixMicro()}, nil)
+		attach(a, &b)
+		return tx.Send(ctx, &b)
+	})
+	if err != nil {
+		return fmt.Errorf("delete application: %w", err)
 	}
 	return nil
+}
+
+// Rotated is what rotating a secret leads to.
+type Rotated struct {
+	Secret            string // the new one, which cannot be had again
+	PreviousExpiresAt time.Time
 }
 
 // RotateSecret gives an application a new secret. The one it had stays valid
 // for previousTTL; one that was rotated out before dies now. It fails with
 // [ErrApplicationNotFound] or [ErrNotApplicable].
-func (s *Service) RotateSecret(ctx context.Context, tx *sqldb.Tx, tenantID, clientID string, previousTTL time.Duration) (secret string, previousExpiresAt time.Time, err error) {
-	defer func() {
+func (s *Service) RotateSecret(ctx context.Context, tenantID, applicationID, by string, previousTTL time.Duration, attach func(Application, *sqldb.Batch)) (r Rotated, err error) {
+	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		a, err := selectApplicationByID(ctx, tx, tenantID, applicationID)
 		if err != nil {
-			err = fmt.Errorf("rotate secret of application %s: %w", clientID, err)
+			return err
 		}
-	}()
-	app, err := selectApplication(ctx, tx, tenantID, clientID)
+		if !a.Type.Confidential() {
+			return ErrNotApplicable
+		}
+		now := s.now()
+		r = Rotated{newSecret(), now.Add(previousTTL)}
+		a.secrets = secrets{current: hashSecret(r.Secret), previous: a.secrets.current, previousExpiresAt: r.PreviousExpiresAt}
+		a.SecretRotatedAt, a.UpdatedAt, a.ChangedBy = now, now, by
+		if err := updateApplication(ctx, tx, a); err != nil {
+			return err
+		}
+		var b sqldb.Batch
+		attach(a, &b)
+		return tx.Send(ctx, &b)
+	})
 	if err != nil {
-		return "", time.Time{}, err
+		return Rotated{}, fmt.Errorf("rotate secret: %w", err)
 	}
-	if !app.Type.confidential() {
-		return "", time.Time{}, ErrNotApplicable
-	}
-	secret = newSecret()
-	next := secrets{
-		current: hashSecret(secret), previous: app.secrets.current,
-		previousExpiresAt: s.clock().UTC().Truncate(time.Microsecond).Add(previousTTL),
-	}
-	if err := updateSecrets(ctx, tx, tenantID, clientID, next); err != nil {
-		return "", time.Time{}, err
-	}
-	return secret, next.previousExpiresAt, nil
+	return r, nil
 }
+
+// usedEvery is how exact LastUsedAt is.
+const usedEvery = time.Hour
+
+// used notes that an application got a token.
+func (s *Service) used(ctx context.Context, a Application) error {
+	now := s.now()
+	if now.Sub(a.LastUsedAt) < usedEvery {
+		return nil
+	}
+	_, err := s.db.Exec(ctx, `UPDATE applications SET last_used_at = $3 WHERE tenant_id = $1 AND client_id = $2 AND last_used_at < $3`,
+		a.TenantID, a.ClientID, now.UnixMicro())
+	return err
+}
+
+// ApplicationFilter says which applications a list is of; the zero value is all.
+type ApplicationFilter struct {
+	Type  ApplicationType
+	State ApplicationState
+	// Query are words, all of which are in name, description or client id.
+	Query string
+}
+
+// ApplicationPosition is where a page of a list ended.
+type ApplicationPosition struct {
+	CreatedAt time.Time
+	ID        string
+}
+
+// Applications lists applications, newest first, behind a position (nil: from the
+// start), at most limit.
+func (s *Service) Applications(ctx context.Context, tenantID string, f ApplicationFilter, after *ApplicationPosition, limit int) ([]Application, error) {
+	found, err := selectApplications(ctx, s.db, tenantID, f, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list applications: %w", err)
+	}
+	return found, nil
+}
+
+// GrantTypes are the ways in which an application can get tokens.
+func (a Application) GrantTypes() []string {
+	if a.Type.Confidential() {
+		return []string{GrantClientCredentials}
+	}
+	return nil
+}
+
+func (t ApplicationType) valid() bool { return slices.Contains(ApplicationTypes, t) }

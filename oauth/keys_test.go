@@ -48,7 +48,7 @@ func TestJWKS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	app, secret := w.application(tenantA, NewApplication{})
+	app, secret := w.application(tenantA, Application{})
 	if _, err := jws.Verify([]byte(w.token(tenantA, app, secret)), jws.WithKeySet(keys)); err != nil {
 		t.Errorf("the published keys do not verify a token: %v", err)
 	}

@@ -64,7 +64,7 @@ func (w *world) tx(fn func(*sqldb.Tx) error) {
 }
 
 // application creates one; missing fields get a default.
-func (w *world) application(tenant Tenant, n NewApplication) (app Application, secret string) {
+func (w *world) application(tenant Tenant, n Application) (app Application, secret string) {
 	w.t.Helper()
 	if n.Name == "" {
 		n.Name = "test"

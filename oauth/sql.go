@@ -5,13 +5,16 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/text/unicode/norm"
 
 	"stonetown/internal/sqldb"
 )
 
-//go:embed migrations/*.sql
+//go:embed migrations
 var migrations embed.FS
 
 // Migrations create the package's tables.
@@ -22,32 +25,65 @@ type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) *sqldb.Row
 }
 
+const applicationColumns = `client_id, id, name, type, state, allowed_scopes, audience, access_token_ttl_s, signing_alg, secret_hash,
+	previous_secret_hash, previous_expires_at, created_at, allowed_origins, description, redirect_uris, refresh_token_ttl_s, tags, search,
+	updated_at, changed_by, secret_rotated_at, last_used_at`
+
+// values are those of the columns.
+func (a Application) values() []any {
+	return []any{
+		a.TenantID, a.ClientID, a.ID, a.Name, string(a.Type), string(a.State), strings.Join(a.AllowedScopes, " "), a.Audience,
+		int64(a.AccessTokenTTL / time.Second), string(a.SigningAlg), a.secrets.current[:], a.secrets.previous[:], micros(a.secrets.previousExpiresAt),
+		a.CreatedAt.UnixMicro(), strings.Join(a.AllowedOrigins, " "), a.Description, strings.Join(a.RedirectURIs, " "),
+		int64(a.RefreshTokenTTL / time.Second), strings.Join(a.Tags, "\n"), fold(a.Name + "\n" + a.Description + "\n" + a.ClientID),
+		micros(a.UpdatedAt), a.ChangedBy, micros(a.SecretRotatedAt), micros(a.LastUsedAt),
+	}
+}
+
 func insertApplication(ctx context.Context, tx *sqldb.Tx, a Application) error {
 	_, err := tx.Exec(ctx, `
-		INSERT INTO applications (
-			tenant_id, client_id, id, name, type, state, allowed_scopes, audience,
-			access_token_ttl_s, signing_alg, secret_hash, previous_secret_hash, previous_expires_at, created_at, allowed_origins)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
-		a.TenantID, a.ClientID, a.ID, a.Name, string(a.Type), string(a.State), strings.Join(a.AllowedScopes, " "), a.Audience,
-		int64(a.AccessTokenTTL/time.Second), string(a.SigningAlg), a.secrets.current[:], a.secrets.previous[:], int64(0),
-		a.CreatedAt.UnixMicro(), strings.Join(a.AllowedOrigins, " "))
+		INSERT INTO applications (tenant_id, `+applicationColumns+`)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)`, a.values()...)
+	return err
+}
+
+// updateApplication brings an application to its present state; when it was last used
+// is noted elsewhere.
+func updateApplication(ctx context.Context, tx *sqldb.Tx, a Application) error {
+	v := a.values()
+	_, err := tx.Exec(ctx, `
+		UPDATE applications SET name = $3, state = $4, allowed_scopes = $5, audience = $6, access_token_ttl_s = $7, signing_alg = $8,
+			secret_hash = $9, previous_secret_hash = $10, previous_expires_at = $11, allowed_origins = $12, description = $13,
+			redirect_uris = $14, refresh_token_ttl_s = $15, tags = $16, search = $17, updated_at = $18, changed_by = $19, secret_rotated_at = $20
+		WHERE tenant_id = $1 AND client_id = $2`,
+		slices.Concat(v[:2], v[3:4], v[5:13], v[14:23])...)
 	return err
 }
 
 func selectApplication(ctx context.Context, q querier, tenantID, clientID string) (Application, error) {
-	a := Application{TenantID: tenantID, ClientID: clientID}
+	if !sqldb.IsText(clientID) {
+		return Application{}, ErrApplicationNotFound
+	}
+	return scanApplication(q.QueryRow(ctx, `SELECT `+applicationColumns+` FROM applications WHERE tenant_id = $1 AND client_id = $2`, tenantID, clientID), tenantID)
+}
+
+func selectApplicationByID(ctx context.Context, q querier, tenantID, applicationID string) (Application, error) {
+	if !sqldb.IsText(applicationID) {
+		return Application{}, ErrApplicationNotFound
+	}
+	return scanApplication(q.QueryRow(ctx, `SELECT `+applicationColumns+` FROM applications WHERE tenant_id = $1 AND id = $2`, tenantID, applicationID), tenantID)
+}
+
+func scanApplication(row interface{ Scan(...any) error }, tenantID string) (Application, error) {
+	a := Application{TenantID: tenantID}
 	var (
-		scopes, named             string
-		ttl                       int64
-		current, previous         []byte
-		previousExpires, createAt int64
+		scopes, origins, redirects, tags, search             string
+		ttl, refresh                                         int64
+		current, previous                                    []byte
+		previousExpires, created, updated, rotated, lastUsed int64
 	)
-	err := q.QueryRow(ctx, `
-		SELECT id, name, type, state, allowed_scopes, audience, access_token_ttl_s, signing_alg,
-			secret_hash, previous_secret_hash, previous_expires_at, created_at, allowed_origins
-		FROM applications WHERE tenant_id = $1 AND client_id = $2`, tenantID, clientID).
-		Scan(&a.ID, &a.Name, (*string)(&a.Type), (*string)(&a.State), &scopes, &a.Audience, &ttl, (*string)(&a.SigningAlg),
-			&current, &previous, &previousExpires, &createAt, &named)
+	err := row.Scan(&a.ClientID, &a.ID, &a.Name, (*string)(&a.Type), (*string)(&a.State), &scopes, &a.Audience, &ttl, (*string)(&a.SigningAlg),
+		&current, &previous, &previousExpires, &created, &origins, &a.Description, &redirects, &refresh, &tags, &search, &updated, &a.ChangedBy, &rotated, &lastUsed)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return Application{}, ErrApplicationNotFound
 	}
@@ -55,16 +91,69 @@ func selectApplication(ctx context.Context, q querier, tenantID, clientID string
 		return Application{}, fmt.Errorf("read application: %w", err)
 	}
 	if len(current) != len(a.secrets.current) || len(previous) != len(a.secrets.previous) {
-		return Application{}, fmt.Errorf("read application %s: stored secret hash is damaged", clientID)
+		return Application{}, fmt.Errorf("read application %s: stored secret hash is damaged", a.ClientID)
 	}
 	copy(a.secrets.current[:], current)
 	copy(a.secrets.previous[:], previous)
-	a.secrets.previousExpiresAt = time.UnixMicro(previousExpires).UTC()
-	a.AllowedScopes = strings.Fields(scopes)
-	a.AllowedOrigins = strings.Fields(named)
-	a.AccessTokenTTL = time.Duration(ttl) * time.Second
-	a.CreatedAt = time.UnixMicro(createAt).UTC()
+	a.secrets.previousExpiresAt = instant(previousExpires)
+	a.AllowedScopes, a.AllowedOrigins, a.RedirectURIs = strings.Fields(scopes), strings.Fields(origins), strings.Fields(redirects)
+	if tags != "" {
+		a.Tags = strings.Split(tags, "\n")
+	}
+	a.AccessTokenTTL, a.RefreshTokenTTL = time.Duration(ttl)*time.Second, time.Duration(refresh)*time.Second
+	a.CreatedAt, a.UpdatedAt, a.SecretRotatedAt, a.LastUsedAt = instant(created), instant(updated), instant(rotated), instant(lastUsed)
 	return a, nil
+}
+
+func selectApplications(ctx context.Context, db *sqldb.DB, tenantID string, f ApplicationFilter, after *ApplicationPosition, limit int) (found []Application, err error) {
+	where, args := `tenant_id = $1 AND created_at > 0`, []any{tenantID}
+	bind := func(value any) string { args = append(args, value); return fmt.Sprintf("$%d", len(args)) }
+	if f.Type != "" {
+		where += ` AND type = ` + bind(string(f.Type))
+	}
+	if f.State != "" {
+		where += ` AND state = ` + bind(string(f.State))
+	}
+	for _, word := range strings.Fields(fold(f.Query)) {
+		where += ` AND search LIKE ` + bind("%"+likeLiteral.Replace(word)+"%") + ` ESCAPE '!'`
+	}
+	if after != nil {
+		at := bind(after.CreatedAt.UnixMicro())
+		where += ` AND (created_at < ` + at + ` OR created_at = ` + at + ` AND id < ` + bind(after.ID) + `)`
+	}
+	rows, err := db.Query(ctx, `SELECT `+applicationColumns+` FROM applications WHERE `+where+` ORDER BY created_at DESC, id DESC LIMIT `+bind(int64(limit)), args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		a, err := scanApplication(rows, tenantID)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, a)
+	}
+	return found, rows.Err()
+}
+
+// likeLiteral makes a pattern of LIKE that matches a text alone.
+var likeLiteral = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
+
+func fold(text string) string { return strings.ToLower(norm.NFC.String(text)) }
+
+// micros is 0 for the zero time, which is instant's inverse.
+func micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+func instant(micros int64) time.Time {
+	if micros == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(micros).UTC()
 }
 
 // selectOrigins lists the origins that enabled applications name.
@@ -85,23 +174,6 @@ func selectOrigins(ctx context.Context, db *sqldb.DB, tenantID string) (map[stri
 		byClient[clientID] = strings.Fields(named)
 	}
 	return byClient, rows.Err()
-}
-
-func updateApplicationState(ctx context.Context, tx *sqldb.Tx, tenantID, clientID string, state ApplicationState) error {
-	n, err := tx.Exec(ctx, `UPDATE applications SET state = $3 WHERE tenant_id = $1 AND client_id = $2`,
-		tenantID, clientID, string(state))
-	if err == nil && n == 0 {
-		return ErrApplicationNotFound
-	}
-	return err
-}
-
-func updateSecrets(ctx context.Context, tx *sqldb.Tx, tenantID, clientID string, s secrets) error {
-	_, err := tx.Exec(ctx, `
-		UPDATE applications SET secret_hash = $3, previous_secret_hash = $4, previous_expires_at = $5
-		WHERE tenant_id = $1 AND client_id = $2`,
-		tenantID, clientID, s.current[:], s.previous[:], s.previousExpiresAt.UnixMicro())
-	return err
 }
 
 // insertKey violates the index on active keys if the tenant has one of the

@@ -84,7 +84,7 @@ func (s *Service) authenticate(ctx context.Context, tenant Tenant, req TokenRequ
 	if err != nil && !unknown {
 		return Application{}, err
 	}
-	public := !unknown && !app.Type.confidential() && req.ClientSecret == ""
+	public := !unknown && !app.Type.Confidential() && req.ClientSecret == ""
 	if !app.secrets.match(req.ClientSecret, s.clock()) && !public {
 		return Application{}, refused
 	}
@@ -96,7 +96,7 @@ func (s *Service) authenticate(ctx context.Context, tenant Tenant, req TokenRequ
 
 // clientCredentials issues a token to the application itself (RFC 6749 §4.4).
 func (s *Service) clientCredentials(ctx context.Context, tenant Tenant, app Application, req TokenRequest) (TokenResponse, error) {
-	if !app.Type.confidential() {
+	if !app.Type.Confidential() {
 		return TokenResponse{}, &Error{UnauthorizedClient, "applications of this type cannot use " + GrantClientCredentials}
 	}
 	scopes, err := grantedScopes(app, req.Scope)
@@ -109,6 +109,9 @@ func (s *Service) clientCredentials(ctx context.Context, tenant Tenant, app Appl
 	}
 	scope := strings.Join(scopes, " ")
 	token, err := s.mint(ctx, tenant, app, claims{Subject: app.ClientID, Audience: aud, Scope: scope})
+	if err == nil {
+		err = s.used(ctx, app)
+	}
 	if err != nil {
 		return TokenResponse{}, err
 	}

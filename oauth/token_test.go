@@ -34,7 +34,7 @@ func decode(t *testing.T, token string, n int) map[string]any {
 
 func TestClientCredentials(t *testing.T) {
 	w := newWorld(t)
-	app, secret := w.application(tenantA, NewApplication{
+	app, secret := w.application(tenantA, Application{
 		AllowedScopes: []string{"resources:read", "resources:write"}, AccessTokenTTL: 10 * time.Minute,
 	})
 	got, err := w.Token(t.Context(), tenantA, request(app, secret))
@@ -84,7 +84,7 @@ func TestClientCredentials(t *testing.T) {
 
 func TestSigningAlgorithm(t *testing.T) {
 	w := newWorld(t)
-	app, secret := w.application(tenantA, NewApplication{SigningAlg: RS256})
+	app, secret := w.application(tenantA, Application{SigningAlg: RS256})
 	token := w.token(tenantA, app, secret)
 	if got := decode(t, token, 0)["alg"]; got != "RS256" {
 		t.Errorf("alg is %v", got)
@@ -96,8 +96,8 @@ func TestSigningAlgorithm(t *testing.T) {
 
 func TestScopes(t *testing.T) {
 	w := newWorld(t)
-	app, secret := w.application(tenantA, NewApplication{AllowedScopes: []string{"resources:read", "resources:write", "users:read"}})
-	none, noneSecret := w.application(tenantA, NewApplication{})
+	app, secret := w.application(tenantA, Application{AllowedScopes: []string{"resources:read", "resources:write", "users:read"}})
+	none, noneSecret := w.application(tenantA, Application{})
 
 	for _, test := range []struct {
 		app    Application
@@ -138,13 +138,13 @@ func TestScopes(t *testing.T) {
 func TestAudience(t *testing.T) {
 	w := newWorld(t)
 	const other = "https://reports.example.com"
-	scoped := NewApplication{AllowedScopes: []string{"resources:read"}}
-	plain := NewApplication{}
+	scoped := Application{AllowedScopes: []string{"resources:read"}}
+	plain := Application{}
 	scopedOther, plainOther := scoped, plain
 	scopedOther.Audience, plainOther.Audience = other, other
 
 	for name, test := range map[string]struct {
-		app   NewApplication
+		app   Application
 		asked []string
 		want  any // the aud claim, or the error code
 	}{
@@ -181,15 +181,15 @@ func TestAudience(t *testing.T) {
 
 func TestClientAuthentication(t *testing.T) {
 	w := newWorld(t)
-	app, secret := w.application(tenantA, NewApplication{})
-	spa, none := w.application(tenantA, NewApplication{Type: SPA})
+	app, secret := w.application(tenantA, Application{})
+	spa, none := w.application(tenantA, Application{Type: SPA})
 	if none != "" {
 		t.Errorf("an spa got the secret %q", none)
 	}
-	off, offSecret := w.application(tenantA, NewApplication{})
-	w.tx(func(tx *sqldb.Tx) error {
-		return w.SetApplicationState(t.Context(), tx, tenantA.ID, off.ClientID, Disabled)
-	})
+	off, offSecret := w.application(tenantA, Application{})
+	if _, err := w.UpdateApplication(t.Context(), tenantA.ID, off.ID, "", func(a *Application) { a.State = Disabled }, func(_, _ Application, _ *sqldb.Batch) {}); err != nil {
+		t.Fatal(err)
+	}
 
 	for name, test := range map[string]struct {
 		tenant Tenant
@@ -234,17 +234,18 @@ func TestClientAuthentication(t *testing.T) {
 
 func TestRotateSecret(t *testing.T) {
 	w := newWorld(t)
-	app, first := w.application(tenantA, NewApplication{})
-	rotate := func(ttl time.Duration) (secret string) {
-		w.tx(func(tx *sqldb.Tx) (err error) {
-			var until time.Time
-			secret, until, err = w.RotateSecret(t.Context(), tx, tenantA.ID, app.ClientID, ttl)
-			if want := w.clock.now.Add(ttl); !until.Equal(want) {
-				t.Errorf("previous expires at %v, want %v", until, want)
-			}
-			return err
-		})
-		return secret
+	app, first := w.application(tenantA, Application{})
+	nothing := func(Application, *sqldb.Batch) {}
+	rotate := func(ttl time.Duration) string {
+		t.Helper()
+		r, err := w.RotateSecret(t.Context(), tenantA.ID, app.ID, "usr_a", ttl, nothing)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := w.clock.now.Add(ttl); !r.PreviousExpiresAt.Equal(want) {
+			t.Errorf("previous expires at %v, want %v", r.PreviousExpiresAt, want)
+		}
+		return r.Secret
 	}
 	works := func(secret string) bool {
 		_, err := w.Token(t.Context(), tenantA, request(app, secret))
@@ -275,14 +276,10 @@ func TestRotateSecret(t *testing.T) {
 		}
 	}
 
-	spa, _ := w.application(tenantA, NewApplication{Type: SPA})
-	for clientID, want := range map[string]error{spa.ClientID: ErrNotApplicable, "client_x": ErrApplicationNotFound} {
-		err := w.db.Tx(t.Context(), func(tx *sqldb.Tx) error {
-			_, _, err := w.RotateSecret(t.Context(), tx, tenantA.ID, clientID, 0)
-			return err
-		})
-		if !errors.Is(err, want) {
-			t.Errorf("RotateSecret(%s): %v, want %v", clientID, err, want)
+	spa, _ := w.application(tenantA, Application{Type: SPA})
+	for applicationID, want := range map[string]error{spa.ID: ErrNotApplicable, "app_x": ErrApplicationNotFound} {
+		if _, err := w.RotateSecret(t.Context(), tenantA.ID, applicationID, "", 0, nothing); !errors.Is(err, want) {
+			t.Errorf("RotateSecret(%s): %v, want %v", applicationID, err, want)
 		}
 	}
 }
@@ -291,7 +288,7 @@ func TestRotateSecret(t *testing.T) {
 // application that is printed.
 func TestSecretIsNotKept(t *testing.T) {
 	w := newWorld(t)
-	app, secret := w.application(tenantA, NewApplication{})
+	app, secret := w.application(tenantA, Application{})
 	var hash []byte
 	if err := w.db.QueryRow(t.Context(), `SELECT secret_hash FROM applications`).Scan(&hash); err != nil {
 		t.Fatal(err)
@@ -313,7 +310,7 @@ func TestSecretIsNotKept(t *testing.T) {
 
 func TestCreateApplicationRefuses(t *testing.T) {
 	w := newWorld(t)
-	for name, n := range map[string]NewApplication{
+	for name, n := range map[string]Application{
 		"no name":             {Type: Machine},
 		"no type":             {Name: "x"},
 		"unknown type":        {Name: "x", Type: "robot"},

@@ -59,7 +59,7 @@ func b64(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s
 func TestVerifyRefuses(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
-	app, secret := w.application(tenantA, NewApplication{AllowedScopes: []string{"resources:read"}})
+	app, secret := w.application(tenantA, Application{AllowedScopes: []string{"resources:read"}})
 	good := w.token(tenantA, app, secret)
 	ringA, err := w.keys.ring(ctx, tenantA.ID, true)
 	if err != nil {
@@ -192,7 +192,7 @@ func TestVerifyRefuses(t *testing.T) {
 // on another; likewise when a tenant with the same keys moved elsewhere.
 func TestVerifyIsPerTenant(t *testing.T) {
 	w := newWorld(t)
-	app, secret := w.application(tenantA, NewApplication{})
+	app, secret := w.application(tenantA, Application{})
 	token := w.token(tenantA, app, secret)
 	for range 2 {
 		if _, err := w.Verify(t.Context(), tenantA, token); err != nil {
@@ -210,7 +210,7 @@ func TestVerifyIsPerTenant(t *testing.T) {
 
 func TestVerifyRemembersUntilExpiry(t *testing.T) {
 	w := newWorld(t)
-	app, secret := w.application(tenantA, NewApplication{AccessTokenTTL: time.Minute})
+	app, secret := w.application(tenantA, Application{AccessTokenTTL: time.Minute})
 	token := w.token(tenantA, app, secret)
 	first, err := w.Verify(t.Context(), tenantA, token)
 	if err != nil {
@@ -235,7 +235,7 @@ func TestVerifyRemembersUntilExpiry(t *testing.T) {
 // a base64url signature has bits that mean nothing.)
 func FuzzVerify(f *testing.F) {
 	w := newWorld(f)
-	app, secret := w.application(tenantA, NewApplication{})
+	app, secret := w.application(tenantA, Application{})
 	good := w.token(tenantA, app, secret)
 	want, err := w.Verify(f.Context(), tenantA, good)
 	if err != nil {
@@ -253,7 +253,7 @@ func FuzzVerify(f *testing.F) {
 
 func BenchmarkVerify(b *testing.B) {
 	w := newWorld(b)
-	app, secret := w.application(tenantA, NewApplication{AllowedScopes: BuiltinScopes})
+	app, secret := w.application(tenantA, Application{AllowedScopes: BuiltinScopes})
 	token := w.token(tenantA, app, secret)
 	b.Run("remembered", func(b *testing.B) {
 		b.ReportAllocs()

@@ -576,6 +576,9 @@ type WebAuthnCredential = jsontext.Value
 // WebAuthnOptions What the browser is given, as JSON (WebAuthn Level 3, sections 5.1.8 and 5.1.9).
 type WebAuthnOptions = any
 
+// ApplicationInPath defines model for ApplicationInPath.
+type ApplicationInPath = string
+
 // EmailChangeInPath defines model for EmailChangeInPath.
 type EmailChangeInPath = string
 

@@ -193,6 +193,9 @@ type Error struct {
 // ExternalID Chosen by the caller. 1 to 512 bytes of UTF-8 without NUL; `*` alone is reserved.
 type ExternalID = string
 
+// ApplicationInPath defines model for ApplicationInPath.
+type ApplicationInPath = string
+
 // EmailChangeInPath defines model for EmailChangeInPath.
 type EmailChangeInPath = string
 

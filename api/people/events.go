@@ -1,8 +1,6 @@
 package people
 
 import (
-	"github.com/go-json-experiment/json"
-
 	"stonetown/api/web"
 	"stonetown/engine"
 	"stonetown/identity"
@@ -55,7 +53,7 @@ func Changed(call *web.Call) func(identity.Change, *sqldb.Batch) {
 		add := func(t eventlog.Type, changes map[string][2]any) {
 			events = append(events, call.Event(t, userEvent{User: wire(after), Changes: changes}))
 		}
-		changes := difference(wire(before), wire(after))
+		changes := web.Difference(wire(before), wire(after))
 		delete(changes, "updated_at")
 		if before.State != after.State {
 			state := map[string][2]any{"state": changes["state"]}
@@ -85,35 +83,6 @@ func Changed(call *web.Call) func(identity.Change, *sqldb.Batch) {
 		}
 		eventlog.Append(b, call.Tenant.ID, events...)
 	}
-}
-
-// difference is the members of two JSON forms that differ.
-func difference(before, after any) map[string][2]any {
-	members := func(u any) (m map[string]any) {
-		text, err := json.Marshal(u)
-		if err == nil {
-			err = json.Unmarshal(text, &m)
-		}
-		if err != nil {
-			panic("people: " + err.Error()) // of our own types
-		}
-		return m
-	}
-	from, to := members(before), members(after)
-	changes := map[string][2]any{}
-	for name, value := range to {
-		if !equal(from[name], value) {
-			changes[name] = [2]any{from[name], value}
-		}
-	}
-	return changes
-}
-
-// equal compares two JSON values.
-func equal(a, b any) bool {
-	textA, errA := json.Marshal(a, json.Deterministic(true))
-	textB, errB := json.Marshal(b, json.Deterministic(true))
-	return errA == nil && errB == nil && string(textA) == string(textB)
 }
 
 // deleted says that the caller deletes a user, and lets the event commit with it.

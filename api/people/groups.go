@@ -123,7 +123,7 @@ func (s *Surface) PatchGroup(ctx context.Context, request PatchGroupRequestObjec
 	}
 	g, err := s.Directory.UpdateGroup(ctx, call.Tenant.ID, request.GroupID, change, s.with(call, in.Scopes), func(before, after identity.Group, b *sqldb.Batch) {
 		eventlog.Append(b, call.Tenant.ID, call.Event(eventlog.GroupUpdated, groupEvent{
-			Group: wireGroup(after), Changes: difference(wireGroup(before), wireGroup(after)),
+			Group: wireGroup(after), Changes: web.Difference(wireGroup(before), wireGroup(after)),
 		}))
 	})
 	if err != nil {

@@ -577,6 +577,9 @@ type UserState string
 // UserText Of at most 500 bytes; `picture` is an https URL, `locale` a language tag (BCP 47).
 type UserText = jsontext.Value
 
+// ApplicationInPath defines model for ApplicationInPath.
+type ApplicationInPath = string
+
 // Cursor defines model for Cursor.
 type Cursor = string
 

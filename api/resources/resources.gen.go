@@ -776,6 +776,9 @@ type WatchEvent struct {
 	SchemaChanged bool `json:"schema_changed,omitzero"`
 }
 
+// ApplicationInPath defines model for ApplicationInPath.
+type ApplicationInPath = string
+
 // Cursor defines model for Cursor.
 type Cursor = string
 

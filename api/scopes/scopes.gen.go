@@ -119,6 +119,9 @@ type ScopeRead struct {
 // Timestamp RFC 3339, UTC, milliseconds.
 type Timestamp = web.Timestamp
 
+// ApplicationInPath defines model for ApplicationInPath.
+type ApplicationInPath = string
+
 // EmailChangeInPath defines model for EmailChangeInPath.
 type EmailChangeInPath = string
 

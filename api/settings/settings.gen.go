@@ -120,6 +120,9 @@ type SettingsRead struct {
 	Meta Meta     `json:"meta"`
 }
 
+// ApplicationInPath defines model for ApplicationInPath.
+type ApplicationInPath = string
+
 // EmailChangeInPath defines model for EmailChangeInPath.
 type EmailChangeInPath = string
 

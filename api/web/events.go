@@ -31,3 +31,32 @@ func NewEvent(t eventlog.Type, o eventlog.Origin, data any) eventlog.Event {
 	}
 	return eventlog.New(t, o, text)
 }
+
+// Difference is the members of two JSON forms that differ.
+func Difference(before, after any) map[string][2]any {
+	members := func(u any) (m map[string]any) {
+		text, err := json.Marshal(u)
+		if err == nil {
+			err = json.Unmarshal(text, &m)
+		}
+		if err != nil {
+			panic("web: " + err.Error()) // of our own types
+		}
+		return m
+	}
+	from, to := members(before), members(after)
+	changes := map[string][2]any{}
+	for name, value := range to {
+		if !equal(from[name], value) {
+			changes[name] = [2]any{from[name], value}
+		}
+	}
+	return changes
+}
+
+// equal compares two JSON values.
+func equal(a, b any) bool {
+	textA, errA := json.Marshal(a, json.Deterministic(true))
+	textB, errB := json.Marshal(b, json.Deterministic(true))
+	return errA == nil && errB == nil && string(textA) == string(textB)
+}

@@ -105,7 +105,7 @@ func (m *modules) bootstrap(ctx context.Context, b beginning, file string) (cred
 		if err != nil {
 			return err
 		}
-		app, secret, err := m.oauth.CreateApplication(ctx, tx, tenant.ID, oauth.NewApplication{
+		app, secret, err := m.oauth.CreateApplication(ctx, tx, tenant.ID, oauth.Application{
 			Name: "bootstrap", Type: oauth.Machine, AllowedScopes: oauth.BuiltinScopes,
 		})
 		if err != nil {

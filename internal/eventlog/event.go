@@ -73,6 +73,13 @@ const (
 	GroupMemberAdded   Type = "group.member_added"
 	GroupMemberRemoved Type = "group.member_removed"
 
+	ApplicationCreated       Type = "application.created"
+	ApplicationUpdated       Type = "application.updated"
+	ApplicationDisabled      Type = "application.disabled"
+	ApplicationEnabled       Type = "application.enabled"
+	ApplicationDeleted       Type = "application.deleted"
+	ApplicationSecretRotated Type = "application.secret_rotated"
+
 	ScopeCreated Type = "scope.created"
 	ScopeUpdated Type = "scope.updated"
 	ScopeDeleted Type = "scope.deleted"

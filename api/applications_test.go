@@ -1,0 +1,197 @@
+package api_test
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+)
+
+const appsPath = "/api/v1/applications"
+
+func applicationLife(t *testing.T, w *world, c *client) {
+	created := c.want(t, 201, "", "POST", appsPath, object{
+		"name": "Reports", "type": "server", "description": "What they read", "redirect_uris": []any{"https://reports.example.com/cb"},
+		"allowed_origins": []any{"https://reports.example.com"}, "allowed_scopes": []any{"resources:read", "openid"}, "audience": "https://reports.example.com",
+		"access_token_ttl_s": 600, "refresh_token_ttl_s": 3600, "tags": []any{"b", "a c"}, "access_token_signing_alg": "RS256",
+	})
+	d := created.data()
+	id, secret := d["id"].(string), d["client_secret"].(string)
+	equal(t, "location", created.header.Get("Location"), appsPath+"/"+id)
+	equal(t, "created", []any{d["state"], d["tags"], d["allowed_scopes"], d["access_token_ttl_s"], d["refresh_token_ttl_s"], d["audience"], d["grant_types"], d["can_rotate_secret"]},
+		[]any{"enabled", []any{"b", "a c"}, []any{"resources:read", "openid"}, 600.0, 3600.0, "https://reports.example.com", []any{"client_credentials"}, true})
+	app := appsPath + "/" + id
+	got := c.want(t, 200, "", "GET", app, nil).data()
+	equal(t, "the secret again", got["client_secret"], nil)
+	delete(d, "client_secret")
+	equal(t, "read", got, d)
+	ask := func(secret string) int {
+		t.Helper()
+		return c.form(t, nil, url.Values{"grant_type": {"client_credentials"}, "client_id": {d["client_id"].(string)}, "client_secret": {secret}, "scope": {"resources:read"}}).status
+	}
+	equal(t, "token", ask(secret), 200)
+	used := c.want(t, 200, "", "GET", app, nil).data()["audit_summary"].(map[string]any)
+	if used["last_used_at"] == nil || !strings.HasPrefix(fmt.Sprint(used["last_change_by"]), "client_") {
+		t.Errorf("audit_summary: %v", used)
+	}
+
+	// A change keeps what it does not name; null is the default again.
+	p := c.want(t, 200, "", "PATCH", app, object{"name": "All reports", "audience": nil, "access_token_ttl_s": nil, "tags": nil, "allowed_scopes": nil, "access_token_signing_alg": nil}).data()
+	equal(t, "patched", []any{p["name"], p["audience"], p["access_token_ttl_s"], p["tags"], p["allowed_scopes"], p["access_token_signing_alg"], p["description"], p["redirect_uris"]},
+		[]any{"All reports", nil, 3600.0, []any{}, []any{"openid", "profile", "email", "offline_access", "me:read", "me:write"}, "ES256", "What they read", []any{"https://reports.example.com/cb"}})
+	c.want(t, 200, "", "PATCH", app, object{"allowed_scopes": []any{"resources:read"}})
+	for _, member := range []string{"id", "client_id", "type", "created_at"} {
+		equal(t, member, c.want(t, 400, "immutable_field", "PATCH", app, object{member: d[member]}).details()["fields"], []any{member})
+	}
+
+	// A rotated secret stays for a while; a third is never kept.
+	rotated := c.want(t, 200, "", "POST", app+"/rotate-secret", object{}).data()
+	second := rotated["client_secret"].(string)
+	equal(t, "both", []any{ask(secret), ask(second)}, []any{200, 200})
+	third := c.want(t, 200, "", "POST", app+"/rotate-secret", object{"previous_ttl_s": 0}).data()["client_secret"].(string)
+	equal(t, "one", []any{ask(secret), ask(second), ask(third)}, []any{401, 401, 200})
+	c.want(t, 400, "validation_failed", "POST", app+"/rotate-secret", object{"previous_ttl_s": 604801})
+	c.want(t, 400, "invalid_json", "POST", app+"/rotate-secret", `{`)
+	page := c.want(t, 201, "", "POST", appsPath, object{"name": "Page", "type": "spa"}).data()
+	equal(t, "page", []any{page["client_secret"], page["can_rotate_secret"], page["grant_types"]}, []any{nil, false, []any{}})
+	c.want(t, 400, "not_applicable", "POST", appsPath+"/"+page["id"].(string)+"/rotate-secret", object{})
+
+	// Disabled, it gets no tokens; what it has stays good.
+	equal(t, "state", c.want(t, 200, "", "POST", app+"/disable", nil).data()["state"], "disabled")
+	equal(t, "again", c.want(t, 200, "", "POST", app+"/disable", nil).data()["can_disable"], false)
+	equal(t, "token", ask(third), 400)
+	c.want(t, 200, "", "POST", app+"/enable", nil)
+	equal(t, "token", ask(third), 200)
+	c.want(t, 204, "", "DELETE", app, nil)
+	equal(t, "token", ask(third), 401)
+	for method, path := range map[string]string{"GET": app, "PATCH": app, "DELETE": app} {
+		c.want(t, 404, "application_not_found", method, path, object{})
+	}
+	for _, verb := range []string{"disable", "enable", "rotate-secret"} {
+		c.want(t, 404, "application_not_found", "POST", app+"/"+verb, object{})
+	}
+	equal(t, "events", w.types(t, c, "application."), []string{
+		"application.created", "application.updated", "application.updated", "application.secret_rotated", "application.secret_rotated", "application.created",
+		"application.disabled", "application.enabled", "application.deleted",
+	})
+	for _, e := range w.events(t, c, 0) {
+		if strings.Contains(string(e.Data), "cs_") {
+			t.Errorf("%s tells a secret", e.Type)
+		}
+	}
+	reader := c.with(w.token(t, c, w.application(t, c, "applications:read")))
+	hints := reader.want(t, 200, "", "GET", appsPath+"/"+page["id"].(string), nil).data()
+	equal(t, "hints", []any{hints["can_rotate_secret"], hints["can_disable"], hints["can_delete"]}, []any{false, false, false})
+}
+
+func applicationForms(t *testing.T, _ *world, c *client) {
+	form := func(more object) object {
+		f := object{"name": "x", "type": "server"}
+		for name, value := range more {
+			f[name] = value
+		}
+		return f
+	}
+	uris := func(uri string) object { return object{"redirect_uris": []any{uri}} }
+	id := c.want(t, 201, "", "POST", appsPath, form(nil)).data()["id"].(string)
+	for field, bad := range map[string]object{
+		"name": {"name": ""}, "type": {"type": "robot"}, "description": {"description": long(501)}, "audience": {"audience": "/relative"},
+		"access_token_ttl_s": {"access_token_ttl_s": 59}, "refresh_token_ttl_s": {"refresh_token_ttl_s": 31536001}, "tags": {"tags": []any{""}},
+		"allowed_origins": {"allowed_origins": []any{"https://*.example.com"}}, "access_token_signing_alg": {"access_token_signing_alg": "none"}, "redirect_uris": {"redirect_uris": "https://x"},
+	} {
+		equal(t, field, fields(c.want(t, 400, "validation_failed", "POST", appsPath, form(bad))), []string{field})
+		if field != "type" {
+			equal(t, field, fields(c.want(t, 400, "validation_failed", "PATCH", appsPath+"/"+id, bad)), []string{field})
+		}
+	}
+	for _, zero := range []object{{"access_token_ttl_s": 0}, {"refresh_token_ttl_s": 0}, {"access_token_ttl_s": -1}, {"access_token_ttl_s": 1.5}} {
+		c.want(t, 400, "validation_failed", "POST", appsPath, form(zero))
+	}
+	for uri, code := range map[string]string{"http://example.com/": "redirect_uri_invalid", "https://example.com/#a": "redirect_uri_forbidden"} {
+		for _, a := range []answer{c.want(t, 400, code, "POST", appsPath, form(uris(uri))), c.want(t, 400, code, "PATCH", appsPath+"/"+id, uris(uri))} {
+			equal(t, "uri", a.details()["uri"], uri)
+		}
+	}
+	for _, scope := range []string{"made:up", "a\x00b", ""} {
+		equal(t, "scopes", c.want(t, 400, "scope_unknown", "POST", appsPath, form(object{"allowed_scopes": []any{scope, "users:read"}})).details()["scopes"], []any{scope})
+	}
+	c.want(t, 400, "scope_unknown", "PATCH", appsPath+"/"+id, object{"allowed_scopes": []any{"made:up"}})
+	c.want(t, 400, "scope_unknown", "POST", appsPath, object{"name": "x", "type": "m2m", "allowed_scopes": []any{"openid"}})
+	c.want(t, 400, "invalid_json", "POST", appsPath, `{`)
+	c.want(t, 400, "invalid_json", "PATCH", appsPath+"/"+id, `{`)
+	c.want(t, 404, "application_not_found", "GET", appsPath+"/%00", nil)
+
+	// Lists.
+	var ids []any
+	for i := range 5 {
+		typ := []string{"spa", "native"}[i%2]
+		ids = append(ids, c.want(t, 201, "", "POST", appsPath, object{"name": fmt.Sprint("listed ", i), "type": typ, "description": fmt.Sprintf("Grün_%% nr%d!", i)}).data()["id"])
+	}
+	list := func(query string) (names []string) {
+		for cursor := ""; ; {
+			a := c.want(t, 200, "", "GET", appsPath+"?limit=2&"+query+cursor, nil)
+			for _, item := range a.list() {
+				names = append(names, item.(map[string]any)["name"].(string))
+			}
+			next, _ := a.meta("next_cursor").(string)
+			if next == "" {
+				return names
+			}
+			cursor = "&cursor=" + next
+		}
+	}
+	equal(t, "newest first", list("q=listed"), []string{"listed 4", "listed 3", "listed 2", "listed 1", "listed 0"})
+	equal(t, "type", list("type=native"), []string{"listed 3", "listed 1"})
+	equal(t, "words", list("q="+url.QueryEscape("GRÜN_% NR2!")), []string{"listed 2"})
+	equal(t, "client id", len(list("q=client_")), 7) // and the one of this client itself
+	for _, bad := range []string{"type=robot", "state=gone", "limit=0", "q=" + long(201), "q=%00"} {
+		c.want(t, 400, "validation_failed", "GET", appsPath+"?"+bad, nil)
+	}
+	c.want(t, 400, "cursor_invalid", "GET", appsPath+"?cursor=x", nil)
+
+	// Many at once, each for itself.
+	bulk := func(verb string, ids ...any) []any {
+		t.Helper()
+		var statuses []any
+		for _, item := range c.want(t, 200, "", "POST", appsPath+"/bulk/"+verb, object{"ids": ids}).list() {
+			statuses = append(statuses, item.(map[string]any)["status"])
+		}
+		return statuses
+	}
+	equal(t, "disabled", bulk("disable", ids[0], "nothing", ids[1], ids[0]), []any{"succeeded", "error", "succeeded"})
+	equal(t, "list", list("state=disabled"), []string{"listed 1", "listed 0"})
+	equal(t, "enabled", bulk("enable", ids[0], ids[2]), []any{"succeeded", "succeeded"})
+	equal(t, "deleted", bulk("delete", ids[0], ids[0], ids[1]), []any{"succeeded", "succeeded"})
+	equal(t, "deleted again", bulk("delete", ids[0]), []any{"error"})
+	many := make([]any, 251)
+	for i := range many {
+		many[i] = fmt.Sprint(i)
+	}
+	for _, verb := range []string{"disable", "enable", "delete"} {
+		c.want(t, 400, "bulk_too_large", "POST", appsPath+"/bulk/"+verb, object{"ids": many})
+		c.want(t, 400, "validation_failed", "POST", appsPath+"/bulk/"+verb, object{})
+		c.want(t, 400, "invalid_json", "POST", appsPath+"/bulk/"+verb, `{`)
+	}
+}
+
+// A scope is taken back, or an application gets it, but not both.
+func applicationScopeRace(t *testing.T, _ *world, c *client) {
+	for i := range 10 {
+		name := fmt.Sprintf("app-race:%d", i)
+		c.want(t, 201, "", "POST", scopesPath, object{"name": name, "entitlement": "self"})
+		var wg sync.WaitGroup
+		var deleted, created answer
+		wg.Go(func() { deleted = c.do(t, "DELETE", scopesPath+"/"+name, nil) })
+		wg.Go(func() {
+			created = c.do(t, "POST", appsPath, object{"name": "x", "type": "m2m", "allowed_scopes": []any{name}})
+		})
+		wg.Wait()
+		switch {
+		case deleted.status == 204 && created.code() == "scope_unknown":
+		case deleted.code() == "scope_in_use" && created.status == 201:
+		default:
+			t.Errorf("deleting: %d %s; creating: %d %s", deleted.status, deleted.text, created.status, created.text)
+		}
+	}
+}

@@ -1,0 +1,219 @@
+package oauth
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"stonetown/internal/sqldb"
+)
+
+// Bounds of what an application can be set up with.
+const (
+	minAccessTokenTTL  = time.Minute
+	maxAccessTokenTTL  = 24 * time.Hour
+	minRefreshTokenTTL = 5 * time.Minute
+	maxRefreshTokenTTL = 365 * 24 * time.Hour
+	maxRedirectURIs    = 50
+	maxURI             = 2048 // bytes
+	maxText            = 500  // bytes
+	maxTags            = 50
+	maxScopes          = 500
+)
+
+// SetupError says what of an application cannot be as it is said to be. It wraps
+// [ErrApplicationInvalid].
+type SetupError struct{ Field, Code, Message string }
+
+func (e *SetupError) Error() string { return e.Field + " " + e.Message }
+
+// Unwrap makes it [ErrApplicationInvalid].
+func (e *SetupError) Unwrap() error { return ErrApplicationInvalid }
+
+// UnknownScopesError is returned for scopes that the tenant does not have. It wraps
+// [ErrApplicationInvalid].
+type UnknownScopesError struct{ Scopes []string }
+
+func (e *UnknownScopesError) Error() string {
+	return fmt.Sprintf("scope %q is not registered", e.Scopes[0])
+}
+
+// Unwrap makes it [ErrApplicationInvalid].
+func (e *UnknownScopesError) Unwrap() error { return ErrApplicationInvalid }
+
+// RedirectURIError is returned for a redirect URI that is malformed or not allowed by
+// RFC 8252, or whose form is refused outright. It wraps [ErrApplicationInvalid].
+type RedirectURIError struct {
+	URI       string
+	Reason    string
+	Forbidden bool // its form: no server of any kind should accept it
+}
+
+func (e *RedirectURIError) Error() string { return "redirect URI is refused: " + e.Reason }
+
+// Unwrap makes it [ErrApplicationInvalid].
+func (e *RedirectURIError) Unwrap() error { return ErrApplicationInvalid }
+
+// OIDCScopes are those that say what an application learns about a user who signs in.
+var OIDCScopes = []string{"openid", "profile", "email", "offline_access"}
+
+// DefaultScopes are what an application of a type may ask for unless it is said.
+func (t ApplicationType) DefaultScopes() []string {
+	if t == Machine {
+		return nil
+	}
+	return append(slices.Clone(OIDCScopes), "me:read", "me:write")
+}
+
+// validate refuses what an application cannot be.
+func (a Application) validate(ctx context.Context, tx *sqldb.Tx) error {
+	if !a.Type.valid() {
+		return &SetupError{"type", "unknown_value", fmt.Sprintf("must be one of %q", ApplicationTypes)}
+	}
+	texts := map[string]string{"name": a.Name, "description": a.Description}
+	for _, field := range []string{"name", "description"} {
+		switch text := texts[field]; {
+		case text == "" && field == "name":
+			return &SetupError{field, "required", "is required"}
+		case !sqldb.IsText(text):
+			return &SetupError{field, "invalid", "must be UTF-8 without NUL"}
+		case len(text) > maxText:
+			return &SetupError{field, "too_long", fmt.Sprintf("must have at most %d bytes", maxText)}
+		}
+	}
+	if u, err := url.Parse(a.Audience); a.Audience != "" && (err != nil || !u.IsAbs() || u.Fragment != "" || len(a.Audience) > maxURI || !visible(a.Audience)) {
+		return &SetupError{"audience", "invalid", "must be an absolute URL without fragment"}
+	}
+	for field, ttl := range map[string][3]time.Duration{
+		"access_token_ttl_s":  {a.AccessTokenTTL, minAccessTokenTTL, maxAccessTokenTTL},
+		"refresh_token_ttl_s": {a.RefreshTokenTTL, minRefreshTokenTTL, maxRefreshTokenTTL},
+	} {
+		if ttl[0] < ttl[1] || ttl[0] > ttl[2] || ttl[0]%time.Second != 0 {
+			return &SetupError{field, "out_of_range", fmt.Sprintf("must be between %d and %d whole seconds", int(ttl[1].Seconds()), int(ttl[2].Seconds()))}
+		}
+	}
+	if !a.SigningAlg.valid() {
+		return &SetupError{"access_token_signing_alg", "unknown_value", fmt.Sprintf("must be one of %q", algs)}
+	}
+	if err := validateOrigins(a.AllowedOrigins); err != nil {
+		return &SetupError{"allowed_origins", "invalid", err.Error()}
+	}
+	if len(a.Tags) > maxTags {
+		return &SetupError{"tags", "too_many", fmt.Sprintf("must be at most %d", maxTags)}
+	}
+	for _, tag := range a.Tags {
+		if tag == "" || len(tag) > 100 || !sqldb.IsText(tag) || strings.ContainsAny(tag, "\r\n") {
+			return &SetupError{"tags", "invalid", "must each have 1 to 100 bytes and one line"}
+		}
+	}
+	if len(a.RedirectURIs) > maxRedirectURIs {
+		return &SetupError{"redirect_uris", "too_many", fmt.Sprintf("must be at most %d", maxRedirectURIs)}
+	}
+	for _, uri := range a.RedirectURIs {
+		if err := validateRedirectURI(a.Type, uri); err != nil {
+			return err
+		}
+	}
+	return a.validateScopes(ctx, tx)
+}
+
+func (a Application) validateScopes(ctx context.Context, tx *sqldb.Tx) error {
+	if len(a.AllowedScopes) > maxScopes {
+		return &SetupError{"allowed_scopes", "too_many", fmt.Sprintf("must be at most %d", maxScopes)}
+	}
+	rest := slices.DeleteFunc(slices.Clone(a.AllowedScopes), func(scope string) bool {
+		return isBuiltin(scope) || a.Type != Machine && slices.Contains(OIDCScopes, scope)
+	})
+	if len(rest) == 0 {
+		return nil
+	}
+	// Written rather than read: who takes a scope back at the same time then waits, and
+	// finds that it is in use.
+	var unknown []string
+	for _, scope := range rest {
+		if !validScope(scope) {
+			unknown = append(unknown, scope)
+			continue
+		}
+		n, err := tx.Exec(ctx, `UPDATE scopes SET description = description WHERE tenant_id = $1 AND name = $2`, a.TenantID, scope)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			unknown = append(unknown, scope)
+		}
+	}
+	if unknown != nil {
+		return &UnknownScopesError{unknown}
+	}
+	return nil
+}
+
+// privateScheme is a scheme of an application's own, which by RFC 8252 §7.1 is a domain
+// name in reverse, and so has a dot.
+var privateScheme = regexp.MustCompile(`^[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+$`)
+
+// validateRedirectURI refuses what could lead a code elsewhere than where it was meant to go
+// (RFC 8252, RFC 9700 §4.1).
+func validateRedirectURI(t ApplicationType, uri string) error {
+	forbidden := func(reason string) error { return &RedirectURIError{uri, reason, true} }
+	invalid := func(reason string) error { return &RedirectURIError{uri, reason, false} }
+	switch {
+	case uri == "" || len(uri) > maxURI:
+		return invalid("length")
+	case !visible(uri) || strings.Contains(uri, `\`):
+		return forbidden("control_char")
+	case strings.Contains(uri, "*"):
+		return forbidden("wildcard")
+	case strings.Contains(uri, "#"):
+		return forbidden("fragment")
+	}
+	u, err := url.Parse(uri)
+	if err != nil {
+		return invalid("malformed")
+	}
+	path := strings.ToLower(u.EscapedPath())
+	switch {
+	case !u.IsAbs():
+		return forbidden("relative")
+	case slices.Contains([]string{"javascript", "data", "file", "vbscript", "blob", "about", "mailto"}, u.Scheme):
+		return forbidden("scheme")
+	case u.User != nil || strings.Contains(u.Host, "@") || strings.Contains(strings.SplitN(uri, "?", 2)[0], "@"):
+		return forbidden("userinfo")
+	case strings.Contains(strings.ToLower(uri[:len(uri)-len(u.RawQuery)]), "%2f") && strings.Contains(u.Host, "%"), strings.Contains(u.Host, "%"):
+		return forbidden("host")
+	case strings.Contains("/"+path+"/", "/../"), strings.Contains(path, "%2e%2e"), strings.Contains(path, "..;"), strings.Contains(path, ".%2e"), strings.Contains(path, "%2e."):
+		return forbidden("path")
+	}
+	host := u.Hostname()
+	local := host == "127.0.0.1" || host == "::1" || host == "localhost"
+	switch {
+	case (u.Scheme == "https" || u.Scheme == "http") && u.Opaque != "":
+		return invalid("malformed")
+	case u.Scheme == "https" && host != "", u.Scheme == "http" && local:
+		if host != strings.ToLower(host) {
+			return invalid("host")
+		}
+		return nil
+	case u.Scheme == "http", u.Scheme == "https":
+		return invalid("scheme")
+	case t == Native && privateScheme.MatchString(u.Scheme):
+		return nil
+	}
+	return invalid("scheme")
+}
+
+// visible reports whether a text is visible ASCII: what is not has to be encoded in a
+// URL, and a host in Punycode.
+func visible(text string) bool {
+	for i := range len(text) {
+		if text[i] <= ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
