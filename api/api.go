@@ -51,6 +51,7 @@ import (
 type OAuth interface {
 	oauth2.Service
 	account.Issuer
+	account.Flows
 	applications.Service
 	web.Verifier
 }
@@ -172,22 +173,23 @@ func New(c Config) (http.Handler, error) {
 	routes := mux.NewRouter()
 	(&resources.Surface{Engine: c.Engine, Store: c.Resources, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&authzen.Surface{Engine: c.Engine, Cursors: cursors}).Mount(routes, kit.Fail)
-	(&account.Surface{Service: c.Authn, Users: c.Users, Issuer: c.OAuth, Places: c.Places, Changed: people.Changed}).Mount(routes, kit.Fail)
+	(&account.Surface{Service: c.Authn, Users: c.Users, Issuer: c.OAuth, Flows: c.OAuth, Places: c.Places, Changed: people.Changed}).Mount(routes, kit.Fail)
 	(&people.Surface{Directory: c.Users, Access: c.Authn, Places: c.Places, Importer: c.Importer, Scopes: c.Scopes, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&applications.Surface{Service: c.OAuth, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&scopes.Surface{Registry: c.Scopes}).Mount(routes, kit.Fail)
 	(&settings.Surface{Tenants: c.Tenants, Users: c.Users}).Mount(routes, kit.Fail)
-	(&oauth2.Surface{Service: c.OAuth, Kit: kit}).Mount(routes)
+	(&oauth2.Surface{Service: c.OAuth, Sessions: c.Authn, Kit: kit}).Mount(routes)
 	document.Mount(routes)
 
 	surfaces := map[string]web.Surface{"resources": resources.Errors, "auth": account.Errors, "me": account.Errors, "users": people.Errors, "groups": people.Errors, "applications": applications.Errors, "scopes": scopes.Errors, "authzen": authzen.Errors, "oauth2": oauth2.TokenErrors}
+	shown := &pages.Surface{Mailbox: c.Mailbox}
+	surfaces["authorization"] = web.Surface{Render: shown.RenderError}
 	paths, err := follow(routes, func(op web.Operation, next http.Handler) http.Handler {
 		return kit.Handle(op, surfaces[op.Tag], next)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	shown := &pages.Surface{Mailbox: c.Mailbox}
 	routed, err := shown.Routes(kit.Handle)
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)

@@ -20,7 +20,7 @@ func applicationLife(t *testing.T, w *world, c *client) {
 	id, secret := d["id"].(string), d["client_secret"].(string)
 	equal(t, "location", created.header.Get("Location"), appsPath+"/"+id)
 	equal(t, "created", []any{d["state"], d["tags"], d["allowed_scopes"], d["access_token_ttl_s"], d["refresh_token_ttl_s"], d["audience"], d["grant_types"], d["can_rotate_secret"]},
-		[]any{"enabled", []any{"b", "a c"}, []any{"resources:read", "openid"}, 600.0, 3600.0, "https://reports.example.com", []any{"client_credentials"}, true})
+		[]any{"enabled", []any{"b", "a c"}, []any{"resources:read", "openid"}, 600.0, 3600.0, "https://reports.example.com", []any{"authorization_code", "refresh_token", "client_credentials"}, true})
 	app := appsPath + "/" + id
 	got := c.want(t, 200, "", "GET", app, nil).data()
 	equal(t, "the secret again", got["client_secret"], nil)
@@ -54,7 +54,7 @@ func applicationLife(t *testing.T, w *world, c *client) {
 	c.want(t, 400, "validation_failed", "POST", app+"/rotate-secret", object{"previous_ttl_s": 604801})
 	c.want(t, 400, "invalid_json", "POST", app+"/rotate-secret", `{`)
 	page := c.want(t, 201, "", "POST", appsPath, object{"name": "Page", "type": "spa"}).data()
-	equal(t, "page", []any{page["client_secret"], page["can_rotate_secret"], page["grant_types"]}, []any{nil, false, []any{}})
+	equal(t, "page", []any{page["client_secret"], page["can_rotate_secret"], page["grant_types"]}, []any{nil, false, []any{"authorization_code", "refresh_token"}})
 	c.want(t, 400, "not_applicable", "POST", appsPath+"/"+page["id"].(string)+"/rotate-secret", object{})
 
 	// Disabled, it gets no tokens; what it has stays good.
@@ -145,7 +145,7 @@ func applicationForms(t *testing.T, _ *world, c *client) {
 	equal(t, "type", list("type=native"), []string{"listed 3", "listed 1"})
 	equal(t, "words", list("q="+url.QueryEscape("GRÜN_% NR2!")), []string{"listed 2"})
 	equal(t, "client id", len(list("q=client_")), 7) // and the one of this client itself
-	for _, bad := range []string{"type=robot", "state=gone", "limit=0", "q=" + long(201), "q=%00"} {
+	for _, bad := range []string{"type=robot", "state=gone", "limit=0", "limit=x", "limit=1&limit=2", "q=" + long(201), "q=%00"} {
 		c.want(t, 400, "validation_failed", "GET", appsPath+"?"+bad, nil)
 	}
 	c.want(t, 400, "cursor_invalid", "GET", appsPath+"?cursor=x", nil)

@@ -157,7 +157,7 @@ func userForms(t *testing.T, _ *world, c *client) {
 	}
 	c.want(t, 200, "", "PATCH", target, object{"password": "a montgomery among many other words"})
 	for query, field := range map[string]string{
-		"state=gone": "state", "created_after=yesterday": "created_after", "q=" + strings.Repeat("x", 255): "q", "q=%00": "q", "email=%00": "email", "limit=0": "limit",
+		"state=gone": "state", "created_after=yesterday": "created_after", "q=" + strings.Repeat("x", 255): "q", "q=%00": "q", "email=%00": "email", "limit=0": "limit", "limit=x": "limit", "limit=1&limit=2": "limit",
 	} {
 		equal(t, query, fields(c.want(t, 400, "validation_failed", "GET", usersPath+"?"+query, nil)), []string{field})
 	}

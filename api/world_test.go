@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"stonetown/api"
+	"stonetown/api/account"
 	"stonetown/api/people"
 	"stonetown/controlplane"
 	"stonetown/engine"
@@ -195,7 +196,8 @@ func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world
 	w.tenants = &directory{Directory: organizations}
 	key, err := seal.NewKey(bytes.Repeat([]byte{1}, seal.KeySize))
 	must(err)
-	w.oauth, err = oauth.New(oauth.Config{DB: w.db, Seal: key})
+	persons := &account.People{}
+	w.oauth, err = oauth.New(oauth.Config{DB: w.db, Seal: key, People: persons})
 	must(err)
 
 	directory, err := identity.New(identity.Config{DB: w.db, Relations: e})
@@ -221,6 +223,7 @@ func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world
 		Logger: slog.New(slog.NewJSONHandler(w.log, nil)),
 	})
 	must(err)
+	persons.Users, persons.Sessions = directory, w.authn
 	imports.Go(func() { w.authn.Run(importing) })
 
 	config := api.Config{

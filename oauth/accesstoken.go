@@ -30,6 +30,7 @@ type claims struct {
 
 	// Of users, who have signed in.
 	SessionID string   `json:"sid,omitempty"`
+	GrantID   string   `json:"gid,omitempty"`
 	AuthTime  int64    `json:"auth_time,omitempty"`
 	ACR       string   `json:"acr,omitempty"`
 	AMR       []string `json:"amr,omitempty"`

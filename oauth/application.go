@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -258,10 +259,16 @@ func (s *Service) Applications(ctx context.Context, tenantID string, f Applicati
 
 // GrantTypes are the ways in which an application can get tokens.
 func (a Application) GrantTypes() []string {
-	if a.Type.Confidential() {
-		return []string{GrantClientCredentials}
+	var types []string
+	if a.Type != Machine {
+		types = append(types, GrantAuthorizationCode, GrantRefreshToken)
 	}
-	return nil
+	if a.Type.Confidential() {
+		types = append(types, GrantClientCredentials)
+	}
+	return types
 }
+
+func notFound(err error) bool { return errors.Is(err, ErrApplicationNotFound) }
 
 func (t ApplicationType) valid() bool { return slices.Contains(ApplicationTypes, t) }

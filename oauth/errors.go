@@ -13,6 +13,7 @@ const (
 	UnsupportedGrantType Code = "unsupported_grant_type"
 	InvalidScope         Code = "invalid_scope"
 	InvalidTarget        Code = "invalid_target"
+	InvalidGrant         Code = "invalid_grant"
 )
 
 // Error is a refusal that the client is told about. Description holds nothing

@@ -1,35 +1,63 @@
 package oauth
 
-// Metadata describes a tenant's authorization server (RFC 8414 §2): only what
-// exists.
+// Metadata describes a tenant's authorization server (RFC 8414 §2, OIDC Discovery §3):
+// only what exists.
 type Metadata struct {
 	Issuer                            string
+	AuthorizationEndpoint             string
 	TokenEndpoint                     string
+	UserInfoEndpoint                  string
 	JWKSURI                           string
 	ScopesSupported                   []string
+	ResponseTypesSupported            []string
+	ResponseModesSupported            []string
 	GrantTypesSupported               []string
+	SubjectTypesSupported             []string
+	IDTokenSigningAlgValuesSupported  []string
 	TokenEndpointAuthMethodsSupported []string
-
-	// ResponseTypesSupported is required by the RFC and empty, for there is no
-	// authorization endpoint.
-	ResponseTypesSupported []string
+	CodeChallengeMethodsSupported     []string
+	AuthorizationResponseISSSupported bool // RFC 9207
+	ACRValuesSupported                []string
+	ClaimsSupported                   []string
+	PromptValuesSupported             []string
+	RequestParameterSupported         bool
+	RequestURIParameterSupported      bool
 }
 
 // The paths of the OAuth endpoints on a tenant's host.
 const (
-	TokenPath = "/oauth2/token"
-	JWKSPath  = "/.well-known/jwks.json"
+	AuthorizePath = "/oauth2/authorize"
+	ResumePath    = "/oauth2/authorize/resume"
+	TokenPath     = "/oauth2/token"
+	UserInfoPath  = "/oauth2/userinfo"
+	JWKSPath      = "/.well-known/jwks.json"
 )
 
 // Metadata returns what the discovery documents of a tenant say.
 func (s *Service) Metadata(tenant Tenant) Metadata {
 	return Metadata{
 		Issuer:                            tenant.BaseURL,
+		AuthorizationEndpoint:             tenant.BaseURL + AuthorizePath,
 		TokenEndpoint:                     tenant.BaseURL + TokenPath,
+		UserInfoEndpoint:                  tenant.BaseURL + UserInfoPath,
 		JWKSURI:                           tenant.BaseURL + JWKSPath,
-		ScopesSupported:                   BuiltinScopes,
-		GrantTypesSupported:               []string{GrantClientCredentials},
-		TokenEndpointAuthMethodsSupported: []string{string(ClientSecretBasic), string(ClientSecretPost)},
-		ResponseTypesSupported:            []string{},
+		ScopesSupported:                   append(append([]string{}, OIDCScopes...), BuiltinScopes...),
+		ResponseTypesSupported:            []string{"code"},
+		ResponseModesSupported:            []string{"query"},
+		GrantTypesSupported:               grantTypes,
+		SubjectTypesSupported:             []string{"public"},
+		IDTokenSigningAlgValuesSupported:  []string{string(RS256)},
+		TokenEndpointAuthMethodsSupported: []string{string(ClientSecretBasic), string(ClientSecretPost), "none"},
+		CodeChallengeMethodsSupported:     []string{"S256"},
+		AuthorizationResponseISSSupported: true,
+		ACRValuesSupported:                []string{AAL1, AAL2},
+		ClaimsSupported: []string{
+			"sub", "iss", "aud", "azp", "exp", "iat", "auth_time", "nonce", "acr", "amr", "sid", "at_hash",
+			"name", "given_name", "family_name", "picture", "locale", "updated_at", "email", "email_verified",
+		},
+		PromptValuesSupported: prompts,
 	}
 }
+
+// grantTypes are the ways to get tokens.
+var grantTypes = []string{GrantAuthorizationCode, GrantRefreshToken, GrantClientCredentials}

@@ -8,11 +8,14 @@ import (
 	"time"
 )
 
-// newSecret makes a client secret: cs_ and 256 random bits in base64url.
-func newSecret() string {
+// newSecret makes a client secret.
+func newSecret() string { return newToken("cs_") }
+
+// newToken makes a secret: a prefix and 256 random bits in base64url.
+func newToken(prefix string) string {
 	raw := make([]byte, 32)
 	rand.Read(raw)
-	return "cs_" + base64.RawURLEncoding.EncodeToString(raw)
+	return prefix + base64.RawURLEncoding.EncodeToString(raw)
 }
 
 // secretHash is what is stored of a secret. All zero stands for none: no input

@@ -19,6 +19,10 @@ type Config struct {
 	// Seal encrypts private signing keys at rest. Required.
 	Seal *seal.Key
 
+	// People knows the users that applications act for. Default: there are none, and
+	// applications act for themselves only.
+	People People
+
 	// Clock tells the time. Default: time.Now.
 	Clock func() time.Time
 }
@@ -33,6 +37,7 @@ type Tenant struct {
 // safe for concurrent use.
 type Service struct {
 	db       *sqldb.DB
+	people   People
 	clock    func() time.Time
 	keys     *keyrings
 	verified *verifiedTokens
@@ -52,7 +57,7 @@ func New(c Config) (*Service, error) {
 		return nil, fmt.Errorf("oauth: %w", err)
 	}
 	return &Service{
-		db: c.DB, clock: c.Clock,
+		db: c.DB, people: c.People, clock: c.Clock,
 		keys:     newKeyrings(c.DB, c.Seal, c.Clock),
 		verified: newVerifiedTokens(),
 		origins:  known,

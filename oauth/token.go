@@ -38,6 +38,11 @@ type TokenRequest struct {
 	// the default.
 	Scope string
 
+	// Code, RedirectURI and CodeVerifier are of the authorization_code grant, RefreshToken
+	// is of the refresh_token grant.
+	Code, RedirectURI, CodeVerifier string
+	RefreshToken                    string
+
 	// Audience are the values of the audience or resource (RFC 8707) parameter.
 	Audience []string
 }
@@ -48,23 +53,33 @@ type TokenResponse struct {
 	TokenType   string        // Bearer
 	ExpiresIn   time.Duration // whole seconds
 	Scope       string        // what was granted, separated by spaces
+
+	// Of users' grants.
+	RefreshToken string
+	IDToken      string // with the scope openid
 }
 
 // Token answers a request to the token endpoint. Refusals are [*Error]; any
 // other error is the server's.
 func (s *Service) Token(ctx context.Context, tenant Tenant, req TokenRequest) (TokenResponse, error) {
-	switch req.GrantType {
-	case GrantClientCredentials:
-	case "":
+	answer := map[string]func(context.Context, Tenant, Application, TokenRequest) (TokenResponse, error){
+		GrantClientCredentials: s.clientCredentials, GrantAuthorizationCode: s.exchangeCode,
+		GrantRefreshToken: s.refresh, "refresh": s.refresh, // which some clients have from the product's documentation
+	}[req.GrantType]
+	switch {
+	case req.GrantType == "":
 		return TokenResponse{}, &Error{InvalidRequest, "grant_type is missing"}
-	default:
-		return TokenResponse{}, &Error{UnsupportedGrantType, "supported: " + GrantClientCredentials}
+	case answer == nil:
+		return TokenResponse{}, &Error{UnsupportedGrantType, "supported: " + strings.Join(grantTypes, " ")}
 	}
 	app, err := s.authenticate(ctx, tenant, req)
 	if err != nil {
 		return TokenResponse{}, err
 	}
-	return s.clientCredentials(ctx, tenant, app, req)
+	if req.GrantType != GrantClientCredentials && (s.people == nil || app.Type == Machine) {
+		return TokenResponse{}, &Error{UnauthorizedClient, "applications of this type act for themselves only"}
+	}
+	return answer(ctx, tenant, app, req)
 }
 
 // authenticate finds out which application asks (RFC 6749 §2.3). Only after it

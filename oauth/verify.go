@@ -22,6 +22,7 @@ type Principal struct {
 
 	// Of users, who have signed in: SessionID is empty for others.
 	SessionID string
+	GrantID   string // what the user has let an application do, if it is that
 	AuthTime  time.Time
 	// SecondFactor is when a second factor was proved; zero: it was not.
 	SecondFactor time.Time
@@ -58,6 +59,15 @@ func (s *Service) Verify(ctx context.Context, tenant Tenant, bearer string) (*Pr
 	}
 	if !now.Before(p.ExpiresAt) {
 		return nil, &TokenError{Expired}
+	}
+	if p.GrantID != "" {
+		live, err := s.grantLive(ctx, tenant.ID, p.GrantID)
+		if err != nil {
+			return nil, err
+		}
+		if !live {
+			return nil, &TokenError{Revoked}
+		}
 	}
 	return p, nil
 }
@@ -116,7 +126,7 @@ func principal(tenant Tenant, payload []byte, now time.Time) (*Principal, error)
 	}
 	p := &Principal{
 		Subject: c.Subject, ClientID: c.ClientID, Scopes: ScopeSet(c.Scope),
-		TokenID: c.TokenID, ExpiresAt: seconds(c.Expires), SessionID: c.SessionID,
+		TokenID: c.TokenID, ExpiresAt: seconds(c.Expires), SessionID: c.SessionID, GrantID: c.GrantID,
 	}
 	if c.AuthTime != 0 {
 		p.AuthTime = seconds(c.AuthTime)

@@ -276,6 +276,24 @@ type FactorRead struct {
 	Meta Meta   `json:"meta"`
 }
 
+// FlowRead defines model for FlowRead.
+type FlowRead struct {
+	Data struct {
+		Client struct {
+			Name string `json:"name"`
+		} `json:"client"`
+
+		// ExpiresAt RFC 3339, UTC, milliseconds.
+		ExpiresAt Timestamp `json:"expires_at"`
+		LoginHint *string   `json:"login_hint"`
+		Methods   []string  `json:"methods"`
+		Prompt    []string  `json:"prompt"`
+		Scopes    []string  `json:"scopes"`
+		Status    string    `json:"status"`
+	} `json:"data"`
+	Meta Meta `json:"meta"`
+}
+
 // Identified defines model for Identified.
 type Identified struct {
 	Data struct {
@@ -639,6 +657,9 @@ type NotFound = Error
 // RateLimited defines model for RateLimited.
 type RateLimited = Error
 
+// Suspended defines model for Suspended.
+type Suspended = Error
+
 // TooLarge defines model for TooLarge.
 type TooLarge = Error
 
@@ -847,6 +868,9 @@ type ServerInterface interface {
 	// VerifyEmail Verify an address
 	// (POST /api/v1/auth/email/verify)
 	VerifyEmail(w http.ResponseWriter, r *http.Request)
+	// GetFlow What an application wants that somebody is signing in for
+	// (GET /api/v1/auth/flows/{flow_id})
+	GetFlow(w http.ResponseWriter, r *http.Request, flowID string)
 	// Identify How somebody can sign in
 	// (POST /api/v1/auth/identify)
 	Identify(w http.ResponseWriter, r *http.Request)
@@ -978,6 +1002,32 @@ func (siw *ServerInterfaceWrapper) VerifyEmail(w http.ResponseWriter, r *http.Re
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.VerifyEmail(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetFlow operation middleware
+func (siw *ServerInterfaceWrapper) GetFlow(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "flow_id" -------------
+	var flowID string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "flow_id", mux.Vars(r)["flow_id"], &flowID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "flow_id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetFlow(w, r, flowID)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2009,6 +2059,8 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 
 	r.HandleFunc(options.BaseURL+"/api/v1/auth/email/verify", wrapper.VerifyEmail).Methods(http.MethodPost)
 
+	r.HandleFunc(options.BaseURL+"/api/v1/auth/flows/{flow_id}", wrapper.GetFlow).Methods(http.MethodGet)
+
 	r.HandleFunc(options.BaseURL+"/api/v1/auth/identify", wrapper.Identify).Methods(http.MethodPost)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/auth/logout", wrapper.SignOut).Methods(http.MethodPost)
@@ -2120,6 +2172,24 @@ type VerifyEmail200JSONResponse struct {
 }
 
 func (response VerifyEmail200JSONResponse) VisitVerifyEmailResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
+type GetFlowRequestObject struct {
+	FlowID string
+}
+
+// GetFlowResponseObject is one of the successful responses.
+type GetFlowResponseObject interface {
+	VisitGetFlowResponse(w http.ResponseWriter) error
+}
+
+type GetFlow200JSONResponse struct {
+	Body FlowRead
+}
+
+func (response GetFlow200JSONResponse) VisitGetFlowResponse(w http.ResponseWriter) error {
 
 	return web.WriteJSON(w, 200, response.Body)
 }
@@ -2667,6 +2737,9 @@ type StrictServerInterface interface {
 	// VerifyEmail Verify an address
 	// (POST /api/v1/auth/email/verify)
 	VerifyEmail(ctx context.Context, request VerifyEmailRequestObject) (VerifyEmailResponseObject, error)
+	// GetFlow What an application wants that somebody is signing in for
+	// (GET /api/v1/auth/flows/{flow_id})
+	GetFlow(ctx context.Context, request GetFlowRequestObject) (GetFlowResponseObject, error)
 	// Identify How somebody can sign in
 	// (POST /api/v1/auth/identify)
 	Identify(ctx context.Context, request IdentifyRequestObject) (IdentifyResponseObject, error)
@@ -2812,6 +2885,18 @@ func (sh *strictHandler) VerifyEmail(w http.ResponseWriter, r *http.Request) {
 	response, err := sh.ssi.VerifyEmail(r.Context(), request)
 	if err == nil {
 		err = response.VisitVerifyEmailResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) GetFlow(w http.ResponseWriter, r *http.Request, flowID string) {
+	var request GetFlowRequestObject
+	request.FlowID = flowID
+	response, err := sh.ssi.GetFlow(r.Context(), request)
+	if err == nil {
+		err = response.VisitGetFlowResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)

@@ -78,6 +78,7 @@ type Surface struct {
 	Service Service
 	Users   Users
 	Issuer  Issuer
+	Flows   Flows
 	// Places says where sessions are. Default: that is not known.
 	Places *geo.Database
 	// Changed queues what commits with a change of a profile.
@@ -89,7 +90,7 @@ var _ StrictServerInterface = (*Surface)(nil)
 // Mount adds the operations to a router. fail answers requests that end in an
 // error.
 func (s *Surface) Mount(router *mux.Router, fail func(w http.ResponseWriter, r *http.Request, err error)) {
-	HandlerWithOptions(NewStrictHandler(s, fail), GorillaServerOptions{BaseRouter: router, ErrorHandlerFunc: fail})
+	HandlerWithOptions(NewStrictHandler(s, fail), GorillaServerOptions{BaseRouter: router, ErrorHandlerFunc: web.Parameters(fail)})
 }
 
 func tenant(call *web.Call) authn.Tenant {

@@ -29,12 +29,24 @@ func (s *Surface) RedirectToKeys(w http.ResponseWriter, _ *http.Request) {
 // it. The conversion below compiles only while it has all there is to say.
 type metadata struct {
 	Issuer                            string   `json:"issuer"`
+	AuthorizationEndpoint             string   `json:"authorization_endpoint"`
 	TokenEndpoint                     string   `json:"token_endpoint"`
+	UserInfoEndpoint                  string   `json:"userinfo_endpoint"`
 	JWKSURI                           string   `json:"jwks_uri"`
 	ScopesSupported                   []string `json:"scopes_supported"`
-	GrantTypesSupported               []string `json:"grant_types_supported"`
-	TokenEndpointAuthMethodsSupported []string `json:"token_endpoint_auth_methods_supported"`
 	ResponseTypesSupported            []string `json:"response_types_supported"`
+	ResponseModesSupported            []string `json:"response_modes_supported"`
+	GrantTypesSupported               []string `json:"grant_types_supported"`
+	SubjectTypesSupported             []string `json:"subject_types_supported"`
+	IDTokenSigningAlgValuesSupported  []string `json:"id_token_signing_alg_values_supported"`
+	TokenEndpointAuthMethodsSupported []string `json:"token_endpoint_auth_methods_supported"`
+	CodeChallengeMethodsSupported     []string `json:"code_challenge_methods_supported"`
+	AuthorizationResponseISSSupported bool     `json:"authorization_response_iss_parameter_supported"`
+	ACRValuesSupported                []string `json:"acr_values_supported"`
+	ClaimsSupported                   []string `json:"claims_supported"`
+	PromptValuesSupported             []string `json:"prompt_values_supported"`
+	RequestParameterSupported         bool     `json:"request_parameter_supported"`
+	RequestURIParameterSupported      bool     `json:"request_uri_parameter_supported"`
 }
 
 // GetAuthorizationServer serves the discovery document (RFC 8414).

@@ -4,11 +4,604 @@
 package oauth2
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/gorilla/mux"
+	"github.com/oapi-codegen/runtime"
 )
+
+// Defines values for ExpandNodeCut.
+const (
+	Cycle ExpandNodeCut = "cycle"
+	Depth ExpandNodeCut = "depth"
+)
+
+// Valid indicates whether the value is a known member of the ExpandNodeCut enum.
+func (e ExpandNodeCut) Valid() bool {
+	switch e {
+	case Cycle:
+		return true
+	case Depth:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ExpandNodeKind.
+const (
+	Computed       ExpandNodeKind = "computed"
+	Exclusion      ExpandNodeKind = "exclusion"
+	Intersection   ExpandNodeKind = "intersection"
+	This           ExpandNodeKind = "this"
+	TupleToUserset ExpandNodeKind = "tuple_to_userset"
+	Union          ExpandNodeKind = "union"
+)
+
+// Valid indicates whether the value is a known member of the ExpandNodeKind enum.
+func (e ExpandNodeKind) Valid() bool {
+	switch e {
+	case Computed:
+		return true
+	case Exclusion:
+		return true
+	case Intersection:
+		return true
+	case This:
+		return true
+	case TupleToUserset:
+		return true
+	case Union:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for KeySetKeysAlg.
+const (
+	ES256 KeySetKeysAlg = "ES256"
+	RS256 KeySetKeysAlg = "RS256"
+)
+
+// Valid indicates whether the value is a known member of the KeySetKeysAlg enum.
+func (e KeySetKeysAlg) Valid() bool {
+	switch e {
+	case ES256:
+		return true
+	case RS256:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for KeySetKeysUse.
+const (
+	Sig KeySetKeysUse = "sig"
+)
+
+// Valid indicates whether the value is a known member of the KeySetKeysUse enum.
+func (e KeySetKeysUse) Valid() bool {
+	switch e {
+	case Sig:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for TokenAnswerTokenType.
+const (
+	Bearer TokenAnswerTokenType = "Bearer"
+)
+
+// Valid indicates whether the value is a known member of the TokenAnswerTokenType enum.
+func (e TokenAnswerTokenType) Valid() bool {
+	switch e {
+	case Bearer:
+		return true
+	default:
+		return false
+	}
+}
+
+// Context Values for the parameters of conditions. Those stored with a relation go
+// before those of a request; a request's values that no condition asks for
+// are ignored. At most 16 KiB.
+type Context map[string]interface{}
+
+// Discovery defines model for Discovery.
+type Discovery struct {
+	AcrValuesSupported                         []string `json:"acr_values_supported,omitempty"`
+	AuthorizationEndpoint                      string   `json:"authorization_endpoint,omitempty"`
+	AuthorizationResponseIssParameterSupported bool     `json:"authorization_response_iss_parameter_supported,omitempty"`
+	ClaimsSupported                            []string `json:"claims_supported,omitempty"`
+	CodeChallengeMethodsSupported              []string `json:"code_challenge_methods_supported,omitempty"`
+	GrantTypesSupported                        []string `json:"grant_types_supported"`
+	IDTokenSigningAlgValuesSupported           []string `json:"id_token_signing_alg_values_supported,omitempty"`
+	Issuer                                     string   `json:"issuer"`
+	JwksURI                                    string   `json:"jwks_uri"`
+	PromptValuesSupported                      []string `json:"prompt_values_supported,omitempty"`
+	RequestParameterSupported                  bool     `json:"request_parameter_supported,omitempty"`
+	RequestURIParameterSupported               bool     `json:"request_uri_parameter_supported,omitempty"`
+	ResponseModesSupported                     []string `json:"response_modes_supported,omitempty"`
+	ResponseTypesSupported                     []string `json:"response_types_supported"`
+	ScopesSupported                            []string `json:"scopes_supported"`
+	SubjectTypesSupported                      []string `json:"subject_types_supported,omitempty"`
+	TokenEndpoint                              string   `json:"token_endpoint"`
+	TokenEndpointAuthMethodsSupported          []string `json:"token_endpoint_auth_methods_supported"`
+	UserinfoEndpoint                           string   `json:"userinfo_endpoint,omitempty"`
+}
+
+// Error defines model for Error.
+type Error struct {
+	// Details Depends on the code.
+	Details map[string]interface{} `json:"details"`
+
+	// Error The machine-readable code.
+	Error string `json:"error"`
+
+	// Message For people; it may change.
+	Message   string `json:"message"`
+	RequestID string `json:"request_id"`
+}
+
+// ExpandNode defines model for ExpandNode.
+type ExpandNode struct {
+	// Children The operands; of an exclusion, the base and what is subtracted.
+	Children []ExpandNode `json:"children,omitempty"`
+
+	// Cut Why the node is not expanded.
+	Cut      ExpandNodeCut  `json:"cut,omitempty"`
+	Kind     ExpandNodeKind `json:"kind"`
+	Relation string         `json:"relation"`
+	Resource ResourceRef    `json:"resource"`
+
+	// Subjects For this: the relations as written.
+	Subjects []ExpandSubject `json:"subjects,omitempty"`
+
+	// Tupleset For tuple_to_userset: the relation that links.
+	Tupleset string `json:"tupleset,omitempty"`
+}
+
+// ExpandNodeCut Why the node is not expanded.
+type ExpandNodeCut string
+
+// ExpandNodeKind defines model for ExpandNode.Kind.
+type ExpandNodeKind string
+
+// ExpandSubject defines model for ExpandSubject.
+type ExpandSubject struct {
+	// Condition A condition of the resource's type that must be met for the relation to hold.
+	Condition RelationCondition `json:"condition,omitempty"`
+
+	// ExpiresAt RFC 3339, UTC, milliseconds.
+	ExpiresAt Timestamp `json:"expires_at,omitempty"`
+
+	// Subject A user, a group (which means its members), a resource, the holders of a
+	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
+	// are opaque: people may live in another directory.
+	Subject Subject `json:"subject"`
+}
+
+// ExternalID Chosen by the caller. 1 to 512 bytes of UTF-8 without NUL; `*` alone is reserved.
+type ExternalID = string
+
+// KeySet defines model for KeySet.
+type KeySet struct {
+	Keys []struct {
+		Alg KeySetKeysAlg `json:"alg"`
+		Kid string        `json:"kid"`
+		Kty string        `json:"kty"`
+		Use KeySetKeysUse `json:"use"`
+	} `json:"keys"`
+}
+
+// KeySetKeysAlg defines model for KeySet.Keys.Alg.
+type KeySetKeysAlg string
+
+// KeySetKeysUse defines model for KeySet.Keys.Use.
+type KeySetKeysUse string
+
+// OAuthError defines model for OAuthError.
+type OAuthError struct {
+	Details          map[string]interface{} `json:"details"`
+	Error            string                 `json:"error"`
+	ErrorDescription string                 `json:"error_description"`
+
+	// Message The same as error_description.
+	Message   string `json:"message"`
+	RequestID string `json:"request_id"`
+}
+
+// RelationCondition A condition of the resource's type that must be met for the relation to hold.
+type RelationCondition struct {
+	// Context Values for the parameters of conditions. Those stored with a relation go
+	// before those of a request; a request's values that no condition asks for
+	// are ignored. At most 16 KiB.
+	Context Context `json:"context,omitempty"`
+	Name    string  `json:"name"`
+}
+
+// ResourceRef defines model for ResourceRef.
+type ResourceRef struct {
+	// ExternalID Chosen by the caller. 1 to 512 bytes of UTF-8 without NUL; `*` alone is reserved.
+	ExternalID ExternalID `json:"external_id"`
+	Type       string     `json:"type"`
+}
+
+// Rewrite A userset rewrite (Zanzibar, section 2.3.1): where the subjects of a
+// relation come from.
+type Rewrite struct {
+	union json.RawMessage
+}
+
+// Rewrite0 The subjects that relations of the resource name.
+type Rewrite0 struct {
+	Kind interface{} `json:"kind"`
+}
+
+// Rewrite1 The subjects of another relation of the same resource.
+type Rewrite1 struct {
+	Kind     interface{} `json:"kind"`
+	Relation string      `json:"relation"`
+}
+
+// Rewrite2 The subjects of the relation `computed` of every resource that the
+// relation `tupleset` names, such as a parent folder.
+type Rewrite2 struct {
+	Computed string      `json:"computed"`
+	Kind     interface{} `json:"kind"`
+	Tupleset string      `json:"tupleset"`
+}
+
+// Rewrite3 The subjects of any of the children, or of all of them.
+type Rewrite3 struct {
+	Children []Rewrite   `json:"children"`
+	Kind     interface{} `json:"kind"`
+}
+
+// Rewrite4 The subjects of the base that are not subjects of the subtract.
+type Rewrite4 struct {
+	// Base A userset rewrite (Zanzibar, section 2.3.1): where the subjects of a
+	// relation come from.
+	Base Rewrite     `json:"base"`
+	Kind interface{} `json:"kind"`
+
+	// Subtract A userset rewrite (Zanzibar, section 2.3.1): where the subjects of a
+	// relation come from.
+	Subtract Rewrite `json:"subtract"`
+}
+
+// Subject A user, a group (which means its members), a resource, the holders of a
+// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
+// are opaque: people may live in another directory.
+type Subject struct {
+	ID       string `json:"id"`
+	Relation string `json:"relation,omitempty"`
+	Type     string `json:"type"`
+}
+
+// Timestamp RFC 3339, UTC, milliseconds.
+type Timestamp = time.Time
+
+// TokenAnswer defines model for TokenAnswer.
+type TokenAnswer struct {
+	AccessToken string `json:"access_token"`
+
+	// ExpiresIn Seconds.
+	ExpiresIn int `json:"expires_in"`
+
+	// IDToken With the scope `openid` (OpenID Connect Core, section 2).
+	IDToken string `json:"id_token,omitempty"`
+
+	// RefreshToken Of grants by users. The one that was sent is replaced by it.
+	RefreshToken string               `json:"refresh_token,omitempty"`
+	Scope        string               `json:"scope"`
+	TokenType    TokenAnswerTokenType `json:"token_type"`
+}
+
+// TokenAnswerTokenType defines model for TokenAnswer.TokenType.
+type TokenAnswerTokenType string
+
+// TokenInput defines model for TokenInput.
+type TokenInput struct {
+	// Audience Whom the token is for; absent means the application's own audience.
+	Audience     string `json:"audience,omitempty"`
+	ClientID     string `json:"client_id,omitempty"`
+	ClientSecret string `json:"client_secret,omitempty"`
+	Code         string `json:"code,omitempty"`
+
+	// CodeVerifier RFC 7636.
+	CodeVerifier string `json:"code_verifier,omitempty"`
+
+	// GrantType `client_credentials`, `authorization_code` or `refresh_token` (`refresh` is the same).
+	GrantType string `json:"grant_type"`
+
+	// RedirectURI As it was in the authorization request.
+	RedirectURI  string `json:"redirect_uri,omitempty"`
+	RefreshToken string `json:"refresh_token,omitempty"`
+
+	// Resource The same (RFC 8707).
+	Resource string `json:"resource,omitempty"`
+
+	// Scope Separated by spaces; absent means all that the client may have.
+	Scope string `json:"scope,omitempty"`
+}
+
+// UserInfo defines model for UserInfo.
+type UserInfo struct {
+	Sub string `json:"sub"`
+}
+
+// ApplicationInPath defines model for ApplicationInPath.
+type ApplicationInPath = string
+
+// EmailChangeInPath defines model for EmailChangeInPath.
+type EmailChangeInPath = string
+
+// FactorInPath defines model for FactorInPath.
+type FactorInPath = string
+
+// GroupInPath defines model for GroupInPath.
+type GroupInPath = string
+
+// IDInPath Chosen by the caller. 1 to 512 bytes of UTF-8 without NUL; `*` alone is reserved.
+type IDInPath = ExternalID
+
+// ImportInPath defines model for ImportInPath.
+type ImportInPath = string
+
+// KindInPath defines model for KindInPath.
+type KindInPath = string
+
+// NameInPath defines model for NameInPath.
+type NameInPath = string
+
+// ScopeInPath defines model for ScopeInPath.
+type ScopeInPath = string
+
+// SessionInPath defines model for SessionInPath.
+type SessionInPath = string
+
+// TypeInPath defines model for TypeInPath.
+type TypeInPath = string
+
+// UserInPath defines model for UserInPath.
+type UserInPath = string
+
+// Forbidden defines model for Forbidden.
+type Forbidden = Error
+
+// Gone defines model for Gone.
+type Gone = Error
+
+// Internal defines model for Internal.
+type Internal = Error
+
+// NotFound defines model for NotFound.
+type NotFound = Error
+
+// OAuthForbidden defines model for OAuthForbidden.
+type OAuthForbidden = OAuthError
+
+// OAuthGone defines model for OAuthGone.
+type OAuthGone = OAuthError
+
+// OAuthNotFound defines model for OAuthNotFound.
+type OAuthNotFound = OAuthError
+
+// OAuthRateLimited defines model for OAuthRateLimited.
+type OAuthRateLimited = OAuthError
+
+// OAuthUnauthenticated defines model for OAuthUnauthenticated.
+type OAuthUnauthenticated = OAuthError
+
+// RateLimited defines model for RateLimited.
+type RateLimited = Error
+
+// Suspended defines model for Suspended.
+type Suspended = Error
+
+// Unauthenticated defines model for Unauthenticated.
+type Unauthenticated = Error
+
+// Unavailable defines model for Unavailable.
+type Unavailable = Error
+
+// AuthorizeParams defines parameters for Authorize.
+type AuthorizeParams struct {
+	// ResponseType `code`.
+	ResponseType string `form:"response_type,omitempty" json:"response_type,omitempty"`
+	ClientID     string `form:"client_id,omitempty" json:"client_id,omitempty"`
+
+	// RedirectURI One that the application has registered, byte for byte.
+	RedirectURI string `form:"redirect_uri,omitempty" json:"redirect_uri,omitempty"`
+
+	// Scope Separated by spaces. What the application may not have is dropped.
+	Scope string `form:"scope,omitempty" json:"scope,omitempty"`
+
+	// State Required; comes back as it was.
+	State string `form:"state,omitempty" json:"state,omitempty"`
+
+	// CodeChallenge Required (RFC 7636).
+	CodeChallenge string `form:"code_challenge,omitempty" json:"code_challenge,omitempty"`
+
+	// CodeChallengeMethod `S256`.
+	CodeChallengeMethod string `form:"code_challenge_method,omitempty" json:"code_challenge_method,omitempty"`
+	Nonce               string `form:"nonce,omitempty" json:"nonce,omitempty"`
+
+	// Prompt Of `none`, `login`, `consent`, `select_account` and `create`.
+	Prompt string `form:"prompt,omitempty" json:"prompt,omitempty"`
+
+	// MaxAge How many seconds ago the user may have signed in.
+	MaxAge string `form:"max_age,omitempty" json:"max_age,omitempty"`
+
+	// AcrValues `aal2` asks for a recent second factor (RFC 9470).
+	AcrValues string `form:"acr_values,omitempty" json:"acr_values,omitempty"`
+	LoginHint string `form:"login_hint,omitempty" json:"login_hint,omitempty"`
+	Audience  string `form:"audience,omitempty" json:"audience,omitempty"`
+}
+
+// AuthorizeByFormFormdataBody defines parameters for AuthorizeByForm.
+type AuthorizeByFormFormdataBody = struct {
+}
+
+// ResumeParams defines parameters for Resume.
+type ResumeParams struct {
+	Flow string `form:"flow,omitempty" json:"flow,omitempty"`
+}
+
+// AuthorizeByFormFormdataRequestBody defines body for AuthorizeByForm for application/x-www-form-urlencoded ContentType.
+type AuthorizeByFormFormdataRequestBody = AuthorizeByFormFormdataBody
+
+// IssueTokenFormdataRequestBody defines body for IssueToken for application/x-www-form-urlencoded ContentType.
+type IssueTokenFormdataRequestBody = TokenInput
+
+// AsRewrite0 returns the union data inside the Rewrite as a Rewrite0
+func (t Rewrite) AsRewrite0() (Rewrite0, error) {
+	var body Rewrite0
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromRewrite0 overwrites any union data inside the Rewrite as the provided Rewrite0
+func (t *Rewrite) FromRewrite0(v Rewrite0) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeRewrite0 performs a merge with any union data inside the Rewrite, using the provided Rewrite0
+func (t *Rewrite) MergeRewrite0(v Rewrite0) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsRewrite1 returns the union data inside the Rewrite as a Rewrite1
+func (t Rewrite) AsRewrite1() (Rewrite1, error) {
+	var body Rewrite1
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromRewrite1 overwrites any union data inside the Rewrite as the provided Rewrite1
+func (t *Rewrite) FromRewrite1(v Rewrite1) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeRewrite1 performs a merge with any union data inside the Rewrite, using the provided Rewrite1
+func (t *Rewrite) MergeRewrite1(v Rewrite1) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsRewrite2 returns the union data inside the Rewrite as a Rewrite2
+func (t Rewrite) AsRewrite2() (Rewrite2, error) {
+	var body Rewrite2
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromRewrite2 overwrites any union data inside the Rewrite as the provided Rewrite2
+func (t *Rewrite) FromRewrite2(v Rewrite2) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeRewrite2 performs a merge with any union data inside the Rewrite, using the provided Rewrite2
+func (t *Rewrite) MergeRewrite2(v Rewrite2) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsRewrite3 returns the union data inside the Rewrite as a Rewrite3
+func (t Rewrite) AsRewrite3() (Rewrite3, error) {
+	var body Rewrite3
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromRewrite3 overwrites any union data inside the Rewrite as the provided Rewrite3
+func (t *Rewrite) FromRewrite3(v Rewrite3) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeRewrite3 performs a merge with any union data inside the Rewrite, using the provided Rewrite3
+func (t *Rewrite) MergeRewrite3(v Rewrite3) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsRewrite4 returns the union data inside the Rewrite as a Rewrite4
+func (t Rewrite) AsRewrite4() (Rewrite4, error) {
+	var body Rewrite4
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromRewrite4 overwrites any union data inside the Rewrite as the provided Rewrite4
+func (t *Rewrite) FromRewrite4(v Rewrite4) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeRewrite4 performs a merge with any union data inside the Rewrite, using the provided Rewrite4
+func (t *Rewrite) MergeRewrite4(v Rewrite4) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t Rewrite) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *Rewrite) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
 
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
@@ -21,12 +614,27 @@ type ServerInterface interface {
 	// GetOpenIDConfiguration Discovery (OpenID Connect)
 	// (GET /.well-known/openid-configuration)
 	GetOpenIDConfiguration(w http.ResponseWriter, r *http.Request)
+	// Authorize Ask a user to let an application act for them (RFC 6749, OpenID Connect)
+	// (GET /oauth2/authorize)
+	Authorize(w http.ResponseWriter, r *http.Request, params AuthorizeParams)
+	// AuthorizeByForm The same, by POST
+	// (POST /oauth2/authorize)
+	AuthorizeByForm(w http.ResponseWriter, r *http.Request)
+	// Resume Go on with a request after signing in
+	// (GET /oauth2/authorize/resume)
+	Resume(w http.ResponseWriter, r *http.Request, params ResumeParams)
 	// RedirectToKeys Where other servers keep their keys
 	// (GET /oauth2/jwks)
 	RedirectToKeys(w http.ResponseWriter, r *http.Request)
-	// IssueToken Get an access token (client credentials)
+	// IssueToken Get tokens
 	// (POST /oauth2/token)
 	IssueToken(w http.ResponseWriter, r *http.Request)
+	// GetUserInfo Who the user of an access token is (OpenID Connect)
+	// (GET /oauth2/userinfo)
+	GetUserInfo(w http.ResponseWriter, r *http.Request)
+	// GetUserInfoByForm The same, by POST
+	// (POST /oauth2/userinfo)
+	GetUserInfoByForm(w http.ResponseWriter, r *http.Request)
 }
 
 // ServerInterfaceWrapper converts contexts to parameters.
@@ -80,6 +688,242 @@ func (siw *ServerInterfaceWrapper) GetOpenIDConfiguration(w http.ResponseWriter,
 	handler.ServeHTTP(w, r)
 }
 
+// Authorize operation middleware
+func (siw *ServerInterfaceWrapper) Authorize(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params AuthorizeParams
+
+	// ------------- Optional query parameter "response_type" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "response_type", r.URL.Query(), &params.ResponseType, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "response_type"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "response_type", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "client_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "client_id", r.URL.Query(), &params.ClientID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "client_id"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "client_id", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "redirect_uri" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "redirect_uri", r.URL.Query(), &params.RedirectURI, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "redirect_uri"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "redirect_uri", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "scope" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "scope", r.URL.Query(), &params.Scope, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "scope"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "scope", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "state" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "state", r.URL.Query(), &params.State, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "state"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "state", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "code_challenge" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "code_challenge", r.URL.Query(), &params.CodeChallenge, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "code_challenge"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "code_challenge", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "code_challenge_method" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "code_challenge_method", r.URL.Query(), &params.CodeChallengeMethod, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "code_challenge_method"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "code_challenge_method", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "nonce" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "nonce", r.URL.Query(), &params.Nonce, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "nonce"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "nonce", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "prompt" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "prompt", r.URL.Query(), &params.Prompt, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "prompt"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "prompt", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "max_age" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "max_age", r.URL.Query(), &params.MaxAge, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "max_age"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "max_age", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "acr_values" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "acr_values", r.URL.Query(), &params.AcrValues, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "acr_values"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "acr_values", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "login_hint" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "login_hint", r.URL.Query(), &params.LoginHint, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "login_hint"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "login_hint", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "audience" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "audience", r.URL.Query(), &params.Audience, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "audience"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "audience", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.Authorize(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// AuthorizeByForm operation middleware
+func (siw *ServerInterfaceWrapper) AuthorizeByForm(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.AuthorizeByForm(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// Resume operation middleware
+func (siw *ServerInterfaceWrapper) Resume(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ResumeParams
+
+	// ------------- Optional query parameter "flow" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "flow", r.URL.Query(), &params.Flow, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "flow"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "flow", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.Resume(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // RedirectToKeys operation middleware
 func (siw *ServerInterfaceWrapper) RedirectToKeys(w http.ResponseWriter, r *http.Request) {
 
@@ -99,6 +943,34 @@ func (siw *ServerInterfaceWrapper) IssueToken(w http.ResponseWriter, r *http.Req
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.IssueToken(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetUserInfo operation middleware
+func (siw *ServerInterfaceWrapper) GetUserInfo(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetUserInfo(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetUserInfoByForm operation middleware
+func (siw *ServerInterfaceWrapper) GetUserInfoByForm(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetUserInfoByForm(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -220,6 +1092,16 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 		HandlerMiddlewares: options.Middlewares,
 		ErrorHandlerFunc:   options.ErrorHandlerFunc,
 	}
+
+	r.HandleFunc(options.BaseURL+"/oauth2/authorize", wrapper.Authorize).Methods(http.MethodGet)
+
+	r.HandleFunc(options.BaseURL+"/oauth2/authorize", wrapper.AuthorizeByForm).Methods(http.MethodPost)
+
+	r.HandleFunc(options.BaseURL+"/oauth2/authorize/resume", wrapper.Resume).Methods(http.MethodGet)
+
+	r.HandleFunc(options.BaseURL+"/oauth2/userinfo", wrapper.GetUserInfo).Methods(http.MethodGet)
+
+	r.HandleFunc(options.BaseURL+"/oauth2/userinfo", wrapper.GetUserInfoByForm).Methods(http.MethodPost)
 
 	r.HandleFunc(options.BaseURL+"/oauth2/token", wrapper.IssueToken).Methods(http.MethodPost)
 

@@ -1,4 +1,5 @@
-// Package oauth2 is the token endpoint of a tenant and its discovery documents.
+// Package oauth2 is the authorization and token endpoints of a tenant, and its discovery
+// documents.
 //
 // It reads what RFC 6749 says about requests and writes what it says about
 // answers; what is granted to whom is for package oauth. The token endpoint has
@@ -28,11 +29,17 @@ type Service interface {
 	Token(ctx context.Context, t oauth.Tenant, req oauth.TokenRequest) (oauth.TokenResponse, error)
 	Metadata(t oauth.Tenant) oauth.Metadata
 	JWKS(ctx context.Context, t oauth.Tenant) ([]byte, error)
+	Authorize(ctx context.Context, t oauth.Tenant, params url.Values) (oauth.AuthorizationRequest, oauth.Application, error)
+	BeginFlow(ctx context.Context, t oauth.Tenant, r oauth.AuthorizationRequest) (id string, err error)
+	Flow(ctx context.Context, t oauth.Tenant, id string) (oauth.Flow, error)
+	IssueCode(ctx context.Context, t oauth.Tenant, r oauth.AuthorizationRequest, by oauth.Authentication) (code string, err error)
+	UserInfo(ctx context.Context, t oauth.Tenant, p *oauth.Principal) (map[string]any, error)
 }
 
 // Surface implements the operations. It is safe for concurrent use.
 type Surface struct {
-	Service Service
+	Service  Service
+	Sessions Sessions
 	// Kit answers requests that end in an error, counts those of clients, and
 	// knows which origins may read responses.
 	Kit *web.Kit
@@ -41,7 +48,15 @@ type Surface struct {
 var _ ServerInterface = (*Surface)(nil)
 
 // Mount adds the operations to a router.
-func (s *Surface) Mount(router *mux.Router) { HandlerFromMux(s, router) }
+func (s *Surface) Mount(router *mux.Router) {
+	HandlerWithOptions(s, GorillaServerOptions{BaseRouter: router, ErrorHandlerFunc: func(w http.ResponseWriter, r *http.Request, err error) {
+		if r.URL.Path == oauth.AuthorizePath { // which has words of its own for what is wrong
+			s.authorize(w, r, r.URL.Query())
+			return
+		}
+		web.Parameters(s.Kit.Fail)(w, r, err)
+	}})
+}
 
 // TokenErrors is how the token endpoint speaks of errors.
 var TokenErrors = web.Surface{
@@ -88,7 +103,9 @@ func (s *Surface) issueToken(w http.ResponseWriter, r *http.Request) error {
 	req := oauth.TokenRequest{
 		GrantType: form.Get("grant_type"),
 		Scope:     form.Get("scope"),
-		Audience:  slices.Concat(form["audience"], form["resource"]),
+		Code:      form.Get("code"), RedirectURI: form.Get("redirect_uri"), CodeVerifier: form.Get("code_verifier"),
+		RefreshToken: form.Get("refresh_token"),
+		Audience:     slices.Concat(form["audience"], form["resource"]),
 	}
 	err = clientOf(r, form, &req)
 	s.Kit.RestrictOrigin(w, r, req.ClientID)
@@ -108,7 +125,9 @@ func (s *Surface) issueToken(w http.ResponseWriter, r *http.Request) error {
 		TokenType   string `json:"token_type"`
 		ExpiresIn   int    `json:"expires_in"`
 		Scope       string `json:"scope"`
-	}{issued.AccessToken, issued.TokenType, int(issued.ExpiresIn.Seconds()), issued.Scope})
+		Refresh     string `json:"refresh_token,omitzero"`
+		IDToken     string `json:"id_token,omitzero"`
+	}{issued.AccessToken, issued.TokenType, int(issued.ExpiresIn.Seconds()), issued.Scope, issued.RefreshToken, issued.IDToken})
 }
 
 // refusal states a refusal of package oauth as a response. A client that could

@@ -80,7 +80,7 @@ func (s *Surface) Routes(wrap func(web.Operation, web.Surface, http.Handler) htt
 	if s.Mailbox != nil {
 		pages["/dev/mailbox"] = map[string]page{"GET": mailbox}
 	}
-	surface := web.Surface{Render: s.renderError}
+	surface := web.Surface{Render: s.RenderError}
 	routes := map[string]map[string]http.Handler{}
 	for path, methods := range pages {
 		routes[path] = map[string]http.Handler{}

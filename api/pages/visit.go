@@ -122,11 +122,11 @@ func (s *Surface) fail(w http.ResponseWriter, err error, call *web.Call) {
 	if !errors.As(err, &e) {
 		e = &web.Error{Status: http.StatusInternalServerError, Code: "internal_error", Message: "Something went wrong on our side."}
 	}
-	s.renderError(w, e, call)
+	s.RenderError(w, e, call)
 }
 
-// renderError implements [web.Surface.Render].
-func (s *Surface) renderError(w http.ResponseWriter, e *web.Error, call *web.Call) {
+// RenderError shows an error on a page of its own; it is what [web.Surface] wants.
+func (s *Surface) RenderError(w http.ResponseWriter, e *web.Error, call *web.Call) {
 	secure(w.Header())
 	data := struct{ Message, RequestID string }{e.Message, call.RequestID}
 	_ = s.write(w, e.Status, "error.html", view{Tenant: call.Tenant.Name, Title: "That did not work", Data: data})

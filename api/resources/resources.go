@@ -11,7 +11,6 @@ package resources
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"github.com/gorilla/mux"
@@ -63,25 +62,5 @@ var Errors = web.Surface{Translate: translate}
 // Mount adds the operations to a router. fail answers requests that end in an
 // error.
 func (s *Surface) Mount(router *mux.Router, fail func(w http.ResponseWriter, r *http.Request, err error)) {
-	HandlerWithOptions(NewStrictHandler(s, fail), GorillaServerOptions{
-		BaseRouter: router,
-		ErrorHandlerFunc: func(w http.ResponseWriter, r *http.Request, err error) {
-			fail(w, r, parameterError(err))
-		},
-	})
-}
-
-// parameterError states what the generated code found wrong with a parameter.
-func parameterError(err error) error {
-	var (
-		required *RequiredParamError
-		invalid  *InvalidParamFormatError
-	)
-	switch {
-	case errors.As(err, &required):
-		return web.ValidationFailed(web.FieldError{Field: required.ParamName, Code: "required", Message: required.ParamName + " is required"})
-	case errors.As(err, &invalid):
-		return web.ValidationFailed(web.FieldError{Field: invalid.ParamName, Code: "type_invalid", Message: invalid.ParamName + " is given more than once or is not of its type"})
-	}
-	return err
+	HandlerWithOptions(NewStrictHandler(s, fail), GorillaServerOptions{BaseRouter: router, ErrorHandlerFunc: web.Parameters(fail)})
 }

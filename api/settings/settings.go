@@ -45,7 +45,7 @@ var _ StrictServerInterface = (*Surface)(nil)
 // Mount adds the operations to a router. fail answers requests that end in an
 // error.
 func (s *Surface) Mount(router *mux.Router, fail func(w http.ResponseWriter, r *http.Request, err error)) {
-	HandlerWithOptions(NewStrictHandler(s, fail), GorillaServerOptions{BaseRouter: router, ErrorHandlerFunc: fail})
+	HandlerWithOptions(NewStrictHandler(s, fail), GorillaServerOptions{BaseRouter: router, ErrorHandlerFunc: web.Parameters(fail)})
 }
 
 // GetSettings reads the settings.

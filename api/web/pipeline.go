@@ -306,6 +306,11 @@ func StepUpRequired(baseURL string, maxAge time.Duration, enrol bool) *Error {
 	}
 }
 
+// InvalidToken refuses a token that was accepted before something else came out.
+func InvalidToken(call *Call, reason oauth.Reason) *Error {
+	return invalidToken(`Bearer realm="`+call.Tenant.BaseURL+`"`, string(reason))
+}
+
 func invalidToken(realm, reason string) *Error {
 	return &Error{
 		Status: http.StatusUnauthorized, Code: "invalid_token", Message: "the access token is not valid",

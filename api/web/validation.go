@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"strings"
 	"unicode/utf8"
 
@@ -98,5 +99,22 @@ func RefuseImmutable(members ...Member) error {
 	return &Error{
 		Status: http.StatusBadRequest, Code: "immutable_field", Message: fields[0] + " cannot be changed",
 		Details: Details{"fields": fields},
+	}
+}
+
+// Parameters makes of fail what answers requests of whose parameters the generated code
+// could make nothing. It has errors of its own for that in each package, all alike.
+func Parameters(fail func(http.ResponseWriter, *http.Request, error)) func(http.ResponseWriter, *http.Request, error) {
+	return func(w http.ResponseWriter, r *http.Request, err error) {
+		if fault := reflect.Indirect(reflect.ValueOf(err)); fault.Kind() == reflect.Struct {
+			if name := fault.FieldByName("ParamName"); name.IsValid() {
+				field := FieldError{Field: name.String(), Code: "type_invalid", Message: name.String() + " is given more than once or is not of its type"}
+				if strings.HasPrefix(fault.Type().Name(), "Required") {
+					field = FieldError{Field: name.String(), Code: "required", Message: name.String() + " is required"}
+				}
+				err = ValidationFailed(field)
+			}
+		}
+		fail(w, r, err)
 	}
 }

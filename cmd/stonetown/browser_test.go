@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,8 @@ import (
 	"github.com/chromedp/cdproto/webauthn"
 	"github.com/chromedp/chromedp"
 	"github.com/pquerna/otp/totp"
+
+	"stonetown/internal/post"
 )
 
 // browser is a Chromium with one page open, at a development server.
@@ -229,6 +232,7 @@ func TestPages(t *testing.T) {
 	b.press("Create account")
 	b.at("/auth/verify-email", "Confirm your address")
 	b.says(email)
+	b.posted(server, email) // the account is made after the answer
 	b.open("/auth/sign-in?next=/account/sessions")
 	b.fill("email", email, "password", password)
 	b.press("Sign in")
@@ -402,6 +406,22 @@ func TestPages(t *testing.T) {
 	b.at("/auth/error", "That did not work")
 	b.open("/auth/verify-email?token=nothing")
 	b.says("no longer good")
+}
+
+// posted waits until something was sent to somebody.
+func (b *browser) posted(server *running, to string) {
+	b.Helper()
+	for range 200 {
+		items, err := server.mailbox.Items(10)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if slices.ContainsFunc(items, func(item post.Item) bool { return item.To == to }) {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	b.Fatalf("nothing was sent to %s", to)
 }
 
 // message is the code in the newest text to a number.

@@ -120,6 +120,7 @@ func (p *Program) Open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	p.modules.people.Users, p.modules.people.Sessions = people, signIns
 	importer := identity.NewImporter(people, p.modules.key, apipeople.ParseImport, apipeople.ImportEvents(signIns.QueueVerification))
 	if p.config.GeoFile != "" {
 		if p.places, err = geo.Open(p.config.GeoFile); err != nil {
@@ -161,8 +162,11 @@ func (p *Program) Open(ctx context.Context) error {
 		return err
 	}
 	p.server.RegisterOnShutdown(p.stop)
+	tokens := func(ctx context.Context) {
+		p.modules.oauth.Run(ctx, func(err error) { p.log.ErrorContext(ctx, "delete what is over", "error", err) })
+	}
 	imports := func(ctx context.Context) { importer.Run(ctx, p.log) }
-	for _, loop := range []func(context.Context){keys.Run, limits.Run, log.Run, p.store.Run, imports, signIns.Run} {
+	for _, loop := range []func(context.Context){keys.Run, limits.Run, tokens, log.Run, p.store.Run, imports, signIns.Run} {
 		p.loops.Go(func() { loop(p.running) })
 	}
 	if p.config.Dev {

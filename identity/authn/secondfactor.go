@@ -167,6 +167,12 @@ func (s *Service) prove(ctx context.Context, t Tenant, u identity.User, purpose 
 	if err != nil {
 		return "", err
 	}
+	var owned factor.Factor
+	if a.Kind == factor.WebAuthn {
+		if owned, err = s.factors.Owner(ctx, t.ID, u.ID, a.Credential); err != nil {
+			return "", s.unproved(ctx, t, u, a.Kind, left, by, err)
+		}
+	}
 	by = by.as(u.ID)
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		var b sqldb.Batch
@@ -190,10 +196,7 @@ func (s *Service) prove(ctx context.Context, t Tenant, u identity.User, purpose 
 				err = invalid(ticket.Use(ctx, tx, handed))
 			}
 		case factor.WebAuthn:
-			var f factor.Factor
-			if f, err = s.factors.Owner(ctx, t.ID, u.ID, a.Credential); err == nil {
-				_, err = s.factors.VerifyAssertion(ctx, tx, party(t), f, asked.Ceremony, a.Credential)
-			}
+			_, err = s.factors.VerifyAssertion(ctx, tx, party(t), owned, asked.Ceremony, a.Credential)
 			if err == nil {
 				err = invalid(ticket.Use(ctx, tx, handed))
 			}
@@ -208,13 +211,19 @@ func (s *Service) prove(ctx context.Context, t Tenant, u identity.User, purpose 
 		}
 		return err
 	})
-	if errors.Is(err, factor.ErrWrong) {
-		err = &WrongError{a.Kind, left}
-		if noted := s.note(ctx, t.ID, event(eventlog.UserSignInFailed, by, failureEvent{User: &subject{u.ID, u.Email}, Reason: "wrong_" + string(a.Kind)})); noted != nil {
-			err = noted
-		}
+	return a.Kind.Method(), s.unproved(ctx, t, u, a.Kind, left, by, err)
+}
+
+// unproved notes that an answer was wrong, if that is what an error says.
+func (s *Service) unproved(ctx context.Context, t Tenant, u identity.User, kind factor.Kind, left int, by By, err error) error {
+	if !errors.Is(err, factor.ErrWrong) {
+		return err
 	}
-	return a.Kind.Method(), err
+	failure := failureEvent{User: &subject{u.ID, u.Email}, Reason: "wrong_" + string(kind)}
+	if err := s.note(ctx, t.ID, event(eventlog.UserSignInFailed, by.as(u.ID), failure)); err != nil {
+		return err
+	}
+	return &WrongError{kind, left}
 }
 
 // party is whom the credentials of a tenant are made for.

@@ -65,7 +65,11 @@ const (
 	SessionRevoked   Type = "session.revoked"
 	SessionSteppedUp Type = "session.stepped_up"
 
-	SecurityBruteForceDetected Type = "security.brute_force_detected"
+	SecurityBruteForceDetected      Type = "security.brute_force_detected"
+	SecurityAuthorizationCodeReused Type = "security.authorization_code_reused"
+	SecurityRefreshTokenReused      Type = "security.refresh_token_reused"
+
+	TokenFamilyRevoked Type = "token.family_revoked"
 
 	GroupCreated       Type = "group.created"
 	GroupUpdated       Type = "group.updated"

@@ -32,6 +32,7 @@ const (
 	Factor       = "factor" // a second factor
 	Letter       = "ltr"    // what waits in the outbox
 	EmailChange  = "pec"
+	Grant        = "gnt" // what a user lets an application do
 )
 
 // randomLen is what crypto/rand.Text returns: base32 with 5 bits a character.

@@ -1,0 +1,48 @@
+package account
+
+import (
+	"context"
+	"errors"
+
+	"stonetown/identity"
+	"stonetown/identity/session"
+	"stonetown/oauth"
+)
+
+// People tells package oauth of the users that applications act for.
+type People struct {
+	Users interface {
+		User(ctx context.Context, tenantID, userID string) (identity.User, error)
+		Scopes(ctx context.Context, tenantID, userID string) ([]string, error)
+	}
+	Sessions interface {
+		ByID(ctx context.Context, tenantID, sessionID string) (session.Session, error)
+	}
+}
+
+// Person implements [oauth.People].
+func (p *People) Person(ctx context.Context, tenantID, userID string) (oauth.Person, error) {
+	u, err := p.Users.User(ctx, tenantID, userID)
+	if errors.Is(err, identity.ErrUserNotFound) || err == nil && u.State == identity.Disabled {
+		return oauth.Person{}, oauth.ErrPersonGone
+	}
+	if err != nil {
+		return oauth.Person{}, err
+	}
+	scopes, err := p.Users.Scopes(ctx, tenantID, userID)
+	return oauth.Person{
+		ID: u.ID, Email: u.Email, EmailVerified: u.EmailVerified, Name: u.Name, GivenName: u.GivenName, FamilyName: u.FamilyName,
+		Picture: u.Picture, Locale: u.Locale, UpdatedAt: u.UpdatedAt, Scopes: scopes,
+	}, err
+}
+
+// SessionLive implements [oauth.People].
+func (p *People) SessionLive(ctx context.Context, tenantID, sessionID string) (bool, error) {
+	s, err := p.Sessions.ByID(ctx, tenantID, sessionID)
+	if errors.Is(err, session.ErrEnded) {
+		return false, nil
+	}
+	return err == nil && !s.MustEnrol, err
+}
+
+var _ oauth.People = (*People)(nil)

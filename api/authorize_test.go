@@ -1,0 +1,475 @@
+package api_test
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"maps"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+)
+
+const (
+	callback = "https://app.example.com/cb?tab=1"
+	verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk" // RFC 7636, appendix B
+)
+
+func challengeOf(verifier string) string {
+	sum := sha256.Sum256([]byte(verifier))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// relyingParty is an application with the browser of a user in front of it.
+type relyingParty struct {
+	*client
+	id, secret string
+	session    string // of the browser
+	flow       string // cookie
+}
+
+func newParty(t testing.TB, c *client, form object) *relyingParty {
+	t.Helper()
+	setup := object{"name": "App", "type": "server", "redirect_uris": []any{callback}}
+	maps.Copy(setup, form)
+	d := c.want(t, 201, "", "POST", appsPath, setup).data()
+	secret, _ := d["client_secret"].(string)
+	return &relyingParty{client: c.with(""), id: d["client_id"].(string), secret: secret}
+}
+
+// request is what the application asks; changes with nil take members away.
+func (p *relyingParty) request(changes url.Values) url.Values {
+	v := url.Values{
+		"response_type": {"code"}, "client_id": {p.id}, "redirect_uri": {callback}, "scope": {"openid profile email"}, "state": {"a b&c="},
+		"code_challenge": {challengeOf(verifier)}, "code_challenge_method": {"S256"}, "nonce": {"n-1"},
+	}
+	maps.Copy(v, changes)
+	return v
+}
+
+// browse asks for a page of the server with the cookies of the browser, and keeps what it
+// is given.
+func (p *relyingParty) browse(t testing.TB, target string) (a answer, to *url.URL) {
+	t.Helper()
+	h := http.Header{"Cookie": {"__Host-sid=" + p.session + "; __Host-oauth=" + p.flow}}
+	a = p.send(t, "GET", target, h, nil)
+	for _, text := range a.header["Set-Cookie"] {
+		if cookie, err := http.ParseSetCookie(text); err == nil && cookie.Name == "__Host-oauth" {
+			p.flow = cookie.Value
+		}
+	}
+	to, err := url.Parse(a.header.Get("Location"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a, to
+}
+
+// ask sends an authorization request.
+func (p *relyingParty) ask(t testing.TB, changes url.Values) (answer, *url.URL) {
+	t.Helper()
+	return p.browse(t, "/oauth2/authorize?"+p.request(changes).Encode())
+}
+
+// code is what an authorization request of a signed-in user leads to.
+func (p *relyingParty) code(t testing.TB, changes url.Values) string {
+	t.Helper()
+	a, to := p.ask(t, changes)
+	code := to.Query().Get("code")
+	if a.status != 302 || code == "" {
+		t.Fatalf("authorize: %d to %s\n%s", a.status, to, a.text)
+	}
+	return code
+}
+
+// exchange redeems a code.
+func (p *relyingParty) exchange(t testing.TB, code string, changes url.Values) answer {
+	t.Helper()
+	v := url.Values{"grant_type": {"authorization_code"}, "client_id": {p.id}, "code": {code}, "redirect_uri": {callback}, "code_verifier": {verifier}}
+	if p.secret != "" {
+		v.Set("client_secret", p.secret)
+	}
+	maps.Copy(v, changes)
+	return p.form(t, nil, v)
+}
+
+func (p *relyingParty) refresh(t testing.TB, token string, changes url.Values) answer {
+	t.Helper()
+	return p.exchange(t, "", func() url.Values {
+		v := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}, "code": nil, "redirect_uri": nil, "code_verifier": nil}
+		maps.Copy(v, changes)
+		return v
+	}())
+}
+
+func authorizationCode(t *testing.T, w *world, c *client) {
+	w.ahead.Store(0) // both clocks count here
+	id := member(t, c, "ann@example.com")
+	p := newParty(t, c, nil)
+
+	// Nobody is signed in: sign in first, in this browser, and then go on.
+	a, to := p.ask(t, nil)
+	equal(t, "first", []any{a.status, to.Path, p.flow != ""}, []any{302, "/auth/sign-in", true})
+	resume := to.Query().Get("next")
+	if !strings.HasPrefix(resume, "/oauth2/authorize/resume?flow=flw_") {
+		t.Fatalf("next: %s", resume)
+	}
+	flow := c.with("").want(t, 200, "", "GET", authPath+"/flows/"+p.flow, nil).data()
+	equal(t, "flow", []any{flow["client"], flow["scopes"], flow["status"]}, []any{object{"name": "App"}, []any{"openid", "profile", "email"}, "sign_in_required"})
+	c.with("").want(t, 404, "flow_not_found", "GET", authPath+"/flows/x", nil)
+	other := *p
+	other.flow = "" // another browser
+	stolen, _ := other.browse(t, resume)
+	equal(t, "another browser", stolen.status, 400)
+	p.session = signIn(t, c, "ann@example.com", secret, "complete").data()["session_token"].(string)
+	a, to = p.browse(t, resume)
+	q := to.Query()
+	equal(t, "back", []any{a.status, to.Host, to.Path, q.Get("tab"), q.Get("state"), q.Get("iss")}, []any{302, "app.example.com", "/cb", "1", "a b&c=", "https://authorization-code.test"})
+
+	got := p.exchange(t, q.Get("code"), nil)
+	if got.status != 200 {
+		t.Fatalf("exchange: %d %s", got.status, got.text)
+	}
+	equal(t, "tokens", []any{got.body["token_type"], got.body["scope"], got.header.Get("Cache-Control")}, []any{"Bearer", "openid profile email", "no-store"})
+	idToken := claimsOf(t, got.body["id_token"].(string))
+	access := claimsOf(t, got.body["access_token"].(string))
+	equal(t, "id token", []any{idToken["iss"], idToken["sub"], idToken["aud"], idToken["nonce"], idToken["email"], idToken["name"], idToken["acr"]},
+		[]any{"https://authorization-code.test", id, p.id, "n-1", "ann@example.com", "Ann", "aal1"})
+	sum := sha256.Sum256([]byte(got.body["access_token"].(string)))
+	equal(t, "at_hash", idToken["at_hash"], base64.RawURLEncoding.EncodeToString(sum[:16]))
+	equal(t, "access token", []any{access["sub"], access["client_id"], access["aud"], access["sid"] == idToken["sid"]}, []any{id, p.id, "https://authorization-code.test", true})
+	user := c.with(got.body["access_token"].(string))
+	for _, method := range []string{"GET", "POST"} {
+		equal(t, "userinfo", user.want(t, 200, "", method, "/oauth2/userinfo", nil).body["email"], "ann@example.com")
+	}
+	c.want(t, 403, "insufficient_scope", "GET", "/oauth2/userinfo", nil)
+	c.with(got.body["id_token"].(string)).want(t, 401, "invalid_token", "GET", "/oauth2/userinfo", nil)
+
+	// Wrong in any way, a code is not used up; right twice, all that followed is revoked.
+	thief := newParty(t, c, object{"name": "Thief"})
+	code := p.code(t, nil)
+	for what, a := range map[string]answer{
+		"verifier": p.exchange(t, code, url.Values{"code_verifier": {strings.Repeat("x", 43)}}), "no verifier": p.exchange(t, code, url.Values{"code_verifier": nil}),
+		"redirect_uri": p.exchange(t, code, url.Values{"redirect_uri": {callback + "/"}}), "no redirect_uri": p.exchange(t, code, url.Values{"redirect_uri": nil}),
+		"client": thief.exchange(t, code, nil), "code": p.exchange(t, code+"x", nil),
+	} {
+		equal(t, what, a.code(), "invalid_grant")
+	}
+	first := p.exchange(t, code, nil)
+	equal(t, "then", first.status, 200)
+	equal(t, "replayed by a thief", thief.exchange(t, code, nil).code(), "invalid_grant")
+	c.with(first.body["access_token"].(string)).want(t, 200, "", "GET", "/oauth2/userinfo", nil)
+	equal(t, "replayed", p.exchange(t, code, nil).code(), "invalid_grant")
+	equal(t, "revoked", c.with(first.body["access_token"].(string)).want(t, 401, "invalid_token", "GET", "/oauth2/userinfo", nil).details()["reason"], "revoked")
+	equal(t, "refresh", p.refresh(t, first.body["refresh_token"].(string), nil).code(), "invalid_grant")
+
+	// A hundred at once: one gets tokens, which the others' replays revoke.
+	code = p.code(t, nil)
+	var wg sync.WaitGroup
+	statuses := make(chan int, 100)
+	for range cap(statuses) {
+		wg.Go(func() { statuses <- p.exchange(t, code, nil).status })
+	}
+	wg.Wait()
+	close(statuses)
+	won := 0
+	for status := range statuses {
+		if status == 200 {
+			won++
+		}
+	}
+	equal(t, "exchanges that won", won, 1)
+
+	// A code lives for a minute, a flow for half an hour.
+	code = p.code(t, nil)
+	if _, err := w.db.Exec(t.Context(), `UPDATE codes SET expires_at = $1`, time.Now().UnixMicro()); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "late", p.exchange(t, code, nil).code(), "invalid_grant")
+	if _, err := w.db.Exec(t.Context(), `UPDATE flows SET expires_at = $1`, time.Now().UnixMicro()); err != nil {
+		t.Fatal(err)
+	}
+	p.flow = strings.TrimPrefix(resume, "/oauth2/authorize/resume?flow=")
+	c.with("").want(t, 410, "flow_expired", "GET", authPath+"/flows/"+p.flow, nil)
+	late, _ := p.browse(t, resume)
+	equal(t, "late", late.status, 400)
+	equal(t, "events", w.types(t, c, "security.authorization", "token."), []string{
+		"security.authorization_code_reused", "token.family_revoked", "security.authorization_code_reused", "token.family_revoked",
+	})
+}
+
+func refreshTokens(t *testing.T, w *world, c *client) {
+	id := member(t, c, "ann@example.com")
+	token := signIn(t, c, "ann@example.com", secret, "complete").data()["session_token"].(string)
+	p := newParty(t, c, object{"type": "spa"}) // without a secret
+	p.session = token
+	issue := func(scope string) (refresh string) {
+		t.Helper()
+		a := p.exchange(t, p.code(t, url.Values{"scope": {scope}}), nil)
+		if a.status != 200 {
+			t.Fatalf("%d %s", a.status, a.text)
+		}
+		return a.body["refresh_token"].(string)
+	}
+	renew := func(token string) answer {
+		t.Helper()
+		a := p.refresh(t, token, nil)
+		if a.status != 200 {
+			t.Fatalf("refresh: %d %s", a.status, a.text)
+		}
+		return a
+	}
+	first := issue("openid email me:read me:write")
+	second := renew(first)
+	idToken := claimsOf(t, second.body["id_token"].(string))
+	equal(t, "nonce again", idToken["nonce"], nil)
+	equal(t, "scope", second.body["scope"], "openid email me:read me:write")
+	c.with(second.body["access_token"].(string)).want(t, 200, "", "GET", mePath+"/profile", nil)
+
+	// Narrower, but never wider; and by nobody else.
+	third := p.refresh(t, second.body["refresh_token"].(string), url.Values{"grant_type": {"refresh"}, "scope": {"me:read"}})
+	equal(t, "narrower", []any{third.status, third.body["scope"], third.body["id_token"]}, []any{200, "me:read", nil})
+	equal(t, "wider", p.refresh(t, third.body["refresh_token"].(string), url.Values{"scope": {"me:read profile"}}).code(), "invalid_scope")
+	thief := newParty(t, c, object{"name": "Thief", "type": "spa"})
+	equal(t, "thief", thief.refresh(t, third.body["refresh_token"].(string), nil).code(), "invalid_grant")
+	fourth := renew(third.body["refresh_token"].(string))
+	equal(t, "all again", fourth.body["scope"], "openid email me:read me:write")
+
+	// What was replaced ends the family.
+	equal(t, "reused", p.refresh(t, first, nil).code(), "invalid_grant")
+	equal(t, "the newest", p.refresh(t, fourth.body["refresh_token"].(string), nil).code(), "invalid_grant")
+	c.with(fourth.body["access_token"].(string)).want(t, 401, "invalid_token", "GET", mePath+"/profile", nil)
+
+	// Two at once: one wins, and the family is gone.
+	both := issue("openid")
+	var wg sync.WaitGroup
+	answers := make(chan answer, 2)
+	for range 2 {
+		wg.Go(func() { answers <- p.refresh(t, both, nil) })
+	}
+	wg.Wait()
+	one, two := <-answers, <-answers
+	equal(t, "one wins", one.status+two.status, 200+400)
+
+	// Groups bring scopes to the next token, and take them with them.
+	grouped := issue("openid users:read")
+	g := group(t, c, "readers", "users:read")
+	c.want(t, 201, "", "POST", groupsPath+"/"+g+"/members", object{"user_id": id})
+	now := renew(grouped)
+	equal(t, "with the group", now.body["scope"], "openid users:read")
+	c.with(now.body["access_token"].(string)).want(t, 200, "", "GET", "/api/v1/users", nil)
+	c.want(t, 204, "", "DELETE", groupsPath+"/"+g+"/members/"+id, nil)
+	now = renew(now.body["refresh_token"].(string))
+	equal(t, "without", now.body["scope"], "openid")
+
+	// Without offline_access they end with the session; with it they do not. Disabling
+	// ends both.
+	online, offline := issue("openid"), issue("openid offline_access")
+	c.with(token).want(t, 204, "", "POST", authPath+"/logout", nil)
+	equal(t, "online", p.refresh(t, online, nil).code(), "invalid_grant")
+	left := renew(offline)
+	c.with(left.body["access_token"].(string)).want(t, 200, "", "GET", "/oauth2/userinfo", nil)
+	c.want(t, 200, "", "POST", "/api/v1/users/"+id+"/disable", nil)
+	equal(t, "disabled", p.refresh(t, left.body["refresh_token"].(string), nil).code(), "invalid_grant")
+	equal(t, "userinfo", c.with(left.body["access_token"].(string)).want(t, 401, "invalid_token", "GET", "/oauth2/userinfo", nil).details()["reason"], "revoked")
+	equal(t, "events", w.types(t, c, "security.refresh"), []string{"security.refresh_token_reused", "security.refresh_token_reused"})
+}
+
+func authorizeRefuses(t *testing.T, w *world, c *client) {
+	w.ahead.Store(0) // both clocks count here
+	member(t, c, "ann@example.com")
+	p := newParty(t, c, object{"allowed_scopes": []any{"openid", "resources:read"}})
+	p.session = signIn(t, c, "ann@example.com", secret, "complete").data()["session_token"].(string)
+	foreign := newParty(t, w.tenant(t, "authorize-refuses-other"), nil)
+
+	// Never a redirect to what is not proven.
+	for what, changes := range map[string]url.Values{
+		"no client": {"client_id": nil}, "unknown client": {"client_id": {"nobody"}}, "another tenant's client": {"client_id": {foreign.id}}, "two clients": {"client_id": {p.id, p.id}},
+		"no redirect_uri": {"redirect_uri": nil}, "two": {"redirect_uri": {callback, callback}}, "NUL": {"client_id": {p.id + "\x00"}},
+		"trailing slash": {"redirect_uri": {"https://app.example.com/cb/?tab=1"}}, "port": {"redirect_uri": {"https://app.example.com:443/cb?tab=1"}}, "scheme": {"redirect_uri": {"http://app.example.com/cb?tab=1"}},
+		"case": {"redirect_uri": {"https://APP.example.com/cb?tab=1"}}, "more query": {"redirect_uri": {callback + "&x=1"}}, "less": {"redirect_uri": {"https://app.example.com/cb"}}, "fragment": {"redirect_uri": {callback + "#x"}},
+		"dots": {"redirect_uri": {"https://app.example.com/x/../cb?tab=1"}}, "userinfo": {"redirect_uri": {"https://app.example.com@evil.test/cb?tab=1"}}, "suffix": {"redirect_uri": {"https://app.example.com.evil.test/cb?tab=1"}},
+		"tab": {"redirect_uri": {"https://app.example.com\t/cb?tab=1"}}, "encoded": {"redirect_uri": {"https://app.example.com/%63b?tab=1"}},
+	} {
+		a, _ := p.ask(t, changes)
+		if a.status != 400 || a.header.Get("Location") != "" || !strings.Contains(a.header.Get("Content-Type"), "text/html") || a.header.Get("X-Frame-Options") != "DENY" {
+			t.Errorf("%s: %d to %q", what, a.status, a.header.Get("Location"))
+		}
+	}
+	for what, tc := range map[string]struct {
+		code    string
+		changes url.Values
+	}{
+		"no response_type": {"invalid_request", url.Values{"response_type": nil}}, "implicit": {"unsupported_response_type", url.Values{"response_type": {"token"}}},
+		"no state": {"invalid_request", url.Values{"state": nil}}, "two nonces": {"invalid_request", url.Values{"nonce": {"a", "b"}}}, "long state": {"invalid_request", url.Values{"state": {long(2049)}}},
+		"no challenge": {"invalid_request", url.Values{"code_challenge": nil}}, "plain": {"invalid_request", url.Values{"code_challenge_method": {"plain"}}}, "no method": {"invalid_request", url.Values{"code_challenge_method": nil}},
+		"short challenge": {"invalid_request", url.Values{"code_challenge": {"x"}}}, "form_post": {"invalid_request", url.Values{"response_mode": {"form_post"}}}, "request": {"request_not_supported", url.Values{"request": {"x"}}},
+		"scope": {"invalid_scope", url.Values{"scope": {"users:write"}}}, "malformed scope": {"invalid_scope", url.Values{"scope": {"a\"b"}}}, "audience": {"invalid_target", url.Values{"audience": {"https://other.example.com"}}},
+		"prompt": {"invalid_request", url.Values{"prompt": {"now"}}}, "none and more": {"invalid_request", url.Values{"prompt": {"none login"}}}, "max_age": {"invalid_request", url.Values{"max_age": {"-1"}}},
+		"no second factor": {"unmet_authentication_requirements", url.Values{"prompt": {"none"}, "acr_values": {"aal2"}}}, "too old": {"login_required", url.Values{"prompt": {"none"}, "max_age": {"0"}}},
+	} {
+		if what == "too old" {
+			time.Sleep(1100 * time.Millisecond)
+		}
+		a, to := p.ask(t, tc.changes)
+		q := to.Query()
+		state := "a b&c="
+		if what == "no state" || what == "long state" {
+			state = ""
+		}
+		if a.status != 302 || to.Host != "app.example.com" || q.Get("error") != tc.code || q.Get("iss") != "https://authorize-refuses.test" || q.Get("state") != state || q.Get("code") != "" {
+			t.Errorf("%s: %d to %s, want %s", what, a.status, to, tc.code)
+		}
+	}
+	// What an application may not have is dropped, and the answer says so.
+	a := p.exchange(t, p.code(t, url.Values{"scope": {"openid users:write resources:read"}}), nil)
+	equal(t, "scope", a.body["scope"], "openid") // resources:read comes with a group only
+
+	// prompt=none never shows anything; without a session it says so.
+	session := p.session
+	p.session = ""
+	_, to := p.ask(t, url.Values{"prompt": {"none"}})
+	equal(t, "none", to.Query().Get("error"), "login_required")
+	// Others lead to a page, and then back once it was done.
+	p.session = session
+	for prompt, path := range map[string]string{"login": "/auth/sign-in", "select_account": "/auth/sign-in", "create": "/auth/sign-up"} {
+		_, to := p.ask(t, url.Values{"prompt": {prompt}})
+		equal(t, prompt, to.Path, path)
+		_, again := p.browse(t, to.Query().Get("next"))
+		equal(t, "not yet", again.Path, path)
+	}
+	_, to = p.ask(t, url.Values{"prompt": {"login"}, "login_hint": {"ann@example.com"}})
+	equal(t, "hint", to.Query().Get("email"), "ann@example.com")
+	next := to.Query().Get("next")
+	p.session = signIn(t, c, "ann@example.com", secret, "complete").data()["session_token"].(string)
+	_, to = p.browse(t, next)
+	if to.Query().Get("code") == "" {
+		t.Errorf("after signing in again: %s", to)
+	}
+	_, to = p.ask(t, url.Values{"acr_values": {"aal2"}})
+	equal(t, "step up", to.Path, "/account/step-up")
+
+	// By POST the redirect is a GET.
+	post := p.send(t, "POST", "/oauth2/authorize", http.Header{"Cookie": {"__Host-sid=" + p.session}, "Content-Type": {"application/x-www-form-urlencoded"}}, []byte(p.request(nil).Encode()))
+	equal(t, "post", post.status, 303)
+	large := p.send(t, "POST", "/oauth2/authorize", http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, []byte(p.request(url.Values{"nonce": {long(70_000)}}).Encode()))
+	equal(t, "too large", large.status, 400)
+
+	// Applications that are disabled or act for themselves.
+	machine := newParty(t, c, object{"type": "m2m"})
+	_, to = machine.ask(t, nil)
+	equal(t, "machine", to.Query().Get("error"), "unauthorized_client")
+	equal(t, "machine", machine.exchange(t, "x", nil).code(), "unauthorized_client")
+	code := p.code(t, nil)
+	found, err := w.oauth.ApplicationByClientID(t.Context(), mustTenant(t, w, c), p.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.want(t, 200, "", "POST", appsPath+"/"+found.ID+"/disable", nil)
+	_, to = p.ask(t, nil)
+	equal(t, "disabled", to.Query().Get("error"), "unauthorized_client")
+	equal(t, "disabled", p.exchange(t, code, nil).code(), "unauthorized_client")
+}
+
+func mustTenant(t testing.TB, w *world, c *client) string {
+	t.Helper()
+	tenant, err := w.tenants.Directory.TenantByHost(t.Context(), c.host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tenant.ID
+}
+
+// claimsOf reads a JWT that another party verifies.
+func claimsOf(t testing.TB, token string) object {
+	t.Helper()
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		t.Fatalf("not a JWT: %s", token)
+	}
+	return parse(t, string(decode(t, parts[1]))).(map[string]any)
+}
+
+// elsewhere sends requests for a tenant's own address to the server of the test.
+type elsewhere struct{ *client }
+
+func (e elsewhere) RoundTrip(r *http.Request) (*http.Response, error) {
+	to, err := url.Parse(e.server.URL)
+	if err != nil {
+		return nil, err
+	}
+	r = r.Clone(r.Context())
+	r.Host, r.URL.Scheme, r.URL.Host = r.URL.Host, to.Scheme, to.Host
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// Clients that others wrote sign a person in: discovery, PKCE, the pages, the ID token,
+// userinfo and a refresh.
+func independentClient(t *testing.T, _ *world, c *client) {
+	id := member(t, c, "ann@example.com")
+	p := newParty(t, c, nil)
+	browser := &http.Client{Transport: elsewhere{c}, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+		if r.URL.Host == "app.example.com" {
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser.Jar = jar
+	ctx := oidc.ClientContext(t.Context(), &http.Client{Transport: elsewhere{c}})
+	provider, err := oidc.NewProvider(ctx, "https://"+c.host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := oauth2.Config{ClientID: p.id, ClientSecret: p.secret, Endpoint: provider.Endpoint(), RedirectURL: callback, Scopes: []string{oidc.ScopeOpenID, "profile", "email"}}
+	pkce := oauth2.GenerateVerifier()
+	page, err := browser.Get(config.AuthCodeURL("some state", oauth2.S256ChallengeOption(pkce), oidc.Nonce("some nonce")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page.Body.Close()
+	if page.StatusCode != 200 || page.Request.URL.Path != "/auth/sign-in" {
+		t.Fatalf("%d at %s", page.StatusCode, page.Request.URL)
+	}
+	back, err := browser.PostForm("https://"+c.host+"/auth/sign-in", url.Values{
+		"email": {"ann@example.com"}, "password": {secret}, "next": {page.Request.URL.Query().Get("next")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	back.Body.Close()
+	at, err := back.Location()
+	if err != nil || at.Host != "app.example.com" || at.Query().Get("state") != "some state" || at.Query().Get("iss") != "https://"+c.host {
+		t.Fatalf("back at %v, %v", at, err)
+	}
+	tokens, err := config.Exchange(ctx, at.Query().Get("code"), oauth2.VerifierOption(pkce))
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, _ := tokens.Extra("id_token").(string)
+	idToken, err := provider.Verifier(&oidc.Config{ClientID: p.id}).Verify(ctx, raw)
+	if err != nil || idToken.Subject != id || idToken.Nonce != "some nonce" {
+		t.Fatalf("%+v, %v", idToken, err)
+	}
+	if err := idToken.VerifyAccessToken(tokens.AccessToken); err != nil {
+		t.Error(err)
+	}
+	user, err := provider.UserInfo(ctx, oauth2.StaticTokenSource(tokens))
+	if err != nil || user.Subject != id || user.Email != "ann@example.com" || !user.EmailVerified {
+		t.Errorf("%+v, %v", user, err)
+	}
+	tokens.Expiry = time.Now().Add(-time.Minute)
+	renewed, err := config.TokenSource(ctx, tokens).Token()
+	if err != nil || renewed.AccessToken == tokens.AccessToken || renewed.RefreshToken == tokens.RefreshToken {
+		t.Errorf("%+v, %v", renewed, err)
+	}
+}

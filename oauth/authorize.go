@@ -1,0 +1,174 @@
+package oauth
+
+import (
+	"context"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// AuthorizationRequest is a request to the authorization endpoint whose client and
+// redirect URI are known to belong together (RFC 6749 §4.1.1, OIDC Core §3.1.2.1).
+type AuthorizationRequest struct {
+	ClientID    string   `json:"client_id"`
+	RedirectURI string   `json:"redirect_uri"`
+	Scopes      []string `json:"scopes"` // that the application may have
+	State       string   `json:"state"`
+	Challenge   string   `json:"challenge"` // RFC 7636, S256
+	Nonce       string   `json:"nonce,omitempty"`
+	Prompt      []string `json:"prompt,omitempty"`
+	MaxAge      int      `json:"max_age"` // seconds; -1: as old as it may be
+	AAL2        bool     `json:"aal2,omitempty"`
+	LoginHint   string   `json:"login_hint,omitempty"`
+	Audience    string   `json:"audience"`
+}
+
+// Prompts reports whether a value of prompt was given.
+func (r AuthorizationRequest) Prompts(value string) bool { return slices.Contains(r.Prompt, value) }
+
+// RedirectError is a refusal of which the application is told at its redirect URI (RFC
+// 6749 §4.1.2.1).
+type RedirectError struct {
+	RedirectURI, State string
+	Code, Description  string
+}
+
+func (e *RedirectError) Error() string { return e.Code + ": " + e.Description }
+
+// PageError is a refusal of which only the person in front of the browser is told: where
+// to send them is not proven.
+type PageError struct{ Description string }
+
+func (e *PageError) Error() string { return e.Description }
+
+// Codes of redirects (OIDC Core §3.1.2.6, RFC 6749 §4.1.2.1).
+const (
+	UnsupportedResponseType = "unsupported_response_type"
+	LoginRequired           = "login_required"
+	InteractionRequired     = "interaction_required"
+	AccessDenied            = "access_denied"
+	UnmetRequirements       = "unmet_authentication_requirements"
+)
+
+const maxState = 2048 // bytes
+
+// challengePattern is a SHA-256 in base64url.
+var challengePattern = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
+
+// once are the parameters that must not be repeated.
+var once = []string{
+	"response_type", "client_id", "redirect_uri", "scope", "state", "code_challenge", "code_challenge_method", "nonce", "prompt", "max_age",
+	"acr_values", "login_hint", "response_mode", "audience", "request", "request_uri",
+}
+
+// Authorize judges an authorization request. Refusals are [*PageError] until client and
+// redirect URI are proven, and then [*RedirectError]; any other error is the server's.
+func (s *Service) Authorize(ctx context.Context, tenant Tenant, params url.Values) (r AuthorizationRequest, app Application, err error) {
+	for _, name := range []string{"client_id", "redirect_uri"} {
+		if len(params[name]) != 1 || params.Get(name) == "" {
+			return r, app, &PageError{name + " must be given once"}
+		}
+	}
+	app, err = selectApplication(ctx, s.db, tenant.ID, params.Get("client_id"))
+	switch {
+	case err != nil && !notFound(err):
+		return r, app, err
+	case err != nil:
+		return r, app, &PageError{"the application is not known here"}
+	case !slices.Contains(app.RedirectURIs, params.Get("redirect_uri")):
+		return r, app, &PageError{"the application has not registered this redirect_uri"}
+	}
+	r = AuthorizationRequest{
+		ClientID: app.ClientID, RedirectURI: params.Get("redirect_uri"), State: params.Get("state"), Challenge: params.Get("code_challenge"),
+		Nonce: params.Get("nonce"), Prompt: strings.Fields(params.Get("prompt")), MaxAge: -1, LoginHint: params.Get("login_hint"),
+	}
+	refuse := func(code, description string) (AuthorizationRequest, Application, error) {
+		return r, app, &RedirectError{r.RedirectURI, r.State, code, description}
+	}
+	if len(r.State) > maxState || !printable(r.State) {
+		r.State = ""
+		return refuse(string(InvalidRequest), "state must be at most 2,048 printable ASCII characters")
+	}
+	if len(params["state"]) > 1 {
+		r.State = ""
+	}
+	for _, name := range once {
+		if len(params[name]) > 1 {
+			return refuse(string(InvalidRequest), name+" is given more than once")
+		}
+	}
+	for _, text := range []string{r.Nonce, r.LoginHint} {
+		if len(text) > maxState || strings.IndexByte(text, 0) >= 0 || !utf8.ValidString(text) {
+			return refuse(string(InvalidRequest), "a parameter is not valid text of at most 2,048 bytes")
+		}
+	}
+	scopes, scopeErr := parseScopes(strings.ReplaceAll(params.Get("scope"), "+", " "))
+	asked := slices.Concat(params["audience"], params["resource"])
+	switch {
+	case app.State != Enabled:
+		return refuse(string(UnauthorizedClient), "the application is disabled")
+	case app.Type == Machine:
+		return refuse(string(UnauthorizedClient), "applications of this type act for themselves only")
+	case params.Has("request") || params.Has("request_uri"):
+		return refuse("request_not_supported", "request objects are not supported")
+	case params.Get("response_type") == "":
+		return refuse(string(InvalidRequest), "response_type is missing")
+	case params.Get("response_type") != "code":
+		return refuse(UnsupportedResponseType, "supported: code")
+	case params.Get("response_mode") != "" && params.Get("response_mode") != "query":
+		return refuse(string(InvalidRequest), "response_mode must be query")
+	case r.State == "":
+		return refuse(string(InvalidRequest), "state is missing")
+	case params.Get("code_challenge_method") != "S256" || !challengePattern.MatchString(r.Challenge):
+		return refuse(string(InvalidRequest), "PKCE is required: code_challenge_method S256 and a code_challenge of 43 characters (RFC 7636)")
+	case scopeErr != nil:
+		return refuse(string(InvalidScope), "scope is malformed")
+	case len(r.Prompt) > 1 && r.Prompts("none"):
+		return refuse(string(InvalidRequest), "prompt none stands alone")
+	}
+	for _, prompt := range r.Prompt {
+		if !slices.Contains(prompts, prompt) {
+			return refuse(string(InvalidRequest), "prompt has an unknown value")
+		}
+	}
+	if text := params.Get("max_age"); text != "" {
+		if r.MaxAge, err = strconv.Atoi(text); err != nil || r.MaxAge < 0 {
+			return refuse(string(InvalidRequest), "max_age is not a number of seconds")
+		}
+	}
+	r.AAL2 = slices.Contains(strings.Fields(params.Get("acr_values")), AAL2)
+	for _, scope := range scopes { // what it may not have is dropped, and the answer says so
+		if slices.Contains(app.AllowedScopes, scope) {
+			r.Scopes = append(r.Scopes, scope)
+		}
+	}
+	if len(scopes) == 0 {
+		r.Scopes = app.AllowedScopes
+	}
+	if len(r.Scopes) == 0 {
+		return refuse(string(InvalidScope), "the application may have none of these scopes")
+	}
+	if _, err := tokenAudience(tenant, app, asked, nil); err != nil {
+		return refuse(string(InvalidTarget), "the application may not have tokens for this audience")
+	}
+	if len(asked) == 1 {
+		r.Audience = asked[0]
+	}
+	return r, app, nil
+}
+
+// prompts are the values of prompt that are understood.
+var prompts = []string{"none", "login", "consent", "select_account", "create"}
+
+// printable reports whether a text is printable ASCII.
+func printable(text string) bool {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return true
+}

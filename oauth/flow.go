@@ -1,0 +1,75 @@
+package oauth
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"stonetown/internal/sqldb"
+)
+
+// ErrFlowNotFound is returned for an id that no flow has, and ErrFlowExpired for one
+// whose time is over.
+var (
+	ErrFlowNotFound = errors.New("there is no such sign-in flow")
+	ErrFlowExpired  = errors.New("the sign-in flow has expired")
+)
+
+// flowFor is how long people may take to sign in.
+const flowFor = 30 * time.Minute
+
+// Flow is an authorization request whose person is signing in.
+type Flow struct {
+	Request   AuthorizationRequest
+	CreatedAt time.Time // UTC, as is the other
+	ExpiresAt time.Time
+}
+
+// BeginFlow remembers an authorization request and returns the id that leads back to
+// it: flw_ and 256 random bits.
+func (s *Service) BeginFlow(ctx context.Context, tenant Tenant, r AuthorizationRequest) (id string, err error) {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return "", fmt.Errorf("begin flow: %w", err)
+	}
+	id = newToken("flw_")
+	now := s.now()
+	_, err = s.db.Exec(ctx, `INSERT INTO flows (tenant_id, id, request, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)`,
+		tenant.ID, tokenHash(id), string(text), now.UnixMicro(), now.Add(flowFor).UnixMicro())
+	if err != nil {
+		return "", fmt.Errorf("begin flow: %w", err)
+	}
+	return id, nil
+}
+
+// Flow finds a flow. It fails with [ErrFlowNotFound] or [ErrFlowExpired].
+func (s *Service) Flow(ctx context.Context, tenant Tenant, id string) (f Flow, err error) {
+	var text string
+	var created, expires int64
+	err = s.db.QueryRow(ctx, `SELECT request, created_at, expires_at FROM flows WHERE tenant_id = $1 AND id = $2`, tenant.ID, tokenHash(id)).
+		Scan(&text, &created, &expires)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return f, ErrFlowNotFound
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &f.Request)
+	}
+	if err != nil {
+		return f, fmt.Errorf("read flow: %w", err)
+	}
+	f.CreatedAt, f.ExpiresAt = instant(created), instant(expires)
+	if !s.now().Before(f.ExpiresAt) {
+		return f, ErrFlowExpired
+	}
+	return f, nil
+}
+
+// tokenHash is what is kept of a secret.
+func tokenHash(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}

@@ -1,0 +1,385 @@
+package oauth
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"stonetown/internal/eventlog"
+	"stonetown/internal/id"
+	"stonetown/internal/sqldb"
+)
+
+// The grants of users.
+const (
+	GrantAuthorizationCode = "authorization_code" // RFC 6749 §4.1
+	GrantRefreshToken      = "refresh_token"      // RFC 6749 §6
+)
+
+const (
+	// codeFor is how long an authorization code is good.
+	codeFor = time.Minute
+	// familyFor is how long refresh tokens can follow from one authorization.
+	familyFor = 90 * 24 * time.Hour
+)
+
+// grant is what a user has let an application do. All tokens that follow from one
+// authorization belong to one grant, and end with it.
+type grant struct {
+	id, tenantID, clientID string
+	auth                   Authentication
+	scopes                 []string // without those of groups
+	audience               string
+	nonce                  string
+	expiresAt              time.Time
+	revokedAt              time.Time // zero: it is not
+}
+
+// offline grants outlive their session (OIDC Core §11).
+func (g grant) offline() bool { return slices.Contains(g.scopes, "offline_access") }
+
+// IssueCode answers an authorization request for a user who has signed in: with a code that
+// is good for a minute and once.
+func (s *Service) IssueCode(ctx context.Context, tenant Tenant, r AuthorizationRequest, by Authentication) (code string, err error) {
+	now := s.now()
+	code = newToken("ac_")
+	grantID := id.New(id.Grant)
+	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		var b sqldb.Batch
+		b.Queue(`
+			INSERT INTO grants (tenant_id, id, client_id, user_id, session_id, scope, audience, nonce, methods, auth_time, second_factor_at, created_at, expires_at, revoked_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 0)`,
+			[]any{
+				tenant.ID, grantID, r.ClientID, by.UserID, by.SessionID, strings.Join(r.Scopes, " "), r.Audience, r.Nonce, strings.Join(by.Methods, " "),
+				by.AuthTime.UnixMicro(), micros(by.SecondFactor), now.UnixMicro(), now.Add(familyFor).UnixMicro(),
+			}, nil)
+		b.Queue(`
+			INSERT INTO codes (tenant_id, hash, grant_id, client_id, redirect_uri, challenge, expires_at, used_at) VALUES ($1, $2, $3, $4, $5, $6, $7, 0)`,
+			[]any{tenant.ID, tokenHash(code), grantID, r.ClientID, r.RedirectURI, r.Challenge, now.Add(codeFor).UnixMicro()}, nil)
+		return tx.Send(ctx, &b)
+	})
+	if err != nil {
+		return "", fmt.Errorf("issue code: %w", err)
+	}
+	return code, nil
+}
+
+// invalidGrant is the one refusal of a code or token, whatever is wrong with it.
+var invalidGrant = &Error{InvalidGrant, "the code or token is not valid for this client"}
+
+// exchangeCode answers the authorization_code grant. A wrong client, redirect URI or
+// verifier leaves the code as it is; who comes with the right ones a second time ends all
+// that followed from the first.
+func (s *Service) exchangeCode(ctx context.Context, tenant Tenant, app Application, req TokenRequest) (TokenResponse, error) {
+	var grantID, clientID, redirectURI, challenge string
+	var expires, used int64
+	hash := tokenHash(req.Code)
+	err := s.db.QueryRow(ctx, `SELECT grant_id, client_id, redirect_uri, challenge, expires_at, used_at FROM codes WHERE tenant_id = $1 AND hash = $2`, tenant.ID, hash).
+		Scan(&grantID, &clientID, &redirectURI, &challenge, &expires, &used)
+	switch {
+	case errors.Is(err, sqldb.ErrNoRows):
+		return TokenResponse{}, invalidGrant
+	case err != nil:
+		return TokenResponse{}, fmt.Errorf("read code: %w", err)
+	case clientID != app.ClientID || redirectURI != req.RedirectURI || !verifies(challenge, req.CodeVerifier):
+		return TokenResponse{}, invalidGrant
+	}
+	now := s.now()
+	if used == 0 {
+		if now.UnixMicro() >= expires {
+			return TokenResponse{}, invalidGrant
+		}
+		n, err := s.db.Exec(ctx, `UPDATE codes SET used_at = $3 WHERE tenant_id = $1 AND hash = $2 AND used_at = 0`, tenant.ID, hash, now.UnixMicro())
+		if err != nil {
+			return TokenResponse{}, fmt.Errorf("use code: %w", err)
+		}
+		used = 1 - n
+	}
+	if used != 0 {
+		return TokenResponse{}, s.reused(ctx, tenant, grantID, eventlog.SecurityAuthorizationCodeReused)
+	}
+	g, err := selectGrant(ctx, s.db, tenant, grantID)
+	if err != nil {
+		return TokenResponse{}, err
+	}
+	return s.issue(ctx, tenant, app, g, nil, "", true)
+}
+
+// verifies reports whether a verifier is the one that a challenge was made of (RFC 7636
+// §4.6).
+func verifies(challenge, verifier string) bool {
+	if len(verifier) < 43 || len(verifier) > 128 {
+		return false
+	}
+	sum := sha256.Sum256([]byte(verifier))
+	return subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(sum[:])), []byte(challenge)) == 1
+}
+
+// refresh answers the refresh_token grant. The token is replaced; who comes with one that
+// was replaced before ends its whole family (RFC 9700 §4.14.2).
+func (s *Service) refresh(ctx context.Context, tenant Tenant, app Application, req TokenRequest) (TokenResponse, error) {
+	var grantID, clientID string
+	var expires, rotated int64
+	hash := tokenHash(req.RefreshToken)
+	err := s.db.QueryRow(ctx, `SELECT grant_id, client_id, expires_at, rotated_at FROM refresh_tokens WHERE tenant_id = $1 AND hash = $2`, tenant.ID, hash).
+		Scan(&grantID, &clientID, &expires, &rotated)
+	switch {
+	case errors.Is(err, sqldb.ErrNoRows):
+		return TokenResponse{}, invalidGrant
+	case err != nil:
+		return TokenResponse{}, fmt.Errorf("read refresh token: %w", err)
+	case clientID != app.ClientID:
+		return TokenResponse{}, invalidGrant
+	case rotated != 0:
+		return TokenResponse{}, s.reused(ctx, tenant, grantID, eventlog.SecurityRefreshTokenReused)
+	case s.now().UnixMicro() >= expires:
+		return TokenResponse{}, invalidGrant
+	}
+	g, err := selectGrant(ctx, s.db, tenant, grantID)
+	if err != nil {
+		return TokenResponse{}, err
+	}
+	narrower, err := parseScopes(req.Scope)
+	if err != nil {
+		return TokenResponse{}, err
+	}
+	for _, scope := range narrower {
+		if !slices.Contains(g.scopes, scope) {
+			return TokenResponse{}, &Error{InvalidScope, "more than was granted"}
+		}
+	}
+	return s.issue(ctx, tenant, app, g, narrower, hash, false)
+}
+
+// issue issues the tokens of a grant: those of a scope, if one is given, and else of all
+// that was granted. rotates is the hash of the refresh token that is replaced; first says
+// that the user has just signed in.
+func (s *Service) issue(ctx context.Context, tenant Tenant, app Application, g grant, narrower []string, rotates string, first bool) (r TokenResponse, err error) {
+	now := s.now()
+	if !g.revokedAt.IsZero() || !now.Before(g.expiresAt) {
+		return r, invalidGrant
+	}
+	if first || !g.offline() {
+		live, err := s.people.SessionLive(ctx, tenant.ID, g.auth.SessionID)
+		if err != nil {
+			return r, err
+		}
+		if !live {
+			return r, invalidGrant
+		}
+	}
+	person, err := s.people.Person(ctx, tenant.ID, g.auth.UserID)
+	if errors.Is(err, ErrPersonGone) {
+		return r, invalidGrant
+	}
+	if err != nil {
+		return r, err
+	}
+	scopes := g.scopes
+	if narrower != nil {
+		scopes = narrower
+	}
+	if scopes, err = s.entitled(ctx, tenant, scopes, person); err != nil {
+		return r, err
+	}
+	var asked []string
+	if g.audience != "" {
+		asked = []string{g.audience}
+	}
+	aud, err := tokenAudience(tenant, app, asked, scopes)
+	if err != nil {
+		return r, err
+	}
+	if slices.Contains(scopes, "openid") && !slices.Contains(aud, tenant.BaseURL) {
+		aud = append(aud, tenant.BaseURL) // for /oauth2/userinfo
+	}
+	c := claims{
+		Subject: person.ID, Audience: aud, Scope: strings.Join(scopes, " "), SessionID: g.auth.SessionID, GrantID: g.id,
+		AuthTime: g.auth.AuthTime.Unix(), ACR: g.auth.acr(), AMR: g.auth.Methods,
+	}
+	if g.offline() {
+		c.SessionID = "" // it does not end with the session
+	}
+	r = TokenResponse{TokenType: "Bearer", ExpiresIn: app.AccessTokenTTL, Scope: c.Scope, RefreshToken: newToken("rt_")}
+	if r.AccessToken, err = s.mint(ctx, tenant, app, c); err != nil {
+		return r, err
+	}
+	if slices.Contains(scopes, "openid") {
+		if r.IDToken, err = s.idToken(ctx, tenant, app, g, person, ScopeSet(c.Scope), r.AccessToken, first); err != nil {
+			return r, err
+		}
+	}
+	until := now.Add(app.RefreshTokenTTL)
+	if g.expiresAt.Before(until) {
+		until = g.expiresAt
+	}
+	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		if rotates != "" {
+			n, err := tx.Exec(ctx, `UPDATE refresh_tokens SET rotated_at = $3 WHERE tenant_id = $1 AND hash = $2 AND rotated_at = 0`, tenant.ID, rotates, now.UnixMicro())
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				return errReused
+			}
+		}
+		_, err := tx.Exec(ctx, `INSERT INTO refresh_tokens (tenant_id, hash, grant_id, client_id, created_at, expires_at, rotated_at) VALUES ($1, $2, $3, $4, $5, $6, 0)`,
+			tenant.ID, tokenHash(r.RefreshToken), g.id, app.ClientID, now.UnixMicro(), until.UnixMicro())
+		return err
+	})
+	if errors.Is(err, errReused) {
+		return TokenResponse{}, s.reused(ctx, tenant, g.id, eventlog.SecurityRefreshTokenReused)
+	}
+	if err == nil {
+		err = s.used(ctx, app)
+	}
+	if err != nil {
+		return TokenResponse{}, fmt.Errorf("issue tokens: %w", err)
+	}
+	return r, nil
+}
+
+// errReused: somebody else has just replaced the same token.
+var errReused = errors.New("refresh token was rotated meanwhile")
+
+// entitled are the scopes that a user's token carries: of those granted, what users
+// have by being users, or through a group; and all that groups bring.
+func (s *Service) entitled(ctx context.Context, tenant Tenant, granted []string, person Person) ([]string, error) {
+	registered, err := selectScopes(ctx, s.db, tenant.ID)
+	if err != nil {
+		return nil, err
+	}
+	var scopes []string
+	for _, scope := range granted {
+		own := slices.Contains(OIDCScopes, scope) || strings.HasPrefix(scope, "me:") && isBuiltin(scope) || registered[scope].Entitlement == BySelf
+		if own || slices.Contains(person.Scopes, scope) {
+			scopes = append(scopes, scope)
+		}
+	}
+	for _, scope := range person.Scopes {
+		if !slices.Contains(scopes, scope) {
+			scopes = append(scopes, scope)
+		}
+	}
+	return scopes, nil
+}
+
+func (a Authentication) acr() string {
+	if a.SecondFactor.IsZero() {
+		return AAL1
+	}
+	return AAL2
+}
+
+// selectGrant finds a grant. It fails with invalidGrant.
+func selectGrant(ctx context.Context, from querier, tenant Tenant, grantID string) (g grant, err error) {
+	g = grant{id: grantID, tenantID: tenant.ID}
+	var scope, methods string
+	var auth, second, expires, revoked int64
+	err = from.QueryRow(ctx, `
+		SELECT client_id, user_id, session_id, scope, audience, nonce, methods, auth_time, second_factor_at, expires_at, revoked_at
+		FROM grants WHERE tenant_id = $1 AND id = $2`, tenant.ID, grantID).
+		Scan(&g.clientID, &g.auth.UserID, &g.auth.SessionID, &scope, &g.audience, &g.nonce, &methods, &auth, &second, &expires, &revoked)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return g, invalidGrant
+	}
+	if err != nil {
+		return g, fmt.Errorf("read grant: %w", err)
+	}
+	g.scopes, g.auth.Methods = strings.Fields(scope), strings.Fields(methods)
+	g.auth.AuthTime, g.auth.SecondFactor, g.expiresAt, g.revokedAt = instant(auth), instant(second), instant(expires), instant(revoked)
+	return g, nil
+}
+
+// reused revokes a grant of which a code or token came back that was used before, by
+// whoever has it: one of the two is not who it was meant for.
+func (s *Service) reused(ctx context.Context, tenant Tenant, grantID string, t eventlog.Type) error {
+	err := s.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		n, err := tx.Exec(ctx, `UPDATE grants SET revoked_at = $3 WHERE tenant_id = $1 AND id = $2 AND revoked_at = 0`, tenant.ID, grantID, s.now().UnixMicro())
+		if err != nil || n == 0 {
+			return err
+		}
+		g, err := selectGrant(ctx, tx, tenant, grantID)
+		if err != nil {
+			return err
+		}
+		data, err := json.Marshal(map[string]any{"grant": map[string]string{"id": grantID, "client_id": g.clientID}, "user": map[string]string{"id": g.auth.UserID}})
+		if err != nil {
+			return err
+		}
+		var b sqldb.Batch
+		origin := eventlog.Origin{ClientID: g.clientID}
+		eventlog.Append(&b, tenant.ID, eventlog.New(t, origin, data), eventlog.New(eventlog.TokenFamilyRevoked, origin, data))
+		return tx.Send(ctx, &b)
+	})
+	if err != nil {
+		return fmt.Errorf("revoke grant: %w", err)
+	}
+	return invalidGrant
+}
+
+// idToken tells an application who has signed in (OIDC Core §2).
+func (s *Service) idToken(ctx context.Context, tenant Tenant, app Application, g grant, person Person, scopes Scopes, accessToken string, first bool) (string, error) {
+	ring, err := s.keys.ring(ctx, tenant.ID, true)
+	if err != nil {
+		return "", err
+	}
+	key, ok := ring.sign[RS256]
+	if !ok {
+		return "", fmt.Errorf("tenant %s has no %s signing key", tenant.ID, RS256)
+	}
+	now := s.clock()
+	c := person.claims(scopes)
+	c["iss"], c["aud"], c["azp"] = tenant.BaseURL, app.ClientID, app.ClientID
+	c["iat"], c["exp"], c["auth_time"] = now.Unix(), now.Add(app.AccessTokenTTL).Unix(), g.auth.AuthTime.Unix()
+	c["acr"], c["amr"], c["sid"] = g.auth.acr(), g.auth.Methods, g.auth.SessionID
+	sum := sha256.Sum256([]byte(accessToken))
+	c["at_hash"] = base64.RawURLEncoding.EncodeToString(sum[:16])
+	if first && g.nonce != "" {
+		c["nonce"] = g.nonce
+	}
+	return sign(key, RS256, "JWT", c)
+}
+
+// tidy deletes what is over.
+func (s *Service) tidy(ctx context.Context) error {
+	for _, table := range []string{"flows", "codes", "refresh_tokens", "grants"} {
+		if _, err := s.db.Exec(ctx, `DELETE FROM `+table+` WHERE expires_at < $1`, s.now().Add(-time.Hour).UnixMicro()); err != nil {
+			return fmt.Errorf("delete %s that are over: %w", table, err)
+		}
+	}
+	return nil
+}
+
+// Run deletes what is over, from time to time, until ctx ends.
+func (s *Service) Run(ctx context.Context, failed func(error)) {
+	tick := time.NewTicker(time.Hour)
+	defer tick.Stop()
+	for {
+		if err := s.tidy(ctx); err != nil && ctx.Err() == nil {
+			failed(err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// grantLive reports whether a grant has not been revoked.
+func (s *Service) grantLive(ctx context.Context, tenantID, grantID string) (bool, error) {
+	var revoked int64
+	err := s.db.QueryRow(ctx, `SELECT revoked_at FROM grants WHERE tenant_id = $1 AND id = $2`, tenantID, grantID).Scan(&revoked)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil && revoked == 0, err
+}
