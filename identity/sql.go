@@ -60,14 +60,14 @@ func updateUser(b *sqldb.Batch, u User) {
 
 // userColumns is what scanUser reads.
 const userColumns = `u.id, u.email, u.email_verified, u.state, u.name, u.given_name, u.family_name, u.picture, u.locale,
-	u.attributes, u.password_hash, u.password_must_be_reset, u.must_enrol, u.created_at, u.updated_at, u.last_signed_in_at`
+	u.attributes, u.password_hash, u.password_must_be_reset, u.must_enrol, u.created_at, u.updated_at, u.last_signed_in_at, u.signed_out_at`
 
 func scanUser(row interface{ Scan(...any) error }, tenantID string) (User, error) {
 	u := User{TenantID: tenantID}
 	var attributes string
-	var created, updated, signedIn int64
+	var created, updated, signedIn, signedOut int64
 	err := row.Scan(&u.ID, &u.Email, &u.EmailVerified, (*string)(&u.State), &u.Name, &u.GivenName, &u.FamilyName, &u.Picture, &u.Locale,
-		&attributes, (*string)(&u.PasswordHash), &u.PasswordMustBeReset, &u.MustEnrol, &created, &updated, &signedIn)
+		&attributes, (*string)(&u.PasswordHash), &u.PasswordMustBeReset, &u.MustEnrol, &created, &updated, &signedIn, &signedOut)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return User{}, ErrUserNotFound
 	}
@@ -77,7 +77,7 @@ func scanUser(row interface{ Scan(...any) error }, tenantID string) (User, error
 	if attributes != "" {
 		u.Attributes = []byte(attributes)
 	}
-	u.CreatedAt, u.UpdatedAt, u.LastSignedInAt = instant(created), instant(updated), instant(signedIn)
+	u.CreatedAt, u.UpdatedAt, u.LastSignedInAt, u.SignedOutAt = instant(created), instant(updated), instant(signedIn), instant(signedOut)
 	return u, nil
 }
 

@@ -66,6 +66,7 @@ type User struct {
 	CreatedAt           time.Time    // UTC, as are all
 	UpdatedAt           time.Time
 	LastSignedInAt      time.Time // zero: never
+	SignedOutAt         time.Time // when [Directory.SignOut] last was; zero: never
 }
 
 // NewUser is what creating an account takes.
@@ -234,7 +235,7 @@ func (d *Directory) UpdateIn(ctx context.Context, tx *sqldb.Tx, tenantID, userID
 }
 
 // SignOut ends the sessions of a user, except one, if it is named, and takes back
-// everything that was handed out to sign in with.
+// everything that was handed out before to sign in with or to act as the user.
 func (d *Directory) SignOut(ctx context.Context, tx *sqldb.Tx, tenantID, userID, except string) (ended []session.Session, err error) {
 	all, err := session.OfUser(ctx, tx, tenantID, userID)
 	if err != nil {
@@ -243,6 +244,7 @@ func (d *Directory) SignOut(ctx context.Context, tx *sqldb.Tx, tenantID, userID,
 	var b sqldb.Batch
 	session.EndAll(&b, tenantID, userID, except)
 	ticket.Discard(&b, tenantID, userID)
+	b.Queue(`UPDATE users SET signed_out_at = $3 WHERE tenant_id = $1 AND id = $2`, []any{tenantID, userID, d.now().UnixMicro()}, nil)
 	return slices.DeleteFunc(all, func(s session.Session) bool { return s.ID == except }), tx.Send(ctx, &b)
 }
 

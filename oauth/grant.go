@@ -38,7 +38,7 @@ type grant struct {
 	scopes                 []string // without those of groups
 	audience               string
 	nonce                  string
-	expiresAt              time.Time
+	createdAt, expiresAt   time.Time
 	revokedAt              time.Time // zero: it is not
 }
 
@@ -182,6 +182,9 @@ func (s *Service) issue(ctx context.Context, tenant Tenant, app Application, g g
 	if err != nil {
 		return r, err
 	}
+	if g.offline() && g.createdAt.Before(person.ValidFrom) {
+		return r, invalidGrant
+	}
 	scopes := g.scopes
 	if narrower != nil {
 		scopes = narrower
@@ -282,11 +285,11 @@ func (a Authentication) acr() string {
 func selectGrant(ctx context.Context, from querier, tenant Tenant, grantID string) (g grant, err error) {
 	g = grant{id: grantID, tenantID: tenant.ID}
 	var scope, methods string
-	var auth, second, expires, revoked int64
+	var auth, second, created, expires, revoked int64
 	err = from.QueryRow(ctx, `
-		SELECT client_id, user_id, session_id, scope, audience, nonce, methods, auth_time, second_factor_at, expires_at, revoked_at
+		SELECT client_id, user_id, session_id, scope, audience, nonce, methods, auth_time, second_factor_at, created_at, expires_at, revoked_at
 		FROM grants WHERE tenant_id = $1 AND id = $2`, tenant.ID, grantID).
-		Scan(&g.clientID, &g.auth.UserID, &g.auth.SessionID, &scope, &g.audience, &g.nonce, &methods, &auth, &second, &expires, &revoked)
+		Scan(&g.clientID, &g.auth.UserID, &g.auth.SessionID, &scope, &g.audience, &g.nonce, &methods, &auth, &second, &created, &expires, &revoked)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return g, invalidGrant
 	}
@@ -294,7 +297,7 @@ func selectGrant(ctx context.Context, from querier, tenant Tenant, grantID strin
 		return g, fmt.Errorf("read grant: %w", err)
 	}
 	g.scopes, g.auth.Methods = strings.Fields(scope), strings.Fields(methods)
-	g.auth.AuthTime, g.auth.SecondFactor, g.expiresAt, g.revokedAt = instant(auth), instant(second), instant(expires), instant(revoked)
+	g.auth.AuthTime, g.auth.SecondFactor, g.createdAt, g.expiresAt, g.revokedAt = instant(auth), instant(second), instant(created), instant(expires), instant(revoked)
 	return g, nil
 }
 
@@ -374,12 +377,19 @@ func (s *Service) Run(ctx context.Context, failed func(error)) {
 	}
 }
 
-// grantLive reports whether a grant has not been revoked.
-func (s *Service) grantLive(ctx context.Context, tenantID, grantID string) (bool, error) {
-	var revoked int64
-	err := s.db.QueryRow(ctx, `SELECT revoked_at FROM grants WHERE tenant_id = $1 AND id = $2`, tenantID, grantID).Scan(&revoked)
-	if errors.Is(err, sqldb.ErrNoRows) {
-		return false, nil
+// checkGrant refuses an access token whose grant was revoked or, if it does not end with a
+// session, whose user was signed out of everything since.
+func (s *Service) checkGrant(ctx context.Context, tenant Tenant, p *Principal) error {
+	g, err := selectGrant(ctx, s.db, tenant, p.GrantID)
+	if errors.Is(err, invalidGrant) || err == nil && !g.revokedAt.IsZero() {
+		return &TokenError{Revoked}
 	}
-	return err == nil && revoked == 0, err
+	if err != nil || p.SessionID != "" {
+		return err
+	}
+	from, err := s.people.ValidFrom(ctx, tenant.ID, p.Subject)
+	if errors.Is(err, ErrPersonGone) || err == nil && g.createdAt.Before(from) {
+		return &TokenError{Revoked}
+	}
+	return err
 }

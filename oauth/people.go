@@ -13,6 +13,9 @@ var ErrPersonGone = errors.New("the user is deleted or disabled")
 type People interface {
 	// Person returns a user as they are now. It fails with [ErrPersonGone].
 	Person(ctx context.Context, tenantID, userID string) (Person, error)
+	// ValidFrom is since when what was handed out to act as a user counts: everything
+	// before was taken back. It fails with [ErrPersonGone].
+	ValidFrom(ctx context.Context, tenantID, userID string) (time.Time, error)
 	// SessionLive reports whether a session has not ended.
 	SessionLive(ctx context.Context, tenantID, sessionID string) (bool, error)
 }
@@ -24,7 +27,8 @@ type Person struct {
 	EmailVerified                                bool
 	Name, GivenName, FamilyName, Picture, Locale string
 	UpdatedAt                                    time.Time
-	Scopes                                       []string // that groups bring
+	Scopes                                       []string  // that groups bring
+	ValidFrom                                    time.Time // as of [People.ValidFrom]
 }
 
 // Authentication is how a user has proved to be who they are.

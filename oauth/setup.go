@@ -182,9 +182,9 @@ func validateRedirectURI(t ApplicationType, uri string) error {
 		return forbidden("relative")
 	case slices.Contains([]string{"javascript", "data", "file", "vbscript", "blob", "about", "mailto"}, u.Scheme):
 		return forbidden("scheme")
-	case u.User != nil || strings.Contains(u.Host, "@") || strings.Contains(strings.SplitN(uri, "?", 2)[0], "@"):
+	case u.User != nil || strings.Contains(strings.SplitN(uri, "?", 2)[0], "@"):
 		return forbidden("userinfo")
-	case strings.Contains(strings.ToLower(uri[:len(uri)-len(u.RawQuery)]), "%2f") && strings.Contains(u.Host, "%"), strings.Contains(u.Host, "%"):
+	case strings.Contains(u.Host, "%"): // an escape, or the zone of an address
 		return forbidden("host")
 	case strings.Contains("/"+path+"/", "/../"), strings.Contains(path, "%2e%2e"), strings.Contains(path, "..;"), strings.Contains(path, ".%2e"), strings.Contains(path, "%2e."):
 		return forbidden("path")

@@ -22,7 +22,7 @@ func TestRedirectURIs(t *testing.T) {
 		"/callback": "!relative", "callback": "!relative", "//app.example.com/": "!relative", "https://ann@app.example.com/": "!userinfo", "https://a:b@app.example.com/": "!userinfo",
 		"https://app.example.com@evil.test/": "!userinfo", "https://app.example.com\\@evil.test/": "!control_char", "https://app.example.com/\tx": "!control_char", "https://app.example.com/\nx": "!control_char",
 		"https://app.example.com/a/../b": "!path", "https://app.example.com/a/..": "!path", "https://app.example.com/%2e%2e/b": "!path", "https://app.example.com/..;/b": "!path", "https://app.example.com/.%2E/b": "!path",
-		"https://münchen.example/": "!control_char", "https://app.example.com%2f.evil.test/": "malformed", "https://app.example.com/\x00": "!control_char",
+		"https://münchen.example/": "!control_char", "https://app.example.com%2f.evil.test/": "malformed", "https://[fe80::1%25eth0]/": "!host", "https://app.example.com/\x00": "!control_char",
 	} {
 		err := validateRedirectURI(Server, uri)
 		var refused *RedirectURIError

@@ -61,12 +61,8 @@ func (s *Service) Verify(ctx context.Context, tenant Tenant, bearer string) (*Pr
 		return nil, &TokenError{Expired}
 	}
 	if p.GrantID != "" {
-		live, err := s.grantLive(ctx, tenant.ID, p.GrantID)
-		if err != nil {
+		if err := s.checkGrant(ctx, tenant, p); err != nil {
 			return nil, err
-		}
-		if !live {
-			return nil, &TokenError{Revoked}
 		}
 	}
 	return p, nil

@@ -3,6 +3,7 @@ package account
 import (
 	"context"
 	"errors"
+	"time"
 
 	"stonetown/identity"
 	"stonetown/identity/session"
@@ -20,19 +21,31 @@ type People struct {
 	}
 }
 
-// Person implements [oauth.People].
-func (p *People) Person(ctx context.Context, tenantID, userID string) (oauth.Person, error) {
+// user finds a user who may have tokens. It fails with [oauth.ErrPersonGone].
+func (p *People) user(ctx context.Context, tenantID, userID string) (identity.User, error) {
 	u, err := p.Users.User(ctx, tenantID, userID)
 	if errors.Is(err, identity.ErrUserNotFound) || err == nil && u.State == identity.Disabled {
-		return oauth.Person{}, oauth.ErrPersonGone
+		err = oauth.ErrPersonGone
 	}
+	return u, err
+}
+
+// ValidFrom implements [oauth.People].
+func (p *People) ValidFrom(ctx context.Context, tenantID, userID string) (time.Time, error) {
+	u, err := p.user(ctx, tenantID, userID)
+	return u.SignedOutAt, err
+}
+
+// Person implements [oauth.People].
+func (p *People) Person(ctx context.Context, tenantID, userID string) (oauth.Person, error) {
+	u, err := p.user(ctx, tenantID, userID)
 	if err != nil {
 		return oauth.Person{}, err
 	}
 	scopes, err := p.Users.Scopes(ctx, tenantID, userID)
 	return oauth.Person{
 		ID: u.ID, Email: u.Email, EmailVerified: u.EmailVerified, Name: u.Name, GivenName: u.GivenName, FamilyName: u.FamilyName,
-		Picture: u.Picture, Locale: u.Locale, UpdatedAt: u.UpdatedAt, Scopes: scopes,
+		Picture: u.Picture, Locale: u.Locale, UpdatedAt: u.UpdatedAt, Scopes: scopes, ValidFrom: u.SignedOutAt,
 	}, err
 }
 

@@ -39,13 +39,6 @@ func (s *Surface) AuthorizeByForm(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Surface) authorize(w http.ResponseWriter, r *http.Request, params url.Values) {
-	for name, values := range params {
-		for _, value := range values {
-			if strings.IndexByte(value, 0) >= 0 && (name == "client_id" || name == "redirect_uri") {
-				params = url.Values{}
-			}
-		}
-	}
 	request, _, err := s.Service.Authorize(r.Context(), tenantOf(r), params)
 	if err != nil {
 		s.refuse(w, r, err)
