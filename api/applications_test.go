@@ -57,7 +57,7 @@ func applicationLife(t *testing.T, w *world, c *client) {
 	equal(t, "page", []any{page["client_secret"], page["can_rotate_secret"], page["grant_types"]}, []any{nil, false, []any{"authorization_code", "refresh_token"}})
 	c.want(t, 400, "not_applicable", "POST", appsPath+"/"+page["id"].(string)+"/rotate-secret", object{})
 
-	// Disabled, it gets no tokens; what it has stays good.
+	// Disabled, it gets no tokens.
 	equal(t, "state", c.want(t, 200, "", "POST", app+"/disable", nil).data()["state"], "disabled")
 	equal(t, "again", c.want(t, 200, "", "POST", app+"/disable", nil).data()["can_disable"], false)
 	equal(t, "token", ask(third), 400)

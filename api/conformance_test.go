@@ -73,6 +73,8 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"authorization_code": authorizationCode,
 	"refresh_tokens":     refreshTokens,
 	"authorize_refuses":  authorizeRefuses,
+	"introspection":      introspection,
+	"revocation":         revocation,
 	"applications":       applicationLife,
 	"application_forms":  applicationForms,
 	"application_race":   applicationScopeRace,

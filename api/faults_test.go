@@ -74,6 +74,14 @@ func (f *failing) Token(ctx context.Context, tenant oauth.Tenant, req oauth.Toke
 	return oauth.TokenResponse{}, f.fault(ctx)
 }
 
+func (f *failing) Revoke(ctx context.Context, tenant oauth.Tenant, by oauth.Credentials, token string) error {
+	return f.fault(ctx)
+}
+
+func (f *failing) Introspect(ctx context.Context, tenant oauth.Tenant, by oauth.Credentials, token string) (oauth.Introspection, error) {
+	return oauth.Introspection{}, f.fault(ctx)
+}
+
 // faults are the answers to what goes wrong inside.
 func faults(t *testing.T) {
 	f := new(failing)
@@ -84,7 +92,7 @@ func faults(t *testing.T) {
 	c := w.tenant(t, "faults")
 	define(t, c)
 	is := func(err error) func(context.Context) error { return func(context.Context) error { return err } }
-	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {"x"}, "client_secret": {"y"}}
+	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {"x"}, "client_secret": {"y"}, "token": {"z"}}
 
 	for name, tc := range map[string]struct {
 		fault  func(context.Context) error
@@ -148,9 +156,11 @@ func faults(t *testing.T) {
 				c.want(t, tc.status, tc.code, "GET", "/api/v1/resources/watch", nil)
 			}
 			if tc.oauth != "" {
-				a := c.form(t, nil, form)
-				if a.status != tc.status || a.code() != tc.oauth {
-					t.Errorf("token endpoint: %d %s, want %d %s", a.status, a.text, tc.status, tc.oauth)
+				for _, target := range []string{"/oauth2/token", introspectPath, revokePath} {
+					a := c.present(t, target, nil, form)
+					if a.status != tc.status || a.code() != tc.oauth {
+						t.Errorf("%s: %d %s, want %d %s", target, a.status, a.text, tc.status, tc.oauth)
+					}
 				}
 			}
 		})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -326,11 +327,15 @@ func (w *world) token(t testing.TB, c *client, app application) string {
 // form posts to the token endpoint.
 func (c *client) form(t testing.TB, header http.Header, values url.Values) answer {
 	t.Helper()
+	return c.present(t, "/oauth2/token", header, values)
+}
+
+// present posts a form to an endpoint for clients.
+func (c *client) present(t testing.TB, path string, header http.Header, values url.Values) answer {
+	t.Helper()
 	h := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
-	for name, v := range header {
-		h[name] = v
-	}
-	return c.with("").send(t, "POST", "/oauth2/token", h, []byte(values.Encode()))
+	maps.Copy(h, header)
+	return c.with("").send(t, "POST", path, h, []byte(values.Encode()))
 }
 
 func basic(id, secret string) http.Header {

@@ -133,6 +133,16 @@ func (s *Service) Application(ctx context.Context, tenantID, applicationID strin
 	return selectApplicationByID(ctx, s.db, tenantID, applicationID)
 }
 
+// revokeClient queues that the access tokens of an application count no longer, or again.
+func (s *Service) revokeClient(b *sqldb.Batch, a Application, revoked bool) {
+	s.revoked.set(b, revocation{a.TenantID, revokedClient, a.ClientID}, revoked, s.now().Add(maxAccessTokenTTL))
+}
+
+// Settle waits, at most some tenths of a second, until on every process the tokens of
+// applications that were disabled or deleted before are refused, and those of enabled ones
+// accepted.
+func (s *Service) Settle(ctx context.Context) { s.revoked.settle(ctx) }
+
 // UpdateApplication changes an application: change gets it as it is and makes of it what
 // it shall be; ids, type and creation stay. attach queues what commits with a change;
 // without one nothing is written. Both may run more than once. It fails with
@@ -155,6 +165,9 @@ func (s *Service) UpdateApplication(ctx context.Context, tenantID, applicationID
 			return err
 		}
 		var b sqldb.Batch
+		if before.State != after.State {
+			s.revokeClient(&b, after, after.State != Enabled)
+		}
 		attach(before, after, &b)
 		return tx.Send(ctx, &b)
 	})
@@ -173,6 +186,7 @@ func (s *Service) DeleteApplication(ctx context.Context, tenantID, applicationID
 			return err
 		}
 		var b sqldb.Batch
+		s.revokeClient(&b, a, true)
 		b.Queue(`DELETE FROM applications WHERE tenant_id = $1 AND client_id = $2`, []any{tenantID, a.ClientID}, nil)
 		b.Queue(`INSERT INTO retired_clients (tenant_id, client_id, retired_at) VALUES ($1, $2, $3)`, []any{tenantID, a.ClientID, s.now().UnixMicro()}, nil)
 		attach(a, &b)

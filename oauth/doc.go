@@ -34,6 +34,13 @@
 // more: the algorithm must be the one that key was made for, and keys or URLs
 // in the header are not looked at. What has been verified is remembered by the
 // token's SHA-256 until it expires, so a token that comes again costs a hash
-// and a lookup. Disabling an application stops new tokens; those already issued
-// stay valid until they expire.
+// and a lookup.
+//
+// # Revocation
+//
+// A token that was taken back is refused at once, on every process. What users have
+// granted is read from the database with each use. Single tokens and applications
+// are many requests' concern and few requests' change: each process keeps in memory
+// which of them are revoked and lets that become 200 ms old, no more; who revokes
+// waits as long before the answer ([Service.Revoke], [Service.Settle]).
 package oauth

@@ -125,24 +125,18 @@ func verifies(challenge, verifier string) bool {
 // refresh answers the refresh_token grant. The token is replaced; who comes with one that
 // was replaced before ends its whole family (RFC 9700 §4.14.2).
 func (s *Service) refresh(ctx context.Context, tenant Tenant, app Application, req TokenRequest) (TokenResponse, error) {
-	var grantID, clientID string
-	var expires, rotated int64
-	hash := tokenHash(req.RefreshToken)
-	err := s.db.QueryRow(ctx, `SELECT grant_id, client_id, expires_at, rotated_at FROM refresh_tokens WHERE tenant_id = $1 AND hash = $2`, tenant.ID, hash).
-		Scan(&grantID, &clientID, &expires, &rotated)
+	r, err := s.selectRefreshToken(ctx, tenant, req.RefreshToken)
 	switch {
-	case errors.Is(err, sqldb.ErrNoRows):
-		return TokenResponse{}, invalidGrant
 	case err != nil:
-		return TokenResponse{}, fmt.Errorf("read refresh token: %w", err)
-	case clientID != app.ClientID:
+		return TokenResponse{}, err
+	case r.clientID != app.ClientID:
 		return TokenResponse{}, invalidGrant
-	case rotated != 0:
-		return TokenResponse{}, s.reused(ctx, tenant, grantID, eventlog.SecurityRefreshTokenReused)
-	case s.now().UnixMicro() >= expires:
+	case r.rotated:
+		return TokenResponse{}, s.reused(ctx, tenant, r.grantID, eventlog.SecurityRefreshTokenReused)
+	case !s.now().Before(r.expiresAt):
 		return TokenResponse{}, invalidGrant
 	}
-	g, err := selectGrant(ctx, s.db, tenant, grantID)
+	g, err := selectGrant(ctx, s.db, tenant, r.grantID)
 	if err != nil {
 		return TokenResponse{}, err
 	}
@@ -155,7 +149,7 @@ func (s *Service) refresh(ctx context.Context, tenant Tenant, app Application, r
 			return TokenResponse{}, &Error{InvalidScope, "more than was granted"}
 		}
 	}
-	return s.issue(ctx, tenant, app, g, narrower, hash, false)
+	return s.issue(ctx, tenant, app, g, narrower, tokenHash(req.RefreshToken), false)
 }
 
 // issue issues the tokens of a grant: those of a scope, if one is given, and else of all
@@ -163,27 +157,9 @@ func (s *Service) refresh(ctx context.Context, tenant Tenant, app Application, r
 // that the user has just signed in.
 func (s *Service) issue(ctx context.Context, tenant Tenant, app Application, g grant, narrower []string, rotates string, first bool) (r TokenResponse, err error) {
 	now := s.now()
-	if !g.revokedAt.IsZero() || !now.Before(g.expiresAt) {
-		return r, invalidGrant
-	}
-	if first || !g.offline() {
-		live, err := s.people.SessionLive(ctx, tenant.ID, g.auth.SessionID)
-		if err != nil {
-			return r, err
-		}
-		if !live {
-			return r, invalidGrant
-		}
-	}
-	person, err := s.people.Person(ctx, tenant.ID, g.auth.UserID)
-	if errors.Is(err, ErrPersonGone) {
-		return r, invalidGrant
-	}
+	person, err := s.holder(ctx, tenant, g, first)
 	if err != nil {
 		return r, err
-	}
-	if g.offline() && g.createdAt.Before(person.ValidFrom) {
-		return r, invalidGrant
 	}
 	scopes := g.scopes
 	if narrower != nil {
@@ -210,7 +186,7 @@ func (s *Service) issue(ctx context.Context, tenant Tenant, app Application, g g
 	if g.offline() {
 		c.SessionID = "" // it does not end with the session
 	}
-	r = TokenResponse{TokenType: "Bearer", ExpiresIn: app.AccessTokenTTL, Scope: c.Scope, RefreshToken: newToken("rt_")}
+	r = TokenResponse{TokenType: "Bearer", ExpiresIn: app.AccessTokenTTL, Scope: c.Scope, RefreshToken: newToken(refreshTokenPrefix)}
 	if r.AccessToken, err = s.mint(ctx, tenant, app, c); err != nil {
 		return r, err
 	}
@@ -246,6 +222,53 @@ func (s *Service) issue(ctx context.Context, tenant Tenant, app Application, g g
 	if err != nil {
 		return TokenResponse{}, fmt.Errorf("issue tokens: %w", err)
 	}
+	return r, nil
+}
+
+// holder is the user of a grant that is still good: for tokens that a new code is
+// exchanged for, only while the user is signed in.
+func (s *Service) holder(ctx context.Context, tenant Tenant, g grant, first bool) (Person, error) {
+	if !g.revokedAt.IsZero() || !s.now().Before(g.expiresAt) {
+		return Person{}, invalidGrant
+	}
+	if first || !g.offline() {
+		live, err := s.people.SessionLive(ctx, tenant.ID, g.auth.SessionID)
+		if err != nil {
+			return Person{}, err
+		}
+		if !live {
+			return Person{}, invalidGrant
+		}
+	}
+	person, err := s.people.Person(ctx, tenant.ID, g.auth.UserID)
+	if errors.Is(err, ErrPersonGone) || err == nil && g.offline() && g.createdAt.Before(person.ValidFrom) {
+		return Person{}, invalidGrant
+	}
+	return person, err
+}
+
+// refreshTokenPrefix tells a refresh token from an access token.
+const refreshTokenPrefix = "rt_"
+
+// refreshToken is what is kept of one.
+type refreshToken struct {
+	grantID, clientID    string
+	rotated              bool
+	createdAt, expiresAt time.Time
+}
+
+// selectRefreshToken finds a refresh token, good or not. It fails with invalidGrant.
+func (s *Service) selectRefreshToken(ctx context.Context, tenant Tenant, token string) (r refreshToken, err error) {
+	var created, expires, rotated int64
+	err = s.db.QueryRow(ctx, `SELECT grant_id, client_id, created_at, expires_at, rotated_at FROM refresh_tokens WHERE tenant_id = $1 AND hash = $2`, tenant.ID, tokenHash(token)).
+		Scan(&r.grantID, &r.clientID, &created, &expires, &rotated)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return r, invalidGrant
+	}
+	if err != nil {
+		return r, fmt.Errorf("read refresh token: %w", err)
+	}
+	r.createdAt, r.expiresAt, r.rotated = instant(created), instant(expires), rotated != 0
 	return r, nil
 }
 
@@ -304,6 +327,15 @@ func selectGrant(ctx context.Context, from querier, tenant Tenant, grantID strin
 // reused revokes a grant of which a code or token came back that was used before, by
 // whoever has it: one of the two is not who it was meant for.
 func (s *Service) reused(ctx context.Context, tenant Tenant, grantID string, t eventlog.Type) error {
+	if err := s.revokeGrant(ctx, tenant, grantID, t, eventlog.TokenFamilyRevoked); err != nil {
+		return err
+	}
+	return invalidGrant
+}
+
+// revokeGrant takes back what a user has let an application do, with all its tokens, and
+// records the events unless that was done before.
+func (s *Service) revokeGrant(ctx context.Context, tenant Tenant, grantID string, types ...eventlog.Type) error {
 	err := s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		n, err := tx.Exec(ctx, `UPDATE grants SET revoked_at = $3 WHERE tenant_id = $1 AND id = $2 AND revoked_at = 0`, tenant.ID, grantID, s.now().UnixMicro())
 		if err != nil || n == 0 {
@@ -319,13 +351,15 @@ func (s *Service) reused(ctx context.Context, tenant Tenant, grantID string, t e
 		}
 		var b sqldb.Batch
 		origin := eventlog.Origin{ClientID: g.clientID}
-		eventlog.Append(&b, tenant.ID, eventlog.New(t, origin, data), eventlog.New(eventlog.TokenFamilyRevoked, origin, data))
+		for _, t := range types {
+			eventlog.Append(&b, tenant.ID, eventlog.New(t, origin, data))
+		}
 		return tx.Send(ctx, &b)
 	})
 	if err != nil {
 		return fmt.Errorf("revoke grant: %w", err)
 	}
-	return invalidGrant
+	return nil
 }
 
 // idToken tells an application who has signed in (OIDC Core §2).
@@ -353,7 +387,7 @@ func (s *Service) idToken(ctx context.Context, tenant Tenant, app Application, g
 
 // tidy deletes what is over.
 func (s *Service) tidy(ctx context.Context) error {
-	for _, table := range []string{"flows", "codes", "refresh_tokens", "grants"} {
+	for _, table := range []string{"flows", "codes", "refresh_tokens", "grants", "revocations"} {
 		if _, err := s.db.Exec(ctx, `DELETE FROM `+table+` WHERE expires_at < $1`, s.now().Add(-time.Hour).UnixMicro()); err != nil {
 			return fmt.Errorf("delete %s that are over: %w", table, err)
 		}

@@ -7,6 +7,8 @@ type Metadata struct {
 	AuthorizationEndpoint             string
 	TokenEndpoint                     string
 	UserInfoEndpoint                  string
+	RevocationEndpoint                string
+	IntrospectionEndpoint             string
 	JWKSURI                           string
 	ScopesSupported                   []string
 	ResponseTypesSupported            []string
@@ -15,6 +17,8 @@ type Metadata struct {
 	SubjectTypesSupported             []string
 	IDTokenSigningAlgValuesSupported  []string
 	TokenEndpointAuthMethodsSupported []string
+	RevocationAuthMethodsSupported    []string
+	IntrospectionAuthMethodsSupported []string
 	CodeChallengeMethodsSupported     []string
 	AuthorizationResponseISSSupported bool // RFC 9207
 	ACRValuesSupported                []string
@@ -26,11 +30,13 @@ type Metadata struct {
 
 // The paths of the OAuth endpoints on a tenant's host.
 const (
-	AuthorizePath = "/oauth2/authorize"
-	ResumePath    = "/oauth2/authorize/resume"
-	TokenPath     = "/oauth2/token"
-	UserInfoPath  = "/oauth2/userinfo"
-	JWKSPath      = "/.well-known/jwks.json"
+	AuthorizePath  = "/oauth2/authorize"
+	ResumePath     = "/oauth2/authorize/resume"
+	TokenPath      = "/oauth2/token"
+	UserInfoPath   = "/oauth2/userinfo"
+	RevokePath     = "/oauth2/revoke"
+	IntrospectPath = "/oauth2/introspect"
+	JWKSPath       = "/.well-known/jwks.json"
 )
 
 // Metadata returns what the discovery documents of a tenant say.
@@ -40,6 +46,8 @@ func (s *Service) Metadata(tenant Tenant) Metadata {
 		AuthorizationEndpoint:             tenant.BaseURL + AuthorizePath,
 		TokenEndpoint:                     tenant.BaseURL + TokenPath,
 		UserInfoEndpoint:                  tenant.BaseURL + UserInfoPath,
+		RevocationEndpoint:                tenant.BaseURL + RevokePath,
+		IntrospectionEndpoint:             tenant.BaseURL + IntrospectPath,
 		JWKSURI:                           tenant.BaseURL + JWKSPath,
 		ScopesSupported:                   append(append([]string{}, OIDCScopes...), BuiltinScopes...),
 		ResponseTypesSupported:            []string{"code"},
@@ -47,7 +55,9 @@ func (s *Service) Metadata(tenant Tenant) Metadata {
 		GrantTypesSupported:               grantTypes,
 		SubjectTypesSupported:             []string{"public"},
 		IDTokenSigningAlgValuesSupported:  []string{string(RS256)},
-		TokenEndpointAuthMethodsSupported: []string{string(ClientSecretBasic), string(ClientSecretPost), "none"},
+		TokenEndpointAuthMethodsSupported: clientAuthMethods,
+		RevocationAuthMethodsSupported:    clientAuthMethods,
+		IntrospectionAuthMethodsSupported: []string{string(ClientSecretBasic), string(ClientSecretPost)},
 		CodeChallengeMethodsSupported:     []string{"S256"},
 		AuthorizationResponseISSSupported: true,
 		ACRValuesSupported:                []string{AAL1, AAL2},
@@ -58,6 +68,8 @@ func (s *Service) Metadata(tenant Tenant) Metadata {
 		PromptValuesSupported: prompts,
 	}
 }
+
+var clientAuthMethods = []string{string(ClientSecretBasic), string(ClientSecretPost), "none"}
 
 // grantTypes are the ways to get tokens.
 var grantTypes = []string{GrantAuthorizationCode, GrantRefreshToken, GrantClientCredentials}

@@ -42,6 +42,7 @@ type Service struct {
 	keys     *keyrings
 	verified *verifiedTokens
 	origins  *lru.Cache[string, origins]
+	revoked  *revocations
 }
 
 // New returns the service whose state is in c.DB.
@@ -61,5 +62,6 @@ func New(c Config) (*Service, error) {
 		keys:     newKeyrings(c.DB, c.Seal, c.Clock),
 		verified: newVerifiedTokens(),
 		origins:  known,
+		revoked:  newRevocations(c.DB, c.Clock),
 	}, nil
 }

@@ -91,7 +91,7 @@ func (w *world) token(tenant Tenant, app Application, secret string) string {
 
 func request(app Application, secret string) TokenRequest {
 	return TokenRequest{
-		GrantType: GrantClientCredentials, ClientID: app.ClientID, ClientSecret: secret,
-		ClientAuthMethods: []ClientAuthMethod{ClientSecretPost},
+		GrantType:   GrantClientCredentials,
+		Credentials: Credentials{app.ClientID, secret, []ClientAuthMethod{ClientSecretPost}},
 	}
 }

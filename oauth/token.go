@@ -21,10 +21,8 @@ const (
 // GrantClientCredentials is the grant of RFC 6749 §4.4.
 const GrantClientCredentials = "client_credentials"
 
-// TokenRequest is a request to the token endpoint.
-type TokenRequest struct {
-	GrantType string
-
+// Credentials are what a client presents to say who it is.
+type Credentials struct {
 	// ClientID and ClientSecret are what the client presented, by whatever
 	// method; empty if nothing.
 	ClientID     string
@@ -33,6 +31,12 @@ type TokenRequest struct {
 	// ClientAuthMethods are the methods of authentication that the request
 	// used: none or one; more are refused (RFC 6749 §2.3).
 	ClientAuthMethods []ClientAuthMethod
+}
+
+// TokenRequest is a request to the token endpoint.
+type TokenRequest struct {
+	Credentials
+	GrantType string
 
 	// Scope is the scope parameter: names separated by spaces. Empty asks for
 	// the default.
@@ -72,7 +76,7 @@ func (s *Service) Token(ctx context.Context, tenant Tenant, req TokenRequest) (T
 	case answer == nil:
 		return TokenResponse{}, &Error{UnsupportedGrantType, "supported: " + strings.Join(grantTypes, " ")}
 	}
-	app, err := s.authenticate(ctx, tenant, req)
+	app, err := s.authenticate(ctx, tenant, req.Credentials)
 	if err != nil {
 		return TokenResponse{}, err
 	}
@@ -84,23 +88,23 @@ func (s *Service) Token(ctx context.Context, tenant Tenant, req TokenRequest) (T
 
 // authenticate finds out which application asks (RFC 6749 §2.3). Only after it
 // has proved who it is does a client learn that it is disabled.
-func (s *Service) authenticate(ctx context.Context, tenant Tenant, req TokenRequest) (Application, error) {
-	if len(req.ClientAuthMethods) > 1 {
+func (s *Service) authenticate(ctx context.Context, tenant Tenant, c Credentials) (Application, error) {
+	if len(c.ClientAuthMethods) > 1 {
 		return Application{}, &Error{InvalidRequest, "the request authenticates the client in more than one way"}
 	}
 	// An unknown client fails in the same words, and after the same work, as a
 	// wrong secret; and so does a secret presented by an application without one.
 	refused := &Error{InvalidClient, "unknown client or wrong secret"}
-	if req.ClientID == "" {
+	if c.ClientID == "" {
 		return Application{}, refused
 	}
-	app, err := selectApplication(ctx, s.db, tenant.ID, req.ClientID)
+	app, err := selectApplication(ctx, s.db, tenant.ID, c.ClientID)
 	unknown := errors.Is(err, ErrApplicationNotFound)
 	if err != nil && !unknown {
 		return Application{}, err
 	}
-	public := !unknown && !app.Type.Confidential() && req.ClientSecret == ""
-	if !app.secrets.match(req.ClientSecret, s.clock()) && !public {
+	public := !unknown && !app.Type.Confidential() && c.ClientSecret == ""
+	if !app.secrets.match(c.ClientSecret, s.clock()) && !public {
 		return Application{}, refused
 	}
 	if app.State != Enabled {

@@ -331,3 +331,64 @@ func TestCreateApplicationRefuses(t *testing.T) {
 		}
 	}
 }
+
+func TestRevocationReachesOtherProcesses(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	other := w.service(w.db, 1)
+	app, secret := w.application(tenantA, Application{AllowedScopes: []string{"resources:read"}})
+	verifies := func(what, token string, want bool) {
+		t.Helper()
+		for name, process := range map[string]*Service{"the process itself": w.Service, "another": other} {
+			_, err := process.Verify(ctx, tenantA, token)
+			var refused *TokenError
+			if want && err != nil || !want && (!errors.As(err, &refused) || refused.Reason != Revoked) {
+				t.Errorf("%s, %s: %v", what, name, err)
+			}
+		}
+	}
+	revoked, kept := w.token(tenantA, app, secret), w.token(tenantA, app, secret)
+	verifies("issued", revoked, true)
+	if err := w.Revoke(ctx, tenantA, request(app, secret).Credentials, revoked); err != nil {
+		t.Fatal(err)
+	}
+	verifies("revoked", revoked, false)
+	verifies("not revoked", kept, true)
+	for _, state := range []ApplicationState{Disabled, Enabled} {
+		_, err := w.UpdateApplication(ctx, tenantA.ID, app.ID, "", func(a *Application) { a.State = state }, func(_, _ Application, _ *sqldb.Batch) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Settle(ctx)
+		verifies(string(state), kept, state == Enabled)
+	}
+	verifies("still revoked", revoked, false)
+
+	// A process that was stopped in between learns what it missed, whatever the clock says.
+	late := w.service(w.db, 1)
+	if _, err := late.Verify(ctx, tenantA, kept); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Revoke(ctx, tenantA, request(app, secret).Credentials, kept); err != nil {
+		t.Fatal(err)
+	}
+	w.clock.now = w.clock.now.Add(30 * time.Minute)
+	var refused *TokenError
+	if _, err := late.Verify(ctx, tenantA, kept); !errors.As(err, &refused) || refused.Reason != Revoked {
+		t.Errorf("after half an hour: %v", err)
+	}
+
+	// What has expired is forgotten, there and here.
+	w.clock.now = w.clock.now.Add(25 * time.Hour)
+	if err := w.tidy(ctx); err != nil {
+		t.Fatal(err)
+	}
+	w.Settle(ctx)
+	if _, err := w.Verify(ctx, tenantA, w.token(tenantA, app, secret)); err != nil {
+		t.Fatal(err)
+	}
+	var rows int
+	if err := w.db.QueryRow(ctx, `SELECT count(*) FROM revocations`).Scan(&rows); err != nil || rows != 0 || len(w.revoked.known) != 0 {
+		t.Errorf("%d rows, %d in memory, %v", rows, len(w.revoked.known), err)
+	}
+}

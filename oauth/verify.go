@@ -44,82 +44,107 @@ const (
 // the tenant's host (RFC 9068 §4) and returns whom it speaks for. Refusals are
 // [*TokenError]; any other error is the server's.
 func (s *Service) Verify(ctx context.Context, tenant Tenant, bearer string) (*Principal, error) {
-	if len(bearer) > maxBearer {
+	if len(bearer) > maxBearer { // which would cost to hash
 		return nil, &TokenError{Malformed}
 	}
 	key := verifiedKey{tenant, sha256.Sum256([]byte(bearer))}
 	now := s.clock()
 	p, ok := s.verified.get(key)
 	if !ok {
-		var err error
-		if p, err = s.verify(ctx, tenant, bearer, now); err != nil {
+		c, err := s.readToken(ctx, tenant, bearer, now)
+		if err == nil && !slices.Contains(c.Audience, tenant.BaseURL) {
+			err = &TokenError{WrongAudience}
+		}
+		if err != nil {
 			return nil, err
 		}
+		p = c.principal()
 		s.verified.add(key, p)
 	}
 	if !now.Before(p.ExpiresAt) {
 		return nil, &TokenError{Expired}
 	}
-	if p.GrantID != "" {
-		if err := s.checkGrant(ctx, tenant, p); err != nil {
-			return nil, err
-		}
+	if err := s.live(ctx, tenant, p); err != nil {
+		return nil, err
 	}
 	return p, nil
 }
 
-func (s *Service) verify(ctx context.Context, tenant Tenant, bearer string, now time.Time) (*Principal, error) {
+// live refuses a token that was taken back since it was issued: alone, with its
+// application, or with what a user had granted. Sessions are not looked at.
+func (s *Service) live(ctx context.Context, tenant Tenant, p *Principal) error {
+	revoked, err := s.revoked.has(ctx, tenant.ID, p.ClientID, p.TokenID)
+	switch {
+	case err != nil:
+		return err
+	case revoked:
+		return &TokenError{Revoked}
+	case p.GrantID != "":
+		return s.checkGrant(ctx, tenant, p)
+	}
+	return nil
+}
+
+// readToken returns the claims of an access token of the tenant, whatever it is for. It
+// fails with [*TokenError].
+func (s *Service) readToken(ctx context.Context, tenant Tenant, bearer string, now time.Time) (c claims, err error) {
+	if len(bearer) > maxBearer {
+		return c, &TokenError{Malformed}
+	}
 	message, err := jws.ParseString(bearer, jws.WithCompact())
 	if err != nil || len(message.Signatures()) != 1 {
-		return nil, &TokenError{Malformed}
+		return c, &TokenError{Malformed}
 	}
 	header := message.Signatures()[0].ProtectedHeaders()
 
 	typ, _ := header.Type()
 	if typ = strings.ToLower(typ); typ != accessTokenType && typ != "application/"+accessTokenType {
-		return nil, &TokenError{WrongType}
+		return c, &TokenError{WrongType}
 	}
 	alg, _ := header.Algorithm()
 	if !Alg(alg.String()).valid() {
-		return nil, &TokenError{UnsupportedAlg}
+		return c, &TokenError{UnsupportedAlg}
 	}
 	if header.Has(jws.CriticalKey) { // nothing critical is understood here (RFC 7515 §4.1.11)
-		return nil, &TokenError{Malformed}
+		return c, &TokenError{Malformed}
 	}
 	ring, err := s.keys.ring(ctx, tenant.ID, false)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
 	kid, _ := header.KeyID()
 	key, ok := ring.verify[kid]
 	if !ok || key.alg != Alg(alg.String()) {
-		return nil, &TokenError{BadSignature}
+		return c, &TokenError{BadSignature}
 	}
 	payload, err := jws.Verify([]byte(bearer), jws.WithKey(key.alg.jwa(), key.public), jws.WithCompact())
 	if err != nil {
-		return nil, &TokenError{BadSignature}
+		return c, &TokenError{BadSignature}
 	}
-	return principal(tenant, payload, now)
+	err = c.read(tenant, payload, now)
+	return c, err
 }
 
-// principal judges the claims of a token whose signature is right.
-func principal(tenant Tenant, payload []byte, now time.Time) (*Principal, error) {
-	var c claims
-	if json.Unmarshal(payload, &c) != nil || c.Subject == "" || c.ClientID == "" || c.TokenID == "" || c.Expires == 0 {
-		return nil, &TokenError{Malformed}
+// read takes over the claims of a token whose signature is right, and judges them.
+func (c *claims) read(tenant Tenant, payload []byte, now time.Time) error {
+	if json.Unmarshal(payload, c) != nil || c.Subject == "" || c.ClientID == "" || c.TokenID == "" || c.Expires == 0 {
+		return &TokenError{Malformed}
 	}
 	switch {
 	case c.Issuer != tenant.BaseURL:
-		return nil, &TokenError{WrongIssuer}
+		return &TokenError{WrongIssuer}
 	case c.TenantID != tenant.ID:
-		return nil, &TokenError{WrongTenant}
-	case !slices.Contains(c.Audience, tenant.BaseURL):
-		return nil, &TokenError{WrongAudience}
+		return &TokenError{WrongTenant}
 	case now.Add(clockSkew).Before(seconds(c.NotBefore)):
-		return nil, &TokenError{NotYetValid}
+		return &TokenError{NotYetValid}
 	case !now.Before(seconds(c.Expires)):
-		return nil, &TokenError{Expired}
+		return &TokenError{Expired}
 	}
+	return nil
+}
+
+// principal is whom a token speaks for.
+func (c claims) principal() *Principal {
 	p := &Principal{
 		Subject: c.Subject, ClientID: c.ClientID, Scopes: ScopeSet(c.Scope),
 		TokenID: c.TokenID, ExpiresAt: seconds(c.Expires), SessionID: c.SessionID, GrantID: c.GrantID,
@@ -130,7 +155,7 @@ func principal(tenant Tenant, payload []byte, now time.Time) (*Principal, error)
 	if c.ACR == AAL2 {
 		p.SecondFactor = p.AuthTime
 	}
-	return p, nil
+	return p
 }
 
 // verifiedTokens remembers what has been verified, in shards so that cores do

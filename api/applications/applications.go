@@ -22,6 +22,7 @@ type Service interface {
 	Register(ctx context.Context, tenantID string, a oauth.Application, attach func(oauth.Application, *sqldb.Batch)) (app oauth.Application, secret string, err error)
 	UpdateApplication(ctx context.Context, tenantID, applicationID, by string, change func(*oauth.Application), attach func(before, after oauth.Application, b *sqldb.Batch)) (oauth.Application, error)
 	DeleteApplication(ctx context.Context, tenantID, applicationID string, attach func(oauth.Application, *sqldb.Batch)) error
+	Settle(ctx context.Context)
 	RotateSecret(ctx context.Context, tenantID, applicationID, by string, previousTTL time.Duration, attach func(oauth.Application, *sqldb.Batch)) (oauth.Rotated, error)
 }
 
@@ -143,7 +144,11 @@ func (s *Surface) PatchApplication(ctx context.Context, request PatchApplication
 // DeleteApplication removes an application.
 func (s *Surface) DeleteApplication(ctx context.Context, request DeleteApplicationRequestObject) (DeleteApplicationResponseObject, error) {
 	call := web.CallOf(ctx)
-	return DeleteApplication204Response{}, s.delete(ctx, call, request.ApplicationID)
+	if err := s.delete(ctx, call, request.ApplicationID); err != nil {
+		return nil, err
+	}
+	s.Service.Settle(ctx)
+	return DeleteApplication204Response{}, nil
 }
 
 func (s *Surface) delete(ctx context.Context, call *web.Call, applicationID string) error {
@@ -175,16 +180,24 @@ func (s *Surface) setState(ctx context.Context, call *web.Call, applicationID st
 	return s.Service.UpdateApplication(ctx, call.Tenant.ID, applicationID, call.Principal.Subject, func(a *oauth.Application) { a.State = state }, changed(call))
 }
 
-// DisableApplication keeps an application from getting tokens.
+// DisableApplication keeps an application from getting tokens, and from using those it has.
 func (s *Surface) DisableApplication(ctx context.Context, request DisableApplicationRequestObject) (DisableApplicationResponseObject, error) {
 	call := web.CallOf(ctx)
 	a, err := s.setState(ctx, call, request.ApplicationID, oauth.Disabled)
-	return DisableApplication200JSONResponse{Body: read(call, a)}, err
+	if err != nil {
+		return nil, err
+	}
+	s.Service.Settle(ctx)
+	return DisableApplication200JSONResponse{Body: read(call, a)}, nil
 }
 
 // EnableApplication lets a disabled application get tokens again.
 func (s *Surface) EnableApplication(ctx context.Context, request EnableApplicationRequestObject) (EnableApplicationResponseObject, error) {
 	call := web.CallOf(ctx)
 	a, err := s.setState(ctx, call, request.ApplicationID, oauth.Enabled)
-	return EnableApplication200JSONResponse{Body: read(call, a)}, err
+	if err != nil {
+		return nil, err
+	}
+	s.Service.Settle(ctx)
+	return EnableApplication200JSONResponse{Body: read(call, a)}, nil
 }

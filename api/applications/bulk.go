@@ -49,6 +49,7 @@ func each(call *web.Call, ids []string, do func(applicationID string) error) (Ap
 // DisableApplications keeps applications from getting tokens.
 func (s *Surface) DisableApplications(ctx context.Context, request DisableApplicationsRequestObject) (DisableApplicationsResponseObject, error) {
 	call := web.CallOf(ctx)
+	defer s.Service.Settle(ctx)
 	body, err := each(call, request.Body.Ids, func(applicationID string) error {
 		_, err := s.setState(ctx, call, applicationID, oauth.Disabled)
 		return err
@@ -59,6 +60,7 @@ func (s *Surface) DisableApplications(ctx context.Context, request DisableApplic
 // EnableApplications lets disabled applications get tokens again.
 func (s *Surface) EnableApplications(ctx context.Context, request EnableApplicationsRequestObject) (EnableApplicationsResponseObject, error) {
 	call := web.CallOf(ctx)
+	defer s.Service.Settle(ctx)
 	body, err := each(call, request.Body.Ids, func(applicationID string) error {
 		_, err := s.setState(ctx, call, applicationID, oauth.Enabled)
 		return err
@@ -69,6 +71,7 @@ func (s *Surface) EnableApplications(ctx context.Context, request EnableApplicat
 // DeleteApplications removes applications.
 func (s *Surface) DeleteApplications(ctx context.Context, request DeleteApplicationsRequestObject) (DeleteApplicationsResponseObject, error) {
 	call := web.CallOf(ctx)
+	defer s.Service.Settle(ctx)
 	body, err := each(call, request.Body.Ids, func(applicationID string) error { return s.delete(ctx, call, applicationID) })
 	return DeleteApplications200JSONResponse{Body: body}, err
 }

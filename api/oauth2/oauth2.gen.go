@@ -62,6 +62,39 @@ func (e ExpandNodeKind) Valid() bool {
 	}
 }
 
+// Defines values for IntrospectionAcr.
+const (
+	Aal1 IntrospectionAcr = "aal1"
+	Aal2 IntrospectionAcr = "aal2"
+)
+
+// Valid indicates whether the value is a known member of the IntrospectionAcr enum.
+func (e IntrospectionAcr) Valid() bool {
+	switch e {
+	case Aal1:
+		return true
+	case Aal2:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for IntrospectionTokenType.
+const (
+	IntrospectionTokenTypeBearer IntrospectionTokenType = "Bearer"
+)
+
+// Valid indicates whether the value is a known member of the IntrospectionTokenType enum.
+func (e IntrospectionTokenType) Valid() bool {
+	switch e {
+	case IntrospectionTokenTypeBearer:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for KeySetKeysAlg.
 const (
 	ES256 KeySetKeysAlg = "ES256"
@@ -97,13 +130,13 @@ func (e KeySetKeysUse) Valid() bool {
 
 // Defines values for TokenAnswerTokenType.
 const (
-	Bearer TokenAnswerTokenType = "Bearer"
+	TokenAnswerTokenTypeBearer TokenAnswerTokenType = "Bearer"
 )
 
 // Valid indicates whether the value is a known member of the TokenAnswerTokenType enum.
 func (e TokenAnswerTokenType) Valid() bool {
 	switch e {
-	case Bearer:
+	case TokenAnswerTokenTypeBearer:
 		return true
 	default:
 		return false
@@ -124,6 +157,8 @@ type Discovery struct {
 	CodeChallengeMethodsSupported              []string `json:"code_challenge_methods_supported,omitempty"`
 	GrantTypesSupported                        []string `json:"grant_types_supported"`
 	IDTokenSigningAlgValuesSupported           []string `json:"id_token_signing_alg_values_supported,omitempty"`
+	IntrospectionEndpoint                      string   `json:"introspection_endpoint,omitempty"`
+	IntrospectionEndpointAuthMethodsSupported  []string `json:"introspection_endpoint_auth_methods_supported,omitempty"`
 	Issuer                                     string   `json:"issuer"`
 	JwksURI                                    string   `json:"jwks_uri"`
 	PromptValuesSupported                      []string `json:"prompt_values_supported,omitempty"`
@@ -131,6 +166,8 @@ type Discovery struct {
 	RequestURIParameterSupported               bool     `json:"request_uri_parameter_supported,omitempty"`
 	ResponseModesSupported                     []string `json:"response_modes_supported,omitempty"`
 	ResponseTypesSupported                     []string `json:"response_types_supported"`
+	RevocationEndpoint                         string   `json:"revocation_endpoint,omitempty"`
+	RevocationEndpointAuthMethodsSupported     []string `json:"revocation_endpoint_auth_methods_supported,omitempty"`
 	ScopesSupported                            []string `json:"scopes_supported"`
 	SubjectTypesSupported                      []string `json:"subject_types_supported,omitempty"`
 	TokenEndpoint                              string   `json:"token_endpoint"`
@@ -192,6 +229,38 @@ type ExpandSubject struct {
 // ExternalID Chosen by the caller. 1 to 512 bytes of UTF-8 without NUL; `*` alone is reserved.
 type ExternalID = string
 
+// Introspection defines model for Introspection.
+type Introspection struct {
+	Acr      IntrospectionAcr `json:"acr,omitempty"`
+	Active   bool             `json:"active"`
+	Aud      []string         `json:"aud,omitempty"`
+	AuthTime int              `json:"auth_time,omitempty"`
+	ClientID string           `json:"client_id,omitempty"`
+	Exp      int              `json:"exp,omitempty"`
+
+	// Iat As the next three, in seconds since 1970.
+	Iat   int    `json:"iat,omitempty"`
+	Iss   string `json:"iss,omitempty"`
+	Jti   string `json:"jti,omitempty"`
+	Nbf   int    `json:"nbf,omitempty"`
+	Scope string `json:"scope,omitempty"`
+	Sid   string `json:"sid,omitempty"`
+	Sub   string `json:"sub,omitempty"`
+	Tid   string `json:"tid,omitempty"`
+
+	// TokenType Absent of refresh tokens.
+	TokenType IntrospectionTokenType `json:"token_type,omitempty"`
+
+	// Username The user's e-mail address.
+	Username string `json:"username,omitempty"`
+}
+
+// IntrospectionAcr defines model for Introspection.Acr.
+type IntrospectionAcr string
+
+// IntrospectionTokenType Absent of refresh tokens.
+type IntrospectionTokenType string
+
 // KeySet defines model for KeySet.
 type KeySet struct {
 	Keys []struct {
@@ -217,6 +286,16 @@ type OAuthError struct {
 	// Message The same as error_description.
 	Message   string `json:"message"`
 	RequestID string `json:"request_id"`
+}
+
+// PresentedToken defines model for PresentedToken.
+type PresentedToken struct {
+	ClientID     string `json:"client_id,omitempty"`
+	ClientSecret string `json:"client_secret,omitempty"`
+	Token        string `json:"token"`
+
+	// TokenTypeHint Is not looked at; the token says it.
+	TokenTypeHint string `json:"token_type_hint,omitempty"`
 }
 
 // RelationCondition A condition of the resource's type that must be met for the relation to hold.
@@ -460,6 +539,12 @@ type ResumeParams struct {
 // AuthorizeByFormFormdataRequestBody defines body for AuthorizeByForm for application/x-www-form-urlencoded ContentType.
 type AuthorizeByFormFormdataRequestBody = AuthorizeByFormFormdataBody
 
+// IntrospectTokenFormdataRequestBody defines body for IntrospectToken for application/x-www-form-urlencoded ContentType.
+type IntrospectTokenFormdataRequestBody = PresentedToken
+
+// RevokeTokenFormdataRequestBody defines body for RevokeToken for application/x-www-form-urlencoded ContentType.
+type RevokeTokenFormdataRequestBody = PresentedToken
+
 // IssueTokenFormdataRequestBody defines body for IssueToken for application/x-www-form-urlencoded ContentType.
 type IssueTokenFormdataRequestBody = TokenInput
 
@@ -623,9 +708,15 @@ type ServerInterface interface {
 	// Resume Go on with a request after signing in
 	// (GET /oauth2/authorize/resume)
 	Resume(w http.ResponseWriter, r *http.Request, params ResumeParams)
+	// IntrospectToken What a token says, and whether it is still good
+	// (POST /oauth2/introspect)
+	IntrospectToken(w http.ResponseWriter, r *http.Request)
 	// RedirectToKeys Where other servers keep their keys
 	// (GET /oauth2/jwks)
 	RedirectToKeys(w http.ResponseWriter, r *http.Request)
+	// RevokeToken Take a token back
+	// (POST /oauth2/revoke)
+	RevokeToken(w http.ResponseWriter, r *http.Request)
 	// IssueToken Get tokens
 	// (POST /oauth2/token)
 	IssueToken(w http.ResponseWriter, r *http.Request)
@@ -924,11 +1015,39 @@ func (siw *ServerInterfaceWrapper) Resume(w http.ResponseWriter, r *http.Request
 	handler.ServeHTTP(w, r)
 }
 
+// IntrospectToken operation middleware
+func (siw *ServerInterfaceWrapper) IntrospectToken(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.IntrospectToken(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // RedirectToKeys operation middleware
 func (siw *ServerInterfaceWrapper) RedirectToKeys(w http.ResponseWriter, r *http.Request) {
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.RedirectToKeys(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RevokeToken operation middleware
+func (siw *ServerInterfaceWrapper) RevokeToken(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RevokeToken(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1104,6 +1223,10 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 	r.HandleFunc(options.BaseURL+"/oauth2/userinfo", wrapper.GetUserInfoByForm).Methods(http.MethodPost)
 
 	r.HandleFunc(options.BaseURL+"/oauth2/token", wrapper.IssueToken).Methods(http.MethodPost)
+
+	r.HandleFunc(options.BaseURL+"/oauth2/revoke", wrapper.RevokeToken).Methods(http.MethodPost)
+
+	r.HandleFunc(options.BaseURL+"/oauth2/introspect", wrapper.IntrospectToken).Methods(http.MethodPost)
 
 	r.HandleFunc(options.BaseURL+"/oauth2/jwks", wrapper.RedirectToKeys).Methods(http.MethodGet)
 

@@ -33,6 +33,8 @@ type Service interface {
 	BeginFlow(ctx context.Context, t oauth.Tenant, r oauth.AuthorizationRequest) (id string, err error)
 	Flow(ctx context.Context, t oauth.Tenant, id string) (oauth.Flow, error)
 	IssueCode(ctx context.Context, t oauth.Tenant, r oauth.AuthorizationRequest, by oauth.Authentication) (code string, err error)
+	Revoke(ctx context.Context, t oauth.Tenant, by oauth.Credentials, token string) error
+	Introspect(ctx context.Context, t oauth.Tenant, by oauth.Credentials, token string) (oauth.Introspection, error)
 	UserInfo(ctx context.Context, t oauth.Tenant, p *oauth.Principal) (map[string]any, error)
 }
 
@@ -107,9 +109,7 @@ func (s *Surface) issueToken(w http.ResponseWriter, r *http.Request) error {
 		RefreshToken: form.Get("refresh_token"),
 		Audience:     slices.Concat(form["audience"], form["resource"]),
 	}
-	err = clientOf(r, form, &req)
-	s.Kit.RestrictOrigin(w, r, req.ClientID)
-	if err != nil {
+	if req.Credentials, err = s.client(w, r, form); err != nil {
 		return err
 	}
 	issued, err := s.Service.Token(r.Context(), tenantOf(r), req)
@@ -184,40 +184,46 @@ func readForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	return form, nil
 }
 
-// clientOf reads the client's credentials from where it put them (RFC 6749
-// §2.3.1): the body, or the Authorization header, where both parts are
-// form-encoded before they are joined.
-func clientOf(r *http.Request, form url.Values, req *oauth.TokenRequest) error {
-	req.ClientID, req.ClientSecret = form.Get("client_id"), form.Get("client_secret")
-	if req.ClientSecret != "" {
-		req.ClientAuthMethods = append(req.ClientAuthMethods, oauth.ClientSecretPost)
+// client reads the client's credentials from where it put them (RFC 6749 §2.3.1): the
+// body, or the Authorization header, where both parts are form-encoded before they are
+// joined. From here on only pages of the client's origins may read the response.
+func (s *Surface) client(w http.ResponseWriter, r *http.Request, form url.Values) (oauth.Credentials, error) {
+	c, err := credentials(r, form)
+	s.Kit.RestrictOrigin(w, r, c.ClientID)
+	return c, err
+}
+
+func credentials(r *http.Request, form url.Values) (c oauth.Credentials, err error) {
+	c.ClientID, c.ClientSecret = form.Get("client_id"), form.Get("client_secret")
+	if c.ClientSecret != "" {
+		c.ClientAuthMethods = append(c.ClientAuthMethods, oauth.ClientSecretPost)
 	}
 	switch len(r.Header["Authorization"]) {
 	case 0:
-		return nil
+		return c, nil
 	case 1:
 	default:
-		return invalidRequest("more than one Authorization header")
+		return c, invalidRequest("more than one Authorization header")
 	}
 	malformed := &oauth.Error{Code: oauth.InvalidClient, Description: "the Authorization header is not valid Basic"}
 	user, password, ok := r.BasicAuth()
 	if !ok {
-		return malformed
+		return c, malformed
 	}
 	id, idErr := url.QueryUnescape(user)
 	secret, secretErr := url.QueryUnescape(password)
 	if idErr != nil || secretErr != nil || strings.IndexByte(id, 0) >= 0 || !utf8.ValidString(id) {
-		return malformed
+		return c, malformed
 	}
-	if req.ClientID != "" && req.ClientID != id {
-		return invalidRequest("the body names another client than the Authorization header")
+	if c.ClientID != "" && c.ClientID != id {
+		return c, invalidRequest("the body names another client than the Authorization header")
 	}
-	req.ClientID = id
-	if req.ClientSecret == "" {
-		req.ClientSecret = secret
+	c.ClientID = id
+	if c.ClientSecret == "" {
+		c.ClientSecret = secret
 	}
-	req.ClientAuthMethods = append(req.ClientAuthMethods, oauth.ClientSecretBasic)
-	return nil
+	c.ClientAuthMethods = append(c.ClientAuthMethods, oauth.ClientSecretBasic)
+	return c, nil
 }
 
 func tenantOf(r *http.Request) oauth.Tenant {

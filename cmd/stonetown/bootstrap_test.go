@@ -106,7 +106,7 @@ func TestBootstrap(t *testing.T) {
 		t.Errorf("the owner is a user of the tenant: %v", err)
 	}
 	resp, err := m.oauth.Token(t.Context(), oauth.Tenant{ID: c.TenantID, BaseURL: c.BaseURL}, oauth.TokenRequest{
-		GrantType: oauth.GrantClientCredentials, ClientID: c.ClientID, ClientSecret: c.ClientSecret,
+		GrantType: oauth.GrantClientCredentials, Credentials: oauth.Credentials{ClientID: c.ClientID, ClientSecret: c.ClientSecret},
 	})
 	if err != nil || resp.Scope != strings.Join(oauth.BuiltinScopes, " ") {
 		t.Errorf("%q, %v", resp.Scope, err)

@@ -1,0 +1,86 @@
+package oauth2
+
+import (
+	"net/http"
+	"time"
+
+	"stonetown/api/web"
+	"stonetown/internal/ratelimit"
+	"stonetown/oauth"
+)
+
+// RevokeToken takes a token back (RFC 7009).
+func (s *Surface) RevokeToken(w http.ResponseWriter, r *http.Request) {
+	err := s.presented(w, r, func(by oauth.Credentials, token string) error {
+		return s.Service.Revoke(r.Context(), tenantOf(r), by, token)
+	})
+	if err != nil {
+		s.Kit.Fail(w, r, refusal(r, err))
+		return
+	}
+	w.WriteHeader(http.StatusOK)
+}
+
+// IntrospectToken says what a token says (RFC 7662).
+func (s *Surface) IntrospectToken(w http.ResponseWriter, r *http.Request) {
+	var i oauth.Introspection
+	err := s.presented(w, r, func(by oauth.Credentials, token string) (err error) {
+		i, err = s.Service.Introspect(r.Context(), tenantOf(r), by, token)
+		return err
+	})
+	if err == nil {
+		err = web.WriteJSON(w, http.StatusOK, struct {
+			Active    bool     `json:"active"`
+			TokenType string   `json:"token_type,omitzero"`
+			ClientID  string   `json:"client_id,omitzero"`
+			Subject   string   `json:"sub,omitzero"`
+			Username  string   `json:"username,omitzero"`
+			Scope     string   `json:"scope,omitzero"`
+			Audience  []string `json:"aud,omitzero"`
+			Issuer    string   `json:"iss,omitzero"`
+			TokenID   string   `json:"jti,omitzero"`
+			SessionID string   `json:"sid,omitzero"`
+			TenantID  string   `json:"tid,omitzero"`
+			ACR       string   `json:"acr,omitzero"`
+			IssuedAt  int64    `json:"iat,omitzero"`
+			NotBefore int64    `json:"nbf,omitzero"`
+			ExpiresAt int64    `json:"exp,omitzero"`
+			AuthTime  int64    `json:"auth_time,omitzero"`
+		}{
+			i.Active, i.TokenType, i.ClientID, i.Subject, i.Username, i.Scope, i.Audience, i.Issuer, i.TokenID, i.SessionID, i.TenantID,
+			i.AuthenticationContext, unix(i.IssuedAt), unix(i.NotBefore), unix(i.ExpiresAt), unix(i.AuthTime),
+		})
+	}
+	if err != nil {
+		s.Kit.Fail(w, r, refusal(r, err))
+	}
+}
+
+// presented reads a request of a client about a token, and counts it when do has found
+// out that the client is who it says.
+func (s *Surface) presented(w http.ResponseWriter, r *http.Request, do func(by oauth.Credentials, token string) error) error {
+	form, err := readForm(w, r)
+	if err != nil {
+		return err
+	}
+	by, err := s.client(w, r, form)
+	if err != nil {
+		return err
+	}
+	token := form.Get("token")
+	if token == "" {
+		return invalidRequest("token is missing")
+	}
+	if err := do(by, token); err != nil {
+		return err
+	}
+	return s.Kit.LimitClient(r.Context(), w, ratelimit.Client, by.ClientID)
+}
+
+// unix is 0 for the zero time.
+func unix(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Unix()
+}

@@ -1,0 +1,148 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"stonetown/internal/eventlog"
+	"stonetown/internal/sqldb"
+)
+
+// Introspection is what a token says, to those whom it concerns (RFC 7662 §2.2). The zero
+// value is all that others learn: that it is not good, or not for them.
+type Introspection struct {
+	Active                bool
+	TokenType             string // Bearer; empty for refresh tokens
+	ClientID              string
+	Subject               string
+	Username              string // the address of a user
+	Scope                 string
+	Audience              []string
+	Issuer                string
+	TokenID               string
+	SessionID             string
+	TenantID              string
+	IssuedAt              time.Time
+	NotBefore             time.Time
+	ExpiresAt             time.Time
+	AuthTime              time.Time
+	AuthenticationContext string // acr
+}
+
+// Introspect tells a client that has a secret about a token: about its own, and about
+// access tokens that are for it. Whatever ends a token is seen at once. Refusals of the
+// client are [*Error].
+func (s *Service) Introspect(ctx context.Context, tenant Tenant, by Credentials, token string) (Introspection, error) {
+	app, err := s.authenticate(ctx, tenant, by)
+	if err != nil {
+		return Introspection{}, err
+	}
+	if !app.Type.Confidential() {
+		return Introspection{}, &Error{InvalidClient, "introspection takes a client that has a secret"}
+	}
+	var i Introspection
+	if strings.HasPrefix(token, refreshTokenPrefix) {
+		i, err = s.introspectRefreshToken(ctx, tenant, app, token)
+	} else {
+		i, err = s.introspectAccessToken(ctx, tenant, app, token)
+	}
+	var refused *TokenError
+	if errors.As(err, &refused) || errors.Is(err, invalidGrant) || errors.Is(err, ErrPersonGone) {
+		return Introspection{}, nil
+	}
+	return i, err
+}
+
+func (s *Service) introspectAccessToken(ctx context.Context, tenant Tenant, app Application, token string) (Introspection, error) {
+	c, err := s.readToken(ctx, tenant, token, s.clock())
+	if err != nil {
+		return Introspection{}, err
+	}
+	if c.ClientID != app.ClientID && (app.Audience == "" || !slices.Contains(c.Audience, app.Audience)) {
+		return Introspection{}, nil
+	}
+	if err := s.live(ctx, tenant, c.principal()); err != nil {
+		return Introspection{}, err
+	}
+	i := Introspection{
+		Active: true, TokenType: "Bearer", ClientID: c.ClientID, Subject: c.Subject, Scope: c.Scope, Audience: c.Audience, Issuer: c.Issuer,
+		TokenID: c.TokenID, SessionID: c.SessionID, TenantID: c.TenantID, AuthenticationContext: c.ACR,
+		IssuedAt: seconds(c.IssuedAt), NotBefore: seconds(c.NotBefore), ExpiresAt: seconds(c.Expires),
+	}
+	if c.AuthTime == 0 { // it speaks for an application
+		return i, nil
+	}
+	i.AuthTime = seconds(c.AuthTime)
+	if c.SessionID != "" {
+		live, err := s.people.SessionLive(ctx, tenant.ID, c.SessionID)
+		if err != nil || !live {
+			return Introspection{}, err
+		}
+	}
+	person, err := s.people.Person(ctx, tenant.ID, c.Subject)
+	i.Username = person.Email
+	return i, err
+}
+
+func (s *Service) introspectRefreshToken(ctx context.Context, tenant Tenant, app Application, token string) (Introspection, error) {
+	r, err := s.selectRefreshToken(ctx, tenant, token)
+	if err != nil {
+		return Introspection{}, err
+	}
+	if r.clientID != app.ClientID || r.rotated || !s.now().Before(r.expiresAt) {
+		return Introspection{}, nil
+	}
+	g, err := selectGrant(ctx, s.db, tenant, r.grantID)
+	if err != nil {
+		return Introspection{}, err
+	}
+	person, err := s.holder(ctx, tenant, g, false)
+	if err != nil {
+		return Introspection{}, err
+	}
+	return Introspection{
+		Active: true, ClientID: r.clientID, Subject: person.ID, Username: person.Email, Scope: strings.Join(g.scopes, " "), Issuer: tenant.BaseURL,
+		TenantID: tenant.ID, IssuedAt: r.createdAt, ExpiresAt: r.expiresAt, AuthTime: g.auth.AuthTime, AuthenticationContext: g.auth.acr(),
+	}, nil
+}
+
+// Revoke takes a token of a client back (RFC 7009): an access token alone, a refresh token
+// with all that followed from the same authorization. When it returns, no process accepts
+// it any more. Tokens that are not good, or not the client's, are left as they are.
+// Refusals of the client are [*Error].
+func (s *Service) Revoke(ctx context.Context, tenant Tenant, by Credentials, token string) error {
+	app, err := s.authenticate(ctx, tenant, by)
+	if err != nil {
+		return err
+	}
+	if strings.HasPrefix(token, refreshTokenPrefix) {
+		r, err := s.selectRefreshToken(ctx, tenant, token)
+		if err == nil && r.clientID == app.ClientID {
+			err = s.revokeGrant(ctx, tenant, r.grantID, eventlog.TokenFamilyRevoked)
+		}
+		if errors.Is(err, invalidGrant) {
+			return nil
+		}
+		return err
+	}
+	c, err := s.readToken(ctx, tenant, token, s.clock())
+	var refused *TokenError
+	if errors.As(err, &refused) || err == nil && c.ClientID != app.ClientID {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		var b sqldb.Batch
+		s.revoked.set(&b, revocation{tenant.ID, revokedToken, c.TokenID}, true, seconds(c.Expires))
+		return tx.Send(ctx, &b)
+	})
+	if err == nil {
+		s.revoked.settle(ctx)
+	}
+	return err
+}
