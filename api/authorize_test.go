@@ -3,10 +3,12 @@ package api_test
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"html"
 	"maps"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -322,7 +324,7 @@ func authorizeRefuses(t *testing.T, w *world, c *client) {
 		"no response_type": {"invalid_request", url.Values{"response_type": nil}}, "implicit": {"unsupported_response_type", url.Values{"response_type": {"token"}}},
 		"no state": {"invalid_request", url.Values{"state": nil}}, "two nonces": {"invalid_request", url.Values{"nonce": {"a", "b"}}}, "long state": {"invalid_request", url.Values{"state": {long(2049)}}},
 		"no challenge": {"invalid_request", url.Values{"code_challenge": nil}}, "plain": {"invalid_request", url.Values{"code_challenge_method": {"plain"}}}, "no method": {"invalid_request", url.Values{"code_challenge_method": nil}},
-		"short challenge": {"invalid_request", url.Values{"code_challenge": {"x"}}}, "form_post": {"invalid_request", url.Values{"response_mode": {"form_post"}}}, "request": {"request_not_supported", url.Values{"request": {"x"}}},
+		"short challenge": {"invalid_request", url.Values{"code_challenge": {"x"}}}, "fragment": {"invalid_request", url.Values{"response_mode": {"fragment"}}}, "request": {"request_not_supported", url.Values{"request": {"x"}}},
 		"scope": {"invalid_scope", url.Values{"scope": {"users:write"}}}, "malformed scope": {"invalid_scope", url.Values{"scope": {"a\"b"}}}, "audience": {"invalid_target", url.Values{"audience": {"https://other.example.com"}}},
 		"prompt": {"invalid_request", url.Values{"prompt": {"now"}}}, "none and more": {"invalid_request", url.Values{"prompt": {"none login"}}}, "max_age": {"invalid_request", url.Values{"max_age": {"-1"}}},
 		"no second factor": {"unmet_authentication_requirements", url.Values{"prompt": {"none"}, "acr_values": {"aal2"}}}, "too old": {"login_required", url.Values{"prompt": {"none"}, "max_age": {"0"}}},
@@ -374,6 +376,24 @@ func authorizeRefuses(t *testing.T, w *world, c *client) {
 	large := p.send(t, "POST", "/oauth2/authorize", http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, []byte(p.request(url.Values{"nonce": {long(70_000)}}).Encode()))
 	equal(t, "too large", large.status, 400)
 
+	// In a form, to be posted: a code, and a refusal.
+	for what, tc := range map[string]struct {
+		member  string
+		changes url.Values
+	}{"code": {"code", nil}, "refusal": {"error", url.Values{"response_type": {"token"}}}} {
+		changes := url.Values{"response_mode": {"form_post"}, "state": {`"><script>alert(1)</script>`}}
+		maps.Copy(changes, tc.changes)
+		a, _ := p.ask(t, changes)
+		fields := hiddenFields(a.text)
+		equal(t, what, []any{a.status, a.header.Get("Location"), fields["state"], fields["iss"], fields[tc.member] != "", a.header.Get("Cache-Control")},
+			[]any{200, "", `"><script>alert(1)</script>`, "https://authorize-refuses.test", true, "no-store"})
+		if !strings.Contains(a.text, `action="https://app.example.com/cb?tab=1"`) || strings.Contains(a.text, "<script>alert") || !strings.HasPrefix(a.header.Get("Content-Security-Policy"), "default-src 'none'; script-src 'sha256-") {
+			t.Errorf("%s: %s\n%s", what, a.header, a.text)
+		}
+	}
+	post = p.send(t, "POST", "/oauth2/authorize", http.Header{"Cookie": {"__Host-sid=" + p.session}, "Content-Type": {"application/x-www-form-urlencoded"}}, []byte(p.request(url.Values{"response_mode": {"form_post"}}).Encode()))
+	equal(t, "post, answered in a form", []any{post.status, hiddenFields(post.text)["code"] != ""}, []any{200, true})
+
 	// Applications that are disabled or act for themselves.
 	machine := newParty(t, c, object{"type": "m2m"})
 	_, to = machine.ask(t, nil)
@@ -388,6 +408,127 @@ func authorizeRefuses(t *testing.T, w *world, c *client) {
 	_, to = p.ask(t, nil)
 	equal(t, "disabled", to.Query().Get("error"), "unauthorized_client")
 	equal(t, "disabled", p.exchange(t, code, nil).code(), "unauthorized_client")
+}
+
+// hiddenFields are those of a form.
+func hiddenFields(page string) map[string]string {
+	fields := map[string]string{}
+	for _, m := range regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`).FindAllStringSubmatch(page, -1) {
+		fields[m[1]] = html.UnescapeString(m[2])
+	}
+	return fields
+}
+
+func pushedRequests(t *testing.T, w *world, c *client) {
+	w.ahead.Store(0) // both clocks count here
+	member(t, c, "ann@example.com")
+	p, other := newParty(t, c, nil), newParty(t, c, object{"name": "Other"})
+	page := newParty(t, c, object{"name": "Page", "type": "spa"})
+	p.session = signIn(t, c, "ann@example.com", secret, "complete").data()["session_token"].(string)
+	page.session, other.session = p.session, p.session
+	const par = "/oauth2/par"
+	push := func(by *relyingParty, changes url.Values) answer {
+		t.Helper()
+		form := by.request(changes)
+		var h http.Header
+		if by.secret != "" {
+			h = basic(by.id, by.secret)
+		}
+		return by.present(t, par, h, form)
+	}
+	refer := func(by *relyingParty, requestURI any, more url.Values) (answer, *url.URL) {
+		t.Helper()
+		v := url.Values{"client_id": {by.id}, "request_uri": {requestURI.(string)}}
+		maps.Copy(v, more)
+		return by.browse(t, "/oauth2/authorize?"+v.Encode())
+	}
+
+	for _, by := range []*relyingParty{p, page} {
+		a := push(by, nil)
+		equal(t, "pushed", []any{a.status, a.body["expires_in"], a.header.Get("Cache-Control"), strings.HasPrefix(a.body["request_uri"].(string), "urn:ietf:params:oauth:request_uri:")}, []any{201, 90.0, "no-store", true})
+		// Of another client it is nothing, and stays. What the browser adds is not looked at.
+		stolen, _ := refer(other, a.body["request_uri"], nil)
+		equal(t, "another client", stolen.status, 400)
+		_, to := refer(by, a.body["request_uri"], url.Values{"scope": {"me:write"}, "state": {"theirs"}, "redirect_uri": {"https://evil.test/"}, "code_challenge": {strings.Repeat("x", 43)}})
+		equal(t, "back", []any{to.Host, to.Query().Get("state"), to.Query().Get("iss")}, []any{"app.example.com", "a b&c=", "https://pushed-requests.test"})
+		got := by.exchange(t, to.Query().Get("code"), nil)
+		equal(t, "tokens", []any{got.status, got.body["scope"]}, []any{200, "openid profile email"})
+		again, _ := refer(by, a.body["request_uri"], nil)
+		equal(t, "twice", []any{again.status, again.header.Get("Location")}, []any{400, ""})
+	}
+
+	// Many at once: one goes on.
+	requestURI := push(p, nil).body["request_uri"]
+	var wg sync.WaitGroup
+	codes := make(chan string, 20)
+	for range cap(codes) {
+		wg.Go(func() {
+			browser := *p
+			_, to := refer(&browser, requestURI, nil)
+			codes <- to.Query().Get("code")
+		})
+	}
+	wg.Wait()
+	close(codes)
+	won := 0
+	for code := range codes {
+		if code != "" {
+			won++
+		}
+	}
+	equal(t, "requests that went on", won, 1)
+
+	// Whoever has to sign in first keeps the request, however long that takes.
+	requestURI = push(p, url.Values{"response_mode": {"form_post"}}).body["request_uri"]
+	session := p.session
+	p.session = ""
+	_, to := refer(p, requestURI, nil)
+	equal(t, "sign in", to.Path, "/auth/sign-in")
+	p.session = session
+	if _, err := w.db.Exec(t.Context(), `DELETE FROM flows WHERE expires_at < $1`, time.Now().Add(5*time.Minute).UnixMicro()); err != nil {
+		t.Fatal(err)
+	}
+	a, _ := p.browse(t, to.Query().Get("next"))
+	equal(t, "resumed", hiddenFields(a.text)["code"] != "", true)
+
+	for what, requestURI := range map[string]string{"unknown": "urn:ietf:params:oauth:request_uri:x", "an address": "https://evil.test/request", "a flow": p.flow, "empty": ""} {
+		a, _ := refer(p, requestURI, nil)
+		equal(t, what, []any{a.status, a.header.Get("Location")}, []any{400, ""})
+	}
+	requestURI = push(p, nil).body["request_uri"]
+	if _, err := w.db.Exec(t.Context(), `UPDATE flows SET expires_at = $1`, time.Now().UnixMicro()); err != nil {
+		t.Fatal(err)
+	}
+	late, _ := refer(p, requestURI, nil)
+	equal(t, "late", late.status, 400)
+	c.with("").want(t, 404, "flow_not_found", "GET", authPath+"/flows/"+url.PathEscape(requestURI.(string)), nil)
+
+	for what, tc := range map[string]struct {
+		code    string
+		changes url.Values
+	}{
+		"redirect_uri": {"invalid_request", url.Values{"redirect_uri": {"https://evil.test/"}}}, "no redirect_uri": {"invalid_request", url.Values{"redirect_uri": nil}},
+		"request_uri": {"invalid_request", url.Values{"request_uri": {requestURI.(string)}}}, "another client": {"invalid_request", url.Values{"client_id": {other.id}}},
+		"PKCE": {"invalid_request", url.Values{"code_challenge": nil}}, "twice": {"invalid_request", url.Values{"scope": {"openid", "email"}}}, "implicit": {"unsupported_response_type", url.Values{"response_type": {"token"}}},
+		"scope": {"invalid_scope", url.Values{"scope": {"users:write"}}}, "audience": {"invalid_target", url.Values{"resource": {"https://other.example.com"}}}, "request": {"request_not_supported", url.Values{"request": {"x"}}},
+	} {
+		a := push(p, tc.changes)
+		equal(t, what, []any{a.status, a.code()}, []any{400, tc.code})
+	}
+	machine := newParty(t, c, object{"name": "Machine", "type": "m2m"})
+	equal(t, "machine", push(machine, nil).code(), "unauthorized_client")
+	machine.secret = "wrong"
+	equal(t, "wrong secret", push(machine, nil).code(), "invalid_client")
+
+	// An application that is disabled in between is told so.
+	requestURI = push(p, nil).body["request_uri"]
+	found, err := w.oauth.ApplicationByClientID(t.Context(), mustTenant(t, w, c), p.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.want(t, 200, "", "POST", appsPath+"/"+found.ID+"/disable", nil)
+	_, to = refer(p, requestURI, nil)
+	equal(t, "disabled", to.Query().Get("error"), "unauthorized_client")
 }
 
 func mustTenant(t testing.TB, w *world, c *client) string {

@@ -74,6 +74,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"refresh_tokens":     refreshTokens,
 	"authorize_refuses":  authorizeRefuses,
 	"introspection":      introspection,
+	"pushed_requests":    pushedRequests,
 	"revocation":         revocation,
 	"applications":       applicationLife,
 	"application_forms":  applicationForms,

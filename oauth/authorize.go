@@ -24,6 +24,20 @@ type AuthorizationRequest struct {
 	AAL2        bool     `json:"aal2,omitempty"`
 	LoginHint   string   `json:"login_hint,omitempty"`
 	Audience    string   `json:"audience"`
+	// ResponseMode is how the answer reaches the application: empty for the query of its
+	// redirect URI, or [FormPost].
+	ResponseMode string `json:"response_mode,omitempty"`
+}
+
+// FormPost sends the answer in a form that the browser posts (OAuth 2.0 Form Post Response
+// Mode).
+const FormPost = "form_post"
+
+var responseModes = []string{"query", FormPost}
+
+// Refusal tells the application, the way it wants to be answered.
+func (r AuthorizationRequest) Refusal(code, description string) *RedirectError {
+	return &RedirectError{r.RedirectURI, r.ResponseMode, r.State, code, description}
 }
 
 // Prompts reports whether a value of prompt was given.
@@ -32,8 +46,8 @@ func (r AuthorizationRequest) Prompts(value string) bool { return slices.Contain
 // RedirectError is a refusal of which the application is told at its redirect URI (RFC
 // 6749 §4.1.2.1).
 type RedirectError struct {
-	RedirectURI, State string
-	Code, Description  string
+	RedirectURI, ResponseMode, State string
+	Code, Description                string
 }
 
 func (e *RedirectError) Error() string { return e.Code + ": " + e.Description }
@@ -61,32 +75,27 @@ var challengePattern = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 // once are the parameters that must not be repeated.
 var once = []string{
 	"response_type", "client_id", "redirect_uri", "scope", "state", "code_challenge", "code_challenge_method", "nonce", "prompt", "max_age",
-	"acr_values", "login_hint", "response_mode", "audience", "request", "request_uri",
+	"acr_values", "login_hint", "response_mode", "audience", "request",
 }
 
 // Authorize judges an authorization request. Refusals are [*PageError] until client and
 // redirect URI are proven, and then [*RedirectError]; any other error is the server's.
 func (s *Service) Authorize(ctx context.Context, tenant Tenant, params url.Values) (r AuthorizationRequest, app Application, err error) {
-	for _, name := range []string{"client_id", "redirect_uri"} {
-		if len(params[name]) != 1 || params.Get(name) == "" {
-			return r, app, &PageError{name + " must be given once"}
-		}
+	if params.Has("request_uri") { // what else the browser brings is not looked at (RFC 9126 §4)
+		return s.pushed(ctx, tenant, params)
 	}
-	app, err = selectApplication(ctx, s.db, tenant.ID, params.Get("client_id"))
-	switch {
-	case err != nil && !notFound(err):
+	if app, err = s.proven(ctx, tenant, params); err != nil {
 		return r, app, err
-	case err != nil:
-		return r, app, &PageError{"the application is not known here"}
-	case !slices.Contains(app.RedirectURIs, params.Get("redirect_uri")):
-		return r, app, &PageError{"the application has not registered this redirect_uri"}
 	}
 	r = AuthorizationRequest{
 		ClientID: app.ClientID, RedirectURI: params.Get("redirect_uri"), State: params.Get("state"), Challenge: params.Get("code_challenge"),
 		Nonce: params.Get("nonce"), Prompt: strings.Fields(params.Get("prompt")), MaxAge: -1, LoginHint: params.Get("login_hint"),
 	}
 	refuse := func(code, description string) (AuthorizationRequest, Application, error) {
-		return r, app, &RedirectError{r.RedirectURI, r.State, code, description}
+		return r, app, r.Refusal(code, description)
+	}
+	if mode := params.Get("response_mode"); mode == FormPost {
+		r.ResponseMode = mode
 	}
 	if len(r.State) > maxState || !printable(r.State) {
 		r.State = ""
@@ -112,14 +121,14 @@ func (s *Service) Authorize(ctx context.Context, tenant Tenant, params url.Value
 		return refuse(string(UnauthorizedClient), "the application is disabled")
 	case app.Type == Machine:
 		return refuse(string(UnauthorizedClient), "applications of this type act for themselves only")
-	case params.Has("request") || params.Has("request_uri"):
+	case params.Has("request"):
 		return refuse("request_not_supported", "request objects are not supported")
 	case params.Get("response_type") == "":
 		return refuse(string(InvalidRequest), "response_type is missing")
 	case params.Get("response_type") != "code":
 		return refuse(UnsupportedResponseType, "supported: code")
-	case params.Get("response_mode") != "" && params.Get("response_mode") != "query":
-		return refuse(string(InvalidRequest), "response_mode must be query")
+	case params.Get("response_mode") != "" && !slices.Contains(responseModes, params.Get("response_mode")):
+		return refuse(string(InvalidRequest), "response_mode must be query or form_post")
 	case r.State == "":
 		return refuse(string(InvalidRequest), "state is missing")
 	case params.Get("code_challenge_method") != "S256" || !challengePattern.MatchString(r.Challenge):
@@ -158,6 +167,26 @@ func (s *Service) Authorize(ctx context.Context, tenant Tenant, params url.Value
 		r.Audience = asked[0]
 	}
 	return r, app, nil
+}
+
+// proven finds the application that a request is of, if client and redirect URI belong
+// together. It fails with [*PageError].
+func (s *Service) proven(ctx context.Context, tenant Tenant, params url.Values) (Application, error) {
+	for _, name := range []string{"client_id", "redirect_uri"} {
+		if len(params[name]) != 1 || params.Get(name) == "" {
+			return Application{}, &PageError{name + " must be given once"}
+		}
+	}
+	app, err := selectApplication(ctx, s.db, tenant.ID, params.Get("client_id"))
+	switch {
+	case notFound(err):
+		return app, &PageError{"the application is not known here"}
+	case err != nil:
+		return app, err
+	case !slices.Contains(app.RedirectURIs, params.Get("redirect_uri")):
+		return app, &PageError{"the application has not registered this redirect_uri"}
+	}
+	return app, nil
 }
 
 // prompts are the values of prompt that are understood.

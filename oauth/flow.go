@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"stonetown/internal/sqldb"
@@ -29,28 +30,43 @@ type Flow struct {
 	ExpiresAt time.Time
 }
 
+// flowPrefix begins the ids of flows.
+const flowPrefix = "flw_"
+
 // BeginFlow remembers an authorization request and returns the id that leads back to
 // it: flw_ and 256 random bits.
 func (s *Service) BeginFlow(ctx context.Context, tenant Tenant, r AuthorizationRequest) (id string, err error) {
-	text, err := json.Marshal(r)
-	if err != nil {
-		return "", fmt.Errorf("begin flow: %w", err)
-	}
-	id = newToken("flw_")
-	now := s.now()
-	_, err = s.db.Exec(ctx, `INSERT INTO flows (tenant_id, id, request, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)`,
-		tenant.ID, tokenHash(id), string(text), now.UnixMicro(), now.Add(flowFor).UnixMicro())
-	if err != nil {
-		return "", fmt.Errorf("begin flow: %w", err)
-	}
-	return id, nil
+	id = newToken(flowPrefix)
+	return id, s.keepRequest(ctx, tenant, id, r, flowFor)
 }
 
 // Flow finds a flow. It fails with [ErrFlowNotFound] or [ErrFlowExpired].
-func (s *Service) Flow(ctx context.Context, tenant Tenant, id string) (f Flow, err error) {
+func (s *Service) Flow(ctx context.Context, tenant Tenant, id string) (Flow, error) {
+	if !strings.HasPrefix(id, flowPrefix) {
+		return Flow{}, ErrFlowNotFound
+	}
+	return s.readRequest(ctx, tenant, id)
+}
+
+// keepRequest stores a request under a secret.
+func (s *Service) keepRequest(ctx context.Context, tenant Tenant, secret string, r AuthorizationRequest, good time.Duration) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("keep authorization request: %w", err)
+	}
+	now := s.now()
+	_, err = s.db.Exec(ctx, `INSERT INTO flows (tenant_id, id, request, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)`,
+		tenant.ID, tokenHash(secret), string(text), now.UnixMicro(), now.Add(good).UnixMicro())
+	if err != nil {
+		return fmt.Errorf("keep authorization request: %w", err)
+	}
+	return nil
+}
+
+func (s *Service) readRequest(ctx context.Context, tenant Tenant, secret string) (f Flow, err error) {
 	var text string
 	var created, expires int64
-	err = s.db.QueryRow(ctx, `SELECT request, created_at, expires_at FROM flows WHERE tenant_id = $1 AND id = $2`, tenant.ID, tokenHash(id)).
+	err = s.db.QueryRow(ctx, `SELECT request, created_at, expires_at FROM flows WHERE tenant_id = $1 AND id = $2`, tenant.ID, tokenHash(secret)).
 		Scan(&text, &created, &expires)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return f, ErrFlowNotFound
@@ -59,7 +75,7 @@ func (s *Service) Flow(ctx context.Context, tenant Tenant, id string) (f Flow, e
 		err = json.Unmarshal([]byte(text), &f.Request)
 	}
 	if err != nil {
-		return f, fmt.Errorf("read flow: %w", err)
+		return f, fmt.Errorf("read authorization request: %w", err)
 	}
 	f.CreatedAt, f.ExpiresAt = instant(created), instant(expires)
 	if !s.now().Before(f.ExpiresAt) {

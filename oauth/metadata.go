@@ -7,6 +7,7 @@ type Metadata struct {
 	AuthorizationEndpoint             string
 	TokenEndpoint                     string
 	UserInfoEndpoint                  string
+	PushedRequestEndpoint             string
 	RevocationEndpoint                string
 	IntrospectionEndpoint             string
 	JWKSURI                           string
@@ -32,6 +33,7 @@ type Metadata struct {
 const (
 	AuthorizePath  = "/oauth2/authorize"
 	ResumePath     = "/oauth2/authorize/resume"
+	PushPath       = "/oauth2/par"
 	TokenPath      = "/oauth2/token"
 	UserInfoPath   = "/oauth2/userinfo"
 	RevokePath     = "/oauth2/revoke"
@@ -46,12 +48,13 @@ func (s *Service) Metadata(tenant Tenant) Metadata {
 		AuthorizationEndpoint:             tenant.BaseURL + AuthorizePath,
 		TokenEndpoint:                     tenant.BaseURL + TokenPath,
 		UserInfoEndpoint:                  tenant.BaseURL + UserInfoPath,
+		PushedRequestEndpoint:             tenant.BaseURL + PushPath,
 		RevocationEndpoint:                tenant.BaseURL + RevokePath,
 		IntrospectionEndpoint:             tenant.BaseURL + IntrospectPath,
 		JWKSURI:                           tenant.BaseURL + JWKSPath,
 		ScopesSupported:                   append(append([]string{}, OIDCScopes...), BuiltinScopes...),
 		ResponseTypesSupported:            []string{"code"},
-		ResponseModesSupported:            []string{"query"},
+		ResponseModesSupported:            responseModes,
 		GrantTypesSupported:               grantTypes,
 		SubjectTypesSupported:             []string{"public"},
 		IDTokenSigningAlgValuesSupported:  []string{string(RS256)},

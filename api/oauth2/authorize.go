@@ -100,9 +100,9 @@ func (s *Surface) proceed(w http.ResponseWriter, r *http.Request, request oauth.
 		if flowID != "" {
 			call.SetCookie(&http.Cookie{Name: flowCookie, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: -1})
 		}
-		redirect(w, r, request.RedirectURI, url.Values{"code": {issued}, "state": {request.State}, "iss": {call.Tenant.BaseURL}})
+		s.answer(w, r, request.RedirectURI, request.ResponseMode, url.Values{"code": {issued}, "state": {request.State}, "iss": {call.Tenant.BaseURL}})
 	case request.Prompts("none"):
-		s.refuse(w, r, &oauth.RedirectError{RedirectURI: request.RedirectURI, State: request.State, Code: code, Description: "the user has to be asked"})
+		s.refuse(w, r, request.Refusal(code, "the user has to be asked"))
 	default:
 		if flowID == "" {
 			if flowID, err = s.Service.BeginFlow(r.Context(), tenantOf(r), request); err != nil {
@@ -144,7 +144,7 @@ func (s *Surface) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		if at.State != "" {
 			query.Set("state", at.State)
 		}
-		redirect(w, r, at.RedirectURI, query)
+		s.answer(w, r, at.RedirectURI, at.ResponseMode, query)
 		return
 	case errors.As(err, &page):
 		err = &web.Error{Status: http.StatusBadRequest, Code: string(oauth.InvalidRequest), Message: page.Description}
@@ -152,6 +152,17 @@ func (s *Surface) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		err = &web.Error{Status: http.StatusBadRequest, Code: string(oauth.InvalidRequest), Message: err.Error()}
 	}
 	s.Kit.Fail(w, r, err)
+}
+
+// answer gives the application what it asked for, or a refusal, the way it wants that.
+func (s *Surface) answer(w http.ResponseWriter, r *http.Request, to, mode string, params url.Values) {
+	if mode != oauth.FormPost {
+		redirect(w, r, to, params)
+		return
+	}
+	if err := postForm(w, to, params); err != nil {
+		s.Kit.Fail(w, r, err)
+	}
 }
 
 // redirect leads elsewhere, keeping a query that is there (RFC 6749 §3.1.2), with a

@@ -162,6 +162,7 @@ type Discovery struct {
 	Issuer                                     string   `json:"issuer"`
 	JwksURI                                    string   `json:"jwks_uri"`
 	PromptValuesSupported                      []string `json:"prompt_values_supported,omitempty"`
+	PushedAuthorizationRequestEndpoint         string   `json:"pushed_authorization_request_endpoint,omitempty"`
 	RequestParameterSupported                  bool     `json:"request_parameter_supported,omitempty"`
 	RequestURIParameterSupported               bool     `json:"request_uri_parameter_supported,omitempty"`
 	ResponseModesSupported                     []string `json:"response_modes_supported,omitempty"`
@@ -296,6 +297,13 @@ type PresentedToken struct {
 
 	// TokenTypeHint Is not looked at; the token says it.
 	TokenTypeHint string `json:"token_type_hint,omitempty"`
+}
+
+// PushedRequest defines model for PushedRequest.
+type PushedRequest struct {
+	// ExpiresIn Seconds.
+	ExpiresIn  int    `json:"expires_in"`
+	RequestURI string `json:"request_uri"`
 }
 
 // RelationCondition A condition of the resource's type that must be met for the relation to hold.
@@ -536,11 +544,20 @@ type ResumeParams struct {
 	Flow string `form:"flow,omitempty" json:"flow,omitempty"`
 }
 
+// PushRequestFormdataBody defines parameters for PushRequest.
+type PushRequestFormdataBody struct {
+	ClientID     string `form:"client_id,omitempty" json:"client_id,omitempty"`
+	ClientSecret string `form:"client_secret,omitempty" json:"client_secret,omitempty"`
+}
+
 // AuthorizeByFormFormdataRequestBody defines body for AuthorizeByForm for application/x-www-form-urlencoded ContentType.
 type AuthorizeByFormFormdataRequestBody = AuthorizeByFormFormdataBody
 
 // IntrospectTokenFormdataRequestBody defines body for IntrospectToken for application/x-www-form-urlencoded ContentType.
 type IntrospectTokenFormdataRequestBody = PresentedToken
+
+// PushRequestFormdataRequestBody defines body for PushRequest for application/x-www-form-urlencoded ContentType.
+type PushRequestFormdataRequestBody PushRequestFormdataBody
 
 // RevokeTokenFormdataRequestBody defines body for RevokeToken for application/x-www-form-urlencoded ContentType.
 type RevokeTokenFormdataRequestBody = PresentedToken
@@ -714,6 +731,9 @@ type ServerInterface interface {
 	// RedirectToKeys Where other servers keep their keys
 	// (GET /oauth2/jwks)
 	RedirectToKeys(w http.ResponseWriter, r *http.Request)
+	// PushRequest Push an authorization request
+	// (POST /oauth2/par)
+	PushRequest(w http.ResponseWriter, r *http.Request)
 	// RevokeToken Take a token back
 	// (POST /oauth2/revoke)
 	RevokeToken(w http.ResponseWriter, r *http.Request)
@@ -1043,6 +1063,20 @@ func (siw *ServerInterfaceWrapper) RedirectToKeys(w http.ResponseWriter, r *http
 	handler.ServeHTTP(w, r)
 }
 
+// PushRequest operation middleware
+func (siw *ServerInterfaceWrapper) PushRequest(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.PushRequest(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // RevokeToken operation middleware
 func (siw *ServerInterfaceWrapper) RevokeToken(w http.ResponseWriter, r *http.Request) {
 
@@ -1223,6 +1257,8 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 	r.HandleFunc(options.BaseURL+"/oauth2/userinfo", wrapper.GetUserInfoByForm).Methods(http.MethodPost)
 
 	r.HandleFunc(options.BaseURL+"/oauth2/token", wrapper.IssueToken).Methods(http.MethodPost)
+
+	r.HandleFunc(options.BaseURL+"/oauth2/par", wrapper.PushRequest).Methods(http.MethodPost)
 
 	r.HandleFunc(options.BaseURL+"/oauth2/revoke", wrapper.RevokeToken).Methods(http.MethodPost)
 

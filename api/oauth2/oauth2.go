@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/gorilla/mux"
@@ -30,6 +31,7 @@ type Service interface {
 	Metadata(t oauth.Tenant) oauth.Metadata
 	JWKS(ctx context.Context, t oauth.Tenant) ([]byte, error)
 	Authorize(ctx context.Context, t oauth.Tenant, params url.Values) (oauth.AuthorizationRequest, oauth.Application, error)
+	Push(ctx context.Context, t oauth.Tenant, by oauth.Credentials, params url.Values) (requestURI string, good time.Duration, err error)
 	BeginFlow(ctx context.Context, t oauth.Tenant, r oauth.AuthorizationRequest) (id string, err error)
 	Flow(ctx context.Context, t oauth.Tenant, id string) (oauth.Flow, error)
 	IssueCode(ctx context.Context, t oauth.Tenant, r oauth.AuthorizationRequest, by oauth.Authentication) (code string, err error)

@@ -1,0 +1,75 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// requestURIPrefix begins what a pushed request is referred to by (RFC 9126 §2.2).
+	requestURIPrefix = "urn:ietf:params:oauth:request_uri:"
+	// pushedFor is how long a pushed request waits for its person.
+	pushedFor = 90 * time.Second
+)
+
+// Push takes an authorization request from the application itself, before anybody's browser
+// is involved (RFC 9126), and returns what the browser then brings as request_uri, once and
+// within the time that is returned. Refusals are [*Error].
+func (s *Service) Push(ctx context.Context, tenant Tenant, by Credentials, params url.Values) (requestURI string, good time.Duration, err error) {
+	app, err := s.authenticate(ctx, tenant, by)
+	if err != nil {
+		return "", 0, err
+	}
+	if params.Has("request_uri") {
+		return "", 0, &Error{InvalidRequest, "request_uri cannot be pushed"}
+	}
+	params.Set("client_id", app.ClientID)
+	r, _, err := s.Authorize(ctx, tenant, params)
+	var page *PageError
+	var redirect *RedirectError
+	switch {
+	case errors.As(err, &page):
+		return "", 0, &Error{InvalidRequest, page.Description}
+	case errors.As(err, &redirect):
+		return "", 0, &Error{Code(redirect.Code), redirect.Description}
+	case err != nil:
+		return "", 0, err
+	}
+	requestURI = newToken(requestURIPrefix)
+	return requestURI, pushedFor, s.keepRequest(ctx, tenant, requestURI, r, pushedFor)
+}
+
+// pushed is the request that a request_uri stands for, which is used up: for its own
+// client only, and only once (RFC 9126 §4). It fails as [Service.Authorize] does.
+func (s *Service) pushed(ctx context.Context, tenant Tenant, params url.Values) (r AuthorizationRequest, app Application, err error) {
+	requestURI := params.Get("request_uri")
+	refused := &PageError{"the request_uri is not known here, was used before, or is over"}
+	if len(params["request_uri"]) != 1 || !strings.HasPrefix(requestURI, requestURIPrefix) {
+		return r, app, refused
+	}
+	f, err := s.readRequest(ctx, tenant, requestURI)
+	r = f.Request
+	switch {
+	case errors.Is(err, ErrFlowNotFound) || errors.Is(err, ErrFlowExpired) || err == nil && !slices.Equal(params["client_id"], []string{r.ClientID}):
+		return r, app, refused
+	case err != nil:
+		return r, app, err
+	}
+	n, err := s.db.Exec(ctx, `DELETE FROM flows WHERE tenant_id = $1 AND id = $2`, tenant.ID, tokenHash(requestURI))
+	if err != nil {
+		return r, app, fmt.Errorf("use pushed request: %w", err)
+	}
+	if n == 0 {
+		return r, app, refused
+	}
+	app, err = s.proven(ctx, tenant, url.Values{"client_id": {r.ClientID}, "redirect_uri": {r.RedirectURI}})
+	if err == nil && app.State != Enabled {
+		err = r.Refusal(string(UnauthorizedClient), "the application is disabled")
+	}
+	return r, app, err
+}
