@@ -198,7 +198,7 @@ func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world
 	key, err := seal.NewKey(bytes.Repeat([]byte{1}, seal.KeySize))
 	must(err)
 	persons := &account.People{}
-	w.oauth, err = oauth.New(oauth.Config{DB: w.db, Seal: key, People: persons})
+	w.oauth, err = oauth.New(oauth.Config{DB: w.db, Seal: key, Relations: e, People: persons})
 	must(err)
 
 	directory, err := identity.New(identity.Config{DB: w.db, Relations: e})

@@ -127,8 +127,8 @@ type WriteRequest struct {
 // terms replaces the terms.
 type WriteOp struct {
 	Delete bool
-	// IfPresent: deleting a relation that is not there is no error. Its subject must
-	// not be of a type that has relations.
+	// IfPresent: deleting a relation that is not there is no error. What goes are all
+	// relations to the subject, usersets of it among them, so there must be none.
 	IfPresent bool
 	Resource  tuplestore.Object
 	Relation  string

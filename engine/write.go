@@ -197,11 +197,15 @@ func (e *Engine) Unregister(ctx context.Context, tenantID string, o tuplestore.O
 }
 
 // Forget deletes every relation that names a subject whose existence is kept
-// elsewhere, such as a user, so that nobody inherits what it may do.
+// elsewhere, such as a user, and every relation to it, so that nobody inherits what it may
+// do or who may act in its place.
 func (e *Engine) Forget(ctx context.Context, tenantID string, subject tuplestore.Object, origin Origin) (token string, err error) {
 	_, token, err = e.commit(ctx, tenantID, func(position) (tuplestore.Write, error) {
 		w := origin.write()
-		w.Ops = []tuplestore.Op{{Kind: tuplestore.DeleteMatching, Match: tuplestore.Filter{SubjectType: subject.Type, SubjectID: subject.ID}}}
+		w.Ops = []tuplestore.Op{
+			{Kind: tuplestore.DeleteMatching, Match: tuplestore.Filter{ObjectType: subject.Type, ObjectID: subject.ID, Presence: tuplestore.WithPresence}},
+			{Kind: tuplestore.DeleteMatching, Match: tuplestore.Filter{SubjectType: subject.Type, SubjectID: subject.ID}},
+		}
 		return w, nil
 	})
 	if err != nil {

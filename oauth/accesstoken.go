@@ -34,6 +34,10 @@ type claims struct {
 	AuthTime  int64    `json:"auth_time,omitempty"`
 	ACR       string   `json:"acr,omitempty"`
 	AMR       []string `json:"amr,omitempty"`
+
+	// Of tokens that others were exchanged for (RFC 8693).
+	Act    *Actor `json:"act,omitempty"`
+	Parent string `json:"ptok,omitempty"` // jti
 }
 
 // audience is one string or an array of them on the wire (RFC 7519 §4.1.3).
@@ -55,8 +59,9 @@ func (a *audience) UnmarshalJSON(data []byte) error {
 }
 
 // mint signs an access token for an application. The caller sets subject,
-// audience and scope; the rest follows from tenant, application and clock.
-func (s *Service) mint(ctx context.Context, tenant Tenant, app Application, c claims) (string, error) {
+// audience and scope, and when it expires at the latest, if that is not only for
+// the application to say; the rest follows from tenant, application and clock.
+func (s *Service) mint(ctx context.Context, tenant Tenant, app Application, c *claims) (string, error) {
 	ring, err := s.keys.ring(ctx, tenant.ID, true)
 	if err != nil {
 		return "", err
@@ -67,7 +72,10 @@ func (s *Service) mint(ctx context.Context, tenant Tenant, app Application, c cl
 	}
 	now := s.clock()
 	c.Issuer, c.TenantID, c.ClientID = tenant.BaseURL, tenant.ID, app.ClientID
-	c.IssuedAt, c.NotBefore, c.Expires = now.Unix(), now.Unix(), now.Add(app.AccessTokenTTL).Unix()
+	c.IssuedAt, c.NotBefore = now.Unix(), now.Unix()
+	if expires := now.Add(app.AccessTokenTTL).Unix(); c.Expires == 0 || expires < c.Expires {
+		c.Expires = expires
+	}
 	c.TokenID = id.New(id.Token)
 	return sign(key, app.SigningAlg, accessTokenType, c)
 }

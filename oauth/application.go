@@ -8,8 +8,11 @@ import (
 	"slices"
 	"time"
 
+	"stonetown/engine"
 	"stonetown/internal/id"
 	"stonetown/internal/sqldb"
+	"stonetown/schema"
+	"stonetown/tuplestore"
 )
 
 // ApplicationType is the kind of program an application is. It is immutable.
@@ -56,6 +59,7 @@ type Application struct {
 	RefreshTokenTTL time.Duration // whole seconds; 0, for a new one: 30 days
 	SigningAlg      Alg           // of its access tokens; empty, for a new one: ES256
 	Tags            []string
+	TokenExchange   TokenExchange // zero, for a new one: its type's default
 
 	CreatedAt       time.Time // UTC, as are all
 	UpdatedAt       time.Time
@@ -79,8 +83,21 @@ const (
 
 // CreateApplication adds an enabled application, set up as a says, within the caller's
 // transaction. The secret is empty for types that have none; it cannot be had
-// again. Refusals wrap [ErrApplicationInvalid].
+// again. An application that may exchange tokens is made by [Service.Register]. Refusals
+// wrap [ErrApplicationInvalid].
 func (s *Service) CreateApplication(ctx context.Context, tx *sqldb.Tx, tenantID string, a Application) (app Application, secret string, err error) {
+	app, secret = s.newApplication(tenantID, a)
+	if len(app.relations()) > 0 {
+		return Application{}, "", errors.New("create application: one that may exchange tokens takes a transaction of the engine")
+	}
+	if err := s.insert(ctx, tx, app); err != nil {
+		return Application{}, "", err
+	}
+	return app, secret, nil
+}
+
+// newApplication is a as it is when it is new, with its secret.
+func (s *Service) newApplication(tenantID string, a Application) (app Application, secret string) {
 	if a.AccessTokenTTL == 0 {
 		a.AccessTokenTTL = DefaultAccessTokenTTL
 	}
@@ -90,20 +107,37 @@ func (s *Service) CreateApplication(ctx context.Context, tx *sqldb.Tx, tenantID 
 	if a.SigningAlg == "" {
 		a.SigningAlg = ES256
 	}
+	if reflect.DeepEqual(a.TokenExchange, TokenExchange{}) {
+		a.TokenExchange = a.Type.DefaultTokenExchange()
+	}
 	a.ID, a.TenantID, a.ClientID, a.State = id.New(id.Application), tenantID, id.New(id.Client), Enabled
 	a.CreatedAt = s.now()
 	a.UpdatedAt = a.CreatedAt
-	if err := a.validate(ctx, tx); err != nil {
-		return Application{}, "", fmt.Errorf("create application: %w", err)
-	}
 	if a.Type.Confidential() {
 		secret = newSecret()
 		a.secrets.current = hashSecret(secret)
 	}
-	if err := insertApplication(ctx, tx, a); err != nil {
-		return Application{}, "", fmt.Errorf("create application: %w", err)
+	return a, secret
+}
+
+func (s *Service) insert(ctx context.Context, tx *sqldb.Tx, a Application) error {
+	err := a.validate(ctx, tx)
+	if err == nil {
+		err = insertApplication(ctx, tx, a)
 	}
-	return a, secret, nil
+	if err != nil {
+		return fmt.Errorf("create application: %w", err)
+	}
+	return nil
+}
+
+// commit runs a transaction, with the relations of an application that change in it.
+func (s *Service) commit(ctx context.Context, tenantID, by string, ops []engine.WriteOp, do func(ctx context.Context, tx *sqldb.Tx) error) error {
+	if len(ops) == 0 {
+		return s.db.Tx(ctx, func(tx *sqldb.Tx) error { return do(ctx, tx) })
+	}
+	_, err := s.relations.Write(ctx, tenantID, engine.WriteRequest{Origin: engine.Origin{Actor: by, Also: do}, Ops: ops})
+	return err
 }
 
 func (s *Service) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
@@ -111,15 +145,22 @@ func (s *Service) now() time.Time { return s.clock().UTC().Truncate(time.Microse
 // Register is [Service.CreateApplication] in a transaction of its own. attach queues
 // what commits with it.
 func (s *Service) Register(ctx context.Context, tenantID string, a Application, attach func(Application, *sqldb.Batch)) (app Application, secret string, err error) {
-	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		if app, secret, err = s.CreateApplication(ctx, tx, tenantID, a); err != nil {
+	app, secret = s.newApplication(tenantID, a)
+	if err := app.TokenExchange.validate(app.Type); err != nil { // before they become relations
+		return Application{}, "", fmt.Errorf("create application: %w", err)
+	}
+	err = s.commit(ctx, tenantID, a.ChangedBy, relationsChanged(Application{}, app), func(ctx context.Context, tx *sqldb.Tx) error {
+		if err := s.insert(ctx, tx, app); err != nil {
 			return err
 		}
 		var b sqldb.Batch
 		attach(app, &b)
 		return tx.Send(ctx, &b)
 	})
-	return app, secret, err
+	if err != nil {
+		return Application{}, "", err
+	}
+	return app, secret, nil
 }
 
 // ApplicationByClientID finds an application, enabled or not. It fails with
@@ -143,15 +184,43 @@ func (s *Service) revokeClient(b *sqldb.Batch, a Application, revoked bool) {
 // accepted.
 func (s *Service) Settle(ctx context.Context) { s.revoked.settle(ctx) }
 
+// errSetUpMeanwhile: an application was changed by somebody else in between.
+var errSetUpMeanwhile = errors.New("the application was changed meanwhile")
+
 // UpdateApplication changes an application: change gets it as it is and makes of it what
 // it shall be; ids, type and creation stay. attach queues what commits with a change;
 // without one nothing is written. Both may run more than once. It fails with
 // [ErrApplicationNotFound]; refusals wrap [ErrApplicationInvalid].
 func (s *Service) UpdateApplication(ctx context.Context, tenantID, applicationID, by string, change func(*Application), attach func(before, after Application, b *sqldb.Batch)) (after Application, err error) {
-	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
+	for {
+		after, err = s.updateApplication(ctx, tenantID, applicationID, by, change, attach)
+		if !errors.Is(err, errSetUpMeanwhile) {
+			break
+		}
+	}
+	if err != nil {
+		return Application{}, fmt.Errorf("update application: %w", err)
+	}
+	return after, nil
+}
+
+func (s *Service) updateApplication(ctx context.Context, tenantID, applicationID, by string, change func(*Application), attach func(before, after Application, b *sqldb.Batch)) (after Application, err error) {
+	seen, err := s.Application(ctx, tenantID, applicationID)
+	if err != nil {
+		return after, err
+	}
+	after = seen
+	change(&after)
+	if err := after.TokenExchange.validate(after.Type); err != nil {
+		return after, err
+	}
+	return after, s.commit(ctx, tenantID, by, relationsChanged(seen, after), func(ctx context.Context, tx *sqldb.Tx) error {
 		before, err := selectApplicationByID(ctx, tx, tenantID, applicationID)
 		if err != nil {
 			return err
+		}
+		if !reflect.DeepEqual(before.TokenExchange, seen.TokenExchange) {
+			return errSetUpMeanwhile
 		}
 		after = before
 		if change(&after); reflect.DeepEqual(before, after) {
@@ -171,27 +240,27 @@ func (s *Service) UpdateApplication(ctx context.Context, tenantID, applicationID
 		attach(before, after, &b)
 		return tx.Send(ctx, &b)
 	})
-	if err != nil {
-		return Application{}, fmt.Errorf("update application: %w", err)
-	}
-	return after, nil
 }
 
-// DeleteApplication removes an application for good; its client id is never used again.
+// DeleteApplication removes an application for good, with every relation that names it; its
+// client id is never used again.
 // It fails with [ErrApplicationNotFound].
-func (s *Service) DeleteApplication(ctx context.Context, tenantID, applicationID string, attach func(Application, *sqldb.Batch)) error {
-	err := s.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		a, err := selectApplicationByID(ctx, tx, tenantID, applicationID)
-		if err != nil {
-			return err
-		}
-		var b sqldb.Batch
-		s.revokeClient(&b, a, true)
-		b.Queue(`DELETE FROM applications WHERE tenant_id = $1 AND client_id = $2`, []any{tenantID, a.ClientID}, nil)
-		b.Queue(`INSERT INTO retired_clients (tenant_id, client_id, retired_at) VALUES ($1, $2, $3)`, []any{tenantID, a.ClientID, s.now().UnixMicro()}, nil)
-		attach(a, &b)
-		return tx.Send(ctx, &b)
-	})
+func (s *Service) DeleteApplication(ctx context.Context, tenantID, applicationID, by string, attach func(Application, *sqldb.Batch)) error {
+	a, err := s.Application(ctx, tenantID, applicationID)
+	if err == nil {
+		_, err = s.relations.Forget(ctx, tenantID, tuplestore.Object{Type: schema.ApplicationType, ID: a.ClientID}, engine.Origin{Actor: by, Also: func(ctx context.Context, tx *sqldb.Tx) error {
+			a, err := selectApplicationByID(ctx, tx, tenantID, applicationID)
+			if err != nil {
+				return err
+			}
+			var b sqldb.Batch
+			s.revokeClient(&b, a, true)
+			b.Queue(`DELETE FROM applications WHERE tenant_id = $1 AND client_id = $2`, []any{tenantID, a.ClientID}, nil)
+			b.Queue(`INSERT INTO retired_clients (tenant_id, client_id, retired_at) VALUES ($1, $2, $3)`, []any{tenantID, a.ClientID, s.now().UnixMicro()}, nil)
+			attach(a, &b)
+			return tx.Send(ctx, &b)
+		}})
+	}
 	if err != nil {
 		return fmt.Errorf("delete application: %w", err)
 	}

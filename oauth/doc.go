@@ -36,6 +36,20 @@
 // token's SHA-256 until it expires, so a token that comes again costs a hash
 // and a lookup.
 //
+// # Token exchange
+//
+// An application trades a token for one that can do less, is for another audience, or says
+// that somebody acts in the place of the subject (RFC 8693). What it may trade for is
+// kept as relations of the engine, by [TokenExchange] alone, and asked at one revision:
+//
+//	application:a#exchange           the application may exchange tokens
+//	audience:https://x#exchanger     ... for this audience
+//	audience:https://x#caller        which subjects may call that audience
+//	application:a#act_as_user        it may let somebody act as a user
+//	user:u#act_as                    who may act as this user
+//
+// Where the token that was traded is revoked, so is the one it was traded for.
+//
 // # Revocation
 //
 // A token that was taken back is refused at once, on every process. What users have

@@ -187,7 +187,7 @@ func (s *Service) issue(ctx context.Context, tenant Tenant, app Application, g g
 		c.SessionID = "" // it does not end with the session
 	}
 	r = TokenResponse{TokenType: "Bearer", ExpiresIn: app.AccessTokenTTL, Scope: c.Scope, RefreshToken: newToken(refreshTokenPrefix)}
-	if r.AccessToken, err = s.mint(ctx, tenant, app, c); err != nil {
+	if r.AccessToken, err = s.mint(ctx, tenant, app, &c); err != nil {
 		return r, err
 	}
 	if slices.Contains(scopes, "openid") {
@@ -376,13 +376,40 @@ func (s *Service) idToken(ctx context.Context, tenant Tenant, app Application, g
 	c := person.claims(scopes)
 	c["iss"], c["aud"], c["azp"] = tenant.BaseURL, app.ClientID, app.ClientID
 	c["iat"], c["exp"], c["auth_time"] = now.Unix(), now.Add(app.AccessTokenTTL).Unix(), g.auth.AuthTime.Unix()
-	c["acr"], c["amr"], c["sid"] = g.auth.acr(), g.auth.Methods, g.auth.SessionID
+	c["acr"], c["amr"], c["sid"], c["gid"] = g.auth.acr(), g.auth.Methods, g.auth.SessionID, g.id
 	sum := sha256.Sum256([]byte(accessToken))
 	c["at_hash"] = base64.RawURLEncoding.EncodeToString(sum[:16])
 	if first && g.nonce != "" {
 		c["nonce"] = g.nonce
 	}
-	return sign(key, RS256, "JWT", c)
+	return sign(key, RS256, idTokenType, c)
+}
+
+// idTokenType is the typ header of ID tokens.
+const idTokenType = "JWT"
+
+// idTokenClaims are what is read from an ID token.
+type idTokenClaims struct {
+	Issuer   string `json:"iss"`
+	Audience string `json:"aud"` // the application
+	Expires  int64  `json:"exp"`
+	GrantID  string `json:"gid"`
+}
+
+// readIDToken reads an ID token that has not expired. It fails with [*TokenError].
+func (s *Service) readIDToken(ctx context.Context, tenant Tenant, token string) (c idTokenClaims, err error) {
+	payload, err := s.openToken(ctx, tenant, token, strings.ToLower(idTokenType))
+	switch {
+	case err != nil:
+		return c, err
+	case json.Unmarshal(payload, &c) != nil || c.Audience == "" || c.GrantID == "":
+		return c, &TokenError{Malformed}
+	case c.Issuer != tenant.BaseURL:
+		return c, &TokenError{WrongIssuer}
+	case !s.clock().Before(seconds(c.Expires)):
+		return c, &TokenError{Expired}
+	}
+	return c, nil
 }
 
 // tidy deletes what is over.

@@ -30,6 +30,7 @@ type Introspection struct {
 	ExpiresAt             time.Time
 	AuthTime              time.Time
 	AuthenticationContext string // acr
+	Actor                 *Actor // act; nil: nobody acts for the subject
 }
 
 // Introspect tells a client that has a secret about a token: about its own, and about
@@ -64,24 +65,18 @@ func (s *Service) introspectAccessToken(ctx context.Context, tenant Tenant, app 
 	if c.ClientID != app.ClientID && (app.Audience == "" || !slices.Contains(c.Audience, app.Audience)) {
 		return Introspection{}, nil
 	}
-	if err := s.live(ctx, tenant, c.principal()); err != nil {
+	if err := s.alive(ctx, tenant, c); err != nil {
 		return Introspection{}, err
 	}
 	i := Introspection{
 		Active: true, TokenType: "Bearer", ClientID: c.ClientID, Subject: c.Subject, Scope: c.Scope, Audience: c.Audience, Issuer: c.Issuer,
-		TokenID: c.TokenID, SessionID: c.SessionID, TenantID: c.TenantID, AuthenticationContext: c.ACR,
+		Actor: c.Act, TokenID: c.TokenID, SessionID: c.SessionID, TenantID: c.TenantID, AuthenticationContext: c.ACR,
 		IssuedAt: seconds(c.IssuedAt), NotBefore: seconds(c.NotBefore), ExpiresAt: seconds(c.Expires),
 	}
 	if c.AuthTime == 0 { // it speaks for an application
 		return i, nil
 	}
 	i.AuthTime = seconds(c.AuthTime)
-	if c.SessionID != "" {
-		live, err := s.people.SessionLive(ctx, tenant.ID, c.SessionID)
-		if err != nil || !live {
-			return Introspection{}, err
-		}
-	}
 	person, err := s.people.Person(ctx, tenant.ID, c.Subject)
 	i.Username = person.Email
 	return i, err

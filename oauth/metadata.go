@@ -75,4 +75,4 @@ func (s *Service) Metadata(tenant Tenant) Metadata {
 var clientAuthMethods = []string{string(ClientSecretBasic), string(ClientSecretPost), "none"}
 
 // grantTypes are the ways to get tokens.
-var grantTypes = []string{GrantAuthorizationCode, GrantRefreshToken, GrantClientCredentials}
+var grantTypes = []string{GrantAuthorizationCode, GrantRefreshToken, GrantClientCredentials, GrantTokenExchange}

@@ -46,8 +46,11 @@ type Scope struct {
 	CreatedAt   time.Time // UTC; zero if it is built in
 }
 
-// Relations is what the registry needs of [engine.Engine].
+// Relations is what the package needs of [engine.Engine].
 type Relations interface {
+	Check(ctx context.Context, tenantID string, req engine.CheckRequest) (*engine.CheckResponse, error)
+	Write(ctx context.Context, tenantID string, req engine.WriteRequest) (engine.WriteResponse, error)
+	Forget(ctx context.Context, tenantID string, subject tuplestore.Object, origin engine.Origin) (token string, err error)
 	Retire(ctx context.Context, tenantID string, o tuplestore.Object, origin engine.Origin) (token string, err error)
 }
 

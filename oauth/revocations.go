@@ -53,8 +53,9 @@ func newRevocations(db *sqldb.DB, clock func() time.Time) *revocations {
 	return &revocations{db: db, clock: clock, known: map[revocation]int64{}}
 }
 
-// has reports whether a token, or the application that it was issued to, was revoked.
-func (r *revocations) has(ctx context.Context, tenantID, clientID, tokenID string) (bool, error) {
+// has reports whether the application that a token was issued to was revoked, or the token
+// itself or the one that it was exchanged for, if any.
+func (r *revocations) has(ctx context.Context, tenantID, clientID, tokenID, parentID string) (bool, error) {
 	for {
 		at := r.readAt.Load()
 		if at == nil || time.Since(*at) > revocationLease {
@@ -80,8 +81,12 @@ func (r *revocations) has(ctx context.Context, tenantID, clientID, tokenID strin
 		r.mu.RLock()
 		_, token := r.known[revocation{tenantID, revokedToken, tokenID}]
 		_, client := r.known[revocation{tenantID, revokedClient, clientID}]
+		parent := false
+		if parentID != "" {
+			_, parent = r.known[revocation{tenantID, revokedToken, parentID}]
+		}
 		r.mu.RUnlock()
-		return token || client, nil
+		return token || client || parent, nil
 	}
 }
 

@@ -23,6 +23,10 @@ type Config struct {
 	// applications act for themselves only.
 	People People
 
+	// Relations is the engine, which is asked about token exchange. Default: there is none,
+	// and applications are neither deleted nor may they exchange tokens.
+	Relations Relations
+
 	// Clock tells the time. Default: time.Now.
 	Clock func() time.Time
 }
@@ -36,13 +40,14 @@ type Tenant struct {
 // Service issues and verifies access tokens for any number of tenants. It is
 // safe for concurrent use.
 type Service struct {
-	db       *sqldb.DB
-	people   People
-	clock    func() time.Time
-	keys     *keyrings
-	verified *verifiedTokens
-	origins  *lru.Cache[string, origins]
-	revoked  *revocations
+	db        *sqldb.DB
+	relations Relations
+	people    People
+	clock     func() time.Time
+	keys      *keyrings
+	verified  *verifiedTokens
+	origins   *lru.Cache[string, origins]
+	revoked   *revocations
 }
 
 // New returns the service whose state is in c.DB.
@@ -58,7 +63,7 @@ func New(c Config) (*Service, error) {
 		return nil, fmt.Errorf("oauth: %w", err)
 	}
 	return &Service{
-		db: c.DB, people: c.People, clock: c.Clock,
+		db: c.DB, relations: c.Relations, people: c.People, clock: c.Clock,
 		keys:     newKeyrings(c.DB, c.Seal, c.Clock),
 		verified: newVerifiedTokens(),
 		origins:  known,

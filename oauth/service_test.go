@@ -6,8 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"stonetown/engine"
+	"stonetown/internal/eventlog"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
+	"stonetown/tuplestore/sqlstore"
 )
 
 // clock is a hand-moved clock.
@@ -34,7 +37,7 @@ func newWorld(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	if err := db.Migrate(t.Context(), Migrations()); err != nil {
+	if err := db.Migrate(t.Context(), Migrations(), sqlstore.Migrations(), eventlog.Migrations()); err != nil {
 		t.Fatal(err)
 	}
 	w := &world{t: t, clock: &clock{time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)}}
@@ -49,7 +52,21 @@ func (w *world) service(db *sqldb.DB, masterKey byte) *Service {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	s, err := New(Config{DB: db, Seal: key, Clock: w.clock.Now})
+	store, err := sqlstore.New(sqlstore.Config{DB: db})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	relations, err := engine.New(engine.Config{Store: store})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		relations.Close()
+		if err := store.Close(); err != nil {
+			w.t.Error(err)
+		}
+	})
+	s, err := New(Config{DB: db, Seal: key, Relations: relations, Clock: w.clock.Now})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -102,6 +102,9 @@ func (a Application) validate(ctx context.Context, tx *sqldb.Tx) error {
 	if err := validateOrigins(a.AllowedOrigins); err != nil {
 		return &SetupError{"allowed_origins", "invalid", err.Error()}
 	}
+	if err := a.TokenExchange.validate(a.Type); err != nil {
+		return err
+	}
 	if len(a.Tags) > maxTags {
 		return &SetupError{"tags", "too_many", fmt.Sprintf("must be at most %d", maxTags)}
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"stonetown/internal/eventlog"
 )
 
 // ClientAuthMethod is how a client authenticated, by its registered name (RFC
@@ -47,8 +49,14 @@ type TokenRequest struct {
 	Code, RedirectURI, CodeVerifier string
 	RefreshToken                    string
 
+	// Exchange is of the token exchange grant.
+	Exchange ExchangeRequest
+
 	// Audience are the values of the audience or resource (RFC 8707) parameter.
 	Audience []string
+
+	// Origin says by which request, for the record.
+	Origin eventlog.Origin
 }
 
 // TokenResponse is a successful answer of the token endpoint (RFC 6749 §5.1).
@@ -57,6 +65,9 @@ type TokenResponse struct {
 	TokenType   string        // Bearer
 	ExpiresIn   time.Duration // whole seconds
 	Scope       string        // what was granted, separated by spaces
+	ClientID    string        // of the application that got it
+
+	IssuedTokenType string // of token exchange
 
 	// Of users' grants.
 	RefreshToken string
@@ -73,6 +84,8 @@ func (s *Service) Token(ctx context.Context, tenant Tenant, req TokenRequest) (T
 	switch {
 	case req.GrantType == "":
 		return TokenResponse{}, &Error{InvalidRequest, "grant_type is missing"}
+	case req.GrantType == GrantTokenExchange:
+		return s.exchangeToken(ctx, tenant, req)
 	case answer == nil:
 		return TokenResponse{}, &Error{UnsupportedGrantType, "supported: " + strings.Join(grantTypes, " ")}
 	}
@@ -83,7 +96,9 @@ func (s *Service) Token(ctx context.Context, tenant Tenant, req TokenRequest) (T
 	if req.GrantType != GrantClientCredentials && (s.people == nil || app.Type == Machine) {
 		return TokenResponse{}, &Error{UnauthorizedClient, "applications of this type act for themselves only"}
 	}
-	return answer(ctx, tenant, app, req)
+	issued, err := answer(ctx, tenant, app, req)
+	issued.ClientID = app.ClientID
+	return issued, err
 }
 
 // authenticate finds out which application asks (RFC 6749 §2.3). Only after it
@@ -127,7 +142,7 @@ func (s *Service) clientCredentials(ctx context.Context, tenant Tenant, app Appl
 		return TokenResponse{}, err
 	}
 	scope := strings.Join(scopes, " ")
-	token, err := s.mint(ctx, tenant, app, claims{Subject: app.ClientID, Audience: aud, Scope: scope})
+	token, err := s.mint(ctx, tenant, app, &claims{Subject: app.ClientID, Audience: aud, Scope: scope})
 	if err == nil {
 		err = s.used(ctx, app)
 	}

@@ -38,7 +38,7 @@ func (s *Service) IssueToUser(ctx context.Context, tenant Tenant, t UserToken) (
 	}
 	scope := strings.Join(t.Scopes, " ")
 	app := Application{ClientID: FirstParty, SigningAlg: ES256, AccessTokenTTL: firstPartyTTL}
-	token, err := s.mint(ctx, tenant, app, claims{
+	token, err := s.mint(ctx, tenant, app, &claims{
 		Subject: t.UserID, Audience: audience{tenant.BaseURL}, Scope: scope,
 		SessionID: t.SessionID, AuthTime: t.AuthTime.Unix(), ACR: acr, AMR: slices.Clone(t.Methods),
 	})

@@ -10,6 +10,8 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/lestrrat-go/jwx/v3/jws"
+
+	"stonetown/internal/eventlog"
 )
 
 // Principal is who a bearer token speaks for. It is shared: do not change it.
@@ -26,6 +28,9 @@ type Principal struct {
 	AuthTime  time.Time
 	// SecondFactor is when a second factor was proved; zero: it was not.
 	SecondFactor time.Time
+	// Actor is who acts in the subject's place (RFC 8693); zero: nobody does.
+	Actor  eventlog.Actor
+	Parent string // jti of the token that it was exchanged for, if it was
 	// MustEnrol: the user can do nothing but add a second factor.
 	MustEnrol bool
 }
@@ -71,9 +76,9 @@ func (s *Service) Verify(ctx context.Context, tenant Tenant, bearer string) (*Pr
 }
 
 // live refuses a token that was taken back since it was issued: alone, with its
-// application, or with what a user had granted. Sessions are not looked at.
+// application, or with what a user had granted. Sessions are not looked at ([Service.alive]).
 func (s *Service) live(ctx context.Context, tenant Tenant, p *Principal) error {
-	revoked, err := s.revoked.has(ctx, tenant.ID, p.ClientID, p.TokenID)
+	revoked, err := s.revoked.has(ctx, tenant.ID, p.ClientID, p.TokenID, p.Parent)
 	switch {
 	case err != nil:
 		return err
@@ -85,44 +90,65 @@ func (s *Service) live(ctx context.Context, tenant Tenant, p *Principal) error {
 	return nil
 }
 
+// alive refuses, besides what live refuses, a token whose session has ended.
+func (s *Service) alive(ctx context.Context, tenant Tenant, c claims) error {
+	if err := s.live(ctx, tenant, c.principal()); err != nil || c.SessionID == "" {
+		return err
+	}
+	live, err := s.people.SessionLive(ctx, tenant.ID, c.SessionID)
+	if err == nil && !live {
+		err = &TokenError{Revoked}
+	}
+	return err
+}
+
 // readToken returns the claims of an access token of the tenant, whatever it is for. It
 // fails with [*TokenError].
 func (s *Service) readToken(ctx context.Context, tenant Tenant, bearer string, now time.Time) (c claims, err error) {
+	payload, err := s.openToken(ctx, tenant, bearer, accessTokenType, "application/"+accessTokenType)
+	if err == nil {
+		err = c.read(tenant, payload, now)
+	}
+	return c, err
+}
+
+// openToken returns what a JWT of one of some types says that the tenant has signed. It
+// fails with [*TokenError].
+func (s *Service) openToken(ctx context.Context, tenant Tenant, bearer string, types ...string) (payload []byte, err error) {
 	if len(bearer) > maxBearer {
-		return c, &TokenError{Malformed}
+		return nil, &TokenError{Malformed}
 	}
 	message, err := jws.ParseString(bearer, jws.WithCompact())
 	if err != nil || len(message.Signatures()) != 1 {
-		return c, &TokenError{Malformed}
+		return nil, &TokenError{Malformed}
 	}
 	header := message.Signatures()[0].ProtectedHeaders()
 
 	typ, _ := header.Type()
-	if typ = strings.ToLower(typ); typ != accessTokenType && typ != "application/"+accessTokenType {
-		return c, &TokenError{WrongType}
+	if !slices.Contains(types, strings.ToLower(typ)) {
+		return nil, &TokenError{WrongType}
 	}
 	alg, _ := header.Algorithm()
 	if !Alg(alg.String()).valid() {
-		return c, &TokenError{UnsupportedAlg}
+		return nil, &TokenError{UnsupportedAlg}
 	}
 	if header.Has(jws.CriticalKey) { // nothing critical is understood here (RFC 7515 §4.1.11)
-		return c, &TokenError{Malformed}
+		return nil, &TokenError{Malformed}
 	}
 	ring, err := s.keys.ring(ctx, tenant.ID, false)
 	if err != nil {
-		return c, err
+		return nil, err
 	}
 	kid, _ := header.KeyID()
 	key, ok := ring.verify[kid]
 	if !ok || key.alg != Alg(alg.String()) {
-		return c, &TokenError{BadSignature}
+		return nil, &TokenError{BadSignature}
 	}
-	payload, err := jws.Verify([]byte(bearer), jws.WithKey(key.alg.jwa(), key.public), jws.WithCompact())
+	payload, err = jws.Verify([]byte(bearer), jws.WithKey(key.alg.jwa(), key.public), jws.WithCompact())
 	if err != nil {
-		return c, &TokenError{BadSignature}
+		return nil, &TokenError{BadSignature}
 	}
-	err = c.read(tenant, payload, now)
-	return c, err
+	return payload, nil
 }
 
 // read takes over the claims of a token whose signature is right, and judges them.
@@ -147,7 +173,11 @@ func (c *claims) read(tenant Tenant, payload []byte, now time.Time) error {
 func (c claims) principal() *Principal {
 	p := &Principal{
 		Subject: c.Subject, ClientID: c.ClientID, Scopes: ScopeSet(c.Scope),
-		TokenID: c.TokenID, ExpiresAt: seconds(c.Expires), SessionID: c.SessionID, GrantID: c.GrantID,
+		TokenID: c.TokenID, ExpiresAt: seconds(c.Expires), SessionID: c.SessionID, GrantID: c.GrantID, Parent: c.Parent,
+	}
+	if c.Act != nil {
+		who := claims{Subject: c.Act.Subject, ClientID: c.Act.ClientID}.subject()
+		p.Actor = eventlog.Actor{Type: who.Type, ID: who.ID}
 	}
 	if c.AuthTime != 0 {
 		p.AuthTime = seconds(c.AuthTime)
@@ -157,6 +187,9 @@ func (c claims) principal() *Principal {
 	}
 	return p
 }
+
+// Acting reports whether somebody else acts in the subject's place.
+func (p *Principal) Acting() bool { return p.Actor.ID != "" }
 
 // verifiedTokens remembers what has been verified, in shards so that cores do
 // not wait for one lock.

@@ -1,32 +1,67 @@
 package schema
 
-// GroupMember is the relation that a subject {type: group} stands for.
+// The system types and their relations.
 const (
 	UserType        = "user"
 	ApplicationType = "application"
 	GroupType       = "group"
-	GroupMember     = "member"
 	ScopeType       = "scope"
-	ScopeHolder     = "holder"
+	AudienceType    = "audience"
+
+	// GroupMember is the relation that a subject {type: group} stands for.
+	GroupMember = "member"
+	// ScopeHolder: is entitled to the scope.
+	ScopeHolder = "holder"
+	// ActAs, of a user or an application: may act in its place.
+	ActAs = "act_as"
+	// AudienceCaller: may call the API that the audience names.
+	AudienceCaller = "caller"
+	// AudienceExchanger: an application that may exchange tokens for ones of the audience.
+	AudienceExchanger = "exchanger"
+	// Exchange, of an application to itself: may exchange tokens.
+	Exchange = "exchange"
+	// ActAsUser and ActAsApplication, of an application to itself: may exchange tokens for
+	// ones with which somebody acts as a user, or as an application.
+	ActAsUser        = "act_as_user"
+	ActAsApplication = "act_as_application"
 )
 
-// system types exist in every tenant and in no document. Users and applications
-// are only ever subjects; groups have members, and groups among them; the holders of a
-// scope of OAuth are entitled to it.
+// system types exist in every tenant and in no document. Groups have members, and groups
+// among them; the holders of a scope of OAuth are entitled to it; what users and
+// applications are asked about is who may act in their place, and what applications and
+// audiences are asked about is which tokens may be exchanged (RFC 8693).
 var system = []Type{
-	{Name: UserType},
-	{Name: ApplicationType},
+	{Name: UserType, Relations: []Relation{{Name: ActAs, Subjects: actors}}},
+	{Name: ApplicationType, Relations: []Relation{
+		{Name: ActAs, Subjects: actors},
+		{Name: Exchange, Subjects: applications},
+		{Name: ActAsUser, Subjects: applications},
+		{Name: ActAsApplication, Subjects: applications},
+	}},
 	{Name: GroupType, Relations: []Relation{{
 		Name:     GroupMember,
 		Subjects: []SubjectType{{Type: UserType}, {Type: ApplicationType}, {Type: GroupType, Relation: GroupMember}},
 	}}},
 	{Name: ScopeType, Relations: []Relation{{Name: ScopeHolder, Subjects: []SubjectType{{Type: GroupType, Relation: GroupMember}}}}},
+	{
+		Name: AudienceType,
+		Relations: []Relation{
+			{Name: AudienceCaller, Subjects: append([]SubjectType{{Type: UserType, Wildcard: true}, {Type: ApplicationType, Wildcard: true}}, actors...)},
+			{Name: AudienceExchanger, Subjects: applications},
+		},
+		Actions: map[string]string{"call": AudienceCaller},
+	},
 }
 
-// reserved names cannot be defined: system types, those to come, and words that
-// paths of the API use in the place of a type.
+var (
+	actors       = []SubjectType{{Type: UserType}, {Type: ApplicationType}, {Type: GroupType, Relation: GroupMember}}
+	applications = []SubjectType{{Type: ApplicationType}}
+)
+
+// reserved names cannot be defined: system types, and words that paths of the API use in
+// the place of a type.
 var reserved = map[string]bool{
-	UserType: true, ApplicationType: true, GroupType: true, ScopeType: true, "audience": true,
+	UserType: true, ApplicationType: true, GroupType: true, ScopeType: true, AudienceType: true,
 	"relations": true, "check": true, "check-batch": true,
 }
 

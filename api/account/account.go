@@ -109,12 +109,26 @@ const deviceCookie = "__Host-dev"
 
 func meta(call *web.Call) Meta { return Meta{RequestID: call.RequestID} }
 
-// person is the session of the user who makes a request. Programs have none.
+// self is the user who makes a request, or on whose behalf an application does, which may
+// outlive the session. Programs are no users.
+func self(call *web.Call) (userID string, err error) {
+	if call.Principal.Subject == call.Principal.ClientID {
+		return "", notSignedIn()
+	}
+	return call.Principal.Subject, nil
+}
+
+func notSignedIn() error {
+	return &web.Error{
+		Status: http.StatusForbidden, Code: "permission_denied", Message: "only users who have signed in can do this", Details: web.Details{"required_scope": nil},
+	}
+}
+
+// person is the session of the user who makes a request. Programs have none, nor have
+// applications that outlive it.
 func (s *Surface) person(ctx context.Context, call *web.Call) (session.Session, error) {
 	if call.Principal.SessionID == "" {
-		return session.Session{}, &web.Error{
-			Status: http.StatusForbidden, Code: "permission_denied", Message: "only users who have signed in can do this", Details: web.Details{"required_scope": nil},
-		}
+		return session.Session{}, notSignedIn()
 	}
 	current, err := s.Service.ByID(ctx, call.Tenant.ID, call.Principal.SessionID)
 	if err != nil {

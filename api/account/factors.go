@@ -25,11 +25,11 @@ func validLabel(label string) error {
 // ListMyFactors lists the caller's second factors.
 func (s *Surface) ListMyFactors(ctx context.Context, _ ListMyFactorsRequestObject) (ListMyFactorsResponseObject, error) {
 	call := web.CallOf(ctx)
-	current, err := s.person(ctx, call)
+	userID, err := self(call)
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.Service.Factors(ctx, call.Tenant.ID, current.UserID)
+	all, err := s.Service.Factors(ctx, call.Tenant.ID, userID)
 	body := FactorList{Data: []Factor{}, Meta: meta(call)}
 	for _, f := range all {
 		body.Data = append(body.Data, wireFactor(f))

@@ -12,18 +12,18 @@ import (
 // GetProfile reads the caller's profile.
 func (s *Surface) GetProfile(ctx context.Context, _ GetProfileRequestObject) (GetProfileResponseObject, error) {
 	call := web.CallOf(ctx)
-	current, err := s.person(ctx, call)
+	userID, err := self(call)
 	if err != nil {
 		return nil, err
 	}
-	u, err := s.Users.User(ctx, call.Tenant.ID, current.UserID)
+	u, err := s.Users.User(ctx, call.Tenant.ID, userID)
 	return GetProfile200JSONResponse{Body: ProfileRead{Data: wireProfile(u), Meta: meta(call)}}, err
 }
 
 // PatchProfile changes the caller's profile.
 func (s *Surface) PatchProfile(ctx context.Context, request PatchProfileRequestObject) (PatchProfileResponseObject, error) {
 	call, form := web.CallOf(ctx), request.Body
-	current, err := s.person(ctx, call)
+	userID, err := self(call)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (s *Surface) PatchProfile(ctx context.Context, request PatchProfileRequestO
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	u, err := s.Users.Update(ctx, call.Tenant.ID, current.UserID, func(u *identity.User) { apply(&u.Profile) }, s.Changed(call))
+	u, err := s.Users.Update(ctx, call.Tenant.ID, userID, func(u *identity.User) { apply(&u.Profile) }, s.Changed(call))
 	return PatchProfile200JSONResponse{Body: ProfileRead{Data: wireProfile(u), Meta: meta(call)}}, err
 }
 
@@ -75,11 +75,11 @@ func (s *Surface) ChangeEmail(ctx context.Context, request ChangeEmailRequestObj
 // GetEmailChange says whether a change of address is done.
 func (s *Surface) GetEmailChange(ctx context.Context, request GetEmailChangeRequestObject) (GetEmailChangeResponseObject, error) {
 	call := web.CallOf(ctx)
-	current, err := s.person(ctx, call)
+	userID, err := self(call)
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.Service.EmailChange(ctx, call.Tenant.ID, current.UserID, request.PendingChangeID)
+	c, err := s.Service.EmailChange(ctx, call.Tenant.ID, userID, request.PendingChangeID)
 	return GetEmailChange200JSONResponse{Body: emailChange(call, c)}, err
 }
 
@@ -115,14 +115,14 @@ func (s *Surface) ResendVerification(ctx context.Context, _ ResendVerificationRe
 // ListMySessions lists the caller's sessions.
 func (s *Surface) ListMySessions(ctx context.Context, _ ListMySessionsRequestObject) (ListMySessionsResponseObject, error) {
 	call := web.CallOf(ctx)
-	current, err := s.person(ctx, call)
+	userID, err := self(call)
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.Service.Sessions(ctx, call.Tenant.ID, current.UserID)
+	all, err := s.Service.Sessions(ctx, call.Tenant.ID, userID)
 	body := SessionList{Data: []Session{}, Meta: meta(call)}
 	for _, one := range all {
-		body.Data = append(body.Data, s.wireSession(one, current.ID))
+		body.Data = append(body.Data, s.wireSession(one, call.Principal.SessionID))
 	}
 	return ListMySessions200JSONResponse{Body: body}, err
 }

@@ -105,6 +105,9 @@ type Application struct {
 	State string   `json:"state"`
 	Tags  []string `json:"tags"`
 
+	// TokenExchange What an application may exchange tokens for (RFC 8693).
+	TokenExchange TokenExchange `json:"token_exchange"`
+
 	// Type `spa`, `native`, `m2m` or `server`.
 	Type string `json:"type"`
 
@@ -154,7 +157,10 @@ type ApplicationInput struct {
 
 	// Tags At most 50.
 	Tags jsontext.Value `json:"tags,omitempty"`
-	Type string         `json:"type"`
+
+	// TokenExchange What it may exchange tokens for (RFC 8693), as one: members that are absent have their defaults. The engine is asked for it, as relations `application:<client_id>#exchange` and the like; who may call an audience, and who may act as whom, are relations `caller` of `audience:<uri>` and `act_as` of `user:<id>` and `application:<client_id>`.
+	TokenExchange jsontext.Value `json:"token_exchange,omitempty"`
+	Type          string         `json:"type"`
 }
 
 // ApplicationList defines model for ApplicationList.
@@ -213,6 +219,9 @@ type ApplicationPatch struct {
 
 	// Tags At most 50.
 	Tags jsontext.Value `json:"tags,omitempty"`
+
+	// TokenExchange What it may exchange tokens for (RFC 8693), as one: members that are absent have their defaults. The engine is asked for it, as relations `application:<client_id>#exchange` and the like; who may call an audience, and who may act as whom, are relations `caller` of `audience:<uri>` and `act_as` of `user:<id>` and `application:<client_id>`.
+	TokenExchange jsontext.Value `json:"token_exchange,omitempty"`
 
 	// Type Cannot be changed; its presence is refused with `immutable_field`.
 	Type Immutable `json:"type,omitempty"`
@@ -293,6 +302,18 @@ type SecretRotated struct {
 
 // Timestamp RFC 3339, UTC, milliseconds.
 type Timestamp = web.Timestamp
+
+// TokenExchange What an application may exchange tokens for (RFC 8693).
+type TokenExchange struct {
+	ActAs struct {
+		// AllowedSubjectTypes `user`, `application`.
+		AllowedSubjectTypes []string `json:"allowed_subject_types"`
+		Enabled             bool     `json:"enabled"`
+	} `json:"act_as"`
+	AllowedAudiences            []string `json:"allowed_audiences"`
+	Enabled                     bool     `json:"enabled"`
+	RequireClientAuthentication bool     `json:"require_client_authentication"`
+}
 
 // ApplicationInPath defines model for ApplicationInPath.
 type ApplicationInPath = string

@@ -21,7 +21,7 @@ type Service interface {
 	Application(ctx context.Context, tenantID, applicationID string) (oauth.Application, error)
 	Register(ctx context.Context, tenantID string, a oauth.Application, attach func(oauth.Application, *sqldb.Batch)) (app oauth.Application, secret string, err error)
 	UpdateApplication(ctx context.Context, tenantID, applicationID, by string, change func(*oauth.Application), attach func(before, after oauth.Application, b *sqldb.Batch)) (oauth.Application, error)
-	DeleteApplication(ctx context.Context, tenantID, applicationID string, attach func(oauth.Application, *sqldb.Batch)) error
+	DeleteApplication(ctx context.Context, tenantID, applicationID, by string, attach func(oauth.Application, *sqldb.Batch)) error
 	Settle(ctx context.Context)
 	RotateSecret(ctx context.Context, tenantID, applicationID, by string, previousTTL time.Duration, attach func(oauth.Application, *sqldb.Batch)) (oauth.Rotated, error)
 }
@@ -91,7 +91,7 @@ func (s *Surface) ListApplications(ctx context.Context, request ListApplications
 func (s *Surface) CreateApplication(ctx context.Context, request CreateApplicationRequestObject) (CreateApplicationResponseObject, error) {
 	call, form := web.CallOf(ctx), request.Body
 	change, err := setup{
-		form.Description, form.RedirectUris, form.AllowedOrigins, form.AllowedScopes, form.Audience, form.AccessTokenTTLS, form.RefreshTokenTTLS, form.AccessTokenSigningAlg, form.Tags,
+		form.Description, form.RedirectUris, form.AllowedOrigins, form.AllowedScopes, form.Audience, form.AccessTokenTTLS, form.RefreshTokenTTLS, form.AccessTokenSigningAlg, form.Tags, form.TokenExchange,
 	}.read()
 	if err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func (s *Surface) PatchApplication(ctx context.Context, request PatchApplication
 		return nil, err
 	}
 	change, err := setup{
-		form.Description, form.RedirectUris, form.AllowedOrigins, form.AllowedScopes, form.Audience, form.AccessTokenTTLS, form.RefreshTokenTTLS, form.AccessTokenSigningAlg, form.Tags,
+		form.Description, form.RedirectUris, form.AllowedOrigins, form.AllowedScopes, form.Audience, form.AccessTokenTTLS, form.RefreshTokenTTLS, form.AccessTokenSigningAlg, form.Tags, form.TokenExchange,
 	}.read()
 	if err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (s *Surface) DeleteApplication(ctx context.Context, request DeleteApplicati
 }
 
 func (s *Surface) delete(ctx context.Context, call *web.Call, applicationID string) error {
-	return s.Service.DeleteApplication(ctx, call.Tenant.ID, applicationID, func(a oauth.Application, b *sqldb.Batch) {
+	return s.Service.DeleteApplication(ctx, call.Tenant.ID, applicationID, call.Principal.Subject, func(a oauth.Application, b *sqldb.Batch) {
 		eventlog.Append(b, call.Tenant.ID, call.Event(eventlog.ApplicationDeleted, event{Application: map[string]string{"id": a.ID, "client_id": a.ClientID}}))
 	})
 }

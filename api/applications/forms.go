@@ -48,7 +48,7 @@ func translate(err error) *web.Error {
 
 // setup is what both forms say about an application, as it was sent.
 type setup struct {
-	description, redirectURIs, allowedOrigins, allowedScopes, audience, accessTokenTTL, refreshTokenTTL, signingAlg, tags jsontext.Value
+	description, redirectURIs, allowedOrigins, allowedScopes, audience, accessTokenTTL, refreshTokenTTL, signingAlg, tags, tokenExchange jsontext.Value
 }
 
 // read reads a setup. What is absent changes nothing, and null is the default again.
@@ -85,6 +85,7 @@ func (s setup) read() (change func(*oauth.Application), err error) {
 			a.SigningAlg = oauth.ES256
 		}
 	}, &changes)
+	s.readTokenExchange(&v, &changes)
 	seconds("access_token_ttl_s", s.accessTokenTTL, oauth.DefaultAccessTokenTTL, func(a *oauth.Application, ttl time.Duration) { a.AccessTokenTTL = ttl })
 	seconds("refresh_token_ttl_s", s.refreshTokenTTL, oauth.DefaultRefreshTokenTTL, func(a *oauth.Application, ttl time.Duration) { a.RefreshTokenTTL = ttl })
 	return func(a *oauth.Application) {
@@ -92,6 +93,32 @@ func (s setup) read() (change func(*oauth.Application), err error) {
 			change(a)
 		}
 	}, v.Err()
+}
+
+// readTokenExchange reads what an application may exchange tokens for. It is changed whole:
+// members that are absent have their defaults.
+func (s setup) readTokenExchange(v *web.Validation, changes *[]func(*oauth.Application)) {
+	type actAs struct {
+		Enabled             bool      `json:"enabled"`
+		AllowedSubjectTypes *[]string `json:"allowed_subject_types"`
+	}
+	type form struct {
+		Enabled                     bool     `json:"enabled"`
+		AllowedAudiences            []string `json:"allowed_audiences"`
+		RequireClientAuthentication *bool    `json:"require_client_authentication"`
+		ActAs                       actAs    `json:"act_as"`
+	}
+	member(v, "token_exchange", s.tokenExchange, "must be null or an object with enabled, allowed_audiences, require_client_authentication and act_as", func(a *oauth.Application, f form, _ bool) {
+		t := a.Type.DefaultTokenExchange()
+		t.Enabled, t.AllowedAudiences, t.ActAs.Enabled = f.Enabled, orEmpty(f.AllowedAudiences), f.ActAs.Enabled
+		if f.RequireClientAuthentication != nil {
+			t.RequireClientAuthentication = *f.RequireClientAuthentication
+		}
+		if f.ActAs.AllowedSubjectTypes != nil {
+			t.ActAs.AllowedSubjectTypes = orEmpty(*f.ActAs.AllowedSubjectTypes)
+		}
+		a.TokenExchange = t
+	}, changes)
 }
 
 // member reads one member of a setup, if it is there; set gets false for null.
@@ -153,6 +180,9 @@ func public(a oauth.Application) Application {
 		AccessTokenSigningAlg: string(a.SigningAlg), GrantTypes: orEmpty(a.GrantTypes()),
 		CreatedAt: web.Timestamp(a.CreatedAt), UpdatedAt: web.Timestamp(a.UpdatedAt), SecretLastRotatedAt: profile.TimeOrNull(a.SecretRotatedAt),
 	}
+	w.TokenExchange.Enabled, w.TokenExchange.AllowedAudiences = a.TokenExchange.Enabled, orEmpty(a.TokenExchange.AllowedAudiences)
+	w.TokenExchange.RequireClientAuthentication = a.TokenExchange.RequireClientAuthentication
+	w.TokenExchange.ActAs.Enabled, w.TokenExchange.ActAs.AllowedSubjectTypes = a.TokenExchange.ActAs.Enabled, orEmpty(a.TokenExchange.ActAs.AllowedSubjectTypes)
 	w.AuditSummary.LastChangeAt, w.AuditSummary.LastChangeBy, w.AuditSummary.LastUsedAt = web.Timestamp(a.UpdatedAt), profile.OrNull(a.ChangedBy), profile.TimeOrNull(a.LastUsedAt)
 	return w
 }

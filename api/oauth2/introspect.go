@@ -30,25 +30,26 @@ func (s *Surface) IntrospectToken(w http.ResponseWriter, r *http.Request) {
 	})
 	if err == nil {
 		err = web.WriteJSON(w, http.StatusOK, struct {
-			Active    bool     `json:"active"`
-			TokenType string   `json:"token_type,omitzero"`
-			ClientID  string   `json:"client_id,omitzero"`
-			Subject   string   `json:"sub,omitzero"`
-			Username  string   `json:"username,omitzero"`
-			Scope     string   `json:"scope,omitzero"`
-			Audience  []string `json:"aud,omitzero"`
-			Issuer    string   `json:"iss,omitzero"`
-			TokenID   string   `json:"jti,omitzero"`
-			SessionID string   `json:"sid,omitzero"`
-			TenantID  string   `json:"tid,omitzero"`
-			ACR       string   `json:"acr,omitzero"`
-			IssuedAt  int64    `json:"iat,omitzero"`
-			NotBefore int64    `json:"nbf,omitzero"`
-			ExpiresAt int64    `json:"exp,omitzero"`
-			AuthTime  int64    `json:"auth_time,omitzero"`
+			Active    bool         `json:"active"`
+			TokenType string       `json:"token_type,omitzero"`
+			ClientID  string       `json:"client_id,omitzero"`
+			Subject   string       `json:"sub,omitzero"`
+			Username  string       `json:"username,omitzero"`
+			Scope     string       `json:"scope,omitzero"`
+			Audience  []string     `json:"aud,omitzero"`
+			Issuer    string       `json:"iss,omitzero"`
+			TokenID   string       `json:"jti,omitzero"`
+			SessionID string       `json:"sid,omitzero"`
+			TenantID  string       `json:"tid,omitzero"`
+			ACR       string       `json:"acr,omitzero"`
+			Act       *oauth.Actor `json:"act,omitzero"`
+			IssuedAt  int64        `json:"iat,omitzero"`
+			NotBefore int64        `json:"nbf,omitzero"`
+			ExpiresAt int64        `json:"exp,omitzero"`
+			AuthTime  int64        `json:"auth_time,omitzero"`
 		}{
 			i.Active, i.TokenType, i.ClientID, i.Subject, i.Username, i.Scope, i.Audience, i.Issuer, i.TokenID, i.SessionID, i.TenantID,
-			i.AuthenticationContext, unix(i.IssuedAt), unix(i.NotBefore), unix(i.ExpiresAt), unix(i.AuthTime),
+			i.AuthenticationContext, i.Actor, unix(i.IssuedAt), unix(i.NotBefore), unix(i.ExpiresAt), unix(i.AuthTime),
 		})
 	}
 	if err != nil {

@@ -232,12 +232,19 @@ type ExternalID = string
 
 // Introspection defines model for Introspection.
 type Introspection struct {
-	Acr      IntrospectionAcr `json:"acr,omitempty"`
-	Active   bool             `json:"active"`
-	Aud      []string         `json:"aud,omitempty"`
-	AuthTime int              `json:"auth_time,omitempty"`
-	ClientID string           `json:"client_id,omitempty"`
-	Exp      int              `json:"exp,omitempty"`
+	Acr IntrospectionAcr `json:"acr,omitempty"`
+
+	// Act Who acts in the subject's place, and who did before (RFC 8693, section 4.1).
+	Act struct {
+		Act      map[string]interface{} `json:"act,omitempty"`
+		ClientID string                 `json:"client_id,omitempty"`
+		Sub      string                 `json:"sub,omitempty"`
+	} `json:"act,omitempty"`
+	Active   bool     `json:"active"`
+	Aud      []string `json:"aud,omitempty"`
+	AuthTime int      `json:"auth_time,omitempty"`
+	ClientID string   `json:"client_id,omitempty"`
+	Exp      int      `json:"exp,omitempty"`
 
 	// Iat As the next three, in seconds since 1970.
 	Iat   int    `json:"iat,omitempty"`
@@ -387,6 +394,9 @@ type TokenAnswer struct {
 	// IDToken With the scope `openid` (OpenID Connect Core, section 2).
 	IDToken string `json:"id_token,omitempty"`
 
+	// IssuedTokenType Of token exchange.
+	IssuedTokenType string `json:"issued_token_type,omitempty"`
+
 	// RefreshToken Of grants by users. The one that was sent is replaced by it.
 	RefreshToken string               `json:"refresh_token,omitempty"`
 	Scope        string               `json:"scope"`
@@ -398,6 +408,10 @@ type TokenAnswerTokenType string
 
 // TokenInput defines model for TokenInput.
 type TokenInput struct {
+	// ActorToken Of the one who acts in the subject's place.
+	ActorToken     string `json:"actor_token,omitempty"`
+	ActorTokenType string `json:"actor_token_type,omitempty"`
+
 	// Audience Whom the token is for; absent means the application's own audience.
 	Audience     string `json:"audience,omitempty"`
 	ClientID     string `json:"client_id,omitempty"`
@@ -407,18 +421,27 @@ type TokenInput struct {
 	// CodeVerifier RFC 7636.
 	CodeVerifier string `json:"code_verifier,omitempty"`
 
-	// GrantType `client_credentials`, `authorization_code` or `refresh_token` (`refresh` is the same).
+	// GrantType `client_credentials`, `authorization_code`, `refresh_token` (`refresh` is the same) or `urn:ietf:params:oauth:grant-type:token-exchange`.
 	GrantType string `json:"grant_type"`
 
 	// RedirectURI As it was in the authorization request.
 	RedirectURI  string `json:"redirect_uri,omitempty"`
 	RefreshToken string `json:"refresh_token,omitempty"`
 
+	// RequestedTokenType Only that of access tokens.
+	RequestedTokenType string `json:"requested_token_type,omitempty"`
+
 	// Resource The same (RFC 8707).
 	Resource string `json:"resource,omitempty"`
 
 	// Scope Separated by spaces; absent means all that the client may have.
 	Scope string `json:"scope,omitempty"`
+
+	// SubjectToken Of the one whom the new token speaks for (RFC 8693).
+	SubjectToken string `json:"subject_token,omitempty"`
+
+	// SubjectTokenType `urn:ietf:params:oauth:token-type:` and `access_token`, `refresh_token`, `id_token` or `jwt`.
+	SubjectTokenType string `json:"subject_token_type,omitempty"`
 }
 
 // UserInfo defines model for UserInfo.

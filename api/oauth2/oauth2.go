@@ -110,6 +110,12 @@ func (s *Surface) issueToken(w http.ResponseWriter, r *http.Request) error {
 		Code:      form.Get("code"), RedirectURI: form.Get("redirect_uri"), CodeVerifier: form.Get("code_verifier"),
 		RefreshToken: form.Get("refresh_token"),
 		Audience:     slices.Concat(form["audience"], form["resource"]),
+		Exchange: oauth.ExchangeRequest{
+			SubjectToken: form.Get("subject_token"), SubjectTokenType: form.Get("subject_token_type"),
+			ActorToken: form.Get("actor_token"), ActorTokenType: form.Get("actor_token_type"),
+			RequestedTokenType: form.Get("requested_token_type"),
+		},
+		Origin: web.CallOf(r.Context()).Origin(),
 	}
 	if req.Credentials, err = s.client(w, r, form); err != nil {
 		return err
@@ -119,7 +125,7 @@ func (s *Surface) issueToken(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	// Only now: nobody can use up the limit of a client without its secret.
-	if err := s.Kit.LimitClient(r.Context(), w, ratelimit.Token, req.ClientID); err != nil {
+	if err := s.Kit.LimitClient(r.Context(), w, ratelimit.Token, issued.ClientID); err != nil {
 		return err
 	}
 	return web.WriteJSON(w, http.StatusOK, struct {
@@ -129,7 +135,8 @@ func (s *Surface) issueToken(w http.ResponseWriter, r *http.Request) error {
 		Scope       string `json:"scope"`
 		Refresh     string `json:"refresh_token,omitzero"`
 		IDToken     string `json:"id_token,omitzero"`
-	}{issued.AccessToken, issued.TokenType, int(issued.ExpiresIn.Seconds()), issued.Scope, issued.RefreshToken, issued.IDToken})
+		IssuedType  string `json:"issued_token_type,omitzero"`
+	}{issued.AccessToken, issued.TokenType, int(issued.ExpiresIn.Seconds()), issued.Scope, issued.RefreshToken, issued.IDToken, issued.IssuedTokenType})
 }
 
 // refusal states a refusal of package oauth as a response. A client that could

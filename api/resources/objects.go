@@ -7,6 +7,7 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/engine/resources"
+	"stonetown/schema"
 	"stonetown/tuplestore"
 )
 
@@ -16,7 +17,7 @@ func (s *Surface) PutResource(ctx context.Context, request PutResourceRequestObj
 	var v validation
 	o := v.resource("", request.Body.Type, request.Body.ExternalID)
 	attributes := v.attributes(request.Body.Attributes)
-	if err := cmp.Or(v.Err(), managed(o)); err != nil {
+	if err := cmp.Or(v.Err(), managed(o, "")); err != nil {
 		return nil, err
 	}
 	stored, created, token, err := s.Store.Put(ctx, call.Tenant.ID,
@@ -55,7 +56,7 @@ func (s *Surface) PatchResource(ctx context.Context, request PatchResourceReques
 	var v validation
 	o := v.resource("", request.Type, request.ExternalID)
 	attributes := v.attributes(request.Body.Attributes)
-	if err := cmp.Or(v.Err(), managed(o)); err != nil {
+	if err := cmp.Or(v.Err(), managed(o, "")); err != nil {
 		return nil, err
 	}
 	patch := request.Body
@@ -88,7 +89,7 @@ func (s *Surface) DeleteResource(ctx context.Context, request DeleteResourceRequ
 	call := web.CallOf(ctx)
 	var v validation
 	o := v.resource("", request.Type, request.ExternalID)
-	if err := cmp.Or(v.Err(), managed(o)); err != nil {
+	if err := cmp.Or(v.Err(), managed(o, ""), exchanged(o)); err != nil {
 		return nil, err
 	}
 	token, err := s.Store.Delete(ctx, call.Tenant.ID, o.Type, o.ID, origin(call, resourceDeleted(o)))
@@ -96,6 +97,15 @@ func (s *Surface) DeleteResource(ctx context.Context, request DeleteResourceRequ
 		return nil, err
 	}
 	return DeleteResource204Response{Headers: DeletedResponseHeaders{XConsistencyToken: token}}, nil
+}
+
+// exchanged refuses to delete an audience, with which the operations on applications would
+// lose what they keep about it.
+func exchanged(o tuplestore.Object) error {
+	if o.Type != schema.AudienceType {
+		return nil
+	}
+	return managed(o, schema.AudienceExchanger)
 }
 
 // resourcePosition is where a page of resources ended.

@@ -52,7 +52,7 @@ func (s *Surface) DeleteRelation(ctx context.Context, request DeleteRelationRequ
 
 func (s *Surface) write(ctx context.Context, call *web.Call, happened events, ops ...engine.WriteOp) (engine.WriteResponse, error) {
 	for i, op := range ops {
-		if err := managed(op.Resource); err != nil {
+		if err := managed(op.Resource, op.Relation); err != nil {
 			return engine.WriteResponse{}, &engine.OpError{Index: i, Err: err}
 		}
 	}

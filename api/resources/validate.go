@@ -3,12 +3,14 @@ package resources
 import (
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"stonetown/api/web"
 	"stonetown/engine"
 	"stonetown/identity"
+	"stonetown/oauth"
 	"stonetown/tuplestore"
 )
 
@@ -32,15 +34,19 @@ func (v *validation) resource(path, typ, id string) tuplestore.Object {
 	return tuplestore.Object{Type: typ, ID: id}
 }
 
-// managed refuses changes of what the operations on users and groups keep.
-func managed(o tuplestore.Object) error {
-	scope, managed := identity.Managed(o)
-	if !managed {
+// managed refuses changes of what the operations on users, groups and applications keep:
+// a relation of an object or, without one, the object itself.
+func managed(o tuplestore.Object, relation string) error {
+	scope, kept := identity.Managed(o, relation)
+	if !kept {
+		scope, kept = "applications:write", oauth.Managed(o, relation)
+	}
+	if !kept {
 		return nil
 	}
 	return &web.Error{
 		Status: http.StatusForbidden, Code: "permission_denied",
-		Message: o.String() + " is kept by the operations on users and groups", Details: web.Details{"required_scope": scope},
+		Message: strings.TrimSuffix(o.String()+"#"+relation, "#") + " is kept by the operations on users, groups and applications", Details: web.Details{"required_scope": scope},
 	}
 }
 

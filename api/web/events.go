@@ -19,6 +19,9 @@ func (c *Call) Origin() eventlog.Origin {
 		if p.Subject == p.ClientID {
 			o.Actor.Type = "application"
 		}
+		if p.Acting() { // it is they who do it
+			o.Actor = p.Actor
+		}
 	}
 	return o
 }

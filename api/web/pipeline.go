@@ -277,6 +277,14 @@ func (k *Kit) authorize(x *exchange, r *http.Request, op Operation) error {
 	if principal.MustEnrol && !op.Enrolling {
 		return StepUpRequired(x.Tenant.BaseURL, 0, true)
 	}
+	// Who acts in somebody's place does not become them: neither their account nor how they
+	// sign in is theirs to change.
+	if principal.Acting() && (op.Tag == "auth" || op.Tag == "me" && !isSafe(r.Method)) {
+		return &Error{
+			Status: http.StatusForbidden, Code: "permission_denied", Message: "the token lets somebody else act in the user's place, who cannot do this for them",
+			Details: Details{"required_scope": nil},
+		}
+	}
 	if !principal.Scopes.Has(scope) {
 		return &Error{
 			Status: http.StatusForbidden, Code: "insufficient_scope",

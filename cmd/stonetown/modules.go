@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 
-	apiaccount "stonetown/api/account"
 	"stonetown/controlplane"
 	"stonetown/identity"
 	"stonetown/internal/seal"
@@ -21,7 +20,6 @@ type modules struct {
 	tenants *controlplane.Directory
 	users   *identity.Directory
 	oauth   *oauth.Service
-	people  apiaccount.People // of whom applications get tokens, once there is a server
 }
 
 // openModules opens the configured database, with its tables up to date, and
@@ -46,7 +44,7 @@ func openModules(ctx context.Context, config Config) (_ *modules, err error) {
 	if m.users, err = identity.New(identity.Config{DB: db}); err != nil {
 		return nil, err
 	}
-	if m.oauth, err = oauth.New(oauth.Config{DB: db, Seal: m.key, People: &m.people}); err != nil {
+	if m.oauth, err = oauth.New(oauth.Config{DB: db, Seal: m.key}); err != nil {
 		return nil, err
 	}
 	return m, m.checkMasterKey(ctx, config)

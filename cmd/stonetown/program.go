@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"stonetown/api"
+	apiaccount "stonetown/api/account"
 	"stonetown/api/pages"
 	apipeople "stonetown/api/people"
 	"stonetown/controlplane"
@@ -43,6 +44,7 @@ type Program struct {
 	modules *modules
 	store   *sqlstore.Store
 	engine  *engine.Engine
+	oauth   *oauth.Service
 	mailbox pages.Mailbox // nil but in development
 	places  *geo.Database // nil without one
 
@@ -120,7 +122,10 @@ func (p *Program) Open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.modules.people.Users, p.modules.people.Sessions = people, signIns
+	p.oauth, err = oauth.New(oauth.Config{DB: p.modules.db, Seal: p.modules.key, Relations: p.engine, People: &apiaccount.People{Users: people, Sessions: signIns}})
+	if err != nil {
+		return err
+	}
 	importer := identity.NewImporter(people, p.modules.key, apipeople.ParseImport, apipeople.ImportEvents(signIns.QueueVerification))
 	if p.config.GeoFile != "" {
 		if p.places, err = geo.Open(p.config.GeoFile); err != nil {
@@ -129,7 +134,7 @@ func (p *Program) Open(ctx context.Context) error {
 	}
 	handler, err := api.New(api.Config{
 		Engine: p.engine, Resources: resources.New(p.engine, p.modules.db),
-		Tenants: p.modules.tenants, Users: people, Authn: signIns, Importer: importer, Scopes: oauth.NewRegistry(p.modules.db, p.engine), OAuth: p.modules.oauth,
+		Tenants: p.modules.tenants, Users: people, Authn: signIns, Importer: importer, Scopes: oauth.NewRegistry(p.modules.db, p.engine), OAuth: p.oauth,
 		CursorKey: p.modules.key.Derive("cursors"),
 		Logger:    p.log, Metrics: registry,
 		Timeout:        p.config.RequestTimeout,
@@ -138,7 +143,7 @@ func (p *Program) Open(ctx context.Context) error {
 		TrustedProxies: p.config.TrustedProxies,
 		Idempotency:    keys,
 		Limits:         limits,
-		Origins:        p.modules.oauth,
+		Origins:        p.oauth,
 		Stopping:       p.running,
 		Dev:            p.config.Dev,
 		Mailbox:        mailbox,
@@ -163,7 +168,7 @@ func (p *Program) Open(ctx context.Context) error {
 	}
 	p.server.RegisterOnShutdown(p.stop)
 	tokens := func(ctx context.Context) {
-		p.modules.oauth.Run(ctx, func(err error) { p.log.ErrorContext(ctx, "delete what is over", "error", err) })
+		p.oauth.Run(ctx, func(err error) { p.log.ErrorContext(ctx, "delete what is over", "error", err) })
 	}
 	imports := func(ctx context.Context) { importer.Run(ctx, p.log) }
 	for _, loop := range []func(context.Context){keys.Run, limits.Run, tokens, log.Run, p.store.Run, imports, signIns.Run} {

@@ -100,8 +100,11 @@ func (w *World) BuiltIns(types []schema.Type, group Place) map[string]bool {
 }
 
 // IsShared reports whether every tenant has a type that other engines' types of this
-// name can become, if nothing is known of them but their name.
-func IsShared(name string) bool { return schema.IsSystem(name) && name != schema.ScopeType }
+// name can become, if nothing is known of them but their name. Scopes and audiences are of
+// OAuth here, and of somebody's model there.
+func IsShared(name string) bool {
+	return schema.IsSystem(name) && name != schema.ScopeType && name != schema.AudienceType
+}
 
 func isBuiltIn(t schema.Type) bool {
 	switch t.Name {

@@ -69,7 +69,9 @@ const (
 	SecurityAuthorizationCodeReused Type = "security.authorization_code_reused"
 	SecurityRefreshTokenReused      Type = "security.refresh_token_reused"
 
-	TokenFamilyRevoked Type = "token.family_revoked"
+	TokenExchanged      Type = "token.exchanged"
+	TokenExchangeDenied Type = "token.exchange_denied"
+	TokenFamilyRevoked  Type = "token.family_revoked"
 
 	GroupCreated       Type = "group.created"
 	GroupUpdated       Type = "group.updated"

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"stonetown/identity"
+	"stonetown/oauth"
 	"stonetown/tuplestore"
 )
 
@@ -99,11 +100,12 @@ func (e *Export) resources(ctx context.Context, typ string) error {
 	return nil
 }
 
-// managed reports whether a resource belongs to the users and groups of the tenant,
-// which are no part of an export.
+// managed reports whether a resource belongs to the users, groups and applications of the
+// tenant, which are no part of an export.
 func managed(r Stored[Resource]) bool {
-	_, managed := identity.Managed(tuplestore.Object{Type: r.Value.Ref.Type, ID: r.Value.Ref.ExternalID})
-	return managed
+	o := tuplestore.Object{Type: r.Value.Ref.Type, ID: r.Value.Ref.ExternalID}
+	_, managed := identity.Managed(o, "")
+	return managed || oauth.Managed(o, "")
 }
 
 // relations lists the resources anew rather than remember all of them.
@@ -144,6 +146,9 @@ func (e *Export) relationsOf(ctx context.Context, resources []Stored[Resource]) 
 	for i, p := range first {
 		for {
 			for _, t := range p.Items {
+				if oauth.Managed(tuplestore.Object{Type: resources[i].Value.Ref.Type}, t.Value.Relation) {
+					continue
+				}
 				if err := e.line(KindRelation, t.JSON, &e.end.Relations); err != nil {
 					return err
 				}

@@ -10,7 +10,7 @@ import (
 
 // BuiltinTypes exist in every tenant. The API does not list them, although
 // resources of them may be registered and groups have relations.
-var BuiltinTypes = []string{"user", "application", "group"}
+var BuiltinTypes = []string{"user", "application", "group", "audience"}
 
 // Type is what this package needs to know of a resource type; the rest is in
 // its JSON.

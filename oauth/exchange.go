@@ -1,0 +1,453 @@
+package oauth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"stonetown/engine"
+	"stonetown/internal/eventlog"
+	"stonetown/internal/sqldb"
+	"stonetown/schema"
+	"stonetown/tuplestore"
+)
+
+// GrantTokenExchange is the grant of RFC 8693.
+const GrantTokenExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
+
+// The types of token (RFC 8693 §3).
+const (
+	TypeAccessToken  = "urn:ietf:params:oauth:token-type:access_token"
+	TypeRefreshToken = "urn:ietf:params:oauth:token-type:refresh_token"
+	TypeIDToken      = "urn:ietf:params:oauth:token-type:id_token"
+	TypeJWT          = "urn:ietf:params:oauth:token-type:jwt"
+)
+
+const (
+	// maxActors is how many may have acted for each other in one token.
+	maxActors = 4
+	// maxTargets is how many audiences one token may be asked for.
+	maxTargets = 10
+)
+
+// ExchangeRequest is what token exchange takes (RFC 8693 §2.1).
+type ExchangeRequest struct {
+	SubjectToken, SubjectTokenType string
+	ActorToken, ActorTokenType     string
+	RequestedTokenType             string
+}
+
+// Actor is who acts for the subject of a token, and who acted before (RFC 8693 §4.1).
+type Actor struct {
+	Subject  string `json:"sub"`
+	ClientID string `json:"client_id,omitempty"`
+	Act      *Actor `json:"act,omitempty"`
+}
+
+func (a *Actor) depth() int {
+	if a == nil {
+		return 0
+	}
+	return 1 + a.Act.depth()
+}
+
+// presented is what a token says that was presented for an exchange, whatever its type.
+type presented struct {
+	subject   tuplestore.Subject
+	clientID  string // that it was issued to
+	tokenID   string // empty for refresh tokens and ID tokens
+	scopes    []string
+	audience  []string
+	expires   time.Time
+	sessionID string
+	grantID   string
+	authTime  int64
+	acr       string
+	amr       []string
+	act       *Actor
+}
+
+// exchange is one exchange under way, as it is put on record.
+type exchange struct {
+	app           Application
+	authenticated bool // the application did, and did not only hold the subject's token
+	subject       presented
+	actor         *presented
+	audience      []string // asked for
+	scopes        []string // asked for
+	granted       claims
+}
+
+// denial is why an exchange was refused: in a word for the record, and to the client.
+type denial struct {
+	reason string
+	*Error
+}
+
+// exchangeToken answers the token exchange grant (RFC 8693). What it may lead to is asked
+// of the engine, at one revision: whether the application may exchange tokens, whether for
+// these audiences, whether the subject may call them, and whether the actor may act as the
+// subject. Scopes and lifetimes never grow. Every exchange of a known application is on
+// record, allowed or denied.
+func (s *Service) exchangeToken(ctx context.Context, tenant Tenant, req TokenRequest) (TokenResponse, error) {
+	e := exchange{audience: req.Audience}
+	denied, err := s.judgeExchange(ctx, tenant, req, &e)
+	if err != nil {
+		return TokenResponse{}, err
+	}
+	if denied != nil {
+		if e.app.ClientID != "" {
+			if err := s.recordExchange(ctx, tenant, req, e, denied.reason); err != nil {
+				return TokenResponse{}, err
+			}
+		}
+		return TokenResponse{}, denied.Error
+	}
+	token, err := s.mint(ctx, tenant, e.app, &e.granted)
+	if err == nil {
+		err = s.recordExchange(ctx, tenant, req, e, "")
+	}
+	if err == nil {
+		err = s.used(ctx, e.app)
+	}
+	if err != nil {
+		return TokenResponse{}, err
+	}
+	return TokenResponse{
+		AccessToken: token, TokenType: "Bearer", ExpiresIn: seconds(e.granted.Expires).Sub(seconds(e.granted.IssuedAt)), Scope: e.granted.Scope,
+		IssuedTokenType: TypeAccessToken, ClientID: e.app.ClientID,
+	}, nil
+}
+
+// judgeExchange decides about an exchange and fills in what is known of it. The order is
+// that in which refusals are told.
+func (s *Service) judgeExchange(ctx context.Context, tenant Tenant, req TokenRequest, e *exchange) (*denial, error) {
+	x := req.Exchange
+	if s.relations == nil || s.people == nil {
+		return &denial{"unsupported", &Error{UnsupportedGrantType, "token exchange is not set up"}}, nil
+	}
+	if d := wellFormedExchange(x); d != nil {
+		return d, nil
+	}
+	if len(req.ClientAuthMethods) > 0 {
+		app, err := s.authenticate(ctx, tenant, req.Credentials)
+		if d, err := refusedAs("client", err); d != nil || err != nil {
+			return d, err
+		}
+		e.app, e.authenticated = app, true
+	}
+	var err error
+	if e.subject, err = s.readPresented(ctx, tenant, e.app, x.SubjectToken, x.SubjectTokenType); err != nil {
+		return invalidToken("subject", err)
+	}
+	if !e.authenticated {
+		if d, err := s.performer(ctx, tenant, req, e); d != nil || err != nil {
+			return d, err
+		}
+	}
+	if x.ActorToken != "" {
+		p, err := s.readPresented(ctx, tenant, e.app, x.ActorToken, x.ActorTokenType)
+		if err != nil {
+			return invalidToken("actor", err)
+		}
+		e.actor = &p
+	}
+	if e.scopes, err = parseScopes(req.Scope); err != nil {
+		return refusedAs("scope_malformed", err)
+	}
+	if len(e.audience) > maxTargets {
+		return &denial{"audience_too_many", &Error{InvalidRequest, fmt.Sprintf("more than %d audiences", maxTargets)}}, nil
+	}
+	if !all(e.audience, validAudience) {
+		return &denial{"audience_malformed", &Error{InvalidTarget, "an audience is not an absolute URI without fragment"}}, nil
+	}
+	if d, err := s.permitted(ctx, tenant, e); d != nil || err != nil {
+		return d, err
+	}
+	return s.grant(tenant, e), nil
+}
+
+func wellFormedExchange(x ExchangeRequest) *denial {
+	types := []string{TypeAccessToken, TypeRefreshToken, TypeIDToken, TypeJWT}
+	malformed := func(description string) *denial { return &denial{"malformed", &Error{InvalidRequest, description}} }
+	switch {
+	case x.SubjectToken == "" || x.SubjectTokenType == "":
+		return malformed("subject_token and subject_token_type are required")
+	case (x.ActorToken == "") != (x.ActorTokenType == ""):
+		return malformed("actor_token and actor_token_type come together")
+	case !slices.Contains(types, x.SubjectTokenType):
+		return malformed("subject_token_type is not known")
+	case x.ActorToken != "" && (!slices.Contains(types, x.ActorTokenType) || x.ActorTokenType == TypeRefreshToken):
+		return malformed("actor_token_type is not known, or not of a token that says who acts")
+	case x.RequestedTokenType != "" && x.RequestedTokenType != TypeAccessToken:
+		return malformed("requested_token_type must be that of an access token")
+	}
+	return nil
+}
+
+// refusedAs is the denial that an error is, if it is one.
+func refusedAs(reason string, err error) (*denial, error) {
+	var refused *Error
+	if errors.As(err, &refused) {
+		return &denial{reason, refused}, nil
+	}
+	return nil, err
+}
+
+// invalidToken refuses a token that is not good, whatever is wrong with it (RFC 8693
+// §2.2.2).
+func invalidToken(which string, err error) (*denial, error) {
+	var refused *TokenError
+	if errors.As(err, &refused) || errors.Is(err, invalidGrant) || errors.Is(err, ErrPersonGone) {
+		return &denial{which + "_token_invalid", &Error{InvalidRequest, which + "_token is not valid"}}, nil
+	}
+	return nil, err
+}
+
+// performer finds the application that exchanges a token without having authenticated: the
+// one that the token was issued to, if it need not.
+func (s *Service) performer(ctx context.Context, tenant Tenant, req TokenRequest, e *exchange) (*denial, error) {
+	refused := &denial{"client", &Error{InvalidClient, "the client must authenticate"}}
+	if req.ClientID != "" && req.ClientID != e.subject.clientID {
+		return refused, nil
+	}
+	app, err := selectApplication(ctx, s.db, tenant.ID, e.subject.clientID)
+	switch {
+	case notFound(err): // a token that the product itself has issued
+		return refused, nil
+	case err != nil:
+		return nil, err
+	case app.TokenExchange.RequireClientAuthentication:
+		return refused, nil
+	case app.State != Enabled:
+		return &denial{"client", &Error{UnauthorizedClient, "the application is disabled"}}, nil
+	}
+	e.app = app
+	return nil, nil
+}
+
+// permitted asks the engine.
+func (s *Service) permitted(ctx context.Context, tenant Tenant, e *exchange) (*denial, error) {
+	self := tuplestore.Object{Type: schema.ApplicationType, ID: e.app.ClientID}
+	of := question{subject: tuplestore.Subject{Type: schema.ApplicationType, ID: e.app.ClientID}, queries: []engine.Query{{Resource: self, Action: schema.Exchange}}}
+	calls := question{subject: e.subject.subject}
+	for _, audience := range e.audience {
+		of.queries = append(of.queries, engine.Query{Resource: audienceObject(audience), Action: schema.AudienceExchanger})
+		calls.queries = append(calls.queries, engine.Query{Resource: audienceObject(audience), Action: schema.AudienceCaller})
+	}
+	questions := []question{of, calls}
+	if e.actor != nil {
+		questions[0].queries = append(questions[0].queries, engine.Query{Resource: self, Action: actAsRelations[e.subject.subject.Type]})
+		questions = append(questions, question{
+			subject: e.actor.subject,
+			queries: []engine.Query{{Resource: tuplestore.Object{Type: e.subject.subject.Type, ID: e.subject.subject.ID}, Action: schema.ActAs}},
+		})
+	}
+	answers, err := s.ask(ctx, tenant.ID, questions)
+	if err != nil {
+		return nil, err
+	}
+	targets := answers[0][1 : 1+len(e.audience)]
+	switch {
+	case !answers[0][0]:
+		return &denial{"not_enabled", &Error{InvalidGrant, "the application may not exchange tokens"}}, nil
+	case slices.Contains(targets, false):
+		return &denial{"audience_not_permitted", &Error{InvalidTarget, "the application may not have tokens for this audience"}}, nil
+	case slices.Contains(answers[1], false):
+		return &denial{"audience_denied", &Error{InvalidTarget, "the subject may not call this audience"}}, nil
+	case e.actor != nil && !answers[0][1+len(e.audience)]:
+		return &denial{"act_as_not_enabled", &Error{InvalidGrant, "the application may not let anybody act as a subject of this type"}}, nil
+	case e.actor != nil && !answers[2][0]:
+		return &denial{"act_as_denied", &Error{InvalidGrant, "the actor may not act as the subject"}}, nil
+	}
+	return nil, nil
+}
+
+// grant is what an exchange that is permitted leads to.
+func (s *Service) grant(tenant Tenant, e *exchange) *denial {
+	from := e.subject
+	// Where the token is for somebody else than before, the application's own bounds count
+	// too.
+	bounded := len(e.audience) > 0 || e.app.ClientID != from.clientID
+	scopes := from.scopes
+	if bounded {
+		scopes = intersect(scopes, e.app.AllowedScopes)
+	}
+	if len(e.scopes) > 0 {
+		if len(intersect(e.scopes, scopes)) < len(e.scopes) {
+			return &denial{"scope", &Error{InvalidScope, "more than the subject's token has, or the application may have"}}
+		}
+		scopes = e.scopes
+	}
+	act, acr := from.act, from.acr
+	expires := from.expires
+	if e.actor != nil {
+		act = &Actor{Subject: e.actor.subject.ID, ClientID: e.actor.clientID, Act: from.act}
+		if act.depth() > maxActors {
+			return &denial{"act_chain", &Error{InvalidGrant, fmt.Sprintf("more than %d would act for each other", maxActors)}}
+		}
+		if acr != "" {
+			acr = AAL1
+		}
+		if e.actor.expires.Before(expires) {
+			expires = e.actor.expires
+		}
+	}
+	aud := audience(from.audience)
+	if len(e.audience) > 0 {
+		aud = audience(e.audience)
+	}
+	e.granted = claims{
+		Subject: from.subject.ID, Audience: aud, Scope: strings.Join(scopes, " "), Expires: expires.Unix(),
+		SessionID: from.sessionID, GrantID: from.grantID, AuthTime: from.authTime, ACR: acr, AMR: from.amr, Act: act, Parent: from.tokenID,
+	}
+	return nil
+}
+
+func all[T any](list []T, holds func(T) bool) bool {
+	return !slices.ContainsFunc(list, func(item T) bool { return !holds(item) })
+}
+
+// intersect are those of some that are among others.
+func intersect(some, others []string) []string {
+	var both []string
+	for _, item := range some {
+		if slices.Contains(others, item) {
+			both = append(both, item)
+		}
+	}
+	return both
+}
+
+// readPresented reads a token that is still good. It fails with [*TokenError],
+// invalidGrant or [ErrPersonGone]. by is the application that presents it, if it has
+// authenticated: refresh tokens and ID tokens are good in the hands of their own only.
+func (s *Service) readPresented(ctx context.Context, tenant Tenant, by Application, token, typ string) (p presented, err error) {
+	switch typ {
+	case TypeRefreshToken:
+		r, err := s.selectRefreshToken(ctx, tenant, token)
+		if err != nil {
+			return p, err
+		}
+		if by.ClientID != "" && r.clientID != by.ClientID || r.rotated || !s.now().Before(r.expiresAt) {
+			return p, invalidGrant
+		}
+		return s.ofGrant(ctx, tenant, r.grantID, r.clientID, r.expiresAt)
+	case TypeIDToken:
+		c, err := s.readIDToken(ctx, tenant, token)
+		if err != nil {
+			return p, err
+		}
+		if by.ClientID != "" && c.Audience != by.ClientID {
+			return p, &TokenError{WrongAudience}
+		}
+		return s.ofGrant(ctx, tenant, c.GrantID, c.Audience, seconds(c.Expires))
+	}
+	c, err := s.readToken(ctx, tenant, token, s.clock())
+	if err == nil {
+		err = s.alive(ctx, tenant, c)
+	}
+	if err != nil {
+		return p, err
+	}
+	p = presented{
+		subject: c.subject(), clientID: c.ClientID, tokenID: c.TokenID, scopes: strings.Fields(c.Scope), audience: c.Audience, expires: seconds(c.Expires),
+		sessionID: c.SessionID, grantID: c.GrantID, authTime: c.AuthTime, acr: c.ACR, amr: c.AMR, act: c.Act,
+	}
+	return p, nil
+}
+
+// ofGrant is what a token stands for that says which grant it is of.
+func (s *Service) ofGrant(ctx context.Context, tenant Tenant, grantID, clientID string, expires time.Time) (p presented, err error) {
+	g, err := selectGrant(ctx, s.db, tenant, grantID)
+	if err != nil {
+		return p, err
+	}
+	if _, err = s.holder(ctx, tenant, g, false); err != nil {
+		return p, err
+	}
+	app, err := selectApplication(ctx, s.db, tenant.ID, clientID)
+	if notFound(err) || err == nil && app.State != Enabled {
+		err = invalidGrant
+	}
+	if err != nil {
+		return p, err
+	}
+	var asked []string
+	if g.audience != "" {
+		asked = []string{g.audience}
+	}
+	aud, err := tokenAudience(tenant, app, asked, g.scopes)
+	p = presented{
+		subject: tuplestore.Subject{Type: schema.UserType, ID: g.auth.UserID}, clientID: clientID, scopes: g.scopes, audience: aud, expires: expires,
+		sessionID: g.auth.SessionID, grantID: g.id, authTime: g.auth.AuthTime.Unix(), acr: g.auth.acr(), amr: g.auth.Methods,
+	}
+	if g.offline() {
+		p.sessionID = ""
+	}
+	return p, err
+}
+
+// subject is whom a token speaks for, in the engine's terms.
+func (c claims) subject() tuplestore.Subject {
+	if c.Subject == c.ClientID {
+		return tuplestore.Subject{Type: schema.ApplicationType, ID: c.Subject}
+	}
+	return tuplestore.Subject{Type: schema.UserType, ID: c.Subject}
+}
+
+// recordExchange puts an exchange on record, with why it was denied, if it was.
+func (s *Service) recordExchange(ctx context.Context, tenant Tenant, req TokenRequest, e exchange, reason string) error {
+	type party struct {
+		Type string `json:"type"`
+		ID   string `json:"id"`
+	}
+	type terms struct {
+		Audience []string `json:"audience"`
+		Scope    string   `json:"scope"`
+	}
+	var data struct {
+		Application struct {
+			ID       string `json:"id"`
+			ClientID string `json:"client_id"`
+		} `json:"application"`
+		Authenticated bool   `json:"client_authenticated"`
+		Subject       *party `json:"subject"` // null: its token was not good
+		SubjectJTI    string `json:"subject_jti,omitzero"`
+		Actor         *party `json:"actor"`
+		NewJTI        string `json:"new_jti,omitzero"`
+		Requested     terms  `json:"requested"`
+		Granted       *terms `json:"granted"`
+		Decision      string `json:"decision"`
+		Reason        string `json:"reason,omitzero"`
+	}
+	data.Application.ID, data.Application.ClientID, data.Authenticated = e.app.ID, e.app.ClientID, e.authenticated
+	if e.subject.subject.ID != "" {
+		data.Subject, data.SubjectJTI = &party{e.subject.subject.Type, e.subject.subject.ID}, e.subject.tokenID
+	}
+	if e.actor != nil {
+		data.Actor = &party{e.actor.subject.Type, e.actor.subject.ID}
+	}
+	data.Requested = terms{append([]string{}, e.audience...), strings.Join(e.scopes, " ")}
+	t := eventlog.TokenExchangeDenied
+	if data.Decision, data.Reason = "denied", reason; reason == "" {
+		t, data.Decision = eventlog.TokenExchanged, "allowed"
+		data.NewJTI, data.Granted = e.granted.TokenID, &terms{e.granted.Audience, e.granted.Scope}
+	}
+	text, err := json.Marshal(data)
+	if err != nil {
+		return fmt.Errorf("record token exchange: %w", err)
+	}
+	origin := req.Origin
+	origin.ClientID, origin.Actor = e.app.ClientID, eventlog.Actor{Type: schema.ApplicationType, ID: e.app.ClientID}
+	var b sqldb.Batch
+	eventlog.Append(&b, tenant.ID, eventlog.New(t, origin, text))
+	if err := s.db.Tx(ctx, func(tx *sqldb.Tx) error { return tx.Send(ctx, &b) }); err != nil {
+		return fmt.Errorf("record token exchange: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,172 @@
+package oauth
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"stonetown/engine"
+	"stonetown/internal/id"
+	"stonetown/schema"
+	"stonetown/tuplestore"
+)
+
+// TokenExchange says what an application may exchange tokens for (RFC 8693). It is kept
+// twice: here, for those who read it, and as relations of the engine, which are asked when
+// tokens are exchanged. Both change in one transaction.
+type TokenExchange struct {
+	Enabled          bool     `json:"enabled"`
+	AllowedAudiences []string `json:"allowed_audiences"` // absolute URIs, at most 50
+	// RequireClientAuthentication: else whoever holds a token of the application can
+	// exchange it.
+	RequireClientAuthentication bool  `json:"require_client_authentication"`
+	ActAs                       ActAs `json:"act_as"`
+}
+
+// ActAs says whether somebody can act in the place of others through an application.
+type ActAs struct {
+	Enabled             bool     `json:"enabled"`
+	AllowedSubjectTypes []string `json:"allowed_subject_types"` // those others: user, application
+}
+
+// DefaultTokenExchange is what an application of a type may exchange unless it is said:
+// nothing.
+func (t ApplicationType) DefaultTokenExchange() TokenExchange {
+	return TokenExchange{
+		AllowedAudiences: []string{}, RequireClientAuthentication: t.Confidential(),
+		ActAs: ActAs{AllowedSubjectTypes: []string{schema.UserType}},
+	}
+}
+
+// actAsRelations permit an application to let somebody act as a subject of a type.
+var actAsRelations = map[string]string{schema.UserType: schema.ActAsUser, schema.ApplicationType: schema.ActAsApplication}
+
+const maxAudiences = 50
+
+func (t TokenExchange) validate(of ApplicationType) error {
+	if t.RequireClientAuthentication && !of.Confidential() {
+		return &SetupError{"token_exchange/require_client_authentication", "invalid", "must be false for applications without a secret"}
+	}
+	if len(t.AllowedAudiences) > maxAudiences {
+		return &SetupError{"token_exchange/allowed_audiences", "too_many", fmt.Sprintf("must be at most %d", maxAudiences)}
+	}
+	for _, audience := range t.AllowedAudiences {
+		if !validAudience(audience) {
+			return &SetupError{"token_exchange/allowed_audiences", "invalid", fmt.Sprintf("must each be an absolute URI without fragment, of at most %d printable ASCII characters", engine.MaxID)}
+		}
+	}
+	for _, typ := range t.ActAs.AllowedSubjectTypes {
+		if actAsRelations[typ] == "" {
+			return &SetupError{"token_exchange/act_as/allowed_subject_types", "unknown_value", "must each be user or application"}
+		}
+	}
+	return nil
+}
+
+// text is how it is stored.
+func (t TokenExchange) text() string {
+	text, err := json.Marshal(t)
+	if err != nil {
+		panic("oauth: " + err.Error()) // of texts and truth values
+	}
+	return string(text)
+}
+
+// validAudience reports whether a text can name an API (RFC 8707 §2).
+func validAudience(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.IsAbs() && len(text) <= engine.MaxID && visible(text) && !strings.Contains(text, "#")
+}
+
+// relation says one thing about an application.
+type relation struct {
+	object tuplestore.Object
+	name   string
+}
+
+// relations are what an application may exchange, in the engine's terms.
+func (a Application) relations() (all []relation) {
+	self := tuplestore.Object{Type: schema.ApplicationType, ID: a.ClientID}
+	if a.TokenExchange.Enabled {
+		all = append(all, relation{self, schema.Exchange})
+	}
+	for _, audience := range a.TokenExchange.AllowedAudiences {
+		all = append(all, relation{audienceObject(audience), schema.AudienceExchanger})
+	}
+	if a.TokenExchange.ActAs.Enabled {
+		for _, typ := range a.TokenExchange.ActAs.AllowedSubjectTypes {
+			all = append(all, relation{self, actAsRelations[typ]})
+		}
+	}
+	return all
+}
+
+func audienceObject(audience string) tuplestore.Object {
+	return tuplestore.Object{Type: schema.AudienceType, ID: audience}
+}
+
+// relationsChanged are the writes by which the relations of an application as it was become
+// those of it as it is.
+func relationsChanged(before, after Application) (ops []engine.WriteOp) {
+	was, is := before.relations(), after.relations()
+	of := func(r relation, gone bool) engine.WriteOp {
+		return engine.WriteOp{
+			Delete: gone, IfPresent: gone, Resource: r.object, Relation: r.name,
+			Subject: tuplestore.Subject{Type: schema.ApplicationType, ID: after.ClientID},
+		}
+	}
+	for _, r := range was {
+		if !slices.Contains(is, r) {
+			ops = append(ops, of(r, true))
+		}
+	}
+	for i, r := range is {
+		if !slices.Contains(was, r) && !slices.Contains(is[:i], r) {
+			ops = append(ops, of(r, false))
+		}
+	}
+	return ops
+}
+
+// Managed reports whether a relation of an object is kept by the operations on
+// applications and by nobody else: which tokens they may exchange, and that they exist. The
+// empty relation stands for the object itself.
+func Managed(o tuplestore.Object, relation string) bool {
+	switch {
+	case o.Type == schema.ApplicationType && relation == "":
+		return strings.HasPrefix(o.ID, id.Client+"_")
+	case o.Type == schema.ApplicationType:
+		return relation != schema.ActAs
+	}
+	return o.Type == schema.AudienceType && relation == schema.AudienceExchanger
+}
+
+// question asks whether a subject has some relations; all are asked at one revision.
+type question struct {
+	subject tuplestore.Subject
+	queries []engine.Query
+}
+
+// ask answers questions at one revision, each with one answer a query. What has no answer
+// is denied.
+func (s *Service) ask(ctx context.Context, tenantID string, questions []question) (answers [][]bool, err error) {
+	var at engine.Consistency
+	for _, q := range questions {
+		var allowed []bool
+		if len(q.queries) > 0 {
+			res, err := s.relations.Check(ctx, tenantID, engine.CheckRequest{Subject: q.subject, Queries: q.queries, Consistency: at})
+			if err != nil {
+				return nil, fmt.Errorf("ask about token exchange: %w", err)
+			}
+			at = engine.Consistency{Mode: engine.Exactly, Token: res.Token}
+			for _, d := range res.Decisions {
+				allowed = append(allowed, d.Allowed && d.Err == nil)
+			}
+		}
+		answers = append(answers, allowed)
+	}
+	return answers, nil
+}
