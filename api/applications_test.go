@@ -1,11 +1,18 @@
 package api_test
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
+	"math/big"
 	"net/url"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 const appsPath = "/api/v1/applications"
@@ -85,6 +92,101 @@ func applicationLife(t *testing.T, w *world, c *client) {
 	equal(t, "hints", []any{hints["can_rotate_secret"], hints["can_disable"], hints["can_delete"]}, []any{false, false, false})
 }
 
+// How an application wants to be treated is told as it was said, and null is the default again.
+func applicationSetup(t *testing.T, w *world, c *client) {
+	defaults := object{
+		"logo_uri": nil, "first_party": true, "token_endpoint_auth_method": "client_secret_basic", "jwks": nil, "jwks_uri": nil,
+		"post_logout_redirect_uris": []any{}, "backchannel_logout_uri": nil, "backchannel_logout_session_required": false,
+		"require_pushed_authorization_requests": false, "require_pkce": true, "dpop_bound_access_tokens": false,
+		"id_token_signed_response_alg": "RS256", "group_scopes": "all", "introspect_all": false,
+	}
+	said := object{
+		"logo_uri": "https://example.com/logo.png", "first_party": false, "token_endpoint_auth_method": "client_secret_post",
+		"post_logout_redirect_uris": []any{"https://example.com/bye"}, "backchannel_logout_uri": "https://example.com/logout", "backchannel_logout_session_required": true,
+		"require_pushed_authorization_requests": true, "require_pkce": false, "dpop_bound_access_tokens": true,
+		"id_token_signed_response_alg": "ES256", "group_scopes": "allowed_only", "introspect_all": true,
+	}
+	nulls := object{}
+	created := object{"name": "x", "type": "server"}
+	for name, value := range said {
+		created[name], nulls[name] = value, nil
+	}
+	shows := func(a answer, want object) {
+		t.Helper()
+		for name, value := range want {
+			equal(t, name, a.data()[name], value)
+		}
+	}
+	shows(c.want(t, 201, "", "POST", appsPath, object{"name": "x", "type": "server"}), defaults)
+	a := c.want(t, 201, "", "POST", appsPath, created)
+	shows(a, said)
+	path := appsPath + "/" + a.data()["id"].(string)
+	shows(c.want(t, 200, "", "PATCH", path, object{"name": "y"}), said)
+	shows(c.want(t, 200, "", "PATCH", path, nulls), defaults)
+
+	// One that is told by SAML who signs in.
+	certificate := selfSigned(t)
+	saml := object{
+		"entity_id": "https://sp.example.com/saml", "acs_url": "https://sp.example.com/acs", "acs_urls": []any{"https://sp.example.com/acs2"}, "slo_url": "https://sp.example.com/slo",
+		"certificate": certificate, "name_id_format": "emailAddress", "sign_response": true, "sign_assertion": false, "encrypt_assertion": true,
+		"want_authn_requests_signed": true, "allow_idp_initiated": true,
+		"attribute_statements": []any{object{"name": "mail", "name_format": "basic", "value": "email"}, object{"name": "unit", "name_format": "unspecified", "value": "attributes.unit"}},
+	}
+	form := func(more object) object {
+		f := object{"name": "x", "type": "saml"}
+		for _, part := range []object{saml, more} {
+			for name, value := range part {
+				f[name] = value
+			}
+		}
+		return f
+	}
+	a = c.want(t, 201, "", "POST", appsPath, form(nil))
+	shows(a, saml)
+	equal(t, "secret", a.data()["client_secret"], nil)
+	equal(t, "rotate", a.data()["can_rotate_secret"], false)
+	path = appsPath + "/" + a.data()["id"].(string)
+	c.want(t, 400, "not_applicable", "POST", path+"/rotate-secret", object{})
+	shows(c.want(t, 200, "", "PATCH", path, object{"name_id_format": nil, "sign_assertion": nil, "attribute_statements": nil}), object{"name_id_format": "persistent", "sign_assertion": true, "attribute_statements": nil})
+	equal(t, "list", len(c.want(t, 200, "", "GET", appsPath+"?type=saml", nil).list()), 1)
+	for _, bad := range []object{
+		{"entity_id": nil},
+		{"entity_id": "a b"},
+		{"acs_url": nil},
+		{"acs_url": "http://sp.example.com/acs"},
+		{"acs_urls": []any{""}},
+		{"slo_url": "javascript:alert(1)"},
+		{"certificate": "x"},
+		{"certificate": nil},
+		{"name_id_format": "x509"},
+		{"sign_response": false},
+		{"attribute_statements": "all"},
+		{"attribute_statements": []any{object{"name": "", "value": "email"}}},
+		{"attribute_statements": []any{object{"name": "a", "value": "password"}}},
+		{"attribute_statements": []any{object{"name": "a", "value": "email", "name_format": "x"}}},
+		{"attribute_statements": []any{object{"name": "a", "value": "attributes."}}},
+	} {
+		c.want(t, 400, "validation_failed", "POST", appsPath, form(bad))
+	}
+	client := url.Values{"grant_type": {"client_credentials"}, "client_id": {a.data()["client_id"].(string)}}
+	equal(t, "token", c.form(t, nil, client).status, 401)
+}
+
+// selfSigned is a certificate in PEM.
+func selfSigned(t testing.TB) string {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+}
+
 func applicationForms(t *testing.T, _ *world, c *client) {
 	form := func(more object) object {
 		f := object{"name": "x", "type": "server"}
@@ -99,6 +201,10 @@ func applicationForms(t *testing.T, _ *world, c *client) {
 		"name": {"name": ""}, "type": {"type": "robot"}, "description": {"description": long(501)}, "audience": {"audience": "/relative"},
 		"access_token_ttl_s": {"access_token_ttl_s": 59}, "refresh_token_ttl_s": {"refresh_token_ttl_s": 31536001}, "tags": {"tags": []any{""}},
 		"allowed_origins": {"allowed_origins": []any{"https://*.example.com"}}, "access_token_signing_alg": {"access_token_signing_alg": "none"}, "redirect_uris": {"redirect_uris": "https://x"},
+		"logo_uri": {"logo_uri": "javascript:alert(1)"}, "first_party": {"first_party": "yes"}, "token_endpoint_auth_method": {"token_endpoint_auth_method": "none"},
+		"jwks": {"jwks": []any{}}, "jwks_uri": {"jwks_uri": "http://example.com/keys"}, "backchannel_logout_uri": {"backchannel_logout_uri": "https://user@example.com/"},
+		"id_token_signed_response_alg": {"id_token_signed_response_alg": "none"}, "group_scopes": {"group_scopes": "some"}, "introspect_all": {"introspect_all": 1},
+		"post_logout_redirect_uris": {"post_logout_redirect_uris": "https://x"}, "require_pkce": {"require_pkce": []any{}},
 	} {
 		equal(t, field, fields(c.want(t, 400, "validation_failed", "POST", appsPath, form(bad))), []string{field})
 		if field != "type" {
@@ -107,6 +213,10 @@ func applicationForms(t *testing.T, _ *world, c *client) {
 	}
 	for _, zero := range []object{{"access_token_ttl_s": 0}, {"refresh_token_ttl_s": 0}, {"access_token_ttl_s": -1}, {"access_token_ttl_s": 1.5}} {
 		c.want(t, 400, "validation_failed", "POST", appsPath, form(zero))
+	}
+	for _, publics := range []object{{"introspect_all": true}, {"require_pkce": false}, {"token_endpoint_auth_method": "client_secret_basic"}} {
+		publics["type"] = "spa"
+		c.want(t, 400, "validation_failed", "POST", appsPath, form(publics))
 	}
 	for uri, code := range map[string]string{"http://example.com/": "redirect_uri_invalid", "https://example.com/#a": "redirect_uri_forbidden"} {
 		for _, a := range []answer{c.want(t, 400, code, "POST", appsPath, form(uris(uri))), c.want(t, 400, code, "PATCH", appsPath+"/"+id, uris(uri))} {

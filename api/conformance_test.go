@@ -81,6 +81,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"revocation":         revocation,
 	"applications":       applicationLife,
 	"application_forms":  applicationForms,
+	"application_setup":  applicationSetup,
 	"application_race":   applicationScopeRace,
 	"remembered_device":  rememberedDevice,
 	"places":             places,

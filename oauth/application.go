@@ -24,13 +24,17 @@ const (
 	Native  ApplicationType = "native"
 	Machine ApplicationType = "m2m"
 	Server  ApplicationType = "server"
+	SAML    ApplicationType = "saml" // is told by SAML who signs in, and gets no tokens
 )
 
 // ApplicationTypes are all of them.
-var ApplicationTypes = []ApplicationType{SPA, Native, Machine, Server}
+var ApplicationTypes = []ApplicationType{SPA, Native, Machine, Server, SAML}
 
 // Confidential applications have a secret (RFC 6749 §2.1).
 func (t ApplicationType) Confidential() bool { return t == Machine || t == Server }
+
+// hasUsers reports whether applications of the type get tokens of users.
+func (t ApplicationType) hasUsers() bool { return t != Machine && t != SAML }
 
 // ApplicationState says whether an application gets new tokens.
 type ApplicationState string
@@ -59,7 +63,9 @@ type Application struct {
 	RefreshTokenTTL time.Duration // whole seconds; 0, for a new one: 30 days
 	SigningAlg      Alg           // of its access tokens; empty, for a new one: ES256
 	Tags            []string
-	TokenExchange   TokenExchange // zero, for a new one: its type's default
+	TokenExchange   TokenExchange   // zero, for a new one: its type's default
+	Options                         // zero, for a new one: its type's default
+	ServiceProvider ServiceProvider // of the type saml
 
 	CreatedAt       time.Time // UTC, as are all
 	UpdatedAt       time.Time
@@ -109,6 +115,9 @@ func (s *Service) newApplication(tenantID string, a Application) (app Applicatio
 	}
 	if reflect.DeepEqual(a.TokenExchange, TokenExchange{}) {
 		a.TokenExchange = a.Type.DefaultTokenExchange()
+	}
+	if reflect.DeepEqual(a.Options, Options{}) {
+		a.Options = a.Type.DefaultOptions()
 	}
 	a.ID, a.TenantID, a.ClientID, a.State = id.New(id.Application), tenantID, id.New(id.Client), Enabled
 	a.CreatedAt = s.now()
@@ -343,7 +352,7 @@ func (s *Service) Applications(ctx context.Context, tenantID string, f Applicati
 // GrantTypes are the ways in which an application can get tokens.
 func (a Application) GrantTypes() []string {
 	var types []string
-	if a.Type != Machine {
+	if a.Type.hasUsers() {
 		types = append(types, GrantAuthorizationCode, GrantRefreshToken)
 	}
 	if a.Type.Confidential() {

@@ -119,8 +119,8 @@ func (s *Service) Authorize(ctx context.Context, tenant Tenant, params url.Value
 	switch {
 	case app.State != Enabled:
 		return refuse(string(UnauthorizedClient), "the application is disabled")
-	case app.Type == Machine:
-		return refuse(string(UnauthorizedClient), "applications of this type act for themselves only")
+	case !app.Type.hasUsers():
+		return refuse(string(UnauthorizedClient), "applications of this type get no tokens of users")
 	case params.Has("request"):
 		return refuse("request_not_supported", "request objects are not supported")
 	case params.Get("response_type") == "":

@@ -2,7 +2,6 @@ package oauth
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
@@ -64,15 +63,6 @@ func (t TokenExchange) validate(of ApplicationType) error {
 		}
 	}
 	return nil
-}
-
-// text is how it is stored.
-func (t TokenExchange) text() string {
-	text, err := json.Marshal(t)
-	if err != nil {
-		panic("oauth: " + err.Error()) // of texts and truth values
-	}
-	return string(text)
 }
 
 // validAudience reports whether a text can name an API (RFC 8707 §2).

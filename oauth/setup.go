@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -63,10 +64,22 @@ var OIDCScopes = []string{"openid", "profile", "email", "offline_access"}
 
 // DefaultScopes are what an application of a type may ask for unless it is said.
 func (t ApplicationType) DefaultScopes() []string {
-	if t == Machine {
+	if !t.hasUsers() {
 		return nil
 	}
 	return append(slices.Clone(OIDCScopes), "me:read", "me:write")
+}
+
+// Defaults are an application of a type of which nothing more has been said.
+func (t ApplicationType) Defaults() *Application {
+	a := &Application{
+		Type: t, AllowedScopes: t.DefaultScopes(), AccessTokenTTL: DefaultAccessTokenTTL, RefreshTokenTTL: DefaultRefreshTokenTTL,
+		SigningAlg: ES256, TokenExchange: t.DefaultTokenExchange(), Options: t.DefaultOptions(),
+	}
+	if t == SAML {
+		a.ServiceProvider = DefaultServiceProvider()
+	}
+	return a
 }
 
 // validate refuses what an application cannot be.
@@ -74,15 +87,15 @@ func (a Application) validate(ctx context.Context, tx *sqldb.Tx) error {
 	if !a.Type.valid() {
 		return &SetupError{"type", "unknown_value", fmt.Sprintf("must be one of %q", ApplicationTypes)}
 	}
-	texts := map[string]string{"name": a.Name, "description": a.Description}
-	for _, field := range []string{"name", "description"} {
-		switch text := texts[field]; {
-		case text == "" && field == "name":
-			return &SetupError{field, "required", "is required"}
-		case !sqldb.IsText(text):
-			return &SetupError{field, "invalid", "must be UTF-8 without NUL"}
-		case len(text) > maxText:
-			return &SetupError{field, "too_long", fmt.Sprintf("must have at most %d bytes", maxText)}
+	if a.Name == "" {
+		return &SetupError{"name", "required", "is required"}
+	}
+	if err := cmp.Or(validText("name", a.Name), validText("description", a.Description)); err != nil {
+		return err
+	}
+	if a.Type == SAML {
+		if err := a.ServiceProvider.validate(); err != nil {
+			return err
 		}
 	}
 	if u, err := url.Parse(a.Audience); a.Audience != "" && (err != nil || !u.IsAbs() || u.Fragment != "" || len(a.Audience) > maxURI || !visible(a.Audience)) {
@@ -102,7 +115,7 @@ func (a Application) validate(ctx context.Context, tx *sqldb.Tx) error {
 	if err := validateOrigins(a.AllowedOrigins); err != nil {
 		return &SetupError{"allowed_origins", "invalid", err.Error()}
 	}
-	if err := a.TokenExchange.validate(a.Type); err != nil {
+	if err := cmp.Or(a.TokenExchange.validate(a.Type), a.Options.validate(a.Type)); err != nil {
 		return err
 	}
 	if len(a.Tags) > maxTags {
@@ -129,7 +142,7 @@ func (a Application) validateScopes(ctx context.Context, tx *sqldb.Tx) error {
 		return &SetupError{"allowed_scopes", "too_many", fmt.Sprintf("must be at most %d", maxScopes)}
 	}
 	rest := slices.DeleteFunc(slices.Clone(a.AllowedScopes), func(scope string) bool {
-		return isBuiltin(scope) || a.Type != Machine && slices.Contains(OIDCScopes, scope)
+		return isBuiltin(scope) || a.Type.hasUsers() && slices.Contains(OIDCScopes, scope)
 	})
 	if len(rest) == 0 {
 		return nil

@@ -3,7 +3,6 @@ package oauth
 import (
 	"context"
 	"embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,7 +27,8 @@ type querier interface {
 
 const applicationColumns = `client_id, id, name, type, state, allowed_scopes, audience, access_token_ttl_s, signing_alg, secret_hash,
 	previous_secret_hash, previous_expires_at, created_at, allowed_origins, description, redirect_uris, refresh_token_ttl_s, tags, search,
-	updated_at, changed_by, secret_rotated_at, last_used_at, token_exchange`
+	updated_at, changed_by, secret_rotated_at, last_used_at, token_exchange,
+	options, service_provider`
 
 // values are those of the columns.
 func (a Application) values() []any {
@@ -38,14 +38,14 @@ func (a Application) values() []any {
 		a.CreatedAt.UnixMicro(), strings.Join(a.AllowedOrigins, " "), a.Description, strings.Join(a.RedirectURIs, " "),
 		int64(a.RefreshTokenTTL / time.Second), strings.Join(a.Tags, "\n"), fold(a.Name + "\n" + a.Description + "\n" + a.ClientID),
 		micros(a.UpdatedAt), a.ChangedBy, micros(a.SecretRotatedAt), micros(a.LastUsedAt),
-		a.TokenExchange.text(),
+		stored(a.TokenExchange), stored(a.Options), stored(a.ServiceProvider),
 	}
 }
 
 func insertApplication(ctx context.Context, tx *sqldb.Tx, a Application) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO applications (tenant_id, `+applicationColumns+`)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)`, a.values()...)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)`, a.values()...)
 	return err
 }
 
@@ -56,7 +56,8 @@ func updateApplication(ctx context.Context, tx *sqldb.Tx, a Application) error {
 	_, err := tx.Exec(ctx, `
 		UPDATE applications SET name = $3, state = $4, allowed_scopes = $5, audience = $6, access_token_ttl_s = $7, signing_alg = $8,
 			secret_hash = $9, previous_secret_hash = $10, previous_expires_at = $11, allowed_origins = $12, description = $13,
-			redirect_uris = $14, refresh_token_ttl_s = $15, tags = $16, search = $17, updated_at = $18, changed_by = $19, secret_rotated_at = $20, token_exchange = $21
+			redirect_uris = $14, refresh_token_ttl_s = $15, tags = $16, search = $17, updated_at = $18, changed_by = $19, secret_rotated_at = $20, token_exchange = $21,
+			options = $22, service_provider = $23
 		WHERE tenant_id = $1 AND client_id = $2`,
 		slices.Concat(v[:2], v[3:4], v[5:13], v[14:23], v[24:])...)
 	return err
@@ -79,13 +80,15 @@ func selectApplicationByID(ctx context.Context, q querier, tenantID, application
 func scanApplication(row interface{ Scan(...any) error }, tenantID string) (Application, error) {
 	a := Application{TenantID: tenantID}
 	var (
-		scopes, origins, redirects, tags, search, exchange   string
+		scopes, origins, redirects, tags, search             string
+		exchange, options, provider                          string
 		ttl, refresh                                         int64
 		current, previous                                    []byte
 		previousExpires, created, updated, rotated, lastUsed int64
 	)
 	err := row.Scan(&a.ClientID, &a.ID, &a.Name, (*string)(&a.Type), (*string)(&a.State), &scopes, &a.Audience, &ttl, (*string)(&a.SigningAlg),
-		&current, &previous, &previousExpires, &created, &origins, &a.Description, &redirects, &refresh, &tags, &search, &updated, &a.ChangedBy, &rotated, &lastUsed, &exchange)
+		&current, &previous, &previousExpires, &created, &origins, &a.Description, &redirects, &refresh, &tags, &search, &updated, &a.ChangedBy, &rotated, &lastUsed,
+		&exchange, &options, &provider)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return Application{}, ErrApplicationNotFound
 	}
@@ -102,11 +105,9 @@ func scanApplication(row interface{ Scan(...any) error }, tenantID string) (Appl
 	if tags != "" {
 		a.Tags = strings.Split(tags, "\n")
 	}
-	a.TokenExchange = a.Type.DefaultTokenExchange()
-	if exchange != "" {
-		if err := json.Unmarshal([]byte(exchange), &a.TokenExchange); err != nil {
-			return Application{}, fmt.Errorf("read application %s: %w", a.ClientID, err)
-		}
+	a.TokenExchange, a.Options = a.Type.DefaultTokenExchange(), a.Type.DefaultOptions()
+	if err := errors.Join(unstore(exchange, &a.TokenExchange), unstore(options, &a.Options), unstore(provider, &a.ServiceProvider)); err != nil {
+		return Application{}, fmt.Errorf("read application %s: %w", a.ClientID, err)
 	}
 	a.AccessTokenTTL, a.RefreshTokenTTL = time.Duration(ttl)*time.Second, time.Duration(refresh)*time.Second
 	a.CreatedAt, a.UpdatedAt, a.SecretRotatedAt, a.LastUsedAt = instant(created), instant(updated), instant(rotated), instant(lastUsed)

@@ -18,6 +18,8 @@ type ClientAuthMethod string
 const (
 	ClientSecretBasic ClientAuthMethod = "client_secret_basic"
 	ClientSecretPost  ClientAuthMethod = "client_secret_post"
+	PrivateKeyJWT     ClientAuthMethod = "private_key_jwt" // RFC 7523
+	NoClientAuth      ClientAuthMethod = "none"
 )
 
 // GrantClientCredentials is the grant of RFC 6749 §4.4.
@@ -93,8 +95,8 @@ func (s *Service) Token(ctx context.Context, tenant Tenant, req TokenRequest) (T
 	if err != nil {
 		return TokenResponse{}, err
 	}
-	if req.GrantType != GrantClientCredentials && (s.people == nil || app.Type == Machine) {
-		return TokenResponse{}, &Error{UnauthorizedClient, "applications of this type act for themselves only"}
+	if req.GrantType != GrantClientCredentials && (s.people == nil || !app.Type.hasUsers()) {
+		return TokenResponse{}, &Error{UnauthorizedClient, "applications of this type get no tokens of users"}
 	}
 	issued, err := answer(ctx, tenant, app, req)
 	issued.ClientID = app.ClientID
@@ -118,7 +120,7 @@ func (s *Service) authenticate(ctx context.Context, tenant Tenant, c Credentials
 	if err != nil && !unknown {
 		return Application{}, err
 	}
-	public := !unknown && !app.Type.Confidential() && c.ClientSecret == ""
+	public := !unknown && !app.Type.Confidential() && app.Type != SAML && c.ClientSecret == ""
 	if !app.secrets.match(c.ClientSecret, s.clock()) && !public {
 		return Application{}, refused
 	}

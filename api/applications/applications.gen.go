@@ -20,6 +20,7 @@ import (
 const (
 	M2M    ListApplicationsParamsType = "m2m"
 	Native ListApplicationsParamsType = "native"
+	Saml   ListApplicationsParamsType = "saml"
 	Server ListApplicationsParamsType = "server"
 	Spa    ListApplicationsParamsType = "spa"
 )
@@ -30,6 +31,8 @@ func (e ListApplicationsParamsType) Valid() bool {
 	case M2M:
 		return true
 	case Native:
+		return true
+	case Saml:
 		return true
 	case Server:
 		return true
@@ -60,12 +63,24 @@ func (e ListApplicationsParamsState) Valid() bool {
 
 // Application defines model for Application.
 type Application struct {
-	AccessTokenSigningAlg string   `json:"access_token_signing_alg"`
-	AccessTokenTTLS       int      `json:"access_token_ttl_s"`
-	AllowedOrigins        []string `json:"allowed_origins"`
-	AllowedScopes         []string `json:"allowed_scopes"`
-	Audience              *string  `json:"audience"`
-	AuditSummary          struct {
+	AccessTokenSigningAlg string `json:"access_token_signing_alg"`
+	AccessTokenTTLS       int    `json:"access_token_ttl_s"`
+
+	// AcsURL Of `saml`. Where assertions are posted to.
+	AcsURL string `json:"acs_url,omitempty"`
+
+	// AcsUrls Of `saml`. Others that it may ask for, at most 20.
+	AcsUrls []string `json:"acs_urls,omitempty"`
+
+	// AllowIdpInitiated Of `saml`. Whether people may come without having been sent. False by default.
+	AllowIdpInitiated *bool    `json:"allow_idp_initiated,omitempty"`
+	AllowedOrigins    []string `json:"allowed_origins"`
+	AllowedScopes     []string `json:"allowed_scopes"`
+
+	// AttributeStatements Of `saml`. What assertions say about a person, at most 50.
+	AttributeStatements []AttributeStatement `json:"attribute_statements,omitempty"`
+	Audience            *string              `json:"audience"`
+	AuditSummary        struct {
 		// LastChangeAt RFC 3339, UTC, milliseconds.
 		LastChangeAt Timestamp `json:"last_change_at"`
 
@@ -76,6 +91,12 @@ type Application struct {
 		LastUsedAt *web.Timestamp `json:"last_used_at"`
 	} `json:"audit_summary"`
 
+	// BackchannelLogoutSessionRequired Whether it needs to be told which session.
+	BackchannelLogoutSessionRequired bool `json:"backchannel_logout_session_required"`
+
+	// BackchannelLogoutURI An https URL that is told when a session ends (OpenID Connect Back-Channel Logout).
+	BackchannelLogoutURI *string `json:"backchannel_logout_uri"`
+
 	// CanDelete Whether the caller may.
 	CanDelete bool `json:"can_delete"`
 
@@ -83,8 +104,11 @@ type Application struct {
 	CanDisable bool `json:"can_disable"`
 
 	// CanRotateSecret Whether the caller may.
-	CanRotateSecret bool   `json:"can_rotate_secret"`
-	ClientID        string `json:"client_id"`
+	CanRotateSecret bool `json:"can_rotate_secret"`
+
+	// Certificate Of `saml`. An X.509 certificate in PEM, which verifies its requests and encrypts for it.
+	Certificate string `json:"certificate,omitempty"`
+	ClientID    string `json:"client_id"`
 
 	// ClientSecret Of a new `m2m` or `server` application, this once.
 	ClientSecret string `json:"client_secret,omitempty"`
@@ -93,17 +117,71 @@ type Application struct {
 	CreatedAt   Timestamp `json:"created_at"`
 	Description string    `json:"description"`
 
+	// DpopBoundAccessTokens Whether its tokens have to be bound to a key (RFC 9449).
+	DpopBoundAccessTokens bool `json:"dpop_bound_access_tokens"`
+
+	// EncryptAssertion Of `saml`. False by default.
+	EncryptAssertion *bool `json:"encrypt_assertion,omitempty"`
+
+	// EntityID Of `saml`. Its name in SAML.
+	EntityID string `json:"entity_id,omitempty"`
+
+	// FirstParty Whether it is one of your own, whose users are not asked what to let it do. True by default.
+	FirstParty bool `json:"first_party"`
+
 	// GrantTypes What it can get tokens by.
-	GrantTypes          []string       `json:"grant_types"`
-	ID                  string         `json:"id"`
-	Name                string         `json:"name"`
-	RedirectUris        []string       `json:"redirect_uris"`
-	RefreshTokenTTLS    int            `json:"refresh_token_ttl_s"`
-	SecretLastRotatedAt *web.Timestamp `json:"secret_last_rotated_at"`
+	GrantTypes []string `json:"grant_types"`
+
+	// GroupScopes `all`: tokens of users carry all scopes of their groups, by default; `allowed_only`: those among `allowed_scopes`.
+	GroupScopes string `json:"group_scopes"`
+	ID          string `json:"id"`
+
+	// IDTokenSignedResponseAlg `RS256`, by default, or `ES256`.
+	IDTokenSignedResponseAlg string `json:"id_token_signed_response_alg"`
+
+	// IntrospectAll Whether it can introspect every token, not only those it got or is the audience of.
+	IntrospectAll bool `json:"introspect_all"`
+
+	// Jwks The keys it signs with, as a JWK set of public keys.
+	Jwks jsontext.Value `json:"jwks"`
+
+	// JwksURI Where that set is, instead.
+	JwksURI *string `json:"jwks_uri"`
+
+	// LogoURI An https URL of a picture.
+	LogoURI *string `json:"logo_uri"`
+	Name    string  `json:"name"`
+
+	// NameIDFormat Of `saml`. `persistent`, by default, `emailAddress` or `transient`.
+	NameIDFormat string `json:"name_id_format,omitempty"`
+
+	// PostLogoutRedirectUris Where people may be sent to when they have signed out, compared byte for byte. At most 50.
+	PostLogoutRedirectUris []string `json:"post_logout_redirect_uris"`
+	RedirectUris           []string `json:"redirect_uris"`
+	RefreshTokenTTLS       int      `json:"refresh_token_ttl_s"`
+
+	// RequirePkce True by default. A `server` application may do without if each of its requests has a `nonce`.
+	RequirePkce bool `json:"require_pkce"`
+
+	// RequirePushedAuthorizationRequests Whether authorization requests have to be pushed (RFC 9126).
+	RequirePushedAuthorizationRequests bool           `json:"require_pushed_authorization_requests"`
+	SecretLastRotatedAt                *web.Timestamp `json:"secret_last_rotated_at"`
+
+	// SignAssertion Of `saml`. True by default; false only where the response is signed.
+	SignAssertion *bool `json:"sign_assertion,omitempty"`
+
+	// SignResponse Of `saml`. False by default.
+	SignResponse *bool `json:"sign_response,omitempty"`
+
+	// SloURL Of `saml`. Where it is told of sign-outs.
+	SloURL string `json:"slo_url,omitempty"`
 
 	// State `enabled` or `disabled`.
 	State string   `json:"state"`
 	Tags  []string `json:"tags"`
+
+	// TokenEndpointAuthMethod How it says who it is: `client_secret_basic` or `client_secret_post`, which are both accepted of either, or `private_key_jwt` (RFC 7523); `none` for `spa`, `native` and `saml`.
+	TokenEndpointAuthMethod string `json:"token_endpoint_auth_method"`
 
 	// TokenExchange What an application may exchange tokens for (RFC 8693).
 	TokenExchange TokenExchange `json:"token_exchange"`
@@ -113,6 +191,9 @@ type Application struct {
 
 	// UpdatedAt RFC 3339, UTC, milliseconds.
 	UpdatedAt Timestamp `json:"updated_at"`
+
+	// WantAuthnRequestsSigned Of `saml`. False by default.
+	WantAuthnRequestsSigned *bool `json:"want_authn_requests_signed,omitempty"`
 }
 
 // ApplicationCreated defines model for ApplicationCreated.
@@ -133,35 +214,7 @@ type ApplicationIds struct {
 }
 
 // ApplicationInput defines model for ApplicationInput.
-type ApplicationInput struct {
-	// AccessTokenSigningAlg `ES256` or `RS256`.
-	AccessTokenSigningAlg jsontext.Value `json:"access_token_signing_alg,omitempty"`
-
-	// AccessTokenTTLS 60 to 86,400 seconds, 3,600 by default.
-	AccessTokenTTLS jsontext.Value `json:"access_token_ttl_s,omitempty"`
-
-	// AllowedOrigins Web origins that may read responses, at most 50.
-	AllowedOrigins jsontext.Value `json:"allowed_origins,omitempty"`
-	AllowedScopes  jsontext.Value `json:"allowed_scopes,omitempty"`
-
-	// Audience An absolute URL; the `aud` of its tokens.
-	Audience    jsontext.Value `json:"audience,omitempty"`
-	Description jsontext.Value `json:"description,omitempty"`
-	Name        string         `json:"name"`
-
-	// RedirectUris Where people may be sent back to, compared byte for byte: https, http on the machine itself and, of native applications, a scheme of their own with a dot (RFC 8252). At most 50.
-	RedirectUris jsontext.Value `json:"redirect_uris,omitempty"`
-
-	// RefreshTokenTTLS 300 to 31,536,000 seconds, 2,592,000 by default.
-	RefreshTokenTTLS jsontext.Value `json:"refresh_token_ttl_s,omitempty"`
-
-	// Tags At most 50.
-	Tags jsontext.Value `json:"tags,omitempty"`
-
-	// TokenExchange What it may exchange tokens for (RFC 8693), as one: members that are absent have their defaults. The engine is asked for it, as relations `application:<client_id>#exchange` and the like; who may call an audience, and who may act as whom, are relations `caller` of `audience:<uri>` and `act_as` of `user:<id>` and `application:<client_id>`.
-	TokenExchange jsontext.Value `json:"token_exchange,omitempty"`
-	Type          string         `json:"type"`
-}
+type ApplicationInput = map[string]jsontext.Value
 
 // ApplicationList defines model for ApplicationList.
 type ApplicationList struct {
@@ -186,46 +239,7 @@ type ApplicationListItem struct {
 }
 
 // ApplicationPatch defines model for ApplicationPatch.
-type ApplicationPatch struct {
-	// AccessTokenSigningAlg `ES256` or `RS256`.
-	AccessTokenSigningAlg jsontext.Value `json:"access_token_signing_alg,omitempty"`
-
-	// AccessTokenTTLS 60 to 86,400 seconds, 3,600 by default.
-	AccessTokenTTLS jsontext.Value `json:"access_token_ttl_s,omitempty"`
-
-	// AllowedOrigins Web origins that may read responses, at most 50.
-	AllowedOrigins jsontext.Value `json:"allowed_origins,omitempty"`
-	AllowedScopes  jsontext.Value `json:"allowed_scopes,omitempty"`
-
-	// Audience An absolute URL; the `aud` of its tokens.
-	Audience jsontext.Value `json:"audience,omitempty"`
-
-	// ClientID Cannot be changed; its presence is refused with `immutable_field`.
-	ClientID Immutable `json:"client_id,omitempty"`
-
-	// CreatedAt Cannot be changed; its presence is refused with `immutable_field`.
-	CreatedAt   Immutable      `json:"created_at,omitempty"`
-	Description jsontext.Value `json:"description,omitempty"`
-
-	// ID Cannot be changed; its presence is refused with `immutable_field`.
-	ID   Immutable `json:"id,omitempty"`
-	Name *string   `json:"name,omitempty"`
-
-	// RedirectUris Where people may be sent back to, compared byte for byte: https, http on the machine itself and, of native applications, a scheme of their own with a dot (RFC 8252). At most 50.
-	RedirectUris jsontext.Value `json:"redirect_uris,omitempty"`
-
-	// RefreshTokenTTLS 300 to 31,536,000 seconds, 2,592,000 by default.
-	RefreshTokenTTLS jsontext.Value `json:"refresh_token_ttl_s,omitempty"`
-
-	// Tags At most 50.
-	Tags jsontext.Value `json:"tags,omitempty"`
-
-	// TokenExchange What it may exchange tokens for (RFC 8693), as one: members that are absent have their defaults. The engine is asked for it, as relations `application:<client_id>#exchange` and the like; who may call an audience, and who may act as whom, are relations `caller` of `audience:<uri>` and `act_as` of `user:<id>` and `application:<client_id>`.
-	TokenExchange jsontext.Value `json:"token_exchange,omitempty"`
-
-	// Type Cannot be changed; its presence is refused with `immutable_field`.
-	Type Immutable `json:"type,omitempty"`
-}
+type ApplicationPatch = map[string]jsontext.Value
 
 // ApplicationRead defines model for ApplicationRead.
 type ApplicationRead struct {
@@ -243,6 +257,17 @@ type ApplicationsChanged struct {
 		Status string `json:"status"`
 	} `json:"data"`
 	Meta Meta `json:"meta"`
+}
+
+// AttributeStatement defines model for AttributeStatement.
+type AttributeStatement struct {
+	Name string `json:"name"`
+
+	// NameFormat `unspecified`, by default, `uri` or `basic`.
+	NameFormat string `json:"name_format,omitempty"`
+
+	// Value `id`, `email`, `email_verified`, `name`, `given_name`, `family_name`, `locale`, `picture`, `groups`, or `attributes.` and the name of one.
+	Value string `json:"value"`
 }
 
 // Context Values for the parameters of conditions. Those stored with a relation go

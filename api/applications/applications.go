@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/gorilla/mux"
 
 	"stonetown/api/web"
@@ -89,15 +90,15 @@ func (s *Surface) ListApplications(ctx context.Context, request ListApplications
 
 // CreateApplication adds an application.
 func (s *Surface) CreateApplication(ctx context.Context, request CreateApplicationRequestObject) (CreateApplicationResponseObject, error) {
-	call, form := web.CallOf(ctx), request.Body
-	change, err := setup{
-		form.Description, form.RedirectUris, form.AllowedOrigins, form.AllowedScopes, form.Audience, form.AccessTokenTTLS, form.RefreshTokenTTLS, form.AccessTokenSigningAlg, form.Tags, form.TokenExchange,
-	}.read()
+	call := web.CallOf(ctx)
+	change, err := form(*request.Body).read()
 	if err != nil {
 		return nil, err
 	}
-	a := oauth.Application{Type: oauth.ApplicationType(form.Type), Name: form.Name, ChangedBy: call.Principal.Subject}
-	a.AllowedScopes = a.Type.DefaultScopes()
+	var kind string
+	_ = json.Unmarshal((*request.Body)["type"], &kind) // what is no type is refused as one
+	a := *oauth.ApplicationType(kind).Defaults()
+	a.ChangedBy = call.Principal.Subject
 	change(&a)
 	a, secret, err := s.Service.Register(ctx, call.Tenant.ID, a, func(a oauth.Application, b *sqldb.Batch) {
 		eventlog.Append(b, call.Tenant.ID, call.Event(eventlog.ApplicationCreated, event{Application: public(a)}))
@@ -114,31 +115,24 @@ func (s *Surface) CreateApplication(ctx context.Context, request CreateApplicati
 func (s *Surface) GetApplication(ctx context.Context, request GetApplicationRequestObject) (GetApplicationResponseObject, error) {
 	call := web.CallOf(ctx)
 	a, err := s.Service.Application(ctx, call.Tenant.ID, request.ApplicationID)
-	return GetApplication200JSONResponse{Body: read(call, a)}, err
+	return GetApplication200JSONResponse{Body: answer(call, a)}, err
 }
 
 // PatchApplication changes an application.
 func (s *Surface) PatchApplication(ctx context.Context, request PatchApplicationRequestObject) (PatchApplicationResponseObject, error) {
-	call, form := web.CallOf(ctx), request.Body
+	call, members := web.CallOf(ctx), *request.Body
 	if err := web.RefuseImmutable(
-		web.Member{Name: "id", Value: form.ID}, web.Member{Name: "client_id", Value: form.ClientID},
-		web.Member{Name: "type", Value: form.Type}, web.Member{Name: "created_at", Value: form.CreatedAt},
+		web.Member{Name: "id", Value: members["id"]}, web.Member{Name: "client_id", Value: members["client_id"]},
+		web.Member{Name: "type", Value: members["type"]}, web.Member{Name: "created_at", Value: members["created_at"]},
 	); err != nil {
 		return nil, err
 	}
-	change, err := setup{
-		form.Description, form.RedirectUris, form.AllowedOrigins, form.AllowedScopes, form.Audience, form.AccessTokenTTLS, form.RefreshTokenTTLS, form.AccessTokenSigningAlg, form.Tags, form.TokenExchange,
-	}.read()
+	change, err := form(members).read()
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.Service.UpdateApplication(ctx, call.Tenant.ID, request.ApplicationID, call.Principal.Subject, func(a *oauth.Application) {
-		if form.Name != nil {
-			a.Name = *form.Name
-		}
-		change(a)
-	}, changed(call))
-	return PatchApplication200JSONResponse{Body: read(call, a)}, err
+	a, err := s.Service.UpdateApplication(ctx, call.Tenant.ID, request.ApplicationID, call.Principal.Subject, change, changed(call))
+	return PatchApplication200JSONResponse{Body: answer(call, a)}, err
 }
 
 // DeleteApplication removes an application.
@@ -188,7 +182,7 @@ func (s *Surface) DisableApplication(ctx context.Context, request DisableApplica
 		return nil, err
 	}
 	s.Service.Settle(ctx)
-	return DisableApplication200JSONResponse{Body: read(call, a)}, nil
+	return DisableApplication200JSONResponse{Body: answer(call, a)}, nil
 }
 
 // EnableApplication lets a disabled application get tokens again.
@@ -199,5 +193,5 @@ func (s *Surface) EnableApplication(ctx context.Context, request EnableApplicati
 		return nil, err
 	}
 	s.Service.Settle(ctx)
-	return EnableApplication200JSONResponse{Body: read(call, a)}, nil
+	return EnableApplication200JSONResponse{Body: answer(call, a)}, nil
 }

@@ -1,6 +1,7 @@
 package applications
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -46,96 +47,157 @@ func translate(err error) *web.Error {
 	return nil
 }
 
-// setup is what both forms say about an application, as it was sent.
-type setup struct {
-	description, redirectURIs, allowedOrigins, allowedScopes, audience, accessTokenTTL, refreshTokenTTL, signingAlg, tags, tokenExchange jsontext.Value
+// form is what a request says about an application, member by member: what is absent
+// changes nothing, and null is the default again.
+type form map[string]jsontext.Value
+
+// reader makes changes of the members of a form.
+type reader struct {
+	form
+	faults  web.Validation
+	changes []func(*oauth.Application)
 }
 
-// read reads a setup. What is absent changes nothing, and null is the default again.
-func (s setup) read() (change func(*oauth.Application), err error) {
-	var v web.Validation
-	var changes []func(*oauth.Application)
-	text := func(name string, value jsontext.Value, set func(*oauth.Application, string)) {
-		member(&v, name, value, "must be a string or null", func(a *oauth.Application, text string, _ bool) { set(a, text) }, &changes)
-	}
-	list := func(name string, value jsontext.Value, set func(*oauth.Application, []string)) {
-		member(&v, name, value, "must be a list of strings, or null", func(a *oauth.Application, list []string, _ bool) { set(a, list) }, &changes)
-	}
-	seconds := func(name string, value jsontext.Value, otherwise time.Duration, set func(*oauth.Application, time.Duration)) {
-		member(&v, name, value, "must be a whole number of seconds, or null", func(a *oauth.Application, n int32, given bool) {
-			if !given {
-				set(a, otherwise)
-				return
-			}
-			set(a, max(time.Second, time.Duration(n)*time.Second)) // below that is out of range, too, but not absent
-		}, &changes)
-	}
-	text("description", s.description, func(a *oauth.Application, text string) { a.Description = text })
-	text("audience", s.audience, func(a *oauth.Application, text string) { a.Audience = text })
-	list("redirect_uris", s.redirectURIs, func(a *oauth.Application, list []string) { a.RedirectURIs = list })
-	list("allowed_origins", s.allowedOrigins, func(a *oauth.Application, list []string) { a.AllowedOrigins = list })
-	list("tags", s.tags, func(a *oauth.Application, list []string) { a.Tags = list })
-	member(&v, "allowed_scopes", s.allowedScopes, "must be a list of strings, or null", func(a *oauth.Application, list []string, given bool) {
-		if a.AllowedScopes = list; !given {
-			a.AllowedScopes = a.Type.DefaultScopes()
-		}
-	}, &changes)
-	member(&v, "access_token_signing_alg", s.signingAlg, "must be a string or null", func(a *oauth.Application, alg oauth.Alg, given bool) {
-		if a.SigningAlg = alg; !given {
-			a.SigningAlg = oauth.ES256
-		}
-	}, &changes)
-	s.readTokenExchange(&v, &changes)
-	seconds("access_token_ttl_s", s.accessTokenTTL, oauth.DefaultAccessTokenTTL, func(a *oauth.Application, ttl time.Duration) { a.AccessTokenTTL = ttl })
-	seconds("refresh_token_ttl_s", s.refreshTokenTTL, oauth.DefaultRefreshTokenTTL, func(a *oauth.Application, ttl time.Duration) { a.RefreshTokenTTL = ttl })
+// read returns what a form changes.
+func (f form) read() (change func(*oauth.Application), err error) {
+	r := &reader{form: f}
+	member(r, "name", "must be a string", func(a *oauth.Application) *string { return &a.Name })
+	member(r, "description", text, func(a *oauth.Application) *string { return &a.Description })
+	member(r, "audience", text, func(a *oauth.Application) *string { return &a.Audience })
+	member(r, "redirect_uris", list, func(a *oauth.Application) *[]string { return &a.RedirectURIs })
+	member(r, "allowed_origins", list, func(a *oauth.Application) *[]string { return &a.AllowedOrigins })
+	member(r, "allowed_scopes", list, func(a *oauth.Application) *[]string { return &a.AllowedScopes })
+	member(r, "tags", list, func(a *oauth.Application) *[]string { return &a.Tags })
+	member(r, "access_token_signing_alg", text, func(a *oauth.Application) *oauth.Alg { return &a.SigningAlg })
+	seconds(r, "access_token_ttl_s", func(a *oauth.Application) *time.Duration { return &a.AccessTokenTTL })
+	seconds(r, "refresh_token_ttl_s", func(a *oauth.Application) *time.Duration { return &a.RefreshTokenTTL })
+	r.options()
+	r.tokenExchange()
+	r.serviceProvider()
 	return func(a *oauth.Application) {
-		for _, change := range changes {
+		for _, change := range r.changes {
 			change(a)
 		}
-	}, v.Err()
+	}, r.faults.Err()
 }
 
-// readTokenExchange reads what an application may exchange tokens for. It is changed whole:
-// members that are absent have their defaults.
-func (s setup) readTokenExchange(v *web.Validation, changes *[]func(*oauth.Application)) {
-	type actAs struct {
-		Enabled             bool      `json:"enabled"`
-		AllowedSubjectTypes *[]string `json:"allowed_subject_types"`
-	}
-	type form struct {
-		Enabled                     bool     `json:"enabled"`
-		AllowedAudiences            []string `json:"allowed_audiences"`
-		RequireClientAuthentication *bool    `json:"require_client_authentication"`
-		ActAs                       actAs    `json:"act_as"`
-	}
-	member(v, "token_exchange", s.tokenExchange, "must be null or an object with enabled, allowed_audiences, require_client_authentication and act_as", func(a *oauth.Application, f form, _ bool) {
-		t := a.Type.DefaultTokenExchange()
-		t.Enabled, t.AllowedAudiences, t.ActAs.Enabled = f.Enabled, orEmpty(f.AllowedAudiences), f.ActAs.Enabled
-		if f.RequireClientAuthentication != nil {
-			t.RequireClientAuthentication = *f.RequireClientAuthentication
-		}
-		if f.ActAs.AllowedSubjectTypes != nil {
-			t.ActAs.AllowedSubjectTypes = orEmpty(*f.ActAs.AllowedSubjectTypes)
-		}
-		a.TokenExchange = t
-	}, changes)
+func (r *reader) options() {
+	member(r, "logo_uri", text, func(a *oauth.Application) *string { return &a.LogoURI })
+	member(r, "first_party", flag, func(a *oauth.Application) *bool { return &a.FirstParty })
+	member(r, "token_endpoint_auth_method", text, func(a *oauth.Application) *oauth.ClientAuthMethod { return &a.AuthMethod })
+	member(r, "jwks_uri", text, func(a *oauth.Application) *string { return &a.JWKSURI })
+	r.jwks()
+	member(r, "post_logout_redirect_uris", list, func(a *oauth.Application) *[]string { return &a.PostLogoutRedirectURIs })
+	member(r, "backchannel_logout_uri", text, func(a *oauth.Application) *string { return &a.BackchannelLogoutURI })
+	member(r, "backchannel_logout_session_required", flag, func(a *oauth.Application) *bool { return &a.BackchannelLogoutSessionRequired })
+	member(r, "require_pushed_authorization_requests", flag, func(a *oauth.Application) *bool { return &a.RequirePAR })
+	member(r, "require_pkce", flag, func(a *oauth.Application) *bool { return &a.RequirePKCE })
+	member(r, "dpop_bound_access_tokens", flag, func(a *oauth.Application) *bool { return &a.DPoPBound })
+	member(r, "id_token_signed_response_alg", text, func(a *oauth.Application) *oauth.Alg { return &a.IDTokenAlg })
+	member(r, "group_scopes", text, func(a *oauth.Application) *oauth.GroupScopes { return &a.GroupScopes })
+	member(r, "introspect_all", flag, func(a *oauth.Application) *bool { return &a.IntrospectAll })
 }
 
-// member reads one member of a setup, if it is there; set gets false for null.
-func member[T any](v *web.Validation, name string, value jsontext.Value, must string, set func(a *oauth.Application, value T, given bool), changes *[]func(*oauth.Application)) {
-	var read T
+func (r *reader) serviceProvider() {
+	member(r, "entity_id", text, func(a *oauth.Application) *string { return &a.ServiceProvider.EntityID })
+	member(r, "acs_url", text, func(a *oauth.Application) *string { return &a.ServiceProvider.ACSURL })
+	member(r, "acs_urls", list, func(a *oauth.Application) *[]string { return &a.ServiceProvider.ACSURLs })
+	member(r, "slo_url", text, func(a *oauth.Application) *string { return &a.ServiceProvider.SLOURL })
+	member(r, "certificate", text, func(a *oauth.Application) *string { return &a.ServiceProvider.Certificate })
+	member(r, "name_id_format", text, func(a *oauth.Application) *string { return &a.ServiceProvider.NameIDFormat })
+	member(r, "sign_response", flag, func(a *oauth.Application) *bool { return &a.ServiceProvider.SignResponse })
+	member(r, "sign_assertion", flag, func(a *oauth.Application) *bool { return &a.ServiceProvider.SignAssertion })
+	member(r, "encrypt_assertion", flag, func(a *oauth.Application) *bool { return &a.ServiceProvider.EncryptAssertion })
+	member(r, "want_authn_requests_signed", flag, func(a *oauth.Application) *bool { return &a.ServiceProvider.SignedRequests })
+	member(r, "allow_idp_initiated", flag, func(a *oauth.Application) *bool { return &a.ServiceProvider.AllowIDPInitiated })
+	read(r, "attribute_statements", "must be null or a list of objects with name, name_format and value", func(a *oauth.Application, statements []AttributeStatement, _ bool) {
+		a.ServiceProvider.AttributeStatements = nil
+		for _, s := range statements {
+			a.ServiceProvider.AttributeStatements = append(a.ServiceProvider.AttributeStatements, oauth.AttributeStatement{Name: s.Name, NameFormat: cmp.Or(s.NameFormat, "unspecified"), Value: s.Value})
+		}
+	})
+}
+
+// What members must be.
+const (
+	text = "must be a string or null"
+	list = "must be a list of strings, or null"
+	flag = "must be true, false or null"
+)
+
+// member reads a member that is a field of an application; null is its default.
+func member[T any](r *reader, name, must string, field func(*oauth.Application) *T) {
+	read(r, name, must, func(a *oauth.Application, value T, given bool) {
+		if !given {
+			value = *field(a.Type.Defaults())
+		}
+		*field(a) = value
+	})
+}
+
+// seconds reads a member that is a time.
+func seconds(r *reader, name string, field func(*oauth.Application) *time.Duration) {
+	read(r, name, "must be a whole number of seconds, or null", func(a *oauth.Application, n int32, given bool) {
+		// What is below a second is out of range as a second is, and not absent.
+		if *field(a) = max(time.Second, time.Duration(n)*time.Second); !given {
+			*field(a) = *field(a.Type.Defaults())
+		}
+	})
+}
+
+// read reads one member of a form, if it is there; set gets false for null.
+func read[T any](r *reader, name, must string, set func(a *oauth.Application, value T, given bool)) {
+	var said T
+	value := r.form[name]
 	switch value.Kind() {
 	case 0:
 		return
 	case 'n':
 	default:
-		if json.Unmarshal(value, &read) != nil {
-			v.Add(name, "type_invalid", must)
+		if json.Unmarshal(value, &said) != nil {
+			r.faults.Add(name, "type_invalid", must)
 			return
 		}
 	}
 	given := value.Kind() != 'n'
-	*changes = append(*changes, func(a *oauth.Application) { set(a, read, given) })
+	r.changes = append(r.changes, func(a *oauth.Application) { set(a, said, given) })
+}
+
+// tokenExchange reads what an application may exchange tokens for. It is changed whole:
+// members that are absent have their defaults.
+func (r *reader) tokenExchange() {
+	type actAs struct {
+		Enabled             bool      `json:"enabled"`
+		AllowedSubjectTypes *[]string `json:"allowed_subject_types"`
+	}
+	type exchange struct {
+		Enabled                     bool     `json:"enabled"`
+		AllowedAudiences            []string `json:"allowed_audiences"`
+		RequireClientAuthentication *bool    `json:"require_client_authentication"`
+		ActAs                       actAs    `json:"act_as"`
+	}
+	read(r, "token_exchange", "must be null or an object with enabled, allowed_audiences, require_client_authentication and act_as", func(a *oauth.Application, e exchange, _ bool) {
+		t := a.Type.DefaultTokenExchange()
+		t.Enabled, t.AllowedAudiences, t.ActAs.Enabled = e.Enabled, orEmpty(e.AllowedAudiences), e.ActAs.Enabled
+		if e.RequireClientAuthentication != nil {
+			t.RequireClientAuthentication = *e.RequireClientAuthentication
+		}
+		if e.ActAs.AllowedSubjectTypes != nil {
+			t.ActAs.AllowedSubjectTypes = orEmpty(*e.ActAs.AllowedSubjectTypes)
+		}
+		a.TokenExchange = t
+	})
+}
+
+// maxKeys is the longest set of keys, in bytes.
+const maxKeys = 64 << 10
+
+// jwks reads the set of an application's keys.
+func (r *reader) jwks() {
+	set := r.faults.Object("jwks", r.form["jwks"], maxKeys)
+	if r.form["jwks"].Kind() != 0 {
+		r.changes = append(r.changes, func(a *oauth.Application) { a.JWKS = set })
+	}
 }
 
 // maxWords is the longest text that is looked for, in bytes.
@@ -159,7 +221,7 @@ func filterOf(p ListApplicationsParams) (oauth.ApplicationFilter, error) {
 
 func meta(call *web.Call) Meta { return Meta{RequestID: call.RequestID} }
 
-func read(call *web.Call, a oauth.Application) ApplicationRead {
+func answer(call *web.Call, a oauth.Application) ApplicationRead {
 	return ApplicationRead{Data: wire(call, a), Meta: meta(call)}
 }
 
@@ -180,11 +242,37 @@ func public(a oauth.Application) Application {
 		AccessTokenSigningAlg: string(a.SigningAlg), GrantTypes: orEmpty(a.GrantTypes()),
 		CreatedAt: web.Timestamp(a.CreatedAt), UpdatedAt: web.Timestamp(a.UpdatedAt), SecretLastRotatedAt: profile.TimeOrNull(a.SecretRotatedAt),
 	}
+	publicOptions(&w, a)
+	if a.Type == oauth.SAML {
+		publicServiceProvider(&w, a.ServiceProvider)
+	}
 	w.TokenExchange.Enabled, w.TokenExchange.AllowedAudiences = a.TokenExchange.Enabled, orEmpty(a.TokenExchange.AllowedAudiences)
 	w.TokenExchange.RequireClientAuthentication = a.TokenExchange.RequireClientAuthentication
 	w.TokenExchange.ActAs.Enabled, w.TokenExchange.ActAs.AllowedSubjectTypes = a.TokenExchange.ActAs.Enabled, orEmpty(a.TokenExchange.ActAs.AllowedSubjectTypes)
 	w.AuditSummary.LastChangeAt, w.AuditSummary.LastChangeBy, w.AuditSummary.LastUsedAt = web.Timestamp(a.UpdatedAt), profile.OrNull(a.ChangedBy), profile.TimeOrNull(a.LastUsedAt)
 	return w
+}
+
+func publicOptions(w *Application, a oauth.Application) {
+	w.LogoURI, w.FirstParty, w.TokenEndpointAuthMethod = profile.OrNull(a.LogoURI), a.FirstParty, string(a.AuthMethod)
+	w.Jwks, w.JwksURI = jsontext.Value("null"), profile.OrNull(a.JWKSURI)
+	if a.JWKS != nil {
+		w.Jwks = jsontext.Value(a.JWKS)
+	}
+	w.PostLogoutRedirectUris, w.BackchannelLogoutURI = orEmpty(a.PostLogoutRedirectURIs), profile.OrNull(a.BackchannelLogoutURI)
+	w.BackchannelLogoutSessionRequired = a.BackchannelLogoutSessionRequired
+	w.RequirePushedAuthorizationRequests, w.RequirePkce, w.DpopBoundAccessTokens = a.RequirePAR, a.RequirePKCE, a.DPoPBound
+	w.IDTokenSignedResponseAlg, w.GroupScopes, w.IntrospectAll = string(a.IDTokenAlg), string(a.GroupScopes), a.IntrospectAll
+}
+
+func publicServiceProvider(w *Application, p oauth.ServiceProvider) {
+	w.EntityID, w.AcsURL, w.AcsUrls, w.NameIDFormat = p.EntityID, p.ACSURL, p.ACSURLs, p.NameIDFormat
+	w.SloURL, w.Certificate = p.SLOURL, p.Certificate
+	w.SignResponse, w.SignAssertion, w.EncryptAssertion = &p.SignResponse, &p.SignAssertion, &p.EncryptAssertion
+	w.WantAuthnRequestsSigned, w.AllowIdpInitiated = &p.SignedRequests, &p.AllowIDPInitiated
+	for _, s := range p.AttributeStatements {
+		w.AttributeStatements = append(w.AttributeStatements, AttributeStatement{Name: s.Name, NameFormat: s.NameFormat, Value: s.Value})
+	}
 }
 
 func orEmpty(list []string) []string { return append([]string{}, list...) }

@@ -1,0 +1,127 @@
+package oauth
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+
+	"stonetown/internal/sqldb"
+)
+
+// Options are what an application can be set up with besides what most are. They are
+// stored together, as JSON.
+type Options struct {
+	LogoURI string `json:"logo_uri,omitempty"` // https; empty: none
+	// FirstParty applications are the tenant's own: users are not asked what to let them do.
+	FirstParty bool `json:"first_party"`
+
+	AuthMethod ClientAuthMethod `json:"token_endpoint_auth_method"`
+	// JWKS and JWKSURI say with which keys the application signs: the set itself (RFC 7517),
+	// or where it is. At most one is there.
+	JWKS    json.RawMessage `json:"jwks,omitempty"`
+	JWKSURI string          `json:"jwks_uri,omitempty"`
+
+	PostLogoutRedirectURIs []string `json:"post_logout_redirect_uris,omitempty"` // compared byte for byte
+	// BackchannelLogoutURI is told when a session ends (OIDC Back-Channel Logout); empty:
+	// nobody is.
+	BackchannelLogoutURI             string `json:"backchannel_logout_uri,omitempty"`
+	BackchannelLogoutSessionRequired bool   `json:"backchannel_logout_session_required"`
+
+	RequirePAR  bool        `json:"require_pushed_authorization_requests"`
+	RequirePKCE bool        `json:"require_pkce"` // else a nonce does (RFC 9700 §2.1.1)
+	DPoPBound   bool        `json:"dpop_bound_access_tokens"`
+	IDTokenAlg  Alg         `json:"id_token_signed_response_alg"`
+	GroupScopes GroupScopes `json:"group_scopes"`
+	// IntrospectAll lets the application ask about every token of the tenant, not only
+	// those it got or is the audience of.
+	IntrospectAll bool `json:"introspect_all"`
+}
+
+// GroupScopes says which scopes of users' groups their tokens carry.
+type GroupScopes string
+
+// All of them, or those that the application may have.
+const (
+	AllGroupScopes     GroupScopes = "all"
+	AllowedGroupScopes GroupScopes = "allowed_only"
+)
+
+// DefaultOptions are those of an application of a type unless it is said.
+func (t ApplicationType) DefaultOptions() Options {
+	o := Options{FirstParty: true, AuthMethod: NoClientAuth, RequirePKCE: true, IDTokenAlg: RS256, GroupScopes: AllGroupScopes}
+	if t.Confidential() {
+		o.AuthMethod = ClientSecretBasic
+	}
+	return o
+}
+
+// authMethods are those that an application of a type can be set up with.
+func (t ApplicationType) authMethods() []ClientAuthMethod {
+	if t.Confidential() {
+		return []ClientAuthMethod{ClientSecretBasic, ClientSecretPost, PrivateKeyJWT}
+	}
+	return []ClientAuthMethod{NoClientAuth}
+}
+
+func (o Options) validate(of ApplicationType) error {
+	switch {
+	case !slices.Contains(of.authMethods(), o.AuthMethod):
+		return &SetupError{"token_endpoint_auth_method", "unknown_value", fmt.Sprintf("must be one of %q for this type", of.authMethods())}
+	case !o.IDTokenAlg.valid():
+		return &SetupError{"id_token_signed_response_alg", "unknown_value", fmt.Sprintf("must be one of %q", algs)}
+	case o.GroupScopes != AllGroupScopes && o.GroupScopes != AllowedGroupScopes:
+		return &SetupError{"group_scopes", "unknown_value", "must be all or allowed_only"}
+	case !o.RequirePKCE && of != Server:
+		return &SetupError{"require_pkce", "invalid", "must be true but for server applications"}
+	case o.IntrospectAll && !of.Confidential():
+		return &SetupError{"introspect_all", "invalid", "must be false for applications without a secret"}
+	case len(o.PostLogoutRedirectURIs) > maxRedirectURIs:
+		return &SetupError{"post_logout_redirect_uris", "too_many", fmt.Sprintf("must be at most %d", maxRedirectURIs)}
+	}
+	for field, uri := range map[string]string{"logo_uri": o.LogoURI, "jwks_uri": o.JWKSURI, "backchannel_logout_uri": o.BackchannelLogoutURI} {
+		if uri != "" && !secureURL(uri) {
+			return &SetupError{field, "invalid", fmt.Sprintf("must be an https URL without fragment, of at most %d characters", maxURI)}
+		}
+	}
+	for _, uri := range o.PostLogoutRedirectURIs {
+		if err := validateRedirectURI(of, uri); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// secureURL reports whether a text is an address of a web server that proves who it is.
+func secureURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Scheme == "https" && u.Hostname() != "" && u.User == nil && u.Fragment == "" && len(text) <= maxURI && visible(text)
+}
+
+// stored is how a part of an application is stored that is read and written whole.
+func stored(part any) string {
+	text, err := json.Marshal(part)
+	if err != nil {
+		panic("oauth: " + err.Error()) // of texts, numbers and truth values
+	}
+	return string(text)
+}
+
+// unstore reads what stored wrote; of what was never written, part stays as it is.
+func unstore(text string, part any) error {
+	if text == "" {
+		return nil
+	}
+	return json.Unmarshal([]byte(text), part)
+}
+
+// validText refuses a text that is too long, or that not every database can store.
+func validText(field, text string) error {
+	switch {
+	case !sqldb.IsText(text):
+		return &SetupError{field, "invalid", "must be UTF-8 without NUL"}
+	case len(text) > maxText:
+		return &SetupError{field, "too_long", fmt.Sprintf("must have at most %d bytes", maxText)}
+	}
+	return nil
+}
