@@ -52,6 +52,7 @@ type OAuth interface {
 	oauth2.Service
 	account.Issuer
 	account.Flows
+	people.Authorizations
 	applications.Service
 	web.Verifier
 }
@@ -174,7 +175,7 @@ func New(c Config) (http.Handler, error) {
 	(&resources.Surface{Engine: c.Engine, Store: c.Resources, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&authzen.Surface{Engine: c.Engine, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&account.Surface{Service: c.Authn, Users: c.Users, Issuer: c.OAuth, Flows: c.OAuth, Places: c.Places, Changed: people.Changed}).Mount(routes, kit.Fail)
-	(&people.Surface{Directory: c.Users, Access: c.Authn, Places: c.Places, Importer: c.Importer, Scopes: c.Scopes, Cursors: cursors}).Mount(routes, kit.Fail)
+	(&people.Surface{Directory: c.Users, Access: c.Authn, Places: c.Places, Importer: c.Importer, Scopes: c.Scopes, Authorizations: c.OAuth, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&applications.Surface{Service: c.OAuth, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&scopes.Surface{Registry: c.Scopes}).Mount(routes, kit.Fail)
 	(&settings.Surface{Tenants: c.Tenants, Users: c.Users}).Mount(routes, kit.Fail)

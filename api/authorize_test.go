@@ -123,7 +123,7 @@ func authorizationCode(t *testing.T, w *world, c *client) {
 		t.Fatalf("next: %s", resume)
 	}
 	flow := c.with("").want(t, 200, "", "GET", authPath+"/flows/"+p.flow, nil).data()
-	equal(t, "flow", []any{flow["client"], flow["scopes"], flow["status"]}, []any{object{"name": "App"}, []any{"openid", "profile", "email"}, "sign_in_required"})
+	equal(t, "flow", []any{flow["client"], flow["scopes"], flow["status"]}, []any{object{"name": "App", "logo_uri": nil}, []any{"openid", "profile", "email"}, "sign_in_required"})
 	c.with("").want(t, 404, "flow_not_found", "GET", authPath+"/flows/x", nil)
 	other := *p
 	other.flow = "" // another browser
@@ -353,7 +353,7 @@ func authorizeRefuses(t *testing.T, w *world, c *client) {
 	equal(t, "none", to.Query().Get("error"), "login_required")
 	// Others lead to a page, and then back once it was done.
 	p.session = session
-	for prompt, path := range map[string]string{"login": "/auth/sign-in", "select_account": "/auth/sign-in", "create": "/auth/sign-up"} {
+	for prompt, path := range map[string]string{"login": "/auth/sign-in", "create": "/auth/sign-up"} {
 		_, to := p.ask(t, url.Values{"prompt": {prompt}})
 		equal(t, prompt, to.Path, path)
 		_, again := p.browse(t, to.Query().Get("next"))

@@ -77,6 +77,10 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"act_as":             actAs,
 	"authorize_refuses":  authorizeRefuses,
 	"introspection":      introspection,
+	"consent":            consent,
+	"account_selection":  accountSelection,
+	"choices":            applicationChoices,
+	"devices":            devices,
 	"pushed_requests":    pushedRequests,
 	"revocation":         revocation,
 	"applications":       applicationLife,
@@ -806,7 +810,7 @@ func access(t *testing.T, w *world, c *client) {
 	for target, methods := range targets("d") {
 		for _, method := range methods {
 			scope := scopeOf(t, method, target)
-			if scope == "" || target == authPath+"/session" { // where who has no token is nobody
+			if scope == "" || target == authPath+"/session" || target == authPath+"/flows/{flow_id}" { // where who has no token is nobody
 				continue
 			}
 			tried++

@@ -86,6 +86,10 @@ func (f *failing) Push(ctx context.Context, tenant oauth.Tenant, by oauth.Creden
 	return "", 0, f.fault(ctx)
 }
 
+func (f *failing) AuthorizeDevice(ctx context.Context, tenant oauth.Tenant, req oauth.TokenRequest) (oauth.Device, error) {
+	return oauth.Device{}, f.fault(ctx)
+}
+
 // faults are the answers to what goes wrong inside.
 func faults(t *testing.T) {
 	f := new(failing)
@@ -160,7 +164,7 @@ func faults(t *testing.T) {
 				c.want(t, tc.status, tc.code, "GET", "/api/v1/resources/watch", nil)
 			}
 			if tc.oauth != "" {
-				for _, target := range []string{"/oauth2/token", "/oauth2/par", introspectPath, revokePath} {
+				for _, target := range []string{"/oauth2/token", "/oauth2/par", "/oauth2/device_authorization", introspectPath, revokePath} {
 					a := c.present(t, target, nil, form)
 					if a.status != tc.status || a.code() != tc.oauth {
 						t.Errorf("%s: %d %s, want %d %s", target, a.status, a.text, tc.status, tc.oauth)

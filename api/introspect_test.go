@@ -125,7 +125,7 @@ func revocation(t *testing.T, w *world, c *client) {
 		equal(t, "family", userinfo(second.body["access_token"].(string)), 401)
 		equal(t, "refresh", by.refresh(t, second.body["refresh_token"].(string), nil).code(), "invalid_grant")
 	}
-	equal(t, "events", w.types(t, c, "token.", "security."), []string{"token.family_revoked", "token.family_revoked"})
+	equal(t, "events", w.types(t, c, "token.", "security."), []string{"token.revoked", "token.family_revoked", "token.revoked", "token.family_revoked"})
 
 	// Tokens of applications end with them, and come back with them.
 	d := c.want(t, 201, "", "POST", appsPath, object{"name": "Machine", "type": "m2m", "allowed_scopes": []any{"resources:read"}}).data()

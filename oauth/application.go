@@ -252,10 +252,13 @@ func (s *Service) updateApplication(ctx context.Context, tenantID, applicationID
 }
 
 // DeleteApplication removes an application for good, with every relation that names it; its
-// client id is never used again.
-// It fails with [ErrApplicationNotFound].
+// client id is never used again. It fails with [ErrApplicationNotFound], and with
+// [*InUseError] while users are signed in to it.
 func (s *Service) DeleteApplication(ctx context.Context, tenantID, applicationID, by string, attach func(Application, *sqldb.Batch)) error {
 	a, err := s.Application(ctx, tenantID, applicationID)
+	if err == nil {
+		err = s.refuseInUse(ctx, a)
+	}
 	if err == nil {
 		_, err = s.relations.Forget(ctx, tenantID, tuplestore.Object{Type: schema.ApplicationType, ID: a.ClientID}, engine.Origin{Actor: by, Also: func(ctx context.Context, tx *sqldb.Tx) error {
 			a, err := selectApplicationByID(ctx, tx, tenantID, applicationID)
@@ -265,6 +268,7 @@ func (s *Service) DeleteApplication(ctx context.Context, tenantID, applicationID
 			var b sqldb.Batch
 			s.revokeClient(&b, a, true)
 			b.Queue(`DELETE FROM applications WHERE tenant_id = $1 AND client_id = $2`, []any{tenantID, a.ClientID}, nil)
+			b.Queue(`DELETE FROM authorizations WHERE tenant_id = $1 AND client_id = $2`, []any{tenantID, a.ClientID}, nil)
 			b.Queue(`INSERT INTO retired_clients (tenant_id, client_id, retired_at) VALUES ($1, $2, $3)`, []any{tenantID, a.ClientID, s.now().UnixMicro()}, nil)
 			attach(a, &b)
 			return tx.Send(ctx, &b)
@@ -354,6 +358,9 @@ func (a Application) GrantTypes() []string {
 	var types []string
 	if a.Type.hasUsers() {
 		types = append(types, GrantAuthorizationCode, GrantRefreshToken)
+	}
+	if a.Type.hasDevices() {
+		types = append(types, GrantDeviceCode)
 	}
 	if a.Type.Confidential() {
 		types = append(types, GrantClientCredentials)

@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"regexp"
 	"slices"
@@ -23,6 +24,7 @@ type AuthorizationRequest struct {
 	MaxAge      int      `json:"max_age"` // seconds; -1: as old as it may be
 	AAL2        bool     `json:"aal2,omitempty"`
 	LoginHint   string   `json:"login_hint,omitempty"`
+	UserID      string   `json:"user,omitempty"` // who is expected, by an ID token that they got before
 	Audience    string   `json:"audience"`
 	// ResponseMode is how the answer reaches the application: empty for the query of its
 	// redirect URI, or [FormPost].
@@ -64,6 +66,7 @@ const (
 	LoginRequired           = "login_required"
 	InteractionRequired     = "interaction_required"
 	AccessDenied            = "access_denied"
+	ConsentRequired         = "consent_required"
 	UnmetRequirements       = "unmet_authentication_requirements"
 )
 
@@ -75,7 +78,7 @@ var challengePattern = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 // once are the parameters that must not be repeated.
 var once = []string{
 	"response_type", "client_id", "redirect_uri", "scope", "state", "code_challenge", "code_challenge_method", "nonce", "prompt", "max_age",
-	"acr_values", "login_hint", "response_mode", "audience", "request",
+	"acr_values", "login_hint", "id_token_hint", "response_mode", "audience", "request",
 }
 
 // Authorize judges an authorization request. Refusals are [*PageError] until client and
@@ -84,6 +87,14 @@ func (s *Service) Authorize(ctx context.Context, tenant Tenant, params url.Value
 	if params.Has("request_uri") { // what else the browser brings is not looked at (RFC 9126 §4)
 		return s.pushed(ctx, tenant, params)
 	}
+	r, app, err = s.judge(ctx, tenant, params)
+	if err == nil && app.RequirePAR {
+		err = r.Refusal(string(InvalidRequest), "the application has to push its requests (RFC 9126)")
+	}
+	return r, app, err
+}
+
+func (s *Service) judge(ctx context.Context, tenant Tenant, params url.Values) (r AuthorizationRequest, app Application, err error) {
 	if app, err = s.proven(ctx, tenant, params); err != nil {
 		return r, app, err
 	}
@@ -131,12 +142,29 @@ func (s *Service) Authorize(ctx context.Context, tenant Tenant, params url.Value
 		return refuse(string(InvalidRequest), "response_mode must be query or form_post")
 	case r.State == "":
 		return refuse(string(InvalidRequest), "state is missing")
+	case !app.RequirePKCE && !params.Has("code_challenge") && !params.Has("code_challenge_method"):
+		if r.Nonce == "" {
+			return refuse(string(InvalidRequest), "without PKCE a nonce is required")
+		}
 	case params.Get("code_challenge_method") != "S256" || !challengePattern.MatchString(r.Challenge):
 		return refuse(string(InvalidRequest), "PKCE is required: code_challenge_method S256 and a code_challenge of 43 characters (RFC 7636)")
+	}
+	switch {
 	case scopeErr != nil:
 		return refuse(string(InvalidScope), "scope is malformed")
 	case len(r.Prompt) > 1 && r.Prompts("none"):
 		return refuse(string(InvalidRequest), "prompt none stands alone")
+	}
+	if hint := params.Get("id_token_hint"); hint != "" {
+		c, err := s.readIDToken(ctx, tenant, hint)
+		var bad *TokenError
+		switch {
+		case errors.As(err, &bad) && bad.Reason != Expired || err == nil && c.Audience != app.ClientID: // what is old is good enough for a hint
+			return refuse(string(InvalidRequest), "id_token_hint is not one that the application got here")
+		case err != nil && bad == nil:
+			return r, app, err
+		}
+		r.UserID = c.Subject
 	}
 	for _, prompt := range r.Prompt {
 		if !slices.Contains(prompts, prompt) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -26,6 +25,7 @@ const flowFor = 30 * time.Minute
 // Flow is an authorization request whose person is signing in.
 type Flow struct {
 	Request   AuthorizationRequest
+	Answer    Answer    // of the person, so far
 	CreatedAt time.Time // UTC, as is the other
 	ExpiresAt time.Time
 }
@@ -50,13 +50,9 @@ func (s *Service) Flow(ctx context.Context, tenant Tenant, id string) (Flow, err
 
 // keepRequest stores a request under a secret.
 func (s *Service) keepRequest(ctx context.Context, tenant Tenant, secret string, r AuthorizationRequest, good time.Duration) error {
-	text, err := json.Marshal(r)
-	if err != nil {
-		return fmt.Errorf("keep authorization request: %w", err)
-	}
 	now := s.now()
-	_, err = s.db.Exec(ctx, `INSERT INTO flows (tenant_id, id, request, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)`,
-		tenant.ID, tokenHash(secret), string(text), now.UnixMicro(), now.Add(good).UnixMicro())
+	_, err := s.db.Exec(ctx, `INSERT INTO flows (tenant_id, id, request, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)`,
+		tenant.ID, tokenHash(secret), stored(r), now.UnixMicro(), now.Add(good).UnixMicro())
 	if err != nil {
 		return fmt.Errorf("keep authorization request: %w", err)
 	}
@@ -64,15 +60,15 @@ func (s *Service) keepRequest(ctx context.Context, tenant Tenant, secret string,
 }
 
 func (s *Service) readRequest(ctx context.Context, tenant Tenant, secret string) (f Flow, err error) {
-	var text string
+	var text, said string
 	var created, expires int64
-	err = s.db.QueryRow(ctx, `SELECT request, created_at, expires_at FROM flows WHERE tenant_id = $1 AND id = $2`, tenant.ID, tokenHash(secret)).
-		Scan(&text, &created, &expires)
+	err = s.db.QueryRow(ctx, `SELECT request, answer, created_at, expires_at FROM flows WHERE tenant_id = $1 AND id = $2`, tenant.ID, tokenHash(secret)).
+		Scan(&text, &said, &created, &expires)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return f, ErrFlowNotFound
 	}
 	if err == nil {
-		err = json.Unmarshal([]byte(text), &f.Request)
+		err = errors.Join(unstore(text, &f.Request), unstore(said, &f.Answer))
 	}
 	if err != nil {
 		return f, fmt.Errorf("read authorization request: %w", err)

@@ -43,7 +43,10 @@ type grant struct {
 }
 
 // offline grants outlive their session (OIDC Core §11).
-func (g grant) offline() bool { return slices.Contains(g.scopes, "offline_access") }
+func (g grant) offline() bool { return slices.Contains(g.scopes, offlineAccess) }
+
+// offlineAccess is the scope of grants that outlive their session.
+const offlineAccess = "offline_access"
 
 // IssueCode answers an authorization request for a user who has signed in: with a code that
 // is good for a minute and once.
@@ -53,13 +56,7 @@ func (s *Service) IssueCode(ctx context.Context, tenant Tenant, r AuthorizationR
 	grantID := id.New(id.Grant)
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		var b sqldb.Batch
-		b.Queue(`
-			INSERT INTO grants (tenant_id, id, client_id, user_id, session_id, scope, audience, nonce, methods, auth_time, second_factor_at, created_at, expires_at, revoked_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 0)`,
-			[]any{
-				tenant.ID, grantID, r.ClientID, by.UserID, by.SessionID, strings.Join(r.Scopes, " "), r.Audience, r.Nonce, strings.Join(by.Methods, " "),
-				by.AuthTime.UnixMicro(), micros(by.SecondFactor), now.UnixMicro(), now.Add(familyFor).UnixMicro(),
-			}, nil)
+		s.begin(&b, tenant, grant{id: grantID, clientID: r.ClientID, auth: by, scopes: r.Scopes, audience: r.Audience, nonce: r.Nonce})
 		b.Queue(`
 			INSERT INTO codes (tenant_id, hash, grant_id, client_id, redirect_uri, challenge, expires_at, used_at) VALUES ($1, $2, $3, $4, $5, $6, $7, 0)`,
 			[]any{tenant.ID, tokenHash(code), grantID, r.ClientID, r.RedirectURI, r.Challenge, now.Add(codeFor).UnixMicro()}, nil)
@@ -69,6 +66,22 @@ func (s *Service) IssueCode(ctx context.Context, tenant Tenant, r AuthorizationR
 		return "", fmt.Errorf("issue code: %w", err)
 	}
 	return code, nil
+}
+
+// begin queues that a user lets an application do something, as of now.
+func (s *Service) begin(b *sqldb.Batch, tenant Tenant, g grant) {
+	now := s.now()
+	b.Queue(`
+		INSERT INTO grants (tenant_id, id, client_id, user_id, session_id, scope, audience, nonce, methods, auth_time, second_factor_at, created_at, expires_at, revoked_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 0)`,
+		[]any{
+			tenant.ID, g.id, g.clientID, g.auth.UserID, g.auth.SessionID, strings.Join(g.scopes, " "), g.audience, g.nonce, strings.Join(g.auth.Methods, " "),
+			g.auth.AuthTime.UnixMicro(), micros(g.auth.SecondFactor), now.UnixMicro(), now.Add(familyFor).UnixMicro(),
+		}, nil)
+	b.Queue(`
+		INSERT INTO authorizations (tenant_id, user_id, client_id, scopes, created_at, used_at) VALUES ($1, $2, $3, '', $4, $4)
+		ON CONFLICT (tenant_id, user_id, client_id) DO UPDATE SET used_at = $4`,
+		[]any{tenant.ID, g.auth.UserID, g.clientID, now.UnixMicro()}, nil)
 }
 
 // invalidGrant is the one refusal of a code or token, whatever is wrong with it.
@@ -113,8 +126,12 @@ func (s *Service) exchangeCode(ctx context.Context, tenant Tenant, app Applicati
 }
 
 // verifies reports whether a verifier is the one that a challenge was made of (RFC 7636
-// §4.6).
+// §4.6). Without a challenge there must be none: else whoever can take the challenge out of
+// a request could redeem the code (RFC 9700 §4.8).
 func verifies(challenge, verifier string) bool {
+	if challenge == "" {
+		return verifier == ""
+	}
 	if len(verifier) < 43 || len(verifier) > 128 {
 		return false
 	}
@@ -165,7 +182,7 @@ func (s *Service) issue(ctx context.Context, tenant Tenant, app Application, g g
 	if narrower != nil {
 		scopes = narrower
 	}
-	if scopes, err = s.entitled(ctx, tenant, scopes, person); err != nil {
+	if scopes, err = s.entitled(ctx, tenant, scopes, person.Scopes, app.groupScopes(person)); err != nil {
 		return r, err
 	}
 	var asked []string
@@ -276,8 +293,8 @@ func (s *Service) selectRefreshToken(ctx context.Context, tenant Tenant, token s
 var errReused = errors.New("refresh token was rotated meanwhile")
 
 // entitled are the scopes that a user's token carries: of those granted, what users
-// have by being users, or through a group; and all that groups bring.
-func (s *Service) entitled(ctx context.Context, tenant Tenant, granted []string, person Person) ([]string, error) {
+// have by being users, or through a group; and those that groups bring by themselves.
+func (s *Service) entitled(ctx context.Context, tenant Tenant, granted, ofGroups, brought []string) ([]string, error) {
 	registered, err := selectScopes(ctx, s.db, tenant.ID)
 	if err != nil {
 		return nil, err
@@ -285,11 +302,11 @@ func (s *Service) entitled(ctx context.Context, tenant Tenant, granted []string,
 	var scopes []string
 	for _, scope := range granted {
 		own := slices.Contains(OIDCScopes, scope) || strings.HasPrefix(scope, "me:") && isBuiltin(scope) || registered[scope].Entitlement == BySelf
-		if own || slices.Contains(person.Scopes, scope) {
+		if own || slices.Contains(ofGroups, scope) {
 			scopes = append(scopes, scope)
 		}
 	}
-	for _, scope := range person.Scopes {
+	for _, scope := range brought {
 		if !slices.Contains(scopes, scope) {
 			scopes = append(scopes, scope)
 		}
@@ -391,6 +408,7 @@ const idTokenType = "JWT"
 // idTokenClaims are what is read from an ID token.
 type idTokenClaims struct {
 	Issuer   string `json:"iss"`
+	Subject  string `json:"sub"`
 	Audience string `json:"aud"` // the application
 	Expires  int64  `json:"exp"`
 	GrantID  string `json:"gid"`
@@ -414,7 +432,7 @@ func (s *Service) readIDToken(ctx context.Context, tenant Tenant, token string) 
 
 // tidy deletes what is over.
 func (s *Service) tidy(ctx context.Context) error {
-	for _, table := range []string{"flows", "codes", "refresh_tokens", "grants", "revocations"} {
+	for _, table := range []string{"flows", "codes", "device_codes", "refresh_tokens", "grants", "revocations"} {
 		if _, err := s.db.Exec(ctx, `DELETE FROM `+table+` WHERE expires_at < $1`, s.now().Add(-time.Hour).UnixMicro()); err != nil {
 			return fmt.Errorf("delete %s that are over: %w", table, err)
 		}

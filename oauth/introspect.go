@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"stonetown/internal/eventlog"
 	"stonetown/internal/sqldb"
+	"stonetown/schema"
 )
 
 // Introspection is what a token says, to those whom it concerns (RFC 7662 §2.2). The zero
@@ -62,7 +64,7 @@ func (s *Service) introspectAccessToken(ctx context.Context, tenant Tenant, app 
 	if err != nil {
 		return Introspection{}, err
 	}
-	if c.ClientID != app.ClientID && (app.Audience == "" || !slices.Contains(c.Audience, app.Audience)) {
+	if !app.IntrospectAll && c.ClientID != app.ClientID && (app.Audience == "" || !slices.Contains(c.Audience, app.Audience)) {
 		return Introspection{}, nil
 	}
 	if err := s.alive(ctx, tenant, c); err != nil {
@@ -131,9 +133,18 @@ func (s *Service) Revoke(ctx context.Context, tenant Tenant, by Credentials, tok
 	if err != nil {
 		return err
 	}
+	if done, err := s.revoked.has(ctx, tenant.ID, c.ClientID, c.TokenID, ""); done || err != nil {
+		return err
+	}
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		var b sqldb.Batch
 		s.revoked.set(&b, revocation{tenant.ID, revokedToken, c.TokenID}, true, seconds(c.Expires))
+		data, err := json.Marshal(map[string]any{"token": map[string]string{"jti": c.TokenID, "client_id": c.ClientID, "sub": c.Subject}})
+		if err != nil {
+			return err
+		}
+		origin := eventlog.Origin{ClientID: app.ClientID, Actor: eventlog.Actor{Type: schema.ApplicationType, ID: app.ClientID}}
+		eventlog.Append(&b, tenant.ID, eventlog.New(eventlog.TokenRevoked, origin, data))
 		return tx.Send(ctx, &b)
 	})
 	if err == nil {

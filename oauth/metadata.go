@@ -7,6 +7,7 @@ type Metadata struct {
 	AuthorizationEndpoint             string
 	TokenEndpoint                     string
 	UserInfoEndpoint                  string
+	DeviceAuthorizationEndpoint       string
 	PushedRequestEndpoint             string
 	RevocationEndpoint                string
 	IntrospectionEndpoint             string
@@ -34,6 +35,8 @@ const (
 	AuthorizePath  = "/oauth2/authorize"
 	ResumePath     = "/oauth2/authorize/resume"
 	PushPath       = "/oauth2/par"
+	DevicePath     = "/oauth2/device_authorization"
+	DevicePagePath = "/device"
 	TokenPath      = "/oauth2/token"
 	UserInfoPath   = "/oauth2/userinfo"
 	RevokePath     = "/oauth2/revoke"
@@ -48,6 +51,7 @@ func (s *Service) Metadata(tenant Tenant) Metadata {
 		AuthorizationEndpoint:             tenant.BaseURL + AuthorizePath,
 		TokenEndpoint:                     tenant.BaseURL + TokenPath,
 		UserInfoEndpoint:                  tenant.BaseURL + UserInfoPath,
+		DeviceAuthorizationEndpoint:       tenant.BaseURL + DevicePath,
 		PushedRequestEndpoint:             tenant.BaseURL + PushPath,
 		RevocationEndpoint:                tenant.BaseURL + RevokePath,
 		IntrospectionEndpoint:             tenant.BaseURL + IntrospectPath,
@@ -75,4 +79,4 @@ func (s *Service) Metadata(tenant Tenant) Metadata {
 var clientAuthMethods = []string{string(ClientSecretBasic), string(ClientSecretPost), "none"}
 
 // grantTypes are the ways to get tokens.
-var grantTypes = []string{GrantAuthorizationCode, GrantRefreshToken, GrantClientCredentials, GrantTokenExchange}
+var grantTypes = []string{GrantAuthorizationCode, GrantRefreshToken, GrantClientCredentials, GrantDeviceCode, GrantTokenExchange}

@@ -29,7 +29,7 @@ func (s *Service) Push(ctx context.Context, tenant Tenant, by Credentials, param
 		return "", 0, &Error{InvalidRequest, "request_uri cannot be pushed"}
 	}
 	params.Set("client_id", app.ClientID)
-	r, _, err := s.Authorize(ctx, tenant, params)
+	r, _, err := s.judge(ctx, tenant, params)
 	var page *PageError
 	var redirect *RedirectError
 	switch {

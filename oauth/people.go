@@ -18,6 +18,9 @@ type People interface {
 	ValidFrom(ctx context.Context, tenantID, userID string) (time.Time, error)
 	// SessionLive reports whether a session has not ended.
 	SessionLive(ctx context.Context, tenantID, sessionID string) (bool, error)
+	// LiveSessions is how many of some sessions, at most 500, have not ended, and when the
+	// last of them will at the latest.
+	LiveSessions(ctx context.Context, tenantID string, sessionIDs []string) (n int, latest time.Time, err error)
 }
 
 // Person is a user.

@@ -50,6 +50,7 @@ type TokenRequest struct {
 	// is of the refresh_token grant.
 	Code, RedirectURI, CodeVerifier string
 	RefreshToken                    string
+	DeviceCode                      string // of the device_code grant
 
 	// Exchange is of the token exchange grant.
 	Exchange ExchangeRequest
@@ -81,7 +82,7 @@ type TokenResponse struct {
 func (s *Service) Token(ctx context.Context, tenant Tenant, req TokenRequest) (TokenResponse, error) {
 	answer := map[string]func(context.Context, Tenant, Application, TokenRequest) (TokenResponse, error){
 		GrantClientCredentials: s.clientCredentials, GrantAuthorizationCode: s.exchangeCode,
-		GrantRefreshToken: s.refresh, "refresh": s.refresh, // which some clients have from the product's documentation
+		GrantDeviceCode: s.deviceToken, GrantRefreshToken: s.refresh, "refresh": s.refresh, // which some clients have from the product's documentation
 	}[req.GrantType]
 	switch {
 	case req.GrantType == "":

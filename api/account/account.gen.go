@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"stonetown/api/profile"
 	"stonetown/api/web"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -87,6 +88,15 @@ type AuthUser struct {
 	ID    string `json:"id"`
 }
 
+// Authorization defines model for Authorization.
+type Authorization = profile.Authorization
+
+// AuthorizationList defines model for AuthorizationList.
+type AuthorizationList struct {
+	Data []Authorization `json:"data"`
+	Meta Meta            `json:"meta"`
+}
+
 // BackupCodes defines model for BackupCodes.
 type BackupCodes struct {
 	Data struct {
@@ -125,6 +135,16 @@ type ChallengeRead struct {
 	Meta Meta      `json:"meta"`
 }
 
+// ConsentInput defines model for ConsentInput.
+type ConsentInput struct {
+	// Decision `allow` or `deny`.
+	Decision string `json:"decision"`
+	FlowID   string `json:"flow_id"`
+
+	// Scopes What is allowed of that which is asked for; all of it by default.
+	Scopes *[]string `json:"scopes,omitempty"`
+}
+
 // Context Values for the parameters of conditions. Those stored with a relation go
 // before those of a request; a request's values that no condition asks for
 // are ignored. At most 16 KiB.
@@ -137,6 +157,39 @@ type Device struct {
 
 	// Kind `desktop`, `phone`, `tablet` or `other`.
 	Kind string `json:"kind"`
+}
+
+// DeviceInput defines model for DeviceInput.
+type DeviceInput struct {
+	// Decision `allow` or `deny`.
+	Decision string `json:"decision,omitempty"`
+
+	// UserCode Upper or lower case, with or without its dash.
+	UserCode string `json:"user_code"`
+}
+
+// DeviceRead defines model for DeviceRead.
+type DeviceRead struct {
+	Data struct {
+		Client struct {
+			LogoURI *string `json:"logo_uri"`
+			Name    string  `json:"name"`
+		} `json:"client"`
+
+		// GroupScopes What the groups of the user bring besides.
+		GroupScopes []string `json:"group_scopes"`
+
+		// IP From where the device asked.
+		IP string `json:"ip"`
+
+		// ScopeDescriptions Of those that the tenant has described.
+		ScopeDescriptions map[string]string `json:"scope_descriptions"`
+		Scopes            []string          `json:"scopes"`
+
+		// Status `pending`, `allowed`, or `denied`.
+		Status string `json:"status"`
+	} `json:"data"`
+	Meta Meta `json:"meta"`
 }
 
 // EmailChangeInput defines model for EmailChangeInput.
@@ -276,20 +329,43 @@ type FactorRead struct {
 	Meta Meta   `json:"meta"`
 }
 
+// FlowAnswered defines model for FlowAnswered.
+type FlowAnswered struct {
+	Data struct {
+		// RedirectTo Where the browser that began goes on.
+		RedirectTo string `json:"redirect_to"`
+	} `json:"data"`
+	Meta Meta `json:"meta"`
+}
+
+// FlowInput defines model for FlowInput.
+type FlowInput struct {
+	FlowID string `json:"flow_id"`
+}
+
 // FlowRead defines model for FlowRead.
 type FlowRead struct {
 	Data struct {
 		Client struct {
-			Name string `json:"name"`
+			LogoURI *string `json:"logo_uri"`
+			Name    string  `json:"name"`
 		} `json:"client"`
 
 		// ExpiresAt RFC 3339, UTC, milliseconds.
 		ExpiresAt Timestamp `json:"expires_at"`
-		LoginHint *string   `json:"login_hint"`
-		Methods   []string  `json:"methods"`
-		Prompt    []string  `json:"prompt"`
-		Scopes    []string  `json:"scopes"`
-		Status    string    `json:"status"`
+
+		// GroupScopes What the groups of who is signed in bring besides.
+		GroupScopes []string `json:"group_scopes"`
+		LoginHint   *string  `json:"login_hint"`
+		Methods     []string `json:"methods"`
+		Prompt      []string `json:"prompt"`
+
+		// ScopeDescriptions Of those that the tenant has described.
+		ScopeDescriptions map[string]string `json:"scope_descriptions"`
+		Scopes            []string          `json:"scopes"`
+
+		// Status `sign_in_required`, `consent_required`, or `ready`.
+		Status string `json:"status"`
 	} `json:"data"`
 	Meta Meta `json:"meta"`
 }
@@ -657,9 +733,6 @@ type NotFound = Error
 // RateLimited defines model for RateLimited.
 type RateLimited = Error
 
-// Suspended defines model for Suspended.
-type Suspended = Error
-
 // TooLarge defines model for TooLarge.
 type TooLarge = Error
 
@@ -672,10 +745,34 @@ type Unavailable = Error
 // UnsupportedMediaType defines model for UnsupportedMediaType.
 type UnsupportedMediaType = Error
 
+// AnswerConsentParams defines parameters for AnswerConsent.
+type AnswerConsentParams struct {
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// AnswerDeviceParams defines parameters for AnswerDevice.
+type AnswerDeviceParams struct {
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // SignOutParams defines parameters for SignOut.
 type SignOutParams struct {
 	All bool `form:"all,omitempty" json:"all,omitempty"`
 
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// SelectAccountParams defines parameters for SelectAccount.
+type SelectAccountParams struct {
 	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
 	// the same key gets the first one's response, with `Idempotent-Replayed`.
 	// 1 to 255 visible ASCII characters, such as a UUID.
@@ -692,6 +789,14 @@ type BeginStepUpParams struct {
 
 // CompleteStepUpParams defines parameters for CompleteStepUp.
 type CompleteStepUpParams struct {
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// EndMyAuthorizationParams defines parameters for EndMyAuthorization.
+type EndMyAuthorizationParams struct {
 	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
 	// the same key gets the first one's response, with `Idempotent-Replayed`.
 	// 1 to 255 visible ASCII characters, such as a UUID.
@@ -797,6 +902,12 @@ type EndMySessionParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// AnswerConsentJSONRequestBody defines body for AnswerConsent for application/json ContentType.
+type AnswerConsentJSONRequestBody = ConsentInput
+
+// AnswerDeviceJSONRequestBody defines body for AnswerDevice for application/json ContentType.
+type AnswerDeviceJSONRequestBody = DeviceInput
+
 // ResendEmailJSONRequestBody defines body for ResendEmail for application/json ContentType.
 type ResendEmailJSONRequestBody = EmailInput
 
@@ -820,6 +931,9 @@ type ForgotPasswordJSONRequestBody = EmailInput
 
 // ResetPasswordJSONRequestBody defines body for ResetPassword for application/json ContentType.
 type ResetPasswordJSONRequestBody = ResetInput
+
+// SelectAccountJSONRequestBody defines body for SelectAccount for application/json ContentType.
+type SelectAccountJSONRequestBody = FlowInput
 
 // SignInJSONRequestBody defines body for SignIn for application/json ContentType.
 type SignInJSONRequestBody = SignInInput
@@ -859,6 +973,12 @@ type PatchProfileJSONRequestBody = ProfilePatch
 
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
+	// AnswerConsent Let an application have what it asks for, or not
+	// (POST /api/v1/auth/consent)
+	AnswerConsent(w http.ResponseWriter, r *http.Request, params AnswerConsentParams)
+	// AnswerDevice Say whether a device may act for the user
+	// (POST /api/v1/auth/device)
+	AnswerDevice(w http.ResponseWriter, r *http.Request, params AnswerDeviceParams)
 	// ResendEmail Send the letter again that verifies an address
 	// (POST /api/v1/auth/email/resend)
 	ResendEmail(w http.ResponseWriter, r *http.Request)
@@ -889,6 +1009,9 @@ type ServerInterface interface {
 	// ResetPassword Choose a new password
 	// (POST /api/v1/auth/password/reset)
 	ResetPassword(w http.ResponseWriter, r *http.Request)
+	// SelectAccount Go on with the account that is signed in
+	// (POST /api/v1/auth/select-account)
+	SelectAccount(w http.ResponseWriter, r *http.Request, params SelectAccountParams)
 	// GetSession Who is signed in
 	// (GET /api/v1/auth/session)
 	GetSession(w http.ResponseWriter, r *http.Request)
@@ -910,6 +1033,12 @@ type ServerInterface interface {
 	// CompletePasskey Sign in with a passkey
 	// (POST /api/v1/auth/webauthn/complete)
 	CompletePasskey(w http.ResponseWriter, r *http.Request)
+	// ListMyAuthorizations List the applications that one has signed in to
+	// (GET /api/v1/me/authorizations)
+	ListMyAuthorizations(w http.ResponseWriter, r *http.Request)
+	// EndMyAuthorization Take back what an application may do
+	// (DELETE /api/v1/me/authorizations/{application_id})
+	EndMyAuthorization(w http.ResponseWriter, r *http.Request, applicationID ApplicationInPath, params EndMyAuthorizationParams)
 	// ChangeEmail Begin to change one's own address
 	// (POST /api/v1/me/email/change)
 	ChangeEmail(w http.ResponseWriter, r *http.Request, params ChangeEmailParams)
@@ -968,6 +1097,88 @@ type ServerInterfaceWrapper struct {
 }
 
 type MiddlewareFunc func(http.Handler) http.Handler
+
+// AnswerConsent operation middleware
+func (siw *ServerInterfaceWrapper) AnswerConsent(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params AnswerConsentParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.AnswerConsent(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// AnswerDevice operation middleware
+func (siw *ServerInterfaceWrapper) AnswerDevice(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params AnswerDeviceParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.AnswerDevice(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
 
 // ResendEmail operation middleware
 func (siw *ServerInterfaceWrapper) ResendEmail(w http.ResponseWriter, r *http.Request) {
@@ -1161,6 +1372,47 @@ func (siw *ServerInterfaceWrapper) ResetPassword(w http.ResponseWriter, r *http.
 	handler.ServeHTTP(w, r)
 }
 
+// SelectAccount operation middleware
+func (siw *ServerInterfaceWrapper) SelectAccount(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params SelectAccountParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SelectAccount(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // GetSession operation middleware
 func (siw *ServerInterfaceWrapper) GetSession(w http.ResponseWriter, r *http.Request) {
 
@@ -1304,6 +1556,70 @@ func (siw *ServerInterfaceWrapper) CompletePasskey(w http.ResponseWriter, r *htt
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.CompletePasskey(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListMyAuthorizations operation middleware
+func (siw *ServerInterfaceWrapper) ListMyAuthorizations(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListMyAuthorizations(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// EndMyAuthorization operation middleware
+func (siw *ServerInterfaceWrapper) EndMyAuthorization(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "application_id" -------------
+	var applicationID ApplicationInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "application_id", mux.Vars(r)["application_id"], &applicationID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "application_id", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params EndMyAuthorizationParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.EndMyAuthorization(w, r, applicationID, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2053,6 +2369,10 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 		ErrorHandlerFunc:   options.ErrorHandlerFunc,
 	}
 
+	r.HandleFunc(options.BaseURL+"/api/v1/auth/consent", wrapper.AnswerConsent).Methods(http.MethodPost)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/auth/device", wrapper.AnswerDevice).Methods(http.MethodPost)
+
 	r.HandleFunc(options.BaseURL+"/api/v1/auth/email/resend", wrapper.ResendEmail).Methods(http.MethodPost)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/auth/email/revert", wrapper.RevertEmail).Methods(http.MethodPost)
@@ -2073,6 +2393,8 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 
 	r.HandleFunc(options.BaseURL+"/api/v1/auth/password/reset", wrapper.ResetPassword).Methods(http.MethodPost)
 
+	r.HandleFunc(options.BaseURL+"/api/v1/auth/select-account", wrapper.SelectAccount).Methods(http.MethodPost)
+
 	r.HandleFunc(options.BaseURL+"/api/v1/auth/session", wrapper.GetSession).Methods(http.MethodGet)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/auth/sign-in", wrapper.SignIn).Methods(http.MethodPost)
@@ -2086,6 +2408,10 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 	r.HandleFunc(options.BaseURL+"/api/v1/auth/webauthn/begin", wrapper.BeginPasskey).Methods(http.MethodPost)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/auth/webauthn/complete", wrapper.CompletePasskey).Methods(http.MethodPost)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/me/authorizations", wrapper.ListMyAuthorizations).Methods(http.MethodGet)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/me/authorizations/{application_id}", wrapper.EndMyAuthorization).Methods(http.MethodDelete)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/me/email/change", wrapper.ChangeEmail).Methods(http.MethodPost)
 
@@ -2120,6 +2446,44 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 	r.HandleFunc(options.BaseURL+"/api/v1/me/sessions/{session_id}", wrapper.EndMySession).Methods(http.MethodDelete)
 
 	return r
+}
+
+type AnswerConsentRequestObject struct {
+	Params AnswerConsentParams
+	Body   *AnswerConsentJSONRequestBody
+}
+
+// AnswerConsentResponseObject is one of the successful responses.
+type AnswerConsentResponseObject interface {
+	VisitAnswerConsentResponse(w http.ResponseWriter) error
+}
+
+type AnswerConsent200JSONResponse struct {
+	Body FlowAnswered
+}
+
+func (response AnswerConsent200JSONResponse) VisitAnswerConsentResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
+type AnswerDeviceRequestObject struct {
+	Params AnswerDeviceParams
+	Body   *AnswerDeviceJSONRequestBody
+}
+
+// AnswerDeviceResponseObject is one of the successful responses.
+type AnswerDeviceResponseObject interface {
+	VisitAnswerDeviceResponse(w http.ResponseWriter) error
+}
+
+type AnswerDevice200JSONResponse struct {
+	Body DeviceRead
+}
+
+func (response AnswerDevice200JSONResponse) VisitAnswerDeviceResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
 }
 
 type ResendEmailRequestObject struct {
@@ -2302,6 +2666,25 @@ func (response ResetPassword200JSONResponse) VisitResetPasswordResponse(w http.R
 	return web.WriteJSON(w, 200, response.Body)
 }
 
+type SelectAccountRequestObject struct {
+	Params SelectAccountParams
+	Body   *SelectAccountJSONRequestBody
+}
+
+// SelectAccountResponseObject is one of the successful responses.
+type SelectAccountResponseObject interface {
+	VisitSelectAccountResponse(w http.ResponseWriter) error
+}
+
+type SelectAccount200JSONResponse struct {
+	Body FlowAnswered
+}
+
+func (response SelectAccount200JSONResponse) VisitSelectAccountResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
 type GetSessionRequestObject struct {
 }
 
@@ -2427,6 +2810,42 @@ type CompletePasskey200JSONResponse struct {
 func (response CompletePasskey200JSONResponse) VisitCompletePasskeyResponse(w http.ResponseWriter) error {
 
 	return web.WriteJSON(w, 200, response.Body)
+}
+
+type ListMyAuthorizationsRequestObject struct {
+}
+
+// ListMyAuthorizationsResponseObject is one of the successful responses.
+type ListMyAuthorizationsResponseObject interface {
+	VisitListMyAuthorizationsResponse(w http.ResponseWriter) error
+}
+
+type ListMyAuthorizations200JSONResponse struct {
+	Body AuthorizationList
+}
+
+func (response ListMyAuthorizations200JSONResponse) VisitListMyAuthorizationsResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
+type EndMyAuthorizationRequestObject struct {
+	ApplicationID ApplicationInPath
+	Params        EndMyAuthorizationParams
+}
+
+// EndMyAuthorizationResponseObject is one of the successful responses.
+type EndMyAuthorizationResponseObject interface {
+	VisitEndMyAuthorizationResponse(w http.ResponseWriter) error
+}
+
+type EndMyAuthorization204Response struct {
+}
+
+func (response EndMyAuthorization204Response) VisitEndMyAuthorizationResponse(w http.ResponseWriter) error {
+
+	w.WriteHeader(204)
+	return nil
 }
 
 type ChangeEmailRequestObject struct {
@@ -2728,6 +3147,12 @@ func (response EndMySession204Response) VisitEndMySessionResponse(w http.Respons
 
 // StrictServerInterface has one method per operation.
 type StrictServerInterface interface {
+	// AnswerConsent Let an application have what it asks for, or not
+	// (POST /api/v1/auth/consent)
+	AnswerConsent(ctx context.Context, request AnswerConsentRequestObject) (AnswerConsentResponseObject, error)
+	// AnswerDevice Say whether a device may act for the user
+	// (POST /api/v1/auth/device)
+	AnswerDevice(ctx context.Context, request AnswerDeviceRequestObject) (AnswerDeviceResponseObject, error)
 	// ResendEmail Send the letter again that verifies an address
 	// (POST /api/v1/auth/email/resend)
 	ResendEmail(ctx context.Context, request ResendEmailRequestObject) (ResendEmailResponseObject, error)
@@ -2758,6 +3183,9 @@ type StrictServerInterface interface {
 	// ResetPassword Choose a new password
 	// (POST /api/v1/auth/password/reset)
 	ResetPassword(ctx context.Context, request ResetPasswordRequestObject) (ResetPasswordResponseObject, error)
+	// SelectAccount Go on with the account that is signed in
+	// (POST /api/v1/auth/select-account)
+	SelectAccount(ctx context.Context, request SelectAccountRequestObject) (SelectAccountResponseObject, error)
 	// GetSession Who is signed in
 	// (GET /api/v1/auth/session)
 	GetSession(ctx context.Context, request GetSessionRequestObject) (GetSessionResponseObject, error)
@@ -2779,6 +3207,12 @@ type StrictServerInterface interface {
 	// CompletePasskey Sign in with a passkey
 	// (POST /api/v1/auth/webauthn/complete)
 	CompletePasskey(ctx context.Context, request CompletePasskeyRequestObject) (CompletePasskeyResponseObject, error)
+	// ListMyAuthorizations List the applications that one has signed in to
+	// (GET /api/v1/me/authorizations)
+	ListMyAuthorizations(ctx context.Context, request ListMyAuthorizationsRequestObject) (ListMyAuthorizationsResponseObject, error)
+	// EndMyAuthorization Take back what an application may do
+	// (DELETE /api/v1/me/authorizations/{application_id})
+	EndMyAuthorization(ctx context.Context, request EndMyAuthorizationRequestObject) (EndMyAuthorizationResponseObject, error)
 	// ChangeEmail Begin to change one's own address
 	// (POST /api/v1/me/email/change)
 	ChangeEmail(ctx context.Context, request ChangeEmailRequestObject) (ChangeEmailResponseObject, error)
@@ -2838,6 +3272,42 @@ type strictHandler struct {
 // NewStrictHandler serves ssi; fail answers the requests that end in an error.
 func NewStrictHandler(ssi StrictServerInterface, fail func(w http.ResponseWriter, r *http.Request, err error)) ServerInterface {
 	return &strictHandler{ssi: ssi, fail: fail}
+}
+
+func (sh *strictHandler) AnswerConsent(w http.ResponseWriter, r *http.Request, params AnswerConsentParams) {
+	var request AnswerConsentRequestObject
+	request.Params = params
+	var body AnswerConsentJSONRequestBody
+	if err := web.DecodeJSON(w, r, &body); err != nil {
+		sh.fail(w, r, err)
+		return
+	}
+	request.Body = &body
+	response, err := sh.ssi.AnswerConsent(r.Context(), request)
+	if err == nil {
+		err = response.VisitAnswerConsentResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) AnswerDevice(w http.ResponseWriter, r *http.Request, params AnswerDeviceParams) {
+	var request AnswerDeviceRequestObject
+	request.Params = params
+	var body AnswerDeviceJSONRequestBody
+	if err := web.DecodeJSON(w, r, &body); err != nil {
+		sh.fail(w, r, err)
+		return
+	}
+	request.Body = &body
+	response, err := sh.ssi.AnswerDevice(r.Context(), request)
+	if err == nil {
+		err = response.VisitAnswerDeviceResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
 }
 
 func (sh *strictHandler) ResendEmail(w http.ResponseWriter, r *http.Request) {
@@ -3000,6 +3470,24 @@ func (sh *strictHandler) ResetPassword(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+func (sh *strictHandler) SelectAccount(w http.ResponseWriter, r *http.Request, params SelectAccountParams) {
+	var request SelectAccountRequestObject
+	request.Params = params
+	var body SelectAccountJSONRequestBody
+	if err := web.DecodeJSON(w, r, &body); err != nil {
+		sh.fail(w, r, err)
+		return
+	}
+	request.Body = &body
+	response, err := sh.ssi.SelectAccount(r.Context(), request)
+	if err == nil {
+		err = response.VisitSelectAccountResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
 func (sh *strictHandler) GetSession(w http.ResponseWriter, r *http.Request) {
 	var request GetSessionRequestObject
 	response, err := sh.ssi.GetSession(r.Context(), request)
@@ -3109,6 +3597,30 @@ func (sh *strictHandler) CompletePasskey(w http.ResponseWriter, r *http.Request)
 	response, err := sh.ssi.CompletePasskey(r.Context(), request)
 	if err == nil {
 		err = response.VisitCompletePasskeyResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) ListMyAuthorizations(w http.ResponseWriter, r *http.Request) {
+	var request ListMyAuthorizationsRequestObject
+	response, err := sh.ssi.ListMyAuthorizations(r.Context(), request)
+	if err == nil {
+		err = response.VisitListMyAuthorizationsResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) EndMyAuthorization(w http.ResponseWriter, r *http.Request, applicationID ApplicationInPath, params EndMyAuthorizationParams) {
+	var request EndMyAuthorizationRequestObject
+	request.ApplicationID = applicationID
+	request.Params = params
+	response, err := sh.ssi.EndMyAuthorization(r.Context(), request)
+	if err == nil {
+		err = response.VisitEndMyAuthorizationResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)

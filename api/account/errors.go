@@ -23,6 +23,9 @@ func translate(err error) *web.Error {
 	bad := func(code, message string) *web.Error {
 		return &web.Error{Status: http.StatusBadRequest, Code: code, Message: message}
 	}
+	if e := flowError(err); e != nil {
+		return e
+	}
 	var wrong *authn.WrongError
 	var slow *authn.SlowDownError
 	switch {

@@ -18,6 +18,7 @@ type People struct {
 	}
 	Sessions interface {
 		ByID(ctx context.Context, tenantID, sessionID string) (session.Session, error)
+		LiveSessions(ctx context.Context, tenantID string, ids []string) ([]session.Session, error)
 	}
 }
 
@@ -56,6 +57,17 @@ func (p *People) SessionLive(ctx context.Context, tenantID, sessionID string) (b
 		return false, nil
 	}
 	return err == nil && !s.MustEnrol, err
+}
+
+// LiveSessions implements [oauth.People].
+func (p *People) LiveSessions(ctx context.Context, tenantID string, ids []string) (n int, latest time.Time, err error) {
+	live, err := p.Sessions.LiveSessions(ctx, tenantID, ids)
+	for _, s := range live {
+		if s.ExpiresAt.After(latest) {
+			latest = s.ExpiresAt
+		}
+	}
+	return len(live), latest, err
 }
 
 var _ oauth.People = (*People)(nil)

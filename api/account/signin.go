@@ -259,7 +259,7 @@ func (s *Surface) issue(ctx context.Context, call *web.Call, of session.Session)
 	}
 	scopes = append(scopes, "me:read", "me:write")
 	slices.Sort(scopes)
-	return s.Issuer.IssueToUser(ctx, oauth.Tenant{ID: call.Tenant.ID, BaseURL: call.Tenant.BaseURL}, oauth.UserToken{
+	return s.Issuer.IssueToUser(ctx, oauthTenant(call), oauth.UserToken{
 		UserID: of.UserID, SessionID: of.ID, Scopes: slices.Compact(scopes), Methods: of.Methods, AuthTime: of.AuthTime, AAL2: !of.SecondFactor.IsZero(),
 	})
 }

@@ -28,6 +28,7 @@ func translate(err error) *web.Error {
 	var field *oauth.SetupError
 	var uri *oauth.RedirectURIError
 	var unknown *oauth.UnknownScopesError
+	var used *oauth.InUseError
 	switch {
 	case errors.Is(err, oauth.ErrApplicationNotFound):
 		return &web.Error{Status: http.StatusNotFound, Code: "application_not_found", Message: "there is no such application"}
@@ -41,6 +42,11 @@ func translate(err error) *web.Error {
 		return bad(code, uri.Error(), web.Details{"uri": uri.URI, "reason": uri.Reason})
 	case errors.As(err, &unknown):
 		return bad("scope_unknown", unknown.Error(), web.Details{"scopes": unknown.Scopes})
+	case errors.As(err, &used):
+		return &web.Error{
+			Status: http.StatusConflict, Code: "application_has_active_sessions", Message: used.Error() + "; disable it, and delete it when they have ended",
+			Details: web.Details{"active_sessions": used.Sessions, "latest_expires_at": web.Timestamp(used.Latest)},
+		}
 	case errors.As(err, &field):
 		return web.ValidationFailed(web.FieldError{Field: field.Field, Code: field.Code, Message: field.Error()})
 	}

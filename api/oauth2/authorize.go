@@ -44,7 +44,7 @@ func (s *Surface) authorize(w http.ResponseWriter, r *http.Request, params url.V
 		s.refuse(w, r, err)
 		return
 	}
-	s.proceed(w, r, request, "", time.Time{})
+	s.proceed(w, r, "", oauth.Flow{Request: request})
 }
 
 // Resume goes on with a request whose person has signed in meanwhile.
@@ -60,22 +60,23 @@ func (s *Surface) Resume(w http.ResponseWriter, r *http.Request, params ResumePa
 		s.refuse(w, r, err)
 		return
 	}
-	s.proceed(w, r, flow.Request, id, flow.CreatedAt)
+	s.proceed(w, r, id, flow)
 }
 
 // proceed answers a request if who is signed in is enough for it, and else leads to
-// where that can be mended. begun is when the flow began, if there is one.
-func (s *Surface) proceed(w http.ResponseWriter, r *http.Request, request oauth.AuthorizationRequest, flowID string, begun time.Time) {
-	call := web.CallOf(r.Context())
+// where that can be mended. The flow has no id unless the request has waited before.
+func (s *Surface) proceed(w http.ResponseWriter, r *http.Request, flowID string, flow oauth.Flow) {
+	call, request := web.CallOf(r.Context()), flow.Request
 	current, signedIn, err := s.current(r)
 	if err != nil {
 		s.Kit.Fail(w, r, err)
 		return
 	}
 	// What must be fresh is, if it was proved after the request came.
-	fresh := signedIn && !begun.IsZero() && !current.AuthTime.Before(begun)
-	again := (request.Prompts("login") || request.Prompts("select_account") || request.Prompts("create")) && !fresh
-	again = again || signedIn && request.MaxAge >= 0 && !fresh && time.Since(current.AuthTime) > time.Duration(request.MaxAge)*time.Second
+	fresh := signedIn && flowID != "" && !current.AuthTime.Before(flow.CreatedAt)
+	again := (request.Prompts("login") || request.Prompts("create")) && !fresh
+	another := signedIn && request.UserID != "" && current.UserID != request.UserID
+	again = again || another && !fresh || signedIn && request.MaxAge >= 0 && !fresh && time.Since(current.AuthTime) > time.Duration(request.MaxAge)*time.Second
 	to, code := "", ""
 	switch {
 	case !signedIn || again:
@@ -83,10 +84,25 @@ func (s *Surface) proceed(w http.ResponseWriter, r *http.Request, request oauth.
 		if request.Prompts("create") {
 			to = "/auth/sign-up"
 		}
+	case another:
+		s.refuse(w, r, request.Refusal(oauth.LoginRequired, "another user has signed in than the one that id_token_hint names"))
+		return
+	case request.Prompts("select_account") && !fresh && flow.Answer.SessionID != current.ID:
+		to, code = "/auth/select-account", oauth.InteractionRequired
 	case current.MustEnrol:
 		to, code = "/account/security?done=enrol", oauth.InteractionRequired
 	case request.AAL2 && !s.Sessions.SteppedUp(current.SecondFactor):
 		to, code = "/account/step-up", oauth.UnmetRequirements
+	default:
+		request, err = s.Service.Consented(r.Context(), tenantOf(r), request, flow.Answer, current.UserID)
+		var refused *oauth.RedirectError
+		switch {
+		case errors.As(err, &refused) && refused.Code == oauth.ConsentRequired:
+			to, code = "/auth/consent", refused.Code
+		case err != nil:
+			s.refuse(w, r, err)
+			return
+		}
 	}
 	switch {
 	case to == "":
@@ -112,6 +128,9 @@ func (s *Surface) proceed(w http.ResponseWriter, r *http.Request, request oauth.
 			call.SetCookie(&http.Cookie{Name: flowCookie, Value: flowID, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: 30 * 60})
 		}
 		query := url.Values{"next": {oauth.ResumePath + "?flow=" + url.QueryEscape(flowID)}}
+		if to == "/auth/consent" || to == "/auth/select-account" {
+			query = url.Values{"flow": {flowID}}
+		}
 		if request.LoginHint != "" {
 			query.Set("email", request.LoginHint)
 		}

@@ -148,6 +148,22 @@ func (e TokenAnswerTokenType) Valid() bool {
 // are ignored. At most 16 KiB.
 type Context map[string]interface{}
 
+// DeviceAuthorization defines model for DeviceAuthorization.
+type DeviceAuthorization struct {
+	DeviceCode string `json:"device_code"`
+
+	// ExpiresIn Seconds.
+	ExpiresIn int `json:"expires_in"`
+
+	// Interval Seconds between two requests to the token endpoint.
+	Interval        int    `json:"interval"`
+	UserCode        string `json:"user_code"`
+	VerificationURI string `json:"verification_uri"`
+
+	// VerificationURIComplete The same, with the code filled in.
+	VerificationURIComplete string `json:"verification_uri_complete"`
+}
+
 // Discovery defines model for Discovery.
 type Discovery struct {
 	AcrValuesSupported                         []string `json:"acr_values_supported,omitempty"`
@@ -155,6 +171,7 @@ type Discovery struct {
 	AuthorizationResponseIssParameterSupported bool     `json:"authorization_response_iss_parameter_supported,omitempty"`
 	ClaimsSupported                            []string `json:"claims_supported,omitempty"`
 	CodeChallengeMethodsSupported              []string `json:"code_challenge_methods_supported,omitempty"`
+	DeviceAuthorizationEndpoint                string   `json:"device_authorization_endpoint,omitempty"`
 	GrantTypesSupported                        []string `json:"grant_types_supported"`
 	IDTokenSigningAlgValuesSupported           []string `json:"id_token_signing_alg_values_supported,omitempty"`
 	IntrospectionEndpoint                      string   `json:"introspection_endpoint,omitempty"`
@@ -421,7 +438,10 @@ type TokenInput struct {
 	// CodeVerifier RFC 7636.
 	CodeVerifier string `json:"code_verifier,omitempty"`
 
-	// GrantType `client_credentials`, `authorization_code`, `refresh_token` (`refresh` is the same) or `urn:ietf:params:oauth:grant-type:token-exchange`.
+	// DeviceCode RFC 8628.
+	DeviceCode string `json:"device_code,omitempty"`
+
+	// GrantType `client_credentials`, `authorization_code`, `refresh_token` (`refresh` is the same), `urn:ietf:params:oauth:grant-type:device_code` or `urn:ietf:params:oauth:grant-type:token-exchange`.
 	GrantType string `json:"grant_type"`
 
 	// RedirectURI As it was in the authorization request.
@@ -567,6 +587,15 @@ type ResumeParams struct {
 	Flow string `form:"flow,omitempty" json:"flow,omitempty"`
 }
 
+// AuthorizeDeviceFormdataBody defines parameters for AuthorizeDevice.
+type AuthorizeDeviceFormdataBody struct {
+	Audience     string `form:"audience,omitempty" json:"audience,omitempty"`
+	ClientID     string `form:"client_id,omitempty" json:"client_id,omitempty"`
+	ClientSecret string `form:"client_secret,omitempty" json:"client_secret,omitempty"`
+	Resource     string `form:"resource,omitempty" json:"resource,omitempty"`
+	Scope        string `form:"scope,omitempty" json:"scope,omitempty"`
+}
+
 // PushRequestFormdataBody defines parameters for PushRequest.
 type PushRequestFormdataBody struct {
 	ClientID     string `form:"client_id,omitempty" json:"client_id,omitempty"`
@@ -575,6 +604,9 @@ type PushRequestFormdataBody struct {
 
 // AuthorizeByFormFormdataRequestBody defines body for AuthorizeByForm for application/x-www-form-urlencoded ContentType.
 type AuthorizeByFormFormdataRequestBody = AuthorizeByFormFormdataBody
+
+// AuthorizeDeviceFormdataRequestBody defines body for AuthorizeDevice for application/x-www-form-urlencoded ContentType.
+type AuthorizeDeviceFormdataRequestBody AuthorizeDeviceFormdataBody
 
 // IntrospectTokenFormdataRequestBody defines body for IntrospectToken for application/x-www-form-urlencoded ContentType.
 type IntrospectTokenFormdataRequestBody = PresentedToken
@@ -748,6 +780,9 @@ type ServerInterface interface {
 	// Resume Go on with a request after signing in
 	// (GET /oauth2/authorize/resume)
 	Resume(w http.ResponseWriter, r *http.Request, params ResumeParams)
+	// AuthorizeDevice Begin to wait for the user of a device
+	// (POST /oauth2/device_authorization)
+	AuthorizeDevice(w http.ResponseWriter, r *http.Request)
 	// IntrospectToken What a token says, and whether it is still good
 	// (POST /oauth2/introspect)
 	IntrospectToken(w http.ResponseWriter, r *http.Request)
@@ -1058,6 +1093,20 @@ func (siw *ServerInterfaceWrapper) Resume(w http.ResponseWriter, r *http.Request
 	handler.ServeHTTP(w, r)
 }
 
+// AuthorizeDevice operation middleware
+func (siw *ServerInterfaceWrapper) AuthorizeDevice(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.AuthorizeDevice(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // IntrospectToken operation middleware
 func (siw *ServerInterfaceWrapper) IntrospectToken(w http.ResponseWriter, r *http.Request) {
 
@@ -1282,6 +1331,8 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 	r.HandleFunc(options.BaseURL+"/oauth2/token", wrapper.IssueToken).Methods(http.MethodPost)
 
 	r.HandleFunc(options.BaseURL+"/oauth2/par", wrapper.PushRequest).Methods(http.MethodPost)
+
+	r.HandleFunc(options.BaseURL+"/oauth2/device_authorization", wrapper.AuthorizeDevice).Methods(http.MethodPost)
 
 	r.HandleFunc(options.BaseURL+"/oauth2/revoke", wrapper.RevokeToken).Methods(http.MethodPost)
 

@@ -32,11 +32,13 @@ type Service interface {
 	JWKS(ctx context.Context, t oauth.Tenant) ([]byte, error)
 	Authorize(ctx context.Context, t oauth.Tenant, params url.Values) (oauth.AuthorizationRequest, oauth.Application, error)
 	Push(ctx context.Context, t oauth.Tenant, by oauth.Credentials, params url.Values) (requestURI string, good time.Duration, err error)
+	AuthorizeDevice(ctx context.Context, t oauth.Tenant, req oauth.TokenRequest) (oauth.Device, error)
 	BeginFlow(ctx context.Context, t oauth.Tenant, r oauth.AuthorizationRequest) (id string, err error)
 	Flow(ctx context.Context, t oauth.Tenant, id string) (oauth.Flow, error)
 	IssueCode(ctx context.Context, t oauth.Tenant, r oauth.AuthorizationRequest, by oauth.Authentication) (code string, err error)
 	Revoke(ctx context.Context, t oauth.Tenant, by oauth.Credentials, token string) error
 	Introspect(ctx context.Context, t oauth.Tenant, by oauth.Credentials, token string) (oauth.Introspection, error)
+	Consented(ctx context.Context, t oauth.Tenant, r oauth.AuthorizationRequest, said oauth.Answer, userID string) (oauth.AuthorizationRequest, error)
 	UserInfo(ctx context.Context, t oauth.Tenant, p *oauth.Principal) (map[string]any, error)
 }
 
@@ -109,6 +111,7 @@ func (s *Surface) issueToken(w http.ResponseWriter, r *http.Request) error {
 		Scope:     form.Get("scope"),
 		Code:      form.Get("code"), RedirectURI: form.Get("redirect_uri"), CodeVerifier: form.Get("code_verifier"),
 		RefreshToken: form.Get("refresh_token"),
+		DeviceCode:   form.Get("device_code"),
 		Audience:     slices.Concat(form["audience"], form["resource"]),
 		Exchange: oauth.ExchangeRequest{
 			SubjectToken: form.Get("subject_token"), SubjectTokenType: form.Get("subject_token_type"),

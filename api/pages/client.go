@@ -48,6 +48,8 @@ func (p *problem) text() string {
 		return "That kind of second factor cannot be used here."
 	case "factor_limit_reached":
 		return "You have as many second factors as possible."
+	case "flow_not_found", "flow_expired":
+		return "This took too long, or was done before. Please go back to the application and begin again."
 	case "permission_denied":
 		return "That is not possible here."
 	case "password_policy_violation":
@@ -107,7 +109,7 @@ func (v *visit) ask(method, path string, body any) (data any, err error) {
 	if cookie, err := v.r.Cookie("__Host-dev"); err == nil {
 		req.AddCookie(cookie)
 	}
-	if cookie, err := v.r.Cookie(web.SessionCookie); err == nil && cookie.Value != "" && (strings.HasPrefix(path, "/api/v1/me/") || sessionOperations[path]) {
+	if cookie, err := v.r.Cookie(web.SessionCookie); err == nil && cookie.Value != "" && (strings.HasPrefix(path, "/api/v1/me/") || strings.HasPrefix(path, flowsPath) || sessionOperations[path]) {
 		req.Header.Set("Authorization", "Bearer "+cookie.Value)
 	}
 	res := &recorder{header: http.Header{}, status: http.StatusOK}
@@ -134,9 +136,13 @@ func (v *visit) ask(method, path string, body any) (data any, err error) {
 	return answer.Data, nil
 }
 
+// flowsPath leads to what an application wants, which depends on who is signed in.
+const flowsPath = "/api/v1/auth/flows/"
+
 // sessionOperations are the operations outside of /me that are about the session.
 var sessionOperations = map[string]bool{
 	"/api/v1/auth/logout": true, "/api/v1/auth/session": true, "/api/v1/auth/step-up/begin": true, "/api/v1/auth/step-up/complete": true,
+	"/api/v1/auth/consent": true, "/api/v1/auth/select-account": true, "/api/v1/auth/device": true,
 }
 
 // one is ask for what answers with an object.

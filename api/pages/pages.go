@@ -29,7 +29,10 @@ var files embed.FS
 
 // policy is the content security policy of every page. The picture of a TOTP key is a
 // data: URL.
-const policy = "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; object-src 'none'"
+const policy = "default-src 'self'; " + images + "; frame-ancestors 'none'; base-uri 'none'; object-src 'none'"
+
+// images is where pictures may come from.
+const images = "img-src 'self' data:"
 
 // Mailbox has what was sent to people, on a development server.
 type Mailbox interface {
@@ -62,11 +65,15 @@ func (s *Surface) Routes(wrap func(web.Operation, web.Surface, http.Handler) htt
 		"/auth/reset-password":         {"GET": resetForm, "POST": reset},
 		"/auth/verify-email":           {"GET": verifyEmail, "POST": resendEmail},
 		"/auth/revert-email":           {"GET": revertForm, "POST": revertEmail},
+		"/auth/consent":                {"GET": consentForm, "POST": consent},
+		"/auth/select-account":         {"GET": accountForm, "POST": selectAccount},
+		"/device":                      {"GET": deviceForm, "POST": device},
 		"/auth/error":                  {"GET": errorPage},
 		"/auth/sign-out":               {"POST": signOut},
 		"/account":                     {"GET": account, "POST": saveProfile},
 		"/account/security":            {"GET": security},
 		"/account/sessions":            {"GET": sessions, "POST": endSession},
+		"/account/applications":        {"GET": applications, "POST": endAuthorization},
 		"/account/password":            {"GET": passwordForm, "POST": changePassword},
 		"/account/email":               {"GET": emailForm, "POST": changeEmail},
 		"/account/totp":                {"GET": totpForm, "POST": addTOTP},

@@ -134,17 +134,18 @@ func (s *Surface) RenderError(w http.ResponseWriter, e *web.Error, call *web.Cal
 
 // notices are what pages say after something was done, by the name in their address.
 var notices = map[string]string{
-	"profile":  "Your profile is saved.",
-	"password": "Your password is changed. Other devices are signed out.",
-	"email":    "A letter is on its way to the new address. Follow its link to finish.",
-	"factor":   "It is added. You can use it at your next sign-in.",
-	"removed":  "It is removed.",
-	"session":  "That device is signed out.",
-	"sessions": "All other devices are signed out.",
-	"enrol":    "Add a second factor or a passkey to go on.",
-	"sent":     "If the address has an account here, a letter is on its way to it.",
-	"out":      "You are signed out.",
-	"reset":    "Your password is changed.",
+	"profile":     "Your profile is saved.",
+	"password":    "Your password is changed. Other devices are signed out.",
+	"email":       "A letter is on its way to the new address. Follow its link to finish.",
+	"factor":      "It is added. You can use it at your next sign-in.",
+	"removed":     "It is removed.",
+	"session":     "That device is signed out.",
+	"sessions":    "All other devices are signed out.",
+	"enrol":       "Add a second factor or a passkey to go on.",
+	"sent":        "If the address has an account here, a letter is on its way to it.",
+	"application": "The application is removed.",
+	"out":         "You are signed out.",
+	"reset":       "Your password is changed.",
 }
 
 var links = regexp.MustCompile(`https?://\S+`)

@@ -90,6 +90,7 @@ func (s *Surface) deleted(call *web.Call, userID string) engine.Origin {
 	return engine.Origin{
 		Actor: call.Principal.Subject, CommitID: call.CommitID,
 		Attach: func(_ tuplestore.Result, b *sqldb.Batch) {
+			s.Authorizations.ForgetUser(b, call.Tenant.ID, userID)
 			eventlog.Append(b, call.Tenant.ID, call.Event(eventlog.UserDeleted, userEvent{User: map[string]string{"id": userID}}))
 		},
 	}

@@ -13,6 +13,7 @@ import (
 	"stonetown/api/web"
 	"stonetown/identity"
 	"stonetown/identity/factor"
+	"stonetown/oauth"
 )
 
 // maxWords is the longest text that is looked for, in bytes.
@@ -124,13 +125,16 @@ func wire(u identity.User) User {
 }
 
 // detail is what is answered about one user.
-func detail(u identity.User, groups []identity.Group, factors []factor.Factor) UserDetail {
+func detail(u identity.User, groups []identity.Group, factors []factor.Factor, used []oauth.Authorization) UserDetail {
 	w := wire(u)
 	d := UserDetail{
 		ID: w.ID, Email: w.Email, EmailVerified: w.EmailVerified, State: w.State,
 		Name: w.Name, GivenName: w.GivenName, FamilyName: w.FamilyName, Picture: w.Picture, Locale: w.Locale,
 		Attributes: w.Attributes, PasswordSet: w.PasswordSet, PasswordMustBeReset: w.PasswordMustBeReset,
-		CreatedAt: w.CreatedAt, UpdatedAt: w.UpdatedAt, LastSignedInAt: w.LastSignedInAt, Groups: []GroupSummary{}, MfaFactors: []FactorCount{},
+		CreatedAt: w.CreatedAt, UpdatedAt: w.UpdatedAt, LastSignedInAt: w.LastSignedInAt, Groups: []GroupSummary{}, MfaFactors: []FactorCount{}, ApplicationsUsed: []string{},
+	}
+	for _, z := range used {
+		d.ApplicationsUsed = append(d.ApplicationsUsed, z.Application.ID)
 	}
 	for _, kind := range factor.Kinds {
 		if n := len(slices.DeleteFunc(slices.Clone(factors), func(f factor.Factor) bool { return f.Kind != kind })); n > 0 {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 
+	"stonetown/api/profile"
 	"stonetown/api/web"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -64,6 +65,15 @@ func (e UserState) Valid() bool {
 
 // Attributes Free-form, stored for the caller and ignored by checks. At most 16 KiB.
 type Attributes = jsontext.Value
+
+// Authorization defines model for Authorization.
+type Authorization = profile.Authorization
+
+// AuthorizationList defines model for AuthorizationList.
+type AuthorizationList struct {
+	Data []Authorization `json:"data"`
+	Meta Meta            `json:"meta"`
+}
 
 // Context Values for the parameters of conditions. Those stored with a relation go
 // before those of a request; a request's values that no condition asks for
@@ -446,6 +456,9 @@ type User struct {
 
 // UserDetail defines model for UserDetail.
 type UserDetail struct {
+	// ApplicationsUsed The ids of the applications that the user has signed in to, at most 1,000.
+	ApplicationsUsed []string `json:"applications_used"`
+
 	// Attributes Free-form, stored for the caller and ignored by checks. At most 16 KiB.
 	Attributes Attributes `json:"attributes"`
 
@@ -942,6 +955,9 @@ type ServerInterface interface {
 	// PatchUser Change a user
 	// (PATCH /api/v1/users/{user_id})
 	PatchUser(w http.ResponseWriter, r *http.Request, userID UserInPath, params PatchUserParams)
+	// ListUserApplications List the applications that a user has signed in to
+	// (GET /api/v1/users/{user_id}/applications)
+	ListUserApplications(w http.ResponseWriter, r *http.Request, userID UserInPath)
 	// DisableUser Keep a user from signing in
 	// (POST /api/v1/users/{user_id}/disable)
 	DisableUser(w http.ResponseWriter, r *http.Request, userID UserInPath, params DisableUserParams)
@@ -1881,6 +1897,32 @@ func (siw *ServerInterfaceWrapper) PatchUser(w http.ResponseWriter, r *http.Requ
 	handler.ServeHTTP(w, r)
 }
 
+// ListUserApplications operation middleware
+func (siw *ServerInterfaceWrapper) ListUserApplications(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "user_id" -------------
+	var userID UserInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "user_id", mux.Vars(r)["user_id"], &userID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "user_id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListUserApplications(w, r, userID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // DisableUser operation middleware
 func (siw *ServerInterfaceWrapper) DisableUser(w http.ResponseWriter, r *http.Request) {
 
@@ -2499,6 +2541,8 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 
 	r.HandleFunc(options.BaseURL+"/api/v1/users/{user_id}", wrapper.PatchUser).Methods(http.MethodPatch)
 
+	r.HandleFunc(options.BaseURL+"/api/v1/users/{user_id}/applications", wrapper.ListUserApplications).Methods(http.MethodGet)
+
 	r.HandleFunc(options.BaseURL+"/api/v1/users/{user_id}/disable", wrapper.DisableUser).Methods(http.MethodPost)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/users/{user_id}/enable", wrapper.EnableUser).Methods(http.MethodPost)
@@ -2908,6 +2952,24 @@ func (response PatchUser200JSONResponse) VisitPatchUserResponse(w http.ResponseW
 	return web.WriteJSON(w, 200, response.Body)
 }
 
+type ListUserApplicationsRequestObject struct {
+	UserID UserInPath
+}
+
+// ListUserApplicationsResponseObject is one of the successful responses.
+type ListUserApplicationsResponseObject interface {
+	VisitListUserApplicationsResponse(w http.ResponseWriter) error
+}
+
+type ListUserApplications200JSONResponse struct {
+	Body AuthorizationList
+}
+
+func (response ListUserApplications200JSONResponse) VisitListUserApplicationsResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
 type DisableUserRequestObject struct {
 	UserID UserInPath
 	Params DisableUserParams
@@ -3154,6 +3216,9 @@ type StrictServerInterface interface {
 	// PatchUser Change a user
 	// (PATCH /api/v1/users/{user_id})
 	PatchUser(ctx context.Context, request PatchUserRequestObject) (PatchUserResponseObject, error)
+	// ListUserApplications List the applications that a user has signed in to
+	// (GET /api/v1/users/{user_id}/applications)
+	ListUserApplications(ctx context.Context, request ListUserApplicationsRequestObject) (ListUserApplicationsResponseObject, error)
 	// DisableUser Keep a user from signing in
 	// (POST /api/v1/users/{user_id}/disable)
 	DisableUser(ctx context.Context, request DisableUserRequestObject) (DisableUserResponseObject, error)
@@ -3461,6 +3526,18 @@ func (sh *strictHandler) PatchUser(w http.ResponseWriter, r *http.Request, userI
 	response, err := sh.ssi.PatchUser(r.Context(), request)
 	if err == nil {
 		err = response.VisitPatchUserResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) ListUserApplications(w http.ResponseWriter, r *http.Request, userID UserInPath) {
+	var request ListUserApplicationsRequestObject
+	request.UserID = userID
+	response, err := sh.ssi.ListUserApplications(r.Context(), request)
+	if err == nil {
+		err = response.VisitListUserApplicationsResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)

@@ -16,6 +16,7 @@ import (
 	"stonetown/identity/session"
 	"stonetown/internal/geo"
 	"stonetown/internal/sqldb"
+	"stonetown/oauth"
 )
 
 // Directory is what the surface needs of [identity.Directory].
@@ -46,6 +47,12 @@ type Scopes interface {
 	UnknownScopes(ctx context.Context, from *sqldb.Tx, tenantID string, scopes []string) (unknown []string, err error)
 }
 
+// Authorizations knows the applications that users have signed in to; [oauth.Service] does.
+type Authorizations interface {
+	Authorizations(ctx context.Context, tenantID, userID string) ([]oauth.Authorization, error)
+	ForgetUser(b *sqldb.Batch, tenantID, userID string)
+}
+
 // Access is what the surface needs of [authn.Service]: how users sign in.
 type Access interface {
 	QueueVerification(b *sqldb.Batch, u identity.User)
@@ -65,7 +72,9 @@ type Surface struct {
 	Access    Access
 	Importer  Importer
 	Scopes    Scopes
-	Cursors   *web.Cursors
+	// Authorizations are the applications that users have signed in to.
+	Authorizations Authorizations
+	Cursors        *web.Cursors
 	// Places says where sessions are. Default: that is not known.
 	Places *geo.Database
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"stonetown/api/profile"
+
 	"stonetown/api/web"
 	"stonetown/engine"
 	"stonetown/identity"
@@ -173,7 +175,21 @@ func (s *Surface) read(ctx context.Context, call *web.Call, u identity.User) (Us
 		return UserRead{}, err
 	}
 	factors, err := s.Access.Factors(ctx, call.Tenant.ID, u.ID)
-	return UserRead{Data: detail(u, groups, factors), Meta: Meta{RequestID: call.RequestID}}, err
+	if err != nil {
+		return UserRead{}, err
+	}
+	used, err := s.Authorizations.Authorizations(ctx, call.Tenant.ID, u.ID)
+	return UserRead{Data: detail(u, groups, factors, used), Meta: Meta{RequestID: call.RequestID}}, err
+}
+
+// ListUserApplications lists the applications that a user has signed in to.
+func (s *Surface) ListUserApplications(ctx context.Context, request ListUserApplicationsRequestObject) (ListUserApplicationsResponseObject, error) {
+	call := web.CallOf(ctx)
+	if _, err := s.Directory.User(ctx, call.Tenant.ID, request.UserID); err != nil {
+		return nil, err
+	}
+	list, err := s.Authorizations.Authorizations(ctx, call.Tenant.ID, request.UserID)
+	return ListUserApplications200JSONResponse{Body: AuthorizationList{Data: profile.Authorizations(list), Meta: Meta{RequestID: call.RequestID}}}, err
 }
 
 // ListUserGroups lists the groups of a user.

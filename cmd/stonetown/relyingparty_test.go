@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -39,7 +40,7 @@ func (s *website) serve(w http.ResponseWriter, r *http.Request) error {
 		s.mu.Lock()
 		s.begun[state] = verifier
 		s.mu.Unlock()
-		http.Redirect(w, r, s.config.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier), oidc.Nonce(state), oauth2.SetAuthURLParam("response_mode", r.FormValue("mode"))), http.StatusFound)
+		http.Redirect(w, r, s.config.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier), oidc.Nonce(state), oauth2.SetAuthURLParam("response_mode", r.FormValue("mode")), oauth2.SetAuthURLParam("prompt", r.FormValue("prompt"))), http.StatusFound)
 		return nil
 	}
 	s.mu.Lock()
@@ -72,17 +73,75 @@ func (s *website) serve(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// A person signs in at a website, from Chromium.
-func TestRelyingParty(t *testing.T) {
+// A person connects a device by the code that it shows, from Chromium; the device runs on a
+// client that others wrote.
+func TestDevicePage(t *testing.T) {
 	dir := t.TempDir()
 	server := start(t, "--dev", "--data-dir", dir)
 	b := openBrowser(t, server)
 	c := readJSON(t, filepath.Join(dir, "bootstrap.json"))
+	body, err := json.Marshal(map[string]any{"name": "Television", "type": "native", "redirect_uris": []string{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, answer := server.do("POST", "http://"+server.Addr()+"/api/v1/applications", hostOf(t, c.BaseURL), server.token(c), string(body))
+	app, _ := answer["data"].(map[string]any)
+	ctx := oidc.ClientContext(t.Context(), direct(server))
+	provider, err := oidc.NewProvider(ctx, c.BaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, _ := app["client_id"].(string)
+	device := oauth2.Config{ClientID: id, Endpoint: provider.Endpoint(), Scopes: []string{oidc.ScopeOpenID, "email"}}
+	begun, err := device.DeviceAuth(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := make(chan *oauth2.Token, 1)
+	go func() {
+		token, err := device.DeviceAccessToken(ctx, begun)
+		if err != nil {
+			t.Error(err)
+		}
+		tokens <- token
+	}()
+	b.do(chromedp.Navigate(begun.VerificationURIComplete))
+	b.at("/auth/sign-in", "Sign in")
+	b.fill("email", c.Admin.Email, "password", c.Admin.Password)
+	b.press("Sign in")
+	b.at("/device", "Connect a device")
+	b.fill("user_code", "BCDF-BCDF")
+	b.press("Continue")
+	b.says("The code is not right.")
+	b.fill("user_code", strings.ToLower(begun.UserCode))
+	b.press("Continue")
+	b.at("/device", "Connect this device?")
+	b.says("See your e-mail address")
+	b.press("Allow")
+	b.at("/device", "The device is connected")
+	token := <-tokens
+	if token == nil {
+		t.FailNow()
+	}
+	if info, err := provider.UserInfo(ctx, oauth2.StaticTokenSource(token)); err != nil || info.Email != c.Admin.Email {
+		t.Errorf("who uses the device: %v, %v", info, err)
+	}
+}
 
-	site := &website{begun: map[string]string{}}
-	at := httptest.NewServer(site)
+// direct reaches a server by names below localhost, which are for browsers to resolve.
+func direct(server *running) *http.Client {
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, server.Addr())
+	}}}
+}
+
+// openWebsite makes a website known to a server and returns its address.
+func openWebsite(t *testing.T, server *running, c credentials, name string, firstParty bool) string {
+	t.Helper()
+	s := &website{begun: map[string]string{}}
+	at := httptest.NewServer(s)
 	t.Cleanup(at.Close)
-	body, err := json.Marshal(map[string]any{"name": "Website", "type": "server", "redirect_uris": []string{at.URL + "/back"}})
+	body, err := json.Marshal(map[string]any{"name": name, "type": "server", "first_party": firstParty, "redirect_uris": []string{at.URL + "/back"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,28 +150,61 @@ func TestRelyingParty(t *testing.T) {
 	if status != 201 {
 		t.Fatalf("application: %d %v", status, answer)
 	}
-	// Names below localhost are for browsers to resolve.
-	direct := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, network, server.Addr())
-	}}}
-	site.ctx = func(ctx context.Context) context.Context { return oidc.ClientContext(ctx, direct) }
-	provider, err := oidc.NewProvider(site.ctx(t.Context()), c.BaseURL)
+	s.ctx = func(ctx context.Context) context.Context { return oidc.ClientContext(ctx, direct(server)) }
+	provider, err := oidc.NewProvider(s.ctx(t.Context()), c.BaseURL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	site.config = oauth2.Config{
+	s.config = oauth2.Config{
 		ClientID: app["client_id"].(string), ClientSecret: app["client_secret"].(string), Endpoint: provider.Endpoint(), RedirectURL: at.URL + "/back",
 		Scopes: []string{oidc.ScopeOpenID, "email"},
 	}
-	site.verifier = provider.Verifier(&oidc.Config{ClientID: site.config.ClientID})
+	s.verifier = provider.Verifier(&oidc.Config{ClientID: s.config.ClientID})
+	return at.URL
+}
 
+// A person signs in at a website, from Chromium.
+func TestRelyingParty(t *testing.T) {
+	dir := t.TempDir()
+	server := start(t, "--dev", "--data-dir", dir)
+	b := openBrowser(t, server)
+	c := readJSON(t, filepath.Join(dir, "bootstrap.json"))
+
+	at := openWebsite(t, server, c, "Website", true)
 	hello := fmt.Sprintf(`//h1[normalize-space()="Hello %s"]`, c.Admin.Email)
-	b.do(chromedp.Navigate(at.URL + "/sign-in?mode=query"))
+	b.do(chromedp.Navigate(at + "/sign-in?mode=query"))
 	b.at("/auth/sign-in", "Sign in")
 	b.fill("email", c.Admin.Email, "password", c.Admin.Password)
 	b.press("Sign in")
 	b.do(chromedp.WaitVisible(chromedp.Search(hello)))
 	b.says("by GET")
-	b.do(chromedp.Navigate(at.URL+"/sign-in?mode=form_post"), chromedp.WaitVisible(chromedp.Search(hello))) // signed in already
+	b.do(chromedp.Navigate(at+"/sign-in?mode=form_post"), chromedp.WaitVisible(chromedp.Search(hello))) // signed in already
 	b.says("by POST")
+
+	// With the account that is signed in, or another.
+	b.do(chromedp.Navigate(at + "/sign-in?prompt=select_account"))
+	b.at("/auth/select-account", "Choose an account")
+	b.press("Use another account")
+	b.at("/auth/sign-in", "Sign in")
+	b.do(chromedp.Navigate(at + "/sign-in?prompt=select_account"))
+	b.press("Continue as " + c.Admin.Email)
+	b.do(chromedp.WaitVisible(chromedp.Search(hello)))
+
+	// A website of others asks once.
+	guest := openWebsite(t, server, c, "Guest book", false)
+	b.do(chromedp.Navigate(guest + "/sign-in"))
+	b.at("/auth/consent", "Let Guest book in?")
+	b.says("See your e-mail address")
+	b.says("By your groups")
+	b.press("Cancel")
+	b.says("access_denied")
+	b.do(chromedp.Navigate(guest + "/sign-in"))
+	b.press("Allow")
+	b.do(chromedp.WaitVisible(chromedp.Search(hello)), chromedp.Navigate(guest+"/sign-in"), chromedp.WaitVisible(chromedp.Search(hello)))
+	b.open("/account/applications")
+	b.at("/account/applications", "Applications")
+	b.do(chromedp.Click(chromedp.Search(`//li[.//strong="Guest book"]//button`)))
+	b.says("The application is removed.")
+	b.do(chromedp.Navigate(guest + "/sign-in"))
+	b.at("/auth/consent", "Let Guest book in?")
 }

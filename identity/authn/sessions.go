@@ -19,6 +19,11 @@ func (s *Service) ByID(ctx context.Context, tenantID, sessionID string) (session
 	return s.sessions.ByID(ctx, tenantID, sessionID)
 }
 
+// LiveSessions returns those of some sessions, at most some hundreds, that have not ended.
+func (s *Service) LiveSessions(ctx context.Context, tenantID string, ids []string) ([]session.Session, error) {
+	return s.sessions.Live(ctx, tenantID, ids)
+}
+
 // Sessions lists the live sessions of a user, the newest first.
 func (s *Service) Sessions(ctx context.Context, tenantID, userID string) ([]session.Session, error) {
 	return s.sessions.List(ctx, tenantID, userID)

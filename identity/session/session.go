@@ -187,6 +187,18 @@ func (s Session) live(now time.Time) bool {
 	return now.Before(s.ExpiresAt) && now.Before(s.LastActiveAt.Add(s.idle))
 }
 
+// Live returns those of some sessions, at most some hundreds, that have not ended.
+func (s *Store) Live(ctx context.Context, tenantID string, ids []string) ([]Session, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	live, err := selectLive(ctx, s.db, tenantID, ids, s.now())
+	if err != nil {
+		return nil, fmt.Errorf("read sessions: %w", err)
+	}
+	return live, nil
+}
+
 // List returns the live sessions of a user, the newest first.
 func (s *Store) List(ctx context.Context, tenantID, userID string) ([]Session, error) {
 	all, err := selectOfUser(ctx, s.db, tenantID, userID)

@@ -89,6 +89,30 @@ func selectOfUser(ctx context.Context, from querier, tenantID, userID string) (f
 	return found, rows.Err()
 }
 
+// selectLive returns those of some sessions that have not ended.
+func selectLive(ctx context.Context, db *sqldb.DB, tenantID string, ids []string, now time.Time) (live []Session, err error) {
+	args, places := []any{tenantID}, make([]string, len(ids))
+	for i, id := range ids {
+		args = append(args, id)
+		places[i] = fmt.Sprintf("$%d", len(args))
+	}
+	rows, err := db.Query(ctx, `SELECT `+columns+` FROM sessions WHERE tenant_id = $1 AND id IN (`+strings.Join(places, ", ")+`)`, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		s, _, err := scan(rows, tenantID)
+		if err != nil {
+			return nil, err
+		}
+		if s.live(now) {
+			live = append(live, s)
+		}
+	}
+	return live, rows.Err()
+}
+
 // micros is 0 for the zero time, which is instant's inverse.
 func micros(t time.Time) int64 {
 	if t.IsZero() {

@@ -71,7 +71,11 @@ const (
 
 	TokenExchanged      Type = "token.exchanged"
 	TokenExchangeDenied Type = "token.exchange_denied"
+	TokenRevoked        Type = "token.revoked"
 	TokenFamilyRevoked  Type = "token.family_revoked"
+
+	ConsentGranted Type = "consent.granted"
+	ConsentRevoked Type = "consent.revoked"
 
 	GroupCreated       Type = "group.created"
 	GroupUpdated       Type = "group.updated"

@@ -1,0 +1,46 @@
+package account
+
+import (
+	"context"
+
+	"stonetown/api/profile"
+	"stonetown/api/web"
+	"stonetown/identity/session"
+	"stonetown/oauth"
+)
+
+// AnswerDevice says what a device wants that waits for its user, or whether it may.
+func (s *Surface) AnswerDevice(ctx context.Context, request AnswerDeviceRequestObject) (AnswerDeviceResponseObject, error) {
+	call, form := web.CallOf(ctx), request.Body
+	current, err := s.owner(ctx, call)
+	if err == nil {
+		err = need("user_code", form.UserCode)
+	}
+	if err != nil {
+		return nil, err
+	}
+	status, ok := map[string]string{"": "pending", "allow": "allowed", "deny": "denied"}[form.Decision]
+	if !ok {
+		return nil, web.ValidationFailed(web.FieldError{Field: "decision", Code: "unknown_value", Message: "decision must be allow or deny"})
+	}
+	d, err := s.Flows.Device(ctx, oauthTenant(call), form.UserCode)
+	if err != nil {
+		return nil, err
+	}
+	body := DeviceRead{Meta: meta(call)}
+	wants := &body.Data
+	wants.Client.Name, wants.Client.LogoURI = d.Application.Name, profile.OrNull(d.Application.LogoURI)
+	wants.Scopes, wants.IP, wants.Status = append([]string{}, d.Scopes...), d.ClientIP, status
+	if wants.GroupScopes, err = s.groupScopes(ctx, call, d.Application, d.Scopes); err == nil {
+		wants.ScopeDescriptions, err = s.Flows.ScopeDescriptions(ctx, call.Tenant.ID, append(wants.Scopes, wants.GroupScopes...))
+	}
+	if err == nil && form.Decision != "" {
+		err = s.Flows.AnswerDevice(ctx, oauthTenant(call), form.UserCode, proved(current), form.Decision == "allow")
+	}
+	return AnswerDevice200JSONResponse{Body: body}, err
+}
+
+// proved is how the user of a session has proved to be who they are.
+func proved(s session.Session) oauth.Authentication {
+	return oauth.Authentication{UserID: s.UserID, SessionID: s.ID, Methods: s.Methods, AuthTime: s.AuthTime, SecondFactor: s.SecondFactor}
+}

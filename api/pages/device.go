@@ -1,0 +1,46 @@
+package pages
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+const devicePath = "/api/v1/auth/device"
+
+// deviceForm asks for the code that a device shows. It is asked for also where a link has
+// it: whoever made the link might be in front of the device.
+func deviceForm(v *visit) error {
+	if v.person() == "" {
+		return v.redirect("/auth/sign-in?next=" + url.QueryEscape(v.r.URL.RequestURI()))
+	}
+	return v.show("device.html", "Connect a device", v.form("user_code"))
+}
+
+// device shows what the device wants, and then answers it.
+func device(v *visit) error {
+	form := object{"user_code": v.form("user_code")}
+	if decision := v.form("decision"); decision != "" {
+		form["decision"] = decision
+	}
+	wants, err := v.one(http.MethodPost, devicePath, form)
+	if p := new(problem); errors.As(err, &p) && (p.code == "code_invalid" || p.code == "validation_failed" || p.code == "rate_limited") {
+		return v.again("device.html", "Connect a device", v.form("user_code"), p)
+	}
+	if err != nil {
+		return err
+	}
+	switch wants["status"] {
+	case "allowed":
+		return v.show("device-done.html", "The device is connected", "You can go on there.")
+	case "denied":
+		return v.show("device-done.html", "The device is not connected", "It may not act for you.")
+	}
+	page := struct {
+		asked
+		IP any
+	}{asked: asked{Flow: strings.ToUpper(v.form("user_code")), Person: v.person()}, IP: wants["ip"]}
+	page.read(wants)
+	return v.show("device-confirm.html", "Connect this device?", page)
+}

@@ -1,0 +1,31 @@
+package profile
+
+import (
+	"stonetown/api/web"
+	"stonetown/oauth"
+)
+
+// Authorization is an application that a user has signed in to, as clients get it.
+type Authorization struct {
+	ApplicationID    string        `json:"application_id"`
+	ClientID         string        `json:"client_id"`
+	Name             string        `json:"name"`
+	LogoURI          *string       `json:"logo_uri"`
+	FirstParty       bool          `json:"first_party"`
+	Scopes           []string      `json:"scopes"`
+	CreatedAt        web.Timestamp `json:"created_at"`
+	LastAuthorizedAt web.Timestamp `json:"last_authorized_at"`
+}
+
+// Authorizations are those of a user.
+func Authorizations(list []oauth.Authorization) []Authorization {
+	all := make([]Authorization, len(list))
+	for i, z := range list {
+		a := z.Application
+		all[i] = Authorization{
+			a.ID, a.ClientID, a.Name, OrNull(a.LogoURI), a.FirstParty,
+			append([]string{}, z.Scopes...), web.Timestamp(z.CreatedAt), web.Timestamp(z.UsedAt),
+		}
+	}
+	return all
+}

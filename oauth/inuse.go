@@ -1,0 +1,80 @@
+package oauth
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// InUseError is returned for an application that users are signed in to.
+type InUseError struct {
+	Sessions int       // that have authorized it, and refresh tokens that outlive theirs
+	Latest   time.Time // when the last of them ends, if nobody ends it before
+}
+
+func (e *InUseError) Error() string {
+	return fmt.Sprintf("users are signed in to the application in %d sessions", e.Sessions)
+}
+
+// sessionsAtOnce is how many sessions are asked about in one statement.
+const sessionsAtOnce = 500
+
+// refuseInUse fails with [*InUseError] if users are signed in to an application.
+func (s *Service) refuseInUse(ctx context.Context, a Application) error {
+	if !a.Type.hasUsers() || s.people == nil {
+		return nil
+	}
+	now := s.now().UnixMicro()
+	var used InUseError
+	var latest int64
+	err := s.db.QueryRow(ctx, `
+		SELECT COUNT(*), COALESCE(MAX(r.expires_at), 0)
+		FROM refresh_tokens r JOIN grants g ON g.tenant_id = r.tenant_id AND g.id = r.grant_id
+		WHERE r.tenant_id = $1 AND r.client_id = $2 AND r.rotated_at = 0 AND r.expires_at > $3 AND g.revoked_at = 0
+			AND ' ' || g.scope || ' ' LIKE '% `+offlineAccess+` %'`, a.TenantID, a.ClientID, now).Scan(&used.Sessions, &latest)
+	if err != nil {
+		return fmt.Errorf("count refresh tokens: %w", err)
+	}
+	used.Latest = instant(latest)
+	for after, more := "", true; more; {
+		ids, err := s.selectSessions(ctx, a, after, now)
+		if err != nil {
+			return fmt.Errorf("list sessions of application: %w", err)
+		}
+		if more = len(ids) == sessionsAtOnce; more {
+			after = ids[len(ids)-1]
+		}
+		n, last, err := s.people.LiveSessions(ctx, a.TenantID, ids)
+		if err != nil {
+			return err
+		}
+		if used.Sessions += n; last.After(used.Latest) {
+			used.Latest = last
+		}
+	}
+	if used.Sessions > 0 {
+		return &used
+	}
+	return nil
+}
+
+// selectSessions lists the sessions in which users have authorized an application, behind
+// one of them.
+func (s *Service) selectSessions(ctx context.Context, a Application, after string, now int64) (ids []string, err error) {
+	rows, err := s.db.Query(ctx, `
+		SELECT DISTINCT session_id FROM grants
+		WHERE tenant_id = $1 AND client_id = $2 AND session_id > $3 AND revoked_at = 0 AND expires_at > $4 ORDER BY session_id LIMIT $5`,
+		a.TenantID, a.ClientID, after, now, int64(sessionsAtOnce))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, rows.Err()
+}

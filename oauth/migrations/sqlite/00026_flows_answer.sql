@@ -1,0 +1,3 @@
+-- +goose Up
+-- What the person has said to the request, as JSON; empty: nothing yet.
+ALTER TABLE flows ADD COLUMN answer TEXT NOT NULL DEFAULT '';
