@@ -373,6 +373,16 @@ func authorizeRefuses(t *testing.T, w *world, c *client) {
 	// By POST the redirect is a GET.
 	post := p.send(t, "POST", "/oauth2/authorize", http.Header{"Cookie": {"__Host-sid=" + p.session}, "Content-Type": {"application/x-www-form-urlencoded"}}, []byte(p.request(nil).Encode()))
 	equal(t, "post", post.status, 303)
+	// From another site it comes without the cookie, which the GET after it has.
+	post = p.send(t, "POST", "/oauth2/authorize", http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, []byte(p.request(nil).Encode()))
+	equal(t, "post without a cookie", []any{post.status, strings.HasPrefix(post.header.Get("Location"), "/oauth2/authorize/resume?flow=flw_")}, []any{303, true})
+	cookie, err := http.ParseSetCookie(post.header.Get("Set-Cookie"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.flow = cookie.Value
+	_, to = p.browse(t, post.header.Get("Location"))
+	equal(t, "and then", to.Query().Get("code") != "", true)
 	large := p.send(t, "POST", "/oauth2/authorize", http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, []byte(p.request(url.Values{"nonce": {long(70_000)}}).Encode()))
 	equal(t, "too large", large.status, 400)
 

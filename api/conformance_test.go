@@ -81,6 +81,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"account_selection":  accountSelection,
 	"choices":            applicationChoices,
 	"devices":            devices,
+	"logout":             logout,
 	"pushed_requests":    pushedRequests,
 	"revocation":         revocation,
 	"applications":       applicationLife,

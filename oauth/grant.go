@@ -407,11 +407,12 @@ const idTokenType = "JWT"
 
 // idTokenClaims are what is read from an ID token.
 type idTokenClaims struct {
-	Issuer   string `json:"iss"`
-	Subject  string `json:"sub"`
-	Audience string `json:"aud"` // the application
-	Expires  int64  `json:"exp"`
-	GrantID  string `json:"gid"`
+	Issuer    string `json:"iss"`
+	Subject   string `json:"sub"`
+	Audience  string `json:"aud"` // the application
+	Expires   int64  `json:"exp"`
+	GrantID   string `json:"gid"`
+	SessionID string `json:"sid"`
 }
 
 // readIDToken reads an ID token that has not expired. It fails with [*TokenError].

@@ -11,6 +11,7 @@ type Metadata struct {
 	PushedRequestEndpoint             string
 	RevocationEndpoint                string
 	IntrospectionEndpoint             string
+	EndSessionEndpoint                string
 	JWKSURI                           string
 	ScopesSupported                   []string
 	ResponseTypesSupported            []string
@@ -41,6 +42,7 @@ const (
 	UserInfoPath   = "/oauth2/userinfo"
 	RevokePath     = "/oauth2/revoke"
 	IntrospectPath = "/oauth2/introspect"
+	EndSessionPath = "/oauth2/logout"
 	JWKSPath       = "/.well-known/jwks.json"
 )
 
@@ -55,6 +57,7 @@ func (s *Service) Metadata(tenant Tenant) Metadata {
 		PushedRequestEndpoint:             tenant.BaseURL + PushPath,
 		RevocationEndpoint:                tenant.BaseURL + RevokePath,
 		IntrospectionEndpoint:             tenant.BaseURL + IntrospectPath,
+		EndSessionEndpoint:                tenant.BaseURL + EndSessionPath,
 		JWKSURI:                           tenant.BaseURL + JWKSPath,
 		ScopesSupported:                   append(append([]string{}, OIDCScopes...), BuiltinScopes...),
 		ResponseTypesSupported:            []string{"code"},

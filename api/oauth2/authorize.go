@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"stonetown/api/web"
+	"stonetown/identity/authn"
 	"stonetown/identity/session"
 	"stonetown/oauth"
 )
@@ -17,6 +18,7 @@ import (
 type Sessions interface {
 	ByToken(ctx context.Context, tenantID, token string) (session.Session, error)
 	SteppedUp(secondFactor time.Time) bool
+	SignOut(ctx context.Context, current session.Session, all bool, by authn.By) error
 }
 
 // flowCookie binds a flow to the browser that began it: nobody else can be made to finish
@@ -30,18 +32,36 @@ func (s *Surface) Authorize(w http.ResponseWriter, r *http.Request, _ AuthorizeP
 
 // AuthorizeByForm is the same, by POST (OIDC Core §3.1.2.1).
 func (s *Surface) AuthorizeByForm(w http.ResponseWriter, r *http.Request) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	if err := r.ParseForm(); err != nil {
-		s.Kit.Fail(w, r, &web.Error{Status: http.StatusBadRequest, Code: string(oauth.InvalidRequest), Message: "the form cannot be read"})
+	params, err := parseForm(w, r)
+	if err != nil {
+		s.Kit.Fail(w, r, err)
 		return
 	}
-	s.authorize(w, r, r.PostForm)
+	s.authorize(w, r, params)
+}
+
+// parseForm reads a form that a browser posted.
+func parseForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		return nil, &web.Error{Status: http.StatusBadRequest, Code: string(oauth.InvalidRequest), Message: "the form cannot be read"}
+	}
+	return r.PostForm, nil
 }
 
 func (s *Surface) authorize(w http.ResponseWriter, r *http.Request, params url.Values) {
 	request, _, err := s.Service.Authorize(r.Context(), tenantOf(r), params)
 	if err != nil {
 		s.refuse(w, r, err)
+		return
+	}
+	if r.Method == http.MethodPost && web.CallOf(r.Context()).Cookie(web.SessionCookie) == "" {
+		// A POST from another site comes without the cookie; the GET it becomes has it.
+		if id, err := s.wait(r, request); err != nil {
+			s.Kit.Fail(w, r, err)
+		} else {
+			redirect(w, r, oauth.ResumePath, url.Values{"flow": {id}})
+		}
 		return
 	}
 	s.proceed(w, r, "", oauth.Flow{Request: request})
@@ -121,11 +141,10 @@ func (s *Surface) proceed(w http.ResponseWriter, r *http.Request, flowID string,
 		s.refuse(w, r, request.Refusal(code, "the user has to be asked"))
 	default:
 		if flowID == "" {
-			if flowID, err = s.Service.BeginFlow(r.Context(), tenantOf(r), request); err != nil {
+			if flowID, err = s.wait(r, request); err != nil {
 				s.Kit.Fail(w, r, err)
 				return
 			}
-			call.SetCookie(&http.Cookie{Name: flowCookie, Value: flowID, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: 30 * 60})
 		}
 		query := url.Values{"next": {oauth.ResumePath + "?flow=" + url.QueryEscape(flowID)}}
 		if to == "/auth/consent" || to == "/auth/select-account" {
@@ -136,6 +155,14 @@ func (s *Surface) proceed(w http.ResponseWriter, r *http.Request, flowID string,
 		}
 		redirect(w, r, to, query)
 	}
+}
+
+// wait remembers a request, for this browser.
+func (s *Surface) wait(r *http.Request, request oauth.AuthorizationRequest) (flowID string, err error) {
+	if flowID, err = s.Service.BeginFlow(r.Context(), tenantOf(r), request); err == nil {
+		web.CallOf(r.Context()).SetCookie(&http.Cookie{Name: flowCookie, Value: flowID, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: 30 * 60})
+	}
+	return flowID, err
 }
 
 // current is the session of the browser.
@@ -188,7 +215,10 @@ func (s *Surface) answer(w http.ResponseWriter, r *http.Request, to, mode string
 // status that never repeats a POST (RFC 9700 §4.12).
 func redirect(w http.ResponseWriter, r *http.Request, to string, query url.Values) {
 	separator := "?"
-	if strings.Contains(to, "?") {
+	switch {
+	case len(query) == 0:
+		separator = ""
+	case strings.Contains(to, "?"):
 		separator = "&"
 	}
 	w.Header().Set("Location", to+separator+query.Encode())

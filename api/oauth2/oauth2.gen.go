@@ -172,6 +172,7 @@ type Discovery struct {
 	ClaimsSupported                            []string `json:"claims_supported,omitempty"`
 	CodeChallengeMethodsSupported              []string `json:"code_challenge_methods_supported,omitempty"`
 	DeviceAuthorizationEndpoint                string   `json:"device_authorization_endpoint,omitempty"`
+	EndSessionEndpoint                         string   `json:"end_session_endpoint,omitempty"`
 	GrantTypesSupported                        []string `json:"grant_types_supported"`
 	IDTokenSigningAlgValuesSupported           []string `json:"id_token_signing_alg_values_supported,omitempty"`
 	IntrospectionEndpoint                      string   `json:"introspection_endpoint,omitempty"`
@@ -596,6 +597,23 @@ type AuthorizeDeviceFormdataBody struct {
 	Scope        string `form:"scope,omitempty" json:"scope,omitempty"`
 }
 
+// EndSessionParams defines parameters for EndSession.
+type EndSessionParams struct {
+	// IDTokenHint An ID token that the application got, expired or not.
+	IDTokenHint string `form:"id_token_hint,omitempty" json:"id_token_hint,omitempty"`
+	ClientID    string `form:"client_id,omitempty" json:"client_id,omitempty"`
+
+	// PostLogoutRedirectURI One of the application's, byte for byte.
+	PostLogoutRedirectURI string `form:"post_logout_redirect_uri,omitempty" json:"post_logout_redirect_uri,omitempty"`
+
+	// State Comes back as it was.
+	State string `form:"state,omitempty" json:"state,omitempty"`
+}
+
+// EndSessionByFormFormdataBody defines parameters for EndSessionByForm.
+type EndSessionByFormFormdataBody = struct {
+}
+
 // PushRequestFormdataBody defines parameters for PushRequest.
 type PushRequestFormdataBody struct {
 	ClientID     string `form:"client_id,omitempty" json:"client_id,omitempty"`
@@ -610,6 +628,9 @@ type AuthorizeDeviceFormdataRequestBody AuthorizeDeviceFormdataBody
 
 // IntrospectTokenFormdataRequestBody defines body for IntrospectToken for application/x-www-form-urlencoded ContentType.
 type IntrospectTokenFormdataRequestBody = PresentedToken
+
+// EndSessionByFormFormdataRequestBody defines body for EndSessionByForm for application/x-www-form-urlencoded ContentType.
+type EndSessionByFormFormdataRequestBody = EndSessionByFormFormdataBody
 
 // PushRequestFormdataRequestBody defines body for PushRequest for application/x-www-form-urlencoded ContentType.
 type PushRequestFormdataRequestBody PushRequestFormdataBody
@@ -789,6 +810,12 @@ type ServerInterface interface {
 	// RedirectToKeys Where other servers keep their keys
 	// (GET /oauth2/jwks)
 	RedirectToKeys(w http.ResponseWriter, r *http.Request)
+	// EndSession Sign a user out whom an application sends (OpenID Connect RP-Initiated Logout)
+	// (GET /oauth2/logout)
+	EndSession(w http.ResponseWriter, r *http.Request, params EndSessionParams)
+	// EndSessionByForm The same, by POST
+	// (POST /oauth2/logout)
+	EndSessionByForm(w http.ResponseWriter, r *http.Request)
 	// PushRequest Push an authorization request
 	// (POST /oauth2/par)
 	PushRequest(w http.ResponseWriter, r *http.Request)
@@ -1135,6 +1162,92 @@ func (siw *ServerInterfaceWrapper) RedirectToKeys(w http.ResponseWriter, r *http
 	handler.ServeHTTP(w, r)
 }
 
+// EndSession operation middleware
+func (siw *ServerInterfaceWrapper) EndSession(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params EndSessionParams
+
+	// ------------- Optional query parameter "id_token_hint" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "id_token_hint", r.URL.Query(), &params.IDTokenHint, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "id_token_hint"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id_token_hint", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "client_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "client_id", r.URL.Query(), &params.ClientID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "client_id"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "client_id", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "post_logout_redirect_uri" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "post_logout_redirect_uri", r.URL.Query(), &params.PostLogoutRedirectURI, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "post_logout_redirect_uri"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "post_logout_redirect_uri", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "state" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "state", r.URL.Query(), &params.State, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "state"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "state", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.EndSession(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// EndSessionByForm operation middleware
+func (siw *ServerInterfaceWrapper) EndSessionByForm(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.EndSessionByForm(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // PushRequest operation middleware
 func (siw *ServerInterfaceWrapper) PushRequest(w http.ResponseWriter, r *http.Request) {
 
@@ -1333,6 +1446,10 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 	r.HandleFunc(options.BaseURL+"/oauth2/par", wrapper.PushRequest).Methods(http.MethodPost)
 
 	r.HandleFunc(options.BaseURL+"/oauth2/device_authorization", wrapper.AuthorizeDevice).Methods(http.MethodPost)
+
+	r.HandleFunc(options.BaseURL+"/oauth2/logout", wrapper.EndSession).Methods(http.MethodGet)
+
+	r.HandleFunc(options.BaseURL+"/oauth2/logout", wrapper.EndSessionByForm).Methods(http.MethodPost)
 
 	r.HandleFunc(options.BaseURL+"/oauth2/revoke", wrapper.RevokeToken).Methods(http.MethodPost)
 

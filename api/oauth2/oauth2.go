@@ -39,6 +39,7 @@ type Service interface {
 	Revoke(ctx context.Context, t oauth.Tenant, by oauth.Credentials, token string) error
 	Introspect(ctx context.Context, t oauth.Tenant, by oauth.Credentials, token string) (oauth.Introspection, error)
 	Consented(ctx context.Context, t oauth.Tenant, r oauth.AuthorizationRequest, said oauth.Answer, userID string) (oauth.AuthorizationRequest, error)
+	Logout(ctx context.Context, t oauth.Tenant, params url.Values) (oauth.LogoutRequest, error)
 	UserInfo(ctx context.Context, t oauth.Tenant, p *oauth.Principal) (map[string]any, error)
 }
 

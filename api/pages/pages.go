@@ -69,7 +69,7 @@ func (s *Surface) Routes(wrap func(web.Operation, web.Surface, http.Handler) htt
 		"/auth/select-account":         {"GET": accountForm, "POST": selectAccount},
 		"/device":                      {"GET": deviceForm, "POST": device},
 		"/auth/error":                  {"GET": errorPage},
-		"/auth/sign-out":               {"POST": signOut},
+		"/auth/sign-out":               {"GET": signOutForm, "POST": signOut},
 		"/account":                     {"GET": account, "POST": saveProfile},
 		"/account/security":            {"GET": security},
 		"/account/sessions":            {"GET": sessions, "POST": endSession},

@@ -198,12 +198,19 @@ func errorPage(v *visit) error {
 	return v.render(http.StatusOK, "error.html", view{Title: "That did not work", Data: struct{ Message, RequestID string }{"The page that sent you here could not go on.", v.call.RequestID}})
 }
 
+func signOutForm(v *visit) error {
+	return v.show("sign-out.html", "Sign out?", v.person())
+}
+
 func signOut(v *visit) error {
 	if _, err := v.ask(http.MethodPost, "/api/v1/auth/logout", nil); err != nil {
 		var p *problem
 		if !errors.As(err, &p) {
 			return err
 		}
+	}
+	if v.form("next") != "" {
+		return v.redirect(v.next())
 	}
 	return v.redirect("/auth/sign-in?done=out")
 }
