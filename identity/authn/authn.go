@@ -19,6 +19,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"stonetown/identity"
@@ -155,6 +156,9 @@ type Service struct {
 	account  []byte // key of accounts' names in attempts
 	clock    func() time.Time
 	log      *slog.Logger
+
+	others       map[string]func(context.Context, outbox.Job) error // by kind
+	sessionEnded []func(ctx context.Context, tx *sqldb.Tx, e session.Ended) error
 }
 
 // New returns the service whose state is in c.DB.
@@ -174,19 +178,19 @@ func New(c Config) (*Service, error) {
 		tickets:  ticket.NewStore(c.DB, c.Seal, c.Clock),
 		factors:  factor.NewStore(c.DB, c.Seal, c.Clock),
 		account:  c.Seal.Derive("accounts that are tried"),
+		others:   map[string]func(context.Context, outbox.Job) error{},
 	}, nil
 }
 
 func (s *Service) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
 
-// Run does what is done in the background until ctx ends: it sends letters and deletes
-// what is over. Several processes may run it.
+// Run does what is done in the background until ctx ends: it sends letters, tells of
+// sessions that have ended, and deletes what is over. Several processes may run it.
 func (s *Service) Run(ctx context.Context) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		s.outbox.Run(ctx, s.work)
-	}()
+	var working sync.WaitGroup
+	defer working.Wait()
+	working.Go(func() { s.outbox.Run(ctx, s.work) })
+	working.Go(func() { s.tellEnded(ctx) })
 	tick := time.NewTicker(tidyEvery)
 	defer tick.Stop()
 	for {
@@ -195,7 +199,6 @@ func (s *Service) Run(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-			<-done
 			return
 		case <-tick.C:
 		}

@@ -139,6 +139,9 @@ func (s *Service) dispatch(ctx context.Context, job outbox.Job) error {
 		}
 		return s.send(ctx, job.TenantID, u, n.What, letterData{Link: "/account"})
 	}
+	if do := s.others[job.Kind]; do != nil {
+		return do(ctx, job)
+	}
 	return fmt.Errorf("unknown job %q: %w", job.Kind, outbox.ErrDrop)
 }
 

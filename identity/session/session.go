@@ -217,12 +217,12 @@ func OfUser(ctx context.Context, tx *sqldb.Tx, tenantID, userID string) ([]Sessi
 
 // End queues the end of a session.
 func End(b *sqldb.Batch, tenantID, sessionID string) {
-	b.Queue(`DELETE FROM sessions WHERE tenant_id = $1 AND id = $2`, []any{tenantID, sessionID}, nil)
+	end(b, `tenant_id = $1 AND id = $2`, tenantID, sessionID)
 }
 
 // EndAll queues the end of all sessions of a user but one (empty: of all).
 func EndAll(b *sqldb.Batch, tenantID, userID, except string) {
-	b.Queue(`DELETE FROM sessions WHERE tenant_id = $1 AND user_id = $2 AND user_id <> '' AND id <> $3`, []any{tenantID, userID, except}, nil)
+	end(b, `tenant_id = $1 AND user_id = $2 AND user_id <> '' AND id <> $3`, tenantID, userID, except)
 }
 
 // A token is the prefix, the id without its own, and the secret.

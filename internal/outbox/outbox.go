@@ -61,6 +61,18 @@ func (j Job) Read(payload any) error { return json.Unmarshal(j.payload, payload)
 // ErrDrop is returned by what does jobs for one that will never succeed.
 var ErrDrop = errors.New("not to be tried again")
 
+// RetryError is returned by what does jobs to be tried again at another time than others
+// are.
+type RetryError struct {
+	After time.Duration
+	Err   error
+}
+
+func (e *RetryError) Error() string { return e.Err.Error() }
+
+// Unwrap is what went wrong.
+func (e *RetryError) Unwrap() error { return e.Err }
+
 // Config says what an outbox works on. DB and Seal are required.
 type Config struct {
 	DB   *sqldb.DB
@@ -190,7 +202,11 @@ func (o *Outbox) work(ctx context.Context, job Job, do func(context.Context, Job
 		if over {
 			err = o.done(ctx, job)
 		} else {
-			err = o.again(ctx, job, min(lastRetry, firstRetry<<min(job.Attempt-1, 20)))
+			after := min(lastRetry, firstRetry<<min(job.Attempt-1, 20))
+			if own := new(RetryError); errors.As(err, &own) {
+				after = own.After
+			}
+			err = o.again(ctx, job, after)
 		}
 	}
 	if err != nil {
