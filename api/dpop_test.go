@@ -301,6 +301,15 @@ func boundGrants(t *testing.T, w *world, c *client) {
 	equal(t, "after signing in", browser.exchange(t, to.Query().Get("code"), nil).code(), "invalid_grant")
 	boundTo(t, "after signing in", browser.proving(key).exchange(t, to.Query().Get("code"), nil), key.Thumbprint)
 
+	// A device gets tokens of its key.
+	tv := newParty(t, c, object{"name": "Television", "type": "native", "redirect_uris": []any{}})
+	begun := tv.present(t, devicePath, nil, url.Values{"client_id": {tv.id}, "scope": {"openid"}}).body
+	c.with(p.session).want(t, 200, "", "POST", authPath+"/device", object{"user_code": begun["user_code"], "decision": "allow"})
+	got = tv.proving(key).form(t, nil, url.Values{"grant_type": {deviceGrant}, "client_id": {tv.id}, "device_code": {begun["device_code"].(string)}})
+	boundTo(t, "device", got, key.Thumbprint)
+	equal(t, "another key", tv.proving(other).refresh(t, got.body["refresh_token"].(string), nil).code(), "invalid_grant")
+	boundTo(t, "its key", tv.proving(key).refresh(t, got.body["refresh_token"].(string), nil), key.Thumbprint)
+
 	// A pushed request says it by a proof, too.
 	const par = "/oauth2/par"
 	push := func(by *relyingParty, changes url.Values) answer {
