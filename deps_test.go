@@ -20,7 +20,7 @@ import (
 // each other. A name stands for the folder and all below it that have no name
 // of their own, and within one name everything goes.
 const order = `
-	NONE < internal, schema;
+	NONE < internal, schema, oauth/dpop;
 
 	# Revisioned tuples know no schema, and the schema knows no tuples:
 	# the two meet in the engine.
@@ -29,7 +29,8 @@ const order = `
 
 	# Modules are clients of the engine and strangers to each other. What one
 	# needs of another it declares as an interface, and cmd plugs it in.
-	engine < identity, oauth, webhooks, controlplane;
+	engine < identity, webhooks, controlplane;
+	engine, oauth/dpop < oauth;
 
 	# HTTP only.
 	identity, oauth, webhooks, controlplane < api;

@@ -21,6 +21,7 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 
 	"stonetown/api/openapi"
+	"stonetown/oauth/dpop/dpoptest"
 )
 
 // document is the OpenAPI document as an independent library understands it,
@@ -98,6 +99,7 @@ type client struct {
 	server *httptest.Server
 	host   string
 	token  string
+	key    *dpoptest.Key // of which every request has a proof; nil: none has
 }
 
 // answer is a response that the document allows.
@@ -172,8 +174,15 @@ func (c *client) send(t testing.TB, method, target string, header http.Header, b
 	for name, values := range header {
 		req.Header[name] = values
 	}
+	scheme := "Bearer "
+	if c.key != nil {
+		scheme = "DPoP "
+		if req.Header["Dpop"] == nil {
+			req.Header.Set("DPoP", c.key.Proof(t, method, "https://"+c.host+req.URL.EscapedPath(), c.token, nil))
+		}
+	}
 	if c.token != "" && req.Header.Get("Authorization") == "" {
-		req.Header.Set("Authorization", "Bearer "+c.token)
+		req.Header.Set("Authorization", scheme+c.token)
 	}
 	transport := &http.Transport{DisableCompression: true}
 	defer transport.CloseIdleConnections()

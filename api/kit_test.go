@@ -204,7 +204,7 @@ func TestRateLimits(t *testing.T) {
 			app := w.application(t, c, "resources:read", "resources:write")
 			other := c.with(w.token(t, c, w.application(t, c, "resources:read", "resources:write")))
 			limited := httptestServer(t, w, func(config *api.Config) { config.Limits = tight })
-			c, other = &client{limited, c.host, c.token}, &client{limited, c.host, other.token}
+			c, other = &client{server: limited, host: c.host, token: c.token}, &client{server: limited, host: c.host, token: other.token}
 
 			for i := range 5 {
 				a := c.do(t, "POST", "/api/v1/resource-types", fmt.Sprintf(`{"name":"t%d"}`, i))
@@ -227,7 +227,7 @@ func TestRateLimits(t *testing.T) {
 			equal(t, "not an answer to keep", c.under(t, "k", "POST", "/api/v1/resource-types", object{"name": "t7"}).status, 429)
 
 			// The tenant may have limits of its own.
-			unlimited := &client{w.server, c.host, c.token}
+			unlimited := &client{server: w.server, host: c.host, token: c.token}
 			unlimited.want(t, 200, "", "PATCH", "/api/v1/settings", `{"rate_limits":{"admin.caller":"1000/h","authz.caller":"1/h"}}`)
 			eventually(t, func() bool { // other processes keep tenants for a moment
 				return strings.Contains(c.do(t, "POST", "/api/v1/resource-types", "{}").header.Get("RateLimit-Policy"), "q=1000;")
@@ -291,7 +291,7 @@ func webOrigins(t *testing.T, w *world, c *client) {
 	const target = "/api/v1/resource-types"
 	preflight := func(target, origin, method string) http.Header {
 		return c.raw(t, "OPTIONS", target, http.Header{
-			"Origin": {origin}, "Access-Control-Request-Method": {method}, "Access-Control-Request-Headers": {"authorization,content-type,idempotency-key"},
+			"Origin": {origin}, "Access-Control-Request-Method": {method}, "Access-Control-Request-Headers": {"authorization,content-type,dpop,idempotency-key"},
 		}, "")
 	}
 	for origin, want := range map[string]string{
@@ -312,7 +312,7 @@ func webOrigins(t *testing.T, w *world, c *client) {
 		}
 	}
 	h := preflight(target, ours, "POST")
-	if !strings.Contains(h.Get("Access-Control-Allow-Headers"), "idempotency-key") || h.Get("Access-Control-Allow-Methods") != "POST" {
+	if !strings.Contains(h.Get("Access-Control-Allow-Headers"), "dpop,idempotency-key") || h.Get("Access-Control-Allow-Methods") != "POST" {
 		t.Errorf("preflight: %v", h)
 	}
 	h = c.send(t, "GET", target, http.Header{"Origin": {ours}}, nil).header

@@ -116,6 +116,7 @@ func discovery(t *testing.T, _ *world, c *client) {
 	rfc8414 := c.want(t, 200, "", "GET", "/.well-known/oauth-authorization-server", nil)
 	equal(t, "the two documents", oidc.text, rfc8414.text)
 	equal(t, "issuer", oidc.body["issuer"], "https://discovery.test")
+	equal(t, "algorithms of proofs", oidc.body["dpop_signing_alg_values_supported"], []any{"ES256", "RS256", "PS256", "EdDSA"})
 	// Whatever it names exists.
 	for member, value := range oidc.body {
 		target, ok := strings.CutPrefix(toString(value), "https://discovery.test/")

@@ -506,7 +506,7 @@ func TestStreamsEnd(t *testing.T) {
 		server.Config.ReadTimeout, server.Config.WriteTimeout = limit, limit
 		server.Start()
 		t.Cleanup(server.Close)
-		return &client{server, c.host, c.token}
+		return &client{server: server, host: c.host, token: c.token}
 	}
 	ends := func(watching *watching) {
 		t.Helper()

@@ -37,6 +37,7 @@ import (
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth"
+	"stonetown/oauth/dpop/dpoptest"
 	"stonetown/tuplestore/sqlstore"
 )
 
@@ -286,7 +287,12 @@ func (w *world) tenant(t testing.TB, slug string) *client {
 
 // with is the same client with another token.
 func (c *client) with(token string) *client {
-	return &client{server: c.server, host: c.host, token: token}
+	return &client{server: c.server, host: c.host, token: token, key: c.key}
+}
+
+// proving is the same client with proofs of a key (RFC 9449), or with nil without.
+func (c *client) proving(key *dpoptest.Key) *client {
+	return &client{server: c.server, host: c.host, token: c.token, key: key}
 }
 
 func (w *world) application(t testing.TB, c *client, scopes ...string) application {

@@ -35,6 +35,9 @@ type claims struct {
 	ACR       string   `json:"acr,omitempty"`
 	AMR       []string `json:"amr,omitempty"`
 
+	// Of tokens that are bound to a key.
+	Confirmation confirmation `json:"cnf,omitzero"`
+
 	// Of tokens that others were exchanged for (RFC 8693).
 	Act    *Actor `json:"act,omitempty"`
 	Parent string `json:"ptok,omitempty"` // jti

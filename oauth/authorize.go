@@ -18,7 +18,8 @@ type AuthorizationRequest struct {
 	RedirectURI string   `json:"redirect_uri"`
 	Scopes      []string `json:"scopes"` // that the application may have
 	State       string   `json:"state"`
-	Challenge   string   `json:"challenge"` // RFC 7636, S256
+	Challenge   string   `json:"challenge"`          // RFC 7636, S256
+	Thumbprint  string   `json:"dpop_jkt,omitempty"` // of the key that the code will be exchanged with; empty: any or none
 	Nonce       string   `json:"nonce,omitempty"`
 	Prompt      []string `json:"prompt,omitempty"`
 	MaxAge      int      `json:"max_age"` // seconds; -1: as old as it may be
@@ -72,13 +73,13 @@ const (
 
 const maxState = 2048 // bytes
 
-// challengePattern is a SHA-256 in base64url.
-var challengePattern = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
+// sha256Pattern is a SHA-256 in base64url.
+var sha256Pattern = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 
 // once are the parameters that must not be repeated.
 var once = []string{
 	"response_type", "client_id", "redirect_uri", "scope", "state", "code_challenge", "code_challenge_method", "nonce", "prompt", "max_age",
-	"acr_values", "login_hint", "id_token_hint", "response_mode", "audience", "request",
+	"acr_values", "login_hint", "id_token_hint", "response_mode", "audience", "request", "dpop_jkt",
 }
 
 // Authorize judges an authorization request. Refusals are [*PageError] until client and
@@ -99,7 +100,7 @@ func (s *Service) judge(ctx context.Context, tenant Tenant, params url.Values) (
 		return r, app, err
 	}
 	r = AuthorizationRequest{
-		ClientID: app.ClientID, RedirectURI: params.Get("redirect_uri"), State: params.Get("state"), Challenge: params.Get("code_challenge"),
+		ClientID: app.ClientID, RedirectURI: params.Get("redirect_uri"), State: params.Get("state"), Challenge: params.Get("code_challenge"), Thumbprint: params.Get("dpop_jkt"),
 		Nonce: params.Get("nonce"), Prompt: strings.Fields(params.Get("prompt")), MaxAge: -1, LoginHint: params.Get("login_hint"),
 	}
 	refuse := func(code, description string) (AuthorizationRequest, Application, error) {
@@ -146,10 +147,12 @@ func (s *Service) judge(ctx context.Context, tenant Tenant, params url.Values) (
 		if r.Nonce == "" {
 			return refuse(string(InvalidRequest), "without PKCE a nonce is required")
 		}
-	case params.Get("code_challenge_method") != "S256" || !challengePattern.MatchString(r.Challenge):
+	case params.Get("code_challenge_method") != "S256" || !sha256Pattern.MatchString(r.Challenge):
 		return refuse(string(InvalidRequest), "PKCE is required: code_challenge_method S256 and a code_challenge of 43 characters (RFC 7636)")
 	}
 	switch {
+	case params.Has("dpop_jkt") && !sha256Pattern.MatchString(r.Thumbprint):
+		return refuse(string(InvalidRequest), "dpop_jkt must be a thumbprint of 43 characters (RFC 9449)")
 	case scopeErr != nil:
 		return refuse(string(InvalidScope), "scope is malformed")
 	case len(r.Prompt) > 1 && r.Prompts("none"):

@@ -231,7 +231,7 @@ func (s *Service) deviceToken(ctx context.Context, tenant Tenant, app Applicatio
 	if err != nil {
 		return TokenResponse{}, err
 	}
-	return s.issue(ctx, tenant, app, g, nil, "", true)
+	return s.issue(ctx, tenant, app, g, issuance{key: req.key, first: true})
 }
 
 // wait notes that a device has asked, and tells it to go on or to ask less often.

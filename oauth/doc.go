@@ -50,6 +50,19 @@
 //
 // Where the token that was traded is revoked, so is the one it was traded for.
 //
+// # Tokens that are bound to a key
+//
+// A client that proves to have a key (RFC 9449, package dpop) gets access tokens that name
+// it, in cnf, and are refused without a proof of it for each request: [Service.Verify] takes
+// only tokens that are bound to none, [Service.VerifyBound] only others. The token of a
+// request is remembered as any other; its proof costs a signature to verify and a row to
+// write, by which no process accepts it again.
+//
+// What can become an access token is bound as well, or a thief would take that way: a code,
+// if the authorization request named the key; a refresh token, for a client that has no
+// secret to prove itself by; an ID token and everything else that can be exchanged. All
+// that is refused for want of the key stays as it was, so that a thief cannot use it up.
+//
 // # Revocation
 //
 // A token that was taken back is refused at once, on every process. What users have

@@ -14,6 +14,7 @@ const (
 	InvalidScope         Code = "invalid_scope"
 	InvalidTarget        Code = "invalid_target"
 	InvalidGrant         Code = "invalid_grant"
+	InvalidDPoPProof     Code = "invalid_dpop_proof" // RFC 9449 §5
 )
 
 // Error is a refusal that the client is told about. Description holds nothing
@@ -25,10 +26,10 @@ type Error struct {
 
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Description }
 
-// Reason says in a word why a bearer token was refused.
+// Reason says in a word why an access token was refused.
 type Reason string
 
-// The reasons that [Service.Verify] answers with.
+// The reasons that [Service.Verify] and [Service.VerifyBound] answer with.
 const (
 	Malformed      Reason = "malformed"       // not a signed JWT, or a required claim is missing
 	WrongType      Reason = "wrong_type"      // a JWT for another purpose
@@ -40,12 +41,15 @@ const (
 	NotYetValid    Reason = "not_yet_valid"   // its time has not come
 	Revoked        Reason = "revoked"         // its session has ended
 	UnsupportedAlg Reason = "unsupported_alg" // signed with an algorithm that is never used here
+	Bound          Reason = "bound"           // bound to a key, and presented as if it were not
+	NotBound       Reason = "not_bound"       // presented as bound to a key, and it is not
+	WrongKey       Reason = "wrong_key"       // bound to another key than the proof's
 )
 
-// TokenError is the refusal of a bearer token. It never quotes the token.
+// TokenError is the refusal of an access token. It never quotes the token.
 type TokenError struct{ Reason Reason }
 
-func (e *TokenError) Error() string { return "bearer token refused: " + string(e.Reason) }
+func (e *TokenError) Error() string { return "access token refused: " + string(e.Reason) }
 
 var (
 	// ErrApplicationNotFound is returned by lookups that match no application.

@@ -69,6 +69,7 @@ type presented struct {
 	acr       string
 	amr       []string
 	act       *Actor
+	key       string // thumbprint of the one that who presents it has to have; empty: none
 }
 
 // exchange is one exchange under way, as it is put on record.
@@ -79,6 +80,7 @@ type exchange struct {
 	actor         *presented
 	audience      []string // asked for
 	scopes        []string // asked for
+	key           string   // thumbprint of the one that was proved; empty: none
 	granted       claims
 }
 
@@ -118,7 +120,7 @@ func (s *Service) exchangeToken(ctx context.Context, tenant Tenant, req TokenReq
 		return TokenResponse{}, err
 	}
 	return TokenResponse{
-		AccessToken: token, TokenType: "Bearer", ExpiresIn: seconds(e.granted.Expires).Sub(seconds(e.granted.IssuedAt)), Scope: e.granted.Scope,
+		AccessToken: token, TokenType: e.granted.Confirmation.tokenType(), ExpiresIn: seconds(e.granted.Expires).Sub(seconds(e.granted.IssuedAt)), Scope: e.granted.Scope,
 		IssuedTokenType: TypeAccessToken, ClientID: e.app.ClientID,
 	}, nil
 }
@@ -156,6 +158,12 @@ func (s *Service) judgeExchange(ctx context.Context, tenant Tenant, req TokenReq
 		}
 		e.actor = &p
 	}
+	if e.key, err = s.bindingKey(ctx, tenant, e.app, req.Credentials); err != nil {
+		return refusedAs("dpop_proof", err)
+	}
+	if d := e.bound(); d != nil {
+		return d, nil
+	}
 	if e.scopes, err = parseScopes(req.Scope); err != nil {
 		return refusedAs("scope_malformed", err)
 	}
@@ -185,6 +193,18 @@ func wellFormedExchange(x ExchangeRequest) *denial {
 		return malformed("actor_token_type is not known, or not of a token that says who acts")
 	case x.RequestedTokenType != "" && x.RequestedTokenType != TypeAccessToken:
 		return malformed("requested_token_type must be that of an access token")
+	}
+	return nil
+}
+
+// bound refuses tokens that are bound to another key than the one that was proved. That one
+// the new token is bound to, so that no exchange leads to a token that is good without.
+func (e *exchange) bound() *denial {
+	if e.subject.key != "" && e.subject.key != e.key {
+		return &denial{"subject_token_key", &Error{InvalidRequest, "subject_token is bound to a key of which the request has no DPoP proof"}}
+	}
+	if e.actor != nil && e.actor.key != "" && e.actor.key != e.key {
+		return &denial{"actor_token_key", &Error{InvalidRequest, "actor_token is bound to a key of which the request has no DPoP proof"}}
 	}
 	return nil
 }
@@ -304,6 +324,7 @@ func (s *Service) grant(tenant Tenant, e *exchange) *denial {
 	e.granted = claims{
 		Subject: from.subject.ID, Audience: aud, Scope: strings.Join(scopes, " "), Expires: expires.Unix(),
 		SessionID: from.sessionID, GrantID: from.grantID, AuthTime: from.authTime, ACR: acr, AMR: from.amr, Act: act, Parent: from.tokenID,
+		Confirmation: confirmation{e.key},
 	}
 	return nil
 }
@@ -336,7 +357,11 @@ func (s *Service) readPresented(ctx context.Context, tenant Tenant, by Applicati
 		if by.ClientID != "" && r.clientID != by.ClientID || r.rotated || !s.now().Before(r.expiresAt) {
 			return p, invalidGrant
 		}
-		return s.ofGrant(ctx, tenant, r.grantID, r.clientID, r.expiresAt)
+		p, err := s.ofGrant(ctx, tenant, r.grantID, r.clientID, r.expiresAt)
+		if by.ClientID == "" { // one that authenticates needs no key (RFC 9449 §5)
+			p.key = r.key
+		}
+		return p, err
 	case TypeIDToken:
 		c, err := s.readIDToken(ctx, tenant, token)
 		if err != nil {
@@ -345,7 +370,9 @@ func (s *Service) readPresented(ctx context.Context, tenant Tenant, by Applicati
 		if by.ClientID != "" && c.Audience != by.ClientID {
 			return p, &TokenError{WrongAudience}
 		}
-		return s.ofGrant(ctx, tenant, c.GrantID, c.Audience, seconds(c.Expires))
+		p, err := s.ofGrant(ctx, tenant, c.GrantID, c.Audience, seconds(c.Expires))
+		p.key = c.Confirmation.Thumbprint
+		return p, err
 	}
 	c, err := s.readToken(ctx, tenant, token, s.clock())
 	if err == nil {
@@ -357,6 +384,7 @@ func (s *Service) readPresented(ctx context.Context, tenant Tenant, by Applicati
 	p = presented{
 		subject: c.subject(), clientID: c.ClientID, tokenID: c.TokenID, scopes: strings.Fields(c.Scope), audience: c.Audience, expires: seconds(c.Expires),
 		sessionID: c.SessionID, grantID: c.GrantID, authTime: c.AuthTime, acr: c.ACR, amr: c.AMR, act: c.Act,
+		key: c.Confirmation.Thumbprint,
 	}
 	return p, nil
 }

@@ -58,8 +58,8 @@ func (s *Service) IssueCode(ctx context.Context, tenant Tenant, r AuthorizationR
 		var b sqldb.Batch
 		s.begin(&b, tenant, grant{id: grantID, clientID: r.ClientID, auth: by, scopes: r.Scopes, audience: r.Audience, nonce: r.Nonce})
 		b.Queue(`
-			INSERT INTO codes (tenant_id, hash, grant_id, client_id, redirect_uri, challenge, expires_at, used_at) VALUES ($1, $2, $3, $4, $5, $6, $7, 0)`,
-			[]any{tenant.ID, tokenHash(code), grantID, r.ClientID, r.RedirectURI, r.Challenge, now.Add(codeFor).UnixMicro()}, nil)
+			INSERT INTO codes (tenant_id, hash, grant_id, client_id, redirect_uri, challenge, dpop_jkt, expires_at, used_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)`,
+			[]any{tenant.ID, tokenHash(code), grantID, r.ClientID, r.RedirectURI, r.Challenge, r.Thumbprint, now.Add(codeFor).UnixMicro()}, nil)
 		return tx.Send(ctx, &b)
 	})
 	if err != nil {
@@ -87,21 +87,21 @@ func (s *Service) begin(b *sqldb.Batch, tenant Tenant, g grant) {
 // invalidGrant is the one refusal of a code or token, whatever is wrong with it.
 var invalidGrant = &Error{InvalidGrant, "the code or token is not valid for this client"}
 
-// exchangeCode answers the authorization_code grant. A wrong client, redirect URI or
-// verifier leaves the code as it is; who comes with the right ones a second time ends all
+// exchangeCode answers the authorization_code grant. A wrong client, redirect URI, verifier
+// or key leaves the code as it is; who comes with the right ones a second time ends all
 // that followed from the first.
 func (s *Service) exchangeCode(ctx context.Context, tenant Tenant, app Application, req TokenRequest) (TokenResponse, error) {
-	var grantID, clientID, redirectURI, challenge string
+	var grantID, clientID, redirectURI, challenge, key string
 	var expires, used int64
 	hash := tokenHash(req.Code)
-	err := s.db.QueryRow(ctx, `SELECT grant_id, client_id, redirect_uri, challenge, expires_at, used_at FROM codes WHERE tenant_id = $1 AND hash = $2`, tenant.ID, hash).
-		Scan(&grantID, &clientID, &redirectURI, &challenge, &expires, &used)
+	err := s.db.QueryRow(ctx, `SELECT grant_id, client_id, redirect_uri, challenge, dpop_jkt, expires_at, used_at FROM codes WHERE tenant_id = $1 AND hash = $2`, tenant.ID, hash).
+		Scan(&grantID, &clientID, &redirectURI, &challenge, &key, &expires, &used)
 	switch {
 	case errors.Is(err, sqldb.ErrNoRows):
 		return TokenResponse{}, invalidGrant
 	case err != nil:
 		return TokenResponse{}, fmt.Errorf("read code: %w", err)
-	case clientID != app.ClientID || redirectURI != req.RedirectURI || !verifies(challenge, req.CodeVerifier):
+	case clientID != app.ClientID || redirectURI != req.RedirectURI || !verifies(challenge, req.CodeVerifier) || key != "" && key != req.key:
 		return TokenResponse{}, invalidGrant
 	}
 	now := s.now()
@@ -122,7 +122,7 @@ func (s *Service) exchangeCode(ctx context.Context, tenant Tenant, app Applicati
 	if err != nil {
 		return TokenResponse{}, err
 	}
-	return s.issue(ctx, tenant, app, g, nil, "", true)
+	return s.issue(ctx, tenant, app, g, issuance{key: req.key, first: true})
 }
 
 // verifies reports whether a verifier is the one that a challenge was made of (RFC 7636
@@ -140,13 +140,15 @@ func verifies(challenge, verifier string) bool {
 }
 
 // refresh answers the refresh_token grant. The token is replaced; who comes with one that
-// was replaced before ends its whole family (RFC 9700 §4.14.2).
+// was replaced before ends its whole family (RFC 9700 §4.14.2). A client without a secret
+// needs the key that it had when it got the token (RFC 9449 §5); without that, the token is
+// left as it is.
 func (s *Service) refresh(ctx context.Context, tenant Tenant, app Application, req TokenRequest) (TokenResponse, error) {
 	r, err := s.selectRefreshToken(ctx, tenant, req.RefreshToken)
 	switch {
 	case err != nil:
 		return TokenResponse{}, err
-	case r.clientID != app.ClientID:
+	case r.clientID != app.ClientID || r.key != "" && r.key != req.key && !app.Type.Confidential():
 		return TokenResponse{}, invalidGrant
 	case r.rotated:
 		return TokenResponse{}, s.reused(ctx, tenant, r.grantID, eventlog.SecurityRefreshTokenReused)
@@ -166,21 +168,27 @@ func (s *Service) refresh(ctx context.Context, tenant Tenant, app Application, r
 			return TokenResponse{}, &Error{InvalidScope, "more than was granted"}
 		}
 	}
-	return s.issue(ctx, tenant, app, g, narrower, tokenHash(req.RefreshToken), false)
+	return s.issue(ctx, tenant, app, g, issuance{scopes: narrower, rotates: tokenHash(req.RefreshToken), key: req.key})
 }
 
-// issue issues the tokens of a grant: those of a scope, if one is given, and else of all
-// that was granted. rotates is the hash of the refresh token that is replaced; first says
-// that the user has just signed in.
-func (s *Service) issue(ctx context.Context, tenant Tenant, app Application, g grant, narrower []string, rotates string, first bool) (r TokenResponse, err error) {
+// issuance is how the tokens of a grant are issued.
+type issuance struct {
+	scopes  []string // asked for; nil: all that was granted
+	rotates string   // the hash of the refresh token that is replaced; empty: none
+	key     string   // thumbprint of the key that they are bound to; empty: none
+	first   bool     // the user has just signed in
+}
+
+// issue issues the tokens of a grant.
+func (s *Service) issue(ctx context.Context, tenant Tenant, app Application, g grant, as issuance) (r TokenResponse, err error) {
 	now := s.now()
-	person, err := s.holder(ctx, tenant, g, first)
+	person, err := s.holder(ctx, tenant, g, as.first)
 	if err != nil {
 		return r, err
 	}
 	scopes := g.scopes
-	if narrower != nil {
-		scopes = narrower
+	if as.scopes != nil {
+		scopes = as.scopes
 	}
 	if scopes, err = s.entitled(ctx, tenant, scopes, person.Scopes, app.groupScopes(person)); err != nil {
 		return r, err
@@ -199,16 +207,17 @@ func (s *Service) issue(ctx context.Context, tenant Tenant, app Application, g g
 	c := claims{
 		Subject: person.ID, Audience: aud, Scope: strings.Join(scopes, " "), SessionID: g.auth.SessionID, GrantID: g.id,
 		AuthTime: g.auth.AuthTime.Unix(), ACR: g.auth.acr(), AMR: g.auth.Methods,
+		Confirmation: confirmation{as.key},
 	}
 	if g.offline() {
 		c.SessionID = "" // it does not end with the session
 	}
-	r = TokenResponse{TokenType: "Bearer", ExpiresIn: app.AccessTokenTTL, Scope: c.Scope, RefreshToken: newToken(refreshTokenPrefix)}
+	r = TokenResponse{TokenType: c.Confirmation.tokenType(), ExpiresIn: app.AccessTokenTTL, Scope: c.Scope, RefreshToken: newToken(refreshTokenPrefix)}
 	if r.AccessToken, err = s.mint(ctx, tenant, app, &c); err != nil {
 		return r, err
 	}
 	if slices.Contains(scopes, "openid") {
-		if r.IDToken, err = s.idToken(ctx, tenant, app, g, person, ScopeSet(c.Scope), r.AccessToken, first); err != nil {
+		if r.IDToken, err = s.idToken(ctx, tenant, app, g, person, ScopeSet(c.Scope), r.AccessToken, as); err != nil {
 			return r, err
 		}
 	}
@@ -217,8 +226,8 @@ func (s *Service) issue(ctx context.Context, tenant Tenant, app Application, g g
 		until = g.expiresAt
 	}
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		if rotates != "" {
-			n, err := tx.Exec(ctx, `UPDATE refresh_tokens SET rotated_at = $3 WHERE tenant_id = $1 AND hash = $2 AND rotated_at = 0`, tenant.ID, rotates, now.UnixMicro())
+		if as.rotates != "" {
+			n, err := tx.Exec(ctx, `UPDATE refresh_tokens SET rotated_at = $3 WHERE tenant_id = $1 AND hash = $2 AND rotated_at = 0`, tenant.ID, as.rotates, now.UnixMicro())
 			if err != nil {
 				return err
 			}
@@ -226,8 +235,8 @@ func (s *Service) issue(ctx context.Context, tenant Tenant, app Application, g g
 				return errReused
 			}
 		}
-		_, err := tx.Exec(ctx, `INSERT INTO refresh_tokens (tenant_id, hash, grant_id, client_id, created_at, expires_at, rotated_at) VALUES ($1, $2, $3, $4, $5, $6, 0)`,
-			tenant.ID, tokenHash(r.RefreshToken), g.id, app.ClientID, now.UnixMicro(), until.UnixMicro())
+		_, err := tx.Exec(ctx, `INSERT INTO refresh_tokens (tenant_id, hash, grant_id, client_id, dpop_jkt, created_at, expires_at, rotated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, 0)`,
+			tenant.ID, tokenHash(r.RefreshToken), g.id, app.ClientID, as.key, now.UnixMicro(), until.UnixMicro())
 		return err
 	})
 	if errors.Is(err, errReused) {
@@ -270,6 +279,7 @@ const refreshTokenPrefix = "rt_"
 // refreshToken is what is kept of one.
 type refreshToken struct {
 	grantID, clientID    string
+	key                  string // thumbprint of the one that was proved when it was issued; empty: none
 	rotated              bool
 	createdAt, expiresAt time.Time
 }
@@ -277,8 +287,8 @@ type refreshToken struct {
 // selectRefreshToken finds a refresh token, good or not. It fails with invalidGrant.
 func (s *Service) selectRefreshToken(ctx context.Context, tenant Tenant, token string) (r refreshToken, err error) {
 	var created, expires, rotated int64
-	err = s.db.QueryRow(ctx, `SELECT grant_id, client_id, created_at, expires_at, rotated_at FROM refresh_tokens WHERE tenant_id = $1 AND hash = $2`, tenant.ID, tokenHash(token)).
-		Scan(&r.grantID, &r.clientID, &created, &expires, &rotated)
+	err = s.db.QueryRow(ctx, `SELECT grant_id, client_id, dpop_jkt, created_at, expires_at, rotated_at FROM refresh_tokens WHERE tenant_id = $1 AND hash = $2`, tenant.ID, tokenHash(token)).
+		Scan(&r.grantID, &r.clientID, &r.key, &created, &expires, &rotated)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return r, invalidGrant
 	}
@@ -379,8 +389,9 @@ func (s *Service) revokeGrant(ctx context.Context, tenant Tenant, grantID string
 	return nil
 }
 
-// idToken tells an application who has signed in (OIDC Core §2).
-func (s *Service) idToken(ctx context.Context, tenant Tenant, app Application, g grant, person Person, scopes Scopes, accessToken string, first bool) (string, error) {
+// idToken tells an application who has signed in (OIDC Core §2). It names the key that what
+// comes with it is bound to, since it can be exchanged for an access token.
+func (s *Service) idToken(ctx context.Context, tenant Tenant, app Application, g grant, person Person, scopes Scopes, accessToken string, as issuance) (string, error) {
 	ring, err := s.keys.ring(ctx, tenant.ID, true)
 	if err != nil {
 		return "", err
@@ -396,8 +407,11 @@ func (s *Service) idToken(ctx context.Context, tenant Tenant, app Application, g
 	c["acr"], c["amr"], c["sid"], c["gid"] = g.auth.acr(), g.auth.Methods, g.auth.SessionID, g.id
 	sum := sha256.Sum256([]byte(accessToken))
 	c["at_hash"] = base64.RawURLEncoding.EncodeToString(sum[:16])
-	if first && g.nonce != "" {
+	if as.first && g.nonce != "" {
 		c["nonce"] = g.nonce
+	}
+	if as.key != "" {
+		c["cnf"] = confirmation{as.key}
 	}
 	return sign(key, RS256, idTokenType, c)
 }
@@ -413,6 +427,8 @@ type idTokenClaims struct {
 	Expires   int64  `json:"exp"`
 	GrantID   string `json:"gid"`
 	SessionID string `json:"sid"`
+
+	Confirmation confirmation `json:"cnf"`
 }
 
 // readIDToken reads an ID token that has not expired. It fails with [*TokenError].
@@ -431,10 +447,13 @@ func (s *Service) readIDToken(ctx context.Context, tenant Tenant, token string) 
 	return c, nil
 }
 
-// tidy deletes what is over.
+// tidy deletes what is over: an hour later, so that who comes too late is told so, but for
+// proofs, which are many.
 func (s *Service) tidy(ctx context.Context) error {
-	for _, table := range []string{"flows", "codes", "device_codes", "refresh_tokens", "grants", "revocations"} {
-		if _, err := s.db.Exec(ctx, `DELETE FROM `+table+` WHERE expires_at < $1`, s.now().Add(-time.Hour).UnixMicro()); err != nil {
+	for table, later := range map[string]time.Duration{
+		"flows": time.Hour, "codes": time.Hour, "device_codes": time.Hour, "refresh_tokens": time.Hour, "grants": time.Hour, "revocations": time.Hour, "dpop_proofs": 0,
+	} {
+		if _, err := s.db.Exec(ctx, `DELETE FROM `+table+` WHERE expires_at < $1`, s.now().Add(-later).UnixMicro()); err != nil {
 			return fmt.Errorf("delete %s that are over: %w", table, err)
 		}
 	}
@@ -443,7 +462,7 @@ func (s *Service) tidy(ctx context.Context) error {
 
 // Run deletes what is over, from time to time, until ctx ends.
 func (s *Service) Run(ctx context.Context, failed func(error)) {
-	tick := time.NewTicker(time.Hour)
+	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
 	for {
 		if err := s.tidy(ctx); err != nil && ctx.Err() == nil {

@@ -17,7 +17,8 @@ import (
 // value is all that others learn: that it is not good, or not for them.
 type Introspection struct {
 	Active                bool
-	TokenType             string // Bearer; empty for refresh tokens
+	TokenType             string // [TokenTypeBearer] or [TokenTypeDPoP]; empty for refresh tokens
+	Thumbprint            string // of the key that an access token is bound to; empty: to none
 	ClientID              string
 	Subject               string
 	Username              string // the address of a user
@@ -71,7 +72,7 @@ func (s *Service) introspectAccessToken(ctx context.Context, tenant Tenant, app 
 		return Introspection{}, err
 	}
 	i := Introspection{
-		Active: true, TokenType: "Bearer", ClientID: c.ClientID, Subject: c.Subject, Scope: c.Scope, Audience: c.Audience, Issuer: c.Issuer,
+		Active: true, TokenType: c.Confirmation.tokenType(), Thumbprint: c.Confirmation.Thumbprint, ClientID: c.ClientID, Subject: c.Subject, Scope: c.Scope, Audience: c.Audience, Issuer: c.Issuer,
 		Actor: c.Act, TokenID: c.TokenID, SessionID: c.SessionID, TenantID: c.TenantID, AuthenticationContext: c.ACR,
 		IssuedAt: seconds(c.IssuedAt), NotBefore: seconds(c.NotBefore), ExpiresAt: seconds(c.Expires),
 	}

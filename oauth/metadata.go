@@ -1,5 +1,7 @@
 package oauth
 
+import "stonetown/oauth/dpop"
+
 // Metadata describes a tenant's authorization server (RFC 8414 §2, OIDC Discovery §3):
 // only what exists.
 type Metadata struct {
@@ -23,7 +25,8 @@ type Metadata struct {
 	RevocationAuthMethodsSupported    []string
 	IntrospectionAuthMethodsSupported []string
 	CodeChallengeMethodsSupported     []string
-	AuthorizationResponseISSSupported bool // RFC 9207
+	DPoPSigningAlgValuesSupported     []string // RFC 9449 §5.1
+	AuthorizationResponseISSSupported bool     // RFC 9207
 	ACRValuesSupported                []string
 	ClaimsSupported                   []string
 	PromptValuesSupported             []string
@@ -69,6 +72,7 @@ func (s *Service) Metadata(tenant Tenant) Metadata {
 		RevocationAuthMethodsSupported:    clientAuthMethods,
 		IntrospectionAuthMethodsSupported: []string{string(ClientSecretBasic), string(ClientSecretPost)},
 		CodeChallengeMethodsSupported:     []string{"S256"},
+		DPoPSigningAlgValuesSupported:     dpop.Algs,
 		AuthorizationResponseISSSupported: true,
 		ACRValuesSupported:                []string{AAL1, AAL2},
 		ClaimsSupported: []string{

@@ -29,6 +29,15 @@ func (s *Service) Push(ctx context.Context, tenant Tenant, by Credentials, param
 		return "", 0, &Error{InvalidRequest, "request_uri cannot be pushed"}
 	}
 	params.Set("client_id", app.ClientID)
+	key, err := s.provenKey(ctx, tenant, by, PushPath)
+	switch {
+	case err != nil:
+		return "", 0, err
+	case key != "" && params.Has("dpop_jkt") && params.Get("dpop_jkt") != key: // RFC 9449 §10.1
+		return "", 0, &Error{InvalidRequest, "dpop_jkt names another key than the one of the DPoP proof"}
+	case key != "":
+		params.Set("dpop_jkt", key)
+	}
 	r, _, err := s.judge(ctx, tenant, params)
 	var page *PageError
 	var redirect *RedirectError

@@ -109,6 +109,6 @@ func (w *world) token(tenant Tenant, app Application, secret string) string {
 func request(app Application, secret string) TokenRequest {
 	return TokenRequest{
 		GrantType:   GrantClientCredentials,
-		Credentials: Credentials{app.ClientID, secret, []ClientAuthMethod{ClientSecretPost}},
+		Credentials: Credentials{ClientID: app.ClientID, ClientSecret: secret, ClientAuthMethods: []ClientAuthMethod{ClientSecretPost}},
 	}
 }

@@ -35,6 +35,10 @@ type Credentials struct {
 	// ClientAuthMethods are the methods of authentication that the request
 	// used: none or one; more are refused (RFC 6749 §2.3).
 	ClientAuthMethods []ClientAuthMethod
+
+	// Proofs are what it presents to say which key it has (RFC 9449): the values of the
+	// header [dpop.Header].
+	Proofs []string
 }
 
 // TokenRequest is a request to the token endpoint.
@@ -60,12 +64,14 @@ type TokenRequest struct {
 
 	// Origin says by which request, for the record.
 	Origin eventlog.Origin
+
+	key string // thumbprint of the one that the tokens will be bound to; empty: to none
 }
 
 // TokenResponse is a successful answer of the token endpoint (RFC 6749 §5.1).
 type TokenResponse struct {
 	AccessToken string
-	TokenType   string        // Bearer
+	TokenType   string        // [TokenTypeBearer] or [TokenTypeDPoP]
 	ExpiresIn   time.Duration // whole seconds
 	Scope       string        // what was granted, separated by spaces
 	ClientID    string        // of the application that got it
@@ -98,6 +104,9 @@ func (s *Service) Token(ctx context.Context, tenant Tenant, req TokenRequest) (T
 	}
 	if req.GrantType != GrantClientCredentials && (s.people == nil || !app.Type.hasUsers()) {
 		return TokenResponse{}, &Error{UnauthorizedClient, "applications of this type get no tokens of users"}
+	}
+	if req.key, err = s.bindingKey(ctx, tenant, app, req.Credentials); err != nil {
+		return TokenResponse{}, err
 	}
 	issued, err := answer(ctx, tenant, app, req)
 	issued.ClientID = app.ClientID
@@ -145,14 +154,15 @@ func (s *Service) clientCredentials(ctx context.Context, tenant Tenant, app Appl
 		return TokenResponse{}, err
 	}
 	scope := strings.Join(scopes, " ")
-	token, err := s.mint(ctx, tenant, app, &claims{Subject: app.ClientID, Audience: aud, Scope: scope})
+	c := claims{Subject: app.ClientID, Audience: aud, Scope: scope, Confirmation: confirmation{req.key}}
+	token, err := s.mint(ctx, tenant, app, &c)
 	if err == nil {
 		err = s.used(ctx, app)
 	}
 	if err != nil {
 		return TokenResponse{}, err
 	}
-	return TokenResponse{AccessToken: token, TokenType: "Bearer", ExpiresIn: app.AccessTokenTTL, Scope: scope}, nil
+	return TokenResponse{AccessToken: token, TokenType: c.Confirmation.tokenType(), ExpiresIn: app.AccessTokenTTL, Scope: scope}, nil
 }
 
 // grantedScopes are those asked for, all of which must be allowed, or all

@@ -45,5 +45,5 @@ func (s *Service) IssueToUser(ctx context.Context, tenant Tenant, t UserToken) (
 	if err != nil {
 		return TokenResponse{}, err
 	}
-	return TokenResponse{AccessToken: token, TokenType: "Bearer", ExpiresIn: firstPartyTTL, Scope: scope}, nil
+	return TokenResponse{AccessToken: token, TokenType: TokenTypeBearer, ExpiresIn: firstPartyTTL, Scope: scope}, nil
 }

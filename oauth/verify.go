@@ -14,7 +14,7 @@ import (
 	"stonetown/internal/eventlog"
 )
 
-// Principal is who a bearer token speaks for. It is shared: do not change it.
+// Principal is who an access token speaks for. It is shared: do not change it.
 type Principal struct {
 	Subject   string
 	ClientID  string
@@ -31,6 +31,8 @@ type Principal struct {
 	// Actor is who acts in the subject's place (RFC 8693); zero: nobody does.
 	Actor  eventlog.Actor
 	Parent string // jti of the token that it was exchanged for, if it was
+	// Thumbprint is of the key that the token is bound to (RFC 9449); empty: to none.
+	Thumbprint string
 	// MustEnrol: the user can do nothing but add a second factor.
 	MustEnrol bool
 }
@@ -46,9 +48,19 @@ const (
 )
 
 // Verify checks an access token that was presented to the product's own API on
-// the tenant's host (RFC 9068 §4) and returns whom it speaks for. Refusals are
+// the tenant's host (RFC 9068 §4) by whoever has it, and returns whom it speaks for.
+// Refusals, one that is bound to a key among them ([Service.VerifyBound]), are
 // [*TokenError]; any other error is the server's.
 func (s *Service) Verify(ctx context.Context, tenant Tenant, bearer string) (*Principal, error) {
+	p, err := s.verify(ctx, tenant, bearer)
+	if err == nil && p.Thumbprint != "" {
+		return nil, &TokenError{Bound}
+	}
+	return p, err
+}
+
+// verify does so whether or not the token is bound to a key.
+func (s *Service) verify(ctx context.Context, tenant Tenant, bearer string) (*Principal, error) {
 	if len(bearer) > maxBearer { // which would cost to hash
 		return nil, &TokenError{Malformed}
 	}
@@ -174,6 +186,7 @@ func (c claims) principal() *Principal {
 	p := &Principal{
 		Subject: c.Subject, ClientID: c.ClientID, Scopes: ScopeSet(c.Scope),
 		TokenID: c.TokenID, ExpiresAt: seconds(c.Expires), SessionID: c.SessionID, GrantID: c.GrantID, Parent: c.Parent,
+		Thumbprint: c.Confirmation.Thumbprint,
 	}
 	if c.Act != nil {
 		who := claims{Subject: c.Act.Subject, ClientID: c.Act.ClientID}.subject()

@@ -156,7 +156,7 @@ func (s *Surface) stepUp(ctx context.Context, call *web.Call, current session.Se
 		return err
 	}
 	if len(factors) == 0 {
-		return web.StepUpRequired(call.Tenant.BaseURL, authn.PrimaryFor, true)
+		return web.StepUpRequired(call, authn.PrimaryFor, true)
 	}
-	return web.StepUpRequired(call.Tenant.BaseURL, authn.StepUpFor, false)
+	return web.StepUpRequired(call, authn.StepUpFor, false)
 }

@@ -8,6 +8,7 @@ import (
 	"stonetown/api/web"
 	"stonetown/identity/session"
 	"stonetown/oauth"
+	"stonetown/oauth/dpop"
 )
 
 // Sessions knows who is signed in.
@@ -39,6 +40,17 @@ func (v *Verifier) Verify(ctx context.Context, t oauth.Tenant, bearer string) (*
 		}, nil
 	}
 	p, err := v.Tokens.Verify(ctx, t, bearer)
+	return v.alive(ctx, t, p, err)
+}
+
+// VerifyBound implements [web.Verifier]. Sessions are bound to no key.
+func (v *Verifier) VerifyBound(ctx context.Context, t oauth.Tenant, token string, r dpop.Request) (*oauth.Principal, error) {
+	p, err := v.Tokens.VerifyBound(ctx, t, token, r)
+	return v.alive(ctx, t, p, err)
+}
+
+// alive refuses a token whose session has ended.
+func (v *Verifier) alive(ctx context.Context, t oauth.Tenant, p *oauth.Principal, err error) (*oauth.Principal, error) {
 	if err != nil || p.SessionID == "" {
 		return p, err
 	}

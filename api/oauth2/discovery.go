@@ -48,6 +48,7 @@ type metadata struct {
 	RevocationAuthMethodsSupported    []string `json:"revocation_endpoint_auth_methods_supported"`
 	IntrospectionAuthMethodsSupported []string `json:"introspection_endpoint_auth_methods_supported"`
 	CodeChallengeMethodsSupported     []string `json:"code_challenge_methods_supported"`
+	DPoPSigningAlgValuesSupported     []string `json:"dpop_signing_alg_values_supported"`
 	AuthorizationResponseISSSupported bool     `json:"authorization_response_iss_parameter_supported"`
 	ACRValuesSupported                []string `json:"acr_values_supported"`
 	ClaimsSupported                   []string `json:"claims_supported"`

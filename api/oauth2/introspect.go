@@ -42,6 +42,7 @@ func (s *Surface) IntrospectToken(w http.ResponseWriter, r *http.Request) {
 			SessionID string       `json:"sid,omitzero"`
 			TenantID  string       `json:"tid,omitzero"`
 			ACR       string       `json:"acr,omitzero"`
+			Confirm   keyOf        `json:"cnf,omitzero"`
 			Act       *oauth.Actor `json:"act,omitzero"`
 			IssuedAt  int64        `json:"iat,omitzero"`
 			NotBefore int64        `json:"nbf,omitzero"`
@@ -49,12 +50,19 @@ func (s *Surface) IntrospectToken(w http.ResponseWriter, r *http.Request) {
 			AuthTime  int64        `json:"auth_time,omitzero"`
 		}{
 			i.Active, i.TokenType, i.ClientID, i.Subject, i.Username, i.Scope, i.Audience, i.Issuer, i.TokenID, i.SessionID, i.TenantID,
-			i.AuthenticationContext, i.Actor, unix(i.IssuedAt), unix(i.NotBefore), unix(i.ExpiresAt), unix(i.AuthTime),
+			i.AuthenticationContext,
+			keyOf{i.Thumbprint},
+			i.Actor, unix(i.IssuedAt), unix(i.NotBefore), unix(i.ExpiresAt), unix(i.AuthTime),
 		})
 	}
 	if err != nil {
 		s.Kit.Fail(w, r, refusal(r, err))
 	}
+}
+
+// keyOf names the key that a token is bound to (RFC 9449 §6.2).
+type keyOf struct {
+	Thumbprint string `json:"jkt"`
 }
 
 // presented reads a request of a client about a token, and counts it when do has found

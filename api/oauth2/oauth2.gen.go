@@ -83,12 +83,15 @@ func (e IntrospectionAcr) Valid() bool {
 // Defines values for IntrospectionTokenType.
 const (
 	IntrospectionTokenTypeBearer IntrospectionTokenType = "Bearer"
+	IntrospectionTokenTypeDPoP   IntrospectionTokenType = "DPoP"
 )
 
 // Valid indicates whether the value is a known member of the IntrospectionTokenType enum.
 func (e IntrospectionTokenType) Valid() bool {
 	switch e {
 	case IntrospectionTokenTypeBearer:
+		return true
+	case IntrospectionTokenTypeDPoP:
 		return true
 	default:
 		return false
@@ -131,12 +134,15 @@ func (e KeySetKeysUse) Valid() bool {
 // Defines values for TokenAnswerTokenType.
 const (
 	TokenAnswerTokenTypeBearer TokenAnswerTokenType = "Bearer"
+	TokenAnswerTokenTypeDPoP   TokenAnswerTokenType = "DPoP"
 )
 
 // Valid indicates whether the value is a known member of the TokenAnswerTokenType enum.
 func (e TokenAnswerTokenType) Valid() bool {
 	switch e {
 	case TokenAnswerTokenTypeBearer:
+		return true
+	case TokenAnswerTokenTypeDPoP:
 		return true
 	default:
 		return false
@@ -172,6 +178,7 @@ type Discovery struct {
 	ClaimsSupported                            []string `json:"claims_supported,omitempty"`
 	CodeChallengeMethodsSupported              []string `json:"code_challenge_methods_supported,omitempty"`
 	DeviceAuthorizationEndpoint                string   `json:"device_authorization_endpoint,omitempty"`
+	DpopSigningAlgValuesSupported              []string `json:"dpop_signing_alg_values_supported,omitempty"`
 	EndSessionEndpoint                         string   `json:"end_session_endpoint,omitempty"`
 	GrantTypesSupported                        []string `json:"grant_types_supported"`
 	IDTokenSigningAlgValuesSupported           []string `json:"id_token_signing_alg_values_supported,omitempty"`
@@ -262,7 +269,13 @@ type Introspection struct {
 	Aud      []string `json:"aud,omitempty"`
 	AuthTime int      `json:"auth_time,omitempty"`
 	ClientID string   `json:"client_id,omitempty"`
-	Exp      int      `json:"exp,omitempty"`
+
+	// Cnf The key that the token is bound to, of which who uses it must have proof (RFC 9449).
+	Cnf struct {
+		// Jkt Its thumbprint (RFC 7638).
+		Jkt string `json:"jkt"`
+	} `json:"cnf,omitempty"`
+	Exp int `json:"exp,omitempty"`
 
 	// Iat As the next three, in seconds since 1970.
 	Iat   int    `json:"iat,omitempty"`
@@ -416,12 +429,14 @@ type TokenAnswer struct {
 	IssuedTokenType string `json:"issued_token_type,omitempty"`
 
 	// RefreshToken Of grants by users. The one that was sent is replaced by it.
-	RefreshToken string               `json:"refresh_token,omitempty"`
-	Scope        string               `json:"scope"`
-	TokenType    TokenAnswerTokenType `json:"token_type"`
+	RefreshToken string `json:"refresh_token,omitempty"`
+	Scope        string `json:"scope"`
+
+	// TokenType `DPoP` if it is bound to a key (RFC 9449).
+	TokenType TokenAnswerTokenType `json:"token_type"`
 }
 
-// TokenAnswerTokenType defines model for TokenAnswer.TokenType.
+// TokenAnswerTokenType `DPoP` if it is bound to a key (RFC 9449).
 type TokenAnswerTokenType string
 
 // TokenInput defines model for TokenInput.
@@ -577,6 +592,9 @@ type AuthorizeParams struct {
 	AcrValues string `form:"acr_values,omitempty" json:"acr_values,omitempty"`
 	LoginHint string `form:"login_hint,omitempty" json:"login_hint,omitempty"`
 	Audience  string `form:"audience,omitempty" json:"audience,omitempty"`
+
+	// DpopJkt Thumbprint of the key that the code will be exchanged with; no other will do (RFC 9449).
+	DpopJkt string `form:"dpop_jkt,omitempty" json:"dpop_jkt,omitempty"`
 }
 
 // AuthorizeByFormFormdataBody defines parameters for AuthorizeByForm.
@@ -1062,6 +1080,19 @@ func (siw *ServerInterfaceWrapper) Authorize(w http.ResponseWriter, r *http.Requ
 		return
 	}
 
+	// ------------- Optional query parameter "dpop_jkt" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "dpop_jkt", r.URL.Query(), &params.DpopJkt, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "dpop_jkt"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "dpop_jkt", Err: err})
+		}
+		return
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.Authorize(w, r, params)
 	}))
@@ -1431,37 +1462,37 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 		ErrorHandlerFunc:   options.ErrorHandlerFunc,
 	}
 
+	r.HandleFunc(options.BaseURL+"/.well-known/jwks.json", wrapper.GetKeys).Methods(http.MethodGet)
+
+	r.HandleFunc(options.BaseURL+"/.well-known/oauth-authorization-server", wrapper.GetAuthorizationServer).Methods(http.MethodGet)
+
+	r.HandleFunc(options.BaseURL+"/.well-known/openid-configuration", wrapper.GetOpenIDConfiguration).Methods(http.MethodGet)
+
 	r.HandleFunc(options.BaseURL+"/oauth2/authorize", wrapper.Authorize).Methods(http.MethodGet)
 
 	r.HandleFunc(options.BaseURL+"/oauth2/authorize", wrapper.AuthorizeByForm).Methods(http.MethodPost)
 
 	r.HandleFunc(options.BaseURL+"/oauth2/authorize/resume", wrapper.Resume).Methods(http.MethodGet)
 
-	r.HandleFunc(options.BaseURL+"/oauth2/userinfo", wrapper.GetUserInfo).Methods(http.MethodGet)
-
-	r.HandleFunc(options.BaseURL+"/oauth2/userinfo", wrapper.GetUserInfoByForm).Methods(http.MethodPost)
-
-	r.HandleFunc(options.BaseURL+"/oauth2/token", wrapper.IssueToken).Methods(http.MethodPost)
-
-	r.HandleFunc(options.BaseURL+"/oauth2/par", wrapper.PushRequest).Methods(http.MethodPost)
-
 	r.HandleFunc(options.BaseURL+"/oauth2/device_authorization", wrapper.AuthorizeDevice).Methods(http.MethodPost)
-
-	r.HandleFunc(options.BaseURL+"/oauth2/logout", wrapper.EndSession).Methods(http.MethodGet)
-
-	r.HandleFunc(options.BaseURL+"/oauth2/logout", wrapper.EndSessionByForm).Methods(http.MethodPost)
-
-	r.HandleFunc(options.BaseURL+"/oauth2/revoke", wrapper.RevokeToken).Methods(http.MethodPost)
 
 	r.HandleFunc(options.BaseURL+"/oauth2/introspect", wrapper.IntrospectToken).Methods(http.MethodPost)
 
 	r.HandleFunc(options.BaseURL+"/oauth2/jwks", wrapper.RedirectToKeys).Methods(http.MethodGet)
 
-	r.HandleFunc(options.BaseURL+"/.well-known/jwks.json", wrapper.GetKeys).Methods(http.MethodGet)
+	r.HandleFunc(options.BaseURL+"/oauth2/logout", wrapper.EndSession).Methods(http.MethodGet)
 
-	r.HandleFunc(options.BaseURL+"/.well-known/openid-configuration", wrapper.GetOpenIDConfiguration).Methods(http.MethodGet)
+	r.HandleFunc(options.BaseURL+"/oauth2/logout", wrapper.EndSessionByForm).Methods(http.MethodPost)
 
-	r.HandleFunc(options.BaseURL+"/.well-known/oauth-authorization-server", wrapper.GetAuthorizationServer).Methods(http.MethodGet)
+	r.HandleFunc(options.BaseURL+"/oauth2/par", wrapper.PushRequest).Methods(http.MethodPost)
+
+	r.HandleFunc(options.BaseURL+"/oauth2/revoke", wrapper.RevokeToken).Methods(http.MethodPost)
+
+	r.HandleFunc(options.BaseURL+"/oauth2/token", wrapper.IssueToken).Methods(http.MethodPost)
+
+	r.HandleFunc(options.BaseURL+"/oauth2/userinfo", wrapper.GetUserInfo).Methods(http.MethodGet)
+
+	r.HandleFunc(options.BaseURL+"/oauth2/userinfo", wrapper.GetUserInfoByForm).Methods(http.MethodPost)
 
 	return r
 }

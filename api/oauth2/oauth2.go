@@ -23,6 +23,7 @@ import (
 	"stonetown/api/web"
 	"stonetown/internal/ratelimit"
 	"stonetown/oauth"
+	"stonetown/oauth/dpop"
 )
 
 // Service is what the surface needs of [oauth.Service].
@@ -207,7 +208,7 @@ func (s *Surface) client(w http.ResponseWriter, r *http.Request, form url.Values
 }
 
 func credentials(r *http.Request, form url.Values) (c oauth.Credentials, err error) {
-	c.ClientID, c.ClientSecret = form.Get("client_id"), form.Get("client_secret")
+	c.ClientID, c.ClientSecret, c.Proofs = form.Get("client_id"), form.Get("client_secret"), r.Header.Values(dpop.Header)
 	if c.ClientSecret != "" {
 		c.ClientAuthMethods = append(c.ClientAuthMethods, oauth.ClientSecretPost)
 	}

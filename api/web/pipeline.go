@@ -20,6 +20,7 @@ import (
 	"stonetown/controlplane"
 	"stonetown/internal/id"
 	"stonetown/oauth"
+	"stonetown/oauth/dpop"
 )
 
 // Header values that never change are shared between responses.
@@ -223,22 +224,27 @@ func isLoopback(host string) bool {
 // from another host, nor go to one (RFC 6265bis §4.1.3.2).
 const SessionCookie = "__Host-sid"
 
-// credentials are what a request is sent with: the bearer token (RFC 6750), or the
-// cookie where that stands in for it; empty if there is nothing.
-func (k *Kit) credentials(r *http.Request, op Operation, realm string) (token string, err error) {
+// credentials are what a request is sent with, and by which scheme: a token for whoever has
+// it (RFC 6750), or the cookie where that stands in for it, or a token that is bound to a
+// key (RFC 9449); empty if there is nothing.
+func (k *Kit) credentials(x *exchange, r *http.Request, op Operation) (scheme, token string, err error) {
 	header := r.Header["Authorization"]
 	if len(header) == 0 {
 		cookie, err := r.Cookie(SessionCookie)
 		if err != nil || !op.Cookie {
-			return "", nil
+			return "", "", nil
 		}
-		return cookie.Value, k.fromHere(r)
+		return oauth.TokenTypeBearer, cookie.Value, k.fromHere(r)
 	}
-	scheme, token, _ := strings.Cut(header[0], " ")
-	if len(header) > 1 || !strings.EqualFold(scheme, "Bearer") || token == "" {
-		return "", invalidToken(realm, string(oauth.Malformed))
+	named, token, _ := strings.Cut(header[0], " ")
+	scheme = oauth.TokenTypeBearer
+	if strings.EqualFold(named, oauth.TokenTypeDPoP) {
+		scheme = oauth.TokenTypeDPoP
 	}
-	return token, nil
+	if len(header) > 1 || !strings.EqualFold(named, scheme) || token == "" {
+		return "", "", x.invalidToken(scheme, oauth.Malformed)
+	}
+	return scheme, token, nil
 }
 
 // fromHere refuses what another site made a browser send, which sends its cookies
@@ -254,28 +260,23 @@ func isSafe(method string) bool { return method == http.MethodGet || method == h
 
 // authorize verifies the token and the scope in it.
 func (k *Kit) authorize(x *exchange, r *http.Request, op Operation) error {
-	realm := `Bearer realm="` + x.Tenant.BaseURL + `"`
 	scope := op.Scope
-	token, err := k.credentials(r, op, realm)
+	scheme, token, err := k.credentials(x, r, op)
 	if err != nil || token == "" && op.Anonymous {
 		return err
 	}
 	if token == "" {
 		return &Error{
 			Status: http.StatusUnauthorized, Code: "unauthenticated", Message: "an access token is required",
-			Header: http.Header{"Www-Authenticate": {realm}},
+			Header: x.challenge(oauth.TokenTypeBearer, ""),
 		}
 	}
-	principal, err := k.verifier.Verify(r.Context(), oauth.Tenant{ID: x.Tenant.ID, BaseURL: x.Tenant.BaseURL}, token)
+	principal, err := k.verify(x, r, scheme, token)
 	if err != nil {
-		var refused *oauth.TokenError
-		if errors.As(err, &refused) {
-			return invalidToken(realm, string(refused.Reason))
-		}
 		return err
 	}
 	if principal.MustEnrol && !op.Enrolling {
-		return StepUpRequired(x.Tenant.BaseURL, 0, true)
+		return StepUpRequired(&x.Call, 0, true)
 	}
 	// Who acts in somebody's place does not become them: neither their account nor how they
 	// sign in is theirs to change.
@@ -290,19 +291,42 @@ func (k *Kit) authorize(x *exchange, r *http.Request, op Operation) error {
 			Status: http.StatusForbidden, Code: "insufficient_scope",
 			Message: "the access token lacks the scope " + scope,
 			Details: Details{"required_scope": scope},
-			Header:  http.Header{"Www-Authenticate": {realm + `, error="insufficient_scope", scope="` + scope + `"`}},
+			Header:  x.challenge(scheme, `, error="insufficient_scope", scope="`+scope+`"`),
 		}
 	}
 	x.Principal = principal
 	return nil
 }
 
+// verify finds out whom a token speaks for. What a proof has to be for is said by the tenant's
+// own address and the request's line: no header that a client or a proxy may set has a say.
+func (k *Kit) verify(x *exchange, r *http.Request, scheme, token string) (principal *oauth.Principal, err error) {
+	tenant := oauth.Tenant{ID: x.Tenant.ID, BaseURL: x.Tenant.BaseURL}
+	if scheme == oauth.TokenTypeDPoP {
+		principal, err = k.verifier.VerifyBound(r.Context(), tenant, token, dpop.Request{
+			Proofs: r.Header.Values(dpop.Header), Method: x.request.Method, URL: tenant.BaseURL + r.URL.EscapedPath(),
+		})
+	} else {
+		principal, err = k.verifier.Verify(r.Context(), tenant, token)
+	}
+	if err == nil {
+		return principal, nil
+	}
+	if refused, ok := errors.AsType[*oauth.TokenError](err); ok {
+		return nil, x.invalidToken(scheme, refused.Reason)
+	}
+	if refused, ok := errors.AsType[*dpop.Error](err); ok {
+		return nil, x.invalidProof(refused.Reason)
+	}
+	return nil, err
+}
+
 // StepUpRequired asks for a second factor no older than maxAge, or 0 if that is not the
 // point (RFC 9470); enrol says that the user has none and must add one.
-func StepUpRequired(baseURL string, maxAge time.Duration, enrol bool) *Error {
-	challenge := `Bearer realm="` + baseURL + `", error="insufficient_user_authentication", acr_values="aal2"`
+func StepUpRequired(call *Call, maxAge time.Duration, enrol bool) *Error {
+	challenge := `, error="insufficient_user_authentication", acr_values="aal2"`
 	details := Details{
-		"required_aal": 2, "acr_values": "aal2", "max_age": nil, "enrolment_required": enrol, "step_up_url": baseURL + "/api/v1/auth/step-up/begin",
+		"required_aal": 2, "acr_values": "aal2", "max_age": nil, "enrolment_required": enrol, "step_up_url": call.Tenant.BaseURL + "/api/v1/auth/step-up/begin",
 	}
 	if maxAge > 0 {
 		details["max_age"] = int(maxAge.Seconds())
@@ -310,20 +334,7 @@ func StepUpRequired(baseURL string, maxAge time.Duration, enrol bool) *Error {
 	}
 	return &Error{
 		Status: http.StatusUnauthorized, Code: "insufficient_user_authentication", Message: "a recent second factor is required",
-		Details: details, Header: http.Header{"Www-Authenticate": {challenge}},
-	}
-}
-
-// InvalidToken refuses a token that was accepted before something else came out.
-func InvalidToken(call *Call, reason oauth.Reason) *Error {
-	return invalidToken(`Bearer realm="`+call.Tenant.BaseURL+`"`, string(reason))
-}
-
-func invalidToken(realm, reason string) *Error {
-	return &Error{
-		Status: http.StatusUnauthorized, Code: "invalid_token", Message: "the access token is not valid",
-		Details: Details{"reason": reason},
-		Header:  http.Header{"Www-Authenticate": {realm + `, error="invalid_token"`}},
+		Details: details, Header: call.challenge(call.scheme(), challenge),
 	}
 }
 

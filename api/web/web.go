@@ -32,6 +32,7 @@ import (
 	"stonetown/internal/idempotency"
 	"stonetown/internal/ratelimit"
 	"stonetown/oauth"
+	"stonetown/oauth/dpop"
 )
 
 // Tenants finds the tenant that a request is for.
@@ -45,10 +46,13 @@ type Tenants interface {
 
 // Verifier accepts or refuses access tokens.
 type Verifier interface {
-	// Verify returns whom the token stands for. An
+	// Verify returns whom a token stands for that is good for whoever has it. An
 	// [*oauth.TokenError] means that the token is not valid for the tenant, any
 	// other error that nobody can tell.
 	Verify(ctx context.Context, t oauth.Tenant, bearer string) (*oauth.Principal, error)
+	// VerifyBound does so for a token that is bound to a key, of which the request has a
+	// proof; a [*dpop.Error] means that it has not.
+	VerifyBound(ctx context.Context, t oauth.Tenant, token string, r dpop.Request) (*oauth.Principal, error)
 }
 
 // Config is what a [Kit] works with. Tenants, Verifier, Logger and Metrics are

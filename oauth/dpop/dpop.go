@@ -1,0 +1,223 @@
+// Package dpop judges proofs that who sends a request holds a private key (RFC 9449).
+//
+// A proof is a JWT for one request. Its header has the public half of the key that signed
+// it; its claims say what the request is and which proof this is:
+//
+//	htm  the method
+//	htu  the URL, without query and fragment
+//	iat  when it was made, no more than [Window] ago or ahead
+//	jti  names it among those of the key
+//	ath  SHA-256 of the access token that comes with it, if one does
+//
+// A token that is bound to a key names its thumbprint (RFC 7638), and is good only beside
+// a proof of that key: who steals the token alone has nothing, and who steals a proof has
+// one for a request that was made. That it is not made again is for the caller to see to:
+// nothing is remembered here, so that a proof is judged by itself. [Proof.ReplayKey] must
+// not have come before; [Proof.Until] says for how long that needs to be known.
+package dpop
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/lestrrat-go/jwx/v3/jwa"
+	"github.com/lestrrat-go/jwx/v3/jwk"
+	"github.com/lestrrat-go/jwx/v3/jws"
+)
+
+// Header is the header of requests that proofs come in.
+const Header = "DPoP"
+
+// Algs are the algorithms that proofs may be signed with.
+var Algs = []string{"ES256", "RS256", "PS256", "EdDSA"}
+
+const (
+	// Window is how far the clock of the client may be from ours, either way, with the
+	// time that the request takes.
+	Window = time.Minute
+
+	maxProof = 8 << 10 // bytes: an RSA key of maxModulus, its signature, and a long URL
+	maxID    = 256     // bytes of jti
+
+	// Bits of RSA moduli: less is weak, more is work for us.
+	minModulus, maxModulus = 2048, 4096
+)
+
+// Reason says in a word why a proof was refused.
+type Reason string
+
+const (
+	Missing        Reason = "missing"         // there is none
+	Repeated       Reason = "repeated"        // there are several
+	Malformed      Reason = "malformed"       // not a signed JWT, or a claim is missing or has no sense
+	WrongType      Reason = "wrong_type"      // a JWT for another purpose
+	UnsupportedAlg Reason = "unsupported_alg" // not one of [Algs]
+	WrongKey       Reason = "wrong_key"       // its key is not public, weak, elsewhere, or not for its algorithm
+	BadSignature   Reason = "bad_signature"   // not signed by its key
+	WrongMethod    Reason = "wrong_method"    // for a request with another method
+	WrongURL       Reason = "wrong_url"       // for a request to another URL
+	WrongTime      Reason = "wrong_time"      // made too long ago, or in the future
+	WrongToken     Reason = "wrong_token"     // for a request with another access token
+	Replayed       Reason = "replayed"        // it came before; never of [Verify]
+)
+
+// Error is the refusal of a proof, of which it quotes nothing.
+type Error struct{ Reason Reason }
+
+func (e *Error) Error() string { return "DPoP proof refused: " + string(e.Reason) }
+
+// Request is what a proof has to be for.
+type Request struct {
+	Proofs []string  // values of [Header]; there must be one
+	Method string    // as it was sent: methods are case-sensitive
+	URL    string    // by which the server knows itself, whatever the client says; query and fragment do not count
+	Token  string    // access token that the request is sent with; empty: none
+	Now    time.Time // when it came
+}
+
+// Proof is a proof that is right.
+type Proof struct {
+	Thumbprint string    // of the key: SHA-256 in base64url (RFC 7638), as in cnf.jkt and dpop_jkt
+	ReplayKey  string    // the same for all proofs of the key with this jti: SHA-256 in base64url
+	Until      time.Time // when the proof will have become too old
+}
+
+// Verify judges the proof of a request (RFC 9449 §4.3). It fails with [*Error].
+func Verify(r Request) (Proof, error) {
+	switch {
+	case len(r.Proofs) == 0:
+		return Proof{}, &Error{Missing}
+	case len(r.Proofs) > 1:
+		return Proof{}, &Error{Repeated}
+	case len(r.Proofs[0]) > maxProof:
+		return Proof{}, &Error{Malformed}
+	}
+	key, payload, err := open(r.Proofs[0])
+	if err != nil {
+		return Proof{}, err
+	}
+	made, id, err := judge(r, payload)
+	if err != nil {
+		return Proof{}, err
+	}
+	sum, err := key.Thumbprint(crypto.SHA256)
+	if err != nil {
+		return Proof{}, &Error{WrongKey}
+	}
+	thumbprint := base64.RawURLEncoding.EncodeToString(sum)
+	return Proof{thumbprint, digest(thumbprint + id), made.Add(Window)}, nil // thumbprints are of one length
+}
+
+// open returns what a proof says, and the key that has signed it.
+func open(proof string) (key jwk.Key, payload []byte, err error) {
+	encoded, _, _ := strings.Cut(proof, ".")
+	text, err := base64.RawURLEncoding.DecodeString(encoded)
+	if err != nil {
+		return nil, nil, &Error{Malformed}
+	}
+	var header map[string]jsontext.Value
+	if json.Unmarshal(text, &header) != nil {
+		return nil, nil, &Error{Malformed}
+	}
+	var typ, name string
+	switch {
+	case json.Unmarshal(header["typ"], &typ) != nil || typ != "dpop+jwt":
+		return nil, nil, &Error{WrongType}
+	case json.Unmarshal(header["alg"], &name) != nil || !slices.Contains(Algs, name):
+		return nil, nil, &Error{UnsupportedAlg}
+	case hasAny(header, "crit", "b64"): // nothing critical is understood here (RFC 7515 §4.1.11)
+		return nil, nil, &Error{Malformed}
+	case hasAny(header, "jku", "x5u", "x5c", "x5t", "x5t#S256"):
+		return nil, nil, &Error{WrongKey}
+	}
+	key, public := readKey(header["jwk"], name)
+	if public == nil {
+		return nil, nil, &Error{WrongKey}
+	}
+	alg, _ := jwa.LookupSignatureAlgorithm(name)
+	payload, err = jws.Verify([]byte(proof), jws.WithKey(alg, public), jws.WithCompact())
+	if err != nil {
+		return nil, nil, &Error{BadSignature}
+	}
+	return key, payload, nil
+}
+
+// readKey reads a key that is public, strong enough and for an algorithm; public is nil of
+// others.
+func readKey(text jsontext.Value, alg string) (key jwk.Key, public crypto.PublicKey) {
+	var members map[string]jsontext.Value
+	if json.Unmarshal(text, &members) != nil || hasAny(members, "d", "p", "q", "dp", "dq", "qi", "oth", "k") {
+		return nil, nil
+	}
+	key, err := jwk.ParseKey(text)
+	var raw any
+	if err == nil {
+		err = jwk.Export(key, &raw)
+	}
+	if err != nil {
+		return nil, nil
+	}
+	switch of := raw.(type) {
+	case *ecdsa.PublicKey:
+		if alg == "ES256" && of.Curve == elliptic.P256() {
+			return key, of
+		}
+	case *rsa.PublicKey:
+		if bits := of.N.BitLen(); (alg == "RS256" || alg == "PS256") && bits >= minModulus && bits <= maxModulus {
+			return key, of
+		}
+	case ed25519.PublicKey:
+		if alg == "EdDSA" {
+			return key, of
+		}
+	}
+	return nil, nil
+}
+
+func hasAny(members map[string]jsontext.Value, names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { _, has := members[name]; return has })
+}
+
+// judge compares what a proof says with the request that it came with.
+func judge(r Request, payload []byte) (made time.Time, id string, err error) {
+	var claims struct {
+		ID     string   `json:"jti"`
+		Method string   `json:"htm"`
+		URL    string   `json:"htu"`
+		Made   *float64 `json:"iat"` // seconds since 1970, with or without a fraction (RFC 7519 §2)
+		Token  string   `json:"ath"`
+	}
+	if json.Unmarshal(payload, &claims) != nil || claims.ID == "" || len(claims.ID) > maxID || claims.Made == nil {
+		return made, "", &Error{Malformed}
+	}
+	theirs, ok := normalize(claims.URL)
+	ours, _ := normalize(r.URL)
+	switch {
+	case claims.Method != r.Method:
+		return made, "", &Error{WrongMethod}
+	case !ok || theirs != ours:
+		return made, "", &Error{WrongURL}
+	case r.Token != "" && claims.Token != digest(r.Token):
+		return made, "", &Error{WrongToken}
+	}
+	age := float64(r.Now.UnixMicro())/1e6 - *claims.Made
+	if age > Window.Seconds() || age < -Window.Seconds() {
+		return made, "", &Error{WrongTime}
+	}
+	return r.Now.Add(-time.Duration(age * float64(time.Second))), claims.ID, nil
+}
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}

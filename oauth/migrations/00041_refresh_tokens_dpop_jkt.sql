@@ -1,0 +1,4 @@
+-- +goose NO TRANSACTION
+-- +goose Up
+-- The thumbprint of the key that was proved when a refresh token was issued; empty: none was.
+ALTER TABLE refresh_tokens ADD COLUMN IF NOT EXISTS dpop_jkt TEXT NOT NULL DEFAULT '';
