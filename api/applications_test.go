@@ -202,7 +202,7 @@ func applicationForms(t *testing.T, _ *world, c *client) {
 		"access_token_ttl_s": {"access_token_ttl_s": 59}, "refresh_token_ttl_s": {"refresh_token_ttl_s": 31536001}, "tags": {"tags": []any{""}},
 		"allowed_origins": {"allowed_origins": []any{"https://*.example.com"}}, "access_token_signing_alg": {"access_token_signing_alg": "none"}, "redirect_uris": {"redirect_uris": "https://x"},
 		"logo_uri": {"logo_uri": "javascript:alert(1)"}, "first_party": {"first_party": "yes"}, "token_endpoint_auth_method": {"token_endpoint_auth_method": "none"},
-		"jwks": {"jwks": []any{}}, "jwks_uri": {"jwks_uri": "http://example.com/keys"}, "backchannel_logout_uri": {"backchannel_logout_uri": "https://user@example.com/"},
+		"jwks": {"jwks": []any{}}, "jwks_uri": {"jwks_uri": "https://user@example.com/keys"}, "backchannel_logout_uri": {"backchannel_logout_uri": "https://user@example.com/"},
 		"id_token_signed_response_alg": {"id_token_signed_response_alg": "none"}, "group_scopes": {"group_scopes": "some"}, "introspect_all": {"introspect_all": 1},
 		"post_logout_redirect_uris": {"post_logout_redirect_uris": "https://x"}, "require_pkce": {"require_pkce": []any{}},
 	} {

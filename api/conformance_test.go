@@ -86,6 +86,8 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"choices":            applicationChoices,
 	"devices":            devices,
 	"logout":             logout,
+	"private_key_jwt":    privateKeyJWT,
+	"published_keys":     publishedKeys,
 	"pushed_requests":    pushedRequests,
 	"revocation":         revocation,
 	"applications":       applicationLife,

@@ -30,6 +30,7 @@ import (
 	"stonetown/identity/ticket"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/idempotency"
+	"stonetown/internal/outbound"
 	"stonetown/internal/outbox"
 	"stonetown/internal/pgtest"
 	"stonetown/internal/post"
@@ -199,7 +200,10 @@ func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world
 	key, err := seal.NewKey(bytes.Repeat([]byte{1}, seal.KeySize))
 	must(err)
 	persons := &account.People{}
-	w.oauth, err = oauth.New(oauth.Config{DB: w.db, Seal: key, Relations: e, People: persons})
+	w.oauth, err = oauth.New(oauth.Config{
+		DB: w.db, Seal: key, Relations: e, People: persons,
+		Outbound: outbound.New(outbound.Config{AllowInsecure: true}), Logger: slog.New(slog.NewJSONHandler(w.log, nil)),
+	})
 	must(err)
 
 	directory, err := identity.New(identity.Config{DB: w.db, Relations: e})

@@ -88,7 +88,7 @@ const (
 )
 
 // CreateApplication adds an enabled application, set up as a says, within the caller's
-// transaction. The secret is empty for types that have none; it cannot be had
+// transaction. The secret is empty where there is none; it cannot be had
 // again. An application that may exchange tokens is made by [Service.Register]. Refusals
 // wrap [ErrApplicationInvalid].
 func (s *Service) CreateApplication(ctx context.Context, tx *sqldb.Tx, tenantID string, a Application) (app Application, secret string, err error) {
@@ -122,7 +122,7 @@ func (s *Service) newApplication(tenantID string, a Application) (app Applicatio
 	a.ID, a.TenantID, a.ClientID, a.State = id.New(id.Application), tenantID, id.New(id.Client), Enabled
 	a.CreatedAt = s.now()
 	a.UpdatedAt = a.CreatedAt
-	if a.Type.Confidential() {
+	if a.HasSecret() {
 		secret = newSecret()
 		a.secrets.current = hashSecret(secret)
 	}
@@ -130,7 +130,7 @@ func (s *Service) newApplication(tenantID string, a Application) (app Applicatio
 }
 
 func (s *Service) insert(ctx context.Context, tx *sqldb.Tx, a Application) error {
-	err := a.validate(ctx, tx)
+	err := a.validate(ctx, tx, s.outbound)
 	if err == nil {
 		err = insertApplication(ctx, tx, a)
 	}
@@ -235,8 +235,11 @@ func (s *Service) updateApplication(ctx context.Context, tenantID, applicationID
 		if change(&after); reflect.DeepEqual(before, after) {
 			return nil
 		}
-		if err := after.validate(ctx, tx); err != nil {
+		if err := after.validate(ctx, tx, s.outbound); err != nil {
 			return err
+		}
+		if !after.HasSecret() { // nor will it when it is set up to have one, until that is rotated
+			after.secrets = secrets{}
 		}
 		after.UpdatedAt, after.ChangedBy = s.now(), by
 		if err := updateApplication(ctx, tx, after); err != nil {
@@ -295,7 +298,7 @@ func (s *Service) RotateSecret(ctx context.Context, tenantID, applicationID, by 
 		if err != nil {
 			return err
 		}
-		if !a.Type.Confidential() {
+		if !a.HasSecret() {
 			return ErrNotApplicable
 		}
 		now := s.now()
@@ -367,6 +370,9 @@ func (a Application) GrantTypes() []string {
 	}
 	return types
 }
+
+// HasSecret reports whether an application proves who it is by a secret.
+func (a Application) HasSecret() bool { return a.Type.Confidential() && a.AuthMethod != PrivateKeyJWT }
 
 func notFound(err error) bool { return errors.Is(err, ErrApplicationNotFound) }
 

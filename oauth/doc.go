@@ -9,6 +9,12 @@
 // bits, so nothing slower is needed. A rotated secret stays valid beside its
 // successor for a while, never more than one.
 //
+// Or they sign (private_key_jwt, RFC 7523): each request comes with a JWT that says who
+// asks, good for minutes and once. Such an application has no secret and nothing here that
+// could be stolen. Package assertion judges the JWT. Which were used is a row each, made only
+// after everything else was right. The keys are part of the setup, or published by the
+// application (jwks_uri) and fetched when they are needed.
+//
 // # Access tokens
 //
 // Tokens are JWTs in the profile of RFC 9068 (typ at+jwt):

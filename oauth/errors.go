@@ -59,6 +59,6 @@ var (
 	ErrApplicationInvalid = errors.New("invalid application")
 
 	// ErrNotApplicable is returned for a secret operation on an application
-	// that has none by its type.
-	ErrNotApplicable = errors.New("applications of this type have no secret")
+	// that has none, by its type or because it signs.
+	ErrNotApplicable = errors.New("the application has no secret")
 )

@@ -448,10 +448,11 @@ func (s *Service) readIDToken(ctx context.Context, tenant Tenant, token string) 
 }
 
 // tidy deletes what is over: an hour later, so that who comes too late is told so, but for
-// proofs, which are many.
+// proofs and assertions, which are many.
 func (s *Service) tidy(ctx context.Context) error {
 	for table, later := range map[string]time.Duration{
 		"flows": time.Hour, "codes": time.Hour, "device_codes": time.Hour, "refresh_tokens": time.Hour, "grants": time.Hour, "revocations": time.Hour, "dpop_proofs": 0,
+		"client_assertions": time.Minute, // for clocks that are behind
 	} {
 		if _, err := s.db.Exec(ctx, `DELETE FROM `+table+` WHERE expires_at < $1`, s.now().Add(-later).UnixMicro()); err != nil {
 			return fmt.Errorf("delete %s that are over: %w", table, err)

@@ -36,7 +36,7 @@ type Introspection struct {
 	Actor                 *Actor // act; nil: nobody acts for the subject
 }
 
-// Introspect tells a client that has a secret about a token: about its own, and about
+// Introspect tells a client that can prove who it is about a token: about its own, and about
 // access tokens that are for it. Whatever ends a token is seen at once. Refusals of the
 // client are [*Error].
 func (s *Service) Introspect(ctx context.Context, tenant Tenant, by Credentials, token string) (Introspection, error) {
@@ -45,7 +45,7 @@ func (s *Service) Introspect(ctx context.Context, tenant Tenant, by Credentials,
 		return Introspection{}, err
 	}
 	if !app.Type.Confidential() {
-		return Introspection{}, &Error{InvalidClient, "introspection takes a client that has a secret"}
+		return Introspection{}, &Error{InvalidClient, "introspection takes a client that can prove who it is"}
 	}
 	var i Introspection
 	if strings.HasPrefix(token, refreshTokenPrefix) {

@@ -1,6 +1,11 @@
 package oauth
 
-import "stonetown/oauth/dpop"
+import (
+	"slices"
+
+	"stonetown/oauth/assertion"
+	"stonetown/oauth/dpop"
+)
 
 // Metadata describes a tenant's authorization server (RFC 8414 §2, OIDC Discovery §3):
 // only what exists.
@@ -24,6 +29,9 @@ type Metadata struct {
 	TokenEndpointAuthMethodsSupported []string
 	RevocationAuthMethodsSupported    []string
 	IntrospectionAuthMethodsSupported []string
+	TokenEndpointAuthAlgsSupported    []string
+	RevocationAuthAlgsSupported       []string
+	IntrospectionAuthAlgsSupported    []string
 	CodeChallengeMethodsSupported     []string
 	DPoPSigningAlgValuesSupported     []string // RFC 9449 §5.1
 	AuthorizationResponseISSSupported bool     // RFC 9207
@@ -70,7 +78,10 @@ func (s *Service) Metadata(tenant Tenant) Metadata {
 		IDTokenSigningAlgValuesSupported:  []string{string(RS256)},
 		TokenEndpointAuthMethodsSupported: clientAuthMethods,
 		RevocationAuthMethodsSupported:    clientAuthMethods,
-		IntrospectionAuthMethodsSupported: []string{string(ClientSecretBasic), string(ClientSecretPost)},
+		IntrospectionAuthMethodsSupported: confidentialAuthMethods,
+		TokenEndpointAuthAlgsSupported:    assertion.Algs,
+		RevocationAuthAlgsSupported:       assertion.Algs,
+		IntrospectionAuthAlgsSupported:    assertion.Algs,
 		CodeChallengeMethodsSupported:     []string{"S256"},
 		DPoPSigningAlgValuesSupported:     dpop.Algs,
 		AuthorizationResponseISSSupported: true,
@@ -83,7 +94,10 @@ func (s *Service) Metadata(tenant Tenant) Metadata {
 	}
 }
 
-var clientAuthMethods = []string{string(ClientSecretBasic), string(ClientSecretPost), "none"}
+var (
+	confidentialAuthMethods = []string{string(ClientSecretBasic), string(ClientSecretPost), string(PrivateKeyJWT)}
+	clientAuthMethods       = append(slices.Clone(confidentialAuthMethods), string(NoClientAuth))
+)
 
 // grantTypes are the ways to get tokens.
 var grantTypes = []string{GrantAuthorizationCode, GrantRefreshToken, GrantClientCredentials, GrantDeviceCode, GrantTokenExchange}

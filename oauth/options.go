@@ -6,7 +6,9 @@ import (
 	"net/url"
 	"slices"
 
+	"stonetown/internal/outbound"
 	"stonetown/internal/sqldb"
+	"stonetown/oauth/assertion"
 )
 
 // Options are what an application can be set up with besides what most are. They are
@@ -64,7 +66,7 @@ func (t ApplicationType) authMethods() []ClientAuthMethod {
 	return []ClientAuthMethod{NoClientAuth}
 }
 
-func (o Options) validate(of ApplicationType) error {
+func (o Options) validate(of ApplicationType, fetch *outbound.Client) error {
 	switch {
 	case !slices.Contains(of.authMethods(), o.AuthMethod):
 		return &SetupError{"token_endpoint_auth_method", "unknown_value", fmt.Sprintf("must be one of %q for this type", of.authMethods())}
@@ -79,15 +81,36 @@ func (o Options) validate(of ApplicationType) error {
 	case len(o.PostLogoutRedirectURIs) > maxRedirectURIs:
 		return &SetupError{"post_logout_redirect_uris", "too_many", fmt.Sprintf("must be at most %d", maxRedirectURIs)}
 	}
-	for field, uri := range map[string]string{"logo_uri": o.LogoURI, "jwks_uri": o.JWKSURI, "backchannel_logout_uri": o.BackchannelLogoutURI} {
+	for field, uri := range map[string]string{"logo_uri": o.LogoURI, "backchannel_logout_uri": o.BackchannelLogoutURI} {
 		if uri != "" && !secureURL(uri) {
 			return &SetupError{field, "invalid", fmt.Sprintf("must be an https URL without fragment, of at most %d characters", maxURI)}
 		}
+	}
+	if err := o.validateKeys(fetch); err != nil {
+		return err
 	}
 	for _, uri := range o.PostLogoutRedirectURIs {
 		if err := validateRedirectURI(of, uri); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// validateKeys refuses keys that no assertion could be verified with.
+func (o Options) validateKeys(fetch *outbound.Client) error {
+	switch {
+	case o.JWKS != nil && o.JWKSURI != "":
+		return &SetupError{"jwks_uri", "invalid", "must not be there beside jwks"}
+	case o.AuthMethod == PrivateKeyJWT && o.JWKS == nil && o.JWKSURI == "":
+		return &SetupError{"jwks", "required", "or jwks_uri is required for private_key_jwt"}
+	case o.JWKSURI != "" && fetch.CheckURL(o.JWKSURI) != nil:
+		return &SetupError{"jwks_uri", "invalid", fmt.Sprintf("must be an https URL on the public Internet, without user information and fragment, of at most %d characters", maxURI)}
+	case o.JWKS == nil:
+		return nil
+	}
+	if _, err := assertion.ParseKeys(o.JWKS); err != nil {
+		return &SetupError{"jwks", "invalid", err.Error()}
 	}
 	return nil
 }

@@ -3,10 +3,12 @@ package oauth
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"stonetown/internal/outbound"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 )
@@ -27,6 +29,13 @@ type Config struct {
 	// and applications are neither deleted nor may they exchange tokens.
 	Relations Relations
 
+	// Outbound fetches the keys that applications publish. Default: a client that reaches
+	// the public Internet only.
+	Outbound *outbound.Client
+
+	// Logger is told of keys that cannot be fetched. Default: slog.Default().
+	Logger *slog.Logger
+
 	// Clock tells the time. Default: time.Now.
 	Clock func() time.Time
 }
@@ -44,10 +53,13 @@ type Service struct {
 	relations Relations
 	people    People
 	clock     func() time.Time
-	keys      *keyrings
-	verified  *verifiedTokens
-	origins   *lru.Cache[string, origins]
-	revoked   *revocations
+	outbound  *outbound.Client
+
+	keys       *keyrings
+	clientKeys *clientKeys
+	verified   *verifiedTokens
+	origins    *lru.Cache[string, origins]
+	revoked    *revocations
 }
 
 // New returns the service whose state is in c.DB.
@@ -58,15 +70,22 @@ func New(c Config) (*Service, error) {
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
+	if c.Outbound == nil {
+		c.Outbound = outbound.New(outbound.Config{})
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
 	known, err := lru.New[string, origins](originsCacheSize)
 	if err != nil {
 		return nil, fmt.Errorf("oauth: %w", err)
 	}
 	return &Service{
-		db: c.DB, relations: c.Relations, people: c.People, clock: c.Clock,
-		keys:     newKeyrings(c.DB, c.Seal, c.Clock),
-		verified: newVerifiedTokens(),
-		origins:  known,
-		revoked:  newRevocations(c.DB, c.Clock),
+		db: c.DB, relations: c.Relations, people: c.People, clock: c.Clock, outbound: c.Outbound,
+		keys:       newKeyrings(c.DB, c.Seal, c.Clock),
+		clientKeys: newClientKeys(c.Outbound, c.Clock, c.Logger),
+		verified:   newVerifiedTokens(),
+		origins:    known,
+		revoked:    newRevocations(c.DB, c.Clock),
 	}, nil
 }

@@ -2,12 +2,14 @@ package oauth
 
 import (
 	"bytes"
+	"log/slog"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"stonetown/engine"
 	"stonetown/internal/eventlog"
+	"stonetown/internal/outbound"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 	"stonetown/tuplestore/sqlstore"
@@ -66,7 +68,10 @@ func (w *world) service(db *sqldb.DB, masterKey byte) *Service {
 			w.t.Error(err)
 		}
 	})
-	s, err := New(Config{DB: db, Seal: key, Relations: relations, Clock: w.clock.Now})
+	s, err := New(Config{
+		DB: db, Seal: key, Relations: relations, Clock: w.clock.Now,
+		Outbound: outbound.New(outbound.Config{AllowInsecure: true}), Logger: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		w.t.Fatal(err)
 	}

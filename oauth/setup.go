@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"stonetown/internal/outbound"
 	"stonetown/internal/sqldb"
 )
 
@@ -83,7 +84,7 @@ func (t ApplicationType) Defaults() *Application {
 }
 
 // validate refuses what an application cannot be.
-func (a Application) validate(ctx context.Context, tx *sqldb.Tx) error {
+func (a Application) validate(ctx context.Context, tx *sqldb.Tx, fetch *outbound.Client) error {
 	if !a.Type.valid() {
 		return &SetupError{"type", "unknown_value", fmt.Sprintf("must be one of %q", ApplicationTypes)}
 	}
@@ -115,7 +116,7 @@ func (a Application) validate(ctx context.Context, tx *sqldb.Tx) error {
 	if err := validateOrigins(a.AllowedOrigins); err != nil {
 		return &SetupError{"allowed_origins", "invalid", err.Error()}
 	}
-	if err := cmp.Or(a.TokenExchange.validate(a.Type), a.Options.validate(a.Type)); err != nil {
+	if err := cmp.Or(a.TokenExchange.validate(a.Type), a.Options.validate(a.Type, fetch)); err != nil {
 		return err
 	}
 	if len(a.Tags) > maxTags {

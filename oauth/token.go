@@ -2,7 +2,6 @@ package oauth
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -10,36 +9,8 @@ import (
 	"stonetown/internal/eventlog"
 )
 
-// ClientAuthMethod is how a client authenticated, by its registered name (RFC
-// 7591 §2).
-type ClientAuthMethod string
-
-// The methods of client authentication.
-const (
-	ClientSecretBasic ClientAuthMethod = "client_secret_basic"
-	ClientSecretPost  ClientAuthMethod = "client_secret_post"
-	PrivateKeyJWT     ClientAuthMethod = "private_key_jwt" // RFC 7523
-	NoClientAuth      ClientAuthMethod = "none"
-)
-
 // GrantClientCredentials is the grant of RFC 6749 §4.4.
 const GrantClientCredentials = "client_credentials"
-
-// Credentials are what a client presents to say who it is.
-type Credentials struct {
-	// ClientID and ClientSecret are what the client presented, by whatever
-	// method; empty if nothing.
-	ClientID     string
-	ClientSecret string
-
-	// ClientAuthMethods are the methods of authentication that the request
-	// used: none or one; more are refused (RFC 6749 §2.3).
-	ClientAuthMethods []ClientAuthMethod
-
-	// Proofs are what it presents to say which key it has (RFC 9449): the values of the
-	// header [dpop.Header].
-	Proofs []string
-}
 
 // TokenRequest is a request to the token endpoint.
 type TokenRequest struct {
@@ -111,33 +82,6 @@ func (s *Service) Token(ctx context.Context, tenant Tenant, req TokenRequest) (T
 	issued, err := answer(ctx, tenant, app, req)
 	issued.ClientID = app.ClientID
 	return issued, err
-}
-
-// authenticate finds out which application asks (RFC 6749 §2.3). Only after it
-// has proved who it is does a client learn that it is disabled.
-func (s *Service) authenticate(ctx context.Context, tenant Tenant, c Credentials) (Application, error) {
-	if len(c.ClientAuthMethods) > 1 {
-		return Application{}, &Error{InvalidRequest, "the request authenticates the client in more than one way"}
-	}
-	// An unknown client fails in the same words, and after the same work, as a
-	// wrong secret; and so does a secret presented by an application without one.
-	refused := &Error{InvalidClient, "unknown client or wrong secret"}
-	if c.ClientID == "" {
-		return Application{}, refused
-	}
-	app, err := selectApplication(ctx, s.db, tenant.ID, c.ClientID)
-	unknown := errors.Is(err, ErrApplicationNotFound)
-	if err != nil && !unknown {
-		return Application{}, err
-	}
-	public := !unknown && !app.Type.Confidential() && app.Type != SAML && c.ClientSecret == ""
-	if !app.secrets.match(c.ClientSecret, s.clock()) && !public {
-		return Application{}, refused
-	}
-	if app.State != Enabled {
-		return Application{}, &Error{UnauthorizedClient, "the application is disabled"}
-	}
-	return app, nil
 }
 
 // clientCredentials issues a token to the application itself (RFC 6749 §4.4).

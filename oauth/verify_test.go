@@ -21,7 +21,7 @@ import (
 )
 
 // forge signs claims, any of which may be changed, under a header, likewise.
-func forge(t *testing.T, alg jwa.SignatureAlgorithm, key any, header, members map[string]any) string {
+func forge(t testing.TB, alg jwa.SignatureAlgorithm, key any, header, members map[string]any) string {
 	t.Helper()
 	body, err := json.Marshal(members)
 	if err != nil {

@@ -110,7 +110,7 @@ type Application struct {
 	Certificate string `json:"certificate,omitempty"`
 	ClientID    string `json:"client_id"`
 
-	// ClientSecret Of a new `m2m` or `server` application, this once.
+	// ClientSecret Of a new `m2m` or `server` application, this once; absent with `private_key_jwt`.
 	ClientSecret string `json:"client_secret,omitempty"`
 
 	// CreatedAt RFC 3339, UTC, milliseconds.
@@ -142,10 +142,10 @@ type Application struct {
 	// IntrospectAll Whether it can introspect every token, not only those it got or is the audience of.
 	IntrospectAll bool `json:"introspect_all"`
 
-	// Jwks The keys it signs with, as a JWK set of public keys.
+	// Jwks The keys it signs with, as a JWK set of 1 to 20 public keys of the types RSA (2048 to 8192 bits), EC (P-256) or OKP (Ed25519), which have a `kid` each if they are several. `private_key_jwt` takes this or `jwks_uri`, and there cannot be both.
 	Jwks jsontext.Value `json:"jwks"`
 
-	// JwksURI Where that set is, instead.
+	// JwksURI An https URL on the public Internet where that set is, instead. It is fetched when it is needed, at the latest every 15 minutes, and at once, but at most once a minute, for a `kid` that is not known; while it cannot be fetched, the keys stay what they were for up to a day. Redirects are not followed.
 	JwksURI *string `json:"jwks_uri"`
 
 	// LogoURI An https URL of a picture.
@@ -180,7 +180,7 @@ type Application struct {
 	State string   `json:"state"`
 	Tags  []string `json:"tags"`
 
-	// TokenEndpointAuthMethod How it says who it is: `client_secret_basic` or `client_secret_post`, which are both accepted of either, or `private_key_jwt` (RFC 7523); `none` for `spa`, `native` and `saml`.
+	// TokenEndpointAuthMethod How it says who it is: `client_secret_basic` or `client_secret_post`, which are both accepted of either, or `private_key_jwt` (RFC 7523), which has no secret: the one that was there ends with the change, and the change back calls for a new one (`rotate-secret`); `none` for `spa`, `native` and `saml`.
 	TokenEndpointAuthMethod string `json:"token_endpoint_auth_method"`
 
 	// TokenExchange What an application may exchange tokens for (RFC 8693).

@@ -235,7 +235,7 @@ func answer(call *web.Call, a oauth.Application) ApplicationRead {
 func wire(call *web.Call, a oauth.Application) Application {
 	w := public(a)
 	write := call.Principal.Scopes.Has("applications:write")
-	w.CanRotateSecret, w.CanDisable, w.CanDelete = write && a.Type.Confidential(), write && a.State == oauth.Enabled, write
+	w.CanRotateSecret, w.CanDisable, w.CanDelete = write && a.HasSecret(), write && a.State == oauth.Enabled, write
 	return w
 }
 

@@ -47,6 +47,9 @@ type metadata struct {
 	TokenEndpointAuthMethodsSupported []string `json:"token_endpoint_auth_methods_supported"`
 	RevocationAuthMethodsSupported    []string `json:"revocation_endpoint_auth_methods_supported"`
 	IntrospectionAuthMethodsSupported []string `json:"introspection_endpoint_auth_methods_supported"`
+	TokenEndpointAuthAlgsSupported    []string `json:"token_endpoint_auth_signing_alg_values_supported"`
+	RevocationAuthAlgsSupported       []string `json:"revocation_endpoint_auth_signing_alg_values_supported"`
+	IntrospectionAuthAlgsSupported    []string `json:"introspection_endpoint_auth_signing_alg_values_supported"`
 	CodeChallengeMethodsSupported     []string `json:"code_challenge_methods_supported"`
 	DPoPSigningAlgValuesSupported     []string `json:"dpop_signing_alg_values_supported"`
 	AuthorizationResponseISSSupported bool     `json:"authorization_response_iss_parameter_supported"`

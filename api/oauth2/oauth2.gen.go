@@ -172,33 +172,36 @@ type DeviceAuthorization struct {
 
 // Discovery defines model for Discovery.
 type Discovery struct {
-	AcrValuesSupported                         []string `json:"acr_values_supported,omitempty"`
-	AuthorizationEndpoint                      string   `json:"authorization_endpoint,omitempty"`
-	AuthorizationResponseIssParameterSupported bool     `json:"authorization_response_iss_parameter_supported,omitempty"`
-	ClaimsSupported                            []string `json:"claims_supported,omitempty"`
-	CodeChallengeMethodsSupported              []string `json:"code_challenge_methods_supported,omitempty"`
-	DeviceAuthorizationEndpoint                string   `json:"device_authorization_endpoint,omitempty"`
-	DpopSigningAlgValuesSupported              []string `json:"dpop_signing_alg_values_supported,omitempty"`
-	EndSessionEndpoint                         string   `json:"end_session_endpoint,omitempty"`
-	GrantTypesSupported                        []string `json:"grant_types_supported"`
-	IDTokenSigningAlgValuesSupported           []string `json:"id_token_signing_alg_values_supported,omitempty"`
-	IntrospectionEndpoint                      string   `json:"introspection_endpoint,omitempty"`
-	IntrospectionEndpointAuthMethodsSupported  []string `json:"introspection_endpoint_auth_methods_supported,omitempty"`
-	Issuer                                     string   `json:"issuer"`
-	JwksURI                                    string   `json:"jwks_uri"`
-	PromptValuesSupported                      []string `json:"prompt_values_supported,omitempty"`
-	PushedAuthorizationRequestEndpoint         string   `json:"pushed_authorization_request_endpoint,omitempty"`
-	RequestParameterSupported                  bool     `json:"request_parameter_supported,omitempty"`
-	RequestURIParameterSupported               bool     `json:"request_uri_parameter_supported,omitempty"`
-	ResponseModesSupported                     []string `json:"response_modes_supported,omitempty"`
-	ResponseTypesSupported                     []string `json:"response_types_supported"`
-	RevocationEndpoint                         string   `json:"revocation_endpoint,omitempty"`
-	RevocationEndpointAuthMethodsSupported     []string `json:"revocation_endpoint_auth_methods_supported,omitempty"`
-	ScopesSupported                            []string `json:"scopes_supported"`
-	SubjectTypesSupported                      []string `json:"subject_types_supported,omitempty"`
-	TokenEndpoint                              string   `json:"token_endpoint"`
-	TokenEndpointAuthMethodsSupported          []string `json:"token_endpoint_auth_methods_supported"`
-	UserinfoEndpoint                           string   `json:"userinfo_endpoint,omitempty"`
+	AcrValuesSupported                                 []string `json:"acr_values_supported,omitempty"`
+	AuthorizationEndpoint                              string   `json:"authorization_endpoint,omitempty"`
+	AuthorizationResponseIssParameterSupported         bool     `json:"authorization_response_iss_parameter_supported,omitempty"`
+	ClaimsSupported                                    []string `json:"claims_supported,omitempty"`
+	CodeChallengeMethodsSupported                      []string `json:"code_challenge_methods_supported,omitempty"`
+	DeviceAuthorizationEndpoint                        string   `json:"device_authorization_endpoint,omitempty"`
+	DpopSigningAlgValuesSupported                      []string `json:"dpop_signing_alg_values_supported,omitempty"`
+	EndSessionEndpoint                                 string   `json:"end_session_endpoint,omitempty"`
+	GrantTypesSupported                                []string `json:"grant_types_supported"`
+	IDTokenSigningAlgValuesSupported                   []string `json:"id_token_signing_alg_values_supported,omitempty"`
+	IntrospectionEndpoint                              string   `json:"introspection_endpoint,omitempty"`
+	IntrospectionEndpointAuthMethodsSupported          []string `json:"introspection_endpoint_auth_methods_supported,omitempty"`
+	IntrospectionEndpointAuthSigningAlgValuesSupported []string `json:"introspection_endpoint_auth_signing_alg_values_supported,omitempty"`
+	Issuer                                             string   `json:"issuer"`
+	JwksURI                                            string   `json:"jwks_uri"`
+	PromptValuesSupported                              []string `json:"prompt_values_supported,omitempty"`
+	PushedAuthorizationRequestEndpoint                 string   `json:"pushed_authorization_request_endpoint,omitempty"`
+	RequestParameterSupported                          bool     `json:"request_parameter_supported,omitempty"`
+	RequestURIParameterSupported                       bool     `json:"request_uri_parameter_supported,omitempty"`
+	ResponseModesSupported                             []string `json:"response_modes_supported,omitempty"`
+	ResponseTypesSupported                             []string `json:"response_types_supported"`
+	RevocationEndpoint                                 string   `json:"revocation_endpoint,omitempty"`
+	RevocationEndpointAuthMethodsSupported             []string `json:"revocation_endpoint_auth_methods_supported,omitempty"`
+	RevocationEndpointAuthSigningAlgValuesSupported    []string `json:"revocation_endpoint_auth_signing_alg_values_supported,omitempty"`
+	ScopesSupported                                    []string `json:"scopes_supported"`
+	SubjectTypesSupported                              []string `json:"subject_types_supported,omitempty"`
+	TokenEndpoint                                      string   `json:"token_endpoint"`
+	TokenEndpointAuthMethodsSupported                  []string `json:"token_endpoint_auth_methods_supported"`
+	TokenEndpointAuthSigningAlgValuesSupported         []string `json:"token_endpoint_auth_signing_alg_values_supported,omitempty"`
+	UserinfoEndpoint                                   string   `json:"userinfo_endpoint,omitempty"`
 }
 
 // Error defines model for Error.
@@ -329,9 +332,14 @@ type OAuthError struct {
 
 // PresentedToken defines model for PresentedToken.
 type PresentedToken struct {
-	ClientID     string `json:"client_id,omitempty"`
-	ClientSecret string `json:"client_secret,omitempty"`
-	Token        string `json:"token"`
+	// ClientAssertion A JWT that the client signed (RFC 7523).
+	ClientAssertion string `json:"client_assertion,omitempty"`
+
+	// ClientAssertionType `urn:ietf:params:oauth:client-assertion-type:jwt-bearer`
+	ClientAssertionType string `json:"client_assertion_type,omitempty"`
+	ClientID            string `json:"client_id,omitempty"`
+	ClientSecret        string `json:"client_secret,omitempty"`
+	Token               string `json:"token"`
 
 	// TokenTypeHint Is not looked at; the token says it.
 	TokenTypeHint string `json:"token_type_hint,omitempty"`
@@ -446,10 +454,16 @@ type TokenInput struct {
 	ActorTokenType string `json:"actor_token_type,omitempty"`
 
 	// Audience Whom the token is for; absent means the application's own audience.
-	Audience     string `json:"audience,omitempty"`
-	ClientID     string `json:"client_id,omitempty"`
-	ClientSecret string `json:"client_secret,omitempty"`
-	Code         string `json:"code,omitempty"`
+	Audience string `json:"audience,omitempty"`
+
+	// ClientAssertion A JWT that the client signed (RFC 7523).
+	ClientAssertion string `json:"client_assertion,omitempty"`
+
+	// ClientAssertionType `urn:ietf:params:oauth:client-assertion-type:jwt-bearer`
+	ClientAssertionType string `json:"client_assertion_type,omitempty"`
+	ClientID            string `json:"client_id,omitempty"`
+	ClientSecret        string `json:"client_secret,omitempty"`
+	Code                string `json:"code,omitempty"`
 
 	// CodeVerifier RFC 7636.
 	CodeVerifier string `json:"code_verifier,omitempty"`
@@ -608,11 +622,17 @@ type ResumeParams struct {
 
 // AuthorizeDeviceFormdataBody defines parameters for AuthorizeDevice.
 type AuthorizeDeviceFormdataBody struct {
-	Audience     string `form:"audience,omitempty" json:"audience,omitempty"`
-	ClientID     string `form:"client_id,omitempty" json:"client_id,omitempty"`
-	ClientSecret string `form:"client_secret,omitempty" json:"client_secret,omitempty"`
-	Resource     string `form:"resource,omitempty" json:"resource,omitempty"`
-	Scope        string `form:"scope,omitempty" json:"scope,omitempty"`
+	Audience string `form:"audience,omitempty" json:"audience,omitempty"`
+
+	// ClientAssertion A JWT that the client signed (RFC 7523).
+	ClientAssertion string `form:"client_assertion,omitempty" json:"client_assertion,omitempty"`
+
+	// ClientAssertionType `urn:ietf:params:oauth:client-assertion-type:jwt-bearer`
+	ClientAssertionType string `form:"client_assertion_type,omitempty" json:"client_assertion_type,omitempty"`
+	ClientID            string `form:"client_id,omitempty" json:"client_id,omitempty"`
+	ClientSecret        string `form:"client_secret,omitempty" json:"client_secret,omitempty"`
+	Resource            string `form:"resource,omitempty" json:"resource,omitempty"`
+	Scope               string `form:"scope,omitempty" json:"scope,omitempty"`
 }
 
 // EndSessionParams defines parameters for EndSession.
@@ -634,8 +654,13 @@ type EndSessionByFormFormdataBody = struct {
 
 // PushRequestFormdataBody defines parameters for PushRequest.
 type PushRequestFormdataBody struct {
-	ClientID     string `form:"client_id,omitempty" json:"client_id,omitempty"`
-	ClientSecret string `form:"client_secret,omitempty" json:"client_secret,omitempty"`
+	// ClientAssertion A JWT that the client signed (RFC 7523).
+	ClientAssertion string `form:"client_assertion,omitempty" json:"client_assertion,omitempty"`
+
+	// ClientAssertionType `urn:ietf:params:oauth:client-assertion-type:jwt-bearer`
+	ClientAssertionType string `form:"client_assertion_type,omitempty" json:"client_assertion_type,omitempty"`
+	ClientID            string `form:"client_id,omitempty" json:"client_id,omitempty"`
+	ClientSecret        string `form:"client_secret,omitempty" json:"client_secret,omitempty"`
 }
 
 // AuthorizeByFormFormdataRequestBody defines body for AuthorizeByForm for application/x-www-form-urlencoded ContentType.

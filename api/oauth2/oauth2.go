@@ -23,6 +23,7 @@ import (
 	"stonetown/api/web"
 	"stonetown/internal/ratelimit"
 	"stonetown/oauth"
+	"stonetown/oauth/assertion"
 	"stonetown/oauth/dpop"
 )
 
@@ -200,7 +201,7 @@ func readForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 
 // client reads the client's credentials from where it put them (RFC 6749 §2.3.1): the
 // body, or the Authorization header, where both parts are form-encoded before they are
-// joined. From here on only pages of the client's origins may read the response.
+// joined. An assertion (RFC 7521 §4.2) says itself whose it is. From here on only pages of the client's origins may read the response.
 func (s *Surface) client(w http.ResponseWriter, r *http.Request, form url.Values) (oauth.Credentials, error) {
 	c, err := credentials(r, form)
 	s.Kit.RestrictOrigin(w, r, c.ClientID)
@@ -211,6 +212,9 @@ func credentials(r *http.Request, form url.Values) (c oauth.Credentials, err err
 	c.ClientID, c.ClientSecret, c.Proofs = form.Get("client_id"), form.Get("client_secret"), r.Header.Values(dpop.Header)
 	if c.ClientSecret != "" {
 		c.ClientAuthMethods = append(c.ClientAuthMethods, oauth.ClientSecretPost)
+	}
+	if err := readAssertion(form, &c); err != nil {
+		return c, err
 	}
 	switch len(r.Header["Authorization"]) {
 	case 0:
@@ -238,6 +242,28 @@ func credentials(r *http.Request, form url.Values) (c oauth.Credentials, err err
 	}
 	c.ClientAuthMethods = append(c.ClientAuthMethods, oauth.ClientSecretBasic)
 	return c, nil
+}
+
+// readAssertion reads an assertion by which the client says who it is, if there is one.
+func readAssertion(form url.Values, c *oauth.Credentials) error {
+	kind := form.Get("client_assertion_type")
+	c.Assertion = form.Get("client_assertion")
+	switch {
+	case kind == "" && c.Assertion == "":
+		return nil
+	case kind != assertion.Type || c.Assertion == "":
+		return invalidRequest("client_assertion comes with the client_assertion_type " + assertion.Type)
+	}
+	c.ClientAuthMethods = append(c.ClientAuthMethods, oauth.PrivateKeyJWT)
+	id, err := assertion.ClientID(c.Assertion)
+	switch {
+	case err != nil: // which the service refuses
+	case c.ClientID == "":
+		c.ClientID = id
+	case c.ClientID != id:
+		return invalidRequest("the body names another client than the assertion")
+	}
+	return nil
 }
 
 func tenantOf(r *http.Request) oauth.Tenant {

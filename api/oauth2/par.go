@@ -23,7 +23,9 @@ func (s *Surface) pushRequest(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	form.Del("client_secret")
+	for _, proof := range []string{"client_secret", "client_assertion", "client_assertion_type"} {
+		form.Del(proof)
+	}
 	requestURI, good, err := s.Service.Push(r.Context(), tenantOf(r), by, form)
 	if err != nil {
 		return err

@@ -107,6 +107,11 @@ type Config struct {
 	// sent to. Default: all.
 	TextCountries []string `yaml:"text_countries" env:"TEXT_COUNTRIES"`
 
+	// AllowInsecureTargets lets tenants name http URLs and addresses of private networks
+	// where the server fetches something, as their applications' keys, and so whatever
+	// this machine can reach. For development only. Default false; with Dev, always true.
+	AllowInsecureTargets bool `yaml:"allow_insecure_targets" env:"ALLOW_INSECURE_TARGETS"`
+
 	// GeoFile is a database in MaxMind's format (.mmdb) that says in which city or
 	// country an address is, for people to see where they are signed in. Default: none.
 	GeoFile string `yaml:"geo_file" env:"GEO_FILE"`
@@ -187,6 +192,7 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.StringVar(&c.TextURL, "text-url", c.TextURL, "http(s) `URL` of the gateway for texts to telephones")
 	f.StringVar(&c.TextTokenFile, "text-token-file", c.TextTokenFile, "`file` that holds the token for the gateway")
 	f.StringSliceVar(&c.TextCountries, "text-countries", c.TextCountries, "`codes` of the countries that texts are sent to, such as +49,+1")
+	f.BoolVar(&c.AllowInsecureTargets, "allow-insecure-targets", c.AllowInsecureTargets, "let tenants name http URLs and private addresses to fetch from (always with --dev)")
 	f.StringVar(&c.GeoFile, "geo-file", c.GeoFile, "MaxMind database `file` that says where addresses are")
 	f.DurationVar(&c.RequestTimeout, "request-timeout", c.RequestTimeout, "most time to work on one request")
 	f.IntVar(&c.MaxRequests, "max-requests", c.MaxRequests, "most requests that are worked on at the same time")
@@ -280,6 +286,7 @@ func (c *Config) complete() error {
 	if c.MasterKeyFile == "" {
 		c.MasterKeyFile = filepath.Join(c.DataDir, "master.key")
 	}
+	c.AllowInsecureTargets = c.AllowInsecureTargets || c.Dev
 	if c.LogFormat == "" {
 		c.LogFormat = "json"
 		if c.Dev {
@@ -351,6 +358,7 @@ func (c Config) LogValue() slog.Value {
 		slog.String("mail_from", c.MailFrom),
 		slog.String("text_url", redacted(c.TextURL)),
 		slog.Any("text_countries", c.TextCountries),
+		slog.Bool("allow_insecure_targets", c.AllowInsecureTargets),
 		slog.String("geo_file", c.GeoFile),
 		slog.Duration("request_timeout", c.RequestTimeout),
 		slog.Int("max_requests", c.MaxRequests),

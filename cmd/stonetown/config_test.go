@@ -123,11 +123,11 @@ func TestConfigDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.DatabaseURL != "sqlite:///srv/a%20b/stonetown.db" || got.MasterKeyFile != "/srv/a b/master.key" || got.LogFormat != "json" {
+	if got.DatabaseURL != "sqlite:///srv/a%20b/stonetown.db" || got.MasterKeyFile != "/srv/a b/master.key" || got.LogFormat != "json" || got.AllowInsecureTargets {
 		t.Errorf("%+v", got)
 	}
 	got, err = resolve(t, []string{"--dev", "--database-url-file", writeFile(t, "postgres://db/x\n")}, nil)
-	if err != nil || got.LogFormat != "text" || got.DatabaseURL != "postgres://db/x" {
+	if err != nil || got.LogFormat != "text" || got.DatabaseURL != "postgres://db/x" || !got.AllowInsecureTargets {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

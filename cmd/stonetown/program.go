@@ -25,6 +25,7 @@ import (
 	"stonetown/internal/eventlog"
 	"stonetown/internal/geo"
 	"stonetown/internal/idempotency"
+	"stonetown/internal/outbound"
 	"stonetown/internal/outbox"
 	"stonetown/internal/ratelimit"
 	"stonetown/oauth"
@@ -122,7 +123,13 @@ func (p *Program) Open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.oauth, err = oauth.New(oauth.Config{DB: p.modules.db, Seal: p.modules.key, Relations: p.engine, People: &apiaccount.People{Users: people, Sessions: signIns}})
+	if p.config.AllowInsecureTargets {
+		p.log.WarnContext(ctx, "tenants may have anything fetched that this machine can reach (allow_insecure_targets): not for production")
+	}
+	p.oauth, err = oauth.New(oauth.Config{
+		DB: p.modules.db, Seal: p.modules.key, Relations: p.engine, People: &apiaccount.People{Users: people, Sessions: signIns},
+		Outbound: outbound.New(outbound.Config{AllowInsecure: p.config.AllowInsecureTargets}), Logger: p.log,
+	})
 	if err != nil {
 		return err
 	}

@@ -228,6 +228,9 @@ func TestServeDevWithoutCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = start(t, "--dev", "--data-dir", dir)
+	if !strings.Contains(s.log.String(), "level=WARN") || !strings.Contains(s.log.String(), "allow_insecure_targets): not for production") {
+		t.Errorf("what tenants may name is not limited, and nobody was told:\n%s", s.log)
+	}
 	if out := s.out.String(); strings.Contains(out, "client_secret") || !strings.Contains(out, "does not hold its credentials") {
 		t.Errorf("printed:\n%s", out)
 	}
@@ -253,7 +256,7 @@ func TestServeWithoutTenant(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := start(t, "--data-dir", dir)
-	if s.out.Len() > 0 || !strings.Contains(s.log.String(), "stonetown bootstrap") {
+	if s.out.Len() > 0 || !strings.Contains(s.log.String(), "stonetown bootstrap") || strings.Contains(s.log.String(), "not for production") {
 		t.Errorf("printed %q, logged %s", s.out, s.log)
 	}
 	// Outside development no address means a tenant by itself.

@@ -1,0 +1,112 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"stonetown/oauth/assertion"
+)
+
+// ClientAuthMethod is how a client authenticated, by its registered name (RFC
+// 7591 §2).
+type ClientAuthMethod string
+
+// The methods of client authentication.
+const (
+	ClientSecretBasic ClientAuthMethod = "client_secret_basic"
+	ClientSecretPost  ClientAuthMethod = "client_secret_post"
+	PrivateKeyJWT     ClientAuthMethod = "private_key_jwt" // RFC 7523
+	NoClientAuth      ClientAuthMethod = "none"
+)
+
+// Credentials are what a client presents to say who it is.
+type Credentials struct {
+	// ClientID and ClientSecret are what the client presented, by whatever
+	// method; empty if nothing.
+	ClientID     string
+	ClientSecret string
+
+	// Assertion is the JWT by which the client says who it is (private_key_jwt).
+	Assertion string
+
+	// ClientAuthMethods are the methods of authentication that the request
+	// used: none or one; more are refused (RFC 6749 §2.3).
+	ClientAuthMethods []ClientAuthMethod
+
+	// Proofs are what it presents to say which key it has (RFC 9449): the values of the
+	// header [dpop.Header].
+	Proofs []string
+}
+
+// authenticate finds out which application asks (RFC 6749 §2.3). Only after it
+// has proved who it is does a client learn that it is disabled.
+func (s *Service) authenticate(ctx context.Context, tenant Tenant, c Credentials) (Application, error) {
+	if len(c.ClientAuthMethods) > 1 {
+		return Application{}, &Error{InvalidRequest, "the request authenticates the client in more than one way"}
+	}
+	// An unknown client fails in the same words, and after the same work, as a
+	// wrong secret; and so does whoever comes in a way that is not the application's.
+	refused := &Error{InvalidClient, "unknown client, or wrong secret or assertion"}
+	if c.ClientID == "" {
+		return Application{}, refused
+	}
+	app, err := selectApplication(ctx, s.db, tenant.ID, c.ClientID)
+	unknown := errors.Is(err, ErrApplicationNotFound)
+	if err != nil && !unknown {
+		return Application{}, err
+	}
+	proved := app.secrets.match(c.ClientSecret, s.clock()) && c.Assertion == ""
+	switch {
+	case unknown || app.Type == SAML:
+		return Application{}, refused
+	case app.AuthMethod == PrivateKeyJWT:
+		proved, err = s.asserted(ctx, tenant, app, c)
+	case !app.Type.Confidential(): // there is nothing that it could prove
+		proved = c.ClientSecret == "" && c.Assertion == ""
+	}
+	if err != nil {
+		return Application{}, err
+	}
+	if !proved {
+		return Application{}, refused
+	}
+	if app.State != Enabled {
+		return Application{}, &Error{UnauthorizedClient, "the application is disabled"}
+	}
+	return app, nil
+}
+
+// asserted reports whether an application has signed that it is who it says (RFC 7523 §3).
+// The assertion is thereby used up. Only one that is good is noted, so that nobody else can
+// use up the application's.
+func (s *Service) asserted(ctx context.Context, tenant Tenant, app Application, c Credentials) (bool, error) {
+	if c.Assertion == "" || c.ClientSecret != "" {
+		return false, nil
+	}
+	// The names of the server at all endpoints; that of the last is to be accepted there by
+	// RFC 9126 §2.
+	names := []string{tenant.BaseURL, tenant.BaseURL + TokenPath, tenant.BaseURL + PushPath}
+	now := s.clock()
+	keys, err := s.clientKeys.of(ctx, app, time.Time{})
+	if err != nil {
+		return false, err
+	}
+	a, err := assertion.Verify(c.Assertion, app.ClientID, keys, names, now)
+	if errors.Is(err, assertion.ErrUnknownKey) {
+		if keys, err = s.clientKeys.of(ctx, app, now); err != nil {
+			return false, err
+		}
+		a, err = assertion.Verify(c.Assertion, app.ClientID, keys, names, now)
+	}
+	if err != nil {
+		return false, nil // in the words of all other refusals
+	}
+	n, err := s.db.Exec(ctx, `INSERT INTO client_assertions (tenant_id, hash, expires_at) VALUES ($1, $2, $3) ON CONFLICT (tenant_id, hash) DO NOTHING`,
+		tenant.ID, tokenHash(a.ClientID+"\x00"+a.ID), a.Expires.UnixMicro())
+	if err != nil {
+		return false, fmt.Errorf("note client assertion: %w", err)
+	}
+	return n == 1, nil
+}
