@@ -86,6 +86,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"choices":            applicationChoices,
 	"devices":            devices,
 	"logout":             logout,
+	"backchannel_logout": backchannelLogout,
 	"private_key_jwt":    privateKeyJWT,
 	"published_keys":     publishedKeys,
 	"pushed_requests":    pushedRequests,

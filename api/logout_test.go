@@ -2,8 +2,14 @@ package api_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"slices"
 	"testing"
+	"time"
+
+	"github.com/lestrrat-go/jwx/v3/jwk"
+	"github.com/lestrrat-go/jwx/v3/jws"
 )
 
 const logoutPath = "/oauth2/logout"
@@ -82,4 +88,128 @@ func logout(t *testing.T, w *world, c *client) {
 	equal(t, "post", []any{post.status, post.header.Get("Location"), live()}, []any{303, logoutPath + "?id_token_hint=" + hint, true})
 	large := p.send(t, "POST", logoutPath, http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, []byte(url.Values{"state": {long(70_000)}}.Encode()))
 	equal(t, "too large", large.status, 400)
+}
+
+// backchannelLogout: applications that want to know are told of each session that somebody
+// ends, however (OIDC Back-Channel Logout).
+func backchannelLogout(t *testing.T, w *world, c *client) {
+	w.ahead.Store(0)
+	id := member(t, c, "ann@example.com")
+	status, tokens := make(chan int, 1), make(chan string, 100)
+	status <- http.StatusOK
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.Method != "POST" || r.Header.Get("Content-Type") != "application/x-www-form-urlencoded" {
+			t.Errorf("%s %s", r.Method, r.Header)
+		}
+		tokens <- r.FormValue("logout_token")
+		now := <-status
+		status <- now
+		rw.WriteHeader(now)
+	}))
+	t.Cleanup(server.Close)
+	answer := func(with int) { <-status; status <- with }
+	p := newParty(t, c, object{"backchannel_logout_uri": server.URL + "/out", "backchannel_logout_session_required": true})
+	other := newParty(t, c, object{"backchannel_logout_uri": server.URL + "/other"})
+	silent := newParty(t, c, nil)
+	enter := func(parties ...*relyingParty) (sid string) {
+		t.Helper()
+		session := signIn(t, c, "ann@example.com", secret, "complete").data()["session_token"].(string)
+		for _, party := range parties {
+			party.session = session
+			sid = claimsOf(t, party.exchange(t, party.code(t, nil), nil).body["id_token"].(string))["sid"].(string)
+		}
+		return sid
+	}
+	keys, err := jwk.Parse([]byte(c.with("").want(t, 200, "", "GET", "/.well-known/jwks.json", nil).text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// hears waits for a logout token, and reads it.
+	hears := func() map[string]any {
+		t.Helper()
+		select {
+		case token := <-tokens:
+			if _, err := jws.Verify([]byte(token), jws.WithKeySet(keys)); err != nil {
+				t.Fatalf("logout token: %v", err)
+			}
+			message, err := jws.ParseString(token)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if typ, _ := message.Signatures()[0].ProtectedHeaders().Type(); typ != "logout+jwt" {
+				t.Errorf("typ %q", typ)
+			}
+			c.with(token).want(t, 401, "invalid_token", "GET", mePath+"/profile", nil) // it is good for nothing else
+			return claimsOf(t, token)
+		case <-time.After(10 * time.Second):
+			t.Fatal("nothing heard")
+			return nil
+		}
+	}
+	hearsOf := func(sid string, parties ...*relyingParty) {
+		t.Helper()
+		var audiences, want []string
+		for _, party := range parties {
+			claims := hears()
+			events, _ := claims["events"].(map[string]any)
+			_, is := events["http://schemas.openid.net/event/backchannel-logout"]
+			lifetime := claims["exp"].(float64) - claims["iat"].(float64)
+			equal(t, "claims", []any{claims["iss"], claims["sub"], claims["sid"], is, claims["nonce"], claims["jti"] != nil, lifetime}, []any{"https://backchannel-logout.test", id, sid, true, nil, true, 120.0})
+			audiences, want = append(audiences, claims["aud"].(string)), append(want, party.id)
+		}
+		slices.Sort(audiences)
+		slices.Sort(want)
+		equal(t, "who was told", audiences, want)
+	}
+
+	sid := enter(p, other, silent)
+	c.with(p.session).want(t, 204, "", "POST", authPath+"/logout", nil)
+	hearsOf(sid, p, other)
+	// One that was in a session that goes on is not told of another's end.
+	first := enter(p)
+	kept := p.session
+	second := enter(p)
+	c.with(kept).want(t, 204, "", "DELETE", mePath+"/sessions/"+second, nil)
+	hearsOf(second, p)
+	c.want(t, 204, "", "DELETE", "/api/v1/users/"+id+"/sessions/"+first, nil)
+	hearsOf(first, p)
+	sid = enter(p)
+	c.want(t, 200, "", "POST", "/api/v1/users/"+id+"/disable", nil)
+	hearsOf(sid, p)
+	c.want(t, 200, "", "POST", "/api/v1/users/"+id+"/enable", nil)
+
+	// Three times to one who does not listen, and then it is on record.
+	answer(http.StatusInternalServerError)
+	sid = enter(p)
+	c.with(p.session).want(t, 204, "", "POST", authPath+"/logout", nil)
+	hearsOf(sid, p)
+	for _, wait := range []time.Duration{29 * time.Second, 5*time.Minute - time.Second} {
+		w.later(wait)
+		select {
+		case <-tokens:
+			t.Errorf("told again before %s", wait)
+		case <-time.After(1200 * time.Millisecond):
+		}
+		w.later(2 * time.Second)
+		hearsOf(sid, p)
+	}
+	for range 50 {
+		if len(w.types(t, c, "application.logout")) > 0 {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	equal(t, "events", w.types(t, c, "application.logout"), []string{"application.logout_failed"})
+
+	// Deleting the user ends sessions too; and who cannot be told for want of a name is not.
+	answer(http.StatusNoContent)
+	w.ahead.Store(0)
+	sid = enter(p)
+	c.want(t, 204, "", "DELETE", "/api/v1/users/"+id, nil)
+	hearsOf(sid, p)
+	select {
+	case <-tokens:
+		t.Error("told once more")
+	case <-time.After(1200 * time.Millisecond):
+	}
 }

@@ -200,8 +200,14 @@ func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world
 	key, err := seal.NewKey(bytes.Repeat([]byte{1}, seal.KeySize))
 	must(err)
 	persons := &account.People{}
+	letters, err := outbox.New(outbox.Config{DB: w.db, Seal: key, Clock: w.now})
+	must(err)
 	w.oauth, err = oauth.New(oauth.Config{
-		DB: w.db, Seal: key, Relations: e, People: persons,
+		DB: w.db, Seal: key, Relations: e, People: persons, Outbox: letters,
+		Tenants: func(ctx context.Context, tenantID string) (oauth.Tenant, error) {
+			t, err := w.tenants.TenantByID(ctx, tenantID)
+			return oauth.Tenant{ID: t.ID, BaseURL: t.BaseURL}, err
+		},
 		Outbound: outbound.New(outbound.Config{AllowInsecure: true}), Logger: slog.New(slog.NewJSONHandler(w.log, nil)),
 	})
 	must(err)
@@ -222,14 +228,16 @@ func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world
 	}
 	limits, err := ratelimit.New(ratelimit.Config{DB: w.db, Limits: unlimited})
 	must(err)
-	letters, err := outbox.New(outbox.Config{DB: w.db, Seal: key, Clock: w.now})
-	must(err)
 	w.authn, err = authn.New(authn.Config{
 		DB: w.db, Seal: key, Users: directory, Outbox: letters, Mail: &w.mailbox, Texts: &w.mailbox, Tenants: w.tenants, Limits: limits, Clock: w.now,
 		Logger: slog.New(slog.NewJSONHandler(w.log, nil)),
 	})
 	must(err)
 	persons.Users, persons.Sessions = directory, w.authn
+	w.authn.Handle(oauth.LogoutJob, w.oauth.SendLogout)
+	w.authn.OnSessionEnd(func(ctx context.Context, tx *sqldb.Tx, e session.Ended) error {
+		return w.oauth.SessionEnded(ctx, tx, e.TenantID, e.ID, e.UserID)
+	})
 	imports.Go(func() { w.authn.Run(importing) })
 
 	config := api.Config{

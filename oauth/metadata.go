@@ -38,6 +38,8 @@ type Metadata struct {
 	ACRValuesSupported                []string
 	ClaimsSupported                   []string
 	PromptValuesSupported             []string
+	BackchannelLogoutSupported        bool
+	BackchannelLogoutSessionSupported bool
 	RequestParameterSupported         bool
 	RequestURIParameterSupported      bool
 }
@@ -90,7 +92,8 @@ func (s *Service) Metadata(tenant Tenant) Metadata {
 			"sub", "iss", "aud", "azp", "exp", "iat", "auth_time", "nonce", "acr", "amr", "sid", "at_hash",
 			"name", "given_name", "family_name", "picture", "locale", "updated_at", "email", "email_verified",
 		},
-		PromptValuesSupported: prompts,
+		PromptValuesSupported:      prompts,
+		BackchannelLogoutSupported: true, BackchannelLogoutSessionSupported: true,
 	}
 }
 

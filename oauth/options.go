@@ -81,12 +81,15 @@ func (o Options) validate(of ApplicationType, fetch *outbound.Client) error {
 	case len(o.PostLogoutRedirectURIs) > maxRedirectURIs:
 		return &SetupError{"post_logout_redirect_uris", "too_many", fmt.Sprintf("must be at most %d", maxRedirectURIs)}
 	}
-	for field, uri := range map[string]string{"logo_uri": o.LogoURI, "backchannel_logout_uri": o.BackchannelLogoutURI} {
-		if uri != "" && !secureURL(uri) {
-			return &SetupError{field, "invalid", fmt.Sprintf("must be an https URL without fragment, of at most %d characters", maxURI)}
+	if o.LogoURI != "" && !secureURL(o.LogoURI) {
+		return &SetupError{"logo_uri", "invalid", fmt.Sprintf("must be an https URL without fragment, of at most %d characters", maxURI)}
+	}
+	for field, uri := range map[string]string{"jwks_uri": o.JWKSURI, "backchannel_logout_uri": o.BackchannelLogoutURI} {
+		if uri != "" && fetch.CheckURL(uri) != nil {
+			return &SetupError{field, "invalid", fmt.Sprintf("must be an https URL on the public Internet, without user information and fragment, of at most %d characters", maxURI)}
 		}
 	}
-	if err := o.validateKeys(fetch); err != nil {
+	if err := o.validateKeys(); err != nil {
 		return err
 	}
 	for _, uri := range o.PostLogoutRedirectURIs {
@@ -98,14 +101,12 @@ func (o Options) validate(of ApplicationType, fetch *outbound.Client) error {
 }
 
 // validateKeys refuses keys that no assertion could be verified with.
-func (o Options) validateKeys(fetch *outbound.Client) error {
+func (o Options) validateKeys() error {
 	switch {
 	case o.JWKS != nil && o.JWKSURI != "":
 		return &SetupError{"jwks_uri", "invalid", "must not be there beside jwks"}
 	case o.AuthMethod == PrivateKeyJWT && o.JWKS == nil && o.JWKSURI == "":
 		return &SetupError{"jwks", "required", "or jwks_uri is required for private_key_jwt"}
-	case o.JWKSURI != "" && fetch.CheckURL(o.JWKSURI) != nil:
-		return &SetupError{"jwks_uri", "invalid", fmt.Sprintf("must be an https URL on the public Internet, without user information and fragment, of at most %d characters", maxURI)}
 	case o.JWKS == nil:
 		return nil
 	}

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -9,6 +10,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"stonetown/internal/outbound"
+	"stonetown/internal/outbox"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 )
@@ -29,7 +31,13 @@ type Config struct {
 	// and applications are neither deleted nor may they exchange tokens.
 	Relations Relations
 
-	// Outbound fetches the keys that applications publish. Default: a client that reaches
+	// Outbox keeps what applications are to be told, until they are, and Tenants knows whose
+	// they are. Default: there is none, and applications are told nothing.
+	Outbox  *outbox.Outbox
+	Tenants func(ctx context.Context, tenantID string) (Tenant, error)
+
+	// Outbound fetches the keys that applications publish, and tells them of sessions that
+	// have ended. Default: a client that reaches
 	// the public Internet only.
 	Outbound *outbound.Client
 
@@ -54,6 +62,8 @@ type Service struct {
 	people    People
 	clock     func() time.Time
 	outbound  *outbound.Client
+	outbox    *outbox.Outbox
+	tenants   func(ctx context.Context, tenantID string) (Tenant, error)
 
 	keys       *keyrings
 	clientKeys *clientKeys
@@ -81,7 +91,7 @@ func New(c Config) (*Service, error) {
 		return nil, fmt.Errorf("oauth: %w", err)
 	}
 	return &Service{
-		db: c.DB, relations: c.Relations, people: c.People, clock: c.Clock, outbound: c.Outbound,
+		db: c.DB, relations: c.Relations, people: c.People, clock: c.Clock, outbound: c.Outbound, outbox: c.Outbox, tenants: c.Tenants,
 		keys:       newKeyrings(c.DB, c.Seal, c.Clock),
 		clientKeys: newClientKeys(c.Outbound, c.Clock, c.Logger),
 		verified:   newVerifiedTokens(),

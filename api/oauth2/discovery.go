@@ -56,6 +56,8 @@ type metadata struct {
 	ACRValuesSupported                []string `json:"acr_values_supported"`
 	ClaimsSupported                   []string `json:"claims_supported"`
 	PromptValuesSupported             []string `json:"prompt_values_supported"`
+	BackchannelLogoutSupported        bool     `json:"backchannel_logout_supported"`
+	BackchannelLogoutSessionSupported bool     `json:"backchannel_logout_session_supported"`
 	RequestParameterSupported         bool     `json:"request_parameter_supported"`
 	RequestURIParameterSupported      bool     `json:"request_uri_parameter_supported"`
 }

@@ -175,6 +175,8 @@ type Discovery struct {
 	AcrValuesSupported                                 []string `json:"acr_values_supported,omitempty"`
 	AuthorizationEndpoint                              string   `json:"authorization_endpoint,omitempty"`
 	AuthorizationResponseIssParameterSupported         bool     `json:"authorization_response_iss_parameter_supported,omitempty"`
+	BackchannelLogoutSessionSupported                  bool     `json:"backchannel_logout_session_supported,omitempty"`
+	BackchannelLogoutSupported                         bool     `json:"backchannel_logout_supported,omitempty"`
 	ClaimsSupported                                    []string `json:"claims_supported,omitempty"`
 	CodeChallengeMethodsSupported                      []string `json:"code_challenge_methods_supported,omitempty"`
 	DeviceAuthorizationEndpoint                        string   `json:"device_authorization_endpoint,omitempty"`

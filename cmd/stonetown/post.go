@@ -11,6 +11,7 @@ import (
 	"stonetown/controlplane"
 	"stonetown/identity/authn"
 	"stonetown/internal/post"
+	"stonetown/oauth"
 )
 
 // openPost opens what letters and texts go through; mailbox is nil if nobody may look
@@ -52,11 +53,17 @@ func readSecret(path string) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// letterheads say whom a letter is from.
+// letterheads say which tenant a letter is from, or a word to an application.
 type letterheads struct{ tenants *controlplane.Directory }
 
 // AuthnTenant implements [authn.Tenants].
 func (l letterheads) AuthnTenant(ctx context.Context, tenantID string) (authn.Tenant, error) {
 	t, err := l.tenants.TenantByID(ctx, tenantID)
 	return authn.Tenant{ID: t.ID, Name: t.Name, BaseURL: t.BaseURL}, err
+}
+
+// OAuthTenant is what package oauth wants to know.
+func (l letterheads) OAuthTenant(ctx context.Context, tenantID string) (oauth.Tenant, error) {
+	t, err := l.tenants.TenantByID(ctx, tenantID)
+	return oauth.Tenant{ID: t.ID, BaseURL: t.BaseURL}, err
 }

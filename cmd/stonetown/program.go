@@ -22,12 +22,14 @@ import (
 	"stonetown/engine/resources"
 	"stonetown/identity"
 	"stonetown/identity/authn"
+	"stonetown/identity/session"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/geo"
 	"stonetown/internal/idempotency"
 	"stonetown/internal/outbound"
 	"stonetown/internal/outbox"
 	"stonetown/internal/ratelimit"
+	"stonetown/internal/sqldb"
 	"stonetown/oauth"
 	"stonetown/tuplestore/sqlstore"
 )
@@ -128,11 +130,16 @@ func (p *Program) Open(ctx context.Context) error {
 	}
 	p.oauth, err = oauth.New(oauth.Config{
 		DB: p.modules.db, Seal: p.modules.key, Relations: p.engine, People: &apiaccount.People{Users: people, Sessions: signIns},
+		Outbox: letters, Tenants: letterheads{p.modules.tenants}.OAuthTenant,
 		Outbound: outbound.New(outbound.Config{AllowInsecure: p.config.AllowInsecureTargets}), Logger: p.log,
 	})
 	if err != nil {
 		return err
 	}
+	signIns.Handle(oauth.LogoutJob, p.oauth.SendLogout)
+	signIns.OnSessionEnd(func(ctx context.Context, tx *sqldb.Tx, e session.Ended) error {
+		return p.oauth.SessionEnded(ctx, tx, e.TenantID, e.ID, e.UserID)
+	})
 	importer := identity.NewImporter(people, p.modules.key, apipeople.ParseImport, apipeople.ImportEvents(signIns.QueueVerification))
 	if p.config.GeoFile != "" {
 		if p.places, err = geo.Open(p.config.GeoFile); err != nil {

@@ -89,6 +89,7 @@ const (
 	ApplicationEnabled       Type = "application.enabled"
 	ApplicationDeleted       Type = "application.deleted"
 	ApplicationSecretRotated Type = "application.secret_rotated"
+	ApplicationLogoutFailed  Type = "application.logout_failed"
 
 	ScopeCreated Type = "scope.created"
 	ScopeUpdated Type = "scope.updated"
