@@ -27,7 +27,7 @@ func applicationLife(t *testing.T, w *world, c *client) {
 	id, secret := d["id"].(string), d["client_secret"].(string)
 	equal(t, "location", created.header.Get("Location"), appsPath+"/"+id)
 	equal(t, "created", []any{d["state"], d["tags"], d["allowed_scopes"], d["access_token_ttl_s"], d["refresh_token_ttl_s"], d["audience"], d["grant_types"], d["can_rotate_secret"]},
-		[]any{"enabled", []any{"b", "a c"}, []any{"resources:read", "openid"}, 600.0, 3600.0, "https://reports.example.com", []any{"authorization_code", "refresh_token", "client_credentials"}, true})
+		[]any{"enabled", []any{"b", "a c"}, []any{"resources:read", "openid"}, 600.0, 3600.0, "https://reports.example.com", []any{"authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code", "client_credentials"}, true})
 	app := appsPath + "/" + id
 	got := c.want(t, 200, "", "GET", app, nil).data()
 	equal(t, "the secret again", got["client_secret"], nil)

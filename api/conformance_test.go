@@ -905,6 +905,11 @@ func isolation(t *testing.T, w *world, c *client) {
 	equal(t, "theirs", allowed(t, other, user("u"), "view", "document", "theirs"), true)
 }
 
+// forPeople reports whether an operation answers with pages.
+func forPeople(target string) bool {
+	return strings.HasPrefix(target, "/oauth2/authorize") || target == logoutPath
+}
+
 func tenantStates(t *testing.T, w *world, c *client) {
 	stranger := &client{server: c.server, host: "nobody.test", token: c.token}
 	for target, methods := range targets("d") {
@@ -913,7 +918,7 @@ func tenantStates(t *testing.T, w *world, c *client) {
 				continue
 			}
 			code := "tenant_not_found"
-			if strings.HasPrefix(target, "/oauth2/authorize") { // a page
+			if forPeople(target) {
 				code = ""
 			}
 			stranger.want(t, 404, code, method, target, body)
@@ -936,7 +941,7 @@ func tenantStates(t *testing.T, w *world, c *client) {
 				a := c.do(t, method, target, body)
 				if strings.HasPrefix(target, "/.well-known/") {
 					equal(t, string(state)+" "+target, a.status, published)
-				} else if page := strings.HasPrefix(target, "/oauth2/authorize"); a.status != status || a.code() != code && !page {
+				} else if a.status != status || a.code() != code && !forPeople(target) {
 					t.Errorf("%s: %s %s: %d %q, want %d %q", state, method, target, a.status, a.code(), status, code)
 				}
 			}

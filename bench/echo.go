@@ -6,13 +6,18 @@ import (
 	"net/http"
 )
 
-// ServeEcho answers every POST as the fastest possible check endpoint would: it
-// decodes a JSON object and encodes one. What it reaches is the floor under
+// ServeEcho answers every POST as the fastest possible endpoint would: it decodes a JSON
+// object, or a form, and encodes an object. What it reaches is the floor under
 // every figure that is taken over HTTP.
 func ServeEcho(l net.Listener) error {
 	return http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var check wireCheck
-		if err := json.NewDecoder(r.Body).Decode(&check); err != nil {
+		if r.Header.Get("Content-Type") == "application/x-www-form-urlencoded" {
+			if err := r.ParseForm(); err != nil {
+				http.Error(w, err.Error(), http.StatusBadRequest)
+				return
+			}
+		} else if err := json.NewDecoder(r.Body).Decode(&check); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}

@@ -21,7 +21,9 @@ type HTTP struct {
 	BaseURL string // the tenant's, without a trailing slash
 	token   string
 	client  *http.Client
-	defined map[string]bool // resource types
+
+	email, password string          // of a user
+	defined         map[string]bool // resource types
 }
 
 // Dial gets a token by client credentials. connections is how many are kept
@@ -220,16 +222,29 @@ func decisions(answer []byte, allowed []bool) error {
 }
 
 func (h *HTTP) post(ctx context.Context, path string, body any) error {
+	return h.request(ctx, http.MethodPost, path, body, nil)
+}
+
+// request sends JSON, and reads the answer into one that is not nil.
+func (h *HTTP) request(ctx context.Context, method, path string, body, answer any) error {
 	encoded, err := json.Marshal(body)
 	if err != nil {
 		return err
 	}
-	return h.send(ctx, path, encoded, new(bytes.Buffer))
+	var text bytes.Buffer
+	if err := h.sendBy(ctx, method, path, encoded, &text); err != nil || answer == nil {
+		return err
+	}
+	return json.Unmarshal(text.Bytes(), answer)
 }
 
 // send posts a body.
 func (h *HTTP) send(ctx context.Context, path string, body []byte, answer *bytes.Buffer) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.BaseURL+path, bytes.NewReader(body))
+	return h.sendBy(ctx, http.MethodPost, path, body, answer)
+}
+
+func (h *HTTP) sendBy(ctx context.Context, method, path string, body []byte, answer *bytes.Buffer) error {
+	req, err := http.NewRequestWithContext(ctx, method, h.BaseURL+path, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}

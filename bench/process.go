@@ -40,6 +40,10 @@ func await(ctx context.Context, bootstrap string) (*HTTP, error) {
 		BaseURL      string `json:"base_url"`
 		ClientID     string `json:"client_id"`
 		ClientSecret string `json:"client_secret"`
+		Admin        struct {
+			Email    string `json:"email"`
+			Password string `json:"password"`
+		} `json:"admin"`
 	}
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		text, err := os.ReadFile(bootstrap)
@@ -47,6 +51,7 @@ func await(ctx context.Context, bootstrap string) (*HTTP, error) {
 			if err = json.Unmarshal(text, &credentials); err == nil {
 				var h *HTTP
 				if h, err = Dial(ctx, credentials.BaseURL, credentials.ClientID, credentials.ClientSecret, 16); err == nil {
+					h.email, h.password = credentials.Admin.Email, credentials.Admin.Password
 					return h, nil
 				}
 			}

@@ -60,6 +60,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 			r.remote(ctx, other, w)
 		}
 	}
+	if o.HTTP != nil && o.HTTP.email != "" {
+		r.tokens(ctx, o.HTTP)
+	}
 	return r.report, r.err
 }
 

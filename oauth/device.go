@@ -220,18 +220,17 @@ func (s *Service) deviceToken(ctx context.Context, tenant Tenant, app Applicatio
 	case d.grantID == "":
 		return TokenResponse{}, s.wait(ctx, tenant, d, now)
 	}
-	n, err := s.db.Exec(ctx, `UPDATE device_codes SET used_at = $3 WHERE tenant_id = $1 AND hash = $2 AND used_at = 0`, tenant.ID, d.hash, now.UnixMicro())
-	if err != nil {
-		return TokenResponse{}, fmt.Errorf("use device code: %w", err)
-	}
-	if n == 0 {
-		return TokenResponse{}, invalidGrant
-	}
 	g, err := selectGrant(ctx, s.db, tenant, d.grantID)
 	if err != nil {
 		return TokenResponse{}, err
 	}
-	return s.issue(ctx, tenant, app, g, issuance{key: req.key, first: true})
+	issued, err := s.issue(ctx, tenant, app, g, issuance{key: req.key, first: true, uses: func(b *sqldb.Batch) {
+		useOnce(b, `UPDATE device_codes SET used_at = $3 WHERE tenant_id = $1 AND hash = $2 AND used_at = 0`, tenant.ID, d.hash, now.UnixMicro())
+	}})
+	if errors.Is(err, errReused) {
+		err = invalidGrant
+	}
+	return issued, err
 }
 
 // wait notes that a device has asked, and tells it to go on or to ask less often.

@@ -96,6 +96,7 @@ func (s *Service) exchangeCode(ctx context.Context, tenant Tenant, app Applicati
 	hash := tokenHash(req.Code)
 	err := s.db.QueryRow(ctx, `SELECT grant_id, client_id, redirect_uri, challenge, dpop_jkt, expires_at, used_at FROM codes WHERE tenant_id = $1 AND hash = $2`, tenant.ID, hash).
 		Scan(&grantID, &clientID, &redirectURI, &challenge, &key, &expires, &used)
+	now := s.now()
 	switch {
 	case errors.Is(err, sqldb.ErrNoRows):
 		return TokenResponse{}, invalidGrant
@@ -103,26 +104,22 @@ func (s *Service) exchangeCode(ctx context.Context, tenant Tenant, app Applicati
 		return TokenResponse{}, fmt.Errorf("read code: %w", err)
 	case clientID != app.ClientID || redirectURI != req.RedirectURI || !verifies(challenge, req.CodeVerifier) || key != "" && key != req.key:
 		return TokenResponse{}, invalidGrant
-	}
-	now := s.now()
-	if used == 0 {
-		if now.UnixMicro() >= expires {
-			return TokenResponse{}, invalidGrant
-		}
-		n, err := s.db.Exec(ctx, `UPDATE codes SET used_at = $3 WHERE tenant_id = $1 AND hash = $2 AND used_at = 0`, tenant.ID, hash, now.UnixMicro())
-		if err != nil {
-			return TokenResponse{}, fmt.Errorf("use code: %w", err)
-		}
-		used = 1 - n
-	}
-	if used != 0 {
+	case used != 0:
 		return TokenResponse{}, s.reused(ctx, tenant, grantID, eventlog.SecurityAuthorizationCodeReused)
+	case now.UnixMicro() >= expires:
+		return TokenResponse{}, invalidGrant
 	}
 	g, err := selectGrant(ctx, s.db, tenant, grantID)
 	if err != nil {
 		return TokenResponse{}, err
 	}
-	return s.issue(ctx, tenant, app, g, issuance{key: req.key, first: true})
+	issued, err := s.issue(ctx, tenant, app, g, issuance{key: req.key, first: true, uses: func(b *sqldb.Batch) {
+		useOnce(b, `UPDATE codes SET used_at = $3 WHERE tenant_id = $1 AND hash = $2 AND used_at = 0`, tenant.ID, hash, now.UnixMicro())
+	}})
+	if errors.Is(err, errReused) {
+		err = s.reused(ctx, tenant, grantID, eventlog.SecurityAuthorizationCodeReused)
+	}
+	return issued, err
 }
 
 // verifies reports whether a verifier is the one that a challenge was made of (RFC 7636
@@ -168,18 +165,40 @@ func (s *Service) refresh(ctx context.Context, tenant Tenant, app Application, r
 			return TokenResponse{}, &Error{InvalidScope, "more than was granted"}
 		}
 	}
-	return s.issue(ctx, tenant, app, g, issuance{scopes: narrower, rotates: tokenHash(req.RefreshToken), key: req.key})
+	issued, err := s.issue(ctx, tenant, app, g, issuance{scopes: narrower, key: req.key, uses: func(b *sqldb.Batch) {
+		useOnce(b, `UPDATE refresh_tokens SET rotated_at = $3 WHERE tenant_id = $1 AND hash = $2 AND rotated_at = 0`, tenant.ID, tokenHash(req.RefreshToken), s.now().UnixMicro())
+	}})
+	if errors.Is(err, errReused) {
+		err = s.reused(ctx, tenant, g.id, eventlog.SecurityRefreshTokenReused)
+	}
+	return issued, err
 }
 
 // issuance is how the tokens of a grant are issued.
 type issuance struct {
-	scopes  []string // asked for; nil: all that was granted
-	rotates string   // the hash of the refresh token that is replaced; empty: none
-	key     string   // thumbprint of the key that they are bound to; empty: none
-	first   bool     // the user has just signed in
+	scopes []string // asked for; nil: all that was granted
+	key    string   // thumbprint of the key that they are bound to; empty: none
+	first  bool     // the user has just signed in
+	// uses queues, by [useOnce], that what the tokens are issued for is used up.
+	uses func(*sqldb.Batch)
 }
 
-// issue issues the tokens of a grant.
+// errReused: somebody else has just used up the same.
+var errReused = errors.New("the code or token was used meanwhile")
+
+// useOnce queues an update of one row that nobody else may have made before: else the
+// transaction fails with errReused.
+func useOnce(b *sqldb.Batch, update string, args ...any) {
+	b.Queue(update+` RETURNING 1`, args, func(rows *sqldb.Rows) error {
+		if rows.Next() || rows.Err() != nil {
+			return rows.Err()
+		}
+		return errReused
+	})
+}
+
+// issue issues the tokens of a grant, in the transaction in which what they are issued for
+// is used up. It fails with errReused if it was before.
 func (s *Service) issue(ctx context.Context, tenant Tenant, app Application, g grant, as issuance) (r TokenResponse, err error) {
 	now := s.now()
 	person, err := s.holder(ctx, tenant, g, as.first)
@@ -226,22 +245,12 @@ func (s *Service) issue(ctx context.Context, tenant Tenant, app Application, g g
 		until = g.expiresAt
 	}
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		if as.rotates != "" {
-			n, err := tx.Exec(ctx, `UPDATE refresh_tokens SET rotated_at = $3 WHERE tenant_id = $1 AND hash = $2 AND rotated_at = 0`, tenant.ID, as.rotates, now.UnixMicro())
-			if err != nil {
-				return err
-			}
-			if n == 0 {
-				return errReused
-			}
-		}
-		_, err := tx.Exec(ctx, `INSERT INTO refresh_tokens (tenant_id, hash, grant_id, client_id, dpop_jkt, created_at, expires_at, rotated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, 0)`,
-			tenant.ID, tokenHash(r.RefreshToken), g.id, app.ClientID, as.key, now.UnixMicro(), until.UnixMicro())
-		return err
+		var b sqldb.Batch
+		as.uses(&b)
+		b.Queue(`INSERT INTO refresh_tokens (tenant_id, hash, grant_id, client_id, dpop_jkt, created_at, expires_at, rotated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, 0)`,
+			[]any{tenant.ID, tokenHash(r.RefreshToken), g.id, app.ClientID, as.key, now.UnixMicro(), until.UnixMicro()}, nil)
+		return tx.Send(ctx, &b)
 	})
-	if errors.Is(err, errReused) {
-		return TokenResponse{}, s.reused(ctx, tenant, g.id, eventlog.SecurityRefreshTokenReused)
-	}
 	if err == nil {
 		err = s.used(ctx, app)
 	}
@@ -299,15 +308,15 @@ func (s *Service) selectRefreshToken(ctx context.Context, tenant Tenant, token s
 	return r, nil
 }
 
-// errReused: somebody else has just replaced the same token.
-var errReused = errors.New("refresh token was rotated meanwhile")
-
 // entitled are the scopes that a user's token carries: of those granted, what users
 // have by being users, or through a group; and those that groups bring by themselves.
 func (s *Service) entitled(ctx context.Context, tenant Tenant, granted, ofGroups, brought []string) ([]string, error) {
-	registered, err := selectScopes(ctx, s.db, tenant.ID)
-	if err != nil {
-		return nil, err
+	var registered map[string]Scope
+	if slices.ContainsFunc(granted, func(scope string) bool { return !isBuiltin(scope) && !slices.Contains(OIDCScopes, scope) }) {
+		var err error
+		if registered, err = selectScopes(ctx, s.db, tenant.ID); err != nil {
+			return nil, err
+		}
 	}
 	var scopes []string
 	for _, scope := range granted {
