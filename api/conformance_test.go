@@ -2,11 +2,13 @@ package api_test
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
 	"net/http"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -132,12 +134,44 @@ func TestConformance(t *testing.T) {
 					scenarios[name](t, w, w.tenant(t, strings.ReplaceAll(name, "_", "-")))
 				})
 			}
+			noSecrets(t, w)
 		})
 	}
 	t.Run("faults", faults)
 	if flag.Lookup("test.run").Value.String() == "" && !t.Failed() {
 		for _, missing := range document().unseen() {
 			t.Errorf("the document promises %s and no test has seen it", missing)
+		}
+	}
+}
+
+// secrets are what codes, tokens and client secrets look like, signed tokens among them.
+var secrets = regexp.MustCompile(`\b(rt|ac|dc|cs|st)_[A-Za-z0-9_-]{43}|\beyJ[A-Za-z0-9_-]{10,}\.eyJ`)
+
+// noSecrets looks for secrets where none belong: in all that was logged, all that is on
+// record, and what is kept of codes and tokens.
+func noSecrets(t *testing.T, w *world) {
+	t.Helper()
+	if found := secrets.FindString(w.log.String()); found != "" {
+		t.Errorf("the log has %s", found)
+	}
+	for _, text := range []string{"events, data", "codes, hash", "refresh_tokens, hash", "device_codes, hash", "flows, id", "flows, request", "sessions, id"} {
+		table, column, _ := strings.Cut(text, ", ")
+		rows, err := w.db.Query(t.Context(), `SELECT `+column+` FROM `+table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rows.Next() {
+			var value string
+			if err := rows.Scan(&value); err != nil {
+				t.Fatal(err)
+			}
+			if found := secrets.FindString(value); found != "" {
+				t.Errorf("%s has %s", text, found)
+			}
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -24,7 +25,11 @@ type website struct {
 	verifier *oidc.IDTokenVerifier
 	ctx      func(context.Context) context.Context
 
+	endSession string // the server's endpoint for that
+	self       string // its own address
+
 	mu    sync.Mutex
+	token string            // the last ID token
 	begun map[string]string // PKCE verifier, by state
 }
 
@@ -42,6 +47,21 @@ func (s *website) serve(w http.ResponseWriter, r *http.Request) error {
 		s.mu.Unlock()
 		http.Redirect(w, r, s.config.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier), oidc.Nonce(state), oauth2.SetAuthURLParam("response_mode", r.FormValue("mode")), oauth2.SetAuthURLParam("prompt", r.FormValue("prompt"))), http.StatusFound)
 		return nil
+	}
+	switch r.URL.Path {
+	case "/sign-out":
+		query := url.Values{"client_id": {s.config.ClientID}, "post_logout_redirect_uri": {s.self + "/left"}, "state": {"7"}}
+		if r.FormValue("hint") != "none" {
+			s.mu.Lock()
+			query.Set("id_token_hint", s.token)
+			s.mu.Unlock()
+		}
+		http.Redirect(w, r, s.endSession+"?"+query.Encode(), http.StatusFound)
+		return nil
+	case "/left":
+		w.Header().Set("Content-Type", "text/html")
+		_, err := fmt.Fprintf(w, "<!doctype html><main><p>You have left with %s</p></main>", r.FormValue("state"))
+		return err
 	}
 	s.mu.Lock()
 	state := r.FormValue("state")
@@ -68,6 +88,9 @@ func (s *website) serve(w http.ResponseWriter, r *http.Request) error {
 	if err := idToken.Claims(&who); err != nil || idToken.Nonce != state {
 		return fmt.Errorf("nonce %q, %w", idToken.Nonce, err)
 	}
+	s.mu.Lock()
+	s.token = raw
+	s.mu.Unlock()
 	w.Header().Set("Content-Type", "text/html")
 	_, err = fmt.Fprintf(w, "<!doctype html><main><h1>Hello %s</h1><p>by %s</p></main>", who.Email, r.Method)
 	return err
@@ -141,7 +164,7 @@ func openWebsite(t *testing.T, server *running, c credentials, name string, firs
 	s := &website{begun: map[string]string{}}
 	at := httptest.NewServer(s)
 	t.Cleanup(at.Close)
-	body, err := json.Marshal(map[string]any{"name": name, "type": "server", "first_party": firstParty, "redirect_uris": []string{at.URL + "/back"}})
+	body, err := json.Marshal(map[string]any{"name": name, "type": "server", "first_party": firstParty, "redirect_uris": []string{at.URL + "/back"}, "post_logout_redirect_uris": []string{at.URL + "/left"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,6 +178,13 @@ func openWebsite(t *testing.T, server *running, c credentials, name string, firs
 	if err != nil {
 		t.Fatal(err)
 	}
+	var more struct {
+		EndSession string `json:"end_session_endpoint"`
+	}
+	if err := provider.Claims(&more); err != nil {
+		t.Fatal(err)
+	}
+	s.endSession, s.self = more.EndSession, at.URL
 	s.config = oauth2.Config{
 		ClientID: app["client_id"].(string), ClientSecret: app["client_secret"].(string), Endpoint: provider.Endpoint(), RedirectURL: at.URL + "/back",
 		Scopes: []string{oidc.ScopeOpenID, "email"},
@@ -207,4 +237,19 @@ func TestRelyingParty(t *testing.T) {
 	b.says("The application is removed.")
 	b.do(chromedp.Navigate(guest + "/sign-in"))
 	b.at("/auth/consent", "Let Guest book in?")
+
+	// The website signs the person out, and gets them back; without the ID token of the
+	// session they are asked first.
+	b.do(chromedp.Navigate(at + "/sign-out?hint=none"))
+	b.at("/auth/sign-out", "Sign out?")
+	b.do(chromedp.Navigate(at+"/sign-in"), chromedp.WaitVisible(chromedp.Search(hello)))
+	b.do(chromedp.Navigate(at + "/sign-out"))
+	b.says("You have left with 7")
+	b.do(chromedp.Navigate(at + "/sign-in"))
+	b.at("/auth/sign-in", "Sign in")
+	b.fill("email", c.Admin.Email, "password", c.Admin.Password)
+	b.press("Sign in")
+	b.do(chromedp.WaitVisible(chromedp.Search(hello)), chromedp.Navigate(at+"/sign-out?hint=none"))
+	b.press("Sign out")
+	b.says("You have left with 7")
 }

@@ -1,0 +1,125 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// website is an application that users can be sent to.
+func (w *world) website() (app Application, secret string) {
+	w.t.Helper()
+	return w.application(tenantA, Application{Type: Server, RedirectURIs: []string{"https://app.example.com/cb", "http://127.0.0.1:4000/cb"}, AllowedScopes: append(slices.Clone(OIDCScopes), "resources:read")})
+}
+
+// Ports and queries of addresses on the machine itself count like all others.
+func TestLoopbackRedirectsAreExact(t *testing.T) {
+	w := newWorld(t)
+	app, _ := w.website()
+	for _, uri := range []string{
+		"http://127.0.0.1:4001/cb", "http://127.0.0.1/cb", "http://127.0.0.1:4000/cb?x=1", "http://localhost:4000/cb", "http://[::1]:4000/cb", "http://127.0.0.1:4000/cb#x",
+		"https://app.example.com/cb/", "https://app.example.com:443/cb", "https://APP.example.com/cb", "https://app.example.com/cb?x", "https://app.example.com/..;/cb", "https://app.example.com/%2e%2e/cb",
+		"https://app.example.com/x/../cb", "https://app.example.com\\@evil.test/cb", "https://a@b@app.example.com/cb", "https://app.example.com/cb\n", "https://app.example.com\t/cb", "https://app.example.com.evil.test/cb",
+		"https://[fe80::1%25eth0]/cb", "https://аpp.example.com/cb", "//app.example.com/cb", "app.example.com/cb", "javascript:alert(1)", "https://app.example.com/c%62",
+	} {
+		var page *PageError
+		if _, _, err := w.Authorize(t.Context(), tenantA, url.Values{"client_id": {app.ClientID}, "redirect_uri": {uri}}); !errors.As(err, &page) {
+			t.Errorf("%q: %v", uri, err)
+		}
+	}
+}
+
+// A scope of any length is judged in a time that does not tell.
+func TestManyScopes(t *testing.T) {
+	w := newWorld(t)
+	app, secret := w.website()
+	many := strings.Repeat("a ", 500_000)
+	began := time.Now()
+	req := request(app, secret)
+	req.Scope = many
+	if _, err := w.Token(t.Context(), tenantA, req); err == nil || !strings.HasPrefix(err.Error(), "invalid_scope") {
+		t.Errorf("token: %v", err)
+	}
+	_, _, err := w.Authorize(t.Context(), tenantA, url.Values{
+		"client_id": {app.ClientID}, "redirect_uri": {app.RedirectURIs[0]}, "response_type": {"code"}, "state": {"s"}, "scope": {many},
+		"code_challenge": {strings.Repeat("x", 43)}, "code_challenge_method": {"S256"},
+	})
+	if err == nil || !strings.HasPrefix(err.Error(), "invalid_scope") {
+		t.Errorf("authorize: %v", err)
+	}
+	if took := time.Since(began); took > 5*time.Second { // in a time that grows with the square it would be hours
+		t.Errorf("it took %s", took)
+	}
+}
+
+// FuzzAuthorize: nobody is sent anywhere but to a redirect URI of the application, and what
+// is accepted is what may be.
+func FuzzAuthorize(f *testing.F) {
+	w := newWorld(f)
+	app, _ := w.website()
+	good := url.Values{
+		"response_type": {"code"}, "client_id": {app.ClientID}, "redirect_uri": {app.RedirectURIs[0]}, "scope": {"openid resources:read"}, "state": {"s"}, "nonce": {"n"},
+		"code_challenge": {strings.Repeat("x", 43)}, "code_challenge_method": {"S256"}, "max_age": {"10"}, "prompt": {"login consent"}, "acr_values": {"aal2"},
+	}
+	if _, _, err := w.Authorize(f.Context(), tenantA, good); err != nil {
+		f.Fatal(err)
+	}
+	for _, change := range []string{"", "&state=2", "&redirect_uri=https://evil.test", "&client_id=x", "&request=x", "&request_uri=urn:ietf:params:oauth:request_uri:x", "&id_token_hint=x", "&response_mode=form_post", "&max_age=-1", "&prompt=none+login", "&dpop_jkt=x", "&%00=%ff"} {
+		f.Add(good.Encode() + change)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		params, err := url.ParseQuery(query)
+		if err != nil {
+			return
+		}
+		r, got, err := w.Authorize(t.Context(), tenantA, params)
+		var page *PageError
+		var to *RedirectError
+		switch {
+		case errors.As(err, &page):
+		case errors.As(err, &to):
+			if !slices.Contains(app.RedirectURIs, to.RedirectURI) || to.State != "" && !slices.Equal(params["state"], []string{to.State}) {
+				t.Errorf("%q leads to %+v", query, to)
+			}
+		case err != nil:
+			t.Errorf("%q: %v", query, err)
+		case got.ClientID != app.ClientID || !slices.Contains(app.RedirectURIs, r.RedirectURI) || len(r.Challenge) != 43 || r.State == "" || len(r.Scopes) == 0 || len(intersect(r.Scopes, app.AllowedScopes)) != len(r.Scopes):
+			t.Errorf("%q is accepted as %+v", query, r)
+		}
+	})
+}
+
+// FuzzToken: whatever is asked of the token endpoint, without the secret there is no token,
+// and with it none that the application may not have.
+func FuzzToken(f *testing.F) {
+	w := newWorld(f)
+	w.people = somebody{}
+	app, secret := w.website()
+	for _, grantType := range append(grantTypes, "refresh", "password", "") {
+		f.Add(grantType, secret, "openid", "ac_x", "https://app.example.com/cb", strings.Repeat("x", 43), "rt_x", "", "x", TypeAccessToken)
+	}
+	f.Add(GrantClientCredentials, "cs_wrong", "resources:read", "", "", "", "", "https://a.example.com", "", "")
+	f.Fuzz(func(t *testing.T, grantType, offered, scope, code, redirectURI, verifier, refresh, audience, subject, subjectType string) {
+		req := TokenRequest{
+			GrantType: grantType, Credentials: Credentials{ClientID: app.ClientID, ClientSecret: offered, ClientAuthMethods: []ClientAuthMethod{ClientSecretPost}},
+			Scope: scope, Code: code, RedirectURI: redirectURI, CodeVerifier: verifier, RefreshToken: refresh, DeviceCode: code,
+			Exchange: ExchangeRequest{SubjectToken: subject, SubjectTokenType: subjectType, ActorToken: code, ActorTokenType: redirectURI},
+		}
+		if audience != "" {
+			req.Audience = []string{audience}
+		}
+		got, err := w.Token(context.WithoutCancel(t.Context()), tenantA, req)
+		var refused *Error
+		switch {
+		case errors.As(err, &refused):
+		case err != nil:
+			t.Errorf("%+v: %v", req, err)
+		case offered != secret || grantType != GrantClientCredentials || len(intersect(strings.Fields(got.Scope), app.AllowedScopes)) != len(strings.Fields(got.Scope)):
+			t.Errorf("%+v leads to %+v", req, got)
+		}
+	})
+}
