@@ -41,6 +41,8 @@ type claims struct {
 	// Of tokens that others were exchanged for (RFC 8693).
 	Act    *Actor `json:"act,omitempty"`
 	Parent string `json:"ptok,omitempty"` // jti
+
+	keyID string // kid of the header, of one that was verified
 }
 
 // audience is one string or an array of them on the wire (RFC 7519 §4.1.3).
@@ -65,14 +67,6 @@ func (a *audience) UnmarshalJSON(data []byte) error {
 // audience and scope, and when it expires at the latest, if that is not only for
 // the application to say; the rest follows from tenant, application and clock.
 func (s *Service) mint(ctx context.Context, tenant Tenant, app Application, c *claims) (string, error) {
-	ring, err := s.keys.ring(ctx, tenant.ID, true)
-	if err != nil {
-		return "", err
-	}
-	key, ok := ring.sign[app.SigningAlg]
-	if !ok {
-		return "", fmt.Errorf("tenant %s has no %s signing key", tenant.ID, app.SigningAlg)
-	}
 	now := s.clock()
 	c.Issuer, c.TenantID, c.ClientID = tenant.BaseURL, tenant.ID, app.ClientID
 	c.IssuedAt, c.NotBefore = now.Unix(), now.Unix()
@@ -80,10 +74,19 @@ func (s *Service) mint(ctx context.Context, tenant Tenant, app Application, c *c
 		c.Expires = expires
 	}
 	c.TokenID = id.New(id.Token)
-	return sign(key, app.SigningAlg, accessTokenType, c)
+	return s.sign(ctx, tenant, app.SigningAlg, accessTokenType, c)
 }
 
-func sign(key signingKey, alg Alg, typ string, payload any) (string, error) {
+// sign makes a JWT with the tenant's key of an algorithm.
+func (s *Service) sign(ctx context.Context, tenant Tenant, alg Alg, typ string, payload any) (string, error) {
+	ring, err := s.keys.ring(ctx, tenant.ID)
+	if err != nil {
+		return "", err
+	}
+	key, ok := ring.sign[alg]
+	if !ok {
+		return "", fmt.Errorf("tenant %s has no %s signing key", tenant.ID, alg)
+	}
 	body, err := json.Marshal(payload)
 	if err != nil {
 		return "", fmt.Errorf("sign token: %w", err)

@@ -109,12 +109,8 @@ func (s *Service) SendLogout(ctx context.Context, job outbox.Job) error {
 }
 
 func (s *Service) postLogout(ctx context.Context, tenant Tenant, app Application, j logoutJob) error {
-	ring, err := s.keys.ring(ctx, tenant.ID, true)
-	if err != nil {
-		return err
-	}
 	now := s.clock()
-	token, err := sign(ring.sign[app.IDTokenAlg], app.IDTokenAlg, logoutTokenType, map[string]any{
+	token, err := s.sign(ctx, tenant, app.IDTokenAlg, logoutTokenType, map[string]any{
 		"iss": tenant.BaseURL, "aud": app.ClientID, "sub": j.UserID, "sid": j.SessionID, "jti": id.New(id.Token),
 		"iat": now.Unix(), "exp": now.Add(logoutTokenFor).Unix(), "events": map[string]any{logoutEvent: struct{}{}},
 	})

@@ -34,6 +34,21 @@
 // keys are made when a tenant's first token is issued or its key set is first
 // asked for; two processes that do so at once agree on one pair.
 //
+// # Keys rotate
+//
+//	next      published for a day, so that everybody has it before it signs
+//	active    signs, for 90 days
+//	retired   published until the last token it has signed has expired, and an hour
+//	removed   refused; the private half is destroyed
+//
+// Which steps the keys of a tenant have to take is a function of the keys and the time
+// ([Service.Run] takes them). No process leads: the steps are written if the keys are still
+// those that they were planned for. A process may know the keys of a minute ago, which harms
+// nothing, as no key signs that was published for less than a day, or is removed that was
+// retired for less. Except in an emergency ([Service.RotateSigningKeys]), when old keys are
+// removed and new ones sign at once: removals go the way of revocations, below, and whoever
+// holds a removed key reads the keys again.
+//
 // # Verification
 //
 // The header of a token chooses among the tenant's own keys by id, and nothing
@@ -72,7 +87,7 @@
 // # Revocation
 //
 // A token that was taken back is refused at once, on every process. What users have
-// granted is read from the database with each use. Single tokens and applications
+// granted is read from the database with each use. Single tokens, applications and keys
 // are many requests' concern and few requests' change: each process keeps in memory
 // which of them are revoked and lets that become 200 ms old, no more; who revokes
 // waits as long before the answer ([Service.Revoke], [Service.Settle]).

@@ -401,20 +401,12 @@ func (s *Service) revokeGrant(ctx context.Context, tenant Tenant, grantID string
 // idToken tells an application who has signed in (OIDC Core §2). It names the key that what
 // comes with it is bound to, since it can be exchanged for an access token.
 func (s *Service) idToken(ctx context.Context, tenant Tenant, app Application, g grant, person Person, scopes Scopes, accessToken string, as issuance) (string, error) {
-	ring, err := s.keys.ring(ctx, tenant.ID, true)
-	if err != nil {
-		return "", err
-	}
-	key, ok := ring.sign[RS256]
-	if !ok {
-		return "", fmt.Errorf("tenant %s has no %s signing key", tenant.ID, RS256)
-	}
 	now := s.clock()
 	c := person.claims(scopes)
 	c["iss"], c["aud"], c["azp"] = tenant.BaseURL, app.ClientID, app.ClientID
 	c["iat"], c["exp"], c["auth_time"] = now.Unix(), now.Add(app.AccessTokenTTL).Unix(), g.auth.AuthTime.Unix()
 	c["acr"], c["amr"], c["sid"], c["gid"] = g.auth.acr(), g.auth.Methods, g.auth.SessionID, g.id
-	sum := sha256.Sum256([]byte(accessToken))
+	sum := sha256.Sum256([]byte(accessToken)) // the hash of every algorithm
 	c["at_hash"] = base64.RawURLEncoding.EncodeToString(sum[:16])
 	if as.first && g.nonce != "" {
 		c["nonce"] = g.nonce
@@ -422,7 +414,7 @@ func (s *Service) idToken(ctx context.Context, tenant Tenant, app Application, g
 	if as.key != "" {
 		c["cnf"] = confirmation{as.key}
 	}
-	return sign(key, RS256, idTokenType, c)
+	return s.sign(ctx, tenant, app.IDTokenAlg, idTokenType, c)
 }
 
 // idTokenType is the typ header of ID tokens.
@@ -442,7 +434,7 @@ type idTokenClaims struct {
 
 // readIDToken reads an ID token that has not expired. It fails with [*TokenError].
 func (s *Service) readIDToken(ctx context.Context, tenant Tenant, token string) (c idTokenClaims, err error) {
-	payload, err := s.openToken(ctx, tenant, token, strings.ToLower(idTokenType))
+	payload, _, err := s.openToken(ctx, tenant, token, strings.ToLower(idTokenType))
 	switch {
 	case err != nil:
 		return c, err
@@ -467,15 +459,22 @@ func (s *Service) tidy(ctx context.Context) error {
 			return fmt.Errorf("delete %s that are over: %w", table, err)
 		}
 	}
+	if _, err := s.db.Exec(ctx, `DELETE FROM signing_keys WHERE state = 'removed' AND removed_at < $1`, s.now().Add(-recordedFor).UnixMicro()); err != nil {
+		return fmt.Errorf("delete signing keys that are over: %w", err)
+	}
 	return nil
 }
 
-// Run deletes what is over, from time to time, until ctx ends.
+// upkeepEvery is how often what time has brought about is looked for.
+const upkeepEvery = time.Minute
+
+// Run deletes what is over and rotates signing keys, from time to time, until ctx ends. Any
+// number of processes may do so.
 func (s *Service) Run(ctx context.Context, failed func(error)) {
-	tick := time.NewTicker(time.Minute)
+	tick := time.NewTicker(upkeepEvery)
 	defer tick.Stop()
 	for {
-		if err := s.tidy(ctx); err != nil && ctx.Err() == nil {
+		if err := errors.Join(s.tidy(ctx), s.rotate(ctx)); err != nil && ctx.Err() == nil {
 			failed(err)
 		}
 		select {

@@ -134,7 +134,7 @@ func (s *Service) Revoke(ctx context.Context, tenant Tenant, by Credentials, tok
 	if err != nil {
 		return err
 	}
-	if done, err := s.revoked.has(ctx, tenant.ID, c.ClientID, c.TokenID, ""); done || err != nil {
+	if done, err := s.revoked.has(ctx, revocation{tenant.ID, revokedClient, c.ClientID}, revocation{tenant.ID, revokedToken, c.TokenID}); done || err != nil {
 		return err
 	}
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {

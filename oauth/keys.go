@@ -18,6 +18,7 @@ import (
 	"github.com/lestrrat-go/jwx/v3/jwk"
 	"golang.org/x/sync/singleflight"
 
+	"stonetown/internal/eventlog"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 )
@@ -51,32 +52,22 @@ func (a Alg) generate() (crypto.Signer, error) {
 	return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 }
 
-// storedKey is a signing key as its row holds it. The public half is derived
-// from the sealed one, so that whoever can only write to the database cannot
-// plant a key.
-type storedKey struct {
-	kid       string
-	alg       Alg
-	sealed    []byte // PKCS #8, sealed for (tenant, kid)
-	createdAt time.Time
-}
-
-// newStoredKey generates and seals a key of a tenant.
-func newStoredKey(sealer *seal.Key, tenantID string, alg Alg, now time.Time) (storedKey, error) {
+// newSigningKey generates and seals a key of a tenant.
+func newSigningKey(sealer *seal.Key, tenantID string, alg Alg, now time.Time) (SigningKey, error) {
 	private, err := alg.generate()
 	if err != nil {
-		return storedKey{}, err
+		return SigningKey{}, err
 	}
 	public, err := publicJWK(alg, private)
 	if err != nil {
-		return storedKey{}, err
+		return SigningKey{}, err
 	}
 	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
 	if err != nil {
-		return storedKey{}, err
+		return SigningKey{}, err
 	}
 	kid, _ := public.KeyID()
-	return storedKey{kid, alg, sealer.Seal(tenantID, kid, pkcs8), now}, nil
+	return SigningKey{KID: kid, Alg: alg, CreatedAt: now, sealed: sealer.Seal(tenantID, kid, pkcs8)}, nil
 }
 
 // publicJWK is the public half as a JWK (RFC 7517 §4), with its RFC 7638
@@ -94,8 +85,8 @@ func publicJWK(alg Alg, private crypto.Signer) (jwk.Key, error) {
 }
 
 // open unseals the private key.
-func (k storedKey) open(sealer *seal.Key, tenantID string) (crypto.Signer, error) {
-	pkcs8, err := sealer.Open(tenantID, k.kid, k.sealed)
+func (k SigningKey) open(sealer *seal.Key, tenantID string) (crypto.Signer, error) {
+	pkcs8, err := sealer.Open(tenantID, k.KID, k.sealed)
 	if err != nil {
 		return nil, err
 	}
@@ -125,29 +116,38 @@ type verifyingKey struct {
 // keyring is what a tenant's keys are used for. It is not changed after it was
 // made.
 type keyring struct {
-	sign    map[Alg]signingKey
-	verify  map[string]verifyingKey // by kid
+	sign    map[Alg]signingKey      // active ones
+	verify  map[string]verifyingKey // those published, by kid
 	jwks    []byte                  // JSON, public members only
+	keys    []revocation            // what would say that one of them was removed since
 	staleAt time.Time
 }
 
-func openKeyring(sealer *seal.Key, tenantID string, rows []storedKey) (*keyring, error) {
+func openKeyring(sealer *seal.Key, tenantID string, keys []SigningKey) (*keyring, error) {
 	ring := &keyring{sign: make(map[Alg]signingKey), verify: make(map[string]verifyingKey)}
 	set := jwk.NewSet()
-	for _, row := range rows {
-		private, err := row.open(sealer, tenantID)
-		if err != nil {
-			return nil, fmt.Errorf("signing key %s: %w", row.kid, err)
+	for _, key := range keys {
+		if key.State == KeyRemoved {
+			continue
 		}
-		public, err := publicJWK(row.alg, private)
+		private, err := key.open(sealer, tenantID)
+		if err != nil {
+			return nil, fmt.Errorf("signing key %s: %w", key.KID, err)
+		}
+		public, err := publicJWK(key.Alg, private)
 		if err == nil {
 			err = set.AddKey(public)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("signing key %s: %w", row.kid, err)
+			return nil, fmt.Errorf("signing key %s: %w", key.KID, err)
 		}
-		ring.sign[row.alg] = signingKey{row.kid, private}
-		ring.verify[row.kid] = verifyingKey{row.alg, private.Public()}
+		if key.State == KeyActive {
+			ring.sign[key.Alg] = signingKey{key.KID, private}
+		}
+		// Nobody has a token of a key that is next, so there is no harm in verifying with it;
+		// and it may be active elsewhere by now.
+		ring.verify[key.KID] = verifyingKey{key.Alg, private.Public()}
+		ring.keys = append(ring.keys, revocation{tenantID, revokedKey, key.KID})
 	}
 	var err error
 	ring.jwks, err = json.Marshal(set)
@@ -156,11 +156,12 @@ func openKeyring(sealer *seal.Key, tenantID string, rows []storedKey) (*keyring,
 
 // keyrings opens tenants' keys and keeps those of the tenants in use.
 type keyrings struct {
-	db     *sqldb.DB
-	sealer *seal.Key
-	clock  func() time.Time
-	cache  *lru.Cache[string, *keyring]
-	flight singleflight.Group
+	db      *sqldb.DB
+	sealer  *seal.Key
+	clock   func() time.Time
+	revoked *revocations
+	cache   *lru.Cache[string, *keyring]
+	flight  singleflight.Group
 }
 
 const (
@@ -169,29 +170,47 @@ const (
 	keyringTimeout   = 10 * time.Second
 )
 
-func newKeyrings(db *sqldb.DB, sealer *seal.Key, clock func() time.Time) *keyrings {
+func newKeyrings(db *sqldb.DB, sealer *seal.Key, clock func() time.Time, revoked *revocations) *keyrings {
 	cache, err := lru.New[string, *keyring](keyringCacheSize)
 	if err != nil {
 		panic(err) // only of a size that is not positive
 	}
-	return &keyrings{db: db, sealer: sealer, clock: clock, cache: cache}
+	return &keyrings{db: db, sealer: sealer, clock: clock, revoked: revoked, cache: cache}
 }
 
-// ring returns the keys of a tenant; with create, it makes them first if the
-// tenant has none. Callers that wait for one tenant's keys share the work, which
-// is why it outlives the caller that began it.
-func (k *keyrings) ring(ctx context.Context, tenantID string, create bool) (*keyring, error) {
-	if ring, ok := k.cache.Get(tenantID); ok && k.clock().Before(ring.staleAt) {
-		return ring, nil
+// ring returns the keys of a tenant, which it makes first if there are none. They may be
+// as old as keyringFor, but none of them was removed. What a caller is looking for plays
+// no part: a key that is not in a ring is not looked for again, so a stranger cannot make
+// work by naming unknown ones, and nobody misses any, as keys are next for much longer
+// than a ring gets old.
+func (k *keyrings) ring(ctx context.Context, tenantID string) (*keyring, error) {
+	ring, _ := k.cache.Get(tenantID)
+	for range 3 { // what is in the cache, what was being read when a key was removed, what was read since
+		if ring == nil || !k.clock().Before(ring.staleAt) {
+			var err error
+			if ring, err = k.read(ctx, tenantID); err != nil {
+				return nil, err
+			}
+		}
+		removed, err := k.revoked.has(ctx, ring.keys...)
+		if err != nil {
+			return nil, err
+		}
+		if !removed {
+			return ring, nil
+		}
+		ring = nil
 	}
-	flight := tenantID
-	if create {
-		flight = "create " + tenantID
-	}
-	result := k.flight.DoChan(flight, func() (any, error) {
+	return nil, fmt.Errorf("signing keys of tenant %s: %w", tenantID, errKeysChanged)
+}
+
+// read reads the keys of a tenant. Callers that wait for one tenant's keys share the work,
+// which is why it outlives the caller that began it.
+func (k *keyrings) read(ctx context.Context, tenantID string) (*keyring, error) {
+	result := k.flight.DoChan(tenantID, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keyringTimeout)
 		defer cancel()
-		return k.load(ctx, tenantID, create)
+		return k.load(ctx, tenantID)
 	})
 	select {
 	case r := <-result:
@@ -204,56 +223,27 @@ func (k *keyrings) ring(ctx context.Context, tenantID string, create bool) (*key
 	}
 }
 
-func (k *keyrings) load(ctx context.Context, tenantID string, create bool) (*keyring, error) {
-	rows, err := selectKeys(ctx, k.db, tenantID)
-	if err == nil && len(rows) == 0 && create {
-		if err = k.create(ctx, tenantID); err == nil {
-			rows, err = selectKeys(ctx, k.db, tenantID)
-		}
+func (k *keyrings) load(ctx context.Context, tenantID string) (*keyring, error) {
+	keys, err := selectKeys(ctx, k.db, tenantID)
+	if err == nil && len(keys) == 0 {
+		keys, err = k.advance(ctx, tenantID, due, keysRotated(eventlog.Origin{}, false))
 	}
 	if err != nil {
 		return nil, err
 	}
-	ring, err := openKeyring(k.sealer, tenantID, rows)
+	ring, err := openKeyring(k.sealer, tenantID, keys)
 	if err != nil {
 		return nil, err
 	}
-	if len(rows) > 0 { // keys may appear at any moment where there are none
-		ring.staleAt = k.clock().Add(keyringFor)
-		k.cache.Add(tenantID, ring)
-	}
+	ring.staleAt = k.clock().Add(keyringFor)
+	k.cache.Add(tenantID, ring)
 	return ring, nil
-}
-
-// create stores one key of each algorithm. When another process was faster, its
-// keys are the tenant's.
-func (k *keyrings) create(ctx context.Context, tenantID string) error {
-	var rows []storedKey
-	for _, alg := range algs {
-		row, err := newStoredKey(k.sealer, tenantID, alg, k.clock())
-		if err != nil {
-			return fmt.Errorf("create %s key: %w", alg, err)
-		}
-		rows = append(rows, row)
-	}
-	err := k.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		for _, row := range rows {
-			if err := insertKey(ctx, tx, tenantID, row); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if sqldb.IsUniqueViolation(err) {
-		return nil
-	}
-	return err
 }
 
 // JWKS returns the tenant's public keys as a JWK set (RFC 7517 §5). The bytes
 // are shared: do not change them.
 func (s *Service) JWKS(ctx context.Context, tenant Tenant) ([]byte, error) {
-	ring, err := s.keys.ring(ctx, tenant.ID, true)
+	ring, err := s.keys.ring(ctx, tenant.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -77,7 +77,7 @@ func (s *Service) Metadata(tenant Tenant) Metadata {
 		ResponseModesSupported:            responseModes,
 		GrantTypesSupported:               grantTypes,
 		SubjectTypesSupported:             []string{"public"},
-		IDTokenSigningAlgValuesSupported:  []string{string(RS256)},
+		IDTokenSigningAlgValuesSupported:  []string{string(RS256), string(ES256)},
 		TokenEndpointAuthMethodsSupported: clientAuthMethods,
 		RevocationAuthMethodsSupported:    clientAuthMethods,
 		IntrospectionAuthMethodsSupported: confidentialAuthMethods,

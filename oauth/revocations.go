@@ -23,13 +23,14 @@ const (
 	revocationOverlap = time.Minute
 )
 
-// revocation names what counts no longer: an access token by its jti, or all of an
-// application.
+// revocation names what counts no longer: an access token by its jti, all of an
+// application, or all that a key has signed.
 type revocation struct{ tenantID, kind, id string }
 
 const (
 	revokedToken  = "token"
 	revokedClient = "client"
+	revokedKey    = "key"
 )
 
 // revocations is what a process knows of them. It reads from the database what is new, at
@@ -53,9 +54,8 @@ func newRevocations(db *sqldb.DB, clock func() time.Time) *revocations {
 	return &revocations{db: db, clock: clock, known: map[revocation]int64{}}
 }
 
-// has reports whether the application that a token was issued to was revoked, or the token
-// itself or the one that it was exchanged for, if any.
-func (r *revocations) has(ctx context.Context, tenantID, clientID, tokenID, parentID string) (bool, error) {
+// has reports whether any of some things was revoked. Those without an id were not.
+func (r *revocations) has(ctx context.Context, things ...revocation) (bool, error) {
 	for {
 		at := r.readAt.Load()
 		if at == nil || time.Since(*at) > revocationLease {
@@ -78,16 +78,19 @@ func (r *revocations) has(ctx context.Context, tenantID, clientID, tokenID, pare
 				_, _, _ = r.reads.Do("", func() (any, error) { return nil, r.read(context.WithoutCancel(ctx)) })
 			}()
 		}
-		r.mu.RLock()
-		_, token := r.known[revocation{tenantID, revokedToken, tokenID}]
-		_, client := r.known[revocation{tenantID, revokedClient, clientID}]
-		parent := false
-		if parentID != "" {
-			_, parent = r.known[revocation{tenantID, revokedToken, parentID}]
-		}
-		r.mu.RUnlock()
-		return token || client || parent, nil
+		return r.knows(things), nil
 	}
+}
+
+func (r *revocations) knows(things []revocation) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for _, it := range things {
+		if _, ok := r.known[it]; ok && it.id != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // read takes note of what has changed.

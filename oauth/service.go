@@ -90,12 +90,13 @@ func New(c Config) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("oauth: %w", err)
 	}
+	revoked := newRevocations(c.DB, c.Clock)
 	return &Service{
 		db: c.DB, relations: c.Relations, people: c.People, clock: c.Clock, outbound: c.Outbound, outbox: c.Outbox, tenants: c.Tenants,
-		keys:       newKeyrings(c.DB, c.Seal, c.Clock),
+		keys:       newKeyrings(c.DB, c.Seal, c.Clock, revoked),
 		clientKeys: newClientKeys(c.Outbound, c.Clock, c.Logger),
 		verified:   newVerifiedTokens(),
 		origins:    known,
-		revoked:    newRevocations(c.DB, c.Clock),
+		revoked:    revoked,
 	}, nil
 }

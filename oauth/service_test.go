@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"log/slog"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,9 +17,22 @@ import (
 )
 
 // clock is a hand-moved clock.
-type clock struct{ now time.Time }
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
 
-func (c *clock) Now() time.Time { return c.now }
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) add(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
 
 var (
 	tenantA = Tenant{ID: "tnt_a", BaseURL: "https://a.example.com"}
@@ -42,7 +56,7 @@ func newWorld(t testing.TB) *world {
 	if err := db.Migrate(t.Context(), Migrations(), sqlstore.Migrations(), eventlog.Migrations()); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, clock: &clock{time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)}}
+	w := &world{t: t, clock: &clock{now: time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)}}
 	w.Service = w.service(db, 1)
 	return w
 }

@@ -185,37 +185,69 @@ func selectOrigins(ctx context.Context, db *sqldb.DB, tenantID string) (map[stri
 	return byClient, rows.Err()
 }
 
-// insertKey violates the index on active keys if the tenant has one of the
-// algorithm.
-func insertKey(ctx context.Context, tx *sqldb.Tx, tenantID string, k storedKey) error {
-	_, err := tx.Exec(ctx, `
-		INSERT INTO signing_keys (tenant_id, kid, alg, state, private_sealed, created_at)
-		VALUES ($1, $2, $3, 'active', $4, $5)`,
-		tenantID, k.kid, string(k.alg), k.sealed, k.createdAt.UnixMicro())
+// putKey queues that a key is as it is. It violates an index if another of the algorithm
+// is active or next.
+func putKey(b *sqldb.Batch, tenantID string, k SigningKey) {
+	b.Queue(`
+		INSERT INTO signing_keys (tenant_id, kid, alg, state, private_sealed, created_at, activated_at, retired_at, removed_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+		ON CONFLICT (tenant_id, kid) DO UPDATE SET state = excluded.state, private_sealed = excluded.private_sealed,
+			activated_at = excluded.activated_at, retired_at = excluded.retired_at, removed_at = excluded.removed_at`,
+		[]any{tenantID, k.KID, string(k.Alg), string(k.State), k.sealed, k.CreatedAt.UnixMicro(), micros(k.ActivatedAt), micros(k.RetiredAt), micros(k.RemovedAt)}, nil)
+}
+
+// keyColumns but for the private half.
+const keyColumns = `kid, alg, state, created_at, activated_at, retired_at, removed_at`
+
+func scanKey(rows *sqldb.Rows, k *SigningKey, others ...any) error {
+	var created, activated, retired, removed int64
+	err := rows.Scan(append([]any{&k.KID, (*string)(&k.Alg), (*string)(&k.State), &created, &activated, &retired, &removed}, others...)...)
+	k.CreatedAt, k.ActivatedAt, k.RetiredAt, k.RemovedAt = instant(created), instant(activated), instant(retired), instant(removed)
 	return err
 }
 
-func selectKeys(ctx context.Context, db *sqldb.DB, tenantID string) (keys []storedKey, err error) {
-	rows, err := db.Query(ctx, `
-		SELECT kid, alg, private_sealed, created_at
-		FROM signing_keys WHERE tenant_id = $1 AND state = 'active' ORDER BY alg`, tenantID)
+// selectKeys reads the keys of a tenant, by algorithm, and of each the active one first.
+func selectKeys(ctx context.Context, from interface {
+	Query(ctx context.Context, sql string, args ...any) (*sqldb.Rows, error)
+}, tenantID string,
+) (keys []SigningKey, err error) {
+	rows, err := from.Query(ctx, `SELECT `+keyColumns+`, private_sealed FROM signing_keys WHERE tenant_id = $1 ORDER BY alg, state, created_at DESC, kid`, tenantID)
 	if err != nil {
 		return nil, fmt.Errorf("read signing keys: %w", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var (
-			k       storedKey
-			created int64
-		)
-		if err := rows.Scan(&k.kid, (*string)(&k.alg), &k.sealed, &created); err != nil {
+		var k SigningKey
+		if err := scanKey(rows, &k, &k.sealed); err != nil {
 			return nil, fmt.Errorf("read signing keys: %w", err)
 		}
-		k.createdAt = time.UnixMicro(created).UTC()
 		keys = append(keys, k)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("read signing keys: %w", err)
 	}
 	return keys, nil
+}
+
+// selectLivingKeys reads the keys of all tenants that are not removed, without their
+// private halves.
+func selectLivingKeys(ctx context.Context, db *sqldb.DB) (byTenant map[string][]SigningKey, err error) {
+	rows, err := db.Query(ctx, `SELECT `+keyColumns+`, tenant_id FROM signing_keys WHERE state <> 'removed'`)
+	if err != nil {
+		return nil, fmt.Errorf("read signing keys: %w", err)
+	}
+	defer rows.Close()
+	byTenant = map[string][]SigningKey{}
+	for rows.Next() {
+		var k SigningKey
+		var tenantID string
+		if err := scanKey(rows, &k, &tenantID); err != nil {
+			return nil, fmt.Errorf("read signing keys: %w", err)
+		}
+		byTenant[tenantID] = append(byTenant[tenantID], k)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read signing keys: %w", err)
+	}
+	return byTenant, nil
 }

@@ -50,7 +50,7 @@ func TestClientCredentials(t *testing.T) {
 	if header["typ"] != "at+jwt" || header["alg"] != "ES256" || len(header) != 3 {
 		t.Errorf("header is %v", header)
 	}
-	now := float64(w.clock.now.Unix())
+	now := float64(w.clock.Now().Unix())
 	members := decode(t, got.AccessToken, 1)
 	wantMembers := map[string]any{
 		"iss": tenantA.BaseURL, "sub": app.ClientID, "aud": tenantA.BaseURL, "client_id": app.ClientID,
@@ -67,7 +67,7 @@ func TestClientCredentials(t *testing.T) {
 	}
 	wantPrincipal := &Principal{
 		Subject: app.ClientID, ClientID: app.ClientID, Scopes: Scopes{"resources:read": {}, "resources:write": {}},
-		TokenID: members["jti"].(string), ExpiresAt: w.clock.now.Add(10 * time.Minute),
+		TokenID: members["jti"].(string), KeyID: header["kid"].(string), ExpiresAt: w.clock.Now().Add(10 * time.Minute),
 	}
 	if diff := cmp.Diff(wantPrincipal, p); diff != "" {
 		t.Error(diff)
@@ -242,7 +242,7 @@ func TestRotateSecret(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := w.clock.now.Add(ttl); !r.PreviousExpiresAt.Equal(want) {
+		if want := w.clock.Now().Add(ttl); !r.PreviousExpiresAt.Equal(want) {
 			t.Errorf("previous expires at %v, want %v", r.PreviousExpiresAt, want)
 		}
 		return r.Secret
@@ -256,11 +256,11 @@ func TestRotateSecret(t *testing.T) {
 	if second == first || !works(second) {
 		t.Error("the new secret does not work")
 	}
-	w.clock.now = w.clock.now.Add(time.Hour - time.Microsecond)
+	w.clock.add(time.Hour - time.Microsecond)
 	if !works(first) {
 		t.Error("the previous secret died early")
 	}
-	w.clock.now = w.clock.now.Add(time.Microsecond)
+	w.clock.add(time.Microsecond)
 	if works(first) {
 		t.Error("the previous secret outlived its time")
 	}
@@ -372,14 +372,14 @@ func TestRevocationReachesOtherProcesses(t *testing.T) {
 	if err := w.Revoke(ctx, tenantA, request(app, secret).Credentials, kept); err != nil {
 		t.Fatal(err)
 	}
-	w.clock.now = w.clock.now.Add(30 * time.Minute)
+	w.clock.add(30 * time.Minute)
 	var refused *TokenError
 	if _, err := late.Verify(ctx, tenantA, kept); !errors.As(err, &refused) || refused.Reason != Revoked {
 		t.Errorf("after half an hour: %v", err)
 	}
 
 	// What has expired is forgotten, there and here.
-	w.clock.now = w.clock.now.Add(25 * time.Hour)
+	w.clock.add(25 * time.Hour)
 	if err := w.tidy(ctx); err != nil {
 		t.Fatal(err)
 	}

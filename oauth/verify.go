@@ -20,6 +20,7 @@ type Principal struct {
 	ClientID  string
 	Scopes    Scopes
 	TokenID   string
+	KeyID     string // kid of the tenant's key that has signed it
 	ExpiresAt time.Time
 
 	// Of users, who have signed in: SessionID is empty for others.
@@ -88,9 +89,12 @@ func (s *Service) verify(ctx context.Context, tenant Tenant, bearer string) (*Pr
 }
 
 // live refuses a token that was taken back since it was issued: alone, with its
-// application, or with what a user had granted. Sessions are not looked at ([Service.alive]).
+// application, with the key that has signed it, or with what a user had granted. Sessions
+// are not looked at ([Service.alive]).
 func (s *Service) live(ctx context.Context, tenant Tenant, p *Principal) error {
-	revoked, err := s.revoked.has(ctx, tenant.ID, p.ClientID, p.TokenID, p.Parent)
+	revoked, err := s.revoked.has(ctx,
+		revocation{tenant.ID, revokedToken, p.TokenID}, revocation{tenant.ID, revokedToken, p.Parent},
+		revocation{tenant.ID, revokedClient, p.ClientID}, revocation{tenant.ID, revokedKey, p.KeyID})
 	switch {
 	case err != nil:
 		return err
@@ -117,50 +121,50 @@ func (s *Service) alive(ctx context.Context, tenant Tenant, c claims) error {
 // readToken returns the claims of an access token of the tenant, whatever it is for. It
 // fails with [*TokenError].
 func (s *Service) readToken(ctx context.Context, tenant Tenant, bearer string, now time.Time) (c claims, err error) {
-	payload, err := s.openToken(ctx, tenant, bearer, accessTokenType, "application/"+accessTokenType)
+	payload, kid, err := s.openToken(ctx, tenant, bearer, accessTokenType, "application/"+accessTokenType)
 	if err == nil {
-		err = c.read(tenant, payload, now)
+		c.keyID, err = kid, c.read(tenant, payload, now)
 	}
 	return c, err
 }
 
-// openToken returns what a JWT of one of some types says that the tenant has signed. It
-// fails with [*TokenError].
-func (s *Service) openToken(ctx context.Context, tenant Tenant, bearer string, types ...string) (payload []byte, err error) {
+// openToken returns what a JWT of one of some types says that the tenant has signed, and
+// with which key. It fails with [*TokenError].
+func (s *Service) openToken(ctx context.Context, tenant Tenant, bearer string, types ...string) (payload []byte, kid string, err error) {
 	if len(bearer) > maxBearer {
-		return nil, &TokenError{Malformed}
+		return nil, "", &TokenError{Malformed}
 	}
 	message, err := jws.ParseString(bearer, jws.WithCompact())
 	if err != nil || len(message.Signatures()) != 1 {
-		return nil, &TokenError{Malformed}
+		return nil, "", &TokenError{Malformed}
 	}
 	header := message.Signatures()[0].ProtectedHeaders()
 
 	typ, _ := header.Type()
 	if !slices.Contains(types, strings.ToLower(typ)) {
-		return nil, &TokenError{WrongType}
+		return nil, "", &TokenError{WrongType}
 	}
 	alg, _ := header.Algorithm()
 	if !Alg(alg.String()).valid() {
-		return nil, &TokenError{UnsupportedAlg}
+		return nil, "", &TokenError{UnsupportedAlg}
 	}
 	if header.Has(jws.CriticalKey) { // nothing critical is understood here (RFC 7515 §4.1.11)
-		return nil, &TokenError{Malformed}
+		return nil, "", &TokenError{Malformed}
 	}
-	ring, err := s.keys.ring(ctx, tenant.ID, false)
+	ring, err := s.keys.ring(ctx, tenant.ID)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	kid, _ := header.KeyID()
+	kid, _ = header.KeyID()
 	key, ok := ring.verify[kid]
 	if !ok || key.alg != Alg(alg.String()) {
-		return nil, &TokenError{BadSignature}
+		return nil, "", &TokenError{BadSignature}
 	}
 	payload, err = jws.Verify([]byte(bearer), jws.WithKey(key.alg.jwa(), key.public), jws.WithCompact())
 	if err != nil {
-		return nil, &TokenError{BadSignature}
+		return nil, "", &TokenError{BadSignature}
 	}
-	return payload, nil
+	return payload, kid, nil
 }
 
 // read takes over the claims of a token whose signature is right, and judges them.
@@ -177,6 +181,10 @@ func (c *claims) read(tenant Tenant, payload []byte, now time.Time) error {
 		return &TokenError{NotYetValid}
 	case !now.Before(seconds(c.Expires)):
 		return &TokenError{Expired}
+	case seconds(c.Expires).After(now.Add(maxAccessTokenTTL + clockSkew)):
+		// Nobody issues such tokens but who has got at a key. What was accepted is remembered
+		// until it expires, which must not be after the key's removal is forgotten.
+		return &TokenError{Malformed}
 	}
 	return nil
 }
@@ -185,7 +193,7 @@ func (c *claims) read(tenant Tenant, payload []byte, now time.Time) error {
 func (c claims) principal() *Principal {
 	p := &Principal{
 		Subject: c.Subject, ClientID: c.ClientID, Scopes: ScopeSet(c.Scope),
-		TokenID: c.TokenID, ExpiresAt: seconds(c.Expires), SessionID: c.SessionID, GrantID: c.GrantID, Parent: c.Parent,
+		TokenID: c.TokenID, KeyID: c.keyID, ExpiresAt: seconds(c.Expires), SessionID: c.SessionID, GrantID: c.GrantID, Parent: c.Parent,
 		Thumbprint: c.Confirmation.Thumbprint,
 	}
 	if c.Act != nil {

@@ -61,18 +61,18 @@ func TestVerifyRefuses(t *testing.T) {
 	ctx := t.Context()
 	app, secret := w.application(tenantA, Application{AllowedScopes: []string{"resources:read"}})
 	good := w.token(tenantA, app, secret)
-	ringA, err := w.keys.ring(ctx, tenantA.ID, true)
+	ringA, err := w.keys.ring(ctx, tenantA.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ringB, err := w.keys.ring(ctx, tenantB.ID, true)
+	ringB, err := w.keys.ring(ctx, tenantB.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	es, rs := ringA.sign[ES256], ringA.sign[RS256]
 	members := decode(t, good, 1)
 	header := map[string]any{"typ": "at+jwt", "kid": es.kid}
-	now := w.clock.now.Unix()
+	now := w.clock.Now().Unix()
 
 	attacker, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -158,6 +158,7 @@ func TestVerifyRefuses(t *testing.T) {
 		"expired":           {forge(t, jwa.ES256(), es.private, header, with(members, "exp", now)), Expired},
 		"no expiry":         {forge(t, jwa.ES256(), es.private, header, with(members, "exp", nil)), Malformed},
 		"expiry a string":   {forge(t, jwa.ES256(), es.private, header, with(members, "exp", "4102444800")), Malformed},
+		"beyond a day":      {forge(t, jwa.ES256(), es.private, header, with(members, "exp", now+86400+11)), Malformed},
 		"not yet valid":     {forge(t, jwa.ES256(), es.private, header, with(members, "nbf", now+11)), NotYetValid},
 		"no subject":        {forge(t, jwa.ES256(), es.private, header, with(members, "sub", nil)), Malformed},
 		"no client":         {forge(t, jwa.ES256(), es.private, header, with(members, "client_id", nil)), Malformed},
@@ -180,6 +181,7 @@ func TestVerifyRefuses(t *testing.T) {
 		"media type":       forge(t, jwa.ES256(), es.private, with(header, "typ", "application/AT+JWT"), members),
 		"several audience": forge(t, jwa.ES256(), es.private, header, with(members, "aud", []string{"x", tenantA.BaseURL})),
 		"clock skew":       forge(t, jwa.ES256(), es.private, header, with(members, "nbf", now+10)),
+		"longest":          forge(t, jwa.ES256(), es.private, header, with(members, "exp", now+86400+10)),
 		"last second":      forge(t, jwa.ES256(), es.private, header, with(members, "exp", now+1)),
 	} {
 		if _, err := w.Verify(ctx, tenantA, token); err != nil {
@@ -216,11 +218,11 @@ func TestVerifyRemembersUntilExpiry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.clock.now = w.clock.now.Add(time.Minute - time.Nanosecond)
+	w.clock.add(time.Minute - time.Nanosecond)
 	if again, err := w.Verify(t.Context(), tenantA, token); err != nil || again != first {
 		t.Errorf("the second answer is not the remembered one: %v", err)
 	}
-	w.clock.now = w.clock.now.Add(time.Nanosecond)
+	w.clock.add(time.Nanosecond)
 	_, err = w.Verify(t.Context(), tenantA, token)
 	if refusal, ok := errors.AsType[*TokenError](err); !ok || refusal.Reason != Expired {
 		t.Errorf("after its time: %v, want expired", err)
@@ -265,7 +267,7 @@ func BenchmarkVerify(b *testing.B) {
 	})
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := w.readToken(b.Context(), tenantA, token, w.clock.now); err != nil {
+			if _, err := w.readToken(b.Context(), tenantA, token, w.clock.Now()); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -182,7 +182,7 @@ func (p *Program) Open(ctx context.Context) error {
 	}
 	p.server.RegisterOnShutdown(p.stop)
 	tokens := func(ctx context.Context) {
-		p.oauth.Run(ctx, func(err error) { p.log.ErrorContext(ctx, "delete what is over", "error", err) })
+		p.oauth.Run(ctx, func(err error) { p.log.ErrorContext(ctx, "look after tokens and keys", "error", err) })
 	}
 	imports := func(ctx context.Context) { importer.Run(ctx, p.log) }
 	for _, loop := range []func(context.Context){keys.Run, limits.Run, tokens, log.Run, p.store.Run, imports, signIns.Run} {

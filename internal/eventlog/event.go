@@ -95,7 +95,8 @@ const (
 	ScopeUpdated Type = "scope.updated"
 	ScopeDeleted Type = "scope.deleted"
 
-	TenantSettingsUpdated Type = "tenant.settings_updated"
+	TenantSettingsUpdated   Type = "tenant.settings_updated"
+	TenantSigningKeyRotated Type = "tenant.signing_key_rotated" // signing keys have entered a state
 )
 
 // Origin says who did it, and by which request.
