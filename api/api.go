@@ -54,6 +54,7 @@ type OAuth interface {
 	account.Flows
 	people.Authorizations
 	applications.Service
+	settings.Keys
 	web.Verifier
 }
 
@@ -178,7 +179,7 @@ func New(c Config) (http.Handler, error) {
 	(&people.Surface{Directory: c.Users, Access: c.Authn, Places: c.Places, Importer: c.Importer, Scopes: c.Scopes, Authorizations: c.OAuth, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&applications.Surface{Service: c.OAuth, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&scopes.Surface{Registry: c.Scopes}).Mount(routes, kit.Fail)
-	(&settings.Surface{Tenants: c.Tenants, Users: c.Users}).Mount(routes, kit.Fail)
+	(&settings.Surface{Tenants: c.Tenants, Users: c.Users, Keys: c.OAuth}).Mount(routes, kit.Fail)
 	(&oauth2.Surface{Service: c.OAuth, Sessions: c.Authn, Kit: kit}).Mount(routes)
 	document.Mount(routes)
 

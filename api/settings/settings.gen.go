@@ -120,6 +120,48 @@ type SettingsRead struct {
 	Meta Meta     `json:"meta"`
 }
 
+// SigningKey defines model for SigningKey.
+type SigningKey struct {
+	// ActivatedAt Since when it has signed.
+	ActivatedAt *web.Timestamp `json:"activated_at"`
+
+	// Alg `ES256` or `RS256`.
+	Alg string `json:"alg"`
+
+	// CreatedAt RFC 3339, UTC, milliseconds.
+	CreatedAt Timestamp `json:"created_at"`
+
+	// Kid Its id in the key set and in the header of tokens (RFC 7638).
+	Kid string `json:"kid"`
+
+	// PublishedAt RFC 3339, UTC, milliseconds.
+	PublishedAt Timestamp `json:"published_at"`
+
+	// RemovedAt Since when what it has signed is refused.
+	RemovedAt *web.Timestamp `json:"removed_at"`
+
+	// RetiredAt Since when another signs in its place.
+	RetiredAt *web.Timestamp `json:"retired_at"`
+
+	// State `next`, `active`, `retired` or `removed`.
+	State string `json:"state"`
+}
+
+// SigningKeyList defines model for SigningKeyList.
+type SigningKeyList struct {
+	Data []SigningKey `json:"data"`
+	Meta Meta         `json:"meta"`
+}
+
+// SigningKeysRotation defines model for SigningKeysRotation.
+type SigningKeysRotation struct {
+	// Emergency Whether somebody may have got at the keys. Default false.
+	Emergency bool `json:"emergency,omitempty"`
+}
+
+// Timestamp RFC 3339, UTC, milliseconds.
+type Timestamp = web.Timestamp
+
 // ApplicationInPath defines model for ApplicationInPath.
 type ApplicationInPath = string
 
@@ -203,8 +245,19 @@ type PatchSettingsParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// RotateSigningKeysParams defines parameters for RotateSigningKeys.
+type RotateSigningKeysParams struct {
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // PatchSettingsJSONRequestBody defines body for PatchSettings for application/json ContentType.
 type PatchSettingsJSONRequestBody = SettingsPatch
+
+// RotateSigningKeysJSONRequestBody defines body for RotateSigningKeys for application/json ContentType.
+type RotateSigningKeysJSONRequestBody = SigningKeysRotation
 
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
@@ -214,6 +267,12 @@ type ServerInterface interface {
 	// PatchSettings Change the tenant's settings
 	// (PATCH /api/v1/settings)
 	PatchSettings(w http.ResponseWriter, r *http.Request, params PatchSettingsParams)
+	// ListSigningKeys List the keys that the tenant's tokens are signed with
+	// (GET /api/v1/settings/signing-keys)
+	ListSigningKeys(w http.ResponseWriter, r *http.Request)
+	// RotateSigningKeys Replace the keys that the tenant's tokens are signed with
+	// (POST /api/v1/settings/signing-keys/rotate)
+	RotateSigningKeys(w http.ResponseWriter, r *http.Request, params RotateSigningKeysParams)
 }
 
 // ServerInterfaceWrapper converts contexts to parameters.
@@ -271,6 +330,61 @@ func (siw *ServerInterfaceWrapper) PatchSettings(w http.ResponseWriter, r *http.
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.PatchSettings(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListSigningKeys operation middleware
+func (siw *ServerInterfaceWrapper) ListSigningKeys(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListSigningKeys(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RotateSigningKeys operation middleware
+func (siw *ServerInterfaceWrapper) RotateSigningKeys(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RotateSigningKeysParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RotateSigningKeys(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -397,6 +511,10 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 
 	r.HandleFunc(options.BaseURL+"/api/v1/settings", wrapper.PatchSettings).Methods(http.MethodPatch)
 
+	r.HandleFunc(options.BaseURL+"/api/v1/settings/signing-keys", wrapper.ListSigningKeys).Methods(http.MethodGet)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/settings/signing-keys/rotate", wrapper.RotateSigningKeys).Methods(http.MethodPost)
+
 	return r
 }
 
@@ -436,6 +554,42 @@ func (response PatchSettings200JSONResponse) VisitPatchSettingsResponse(w http.R
 	return web.WriteJSON(w, 200, response.Body)
 }
 
+type ListSigningKeysRequestObject struct {
+}
+
+// ListSigningKeysResponseObject is one of the successful responses.
+type ListSigningKeysResponseObject interface {
+	VisitListSigningKeysResponse(w http.ResponseWriter) error
+}
+
+type ListSigningKeys200JSONResponse struct {
+	Body SigningKeyList
+}
+
+func (response ListSigningKeys200JSONResponse) VisitListSigningKeysResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
+type RotateSigningKeysRequestObject struct {
+	Params RotateSigningKeysParams
+	Body   *RotateSigningKeysJSONRequestBody
+}
+
+// RotateSigningKeysResponseObject is one of the successful responses.
+type RotateSigningKeysResponseObject interface {
+	VisitRotateSigningKeysResponse(w http.ResponseWriter) error
+}
+
+type RotateSigningKeys200JSONResponse struct {
+	Body SigningKeyList
+}
+
+func (response RotateSigningKeys200JSONResponse) VisitRotateSigningKeysResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
 // StrictServerInterface has one method per operation.
 type StrictServerInterface interface {
 	// GetSettings Read the tenant's settings
@@ -444,6 +598,12 @@ type StrictServerInterface interface {
 	// PatchSettings Change the tenant's settings
 	// (PATCH /api/v1/settings)
 	PatchSettings(ctx context.Context, request PatchSettingsRequestObject) (PatchSettingsResponseObject, error)
+	// ListSigningKeys List the keys that the tenant's tokens are signed with
+	// (GET /api/v1/settings/signing-keys)
+	ListSigningKeys(ctx context.Context, request ListSigningKeysRequestObject) (ListSigningKeysResponseObject, error)
+	// RotateSigningKeys Replace the keys that the tenant's tokens are signed with
+	// (POST /api/v1/settings/signing-keys/rotate)
+	RotateSigningKeys(ctx context.Context, request RotateSigningKeysRequestObject) (RotateSigningKeysResponseObject, error)
 }
 
 // strictHandler decodes a request, calls the operation and writes its response.
@@ -480,6 +640,35 @@ func (sh *strictHandler) PatchSettings(w http.ResponseWriter, r *http.Request, p
 	response, err := sh.ssi.PatchSettings(r.Context(), request)
 	if err == nil {
 		err = response.VisitPatchSettingsResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) ListSigningKeys(w http.ResponseWriter, r *http.Request) {
+	var request ListSigningKeysRequestObject
+	response, err := sh.ssi.ListSigningKeys(r.Context(), request)
+	if err == nil {
+		err = response.VisitListSigningKeysResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) RotateSigningKeys(w http.ResponseWriter, r *http.Request, params RotateSigningKeysParams) {
+	var request RotateSigningKeysRequestObject
+	request.Params = params
+	var body RotateSigningKeysJSONRequestBody
+	if err := web.DecodeJSON(w, r, &body); err != nil {
+		sh.fail(w, r, err)
+		return
+	}
+	request.Body = &body
+	response, err := sh.ssi.RotateSigningKeys(r.Context(), request)
+	if err == nil {
+		err = response.VisitRotateSigningKeysResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)

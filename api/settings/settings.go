@@ -38,6 +38,7 @@ type Users interface {
 type Surface struct {
 	Tenants Tenants
 	Users   Users
+	Keys    Keys
 }
 
 var _ StrictServerInterface = (*Surface)(nil)
