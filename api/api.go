@@ -136,6 +136,8 @@ type Config struct {
 	// Mailbox has what was sent to people and is shown to everybody. Never in
 	// production. Default: there is none.
 	Mailbox pages.Mailbox
+	// SecurityContact is whom to tell of weaknesses, as a URI. Default: that is not said.
+	SecurityContact string
 	// Stopping ends when the service is going to stop; streams end with it.
 	// Default: never.
 	Stopping context.Context
@@ -184,7 +186,7 @@ func New(c Config) (http.Handler, error) {
 	document.Mount(routes)
 
 	surfaces := map[string]web.Surface{"resources": resources.Errors, "auth": account.Errors, "me": account.Errors, "users": people.Errors, "groups": people.Errors, "applications": applications.Errors, "scopes": scopes.Errors, "authzen": authzen.Errors, "oauth2": oauth2.TokenErrors}
-	shown := &pages.Surface{Mailbox: c.Mailbox}
+	shown := &pages.Surface{Mailbox: c.Mailbox, SecurityContact: c.SecurityContact}
 	surfaces["authorization"] = web.Surface{Render: shown.RenderError}
 	paths, err := follow(routes, func(op web.Operation, next http.Handler) http.Handler {
 		return kit.Handle(op, surfaces[op.Tag], next)

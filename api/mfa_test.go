@@ -135,7 +135,10 @@ func authenticatorApp(t *testing.T, w *world, c *client) {
 		})
 	}
 	wg.Wait()
-	equal(t, "accepted", <-accepted+<-accepted, 200+400)
+	// The other is wrong, or must wait since it is counted as one more attempt.
+	if one, other := <-accepted, <-accepted; min(one, other) != 200 || max(one, other) != 400 && max(one, other) != 429 {
+		t.Errorf("accepted: %d and %d", one, other)
+	}
 
 	// Five failures end the sign-in; more have to wait, whatever was signed in meanwhile.
 	token = signIn(t, c, "ann@example.com", secret, "mfa_required").data()["mfa_token"].(string)

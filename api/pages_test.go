@@ -70,7 +70,7 @@ func hostedPages(t *testing.T, w *world, c *client) {
 		"/auth/reset-password?token=" + url.QueryEscape(xss): 200, "/auth/verify-email?email=" + url.QueryEscape(xss): 200, "/auth/verify-email?token=x": 400,
 		"/auth/revert-email?token=" + url.QueryEscape(xss): 200, "/auth/error": 200, "/auth/mfa": 303, "/account": 200, "/account/security": 200,
 		"/account/sessions": 200, "/account/password": 200, "/account/email": 200, "/account/totp": 200, "/account/sms": 200, "/account/passkey": 200,
-		"/account/step-up?next=" + url.QueryEscape("/account/x"+xss): 200, "/.well-known/change-password": 303,
+		"/account/step-up?next=" + url.QueryEscape("/account/x"+xss): 200, "/.well-known/change-password": 302,
 	} {
 		for _, token := range []string{token, bob} {
 			p := c.visit(t, "GET", target, asBrowser(token), nil)
@@ -86,6 +86,15 @@ func hostedPages(t *testing.T, w *world, c *client) {
 				t.Errorf("%s holds what it was given as it is, or something inline:\n%s", target, p.html)
 			}
 		}
+	}
+	// What programs look for.
+	for path, want := range map[string]string{
+		"passkey-endpoints": `{"enroll":"https://pages.test/account/passkey","manage":"https://pages.test/account/security"}`,
+		"webauthn":          `{"origins":["https://pages.test"]}`,
+		"security.txt":      "Contact: mailto:security@example.com\nExpires: ",
+	} {
+		p := c.visit(t, "GET", "/.well-known/"+path, nil, nil)
+		equal(t, path, []any{p.status, strings.HasPrefix(p.html, want)}, []any{200, true})
 	}
 	// Nobody is led to another site.
 	for _, next := range []string{"https://evil.test", "//evil.test", "/\\evil.test", "\\\\evil.test", "javascript:alert(1)", "evil", "/\t/evil.test", "http:evil.test", "/%09/x\r\nSet-Cookie: a=b", ""} {

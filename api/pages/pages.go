@@ -45,6 +45,9 @@ type Surface struct {
 	API http.Handler
 	// Mailbox is shown to everybody. Default: there is none.
 	Mailbox Mailbox
+	// SecurityContact is whom to tell of weaknesses, as a URI (RFC 9116 §2.5.3). Default: that
+	// is not said.
+	SecurityContact string
 
 	templates map[string]*template.Template
 }
@@ -59,30 +62,32 @@ func (s *Surface) Routes(wrap func(web.Operation, web.Surface, http.Handler) htt
 		return nil, err
 	}
 	pages := map[string]map[string]page{
-		"/auth/sign-in":                {"GET": signInForm, "POST": signIn},
-		"/auth/sign-up":                {"GET": signUpForm, "POST": signUp},
-		"/auth/mfa":                    {"GET": secondFactor, "POST": proveFactor},
-		"/auth/reset-password":         {"GET": resetForm, "POST": reset},
-		"/auth/verify-email":           {"GET": verifyEmail, "POST": resendEmail},
-		"/auth/revert-email":           {"GET": revertForm, "POST": revertEmail},
-		"/auth/consent":                {"GET": consentForm, "POST": consent},
-		"/auth/select-account":         {"GET": accountForm, "POST": selectAccount},
-		"/device":                      {"GET": deviceForm, "POST": device},
-		"/auth/error":                  {"GET": errorPage},
-		"/auth/sign-out":               {"GET": signOutForm, "POST": signOut},
-		"/account":                     {"GET": account, "POST": saveProfile},
-		"/account/security":            {"GET": security},
-		"/account/sessions":            {"GET": sessions, "POST": endSession},
-		"/account/applications":        {"GET": applications, "POST": endAuthorization},
-		"/account/password":            {"GET": passwordForm, "POST": changePassword},
-		"/account/email":               {"GET": emailForm, "POST": changeEmail},
-		"/account/totp":                {"GET": totpForm, "POST": addTOTP},
-		"/account/sms":                 {"GET": smsForm, "POST": addSMS},
-		"/account/passkey":             {"GET": passkeyForm},
-		"/account/remove-factor":       {"POST": removeFactor},
-		"/account/backup-codes":        {"POST": backupCodes},
-		"/account/step-up":             {"GET": stepUpForm, "POST": stepUp},
-		"/.well-known/change-password": {"GET": func(v *visit) error { return v.redirect("/account/password") }},
+		"/auth/sign-in":          {"GET": signInForm, "POST": signIn},
+		"/auth/sign-up":          {"GET": signUpForm, "POST": signUp},
+		"/auth/mfa":              {"GET": secondFactor, "POST": proveFactor},
+		"/auth/reset-password":   {"GET": resetForm, "POST": reset},
+		"/auth/verify-email":     {"GET": verifyEmail, "POST": resendEmail},
+		"/auth/revert-email":     {"GET": revertForm, "POST": revertEmail},
+		"/auth/consent":          {"GET": consentForm, "POST": consent},
+		"/auth/select-account":   {"GET": accountForm, "POST": selectAccount},
+		"/device":                {"GET": deviceForm, "POST": device},
+		"/auth/error":            {"GET": errorPage},
+		"/auth/sign-out":         {"GET": signOutForm, "POST": signOut},
+		"/account":               {"GET": account, "POST": saveProfile},
+		"/account/security":      {"GET": security},
+		"/account/sessions":      {"GET": sessions, "POST": endSession},
+		"/account/applications":  {"GET": applications, "POST": endAuthorization},
+		"/account/password":      {"GET": passwordForm, "POST": changePassword},
+		"/account/email":         {"GET": emailForm, "POST": changeEmail},
+		"/account/totp":          {"GET": totpForm, "POST": addTOTP},
+		"/account/sms":           {"GET": smsForm, "POST": addSMS},
+		"/account/passkey":       {"GET": passkeyForm},
+		"/account/remove-factor": {"POST": removeFactor},
+		"/account/backup-codes":  {"POST": backupCodes},
+		"/account/step-up":       {"GET": stepUpForm, "POST": stepUp},
+	}
+	for path, p := range s.wellKnown() {
+		pages[path] = map[string]page{"GET": p}
 	}
 	if s.Mailbox != nil {
 		pages["/dev/mailbox"] = map[string]page{"GET": mailbox}

@@ -388,6 +388,8 @@ func TestPages(t *testing.T) {
 	b.at("/account", "Your profile")
 
 	b.open("/.well-known/change-password")
+	b.at("/account/security", "Sign-in and security")
+	b.open("/account/password")
 	b.at("/account/password", "Change your password")
 	b.fill("current", "wrong", "next_password", password)
 	b.press("Change password")

@@ -115,6 +115,9 @@ type Config struct {
 	// GeoFile is a database in MaxMind's format (.mmdb) that says in which city or
 	// country an address is, for people to see where they are signed in. Default: none.
 	GeoFile string `yaml:"geo_file" env:"GEO_FILE"`
+	// SecurityContact is whom to tell of weaknesses, as a URI (mailto:, https:), which is
+	// then said in /.well-known/security.txt.
+	SecurityContact string `yaml:"security_contact" env:"SECURITY_CONTACT"`
 
 	// RequestTimeout bounds the work on one request; beyond it the answer is an
 	// error. Default 30s.
@@ -193,6 +196,7 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.StringVar(&c.TextTokenFile, "text-token-file", c.TextTokenFile, "`file` that holds the token for the gateway")
 	f.StringSliceVar(&c.TextCountries, "text-countries", c.TextCountries, "`codes` of the countries that texts are sent to, such as +49,+1")
 	f.BoolVar(&c.AllowInsecureTargets, "allow-insecure-targets", c.AllowInsecureTargets, "let tenants name http URLs and private addresses to fetch from (always with --dev)")
+	f.StringVar(&c.SecurityContact, "security-contact", c.SecurityContact, "`URI` in /.well-known/security.txt: whom to tell of weaknesses")
 	f.StringVar(&c.GeoFile, "geo-file", c.GeoFile, "MaxMind database `file` that says where addresses are")
 	f.DurationVar(&c.RequestTimeout, "request-timeout", c.RequestTimeout, "most time to work on one request")
 	f.IntVar(&c.MaxRequests, "max-requests", c.MaxRequests, "most requests that are worked on at the same time")
@@ -287,6 +291,9 @@ func (c *Config) complete() error {
 		c.MasterKeyFile = filepath.Join(c.DataDir, "master.key")
 	}
 	c.AllowInsecureTargets = c.AllowInsecureTargets || c.Dev
+	if u, err := url.Parse(c.SecurityContact); c.SecurityContact != "" && (err != nil || !u.IsAbs()) {
+		problem("security_contact %q is not a URI such as mailto:security@example.com", c.SecurityContact)
+	}
 	if c.LogFormat == "" {
 		c.LogFormat = "json"
 		if c.Dev {
@@ -360,6 +367,7 @@ func (c Config) LogValue() slog.Value {
 		slog.Any("text_countries", c.TextCountries),
 		slog.Bool("allow_insecure_targets", c.AllowInsecureTargets),
 		slog.String("geo_file", c.GeoFile),
+		slog.String("security_contact", c.SecurityContact),
 		slog.Duration("request_timeout", c.RequestTimeout),
 		slog.Int("max_requests", c.MaxRequests),
 		slog.Int("max_streams", c.MaxStreams),

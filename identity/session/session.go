@@ -192,11 +192,21 @@ func (s *Store) Live(ctx context.Context, tenantID string, ids []string) ([]Sess
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	live, err := selectLive(ctx, s.db, tenantID, ids, s.now())
+	args, places := make([]any, len(ids)), make([]string, len(ids))
+	for i, id := range ids {
+		args[i], places[i] = id, fmt.Sprintf("$%d", i+2)
+	}
+	all, err := selectSessions(ctx, s.db, tenantID, `id IN (`+strings.Join(places, ", ")+`)`, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read sessions: %w", err)
 	}
-	return live, nil
+	return s.live(all), nil
+}
+
+// live are those of some sessions that have not ended by themselves.
+func (s *Store) live(all []Session) []Session {
+	now := s.now()
+	return slices.DeleteFunc(all, func(session Session) bool { return !session.live(now) })
 }
 
 // List returns the live sessions of a user, the newest first.
@@ -205,8 +215,7 @@ func (s *Store) List(ctx context.Context, tenantID, userID string) ([]Session, e
 	if err != nil {
 		return nil, fmt.Errorf("list sessions: %w", err)
 	}
-	now := s.now()
-	return slices.DeleteFunc(all, func(session Session) bool { return !session.live(now) }), nil
+	return s.live(all), nil
 }
 
 // OfUser returns the sessions of a user as a transaction sees them, with those that

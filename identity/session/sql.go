@@ -72,9 +72,13 @@ type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (*sqldb.Rows, error)
 }
 
-func selectOfUser(ctx context.Context, from querier, tenantID, userID string) (found []Session, err error) {
-	rows, err := from.Query(ctx, `
-		SELECT `+columns+` FROM sessions WHERE tenant_id = $1 AND user_id = $2 AND user_id <> '' ORDER BY created_at DESC, id DESC`, tenantID, userID)
+func selectOfUser(ctx context.Context, from querier, tenantID, userID string) ([]Session, error) {
+	return selectSessions(ctx, from, tenantID, `user_id = $2 AND user_id <> '' ORDER BY created_at DESC, id DESC`, userID)
+}
+
+// selectSessions returns sessions of a tenant, where is about $2 and what follows.
+func selectSessions(ctx context.Context, from querier, tenantID, where string, args ...any) (found []Session, err error) {
+	rows, err := from.Query(ctx, `SELECT `+columns+` FROM sessions WHERE tenant_id = $1 AND `+where, append([]any{tenantID}, args...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -87,30 +91,6 @@ func selectOfUser(ctx context.Context, from querier, tenantID, userID string) (f
 		found = append(found, s)
 	}
 	return found, rows.Err()
-}
-
-// selectLive returns those of some sessions that have not ended.
-func selectLive(ctx context.Context, db *sqldb.DB, tenantID string, ids []string, now time.Time) (live []Session, err error) {
-	args, places := []any{tenantID}, make([]string, len(ids))
-	for i, id := range ids {
-		args = append(args, id)
-		places[i] = fmt.Sprintf("$%d", len(args))
-	}
-	rows, err := db.Query(ctx, `SELECT `+columns+` FROM sessions WHERE tenant_id = $1 AND id IN (`+strings.Join(places, ", ")+`)`, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		s, _, err := scan(rows, tenantID)
-		if err != nil {
-			return nil, err
-		}
-		if s.live(now) {
-			live = append(live, s)
-		}
-	}
-	return live, rows.Err()
 }
 
 // micros is 0 for the zero time, which is instant's inverse.
