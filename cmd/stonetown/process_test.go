@@ -137,11 +137,12 @@ func TestReadme(t *testing.T) {
 		}
 	}
 	// Bob through his group; Eve, herself, the document but not the folder; Eve,
-	// banned; Cid from the office, and from nobody knows where; Dan, an auditor.
-	if want := []string{"true", "true", "false", "false", "true", "condition_context_missing", "true"}; !slices.Equal(answers, want) {
+	// banned; Cid from the office, and from nobody knows where; Dan, an auditor; an
+	// application that may not call an API, before it may.
+	if want := []string{"true", "true", "false", "false", "true", "condition_context_missing", "true", "invalid_target"}; !slices.Equal(answers, want) {
 		t.Errorf("answers %v, want %v\n%s", answers, want, out)
 	}
-	for _, part := range []string{`"plans/q1 draft"`, `"consistency_token"`, `"next_cursor":null`, `"slug":"auditors"`} {
+	for _, part := range []string{`"plans/q1 draft"`, `"consistency_token"`, `"next_cursor":null`, `"slug":"auditors"`, `"issued_token_type":"urn:ietf:params:oauth:token-type:access_token"`} {
 		if !strings.Contains(out, part) {
 			t.Errorf("no answer has %s", part)
 		}
