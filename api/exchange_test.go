@@ -178,6 +178,14 @@ func tokenExchange(t *testing.T, w *world, c *client) {
 	c.with(child).want(t, 401, "invalid_token", "GET", "/api/v1/resource-types", nil)
 	equal(t, "revoked", machine.swap(t, own, nil).code(), "invalid_request")
 	child, _ = front.swapped(t, access, url.Values{"scope": {"me:read"}})
+	// What a disabled application has got leads to nothing new, in anybody's hands.
+	found, err := w.oauth.ApplicationByClientID(t.Context(), mustTenant(t, w, c), front.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.want(t, 200, "", "POST", appsPath+"/"+found.ID+"/disable", nil)
+	equal(t, "of a disabled application", machine.swap(t, access, nil).code(), "invalid_request")
+	c.want(t, 200, "", "POST", appsPath+"/"+found.ID+"/enable", nil)
 	c.want(t, 200, "", "POST", "/api/v1/users/"+ann+"/disable", nil)
 	c.with(child).want(t, 401, "invalid_token", "GET", mePath+"/profile", nil)
 	equal(t, "disabled", front.swap(t, access, nil).code(), "invalid_request")

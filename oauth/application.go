@@ -183,14 +183,8 @@ func (s *Service) Application(ctx context.Context, tenantID, applicationID strin
 	return selectApplicationByID(ctx, s.db, tenantID, applicationID)
 }
 
-// revokeClient queues that the access tokens of an application count no longer, or again.
-func (s *Service) revokeClient(b *sqldb.Batch, a Application, revoked bool) {
-	s.revoked.set(b, revocation{a.TenantID, revokedClient, a.ClientID}, revoked, s.now().Add(maxAccessTokenTTL))
-}
-
 // Settle waits, at most some tenths of a second, until on every process the tokens of
-// applications that were disabled or deleted before are refused, and those of enabled ones
-// accepted.
+// applications that were deleted before are refused.
 func (s *Service) Settle(ctx context.Context) { s.revoked.settle(ctx) }
 
 // errSetUpMeanwhile: an application was changed by somebody else in between.
@@ -246,9 +240,6 @@ func (s *Service) updateApplication(ctx context.Context, tenantID, applicationID
 			return err
 		}
 		var b sqldb.Batch
-		if before.State != after.State {
-			s.revokeClient(&b, after, after.State != Enabled)
-		}
 		attach(before, after, &b)
 		return tx.Send(ctx, &b)
 	})
@@ -269,7 +260,7 @@ func (s *Service) DeleteApplication(ctx context.Context, tenantID, applicationID
 				return err
 			}
 			var b sqldb.Batch
-			s.revokeClient(&b, a, true)
+			s.revoked.set(&b, revocation{tenantID, revokedClient, a.ClientID}, true, s.now().Add(maxAccessTokenTTL))
 			b.Queue(`DELETE FROM applications WHERE tenant_id = $1 AND client_id = $2`, []any{tenantID, a.ClientID}, nil)
 			b.Queue(`DELETE FROM authorizations WHERE tenant_id = $1 AND client_id = $2`, []any{tenantID, a.ClientID}, nil)
 			b.Queue(`INSERT INTO retired_clients (tenant_id, client_id, retired_at) VALUES ($1, $2, $3)`, []any{tenantID, a.ClientID, s.now().UnixMicro()}, nil)

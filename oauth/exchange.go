@@ -378,6 +378,16 @@ func (s *Service) readPresented(ctx context.Context, tenant Tenant, by Applicati
 	if err == nil {
 		err = s.alive(ctx, tenant, c)
 	}
+	if err == nil && by.ClientID != "" && c.ClientID != by.ClientID { // what a disabled one has got leads to nothing new
+		app, failure := selectApplication(ctx, s.db, tenant.ID, c.ClientID)
+		switch {
+		case notFound(failure): // a token that the product itself has issued
+		case failure != nil:
+			err = failure
+		case app.State != Enabled:
+			err = invalidGrant
+		}
+	}
 	if err != nil {
 		return p, err
 	}

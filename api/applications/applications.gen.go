@@ -558,7 +558,7 @@ type ServerInterface interface {
 	// PatchApplication Change an application
 	// (PATCH /api/v1/applications/{application_id})
 	PatchApplication(w http.ResponseWriter, r *http.Request, applicationID ApplicationInPath, params PatchApplicationParams)
-	// DisableApplication Keep an application from getting and from using tokens
+	// DisableApplication Keep an application from getting tokens
 	// (POST /api/v1/applications/{application_id}/disable)
 	DisableApplication(w http.ResponseWriter, r *http.Request, applicationID ApplicationInPath, params DisableApplicationParams)
 	// EnableApplication Let a disabled application get tokens again
@@ -1482,7 +1482,7 @@ type StrictServerInterface interface {
 	// PatchApplication Change an application
 	// (PATCH /api/v1/applications/{application_id})
 	PatchApplication(ctx context.Context, request PatchApplicationRequestObject) (PatchApplicationResponseObject, error)
-	// DisableApplication Keep an application from getting and from using tokens
+	// DisableApplication Keep an application from getting tokens
 	// (POST /api/v1/applications/{application_id}/disable)
 	DisableApplication(ctx context.Context, request DisableApplicationRequestObject) (DisableApplicationResponseObject, error)
 	// EnableApplication Let a disabled application get tokens again

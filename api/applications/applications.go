@@ -174,24 +174,17 @@ func (s *Surface) setState(ctx context.Context, call *web.Call, applicationID st
 	return s.Service.UpdateApplication(ctx, call.Tenant.ID, applicationID, call.Principal.Subject, func(a *oauth.Application) { a.State = state }, changed(call))
 }
 
-// DisableApplication keeps an application from getting tokens, and from using those it has.
+// DisableApplication keeps an application from getting tokens. Those it has are good until
+// they expire.
 func (s *Surface) DisableApplication(ctx context.Context, request DisableApplicationRequestObject) (DisableApplicationResponseObject, error) {
 	call := web.CallOf(ctx)
 	a, err := s.setState(ctx, call, request.ApplicationID, oauth.Disabled)
-	if err != nil {
-		return nil, err
-	}
-	s.Service.Settle(ctx)
-	return DisableApplication200JSONResponse{Body: answer(call, a)}, nil
+	return DisableApplication200JSONResponse{Body: answer(call, a)}, err
 }
 
 // EnableApplication lets a disabled application get tokens again.
 func (s *Surface) EnableApplication(ctx context.Context, request EnableApplicationRequestObject) (EnableApplicationResponseObject, error) {
 	call := web.CallOf(ctx)
 	a, err := s.setState(ctx, call, request.ApplicationID, oauth.Enabled)
-	if err != nil {
-		return nil, err
-	}
-	s.Service.Settle(ctx)
-	return EnableApplication200JSONResponse{Body: answer(call, a)}, nil
+	return EnableApplication200JSONResponse{Body: answer(call, a)}, err
 }

@@ -49,7 +49,6 @@ func each(call *web.Call, ids []string, do func(applicationID string) error) (Ap
 // DisableApplications keeps applications from getting tokens.
 func (s *Surface) DisableApplications(ctx context.Context, request DisableApplicationsRequestObject) (DisableApplicationsResponseObject, error) {
 	call := web.CallOf(ctx)
-	defer s.Service.Settle(ctx)
 	body, err := each(call, request.Body.Ids, func(applicationID string) error {
 		_, err := s.setState(ctx, call, applicationID, oauth.Disabled)
 		return err
@@ -60,7 +59,6 @@ func (s *Surface) DisableApplications(ctx context.Context, request DisableApplic
 // EnableApplications lets disabled applications get tokens again.
 func (s *Surface) EnableApplications(ctx context.Context, request EnableApplicationsRequestObject) (EnableApplicationsResponseObject, error) {
 	call := web.CallOf(ctx)
-	defer s.Service.Settle(ctx)
 	body, err := each(call, request.Body.Ids, func(applicationID string) error {
 		_, err := s.setState(ctx, call, applicationID, oauth.Enabled)
 		return err
