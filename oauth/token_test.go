@@ -359,10 +359,22 @@ func TestRevocationReachesOtherProcesses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.Settle(ctx)
-		verifies(string(state), kept, state == Enabled)
+		verifies(string(state), kept, true) // until it expires; but no new one
+		for name, process := range map[string]*Service{"the process itself": w.Service, "another": other} {
+			if _, err := process.Token(ctx, tenantA, request(app, secret)); (err == nil) != (state == Enabled) {
+				t.Errorf("%s, a new token of %s: %v", state, name, err)
+			}
+		}
 	}
 	verifies("still revoked", revoked, false)
+	gone, goneSecret := w.application(tenantA, Application{AllowedScopes: []string{"resources:read"}})
+	left := w.token(tenantA, gone, goneSecret)
+	verifies("of another", left, true)
+	if err := w.DeleteApplication(ctx, tenantA.ID, gone.ID, "", func(Application, *sqldb.Batch) {}); err != nil {
+		t.Fatal(err)
+	}
+	w.Settle(ctx)
+	verifies("deleted", left, false)
 
 	// A process that was stopped in between learns what it missed, whatever the clock says.
 	late := w.service(w.db, 1)
