@@ -55,6 +55,7 @@ type OAuth interface {
 	people.Authorizations
 	applications.Service
 	settings.Keys
+	settings.Applications
 	web.Verifier
 }
 
@@ -181,7 +182,7 @@ func New(c Config) (http.Handler, error) {
 	(&people.Surface{Directory: c.Users, Access: c.Authn, Places: c.Places, Importer: c.Importer, Scopes: c.Scopes, Authorizations: c.OAuth, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&applications.Surface{Service: c.OAuth, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&scopes.Surface{Registry: c.Scopes}).Mount(routes, kit.Fail)
-	(&settings.Surface{Tenants: c.Tenants, Users: c.Users, Keys: c.OAuth}).Mount(routes, kit.Fail)
+	(&settings.Surface{Tenants: c.Tenants, Users: c.Users, Applications: c.OAuth, Keys: c.OAuth}).Mount(routes, kit.Fail)
 	(&oauth2.Surface{Service: c.OAuth, Sessions: c.Authn, Kit: kit}).Mount(routes)
 	document.Mount(routes)
 

@@ -81,10 +81,6 @@ const (
 	// an application is set up otherwise.
 	DefaultAccessTokenTTL  = time.Hour
 	DefaultRefreshTokenTTL = 30 * 24 * time.Hour
-	// DefaultPreviousTTL is how long a rotated secret stays valid unless it is said
-	// otherwise, and MaxPreviousTTL the longest that can be said.
-	DefaultPreviousTTL = 72 * time.Hour
-	MaxPreviousTTL     = 7 * 24 * time.Hour
 )
 
 // CreateApplication adds an enabled application, set up as a says, within the caller's
@@ -290,9 +286,9 @@ type Rotated struct {
 }
 
 // RotateSecret gives an application a new secret. The one it had stays valid
-// for previousTTL; one that was rotated out before dies now. It fails with
-// [ErrApplicationNotFound] or [ErrNotApplicable].
-func (s *Service) RotateSecret(ctx context.Context, tenantID, applicationID, by string, previousTTL time.Duration, attach func(Application, *sqldb.Batch)) (r Rotated, err error) {
+// for previousTTL, or without one as the tenant's settings say; one that was rotated out
+// before dies now. It fails with [ErrApplicationNotFound] or [ErrNotApplicable].
+func (s *Service) RotateSecret(ctx context.Context, tenantID, applicationID, by string, previousTTL *time.Duration, attach func(Application, *sqldb.Batch)) (r Rotated, err error) {
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		a, err := selectApplicationByID(ctx, tx, tenantID, applicationID)
 		if err != nil {
@@ -301,8 +297,16 @@ func (s *Service) RotateSecret(ctx context.Context, tenantID, applicationID, by 
 		if !a.HasSecret() {
 			return ErrNotApplicable
 		}
+		settings, err := selectSettings(ctx, tx, tenantID)
+		if err != nil {
+			return err
+		}
+		ttl := time.Duration(settings.PreviousSecretTTLS) * time.Second
+		if previousTTL != nil {
+			ttl = *previousTTL
+		}
 		now := s.now()
-		r = Rotated{newSecret(), now.Add(previousTTL)}
+		r = Rotated{newSecret(), now.Add(ttl)}
 		a.secrets = secrets{current: hashSecret(r.Secret), previous: a.secrets.current, previousExpiresAt: r.PreviousExpiresAt}
 		a.SecretRotatedAt, a.UpdatedAt, a.ChangedBy = now, now, by
 		if err := updateApplication(ctx, tx, a); err != nil {

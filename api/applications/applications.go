@@ -24,7 +24,7 @@ type Service interface {
 	UpdateApplication(ctx context.Context, tenantID, applicationID, by string, change func(*oauth.Application), attach func(before, after oauth.Application, b *sqldb.Batch)) (oauth.Application, error)
 	DeleteApplication(ctx context.Context, tenantID, applicationID, by string, attach func(oauth.Application, *sqldb.Batch)) error
 	Settle(ctx context.Context)
-	RotateSecret(ctx context.Context, tenantID, applicationID, by string, previousTTL time.Duration, attach func(oauth.Application, *sqldb.Batch)) (oauth.Rotated, error)
+	RotateSecret(ctx context.Context, tenantID, applicationID, by string, previousTTL *time.Duration, attach func(oauth.Application, *sqldb.Batch)) (oauth.Rotated, error)
 }
 
 // Surface implements the operations. It is safe for concurrent use.
@@ -154,10 +154,10 @@ func (s *Surface) delete(ctx context.Context, call *web.Call, applicationID stri
 // RotateSecret gives an application a new secret.
 func (s *Surface) RotateSecret(ctx context.Context, request RotateSecretRequestObject) (RotateSecretResponseObject, error) {
 	call := web.CallOf(ctx)
-	ttl := oauth.DefaultPreviousTTL
+	var ttl *time.Duration
 	if given := request.Body.PreviousTTLS; given != nil {
-		ttl = time.Duration(*given) * time.Second
-		if *given < 0 || ttl > oauth.MaxPreviousTTL {
+		ttl = new(time.Duration(*given) * time.Second)
+		if *given < 0 || *ttl > oauth.MostPreviousSecretTTL {
 			return nil, web.ValidationFailed(web.FieldError{Field: "previous_ttl_s", Code: "out_of_range", Message: "previous_ttl_s must be between 0 and 604800"})
 		}
 	}
