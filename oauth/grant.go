@@ -138,8 +138,8 @@ func verifies(challenge, verifier string) bool {
 
 // refresh answers the refresh_token grant. The token is replaced; who comes with one that
 // was replaced before ends its whole family (RFC 9700 §4.14.2), unless the tenant grants
-// some leeway ([Settings.RefreshReuseLeewayS]). A client without a secret needs the key that it had when it got the token (RFC 9449 §5); without that, the token is
-// left as it is.
+// some leeway ([Settings.RefreshReuseLeewayS]). A client without a secret needs the key that
+// it had when it got the token (RFC 9449 §5); without that, the token is left as it is.
 func (s *Service) refresh(ctx context.Context, tenant Tenant, app Application, req TokenRequest) (TokenResponse, error) {
 	r, err := s.selectRefreshToken(ctx, tenant, req.RefreshToken)
 	switch {

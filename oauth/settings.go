@@ -12,7 +12,7 @@ import (
 // Settings are what a tenant decides about its applications and their tokens. Times are in
 // seconds.
 type Settings struct {
-	// DCRMode says who may register applications at the registration endpoint.
+	// DCRMode says who may register applications at [RegisterPath].
 	DCRMode DCRMode `json:"dcr_mode"`
 	// RequireState refuses authorization requests without state. Where they all use PKCE,
 	// that protects from forged answers as well (RFC 9700 §2.1).
