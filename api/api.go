@@ -55,6 +55,7 @@ type OAuth interface {
 	people.Authorizations
 	applications.Service
 	settings.Keys
+	settings.Applications
 	web.Verifier
 }
 
@@ -181,11 +182,14 @@ func New(c Config) (http.Handler, error) {
 	(&people.Surface{Directory: c.Users, Access: c.Authn, Places: c.Places, Importer: c.Importer, Scopes: c.Scopes, Authorizations: c.OAuth, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&applications.Surface{Service: c.OAuth, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&scopes.Surface{Registry: c.Scopes}).Mount(routes, kit.Fail)
-	(&settings.Surface{Tenants: c.Tenants, Users: c.Users, Keys: c.OAuth}).Mount(routes, kit.Fail)
-	(&oauth2.Surface{Service: c.OAuth, Sessions: c.Authn, Kit: kit}).Mount(routes)
+	(&settings.Surface{Tenants: c.Tenants, Users: c.Users, Applications: c.OAuth, Keys: c.OAuth}).Mount(routes, kit.Fail)
+	(&oauth2.Surface{
+		Service: c.OAuth, Sessions: c.Authn, Kit: kit,
+		Events: oauth2.Events{Created: applications.Created, Changed: applications.Changed, Deleted: applications.Deleted},
+	}).Mount(routes)
 	document.Mount(routes)
 
-	surfaces := map[string]web.Surface{"resources": resources.Errors, "auth": account.Errors, "me": account.Errors, "users": people.Errors, "groups": people.Errors, "applications": applications.Errors, "scopes": scopes.Errors, "authzen": authzen.Errors, "oauth2": oauth2.TokenErrors}
+	surfaces := map[string]web.Surface{"resources": resources.Errors, "auth": account.Errors, "me": account.Errors, "users": people.Errors, "groups": people.Errors, "applications": applications.Errors, "scopes": scopes.Errors, "authzen": authzen.Errors, "oauth2": oauth2.TokenErrors, "registration": oauth2.TokenErrors}
 	shown := &pages.Surface{Mailbox: c.Mailbox, SecurityContact: c.SecurityContact}
 	surfaces["authorization"] = web.Surface{Render: shown.RenderError}
 	paths, err := follow(routes, func(op web.Operation, next http.Handler) http.Handler {

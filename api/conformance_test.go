@@ -74,6 +74,15 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"pages":              hostedPages,
 	"authorization_code": authorizationCode,
 	"refresh_tokens":     refreshTokens,
+	"refresh_leeway":     refreshLeeway,
+	"refresh_family":     refreshFamily,
+	"without_state":      withoutState,
+	"previous_secrets":   previousSecrets,
+	"registration":       registration,
+	"registration_mode":  registrationMode,
+	"registration_form":  registrationRefuses,
+	"client_changes":     clientChanges,
+	"registered_client":  registeredClient,
 	"token_exchange":     tokenExchange,
 	"exchange_refuses":   exchangeRefuses,
 	"act_as":             actAs,
@@ -149,7 +158,7 @@ func TestConformance(t *testing.T) {
 }
 
 // secrets are what codes, tokens and client secrets look like, signed tokens among them.
-var secrets = regexp.MustCompile(`\b(rt|ac|dc|cs|st)_[A-Za-z0-9_-]{43}|\beyJ[A-Za-z0-9_-]{10,}\.eyJ`)
+var secrets = regexp.MustCompile(`\b(rt|ac|dc|cs|st|rat)_[A-Za-z0-9_-]{43}|\beyJ[A-Za-z0-9_-]{10,}\.eyJ`)
 
 // noSecrets looks for secrets where none belong: in all that was logged, all that is on
 // record, and what is kept of codes and tokens.
@@ -158,7 +167,7 @@ func noSecrets(t *testing.T, w *world) {
 	if found := secrets.FindString(w.log.String()); found != "" {
 		t.Errorf("the log has %s", found)
 	}
-	for _, text := range []string{"events, data", "codes, hash", "refresh_tokens, hash", "device_codes, hash", "flows, id", "flows, request", "sessions, id"} {
+	for _, text := range []string{"events, data", "codes, hash", "refresh_tokens, hash", "applications, options", "device_codes, hash", "flows, id", "flows, request", "sessions, id"} {
 		table, column, _ := strings.Cut(text, ", ")
 		rows, err := w.db.Query(t.Context(), `SELECT `+column+` FROM `+table)
 		if err != nil {

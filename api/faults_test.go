@@ -90,6 +90,13 @@ func (f *failing) AuthorizeDevice(ctx context.Context, tenant oauth.Tenant, req 
 	return oauth.Device{}, f.fault(ctx)
 }
 
+func (f *failing) Settings(ctx context.Context, tenantID string) (oauth.Settings, error) {
+	if f.fault == nil {
+		return f.OAuth.Settings(ctx, tenantID)
+	}
+	return oauth.Settings{}, f.fault(ctx)
+}
+
 // faults are the answers to what goes wrong inside.
 func faults(t *testing.T) {
 	f := new(failing)
@@ -169,6 +176,10 @@ func faults(t *testing.T) {
 					if a.status != tc.status || a.code() != tc.oauth {
 						t.Errorf("%s: %d %s, want %d %s", target, a.status, a.text, tc.status, tc.oauth)
 					}
+				}
+				c.want(t, tc.status, tc.oauth, "POST", registerPath, object{})
+				for _, method := range []string{"GET", "PUT", "DELETE"} {
+					c.want(t, tc.status, tc.oauth, method, registerPath+"/x", object{})
 				}
 			}
 		})

@@ -440,6 +440,7 @@ func tenantSettings(t *testing.T, w *world, c *client) {
 			"rate_limits": object{"authz.caller": "5/min", "token.ip": "unlimited"}, "password_policy": policy,
 			"mfa_policy": object{"mode": "optional", "kinds": []any{"sms", "totp", "webauthn"}}, "session": object{"idle_s": 86400.0, "absolute_s": 2592000.0},
 			"sign_up": "open", "require_verified_email": true,
+			"dcr_mode": "off", "require_state": true, "refresh_reuse_leeway_s": 0.0, "refresh_family_max_s": 7776000.0, "previous_secret_ttl_s": 259200.0,
 		},
 		"changes": object{"rate_limits": []any{
 			object{"authz.caller": "1000/s", "token.ip": "unlimited"}, object{"authz.caller": "5/min", "token.ip": "unlimited"},
@@ -472,7 +473,25 @@ func tenantSettings(t *testing.T, w *world, c *client) {
 	equal(t, "taken back", []any{now["mfa_policy"], now["session"], now["sign_up"], now["require_verified_email"]}, []any{
 		object{"mode": "required", "kinds": []any{"sms", "totp", "webauthn"}}, object{"idle_s": 86400.0, "absolute_s": 2592000.0}, "open", true,
 	})
+	ofApplications := func(patch string, want ...any) {
+		t.Helper()
+		for _, a := range []answer{c.want(t, 200, "", "PATCH", target, patch), c.want(t, 200, "", "GET", target, nil)} {
+			d := a.data()
+			equal(t, patch, []any{d["dcr_mode"], d["require_state"], d["refresh_reuse_leeway_s"], d["refresh_family_max_s"], d["previous_secret_ttl_s"]}, want)
+		}
+	}
+	ofApplications(`{}`, "off", true, 0.0, 7776000.0, 259200.0)
+	ofApplications(`{"dcr_mode":"initial_access_token","require_state":false,"refresh_reuse_leeway_s":60,"refresh_family_max_s":31536000,"previous_secret_ttl_s":604800}`,
+		"initial_access_token", false, 60.0, 31536000.0, 604800.0)
+	seen := len(w.events(t, c, 0))
+	ofApplications(`{"previous_secret_ttl_s":0,"refresh_family_max_s":300}`, "initial_access_token", false, 60.0, 300.0, 0.0)
+	found = w.events(t, c, seen)
+	equal(t, "changes", parse(t, string(found[0].Data)).(map[string]any)["changes"], object{"previous_secret_ttl_s": []any{604800.0, 0.0}, "refresh_family_max_s": []any{31536000.0, 300.0}})
+	ofApplications(`{"dcr_mode":null,"require_state":null,"refresh_reuse_leeway_s":null,"refresh_family_max_s":null,"previous_secret_ttl_s":null}`, "off", true, 0.0, 7776000.0, 259200.0)
 	for bad, field := range map[string]string{
+		`{"dcr_mode":"open"}`: "dcr_mode", `{"dcr_mode":1}`: "dcr_mode", `{"require_state":"no"}`: "require_state",
+		`{"refresh_reuse_leeway_s":61}`: "refresh_reuse_leeway_s", `{"refresh_reuse_leeway_s":-1}`: "refresh_reuse_leeway_s", `{"refresh_reuse_leeway_s":1.5}`: "refresh_reuse_leeway_s",
+		`{"refresh_family_max_s":299}`: "refresh_family_max_s", `{"refresh_family_max_s":31536001}`: "refresh_family_max_s", `{"previous_secret_ttl_s":604801}`: "previous_secret_ttl_s",
 		`{"password_policy":1}`: "password_policy", `{"password_policy":{"min_length":7}}`: "password_policy/min_length", `{"password_policy":{"min_length":"8"}}`: "password_policy/min_length",
 		`{"password_policy":{"max_length":257},"rate_limits":{"token.ip":"9/s"}}`: "password_policy/max_length",
 		`{"mfa_policy":{"mode":"x"}}`: "mfa_policy/mode", `{"mfa_policy":{"kinds":["x"]}}`: "mfa_policy/kinds", `{"mfa_policy":{"kinds":1}}`: "mfa_policy/kinds", `{"mfa_policy":true}`: "mfa_policy",

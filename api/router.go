@@ -110,7 +110,7 @@ func (r *router) Has(req *http.Request) bool {
 }
 
 func (r *router) notFound(w http.ResponseWriter, req *http.Request) {
-	r.fail(w, req, &web.Error{Status: http.StatusNotFound, Code: "not_found", Message: "there is nothing at this path"})
+	r.fail(w, req, web.NotFound())
 }
 
 // follow makes sure that routes and operations are the same, and returns the handlers,

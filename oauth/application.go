@@ -81,10 +81,6 @@ const (
 	// an application is set up otherwise.
 	DefaultAccessTokenTTL  = time.Hour
 	DefaultRefreshTokenTTL = 30 * 24 * time.Hour
-	// DefaultPreviousTTL is how long a rotated secret stays valid unless it is said
-	// otherwise, and MaxPreviousTTL the longest that can be said.
-	DefaultPreviousTTL = 72 * time.Hour
-	MaxPreviousTTL     = 7 * 24 * time.Hour
 )
 
 // CreateApplication adds an enabled application, set up as a says, within the caller's
@@ -253,21 +249,30 @@ func (s *Service) DeleteApplication(ctx context.Context, tenantID, applicationID
 	if err == nil {
 		err = s.refuseInUse(ctx, a)
 	}
-	if err == nil {
-		_, err = s.relations.Forget(ctx, tenantID, tuplestore.Object{Type: schema.ApplicationType, ID: a.ClientID}, engine.Origin{Actor: by, Also: func(ctx context.Context, tx *sqldb.Tx) error {
-			a, err := selectApplicationByID(ctx, tx, tenantID, applicationID)
-			if err != nil {
-				return err
-			}
-			var b sqldb.Batch
-			s.revoked.set(&b, revocation{tenantID, revokedClient, a.ClientID}, true, s.now().Add(maxAccessTokenTTL))
-			b.Queue(`DELETE FROM applications WHERE tenant_id = $1 AND client_id = $2`, []any{tenantID, a.ClientID}, nil)
-			b.Queue(`DELETE FROM authorizations WHERE tenant_id = $1 AND client_id = $2`, []any{tenantID, a.ClientID}, nil)
-			b.Queue(`INSERT INTO retired_clients (tenant_id, client_id, retired_at) VALUES ($1, $2, $3)`, []any{tenantID, a.ClientID, s.now().UnixMicro()}, nil)
-			attach(a, &b)
-			return tx.Send(ctx, &b)
-		}})
+	if err != nil {
+		return fmt.Errorf("delete application: %w", err)
 	}
+	return s.deleteApplication(ctx, a, by, attach)
+}
+
+// deleteApplication does so whether or not users are signed in to it: what they have let it
+// do ends.
+func (s *Service) deleteApplication(ctx context.Context, a Application, by string, attach func(Application, *sqldb.Batch)) error {
+	_, err := s.relations.Forget(ctx, a.TenantID, tuplestore.Object{Type: schema.ApplicationType, ID: a.ClientID}, engine.Origin{Actor: by, Also: func(ctx context.Context, tx *sqldb.Tx) error {
+		a, err := selectApplicationByID(ctx, tx, a.TenantID, a.ID)
+		if err != nil {
+			return err
+		}
+		now := s.now().UnixMicro()
+		var b sqldb.Batch
+		s.revoked.set(&b, revocation{a.TenantID, revokedClient, a.ClientID}, true, s.now().Add(maxAccessTokenTTL))
+		b.Queue(`DELETE FROM applications WHERE tenant_id = $1 AND client_id = $2`, []any{a.TenantID, a.ClientID}, nil)
+		b.Queue(`DELETE FROM authorizations WHERE tenant_id = $1 AND client_id = $2`, []any{a.TenantID, a.ClientID}, nil)
+		b.Queue(`UPDATE grants SET revoked_at = $3 WHERE tenant_id = $1 AND client_id = $2 AND revoked_at = 0`, []any{a.TenantID, a.ClientID, now}, nil)
+		b.Queue(`INSERT INTO retired_clients (tenant_id, client_id, retired_at) VALUES ($1, $2, $3)`, []any{a.TenantID, a.ClientID, now}, nil)
+		attach(a, &b)
+		return tx.Send(ctx, &b)
+	}})
 	if err != nil {
 		return fmt.Errorf("delete application: %w", err)
 	}
@@ -281,9 +286,9 @@ type Rotated struct {
 }
 
 // RotateSecret gives an application a new secret. The one it had stays valid
-// for previousTTL; one that was rotated out before dies now. It fails with
-// [ErrApplicationNotFound] or [ErrNotApplicable].
-func (s *Service) RotateSecret(ctx context.Context, tenantID, applicationID, by string, previousTTL time.Duration, attach func(Application, *sqldb.Batch)) (r Rotated, err error) {
+// for previousTTL, or without one as the tenant's settings say; one that was rotated out
+// before dies now. It fails with [ErrApplicationNotFound] or [ErrNotApplicable].
+func (s *Service) RotateSecret(ctx context.Context, tenantID, applicationID, by string, previousTTL *time.Duration, attach func(Application, *sqldb.Batch)) (r Rotated, err error) {
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		a, err := selectApplicationByID(ctx, tx, tenantID, applicationID)
 		if err != nil {
@@ -292,8 +297,16 @@ func (s *Service) RotateSecret(ctx context.Context, tenantID, applicationID, by 
 		if !a.HasSecret() {
 			return ErrNotApplicable
 		}
+		settings, err := selectSettings(ctx, tx, tenantID)
+		if err != nil {
+			return err
+		}
+		ttl := time.Duration(settings.PreviousSecretTTLS) * time.Second
+		if previousTTL != nil {
+			ttl = *previousTTL
+		}
 		now := s.now()
-		r = Rotated{newSecret(), now.Add(previousTTL)}
+		r = Rotated{newSecret(), now.Add(ttl)}
 		a.secrets = secrets{current: hashSecret(r.Secret), previous: a.secrets.current, previousExpiresAt: r.PreviousExpiresAt}
 		a.SecretRotatedAt, a.UpdatedAt, a.ChangedBy = now, now, by
 		if err := updateApplication(ctx, tx, a); err != nil {
@@ -349,18 +362,27 @@ func (s *Service) Applications(ctx context.Context, tenantID string, f Applicati
 
 // GrantTypes are the ways in which an application can get tokens.
 func (a Application) GrantTypes() []string {
-	var types []string
-	if a.Type.hasUsers() {
-		types = append(types, GrantAuthorizationCode, GrantRefreshToken)
-	}
-	if a.Type.hasDevices() {
-		types = append(types, GrantDeviceCode)
-	}
-	if a.Type.Confidential() {
+	types := a.Type.grantsOfUsers()
+	if a.actsForItself() {
 		types = append(types, GrantClientCredentials)
 	}
 	return types
 }
+
+// grantsOfUsers are the ways in which applications of the type can get tokens of users.
+func (t ApplicationType) grantsOfUsers() (types []string) {
+	if t.hasUsers() {
+		types = append(types, GrantAuthorizationCode, GrantRefreshToken)
+	}
+	if t.hasDevices() {
+		types = append(types, GrantDeviceCode)
+	}
+	return types
+}
+
+// actsForItself reports whether an application gets tokens without a user. One that a client
+// has registered does not, since nobody has decided what it would be entitled to.
+func (a Application) actsForItself() bool { return a.Type.Confidential() && a.Registration == nil }
 
 // HasSecret reports whether an application proves who it is by a secret.
 func (a Application) HasSecret() bool { return a.Type.Confidential() && a.AuthMethod != PrivateKeyJWT }

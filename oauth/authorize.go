@@ -126,6 +126,14 @@ func (s *Service) judge(ctx context.Context, tenant Tenant, params url.Values) (
 			return refuse(string(InvalidRequest), "a parameter is not valid text of at most 2,048 bytes")
 		}
 	}
+	requireState := false
+	if r.State == "" { // which is rare, and only then it matters
+		settings, err := selectSettings(ctx, s.db, tenant.ID)
+		if err != nil {
+			return r, app, err
+		}
+		requireState = settings.RequireState
+	}
 	scopes, scopeErr := parseScopes(strings.ReplaceAll(params.Get("scope"), "+", " "))
 	asked := slices.Concat(params["audience"], params["resource"])
 	switch {
@@ -141,7 +149,7 @@ func (s *Service) judge(ctx context.Context, tenant Tenant, params url.Values) (
 		return refuse(UnsupportedResponseType, "supported: code")
 	case params.Get("response_mode") != "" && !slices.Contains(responseModes, params.Get("response_mode")):
 		return refuse(string(InvalidRequest), "response_mode must be query or form_post")
-	case r.State == "":
+	case requireState:
 		return refuse(string(InvalidRequest), "state is missing")
 	case !app.RequirePKCE && !params.Has("code_challenge") && !params.Has("code_challenge_method"):
 		if r.Nonce == "" {

@@ -220,7 +220,7 @@ func TestSecretsOfSigners(t *testing.T) {
 	key := newSigner(t, "a")
 	app, secret := w.application(tenantA, Application{})
 	rotate := func() (string, error) {
-		r, err := w.RotateSecret(ctx, tenantA.ID, app.ID, "", time.Hour, func(Application, *sqldb.Batch) {})
+		r, err := w.RotateSecret(ctx, tenantA.ID, app.ID, "", new(time.Hour), func(Application, *sqldb.Batch) {})
 		return r.Secret, err
 	}
 	change := func(how func(*Application)) error {

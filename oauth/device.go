@@ -195,8 +195,12 @@ func (s *Service) AnswerDevice(ctx context.Context, tenant Tenant, userCode stri
 		case !allow:
 			return nil
 		}
+		settings, err := selectSettings(ctx, tx, tenant.ID)
+		if err != nil {
+			return err
+		}
 		var b sqldb.Batch
-		s.begin(&b, tenant, grant{id: grantID, clientID: app.ClientID, auth: by, scopes: d.scopes, audience: d.audience})
+		s.begin(&b, tenant, settings, grant{id: grantID, clientID: app.ClientID, auth: by, scopes: d.scopes, audience: d.audience})
 		return tx.Send(ctx, &b)
 	})
 }

@@ -15,6 +15,12 @@
 // after everything else was right. The keys are part of the setup, or published by the
 // application (jwks_uri) and fetched when they are needed.
 //
+// A client may register itself (RFC 7591), where the tenant lets it ([Settings]), and say
+// something else later (RFC 7592). What it says is one part of an application, which
+// describe takes over and nothing else does; the rest is what a stranger gets: users are
+// asked, there is no token without one, and no scope that they have through their groups
+// alone. A secret of its own for that, replaced with each change, says that it is the client.
+//
 // # Access tokens
 //
 // Tokens are JWTs in the profile of RFC 9068 (typ at+jwt):

@@ -17,6 +17,13 @@ const (
 	InvalidDPoPProof     Code = "invalid_dpop_proof" // RFC 9449 §5
 )
 
+// The codes of refused registrations (RFC 7591 §3.2.2).
+const (
+	InvalidRedirectURI       Code = "invalid_redirect_uri"
+	InvalidClientMetadata    Code = "invalid_client_metadata"
+	InvalidSoftwareStatement Code = "invalid_software_statement"
+)
+
 // Error is a refusal that the client is told about. Description holds nothing
 // secret and only characters that RFC 6749 §5.2 allows in error_description.
 type Error struct {

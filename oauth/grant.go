@@ -23,12 +23,8 @@ const (
 	GrantRefreshToken      = "refresh_token"      // RFC 6749 §6
 )
 
-const (
-	// codeFor is how long an authorization code is good.
-	codeFor = time.Minute
-	// familyFor is how long refresh tokens can follow from one authorization.
-	familyFor = 90 * 24 * time.Hour
-)
+// codeFor is how long an authorization code is good.
+const codeFor = time.Minute
 
 // grant is what a user has let an application do. All tokens that follow from one
 // authorization belong to one grant, and end with it.
@@ -55,8 +51,12 @@ func (s *Service) IssueCode(ctx context.Context, tenant Tenant, r AuthorizationR
 	code = newToken("ac_")
 	grantID := id.New(id.Grant)
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		settings, err := selectSettings(ctx, tx, tenant.ID)
+		if err != nil {
+			return err
+		}
 		var b sqldb.Batch
-		s.begin(&b, tenant, grant{id: grantID, clientID: r.ClientID, auth: by, scopes: r.Scopes, audience: r.Audience, nonce: r.Nonce})
+		s.begin(&b, tenant, settings, grant{id: grantID, clientID: r.ClientID, auth: by, scopes: r.Scopes, audience: r.Audience, nonce: r.Nonce})
 		b.Queue(`
 			INSERT INTO codes (tenant_id, hash, grant_id, client_id, redirect_uri, challenge, dpop_jkt, expires_at, used_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)`,
 			[]any{tenant.ID, tokenHash(code), grantID, r.ClientID, r.RedirectURI, r.Challenge, r.Thumbprint, now.Add(codeFor).UnixMicro()}, nil)
@@ -69,14 +69,14 @@ func (s *Service) IssueCode(ctx context.Context, tenant Tenant, r AuthorizationR
 }
 
 // begin queues that a user lets an application do something, as of now.
-func (s *Service) begin(b *sqldb.Batch, tenant Tenant, g grant) {
+func (s *Service) begin(b *sqldb.Batch, tenant Tenant, settings Settings, g grant) {
 	now := s.now()
 	b.Queue(`
 		INSERT INTO grants (tenant_id, id, client_id, user_id, session_id, scope, audience, nonce, methods, auth_time, second_factor_at, created_at, expires_at, revoked_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 0)`,
 		[]any{
 			tenant.ID, g.id, g.clientID, g.auth.UserID, g.auth.SessionID, strings.Join(g.scopes, " "), g.audience, g.nonce, strings.Join(g.auth.Methods, " "),
-			g.auth.AuthTime.UnixMicro(), micros(g.auth.SecondFactor), now.UnixMicro(), now.Add(familyFor).UnixMicro(),
+			g.auth.AuthTime.UnixMicro(), micros(g.auth.SecondFactor), now.UnixMicro(), now.Add(time.Duration(settings.RefreshFamilyMaxS) * time.Second).UnixMicro(),
 		}, nil)
 	b.Queue(`
 		INSERT INTO authorizations (tenant_id, user_id, client_id, scopes, created_at, used_at) VALUES ($1, $2, $3, '', $4, $4)
@@ -137,9 +137,9 @@ func verifies(challenge, verifier string) bool {
 }
 
 // refresh answers the refresh_token grant. The token is replaced; who comes with one that
-// was replaced before ends its whole family (RFC 9700 §4.14.2). A client without a secret
-// needs the key that it had when it got the token (RFC 9449 §5); without that, the token is
-// left as it is.
+// was replaced before ends its whole family (RFC 9700 §4.14.2), unless the tenant grants
+// some leeway ([Settings.RefreshReuseLeewayS]). A client without a secret needs the key that
+// it had when it got the token (RFC 9449 §5); without that, the token is left as it is.
 func (s *Service) refresh(ctx context.Context, tenant Tenant, app Application, req TokenRequest) (TokenResponse, error) {
 	r, err := s.selectRefreshToken(ctx, tenant, req.RefreshToken)
 	switch {
@@ -147,9 +147,14 @@ func (s *Service) refresh(ctx context.Context, tenant Tenant, app Application, r
 		return TokenResponse{}, err
 	case r.clientID != app.ClientID || r.key != "" && r.key != req.key && !app.Type.Confidential():
 		return TokenResponse{}, invalidGrant
-	case r.rotated:
-		return TokenResponse{}, s.reused(ctx, tenant, r.grantID, eventlog.SecurityRefreshTokenReused)
-	case !s.now().Before(r.expiresAt):
+	}
+	hash := tokenHash(req.RefreshToken)
+	if r.rotated {
+		if err := s.repeated(ctx, tenant, r.grantID, hash); err != nil {
+			return TokenResponse{}, err
+		}
+	}
+	if !s.now().Before(r.expiresAt) {
 		return TokenResponse{}, invalidGrant
 	}
 	g, err := selectGrant(ctx, s.db, tenant, r.grantID)
@@ -165,11 +170,19 @@ func (s *Service) refresh(ctx context.Context, tenant Tenant, app Application, r
 			return TokenResponse{}, &Error{InvalidScope, "more than was granted"}
 		}
 	}
-	issued, err := s.issue(ctx, tenant, app, g, issuance{scopes: narrower, key: req.key, uses: func(b *sqldb.Batch) {
-		useOnce(b, `UPDATE refresh_tokens SET rotated_at = $3 WHERE tenant_id = $1 AND hash = $2 AND rotated_at = 0`, tenant.ID, tokenHash(req.RefreshToken), s.now().UnixMicro())
-	}})
-	if errors.Is(err, errReused) {
-		err = s.reused(ctx, tenant, g.id, eventlog.SecurityRefreshTokenReused)
+	as := issuance{scopes: narrower, key: req.key, predecessor: hash}
+	if !r.rotated {
+		as.uses = func(b *sqldb.Batch) {
+			useOnce(b, `UPDATE refresh_tokens SET rotated_at = $3 WHERE tenant_id = $1 AND hash = $2 AND rotated_at = 0`, tenant.ID, hash, s.now().UnixMicro())
+		}
+	}
+	issued, err := s.issue(ctx, tenant, app, g, as)
+	if errors.Is(err, errReused) { // while this request was on its way
+		if err := s.repeated(ctx, tenant, g.id, hash); err != nil {
+			return TokenResponse{}, err
+		}
+		as.uses = nil
+		issued, err = s.issue(ctx, tenant, app, g, as)
 	}
 	return issued, err
 }
@@ -179,8 +192,9 @@ type issuance struct {
 	scopes []string // asked for; nil: all that was granted
 	key    string   // thumbprint of the key that they are bound to; empty: none
 	first  bool     // the user has just signed in
-	// uses queues, by [useOnce], that what the tokens are issued for is used up.
-	uses func(*sqldb.Batch)
+	// uses queues, by [useOnce], that what the tokens are issued for is used up; nil: it was.
+	uses        func(*sqldb.Batch)
+	predecessor string // hash of the refresh token that they are issued for; empty: for none
 }
 
 // errReused: somebody else has just used up the same.
@@ -246,9 +260,12 @@ func (s *Service) issue(ctx context.Context, tenant Tenant, app Application, g g
 	}
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		var b sqldb.Batch
-		as.uses(&b)
-		b.Queue(`INSERT INTO refresh_tokens (tenant_id, hash, grant_id, client_id, dpop_jkt, created_at, expires_at, rotated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, 0)`,
-			[]any{tenant.ID, tokenHash(r.RefreshToken), g.id, app.ClientID, as.key, now.UnixMicro(), until.UnixMicro()}, nil)
+		if as.uses != nil {
+			as.uses(&b)
+		}
+		b.Queue(`
+			INSERT INTO refresh_tokens (tenant_id, hash, grant_id, client_id, dpop_jkt, predecessor, created_at, expires_at, rotated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)`,
+			[]any{tenant.ID, tokenHash(r.RefreshToken), g.id, app.ClientID, as.key, as.predecessor, now.UnixMicro(), until.UnixMicro()}, nil)
 		return tx.Send(ctx, &b)
 	})
 	if err == nil {
@@ -306,6 +323,31 @@ func (s *Service) selectRefreshToken(ctx context.Context, tenant Tenant, token s
 	}
 	r.createdAt, r.expiresAt, r.rotated = instant(created), instant(expires), rotated != 0
 	return r, nil
+}
+
+// repeated lets a refresh token that was replaced lead to another one, beside the first: a
+// moment later, while no successor was used, it may be that the client did not get the
+// answer. Else it ends the family, and fails with invalidGrant.
+func (s *Service) repeated(ctx context.Context, tenant Tenant, grantID, hash string) error {
+	settings, err := selectSettings(ctx, s.db, tenant.ID)
+	if err != nil {
+		return err
+	}
+	var rotated, used int64 // rotated is 0 of one without successors
+	if settings.RefreshReuseLeewayS > 0 {
+		err = s.db.QueryRow(ctx, `
+			SELECT r.rotated_at, MAX(s.rotated_at)
+			FROM refresh_tokens r JOIN refresh_tokens s ON s.tenant_id = r.tenant_id AND s.predecessor = r.hash AND s.predecessor <> ''
+			WHERE r.tenant_id = $1 AND r.hash = $2 GROUP BY r.rotated_at`, tenant.ID, hash).Scan(&rotated, &used)
+		if err != nil && !errors.Is(err, sqldb.ErrNoRows) {
+			return fmt.Errorf("look for successors of refresh token: %w", err)
+		}
+	}
+	late := s.now().Sub(instant(rotated)) > time.Duration(settings.RefreshReuseLeewayS)*time.Second
+	if late || used != 0 {
+		return s.reused(ctx, tenant, grantID, eventlog.SecurityRefreshTokenReused)
+	}
+	return nil
 }
 
 // entitled are the scopes that a user's token carries: of those granted, what users

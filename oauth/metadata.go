@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"context"
 	"slices"
 
 	"stonetown/oauth/assertion"
@@ -20,6 +21,7 @@ type Metadata struct {
 	IntrospectionEndpoint             string
 	EndSessionEndpoint                string
 	JWKSURI                           string
+	RegistrationEndpoint              string // empty: there is none
 	ScopesSupported                   []string
 	ResponseTypesSupported            []string
 	ResponseModesSupported            []string
@@ -56,11 +58,20 @@ const (
 	RevokePath     = "/oauth2/revoke"
 	IntrospectPath = "/oauth2/introspect"
 	EndSessionPath = "/oauth2/logout"
+	RegisterPath   = "/oauth2/register"
 	JWKSPath       = "/.well-known/jwks.json"
 )
 
 // Metadata returns what the discovery documents of a tenant say.
-func (s *Service) Metadata(tenant Tenant) Metadata {
+func (s *Service) Metadata(ctx context.Context, tenant Tenant) (Metadata, error) {
+	settings, err := selectSettings(ctx, s.db, tenant.ID)
+	if err != nil {
+		return Metadata{}, err
+	}
+	registration := ""
+	if settings.DCRMode != DCROff {
+		registration = tenant.BaseURL + RegisterPath
+	}
 	return Metadata{
 		Issuer:                            tenant.BaseURL,
 		AuthorizationEndpoint:             tenant.BaseURL + AuthorizePath,
@@ -72,8 +83,9 @@ func (s *Service) Metadata(tenant Tenant) Metadata {
 		IntrospectionEndpoint:             tenant.BaseURL + IntrospectPath,
 		EndSessionEndpoint:                tenant.BaseURL + EndSessionPath,
 		JWKSURI:                           tenant.BaseURL + JWKSPath,
+		RegistrationEndpoint:              registration,
 		ScopesSupported:                   append(append([]string{}, OIDCScopes...), BuiltinScopes...),
-		ResponseTypesSupported:            []string{"code"},
+		ResponseTypesSupported:            []string{responseTypeCode},
 		ResponseModesSupported:            responseModes,
 		GrantTypesSupported:               grantTypes,
 		SubjectTypesSupported:             []string{"public"},
@@ -94,7 +106,7 @@ func (s *Service) Metadata(tenant Tenant) Metadata {
 		},
 		PromptValuesSupported:      prompts,
 		BackchannelLogoutSupported: true, BackchannelLogoutSessionSupported: true,
-	}
+	}, nil
 }
 
 var (

@@ -38,6 +38,10 @@ type Options struct {
 	// IntrospectAll lets the application ask about every token of the tenant, not only
 	// those it got or is the audience of.
 	IntrospectAll bool `json:"introspect_all"`
+
+	// Registration is there if the application was registered by its client. It is replaced
+	// and not changed: copies of the application share it.
+	Registration *Registration `json:"registration,omitempty"`
 }
 
 // GroupScopes says which scopes of users' groups their tokens carry.

@@ -86,8 +86,8 @@ func (s *Service) Token(ctx context.Context, tenant Tenant, req TokenRequest) (T
 
 // clientCredentials issues a token to the application itself (RFC 6749 §4.4).
 func (s *Service) clientCredentials(ctx context.Context, tenant Tenant, app Application, req TokenRequest) (TokenResponse, error) {
-	if !app.Type.Confidential() {
-		return TokenResponse{}, &Error{UnauthorizedClient, "applications of this type cannot use " + GrantClientCredentials}
+	if !app.actsForItself() {
+		return TokenResponse{}, &Error{UnauthorizedClient, "the application cannot use " + GrantClientCredentials}
 	}
 	scopes, err := grantedScopes(app, req.Scope)
 	if err != nil {

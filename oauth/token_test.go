@@ -238,7 +238,7 @@ func TestRotateSecret(t *testing.T) {
 	nothing := func(Application, *sqldb.Batch) {}
 	rotate := func(ttl time.Duration) string {
 		t.Helper()
-		r, err := w.RotateSecret(t.Context(), tenantA.ID, app.ID, "usr_a", ttl, nothing)
+		r, err := w.RotateSecret(t.Context(), tenantA.ID, app.ID, "usr_a", &ttl, nothing)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -278,7 +278,7 @@ func TestRotateSecret(t *testing.T) {
 
 	spa, _ := w.application(tenantA, Application{Type: SPA})
 	for applicationID, want := range map[string]error{spa.ID: ErrNotApplicable, "app_x": ErrApplicationNotFound} {
-		if _, err := w.RotateSecret(t.Context(), tenantA.ID, applicationID, "", 0, nothing); !errors.Is(err, want) {
+		if _, err := w.RotateSecret(t.Context(), tenantA.ID, applicationID, "", nil, nothing); !errors.Is(err, want) {
 			t.Errorf("RotateSecret(%s): %v, want %v", applicationID, err, want)
 		}
 	}

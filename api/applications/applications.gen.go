@@ -120,6 +120,9 @@ type Application struct {
 	// DpopBoundAccessTokens Whether its tokens have to be bound to a key (RFC 9449).
 	DpopBoundAccessTokens bool `json:"dpop_bound_access_tokens"`
 
+	// DynamicallyRegistered Whether a client has registered it (`/oauth2/register`), which can then change what it says about itself.
+	DynamicallyRegistered bool `json:"dynamically_registered"`
+
 	// EncryptAssertion Of `saml`. False by default.
 	EncryptAssertion *bool `json:"encrypt_assertion,omitempty"`
 
@@ -228,8 +231,11 @@ type ApplicationListItem struct {
 
 	// CreatedAt RFC 3339, UTC, milliseconds.
 	CreatedAt Timestamp `json:"created_at"`
-	ID        string    `json:"id"`
-	Name      string    `json:"name"`
+
+	// DynamicallyRegistered Whether a client has registered it (`/oauth2/register`), which can then change what it says about itself.
+	DynamicallyRegistered bool   `json:"dynamically_registered"`
+	ID                    string `json:"id"`
+	Name                  string `json:"name"`
 
 	// State `enabled` or `disabled`.
 	State string `json:"state"`
@@ -310,7 +316,7 @@ type Meta struct {
 
 // RotateInput defines model for RotateInput.
 type RotateInput struct {
-	// PreviousTTLS 0 to 604,800; 259,200 if it is absent.
+	// PreviousTTLS 0 to 604,800; the tenant's `previous_secret_ttl_s` if it is absent.
 	PreviousTTLS *int `json:"previous_ttl_s,omitempty"`
 }
 

@@ -24,7 +24,7 @@ type Service interface {
 	UpdateApplication(ctx context.Context, tenantID, applicationID, by string, change func(*oauth.Application), attach func(before, after oauth.Application, b *sqldb.Batch)) (oauth.Application, error)
 	DeleteApplication(ctx context.Context, tenantID, applicationID, by string, attach func(oauth.Application, *sqldb.Batch)) error
 	Settle(ctx context.Context)
-	RotateSecret(ctx context.Context, tenantID, applicationID, by string, previousTTL time.Duration, attach func(oauth.Application, *sqldb.Batch)) (oauth.Rotated, error)
+	RotateSecret(ctx context.Context, tenantID, applicationID, by string, previousTTL *time.Duration, attach func(oauth.Application, *sqldb.Batch)) (oauth.Rotated, error)
 }
 
 // Surface implements the operations. It is safe for concurrent use.
@@ -74,7 +74,8 @@ func (s *Surface) ListApplications(ctx context.Context, request ListApplications
 	body := ApplicationList{Data: []ApplicationListItem{}, Meta: ListMeta{RequestID: call.RequestID, Limit: limit}}
 	for _, a := range found[:min(limit, len(found))] {
 		body.Data = append(body.Data, ApplicationListItem{
-			ID: a.ID, ClientID: a.ClientID, Name: a.Name, Type: string(a.Type), State: string(a.State), CreatedAt: web.Timestamp(a.CreatedAt),
+			ID: a.ID, ClientID: a.ClientID, Name: a.Name, Type: string(a.Type), State: string(a.State),
+			DynamicallyRegistered: a.Registration != nil, CreatedAt: web.Timestamp(a.CreatedAt),
 		})
 	}
 	if len(found) > limit {
@@ -100,9 +101,7 @@ func (s *Surface) CreateApplication(ctx context.Context, request CreateApplicati
 	a := *oauth.ApplicationType(kind).Defaults()
 	a.ChangedBy = call.Principal.Subject
 	change(&a)
-	a, secret, err := s.Service.Register(ctx, call.Tenant.ID, a, func(a oauth.Application, b *sqldb.Batch) {
-		eventlog.Append(b, call.Tenant.ID, call.Event(eventlog.ApplicationCreated, event{Application: public(a)}))
-	})
+	a, secret, err := s.Service.Register(ctx, call.Tenant.ID, a, Created(call))
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +130,7 @@ func (s *Surface) PatchApplication(ctx context.Context, request PatchApplication
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.Service.UpdateApplication(ctx, call.Tenant.ID, request.ApplicationID, call.Principal.Subject, change, changed(call))
+	a, err := s.Service.UpdateApplication(ctx, call.Tenant.ID, request.ApplicationID, call.Principal.Subject, change, Changed(call))
 	return PatchApplication200JSONResponse{Body: answer(call, a)}, err
 }
 
@@ -146,18 +145,16 @@ func (s *Surface) DeleteApplication(ctx context.Context, request DeleteApplicati
 }
 
 func (s *Surface) delete(ctx context.Context, call *web.Call, applicationID string) error {
-	return s.Service.DeleteApplication(ctx, call.Tenant.ID, applicationID, call.Principal.Subject, func(a oauth.Application, b *sqldb.Batch) {
-		eventlog.Append(b, call.Tenant.ID, call.Event(eventlog.ApplicationDeleted, event{Application: map[string]string{"id": a.ID, "client_id": a.ClientID}}))
-	})
+	return s.Service.DeleteApplication(ctx, call.Tenant.ID, applicationID, call.Principal.Subject, Deleted(call))
 }
 
 // RotateSecret gives an application a new secret.
 func (s *Surface) RotateSecret(ctx context.Context, request RotateSecretRequestObject) (RotateSecretResponseObject, error) {
 	call := web.CallOf(ctx)
-	ttl := oauth.DefaultPreviousTTL
+	var ttl *time.Duration
 	if given := request.Body.PreviousTTLS; given != nil {
-		ttl = time.Duration(*given) * time.Second
-		if *given < 0 || ttl > oauth.MaxPreviousTTL {
+		ttl = new(time.Duration(*given) * time.Second)
+		if *given < 0 || *ttl > oauth.MostPreviousSecretTTL {
 			return nil, web.ValidationFailed(web.FieldError{Field: "previous_ttl_s", Code: "out_of_range", Message: "previous_ttl_s must be between 0 and 604800"})
 		}
 	}
@@ -171,7 +168,7 @@ func (s *Surface) RotateSecret(ctx context.Context, request RotateSecretRequestO
 
 // setState enables or disables an application.
 func (s *Surface) setState(ctx context.Context, call *web.Call, applicationID string, state oauth.ApplicationState) (oauth.Application, error) {
-	return s.Service.UpdateApplication(ctx, call.Tenant.ID, applicationID, call.Principal.Subject, func(a *oauth.Application) { a.State = state }, changed(call))
+	return s.Service.UpdateApplication(ctx, call.Tenant.ID, applicationID, call.Principal.Subject, func(a *oauth.Application) { a.State = state }, Changed(call))
 }
 
 // DisableApplication keeps an application from getting tokens. Those it has are good until

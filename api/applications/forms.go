@@ -13,8 +13,6 @@ import (
 
 	"stonetown/api/profile"
 	"stonetown/api/web"
-	"stonetown/internal/eventlog"
-	"stonetown/internal/sqldb"
 	"stonetown/oauth"
 )
 
@@ -246,7 +244,7 @@ func public(a oauth.Application) Application {
 		RedirectUris: orEmpty(a.RedirectURIs), AllowedOrigins: orEmpty(a.AllowedOrigins), AllowedScopes: orEmpty(a.AllowedScopes), Tags: orEmpty(a.Tags),
 		Audience: profile.OrNull(a.Audience), AccessTokenTTLS: int(a.AccessTokenTTL.Seconds()), RefreshTokenTTLS: int(a.RefreshTokenTTL.Seconds()),
 		AccessTokenSigningAlg: string(a.SigningAlg), GrantTypes: orEmpty(a.GrantTypes()),
-		CreatedAt: web.Timestamp(a.CreatedAt), UpdatedAt: web.Timestamp(a.UpdatedAt), SecretLastRotatedAt: profile.TimeOrNull(a.SecretRotatedAt),
+		DynamicallyRegistered: a.Registration != nil, CreatedAt: web.Timestamp(a.CreatedAt), UpdatedAt: web.Timestamp(a.UpdatedAt), SecretLastRotatedAt: profile.TimeOrNull(a.SecretRotatedAt),
 	}
 	publicOptions(&w, a)
 	if a.Type == oauth.SAML {
@@ -282,32 +280,3 @@ func publicServiceProvider(w *Application, p oauth.ServiceProvider) {
 }
 
 func orEmpty(list []string) []string { return append([]string{}, list...) }
-
-// event is the data of an event about an application.
-type event struct {
-	Application any               `json:"application"`
-	Changes     map[string][2]any `json:"changes,omitzero"` // from, to
-}
-
-// changed lets the events of a change commit with it: one for a new state, and one for
-// the rest.
-func changed(call *web.Call) func(before, after oauth.Application, b *sqldb.Batch) {
-	return func(before, after oauth.Application, b *sqldb.Batch) {
-		changes := web.Difference(public(before), public(after))
-		delete(changes, "updated_at")
-		delete(changes, "audit_summary")
-		var events []eventlog.Event
-		if before.State != after.State {
-			t := eventlog.ApplicationEnabled
-			if after.State == oauth.Disabled {
-				t = eventlog.ApplicationDisabled
-			}
-			events = append(events, call.Event(t, event{public(after), map[string][2]any{"state": changes["state"]}}))
-			delete(changes, "state")
-		}
-		if len(changes) > 0 {
-			events = append(events, call.Event(eventlog.ApplicationUpdated, event{public(after), changes}))
-		}
-		eventlog.Append(b, call.Tenant.ID, events...)
-	}
-}

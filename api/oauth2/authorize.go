@@ -136,7 +136,7 @@ func (s *Surface) proceed(w http.ResponseWriter, r *http.Request, flowID string,
 		if flowID != "" {
 			call.SetCookie(&http.Cookie{Name: flowCookie, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: -1})
 		}
-		s.answer(w, r, request.RedirectURI, request.ResponseMode, url.Values{"code": {issued}, "state": {request.State}, "iss": {call.Tenant.BaseURL}})
+		s.answer(w, r, request.RedirectURI, request.ResponseMode, request.State, url.Values{"code": {issued}, "iss": {call.Tenant.BaseURL}})
 	case request.Prompts("none"):
 		s.refuse(w, r, request.Refusal(code, "the user has to be asked"))
 	default:
@@ -186,11 +186,8 @@ func (s *Surface) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var at *oauth.RedirectError
 	switch {
 	case errors.As(err, &at):
-		query := url.Values{"error": {at.Code}, "error_description": {at.Description}, "iss": {web.CallOf(r.Context()).Tenant.BaseURL}}
-		if at.State != "" {
-			query.Set("state", at.State)
-		}
-		s.answer(w, r, at.RedirectURI, at.ResponseMode, query)
+		params := url.Values{"error": {at.Code}, "error_description": {at.Description}, "iss": {web.CallOf(r.Context()).Tenant.BaseURL}}
+		s.answer(w, r, at.RedirectURI, at.ResponseMode, at.State, params)
 		return
 	case errors.As(err, &page):
 		err = &web.Error{Status: http.StatusBadRequest, Code: string(oauth.InvalidRequest), Message: page.Description}
@@ -200,8 +197,12 @@ func (s *Surface) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	s.Kit.Fail(w, r, err)
 }
 
-// answer gives the application what it asked for, or a refusal, the way it wants that.
-func (s *Surface) answer(w http.ResponseWriter, r *http.Request, to, mode string, params url.Values) {
+// answer gives the application what it asked for, or a refusal, the way it wants that and
+// with the state that it sent, if it did.
+func (s *Surface) answer(w http.ResponseWriter, r *http.Request, to, mode, state string, params url.Values) {
+	if state != "" {
+		params.Set("state", state)
+	}
 	if mode != oauth.FormPost {
 		redirect(w, r, to, params)
 		return

@@ -38,6 +38,7 @@ type metadata struct {
 	IntrospectionEndpoint             string   `json:"introspection_endpoint"`
 	EndSessionEndpoint                string   `json:"end_session_endpoint"`
 	JWKSURI                           string   `json:"jwks_uri"`
+	RegistrationEndpoint              string   `json:"registration_endpoint,omitzero"`
 	ScopesSupported                   []string `json:"scopes_supported"`
 	ResponseTypesSupported            []string `json:"response_types_supported"`
 	ResponseModesSupported            []string `json:"response_modes_supported"`
@@ -64,7 +65,11 @@ type metadata struct {
 
 // GetAuthorizationServer serves the discovery document (RFC 8414).
 func (s *Surface) GetAuthorizationServer(w http.ResponseWriter, r *http.Request) {
-	body, err := json.Marshal(metadata(s.Service.Metadata(tenantOf(r))))
+	said, err := s.Service.Metadata(r.Context(), tenantOf(r))
+	var body []byte
+	if err == nil {
+		body, err = json.Marshal(metadata(said))
+	}
 	if err != nil {
 		s.Kit.Fail(w, r, err)
 		return

@@ -149,6 +149,102 @@ func (e TokenAnswerTokenType) Valid() bool {
 	}
 }
 
+// ClientInformation defines model for ClientInformation.
+type ClientInformation struct {
+	ApplicationType                  string `json:"application_type"`
+	BackchannelLogoutSessionRequired bool   `json:"backchannel_logout_session_required"`
+	BackchannelLogoutURI             string `json:"backchannel_logout_uri,omitempty"`
+	ClientID                         string `json:"client_id"`
+
+	// ClientIDIssuedAt Seconds since 1970.
+	ClientIDIssuedAt int    `json:"client_id_issued_at"`
+	ClientName       string `json:"client_name"`
+
+	// ClientSecret When it is new.
+	ClientSecret string `json:"client_secret,omitempty"`
+
+	// ClientSecretExpiresAt With a secret: 0, never.
+	ClientSecretExpiresAt    int                    `json:"client_secret_expires_at,omitempty"`
+	ClientURI                string                 `json:"client_uri,omitempty"`
+	Contacts                 []string               `json:"contacts,omitempty"`
+	DpopBoundAccessTokens    bool                   `json:"dpop_bound_access_tokens"`
+	GrantTypes               []string               `json:"grant_types"`
+	IDTokenSignedResponseAlg string                 `json:"id_token_signed_response_alg"`
+	Jwks                     map[string]interface{} `json:"jwks,omitempty"`
+	JwksURI                  string                 `json:"jwks_uri,omitempty"`
+	LogoURI                  string                 `json:"logo_uri,omitempty"`
+	PolicyURI                string                 `json:"policy_uri,omitempty"`
+	PostLogoutRedirectUris   []string               `json:"post_logout_redirect_uris,omitempty"`
+	RedirectUris             []string               `json:"redirect_uris"`
+
+	// RegistrationAccessToken By which the client manages itself; in the answer to `GET` the one that was sent.
+	RegistrationAccessToken string `json:"registration_access_token"`
+
+	// RegistrationClientURI Where.
+	RegistrationClientURI              string   `json:"registration_client_uri"`
+	RequirePushedAuthorizationRequests bool     `json:"require_pushed_authorization_requests"`
+	ResponseTypes                      []string `json:"response_types"`
+	Scope                              string   `json:"scope"`
+	SoftwareID                         string   `json:"software_id,omitempty"`
+	SoftwareVersion                    string   `json:"software_version,omitempty"`
+	TokenEndpointAuthMethod            string   `json:"token_endpoint_auth_method"`
+	TosURI                             string   `json:"tos_uri,omitempty"`
+}
+
+// ClientMetadata defines model for ClientMetadata.
+type ClientMetadata struct {
+	// ApplicationType `web`, by default, or `native`.
+	ApplicationType                  string `json:"application_type,omitempty"`
+	BackchannelLogoutSessionRequired bool   `json:"backchannel_logout_session_required,omitempty"`
+	BackchannelLogoutURI             string `json:"backchannel_logout_uri,omitempty"`
+
+	// ClientID Of changes, which require it.
+	ClientID string `json:"client_id,omitempty"`
+
+	// ClientName At most 500 bytes, as `software_id` and `software_version`; by default the host of the first redirect URI.
+	ClientName string `json:"client_name,omitempty"`
+
+	// ClientSecret Of changes.
+	ClientSecret string `json:"client_secret,omitempty"`
+
+	// ClientURI https, as the other addresses.
+	ClientURI string `json:"client_uri,omitempty"`
+
+	// Contacts At most 20.
+	Contacts              []string `json:"contacts,omitempty"`
+	DpopBoundAccessTokens bool     `json:"dpop_bound_access_tokens,omitempty"`
+
+	// GrantTypes Of `authorization_code`, `refresh_token` and, but for the type `spa`, `urn:ietf:params:oauth:grant-type:device_code`. The answer has all that the client can use.
+	GrantTypes               []string `json:"grant_types,omitempty"`
+	IDTokenSignedResponseAlg string   `json:"id_token_signed_response_alg,omitempty"`
+
+	// Jwks As of applications, as are the next.
+	Jwks                   map[string]interface{} `json:"jwks,omitempty"`
+	JwksURI                string                 `json:"jwks_uri,omitempty"`
+	LogoURI                string                 `json:"logo_uri,omitempty"`
+	PolicyURI              string                 `json:"policy_uri,omitempty"`
+	PostLogoutRedirectUris []string               `json:"post_logout_redirect_uris,omitempty"`
+
+	// RedirectUris Required unless `grant_types` is there without `authorization_code`. By the rules of applications' `redirect_uris`.
+	RedirectUris                       []string `json:"redirect_uris,omitempty"`
+	RequirePushedAuthorizationRequests bool     `json:"require_pushed_authorization_requests,omitempty"`
+
+	// ResponseTypes `code`.
+	ResponseTypes []string `json:"response_types,omitempty"`
+
+	// Scope Separated by spaces; by default `openid profile email offline_access`.
+	Scope      string `json:"scope,omitempty"`
+	SoftwareID string `json:"software_id,omitempty"`
+
+	// SoftwareStatement Not supported.
+	SoftwareStatement string `json:"software_statement,omitempty"`
+	SoftwareVersion   string `json:"software_version,omitempty"`
+
+	// TokenEndpointAuthMethod `client_secret_basic`, by default, `client_secret_post`, `private_key_jwt` or `none`.
+	TokenEndpointAuthMethod string `json:"token_endpoint_auth_method,omitempty"`
+	TosURI                  string `json:"tos_uri,omitempty"`
+}
+
 // Context Values for the parameters of conditions. Those stored with a relation go
 // before those of a request; a request's values that no condition asks for
 // are ignored. At most 16 KiB.
@@ -191,19 +287,22 @@ type Discovery struct {
 	JwksURI                                            string   `json:"jwks_uri"`
 	PromptValuesSupported                              []string `json:"prompt_values_supported,omitempty"`
 	PushedAuthorizationRequestEndpoint                 string   `json:"pushed_authorization_request_endpoint,omitempty"`
-	RequestParameterSupported                          bool     `json:"request_parameter_supported,omitempty"`
-	RequestURIParameterSupported                       bool     `json:"request_uri_parameter_supported,omitempty"`
-	ResponseModesSupported                             []string `json:"response_modes_supported,omitempty"`
-	ResponseTypesSupported                             []string `json:"response_types_supported"`
-	RevocationEndpoint                                 string   `json:"revocation_endpoint,omitempty"`
-	RevocationEndpointAuthMethodsSupported             []string `json:"revocation_endpoint_auth_methods_supported,omitempty"`
-	RevocationEndpointAuthSigningAlgValuesSupported    []string `json:"revocation_endpoint_auth_signing_alg_values_supported,omitempty"`
-	ScopesSupported                                    []string `json:"scopes_supported"`
-	SubjectTypesSupported                              []string `json:"subject_types_supported,omitempty"`
-	TokenEndpoint                                      string   `json:"token_endpoint"`
-	TokenEndpointAuthMethodsSupported                  []string `json:"token_endpoint_auth_methods_supported"`
-	TokenEndpointAuthSigningAlgValuesSupported         []string `json:"token_endpoint_auth_signing_alg_values_supported,omitempty"`
-	UserinfoEndpoint                                   string   `json:"userinfo_endpoint,omitempty"`
+
+	// RegistrationEndpoint Where the tenant has switched registration on.
+	RegistrationEndpoint                            string   `json:"registration_endpoint,omitempty"`
+	RequestParameterSupported                       bool     `json:"request_parameter_supported,omitempty"`
+	RequestURIParameterSupported                    bool     `json:"request_uri_parameter_supported,omitempty"`
+	ResponseModesSupported                          []string `json:"response_modes_supported,omitempty"`
+	ResponseTypesSupported                          []string `json:"response_types_supported"`
+	RevocationEndpoint                              string   `json:"revocation_endpoint,omitempty"`
+	RevocationEndpointAuthMethodsSupported          []string `json:"revocation_endpoint_auth_methods_supported,omitempty"`
+	RevocationEndpointAuthSigningAlgValuesSupported []string `json:"revocation_endpoint_auth_signing_alg_values_supported,omitempty"`
+	ScopesSupported                                 []string `json:"scopes_supported"`
+	SubjectTypesSupported                           []string `json:"subject_types_supported,omitempty"`
+	TokenEndpoint                                   string   `json:"token_endpoint"`
+	TokenEndpointAuthMethodsSupported               []string `json:"token_endpoint_auth_methods_supported"`
+	TokenEndpointAuthSigningAlgValuesSupported      []string `json:"token_endpoint_auth_signing_alg_values_supported,omitempty"`
+	UserinfoEndpoint                                string   `json:"userinfo_endpoint,omitempty"`
 }
 
 // Error defines model for Error.
@@ -588,7 +687,7 @@ type AuthorizeParams struct {
 	// Scope Separated by spaces. What the application may not have is dropped.
 	Scope string `form:"scope,omitempty" json:"scope,omitempty"`
 
-	// State Required; comes back as it was.
+	// State Comes back as it was. Required unless the settings say otherwise (`require_state`).
 	State string `form:"state,omitempty" json:"state,omitempty"`
 
 	// CodeChallenge Required (RFC 7636).
@@ -679,6 +778,12 @@ type EndSessionByFormFormdataRequestBody = EndSessionByFormFormdataBody
 
 // PushRequestFormdataRequestBody defines body for PushRequest for application/x-www-form-urlencoded ContentType.
 type PushRequestFormdataRequestBody PushRequestFormdataBody
+
+// RegisterClientJSONRequestBody defines body for RegisterClient for application/json ContentType.
+type RegisterClientJSONRequestBody = ClientMetadata
+
+// PutClientJSONRequestBody defines body for PutClient for application/json ContentType.
+type PutClientJSONRequestBody = ClientMetadata
 
 // RevokeTokenFormdataRequestBody defines body for RevokeToken for application/x-www-form-urlencoded ContentType.
 type RevokeTokenFormdataRequestBody = PresentedToken
@@ -864,6 +969,18 @@ type ServerInterface interface {
 	// PushRequest Push an authorization request
 	// (POST /oauth2/par)
 	PushRequest(w http.ResponseWriter, r *http.Request)
+	// RegisterClient Register a client
+	// (POST /oauth2/register)
+	RegisterClient(w http.ResponseWriter, r *http.Request)
+	// DeleteClient Delete a client for good
+	// (DELETE /oauth2/register/{client_id})
+	DeleteClient(w http.ResponseWriter, r *http.Request, clientID string)
+	// GetClient What is kept of a client
+	// (GET /oauth2/register/{client_id})
+	GetClient(w http.ResponseWriter, r *http.Request, clientID string)
+	// PutClient Change a client
+	// (PUT /oauth2/register/{client_id})
+	PutClient(w http.ResponseWriter, r *http.Request, clientID string)
 	// RevokeToken Take a token back
 	// (POST /oauth2/revoke)
 	RevokeToken(w http.ResponseWriter, r *http.Request)
@@ -1320,6 +1437,98 @@ func (siw *ServerInterfaceWrapper) PushRequest(w http.ResponseWriter, r *http.Re
 	handler.ServeHTTP(w, r)
 }
 
+// RegisterClient operation middleware
+func (siw *ServerInterfaceWrapper) RegisterClient(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RegisterClient(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// DeleteClient operation middleware
+func (siw *ServerInterfaceWrapper) DeleteClient(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "client_id" -------------
+	var clientID string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "client_id", mux.Vars(r)["client_id"], &clientID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "client_id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DeleteClient(w, r, clientID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetClient operation middleware
+func (siw *ServerInterfaceWrapper) GetClient(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "client_id" -------------
+	var clientID string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "client_id", mux.Vars(r)["client_id"], &clientID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "client_id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetClient(w, r, clientID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// PutClient operation middleware
+func (siw *ServerInterfaceWrapper) PutClient(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "client_id" -------------
+	var clientID string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "client_id", mux.Vars(r)["client_id"], &clientID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "client_id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.PutClient(w, r, clientID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // RevokeToken operation middleware
 func (siw *ServerInterfaceWrapper) RevokeToken(w http.ResponseWriter, r *http.Request) {
 
@@ -1512,6 +1721,14 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 	r.HandleFunc(options.BaseURL+"/oauth2/logout", wrapper.EndSessionByForm).Methods(http.MethodPost)
 
 	r.HandleFunc(options.BaseURL+"/oauth2/par", wrapper.PushRequest).Methods(http.MethodPost)
+
+	r.HandleFunc(options.BaseURL+"/oauth2/register", wrapper.RegisterClient).Methods(http.MethodPost)
+
+	r.HandleFunc(options.BaseURL+"/oauth2/register/{client_id}", wrapper.DeleteClient).Methods(http.MethodDelete)
+
+	r.HandleFunc(options.BaseURL+"/oauth2/register/{client_id}", wrapper.GetClient).Methods(http.MethodGet)
+
+	r.HandleFunc(options.BaseURL+"/oauth2/register/{client_id}", wrapper.PutClient).Methods(http.MethodPut)
 
 	r.HandleFunc(options.BaseURL+"/oauth2/revoke", wrapper.RevokeToken).Methods(http.MethodPost)
 

@@ -30,7 +30,7 @@ import (
 // Service is what the surface needs of [oauth.Service].
 type Service interface {
 	Token(ctx context.Context, t oauth.Tenant, req oauth.TokenRequest) (oauth.TokenResponse, error)
-	Metadata(t oauth.Tenant) oauth.Metadata
+	Metadata(ctx context.Context, t oauth.Tenant) (oauth.Metadata, error)
 	JWKS(ctx context.Context, t oauth.Tenant) ([]byte, error)
 	Authorize(ctx context.Context, t oauth.Tenant, params url.Values) (oauth.AuthorizationRequest, oauth.Application, error)
 	Push(ctx context.Context, t oauth.Tenant, by oauth.Credentials, params url.Values) (requestURI string, good time.Duration, err error)
@@ -43,12 +43,15 @@ type Service interface {
 	Consented(ctx context.Context, t oauth.Tenant, r oauth.AuthorizationRequest, said oauth.Answer, userID string) (oauth.AuthorizationRequest, error)
 	Logout(ctx context.Context, t oauth.Tenant, params url.Values) (oauth.LogoutRequest, error)
 	UserInfo(ctx context.Context, t oauth.Tenant, p *oauth.Principal) (map[string]any, error)
+	Registrar
 }
 
 // Surface implements the operations. It is safe for concurrent use.
 type Surface struct {
 	Service  Service
 	Sessions Sessions
+	// Events are about applications that clients register and change.
+	Events Events
 	// Kit answers requests that end in an error, counts those of clients, and
 	// knows which origins may read responses.
 	Kit *web.Kit

@@ -71,11 +71,16 @@ type SessionSettings struct {
 
 // Settings defines model for Settings.
 type Settings struct {
+	// DcrMode Who may register applications at `/oauth2/register` (RFC 7591): `off`, nobody, and the endpoint is not there; `initial_access_token`, who has an access token with the scope `applications:write`.
+	DcrMode   string    `json:"dcr_mode"`
 	MfaPolicy MfaPolicy `json:"mfa_policy"`
 
 	// PasswordPolicy Lengths are in characters. The most common passwords, and those that are mostly
 	// the user's name or address, are refused in any case.
 	PasswordPolicy PasswordPolicy `json:"password_policy"`
+
+	// PreviousSecretTTLS For how many seconds a secret stays good that was rotated out, 0 to 604,800, unless the request says.
+	PreviousSecretTTLS int `json:"previous_secret_ttl_s"`
 
 	// RateLimits The limits that the tenant has of its own, by family and whose requests
 	// they count: `family.ip` or `family.caller`, the family being one of
@@ -84,6 +89,15 @@ type Settings struct {
 	// `sign-in.ip` 30/min, `self-service.caller` 600/h, `admin.caller` 6000/h
 	// and `client.caller` 6000/h unless it is configured otherwise.
 	RateLimits map[string]string `json:"rate_limits"`
+
+	// RefreshFamilyMaxS For how many seconds refresh tokens can follow from one authorization, 300 to 31,536,000. Authorizations keep what held when they began.
+	RefreshFamilyMaxS int `json:"refresh_family_max_s"`
+
+	// RefreshReuseLeewayS For how many seconds a refresh token that was replaced leads to another one beside the first, 0 to 60; a later one, or one of which a successor was used, ends all that followed from the authorization.
+	RefreshReuseLeewayS int `json:"refresh_reuse_leeway_s"`
+
+	// RequireState Whether authorization requests without `state` are refused.
+	RequireState bool `json:"require_state"`
 
 	// RequireVerifiedEmail Whether nobody can sign in before their address is verified.
 	RequireVerifiedEmail bool            `json:"require_verified_email"`
@@ -95,14 +109,29 @@ type Settings struct {
 
 // SettingsPatch defines model for SettingsPatch.
 type SettingsPatch struct {
+	// DcrMode Default: `off`.
+	DcrMode jsontext.Value `json:"dcr_mode,omitempty"`
+
 	// MfaPolicy A member that is null, or all of it, is the default again, optional and all kinds.
 	MfaPolicy jsontext.Value `json:"mfa_policy,omitempty"`
 
 	// PasswordPolicy A member that is null, or all of it, is the default again, 8 to 128.
 	PasswordPolicy jsontext.Value `json:"password_policy,omitempty"`
 
+	// PreviousSecretTTLS Default: 259,200.
+	PreviousSecretTTLS jsontext.Value `json:"previous_secret_ttl_s,omitempty"`
+
 	// RateLimits Limits to set and, as null, to take back; null as a whole takes all back.
 	RateLimits jsontext.Value `json:"rate_limits,omitempty"`
+
+	// RefreshFamilyMaxS Default: 7,776,000.
+	RefreshFamilyMaxS jsontext.Value `json:"refresh_family_max_s,omitempty"`
+
+	// RefreshReuseLeewayS Default: 0.
+	RefreshReuseLeewayS jsontext.Value `json:"refresh_reuse_leeway_s,omitempty"`
+
+	// RequireState Default: true.
+	RequireState jsontext.Value `json:"require_state,omitempty"`
 
 	// RequireVerifiedEmail Default: true.
 	RequireVerifiedEmail jsontext.Value `json:"require_verified_email,omitempty"`

@@ -19,6 +19,7 @@ import (
 	"stonetown/internal/eventlog"
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/sqldb"
+	"stonetown/oauth"
 )
 
 // Tenants is what the surface needs of [controlplane.Directory].
@@ -34,11 +35,18 @@ type Users interface {
 	UpdateSettings(ctx context.Context, tx *sqldb.Tx, tenantID string, change func(*identity.Settings)) (before, after identity.Settings, err error)
 }
 
+// Applications is what the surface needs of [oauth.Service].
+type Applications interface {
+	Settings(ctx context.Context, tenantID string) (oauth.Settings, error)
+	UpdateSettings(ctx context.Context, tx *sqldb.Tx, tenantID string, change func(*oauth.Settings)) (before, after oauth.Settings, err error)
+}
+
 // Surface implements the operations. It is safe for concurrent use.
 type Surface struct {
-	Tenants Tenants
-	Users   Users
-	Keys    Keys
+	Tenants      Tenants
+	Users        Users
+	Applications Applications
+	Keys         Keys
 }
 
 var _ StrictServerInterface = (*Surface)(nil)
@@ -60,7 +68,11 @@ func (s *Surface) GetSettings(ctx context.Context, _ GetSettingsRequestObject) (
 	if err != nil {
 		return nil, err
 	}
-	return GetSettings200JSONResponse{Body: read(call, settings(t.RateLimits, users))}, nil
+	applications, err := s.Applications.Settings(ctx, call.Tenant.ID)
+	if err != nil {
+		return nil, err
+	}
+	return GetSettings200JSONResponse{Body: read(call, settings(t.RateLimits, users, applications))}, nil
 }
 
 // PatchSettings changes settings.
@@ -70,18 +82,26 @@ func (s *Surface) PatchSettings(ctx context.Context, request PatchSettingsReques
 	if err != nil {
 		return nil, err
 	}
-	change, err := usersOf(request.Body)
+	changeUsers, err := usersOf(request.Body)
+	if err != nil {
+		return nil, err
+	}
+	changeApplications, err := applicationsOf(request.Body)
 	if err != nil {
 		return nil, err
 	}
 	var now Settings
 	_, err = s.Tenants.UpdateRateLimits(ctx, call.Tenant.ID, set, clear, func(ctx context.Context, tx *sqldb.Tx, limitsBefore, limits ratelimit.Limits) error {
-		usersBefore, users, err := s.Users.UpdateSettings(ctx, tx, call.Tenant.ID, change)
+		usersBefore, users, err := s.Users.UpdateSettings(ctx, tx, call.Tenant.ID, changeUsers)
 		if err != nil {
 			return err
 		}
-		before := settings(limitsBefore, usersBefore)
-		now = settings(limits, users)
+		applicationsBefore, applications, err := s.Applications.UpdateSettings(ctx, tx, call.Tenant.ID, changeApplications)
+		if err != nil {
+			return err
+		}
+		before := settings(limitsBefore, usersBefore, applicationsBefore)
+		now = settings(limits, users, applications)
 		changes := difference(before, now)
 		if len(changes) == 0 {
 			return nil
@@ -102,9 +122,10 @@ type updated struct {
 	Changes  map[string][2]any `json:"changes"` // from, to
 }
 
-func settings(limits ratelimit.Limits, users identity.Settings) Settings {
-	s := wireUsers(users)
-	s.RateLimits = limits.Text()
+func settings(limits ratelimit.Limits, users identity.Settings, applications oauth.Settings) Settings {
+	s := Settings{RateLimits: limits.Text()}
+	wireUsers(&s, users)
+	wireApplications(&s, applications)
 	return s
 }
 

@@ -1,10 +1,7 @@
 package settings
 
 import (
-	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -14,12 +11,8 @@ import (
 	"stonetown/identity/factor"
 )
 
-// member reads a member of a patch and returns what it changes. otherwise are the
-// defaults, which null brings back.
-type member func(v *web.Validation, field string, value jsontext.Value) func(s *identity.Settings, otherwise identity.Settings)
-
-// members are what a tenant decides about its users, by where that is in a patch.
-var members = map[string]member{
+// ofUsers are what a tenant decides about its users.
+var ofUsers = members[identity.Settings]{
 	"password_policy/min_length": integer(identity.LeastMinLength, identity.MostMinLength, func(s *identity.Settings) *int { return &s.PasswordPolicy.MinLength }),
 	"password_policy/max_length": integer(identity.LeastMaxLength, identity.MostMaxLength, func(s *identity.Settings) *int { return &s.PasswordPolicy.MaxLength }),
 	"mfa_policy/mode": word([]string{string(identity.MFAOff), string(identity.MFAOptional), string(identity.MFARequired)}, func(s *identity.Settings) *string {
@@ -32,72 +25,12 @@ var members = map[string]member{
 	"require_verified_email": flag(func(s *identity.Settings) *bool { return &s.RequireVerifiedEmail }),
 }
 
-// usersOf reads the members of a merge patch (RFC 7396) that are about users.
+// usersOf reads the members of a patch that are about users.
 func usersOf(form *SettingsPatch) (change func(*identity.Settings), err error) {
-	var v web.Validation
-	var changes []func(*identity.Settings, identity.Settings)
-	given := map[string]jsontext.Value{
+	return ofUsers.read(map[string]jsontext.Value{
 		"password_policy": form.PasswordPolicy, "mfa_policy": form.MfaPolicy, "session": form.Session,
 		"sign_up": form.SignUp, "require_verified_email": form.RequireVerifiedEmail,
-	}
-	for _, path := range slices.Sorted(maps.Keys(members)) {
-		name, inner, nested := strings.Cut(path, "/")
-		value := given[name]
-		if nested && value.Kind() != 0 && value.Kind() != 'n' { // null takes all of it back
-			var object map[string]jsontext.Value
-			if json.Unmarshal(value, &object) != nil {
-				v.Add(name, "type_invalid", "must be an object or null")
-				given[name] = nil // said once
-				continue
-			}
-			value = object[inner]
-		}
-		if value.Kind() == 0 {
-			continue
-		}
-		changes = append(changes, members[path](&v, path, value))
-	}
-	return func(s *identity.Settings) {
-		for _, change := range changes {
-			change(s, identity.DefaultSettings())
-		}
-	}, v.Err()
-}
-
-// set is a member that is one value of the settings.
-func set[T any](read func(v *web.Validation, field string, value jsontext.Value, into *T), of func(*identity.Settings) *T) member {
-	return func(v *web.Validation, field string, value jsontext.Value) func(*identity.Settings, identity.Settings) {
-		if value.Kind() == 'n' {
-			return func(s *identity.Settings, otherwise identity.Settings) { *of(s) = *of(&otherwise) }
-		}
-		var now T
-		read(v, field, value, &now)
-		return func(s *identity.Settings, _ identity.Settings) { *of(s) = now }
-	}
-}
-
-func integer(least, most int, of func(*identity.Settings) *int) member {
-	return set(func(v *web.Validation, field string, value jsontext.Value, into *int) {
-		if json.Unmarshal(value, into) != nil || *into < least || *into > most {
-			v.Add(field, "out_of_range", fmt.Sprintf("must be between %d and %d, or null", least, most))
-		}
-	}, of)
-}
-
-func word(words []string, of func(*identity.Settings) *string) member {
-	return set(func(v *web.Validation, field string, value jsontext.Value, into *string) {
-		if json.Unmarshal(value, into) != nil || !slices.Contains(words, *into) {
-			v.Add(field, "unknown_value", "must be one of "+strings.Join(words, ", ")+", or null")
-		}
-	}, of)
-}
-
-func flag(of func(*identity.Settings) *bool) member {
-	return set(func(v *web.Validation, field string, value jsontext.Value, into *bool) {
-		if json.Unmarshal(value, into) != nil {
-			v.Add(field, "type_invalid", "must be true, false or null")
-		}
-	}, of)
+	}, identity.DefaultSettings())
 }
 
 // kinds are those of factors that can be added.
@@ -109,8 +42,8 @@ var kinds = set(func(v *web.Validation, field string, value jsontext.Value, into
 	*into = slices.Compact(*into)
 }, func(s *identity.Settings) *[]factor.Kind { return &s.MFA.Kinds })
 
-// wireUsers are the settings about users as clients get them.
-func wireUsers(s identity.Settings) (w Settings) {
+// wireUsers puts the settings about users as clients get them.
+func wireUsers(w *Settings, s identity.Settings) {
 	w.PasswordPolicy = PasswordPolicy{MinLength: s.PasswordPolicy.MinLength, MaxLength: s.PasswordPolicy.MaxLength}
 	w.MfaPolicy = MfaPolicy{Mode: string(s.MFA.Mode), Kinds: []string{}}
 	for _, kind := range s.MFA.Kinds {
@@ -118,5 +51,4 @@ func wireUsers(s identity.Settings) (w Settings) {
 	}
 	w.Session = SessionSettings{IdleS: s.Session.IdleS, AbsoluteS: s.Session.AbsoluteS}
 	w.SignUp, w.RequireVerifiedEmail = string(s.SignUp), s.RequireVerifiedEmail
-	return w
 }

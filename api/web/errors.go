@@ -40,6 +40,11 @@ func ValidationFailed(fields ...FieldError) *Error {
 	}
 }
 
+// NotFound says that a path leads nowhere.
+func NotFound() *Error {
+	return &Error{Status: http.StatusNotFound, Code: "not_found", Message: "there is nothing at this path"}
+}
+
 // Unavailable asks to try again, at the earliest after a while.
 func Unavailable(message string, after time.Duration) *Error {
 	seconds := max(1, int((after+time.Second-1)/time.Second))

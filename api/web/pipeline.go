@@ -19,6 +19,7 @@ import (
 
 	"stonetown/controlplane"
 	"stonetown/internal/id"
+	"stonetown/internal/ratelimit"
 	"stonetown/oauth"
 	"stonetown/oauth/dpop"
 )
@@ -296,6 +297,17 @@ func (k *Kit) authorize(x *exchange, r *http.Request, op Operation) error {
 	}
 	x.Principal = principal
 	return nil
+}
+
+// Authorize demands a token with a scope, and counts the request against what a family of
+// limits allows its caller, as is done before every operation that the document says to have
+// a scope: for one that must find out first whether it is there at all.
+func (k *Kit) Authorize(w http.ResponseWriter, r *http.Request, scope string, family ratelimit.Family) error {
+	x := w.(*exchange)
+	if err := k.authorize(x, r, Operation{Scope: scope}); err != nil {
+		return err
+	}
+	return k.limitCaller(x, r, family)
 }
 
 // verify finds out whom a token speaks for. What a proof has to be for is said by the tenant's

@@ -1,0 +1,220 @@
+package oauth2
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+
+	"stonetown/api/web"
+	"stonetown/internal/ratelimit"
+	"stonetown/internal/sqldb"
+	"stonetown/oauth"
+)
+
+// Registrar is what the surface needs of [oauth.Service] for clients that register
+// themselves.
+type Registrar interface {
+	Settings(ctx context.Context, tenantID string) (oauth.Settings, error)
+	RegisterClient(ctx context.Context, t oauth.Tenant, m oauth.ClientMetadata, by string, attach func(oauth.Application, *sqldb.Batch)) (oauth.RegisteredClient, error)
+	ManagedClient(ctx context.Context, t oauth.Tenant, clientID, token string) (oauth.Application, error)
+	UpdateClient(ctx context.Context, t oauth.Tenant, clientID, token string, m oauth.ClientMetadata, attach func(before, after oauth.Application, b *sqldb.Batch)) (oauth.RegisteredClient, error)
+	DeleteClient(ctx context.Context, t oauth.Tenant, clientID, token string, attach func(oauth.Application, *sqldb.Batch)) error
+	Settle(ctx context.Context)
+}
+
+// Events lets what happens to applications be recorded with it.
+type Events struct {
+	Created func(*web.Call) func(oauth.Application, *sqldb.Batch)
+	Changed func(*web.Call) func(before, after oauth.Application, b *sqldb.Batch)
+	Deleted func(*web.Call) func(oauth.Application, *sqldb.Batch)
+}
+
+// initialAccess is the scope of tokens with which clients are registered (RFC 7591 §3): who
+// may register one could also set one up by hand.
+const initialAccess = "applications:write"
+
+// clientMetadata is what clients say and are told about themselves (RFC 7591 §2 and
+// §3.2.1). The conversion below compiles only while it has all that there is.
+type clientMetadata struct {
+	ClientID     string `json:"client_id,omitzero"`
+	ClientSecret string `json:"client_secret,omitzero"`
+
+	RedirectURIs    []string               `json:"redirect_uris"`
+	AuthMethod      oauth.ClientAuthMethod `json:"token_endpoint_auth_method"`
+	GrantTypes      []string               `json:"grant_types"`
+	ResponseTypes   []string               `json:"response_types"`
+	ApplicationType string                 `json:"application_type"`
+	Scope           string                 `json:"scope"`
+
+	ClientName        string   `json:"client_name"`
+	ClientURI         string   `json:"client_uri,omitzero"`
+	LogoURI           string   `json:"logo_uri,omitzero"`
+	TOSURI            string   `json:"tos_uri,omitzero"`
+	PolicyURI         string   `json:"policy_uri,omitzero"`
+	Contacts          []string `json:"contacts,omitempty"`
+	SoftwareID        string   `json:"software_id,omitzero"`
+	SoftwareVersion   string   `json:"software_version,omitzero"`
+	SoftwareStatement string   `json:"software_statement,omitzero"`
+
+	JWKS       json.RawMessage `json:"jwks,omitzero"`
+	JWKSURI    string          `json:"jwks_uri,omitzero"`
+	IDTokenAlg oauth.Alg       `json:"id_token_signed_response_alg"`
+
+	PostLogoutRedirectURIs           []string `json:"post_logout_redirect_uris,omitempty"`
+	BackchannelLogoutURI             string   `json:"backchannel_logout_uri,omitzero"`
+	BackchannelLogoutSessionRequired bool     `json:"backchannel_logout_session_required"`
+
+	RequirePAR bool `json:"require_pushed_authorization_requests"`
+	DPoPBound  bool `json:"dpop_bound_access_tokens"`
+}
+
+// information is what a client is told about its registration (RFC 7591 §3.2.1, RFC 7592
+// §3).
+type information struct {
+	clientMetadata `json:",inline"`
+
+	IssuedAt        int64  `json:"client_id_issued_at"`
+	SecretExpiresAt *int64 `json:"client_secret_expires_at,omitzero"` // with a secret: 0, never
+	Token           string `json:"registration_access_token"`
+	URI             string `json:"registration_client_uri"`
+}
+
+// RegisterClient lets a client set itself up (RFC 7591 §3).
+func (s *Surface) RegisterClient(w http.ResponseWriter, r *http.Request) {
+	if err := s.registerClient(w, r); err != nil {
+		s.Kit.Fail(w, r, registrationRefusal(r, err))
+	}
+}
+
+func (s *Surface) registerClient(w http.ResponseWriter, r *http.Request) error {
+	if err := s.registrationOn(r); err != nil {
+		return err
+	}
+	if err := s.Kit.Authorize(w, r, initialAccess, ratelimit.Token); err != nil {
+		return err
+	}
+	said, err := readMetadata(w, r)
+	if err != nil {
+		return err
+	}
+	call := web.CallOf(r.Context())
+	c, err := s.Service.RegisterClient(r.Context(), tenantOf(r), said, call.Principal.Subject, s.Events.Created(call))
+	if err != nil {
+		return err
+	}
+	return writeInformation(w, r, http.StatusCreated, c)
+}
+
+// GetClient tells a client what is kept of it (RFC 7592 §2.1).
+func (s *Surface) GetClient(w http.ResponseWriter, r *http.Request, clientID string) {
+	a, token, err := s.managed(w, r, clientID)
+	if err == nil {
+		err = writeInformation(w, r, http.StatusOK, oauth.RegisteredClient{Application: a, Token: token})
+	}
+	if err != nil {
+		s.Kit.Fail(w, r, registrationRefusal(r, err))
+	}
+}
+
+// PutClient takes what a client says about itself now (RFC 7592 §2.2).
+func (s *Surface) PutClient(w http.ResponseWriter, r *http.Request, clientID string) {
+	if err := s.putClient(w, r, clientID); err != nil {
+		s.Kit.Fail(w, r, registrationRefusal(r, err))
+	}
+}
+
+func (s *Surface) putClient(w http.ResponseWriter, r *http.Request, clientID string) error {
+	_, token, err := s.managed(w, r, clientID)
+	if err != nil {
+		return err
+	}
+	said, err := readMetadata(w, r)
+	if err != nil {
+		return err
+	}
+	c, err := s.Service.UpdateClient(r.Context(), tenantOf(r), clientID, token, said, s.Events.Changed(web.CallOf(r.Context())))
+	if err != nil {
+		return err
+	}
+	return writeInformation(w, r, http.StatusOK, c)
+}
+
+// DeleteClient removes a client that wishes it (RFC 7592 §2.3).
+func (s *Surface) DeleteClient(w http.ResponseWriter, r *http.Request, clientID string) {
+	_, token, err := s.managed(w, r, clientID)
+	if err == nil {
+		err = s.Service.DeleteClient(r.Context(), tenantOf(r), clientID, token, s.Events.Deleted(web.CallOf(r.Context())))
+	}
+	if err != nil {
+		s.Kit.Fail(w, r, registrationRefusal(r, err))
+		return
+	}
+	s.Service.Settle(r.Context())
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// registrationOn refuses what the tenant has not switched on, as if it were not there.
+func (s *Surface) registrationOn(r *http.Request) error {
+	settings, err := s.Service.Settings(r.Context(), web.CallOf(r.Context()).Tenant.ID)
+	if err == nil && settings.DCRMode == oauth.DCROff {
+		err = web.NotFound()
+	}
+	return err
+}
+
+// managed finds the application that a client manages, with the token by which it may, and
+// counts the request as its own. What then happens is the client's doing.
+func (s *Surface) managed(w http.ResponseWriter, r *http.Request, clientID string) (a oauth.Application, token string, err error) {
+	if err := s.registrationOn(r); err != nil {
+		return a, "", err
+	}
+	if header := r.Header["Authorization"]; len(header) == 1 {
+		if scheme, value, _ := strings.Cut(header[0], " "); strings.EqualFold(scheme, oauth.TokenTypeBearer) {
+			token = value
+		}
+	}
+	if a, err = s.Service.ManagedClient(r.Context(), tenantOf(r), clientID, token); err != nil {
+		return a, "", err
+	}
+	web.CallOf(r.Context()).Principal = &oauth.Principal{Subject: a.ClientID, ClientID: a.ClientID}
+	return a, token, s.Kit.LimitClient(r.Context(), w, ratelimit.Token, a.ClientID)
+}
+
+// registrationRefusal states a refusal as a response.
+func registrationRefusal(r *http.Request, err error) error {
+	if errors.Is(err, oauth.ErrRegistrationToken) {
+		return &web.Error{
+			Status: http.StatusUnauthorized, Code: "invalid_token", Message: oauth.ErrRegistrationToken.Error(),
+			Header: http.Header{"Www-Authenticate": {`Bearer realm="` + web.CallOf(r.Context()).Tenant.BaseURL + `", error="invalid_token"`}},
+		}
+	}
+	if refused, ok := errors.AsType[*oauth.Error](err); ok && refused.Code == oauth.UnauthorizedClient { // RFC 7592 §2
+		return &web.Error{Status: http.StatusForbidden, Code: string(refused.Code), Message: refused.Description}
+	}
+	return refusal(r, err)
+}
+
+// readMetadata reads what a client says about itself. Members that mean nothing here are
+// ignored (RFC 7591 §2).
+func readMetadata(w http.ResponseWriter, r *http.Request) (oauth.ClientMetadata, error) {
+	var said clientMetadata
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	err := web.DecodeJSON(w, r, &said)
+	if refused, ok := errors.AsType[*web.Error](err); ok {
+		err = &oauth.Error{Code: oauth.InvalidClientMetadata, Description: refused.Message}
+	}
+	return oauth.ClientMetadata(said), err
+}
+
+func writeInformation(w http.ResponseWriter, r *http.Request, status int, c oauth.RegisteredClient) error {
+	i := information{
+		clientMetadata: clientMetadata(c.Metadata()), IssuedAt: c.Application.CreatedAt.Unix(), Token: c.Token,
+		URI: web.CallOf(r.Context()).Tenant.BaseURL + oauth.RegisterPath + "/" + c.Application.ClientID,
+	}
+	if c.Secret != "" {
+		i.SecretExpiresAt = new(int64)
+	}
+	return web.WriteJSON(w, status, i)
+}
