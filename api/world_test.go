@@ -25,6 +25,7 @@ import (
 	"stonetown/engine/resources"
 	"stonetown/identity"
 	"stonetown/identity/authn"
+	"stonetown/identity/external"
 	"stonetown/identity/factor"
 	"stonetown/identity/session"
 	"stonetown/identity/ticket"
@@ -184,7 +185,7 @@ func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world
 	must(err)
 	t.Cleanup(func() { must(w.db.Close()) })
 	must(w.db.Migrate(ctx, sqlstore.Migrations(), resources.Migrations(), controlplane.Migrations(), oauth.Migrations(), identity.Migrations(),
-		session.Migrations(), ticket.Migrations(), factor.Migrations(), authn.Migrations(), outbox.Migrations(),
+		session.Migrations(), ticket.Migrations(), factor.Migrations(), external.Migrations(), authn.Migrations(), outbox.Migrations(),
 		idempotency.Migrations(), ratelimit.Migrations(), eventlog.Migrations()))
 
 	store, err := sqlstore.New(sqlstore.Config{DB: w.db})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"stonetown/identity/external"
 	"stonetown/identity/factor"
 	"stonetown/identity/session"
 	"stonetown/identity/ticket"
@@ -114,6 +115,7 @@ func deleteUser(ctx context.Context, tx *sqldb.Tx, u User) error {
 	b.Queue(`DELETE FROM user_search WHERE tenant_id = $1 AND created_at = $2 AND user_id = $3`, []any{u.TenantID, u.CreatedAt.UnixMicro(), u.ID}, nil)
 	session.EndAll(&b, u.TenantID, u.ID, "")
 	ticket.Discard(&b, u.TenantID, u.ID)
+	external.RemoveAll(&b, u.TenantID, u.ID)
 	if err := tx.Send(ctx, &b); err != nil {
 		return err
 	}

@@ -258,6 +258,17 @@ func (d *Directory) UserIn(ctx context.Context, tx *sqldb.Tx, tenantID, userID s
 	return selectUser(ctx, tx, tenantID, userID)
 }
 
+// Hold is [Directory.UserIn], and nobody deletes or changes the account until the
+// transaction ends. It fails with [ErrUserNotFound].
+func (d *Directory) Hold(ctx context.Context, tx *sqldb.Tx, tenantID, userID string) (User, error) {
+	// What deletes a user commits with a write of relations, which is not serializable: a
+	// row that was only read would not be in its way.
+	if _, err := tx.Exec(ctx, `UPDATE users SET updated_at = updated_at WHERE tenant_id = $1 AND id = $2`, tenantID, userID); err != nil {
+		return User{}, fmt.Errorf("hold user: %w", err)
+	}
+	return selectUser(ctx, tx, tenantID, userID)
+}
+
 // Scopes are those that a user has through groups, sorted.
 func (d *Directory) Scopes(ctx context.Context, tenantID, userID string) ([]string, error) {
 	groups, err := d.groupsOf(ctx, tenantID, userID)

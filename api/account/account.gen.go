@@ -265,6 +265,15 @@ type Error struct {
 // ExternalID Chosen by the caller. 1 to 512 bytes of UTF-8 without NUL; `*` alone is reserved.
 type ExternalID = string
 
+// ExternalIdentity defines model for ExternalIdentity.
+type ExternalIdentity = profile.Identity
+
+// ExternalIdentityList defines model for ExternalIdentityList.
+type ExternalIdentityList struct {
+	Data []ExternalIdentity `json:"data"`
+	Meta Meta               `json:"meta"`
+}
+
 // Factor defines model for Factor.
 type Factor struct {
 	// CreatedAt RFC 3339, UTC, milliseconds.
@@ -673,6 +682,9 @@ type WebAuthnOptions = any
 // ApplicationInPath defines model for ApplicationInPath.
 type ApplicationInPath = string
 
+// ConnectionInPath defines model for ConnectionInPath.
+type ConnectionInPath = string
+
 // EmailChangeInPath defines model for EmailChangeInPath.
 type EmailChangeInPath = string
 
@@ -821,6 +833,14 @@ type CancelEmailChangeParams struct {
 
 // ResendVerificationParams defines parameters for ResendVerification.
 type ResendVerificationParams struct {
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// UnlinkMyIdentityParams defines parameters for UnlinkMyIdentity.
+type UnlinkMyIdentityParams struct {
 	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
 	// the same key gets the first one's response, with `Idempotent-Replayed`.
 	// 1 to 255 visible ASCII characters, such as a UUID.
@@ -1051,6 +1071,12 @@ type ServerInterface interface {
 	// ResendVerification Send the letter again that verifies one's address
 	// (POST /api/v1/me/email/resend-verification)
 	ResendVerification(w http.ResponseWriter, r *http.Request, params ResendVerificationParams)
+	// ListMyIdentities List one's own external identities
+	// (GET /api/v1/me/identities)
+	ListMyIdentities(w http.ResponseWriter, r *http.Request)
+	// UnlinkMyIdentity Remove an external identity
+	// (DELETE /api/v1/me/identities/{connection_id})
+	UnlinkMyIdentity(w http.ResponseWriter, r *http.Request, connectionID ConnectionInPath, params UnlinkMyIdentityParams)
 	// NewBackupCodes Replace one's own backup codes
 	// (POST /api/v1/me/mfa/backup-codes)
 	NewBackupCodes(w http.ResponseWriter, r *http.Request, params NewBackupCodesParams)
@@ -1787,6 +1813,70 @@ func (siw *ServerInterfaceWrapper) ResendVerification(w http.ResponseWriter, r *
 	handler.ServeHTTP(w, r)
 }
 
+// ListMyIdentities operation middleware
+func (siw *ServerInterfaceWrapper) ListMyIdentities(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListMyIdentities(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// UnlinkMyIdentity operation middleware
+func (siw *ServerInterfaceWrapper) UnlinkMyIdentity(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "connection_id" -------------
+	var connectionID ConnectionInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "connection_id", mux.Vars(r)["connection_id"], &connectionID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "connection_id", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params UnlinkMyIdentityParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UnlinkMyIdentity(w, r, connectionID, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // NewBackupCodes operation middleware
 func (siw *ServerInterfaceWrapper) NewBackupCodes(w http.ResponseWriter, r *http.Request) {
 
@@ -2421,6 +2511,10 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 
 	r.HandleFunc(options.BaseURL+"/api/v1/me/email/resend-verification", wrapper.ResendVerification).Methods(http.MethodPost)
 
+	r.HandleFunc(options.BaseURL+"/api/v1/me/identities", wrapper.ListMyIdentities).Methods(http.MethodGet)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/me/identities/{connection_id}", wrapper.UnlinkMyIdentity).Methods(http.MethodDelete)
+
 	r.HandleFunc(options.BaseURL+"/api/v1/me/mfa/backup-codes", wrapper.NewBackupCodes).Methods(http.MethodPost)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/me/mfa/factors", wrapper.ListMyFactors).Methods(http.MethodGet)
@@ -2922,6 +3016,42 @@ func (response ResendVerification202JSONResponse) VisitResendVerificationRespons
 	return web.WriteJSON(w, 202, response.Body)
 }
 
+type ListMyIdentitiesRequestObject struct {
+}
+
+// ListMyIdentitiesResponseObject is one of the successful responses.
+type ListMyIdentitiesResponseObject interface {
+	VisitListMyIdentitiesResponse(w http.ResponseWriter) error
+}
+
+type ListMyIdentities200JSONResponse struct {
+	Body ExternalIdentityList
+}
+
+func (response ListMyIdentities200JSONResponse) VisitListMyIdentitiesResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
+type UnlinkMyIdentityRequestObject struct {
+	ConnectionID ConnectionInPath
+	Params       UnlinkMyIdentityParams
+}
+
+// UnlinkMyIdentityResponseObject is one of the successful responses.
+type UnlinkMyIdentityResponseObject interface {
+	VisitUnlinkMyIdentityResponse(w http.ResponseWriter) error
+}
+
+type UnlinkMyIdentity204Response struct {
+}
+
+func (response UnlinkMyIdentity204Response) VisitUnlinkMyIdentityResponse(w http.ResponseWriter) error {
+
+	w.WriteHeader(204)
+	return nil
+}
+
 type NewBackupCodesRequestObject struct {
 	Params NewBackupCodesParams
 }
@@ -3225,6 +3355,12 @@ type StrictServerInterface interface {
 	// ResendVerification Send the letter again that verifies one's address
 	// (POST /api/v1/me/email/resend-verification)
 	ResendVerification(ctx context.Context, request ResendVerificationRequestObject) (ResendVerificationResponseObject, error)
+	// ListMyIdentities List one's own external identities
+	// (GET /api/v1/me/identities)
+	ListMyIdentities(ctx context.Context, request ListMyIdentitiesRequestObject) (ListMyIdentitiesResponseObject, error)
+	// UnlinkMyIdentity Remove an external identity
+	// (DELETE /api/v1/me/identities/{connection_id})
+	UnlinkMyIdentity(ctx context.Context, request UnlinkMyIdentityRequestObject) (UnlinkMyIdentityResponseObject, error)
 	// NewBackupCodes Replace one's own backup codes
 	// (POST /api/v1/me/mfa/backup-codes)
 	NewBackupCodes(ctx context.Context, request NewBackupCodesRequestObject) (NewBackupCodesResponseObject, error)
@@ -3676,6 +3812,30 @@ func (sh *strictHandler) ResendVerification(w http.ResponseWriter, r *http.Reque
 	response, err := sh.ssi.ResendVerification(r.Context(), request)
 	if err == nil {
 		err = response.VisitResendVerificationResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) ListMyIdentities(w http.ResponseWriter, r *http.Request) {
+	var request ListMyIdentitiesRequestObject
+	response, err := sh.ssi.ListMyIdentities(r.Context(), request)
+	if err == nil {
+		err = response.VisitListMyIdentitiesResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) UnlinkMyIdentity(w http.ResponseWriter, r *http.Request, connectionID ConnectionInPath, params UnlinkMyIdentityParams) {
+	var request UnlinkMyIdentityRequestObject
+	request.ConnectionID = connectionID
+	request.Params = params
+	response, err := sh.ssi.UnlinkMyIdentity(r.Context(), request)
+	if err == nil {
+		err = response.VisitUnlinkMyIdentityResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)

@@ -15,6 +15,7 @@ import (
 	"stonetown/api/web"
 	"stonetown/identity"
 	"stonetown/identity/authn"
+	"stonetown/identity/external"
 	"stonetown/identity/factor"
 	"stonetown/identity/session"
 	"stonetown/internal/geo"
@@ -59,6 +60,9 @@ type Service interface {
 	RenameFactor(ctx context.Context, tenantID, userID, factorID, label string) (factor.Factor, error)
 	RemoveFactor(ctx context.Context, tenantID, userID, factorID string, by authn.By) error
 	NewBackupCodes(ctx context.Context, tenantID, userID string, by authn.By) ([]string, error)
+
+	Identities(ctx context.Context, tenantID, userID string) ([]external.Identity, error)
+	Unlink(ctx context.Context, tenantID, userID, connectionID string, by authn.By) error
 }
 
 // Users is what the surface needs of [identity.Directory].

@@ -10,6 +10,7 @@ import (
 	"stonetown/api/people"
 	"stonetown/api/web"
 	"stonetown/identity/authn"
+	"stonetown/identity/external"
 	"stonetown/identity/factor"
 	"stonetown/oauth"
 )
@@ -64,6 +65,10 @@ func translate(err error) *web.Error {
 		}
 	case errors.Is(err, authn.ErrChangeNotFound):
 		return &web.Error{Status: http.StatusNotFound, Code: "email_change_not_found", Message: authn.ErrChangeNotFound.Error()}
+	case errors.Is(err, external.ErrNotFound):
+		return &web.Error{Status: http.StatusNotFound, Code: "identity_not_found", Message: external.ErrNotFound.Error()}
+	case errors.Is(err, authn.ErrLastMethod):
+		return &web.Error{Status: http.StatusConflict, Code: "last_sign_in_method", Message: authn.ErrLastMethod.Error()}
 	case errors.Is(err, factor.ErrLimit):
 		return &web.Error{Status: http.StatusConflict, Code: "factor_limit_reached", Message: factor.ErrLimit.Error()}
 	case errors.Is(err, factor.ErrCredentialExists):

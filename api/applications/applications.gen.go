@@ -349,6 +349,9 @@ type TokenExchange struct {
 // ApplicationInPath defines model for ApplicationInPath.
 type ApplicationInPath = string
 
+// ConnectionInPath defines model for ConnectionInPath.
+type ConnectionInPath = string
+
 // Cursor defines model for Cursor.
 type Cursor = string
 

@@ -196,6 +196,9 @@ type ExternalID = string
 // ApplicationInPath defines model for ApplicationInPath.
 type ApplicationInPath = string
 
+// ConnectionInPath defines model for ConnectionInPath.
+type ConnectionInPath = string
+
 // EmailChangeInPath defines model for EmailChangeInPath.
 type EmailChangeInPath = string
 

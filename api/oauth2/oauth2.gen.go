@@ -603,6 +603,9 @@ type UserInfo struct {
 // ApplicationInPath defines model for ApplicationInPath.
 type ApplicationInPath = string
 
+// ConnectionInPath defines model for ConnectionInPath.
+type ConnectionInPath = string
+
 // EmailChangeInPath defines model for EmailChangeInPath.
 type EmailChangeInPath = string
 

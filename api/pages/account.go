@@ -39,8 +39,11 @@ func saveProfile(v *visit) error {
 	return v.redirect("/account?done=profile")
 }
 
-// security shows the factors, also to who can do nothing yet but add one.
-func security(v *visit) error {
+// security shows how the person signs in, also to who can do nothing yet but add a factor.
+func security(v *visit) error { return v.securityWith(nil) }
+
+func (v *visit) securityWith(p *problem) error {
+	const title = "Sign-in and security"
 	status, err := v.one(http.MethodGet, "/api/v1/auth/session", nil)
 	if err != nil {
 		return err
@@ -53,8 +56,14 @@ func security(v *visit) error {
 		if data["Factors"], err = v.many("/api/v1/me/mfa/factors"); err != nil {
 			return err
 		}
+		if data["Identities"], err = v.many("/api/v1/me/identities"); err != nil {
+			return err
+		}
 	}
-	return v.show("security.html", "Sign-in and security", data)
+	if p != nil {
+		return v.again("security.html", title, data, p)
+	}
+	return v.show("security.html", title, data)
 }
 
 func sessions(v *visit) error {
@@ -173,6 +182,26 @@ func passkeyForm(v *visit) error { return v.show("passkey.html", "Add a passkey"
 func removeFactor(v *visit) error {
 	_, err := v.ask(http.MethodDelete, "/api/v1/me/mfa/factors/"+url.PathEscape(v.form("factor_id")), nil)
 	if p := new(problem); err != nil && (!errors.As(err, &p) || p.code != "factor_not_found") {
+		return err
+	}
+	return v.redirect("/account/security?done=removed")
+}
+
+func removeIdentity(v *visit) error {
+	_, err := v.ask(http.MethodDelete, "/api/v1/me/identities/"+url.PathEscape(v.form("connection_id")), nil)
+	if p := new(problem); errors.As(err, &p) {
+		switch p.code {
+		case "identity_not_found":
+			err = nil
+		case "last_sign_in_method":
+			return v.securityWith(p)
+		case "insufficient_user_authentication":
+			if p.details["enrolment_required"] == true { // there is none to ask for yet
+				return v.redirect("/account/security?done=enrol")
+			}
+		}
+	}
+	if err != nil {
 		return err
 	}
 	return v.redirect("/account/security?done=removed")

@@ -48,6 +48,8 @@ func (p *problem) text() string {
 		return "That kind of second factor cannot be used here."
 	case "factor_limit_reached":
 		return "You have as many second factors as possible."
+	case "last_sign_in_method":
+		return "It is your last way to sign in. Choose a password or add a passkey first."
 	case "flow_not_found", "flow_expired":
 		return "This took too long, or was done before. Please go back to the application and begin again."
 	case "permission_denied":

@@ -103,3 +103,13 @@ func (s *Surface) RemoveUserFactor(ctx context.Context, request RemoveUserFactor
 	}
 	return RemoveUserFactor204Response{}, err
 }
+
+// ListUserIdentities lists the external identities of a user.
+func (s *Surface) ListUserIdentities(ctx context.Context, request ListUserIdentitiesRequestObject) (ListUserIdentitiesResponseObject, error) {
+	call := web.CallOf(ctx)
+	if _, err := s.Directory.User(ctx, call.Tenant.ID, request.UserID); err != nil {
+		return nil, err
+	}
+	all, err := s.Access.Identities(ctx, call.Tenant.ID, request.UserID)
+	return ListUserIdentities200JSONResponse{Body: ExternalIdentityList{Data: profile.Identities(all), Meta: Meta{RequestID: call.RequestID}}}, err
+}

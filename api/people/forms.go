@@ -12,6 +12,7 @@ import (
 	"stonetown/api/profile"
 	"stonetown/api/web"
 	"stonetown/identity"
+	"stonetown/identity/external"
 	"stonetown/identity/factor"
 	"stonetown/oauth"
 )
@@ -125,13 +126,14 @@ func wire(u identity.User) User {
 }
 
 // detail is what is answered about one user.
-func detail(u identity.User, groups []identity.Group, factors []factor.Factor, used []oauth.Authorization) UserDetail {
+func detail(u identity.User, groups []identity.Group, factors []factor.Factor, identities []external.Identity, used []oauth.Authorization) UserDetail {
 	w := wire(u)
 	d := UserDetail{
 		ID: w.ID, Email: w.Email, EmailVerified: w.EmailVerified, State: w.State,
 		Name: w.Name, GivenName: w.GivenName, FamilyName: w.FamilyName, Picture: w.Picture, Locale: w.Locale,
 		Attributes: w.Attributes, PasswordSet: w.PasswordSet, PasswordMustBeReset: w.PasswordMustBeReset,
 		CreatedAt: w.CreatedAt, UpdatedAt: w.UpdatedAt, LastSignedInAt: w.LastSignedInAt, Groups: []GroupSummary{}, MfaFactors: []FactorCount{}, ApplicationsUsed: []string{},
+		ExternalIdentities: profile.Identities(identities),
 	}
 	for _, z := range used {
 		d.ApplicationsUsed = append(d.ApplicationsUsed, z.Application.ID)

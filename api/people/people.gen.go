@@ -105,6 +105,15 @@ type Error struct {
 // ExternalID Chosen by the caller. 1 to 512 bytes of UTF-8 without NUL; `*` alone is reserved.
 type ExternalID = string
 
+// ExternalIdentity defines model for ExternalIdentity.
+type ExternalIdentity = profile.Identity
+
+// ExternalIdentityList defines model for ExternalIdentityList.
+type ExternalIdentityList struct {
+	Data []ExternalIdentity `json:"data"`
+	Meta Meta               `json:"meta"`
+}
+
 // Factor defines model for Factor.
 type Factor struct {
 	// CreatedAt RFC 3339, UTC, milliseconds.
@@ -466,8 +475,11 @@ type UserDetail struct {
 	CreatedAt     Timestamp `json:"created_at"`
 	Email         string    `json:"email"`
 	EmailVerified bool      `json:"email_verified"`
-	FamilyName    *string   `json:"family_name"`
-	GivenName     *string   `json:"given_name"`
+
+	// ExternalIdentities Accounts at federation connections that the user can sign in with.
+	ExternalIdentities []ExternalIdentity `json:"external_identities"`
+	FamilyName         *string            `json:"family_name"`
+	GivenName          *string            `json:"given_name"`
 
 	// Groups At most 50 of them; all are in a list of their own.
 	Groups []GroupSummary `json:"groups"`
@@ -592,6 +604,9 @@ type UserText = jsontext.Value
 
 // ApplicationInPath defines model for ApplicationInPath.
 type ApplicationInPath = string
+
+// ConnectionInPath defines model for ConnectionInPath.
+type ConnectionInPath = string
 
 // Cursor defines model for Cursor.
 type Cursor = string
@@ -964,6 +979,9 @@ type ServerInterface interface {
 	// EnableUser Let a disabled user sign in again
 	// (POST /api/v1/users/{user_id}/enable)
 	EnableUser(w http.ResponseWriter, r *http.Request, userID UserInPath, params EnableUserParams)
+	// ListUserIdentities List the external identities of a user
+	// (GET /api/v1/users/{user_id}/external-identities)
+	ListUserIdentities(w http.ResponseWriter, r *http.Request, userID UserInPath)
 	// ResetUserFactors Take all second factors from a user
 	// (POST /api/v1/users/{user_id}/force-mfa-reset)
 	ResetUserFactors(w http.ResponseWriter, r *http.Request, userID UserInPath, params ResetUserFactorsParams)
@@ -2023,6 +2041,32 @@ func (siw *ServerInterfaceWrapper) EnableUser(w http.ResponseWriter, r *http.Req
 	handler.ServeHTTP(w, r)
 }
 
+// ListUserIdentities operation middleware
+func (siw *ServerInterfaceWrapper) ListUserIdentities(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "user_id" -------------
+	var userID UserInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "user_id", mux.Vars(r)["user_id"], &userID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "user_id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListUserIdentities(w, r, userID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // ResetUserFactors operation middleware
 func (siw *ServerInterfaceWrapper) ResetUserFactors(w http.ResponseWriter, r *http.Request) {
 
@@ -2547,6 +2591,8 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 
 	r.HandleFunc(options.BaseURL+"/api/v1/users/{user_id}/enable", wrapper.EnableUser).Methods(http.MethodPost)
 
+	r.HandleFunc(options.BaseURL+"/api/v1/users/{user_id}/external-identities", wrapper.ListUserIdentities).Methods(http.MethodGet)
+
 	r.HandleFunc(options.BaseURL+"/api/v1/users/{user_id}/force-mfa-reset", wrapper.ResetUserFactors).Methods(http.MethodPost)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/users/{user_id}/groups", wrapper.ListUserGroups).Methods(http.MethodGet)
@@ -3008,6 +3054,24 @@ func (response EnableUser200JSONResponse) VisitEnableUserResponse(w http.Respons
 	return web.WriteJSON(w, 200, response.Body)
 }
 
+type ListUserIdentitiesRequestObject struct {
+	UserID UserInPath
+}
+
+// ListUserIdentitiesResponseObject is one of the successful responses.
+type ListUserIdentitiesResponseObject interface {
+	VisitListUserIdentitiesResponse(w http.ResponseWriter) error
+}
+
+type ListUserIdentities200JSONResponse struct {
+	Body ExternalIdentityList
+}
+
+func (response ListUserIdentities200JSONResponse) VisitListUserIdentitiesResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
 type ResetUserFactorsRequestObject struct {
 	UserID UserInPath
 	Params ResetUserFactorsParams
@@ -3225,6 +3289,9 @@ type StrictServerInterface interface {
 	// EnableUser Let a disabled user sign in again
 	// (POST /api/v1/users/{user_id}/enable)
 	EnableUser(ctx context.Context, request EnableUserRequestObject) (EnableUserResponseObject, error)
+	// ListUserIdentities List the external identities of a user
+	// (GET /api/v1/users/{user_id}/external-identities)
+	ListUserIdentities(ctx context.Context, request ListUserIdentitiesRequestObject) (ListUserIdentitiesResponseObject, error)
 	// ResetUserFactors Take all second factors from a user
 	// (POST /api/v1/users/{user_id}/force-mfa-reset)
 	ResetUserFactors(ctx context.Context, request ResetUserFactorsRequestObject) (ResetUserFactorsResponseObject, error)
@@ -3564,6 +3631,18 @@ func (sh *strictHandler) EnableUser(w http.ResponseWriter, r *http.Request, user
 	response, err := sh.ssi.EnableUser(r.Context(), request)
 	if err == nil {
 		err = response.VisitEnableUserResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) ListUserIdentities(w http.ResponseWriter, r *http.Request, userID UserInPath) {
+	var request ListUserIdentitiesRequestObject
+	request.UserID = userID
+	response, err := sh.ssi.ListUserIdentities(r.Context(), request)
+	if err == nil {
+		err = response.VisitListUserIdentitiesResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)

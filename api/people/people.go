@@ -12,6 +12,7 @@ import (
 	"stonetown/engine"
 	"stonetown/identity"
 	"stonetown/identity/authn"
+	"stonetown/identity/external"
 	"stonetown/identity/factor"
 	"stonetown/identity/session"
 	"stonetown/internal/geo"
@@ -61,6 +62,7 @@ type Access interface {
 	ResetFactors(ctx context.Context, tenantID, userID string, by authn.By) (identity.User, error)
 	Factors(ctx context.Context, tenantID, userID string) ([]factor.Factor, error)
 	RemoveFactor(ctx context.Context, tenantID, userID, factorID string, by authn.By) error
+	Identities(ctx context.Context, tenantID, userID string) ([]external.Identity, error)
 	Sessions(ctx context.Context, tenantID, userID string) ([]session.Session, error)
 	EndSession(ctx context.Context, tenantID, userID, sessionID, reason string, by authn.By) error
 	EndSessions(ctx context.Context, tenantID, userID, except, reason string, by authn.By) error

@@ -178,8 +178,12 @@ func (s *Surface) read(ctx context.Context, call *web.Call, u identity.User) (Us
 	if err != nil {
 		return UserRead{}, err
 	}
+	identities, err := s.Access.Identities(ctx, call.Tenant.ID, u.ID)
+	if err != nil {
+		return UserRead{}, err
+	}
 	used, err := s.Authorizations.Authorizations(ctx, call.Tenant.ID, u.ID)
-	return UserRead{Data: detail(u, groups, factors, used), Meta: Meta{RequestID: call.RequestID}}, err
+	return UserRead{Data: detail(u, groups, factors, identities, used), Meta: Meta{RequestID: call.RequestID}}, err
 }
 
 // ListUserApplications lists the applications that a user has signed in to.

@@ -779,6 +779,9 @@ type WatchEvent struct {
 // ApplicationInPath defines model for ApplicationInPath.
 type ApplicationInPath = string
 
+// ConnectionInPath defines model for ConnectionInPath.
+type ConnectionInPath = string
+
 // Cursor defines model for Cursor.
 type Cursor = string
 

@@ -194,6 +194,9 @@ type Timestamp = web.Timestamp
 // ApplicationInPath defines model for ApplicationInPath.
 type ApplicationInPath = string
 
+// ConnectionInPath defines model for ConnectionInPath.
+type ConnectionInPath = string
+
 // EmailChangeInPath defines model for EmailChangeInPath.
 type EmailChangeInPath = string
 

@@ -19,7 +19,9 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/pquerna/otp/totp"
 
+	"stonetown/identity/external"
 	"stonetown/internal/post"
+	"stonetown/internal/sqldb"
 )
 
 // browser is a Chromium with one page open, at a development server.
@@ -398,6 +400,15 @@ func TestPages(t *testing.T) {
 	b.press("Change password")
 	b.says("Your password is changed.")
 
+	// Accounts elsewhere, of which one goes.
+	server.linked(t, email, "google", "github", "staff")
+	b.open("/account/security")
+	b.says("Accounts elsewhere")
+	b.picture("account-security", "linked")
+	b.do(chromedp.Click(chromedp.Search(`//li[contains(., "GitHub")]//button`)))
+	b.says("It is removed.")
+	b.says("Google")
+
 	// A factor goes, and so does every other device.
 	b.do(chromedp.Click(chromedp.Search(`//li[contains(., "Telephone")]//button`)))
 	b.says("It is removed.")
@@ -442,6 +453,29 @@ func (b *browser) message(server *running, number string) string {
 	}
 	b.Fatalf("no text to %s", number)
 	return ""
+}
+
+// linked links a user to a subject at some connections.
+func (s *running) linked(t *testing.T, email string, slugs ...string) {
+	t.Helper()
+	kinds := map[string]string{"google": "social.google", "github": "social.github", "staff": "saml"}
+	identities := external.NewStore(s.modules.db, time.Now)
+	err := s.modules.db.Tx(t.Context(), func(tx *sqldb.Tx) error {
+		for _, slug := range slugs {
+			i := external.Identity{ConnectionID: "con_" + slug, Slug: slug, Kind: kinds[slug], Subject: "1", Email: "ann@" + slug + ".example"}
+			err := tx.QueryRow(t.Context(), `SELECT tenant_id, id FROM users WHERE email = $1`, email).Scan(&i.TenantID, &i.UserID)
+			if err == nil {
+				_, err = identities.Link(t.Context(), tx, i)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // age lets what sessions have proved be an hour old.

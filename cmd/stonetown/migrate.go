@@ -11,6 +11,7 @@ import (
 	"stonetown/engine/resources"
 	"stonetown/identity"
 	"stonetown/identity/authn"
+	"stonetown/identity/external"
 	"stonetown/identity/factor"
 	"stonetown/identity/session"
 	"stonetown/identity/ticket"
@@ -65,6 +66,7 @@ func openDatabase(ctx context.Context, config Config) (*sqldb.DB, error) {
 		session.Migrations(),
 		ticket.Migrations(),
 		factor.Migrations(),
+		external.Migrations(),
 		authn.Migrations(),
 		oauth.Migrations(),
 		eventlog.Migrations(),

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"stonetown/identity"
+	"stonetown/identity/external"
 	"stonetown/identity/factor"
 	"stonetown/identity/session"
 	"stonetown/identity/ticket"
@@ -63,6 +64,8 @@ var (
 	// ErrNumber is returned for what is not a telephone number, or one that the
 	// deployment does not send to.
 	ErrNumber = errors.New("not a telephone number that codes can be sent to")
+	// ErrLastMethod is returned for giving up the last way to sign in.
+	ErrLastMethod = errors.New("it is the last way to sign in: set a password, or add a passkey, before")
 )
 
 // WrongError is returned for a code or a credential that proves nothing.
@@ -148,6 +151,7 @@ type Service struct {
 	sessions *session.Store
 	tickets  *ticket.Store
 	factors  *factor.Store
+	external *external.Store
 	outbox   *outbox.Outbox
 	mail     post.Mailer
 	texts    post.Texter
@@ -177,6 +181,7 @@ func New(c Config) (*Service, error) {
 		sessions: session.NewStore(c.DB, c.Clock),
 		tickets:  ticket.NewStore(c.DB, c.Seal, c.Clock),
 		factors:  factor.NewStore(c.DB, c.Seal, c.Clock),
+		external: external.NewStore(c.DB, c.Clock),
 		account:  c.Seal.Derive("accounts that are tried"),
 		others:   map[string]func(context.Context, outbox.Job) error{},
 	}, nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"stonetown/identity"
+	"stonetown/identity/external"
 	"stonetown/identity/factor"
 	"stonetown/identity/session"
 	"stonetown/internal/eventlog"
@@ -48,6 +49,23 @@ type eventFactor struct {
 
 func aboutFactor(u identity.User, f factor.Factor) factorEvent {
 	return factorEvent{subject{u.ID, u.Email}, eventFactor{f.ID, string(f.Kind), f.Label}}
+}
+
+// identityEvent is the data of an event about an external identity.
+type identityEvent struct {
+	User     subject       `json:"user"`
+	Identity eventIdentity `json:"identity"`
+}
+
+type eventIdentity struct {
+	ConnectionID string `json:"connection_id"`
+	Slug         string `json:"slug"`
+	Kind         string `json:"kind"`
+	Subject      string `json:"subject"`
+}
+
+func aboutIdentity(u identity.User, i external.Identity) identityEvent {
+	return identityEvent{subject{u.ID, u.Email}, eventIdentity{i.ConnectionID, i.Slug, i.Kind, i.Subject}}
 }
 
 // signInEvent is the data of a sign-in.

@@ -68,6 +68,8 @@ const (
 	passwordChanged = "password_changed"
 	factorAdded     = "factor_added"
 	factorRemoved   = "factor_removed"
+	identityAdded   = "identity_added"
+	identityRemoved = "identity_removed"
 )
 
 func (s *Service) notify(b *sqldb.Batch, tenantID, kind string, n notice) {

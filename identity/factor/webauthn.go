@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 
 	"github.com/go-webauthn/webauthn/protocol"
 	"github.com/go-webauthn/webauthn/protocol/webauthncose"
@@ -261,6 +262,20 @@ func (s *Store) VerifyAssertion(ctx context.Context, tx *sqldb.Tx, rp Party, f F
 
 // wrong hides from clients what exactly an authenticator did wrong.
 func wrong(error) error { return ErrWrong }
+
+// HasPasskey reports whether a user has a credential that signs in by itself, as a
+// transaction sees it: one that was made by an authenticator that knew its person.
+func (s *Store) HasPasskey(ctx context.Context, tx *sqldb.Tx, tenantID, userID string) (bool, error) {
+	factors, err := selectFactors(ctx, tx, tenantID, userID)
+	if err != nil {
+		return false, err
+	}
+	h, err := s.holder(Person{TenantID: tenantID, UserID: userID}, factors)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(h.credentials, func(c webauthn.Credential) bool { return c.Flags.UserVerified }), nil
+}
 
 // ownerOf finds whose a credential is. It fails with [ErrNotFound].
 func ownerOf(ctx context.Context, from reader, tenantID, credentialID string) (f Factor, err error) {

@@ -60,6 +60,8 @@ const (
 	UserMFAReset               Type = "user.mfa_reset"
 	UserBackupCodesRegenerated Type = "user.backup_codes_regenerated"
 	UserBackupCodeUsed         Type = "user.backup_code_used"
+	UserIdentityLinked         Type = "user.identity_linked"
+	UserIdentityUnlinked       Type = "user.identity_unlinked"
 
 	SessionCreated   Type = "session.created"
 	SessionRevoked   Type = "session.revoked"
