@@ -243,7 +243,7 @@ func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world
 
 	config := api.Config{
 		SecurityContact: "mailto:security@example.com",
-		Idempotency: w.keys, Limits: limits, Origins: w.oauth,
+		Idempotency:     w.keys, Limits: limits, Origins: w.oauth,
 		Engine: e, Resources: resources.New(e, w.db), Tenants: w.tenants, Users: directory, Authn: w.authn, Importer: importer, Scopes: oauth.NewRegistry(w.db, e), OAuth: w.oauth, CursorKey: cursorKey,
 		Logger: slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}

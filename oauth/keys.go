@@ -166,7 +166,7 @@ type keyrings struct {
 
 const (
 	keyringCacheSize = 4096
-	keyringFor       = time.Minute // how old a cached ring may get
+	keyringFor       = time.Minute      // how old a cached ring may get
 	keyringTimeout   = 30 * time.Second // an RSA key takes a second on a busy machine, and some take many
 )
 
