@@ -357,7 +357,7 @@ func (s *Service) readPresented(ctx context.Context, tenant Tenant, by Applicati
 		if by.ClientID != "" && r.clientID != by.ClientID || r.rotated || !s.now().Before(r.expiresAt) {
 			return p, invalidGrant
 		}
-		p, err := s.ofGrant(ctx, tenant, r.grantID, r.clientID, r.expiresAt)
+		p, err := s.ofGrant(ctx, tenant, r.grant, r.clientID, r.expiresAt)
 		if by.ClientID == "" { // one that authenticates needs no key (RFC 9449 §5)
 			p.key = r.key
 		}
@@ -370,7 +370,11 @@ func (s *Service) readPresented(ctx context.Context, tenant Tenant, by Applicati
 		if by.ClientID != "" && c.Audience != by.ClientID {
 			return p, &TokenError{WrongAudience}
 		}
-		p, err := s.ofGrant(ctx, tenant, c.GrantID, c.Audience, seconds(c.Expires))
+		g, err := selectGrant(ctx, s.db, tenant, c.GrantID)
+		if err != nil {
+			return p, err
+		}
+		p, err := s.ofGrant(ctx, tenant, g, c.Audience, seconds(c.Expires))
 		p.key = c.Confirmation.Thumbprint
 		return p, err
 	}
@@ -400,11 +404,7 @@ func (s *Service) readPresented(ctx context.Context, tenant Tenant, by Applicati
 }
 
 // ofGrant is what a token stands for that says which grant it is of.
-func (s *Service) ofGrant(ctx context.Context, tenant Tenant, grantID, clientID string, expires time.Time) (p presented, err error) {
-	g, err := selectGrant(ctx, s.db, tenant, grantID)
-	if err != nil {
-		return p, err
-	}
+func (s *Service) ofGrant(ctx context.Context, tenant Tenant, g grant, clientID string, expires time.Time) (p presented, err error) {
 	if _, err = s.holder(ctx, tenant, g, false); err != nil {
 		return p, err
 	}

@@ -91,33 +91,29 @@ var invalidGrant = &Error{InvalidGrant, "the code or token is not valid for this
 // or key leaves the code as it is; who comes with the right ones a second time ends all
 // that followed from the first.
 func (s *Service) exchangeCode(ctx context.Context, tenant Tenant, app Application, req TokenRequest) (TokenResponse, error) {
-	var grantID, clientID, redirectURI, challenge, key string
+	var clientID, redirectURI, challenge, key string
 	var expires, used int64
 	hash := tokenHash(req.Code)
-	err := s.db.QueryRow(ctx, `SELECT grant_id, client_id, redirect_uri, challenge, dpop_jkt, expires_at, used_at FROM codes WHERE tenant_id = $1 AND hash = $2`, tenant.ID, hash).
-		Scan(&grantID, &clientID, &redirectURI, &challenge, &key, &expires, &used)
+	g, err := grantRow(s.db.QueryRow(ctx, `
+		SELECT c.client_id, c.redirect_uri, c.challenge, c.dpop_jkt, c.expires_at, c.used_at, `+grantColumns+`
+		FROM codes c JOIN grants g ON g.tenant_id = c.tenant_id AND g.id = c.grant_id WHERE c.tenant_id = $1 AND c.hash = $2`, tenant.ID, hash),
+		tenant, &clientID, &redirectURI, &challenge, &key, &expires, &used)
 	now := s.now()
 	switch {
-	case errors.Is(err, sqldb.ErrNoRows):
-		return TokenResponse{}, invalidGrant
 	case err != nil:
-		return TokenResponse{}, fmt.Errorf("read code: %w", err)
+		return TokenResponse{}, err
 	case clientID != app.ClientID || redirectURI != req.RedirectURI || !verifies(challenge, req.CodeVerifier) || key != "" && key != req.key:
 		return TokenResponse{}, invalidGrant
 	case used != 0:
-		return TokenResponse{}, s.reused(ctx, tenant, grantID, eventlog.SecurityAuthorizationCodeReused)
+		return TokenResponse{}, s.reused(ctx, tenant, g.id, eventlog.SecurityAuthorizationCodeReused)
 	case now.UnixMicro() >= expires:
 		return TokenResponse{}, invalidGrant
-	}
-	g, err := selectGrant(ctx, s.db, tenant, grantID)
-	if err != nil {
-		return TokenResponse{}, err
 	}
 	issued, err := s.issue(ctx, tenant, app, g, issuance{key: req.key, first: true, uses: func(b *sqldb.Batch) {
 		useOnce(b, `UPDATE codes SET used_at = $3 WHERE tenant_id = $1 AND hash = $2 AND used_at = 0`, tenant.ID, hash, now.UnixMicro())
 	}})
 	if errors.Is(err, errReused) {
-		err = s.reused(ctx, tenant, grantID, eventlog.SecurityAuthorizationCodeReused)
+		err = s.reused(ctx, tenant, g.id, eventlog.SecurityAuthorizationCodeReused)
 	}
 	return issued, err
 }
@@ -150,17 +146,14 @@ func (s *Service) refresh(ctx context.Context, tenant Tenant, app Application, r
 	}
 	hash := tokenHash(req.RefreshToken)
 	if r.rotated {
-		if err := s.repeated(ctx, tenant, r.grantID, hash); err != nil {
+		if err := s.repeated(ctx, tenant, r.grant.id, hash); err != nil {
 			return TokenResponse{}, err
 		}
 	}
 	if !s.now().Before(r.expiresAt) {
 		return TokenResponse{}, invalidGrant
 	}
-	g, err := selectGrant(ctx, s.db, tenant, r.grantID)
-	if err != nil {
-		return TokenResponse{}, err
-	}
+	g := r.grant
 	narrower, err := parseScopes(req.Scope)
 	if err != nil {
 		return TokenResponse{}, err
@@ -304,22 +297,22 @@ const refreshTokenPrefix = "rt_"
 
 // refreshToken is what is kept of one.
 type refreshToken struct {
-	grantID, clientID    string
+	grant                grant
+	clientID             string
 	key                  string // thumbprint of the one that was proved when it was issued; empty: none
 	rotated              bool
 	createdAt, expiresAt time.Time
 }
 
-// selectRefreshToken finds a refresh token, good or not. It fails with invalidGrant.
+// selectRefreshToken finds a refresh token, good or not, and what it is of. It fails with invalidGrant.
 func (s *Service) selectRefreshToken(ctx context.Context, tenant Tenant, token string) (r refreshToken, err error) {
 	var created, expires, rotated int64
-	err = s.db.QueryRow(ctx, `SELECT grant_id, client_id, dpop_jkt, created_at, expires_at, rotated_at FROM refresh_tokens WHERE tenant_id = $1 AND hash = $2`, tenant.ID, tokenHash(token)).
-		Scan(&r.grantID, &r.clientID, &r.key, &created, &expires, &rotated)
-	if errors.Is(err, sqldb.ErrNoRows) {
-		return r, invalidGrant
-	}
+	r.grant, err = grantRow(s.db.QueryRow(ctx, `
+		SELECT r.client_id, r.dpop_jkt, r.created_at, r.expires_at, r.rotated_at, `+grantColumns+`
+		FROM refresh_tokens r JOIN grants g ON g.tenant_id = r.tenant_id AND g.id = r.grant_id WHERE r.tenant_id = $1 AND r.hash = $2`, tenant.ID, tokenHash(token)),
+		tenant, &r.clientID, &r.key, &created, &expires, &rotated)
 	if err != nil {
-		return r, fmt.Errorf("read refresh token: %w", err)
+		return r, err
 	}
 	r.createdAt, r.expiresAt, r.rotated = instant(created), instant(expires), rotated != 0
 	return r, nil
@@ -382,15 +375,17 @@ func (a Authentication) acr() string {
 	return AAL2
 }
 
-// selectGrant finds a grant. It fails with invalidGrant.
-func selectGrant(ctx context.Context, from querier, tenant Tenant, grantID string) (g grant, err error) {
-	g = grant{id: grantID, tenantID: tenant.ID}
+// grantColumns are those of a grant g; grantRow reads them.
+const grantColumns = `g.id, g.client_id, g.user_id, g.session_id, g.scope, g.audience, g.nonce, g.methods, g.auth_time, g.second_factor_at,
+	g.created_at, g.expires_at, g.revoked_at`
+
+// grantRow reads a grant that was selected with more columns before its own. It fails with
+// invalidGrant if there is none.
+func grantRow(row *sqldb.Row, tenant Tenant, more ...any) (g grant, err error) {
+	g = grant{tenantID: tenant.ID}
 	var scope, methods string
 	var auth, second, created, expires, revoked int64
-	err = from.QueryRow(ctx, `
-		SELECT client_id, user_id, session_id, scope, audience, nonce, methods, auth_time, second_factor_at, created_at, expires_at, revoked_at
-		FROM grants WHERE tenant_id = $1 AND id = $2`, tenant.ID, grantID).
-		Scan(&g.clientID, &g.auth.UserID, &g.auth.SessionID, &scope, &g.audience, &g.nonce, &methods, &auth, &second, &created, &expires, &revoked)
+	err = row.Scan(append(more, &g.id, &g.clientID, &g.auth.UserID, &g.auth.SessionID, &scope, &g.audience, &g.nonce, &methods, &auth, &second, &created, &expires, &revoked)...)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return g, invalidGrant
 	}
@@ -400,6 +395,11 @@ func selectGrant(ctx context.Context, from querier, tenant Tenant, grantID strin
 	g.scopes, g.auth.Methods = strings.Fields(scope), strings.Fields(methods)
 	g.auth.AuthTime, g.auth.SecondFactor, g.createdAt, g.expiresAt, g.revokedAt = instant(auth), instant(second), instant(created), instant(expires), instant(revoked)
 	return g, nil
+}
+
+// selectGrant finds a grant. It fails with invalidGrant.
+func selectGrant(ctx context.Context, from querier, tenant Tenant, grantID string) (grant, error) {
+	return grantRow(from.QueryRow(ctx, `SELECT `+grantColumns+` FROM grants g WHERE g.tenant_id = $1 AND g.id = $2`, tenant.ID, grantID), tenant)
 }
 
 // reused revokes a grant of which a code or token came back that was used before, by

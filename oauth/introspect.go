@@ -93,10 +93,7 @@ func (s *Service) introspectRefreshToken(ctx context.Context, tenant Tenant, app
 	if r.clientID != app.ClientID || r.rotated || !s.now().Before(r.expiresAt) {
 		return Introspection{}, nil
 	}
-	g, err := selectGrant(ctx, s.db, tenant, r.grantID)
-	if err != nil {
-		return Introspection{}, err
-	}
+	g := r.grant
 	person, err := s.holder(ctx, tenant, g, false)
 	if err != nil {
 		return Introspection{}, err
@@ -119,7 +116,7 @@ func (s *Service) Revoke(ctx context.Context, tenant Tenant, by Credentials, tok
 	if strings.HasPrefix(token, refreshTokenPrefix) {
 		r, err := s.selectRefreshToken(ctx, tenant, token)
 		if err == nil && r.clientID == app.ClientID {
-			err = s.revokeGrant(ctx, tenant, r.grantID, eventlog.TokenFamilyRevoked)
+			err = s.revokeGrant(ctx, tenant, r.grant.id, eventlog.TokenFamilyRevoked)
 		}
 		if errors.Is(err, invalidGrant) {
 			return nil
