@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"stonetown/internal/outbound"
@@ -61,24 +62,24 @@ func TestRegistrationTokenRace(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.ClientID = c.Application.ClientID
-	results := make(chan error, 10)
-	for range cap(results) {
-		go func() {
-			_, err := w.UpdateClient(t.Context(), tenantA, m.ClientID, c.Token, m, func(_, _ Application, _ *sqldb.Batch) {})
-			results <- err
-		}()
+	var wg sync.WaitGroup
+	tokens := make(chan string, 10)
+	for range cap(tokens) {
+		wg.Go(func() {
+			switch c, err := w.UpdateClient(t.Context(), tenantA, m.ClientID, c.Token, m, func(_, _ Application, _ *sqldb.Batch) {}); {
+			case err == nil:
+				tokens <- c.Token
+			case !errors.Is(err, ErrRegistrationToken):
+				t.Error(err)
+			}
+		})
 	}
-	won := 0
-	for range cap(results) {
-		switch err := <-results; {
-		case err == nil:
-			won++
-		case !errors.Is(err, ErrRegistrationToken):
-			t.Error(err)
-		}
+	wg.Wait()
+	if len(tokens) != 1 {
+		t.Fatalf("%d updates with one token", len(tokens))
 	}
-	if won != 1 {
-		t.Errorf("%d updates with one token", won)
+	if _, err := w.ManagedClient(t.Context(), tenantA, m.ClientID, <-tokens); err != nil {
+		t.Errorf("the token of the one that succeeded: %v", err)
 	}
 }
 
