@@ -407,6 +407,7 @@ func TestPages(t *testing.T) {
 	b.picture("account-security", "linked")
 	b.do(chromedp.Click(chromedp.Search(`//li[contains(., "GitHub")]//button`)))
 	b.says("It is removed.")
+	b.open("/account/security") // which no longer says so
 	b.says("Google")
 
 	// A factor goes, and so does every other device.
