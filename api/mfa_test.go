@@ -741,8 +741,9 @@ func rememberedDevice(t *testing.T, w *world, c *client) {
 	from(known, "ann@example.com", "mfa_required")
 }
 
-// Where a session is, if the deployment has a database for that.
-func places(t *testing.T, w *world, c *client) {
+// germany is a database that has this machine there.
+func germany(t testing.TB) *geo.Database {
+	t.Helper()
 	tree, err := mmdbwriter.New(mmdbwriter.Options{DatabaseType: "Test", IncludeReservedNetworks: true})
 	if err != nil {
 		t.Fatal(err)
@@ -767,14 +768,19 @@ func places(t *testing.T, w *world, c *client) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { database.Close() })
+	return database
+}
+
+// Where a session is, if the deployment has a database for that.
+func places(t *testing.T, w *world, c *client) {
 	id := member(t, c, "ann@example.com")
 	me := signedIn(t, c, "ann@example.com")
 	equal(t, "unknown", me.want(t, 200, "", "GET", mePath+"/sessions", nil).list()[0].(map[string]any)["ip_geo"], nil)
-	server := httptestServer(t, w, func(config *api.Config) { config.Places, config.Metrics = database, nil })
+	server := httptestServer(t, w, func(config *api.Config) { config.Places, config.Metrics = germany(t), nil })
 	me.server = server
 	admin := *c
 	admin.server = server
-	germany := object{"city": nil, "country": "DE"}
-	equal(t, "known", me.want(t, 200, "", "GET", mePath+"/sessions", nil).list()[0].(map[string]any)["ip_geo"], germany)
-	equal(t, "of a user", admin.want(t, 200, "", "GET", "/api/v1/users/"+id+"/sessions", nil).list()[0].(map[string]any)["ip_geo"], germany)
+	place := object{"city": nil, "country": "DE"}
+	equal(t, "known", me.want(t, 200, "", "GET", mePath+"/sessions", nil).list()[0].(map[string]any)["ip_geo"], place)
+	equal(t, "of a user", admin.want(t, 200, "", "GET", "/api/v1/users/"+id+"/sessions", nil).list()[0].(map[string]any)["ip_geo"], place)
 }

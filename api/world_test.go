@@ -25,6 +25,7 @@ import (
 	"stonetown/engine/resources"
 	"stonetown/identity"
 	"stonetown/identity/authn"
+	"stonetown/identity/breached"
 	"stonetown/identity/external"
 	"stonetown/identity/factor"
 	"stonetown/identity/session"
@@ -58,6 +59,7 @@ type world struct {
 	org     string
 	authn   *authn.Service
 	mailbox mailbox
+	ranges  ranges
 	skew    atomic.Int64 // added to the clock of idempotency keys, in nanoseconds
 	ahead   atomic.Int64 // added to the clock of sign-ins
 }
@@ -213,7 +215,9 @@ func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world
 	})
 	must(err)
 
-	directory, err := identity.New(identity.Config{DB: w.db, Relations: e})
+	stolen, err := breached.New(breached.Config{URL: w.ranges.start(t), Clock: w.now})
+	must(err)
+	directory, err := identity.New(identity.Config{DB: w.db, Relations: e, Breached: stolen, Logger: slog.New(slog.NewJSONHandler(w.log, nil))})
 	must(err)
 	importer := identity.NewImporter(directory, key, people.ParseImport, people.ImportEvents(func(b *sqldb.Batch, u identity.User) { w.authn.QueueVerification(b, u) }))
 	importing, stop := context.WithCancel(ctx)
@@ -230,7 +234,7 @@ func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world
 	limits, err := ratelimit.New(ratelimit.Config{DB: w.db, Limits: unlimited})
 	must(err)
 	w.authn, err = authn.New(authn.Config{
-		DB: w.db, Seal: key, Users: directory, Outbox: letters, Mail: &w.mailbox, Texts: &w.mailbox, Tenants: w.tenants, Limits: limits, Clock: w.now,
+		DB: w.db, Seal: key, Users: directory, Outbox: letters, Mail: &w.mailbox, Texts: &w.mailbox, Tenants: w.tenants, Places: germany(t), Limits: limits, Clock: w.now,
 		Logger: slog.New(slog.NewJSONHandler(w.log, nil)),
 	})
 	must(err)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/ccojocar/zxcvbn-go/frequency"
 	"golang.org/x/text/unicode/norm"
+
+	"stonetown/identity/breached"
 )
 
 // Policy says which passwords are refused. Its shape follows OWASP ASVS 5.0 §6.2: a
@@ -33,6 +35,7 @@ const (
 	MaxLength          Rule = "max_length"
 	Common             Rule = "common"              // among the passwords that most people choose
 	ContainsIdentifier Rule = "contains_identifier" // or names, of the user
+	Breached           Rule = "breached"            // among those that were stolen somewhere
 )
 
 // PolicyError says which rules a password breaks.
@@ -49,23 +52,41 @@ func (e *PolicyError) Error() string {
 			MaxLength:          fmt.Sprintf("has more than %d characters", e.Policy.MaxLength),
 			Common:             "is one of the most common passwords",
 			ContainsIdentifier: "contains the user's name or address",
+			Breached:           "is among passwords that were stolen elsewhere",
 		}[rule])
 	}
 	return "the password " + strings.Join(parts, " and ")
 }
 
-// NewPassword hashes a password for a user if the tenant's policy allows it. It fails
-// with [*PolicyError], or as [HashPassword] does.
+// NewPassword hashes a password that somebody chose for a user, if the tenant's policy
+// allows it and it is not known to be breached. It fails with [*PolicyError], or as
+// [HashPassword] does.
 func (d *Directory) NewPassword(ctx context.Context, tenantID, password string, u User) (PasswordHash, error) {
-	settings, err := d.Settings(ctx, tenantID)
+	p, err := d.obeys(ctx, tenantID, password, u)
 	if err != nil {
 		return "", err
 	}
-	p := settings.PasswordPolicy
-	if violations := p.violations(password, u); violations != nil {
-		return "", &PolicyError{p, violations}
+	found, err := d.breached.Contains(ctx, breached.DigestOf(password))
+	if err != nil { // a password must not depend on somebody else's service
+		d.log.WarnContext(ctx, "password accepted without knowing whether it is breached", "tenant", tenantID, "error", err)
+	}
+	if found {
+		return "", &PolicyError{p, []Rule{Breached}}
 	}
 	return HashPassword(ctx, password)
+}
+
+// obeys fails with [*PolicyError] if a tenant's policy does not allow a password.
+func (d *Directory) obeys(ctx context.Context, tenantID, password string, u User) (Policy, error) {
+	settings, err := d.Settings(ctx, tenantID)
+	if err != nil {
+		return Policy{}, err
+	}
+	p := settings.PasswordPolicy
+	if violations := p.violations(password, u); violations != nil {
+		return p, &PolicyError{p, violations}
+	}
+	return p, nil
 }
 
 func (p Policy) violations(password string, u User) (broken []Rule) {

@@ -35,11 +35,11 @@ func insertUser(ctx context.Context, tx *sqldb.Tx, u User) error {
 func queueUser(b *sqldb.Batch, u User) {
 	b.Queue(`
 		INSERT INTO users (tenant_id, id, email, email_norm, email_verified, state, name, given_name, family_name, picture, locale,
-			attributes, password_hash, password_must_be_reset, must_enrol, created_at, updated_at, last_signed_in_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
+			attributes, password_hash, password_must_be_reset, password_check_at, must_enrol, created_at, updated_at, last_signed_in_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
 		[]any{
 			u.TenantID, u.ID, u.Email, NormalEmail(u.Email), u.EmailVerified, string(u.State), u.Name, u.GivenName, u.FamilyName, u.Picture, u.Locale,
-			string(u.Attributes), string(u.PasswordHash), u.PasswordMustBeReset, u.MustEnrol, u.CreatedAt.UnixMicro(), u.UpdatedAt.UnixMicro(), micros(u.LastSignedInAt),
+			string(u.Attributes), string(u.PasswordHash), u.PasswordMustBeReset, micros(u.PasswordCheckAt), u.MustEnrol, u.CreatedAt.UnixMicro(), u.UpdatedAt.UnixMicro(), micros(u.LastSignedInAt),
 		}, nil)
 	b.Queue(`INSERT INTO user_search (tenant_id, created_at, user_id, text) VALUES ($1, $2, $3, $4)`,
 		[]any{u.TenantID, u.CreatedAt.UnixMicro(), u.ID, u.searchText()}, nil)
@@ -49,11 +49,11 @@ func queueUser(b *sqldb.Batch, u User) {
 func updateUser(b *sqldb.Batch, u User) {
 	b.Queue(`
 		UPDATE users SET email = $3, email_norm = $4, email_verified = $5, state = $6, name = $7, given_name = $8, family_name = $9,
-			picture = $10, locale = $11, attributes = $12, password_hash = $13, password_must_be_reset = $14, must_enrol = $15, updated_at = $16
+			picture = $10, locale = $11, attributes = $12, password_hash = $13, password_must_be_reset = $14, must_enrol = $15, updated_at = $16, password_check_at = $17
 		WHERE tenant_id = $1 AND id = $2`,
 		[]any{
 			u.TenantID, u.ID, u.Email, NormalEmail(u.Email), u.EmailVerified, string(u.State), u.Name, u.GivenName, u.FamilyName,
-			u.Picture, u.Locale, string(u.Attributes), string(u.PasswordHash), u.PasswordMustBeReset, u.MustEnrol, u.UpdatedAt.UnixMicro(),
+			u.Picture, u.Locale, string(u.Attributes), string(u.PasswordHash), u.PasswordMustBeReset, u.MustEnrol, u.UpdatedAt.UnixMicro(), micros(u.PasswordCheckAt),
 		}, nil)
 	b.Queue(`UPDATE user_search SET text = $4 WHERE tenant_id = $1 AND created_at = $2 AND user_id = $3`,
 		[]any{u.TenantID, u.CreatedAt.UnixMicro(), u.ID, u.searchText()}, nil)
@@ -61,14 +61,14 @@ func updateUser(b *sqldb.Batch, u User) {
 
 // userColumns is what scanUser reads.
 const userColumns = `u.id, u.email, u.email_verified, u.state, u.name, u.given_name, u.family_name, u.picture, u.locale,
-	u.attributes, u.password_hash, u.password_must_be_reset, u.must_enrol, u.created_at, u.updated_at, u.last_signed_in_at, u.signed_out_at`
+	u.attributes, u.password_hash, u.password_must_be_reset, u.password_check_at, u.must_enrol, u.created_at, u.updated_at, u.last_signed_in_at, u.signed_out_at`
 
 func scanUser(row interface{ Scan(...any) error }, tenantID string) (User, error) {
 	u := User{TenantID: tenantID}
 	var attributes string
-	var created, updated, signedIn, signedOut int64
+	var check, created, updated, signedIn, signedOut int64
 	err := row.Scan(&u.ID, &u.Email, &u.EmailVerified, (*string)(&u.State), &u.Name, &u.GivenName, &u.FamilyName, &u.Picture, &u.Locale,
-		&attributes, (*string)(&u.PasswordHash), &u.PasswordMustBeReset, &u.MustEnrol, &created, &updated, &signedIn, &signedOut)
+		&attributes, (*string)(&u.PasswordHash), &u.PasswordMustBeReset, &check, &u.MustEnrol, &created, &updated, &signedIn, &signedOut)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return User{}, ErrUserNotFound
 	}
@@ -78,6 +78,7 @@ func scanUser(row interface{ Scan(...any) error }, tenantID string) (User, error
 	if attributes != "" {
 		u.Attributes = []byte(attributes)
 	}
+	u.PasswordCheckAt = instant(check)
 	u.CreatedAt, u.UpdatedAt, u.LastSignedInAt, u.SignedOutAt = instant(created), instant(updated), instant(signedIn), instant(signedOut)
 	return u, nil
 }
@@ -114,6 +115,7 @@ func deleteUser(ctx context.Context, tx *sqldb.Tx, u User) error {
 	var b sqldb.Batch
 	b.Queue(`DELETE FROM user_search WHERE tenant_id = $1 AND created_at = $2 AND user_id = $3`, []any{u.TenantID, u.CreatedAt.UnixMicro(), u.ID}, nil)
 	session.EndAll(&b, u.TenantID, u.ID, "")
+	session.ForgetDevices(&b, u.TenantID, u.ID)
 	ticket.Discard(&b, u.TenantID, u.ID)
 	external.RemoveAll(&b, u.TenantID, u.ID)
 	if err := tx.Send(ctx, &b); err != nil {

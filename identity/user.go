@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/mail"
 	"reflect"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"stonetown/identity/breached"
 	"stonetown/identity/session"
 	"stonetown/identity/ticket"
 	"stonetown/internal/id"
@@ -62,6 +64,7 @@ type User struct {
 	Profile
 	PasswordHash        PasswordHash // empty when the account has no password
 	PasswordMustBeReset bool         // at the next sign-in
+	PasswordCheckAt     time.Time    // when to look the password up among breached ones; zero: at the next sign-in
 	MustEnrol           bool         // a second factor, at the next sign-in
 	CreatedAt           time.Time    // UTC, as are all
 	UpdatedAt           time.Time
@@ -77,6 +80,9 @@ type NewUser struct {
 	PasswordHash        PasswordHash // from HashPassword; hashing is too slow to do in a transaction
 	PasswordMustBeReset bool
 }
+
+// SetPassword replaces the password; the empty hash takes it away.
+func (u *User) SetPassword(hash PasswordHash) { u.PasswordHash, u.PasswordCheckAt = hash, time.Time{} }
 
 func (u *User) disable() { u.State = Disabled }
 
@@ -104,15 +110,21 @@ type Config struct {
 	// Relations has what users may do, and who is in which group. Required by
 	// everything about groups, and by disabling and deleting users.
 	Relations Relations
+	// Breached knows passwords that were stolen somewhere. Default: none is known.
+	Breached *breached.Client
 	// Clock tells the time. Default: time.Now.
 	Clock func() time.Time
+	// Logger gets what goes wrong without anybody being told. Default: discarded.
+	Logger *slog.Logger
 }
 
 // Directory knows the users of every tenant. It is safe for concurrent use.
 type Directory struct {
 	db        *sqldb.DB
 	relations Relations
+	breached  *breached.Client
 	clock     func() time.Time
+	log       *slog.Logger
 }
 
 // New returns the directory kept in c.DB.
@@ -123,7 +135,10 @@ func New(c Config) (*Directory, error) {
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
-	return &Directory{c.DB, c.Relations, c.Clock}, nil
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Directory{c.DB, c.Relations, c.Breached, c.Clock, c.Logger}, nil
 }
 
 func (d *Directory) now() time.Time { return d.clock().UTC().Truncate(time.Microsecond) }

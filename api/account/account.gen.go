@@ -152,7 +152,7 @@ type Context map[string]interface{}
 
 // Device defines model for Device.
 type Device struct {
-	// Fingerprint The same for sessions of the same kind of browser.
+	// Fingerprint The same for sessions of the same kind of browser, whatever its version.
 	Fingerprint string `json:"fingerprint"`
 
 	// Kind `desktop`, `phone`, `tablet` or `other`.

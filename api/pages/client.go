@@ -69,6 +69,8 @@ func (p *problem) text() string {
 				parts = append(parts, "is one of the most common ones")
 			case "contains_identifier":
 				parts = append(parts, "is too much like your name or address")
+			case "breached":
+				parts = append(parts, "was stolen from some other service and published, so others know it")
 			}
 		}
 		return "The password " + strings.Join(parts, " and ") + "."

@@ -49,9 +49,16 @@ func (s *Surface) newUser(ctx context.Context, call *web.Call, form *UserInput) 
 	}
 	if given {
 		about := identity.User{Email: n.Email, Profile: n.Profile}
-		n.PasswordHash, err = s.Directory.NewPassword(ctx, call.Tenant.ID, password, about)
+		n.PasswordHash, err = s.newPassword(ctx, call, password, about)
 	}
 	return n, err
+}
+
+// newPassword hashes a password that an administrator chose for a user, who may not exist
+// yet.
+func (s *Surface) newPassword(ctx context.Context, call *web.Call, password string, u identity.User) (identity.PasswordHash, error) {
+	hash, err := s.Directory.NewPassword(ctx, call.Tenant.ID, password, u)
+	return hash, s.Access.NoteRefused(ctx, call.Tenant.ID, u, byCaller(call), err)
 }
 
 // patch reads the form of a change, and the new password in it.
@@ -70,7 +77,7 @@ func patch(form *UserPatch) (change func(*identity.User), password string, given
 	return func(u *identity.User) {
 		apply(&u.Profile)
 		if form.Password.Kind() == 'n' {
-			u.PasswordHash = ""
+			u.SetPassword("")
 		}
 		if form.PasswordMustBeReset != nil {
 			u.PasswordMustBeReset = *form.PasswordMustBeReset

@@ -58,6 +58,7 @@ type Authorizations interface {
 type Access interface {
 	QueueVerification(b *sqldb.Batch, u identity.User)
 	Wake()
+	NoteRefused(ctx context.Context, tenantID string, u identity.User, by authn.By, refused error) error
 	SendReset(ctx context.Context, tenantID, userID string, by authn.By) error
 	ResetFactors(ctx context.Context, tenantID, userID string, by authn.By) (identity.User, error)
 	Factors(ctx context.Context, tenantID, userID string) ([]factor.Factor, error)

@@ -119,13 +119,13 @@ func (s *Surface) PatchUser(ctx context.Context, request PatchUserRequestObject)
 			return nil, err
 		}
 		change(&u)
-		hash, err := s.Directory.NewPassword(ctx, call.Tenant.ID, password, u)
+		hash, err := s.newPassword(ctx, call, password, u)
 		if err != nil {
 			return nil, err
 		}
 		rest := change
 		change = func(u *identity.User) {
-			u.PasswordHash = hash
+			u.SetPassword(hash)
 			rest(u)
 		}
 	}

@@ -51,7 +51,10 @@ type MfaPolicy struct {
 }
 
 // PasswordPolicy Lengths are in characters. The most common passwords, and those that are mostly
-// the user's name or address, are refused in any case.
+// the user's name or address, are refused in any case. So are those that were stolen
+// somewhere and published, if the deployment has a service that knows them, and it
+// answers. `password_policy_violation` names in `violations` each `rule` that a password
+// breaks: `min_length`, `max_length`, `common`, `contains_identifier` or `breached`.
 type PasswordPolicy struct {
 	MaxLength int `json:"max_length"`
 	MinLength int `json:"min_length"`
@@ -76,7 +79,10 @@ type Settings struct {
 	MfaPolicy MfaPolicy `json:"mfa_policy"`
 
 	// PasswordPolicy Lengths are in characters. The most common passwords, and those that are mostly
-	// the user's name or address, are refused in any case.
+	// the user's name or address, are refused in any case. So are those that were stolen
+	// somewhere and published, if the deployment has a service that knows them, and it
+	// answers. `password_policy_violation` names in `violations` each `rule` that a password
+	// breaks: `min_length`, `max_length`, `common`, `contains_identifier` or `breached`.
 	PasswordPolicy PasswordPolicy `json:"password_policy"`
 
 	// PreviousSecretTTLS For how many seconds a secret stays good that was rotated out, 0 to 604,800, unless the request says.

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"stonetown/engine"
+	"stonetown/identity/breached"
 	"stonetown/internal/sqldb"
 )
 
@@ -105,7 +106,7 @@ func (a *admin) close() error {
 }
 
 // registerMetrics publishes the counters that modules keep.
-func registerMetrics(registry *prometheus.Registry, db *sqldb.DB, e *engine.Engine) {
+func registerMetrics(registry *prometheus.Registry, db *sqldb.DB, e *engine.Engine, b *breached.Client) {
 	counter := func(name, help string, value func() int64) prometheus.Collector {
 		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "stonetown_" + name, Help: help}, func() float64 { return float64(value()) })
 	}
@@ -120,6 +121,8 @@ func registerMetrics(registry *prometheus.Registry, db *sqldb.DB, e *engine.Engi
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "stonetown_engine_resident_bytes", Help: "Estimated memory of the tenants in memory.",
 		}, func() float64 { return float64(e.Stats().ResidentBytes) }),
+		counter("breached_password_questions_total", "Questions to the service for breached passwords.", func() int64 { return b.Stats().Questions }),
+		counter("breached_password_failures_total", "Those that it did not answer.", func() int64 { return b.Stats().Failures }),
 		counter("database_statements_total", "Statements run.", func() int64 { return db.Stats().Statements }),
 		counter("database_round_trips_total", "Times a database server was waited for.", func() int64 { return db.Stats().RoundTrips }),
 	)

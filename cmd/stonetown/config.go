@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
+	"stonetown/identity/breached"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/ratelimit"
 	"stonetown/tuplestore/sqlstore"
@@ -112,6 +113,12 @@ type Config struct {
 	// this machine can reach. For development only. Default false; with Dev, always true.
 	AllowInsecureTargets bool `yaml:"allow_insecure_targets" env:"ALLOW_INSECURE_TARGETS"`
 
+	// BreachedPasswordsURL is a service that knows passwords that were stolen somewhere, in
+	// the form of Pwned Passwords, whose URL is https://api.pwnedpasswords.com/range/. It
+	// is told 5 of the 40 digits of a password's SHA-1, when one is chosen and then every
+	// 30 days when it is signed in with. Default: none, and none is known.
+	BreachedPasswordsURL string `yaml:"breached_passwords_url" env:"BREACHED_PASSWORDS_URL"`
+
 	// GeoFile is a database in MaxMind's format (.mmdb) that says in which city or
 	// country an address is, for people to see where they are signed in. Default: none.
 	GeoFile string `yaml:"geo_file" env:"GEO_FILE"`
@@ -196,6 +203,7 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.StringVar(&c.TextTokenFile, "text-token-file", c.TextTokenFile, "`file` that holds the token for the gateway")
 	f.StringSliceVar(&c.TextCountries, "text-countries", c.TextCountries, "`codes` of the countries that texts are sent to, such as +49,+1")
 	f.BoolVar(&c.AllowInsecureTargets, "allow-insecure-targets", c.AllowInsecureTargets, "let tenants name http URLs and private addresses to fetch from (always with --dev)")
+	f.StringVar(&c.BreachedPasswordsURL, "breached-passwords-url", c.BreachedPasswordsURL, "https `URL` of a service that knows breached passwords")
 	f.StringVar(&c.SecurityContact, "security-contact", c.SecurityContact, "`URI` in /.well-known/security.txt: whom to tell of weaknesses")
 	f.StringVar(&c.GeoFile, "geo-file", c.GeoFile, "MaxMind database `file` that says where addresses are")
 	f.DurationVar(&c.RequestTimeout, "request-timeout", c.RequestTimeout, "most time to work on one request")
@@ -312,6 +320,9 @@ func (c *Config) complete() error {
 	if u, err := url.Parse(c.TextURL); c.TextURL != "" && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "") {
 		problem("text_url is not an http(s) URL")
 	}
+	if _, err := breached.New(breached.Config{URL: c.BreachedPasswordsURL}); c.BreachedPasswordsURL != "" && err != nil {
+		problem("breached_passwords_url is %w", err)
+	}
 	for _, code := range c.TextCountries {
 		if !strings.HasPrefix(code, "+") {
 			problem("text_countries: %q does not begin with +", code)
@@ -366,6 +377,7 @@ func (c Config) LogValue() slog.Value {
 		slog.String("text_url", redacted(c.TextURL)),
 		slog.Any("text_countries", c.TextCountries),
 		slog.Bool("allow_insecure_targets", c.AllowInsecureTargets),
+		slog.String("breached_passwords_url", redacted(c.BreachedPasswordsURL)),
 		slog.String("geo_file", c.GeoFile),
 		slog.String("security_contact", c.SecurityContact),
 		slog.Duration("request_timeout", c.RequestTimeout),

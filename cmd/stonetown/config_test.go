@@ -103,6 +103,7 @@ func TestConfigRefuses(t *testing.T) {
 		"no history":          {args: []string{"--history-retention", "59m"}, want: "history_retention"},
 		"malformed limit":     {args: []string{"--rate-limits", "admin.caller=6000"}, want: "requests/unit"},
 		"not a limit":         {file: "rate_limits: admin.caller", want: "cannot unmarshal"},
+		"no https":            {args: []string{"--breached-passwords-url", "http://example.com/range/"}, want: "breached_passwords_url"},
 		"unknown family":      {environ: []string{"STONETOWN_RATE_LIMITS=checks.ip=1/s"}, want: `"checks.ip"`},
 		"no family":           {file: "rate_limits: {none.ip: 1/s}", want: `"none.ip"`},
 		"unknown kind":        {file: "rate_limits: {admin.user: 1/s}", want: `"admin.user"`},

@@ -22,6 +22,7 @@ import (
 	"stonetown/engine/resources"
 	"stonetown/identity"
 	"stonetown/identity/authn"
+	"stonetown/identity/breached"
 	"stonetown/identity/session"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/geo"
@@ -44,12 +45,13 @@ type Program struct {
 	listen net.Listener
 	server *http.Server
 
-	modules *modules
-	store   *sqlstore.Store
-	engine  *engine.Engine
-	oauth   *oauth.Service
-	mailbox pages.Mailbox // nil but in development
-	places  *geo.Database // nil without one
+	modules  *modules
+	store    *sqlstore.Store
+	engine   *engine.Engine
+	oauth    *oauth.Service
+	mailbox  pages.Mailbox    // nil but in development
+	places   *geo.Database    // nil without one
+	breached *breached.Client // nil without a service
 
 	// What goes on by itself, streams and collections, ends with running.
 	running context.Context
@@ -101,7 +103,12 @@ func (p *Program) Open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	people, err := identity.New(identity.Config{DB: p.modules.db, Relations: p.engine})
+	if p.config.BreachedPasswordsURL != "" {
+		if p.breached, err = breached.New(breached.Config{URL: p.config.BreachedPasswordsURL}); err != nil {
+			return err
+		}
+	}
+	people, err := identity.New(identity.Config{DB: p.modules.db, Relations: p.engine, Breached: p.breached, Logger: p.log})
 	if err != nil {
 		return err
 	}
@@ -118,9 +125,14 @@ func (p *Program) Open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if p.config.GeoFile != "" {
+		if p.places, err = geo.Open(p.config.GeoFile); err != nil {
+			return err
+		}
+	}
 	signIns, err := authn.New(authn.Config{
 		DB: p.modules.db, Seal: p.modules.key, Users: people, Outbox: letters, Mail: mail, Texts: texts, Tenants: letterheads{p.modules.tenants},
-		Limits: limits, Logger: p.log,
+		Places: p.places, Limits: limits, Logger: p.log,
 	})
 	if err != nil {
 		return err
@@ -141,11 +153,6 @@ func (p *Program) Open(ctx context.Context) error {
 		return p.oauth.SessionEnded(ctx, tx, e.TenantID, e.ID, e.UserID)
 	})
 	importer := identity.NewImporter(people, p.modules.key, apipeople.ParseImport, apipeople.ImportEvents(signIns.QueueVerification))
-	if p.config.GeoFile != "" {
-		if p.places, err = geo.Open(p.config.GeoFile); err != nil {
-			return err
-		}
-	}
 	handler, err := api.New(api.Config{
 		Engine: p.engine, Resources: resources.New(p.engine, p.modules.db),
 		Tenants: p.modules.tenants, Users: people, Authn: signIns, Importer: importer, Scopes: oauth.NewRegistry(p.modules.db, p.engine), OAuth: p.oauth,
@@ -167,7 +174,7 @@ func (p *Program) Open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	registerMetrics(registry, p.modules.db, p.engine)
+	registerMetrics(registry, p.modules.db, p.engine, p.breached)
 	p.server = &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: readHeaderTimeout,
@@ -296,13 +303,14 @@ func (p *Program) Close() error {
 		errs = append(errs, p.store.Close())
 	}
 	errs = append(errs, p.places.Close())
+	p.breached.Close()
 	if p.modules != nil {
 		errs = append(errs, p.modules.close())
 	}
 	if p.admin != nil {
 		errs = append(errs, p.admin.close())
 	}
-	p.admin, p.listen, p.server, p.modules, p.store, p.engine, p.places = nil, nil, nil, nil, nil, nil, nil
+	p.admin, p.listen, p.server, p.modules, p.store, p.engine, p.places, p.breached = nil, nil, nil, nil, nil, nil, nil, nil
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}

@@ -28,6 +28,7 @@ import (
 	"stonetown/identity/session"
 	"stonetown/identity/ticket"
 	"stonetown/internal/eventlog"
+	"stonetown/internal/geo"
 	"stonetown/internal/outbox"
 	"stonetown/internal/post"
 	"stonetown/internal/ratelimit"
@@ -122,7 +123,7 @@ func (b By) as(userID string) By {
 	return b
 }
 
-// Config says what a service works on. All but Clock, Limits and Logger is required.
+// Config says what a service works on. All but Places, Limits, Clock and Logger is required.
 type Config struct {
 	DB      *sqldb.DB
 	Seal    *seal.Key
@@ -131,6 +132,8 @@ type Config struct {
 	Mail    post.Mailer
 	Texts   post.Texter
 	Tenants Tenants
+	// Places says where addresses are. Default: that is not known.
+	Places *geo.Database
 	// Limits counts letters and text messages. Default: there are no limits.
 	Limits *ratelimit.Limiter
 	// Clock tells the time. Default: time.Now.
@@ -156,6 +159,7 @@ type Service struct {
 	mail     post.Mailer
 	texts    post.Texter
 	tenants  Tenants
+	places   *geo.Database
 	limits   *ratelimit.Limiter
 	account  []byte // key of accounts' names in attempts
 	clock    func() time.Time
@@ -177,7 +181,7 @@ func New(c Config) (*Service, error) {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &Service{
-		db: c.DB, users: c.Users, outbox: c.Outbox, mail: c.Mail, texts: c.Texts, tenants: c.Tenants, limits: c.Limits, clock: c.Clock, log: c.Logger,
+		db: c.DB, users: c.Users, outbox: c.Outbox, mail: c.Mail, texts: c.Texts, tenants: c.Tenants, places: c.Places, limits: c.Limits, clock: c.Clock, log: c.Logger,
 		sessions: session.NewStore(c.DB, c.Clock),
 		tickets:  ticket.NewStore(c.DB, c.Seal, c.Clock),
 		factors:  factor.NewStore(c.DB, c.Seal, c.Clock),
@@ -219,6 +223,9 @@ func (s *Service) tidy(ctx context.Context) error {
 		return err
 	}
 	if _, err := s.db.Exec(ctx, `DELETE FROM email_changes WHERE expires_at < $1`, now.UnixMicro()); err != nil {
+		return err
+	}
+	if err := s.sessions.Tidy(ctx); err != nil {
 		return err
 	}
 	return s.tickets.Tidy(ctx)

@@ -81,6 +81,25 @@ type failureEvent struct {
 	Failures int      `json:"failures"`
 }
 
+// breachedEvent is the data of a breached password that somebody chose and was refused, or
+// signed in with; the user is null if there is none yet.
+type breachedEvent struct {
+	User    *subject `json:"user"`
+	Refused bool     `json:"refused"`
+}
+
+// newDeviceEvent is the data of a sign-in on a device that the user was not known to have.
+type newDeviceEvent struct {
+	Session eventSession `json:"session"`
+	Device  eventDevice  `json:"device"`
+	User    subject      `json:"user"`
+}
+
+type eventDevice struct {
+	Kind        string `json:"kind"`
+	Fingerprint string `json:"fingerprint"`
+}
+
 // sessionEvent is the data of an event about a session.
 type sessionEvent struct {
 	Session eventSession `json:"session"`
@@ -96,7 +115,11 @@ type eventSession struct {
 
 // SessionEvent is the data of an event about a session, and why it ended if it did.
 func SessionEvent(s session.Session, reason string) any {
-	return sessionEvent{eventSession{s.ID, s.Device.IP, s.Device.UserAgent}, subject{ID: s.UserID}, reason}
+	return sessionEvent{aboutSession(s), subject{ID: s.UserID}, reason}
+}
+
+func aboutSession(s session.Session) eventSession {
+	return eventSession{s.ID, s.Device.IP, s.Device.UserAgent}
 }
 
 // revoked are the events of sessions that ended.

@@ -22,6 +22,7 @@ import (
 	"stonetown/internal/eventlog"
 	"stonetown/internal/outbox"
 	"stonetown/internal/post"
+	"stonetown/internal/ratelimit"
 	"stonetown/internal/sqldb"
 )
 
@@ -34,6 +35,8 @@ const (
 	letterReset  = "letter.reset"
 	letterChange = "letter.change"
 	letterNotice = "letter.notice"
+	letterSignIn = "letter.sign_in"
+	jobPassword  = "password"
 )
 
 type (
@@ -57,6 +60,13 @@ type (
 		UserID string `json:"user_id"`
 		What   string `json:"what"`
 	}
+	// signInLetter tells of a sign-in on a device that is new.
+	signInLetter struct {
+		UserID     string    `json:"user_id"`
+		DeviceKind string    `json:"device_kind"`
+		IP         string    `json:"ip"`
+		At         time.Time `json:"at"`
+	}
 	textJob struct {
 		Number string `json:"number"`
 		Code   string `json:"code"`
@@ -65,11 +75,12 @@ type (
 
 // What users are told has happened.
 const (
-	passwordChanged = "password_changed"
-	factorAdded     = "factor_added"
-	factorRemoved   = "factor_removed"
-	identityAdded   = "identity_added"
-	identityRemoved = "identity_removed"
+	passwordChanged  = "password_changed"
+	passwordBreached = "password_breached"
+	factorAdded      = "factor_added"
+	factorRemoved    = "factor_removed"
+	identityAdded    = "identity_added"
+	identityRemoved  = "identity_removed"
 )
 
 func (s *Service) notify(b *sqldb.Batch, tenantID, kind string, n notice) {
@@ -139,7 +150,23 @@ func (s *Service) dispatch(ctx context.Context, job outbox.Job) error {
 		if err != nil {
 			return err
 		}
-		return s.send(ctx, job.TenantID, u, n.What, letterData{Link: "/account"})
+		link := "/account"
+		if n.What == passwordBreached {
+			link = "/account/password"
+		}
+		return s.send(ctx, job.TenantID, u, n.What, letterData{Link: link})
+	case letterSignIn:
+		var l signInLetter
+		if err := job.Read(&l); err != nil {
+			return err
+		}
+		return s.sendSignIn(ctx, job, l)
+	case jobPassword:
+		var j passwordJob
+		if err := job.Read(&j); err != nil {
+			return err
+		}
+		return s.checkPassword(ctx, job.TenantID, j)
 	}
 	if do := s.others[job.Kind]; do != nil {
 		return do(ctx, job)
@@ -183,6 +210,29 @@ func (s *Service) sendChange(ctx context.Context, tenantID string, l changeLette
 		ticket.New{Kind: kindChange, Payload: addressed{Email: l.Email, Change: l.Change}, For: verifyFor})
 }
 
+// signInLetters are how many a user gets: who has the password and calls the device something
+// else each time shall not fill the mailbox.
+var signInLetters = ratelimit.Limit{Requests: 10, Window: time.Hour}
+
+// sendSignIn tells a user of a sign-in on a new device. What the device calls itself is not
+// repeated, for it may say anything.
+func (s *Service) sendSignIn(ctx context.Context, job outbox.Job, l signInLetter) error {
+	u, err := s.users.User(ctx, job.TenantID, l.UserID)
+	if err != nil {
+		return err
+	}
+	if job.Attempt == 1 {
+		if err := s.limit(ctx, job.TenantID, "sign_in_letter", u.ID, signInLetters); err != nil {
+			return errors.Join(err, outbox.ErrDrop)
+		}
+	}
+	place := s.places.Find(l.IP)
+	return s.send(ctx, job.TenantID, u, "new_sign_in", letterData{
+		Link: "/account/sessions", Device: l.DeviceKind, IP: l.IP, At: l.At.UTC().Format("2006-01-02 15:04 UTC"),
+		Place: strings.Join(slices.DeleteFunc([]string{place.City, place.Country}, func(s string) bool { return s == "" }), ", "),
+	})
+}
+
 // sendLink sends a letter whose link carries a fresh ticket of the user.
 func (s *Service) sendLink(ctx context.Context, u identity.User, to, name, path string, n ticket.New) error {
 	n.TenantID, n.UserID = u.TenantID, u.ID
@@ -202,6 +252,11 @@ type letterData struct {
 	Link   string // a path; in the letter a URL
 	Hours  int    // how long the link is good
 	Code   string
+
+	// Of a sign-in.
+	Device    string // desktop, phone, tablet or other
+	IP, Place string // the latter empty if it is not known
+	At        string
 }
 
 // send sends a letter to a user.

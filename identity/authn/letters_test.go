@@ -8,7 +8,7 @@ import (
 // Every language has every letter, and each can be written.
 func TestLetters(t *testing.T) {
 	english := texts()[0].letters
-	data := letterData{Tenant: "Example & Sons <b>", Email: "ann@example.com", Name: "Ann", Link: "https://example.test/auth/verify-email?token=abc_-1", Hours: 24, Code: "123456"}
+	data := letterData{Tenant: "Example & Sons <b>", Email: "ann@example.com", Name: "Ann", Link: "https://example.test/auth/verify-email?token=abc_-1", Hours: 24, Code: "123456", Device: "phone", IP: "192.0.2.1", Place: "Berlin, DE", At: "2026-11-21 17:21 UTC"}
 	for _, translation := range texts() {
 		for name := range english {
 			w, ok := translation.letters[name]

@@ -46,7 +46,7 @@ func (s *Service) ChangePassword(ctx context.Context, t Tenant, current session.
 	}
 	hash, err := s.users.NewPassword(ctx, t.ID, next, u)
 	if err != nil {
-		return err
+		return s.NoteRefused(ctx, t.ID, u, by, err)
 	}
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		c, err := s.users.UpdateIn(ctx, tx, t.ID, u.ID, setPassword(hash))
@@ -73,7 +73,10 @@ func (s *Service) ChangePassword(ctx context.Context, t Tenant, current session.
 }
 
 func setPassword(hash identity.PasswordHash) func(*identity.User) {
-	return func(u *identity.User) { u.PasswordHash, u.PasswordMustBeReset = hash, false }
+	return func(u *identity.User) {
+		u.SetPassword(hash)
+		u.PasswordMustBeReset = false
+	}
 }
 
 // Forgot has a letter sent to an address that leads to a new password, if it has an
@@ -127,11 +130,11 @@ func (s *Service) ResetPassword(ctx context.Context, t Tenant, token, password s
 	if err != nil {
 		return Result{}, err
 	}
+	by = by.as(u.ID)
 	hash, err := s.users.NewPassword(ctx, t.ID, password, u)
 	if err != nil {
-		return Result{}, err
+		return Result{}, s.NoteRefused(ctx, t.ID, u, by, err)
 	}
-	by = by.as(u.ID)
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		if err := ticket.Use(ctx, tx, handed); err != nil {
 			return invalid(err)

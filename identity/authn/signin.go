@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"stonetown/identity"
+	"stonetown/identity/breached"
 	"stonetown/identity/factor"
 	"stonetown/identity/session"
 	"stonetown/identity/ticket"
@@ -86,7 +87,7 @@ func (s *Service) SignIn(ctx context.Context, t Tenant, email, password string, 
 	if err != nil {
 		return Result{}, err
 	}
-	if err := s.accept(ctx, t, account, &u, password); err != nil {
+	if err := s.accept(ctx, t, account, &u, password, by.as(u.ID)); err != nil {
 		return Result{}, err
 	}
 	return s.proceed(ctx, t, u, proof{Methods: []string{"pwd"}}, by)
@@ -115,9 +116,9 @@ func (s *Service) failed(ctx context.Context, t Tenant, account string, failures
 	return ErrCredentials
 }
 
-// accept takes back that an attempt counts as failed, and keeps the password in today's
-// form if it was in another.
-func (s *Service) accept(ctx context.Context, t Tenant, account string, u *identity.User, password string) error {
+// accept takes back that an attempt counts as failed, keeps the password in today's form if
+// it was in another, and has it looked up among breached ones, later, if it is time.
+func (s *Service) accept(ctx context.Context, t Tenant, account string, u *identity.User, password string, by By) error {
 	var rehashed identity.PasswordHash
 	if !u.PasswordHash.Current() {
 		var err error
@@ -125,19 +126,25 @@ func (s *Service) accept(ctx context.Context, t Tenant, account string, u *ident
 			return err
 		}
 	}
+	proved := u.PasswordHash
 	return s.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		if rehashed != "" {
+			c, err := s.users.UpdateIn(ctx, tx, t.ID, u.ID, func(now *identity.User) {
+				if now.PasswordHash == proved {
+					now.PasswordHash = rehashed
+				}
+			})
+			if err != nil {
+				return err
+			}
+			*u = c.After
+		}
 		var b sqldb.Batch
 		s.forgive(&b, t.ID, account)
-		if err := tx.Send(ctx, &b); err != nil || rehashed == "" {
-			return err
+		if u.State != identity.Disabled && s.users.MayBeBreached(*u) {
+			s.outbox.Queue(&b, t.ID, jobPassword, passwordJob{u.ID, string(u.PasswordHash), breached.DigestOf(password), by.Origin})
 		}
-		c, err := s.users.UpdateIn(ctx, tx, t.ID, u.ID, func(now *identity.User) {
-			if now.PasswordHash == u.PasswordHash {
-				now.PasswordHash = rehashed
-			}
-		})
-		*u = c.After
-		return err
+		return tx.Send(ctx, &b)
 	})
 }
 
@@ -154,7 +161,7 @@ func (s *Service) proceed(ctx context.Context, t Tenant, u identity.User, p proo
 	}
 	by = by.as(u.ID)
 	r := Result{User: u}
-	known, err := s.knows(ctx, t, u, by.Known)
+	remembered, err := s.knows(ctx, t, u, by.Known)
 	if err != nil {
 		return Result{}, err
 	}
@@ -168,7 +175,7 @@ func (s *Service) proceed(ctx context.Context, t Tenant, u identity.User, p proo
 		return Result{}, ErrDisabled
 	case u.State == identity.Pending && settings.RequireVerifiedEmail:
 		return later(EmailRequired, kindPending, mfaFor)
-	case len(factors) > 0 && !p.Second && !known && settings.MFA.Mode != identity.MFAOff:
+	case len(factors) > 0 && !p.Second && !remembered && settings.MFA.Mode != identity.MFAOff:
 		left, err := s.factors.BackupCodesLeft(ctx, t.ID, u.ID)
 		if err != nil {
 			return Result{}, err
@@ -205,12 +212,24 @@ func (s *Service) proceed(ctx context.Context, t Tenant, u identity.User, p proo
 		if !enrol {
 			s.users.SignedIn(&b, u)
 		}
+		events := []eventlog.Event{
+			event(eventlog.UserSignedIn, by, signInEvent{subject{u.ID, u.Email}, p.Methods}),
+			event(eventlog.SessionCreated, by, SessionEvent(r.Session, "")),
+		}
+		known, others, err := s.sessions.Recognize(ctx, tx, r.Session)
+		if err != nil {
+			return err
+		}
+		if !known && (others || !now.LastSignedInAt.IsZero()) {
+			d := r.Session.Device
+			events = append(events, event(eventlog.SecurityNewDeviceSignIn, by,
+				newDeviceEvent{aboutSession(r.Session), eventDevice{d.Kind(), d.Fingerprint()}, subject{u.ID, u.Email}}))
+			s.outbox.Queue(&b, t.ID, letterSignIn, signInLetter{UserID: u.ID, DeviceKind: d.Kind(), IP: d.IP, At: r.Session.CreatedAt})
+		}
 		if r.Device = ""; by.Remember && p.Second {
 			r.Device, _ = s.tickets.Issue(&b, ticket.New{Kind: kindDevice, TenantID: t.ID, UserID: u.ID, For: DeviceFor})
 		}
-		eventlog.Append(&b, t.ID,
-			event(eventlog.UserSignedIn, by, signInEvent{subject{u.ID, u.Email}, p.Methods}),
-			event(eventlog.SessionCreated, by, SessionEvent(r.Session, "")))
+		eventlog.Append(&b, t.ID, events...)
 		return tx.Send(ctx, &b)
 	})
 	if err != nil {

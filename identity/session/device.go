@@ -3,6 +3,7 @@ package session
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"regexp"
 	"strings"
 )
 
@@ -26,8 +27,11 @@ func (d Device) Kind() string {
 	return "other"
 }
 
-// Fingerprint is a short name for a kind of client.
+// versions are those of programs and systems, as in Chrome/148.0.0.0, OS 18_0 and rv:148.0.
+var versions = regexp.MustCompile(`/[0-9][0-9.]*|[0-9]+(?:[._][0-9]+)+`)
+
+// Fingerprint is a short name for a kind of client, the same for all its versions.
 func (d Device) Fingerprint() string {
-	sum := sha256.Sum256([]byte(d.UserAgent))
+	sum := sha256.Sum256(versions.ReplaceAll([]byte(d.UserAgent), nil))
 	return hex.EncodeToString(sum[:8])
 }

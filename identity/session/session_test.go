@@ -122,8 +122,10 @@ func TestDevices(t *testing.T) {
 func TestPlansUseIndexes(t *testing.T) {
 	s, _ := open(t, pgtest.URL(t))
 	for statement, index := range map[string]string{
-		`SELECT ` + columns + ` FROM sessions WHERE tenant_id = $1 AND id = $2`:                        "sessions_pkey",
-		`SELECT ` + columns + ` FROM sessions WHERE tenant_id = $1 AND user_id = $2 AND user_id <> ''`: "sessions_by_user",
+		`SELECT ` + columns + ` FROM sessions WHERE tenant_id = $1 AND id = $2`:                            "sessions_pkey",
+		`SELECT ` + columns + ` FROM sessions WHERE tenant_id = $1 AND user_id = $2 AND user_id <> ''`:     "sessions_by_user",
+		`SELECT fingerprint FROM known_devices WHERE tenant_id = $1 AND user_id = $2 AND last_seen_at > 1`: "known_devices_pkey",
+		`DELETE FROM known_devices WHERE last_seen_at <= LENGTH($1) + LENGTH($2)`:                          "known_devices_by_age",
 	} {
 		rows, err := s.db.Query(t.Context(), `EXPLAIN `+statement, "t", "x")
 		if err != nil {

@@ -93,6 +93,37 @@ func selectSessions(ctx context.Context, from querier, tenantID, where string, a
 	return found, rows.Err()
 }
 
+// selectDevices returns the devices that a user was seen on after an instant, by their
+// fingerprints, the last first.
+func selectDevices(ctx context.Context, from querier, tenantID, userID string, after time.Time) (fingerprints []string, err error) {
+	rows, err := from.Query(ctx, `
+		SELECT fingerprint FROM known_devices WHERE tenant_id = $1 AND user_id = $2 AND last_seen_at > $3 ORDER BY last_seen_at DESC, fingerprint`,
+		tenantID, userID, after.UnixMicro())
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var fingerprint string
+		if err := rows.Scan(&fingerprint); err != nil {
+			return nil, err
+		}
+		fingerprints = append(fingerprints, fingerprint)
+	}
+	return fingerprints, rows.Err()
+}
+
+func seeDevice(b *sqldb.Batch, tenantID, userID, fingerprint string, at time.Time) {
+	b.Queue(`
+		INSERT INTO known_devices (tenant_id, user_id, fingerprint, last_seen_at) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (tenant_id, user_id, fingerprint) DO UPDATE SET last_seen_at = excluded.last_seen_at`,
+		[]any{tenantID, userID, fingerprint, at.UnixMicro()}, nil)
+}
+
+func forgetDevice(b *sqldb.Batch, tenantID, userID, fingerprint string) {
+	b.Queue(`DELETE FROM known_devices WHERE tenant_id = $1 AND user_id = $2 AND fingerprint = $3`, []any{tenantID, userID, fingerprint}, nil)
+}
+
 // micros is 0 for the zero time, which is instant's inverse.
 func micros(t time.Time) int64 {
 	if t.IsZero() {

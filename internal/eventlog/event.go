@@ -68,6 +68,8 @@ const (
 	SessionSteppedUp Type = "session.stepped_up"
 
 	SecurityBruteForceDetected      Type = "security.brute_force_detected"
+	SecurityBreachedPasswordUsed    Type = "security.breached_password_used" // or refused
+	SecurityNewDeviceSignIn         Type = "security.new_device_sign_in"
 	SecurityAuthorizationCodeReused Type = "security.authorization_code_reused"
 	SecurityRefreshTokenReused      Type = "security.refresh_token_reused"
 
