@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -396,6 +397,37 @@ func TestOpenFails(t *testing.T) {
 		}
 		if err := p.Close(); err != nil {
 			t.Errorf("%s: Close: %v", name, err)
+		}
+	}
+}
+
+// A server that is told of a service for breached passwords asks it, and counts the questions.
+func TestServeAsksForBreachedPasswords(t *testing.T) {
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/range/2F9E5" { // SHA-1 of correct horse
+			http.NotFound(w, r)
+			return
+		}
+		fmt.Fprint(w, "3523B62ABC141A2B4D6019D23CBA835DBD0:1\r\n")
+	}))
+	defer service.Close()
+	s := start(t, "--dev", "--data-dir", t.TempDir(), "--breached-passwords-url", service.URL+"/range/")
+	c := readJSON(t, s.config.bootstrapFile())
+	token := s.token(c)
+	create := func(body string) (int, map[string]any) {
+		return s.do("POST", "http://"+s.Addr()+"/api/v1/users", hostOf(t, c.BaseURL), token, body)
+	}
+	if status, answer := create(`{"email":"ann@example.com","password":"correct horse"}`); status != 400 || answer["error"] != "password_policy_violation" {
+		t.Errorf("a breached one: %d %v", status, answer)
+	}
+	if status, answer := create(`{"email":"ann@example.com","password":"correct horse battery"}`); status != 201 {
+		t.Errorf("one of which the service cannot say: %d %v", status, answer)
+	}
+	_, metrics := s.do("GET", "http://"+s.AdminAddr()+"/metrics", "", "", "")
+	text, _ := metrics["text"].(string)
+	for _, line := range []string{"\nstonetown_breached_password_questions_total 2\n", "\nstonetown_breached_password_failures_total 1\n"} {
+		if !strings.Contains(text, line) {
+			t.Errorf("the metrics do not have %q", line)
 		}
 	}
 }

@@ -216,7 +216,7 @@ func (s *Service) proceed(ctx context.Context, t Tenant, u identity.User, p proo
 			event(eventlog.UserSignedIn, by, signInEvent{subject{u.ID, u.Email}, p.Methods}),
 			event(eventlog.SessionCreated, by, SessionEvent(r.Session, "")),
 		}
-		known, others, err := s.sessions.Recognize(ctx, tx, r.Session)
+		known, others, err := s.sessions.Recognize(ctx, tx, &b, r.Session)
 		if err != nil {
 			return err
 		}

@@ -16,18 +16,17 @@ const (
 	MostDevices = 50
 )
 
-// Recognize notes on which device a session began, in the transaction that begins it. It
+// Recognize queues that a session began on its device, in the transaction that begins it. It
 // reports whether the user is known to have the device, and whether to have others.
 //
 // A device is known by what it calls itself, which anybody can say: that it is known proves
 // nothing. That it is not is worth a word to the user.
-func (s *Store) Recognize(ctx context.Context, tx *sqldb.Tx, session Session) (known, others bool, err error) {
+func (s *Store) Recognize(ctx context.Context, tx *sqldb.Tx, b *sqldb.Batch, session Session) (known, others bool, err error) {
 	now := s.now()
 	devices, err := selectDevices(ctx, tx, session.TenantID, session.UserID, now.Add(-KnownFor))
 	if err != nil {
 		return false, false, fmt.Errorf("recognize device: %w", err)
 	}
-	var b sqldb.Batch
 	this := session.Device.Fingerprint()
 	kept := 1
 	for _, device := range devices {
@@ -36,13 +35,13 @@ func (s *Store) Recognize(ctx context.Context, tx *sqldb.Tx, session Session) (k
 			continue
 		}
 		if others = true; kept == MostDevices {
-			forgetDevice(&b, session.TenantID, session.UserID, device)
+			forgetDevice(b, session.TenantID, session.UserID, device)
 			continue
 		}
 		kept++
 	}
-	seeDevice(&b, session.TenantID, session.UserID, this, now)
-	return known, others, tx.Send(ctx, &b)
+	seeDevice(b, session.TenantID, session.UserID, this, now)
+	return known, others, nil
 }
 
 // ForgetDevices queues that no device of a user is known any more.

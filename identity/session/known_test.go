@@ -13,8 +13,12 @@ func recognize(t testing.TB, s *Store, user, agent string) string {
 	t.Helper()
 	var known, others bool
 	err := s.db.Tx(t.Context(), func(tx *sqldb.Tx) (err error) {
-		known, others, err = s.Recognize(t.Context(), tx, Session{TenantID: "tnt_a", UserID: user, Device: Device{UserAgent: agent}})
-		return err
+		var b sqldb.Batch
+		known, others, err = s.Recognize(t.Context(), tx, &b, Session{TenantID: "tnt_a", UserID: user, Device: Device{UserAgent: agent}})
+		if err != nil {
+			return err
+		}
+		return tx.Send(t.Context(), &b)
 	})
 	if err != nil {
 		t.Fatal(err)
