@@ -441,6 +441,7 @@ func tenantSettings(t *testing.T, w *world, c *client) {
 			"mfa_policy": object{"mode": "optional", "kinds": []any{"sms", "totp", "webauthn"}}, "session": object{"idle_s": 86400.0, "absolute_s": 2592000.0},
 			"sign_up": "open", "require_verified_email": true,
 			"dcr_mode": "off", "require_state": true, "refresh_reuse_leeway_s": 0.0, "refresh_family_max_s": 7776000.0, "previous_secret_ttl_s": 259200.0,
+			"token_defaults": object{"access_token_ttl_s": 3600.0, "refresh_token_ttl_s": 2592000.0}, "trusted_origins": []any{},
 		},
 		"changes": object{"rate_limits": []any{
 			object{"authz.caller": "1000/s", "token.ip": "unlimited"}, object{"authz.caller": "5/min", "token.ip": "unlimited"},
@@ -488,7 +489,21 @@ func tenantSettings(t *testing.T, w *world, c *client) {
 	found = w.events(t, c, seen)
 	equal(t, "changes", parse(t, string(found[0].Data)).(map[string]any)["changes"], object{"previous_secret_ttl_s": []any{604800.0, 0.0}, "refresh_family_max_s": []any{31536000.0, 300.0}})
 	ofApplications(`{"dcr_mode":null,"require_state":null,"refresh_reuse_leeway_s":null,"refresh_family_max_s":null,"previous_secret_ttl_s":null}`, "off", true, 0.0, 7776000.0, 259200.0)
+	// Applications that do not say how long their tokens are good follow the tenant.
+	now = c.want(t, 200, "", "PATCH", target, `{"token_defaults":{"access_token_ttl_s":120},"trusted_origins":["https://console.example.com"]}`).data()
+	equal(t, "tokens", []any{now["token_defaults"], now["trusted_origins"]}, []any{object{"access_token_ttl_s": 120.0, "refresh_token_ttl_s": 2592000.0}, []any{"https://console.example.com"}})
+	lifetimes := func(d object) any { return []any{d["access_token_ttl_s"], d["refresh_token_ttl_s"]} }
+	app := c.want(t, 201, "", "POST", appsPath, object{"name": "x", "type": "spa", "refresh_token_ttl_s": 600}).data()
+	equal(t, "lifetimes", lifetimes(app), []any{120.0, 600.0})
+	app = c.want(t, 200, "", "PATCH", appsPath+"/"+app["id"].(string), object{"access_token_ttl_s": 60, "refresh_token_ttl_s": nil}).data()
+	equal(t, "lifetimes", lifetimes(app), []any{60.0, 2592000.0})
+	from := c.send(t, "GET", target, http.Header{"Authorization": {"Bearer " + c.token}, "Origin": {"https://console.example.com"}}, nil)
+	equal(t, "origin", from.header.Get("Access-Control-Allow-Origin"), "https://console.example.com")
+	now = c.want(t, 200, "", "PATCH", target, `{"token_defaults":null,"trusted_origins":null}`).data()
+	equal(t, "taken back", []any{now["token_defaults"], now["trusted_origins"]}, []any{object{"access_token_ttl_s": 3600.0, "refresh_token_ttl_s": 2592000.0}, []any{}})
 	for bad, field := range map[string]string{
+		`{"token_defaults":1}`: "token_defaults", `{"token_defaults":{"access_token_ttl_s":59}}`: "token_defaults/access_token_ttl_s", `{"token_defaults":{"refresh_token_ttl_s":299}}`: "token_defaults/refresh_token_ttl_s",
+		`{"trusted_origins":"x"}`: "trusted_origins", `{"trusted_origins":["https://*.example.com"]}`: "trusted_origins",
 		`{"dcr_mode":"open"}`: "dcr_mode", `{"dcr_mode":1}`: "dcr_mode", `{"require_state":"no"}`: "require_state",
 		`{"refresh_reuse_leeway_s":61}`: "refresh_reuse_leeway_s", `{"refresh_reuse_leeway_s":-1}`: "refresh_reuse_leeway_s", `{"refresh_reuse_leeway_s":1.5}`: "refresh_reuse_leeway_s",
 		`{"refresh_family_max_s":299}`: "refresh_family_max_s", `{"refresh_family_max_s":31536001}`: "refresh_family_max_s", `{"previous_secret_ttl_s":604801}`: "previous_secret_ttl_s",

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,8 +60,8 @@ type Application struct {
 	AllowedScopes   []string
 	AllowedOrigins  []string      // web origins that may read responses: scheme://host[:port]
 	Audience        string        // the aud of its tokens; empty: the tenant's base URL
-	AccessTokenTTL  time.Duration // whole seconds; 0, for a new one: 1 hour
-	RefreshTokenTTL time.Duration // whole seconds; 0, for a new one: 30 days
+	AccessTokenTTL  time.Duration // whole seconds; 0, until it is stored: as the tenant has it
+	RefreshTokenTTL time.Duration // the same
 	SigningAlg      Alg           // of its access tokens; empty, for a new one: ES256
 	Tags            []string
 	TokenExchange   TokenExchange   // zero, for a new one: its type's default
@@ -77,8 +78,8 @@ type Application struct {
 }
 
 const (
-	// DefaultAccessTokenTTL and DefaultRefreshTokenTTL are how long tokens are good unless
-	// an application is set up otherwise.
+	// DefaultAccessTokenTTL and DefaultRefreshTokenTTL are how long tokens are good unless the
+	// tenant, or the application, is set up otherwise.
 	DefaultAccessTokenTTL  = time.Hour
 	DefaultRefreshTokenTTL = 30 * 24 * time.Hour
 )
@@ -88,7 +89,9 @@ const (
 // again. An application that may exchange tokens is made by [Service.Register]. Refusals
 // wrap [ErrApplicationInvalid].
 func (s *Service) CreateApplication(ctx context.Context, tx *sqldb.Tx, tenantID string, a Application) (app Application, secret string, err error) {
-	app, secret = s.newApplication(tenantID, a)
+	if app, secret, err = s.newApplication(ctx, tx, tenantID, a); err != nil {
+		return Application{}, "", err
+	}
 	if len(app.relations()) > 0 {
 		return Application{}, "", errors.New("create application: one that may exchange tokens takes a transaction of the engine")
 	}
@@ -99,12 +102,9 @@ func (s *Service) CreateApplication(ctx context.Context, tx *sqldb.Tx, tenantID 
 }
 
 // newApplication is a as it is when it is new, with its secret.
-func (s *Service) newApplication(tenantID string, a Application) (app Application, secret string) {
-	if a.AccessTokenTTL == 0 {
-		a.AccessTokenTTL = DefaultAccessTokenTTL
-	}
-	if a.RefreshTokenTTL == 0 {
-		a.RefreshTokenTTL = DefaultRefreshTokenTTL
+func (s *Service) newApplication(ctx context.Context, q querier, tenantID string, a Application) (app Application, secret string, err error) {
+	if err := a.setLifetimes(ctx, q, tenantID); err != nil {
+		return a, "", err
 	}
 	if a.SigningAlg == "" {
 		a.SigningAlg = ES256
@@ -122,7 +122,21 @@ func (s *Service) newApplication(tenantID string, a Application) (app Applicatio
 		secret = newSecret()
 		a.secrets.current = hashSecret(secret)
 	}
-	return a, secret
+	return a, secret, nil
+}
+
+// setLifetimes lets tokens of which it was not said be good as long as the tenant has it.
+func (a *Application) setLifetimes(ctx context.Context, q querier, tenantID string) error {
+	if a.AccessTokenTTL != 0 && a.RefreshTokenTTL != 0 {
+		return nil
+	}
+	settings, err := selectSettings(ctx, q, tenantID)
+	if err != nil {
+		return err
+	}
+	a.AccessTokenTTL = cmp.Or(a.AccessTokenTTL, time.Duration(settings.Tokens.AccessS)*time.Second)
+	a.RefreshTokenTTL = cmp.Or(a.RefreshTokenTTL, time.Duration(settings.Tokens.RefreshS)*time.Second)
+	return nil
 }
 
 func (s *Service) insert(ctx context.Context, tx *sqldb.Tx, a Application) error {
@@ -150,7 +164,9 @@ func (s *Service) now() time.Time { return s.clock().UTC().Truncate(time.Microse
 // Register is [Service.CreateApplication] in a transaction of its own. attach queues
 // what commits with it.
 func (s *Service) Register(ctx context.Context, tenantID string, a Application, attach func(Application, *sqldb.Batch)) (app Application, secret string, err error) {
-	app, secret = s.newApplication(tenantID, a)
+	if app, secret, err = s.newApplication(ctx, s.db, tenantID, a); err != nil {
+		return Application{}, "", err
+	}
 	if err := app.TokenExchange.validate(app.Type); err != nil { // before they become relations
 		return Application{}, "", fmt.Errorf("create application: %w", err)
 	}
@@ -213,7 +229,7 @@ func (s *Service) updateApplication(ctx context.Context, tenantID, applicationID
 	if err := after.TokenExchange.validate(after.Type); err != nil {
 		return after, err
 	}
-	return after, s.commit(ctx, tenantID, by, relationsChanged(seen, after), func(ctx context.Context, tx *sqldb.Tx) error {
+	err = s.commit(ctx, tenantID, by, relationsChanged(seen, after), func(ctx context.Context, tx *sqldb.Tx) error {
 		before, err := selectApplicationByID(ctx, tx, tenantID, applicationID)
 		if err != nil {
 			return err
@@ -222,8 +238,9 @@ func (s *Service) updateApplication(ctx context.Context, tenantID, applicationID
 			return errSetUpMeanwhile
 		}
 		after = before
-		if change(&after); reflect.DeepEqual(before, after) {
-			return nil
+		change(&after)
+		if err := after.setLifetimes(ctx, tx, tenantID); err != nil || reflect.DeepEqual(before, after) {
+			return err
 		}
 		if err := after.validate(ctx, tx, s.outbound); err != nil {
 			return err
@@ -239,6 +256,7 @@ func (s *Service) updateApplication(ctx context.Context, tenantID, applicationID
 		attach(before, after, &b)
 		return tx.Send(ctx, &b)
 	})
+	return after, err
 }
 
 // DeleteApplication removes an application for good, with every relation that names it; its

@@ -121,7 +121,7 @@ func FuzzClientMetadata(f *testing.F) {
 				t.Errorf("redirect URI %q", uri)
 			}
 		}
-		if err := validateOrigins(a.AllowedOrigins); err != nil && len(a.AllowedOrigins) <= maxOrigins {
+		if err := ValidateOrigins(a.AllowedOrigins); err != nil && len(a.AllowedOrigins) <= maxOrigins {
 			t.Error(err)
 		}
 		if a.Name == "" || a.Registration.TokenHash != "hash" || a.actsForItself() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"stonetown/internal/sqldb"
@@ -24,6 +25,17 @@ type Settings struct {
 	RefreshFamilyMaxS int `json:"refresh_family_max_s"`
 	// PreviousSecretTTLS is how long a rotated secret stays valid unless that is said.
 	PreviousSecretTTLS int `json:"previous_secret_ttl_s"`
+	// Tokens says how long tokens are good of applications that do not say it.
+	Tokens Lifetimes `json:"token_defaults"`
+	// TrustedOrigins are web origins that may read responses of the API, besides those of
+	// applications.
+	TrustedOrigins []string `json:"trusted_origins,omitempty"`
+}
+
+// Lifetimes are how long tokens are good.
+type Lifetimes struct {
+	AccessS  int `json:"access_token_ttl_s"`
+	RefreshS int `json:"refresh_token_ttl_s"`
 }
 
 // DCRMode says who may register applications (RFC 7591 §3).
@@ -41,6 +53,10 @@ const (
 	LeastRefreshFamily      = minRefreshTokenTTL
 	MostRefreshFamily       = maxRefreshTokenTTL
 	MostPreviousSecretTTL   = 7 * 24 * time.Hour
+	LeastAccessTokenTTL     = minAccessTokenTTL
+	MostAccessTokenTTL      = maxAccessTokenTTL
+	LeastRefreshTokenTTL    = minRefreshTokenTTL
+	MostRefreshTokenTTL     = maxRefreshTokenTTL
 	defaultRefreshFamily    = 90 * 24 * time.Hour
 	defaultPreviousLifetime = 72 * time.Hour
 )
@@ -50,6 +66,7 @@ func DefaultSettings() Settings {
 	return Settings{
 		DCRMode: DCROff, RequireState: true,
 		RefreshFamilyMaxS: int(defaultRefreshFamily.Seconds()), PreviousSecretTTLS: int(defaultPreviousLifetime.Seconds()),
+		Tokens: Lifetimes{int(DefaultAccessTokenTTL.Seconds()), int(DefaultRefreshTokenTTL.Seconds())},
 	}
 }
 
@@ -66,7 +83,7 @@ func (s *Service) UpdateSettings(ctx context.Context, tx *sqldb.Tx, tenantID str
 		return before, after, err
 	}
 	after = before
-	if change(&after); after == before {
+	if change(&after); reflect.DeepEqual(after, before) {
 		return before, after, nil
 	}
 	if _, err := tx.Exec(ctx, `

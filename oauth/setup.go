@@ -74,7 +74,7 @@ func (t ApplicationType) DefaultScopes() []string {
 // Defaults are an application of a type of which nothing more has been said.
 func (t ApplicationType) Defaults() *Application {
 	a := &Application{
-		Type: t, AllowedScopes: t.DefaultScopes(), AccessTokenTTL: DefaultAccessTokenTTL, RefreshTokenTTL: DefaultRefreshTokenTTL,
+		Type: t, AllowedScopes: t.DefaultScopes(),
 		SigningAlg: ES256, TokenExchange: t.DefaultTokenExchange(), Options: t.DefaultOptions(),
 	}
 	if t == SAML {
@@ -113,7 +113,7 @@ func (a Application) validate(ctx context.Context, tx *sqldb.Tx, fetch *outbound
 	if !a.SigningAlg.valid() {
 		return &SetupError{"access_token_signing_alg", "unknown_value", fmt.Sprintf("must be one of %q", algs)}
 	}
-	if err := validateOrigins(a.AllowedOrigins); err != nil {
+	if err := ValidateOrigins(a.AllowedOrigins); err != nil {
 		return &SetupError{"allowed_origins", "invalid", err.Error()}
 	}
 	if err := cmp.Or(a.TokenExchange.validate(a.Type), a.Options.validate(a.Type, fetch)); err != nil {

@@ -144,7 +144,7 @@ func seconds(r *reader, name string, field func(*oauth.Application) *time.Durati
 	read(r, name, "must be a whole number of seconds, or null", func(a *oauth.Application, n int32, given bool) {
 		// What is below a second is out of range as a second is, and not absent.
 		if *field(a) = max(time.Second, time.Duration(n)*time.Second); !given {
-			*field(a) = *field(a.Type.Defaults())
+			*field(a) = 0 // as the tenant has it
 		}
 	})
 }

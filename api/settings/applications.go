@@ -3,8 +3,10 @@ package settings
 import (
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"stonetown/api/web"
 	"stonetown/oauth"
 )
 
@@ -15,6 +17,18 @@ var ofApplications = members[oauth.Settings]{
 	"refresh_reuse_leeway_s": seconds(0, oauth.MostRefreshReuseLeeway, func(s *oauth.Settings) *int { return &s.RefreshReuseLeewayS }),
 	"refresh_family_max_s":   seconds(oauth.LeastRefreshFamily, oauth.MostRefreshFamily, func(s *oauth.Settings) *int { return &s.RefreshFamilyMaxS }),
 	"previous_secret_ttl_s":  seconds(0, oauth.MostPreviousSecretTTL, func(s *oauth.Settings) *int { return &s.PreviousSecretTTLS }),
+
+	"token_defaults/access_token_ttl_s":  seconds(oauth.LeastAccessTokenTTL, oauth.MostAccessTokenTTL, func(s *oauth.Settings) *int { return &s.Tokens.AccessS }),
+	"token_defaults/refresh_token_ttl_s": seconds(oauth.LeastRefreshTokenTTL, oauth.MostRefreshTokenTTL, func(s *oauth.Settings) *int { return &s.Tokens.RefreshS }),
+	"trusted_origins":                    set(readOrigins, func(s *oauth.Settings) *[]string { return &s.TrustedOrigins }),
+}
+
+func readOrigins(v *web.Validation, field string, value jsontext.Value, into *[]string) {
+	if json.Unmarshal(value, into) != nil {
+		v.Add(field, "type_invalid", "must be a list of strings, or null")
+	} else if err := oauth.ValidateOrigins(*into); err != nil {
+		v.Add(field, "invalid", "are refused: "+err.Error())
+	}
 }
 
 func seconds(least, most time.Duration, of func(*oauth.Settings) *int) member[oauth.Settings] {
@@ -26,11 +40,14 @@ func applicationsOf(form *SettingsPatch) (change func(*oauth.Settings), err erro
 	return ofApplications.read(map[string]jsontext.Value{
 		"dcr_mode": form.DcrMode, "require_state": form.RequireState, "refresh_reuse_leeway_s": form.RefreshReuseLeewayS,
 		"refresh_family_max_s": form.RefreshFamilyMaxS, "previous_secret_ttl_s": form.PreviousSecretTTLS,
+		"token_defaults": form.TokenDefaults, "trusted_origins": form.TrustedOrigins,
 	}, oauth.DefaultSettings())
 }
 
 // wireApplications puts the settings about applications as clients get them.
 func wireApplications(w *Settings, s oauth.Settings) {
 	w.DcrMode, w.RequireState = string(s.DCRMode), s.RequireState
+	w.TokenDefaults.AccessTokenTTLS, w.TokenDefaults.RefreshTokenTTLS = s.Tokens.AccessS, s.Tokens.RefreshS
+	w.TrustedOrigins = append([]string{}, s.TrustedOrigins...)
 	w.RefreshReuseLeewayS, w.RefreshFamilyMaxS, w.PreviousSecretTTLS = s.RefreshReuseLeewayS, s.RefreshFamilyMaxS, s.PreviousSecretTTLS
 }

@@ -111,6 +111,18 @@ type Settings struct {
 
 	// SignUp Whether people may create accounts of their own, `open` or `closed`.
 	SignUp string `json:"sign_up"`
+
+	// TokenDefaults How long tokens are good of applications that do not say it, in seconds.
+	TokenDefaults struct {
+		// AccessTokenTTLS 60 to 86,400.
+		AccessTokenTTLS int `json:"access_token_ttl_s"`
+
+		// RefreshTokenTTLS 300 to 31,536,000.
+		RefreshTokenTTLS int `json:"refresh_token_ttl_s"`
+	} `json:"token_defaults"`
+
+	// TrustedOrigins Web origins that may read responses of the API, besides those of applications; at most 50.
+	TrustedOrigins []string `json:"trusted_origins"`
 }
 
 // SettingsPatch defines model for SettingsPatch.
@@ -146,7 +158,11 @@ type SettingsPatch struct {
 	Session jsontext.Value `json:"session,omitempty"`
 
 	// SignUp Default: `open`.
-	SignUp jsontext.Value `json:"sign_up,omitempty"`
+	SignUp        jsontext.Value `json:"sign_up,omitempty"`
+	TokenDefaults jsontext.Value `json:"token_defaults,omitempty"`
+
+	// TrustedOrigins Default: none.
+	TrustedOrigins jsontext.Value `json:"trusted_origins,omitempty"`
 }
 
 // SettingsRead defines model for SettingsRead.
