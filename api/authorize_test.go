@@ -155,11 +155,12 @@ func authorizationCode(t *testing.T, w *world, c *client) {
 
 	// Wrong in any way, a code is not used up; right twice, all that followed is revoked.
 	thief := newParty(t, c, object{"name": "Thief"})
+	elsewhere := newParty(t, w.tenant(t, "authorization-code-other"), nil)
 	code := p.code(t, nil)
 	for what, a := range map[string]answer{
 		"verifier": p.exchange(t, code, url.Values{"code_verifier": {strings.Repeat("x", 43)}}), "no verifier": p.exchange(t, code, url.Values{"code_verifier": nil}),
 		"redirect_uri": p.exchange(t, code, url.Values{"redirect_uri": {callback + "/"}}), "no redirect_uri": p.exchange(t, code, url.Values{"redirect_uri": nil}),
-		"client": thief.exchange(t, code, nil), "code": p.exchange(t, code+"x", nil),
+		"client": thief.exchange(t, code, nil), "tenant": elsewhere.exchange(t, code, nil), "code": p.exchange(t, code+"x", nil),
 	} {
 		equal(t, what, a.code(), "invalid_grant")
 	}

@@ -93,6 +93,12 @@ func consent(t *testing.T, w *world, c *client) {
 	}
 	page := c.visit(t, "GET", "/auth/consent?flow="+flow, asBrowser(p.session), nil)
 	equal(t, "page", []any{page.status, page.header.Get("X-Frame-Options"), strings.Contains(page.header.Get("Content-Security-Policy"), "; img-src 'self' data: https://cdn.example.com; ")}, []any{200, "DENY", true})
+	// All that the page sends along is which request it is; what else is sent counts for nothing.
+	equal(t, "fields", hiddenFields(page.html), map[string]string{"flow": flow})
+	sent := c.visit(t, "POST", "/auth/consent", asBrowser(p.session), url.Values{"flow": {flow}, "decision": {"allow"}, "scopes": {"email offline_access"}, "scope": {"email"}, "client_id": {"x"}})
+	_, to = p.browse(t, sent.header.Get("Location"))
+	equal(t, "tampered", p.exchange(t, to.Query().Get("code"), nil).body["scope"], "openid profile")
+	flow = waits(url.Values{"scope": {"openid profile email"}})
 	equal(t, "nobody", c.visit(t, "GET", "/auth/consent?flow="+flow, nil, nil).header.Get("Location"), "/auth/sign-in?next=%2Fauth%2Fconsent%3Fflow%3D"+flow)
 	equal(t, "no flow", c.visit(t, "GET", "/auth/consent?flow=x", asBrowser(p.session), nil).status, 404)
 
@@ -102,7 +108,7 @@ func consent(t *testing.T, w *world, c *client) {
 	guest := list[0].(object)
 	allowed := guest["scopes"].([]any)
 	slices.SortFunc(allowed, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
-	equal(t, "scopes", allowed, []any{"invoices", "me:write", "offline_access", "openid"})
+	equal(t, "scopes", allowed, []any{"invoices", "me:write", "offline_access", "openid", "profile"})
 	equal(t, "user", c.want(t, 200, "", "GET", "/api/v1/users/"+id+"/applications", nil).list()[0].(object)["application_id"], guest["application_id"])
 	equal(t, "detail", len(c.want(t, 200, "", "GET", "/api/v1/users/"+id, nil).data()["applications_used"].([]any)), 2)
 	c.want(t, 404, "user_not_found", "GET", "/api/v1/users/nobody/applications", nil)
@@ -115,7 +121,7 @@ func consent(t *testing.T, w *world, c *client) {
 	c.with(offline.body["access_token"].(string)).want(t, 401, "invalid_token", "GET", "/oauth2/userinfo", nil)
 	equal(t, "refresh", p.refresh(t, offline.body["refresh_token"].(string), nil).code(), "invalid_grant")
 	waits(url.Values{"scope": {"openid"}})
-	equal(t, "events", w.types(t, c, "consent."), []string{"consent.granted", "consent.granted", "consent.granted", "consent.granted", "consent.granted", "consent.revoked"})
+	equal(t, "events", w.types(t, c, "consent."), []string{"consent.granted", "consent.granted", "consent.granted", "consent.granted", "consent.granted", "consent.granted", "consent.revoked"})
 	if _, err := w.db.Exec(t.Context(), `UPDATE flows SET expires_at = $1`, time.Now().UnixMicro()); err != nil {
 		t.Fatal(err)
 	}
