@@ -44,6 +44,9 @@ type Metadata struct {
 	BackchannelLogoutSessionSupported bool
 	RequestParameterSupported         bool
 	RequestURIParameterSupported      bool
+	RequirePushedRequests             bool
+	UILocalesSupported                []string
+	ServiceDocumentation              string
 }
 
 // The paths of the OAuth endpoints on a tenant's host.
@@ -104,8 +107,11 @@ func (s *Service) Metadata(ctx context.Context, tenant Tenant) (Metadata, error)
 			"sub", "iss", "aud", "azp", "exp", "iat", "auth_time", "nonce", "acr", "amr", "sid", "at_hash",
 			"name", "given_name", "family_name", "picture", "locale", "updated_at", "email", "email_verified",
 		},
-		PromptValuesSupported:      prompts,
-		BackchannelLogoutSupported: true, BackchannelLogoutSessionSupported: true,
+		PromptValuesSupported:             prompts,
+		UILocalesSupported:                []string{"en"}, // which the pages speak
+		ServiceDocumentation:              tenant.BaseURL + "/api/v1/openapi.yaml",
+		BackchannelLogoutSupported:        true,
+		BackchannelLogoutSessionSupported: true,
 	}, nil
 }
 

@@ -61,6 +61,9 @@ type metadata struct {
 	BackchannelLogoutSessionSupported bool     `json:"backchannel_logout_session_supported"`
 	RequestParameterSupported         bool     `json:"request_parameter_supported"`
 	RequestURIParameterSupported      bool     `json:"request_uri_parameter_supported"`
+	RequirePushedRequests             bool     `json:"require_pushed_authorization_requests"`
+	UILocalesSupported                []string `json:"ui_locales_supported"`
+	ServiceDocumentation              string   `json:"service_documentation"`
 }
 
 // GetAuthorizationServer serves the discovery document (RFC 8414).

@@ -292,16 +292,19 @@ type Discovery struct {
 	RegistrationEndpoint                            string   `json:"registration_endpoint,omitempty"`
 	RequestParameterSupported                       bool     `json:"request_parameter_supported,omitempty"`
 	RequestURIParameterSupported                    bool     `json:"request_uri_parameter_supported,omitempty"`
+	RequirePushedAuthorizationRequests              bool     `json:"require_pushed_authorization_requests,omitempty"`
 	ResponseModesSupported                          []string `json:"response_modes_supported,omitempty"`
 	ResponseTypesSupported                          []string `json:"response_types_supported"`
 	RevocationEndpoint                              string   `json:"revocation_endpoint,omitempty"`
 	RevocationEndpointAuthMethodsSupported          []string `json:"revocation_endpoint_auth_methods_supported,omitempty"`
 	RevocationEndpointAuthSigningAlgValuesSupported []string `json:"revocation_endpoint_auth_signing_alg_values_supported,omitempty"`
 	ScopesSupported                                 []string `json:"scopes_supported"`
+	ServiceDocumentation                            string   `json:"service_documentation,omitempty"`
 	SubjectTypesSupported                           []string `json:"subject_types_supported,omitempty"`
 	TokenEndpoint                                   string   `json:"token_endpoint"`
 	TokenEndpointAuthMethodsSupported               []string `json:"token_endpoint_auth_methods_supported"`
 	TokenEndpointAuthSigningAlgValuesSupported      []string `json:"token_endpoint_auth_signing_alg_values_supported,omitempty"`
+	UILocalesSupported                              []string `json:"ui_locales_supported,omitempty"`
 	UserinfoEndpoint                                string   `json:"userinfo_endpoint,omitempty"`
 }
 
