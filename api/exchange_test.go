@@ -223,7 +223,7 @@ func exchangeRefuses(t *testing.T, w *world, c *client) {
 		"unknown type":                {open, access, "invalid_request", of("saml2")},
 		"actor without type":          {open, access, "invalid_request", url.Values{"actor_token": {access}}},
 		"type without actor":          {open, access, "invalid_request", url.Values{"actor_token_type": {tokenTypes + "access_token"}}},
-		"unknown actor type":          {open, access, "invalid_request", url.Values{"actor_token": {refresh}, "actor_token_type": {tokenTypes + "refresh_token"}}},
+		"unknown actor type":          {open, access, "invalid_request", url.Values{"actor_token": {refresh}, "actor_token_type": {tokenTypes + "saml2"}}},
 		"another kind asked for":      {open, access, "invalid_request", url.Values{"requested_token_type": {tokenTypes + "refresh_token"}}},
 		"malformed":                   {open, "x.y.z", "invalid_request", nil},
 		"session":                     {open, front.session, "invalid_request", nil},
@@ -324,6 +324,13 @@ func actAs(t *testing.T, w *world, c *client) {
 	token, claims := desk.swapped(t, asAnn, by(asBob))
 	equal(t, "claims", []any{claims["sub"], claims["act"], claims["acr"], claims["client_id"]}, []any{ann, object{"sub": bob, "client_id": desk.id}, "aal1", desk.id})
 	equal(t, "the other way", desk.swap(t, asBob, by(asAnn)).code(), "invalid_grant")
+
+	// Tokens of any type say who acts.
+	bobs := desk.exchange(t, desk.code(t, nil), nil).body
+	for _, kind := range []string{"refresh_token", "id_token"} {
+		_, claims := desk.swapped(t, asAnn, url.Values{"actor_token": {bobs[kind].(string)}, "actor_token_type": {tokenTypes + kind}})
+		equal(t, kind, []any{claims["sub"], claims["act"]}, []any{ann, object{"sub": bob, "client_id": desk.id}})
+	}
 
 	// They see Ann's account; they do not change it, nor how she signs in.
 	acting := c.with(token)

@@ -189,8 +189,8 @@ func wellFormedExchange(x ExchangeRequest) *denial {
 		return malformed("actor_token and actor_token_type come together")
 	case !slices.Contains(types, x.SubjectTokenType):
 		return malformed("subject_token_type is not known")
-	case x.ActorToken != "" && (!slices.Contains(types, x.ActorTokenType) || x.ActorTokenType == TypeRefreshToken):
-		return malformed("actor_token_type is not known, or not of a token that says who acts")
+	case x.ActorToken != "" && !slices.Contains(types, x.ActorTokenType):
+		return malformed("actor_token_type is not known")
 	case x.RequestedTokenType != "" && x.RequestedTokenType != TypeAccessToken:
 		return malformed("requested_token_type must be that of an access token")
 	}
