@@ -339,7 +339,8 @@ func clientChanges(t *testing.T, w *world, c *client) {
 	seen := len(w.events(t, c, 0))
 	secret := r.information["client_secret"]
 
-	// All is replaced, the token too, and what is not said is the default again.
+	// All is replaced, the token too, and what is not said is the default again; but for what
+	// is demanded of it, which an administrator may have set.
 	now := r.put(t, object{"client_name": "Other notes", "contacts": nil, "software_id": nil, "dpop_bound_access_tokens": nil, "scope": "invoices audits openid"})
 	is := func(app, want object) {
 		t.Helper()
@@ -347,7 +348,7 @@ func clientChanges(t *testing.T, w *world, c *client) {
 			equal(t, name, app[name], value)
 		}
 	}
-	is(now.information, object{"client_name": "Other notes", "contacts": nil, "software_id": nil, "dpop_bound_access_tokens": false, "scope": "invoices openid", "client_secret": nil, "client_id": r.information["client_id"], "client_id_issued_at": r.information["client_id_issued_at"]})
+	is(now.information, object{"client_name": "Other notes", "contacts": nil, "software_id": nil, "dpop_bound_access_tokens": true, "scope": "invoices openid", "client_secret": nil, "client_id": r.information["client_id"], "client_id_issued_at": r.information["client_id_issued_at"]})
 	a := r.want(t, 401, "invalid_token", "GET", r.path, nil)
 	equal(t, "challenge", a.header.Get("WWW-Authenticate"), `Bearer realm="https://client-changes.test", error="invalid_token"`)
 	r.want(t, 401, "invalid_token", "PUT", r.path, r.saying(nil))
@@ -358,7 +359,7 @@ func clientChanges(t *testing.T, w *world, c *client) {
 	equal(t, "events", len(found), 1) // what leaves all as it is, is none
 	equal(t, "event", []any{string(found[0].Type), found[0].Origin.Actor.Type, found[0].Origin.Actor.ID}, []any{"application.updated", "application", r.information["client_id"]})
 	changes := parse(t, string(found[0].Data)).(object)["changes"].(object)
-	equal(t, "changes", []any{changes["name"], changes["dpop_bound_access_tokens"], len(changes)}, []any{[]any{"Notes", "Other notes"}, []any{true, false}, 3})
+	equal(t, "changes", []any{changes["name"], len(changes)}, []any{[]any{"Notes", "Other notes"}, 2})
 
 	// What an administrator has decided, the client can neither take nor undo.
 	app := now.application(t, c)

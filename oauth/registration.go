@@ -278,7 +278,8 @@ func (m ClientMetadata) describe(a *Application, asked []string, registered map[
 	a.LogoURI, a.AuthMethod, a.JWKS, a.JWKSURI, a.IDTokenAlg = m.LogoURI, m.AuthMethod, m.JWKS, m.JWKSURI, m.IDTokenAlg
 	a.PostLogoutRedirectURIs = m.PostLogoutRedirectURIs
 	a.BackchannelLogoutURI, a.BackchannelLogoutSessionRequired = m.BackchannelLogoutURI, m.BackchannelLogoutSessionRequired
-	a.RequirePAR, a.DPoPBound = m.RequirePAR, m.DPoPBound
+	// What is demanded of it may be an administrator's demand: it can add to that only.
+	a.RequirePAR, a.DPoPBound = a.RequirePAR || m.RequirePAR, a.DPoPBound || m.DPoPBound
 	a.Registration = &Registration{
 		TokenHash: a.Registration.TokenHash,
 		ClientURI: m.ClientURI, TOSURI: m.TOSURI, PolicyURI: m.PolicyURI, Contacts: m.Contacts, SoftwareID: m.SoftwareID, SoftwareVersion: m.SoftwareVersion,
