@@ -139,10 +139,5 @@ func (s *Service) recordLogout(ctx context.Context, tenant Tenant, app Applicati
 	if err != nil {
 		return err
 	}
-	var b sqldb.Batch
-	eventlog.Append(&b, tenant.ID, eventlog.New(eventlog.ApplicationLogoutFailed, eventlog.Origin{}, data))
-	if err := s.db.Tx(ctx, func(tx *sqldb.Tx) error { return tx.Send(ctx, &b) }); err != nil {
-		return fmt.Errorf("record logout: %w", err)
-	}
-	return nil
+	return s.record.Record(ctx, tenant.ID, eventlog.New(eventlog.ApplicationLogoutFailed, eventlog.Origin{}, data))
 }

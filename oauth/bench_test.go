@@ -76,6 +76,16 @@ func BenchmarkIssue(b *testing.B) {
 			token(exchange)
 		}
 	})
+	b.Run("token_exchange/many at once", func(b *testing.B) {
+		b.SetParallelism(16)
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				if _, err := w.Token(ctx, tenantA, exchange); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	})
 	b.Run("token_exchange/engine", func(b *testing.B) { // the part of it that is asked of the engine
 		e := exchangeOf(app, strings.Fields(api))
 		for b.Loop() {

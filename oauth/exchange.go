@@ -11,7 +11,6 @@ import (
 
 	"stonetown/engine"
 	"stonetown/internal/eventlog"
-	"stonetown/internal/sqldb"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
@@ -482,10 +481,5 @@ func (s *Service) recordExchange(ctx context.Context, tenant Tenant, req TokenRe
 	}
 	origin := req.Origin
 	origin.ClientID, origin.Actor = e.app.ClientID, eventlog.Actor{Type: schema.ApplicationType, ID: e.app.ClientID}
-	var b sqldb.Batch
-	eventlog.Append(&b, tenant.ID, eventlog.New(t, origin, text))
-	if err := s.db.Tx(ctx, func(tx *sqldb.Tx) error { return tx.Send(ctx, &b) }); err != nil {
-		return fmt.Errorf("record token exchange: %w", err)
-	}
-	return nil
+	return s.record.Record(ctx, tenant.ID, eventlog.New(t, origin, text))
 }

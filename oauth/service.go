@@ -9,6 +9,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"stonetown/internal/eventlog"
 	"stonetown/internal/outbound"
 	"stonetown/internal/outbox"
 	"stonetown/internal/seal"
@@ -63,6 +64,7 @@ type Service struct {
 	clock     func() time.Time
 	outbound  *outbound.Client
 	outbox    *outbox.Outbox
+	record    *eventlog.Recorder
 	tenants   func(ctx context.Context, tenantID string) (Tenant, error)
 
 	keys       *keyrings
@@ -92,7 +94,7 @@ func New(c Config) (*Service, error) {
 	}
 	revoked := newRevocations(c.DB, c.Clock)
 	return &Service{
-		db: c.DB, relations: c.Relations, people: c.People, clock: c.Clock, outbound: c.Outbound, outbox: c.Outbox, tenants: c.Tenants,
+		db: c.DB, relations: c.Relations, people: c.People, clock: c.Clock, outbound: c.Outbound, outbox: c.Outbox, record: eventlog.NewRecorder(c.DB), tenants: c.Tenants,
 		keys:       newKeyrings(c.DB, c.Seal, c.Clock, revoked),
 		clientKeys: newClientKeys(c.Outbound, c.Clock, c.Logger),
 		verified:   newVerifiedTokens(),

@@ -156,6 +156,7 @@ type Service struct {
 	factors  *factor.Store
 	external *external.Store
 	outbox   *outbox.Outbox
+	record   *eventlog.Recorder
 	mail     post.Mailer
 	texts    post.Texter
 	tenants  Tenants
@@ -183,6 +184,7 @@ func New(c Config) (*Service, error) {
 	return &Service{
 		db: c.DB, users: c.Users, outbox: c.Outbox, mail: c.Mail, texts: c.Texts, tenants: c.Tenants, places: c.Places, limits: c.Limits, clock: c.Clock, log: c.Logger,
 		sessions: session.NewStore(c.DB, c.Clock),
+		record:   eventlog.NewRecorder(c.DB),
 		tickets:  ticket.NewStore(c.DB, c.Seal, c.Clock),
 		factors:  factor.NewStore(c.DB, c.Seal, c.Clock),
 		external: external.NewStore(c.DB, c.Clock),

@@ -9,7 +9,6 @@ import (
 	"stonetown/identity/factor"
 	"stonetown/identity/session"
 	"stonetown/internal/eventlog"
-	"stonetown/internal/sqldb"
 )
 
 // Why sessions end.
@@ -140,9 +139,5 @@ func event(t eventlog.Type, by By, data any) eventlog.Event {
 
 // note lets events commit by themselves.
 func (s *Service) note(ctx context.Context, tenantID string, events ...eventlog.Event) error {
-	return s.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		var b sqldb.Batch
-		eventlog.Append(&b, tenantID, events...)
-		return tx.Send(ctx, &b)
-	})
+	return s.record.Record(ctx, tenantID, events...)
 }
