@@ -283,7 +283,7 @@ func (s *Service) deleteApplication(ctx context.Context, a Application, by strin
 		}
 		now := s.now().UnixMicro()
 		var b sqldb.Batch
-		s.revoked.set(&b, revocation{a.TenantID, revokedClient, a.ClientID}, true, s.now().Add(maxAccessTokenTTL))
+		s.revoked.set(&b, revocation{a.TenantID, revokedClient, a.ClientID}, s.now().Add(maxAccessTokenTTL))
 		b.Queue(`DELETE FROM applications WHERE tenant_id = $1 AND client_id = $2`, []any{a.TenantID, a.ClientID}, nil)
 		b.Queue(`DELETE FROM authorizations WHERE tenant_id = $1 AND client_id = $2`, []any{a.TenantID, a.ClientID}, nil)
 		b.Queue(`UPDATE grants SET revoked_at = $3 WHERE tenant_id = $1 AND client_id = $2 AND revoked_at = 0`, []any{a.TenantID, a.ClientID, now}, nil)

@@ -61,13 +61,16 @@ func (s *Service) Consented(ctx context.Context, tenant Tenant, r AuthorizationR
 	return r, err
 }
 
-// Consent records what a user lets an application have for whom a request waits: scopes
-// that it asked for, or none to deny it. What was consented to is remembered. It fails
-// with [ErrFlowNotFound], [ErrFlowExpired] or [ErrScopesNotAsked].
+// Consent records what a user lets an application have whose request waits: of the scopes
+// that it asked for some, all (nil), or none to deny it. What was consented to is
+// remembered. It fails with [ErrFlowNotFound], [ErrFlowExpired] or [ErrScopesNotAsked].
 func (s *Service) Consent(ctx context.Context, tenant Tenant, flowID, userID string, scopes []string, by eventlog.Origin) error {
 	flow, err := s.Flow(ctx, tenant, flowID)
 	if err != nil {
 		return err
+	}
+	if scopes == nil {
+		scopes = flow.Request.Scopes
 	}
 	if len(intersect(scopes, flow.Request.Scopes)) < len(scopes) {
 		return ErrScopesNotAsked

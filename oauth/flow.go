@@ -19,8 +19,8 @@ var (
 	ErrFlowExpired  = errors.New("the sign-in flow has expired")
 )
 
-// flowFor is how long people may take to sign in.
-const flowFor = 30 * time.Minute
+// FlowFor is how long people may take to sign in.
+const FlowFor = 30 * time.Minute
 
 // Flow is an authorization request whose person is signing in.
 type Flow struct {
@@ -37,7 +37,7 @@ const flowPrefix = "flw_"
 // it: flw_ and 256 random bits.
 func (s *Service) BeginFlow(ctx context.Context, tenant Tenant, r AuthorizationRequest) (id string, err error) {
 	id = newToken(flowPrefix)
-	return id, s.keepRequest(ctx, tenant, id, r, flowFor)
+	return id, s.keepRequest(ctx, tenant, id, r, FlowFor)
 }
 
 // Flow finds a flow. It fails with [ErrFlowNotFound] or [ErrFlowExpired].

@@ -136,7 +136,7 @@ func (s *Service) Revoke(ctx context.Context, tenant Tenant, by Credentials, tok
 	}
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		var b sqldb.Batch
-		s.revoked.set(&b, revocation{tenant.ID, revokedToken, c.TokenID}, true, seconds(c.Expires))
+		s.revoked.set(&b, revocation{tenant.ID, revokedToken, c.TokenID}, seconds(c.Expires))
 		data, err := json.Marshal(map[string]any{"token": map[string]string{"jti": c.TokenID, "client_id": c.ClientID, "sub": c.Subject}})
 		if err != nil {
 			return err

@@ -167,7 +167,7 @@ type keyrings struct {
 const (
 	keyringCacheSize = 4096
 	keyringFor       = time.Minute      // how old a cached ring may get
-	keyringTimeout   = 30 * time.Second // an RSA key takes a second on a busy machine, and some take many
+	keyringTimeout   = 30 * time.Second // making an RSA key and committing it, on a busy machine
 )
 
 func newKeyrings(db *sqldb.DB, sealer *seal.Key, clock func() time.Time, revoked *revocations) *keyrings {

@@ -101,7 +101,7 @@ func (r *revocations) read(ctx context.Context) error {
 	r.mu.RLock()
 	since := r.since - revocationOverlap.Microseconds()
 	r.mu.RUnlock()
-	rows, err := r.db.Query(ctx, `SELECT tenant_id, kind, id, revoked, expires_at FROM revocations WHERE changed_at > $1`, since)
+	rows, err := r.db.Query(ctx, `SELECT tenant_id, kind, id, expires_at FROM revocations WHERE changed_at > $1`, since)
 	if err != nil {
 		return fmt.Errorf("read revocations: %w", err)
 	}
@@ -109,11 +109,11 @@ func (r *revocations) read(ctx context.Context) error {
 	changed := map[revocation]int64{}
 	for rows.Next() {
 		var it revocation
-		var revoked, expires int64
-		if err := rows.Scan(&it.tenantID, &it.kind, &it.id, &revoked, &expires); err != nil {
+		var expires int64
+		if err := rows.Scan(&it.tenantID, &it.kind, &it.id, &expires); err != nil {
 			return fmt.Errorf("read revocations: %w", err)
 		}
-		changed[it] = revoked * expires
+		changed[it] = expires
 	}
 	if err := rows.Err(); err != nil {
 		return fmt.Errorf("read revocations: %w", err)
@@ -123,8 +123,6 @@ func (r *revocations) read(ctx context.Context) error {
 	for it, expires := range changed {
 		if expires > now {
 			r.known[it] = expires
-		} else {
-			delete(r.known, it)
 		}
 	}
 	if now-r.tidied > revocationOverlap.Microseconds() {
@@ -136,16 +134,13 @@ func (r *revocations) read(ctx context.Context) error {
 	return nil
 }
 
-// set queues that something counts no longer, or again.
-func (r *revocations) set(b *sqldb.Batch, it revocation, revoked bool, expires time.Time) {
-	flag := int64(0)
-	if revoked {
-		flag = 1
-	}
+// set queues that something counts no longer; expires is when nothing of it would be good
+// any more.
+func (r *revocations) set(b *sqldb.Batch, it revocation, expires time.Time) {
 	b.Queue(`
-		INSERT INTO revocations (tenant_id, kind, id, revoked, changed_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6)
-		ON CONFLICT (tenant_id, kind, id) DO UPDATE SET revoked = excluded.revoked, changed_at = excluded.changed_at, expires_at = excluded.expires_at`,
-		[]any{it.tenantID, it.kind, it.id, flag, r.clock().UnixMicro(), expires.UnixMicro()}, nil)
+		INSERT INTO revocations (tenant_id, kind, id, changed_at, expires_at) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (tenant_id, kind, id) DO UPDATE SET changed_at = excluded.changed_at, expires_at = excluded.expires_at`,
+		[]any{it.tenantID, it.kind, it.id, r.clock().UnixMicro(), expires.UnixMicro()}, nil)
 }
 
 // settle waits until every process goes by what was committed before.

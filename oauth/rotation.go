@@ -175,7 +175,7 @@ func (k *keyrings) advance(ctx context.Context, tenantID string, by plan, rotate
 			for _, key := range changed {
 				putKey(&b, tenantID, key)
 				if key.State == KeyRemoved {
-					k.revoked.set(&b, revocation{tenantID, revokedKey, key.KID}, true, now.Add(retiredFor))
+					k.revoked.set(&b, revocation{tenantID, revokedKey, key.KID}, now.Add(retiredFor))
 				}
 			}
 			if len(before) > 0 { // a tenant's first keys replace none

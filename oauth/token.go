@@ -57,16 +57,21 @@ type TokenResponse struct {
 // Token answers a request to the token endpoint. Refusals are [*Error]; any
 // other error is the server's.
 func (s *Service) Token(ctx context.Context, tenant Tenant, req TokenRequest) (TokenResponse, error) {
-	answer := map[string]func(context.Context, Tenant, Application, TokenRequest) (TokenResponse, error){
-		GrantClientCredentials: s.clientCredentials, GrantAuthorizationCode: s.exchangeCode,
-		GrantDeviceCode: s.deviceToken, GrantRefreshToken: s.refresh, "refresh": s.refresh, // which some clients have from the product's documentation
-	}[req.GrantType]
-	switch {
-	case req.GrantType == "":
+	var answer func(context.Context, Tenant, Application, TokenRequest) (TokenResponse, error)
+	switch req.GrantType {
+	case "":
 		return TokenResponse{}, &Error{InvalidRequest, "grant_type is missing"}
-	case req.GrantType == GrantTokenExchange:
+	case GrantTokenExchange:
 		return s.exchangeToken(ctx, tenant, req)
-	case answer == nil:
+	case GrantClientCredentials:
+		answer = s.clientCredentials
+	case GrantAuthorizationCode:
+		answer = s.exchangeCode
+	case GrantDeviceCode:
+		answer = s.deviceToken
+	case GrantRefreshToken, "refresh": // which some clients have from the product's documentation
+		answer = s.refresh
+	default:
 		return TokenResponse{}, &Error{UnsupportedGrantType, "supported: " + strings.Join(grantTypes, " ")}
 	}
 	app, err := s.authenticate(ctx, tenant, req.Credentials)

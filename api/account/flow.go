@@ -99,21 +99,15 @@ func (s *Surface) AnswerConsent(ctx context.Context, request AnswerConsentReques
 	if err != nil {
 		return nil, err
 	}
-	var scopes []string // none: denied
-	switch form.Decision {
-	case "deny":
-	case "allow":
-		if form.Scopes != nil {
-			if scopes = *form.Scopes; len(scopes) == 0 {
-				return nil, web.ValidationFailed(web.FieldError{Field: "scopes", Code: "required", Message: "scopes must not be empty: what allows nothing is deny"})
-			}
-			break
+	var scopes []string // nil: all
+	switch {
+	case form.Decision == "deny":
+		scopes = []string{}
+	case form.Decision == "allow" && form.Scopes == nil:
+	case form.Decision == "allow":
+		if scopes = *form.Scopes; len(scopes) == 0 {
+			return nil, web.ValidationFailed(web.FieldError{Field: "scopes", Code: "required", Message: "scopes must not be empty: what allows nothing is deny"})
 		}
-		flow, err := s.Flows.Flow(ctx, oauthTenant(call), form.FlowID)
-		if err != nil {
-			return nil, err
-		}
-		scopes = flow.Request.Scopes
 	default:
 		return nil, web.ValidationFailed(web.FieldError{Field: "decision", Code: "unknown_value", Message: "decision must be allow or deny"})
 	}

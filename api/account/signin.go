@@ -266,11 +266,18 @@ func (s *Surface) issue(ctx context.Context, call *web.Call, of session.Session)
 
 // setCookie gives a browser the token of its session or, empty, takes it back.
 func (s *Surface) setCookie(call *web.Call, token string, of session.Session) {
-	c := &http.Cookie{Name: web.SessionCookie, Value: token, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: -1}
-	if token != "" {
-		c.MaxAge = int(time.Until(of.ExpiresAt).Seconds())
+	if token == "" {
+		ForgetSession(call)
+		return
 	}
-	call.SetCookie(c)
+	call.SetCookie(sessionCookie(token, int(time.Until(of.ExpiresAt).Seconds())))
+}
+
+// ForgetSession takes the session's cookie from the browser.
+func ForgetSession(call *web.Call) { call.SetCookie(sessionCookie("", -1)) }
+
+func sessionCookie(value string, maxAge int) *http.Cookie {
+	return &http.Cookie{Name: web.SessionCookie, Value: value, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: maxAge}
 }
 
 func challenge(c authn.Challenge) Challenge {

@@ -134,7 +134,7 @@ func (s *Surface) proceed(w http.ResponseWriter, r *http.Request, flowID string,
 			return
 		}
 		if flowID != "" {
-			call.SetCookie(&http.Cookie{Name: flowCookie, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: -1})
+			bindFlow(call, "", -1)
 		}
 		s.answer(w, r, request.RedirectURI, request.ResponseMode, request.State, url.Values{"code": {issued}, "iss": {call.Tenant.BaseURL}})
 	case request.Prompts("none"):
@@ -160,9 +160,13 @@ func (s *Surface) proceed(w http.ResponseWriter, r *http.Request, flowID string,
 // wait remembers a request, for this browser.
 func (s *Surface) wait(r *http.Request, request oauth.AuthorizationRequest) (flowID string, err error) {
 	if flowID, err = s.Service.BeginFlow(r.Context(), tenantOf(r), request); err == nil {
-		web.CallOf(r.Context()).SetCookie(&http.Cookie{Name: flowCookie, Value: flowID, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: 30 * 60})
+		bindFlow(web.CallOf(r.Context()), flowID, int(oauth.FlowFor.Seconds()))
 	}
 	return flowID, err
+}
+
+func bindFlow(call *web.Call, flowID string, maxAge int) {
+	call.SetCookie(&http.Cookie{Name: flowCookie, Value: flowID, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: maxAge})
 }
 
 // current is the session of the browser.

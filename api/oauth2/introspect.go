@@ -2,6 +2,7 @@ package oauth2
 
 import (
 	"net/http"
+	"net/url"
 	"time"
 
 	"stonetown/api/web"
@@ -65,25 +66,15 @@ type keyOf struct {
 	Thumbprint string `json:"jkt"`
 }
 
-// presented reads a request of a client about a token, and counts it when do has found
-// out that the client is who it says.
+// presented reads a request of a client about a token.
 func (s *Surface) presented(w http.ResponseWriter, r *http.Request, do func(by oauth.Credentials, token string) error) error {
-	form, err := readForm(w, r)
-	if err != nil {
-		return err
-	}
-	by, err := s.client(w, r, form)
-	if err != nil {
-		return err
-	}
-	token := form.Get("token")
-	if token == "" {
-		return invalidRequest("token is missing")
-	}
-	if err := do(by, token); err != nil {
-		return err
-	}
-	return s.Kit.LimitClient(r.Context(), w, ratelimit.Client, by.ClientID)
+	return s.asClient(w, r, ratelimit.Client, func(by oauth.Credentials, form url.Values) error {
+		token := form.Get("token")
+		if token == "" {
+			return invalidRequest("token is missing")
+		}
+		return do(by, token)
+	})
 }
 
 // unix is 0 for the zero time.

@@ -47,7 +47,7 @@ func (s *Surface) endSession(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	call.SetCookie(&http.Cookie{Name: web.SessionCookie, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: -1})
+	account.ForgetSession(call)
 	switch {
 	case request.Redirect == "":
 		redirect(w, r, "/auth/sign-in", url.Values{"done": {"out"}})

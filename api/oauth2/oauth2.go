@@ -202,9 +202,27 @@ func readForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	return form, nil
 }
 
+// asClient reads a request of a client, and counts it against a limit when do has found out
+// that the client is who it says: nobody can use up another's.
+func (s *Surface) asClient(w http.ResponseWriter, r *http.Request, counted ratelimit.Family, do func(by oauth.Credentials, form url.Values) error) error {
+	form, err := readForm(w, r)
+	if err != nil {
+		return err
+	}
+	by, err := s.client(w, r, form)
+	if err != nil {
+		return err
+	}
+	if err := do(by, form); err != nil {
+		return err
+	}
+	return s.Kit.LimitClient(r.Context(), w, counted, by.ClientID)
+}
+
 // client reads the client's credentials from where it put them (RFC 6749 §2.3.1): the
 // body, or the Authorization header, where both parts are form-encoded before they are
-// joined. An assertion (RFC 7521 §4.2) says itself whose it is. From here on only pages of the client's origins may read the response.
+// joined. An assertion (RFC 7521 §4.2) says itself whose it is. From here on only pages of
+// the client's origins may read the response.
 func (s *Surface) client(w http.ResponseWriter, r *http.Request, form url.Values) (oauth.Credentials, error) {
 	c, err := credentials(r, form)
 	s.Kit.RestrictOrigin(w, r, c.ClientID)

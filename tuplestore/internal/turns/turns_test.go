@@ -157,7 +157,7 @@ func TestAgreesWithNaiveQueue(t *testing.T) {
 			},
 			"cancel": func(t *rapid.T) {
 				if len(tickets) == 0 {
-					t.Skip("nothing was queued yet")
+					return // nothing was queued yet
 				}
 				id := rapid.IntRange(0, len(tickets)-1).Draw(t, "id")
 				if got, want := q.Cancel(tickets[id]), model.cancel(id); got != want {
