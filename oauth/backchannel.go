@@ -62,20 +62,8 @@ func (s *Service) SessionEnded(ctx context.Context, tx *sqldb.Tx, tenantID, sess
 	return tx.Send(ctx, &b)
 }
 
-func selectClientsOfSession(ctx context.Context, tx *sqldb.Tx, tenantID, sessionID string) (clients []string, err error) {
-	rows, err := tx.Query(ctx, `SELECT DISTINCT client_id FROM grants WHERE tenant_id = $1 AND session_id = $2`, tenantID, sessionID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var clientID string
-		if err := rows.Scan(&clientID); err != nil {
-			return nil, err
-		}
-		clients = append(clients, clientID)
-	}
-	return clients, rows.Err()
+func selectClientsOfSession(ctx context.Context, tx *sqldb.Tx, tenantID, sessionID string) ([]string, error) {
+	return sqldb.Texts(tx.Query(ctx, `SELECT DISTINCT client_id FROM grants WHERE tenant_id = $1 AND session_id = $2`, tenantID, sessionID))
 }
 
 // SendLogout tells an application that a session has ended. It is tried three times; that

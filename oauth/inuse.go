@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"stonetown/internal/sqldb"
 )
 
 // InUseError is returned for an application that users are signed in to.
@@ -60,21 +62,9 @@ func (s *Service) refuseInUse(ctx context.Context, a Application) error {
 
 // selectSessions lists the sessions in which users have authorized an application, behind
 // one of them.
-func (s *Service) selectSessions(ctx context.Context, a Application, after string, now int64) (ids []string, err error) {
-	rows, err := s.db.Query(ctx, `
+func (s *Service) selectSessions(ctx context.Context, a Application, after string, now int64) ([]string, error) {
+	return sqldb.Texts(s.db.Query(ctx, `
 		SELECT DISTINCT session_id FROM grants
 		WHERE tenant_id = $1 AND client_id = $2 AND session_id > $3 AND revoked_at = 0 AND expires_at > $4 ORDER BY session_id LIMIT $5`,
-		a.TenantID, a.ClientID, after, now, int64(sessionsAtOnce))
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
-	}
-	return ids, rows.Err()
+		a.TenantID, a.ClientID, after, now, int64(sessionsAtOnce)))
 }

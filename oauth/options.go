@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"stonetown/internal/outbound"
-	"stonetown/internal/sqldb"
 	"stonetown/oauth/assertion"
 )
 
@@ -124,32 +123,4 @@ func (o Options) validateKeys() error {
 func secureURL(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && u.Scheme == "https" && u.Hostname() != "" && u.User == nil && u.Fragment == "" && len(text) <= maxURI && visible(text)
-}
-
-// stored is how a part of an application is stored that is read and written whole.
-func stored(part any) string {
-	text, err := json.Marshal(part)
-	if err != nil {
-		panic("oauth: " + err.Error()) // of texts, numbers and truth values
-	}
-	return string(text)
-}
-
-// unstore reads what stored wrote; of what was never written, part stays as it is.
-func unstore(text string, part any) error {
-	if text == "" {
-		return nil
-	}
-	return json.Unmarshal([]byte(text), part)
-}
-
-// validText refuses a text that is too long, or that not every database can store.
-func validText(field, text string) error {
-	switch {
-	case !sqldb.IsText(text):
-		return &SetupError{field, "invalid", "must be UTF-8 without NUL"}
-	case len(text) > maxText:
-		return &SetupError{field, "too_long", fmt.Sprintf("must have at most %d bytes", maxText)}
-	}
-	return nil
 }

@@ -170,6 +170,17 @@ func (a Application) validateScopes(ctx context.Context, tx *sqldb.Tx) error {
 	return nil
 }
 
+// validText refuses a text that is too long, or that not every database can store.
+func validText(field, text string) error {
+	switch {
+	case !sqldb.IsText(text):
+		return &SetupError{field, "invalid", "must be UTF-8 without NUL"}
+	case len(text) > maxText:
+		return &SetupError{field, "too_long", fmt.Sprintf("must have at most %d bytes", maxText)}
+	}
+	return nil
+}
+
 // privateScheme is a scheme of an application's own, which by RFC 8252 §7.1 is a domain
 // name in reverse, and so has a dot.
 var privateScheme = regexp.MustCompile(`^[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+$`)

@@ -3,6 +3,7 @@ package oauth
 import (
 	"context"
 	"embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -250,4 +251,21 @@ func selectLivingKeys(ctx context.Context, db *sqldb.DB) (byTenant map[string][]
 		return nil, fmt.Errorf("read signing keys: %w", err)
 	}
 	return byTenant, nil
+}
+
+// stored is how a part of an application is stored that is read and written whole.
+func stored(part any) string {
+	text, err := json.Marshal(part)
+	if err != nil {
+		panic("oauth: " + err.Error()) // of texts, numbers and truth values
+	}
+	return string(text)
+}
+
+// unstore reads what stored wrote; of what was never written, part stays as it is.
+func unstore(text string, part any) error {
+	if text == "" {
+		return nil
+	}
+	return json.Unmarshal([]byte(text), part)
 }

@@ -95,22 +95,10 @@ func selectSessions(ctx context.Context, from querier, tenantID, where string, a
 
 // selectDevices returns the devices that a user was seen on after an instant, by their
 // fingerprints, the last first.
-func selectDevices(ctx context.Context, from querier, tenantID, userID string, after time.Time) (fingerprints []string, err error) {
-	rows, err := from.Query(ctx, `
+func selectDevices(ctx context.Context, from querier, tenantID, userID string, after time.Time) ([]string, error) {
+	return sqldb.Texts(from.Query(ctx, `
 		SELECT fingerprint FROM known_devices WHERE tenant_id = $1 AND user_id = $2 AND last_seen_at > $3 ORDER BY last_seen_at DESC, fingerprint`,
-		tenantID, userID, after.UnixMicro())
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var fingerprint string
-		if err := rows.Scan(&fingerprint); err != nil {
-			return nil, err
-		}
-		fingerprints = append(fingerprints, fingerprint)
-	}
-	return fingerprints, rows.Err()
+		tenantID, userID, after.UnixMicro()))
 }
 
 func seeDevice(b *sqldb.Batch, tenantID, userID, fingerprint string, at time.Time) {

@@ -67,20 +67,7 @@ func (l *Log) place(ctx context.Context, tenantID, reader string) (position int6
 
 // tenants lists those that have a log, in order.
 func (l *Log) tenants(ctx context.Context, after string, limit int) ([]string, error) {
-	rows, err := l.db.Query(ctx, `SELECT tenant_id FROM event_heads WHERE tenant_id > $1 ORDER BY tenant_id LIMIT $2`, after, int64(limit))
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var tenants []string
-	for rows.Next() {
-		var tenant string
-		if err := rows.Scan(&tenant); err != nil {
-			return nil, err
-		}
-		tenants = append(tenants, tenant)
-	}
-	return tenants, rows.Err()
+	return sqldb.Texts(l.db.Query(ctx, `SELECT tenant_id FROM event_heads WHERE tenant_id > $1 ORDER BY tenant_id LIMIT $2`, after, int64(limit)))
 }
 
 // times says when the events after a position happened.

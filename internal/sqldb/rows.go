@@ -74,3 +74,20 @@ func (r *Row) Scan(dest ...any) error {
 	}
 	return r.rows.Close()
 }
+
+// Texts returns the first column of all rows, which it closes. It takes what a query
+// returned, its error included.
+func Texts(rows *Rows, err error) (texts []string, _ error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return nil, err
+		}
+		texts = append(texts, text)
+	}
+	return texts, rows.Err()
+}

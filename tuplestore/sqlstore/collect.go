@@ -78,20 +78,7 @@ func (s *Store) eachTenant(ctx context.Context, fn func(tenant string) error) er
 }
 
 func (s *Store) tenantsAfter(ctx context.Context, after string) ([]string, error) {
-	rows, err := s.DB.Query(ctx, `SELECT tenant_id FROM tenant_heads WHERE tenant_id > $1 ORDER BY tenant_id LIMIT $2`, after, int64(tenantsAtOnce))
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var tenants []string
-	for rows.Next() {
-		var tenant string
-		if err := rows.Scan(&tenant); err != nil {
-			return nil, err
-		}
-		tenants = append(tenants, tenant)
-	}
-	return tenants, rows.Err()
+	return sqldb.Texts(s.DB.Query(ctx, `SELECT tenant_id FROM tenant_heads WHERE tenant_id > $1 ORDER BY tenant_id LIMIT $2`, after, int64(tenantsAtOnce)))
 }
 
 // collect raises the floor first, so that nobody reads what is on its way out,
