@@ -117,7 +117,7 @@ func (c *check) answer(ctx context.Context) error {
 		case e.goals[root.goal].proven:
 			d.Allowed = true
 			if c.req.Reasons {
-				d.Reasons = e.reasons(root.goal)
+				d.Reasons, d.Until = e.reasons(root.goal)
 			}
 		case e.modes && e.goals[root.possibly].proven:
 			d.Err = e.terms.undecided.clone()

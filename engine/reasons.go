@@ -8,16 +8,18 @@ import (
 )
 
 // reasons tells why a proven goal holds: the path from the resource to the
-// subject, and after an intersection the path of each operand.
-func (e *evaluation) reasons(root int32) []Reason {
+// subject, and after an intersection the path of each operand. until is when the first
+// relation on it expires; zero if none does.
+func (e *evaluation) reasons(root int32) (steps []Reason, until time.Time) {
 	w := reasonWriter{e: e}
 	w.walk(root)
-	return w.steps
+	return w.steps, w.until
 }
 
 type reasonWriter struct {
 	e     *evaluation
 	steps []Reason
+	until time.Time
 }
 
 func (w *reasonWriter) walk(g int32) {
@@ -93,7 +95,11 @@ func (w *reasonWriter) terms(at *goal, to subject) string {
 		}
 		text := ""
 		if on := found.termed()[to]; on.ExpiresAt != 0 {
-			text = " until " + time.UnixMicro(on.ExpiresAt).UTC().Format(time.RFC3339)
+			expires := time.UnixMicro(on.ExpiresAt).UTC()
+			text = " until " + expires.Format(time.RFC3339)
+			if w.until.IsZero() || expires.Before(w.until) {
+				w.until = expires
+			}
 		}
 		if on := found.termed()[to]; on.Condition != "" {
 			text += ", since the condition " + on.Condition + " is met"

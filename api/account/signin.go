@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -253,14 +252,8 @@ func (s *Surface) result(ctx context.Context, call *web.Call, r authn.Result) (A
 // issue issues the access token of a session: for its user's own affairs, and for what
 // groups bring.
 func (s *Surface) issue(ctx context.Context, call *web.Call, of session.Session) (oauth.TokenResponse, error) {
-	scopes, err := s.Users.Scopes(ctx, call.Tenant.ID, of.UserID)
-	if err != nil {
-		return oauth.TokenResponse{}, err
-	}
-	scopes = append(scopes, "me:read", "me:write")
-	slices.Sort(scopes)
 	return s.Issuer.IssueToUser(ctx, oauthTenant(call), oauth.UserToken{
-		UserID: of.UserID, SessionID: of.ID, Scopes: slices.Compact(scopes), Methods: of.Methods, AuthTime: of.AuthTime, AAL2: !of.SecondFactor.IsZero(),
+		UserID: of.UserID, SessionID: of.ID, Methods: of.Methods, AuthTime: of.AuthTime, AAL2: !of.SecondFactor.IsZero(),
 	})
 }
 

@@ -87,7 +87,11 @@ func (f form) read() (change func(*oauth.Application), err error) {
 
 func (r *reader) options() {
 	member(r, "logo_uri", text, func(a *oauth.Application) *string { return &a.LogoURI })
-	member(r, "first_party", flag, func(a *oauth.Application) *bool { return &a.FirstParty })
+	read(r, "first_party", flag, func(a *oauth.Application, first, given bool) {
+		if a.FirstParty = first || !given; !a.FirstParty {
+			a.GroupScopes = oauth.AllowedGroupScopes
+		}
+	})
 	member(r, "token_endpoint_auth_method", text, func(a *oauth.Application) *oauth.ClientAuthMethod { return &a.AuthMethod })
 	member(r, "jwks_uri", text, func(a *oauth.Application) *string { return &a.JWKSURI })
 	r.jwks()
@@ -98,7 +102,16 @@ func (r *reader) options() {
 	member(r, "require_pkce", flag, func(a *oauth.Application) *bool { return &a.RequirePKCE })
 	member(r, "dpop_bound_access_tokens", flag, func(a *oauth.Application) *bool { return &a.DPoPBound })
 	member(r, "id_token_signed_response_alg", text, func(a *oauth.Application) *oauth.Alg { return &a.IDTokenAlg })
-	member(r, "group_scopes", text, func(a *oauth.Application) *oauth.GroupScopes { return &a.GroupScopes })
+	read(r, "group_scopes", text, func(a *oauth.Application, which oauth.GroupScopes, given bool) {
+		switch {
+		case given:
+			a.GroupScopes = which
+		case a.FirstParty:
+			a.GroupScopes = oauth.AllGroupScopes
+		default:
+			a.GroupScopes = oauth.AllowedGroupScopes
+		}
+	})
 	member(r, "introspect_all", flag, func(a *oauth.Application) *bool { return &a.IntrospectAll })
 }
 
@@ -179,8 +192,9 @@ func (r *reader) tokenExchange() {
 		AllowedAudiences            []string `json:"allowed_audiences"`
 		RequireClientAuthentication *bool    `json:"require_client_authentication"`
 		ActAs                       actAs    `json:"act_as"`
+		SubjectTokens               *string  `json:"subject_tokens"`
 	}
-	read(r, "token_exchange", "must be null or an object with enabled, allowed_audiences, require_client_authentication and act_as", func(a *oauth.Application, e exchange, _ bool) {
+	read(r, "token_exchange", "must be null or an object with enabled, allowed_audiences, require_client_authentication, act_as and subject_tokens", func(a *oauth.Application, e exchange, _ bool) {
 		t := a.Type.DefaultTokenExchange()
 		t.Enabled, t.AllowedAudiences, t.ActAs.Enabled = e.Enabled, orEmpty(e.AllowedAudiences), e.ActAs.Enabled
 		if e.RequireClientAuthentication != nil {
@@ -188,6 +202,9 @@ func (r *reader) tokenExchange() {
 		}
 		if e.ActAs.AllowedSubjectTypes != nil {
 			t.ActAs.AllowedSubjectTypes = orEmpty(*e.ActAs.AllowedSubjectTypes)
+		}
+		if e.SubjectTokens != nil {
+			t.SubjectTokens = oauth.SubjectTokens(*e.SubjectTokens)
 		}
 		a.TokenExchange = t
 	})
@@ -252,6 +269,7 @@ func public(a oauth.Application) Application {
 	}
 	w.TokenExchange.Enabled, w.TokenExchange.AllowedAudiences = a.TokenExchange.Enabled, orEmpty(a.TokenExchange.AllowedAudiences)
 	w.TokenExchange.RequireClientAuthentication = a.TokenExchange.RequireClientAuthentication
+	w.TokenExchange.SubjectTokens = string(a.TokenExchange.SubjectTokens)
 	w.TokenExchange.ActAs.Enabled, w.TokenExchange.ActAs.AllowedSubjectTypes = a.TokenExchange.ActAs.Enabled, orEmpty(a.TokenExchange.ActAs.AllowedSubjectTypes)
 	w.AuditSummary.LastChangeAt, w.AuditSummary.LastChangeBy, w.AuditSummary.LastUsedAt = web.Timestamp(a.UpdatedAt), profile.OrNull(a.ChangedBy), profile.TimeOrNull(a.LastUsedAt)
 	return w
