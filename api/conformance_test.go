@@ -93,6 +93,8 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"group_scopes":       groupScopesOfOthers,
 	"exchanged_chains":   exchangedChains,
 	"exchange_limits":    exchangeLimits,
+	"granters_hold":      grantersHold,
+	"no_growth":          noGrowth,
 	"limits_come_first":  limitsComeFirst,
 	"audience_again":     audienceAgain,
 	"bound_tokens":       boundTokens,

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"stonetown/engine/authority"
 	"stonetown/identity/breached"
 	"stonetown/identity/session"
 	"stonetown/identity/ticket"
@@ -110,6 +111,9 @@ type Config struct {
 	// Relations has what users may do, and who is in which group. Required by
 	// everything about groups, and by disabling and deleting users.
 	Relations Relations
+	// Authority compares the rights of callers. Required by everything that gives rights
+	// or takes accounts over on behalf of a caller.
+	Authority *authority.Checker
 	// Breached knows passwords that were stolen somewhere. Default: none is known.
 	Breached *breached.Client
 	// Clock tells the time. Default: time.Now.
@@ -122,6 +126,7 @@ type Config struct {
 type Directory struct {
 	db        *sqldb.DB
 	relations Relations
+	authority *authority.Checker
 	breached  *breached.Client
 	clock     func() time.Time
 	log       *slog.Logger
@@ -138,7 +143,7 @@ func New(c Config) (*Directory, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Directory{c.DB, c.Relations, c.Breached, c.Clock, c.Logger}, nil
+	return &Directory{c.DB, c.Relations, c.Authority, c.Breached, c.Clock, c.Logger}, nil
 }
 
 func (d *Directory) now() time.Time { return d.clock().UTC().Truncate(time.Microsecond) }
@@ -203,14 +208,30 @@ type Change struct {
 // Update changes an account: change gets it as it is and makes of it what it shall
 // be; id, tenant and creation stay, and [Directory.Disable] disables. With another
 // password all sessions end. attach queues what commits with a change; without one
-// nothing is written. Both may run more than once. It fails with [ErrUserNotFound], or
-// with [ErrUserExists] for the address of another account.
+// nothing is written. Both may run more than once. It fails with [ErrUserNotFound], with
+// [ErrUserExists] for the address of another account, or with [*authority.DeniedError] for
+// a change by which the caller could act as a user who holds more.
 func (d *Directory) Update(ctx context.Context, tenantID, userID string, change func(*User), attach func(Change, *sqldb.Batch)) (after User, err error) {
+	seen, err := d.User(ctx, tenantID, userID)
+	if err != nil {
+		return User{}, err
+	}
+	wanted := seen
+	change(&wanted)
+	managed := takesOver(seen, wanted)
+	if managed {
+		if err := d.MayManage(ctx, tenantID, userID); err != nil {
+			return User{}, err
+		}
+	}
 	err = d.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		c, err := d.UpdateIn(ctx, tx, tenantID, userID, change)
 		if err != nil || reflect.DeepEqual(c.Before, c.After) {
 			after = c.After
 			return err
+		}
+		if !managed && takesOver(c.Before, c.After) {
+			return errChanged
 		}
 		if c.Before.PasswordHash != c.After.PasswordHash {
 			if c.Ended, err = d.SignOut(ctx, tx, tenantID, userID, ""); err != nil {
@@ -222,10 +243,29 @@ func (d *Directory) Update(ctx context.Context, tenantID, userID string, change 
 		attach(c, &b)
 		return tx.Send(ctx, &b)
 	})
+	if errors.Is(err, errChanged) {
+		return d.Update(ctx, tenantID, userID, change, attach)
+	}
 	if err != nil {
 		return User{}, fmt.Errorf("update user: %w", err)
 	}
 	return after, nil
+}
+
+// takesOver reports whether a change lets somebody else sign in to an account, or sign in
+// again.
+func takesOver(before, after User) bool {
+	return before.PasswordHash != after.PasswordHash || before.EmailVerified != after.EmailVerified ||
+		before.PasswordMustBeReset != after.PasswordMustBeReset || before.State != after.State
+}
+
+// MayManage fails with [*authority.DeniedError] unless the caller holds what a user holds,
+// and with [ErrUserNotFound].
+func (d *Directory) MayManage(ctx context.Context, tenantID, userID string) error {
+	if _, err := d.User(ctx, tenantID, userID); err != nil {
+		return err
+	}
+	return d.authority.MayManage(ctx, tenantID, userID)
 }
 
 // UpdateIn is [Directory.Update] within the caller's transaction, and ends no session.

@@ -93,8 +93,18 @@ type relation struct {
 	name   string
 }
 
-// relations are what an application may exchange, in the engine's terms.
-func (a Application) relations() (all []relation) {
+// relations are what an application may do, in the engine's terms: the administrative
+// scopes that it holds, and what it may exchange.
+func (a Application) relations() []relation {
+	all := a.exchanges()
+	for _, scope := range a.holds() {
+		all = append(all, relation{tuplestore.Object{Type: schema.ScopeType, ID: scope}, schema.ScopeHolder})
+	}
+	return all
+}
+
+// exchanges are the relations by which an application may exchange tokens.
+func (a Application) exchanges() (all []relation) {
 	self := tuplestore.Object{Type: schema.ApplicationType, ID: a.ClientID}
 	if a.TokenExchange.Enabled {
 		all = append(all, relation{self, schema.Exchange})

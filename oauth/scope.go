@@ -17,6 +17,9 @@ var BuiltinScopes = []string{
 	"settings:read", "settings:write",
 }
 
+// AdministrativeScopes are the built-in scopes that not every user has.
+var AdministrativeScopes = slices.DeleteFunc(slices.Clone(BuiltinScopes), isSelf)
+
 // maxScopeParameter bounds the scope parameter of a request, in bytes.
 const maxScopeParameter = 16 << 10
 

@@ -12,6 +12,7 @@ import (
 	"github.com/lestrrat-go/jwx/v3/jws"
 
 	"stonetown/internal/eventlog"
+	"stonetown/schema"
 )
 
 // Principal is who an access token speaks for. It is shared: do not change it.
@@ -211,6 +212,9 @@ func (c claims) principal() *Principal {
 	}
 	return p
 }
+
+// IsApplication reports whether the token speaks for an application, and not for a user.
+func (p *Principal) IsApplication() bool { return subjectOf(p.Subject).Type == schema.ApplicationType }
 
 // Acting reports whether somebody else acts in the subject's place.
 func (p *Principal) Acting() bool { return p.Actor.ID != "" }

@@ -116,7 +116,7 @@ func meta(call *web.Call) Meta { return Meta{RequestID: call.RequestID} }
 // self is the user who makes a request, or on whose behalf an application does, which may
 // outlive the session. Programs are no users.
 func self(call *web.Call) (userID string, err error) {
-	if call.Principal.Subject == call.Principal.ClientID {
+	if call.Principal.IsApplication() {
 		return "", notSignedIn()
 	}
 	return call.Principal.Subject, nil

@@ -29,6 +29,9 @@ func (s *Surface) ResetUserPassword(ctx context.Context, request ResetUserPasswo
 // ResetUserFactors takes all second factors from a user.
 func (s *Surface) ResetUserFactors(ctx context.Context, request ResetUserFactorsRequestObject) (ResetUserFactorsResponseObject, error) {
 	call := web.CallOf(ctx)
+	if err := s.Directory.MayManage(ctx, call.Tenant.ID, request.UserID); err != nil {
+		return nil, err
+	}
 	u, err := s.Access.ResetFactors(ctx, call.Tenant.ID, request.UserID, byCaller(call))
 	if err != nil {
 		return nil, err
@@ -98,6 +101,9 @@ func (s *Surface) ListUserFactors(ctx context.Context, request ListUserFactorsRe
 func (s *Surface) RemoveUserFactor(ctx context.Context, request RemoveUserFactorRequestObject) (RemoveUserFactorResponseObject, error) {
 	call := web.CallOf(ctx)
 	_, err := s.Directory.User(ctx, call.Tenant.ID, request.UserID)
+	if err == nil {
+		err = s.Directory.MayManage(ctx, call.Tenant.ID, request.UserID)
+	}
 	if err == nil {
 		err = s.Access.RemoveFactor(ctx, call.Tenant.ID, request.UserID, request.FactorID, byCaller(call))
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"stonetown/controlplane"
+	"stonetown/engine/authority"
 	"stonetown/internal/id"
 	"stonetown/internal/ratelimit"
 	"stonetown/oauth"
@@ -54,7 +55,7 @@ func (k *Kit) Serve(router Router) http.Handler {
 		h["Referrer-Policy"] = noReferrer
 		h["Cache-Control"] = noStore
 
-		ctx := context.WithValue(r.Context(), callKey{}, &x.Call)
+		ctx := authority.With(context.WithValue(r.Context(), callKey{}, &x.Call), x.Caller)
 		defer func() {
 			if fault := recover(); fault != nil {
 				k.panicked(x, r, fault)

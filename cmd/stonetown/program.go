@@ -19,6 +19,7 @@ import (
 	apipeople "stonetown/api/people"
 	"stonetown/controlplane"
 	"stonetown/engine"
+	"stonetown/engine/authority"
 	"stonetown/engine/resources"
 	"stonetown/identity"
 	"stonetown/identity/authn"
@@ -108,7 +109,8 @@ func (p *Program) Open(ctx context.Context) error {
 			return err
 		}
 	}
-	people, err := identity.New(identity.Config{DB: p.modules.db, Relations: p.engine, Breached: p.breached, Logger: p.log})
+	rights := authority.New(p.engine, oauth.AdministrativeScopes)
+	people, err := identity.New(identity.Config{DB: p.modules.db, Relations: p.engine, Authority: rights, Breached: p.breached, Logger: p.log})
 	if err != nil {
 		return err
 	}
@@ -141,7 +143,7 @@ func (p *Program) Open(ctx context.Context) error {
 		p.log.WarnContext(ctx, "tenants may have anything fetched that this machine can reach (allow_insecure_targets): not for production")
 	}
 	p.oauth, err = oauth.New(oauth.Config{
-		DB: p.modules.db, Seal: p.modules.key, Relations: p.engine, People: &apiaccount.People{Users: people, Sessions: signIns},
+		DB: p.modules.db, Seal: p.modules.key, Relations: p.engine, Authority: rights, People: &apiaccount.People{Users: people, Sessions: signIns},
 		Outbox: letters, Tenants: letterheads{p.modules.tenants}.OAuthTenant,
 		Outbound: outbound.New(outbound.Config{AllowInsecure: p.config.AllowInsecureTargets}), Logger: p.log,
 	})
@@ -207,7 +209,16 @@ func (p *Program) Open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return people.Administrators(ctx, first.ID, oauth.BuiltinScopes)
+	return p.beginTenant(ctx, people, first.ID)
+}
+
+// beginTenant writes the relations that a tenant made by bootstrap begins with, unless they
+// are there.
+func (p *Program) beginTenant(ctx context.Context, people *identity.Directory, tenantID string) error {
+	if err := people.Administrators(ctx, tenantID, oauth.BuiltinScopes); err != nil {
+		return err
+	}
+	return p.oauth.HoldScopes(ctx, tenantID)
 }
 
 // kit opens what requests of all kinds go through.
@@ -237,7 +248,7 @@ func (p *Program) beginDevelopment(ctx context.Context, people *identity.Directo
 	if err != nil {
 		return err
 	}
-	if err := people.Administrators(ctx, c.TenantID, oauth.BuiltinScopes); err != nil {
+	if err := p.beginTenant(ctx, people, c.TenantID); err != nil {
 		return err
 	}
 	return printWalk(p.out, c, p.AdminAddr(), file)
