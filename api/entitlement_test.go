@@ -218,9 +218,10 @@ func exchangedChains(t *testing.T, w *world, c *client) {
 		equal(t, "acting", profile(subject, actor, acts, passedOn), []bool{true, true, true, true})
 		return subject, actor, session, acts, passedOn
 	}
-	subject, actor, session, acts, passedOn := acting("openid me:read")
+	subject, actor, _, acts, passedOn := acting("openid me:read")
 	desk.present(t, revokePath, nil, url.Values{"token": {actor}, "client_id": {desk.id}})
 	equal(t, "actor's token revoked", profile(subject, actor, acts, passedOn), []bool{true, false, false, false})
+	var session string
 	subject, actor, session, acts, passedOn = acting("openid me:read")
 	c.want(t, 204, "", "DELETE", "/api/v1/users/"+bob+"/sessions/"+session, nil)
 	equal(t, "actor's session ended", profile(subject, actor, acts, passedOn), []bool{true, false, false, false})

@@ -162,7 +162,8 @@ func noGrowth(t *testing.T, w *world, c *client) {
 			"subject": {object{"type": "application", "id": own.id}, object{"type": "user", "id": accomplice}}, "relation": {"holder", "member", "act_as"},
 			"operations": {
 				anyList(holder(object{"type": "application", "id": own.id})), anyList(holder(user(accomplice))),
-				[]any{holder(user(accomplice))[1]}, []any{holder(object{"type": "application", "id": own.id})[0]},
+				[]any{holder(user(accomplice))[1]},
+				[]any{holder(object{"type": "application", "id": own.id})[0]},
 			},
 			"relations": {[]any{object{"name": "holder", "subjects": []any{object{"type": "application"}, object{"type": "user"}}}}},
 			"name":      {"scope", "greedy"}, "email": {"new@example.com"}, "redirect_uris": {[]any{callback}},

@@ -230,7 +230,7 @@ func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world
 	must(err)
 	// One address asks for a great many tokens here.
 	unlimited := ratelimit.Limits{}
-	for _, counted := range []ratelimit.Counted{{Family: ratelimit.Token, By: ratelimit.IP}, {Family: ratelimit.Token, By: ratelimit.Caller}, {Family: ratelimit.SignIn, By: ratelimit.IP}} {
+	for _, counted := range []ratelimit.Counted{{Family: ratelimit.Token, By: ratelimit.IP}, {Family: ratelimit.Token, By: ratelimit.Caller}, {Family: ratelimit.SignIn, By: ratelimit.IP}, {Family: ratelimit.SignIn, By: ratelimit.Caller}} {
 		unlimited[counted] = ratelimit.Limit{}
 	}
 	limits, err := ratelimit.New(ratelimit.Config{DB: w.db, Limits: unlimited})

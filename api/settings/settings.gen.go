@@ -92,7 +92,7 @@ type Settings struct {
 	// they count: `family.ip` or `family.caller`, the family being one of
 	// token, sign-in, self-service, admin, authz and client. Without one the
 	// deployment's holds, which is `token.ip` 60/min, `token.caller` 600/h,
-	// `sign-in.ip` 30/min, `self-service.caller` 600/h, `admin.caller` 6000/h
+	// `sign-in.ip` and `sign-in.caller` 30/min, `self-service.caller` 600/h, `admin.caller` 6000/h
 	// and `client.caller` 6000/h unless it is configured otherwise.
 	RateLimits map[string]string `json:"rate_limits"`
 

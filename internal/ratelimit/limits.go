@@ -123,6 +123,7 @@ func Defaults() Limits {
 		{Token, IP}:           {60, time.Minute},
 		{Token, Caller}:       {600, time.Hour},
 		{SignIn, IP}:          {30, time.Minute},
+		{SignIn, Caller}:      {30, time.Minute}, // the codes of devices must not be guessed from many addresses
 		{SelfService, Caller}: {600, time.Hour},
 		{Admin, Caller}:       {6000, time.Hour},
 		{Client, Caller}:      {6000, time.Hour},
