@@ -139,6 +139,12 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"tenants":            tenantStates,
 	"malformed":          malformed,
 	"routing":            routing,
+	"request_forms":      requestForms,
+	"without_body":       withoutBody,
+	"strange_members":    strangeMembers,
+	"strange_parameters": strangeParameters,
+	"strange_methods":    strangeMethods,
+	"answer_forms":       answerForms,
 	"token_endpoint":     tokenEndpoint,
 	"discovery":          discovery,
 }

@@ -67,6 +67,9 @@ func (s *Surface) CreateGroup(ctx context.Context, request CreateGroupRequestObj
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
+	if err := s.known(ctx, call, nil, in.Scopes); err != nil {
+		return nil, err
+	}
 	n := identity.NewGroup{Slug: in.Slug, Name: in.Name, Description: in.Description, Scopes: in.Scopes}
 	g, err := s.Directory.CreateGroup(ctx, call.Tenant.ID, n, s.with(call, in.Scopes), func(g identity.Group, b *sqldb.Batch) {
 		eventlog.Append(b, call.Tenant.ID, call.Event(eventlog.GroupCreated, groupEvent{Group: wireGroup(g)}))
@@ -108,6 +111,9 @@ func (s *Surface) PatchGroup(ctx context.Context, request PatchGroupRequestObjec
 		v.label("description", *in.Description)
 	}
 	if err := v.Err(); err != nil {
+		return nil, err
+	}
+	if err := s.known(ctx, call, nil, in.Scopes); err != nil {
 		return nil, err
 	}
 	change := func(g *identity.Group) {
@@ -293,17 +299,21 @@ func membersChanged(call *web.Call, userIDs []string, outcomes map[string]identi
 // scopes when it commits.
 func (s *Surface) with(call *web.Call, scopes []string) engine.Origin {
 	origin := by(call)
-	origin.Also = func(ctx context.Context, tx *sqldb.Tx) error {
-		unknown, err := s.Scopes.UnknownScopes(ctx, tx, call.Tenant.ID, scopes)
-		if err != nil || len(unknown) == 0 {
-			return err
-		}
-		return &web.Error{
-			Status: http.StatusBadRequest, Code: "scope_unknown", Message: fmt.Sprintf("scope %q is not registered", unknown[0]),
-			Details: web.Details{"scopes": unknown},
-		}
-	}
+	origin.Also = func(ctx context.Context, tx *sqldb.Tx) error { return s.known(ctx, call, tx, scopes) }
 	return origin
+}
+
+// known refuses scopes that the tenant does not have, as a transaction sees them (nil: as
+// they are now, which is asked first, as some texts cannot be the id of anything).
+func (s *Surface) known(ctx context.Context, call *web.Call, tx *sqldb.Tx, scopes []string) error {
+	unknown, err := s.Scopes.UnknownScopes(ctx, tx, call.Tenant.ID, scopes)
+	if err != nil || len(unknown) == 0 {
+		return err
+	}
+	return &web.Error{
+		Status: http.StatusBadRequest, Code: "scope_unknown", Message: fmt.Sprintf("scope %q is not registered", unknown[0]),
+		Details: web.Details{"scopes": unknown},
+	}
 }
 
 // by says that the caller makes a change.

@@ -75,6 +75,7 @@ func (v *Validation) attributes(value jsontext.Value, field *[]byte) {
 	case 'n':
 		*field = nil
 	case '{':
+		value = value.Clone() // a form may be read more than once
 		if err := value.Compact(); err != nil {
 			v.Add("attributes", "invalid", "is not valid JSON")
 		} else if len(value) > MaxAttributes {

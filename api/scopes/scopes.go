@@ -27,7 +27,10 @@ type Registry interface {
 }
 
 // Surface implements the operations. It is safe for concurrent use.
-type Surface struct{ Registry Registry }
+type Surface struct {
+	Registry Registry
+	Cursors  *web.Cursors
+}
 
 var _ StrictServerInterface = (*Surface)(nil)
 
@@ -67,15 +70,19 @@ type event struct {
 	Changes map[string][2]any `json:"changes,omitzero"` // from, to
 }
 
-// ListScopes lists all scopes: a tenant has some dozens.
-func (s *Surface) ListScopes(ctx context.Context, _ ListScopesRequestObject) (ListScopesResponseObject, error) {
+// ListScopes lists scopes: a tenant has some dozens.
+func (s *Surface) ListScopes(ctx context.Context, request ListScopesRequestObject) (ListScopesResponseObject, error) {
 	call := web.CallOf(ctx)
 	found, err := s.Registry.Scopes(ctx, call.Tenant.ID)
 	if err != nil {
 		return nil, err
 	}
-	body := ScopeList{Meta: Meta{RequestID: call.RequestID}}
-	for _, scope := range found {
+	page, limit, next, err := web.Page(s.Cursors, call.Tenant.ID, []string{"listScopes"}, request.Params.Limit, request.Params.Cursor, found, func(s oauth.Scope) string { return s.Name })
+	if err != nil {
+		return nil, err
+	}
+	body := ScopeList{Data: []Scope{}, Meta: ListMeta{RequestID: call.RequestID, Limit: limit, NextCursor: next}}
+	for _, scope := range page {
 		body.Data = append(body.Data, wire(scope))
 	}
 	return ListScopes200JSONResponse{Body: body}, nil

@@ -46,6 +46,19 @@ func DecodeJSON(w http.ResponseWriter, r *http.Request, v any) error {
 	return Decode(b.Bytes(), v)
 }
 
+// DecodeOptionalJSON does so for a body that may be absent; v then stays as it is.
+func DecodeOptionalJSON(w http.ResponseWriter, r *http.Request, v any) error {
+	b := buffers.Get().(*bytes.Buffer)
+	defer release(b)
+	if _, err := b.ReadFrom(http.MaxBytesReader(w, r.Body, MaxBody)); err != nil {
+		return BodyError(err)
+	}
+	if b.Len() == 0 {
+		return nil
+	}
+	return Decode(b.Bytes(), v)
+}
+
 // BodyError says why a body could not be read.
 func BodyError(err error) error {
 	var tooLarge *http.MaxBytesError
