@@ -122,7 +122,7 @@ type Challenge struct {
 	ResendAfter int `json:"resend_after,omitempty"`
 }
 
-// ChallengeInput For one factor, or for any of a kind.
+// ChallengeInput For one factor, or for any of a kind; else for one of the strongest kind that the user has.
 type ChallengeInput struct {
 	FactorID string `json:"factor_id,omitempty"`
 
@@ -633,7 +633,7 @@ type StepUpChallenge struct {
 	Meta Meta `json:"meta"`
 }
 
-// StepUpInput For one factor, or for any of a kind.
+// StepUpInput For one factor, or for any of a kind; else for one of the strongest kind that the user has.
 type StepUpInput struct {
 	FactorID string `json:"factor_id,omitempty"`
 	Kind     string `json:"kind,omitempty"`
@@ -4068,7 +4068,7 @@ func (sh *strictHandler) PatchFactor(w http.ResponseWriter, r *http.Request, fac
 	request.FactorID = factorID
 	request.Params = params
 	var body PatchFactorJSONRequestBody
-	if err := web.DecodeJSON(w, r, &body); err != nil {
+	if err := web.DecodePatch(w, r, &body); err != nil {
 		sh.fail(w, r, err)
 		return
 	}
@@ -4153,7 +4153,7 @@ func (sh *strictHandler) PatchProfile(w http.ResponseWriter, r *http.Request, pa
 	var request PatchProfileRequestObject
 	request.Params = params
 	var body PatchProfileJSONRequestBody
-	if err := web.DecodeJSON(w, r, &body); err != nil {
+	if err := web.DecodePatch(w, r, &body); err != nil {
 		sh.fail(w, r, err)
 		return
 	}

@@ -16,7 +16,10 @@ const maxLabel = 100
 
 func validLabel(label string) error {
 	var v web.Validation
-	if label != "" && v.Text("", "label", label) && utf8.RuneCountInString(label) > maxLabel {
+	if label != "" {
+		v.Line("", "label", label, utf8.UTFMax*maxLabel)
+	}
+	if v.Faults == nil && utf8.RuneCountInString(label) > maxLabel {
 		v.Add("label", "too_long", "must have at most 100 characters")
 	}
 	return v.Err()

@@ -1627,7 +1627,7 @@ func (sh *strictHandler) PatchApplication(w http.ResponseWriter, r *http.Request
 	request.ApplicationID = applicationID
 	request.Params = params
 	var body PatchApplicationJSONRequestBody
-	if err := web.DecodeJSON(w, r, &body); err != nil {
+	if err := web.DecodePatch(w, r, &body); err != nil {
 		sh.fail(w, r, err)
 		return
 	}

@@ -60,10 +60,8 @@ func (s *Surface) CreateGroup(ctx context.Context, request CreateGroupRequestObj
 	call, in := web.CallOf(ctx), request.Body
 	var v validation
 	v.Text("", "slug", in.Slug)
-	v.label("name", in.Name)
-	if in.Description != "" {
-		v.label("description", in.Description)
-	}
+	v.Line("", "name", in.Name, profile.MaxText)
+	v.Paragraphs("", "description", in.Description, profile.MaxText)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -105,10 +103,10 @@ func (s *Surface) PatchGroup(ctx context.Context, request PatchGroupRequestObjec
 	}
 	var v validation
 	if in.Name != nil {
-		v.label("name", *in.Name)
+		v.Line("", "name", *in.Name, profile.MaxText)
 	}
-	if in.Description != nil && *in.Description != "" {
-		v.label("description", *in.Description)
+	if in.Description != nil {
+		v.Paragraphs("", "description", *in.Description, profile.MaxText)
 	}
 	if err := v.Err(); err != nil {
 		return nil, err

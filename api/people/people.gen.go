@@ -3542,7 +3542,7 @@ func (sh *strictHandler) PatchGroup(w http.ResponseWriter, r *http.Request, grou
 	request.GroupID = groupID
 	request.Params = params
 	var body PatchGroupJSONRequestBody
-	if err := web.DecodeJSON(w, r, &body); err != nil {
+	if err := web.DecodePatch(w, r, &body); err != nil {
 		sh.fail(w, r, err)
 		return
 	}
@@ -3738,7 +3738,7 @@ func (sh *strictHandler) PatchUser(w http.ResponseWriter, r *http.Request, userI
 	request.UserID = userID
 	request.Params = params
 	var body PatchUserJSONRequestBody
-	if err := web.DecodeJSON(w, r, &body); err != nil {
+	if err := web.DecodePatch(w, r, &body); err != nil {
 		sh.fail(w, r, err)
 		return
 	}

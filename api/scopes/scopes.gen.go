@@ -114,7 +114,7 @@ type ScopePatch struct {
 	Description *string   `json:"description,omitempty"`
 
 	// Entitlement Whether a user has the scope by being one, or through a group.
-	Entitlement Entitlement `json:"entitlement,omitempty"`
+	Entitlement *Entitlement `json:"entitlement,omitempty"`
 
 	// Name Cannot be changed; its presence is refused with `immutable_field`.
 	Name Immutable `json:"name,omitempty"`
@@ -751,7 +751,7 @@ func (sh *strictHandler) PatchScope(w http.ResponseWriter, r *http.Request, name
 	request.Name = name
 	request.Params = params
 	var body PatchScopeJSONRequestBody
-	if err := web.DecodeJSON(w, r, &body); err != nil {
+	if err := web.DecodePatch(w, r, &body); err != nil {
 		sh.fail(w, r, err)
 		return
 	}

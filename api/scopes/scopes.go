@@ -4,7 +4,6 @@ package scopes
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 
@@ -94,7 +93,7 @@ func (s *Surface) CreateScope(ctx context.Context, request CreateScopeRequestObj
 	var v web.Validation
 	v.Text("", "name", in.Name)
 	description(&v, in.Description)
-	entitlement(&v, in.Entitlement, true)
+	entitlement(&v, in.Entitlement)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -118,7 +117,9 @@ func (s *Surface) PatchScope(ctx context.Context, request PatchScopeRequestObjec
 	if in.Description != nil {
 		description(&v, *in.Description)
 	}
-	entitlement(&v, in.Entitlement, false)
+	if in.Entitlement != nil {
+		entitlement(&v, *in.Entitlement)
+	}
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -126,8 +127,8 @@ func (s *Surface) PatchScope(ctx context.Context, request PatchScopeRequestObjec
 		if in.Description != nil {
 			scope.Description = *in.Description
 		}
-		if in.Entitlement != "" {
-			scope.Entitlement = oauth.Entitlement(in.Entitlement)
+		if in.Entitlement != nil {
+			scope.Entitlement = oauth.Entitlement(*in.Entitlement)
 		}
 	}
 	scope, err := s.Registry.UpdateScope(ctx, call.Tenant.ID, request.Name, change, func(before, after oauth.Scope, b *sqldb.Batch) {
@@ -165,18 +166,14 @@ func (s *Surface) DeleteScope(ctx context.Context, request DeleteScopeRequestObj
 const maxDescription = 500
 
 func description(v *web.Validation, text string) {
-	if text != "" && v.Text("", "description", text) && len(text) > maxDescription {
-		v.Add("description", "too_long", fmt.Sprintf("must have at most %d bytes", maxDescription))
-	}
+	v.Paragraphs("", "description", text, maxDescription)
 }
 
-func entitlement(v *web.Validation, e Entitlement, required bool) {
+func entitlement(v *web.Validation, e Entitlement) {
 	switch oauth.Entitlement(e) {
 	case oauth.BySelf, oauth.ByGroup:
 	default:
-		if e != "" || required {
-			v.Add("entitlement", "unknown_value", "must be self or group")
-		}
+		v.Add("entitlement", "unknown_value", "must be self or group")
 	}
 }
 

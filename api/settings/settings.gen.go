@@ -744,7 +744,7 @@ func (sh *strictHandler) PatchSettings(w http.ResponseWriter, r *http.Request, p
 	var request PatchSettingsRequestObject
 	request.Params = params
 	var body PatchSettingsJSONRequestBody
-	if err := web.DecodeJSON(w, r, &body); err != nil {
+	if err := web.DecodePatch(w, r, &body); err != nil {
 		sh.fail(w, r, err)
 		return
 	}
