@@ -178,11 +178,11 @@ func New(c Config) (http.Handler, error) {
 	routes := mux.NewRouter()
 	(&resources.Surface{Engine: c.Engine, Store: c.Resources, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&authzen.Surface{Engine: c.Engine, Cursors: cursors}).Mount(routes, kit.Fail)
-	(&account.Surface{Service: c.Authn, Users: c.Users, Issuer: c.OAuth, Flows: c.OAuth, Places: c.Places, Changed: people.Changed}).Mount(routes, kit.Fail)
+	(&account.Surface{Service: c.Authn, Users: c.Users, Issuer: c.OAuth, Flows: c.OAuth, Cursors: cursors, Places: c.Places, Changed: people.Changed}).Mount(routes, kit.Fail)
 	(&people.Surface{Directory: c.Users, Access: c.Authn, Places: c.Places, Importer: c.Importer, Scopes: c.Scopes, Authorizations: c.OAuth, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&applications.Surface{Service: c.OAuth, Cursors: cursors}).Mount(routes, kit.Fail)
-	(&scopes.Surface{Registry: c.Scopes}).Mount(routes, kit.Fail)
-	(&settings.Surface{Tenants: c.Tenants, Users: c.Users, Applications: c.OAuth, Keys: c.OAuth}).Mount(routes, kit.Fail)
+	(&scopes.Surface{Registry: c.Scopes, Cursors: cursors}).Mount(routes, kit.Fail)
+	(&settings.Surface{Tenants: c.Tenants, Users: c.Users, Applications: c.OAuth, Keys: c.OAuth, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&oauth2.Surface{
 		Service: c.OAuth, Sessions: c.Authn, Kit: kit,
 		Events: oauth2.Events{Created: applications.Created, Changed: applications.Changed, Deleted: applications.Deleted},

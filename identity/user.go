@@ -21,6 +21,7 @@ import (
 	"stonetown/identity/ticket"
 	"stonetown/internal/id"
 	"stonetown/internal/sqldb"
+	"stonetown/internal/text"
 )
 
 var (
@@ -357,7 +358,7 @@ func (d *Directory) VerifyPassword(ctx context.Context, tenantID, email, passwor
 // ValidEmail accepts one bare address, at most 254 bytes (RFC 5321 §4.5.3.1.3).
 func ValidEmail(email string) bool {
 	a, err := mail.ParseAddress(email)
-	return err == nil && a.Name == "" && a.Address == email && len(email) <= 254
+	return err == nil && a.Name == "" && a.Address == email && len(email) <= 254 && text.IsLine(email)
 }
 
 // NormalEmail is the form in which addresses are compared. Folding happens
@@ -377,7 +378,7 @@ func (u User) searchText() string {
 	walk = func(value any) {
 		switch v := value.(type) {
 		case string:
-			parts = append(parts, v)
+			parts = append(parts, strings.ReplaceAll(v, "\x00", " ")) // which JSON can hold, and PostgreSQL cannot
 		case json.Number:
 			parts = append(parts, v.String())
 		case []any:
@@ -403,12 +404,12 @@ func (u User) searchText() string {
 			walk(attributes)
 		}
 	}
-	text := fold(strings.Join(parts, "\n"))
-	if len(text) > maxSearchText {
-		text = text[:maxSearchText]
-		for !utf8.ValidString(text) {
-			text = text[:len(text)-1]
+	all := fold(strings.Join(parts, "\n"))
+	if len(all) > maxSearchText {
+		all = all[:maxSearchText]
+		for !utf8.ValidString(all) {
+			all = all[:len(all)-1]
 		}
 	}
-	return text
+	return all
 }

@@ -83,6 +83,7 @@ type Surface struct {
 	Users   Users
 	Issuer  Issuer
 	Flows   Flows
+	Cursors *web.Cursors
 	// Places says where sessions are. Default: that is not known.
 	Places *geo.Database
 	// Changed queues what commits with a change of a profile.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -143,11 +144,17 @@ func (s *Surface) BeginStepUp(ctx context.Context, request BeginStepUpRequestObj
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.Service.BeginStepUp(ctx, tenant(call), current, request.Body.FactorID, factor.Kind(request.Body.Kind))
+	factors, err := s.Service.Factors(ctx, call.Tenant.ID, current.UserID)
 	if err != nil {
 		return nil, err
 	}
-	factors, err := s.Service.Factors(ctx, call.Tenant.ID, current.UserID)
+	kind := factor.Kind(request.Body.Kind)
+	if kind == "" && request.Body.FactorID == "" {
+		if kind = preferred(factors); kind == "" {
+			return nil, s.stepUp(ctx, call, current)
+		}
+	}
+	c, err := s.Service.BeginStepUp(ctx, tenant(call), current, request.Body.FactorID, kind)
 	if err != nil {
 		return nil, err
 	}
@@ -156,6 +163,17 @@ func (s *Surface) BeginStepUp(ctx context.Context, request BeginStepUpRequestObj
 	body.Data.ChallengeID, body.Data.PublicKey, body.Data.PhoneNumberMasked, body.Data.ResendAfter, body.Data.ExpiresAt = w.ChallengeID, w.PublicKey, w.PhoneNumberMasked, w.ResendAfter, w.ExpiresAt
 	body.Data.Factors = choices(factors, false)
 	return BeginStepUp200JSONResponse{Body: body}, nil
+}
+
+// preferred is the kind of factor to ask for where the caller names none: the strongest of
+// those that the user has. Empty if there are none.
+func preferred(factors []factor.Factor) factor.Kind {
+	for _, kind := range factor.Kinds {
+		if slices.ContainsFunc(factors, func(f factor.Factor) bool { return f.Kind == kind }) {
+			return kind
+		}
+	}
+	return ""
 }
 
 // CompleteStepUp lifts a session to assurance level 2.

@@ -1630,7 +1630,7 @@ func (sh *strictHandler) PatchApplication(w http.ResponseWriter, r *http.Request
 	request.ApplicationID = applicationID
 	request.Params = params
 	var body PatchApplicationJSONRequestBody
-	if err := web.DecodeJSON(w, r, &body); err != nil {
+	if err := web.DecodePatch(w, r, &body); err != nil {
 		sh.fail(w, r, err)
 		return
 	}
@@ -1675,7 +1675,7 @@ func (sh *strictHandler) RotateSecret(w http.ResponseWriter, r *http.Request, ap
 	request.ApplicationID = applicationID
 	request.Params = params
 	var body RotateSecretJSONRequestBody
-	if err := web.DecodeJSON(w, r, &body); err != nil {
+	if err := web.DecodeOptionalJSON(w, r, &body); err != nil {
 		sh.fail(w, r, err)
 		return
 	}

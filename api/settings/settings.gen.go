@@ -5,6 +5,7 @@ package settings
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -35,6 +36,15 @@ type Error struct {
 
 // ExternalID Chosen by the caller. 1 to 512 bytes of UTF-8 without NUL; `*` alone is reserved.
 type ExternalID = string
+
+// ListMeta defines model for ListMeta.
+type ListMeta struct {
+	Limit int `json:"limit"`
+
+	// NextCursor Null ends the list.
+	NextCursor *string `json:"next_cursor"`
+	RequestID  string  `json:"request_id"`
+}
 
 // Meta defines model for Meta.
 type Meta struct {
@@ -201,7 +211,7 @@ type SigningKey struct {
 // SigningKeyList defines model for SigningKeyList.
 type SigningKeyList struct {
 	Data []SigningKey `json:"data"`
-	Meta Meta         `json:"meta"`
+	Meta ListMeta     `json:"meta"`
 }
 
 // SigningKeysRotation defines model for SigningKeysRotation.
@@ -218,6 +228,9 @@ type ApplicationInPath = string
 
 // ConnectionInPath defines model for ConnectionInPath.
 type ConnectionInPath = string
+
+// Cursor defines model for Cursor.
+type Cursor = string
 
 // EmailChangeInPath defines model for EmailChangeInPath.
 type EmailChangeInPath = string
@@ -239,6 +252,9 @@ type ImportInPath = string
 
 // KindInPath defines model for KindInPath.
 type KindInPath = string
+
+// Limit defines model for Limit.
+type Limit = int
 
 // NameInPath defines model for NameInPath.
 type NameInPath = string
@@ -299,6 +315,15 @@ type PatchSettingsParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListSigningKeysParams defines parameters for ListSigningKeys.
+type ListSigningKeysParams struct {
+	// Cursor Opaque; `meta.next_cursor` of the page before.
+	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // RotateSigningKeysParams defines parameters for RotateSigningKeys.
 type RotateSigningKeysParams struct {
 	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
@@ -323,7 +348,7 @@ type ServerInterface interface {
 	PatchSettings(w http.ResponseWriter, r *http.Request, params PatchSettingsParams)
 	// ListSigningKeys List the keys that the tenant's tokens are signed with
 	// (GET /api/v1/settings/signing-keys)
-	ListSigningKeys(w http.ResponseWriter, r *http.Request)
+	ListSigningKeys(w http.ResponseWriter, r *http.Request, params ListSigningKeysParams)
 	// RotateSigningKeys Replace the keys that the tenant's tokens are signed with
 	// (POST /api/v1/settings/signing-keys/rotate)
 	RotateSigningKeys(w http.ResponseWriter, r *http.Request, params RotateSigningKeysParams)
@@ -396,8 +421,40 @@ func (siw *ServerInterfaceWrapper) PatchSettings(w http.ResponseWriter, r *http.
 // ListSigningKeys operation middleware
 func (siw *ServerInterfaceWrapper) ListSigningKeys(w http.ResponseWriter, r *http.Request) {
 
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListSigningKeysParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.ListSigningKeys(w, r)
+		siw.Handler.ListSigningKeys(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -609,6 +666,7 @@ func (response PatchSettings200JSONResponse) VisitPatchSettingsResponse(w http.R
 }
 
 type ListSigningKeysRequestObject struct {
+	Params ListSigningKeysParams
 }
 
 // ListSigningKeysResponseObject is one of the successful responses.
@@ -686,7 +744,7 @@ func (sh *strictHandler) PatchSettings(w http.ResponseWriter, r *http.Request, p
 	var request PatchSettingsRequestObject
 	request.Params = params
 	var body PatchSettingsJSONRequestBody
-	if err := web.DecodeJSON(w, r, &body); err != nil {
+	if err := web.DecodePatch(w, r, &body); err != nil {
 		sh.fail(w, r, err)
 		return
 	}
@@ -700,8 +758,9 @@ func (sh *strictHandler) PatchSettings(w http.ResponseWriter, r *http.Request, p
 	}
 }
 
-func (sh *strictHandler) ListSigningKeys(w http.ResponseWriter, r *http.Request) {
+func (sh *strictHandler) ListSigningKeys(w http.ResponseWriter, r *http.Request, params ListSigningKeysParams) {
 	var request ListSigningKeysRequestObject
+	request.Params = params
 	response, err := sh.ssi.ListSigningKeys(r.Context(), request)
 	if err == nil {
 		err = response.VisitListSigningKeysResponse(w)
@@ -715,7 +774,7 @@ func (sh *strictHandler) RotateSigningKeys(w http.ResponseWriter, r *http.Reques
 	var request RotateSigningKeysRequestObject
 	request.Params = params
 	var body RotateSigningKeysJSONRequestBody
-	if err := web.DecodeJSON(w, r, &body); err != nil {
+	if err := web.DecodeOptionalJSON(w, r, &body); err != nil {
 		sh.fail(w, r, err)
 		return
 	}

@@ -186,7 +186,7 @@ func (k *Kit) admit(x *exchange, r *http.Request, op Operation) error {
 			return err
 		}
 	}
-	if op.MediaType != "" && !hasMediaType(r, op.MediaType) {
+	if op.MediaType != "" && !(op.BodyOptional && r.ContentLength == 0) && !hasMediaType(r, op.MediaType) {
 		return &Error{
 			Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type",
 			Message: "the body must be " + op.MediaType,

@@ -169,6 +169,8 @@ type Operation struct {
 	Enrolling bool
 	// MediaType is that of the request body; empty: there is none.
 	MediaType string
+	// BodyOptional: a request without a body needs no media type either.
+	BodyOptional bool
 	// Idempotent: the operation takes an Idempotency-Key.
 	Idempotent bool
 	// Streaming: the response goes on for as long as its reader likes. Only

@@ -17,6 +17,7 @@ import (
 	apiaccount "stonetown/api/account"
 	"stonetown/api/pages"
 	apipeople "stonetown/api/people"
+	"stonetown/api/web"
 	"stonetown/controlplane"
 	"stonetown/engine"
 	"stonetown/engine/authority"
@@ -184,7 +185,9 @@ func (p *Program) Open(ctx context.Context) error {
 		WriteTimeout:      p.config.RequestTimeout + transferTime,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(p.log.Handler(), slog.LevelWarn),
+		// OPTIONS * is a request like others.
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     slog.NewLogLogger(p.log.Handler(), slog.LevelWarn),
 	}
 	log, err := eventlog.Open(eventlog.Config{DB: p.modules.db, Retention: p.config.AuditRetention, Logger: p.log})
 	if err != nil {
@@ -265,7 +268,7 @@ func (p *Program) AdminAddr() string { return p.admin.listen.Addr().String() }
 // and gives the rest Config.DrainTimeout.
 func (p *Program) Serve(ctx context.Context) error {
 	failed := make(chan error, 1)
-	go func() { failed <- p.server.Serve(p.listen) }()
+	go func() { failed <- p.server.Serve(web.Listen(p.listen)) }()
 	p.admin.ready(p.modules.db)
 	p.log.InfoContext(ctx, "ready", slog.String("addr", p.Addr()), slog.String("admin_addr", p.AdminAddr()))
 

@@ -24,6 +24,15 @@ const (
 
 var families = []Family{Token, SignIn, SelfService, Admin, Authz, Client}
 
+// FamilyNames lists the families that limits can be set for.
+func FamilyNames() []string {
+	names := make([]string, len(families))
+	for i, f := range families {
+		names[i] = string(f)
+	}
+	return names
+}
+
 // Known reports whether there is such a family.
 func (f Family) Known() bool { return f == None || slices.Contains(families, f) }
 
