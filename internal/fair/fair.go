@@ -39,13 +39,14 @@ const (
 
 // ExhaustedError: a share is used up.
 type ExhaustedError struct {
+	Of         string // what there is too little of, in the plural: streams
 	Share      Share
 	Limit      int64
 	RetryAfter time.Duration // an estimate; 0: none
 }
 
 func (e *ExhaustedError) Error() string {
-	return fmt.Sprintf("the limit of the %s, %d, is reached", e.Share, e.Limit)
+	return fmt.Sprintf("too many %s: the limit of the %s is %d", e.Of, e.Share, e.Limit)
 }
 
 // Limits are how much may be held at the same time; 0 means no limit.
@@ -53,6 +54,7 @@ type Limits struct{ Service, Tenant, Caller int64 }
 
 // Shares counts what is held. It is safe for concurrent use.
 type Shares struct {
+	of     string
 	limits Limits
 
 	mu      sync.Mutex
@@ -61,9 +63,9 @@ type Shares struct {
 	callers map[Caller]int64
 }
 
-// NewShares returns shares of which nothing is held.
-func NewShares(l Limits) *Shares {
-	return &Shares{limits: l, tenants: map[string]int64{}, callers: map[Caller]int64{}}
+// NewShares returns shares of something, named in the plural, of which nothing is held.
+func NewShares(of string, l Limits) *Shares {
+	return &Shares{of: of, limits: l, tenants: map[string]int64{}, callers: map[Caller]int64{}}
 }
 
 // Take adds n to what a caller holds, or fails with [*ExhaustedError].
@@ -104,7 +106,7 @@ func (s *Shares) lacking(c Caller, n int64) Share {
 
 func (s *Shares) exhausted(share Share) *ExhaustedError {
 	limit := map[Share]int64{OfCaller: s.limits.Caller, OfTenant: s.limits.Tenant, OfService: s.limits.Service}[share]
-	return &ExhaustedError{Share: share, Limit: limit}
+	return &ExhaustedError{Of: s.of, Share: share, Limit: limit}
 }
 
 // take changes what is held. Whoever holds nothing is not remembered.

@@ -20,7 +20,7 @@ func exhausted(t *testing.T, err error, share fair.Share, limit int64) {
 }
 
 func TestShares(t *testing.T) {
-	s := fair.NewShares(fair.Limits{Service: 10, Tenant: 6, Caller: 4})
+	s := fair.NewShares("places", fair.Limits{Service: 10, Tenant: 6, Caller: 4})
 	ann, bob := fair.Caller{Tenant: "a", ID: "ann"}, fair.Caller{Tenant: "a", ID: "bob"}
 	other := fair.Caller{Tenant: "b", ID: "ann"}
 	for _, step := range []struct {
@@ -56,7 +56,7 @@ func TestShares(t *testing.T) {
 // requests of one of them have waited longer.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := fair.NewGate(fair.Limits{Service: 1}, fair.Queue{})
+		g := fair.NewGate("places", fair.Limits{Service: 1}, fair.Queue{})
 		first, err := g.Enter(t.Context(), fair.Caller{Tenant: "x"})
 		if err != nil {
 			t.Fatal(err)
@@ -93,7 +93,7 @@ func TestTurns(t *testing.T) {
 // A tenant or a caller whose share is used up waits, and others pass.
 func TestOthersPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := fair.NewGate(fair.Limits{Service: 4, Tenant: 2, Caller: 1}, fair.Queue{})
+		g := fair.NewGate("places", fair.Limits{Service: 4, Tenant: 2, Caller: 1}, fair.Queue{})
 		var wg sync.WaitGroup
 		var mu sync.Mutex
 		inside := map[fair.Caller]int{}
@@ -126,7 +126,7 @@ func TestOthersPass(t *testing.T) {
 
 func TestBoundedQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := fair.NewGate(fair.Limits{Service: 1}, fair.Queue{Waiting: 3, WaitingOfTenant: 2, Patience: 10 * time.Second})
+		g := fair.NewGate("places", fair.Limits{Service: 1}, fair.Queue{Waiting: 3, WaitingOfTenant: 2, Patience: 10 * time.Second})
 		var wg sync.WaitGroup
 		defer wg.Wait()
 		enter := func(ctx context.Context, tenant string, hold time.Duration) {
@@ -162,7 +162,7 @@ func TestBoundedQueue(t *testing.T) {
 // not kept longer than the gate's patience.
 func TestPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := fair.NewGate(fair.Limits{Service: 1}, fair.Queue{Patience: 2 * time.Second})
+		g := fair.NewGate("places", fair.Limits{Service: 1}, fair.Queue{Patience: 2 * time.Second})
 		hold := func(d time.Duration) {
 			p, err := g.Enter(t.Context(), fair.Caller{})
 			if err != nil {
@@ -195,7 +195,7 @@ func TestPatience(t *testing.T) {
 
 // A request that waits for something else holds no place meanwhile.
 func TestAside(t *testing.T) {
-	g := fair.NewGate(fair.Limits{Service: 1}, fair.Queue{})
+	g := fair.NewGate("places", fair.Limits{Service: 1}, fair.Queue{})
 	r := &fair.Request{Caller: fair.Caller{Tenant: "a"}}
 	ctx := fair.NewContext(t.Context(), r)
 	if err := r.Enter(ctx, g); err != nil {
@@ -231,7 +231,7 @@ func TestAside(t *testing.T) {
 }
 
 func BenchmarkGate(b *testing.B) {
-	g := fair.NewGate(fair.Limits{Service: 256, Tenant: 128, Caller: 64}, fair.Queue{})
+	g := fair.NewGate("places", fair.Limits{Service: 256, Tenant: 128, Caller: 64}, fair.Queue{})
 	c := fair.Caller{Tenant: "tnt_01", ID: "app_01"}
 	b.ReportAllocs()
 	for b.Loop() {

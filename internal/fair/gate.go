@@ -50,9 +50,9 @@ type waiter struct {
 	element  *list.Element // nil once admitted
 }
 
-// NewGate returns a gate with nobody inside.
-func NewGate(l Limits, q Queue) *Gate {
-	return &Gate{Shares: *NewShares(l), queue: q, lines: map[string]*tenantLine{}}
+// NewGate returns a gate for something, named in the plural, with nobody inside.
+func NewGate(of string, l Limits, q Queue) *Gate {
+	return &Gate{Shares: *NewShares(of, l), queue: q, lines: map[string]*tenantLine{}}
 }
 
 // Place is a place that a gate has given to a caller.
@@ -156,11 +156,11 @@ func (g *Gate) refuses(c Caller) error {
 	wait := g.mean * time.Duration(ahead+1) / time.Duration(max(1, g.limits.Service))
 	switch {
 	case q.WaitingOfTenant > 0 && ofTenant >= q.WaitingOfTenant:
-		return &ExhaustedError{Share: OfTenant, Limit: int64(q.WaitingOfTenant), RetryAfter: wait}
+		return &ExhaustedError{Of: g.of, Share: OfTenant, Limit: int64(q.WaitingOfTenant), RetryAfter: wait}
 	case q.Waiting > 0 && g.waiting >= q.Waiting:
-		return &ExhaustedError{Share: OfService, Limit: int64(q.Waiting), RetryAfter: wait}
+		return &ExhaustedError{Of: g.of, Share: OfService, Limit: int64(q.Waiting), RetryAfter: wait}
 	case q.Patience > 0 && wait > q.Patience:
-		return &ExhaustedError{Share: OfService, Limit: int64(g.waiting), RetryAfter: wait}
+		return &ExhaustedError{Of: g.of, Share: OfService, Limit: int64(g.waiting), RetryAfter: wait}
 	}
 	return nil
 }
