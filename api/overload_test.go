@@ -61,6 +61,7 @@ func TestOverload(t *testing.T) {
 	w := newWorld(t, databases["SQLite"](t), func(c *api.Config) {
 		g.Engine = c.Engine
 		c.Engine, c.MaxWorking, c.MaxStreams, c.MaxReceiving, c.Timeout = g, 3, 2, 10_000, 2*time.Second
+		c.TenantShare, c.CallerShare = 100, 100
 	})
 	c := w.tenant(t, "overload")
 	define(t, c)
@@ -137,4 +138,53 @@ func TestOverload(t *testing.T) {
 		return res.StatusCode == 200
 	})
 	second.cancel()
+}
+
+// A tenant, and a caller of a tenant, has a share of the requests that are worked on
+// and of the streams, so that it cannot take them from others.
+func TestShares(t *testing.T) {
+	g := &gated{open: make(chan struct{})}
+	w := newWorld(t, databases["SQLite"](t), func(c *api.Config) {
+		g.Engine = c.Engine
+		c.Engine, c.MaxWorking, c.MaxStreams = g, 4, 4
+	})
+	a, b := w.tenant(t, "greedy"), w.tenant(t, "modest")
+	for _, c := range []*client{a, b} {
+		define(t, c)
+		relate(t, c, "document", "d", "viewer", user("ann"))
+	}
+	second := a.with(w.token(t, a, w.application(t, a, "resources:read", "resources:write")))
+	third := a.with(w.token(t, a, w.application(t, a, "resources:read", "resources:write")))
+
+	open := []*watching{a.watch(t, nil)}
+	refused := func(c *client, share string, limit float64) {
+		t.Helper()
+		details := c.want(t, 503, "service_unavailable", "GET", watchPath, nil).body["details"]
+		equal(t, "details", details, any(map[string]any{"resource": "streams", "share": share, "limit": limit}))
+	}
+	refused(a, "caller", 1)
+	open = append(open, second.watch(t, nil))
+	refused(third, "tenant", 2)
+	for _, s := range append(open, b.watch(t, nil)) {
+		s.next()
+		s.cancel()
+	}
+
+	var wg sync.WaitGroup
+	ask := func(c *client, working int64) {
+		t.Helper()
+		wg.Go(func() {
+			if a := c.do(t, "POST", checkPath, check(user("ann"), "view", resource("document", "d"))); a.status != 200 {
+				t.Errorf("%d %s", a.status, a.text)
+			}
+		})
+		eventually(t, func() bool { return g.working.Load() == working })
+	}
+	ask(a, 1)
+	ask(a, 1) // waits for the caller's share
+	ask(second, 2)
+	ask(third, 2) // waits for the tenant's share
+	ask(b, 3)
+	close(g.open)
+	wg.Wait()
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"stonetown/internal/fair"
 	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
 )
@@ -78,7 +79,12 @@ func (k *Kit) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	x := w.(*exchange)
 	var e *Error
 	var busy *tuplestore.BusyError
-	if !errors.As(err, &e) && x.surface.Translate != nil {
+	var tooMany *fair.ExhaustedError
+	switch {
+	case errors.As(err, &e):
+	case errors.As(err, &tooMany):
+		e = exhausted(tooMany)
+	case x.surface.Translate != nil:
 		e = x.surface.Translate(err)
 	}
 	switch {
