@@ -55,7 +55,7 @@ var errHeavy = errors.New("request needs more work than can be done at once")
 func newHeavyGate() *fair.Gate {
 	places := max(1, runtime.GOMAXPROCS(0)/2)
 	return fair.NewGate("complex questions", fair.Limits{Service: int64(places)},
-		fair.Queue{Waiting: 256, WaitingOfTenant: 64, Patience: 5 * time.Second})
+		fair.Queue{Waiting: 2000, WaitingOfTenant: 64, WaitingOfCaller: 32, Patience: 5 * time.Second})
 }
 
 // attempt answers a request, in a second attempt if it is heavy.

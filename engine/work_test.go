@@ -116,7 +116,7 @@ func TestHeavyRequestsWait(t *testing.T) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
-	waiting := 64 // of a tenant
+	waiting := 32 // of a caller
 	refused := make(chan *fair.ExhaustedError, 1)
 	for range waiting + max(1, runtime.GOMAXPROCS(0)/2) + 1 {
 		wg.Go(func() {
@@ -129,7 +129,7 @@ func TestHeavyRequestsWait(t *testing.T) {
 			}
 		})
 	}
-	if e := <-refused; e.Share != fair.OfTenant || e.Limit != int64(waiting) {
+	if e := <-refused; e.Share != fair.OfCaller || e.Limit != int64(waiting) {
 		t.Errorf("%+v", e)
 	}
 	wg.Go(func() { _, _ = w.engine.Check(ctx, modest, ask) })

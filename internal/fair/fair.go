@@ -132,8 +132,11 @@ func add[K comparable](counts map[K]int64, key K, n int64) {
 // not safe for concurrent use.
 type Request struct {
 	Caller Caller
-	gate   *Gate
-	place  Place
+	// Patient: it is work in the background, which waits as long as it has to.
+	Patient bool
+
+	gate  *Gate
+	place Place
 }
 
 type contextKey struct{}
@@ -157,11 +160,17 @@ func From(ctx context.Context) *Request {
 
 // Enter takes a place at a gate for the request, as [Gate.Enter] does.
 func (r *Request) Enter(ctx context.Context, g *Gate) error {
-	place, err := g.Enter(ctx, r.Caller)
+	place, err := r.Wait(ctx, g)
 	if err == nil {
 		r.gate, r.place = g, place
 	}
 	return err
+}
+
+// Wait waits for a place at a gate other than the one that the request has entered, which
+// the caller gives back.
+func (r *Request) Wait(ctx context.Context, g *Gate) (Place, error) {
+	return g.enter(ctx, r.Caller, !r.Patient)
 }
 
 // Leave gives the request's place back, if it has one.

@@ -126,12 +126,12 @@ func TestOthersPass(t *testing.T) {
 
 func TestBoundedQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := fair.NewGate("places", fair.Limits{Service: 1}, fair.Queue{Waiting: 3, WaitingOfTenant: 2, Patience: 10 * time.Second})
+		g := fair.NewGate("places", fair.Limits{Service: 1}, fair.Queue{Waiting: 3, WaitingOfTenant: 2, WaitingOfCaller: 1, Patience: 10 * time.Second})
 		var wg sync.WaitGroup
 		defer wg.Wait()
-		enter := func(ctx context.Context, tenant string, hold time.Duration) {
+		enter := func(ctx context.Context, tenant, caller string, hold time.Duration) {
 			wg.Go(func() {
-				if p, err := g.Enter(ctx, fair.Caller{Tenant: tenant}); err == nil {
+				if p, err := g.Enter(ctx, fair.Caller{Tenant: tenant, ID: caller}); err == nil {
 					time.Sleep(hold)
 					p.Leave()
 				}
@@ -139,18 +139,21 @@ func TestBoundedQueue(t *testing.T) {
 			synctest.Wait()
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		enter(t.Context(), "a", 5*time.Second)
-		enter(t.Context(), "a", time.Second)
-		enter(ctx, "a", time.Second)
-		_, err := g.Enter(t.Context(), fair.Caller{Tenant: "a"})
+		enter(t.Context(), "a", "", 5*time.Second)
+		enter(t.Context(), "a", "1", time.Second)
+		_, err := g.Enter(t.Context(), fair.Caller{Tenant: "a", ID: "1"})
+		exhausted(t, err, fair.OfCaller, 1)
+		enter(ctx, "a", "2", time.Second)
+		_, err = g.Enter(t.Context(), fair.Caller{Tenant: "a"})
 		exhausted(t, err, fair.OfTenant, 2)
-		enter(t.Context(), "b", time.Second)
+		enter(t.Context(), "b", "1", time.Second)
 		_, err = g.Enter(t.Context(), fair.Caller{Tenant: "c"})
 		exhausted(t, err, fair.OfService, 3)
 		cancel() // makes room
 		synctest.Wait()
-		enter(t.Context(), "a", time.Second)
-		p, err := g.EnterPatiently(t.Context(), fair.Caller{Tenant: "a"}) // however many wait
+		enter(t.Context(), "a", "2", time.Second)
+		r := fair.Request{Caller: fair.Caller{Tenant: "a"}, Patient: true} // however many wait
+		p, err := r.Wait(t.Context(), g)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,8 +216,9 @@ func TestAside(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = g.Enter(ended, fair.Caller{Tenant: "b"})
-	exhausted(t, err, fair.OfService, 1) // the request has its place again
+	if _, err := g.Enter(ended, fair.Caller{Tenant: "b"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("the request does not have its place again: %v", err)
+	}
 	failed := errors.New("failed")
 	if err := fair.Aside(ctx, func() error { return failed }); err != failed {
 		t.Error(err)

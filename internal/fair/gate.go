@@ -3,15 +3,16 @@ package fair
 import (
 	"container/list"
 	"context"
+	"errors"
 	"time"
 )
 
 // Queue says how a gate lets callers wait. The zero value lets all wait until their
 // contexts end.
 type Queue struct {
-	// Waiting is how many may wait; those of one tenant no more than WaitingOfTenant.
-	// 0: as many as come.
-	Waiting, WaitingOfTenant int
+	// Waiting is how many may wait, WaitingOfTenant how many of one tenant and
+	// WaitingOfCaller how many of one caller. 0: as many as come.
+	Waiting, WaitingOfTenant, WaitingOfCaller int
 	// Patience is the longest wait. Whoever would probably wait longer is refused at
 	// once. 0: no limit.
 	Patience time.Duration
@@ -62,16 +63,10 @@ type Place struct {
 	since  time.Time // if the gate has patience
 }
 
-// Enter waits for a place until ctx ends. It fails with [*ExhaustedError], at once if
-// the queue is full or the wait would be too long.
+// Enter waits for a place until ctx ends. It fails with [context.Canceled], or with
+// [*ExhaustedError], at once if the queue is full or the wait would be too long.
 func (g *Gate) Enter(ctx context.Context, c Caller) (Place, error) {
 	return g.enter(ctx, c, true)
-}
-
-// EnterPatiently waits for a place until ctx ends, however many others wait: for work
-// in the background, of which there is never much at the same time.
-func (g *Gate) EnterPatiently(ctx context.Context, c Caller) (Place, error) {
-	return g.enter(ctx, c, false)
 }
 
 func (g *Gate) enter(ctx context.Context, c Caller, bounded bool) (Place, error) {
@@ -108,9 +103,12 @@ func (g *Gate) enter(ctx context.Context, c Caller, bounded bool) (Place, error)
 	if w.element == nil { // admitted in the same moment
 		return g.place(c), nil
 	}
+	g.remove(w)
+	if err := ctx.Err(); errors.Is(err, context.Canceled) {
+		return Place{}, err
+	}
 	err := g.exhausted(g.lacking(c, 1))
 	err.RetryAfter = g.queue.Patience
-	g.remove(w)
 	return Place{}, err
 }
 
@@ -142,11 +140,12 @@ func (p Place) Leave() {
 func (g *Gate) refuses(c Caller) error {
 	q := &g.queue
 	tenant := g.lines[c.Tenant]
-	ofTenant, ahead := 0, g.waiting
+	ofTenant, ofCaller, ahead := 0, 0, g.waiting
 	if tenant != nil {
 		ofTenant = tenant.waiting
 		if caller := tenant.lines[c.ID]; caller != nil {
-			ahead = min(ahead, (caller.waiters.Len()+1)*tenant.turns.Len()*g.turns.Len())
+			ofCaller = caller.waiters.Len()
+			ahead = min(ahead, (ofCaller+1)*tenant.turns.Len()*g.turns.Len())
 		} else {
 			ahead = min(ahead, (tenant.turns.Len()+1)*g.turns.Len())
 		}
@@ -155,12 +154,16 @@ func (g *Gate) refuses(c Caller) error {
 	}
 	wait := g.mean * time.Duration(ahead+1) / time.Duration(max(1, g.limits.Service))
 	switch {
+	case q.WaitingOfCaller > 0 && ofCaller >= q.WaitingOfCaller:
+		return &ExhaustedError{Of: g.of, Share: OfCaller, Limit: int64(q.WaitingOfCaller), RetryAfter: wait}
 	case q.WaitingOfTenant > 0 && ofTenant >= q.WaitingOfTenant:
 		return &ExhaustedError{Of: g.of, Share: OfTenant, Limit: int64(q.WaitingOfTenant), RetryAfter: wait}
 	case q.Waiting > 0 && g.waiting >= q.Waiting:
 		return &ExhaustedError{Of: g.of, Share: OfService, Limit: int64(q.Waiting), RetryAfter: wait}
 	case q.Patience > 0 && wait > q.Patience:
-		return &ExhaustedError{Of: g.of, Share: OfService, Limit: int64(g.waiting), RetryAfter: wait}
+		err := g.exhausted(OfService)
+		err.RetryAfter = wait
+		return err
 	}
 	return nil
 }
