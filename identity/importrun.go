@@ -16,6 +16,7 @@ import (
 
 	"stonetown/engine"
 	"stonetown/engine/authority"
+	"stonetown/internal/fair"
 	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
 )
@@ -158,8 +159,11 @@ func (i *Importer) importChunk(ctx context.Context, job *Import, owner string) e
 		return fmt.Errorf("read rows of import: %w", err)
 	}
 	candidates := make([]candidate, len(lines))
-	hashing, hashCtx := errgroup.WithContext(ctx)
+	hashing, hashCtx := errgroup.WithContext(fair.NewContext(ctx, &fair.Request{
+		Caller: fair.Caller{Tenant: job.TenantID, ID: job.ID}, Patient: true,
+	}))
 	hashing.SetLimit(runtime.GOMAXPROCS(0))
+	renewed := d.now()
 	for n, l := range lines {
 		c := &candidates[n]
 		c.line = l.Number
@@ -169,6 +173,13 @@ func (i *Importer) importChunk(ctx context.Context, job *Import, owner string) e
 		}
 		if c.row, c.failed = i.parse(l.Text); c.failed != nil || c.row.Password == "" {
 			continue
+		}
+		// Where many sign in, a chunk may take longer than the lease.
+		if now := d.now(); now.Sub(renewed) > importLease/3 {
+			renewed = now
+			if err := renewImport(ctx, d.db, *job, owner, now.Add(importLease)); err != nil {
+				return errors.Join(err, hashing.Wait())
+			}
 		}
 		hashing.Go(func() (err error) {
 			about := User{Email: c.row.Email, Profile: c.row.Profile}

@@ -103,6 +103,16 @@ func claimImport(ctx context.Context, db *sqldb.DB, job Import, owner string, no
 	return n > 0, err
 }
 
+// renewImport keeps others from taking over a job that still is the owner's.
+func renewImport(ctx context.Context, db *sqldb.DB, job Import, owner string, until time.Time) error {
+	n, err := db.Exec(ctx, `UPDATE user_imports SET lease_until = $4 WHERE tenant_id = $1 AND id = $2 AND owner = $3 AND state = 'running'`,
+		job.TenantID, job.ID, owner, until.UnixMicro())
+	if err == nil && n == 0 {
+		err = errNotOurs
+	}
+	return err
+}
+
 // advanceImport counts a chunk as done, within the transaction that imports it, if the
 // job still is the owner's and the chunk its next.
 func advanceImport(ctx context.Context, tx *sqldb.Tx, job Import, owner string, imported, failed int, until time.Time) error {

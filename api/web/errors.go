@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"stonetown/engine/authority"
+	"stonetown/internal/fair"
 	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
 )
@@ -85,7 +86,12 @@ func (k *Kit) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	var e *Error
 	var busy *tuplestore.BusyError
 	var denied *authority.DeniedError
-	if !errors.As(err, &e) && x.surface.Translate != nil {
+	var tooMany *fair.ExhaustedError
+	switch {
+	case errors.As(err, &e):
+	case errors.As(err, &tooMany):
+		e = exhausted(tooMany)
+	case x.surface.Translate != nil:
 		e = x.surface.Translate(err)
 	}
 	switch {

@@ -105,11 +105,13 @@ func (k *Kit) Handle(op Operation, s Surface, next http.Handler) http.Handler {
 		}
 		ctx := withLazyDeadline(r.Context(), k.timeout)
 		defer ctx.end()
+		as := &ctx.request
 		bounded := r.WithContext(ctx)
 		err := k.admit(x, bounded, op)
 		if err == nil && hasVariables {
 			err = unescapeVariables(r)
 		}
+		as.Caller = callerOf(x)
 		switch {
 		case err != nil:
 		case op.Page:
@@ -117,8 +119,9 @@ func (k *Kit) Handle(op Operation, s Surface, next http.Handler) http.Handler {
 				err = k.fromHere(r)
 			}
 		case op.Streaming || op.MaxUpload > 0:
-			if err = k.streams.takeNow(); err == nil {
-				defer k.streams.free()
+			var closeStream func()
+			if closeStream, err = k.openStream(as.Caller); err == nil {
+				defer closeStream()
 				ctx, cancel := k.stream(x, r)
 				defer cancel()
 				bounded = r.WithContext(ctx)
@@ -128,7 +131,7 @@ func (k *Kit) Handle(op Operation, s Surface, next http.Handler) http.Handler {
 			}
 		default:
 			var leave func()
-			if leave, err = k.working.enter(bounded); err == nil {
+			if leave, err = k.entrance.enter(bounded, as); err == nil {
 				defer leave()
 			}
 		}

@@ -137,6 +137,12 @@ type Config struct {
 	// MaxStreams is how many watches may be open; more are refused. Default 1000.
 	MaxStreams int `yaml:"max_streams" env:"MAX_STREAMS"`
 
+	// TenantShare and CallerShare are how much of MaxRequests, of MaxStreams and of the
+	// memory for incoming bodies one tenant, and one caller of it, may hold at the same
+	// time, in percent. Default 50 and 25.
+	TenantShare int `yaml:"tenant_share" env:"TENANT_SHARE"`
+	CallerShare int `yaml:"caller_share" env:"CALLER_SHARE"`
+
 	// ResidentMemoryMiB is how much memory tenants' tuples may take, in MiB.
 	// Tenants beyond it are answered from the database, which is slower.
 	// Default 1024.
@@ -176,6 +182,8 @@ func defaultConfig() Config {
 		RequestTimeout:    30 * time.Second,
 		MaxRequests:       256,
 		MaxStreams:        1000,
+		TenantShare:       50,
+		CallerShare:       25,
 		ResidentMemoryMiB: 1024,
 		AuditRetention:    eventlog.Retention,
 		HistoryRetention:  sqlstore.Retention,
@@ -209,6 +217,8 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.DurationVar(&c.RequestTimeout, "request-timeout", c.RequestTimeout, "most time to work on one request")
 	f.IntVar(&c.MaxRequests, "max-requests", c.MaxRequests, "most requests that are worked on at the same time")
 	f.IntVar(&c.MaxStreams, "max-streams", c.MaxStreams, "most watches that are open at the same time")
+	f.IntVar(&c.TenantShare, "tenant-share", c.TenantShare, "how much of max-requests and max-streams one tenant may hold, in percent")
+	f.IntVar(&c.CallerShare, "caller-share", c.CallerShare, "how much of max-requests and max-streams one caller may hold, in percent")
 	f.Int64Var(&c.ResidentMemoryMiB, "resident-memory-mib", c.ResidentMemoryMiB, "memory for tenants' tuples, in `MiB`")
 	f.DurationVar(&c.AuditRetention, "audit-retention", c.AuditRetention, "how long it is kept what happened")
 	f.DurationVar(&c.HistoryRetention, "history-retention", c.HistoryRetention, "how long the past of relations is kept")
@@ -340,6 +350,9 @@ func (c *Config) complete() error {
 	if c.MaxRequests <= 0 || c.MaxStreams <= 0 {
 		problem("max_requests and max_streams must be positive")
 	}
+	if c.TenantShare < 1 || c.TenantShare > 100 || c.CallerShare < 1 || c.CallerShare > 100 {
+		problem("tenant_share and caller_share must be percentages from 1 to 100")
+	}
 	if c.ResidentMemoryMiB <= 0 || c.DatabaseConns < 0 {
 		problem("resident_memory_mib must be positive and database_conns not negative")
 	}
@@ -382,6 +395,8 @@ func (c Config) LogValue() slog.Value {
 		slog.String("security_contact", c.SecurityContact),
 		slog.Duration("request_timeout", c.RequestTimeout),
 		slog.Int("max_requests", c.MaxRequests),
+		slog.Int("tenant_share", c.TenantShare),
+		slog.Int("caller_share", c.CallerShare),
 		slog.Int("max_streams", c.MaxStreams),
 		slog.Int64("resident_memory_mib", c.ResidentMemoryMiB),
 		slog.Duration("audit_retention", c.AuditRetention),

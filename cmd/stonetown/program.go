@@ -164,6 +164,8 @@ func (p *Program) Open(ctx context.Context) error {
 		Timeout:         p.config.RequestTimeout,
 		MaxWorking:      p.config.MaxRequests,
 		MaxStreams:      p.config.MaxStreams,
+		TenantShare:     p.config.TenantShare,
+		CallerShare:     p.config.CallerShare,
 		TrustedProxies:  p.config.TrustedProxies,
 		Idempotency:     keys,
 		Limits:          limits,
