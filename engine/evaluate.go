@@ -38,7 +38,7 @@ type evaluation struct {
 	limit   int
 	poll    int // the budget at which to look whether anybody still waits
 
-	subject  objectID // a plain subject's number, or noObject
+	subject  objectID // a plain subject's number, or noObject; noObject for type:*
 	everyone objectID // the number of type:* of the subject's type, or noObject
 	set      userset  // a userset subject
 	isSet    bool
@@ -55,6 +55,7 @@ type evaluation struct {
 	undecided  bool    // terms that could not be decided were met
 
 	sought []sought // the resources of the queries, in their order
+	linked linked   // for all.go
 
 	// For reachable.go.
 	places []place
@@ -88,8 +89,10 @@ func newEvaluation(ctx context.Context, g *graph, extra *overlay, p *program, su
 func (e *evaluation) about(s tuplestore.Subject) {
 	e.subject, e.everyone, e.isSet = noObject, noObject, false
 	if !s.IsUserset() {
-		e.subject = e.find(s.Object())
 		e.everyone = e.find(tuplestore.Object{Type: s.Type, ID: tuplestore.Wildcard})
+		if s.ID != tuplestore.Wildcard {
+			e.subject = e.find(s.Object())
+		}
 		return
 	}
 	e.isSet = true
@@ -120,7 +123,7 @@ func (e *evaluation) release() {
 	*e = evaluation{
 		goals: e.goals, links: e.links, table: e.table, frontier: e.frontier, next: e.next,
 		exclusions: e.exclusions, proven: e.proven,
-		places: e.places, placed: e.placed, queue: e.queue, failed: e.failed, sought: e.sought,
+		places: e.places, placed: e.placed, queue: e.queue, failed: e.failed, sought: e.sought, linked: e.linked,
 	}
 	evaluations.Put(e)
 }
@@ -172,14 +175,18 @@ func (e *evaluation) edges(id objectID, relation relationID) (below, above edges
 
 // decides reports whether a tuple of an object holds, on its terms.
 func (e *evaluation) decides(of objectID, on *tuplestore.Terms, m mode) bool {
-	switch e.terms.judge(e.graph.types.names[e.key(of).typ], on) {
-	case met:
-		return true
-	case undecided:
-		e.undecided = true
-		return m == possible
+	v := e.judge(of, on)
+	return v == met || v == undecided && m == possible
+}
+
+// judge is whether a tuple of an object holds, on its terms, nil for always.
+func (e *evaluation) judge(of objectID, on *tuplestore.Terms) verdict {
+	if on == nil {
+		return met
 	}
-	return false
+	v := e.terms.judge(e.graph.types.names[e.key(of).typ], on)
+	e.undecided = e.undecided || v == undecided
+	return v
 }
 
 // ask adds a question and returns its goal.
@@ -300,7 +307,7 @@ func (e *evaluation) tell(child int32, l link) {
 		e.mark(l.parent, proof{step: l.step, relation: l.relation, child: child})
 		return
 	}
-	if !e.program.logic[parent.what.index()].exclusion {
+	if !e.program.logic[parent.what.index()].isExclusion() {
 		if parent.missing--; parent.missing == 0 {
 			e.mark(l.parent, proof{step: byOperands, child: -1})
 		}
@@ -354,6 +361,10 @@ func (e *evaluation) expand(g int32) {
 		e.prove(g, proof{step: byIdentity, relation: e.set.relation, child: -1})
 		return
 	}
+	if r.self && at.object == e.subject {
+		e.prove(g, proof{step: bySelf, child: -1, subject: at.object})
+		return
+	}
 	for _, relation := range r.direct {
 		if e.expandTuples(g, at.object, relation) {
 			return
@@ -374,14 +385,18 @@ func (e *evaluation) expand(g int32) {
 
 func (e *evaluation) expandLogic(g int32, at goal) {
 	lg := &e.program.logic[at.what.index()]
-	if lg.exclusion {
+	switch {
+	case lg.isArrow():
+		e.expandAll(g, at, lg.arrow)
+		return
+	case lg.isExclusion():
 		e.exclusions = append(e.exclusions, g)
-	} else {
+	default:
 		e.goals[g].missing = int32(len(lg.operands))
 	}
 	for i, operand := range lg.operands {
 		m := at.what.mode()
-		if e.modes && lg.exclusion && i == 1 {
+		if e.modes && lg.isExclusion() && i == 1 {
 			m = certain + possible - m // certain is what is not possibly subtracted
 		}
 		e.depend(at.object, ruleGoal(operand, m), link{parent: g, operand: int16(i)})

@@ -120,6 +120,11 @@ type BulkOperation struct {
 	// Subject A user, a group (which means its members), a resource, the holders of a
 	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
 	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
 	Subject Subject `json:"subject"`
 }
 
@@ -191,6 +196,11 @@ type CheckBatchInput struct {
 	// Subject A user, a group (which means its members), a resource, the holders of a
 	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
 	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
 	Subject Subject `json:"subject"`
 }
 
@@ -227,6 +237,11 @@ type CheckInput struct {
 	// Subject A user, a group (which means its members), a resource, the holders of a
 	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
 	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
 	Subject Subject `json:"subject"`
 }
 
@@ -273,6 +288,11 @@ type ContextualRelation struct {
 	// Subject A user, a group (which means its members), a resource, the holders of a
 	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
 	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
 	Subject Subject `json:"subject"`
 }
 
@@ -320,12 +340,19 @@ type ExpandNode struct {
 	Children []ExpandNode `json:"children,omitempty"`
 
 	// Cut Why the node is not expanded.
-	Cut      string      `json:"cut,omitempty"`
-	Kind     string      `json:"kind"`
+	Cut  string `json:"cut,omitempty"`
+	Kind string `json:"kind"`
+
+	// Links For tuple_to_userset: the relations that link, as written.
+	Links []ExpandSubject `json:"links,omitempty"`
+
+	// Mode For tuple_to_userset: present if the node is what all of the children
+	// have in common, and not their union. Without children, that is nobody.
+	Mode     string      `json:"mode,omitempty"`
 	Relation string      `json:"relation"`
 	Resource ResourceRef `json:"resource"`
 
-	// Subjects For this: the relations as written.
+	// Subjects For this: the relations as written. For self: the resource.
 	Subjects []ExpandSubject `json:"subjects,omitempty"`
 
 	// Tupleset For tuple_to_userset: the relation that links.
@@ -343,6 +370,11 @@ type ExpandSubject struct {
 	// Subject A user, a group (which means its members), a resource, the holders of a
 	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
 	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
 	Subject Subject `json:"subject"`
 }
 
@@ -386,6 +418,11 @@ type ListResourcesInput struct {
 	// Subject A user, a group (which means its members), a resource, the holders of a
 	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
 	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
 	Subject Subject `json:"subject"`
 
 	// Type The type of the resources.
@@ -463,6 +500,11 @@ type Relation struct {
 	// Subject A user, a group (which means its members), a resource, the holders of a
 	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
 	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
 	Subject Subject `json:"subject"`
 }
 
@@ -507,6 +549,11 @@ type RelationInput struct {
 	// Subject A user, a group (which means its members), a resource, the holders of a
 	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
 	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
 	Subject Subject `json:"subject"`
 }
 
@@ -535,6 +582,11 @@ type RelationRecord struct {
 	// Subject A user, a group (which means its members), a resource, the holders of a
 	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
 	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
 	Subject Subject `json:"subject"`
 }
 
@@ -696,6 +748,11 @@ type StreamResourcesInput struct {
 	// Subject A user, a group (which means its members), a resource, the holders of a
 	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
 	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
 	Subject Subject `json:"subject"`
 	Type    string  `json:"type"`
 }
@@ -725,6 +782,11 @@ type StreamSubjectsInput struct {
 // Subject A user, a group (which means its members), a resource, the holders of a
 // relation to a resource (`relation`), or everyone of a type (id `*`). Ids
 // are opaque: people may live in another directory.
+//
+// A question about everyone of a type asks about a subject that no relation
+// names individually. Only relations to everyone count, for and against:
+// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+// subjects that may not are those that `list-subjects` returns as excluded.
 type Subject struct {
 	ID       string `json:"id"`
 	Relation string `json:"relation,omitempty"`
@@ -756,6 +818,11 @@ type WatchChange struct {
 	// Subject A user, a group (which means its members), a resource, the holders of a
 	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
 	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
 	Subject Subject `json:"subject,omitzero"`
 }
 
