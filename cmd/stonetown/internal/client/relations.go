@@ -6,6 +6,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"time"
 )
 
 // Tuple relates a subject to a resource, possibly on terms.
@@ -20,6 +21,13 @@ type Tuple struct {
 // String writes it as resource#relation@subject.
 func (t Tuple) String() string {
 	return t.Resource.String() + "#" + t.Relation + "@" + t.Subject.String()
+}
+
+// hasExpired reports whether the tuple holds no longer. A time that cannot be read
+// is the server's to refuse.
+func (t Tuple) hasExpired(now time.Time) bool {
+	at, err := time.Parse(time.RFC3339Nano, t.ExpiresAt)
+	return err == nil && !at.After(now)
 }
 
 // Condition is one of the resource's type that must be met.
