@@ -681,6 +681,9 @@ type ConnectionInPath = string
 // EmailChangeInPath defines model for EmailChangeInPath.
 type EmailChangeInPath = string
 
+// ExternalIDInQuery defines model for ExternalIdInQuery.
+type ExternalIDInQuery = string
+
 // FactorInPath defines model for FactorInPath.
 type FactorInPath = string
 
@@ -699,11 +702,26 @@ type KindInPath = string
 // NameInPath defines model for NameInPath.
 type NameInPath = string
 
+// RelationInQuery defines model for RelationInQuery.
+type RelationInQuery = string
+
+// ResourceTypeInQuery defines model for ResourceTypeInQuery.
+type ResourceTypeInQuery = string
+
 // ScopeInPath defines model for ScopeInPath.
 type ScopeInPath = string
 
 // SessionInPath defines model for SessionInPath.
 type SessionInPath = string
+
+// SubjectIDInQuery defines model for SubjectIdInQuery.
+type SubjectIDInQuery = string
+
+// SubjectRelationInQuery defines model for SubjectRelationInQuery.
+type SubjectRelationInQuery = string
+
+// SubjectTypeInQuery defines model for SubjectTypeInQuery.
+type SubjectTypeInQuery = string
 
 // TypeInPath defines model for TypeInPath.
 type TypeInPath = string
