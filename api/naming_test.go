@@ -111,8 +111,10 @@ func manySubjectRelations(t *testing.T, _ *world, c *client) {
 		c.want(t, 200, "", "POST", "/api/v1/resources/relations/bulk", object{"operations": ops})
 	}
 	for _, want := range []object{
-		{"deleted": 500.0, "has_more": true, "limit": 500.0}, {"deleted": 500.0, "has_more": true, "limit": 500.0},
-		{"deleted": 1.0, "has_more": false, "limit": 500.0}, {"deleted": 0.0, "has_more": false, "limit": 500.0},
+		{"deleted": 500.0, "has_more": true, "limit": 500.0},
+		{"deleted": 500.0, "has_more": true, "limit": 500.0},
+		{"deleted": 1.0, "has_more": false, "limit": 500.0},
+		{"deleted": 0.0, "has_more": false, "limit": 500.0},
 	} {
 		equal(t, "deleted", c.want(t, 200, "", "DELETE", naming(ann), nil).data(), want)
 	}
@@ -161,10 +163,12 @@ func newRewrites(t *testing.T, _ *world, c *client) {
 	equal(t, "stored", c.want(t, 200, "", "GET", "/api/v1/resource-types/paper", nil).data()["relations"], definition["relations"])
 	loose := definition["relations"].([]any)[3].(object)["rewrites"].([]any)[0].(object)
 	c.want(t, 200, "", "POST", "/api/v1/resource-types", with(definition, object{"relations": append([]any{object{
-		"name": "default", "rewrites": []any{with(loose, object{"mode": "any"})}}}, definition["relations"].([]any)...)}))
+		"name": "default", "rewrites": []any{with(loose, object{"mode": "any"})},
+	}}, definition["relations"].([]any)...)}))
 	for _, mode := range []string{"most", "ALL"} {
 		a := c.want(t, 400, "rewrite_invalid", "POST", "/api/v1/resource-types", with(definition, object{"relations": append([]any{object{
-			"name": "wrong", "rewrites": []any{with(loose, object{"mode": mode})}}}, definition["relations"].([]any)...)}))
+			"name": "wrong", "rewrites": []any{with(loose, object{"mode": mode})},
+		}}, definition["relations"].([]any)...)}))
 		equal(t, "path", a.details()["path"], "relations/0/rewrites/0/mode")
 	}
 

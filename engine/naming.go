@@ -108,7 +108,9 @@ func (e *Engine) deleteSubjectRelations(ctx context.Context, tenantID string, d 
 	}
 	// Without ops too: the commit may have been made before, and tells its result.
 	result, token, err := e.commit(ctx, tenantID, func(at position) (tuplestore.Write, error) {
-		return judge(at.compiled, WriteRequest{Origin: d.Origin(ops), Ops: ops})
+		w, err := judge(at.compiled, WriteRequest{Origin: d.Origin(ops), Ops: ops})
+		w.Request = fmt.Sprintf("delete %d of %q", d.Limit, d.SubjectFilter)
+		return w, err
 	})
 	if err != nil {
 		return SubjectDeleted{}, opError(err)
