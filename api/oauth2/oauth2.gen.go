@@ -283,7 +283,7 @@ type ClientMetadata struct {
 
 // Context Values for the parameters of conditions. Those stored with a relation go
 // before those of a request; a request's values that no condition asks for
-// are ignored. At most 16 KiB.
+// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
 type Context map[string]interface{}
 
 // DeviceAuthorization defines model for DeviceAuthorization.
@@ -512,7 +512,7 @@ type PushedRequest struct {
 type RelationCondition struct {
 	// Context Values for the parameters of conditions. Those stored with a relation go
 	// before those of a request; a request's values that no condition asks for
-	// are ignored. At most 16 KiB.
+	// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
 	Context Context `json:"context,omitempty"`
 	Name    string  `json:"name"`
 }

@@ -187,10 +187,11 @@ type CheckBatchInput struct {
 
 	// Context Values for the parameters of conditions. Those stored with a relation go
 	// before those of a request; a request's values that no condition asks for
-	// are ignored. At most 16 KiB.
+	// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
 	Context Context `json:"context,omitempty"`
 
-	// ContextualRelations Relations that hold for this request only, as if they had been written.
+	// ContextualRelations Relations that hold for this request only, as if they had been written. One
+	// whose `expires_at` has passed is not there.
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
 	// Subject A user, a group (which means its members), a resource, the holders of a
@@ -224,10 +225,11 @@ type CheckInput struct {
 
 	// Context Values for the parameters of conditions. Those stored with a relation go
 	// before those of a request; a request's values that no condition asks for
-	// are ignored. At most 16 KiB.
+	// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
 	Context Context `json:"context,omitempty"`
 
-	// ContextualRelations Relations that hold for this request only, as if they had been written.
+	// ContextualRelations Relations that hold for this request only, as if they had been written. One
+	// whose `expires_at` has passed is not there.
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
 	// Debug Explain an allowed answer in `reasons`.
@@ -259,7 +261,10 @@ type CheckMeta struct {
 
 // ConditionDefinition defines model for ConditionDefinition.
 type ConditionDefinition struct {
-	// Expression Of type bool, in the Common Expression Language (CEL); addresses have `ip.in_cidr(prefix)`.
+	// Expression Of type bool, in the Common Expression Language (CEL). Besides its own
+	// functions there are `ipaddress("10.0.0.1")`, `ip.in_cidr("10.0.0.0/8")`
+	// and, for maps, `a.isSubtreeOf(b)`: every member of `a` is in `b`, with
+	// an equal value or, for maps, a subtree of it.
 	Expression string `json:"expression"`
 	Name       string `json:"name"`
 
@@ -274,7 +279,7 @@ type Consistency string
 
 // Context Values for the parameters of conditions. Those stored with a relation go
 // before those of a request; a request's values that no condition asks for
-// are ignored. At most 16 KiB.
+// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
 type Context = jsontext.Value
 
 // ContextualRelation defines model for ContextualRelation.
@@ -296,7 +301,8 @@ type ContextualRelation struct {
 	Subject Subject `json:"subject"`
 }
 
-// ContextualRelations Relations that hold for this request only, as if they had been written.
+// ContextualRelations Relations that hold for this request only, as if they had been written. One
+// whose `expires_at` has passed is not there.
 type ContextualRelations = []ContextualRelation
 
 // Error defines model for Error.
@@ -328,7 +334,8 @@ type ExpandInput struct {
 	Consistency      Consistency `json:"consistency,omitempty"`
 	ConsistencyToken string      `json:"consistency_token,omitempty"`
 
-	// ContextualRelations Relations that hold for this request only, as if they had been written.
+	// ContextualRelations Relations that hold for this request only, as if they had been written. One
+	// whose `expires_at` has passed is not there.
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 	Depth               *int                `json:"depth,omitempty"`
 	Resource            ResourceRef         `json:"resource"`
@@ -405,10 +412,11 @@ type ListResourcesInput struct {
 
 	// Context Values for the parameters of conditions. Those stored with a relation go
 	// before those of a request; a request's values that no condition asks for
-	// are ignored. At most 16 KiB.
+	// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
 	Context Context `json:"context,omitempty"`
 
-	// ContextualRelations Relations that hold for this request only, as if they had been written.
+	// ContextualRelations Relations that hold for this request only, as if they had been written. One
+	// whose `expires_at` has passed is not there.
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
 	// Cursor `meta.next_cursor` of the page before.
@@ -441,10 +449,11 @@ type ListSubjectsInput struct {
 
 	// Context Values for the parameters of conditions. Those stored with a relation go
 	// before those of a request; a request's values that no condition asks for
-	// are ignored. At most 16 KiB.
+	// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
 	Context Context `json:"context,omitempty"`
 
-	// ContextualRelations Relations that hold for this request only, as if they had been written.
+	// ContextualRelations Relations that hold for this request only, as if they had been written. One
+	// whose `expires_at` has passed is not there.
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
 	// Cursor `meta.next_cursor` of the page before.
@@ -512,7 +521,7 @@ type Relation struct {
 type RelationCondition struct {
 	// Context Values for the parameters of conditions. Those stored with a relation go
 	// before those of a request; a request's values that no condition asks for
-	// are ignored. At most 16 KiB.
+	// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
 	Context Context `json:"context,omitempty"`
 	Name    string  `json:"name"`
 }
@@ -754,10 +763,11 @@ type StreamResourcesInput struct {
 
 	// Context Values for the parameters of conditions. Those stored with a relation go
 	// before those of a request; a request's values that no condition asks for
-	// are ignored. At most 16 KiB.
+	// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
 	Context Context `json:"context,omitempty"`
 
-	// ContextualRelations Relations that hold for this request only, as if they had been written.
+	// ContextualRelations Relations that hold for this request only, as if they had been written. One
+	// whose `expires_at` has passed is not there.
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
 	// Subject A user, a group (which means its members), a resource, the holders of a
@@ -784,10 +794,11 @@ type StreamSubjectsInput struct {
 
 	// Context Values for the parameters of conditions. Those stored with a relation go
 	// before those of a request; a request's values that no condition asks for
-	// are ignored. At most 16 KiB.
+	// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
 	Context Context `json:"context,omitempty"`
 
-	// ContextualRelations Relations that hold for this request only, as if they had been written.
+	// ContextualRelations Relations that hold for this request only, as if they had been written. One
+	// whose `expires_at` has passed is not there.
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 	Resource            ResourceRef         `json:"resource"`
 	SubjectRelation     string              `json:"subject_relation,omitempty"`

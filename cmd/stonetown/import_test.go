@@ -188,6 +188,40 @@ func TestValidateNothing(t *testing.T) {
 	}
 }
 
+// TestValidateCaveats asks what SpiceDB's caveats answer that take numbers as text,
+// write addresses and compare maps.
+func TestValidateCaveats(t *testing.T) {
+	files := folder(t, map[string]string{"all.yaml": `schema: |
+  definition user {}
+  caveat few(count uint, most int) { count < most }
+  caveat inside(ip ipaddress) { ip == ipaddress("10.0.0.1") || ip.in_cidr("192.168.0.0/16") }
+  caveat within(want map<any>, have map<any>) { want.isSubtreeOf(have) }
+  definition document {
+    relation reader: user with few
+    relation insider: user with inside
+    relation matcher: user with within
+    permission read = reader + insider + matcher
+  }
+relationships: |
+  document:d#reader@user:ann[few:{"most":"5"}]
+  document:d#insider@user:bob[inside]
+  document:d#matcher@user:cid[within:{"have":{"a":{"b":1,"c":2}}}]
+assertions:
+  assertTrue:
+    - 'document:d#read@user:ann with {"count":"4"}'
+    - 'document:d#read@user:bob with {"ip":"10.0.0.1"}'
+    - 'document:d#read@user:cid with {"want":{"a":{"b":1}}}'
+  assertFalse:
+    - 'document:d#read@user:ann with {"count":"5"}'
+    - 'document:d#read@user:bob with {"ip":"10.0.0.2"}'
+    - 'document:d#read@user:cid with {"want":{"a":{"b":2}}}'
+`})
+	r := terminal(t, nil, "validate", filepath.Join(files, "all.yaml"))
+	if r.code != 0 || !strings.Contains(r.out, "6 of 6 assertions hold") {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestValidatePaths gives the same file by all its names: the answer is the same.
 func TestValidatePaths(t *testing.T) {
 	root := folder(t, map[string]string{
