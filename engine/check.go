@@ -213,14 +213,13 @@ func resolve(c *schema.Compiled, typ, action string) resolved {
 	return r
 }
 
-// checkedSubject normalizes and validates the subject of a check.
+// checkedSubject normalizes and validates the subject of a question. The wildcard
+// type:* may be one: it is in the sets that relations to type:* put everybody in,
+// whatever is said of single subjects.
 func checkedSubject(c *schema.Compiled, s tuplestore.Subject) (tuplestore.Subject, error) {
 	s, err := wellFormedSubject(s)
 	if err != nil {
 		return s, err
-	}
-	if s.ID == tuplestore.Wildcard && !s.IsUserset() {
-		return s, &InvalidSubjectError{Subject: s, Reason: "wildcard", Message: "a check asks about one subject, not about all of a type"}
 	}
 	if !c.HasType(s.Type) {
 		return s, &InvalidSubjectError{Subject: s, Reason: string(schema.UnknownType), Message: fmt.Sprintf("subject type %q is not defined", s.Type)}

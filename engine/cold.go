@@ -39,7 +39,13 @@ func (r *coldReader) expect(g *graph, o tuplestore.Object) objectID {
 func (r *coldReader) fetch(ctx context.Context, e *evaluation) error {
 	for _, g := range e.frontier {
 		at := &e.goals[g]
-		if at.proven || at.what.isLogic() {
+		if at.proven {
+			continue
+		}
+		if at.what.isLogic() {
+			if lg := &e.program.logic[at.what.index()]; lg.isArrow() {
+				r.want(e.graph, at.object, lg.arrow.tupleset, true)
+			}
 			continue
 		}
 		rule := &e.program.rules[at.what.index()]
@@ -102,7 +108,8 @@ func (r *coldReader) want(g *graph, id objectID, relation relationID, all bool) 
 	}
 	everyone := r.subject
 	everyone.ID = tuplestore.Wildcard
-	r.lookup.Tuples = append(r.lookup.Tuples,
-		tuplestore.Tuple{Object: o, Relation: name, Subject: r.subject},
-		tuplestore.Tuple{Object: o, Relation: name, Subject: everyone})
+	r.lookup.Tuples = append(r.lookup.Tuples, tuplestore.Tuple{Object: o, Relation: name, Subject: everyone})
+	if r.subject != everyone {
+		r.lookup.Tuples = append(r.lookup.Tuples, tuplestore.Tuple{Object: o, Relation: name, Subject: r.subject})
+	}
 }

@@ -188,7 +188,8 @@ func TestCheckSubjects(t *testing.T) {
 	w.define("doc\n  viewer [user, user:*]")
 	w.write("doc:1#viewer@user:*")
 	for subject, check := range map[string]func(error) bool{
-		"user:*":         reason("wildcard"),
+		"doc:*#viewer":   reason("wildcard"),
+		"ghost:*":        reason("unknown_type"),
 		"ghost:1":        reason("unknown_type"),
 		"doc:1#editor":   reason("relation_undefined"),
 		"group:1#editor": reason("relation_undefined"),
@@ -197,6 +198,31 @@ func TestCheckSubjects(t *testing.T) {
 		if _, err := w.engine.Check(context.Background(), tenant, request(subject, "view", "doc:1")); !check(err) {
 			t.Errorf("%.40s: %v", subject, err)
 		}
+	}
+}
+
+// TestReasonsOfSharedGoals asks for the reasons of a ladder, each rung of which is
+// linked to both sides of the next: there are 2 to the power of 40 ways down.
+func TestReasonsOfSharedGoals(t *testing.T) {
+	w := newWorld(t, engine.Config{})
+	w.define("doc\n  parent [doc]\n  viewer [user]: this | all parent->viewer")
+	const rungs = 40
+	for i := range rungs {
+		for _, side := range []string{"l", "r"} {
+			for _, to := range []string{"l", "r"} {
+				w.write(fmt.Sprintf("doc:%s%d#parent@doc:%s%d", side, i, to, i+1))
+			}
+		}
+	}
+	w.write(fmt.Sprintf("doc:l%d#viewer@user:ann", rungs), fmt.Sprintf("doc:r%d#viewer@user:ann", rungs))
+	req := request("user:ann", "view", "doc:l0")
+	req.Reasons = true
+	answer, err := w.engine.Check(context.Background(), tenant, req)
+	if err != nil || !answer.Decisions[0].Allowed {
+		t.Fatalf("%+v, %v", answer, err)
+	}
+	if n := len(answer.Decisions[0].Reasons); n > 4*rungs {
+		t.Errorf("%d reasons, want each step once", n)
 	}
 }
 

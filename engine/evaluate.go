@@ -42,7 +42,7 @@ type evaluation struct {
 	onTerms int   // steps that conditions took
 	ended   error // why the work had to end, or nil
 
-	subject  objectID // a plain subject's number, or noObject
+	subject  objectID // a plain subject's number, or noObject; noObject for type:*
 	everyone objectID // the number of type:* of the subject's type, or noObject
 	set      userset  // a userset subject
 	isSet    bool
@@ -59,6 +59,7 @@ type evaluation struct {
 	undecided  bool    // terms that could not be decided were met
 
 	sought []sought // the resources of the queries, in their order
+	linked linked   // for all.go
 
 	// For reachable.go.
 	places []place
@@ -92,8 +93,10 @@ func newEvaluation(ctx context.Context, g *graph, extra *overlay, p *program, su
 func (e *evaluation) about(s tuplestore.Subject) {
 	e.subject, e.everyone, e.isSet = noObject, noObject, false
 	if !s.IsUserset() {
-		e.subject = e.find(s.Object())
 		e.everyone = e.find(tuplestore.Object{Type: s.Type, ID: tuplestore.Wildcard})
+		if s.ID != tuplestore.Wildcard {
+			e.subject = e.find(s.Object())
+		}
 		return
 	}
 	e.isSet = true
@@ -124,7 +127,7 @@ func (e *evaluation) release() {
 	*e = evaluation{
 		goals: e.goals, links: e.links, table: e.table, frontier: e.frontier, next: e.next,
 		exclusions: e.exclusions, proven: e.proven,
-		places: e.places, placed: e.placed, queue: e.queue, failed: e.failed, sought: e.sought,
+		places: e.places, placed: e.placed, queue: e.queue, failed: e.failed, sought: e.sought, linked: e.linked,
 	}
 	evaluations.Put(e)
 }
@@ -176,18 +179,21 @@ func (e *evaluation) edges(id objectID, relation relationID) (below, above edges
 
 // decides reports whether a tuple of an object holds, on its terms.
 func (e *evaluation) decides(of objectID, on *tuplestore.Terms, m mode) bool {
+	v := e.judge(of, on)
+	return v == met || v == undecided && m == possible
+}
+
+// judge is whether a tuple of an object holds, on its terms, nil for always.
+func (e *evaluation) judge(of objectID, on *tuplestore.Terms) verdict {
+	if on == nil {
+		return met
+	}
 	v := e.terms.judge(e.graph.types.names[e.key(of).typ], on)
 	e.budget -= e.terms.steps
 	e.onTerms += e.terms.steps
 	e.terms.steps = 0
-	switch v {
-	case met:
-		return true
-	case undecided:
-		e.undecided = true
-		return m == possible
-	}
-	return false
+	e.undecided = e.undecided || v == undecided
+	return v
 }
 
 // ask adds a question and returns its goal.
@@ -322,7 +328,7 @@ func (e *evaluation) tell(child int32, l link) {
 		e.mark(l.parent, proof{step: l.step, relation: l.relation, child: child})
 		return
 	}
-	if !e.program.logic[parent.what.index()].exclusion {
+	if !e.program.logic[parent.what.index()].isExclusion() {
 		if parent.missing--; parent.missing == 0 {
 			e.mark(l.parent, proof{step: byOperands, child: -1})
 		}
@@ -376,6 +382,10 @@ func (e *evaluation) expand(g int32) {
 		e.prove(g, proof{step: byIdentity, relation: e.set.relation, child: -1})
 		return
 	}
+	if r.self && at.object == e.subject {
+		e.prove(g, proof{step: bySelf, child: -1, subject: at.object})
+		return
+	}
 	for _, relation := range r.direct {
 		if e.expandTuples(g, at.object, relation) {
 			return
@@ -396,14 +406,18 @@ func (e *evaluation) expand(g int32) {
 
 func (e *evaluation) expandLogic(g int32, at goal) {
 	lg := &e.program.logic[at.what.index()]
-	if lg.exclusion {
+	switch {
+	case lg.isArrow():
+		e.expandAll(g, at, lg.arrow)
+		return
+	case lg.isExclusion():
 		e.exclusions = append(e.exclusions, g)
-	} else {
+	default:
 		e.goals[g].missing = int32(len(lg.operands))
 	}
 	for i, operand := range lg.operands {
 		m := at.what.mode()
-		if e.modes && lg.exclusion && i == 1 {
+		if e.modes && lg.isExclusion() && i == 1 {
 			m = certain + possible - m // certain is what is not possibly subtracted
 		}
 		e.depend(at.object, ruleGoal(operand, m), link{parent: g, operand: int16(i)})

@@ -36,10 +36,15 @@ type ExpansionNode struct {
 	// Resource and Relation are whose set it is, or is part of.
 	Resource tuplestore.Object
 	Relation string
-	// Tupleset is, for tuple_to_userset, the relation that links.
+	// Tupleset is, for tuple_to_userset, the relation that links. The set is the
+	// union of the children or, with All, what all of them have in common; that is
+	// nobody if there are none.
 	Tupleset string
+	All      bool
+	// Links are, for tuple_to_userset, the tuples that link.
+	Links []tuplestore.Fact
 	// Subjects are, for this, the tuples; a userset that is expanded stands
-	// among the children too.
+	// among the children too. For self, the resource itself.
 	Subjects []tuplestore.Fact
 	// Children are the operands; for an exclusion, the base and what is
 	// subtracted.
@@ -229,26 +234,32 @@ func (x *expansion) rewrite(u *unexpanded, n *ExpansionNode, rw *schema.Rewrite)
 	switch rw.Kind {
 	case schema.This:
 		for to, on := range x.tuples(u.object, u.relation) {
-			f := tuplestore.Fact{Tuple: tuplestore.Tuple{Object: n.Resource, Relation: n.Relation, Subject: x.subject(to)}}
-			if on != nil {
-				f.Terms = *on
-			}
-			n.Subjects = append(n.Subjects, f)
+			n.Subjects = append(n.Subjects, x.fact(n.Resource, n.Relation, to, on))
 			if to.isUserset() {
 				x.child(u, n, to.object, to.relation, u.depth-1)
 			}
 		}
 		slices.SortFunc(n.Subjects, func(a, b tuplestore.Fact) int { return a.Tuple.Compare(b.Tuple) })
+	case schema.Self:
+		if n.Resource.ID == tuplestore.Wildcard {
+			return // no resource, but linked all the same
+		}
+		self := tuplestore.Subject{Type: n.Resource.Type, ID: n.Resource.ID}
+		n.Subjects = []tuplestore.Fact{{Tuple: tuplestore.Tuple{Object: n.Resource, Relation: n.Relation, Subject: self}}}
 	case schema.Computed:
 		x.child(u, n, u.object, x.number(rw.Relation), u.depth)
 	case schema.TupleToUserset:
-		n.Tupleset = rw.Tupleset
+		n.Tupleset, n.All = rw.Tupleset, rw.Mode == schema.All
 		computed := x.number(rw.Computed)
-		for to := range x.tuples(u.object, x.number(rw.Tupleset)) {
-			if x.program.rule(x.e.key(to.object).typ, computed) != noRule {
+		for to, on := range x.tuples(u.object, x.number(rw.Tupleset)) {
+			n.Links = append(n.Links, x.fact(n.Resource, rw.Tupleset, to, on))
+			// An object whose type has no such relation adds nobody, and leaves nobody
+			// where all are asked.
+			if n.All || x.program.rule(x.e.key(to.object).typ, computed) != noRule {
 				x.child(u, n, to.object, computed, u.depth-1)
 			}
 		}
+		slices.SortFunc(n.Links, func(a, b tuplestore.Fact) int { return a.Tuple.Compare(b.Tuple) })
 	case schema.Union, schema.Intersection:
 		x.children(u, n, rw.Children)
 	case schema.Exclusion:
@@ -291,6 +302,14 @@ func (x *expansion) tuples(id objectID, relation relationID) iter.Seq2[subject, 
 			}
 		}
 	}
+}
+
+func (x *expansion) fact(o tuplestore.Object, relation string, to subject, on *tuplestore.Terms) tuplestore.Fact {
+	f := tuplestore.Fact{Tuple: tuplestore.Tuple{Object: o, Relation: relation, Subject: x.subject(to)}}
+	if on != nil {
+		f.Terms = *on
+	}
+	return f
 }
 
 func (x *expansion) subject(s subject) tuplestore.Subject {

@@ -9,7 +9,8 @@ type goal struct {
 	what   what
 	// parents heads the list of links to the goals that asked for this one.
 	parents int32
-	// missing counts the operands of an intersection that are not proven.
+	// missing counts the operands of an intersection, or the linked objects of an
+	// intersection arrow, that are not proven.
 	missing int32
 	proof   proof
 	proven  bool
@@ -52,11 +53,12 @@ type step uint8
 
 const (
 	byIdentity step = iota // the subject is the userset that was asked about
+	bySelf                 // the subject is the object itself
 	byTuple                // a tuple names the subject, or everyone
 	byUserset              // a tuple names a userset, which the child proved
 	byArrow                // a tuple links to an object, whose relation the child proved
 	byLogic                // the child, an intersection or exclusion, is part of the union
-	byOperands             // an intersection: all operands are proven
+	byOperands             // an intersection: all operands, or all linked objects, are proven
 	byBase                 // an exclusion: the base is proven, the subtracted side is not
 )
 

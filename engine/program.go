@@ -35,10 +35,12 @@ type rule struct {
 	// The relations of direct and of the arrows' tuplesets again, a bit for each;
 	// those whose number is too high for that are looked for in the slices.
 	directBits, tuplesetBits uint64
+	// self: the object itself is in its set.
+	self bool
 	// leaf: nothing but tuples of one relation. Such a set is looked into on
 	// the way instead of becoming a goal.
 	leaf bool
-	// mixed: a search from here has met intersections or exclusions.
+	// mixed: a search from here has met logic.
 	mixed atomic.Bool
 }
 
@@ -65,11 +67,17 @@ type arrow struct{ tupleset, computed relationID }
 
 // logic is a [schema.Logic] in numbers.
 type logic struct {
-	exclusion bool
-	relation  relationID
-	operands  []int32
-	stratum   int
+	kind     schema.Kind
+	relation relationID
+	operands []int32
+	arrow    arrow // TupleToUserset
+	stratum  int
 }
+
+func (l *logic) isExclusion() bool { return l.kind == schema.Exclusion }
+
+// isArrow reports whether the logic is an intersection arrow.
+func (l *logic) isArrow() bool { return l.kind == schema.TupleToUserset }
 
 // newProgram resolves the names of a compiled schema in the graph's dictionaries.
 func newProgram(c *schema.Compiled, g *graph) *program {
@@ -99,11 +107,15 @@ func newProgram(c *schema.Compiled, g *graph) *program {
 		for _, a := range to.arrows {
 			to.tuplesetBits |= bit(a.tupleset)
 		}
-		to.leaf = len(to.direct) == 1 && len(to.arrows) == 0 && len(to.logic) == 0
+		to.self = from.Self
+		to.leaf = len(to.direct) == 1 && len(to.arrows) == 0 && len(to.logic) == 0 && !to.self
 	}
 	for i, from := range c.Logic {
 		to := &p.logic[i]
-		to.exclusion = from.Kind == schema.Exclusion
+		to.kind = from.Kind
+		if to.isArrow() {
+			to.arrow = arrow{relation(from.Arrow.Tupleset), relation(from.Arrow.Computed)}
+		}
 		to.stratum = from.Stratum
 		for _, id := range from.Operands {
 			to.operands = append(to.operands, int32(id))

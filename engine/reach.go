@@ -10,9 +10,9 @@ import (
 // reach is a program read from the subjects' end: what a tuple, or a set that
 // is known to hold the subject, lets it into.
 //
-// It is an overestimate. Of an intersection only the first operand is looked at
-// and of an exclusion only the base; whoever gets in that way is asked about
-// again. What gets in without passing any of them is sure.
+// It is an overestimate. Of an intersection only the first operand is looked at,
+// of an exclusion only the base, and of an intersection arrow any link; a subject
+// that gets in that way is asked about again. What gets in without passing any of them is sure.
 type reach struct {
 	program *program
 	// All are by the place of a type's relation in the program's table.
@@ -26,6 +26,8 @@ type reach struct {
 	// byLink: an object that a tuple of relation t links to lets its relation
 	// computed into a relation of the object that has the tuple.
 	byLink [][]intoComputed
+	// bySelf, by type: an object is in these relations of itself.
+	bySelf [][]into
 
 	mu       sync.Mutex
 	relevant map[typeRelation][]bool
@@ -55,7 +57,7 @@ func (p *program) reach() *reach {
 func newReach(p *program) *reach {
 	r := &reach{
 		program: p, byTuple: make([][]into, len(p.table)), bySet: make([][]into, len(p.table)),
-		byLink: make([][]intoComputed, len(p.table)), relevant: map[typeRelation][]bool{},
+		byLink: make([][]intoComputed, len(p.table)), bySelf: make([][]into, len(p.graph.types.names)), relevant: map[typeRelation][]bool{},
 	}
 	for at, id := range p.table {
 		if id == noRule {
@@ -64,6 +66,9 @@ func newReach(p *program) *reach {
 		typ, relation := typeID(at/p.columns), relationID(at%p.columns)
 		p.sources(id, true, map[int32]bool{}, func(from *rule, sure bool) {
 			to := into{relation, sure}
+			if from.self {
+				r.bySelf[typ] = append(r.bySelf[typ], to)
+			}
 			for _, d := range from.direct {
 				key := p.at(typ, d)
 				r.byTuple[key] = append(r.byTuple[key], to)

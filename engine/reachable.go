@@ -2,7 +2,8 @@ package engine
 
 import "errors"
 
-// Most questions need no proof and meet neither intersections nor exclusions.
+// Most questions need no proof and meet no logic: intersections, exclusions,
+// intersection arrows.
 // They ask whether a path leads from a resource to the subject, and that is
 // searched for here, with nothing kept but the places that were come to. Places
 // are taken from both ends of the queue in turn: so a search takes at most twice as
@@ -24,7 +25,7 @@ type place struct {
 }
 
 // errNotReachability: the question is about more than reachability.
-var errNotReachability = errors.New("intersections or exclusions were met")
+var errNotReachability = errors.New("logic was met")
 
 // few is how many places are looked through from end to end. Most questions come
 // to no more, and do without a table.
@@ -140,6 +141,9 @@ func (e *evaluation) leads(at int32) (bool, error) {
 	r := &e.program.rules[p.rule]
 	if len(r.logic) > 0 {
 		return false, errNotReachability
+	}
+	if r.self && p.object == e.subject {
+		return true, nil
 	}
 	o := &e.graph.objects[p.object]
 	further := false

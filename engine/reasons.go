@@ -2,27 +2,36 @@ package engine
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"stonetown/tuplestore"
 )
 
 // reasons tells why a proven goal holds: the path from the resource to the
-// subject, and after an intersection the path of each operand. until is when the first
-// relation on it expires; zero if none does.
+// subject, and after an intersection the path of each operand. Each goal is told
+// once, since the operands of nested intersections may share them: told again and
+// again they would grow without bound. until is when the first relation on it expires;
+// zero if none does.
 func (e *evaluation) reasons(root int32) (steps []Reason, until time.Time) {
-	w := reasonWriter{e: e}
+	w := reasonWriter{e: e, told: map[int32]bool{}}
 	w.walk(root)
 	return w.steps, w.until
 }
 
 type reasonWriter struct {
 	e     *evaluation
+	told  map[int32]bool
 	steps []Reason
 	until time.Time
 }
 
 func (w *reasonWriter) walk(g int32) {
+	if w.told[g] {
+		return
+	}
+	w.told[g] = true
 	e := w.e
 	at := &e.goals[g]
 	name := func(r relationID) string { return e.graph.relations.names[r] }
@@ -30,7 +39,11 @@ func (w *reasonWriter) walk(g int32) {
 	if at.what.isLogic() {
 		lg := &e.program.logic[at.what.index()]
 		n := tuplestore.Node{Object: object, Relation: name(lg.relation)}
-		if lg.exclusion {
+		if lg.isArrow() {
+			w.all(at, lg)
+			return
+		}
+		if lg.isExclusion() {
 			w.add(n.String(), "exclusion", "the subject is not among those whom %s of %s leaves out", n.Relation, n.Object)
 			w.walk(at.proof.child)
 			return
@@ -51,12 +64,15 @@ func (w *reasonWriter) walk(g int32) {
 		return
 	}
 	t := tuplestore.Tuple{Object: object, Relation: name(at.proof.relation)}
-	if t.Relation != relation && at.proof.step != byArrow {
+	if t.Relation != relation && at.proof.step != byArrow && at.proof.step != bySelf {
 		w.computed(object, t.Relation, relation)
 	}
 	switch at.proof.step {
 	case byIdentity:
 		w.add(t.Node().String(), "this", "%s is the set of its own %ss", t.Node(), t.Relation)
+	case bySelf:
+		t.Relation, t.Subject = relation, w.subject(at.object, "")
+		w.add(t.String(), "self", "%s is %s of itself", object, relation)
 	case byTuple:
 		t.Subject = w.subject(at.proof.subject, "")
 		who := t.Subject.String()
@@ -78,6 +94,34 @@ func (w *reasonWriter) walk(g int32) {
 			t.Subject, t.Relation, object, name(e.program.rules[child.what.index()].relation), relation,
 			w.terms(at, subject{child.object, noRelation}))
 		w.walk(at.proof.child)
+	}
+}
+
+// all tells why an intersection arrow holds: the path of each linked object.
+func (w *reasonWriter) all(at *goal, lg *logic) {
+	e := w.e
+	n := tuplestore.Node{Object: e.object(at.object), Relation: e.graph.relations.names[lg.arrow.tupleset]}
+	computed := e.graph.relations.names[lg.arrow.computed]
+	w.add(n.String(), "tuple_to_userset", "the subject is %s of every %s of %s, which makes it %s here",
+		computed, n.Relation, n.Object, e.graph.relations.names[lg.relation])
+	var goals []int32
+	below, above := e.edges(at.object, lg.arrow.tupleset)
+	for _, found := range [2]edges{below, above} {
+		for to, on := range found.subjects() {
+			child := e.program.rule(e.key(to.object).typ, lg.arrow.computed)
+			if child == noRule || e.judge(at.object, on) == unmet {
+				continue
+			}
+			if slot, asked := e.table.slot(goalKey(to.object, ruleGoal(child, at.what.mode()))); asked {
+				goals = append(goals, slot.goal)
+			}
+		}
+	}
+	slices.SortFunc(goals, func(a, b int32) int {
+		return strings.Compare(e.object(e.goals[a].object).String(), e.object(e.goals[b].object).String())
+	})
+	for _, g := range goals {
+		w.walk(g)
 	}
 }
 

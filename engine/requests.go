@@ -42,6 +42,10 @@ type Query struct {
 // CheckRequest asks several queries about one subject, answered from one
 // revision.
 type CheckRequest struct {
+	// Subject is an object, a userset, or the wildcard type:*. The last asks about
+	// a subject of the type that no relation names: only relations to type:*
+	// count for it, and only those take away from it. A list of subjects names
+	// the wildcard exactly where a check allows it.
 	Subject     tuplestore.Subject
 	Queries     []Query
 	Consistency Consistency

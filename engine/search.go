@@ -49,6 +49,11 @@ func (s *search) run(ctx context.Context, subject tuplestore.Subject) error {
 				s.next = append(s.next, origin{node{plain, noRelation}, true})
 			}
 		}
+		if s.e.subject != noObject {
+			for _, to := range s.reach.bySelf[s.e.key(s.e.subject).typ] {
+				s.enter(s.e.subject, to.relation, false) // whether it is registered is open
+			}
+		}
 	}
 	for len(s.next) > 0 {
 		level := s.next

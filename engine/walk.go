@@ -111,6 +111,9 @@ func (w *walk) visit(at visit) {
 			}
 		}
 	}
+	if r.self && w.kind.relation == noRelation && w.e.key(at.object).typ == w.kind.typ && at.object != w.wildcard {
+		w.note(at.object, at.sure)
+	}
 	for _, relation := range r.direct {
 		w.each(at, relation, func(to subject, sure bool) {
 			if w.e.key(to.object).typ == w.kind.typ && to.relation == w.kind.relation {

@@ -43,8 +43,11 @@ type Rule struct {
 	Direct []string
 	// Arrows lead to the resources that a relation links to.
 	Arrows []Arrow
-	// Logic are the intersections and exclusions that are part of the union.
+	// Logic are the intersections, exclusions and intersection arrows that are
+	// part of the union.
 	Logic []LogicID
+	// Self: the resource itself is part of the set.
+	Self bool
 }
 
 // Arrow asks relation Computed of every resource that tuples of relation
@@ -52,10 +55,17 @@ type Rule struct {
 type Arrow struct{ Tupleset, Computed string }
 
 // Logic combines rules of the same resource: all of Operands or, for an
-// exclusion, Operands[0] without Operands[1].
+// exclusion, Operands[0] without Operands[1]. An intersection arrow
+// (TupleToUserset) is the subjects that Arrow finds at every linked resource, of
+// which there is one at least; its only operand is the union over the same links,
+// which contains it.
+//
+// The links are tuples, and tuples are given, not derived. So an intersection
+// arrow grows with what it is derived from, and needs no stratum.
 type Logic struct {
-	Kind     Kind // Intersection or Exclusion
+	Kind     Kind // Intersection, Exclusion or TupleToUserset
 	Operands []RuleID
+	Arrow    Arrow
 	// Stratum orders exclusions: when all of lower strata are settled, an
 	// exclusion whose subtracted side is unproven may be answered.
 	Stratum int
@@ -262,9 +272,15 @@ func (f *flattener) add(t *Type, r *Relation, rw *Rewrite, into RuleID) {
 	switch rw.Kind {
 	case This:
 		f.direct(r, into)
+	case Self:
+		f.c.Rules[into].Self = true
 	case Computed:
 		f.include(t, t.relation(rw.Relation), into)
 	case TupleToUserset:
+		if rw.Mode == All {
+			f.logicOf(t, r, rw, into)
+			return
+		}
 		rule := &f.c.Rules[into]
 		if arrow := (Arrow{rw.Tupleset, rw.Computed}); !slices.Contains(rule.Arrows, arrow) {
 			rule.Arrows = append(rule.Arrows, arrow)
@@ -274,14 +290,19 @@ func (f *flattener) add(t *Type, r *Relation, rw *Rewrite, into RuleID) {
 			f.add(t, r, &rw.Children[i], into)
 		}
 	case Intersection, Exclusion:
-		id, ok := f.logic[rw]
-		if !ok {
-			id = f.compileLogic(t, r, rw)
-		}
-		rule := &f.c.Rules[into]
-		if !slices.Contains(rule.Logic, id) {
-			rule.Logic = append(rule.Logic, id)
-		}
+		f.logicOf(t, r, rw, into)
+	}
+}
+
+// logicOf adds the logic of a rewrite to the rule.
+func (f *flattener) logicOf(t *Type, r *Relation, rw *Rewrite, into RuleID) {
+	id, ok := f.logic[rw]
+	if !ok {
+		id = f.compileLogic(t, r, rw)
+	}
+	rule := &f.c.Rules[into]
+	if !slices.Contains(rule.Logic, id) {
+		rule.Logic = append(rule.Logic, id)
 	}
 }
 
@@ -290,9 +311,13 @@ func (f *flattener) compileLogic(t *Type, r *Relation, rw *Rewrite) LogicID {
 	f.c.Logic = append(f.c.Logic, Logic{Kind: rw.Kind})
 	f.logic[rw] = id // before the operands: they may include r again
 	var operands []*Rewrite
-	if rw.Kind == Exclusion {
+	switch rw.Kind {
+	case Exclusion:
 		operands = []*Rewrite{rw.Base, rw.Subtract}
-	} else {
+	case TupleToUserset:
+		operands = []*Rewrite{{Kind: TupleToUserset, Tupleset: rw.Tupleset, Computed: rw.Computed}}
+		f.c.Logic[id].Arrow = Arrow{rw.Tupleset, rw.Computed}
+	default:
 		for i := range rw.Children {
 			operands = append(operands, &rw.Children[i])
 		}

@@ -49,6 +49,11 @@ type (
 	}
 )
 
+// storedTupleToUsersetAll is the kind under which a TupleToUserset of mode [All] is
+// stored. It is one of its own, so that a process of an earlier release refuses
+// the document instead of taking all for any.
+const storedTupleToUsersetAll Kind = "tuple_to_userset_all"
+
 // Encode writes the types as the document that [Decode] reads.
 func Encode(types []Type) []byte {
 	doc := storedDocument{Types: make([]storedType, 0, len(types))}
@@ -132,8 +137,12 @@ func storeRewrite(r *Rewrite) *storedRewrite {
 	if r == nil {
 		return nil
 	}
+	kind := r.Kind
+	if r.Mode == All {
+		kind = storedTupleToUsersetAll
+	}
 	return &storedRewrite{
-		Kind: r.Kind, Relation: r.Relation, Tupleset: r.Tupleset, Computed: r.Computed,
+		Kind: kind, Relation: r.Relation, Tupleset: r.Tupleset, Computed: r.Computed,
 		Children: storeRewrites(r.Children), Base: storeRewrite(r.Base), Subtract: storeRewrite(r.Subtract),
 	}
 }
@@ -150,8 +159,12 @@ func loadRewrite(r *storedRewrite) *Rewrite {
 	if r == nil {
 		return nil
 	}
+	kind, mode := r.Kind, Mode("")
+	if kind == storedTupleToUsersetAll {
+		kind, mode = TupleToUserset, All
+	}
 	return &Rewrite{
-		Kind: r.Kind, Relation: r.Relation, Tupleset: r.Tupleset, Computed: r.Computed,
+		Kind: kind, Relation: r.Relation, Tupleset: r.Tupleset, Computed: r.Computed, Mode: mode,
 		Children: loadRewrites(r.Children), Base: loadRewrite(r.Base), Subtract: loadRewrite(r.Subtract),
 	}
 }

@@ -11,8 +11,8 @@ type Error struct {
 	// relations[2].rewrites[0].subtract.
 	Path string
 	// Reason is a stable word. Those of rewrites: unknown_kind,
-	// unknown_relation, cycle_without_this, missing_tupleset, missing_field,
-	// depth, too_many, recursion_through_exclusion. Those of other fields:
+	// unknown_relation, unknown_value, cycle_without_this, missing_tupleset,
+	// missing_field, depth, too_many, recursion_through_exclusion. Those of other fields:
 	// name_invalid, name_reserved, duplicate, subject_type_invalid, too_many.
 	Reason  string
 	Message string

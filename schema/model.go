@@ -10,8 +10,8 @@
 // [Compile] turns the document into [Rule]s, the form an evaluation walks. The
 // union of everything a relation gets from its own resource is flattened into
 // one rule, so a single visit of a resource answers for all relations that
-// matter there; only intersections and exclusions remain as [Logic] between
-// rules.
+// matter there; only intersections, exclusions and arrows that ask all of the
+// linked resources remain as [Logic] between rules.
 //
 // Exclusion makes recursion dangerous: "x is a viewer unless x is a viewer" has
 // no answer. Every relation therefore has a stratum, higher than that of
@@ -69,11 +69,21 @@ type Kind string
 
 const (
 	This           Kind = "this"             // the subjects that tuples name
+	Self           Kind = "self"             // the resource itself
 	Computed       Kind = "computed"         // another relation of the same resource
 	TupleToUserset Kind = "tuple_to_userset" // a relation of the resources that a relation names
 	Union          Kind = "union"            // any of the children
 	Intersection   Kind = "intersection"     // all of the children
 	Exclusion      Kind = "exclusion"        // base without subtract
+)
+
+// Mode says of how many linked resources a TupleToUserset asks its computed
+// relation; the zero value is [Any].
+type Mode string
+
+const (
+	Any Mode = "any" // one is enough
+	All Mode = "all" // every one, and there has to be one
 )
 
 // Rewrite is one rule of a relation. Which fields it has depends on its kind.
@@ -82,6 +92,7 @@ type Rewrite struct {
 	Relation string    // Computed: the other relation
 	Tupleset string    // TupleToUserset: the relation that links, for example parent
 	Computed string    // TupleToUserset: the relation asked of what is linked
+	Mode     Mode      // TupleToUserset: how many of what is linked have to have it
 	Children []Rewrite // Union, Intersection
 	Base     *Rewrite  // Exclusion
 	Subtract *Rewrite  // Exclusion

@@ -17,6 +17,11 @@ func computed(r string) Rewrite { return Rewrite{Kind: Computed, Relation: r} }
 func arrowTo(set, rel string) Rewrite {
 	return Rewrite{Kind: TupleToUserset, Tupleset: set, Computed: rel}
 }
+
+func allTo(set, rel string) Rewrite {
+	return Rewrite{Kind: TupleToUserset, Tupleset: set, Computed: rel, Mode: All}
+}
+func self() Rewrite                     { return Rewrite{Kind: Self} }
 func union(c ...Rewrite) Rewrite        { return Rewrite{Kind: Union, Children: c} }
 func intersection(c ...Rewrite) Rewrite { return Rewrite{Kind: Intersection, Children: c} }
 func except(base, subtract Rewrite) Rewrite {
@@ -69,6 +74,11 @@ func TestInvalidTypes(t *testing.T) {
 		"only each other":      {doc(relation("a", computed("b")), relation("b", computed("a"))), "relations[0].rewrites[0]", "cycle_without_this", true},
 		"never by both":        {doc(relation("x"), relation("a", intersection(computed("x"), computed("a")))), "relations[1].rewrites[0]", "cycle_without_this", true},
 		"unproductive base":    {doc(relation("x"), relation("a", except(computed("a"), computed("x")))), "relations[1].rewrites[0]", "cycle_without_this", true},
+		"unknown mode":         {doc(relation("p"), relation("a", Rewrite{Kind: TupleToUserset, Tupleset: "p", Computed: "a", Mode: "most"})), "relations[1].rewrites[0].mode", "unknown_value", true},
+		"mode elsewhere":       {doc(relation("a", Rewrite{Kind: This, Mode: All})), "relations[0].rewrites[0].mode", "unknown_value", true},
+		"all of a derived set": {doc(relation("o"), relation("p", computed("o")), relation("a", allTo("p", "a"))), "relations[2].rewrites[0].tupleset", "missing_tupleset", true},
+		"all leading nowhere":  {doc(relation("p").of("user"), relation("a", allTo("p", "b"))), "relations[1].rewrites[0]", "unknown_relation", true},
+		"absence by all":       {doc(relation("p").of("doc"), relation("a", except(this(), allTo("p", "a")))), "relations[1].rewrites[0].subtract", "recursion_through_exclusion", true},
 		"subject form":         {doc(relation("a").of("user#")), "relations[0].subjects[0]", "subject_type_invalid", false},
 		"subject relation":     {doc(relation("a").of("doc#b")), "relations[0].subjects[0]", "subject_type_invalid", false},
 		"arrow to nowhere":     {doc(relation("p").of("user"), relation("a", arrowTo("p", "b"))), "relations[1].rewrites[0]", "unknown_relation", true},
@@ -266,10 +276,37 @@ func TestDocumentRoundTrip(t *testing.T) {
 	}
 }
 
+// TestStoredForms reads what earlier releases stored, and shows that what they
+// do not know is nothing that they take for something else.
+func TestStoredForms(t *testing.T) {
+	old := `{"types":[{"name":"doc","relations":[{"name":"parent","subjects":["doc"]},{"name":"a","rewrites":[{"kind":"tuple_to_userset","tupleset":"parent","computed":"a"}],"subjects":null}]}]}`
+	types, err := Decode([]byte(old))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Rewrite{arrowTo("parent", "a")}
+	if diff := cmp.Diff(want, types[0].Relations[1].Rewrites); diff != "" {
+		t.Errorf("an arrow without a mode (-want +got):\n%s", diff)
+	}
+	types[0].Relations[1].Rewrites = []Rewrite{allTo("parent", "a"), self()}
+	stored := Encode(types)
+	if strings.Contains(string(stored), `"tuple_to_userset"`) {
+		t.Errorf("an intersection arrow is stored as one of any, which a release without them would take it for: %s", stored)
+	}
+	again, err := Decode(stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(types, again); diff != "" {
+		t.Errorf("document changed on its way (-want +got):\n%s", diff)
+	}
+}
+
 // Whatever a document holds, compiling it ends, without a panic, in a compiled
 // form or in an *Error, and what compiles survives being stored.
 func FuzzCompile(f *testing.F) {
 	f.Add([]byte(`{"types":[{"name":"doc","relations":[{"name":"a","rewrites":[{"kind":"exclusion","base":{"kind":"this"},"subtract":{"kind":"computed","relation":"b"}}]},{"name":"b","subjects":["user:*","doc#a"]}]}]}`))
+	f.Add([]byte(`{"types":[{"name":"f","relations":[{"name":"p"},{"name":"v","rewrites":[{"kind":"self"},{"kind":"tuple_to_userset_all","tupleset":"p","computed":"v"}]}]}]}`))
 	f.Add([]byte(`{"types":[{"name":"f","relations":[{"name":"p"},{"name":"v","rewrites":[{"kind":"union","children":[{"kind":"this"},{"kind":"tuple_to_userset","tupleset":"p","computed":"v"}]}]}]}]}`))
 	f.Fuzz(func(t *testing.T, document []byte) {
 		types, err := Decode(document)

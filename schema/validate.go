@@ -106,8 +106,14 @@ func (v *rewriteValidator) rewrite(r *Rewrite, path string, depth int) error {
 	if depth > MaxDepth {
 		return rewriteError(v.typ.Name, path, "depth", "rewrites are nested more than %d deep", MaxDepth)
 	}
+	switch {
+	case r.Mode != "" && r.Kind != TupleToUserset:
+		return rewriteError(v.typ.Name, path+".mode", "unknown_value", "rewrite kind %q has no mode", r.Kind)
+	case r.Mode != "" && r.Mode != Any && r.Mode != All:
+		return rewriteError(v.typ.Name, path+".mode", "unknown_value", "mode %q is not one of any, all", r.Mode)
+	}
 	switch r.Kind {
-	case This:
+	case This, Self:
 		return nil
 	case Computed:
 		if v.typ.relation(r.Relation) == nil {
@@ -148,7 +154,7 @@ func (v *rewriteValidator) rewrite(r *Rewrite, path string, depth int) error {
 		}
 		return v.rewrite(r.Subtract, path+".subtract", depth+1)
 	default:
-		return rewriteError(v.typ.Name, path+".kind", "unknown_kind", "rewrite kind %q is not one of this, computed, tuple_to_userset, union, intersection, exclusion", r.Kind)
+		return rewriteError(v.typ.Name, path+".kind", "unknown_kind", "rewrite kind %q is not one of this, self, computed, tuple_to_userset, union, intersection, exclusion", r.Kind)
 	}
 }
 

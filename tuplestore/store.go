@@ -174,7 +174,11 @@ type Write struct {
 	// ID returns the first one's result and changes nothing. Empty means a
 	// random one.
 	CommitID string
-	Actor    string
+	// Request, if not empty, is what tells the write from others with its commit ID,
+	// in place of IfSchema and Ops: for ops that depend on what is stored, and are
+	// others when the write is sent again.
+	Request string
+	Actor   string
 	// IfSchema, if not nil, requires the schema to be the one put at this
 	// revision (0: none); otherwise the write fails with [ErrSchemaChanged].
 	IfSchema *Revision

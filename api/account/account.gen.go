@@ -149,7 +149,7 @@ type ConsentInput struct {
 
 // Context Values for the parameters of conditions. Those stored with a relation go
 // before those of a request; a request's values that no condition asks for
-// are ignored. At most 16 KiB.
+// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
 type Context map[string]interface{}
 
 // Device defines model for Device.
@@ -699,6 +699,9 @@ type Cursor = string
 // EmailChangeInPath defines model for EmailChangeInPath.
 type EmailChangeInPath = string
 
+// ExternalIDInQuery defines model for ExternalIdInQuery.
+type ExternalIDInQuery = string
+
 // FactorInPath defines model for FactorInPath.
 type FactorInPath = string
 
@@ -723,11 +726,26 @@ type Limit = int
 // NameInPath defines model for NameInPath.
 type NameInPath = string
 
+// RelationInQuery defines model for RelationInQuery.
+type RelationInQuery = string
+
+// ResourceTypeInQuery defines model for ResourceTypeInQuery.
+type ResourceTypeInQuery = string
+
 // ScopeInPath defines model for ScopeInPath.
 type ScopeInPath = string
 
 // SessionInPath defines model for SessionInPath.
 type SessionInPath = string
+
+// SubjectIDInQuery defines model for SubjectIdInQuery.
+type SubjectIDInQuery = string
+
+// SubjectRelationInQuery defines model for SubjectRelationInQuery.
+type SubjectRelationInQuery = string
+
+// SubjectTypeInQuery defines model for SubjectTypeInQuery.
+type SubjectTypeInQuery = string
 
 // TypeInPath defines model for TypeInPath.
 type TypeInPath = string

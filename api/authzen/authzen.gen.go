@@ -20,7 +20,7 @@ type AuthZENAction struct {
 
 	// Properties Values for the parameters of conditions. Those stored with a relation go
 	// before those of a request; a request's values that no condition asks for
-	// are ignored. At most 16 KiB.
+	// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
 	Properties Context `json:"properties,omitempty"`
 }
 
@@ -67,7 +67,7 @@ type AuthZENEvaluation struct {
 
 	// Context Values for the parameters of conditions. Those stored with a relation go
 	// before those of a request; a request's values that no condition asks for
-	// are ignored. At most 16 KiB.
+	// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
 	Context  Context          `json:"context,omitempty"`
 	Resource *AuthZENResource `json:"resource,omitempty"`
 	Subject  *AuthZENSubject  `json:"subject,omitempty"`
@@ -79,7 +79,7 @@ type AuthZENEvaluationsInput struct {
 
 	// Context Values for the parameters of conditions. Those stored with a relation go
 	// before those of a request; a request's values that no condition asks for
-	// are ignored. At most 16 KiB.
+	// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
 	Context     Context             `json:"context,omitempty"`
 	Evaluations []AuthZENEvaluation `json:"evaluations,omitempty"`
 	Options     AuthZENOptions      `json:"options,omitempty"`
@@ -115,7 +115,7 @@ type AuthZENResource struct {
 
 	// Properties Values for the parameters of conditions. Those stored with a relation go
 	// before those of a request; a request's values that no condition asks for
-	// are ignored. At most 16 KiB.
+	// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
 	Properties Context `json:"properties,omitempty"`
 	Type       string  `json:"type,omitempty"`
 }
@@ -132,7 +132,7 @@ type AuthZENSearchInput struct {
 
 	// Context Values for the parameters of conditions. Those stored with a relation go
 	// before those of a request; a request's values that no condition asks for
-	// are ignored. At most 16 KiB.
+	// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
 	Context  Context         `json:"context,omitempty"`
 	Page     AuthZENPage     `json:"page,omitempty"`
 	Resource AuthZENResource `json:"resource,omitempty"`
@@ -145,7 +145,7 @@ type AuthZENSubject struct {
 
 	// Properties Values for the parameters of conditions. Those stored with a relation go
 	// before those of a request; a request's values that no condition asks for
-	// are ignored. At most 16 KiB.
+	// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
 	Properties Context `json:"properties,omitempty"`
 	Type       string  `json:"type,omitempty"`
 }
@@ -174,7 +174,7 @@ type AuthZENSubjectsContext struct {
 
 // Context Values for the parameters of conditions. Those stored with a relation go
 // before those of a request; a request's values that no condition asks for
-// are ignored. At most 16 KiB.
+// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
 type Context = jsontext.Value
 
 // Error defines model for Error.
@@ -202,6 +202,9 @@ type ConnectionInPath = string
 // EmailChangeInPath defines model for EmailChangeInPath.
 type EmailChangeInPath = string
 
+// ExternalIDInQuery defines model for ExternalIdInQuery.
+type ExternalIDInQuery = string
+
 // FactorInPath defines model for FactorInPath.
 type FactorInPath = string
 
@@ -220,11 +223,26 @@ type KindInPath = string
 // NameInPath defines model for NameInPath.
 type NameInPath = string
 
+// RelationInQuery defines model for RelationInQuery.
+type RelationInQuery = string
+
+// ResourceTypeInQuery defines model for ResourceTypeInQuery.
+type ResourceTypeInQuery = string
+
 // ScopeInPath defines model for ScopeInPath.
 type ScopeInPath = string
 
 // SessionInPath defines model for SessionInPath.
 type SessionInPath = string
+
+// SubjectIDInQuery defines model for SubjectIdInQuery.
+type SubjectIDInQuery = string
+
+// SubjectRelationInQuery defines model for SubjectRelationInQuery.
+type SubjectRelationInQuery = string
+
+// SubjectTypeInQuery defines model for SubjectTypeInQuery.
+type SubjectTypeInQuery = string
 
 // TypeInPath defines model for TypeInPath.
 type TypeInPath = string

@@ -37,6 +37,7 @@ const (
 	Computed       ExpandNodeKind = "computed"
 	Exclusion      ExpandNodeKind = "exclusion"
 	Intersection   ExpandNodeKind = "intersection"
+	Self           ExpandNodeKind = "self"
 	This           ExpandNodeKind = "this"
 	TupleToUserset ExpandNodeKind = "tuple_to_userset"
 	Union          ExpandNodeKind = "union"
@@ -51,11 +52,28 @@ func (e ExpandNodeKind) Valid() bool {
 		return true
 	case Intersection:
 		return true
+	case Self:
+		return true
 	case This:
 		return true
 	case TupleToUserset:
 		return true
 	case Union:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ExpandNodeMode.
+const (
+	ExpandNodeModeAll ExpandNodeMode = "all"
+)
+
+// Valid indicates whether the value is a known member of the ExpandNodeMode enum.
+func (e ExpandNodeMode) Valid() bool {
+	switch e {
+	case ExpandNodeModeAll:
 		return true
 	default:
 		return false
@@ -125,6 +143,24 @@ const (
 func (e KeySetKeysUse) Valid() bool {
 	switch e {
 	case Sig:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for Rewrite3Mode.
+const (
+	Rewrite3ModeAll Rewrite3Mode = "all"
+	Rewrite3ModeAny Rewrite3Mode = "any"
+)
+
+// Valid indicates whether the value is a known member of the Rewrite3Mode enum.
+func (e Rewrite3Mode) Valid() bool {
+	switch e {
+	case Rewrite3ModeAll:
+		return true
+	case Rewrite3ModeAny:
 		return true
 	default:
 		return false
@@ -247,7 +283,7 @@ type ClientMetadata struct {
 
 // Context Values for the parameters of conditions. Those stored with a relation go
 // before those of a request; a request's values that no condition asks for
-// are ignored. At most 16 KiB.
+// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
 type Context map[string]interface{}
 
 // DeviceAuthorization defines model for DeviceAuthorization.
@@ -327,12 +363,19 @@ type ExpandNode struct {
 	Children []ExpandNode `json:"children,omitempty"`
 
 	// Cut Why the node is not expanded.
-	Cut      ExpandNodeCut  `json:"cut,omitempty"`
-	Kind     ExpandNodeKind `json:"kind"`
+	Cut  ExpandNodeCut  `json:"cut,omitempty"`
+	Kind ExpandNodeKind `json:"kind"`
+
+	// Links For tuple_to_userset: the relations that link, as written.
+	Links []ExpandSubject `json:"links,omitempty"`
+
+	// Mode For tuple_to_userset: present if the node is what all of the children
+	// have in common, and not their union. Without children, that is nobody.
+	Mode     ExpandNodeMode `json:"mode,omitempty"`
 	Relation string         `json:"relation"`
 	Resource ResourceRef    `json:"resource"`
 
-	// Subjects For this: the relations as written.
+	// Subjects For this: the relations as written. For self: the resource.
 	Subjects []ExpandSubject `json:"subjects,omitempty"`
 
 	// Tupleset For tuple_to_userset: the relation that links.
@@ -345,6 +388,10 @@ type ExpandNodeCut string
 // ExpandNodeKind defines model for ExpandNode.Kind.
 type ExpandNodeKind string
 
+// ExpandNodeMode For tuple_to_userset: present if the node is what all of the children
+// have in common, and not their union. Without children, that is nobody.
+type ExpandNodeMode string
+
 // ExpandSubject defines model for ExpandSubject.
 type ExpandSubject struct {
 	// Condition A condition of the resource's type that must be met for the relation to hold.
@@ -356,6 +403,11 @@ type ExpandSubject struct {
 	// Subject A user, a group (which means its members), a resource, the holders of a
 	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
 	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
 	Subject Subject `json:"subject"`
 }
 
@@ -460,7 +512,7 @@ type PushedRequest struct {
 type RelationCondition struct {
 	// Context Values for the parameters of conditions. Those stored with a relation go
 	// before those of a request; a request's values that no condition asks for
-	// are ignored. At most 16 KiB.
+	// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
 	Context Context `json:"context,omitempty"`
 	Name    string  `json:"name"`
 }
@@ -483,28 +535,40 @@ type Rewrite0 struct {
 	Kind interface{} `json:"kind"`
 }
 
-// Rewrite1 The subjects of another relation of the same resource.
+// Rewrite1 The resource itself, such as a user who may see their own profile.
 type Rewrite1 struct {
+	Kind interface{} `json:"kind"`
+}
+
+// Rewrite2 The subjects of another relation of the same resource.
+type Rewrite2 struct {
 	Kind     interface{} `json:"kind"`
 	Relation string      `json:"relation"`
 }
 
-// Rewrite2 The subjects of the relation `computed` of every resource that the
-// relation `tupleset` names, such as a parent folder.
-type Rewrite2 struct {
-	Computed string      `json:"computed"`
-	Kind     interface{} `json:"kind"`
-	Tupleset string      `json:"tupleset"`
+// Rewrite3 The subjects of the relation `computed` of the resources that the
+// relation `tupleset` names, such as a parent folder. With `mode` `any`,
+// those of any of them. With `all`, only those that are subjects of it
+// at all of them: nobody, if `tupleset` names none, or one whose type
+// does not have the relation.
+type Rewrite3 struct {
+	Computed string       `json:"computed"`
+	Kind     interface{}  `json:"kind"`
+	Mode     Rewrite3Mode `json:"mode,omitempty"`
+	Tupleset string       `json:"tupleset"`
 }
 
-// Rewrite3 The subjects of any of the children, or of all of them.
-type Rewrite3 struct {
+// Rewrite3Mode defines model for Rewrite.3.Mode.
+type Rewrite3Mode string
+
+// Rewrite4 The subjects of any of the children, or of all of them.
+type Rewrite4 struct {
 	Children []Rewrite   `json:"children"`
 	Kind     interface{} `json:"kind"`
 }
 
-// Rewrite4 The subjects of the base that are not subjects of the subtract.
-type Rewrite4 struct {
+// Rewrite5 The subjects of the base that are not subjects of the subtract.
+type Rewrite5 struct {
 	// Base A userset rewrite (Zanzibar, section 2.3.1): where the subjects of a
 	// relation come from.
 	Base Rewrite     `json:"base"`
@@ -518,6 +582,11 @@ type Rewrite4 struct {
 // Subject A user, a group (which means its members), a resource, the holders of a
 // relation to a resource (`relation`), or everyone of a type (id `*`). Ids
 // are opaque: people may live in another directory.
+//
+// A question about everyone of a type asks about a subject that no relation
+// names individually. Only relations to everyone count, for and against:
+// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+// subjects that may not are those that `list-subjects` returns as excluded.
 type Subject struct {
 	ID       string `json:"id"`
 	Relation string `json:"relation,omitempty"`
@@ -612,6 +681,9 @@ type ConnectionInPath = string
 // EmailChangeInPath defines model for EmailChangeInPath.
 type EmailChangeInPath = string
 
+// ExternalIDInQuery defines model for ExternalIdInQuery.
+type ExternalIDInQuery = string
+
 // FactorInPath defines model for FactorInPath.
 type FactorInPath = string
 
@@ -630,11 +702,26 @@ type KindInPath = string
 // NameInPath defines model for NameInPath.
 type NameInPath = string
 
+// RelationInQuery defines model for RelationInQuery.
+type RelationInQuery = string
+
+// ResourceTypeInQuery defines model for ResourceTypeInQuery.
+type ResourceTypeInQuery = string
+
 // ScopeInPath defines model for ScopeInPath.
 type ScopeInPath = string
 
 // SessionInPath defines model for SessionInPath.
 type SessionInPath = string
+
+// SubjectIDInQuery defines model for SubjectIdInQuery.
+type SubjectIDInQuery = string
+
+// SubjectRelationInQuery defines model for SubjectRelationInQuery.
+type SubjectRelationInQuery = string
+
+// SubjectTypeInQuery defines model for SubjectTypeInQuery.
+type SubjectTypeInQuery = string
 
 // TypeInPath defines model for TypeInPath.
 type TypeInPath = string
@@ -917,6 +1004,32 @@ func (t *Rewrite) FromRewrite4(v Rewrite4) error {
 
 // MergeRewrite4 performs a merge with any union data inside the Rewrite, using the provided Rewrite4
 func (t *Rewrite) MergeRewrite4(v Rewrite4) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsRewrite5 returns the union data inside the Rewrite as a Rewrite5
+func (t Rewrite) AsRewrite5() (Rewrite5, error) {
+	var body Rewrite5
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromRewrite5 overwrites any union data inside the Rewrite as the provided Rewrite5
+func (t *Rewrite) FromRewrite5(v Rewrite5) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeRewrite5 performs a merge with any union data inside the Rewrite, using the provided Rewrite5
+func (t *Rewrite) MergeRewrite5(v Rewrite5) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err

@@ -6,6 +6,8 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/engine"
+	"stonetown/schema"
+	"stonetown/tuplestore"
 )
 
 const (
@@ -45,13 +47,22 @@ func wireTree(n *engine.ExpansionNode) ExpandNode {
 	out := ExpandNode{
 		Kind: string(n.Kind), Resource: wireRef(n.Resource), Relation: n.Relation, Tupleset: n.Tupleset, Cut: string(n.Cut),
 	}
-	for _, f := range n.Subjects {
-		s := ExpandSubject{Subject: wireSubject(f.Subject)}
-		s.ExpiresAt, s.Condition = wireTerms(f.Terms)
-		out.Subjects = append(out.Subjects, s)
+	if n.All {
+		out.Mode = string(schema.All)
 	}
+	out.Subjects, out.Links = wireFacts(n.Subjects), wireFacts(n.Links)
 	for _, c := range n.Children {
 		out.Children = append(out.Children, wireTree(c))
+	}
+	return out
+}
+
+func wireFacts(facts []tuplestore.Fact) []ExpandSubject {
+	var out []ExpandSubject
+	for _, f := range facts {
+		s := ExpandSubject{Subject: wireSubject(f.Subject)}
+		s.ExpiresAt, s.Condition = wireTerms(f.Terms)
+		out = append(out, s)
 	}
 	return out
 }

@@ -19,7 +19,7 @@ const maxBulk = 500
 // CreateRelation relates a subject to a resource.
 func (s *Surface) CreateRelation(ctx context.Context, request CreateRelationRequestObject) (CreateRelationResponseObject, error) {
 	call := web.CallOf(ctx)
-	op, err := relationOf(request.Type, request.ExternalID, *request.Body)
+	op, err := relationOf(request.Type, request.ExternalID, *request.Body, false)
 	if err != nil {
 		return nil, err
 	}
@@ -38,11 +38,10 @@ func (s *Surface) CreateRelation(ctx context.Context, request CreateRelationRequ
 // DeleteRelation removes one relation.
 func (s *Surface) DeleteRelation(ctx context.Context, request DeleteRelationRequestObject) (DeleteRelationResponseObject, error) {
 	call := web.CallOf(ctx)
-	op, err := relationOf(request.Type, request.ExternalID, *request.Body)
+	op, err := relationOf(request.Type, request.ExternalID, *request.Body, true)
 	if err != nil {
 		return nil, err
 	}
-	op.Delete = true
 	written, err := s.write(ctx, call, relationWritten(wireRelation(op)), op)
 	if err != nil {
 		return nil, err
@@ -59,11 +58,12 @@ func (s *Surface) write(ctx context.Context, call *web.Call, happened events, op
 	return s.Engine.Write(ctx, call.Tenant.ID, engine.WriteRequest{Origin: origin(call, happened), Ops: ops})
 }
 
-func relationOf(typ, externalID string, in RelationInput) (engine.WriteOp, error) {
+func relationOf(typ, externalID string, in RelationInput, isDelete bool) (engine.WriteOp, error) {
 	var v validation
-	op := engine.WriteOp{Resource: v.resource("", typ, externalID), Relation: in.Relation, Subject: v.subject("", in.Subject)}
+	op := engine.WriteOp{Delete: isDelete, Resource: v.resource("", typ, externalID), Relation: in.Relation, Subject: v.subject("", in.Subject)}
 	v.Text("", "relation", in.Relation)
 	v.terms("", in.ExpiresAt, in.Condition, &op)
+	v.lasting("", op)
 	return op, v.Err()
 }
 
@@ -89,6 +89,7 @@ func (s *Surface) WriteRelations(ctx context.Context, request WriteRelationsRequ
 		}
 		v.Text(path, "relation", item.Relation)
 		v.terms(path, item.ExpiresAt, item.Condition, &ops[i])
+		v.lasting(path, ops[i])
 		if item.Op != "create" && item.Op != "delete" {
 			v.Add(path+"op", "unknown_value", "must be create or delete")
 		}
@@ -178,15 +179,21 @@ func (s *Surface) ListRelations(ctx context.Context, request ListRelationsReques
 			return nil, err
 		}
 	}
+	body.Data = wireRecords(records)
+	return ListRelations200JSONResponse{Body: body}, nil
+}
+
+func wireRecords(records []tuplestore.Record) []RelationRecord {
+	var out []RelationRecord
 	for _, r := range records {
 		item := RelationRecord{
 			Subject: wireSubject(r.Subject), Relation: r.Relation, Resource: wireRef(r.Object),
 			CreatedAt: web.Timestamp(r.CreatedAt), CreatedBy: r.CreatedBy,
 		}
 		item.ExpiresAt, item.Condition = wireTerms(r.Terms)
-		body.Data = append(body.Data, item)
+		out = append(out, item)
 	}
-	return ListRelations200JSONResponse{Body: body}, nil
+	return out
 }
 
 // wireRelation states what is written. The terms play no part in deleting.

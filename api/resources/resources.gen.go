@@ -120,6 +120,11 @@ type BulkOperation struct {
 	// Subject A user, a group (which means its members), a resource, the holders of a
 	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
 	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
 	Subject Subject `json:"subject"`
 }
 
@@ -182,15 +187,21 @@ type CheckBatchInput struct {
 
 	// Context Values for the parameters of conditions. Those stored with a relation go
 	// before those of a request; a request's values that no condition asks for
-	// are ignored. At most 16 KiB.
+	// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
 	Context Context `json:"context,omitempty"`
 
-	// ContextualRelations Relations that hold for this request only, as if they had been written.
+	// ContextualRelations Relations that hold for this request only, as if they had been written. One
+	// whose `expires_at` has passed is not there.
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
 	// Subject A user, a group (which means its members), a resource, the holders of a
 	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
 	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
 	Subject Subject `json:"subject"`
 }
 
@@ -214,10 +225,11 @@ type CheckInput struct {
 
 	// Context Values for the parameters of conditions. Those stored with a relation go
 	// before those of a request; a request's values that no condition asks for
-	// are ignored. At most 16 KiB.
+	// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
 	Context Context `json:"context,omitempty"`
 
-	// ContextualRelations Relations that hold for this request only, as if they had been written.
+	// ContextualRelations Relations that hold for this request only, as if they had been written. One
+	// whose `expires_at` has passed is not there.
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
 	// Debug Explain an allowed answer in `reasons`.
@@ -227,6 +239,11 @@ type CheckInput struct {
 	// Subject A user, a group (which means its members), a resource, the holders of a
 	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
 	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
 	Subject Subject `json:"subject"`
 }
 
@@ -244,7 +261,10 @@ type CheckMeta struct {
 
 // ConditionDefinition defines model for ConditionDefinition.
 type ConditionDefinition struct {
-	// Expression Of type bool, in the Common Expression Language (CEL); addresses have `ip.in_cidr(prefix)`.
+	// Expression Of type bool, in the Common Expression Language (CEL). Besides its own
+	// functions there are `ipaddress("10.0.0.1")`, `ip.in_cidr("10.0.0.0/8")`
+	// and, for maps, `a.isSubtreeOf(b)`: every member of `a` is in `b`, with
+	// an equal value or, for maps, a subtree of it.
 	Expression string `json:"expression"`
 	Name       string `json:"name"`
 
@@ -259,7 +279,7 @@ type Consistency string
 
 // Context Values for the parameters of conditions. Those stored with a relation go
 // before those of a request; a request's values that no condition asks for
-// are ignored. At most 16 KiB.
+// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
 type Context = jsontext.Value
 
 // ContextualRelation defines model for ContextualRelation.
@@ -273,10 +293,16 @@ type ContextualRelation struct {
 	// Subject A user, a group (which means its members), a resource, the holders of a
 	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
 	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
 	Subject Subject `json:"subject"`
 }
 
-// ContextualRelations Relations that hold for this request only, as if they had been written.
+// ContextualRelations Relations that hold for this request only, as if they had been written. One
+// whose `expires_at` has passed is not there.
 type ContextualRelations = []ContextualRelation
 
 // Error defines model for Error.
@@ -308,7 +334,8 @@ type ExpandInput struct {
 	Consistency      Consistency `json:"consistency,omitempty"`
 	ConsistencyToken string      `json:"consistency_token,omitempty"`
 
-	// ContextualRelations Relations that hold for this request only, as if they had been written.
+	// ContextualRelations Relations that hold for this request only, as if they had been written. One
+	// whose `expires_at` has passed is not there.
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 	Depth               *int                `json:"depth,omitempty"`
 	Resource            ResourceRef         `json:"resource"`
@@ -320,12 +347,19 @@ type ExpandNode struct {
 	Children []ExpandNode `json:"children,omitempty"`
 
 	// Cut Why the node is not expanded.
-	Cut      string      `json:"cut,omitempty"`
-	Kind     string      `json:"kind"`
+	Cut  string `json:"cut,omitempty"`
+	Kind string `json:"kind"`
+
+	// Links For tuple_to_userset: the relations that link, as written.
+	Links []ExpandSubject `json:"links,omitempty"`
+
+	// Mode For tuple_to_userset: present if the node is what all of the children
+	// have in common, and not their union. Without children, that is nobody.
+	Mode     string      `json:"mode,omitempty"`
 	Relation string      `json:"relation"`
 	Resource ResourceRef `json:"resource"`
 
-	// Subjects For this: the relations as written.
+	// Subjects For this: the relations as written. For self: the resource.
 	Subjects []ExpandSubject `json:"subjects,omitempty"`
 
 	// Tupleset For tuple_to_userset: the relation that links.
@@ -343,6 +377,11 @@ type ExpandSubject struct {
 	// Subject A user, a group (which means its members), a resource, the holders of a
 	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
 	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
 	Subject Subject `json:"subject"`
 }
 
@@ -373,10 +412,11 @@ type ListResourcesInput struct {
 
 	// Context Values for the parameters of conditions. Those stored with a relation go
 	// before those of a request; a request's values that no condition asks for
-	// are ignored. At most 16 KiB.
+	// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
 	Context Context `json:"context,omitempty"`
 
-	// ContextualRelations Relations that hold for this request only, as if they had been written.
+	// ContextualRelations Relations that hold for this request only, as if they had been written. One
+	// whose `expires_at` has passed is not there.
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
 	// Cursor `meta.next_cursor` of the page before.
@@ -386,6 +426,11 @@ type ListResourcesInput struct {
 	// Subject A user, a group (which means its members), a resource, the holders of a
 	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
 	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
 	Subject Subject `json:"subject"`
 
 	// Type The type of the resources.
@@ -404,10 +449,11 @@ type ListSubjectsInput struct {
 
 	// Context Values for the parameters of conditions. Those stored with a relation go
 	// before those of a request; a request's values that no condition asks for
-	// are ignored. At most 16 KiB.
+	// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
 	Context Context `json:"context,omitempty"`
 
-	// ContextualRelations Relations that hold for this request only, as if they had been written.
+	// ContextualRelations Relations that hold for this request only, as if they had been written. One
+	// whose `expires_at` has passed is not there.
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
 	// Cursor `meta.next_cursor` of the page before.
@@ -463,6 +509,11 @@ type Relation struct {
 	// Subject A user, a group (which means its members), a resource, the holders of a
 	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
 	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
 	Subject Subject `json:"subject"`
 }
 
@@ -470,7 +521,7 @@ type Relation struct {
 type RelationCondition struct {
 	// Context Values for the parameters of conditions. Those stored with a relation go
 	// before those of a request; a request's values that no condition asks for
-	// are ignored. At most 16 KiB.
+	// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
 	Context Context `json:"context,omitempty"`
 	Name    string  `json:"name"`
 }
@@ -507,6 +558,11 @@ type RelationInput struct {
 	// Subject A user, a group (which means its members), a resource, the holders of a
 	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
 	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
 	Subject Subject `json:"subject"`
 }
 
@@ -535,12 +591,32 @@ type RelationRecord struct {
 	// Subject A user, a group (which means its members), a resource, the holders of a
 	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
 	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
 	Subject Subject `json:"subject"`
 }
 
 // RelationWritten defines model for RelationWritten.
 type RelationWritten struct {
 	Data Relation  `json:"data"`
+	Meta TokenMeta `json:"meta"`
+}
+
+// RelationsDeleted defines model for RelationsDeleted.
+type RelationsDeleted struct {
+	Data struct {
+		// Deleted How many relations were deleted.
+		Deleted int `json:"deleted"`
+
+		// HasMore More relations match: call again.
+		HasMore bool `json:"has_more"`
+
+		// Limit How many relations one call deletes at most.
+		Limit int `json:"limit"`
+	} `json:"data"`
 	Meta TokenMeta `json:"meta"`
 }
 
@@ -687,15 +763,21 @@ type StreamResourcesInput struct {
 
 	// Context Values for the parameters of conditions. Those stored with a relation go
 	// before those of a request; a request's values that no condition asks for
-	// are ignored. At most 16 KiB.
+	// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
 	Context Context `json:"context,omitempty"`
 
-	// ContextualRelations Relations that hold for this request only, as if they had been written.
+	// ContextualRelations Relations that hold for this request only, as if they had been written. One
+	// whose `expires_at` has passed is not there.
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
 	// Subject A user, a group (which means its members), a resource, the holders of a
 	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
 	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
 	Subject Subject `json:"subject"`
 	Type    string  `json:"type"`
 }
@@ -712,10 +794,11 @@ type StreamSubjectsInput struct {
 
 	// Context Values for the parameters of conditions. Those stored with a relation go
 	// before those of a request; a request's values that no condition asks for
-	// are ignored. At most 16 KiB.
+	// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
 	Context Context `json:"context,omitempty"`
 
-	// ContextualRelations Relations that hold for this request only, as if they had been written.
+	// ContextualRelations Relations that hold for this request only, as if they had been written. One
+	// whose `expires_at` has passed is not there.
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 	Resource            ResourceRef         `json:"resource"`
 	SubjectRelation     string              `json:"subject_relation,omitempty"`
@@ -725,6 +808,11 @@ type StreamSubjectsInput struct {
 // Subject A user, a group (which means its members), a resource, the holders of a
 // relation to a resource (`relation`), or everyone of a type (id `*`). Ids
 // are opaque: people may live in another directory.
+//
+// A question about everyone of a type asks about a subject that no relation
+// names individually. Only relations to everyone count, for and against:
+// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+// subjects that may not are those that `list-subjects` returns as excluded.
 type Subject struct {
 	ID       string `json:"id"`
 	Relation string `json:"relation,omitempty"`
@@ -756,6 +844,11 @@ type WatchChange struct {
 	// Subject A user, a group (which means its members), a resource, the holders of a
 	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
 	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
 	Subject Subject `json:"subject,omitzero"`
 }
 
@@ -788,6 +881,9 @@ type Cursor = string
 // EmailChangeInPath defines model for EmailChangeInPath.
 type EmailChangeInPath = string
 
+// ExternalIDInQuery defines model for ExternalIdInQuery.
+type ExternalIDInQuery = string
+
 // FactorInPath defines model for FactorInPath.
 type FactorInPath = string
 
@@ -812,11 +908,26 @@ type Limit = int
 // NameInPath defines model for NameInPath.
 type NameInPath = string
 
+// RelationInQuery defines model for RelationInQuery.
+type RelationInQuery = string
+
+// ResourceTypeInQuery defines model for ResourceTypeInQuery.
+type ResourceTypeInQuery = string
+
 // ScopeInPath defines model for ScopeInPath.
 type ScopeInPath = string
 
 // SessionInPath defines model for SessionInPath.
 type SessionInPath = string
+
+// SubjectIDInQuery defines model for SubjectIdInQuery.
+type SubjectIDInQuery = string
+
+// SubjectRelationInQuery defines model for SubjectRelationInQuery.
+type SubjectRelationInQuery = string
+
+// SubjectTypeInQuery defines model for SubjectTypeInQuery.
+type SubjectTypeInQuery = string
 
 // TypeInPath defines model for TypeInPath.
 type TypeInPath = string
@@ -859,6 +970,59 @@ type Unavailable = Error
 
 // UnsupportedMediaType defines model for UnsupportedMediaType.
 type UnsupportedMediaType = Error
+
+// DeleteSubjectRelationsParams defines parameters for DeleteSubjectRelations.
+type DeleteSubjectRelationsParams struct {
+	// SubjectType The type of the subject.
+	SubjectType SubjectTypeInQuery `form:"subject_type" json:"subject_type"`
+
+	// SubjectID The id of the subject; `*` for the relations to everyone of the type.
+	SubjectID SubjectIDInQuery `form:"subject_id" json:"subject_id"`
+
+	// SubjectRelation Only relations that name this relation to the subject.
+	SubjectRelation SubjectRelationInQuery `form:"subject_relation,omitempty" json:"subject_relation,omitempty"`
+
+	// ResourceType Only relations to resources of this type.
+	ResourceType ResourceTypeInQuery `form:"resource_type,omitempty" json:"resource_type,omitempty"`
+
+	// ExternalID Only relations to this resource of the `resource_type`.
+	ExternalID ExternalIDInQuery `form:"external_id,omitempty" json:"external_id,omitempty"`
+
+	// Relation Only this relation.
+	Relation RelationInQuery `form:"relation,omitempty" json:"relation,omitempty"`
+
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListSubjectRelationsParams defines parameters for ListSubjectRelations.
+type ListSubjectRelationsParams struct {
+	// Cursor Opaque; `meta.next_cursor` of the page before.
+	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// SubjectType The type of the subject.
+	SubjectType SubjectTypeInQuery `form:"subject_type" json:"subject_type"`
+
+	// SubjectID The id of the subject; `*` for the relations to everyone of the type.
+	SubjectID SubjectIDInQuery `form:"subject_id" json:"subject_id"`
+
+	// SubjectRelation Only relations that name this relation to the subject.
+	SubjectRelation SubjectRelationInQuery `form:"subject_relation,omitempty" json:"subject_relation,omitempty"`
+
+	// ResourceType Only relations to resources of this type.
+	ResourceType ResourceTypeInQuery `form:"resource_type,omitempty" json:"resource_type,omitempty"`
+
+	// ExternalID Only relations to this resource of the `resource_type`.
+	ExternalID ExternalIDInQuery `form:"external_id,omitempty" json:"external_id,omitempty"`
+
+	// Relation Only this relation.
+	Relation RelationInQuery `form:"relation,omitempty" json:"relation,omitempty"`
+}
 
 // ListResourceTypesParams defines parameters for ListResourceTypes.
 type ListResourceTypesParams struct {
@@ -1004,6 +1168,12 @@ type CreateRelationJSONRequestBody = RelationInput
 
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
+	// DeleteSubjectRelations Delete the direct relations of a subject
+	// (DELETE /api/v1/relations)
+	DeleteSubjectRelations(w http.ResponseWriter, r *http.Request, params DeleteSubjectRelationsParams)
+	// ListSubjectRelations List the direct relations of a subject
+	// (GET /api/v1/relations)
+	ListSubjectRelations(w http.ResponseWriter, r *http.Request, params ListSubjectRelationsParams)
 	// ListResourceTypes List the resource types, newest first
 	// (GET /api/v1/resource-types)
 	ListResourceTypes(w http.ResponseWriter, r *http.Request, params ListResourceTypesParams)
@@ -1077,6 +1247,249 @@ type ServerInterfaceWrapper struct {
 }
 
 type MiddlewareFunc func(http.Handler) http.Handler
+
+// DeleteSubjectRelations operation middleware
+func (siw *ServerInterfaceWrapper) DeleteSubjectRelations(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeleteSubjectRelationsParams
+
+	// ------------- Required query parameter "subject_type" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "subject_type", r.URL.Query(), &params.SubjectType, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "subject_type"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "subject_type", Err: err})
+		}
+		return
+	}
+
+	// ------------- Required query parameter "subject_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "subject_id", r.URL.Query(), &params.SubjectID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "subject_id"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "subject_id", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "subject_relation" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "subject_relation", r.URL.Query(), &params.SubjectRelation, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "subject_relation"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "subject_relation", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "resource_type" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "resource_type", r.URL.Query(), &params.ResourceType, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "resource_type"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "resource_type", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "external_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "external_id", r.URL.Query(), &params.ExternalID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "external_id"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "external_id", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "relation" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "relation", r.URL.Query(), &params.Relation, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "relation"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "relation", Err: err})
+		}
+		return
+	}
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DeleteSubjectRelations(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListSubjectRelations operation middleware
+func (siw *ServerInterfaceWrapper) ListSubjectRelations(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListSubjectRelationsParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	// ------------- Required query parameter "subject_type" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "subject_type", r.URL.Query(), &params.SubjectType, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "subject_type"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "subject_type", Err: err})
+		}
+		return
+	}
+
+	// ------------- Required query parameter "subject_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "subject_id", r.URL.Query(), &params.SubjectID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "subject_id"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "subject_id", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "subject_relation" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "subject_relation", r.URL.Query(), &params.SubjectRelation, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "subject_relation"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "subject_relation", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "resource_type" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "resource_type", r.URL.Query(), &params.ResourceType, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "resource_type"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "resource_type", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "external_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "external_id", r.URL.Query(), &params.ExternalID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "external_id"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "external_id", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "relation" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "relation", r.URL.Query(), &params.Relation, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "relation"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "relation", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListSubjectRelations(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
 
 // ListResourceTypes operation middleware
 func (siw *ServerInterfaceWrapper) ListResourceTypes(w http.ResponseWriter, r *http.Request) {
@@ -1974,6 +2387,10 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 		ErrorHandlerFunc:   options.ErrorHandlerFunc,
 	}
 
+	r.HandleFunc(options.BaseURL+"/api/v1/relations", wrapper.DeleteSubjectRelations).Methods(http.MethodDelete)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/relations", wrapper.ListSubjectRelations).Methods(http.MethodGet)
+
 	r.HandleFunc(options.BaseURL+"/api/v1/resource-types", wrapper.ListResourceTypes).Methods(http.MethodGet)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/resource-types", wrapper.PutResourceType).Methods(http.MethodPost)
@@ -2021,6 +2438,42 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 
 type DeletedResponseHeaders struct {
 	XConsistencyToken string
+}
+
+type DeleteSubjectRelationsRequestObject struct {
+	Params DeleteSubjectRelationsParams
+}
+
+// DeleteSubjectRelationsResponseObject is one of the successful responses.
+type DeleteSubjectRelationsResponseObject interface {
+	VisitDeleteSubjectRelationsResponse(w http.ResponseWriter) error
+}
+
+type DeleteSubjectRelations200JSONResponse struct {
+	Body RelationsDeleted
+}
+
+func (response DeleteSubjectRelations200JSONResponse) VisitDeleteSubjectRelationsResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
+type ListSubjectRelationsRequestObject struct {
+	Params ListSubjectRelationsParams
+}
+
+// ListSubjectRelationsResponseObject is one of the successful responses.
+type ListSubjectRelationsResponseObject interface {
+	VisitListSubjectRelationsResponse(w http.ResponseWriter) error
+}
+
+type ListSubjectRelations200JSONResponse struct {
+	Body RelationList
+}
+
+func (response ListSubjectRelations200JSONResponse) VisitListSubjectRelationsResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
 }
 
 type ListResourceTypesRequestObject struct {
@@ -2439,6 +2892,12 @@ func (response CreateRelation201JSONResponse) VisitCreateRelationResponse(w http
 
 // StrictServerInterface has one method per operation.
 type StrictServerInterface interface {
+	// DeleteSubjectRelations Delete the direct relations of a subject
+	// (DELETE /api/v1/relations)
+	DeleteSubjectRelations(ctx context.Context, request DeleteSubjectRelationsRequestObject) (DeleteSubjectRelationsResponseObject, error)
+	// ListSubjectRelations List the direct relations of a subject
+	// (GET /api/v1/relations)
+	ListSubjectRelations(ctx context.Context, request ListSubjectRelationsRequestObject) (ListSubjectRelationsResponseObject, error)
 	// ListResourceTypes List the resource types, newest first
 	// (GET /api/v1/resource-types)
 	ListResourceTypes(ctx context.Context, request ListResourceTypesRequestObject) (ListResourceTypesResponseObject, error)
@@ -2513,6 +2972,30 @@ type strictHandler struct {
 // NewStrictHandler serves ssi; fail answers the requests that end in an error.
 func NewStrictHandler(ssi StrictServerInterface, fail func(w http.ResponseWriter, r *http.Request, err error)) ServerInterface {
 	return &strictHandler{ssi: ssi, fail: fail}
+}
+
+func (sh *strictHandler) DeleteSubjectRelations(w http.ResponseWriter, r *http.Request, params DeleteSubjectRelationsParams) {
+	var request DeleteSubjectRelationsRequestObject
+	request.Params = params
+	response, err := sh.ssi.DeleteSubjectRelations(r.Context(), request)
+	if err == nil {
+		err = response.VisitDeleteSubjectRelationsResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) ListSubjectRelations(w http.ResponseWriter, r *http.Request, params ListSubjectRelationsParams) {
+	var request ListSubjectRelationsRequestObject
+	request.Params = params
+	response, err := sh.ssi.ListSubjectRelations(r.Context(), request)
+	if err == nil {
+		err = response.VisitListSubjectRelationsResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
 }
 
 func (sh *strictHandler) ListResourceTypes(w http.ResponseWriter, r *http.Request, params ListResourceTypesParams) {

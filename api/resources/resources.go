@@ -31,6 +31,8 @@ type Engine interface {
 	Watch(ctx context.Context, tenant string, req engine.WatchRequest, emit func(engine.WatchEvent) error) error
 	Write(ctx context.Context, tenant string, req engine.WriteRequest) (engine.WriteResponse, error)
 	Relations(ctx context.Context, tenant string, resource tuplestore.Object, relation string, after *tuplestore.Record, limit int) ([]tuplestore.Record, error)
+	SubjectRelations(ctx context.Context, tenant string, f engine.SubjectFilter, after *tuplestore.Record, limit int) ([]tuplestore.Record, error)
+	DeleteSubjectRelations(ctx context.Context, tenant string, d engine.SubjectDeletion) (engine.SubjectDeleted, error)
 
 	Types(ctx context.Context, tenant string) ([]schema.Type, error)
 	Type(ctx context.Context, tenant, name string) (schema.Type, error)

@@ -27,6 +27,15 @@ func (v *validation) terms(path string, expiresAt *string, on *RelationCondition
 	}
 }
 
+// lasting refuses a new relation that would have expired before it is written. The
+// terms of one that is deleted play no part, and a relation that a question brings
+// along may have expired: then it is not there.
+func (v *validation) lasting(path string, op engine.WriteOp) {
+	if !op.Delete && op.ExpiresAt.UnixMicro() > 0 && !op.ExpiresAt.After(time.Now()) {
+		v.Add(path+"expires_at", "in_the_past", "must be in the future; to end a relation now, delete it")
+	}
+}
+
 // context reads the values that a request gives to conditions.
 func (v *validation) context(value jsontext.Value) map[string]any {
 	return v.Values("context", value, condition.MaxContext)

@@ -20,6 +20,7 @@ type rewrite struct {
 	Relation string    `json:"relation,omitempty"`
 	Tupleset string    `json:"tupleset,omitempty"`
 	Computed string    `json:"computed,omitempty"`
+	Mode     string    `json:"mode,omitempty"`
 	Children []rewrite `json:"children,omitempty"`
 	Base     *rewrite  `json:"base,omitzero"`
 	Subtract *rewrite  `json:"subtract,omitzero"`
@@ -150,8 +151,11 @@ func rewriteOf(r *rewrite) *schema.Rewrite {
 	if r == nil {
 		return nil
 	}
+	if r.Mode == string(schema.Any) {
+		r.Mode = "" // the default
+	}
 	return &schema.Rewrite{
-		Kind: schema.Kind(r.Kind), Relation: r.Relation, Tupleset: r.Tupleset, Computed: r.Computed,
+		Kind: schema.Kind(r.Kind), Relation: r.Relation, Tupleset: r.Tupleset, Computed: r.Computed, Mode: schema.Mode(r.Mode),
 		Children: rewritesOf(r.Children), Base: rewriteOf(r.Base), Subtract: rewriteOf(r.Subtract),
 	}
 }
@@ -212,7 +216,7 @@ func wireRewrite(r *schema.Rewrite) *rewrite {
 		return nil
 	}
 	return &rewrite{
-		Kind: string(r.Kind), Relation: r.Relation, Tupleset: r.Tupleset, Computed: r.Computed,
+		Kind: string(r.Kind), Relation: r.Relation, Tupleset: r.Tupleset, Computed: r.Computed, Mode: string(r.Mode),
 		Children: wireRewrites(r.Children), Base: wireRewrite(r.Base), Subtract: wireRewrite(r.Subtract),
 	}
 }

@@ -48,7 +48,7 @@ func TestExportCommand(t *testing.T) {
 		Resource: apiclient.Ref{Type: "document", ExternalID: "t"}, Relation: "viewer", Subject: apiclient.Subject{Type: "user", ID: "ann"},
 		ExpiresAt: "2099-01-01T00:00:00.000Z", Condition: &apiclient.Condition{Name: "nearby", Context: json.RawMessage(`{"limit":5}`)},
 	})
-	if err := c.WriteTuples(t.Context(), sequence(tuples), nil); err != nil {
+	if _, err := c.WriteTuples(t.Context(), sequence(tuples), nil); err != nil {
 		t.Fatal(err)
 	}
 	_, err := c.PutResource(t.Context(), apiclient.Resource{

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"os"
 	"time"
@@ -108,14 +109,25 @@ func importWorld(cmd *cobra.Command, c *apiclient.Client, output string, world *
 	p := newProgress(cmd.ErrOrStderr(), "importing", len(world.Relations))
 	defer p.done()
 	before := 0
-	err := c.WriteTuples(cmd.Context(), tuplesOf(world.Relations), func(written int) {
+	expired, err := c.WriteTuples(cmd.Context(), tuplesOf(world.Relations), func(written int) {
 		p.add(written - before)
 		before = written
 	})
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "wrote %d relations\n", len(world.Relations))
+	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "wrote %d relations\n", len(world.Relations)-expired); err != nil {
+		return err
+	}
+	return printExpired(cmd.OutOrStdout(), expired)
+}
+
+// printExpired tells how many relations an import left out.
+func printExpired(w io.Writer, n int) error {
+	if n == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "left out %d relations that have expired\n", n)
 	return err
 }
 
@@ -151,20 +163,20 @@ func importExports(cmd *cobra.Command, files []string, dryRun bool, open func() 
 	defer c.Close()
 	p := newProgress(cmd.ErrOrStderr(), "importing", -1)
 	defer p.done()
+	i := apiclient.Import{Client: c, Progress: p.add}
 	for _, file := range files {
-		if err := importExport(cmd.Context(), c, file, p); err != nil {
+		if err := importExport(cmd.Context(), &i, file); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 	}
-	return nil
+	return printExpired(cmd.OutOrStdout(), i.Expired)
 }
 
-func importExport(ctx context.Context, c *apiclient.Client, file string, p progress) error {
+func importExport(ctx context.Context, i *apiclient.Import, file string) error {
 	f, err := os.Open(file)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	i := apiclient.Import{Client: c, Progress: p.add}
 	return i.Read(ctx, f)
 }

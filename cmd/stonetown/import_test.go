@@ -12,6 +12,9 @@ func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +115,7 @@ func TestImportSpiceDB(t *testing.T) {
 	dir := development(t)
 	files := folder(t, map[string]string{
 		"schema.zed": zedSchema, "all.yaml": zedValidation, "wrong.yaml": strings.ReplaceAll(zedValidation, "document:d#view@user:bob", "document:d#view@user:ann"),
-		"more.txt": "document:e#owner@user:ann\n", "self.zed": "use self\ndefinition user {\n  relation friend: user\n  permission view = self + friend\n}\n",
+		"more.txt": "document:e#owner@user:ann\n", "arrow.zed": "definition user {\n  relation friend: user\n  permission near = friend\n  permission view = near->friend\n}\n",
 	})
 	path := func(name string) string { return filepath.Join(files, name) }
 	out := want(t, dir, "import", path("all.yaml"))
@@ -127,14 +130,14 @@ func TestImportSpiceDB(t *testing.T) {
 	if r.code != 1 || !strings.Contains(r.errs, "nothing was written") || !strings.Contains(r.out, "wrong.yaml:10: may user:ann view document:d? expected denied, got allowed\n") {
 		t.Errorf("%+v", r)
 	}
-	r = on(t, other, "import", path("self.zed"))
-	if r.code != 1 || !strings.Contains(r.errs, "not everything has an equivalent") || !strings.Contains(r.out, "self.zed:4: unsupported") {
+	r = on(t, other, "import", path("arrow.zed"))
+	if r.code != 1 || !strings.Contains(r.errs, "not everything has an equivalent") || !strings.Contains(r.out, "arrow.zed:4: unsupported") {
 		t.Errorf("%+v", r)
 	}
 	if got := want(t, other, "schema", "list", "-o", "json"); strings.TrimSpace(got) != "[]" {
 		t.Errorf("after refusals: %s", got)
 	}
-	want(t, other, "import", "--force", path("self.zed"))
+	want(t, other, "import", "--force", path("arrow.zed"))
 	if got := want(t, other, "schema", "list"); !strings.Contains(got, "user_2") {
 		t.Errorf("what has an equivalent is not there: %s", got)
 	}
@@ -167,6 +170,123 @@ func TestValidateCommand(t *testing.T) {
 	}
 	r = terminal(t, nil, "validate", filepath.Join(files, "wrong.yaml"))
 	if r.code != 1 || !strings.Contains(r.errs, "1 answers differ") || !strings.Contains(r.out, "2 of 3 assertions hold") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestValidateNothing shows that files which leave nothing to test are no success.
+func TestValidateNothing(t *testing.T) {
+	files := folder(t, map[string]string{
+		"schema.zed": zedSchema, "empty.yaml": "schema: ''\nrelationships: ''\n", "none.yaml": "schemaFile: schema.zed\n",
+		"left.yaml": "schemaFile: schema.zed\nassertions:\n  assertTrue: ['document:d#lost@user:ann']\n",
+	})
+	for _, name := range []string{"schema.zed", "empty.yaml", "none.yaml", "left.yaml"} {
+		r := terminal(t, nil, "validate", filepath.Join(files, name))
+		if r.code != 1 || !strings.Contains(r.errs, "nothing was tested") {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}
+
+// TestValidateCaveats asks what SpiceDB's caveats answer that take numbers as text,
+// write addresses and compare maps.
+func TestValidateCaveats(t *testing.T) {
+	files := folder(t, map[string]string{"all.yaml": `schema: |
+  definition user {}
+  caveat few(count uint, most int) { count < most }
+  caveat inside(ip ipaddress) { ip == ipaddress("10.0.0.1") || ip.in_cidr("192.168.0.0/16") }
+  caveat within(want map<any>, have map<any>) { want.isSubtreeOf(have) }
+  definition document {
+    relation reader: user with few
+    relation insider: user with inside
+    relation matcher: user with within
+    permission read = reader + insider + matcher
+  }
+relationships: |
+  document:d#reader@user:ann[few:{"most":"5"}]
+  document:d#insider@user:bob[inside]
+  document:d#matcher@user:cid[within:{"have":{"a":{"b":1,"c":2}}}]
+assertions:
+  assertTrue:
+    - 'document:d#read@user:ann with {"count":"4"}'
+    - 'document:d#read@user:bob with {"ip":"10.0.0.1"}'
+    - 'document:d#read@user:cid with {"want":{"a":{"b":1}}}'
+  assertFalse:
+    - 'document:d#read@user:ann with {"count":"5"}'
+    - 'document:d#read@user:bob with {"ip":"10.0.0.2"}'
+    - 'document:d#read@user:cid with {"want":{"a":{"b":2}}}'
+`})
+	r := terminal(t, nil, "validate", filepath.Join(files, "all.yaml"))
+	if r.code != 0 || !strings.Contains(r.out, "6 of 6 assertions hold") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestValidatePaths gives the same file by all its names: the answer is the same.
+func TestValidatePaths(t *testing.T) {
+	root := folder(t, map[string]string{
+		"shared/schema.zed": zedSchema, "cases/all.yaml": strings.Replace(zedValidation, "schema.zed", "../shared/schema.zed", 1),
+		"cases/local.yaml": strings.Replace(zedValidation, "schema.zed", "./schema.zed", 1), "cases/schema.zed": zedSchema,
+		"store.fga.yaml": fgaStore, "model.fga": fgaModel,
+	})
+	for link, to := range map[string]string{"link.yaml": "cases/all.yaml", "there": "cases", "cases/same.yaml": "all.yaml"} {
+		if err := os.Symlink(to, filepath.Join(root, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(root)
+	for _, name := range []string{
+		"cases/all.yaml", "./cases/all.yaml", "cases/../cases/all.yaml", "../" + filepath.Base(root) + "/cases/all.yaml",
+		filepath.Join(root, "cases/all.yaml"), "link.yaml", filepath.Join(root, "link.yaml"), "there/all.yaml", "cases/same.yaml",
+		"cases/local.yaml", filepath.Join(root, "there/local.yaml"), "./store.fga.yaml", filepath.Join(root, "store.fga.yaml"),
+	} {
+		r := terminal(t, nil, "validate", name)
+		if r.code != 0 {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	// Elsewhere, a file refers to those of its own folder.
+	t.Chdir(t.TempDir())
+	if r := terminal(t, nil, "validate", filepath.Join(root, "cases/local.yaml")); r.code != 0 {
+		t.Errorf("%+v", r)
+	}
+	if r := terminal(t, nil, "validate", filepath.Join(root, "cases/all.yaml")); r.code != 1 || !strings.Contains(r.errs, "not within the folder") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestValidateFunctions asks what SpiceDB's functions and wildcards answer.
+func TestValidateFunctions(t *testing.T) {
+	files := folder(t, map[string]string{"all.yaml": `schema: |
+  use self
+  definition person {
+    relation manager: person
+    permission see = manager + self
+  }
+  definition document {
+    relation owner: person
+    relation reader: person | person:*
+    permission every = owner.all(see)
+    permission read = reader
+  }
+relationships: |
+  document:d#owner@person:ann
+  document:d#owner@person:bob
+  document:none#reader@person:ann
+  document:open#reader@person:*
+  person:bob#manager@person:ann
+assertions:
+  assertTrue:
+    - person:bob#see@person:bob
+    - document:d#every@person:ann
+    - document:open#read@person:*
+  assertFalse:
+    - document:d#every@person:bob
+    - document:none#every@person:ann
+    - document:none#read@person:*
+`})
+	r := terminal(t, nil, "validate", filepath.Join(files, "all.yaml"))
+	if r.code != 0 || !strings.Contains(r.out, "6 of 6 assertions hold") {
 		t.Errorf("%+v", r)
 	}
 }

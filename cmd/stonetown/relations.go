@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	apiclient "stonetown/cmd/stonetown/internal/client"
 )
@@ -13,27 +15,47 @@ import (
 func relationsCommand(environ []string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "relations",
-		Short: "List, add and remove relations on a running server",
+		Short: "List, add, remove and delete relations on a running server",
 		Args:  cobra.NoArgs,
 		// Runnable, so that a misspelt subcommand is an error and not this help.
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(relationsList(environ), relationsAdd(environ), relationsRemove(environ))
+	cmd.AddCommand(relationsList(environ), relationsAdd(environ), relationsRemove(environ), relationsDelete(environ))
 	return cmd
 }
 
 func relationsList(environ []string) *cobra.Command {
 	r := &remote{environ: environ}
 	var relation string
+	var subject subjectFlags
 	cmd := &cobra.Command{
-		Use:   "list RESOURCE",
-		Short: "List the direct relations of a resource",
-		Long: `Lists the relations of a resource as they were written, nothing computed or
-inherited: one per line, as resource#relation@subject, with their terms.`,
+		Use:   "list RESOURCE | list --subject SUBJECT",
+		Short: "List the direct relations of a resource or of a subject",
+		Long: `Lists the relations of a resource, or those that name a subject, as they were
+written, nothing computed or inherited: one per line, as
+resource#relation@subject, with their terms.`,
 		Example: `  stonetown relations list document:q3
-  stonetown relations list document:q3 --relation viewer --output json`,
-		Args: cobra.ExactArgs(1),
+  stonetown relations list document:q3 --relation viewer --output json
+  stonetown relations list --subject user:ann --resource-type document`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if subject.subject != "" {
+				return cobra.NoArgs(cmd, args)
+			}
+			return cobra.ExactArgs(1)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			filter, err := subject.filter(relation)
+			if err != nil {
+				return err
+			}
+			if subject.subject != "" {
+				c, err := r.open(cmd.Flags(), patience, apiclient.ScopeRead)
+				if err != nil {
+					return err
+				}
+				defer c.Close()
+				return listRelations(cmd, r.output, c.SubjectRelations(cmd.Context(), filter))
+			}
 			resource, err := apiclient.ParseRef(args[0])
 			if err != nil {
 				return err
@@ -43,17 +65,48 @@ inherited: one per line, as resource#relation@subject, with their terms.`,
 				return err
 			}
 			defer c.Close()
-			return listRelations(cmd, c, r.output, resource, relation)
+			return listRelations(cmd, r.output, c.Relations(cmd.Context(), resource, relation))
 		},
 	}
+	subject.add(cmd.Flags())
 	cmd.Flags().StringVar(&relation, "relation", "", "only this `relation`")
 	return r.command(cmd)
 }
 
-func listRelations(cmd *cobra.Command, c *apiclient.Client, output string, resource apiclient.Ref, relation string) error {
+// subjectFlags select relations by their subject.
+type subjectFlags struct{ subject, resourceType, resource string }
+
+func (s *subjectFlags) add(f *pflag.FlagSet) {
+	f.StringVar(&s.subject, "subject", "", "`subject` of the relations: type:id, or type:id#relation for this relation only")
+	f.StringVar(&s.resourceType, "resource-type", "", "with --subject: only relations to resources of this `type`")
+	f.StringVar(&s.resource, "resource", "", "with --subject: only relations to this `resource`, type:id")
+}
+
+func (s *subjectFlags) filter(relation string) (f apiclient.SubjectFilter, err error) {
+	f.ResourceType, f.Relation = s.resourceType, relation
+	switch {
+	case s.subject == "" && (s.resourceType != "" || s.resource != ""):
+		return f, errors.New("--resource-type and --resource go with --subject")
+	case s.resourceType != "" && s.resource != "":
+		return f, errors.New("--resource-type and --resource exclude each other")
+	case s.subject == "":
+		return f, nil
+	}
+	if s.resource != "" {
+		r, err := apiclient.ParseRef(s.resource)
+		if err != nil {
+			return f, err
+		}
+		f.ResourceType, f.ExternalID = r.Type, r.ExternalID
+	}
+	f.Subject, err = apiclient.ParseSubject(s.subject)
+	return f, err
+}
+
+func listRelations(cmd *cobra.Command, output string, relations iter.Seq2[apiclient.Stored[apiclient.Tuple], error]) error {
 	out := cmd.OutOrStdout()
 	found := []apiclient.Stored[apiclient.Tuple]{}
-	for t, err := range c.Relations(cmd.Context(), resource, relation) {
+	for t, err := range relations {
 		if err != nil {
 			return err
 		}
@@ -162,6 +215,51 @@ func relationsRemove(environ []string) *cobra.Command {
 			return printStatus(cmd.OutOrStdout(), r.output, "removed", t)
 		},
 	}
+	return r.command(cmd)
+}
+
+func relationsDelete(environ []string) *cobra.Command {
+	r := &remote{environ: environ}
+	var relation string
+	var subject subjectFlags
+	cmd := &cobra.Command{
+		Use:   "delete --subject SUBJECT",
+		Short: "Delete the direct relations of a subject",
+		Long: `Deletes every relation that names a subject, or a relation to it, whatever the
+resource, and says how many they were. Members of groups and what else the
+operations on users, groups and applications keep stay as they are.`,
+		Example: `  stonetown relations delete --subject user:ann
+  stonetown relations delete --subject user:ann --resource-type document --relation viewer`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			filter, err := subject.filter(relation)
+			if err != nil {
+				return err
+			}
+			c, err := r.open(cmd.Flags(), patience, apiclient.ScopeWrite)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			deleted, err := c.DeleteSubjectRelations(cmd.Context(), filter)
+			if err != nil && deleted > 0 {
+				return fmt.Errorf("after %d relations: %w", deleted, err)
+			}
+			if err != nil {
+				return err
+			}
+			if r.output == "json" {
+				return printJSON(cmd.OutOrStdout(), map[string]int{"deleted": deleted})
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "deleted %d relations\n", deleted)
+			return err
+		},
+	}
+	subject.add(cmd.Flags())
+	if err := cmd.MarkFlagRequired("subject"); err != nil {
+		panic(err)
+	}
+	cmd.Flags().StringVar(&relation, "relation", "", "only this `relation`")
 	return r.command(cmd)
 }
 

@@ -48,6 +48,42 @@ document:q3#viewer@user:bob until 2099-01-01T00:00:00.000Z if nearby with {"limi
 	}
 }
 
+// TestRelationsOfSubject lists and deletes by subject.
+func TestRelationsOfSubject(t *testing.T) {
+	dir := development(t)
+	want(t, dir, "schema", "apply", writeFile(t, documents))
+	for _, tuple := range []string{"document:a viewer user:ann", "document:b viewer user:ann", "folder:f viewer user:ann", "document:a viewer user:bob", "document:a parent folder:f"} {
+		want(t, dir, append([]string{"relations", "add"}, strings.Fields(tuple)...)...)
+	}
+	if out := want(t, dir, "relations", "list", "--subject", "user:ann"); out != "document:a#viewer@user:ann\ndocument:b#viewer@user:ann\nfolder:f#viewer@user:ann\n" {
+		t.Errorf("list:\n%s", out)
+	}
+	if out := want(t, dir, "relations", "list", "--subject", "user:ann", "--resource", "document:b"); out != "document:b#viewer@user:ann\n" {
+		t.Errorf("list:\n%s", out)
+	}
+	if out := want(t, dir, "relations", "delete", "--subject", "user:ann", "--resource-type", "document", "--relation", "viewer"); out != "deleted 2 relations\n" {
+		t.Errorf("delete: %q", out)
+	}
+	if out := want(t, dir, "relations", "delete", "--subject", "user:ann", "-o", "json"); !strings.Contains(out, `"deleted": 1`) {
+		t.Errorf("delete: %q", out)
+	}
+	if out := want(t, dir, "relations", "delete", "--subject", "user:ann"); out != "deleted 0 relations\n" {
+		t.Errorf("delete: %q", out)
+	}
+	want(t, dir, "check", "user:bob", "view", "document:a")
+	for args, word := range map[string]string{
+		"delete":                                                 "subject",
+		"delete --subject ann":                                   "not a subject",
+		"delete --subject ghost:x":                               "subject_invalid",
+		"list --resource-type document":                          "accepts 1 arg",
+		"list document:a --subject u:x":                          "unknown command",
+		"list document:a --resource a:b":                         "go with --subject",
+		"list --subject user:a --resource a:b --resource-type c": "exclude",
+	} {
+		refused(t, dir, 1, word, append([]string{"relations"}, strings.Fields(args)...)...)
+	}
+}
+
 // Ids may be anything, and the terminal gets no more than what can be seen.
 func TestRelationsCommandOddIDs(t *testing.T) {
 	dir := development(t)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,10 @@ func validateCommand() *cobra.Command {
 		Long: `Reads models, relationships and assertions as people have them for OpenFGA and
 SpiceDB, says what has no equivalent here, runs the assertions on an engine in
 memory, and says where the answers differ. It needs no server and writes nothing.
-It fails if an answer differs.`,
+It fails if an answer differs, and if there was nothing to test: files without
+assertions, or with none that can be asked here.
+
+Files may refer to others in the current folder and all below it.`,
 		Example: `  stonetown validate store.fga.yaml
   stonetown validate schema-and-assertions.yaml`,
 		Args: cobra.MinimumNArgs(1),
@@ -33,6 +37,9 @@ It fails if an answer differs.`,
 			printDifferences(cmd.OutOrStdout(), result)
 			if n := len(result.Differences); n > 0 {
 				return fmt.Errorf("%d answers differ", n)
+			}
+			if result.Passed == 0 {
+				return errors.New("nothing was tested: the files have no assertions that can be asked here")
 			}
 			return nil
 		},

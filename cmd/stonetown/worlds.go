@@ -41,21 +41,14 @@ func readWorld(files []string, from string) (*movers.World, error) {
 }
 
 func readForeign(file, from string) (*movers.World, error) {
-	if from == "" {
-		var err error
-		if from, err = guessEngine(file); err != nil {
-			return nil, err
-		}
-	}
-	file, err := filepath.EvalSymlinks(file)
+	dir, name, err := locate(file)
 	if err != nil {
 		return nil, err
 	}
-	// Files refer to others in folders above theirs, but not above the one that
-	// the command is run in.
-	dir, name := filepath.Dir(file), filepath.Base(file)
-	if filepath.IsLocal(file) {
-		dir, name = ".", filepath.ToSlash(filepath.Clean(file))
+	if from == "" {
+		if from, err = guessEngine(filepath.Join(dir, name)); err != nil {
+			return nil, err
+		}
 	}
 	root, err := os.OpenRoot(dir) // links do not lead out of it either
 	if err != nil {
@@ -69,6 +62,35 @@ func readForeign(file, from string) (*movers.World, error) {
 		return spicedb.Read(root.FS(), name)
 	}
 	return nil, fmt.Errorf("--from is %q, neither %s nor %s", from, fromOpenFGA, fromSpiceDB)
+}
+
+// locate finds the folder to read and the file's name in it. Files refer to others
+// in folders above theirs, but not above the one that the command is run in. A
+// file elsewhere refers to those of its own folder and below. What counts is
+// where a file is, not how its path is written.
+func locate(file string) (dir, name string, err error) {
+	if file, err = resolved(file); err != nil {
+		return "", "", err
+	}
+	if dir, err = resolved("."); err != nil {
+		return "", "", err
+	}
+	if name, err = filepath.Rel(dir, file); err != nil || !filepath.IsLocal(name) {
+		dir, name = filepath.Dir(file), filepath.Base(file)
+	}
+	return dir, filepath.ToSlash(name), nil
+}
+
+// resolved is the absolute path of a file, without links.
+func resolved(file string) (string, error) {
+	file, err := filepath.EvalSymlinks(file) // first, as a link before .. matters
+	if err != nil {
+		return "", err
+	}
+	if file, err = filepath.Abs(file); err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(file) // there may be links above the current folder
 }
 
 // guessEngine says whose file it is.

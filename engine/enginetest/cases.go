@@ -193,7 +193,7 @@ func (c *Cases) holdAgainstOracle(t *testing.T, d *datadriven.TestData, q Questi
 	}
 	c.oracle.Tuples = holding
 	subject := q.Subject
-	if subject.Type == schema.GroupType && subject.Relation == "" {
+	if subject.Type == schema.GroupType && subject.Relation == "" && subject.ID != tuplestore.Wildcard {
 		subject.Relation = schema.GroupMember
 	}
 	relation := q.Action

@@ -287,6 +287,14 @@ func (w *writer) compareSubjects(ctx context.Context, t *testing.T, u *universe)
 		}
 	}
 
+	if req.SubjectRelation == "" && req.SubjectType != schema.GroupType {
+		s := tuplestore.Subject{Type: kind.Type, ID: tuplestore.Wildcard}
+		if tables := worlds.holds(s); !is(tables, target, everyone) {
+			t.Errorf("%s in %s at revision %d: listed %v, wrongly\nschema %s\ntuples %v\nquestion %v",
+				s, target, rev, everyone, schema.Encode(w.types), state, q)
+		}
+	}
+
 	var paged []engine.SubjectEntry
 	req.Consistency = engine.Consistency{Mode: engine.Exactly, Token: list.Token}
 	req.Limit = 1 + u.rand.IntN(2)

@@ -21,6 +21,8 @@ import (
 //	  editor: this | owner
 //	  viewer [user, user:*]: this | editor | parent->viewer
 //	  reader: viewer - banned
+//	  auditor: all parent->auditor
+//	  owned: self | owner
 //	  act sign = owner
 //	  when nearby(distance int, limit int): distance < limit
 //
@@ -28,7 +30,7 @@ import (
 // a name, optionally the subject types it takes, and after a colon its
 // rewrites. Operators from weakest to strongest: | (union), & (intersection),
 // - (exclusion); parentheses group; a relation's name is a computed userset,
-// a->b a tuple-to-userset. After when stands a condition of the type: its name,
+// a->b a tuple-to-userset of any and all a->b one of all that is linked. After when stands a condition of the type: its name,
 // parameters and expression.
 func ParseSchema(text string) ([]schema.Type, error) {
 	var types []schema.Type
@@ -171,7 +173,7 @@ func (p *parser) exclusion() (schema.Rewrite, error) {
 	return rw, err
 }
 
-// primary = "this" | name | name "->" name | "(" union ")"
+// primary = "this" | "self" | name | [ "all" ] name "->" name | "(" union ")"
 func (p *parser) primary() (schema.Rewrite, error) {
 	if p.token == '(' {
 		p.next()
@@ -189,6 +191,15 @@ func (p *parser) primary() (schema.Rewrite, error) {
 	arrow := p.Peek() == '-'
 	p.next()
 	switch {
+	case name == "all" && p.token == scanner.Ident:
+		rw, err := p.primary()
+		if err == nil && rw.Kind != schema.TupleToUserset {
+			err = fmt.Errorf("all stands before an arrow")
+		}
+		rw.Mode = schema.All
+		return rw, err
+	case name == "self":
+		return schema.Rewrite{Kind: schema.Self}, nil
 	case name == "this":
 		return schema.Rewrite{Kind: schema.This}, nil
 	case arrow && p.token == '-' && p.Peek() == '>':

@@ -100,7 +100,12 @@ func (o *Oracle) rewrite(subject tuplestore.Subject, node tuplestore.Node, rw *s
 		return o.direct(subject, node, holds)
 	case schema.Computed:
 		return holds[tuplestore.Node{Object: node.Object, Relation: rw.Relation}]
+	case schema.Self:
+		return subject == tuplestore.Subject{Type: node.Object.Type, ID: node.Object.ID} && subject.ID != tuplestore.Wildcard
 	case schema.TupleToUserset:
+		if rw.Mode == schema.All {
+			return o.all(node, rw, holds)
+		}
 		for t := range o.Tuples {
 			if t.Object == node.Object && t.Relation == rw.Tupleset &&
 				holds[tuplestore.Node{Object: t.Subject.Object(), Relation: rw.Computed}] {
@@ -127,6 +132,22 @@ func (o *Oracle) rewrite(subject tuplestore.Subject, node tuplestore.Node, rw *s
 			!o.rewrite(subject, node, rw.Subtract, assumed, holds)
 	}
 	panic("unknown rewrite " + rw.Kind)
+}
+
+// all asks whether the computed relation holds at every object that the tupleset
+// links to, of which there must be one at least.
+func (o *Oracle) all(node tuplestore.Node, rw *schema.Rewrite, holds map[tuplestore.Node]bool) bool {
+	linked := false
+	for t := range o.Tuples {
+		if t.Object != node.Object || t.Relation != rw.Tupleset {
+			continue
+		}
+		linked = true
+		if !holds[tuplestore.Node{Object: t.Subject.Object(), Relation: rw.Computed}] {
+			return false
+		}
+	}
+	return linked
 }
 
 // direct asks whether a tuple of the node names the subject, everyone of its

@@ -68,18 +68,22 @@ func randomSubjectTypes(r *rand.Rand) []schema.SubjectType {
 }
 
 func randomRewrite(r *rand.Rand, depth int) schema.Rewrite {
-	kinds := 8
+	kinds := 10
 	if depth == 3 {
-		kinds = 5
+		kinds = 7
 	}
 	switch r.IntN(kinds) {
 	case 0, 1:
 		return schema.Rewrite{Kind: schema.This}
 	case 2, 3:
 		return schema.Rewrite{Kind: schema.Computed, Relation: pick(r, relationNames)}
-	case 4:
-		return schema.Rewrite{Kind: schema.TupleToUserset, Tupleset: pick(r, relationNames), Computed: pick(r, relationNames)}
-	case 5, 6:
+	case 4, 5:
+		return schema.Rewrite{
+			Kind: schema.TupleToUserset, Tupleset: pick(r, relationNames), Computed: pick(r, relationNames), Mode: pick(r, []schema.Mode{"", schema.Any, schema.All}),
+		}
+	case 6:
+		return schema.Rewrite{Kind: schema.Self}
+	case 7, 8:
 		kind := schema.Union
 		if r.IntN(2) == 0 {
 			kind = schema.Intersection
@@ -140,8 +144,12 @@ func (u *universe) tuple() (tuplestore.Tuple, bool) {
 	return tuplestore.Tuple{}, false
 }
 
-// subject draws who a check asks about: mostly users, now and then a userset.
+// subject draws the subject of a question: mostly users, now and then a userset,
+// an object or everyone of a type.
 func (u *universe) subject() tuplestore.Subject {
+	if u.rand.IntN(8) == 0 {
+		return tuplestore.Subject{Type: pick(u.rand, []string{schema.UserType, schema.UserType, pick(u.rand, u.types).Name}), ID: tuplestore.Wildcard}
+	}
 	switch u.rand.IntN(8) {
 	case 0:
 		n := u.node()

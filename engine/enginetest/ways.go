@@ -118,6 +118,9 @@ func (w ways) listResources(ctx context.Context, q Question) (Verdict, bool, err
 func (w ways) listSubjects(ctx context.Context, q Question) (Verdict, bool, error) {
 	s := q.Subject
 	if s.Type == schema.GroupType && s.Relation == "" {
+		if s.ID == tuplestore.Wildcard {
+			return "", false, nil // a list of groups is one of their members
+		}
 		s.Relation = schema.GroupMember
 	}
 	list, err := w.engine.ListSubjects(ctx, w.tenant, engine.ListSubjectsRequest{
@@ -156,7 +159,7 @@ func (w ways) expand(ctx context.Context, q Question) (Verdict, bool, error) {
 		return v, true, err
 	}
 	s := q.Subject
-	if s.Type == schema.GroupType && s.Relation == "" {
+	if s.Type == schema.GroupType && s.Relation == "" && s.ID != tuplestore.Wildcard {
 		s.Relation = schema.GroupMember
 	}
 	t := treeEvaluation{subject: s}
@@ -188,7 +191,14 @@ func (t *treeEvaluation) rewrite(n *engine.ExpansionNode) bool {
 			}
 		}
 		return slices.ContainsFunc(n.Children, t.relation)
+	case schema.Self:
+		return len(n.Subjects) == 1 && n.Subjects[0].Subject == t.subject
 	case schema.Computed, schema.TupleToUserset:
+		t.conditional = t.conditional || slices.ContainsFunc(n.Links, func(f tuplestore.Fact) bool { return f.Condition != "" })
+		if n.All {
+			fails := func(c *engine.ExpansionNode) bool { return !t.relation(c) }
+			return len(n.Children) > 0 && !slices.ContainsFunc(n.Children, fails)
+		}
 		return slices.ContainsFunc(n.Children, t.relation)
 	case schema.Union:
 		return slices.ContainsFunc(n.Children, t.rewrite)

@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 )
@@ -25,6 +26,35 @@ var inCIDR = cel.Function("in_cidr",
 			}
 			return types.Bool(p.Contains(ip.(address).Addr))
 		})))
+
+// toAddress declares ipaddress(text).
+var toAddress = cel.Function(toAddressName,
+	cel.Overload("string_to_ipaddress", []*cel.Type{cel.StringType}, addressType,
+		cel.UnaryBinding(func(text ref.Val) ref.Val {
+			a, err := parseAddress(string(text.(types.String)))
+			if err != nil {
+				return types.NewErr("not an IP address")
+			}
+			return a
+		})))
+
+const toAddressName = "ipaddress"
+
+// checkAddresses finds calls of ipaddress with a constant that is no address.
+func checkAddresses(expression *ast.AST) error {
+	for _, call := range ast.MatchDescendants(ast.NavigateAST(expression), ast.FunctionMatcher(toAddressName)) {
+		args := call.AsCall().Args()
+		if len(args) != 1 || args[0].Kind() != ast.LiteralKind {
+			continue
+		}
+		if text, ok := args[0].AsLiteral().(types.String); ok {
+			if _, err := parseAddress(string(text)); err != nil {
+				return fmt.Errorf("%q is not an IP address", string(text))
+			}
+		}
+	}
+	return nil
+}
 
 func (a address) ConvertToNative(t reflect.Type) (any, error) {
 	return nil, fmt.Errorf("an IP address is no %v", t)

@@ -3,6 +3,9 @@
 //
 //	nearby(distance int, limit int): distance < limit
 //
+// Beside CEL's own functions there are ipaddress(text) and ip.in_cidr(prefix), and
+// a.isSubtreeOf(b) for maps.
+//
 // A parameter gets its value from the tuple, where it was stored when the tuple
 // was written, or else from the request that asks. A condition need not have
 // all values to be decided: of a || b one that is true is enough.
@@ -100,7 +103,7 @@ func Compile(d Definition) (*Condition, error) {
 		return nil, &Error{"parameters", "too_many", fmt.Sprintf("%d parameters, at most %d are allowed", len(d.Parameters), MaxParameters)}
 	}
 	c := &Condition{definition: d, kinds: map[string]kind{}}
-	options := []cel.EnvOption{inCIDR, cel.RegexProgramSizeLimit(maxRegex)}
+	options := []cel.EnvOption{inCIDR, toAddress, isSubtreeOf, cel.RegexProgramSizeLimit(maxRegex)}
 	for i, p := range d.Parameters {
 		at := fmt.Sprintf("parameters[%d].", i)
 		if !parameterPattern.MatchString(p.Name) {
@@ -127,7 +130,10 @@ func Compile(d Definition) (*Condition, error) {
 	if !ast.OutputType().IsExactType(cel.BoolType) {
 		return nil, &Error{"expression", "not_boolean", fmt.Sprintf("expression is of type %s, must be bool", ast.OutputType())}
 	}
-	c.program, err = env.Program(ast,
+	if err := checkAddresses(ast.NativeRep()); err != nil {
+		return nil, &Error{"expression", "expression_invalid", err.Error()}
+	}
+	c.program, err = env.Program(ast, subtreeCost,
 		cel.EvalOptions(cel.OptOptimize, cel.OptPartialEval),
 		cel.CostLimit(maxCost), cel.CostTracking(costs{}), cel.InterruptCheckFrequency(100))
 	if err != nil {
@@ -141,7 +147,7 @@ func (c *Condition) Parameters() []Parameter { return c.definition.Parameters }
 
 // Evaluate decides whether the condition holds. stored are values as
 // [Condition.Normalize] returned them, and go before those of the request. The
-// request's are decoded JSON, numbers as float64 or [encoding/json.Number];
+// request's are decoded JSON, numbers as float64, [encoding/json.Number] or text;
 // members that are no parameters are ignored, since one context serves several
 // conditions. If the result depends on parameters that have no value, missing
 // lists them in order. Errors are [*EvaluationError] or the context's.

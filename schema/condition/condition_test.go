@@ -79,6 +79,29 @@ func TestEvaluate(t *testing.T) {
 		{"c(a any): a.b == 'x' && a.n == 2.0", "", `{"a":{"b":"x","n":2}}`, true},
 		{"c(a string): a.matches('^x+$')", "", `{"a":"xxx"}`, true},
 		{"c(): true", "", "", true},
+		{"c(a int; b int): a < b", `{"b":"5"}`, `{"a":"-3"}`, true}, // numbers as text
+		{"c(a int): a == 9223372036854775807", "", `{"a":"9223372036854775807"}`, true},
+		{"c(a int): a == 300", "", `{"a":"3e2"}`, true},
+		{"c(a uint): a == 18446744073709551615u", "", `{"a":"18446744073709551615"}`, true},
+		{"c(a double): a > 0.5", `{"a":"0.75"}`, "", true},
+		{"c(a list<int>): a[1] == 2", "", `{"a":["1",2]}`, true},
+		{"c(a any): a == '5'", "", `{"a":"5"}`, true}, // which any leaves as it is
+		{"c(a string): a == '5'", "", `{"a":"5"}`, true},
+		{"c(ip ipaddress): ip == ipaddress('10.0.0.1')", "", `{"ip":"10.0.0.1"}`, true},
+		{"c(): ipaddress('2001:db8::1').in_cidr('2001:db8::/32')", "", "", true},
+		{"c(s string): ipaddress(s).in_cidr('10.0.0.0/8')", "", `{"s":"10.9.9.9"}`, true},
+		{"c(ip ipaddress): ip in [ipaddress('10.0.0.1'), ipaddress('::ffff:10.0.0.2')]", "", `{"ip":"10.0.0.2"}`, true},
+		{"c(ipaddress ipaddress): ipaddress != ipaddress('10.0.0.1')", "", `{"ipaddress":"10.0.0.2"}`, true},
+		{"c(a map<any>; b map<any>): a.isSubtreeOf(b)", `{"b":{"k":1,"m":{"x":"y","z":true},"l":[1,2]}}`, `{"a":{"m":{"x":"y"},"l":[1,2]}}`, true},
+		{"c(a map<any>; b map<any>): a.isSubtreeOf(b)", `{"b":{"m":{"x":"y"}}}`, `{"a":{"m":{"x":"z"}}}`, false},
+		{"c(a map<any>; b map<any>): a.isSubtreeOf(b)", `{"b":{"m":{"x":"y"}}}`, `{"a":{"m":{"x":"y"},"n":1}}`, false},
+		{"c(a map<any>; b map<any>): a.isSubtreeOf(b)", `{"b":{"m":"x"}}`, `{"a":{"m":{}}}`, false},
+		{"c(a map<any>; b map<any>): a.isSubtreeOf(b)", `{"b":{"m":{}}}`, `{"a":{"m":"x"}}`, false},
+		{"c(a map<any>; b map<any>): a.isSubtreeOf(b)", `{"b":{"l":[1,2,3]}}`, `{"a":{"l":[1,2]}}`, false},
+		{"c(a map<any>; b map<any>): a.isSubtreeOf(b)", `{"b":{"n":null}}`, `{"a":{"n":null}}`, true},
+		{"c(a map<int>; b map<any>): a.isSubtreeOf(b)", `{"b":{"n":5}}`, `{"a":{"n":5}}`, true},
+		{"c(a map<string>): a.isSubtreeOf({'k': 'v'})", "", `{"a":{}}`, true},
+		{"c(a any): a.isSubtreeOf({'k': {'x': 'v', 'y': 1.0}})", "", `{"a":{"k":{"x":"v"}}}`, true},
 	} {
 		got, missing, err := compile(t, c.condition).Evaluate(context.Background(), c.stored, values(t, c.request))
 		if err != nil || len(missing) > 0 || got != c.want {
@@ -109,25 +132,46 @@ func TestMissing(t *testing.T) {
 	}
 }
 
+func manyMembers(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `"k%d":%d,`, i, i)
+	}
+	return b.String()
+}
+
 // Errors name the condition and the parameter, and never a value.
 func TestEvaluationErrors(t *testing.T) {
 	for condition, request := range map[string]string{
-		"c(a int): a > 0":                                              `{"a":"secret"}`,
-		"c(a int): a > 1":                                              `{"a":1.5}`,
-		"c(a int): a > 2":                                              `{"a":1e300}`,
-		"c(a uint): a > 3u":                                            `{"a":-1}`,
-		"c(a bool): a":                                                 `{"a":null}`,
-		"c(a timestamp): a > timestamp(0)":                             `{"a":"secret"}`,
-		"c(a duration): a > duration('1s')":                            `{"a":5}`,
-		"c(a ipaddress): a.in_cidr('10.0.0.0/8')":                      `{"a":"secret"}`,
-		"c(a string; b ipaddress): b.in_cidr(a)":                       `{"a":"secret","b":"10.0.0.1"}`,
-		"c(a list<int>): a.size() > 0":                                 `{"a":["secret"]}`,
-		"c(a map<int>): a.size() > 0":                                  `{"a":{"k":"secret"}}`,
-		"c(a map<int>): a['secret'] > 0":                               `{"a":{}}`,
-		"c(a int): 10 / a > 1":                                         `{"a":0}`,
-		"c(a string): int(a) > 1":                                      `{"a":"secret"}`,
-		"c(a any): a.b.c == 'secret'":                                  `{"a":{"b":"secret"}}`,
-		"c(a list<int>): a.all(x, a.all(y, a.all(z, x + y + z >= 0)))": `{"a":[` + strings.Repeat("1,", 200) + `1]}`,
+		"c(a int): a > 0":                         `{"a":"secret"}`,
+		"c(a int): a > 1":                         `{"a":1.5}`,
+		"c(a int): a > 2":                         `{"a":1e300}`,
+		"c(a uint): a > 3u":                       `{"a":-1}`,
+		"c(a bool): a":                            `{"a":null}`,
+		"c(a timestamp): a > timestamp(0)":        `{"a":"secret"}`,
+		"c(a duration): a > duration('1s')":       `{"a":5}`,
+		"c(a ipaddress): a.in_cidr('10.0.0.0/8')": `{"a":"secret"}`,
+		"c(a int): a > 4":                         `{"a":"1.5"}`,
+		"c(a int): a > 5":                         `{"a":" 5"}`,
+		"c(a int): a > 6":                         `{"a":"5 "}`,
+		"c(a int): a > 7":                         `{"a":"0x5"}`,
+		"c(a int): a > 8":                         `{"a":""}`,
+		"c(a int): a > 9":                         `{"a":"9223372036854775808"}`,
+		"c(a uint): a > 4u":                       `{"a":"-1"}`,
+		"c(a double): a > 1.0":                    `{"a":"NaN"}`,
+		"c(a double): a > 2.0":                    `{"a":"1e999"}`,
+		"c(a double): a > 3.0":                    `{"a":"secret"}`,
+		"c(a string): ipaddress(a) == ipaddress('10.0.0.1')":               `{"a":"secret"}`,
+		"c(a any): a.isSubtreeOf({'k': 1})":                                `{"a":"secret"}`,
+		"c(a list<int>; m map<any>): a.all(x, a.all(y, m.isSubtreeOf(m)))": `{"a":[` + strings.Repeat("1,", 60) + `1],"m":{` + strings.TrimSuffix(manyMembers(100), ",") + `}}`,
+		"c(a string; b ipaddress): b.in_cidr(a)":                           `{"a":"secret","b":"10.0.0.1"}`,
+		"c(a list<int>): a.size() > 0":                                     `{"a":["secret"]}`,
+		"c(a map<int>): a.size() > 0":                                      `{"a":{"k":"secret"}}`,
+		"c(a map<int>): a['secret'] > 0":                                   `{"a":{}}`,
+		"c(a int): 10 / a > 1":                                             `{"a":0}`,
+		"c(a string): int(a) > 1":                                          `{"a":"secret"}`,
+		"c(a any): a.b.c == 'secret'":                                      `{"a":{"b":"secret"}}`,
+		"c(a list<int>): a.all(x, a.all(y, a.all(z, x + y + z >= 0)))":     `{"a":[` + strings.Repeat("1,", 200) + `1]}`,
 	} {
 		_, missing, err := compile(t, condition).Evaluate(context.Background(), "", values(t, request))
 		var failed *EvaluationError
@@ -161,6 +205,8 @@ func TestCompileErrors(t *testing.T) {
 		"upper case":      {Definition{Name: "C", Expression: "true"}, "name", "name_invalid"},
 		"no expression":   {Definition{Name: "c"}, "expression", "expression_invalid"},
 		"syntax":          {Definition{Name: "c", Expression: "1 <"}, "expression", "expression_invalid"},
+		"no address":      {Definition{Name: "c", Expression: "ipaddress('10.0.0') == ipaddress('10.0.0.1')"}, "expression", "expression_invalid"},
+		"no map":          {Definition{Name: "c", Expression: "'a'.isSubtreeOf({})"}, "expression", "expression_invalid"},
 		"undeclared":      {Definition{Name: "c", Expression: "a"}, "expression", "expression_invalid"},
 		"types":           {Definition{Name: "c", Expression: "a < 'x'", Parameters: one("int")}, "expression", "expression_invalid"},
 		"not boolean":     {Definition{Name: "c", Expression: "1 + 1"}, "expression", "not_boolean"},
@@ -224,7 +270,7 @@ func TestConditionIsSafeForConcurrentUse(t *testing.T) {
 func FuzzCondition(f *testing.F) {
 	for _, expression := range []string{
 		"a < b", "s.matches('(a+)+$')", "l.all(x, l.all(y, l.all(z, x + y + z > 0)))", "s + s + s == s",
-		"[1,2,3].map(x, [1,2,3].map(y, x * y)).size() > 2", "ip.in_cidr(s)", "m.k == s", "'x' * 3", "duration(s) > duration('1s')",
+		"[1,2,3].map(x, [1,2,3].map(y, x * y)).size() > 2", "ip.in_cidr(s)", "ipaddress(s) == ip", "m.isSubtreeOf({'k': 'v'})", "x.isSubtreeOf(m)", "m.k == s", "'x' * 3", "duration(s) > duration('1s')",
 		"{'a': s}.a == s", "has(m.k)", "a / b > 0", "size(s) < 3 ? true : l[a] == b", "timestamp(s).getFullYear() > 2000", "((((((((true))))))))",
 	} {
 		f.Add(expression, `{"a":1,"b":0,"s":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaa!","l":[1,2,3],"m":{"k":"v"},"ip":"10.0.0.1"}`)

@@ -91,8 +91,23 @@ func toInt(v any) (any, bool) {
 		return integral(f, err == nil)
 	case float64:
 		return integral(n, true)
+	case string:
+		if isNumber(n) {
+			return toInt(json.Number(n))
+		}
 	}
 	return nil, false
+}
+
+// isNumber reports whether a text is a number as JSON has it. Such texts stand for
+// numbers, since not all languages write large ones without loss; SpiceDB and
+// OpenFGA take them too.
+func isNumber(text string) bool {
+	if text == "" || text[0] != '-' && (text[0] < '0' || text[0] > '9') {
+		return false
+	}
+	last := text[len(text)-1]
+	return last >= '0' && last <= '9' && json.Valid([]byte(text))
 }
 
 // integral takes floats that are whole and that a float holds exactly.
@@ -105,6 +120,9 @@ func integral(f float64, ok bool) (any, bool) {
 }
 
 func toUint(v any) (any, bool) {
+	if text, ok := v.(string); ok && isNumber(text) {
+		v = json.Number(text)
+	}
 	if n, ok := v.(json.Number); ok {
 		if u, err := strconv.ParseUint(n.String(), 10, 64); err == nil {
 			return u, true
@@ -124,6 +142,10 @@ func toDouble(v any) (any, bool) {
 		return f, err == nil
 	case float64:
 		return n, true
+	case string:
+		if isNumber(n) {
+			return toDouble(json.Number(n))
+		}
 	}
 	return nil, false
 }

@@ -134,7 +134,6 @@ owner: me
 unsupported store.yaml:131: "owner" of a store file is not known and is left out
 widened store.yaml:7: members of a group may be users, applications and members of groups
 unsupported store.yaml:26: "speed" of a test is not known and is left out
-unsupported store.yaml:13: an assertion about document:1#viewer and user:* is left out: a question is about one subject, not about all of a type
 unsupported store.yaml:14: an assertion about document:1#viewer and group:x is left out: a group as a subject stands for its members here
 unsupported store.yaml:15: an assertion about document:1#viewer and robot:x is left out: type robot does not exist
 unsupported store.yaml:16: an assertion about document:1#editor and user:x is left out: type document has no relation editor
@@ -147,5 +146,6 @@ unsupported store.yaml:24: an assertion about the users group of document:1#view
 unsupported store.yaml:25: "excluded_users" of a list of users is not known and is left out
 unsupported store.yaml:27: a test is left out: its 101 tuples would be contextual tuples of each question, of which there may be 100
 `)
-	same(t, "assertions", assertionLines(w.Assertions), `25: which user may viewer document:1? []`)
+	same(t, "assertions", assertionLines(w.Assertions), `13: may user:* viewer document:1? [denied]
+25: which user may viewer document:1? []`)
 }

@@ -83,8 +83,6 @@ func (a *asserter) check(at movers.Place, resource tuplestore.Object, relation s
 	case problem != "":
 	case len(s.ID) > engine.MaxID || len(resource.ID) > engine.MaxID:
 		problem = fmt.Sprintf("an ID of more than %d bytes", engine.MaxID)
-	case s.ID == tuplestore.Wildcard:
-		problem = "a check asks about one subject, not about all of a type"
 	case standsForMembers(a.subject(s)):
 		problem = "a group as a subject stands for its members here"
 	}
@@ -163,6 +161,13 @@ func (a *asserter) expectation(p pair) error {
 		if err != nil {
 			return source.Errorf(a.at(item), "%v", err)
 		}
+		want := movers.Allowed
+		if caveated {
+			want = movers.Undecided
+		}
+		if err := a.check(a.at(item), resource, relation, s, nil, want); err != nil {
+			return err
+		}
 		for _, e := range except {
 			want := movers.Denied
 			if e.caveated {
@@ -172,15 +177,6 @@ func (a *asserter) expectation(p pair) error {
 				return err
 			}
 			caveated = caveated || e.caveated
-		}
-		if s.ID != tuplestore.Wildcard {
-			want := movers.Allowed
-			if caveated {
-				want = movers.Undecided
-			}
-			if err := a.check(a.at(item), resource, relation, s, nil, want); err != nil {
-				return err
-			}
 		}
 		if s.Relation != "" || a.subjectProblem(s) != "" || standsForMembers(a.subject(s)) {
 			continue

@@ -7,9 +7,9 @@
 // A definition user or group that is just what every tenant has is not defined
 // again.
 //
-// The languages do not mean quite the same. What this product can not express
-// (self, all) is left out together with everything whose answers depend on it,
-// since a permission that misses one part of its expression may allow what the
+// The languages do not mean quite the same. What this product cannot express (an
+// arrow from a permission, a caveat that is no condition here) is left out
+// together with everything that depends on it, since a permission that misses one part of its expression may allow what the
 // original denies. What it does not ask for (that tuples of one relation have an
 // expiration, that only those have a certain caveat) is said in the report.
 package spicedb

@@ -97,14 +97,20 @@ func (m *model) operand(d *definition, o *operand) schema.Rewrite {
 	switch {
 	case o.Group != nil:
 		return m.expression(d, o.Group)
+	case m.isSelf(o):
+		return schema.Rewrite{Kind: schema.Self}
 	case o.Nil, len(o.Arrows) == 0 && m.isEmpty(key{d.Name, o.Name}):
 		return nobody
 	case len(o.Arrows) > 0:
-		relation, _ := o.Arrows[0].target()
+		relation, all := o.Arrows[0].target()
 		if !m.leads(d, o.Name, relation) {
 			return nobody
 		}
-		return schema.Rewrite{Kind: schema.TupleToUserset, Tupleset: m.relationNames[o.Name], Computed: m.relationNames[relation]}
+		rw := schema.Rewrite{Kind: schema.TupleToUserset, Tupleset: m.relationNames[o.Name], Computed: m.relationNames[relation]}
+		if all {
+			rw.Mode = schema.All
+		}
+		return rw
 	}
 	return schema.Rewrite{Kind: schema.Computed, Relation: m.relationNames[o.Name]}
 }

@@ -109,7 +109,12 @@ func showRewrite(rw *schema.Rewrite) string {
 	switch rw.Kind {
 	case schema.Computed:
 		return rw.Relation
+	case schema.Self:
+		return "self"
 	case schema.TupleToUserset:
+		if rw.Mode == schema.All {
+			return rw.Tupleset + ".all(" + rw.Computed + ")"
+		}
 		return rw.Tupleset + "->" + rw.Computed
 	case schema.Union:
 		return list(" | ")

@@ -40,13 +40,7 @@ func (m *model) obstacle(d *definition, member *member) string {
 		return why
 	}
 	operands(member.Permission.Expression, func(o *operand) {
-		if m.isSelf(o) {
-			why = "self has no equivalent"
-		}
-		for _, a := range o.Arrows {
-			if _, all := a.target(); all {
-				why = "all has no equivalent: an arrow asks for any of what is linked"
-			}
+		for range o.Arrows {
 			links := m.members[key{d.Name, o.Name}]
 			if links.Relation == nil {
 				why = fmt.Sprintf("an arrow starts from a relation, and %s is a permission", o.Name)

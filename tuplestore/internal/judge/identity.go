@@ -47,16 +47,25 @@ func Fingerprint(w tuplestore.Write) []byte {
 	}
 
 	text(w.Actor)
-	number(present(w.IfSchema != nil))
-	if w.IfSchema != nil {
-		number(int(*w.IfSchema))
+	ifSchema, ops := w.IfSchema, w.Ops
+	if w.Request != "" {
+		ifSchema, ops = nil, nil
+	}
+	number(present(ifSchema != nil))
+	if ifSchema != nil {
+		number(int(*ifSchema))
 	}
 	number(len(w.Absent))
 	for _, f := range w.Absent {
 		filter(f)
 	}
-	number(len(w.Ops))
-	for _, op := range w.Ops {
+	if w.Request != "" {
+		number(-1) // no number of ops
+		text(w.Request)
+	} else {
+		number(len(ops))
+	}
+	for _, op := range ops {
 		number(int(op.Kind))
 		if op.Kind == tuplestore.DeleteMatching {
 			filter(op.Match)

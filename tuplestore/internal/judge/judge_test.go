@@ -421,6 +421,8 @@ func TestFingerprint(t *testing.T) {
 		change(func(w *tuplestore.Write) { w.Ops[0].Tuple.Object = tuplestore.Object{Type: "a", ID: "bc"} }),
 		change(func(w *tuplestore.Write) { w.Ops = append(w.Ops, w.Ops[0]) }),
 		change(func(w *tuplestore.Write) { w.Ops = nil }),
+		change(func(w *tuplestore.Write) { w.Request = "r" }),
+		change(func(w *tuplestore.Write) { w.Request = "s" }),
 	}
 	seen := map[string]int{}
 	for i, w := range different {
@@ -433,5 +435,10 @@ func TestFingerprint(t *testing.T) {
 	again := change(func(w *tuplestore.Write) { w.CommitID = "other" })
 	if string(Fingerprint(again)) != string(Fingerprint(base())) {
 		t.Error("the commit ID changes the fingerprint")
+	}
+	requested := change(func(w *tuplestore.Write) { w.Request = "r" })
+	other := change(func(w *tuplestore.Write) { w.Request, w.Ops, w.IfSchema = "r", nil, &zero })
+	if string(Fingerprint(requested)) != string(Fingerprint(other)) {
+		t.Error("the ops change the fingerprint of a request")
 	}
 }

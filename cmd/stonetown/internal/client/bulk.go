@@ -8,6 +8,7 @@ import (
 	"iter"
 	"net/http"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -71,18 +72,19 @@ func (e *TupleError) Unwrap() error { return e.Err }
 
 // batch is a bulk under way.
 type batch struct {
-	first  int // index of the first tuple
-	tuples []Tuple
-	texts  []json.RawMessage
-	bytes  int
+	tuples  []Tuple
+	indexes []int // of the tuples
+	texts   []json.RawMessage
+	bytes   int
 }
 
 // WriteTuples writes tuples, in any order and several requests at a time.
 // progress, which may be nil, is told how many are written so far, one call at a
 // time. After an error some are written and some are not; writing all of them
-// again does no harm. The error is a [*TupleError] if the server refused a
+// again does no harm. Tuples that have expired are left out, as the server
+// refuses them; expired is how many. The error is a [*TupleError] if the server refused a
 // tuple, and the source's own if it yields one.
-func (c *Client) WriteTuples(ctx context.Context, tuples iter.Seq2[Tuple, error], progress func(written int)) error {
+func (c *Client) WriteTuples(ctx context.Context, tuples iter.Seq2[Tuple, error], progress func(written int)) (expired int, err error) {
 	outer := ctx
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(bulksInFlight)
@@ -106,7 +108,9 @@ func (c *Client) WriteTuples(ctx context.Context, tuples iter.Seq2[Tuple, error]
 	}
 	var b batch
 	var failed error
+	index := -1
 	for t, err := range tuples {
+		index++
 		if err != nil {
 			failed = err
 			break
@@ -114,34 +118,39 @@ func (c *Client) WriteTuples(ctx context.Context, tuples iter.Seq2[Tuple, error]
 		if ctx.Err() != nil {
 			break
 		}
+		if t.hasExpired(time.Now()) {
+			expired++
+			continue
+		}
 		text, err := encode(Operation{"create", t})
 		if err != nil {
-			failed = &TupleError{b.first + len(b.tuples), t, err}
+			failed = &TupleError{index, t, err}
 			break
 		}
 		if len(b.tuples) == MaxBulk || len(b.tuples) > 0 && b.bytes+len(text)+1 > maxBulkBytes {
 			send(b)
-			b = batch{first: b.first + len(b.tuples)}
+			b = batch{}
 		}
+		b.indexes = append(b.indexes, index)
 		b.tuples, b.texts, b.bytes = append(b.tuples, t), append(b.texts, text), b.bytes+len(text)+1
 	}
 	if failed == nil && len(b.tuples) > 0 && ctx.Err() == nil {
 		send(b)
 	}
 	if err := group.Wait(); err != nil {
-		return err
+		return expired, err
 	}
 	if failed == nil {
 		failed = outer.Err() // canceled before anything was sent
 	}
-	return failed
+	return expired, failed
 }
 
 // locate names the tuple that an error is about.
 func (b batch) locate(err error) error {
 	if refused, ok := errors.AsType[*Error](err); ok {
 		if i, ok := refused.index(); ok && i >= 0 && i < len(b.tuples) {
-			return &TupleError{b.first + i, b.tuples[i], refused}
+			return &TupleError{b.indexes[i], b.tuples[i], refused}
 		}
 	}
 	return err

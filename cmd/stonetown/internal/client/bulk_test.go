@@ -66,7 +66,7 @@ func TestWriteTuples(t *testing.T) {
 			answer(w, `{"applied":1,"results":[]}`)
 		}
 		const n = 10*MaxBulk + 3
-		if err := s.client(time.Minute).WriteTuples(t.Context(), tuples(n), func(i int) { told = append(told, i) }); err != nil {
+		if _, err := s.client(time.Minute).WriteTuples(t.Context(), tuples(n), func(i int) { told = append(told, i) }); err != nil {
 			t.Fatal(err)
 		}
 		slices.Sort(sizes)
@@ -104,7 +104,7 @@ func TestWriteTuplesLarge(t *testing.T) {
 			}
 		}
 	}
-	if err := s.client(0).WriteTuples(t.Context(), long, nil); err != nil || total != 700 {
+	if _, err := s.client(0).WriteTuples(t.Context(), long, nil); err != nil || total != 700 {
 		t.Errorf("%d, %v", total, err)
 	}
 }
@@ -120,7 +120,7 @@ func TestWriteTuplesFails(t *testing.T) {
 		}
 		answer(w, `{"applied":1,"results":[]}`)
 	}
-	err := s.client(0).WriteTuples(t.Context(), tuples(1000*MaxBulk), nil)
+	_, err := s.client(0).WriteTuples(t.Context(), tuples(1000*MaxBulk), nil)
 	failed, ok := errors.AsType[*TupleError](err)
 	if !ok || failed.Index != 2*MaxBulk+7 || failed.Tuple.Subject.ID != fmt.Sprint(2*MaxBulk+7) {
 		t.Fatalf("%v", err)
@@ -135,7 +135,8 @@ func TestWriteTuplesFails(t *testing.T) {
 
 	// One that is about no operation.
 	s.handle = func(w http.ResponseWriter, _ *http.Request) { refuse(w, 403, "insufficient_scope", nil) }
-	contains(t, s.client(0).WriteTuples(t.Context(), tuples(1), nil), "insufficient_scope")
+	_, err = s.client(0).WriteTuples(t.Context(), tuples(1), nil)
+	contains(t, err, "insufficient_scope")
 
 	// One of the source.
 	s.handle = func(w http.ResponseWriter, _ *http.Request) { answer(w, `{"results":[]}`) }
@@ -147,7 +148,34 @@ func TestWriteTuplesFails(t *testing.T) {
 		}
 		yield(Tuple{}, errors.New("line 502"))
 	}
-	contains(t, s.client(0).WriteTuples(t.Context(), source, nil), "line 502")
+	_, err = s.client(0).WriteTuples(t.Context(), source, nil)
+	contains(t, err, "line 502")
+}
+
+// TestWriteTuplesExpired leaves out what has expired, and counts it where it says
+// which tuple was refused.
+func TestWriteTuplesExpired(t *testing.T) {
+	s := &server{t: t}
+	s.handle = func(w http.ResponseWriter, r *http.Request) {
+		if ops := decode(t, r)["operations"].([]any); len(ops) != 2 {
+			t.Errorf("%d operations, want 2", len(ops))
+		}
+		refuse(w, 400, "subject_invalid", map[string]any{"index": 1, "code": "subject_invalid"})
+	}
+	source := func(yield func(Tuple, error) bool) {
+		for i, at := range []string{"", "2001-01-01T00:00:00Z", "2901-01-01T00:00:00Z"} {
+			one := ann
+			one.Subject.ID, one.ExpiresAt = fmt.Sprint(i), at
+			if !yield(one, nil) {
+				return
+			}
+		}
+	}
+	expired, err := s.client(0).WriteTuples(t.Context(), source, nil)
+	failed, ok := errors.AsType[*TupleError](err)
+	if expired != 1 || !ok || failed.Index != 2 || failed.Tuple.Subject.ID != "2" {
+		t.Errorf("%d expired, %v", expired, err)
+	}
 }
 
 func TestBulk(t *testing.T) {

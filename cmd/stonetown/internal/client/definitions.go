@@ -135,6 +135,7 @@ type rewrite struct {
 	Relation string    `json:"relation"`
 	Tupleset string    `json:"tupleset"`
 	Computed string    `json:"computed"`
+	Mode     string    `json:"mode"`
 	Children []rewrite `json:"children"`
 	Base     *rewrite  `json:"base"`
 	Subtract *rewrite  `json:"subtract"`

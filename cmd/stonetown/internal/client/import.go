@@ -23,6 +23,9 @@ type Import struct {
 	Client   *Client
 	Progress func(lines int) // told how many more lines are written; may be nil
 
+	// Expired is how many relations were left out since they have expired.
+	Expired int
+
 	in   *bufio.Reader
 	line int
 	next exportLine // read and not yet used
@@ -52,7 +55,8 @@ func (i *Import) Read(ctx context.Context, r io.ReadSeeker) error {
 	if err := i.resources(ctx); err != nil {
 		return err
 	}
-	err = i.Client.WriteTuples(ctx, i.tuples(), i.counter())
+	expired, err := i.Client.WriteTuples(ctx, i.tuples(), i.counter())
+	i.Expired += expired
 	if refused, ok := errors.AsType[*TupleError](err); ok {
 		return fmt.Errorf("line %d, %s: %w", i.seen.ResourceTypes+i.seen.Resources+refused.Index+1, refused.Tuple, refused.Err)
 	}

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"time"
 )
 
 // Tuple relates a subject to a resource, possibly on terms.
@@ -20,6 +21,13 @@ type Tuple struct {
 // String writes it as resource#relation@subject.
 func (t Tuple) String() string {
 	return t.Resource.String() + "#" + t.Relation + "@" + t.Subject.String()
+}
+
+// hasExpired reports whether the tuple holds no longer. A time that cannot be read
+// is the server's to refuse.
+func (t Tuple) hasExpired(now time.Time) bool {
+	at, err := time.Parse(time.RFC3339Nano, t.ExpiresAt)
+	return err == nil && !at.After(now)
 }
 
 // Condition is one of the resource's type that must be met.
@@ -41,6 +49,50 @@ func (c *Client) RelationsPage(ctx context.Context, resource Ref, relation, curs
 		query.Set("relation", relation)
 	}
 	return page[Tuple](ctx, c, relationsPath(resource), query, cursor)
+}
+
+// SubjectFilter selects relations by their subject. What is empty selects nothing
+// less: without a relation of the subject, its usersets count too.
+type SubjectFilter struct {
+	Subject                            Subject
+	ResourceType, ExternalID, Relation string
+}
+
+func (f SubjectFilter) query() url.Values {
+	query := url.Values{"subject_type": {f.Subject.Type}, "subject_id": {f.Subject.ID}}
+	for name, value := range map[string]string{
+		"subject_relation": f.Subject.Relation, "resource_type": f.ResourceType, "external_id": f.ExternalID, "relation": f.Relation,
+	} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	return query
+}
+
+const relationsOfSubjects = "/api/v1/relations"
+
+// SubjectRelations lists the direct relations of a subject, ordered by resource
+// and relation.
+func (c *Client) SubjectRelations(ctx context.Context, f SubjectFilter) iter.Seq2[Stored[Tuple], error] {
+	return all(func(cursor string) (Page[Tuple], error) {
+		return page[Tuple](ctx, c, relationsOfSubjects, f.query(), cursor)
+	})
+}
+
+// DeleteSubjectRelations deletes the direct relations of a subject, in as many
+// requests as it takes, and returns how many were deleted, after an error too.
+func (c *Client) DeleteSubjectRelations(ctx context.Context, f SubjectFilter) (deleted int, err error) {
+	for {
+		answer, _, err := call[struct {
+			Deleted int  `json:"deleted"`
+			HasMore bool `json:"has_more"`
+		}](ctx, c, request{method: http.MethodDelete, path: relationsOfSubjects, query: f.query()})
+		deleted += answer.Deleted
+		if err != nil || !answer.HasMore {
+			return deleted, err
+		}
+	}
 }
 
 // CreateRelation writes a relation. One that exists takes on the terms given.

@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"stonetown/schema"
+	"stonetown/tuplestore"
+)
+
+// SubjectFilter selects relations by the object that they name as their subject:
+// as such, or by a userset of it. The other fields narrow it down where they are
+// not empty.
+type SubjectFilter struct {
+	Subject                            tuplestore.Object
+	SubjectRelation                    string // only this userset
+	ResourceType, ResourceID, Relation string
+}
+
+// store is the filter in the store's terms.
+func (f SubjectFilter) store(c *schema.Compiled) (tuplestore.Filter, error) {
+	s := tuplestore.Subject{Type: f.Subject.Type, ID: f.Subject.ID, Relation: f.SubjectRelation}
+	if _, err := checkedSubject(c, s); err != nil {
+		return tuplestore.Filter{}, err
+	}
+	if f.ResourceType != "" && !c.HasType(f.ResourceType) {
+		return tuplestore.Filter{}, &UnknownTypeError{Type: f.ResourceType}
+	}
+	if f.ResourceType != "" && f.Relation != "" {
+		if _, ok := c.Rule(f.ResourceType, f.Relation); !ok {
+			return tuplestore.Filter{}, &UndefinedRelationError{Type: f.ResourceType, Relation: f.Relation}
+		}
+	}
+	return tuplestore.Filter{
+		ObjectType: f.ResourceType, ObjectID: f.ResourceID, Relation: f.Relation,
+		SubjectType: s.Type, SubjectID: s.ID, SubjectRelation: s.Relation,
+	}, nil
+}
+
+// SubjectRelations lists the relations that a filter selects, as they are written,
+// in the order of resource, relation and subject, after a record of an earlier
+// page (nil: from the start), at most limit. It fails with
+// [*InvalidSubjectError], [*UnknownTypeError] or [*UndefinedRelationError].
+func (e *Engine) SubjectRelations(ctx context.Context, tenantID string, f SubjectFilter, after *tuplestore.Record, limit int) ([]tuplestore.Record, error) {
+	at, err := e.tenant(tenantID).at(ctx, true)
+	if err != nil {
+		return nil, fmt.Errorf("list relations of a subject: %w", err)
+	}
+	records, err := e.subjectRelations(ctx, tenantID, at, f, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list relations of a subject: %w", err)
+	}
+	return records, nil
+}
+
+func (e *Engine) subjectRelations(ctx context.Context, tenantID string, at position, f SubjectFilter, after *tuplestore.Record, limit int) ([]tuplestore.Record, error) {
+	filter, err := f.store(at.compiled)
+	if err != nil {
+		return nil, err
+	}
+	return e.store.Snapshot(tenantID, at.revision).List(ctx, filter, after, limit)
+}
+
+// SubjectDeletion asks to delete relations by their subject.
+type SubjectDeletion struct {
+	SubjectFilter
+	// Keep, if not nil, says of which relations of an object none is deleted.
+	Keep func(o tuplestore.Object, relation string) bool
+	// Limit is how many are deleted at most.
+	Limit int
+	// Origin is that of a write of these ops.
+	Origin func(ops []WriteOp) Origin
+}
+
+// SubjectDeleted is the outcome of a [SubjectDeletion].
+type SubjectDeleted struct {
+	Count int
+	// More: others were left, for the limit.
+	More  bool
+	Token string // names the first revision that reflects the deletion
+}
+
+// deletionAttempts is how often relations are looked up anew because another
+// write deleted one of them first.
+const deletionAttempts = 5
+
+// DeleteSubjectRelations deletes relations by their subject, in one revision.
+// Errors are those of [Engine.SubjectRelations] and [Engine.Write].
+func (e *Engine) DeleteSubjectRelations(ctx context.Context, tenantID string, d SubjectDeletion) (SubjectDeleted, error) {
+	for attempt := 1; ; attempt++ {
+		deleted, err := e.deleteSubjectRelations(ctx, tenantID, d)
+		var gone *RelationNotFoundError
+		if errors.As(err, &gone) && attempt < deletionAttempts {
+			continue
+		}
+		if err != nil {
+			return deleted, fmt.Errorf("delete relations of a subject: %w", err)
+		}
+		return deleted, nil
+	}
+}
+
+func (e *Engine) deleteSubjectRelations(ctx context.Context, tenantID string, d SubjectDeletion) (SubjectDeleted, error) {
+	ops, more, err := e.deletable(ctx, tenantID, d)
+	if err != nil {
+		return SubjectDeleted{}, err
+	}
+	// Without ops too: the commit may have been made before, and tells its result.
+	result, token, err := e.commit(ctx, tenantID, func(at position) (tuplestore.Write, error) {
+		w, err := judge(at.compiled, WriteRequest{Origin: d.Origin(ops), Ops: ops})
+		w.Request = fmt.Sprintf("delete %d of %q", d.Limit, d.SubjectFilter)
+		return w, err
+	})
+	if err != nil {
+		return SubjectDeleted{}, opError(err)
+	}
+	deleted := SubjectDeleted{More: more, Token: token}
+	for _, n := range result.Counts {
+		deleted.Count += n
+	}
+	return deleted, nil
+}
+
+// deletable finds the first relations that are to go, and whether there are more.
+func (e *Engine) deletable(ctx context.Context, tenantID string, d SubjectDeletion) (ops []WriteOp, more bool, err error) {
+	at, err := e.tenant(tenantID).at(ctx, true)
+	if err != nil {
+		return nil, false, err
+	}
+	var after *tuplestore.Record
+	for {
+		page, err := e.subjectRelations(ctx, tenantID, at, d.SubjectFilter, after, d.Limit+1)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, r := range page {
+			if d.Keep != nil && d.Keep(r.Object, r.Relation) {
+				continue
+			}
+			if len(ops) == d.Limit {
+				return ops, true, nil
+			}
+			ops = append(ops, WriteOp{Delete: true, Resource: r.Object, Relation: r.Relation, Subject: r.Subject})
+		}
+		if len(page) <= d.Limit {
+			return ops, false, nil
+		}
+		after = &page[len(page)-1]
+	}
+}
