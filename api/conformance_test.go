@@ -76,6 +76,8 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"identity_page":      identityPage,
 	"pages":              hostedPages,
 	"authorization_code": authorizationCode,
+	"pending_flows":      pendingFlows,
+	"contexts":           contexts,
 	"refresh_tokens":     refreshTokens,
 	"refresh_leeway":     refreshLeeway,
 	"refresh_family":     refreshFamily,
@@ -164,7 +166,7 @@ func TestConformance(t *testing.T) {
 }
 
 // secrets are what codes, tokens and client secrets look like, signed tokens among them.
-var secrets = regexp.MustCompile(`\b(rt|ac|dc|cs|st|rat)_[A-Za-z0-9_-]{43}|\beyJ[A-Za-z0-9_-]{10,}\.eyJ`)
+var secrets = regexp.MustCompile(`\b(rt|ac|dc|cs|st|rat|bs)_[A-Za-z0-9_-]{43}|\beyJ[A-Za-z0-9_-]{10,}\.eyJ`)
 
 // noSecrets looks for secrets where none belong: in all that was logged, all that is on
 // record, and what is kept of codes and tokens.
@@ -173,7 +175,7 @@ func noSecrets(t *testing.T, w *world) {
 	if found := secrets.FindString(w.log.String()); found != "" {
 		t.Errorf("the log has %s", found)
 	}
-	for _, text := range []string{"events, data", "codes, hash", "refresh_tokens, hash", "applications, options", "device_codes, hash", "flows, id", "flows, request", "sessions, id"} {
+	for _, text := range []string{"events, data", "codes, hash", "refresh_tokens, hash", "applications, options", "device_codes, hash", "flows, id", "flows, request", "flows, browser", "sessions, id"} {
 		table, column, _ := strings.Cut(text, ", ")
 		rows, err := w.db.Query(t.Context(), `SELECT `+column+` FROM `+table)
 		if err != nil {

@@ -37,6 +37,7 @@ type Service interface {
 	BeginStepUp(ctx context.Context, t authn.Tenant, current session.Session, factorID string, kind factor.Kind) (authn.Challenge, error)
 	CompleteStepUp(ctx context.Context, t authn.Tenant, current session.Session, a authn.Answer, by authn.By) (session.Session, string, error)
 	SteppedUp(secondFactor time.Time) bool
+	WayToAAL2(ctx context.Context, tenantID, userID string) (authn.Way, error)
 	SignOut(ctx context.Context, current session.Session, all bool, by authn.By) error
 
 	Forgot(ctx context.Context, t authn.Tenant, email string, by authn.By) error
