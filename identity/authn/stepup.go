@@ -22,9 +22,9 @@ type Way int
 
 // The ways to AAL 2.
 const (
-	NoWay  Way = iota // the tenant does not use second factors
-	Prove             // a factor that the user has
-	Enrol             // a first factor
+	NoWay Way = iota // the tenant does not use second factors
+	Prove            // a factor that the user has
+	Enrol            // a first factor
 )
 
 // WayToAAL2 reports how a user can reach AAL 2.
