@@ -80,6 +80,10 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"last_method":        lastSignInMethod,
 	"identity_page":      identityPage,
 	"pages":              hostedPages,
+	"page_links":         pageLinks,
+	"page_errors":        pageErrors,
+	"page_tabs":          pageTabs,
+	"page_pictures":      pagePictures,
 	"authorization_code": authorizationCode,
 	"pending_flows":      pendingFlows,
 	"contexts":           contexts,
@@ -1081,7 +1085,7 @@ func takesJSON(t *testing.T, method, target string) bool {
 
 func routing(t *testing.T, _ *world, c *client) {
 	define(t, c)
-	for _, target := range []string{"/", "/api", "/api/v1", "/api/v2/resources", "/api/v1/resources/", "//api/v1/resources", "/api/v1/../v1/resources", "/oauth2/nothing", "/healthz", "/metrics"} {
+	for _, target := range []string{"/index.html", "/api", "/api/v1", "/api/v2/resources", "/api/v1/resources/", "//api/v1/resources", "/api/v1/../v1/resources", "/oauth2/nothing", "/healthz", "/metrics"} {
 		c.want(t, 404, "not_found", "GET", target, nil)
 	}
 	for target, methods := range targets("d") {

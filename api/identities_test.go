@@ -209,7 +209,7 @@ func identityPage(t *testing.T, w *world, c *client) {
 		t.Helper()
 		return c.visit(t, "GET", "/account/security", asBrowser(token), nil).html
 	}
-	if strings.Contains(page(), "Accounts elsewhere") {
+	if strings.Contains(page(), "Linked accounts") {
 		t.Error("there are none")
 	}
 	w.linked(t, c, ann, "google", "1")
@@ -221,7 +221,7 @@ func identityPage(t *testing.T, w *world, c *client) {
 		t.Helper()
 		return c.visit(t, "POST", "/account/remove-identity", asBrowser(token), url.Values{"connection_id": {connection}})
 	}
-	equal(t, "without a second factor", remove("con_google").header.Get("Location"), "/account/security?done=enrol")
+	equal(t, "without a second factor", remove("con_google").header.Get("Location"), "/account/security?done=enrol&next="+url.QueryEscape("/account/remove-identity?connection_id=con_google"))
 	enrol(t, w, c.with(token))
 	for _, connection := range []string{"con_google", "con_google", "x", "../profile"} { // gone is gone
 		p := remove(connection)
@@ -229,7 +229,7 @@ func identityPage(t *testing.T, w *world, c *client) {
 	}
 	w.withoutPassword(t, ann)
 	p := remove("con_" + xss)
-	if p.status != 409 || !strings.Contains(p.html, "It is your last way to sign in.") || !strings.Contains(p.html, "Accounts elsewhere") {
+	if p.status != 409 || !strings.Contains(p.html, "You cannot remove your last way to sign in.") || !strings.Contains(p.html, "Linked accounts") {
 		t.Errorf("the last: %d\n%s", p.status, p.html)
 	}
 }

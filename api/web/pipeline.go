@@ -109,6 +109,10 @@ func (k *Kit) Handle(op Operation, s Surface, next http.Handler) http.Handler {
 		if err == nil && hasVariables {
 			err = unescapeVariables(r)
 		}
+		if err == nil && op.Effects && x.request.Method == http.MethodHead {
+			w.WriteHeader(http.StatusOK)
+			return
+		}
 		switch {
 		case err != nil:
 		case op.Page:

@@ -135,13 +135,13 @@ func TestDevicePage(t *testing.T) {
 	b.at("/device", "Connect a device")
 	b.fill("user_code", "BCDF-BCDF")
 	b.press("Continue")
-	b.says("The code is not right.")
+	b.says("This code is wrong.")
 	b.fill("user_code", strings.ToLower(begun.UserCode))
 	b.press("Continue")
 	b.at("/device", "Connect this device?")
 	b.says("See your e-mail address")
 	b.press("Allow")
-	b.at("/device", "The device is connected")
+	b.at("/device", "Device connected")
 	token := <-tokens
 	if token == nil {
 		t.FailNow()
@@ -223,9 +223,9 @@ func TestRelyingParty(t *testing.T) {
 	// A website of others asks once.
 	guest := openWebsite(t, server, c, "Guest book", false)
 	b.do(chromedp.Navigate(guest + "/sign-in"))
-	b.at("/auth/consent", "Let Guest book in?")
+	b.at("/auth/consent", "Allow Guest book to access your account?")
 	b.says("See your e-mail address")
-	b.says("By your groups")
+	b.says("Through your groups")
 	b.press("Cancel")
 	b.says("access_denied")
 	b.do(chromedp.Navigate(guest + "/sign-in"))
@@ -233,10 +233,12 @@ func TestRelyingParty(t *testing.T) {
 	b.do(chromedp.WaitVisible(chromedp.Search(hello)), chromedp.Navigate(guest+"/sign-in"), chromedp.WaitVisible(chromedp.Search(hello)))
 	b.open("/account/applications")
 	b.at("/account/applications", "Applications")
-	b.do(chromedp.Click(chromedp.Search(`//li[.//strong="Guest book"]//button`)))
-	b.says("The application is removed.")
+	b.do(chromedp.Click(chromedp.Search(`//li[.//strong="Guest book"]//a`)))
+	b.at("/account/end-authorization", "Remove access for “Guest book”?")
+	b.press("Remove access")
+	b.says("Access removed.")
 	b.do(chromedp.Navigate(guest + "/sign-in"))
-	b.at("/auth/consent", "Let Guest book in?")
+	b.at("/auth/consent", "Allow Guest book to access your account?")
 
 	// The website signs the person out, and gets them back; without the ID token of the
 	// session they are asked first.
