@@ -35,7 +35,7 @@ func pageLinks(t *testing.T, w *world, c *client) {
 	c.visit(t, "POST", "/auth/verify-email", http.Header{"Sec-Fetch-Site": {"cross-site"}}, url.Values{"token": {token}})
 	equal(t, "verified by another site", state("ann@page-links.test"), false)
 	p := c.visit(t, "POST", "/auth/verify-email", nil, url.Values{"token": {token}, "next": {"/device"}})
-	equal(t, "verified by its owner", []any{p.status, state("ann@page-links.test"), strings.Contains(p.html, `href="/device"`)}, []any{200, true, true})
+	equal(t, "verified by its owner", []any{p.status, state("ann@page-links.test"), strings.Contains(p.html, `href="/auth/sign-in?next=%2Fdevice"`)}, []any{200, true, true})
 
 	// A new password.
 	anon.want(t, 202, "", "POST", authPath+"/password/forgot", object{"email": "ann@page-links.test"})

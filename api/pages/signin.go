@@ -114,6 +114,10 @@ func (v *visit) verify() error {
 	if err != nil {
 		return err
 	}
+	verified["Continue"] = v.next()
+	if v.person() != verified["email"] { // who confirmed it has still to sign in
+		verified["Continue"] = onTo("/auth/sign-in", v.next())
+	}
 	return v.show("verified.html", "E-mail address confirmed", verified)
 }
 

@@ -45,7 +45,13 @@ func (s *website) serve(w http.ResponseWriter, r *http.Request) error {
 		s.mu.Lock()
 		s.begun[state] = verifier
 		s.mu.Unlock()
-		http.Redirect(w, r, s.config.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier), oidc.Nonce(state), oauth2.SetAuthURLParam("response_mode", r.FormValue("mode")), oauth2.SetAuthURLParam("prompt", r.FormValue("prompt"))), http.StatusFound)
+		options := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier), oidc.Nonce(state), oauth2.SetAuthURLParam("response_mode", r.FormValue("mode"))}
+		for _, name := range []string{"prompt", "acr_values", "max_age"} {
+			if value := r.FormValue(name); value != "" {
+				options = append(options, oauth2.SetAuthURLParam(name, value))
+			}
+		}
+		http.Redirect(w, r, s.config.AuthCodeURL(state, options...), http.StatusFound)
 		return nil
 	}
 	switch r.URL.Path {
@@ -84,7 +90,7 @@ func (s *website) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var who struct{ Email string }
+	var who struct{ Email, ACR string }
 	if err := idToken.Claims(&who); err != nil || idToken.Nonce != state {
 		return fmt.Errorf("nonce %q, %w", idToken.Nonce, err)
 	}
@@ -92,7 +98,7 @@ func (s *website) serve(w http.ResponseWriter, r *http.Request) error {
 	s.token = raw
 	s.mu.Unlock()
 	w.Header().Set("Content-Type", "text/html")
-	_, err = fmt.Fprintf(w, "<!doctype html><main><h1>Hello %s</h1><p>by %s</p></main>", who.Email, r.Method)
+	_, err = fmt.Fprintf(w, "<!doctype html><main><h1>Hello %s</h1><p>by %s</p><p>at %s</p></main>", who.Email, r.Method, who.ACR)
 	return err
 }
 
