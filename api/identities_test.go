@@ -66,7 +66,7 @@ func externalIdentities(t *testing.T, w *world, c *client) {
 	me := signedIn(t, c, "ann@example.com")
 	equal(t, "none", me.want(t, 200, "", "GET", identitiesPath, nil).list(), []any{})
 	w.linked(t, c, ann, "google", "1")
-	w.mailbox.take(t, "ann@example.com", "can now sign in to your")
+	w.mailbox.take(t, "ann@example.com", "An account was linked")
 	w.linked(t, c, ann, "github", "2")
 	w.linked(t, c, ann, "github", "2") // no change
 	w.linked(t, c, bob, "apple", "3")
@@ -113,7 +113,7 @@ func externalIdentities(t *testing.T, w *world, c *client) {
 		me.want(t, 404, "identity_not_found", "DELETE", identitiesPath+"/"+nobodys, nil)
 	}
 	me.want(t, 204, "", "DELETE", identitiesPath+"/con_google", nil)
-	w.mailbox.take(t, "ann@example.com", "can no longer sign in to your")
+	w.mailbox.take(t, "ann@example.com", "An account was unlinked")
 	me.want(t, 404, "identity_not_found", "DELETE", identitiesPath+"/con_google", nil)
 	equal(t, "left", connections(me.want(t, 200, "", "GET", identitiesPath, nil).list()), "github")
 	equal(t, "others", connections(c.want(t, 200, "", "GET", "/api/v1/users/"+bob, nil).data()["external_identities"].([]any)), "apple google")
