@@ -208,7 +208,7 @@ func New(c Config) (http.Handler, error) {
 	for path, methods := range routed {
 		paths[path] = methods
 	}
-	handler := kit.Serve(newRouter(paths, kit.Fail))
+	handler := kit.Serve(newRouter(paths, shown.NotFound, kit.Fail))
 	shown.API = handler
 	return handler, nil
 }

@@ -9,6 +9,7 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -32,8 +33,9 @@ func challengeOf(verifier string) string {
 type relyingParty struct {
 	*client
 	id, secret string
-	session    string // of the browser
-	flow       string // cookie
+	session    string   // of the browser
+	browser    []string // cookies on which its flows hang
+	flow       string   // the id of the last one
 }
 
 func newParty(t testing.TB, c *client, form object) *relyingParty {
@@ -59,18 +61,32 @@ func (p *relyingParty) request(changes url.Values) url.Values {
 // is given.
 func (p *relyingParty) browse(t testing.TB, target string) (a answer, to *url.URL) {
 	t.Helper()
-	h := http.Header{"Cookie": {"__Host-sid=" + p.session + "; __Host-oauth=" + p.flow}}
-	a = p.send(t, "GET", target, h, nil)
-	for _, text := range a.header["Set-Cookie"] {
-		if cookie, err := http.ParseSetCookie(text); err == nil && cookie.Name == "__Host-oauth" {
-			p.flow = cookie.Value
-		}
-	}
+	a = p.send(t, "GET", target, http.Header{"Cookie": {strings.Join(append([]string{"__Host-sid=" + p.session}, p.browser...), "; ")}}, nil)
+	p.keep(t, a)
 	to, err := url.Parse(a.header.Get("Location"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, id, ok := strings.Cut(to.Query().Get("next"), "?flow="); ok {
+		p.flow = id
+	} else if id := to.Query().Get("flow"); id != "" {
+		p.flow = id
+	}
 	return a, to
+}
+
+// keep stores the cookies on which flows hang.
+func (p *relyingParty) keep(t testing.TB, a answer) {
+	t.Helper()
+	for _, text := range a.header["Set-Cookie"] {
+		cookie, err := http.ParseSetCookie(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pair := cookie.Name + "=" + cookie.Value; strings.HasPrefix(pair, "__Host-oauth-") && !slices.Contains(p.browser, pair) {
+			p.browser = append(p.browser, pair)
+		}
+	}
 }
 
 // ask sends an authorization request.
@@ -117,18 +133,22 @@ func authorizationCode(t *testing.T, w *world, c *client) {
 
 	// Nobody is signed in: sign in first, in this browser, and then go on.
 	a, to := p.ask(t, nil)
-	equal(t, "first", []any{a.status, to.Path, p.flow != ""}, []any{302, "/auth/sign-in", true})
+	equal(t, "first", []any{a.status, to.Path, len(p.browser)}, []any{302, "/auth/sign-in", 1})
+	flowID := p.flow
 	resume := to.Query().Get("next")
 	if !strings.HasPrefix(resume, "/oauth2/authorize/resume?flow=flw_") {
 		t.Fatalf("next: %s", resume)
 	}
-	flow := c.with("").want(t, 200, "", "GET", authPath+"/flows/"+p.flow, nil).data()
+	flow := c.with("").want(t, 200, "", "GET", authPath+"/flows/"+flowID, nil).data()
 	equal(t, "flow", []any{flow["client"], flow["scopes"], flow["status"]}, []any{object{"name": "App", "logo_uri": nil}, []any{"openid", "profile", "email"}, "sign_in_required"})
 	c.with("").want(t, 404, "flow_not_found", "GET", authPath+"/flows/x", nil)
 	other := *p
-	other.flow = "" // another browser
+	other.browser = nil
 	stolen, _ := other.browse(t, resume)
 	equal(t, "another browser", stolen.status, 400)
+	other.ask(t, nil) // which has a secret of its own then
+	stolen, _ = other.browse(t, resume)
+	equal(t, "another browser with flows", []any{len(other.browser), stolen.status}, []any{1, 400})
 	p.session = signIn(t, c, "ann@example.com", secret, "complete").data()["session_token"].(string)
 	a, to = p.browse(t, resume)
 	q := to.Query()
@@ -198,13 +218,126 @@ func authorizationCode(t *testing.T, w *world, c *client) {
 	if _, err := w.db.Exec(t.Context(), `UPDATE flows SET expires_at = $1`, time.Now().UnixMicro()); err != nil {
 		t.Fatal(err)
 	}
-	p.flow = strings.TrimPrefix(resume, "/oauth2/authorize/resume?flow=")
-	c.with("").want(t, 410, "flow_expired", "GET", authPath+"/flows/"+p.flow, nil)
+	c.with("").want(t, 410, "flow_expired", "GET", authPath+"/flows/"+flowID, nil)
 	late, _ := p.browse(t, resume)
 	equal(t, "late", late.status, 400)
 	equal(t, "events", w.types(t, c, "security.authorization", "token."), []string{
 		"security.authorization_code_reused", "token.family_revoked", "security.authorization_code_reused", "token.family_revoked",
 	})
+}
+
+// pendingFlows: any number of sign-ins wait in one browser, each for its own request, and none
+// of them is of use in another browser.
+func pendingFlows(t *testing.T, _ *world, c *client) {
+	member(t, c, "ann@example.com")
+	member(t, c, "eve@example.com")
+	p := newParty(t, c, nil)
+	site := newParty(t, c, object{"name": "Another site", "redirect_uris": []any{"https://other.example.com/cb"}})
+	site.browser = p.browser
+	var pending []string
+	for _, state := range []string{"first", "second", "third"} {
+		_, to := p.ask(t, url.Values{"state": {state}})
+		pending = append(pending, to.Query().Get("next"))
+	}
+	_, to := p.ask(t, url.Values{"client_id": {site.id}, "redirect_uri": {"https://other.example.com/cb"}, "state": {"fourth"}})
+	pending = append(pending, to.Query().Get("next"))
+	equal(t, "secrets of the browser", len(p.browser), 1)
+	p.session = signIn(t, c, "ann@example.com", secret, "complete").data()["session_token"].(string)
+	for i, state := range []string{"first", "second", "third", "fourth"} {
+		a, to := p.browse(t, pending[i])
+		equal(t, state, []any{a.status, to.Query().Get("state"), to.Query().Get("code") != ""}, []any{302, state, true})
+	}
+
+	// Tabs that begin at the same time have a secret each. None takes the place of another.
+	var tabs [2]relyingParty
+	var at [2]*url.URL
+	for i := range tabs {
+		tabs[i] = relyingParty{client: p.client, id: p.id}
+		_, at[i] = tabs[i].ask(t, nil)
+	}
+	both := relyingParty{client: p.client, id: p.id, session: p.session, browser: append(tabs[0].browser, tabs[1].browser...)}
+	for i := range at {
+		_, to := both.browse(t, at[i].Query().Get("next"))
+		equal(t, "one of two tabs", to.Query().Get("code") != "", true)
+	}
+
+	// The attacker's flow, finished by the victim, is of use to neither.
+	attacker := relyingParty{client: p.client, id: p.id}
+	_, to = attacker.ask(t, url.Values{"state": {"attacker"}})
+	lure := to.Query().Get("next")
+	for what, victim := range map[string]relyingParty{"signed in": *p, "signed out": {client: p.client, id: p.id, browser: p.browser}} {
+		a, to := victim.browse(t, lure)
+		equal(t, what, []any{a.status, to.String()}, []any{400, ""})
+	}
+	_, to = attacker.browse(t, lure)
+	equal(t, "the attacker still has to sign in", to.Path, "/auth/sign-in")
+	attacker.session = signIn(t, c, "eve@example.com", secret, "complete").data()["session_token"].(string)
+	_, to = attacker.browse(t, lure)
+	equal(t, "as the attacker", claimsOf(t, p.exchange(t, to.Query().Get("code"), nil).body["id_token"].(string))["email"], "eve@example.com")
+	// Nor can the secret be planted with the flow: it has to be one of the browser's cookies.
+	for _, planted := range []string{"__Host-oauth=" + attacker.flow, "__Host-oauth-x=", "__Host-oauth-x=x", "oauth-x=" + attacker.browser[0]} {
+		victim := relyingParty{client: p.client, id: p.id, session: p.session, browser: []string{planted}}
+		a, _ := victim.browse(t, lure)
+		equal(t, planted, a.status, 400)
+	}
+}
+
+// contexts: acr_values is met where the user can, and demanded with max_age.
+func contexts(t *testing.T, w *world, c *client) {
+	w.ahead.Store(0)
+	member(t, c, "ann@example.com")
+	member(t, c, "bob@example.com")
+	p := newParty(t, c, nil)
+	acr := func(code string) any {
+		t.Helper()
+		return claimsOf(t, p.exchange(t, code, nil).body["id_token"].(string))["acr"]
+	}
+	// Without a factor, a preference is not met; the claim tells.
+	p.session = signIn(t, c, "ann@example.com", secret, "complete").data()["session_token"].(string)
+	for _, values := range []string{"aal2", "aal2 aal1", "aal1 aal2", "aal3 aal2", "urn:unknown"} {
+		equal(t, values, acr(p.code(t, url.Values{"acr_values": {values}})), "aal1")
+		equal(t, values+" unasked", acr(p.code(t, url.Values{"acr_values": {values}, "prompt": {"none"}})), "aal1")
+	}
+	equal(t, "aal1 will do", acr(p.code(t, url.Values{"acr_values": {"aal2 aal1"}, "max_age": {"900"}})), "aal1")
+	// A demand for step-up leads to adding a factor, and then back.
+	_, to := p.ask(t, url.Values{"acr_values": {"aal2"}, "max_age": {"900"}})
+	equal(t, "enrol", []any{to.Path, to.Query().Get("done")}, []any{"/account/security", "enrol"})
+	resume := to.Query().Get("next")
+	key, _ := enrol(t, w, c.with(p.session))
+	_, to = p.browse(t, resume)
+	equal(t, "enrolled", acr(to.Query().Get("code")), "aal2")
+
+	// With a factor it is asked for, unless nobody may be asked or aal1 is preferred.
+	w.later(time.Minute)
+	waiting := signIn(t, c, "ann@example.com", secret, "mfa_required").data()["mfa_token"]
+	verified := c.with("").want(t, 200, "", "POST", authPath+"/mfa/verify", object{"mfa_token": waiting, "kind": "totp", "code": code(t, key, w.now()), "remember_device": true})
+	device := http.Header{"Content-Type": {"application/json"}}
+	for _, text := range verified.header["Set-Cookie"] {
+		pair, _, _ := strings.Cut(text, ";")
+		device.Add("Cookie", pair)
+	}
+	p.session = c.with("").send(t, "POST", authPath+"/sign-in", device, []byte(`{"email":"ann@example.com","password":"`+secret+`"}`)).data()["session_token"].(string)
+	_, to = p.ask(t, url.Values{"acr_values": {"aal2"}})
+	equal(t, "step up", to.Path, "/account/step-up")
+	_, to = p.ask(t, url.Values{"acr_values": {"aal2"}, "max_age": {"900"}})
+	equal(t, "step up (RFC 9470)", to.Path, "/account/step-up")
+	equal(t, "nobody may be asked", acr(p.code(t, url.Values{"acr_values": {"aal2"}, "prompt": {"none"}})), "aal1")
+	equal(t, "aal1 first", acr(p.code(t, url.Values{"acr_values": {"aal1 aal2"}})), "aal1")
+	_, to = p.ask(t, url.Values{"acr_values": {"aal2"}, "max_age": {"900"}, "prompt": {"none"}})
+	equal(t, "demanded of nobody", to.Query().Get("error"), "unmet_authentication_requirements")
+
+	// Where second factors are off there is no way to meet a demand.
+	w.ahead.Store(0)
+	p.session = signIn(t, c, "bob@example.com", secret, "complete").data()["session_token"].(string)
+	c.want(t, 200, "", "PATCH", "/api/v1/settings", object{"mfa_policy": object{"mode": "off"}})
+	_, to = p.ask(t, url.Values{"acr_values": {"aal2"}, "max_age": {"900"}})
+	equal(t, "no way", to.Query().Get("error"), "unmet_authentication_requirements")
+	equal(t, "and no preference", acr(p.code(t, url.Values{"acr_values": {"aal2"}})), "aal1")
+
+	// However large max_age is, nobody has signed in longer ago.
+	for _, age := range []string{"9223372036", "9223372037", "99999999999", "9223372036854775807", "9223372036854775808", strings.Repeat("9", 100)} {
+		p.code(t, url.Values{"max_age": {age}})
+	}
 }
 
 func refreshTokens(t *testing.T, w *world, c *client) {
@@ -327,8 +460,8 @@ func authorizeRefuses(t *testing.T, w *world, c *client) {
 		"no challenge": {"invalid_request", url.Values{"code_challenge": nil}}, "plain": {"invalid_request", url.Values{"code_challenge_method": {"plain"}}}, "no method": {"invalid_request", url.Values{"code_challenge_method": nil}},
 		"short challenge": {"invalid_request", url.Values{"code_challenge": {"x"}}}, "fragment": {"invalid_request", url.Values{"response_mode": {"fragment"}}}, "request": {"request_not_supported", url.Values{"request": {"x"}}},
 		"scope": {"invalid_scope", url.Values{"scope": {"users:write"}}}, "malformed scope": {"invalid_scope", url.Values{"scope": {"a\"b"}}}, "audience": {"invalid_target", url.Values{"audience": {"https://other.example.com"}}},
-		"prompt": {"invalid_request", url.Values{"prompt": {"now"}}}, "none and more": {"invalid_request", url.Values{"prompt": {"none login"}}}, "max_age": {"invalid_request", url.Values{"max_age": {"-1"}}},
-		"no second factor": {"unmet_authentication_requirements", url.Values{"prompt": {"none"}, "acr_values": {"aal2"}}}, "too old": {"login_required", url.Values{"prompt": {"none"}, "max_age": {"0"}}},
+		"prompt": {"invalid_request", url.Values{"prompt": {"now"}}}, "none and more": {"invalid_request", url.Values{"prompt": {"none login"}}}, "max_age": {"invalid_request", url.Values{"max_age": {"-1"}}}, "max_age is no number": {"invalid_request", url.Values{"max_age": {"1h"}}},
+		"no second factor": {"unmet_authentication_requirements", url.Values{"prompt": {"none"}, "acr_values": {"aal2"}, "max_age": {"900"}}}, "too old": {"login_required", url.Values{"prompt": {"none"}, "max_age": {"0"}}},
 	} {
 		if what == "too old" {
 			time.Sleep(1100 * time.Millisecond)
@@ -368,8 +501,6 @@ func authorizeRefuses(t *testing.T, w *world, c *client) {
 	if to.Query().Get("code") == "" {
 		t.Errorf("after signing in again: %s", to)
 	}
-	_, to = p.ask(t, url.Values{"acr_values": {"aal2"}})
-	equal(t, "step up", to.Path, "/account/step-up")
 
 	// By POST the redirect is a GET.
 	post := p.send(t, "POST", "/oauth2/authorize", http.Header{"Cookie": {"__Host-sid=" + p.session}, "Content-Type": {"application/x-www-form-urlencoded"}}, []byte(p.request(nil).Encode()))
@@ -377,11 +508,7 @@ func authorizeRefuses(t *testing.T, w *world, c *client) {
 	// From another site it comes without the cookie, which the GET after it has.
 	post = p.send(t, "POST", "/oauth2/authorize", http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, []byte(p.request(nil).Encode()))
 	equal(t, "post without a cookie", []any{post.status, strings.HasPrefix(post.header.Get("Location"), "/oauth2/authorize/resume?flow=flw_")}, []any{303, true})
-	cookie, err := http.ParseSetCookie(post.header.Get("Set-Cookie"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.flow = cookie.Value
+	p.keep(t, post)
 	_, to = p.browse(t, post.header.Get("Location"))
 	equal(t, "and then", to.Query().Get("code") != "", true)
 	large := p.send(t, "POST", "/oauth2/authorize", http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, []byte(p.request(url.Values{"nonce": {long(70_000)}}).Encode()))

@@ -66,6 +66,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"self_service":       selfService,
 	"no_password":        noPassword,
 	"sign_up":            signUp,
+	"sign_up_letters":    signUpLetters,
 	"password_reset":     passwordReset,
 	"authenticator_app":  authenticatorApp,
 	"assurance":          assurance,
@@ -73,13 +74,23 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"text_messages":      textMessages,
 	"parallel_guesses":   parallelGuesses,
 	"email_change":       emailChange,
+	"email_revert":       emailRevert,
+	"mailed_links":       mailedLinks,
+	"auth_policy":        authPolicy,
+	"token_lifetimes":    tokenLifetimes,
 	"passkeys":           passkeys,
 	"independent_client": independentClient,
 	"identities":         externalIdentities,
 	"last_method":        lastSignInMethod,
 	"identity_page":      identityPage,
 	"pages":              hostedPages,
+	"page_links":         pageLinks,
+	"page_errors":        pageErrors,
+	"page_tabs":          pageTabs,
+	"page_pictures":      pagePictures,
 	"authorization_code": authorizationCode,
+	"pending_flows":      pendingFlows,
+	"contexts":           contexts,
 	"refresh_tokens":     refreshTokens,
 	"refresh_leeway":     refreshLeeway,
 	"refresh_family":     refreshFamily,
@@ -183,7 +194,7 @@ func TestConformance(t *testing.T) {
 }
 
 // secrets are what codes, tokens and client secrets look like, signed tokens among them.
-var secrets = regexp.MustCompile(`\b(rt|ac|dc|cs|st|rat)_[A-Za-z0-9_-]{43}|\beyJ[A-Za-z0-9_-]{10,}\.eyJ`)
+var secrets = regexp.MustCompile(`\b(rt|ac|dc|cs|st|rat|bs)_[A-Za-z0-9_-]{43}|\beyJ[A-Za-z0-9_-]{10,}\.eyJ`)
 
 // noSecrets looks for secrets where none belong: in all that was logged, all that is on
 // record, and what is kept of codes and tokens.
@@ -192,7 +203,7 @@ func noSecrets(t *testing.T, w *world) {
 	if found := secrets.FindString(w.log.String()); found != "" {
 		t.Errorf("the log has %s", found)
 	}
-	for _, text := range []string{"events, data", "codes, hash", "refresh_tokens, hash", "applications, options", "device_codes, hash", "flows, id", "flows, request", "sessions, id"} {
+	for _, text := range []string{"events, data", "codes, hash", "refresh_tokens, hash", "applications, options", "device_codes, hash", "flows, id", "flows, request", "flows, browser", "sessions, id"} {
 		table, column, _ := strings.Cut(text, ", ")
 		rows, err := w.db.Query(t.Context(), `SELECT `+column+` FROM `+table)
 		if err != nil {
@@ -1091,7 +1102,7 @@ func takesJSON(t *testing.T, method, target string) bool {
 
 func routing(t *testing.T, _ *world, c *client) {
 	define(t, c)
-	for _, target := range []string{"/", "/api", "/api/v1", "/api/v2/resources", "/api/v1/resources/", "//api/v1/resources", "/api/v1/../v1/resources", "/oauth2/nothing", "/healthz", "/metrics"} {
+	for _, target := range []string{"/index.html", "/api", "/api/v1", "/api/v2/resources", "/api/v1/resources/", "//api/v1/resources", "/api/v1/../v1/resources", "/oauth2/nothing", "/healthz", "/metrics"} {
 		c.want(t, 404, "not_found", "GET", target, nil)
 	}
 	for target, methods := range targets("d") {

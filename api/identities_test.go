@@ -66,7 +66,7 @@ func externalIdentities(t *testing.T, w *world, c *client) {
 	me := signedIn(t, c, "ann@example.com")
 	equal(t, "none", me.want(t, 200, "", "GET", identitiesPath, nil).list(), []any{})
 	w.linked(t, c, ann, "google", "1")
-	w.mailbox.take(t, "ann@example.com", "can now sign in to your")
+	w.mailbox.take(t, "ann@example.com", "An account was linked")
 	w.linked(t, c, ann, "github", "2")
 	w.linked(t, c, ann, "github", "2") // no change
 	w.linked(t, c, bob, "apple", "3")
@@ -113,7 +113,7 @@ func externalIdentities(t *testing.T, w *world, c *client) {
 		me.want(t, 404, "identity_not_found", "DELETE", identitiesPath+"/"+nobodys, nil)
 	}
 	me.want(t, 204, "", "DELETE", identitiesPath+"/con_google", nil)
-	w.mailbox.take(t, "ann@example.com", "can no longer sign in to your")
+	w.mailbox.take(t, "ann@example.com", "An account was unlinked")
 	me.want(t, 404, "identity_not_found", "DELETE", identitiesPath+"/con_google", nil)
 	equal(t, "left", connections(me.want(t, 200, "", "GET", identitiesPath, nil).list()), "github")
 	equal(t, "others", connections(c.want(t, 200, "", "GET", "/api/v1/users/"+bob, nil).data()["external_identities"].([]any)), "apple google")
@@ -209,7 +209,7 @@ func identityPage(t *testing.T, w *world, c *client) {
 		t.Helper()
 		return c.visit(t, "GET", "/account/security", asBrowser(token), nil).html
 	}
-	if strings.Contains(page(), "Accounts elsewhere") {
+	if strings.Contains(page(), "Linked accounts") {
 		t.Error("there are none")
 	}
 	w.linked(t, c, ann, "google", "1")
@@ -221,7 +221,7 @@ func identityPage(t *testing.T, w *world, c *client) {
 		t.Helper()
 		return c.visit(t, "POST", "/account/remove-identity", asBrowser(token), url.Values{"connection_id": {connection}})
 	}
-	equal(t, "without a second factor", remove("con_google").header.Get("Location"), "/account/security?done=enrol")
+	equal(t, "without a second factor", remove("con_google").header.Get("Location"), "/account/security?done=enrol&next="+url.QueryEscape("/account/remove-identity?connection_id=con_google"))
 	enrol(t, w, c.with(token))
 	for _, connection := range []string{"con_google", "con_google", "x", "../profile"} { // gone is gone
 		p := remove(connection)
@@ -229,7 +229,7 @@ func identityPage(t *testing.T, w *world, c *client) {
 	}
 	w.withoutPassword(t, ann)
 	p := remove("con_" + xss)
-	if p.status != 409 || !strings.Contains(p.html, "It is your last way to sign in.") || !strings.Contains(p.html, "Accounts elsewhere") {
+	if p.status != 409 || !strings.Contains(p.html, "You cannot remove your last way to sign in.") || !strings.Contains(p.html, "Linked accounts") {
 		t.Errorf("the last: %d\n%s", p.status, p.html)
 	}
 }

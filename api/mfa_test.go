@@ -171,13 +171,14 @@ func assurance(t *testing.T, w *world, c *client) {
 	}
 	refused := codes(me, 401, "insufficient_user_authentication")
 	d := refused.details()
-	equal(t, "details", []any{d["required_aal"], d["acr_values"], d["enrolment_required"], d["step_up_url"]}, []any{2.0, "aal2", true, "https://assurance.test/api/v1/auth/step-up/begin"})
-	if h := refused.header.Get("WWW-Authenticate"); !strings.Contains(h, `error="insufficient_user_authentication", acr_values="aal2", max_age=600`) {
+	equal(t, "details", []any{d["required_aal"], d["acr_values"], d["enrolment_required"], d["sign_in_required"], d["step_up_url"]}, []any{2.0, "aal2", true, false, "https://assurance.test/api/v1/auth/step-up/begin"})
+	if h := refused.header.Get("WWW-Authenticate"); !strings.Contains(h, `error="insufficient_user_authentication", acr_values="aal2", max_age=900`) {
 		t.Errorf("WWW-Authenticate: %s", h)
 	}
 	// Without a factor a fresh sign-in is asked for to add the first.
 	w.later(11 * time.Minute)
-	me.want(t, 401, "insufficient_user_authentication", "POST", mePath+"/mfa/factors/totp/begin", object{})
+	d = me.want(t, 401, "insufficient_user_authentication", "POST", mePath+"/mfa/factors/totp/begin", object{}).details()
+	equal(t, "too old", []any{d["enrolment_required"], d["sign_in_required"]}, []any{true, true})
 	me = signedIn(t, c, "ann@example.com")
 	key, factorID := enrol(t, w, me)
 	codes(me, 200, "") // adding it proved it
@@ -651,6 +652,19 @@ func passkeys(t *testing.T, w *world, c *client) {
 	finish(c, 200, "", named, d.get(t, named))
 	nobody := begin(object{"email": "nobody@example.com"})
 	equal(t, "imaginary", allowed(nobody), allowed(begin(object{"email": "Nobody@example.com"})))
+	// They look like those of the authenticators that people have.
+	kinds := map[string]int{}
+	for i := range 60 {
+		for _, item := range begin(object{"email": fmt.Sprintf("nobody%d@example.com", i)})["public_key"].(map[string]any)["allowCredentials"].([]any) {
+			o := item.(map[string]any)
+			kinds[fmt.Sprintf("%d %v %v", len(decode(t, o["id"].(string))), o["transports"], o["type"])]++
+		}
+	}
+	for _, kind := range []string{"20 [hybrid internal] public-key", "16 [hybrid internal] public-key", "32 [internal] public-key"} {
+		if kinds[kind] == 0 {
+			t.Errorf("imaginary credentials: %v, none is %s", kinds, kind)
+		}
+	}
 	finish(c, 400, "credential_invalid", nobody, d.get(t, nobody))
 
 	// As a second factor, and to step up.

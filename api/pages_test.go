@@ -67,8 +67,8 @@ func hostedPages(t *testing.T, w *world, c *client) {
 
 	for target, status := range map[string]int{
 		"/auth/sign-in": 200, "/auth/sign-in?next=" + url.QueryEscape(xss) + "&email=" + url.QueryEscape(xss): 200, "/auth/sign-up": 200, "/auth/reset-password": 200,
-		"/auth/reset-password?token=" + url.QueryEscape(xss): 200, "/auth/verify-email?email=" + url.QueryEscape(xss): 200, "/auth/verify-email?token=x": 400,
-		"/auth/revert-email?token=" + url.QueryEscape(xss): 200, "/auth/error": 200, "/auth/mfa": 303, "/account": 200, "/account/security": 200,
+		"/auth/reset-password?token=" + url.QueryEscape(xss): 400, "/auth/verify-email?email=" + url.QueryEscape(xss): 200, "/auth/verify-email?token=x": 400,
+		"/auth/revert-email?token=" + url.QueryEscape(xss): 400, "/": 303, "/account/end-session": 200, "/account/remove-factor?factor_id=" + url.QueryEscape(xss): 303, "/auth/error": 200, "/auth/mfa": 303, "/account": 200, "/account/security": 200,
 		"/account/sessions": 200, "/account/password": 200, "/account/email": 200, "/account/totp": 200, "/account/sms": 200, "/account/passkey": 200,
 		"/account/step-up?next=" + url.QueryEscape("/account/x"+xss): 200, "/.well-known/change-password": 302,
 	} {
@@ -107,7 +107,7 @@ func hostedPages(t *testing.T, w *world, c *client) {
 	equal(t, "next", p.header.Get("Location"), "/account/sessions?x=1")
 
 	// Forms come from the tenant's own pages only.
-	for _, target := range []string{"/auth/sign-in", "/auth/sign-out", "/account", "/account/sessions", "/account/backup-codes"} {
+	for _, target := range []string{"/auth/sign-in", "/auth/sign-out", "/account", "/account/end-session", "/account/backup-codes"} {
 		for _, header := range []http.Header{{"Sec-Fetch-Site": {"cross-site"}}, {"Origin": {"https://evil.test"}}} {
 			header["Cookie"] = []string{"__Host-sid=" + bob}
 			p := c.visit(t, "POST", target, header, url.Values{"email": {"bob@example.com"}, "password": {secret}})

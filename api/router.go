@@ -34,10 +34,12 @@ type router struct {
 	exact     map[string]methods
 	templates *mux.Router
 	fail      func(http.ResponseWriter, *http.Request, error)
+	// notFoundPage answers for a path that leads nowhere, if that is asked for as a page.
+	notFoundPage func(http.ResponseWriter, *http.Request) bool
 }
 
-func newRouter(paths map[string]methods, fail func(http.ResponseWriter, *http.Request, error)) *router {
-	r := &router{exact: map[string]methods{}, templates: mux.NewRouter().UseEncodedPath().SkipClean(true), fail: fail}
+func newRouter(paths map[string]methods, notFoundPage func(http.ResponseWriter, *http.Request) bool, fail func(http.ResponseWriter, *http.Request, error)) *router {
+	r := &router{exact: map[string]methods{}, templates: mux.NewRouter().UseEncodedPath().SkipClean(true), fail: fail, notFoundPage: notFoundPage}
 	var templates []string
 	for path, methods := range paths {
 		if strings.Contains(path, "{") {
@@ -110,7 +112,9 @@ func (r *router) Has(req *http.Request) bool {
 }
 
 func (r *router) notFound(w http.ResponseWriter, req *http.Request) {
-	r.fail(w, req, web.NotFound())
+	if !r.notFoundPage(w, req) {
+		r.fail(w, req, web.NotFound())
+	}
 }
 
 // follow makes sure that routes and operations are the same, and returns the handlers,

@@ -135,11 +135,19 @@ func (m *mailbox) take(t testing.TB, to, words string) post.Letter {
 	return post.Letter{}
 }
 
+// count is how many letters to somebody have not been taken.
+func (m *mailbox) count(to string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.items[to])
+}
+
 // link is the token of the link in a letter.
 func link(t testing.TB, l post.Letter) string {
 	t.Helper()
 	_, rest, ok := strings.Cut(l.Text, "?token=")
 	token, _, _ := strings.Cut(rest, "\n")
+	token, _, _ = strings.Cut(token, "&")
 	if !ok || token == "" {
 		t.Fatalf("no link in %q", l.Text)
 	}

@@ -3,6 +3,7 @@ package identity
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -117,20 +118,31 @@ var commonPasswords = sync.OnceValue(func() map[string]bool {
 	return common
 })
 
-// shortIdentifier is how many characters a word must have for passwords that contain
-// it to be refused.
+// shortIdentifier is how many characters a word must have to count as an identifier.
 const shortIdentifier = 4
 
-// containsIdentifier reports whether a folded password is little more than what others
-// know of the user: half of it or more is one word of the address or a name.
+// containsIdentifier reports whether a folded password is little more than what others know of
+// the user: half of it or more is the address, a name, or words of these, however they are
+// separated.
 func containsIdentifier(folded string, u User) bool {
-	for _, text := range []string{u.Email, u.Name, u.GivenName, u.FamilyName} {
-		for _, word := range strings.FieldsFunc(fold(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
-			n := utf8.RuneCountInString(word)
-			if n >= shortIdentifier && strings.Contains(folded, word) && 2*n >= utf8.RuneCountInString(folded) {
-				return true
-			}
+	var known []string
+	local, _, _ := strings.Cut(u.Email, "@")
+	for _, text := range []string{u.Email, local, u.Name, u.GivenName, u.FamilyName} {
+		words := strings.FieldsFunc(fold(text), separates)
+		known = append(append(known, words...), strings.Join(words, ""))
+	}
+	slices.SortFunc(known, func(a, b string) int { return len(b) - len(a) }) // the longest first
+	rest := strings.Join(strings.FieldsFunc(folded, separates), "")
+	covered := 0
+	for _, word := range known {
+		n := utf8.RuneCountInString(word)
+		if found := strings.Count(rest, word); n >= shortIdentifier && found > 0 {
+			covered += n * found
+			rest = strings.ReplaceAll(rest, word, " ")
 		}
 	}
-	return false
+	return covered > 0 && 2*covered >= utf8.RuneCountInString(folded)
 }
+
+// separates reports whether a character stands between words.
+func separates(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }

@@ -22,8 +22,9 @@ type AuthorizationRequest struct {
 	Thumbprint  string   `json:"dpop_jkt,omitempty"` // of the key that the code will be exchanged with; empty: any or none
 	Nonce       string   `json:"nonce,omitempty"`
 	Prompt      []string `json:"prompt,omitempty"`
-	MaxAge      int      `json:"max_age"` // seconds; -1: as old as it may be
-	AAL2        bool     `json:"aal2,omitempty"`
+	MaxAge      int      `json:"max_age"`           // seconds; -1: as old as it may be
+	AAL2        bool     `json:"aal2,omitempty"`    // a recent second factor is preferred
+	StepUp      bool     `json:"step_up,omitempty"` // and demanded (see [AuthorizationRequest.assurance])
 	LoginHint   string   `json:"login_hint,omitempty"`
 	UserID      string   `json:"user,omitempty"` // who is expected, by an ID token that they got before
 	Audience    string   `json:"audience"`
@@ -170,7 +171,7 @@ func (s *Service) judge(ctx context.Context, tenant Tenant, params url.Values) (
 		c, err := s.readIDToken(ctx, tenant, hint)
 		var bad *TokenError
 		switch {
-		case errors.As(err, &bad) && bad.Reason != Expired || err == nil && c.Audience != app.ClientID: // what is old is good enough for a hint
+		case errors.As(err, &bad) && bad.Reason != Expired, (err == nil || bad != nil) && c.Audience != app.ClientID: // an expired one is good enough for a hint
 			return refuse(string(InvalidRequest), "id_token_hint is not one that the application got here")
 		case err != nil && bad == nil:
 			return r, app, err
@@ -183,11 +184,13 @@ func (s *Service) judge(ctx context.Context, tenant Tenant, params url.Values) (
 		}
 	}
 	if text := params.Get("max_age"); text != "" {
-		if r.MaxAge, err = strconv.Atoi(text); err != nil || r.MaxAge < 0 {
+		seconds, err := strconv.ParseUint(text, 10, 31)
+		if err != nil && !errors.Is(err, strconv.ErrRange) { // a larger one is as good as the largest, 68 years
 			return refuse(string(InvalidRequest), "max_age is not a number of seconds")
 		}
+		r.MaxAge = int(seconds)
 	}
-	r.AAL2 = slices.Contains(strings.Fields(params.Get("acr_values")), AAL2)
+	r.assurance(strings.Fields(params.Get("acr_values")))
 	for _, scope := range scopes { // what it may not have is dropped, and the answer says so
 		if slices.Contains(app.AllowedScopes, scope) {
 			r.Scopes = append(r.Scopes, scope)
@@ -206,6 +209,17 @@ func (s *Service) judge(ctx context.Context, tenant Tenant, params url.Values) (
 		r.Audience = asked[0]
 	}
 	return r, app, nil
+}
+
+// assurance reads acr_values, the authentication contexts that the application would like, in
+// order of preference. They are voluntary (OIDC Core §3.1.2.1): the first one that is known is
+// met where the user can meet it, and otherwise the acr claim tells what was reached. With
+// max_age, aal2 alone is the demand of a resource server for step-up (RFC 9470 §4), which the
+// user has to meet, by adding a second factor if there is none.
+func (r *AuthorizationRequest) assurance(values []string) {
+	known := slices.DeleteFunc(values, func(value string) bool { return value != AAL1 && value != AAL2 })
+	r.AAL2 = len(known) > 0 && known[0] == AAL2
+	r.StepUp = r.AAL2 && r.MaxAge >= 0 && !slices.Contains(known, AAL1)
 }
 
 // proven finds the application that a request is of, if client and redirect URI belong

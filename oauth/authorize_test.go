@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // website is an application that users can be sent to.
@@ -48,6 +49,50 @@ func TestManyScopes(t *testing.T) {
 	})
 	if err == nil || !strings.HasPrefix(err.Error(), "invalid_scope") {
 		t.Errorf("authorize: %v", err)
+	}
+}
+
+// An ID token that has expired will do as a hint, of whoever the application got it for. One of
+// another application's will not, expired or not.
+func TestIDTokenHint(t *testing.T) {
+	w := newWorld(t)
+	w.people = somebody{}
+	hints := map[string]string{}
+	var own Application
+	for _, name := range []string{"another's", "its own"} {
+		app, secret := w.website()
+		own = app
+		r := AuthorizationRequest{ClientID: app.ClientID, RedirectURI: app.RedirectURIs[0], Scopes: OIDCScopes[:1], Challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", MaxAge: -1}
+		code, err := w.IssueCode(t.Context(), tenantA, r, Authentication{UserID: "usr_1", SessionID: "ses_1", Methods: []string{"pwd"}, AuthTime: w.clock.now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		req := request(app, secret)
+		req.GrantType, req.Scope, req.Code, req.RedirectURI, req.CodeVerifier = GrantAuthorizationCode, "", code, r.RedirectURI, "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
+		tokens, err := w.Token(t.Context(), tenantA, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hints[name] = tokens.IDToken
+	}
+	for _, later := range []time.Duration{0, 2 * time.Hour} {
+		w.clock.now = w.clock.now.Add(later)
+		for name, hint := range hints {
+			r, _, err := w.Authorize(t.Context(), tenantA, url.Values{
+				"client_id": {own.ClientID}, "redirect_uri": {own.RedirectURIs[0]}, "response_type": {"code"}, "state": {"s"}, "scope": {"openid"}, "id_token_hint": {hint},
+				"code_challenge": {strings.Repeat("x", 43)}, "code_challenge_method": {"S256"},
+			})
+			var refused *RedirectError
+			if name == "its own" && (err != nil || r.UserID != "usr_1") || name != "its own" && (!errors.As(err, &refused) || refused.Code != string(InvalidRequest)) {
+				t.Errorf("%s, %v later: %q, %v", name, later, r.UserID, err)
+			}
+			// Nor does it say whose session to end.
+			out, err := w.Logout(t.Context(), tenantA, url.Values{"client_id": {own.ClientID}, "id_token_hint": {hint}})
+			var page *PageError
+			if name == "its own" && (err != nil || out.SessionID != "ses_1") || name != "its own" && !errors.As(err, &page) {
+				t.Errorf("sign out by %s, %v later: %q, %v", name, later, out.SessionID, err)
+			}
+		}
 	}
 }
 

@@ -55,7 +55,7 @@ func (s *Service) Push(ctx context.Context, tenant Tenant, by Credentials, param
 		return "", 0, err
 	}
 	requestURI = newToken(requestURIPrefix)
-	return requestURI, pushedFor, s.keepRequest(ctx, tenant, requestURI, r, pushedFor)
+	return requestURI, pushedFor, s.keepRequest(ctx, tenant, requestURI, r, "", pushedFor)
 }
 
 // pushed is the request that a request_uri stands for, which is used up: for its own

@@ -20,6 +20,25 @@ import (
 // Attributes Free-form, stored for the caller and ignored by checks. At most 16 KiB.
 type Attributes = jsontext.Value
 
+// AuthPolicyRead defines model for AuthPolicyRead.
+type AuthPolicyRead struct {
+	Data struct {
+		Methods   []string  `json:"methods"`
+		MfaPolicy MfaPolicy `json:"mfa_policy"`
+
+		// PasswordPolicy Lengths are in characters. The most common passwords, and those that are mostly
+		// the user's name or address, are refused in any case. So are those that were stolen
+		// somewhere and published, if the deployment has a service that knows them, and it
+		// answers. `password_policy_violation` names in `violations` each `rule` that a password
+		// breaks: `min_length`, `max_length`, `common`, `contains_identifier` or `breached`.
+		PasswordPolicy PasswordPolicy `json:"password_policy"`
+
+		// SignUp `open`: people create accounts of their own. `closed`: only administrators do.
+		SignUp string `json:"sign_up"`
+	} `json:"data"`
+	Meta Meta `json:"meta"`
+}
+
 // AuthResult defines model for AuthResult.
 type AuthResult struct {
 	Data AuthStep `json:"data"`
@@ -62,7 +81,7 @@ type AuthStep struct {
 	AccessToken   string `json:"access_token,omitempty"`
 	ContinueToken string `json:"continue_token,omitempty"`
 
-	// ExpiresIn In seconds.
+	// ExpiresIn In seconds: of `access_token`, `mfa_token` or `continue_token`, whichever there is.
 	ExpiresIn int            `json:"expires_in,omitempty"`
 	Factors   []FactorChoice `json:"factors,omitempty"`
 
@@ -393,6 +412,30 @@ type Identified struct {
 // Immutable Cannot be changed; its presence is refused with `immutable_field`.
 type Immutable = jsontext.Value
 
+// LetterInput defines model for LetterInput.
+type LetterInput struct {
+	Email string `json:"email"`
+
+	// RedirectTo Where the user goes on after following the link in the letter: a path of this host, such as
+	// `/oauth2/authorize/resume?flow=...`. Other addresses are refused.
+	RedirectTo LocalPath `json:"redirect_to,omitempty"`
+}
+
+// LinkRead defines model for LinkRead.
+type LinkRead struct {
+	Data struct {
+		// Email The address that the link is about.
+		Email string `json:"email"`
+
+		// ExpiresAt RFC 3339, UTC, milliseconds.
+		ExpiresAt Timestamp `json:"expires_at"`
+
+		// Purpose `verify_email`, `change_email`, `revert_email` or `reset_password`.
+		Purpose string `json:"purpose"`
+	} `json:"data"`
+	Meta Meta `json:"meta"`
+}
+
 // ListMeta defines model for ListMeta.
 type ListMeta struct {
 	Limit int `json:"limit"`
@@ -402,9 +445,22 @@ type ListMeta struct {
 	RequestID  string  `json:"request_id"`
 }
 
+// LocalPath Where the user goes on after following the link in the letter: a path of this host, such as
+// `/oauth2/authorize/resume?flow=...`. Other addresses are refused.
+type LocalPath = string
+
 // Meta defines model for Meta.
 type Meta struct {
 	RequestID string `json:"request_id"`
+}
+
+// MfaPolicy defines model for MfaPolicy.
+type MfaPolicy struct {
+	// Kinds Those that can be added, of `webauthn`, `totp` and `sms`.
+	Kinds []string `json:"kinds"`
+
+	// Mode `off`, `optional`, for who has a second factor, or `required` of everybody.
+	Mode string `json:"mode"`
 }
 
 // PasskeyAnswer defines model for PasskeyAnswer.
@@ -441,6 +497,16 @@ type PasskeyRequest struct {
 type PasswordInput struct {
 	Current string `json:"current"`
 	Next    string `json:"next"`
+}
+
+// PasswordPolicy Lengths are in characters. The most common passwords, and those that are mostly
+// the user's name or address, are refused in any case. So are those that were stolen
+// somewhere and published, if the deployment has a service that knows them, and it
+// answers. `password_policy_violation` names in `violations` each `rule` that a password
+// breaks: `min_length`, `max_length`, `common`, `contains_identifier` or `breached`.
+type PasswordPolicy struct {
+	MaxLength int `json:"max_length"`
+	MinLength int `json:"min_length"`
 }
 
 // Place Where the address is; both members are null where that is not known.
@@ -593,6 +659,10 @@ type SignUpInput struct {
 	// Name Of at most 500 bytes; `picture` is an https URL, `locale` a language tag (BCP 47).
 	Name     UserText `json:"name,omitempty"`
 	Password string   `json:"password"`
+
+	// RedirectTo Where the user goes on after following the link in the letter: a path of this host, such as
+	// `/oauth2/authorize/resume?flow=...`. Other addresses are refused.
+	RedirectTo LocalPath `json:"redirect_to,omitempty"`
 }
 
 // SignedUp defines model for SignedUp.
@@ -997,7 +1067,7 @@ type AnswerConsentJSONRequestBody = ConsentInput
 type AnswerDeviceJSONRequestBody = DeviceInput
 
 // ResendEmailJSONRequestBody defines body for ResendEmail for application/json ContentType.
-type ResendEmailJSONRequestBody = EmailInput
+type ResendEmailJSONRequestBody = LetterInput
 
 // RevertEmailJSONRequestBody defines body for RevertEmail for application/json ContentType.
 type RevertEmailJSONRequestBody = TokenOnly
@@ -1008,6 +1078,9 @@ type VerifyEmailJSONRequestBody = TokenOnly
 // IdentifyJSONRequestBody defines body for Identify for application/json ContentType.
 type IdentifyJSONRequestBody = EmailInput
 
+// ReadLinkJSONRequestBody defines body for ReadLink for application/json ContentType.
+type ReadLinkJSONRequestBody = TokenOnly
+
 // ChallengeFactorJSONRequestBody defines body for ChallengeFactor for application/json ContentType.
 type ChallengeFactorJSONRequestBody = ChallengeInput
 
@@ -1015,7 +1088,7 @@ type ChallengeFactorJSONRequestBody = ChallengeInput
 type VerifyFactorJSONRequestBody = VerifyInput
 
 // ForgotPasswordJSONRequestBody defines body for ForgotPassword for application/json ContentType.
-type ForgotPasswordJSONRequestBody = EmailInput
+type ForgotPasswordJSONRequestBody = LetterInput
 
 // ResetPasswordJSONRequestBody defines body for ResetPassword for application/json ContentType.
 type ResetPasswordJSONRequestBody = ResetInput
@@ -1082,6 +1155,9 @@ type ServerInterface interface {
 	// Identify How somebody can sign in
 	// (POST /api/v1/auth/identify)
 	Identify(w http.ResponseWriter, r *http.Request)
+	// ReadLink What a mailed link is for
+	// (POST /api/v1/auth/link)
+	ReadLink(w http.ResponseWriter, r *http.Request)
 	// SignOut Sign out
 	// (POST /api/v1/auth/logout)
 	SignOut(w http.ResponseWriter, r *http.Request, params SignOutParams)
@@ -1097,6 +1173,9 @@ type ServerInterface interface {
 	// ResetPassword Choose a new password
 	// (POST /api/v1/auth/password/reset)
 	ResetPassword(w http.ResponseWriter, r *http.Request)
+	// GetAuthPolicy How people sign in and up here
+	// (GET /api/v1/auth/policy)
+	GetAuthPolicy(w http.ResponseWriter, r *http.Request)
 	// SelectAccount Go on with the account that is signed in
 	// (POST /api/v1/auth/select-account)
 	SelectAccount(w http.ResponseWriter, r *http.Request, params SelectAccountParams)
@@ -1356,6 +1435,20 @@ func (siw *ServerInterfaceWrapper) Identify(w http.ResponseWriter, r *http.Reque
 	handler.ServeHTTP(w, r)
 }
 
+// ReadLink operation middleware
+func (siw *ServerInterfaceWrapper) ReadLink(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ReadLink(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // SignOut operation middleware
 func (siw *ServerInterfaceWrapper) SignOut(w http.ResponseWriter, r *http.Request) {
 
@@ -1457,6 +1550,20 @@ func (siw *ServerInterfaceWrapper) ResetPassword(w http.ResponseWriter, r *http.
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ResetPassword(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetAuthPolicy operation middleware
+func (siw *ServerInterfaceWrapper) GetAuthPolicy(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetAuthPolicy(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2669,6 +2776,8 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 
 	r.HandleFunc(options.BaseURL+"/api/v1/auth/identify", wrapper.Identify).Methods(http.MethodPost)
 
+	r.HandleFunc(options.BaseURL+"/api/v1/auth/link", wrapper.ReadLink).Methods(http.MethodPost)
+
 	r.HandleFunc(options.BaseURL+"/api/v1/auth/logout", wrapper.SignOut).Methods(http.MethodPost)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/auth/mfa/challenge", wrapper.ChallengeFactor).Methods(http.MethodPost)
@@ -2678,6 +2787,8 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 	r.HandleFunc(options.BaseURL+"/api/v1/auth/password/forgot", wrapper.ForgotPassword).Methods(http.MethodPost)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/auth/password/reset", wrapper.ResetPassword).Methods(http.MethodPost)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/auth/policy", wrapper.GetAuthPolicy).Methods(http.MethodGet)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/auth/select-account", wrapper.SelectAccount).Methods(http.MethodPost)
 
@@ -2866,6 +2977,24 @@ func (response Identify200JSONResponse) VisitIdentifyResponse(w http.ResponseWri
 	return web.WriteJSON(w, 200, response.Body)
 }
 
+type ReadLinkRequestObject struct {
+	Body *ReadLinkJSONRequestBody
+}
+
+// ReadLinkResponseObject is one of the successful responses.
+type ReadLinkResponseObject interface {
+	VisitReadLinkResponse(w http.ResponseWriter) error
+}
+
+type ReadLink200JSONResponse struct {
+	Body LinkRead
+}
+
+func (response ReadLink200JSONResponse) VisitReadLinkResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
 type SignOutRequestObject struct {
 	Params SignOutParams
 }
@@ -2952,6 +3081,23 @@ type ResetPassword200JSONResponse struct {
 }
 
 func (response ResetPassword200JSONResponse) VisitResetPasswordResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
+type GetAuthPolicyRequestObject struct {
+}
+
+// GetAuthPolicyResponseObject is one of the successful responses.
+type GetAuthPolicyResponseObject interface {
+	VisitGetAuthPolicyResponse(w http.ResponseWriter) error
+}
+
+type GetAuthPolicy200JSONResponse struct {
+	Body AuthPolicyRead
+}
+
+func (response GetAuthPolicy200JSONResponse) VisitGetAuthPolicyResponse(w http.ResponseWriter) error {
 
 	return web.WriteJSON(w, 200, response.Body)
 }
@@ -3498,6 +3644,9 @@ type StrictServerInterface interface {
 	// Identify How somebody can sign in
 	// (POST /api/v1/auth/identify)
 	Identify(ctx context.Context, request IdentifyRequestObject) (IdentifyResponseObject, error)
+	// ReadLink What a mailed link is for
+	// (POST /api/v1/auth/link)
+	ReadLink(ctx context.Context, request ReadLinkRequestObject) (ReadLinkResponseObject, error)
 	// SignOut Sign out
 	// (POST /api/v1/auth/logout)
 	SignOut(ctx context.Context, request SignOutRequestObject) (SignOutResponseObject, error)
@@ -3513,6 +3662,9 @@ type StrictServerInterface interface {
 	// ResetPassword Choose a new password
 	// (POST /api/v1/auth/password/reset)
 	ResetPassword(ctx context.Context, request ResetPasswordRequestObject) (ResetPasswordResponseObject, error)
+	// GetAuthPolicy How people sign in and up here
+	// (GET /api/v1/auth/policy)
+	GetAuthPolicy(ctx context.Context, request GetAuthPolicyRequestObject) (GetAuthPolicyResponseObject, error)
 	// SelectAccount Go on with the account that is signed in
 	// (POST /api/v1/auth/select-account)
 	SelectAccount(ctx context.Context, request SelectAccountRequestObject) (SelectAccountResponseObject, error)
@@ -3726,6 +3878,23 @@ func (sh *strictHandler) Identify(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+func (sh *strictHandler) ReadLink(w http.ResponseWriter, r *http.Request) {
+	var request ReadLinkRequestObject
+	var body ReadLinkJSONRequestBody
+	if err := web.DecodeJSON(w, r, &body); err != nil {
+		sh.fail(w, r, err)
+		return
+	}
+	request.Body = &body
+	response, err := sh.ssi.ReadLink(r.Context(), request)
+	if err == nil {
+		err = response.VisitReadLinkResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
 func (sh *strictHandler) SignOut(w http.ResponseWriter, r *http.Request, params SignOutParams) {
 	var request SignOutRequestObject
 	request.Params = params
@@ -3800,6 +3969,17 @@ func (sh *strictHandler) ResetPassword(w http.ResponseWriter, r *http.Request) {
 	response, err := sh.ssi.ResetPassword(r.Context(), request)
 	if err == nil {
 		err = response.VisitResetPasswordResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) GetAuthPolicy(w http.ResponseWriter, r *http.Request) {
+	var request GetAuthPolicyRequestObject
+	response, err := sh.ssi.GetAuthPolicy(r.Context(), request)
+	if err == nil {
+		err = response.VisitGetAuthPolicyResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)

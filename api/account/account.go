@@ -7,6 +7,7 @@ package account
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -37,14 +38,16 @@ type Service interface {
 	BeginStepUp(ctx context.Context, t authn.Tenant, current session.Session, factorID string, kind factor.Kind) (authn.Challenge, error)
 	CompleteStepUp(ctx context.Context, t authn.Tenant, current session.Session, a authn.Answer, by authn.By) (session.Session, string, error)
 	SteppedUp(secondFactor time.Time) bool
+	WayToAAL2(ctx context.Context, tenantID, userID string) (authn.Way, error)
 	SignOut(ctx context.Context, current session.Session, all bool, by authn.By) error
 
-	Forgot(ctx context.Context, t authn.Tenant, email string, by authn.By) error
+	ReadLink(ctx context.Context, t authn.Tenant, token string) (authn.Link, error)
+	Forgot(ctx context.Context, t authn.Tenant, email, then string, by authn.By) error
 	ResetPassword(ctx context.Context, t authn.Tenant, token, password string, by authn.By) (authn.Result, error)
 	ChangePassword(ctx context.Context, t authn.Tenant, current session.Session, present, next string, by authn.By) error
 	VerifyEmail(ctx context.Context, t authn.Tenant, token string, by authn.By) (email string, err error)
 	RevertEmail(ctx context.Context, t authn.Tenant, token string, by authn.By) (email string, err error)
-	ResendTo(ctx context.Context, t authn.Tenant, email string) error
+	ResendTo(ctx context.Context, t authn.Tenant, email, then string) error
 	ResendVerification(ctx context.Context, t authn.Tenant, userID string) (time.Duration, error)
 	ChangeEmail(ctx context.Context, t authn.Tenant, current session.Session, email string, by authn.By) (authn.EmailChange, error)
 	EmailChange(ctx context.Context, tenantID, userID, changeID string) (authn.EmailChange, error)
@@ -55,6 +58,7 @@ type Service interface {
 	EndSessions(ctx context.Context, tenantID, userID, except, reason string, by authn.By) error
 
 	Factors(ctx context.Context, tenantID, userID string) ([]factor.Factor, error)
+	MayAddFactor(ctx context.Context, current session.Session) error
 	BeginFactor(ctx context.Context, t authn.Tenant, current session.Session, n authn.NewFactor) (authn.Enrolment, error)
 	CompleteFactor(ctx context.Context, t authn.Tenant, current session.Session, kind factor.Kind, ceremonyID string, p authn.FactorProof, by authn.By) (factor.Factor, error)
 	RenameFactor(ctx context.Context, tenantID, userID, factorID, label string) (factor.Factor, error)
@@ -68,6 +72,7 @@ type Service interface {
 // Users is what the surface needs of [identity.Directory].
 type Users interface {
 	User(ctx context.Context, tenantID, userID string) (identity.User, error)
+	Settings(ctx context.Context, tenantID string) (identity.Settings, error)
 	Update(ctx context.Context, tenantID, userID string, change func(*identity.User), attach func(identity.Change, *sqldb.Batch)) (identity.User, error)
 	Scopes(ctx context.Context, tenantID, userID string) ([]string, error)
 }
@@ -153,15 +158,20 @@ func (s *Surface) steppedUp(ctx context.Context, call *web.Call) (session.Sessio
 	return current, err
 }
 
-// stepUp is the error that asks for a second factor, or for a new sign-in where there is
-// none to ask for.
+// stepUp is the error that asks for a second factor. A user who has none has to add one, and
+// to sign in again first where that was too long ago for it.
 func (s *Surface) stepUp(ctx context.Context, call *web.Call, current session.Session) error {
 	factors, err := s.Service.Factors(ctx, call.Tenant.ID, current.UserID)
 	if err != nil {
 		return err
 	}
+	e := web.StepUpRequired(call, authn.StepUpFor, len(factors) == 0)
 	if len(factors) == 0 {
-		return web.StepUpRequired(call, authn.PrimaryFor, true)
+		err := s.Service.MayAddFactor(ctx, current)
+		if err != nil && !errors.Is(err, authn.ErrStepUp) {
+			return err
+		}
+		e.Details["sign_in_required"] = err != nil
 	}
-	return web.StepUpRequired(call, authn.StepUpFor, false)
+	return e
 }

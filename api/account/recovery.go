@@ -8,12 +8,22 @@ import (
 
 // ForgotPassword has a letter sent that leads to a new password.
 func (s *Surface) ForgotPassword(ctx context.Context, request ForgotPasswordRequestObject) (ForgotPasswordResponseObject, error) {
-	call := web.CallOf(ctx)
-	err := need("email", request.Body.Email)
+	call, form := web.CallOf(ctx), request.Body
+	then, err := letter(form)
 	if err == nil {
-		err = s.Service.Forgot(ctx, tenant(call), request.Body.Email, By(call))
+		err = s.Service.Forgot(ctx, tenant(call), form.Email, then, By(call))
 	}
 	return ForgotPassword202JSONResponse{Body: sent(call)}, err
+}
+
+// letter checks a request for a letter, and returns the path that its link leads on to.
+func letter(form *LetterInput) (then string, err error) {
+	if err := need("email", form.Email); err != nil {
+		return "", err
+	}
+	var v web.Validation
+	then = localPath(&v, form.RedirectTo)
+	return then, v.Err()
 }
 
 func sent(call *web.Call) Sent {
@@ -36,6 +46,18 @@ func (s *Surface) ResetPassword(ctx context.Context, request ResetPasswordReques
 	return ResetPassword200JSONResponse{Body: body}, err
 }
 
+// ReadLink says what a mailed link is for.
+func (s *Surface) ReadLink(ctx context.Context, request ReadLinkRequestObject) (ReadLinkResponseObject, error) {
+	call := web.CallOf(ctx)
+	if err := need("token", request.Body.Token); err != nil {
+		return nil, err
+	}
+	link, err := s.Service.ReadLink(ctx, tenant(call), request.Body.Token)
+	body := LinkRead{Meta: meta(call)}
+	body.Data.Purpose, body.Data.Email, body.Data.ExpiresAt = string(link.Purpose), link.Email, web.Timestamp(link.ExpiresAt)
+	return ReadLink200JSONResponse{Body: body}, err
+}
+
 // VerifyEmail verifies an address.
 func (s *Surface) VerifyEmail(ctx context.Context, request VerifyEmailRequestObject) (VerifyEmailResponseObject, error) {
 	call := web.CallOf(ctx)
@@ -54,10 +76,10 @@ func emailVerified(call *web.Call, email string) EmailVerified {
 
 // ResendEmail has the letter sent again that verifies an address.
 func (s *Surface) ResendEmail(ctx context.Context, request ResendEmailRequestObject) (ResendEmailResponseObject, error) {
-	call := web.CallOf(ctx)
-	err := need("email", request.Body.Email)
+	call, form := web.CallOf(ctx), request.Body
+	then, err := letter(form)
 	if err == nil {
-		err = s.Service.ResendTo(ctx, tenant(call), request.Body.Email)
+		err = s.Service.ResendTo(ctx, tenant(call), form.Email, then)
 	}
 	return ResendEmail202JSONResponse{Body: sent(call)}, err
 }

@@ -31,6 +31,35 @@ func need(members ...string) error {
 	return v.Err()
 }
 
+// localPath checks the member redirect_to.
+func localPath(v *web.Validation, path LocalPath) string {
+	switch {
+	case len(path) > maxInput:
+		v.Add("redirect_to", "too_long", "must have at most 2,048 bytes")
+	case path != "" && !web.IsLocalPath(path):
+		v.Add("redirect_to", "invalid", "must be a path of this host")
+	}
+	return path
+}
+
+// GetAuthPolicy says how people sign in and up.
+func (s *Surface) GetAuthPolicy(ctx context.Context, _ GetAuthPolicyRequestObject) (GetAuthPolicyResponseObject, error) {
+	call := web.CallOf(ctx)
+	settings, err := s.Users.Settings(ctx, call.Tenant.ID)
+	if err != nil {
+		return nil, err
+	}
+	body := AuthPolicyRead{Meta: meta(call)}
+	d := &body.Data
+	d.SignUp, d.Methods = string(settings.SignUp), s.Service.Identify(ctx, tenant(call), "")
+	d.PasswordPolicy = PasswordPolicy{MinLength: settings.PasswordPolicy.MinLength, MaxLength: settings.PasswordPolicy.MaxLength}
+	d.MfaPolicy = MfaPolicy{Mode: string(settings.MFA.Mode), Kinds: []string{}}
+	for _, kind := range settings.MFA.Kinds {
+		d.MfaPolicy.Kinds = append(d.MfaPolicy.Kinds, string(kind))
+	}
+	return GetAuthPolicy200JSONResponse{Body: body}, nil
+}
+
 // Identify says how somebody can sign in.
 func (s *Surface) Identify(ctx context.Context, request IdentifyRequestObject) (IdentifyResponseObject, error) {
 	call := web.CallOf(ctx)
@@ -49,6 +78,7 @@ func (s *Surface) SignUp(ctx context.Context, request SignUpRequestObject) (Sign
 	var v profile.Validation
 	v.Text("", "email", form.Email)
 	v.Text("", "password", form.Password)
+	n.Then = localPath(&v.Validation, form.RedirectTo)
 	v.Profile(&n.Profile, form.Name, form.GivenName, form.FamilyName, nil, form.Locale, form.Attributes)
 	if err := v.Err(); err != nil {
 		return nil, err
@@ -244,10 +274,10 @@ func (s *Surface) result(ctx context.Context, call *web.Call, r authn.Result) (A
 	d := &body.Data
 	switch r.Status {
 	case authn.MFARequired:
-		d.MfaToken, d.Factors = r.Ticket, choices(r.Factors, r.BackupCodes)
+		d.MfaToken, d.ExpiresIn, d.Factors = r.Ticket, secondsUntil(r.ExpiresAt), choices(r.Factors, r.BackupCodes)
 	case authn.EnrolmentRequired:
 		s.setCookie(call, r.Token, r.Session)
-		d.ContinueToken = r.Token
+		d.ContinueToken, d.ExpiresIn = r.Token, secondsUntil(r.Session.ExpiresAt)
 	case authn.Complete:
 		issued, err := s.issue(ctx, call, r.Session)
 		if err != nil {
@@ -262,10 +292,13 @@ func (s *Surface) result(ctx context.Context, call *web.Call, r authn.Result) (A
 		d.Session, d.SessionToken = &wire, r.Token
 		d.AccessToken, d.TokenType, d.ExpiresIn, d.Scope = issued.AccessToken, issued.TokenType, int(issued.ExpiresIn.Seconds()), issued.Scope
 	default:
-		d.ContinueToken = r.Ticket
+		d.ContinueToken, d.ExpiresIn = r.Ticket, secondsUntil(r.ExpiresAt)
 	}
 	return body, nil
 }
+
+// secondsUntil is how long a token is still good, rounded to the next second.
+func secondsUntil(end time.Time) int { return max(1, int((time.Until(end)+time.Second-1)/time.Second)) }
 
 // issue issues the access token of a session: for its user's own affairs, and for what
 // groups bring.

@@ -18,12 +18,9 @@ import (
 type Sessions interface {
 	ByToken(ctx context.Context, tenantID, token string) (session.Session, error)
 	SteppedUp(secondFactor time.Time) bool
+	WayToAAL2(ctx context.Context, tenantID, userID string) (authn.Way, error)
 	SignOut(ctx context.Context, current session.Session, all bool, by authn.By) error
 }
-
-// flowCookie binds a flow to the browser that began it: nobody else can be made to finish
-// it, or finish it for somebody else (OIDC Core §3.1.2.1; session fixation, RFC 9700 §4.7).
-const flowCookie = "__Host-oauth"
 
 // Authorize is the authorization endpoint (RFC 6749 §3.1).
 func (s *Surface) Authorize(w http.ResponseWriter, r *http.Request, _ AuthorizeParams) {
@@ -69,76 +66,42 @@ func (s *Surface) authorize(w http.ResponseWriter, r *http.Request, params url.V
 
 // Resume goes on with a request whose person has signed in meanwhile.
 func (s *Surface) Resume(w http.ResponseWriter, r *http.Request, params ResumeParams) {
-	id := params.Flow
-	cookie, err := r.Cookie(flowCookie)
-	if err != nil || id == "" || cookie.Value != id {
-		s.refuse(w, r, &oauth.PageError{Description: "this sign-in was begun in another browser, or long ago"})
-		return
-	}
-	flow, err := s.Service.Flow(r.Context(), tenantOf(r), id)
+	flow, err := s.Service.ResumeFlow(r.Context(), tenantOf(r), params.Flow, browsers(r))
 	if err != nil {
 		s.refuse(w, r, err)
 		return
 	}
-	s.proceed(w, r, id, flow)
+	s.proceed(w, r, params.Flow, flow)
 }
 
-// proceed answers a request if who is signed in is enough for it, and else leads to
-// where that can be mended. The flow has no id unless the request has waited before.
+// proceed answers a request if the session of the browser is enough for it, and else leads
+// to the page where the user can do something about that. The flow has no id unless the
+// request has waited before.
 func (s *Surface) proceed(w http.ResponseWriter, r *http.Request, flowID string, flow oauth.Flow) {
-	call, request := web.CallOf(r.Context()), flow.Request
 	current, signedIn, err := s.current(r)
 	if err != nil {
 		s.Kit.Fail(w, r, err)
 		return
 	}
-	// What must be fresh is, if it was proved after the request came.
-	fresh := signedIn && flowID != "" && !current.AuthTime.Before(flow.CreatedAt)
-	again := (request.Prompts("login") || request.Prompts("create")) && !fresh
-	another := signedIn && request.UserID != "" && current.UserID != request.UserID
-	again = again || another && !fresh || signedIn && request.MaxAge >= 0 && !fresh && time.Since(current.AuthTime) > time.Duration(request.MaxAge)*time.Second
-	to, code := "", ""
-	switch {
-	case !signedIn || again:
-		to, code = "/auth/sign-in", oauth.LoginRequired
-		if request.Prompts("create") {
-			to = "/auth/sign-up"
-		}
-	case another:
-		s.refuse(w, r, request.Refusal(oauth.LoginRequired, "another user has signed in than the one that id_token_hint names"))
-		return
-	case request.Prompts("select_account") && !fresh && flow.Answer.SessionID != current.ID:
-		to, code = "/auth/select-account", oauth.InteractionRequired
-	case current.MustEnrol:
-		to, code = "/account/security?done=enrol", oauth.InteractionRequired
-	case request.AAL2 && !s.Sessions.SteppedUp(current.SecondFactor):
-		to, code = "/account/step-up", oauth.UnmetRequirements
-	default:
-		request, err = s.Service.Consented(r.Context(), tenantOf(r), request, flow.Answer, current.UserID)
-		var refused *oauth.RedirectError
-		switch {
-		case errors.As(err, &refused) && refused.Code == oauth.ConsentRequired:
-			to, code = "/auth/consent", refused.Code
-		case err != nil:
-			s.refuse(w, r, err)
-			return
-		}
+	var todo step
+	request := flow.Request
+	if todo, err = s.authenticate(r.Context(), flowID, flow, current, signedIn); err == nil && todo.page == "" {
+		request, todo, err = s.consented(r, flow, current)
 	}
 	switch {
-	case to == "":
-		issued, err := s.Service.IssueCode(r.Context(), tenantOf(r), request, oauth.Authentication{
+	case err != nil:
+		s.refuse(w, r, err)
+	case todo.page == "":
+		code, err := s.Service.IssueCode(r.Context(), tenantOf(r), request, oauth.Authentication{
 			UserID: current.UserID, SessionID: current.ID, Methods: current.Methods, AuthTime: current.AuthTime, SecondFactor: current.SecondFactor,
 		})
 		if err != nil {
 			s.Kit.Fail(w, r, err)
 			return
 		}
-		if flowID != "" {
-			bindFlow(call, "", -1)
-		}
-		s.answer(w, r, request.RedirectURI, request.ResponseMode, request.State, url.Values{"code": {issued}, "iss": {call.Tenant.BaseURL}})
+		s.answer(w, r, request.RedirectURI, request.ResponseMode, request.State, url.Values{"code": {code}, "iss": {web.CallOf(r.Context()).Tenant.BaseURL}})
 	case request.Prompts("none"):
-		s.refuse(w, r, request.Refusal(code, "the user has to be asked"))
+		s.refuse(w, r, request.Refusal(todo.refusal, "the user has to be asked"))
 	default:
 		if flowID == "" {
 			if flowID, err = s.wait(r, request); err != nil {
@@ -147,26 +110,79 @@ func (s *Surface) proceed(w http.ResponseWriter, r *http.Request, flowID string,
 			}
 		}
 		query := url.Values{"next": {oauth.ResumePath + "?flow=" + url.QueryEscape(flowID)}}
-		if to == "/auth/consent" || to == "/auth/select-account" {
+		if todo.answersFlow {
 			query = url.Values{"flow": {flowID}}
 		}
 		if request.LoginHint != "" {
 			query.Set("email", request.LoginHint)
 		}
-		redirect(w, r, to, query)
+		redirect(w, r, todo.page, query)
 	}
 }
 
-// wait remembers a request, for this browser.
-func (s *Surface) wait(r *http.Request, request oauth.AuthorizationRequest) (flowID string, err error) {
-	if flowID, err = s.Service.BeginFlow(r.Context(), tenantOf(r), request); err == nil {
-		bindFlow(web.CallOf(r.Context()), flowID, int(oauth.FlowFor.Seconds()))
-	}
-	return flowID, err
+// step is what a user has to do before an application gets its answer.
+type step struct {
+	page        string // where they do it; empty: nothing
+	refusal     string // the error where nobody may be asked
+	answersFlow bool   // the page answers the flow, and does not only lead back to it
 }
 
-func bindFlow(call *web.Call, flowID string, maxAge int) {
-	call.SetCookie(&http.Cookie{Name: flowCookie, Value: flowID, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: maxAge})
+// authenticate says what a user has to do to be authenticated as a request wants it.
+func (s *Surface) authenticate(ctx context.Context, flowID string, flow oauth.Flow, current session.Session, signedIn bool) (step, error) {
+	request := flow.Request
+	// What must be fresh is, if it was proved after the request came.
+	fresh := signedIn && flowID != "" && !current.AuthTime.Before(flow.CreatedAt)
+	again := (request.Prompts("login") || request.Prompts("create")) && !fresh
+	another := signedIn && request.UserID != "" && current.UserID != request.UserID
+	again = again || another && !fresh || signedIn && request.MaxAge >= 0 && !fresh && time.Since(current.AuthTime) > time.Duration(request.MaxAge)*time.Second
+	switch {
+	case !signedIn || again:
+		page := "/auth/sign-in"
+		if request.Prompts("create") {
+			page = "/auth/sign-up"
+		}
+		return step{page: page, refusal: oauth.LoginRequired}, nil
+	case another:
+		return step{}, request.Refusal(oauth.LoginRequired, "another user has signed in than the one that id_token_hint names")
+	case request.Prompts("select_account") && !fresh && flow.Answer.SessionID != current.ID:
+		return step{page: "/auth/select-account", refusal: oauth.InteractionRequired, answersFlow: true}, nil
+	case current.MustEnrol:
+		return step{page: enrolPage, refusal: oauth.InteractionRequired}, nil
+	case request.AAL2 && !s.Sessions.SteppedUp(current.SecondFactor):
+		return s.stepUp(ctx, request, current)
+	}
+	return step{}, nil
+}
+
+// enrolPage is where a user adds a first second factor.
+const enrolPage = "/account/security?done=enrol"
+
+// stepUp says how a user gets to AAL 2: with a factor they have or, where a request demands it
+// (RFC 9470), one that they add. A request that only prefers it gets what there is.
+func (s *Surface) stepUp(ctx context.Context, request oauth.AuthorizationRequest, current session.Session) (step, error) {
+	way, err := s.Sessions.WayToAAL2(ctx, current.TenantID, current.UserID)
+	switch {
+	case err != nil:
+		return step{}, err
+	case !request.StepUp && (way != authn.Prove || request.Prompts("none")):
+		return step{}, nil
+	case way == authn.Prove:
+		return step{page: "/account/step-up", refusal: oauth.UnmetRequirements}, nil
+	case way == authn.Enrol:
+		return step{page: enrolPage, refusal: oauth.UnmetRequirements}, nil
+	}
+	return step{}, request.Refusal(oauth.UnmetRequirements, "second factors cannot be used here")
+}
+
+// consented is the request of a flow as its user has consented to it, or says that they have
+// to be asked.
+func (s *Surface) consented(r *http.Request, flow oauth.Flow, current session.Session) (oauth.AuthorizationRequest, step, error) {
+	request, err := s.Service.Consented(r.Context(), tenantOf(r), flow.Request, flow.Answer, current.UserID)
+	var refused *oauth.RedirectError
+	if errors.As(err, &refused) && refused.Code == oauth.ConsentRequired {
+		return flow.Request, step{page: "/auth/consent", refusal: refused.Code, answersFlow: true}, nil
+	}
+	return request, step{}, err
 }
 
 // current is the session of the browser.
@@ -196,7 +212,10 @@ func (s *Surface) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.As(err, &page):
 		err = &web.Error{Status: http.StatusBadRequest, Code: string(oauth.InvalidRequest), Message: page.Description}
 	case errors.Is(err, oauth.ErrFlowNotFound), errors.Is(err, oauth.ErrFlowExpired):
-		err = &web.Error{Status: http.StatusBadRequest, Code: string(oauth.InvalidRequest), Message: err.Error()}
+		err = &web.Error{
+			Status: http.StatusBadRequest, Code: string(oauth.InvalidRequest),
+			Message: "This sign-in was started in another browser, or more than 30 minutes ago. Please go back to the application and start again.",
+		}
 	}
 	s.Kit.Fail(w, r, err)
 }

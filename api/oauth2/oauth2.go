@@ -35,8 +35,8 @@ type Service interface {
 	Authorize(ctx context.Context, t oauth.Tenant, params url.Values) (oauth.AuthorizationRequest, oauth.Application, error)
 	Push(ctx context.Context, t oauth.Tenant, by oauth.Credentials, params url.Values) (requestURI string, good time.Duration, err error)
 	AuthorizeDevice(ctx context.Context, t oauth.Tenant, req oauth.TokenRequest) (oauth.Device, error)
-	BeginFlow(ctx context.Context, t oauth.Tenant, r oauth.AuthorizationRequest) (id string, err error)
-	Flow(ctx context.Context, t oauth.Tenant, id string) (oauth.Flow, error)
+	BeginFlow(ctx context.Context, t oauth.Tenant, r oauth.AuthorizationRequest, browser string) (id string, err error)
+	ResumeFlow(ctx context.Context, t oauth.Tenant, id string, browsers []string) (oauth.Flow, error)
 	IssueCode(ctx context.Context, t oauth.Tenant, r oauth.AuthorizationRequest, by oauth.Authentication) (code string, err error)
 	Revoke(ctx context.Context, t oauth.Tenant, by oauth.Credentials, token string) error
 	Introspect(ctx context.Context, t oauth.Tenant, by oauth.Credentials, token string) (oauth.Introspection, error)

@@ -150,6 +150,7 @@ func (o operation) web(method, path string) (web.Operation, error) {
 		return op, fmt.Errorf("needs an operationId and exactly one tag")
 	}
 	op.Tag = o.Tags[0]
+	op.Effects = op.Tag == "authorization" // GET gives codes away, and signs people out
 	for _, requirement := range o.Security {
 		scopes, bearer := requirement["bearer"]
 		_, cookie := requirement["cookie"]

@@ -1,10 +1,23 @@
 package pages
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
-	"net/url"
+	"slices"
 )
+
+// problemOf is the answer of an operation that an error is, if it is one.
+func problemOf(err error) (*problem, bool) {
+	var p *problem
+	return p, errors.As(err, &p)
+}
+
+// is reports whether an operation answered with a code.
+func is(err error, code string) bool {
+	p, ok := problemOf(err)
+	return ok && p.code == code
+}
 
 func account(v *visit) error {
 	profile, err := v.one(http.MethodGet, "/api/v1/me/profile", nil)
@@ -23,7 +36,7 @@ func saveProfile(v *visit) error {
 		}
 	}
 	_, err := v.one(http.MethodPatch, "/api/v1/me/profile", patch)
-	if p := new(problem); errors.As(err, &p) && p.code == "validation_failed" {
+	if p, ok := problemOf(err); ok && p.code == "validation_failed" {
 		profile, err := v.one(http.MethodGet, "/api/v1/me/profile", nil)
 		if err != nil {
 			return err
@@ -39,7 +52,7 @@ func saveProfile(v *visit) error {
 	return v.redirect("/account?done=profile")
 }
 
-// security shows how the person signs in, also to who can do nothing yet but add a factor.
+// security shows how the user signs in, also to one who can do nothing yet but add a factor.
 func security(v *visit) error { return v.securityWith(nil) }
 
 func (v *visit) securityWith(p *problem) error {
@@ -56,9 +69,23 @@ func (v *visit) securityWith(p *problem) error {
 		if data["Factors"], err = v.many("/api/v1/me/mfa/factors"); err != nil {
 			return err
 		}
-		if data["Identities"], err = v.many("/api/v1/me/identities"); err != nil {
+		identities, err := v.many("/api/v1/me/identities")
+		if err != nil {
 			return err
 		}
+		for _, item := range identities {
+			if i, ok := item.(object); ok {
+				i["provider"] = provider(i)
+			}
+		}
+		data["Identities"] = identities
+	}
+	policy, err := v.policy()
+	if err != nil {
+		return err
+	}
+	for _, kind := range policy.kinds {
+		data[kind] = true
 	}
 	if p != nil {
 		return v.again("security.html", title, data, p)
@@ -66,26 +93,42 @@ func (v *visit) securityWith(p *problem) error {
 	return v.show("security.html", title, data)
 }
 
+// policy is what the tenant lets people do by themselves.
+type policy struct {
+	signUp    bool
+	kinds     []string // of second factors that can be added
+	minLength any      // of passwords
+}
+
+func (v *visit) policy() (p policy, err error) {
+	said, err := v.one(http.MethodGet, "/api/v1/auth/policy", nil)
+	if err != nil {
+		return p, err
+	}
+	p.signUp = said["sign_up"] == "open"
+	if passwords, ok := said["password_policy"].(object); ok {
+		p.minLength = passwords["min_length"]
+	}
+	mfa, _ := said["mfa_policy"].(object)
+	kinds, _ := mfa["kinds"].([]any)
+	if mfa["mode"] == "off" {
+		kinds = nil
+	}
+	for _, kind := range kinds {
+		if name, ok := kind.(string); ok {
+			p.kinds = append(p.kinds, name)
+		}
+	}
+	return p, nil
+}
+
 func sessions(v *visit) error {
 	all, err := v.many("/api/v1/me/sessions")
 	if err != nil {
 		return err
 	}
-	return v.show("sessions.html", "Where you are signed in", all)
-}
-
-func endSession(v *visit) error {
-	if id := v.form("session_id"); id != "" {
-		_, err := v.ask(http.MethodDelete, "/api/v1/me/sessions/"+url.PathEscape(id), nil)
-		if p := new(problem); err != nil && (!errors.As(err, &p) || p.code != "session_not_found") {
-			return err
-		}
-		return v.redirect("/account/sessions?done=session")
-	}
-	if _, err := v.ask(http.MethodDelete, "/api/v1/me/sessions?except=current", nil); err != nil {
-		return err
-	}
-	return v.redirect("/account/sessions?done=sessions")
+	others := slices.ContainsFunc(all, func(item any) bool { s, _ := item.(object); return s["current"] != true })
+	return v.show("sessions.html", "Where you are signed in", object{"Sessions": all, "Others": others})
 }
 
 func passwordForm(v *visit) error {
@@ -97,10 +140,10 @@ func passwordForm(v *visit) error {
 
 func changePassword(v *visit) error {
 	_, err := v.ask(http.MethodPost, "/api/v1/me/password", object{"current": v.form("current"), "next": v.form("next_password")})
-	if p := new(problem); errors.As(err, &p) {
+	if p, ok := problemOf(err); ok {
 		switch p.code {
 		case "password_incorrect", "password_policy_violation", "rate_limited", "validation_failed":
-			return v.again("password.html", "Change your password", nil, p)
+			return v.again("password.html", "Change your password", nil, p, "password", "next_password", "next", "next_password")
 		case "password_not_set":
 			return v.redirect("/auth/reset-password")
 		}
@@ -116,18 +159,26 @@ func emailForm(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.show("email.html", "Change your address", profile)
+	return v.show("email.html", "Change your e-mail address", object{"Email": profile["email"], "New": v.form("new_email")})
 }
 
 func changeEmail(v *visit) error {
 	_, err := v.one(http.MethodPost, "/api/v1/me/email/change", object{"new_email": v.form("new_email")})
-	if p := new(problem); errors.As(err, &p) && (p.status == http.StatusBadRequest || p.code == "rate_limited") {
-		return v.again("email.html", "Change your address", object{"email": v.person()}, p)
+	if p, ok := problemOf(err); ok && (p.status == http.StatusBadRequest || p.code == "rate_limited") {
+		return v.again("email.html", "Change your e-mail address", object{"Email": v.person(), "New": v.form("new_email")}, p, "email", "new_email")
 	}
 	if err != nil {
 		return err
 	}
 	return v.redirect("/account?done=email")
+}
+
+// added goes on after a factor was added: to what the user came for, or back to the list.
+func (v *visit) added(notice string) error {
+	if next := v.next(); next != home {
+		return v.redirect(next)
+	}
+	return v.redirect(securityPage + "?done=" + notice)
 }
 
 func totpForm(v *visit) error {
@@ -140,7 +191,7 @@ func totpForm(v *visit) error {
 
 func addTOTP(v *visit) error {
 	_, err := v.one(http.MethodPost, "/api/v1/me/mfa/factors/totp/complete", object{"ceremony_id": v.form("ceremony_id"), "code": v.form("code")})
-	if p := new(problem); errors.As(err, &p) && p.code == "code_invalid" {
+	if p, ok := problemOf(err); ok && p.code == "code_invalid" {
 		data := object{}
 		for _, name := range []string{"ceremony_id", "secret", "otpauth_uri", "qr_code"} {
 			data[name] = v.form(name)
@@ -150,16 +201,18 @@ func addTOTP(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.redirect("/account/security?done=factor")
+	return v.added("factor")
 }
 
-func smsForm(v *visit) error { return v.show("sms.html", "Add a telephone", object{}) }
+func smsForm(v *visit) error {
+	return v.show("sms.html", "Add a phone", object{"phone_number": v.form("phone_number")})
+}
 
 func addSMS(v *visit) error {
-	const title = "Add a telephone"
+	const title = "Add a phone"
 	if v.form("ceremony_id") == "" {
-		begun, err := v.one(http.MethodPost, "/api/v1/me/mfa/factors/sms/begin", object{"label": "Telephone", "phone_number": v.form("phone_number")})
-		if p := new(problem); errors.As(err, &p) && (p.status == http.StatusBadRequest || p.code == "rate_limited") {
+		begun, err := v.one(http.MethodPost, "/api/v1/me/mfa/factors/sms/begin", object{"label": "Phone", "phone_number": v.form("phone_number")})
+		if p, ok := problemOf(err); ok && (p.status == http.StatusBadRequest || p.code == "rate_limited") {
 			return v.again("sms.html", title, object{"phone_number": v.form("phone_number")}, p)
 		}
 		if err != nil {
@@ -168,51 +221,53 @@ func addSMS(v *visit) error {
 		return v.show("sms.html", title, begun)
 	}
 	_, err := v.one(http.MethodPost, "/api/v1/me/mfa/factors/sms/complete", object{"ceremony_id": v.form("ceremony_id"), "code": v.form("code")})
-	if p := new(problem); errors.As(err, &p) && p.code == "code_invalid" {
+	if p, ok := problemOf(err); ok && p.code == "code_invalid" {
 		return v.again("sms.html", title, object{"ceremony_id": v.form("ceremony_id"), "phone_number_masked": v.form("phone_number_masked")}, p)
 	}
 	if err != nil {
 		return err
 	}
-	return v.redirect("/account/security?done=factor")
+	return v.added("factor")
 }
 
-func passkeyForm(v *visit) error { return v.show("passkey.html", "Add a passkey", nil) }
+func passkeyForm(v *visit) error { return v.passkeyWith(nil) }
 
-func removeFactor(v *visit) error {
-	_, err := v.ask(http.MethodDelete, "/api/v1/me/mfa/factors/"+url.PathEscape(v.form("factor_id")), nil)
-	if p := new(problem); err != nil && (!errors.As(err, &p) || p.code != "factor_not_found") {
+// passkeyWith begins to make a passkey, which the script of the page asks the browser for.
+func (v *visit) passkeyWith(p *problem) error {
+	begun, err := v.one(http.MethodPost, "/api/v1/me/mfa/factors/webauthn/begin", object{"label": "Passkey"})
+	if err != nil {
 		return err
 	}
-	return v.redirect("/account/security?done=removed")
+	options, err := json.Marshal(begun["public_key"])
+	if err != nil {
+		return err
+	}
+	data := object{"Ceremony": begun["ceremony_id"], "Options": string(options)}
+	if p != nil {
+		return v.again("passkey.html", "Add a passkey", data, p)
+	}
+	return v.show("passkey.html", "Add a passkey", data)
 }
 
-func removeIdentity(v *visit) error {
-	_, err := v.ask(http.MethodDelete, "/api/v1/me/identities/"+url.PathEscape(v.form("connection_id")), nil)
-	if p := new(problem); errors.As(err, &p) {
-		switch p.code {
-		case "identity_not_found":
-			err = nil
-		case "last_sign_in_method":
-			return v.securityWith(p)
-		case "insufficient_user_authentication":
-			if p.details["enrolment_required"] == true { // there is none to ask for yet
-				return v.redirect("/account/security?done=enrol")
-			}
-		}
+func addPasskey(v *visit) error {
+	_, err := v.one(http.MethodPost, "/api/v1/me/mfa/factors/webauthn/complete", object{
+		"ceremony_id": v.form("ceremony_id"), "credential": json.RawMessage(v.credential()), "label": v.form("label"),
+	})
+	if p, ok := problemOf(err); ok && (p.status == http.StatusBadRequest || p.status == http.StatusConflict) {
+		return v.passkeyWith(p)
 	}
 	if err != nil {
 		return err
 	}
-	return v.redirect("/account/security?done=removed")
+	return v.added("passkey")
 }
 
-func backupCodes(v *visit) error {
-	made, err := v.one(http.MethodPost, "/api/v1/me/mfa/backup-codes", nil)
-	if err != nil {
-		return err
+// credential is what the browser answered to the script of a page, as JSON.
+func (v *visit) credential() string {
+	if text := v.form("credential"); json.Valid([]byte(text)) {
+		return text
 	}
-	return v.show("backup-codes.html", "Your backup codes", made)
+	return "{}"
 }
 
 // stepUpForm asks for a second factor on the way to what takes one.
@@ -223,18 +278,21 @@ func (v *visit) stepUpWith(p *problem, data object) error {
 	if err != nil {
 		return err
 	}
-	v.choose(append(choices(factors), choice{Kind: "backup_code"}), data)
-	data["Action"], data["StepUp"], data["Then"] = "/account/step-up", true, v.next()
-	if p != nil {
-		return v.again("second-factor.html", "Confirm that it is you", data, p)
+	if len(factors) == 0 {
+		return v.redirect(onTo(enrolPage, v.next()))
 	}
-	return v.show("second-factor.html", "Confirm that it is you", data)
+	v.choose(append(choices(factors), choice{Kind: "backup_code"}), data)
+	data["Action"], data["StepUp"] = "/account/step-up", true
+	if p != nil {
+		return v.again("second-factor.html", confirmTitle, data, p)
+	}
+	return v.show("second-factor.html", confirmTitle, data)
 }
 
 func stepUp(v *visit) error {
 	if v.form("send") != "" {
 		challenge, err := v.one(http.MethodPost, "/api/v1/auth/step-up/begin", object{"kind": v.form("kind")})
-		if p := new(problem); errors.As(err, &p) && p.status != http.StatusUnauthorized {
+		if p, ok := problemOf(err); ok && p.status != http.StatusUnauthorized {
 			return v.stepUpWith(p, object{})
 		}
 		if err != nil {
@@ -242,12 +300,21 @@ func stepUp(v *visit) error {
 		}
 		return v.stepUpWith(nil, object{"ChallengeID": challenge["challenge_id"], "Number": challenge["phone_number_masked"]})
 	}
-	_, err := v.one(http.MethodPost, "/api/v1/auth/step-up/complete", object{"kind": v.form("kind"), "code": v.form("code"), "challenge_id": v.form("challenge_id")})
-	if p := new(problem); errors.As(err, &p) && p.status != http.StatusUnauthorized {
+	_, err := v.one(http.MethodPost, "/api/v1/auth/step-up/complete", v.answer())
+	if p, ok := problemOf(err); ok && p.status != http.StatusUnauthorized {
 		return v.stepUpWith(p, object{"ChallengeID": v.form("challenge_id"), "Number": v.form("number")})
 	}
 	if err != nil {
 		return err
 	}
 	return v.redirect(v.next())
+}
+
+// answer is what a form says to prove a second factor.
+func (v *visit) answer() object {
+	answer := object{"kind": v.form("kind"), "code": v.form("code"), "challenge_id": v.form("challenge_id")}
+	if v.form("kind") == "webauthn" {
+		answer["credential"] = json.RawMessage(v.credential())
+	}
+	return answer
 }

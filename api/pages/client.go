@@ -26,35 +26,37 @@ type problem struct {
 
 func (p *problem) Error() string { return p.code }
 
-// text says to a person what is wrong.
+// text says what is wrong, on a page.
 func (p *problem) text() string {
 	switch p.code {
 	case "invalid_credentials":
-		return "The address or the password is not right."
+		return "The e-mail address or the password is wrong."
 	case "user_disabled":
 		return "This account is disabled."
 	case "rate_limited":
-		return fmt.Sprintf("That was too often. Please wait %d seconds and try again.", max(1, p.after))
+		return fmt.Sprintf("Too many attempts. Please wait %d seconds and try again.", max(1, p.after))
 	case "code_invalid":
-		return "The code is not right."
+		return "This code is wrong."
 	case "credential_invalid":
-		return "That key was not accepted."
+		return "This passkey was not accepted."
+	case "credential_exists":
+		return "This passkey is already registered."
 	case "ceremony_invalid":
-		return "The link or form is no longer good: it was used, or took too long."
+		return "This link or form has expired, or was used before."
 	case "email_invalid":
-		return "That is not an e-mail address."
+		return "This is not an e-mail address."
 	case "password_incorrect":
-		return "The present password is not right."
+		return "The current password is wrong."
 	case "factor_kind_unsupported":
-		return "That kind of second factor cannot be used here."
+		return "This kind of second factor cannot be used here."
 	case "factor_limit_reached":
-		return "You have as many second factors as possible."
+		return "You have as many second factors as possible. Remove one first."
 	case "last_sign_in_method":
-		return "It is your last way to sign in. Choose a password or add a passkey first."
+		return "You cannot remove your last way to sign in. Set a password or add a passkey first."
 	case "flow_not_found", "flow_expired":
-		return "This took too long, or was done before. Please go back to the application and begin again."
+		return "This sign-in has expired. Please go back to the application and start again."
 	case "permission_denied":
-		return "That is not possible here."
+		return "This is not possible here."
 	case "password_policy_violation":
 		var parts []string
 		policy, _ := p.details["policy"].(object)
@@ -67,11 +69,11 @@ func (p *problem) text() string {
 			case "max_length":
 				parts = append(parts, fmt.Sprintf("can have at most %v characters", policy["max_length"]))
 			case "common":
-				parts = append(parts, "is one of the most common ones")
+				parts = append(parts, "is one of the most common passwords")
 			case "contains_identifier":
-				parts = append(parts, "is too much like your name or address")
+				parts = append(parts, "is too similar to your name or address")
 			case "breached":
-				parts = append(parts, "was stolen from some other service and published, so others know it")
+				parts = append(parts, "appears in a list of stolen passwords")
 			}
 		}
 		return "The password " + strings.Join(parts, " and ") + "."
@@ -98,6 +100,28 @@ type answer struct {
 	Details object `json:"details"`
 }
 
+// field is the field of a form that is wrong; empty if it is none in particular.
+func (p *problem) field() string {
+	switch p.code {
+	case "invalid_credentials", "password_policy_violation":
+		return "password"
+	case "code_invalid":
+		return "code"
+	case "email_invalid":
+		return "email"
+	case "password_incorrect":
+		return "current"
+	case "validation_failed":
+		faults, _ := p.details["field_errors"].([]any)
+		if len(faults) > 0 {
+			fault, _ := faults[0].(object)
+			name, _ := fault["field"].(string)
+			return name
+		}
+	}
+	return ""
+}
+
 // ask calls an operation as the person of the browser's session would, and returns its
 // data. Cookies of the answer go to the browser. The error is a [*problem] or one of the
 // service.
@@ -117,7 +141,7 @@ func (v *visit) send(method, path string, body any) (a answer, err error) {
 	if err != nil {
 		return a, err
 	}
-	// Who asks is who asked for the page.
+	// The client is the one that asked for the page.
 	req.Host, req.RemoteAddr = v.r.Host, v.r.RemoteAddr
 	for _, name := range []string{"User-Agent", "X-Forwarded-For"} {
 		if values := v.r.Header.Values(name); values != nil {
@@ -187,7 +211,7 @@ func (v *visit) many(path string) ([]any, error) {
 	}
 }
 
-// person is the address of who is signed in; empty if nobody is.
+// person is the address of the user who is signed in; empty if nobody is.
 func (v *visit) person() string {
 	status, err := v.one(http.MethodGet, "/api/v1/auth/session", nil)
 	if err != nil {

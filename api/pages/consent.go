@@ -3,6 +3,8 @@ package pages
 import (
 	"net/http"
 	"net/url"
+	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -18,10 +20,33 @@ func consentForm(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if u, err := url.Parse(page.Logo); err == nil && u.Host != "" {
-		v.w.Header().Set("Content-Security-Policy", strings.Replace(policy, images, images+" https://"+u.Host, 1))
+	origin := pictureOrigin(page.Logo)
+	if origin == "" {
+		page.Logo = ""
+	} else {
+		v.w.Header().Set("Content-Security-Policy", strings.Replace(contentPolicy, images, images+" "+origin, 1))
 	}
-	return v.show("consent.html", "Let "+page.Client+" in?", page)
+	return v.show("consent.html", "Allow "+page.Client+" to access your account?", page)
+}
+
+// hostName is a name that can stand in a policy as it is: no wildcard, and nothing that would
+// end a directive.
+var hostName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$`)
+
+// pictureOrigin is the one origin that a page has to allow for an application's picture; empty if
+// the picture is not shown.
+func pictureOrigin(picture string) string {
+	u, err := url.Parse(picture)
+	if err != nil || u.Scheme != "https" || u.User != nil || !hostName.MatchString(strings.ToLower(u.Hostname())) {
+		return ""
+	}
+	origin := "https://" + strings.ToLower(u.Hostname())
+	if port, err := strconv.ParseUint(u.Port(), 10, 16); err == nil {
+		origin += ":" + strconv.FormatUint(port, 10)
+	} else if u.Port() != "" {
+		return ""
+	}
+	return origin
 }
 
 func consent(v *visit) error {
@@ -90,13 +115,6 @@ func applications(v *visit) error {
 	return v.show("applications.html", "Applications", list)
 }
 
-func endAuthorization(v *visit) error {
-	if _, err := v.ask(http.MethodDelete, "/api/v1/me/authorizations/"+url.PathEscape(v.form("application_id")), nil); err != nil {
-		return err
-	}
-	return v.redirect("/account/applications?done=application")
-}
-
 // describe says in words what scopes let an application do: in the tenant's, in ours, or
 // by their names.
 func describe(scopes any, said object) (texts []string) {
@@ -117,7 +135,7 @@ func describe(scopes any, said object) (texts []string) {
 // meanings are what the product's own scopes let an application do.
 var meanings = map[string]string{
 	"openid": "Know who you are", "profile": "See your name and picture", "email": "See your e-mail address",
-	"offline_access": "Do this also when you are not there",
+	"offline_access": "Keep this access when you are not using it",
 	"me:read":        "See your account", "me:write": "Change your account",
 	"users:read": "See all users", "users:write": "Change all users",
 	"groups:read": "See all groups", "groups:write": "Change all groups",

@@ -33,9 +33,9 @@ func device(v *visit) error {
 	}
 	switch wants["status"] {
 	case "allowed":
-		return v.show("device-done.html", "The device is connected", "You can go on there.")
+		return v.show("device-done.html", "Device connected", "You can continue on the device.")
 	case "denied":
-		return v.show("device-done.html", "The device is not connected", "It may not act for you.")
+		return v.show("device-done.html", "Device not connected", "It has no access to your account.")
 	}
 	page := struct {
 		asked

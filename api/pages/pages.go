@@ -6,6 +6,9 @@
 // (client.go), with the session of the browser's cookie. What a sign-in needs to remember
 // from one page to the next is in a cookie of its own (flow.go).
 //
+// Wherever somebody is going, they arrive: each page carries the path in the field next, through
+// signing up, letters, second factors and back, and leads to it in the end.
+//
 // Nothing on a page is inline, so that its policy (CSP) can refuse all scripts and styles
 // but those of the tenant's own host.
 package pages
@@ -18,6 +21,7 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"strings"
 
 	"stonetown/api/web"
 	"stonetown/internal/post"
@@ -27,9 +31,9 @@ import (
 //go:embed templates assets
 var files embed.FS
 
-// policy is the content security policy of every page. The picture of a TOTP key is a
+// contentPolicy is the content security policy of every page. The picture of a TOTP key is a
 // data: URL.
-const policy = "default-src 'self'; " + images + "; frame-ancestors 'none'; base-uri 'none'; object-src 'none'"
+const contentPolicy = "default-src 'self'; " + images + "; frame-ancestors 'none'; base-uri 'none'; object-src 'none'"
 
 // images is where pictures may come from.
 const images = "img-src 'self' data:"
@@ -50,6 +54,7 @@ type Surface struct {
 	SecurityContact string
 
 	templates map[string]*template.Template
+	notFound  http.Handler
 }
 
 // page answers one method of a path.
@@ -62,30 +67,33 @@ func (s *Surface) Routes(wrap func(web.Operation, web.Surface, http.Handler) htt
 		return nil, err
 	}
 	pages := map[string]map[string]page{
-		"/auth/sign-in":            {"GET": signInForm, "POST": signIn},
-		"/auth/sign-up":            {"GET": signUpForm, "POST": signUp},
-		"/auth/mfa":                {"GET": secondFactor, "POST": proveFactor},
-		"/auth/reset-password":     {"GET": resetForm, "POST": reset},
-		"/auth/verify-email":       {"GET": verifyEmail, "POST": resendEmail},
-		"/auth/revert-email":       {"GET": revertForm, "POST": revertEmail},
-		"/auth/consent":            {"GET": consentForm, "POST": consent},
-		"/auth/select-account":     {"GET": accountForm, "POST": selectAccount},
-		"/device":                  {"GET": deviceForm, "POST": device},
-		"/auth/error":              {"GET": errorPage},
-		"/auth/sign-out":           {"GET": signOutForm, "POST": signOut},
-		"/account":                 {"GET": account, "POST": saveProfile},
-		"/account/security":        {"GET": security},
-		"/account/sessions":        {"GET": sessions, "POST": endSession},
-		"/account/applications":    {"GET": applications, "POST": endAuthorization},
-		"/account/password":        {"GET": passwordForm, "POST": changePassword},
-		"/account/email":           {"GET": emailForm, "POST": changeEmail},
-		"/account/totp":            {"GET": totpForm, "POST": addTOTP},
-		"/account/sms":             {"GET": smsForm, "POST": addSMS},
-		"/account/passkey":         {"GET": passkeyForm},
-		"/account/remove-factor":   {"POST": removeFactor},
-		"/account/remove-identity": {"POST": removeIdentity},
-		"/account/backup-codes":    {"POST": backupCodes},
-		"/account/step-up":         {"GET": stepUpForm, "POST": stepUp},
+		"/auth/sign-in":              {"GET": signInForm, "POST": signIn},
+		"/auth/sign-up":              {"GET": signUpForm, "POST": signUp},
+		"/auth/mfa":                  {"GET": secondFactor, "POST": proveFactor},
+		"/auth/reset-password":       {"GET": resetForm, "POST": reset},
+		"/":                          {"GET": front},
+		"/auth/verify-email":         {"GET": verifyEmail, "POST": confirmEmail},
+		"/auth/revert-email":         {"GET": revertForm, "POST": revertEmail},
+		"/auth/consent":              {"GET": consentForm, "POST": consent},
+		"/auth/select-account":       {"GET": accountForm, "POST": selectAccount},
+		"/device":                    {"GET": deviceForm, "POST": device},
+		"/auth/error":                {"GET": errorPage},
+		"/auth/sign-out":             {"GET": signOutForm, "POST": signOut},
+		"/account":                   {"GET": account, "POST": saveProfile},
+		"/account/security":          {"GET": security},
+		"/account/sessions":          {"GET": sessions},
+		"/account/end-session":       {"GET": endSessionForm, "POST": endSession},
+		"/account/applications":      {"GET": applications},
+		"/account/end-authorization": {"GET": endAuthorizationForm, "POST": endAuthorization},
+		"/account/password":          {"GET": passwordForm, "POST": changePassword},
+		"/account/email":             {"GET": emailForm, "POST": changeEmail},
+		"/account/totp":              {"GET": totpForm, "POST": addTOTP},
+		"/account/sms":               {"GET": smsForm, "POST": addSMS},
+		"/account/passkey":           {"GET": passkeyForm, "POST": addPasskey},
+		"/account/remove-factor":     {"GET": removeFactorForm, "POST": removeFactor},
+		"/account/remove-identity":   {"GET": removeIdentityForm, "POST": removeIdentity},
+		"/account/backup-codes":      {"GET": backupCodesForm, "POST": backupCodes},
+		"/account/step-up":           {"GET": stepUpForm, "POST": stepUp},
 	}
 	for path, p := range s.wellKnown() {
 		pages[path] = map[string]page{"GET": p}
@@ -98,13 +106,15 @@ func (s *Surface) Routes(wrap func(web.Operation, web.Surface, http.Handler) htt
 	for path, methods := range pages {
 		routes[path] = map[string]http.Handler{}
 		for method, p := range methods {
-			op := web.Operation{ID: "page " + path, Method: method, Path: path, Page: true, RateLimit: ratelimit.None}
+			op := web.Operation{ID: "page " + path, Method: method, Path: path, Page: true, Effects: true, RateLimit: ratelimit.None}
 			if method == http.MethodPost {
 				op.MediaType = "application/x-www-form-urlencoded"
 			}
 			routes[path][method] = wrap(op, surface, s.handler(p))
 		}
 	}
+	s.notFound = wrap(web.Operation{ID: "page not found", Method: http.MethodGet, Page: true, RateLimit: ratelimit.None}, surface,
+		s.handler(func(*visit) error { return web.NotFound() }))
 	assets, err := fs.ReadDir(files, "assets")
 	if err != nil {
 		return nil, err
@@ -116,9 +126,26 @@ func (s *Surface) Routes(wrap func(web.Operation, web.Surface, http.Handler) htt
 		}
 		document := web.Document{Body: text, MediaType: mime.TypeByExtension(path.Ext(entry.Name())), CacheControl: "public, max-age=300"}
 		op := web.Operation{ID: "asset", Method: http.MethodGet, Path: "/auth/assets/" + entry.Name(), Page: true, RateLimit: ratelimit.None}
+		if entry.Name() == "favicon.ico" { // where browsers look for it that were not told
+			op.Path = "/favicon.ico"
+			document.MediaType, document.CacheControl = "image/x-icon", "public, max-age=86400"
+		}
 		routes[op.Path] = map[string]http.Handler{http.MethodGet: wrap(op, surface, http.HandlerFunc(document.Serve))}
 	}
 	return routes, nil
+}
+
+// front leads to the account or, on from there, to the page of sign-in.
+func front(v *visit) error { return v.redirect(home) }
+
+// NotFound answers for paths that lead nowhere, if it is a browser that asks for a page there.
+func (s *Surface) NotFound(w http.ResponseWriter, r *http.Request) bool {
+	api := strings.HasPrefix(r.URL.Path, "/api/") || strings.HasPrefix(r.URL.Path, "/.well-known/")
+	if api || r.Method != http.MethodGet || !strings.Contains(r.Header.Get("Accept"), "text/html") {
+		return false
+	}
+	s.notFound.ServeHTTP(w, r)
+	return true
 }
 
 // parse reads the templates, each together with the layout.
@@ -165,6 +192,6 @@ func (s *Surface) handler(p page) http.Handler {
 
 // secure tells browsers what a page may do.
 func secure(h http.Header) {
-	h.Set("Content-Security-Policy", policy)
+	h.Set("Content-Security-Policy", contentPolicy)
 	h.Set("X-Frame-Options", "DENY")
 }

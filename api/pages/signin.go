@@ -1,22 +1,35 @@
 package pages
 
 import (
-	"errors"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
 )
 
-func queryEscape(text string) string { return url.QueryEscape(text) }
+func signInForm(v *visit) error { return v.signInWith(nil) }
 
-func signInForm(v *visit) error {
-	return v.show("sign-in.html", "Sign in", object{"Email": v.form("email")})
+func (v *visit) signInWith(p *problem) error {
+	policy, err := v.policy()
+	if err != nil {
+		return err
+	}
+	data := object{"Email": v.form("email"), "SignUp": policy.signUp}
+	if p != nil {
+		return v.again("sign-in.html", "Sign in", data, p)
+	}
+	return v.show("sign-in.html", "Sign in", data)
 }
 
+// signIn signs in with a password or, if the form has one, a passkey.
 func signIn(v *visit) error {
-	result, err := v.one(http.MethodPost, "/api/v1/auth/sign-in", object{"email": v.form("email"), "password": v.form("password")})
-	if p := new(problem); errors.As(err, &p) {
-		return v.again("sign-in.html", "Sign in", object{"Email": v.form("email")}, p)
+	path, form := "/api/v1/auth/sign-in", object{"email": v.form("email"), "password": v.form("password")}
+	if v.form("ceremony_id") != "" {
+		path, form = "/api/v1/auth/webauthn/complete", object{"ceremony_id": v.form("ceremony_id"), "credential": json.RawMessage(v.credential())}
+	}
+	result, err := v.one(http.MethodPost, path, form)
+	if p, ok := problemOf(err); ok {
+		return v.signInWith(p)
 	}
 	if err != nil {
 		return err
@@ -24,103 +37,196 @@ func signIn(v *visit) error {
 	return v.proceed(result, v.next())
 }
 
-func signUpForm(v *visit) error { return v.show("sign-up.html", "Create an account", object{}) }
+func signUpForm(v *visit) error { return v.signUpWith(nil) }
+
+func (v *visit) signUpWith(p *problem) error {
+	const title = "Create an account"
+	policy, err := v.policy()
+	if err != nil {
+		return err
+	}
+	data := object{"Email": v.form("email"), "Name": v.form("name"), "MinLength": policy.minLength}
+	switch {
+	case !policy.signUp:
+		return v.render(http.StatusForbidden, "sign-up-closed.html", view{Title: "You cannot create an account here"})
+	case p != nil:
+		return v.again("sign-up.html", title, data, p)
+	}
+	return v.show("sign-up.html", title, data)
+}
 
 func signUp(v *visit) error {
-	form := object{"email": v.form("email"), "password": v.form("password")}
+	form := object{"email": v.form("email"), "password": v.form("password"), "redirect_to": v.next()}
 	if name := v.form("name"); name != "" {
 		form["name"] = name
 	}
 	_, err := v.one(http.MethodPost, "/api/v1/auth/sign-up", form)
-	if p := new(problem); errors.As(err, &p) {
-		return v.again("sign-up.html", "Create an account", object{"Email": v.form("email"), "Name": v.form("name")}, p)
+	if p, ok := problemOf(err); ok {
+		return v.signUpWith(p)
 	}
 	if err != nil {
 		return err
 	}
-	return v.redirect("/auth/verify-email?email=" + queryEscape(v.form("email")))
+	return v.redirect(onTo("/auth/verify-email?email="+url.QueryEscape(v.form("email")), v.next()))
 }
 
-// verifyEmail finishes with the token of a letter or, without one, waits for it.
+const verifyTitle = "Confirm your e-mail address"
+
+// verifyEmail is where a link leads that verifies an address. The link of a change of address
+// completes it. That of a sign-up asks first: programs open the links in letters, and must not
+// verify an account that somebody else made for the address.
 func verifyEmail(v *visit) error {
-	token := v.form("token")
-	if token == "" {
-		return v.show("check-mail.html", "Confirm your address", object{"Email": v.form("email")})
+	if v.form("token") == "" {
+		return v.show("check-mail.html", verifyTitle, object{"Email": v.form("email")})
 	}
-	verified, err := v.one(http.MethodPost, "/api/v1/auth/email/verify", object{"token": token})
-	if p := new(problem); errors.As(err, &p) {
-		return v.again("check-mail.html", "Confirm your address", object{"Email": ""}, p)
-	}
-	if err != nil {
-		return err
-	}
-	return v.show("verified.html", "Your address is confirmed", verified)
-}
-
-func resendEmail(v *visit) error {
-	_, err := v.one(http.MethodPost, "/api/v1/auth/email/resend", object{"email": v.form("email")})
-	if p := new(problem); errors.As(err, &p) {
-		return v.again("check-mail.html", "Confirm your address", object{"Email": v.form("email")}, p)
+	link, err := v.link("verify_email", "change_email")
+	if p, ok := problemOf(err); ok {
+		return v.again("check-mail.html", verifyTitle, object{"Email": ""}, p)
 	}
 	if err != nil {
 		return err
 	}
-	return v.redirect("/auth/verify-email?done=sent&email=" + queryEscape(v.form("email")))
+	if link["purpose"] == "change_email" {
+		return v.verify()
+	}
+	return v.show("confirm-email.html", verifyTitle, object{"Email": link["email"], "Token": v.form("token")})
 }
 
-// revertForm asks before anything is done: programs follow links in letters, too.
+// link says what the link that led to a page is for. One that is dead, or for something else
+// than one of some purposes, is a problem.
+func (v *visit) link(purposes ...string) (object, error) {
+	link, err := v.one(http.MethodPost, "/api/v1/auth/link", object{"token": v.form("token")})
+	if err != nil {
+		return nil, err
+	}
+	if purpose, _ := link["purpose"].(string); !slices.Contains(purposes, purpose) {
+		return nil, &problem{status: http.StatusBadRequest, code: "ceremony_invalid"}
+	}
+	return link, nil
+}
+
+// verify verifies an address.
+func (v *visit) verify() error {
+	verified, err := v.one(http.MethodPost, "/api/v1/auth/email/verify", object{"token": v.form("token")})
+	if p, ok := problemOf(err); ok {
+		return v.again("check-mail.html", verifyTitle, object{"Email": ""}, p)
+	}
+	if err != nil {
+		return err
+	}
+	verified["Continue"] = v.next()
+	if v.person() != verified["email"] { // who confirmed it has still to sign in
+		verified["Continue"] = onTo("/auth/sign-in", v.next())
+	}
+	return v.show("verified.html", "E-mail address confirmed", verified)
+}
+
+// confirmEmail verifies an address whose owner has confirmed it, or sends the letter again.
+func confirmEmail(v *visit) error {
+	if v.form("token") != "" {
+		return v.verify()
+	}
+	_, err := v.one(http.MethodPost, "/api/v1/auth/email/resend", object{"email": v.form("email"), "redirect_to": v.next()})
+	if p, ok := problemOf(err); ok {
+		return v.again("check-mail.html", verifyTitle, object{"Email": v.form("email")}, p)
+	}
+	if err != nil {
+		return err
+	}
+	return v.redirect(onTo("/auth/verify-email?done=sent&email="+url.QueryEscape(v.form("email")), v.next()))
+}
+
+const revertTitle = "Keep your e-mail address"
+
+// revertForm asks before anything is done: programs open the links in letters, too.
 func revertForm(v *visit) error {
-	return v.show("revert-email.html", "Keep your address", object{"Token": v.form("token")})
+	link, err := v.link("revert_email")
+	if p, ok := problemOf(err); ok {
+		return v.again("revert-email.html", revertTitle, object{}, p)
+	}
+	if err != nil {
+		return err
+	}
+	return v.show("revert-email.html", revertTitle, object{"Email": link["email"], "Token": v.form("token")})
 }
 
 func revertEmail(v *visit) error {
 	reverted, err := v.one(http.MethodPost, "/api/v1/auth/email/revert", object{"token": v.form("token")})
-	if p := new(problem); errors.As(err, &p) {
-		return v.again("revert-email.html", "Keep your address", object{"Token": v.form("token")}, p)
+	if p, ok := problemOf(err); ok {
+		return v.again("revert-email.html", revertTitle, object{}, p)
 	}
 	if err != nil {
 		return err
 	}
-	return v.show("reverted.html", "You have your address back", reverted)
+	return v.show("reverted.html", "Your account is yours again", reverted)
 }
 
-// resetForm asks for a new password, if the browser comes with a token, and else for the
-// address to send one to.
+const forgotTitle, newPasswordTitle = "Forgot your password?", "Choose a new password"
+
+// resetForm asks for a new password if the browser comes with a token that is good, or on the way
+// of a sign-in whose password has to go; else for the address to send a link to.
 func resetForm(v *visit) error {
-	switch {
-	case v.form("forced") != "":
-		return v.show("new-password.html", "Choose a new password", object{"Forced": true})
-	case v.form("token") != "":
-		return v.show("new-password.html", "Choose a new password", object{"Token": v.form("token")})
+	if f := v.flow(); f.Token != "" {
+		return v.newPasswordWith(nil, object{"Step": f.id})
 	}
-	return v.show("forgot.html", "Forgot your password?", object{"Email": v.form("email")})
+	if v.form("step") != "" {
+		return v.redirect("/auth/sign-in")
+	}
+	if v.form("token") == "" {
+		return v.show("forgot.html", forgotTitle, object{"Email": v.form("email")})
+	}
+	_, err := v.link("reset_password")
+	if p, ok := problemOf(err); ok {
+		return v.again("forgot.html", forgotTitle, object{}, p)
+	}
+	if err != nil {
+		return err
+	}
+	return v.newPasswordWith(nil, object{"Token": v.form("token")})
+}
+
+func (v *visit) newPasswordWith(p *problem, data object) error {
+	policy, err := v.policy()
+	if err != nil {
+		return err
+	}
+	data["MinLength"] = policy.minLength
+	if p != nil {
+		return v.again("new-password.html", newPasswordTitle, data, p)
+	}
+	return v.show("new-password.html", newPasswordTitle, data)
 }
 
 func reset(v *visit) error {
-	token, next, forced := v.form("token"), v.next(), v.form("forced") != ""
-	if forced {
-		f := v.flow()
-		token, next = f.Token, f.Next
+	f := v.flow()
+	token, next, data := v.form("token"), v.next(), object{"Token": v.form("token")}
+	if f.Token != "" {
+		token, next, data = f.Token, f.Next, object{"Step": f.id}
 	}
 	if token == "" {
-		_, err := v.one(http.MethodPost, "/api/v1/auth/password/forgot", object{"email": v.form("email")})
-		if p := new(problem); errors.As(err, &p) {
-			return v.again("forgot.html", "Forgot your password?", object{"Email": v.form("email")}, p)
+		_, err := v.one(http.MethodPost, "/api/v1/auth/password/forgot", object{"email": v.form("email"), "redirect_to": next})
+		if p, ok := problemOf(err); ok {
+			return v.again("forgot.html", forgotTitle, object{"Email": v.form("email")}, p)
 		}
 		if err != nil {
 			return err
 		}
-		return v.redirect("/auth/reset-password?done=sent")
+		return v.redirect(onTo("/auth/reset-password?done=sent", next))
 	}
 	result, err := v.one(http.MethodPost, "/api/v1/auth/password/reset", object{"token": token, "password": v.form("password")})
-	if p := new(problem); errors.As(err, &p) {
-		return v.again("new-password.html", "Choose a new password", object{"Token": v.form("token"), "Forced": forced}, p)
+	if p, ok := problemOf(err); ok {
+		if p.code == "ceremony_invalid" { // used meanwhile, or too late
+			return v.again("forgot.html", forgotTitle, object{}, p)
+		}
+		return v.newPasswordWith(p, data)
 	}
 	if err != nil {
 		return err
 	}
 	return v.proceed(result, next)
 }
+
+const confirmTitle = "Confirm that it is you"
 
 // secondFactor asks for the factor that was chosen, or for the first there is.
 func secondFactor(v *visit) error { return v.factorForm(nil, object{}) }
@@ -129,14 +235,14 @@ func secondFactor(v *visit) error { return v.factorForm(nil, object{}) }
 func (v *visit) factorForm(p *problem, data object) error {
 	f := v.flow()
 	if f.Token == "" {
-		return v.redirect("/auth/sign-in")
+		return v.redirect(onTo("/auth/sign-in", v.next()))
 	}
 	v.choose(f.Factors, data)
-	data["Token"], data["Action"], data["Then"] = f.Token, "/auth/mfa", f.Next
+	data["Token"], data["Step"], data["Action"] = f.Token, f.id, "/auth/mfa"
 	if p != nil {
-		return v.again("second-factor.html", "Confirm that it is you", data, p)
+		return v.again("second-factor.html", confirmTitle, data, p)
 	}
-	return v.show("second-factor.html", "Confirm that it is you", data)
+	return v.show("second-factor.html", confirmTitle, data)
 }
 
 // choose fills in which factors there are, each kind once, and which was chosen.
@@ -163,12 +269,12 @@ func (v *visit) choose(all []choice, data object) {
 func proveFactor(v *visit) error {
 	f := v.flow()
 	if f.Token == "" {
-		return v.redirect("/auth/sign-in")
+		return v.redirect(onTo("/auth/sign-in", v.next()))
 	}
 	data := object{"ChallengeID": v.form("challenge_id"), "Number": v.form("number")}
 	if v.form("send") != "" { // a text, first
 		challenge, err := v.one(http.MethodPost, "/api/v1/auth/mfa/challenge", object{"mfa_token": f.Token, "kind": v.form("kind")})
-		if p := new(problem); errors.As(err, &p) {
+		if p, ok := problemOf(err); ok {
 			return v.factorForm(p, data)
 		}
 		if err != nil {
@@ -176,15 +282,14 @@ func proveFactor(v *visit) error {
 		}
 		return v.factorForm(nil, object{"ChallengeID": challenge["challenge_id"], "Number": challenge["phone_number_masked"]})
 	}
-	result, err := v.one(http.MethodPost, "/api/v1/auth/mfa/verify", object{
-		"mfa_token": f.Token, "kind": v.form("kind"), "code": v.form("code"), "challenge_id": v.form("challenge_id"), "remember_device": v.form("remember") != "",
-	})
-	if p := new(problem); errors.As(err, &p) {
+	answer := v.answer()
+	answer["mfa_token"], answer["remember_device"] = f.Token, v.form("remember") != ""
+	result, err := v.one(http.MethodPost, "/api/v1/auth/mfa/verify", answer)
+	if p, ok := problemOf(err); ok {
 		if left, ok := p.details["attempts_left"].(float64); ok && left == 0 || p.code == "ceremony_invalid" && v.form("challenge_id") == "" {
-			if err := v.setFlow(nil); err != nil {
-				return err
-			}
-			return v.again("sign-in.html", "Sign in", object{}, &problem{status: p.status, code: "ceremony_invalid"})
+			v.end()
+			v.r.Form.Set("next", f.Next)
+			return v.signInWith(&problem{status: p.status, code: "ceremony_invalid"})
 		}
 		return v.factorForm(p, data)
 	}
@@ -195,7 +300,8 @@ func proveFactor(v *visit) error {
 }
 
 func errorPage(v *visit) error {
-	return v.render(http.StatusOK, "error.html", view{Title: "That did not work", Data: struct{ Message, RequestID string }{"The page that sent you here could not go on.", v.call.RequestID}})
+	data := struct{ Message, RequestID string }{"The page that sent you here could not continue.", v.call.RequestID}
+	return v.render(http.StatusOK, "error.html", view{Title: "Something went wrong", Data: data})
 }
 
 func signOutForm(v *visit) error {
@@ -204,8 +310,7 @@ func signOutForm(v *visit) error {
 
 func signOut(v *visit) error {
 	if _, err := v.ask(http.MethodPost, "/api/v1/auth/logout", nil); err != nil {
-		var p *problem
-		if !errors.As(err, &p) {
+		if _, ok := problemOf(err); !ok {
 			return err
 		}
 	}

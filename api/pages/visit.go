@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"stonetown/api/web"
 )
@@ -27,10 +29,38 @@ type view struct {
 	Title   string
 	Path    string // of the page
 	Next    string // where to go after signing in
-	Problem string // what went wrong with the form
+	Problem string // what is wrong with the form
+	Bad     string // the field that it is about; empty: none in particular
 	Notice  string // what has been done
-	Person  string // the address of who is signed in, on their account's pages
+	Person  string // the address of the user who is signed in, on the pages of the account
 	Data    any
+}
+
+// Link is the address of another page that leads on to the same page in the end.
+func (v view) Link(page string) string { return onTo(page, v.Next) }
+
+// Mark says of a field that it is wrong, if it is, and puts the cursor there; others may
+// describe the field besides, by their ids.
+func (v view) Mark(field string, others ...string) template.HTMLAttr {
+	if v.Bad != field {
+		return described(others)
+	}
+	return ` aria-invalid="true" autofocus` + described(append([]string{"problem"}, others...))
+}
+
+// First is Mark for the field that the cursor is in where none is wrong.
+func (v view) First(field string, others ...string) template.HTMLAttr {
+	if v.Bad == "" {
+		return " autofocus" + described(others)
+	}
+	return v.Mark(field, others...)
+}
+
+func described(ids []string) template.HTMLAttr {
+	if len(ids) == 0 {
+		return ""
+	}
+	return template.HTMLAttr(` aria-describedby="` + strings.Join(ids, " ") + `"`)
 }
 
 // form is a value of the form, or of the query.
@@ -41,9 +71,17 @@ func (v *visit) show(name, title string, data any) error {
 	return v.render(http.StatusOK, name, view{Title: title, Data: data, Notice: notices[v.r.URL.Query().Get("done")]})
 }
 
-// again shows a form again that could not be accepted.
-func (v *visit) again(name, title string, data any, problem *problem) error {
-	return v.render(problem.status, name, view{Title: title, Data: data, Problem: problem.text()})
+// again shows a form again that could not be accepted. The field that is wrong has its name of
+// the operation, unless the form has it by another.
+func (v *visit) again(name, title string, data any, problem *problem, renamed ...string) error {
+	bad := problem.field()
+	for i := 0; i+1 < len(renamed); i += 2 {
+		if bad == renamed[i] {
+			bad = renamed[i+1]
+			break
+		}
+	}
+	return v.render(problem.status, name, view{Title: title, Data: data, Problem: problem.text(), Bad: bad})
 }
 
 func (v *visit) render(status int, name string, page view) error {
@@ -61,7 +99,7 @@ func (s *Surface) write(w http.ResponseWriter, status int, name string, page vie
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // who went away needs no page
+	_, _ = w.Write(b.Bytes()) // a client that went away needs no page
 	return nil
 }
 
@@ -72,15 +110,27 @@ func (v *visit) redirect(to string) error {
 	return nil
 }
 
+// home is where people go who have not said where to.
+const home = "/account"
+
 // next is where to go in the end: a page of this host, whatever the query says.
 func (v *visit) next() string {
-	const otherwise = "/account"
-	to := v.form("next")
-	u, err := url.Parse(to)
-	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(u.Path, "/") || strings.HasPrefix(to, "//") || strings.ContainsAny(to, "\\\t\r\n") {
-		return otherwise
+	if to := v.form("next"); web.IsLocalPath(to) {
+		return to
 	}
-	return to
+	return home
+}
+
+// onTo is the address of a page that leads on to another one.
+func onTo(page, next string) string {
+	if next == home {
+		return page
+	}
+	separator := "?"
+	if strings.Contains(page, "?") {
+		separator = "&"
+	}
+	return page + separator + "next=" + url.QueryEscape(next)
 }
 
 // fail ends a request that cannot be answered otherwise.
@@ -88,16 +138,17 @@ func (v *visit) fail(err error) {
 	if p := new(problem); errors.As(err, &p) {
 		switch {
 		case p.code == "unauthenticated", p.code == "invalid_token":
-			_ = v.redirect("/auth/sign-in?next=" + url.QueryEscape(v.r.URL.RequestURI()))
+			_ = v.redirect("/auth/sign-in?next=" + url.QueryEscape(v.back()))
 			return
 		case p.code == "insufficient_user_authentication":
-			to := "/account/step-up?next=" + url.QueryEscape(v.back())
-			if p.details["enrolment_required"] == true {
-				if to = "/account/security?done=enrol"; p.details["max_age"] != nil { // the session is too old to add a first factor
-					to = "/auth/sign-in?next=" + url.QueryEscape("/account/security")
-				}
+			to := "/account/step-up"
+			switch {
+			case p.details["sign_in_required"] == true: // to add a first factor
+				to = "/auth/sign-in?done=again"
+			case p.details["enrolment_required"] == true:
+				to = enrolPage
 			}
-			_ = v.redirect(to)
+			_ = v.redirect(onTo(to, v.back()))
 			return
 		}
 		err = &web.Error{Status: p.status, Code: p.code, Message: p.text()}
@@ -105,15 +156,22 @@ func (v *visit) fail(err error) {
 	v.surface.fail(v.w, err, v.call)
 }
 
-// back is the page that a form came from, where a second factor is proved in between.
+// back is the page that a form came from, with what was entered where that is no secret: the
+// user comes back to it from signing in or proving a second factor.
 func (v *visit) back() string {
 	if v.r.Method == http.MethodGet {
 		return v.r.URL.RequestURI()
 	}
-	if v.r.URL.Path == "/account/email" {
+	kept := url.Values{}
+	for _, name := range []string{"new_email", "phone_number", "factor_id", "connection_id", "session_id", "application_id", "flow", "user_code", "next"} {
+		if value := v.form(name); value != "" {
+			kept.Set(name, value)
+		}
+	}
+	if len(kept) == 0 {
 		return v.r.URL.Path
 	}
-	return "/account/security"
+	return v.r.URL.Path + "?" + kept.Encode()
 }
 
 // fail shows an error on a page of its own.
@@ -128,24 +186,46 @@ func (s *Surface) fail(w http.ResponseWriter, err error, call *web.Call) {
 // RenderError shows an error on a page of its own; it is what [web.Surface] wants.
 func (s *Surface) RenderError(w http.ResponseWriter, e *web.Error, call *web.Call) {
 	secure(w.Header())
-	data := struct{ Message, RequestID string }{e.Message, call.RequestID}
-	_ = s.write(w, e.Status, "error.html", view{Tenant: call.Tenant.Name, Title: "That did not work", Data: data})
+	title, message := "Something went wrong", sentence(e.Message)
+	switch e.Code {
+	case "not_found":
+		title, message = "Page not found", "There is no page at this address."
+	case "tenant_not_found":
+		title, message = "Page not found", "There is no site at this address."
+	}
+	data := struct{ Message, RequestID string }{message, call.RequestID}
+	_ = s.write(w, e.Status, "error.html", view{Tenant: call.Tenant.Name, Title: title, Data: data})
+}
+
+// sentence begins with a capital letter and ends with a full stop.
+func sentence(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	if size == 0 {
+		return text
+	}
+	text = string(unicode.ToUpper(first)) + text[size:]
+	if !strings.HasSuffix(text, ".") {
+		text += "."
+	}
+	return text
 }
 
 // notices are what pages say after something was done, by the name in their address.
 var notices = map[string]string{
-	"profile":     "Your profile is saved.",
-	"password":    "Your password is changed. Other devices are signed out.",
-	"email":       "A letter is on its way to the new address. Follow its link to finish.",
-	"factor":      "It is added. You can use it at your next sign-in.",
-	"removed":     "It is removed.",
+	"profile":     "Profile saved.",
+	"password":    "Password changed. Your other devices are signed out.",
+	"email":       "We have sent a message to the new address. Follow the link in it to finish.",
+	"factor":      "Second factor added. You can use it the next time you sign in.",
+	"passkey":     "Passkey added. You can use it the next time you sign in.",
+	"removed":     "Removed.",
 	"session":     "That device is signed out.",
 	"sessions":    "All other devices are signed out.",
-	"enrol":       "Add a second factor or a passkey to go on.",
-	"sent":        "If the address has an account here, a letter is on its way to it.",
-	"application": "The application is removed.",
+	"enrol":       "To continue, add a second factor or a passkey to your account.",
+	"again":       "To continue, please sign in again. It has been a while.",
+	"sent":        "If this address has an account here, we have sent a message to it. We send at most one a minute.",
+	"application": "Access removed.",
 	"out":         "You are signed out.",
-	"reset":       "Your password is changed.",
+	"reset":       "Password changed.",
 }
 
 var links = regexp.MustCompile(`https?://\S+`)

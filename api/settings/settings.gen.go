@@ -100,9 +100,9 @@ type Settings struct {
 
 	// RateLimits The limits that the tenant has of its own, by family and whose requests
 	// they count: `family.ip` or `family.caller`, the family being one of
-	// token, sign-in, self-service, admin, authz and client. Without one the
+	// token, sign-in, page, self-service, admin, authz and client. Without one the
 	// deployment's holds, which is `token.ip` 60/min, `token.caller` 600/h,
-	// `sign-in.ip` and `sign-in.caller` 30/min, `self-service.caller` 600/h, `admin.caller` 6000/h
+	// `sign-in.ip` and `sign-in.caller` 30/min, `page.ip` 600/min, `self-service.caller` 600/h, `admin.caller` 6000/h
 	// and `client.caller` 6000/h unless it is configured otherwise.
 	RateLimits map[string]string `json:"rate_limits"`
 

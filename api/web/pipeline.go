@@ -112,6 +112,10 @@ func (k *Kit) Handle(op Operation, s Surface, next http.Handler) http.Handler {
 			err = unescapeVariables(r)
 		}
 		as.Caller = callerOf(x)
+		if err == nil && op.Effects && x.request.Method == http.MethodHead {
+			w.WriteHeader(http.StatusOK)
+			return
+		}
 		switch {
 		case err != nil:
 		case op.Page:
@@ -337,12 +341,12 @@ func (k *Kit) verify(x *exchange, r *http.Request, scheme, token string) (princi
 	return nil, err
 }
 
-// StepUpRequired asks for a second factor no older than maxAge, or 0 if that is not the
-// point (RFC 9470); enrol says that the user has none and must add one.
+// StepUpRequired asks for a second factor no older than maxAge, or 0 if its age does not
+// matter (RFC 9470); enrol says that the user has none and must add one.
 func StepUpRequired(call *Call, maxAge time.Duration, enrol bool) *Error {
 	challenge := `, error="insufficient_user_authentication", acr_values="aal2"`
 	details := Details{
-		"required_aal": 2, "acr_values": "aal2", "max_age": nil, "enrolment_required": enrol, "step_up_url": call.Tenant.BaseURL + "/api/v1/auth/step-up/begin",
+		"required_aal": 2, "acr_values": "aal2", "max_age": nil, "enrolment_required": enrol, "sign_in_required": false, "step_up_url": call.Tenant.BaseURL + "/api/v1/auth/step-up/begin",
 	}
 	if maxAge > 0 {
 		details["max_age"] = int(maxAge.Seconds())

@@ -179,6 +179,9 @@ type Operation struct {
 	// Page: it is one for people, which asks other operations for what it does and takes
 	// no place of its own.
 	Page bool
+	// Effects: the GET may change something, so HEAD is answered without asking it. Programs that
+	// look where links lead send HEAD.
+	Effects bool
 	// Enrolling: who must add a second factor first may do this.
 	Enrolling bool
 	// MediaType is that of the request body; empty: there is none.

@@ -175,6 +175,15 @@ func (b *browser) says(words string) {
 	b.do(chromedp.WaitVisible(chromedp.Search(fmt.Sprintf(`//*[contains(text(), %q)]`, words))))
 }
 
+// focused demands that the cursor is in a field that is said to be wrong.
+func (b *browser) focused(field string) {
+	b.Helper()
+	is := ask(b, chromedp.Evaluate[string](`(e => [e.name, e.ariaInvalid, document.getElementById(e.getAttribute("aria-describedby")?.split(" ")[0])?.id].join())(document.activeElement)`))
+	if is != field+",true,problem" {
+		b.Errorf("the cursor is in %q, want %s", is, field)
+	}
+}
+
 func (b *browser) text(selector string) string {
 	b.Helper()
 	return strings.TrimSpace(ask(b, chromedp.Text(chromedp.CSS(selector))))
@@ -232,21 +241,24 @@ func TestPages(t *testing.T) {
 	b.says("needs at least 8 characters")
 	b.fill("password", password)
 	b.press("Create account")
-	b.at("/auth/verify-email", "Confirm your address")
+	b.at("/auth/verify-email", "Confirm your e-mail address")
 	b.says(email)
 	b.posted(server, email) // the account is made after the answer
 	b.open("/auth/sign-in?next=/account/sessions")
 	b.fill("email", email, "password", password)
 	b.press("Sign in")
-	b.at("/auth/verify-email", "Confirm your address") // first
+	b.at("/auth/verify-email", "Confirm your e-mail address") // first
 	b.letter("Confirm your address for dev")
-	b.at("/auth/verify-email", "Your address is confirmed")
-
-	b.open("/auth/sign-in?next=/account/sessions")
+	b.at("/auth/verify-email", "Confirm your e-mail address")
+	b.press("Yes, this is my address")
+	b.at("/auth/verify-email", "E-mail address confirmed")
+	b.press("Continue") // to where the sign-in that waited was going
+	b.at("/auth/sign-in", "Sign in")
 	b.fill("email", email, "password", "wrong password")
 	b.press("Sign in")
-	b.says("not right")
+	b.says("is wrong")
 	b.picture("auth-sign-in", "refused")
+	b.focused("password")
 	b.fill("password", password)
 	b.press("Sign in")
 	b.at("/account/sessions", "Where you are signed in")
@@ -258,7 +270,7 @@ func TestPages(t *testing.T) {
 	b.says("language tag")
 	b.fill("locale", "en-GB")
 	b.press("Save")
-	b.says("Your profile is saved.")
+	b.says("Profile saved.")
 
 	// An authenticator app: the code is computed from the key that the page shows.
 	b.open("/account/security")
@@ -268,7 +280,7 @@ func TestPages(t *testing.T) {
 	key := b.text("#secret")
 	b.fill("code", "000000")
 	b.press("Add")
-	b.says("The code is not right.")
+	b.says("This code is wrong.")
 	code, err := totp.GenerateCode(key, time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -276,13 +288,15 @@ func TestPages(t *testing.T) {
 	b.fill("code", code)
 	b.press("Add")
 	b.at("/account/security", "Sign-in and security")
-	b.says("Authenticator app")
+	b.says("Second factor added.")
 
 	// Backup codes, then a sign-in with one of them.
-	b.press("Make new codes")
+	b.press("Create new codes")
+	b.at("/account/backup-codes", "Create new backup codes?")
+	b.press("Create new codes")
 	b.at("/account/backup-codes", "Your backup codes")
 	backup := b.text(".codes li:first-child")
-	b.press("I have kept them")
+	b.press("I have saved them")
 	b.press("Sign out")
 	b.at("/auth/sign-in", "Sign in")
 	b.open("/account")
@@ -291,11 +305,11 @@ func TestPages(t *testing.T) {
 	b.press("Sign in")
 	b.at("/auth/mfa", "Confirm that it is you")
 	b.fill("code", "000000")
-	b.press("Go on")
-	b.says("The code is not right.")
+	b.press("Continue")
+	b.says("This code is wrong.")
 	b.press("Use a backup code")
 	b.fill("code", strings.ToUpper(backup))
-	b.press("Go on")
+	b.press("Continue")
 	b.at("/account", "Your profile")
 
 	// A passkey, and a sign-in by it without a name.
@@ -304,7 +318,7 @@ func TestPages(t *testing.T) {
 	b.at("/account/passkey", "Add a passkey")
 	b.press("Create a passkey")
 	b.at("/account/security", "Sign-in and security")
-	b.says("It is added.")
+	b.says("Passkey added.")
 	b.touch(false)
 	b.press("Sign out")
 	b.at("/auth/sign-in", "Sign in")
@@ -331,8 +345,8 @@ func TestPages(t *testing.T) {
 	b.at("/account/security", "Sign-in and security")
 
 	// A telephone.
-	b.press("Add a telephone")
-	b.at("/account/sms", "Add a telephone")
+	b.press("Add a phone")
+	b.at("/account/sms", "Add a phone")
 	b.fill("phone_number", "030 12345")
 	b.press("Send a code")
 	b.says("telephone number")
@@ -341,30 +355,29 @@ func TestPages(t *testing.T) {
 	b.fill("code", b.message(server, "+4930123456"))
 	b.press("Add")
 	b.at("/account/security", "Sign-in and security")
-	b.says("Telephone")
+	b.says("Phone")
 
 	// What takes a second factor asks for it, once it is no longer fresh.
 	server.age(t)
 	b.open("/account/email")
 	b.fill("new_email", "ann@example.org")
-	b.press("Send the letter")
+	b.press("Continue")
 	b.at("/account/step-up", "Confirm that it is you")
-	b.press("Send a code to my telephone")
+	b.press("Get a code on your phone")
 	b.press("Send a code")
 	b.fill("code", b.message(server, "+4930123456"))
-	b.press("Go on")
-	b.at("/account/email", "Change your address")
-	b.fill("new_email", "ann@example.org")
-	b.press("Send the letter")
-	b.says("A letter is on its way to the new address.")
+	b.press("Continue")
+	b.at("/account/email", "Change your e-mail address") // with what was entered
+	b.press("Continue")
+	b.says("We have sent a message to the new address.")
 	b.letter("Confirm your new address")
-	b.at("/auth/verify-email", "Your address is confirmed")
+	b.at("/auth/verify-email", "E-mail address confirmed")
 	b.open("/account")
 	b.says("ann@example.org")
 	b.letter("is about to change")
-	b.at("/auth/revert-email", "Keep your address")
-	b.press("That was not me: keep my address")
-	b.at("/auth/revert-email", "You have your address back")
+	b.at("/auth/revert-email", "Keep your e-mail address")
+	b.press("Take my account back")
+	b.at("/auth/revert-email", "Your account is yours again")
 	b.touch(false)
 	b.open("/account")
 	b.at("/auth/sign-in", "Sign in")
@@ -374,7 +387,7 @@ func TestPages(t *testing.T) {
 	b.at("/auth/reset-password", "Forgot your password?")
 	b.fill("email", email)
 	b.press("Send the link")
-	b.says("a letter is on its way")
+	b.says("we have sent a message")
 	b.letter("Choose a new password")
 	b.at("/auth/reset-password", "Choose a new password")
 	b.fill("password", "password")
@@ -395,31 +408,40 @@ func TestPages(t *testing.T) {
 	b.at("/account/password", "Change your password")
 	b.fill("current", "wrong", "next_password", password)
 	b.press("Change password")
-	b.says("The present password is not right.")
+	b.says("The current password is wrong.")
 	b.fill("current", another, "next_password", password)
 	b.press("Change password")
-	b.says("Your password is changed.")
+	b.says("Password changed.")
 
 	// Accounts elsewhere, of which one goes.
 	server.linked(t, email, "google", "github", "staff")
 	b.open("/account/security")
-	b.says("Accounts elsewhere")
+	b.says("Linked accounts")
 	b.picture("account-security", "linked")
-	b.do(chromedp.Click(chromedp.Search(`//li[contains(., "GitHub")]//button`)))
-	b.says("It is removed.")
+	b.do(chromedp.Click(chromedp.Search(`//li[contains(., "GitHub")]//a`)))
+	b.at("/account/remove-identity", "Unlink your GitHub account?")
+	b.press("Unlink")
+	b.says("Removed.")
 	b.open("/account/security") // which no longer says so
 	b.says("Google")
 
 	// A factor goes, and so does every other device.
-	b.do(chromedp.Click(chromedp.Search(`//li[contains(., "Telephone")]//button`)))
-	b.says("It is removed.")
-	b.open("/account/sessions")
+	b.do(chromedp.Click(chromedp.Search(`//li[contains(., "Phone")]//a`)))
+	b.at("/account/remove-factor", "Remove “Phone”?")
+	b.press("Cancel")
+	b.do(chromedp.Click(chromedp.Search(`//li[contains(., "Phone")]//a`)))
+	b.press("Remove")
+	b.says("Removed.")
+	b.open("/account/end-session")
+	b.at("/account/end-session", "Sign out all other devices?")
 	b.press("Sign out all other devices")
 	b.says("All other devices are signed out.")
 	b.open("/auth/error")
-	b.at("/auth/error", "That did not work")
+	b.at("/auth/error", "Something went wrong")
 	b.open("/auth/verify-email?token=nothing")
-	b.says("no longer good")
+	b.says("has expired")
+	b.open("/no/such/page")
+	b.at("/no/such/page", "Page not found")
 }
 
 // posted waits until something was sent to somebody.

@@ -73,13 +73,14 @@ type Config struct {
 	TrustedProxies prefixes `yaml:"trusted_proxies" env:"TRUSTED_PROXIES"`
 
 	// RateLimits are limits on requests by family and whose they are: family.ip
-	// or family.caller. The families are token (getting tokens), sign-in,
-	// self-service, admin (changing how a tenant is set up), authz (checks,
-	// resources and relations) and client (what clients do with tokens). A limit
-	// is requests/unit, the unit being s, min, h or d, or unlimited. Tenants may
-	// have limits of their own. Default: token.ip=60/min, token.caller=600/h,
-	// sign-in.ip=30/min, self-service.caller=600/h, admin.caller=6000/h,
-	// client.caller=6000/h, and no others.
+	// or family.caller. The families are token (getting tokens), sign-in, page
+	// (what showing a page begins), self-service, admin (changing how a tenant is
+	// set up), authz (checks, resources and relations) and client (what clients do
+	// with tokens). A limit is requests/unit, the unit being s, min, h or d, or
+	// unlimited. Tenants may have limits of their own. Default: token.ip=60/min,
+	// token.caller=600/h, sign-in.ip=30/min, page.ip=600/min,
+	// self-service.caller=600/h, admin.caller=6000/h, client.caller=6000/h, and no
+	// others.
 	RateLimits rateLimits `yaml:"rate_limits" env:"RATE_LIMITS" envKeyValSeparator:"="`
 
 	// MailURL is the mail server that letters go through: smtp://[user@]host[:port],

@@ -45,7 +45,13 @@ func (s *website) serve(w http.ResponseWriter, r *http.Request) error {
 		s.mu.Lock()
 		s.begun[state] = verifier
 		s.mu.Unlock()
-		http.Redirect(w, r, s.config.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier), oidc.Nonce(state), oauth2.SetAuthURLParam("response_mode", r.FormValue("mode")), oauth2.SetAuthURLParam("prompt", r.FormValue("prompt"))), http.StatusFound)
+		options := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier), oidc.Nonce(state), oauth2.SetAuthURLParam("response_mode", r.FormValue("mode"))}
+		for _, name := range []string{"prompt", "acr_values", "max_age"} {
+			if value := r.FormValue(name); value != "" {
+				options = append(options, oauth2.SetAuthURLParam(name, value))
+			}
+		}
+		http.Redirect(w, r, s.config.AuthCodeURL(state, options...), http.StatusFound)
 		return nil
 	}
 	switch r.URL.Path {
@@ -84,7 +90,7 @@ func (s *website) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var who struct{ Email string }
+	var who struct{ Email, ACR string }
 	if err := idToken.Claims(&who); err != nil || idToken.Nonce != state {
 		return fmt.Errorf("nonce %q, %w", idToken.Nonce, err)
 	}
@@ -92,7 +98,7 @@ func (s *website) serve(w http.ResponseWriter, r *http.Request) error {
 	s.token = raw
 	s.mu.Unlock()
 	w.Header().Set("Content-Type", "text/html")
-	_, err = fmt.Fprintf(w, "<!doctype html><main><h1>Hello %s</h1><p>by %s</p></main>", who.Email, r.Method)
+	_, err = fmt.Fprintf(w, "<!doctype html><main><h1>Hello %s</h1><p>by %s</p><p>at %s</p></main>", who.Email, r.Method, who.ACR)
 	return err
 }
 
@@ -135,13 +141,13 @@ func TestDevicePage(t *testing.T) {
 	b.at("/device", "Connect a device")
 	b.fill("user_code", "BCDF-BCDF")
 	b.press("Continue")
-	b.says("The code is not right.")
+	b.says("This code is wrong.")
 	b.fill("user_code", strings.ToLower(begun.UserCode))
 	b.press("Continue")
 	b.at("/device", "Connect this device?")
 	b.says("See your e-mail address")
 	b.press("Allow")
-	b.at("/device", "The device is connected")
+	b.at("/device", "Device connected")
 	token := <-tokens
 	if token == nil {
 		t.FailNow()
@@ -223,9 +229,9 @@ func TestRelyingParty(t *testing.T) {
 	// A website of others asks once.
 	guest := openWebsite(t, server, c, "Guest book", false)
 	b.do(chromedp.Navigate(guest + "/sign-in"))
-	b.at("/auth/consent", "Let Guest book in?")
+	b.at("/auth/consent", "Allow Guest book to access your account?")
 	b.says("See your e-mail address")
-	b.says("By your groups")
+	b.says("Through your groups")
 	b.press("Cancel")
 	b.says("access_denied")
 	b.do(chromedp.Navigate(guest + "/sign-in"))
@@ -233,10 +239,12 @@ func TestRelyingParty(t *testing.T) {
 	b.do(chromedp.WaitVisible(chromedp.Search(hello)), chromedp.Navigate(guest+"/sign-in"), chromedp.WaitVisible(chromedp.Search(hello)))
 	b.open("/account/applications")
 	b.at("/account/applications", "Applications")
-	b.do(chromedp.Click(chromedp.Search(`//li[.//strong="Guest book"]//button`)))
-	b.says("The application is removed.")
+	b.do(chromedp.Click(chromedp.Search(`//li[.//strong="Guest book"]//a`)))
+	b.at("/account/end-authorization", "Remove access for “Guest book”?")
+	b.press("Remove access")
+	b.says("Access removed.")
 	b.do(chromedp.Navigate(guest + "/sign-in"))
-	b.at("/auth/consent", "Let Guest book in?")
+	b.at("/auth/consent", "Allow Guest book to access your account?")
 
 	// The website signs the person out, and gets them back; without the ID token of the
 	// session they are asked first.

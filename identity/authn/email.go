@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"stonetown/identity"
+	"stonetown/identity/external"
+	"stonetown/identity/factor"
 	"stonetown/identity/session"
 	"stonetown/identity/ticket"
 	"stonetown/internal/eventlog"
@@ -17,7 +19,7 @@ import (
 const (
 	kindVerify ticket.Kind = "verify_email"
 	kindChange ticket.Kind = "change_email"
-	kindRevert ticket.Kind = "revert_email"
+	kindRevert             = ticket.RevertEmail
 
 	verifyFor = 24 * time.Hour
 	revertFor = 7 * 24 * time.Hour
@@ -27,6 +29,8 @@ const (
 type addressed struct {
 	Email  string `json:"email"`
 	Change string `json:"change,omitzero"` // the id of a change of address
+	// Since is when the change was requested, of a letter that takes it back.
+	Since time.Time `json:"since,omitzero"`
 }
 
 // EmailChange is a change of address that waits for the new one to be verified, or has
@@ -34,11 +38,12 @@ type addressed struct {
 type EmailChange struct {
 	ID       string
 	Verified bool
+	since    time.Time // when it was requested
 }
 
 // VerifyEmail verifies an address with the token of a letter: a new user's, or that of a
-// change. A token can be used again, since what follows links in letters to see where
-// they lead uses it too; it then changes nothing. It fails with [ErrTicket].
+// change. A token can be used again, to no effect, since programs that open the links in
+// letters may use that of a change, too. It fails with [ErrTicket].
 func (s *Service) VerifyEmail(ctx context.Context, t Tenant, token string, by By) (email string, err error) {
 	handed, err := s.tickets.Find(ctx, t.ID, kindVerify, token)
 	if errors.Is(err, ticket.ErrInvalid) {
@@ -88,20 +93,25 @@ func (s *Service) ResendVerification(ctx context.Context, t Tenant, userID strin
 }
 
 // ResendTo has the same letter sent to an address, if it is that of a user who has not
-// verified it. Whether it is, the answer does not tell.
-func (s *Service) ResendTo(ctx context.Context, t Tenant, email string) error {
+// verified it. Whether it is, the answer does not tell. The link leads on to the path then,
+// unless it is empty.
+func (s *Service) ResendTo(ctx context.Context, t Tenant, email, then string) error {
 	var slow *SlowDownError
 	if err := s.limit(ctx, t.ID, "verify", identity.NormalEmail(email), letters...); errors.As(err, &slow) {
 		return nil
 	} else if err != nil {
 		return err
 	}
-	return s.outbox.Put(ctx, t.ID, letterVerify, verifyLetter{Email: email})
+	return s.outbox.Put(ctx, t.ID, letterVerify, verifyLetter{Email: email, Then: then})
 }
 
 // QueueVerification queues the letter that verifies a new user's address.
 func (s *Service) QueueVerification(b *sqldb.Batch, u identity.User) {
-	s.outbox.Queue(b, u.TenantID, letterVerify, verifyLetter{UserID: u.ID})
+	s.queueVerification(b, u, "")
+}
+
+func (s *Service) queueVerification(b *sqldb.Batch, u identity.User, then string) {
+	s.outbox.Queue(b, u.TenantID, letterVerify, verifyLetter{UserID: u.ID, Then: then})
 }
 
 // Wake has what was queued done at once.
@@ -165,12 +175,13 @@ func (s *Service) selectChange(ctx context.Context, from interface {
 		return c, "", ErrChangeNotFound
 	}
 	c.ID = changeID
-	var expires int64
-	err = from.QueryRow(ctx, `SELECT new_email, verified, expires_at FROM email_changes WHERE tenant_id = $1 AND user_id = $2 AND id = $3`,
-		tenantID, userID, changeID).Scan(&email, &c.Verified, &expires)
+	var created, expires int64
+	err = from.QueryRow(ctx, `SELECT new_email, verified, created_at, expires_at FROM email_changes WHERE tenant_id = $1 AND user_id = $2 AND id = $3`,
+		tenantID, userID, changeID).Scan(&email, &c.Verified, &created, &expires)
 	if errors.Is(err, sqldb.ErrNoRows) || err == nil && s.now().UnixMicro() >= expires {
 		return EmailChange{}, "", ErrChangeNotFound
 	}
+	c.since = time.UnixMicro(created).UTC()
 	return c, email, err
 }
 
@@ -217,9 +228,12 @@ func (s *Service) completeChange(ctx context.Context, t Tenant, token string, by
 	return asked.Email, err
 }
 
-// RevertEmail gives a user the address back that a letter of a change went to, which may
-// be the only one that its owner still has: it ends all sessions, and sends a letter for a new
-// password. It fails with [ErrTicket].
+// RevertEmail gives a user the address back that a letter of a change went to, and with it the
+// account: that mailbox may be all that the owner still has. All sessions end. The password,
+// which somebody else may know or have chosen, is removed, and a letter for a new one is sent.
+// What was added to sign in with since the change was requested goes with it: second factors,
+// external identities and, as their age is unknown, all backup codes. Links of other changes
+// lead nowhere any more. It fails with [ErrTicket].
 func (s *Service) RevertEmail(ctx context.Context, t Tenant, token string, by By) (email string, err error) {
 	handed, err := s.tickets.Find(ctx, t.ID, kindRevert, token)
 	var asked addressed
@@ -234,7 +248,10 @@ func (s *Service) RevertEmail(ctx context.Context, t Tenant, token string, by By
 		if err := ticket.Use(ctx, tx, handed); err != nil {
 			return invalid(err)
 		}
-		c, err := s.users.UpdateIn(ctx, tx, t.ID, handed.UserID, func(u *identity.User) { u.Email = asked.Email })
+		c, err := s.users.UpdateIn(ctx, tx, t.ID, handed.UserID, func(u *identity.User) {
+			u.Email = asked.Email
+			u.SetPassword("")
+		})
 		if errors.Is(err, identity.ErrUserExists) || errors.Is(err, identity.ErrUserNotFound) {
 			return ErrTicket
 		}
@@ -246,8 +263,13 @@ func (s *Service) RevertEmail(ctx context.Context, t Tenant, token string, by By
 			return err
 		}
 		var b sqldb.Batch
-		b.Queue(`DELETE FROM email_changes WHERE tenant_id = $1 AND user_id = $2 AND id = $3`, []any{t.ID, handed.UserID, asked.Change}, nil)
-		events := revoked(ended, EndedByUser, by)
+		b.Queue(`DELETE FROM email_changes WHERE tenant_id = $1 AND user_id = $2`, []any{t.ID, handed.UserID}, nil)
+		ticket.Discard(&b, t.ID, handed.UserID, kindRevert)
+		events, err := s.removeSince(ctx, tx, c.After, asked.Since, by)
+		if err != nil {
+			return err
+		}
+		events = append(events, revoked(ended, EndedByUser, by)...)
 		if c.Before.Email != c.After.Email {
 			events = append(events, event(eventlog.UserEmailChanged, by, userEvent{
 				User: subject{c.After.ID, c.After.Email}, Changes: map[string][2]any{"email": {c.Before.Email, c.After.Email}},
@@ -261,4 +283,29 @@ func (s *Service) RevertEmail(ctx context.Context, t Tenant, token string, by By
 		s.outbox.Wake()
 	}
 	return asked.Email, err
+}
+
+// removeSince takes from a user what was added to sign in with since an instant.
+func (s *Service) removeSince(ctx context.Context, tx *sqldb.Tx, u identity.User, since time.Time, by By) (events []eventlog.Event, err error) {
+	factors, err := factor.RemoveSince(ctx, tx, u.TenantID, u.ID, since)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range factors {
+		events = append(events, event(eventlog.UserMFARemoved, by, aboutFactor(u, f)))
+	}
+	identities, err := external.OfUser(ctx, tx, u.TenantID, u.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range identities {
+		if i.LinkedAt.Before(since) {
+			continue
+		}
+		if err := external.Unlink(ctx, tx, u.TenantID, u.ID, i.ConnectionID); err != nil {
+			return nil, err
+		}
+		events = append(events, event(eventlog.UserIdentityUnlinked, by, aboutIdentity(u, i)))
+	}
+	return events, nil
 }

@@ -44,10 +44,12 @@ type (
 	verifyLetter struct {
 		UserID string `json:"user_id,omitzero"`
 		Email  string `json:"email,omitzero"`
+		Then   string `json:"then,omitzero"` // the path that the link leads on to
 	}
 	resetLetter struct {
 		UserID string          `json:"user_id,omitzero"`
 		Email  string          `json:"email,omitzero"`
+		Then   string          `json:"then,omitzero"`
 		Origin eventlog.Origin `json:"origin,omitzero"` // of who asked for it
 	}
 	changeLetter struct {
@@ -119,7 +121,7 @@ func (s *Service) dispatch(ctx context.Context, job outbox.Job) error {
 		if err != nil || u.ID == "" || u.EmailVerified {
 			return err
 		}
-		return s.sendLink(ctx, u, u.Email, "verify_email", "/auth/verify-email", ticket.New{Kind: kindVerify, Payload: addressed{Email: u.Email}, For: verifyFor})
+		return s.sendLink(ctx, u, u.Email, "verify_email", "/auth/verify-email", l.Then, ticket.New{Kind: kindVerify, Payload: addressed{Email: u.Email}, For: verifyFor})
 	case letterReset:
 		var l resetLetter
 		if err := job.Read(&l); err != nil {
@@ -134,7 +136,7 @@ func (s *Service) dispatch(ctx context.Context, job outbox.Job) error {
 				return err
 			}
 		}
-		return s.sendLink(ctx, u, u.Email, "reset_password", "/auth/reset-password", ticket.New{Kind: kindReset, Payload: proof{}, For: resetFor})
+		return s.sendLink(ctx, u, u.Email, "reset_password", "/auth/reset-password", l.Then, ticket.New{Kind: kindReset, Payload: proof{}, For: resetFor})
 	case letterChange:
 		var l changeLetter
 		if err := job.Read(&l); err != nil {
@@ -191,7 +193,8 @@ func (s *Service) sendChange(ctx context.Context, tenantID string, l changeLette
 	if err != nil {
 		return err
 	}
-	if _, _, err := s.selectChange(ctx, s.db, tenantID, u.ID, l.Change); err != nil {
+	change, _, err := s.selectChange(ctx, s.db, tenantID, u.ID, l.Change)
+	if err != nil {
 		return errors.Join(err, outbox.ErrDrop)
 	}
 	owner, err := s.users.UserByEmail(ctx, tenantID, l.Email)
@@ -201,12 +204,12 @@ func (s *Service) sendChange(ctx context.Context, tenantID string, l changeLette
 	case err != nil && !errors.Is(err, identity.ErrUserNotFound):
 		return err
 	}
-	err = s.sendLink(ctx, u, u.Email, "email_changing", "/auth/revert-email",
-		ticket.New{Kind: kindRevert, Payload: addressed{Email: u.Email, Change: l.Change}, For: revertFor})
+	err = s.sendLink(ctx, u, u.Email, "email_changing", "/auth/revert-email", "",
+		ticket.New{Kind: kindRevert, Payload: addressed{Email: u.Email, Change: l.Change, Since: change.since}, For: revertFor})
 	if err != nil {
 		return err
 	}
-	return s.sendLink(ctx, u, l.Email, "change_email", "/auth/verify-email",
+	return s.sendLink(ctx, u, l.Email, "change_email", "/auth/verify-email", "",
 		ticket.New{Kind: kindChange, Payload: addressed{Email: l.Email, Change: l.Change}, For: verifyFor})
 }
 
@@ -233,15 +236,20 @@ func (s *Service) sendSignIn(ctx context.Context, job outbox.Job, l signInLetter
 	})
 }
 
-// sendLink sends a letter whose link carries a fresh ticket of the user.
-func (s *Service) sendLink(ctx context.Context, u identity.User, to, name, path string, n ticket.New) error {
+// sendLink sends a letter whose link carries a fresh ticket of the user, and the path that it
+// leads on to then.
+func (s *Service) sendLink(ctx context.Context, u identity.User, to, name, path, then string, n ticket.New) error {
 	n.TenantID, n.UserID = u.TenantID, u.ID
 	token, _, err := s.tickets.Hand(ctx, n)
 	if err != nil {
 		return err
 	}
 	u.Email = to
-	return s.send(ctx, u.TenantID, u, name, letterData{Link: path + "?token=" + url.QueryEscape(token), Hours: int(n.For / time.Hour)})
+	link := path + "?token=" + url.QueryEscape(token)
+	if then != "" {
+		link += "&next=" + url.QueryEscape(then)
+	}
+	return s.send(ctx, u.TenantID, u, name, letterData{Link: link, Hours: int(n.For / time.Hour)})
 }
 
 // letterData is what the texts of letters can name.

@@ -91,15 +91,15 @@ func setPassword(hash identity.PasswordHash) func(*identity.User) {
 
 // Forgot has a letter sent to an address that leads to a new password, if it has an
 // account. Whether it does, the answer does not tell, nor its time: it is looked up
-// later.
-func (s *Service) Forgot(ctx context.Context, t Tenant, email string, by By) error {
+// later. The link leads on to the path then, unless it is empty.
+func (s *Service) Forgot(ctx context.Context, t Tenant, email, then string, by By) error {
 	var slow *SlowDownError
 	if err := s.limit(ctx, t.ID, "reset", identity.NormalEmail(email), letters...); errors.As(err, &slow) {
 		return nil // who asked before has a letter already
 	} else if err != nil {
 		return err
 	}
-	return s.outbox.Put(ctx, t.ID, letterReset, resetLetter{Email: email, Origin: by.Origin})
+	return s.outbox.Put(ctx, t.ID, letterReset, resetLetter{Email: email, Then: then, Origin: by.Origin})
 }
 
 // SendReset has the same letter sent to a certain user. It fails with

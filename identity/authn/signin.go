@@ -39,8 +39,9 @@ type Result struct {
 	Token   string
 	// Device is the token of a device that is remembered from now on.
 	Device string
-	// Ticket is what the next step takes, of the other states.
-	Ticket string
+	// Ticket is what the next step takes, of the other states, until ExpiresAt.
+	Ticket    string
+	ExpiresAt time.Time
 	// Factors are what the second factor can be, with MFARequired, and BackupCodes
 	// whether it can be one of those.
 	Factors     []factor.Factor
@@ -175,7 +176,9 @@ func (s *Service) proceed(ctx context.Context, t Tenant, u identity.User, p proo
 	}
 	later := func(status Status, kind ticket.Kind, valid time.Duration) (Result, error) {
 		r.Status = status
-		r.Ticket, _, err = s.tickets.Hand(ctx, ticket.New{Kind: kind, TenantID: t.ID, UserID: u.ID, Payload: p, For: valid})
+		var handed ticket.Ticket
+		r.Ticket, handed, err = s.tickets.Hand(ctx, ticket.New{Kind: kind, TenantID: t.ID, UserID: u.ID, Payload: p, For: valid})
+		r.ExpiresAt = handed.ExpiresAt
 		return r, err
 	}
 	switch {

@@ -3,6 +3,7 @@ package authn
 import (
 	"context"
 	"errors"
+	"net/url"
 
 	"stonetown/identity"
 	"stonetown/internal/eventlog"
@@ -14,6 +15,7 @@ type NewAccount struct {
 	Email    string
 	Password string
 	Profile  identity.Profile
+	Then     string // the path that the link in the letter leads on to; empty: none
 }
 
 // SignUp creates an account, later: the answer comes before anybody looks whether the
@@ -34,7 +36,13 @@ func (s *Service) SignUp(ctx context.Context, t Tenant, n NewAccount, by By) err
 	if err != nil {
 		return err
 	}
-	return s.outbox.Put(ctx, t.ID, jobSignUp, signUpJob{Email: n.Email, Hash: string(hash), Profile: n.Profile, Origin: by.Origin})
+	// A new account gets its letter in any case; an address that has one, no more than its share.
+	var slow *SlowDownError
+	err = s.limit(ctx, t.ID, "sign_up", identity.NormalEmail(n.Email), letters...)
+	if err != nil && !errors.As(err, &slow) {
+		return err
+	}
+	return s.outbox.Put(ctx, t.ID, jobSignUp, signUpJob{Email: n.Email, Hash: string(hash), Profile: n.Profile, Then: n.Then, Quiet: slow != nil, Origin: by.Origin})
 }
 
 // signUpJob is what the outbox does to create an account.
@@ -42,10 +50,12 @@ type signUpJob struct {
 	Email   string           `json:"email"`
 	Hash    string           `json:"hash"`
 	Profile identity.Profile `json:"profile"`
+	Then    string           `json:"then,omitzero"`
+	Quiet   bool             `json:"quiet,omitzero"` // the address has had its share of letters
 	Origin  eventlog.Origin  `json:"origin"`
 }
 
-// signUp creates an account, or tells whoever has one.
+// signUp creates an account, or sends its owner a letter where the address has one.
 func (s *Service) signUp(ctx context.Context, tenantID string, job signUpJob) error {
 	by := By{Origin: job.Origin}
 	err := s.db.Tx(ctx, func(tx *sqldb.Tx) error {
@@ -58,7 +68,7 @@ func (s *Service) signUp(ctx context.Context, tenantID string, job signUpJob) er
 		created := about(u)
 		created.Source = "sign_up"
 		eventlog.Append(&b, tenantID, event(eventlog.UserCreated, by, created), event(eventlog.UserSignedUp, by, created))
-		s.QueueVerification(&b, u)
+		s.queueVerification(&b, u, job.Then)
 		return tx.Send(ctx, &b)
 	})
 	if !errors.Is(err, identity.ErrUserExists) {
@@ -69,8 +79,12 @@ func (s *Service) signUp(ctx context.Context, tenantID string, job signUpJob) er
 	if errors.Is(err, identity.ErrUserNotFound) {
 		return s.signUp(ctx, tenantID, job) // gone meanwhile
 	}
-	if err != nil {
+	if err != nil || job.Quiet {
 		return err
 	}
-	return s.send(ctx, tenantID, u, "sign_up_again", letterData{Link: "/auth/sign-in"})
+	link := "/auth/sign-in"
+	if job.Then != "" {
+		link += "?next=" + url.QueryEscape(job.Then)
+	}
+	return s.send(ctx, tenantID, u, "sign_up_again", letterData{Link: link})
 }

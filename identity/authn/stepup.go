@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"stonetown/identity"
 	"stonetown/identity/factor"
 	"stonetown/identity/session"
 	"stonetown/internal/eventlog"
@@ -14,6 +15,29 @@ import (
 // one (AAL 2).
 func (s *Service) SteppedUp(secondFactor time.Time) bool {
 	return !secondFactor.IsZero() && s.now().Sub(secondFactor) <= StepUpFor
+}
+
+// Way is how a user can reach AAL 2.
+type Way int
+
+// The ways to AAL 2.
+const (
+	NoWay Way = iota // the tenant does not use second factors
+	Prove            // a factor that the user has
+	Enrol            // a first factor
+)
+
+// WayToAAL2 reports how a user can reach AAL 2.
+func (s *Service) WayToAAL2(ctx context.Context, tenantID, userID string) (Way, error) {
+	factors, err := s.factors.List(ctx, tenantID, userID)
+	if err != nil || len(factors) > 0 {
+		return Prove, err
+	}
+	settings, err := s.users.Settings(ctx, tenantID)
+	if err != nil || settings.MFA.Mode == identity.MFAOff || len(settings.MFA.Kinds) == 0 {
+		return NoWay, err
+	}
+	return Enrol, nil
 }
 
 // BeginStepUp asks the user of a session for a second factor, as [Service.Challenge]

@@ -156,6 +156,26 @@ func Remove(ctx context.Context, tx *sqldb.Tx, f Factor) error {
 	return err
 }
 
+// RemoveSince takes from a user the factors that were added at or after an instant, which it
+// returns, and all backup codes: nobody knows when those were made.
+func RemoveSince(ctx context.Context, tx *sqldb.Tx, tenantID, userID string, since time.Time) (removed []Factor, err error) {
+	all, err := selectFactors(ctx, tx, tenantID, userID)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range all {
+		if f.CreatedAt.Before(since) {
+			continue
+		}
+		if err := Remove(ctx, tx, f); err != nil {
+			return nil, err
+		}
+		removed = append(removed, f)
+	}
+	_, err = tx.Exec(ctx, `DELETE FROM backup_codes WHERE tenant_id = $1 AND user_id = $2`, tenantID, userID)
+	return removed, err
+}
+
 // RemoveAll takes all factors and backup codes from a user.
 func RemoveAll(ctx context.Context, tx *sqldb.Tx, tenantID, userID string) error {
 	var b sqldb.Batch

@@ -188,16 +188,34 @@ func (s *Store) BeginAssertion(rp Party, p Person, factors []Factor, verify bool
 	return assertion.Response, c, nil
 }
 
+// shape is what a credential shows of the authenticator that made it.
+type shape struct {
+	idLen      int // bytes
+	transports []protocol.AuthenticatorTransport
+}
+
+// shapes are those of authenticators in use; a shape that is more common stands more often.
+var shapes = func() []shape {
+	phone := []protocol.AuthenticatorTransport{protocol.Hybrid, protocol.Internal} // in the order of browsers (WebAuthn L3 §5.2.1)
+	key := []protocol.AuthenticatorTransport{protocol.NFC, protocol.USB}
+	apple, google := shape{20, phone}, shape{16, phone} // iCloud Keychain; Google Password Manager and other managers
+	windows := shape{32, []protocol.AuthenticatorTransport{protocol.Internal}}
+	return []shape{apple, apple, apple, google, google, windows, windows, {48, key}, {64, key}}
+}()
+
 // BeginImaginary answers for a user who does not exist, or has no credential, as
-// [Store.BeginAssertion] does for one who has: always with the same credential ids.
+// [Store.BeginAssertion] does for one who has: always with the same credential, which is of one
+// of the [shapes].
 func (s *Store) BeginImaginary(rp Party, tenantID, account string) (options protocol.PublicKeyCredentialRequestOptions, c *Ceremony, err error) {
 	w, err := rp.webauthn()
 	if err != nil {
 		return options, nil, err
 	}
-	h := holder{handle: s.handleOf(tenantID, "nobody: "+account), credentials: []webauthn.Credential{{
-		ID: keyed(s.handle, tenantID, "credential of nobody: "+account),
-	}}}
+	made := keyed(s.handle, tenantID, "credential of nobody: "+account)
+	id := append(made, keyed(s.handle, tenantID, "more of the credential of nobody: "+account)...)
+	drawn := keyed(s.handle, tenantID, "authenticator of nobody: "+account)
+	like := shapes[int(drawn[0])%len(shapes)]
+	h := holder{handle: s.handleOf(tenantID, "nobody: "+account), credentials: []webauthn.Credential{{ID: id[:like.idLen], Transport: like.transports}}}
 	assertion, c, err := w.BeginLogin(h, webauthn.WithUserVerification(protocol.VerificationRequired))
 	if err != nil {
 		return options, nil, fmt.Errorf("begin assertion: %w", err)

@@ -30,6 +30,11 @@ var ErrInvalid = errors.New("no such ticket, or it is used or over")
 // Kind is what a ticket is for.
 type Kind string
 
+// RevertEmail is the kind that [Discard] spares unless it is named: the link by which the owner
+// of an account takes a change of address back must survive whatever an intruder does next,
+// such as changing the password.
+const RevertEmail Kind = "revert_email"
+
 // Ticket is what has been handed out.
 type Ticket struct {
 	TenantID  string
@@ -135,10 +140,10 @@ func Use(ctx context.Context, tx *sqldb.Tx, t Ticket) error {
 }
 
 // Discard queues the end of the tickets of a user: of some kinds or, without one, of
-// all.
+// all but [RevertEmail].
 func Discard(b *sqldb.Batch, tenantID, userID string, kinds ...Kind) {
 	if len(kinds) == 0 {
-		b.Queue(`DELETE FROM tickets WHERE tenant_id = $1 AND user_id = $2 AND user_id <> ''`, []any{tenantID, userID}, nil)
+		b.Queue(`DELETE FROM tickets WHERE tenant_id = $1 AND user_id = $2 AND user_id <> '' AND kind <> $3`, []any{tenantID, userID, string(RevertEmail)}, nil)
 	}
 	for _, kind := range kinds {
 		b.Queue(`DELETE FROM tickets WHERE tenant_id = $1 AND user_id = $2 AND user_id <> '' AND kind = $3`, []any{tenantID, userID, string(kind)}, nil)

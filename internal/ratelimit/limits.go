@@ -16,13 +16,14 @@ const (
 	None        Family = "none"         // what everyone may see, such as documents
 	Token       Family = "token"        // getting tokens
 	SignIn      Family = "sign-in"      // proving who one is
+	Page        Family = "page"         // what showing a page begins
 	SelfService Family = "self-service" // a user's own affairs
 	Admin       Family = "admin"        // changing how a tenant is set up
 	Authz       Family = "authz"        // decisions, and the resources and relations that they rest on
 	Client      Family = "client"       // what clients do with tokens
 )
 
-var families = []Family{Token, SignIn, SelfService, Admin, Authz, Client}
+var families = []Family{Token, SignIn, Page, SelfService, Admin, Authz, Client}
 
 // FamilyNames lists the families that limits can be set for.
 func FamilyNames() []string {
@@ -133,6 +134,7 @@ func Defaults() Limits {
 		{Token, Caller}:       {600, time.Hour},
 		{SignIn, IP}:          {30, time.Minute},
 		{SignIn, Caller}:      {30, time.Minute}, // the codes of devices must not be guessed from many addresses
+		{Page, IP}:            {600, time.Minute},
 		{SelfService, Caller}: {600, time.Hour},
 		{Admin, Caller}:       {6000, time.Hour},
 		{Client, Caller}:      {6000, time.Hour},

@@ -1,0 +1,170 @@
+package pages
+
+import (
+	"net/http"
+	"net/url"
+)
+
+// confirmation is a page that asks before something is removed. Its form is the only one that
+// does it, so that no single press of a button on a list does, and it works without a script.
+type confirmation struct {
+	Text   string
+	Action string // where the form goes
+	Field  string // the name of what is sent along; empty: nothing
+	Value  string
+	Button string
+	Cancel string // the page that goes back
+}
+
+func (v *visit) confirm(title string, c confirmation) error {
+	if c.Field != "" {
+		c.Value = v.form(c.Field)
+	}
+	return v.show("confirm.html", title, c)
+}
+
+// item finds an object of a list by a member; nil if it is gone.
+func (v *visit) item(path, member, value string) (object, error) {
+	list, err := v.many(path)
+	for _, item := range list {
+		if o, _ := item.(object); o[member] == value {
+			return o, err
+		}
+	}
+	return nil, err
+}
+
+const securityPage, sessionsPage, applicationsPage = "/account/security", "/account/sessions", "/account/applications"
+
+func removeFactorForm(v *visit) error {
+	f, err := v.item("/api/v1/me/mfa/factors", "id", v.form("factor_id"))
+	if err != nil {
+		return err
+	}
+	if f == nil {
+		return v.redirect(securityPage)
+	}
+	label, _ := f["label"].(string)
+	if label == "" {
+		label = map[any]string{"webauthn": "Passkey", "totp": "Authenticator app"}[f["kind"]]
+	}
+	if label == "" {
+		label = "Phone"
+	}
+	return v.confirm("Remove “"+label+"”?", confirmation{
+		Text: "You can no longer use it to sign in.", Action: "/account/remove-factor", Field: "factor_id", Button: "Remove", Cancel: securityPage,
+	})
+}
+
+func removeIdentityForm(v *visit) error {
+	i, err := v.item("/api/v1/me/identities", "connection_id", v.form("connection_id"))
+	if err != nil {
+		return err
+	}
+	if i == nil {
+		return v.redirect(securityPage)
+	}
+	return v.confirm("Unlink your "+provider(i)+" account?", confirmation{
+		Text: "You can no longer use it to sign in.", Action: "/account/remove-identity", Field: "connection_id", Button: "Unlink", Cancel: securityPage,
+	})
+}
+
+// provider names where an identity comes from.
+func provider(i object) string {
+	kind, _ := i["kind"].(string)
+	if name, ok := map[string]string{"social.google": "Google", "social.github": "GitHub", "social.microsoft": "Microsoft", "social.apple": "Apple"}[kind]; ok {
+		return name
+	}
+	slug, _ := i["slug"].(string)
+	return slug
+}
+
+func backupCodesForm(v *visit) error {
+	if _, err := v.one(http.MethodGet, "/api/v1/me/profile", nil); err != nil {
+		return err
+	}
+	return v.confirm("Create new backup codes?", confirmation{
+		Text: "You get ten new codes. Any codes that you have now stop working.", Action: "/account/backup-codes", Button: "Create new codes", Cancel: securityPage,
+	})
+}
+
+func endSessionForm(v *visit) error {
+	id := v.form("session_id")
+	if id == "" {
+		if _, err := v.one(http.MethodGet, "/api/v1/me/profile", nil); err != nil {
+			return err
+		}
+		return v.confirm("Sign out all other devices?", confirmation{
+			Text: "Only this device stays signed in.", Action: "/account/end-session", Button: "Sign out all other devices", Cancel: sessionsPage,
+		})
+	}
+	s, err := v.item("/api/v1/me/sessions", "id", id)
+	if err != nil {
+		return err
+	}
+	if s == nil {
+		return v.redirect(sessionsPage)
+	}
+	agent, _ := s["user_agent"].(string)
+	return v.confirm("Sign out this device?", confirmation{Text: agent, Action: "/account/end-session", Field: "session_id", Button: "Sign out", Cancel: sessionsPage})
+}
+
+func endAuthorizationForm(v *visit) error {
+	a, err := v.item("/api/v1/me/authorizations", "application_id", v.form("application_id"))
+	if err != nil {
+		return err
+	}
+	if a == nil {
+		return v.redirect(applicationsPage)
+	}
+	name, _ := a["name"].(string)
+	return v.confirm("Remove access for “"+name+"”?", confirmation{
+		Text: "It can no longer use your account. If you sign in to it again, it may ask for access again.", Action: "/account/end-authorization", Field: "application_id", Button: "Remove access", Cancel: applicationsPage,
+	})
+}
+
+func endSession(v *visit) error {
+	if id := v.form("session_id"); id != "" {
+		if _, err := v.ask(http.MethodDelete, "/api/v1/me/sessions/"+url.PathEscape(id), nil); err != nil && !is(err, "session_not_found") {
+			return err
+		}
+		return v.redirect(sessionsPage + "?done=session")
+	}
+	if _, err := v.ask(http.MethodDelete, "/api/v1/me/sessions?except=current", nil); err != nil {
+		return err
+	}
+	return v.redirect(sessionsPage + "?done=sessions")
+}
+
+func removeFactor(v *visit) error {
+	if _, err := v.ask(http.MethodDelete, "/api/v1/me/mfa/factors/"+url.PathEscape(v.form("factor_id")), nil); err != nil && !is(err, "factor_not_found") {
+		return err
+	}
+	return v.redirect(securityPage + "?done=removed")
+}
+
+func removeIdentity(v *visit) error {
+	_, err := v.ask(http.MethodDelete, "/api/v1/me/identities/"+url.PathEscape(v.form("connection_id")), nil)
+	if p, ok := problemOf(err); ok && p.code == "last_sign_in_method" {
+		return v.securityWith(p)
+	}
+	if err != nil && !is(err, "identity_not_found") {
+		return err
+	}
+	return v.redirect(securityPage + "?done=removed")
+}
+
+func endAuthorization(v *visit) error {
+	if _, err := v.ask(http.MethodDelete, "/api/v1/me/authorizations/"+url.PathEscape(v.form("application_id")), nil); err != nil && !is(err, "application_not_found") {
+		return err
+	}
+	return v.redirect(applicationsPage + "?done=application")
+}
+
+func backupCodes(v *visit) error {
+	made, err := v.one(http.MethodPost, "/api/v1/me/mfa/backup-codes", nil)
+	if err != nil {
+		return err
+	}
+	return v.show("backup-codes.html", "Your backup codes", made)
+}

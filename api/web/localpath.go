@@ -1,0 +1,17 @@
+package web
+
+import (
+	"net/url"
+	"strings"
+)
+
+// IsLocalPath reports whether a text is a path of the tenant's own host, with a query perhaps.
+// Browsers take some other texts for another host: //host, /\host, and what is left of a text
+// with tabs or line ends in it (WHATWG URL §4.4).
+func IsLocalPath(text string) bool {
+	if strings.HasPrefix(text, "//") || strings.Contains(text, "\\") || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return false
+	}
+	u, err := url.Parse(text)
+	return err == nil && !u.IsAbs() && u.Host == "" && strings.HasPrefix(u.Path, "/")
+}

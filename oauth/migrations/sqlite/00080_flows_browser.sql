@@ -1,0 +1,4 @@
+-- +goose Up
+-- The hash of the secret of the browser that the request came from; empty for one that the
+-- application pushed.
+ALTER TABLE flows ADD COLUMN browser TEXT NOT NULL DEFAULT '';
