@@ -75,7 +75,15 @@
 //	application:a#act_as_user        it may let somebody act as a user
 //	user:u#act_as                    who may act as this user
 //
-// Where the token that was traded is revoked, so is the one it was traded for.
+// The new token carries at most what its subject is entitled to at that moment, expires no
+// later than the relations that permitted it, and names its ancestors: the tokens that it
+// descends from. Whatever ends one of them ends it, however long the chain.
+//
+// # Entitlement
+//
+// Every grant ends in [Service.mint], which takes an entitlement: the scopes that a token
+// may carry, decided by one function from the application, the registry of scopes, the user
+// and their groups as they are. No grant can put a scope into a token in another way.
 //
 // # Tokens that are bound to a key
 //
