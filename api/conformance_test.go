@@ -145,6 +145,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"strange_parameters": strangeParameters,
 	"strange_methods":    strangeMethods,
 	"answer_forms":       answerForms,
+	"document_server":    documentServer,
 	"one_line":           oneLine,
 	"token_endpoint":     tokenEndpoint,
 	"discovery":          discovery,
