@@ -164,6 +164,7 @@ func TestConformance(t *testing.T) {
 		})
 	}
 	t.Run("faults", faults)
+	t.Run("full_disk", fullDisk)
 	if flag.Lookup("test.run").Value.String() == "" && !t.Failed() {
 		for _, missing := range document().unseen() {
 			t.Errorf("the document promises %s and no test has seen it", missing)
