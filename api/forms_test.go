@@ -198,6 +198,8 @@ func requestForms(t *testing.T, w *world, _ *client) {
 			}
 			a := send()
 			if again := head["Idempotency-Key"]; again != nil && a.status < 400 {
+				other := h.client(op.path).send(t, op.method, h.fill(op.path), maps.Clone(head), []byte(h.fill(string(text))))
+				equal(t, op.OperationID+" in another form under the same key", other.code(), "idempotency_key_reused")
 				if b := send(); b.text != a.text || b.status != a.status || b.header.Get("Idempotent-Replayed") != "true" {
 					t.Errorf("%s: repeated: %d %s, want %d %s", op.OperationID, b.status, b.text, a.status, a.text)
 				}
@@ -396,6 +398,12 @@ func strangeMethods(t *testing.T, w *world, _ *client) {
 			got, head := c.send(t, "GET", target, http.Header{}, nil), c.send(t, "HEAD", target, http.Header{}, nil)
 			equal(t, "HEAD "+path, []any{head.status, head.text}, []any{got.status, ""})
 			equal(t, "HEAD "+path, head.header.Get("Content-Type"), got.header.Get("Content-Type"))
+		}
+		if get := item.Get; get != nil && get.Extensions["x-streaming"] == true { // ends, although GET would not
+			for token, status := range map[string]int{c.token: 200, "x": 401} {
+				head := c.with(token).send(t, "HEAD", target, http.Header{}, nil)
+				equal(t, "HEAD "+path, []any{head.status, head.text}, []any{status, ""})
+			}
 		}
 		equal(t, "OPTIONS "+path, c.send(t, "OPTIONS", target, http.Header{}, nil).status, 405)
 		for method := range item.Operations() {
