@@ -33,7 +33,7 @@ var document = sync.OnceValue(func() *contract {
 	}
 	openapi3filter.RegisterBodyDecoder("application/x-ndjson", openapi3filter.JSONBodyDecoder)
 	openapi3filter.RegisterBodyDecoder("text/html", openapi3filter.PlainBodyDecoder)
-	doc.Servers = nil // its only one is a variable; tests choose the host
+	doc.Servers = nil // tests choose the host
 	router, err := gorillamux.NewRouter(doc)
 	if err != nil {
 		panic(err)

@@ -168,6 +168,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"strange_parameters": strangeParameters,
 	"strange_methods":    strangeMethods,
 	"answer_forms":       answerForms,
+	"document_server":    documentServer,
 	"one_line":           oneLine,
 	"token_endpoint":     tokenEndpoint,
 	"discovery":          discovery,
@@ -186,6 +187,7 @@ func TestConformance(t *testing.T) {
 		})
 	}
 	t.Run("faults", faults)
+	t.Run("full_disk", fullDisk)
 	if flag.Lookup("test.run").Value.String() == "" && !t.Failed() {
 		for _, missing := range document().unseen() {
 			t.Errorf("the document promises %s and no test has seen it", missing)

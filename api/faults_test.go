@@ -15,6 +15,7 @@ import (
 
 	"stonetown/api"
 	"stonetown/engine"
+	"stonetown/internal/sqldb"
 	"stonetown/oauth"
 	"stonetown/tuplestore"
 )
@@ -97,6 +98,57 @@ func (f *failing) Settings(ctx context.Context, tenantID string) (oauth.Settings
 	return oauth.Settings{}, f.fault(ctx)
 }
 
+// fullDisk fills the disk of a server. It says so, and goes on when there is room.
+func fullDisk(t *testing.T) {
+	w := newWorld(t, databases["SQLite"](t), nil)
+	c := w.tenant(t, "full")
+	define(t, c)
+	room := func(pages int) {
+		t.Helper()
+		err := w.db.Tx(t.Context(), func(tx *sqldb.Tx) error {
+			_, err := tx.Exec(t.Context(), fmt.Sprintf("PRAGMA max_page_count = %d", pages))
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Whatever is small finds room on pages that are there; whatever is not does not.
+	large := object{"text": long(15 << 10)}
+	requests := []func(n int) answer{
+		func(n int) answer {
+			return c.do(t, "POST", "/api/v1/resources", with(resource("document", fmt.Sprint(n)), object{"attributes": large}))
+		},
+		func(n int) answer {
+			return c.do(t, "POST", "/api/v1/users", object{"email": fmt.Sprintf("u%d@example.com", n), "email_verified": true, "attributes": large})
+		},
+	}
+	room(1)
+	for i, request := range requests {
+		full := false
+		for n := 0; n < 100 && !full; n++ {
+			a := request(n)
+			if a.status == 201 {
+				continue
+			}
+			full = true
+			if a.status != 503 || a.code() != "service_unavailable" || a.header.Get("Retry-After") != "30" {
+				t.Errorf("%d: %d %s %v", i, a.status, a.text, a.header)
+			}
+		}
+		if !full {
+			t.Errorf("%d: there was always room", i)
+		}
+	}
+	c.want(t, 200, "", "GET", "/api/v1/users", nil)
+	room(1 << 30)
+	for i, request := range requests {
+		if a := request(1000); a.status != 201 {
+			t.Errorf("%d with room again: %d %s", i, a.status, a.text)
+		}
+	}
+}
+
 // faults are the answers to what goes wrong inside.
 func faults(t *testing.T) {
 	f := new(failing)
@@ -124,6 +176,7 @@ func faults(t *testing.T) {
 		}, 503, "service_unavailable", "temporarily_unavailable"},
 		"unreachable":    {is(fmt.Errorf("check: %w", &pgconn.PgError{Code: "57P01", Message: "secret detail"})), 503, "service_unavailable", "temporarily_unavailable"},
 		"cut off":        {is(fmt.Errorf("check: %w", io.ErrUnexpectedEOF)), 503, "service_unavailable", "temporarily_unavailable"},
+		"disk is full":   {is(fmt.Errorf("write: %w", &pgconn.PgError{Code: "53100", Message: "secret detail"})), 503, "service_unavailable", "temporarily_unavailable"},
 		"busy":           {is(&tuplestore.BusyError{Queue: "resource", Limit: 9, RetryAfter: 1500 * time.Millisecond}), 503, "service_unavailable", ""},
 		"closed":         {is(tuplestore.ErrClosed), 503, "service_unavailable", ""},
 		"schema changes": {is(fmt.Errorf("write: %w", tuplestore.ErrSchemaChanged)), 503, "service_unavailable", ""},

@@ -198,6 +198,8 @@ func requestForms(t *testing.T, w *world, _ *client) {
 			}
 			a := send()
 			if again := head["Idempotency-Key"]; again != nil && a.status < 400 {
+				other := h.client(op.path).send(t, op.method, h.fill(op.path), maps.Clone(head), []byte(h.fill(string(text))))
+				equal(t, op.OperationID+" in another form under the same key", other.code(), "idempotency_key_reused")
 				if b := send(); b.text != a.text || b.status != a.status || b.header.Get("Idempotent-Replayed") != "true" {
 					t.Errorf("%s: repeated: %d %s, want %d %s", op.OperationID, b.status, b.text, a.status, a.text)
 				}
@@ -397,6 +399,12 @@ func strangeMethods(t *testing.T, w *world, _ *client) {
 			equal(t, "HEAD "+path, []any{head.status, head.text}, []any{got.status, ""})
 			equal(t, "HEAD "+path, head.header.Get("Content-Type"), got.header.Get("Content-Type"))
 		}
+		if get := item.Get; get != nil && get.Extensions["x-streaming"] == true { // ends, although GET would not
+			for token, status := range map[string]int{c.token: 200, "x": 401} {
+				head := c.with(token).send(t, "HEAD", target, http.Header{}, nil)
+				equal(t, "HEAD "+path, []any{head.status, head.text}, []any{status, ""})
+			}
+		}
 		equal(t, "OPTIONS "+path, c.send(t, "OPTIONS", target, http.Header{}, nil).status, 405)
 		for method := range item.Operations() {
 			if a := c.send(t, method, target+"/", http.Header{}, nil); a.status != 404 && a.status != 405 || a.code() != "not_found" && a.code() != "method_not_allowed" {
@@ -549,4 +557,21 @@ func oneLine(t *testing.T, w *world, _ *client) {
 		h.admin.want(t, 400, "validation_failed", "PATCH", h.fill(target), object{"description": "a\x1b[2J"})
 	}
 	h.admin.want(t, 400, "email_invalid", "POST", "/api/v1/users", object{"email": "\"a\r\nb\"@example.com"})
+}
+
+// The document names the server that it comes from.
+func documentServer(t *testing.T, _ *world, c *client) {
+	servers := c.want(t, 200, "", "GET", "/api/v1/openapi.json", nil).body["servers"].([]any)
+	equal(t, "JSON", servers[0].(object)["url"], "https://document-server.test")
+	equal(t, "servers", len(servers), 1)
+	text := c.want(t, 200, "", "GET", "/api/v1/openapi.yaml", nil).text
+	if !strings.Contains(text, "\nservers:\n  - url: https://document-server.test\n") {
+		t.Error("the YAML form names another server")
+	}
+	collection := c.want(t, 200, "", "GET", "/api/v1/collection.json", nil)
+	for _, v := range collection.body["variable"].([]any) {
+		if v := v.(object); v["key"] == "baseUrl" {
+			equal(t, "collection", v["value"], "https://document-server.test")
+		}
+	}
 }

@@ -1,7 +1,10 @@
 package openapi
 
 import (
+	"bytes"
+	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/gorilla/mux"
 
@@ -9,7 +12,36 @@ import (
 )
 
 // Surface serves the document. Its zero value is not ready; see [NewSurface].
-type Surface struct{ asYAML, asJSON, asCollection web.Document }
+type Surface struct{ asYAML, asJSON, asCollection form }
+
+// form is a form of the document, cut where it names the server.
+type form struct {
+	before, after []byte
+	mediaType     string
+}
+
+// sample is the address that the document has in the place of the tenant's.
+const sample = "http://dev.localhost:8080"
+
+// cut finds the sample behind a mark.
+func cut(text []byte, mark, mediaType string) (form, error) {
+	at := bytes.Index(text, []byte(mark))
+	if at >= 0 {
+		if n := bytes.Index(text[at:], []byte(sample)); n >= 0 {
+			return form{text[:at+n], text[at+n+len(sample):], mediaType}, nil
+		}
+	}
+	return form{}, fmt.Errorf("openapi: no server behind %q", mark)
+}
+
+// serve sends it to a client of a tenant, whose address needs no escaping in any of the
+// forms.
+func (f form) serve(w http.ResponseWriter, r *http.Request) {
+	address := []byte(web.CallOf(r.Context()).Tenant.BaseURL)
+	web.Document{
+		Body: slices.Concat(f.before, address, f.after), MediaType: f.mediaType, CacheControl: "public, max-age=300",
+	}.Serve(w, r)
+}
 
 var _ ServerInterface = (*Surface)(nil)
 
@@ -19,23 +51,27 @@ func NewSurface() (*Surface, error) {
 	if err != nil {
 		return nil, err
 	}
-	const cache = "public, max-age=300"
-	return &Surface{
-		asYAML: web.Document{Body: YAML(), MediaType: "application/yaml", CacheControl: cache},
-		asJSON: web.Document{Body: text, MediaType: "application/json", CacheControl: cache},
-
-		asCollection: web.Document{Body: collection, MediaType: "application/json", CacheControl: cache},
-	}, nil
+	s := new(Surface)
+	if s.asYAML, err = cut(YAML(), "\nservers:\n", "application/yaml"); err != nil {
+		return nil, err
+	}
+	if s.asJSON, err = cut(text, `"servers":[`, "application/json"); err != nil {
+		return nil, err
+	}
+	if s.asCollection, err = cut(collection, `"key": "baseUrl"`, "application/json"); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // Mount adds the operations to a router.
 func (s *Surface) Mount(router *mux.Router) { HandlerFromMux(s, router) }
 
 // GetDocumentYAML serves the document as it was written.
-func (s *Surface) GetDocumentYAML(w http.ResponseWriter, r *http.Request) { s.asYAML.Serve(w, r) }
+func (s *Surface) GetDocumentYAML(w http.ResponseWriter, r *http.Request) { s.asYAML.serve(w, r) }
 
 // GetDocumentJSON serves the document as JSON.
-func (s *Surface) GetDocumentJSON(w http.ResponseWriter, r *http.Request) { s.asJSON.Serve(w, r) }
+func (s *Surface) GetDocumentJSON(w http.ResponseWriter, r *http.Request) { s.asJSON.serve(w, r) }
 
 // GetCollection serves the document as a collection for HTTP clients.
-func (s *Surface) GetCollection(w http.ResponseWriter, r *http.Request) { s.asCollection.Serve(w, r) }
+func (s *Surface) GetCollection(w http.ResponseWriter, r *http.Request) { s.asCollection.serve(w, r) }

@@ -4,9 +4,12 @@ import (
 	"encoding/json"
 	"reflect"
 	"regexp"
+	"slices"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"stonetown/oauth"
 )
 
 func TestJSONSaysTheSame(t *testing.T) {
@@ -108,5 +111,45 @@ func TestOperationsThatCannotBeEnforced(t *testing.T) {
 		if op, err := o.web("GET", "/"); err == nil {
 			t.Errorf("%s: accepted as %+v", name, op)
 		}
+	}
+}
+
+// TestScopesAreDeclared: clients find each scope that an operation demands, and all that the
+// product knows, with the way to get a token.
+func TestScopesAreDeclared(t *testing.T) {
+	var doc struct {
+		Components struct {
+			SecuritySchemes map[string]struct {
+				Type  string
+				Flows map[string]struct{ Scopes map[string]string }
+			} `yaml:"securitySchemes"`
+		}
+	}
+	if err := yaml.Unmarshal(YAML(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	declared := map[string]bool{}
+	for _, flow := range doc.Components.SecuritySchemes["bearer"].Flows {
+		for scope, description := range flow.Scopes {
+			declared[scope] = description != ""
+		}
+	}
+	operations, err := Operations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	demanded := slices.Clone(oauth.BuiltinScopes)
+	for _, op := range operations {
+		if op.Scope != "" {
+			demanded = append(demanded, op.Scope)
+		}
+	}
+	for _, scope := range slices.Concat(demanded, oauth.OIDCScopes) {
+		if !declared[scope] {
+			t.Errorf("the scope %s is not declared", scope)
+		}
+	}
+	if want := len(oauth.BuiltinScopes) + len(oauth.OIDCScopes); len(declared) != want {
+		t.Errorf("%d scopes are declared, want %d", len(declared), want)
 	}
 }

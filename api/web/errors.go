@@ -61,6 +61,9 @@ func Unavailable(message string, after time.Duration) *Error {
 	}
 }
 
+// exhaustedFor is how long it may take until somebody has made room.
+const exhaustedFor = 30 * time.Second
+
 func internal() *Error {
 	return &Error{Status: http.StatusInternalServerError, Code: "internal_error", Message: "the service failed; the request id leads to the cause"}
 }
@@ -109,6 +112,9 @@ func (k *Kit) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	case sqldb.IsUnavailable(err):
 		k.log.WarnContext(r.Context(), "database is out of reach", "request_id", x.RequestID, "tenant", x.Tenant.ID, "operation", x.operation, "error", err)
 		e = Unavailable("the database is out of reach", time.Second)
+	case sqldb.IsExhausted(err):
+		k.log.WarnContext(r.Context(), "database is out of disk, memory or connections", "request_id", x.RequestID, "tenant", x.Tenant.ID, "operation", x.operation, "error", err)
+		e = Unavailable("the service has no room to store anything at present", exhaustedFor)
 	default:
 		k.log.ErrorContext(r.Context(), "request failed", "request_id", x.RequestID, "tenant", x.Tenant.ID,
 			"operation", x.operation, "method", r.Method, "path", r.URL.Path, "client_ip", x.ClientIP, "error", err)

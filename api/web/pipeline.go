@@ -122,6 +122,10 @@ func (k *Kit) Handle(op Operation, s Surface, next http.Handler) http.Handler {
 			if !isSafe(r.Method) {
 				err = k.fromHere(r)
 			}
+		case op.Streaming && x.request.Method == http.MethodHead: // has nothing to wait for
+			x.Header()["Content-Type"], x.Header()["X-Accel-Buffering"] = ndjson, unbuffered
+			x.WriteHeader(http.StatusOK)
+			return
 		case op.Streaming || op.MaxUpload > 0:
 			var closeStream func()
 			if closeStream, err = k.openStream(as.Caller); err == nil {

@@ -67,6 +67,18 @@ func IsUnavailable(err error) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
+// IsExhausted reports whether the database lacks what it needs to do its work: room on its
+// disk, memory or connections. Nothing was written.
+func IsExhausted(err error) bool {
+	if pgErr, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return strings.HasPrefix(pgErr.Code, "53") // insufficient resources, disk_full among them
+	}
+	if liteErr, ok := errors.AsType[*sqlite.Error](err); ok {
+		return liteErr.Code()&0xff == sqlite3.SQLITE_FULL
+	}
+	return errors.Is(err, syscall.ENOSPC)
+}
+
 // commitError classifies what came back for a batch that ended with COMMIT.
 // Only an error that the server reported, and that says that it rolled back,
 // leaves no doubt. pgconn.SafeToRetry is not asked: it has said yes about a
