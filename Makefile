@@ -3,7 +3,7 @@ tool  := $(GO) tool -modfile=tools/go.mod
 # One PostgreSQL for all test packages.
 withpg := $(GO) run ./internal/pgtest/withpg
 
-.PHONY: help build run test race cockroach fuzz generate collection bench bench-compare lint
+.PHONY: help build run setup test race cockroach fuzz generate collection bench bench-compare lint
 .DEFAULT_GOAL := help
 
 help: ## Show what can be made
@@ -15,13 +15,16 @@ build: ## Build bin/stonetown and bin/stonetown-bench
 run: build ## Start a development server on http://dev.localhost:8080
 	bin/stonetown serve --dev
 
-test: ## Run every test, on PostgreSQL too where it is installed
+setup: ## Install what the tests need (Debian, as root), or say what to run
+	@tools/setup
+
+test: setup ## Run every test
 	$(withpg) $(GO) test -timeout 12m ./...
 
-race: ## Run every test under the race detector
+race: setup ## Run every test under the race detector
 	$(withpg) $(GO) test -race -timeout 30m ./...
 
-cockroach: ## Run the tests as if PostgreSQL were CockroachDB, and parse every statement with its grammar
+cockroach: setup ## Run the tests as if PostgreSQL were CockroachDB, and parse every statement with its grammar
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
 	  STONETOWN_REHEARSAL="$$dir" $(withpg) $(GO) test -tags rehearsal -timeout 15m -skip 'TestPlansUseIndexes|TestDamagedFiles|TestOverloadedServer|TestCorruptPages' \
 	    -coverpkg ./... -coverprofile "$$dir/cover.out" \

@@ -122,6 +122,9 @@ type Config struct {
 	MaxReceiving int64
 	// MaxStreams is how many streams may be open; more are refused. Default: 1,000.
 	MaxStreams int
+	// TenantShare and CallerShare are how much of these three one tenant and one of its
+	// callers may hold, in percent. Default: 50 and 25.
+	TenantShare, CallerShare int
 	// TrustedProxies may say in X-Forwarded-For whom they speak for, to whom the
 	// limits of addresses then apply. Default: none.
 	TrustedProxies []netip.Prefix
@@ -164,7 +167,7 @@ func New(c Config) (http.Handler, error) {
 	}
 	kit, err := web.New(web.Config{
 		Tenants: c.Tenants, Verifier: &account.Verifier{Tokens: c.OAuth, Sessions: c.Authn}, Logger: c.Logger, Metrics: c.Metrics,
-		Timeout: c.Timeout, MaxWorking: c.MaxWorking, MaxReceiving: c.MaxReceiving, MaxStreams: c.MaxStreams, TrustedProxies: c.TrustedProxies, Dev: c.Dev,
+		Timeout: c.Timeout, MaxWorking: c.MaxWorking, MaxReceiving: c.MaxReceiving, MaxStreams: c.MaxStreams, TenantShare: c.TenantShare, CallerShare: c.CallerShare, TrustedProxies: c.TrustedProxies, Dev: c.Dev,
 		Idempotency: c.Idempotency, Limits: c.Limits, Origins: c.Origins, Stopping: c.Stopping,
 	})
 	if err != nil {
@@ -178,11 +181,11 @@ func New(c Config) (http.Handler, error) {
 	routes := mux.NewRouter()
 	(&resources.Surface{Engine: c.Engine, Store: c.Resources, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&authzen.Surface{Engine: c.Engine, Cursors: cursors}).Mount(routes, kit.Fail)
-	(&account.Surface{Service: c.Authn, Users: c.Users, Issuer: c.OAuth, Flows: c.OAuth, Places: c.Places, Changed: people.Changed}).Mount(routes, kit.Fail)
+	(&account.Surface{Service: c.Authn, Users: c.Users, Issuer: c.OAuth, Flows: c.OAuth, Cursors: cursors, Places: c.Places, Changed: people.Changed}).Mount(routes, kit.Fail)
 	(&people.Surface{Directory: c.Users, Access: c.Authn, Places: c.Places, Importer: c.Importer, Scopes: c.Scopes, Authorizations: c.OAuth, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&applications.Surface{Service: c.OAuth, Cursors: cursors}).Mount(routes, kit.Fail)
-	(&scopes.Surface{Registry: c.Scopes}).Mount(routes, kit.Fail)
-	(&settings.Surface{Tenants: c.Tenants, Users: c.Users, Applications: c.OAuth, Keys: c.OAuth}).Mount(routes, kit.Fail)
+	(&scopes.Surface{Registry: c.Scopes, Cursors: cursors}).Mount(routes, kit.Fail)
+	(&settings.Surface{Tenants: c.Tenants, Users: c.Users, Applications: c.OAuth, Keys: c.OAuth, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&oauth2.Surface{
 		Service: c.OAuth, Sessions: c.Authn, Kit: kit,
 		Events: oauth2.Events{Created: applications.Created, Changed: applications.Changed, Deleted: applications.Deleted},

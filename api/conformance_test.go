@@ -93,6 +93,14 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"token_exchange":     tokenExchange,
 	"exchange_refuses":   exchangeRefuses,
 	"act_as":             actAs,
+	"entitlements":       entitlements,
+	"group_scopes":       groupScopesOfOthers,
+	"exchanged_chains":   exchangedChains,
+	"exchange_limits":    exchangeLimits,
+	"granters_hold":      grantersHold,
+	"no_growth":          noGrowth,
+	"limits_come_first":  limitsComeFirst,
+	"audience_again":     audienceAgain,
 	"bound_tokens":       boundTokens,
 	"bound_grants":       boundGrants,
 	"bound_exchange":     boundExchange,
@@ -143,6 +151,13 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"tenants":            tenantStates,
 	"malformed":          malformed,
 	"routing":            routing,
+	"request_forms":      requestForms,
+	"without_body":       withoutBody,
+	"strange_members":    strangeMembers,
+	"strange_parameters": strangeParameters,
+	"strange_methods":    strangeMethods,
+	"answer_forms":       answerForms,
+	"one_line":           oneLine,
 	"token_endpoint":     tokenEndpoint,
 	"discovery":          discovery,
 }
@@ -1033,11 +1048,9 @@ func malformed(t *testing.T, _ *world, c *client) {
 		})
 	}
 	c.want(t, 201, "", "POST", target, nested(32))
-	for name, text := range map[string]string{"null": "null", "wrong case": `{"Type":"document","EXTERNAL_ID":"x"}`} {
-		a := c.want(t, 400, "validation_failed", "POST", target, text)
-		equal(t, name, fields(a), []string{"type", "external_id"})
-	}
-	for _, text := range []string{"[]", `"x"`, "1"} {
+	a := c.want(t, 400, "validation_failed", "POST", target, `{"Type":"document","EXTERNAL_ID":"x"}`)
+	equal(t, "wrong case", fields(a), []string{"type", "external_id"})
+	for _, text := range []string{"[]", `"x"`, "1", "null", " null\n"} {
 		c.want(t, 400, "validation_failed", "POST", target, text)
 	}
 	c.want(t, 200, "", "POST", target, `{"type":"document","external_id":"x","unknown":{"deep":[1]}}`)

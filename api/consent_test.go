@@ -234,6 +234,7 @@ func applicationChoices(t *testing.T, w *world, c *client) {
 		t.Fatal(err)
 	}
 	offline := wide.exchange(t, wide.code(t, url.Values{"scope": {"openid offline_access"}}), nil).body["refresh_token"].(string)
+	equal(t, "can_delete", c.want(t, 200, "", "GET", appsPath+"/"+found.ID, nil).data()["can_delete"], false)
 	refused := c.want(t, 409, "application_has_active_sessions", "DELETE", appsPath+"/"+found.ID, nil).details()
 	equal(t, "sessions", refused["active_sessions"], 2.0) // and a refresh token that outlives it
 	if at, err := time.Parse(time.RFC3339, refused["latest_expires_at"].(string)); err != nil || time.Until(at) < 24*time.Hour {
@@ -244,5 +245,6 @@ func applicationChoices(t *testing.T, w *world, c *client) {
 	c.with(session).want(t, 204, "", "POST", authPath+"/logout", nil)
 	equal(t, "one", c.want(t, 409, "application_has_active_sessions", "DELETE", appsPath+"/"+found.ID, nil).details()["active_sessions"], 1.0)
 	equal(t, "revoke", wide.present(t, "/oauth2/revoke", basic(wide.id, wide.secret), url.Values{"token": {offline}}).status, 200)
+	equal(t, "can_delete", c.want(t, 200, "", "GET", appsPath+"/"+found.ID, nil).data()["can_delete"], true)
 	c.want(t, 204, "", "DELETE", appsPath+"/"+found.ID, nil)
 }

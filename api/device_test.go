@@ -6,6 +6,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"stonetown/api"
+	"stonetown/internal/ratelimit"
 )
 
 const (
@@ -148,4 +151,22 @@ func devices(t *testing.T, w *world, c *client) {
 		equal(t, what, tc.a.code(), tc.code)
 	}
 	equal(t, "no code", tv.form(t, nil, url.Values{"grant_type": {deviceGrant}, "client_id": {tv.id}}).code(), "invalid_grant")
+}
+
+// One user cannot guess at the codes of devices from many addresses.
+func TestDeviceGuesses(t *testing.T) {
+	w := newWorld(t, databases["SQLite"](t), nil)
+	limits, err := ratelimit.New(ratelimit.Config{DB: w.db, Limits: ratelimit.Limits{{Family: ratelimit.SignIn, By: ratelimit.IP}: {}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := w.tenant(t, "guesses")
+	member(t, c, "ann@example.com")
+	session := signIn(t, c, "ann@example.com", secret, "complete").data()["session_token"].(string)
+	ann := (&client{server: httptestServer(t, w, func(config *api.Config) { config.Limits = limits }), host: c.host}).with(session)
+	for range 30 {
+		ann.want(t, 400, "code_invalid", "POST", authPath+"/device", object{"user_code": "BBBB-BBBB"})
+	}
+	a := ann.want(t, 429, "rate_limited", "POST", authPath+"/device", object{"user_code": "BBBB-BBBB"})
+	equal(t, "details", a.details(), object{"limit": 30.0, "window_s": 60.0, "family": "sign-in"})
 }

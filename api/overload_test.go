@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 
 	"stonetown/api"
 	"stonetown/engine"
+	"stonetown/identity"
 )
 
 // gated is an engine whose checks wait, and that counts those under way.
@@ -61,6 +63,7 @@ func TestOverload(t *testing.T) {
 	w := newWorld(t, databases["SQLite"](t), func(c *api.Config) {
 		g.Engine = c.Engine
 		c.Engine, c.MaxWorking, c.MaxStreams, c.MaxReceiving, c.Timeout = g, 3, 2, 10_000, 2*time.Second
+		c.TenantShare, c.CallerShare = 100, 100
 	})
 	c := w.tenant(t, "overload")
 	define(t, c)
@@ -137,4 +140,113 @@ func TestOverload(t *testing.T) {
 		return res.StatusCode == 200
 	})
 	second.cancel()
+}
+
+// A tenant, and a caller of a tenant, has a share of the requests that are worked on
+// and of the streams, so that it cannot take them from others.
+func TestShares(t *testing.T) {
+	g := &gated{open: make(chan struct{})}
+	w := newWorld(t, databases["SQLite"](t), func(c *api.Config) {
+		g.Engine = c.Engine
+		c.Engine, c.MaxWorking, c.MaxStreams = g, 4, 4
+	})
+	a, b := w.tenant(t, "greedy"), w.tenant(t, "modest")
+	for _, c := range []*client{a, b} {
+		define(t, c)
+		relate(t, c, "document", "d", "viewer", user("ann"))
+	}
+	second := a.with(w.token(t, a, w.application(t, a, "resources:read", "resources:write")))
+	third := a.with(w.token(t, a, w.application(t, a, "resources:read", "resources:write")))
+
+	open := []*watching{a.watch(t, nil)}
+	refused := func(c *client, share string, limit float64) {
+		t.Helper()
+		details := c.want(t, 503, "service_unavailable", "GET", watchPath, nil).body["details"]
+		equal(t, "details", details, any(map[string]any{"resource": "streams", "share": share, "limit": limit}))
+	}
+	refused(a, "caller", 1)
+	open = append(open, second.watch(t, nil))
+	refused(third, "tenant", 2)
+	for _, s := range append(open, b.watch(t, nil)) {
+		s.next()
+		s.cancel()
+	}
+
+	var wg sync.WaitGroup
+	ask := func(c *client, working int64) {
+		t.Helper()
+		wg.Go(func() {
+			if a := c.do(t, "POST", checkPath, check(user("ann"), "view", resource("document", "d"))); a.status != 200 {
+				t.Errorf("%d %s", a.status, a.text)
+			}
+		})
+		eventually(t, func() bool { return g.working.Load() == working })
+	}
+	ask(a, 1)
+	ask(a, 1) // waits for the caller's share
+	ask(second, 2)
+	ask(third, 2) // waits for the tenant's share
+	ask(b, 3)
+	close(g.open)
+	wg.Wait()
+}
+
+// Sign-ins that wait for passwords to be hashed hold no place that a check needs. There
+// is a limit on how many wait; beyond it they are refused at once, alike for addresses
+// with and without an account, and the attempt does not count.
+func TestSignInsWait(t *testing.T) {
+	w := newWorld(t, databases["SQLite"](t), func(c *api.Config) { c.MaxWorking, c.TenantShare, c.CallerShare = 2, 100, 100 })
+	c := w.tenant(t, "sign-ins")
+	define(t, c)
+	relate(t, c, "document", "d", "viewer", user("ann"))
+	member(t, c, "ann@example.com")
+
+	busy, release := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	for range max(1, runtime.GOMAXPROCS(0)/2) {
+		wg.Go(func() {
+			err := identity.Hashing(context.Background(), func(context.Context) error {
+				busy <- struct{}{}
+				<-release
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		<-busy
+	}
+	var refused, answered atomic.Int64
+	for i := range 60 { // the limit of a caller is 32
+		wg.Go(func() {
+			form := object{"email": fmt.Sprintf("nobody%d@example.com", i), "password": "wrong"}
+			switch a := c.with("").do(t, "POST", authPath+"/sign-in", form); a.status {
+			case 503:
+				refused.Add(1)
+			case 401:
+				answered.Add(1)
+			default:
+				t.Errorf("%d %s", a.status, a.text)
+			}
+		})
+	}
+	eventually(t, func() bool { return refused.Load() == 60-32 })
+	for range 20 {
+		c.want(t, 200, "", "POST", checkPath, check(user("ann"), "view", resource("document", "d")))
+	}
+	for range 10 { // more than are free
+		for _, email := range []string{"ann@example.com", "unknown@example.com"} {
+			a := c.with("").want(t, 503, "service_unavailable", "POST", authPath+"/sign-in", object{"email": email, "password": "wrong"})
+			equal(t, "details of "+email, a.body["details"], any(map[string]any{"resource": "passwords to verify", "share": "caller", "limit": 32.0}))
+			if a.header.Get("Retry-After") == "" {
+				t.Error("no Retry-After")
+			}
+		}
+	}
+	close(release)
+	wg.Wait()
+	if answered.Load() == 0 {
+		t.Error("none of those that waited was answered")
+	}
+	signIn(t, c, "ann@example.com", secret, "complete")
 }

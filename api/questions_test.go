@@ -416,6 +416,7 @@ func (w *watching) next() map[string]any {
 func watch(t *testing.T, _ *world, c *client) {
 	w := c.watch(t, nil)
 	start := w.next()
+	equal(t, "buffering by nginx", w.answer.header.Get("X-Accel-Buffering"), "no")
 	equal(t, "first event", start["event"], "heartbeat")
 	define(t, c)
 	for range 2 {

@@ -203,7 +203,7 @@ func registration(t *testing.T, w *world, c *client) {
 	restricted := object{
 		"dynamically_registered": true, "first_party": false, "introspect_all": false, "group_scopes": "allowed_only", "audience": nil, "require_pkce": true, "type": "server", "state": "enabled",
 		"allowed_scopes": []any{"openid", "invoices"}, "allowed_origins": []any{}, "access_token_ttl_s": 3600.0, "refresh_token_ttl_s": 2592000.0,
-		"token_exchange": object{"enabled": false, "allowed_audiences": []any{}, "require_client_authentication": true, "act_as": object{"enabled": false, "allowed_subject_types": []any{"user"}}},
+		"token_exchange": object{"enabled": false, "allowed_audiences": []any{}, "require_client_authentication": true, "act_as": object{"enabled": false, "allowed_subject_types": []any{"user"}}, "subject_tokens": "any"},
 		"grant_types":    []any{"authorization_code", "refresh_token", deviceGrant}, "name": "Notes", "dpop_bound_access_tokens": true,
 	}
 	is := func(app, want object) {
@@ -368,7 +368,7 @@ func clientChanges(t *testing.T, w *world, c *client) {
 	decided := object{
 		"first_party": true, "introspect_all": true, "group_scopes": "all", "audience": "https://api.example.com", "allowed_scopes": []any{"openid", "audits"}, "allowed_origins": []any{"https://admin.example.com"},
 		"access_token_ttl_s": 600.0, "require_pkce": false, "description": "checked", "tags": []any{"checked"},
-		"token_exchange": object{"enabled": true, "allowed_audiences": []any{"https://api.example.com"}, "require_client_authentication": true, "act_as": object{"enabled": false, "allowed_subject_types": []any{"user"}}},
+		"token_exchange": object{"enabled": true, "allowed_audiences": []any{"https://api.example.com"}, "require_client_authentication": true, "act_as": object{"enabled": false, "allowed_subject_types": []any{"user"}}, "subject_tokens": "any"},
 	}
 	c.want(t, 200, "", "PATCH", path, decided)
 	now = now.put(t, object{

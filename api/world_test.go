@@ -22,6 +22,7 @@ import (
 	"stonetown/api/people"
 	"stonetown/controlplane"
 	"stonetown/engine"
+	"stonetown/engine/authority"
 	"stonetown/engine/resources"
 	"stonetown/identity"
 	"stonetown/identity/authn"
@@ -205,8 +206,9 @@ func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world
 	persons := &account.People{}
 	letters, err := outbox.New(outbox.Config{DB: w.db, Seal: key, Clock: w.now})
 	must(err)
+	rights := authority.New(e, oauth.AdministrativeScopes)
 	w.oauth, err = oauth.New(oauth.Config{
-		DB: w.db, Seal: key, Relations: e, People: persons, Outbox: letters,
+		DB: w.db, Seal: key, Relations: e, Authority: rights, People: persons, Outbox: letters,
 		Tenants: func(ctx context.Context, tenantID string) (oauth.Tenant, error) {
 			t, err := w.tenants.TenantByID(ctx, tenantID)
 			return oauth.Tenant{ID: t.ID, BaseURL: t.BaseURL}, err
@@ -217,7 +219,7 @@ func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world
 
 	stolen, err := breached.New(breached.Config{URL: w.ranges.start(t), Clock: w.now})
 	must(err)
-	directory, err := identity.New(identity.Config{DB: w.db, Relations: e, Breached: stolen, Logger: slog.New(slog.NewJSONHandler(w.log, nil))})
+	directory, err := identity.New(identity.Config{DB: w.db, Relations: e, Authority: rights, Breached: stolen, Logger: slog.New(slog.NewJSONHandler(w.log, nil))})
 	must(err)
 	importer := identity.NewImporter(directory, key, people.ParseImport, people.ImportEvents(func(b *sqldb.Batch, u identity.User) { w.authn.QueueVerification(b, u) }))
 	importing, stop := context.WithCancel(ctx)
@@ -228,7 +230,7 @@ func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world
 	must(err)
 	// One address asks for a great many tokens here.
 	unlimited := ratelimit.Limits{}
-	for _, counted := range []ratelimit.Counted{{Family: ratelimit.Token, By: ratelimit.IP}, {Family: ratelimit.Token, By: ratelimit.Caller}, {Family: ratelimit.SignIn, By: ratelimit.IP}} {
+	for _, counted := range []ratelimit.Counted{{Family: ratelimit.Token, By: ratelimit.IP}, {Family: ratelimit.Token, By: ratelimit.Caller}, {Family: ratelimit.SignIn, By: ratelimit.IP}, {Family: ratelimit.SignIn, By: ratelimit.Caller}} {
 		unlimited[counted] = ratelimit.Limit{}
 	}
 	limits, err := ratelimit.New(ratelimit.Config{DB: w.db, Limits: unlimited})
@@ -325,16 +327,11 @@ func (w *world) newApplication(t testing.TB, c *client, n oauth.Application) app
 	if err != nil {
 		t.Fatal(err)
 	}
-	var made application
-	err = w.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		app, secret, err := w.oauth.CreateApplication(ctx, tx, tenant.ID, n)
-		made = application{app.ClientID, secret}
-		return err
-	})
+	app, secret, err := w.oauth.Register(ctx, tenant.ID, n, func(oauth.Application, *sqldb.Batch) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made
+	return application{app.ClientID, secret}
 }
 
 // token asks the token endpoint, as a client would.

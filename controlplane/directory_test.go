@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -118,6 +119,26 @@ func TestCacheExpires(t *testing.T) {
 	c.now = c.now.Add(foundFor)
 	if got, _ := d.TenantByHost(t.Context(), "acme.example.com"); got.State != TenantSuspended {
 		t.Fatalf("state %q outlived its time", got.State)
+	}
+}
+
+func TestNamesAreOneLine(t *testing.T) {
+	d, db, _ := open(t)
+	for _, name := range []string{"a\nb", "a\r", "\x00", "a\x1b[2J", strings.Repeat("x", 501)} {
+		err := db.Tx(t.Context(), func(tx *sqldb.Tx) error {
+			_, err := d.CreateOrganization(t.Context(), tx, "other", name)
+			return err
+		})
+		if !errors.Is(err, ErrNameInvalid) {
+			t.Errorf("organisation %q: %v", name, err)
+		}
+		err = db.Tx(t.Context(), func(tx *sqldb.Tx) error {
+			_, err := d.CreateTenant(t.Context(), tx, NewTenant{OrgID: "org_x", Slug: "other", Name: name, BaseURL: "https://other.example.com"})
+			return err
+		})
+		if !errors.Is(err, ErrNameInvalid) {
+			t.Errorf("tenant %q: %v", name, err)
+		}
 	}
 }
 

@@ -17,12 +17,15 @@ type Organization struct {
 	CreatedAt time.Time // UTC
 }
 
-// CreateOrganization adds an organisation. It fails with [ErrSlugInvalid] or
-// [ErrSlugTaken].
+// CreateOrganization adds an organisation. It fails with [ErrSlugInvalid],
+// [ErrNameInvalid] or [ErrSlugTaken].
 func (d *Directory) CreateOrganization(ctx context.Context, tx *sqldb.Tx, slug, name string) (Organization, error) {
 	o := Organization{ID: id.New(id.Organization), Slug: slug, Name: name, CreatedAt: d.now()}
 	if !validSlug(slug) {
 		return Organization{}, fmt.Errorf("create organisation %q: %w", slug, ErrSlugInvalid)
+	}
+	if !validName(name) {
+		return Organization{}, fmt.Errorf("create organisation %q: %w", slug, ErrNameInvalid)
 	}
 	if err := insertOrganization(ctx, tx, o); err != nil {
 		return Organization{}, fmt.Errorf("create organisation %q: %w", slug, err)

@@ -13,6 +13,7 @@ import (
 	"stonetown/internal/id"
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/sqldb"
+	"stonetown/internal/text"
 )
 
 // SystemTenant is the id of the built-in tenant whose users manage
@@ -26,6 +27,9 @@ var (
 	// ErrSlugInvalid is returned for a slug that cannot be a subdomain or is
 	// reserved.
 	ErrSlugInvalid = errors.New("slug is not 1 to 63 lower-case letters, digits and single hyphens, or is reserved")
+
+	// ErrNameInvalid is returned for a name that is more than a line.
+	ErrNameInvalid = errors.New("name is not one line of at most 500 bytes, without control characters")
 
 	// ErrSlugTaken is returned when an organisation's or tenant's slug, or a
 	// tenant's host, is in use already.
@@ -68,7 +72,7 @@ type NewTenant struct {
 	BaseURL string
 }
 
-// CreateTenant adds an active tenant. It fails with [ErrSlugInvalid],
+// CreateTenant adds an active tenant. It fails with [ErrSlugInvalid], [ErrNameInvalid],
 // [ErrBaseURLInvalid] or [ErrSlugTaken].
 func (d *Directory) CreateTenant(ctx context.Context, tx *sqldb.Tx, n NewTenant) (Tenant, error) {
 	t := Tenant{
@@ -77,6 +81,9 @@ func (d *Directory) CreateTenant(ctx context.Context, tx *sqldb.Tx, n NewTenant)
 	}
 	if !validSlug(n.Slug) || slices.Contains(reservedSlugs, n.Slug) {
 		return Tenant{}, fmt.Errorf("create tenant %q: %w", n.Slug, ErrSlugInvalid)
+	}
+	if !validName(n.Name) {
+		return Tenant{}, fmt.Errorf("create tenant %q: %w", n.Slug, ErrNameInvalid)
 	}
 	host, err := hostOf(n.BaseURL)
 	if err != nil {
@@ -107,6 +114,8 @@ var slugPattern = regexp.MustCompile(`^[a-z0-9](-?[a-z0-9]){0,62}$`)
 
 // validSlug holds slugs to what can be a DNS label.
 func validSlug(slug string) bool { return len(slug) <= 63 && slugPattern.MatchString(slug) }
+
+func validName(name string) bool { return len(name) <= 500 && text.IsLine(name) }
 
 // reservedSlugs are hosts that the deployment needs for itself.
 var reservedSlugs = []string{

@@ -13,7 +13,7 @@ import (
 // Check answers the request's queries from one revision. The error is nil even
 // when single queries have no answer (see [Decision.Err]); it is not nil when
 // none has: [*InvalidSubjectError], [*TooManyContextualError], [*ContextualError],
-// [*BudgetError], [ErrTokenInvalid], [ErrTokenUnknown],
+// [*BudgetError], [*fair.ExhaustedError], [ErrTokenInvalid], [ErrTokenUnknown],
 // [ErrTokenExpired], the context's, or the store's.
 func (e *Engine) Check(ctx context.Context, tenantID string, req CheckRequest) (*CheckResponse, error) {
 	res := new(CheckResponse)
@@ -29,7 +29,15 @@ func (e *Engine) CheckInto(ctx context.Context, tenantID string, req *CheckReque
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	v, err := e.vantage(ctx, tenantID, req.Consistency)
+	err := e.checkWithin(ctx, tenantID, req, res, limits{most: e.maxVisits})
+	if errors.Is(err, errHeavy) { // not by attempt, whose argument would be an allocation
+		err = e.attemptHeavy(ctx, tenantID, func(l limits) error { return e.checkWithin(ctx, tenantID, req, res, l) })
+	}
+	return err
+}
+
+func (e *Engine) checkWithin(ctx context.Context, tenantID string, req *CheckRequest, res *CheckResponse, l limits) error {
+	v, err := e.vantage(ctx, tenantID, req.Consistency, l)
 	if err != nil {
 		return fmt.Errorf("check: %w", err)
 	}
@@ -117,7 +125,7 @@ func (c *check) answer(ctx context.Context) error {
 		case e.goals[root.goal].proven:
 			d.Allowed = true
 			if c.req.Reasons {
-				d.Reasons = e.reasons(root.goal)
+				d.Reasons, d.Until = e.reasons(root.goal)
 			}
 		case e.modes && e.goals[root.possibly].proven:
 			d.Err = e.terms.undecided.clone()

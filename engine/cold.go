@@ -57,9 +57,12 @@ func (r *coldReader) fetch(ctx context.Context, e *evaluation) error {
 		}
 	}
 	found, err := r.read(ctx, e.graph)
-	e.budget -= found
+	e.budget -= stepsToRead * found
 	return err
 }
+
+// stepsToRead is what a tuple costs that is read from the store.
+const stepsToRead = 4
 
 // read fetches what is wanted into the graph and says how many tuples that was.
 func (r *coldReader) read(ctx context.Context, g *graph) (int, error) {

@@ -29,6 +29,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"stonetown/internal/fair"
 	"stonetown/tuplestore"
 )
 
@@ -44,9 +45,9 @@ type Config struct {
 	// nothing resident.
 	ResidentBytes int64
 
-	// MaxVisits bounds the work of one request: objects visited and edges
-	// followed. Beyond it the request fails with a [*BudgetError]. Default
-	// 2,000,000.
+	// MaxVisits bounds the work of one request, whatever it consists of: objects
+	// visited, edges followed, conditions evaluated, tuples read. Its unit is a visit,
+	// some 30 ns. Beyond it the request fails with a [*BudgetError]. Default 2,000,000.
 	MaxVisits int
 
 	// MaxStaleness is how old the data behind a MinimizeLatency answer may be.
@@ -74,6 +75,7 @@ type Engine struct {
 	tailTimeout  time.Duration
 	clock        func() time.Time
 	logger       *slog.Logger
+	heavy        *fair.Gate // work.go
 
 	tenants  sync.Map // string -> *tenant
 	resident residency
@@ -113,6 +115,7 @@ func New(c Config) (*Engine, error) {
 	e := &Engine{
 		store: c.Store, budget: c.ResidentBytes, maxVisits: c.MaxVisits,
 		maxStaleness: c.MaxStaleness, tailTimeout: c.TailTimeout, clock: c.Clock, logger: c.Logger,
+		heavy: newHeavyGate(),
 	}
 	e.background, e.stop = context.WithCancel(context.Background())
 	return e, nil

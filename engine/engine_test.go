@@ -409,7 +409,7 @@ func (s *hangingStore) Changes(ctx context.Context, tenant string, after tuplest
 }
 
 func TestWorkIsBounded(t *testing.T) {
-	for name, c := range map[string]engine.Config{"resident": {MaxVisits: 50}, "cold": {MaxVisits: 50, ResidentBytes: -1}} {
+	for name, c := range map[string]engine.Config{"resident": {MaxVisits: 150}, "cold": {MaxVisits: 150, ResidentBytes: -1}} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, c)
 			w.define("team\n  member [user, team#member]")
@@ -422,7 +422,7 @@ func TestWorkIsBounded(t *testing.T) {
 			}
 			_, err := w.engine.Check(context.Background(), tenant, request("user:ann", "member", "team:0"))
 			var budget *engine.BudgetError
-			if !errors.As(err, &budget) || budget.Limit != 50 {
+			if !errors.As(err, &budget) || budget.Limit != 150 {
 				t.Errorf("got %v, want a *BudgetError naming the limit", err)
 			}
 			if _, allowed := ask(t, w.engine, request("user:bob", "member", "team:80")); !allowed {

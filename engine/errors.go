@@ -144,9 +144,23 @@ func (e *ContextualError) Error() string {
 }
 func (e *ContextualError) Unwrap() error { return e.Err }
 
-// BudgetError: answering would visit more of the graph than one request may.
-type BudgetError struct{ Limit int }
+// BudgetError: answering would be more work than one request may cause.
+type BudgetError struct {
+	Limit        int // steps: graph visits, or work that takes as long
+	OnConditions int // how many of them conditions took
+}
+
+// Spent names the part of the work that took most of the budget: conditions or graph.
+func (e *BudgetError) Spent() string {
+	if e.OnConditions > e.Limit/2 {
+		return "conditions"
+	}
+	return "graph"
+}
 
 func (e *BudgetError) Error() string {
+	if e.Spent() == "conditions" {
+		return fmt.Sprintf("the conditions of the question need more work than %d steps allow", e.Limit)
+	}
 	return fmt.Sprintf("the question needs more than %d graph visits", e.Limit)
 }

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"math"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -34,9 +36,11 @@ type evaluation struct {
 	program *program
 	terms   terms
 	fetch   fetcher // nil: the graph is complete
-	budget  int     // visits left: goals expanded and edges followed
-	limit   int
-	poll    int // the budget at which to look whether anybody still waits
+	budget  int     // steps left: goals expanded, edges followed, conditions evaluated
+	limits  limits
+	poll    int   // the budget at which to look whether the work has to end
+	onTerms int   // steps that conditions took
+	ended   error // why the work had to end, or nil
 
 	subject  objectID // a plain subject's number, or noObject; noObject for type:*
 	everyone objectID // the number of type:* of the subject's type, or noObject
@@ -76,10 +80,10 @@ var evaluations = sync.Pool{New: func() any { return new(evaluation) }}
 
 // newEvaluation takes an evaluation from the pool; the caller gives it back
 // with release.
-func newEvaluation(ctx context.Context, g *graph, extra *overlay, p *program, subject tuplestore.Subject, budget int) *evaluation {
+func newEvaluation(ctx context.Context, g *graph, extra *overlay, p *program, subject tuplestore.Subject, l limits) *evaluation {
 	e := evaluations.Get().(*evaluation)
 	e.ctx, e.graph, e.extra, e.program = ctx, g, extra, p
-	e.budget, e.limit, e.poll = budget, budget, budget
+	e.budget, e.poll, e.limits = l.now(), l.now(), l
 	e.begin()
 	e.about(subject)
 	return e
@@ -185,6 +189,9 @@ func (e *evaluation) judge(of objectID, on *tuplestore.Terms) verdict {
 		return met
 	}
 	v := e.terms.judge(e.graph.types.names[e.key(of).typ], on)
+	e.budget -= e.terms.steps
+	e.onTerms += e.terms.steps
+	e.terms.steps = 0
 	e.undecided = e.undecided || v == undecided
 	return v
 }
@@ -199,20 +206,34 @@ func (e *evaluation) ask(object objectID, rule int32, m mode) int32 {
 	return g
 }
 
-// pollEvery is how many visits lie between two looks at the context.
-const pollEvery = 512
-
 // spent reports whether the work has to end: the budget is used up, or nobody
-// waits for the answer any more.
+// waits for the answer any more. Every loop asks, since a loop can be over millions
+// of tuples.
 func (e *evaluation) spent() error {
-	if e.budget < 0 {
-		return &BudgetError{Limit: e.limit}
-	}
 	if e.budget > e.poll {
 		return nil
 	}
-	e.poll = e.budget - pollEvery
-	return e.ctx.Err()
+	return e.look()
+}
+
+// look is the part of spent that is rarely needed.
+func (e *evaluation) look() error {
+	switch {
+	case e.ended != nil:
+	case e.budget < 0:
+		e.ended = e.limits.exceeded(e.onTerms)
+	default:
+		e.ended = e.ctx.Err()
+	}
+	if e.ended != nil {
+		e.poll = math.MaxInt
+		return e.ended
+	}
+	e.poll = max(e.budget-pollEvery, -1)
+	if e.limits.heavy {
+		runtime.Gosched() // there may be checks to answer
+	}
+	return nil
 }
 
 // run answers the questions asked.
@@ -405,7 +426,7 @@ func (e *evaluation) expandLogic(g int32, at goal) {
 }
 
 // expandTuples follows the tuples of one relation of the goal's object. It
-// reports whether the goal is proven.
+// reports whether that is enough: the goal is proven, or the work has to end.
 func (e *evaluation) expandTuples(g int32, id objectID, relation relationID) bool {
 	below, above := e.edges(id, relation)
 	return e.expandEdges(g, &below) || e.expandEdges(g, &above)
@@ -418,7 +439,9 @@ func (e *evaluation) expandEdges(g int32, found *edges) bool {
 		return true
 	}
 	for _, us := range found.usersets() {
-		e.budget--
+		if e.budget--; e.spent() != nil {
+			return true
+		}
 		child := e.program.rule(e.key(us.object).typ, us.relation)
 		if child == noRule {
 			continue
@@ -455,10 +478,12 @@ func (e *evaluation) expandTermed(g int32, found *edges) bool {
 		}
 	}
 	for to, on := range found.termed() {
+		if e.budget--; e.spent() != nil {
+			return true
+		}
 		if !to.isUserset() {
 			continue
 		}
-		e.budget--
 		child := e.program.rule(e.key(to.object).typ, to.relation)
 		if child == noRule || !e.decides(of, on, m) {
 			continue
@@ -491,7 +516,7 @@ func (e *evaluation) named(at *edges) objectID {
 }
 
 // expandArrow asks the computed relation of every object that the tupleset
-// links to. It reports whether the goal is proven.
+// links to. It reports whether that is enough, as expandTuples does.
 func (e *evaluation) expandArrow(g int32, id objectID, a arrow) bool {
 	below, above := e.edges(id, a.tupleset)
 	return e.followLinks(g, &below, a.computed) || e.followLinks(g, &above, a.computed)
@@ -500,7 +525,9 @@ func (e *evaluation) expandArrow(g int32, id objectID, a arrow) bool {
 func (e *evaluation) followLinks(g int32, tupleset *edges, computed relationID) bool {
 	of, m := e.goals[g].object, e.goals[g].what.mode()
 	for to, on := range tupleset.subjects() {
-		e.budget--
+		if e.budget--; e.spent() != nil {
+			return true
+		}
 		if on != nil && !e.decides(of, on, m) {
 			continue
 		}

@@ -65,13 +65,21 @@ const (
 // tree of rewrites and tuples. Tuples that have expired are left out; those with
 // a condition are shown with it. Errors are those of [Engine.Check] and
 // [*UnknownTypeError], [*UndefinedRelationError], [*ResourceNotFoundError].
-func (e *Engine) Expand(ctx context.Context, tenantID string, req ExpandRequest) (*Expansion, error) {
-	v, err := e.vantage(ctx, tenantID, req.Consistency)
+func (e *Engine) Expand(ctx context.Context, tenantID string, req ExpandRequest) (answer *Expansion, err error) {
+	err = e.attempt(ctx, tenantID, func(l limits) error {
+		answer, err = e.expandWithin(ctx, tenantID, &req, l)
+		return err
+	})
+	return answer, err
+}
+
+func (e *Engine) expandWithin(ctx context.Context, tenantID string, req *ExpandRequest, l limits) (*Expansion, error) {
+	v, err := e.vantage(ctx, tenantID, req.Consistency, l)
 	if err != nil {
 		return nil, fmt.Errorf("expand: %w", err)
 	}
 	defer v.leave()
-	root, err := v.expand(ctx, &req)
+	root, err := v.expand(ctx, req)
 	if err != nil {
 		return nil, fmt.Errorf("expand: %w", err)
 	}
@@ -115,6 +123,9 @@ func (v *vantage) expand(ctx context.Context, req *ExpandRequest) (*ExpansionNod
 	return root, nil
 }
 
+// stepsToShow is what a node of the answer costs: it has to be kept and sent.
+const stepsToShow = 15
+
 // expansion is an expansion under way.
 type expansion struct {
 	*vantage
@@ -140,7 +151,7 @@ func (x *expansion) fetch(ctx context.Context, level []*unexpanded) error {
 		x.want(u.object, u.relation, map[relationID]bool{})
 	}
 	read, err := x.reader.read(ctx, x.graph)
-	x.e.budget -= read
+	x.e.budget -= stepsToRead * read
 	return err
 }
 
@@ -266,6 +277,7 @@ func (x *expansion) children(u *unexpanded, n *ExpansionNode, rewrites []schema.
 
 // child leaves a relation for the next level.
 func (x *expansion) child(u *unexpanded, n *ExpansionNode, object objectID, relation relationID, depth int) {
+	x.e.budget -= stepsToShow
 	child := &ExpansionNode{}
 	n.Children = append(n.Children, child)
 	x.next = append(x.next, &unexpanded{node: child, object: object, relation: relation, depth: depth, above: u})
@@ -278,7 +290,9 @@ func (x *expansion) tuples(id objectID, relation relationID) iter.Seq2[subject, 
 		below, above := x.e.edges(id, relation)
 		for _, found := range [2]edges{below, above} {
 			for to, on := range found.subjects() {
-				x.e.budget--
+				if x.e.budget--; x.e.spent() != nil {
+					return
+				}
 				if on != nil && on.ExpiresAt != 0 && on.ExpiresAt <= x.e.terms.moment() {
 					continue
 				}

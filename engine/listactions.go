@@ -26,8 +26,16 @@ type ActionList struct {
 // ListActions lists every action that a check would allow. Errors are those of
 // [Engine.Check], [*UnknownTypeError], [*ResourceNotFoundError], and
 // [*ConditionError] if it is undecided whether some action belongs to the list.
-func (e *Engine) ListActions(ctx context.Context, tenantID string, req ListActionsRequest) (*ActionList, error) {
-	v, err := e.vantage(ctx, tenantID, req.Consistency)
+func (e *Engine) ListActions(ctx context.Context, tenantID string, req ListActionsRequest) (answer *ActionList, err error) {
+	err = e.attempt(ctx, tenantID, func(l limits) error {
+		answer, err = e.listActionsWithin(ctx, tenantID, &req, l)
+		return err
+	})
+	return answer, err
+}
+
+func (e *Engine) listActionsWithin(ctx context.Context, tenantID string, req *ListActionsRequest, l limits) (*ActionList, error) {
+	v, err := e.vantage(ctx, tenantID, req.Consistency, l)
 	if err != nil {
 		return nil, fmt.Errorf("list actions: %w", err)
 	}

@@ -38,13 +38,21 @@ type ResourceList struct {
 // of [Engine.Check], [*UnknownTypeError], [*UndefinedRelationError], and
 // [*ConditionError] if it is undecided whether some resource belongs to the
 // list.
-func (e *Engine) ListResources(ctx context.Context, tenantID string, req ListResourcesRequest) (*ResourceList, error) {
-	v, err := e.backwardVantage(ctx, tenantID, req.Consistency)
+func (e *Engine) ListResources(ctx context.Context, tenantID string, req ListResourcesRequest) (answer *ResourceList, err error) {
+	err = e.attempt(ctx, tenantID, func(l limits) error {
+		answer, err = e.listResourcesWithin(ctx, tenantID, &req, l)
+		return err
+	})
+	return answer, err
+}
+
+func (e *Engine) listResourcesWithin(ctx context.Context, tenantID string, req *ListResourcesRequest, l limits) (*ResourceList, error) {
+	v, err := e.backwardVantage(ctx, tenantID, req.Consistency, l)
 	if err != nil {
 		return nil, fmt.Errorf("list resources: %w", err)
 	}
 	defer v.leave()
-	ids, err := v.listResources(ctx, &req)
+	ids, err := v.listResources(ctx, req)
 	if err != nil {
 		return nil, fmt.Errorf("list resources: %w", err)
 	}
@@ -52,9 +60,9 @@ func (e *Engine) ListResources(ctx context.Context, tenantID string, req ListRes
 }
 
 // backwardVantage is a vantage on a graph that can be walked from subjects.
-func (e *Engine) backwardVantage(ctx context.Context, tenantID string, c Consistency) (vantage, error) {
+func (e *Engine) backwardVantage(ctx context.Context, tenantID string, c Consistency, l limits) (vantage, error) {
 	for {
-		v, err := e.vantage(ctx, tenantID, c)
+		v, err := e.vantage(ctx, tenantID, c, l)
 		if err != nil || v.graph.back != nil {
 			return v, err
 		}

@@ -88,6 +88,9 @@ func TestListsAreBoundedAndNeverCut(t *testing.T) {
 			for i := range 900 {
 				w.write(fmt.Sprintf("document:%d#parent@folder:f", i), fmt.Sprintf("folder:g#viewer@user:%d", i))
 			}
+			for i := range 300 {
+				w.write(fmt.Sprintf("folder:h#viewer@user:%d", i))
+			}
 			w.write("document:d#parent@folder:g")
 			var tooMuch *engine.BudgetError
 			if ids, err := listResources(w, "user:ann", nil); !errors.As(err, &tooMuch) {
@@ -99,8 +102,8 @@ func TestListsAreBoundedAndNeverCut(t *testing.T) {
 			if !errors.As(err, &tooMuch) {
 				t.Errorf("%v, %v", list, err)
 			}
-			big := engine.ExpandRequest{Resource: tuplestore.Object{Type: "folder", ID: "g"}, Action: "view"}
-			if tree, err := w.engine.Expand(context.Background(), tenant, big); err != nil || len(tree.Root.Children[0].Subjects) != 900 {
+			big := engine.ExpandRequest{Resource: tuplestore.Object{Type: "folder", ID: "h"}, Action: "view"}
+			if tree, err := w.engine.Expand(context.Background(), tenant, big); err != nil || len(tree.Root.Children[0].Subjects) != 300 {
 				t.Errorf("%v, %v", tree, err)
 			}
 		})

@@ -47,13 +47,21 @@ type SubjectEntry struct {
 // [Engine.Check], [*UnknownTypeError], [*UndefinedRelationError],
 // [*ResourceNotFoundError], and [*ConditionError] if it is undecided whether
 // some subject belongs to the list.
-func (e *Engine) ListSubjects(ctx context.Context, tenantID string, req ListSubjectsRequest) (*SubjectList, error) {
-	v, err := e.vantage(ctx, tenantID, req.Consistency)
+func (e *Engine) ListSubjects(ctx context.Context, tenantID string, req ListSubjectsRequest) (answer *SubjectList, err error) {
+	err = e.attempt(ctx, tenantID, func(l limits) error {
+		answer, err = e.listSubjectsWithin(ctx, tenantID, &req, l)
+		return err
+	})
+	return answer, err
+}
+
+func (e *Engine) listSubjectsWithin(ctx context.Context, tenantID string, req *ListSubjectsRequest, l limits) (*SubjectList, error) {
+	v, err := e.vantage(ctx, tenantID, req.Consistency, l)
 	if err != nil {
 		return nil, fmt.Errorf("list subjects: %w", err)
 	}
 	defer v.leave()
-	entries, err := v.listSubjects(ctx, &req)
+	entries, err := v.listSubjects(ctx, req)
 	if err != nil {
 		return nil, fmt.Errorf("list subjects: %w", err)
 	}

@@ -208,6 +208,9 @@ func (e *evaluation) leadsByUsersets(at int32, found *edges) (bool, error) {
 		if e.leadsTo(at, us) {
 			return true, nil
 		}
+		if err := e.spent(); err != nil {
+			return false, err
+		}
 	}
 	if found.termed() == nil {
 		return false, nil
@@ -222,6 +225,9 @@ func (e *evaluation) leadsByUsersets(at int32, found *edges) (bool, error) {
 	}
 	for to, on := range found.termed() {
 		e.budget--
+		if err := e.spent(); err != nil {
+			return false, err
+		}
 		if !to.isUserset() {
 			continue
 		}
@@ -270,14 +276,24 @@ func (e *evaluation) leadsByArrow(at int32, tupleset *edges, computed relationID
 		if to != noObject && e.leadsToComputed(at, to, computed) {
 			return true, nil
 		}
+		if err := e.spent(); err != nil {
+			return false, err
+		}
 	}
 	for _, us := range tupleset.usersets() {
 		if e.leadsToComputed(at, us.object, computed) {
 			return true, nil
 		}
+		if err := e.spent(); err != nil {
+			return false, err
+		}
 	}
 	of := e.places[at].object
 	for to, on := range tupleset.termed() {
+		e.budget--
+		if err := e.spent(); err != nil {
+			return false, err
+		}
 		holds := e.decides(of, on, certain)
 		if err := e.decidable(); err != nil {
 			return false, err

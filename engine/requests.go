@@ -67,6 +67,9 @@ type Decision struct {
 	// ([*ConditionError]); Allowed is then false.
 	Err     error
 	Reasons []Reason
+	// Until is when the first of the relations in Reasons expires; zero: none does, or
+	// no reasons were asked for.
+	Until time.Time
 }
 
 // Reason is one step of a proof, from the resource towards the subject.

@@ -83,7 +83,7 @@ func (s *search) fetch(ctx context.Context, level []origin) error {
 		}
 	}
 	read, err := s.reader.read(ctx, s.graph)
-	s.e.budget -= read
+	s.e.budget -= stepsToRead * read
 	return err
 }
 
@@ -100,7 +100,9 @@ func (s *search) follow(from origin) {
 
 func (s *search) followTuples(from origin, tuples []backEdge) {
 	for _, t := range tuples {
-		s.e.budget--
+		if s.e.budget--; s.e.spent() != nil {
+			return
+		}
 		at := s.program.at(s.e.key(t.from).typ, t.relation)
 		if at < 0 {
 			continue

@@ -29,6 +29,7 @@ type terms struct {
 	values   map[string]any // the request's context
 
 	now       int64 // µs since 1970; 0: not read yet
+	steps     int   // of work that conditions took and that is not charged yet
 	decided   map[condition]verdict
 	undecided ConditionError
 }
@@ -45,6 +46,7 @@ func (t *terms) judge(typ string, on *tuplestore.Terms) verdict {
 		return met
 	}
 	key := condition{typ, on.Condition, on.Context}
+	t.steps += 1 + len(on.Context)/bytesHashed
 	v, known := t.decided[key]
 	if !known {
 		v = t.evaluate(key)
@@ -55,6 +57,9 @@ func (t *terms) judge(typ string, on *tuplestore.Terms) verdict {
 	}
 	return v
 }
+
+// bytesHashed is how many bytes of a key are hashed in one step.
+const bytesHashed = 64
 
 func (t *terms) moment() int64 {
 	if t.now == 0 {
@@ -69,7 +74,7 @@ func (t *terms) evaluate(c condition) verdict {
 		t.undecided.fail(c.name, errors.New("condition is not defined"))
 		return undecided
 	}
-	holds, missing, err := program.Evaluate(t.ctx, c.stored, t.values)
+	holds, missing, err := program.EvaluateMetered(t.ctx, c.stored, t.values, &t.steps)
 	switch {
 	case err != nil:
 		t.undecided.fail(c.name, err)

@@ -18,12 +18,13 @@ type vantage struct {
 	reader       *coldReader // nil: the graph is resident
 	extra        *overlay    // the request's own tuples, or nil
 	locked       *tenant     // for reading, while the graph is resident
+	limits       limits
 }
 
-// vantage finds the place that c asks for. The caller leaves it.
-func (e *Engine) vantage(ctx context.Context, tenantID string, c Consistency) (vantage, error) {
+// vantage finds the place that c asks for, for work within limits. The caller leaves it.
+func (e *Engine) vantage(ctx context.Context, tenantID string, c Consistency, l limits) (vantage, error) {
 	t := e.tenant(tenantID)
-	v := vantage{engine: e}
+	v := vantage{engine: e, limits: l}
 	var err error
 	if v.tokenIgnored, err = t.rlock(ctx, c); err != nil {
 		return v, err
@@ -114,7 +115,7 @@ func (v *vantage) evaluation(ctx context.Context, subject tuplestore.Subject, va
 	if v.reader != nil {
 		v.reader.begin(v.graph, subject)
 	}
-	e := newEvaluation(ctx, v.graph, v.extra, v.program, subject, v.engine.maxVisits)
+	e := newEvaluation(ctx, v.graph, v.extra, v.program, subject, v.limits)
 	e.terms = terms{ctx: ctx, compiled: v.at.compiled, clock: v.engine.clock, values: values}
 	if v.reader != nil {
 		e.fetch = v.reader

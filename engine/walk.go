@@ -79,7 +79,7 @@ func (w *walk) fetch(ctx context.Context, level []visit) error {
 		}
 	}
 	read, err := w.reader.read(ctx, w.graph)
-	w.e.budget -= read
+	w.e.budget -= stepsToRead * read
 	if w.wildcard == noObject { // a read may bring it into the graph
 		w.wildcard = w.e.find(tuplestore.Object{Type: w.graph.types.names[w.kind.typ], ID: tuplestore.Wildcard})
 	}
@@ -144,7 +144,9 @@ func (w *walk) each(at visit, relation relationID, visit func(to subject, sure b
 	below, above := w.e.edges(at.object, relation)
 	for _, found := range [2]edges{below, above} {
 		for to, on := range found.subjects() {
-			w.e.budget--
+			if w.e.budget--; w.e.spent() != nil {
+				return
+			}
 			visit(to, at.sure && on == nil)
 		}
 	}

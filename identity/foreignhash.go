@@ -25,11 +25,16 @@ const (
 	PBKDF2SHA256 = "pbkdf2_sha256" // Django: pbkdf2_sha256$600000$salt$hash; or PHC: $pbkdf2-sha256$i=600000$salt$hash
 )
 
-// Bounds of what verifying one password may cost.
+// Bounds of what verifying one password may cost: about a second and 256 MiB, whatever
+// the algorithm.
 const (
-	maxBcryptCost       = 16
-	maxScryptMemory     = 256 << 20 // bytes
+	maxArgonMemory      = 256 << 10 // KiB
+	maxArgonWork        = 1 << 20   // KiB times passes
+	maxArgonLanes       = 16
+	maxBcryptCost       = 14
+	maxScryptMemory     = 256 << 20 // bytes, times lanes, which x/crypto computes one by one
 	maxPBKDF2Iterations = 5_000_000
+	maxForeignHash      = 128 // bytes
 )
 
 // ForeignHash takes over a hash that another system made. It fails with
@@ -75,7 +80,7 @@ func parseForeign(text string) (d derived, err error) {
 	case len(parts) == 5 && parts[0] == "" && parts[1] == "scrypt":
 		var ln, r, p int
 		if n, _ := fmt.Sscanf(parts[2], "ln=%d,r=%d,p=%d", &ln, &r, &p); n != 3 || ln < 1 || ln > 30 || r < 1 || p < 1 || p > 16 || r > 64 ||
-			128*int64(r)<<ln > maxScryptMemory {
+			128*int64(r)*int64(p)<<ln > maxScryptMemory {
 			return d, ErrHashUnknown
 		}
 		salt := decode(parts[3])
@@ -99,7 +104,7 @@ func parseForeign(text string) (d derived, err error) {
 	default:
 		return d, ErrHashUnknown
 	}
-	if len(d.hash) < 16 || len(d.hash) > 128 {
+	if len(d.hash) < 16 || len(d.hash) > maxForeignHash {
 		err = ErrHashUnknown
 	}
 	return d, err

@@ -74,10 +74,14 @@ func grant(groupID, scope string) engine.WriteOp {
 }
 
 // CreateGroup adds a group without members. origin says who does it; attach queues
-// what commits with it. It fails with [ErrSlugInvalid] or [ErrSlugTaken].
+// what commits with it. It fails with [ErrSlugInvalid] or [ErrSlugTaken], or with
+// [*authority.DeniedError] for a scope that the caller lacks.
 func (d *Directory) CreateGroup(ctx context.Context, tenantID string, n NewGroup, origin engine.Origin, attach func(Group, *sqldb.Batch)) (Group, error) {
 	if len(n.Slug) > 63 || !slugPattern.MatchString(n.Slug) || slices.Contains(reservedGroupSlugs, n.Slug) {
 		return Group{}, ErrSlugInvalid
+	}
+	if err := d.authority.MayGive(ctx, tenantID, n.Scopes); err != nil {
+		return Group{}, err
 	}
 	now := d.now()
 	g := Group{
@@ -106,7 +110,8 @@ func (d *Directory) Group(ctx context.Context, tenantID, groupID string) (Group,
 
 // UpdateGroup changes a group: change makes of it what it shall be; only name,
 // description and scopes may differ. Without a difference nothing is written. It
-// fails with [ErrGroupNotFound] or [ErrBuiltin].
+// fails with [ErrGroupNotFound] or [ErrBuiltin], or with [*authority.DeniedError] for a
+// further scope that the caller lacks.
 func (d *Directory) UpdateGroup(ctx context.Context, tenantID, groupID string, change func(*Group), origin engine.Origin, attach func(before, after Group, b *sqldb.Batch)) (Group, error) {
 	for {
 		before, err := d.Group(ctx, tenantID, groupID)
@@ -123,21 +128,20 @@ func (d *Directory) UpdateGroup(ctx context.Context, tenantID, groupID string, c
 		if !scopes && before.IsBuiltin() {
 			return Group{}, ErrBuiltin
 		}
+		if err := d.authority.MayGive(ctx, tenantID, added(before.Scopes, after.Scopes)); err != nil {
+			return Group{}, err
+		}
 		after.UpdatedAt = d.now()
 		req := engine.WriteRequest{Origin: origin.Joining(func(ctx context.Context, tx *sqldb.Tx) error {
 			return updateGroup(ctx, tx, before, after)
 		})}
-		for _, scope := range after.Scopes {
-			if !slices.Contains(before.Scopes, scope) {
-				req.Ops = append(req.Ops, grant(groupID, scope))
-			}
+		for _, scope := range added(before.Scopes, after.Scopes) {
+			req.Ops = append(req.Ops, grant(groupID, scope))
 		}
-		for _, scope := range before.Scopes {
-			if !slices.Contains(after.Scopes, scope) {
-				op := grant(groupID, scope)
-				op.Delete = true
-				req.Ops = append(req.Ops, op)
-			}
+		for _, scope := range added(after.Scopes, before.Scopes) {
+			op := grant(groupID, scope)
+			op.Delete = true
+			req.Ops = append(req.Ops, op)
 		}
 		req.Attach = func(_ tuplestore.Result, b *sqldb.Batch) { attach(before, after, b) }
 		_, err = d.relations.Write(ctx, tenantID, req)
@@ -209,6 +213,11 @@ func (d *Directory) memberships(ctx context.Context, tenantID, userID string) (f
 		}
 		after = &records[page-1]
 	}
+}
+
+// added are those scopes of after that are not among those of before.
+func added(before, after []string) []string {
+	return slices.DeleteFunc(slices.Clone(after), func(scope string) bool { return slices.Contains(before, scope) })
 }
 
 func sorted(scopes []string) []string {

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"stonetown/internal/fair"
 	"stonetown/internal/sqldb"
 )
 
@@ -121,6 +123,9 @@ func TestPasswordHashDamaged(t *testing.T) {
 	for _, h := range []PasswordHash{
 		"x", "$argon2i$v=19$m=19456,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc",
 		"$argon2id$v=19$m=4000000000,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc",
+		"$argon2id$v=19$m=262145,t=1,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc",
+		"$argon2id$v=19$m=262144,t=5,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc",
+		"$argon2id$v=19$m=19456,t=2,p=17$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc",
 		"$argon2id$v=19$m=19456,t=0,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc",
 		"$argon2id$v=19$m=19456,t=2,p=0$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc",
 		"$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHQ$", "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHQ",
@@ -134,14 +139,19 @@ func TestPasswordHashDamaged(t *testing.T) {
 
 // Hashing waits for its turn, and gives up when the caller does.
 func TestHashPasswordWaits(t *testing.T) {
-	for range cap(hashing) {
-		hashing <- struct{}{}
+	var places []fair.Place
+	for range max(1, runtime.GOMAXPROCS(0)/2) {
+		place, err := hashing.Enter(t.Context(), fair.Caller{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		places = append(places, place)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := HashPassword(ctx, "x")
-	for range cap(hashing) {
-		<-hashing
+	for _, place := range places {
+		place.Leave()
 	}
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("HashPassword = %v, want context.Canceled", err)

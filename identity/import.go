@@ -10,6 +10,7 @@ import (
 	"io"
 	"time"
 
+	"stonetown/engine/authority"
 	"stonetown/internal/id"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
@@ -64,6 +65,7 @@ type Import struct {
 	StartedAt, FinishedAt   time.Time // zero: not yet
 
 	chunks, next int
+	caller       []byte // an [authority.Caller] as JSON; empty: the product itself
 }
 
 // ImportRow is a row that was read.
@@ -119,12 +121,18 @@ type line struct {
 	TooLong bool   `json:"l,omitempty"`
 }
 
-// Receive takes the rows of an import, lines of JSON, and leaves them to [Importer.Run].
+// Receive takes the rows of an import, lines of JSON, and leaves them to [Importer.Run],
+// which imports them with the rights of the context's caller.
 // A commit id, if it is not empty, makes it safe to send the same again: the second
 // time nothing is received. It fails with [ErrImportTooLong], [ErrImportEmpty], [ErrImportUnderWay] or
 // as reading does; nothing is left then.
 func (i *Importer) Receive(ctx context.Context, tenantID, commitID string, origin []byte, body io.Reader) (_ Import, err error) {
 	job := Import{ID: id.New(id.Import), TenantID: tenantID, State: Receiving, Origin: origin, CreatedAt: i.directory.now()}
+	if caller, ok := authority.Of(ctx); ok {
+		if job.caller, err = json.Marshal(caller); err != nil {
+			return Import{}, fmt.Errorf("receive import: %w", err)
+		}
+	}
 	if commitID != "" {
 		job.ID = id.Of(id.Import, tenantID, commitID)
 	}

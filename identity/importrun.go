@@ -15,6 +15,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"stonetown/engine"
+	"stonetown/engine/authority"
+	"stonetown/internal/fair"
 	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
 )
@@ -95,6 +97,9 @@ func (i *Importer) work(ctx context.Context) (found bool, err error) {
 	if job, err = selectImport(ctx, d.db, job.TenantID, job.ID); err != nil {
 		return true, err
 	}
+	if ctx, err = onBehalf(ctx, job); err != nil {
+		return true, err
+	}
 	for job.next < job.chunks {
 		if err := ctx.Err(); err != nil {
 			return true, err
@@ -112,6 +117,23 @@ func (i *Importer) work(ctx context.Context) (found bool, err error) {
 		i.attach(job, nil, nil, &b)
 		return tx.Send(ctx, &b)
 	})
+}
+
+// onBehalf is a context in which a job has the rights of the caller that asked for it.
+func onBehalf(ctx context.Context, job Import) (context.Context, error) {
+	if len(job.caller) == 0 {
+		return ctx, nil
+	}
+	var caller authority.Caller
+	if err := json.Unmarshal(job.caller, &caller); err != nil {
+		return nil, fmt.Errorf("read caller of import: %w", err)
+	}
+	return authority.With(ctx, func() authority.Caller { return caller }), nil
+}
+
+// mayJoin fails with [*authority.DeniedError] unless the caller may put users into a group.
+func (d *Directory) mayJoin(ctx context.Context, g Group) error {
+	return d.authority.MayGive(ctx, g.TenantID, append([]string{"groups:write"}, g.Scopes...))
 }
 
 // candidate is a row on its way.
@@ -137,8 +159,11 @@ func (i *Importer) importChunk(ctx context.Context, job *Import, owner string) e
 		return fmt.Errorf("read rows of import: %w", err)
 	}
 	candidates := make([]candidate, len(lines))
-	hashing, hashCtx := errgroup.WithContext(ctx)
+	hashing, hashCtx := errgroup.WithContext(fair.NewContext(ctx, &fair.Request{
+		Caller: fair.Caller{Tenant: job.TenantID, ID: job.ID}, Patient: true,
+	}))
 	hashing.SetLimit(runtime.GOMAXPROCS(0))
+	renewed := d.now()
 	for n, l := range lines {
 		c := &candidates[n]
 		c.line = l.Number
@@ -148,6 +173,13 @@ func (i *Importer) importChunk(ctx context.Context, job *Import, owner string) e
 		}
 		if c.row, c.failed = i.parse(l.Text); c.failed != nil || c.row.Password == "" {
 			continue
+		}
+		// Where many sign in, a chunk may take longer than the lease.
+		if now := d.now(); now.Sub(renewed) > importLease/3 {
+			renewed = now
+			if err := renewImport(ctx, d.db, *job, owner, now.Add(importLease)); err != nil {
+				return errors.Join(err, hashing.Wait())
+			}
 		}
 		hashing.Go(func() (err error) {
 			about := User{Email: c.row.Email, Profile: c.row.Profile}
@@ -193,6 +225,14 @@ func (i *Importer) commitChunk(ctx context.Context, job Import, owner string, ca
 			g, err := selectGroupBySlug(ctx, d.db, job.TenantID, slug)
 			if errors.Is(err, ErrGroupNotFound) {
 				c.failed = &RowError{Code: "group_not_found", Message: fmt.Sprintf("there is no group %q", slug)}
+				continue
+			}
+			if err != nil {
+				return 0, 0, err
+			}
+			err = d.mayJoin(ctx, g)
+			if denied, ok := errors.AsType[*authority.DeniedError](err); ok {
+				c.failed = &RowError{Code: "permission_denied", Message: denied.Error()}
 				continue
 			}
 			if err != nil {
@@ -265,9 +305,11 @@ func (i *Importer) commitChunk(ctx context.Context, job Import, owner string, ca
 				continue
 			}
 			joins = append(joins, Join{g, joined[g.ID]})
-			if _, err := selectGroup(ctx, tx, job.TenantID, g.ID); errors.Is(err, ErrGroupNotFound) {
+			now, err := selectGroup(ctx, tx, job.TenantID, g.ID)
+			if errors.Is(err, ErrGroupNotFound) || err == nil && len(added(g.Scopes, now.Scopes)) > 0 {
 				return errChanged
-			} else if err != nil {
+			}
+			if err != nil {
 				return err
 			}
 			countMembers(&b, g, len(joined[g.ID]), d.now())

@@ -11,9 +11,9 @@ import (
 
 func insertImport(ctx context.Context, db *sqldb.DB, job Import) error {
 	_, err := db.Exec(ctx, `
-		INSERT INTO user_imports (tenant_id, id, state, origin, total, imported, failed, chunks, next_chunk, owner, lease_until, created_at, started_at, finished_at)
-		VALUES ($1, $2, $3, $4, 0, 0, 0, 0, 0, '', 0, $5, 0, 0)`,
-		job.TenantID, job.ID, string(job.State), string(job.Origin), job.CreatedAt.UnixMicro())
+		INSERT INTO user_imports (tenant_id, id, state, origin, caller, total, imported, failed, chunks, next_chunk, owner, lease_until, created_at, started_at, finished_at)
+		VALUES ($1, $2, $3, $4, $5, 0, 0, 0, 0, 0, '', 0, $6, 0, 0)`,
+		job.TenantID, job.ID, string(job.State), string(job.Origin), string(job.caller), job.CreatedAt.UnixMicro())
 	return err
 }
 
@@ -42,19 +42,20 @@ func forgetImport(ctx context.Context, db *sqldb.DB, job Import) error {
 
 const deleteChunks = `DELETE FROM user_import_chunks WHERE tenant_id = $1 AND import_id = $2`
 
-const importColumns = `tenant_id, id, state, origin, total, imported, failed, chunks, next_chunk, created_at, started_at, finished_at`
+const importColumns = `tenant_id, id, state, origin, caller, total, imported, failed, chunks, next_chunk, created_at, started_at, finished_at`
 
 func scanImport(row interface{ Scan(...any) error }) (Import, error) {
 	var job Import
-	var origin string
+	var origin, caller string
 	var total, imported, failed, chunks, next, created, started, finished int64
-	err := row.Scan(&job.TenantID, &job.ID, (*string)(&job.State), &origin, &total, &imported, &failed, &chunks, &next, &created, &started, &finished)
+	err := row.Scan(&job.TenantID, &job.ID, (*string)(&job.State), &origin, &caller, &total, &imported, &failed, &chunks, &next, &created, &started, &finished)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return Import{}, ErrImportNotFound
 	}
 	if err != nil {
 		return Import{}, fmt.Errorf("read import: %w", err)
 	}
+	job.caller = []byte(caller)
 	job.Origin, job.Total, job.Imported, job.Failed, job.chunks, job.next = []byte(origin), int(total), int(imported), int(failed), int(chunks), int(next)
 	job.CreatedAt, job.StartedAt, job.FinishedAt = instant(created), instant(started), instant(finished)
 	return job, nil
@@ -100,6 +101,16 @@ func claimImport(ctx context.Context, db *sqldb.DB, job Import, owner string, no
 		WHERE tenant_id = $1 AND id = $2 AND lease_until < $5 AND state IN ('queued', 'running')`,
 		job.TenantID, job.ID, owner, until.UnixMicro(), now.UnixMicro())
 	return n > 0, err
+}
+
+// renewImport keeps others from taking over a job that still is the owner's.
+func renewImport(ctx context.Context, db *sqldb.DB, job Import, owner string, until time.Time) error {
+	n, err := db.Exec(ctx, `UPDATE user_imports SET lease_until = $4 WHERE tenant_id = $1 AND id = $2 AND owner = $3 AND state = 'running'`,
+		job.TenantID, job.ID, owner, until.UnixMicro())
+	if err == nil && n == 0 {
+		err = errNotOurs
+	}
+	return err
 }
 
 // advanceImport counts a chunk as done, within the transaction that imports it, if the

@@ -44,7 +44,8 @@ func (d *Directory) Users(ctx context.Context, tenantID string, f Filter, after 
 		c.where("u.state = %s AND u.state <> ''", string(f.State))
 	}
 	if !f.CreatedAfter.IsZero() {
-		c.where(created+" > %s", f.CreatedAfter.UnixMicro())
+		// Clients know it in milliseconds, as the start of the one it lies in.
+		c.where(created+" >= %s", f.CreatedAfter.Truncate(time.Millisecond).Add(time.Millisecond).UnixMicro())
 	}
 	if after != nil {
 		c.where("("+created+", "+userID+") < (%s, %s)", after.CreatedAt.UnixMicro(), after.ID)

@@ -53,11 +53,16 @@ func membership(groupID, userID string) engine.WriteOp {
 var errChanged = errors.New("changed by somebody else")
 
 // AddMembers puts users into a group: all that exist, or none. Each user gets an
-// outcome. added is told who is new. It fails with [ErrGroupNotFound].
-func (d *Directory) AddMembers(ctx context.Context, tenantID, groupID string, userIDs []string, origin engine.Origin, added Moved) (map[string]Outcome, error) {
+// outcome. attach queues what commits with the users who are new. It fails with
+// [ErrGroupNotFound], or with [*authority.DeniedError] for a group with a scope that the
+// caller lacks.
+func (d *Directory) AddMembers(ctx context.Context, tenantID, groupID string, userIDs []string, origin engine.Origin, attach Moved) (map[string]Outcome, error) {
 	for {
 		g, err := d.Group(ctx, tenantID, groupID)
 		if err != nil {
+			return nil, err
+		}
+		if err := d.authority.MayGive(ctx, tenantID, g.Scopes); err != nil {
 			return nil, err
 		}
 		known, err := selectKnown(ctx, d.db, tenantID, userIDs)
@@ -88,8 +93,12 @@ func (d *Directory) AddMembers(ctx context.Context, tenantID, groupID string, us
 			if err == nil && len(still) < len(users) {
 				err = errChanged
 			}
+			var now Group
 			if err == nil {
-				_, err = selectGroup(ctx, tx, tenantID, groupID)
+				now, err = selectGroup(ctx, tx, tenantID, groupID)
+			}
+			if err == nil && len(added(g.Scopes, now.Scopes)) > 0 {
+				err = errChanged
 			}
 			return err
 		}
@@ -102,7 +111,7 @@ func (d *Directory) AddMembers(ctx context.Context, tenantID, groupID string, us
 			}
 			if len(moved) > 0 {
 				countMembers(b, g, len(moved), d.now())
-				added(g, moved, b)
+				attach(g, moved, b)
 			}
 		}
 		written, err := d.relations.Write(ctx, tenantID, req)

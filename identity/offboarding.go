@@ -29,8 +29,12 @@ func userObject(userID string) tuplestore.Object {
 // Delete removes an account for good, with every relation that names the user;
 // memberships go first, one group after the other. origin says who does it, and what
 // commits with the end of the account. It fails with [ErrUserNotFound] or
-// [ErrLastAdministrator].
+// [ErrLastAdministrator], or with [*authority.DeniedError] for a user who holds more than
+// the caller.
 func (d *Directory) Delete(ctx context.Context, tenantID, userID string, origin engine.Origin, removed Moved) error {
+	if err := d.MayManage(ctx, tenantID, userID); err != nil {
+		return err
+	}
 	for {
 		u, err := d.User(ctx, tenantID, userID)
 		if err != nil {
@@ -75,8 +79,8 @@ func (d *Directory) groupsOf(ctx context.Context, tenantID, userID string) ([]Gr
 	return d.Groups(ctx, tenantID, "", userID, nil, all)
 }
 
-// Disable keeps a user from signing in and ends all sessions. It fails with [ErrUserNotFound] or
-// [ErrLastAdministrator]. origin and attach are those of [Directory.Delete] and
+// Disable keeps a user from signing in and ends all sessions. It fails as
+// [Directory.Delete] does. origin and attach are those of [Directory.Delete] and
 // [Directory.Update].
 func (d *Directory) Disable(ctx context.Context, tenantID, userID string, origin engine.Origin, attach func(Change, *sqldb.Batch)) (u User, err error) {
 	disable := func(ctx context.Context, tx *sqldb.Tx) error {
@@ -92,6 +96,9 @@ func (d *Directory) Disable(ctx context.Context, tenantID, userID string, origin
 		return tx.Send(ctx, &b)
 	}
 	if _, err := d.User(ctx, tenantID, userID); err != nil {
+		return User{}, err
+	}
+	if err := d.MayManage(ctx, tenantID, userID); err != nil {
 		return User{}, err
 	}
 	groups, err := d.groupsOf(ctx, tenantID, userID)

@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 
 	"golang.org/x/crypto/argon2"
@@ -38,11 +37,8 @@ const maxPassword = 1024
 // ErrPasswordTooLong is returned for a password of more than 1,024 bytes.
 var ErrPasswordTooLong = errors.New("password is longer than 1,024 bytes")
 
-// hashing bounds the memory that hashing takes.
-var hashing = make(chan struct{}, runtime.GOMAXPROCS(0))
-
-// HashPassword hashes a password with fresh salt. It waits its turn, and fails
-// with ctx's error if that does not come in time, or with [ErrPasswordTooLong].
+// HashPassword hashes a password with fresh salt. It waits for its turn, and fails as
+// [Hashing] does, or with [ErrPasswordTooLong].
 func HashPassword(ctx context.Context, password string) (PasswordHash, error) {
 	p := phc{memory: argonMemory, time: argonTime, lanes: argonLanes, salt: make([]byte, saltSize)}
 	rand.Read(p.salt)
@@ -53,7 +49,7 @@ func HashPassword(ctx context.Context, password string) (PasswordHash, error) {
 	return p.encode(), nil
 }
 
-// Verify reports whether the password is the one that was hashed. It waits its
+// Verify reports whether the password is the one that was hashed. It waits for its
 // turn like [HashPassword], and takes as long without a hash as with one. The
 // error tells of a stored hash that cannot be read, or of ctx.
 func (h PasswordHash) Verify(ctx context.Context, password string) (bool, error) {
@@ -85,26 +81,30 @@ func (h PasswordHash) Current() bool {
 // verifyForeign verifies against a hash that another system made. The password is
 // taken as it was typed, as those do.
 func (h PasswordHash) verifyForeign(ctx context.Context, password string) (bool, error) {
-	select {
-	case hashing <- struct{}{}:
-	case <-ctx.Done():
-		return false, ctx.Err()
-	}
-	defer func() { <-hashing }()
+	var got, want []byte
+	err := Hashing(ctx, func(context.Context) (err error) {
+		got, want, err = h.deriveForeign(password)
+		return err
+	})
+	return err == nil && subtle.ConstantTimeCompare(got, want) == 1, err
+}
+
+// deriveForeign hashes a password as h was, and returns both hashes.
+func (h PasswordHash) deriveForeign(password string) (got, want []byte, err error) {
 	if strings.HasPrefix(string(h), "$2") {
 		// bcrypt itself looks at no more than 72 bytes.
 		err := bcrypt.CompareHashAndPassword([]byte(h), []byte(password[:min(len(password), 72)]))
 		if errors.Is(err, bcrypt.ErrMismatchedHashAndPassword) {
-			return false, nil
+			return nil, []byte(h), nil
 		}
-		return err == nil, err
+		return []byte(h), []byte(h), err // it has compared them
 	}
 	d, err := parseForeign(string(h))
 	if err != nil {
-		return false, errHash
+		return nil, nil, errHash
 	}
-	got, err := d.derive(password, len(d.hash))
-	return err == nil && subtle.ConstantTimeCompare(got, d.hash) == 1, err
+	got, err = d.derive(password, len(d.hash))
+	return got, d.hash, err
 }
 
 // phc is a PHC string taken apart.
@@ -117,17 +117,15 @@ type phc struct {
 
 // derive hashes the NFC form, so that a password typed on a system that
 // composes accents verifies on one that does not.
-func (p phc) derive(ctx context.Context, password string, size int) ([]byte, error) {
+func (p phc) derive(ctx context.Context, password string, size int) (hash []byte, err error) {
 	if len(password) > maxPassword {
 		return nil, ErrPasswordTooLong
 	}
-	select {
-	case hashing <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	defer func() { <-hashing }()
-	return argon2.IDKey(norm.NFC.Bytes([]byte(password)), p.salt, p.time, p.memory, p.lanes, uint32(size)), nil
+	err = Hashing(ctx, func(context.Context) error {
+		hash = argon2.IDKey(norm.NFC.Bytes([]byte(password)), p.salt, p.time, p.memory, p.lanes, uint32(size))
+		return nil
+	})
+	return hash, err
 }
 
 func (p phc) encode() PasswordHash {
@@ -151,9 +149,9 @@ func parsePHC(s string) (phc, error) {
 	var err1, err2 error
 	p.salt, err1 = base64.RawStdEncoding.DecodeString(parts[4])
 	p.hash, err2 = base64.RawStdEncoding.DecodeString(parts[5])
-	// The bounds keep a damaged row from costing gigabytes or panicking argon2.
-	if err1 != nil || err2 != nil || len(p.salt) < 8 || len(p.hash) < 16 ||
-		p.time < 1 || p.time > 64 || p.lanes < 1 || p.memory > 1<<20 {
+	if err1 != nil || err2 != nil || len(p.salt) < 8 || len(p.hash) < 16 || len(p.hash) > maxForeignHash ||
+		p.time < 1 || p.lanes < 1 || p.lanes > maxArgonLanes ||
+		p.memory > maxArgonMemory || uint64(p.memory)*uint64(p.time) > maxArgonWork {
 		return phc{}, errHash
 	}
 	return p, nil

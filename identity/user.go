@@ -15,11 +15,13 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"stonetown/engine/authority"
 	"stonetown/identity/breached"
 	"stonetown/identity/session"
 	"stonetown/identity/ticket"
 	"stonetown/internal/id"
 	"stonetown/internal/sqldb"
+	"stonetown/internal/text"
 )
 
 var (
@@ -110,6 +112,9 @@ type Config struct {
 	// Relations has what users may do, and who is in which group. Required by
 	// everything about groups, and by disabling and deleting users.
 	Relations Relations
+	// Authority compares the rights of callers. Required by everything that gives rights
+	// or takes accounts over on behalf of a caller.
+	Authority *authority.Checker
 	// Breached knows passwords that were stolen somewhere. Default: none is known.
 	Breached *breached.Client
 	// Clock tells the time. Default: time.Now.
@@ -122,6 +127,7 @@ type Config struct {
 type Directory struct {
 	db        *sqldb.DB
 	relations Relations
+	authority *authority.Checker
 	breached  *breached.Client
 	clock     func() time.Time
 	log       *slog.Logger
@@ -138,7 +144,7 @@ func New(c Config) (*Directory, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Directory{c.DB, c.Relations, c.Breached, c.Clock, c.Logger}, nil
+	return &Directory{c.DB, c.Relations, c.Authority, c.Breached, c.Clock, c.Logger}, nil
 }
 
 func (d *Directory) now() time.Time { return d.clock().UTC().Truncate(time.Microsecond) }
@@ -203,14 +209,30 @@ type Change struct {
 // Update changes an account: change gets it as it is and makes of it what it shall
 // be; id, tenant and creation stay, and [Directory.Disable] disables. With another
 // password all sessions end. attach queues what commits with a change; without one
-// nothing is written. Both may run more than once. It fails with [ErrUserNotFound], or
-// with [ErrUserExists] for the address of another account.
+// nothing is written. Both may run more than once. It fails with [ErrUserNotFound], with
+// [ErrUserExists] for the address of another account, or with [*authority.DeniedError] for
+// a change by which the caller could act as a user who holds more.
 func (d *Directory) Update(ctx context.Context, tenantID, userID string, change func(*User), attach func(Change, *sqldb.Batch)) (after User, err error) {
+	seen, err := d.User(ctx, tenantID, userID)
+	if err != nil {
+		return User{}, err
+	}
+	wanted := seen
+	change(&wanted)
+	managed := takesOver(seen, wanted)
+	if managed {
+		if err := d.MayManage(ctx, tenantID, userID); err != nil {
+			return User{}, err
+		}
+	}
 	err = d.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		c, err := d.UpdateIn(ctx, tx, tenantID, userID, change)
 		if err != nil || reflect.DeepEqual(c.Before, c.After) {
 			after = c.After
 			return err
+		}
+		if !managed && takesOver(c.Before, c.After) {
+			return errChanged
 		}
 		if c.Before.PasswordHash != c.After.PasswordHash {
 			if c.Ended, err = d.SignOut(ctx, tx, tenantID, userID, ""); err != nil {
@@ -222,10 +244,29 @@ func (d *Directory) Update(ctx context.Context, tenantID, userID string, change 
 		attach(c, &b)
 		return tx.Send(ctx, &b)
 	})
+	if errors.Is(err, errChanged) {
+		return d.Update(ctx, tenantID, userID, change, attach)
+	}
 	if err != nil {
 		return User{}, fmt.Errorf("update user: %w", err)
 	}
 	return after, nil
+}
+
+// takesOver reports whether a change lets somebody else sign in to an account, or sign in
+// again.
+func takesOver(before, after User) bool {
+	return before.PasswordHash != after.PasswordHash || before.EmailVerified != after.EmailVerified ||
+		before.PasswordMustBeReset != after.PasswordMustBeReset || before.State != after.State
+}
+
+// MayManage fails with [*authority.DeniedError] unless the caller holds what a user holds,
+// and with [ErrUserNotFound].
+func (d *Directory) MayManage(ctx context.Context, tenantID, userID string) error {
+	if _, err := d.User(ctx, tenantID, userID); err != nil {
+		return err
+	}
+	return d.authority.MayManage(ctx, tenantID, userID)
 }
 
 // UpdateIn is [Directory.Update] within the caller's transaction, and ends no session.
@@ -317,7 +358,7 @@ func (d *Directory) VerifyPassword(ctx context.Context, tenantID, email, passwor
 // ValidEmail accepts one bare address, at most 254 bytes (RFC 5321 §4.5.3.1.3).
 func ValidEmail(email string) bool {
 	a, err := mail.ParseAddress(email)
-	return err == nil && a.Name == "" && a.Address == email && len(email) <= 254
+	return err == nil && a.Name == "" && a.Address == email && len(email) <= 254 && text.IsLine(email)
 }
 
 // NormalEmail is the form in which addresses are compared. Folding happens
@@ -337,7 +378,7 @@ func (u User) searchText() string {
 	walk = func(value any) {
 		switch v := value.(type) {
 		case string:
-			parts = append(parts, v)
+			parts = append(parts, strings.ReplaceAll(v, "\x00", " ")) // which JSON can hold, and PostgreSQL cannot
 		case json.Number:
 			parts = append(parts, v.String())
 		case []any:
@@ -363,12 +404,12 @@ func (u User) searchText() string {
 			walk(attributes)
 		}
 	}
-	text := fold(strings.Join(parts, "\n"))
-	if len(text) > maxSearchText {
-		text = text[:maxSearchText]
-		for !utf8.ValidString(text) {
-			text = text[:len(text)-1]
+	all := fold(strings.Join(parts, "\n"))
+	if len(all) > maxSearchText {
+		all = all[:maxSearchText]
+		for !utf8.ValidString(all) {
+			all = all[:len(all)-1]
 		}
 	}
-	return text
+	return all
 }

@@ -39,8 +39,9 @@ type claims struct {
 	Confirmation confirmation `json:"cnf,omitzero"`
 
 	// Of tokens that others were exchanged for (RFC 8693).
-	Act    *Actor `json:"act,omitempty"`
-	Parent string `json:"ptok,omitempty"` // jti
+	Act       *Actor     `json:"act,omitempty"`
+	Parent    string     `json:"ptok,omitempty"` // jti
+	Ancestors []Ancestor `json:"anc,omitempty"`
 
 	keyID string // kid of the header, of one that was verified
 }
@@ -63,11 +64,13 @@ func (a *audience) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]string)(a))
 }
 
-// mint signs an access token for an application. The caller sets subject,
-// audience and scope, and when it expires at the latest, if that is not only for
-// the application to say; the rest follows from tenant, application and clock.
-func (s *Service) mint(ctx context.Context, tenant Tenant, app Application, c *claims) (string, error) {
+// mint signs an access token for an application, with the scopes that it is entitled to.
+// The caller sets subject and audience, and when the token expires at the latest, if that
+// is not only for the application to say; the rest follows from tenant, application and
+// clock.
+func (s *Service) mint(ctx context.Context, tenant Tenant, app Application, carries entitlement, c *claims) (string, error) {
 	now := s.clock()
+	c.Scope = carries.String()
 	c.Issuer, c.TenantID, c.ClientID = tenant.BaseURL, tenant.ID, app.ClientID
 	c.IssuedAt, c.NotBefore = now.Unix(), now.Unix()
 	if expires := now.Add(app.AccessTokenTTL).Unix(); c.Expires == 0 || expires < c.Expires {

@@ -86,13 +86,14 @@ const (
 
 // CreateApplication adds an enabled application, set up as a says, within the caller's
 // transaction. The secret is empty where there is none; it cannot be had
-// again. An application that may exchange tokens is made by [Service.Register]. Refusals
-// wrap [ErrApplicationInvalid].
+// again. The scopes that the application holds become relations by [Service.HoldScopes].
+// An application that may exchange tokens is made by [Service.Register]. Refusals wrap
+// [ErrApplicationInvalid].
 func (s *Service) CreateApplication(ctx context.Context, tx *sqldb.Tx, tenantID string, a Application) (app Application, secret string, err error) {
 	if app, secret, err = s.newApplication(ctx, tx, tenantID, a); err != nil {
 		return Application{}, "", err
 	}
-	if len(app.relations()) > 0 {
+	if len(app.exchanges()) > 0 {
 		return Application{}, "", errors.New("create application: one that may exchange tokens takes a transaction of the engine")
 	}
 	if err := s.insert(ctx, tx, app); err != nil {
@@ -161,13 +162,17 @@ func (s *Service) commit(ctx context.Context, tenantID, by string, ops []engine.
 
 func (s *Service) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
 
-// Register is [Service.CreateApplication] in a transaction of its own. attach queues
-// what commits with it.
+// Register is [Service.CreateApplication] in a transaction of its own, with the relations of
+// the application. attach queues what commits with it. It also fails with
+// [*authority.DeniedError] for an application that would hold more than the caller.
 func (s *Service) Register(ctx context.Context, tenantID string, a Application, attach func(Application, *sqldb.Batch)) (app Application, secret string, err error) {
 	if app, secret, err = s.newApplication(ctx, s.db, tenantID, a); err != nil {
 		return Application{}, "", err
 	}
 	if err := app.TokenExchange.validate(app.Type); err != nil { // before they become relations
+		return Application{}, "", fmt.Errorf("create application: %w", err)
+	}
+	if err := s.authority.MayGive(ctx, tenantID, app.holds()); err != nil {
 		return Application{}, "", fmt.Errorf("create application: %w", err)
 	}
 	err = s.commit(ctx, tenantID, a.ChangedBy, relationsChanged(Application{}, app), func(ctx context.Context, tx *sqldb.Tx) error {
@@ -205,7 +210,8 @@ var errSetUpMeanwhile = errors.New("the application was changed meanwhile")
 // UpdateApplication changes an application: change gets it as it is and makes of it what
 // it shall be; ids, type and creation stay. attach queues what commits with a change;
 // without one nothing is written. Both may run more than once. It fails with
-// [ErrApplicationNotFound]; refusals wrap [ErrApplicationInvalid].
+// [ErrApplicationNotFound], or with [*authority.DeniedError] for a change by which the caller
+// gives more than it holds; refusals wrap [ErrApplicationInvalid].
 func (s *Service) UpdateApplication(ctx context.Context, tenantID, applicationID, by string, change func(*Application), attach func(before, after Application, b *sqldb.Batch)) (after Application, err error) {
 	for {
 		after, err = s.updateApplication(ctx, tenantID, applicationID, by, change, attach)
@@ -229,12 +235,15 @@ func (s *Service) updateApplication(ctx context.Context, tenantID, applicationID
 	if err := after.TokenExchange.validate(after.Type); err != nil {
 		return after, err
 	}
+	if err := s.authority.MayGive(ctx, tenantID, given(seen, after)); err != nil {
+		return after, err
+	}
 	err = s.commit(ctx, tenantID, by, relationsChanged(seen, after), func(ctx context.Context, tx *sqldb.Tx) error {
 		before, err := selectApplicationByID(ctx, tx, tenantID, applicationID)
 		if err != nil {
 			return err
 		}
-		if !reflect.DeepEqual(before.TokenExchange, seen.TokenExchange) {
+		if !sameRights(before, seen) {
 			return errSetUpMeanwhile
 		}
 		after = before
@@ -305,8 +314,30 @@ type Rotated struct {
 
 // RotateSecret gives an application a new secret. The one it had stays valid
 // for previousTTL, or without one as the tenant's settings say; one that was rotated out
-// before dies now. It fails with [ErrApplicationNotFound] or [ErrNotApplicable].
+// before dies now. It fails with [ErrApplicationNotFound] or [ErrNotApplicable], or with
+// [*authority.DeniedError] for an application that holds more than the caller.
 func (s *Service) RotateSecret(ctx context.Context, tenantID, applicationID, by string, previousTTL *time.Duration, attach func(Application, *sqldb.Batch)) (r Rotated, err error) {
+	for {
+		seen, err := s.Application(ctx, tenantID, applicationID)
+		if err == nil {
+			err = s.authority.MayGive(ctx, tenantID, seen.holds())
+		}
+		if err == nil {
+			r, err = s.rotateSecret(ctx, seen, by, previousTTL, attach)
+		}
+		if errors.Is(err, errSetUpMeanwhile) {
+			continue
+		}
+		if err != nil {
+			return Rotated{}, fmt.Errorf("rotate secret: %w", err)
+		}
+		return r, nil
+	}
+}
+
+// rotateSecret does so, if the application still holds no more than it was seen to.
+func (s *Service) rotateSecret(ctx context.Context, seen Application, by string, previousTTL *time.Duration, attach func(Application, *sqldb.Batch)) (r Rotated, err error) {
+	tenantID, applicationID := seen.TenantID, seen.ID
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		a, err := selectApplicationByID(ctx, tx, tenantID, applicationID)
 		if err != nil {
@@ -314,6 +345,9 @@ func (s *Service) RotateSecret(ctx context.Context, tenantID, applicationID, by 
 		}
 		if !a.HasSecret() {
 			return ErrNotApplicable
+		}
+		if !sameRights(a, seen) {
+			return errSetUpMeanwhile
 		}
 		settings, err := selectSettings(ctx, tx, tenantID)
 		if err != nil {
@@ -334,10 +368,7 @@ func (s *Service) RotateSecret(ctx context.Context, tenantID, applicationID, by 
 		attach(a, &b)
 		return tx.Send(ctx, &b)
 	})
-	if err != nil {
-		return Rotated{}, fmt.Errorf("rotate secret: %w", err)
-	}
-	return r, nil
+	return r, err
 }
 
 // usedEvery is how exact LastUsedAt is.

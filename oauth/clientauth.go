@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"stonetown/internal/sqldb"
 	"stonetown/oauth/assertion"
 )
 
@@ -38,17 +39,29 @@ type Credentials struct {
 	// Proofs are what it presents to say which key it has (RFC 9449): the values of the
 	// header [dpop.Header].
 	Proofs []string
+
+	// Limit counts the request against a limit of the user or client that key names. It is
+	// called once the client has proved its identity, before anything is consumed; its error
+	// ends the request. Default: there is no limit.
+	Limit func(ctx context.Context, key string) error
+
+	once *onceOnly // what the request presents, see admit
 }
 
+// errUnknownClient is the one refusal of a client's authentication.
+var errUnknownClient = &Error{InvalidClient, "unknown client, or wrong secret or assertion"}
+
 // authenticate finds out which application asks (RFC 6749 §2.3). Only after it
-// has proved who it is does a client learn that it is disabled.
-func (s *Service) authenticate(ctx context.Context, tenant Tenant, c Credentials) (Application, error) {
+// has proved its identity does a client learn that it is disabled. An assertion is used up
+// when the request is admitted.
+func (s *Service) authenticate(ctx context.Context, tenant Tenant, c *Credentials) (Application, error) {
+	c.once = new(onceOnly)
 	if len(c.ClientAuthMethods) > 1 {
 		return Application{}, &Error{InvalidRequest, "the request authenticates the client in more than one way"}
 	}
 	// An unknown client fails in the same words, and after the same work, as a
-	// wrong secret; and so does whoever comes in a way that is not the application's.
-	refused := &Error{InvalidClient, "unknown client, or wrong secret or assertion"}
+	// wrong secret or a method of authentication that is not the application's.
+	refused := errUnknownClient
 	if c.ClientID == "" {
 		return Application{}, refused
 	}
@@ -79,9 +92,8 @@ func (s *Service) authenticate(ctx context.Context, tenant Tenant, c Credentials
 }
 
 // asserted reports whether an application has signed that it is who it says (RFC 7523 §3).
-// The assertion is thereby used up. Only one that is good is noted, so that nobody else can
-// use up the application's.
-func (s *Service) asserted(ctx context.Context, tenant Tenant, app Application, c Credentials) (bool, error) {
+// Only a valid assertion is used up, so that nobody else can use up the application's.
+func (s *Service) asserted(ctx context.Context, tenant Tenant, app Application, c *Credentials) (bool, error) {
 	if c.Assertion == "" || c.ClientSecret != "" {
 		return false, nil
 	}
@@ -103,10 +115,21 @@ func (s *Service) asserted(ctx context.Context, tenant Tenant, app Application, 
 	if err != nil {
 		return false, nil // in the words of all other refusals
 	}
-	n, err := s.db.Exec(ctx, `INSERT INTO client_assertions (tenant_id, hash, expires_at) VALUES ($1, $2, $3) ON CONFLICT (tenant_id, hash) DO NOTHING`,
-		tenant.ID, tokenHash(a.ClientID+"\x00"+a.ID), a.Expires.UnixMicro())
-	if err != nil {
-		return false, fmt.Errorf("note client assertion: %w", err)
+	hash := tokenHash(a.ClientID + "\x00" + a.ID)
+	err = s.db.QueryRow(ctx, `SELECT 1 FROM client_assertions WHERE tenant_id = $1 AND hash = $2`, tenant.ID, hash).Scan(new(int64))
+	if !errors.Is(err, sqldb.ErrNoRows) {
+		return false, err // nil: it was used before
 	}
-	return n == 1, nil
+	*c.once = append(*c.once, func(ctx context.Context) error {
+		n, err := s.db.Exec(ctx, `INSERT INTO client_assertions (tenant_id, hash, expires_at) VALUES ($1, $2, $3) ON CONFLICT (tenant_id, hash) DO NOTHING`,
+			tenant.ID, hash, a.Expires.UnixMicro())
+		if err != nil {
+			return fmt.Errorf("note client assertion: %w", err)
+		}
+		if n == 0 {
+			return errUnknownClient
+		}
+		return nil
+	})
+	return true, nil
 }

@@ -122,7 +122,7 @@ func TestAssertion(t *testing.T) {
 
 	good := w.asserts(tenantA, key, app.ClientID, nil)
 	granted, err := w.Token(ctx, tenantA, good)
-	if err != nil || granted.ClientID != app.ClientID {
+	if err != nil || decode(t, granted.AccessToken, 1)["client_id"] != app.ClientID {
 		t.Fatalf("%+v, %v", granted, err)
 	}
 	classicToken := w.token(tenantA, classic, secret)

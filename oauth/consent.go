@@ -252,11 +252,3 @@ func (s *Service) ScopeDescriptions(ctx context.Context, tenantID string, scopes
 	}
 	return said, nil
 }
-
-// groupScopes are those scopes of a user's groups that tokens of an application carry.
-func (a Application) groupScopes(person Person) []string {
-	if a.GroupScopes == AllowedGroupScopes {
-		return intersect(person.Scopes, a.AllowedScopes)
-	}
-	return slices.Clone(person.Scopes)
-}

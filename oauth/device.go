@@ -49,7 +49,7 @@ type Device struct {
 // AuthorizeDevice begins to wait for the user of a device (RFC 8628 §3.1). Refusals are
 // [*Error].
 func (s *Service) AuthorizeDevice(ctx context.Context, tenant Tenant, req TokenRequest) (Device, error) {
-	app, err := s.authenticate(ctx, tenant, req.Credentials)
+	app, err := s.client(ctx, tenant, req.Credentials)
 	if err != nil {
 		return Device{}, err
 	}
@@ -228,7 +228,7 @@ func (s *Service) deviceToken(ctx context.Context, tenant Tenant, app Applicatio
 	if err != nil {
 		return TokenResponse{}, err
 	}
-	issued, err := s.issue(ctx, tenant, app, g, issuance{key: req.key, first: true, uses: func(b *sqldb.Batch) {
+	issued, err := s.issue(ctx, tenant, app, g, issuance{req: req, first: true, uses: func(b *sqldb.Batch) {
 		useOnce(b, `UPDATE device_codes SET used_at = $3 WHERE tenant_id = $1 AND hash = $2 AND used_at = 0`, tenant.ID, d.hash, now.UnixMicro())
 	}})
 	if errors.Is(err, errReused) {

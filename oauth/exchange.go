@@ -11,6 +11,7 @@ import (
 
 	"stonetown/engine"
 	"stonetown/internal/eventlog"
+	"stonetown/internal/id"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
@@ -68,7 +69,11 @@ type presented struct {
 	acr       string
 	amr       []string
 	act       *Actor
-	key       string // thumbprint of the one that who presents it has to have; empty: none
+	ancestors []Ancestor
+	key       string // JWK thumbprint that the presenter must prove; empty: none
+
+	app    Application // that it was issued to; zero: the product itself
+	person *Person     // that it speaks for; nil: an application
 }
 
 // exchange is one exchange under way, as it is put on record.
@@ -77,9 +82,11 @@ type exchange struct {
 	authenticated bool // the application did, and did not only hold the subject's token
 	subject       presented
 	actor         *presented
-	audience      []string // asked for
-	scopes        []string // asked for
-	key           string   // thumbprint of the one that was proved; empty: none
+	audience      []string  // asked for
+	scopes        []string  // asked for
+	key           string    // thumbprint of the one that was proved; empty: none
+	until         time.Time // when the first of the relations that permit it expires; zero: never
+	carries       entitlement
 	granted       claims
 }
 
@@ -95,8 +102,12 @@ type denial struct {
 // subject. Scopes and lifetimes never grow. Every exchange of a known application is on
 // record, allowed or denied.
 func (s *Service) exchangeToken(ctx context.Context, tenant Tenant, req TokenRequest) (TokenResponse, error) {
+	req.once = new(onceOnly)
 	e := exchange{audience: req.Audience}
 	denied, err := s.judgeExchange(ctx, tenant, req, &e)
+	if err == nil && denied == nil {
+		denied, err = refusedAs("used_before", s.admit(ctx, req.Credentials, e.countedFor()))
+	}
 	if err != nil {
 		return TokenResponse{}, err
 	}
@@ -106,9 +117,9 @@ func (s *Service) exchangeToken(ctx context.Context, tenant Tenant, req TokenReq
 				return TokenResponse{}, err
 			}
 		}
-		return TokenResponse{}, denied.Error
+		return TokenResponse{}, req.refused(ctx, denied.Error)
 	}
-	token, err := s.mint(ctx, tenant, e.app, &e.granted)
+	token, err := s.mint(ctx, tenant, e.app, e.carries, &e.granted)
 	if err == nil {
 		err = s.recordExchange(ctx, tenant, req, e, "")
 	}
@@ -120,8 +131,17 @@ func (s *Service) exchangeToken(ctx context.Context, tenant Tenant, req TokenReq
 	}
 	return TokenResponse{
 		AccessToken: token, TokenType: e.granted.Confirmation.tokenType(), ExpiresIn: seconds(e.granted.Expires).Sub(seconds(e.granted.IssuedAt)), Scope: e.granted.Scope,
-		IssuedTokenType: TypeAccessToken, ClientID: e.app.ClientID,
+		IssuedTokenType: TypeAccessToken,
 	}, nil
+}
+
+// countedFor is whose limit an exchange counts against: the user's that the token speaks
+// for, or the application's that exchanges it.
+func (e *exchange) countedFor() string {
+	if e.subject.person != nil {
+		return e.subject.person.ID
+	}
+	return e.app.ClientID
 }
 
 // judgeExchange decides about an exchange and fills in what is known of it. The order is
@@ -135,8 +155,11 @@ func (s *Service) judgeExchange(ctx context.Context, tenant Tenant, req TokenReq
 		return d, nil
 	}
 	if len(req.ClientAuthMethods) > 0 {
-		app, err := s.authenticate(ctx, tenant, req.Credentials)
+		app, err := s.authenticate(ctx, tenant, &req.Credentials)
 		if d, err := refusedAs("client", err); d != nil || err != nil {
+			if d != nil { // on record for the application that the request names
+				e.app, err = s.named(ctx, tenant, req.ClientID)
+			}
 			return d, err
 		}
 		e.app, e.authenticated = app, true
@@ -157,7 +180,10 @@ func (s *Service) judgeExchange(ctx context.Context, tenant Tenant, req TokenReq
 		}
 		e.actor = &p
 	}
-	if e.key, err = s.bindingKey(ctx, tenant, e.app, req.Credentials); err != nil {
+	if e.app.TokenExchange.SubjectTokens == OwnSubjectTokens && !e.isOwn() {
+		return &denial{"subject_token_not_own", &Error{InvalidGrant, "the application may exchange only tokens that were issued to it or name it as audience"}}, nil
+	}
+	if e.key, err = s.bindingKey(tenant, e.app, req.Credentials); err != nil {
 		return refusedAs("dpop_proof", err)
 	}
 	if d := e.bound(); d != nil {
@@ -175,7 +201,23 @@ func (s *Service) judgeExchange(ctx context.Context, tenant Tenant, req TokenReq
 	if d, err := s.permitted(ctx, tenant, e); d != nil || err != nil {
 		return d, err
 	}
-	return s.grant(tenant, e), nil
+	return s.grant(ctx, tenant, e)
+}
+
+// isOwn reports whether the subject's token was issued to the application that exchanges
+// it, or names it as an audience.
+func (e *exchange) isOwn() bool {
+	return e.subject.clientID == e.app.ClientID || slices.Contains(e.subject.audience, e.app.ClientID) ||
+		e.app.Audience != "" && slices.Contains(e.subject.audience, e.app.Audience)
+}
+
+// named is the application of a client id that nobody has proved; zero if there is none.
+func (s *Service) named(ctx context.Context, tenant Tenant, clientID string) (Application, error) {
+	app, err := selectApplication(ctx, s.db, tenant.ID, clientID)
+	if notFound(err) {
+		return Application{}, nil
+	}
+	return app, err
 }
 
 func wellFormedExchange(x ExchangeRequest) *denial {
@@ -232,20 +274,19 @@ func invalidToken(which string, err error) (*denial, error) {
 func (s *Service) performer(ctx context.Context, tenant Tenant, req TokenRequest, e *exchange) (*denial, error) {
 	refused := &denial{"client", &Error{InvalidClient, "the client must authenticate"}}
 	if req.ClientID != "" && req.ClientID != e.subject.clientID {
-		return refused, nil
+		var err error
+		e.app, err = s.named(ctx, tenant, req.ClientID)
+		return refused, err
 	}
-	app, err := selectApplication(ctx, s.db, tenant.ID, e.subject.clientID)
+	e.app = e.subject.app
 	switch {
-	case notFound(err): // a token that the product itself has issued
+	case e.app.ClientID == "": // the product itself issued the token
 		return refused, nil
-	case err != nil:
-		return nil, err
-	case app.TokenExchange.RequireClientAuthentication:
+	case e.app.TokenExchange.RequireClientAuthentication:
 		return refused, nil
-	case app.State != Enabled:
+	case e.app.State != Enabled:
 		return &denial{"client", &Error{UnauthorizedClient, "the application is disabled"}}, nil
 	}
-	e.app = app
 	return nil, nil
 }
 
@@ -266,10 +307,11 @@ func (s *Service) permitted(ctx context.Context, tenant Tenant, e *exchange) (*d
 			queries: []engine.Query{{Resource: tuplestore.Object{Type: e.subject.subject.Type, ID: e.subject.subject.ID}, Action: schema.ActAs}},
 		})
 	}
-	answers, err := s.ask(ctx, tenant.ID, questions)
+	answers, until, err := s.ask(ctx, tenant.ID, questions)
 	if err != nil {
 		return nil, err
 	}
+	e.until = until
 	targets := answers[0][1 : 1+len(e.audience)]
 	switch {
 	case !answers[0][0]:
@@ -287,27 +329,30 @@ func (s *Service) permitted(ctx context.Context, tenant Tenant, e *exchange) (*d
 }
 
 // grant is what an exchange that is permitted leads to.
-func (s *Service) grant(tenant Tenant, e *exchange) *denial {
+func (s *Service) grant(ctx context.Context, tenant Tenant, e *exchange) (_ *denial, err error) {
 	from := e.subject
-	// Where the token is for somebody else than before, the application's own bounds count
-	// too.
-	bounded := len(e.audience) > 0 || e.app.ClientID != from.clientID
-	scopes := from.scopes
-	if bounded {
-		scopes = intersect(scopes, e.app.AllowedScopes)
+	q := entitling{app: from.app, person: from.person, scopes: from.scopes}
+	if len(e.audience) > 0 || e.app.ClientID != from.clientID { // the token is for another audience or client than before
+		q.also = &e.app
+	}
+	if e.carries, err = s.entitled(ctx, tenant, q); err != nil {
+		return nil, err
 	}
 	if len(e.scopes) > 0 {
-		if len(intersect(e.scopes, scopes)) < len(e.scopes) {
-			return &denial{"scope", &Error{InvalidScope, "more than the subject's token has, or the application may have"}}
+		asked := len(e.scopes)
+		if e.carries = e.carries.narrowed(e.scopes); len(e.carries.scopes) < asked {
+			return &denial{"scope", &Error{InvalidScope, "scope asks for more than the subject has, or the application may have"}}, nil
 		}
-		scopes = e.scopes
 	}
 	act, acr := from.act, from.acr
 	expires := from.expires
+	if !e.until.IsZero() && e.until.Before(expires) {
+		expires = e.until
+	}
 	if e.actor != nil {
 		act = &Actor{Subject: e.actor.subject.ID, ClientID: e.actor.clientID, Act: from.act}
 		if act.depth() > maxActors {
-			return &denial{"act_chain", &Error{InvalidGrant, fmt.Sprintf("more than %d would act for each other", maxActors)}}
+			return &denial{"act_chain", &Error{InvalidGrant, fmt.Sprintf("more than %d would act for each other", maxActors)}}, nil
 		}
 		if acr != "" {
 			acr = AAL1
@@ -316,16 +361,20 @@ func (s *Service) grant(tenant Tenant, e *exchange) *denial {
 			expires = e.actor.expires
 		}
 	}
+	ancestors := lineage(from, e.actor)
+	if len(ancestors) > maxAncestors {
+		return &denial{"too_many_exchanges", &Error{InvalidGrant, fmt.Sprintf("the token would have more than %d ancestors", maxAncestors)}}, nil
+	}
 	aud := audience(from.audience)
 	if len(e.audience) > 0 {
 		aud = audience(e.audience)
 	}
 	e.granted = claims{
-		Subject: from.subject.ID, Audience: aud, Scope: strings.Join(scopes, " "), Expires: expires.Unix(),
-		SessionID: from.sessionID, GrantID: from.grantID, AuthTime: from.authTime, ACR: acr, AMR: from.amr, Act: act, Parent: from.tokenID,
+		Subject: from.subject.ID, Audience: aud, Expires: expires.Unix(),
+		SessionID: from.sessionID, GrantID: from.grantID, AuthTime: from.authTime, ACR: acr, AMR: from.amr, Act: act, Parent: from.tokenID, Ancestors: ancestors,
 		Confirmation: confirmation{e.key},
 	}
-	return nil
+	return nil, nil
 }
 
 func all[T any](list []T, holds func(T) bool) bool {
@@ -381,30 +430,34 @@ func (s *Service) readPresented(ctx context.Context, tenant Tenant, by Applicati
 	if err == nil {
 		err = s.alive(ctx, tenant, c)
 	}
-	if err == nil && by.ClientID != "" && c.ClientID != by.ClientID { // what a disabled one has got leads to nothing new
-		app, failure := selectApplication(ctx, s.db, tenant.ID, c.ClientID)
-		switch {
-		case notFound(failure): // a token that the product itself has issued
-		case failure != nil:
-			err = failure
-		case app.State != Enabled:
-			err = invalidGrant
-		}
-	}
 	if err != nil {
 		return p, err
 	}
 	p = presented{
 		subject: c.subject(), clientID: c.ClientID, tokenID: c.TokenID, scopes: strings.Fields(c.Scope), audience: c.Audience, expires: seconds(c.Expires),
-		sessionID: c.SessionID, grantID: c.GrantID, authTime: c.AuthTime, acr: c.ACR, amr: c.AMR, act: c.Act,
+		sessionID: c.SessionID, grantID: c.GrantID, authTime: c.AuthTime, acr: c.ACR, amr: c.AMR, act: c.Act, ancestors: c.Ancestors,
 		key: c.Confirmation.Thumbprint,
+	}
+	if p.app, err = s.named(ctx, tenant, c.ClientID); err != nil { // none: the product itself issued the token
+		return p, err
+	}
+	if p.app.ClientID != "" && p.app.ClientID != by.ClientID && p.app.State != Enabled && by.ClientID != "" { // tokens of a disabled application lead to no new ones
+		return p, invalidGrant
+	}
+	if p.subject.Type == schema.UserType {
+		person, err := s.people.Person(ctx, tenant.ID, p.subject.ID)
+		if err != nil {
+			return p, err
+		}
+		p.person = &person
 	}
 	return p, nil
 }
 
 // ofGrant is what a token stands for that says which grant it is of.
 func (s *Service) ofGrant(ctx context.Context, tenant Tenant, g grant, clientID string, expires time.Time) (p presented, err error) {
-	if _, err = s.holder(ctx, tenant, g, false); err != nil {
+	person, err := s.holder(ctx, tenant, g, false)
+	if err != nil {
 		return p, err
 	}
 	app, err := selectApplication(ctx, s.db, tenant.ID, clientID)
@@ -422,6 +475,7 @@ func (s *Service) ofGrant(ctx context.Context, tenant Tenant, g grant, clientID 
 	p = presented{
 		subject: tuplestore.Subject{Type: schema.UserType, ID: g.auth.UserID}, clientID: clientID, scopes: g.scopes, audience: aud, expires: expires,
 		sessionID: g.auth.SessionID, grantID: g.id, authTime: g.auth.AuthTime.Unix(), acr: g.auth.acr(), amr: g.auth.Methods,
+		app: app, person: &person,
 	}
 	if g.offline() {
 		p.sessionID = ""
@@ -429,12 +483,16 @@ func (s *Service) ofGrant(ctx context.Context, tenant Tenant, g grant, clientID 
 	return p, err
 }
 
-// subject is whom a token speaks for, in the engine's terms.
-func (c claims) subject() tuplestore.Subject {
-	if c.Subject == c.ClientID {
-		return tuplestore.Subject{Type: schema.ApplicationType, ID: c.Subject}
+// subject is the user or application that a token speaks for, in the engine's terms.
+func (c claims) subject() tuplestore.Subject { return subjectOf(c.Subject) }
+
+// subjectOf tells a user from an application by the id. That the client is another one
+// proves nothing: it may have exchanged the token of an application.
+func subjectOf(sub string) tuplestore.Subject {
+	if strings.HasPrefix(sub, id.Client+"_") {
+		return tuplestore.Subject{Type: schema.ApplicationType, ID: sub}
 	}
-	return tuplestore.Subject{Type: schema.UserType, ID: c.Subject}
+	return tuplestore.Subject{Type: schema.UserType, ID: sub}
 }
 
 // recordExchange puts an exchange on record, with why it was denied, if it was.
@@ -473,7 +531,7 @@ func (s *Service) recordExchange(ctx context.Context, tenant Tenant, req TokenRe
 	t := eventlog.TokenExchangeDenied
 	if data.Decision, data.Reason = "denied", reason; reason == "" {
 		t, data.Decision = eventlog.TokenExchanged, "allowed"
-		data.NewJTI, data.Granted = e.granted.TokenID, &terms{e.granted.Audience, e.granted.Scope}
+		data.NewJTI, data.Granted = e.granted.TokenID, &terms{e.granted.Audience, e.carries.String()}
 	}
 	text, err := json.Marshal(data)
 	if err != nil {

@@ -109,7 +109,7 @@ func (s *Service) exchangeCode(ctx context.Context, tenant Tenant, app Applicati
 	case now.UnixMicro() >= expires:
 		return TokenResponse{}, invalidGrant
 	}
-	issued, err := s.issue(ctx, tenant, app, g, issuance{key: req.key, first: true, uses: func(b *sqldb.Batch) {
+	issued, err := s.issue(ctx, tenant, app, g, issuance{req: req, first: true, uses: func(b *sqldb.Batch) {
 		useOnce(b, `UPDATE codes SET used_at = $3 WHERE tenant_id = $1 AND hash = $2 AND used_at = 0`, tenant.ID, hash, now.UnixMicro())
 	}})
 	if errors.Is(err, errReused) {
@@ -158,15 +158,14 @@ func (s *Service) refresh(ctx context.Context, tenant Tenant, app Application, r
 	if err != nil {
 		return TokenResponse{}, err
 	}
-	for _, scope := range narrower {
-		if !slices.Contains(g.scopes, scope) {
-			return TokenResponse{}, &Error{InvalidScope, "more than was granted"}
-		}
-	}
-	as := issuance{scopes: narrower, key: req.key, predecessor: hash}
+	as := issuance{req: req, scopes: narrower, predecessor: hash}
 	if !r.rotated {
 		as.uses = func(b *sqldb.Batch) {
-			useOnce(b, `UPDATE refresh_tokens SET rotated_at = $3 WHERE tenant_id = $1 AND hash = $2 AND rotated_at = 0`, tenant.ID, hash, s.now().UnixMicro())
+			now := s.now().UnixMicro()
+			useOnce(b, `UPDATE refresh_tokens SET rotated_at = $3 WHERE tenant_id = $1 AND hash = $2 AND rotated_at = 0`, tenant.ID, hash, now)
+			if r.predecessor != "" { // of tokens that were issued for the same one only the first used goes on
+				b.Queue(`UPDATE refresh_tokens SET rotated_at = $3 WHERE tenant_id = $1 AND predecessor = $2 AND rotated_at = 0`, []any{tenant.ID, r.predecessor, now}, nil)
+			}
 		}
 	}
 	issued, err := s.issue(ctx, tenant, app, g, as)
@@ -182,8 +181,8 @@ func (s *Service) refresh(ctx context.Context, tenant Tenant, app Application, r
 
 // issuance is how the tokens of a grant are issued.
 type issuance struct {
-	scopes []string // asked for; nil: all that was granted
-	key    string   // thumbprint of the key that they are bound to; empty: none
+	req    TokenRequest
+	scopes []string // asked for; empty: all that was granted
 	first  bool     // the user has just signed in
 	// uses queues, by [useOnce], that what the tokens are issued for is used up; nil: it was.
 	uses        func(*sqldb.Batch)
@@ -212,34 +211,47 @@ func (s *Service) issue(ctx context.Context, tenant Tenant, app Application, g g
 	if err != nil {
 		return r, err
 	}
-	scopes := g.scopes
-	if as.scopes != nil {
-		scopes = as.scopes
-	}
-	if scopes, err = s.entitled(ctx, tenant, scopes, person.Scopes, app.groupScopes(person)); err != nil {
+	carries, err := s.entitled(ctx, tenant, entitling{app: app, person: &person, scopes: g.scopes, brings: true})
+	if err != nil {
 		return r, err
 	}
-	var asked []string
-	if g.audience != "" {
+	if len(as.scopes) > 0 {
+		for _, scope := range as.scopes {
+			if !slices.Contains(g.scopes, scope) && !slices.Contains(carries.scopes, scope) {
+				return r, &Error{InvalidScope, "scope asks for more than was granted"}
+			}
+		}
+		carries = carries.narrowed(as.scopes)
+	}
+	scopes := carries.scopes
+	asked := as.req.Audience
+	switch {
+	case g.audience == "":
+	case len(asked) == 0:
 		asked = []string{g.audience}
+	case !slices.Equal(asked, []string{g.audience}): // RFC 8707 §2.2
+		return r, &Error{InvalidTarget, "the authorization was for another audience"}
 	}
 	aud, err := tokenAudience(tenant, app, asked, scopes)
 	if err != nil {
+		return r, err
+	}
+	if err := s.admit(ctx, as.req.Credentials, person.ID); err != nil {
 		return r, err
 	}
 	if slices.Contains(scopes, "openid") && !slices.Contains(aud, tenant.BaseURL) {
 		aud = append(aud, tenant.BaseURL) // for /oauth2/userinfo
 	}
 	c := claims{
-		Subject: person.ID, Audience: aud, Scope: strings.Join(scopes, " "), SessionID: g.auth.SessionID, GrantID: g.id,
+		Subject: person.ID, Audience: aud, SessionID: g.auth.SessionID, GrantID: g.id,
 		AuthTime: g.auth.AuthTime.Unix(), ACR: g.auth.acr(), AMR: g.auth.Methods,
-		Confirmation: confirmation{as.key},
+		Confirmation: confirmation{as.req.key},
 	}
 	if g.offline() {
 		c.SessionID = "" // it does not end with the session
 	}
-	r = TokenResponse{TokenType: c.Confirmation.tokenType(), ExpiresIn: app.AccessTokenTTL, Scope: c.Scope, RefreshToken: newToken(refreshTokenPrefix)}
-	if r.AccessToken, err = s.mint(ctx, tenant, app, &c); err != nil {
+	r = TokenResponse{TokenType: c.Confirmation.tokenType(), ExpiresIn: app.AccessTokenTTL, Scope: carries.String(), RefreshToken: newToken(refreshTokenPrefix)}
+	if r.AccessToken, err = s.mint(ctx, tenant, app, carries, &c); err != nil {
 		return r, err
 	}
 	if slices.Contains(scopes, "openid") {
@@ -258,7 +270,7 @@ func (s *Service) issue(ctx context.Context, tenant Tenant, app Application, g g
 		}
 		b.Queue(`
 			INSERT INTO refresh_tokens (tenant_id, hash, grant_id, client_id, dpop_jkt, predecessor, created_at, expires_at, rotated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)`,
-			[]any{tenant.ID, tokenHash(r.RefreshToken), g.id, app.ClientID, as.key, as.predecessor, now.UnixMicro(), until.UnixMicro()}, nil)
+			[]any{tenant.ID, tokenHash(r.RefreshToken), g.id, app.ClientID, as.req.key, as.predecessor, now.UnixMicro(), until.UnixMicro()}, nil)
 		return tx.Send(ctx, &b)
 	})
 	if err == nil {
@@ -300,6 +312,7 @@ type refreshToken struct {
 	grant                grant
 	clientID             string
 	key                  string // thumbprint of the one that was proved when it was issued; empty: none
+	predecessor          string // hash of the token that it was issued for; empty: none
 	rotated              bool
 	createdAt, expiresAt time.Time
 }
@@ -308,9 +321,9 @@ type refreshToken struct {
 func (s *Service) selectRefreshToken(ctx context.Context, tenant Tenant, token string) (r refreshToken, err error) {
 	var created, expires, rotated int64
 	r.grant, err = grantRow(s.db.QueryRow(ctx, `
-		SELECT r.client_id, r.dpop_jkt, r.created_at, r.expires_at, r.rotated_at, `+grantColumns+`
+		SELECT r.client_id, r.dpop_jkt, r.predecessor, r.created_at, r.expires_at, r.rotated_at, `+grantColumns+`
 		FROM refresh_tokens r JOIN grants g ON g.tenant_id = r.tenant_id AND g.id = r.grant_id WHERE r.tenant_id = $1 AND r.hash = $2`, tenant.ID, tokenHash(token)),
-		tenant, &r.clientID, &r.key, &created, &expires, &rotated)
+		tenant, &r.clientID, &r.key, &r.predecessor, &created, &expires, &rotated)
 	if err != nil {
 		return r, err
 	}
@@ -341,31 +354,6 @@ func (s *Service) repeated(ctx context.Context, tenant Tenant, grantID, hash str
 		return s.reused(ctx, tenant, grantID, eventlog.SecurityRefreshTokenReused)
 	}
 	return nil
-}
-
-// entitled are the scopes that a user's token carries: of those granted, what users
-// have by being users, or through a group; and those that groups bring by themselves.
-func (s *Service) entitled(ctx context.Context, tenant Tenant, granted, ofGroups, brought []string) ([]string, error) {
-	var registered map[string]Scope
-	if slices.ContainsFunc(granted, func(scope string) bool { return !isBuiltin(scope) && !slices.Contains(OIDCScopes, scope) }) {
-		var err error
-		if registered, err = selectScopes(ctx, s.db, tenant.ID); err != nil {
-			return nil, err
-		}
-	}
-	var scopes []string
-	for _, scope := range granted {
-		own := slices.Contains(OIDCScopes, scope) || strings.HasPrefix(scope, "me:") && isBuiltin(scope) || registered[scope].Entitlement == BySelf
-		if own || slices.Contains(ofGroups, scope) {
-			scopes = append(scopes, scope)
-		}
-	}
-	for _, scope := range brought {
-		if !slices.Contains(scopes, scope) {
-			scopes = append(scopes, scope)
-		}
-	}
-	return scopes, nil
 }
 
 func (a Authentication) acr() string {
@@ -453,8 +441,8 @@ func (s *Service) idToken(ctx context.Context, tenant Tenant, app Application, g
 	if as.first && g.nonce != "" {
 		c["nonce"] = g.nonce
 	}
-	if as.key != "" {
-		c["cnf"] = confirmation{as.key}
+	if as.req.key != "" {
+		c["cnf"] = confirmation{as.req.key}
 	}
 	return s.sign(ctx, tenant, app.IDTokenAlg, idTokenType, c)
 }
@@ -525,21 +513,4 @@ func (s *Service) Run(ctx context.Context, failed func(error)) {
 		case <-tick.C:
 		}
 	}
-}
-
-// checkGrant refuses an access token whose grant was revoked or, if it does not end with a
-// session, whose user was signed out of everything since.
-func (s *Service) checkGrant(ctx context.Context, tenant Tenant, p *Principal) error {
-	g, err := selectGrant(ctx, s.db, tenant, p.GrantID)
-	if errors.Is(err, invalidGrant) || err == nil && !g.revokedAt.IsZero() {
-		return &TokenError{Revoked}
-	}
-	if err != nil || p.SessionID != "" {
-		return err
-	}
-	from, err := s.people.ValidFrom(ctx, tenant.ID, p.Subject)
-	if errors.Is(err, ErrPersonGone) || err == nil && g.createdAt.Before(from) {
-		return &TokenError{Revoked}
-	}
-	return err
 }

@@ -40,7 +40,7 @@ type Introspection struct {
 // access tokens that are for it. Whatever ends a token is seen at once. Refusals of the
 // client are [*Error].
 func (s *Service) Introspect(ctx context.Context, tenant Tenant, by Credentials, token string) (Introspection, error) {
-	app, err := s.authenticate(ctx, tenant, by)
+	app, err := s.client(ctx, tenant, by)
 	if err != nil {
 		return Introspection{}, err
 	}
@@ -71,18 +71,44 @@ func (s *Service) introspectAccessToken(ctx context.Context, tenant Tenant, app 
 	if err := s.alive(ctx, tenant, c); err != nil {
 		return Introspection{}, err
 	}
+	scopes, person, err := s.standingScopes(ctx, tenant, c)
+	if err != nil {
+		return Introspection{}, err
+	}
 	i := Introspection{
-		Active: true, TokenType: c.Confirmation.tokenType(), Thumbprint: c.Confirmation.Thumbprint, ClientID: c.ClientID, Subject: c.Subject, Scope: c.Scope, Audience: c.Audience, Issuer: c.Issuer,
+		Active: true, TokenType: c.Confirmation.tokenType(), Thumbprint: c.Confirmation.Thumbprint, ClientID: c.ClientID, Subject: c.Subject, Scope: strings.Join(scopes, " "), Audience: c.Audience, Issuer: c.Issuer,
 		Actor: c.Act, TokenID: c.TokenID, SessionID: c.SessionID, TenantID: c.TenantID, AuthenticationContext: c.ACR,
 		IssuedAt: seconds(c.IssuedAt), NotBefore: seconds(c.NotBefore), ExpiresAt: seconds(c.Expires),
 	}
-	if c.AuthTime == 0 { // it speaks for an application
-		return i, nil
+	if person != nil {
+		i.AuthTime, i.Username = seconds(c.AuthTime), person.Email
 	}
-	i.AuthTime = seconds(c.AuthTime)
-	person, err := s.people.Person(ctx, tenant.ID, c.Subject)
-	i.Username = person.Email
-	return i, err
+	return i, nil
+}
+
+// standingScopes are the scopes of an access token that its application may still have,
+// and the user that it speaks for; nil if it speaks for an application.
+func (s *Service) standingScopes(ctx context.Context, tenant Tenant, c claims) (scopes []string, person *Person, err error) {
+	if c.AuthTime != 0 {
+		p, err := s.people.Person(ctx, tenant.ID, c.Subject)
+		if err != nil {
+			return nil, nil, err
+		}
+		person = &p
+	}
+	scopes = strings.Fields(c.Scope)
+	app, err := selectApplication(ctx, s.db, tenant.ID, c.ClientID)
+	if notFound(err) { // the product itself issued the token
+		return scopes, person, nil
+	}
+	granted := scopes
+	if err == nil && person != nil && c.Parent == "" {
+		var g grant
+		if g, err = selectGrant(ctx, s.db, tenant, c.GrantID); err == nil {
+			granted = g.scopes
+		}
+	}
+	return standing(scopes, app, granted, person), person, err
 }
 
 func (s *Service) introspectRefreshToken(ctx context.Context, tenant Tenant, app Application, token string) (Introspection, error) {
@@ -98,8 +124,13 @@ func (s *Service) introspectRefreshToken(ctx context.Context, tenant Tenant, app
 	if err != nil {
 		return Introspection{}, err
 	}
+	// What the token would lead to now.
+	carries, err := s.entitled(ctx, tenant, entitling{app: app, person: &person, scopes: g.scopes, brings: true})
+	if err != nil {
+		return Introspection{}, err
+	}
 	return Introspection{
-		Active: true, ClientID: r.clientID, Subject: person.ID, Username: person.Email, Scope: strings.Join(g.scopes, " "), Issuer: tenant.BaseURL,
+		Active: true, ClientID: r.clientID, Subject: person.ID, Username: person.Email, Scope: carries.String(), Issuer: tenant.BaseURL,
 		TenantID: tenant.ID, IssuedAt: r.createdAt, ExpiresAt: r.expiresAt, AuthTime: g.auth.AuthTime, AuthenticationContext: g.auth.acr(),
 	}, nil
 }
@@ -109,7 +140,7 @@ func (s *Service) introspectRefreshToken(ctx context.Context, tenant Tenant, app
 // it any more. Tokens that are not good, or not the client's, are left as they are.
 // Refusals of the client are [*Error].
 func (s *Service) Revoke(ctx context.Context, tenant Tenant, by Credentials, token string) error {
-	app, err := s.authenticate(ctx, tenant, by)
+	app, err := s.client(ctx, tenant, by)
 	if err != nil {
 		return err
 	}

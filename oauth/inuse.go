@@ -21,43 +21,56 @@ func (e *InUseError) Error() string {
 // sessionsAtOnce is how many sessions are asked about in one statement.
 const sessionsAtOnce = 500
 
+// InUse reports whether users are signed in to an application, which keeps it from being
+// deleted.
+func (s *Service) InUse(ctx context.Context, a Application) (bool, error) {
+	used, err := s.use(ctx, a, false)
+	return used.Sessions > 0, err
+}
+
 // refuseInUse fails with [*InUseError] if users are signed in to an application.
 func (s *Service) refuseInUse(ctx context.Context, a Application) error {
+	used, err := s.use(ctx, a, true)
+	if err == nil && used.Sessions > 0 {
+		return &used
+	}
+	return err
+}
+
+// use counts the sessions in which users are signed in to an application: all of them, or
+// enough to know that there are some.
+func (s *Service) use(ctx context.Context, a Application, all bool) (used InUseError, err error) {
 	if !a.Type.hasUsers() || s.people == nil {
-		return nil
+		return used, nil
 	}
 	now := s.now().UnixMicro()
-	var used InUseError
 	var latest int64
-	err := s.db.QueryRow(ctx, `
+	err = s.db.QueryRow(ctx, `
 		SELECT COUNT(*), COALESCE(MAX(r.expires_at), 0)
 		FROM refresh_tokens r JOIN grants g ON g.tenant_id = r.tenant_id AND g.id = r.grant_id
 		WHERE r.tenant_id = $1 AND r.client_id = $2 AND r.rotated_at = 0 AND r.expires_at > $3 AND g.revoked_at = 0
 			AND ' ' || g.scope || ' ' LIKE '% `+offlineAccess+` %'`, a.TenantID, a.ClientID, now).Scan(&used.Sessions, &latest)
 	if err != nil {
-		return fmt.Errorf("count refresh tokens: %w", err)
+		return used, fmt.Errorf("count refresh tokens: %w", err)
 	}
 	used.Latest = instant(latest)
-	for after, more := "", true; more; {
+	for after, more := "", true; more && (all || used.Sessions == 0); {
 		ids, err := s.selectSessions(ctx, a, after, now)
 		if err != nil {
-			return fmt.Errorf("list sessions of application: %w", err)
+			return used, fmt.Errorf("list sessions of application: %w", err)
 		}
 		if more = len(ids) == sessionsAtOnce; more {
 			after = ids[len(ids)-1]
 		}
 		n, last, err := s.people.LiveSessions(ctx, a.TenantID, ids)
 		if err != nil {
-			return err
+			return used, err
 		}
 		if used.Sessions += n; last.After(used.Latest) {
 			used.Latest = last
 		}
 	}
-	if used.Sessions > 0 {
-		return &used
-	}
-	return nil
+	return used, nil
 }
 
 // selectSessions lists the sessions in which users have authorized an application, behind

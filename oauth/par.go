@@ -21,7 +21,7 @@ const (
 // is involved (RFC 9126), and returns what the browser then brings as request_uri, once and
 // within the time that is returned. Refusals are [*Error].
 func (s *Service) Push(ctx context.Context, tenant Tenant, by Credentials, params url.Values) (requestURI string, good time.Duration, err error) {
-	app, err := s.authenticate(ctx, tenant, by)
+	app, err := s.authenticate(ctx, tenant, &by)
 	if err != nil {
 		return "", 0, err
 	}
@@ -29,10 +29,15 @@ func (s *Service) Push(ctx context.Context, tenant Tenant, by Credentials, param
 		return "", 0, &Error{InvalidRequest, "request_uri cannot be pushed"}
 	}
 	params.Set("client_id", app.ClientID)
-	key, err := s.provenKey(ctx, tenant, by, PushPath)
+	key, err := s.provenKey(tenant, by, PushPath)
 	switch {
 	case err != nil:
 		return "", 0, err
+	}
+	if err := s.admit(ctx, by, app.ClientID); err != nil {
+		return "", 0, err
+	}
+	switch {
 	case key != "" && params.Has("dpop_jkt") && params.Get("dpop_jkt") != key: // RFC 9449 §10.1
 		return "", 0, &Error{InvalidRequest, "dpop_jkt names another key than the one of the DPoP proof"}
 	case key != "":

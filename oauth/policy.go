@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"stonetown/engine"
 	"stonetown/internal/id"
@@ -23,7 +24,19 @@ type TokenExchange struct {
 	// exchange it.
 	RequireClientAuthentication bool  `json:"require_client_authentication"`
 	ActAs                       ActAs `json:"act_as"`
+	// SubjectTokens says which tokens the application may exchange.
+	SubjectTokens SubjectTokens `json:"subject_tokens,omitempty"`
 }
+
+// SubjectTokens says which tokens an application may exchange.
+type SubjectTokens string
+
+const (
+	// AnySubjectTokens are those of every application of the tenant.
+	AnySubjectTokens SubjectTokens = "any"
+	// OwnSubjectTokens were issued to the application, or name it as audience.
+	OwnSubjectTokens SubjectTokens = "own"
+)
 
 // ActAs says whether somebody can act in the place of others through an application.
 type ActAs struct {
@@ -36,7 +49,7 @@ type ActAs struct {
 func (t ApplicationType) DefaultTokenExchange() TokenExchange {
 	return TokenExchange{
 		AllowedAudiences: []string{}, RequireClientAuthentication: t.Confidential(),
-		ActAs: ActAs{AllowedSubjectTypes: []string{schema.UserType}},
+		ActAs: ActAs{AllowedSubjectTypes: []string{schema.UserType}}, SubjectTokens: AnySubjectTokens,
 	}
 }
 
@@ -48,6 +61,9 @@ const maxAudiences = 50
 func (t TokenExchange) validate(of ApplicationType) error {
 	if t.RequireClientAuthentication && !of.Confidential() {
 		return &SetupError{"token_exchange/require_client_authentication", "invalid", "must be false for applications without a secret"}
+	}
+	if t.SubjectTokens != AnySubjectTokens && t.SubjectTokens != OwnSubjectTokens {
+		return &SetupError{"token_exchange/subject_tokens", "unknown_value", "must be any or own"}
 	}
 	if len(t.AllowedAudiences) > maxAudiences {
 		return &SetupError{"token_exchange/allowed_audiences", "too_many", fmt.Sprintf("must be at most %d", maxAudiences)}
@@ -77,8 +93,18 @@ type relation struct {
 	name   string
 }
 
-// relations are what an application may exchange, in the engine's terms.
-func (a Application) relations() (all []relation) {
+// relations are what an application may do, in the engine's terms: the administrative
+// scopes that it holds, and what it may exchange.
+func (a Application) relations() []relation {
+	all := a.exchanges()
+	for _, scope := range a.holds() {
+		all = append(all, relation{tuplestore.Object{Type: schema.ScopeType, ID: scope}, schema.ScopeHolder})
+	}
+	return all
+}
+
+// exchanges are the relations by which an application may exchange tokens.
+func (a Application) exchanges() (all []relation) {
 	self := tuplestore.Object{Type: schema.ApplicationType, ID: a.ClientID}
 	if a.TokenExchange.Enabled {
 		all = append(all, relation{self, schema.Exchange})
@@ -140,23 +166,27 @@ type question struct {
 	queries []engine.Query
 }
 
-// ask answers questions at one revision, each with one answer a query. What has no answer
-// is denied.
-func (s *Service) ask(ctx context.Context, tenantID string, questions []question) (answers [][]bool, err error) {
+// ask answers questions at one revision, each with one answer a query. A query without an
+// answer is denied. until is when the first of the relations that prove the answers expires;
+// zero if none does.
+func (s *Service) ask(ctx context.Context, tenantID string, questions []question) (answers [][]bool, until time.Time, err error) {
 	var at engine.Consistency
 	for _, q := range questions {
 		var allowed []bool
 		if len(q.queries) > 0 {
-			res, err := s.relations.Check(ctx, tenantID, engine.CheckRequest{Subject: q.subject, Queries: q.queries, Consistency: at})
+			res, err := s.relations.Check(ctx, tenantID, engine.CheckRequest{Subject: q.subject, Queries: q.queries, Consistency: at, Reasons: true})
 			if err != nil {
-				return nil, fmt.Errorf("ask about token exchange: %w", err)
+				return nil, until, fmt.Errorf("ask about token exchange: %w", err)
 			}
 			at = engine.Consistency{Mode: engine.Exactly, Token: res.Token}
 			for _, d := range res.Decisions {
 				allowed = append(allowed, d.Allowed && d.Err == nil)
+				if !d.Until.IsZero() && (until.IsZero() || d.Until.Before(until)) {
+					until = d.Until
+				}
 			}
 		}
 		answers = append(answers, allowed)
 	}
-	return answers, nil
+	return answers, until, nil
 }

@@ -57,26 +57,33 @@ func (s *Service) VerifyBound(ctx context.Context, tenant Tenant, token string, 
 
 // provenKey is the thumbprint of the key that a client proves to have in a request to one of
 // the endpoints for clients; empty if it sends no proof. It fails with [*Error].
-func (s *Service) provenKey(ctx context.Context, tenant Tenant, by Credentials, path string) (string, error) {
+// The proof is used up when the request is admitted.
+func (s *Service) provenKey(tenant Tenant, by Credentials, path string) (string, error) {
 	if len(by.Proofs) == 0 {
 		return "", nil
 	}
 	proof, err := dpop.Verify(dpop.Request{Proofs: by.Proofs, Method: http.MethodPost, URL: tenant.BaseURL + path, Now: s.clock()})
-	if err == nil {
-		err = s.useProof(ctx, tenant, proof)
+	if err != nil {
+		return "", invalidProof(err)
 	}
+	*by.once = append(*by.once, func(ctx context.Context) error { return invalidProof(s.useProof(ctx, tenant, proof)) })
+	return proof.Thumbprint, nil
+}
+
+// invalidProof states the refusal of a proof as the token endpoint does (RFC 9449 §5).
+func invalidProof(err error) error {
 	if refused, ok := errors.AsType[*dpop.Error](err); ok {
-		return "", &Error{InvalidDPoPProof, "the DPoP proof is not valid: " + string(refused.Reason)}
+		return &Error{InvalidDPoPProof, "the DPoP proof is not valid: " + string(refused.Reason)}
 	}
-	return proof.Thumbprint, err
+	return err
 }
 
 // bindingKey is the key that the tokens of a token request will be bound to, empty for none.
-func (s *Service) bindingKey(ctx context.Context, tenant Tenant, app Application, by Credentials) (string, error) {
+func (s *Service) bindingKey(tenant Tenant, app Application, by Credentials) (string, error) {
 	if app.DPoPBound && len(by.Proofs) == 0 {
 		return "", &Error{InvalidDPoPProof, "the application's tokens have to be bound to a key, and the request has no DPoP proof"}
 	}
-	return s.provenKey(ctx, tenant, by, TokenPath)
+	return s.provenKey(tenant, by, TokenPath)
 }
 
 // proofOverlap is for how much longer than it is accepted a proof is remembered: further

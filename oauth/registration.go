@@ -316,7 +316,7 @@ func (m ClientMetadata) validate() error {
 		texts = append(texts, [2]string{"contacts", contact})
 	}
 	for _, text := range texts {
-		if err := validText(text[0], text[1]); err != nil {
+		if err := validLine(text[0], text[1]); err != nil {
 			return refusedMetadata(err)
 		}
 	}

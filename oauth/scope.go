@@ -17,6 +17,9 @@ var BuiltinScopes = []string{
 	"settings:read", "settings:write",
 }
 
+// AdministrativeScopes are the built-in scopes that not every user has.
+var AdministrativeScopes = slices.DeleteFunc(slices.Clone(BuiltinScopes), isSelf)
+
 // maxScopeParameter bounds the scope parameter of a request, in bytes.
 const maxScopeParameter = 16 << 10
 
@@ -64,7 +67,8 @@ func parseScopes(parameter string) ([]string, error) {
 // validScope follows scope-token in RFC 6749 §3.3: printable ASCII without
 // space, quotation mark and backslash.
 func validScope(scope string) bool {
-	return scope != "" && !strings.ContainsFunc(scope, func(r rune) bool {
+	// The engine, which keeps who holds a scope, takes the asterisk for a wildcard.
+	return scope != "" && scope != "*" && !strings.ContainsFunc(scope, func(r rune) bool {
 		return r <= ' ' || r == '"' || r == '\\' || r > '~'
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"stonetown/engine/authority"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/outbound"
 	"stonetown/internal/outbox"
@@ -31,6 +32,10 @@ type Config struct {
 	// Relations is the engine, which is asked about token exchange. Default: there is none,
 	// and applications are neither deleted nor may they exchange tokens.
 	Relations Relations
+
+	// Authority compares the rights of callers. Required by everything that gives rights
+	// on behalf of a caller.
+	Authority *authority.Checker
 
 	// Outbox keeps what applications are to be told, until they are, and Tenants knows whose
 	// they are. Default: there is none, and applications are told nothing.
@@ -60,6 +65,7 @@ type Tenant struct {
 type Service struct {
 	db        *sqldb.DB
 	relations Relations
+	authority *authority.Checker
 	people    People
 	clock     func() time.Time
 	outbound  *outbound.Client
@@ -94,7 +100,7 @@ func New(c Config) (*Service, error) {
 	}
 	revoked := newRevocations(c.DB, c.Clock)
 	return &Service{
-		db: c.DB, relations: c.Relations, people: c.People, clock: c.Clock, outbound: c.Outbound, outbox: c.Outbox, record: eventlog.NewRecorder(c.DB), tenants: c.Tenants,
+		db: c.DB, relations: c.Relations, authority: c.Authority, people: c.People, clock: c.Clock, outbound: c.Outbound, outbox: c.Outbox, record: eventlog.NewRecorder(c.DB), tenants: c.Tenants,
 		keys:       newKeyrings(c.DB, c.Seal, c.Clock, revoked),
 		clientKeys: newClientKeys(c.Outbound, c.Clock, c.Logger),
 		verified:   newVerifiedTokens(),

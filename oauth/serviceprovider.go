@@ -86,7 +86,7 @@ func (p ServiceProvider) validate() error {
 	for _, a := range p.AttributeStatements {
 		known := slices.Contains(attributeValues, a.Value) || strings.HasPrefix(a.Value, "attributes.") && len(a.Value) > len("attributes.")
 		switch {
-		case a.Name == "" || validText("name", a.Name) != nil || validText("value", a.Value) != nil:
+		case a.Name == "" || validLine("name", a.Name) != nil || validLine("value", a.Value) != nil:
 			return &SetupError{"attribute_statements", "invalid", fmt.Sprintf("must each have a name of 1 to %d bytes", maxText)}
 		case !slices.Contains(attributeFormats, a.NameFormat):
 			return &SetupError{"attribute_statements", "unknown_value", fmt.Sprintf("must each have a name_format of %q", attributeFormats)}

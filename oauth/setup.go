@@ -12,6 +12,7 @@ import (
 
 	"stonetown/internal/outbound"
 	"stonetown/internal/sqldb"
+	"stonetown/internal/text"
 )
 
 // Bounds of what an application can be set up with.
@@ -91,7 +92,7 @@ func (a Application) validate(ctx context.Context, tx *sqldb.Tx, fetch *outbound
 	if a.Name == "" {
 		return &SetupError{"name", "required", "is required"}
 	}
-	if err := cmp.Or(validText("name", a.Name), validText("description", a.Description)); err != nil {
+	if err := cmp.Or(validLine("name", a.Name), validText("description", a.Description)); err != nil {
 		return err
 	}
 	if a.Type == SAML {
@@ -123,7 +124,7 @@ func (a Application) validate(ctx context.Context, tx *sqldb.Tx, fetch *outbound
 		return &SetupError{"tags", "too_many", fmt.Sprintf("must be at most %d", maxTags)}
 	}
 	for _, tag := range a.Tags {
-		if tag == "" || len(tag) > 100 || !sqldb.IsText(tag) || strings.ContainsAny(tag, "\r\n") {
+		if tag == "" || len(tag) > 100 || !text.IsLine(tag) {
 			return &SetupError{"tags", "invalid", "must each have 1 to 100 bytes and one line"}
 		}
 	}
@@ -170,15 +171,24 @@ func (a Application) validateScopes(ctx context.Context, tx *sqldb.Tx) error {
 	return nil
 }
 
-// validText refuses a text that is too long, or that not every database can store.
-func validText(field, text string) error {
+// validText refuses a text that is too long or has control characters but line breaks and
+// tabs.
+func validText(field, value string) error {
 	switch {
-	case !sqldb.IsText(text):
-		return &SetupError{field, "invalid", "must be UTF-8 without NUL"}
-	case len(text) > maxText:
+	case !text.IsParagraphs(value):
+		return &SetupError{field, "invalid", "must be UTF-8 without control characters but line breaks and tabs"}
+	case len(value) > maxText:
 		return &SetupError{field, "too_long", fmt.Sprintf("must have at most %d bytes", maxText)}
 	}
 	return nil
+}
+
+// validLine refuses a text that is too long or more than a line.
+func validLine(field, value string) error {
+	if !text.IsLine(value) {
+		return &SetupError{field, "invalid", "must be one line of UTF-8 without control characters"}
+	}
+	return validText(field, value)
 }
 
 // privateScheme is a scheme of an application's own, which by RFC 8252 §7.1 is a domain

@@ -45,7 +45,6 @@ type TokenResponse struct {
 	TokenType   string        // [TokenTypeBearer] or [TokenTypeDPoP]
 	ExpiresIn   time.Duration // whole seconds
 	Scope       string        // what was granted, separated by spaces
-	ClientID    string        // of the application that got it
 
 	IssuedTokenType string // of token exchange
 
@@ -74,19 +73,18 @@ func (s *Service) Token(ctx context.Context, tenant Tenant, req TokenRequest) (T
 	default:
 		return TokenResponse{}, &Error{UnsupportedGrantType, "supported: " + strings.Join(grantTypes, " ")}
 	}
-	app, err := s.authenticate(ctx, tenant, req.Credentials)
+	app, err := s.authenticate(ctx, tenant, &req.Credentials)
 	if err != nil {
 		return TokenResponse{}, err
 	}
 	if req.GrantType != GrantClientCredentials && (s.people == nil || !app.Type.hasUsers()) {
 		return TokenResponse{}, &Error{UnauthorizedClient, "applications of this type get no tokens of users"}
 	}
-	if req.key, err = s.bindingKey(ctx, tenant, app, req.Credentials); err != nil {
-		return TokenResponse{}, err
+	var issued TokenResponse
+	if req.key, err = s.bindingKey(tenant, app, req.Credentials); err == nil {
+		issued, err = answer(ctx, tenant, app, req)
 	}
-	issued, err := answer(ctx, tenant, app, req)
-	issued.ClientID = app.ClientID
-	return issued, err
+	return issued, req.refused(ctx, err)
 }
 
 // clientCredentials issues a token to the application itself (RFC 6749 §4.4).
@@ -102,16 +100,22 @@ func (s *Service) clientCredentials(ctx context.Context, tenant Tenant, app Appl
 	if err != nil {
 		return TokenResponse{}, err
 	}
-	scope := strings.Join(scopes, " ")
-	c := claims{Subject: app.ClientID, Audience: aud, Scope: scope, Confirmation: confirmation{req.key}}
-	token, err := s.mint(ctx, tenant, app, &c)
+	carries, err := s.entitled(ctx, tenant, entitling{app: app, scopes: scopes})
+	if err == nil {
+		err = s.admit(ctx, req.Credentials, app.ClientID)
+	}
+	if err != nil {
+		return TokenResponse{}, err
+	}
+	c := claims{Subject: app.ClientID, Audience: aud, Confirmation: confirmation{req.key}}
+	token, err := s.mint(ctx, tenant, app, carries, &c)
 	if err == nil {
 		err = s.used(ctx, app)
 	}
 	if err != nil {
 		return TokenResponse{}, err
 	}
-	return TokenResponse{AccessToken: token, TokenType: c.Confirmation.tokenType(), ExpiresIn: app.AccessTokenTTL, Scope: scope}, nil
+	return TokenResponse{AccessToken: token, TokenType: c.Confirmation.tokenType(), ExpiresIn: app.AccessTokenTTL, Scope: carries.String()}, nil
 }
 
 // grantedScopes are those asked for, all of which must be allowed, or all

@@ -41,7 +41,7 @@ func TestClientCredentials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := TokenResponse{AccessToken: got.AccessToken, TokenType: "Bearer", ExpiresIn: 10 * time.Minute, Scope: "resources:read resources:write", ClientID: app.ClientID}
+	want := TokenResponse{AccessToken: got.AccessToken, TokenType: "Bearer", ExpiresIn: 10 * time.Minute, Scope: "resources:read resources:write"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

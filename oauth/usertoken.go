@@ -3,7 +3,6 @@ package oauth
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -18,7 +17,6 @@ const firstPartyTTL = time.Hour
 type UserToken struct {
 	UserID    string
 	SessionID string
-	Scopes    []string
 	Methods   []string  // amr (RFC 8176)
 	AuthTime  time.Time // of the last factor that was proved
 	AAL2      bool      // two factors were proved then
@@ -30,20 +28,29 @@ const (
 	AAL2 = "aal2"
 )
 
-// IssueToUser issues a token for the product's own API to a user who has signed in.
+// IssueToUser issues a token for the product's own API to a user who has signed in: for
+// their own account, and with the scopes of their groups. It fails with [ErrPersonGone].
 func (s *Service) IssueToUser(ctx context.Context, tenant Tenant, t UserToken) (TokenResponse, error) {
 	acr := AAL1
 	if t.AAL2 {
 		acr = AAL2
 	}
-	scope := strings.Join(t.Scopes, " ")
+	person, err := s.people.Person(ctx, tenant.ID, t.UserID)
+	if err != nil {
+		return TokenResponse{}, err
+	}
+	carries, err := s.entitled(ctx, tenant, entitling{person: &person, scopes: []string{"me:read", "me:write"}, brings: true})
+	if err != nil {
+		return TokenResponse{}, err
+	}
+	slices.Sort(carries.scopes)
 	app := Application{ClientID: FirstParty, SigningAlg: ES256, AccessTokenTTL: firstPartyTTL}
-	token, err := s.mint(ctx, tenant, app, &claims{
-		Subject: t.UserID, Audience: audience{tenant.BaseURL}, Scope: scope,
+	token, err := s.mint(ctx, tenant, app, carries, &claims{
+		Subject: t.UserID, Audience: audience{tenant.BaseURL},
 		SessionID: t.SessionID, AuthTime: t.AuthTime.Unix(), ACR: acr, AMR: slices.Clone(t.Methods),
 	})
 	if err != nil {
 		return TokenResponse{}, err
 	}
-	return TokenResponse{AccessToken: token, TokenType: TokenTypeBearer, ExpiresIn: firstPartyTTL, Scope: scope}, nil
+	return TokenResponse{AccessToken: token, TokenType: TokenTypeBearer, ExpiresIn: firstPartyTTL, Scope: carries.String()}, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/lestrrat-go/jwx/v3/jws"
 
 	"stonetown/internal/eventlog"
+	"stonetown/schema"
 )
 
 // Principal is who an access token speaks for. It is shared: do not change it.
@@ -30,12 +31,14 @@ type Principal struct {
 	// SecondFactor is when a second factor was proved; zero: it was not.
 	SecondFactor time.Time
 	// Actor is who acts in the subject's place (RFC 8693); zero: nobody does.
-	Actor  eventlog.Actor
-	Parent string // jti of the token that it was exchanged for, if it was
+	Actor eventlog.Actor
 	// Thumbprint is of the key that the token is bound to (RFC 9449); empty: to none.
 	Thumbprint string
 	// MustEnrol: the user can do nothing but add a second factor.
 	MustEnrol bool
+
+	// Ancestors are the tokens that it was exchanged from; each of them ends it.
+	Ancestors []Ancestor
 }
 
 const (
@@ -88,22 +91,27 @@ func (s *Service) verify(ctx context.Context, tenant Tenant, bearer string) (*Pr
 	return p, nil
 }
 
-// live refuses a token that was taken back since it was issued: alone, with its
-// application, with the key that has signed it, or with what a user had granted. Sessions
-// are not looked at ([Service.alive]).
+// live refuses a token that was revoked since it was issued: alone, with its application,
+// with the key that has signed it, with the grant of its user, or with an ancestor. The
+// token's own session is not looked at ([Service.alive]).
 func (s *Service) live(ctx context.Context, tenant Tenant, p *Principal) error {
-	revoked, err := s.revoked.has(ctx,
-		revocation{tenant.ID, revokedToken, p.TokenID}, revocation{tenant.ID, revokedToken, p.Parent},
-		revocation{tenant.ID, revokedClient, p.ClientID}, revocation{tenant.ID, revokedKey, p.KeyID})
-	switch {
-	case err != nil:
-		return err
-	case revoked:
-		return &TokenError{Revoked}
-	case p.GrantID != "":
-		return s.checkGrant(ctx, tenant, p)
+	var most [8]revocation
+	ends := append(most[:0],
+		revocation{tenant.ID, revokedToken, p.TokenID}, revocation{tenant.ID, revokedClient, p.ClientID}, revocation{tenant.ID, revokedKey, p.KeyID})
+	for _, a := range p.Ancestors {
+		ends = append(ends, revocation{tenant.ID, revokedToken, a.TokenID}, revocation{tenant.ID, revokedClient, a.ClientID})
 	}
-	return nil
+	revoked, err := s.revoked.has(ctx, ends...)
+	if err == nil && revoked {
+		err = &TokenError{Revoked}
+	}
+	if err == nil && p.GrantID != "" {
+		err = s.checkGrant(ctx, tenant, p.GrantID, p.SessionID, p.Subject)
+	}
+	if err == nil {
+		err = s.checkAncestors(ctx, tenant, p.Ancestors)
+	}
+	return err
 }
 
 // alive refuses, besides what live refuses, a token whose session has ended.
@@ -111,11 +119,7 @@ func (s *Service) alive(ctx context.Context, tenant Tenant, c claims) error {
 	if err := s.live(ctx, tenant, c.principal()); err != nil || c.SessionID == "" {
 		return err
 	}
-	live, err := s.people.SessionLive(ctx, tenant.ID, c.SessionID)
-	if err == nil && !live {
-		err = &TokenError{Revoked}
-	}
-	return err
+	return s.checkSession(ctx, tenant, c.SessionID)
 }
 
 // readToken returns the claims of an access token of the tenant, whatever it is for. It
@@ -193,11 +197,11 @@ func (c *claims) read(tenant Tenant, payload []byte, now time.Time) error {
 func (c claims) principal() *Principal {
 	p := &Principal{
 		Subject: c.Subject, ClientID: c.ClientID, Scopes: ScopeSet(c.Scope),
-		TokenID: c.TokenID, KeyID: c.keyID, ExpiresAt: seconds(c.Expires), SessionID: c.SessionID, GrantID: c.GrantID, Parent: c.Parent,
+		TokenID: c.TokenID, KeyID: c.keyID, ExpiresAt: seconds(c.Expires), SessionID: c.SessionID, GrantID: c.GrantID, Ancestors: c.Ancestors,
 		Thumbprint: c.Confirmation.Thumbprint,
 	}
 	if c.Act != nil {
-		who := claims{Subject: c.Act.Subject, ClientID: c.Act.ClientID}.subject()
+		who := subjectOf(c.Act.Subject)
 		p.Actor = eventlog.Actor{Type: who.Type, ID: who.ID}
 	}
 	if c.AuthTime != 0 {
@@ -208,6 +212,9 @@ func (c claims) principal() *Principal {
 	}
 	return p
 }
+
+// IsApplication reports whether the token speaks for an application, and not for a user.
+func (p *Principal) IsApplication() bool { return subjectOf(p.Subject).Type == schema.ApplicationType }
 
 // Acting reports whether somebody else acts in the subject's place.
 func (p *Principal) Acting() bool { return p.Actor.ID != "" }

@@ -42,7 +42,10 @@ var system = []Type{
 		Name:     GroupMember,
 		Subjects: []SubjectType{{Type: UserType}, {Type: ApplicationType}, {Type: GroupType, Relation: GroupMember}},
 	}}},
-	{Name: ScopeType, Relations: []Relation{{Name: ScopeHolder, Subjects: []SubjectType{{Type: GroupType, Relation: GroupMember}}}}},
+	{Name: ScopeType, Relations: []Relation{{
+		Name:     ScopeHolder, // applications that act for themselves
+		Subjects: []SubjectType{{Type: GroupType, Relation: GroupMember}, {Type: ApplicationType}},
+	}}},
 	{
 		Name: AudienceType,
 		Relations: []Relation{

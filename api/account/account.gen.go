@@ -48,7 +48,9 @@ type AuthSession struct {
 	ExpiresAt Timestamp `json:"expires_at"`
 	ID        string    `json:"id"`
 	IP        string    `json:"ip"`
-	IPGeo     *Place    `json:"ip_geo"`
+
+	// IPGeo Where the address is; both members are null where that is not known.
+	IPGeo Place `json:"ip_geo"`
 
 	// LastActiveAt RFC 3339, UTC, milliseconds.
 	LastActiveAt Timestamp `json:"last_active_at"`
@@ -94,7 +96,7 @@ type Authorization = profile.Authorization
 // AuthorizationList defines model for AuthorizationList.
 type AuthorizationList struct {
 	Data []Authorization `json:"data"`
-	Meta Meta            `json:"meta"`
+	Meta ListMeta        `json:"meta"`
 }
 
 // BackupCodes defines model for BackupCodes.
@@ -120,7 +122,7 @@ type Challenge struct {
 	ResendAfter int `json:"resend_after,omitempty"`
 }
 
-// ChallengeInput For one factor, or for any of a kind.
+// ChallengeInput For one factor, or for any of a kind; else for one of the strongest kind that the user has.
 type ChallengeInput struct {
 	FactorID string `json:"factor_id,omitempty"`
 
@@ -271,7 +273,7 @@ type ExternalIdentity = profile.Identity
 // ExternalIdentityList defines model for ExternalIdentityList.
 type ExternalIdentityList struct {
 	Data []ExternalIdentity `json:"data"`
-	Meta Meta               `json:"meta"`
+	Meta ListMeta           `json:"meta"`
 }
 
 // Factor defines model for Factor.
@@ -323,7 +325,7 @@ type FactorInput struct {
 // FactorList defines model for FactorList.
 type FactorList struct {
 	Data []Factor `json:"data"`
-	Meta Meta     `json:"meta"`
+	Meta ListMeta `json:"meta"`
 }
 
 // FactorPatch defines model for FactorPatch.
@@ -391,6 +393,15 @@ type Identified struct {
 // Immutable Cannot be changed; its presence is refused with `immutable_field`.
 type Immutable = jsontext.Value
 
+// ListMeta defines model for ListMeta.
+type ListMeta struct {
+	Limit int `json:"limit"`
+
+	// NextCursor Null ends the list.
+	NextCursor *string `json:"next_cursor"`
+	RequestID  string  `json:"request_id"`
+}
+
 // Meta defines model for Meta.
 type Meta struct {
 	RequestID string `json:"request_id"`
@@ -432,13 +443,8 @@ type PasswordInput struct {
 	Next    string `json:"next"`
 }
 
-// Place defines model for Place.
-type Place struct {
-	City *string `json:"city"`
-
-	// Country ISO 3166-1 alpha-2.
-	Country *string `json:"country"`
-}
+// Place Where the address is; both members are null where that is not known.
+type Place = profile.Place
 
 // Profile defines model for Profile.
 type Profile struct {
@@ -533,7 +539,9 @@ type Session struct {
 	Device  Device `json:"device"`
 	ID      string `json:"id"`
 	IP      string `json:"ip"`
-	IPGeo   *Place `json:"ip_geo"`
+
+	// IPGeo Where the address is; both members are null where that is not known.
+	IPGeo Place `json:"ip_geo"`
 
 	// LastActiveAt RFC 3339, UTC, milliseconds.
 	LastActiveAt Timestamp `json:"last_active_at"`
@@ -543,7 +551,7 @@ type Session struct {
 // SessionList defines model for SessionList.
 type SessionList struct {
 	Data []Session `json:"data"`
-	Meta Meta      `json:"meta"`
+	Meta ListMeta  `json:"meta"`
 }
 
 // SessionStatus defines model for SessionStatus.
@@ -625,7 +633,7 @@ type StepUpChallenge struct {
 	Meta Meta `json:"meta"`
 }
 
-// StepUpInput For one factor, or for any of a kind.
+// StepUpInput For one factor, or for any of a kind; else for one of the strongest kind that the user has.
 type StepUpInput struct {
 	FactorID string `json:"factor_id,omitempty"`
 	Kind     string `json:"kind,omitempty"`
@@ -685,6 +693,9 @@ type ApplicationInPath = string
 // ConnectionInPath defines model for ConnectionInPath.
 type ConnectionInPath = string
 
+// Cursor defines model for Cursor.
+type Cursor = string
+
 // EmailChangeInPath defines model for EmailChangeInPath.
 type EmailChangeInPath = string
 
@@ -708,6 +719,9 @@ type ImportInPath = string
 
 // KindInPath defines model for KindInPath.
 type KindInPath = string
+
+// Limit defines model for Limit.
+type Limit = int
 
 // NameInPath defines model for NameInPath.
 type NameInPath = string
@@ -825,6 +839,15 @@ type CompleteStepUpParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListMyAuthorizationsParams defines parameters for ListMyAuthorizations.
+type ListMyAuthorizationsParams struct {
+	// Cursor Opaque; `meta.next_cursor` of the page before.
+	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // EndMyAuthorizationParams defines parameters for EndMyAuthorization.
 type EndMyAuthorizationParams struct {
 	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
@@ -857,6 +880,15 @@ type ResendVerificationParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListMyIdentitiesParams defines parameters for ListMyIdentities.
+type ListMyIdentitiesParams struct {
+	// Cursor Opaque; `meta.next_cursor` of the page before.
+	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // UnlinkMyIdentityParams defines parameters for UnlinkMyIdentity.
 type UnlinkMyIdentityParams struct {
 	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
@@ -871,6 +903,15 @@ type NewBackupCodesParams struct {
 	// the same key gets the first one's response, with `Idempotent-Replayed`.
 	// 1 to 255 visible ASCII characters, such as a UUID.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListMyFactorsParams defines parameters for ListMyFactors.
+type ListMyFactorsParams struct {
+	// Cursor Opaque; `meta.next_cursor` of the page before.
+	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // RemoveMyFactorParams defines parameters for RemoveMyFactor.
@@ -930,6 +971,15 @@ type EndMySessionsParams struct {
 	// the same key gets the first one's response, with `Idempotent-Replayed`.
 	// 1 to 255 visible ASCII characters, such as a UUID.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListMySessionsParams defines parameters for ListMySessions.
+type ListMySessionsParams struct {
+	// Cursor Opaque; `meta.next_cursor` of the page before.
+	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // EndMySessionParams defines parameters for EndMySession.
@@ -1073,7 +1123,7 @@ type ServerInterface interface {
 	CompletePasskey(w http.ResponseWriter, r *http.Request)
 	// ListMyAuthorizations List the applications that one has signed in to
 	// (GET /api/v1/me/authorizations)
-	ListMyAuthorizations(w http.ResponseWriter, r *http.Request)
+	ListMyAuthorizations(w http.ResponseWriter, r *http.Request, params ListMyAuthorizationsParams)
 	// EndMyAuthorization Take back what an application may do
 	// (DELETE /api/v1/me/authorizations/{application_id})
 	EndMyAuthorization(w http.ResponseWriter, r *http.Request, applicationID ApplicationInPath, params EndMyAuthorizationParams)
@@ -1091,7 +1141,7 @@ type ServerInterface interface {
 	ResendVerification(w http.ResponseWriter, r *http.Request, params ResendVerificationParams)
 	// ListMyIdentities List one's own external identities
 	// (GET /api/v1/me/identities)
-	ListMyIdentities(w http.ResponseWriter, r *http.Request)
+	ListMyIdentities(w http.ResponseWriter, r *http.Request, params ListMyIdentitiesParams)
 	// UnlinkMyIdentity Remove an external identity
 	// (DELETE /api/v1/me/identities/{connection_id})
 	UnlinkMyIdentity(w http.ResponseWriter, r *http.Request, connectionID ConnectionInPath, params UnlinkMyIdentityParams)
@@ -1100,7 +1150,7 @@ type ServerInterface interface {
 	NewBackupCodes(w http.ResponseWriter, r *http.Request, params NewBackupCodesParams)
 	// ListMyFactors List one's own second factors
 	// (GET /api/v1/me/mfa/factors)
-	ListMyFactors(w http.ResponseWriter, r *http.Request)
+	ListMyFactors(w http.ResponseWriter, r *http.Request, params ListMyFactorsParams)
 	// RemoveMyFactor Remove a second factor
 	// (DELETE /api/v1/me/mfa/factors/{factor_id})
 	RemoveMyFactor(w http.ResponseWriter, r *http.Request, factorID FactorInPath, params RemoveMyFactorParams)
@@ -1127,7 +1177,7 @@ type ServerInterface interface {
 	EndMySessions(w http.ResponseWriter, r *http.Request, params EndMySessionsParams)
 	// ListMySessions List one's own sessions, newest first
 	// (GET /api/v1/me/sessions)
-	ListMySessions(w http.ResponseWriter, r *http.Request)
+	ListMySessions(w http.ResponseWriter, r *http.Request, params ListMySessionsParams)
 	// EndMySession End one of one's own sessions
 	// (DELETE /api/v1/me/sessions/{session_id})
 	EndMySession(w http.ResponseWriter, r *http.Request, sessionID SessionInPath, params EndMySessionParams)
@@ -1612,8 +1662,40 @@ func (siw *ServerInterfaceWrapper) CompletePasskey(w http.ResponseWriter, r *htt
 // ListMyAuthorizations operation middleware
 func (siw *ServerInterfaceWrapper) ListMyAuthorizations(w http.ResponseWriter, r *http.Request) {
 
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListMyAuthorizationsParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.ListMyAuthorizations(w, r)
+		siw.Handler.ListMyAuthorizations(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1834,8 +1916,40 @@ func (siw *ServerInterfaceWrapper) ResendVerification(w http.ResponseWriter, r *
 // ListMyIdentities operation middleware
 func (siw *ServerInterfaceWrapper) ListMyIdentities(w http.ResponseWriter, r *http.Request) {
 
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListMyIdentitiesParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.ListMyIdentities(w, r)
+		siw.Handler.ListMyIdentities(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1939,8 +2053,40 @@ func (siw *ServerInterfaceWrapper) NewBackupCodes(w http.ResponseWriter, r *http
 // ListMyFactors operation middleware
 func (siw *ServerInterfaceWrapper) ListMyFactors(w http.ResponseWriter, r *http.Request) {
 
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListMyFactorsParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.ListMyFactors(w, r)
+		siw.Handler.ListMyFactors(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2303,8 +2449,40 @@ func (siw *ServerInterfaceWrapper) EndMySessions(w http.ResponseWriter, r *http.
 // ListMySessions operation middleware
 func (siw *ServerInterfaceWrapper) ListMySessions(w http.ResponseWriter, r *http.Request) {
 
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListMySessionsParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.ListMySessions(w, r)
+		siw.Handler.ListMySessions(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2925,6 +3103,7 @@ func (response CompletePasskey200JSONResponse) VisitCompletePasskeyResponse(w ht
 }
 
 type ListMyAuthorizationsRequestObject struct {
+	Params ListMyAuthorizationsParams
 }
 
 // ListMyAuthorizationsResponseObject is one of the successful responses.
@@ -3035,6 +3214,7 @@ func (response ResendVerification202JSONResponse) VisitResendVerificationRespons
 }
 
 type ListMyIdentitiesRequestObject struct {
+	Params ListMyIdentitiesParams
 }
 
 // ListMyIdentitiesResponseObject is one of the successful responses.
@@ -3089,6 +3269,7 @@ func (response NewBackupCodes200JSONResponse) VisitNewBackupCodesResponse(w http
 }
 
 type ListMyFactorsRequestObject struct {
+	Params ListMyFactorsParams
 }
 
 // ListMyFactorsResponseObject is one of the successful responses.
@@ -3258,6 +3439,7 @@ func (response EndMySessions204Response) VisitEndMySessionsResponse(w http.Respo
 }
 
 type ListMySessionsRequestObject struct {
+	Params ListMySessionsParams
 }
 
 // ListMySessionsResponseObject is one of the successful responses.
@@ -3691,7 +3873,7 @@ func (sh *strictHandler) BeginStepUp(w http.ResponseWriter, r *http.Request, par
 	var request BeginStepUpRequestObject
 	request.Params = params
 	var body BeginStepUpJSONRequestBody
-	if err := web.DecodeJSON(w, r, &body); err != nil {
+	if err := web.DecodeOptionalJSON(w, r, &body); err != nil {
 		sh.fail(w, r, err)
 		return
 	}
@@ -3726,7 +3908,7 @@ func (sh *strictHandler) CompleteStepUp(w http.ResponseWriter, r *http.Request, 
 func (sh *strictHandler) BeginPasskey(w http.ResponseWriter, r *http.Request) {
 	var request BeginPasskeyRequestObject
 	var body BeginPasskeyJSONRequestBody
-	if err := web.DecodeJSON(w, r, &body); err != nil {
+	if err := web.DecodeOptionalJSON(w, r, &body); err != nil {
 		sh.fail(w, r, err)
 		return
 	}
@@ -3757,8 +3939,9 @@ func (sh *strictHandler) CompletePasskey(w http.ResponseWriter, r *http.Request)
 	}
 }
 
-func (sh *strictHandler) ListMyAuthorizations(w http.ResponseWriter, r *http.Request) {
+func (sh *strictHandler) ListMyAuthorizations(w http.ResponseWriter, r *http.Request, params ListMyAuthorizationsParams) {
 	var request ListMyAuthorizationsRequestObject
+	request.Params = params
 	response, err := sh.ssi.ListMyAuthorizations(r.Context(), request)
 	if err == nil {
 		err = response.VisitListMyAuthorizationsResponse(w)
@@ -3836,8 +4019,9 @@ func (sh *strictHandler) ResendVerification(w http.ResponseWriter, r *http.Reque
 	}
 }
 
-func (sh *strictHandler) ListMyIdentities(w http.ResponseWriter, r *http.Request) {
+func (sh *strictHandler) ListMyIdentities(w http.ResponseWriter, r *http.Request, params ListMyIdentitiesParams) {
 	var request ListMyIdentitiesRequestObject
+	request.Params = params
 	response, err := sh.ssi.ListMyIdentities(r.Context(), request)
 	if err == nil {
 		err = response.VisitListMyIdentitiesResponse(w)
@@ -3872,8 +4056,9 @@ func (sh *strictHandler) NewBackupCodes(w http.ResponseWriter, r *http.Request, 
 	}
 }
 
-func (sh *strictHandler) ListMyFactors(w http.ResponseWriter, r *http.Request) {
+func (sh *strictHandler) ListMyFactors(w http.ResponseWriter, r *http.Request, params ListMyFactorsParams) {
 	var request ListMyFactorsRequestObject
+	request.Params = params
 	response, err := sh.ssi.ListMyFactors(r.Context(), request)
 	if err == nil {
 		err = response.VisitListMyFactorsResponse(w)
@@ -3901,7 +4086,7 @@ func (sh *strictHandler) PatchFactor(w http.ResponseWriter, r *http.Request, fac
 	request.FactorID = factorID
 	request.Params = params
 	var body PatchFactorJSONRequestBody
-	if err := web.DecodeJSON(w, r, &body); err != nil {
+	if err := web.DecodePatch(w, r, &body); err != nil {
 		sh.fail(w, r, err)
 		return
 	}
@@ -3920,7 +4105,7 @@ func (sh *strictHandler) BeginFactor(w http.ResponseWriter, r *http.Request, kin
 	request.Kind = kind
 	request.Params = params
 	var body BeginFactorJSONRequestBody
-	if err := web.DecodeJSON(w, r, &body); err != nil {
+	if err := web.DecodeOptionalJSON(w, r, &body); err != nil {
 		sh.fail(w, r, err)
 		return
 	}
@@ -3986,7 +4171,7 @@ func (sh *strictHandler) PatchProfile(w http.ResponseWriter, r *http.Request, pa
 	var request PatchProfileRequestObject
 	request.Params = params
 	var body PatchProfileJSONRequestBody
-	if err := web.DecodeJSON(w, r, &body); err != nil {
+	if err := web.DecodePatch(w, r, &body); err != nil {
 		sh.fail(w, r, err)
 		return
 	}
@@ -4012,8 +4197,9 @@ func (sh *strictHandler) EndMySessions(w http.ResponseWriter, r *http.Request, p
 	}
 }
 
-func (sh *strictHandler) ListMySessions(w http.ResponseWriter, r *http.Request) {
+func (sh *strictHandler) ListMySessions(w http.ResponseWriter, r *http.Request, params ListMySessionsParams) {
 	var request ListMySessionsRequestObject
+	request.Params = params
 	response, err := sh.ssi.ListMySessions(r.Context(), request)
 	if err == nil {
 		err = response.VisitListMySessionsResponse(w)

@@ -83,6 +83,7 @@ type Surface struct {
 	Users   Users
 	Issuer  Issuer
 	Flows   Flows
+	Cursors *web.Cursors
 	// Places says where sessions are. Default: that is not known.
 	Places *geo.Database
 	// Changed queues what commits with a change of a profile.
@@ -116,7 +117,7 @@ func meta(call *web.Call) Meta { return Meta{RequestID: call.RequestID} }
 // self is the user who makes a request, or on whose behalf an application does, which may
 // outlive the session. Programs are no users.
 func self(call *web.Call) (userID string, err error) {
-	if call.Principal.Subject == call.Principal.ClientID {
+	if call.Principal.IsApplication() {
 		return "", notSignedIn()
 	}
 	return call.Principal.Subject, nil

@@ -16,22 +16,32 @@ const maxLabel = 100
 
 func validLabel(label string) error {
 	var v web.Validation
-	if label != "" && v.Text("", "label", label) && utf8.RuneCountInString(label) > maxLabel {
+	if label != "" {
+		v.Line("", "label", label, utf8.UTFMax*maxLabel)
+	}
+	if v.Faults == nil && utf8.RuneCountInString(label) > maxLabel {
 		v.Add("label", "too_long", "must have at most 100 characters")
 	}
 	return v.Err()
 }
 
 // ListMyFactors lists the caller's second factors.
-func (s *Surface) ListMyFactors(ctx context.Context, _ ListMyFactorsRequestObject) (ListMyFactorsResponseObject, error) {
+func (s *Surface) ListMyFactors(ctx context.Context, request ListMyFactorsRequestObject) (ListMyFactorsResponseObject, error) {
 	call := web.CallOf(ctx)
 	userID, err := self(call)
 	if err != nil {
 		return nil, err
 	}
 	all, err := s.Service.Factors(ctx, call.Tenant.ID, userID)
-	body := FactorList{Data: []Factor{}, Meta: meta(call)}
-	for _, f := range all {
+	if err != nil {
+		return nil, err
+	}
+	page, limit, next, err := web.Page(s.Cursors, call.Tenant.ID, []string{"listMyFactors", userID}, request.Params.Limit, request.Params.Cursor, all, func(f factor.Factor) string { return f.ID })
+	if err != nil {
+		return nil, err
+	}
+	body := FactorList{Data: []Factor{}, Meta: ListMeta{RequestID: call.RequestID, Limit: limit, NextCursor: next}}
+	for _, f := range page {
 		body.Data = append(body.Data, wireFactor(f))
 	}
 	return ListMyFactors200JSONResponse{Body: body}, err

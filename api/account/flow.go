@@ -135,14 +135,21 @@ func answered(call *web.Call, flowID string) FlowAnswered {
 }
 
 // ListMyAuthorizations lists the applications that the caller has signed in to.
-func (s *Surface) ListMyAuthorizations(ctx context.Context, _ ListMyAuthorizationsRequestObject) (ListMyAuthorizationsResponseObject, error) {
+func (s *Surface) ListMyAuthorizations(ctx context.Context, request ListMyAuthorizationsRequestObject) (ListMyAuthorizationsResponseObject, error) {
 	call := web.CallOf(ctx)
 	userID, err := self(call)
 	if err != nil {
 		return nil, err
 	}
-	list, err := s.Flows.Authorizations(ctx, call.Tenant.ID, userID)
-	return ListMyAuthorizations200JSONResponse{Body: AuthorizationList{Data: profile.Authorizations(list), Meta: meta(call)}}, err
+	all, err := s.Flows.Authorizations(ctx, call.Tenant.ID, userID)
+	if err != nil {
+		return nil, err
+	}
+	page, limit, next, err := web.Page(s.Cursors, call.Tenant.ID, []string{"listMyAuthorizations", userID}, request.Params.Limit, request.Params.Cursor, all, func(z oauth.Authorization) string { return z.Application.ID })
+	if err != nil {
+		return nil, err
+	}
+	return ListMyAuthorizations200JSONResponse{Body: AuthorizationList{Data: profile.Authorizations(page), Meta: ListMeta{RequestID: call.RequestID, Limit: limit, NextCursor: next}}}, nil
 }
 
 // EndMyAuthorization takes back what the caller has let an application do.

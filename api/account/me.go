@@ -7,6 +7,7 @@ import (
 	"stonetown/api/web"
 	"stonetown/identity"
 	"stonetown/identity/authn"
+	"stonetown/identity/session"
 )
 
 // GetProfile reads the caller's profile.
@@ -113,15 +114,22 @@ func (s *Surface) ResendVerification(ctx context.Context, _ ResendVerificationRe
 }
 
 // ListMySessions lists the caller's sessions.
-func (s *Surface) ListMySessions(ctx context.Context, _ ListMySessionsRequestObject) (ListMySessionsResponseObject, error) {
+func (s *Surface) ListMySessions(ctx context.Context, request ListMySessionsRequestObject) (ListMySessionsResponseObject, error) {
 	call := web.CallOf(ctx)
 	userID, err := self(call)
 	if err != nil {
 		return nil, err
 	}
 	all, err := s.Service.Sessions(ctx, call.Tenant.ID, userID)
-	body := SessionList{Data: []Session{}, Meta: meta(call)}
-	for _, one := range all {
+	if err != nil {
+		return nil, err
+	}
+	page, limit, next, err := web.Page(s.Cursors, call.Tenant.ID, []string{"listMySessions", userID}, request.Params.Limit, request.Params.Cursor, all, func(one session.Session) string { return one.ID })
+	if err != nil {
+		return nil, err
+	}
+	body := SessionList{Data: []Session{}, Meta: ListMeta{RequestID: call.RequestID, Limit: limit, NextCursor: next}}
+	for _, one := range page {
 		body.Data = append(body.Data, s.wireSession(one, call.Principal.SessionID))
 	}
 	return ListMySessions200JSONResponse{Body: body}, err

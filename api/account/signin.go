@@ -144,11 +144,17 @@ func (s *Surface) BeginStepUp(ctx context.Context, request BeginStepUpRequestObj
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.Service.BeginStepUp(ctx, tenant(call), current, request.Body.FactorID, factor.Kind(request.Body.Kind))
+	factors, err := s.Service.Factors(ctx, call.Tenant.ID, current.UserID)
 	if err != nil {
 		return nil, err
 	}
-	factors, err := s.Service.Factors(ctx, call.Tenant.ID, current.UserID)
+	kind := factor.Kind(request.Body.Kind)
+	if kind == "" && request.Body.FactorID == "" {
+		if kind = preferred(factors); kind == "" {
+			return nil, s.stepUp(ctx, call, current)
+		}
+	}
+	c, err := s.Service.BeginStepUp(ctx, tenant(call), current, request.Body.FactorID, kind)
 	if err != nil {
 		return nil, err
 	}
@@ -157,6 +163,17 @@ func (s *Surface) BeginStepUp(ctx context.Context, request BeginStepUpRequestObj
 	body.Data.ChallengeID, body.Data.PublicKey, body.Data.PhoneNumberMasked, body.Data.ResendAfter, body.Data.ExpiresAt = w.ChallengeID, w.PublicKey, w.PhoneNumberMasked, w.ResendAfter, w.ExpiresAt
 	body.Data.Factors = choices(factors, false)
 	return BeginStepUp200JSONResponse{Body: body}, nil
+}
+
+// preferred is the kind of factor to ask for where the caller names none: the strongest of
+// those that the user has. Empty if there are none.
+func preferred(factors []factor.Factor) factor.Kind {
+	for _, kind := range factor.Kinds {
+		if slices.ContainsFunc(factors, func(f factor.Factor) bool { return f.Kind == kind }) {
+			return kind
+		}
+	}
+	return ""
 }
 
 // CompleteStepUp lifts a session to assurance level 2.
@@ -253,14 +270,8 @@ func (s *Surface) result(ctx context.Context, call *web.Call, r authn.Result) (A
 // issue issues the access token of a session: for its user's own affairs, and for what
 // groups bring.
 func (s *Surface) issue(ctx context.Context, call *web.Call, of session.Session) (oauth.TokenResponse, error) {
-	scopes, err := s.Users.Scopes(ctx, call.Tenant.ID, of.UserID)
-	if err != nil {
-		return oauth.TokenResponse{}, err
-	}
-	scopes = append(scopes, "me:read", "me:write")
-	slices.Sort(scopes)
 	return s.Issuer.IssueToUser(ctx, oauthTenant(call), oauth.UserToken{
-		UserID: of.UserID, SessionID: of.ID, Scopes: slices.Compact(scopes), Methods: of.Methods, AuthTime: of.AuthTime, AAL2: !of.SecondFactor.IsZero(),
+		UserID: of.UserID, SessionID: of.ID, Methods: of.Methods, AuthTime: of.AuthTime, AAL2: !of.SecondFactor.IsZero(),
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"stonetown/identity"
 	"stonetown/identity/factor"
 	"stonetown/identity/session"
-	"stonetown/internal/geo"
 	"stonetown/oauth"
 )
 
@@ -20,14 +19,10 @@ func wireProfile(u identity.User) Profile {
 }
 
 func (a *Surface) wireSession(s session.Session, current string) Session {
-	w := Session{
+	return Session{
 		ID: s.ID, Current: s.ID == current, CreatedAt: web.Timestamp(s.CreatedAt), LastActiveAt: web.Timestamp(s.LastActiveAt),
-		IP: s.Device.IP, UserAgent: s.Device.UserAgent, Device: Device{Kind: s.Device.Kind(), Fingerprint: s.Device.Fingerprint()},
+		IP: s.Device.IP, IPGeo: profile.PlaceOf(a.Places.Find(s.Device.IP)), UserAgent: s.Device.UserAgent, Device: Device{Kind: s.Device.Kind(), Fingerprint: s.Device.Fingerprint()},
 	}
-	if place := a.Places.Find(s.Device.IP); place != (geo.Place{}) {
-		w.IPGeo = &Place{City: profile.OrNull(place.City), Country: profile.OrNull(place.Country)}
-	}
-	return w
 }
 
 func (a *Surface) authSession(s session.Session) AuthSession {

@@ -135,7 +135,7 @@ type Application struct {
 	// GrantTypes What it can get tokens by.
 	GrantTypes []string `json:"grant_types"`
 
-	// GroupScopes `all`: tokens of users carry all scopes of their groups, by default; `allowed_only`: those among `allowed_scopes`.
+	// GroupScopes `all`: tokens of users carry all scopes of their groups, the default of a `first_party` application; `allowed_only`: those among `allowed_scopes`, the default of others.
 	GroupScopes string `json:"group_scopes"`
 	ID          string `json:"id"`
 
@@ -344,6 +344,9 @@ type TokenExchange struct {
 	AllowedAudiences            []string `json:"allowed_audiences"`
 	Enabled                     bool     `json:"enabled"`
 	RequireClientAuthentication bool     `json:"require_client_authentication"`
+
+	// SubjectTokens Which tokens it may exchange: `any` of the tenant, or its `own`, which were issued to it or name it as audience.
+	SubjectTokens string `json:"subject_tokens"`
 }
 
 // ApplicationInPath defines model for ApplicationInPath.
@@ -1645,7 +1648,7 @@ func (sh *strictHandler) PatchApplication(w http.ResponseWriter, r *http.Request
 	request.ApplicationID = applicationID
 	request.Params = params
 	var body PatchApplicationJSONRequestBody
-	if err := web.DecodeJSON(w, r, &body); err != nil {
+	if err := web.DecodePatch(w, r, &body); err != nil {
 		sh.fail(w, r, err)
 		return
 	}
@@ -1690,7 +1693,7 @@ func (sh *strictHandler) RotateSecret(w http.ResponseWriter, r *http.Request, ap
 	request.ApplicationID = applicationID
 	request.Params = params
 	var body RotateSecretJSONRequestBody
-	if err := web.DecodeJSON(w, r, &body); err != nil {
+	if err := web.DecodeOptionalJSON(w, r, &body); err != nil {
 		sh.fail(w, r, err)
 		return
 	}

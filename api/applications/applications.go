@@ -24,6 +24,7 @@ type Service interface {
 	UpdateApplication(ctx context.Context, tenantID, applicationID, by string, change func(*oauth.Application), attach func(before, after oauth.Application, b *sqldb.Batch)) (oauth.Application, error)
 	DeleteApplication(ctx context.Context, tenantID, applicationID, by string, attach func(oauth.Application, *sqldb.Batch)) error
 	Settle(ctx context.Context)
+	InUse(ctx context.Context, a oauth.Application) (bool, error)
 	RotateSecret(ctx context.Context, tenantID, applicationID, by string, previousTTL *time.Duration, attach func(oauth.Application, *sqldb.Batch)) (oauth.Rotated, error)
 }
 
@@ -105,8 +106,12 @@ func (s *Surface) CreateApplication(ctx context.Context, request CreateApplicati
 	if err != nil {
 		return nil, err
 	}
-	body := ApplicationCreated{Data: wire(call, a), Meta: meta(call)}
-	body.Data.ClientSecret = secret
+	data, err := s.wire(ctx, call, a)
+	if err != nil {
+		return nil, err
+	}
+	data.ClientSecret = secret
+	body := ApplicationCreated{Data: data, Meta: meta(call)}
 	return CreateApplication201JSONResponse{Body: body, Headers: CreateApplication201ResponseHeaders{Location: "/api/v1/applications/" + a.ID}}, nil
 }
 
@@ -114,7 +119,11 @@ func (s *Surface) CreateApplication(ctx context.Context, request CreateApplicati
 func (s *Surface) GetApplication(ctx context.Context, request GetApplicationRequestObject) (GetApplicationResponseObject, error) {
 	call := web.CallOf(ctx)
 	a, err := s.Service.Application(ctx, call.Tenant.ID, request.ApplicationID)
-	return GetApplication200JSONResponse{Body: answer(call, a)}, err
+	if err != nil {
+		return nil, err
+	}
+	body, err := s.answer(ctx, call, a)
+	return GetApplication200JSONResponse{Body: body}, err
 }
 
 // PatchApplication changes an application.
@@ -131,7 +140,11 @@ func (s *Surface) PatchApplication(ctx context.Context, request PatchApplication
 		return nil, err
 	}
 	a, err := s.Service.UpdateApplication(ctx, call.Tenant.ID, request.ApplicationID, call.Principal.Subject, change, Changed(call))
-	return PatchApplication200JSONResponse{Body: answer(call, a)}, err
+	if err != nil {
+		return nil, err
+	}
+	body, err := s.answer(ctx, call, a)
+	return PatchApplication200JSONResponse{Body: body}, err
 }
 
 // DeleteApplication removes an application.
@@ -176,12 +189,20 @@ func (s *Surface) setState(ctx context.Context, call *web.Call, applicationID st
 func (s *Surface) DisableApplication(ctx context.Context, request DisableApplicationRequestObject) (DisableApplicationResponseObject, error) {
 	call := web.CallOf(ctx)
 	a, err := s.setState(ctx, call, request.ApplicationID, oauth.Disabled)
-	return DisableApplication200JSONResponse{Body: answer(call, a)}, err
+	if err != nil {
+		return nil, err
+	}
+	body, err := s.answer(ctx, call, a)
+	return DisableApplication200JSONResponse{Body: body}, err
 }
 
 // EnableApplication lets a disabled application get tokens again.
 func (s *Surface) EnableApplication(ctx context.Context, request EnableApplicationRequestObject) (EnableApplicationResponseObject, error) {
 	call := web.CallOf(ctx)
 	a, err := s.setState(ctx, call, request.ApplicationID, oauth.Enabled)
-	return EnableApplication200JSONResponse{Body: answer(call, a)}, err
+	if err != nil {
+		return nil, err
+	}
+	body, err := s.answer(ctx, call, a)
+	return EnableApplication200JSONResponse{Body: body}, err
 }

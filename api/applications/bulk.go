@@ -2,11 +2,13 @@ package applications
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 
 	"stonetown/api/web"
+	"stonetown/engine/authority"
 	"stonetown/oauth"
 )
 
@@ -36,6 +38,9 @@ func each(call *web.Call, ids []string, do func(applicationID string) error) (Ap
 		}{ID: applicationID, Status: "succeeded"})
 		if err := do(applicationID); err != nil {
 			known := translate(err)
+			if denied, ok := errors.AsType[*authority.DeniedError](err); ok {
+				known = web.Denied(denied)
+			}
 			if known == nil {
 				return body, err
 			}

@@ -2,6 +2,7 @@ package applications
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -58,13 +59,17 @@ type form map[string]jsontext.Value
 // reader makes changes of the members of a form.
 type reader struct {
 	form
-	faults  web.Validation
-	changes []func(*oauth.Application)
+	path    string // to the object that has the members
+	faults  *web.Validation
+	changes *[]func(*oauth.Application)
 }
+
+func (r *reader) add(change func(*oauth.Application)) { *r.changes = append(*r.changes, change) }
 
 // read returns what a form changes.
 func (f form) read() (change func(*oauth.Application), err error) {
-	r := &reader{form: f}
+	var changes []func(*oauth.Application)
+	r := &reader{form: f, faults: new(web.Validation), changes: &changes}
 	member(r, "name", "must be a string", func(a *oauth.Application) *string { return &a.Name })
 	member(r, "description", text, func(a *oauth.Application) *string { return &a.Description })
 	member(r, "audience", text, func(a *oauth.Application) *string { return &a.Audience })
@@ -79,7 +84,7 @@ func (f form) read() (change func(*oauth.Application), err error) {
 	r.tokenExchange()
 	r.serviceProvider()
 	return func(a *oauth.Application) {
-		for _, change := range r.changes {
+		for _, change := range changes {
 			change(a)
 		}
 	}, r.faults.Err()
@@ -87,7 +92,11 @@ func (f form) read() (change func(*oauth.Application), err error) {
 
 func (r *reader) options() {
 	member(r, "logo_uri", text, func(a *oauth.Application) *string { return &a.LogoURI })
-	member(r, "first_party", flag, func(a *oauth.Application) *bool { return &a.FirstParty })
+	read(r, "first_party", flag, func(a *oauth.Application, first, given bool) {
+		if a.FirstParty = first || !given; !a.FirstParty {
+			a.GroupScopes = oauth.AllowedGroupScopes
+		}
+	})
 	member(r, "token_endpoint_auth_method", text, func(a *oauth.Application) *oauth.ClientAuthMethod { return &a.AuthMethod })
 	member(r, "jwks_uri", text, func(a *oauth.Application) *string { return &a.JWKSURI })
 	r.jwks()
@@ -98,7 +107,16 @@ func (r *reader) options() {
 	member(r, "require_pkce", flag, func(a *oauth.Application) *bool { return &a.RequirePKCE })
 	member(r, "dpop_bound_access_tokens", flag, func(a *oauth.Application) *bool { return &a.DPoPBound })
 	member(r, "id_token_signed_response_alg", text, func(a *oauth.Application) *oauth.Alg { return &a.IDTokenAlg })
-	member(r, "group_scopes", text, func(a *oauth.Application) *oauth.GroupScopes { return &a.GroupScopes })
+	read(r, "group_scopes", text, func(a *oauth.Application, which oauth.GroupScopes, given bool) {
+		switch {
+		case given:
+			a.GroupScopes = which
+		case a.FirstParty:
+			a.GroupScopes = oauth.AllGroupScopes
+		default:
+			a.GroupScopes = oauth.AllowedGroupScopes
+		}
+	})
 	member(r, "introspect_all", flag, func(a *oauth.Application) *bool { return &a.IntrospectAll })
 }
 
@@ -159,38 +177,42 @@ func read[T any](r *reader, name, must string, set func(a *oauth.Application, va
 	case 'n':
 	default:
 		if json.Unmarshal(value, &said) != nil {
-			r.faults.Add(name, "type_invalid", must)
+			r.faults.Add(r.path+name, "type_invalid", must)
 			return
 		}
 	}
 	given := value.Kind() != 'n'
-	r.changes = append(r.changes, func(a *oauth.Application) { set(a, said, given) })
+	r.add(func(a *oauth.Application) { set(a, said, given) })
 }
 
-// tokenExchange reads what an application may exchange tokens for. It is changed whole:
-// members that are absent have their defaults.
+// object reads a member whose own members change by themselves; null is the default of all
+// of them.
+func object[T any](r *reader, name string, whole func(*oauth.Application) *T) *reader {
+	inner := &reader{path: r.path + name + "/", faults: r.faults, changes: r.changes}
+	switch value := r.form[name]; value.Kind() {
+	case 'n':
+		r.add(func(a *oauth.Application) { *whole(a) = *whole(a.Type.Defaults()) })
+	case '{':
+		if json.Unmarshal(value, &inner.form) != nil {
+			r.faults.Add(r.path+name, "type_invalid", "must be an object or null")
+		}
+	case 0:
+	default:
+		r.faults.Add(r.path+name, "type_invalid", "must be an object or null")
+	}
+	return inner
+}
+
+// tokenExchange reads what an application may exchange tokens for.
 func (r *reader) tokenExchange() {
-	type actAs struct {
-		Enabled             bool      `json:"enabled"`
-		AllowedSubjectTypes *[]string `json:"allowed_subject_types"`
-	}
-	type exchange struct {
-		Enabled                     bool     `json:"enabled"`
-		AllowedAudiences            []string `json:"allowed_audiences"`
-		RequireClientAuthentication *bool    `json:"require_client_authentication"`
-		ActAs                       actAs    `json:"act_as"`
-	}
-	read(r, "token_exchange", "must be null or an object with enabled, allowed_audiences, require_client_authentication and act_as", func(a *oauth.Application, e exchange, _ bool) {
-		t := a.Type.DefaultTokenExchange()
-		t.Enabled, t.AllowedAudiences, t.ActAs.Enabled = e.Enabled, orEmpty(e.AllowedAudiences), e.ActAs.Enabled
-		if e.RequireClientAuthentication != nil {
-			t.RequireClientAuthentication = *e.RequireClientAuthentication
-		}
-		if e.ActAs.AllowedSubjectTypes != nil {
-			t.ActAs.AllowedSubjectTypes = orEmpty(*e.ActAs.AllowedSubjectTypes)
-		}
-		a.TokenExchange = t
-	})
+	e := object(r, "token_exchange", func(a *oauth.Application) *oauth.TokenExchange { return &a.TokenExchange })
+	member(e, "enabled", flag, func(a *oauth.Application) *bool { return &a.TokenExchange.Enabled })
+	member(e, "allowed_audiences", list, func(a *oauth.Application) *[]string { return &a.TokenExchange.AllowedAudiences })
+	member(e, "require_client_authentication", flag, func(a *oauth.Application) *bool { return &a.TokenExchange.RequireClientAuthentication })
+	member(e, "subject_tokens", text, func(a *oauth.Application) *oauth.SubjectTokens { return &a.TokenExchange.SubjectTokens })
+	actAs := object(e, "act_as", func(a *oauth.Application) *oauth.ActAs { return &a.TokenExchange.ActAs })
+	member(actAs, "enabled", flag, func(a *oauth.Application) *bool { return &a.TokenExchange.ActAs.Enabled })
+	member(actAs, "allowed_subject_types", list, func(a *oauth.Application) *[]string { return &a.TokenExchange.ActAs.AllowedSubjectTypes })
 }
 
 // maxKeys is the longest set of keys, in bytes.
@@ -200,7 +222,7 @@ const maxKeys = 64 << 10
 func (r *reader) jwks() {
 	set := r.faults.Object("jwks", r.form["jwks"], maxKeys)
 	if r.form["jwks"].Kind() != 0 {
-		r.changes = append(r.changes, func(a *oauth.Application) { a.JWKS = set })
+		r.add(func(a *oauth.Application) { a.JWKS = set })
 	}
 }
 
@@ -225,16 +247,20 @@ func filterOf(p ListApplicationsParams) (oauth.ApplicationFilter, error) {
 
 func meta(call *web.Call) Meta { return Meta{RequestID: call.RequestID} }
 
-func answer(call *web.Call, a oauth.Application) ApplicationRead {
-	return ApplicationRead{Data: wire(call, a), Meta: meta(call)}
+// answer is what is answered about one application, with what the caller may do with it.
+func (s *Surface) answer(ctx context.Context, call *web.Call, a oauth.Application) (ApplicationRead, error) {
+	w, err := s.wire(ctx, call, a)
+	return ApplicationRead{Data: w, Meta: meta(call)}, err
 }
 
-// wire is an application as clients get it, with what the caller may do with it.
-func wire(call *web.Call, a oauth.Application) Application {
+func (s *Surface) wire(ctx context.Context, call *web.Call, a oauth.Application) (Application, error) {
 	w := public(a)
-	write := call.Principal.Scopes.Has("applications:write")
-	w.CanRotateSecret, w.CanDisable, w.CanDelete = write && a.HasSecret(), write && a.State == oauth.Enabled, write
-	return w
+	if !call.Principal.Scopes.Has("applications:write") {
+		return w, nil
+	}
+	used, err := s.Service.InUse(ctx, a)
+	w.CanRotateSecret, w.CanDisable, w.CanDelete = a.HasSecret(), a.State == oauth.Enabled, !used
+	return w, err
 }
 
 // public is an application as events have it.
@@ -252,6 +278,7 @@ func public(a oauth.Application) Application {
 	}
 	w.TokenExchange.Enabled, w.TokenExchange.AllowedAudiences = a.TokenExchange.Enabled, orEmpty(a.TokenExchange.AllowedAudiences)
 	w.TokenExchange.RequireClientAuthentication = a.TokenExchange.RequireClientAuthentication
+	w.TokenExchange.SubjectTokens = string(a.TokenExchange.SubjectTokens)
 	w.TokenExchange.ActAs.Enabled, w.TokenExchange.ActAs.AllowedSubjectTypes = a.TokenExchange.ActAs.Enabled, orEmpty(a.TokenExchange.ActAs.AllowedSubjectTypes)
 	w.AuditSummary.LastChangeAt, w.AuditSummary.LastChangeBy, w.AuditSummary.LastUsedAt = web.Timestamp(a.UpdatedAt), profile.OrNull(a.ChangedBy), profile.TimeOrNull(a.LastUsedAt)
 	return w

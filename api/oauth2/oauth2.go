@@ -126,15 +126,11 @@ func (s *Surface) issueToken(w http.ResponseWriter, r *http.Request) error {
 		},
 		Origin: web.CallOf(r.Context()).Origin(),
 	}
-	if req.Credentials, err = s.client(w, r, form); err != nil {
+	if req.Credentials, err = s.client(w, r, form, ratelimit.Token); err != nil {
 		return err
 	}
 	issued, err := s.Service.Token(r.Context(), tenantOf(r), req)
 	if err != nil {
-		return err
-	}
-	// Only now: nobody can use up the limit of a client without its secret.
-	if err := s.Kit.LimitClient(r.Context(), w, ratelimit.Token, issued.ClientID); err != nil {
 		return err
 	}
 	return web.WriteJSON(w, http.StatusOK, struct {
@@ -202,30 +198,28 @@ func readForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	return form, nil
 }
 
-// asClient reads a request of a client, and counts it against a limit when do has found out
-// that the client is who it says: nobody can use up another's.
+// asClient reads a request of a client.
 func (s *Surface) asClient(w http.ResponseWriter, r *http.Request, counted ratelimit.Family, do func(by oauth.Credentials, form url.Values) error) error {
 	form, err := readForm(w, r)
 	if err != nil {
 		return err
 	}
-	by, err := s.client(w, r, form)
+	by, err := s.client(w, r, form, counted)
 	if err != nil {
 		return err
 	}
-	if err := do(by, form); err != nil {
-		return err
-	}
-	return s.Kit.LimitClient(r.Context(), w, counted, by.ClientID)
+	return do(by, form)
 }
 
 // client reads the client's credentials from where it put them (RFC 6749 §2.3.1): the
 // body, or the Authorization header, where both parts are form-encoded before they are
-// joined. An assertion (RFC 7521 §4.2) says itself whose it is. From here on only pages of
-// the client's origins may read the response.
-func (s *Surface) client(w http.ResponseWriter, r *http.Request, form url.Values) (oauth.Credentials, error) {
+// joined. An assertion (RFC 7521 §4.2) names its client itself. From here on only pages of
+// the client's origins may read the response. The service counts the request against a
+// limit, which only a client that has proved its identity can use up.
+func (s *Surface) client(w http.ResponseWriter, r *http.Request, form url.Values, counted ratelimit.Family) (oauth.Credentials, error) {
 	c, err := credentials(r, form)
 	s.Kit.RestrictOrigin(w, r, c.ClientID)
+	c.Limit = func(ctx context.Context, key string) error { return s.Kit.LimitClient(ctx, w, counted, key) }
 	return c, err
 }
 

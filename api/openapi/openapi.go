@@ -96,7 +96,8 @@ type operation struct {
 	Tags     []string              `yaml:"tags"`
 	Security []map[string][]string `yaml:"security"`
 	Body     struct {
-		Content map[string]any `yaml:"content"`
+		Required bool           `yaml:"required"`
+		Content  map[string]any `yaml:"content"`
 	} `yaml:"requestBody"`
 	Parameters []struct {
 		Ref string `yaml:"$ref"`
@@ -187,7 +188,7 @@ func (o operation) web(method, path string) (web.Operation, error) {
 		return op, fmt.Errorf("takes more than one media type")
 	}
 	for mediaType := range o.Body.Content {
-		op.MediaType = mediaType
+		op.MediaType, op.BodyOptional = mediaType, !o.Body.Required
 	}
 	return op, nil
 }

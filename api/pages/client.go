@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -86,19 +87,35 @@ func (p *problem) text() string {
 	return "Something went wrong. Please try again later."
 }
 
+// answer is what an operation answers with.
+type answer struct {
+	Data any `json:"data"`
+	Meta struct {
+		NextCursor string `json:"next_cursor"`
+	} `json:"meta"`
+	Error   string `json:"error"`
+	Message string `json:"message"`
+	Details object `json:"details"`
+}
+
 // ask calls an operation as the person of the browser's session would, and returns its
 // data. Cookies of the answer go to the browser. The error is a [*problem] or one of the
 // service.
 func (v *visit) ask(method, path string, body any) (data any, err error) {
+	a, err := v.send(method, path, body)
+	return a.Data, err
+}
+
+func (v *visit) send(method, path string, body any) (a answer, err error) {
 	var text []byte
 	if body != nil {
 		if text, err = json.Marshal(body); err != nil {
-			return nil, err
+			return a, err
 		}
 	}
 	req, err := http.NewRequestWithContext(v.r.Context(), method, path, bytes.NewReader(text))
 	if err != nil {
-		return nil, err
+		return a, err
 	}
 	// Who asks is who asked for the page.
 	req.Host, req.RemoteAddr = v.r.Host, v.r.RemoteAddr
@@ -122,22 +139,16 @@ func (v *visit) ask(method, path string, body any) (data any, err error) {
 		v.w.Header().Add("Set-Cookie", cookie)
 	}
 	if res.status == http.StatusNoContent {
-		return nil, nil
+		return a, nil
 	}
-	var answer struct {
-		Data    any    `json:"data"`
-		Error   string `json:"error"`
-		Message string `json:"message"`
-		Details object `json:"details"`
-	}
-	if err := json.Unmarshal(res.body.Bytes(), &answer); err != nil {
-		return nil, fmt.Errorf("%s %s: %w", method, path, err)
+	if err := json.Unmarshal(res.body.Bytes(), &a); err != nil {
+		return a, fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	if res.status >= 400 {
 		after, _ := strconv.Atoi(res.header.Get("Retry-After"))
-		return nil, &problem{res.status, answer.Error, answer.Message, answer.Details, after}
+		return a, &problem{res.status, a.Error, a.Message, a.Details, after}
 	}
-	return answer.Data, nil
+	return a, nil
 }
 
 // flowsPath leads to what an application wants, which depends on who is signed in.
@@ -156,11 +167,24 @@ func (v *visit) one(method, path string, body any) (object, error) {
 	return o, err
 }
 
-// many is ask for what answers with a list.
+// many is ask for what answers with a list, all its pages together.
 func (v *visit) many(path string) ([]any, error) {
-	data, err := v.ask(http.MethodGet, path, nil)
-	list, _ := data.([]any)
-	return list, err
+	var all []any
+	for cursor := ""; ; {
+		query := url.Values{"limit": {strconv.Itoa(web.MaxLimit)}}
+		if cursor != "" {
+			query.Set("cursor", cursor)
+		}
+		a, err := v.send(http.MethodGet, path+"?"+query.Encode(), nil)
+		if err != nil {
+			return nil, err
+		}
+		list, _ := a.Data.([]any)
+		all = append(all, list...)
+		if cursor = a.Meta.NextCursor; cursor == "" {
+			return all, nil
+		}
+	}
 }
 
 // person is the address of who is signed in; empty if nobody is.

@@ -6,8 +6,9 @@ import (
 	"stonetown/api/profile"
 	"stonetown/api/web"
 	"stonetown/identity/authn"
+	"stonetown/identity/external"
+	"stonetown/identity/factor"
 	"stonetown/identity/session"
-	"stonetown/internal/geo"
 )
 
 // byCaller is who makes a request, and from where.
@@ -29,6 +30,9 @@ func (s *Surface) ResetUserPassword(ctx context.Context, request ResetUserPasswo
 // ResetUserFactors takes all second factors from a user.
 func (s *Surface) ResetUserFactors(ctx context.Context, request ResetUserFactorsRequestObject) (ResetUserFactorsResponseObject, error) {
 	call := web.CallOf(ctx)
+	if err := s.Directory.MayManage(ctx, call.Tenant.ID, request.UserID); err != nil {
+		return nil, err
+	}
 	u, err := s.Access.ResetFactors(ctx, call.Tenant.ID, request.UserID, byCaller(call))
 	if err != nil {
 		return nil, err
@@ -44,16 +48,20 @@ func (s *Surface) ListUserSessions(ctx context.Context, request ListUserSessions
 		return nil, err
 	}
 	all, err := s.Access.Sessions(ctx, call.Tenant.ID, request.UserID)
-	body := SessionList{Data: []Session{}, Meta: Meta{RequestID: call.RequestID}}
-	for _, one := range all {
-		w := Session{
+	if err != nil {
+		return nil, err
+	}
+	page, limit, next, err := web.Page(s.Cursors, call.Tenant.ID, []string{"listUserSessions", request.UserID}, request.Params.Limit, request.Params.Cursor, all, func(one session.Session) string { return one.ID })
+	if err != nil {
+		return nil, err
+	}
+	body := SessionList{Data: []Session{}, Meta: ListMeta{RequestID: call.RequestID, Limit: limit, NextCursor: next}}
+	for _, one := range page {
+		body.Data = append(body.Data, Session{
 			ID: one.ID, Current: one.ID == call.Principal.SessionID, CreatedAt: web.Timestamp(one.CreatedAt), LastActiveAt: web.Timestamp(one.LastActiveAt),
-			IP: one.Device.IP, UserAgent: one.Device.UserAgent, Device: Device{Kind: one.Device.Kind(), Fingerprint: one.Device.Fingerprint()},
-		}
-		if place := s.Places.Find(one.Device.IP); place != (geo.Place{}) {
-			w.IPGeo = &Place{City: profile.OrNull(place.City), Country: profile.OrNull(place.Country)}
-		}
-		body.Data = append(body.Data, w)
+			IP: one.Device.IP, IPGeo: profile.PlaceOf(s.Places.Find(one.Device.IP)), UserAgent: one.Device.UserAgent,
+			Device: Device{Kind: one.Device.Kind(), Fingerprint: one.Device.Fingerprint()},
+		})
 	}
 	return ListUserSessions200JSONResponse{Body: body}, err
 }
@@ -85,8 +93,15 @@ func (s *Surface) ListUserFactors(ctx context.Context, request ListUserFactorsRe
 		return nil, err
 	}
 	all, err := s.Access.Factors(ctx, call.Tenant.ID, request.UserID)
-	body := FactorList{Data: []Factor{}, Meta: Meta{RequestID: call.RequestID}}
-	for _, f := range all {
+	if err != nil {
+		return nil, err
+	}
+	page, limit, next, err := web.Page(s.Cursors, call.Tenant.ID, []string{"listUserFactors", request.UserID}, request.Params.Limit, request.Params.Cursor, all, func(f factor.Factor) string { return f.ID })
+	if err != nil {
+		return nil, err
+	}
+	body := FactorList{Data: []Factor{}, Meta: ListMeta{RequestID: call.RequestID, Limit: limit, NextCursor: next}}
+	for _, f := range page {
 		body.Data = append(body.Data, Factor{
 			ID: f.ID, Kind: string(f.Kind), Label: f.Label, CreatedAt: web.Timestamp(f.CreatedAt), LastUsedAt: profile.TimeOrNull(f.LastUsedAt),
 		})
@@ -98,6 +113,9 @@ func (s *Surface) ListUserFactors(ctx context.Context, request ListUserFactorsRe
 func (s *Surface) RemoveUserFactor(ctx context.Context, request RemoveUserFactorRequestObject) (RemoveUserFactorResponseObject, error) {
 	call := web.CallOf(ctx)
 	_, err := s.Directory.User(ctx, call.Tenant.ID, request.UserID)
+	if err == nil {
+		err = s.Directory.MayManage(ctx, call.Tenant.ID, request.UserID)
+	}
 	if err == nil {
 		err = s.Access.RemoveFactor(ctx, call.Tenant.ID, request.UserID, request.FactorID, byCaller(call))
 	}
@@ -111,5 +129,12 @@ func (s *Surface) ListUserIdentities(ctx context.Context, request ListUserIdenti
 		return nil, err
 	}
 	all, err := s.Access.Identities(ctx, call.Tenant.ID, request.UserID)
-	return ListUserIdentities200JSONResponse{Body: ExternalIdentityList{Data: profile.Identities(all), Meta: Meta{RequestID: call.RequestID}}}, err
+	if err != nil {
+		return nil, err
+	}
+	page, limit, next, err := web.Page(s.Cursors, call.Tenant.ID, []string{"listUserIdentities", request.UserID}, request.Params.Limit, request.Params.Cursor, all, func(i external.Identity) string { return i.ConnectionID })
+	if err != nil {
+		return nil, err
+	}
+	return ListUserIdentities200JSONResponse{Body: ExternalIdentityList{Data: profile.Identities(page), Meta: ListMeta{RequestID: call.RequestID, Limit: limit, NextCursor: next}}}, nil
 }

@@ -115,13 +115,6 @@ func words(v *web.Validation, field, text string) {
 	}
 }
 
-// label checks the name of something, which it must have.
-func (v *validation) label(field, text string) {
-	if v.Text("", field, text) && len(text) > profile.MaxText {
-		v.Add(field, "too_long", fmt.Sprintf("must have at most %d bytes", profile.MaxText))
-	}
-}
-
 // wire is a user as clients get it.
 func wire(u identity.User) User {
 	return User{

@@ -60,11 +60,12 @@ func (s *Surface) CreateGroup(ctx context.Context, request CreateGroupRequestObj
 	call, in := web.CallOf(ctx), request.Body
 	var v validation
 	v.Text("", "slug", in.Slug)
-	v.label("name", in.Name)
-	if in.Description != "" {
-		v.label("description", in.Description)
-	}
+	v.Line("", "name", in.Name, profile.MaxText)
+	v.Paragraphs("", "description", in.Description, profile.MaxText)
 	if err := v.Err(); err != nil {
+		return nil, err
+	}
+	if err := s.known(ctx, call, nil, in.Scopes); err != nil {
 		return nil, err
 	}
 	n := identity.NewGroup{Slug: in.Slug, Name: in.Name, Description: in.Description, Scopes: in.Scopes}
@@ -102,12 +103,15 @@ func (s *Surface) PatchGroup(ctx context.Context, request PatchGroupRequestObjec
 	}
 	var v validation
 	if in.Name != nil {
-		v.label("name", *in.Name)
+		v.Line("", "name", *in.Name, profile.MaxText)
 	}
-	if in.Description != nil && *in.Description != "" {
-		v.label("description", *in.Description)
+	if in.Description != nil {
+		v.Paragraphs("", "description", *in.Description, profile.MaxText)
 	}
 	if err := v.Err(); err != nil {
+		return nil, err
+	}
+	if err := s.known(ctx, call, nil, in.Scopes); err != nil {
 		return nil, err
 	}
 	change := func(g *identity.Group) {
@@ -293,17 +297,21 @@ func membersChanged(call *web.Call, userIDs []string, outcomes map[string]identi
 // scopes when it commits.
 func (s *Surface) with(call *web.Call, scopes []string) engine.Origin {
 	origin := by(call)
-	origin.Also = func(ctx context.Context, tx *sqldb.Tx) error {
-		unknown, err := s.Scopes.UnknownScopes(ctx, tx, call.Tenant.ID, scopes)
-		if err != nil || len(unknown) == 0 {
-			return err
-		}
-		return &web.Error{
-			Status: http.StatusBadRequest, Code: "scope_unknown", Message: fmt.Sprintf("scope %q is not registered", unknown[0]),
-			Details: web.Details{"scopes": unknown},
-		}
-	}
+	origin.Also = func(ctx context.Context, tx *sqldb.Tx) error { return s.known(ctx, call, tx, scopes) }
 	return origin
+}
+
+// known refuses scopes that the tenant does not have, as a transaction sees them (nil: as
+// they are now, which is asked first, as some texts cannot be the id of anything).
+func (s *Surface) known(ctx context.Context, call *web.Call, tx *sqldb.Tx, scopes []string) error {
+	unknown, err := s.Scopes.UnknownScopes(ctx, tx, call.Tenant.ID, scopes)
+	if err != nil || len(unknown) == 0 {
+		return err
+	}
+	return &web.Error{
+		Status: http.StatusBadRequest, Code: "scope_unknown", Message: fmt.Sprintf("scope %q is not registered", unknown[0]),
+		Details: web.Details{"scopes": unknown},
+	}
 }
 
 // by says that the caller makes a change.

@@ -72,7 +72,7 @@ type Authorization = profile.Authorization
 // AuthorizationList defines model for AuthorizationList.
 type AuthorizationList struct {
 	Data []Authorization `json:"data"`
-	Meta Meta            `json:"meta"`
+	Meta ListMeta        `json:"meta"`
 }
 
 // Context Values for the parameters of conditions. Those stored with a relation go
@@ -111,7 +111,7 @@ type ExternalIdentity = profile.Identity
 // ExternalIdentityList defines model for ExternalIdentityList.
 type ExternalIdentityList struct {
 	Data []ExternalIdentity `json:"data"`
-	Meta Meta               `json:"meta"`
+	Meta ListMeta           `json:"meta"`
 }
 
 // Factor defines model for Factor.
@@ -137,7 +137,7 @@ type FactorCount struct {
 // FactorList defines model for FactorList.
 type FactorList struct {
 	Data []Factor `json:"data"`
-	Meta Meta     `json:"meta"`
+	Meta ListMeta `json:"meta"`
 }
 
 // Group defines model for Group.
@@ -388,13 +388,8 @@ type Meta struct {
 	RequestID string `json:"request_id"`
 }
 
-// Place defines model for Place.
-type Place struct {
-	City *string `json:"city"`
-
-	// Country ISO 3166-1 alpha-2.
-	Country *string `json:"country"`
-}
+// Place Where the address is; both members are null where that is not known.
+type Place = profile.Place
 
 // Sent defines model for Sent.
 type Sent struct {
@@ -414,7 +409,9 @@ type Session struct {
 	Device  Device `json:"device"`
 	ID      string `json:"id"`
 	IP      string `json:"ip"`
-	IPGeo   *Place `json:"ip_geo"`
+
+	// IPGeo Where the address is; both members are null where that is not known.
+	IPGeo Place `json:"ip_geo"`
 
 	// LastActiveAt RFC 3339, UTC, milliseconds.
 	LastActiveAt Timestamp `json:"last_active_at"`
@@ -424,7 +421,7 @@ type Session struct {
 // SessionList defines model for SessionList.
 type SessionList struct {
 	Data []Session `json:"data"`
-	Meta Meta      `json:"meta"`
+	Meta ListMeta  `json:"meta"`
 }
 
 // Timestamp RFC 3339, UTC, milliseconds.
@@ -790,7 +787,7 @@ type ListUsersParams struct {
 	Email string    `form:"email,omitempty" json:"email,omitempty"`
 	State UserState `form:"state,omitempty" json:"state,omitempty"`
 
-	// CreatedAfter Only users created later than this instant (RFC 3339).
+	// CreatedAfter Only users whose `created_at` is later than this instant (RFC 3339).
 	CreatedAfter string `form:"created_after,omitempty" json:"created_after,omitempty"`
 
 	// Q Words, all of which are found in the address, the names or the attributes; at most 254 bytes.
@@ -846,6 +843,15 @@ type PatchUserParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListUserApplicationsParams defines parameters for ListUserApplications.
+type ListUserApplicationsParams struct {
+	// Cursor Opaque; `meta.next_cursor` of the page before.
+	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // DisableUserParams defines parameters for DisableUser.
 type DisableUserParams struct {
 	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
@@ -862,6 +868,15 @@ type EnableUserParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListUserIdentitiesParams defines parameters for ListUserIdentities.
+type ListUserIdentitiesParams struct {
+	// Cursor Opaque; `meta.next_cursor` of the page before.
+	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // ResetUserFactorsParams defines parameters for ResetUserFactors.
 type ResetUserFactorsParams struct {
 	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
@@ -872,6 +887,15 @@ type ResetUserFactorsParams struct {
 
 // ListUserGroupsParams defines parameters for ListUserGroups.
 type ListUserGroupsParams struct {
+	// Cursor Opaque; `meta.next_cursor` of the page before.
+	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ListUserFactorsParams defines parameters for ListUserFactors.
+type ListUserFactorsParams struct {
 	// Cursor Opaque; `meta.next_cursor` of the page before.
 	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
@@ -901,6 +925,15 @@ type EndUserSessionsParams struct {
 	// the same key gets the first one's response, with `Idempotent-Replayed`.
 	// 1 to 255 visible ASCII characters, such as a UUID.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListUserSessionsParams defines parameters for ListUserSessions.
+type ListUserSessionsParams struct {
+	// Cursor Opaque; `meta.next_cursor` of the page before.
+	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // EndUserSessionParams defines parameters for EndUserSession.
@@ -990,7 +1023,7 @@ type ServerInterface interface {
 	PatchUser(w http.ResponseWriter, r *http.Request, userID UserInPath, params PatchUserParams)
 	// ListUserApplications List the applications that a user has signed in to
 	// (GET /api/v1/users/{user_id}/applications)
-	ListUserApplications(w http.ResponseWriter, r *http.Request, userID UserInPath)
+	ListUserApplications(w http.ResponseWriter, r *http.Request, userID UserInPath, params ListUserApplicationsParams)
 	// DisableUser Keep a user from signing in
 	// (POST /api/v1/users/{user_id}/disable)
 	DisableUser(w http.ResponseWriter, r *http.Request, userID UserInPath, params DisableUserParams)
@@ -999,7 +1032,7 @@ type ServerInterface interface {
 	EnableUser(w http.ResponseWriter, r *http.Request, userID UserInPath, params EnableUserParams)
 	// ListUserIdentities List the external identities of a user
 	// (GET /api/v1/users/{user_id}/external-identities)
-	ListUserIdentities(w http.ResponseWriter, r *http.Request, userID UserInPath)
+	ListUserIdentities(w http.ResponseWriter, r *http.Request, userID UserInPath, params ListUserIdentitiesParams)
 	// ResetUserFactors Take all second factors from a user
 	// (POST /api/v1/users/{user_id}/force-mfa-reset)
 	ResetUserFactors(w http.ResponseWriter, r *http.Request, userID UserInPath, params ResetUserFactorsParams)
@@ -1008,7 +1041,7 @@ type ServerInterface interface {
 	ListUserGroups(w http.ResponseWriter, r *http.Request, userID UserInPath, params ListUserGroupsParams)
 	// ListUserFactors List the second factors of a user
 	// (GET /api/v1/users/{user_id}/mfa/factors)
-	ListUserFactors(w http.ResponseWriter, r *http.Request, userID UserInPath)
+	ListUserFactors(w http.ResponseWriter, r *http.Request, userID UserInPath, params ListUserFactorsParams)
 	// RemoveUserFactor Take a second factor from a user
 	// (DELETE /api/v1/users/{user_id}/mfa/factors/{factor_id})
 	RemoveUserFactor(w http.ResponseWriter, r *http.Request, userID UserInPath, factorID FactorInPath, params RemoveUserFactorParams)
@@ -1020,7 +1053,7 @@ type ServerInterface interface {
 	EndUserSessions(w http.ResponseWriter, r *http.Request, userID UserInPath, params EndUserSessionsParams)
 	// ListUserSessions List the sessions of a user, newest first
 	// (GET /api/v1/users/{user_id}/sessions)
-	ListUserSessions(w http.ResponseWriter, r *http.Request, userID UserInPath)
+	ListUserSessions(w http.ResponseWriter, r *http.Request, userID UserInPath, params ListUserSessionsParams)
 	// EndUserSession End a session of a user
 	// (DELETE /api/v1/users/{user_id}/sessions/{session_id})
 	EndUserSession(w http.ResponseWriter, r *http.Request, userID UserInPath, sessionID SessionInPath, params EndUserSessionParams)
@@ -1948,8 +1981,37 @@ func (siw *ServerInterfaceWrapper) ListUserApplications(w http.ResponseWriter, r
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListUserApplicationsParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.ListUserApplications(w, r, userID)
+		siw.Handler.ListUserApplications(w, r, userID, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2074,8 +2136,37 @@ func (siw *ServerInterfaceWrapper) ListUserIdentities(w http.ResponseWriter, r *
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListUserIdentitiesParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.ListUserIdentities(w, r, userID)
+		siw.Handler.ListUserIdentities(w, r, userID, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2205,8 +2296,37 @@ func (siw *ServerInterfaceWrapper) ListUserFactors(w http.ResponseWriter, r *htt
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListUserFactorsParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.ListUserFactors(w, r, userID)
+		siw.Handler.ListUserFactors(w, r, userID, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2390,8 +2510,37 @@ func (siw *ServerInterfaceWrapper) ListUserSessions(w http.ResponseWriter, r *ht
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListUserSessionsParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.ListUserSessions(w, r, userID)
+		siw.Handler.ListUserSessions(w, r, userID, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -3018,6 +3167,7 @@ func (response PatchUser200JSONResponse) VisitPatchUserResponse(w http.ResponseW
 
 type ListUserApplicationsRequestObject struct {
 	UserID UserInPath
+	Params ListUserApplicationsParams
 }
 
 // ListUserApplicationsResponseObject is one of the successful responses.
@@ -3074,6 +3224,7 @@ func (response EnableUser200JSONResponse) VisitEnableUserResponse(w http.Respons
 
 type ListUserIdentitiesRequestObject struct {
 	UserID UserInPath
+	Params ListUserIdentitiesParams
 }
 
 // ListUserIdentitiesResponseObject is one of the successful responses.
@@ -3130,6 +3281,7 @@ func (response ListUserGroups200JSONResponse) VisitListUserGroupsResponse(w http
 
 type ListUserFactorsRequestObject struct {
 	UserID UserInPath
+	Params ListUserFactorsParams
 }
 
 // ListUserFactorsResponseObject is one of the successful responses.
@@ -3206,6 +3358,7 @@ func (response EndUserSessions204Response) VisitEndUserSessionsResponse(w http.R
 
 type ListUserSessionsRequestObject struct {
 	UserID UserInPath
+	Params ListUserSessionsParams
 }
 
 // ListUserSessionsResponseObject is one of the successful responses.
@@ -3407,7 +3560,7 @@ func (sh *strictHandler) PatchGroup(w http.ResponseWriter, r *http.Request, grou
 	request.GroupID = groupID
 	request.Params = params
 	var body PatchGroupJSONRequestBody
-	if err := web.DecodeJSON(w, r, &body); err != nil {
+	if err := web.DecodePatch(w, r, &body); err != nil {
 		sh.fail(w, r, err)
 		return
 	}
@@ -3603,7 +3756,7 @@ func (sh *strictHandler) PatchUser(w http.ResponseWriter, r *http.Request, userI
 	request.UserID = userID
 	request.Params = params
 	var body PatchUserJSONRequestBody
-	if err := web.DecodeJSON(w, r, &body); err != nil {
+	if err := web.DecodePatch(w, r, &body); err != nil {
 		sh.fail(w, r, err)
 		return
 	}
@@ -3617,9 +3770,10 @@ func (sh *strictHandler) PatchUser(w http.ResponseWriter, r *http.Request, userI
 	}
 }
 
-func (sh *strictHandler) ListUserApplications(w http.ResponseWriter, r *http.Request, userID UserInPath) {
+func (sh *strictHandler) ListUserApplications(w http.ResponseWriter, r *http.Request, userID UserInPath, params ListUserApplicationsParams) {
 	var request ListUserApplicationsRequestObject
 	request.UserID = userID
+	request.Params = params
 	response, err := sh.ssi.ListUserApplications(r.Context(), request)
 	if err == nil {
 		err = response.VisitListUserApplicationsResponse(w)
@@ -3655,9 +3809,10 @@ func (sh *strictHandler) EnableUser(w http.ResponseWriter, r *http.Request, user
 	}
 }
 
-func (sh *strictHandler) ListUserIdentities(w http.ResponseWriter, r *http.Request, userID UserInPath) {
+func (sh *strictHandler) ListUserIdentities(w http.ResponseWriter, r *http.Request, userID UserInPath, params ListUserIdentitiesParams) {
 	var request ListUserIdentitiesRequestObject
 	request.UserID = userID
+	request.Params = params
 	response, err := sh.ssi.ListUserIdentities(r.Context(), request)
 	if err == nil {
 		err = response.VisitListUserIdentitiesResponse(w)
@@ -3693,9 +3848,10 @@ func (sh *strictHandler) ListUserGroups(w http.ResponseWriter, r *http.Request, 
 	}
 }
 
-func (sh *strictHandler) ListUserFactors(w http.ResponseWriter, r *http.Request, userID UserInPath) {
+func (sh *strictHandler) ListUserFactors(w http.ResponseWriter, r *http.Request, userID UserInPath, params ListUserFactorsParams) {
 	var request ListUserFactorsRequestObject
 	request.UserID = userID
+	request.Params = params
 	response, err := sh.ssi.ListUserFactors(r.Context(), request)
 	if err == nil {
 		err = response.VisitListUserFactorsResponse(w)
@@ -3745,9 +3901,10 @@ func (sh *strictHandler) EndUserSessions(w http.ResponseWriter, r *http.Request,
 	}
 }
 
-func (sh *strictHandler) ListUserSessions(w http.ResponseWriter, r *http.Request, userID UserInPath) {
+func (sh *strictHandler) ListUserSessions(w http.ResponseWriter, r *http.Request, userID UserInPath, params ListUserSessionsParams) {
 	var request ListUserSessionsRequestObject
 	request.UserID = userID
+	request.Params = params
 	response, err := sh.ssi.ListUserSessions(r.Context(), request)
 	if err == nil {
 		err = response.VisitListUserSessionsResponse(w)

@@ -28,6 +28,7 @@ type Directory interface {
 	Update(ctx context.Context, tenantID, userID string, change func(*identity.User), attach func(identity.Change, *sqldb.Batch)) (identity.User, error)
 	Disable(ctx context.Context, tenantID, userID string, origin engine.Origin, attach func(identity.Change, *sqldb.Batch)) (identity.User, error)
 	NewPassword(ctx context.Context, tenantID, password string, u identity.User) (identity.PasswordHash, error)
+	MayManage(ctx context.Context, tenantID, userID string) error
 	Delete(ctx context.Context, tenantID, userID string, origin engine.Origin, removed identity.Moved) error
 
 	Groups(ctx context.Context, tenantID, query, userID string, after *identity.Position, limit int) ([]identity.Group, error)

@@ -11,6 +11,7 @@ import (
 	"stonetown/identity"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/sqldb"
+	"stonetown/oauth"
 )
 
 // inlineGroups is how many groups the answer about a user shows.
@@ -192,8 +193,15 @@ func (s *Surface) ListUserApplications(ctx context.Context, request ListUserAppl
 	if _, err := s.Directory.User(ctx, call.Tenant.ID, request.UserID); err != nil {
 		return nil, err
 	}
-	list, err := s.Authorizations.Authorizations(ctx, call.Tenant.ID, request.UserID)
-	return ListUserApplications200JSONResponse{Body: AuthorizationList{Data: profile.Authorizations(list), Meta: Meta{RequestID: call.RequestID}}}, err
+	all, err := s.Authorizations.Authorizations(ctx, call.Tenant.ID, request.UserID)
+	if err != nil {
+		return nil, err
+	}
+	page, limit, next, err := web.Page(s.Cursors, call.Tenant.ID, []string{"listUserApplications", request.UserID}, request.Params.Limit, request.Params.Cursor, all, func(z oauth.Authorization) string { return z.Application.ID })
+	if err != nil {
+		return nil, err
+	}
+	return ListUserApplications200JSONResponse{Body: AuthorizationList{Data: profile.Authorizations(page), Meta: ListMeta{RequestID: call.RequestID, Limit: limit, NextCursor: next}}}, nil
 }
 
 // ListUserGroups lists the groups of a user.

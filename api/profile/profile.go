@@ -14,6 +14,7 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/identity"
+	texts "stonetown/internal/text"
 )
 
 const (
@@ -47,6 +48,8 @@ func (v *Validation) member(name string, value jsontext.Value, field *string) {
 	switch {
 	case strings.IndexByte(text, 0) >= 0:
 		v.Add(name, "nul_refused", "must not contain NUL")
+	case !texts.IsLine(text):
+		v.Add(name, "control_character", "must be one line without control characters")
 	case len(text) > MaxText:
 		v.Add(name, "too_long", fmt.Sprintf("must have at most %d bytes", MaxText))
 	case name == "picture" && text != "" && !isWebAddress(text):
@@ -75,6 +78,7 @@ func (v *Validation) attributes(value jsontext.Value, field *[]byte) {
 	case 'n':
 		*field = nil
 	case '{':
+		value = value.Clone() // a form may be read more than once
 		if err := value.Compact(); err != nil {
 			v.Add("attributes", "invalid", "is not valid JSON")
 		} else if len(value) > MaxAttributes {

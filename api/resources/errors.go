@@ -84,7 +84,9 @@ func translate(err error) *web.Error {
 	case errors.As(err, &invalidType):
 		return web.ValidationFailed(web.FieldError{Field: pointer(invalidType.Path), Code: invalidType.Reason, Message: invalidType.Message})
 	case errors.As(err, &tooComplex):
-		return answer(http.StatusBadRequest, "check_too_complex", tooComplex, web.Details{"limit": tooComplex.Limit})
+		return answer(http.StatusBadRequest, "check_too_complex", tooComplex, web.Details{
+			"limit": tooComplex.Limit, "spent_on": tooComplex.Spent(), "spent_on_conditions": tooComplex.OnConditions,
+		})
 	case errors.Is(err, engine.ErrTokenInvalid), errors.Is(err, engine.ErrTokenUnknown):
 		return web.ValidationFailed(web.FieldError{Field: "consistency_token", Code: "invalid", Message: "the consistency token was not issued for this tenant"})
 	case errors.Is(err, engine.ErrTokenExpired):

@@ -109,10 +109,10 @@ type BulkInput struct {
 // BulkOperation defines model for BulkOperation.
 type BulkOperation struct {
 	// Condition A condition of the resource's type that must be met for the relation to hold.
-	Condition RelationCondition `json:"condition,omitempty"`
+	Condition *RelationCondition `json:"condition,omitempty"`
 
 	// ExpiresAt When the relation ceases to hold.
-	ExpiresAt string      `json:"expires_at,omitempty"`
+	ExpiresAt *string     `json:"expires_at,omitempty"`
 	Op        string      `json:"op"`
 	Relation  string      `json:"relation"`
 	Resource  ResourceRef `json:"resource"`
@@ -285,10 +285,10 @@ type Context = jsontext.Value
 // ContextualRelation defines model for ContextualRelation.
 type ContextualRelation struct {
 	// Condition A condition of the resource's type that must be met for the relation to hold.
-	Condition RelationCondition `json:"condition,omitempty"`
-	ExpiresAt string            `json:"expires_at,omitempty"`
-	Relation  string            `json:"relation"`
-	Resource  ResourceRef       `json:"resource"`
+	Condition *RelationCondition `json:"condition,omitempty"`
+	ExpiresAt *string            `json:"expires_at,omitempty"`
+	Relation  string             `json:"relation"`
+	Resource  ResourceRef        `json:"resource"`
 
 	// Subject A user, a group (which means its members), a resource, the holders of a
 	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
@@ -549,11 +549,11 @@ type RelationDefinitionInput struct {
 // RelationInput defines model for RelationInput.
 type RelationInput struct {
 	// Condition A condition of the resource's type that must be met for the relation to hold.
-	Condition RelationCondition `json:"condition,omitempty"`
+	Condition *RelationCondition `json:"condition,omitempty"`
 
 	// ExpiresAt When the relation ceases to hold.
-	ExpiresAt string `json:"expires_at,omitempty"`
-	Relation  string `json:"relation"`
+	ExpiresAt *string `json:"expires_at,omitempty"`
+	Relation  string  `json:"relation"`
 
 	// Subject A user, a group (which means its members), a resource, the holders of a
 	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
@@ -3265,7 +3265,7 @@ func (sh *strictHandler) PatchResource(w http.ResponseWriter, r *http.Request, p
 	request.ExternalID = externalID
 	request.Params = params
 	var body PatchResourceJSONRequestBody
-	if err := web.DecodeJSON(w, r, &body); err != nil {
+	if err := web.DecodePatch(w, r, &body); err != nil {
 		sh.fail(w, r, err)
 		return
 	}

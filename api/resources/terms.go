@@ -13,15 +13,15 @@ import (
 )
 
 // terms reads the terms on which a relation is to hold into op.
-func (v *validation) terms(path, expiresAt string, on RelationCondition, op *engine.WriteOp) {
-	if expiresAt != "" {
-		at, err := time.Parse(time.RFC3339Nano, expiresAt)
+func (v *validation) terms(path string, expiresAt *string, on *RelationCondition, op *engine.WriteOp) {
+	if expiresAt != nil {
+		at, err := time.Parse(time.RFC3339Nano, *expiresAt)
 		if err != nil || at.UnixMicro() <= 0 {
 			v.Add(path+"expires_at", "timestamp_invalid", "must be a time after 1970 as RFC 3339 has it")
 		}
 		op.ExpiresAt = at
 	}
-	if on.Name != "" || on.Context != nil {
+	if on != nil {
 		v.Text(path, "condition/name", on.Name)
 		op.Condition, op.Context = on.Name, v.Object(path+"condition/context", on.Context, condition.MaxContext)
 	}

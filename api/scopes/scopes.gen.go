@@ -5,6 +5,7 @@ package scopes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -60,6 +61,15 @@ type ExternalID = string
 // Immutable Cannot be changed; its presence is refused with `immutable_field`.
 type Immutable = jsontext.Value
 
+// ListMeta defines model for ListMeta.
+type ListMeta struct {
+	Limit int `json:"limit"`
+
+	// NextCursor Null ends the list.
+	NextCursor *string `json:"next_cursor"`
+	RequestID  string  `json:"request_id"`
+}
+
 // Meta defines model for Meta.
 type Meta struct {
 	RequestID string `json:"request_id"`
@@ -93,8 +103,8 @@ type ScopeInput struct {
 
 // ScopeList defines model for ScopeList.
 type ScopeList struct {
-	Data []Scope `json:"data"`
-	Meta Meta    `json:"meta"`
+	Data []Scope  `json:"data"`
+	Meta ListMeta `json:"meta"`
 }
 
 // ScopePatch defines model for ScopePatch.
@@ -104,7 +114,7 @@ type ScopePatch struct {
 	Description *string   `json:"description,omitempty"`
 
 	// Entitlement Whether a user has the scope by being one, or through a group.
-	Entitlement Entitlement `json:"entitlement,omitempty"`
+	Entitlement *Entitlement `json:"entitlement,omitempty"`
 
 	// Name Cannot be changed; its presence is refused with `immutable_field`.
 	Name Immutable `json:"name,omitempty"`
@@ -124,6 +134,9 @@ type ApplicationInPath = string
 
 // ConnectionInPath defines model for ConnectionInPath.
 type ConnectionInPath = string
+
+// Cursor defines model for Cursor.
+type Cursor = string
 
 // EmailChangeInPath defines model for EmailChangeInPath.
 type EmailChangeInPath = string
@@ -148,6 +161,9 @@ type ImportInPath = string
 
 // KindInPath defines model for KindInPath.
 type KindInPath = string
+
+// Limit defines model for Limit.
+type Limit = int
 
 // NameInPath defines model for NameInPath.
 type NameInPath = string
@@ -215,6 +231,15 @@ type Unavailable = Error
 // UnsupportedMediaType defines model for UnsupportedMediaType.
 type UnsupportedMediaType = Error
 
+// ListScopesParams defines parameters for ListScopes.
+type ListScopesParams struct {
+	// Cursor Opaque; `meta.next_cursor` of the page before.
+	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // CreateScopeParams defines parameters for CreateScope.
 type CreateScopeParams struct {
 	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
@@ -249,7 +274,7 @@ type PatchScopeJSONRequestBody = ScopePatch
 type ServerInterface interface {
 	// ListScopes List the scopes of the tenant by name
 	// (GET /api/v1/scopes)
-	ListScopes(w http.ResponseWriter, r *http.Request)
+	ListScopes(w http.ResponseWriter, r *http.Request, params ListScopesParams)
 	// CreateScope Register a scope
 	// (POST /api/v1/scopes)
 	CreateScope(w http.ResponseWriter, r *http.Request, params CreateScopeParams)
@@ -273,8 +298,40 @@ type MiddlewareFunc func(http.Handler) http.Handler
 // ListScopes operation middleware
 func (siw *ServerInterfaceWrapper) ListScopes(w http.ResponseWriter, r *http.Request) {
 
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListScopesParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.ListScopes(w, r)
+		siw.Handler.ListScopes(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -554,6 +611,7 @@ type DeletedResponseHeaders struct {
 }
 
 type ListScopesRequestObject struct {
+	Params ListScopesParams
 }
 
 // ListScopesResponseObject is one of the successful responses.
@@ -663,8 +721,9 @@ func NewStrictHandler(ssi StrictServerInterface, fail func(w http.ResponseWriter
 	return &strictHandler{ssi: ssi, fail: fail}
 }
 
-func (sh *strictHandler) ListScopes(w http.ResponseWriter, r *http.Request) {
+func (sh *strictHandler) ListScopes(w http.ResponseWriter, r *http.Request, params ListScopesParams) {
 	var request ListScopesRequestObject
+	request.Params = params
 	response, err := sh.ssi.ListScopes(r.Context(), request)
 	if err == nil {
 		err = response.VisitListScopesResponse(w)
@@ -710,7 +769,7 @@ func (sh *strictHandler) PatchScope(w http.ResponseWriter, r *http.Request, name
 	request.Name = name
 	request.Params = params
 	var body PatchScopeJSONRequestBody
-	if err := web.DecodeJSON(w, r, &body); err != nil {
+	if err := web.DecodePatch(w, r, &body); err != nil {
 		sh.fail(w, r, err)
 		return
 	}

@@ -4,7 +4,6 @@ package scopes
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 
@@ -27,7 +26,10 @@ type Registry interface {
 }
 
 // Surface implements the operations. It is safe for concurrent use.
-type Surface struct{ Registry Registry }
+type Surface struct {
+	Registry Registry
+	Cursors  *web.Cursors
+}
 
 var _ StrictServerInterface = (*Surface)(nil)
 
@@ -67,15 +69,19 @@ type event struct {
 	Changes map[string][2]any `json:"changes,omitzero"` // from, to
 }
 
-// ListScopes lists all scopes: a tenant has some dozens.
-func (s *Surface) ListScopes(ctx context.Context, _ ListScopesRequestObject) (ListScopesResponseObject, error) {
+// ListScopes lists scopes: a tenant has some dozens.
+func (s *Surface) ListScopes(ctx context.Context, request ListScopesRequestObject) (ListScopesResponseObject, error) {
 	call := web.CallOf(ctx)
 	found, err := s.Registry.Scopes(ctx, call.Tenant.ID)
 	if err != nil {
 		return nil, err
 	}
-	body := ScopeList{Meta: Meta{RequestID: call.RequestID}}
-	for _, scope := range found {
+	page, limit, next, err := web.Page(s.Cursors, call.Tenant.ID, []string{"listScopes"}, request.Params.Limit, request.Params.Cursor, found, func(s oauth.Scope) string { return s.Name })
+	if err != nil {
+		return nil, err
+	}
+	body := ScopeList{Data: []Scope{}, Meta: ListMeta{RequestID: call.RequestID, Limit: limit, NextCursor: next}}
+	for _, scope := range page {
 		body.Data = append(body.Data, wire(scope))
 	}
 	return ListScopes200JSONResponse{Body: body}, nil
@@ -87,7 +93,7 @@ func (s *Surface) CreateScope(ctx context.Context, request CreateScopeRequestObj
 	var v web.Validation
 	v.Text("", "name", in.Name)
 	description(&v, in.Description)
-	entitlement(&v, in.Entitlement, true)
+	entitlement(&v, in.Entitlement)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -111,7 +117,9 @@ func (s *Surface) PatchScope(ctx context.Context, request PatchScopeRequestObjec
 	if in.Description != nil {
 		description(&v, *in.Description)
 	}
-	entitlement(&v, in.Entitlement, false)
+	if in.Entitlement != nil {
+		entitlement(&v, *in.Entitlement)
+	}
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -119,8 +127,8 @@ func (s *Surface) PatchScope(ctx context.Context, request PatchScopeRequestObjec
 		if in.Description != nil {
 			scope.Description = *in.Description
 		}
-		if in.Entitlement != "" {
-			scope.Entitlement = oauth.Entitlement(in.Entitlement)
+		if in.Entitlement != nil {
+			scope.Entitlement = oauth.Entitlement(*in.Entitlement)
 		}
 	}
 	scope, err := s.Registry.UpdateScope(ctx, call.Tenant.ID, request.Name, change, func(before, after oauth.Scope, b *sqldb.Batch) {
@@ -158,18 +166,14 @@ func (s *Surface) DeleteScope(ctx context.Context, request DeleteScopeRequestObj
 const maxDescription = 500
 
 func description(v *web.Validation, text string) {
-	if text != "" && v.Text("", "description", text) && len(text) > maxDescription {
-		v.Add("description", "too_long", fmt.Sprintf("must have at most %d bytes", maxDescription))
-	}
+	v.Paragraphs("", "description", text, maxDescription)
 }
 
-func entitlement(v *web.Validation, e Entitlement, required bool) {
+func entitlement(v *web.Validation, e Entitlement) {
 	switch oauth.Entitlement(e) {
 	case oauth.BySelf, oauth.ByGroup:
 	default:
-		if e != "" || required {
-			v.Add("entitlement", "unknown_value", "must be self or group")
-		}
+		v.Add("entitlement", "unknown_value", "must be self or group")
 	}
 }
 

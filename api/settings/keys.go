@@ -16,29 +16,39 @@ type Keys interface {
 }
 
 // ListSigningKeys lists the keys that tokens are signed with.
-func (s *Surface) ListSigningKeys(ctx context.Context, _ ListSigningKeysRequestObject) (ListSigningKeysResponseObject, error) {
+func (s *Surface) ListSigningKeys(ctx context.Context, request ListSigningKeysRequestObject) (ListSigningKeysResponseObject, error) {
 	call := web.CallOf(ctx)
 	keys, err := s.Keys.SigningKeys(ctx, call.Tenant.ID)
-	return ListSigningKeys200JSONResponse{Body: keyList(call, keys)}, err
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.keyList(call, keys, request.Params.Limit, request.Params.Cursor)
+	return ListSigningKeys200JSONResponse{Body: list}, err
 }
 
 // RotateSigningKeys replaces them.
 func (s *Surface) RotateSigningKeys(ctx context.Context, request RotateSigningKeysRequestObject) (RotateSigningKeysResponseObject, error) {
 	call := web.CallOf(ctx)
 	keys, err := s.Keys.RotateSigningKeys(ctx, call.Tenant.ID, request.Body.Emergency, call.Origin())
-	return RotateSigningKeys200JSONResponse{Body: keyList(call, keys)}, err
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.keyList(call, keys, nil, "")
+	return RotateSigningKeys200JSONResponse{Body: list}, err
 }
 
-func keyList(call *web.Call, keys []oauth.SigningKey) SigningKeyList {
-	list := SigningKeyList{Data: []SigningKey{}, Meta: Meta{RequestID: call.RequestID}}
-	for _, k := range keys {
+// keyList is a page of the keys.
+func (s *Surface) keyList(call *web.Call, keys []oauth.SigningKey, size *int, cursor string) (SigningKeyList, error) {
+	page, limit, next, err := web.Page(s.Cursors, call.Tenant.ID, []string{"listSigningKeys"}, size, cursor, keys, func(k oauth.SigningKey) string { return k.KID })
+	list := SigningKeyList{Data: []SigningKey{}, Meta: ListMeta{RequestID: call.RequestID, Limit: limit, NextCursor: next}}
+	for _, k := range page {
 		created := web.Timestamp(k.CreatedAt)
 		list.Data = append(list.Data, SigningKey{
 			Kid: k.KID, Alg: string(k.Alg), State: string(k.State), CreatedAt: created, PublishedAt: created,
 			ActivatedAt: known(k.ActivatedAt), RetiredAt: known(k.RetiredAt), RemovedAt: known(k.RemovedAt),
 		})
 	}
-	return list
+	return list, err
 }
 
 // known is nil for the zero time.

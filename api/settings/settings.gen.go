@@ -5,6 +5,7 @@ package settings
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -35,6 +36,15 @@ type Error struct {
 
 // ExternalID Chosen by the caller. 1 to 512 bytes of UTF-8 without NUL; `*` alone is reserved.
 type ExternalID = string
+
+// ListMeta defines model for ListMeta.
+type ListMeta struct {
+	Limit int `json:"limit"`
+
+	// NextCursor Null ends the list.
+	NextCursor *string `json:"next_cursor"`
+	RequestID  string  `json:"request_id"`
+}
 
 // Meta defines model for Meta.
 type Meta struct {
@@ -92,7 +102,7 @@ type Settings struct {
 	// they count: `family.ip` or `family.caller`, the family being one of
 	// token, sign-in, self-service, admin, authz and client. Without one the
 	// deployment's holds, which is `token.ip` 60/min, `token.caller` 600/h,
-	// `sign-in.ip` 30/min, `self-service.caller` 600/h, `admin.caller` 6000/h
+	// `sign-in.ip` and `sign-in.caller` 30/min, `self-service.caller` 600/h, `admin.caller` 6000/h
 	// and `client.caller` 6000/h unless it is configured otherwise.
 	RateLimits map[string]string `json:"rate_limits"`
 
@@ -201,7 +211,7 @@ type SigningKey struct {
 // SigningKeyList defines model for SigningKeyList.
 type SigningKeyList struct {
 	Data []SigningKey `json:"data"`
-	Meta Meta         `json:"meta"`
+	Meta ListMeta     `json:"meta"`
 }
 
 // SigningKeysRotation defines model for SigningKeysRotation.
@@ -218,6 +228,9 @@ type ApplicationInPath = string
 
 // ConnectionInPath defines model for ConnectionInPath.
 type ConnectionInPath = string
+
+// Cursor defines model for Cursor.
+type Cursor = string
 
 // EmailChangeInPath defines model for EmailChangeInPath.
 type EmailChangeInPath = string
@@ -242,6 +255,9 @@ type ImportInPath = string
 
 // KindInPath defines model for KindInPath.
 type KindInPath = string
+
+// Limit defines model for Limit.
+type Limit = int
 
 // NameInPath defines model for NameInPath.
 type NameInPath = string
@@ -317,6 +333,15 @@ type PatchSettingsParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListSigningKeysParams defines parameters for ListSigningKeys.
+type ListSigningKeysParams struct {
+	// Cursor Opaque; `meta.next_cursor` of the page before.
+	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // RotateSigningKeysParams defines parameters for RotateSigningKeys.
 type RotateSigningKeysParams struct {
 	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
@@ -341,7 +366,7 @@ type ServerInterface interface {
 	PatchSettings(w http.ResponseWriter, r *http.Request, params PatchSettingsParams)
 	// ListSigningKeys List the keys that the tenant's tokens are signed with
 	// (GET /api/v1/settings/signing-keys)
-	ListSigningKeys(w http.ResponseWriter, r *http.Request)
+	ListSigningKeys(w http.ResponseWriter, r *http.Request, params ListSigningKeysParams)
 	// RotateSigningKeys Replace the keys that the tenant's tokens are signed with
 	// (POST /api/v1/settings/signing-keys/rotate)
 	RotateSigningKeys(w http.ResponseWriter, r *http.Request, params RotateSigningKeysParams)
@@ -414,8 +439,40 @@ func (siw *ServerInterfaceWrapper) PatchSettings(w http.ResponseWriter, r *http.
 // ListSigningKeys operation middleware
 func (siw *ServerInterfaceWrapper) ListSigningKeys(w http.ResponseWriter, r *http.Request) {
 
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListSigningKeysParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.ListSigningKeys(w, r)
+		siw.Handler.ListSigningKeys(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -627,6 +684,7 @@ func (response PatchSettings200JSONResponse) VisitPatchSettingsResponse(w http.R
 }
 
 type ListSigningKeysRequestObject struct {
+	Params ListSigningKeysParams
 }
 
 // ListSigningKeysResponseObject is one of the successful responses.
@@ -704,7 +762,7 @@ func (sh *strictHandler) PatchSettings(w http.ResponseWriter, r *http.Request, p
 	var request PatchSettingsRequestObject
 	request.Params = params
 	var body PatchSettingsJSONRequestBody
-	if err := web.DecodeJSON(w, r, &body); err != nil {
+	if err := web.DecodePatch(w, r, &body); err != nil {
 		sh.fail(w, r, err)
 		return
 	}
@@ -718,8 +776,9 @@ func (sh *strictHandler) PatchSettings(w http.ResponseWriter, r *http.Request, p
 	}
 }
 
-func (sh *strictHandler) ListSigningKeys(w http.ResponseWriter, r *http.Request) {
+func (sh *strictHandler) ListSigningKeys(w http.ResponseWriter, r *http.Request, params ListSigningKeysParams) {
 	var request ListSigningKeysRequestObject
+	request.Params = params
 	response, err := sh.ssi.ListSigningKeys(r.Context(), request)
 	if err == nil {
 		err = response.VisitListSigningKeysResponse(w)
@@ -733,7 +792,7 @@ func (sh *strictHandler) RotateSigningKeys(w http.ResponseWriter, r *http.Reques
 	var request RotateSigningKeysRequestObject
 	request.Params = params
 	var body RotateSigningKeysJSONRequestBody
-	if err := web.DecodeJSON(w, r, &body); err != nil {
+	if err := web.DecodeOptionalJSON(w, r, &body); err != nil {
 		sh.fail(w, r, err)
 		return
 	}

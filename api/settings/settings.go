@@ -47,6 +47,7 @@ type Surface struct {
 	Users        Users
 	Applications Applications
 	Keys         Keys
+	Cursors      *web.Cursors
 }
 
 var _ StrictServerInterface = (*Surface)(nil)

@@ -4,14 +4,18 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"stonetown/internal/fair"
 )
 
-// lazyDeadline is a context with a deadline that keeps no timer until somebody
+// lazyDeadline is the context of a request: it carries a [fair.Request], and has a
+// deadline that keeps no timer until somebody
 // waits for it. Most requests are answered from memory and wait for nothing, and a
 // timer would be a good part of their work.
 type lazyDeadline struct {
 	context.Context
-	at time.Time
+	at      time.Time
+	request fair.Request
 
 	mu     sync.Mutex
 	timed  context.Context // once somebody waits
@@ -29,6 +33,13 @@ func (d *lazyDeadline) Deadline() (time.Time, bool) {
 		return at, true
 	}
 	return d.at, true
+}
+
+func (d *lazyDeadline) Value(key any) any {
+	if key == fair.Key {
+		return &d.request
+	}
+	return d.Context.Value(key)
 }
 
 func (d *lazyDeadline) Done() <-chan struct{} {

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"stonetown/engine/authority"
+	"stonetown/internal/fair"
 	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
 )
@@ -45,6 +47,11 @@ func NotFound() *Error {
 	return &Error{Status: http.StatusNotFound, Code: "not_found", Message: "there is nothing at this path"}
 }
 
+// Denied refuses a caller that lacks a scope which it would give.
+func Denied(e *authority.DeniedError) *Error {
+	return &Error{Status: http.StatusForbidden, Code: "permission_denied", Message: e.Error(), Details: Details{"required_scope": e.Scope}}
+}
+
 // Unavailable asks to try again, at the earliest after a while.
 func Unavailable(message string, after time.Duration) *Error {
 	seconds := max(1, int((after+time.Second-1)/time.Second))
@@ -78,11 +85,19 @@ func (k *Kit) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	x := w.(*exchange)
 	var e *Error
 	var busy *tuplestore.BusyError
-	if !errors.As(err, &e) && x.surface.Translate != nil {
+	var denied *authority.DeniedError
+	var tooMany *fair.ExhaustedError
+	switch {
+	case errors.As(err, &e):
+	case errors.As(err, &tooMany):
+		e = exhausted(tooMany)
+	case x.surface.Translate != nil:
 		e = x.surface.Translate(err)
 	}
 	switch {
 	case e != nil:
+	case errors.As(err, &denied):
+		e = Denied(denied)
 	case errors.As(err, &busy):
 		e = Unavailable("too many writes are waiting", busy.RetryAfter)
 	case errors.Is(err, tuplestore.ErrSchemaChanged):

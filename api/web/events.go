@@ -1,9 +1,14 @@
 package web
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/go-json-experiment/json"
 
+	"stonetown/engine/authority"
 	"stonetown/internal/eventlog"
+	"stonetown/schema"
 )
 
 // Event says that the caller made something happen. data is what becomes of it as
@@ -16,7 +21,7 @@ func (c *Call) Origin() eventlog.Origin {
 	if p := c.Principal; p != nil {
 		o.ClientID = p.ClientID
 		o.Actor = eventlog.Actor{Type: "user", ID: p.Subject}
-		if p.Subject == p.ClientID {
+		if p.IsApplication() {
 			o.Actor.Type = "application"
 		}
 		if p.Acting() { // it is they who do it
@@ -24,6 +29,17 @@ func (c *Call) Origin() eventlog.Origin {
 		}
 	}
 	return o
+}
+
+// Caller is the party that makes the request, as package authority compares its rights.
+func (c *Call) Caller() (who authority.Caller) {
+	if p := c.Principal; p != nil {
+		who = authority.Caller{Type: schema.UserType, ID: p.Subject, Scopes: slices.Collect(maps.Keys(p.Scopes))}
+		if p.IsApplication() {
+			who.Type = schema.ApplicationType
+		}
+	}
+	return who
 }
 
 // NewEvent is [Call.Event] for what happens later than the request that asked for it.

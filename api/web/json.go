@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 const (
@@ -46,6 +48,50 @@ func DecodeJSON(w http.ResponseWriter, r *http.Request, v any) error {
 	return Decode(b.Bytes(), v)
 }
 
+// DecodeOptionalJSON does so for a body that may be absent; v then stays as it is.
+func DecodeOptionalJSON(w http.ResponseWriter, r *http.Request, v any) error {
+	b := buffers.Get().(*bytes.Buffer)
+	defer release(b)
+	if _, err := b.ReadFrom(http.MaxBytesReader(w, r.Body, MaxBody)); err != nil {
+		return BodyError(err)
+	}
+	if b.Len() == 0 {
+		return nil
+	}
+	return Decode(b.Bytes(), v)
+}
+
+// DecodePatch does so for a change, where null is no way to say nothing: it is refused for
+// members that do not know what to do with it, which are all but those of type
+// [jsontext.Value].
+func DecodePatch(w http.ResponseWriter, r *http.Request, v any) error {
+	b := buffers.Get().(*bytes.Buffer)
+	defer release(b)
+	if _, err := b.ReadFrom(http.MaxBytesReader(w, r.Body, MaxBody)); err != nil {
+		return BodyError(err)
+	}
+	if err := Decode(b.Bytes(), v); err != nil {
+		return err
+	}
+	form := reflect.ValueOf(v).Elem()
+	if form.Kind() != reflect.Struct {
+		return nil
+	}
+	var given map[string]jsontext.Value
+	if err := Decode(b.Bytes(), &given); err != nil {
+		return err
+	}
+	var refused Validation
+	for i := range form.NumField() {
+		field := form.Type().Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if field.Type != reflect.TypeFor[jsontext.Value]() && given[name].Kind() == 'n' {
+			refused.Add(name, "type_invalid", "must not be null")
+		}
+	}
+	return refused.Err()
+}
+
 // BodyError says why a body could not be read.
 func BodyError(err error) error {
 	var tooLarge *http.MaxBytesError
@@ -69,6 +115,9 @@ func invalidJSON(message string) *Error {
 func Decode(text []byte, v any) error {
 	if depth(text) > MaxDepth {
 		return invalidJSON(fmt.Sprintf("the body is nested more than %d deep", MaxDepth))
+	}
+	if string(bytes.TrimSpace(text)) == "null" { // to the library a value like any other
+		return ValidationFailed(FieldError{"", "type_invalid", "the body must not be null"})
 	}
 	err := json.Unmarshal(text, v)
 	if err == nil {

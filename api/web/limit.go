@@ -32,10 +32,10 @@ func (k *Kit) limitCaller(x *exchange, r *http.Request, family ratelimit.Family)
 	return k.limit(r.Context(), x, ratelimit.Counted{Family: family, By: ratelimit.Caller}, x.Principal.Subject)
 }
 
-// LimitClient counts a request of a client that proved who it is to an operation
-// that asks for no token. The error is rate_limited.
-func (k *Kit) LimitClient(ctx context.Context, w http.ResponseWriter, family ratelimit.Family, clientID string) error {
-	return k.limit(ctx, w.(*exchange), ratelimit.Counted{Family: family, By: ratelimit.Caller}, clientID)
+// LimitClient counts a request of a client that has proved its identity, to an operation
+// that asks for no token, against the limit of a user or client. The error is rate_limited.
+func (k *Kit) LimitClient(ctx context.Context, w http.ResponseWriter, family ratelimit.Family, key string) error {
+	return k.limit(ctx, w.(*exchange), ratelimit.Counted{Family: family, By: ratelimit.Caller}, key)
 }
 
 // limit counts a request, and says how things stand in the fields of

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 
@@ -72,6 +73,40 @@ func (c *Cursors) Resume(tenant string, list []string, cursor string, position a
 		return invalid
 	}
 	return nil
+}
+
+// place is where a page of a list ended that is held as a whole.
+type place struct {
+	ID    string `json:"i"`
+	Index int    `json:"n"` // of the item behind it
+}
+
+// Page cuts a page out of a list that is held as a whole, because it is never long, and
+// returns the cursor of the next one; nil if there is none. An item that was removed since
+// the page before ended with it does not matter.
+func Page[T any](c *Cursors, tenant string, list []string, size *int, cursor string, all []T, id func(T) string) (page []T, limit int, next *string, err error) {
+	if limit, err = Limit(size); err != nil {
+		return nil, 0, nil, err
+	}
+	start := 0
+	if cursor != "" {
+		var last place
+		if err := c.Resume(tenant, list, cursor, &last); err != nil {
+			return nil, 0, nil, err
+		}
+		if start = 1 + slices.IndexFunc(all, func(item T) bool { return id(item) == last.ID }); start == 0 {
+			start = min(max(0, last.Index-1), len(all))
+		}
+	}
+	end := min(start+limit, len(all))
+	if end < len(all) {
+		more, err := c.Next(tenant, list, place{id(all[end-1]), end})
+		if err != nil {
+			return nil, 0, nil, err
+		}
+		next = &more
+	}
+	return all[start:end], limit, next, nil
 }
 
 // listID is unambiguous whatever the filters hold.

@@ -18,6 +18,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"stonetown/controlplane"
+	"stonetown/engine/authority"
 	"stonetown/internal/id"
 	"stonetown/internal/ratelimit"
 	"stonetown/oauth"
@@ -54,7 +55,7 @@ func (k *Kit) Serve(router Router) http.Handler {
 		h["Referrer-Policy"] = noReferrer
 		h["Cache-Control"] = noStore
 
-		ctx := context.WithValue(r.Context(), callKey{}, &x.Call)
+		ctx := authority.With(context.WithValue(r.Context(), callKey{}, &x.Call), x.Caller)
 		defer func() {
 			if fault := recover(); fault != nil {
 				k.panicked(x, r, fault)
@@ -104,11 +105,13 @@ func (k *Kit) Handle(op Operation, s Surface, next http.Handler) http.Handler {
 		}
 		ctx := withLazyDeadline(r.Context(), k.timeout)
 		defer ctx.end()
+		as := &ctx.request
 		bounded := r.WithContext(ctx)
 		err := k.admit(x, bounded, op)
 		if err == nil && hasVariables {
 			err = unescapeVariables(r)
 		}
+		as.Caller = callerOf(x)
 		switch {
 		case err != nil:
 		case op.Page:
@@ -116,8 +119,9 @@ func (k *Kit) Handle(op Operation, s Surface, next http.Handler) http.Handler {
 				err = k.fromHere(r)
 			}
 		case op.Streaming || op.MaxUpload > 0:
-			if err = k.streams.takeNow(); err == nil {
-				defer k.streams.free()
+			var closeStream func()
+			if closeStream, err = k.openStream(as.Caller); err == nil {
+				defer closeStream()
 				ctx, cancel := k.stream(x, r)
 				defer cancel()
 				bounded = r.WithContext(ctx)
@@ -127,7 +131,7 @@ func (k *Kit) Handle(op Operation, s Surface, next http.Handler) http.Handler {
 			}
 		default:
 			var leave func()
-			if leave, err = k.working.enter(bounded); err == nil {
+			if leave, err = k.entrance.enter(bounded, as); err == nil {
 				defer leave()
 			}
 		}
@@ -185,7 +189,7 @@ func (k *Kit) admit(x *exchange, r *http.Request, op Operation) error {
 			return err
 		}
 	}
-	if op.MediaType != "" && !hasMediaType(r, op.MediaType) {
+	if op.MediaType != "" && !(op.BodyOptional && r.ContentLength == 0) && !hasMediaType(r, op.MediaType) {
 		return &Error{
 			Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type",
 			Message: "the body must be " + op.MediaType,

@@ -2,70 +2,72 @@ package web
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
-	"sync/atomic"
 	"time"
+
+	"stonetown/internal/fair"
 )
 
-// slots bound how many requests are worked on at the same time, and with that the
-// memory they take: a body and what is decoded of it is many times what a request
-// takes that waits.
-type slots chan struct{}
+// Three things are bounded: the requests that are worked on at the same time, and with
+// them the memory they take, since a body and what is decoded of it is many times what
+// a waiting request takes; the bytes of bodies that have arrived for requests that are
+// not worked on yet; and open streams. Of each, a tenant and a caller may hold a share.
 
-// take waits for a slot until ctx ends.
-func (s slots) take(ctx context.Context) error {
-	select {
-	case s <- struct{}{}:
-		return nil
-	default:
-	}
-	select {
-	case s <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return Unavailable("too many requests are being worked on", time.Second)
-	}
+// streamsRetryAfter is when to try again to open a stream: they are open for long.
+const streamsRetryAfter = 10 * time.Second
+
+// share is so many percent of a number, and not nothing.
+func share(percent int, of int64) int64 { return max(1, (of*int64(percent)+99)/100) }
+
+// limits are those of something of which the service has so much.
+func (c *Config) limits(service int64) fair.Limits {
+	return fair.Limits{Service: service, Tenant: share(c.TenantShare, service), Caller: share(c.CallerShare, service)}
 }
 
-// free gives a slot back.
-func (s slots) free() { <-s }
-
-// takeNow takes a slot if there is one.
-func (s slots) takeNow() error {
-	select {
-	case s <- struct{}{}:
-		return nil
-	default:
-		return Unavailable("too many streams are open", 10*time.Second)
+// callerOf is on whose behalf a request is made: that of the token's subject, or else
+// of the address it comes from.
+func callerOf(x *exchange) fair.Caller {
+	if x.Principal != nil {
+		return fair.Caller{Tenant: x.Tenant.ID, ID: x.Principal.Subject}
 	}
+	return fair.Caller{Tenant: x.Tenant.ID, ID: addressKey(x.ClientIP)}
 }
 
-// entrance is where requests take their slots, when their bodies have arrived if
-// they have one: who sends slowly keeps nobody else from being served. What has
+// exhausted is the response when a share is used up. Its details name the share, which
+// is that of the service or of the tenant or caller itself.
+func exhausted(e *fair.ExhaustedError) *Error {
+	u := Unavailable(e.Error(), e.RetryAfter)
+	u.Details = Details{"resource": e.Of, "share": e.Share, "limit": e.Limit}
+	return u
+}
+
+// entrance is where requests take their places, when their bodies have arrived if
+// they have one: whoever sends slowly keeps nobody else from being served. What has
 // arrived until then is bounded as well.
 type entrance struct {
-	slots
-	most     int64 // bytes of bodies
-	received atomic.Int64
+	working  *fair.Gate
+	received *fair.Shares // bytes of bodies
 }
 
-// enter lets a request wait for its slot. leave gives back what it then has.
-func (e *entrance) enter(r *http.Request) (leave func(), err error) {
+// enter lets a request wait for its place. leave gives back what it then has.
+func (e *entrance) enter(r *http.Request, as *fair.Request) (leave func(), err error) {
 	if r.ContentLength == 0 {
-		return e.free, e.take(r.Context())
+		return as.Leave, as.Enter(r.Context(), e.working)
 	}
-	b := &waitingBody{ReadCloser: r.Body, entrance: e, ctx: r.Context()}
+	b := &waitingBody{ReadCloser: r.Body, entrance: e, ctx: r.Context(), as: as}
 	r.Body = b
 	return b.leave, nil
 }
 
-// waitingBody is a body behind whose end a slot waits.
+// waitingBody is a body behind whose end a place waits.
 type waitingBody struct {
 	io.ReadCloser
 	entrance *entrance
 	ctx      context.Context
-	received int64 // and not yet behind a slot
+	as       *fair.Request
+	received int64 // and not yet worked on
 	entered  bool
 }
 
@@ -74,12 +76,12 @@ func (b *waitingBody) Read(p []byte) (int, error) {
 	if b.entered {
 		return n, err
 	}
-	b.received += int64(n)
-	if b.entrance.received.Add(int64(n)) > b.entrance.most {
-		return n, Unavailable("too much is being received", time.Second)
+	if err := b.entrance.received.Take(b.as.Caller, int64(n)); err != nil {
+		return n, err
 	}
+	b.received += int64(n)
 	if err == io.EOF {
-		if err := b.entrance.take(b.ctx); err != nil {
+		if err := b.as.Enter(b.ctx, b.entrance.working); err != nil {
 			return n, err
 		}
 		b.entered = true
@@ -89,13 +91,22 @@ func (b *waitingBody) Read(p []byte) (int, error) {
 }
 
 func (b *waitingBody) forget() {
-	b.entrance.received.Add(-b.received)
+	b.entrance.received.Give(b.as.Caller, b.received)
 	b.received = 0
 }
 
 func (b *waitingBody) leave() {
 	b.forget()
-	if b.entered {
-		b.entrance.free()
+	b.as.Leave()
+}
+
+// openStream counts a stream until close is called. It never waits.
+func (k *Kit) openStream(c fair.Caller) (closeStream func(), err error) {
+	if err := k.streams.Take(c, 1); err != nil {
+		if e, ok := errors.AsType[*fair.ExhaustedError](err); ok {
+			e.RetryAfter = streamsRetryAfter
+		}
+		return nil, err
 	}
+	return func() { k.streams.Give(c, 1) }, nil
 }

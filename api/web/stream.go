@@ -37,7 +37,7 @@ func NewLines(w http.ResponseWriter) *Lines {
 
 // Write adds a line. It may stay in memory until the next Flush.
 func (l *Lines) Write(v any) error {
-	l.w.Header()["Content-Type"] = ndjson
+	l.w.Header()["Content-Type"], l.w.Header()["X-Accel-Buffering"] = ndjson, unbuffered
 	if err := json.MarshalWrite(l.buffer, v, json.Deterministic(true)); err != nil {
 		return fmt.Errorf("write line: %w", err)
 	}
@@ -60,4 +60,8 @@ func (l *Lines) Flush() error {
 	return c.Flush()
 }
 
-var ndjson = []string{"application/x-ndjson"}
+var (
+	ndjson = []string{"application/x-ndjson"}
+	// nginx would keep lines back until it has some thousand bytes of them.
+	unbuffered = []string{"no"}
+)

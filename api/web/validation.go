@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"stonetown/internal/text"
 )
 
 // Validation collects what is wrong with a request. Its zero value is ready.
@@ -45,6 +47,30 @@ func (v *Validation) Text(path, field, value string) bool {
 		return true
 	}
 	return false
+}
+
+// Line demands a value of one line, of at most most bytes.
+func (v *Validation) Line(path, field, value string, most int) {
+	switch {
+	case !v.Text(path, field, value):
+	case !text.IsLine(value):
+		v.Add(path+field, "control_character", "must be one line without control characters")
+	case len(value) > most:
+		v.Add(path+field, "too_long", fmt.Sprintf("must have at most %d bytes", most))
+	}
+}
+
+// Paragraphs demands a text of at most most bytes, if there is one. It may have several
+// lines.
+func (v *Validation) Paragraphs(path, field, value string, most int) {
+	switch {
+	case value == "":
+	case !v.Text(path, field, value):
+	case !text.IsParagraphs(value):
+		v.Add(path+field, "control_character", "must have no control characters but line breaks and tabs")
+	case len(value) > most:
+		v.Add(path+field, "too_long", fmt.Sprintf("must have at most %d bytes", most))
+	}
 }
 
 // Object demands an object of at most limit bytes. It returns nil for one that

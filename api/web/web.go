@@ -4,7 +4,7 @@
 // A request passes, in this order: its id and the headers of every response;
 // which web origins may read it (CORS); the route; the tenant of its host and
 // whether that tenant is served; the limit of its address; the bearer token and
-// the scope; the limit of its caller; the media type; a slot to be worked on in;
+// the scope; the limit of its caller; the media type; a place among the requests that are worked on;
 // its idempotency key; the handler. What an operation demands ([Operation]) comes from the OpenAPI
 // document, so a new one takes its lines there, a call of the domain, and the
 // mapping of both. Handlers return errors;
@@ -29,6 +29,7 @@ import (
 	"github.com/rs/cors"
 
 	"stonetown/controlplane"
+	"stonetown/internal/fair"
 	"stonetown/internal/idempotency"
 	"stonetown/internal/ratelimit"
 	"stonetown/oauth"
@@ -74,6 +75,9 @@ type Config struct {
 	MaxReceiving int64
 	// MaxStreams is how many streams may be open; more are refused. Default: 1,000.
 	MaxStreams int
+	// TenantShare and CallerShare are how much of these three one tenant and one of its
+	// callers may hold, in percent. Default: 50 and 25.
+	TenantShare, CallerShare int
 	// TrustedProxies may say in X-Forwarded-For whom they speak for. The address
 	// is logged and decides nothing. Default: none.
 	TrustedProxies []netip.Prefix
@@ -102,8 +106,8 @@ type Kit struct {
 	dev      bool
 	stopping context.Context
 	duration *prometheus.HistogramVec
-	working  *entrance
-	streams  slots
+	entrance *entrance
+	streams  *fair.Shares
 
 	idempotency *idempotency.Store
 	limits      *ratelimit.Limiter
@@ -129,6 +133,12 @@ func New(c Config) (*Kit, error) {
 	if c.MaxStreams == 0 {
 		c.MaxStreams = 1000
 	}
+	if c.TenantShare == 0 {
+		c.TenantShare = 50
+	}
+	if c.CallerShare == 0 {
+		c.CallerShare = 25
+	}
 	if c.Stopping == nil {
 		c.Stopping = context.Background()
 	}
@@ -144,7 +154,11 @@ func New(c Config) (*Kit, error) {
 	k := &Kit{
 		tenants: c.Tenants, verifier: c.Verifier, log: c.Logger, timeout: c.Timeout,
 		trusted: c.TrustedProxies, dev: c.Dev, stopping: c.Stopping, duration: duration,
-		working: &entrance{slots: make(slots, c.MaxWorking), most: c.MaxReceiving}, streams: make(slots, c.MaxStreams),
+		entrance: &entrance{
+			working:  fair.NewGate("requests at the same time", c.limits(int64(c.MaxWorking)), fair.Queue{}),
+			received: fair.NewShares("bytes of bodies that are not complete", c.limits(c.MaxReceiving)),
+		},
+		streams:     fair.NewShares("streams", c.limits(int64(c.MaxStreams))),
 		idempotency: c.Idempotency, limits: c.Limits, origins: c.Origins,
 	}
 	k.cors = newCORS(k)
@@ -163,12 +177,14 @@ type Operation struct {
 	// Cookie: the token may come as a cookie, from pages of the tenant's own.
 	Cookie bool
 	// Page: it is one for people, which asks other operations for what it does and takes
-	// no slot of its own.
+	// no place of its own.
 	Page bool
 	// Enrolling: who must add a second factor first may do this.
 	Enrolling bool
 	// MediaType is that of the request body; empty: there is none.
 	MediaType string
+	// BodyOptional: a request without a body needs no media type either.
+	BodyOptional bool
 	// Idempotent: the operation takes an Idempotency-Key.
 	Idempotent bool
 	// Streaming: the response goes on for as long as its reader likes. Only

@@ -189,6 +189,12 @@ func (m *modules) beginDevelopment(ctx context.Context, b beginning, file string
 	if !isLocal(tenant.BaseURL) {
 		return c, nil // not made by a development server: its address is no business of ours
 	}
+	// Another server may be running on this database, whose tokens a new address would make
+	// invalid. The embedded one is ours alone.
+	if m.db.Dialect() != sqldb.SQLite {
+		return credentials{}, fmt.Errorf("the tenant of this database has the address %s, and other servers may be using it: "+
+			"start on the same port (--listen), or with a database of your own", tenant.BaseURL)
+	}
 	c.BaseURL, c.ControlURL = b.BaseURL, b.ControlURL
 	err = m.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		if err := m.tenants.MoveTenant(ctx, tx, tenant.ID, c.BaseURL); err != nil {

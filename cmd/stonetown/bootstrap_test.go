@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -68,6 +69,22 @@ func TestBootstrap(t *testing.T) {
 	}
 	if _, err := seal.OpenKeyFile(filepath.Join(dir, "master.key")); err != nil {
 		t.Fatal(err)
+	}
+	// What the error says to run works, also where the folder is missing.
+	elsewhere := filepath.Join(dir, "no such folder", "it's.key")
+	_, err = command(t, append(args, "--master-key-file", elsewhere)...)
+	if err == nil {
+		t.Fatal("a server began without a master key")
+	}
+	_, say, _ := strings.Cut(err.Error(), "make one with: ")
+	if out, err := exec.CommandContext(t.Context(), "sh", "-c", say).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", say, err, out)
+	}
+	if info, err := os.Stat(filepath.Dir(elsewhere)); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v, want mode 0700", info, err)
+	}
+	if _, err := seal.ReadKeyFile(elsewhere); err != nil {
+		t.Error(err)
 	}
 	out, err := command(t, args...)
 	if err != nil || !strings.Contains(out, file) {

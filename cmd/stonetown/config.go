@@ -106,7 +106,7 @@ type Config struct {
 
 	// TextCountries are the country codes, such as +49, of the numbers that texts are
 	// sent to. Default: all.
-	TextCountries []string `yaml:"text_countries" env:"TEXT_COUNTRIES"`
+	TextCountries codes `yaml:"text_countries" env:"TEXT_COUNTRIES"`
 
 	// AllowInsecureTargets lets tenants name http URLs and addresses of private networks
 	// where the server fetches something, as their applications' keys, and so whatever
@@ -136,6 +136,12 @@ type Config struct {
 
 	// MaxStreams is how many watches may be open; more are refused. Default 1000.
 	MaxStreams int `yaml:"max_streams" env:"MAX_STREAMS"`
+
+	// TenantShare and CallerShare are how much of MaxRequests, of MaxStreams and of the
+	// memory for incoming bodies one tenant, and one caller of it, may hold at the same
+	// time, in percent. Default 50 and 25.
+	TenantShare int `yaml:"tenant_share" env:"TENANT_SHARE"`
+	CallerShare int `yaml:"caller_share" env:"CALLER_SHARE"`
 
 	// ResidentMemoryMiB is how much memory tenants' tuples may take, in MiB.
 	// Tenants beyond it are answered from the database, which is slower.
@@ -176,6 +182,8 @@ func defaultConfig() Config {
 		RequestTimeout:    30 * time.Second,
 		MaxRequests:       256,
 		MaxStreams:        1000,
+		TenantShare:       50,
+		CallerShare:       25,
 		ResidentMemoryMiB: 1024,
 		AuditRetention:    eventlog.Retention,
 		HistoryRetention:  sqlstore.Retention,
@@ -195,13 +203,13 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.IntVar(&c.DatabaseConns, "database-conns", c.DatabaseConns, "most connections to the database (default 4 per CPU)")
 	f.StringVar(&c.MasterKeyFile, "master-key-file", c.MasterKeyFile, "`file` of the key that seals secrets (default master.key in the data folder)")
 	f.Var(&c.TrustedProxies, "trusted-proxies", "`networks` whose X-Forwarded-For is believed, separated by commas")
-	f.Var(&c.RateLimits, "rate-limits", "`limits` on requests, such as token.ip=60/min,authz.caller=1000/s")
+	f.Var(&c.RateLimits, "rate-limits", "`limits` on requests by family.ip or family.caller, such as token.ip=60/min,authz.caller=1000/s (families: "+strings.Join(ratelimit.FamilyNames(), ", ")+"; units: s, min, h, d)")
 	f.StringVar(&c.MailURL, "mail-url", c.MailURL, "smtp:// or smtps:// `URL` of the mail server")
 	f.StringVar(&c.MailPasswordFile, "mail-password-file", c.MailPasswordFile, "`file` that holds the password for the mail server")
 	f.StringVar(&c.MailFrom, "mail-from", c.MailFrom, "`address` that letters come from")
 	f.StringVar(&c.TextURL, "text-url", c.TextURL, "http(s) `URL` of the gateway for texts to telephones")
 	f.StringVar(&c.TextTokenFile, "text-token-file", c.TextTokenFile, "`file` that holds the token for the gateway")
-	f.StringSliceVar(&c.TextCountries, "text-countries", c.TextCountries, "`codes` of the countries that texts are sent to, such as +49,+1")
+	f.Var(&c.TextCountries, "text-countries", "`codes` of the countries that texts are sent to, such as +49,+1")
 	f.BoolVar(&c.AllowInsecureTargets, "allow-insecure-targets", c.AllowInsecureTargets, "let tenants name http URLs and private addresses to fetch from (always with --dev)")
 	f.StringVar(&c.BreachedPasswordsURL, "breached-passwords-url", c.BreachedPasswordsURL, "https `URL` of a service that knows breached passwords")
 	f.StringVar(&c.SecurityContact, "security-contact", c.SecurityContact, "`URI` in /.well-known/security.txt: whom to tell of weaknesses")
@@ -209,6 +217,8 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.DurationVar(&c.RequestTimeout, "request-timeout", c.RequestTimeout, "most time to work on one request")
 	f.IntVar(&c.MaxRequests, "max-requests", c.MaxRequests, "most requests that are worked on at the same time")
 	f.IntVar(&c.MaxStreams, "max-streams", c.MaxStreams, "most watches that are open at the same time")
+	f.IntVar(&c.TenantShare, "tenant-share", c.TenantShare, "how much of max-requests and max-streams one tenant may hold, in percent")
+	f.IntVar(&c.CallerShare, "caller-share", c.CallerShare, "how much of max-requests and max-streams one caller may hold, in percent")
 	f.Int64Var(&c.ResidentMemoryMiB, "resident-memory-mib", c.ResidentMemoryMiB, "memory for tenants' tuples, in `MiB`")
 	f.DurationVar(&c.AuditRetention, "audit-retention", c.AuditRetention, "how long it is kept what happened")
 	f.DurationVar(&c.HistoryRetention, "history-retention", c.HistoryRetention, "how long the past of relations is kept")
@@ -340,6 +350,9 @@ func (c *Config) complete() error {
 	if c.MaxRequests <= 0 || c.MaxStreams <= 0 {
 		problem("max_requests and max_streams must be positive")
 	}
+	if c.TenantShare < 1 || c.TenantShare > 100 || c.CallerShare < 1 || c.CallerShare > 100 {
+		problem("tenant_share and caller_share must be percentages from 1 to 100")
+	}
 	if c.ResidentMemoryMiB <= 0 || c.DatabaseConns < 0 {
 		problem("resident_memory_mib must be positive and database_conns not negative")
 	}
@@ -375,13 +388,15 @@ func (c Config) LogValue() slog.Value {
 		slog.String("mail_url", redacted(c.MailURL)),
 		slog.String("mail_from", c.MailFrom),
 		slog.String("text_url", redacted(c.TextURL)),
-		slog.Any("text_countries", c.TextCountries),
+		slog.String("text_countries", c.TextCountries.String()),
 		slog.Bool("allow_insecure_targets", c.AllowInsecureTargets),
 		slog.String("breached_passwords_url", redacted(c.BreachedPasswordsURL)),
 		slog.String("geo_file", c.GeoFile),
 		slog.String("security_contact", c.SecurityContact),
 		slog.Duration("request_timeout", c.RequestTimeout),
 		slog.Int("max_requests", c.MaxRequests),
+		slog.Int("tenant_share", c.TenantShare),
+		slog.Int("caller_share", c.CallerShare),
 		slog.Int("max_streams", c.MaxStreams),
 		slog.Int64("resident_memory_mib", c.ResidentMemoryMiB),
 		slog.Duration("audit_retention", c.AuditRetention),
@@ -435,6 +450,55 @@ func (p *prefixes) Set(text string) error {
 
 // Type names the kind of flag in help.
 func (*prefixes) Type() string { return "networks" }
+
+// UnmarshalYAML takes a list, or the text that a flag takes.
+func (p *prefixes) UnmarshalYAML(node *yaml.Node) error {
+	text, err := commas(node)
+	if err != nil {
+		return err
+	}
+	return p.Set(text)
+}
+
+// commas joins the items of a YAML list by commas; a text is what it is.
+func commas(node *yaml.Node) (string, error) {
+	if node.Kind == yaml.ScalarNode {
+		var text string
+		err := node.Decode(&text)
+		return text, err
+	}
+	var list []string
+	err := node.Decode(&list)
+	return strings.Join(list, ","), err
+}
+
+// codes is a list of texts, on the command line separated by commas.
+type codes []string
+
+func (c *codes) String() string { return strings.Join(*c, ",") }
+
+// Set replaces the list, as a flag.
+func (c *codes) Set(text string) error {
+	*c = nil
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			*c = append(*c, part)
+		}
+	}
+	return nil
+}
+
+// Type names the kind of flag in help.
+func (*codes) Type() string { return "codes" }
+
+// UnmarshalYAML takes a list, or the text that a flag takes.
+func (c *codes) UnmarshalYAML(node *yaml.Node) error {
+	text, err := commas(node)
+	if err != nil {
+		return err
+	}
+	return c.Set(text)
+}
 
 // rateLimits are limits by family.ip or family.caller, on the command line
 // name=limit separated by commas.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/spf13/pflag"
+
+	"stonetown/internal/ratelimit"
 )
 
 func resolve(t *testing.T, args, environ []string) (Config, error) {
@@ -78,6 +81,41 @@ log_level: warn
 	}
 }
 
+// A list in the file may be a text with commas, as it is in a flag.
+func TestConfigLists(t *testing.T) {
+	for _, file := range []string{
+		"trusted_proxies: 10.0.0.0/8, fd00::/8\ntext_countries: +49,+1", "trusted_proxies: [10.0.0.0/8, 'fd00::/8']\ntext_countries: ['+49', '+1']",
+		"trusted_proxies: \"10.0.0.0/8,fd00::/8\"\ntext_countries: \"+49, +1\"",
+	} {
+		got, err := resolve(t, []string{"--config", writeFile(t, file)}, nil)
+		if err != nil || got.TrustedProxies.String() != "10.0.0.0/8,fd00::/8" || got.TextCountries.String() != "+49,+1" {
+			t.Errorf("%s: %v %v, %v", file, got.TrustedProxies, got.TextCountries, err)
+		}
+	}
+	for _, file := range []string{"trusted_proxies: 10.0.0.0", "trusted_proxies: {a: b}", "trusted_proxies: 10.0.0.0/8;fd00::/8", "text_countries: 49"} {
+		if _, err := resolve(t, []string{"--config", writeFile(t, file)}, nil); err == nil {
+			t.Errorf("%s: no error", file)
+		}
+	}
+	got, err := resolve(t, nil, []string{"STONETOWN_TEXT_COUNTRIES=+49,+1", "STONETOWN_TRUSTED_PROXIES=10.0.0.0/8,fd00::/8"})
+	if err != nil || got.TrustedProxies.String() != "10.0.0.0/8,fd00::/8" || got.TextCountries.String() != "+49,+1" {
+		t.Errorf("environment: %v %v, %v", got.TrustedProxies, got.TextCountries, err)
+	}
+}
+
+// The help names what limits can be set for.
+func TestConfigHelpNamesFamilies(t *testing.T) {
+	out, err := command(t, "serve", "--help")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range ratelimit.FamilyNames() {
+		if !regexp.MustCompile(`rate-limits .*\b` + family + `\b`).MatchString(out) {
+			t.Errorf("the help of --rate-limits does not name %s", family)
+		}
+	}
+}
+
 func TestConfigRefuses(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing")
 	for name, test := range map[string]struct {
@@ -99,6 +137,7 @@ func TestConfigRefuses(t *testing.T) {
 		"no memory":           {args: []string{"--resident-memory-mib", "0"}, want: "positive"},
 		"malformed networks":  {environ: []string{"STONETOWN_TRUSTED_PROXIES=10.0.0.0"}, want: "10.0.0.0"},
 		"no requests":         {file: "max_requests: 0", want: "max_requests"},
+		"share above all":     {file: "tenant_share: 101", want: "tenant_share"},
 		"no retention":        {args: []string{"--audit-retention", "0s"}, want: "audit_retention"},
 		"no history":          {args: []string{"--history-retention", "59m"}, want: "history_retention"},
 		"malformed limit":     {args: []string{"--rate-limits", "admin.caller=6000"}, want: "requests/unit"},

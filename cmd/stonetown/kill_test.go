@@ -54,7 +54,7 @@ func startProcess(t *testing.T, args ...string) *process {
 	}
 	t.Cleanup(p.kill)
 	for lines := bufio.NewScanner(stdout); lines.Scan(); {
-		if base, ok := strings.CutPrefix(lines.Text(), "BASE="); ok {
+		if base, ok := strings.CutPrefix(lines.Text(), "Stonetown runs on "); ok {
 			p.base = strings.Replace(base, "dev.localhost", "127.0.0.1", 1)
 			go io.Copy(io.Discard, stdout)
 			return p

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 
 	"stonetown/controlplane"
 	"stonetown/identity"
@@ -58,7 +59,8 @@ func openMasterKey(config Config) (*seal.Key, error) {
 	}
 	key, err := seal.ReadKeyFile(config.MasterKeyFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w; make one with: (umask 077; head -c 32 /dev/urandom | base64 > %s)", err, config.MasterKeyFile)
+		return nil, fmt.Errorf("%w; make one with: (umask 077; mkdir -p %s && head -c 32 /dev/urandom | base64 > %s)",
+			err, shellWord(filepath.Dir(config.MasterKeyFile)), shellWord(config.MasterKeyFile))
 	}
 	return key, err
 }

@@ -2,8 +2,11 @@ package main
 
 import (
 	"errors"
+	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -78,5 +81,33 @@ func TestServePostgres(t *testing.T) {
 		if got := call(a, "resources/check", check, 200)["allowed"]; got != false {
 			t.Fatalf("after the delete: %v", got)
 		}
+	}
+}
+
+// A second development server does not take the address from the first, whose tokens would
+// be refused from then on.
+func TestSecondDevelopmentServer(t *testing.T) {
+	db, dir := pgtest.URL(t), t.TempDir()
+	first := start(t, "--dev", "--data-dir", dir, "--database-url", db)
+	c := readJSON(t, first.config.bootstrapFile())
+	token := first.token(c)
+
+	config, err := resolve(t, []string{"--dev", "--data-dir", dir, "--database-url", db, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := newProgram(config, io.Discard, slog.New(slog.DiscardHandler))
+	err = second.Open(t.Context())
+	if closeErr := second.Close(); closeErr != nil {
+		t.Error(closeErr)
+	}
+	if err == nil || !strings.Contains(err.Error(), c.BaseURL) || !strings.Contains(err.Error(), "--listen") {
+		t.Errorf("the second server: %v", err)
+	}
+	if status, answer := first.do("GET", "http://"+first.Addr()+"/api/v1/resource-types", hostOf(t, c.BaseURL), token, ""); status != 200 {
+		t.Errorf("a token of the first: %d %v", status, answer)
+	}
+	if got := readJSON(t, first.config.bootstrapFile()); got != c {
+		t.Errorf("the credentials are %+v, want %+v", got, c)
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,23 +44,14 @@ func TestProcess(t *testing.T) {
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
-	var script strings.Builder
-	for lines := bufio.NewScanner(stdout); lines.Scan(); {
-		if script.Len() > 0 || strings.HasPrefix(lines.Text(), "BASE=") {
-			script.WriteString(lines.Text() + "\n")
-		}
-		if strings.Contains(lines.Text(), `"id":"bob"`) { // the last command
-			break
-		}
-	}
+	script := printed(stdout)
 	// A proxy of the machine's environment must not see the requests.
-	paste := strings.ReplaceAll(script.String(), "curl -sS", "curl -sS --noproxy '*'")
+	paste := strings.ReplaceAll(script, "curl -sS", "curl -sS --noproxy '*'")
 	out, err := exec.CommandContext(t.Context(), "sh", "-c", "set -eu\n"+paste).CombinedOutput()
 	if err != nil {
 		t.Errorf("the pasted commands failed: %v\n%s", err, out)
 	}
-	answers := strings.Split(strings.TrimSpace(string(out)), "\n")
-	if len(answers) != 4 || !strings.Contains(answers[2], `"allowed":true`) || !strings.Contains(answers[3], `"allowed":false`) {
+	if got := decisions(string(out)); !slices.Equal(got, quickstartDecisions) || strings.Contains(string(out), `"error"`) {
 		t.Errorf("the pasted commands answered:\n%s\nlog:\n%s", out, log.String())
 	}
 
@@ -74,6 +66,35 @@ func TestProcess(t *testing.T) {
 	if !strings.Contains(log.String(), "draining") || !strings.Contains(log.String(), "stopped") {
 		t.Errorf("log:\n%s", log.String())
 	}
+}
+
+// printed is the commands that a development server prints.
+func printed(stdout io.Reader) string {
+	var script strings.Builder
+	commands := strings.Split(strings.TrimSpace(quickstart), "\n")
+	for lines := bufio.NewScanner(stdout); lines.Scan(); {
+		if script.Len() > 0 || strings.HasPrefix(lines.Text(), "get() {") {
+			script.WriteString(lines.Text() + "\n")
+		}
+		if lines.Text() == commands[len(commands)-1] {
+			break
+		}
+	}
+	return script.String()
+}
+
+// quickstartDecisions are what those commands lead to: Bob may view the plan through his
+// group; Eve the plan, and not the folder.
+var quickstartDecisions = []string{"true", "true", "false"}
+
+// decisions are the answers to checks, and the codes of errors, in what commands printed.
+func decisions(out string) (all []string) {
+	for line := range strings.Lines(out) {
+		for _, answer := range regexp.MustCompile(`"allowed":(true|false)|"error":"(\w+)"`).FindAllStringSubmatch(line, -1) {
+			all = append(all, answer[1]+answer[2])
+		}
+	}
+	return all
 }
 
 // section is the commands of a section of the README, up to the next one of its
@@ -115,7 +136,7 @@ func TestReadme(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	start(t, "--dev", "--data-dir", filepath.Join(dir, "data"))
+	server := start(t, "--dev", "--data-dir", filepath.Join(dir, "data"))
 	paste := func(script string) string {
 		t.Helper()
 		script = strings.NewReplacer("curl -sS", "curl -sS --noproxy '*'", "bin/stonetown", "./stonetown").Replace(script)
@@ -129,13 +150,20 @@ func TestReadme(t *testing.T) {
 		return string(out)
 	}
 
-	out := paste(section(t, readme, "Five minutes with curl"))
-	var answers []string
-	for line := range strings.Lines(out) {
-		for _, answer := range regexp.MustCompile(`"allowed":(true|false)|"error":"(\w+)"`).FindAllStringSubmatch(line, -1) {
-			answers = append(answers, answer[1]+answer[2])
-		}
+	// First what the server printed, with which the README begins as well.
+	first := strings.ReplaceAll(quickstart, "{{.File}}", "data/bootstrap.json")
+	if commands := section(t, readme, "Five minutes with curl"); !strings.HasPrefix(commands, first) {
+		t.Errorf("the README does not begin with quickstart.sh:\n%s", commands)
 	}
+	script := printed(strings.NewReader(server.out.String()))
+	if want := strings.ReplaceAll(quickstart, "{{.File}}", filepath.Join(dir, "data", "bootstrap.json")); script != want {
+		t.Errorf("the server printed\n%s\nwant\n%s", script, want)
+	}
+	if out := paste(script); !slices.Equal(decisions(out), quickstartDecisions) || strings.Contains(out, `"error"`) {
+		t.Errorf("what the server prints answers:\n%s", out)
+	}
+	out := paste(section(t, readme, "Five minutes with curl"))
+	answers := decisions(out)
 	// Bob through his group; Eve, herself, the document but not the folder; Eve,
 	// banned; Cid from the office, and from nobody knows where; Dan, an auditor; an
 	// application that may not call an API, before it may.

@@ -17,8 +17,10 @@ import (
 	apiaccount "stonetown/api/account"
 	"stonetown/api/pages"
 	apipeople "stonetown/api/people"
+	"stonetown/api/web"
 	"stonetown/controlplane"
 	"stonetown/engine"
+	"stonetown/engine/authority"
 	"stonetown/engine/resources"
 	"stonetown/identity"
 	"stonetown/identity/authn"
@@ -108,7 +110,8 @@ func (p *Program) Open(ctx context.Context) error {
 			return err
 		}
 	}
-	people, err := identity.New(identity.Config{DB: p.modules.db, Relations: p.engine, Breached: p.breached, Logger: p.log})
+	rights := authority.New(p.engine, oauth.AdministrativeScopes)
+	people, err := identity.New(identity.Config{DB: p.modules.db, Relations: p.engine, Authority: rights, Breached: p.breached, Logger: p.log})
 	if err != nil {
 		return err
 	}
@@ -141,7 +144,7 @@ func (p *Program) Open(ctx context.Context) error {
 		p.log.WarnContext(ctx, "tenants may have anything fetched that this machine can reach (allow_insecure_targets): not for production")
 	}
 	p.oauth, err = oauth.New(oauth.Config{
-		DB: p.modules.db, Seal: p.modules.key, Relations: p.engine, People: &apiaccount.People{Users: people, Sessions: signIns},
+		DB: p.modules.db, Seal: p.modules.key, Relations: p.engine, Authority: rights, People: &apiaccount.People{Users: people, Sessions: signIns},
 		Outbox: letters, Tenants: letterheads{p.modules.tenants}.OAuthTenant,
 		Outbound: outbound.New(outbound.Config{AllowInsecure: p.config.AllowInsecureTargets}), Logger: p.log,
 	})
@@ -161,6 +164,8 @@ func (p *Program) Open(ctx context.Context) error {
 		Timeout:         p.config.RequestTimeout,
 		MaxWorking:      p.config.MaxRequests,
 		MaxStreams:      p.config.MaxStreams,
+		TenantShare:     p.config.TenantShare,
+		CallerShare:     p.config.CallerShare,
 		TrustedProxies:  p.config.TrustedProxies,
 		Idempotency:     keys,
 		Limits:          limits,
@@ -182,7 +187,9 @@ func (p *Program) Open(ctx context.Context) error {
 		WriteTimeout:      p.config.RequestTimeout + transferTime,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(p.log.Handler(), slog.LevelWarn),
+		// OPTIONS * is a request like others.
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     slog.NewLogLogger(p.log.Handler(), slog.LevelWarn),
 	}
 	log, err := eventlog.Open(eventlog.Config{DB: p.modules.db, Retention: p.config.AuditRetention, Logger: p.log})
 	if err != nil {
@@ -207,7 +214,16 @@ func (p *Program) Open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return people.Administrators(ctx, first.ID, oauth.BuiltinScopes)
+	return p.beginTenant(ctx, people, first.ID)
+}
+
+// beginTenant writes the relations that a tenant made by bootstrap begins with, unless they
+// are there.
+func (p *Program) beginTenant(ctx context.Context, people *identity.Directory, tenantID string) error {
+	if err := people.Administrators(ctx, tenantID, oauth.BuiltinScopes); err != nil {
+		return err
+	}
+	return p.oauth.HoldScopes(ctx, tenantID)
 }
 
 // kit opens what requests of all kinds go through.
@@ -237,7 +253,7 @@ func (p *Program) beginDevelopment(ctx context.Context, people *identity.Directo
 	if err != nil {
 		return err
 	}
-	if err := people.Administrators(ctx, c.TenantID, oauth.BuiltinScopes); err != nil {
+	if err := p.beginTenant(ctx, people, c.TenantID); err != nil {
 		return err
 	}
 	return printWalk(p.out, c, p.AdminAddr(), file)
@@ -254,7 +270,7 @@ func (p *Program) AdminAddr() string { return p.admin.listen.Addr().String() }
 // and gives the rest Config.DrainTimeout.
 func (p *Program) Serve(ctx context.Context) error {
 	failed := make(chan error, 1)
-	go func() { failed <- p.server.Serve(p.listen) }()
+	go func() { failed <- p.server.Serve(web.Listen(p.listen)) }()
 	p.admin.ready(p.modules.db)
 	p.log.InfoContext(ctx, "ready", slog.String("addr", p.Addr()), slog.String("admin_addr", p.AdminAddr()))
 

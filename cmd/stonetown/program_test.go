@@ -158,7 +158,7 @@ func TestServeDev(t *testing.T) {
 	if first.BaseURL != "http://dev.localhost:"+port || first.ControlURL != "http://control.localhost:"+port {
 		t.Errorf("addresses %s and %s are not on port %s", first.BaseURL, first.ControlURL, port)
 	}
-	if !strings.Contains(s.out.String(), "BASE="+first.BaseURL+"\n") || !strings.Contains(s.out.String(), first.ClientSecret) {
+	if !strings.Contains(s.out.String(), "Stonetown runs on "+first.BaseURL+"\n") || !strings.Contains(s.out.String(), file) || strings.Contains(s.out.String(), first.ClientSecret) {
 		t.Errorf("not ready to paste:\n%s", s.out)
 	}
 
@@ -201,7 +201,7 @@ func TestServeDev(t *testing.T) {
 	if second != want {
 		t.Errorf("after the second start the file holds %+v, want %+v", second, want)
 	}
-	if !strings.Contains(s2.out.String(), "BASE="+second.BaseURL+"\n") {
+	if !strings.Contains(s2.out.String(), "Stonetown runs on "+second.BaseURL+"\n") {
 		t.Errorf("not ready to paste:\n%s", s2.out)
 	}
 	s, host, token = s2, hostOf(t, second.BaseURL), s2.token(second)

@@ -10,6 +10,7 @@ import (
 	"stonetown/identity/session"
 	"stonetown/identity/ticket"
 	"stonetown/internal/eventlog"
+	"stonetown/internal/fair"
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/sqldb"
 )
@@ -33,11 +34,15 @@ func (s *Service) ChangePassword(ctx context.Context, t Tenant, current session.
 	if u.PasswordHash == "" {
 		return ErrNoPassword
 	}
-	account := identity.NormalEmail(u.Email) // guessing here is no cheaper than at the door
-	if _, err := s.attempt(ctx, t.ID, account); err != nil {
+	account := identity.NormalEmail(u.Email) // guessing here is no cheaper than at sign-in
+	var ok bool
+	err = identity.Hashing(ctx, func(ctx context.Context) error {
+		_, err := s.attempt(ctx, t.ID, account)
+		if err == nil {
+			ok, err = u.PasswordHash.Verify(ctx, present)
+		}
 		return err
-	}
-	ok, err := u.PasswordHash.Verify(ctx, present)
+	})
 	if err != nil {
 		return err
 	}
@@ -45,6 +50,11 @@ func (s *Service) ChangePassword(ctx context.Context, t Tenant, current session.
 		return ErrPassword
 	}
 	hash, err := s.users.NewPassword(ctx, t.ID, next, u)
+	if _, busy := errors.AsType[*fair.ExhaustedError](err); busy {
+		var b sqldb.Batch
+		s.forgive(&b, t.ID, account) // the present password was right
+		return errors.Join(err, s.db.Tx(ctx, func(tx *sqldb.Tx) error { return tx.Send(ctx, &b) }))
+	}
 	if err != nil {
 		return s.NoteRefused(ctx, t.ID, u, by, err)
 	}

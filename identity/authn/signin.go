@@ -13,6 +13,7 @@ import (
 	"stonetown/identity/session"
 	"stonetown/identity/ticket"
 	"stonetown/internal/eventlog"
+	"stonetown/internal/fair"
 	"stonetown/internal/sqldb"
 )
 
@@ -76,11 +77,15 @@ const (
 // [*SlowDownError] or [ErrDisabled].
 func (s *Service) SignIn(ctx context.Context, t Tenant, email, password string, by By) (Result, error) {
 	account := identity.NormalEmail(email)
-	failures, err := s.attempt(ctx, t.ID, account)
-	if err != nil {
-		return Result{}, err
-	}
-	u, err := s.users.VerifyPassword(ctx, t.ID, email, password)
+	var failures int
+	var u identity.User
+	// An attempt for which there is no time does not count.
+	err := identity.Hashing(ctx, func(ctx context.Context) (err error) {
+		if failures, err = s.attempt(ctx, t.ID, account); err == nil {
+			u, err = s.users.VerifyPassword(ctx, t.ID, email, password)
+		}
+		return err
+	})
 	if errors.Is(err, identity.ErrUserNotFound) {
 		return Result{}, s.failed(ctx, t, account, failures, by)
 	}
@@ -123,7 +128,10 @@ func (s *Service) accept(ctx context.Context, t Tenant, account string, u *ident
 	if !u.PasswordHash.Current() {
 		var err error
 		if rehashed, err = identity.HashPassword(ctx, password); err != nil {
-			return err
+			if _, busy := errors.AsType[*fair.ExhaustedError](err); !busy {
+				return err
+			}
+			rehashed = "" // at the next sign-in
 		}
 	}
 	proved := u.PasswordHash

@@ -45,7 +45,7 @@ const (
 	BackupCode Kind = "backup_code"
 )
 
-// Kinds are those that can be added.
+// Kinds are those that can be added, the strongest first.
 var Kinds = []Kind{WebAuthn, TOTP, SMS}
 
 // Method is how RFC 8176 calls the use of a factor.

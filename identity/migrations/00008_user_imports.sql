@@ -8,6 +8,7 @@ CREATE TABLE IF NOT EXISTS user_imports (
     id          TEXT   NOT NULL,
     state       TEXT   NOT NULL, -- receiving, queued, running, completed, cancelled
     origin      TEXT   NOT NULL, -- who asked for it, as JSON
+    caller      TEXT   NOT NULL, -- whose rights it has, as JSON; empty: those of the product
     total       BIGINT NOT NULL,
     imported    BIGINT NOT NULL,
     failed      BIGINT NOT NULL,

@@ -24,6 +24,15 @@ const (
 
 var families = []Family{Token, SignIn, SelfService, Admin, Authz, Client}
 
+// FamilyNames lists the families that limits can be set for.
+func FamilyNames() []string {
+	names := make([]string, len(families))
+	for i, f := range families {
+		names[i] = string(f)
+	}
+	return names
+}
+
 // Known reports whether there is such a family.
 func (f Family) Known() bool { return f == None || slices.Contains(families, f) }
 
@@ -123,6 +132,7 @@ func Defaults() Limits {
 		{Token, IP}:           {60, time.Minute},
 		{Token, Caller}:       {600, time.Hour},
 		{SignIn, IP}:          {30, time.Minute},
+		{SignIn, Caller}:      {30, time.Minute}, // the codes of devices must not be guessed from many addresses
 		{SelfService, Caller}: {600, time.Hour},
 		{Admin, Caller}:       {6000, time.Hour},
 		{Client, Caller}:      {6000, time.Hour},

@@ -32,7 +32,7 @@ func ReadKeyFile(path string) (*Key, error) {
 }
 
 // OpenKeyFile is ReadKeyFile that first creates the file, with a fresh key and
-// readable by its owner only, when there is none. It suits development and the
+// readable by its owner only, when there is none, and its folder. It suits development and the
 // first start of a single machine; elsewhere a missing key file is a mistake
 // that a fresh key would hide.
 func OpenKeyFile(path string) (*Key, error) {
@@ -46,6 +46,9 @@ func OpenKeyFile(path string) (*Key, error) {
 // createKeyFile writes the key beside its path and links it there: of two
 // processes that start together one wins and both read the whole winning key.
 func createKeyFile(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
 	// CreateTemp makes files that only their owner may read.
 	f, err := os.CreateTemp(filepath.Dir(path), ".master-key-*")
 	if err != nil {

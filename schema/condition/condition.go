@@ -30,7 +30,18 @@ const (
 	MaxParameters = 32
 	MaxExpression = 4096     // bytes
 	MaxContext    = 16 << 10 // bytes of JSON stored with a tuple
+	MaxText       = 16 << 10 // bytes of one string in a request's context
 	maxCost       = 100_000  // CEL's units, of an evaluation
+	maxRegex      = 1000     // instructions of a compiled regular expression
+)
+
+// What an evaluation costs is counted in steps of about 30 ns, which is also what a
+// visit to a node of a graph takes.
+const (
+	stepsToEvaluate = 100 // whatever the expression
+	stepsOfCost     = 4   // one of CEL's units
+	bytesOfStep     = 4   // of JSON that is decoded
+	stepsOfValue    = 2   // of the request's context, converted
 )
 
 var (
@@ -92,7 +103,7 @@ func Compile(d Definition) (*Condition, error) {
 		return nil, &Error{"parameters", "too_many", fmt.Sprintf("%d parameters, at most %d are allowed", len(d.Parameters), MaxParameters)}
 	}
 	c := &Condition{definition: d, kinds: map[string]kind{}}
-	options := []cel.EnvOption{inCIDR, toAddress, isSubtreeOf}
+	options := []cel.EnvOption{inCIDR, toAddress, isSubtreeOf, cel.RegexProgramSizeLimit(maxRegex)}
 	for i, p := range d.Parameters {
 		at := fmt.Sprintf("parameters[%d].", i)
 		if !parameterPattern.MatchString(p.Name) {
@@ -122,9 +133,9 @@ func Compile(d Definition) (*Condition, error) {
 	if err := checkAddresses(ast.NativeRep()); err != nil {
 		return nil, &Error{"expression", "expression_invalid", err.Error()}
 	}
-	c.program, err = env.Program(ast, subtreeCost,
+	c.program, err = env.Program(ast,
 		cel.EvalOptions(cel.OptOptimize, cel.OptPartialEval),
-		cel.CostLimit(maxCost), cel.InterruptCheckFrequency(100))
+		cel.CostLimit(maxCost), cel.CostTracking(costs{}), cel.InterruptCheckFrequency(100))
 	if err != nil {
 		return nil, &Error{"expression", "expression_invalid", err.Error()}
 	}
@@ -141,6 +152,14 @@ func (c *Condition) Parameters() []Parameter { return c.definition.Parameters }
 // conditions. If the result depends on parameters that have no value, missing
 // lists them in order. Errors are [*EvaluationError] or the context's.
 func (c *Condition) Evaluate(ctx context.Context, stored string, request map[string]any) (holds bool, missing []string, err error) {
+	var steps int
+	return c.EvaluateMetered(ctx, stored, request, &steps)
+}
+
+// EvaluateMetered is [Condition.Evaluate], and adds to steps how much work it was: one
+// step takes about 30 ns.
+func (c *Condition) EvaluateMetered(ctx context.Context, stored string, request map[string]any, steps *int) (holds bool, missing []string, err error) {
+	*steps += stepsToEvaluate + len(stored)/bytesOfStep
 	values, err := c.decode([]byte(stored))
 	if err != nil {
 		return false, nil, &EvaluationError{c.definition.Name, err.Error()}
@@ -155,6 +174,11 @@ func (c *Condition) Evaluate(ctx context.Context, stored string, request map[str
 			unknown = append(unknown, cel.AttributePattern(p.Name))
 			continue
 		}
+		size, longest := measure(given)
+		*steps += stepsOfValue * size
+		if longest > MaxText {
+			return false, nil, &EvaluationError{c.definition.Name, fmt.Sprintf("the context's value for %s has a string of %d bytes, at most %d are allowed", p.Name, longest, MaxText)}
+		}
 		v, ok := c.kinds[p.Name].convert(given)
 		if !ok {
 			return false, nil, &EvaluationError{c.definition.Name, fmt.Sprintf("the context's value for %s is not of type %s", p.Name, p.Type)}
@@ -167,7 +191,10 @@ func (c *Condition) Evaluate(ctx context.Context, stored string, request map[str
 			return false, nil, &EvaluationError{c.definition.Name, "evaluation failed"}
 		}
 	}
-	result, _, err := c.program.ContextEval(ctx, vars)
+	result, details, err := c.program.ContextEval(ctx, vars)
+	if cost := details.ActualCost(); cost != nil {
+		*steps += stepsOfCost * int(min(*cost, maxCost))
+	}
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return false, nil, ctxErr
 	}
@@ -182,6 +209,29 @@ func (c *Condition) Evaluate(ctx context.Context, stored string, request map[str
 		return false, nil, &EvaluationError{c.definition.Name, "the result is not a boolean"}
 	}
 	return bool(b), nil, nil
+}
+
+// measure counts the values in a value, and the bytes of its longest string.
+func measure(v any) (values, longest int) {
+	values = 1
+	within := func(v any) {
+		n, text := measure(v)
+		values += n
+		longest = max(longest, text)
+	}
+	switch v := v.(type) {
+	case string:
+		longest = len(v)
+	case []any:
+		for _, element := range v {
+			within(element)
+		}
+	case map[string]any:
+		for _, member := range v {
+			within(member)
+		}
+	}
+	return values, longest
 }
 
 // missing are the parameters that a result depends on.

@@ -1,0 +1,88 @@
+package web
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+
+	"github.com/go-json-experiment/json"
+
+	"stonetown/internal/id"
+)
+
+// Listen makes of what net/http itself answers to requests that it cannot read, which is
+// plain text, errors as all others are. Such a request reaches no handler, and the server
+// has no hook for it: its answer is recognised as it is written, by a head that nobody else
+// writes.
+func Listen(l net.Listener) net.Listener { return listener{l} }
+
+type listener struct{ net.Listener }
+
+func (l listener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if tcp, ok := c.(*net.TCPConn); ok {
+		return conn{tcp}, err
+	}
+	return c, err
+}
+
+// conn has all that a TCP connection has.
+type conn struct{ *net.TCPConn }
+
+func (c conn) Write(p []byte) (int, error) {
+	answer := restated(p)
+	if answer == nil {
+		return c.TCPConn.Write(p)
+	}
+	if _, err := c.TCPConn.Write(answer); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// plain is what follows the status in the answers of net/http (errorHeaders there).
+var plain = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")
+
+var (
+	protocol = []byte("HTTP/1.1 ")
+	// expectation is the one answer of its own that it writes as it writes others.
+	expectation = []byte("HTTP/1.1 417 Expectation Failed\r\n")
+)
+
+// unreadable are the codes and messages of those answers.
+var unreadable = map[string][2]string{
+	"400": {"bad_request", "the request is not valid HTTP"},
+	"417": {"expectation_failed", "the only expectation that is understood is 100-continue"},
+	"431": {"headers_too_large", "the head of the request is too large"},
+	"501": {"not_implemented", "the transfer encoding is not supported"},
+	"505": {"http_version_not_supported", "the version of HTTP is not supported"},
+}
+
+// restated is an answer of net/http's own in the form of the API; nil for others.
+func restated(p []byte) []byte {
+	head, _, ok := bytes.Cut(p, plain)
+	if !ok && bytes.HasPrefix(p, expectation) {
+		head, _, ok = bytes.Cut(p, []byte("\r\n"))
+	}
+	status, known := bytes.CutPrefix(head, protocol)
+	if !ok || !known || bytes.IndexByte(head, '\n') >= 0 || len(status) < 3 {
+		return nil
+	}
+	said, known := unreadable[string(status[:3])]
+	if !known {
+		return nil
+	}
+	message := said[1]
+	// Whatever follows the colon says more: "400 Bad Request: malformed Host header".
+	if _, more, ok := bytes.Cut(status, []byte(": ")); ok {
+		status = status[:len(status)-len(more)-2]
+		message += ": " + string(more)
+	}
+	requestID := id.OfRequest()
+	body, err := json.Marshal((&Error{Code: said[0], Message: message}).Body(requestID), json.Deterministic(true))
+	if err != nil {
+		return nil
+	}
+	return fmt.Appendf(nil, "HTTP/1.1 %s\r\nCache-Control: no-store\r\nContent-Length: %d\r\nContent-Type: application/json\r\n"+
+		"Connection: close\r\nReferrer-Policy: no-referrer\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: %s\r\n\r\n%s", status, len(body), requestID, body)
+}

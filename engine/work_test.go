@@ -1,0 +1,146 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"stonetown/engine"
+	"stonetown/engine/enginetest"
+	"stonetown/internal/fair"
+)
+
+// endless makes a tenant in which a check evaluates a condition of some 10 ms for each
+// of 2,000 teams, and returns the check.
+func endless(t *testing.T, e *engine.Engine, tenantID string) engine.CheckRequest {
+	t.Helper()
+	types, err := enginetest.ParseSchema(`
+team
+  member [user]
+doc
+  viewer [user, team#member]
+  when loops(n int, l list<int>): n >= 0 && l.all(x, l.all(y, x + y > n))`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, typ := range types {
+		if _, _, _, err := e.PutType(t.Context(), tenantID, typ, by); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const teams = 2000
+	req := engine.WriteRequest{Ops: []engine.WriteOp{op(t, "doc:open#viewer@user:bob"), op(t, "doc:open#viewer@user:ann")}}
+	for i := range teams {
+		grant := op(t, fmt.Sprintf("doc:1#viewer@team:%d#member", i))
+		grant.Condition, grant.Context = "loops", fmt.Appendf(nil, `{"n":%d}`, i)
+		req.Ops = append(req.Ops, grant, op(t, fmt.Sprintf("team:%d#member@user:other", i)))
+	}
+	if _, err := e.Write(t.Context(), tenantID, req); err != nil {
+		t.Fatal(err)
+	}
+	list := make([]any, 200)
+	for i := range list {
+		list[i] = json.Number(fmt.Sprint(teams + i))
+	}
+	ask := request("user:ann", "viewer", "doc:1")
+	ask.Context = map[string]any{"l": list}
+	return ask
+}
+
+// becomeResident asks until the tenants are resident.
+func becomeResident(t *testing.T, e *engine.Engine, tenants ...string) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); e.Stats().Loads < int64(len(tenants)); {
+		if time.Now().After(deadline) {
+			t.Fatal("the tenants did not become resident")
+		}
+		for _, id := range tenants {
+			if _, err := e.Check(t.Context(), id, request("user:bob", "viewer", "doc:open")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// Conditions and visits have one budget, and the error says which of them spent it.
+func TestConditionsCountAsWork(t *testing.T) {
+	for name, resident := range map[string]int64{"resident": 0, "cold": -1} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, engine.Config{ResidentBytes: resident})
+			ask := endless(t, w.engine, tenant)
+			if resident == 0 {
+				becomeResident(t, w.engine, tenant)
+			}
+			list := engine.ListSubjectsRequest{Resource: ask.Queries[0].Resource, Action: "viewer", SubjectType: "user", Context: ask.Context}
+			_, checked := w.engine.Check(t.Context(), tenant, ask)
+			_, listed := w.engine.ListSubjects(t.Context(), tenant, list)
+			for _, err := range []error{checked, listed} {
+				budget, ok := errors.AsType[*engine.BudgetError](err)
+				if !ok || budget.Spent() != "conditions" || budget.OnConditions < 1_000_000 || !strings.Contains(err.Error(), "conditions") {
+					t.Errorf("got %v, want a *BudgetError that says that conditions spent it", err)
+				}
+			}
+		})
+	}
+}
+
+// Work ends with the context of its request.
+func TestWorkEndsWithItsContext(t *testing.T) {
+	w := newWorld(t, engine.Config{MaxVisits: 1 << 40})
+	ask := endless(t, w.engine, tenant)
+	becomeResident(t, w.engine, tenant)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := w.engine.Check(ctx, tenant, ask); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+}
+
+// While heavy requests of one tenant take all places for them, another tenant's checks
+// are answered, and its own heavy request waits without a lock that its writes need.
+// Of those that wait there is a limit.
+func TestHeavyRequestsWait(t *testing.T) {
+	w := newWorld(t, engine.Config{MaxVisits: 1 << 40})
+	const greedy, modest = "tnt_greedy", "tnt_modest"
+	ask := endless(t, w.engine, greedy)
+	endless(t, w.engine, modest)
+	becomeResident(t, w.engine, greedy, modest)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	waiting := 32 // of a caller
+	refused := make(chan *fair.ExhaustedError, 1)
+	for range waiting + max(1, runtime.GOMAXPROCS(0)/2) + 1 {
+		wg.Go(func() {
+			_, err := w.engine.Check(ctx, greedy, ask)
+			if exhausted, ok := errors.AsType[*fair.ExhaustedError](err); ok && ctx.Err() == nil {
+				select {
+				case refused <- exhausted:
+				default:
+				}
+			}
+		})
+	}
+	if e := <-refused; e.Share != fair.OfCaller || e.Limit != int64(waiting) {
+		t.Errorf("%+v", e)
+	}
+	wg.Go(func() { _, _ = w.engine.Check(ctx, modest, ask) })
+	for i := range 100 {
+		id := fmt.Sprintf("doc:new%d", i)
+		if _, err := w.engine.Write(t.Context(), modest, engine.WriteRequest{Ops: []engine.WriteOp{op(t, id+"#viewer@user:ann")}}); err != nil {
+			t.Fatal(err)
+		}
+		res, err := w.engine.Check(t.Context(), modest, request("user:ann", "viewer", id))
+		if err != nil || !res.Decisions[0].Allowed {
+			t.Fatalf("%+v, %v", res, err)
+		}
+	}
+}

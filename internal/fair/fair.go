@@ -1,0 +1,197 @@
+// Package fair divides what a process has little of among tenants and, within a
+// tenant, among callers, so that none of them can use up all of it.
+//
+// [Shares] counts how much of something is held: of all of it, by one tenant, and by
+// one caller. Each of the three has a limit. Whoever would exceed one is refused with
+// an [*ExhaustedError] that names it.
+//
+// A [Gate] bounds how much is done at the same time. Those who cannot be admitted
+// wait. A place that becomes free goes to the tenants that wait in turn, and within a
+// tenant to its callers in turn: a thousand waiting requests of one caller delay
+// another by one request, not by a thousand. A gate can bound its queue, and refuse at
+// once whoever would wait longer than the gate's patience.
+//
+// A [Request] carries the caller, and the place that its request holds, in a context.
+// Work that waits at another gate gives that place back meanwhile, see [Aside].
+package fair
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Caller is on whose behalf something is held or done.
+type Caller struct {
+	Tenant string
+	ID     string // within the tenant: the subject of a token, or an address
+}
+
+// Share is a part of what there is that has a limit.
+type Share string
+
+const (
+	OfService Share = "service" // all that the process has
+	OfTenant  Share = "tenant"
+	OfCaller  Share = "caller"
+)
+
+// ExhaustedError: a share is used up.
+type ExhaustedError struct {
+	Of         string // what there is too little of, in the plural: streams
+	Share      Share
+	Limit      int64
+	RetryAfter time.Duration // an estimate; 0: none
+}
+
+func (e *ExhaustedError) Error() string {
+	return fmt.Sprintf("too many %s: the limit of the %s is %d", e.Of, e.Share, e.Limit)
+}
+
+// Limits are how much may be held at the same time; 0 means no limit.
+type Limits struct{ Service, Tenant, Caller int64 }
+
+// Shares counts what is held. It is safe for concurrent use.
+type Shares struct {
+	of     string
+	limits Limits
+
+	mu      sync.Mutex
+	held    int64
+	tenants map[string]int64
+	callers map[Caller]int64
+}
+
+// NewShares returns shares of something, named in the plural, of which nothing is held.
+func NewShares(of string, l Limits) *Shares {
+	return &Shares{of: of, limits: l, tenants: map[string]int64{}, callers: map[Caller]int64{}}
+}
+
+// Take adds n to what a caller holds, or fails with [*ExhaustedError].
+func (s *Shares) Take(c Caller, n int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if share := s.lacking(c, n); share != "" {
+		return s.exhausted(share)
+	}
+	s.take(c, n)
+	return nil
+}
+
+// Give takes n away from what a caller holds.
+func (s *Shares) Give(c Caller, n int64) {
+	if n == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.take(c, -n)
+}
+
+// lacking names a share that does not allow n more, the narrowest first; empty if all
+// do. mu is held.
+func (s *Shares) lacking(c Caller, n int64) Share {
+	l := &s.limits
+	switch {
+	case l.Caller > 0 && s.callers[c]+n > l.Caller:
+		return OfCaller
+	case l.Tenant > 0 && s.tenants[c.Tenant]+n > l.Tenant:
+		return OfTenant
+	case l.Service > 0 && s.held+n > l.Service:
+		return OfService
+	}
+	return ""
+}
+
+func (s *Shares) exhausted(share Share) *ExhaustedError {
+	limit := map[Share]int64{OfCaller: s.limits.Caller, OfTenant: s.limits.Tenant, OfService: s.limits.Service}[share]
+	return &ExhaustedError{Of: s.of, Share: share, Limit: limit}
+}
+
+// take changes what is held. Whoever holds nothing is not remembered.
+func (s *Shares) take(c Caller, n int64) {
+	s.held += n
+	if s.limits.Tenant > 0 {
+		add(s.tenants, c.Tenant, n)
+	}
+	if s.limits.Caller > 0 {
+		add(s.callers, c, n)
+	}
+}
+
+func add[K comparable](counts map[K]int64, key K, n int64) {
+	if n += counts[key]; n == 0 {
+		delete(counts, key)
+	} else {
+		counts[key] = n
+	}
+}
+
+// Request is who a request comes from and what it holds while it is worked on. It is
+// not safe for concurrent use.
+type Request struct {
+	Caller Caller
+	// Patient: it is work in the background, which waits as long as it has to.
+	Patient bool
+
+	gate  *Gate
+	place Place
+}
+
+type contextKey struct{}
+
+// Key is the key of a [*Request] in a context, for contexts with a Value method of
+// their own.
+var Key any = contextKey{}
+
+// NewContext returns a context that carries a request.
+func NewContext(ctx context.Context, r *Request) context.Context {
+	return context.WithValue(ctx, Key, r)
+}
+
+// From returns the request that a context carries; one of nobody if there is none.
+func From(ctx context.Context) *Request {
+	if r, ok := ctx.Value(Key).(*Request); ok {
+		return r
+	}
+	return &Request{}
+}
+
+// Enter takes a place at a gate for the request, as [Gate.Enter] does.
+func (r *Request) Enter(ctx context.Context, g *Gate) error {
+	place, err := r.Wait(ctx, g)
+	if err == nil {
+		r.gate, r.place = g, place
+	}
+	return err
+}
+
+// Wait waits for a place at a gate other than the one that the request has entered, which
+// the caller gives back.
+func (r *Request) Wait(ctx context.Context, g *Gate) (Place, error) {
+	return g.enter(ctx, r.Caller, !r.Patient)
+}
+
+// Leave gives the request's place back, if it has one.
+func (r *Request) Leave() {
+	if r.gate != nil {
+		r.place.Leave()
+		r.gate = nil
+	}
+}
+
+// Aside does work without the place that the request of ctx holds, and then takes a
+// place again. If that fails, so does Aside.
+func Aside(ctx context.Context, work func() error) error {
+	r := From(ctx)
+	gate := r.gate
+	if gate == nil {
+		return work()
+	}
+	r.Leave()
+	if err := work(); err != nil {
+		return err
+	}
+	return r.Enter(ctx, gate)
+}

@@ -1,0 +1,233 @@
+package fair
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"time"
+)
+
+// Queue says how a gate lets callers wait. The zero value lets all wait until their
+// contexts end.
+type Queue struct {
+	// Waiting is how many may wait, WaitingOfTenant how many of one tenant and
+	// WaitingOfCaller how many of one caller. 0: as many as come.
+	Waiting, WaitingOfTenant, WaitingOfCaller int
+	// Patience is the longest wait. Whoever would probably wait longer is refused at
+	// once. 0: no limit.
+	Patience time.Duration
+}
+
+// Gate admits a bounded number of callers at the same time. It is safe for concurrent
+// use.
+type Gate struct {
+	Shares // counts those admitted
+	queue  Queue
+
+	// Guarded by Shares.mu. Nobody waits who could be admitted.
+	waiting int
+	turns   list.List // of *tenantLine: the tenants that wait, the next one first
+	lines   map[string]*tenantLine
+	mean    time.Duration // of the times that places were held lately
+}
+
+// tenantLine is the callers of a tenant that wait.
+type tenantLine struct {
+	turn    *list.Element
+	waiting int
+	turns   list.List // of *callerLine, the next one first
+	lines   map[string]*callerLine
+}
+
+// callerLine is what waits of one caller, in the order of arrival.
+type callerLine struct {
+	turn    *list.Element
+	waiters list.List // of *waiter
+}
+
+type waiter struct {
+	caller   Caller
+	admitted chan struct{}
+	element  *list.Element // nil once admitted
+}
+
+// NewGate returns a gate for something, named in the plural, with nobody inside.
+func NewGate(of string, l Limits, q Queue) *Gate {
+	return &Gate{Shares: *NewShares(of, l), queue: q, lines: map[string]*tenantLine{}}
+}
+
+// Place is a place that a gate has given to a caller.
+type Place struct {
+	gate   *Gate
+	caller Caller
+	since  time.Time // if the gate has patience
+}
+
+// Enter waits for a place until ctx ends. It fails with [context.Canceled], or with
+// [*ExhaustedError], at once if the queue is full or the wait would be too long.
+func (g *Gate) Enter(ctx context.Context, c Caller) (Place, error) {
+	return g.enter(ctx, c, true)
+}
+
+func (g *Gate) enter(ctx context.Context, c Caller, bounded bool) (Place, error) {
+	g.mu.Lock()
+	lacking := g.lacking(c, 1)
+	if lacking == "" {
+		g.take(c, 1)
+		g.mu.Unlock()
+		return g.place(c), nil
+	}
+	if bounded {
+		if err := g.refuses(c); err != nil {
+			g.mu.Unlock()
+			return Place{}, err
+		}
+	}
+	w := g.line(c)
+	g.mu.Unlock()
+
+	var late <-chan time.Time
+	if bounded && g.queue.Patience > 0 {
+		timer := time.NewTimer(g.queue.Patience)
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case <-w.admitted:
+		return g.place(c), nil
+	case <-ctx.Done():
+	case <-late:
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if w.element == nil { // admitted in the same moment
+		return g.place(c), nil
+	}
+	g.remove(w)
+	if err := ctx.Err(); errors.Is(err, context.Canceled) {
+		return Place{}, err
+	}
+	err := g.exhausted(g.lacking(c, 1))
+	err.RetryAfter = g.queue.Patience
+	return Place{}, err
+}
+
+func (g *Gate) place(c Caller) Place {
+	p := Place{gate: g, caller: c}
+	if g.queue.Patience > 0 {
+		p.since = time.Now()
+	}
+	return p
+}
+
+// Leave gives the place to the next caller.
+func (p Place) Leave() {
+	g := p.gate
+	var took time.Duration
+	if g.queue.Patience > 0 {
+		took = time.Since(p.since)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mean += (took - g.mean) / 8
+	g.take(p.caller, -1)
+	if g.waiting > 0 {
+		g.admitNext()
+	}
+}
+
+// refuses returns why a caller may not wait; nil if it may.
+func (g *Gate) refuses(c Caller) error {
+	q := &g.queue
+	tenant := g.lines[c.Tenant]
+	ofTenant, ofCaller, ahead := 0, 0, g.waiting
+	if tenant != nil {
+		ofTenant = tenant.waiting
+		if caller := tenant.lines[c.ID]; caller != nil {
+			ofCaller = caller.waiters.Len()
+			ahead = min(ahead, (ofCaller+1)*tenant.turns.Len()*g.turns.Len())
+		} else {
+			ahead = min(ahead, (tenant.turns.Len()+1)*g.turns.Len())
+		}
+	} else {
+		ahead = min(ahead, g.turns.Len())
+	}
+	wait := g.mean * time.Duration(ahead+1) / time.Duration(max(1, g.limits.Service))
+	switch {
+	case q.WaitingOfCaller > 0 && ofCaller >= q.WaitingOfCaller:
+		return &ExhaustedError{Of: g.of, Share: OfCaller, Limit: int64(q.WaitingOfCaller), RetryAfter: wait}
+	case q.WaitingOfTenant > 0 && ofTenant >= q.WaitingOfTenant:
+		return &ExhaustedError{Of: g.of, Share: OfTenant, Limit: int64(q.WaitingOfTenant), RetryAfter: wait}
+	case q.Waiting > 0 && g.waiting >= q.Waiting:
+		return &ExhaustedError{Of: g.of, Share: OfService, Limit: int64(q.Waiting), RetryAfter: wait}
+	case q.Patience > 0 && wait > q.Patience:
+		err := g.exhausted(OfService)
+		err.RetryAfter = wait
+		return err
+	}
+	return nil
+}
+
+// line puts a caller in line.
+func (g *Gate) line(c Caller) *waiter {
+	tenant := g.lines[c.Tenant]
+	if tenant == nil {
+		tenant = &tenantLine{lines: map[string]*callerLine{}}
+		tenant.turn = g.turns.PushBack(tenant)
+		g.lines[c.Tenant] = tenant
+	}
+	caller := tenant.lines[c.ID]
+	if caller == nil {
+		caller = &callerLine{}
+		caller.turn = tenant.turns.PushBack(caller)
+		tenant.lines[c.ID] = caller
+	}
+	w := &waiter{caller: c, admitted: make(chan struct{})}
+	w.element = caller.waiters.PushBack(w)
+	tenant.waiting++
+	g.waiting++
+	return w
+}
+
+// remove takes a waiter out of line, and with it lines that become empty.
+func (g *Gate) remove(w *waiter) {
+	tenant := g.lines[w.caller.Tenant]
+	caller := tenant.lines[w.caller.ID]
+	caller.waiters.Remove(w.element)
+	w.element = nil
+	tenant.waiting--
+	g.waiting--
+	if caller.waiters.Len() == 0 {
+		tenant.turns.Remove(caller.turn)
+		delete(tenant.lines, w.caller.ID)
+	}
+	if tenant.waiting == 0 {
+		g.turns.Remove(tenant.turn)
+		delete(g.lines, w.caller.Tenant)
+	}
+}
+
+// admitNext admits the first waiter whose shares allow it, if there is one. Its caller
+// is then the last of its tenant, and its tenant the last of all.
+func (g *Gate) admitNext() {
+	for t := g.turns.Front(); t != nil; t = t.Next() {
+		tenant := t.Value.(*tenantLine)
+		for c := tenant.turns.Front(); c != nil; c = c.Next() {
+			w := c.Value.(*callerLine).waiters.Front().Value.(*waiter)
+			switch g.lacking(w.caller, 1) {
+			case OfCaller:
+				continue
+			case OfService:
+				return
+			case "":
+				tenant.turns.MoveToBack(c)
+				g.turns.MoveToBack(t)
+				g.remove(w)
+				g.take(w.caller, 1)
+				close(w.admitted)
+				return
+			}
+			break // the tenant's share is used up
+		}
+	}
+}

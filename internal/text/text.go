@@ -1,0 +1,25 @@
+// Package text knows what may stand in the texts that people read: names in lists, letters
+// and logs, where a line break or an escape sequence would let one pretend to be another.
+package text
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// IsLine reports whether a text is valid UTF-8 and one line: it has no control characters
+// and no line or paragraph separators.
+func IsLine(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, breaks)
+}
+
+// IsParagraphs reports whether a text is valid UTF-8 and has no control characters but line
+// breaks and tabs.
+func IsParagraphs(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool {
+		return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t'
+	})
+}
+
+func breaks(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
