@@ -71,6 +71,9 @@ func subjectRelations(t *testing.T, w *world, c *client) {
 		c.want(t, 400, "validation_failed", method, "/api/v1/relations", nil)
 		c.want(t, 400, "validation_failed", method, "/api/v1/relations?subject_type=user", nil)
 		c.want(t, 400, "validation_failed", method, naming(ann, "external_id", "d0"), nil)
+		for _, wrong := range []string{"relation=", "external_id=", "resourcetype=document", "relation=viewer&relation=owner", "subject_id=bob"} {
+			c.want(t, 400, "validation_failed", method, naming(ann)+"&"+wrong, nil)
+		}
 		c.want(t, 400, "subject_invalid", method, naming(object{"type": "ghost", "id": "x"}), nil)
 		c.want(t, 400, "subject_invalid", method, naming(ann, "subject_relation", "friend"), nil)
 		c.want(t, 404, "resource_type_not_found", method, naming(ann, "resource_type", "ghost"), nil)

@@ -18,8 +18,9 @@ func (e *evaluation) expandAll(g int32, at goal, a arrow) {
 	l := &e.linked
 	l.sure, l.undecided = l.sure[:0], l.undecided[:0]
 	below, above := e.edges(at.object, a.tupleset)
-	e.addLinks(at.object, &below)
-	e.addLinks(at.object, &above)
+	if !e.addLinks(at.object, &below) || !e.addLinks(at.object, &above) {
+		return
+	}
 	m := at.what.mode()
 	switch {
 	case len(l.sure) == 0 && m == possible:
@@ -45,11 +46,14 @@ func (e *evaluation) expandAll(g int32, at goal, a arrow) {
 	e.drain()
 }
 
-// addLinks notes the objects that a tupleset links to.
-func (e *evaluation) addLinks(of objectID, tupleset *edges) {
+// addLinks notes the objects that a tupleset links to. It reports whether these are
+// all: if not, the work has to end.
+func (e *evaluation) addLinks(of objectID, tupleset *edges) bool {
 	l := &e.linked
 	for to, on := range tupleset.subjects() {
-		e.budget--
+		if e.budget--; e.spent() != nil {
+			return false
+		}
 		switch e.judge(of, on) {
 		case met:
 			l.sure = append(l.sure, to.object)
@@ -57,6 +61,7 @@ func (e *evaluation) addLinks(of objectID, tupleset *edges) {
 			l.undecided = append(l.undecided, to.object)
 		}
 	}
+	return true
 }
 
 // dependLinked makes an intersection arrow ask for a relation of a linked object.

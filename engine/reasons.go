@@ -12,8 +12,8 @@ import (
 // reasons tells why a proven goal holds: the path from the resource to the
 // subject, and after an intersection the path of each operand. Each goal is told
 // once, since the operands of nested intersections may share them: told again and
-// again they would grow without bound. until is when the first relation on it expires;
-// zero if none does.
+// again they would grow without bound. until is when the first relation on the path
+// expires; zero if none does.
 func (e *evaluation) reasons(root int32) (steps []Reason, until time.Time) {
 	w := reasonWriter{e: e, told: map[int32]bool{}}
 	w.walk(root)
@@ -112,6 +112,9 @@ func (w *reasonWriter) all(at *goal, lg *logic) {
 			if child == noRule || e.judge(at.object, on) == unmet {
 				continue
 			}
+			if on != nil && on.ExpiresAt != 0 {
+				w.expires(on) // without this link there may be none
+			}
 			if slot, asked := e.table.slot(goalKey(to.object, ruleGoal(child, at.what.mode()))); asked {
 				goals = append(goals, slot.goal)
 			}
@@ -139,11 +142,7 @@ func (w *reasonWriter) terms(at *goal, to subject) string {
 		}
 		text := ""
 		if on := found.termed()[to]; on.ExpiresAt != 0 {
-			expires := time.UnixMicro(on.ExpiresAt).UTC()
-			text = " until " + expires.Format(time.RFC3339)
-			if w.until.IsZero() || expires.Before(w.until) {
-				w.until = expires
-			}
+			text = " until " + w.expires(on).Format(time.RFC3339)
 		}
 		if on := found.termed()[to]; on.Condition != "" {
 			text += ", since the condition " + on.Condition + " is met"
@@ -151,6 +150,15 @@ func (w *reasonWriter) terms(at *goal, to subject) string {
 		return text
 	}
 	return ""
+}
+
+// expires is when terms end, which the proof does not outlive.
+func (w *reasonWriter) expires(on *tuplestore.Terms) time.Time {
+	at := time.UnixMicro(on.ExpiresAt).UTC()
+	if w.until.IsZero() || at.Before(w.until) {
+		w.until = at
+	}
+	return at
 }
 
 func (w *reasonWriter) computed(o tuplestore.Object, from, to string) {

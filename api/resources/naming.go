@@ -2,6 +2,8 @@ package resources
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"stonetown/api/web"
 	"stonetown/engine"
@@ -23,7 +25,7 @@ func (s *Surface) ListSubjectRelations(ctx context.Context, request ListSubjectR
 	if err != nil {
 		return nil, err
 	}
-	f, err := subjectFilter(p.SubjectType, p.SubjectID, p.SubjectRelation, p.ResourceType, p.ExternalID, p.Relation)
+	f, err := subjectFilter(call, "cursor", "limit")
 	if err != nil {
 		return nil, err
 	}
@@ -58,9 +60,9 @@ func (s *Surface) ListSubjectRelations(ctx context.Context, request ListSubjectR
 
 // DeleteSubjectRelations deletes relations that name a subject, but for those that
 // other operations keep.
-func (s *Surface) DeleteSubjectRelations(ctx context.Context, request DeleteSubjectRelationsRequestObject) (DeleteSubjectRelationsResponseObject, error) {
-	call, p := web.CallOf(ctx), request.Params
-	f, err := subjectFilter(p.SubjectType, p.SubjectID, p.SubjectRelation, p.ResourceType, p.ExternalID, p.Relation)
+func (s *Surface) DeleteSubjectRelations(ctx context.Context, _ DeleteSubjectRelationsRequestObject) (DeleteSubjectRelationsResponseObject, error) {
+	call := web.CallOf(ctx)
+	f, err := subjectFilter(call)
 	if err != nil {
 		return nil, err
 	}
@@ -77,22 +79,35 @@ func (s *Surface) DeleteSubjectRelations(ctx context.Context, request DeleteSubj
 	return DeleteSubjectRelations200JSONResponse{Body: body}, nil
 }
 
-func subjectFilter(subjectType, subjectID, subjectRelation, resourceType, externalID, relation string) (engine.SubjectFilter, error) {
+// subjectFilter reads the filter. A parameter that is empty, repeated or not known is
+// refused: left out of account, it would let more relations be deleted than meant.
+func subjectFilter(call *web.Call, more ...string) (engine.SubjectFilter, error) {
+	f := engine.SubjectFilter{}
+	fields := map[string]*string{
+		"subject_type": &f.Subject.Type, "subject_id": &f.Subject.ID, "subject_relation": &f.SubjectRelation,
+		"resource_type": &f.ResourceType, "external_id": &f.ResourceID, "relation": &f.Relation,
+	}
+	query := call.Query()
 	var v validation
-	v.Text("", "subject_type", subjectType)
-	v.Text("", "subject_id", subjectID)
-	for _, given := range []struct{ field, value string }{
-		{"subject_relation", subjectRelation}, {"resource_type", resourceType}, {"external_id", externalID}, {"relation", relation},
-	} {
-		if given.value != "" {
-			v.Text("", given.field, given.value)
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		field := fields[name]
+		switch {
+		case slices.Contains(more, name):
+		case field == nil:
+			v.Add(name, "unknown", "is not a parameter of this operation")
+		case len(query[name]) > 1:
+			v.Add(name, "repeated", "must be given once")
+		case v.Text("", name, query[name][0]):
+			*field = query[name][0]
 		}
 	}
-	if externalID != "" && resourceType == "" {
+	for _, name := range []string{"subject_type", "subject_id"} {
+		if !query.Has(name) {
+			v.Text("", name, "")
+		}
+	}
+	if query.Has("external_id") && !query.Has("resource_type") {
 		v.Add("external_id", "conflict", "needs resource_type")
 	}
-	return engine.SubjectFilter{
-		Subject: tuplestore.Object{Type: subjectType, ID: subjectID}, SubjectRelation: subjectRelation,
-		ResourceType: resourceType, ResourceID: externalID, Relation: relation,
-	}, v.Err()
+	return f, v.Err()
 }

@@ -23,6 +23,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -232,6 +233,10 @@ type Call struct {
 	header  http.Header // of the response
 	request *http.Request
 }
+
+// Query is the query of the request, for operations to which it matters what else
+// there is than what the document declares.
+func (c *Call) Query() url.Values { return c.request.URL.Query() }
 
 // Cookie is the value of a cookie of the request; empty if there is none.
 func (c *Call) Cookie(name string) string {

@@ -133,7 +133,7 @@ func Compile(d Definition) (*Condition, error) {
 	if err := checkAddresses(ast.NativeRep()); err != nil {
 		return nil, &Error{"expression", "expression_invalid", err.Error()}
 	}
-	c.program, err = env.Program(ast, subtreeCost,
+	c.program, err = env.Program(ast,
 		cel.EvalOptions(cel.OptOptimize, cel.OptPartialEval),
 		cel.CostLimit(maxCost), cel.CostTracking(costs{}), cel.InterruptCheckFrequency(100))
 	if err != nil {

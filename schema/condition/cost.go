@@ -12,7 +12,12 @@ type costs struct{}
 // CallCost returns the cost of a call, nil for CEL's own. A regular expression takes
 // linear time, but up to a microsecond for each byte of text and a few of the pattern.
 // Concatenation costs a unit a byte: it makes the texts that other calls then read.
-func (costs) CallCost(function, _ string, args []ref.Val, result ref.Val) *uint64 {
+// isSubtreeOf costs a unit for each value of the smaller map, which it may look at.
+func (costs) CallCost(function, overload string, args []ref.Val, result ref.Val) *uint64 {
+	if overload == subtreeOverload {
+		cost := 1 + countValues(args[0])
+		return &cost
+	}
 	if len(args) != 2 {
 		return nil
 	}

@@ -2,7 +2,6 @@ package condition
 
 import (
 	"cel.dev/cel-go/cel"
-	"cel.dev/cel-go/common/cost"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
@@ -44,14 +43,6 @@ func isSubtree(a, b traits.Mapper) bool {
 	}
 	return true
 }
-
-// subtreeCost charges a call for each value of the smaller map, all of which it
-// may look at.
-var subtreeCost = cel.CostTrackerOptions(cost.OverloadTracker(subtreeOverload,
-	func(args []ref.Val, _ ref.Val) *uint64 {
-		visits := 1 + countValues(args[0])
-		return &visits
-	}))
 
 // countValues counts the values in a map or list, those within them included.
 func countValues(v ref.Val) uint64 {

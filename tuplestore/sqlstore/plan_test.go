@@ -69,6 +69,9 @@ func checkPlans(t *testing.T, s *Store) {
 		{"list of a subject", func() (string, *statement, error) {
 			return sn.list(tuplestore.Filter{SubjectType: "user", SubjectID: "1"}, after, 10)
 		}, subject, "_by_subject"},
+		{"list of a subject in a type", func() (string, *statement, error) {
+			return sn.list(tuplestore.Filter{ObjectType: "doc", Relation: "viewer", SubjectType: "user", SubjectID: "1"}, after, 10)
+		}, subject, "_by_subject"},
 		{"list of a condition", func() (string, *statement, error) {
 			return sn.list(tuplestore.Filter{ObjectType: "group", Condition: "on_call"}, nil, 10)
 		}, []string{"tenant_id", "object_type", "condition"}, "_by_condition"},
