@@ -152,7 +152,7 @@ func breachedPasswords(t *testing.T, w *world, c *client) {
 	}
 	// The pages say it in words.
 	page := c.visit(t, "POST", "/account/password", asBrowser(me.token), url.Values{"current": {secret}, "next_password": {stolen}})
-	if !strings.Contains(page.html, "stolen from some other service") {
+	if !strings.Contains(page.html, "a list of stolen passwords") {
 		t.Errorf("page: %s", page.html)
 	}
 

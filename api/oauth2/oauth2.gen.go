@@ -796,7 +796,7 @@ type AuthorizeParams struct {
 	// MaxAge How many seconds ago the user may have signed in, at most. With `acr_values=aal2`: a recent second factor is demanded.
 	MaxAge string `form:"max_age,omitempty" json:"max_age,omitempty"`
 
-	// AcrValues What the application would like, in order of preference: `aal1`, `aal2` (a second factor in the last 15 minutes). A user who has a factor is asked for it, and otherwise the `acr` claim tells what was reached. `acr_values=aal2` together with `max_age` demands it (RFC 9470): who has no factor adds one, and `unmet_authentication_requirements` is the answer where that is not possible.
+	// AcrValues What the application would like, in order of preference: `aal1`, `aal2` (a second factor in the last 15 minutes). A user who has a factor is asked for it, and otherwise the `acr` claim tells what was reached. `acr_values=aal2` together with `max_age` demands it (RFC 9470): a user who has no factor adds one, and `unmet_authentication_requirements` is the answer where that is not possible.
 	AcrValues string `form:"acr_values,omitempty" json:"acr_values,omitempty"`
 	LoginHint string `form:"login_hint,omitempty" json:"login_hint,omitempty"`
 	Audience  string `form:"audience,omitempty" json:"audience,omitempty"`

@@ -6,8 +6,8 @@
 // (client.go), with the session of the browser's cookie. What a sign-in needs to remember
 // from one page to the next is in a cookie of its own (flow.go).
 //
-// Wherever somebody is going, they arrive: each page carries the path in the field next, through
-// signing up, letters, second factors and back, and leads to it in the end.
+// Each page carries the path that its user is going to in the field next, through signing up,
+// letters, second factors and back, and leads to it in the end.
 //
 // Nothing on a page is inline, so that its policy (CSP) can refuse all scripts and styles
 // but those of the tenant's own host.
@@ -106,7 +106,7 @@ func (s *Surface) Routes(wrap func(web.Operation, web.Surface, http.Handler) htt
 	for path, methods := range pages {
 		routes[path] = map[string]http.Handler{}
 		for method, p := range methods {
-			op := web.Operation{ID: "page " + path, Method: method, Path: path, Page: true, Effects: true, RateLimit: ratelimit.None}
+			op := web.Operation{ID: "page " + path, Method: method, Path: path, Page: true, Effects: !strings.HasPrefix(path, "/.well-known/"), RateLimit: ratelimit.None}
 			if method == http.MethodPost {
 				op.MediaType = "application/x-www-form-urlencoded"
 			}

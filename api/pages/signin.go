@@ -56,7 +56,7 @@ func (v *visit) signUpWith(p *problem) error {
 }
 
 func signUp(v *visit) error {
-	form := object{"email": v.form("email"), "password": v.form("password"), "redirect_to": v.next()}
+	form := object{"email": v.form("email"), "password": v.form("password"), "redirect_to": v.onward()}
 	if name := v.form("name"); name != "" {
 		form["name"] = name
 	}
@@ -115,7 +115,7 @@ func (v *visit) verify() error {
 		return err
 	}
 	verified["Continue"] = v.next()
-	if v.person() != verified["email"] { // who confirmed it has still to sign in
+	if v.person() != verified["email"] { // not signed in yet, or as another user
 		verified["Continue"] = onTo("/auth/sign-in", v.next())
 	}
 	return v.show("verified.html", "E-mail address confirmed", verified)
@@ -126,7 +126,7 @@ func confirmEmail(v *visit) error {
 	if v.form("token") != "" {
 		return v.verify()
 	}
-	_, err := v.one(http.MethodPost, "/api/v1/auth/email/resend", object{"email": v.form("email"), "redirect_to": v.next()})
+	_, err := v.one(http.MethodPost, "/api/v1/auth/email/resend", object{"email": v.form("email"), "redirect_to": v.onward()})
 	if p, ok := problemOf(err); ok {
 		return v.again("check-mail.html", verifyTitle, object{"Email": v.form("email")}, p)
 	}
@@ -163,8 +163,8 @@ func revertEmail(v *visit) error {
 
 const forgotTitle, newPasswordTitle = "Forgot your password?", "Choose a new password"
 
-// resetForm asks for a new password if the browser comes with a token that is good, or on the way
-// of a sign-in whose password has to go; else for the address to send a link to.
+// resetForm asks for a new password, with the token of a link or on the way of a sign-in that
+// demands another password. Otherwise it asks for the address to send a link to.
 func resetForm(v *visit) error {
 	if f := v.flow(); f.Token != "" {
 		return v.newPasswordWith(nil, object{"Step": f.id})
@@ -204,7 +204,7 @@ func reset(v *visit) error {
 		token, next, data = f.Token, f.Next, object{"Step": f.id}
 	}
 	if token == "" {
-		_, err := v.one(http.MethodPost, "/api/v1/auth/password/forgot", object{"email": v.form("email"), "redirect_to": next})
+		_, err := v.one(http.MethodPost, "/api/v1/auth/password/forgot", object{"email": v.form("email"), "redirect_to": v.onward()})
 		if p, ok := problemOf(err); ok {
 			return v.again("forgot.html", forgotTitle, object{"Email": v.form("email")}, p)
 		}

@@ -110,7 +110,7 @@ func (v *visit) redirect(to string) error {
 	return nil
 }
 
-// home is where people go who have not said where to.
+// home is where a user goes who has named no page.
 const home = "/account"
 
 // next is where to go in the end: a page of this host, whatever the query says.
@@ -119,6 +119,14 @@ func (v *visit) next() string {
 		return to
 	}
 	return home
+}
+
+// onward is next for the link in a letter; empty if that leads home anyway.
+func (v *visit) onward() string {
+	if next := v.next(); next != home {
+		return next
+	}
+	return ""
 }
 
 // onTo is the address of a page that leads on to another one.
