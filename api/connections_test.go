@@ -25,7 +25,7 @@ func TestOneConnection(t *testing.T) {
 	slices.Sort(flows) // the order of TestConformance
 	for _, name := range flows {
 		t.Run(name, func(t *testing.T) {
-			scenarios[name](t, w, w.tenant(t, "one-"+strings.ReplaceAll(name, "_", "-")))
+			scenarios[name](t, w, w.tenant(t, strings.ReplaceAll(name, "_", "-")))
 		})
 	}
 }
