@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -109,7 +110,16 @@ func WriteFairness(w io.Writer, rows []FairnessRow) error {
 
 // start starts the product with two tenants.
 func (f Fairness) start(ctx context.Context) (modest, greedy *HTTP, stop func(), err error) {
-	_, stop, err = Start(ctx, f.Binary, f.Dir) // which creates the first
+	// The credentials that the first start writes name its address.
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	address := l.Addr().String()
+	if err := l.Close(); err != nil {
+		return nil, nil, nil, err
+	}
+	_, stop, err = Start(ctx, f.Binary, f.Dir, "--listen", address)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -118,7 +128,7 @@ func (f Fairness) start(ctx context.Context) (modest, greedy *HTTP, stop func(),
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("add a tenant: %w", err)
 	}
-	modest, stop, err = Start(ctx, f.Binary, f.Dir, "--rate-limits", "signin.ip=unlimited,admin.caller=unlimited,admin.ip=unlimited")
+	modest, stop, err = Start(ctx, f.Binary, f.Dir, "--listen", address, "--rate-limits", "sign-in.ip=unlimited,admin.caller=unlimited,admin.ip=unlimited")
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -214,12 +224,12 @@ func (h *HTTP) prepareWorst(ctx context.Context) error {
 		}, map[string]any{
 			"name": "reader", "subjects": []string{},
 			"rewrites": []wireRewrite{{
-				Kind: "exclusion", Base: &wireRewrite{Kind: "computed_userset", Relation: "viewer"}, Subtract: &wireRewrite{Kind: "computed_userset", Relation: "barred"},
+				Kind: "exclusion", Base: &wireRewrite{Kind: "computed", Relation: "viewer"}, Subtract: &wireRewrite{Kind: "computed", Relation: "barred"},
 			}},
 		}},
 		"conditions": []any{map[string]any{
 			"name": "loops", "expression": "n >= 0 && l.all(x, l.all(y, x + y > n))",
-			"parameters": []any{map[string]any{"name": "n", "type": "int"}, map[string]any{"name": "l", "type": "list<int>"}},
+			"parameters": map[string]string{"n": "int", "l": "list<int>"},
 		}},
 	})
 	if err != nil {
