@@ -183,6 +183,12 @@ var cursorKey = bytes.Repeat([]byte{7}, seal.KeySize)
 // something else in the place of a part.
 func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world {
 	t.Helper()
+	return newWorldOn(t, sqldb.Config{URL: databaseURL}, change)
+}
+
+// newWorldOn is newWorld on a database that is opened in a certain way.
+func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config)) *world {
+	t.Helper()
 	ctx := context.Background()
 	must := func(err error) {
 		t.Helper()
@@ -192,7 +198,7 @@ func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world
 	}
 	w := &world{log: new(logs)}
 	var err error
-	w.db, err = sqldb.Open(ctx, sqldb.Config{URL: databaseURL})
+	w.db, err = sqldb.Open(ctx, database)
 	must(err)
 	t.Cleanup(func() { must(w.db.Close()) })
 	must(w.db.Migrate(ctx, sqlstore.Migrations(), resources.Migrations(), controlplane.Migrations(), oauth.Migrations(), identity.Migrations(),

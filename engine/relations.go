@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
 )
 
@@ -33,6 +34,29 @@ func (e *Engine) Relations(ctx context.Context, tenantID string, o tuplestore.Ob
 		return nil, &ResourceNotFoundError{Resource: o}
 	}
 	records, err := snapshot.List(ctx, tuplestore.Filter{ObjectType: o.Type, ObjectID: o.ID, Relation: relation}, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list relations: %w", err)
+	}
+	return records, nil
+}
+
+// RelationsIn lists the relations of a resource as [Engine.Relations] does, on the
+// connection of a transaction, for [Origin.Also]. It knows nothing of writes that commit
+// together with that one.
+func (e *Engine) RelationsIn(ctx context.Context, tx *sqldb.Tx, tenantID string, o tuplestore.Object, relation string, after *tuplestore.Record, limit int) ([]tuplestore.Record, error) {
+	f := tuplestore.Filter{ObjectType: o.Type, ObjectID: o.ID, Relation: relation}
+	records, err := e.store.SnapshotIn(tx, tenantID).List(ctx, f, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list relations: %w", err)
+	}
+	return records, nil
+}
+
+// NamingIn lists relations as [Engine.Naming] does, on the connection of a transaction,
+// for [Origin.Also].
+func (e *Engine) NamingIn(ctx context.Context, tx *sqldb.Tx, tenantID, typ string, subject tuplestore.Object, after *tuplestore.Record, limit int) ([]tuplestore.Record, error) {
+	f := tuplestore.Filter{ObjectType: typ, SubjectType: subject.Type, SubjectID: subject.ID}
+	records, err := e.store.SnapshotIn(tx, tenantID).List(ctx, f, after, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list relations: %w", err)
 	}

@@ -25,9 +25,15 @@ type residency struct {
 
 const (
 	concurrentLoads = 2
-	// retryAfter is how long a tenant stays cold after its load failed or it
-	// turned out too large.
+	// retryAfter is how long a tenant stays cold after its load failed, at least.
 	retryAfter = time.Minute
+	// retryShare bounds the time spent on loads of tenants that turn out too large:
+	// one part of so many.
+	retryShare = 100
+	// retryAtMost is how long such a tenant stays cold, unless it shrinks.
+	retryAtMost = 24 * time.Hour
+	// shrunkBy is the part of its tuples that a tenant has to lose to be tried earlier.
+	shrunkBy = 10
 	// reconsiderAfter is how long it stays so when others were asked about as often.
 	reconsiderAfter = time.Second
 	// sampled is how many resident tenants are looked at for the coldest of them.
@@ -58,7 +64,7 @@ var errTooLarge = errors.New("graph exceeds the memory budget")
 // way, did not work out a moment ago, or would displace what is asked about as often.
 func (t *tenant) startLoading() {
 	e := t.engine
-	if e.budget < 0 || time.Now().UnixNano() < t.retryAt.Load() || !t.loading.CompareAndSwap(false, true) {
+	if e.budget < 0 || time.Now().UnixNano() < t.retryAt.Load() && !t.tooLarge.hasShrunk() || !t.loading.CompareAndSwap(false, true) {
 		return
 	}
 	if !e.resident.hasRoom(t, e.budget) {
@@ -68,44 +74,99 @@ func (t *tenant) startLoading() {
 	}
 	e.loads.Go(func() {
 		defer t.loading.Store(false)
-		err := t.load(e.background)
-		if err == nil || e.background.Err() != nil {
+		began := time.Now()
+		tuples, err := t.load(e.background)
+		if e.background.Err() != nil {
 			return
 		}
-		t.retryAt.Store(time.Now().Add(retryAfter).UnixNano())
-		e.logger.Warn("tenant stays cold", "tenant", t.id, "error", err)
+		if !errors.Is(err, errTooLarge) {
+			t.tooLarge.forget()
+			if err != nil {
+				t.retryAt.Store(time.Now().Add(retryAfter).UnixNano())
+				e.logger.Warn("tenant stays cold", "tenant", t.id, "error", err)
+			}
+			return
+		}
+		wait := t.tooLarge.note(tuples, time.Since(began))
+		t.retryAt.Store(time.Now().Add(wait).UnixNano())
+		e.logger.Warn("tenant stays cold", "tenant", t.id, "error", err, "tuples", tuples, "retry_after", wait)
 	})
 }
 
-// load reads the tenant's tuples into a graph and publishes it.
-func (t *tenant) load(ctx context.Context) error {
+// tooLarge remembers that a tenant did not fit. Loading it takes long and is for
+// nothing, so the next attempt waits in proportion to that, and for twice as long after
+// each attempt. A tenant that has lost many tuples is tried at once.
+type tooLarge struct {
+	tuples  atomic.Int64 // read before it was given up; 0: it is not known to be too large
+	deleted atomic.Int64 // since then, and not replaced by others
+	times   int          // in a row; guarded by tenant.loading
+}
+
+// note remembers an attempt, and returns how long to wait before the next.
+func (l *tooLarge) note(tuples int64, took time.Duration) time.Duration {
+	l.deleted.Store(0)
+	l.tuples.Store(max(1, tuples))
+	wait := max(retryAfter, retryShare*took) << min(l.times, 10)
+	l.times++
+	return min(wait, retryAtMost)
+}
+
+func (l *tooLarge) forget() {
+	l.tuples.Store(0)
+	l.times = 0
+}
+
+// count notes what a write changed.
+func (l *tooLarge) count(r tuplestore.Result) {
+	if l.tuples.Load() == 0 {
+		return
+	}
+	for i, n := range r.Counts {
+		switch r.Statuses[i] {
+		case tuplestore.Deleted:
+			l.deleted.Add(int64(n))
+		case tuplestore.Created:
+			l.deleted.Add(-int64(n))
+		}
+	}
+}
+
+func (l *tooLarge) hasShrunk() bool {
+	tuples := l.tuples.Load()
+	return tuples > 0 && l.deleted.Load() >= max(1, tuples/shrunkBy)
+}
+
+// load reads the tenant's tuples into a graph and publishes it. It reports how many it
+// read.
+func (t *tenant) load(ctx context.Context) (tuples int64, err error) {
 	e := t.engine
 	release, err := e.resident.admit(ctx)
 	if err != nil {
-		return err
+		return tuples, err
 	}
 	defer release()
 	head, document, err := e.store.Latest(ctx, t.id)
 	if err != nil {
-		return err
+		return tuples, err
 	}
 	compiled, err := compileDocument(document)
 	if err != nil {
-		return err
+		return tuples, err
 	}
 	g := newGraph()
 	for record, err := range e.store.Snapshot(t.id, head.Revision).Scan(ctx, tuplestore.Filter{Presence: tuplestore.WithPresence}) {
 		if err != nil {
-			return err
+			return tuples, err
 		}
+		tuples++
 		if g.add(record.Fact); g.bytes > e.budget {
-			return errTooLarge
+			return tuples, errTooLarge
 		}
 	}
 	for !t.publish(g, t.positionAt(head, compiled)) {
 		commits, err := e.store.Changes(ctx, t.id, head.Revision, changesAtOnce)
 		if err != nil {
-			return err
+			return tuples, err
 		}
 		for i := range commits {
 			for _, change := range commits[i].Changes {
@@ -115,14 +176,14 @@ func (t *tenant) load(ctx context.Context) error {
 			if commits[i].Schema != nil {
 				head.SchemaRevision = head.Revision
 				if compiled, err = compileDocument(commits[i].Schema); err != nil {
-					return err
+					return tuples, err
 				}
 			}
 		}
 	}
 	e.stats.loads.Add(1)
 	t.account()
-	return nil
+	return tuples, nil
 }
 
 // publish makes the graph resident, unless it is behind what the tenant has

@@ -32,6 +32,8 @@ type tenant struct {
 	size    atomic.Int64 // in bytes, of its graph when that was last accounted for
 	loading atomic.Bool
 	retryAt atomic.Int64 // Unix ns before which no load is tried
+
+	tooLarge tooLarge
 }
 
 // position is a point in the tenant's history and the schema that holds there.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"stonetown/schema"
+	schemacondition "stonetown/schema/condition"
 	"stonetown/tuplestore"
 )
 
@@ -27,6 +28,7 @@ type terms struct {
 	compiled *schema.Compiled
 	clock    func() time.Time
 	values   map[string]any // the request's context
+	quick    bool           // give up what takes long
 
 	now       int64 // µs since 1970; 0: not read yet
 	steps     int   // of work that conditions took and that is not charged yet
@@ -74,7 +76,10 @@ func (t *terms) evaluate(c condition) verdict {
 		t.undecided.fail(c.name, errors.New("condition is not defined"))
 		return undecided
 	}
-	holds, missing, err := program.EvaluateMetered(t.ctx, c.stored, t.values, &t.steps)
+	holds, missing, err := program.EvaluateMetered(t.ctx, c.stored, t.values, t.quick, &t.steps)
+	if errors.Is(err, schemacondition.ErrNotQuick) {
+		t.steps += lightSteps // which ends the attempt
+	}
 	switch {
 	case err != nil:
 		t.undecided.fail(c.name, err)

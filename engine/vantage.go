@@ -116,7 +116,7 @@ func (v *vantage) evaluation(ctx context.Context, subject tuplestore.Subject, va
 		v.reader.begin(v.graph, subject)
 	}
 	e := newEvaluation(ctx, v.graph, v.extra, v.program, subject, v.limits)
-	e.terms = terms{ctx: ctx, compiled: v.at.compiled, clock: v.engine.clock, values: values}
+	e.terms = terms{ctx: ctx, compiled: v.at.compiled, clock: v.engine.clock, values: values, quick: v.limits.now() < v.limits.most}
 	if v.reader != nil {
 		e.fetch = v.reader
 	}

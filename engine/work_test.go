@@ -5,15 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"stonetown/engine"
 	"stonetown/engine/enginetest"
 	"stonetown/internal/fair"
+	"stonetown/tuplestore"
 )
 
 // endless makes a tenant in which a check evaluates a condition of some 10 ms for each
@@ -142,5 +145,69 @@ func TestHeavyRequestsWait(t *testing.T) {
 		if err != nil || !res.Decisions[0].Allowed {
 			t.Fatalf("%+v, %v", res, err)
 		}
+	}
+}
+
+// A tenant that does not fit is not read again and again, only to be given up: what is
+// spent on that stays a small part of the time. When it has shrunk, it is tried at once.
+func TestTooLargeIsRememberedUntilItShrinks(t *testing.T) {
+	w := newWorld(t, engine.Config{ResidentBytes: 20_000})
+	scans := &countedScans{Store: w.store}
+	e := open(t, scans, engine.Config{ResidentBytes: 20_000})
+	w.engine = e
+	w.define("doc\n  viewer [user]")
+	var tuples []string
+	for i := range 300 {
+		tuples = append(tuples, fmt.Sprintf("doc:1#viewer@user:%d", i))
+	}
+	w.write(tuples...)
+	check := func() {
+		t.Helper()
+		if _, allowed := ask(t, e, request("user:1", "viewer", "doc:1")); !allowed {
+			t.Fatal("denied")
+		}
+	}
+	for scans.given.Load() == 0 {
+		check()
+	}
+	for range 1000 {
+		check()
+	}
+	if n := scans.begun.Load(); n != 1 {
+		t.Errorf("%d scans of a tenant that does not fit", n)
+	}
+	for _, tuple := range tuples[100:] {
+		if err := w.remove(tuple); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for deadline := time.Now().Add(10 * time.Second); e.Stats().Loads == 0; {
+		if time.Now().After(deadline) {
+			t.Fatal("the tenant fits again and is not resident")
+		}
+		check()
+	}
+}
+
+// countedScans is a store that counts the scans of its snapshots.
+type countedScans struct {
+	tuplestore.Store
+	begun, given atomic.Int64 // given: ended
+}
+
+type countedSnapshot struct {
+	tuplestore.Snapshot
+	store *countedScans
+}
+
+func (s *countedScans) Snapshot(tenant string, rev tuplestore.Revision) tuplestore.Snapshot {
+	return countedSnapshot{s.Store.Snapshot(tenant, rev), s}
+}
+
+func (s countedSnapshot) Scan(ctx context.Context, f tuplestore.Filter) iter.Seq2[tuplestore.Record, error] {
+	return func(yield func(tuplestore.Record, error) bool) {
+		s.store.begun.Add(1)
+		defer s.store.given.Add(1)
+		s.Snapshot.Scan(ctx, f)(yield)
 	}
 }

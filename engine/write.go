@@ -277,6 +277,7 @@ func (e *Engine) commit(ctx context.Context, tenantID string, judge func(positio
 		if err != nil {
 			return result, "", err
 		}
+		e.tenant(tenantID).tooLarge.count(result)
 		return result, encodeToken(tenantID, result.Epoch, result.Revision), nil
 	}
 }

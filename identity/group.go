@@ -184,13 +184,11 @@ func (d *Directory) DeleteGroup(ctx context.Context, tenantID, groupID string, o
 func (d *Directory) Groups(ctx context.Context, tenantID, query, userID string, after *Position, limit int) ([]Group, error) {
 	var of []string
 	if userID != "" {
-		memberships, err := d.memberships(ctx, tenantID, userID)
+		memberships, err := d.memberships(ctx, d.relations.Naming, tenantID, userID)
 		if err != nil || len(memberships) == 0 {
 			return nil, err
 		}
-		for _, m := range memberships {
-			of = append(of, m.Object.ID)
-		}
+		of = groupIDs(memberships)
 	}
 	found, err := selectGroups(ctx, d.db, tenantID, strings.Fields(fold(query)), of, after, limit)
 	if err != nil {
@@ -199,12 +197,35 @@ func (d *Directory) Groups(ctx context.Context, tenantID, query, userID string, 
 	return found, nil
 }
 
+// isMember reports within a transaction whether a user is a member of a group.
+func (d *Directory) isMember(ctx context.Context, tx *sqldb.Tx, tenantID, userID string) (bool, error) {
+	naming := func(ctx context.Context, tenantID, typ string, subject tuplestore.Object, after *tuplestore.Record, limit int) ([]tuplestore.Record, error) {
+		return d.relations.NamingIn(ctx, tx, tenantID, typ, subject, after, limit)
+	}
+	memberships, err := d.memberships(ctx, naming, tenantID, userID)
+	if err != nil || len(memberships) == 0 {
+		return false, err
+	}
+	found, err := selectGroups(ctx, tx, tenantID, nil, groupIDs(memberships), nil, 1)
+	return len(found) > 0, err
+}
+
+// naming lists relations that name a subject, as [engine.Engine.Naming] does.
+type naming func(ctx context.Context, tenantID, typ string, subject tuplestore.Object, after *tuplestore.Record, limit int) ([]tuplestore.Record, error)
+
+func groupIDs(memberships []tuplestore.Record) (ids []string) {
+	for _, m := range memberships {
+		ids = append(ids, m.Object.ID)
+	}
+	return ids
+}
+
 // memberships are the relations that make a user a member of groups.
-func (d *Directory) memberships(ctx context.Context, tenantID, userID string) (found []tuplestore.Record, err error) {
+func (d *Directory) memberships(ctx context.Context, list naming, tenantID, userID string) (found []tuplestore.Record, err error) {
 	const page = 1000
 	var after *tuplestore.Record
 	for {
-		records, err := d.relations.Naming(ctx, tenantID, schema.GroupType, userObject(userID), after, page)
+		records, err := list(ctx, tenantID, schema.GroupType, userObject(userID), after, page)
 		if err != nil {
 			return nil, fmt.Errorf("list groups of a user: %w", err)
 		}

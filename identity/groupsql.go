@@ -82,7 +82,7 @@ func selectGroupBySlug(ctx context.Context, from reader, tenantID, slug string) 
 
 // selectGroups lists the groups in which all words are found and, unless of is nil,
 // that are among these.
-func selectGroups(ctx context.Context, db *sqldb.DB, tenantID string, words, of []string, after *Position, limit int) (found []Group, err error) {
+func selectGroups(ctx context.Context, from lister, tenantID string, words, of []string, after *Position, limit int) (found []Group, err error) {
 	var q conditions
 	q.where("tenant_id = %s AND created_at > 0", tenantID)
 	q.contains("search", words)
@@ -94,7 +94,7 @@ func selectGroups(ctx context.Context, db *sqldb.DB, tenantID string, words, of 
 	}
 	sql := fmt.Sprintf(`SELECT %s FROM user_groups WHERE %s ORDER BY created_at DESC, id DESC LIMIT %s`,
 		groupColumns, q.String(), q.arg(int64(limit)))
-	rows, err := db.Query(ctx, sql, q.args...)
+	rows, err := from.Query(ctx, sql, q.args...)
 	if err != nil {
 		return nil, err
 	}

@@ -193,7 +193,7 @@ func (d *Directory) othersAdminister(ctx context.Context, tx *sqldb.Tx, g Group,
 	var after *tuplestore.Record
 	was := false // one of them an administrator
 	for {
-		records, err := d.relations.Relations(ctx, g.TenantID, groupObject(g.ID), schema.GroupMember, after, MaxMembers)
+		records, err := d.relations.RelationsIn(ctx, tx, g.TenantID, groupObject(g.ID), schema.GroupMember, after, MaxMembers)
 		if err != nil {
 			return err
 		}
@@ -260,7 +260,7 @@ var ErrMemberNotFound = errors.New("member not found")
 
 // Member finds a member of a group. It fails with [ErrMemberNotFound].
 func (d *Directory) Member(ctx context.Context, tenantID, groupID, userID string) (Member, error) {
-	memberships, err := d.memberships(ctx, tenantID, userID)
+	memberships, err := d.memberships(ctx, d.relations.Naming, tenantID, userID)
 	if err != nil {
 		return Member{}, err
 	}

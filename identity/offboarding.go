@@ -20,6 +20,9 @@ type Relations interface {
 	Relations(ctx context.Context, tenantID string, o tuplestore.Object, relation string, after *tuplestore.Record, limit int) ([]tuplestore.Record, error)
 	Naming(ctx context.Context, tenantID, typ string, subject tuplestore.Object, after *tuplestore.Record, limit int) ([]tuplestore.Record, error)
 	Forget(ctx context.Context, tenantID string, subject tuplestore.Object, origin engine.Origin) (token string, err error)
+	// RelationsIn and NamingIn are Relations and Naming within a transaction.
+	RelationsIn(ctx context.Context, tx *sqldb.Tx, tenantID string, o tuplestore.Object, relation string, after *tuplestore.Record, limit int) ([]tuplestore.Record, error)
+	NamingIn(ctx context.Context, tx *sqldb.Tx, tenantID, typ string, subject tuplestore.Object, after *tuplestore.Record, limit int) ([]tuplestore.Record, error)
 }
 
 func userObject(userID string) tuplestore.Object {
@@ -53,8 +56,8 @@ func (d *Directory) Delete(ctx context.Context, tenantID, userID string, origin 
 		last := origin
 		last.Also = func(ctx context.Context, tx *sqldb.Tx) error {
 			// Nobody can put the user into a group from here on.
-			groups, err := d.groupsOf(ctx, tenantID, userID)
-			if err == nil && len(groups) > 0 {
+			member, err := d.isMember(ctx, tx, tenantID, userID)
+			if err == nil && member {
 				err = errChanged
 			}
 			if err == nil {

@@ -83,6 +83,11 @@ func scanUser(row interface{ Scan(...any) error }, tenantID string) (User, error
 	return u, nil
 }
 
+// lister is a database or a transaction.
+type lister interface {
+	Query(ctx context.Context, sql string, args ...any) (*sqldb.Rows, error)
+}
+
 // reader is a database or a transaction.
 type reader interface {
 	QueryRow(ctx context.Context, sql string, args ...any) *sqldb.Row

@@ -60,6 +60,11 @@ type Store interface {
 	// [ErrRevisionUnknown] beyond the head.
 	Snapshot(tenant string, rev Revision) Snapshot
 
+	// SnapshotIn reads the tenant's newest revision through a transaction, on its
+	// connection, for [Write.Also]. Writes that commit together with that one do not
+	// show.
+	SnapshotIn(tx *sqldb.Tx, tenant string) Snapshot
+
 	// Close ends the store's own work: queued writes are refused, those under
 	// way are finished. It does not close the database.
 	Close() error

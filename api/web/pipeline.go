@@ -134,7 +134,10 @@ func (k *Kit) Handle(op Operation, s Surface, next http.Handler) http.Handler {
 				defer cancel()
 				bounded = r.WithContext(ctx)
 				if op.MaxUpload > 0 {
-					bounded.Body, err = upload(x, r, op.MaxUpload)
+					if err = as.Enter(ctx, k.uploads); err == nil {
+						defer as.Leave()
+						bounded.Body, err = upload(x, r, op.MaxUpload)
+					}
 				}
 			}
 		default:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"runtime"
 	"time"
 
 	"stonetown/internal/fair"
@@ -98,6 +99,12 @@ func (b *waitingBody) forget() {
 func (b *waitingBody) leave() {
 	b.forget()
 	b.as.Leave()
+}
+
+// newUploads admits uploads. Each keeps a processor busy while it is read, so few of a
+// tenant are read at the same time, and the others wait.
+func newUploads() *fair.Gate {
+	return fair.NewGate("uploads", fair.Limits{Service: 64, Tenant: int64(max(1, runtime.GOMAXPROCS(0)/2))}, fair.Queue{})
 }
 
 // openStream counts a stream until close is called. It never waits.

@@ -109,6 +109,7 @@ type Kit struct {
 	duration *prometheus.HistogramVec
 	entrance *entrance
 	streams  *fair.Shares
+	uploads  *fair.Gate
 
 	idempotency *idempotency.Store
 	limits      *ratelimit.Limiter
@@ -159,6 +160,7 @@ func New(c Config) (*Kit, error) {
 			working:  fair.NewGate("requests at the same time", c.limits(int64(c.MaxWorking)), fair.Queue{}),
 			received: fair.NewShares("bytes of bodies that are not complete", c.limits(c.MaxReceiving)),
 		},
+		uploads:     newUploads(),
 		streams:     fair.NewShares("streams", c.limits(int64(c.MaxStreams))),
 		idempotency: c.Idempotency, limits: c.Limits, origins: c.Origins,
 	}

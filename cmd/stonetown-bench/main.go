@@ -28,14 +28,18 @@ func main() {
 	over := flag.String("http", "docs", "the workloads measured over HTTP")
 	out := flag.String("out", "bench.json", "where to write the figures as JSON; empty for nowhere")
 	duration := flag.Duration("duration", 3*time.Second, "how long each figure is measured")
+	fairness := flag.Bool("fairness", false, "measure one tenant's checks while another tenant does its worst, and nothing else")
 	echoOn := flag.String("echo", "", "serve as the echo floor on this address and do nothing else")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var err error
-	if *echoOn != "" {
+	switch {
+	case *echoOn != "":
 		err = serveEcho(*echoOn)
-	} else {
+	case *fairness:
+		err = measureFairness(ctx, *server, *duration)
+	default:
 		err = run(ctx, *server, *here, *over, *out, *duration)
 	}
 	if err != nil {
@@ -54,6 +58,21 @@ func serveEcho(address string) error {
 	return bench.ServeEcho(l)
 }
 
+func measureFairness(ctx context.Context, server string, duration time.Duration) (err error) {
+	dir, err := os.MkdirTemp("", "stonetown-bench")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	rows, err := bench.Fairness{Binary: server, Dir: dir, Duration: duration, Progress: progress}.Run(ctx)
+	if err != nil {
+		return err
+	}
+	return bench.WriteFairness(os.Stdout, rows)
+}
+
+func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
+
 func run(ctx context.Context, server, inProcessNames, httpNames, out string, duration time.Duration) (err error) {
 	here, err := bench.Choose(inProcessNames)
 	if err != nil {
@@ -68,9 +87,7 @@ func run(ctx context.Context, server, inProcessNames, httpNames, out string, dur
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	o := bench.Options{Duration: duration, Progress: func(format string, args ...any) {
-		fmt.Fprintf(os.Stderr, format+"\n", args...)
-	}}
+	o := bench.Options{Duration: duration, Progress: progress}
 	o.Workloads = here
 	report, err := inProcess(ctx, dir, o)
 	if err != nil {

@@ -2,18 +2,54 @@ package ratelimit
 
 import (
 	"context"
+	"fmt"
+	"hash/fnv"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 )
 
-// memoryStore keeps numbers until their time is over. It is a
-// [throttled.GCRAStoreCtx].
+// memoryStore keeps numbers until their time is over, and no more than most of them,
+// since whoever has many addresses can make one for each. When it is full, those who
+// come new share buckets: forgetting others would allow them their whole limit again.
+// It is a [throttled.GCRAStoreCtx].
 type memoryStore struct {
 	clock func() time.Time
+	most  int
 
-	mu      sync.Mutex
-	entries map[string]entry
+	mu        sync.Mutex
+	entries   map[string]entry
+	collected time.Time
+}
+
+const (
+	// mostBuckets is how many buckets are kept, of some 200 bytes.
+	mostBuckets = 200_000
+	// sharedBuckets is how many those who come new share, of each limit of a tenant.
+	sharedBuckets = 64
+	// collectWhenFull is how often a full store looks for buckets to forget.
+	collectWhenFull = 10 * time.Second
+)
+
+// bucket is the name under which a bucket is kept: its own or, if there is no room, that
+// of one it shares. mu is held.
+func (s *memoryStore) bucket(key string, now time.Time) string {
+	if len(s.entries) < s.most {
+		return key
+	}
+	if _, ok := s.entries[key]; ok {
+		return key
+	}
+	if now.Sub(s.collected) >= collectWhenFull {
+		s.forgetExpired(now)
+		if len(s.entries) < s.most {
+			return key
+		}
+	}
+	h := fnv.New32a()
+	h.Write([]byte(key))
+	return fmt.Sprintf("%s|shared %d", key[:max(0, strings.LastIndexByte(key, '|'))], h.Sum32()%sharedBuckets)
 }
 
 type entry struct {
@@ -22,14 +58,14 @@ type entry struct {
 }
 
 func newMemoryStore(clock func() time.Time) *memoryStore {
-	return &memoryStore{clock: clock, entries: map[string]entry{}}
+	return &memoryStore{clock: clock, most: mostBuckets, entries: map[string]entry{}}
 }
 
 func (s *memoryStore) GetWithTime(_ context.Context, key string) (int64, time.Time, error) {
 	now := s.clock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e, ok := s.entries[key]; ok && e.expires.After(now) {
+	if e, ok := s.entries[s.bucket(key, now)]; ok && e.expires.After(now) {
 		return e.value, now, nil
 	}
 	return -1, now, nil
@@ -39,6 +75,7 @@ func (s *memoryStore) SetIfNotExistsWithTTL(_ context.Context, key string, value
 	now := s.clock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	key = s.bucket(key, now)
 	if e, ok := s.entries[key]; ok && e.expires.After(now) {
 		return false, nil
 	}
@@ -50,6 +87,7 @@ func (s *memoryStore) CompareAndSwapWithTTL(_ context.Context, key string, old, 
 	now := s.clock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	key = s.bucket(key, now)
 	if e, ok := s.entries[key]; !ok || e.value != old {
 		return false, nil
 	}
@@ -57,11 +95,15 @@ func (s *memoryStore) CompareAndSwapWithTTL(_ context.Context, key string, old, 
 	return true, nil
 }
 
-// setEmpty remembers for how long a bucket that is elsewhere is empty.
+// setEmpty remembers for how long a bucket that is elsewhere is empty, if there is room.
 func (s *memoryStore) setEmpty(key string, wait time.Duration) {
+	now := s.clock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.entries[key] = entry{expires: s.clock().Add(wait)}
+	if s.bucket(key, now) != key {
+		return
+	}
+	s.entries[key] = entry{expires: now.Add(wait)}
 }
 
 func (s *memoryStore) emptyFor(key string) time.Duration {
@@ -77,5 +119,10 @@ func (s *memoryStore) collect() {
 	now := s.clock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.forgetExpired(now)
+}
+
+func (s *memoryStore) forgetExpired(now time.Time) {
+	s.collected = now
 	maps.DeleteFunc(s.entries, func(_ string, e entry) bool { return !e.expires.After(now) })
 }

@@ -82,6 +82,37 @@ func TestAllAtOnceAndThenEvenly(t *testing.T) {
 	}
 }
 
+// Whoever has many addresses can neither fill the memory nor push others out and get
+// their limit anew.
+func TestBucketsAreBounded(t *testing.T) {
+	now := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+	l := open(t, "sqlite://"+filepath.Join(t.TempDir(), "test.db"), func() time.Time { return now })
+	l.local.most = 1000
+	limit := Limit{2, time.Minute}
+	b := ann
+	for range 2 {
+		take(t, l, ann, limit)
+	}
+	limited := 0
+	for i := range 50_000 {
+		b.Key = fmt.Sprint("address ", i)
+		if take(t, l, b, limit).Limited {
+			limited++
+		}
+	}
+	if n := len(l.local.entries); n > 1000+sharedBuckets {
+		t.Errorf("%d buckets are kept", n)
+	}
+	if limited < 48_000 || !take(t, l, ann, limit).Limited {
+		t.Errorf("%d of 50,000 were limited, and who was before: %t", limited, take(t, l, ann, limit).Limited)
+	}
+	now = now.Add(time.Hour)
+	b.Key = "another"
+	if take(t, l, b, limit); len(l.local.entries) > 1 {
+		t.Errorf("%d full buckets are kept", len(l.local.entries))
+	}
+}
+
 // Two processes on one database share a limit, however many requests race.
 func TestSharedLimit(t *testing.T) {
 	url := pgtest.URL(t)

@@ -17,6 +17,7 @@ package condition
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -32,6 +33,7 @@ const (
 	MaxContext    = 16 << 10 // bytes of JSON stored with a tuple
 	MaxText       = 16 << 10 // bytes of one string in a request's context
 	maxCost       = 100_000  // CEL's units, of an evaluation
+	quickCost     = 2_000    // of a quick one, which takes less than a millisecond
 	maxRegex      = 1000     // instructions of a compiled regular expression
 )
 
@@ -89,6 +91,7 @@ type Condition struct {
 	definition Definition
 	kinds      map[string]kind
 	program    cel.Program
+	quick      cel.Program // the same, with another limit
 }
 
 // Compile compiles a definition. Errors are [*Error].
@@ -133,11 +136,13 @@ func Compile(d Definition) (*Condition, error) {
 	if err := checkAddresses(ast.NativeRep()); err != nil {
 		return nil, &Error{"expression", "expression_invalid", err.Error()}
 	}
-	c.program, err = env.Program(ast,
-		cel.EvalOptions(cel.OptOptimize, cel.OptPartialEval),
-		cel.CostLimit(maxCost), cel.CostTracking(costs{}), cel.InterruptCheckFrequency(100))
-	if err != nil {
-		return nil, &Error{"expression", "expression_invalid", err.Error()}
+	for program, limit := range map[*cel.Program]uint64{&c.program: maxCost, &c.quick: quickCost} {
+		*program, err = env.Program(ast,
+			cel.EvalOptions(cel.OptOptimize, cel.OptPartialEval),
+			cel.CostLimit(limit), cel.CostTracking(costs{}), cel.InterruptCheckFrequency(100))
+		if err != nil {
+			return nil, &Error{"expression", "expression_invalid", err.Error()}
+		}
 	}
 	return c, nil
 }
@@ -153,12 +158,16 @@ func (c *Condition) Parameters() []Parameter { return c.definition.Parameters }
 // lists them in order. Errors are [*EvaluationError] or the context's.
 func (c *Condition) Evaluate(ctx context.Context, stored string, request map[string]any) (holds bool, missing []string, err error) {
 	var steps int
-	return c.EvaluateMetered(ctx, stored, request, &steps)
+	return c.EvaluateMetered(ctx, stored, request, false, &steps)
 }
 
+// ErrNotQuick is returned if a quick evaluation would have taken long.
+var ErrNotQuick = errors.New("the evaluation takes long")
+
 // EvaluateMetered is [Condition.Evaluate], and adds to steps how much work it was: one
-// step takes about 30 ns.
-func (c *Condition) EvaluateMetered(ctx context.Context, stored string, request map[string]any, steps *int) (holds bool, missing []string, err error) {
+// step takes about 30 ns. A quick evaluation is given up with [ErrNotQuick] when it
+// would take longer than a fraction of a millisecond.
+func (c *Condition) EvaluateMetered(ctx context.Context, stored string, request map[string]any, quick bool, steps *int) (holds bool, missing []string, err error) {
 	*steps += stepsToEvaluate + len(stored)/bytesOfStep
 	values, err := c.decode([]byte(stored))
 	if err != nil {
@@ -191,7 +200,11 @@ func (c *Condition) EvaluateMetered(ctx context.Context, stored string, request 
 			return false, nil, &EvaluationError{c.definition.Name, "evaluation failed"}
 		}
 	}
-	result, details, err := c.program.ContextEval(ctx, vars)
+	program := c.program
+	if quick {
+		program = c.quick
+	}
+	result, details, err := program.ContextEval(ctx, vars)
 	if cost := details.ActualCost(); cost != nil {
 		*steps += stepsOfCost * int(min(*cost, maxCost))
 	}
@@ -200,6 +213,9 @@ func (c *Condition) EvaluateMetered(ctx context.Context, stored string, request 
 	}
 	if u, ok := result.(*types.Unknown); ok {
 		return false, c.missing(u), nil
+	}
+	if err != nil && quick && costExceeded.MatchString(err.Error()) {
+		return false, nil, ErrNotQuick
 	}
 	if err != nil {
 		return false, nil, &EvaluationError{c.definition.Name, reason(err)}

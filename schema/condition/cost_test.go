@@ -2,6 +2,7 @@ package condition
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 )
@@ -32,7 +33,7 @@ func TestMeter(t *testing.T) {
 			t.Fatal(err)
 		}
 		steps := 0
-		if _, _, err := c.EvaluateMetered(t.Context(), "", costlyValues, &steps); steps < least {
+		if _, _, err := c.EvaluateMetered(t.Context(), "", costlyValues, false, &steps); steps < least {
 			t.Errorf("%s: %d steps, want %d or more; %v", name, steps, least, err)
 		}
 	}
@@ -41,8 +42,22 @@ func TestMeter(t *testing.T) {
 		t.Fatal(err)
 	}
 	steps := 0
-	if _, _, err := c.EvaluateMetered(t.Context(), `{"a":`+strings.Repeat(" ", 8000)+`1}`, nil, &steps); err != nil || steps < 2000 {
+	if _, _, err := c.EvaluateMetered(t.Context(), `{"a":`+strings.Repeat(" ", 8000)+`1}`, nil, false, &steps); err != nil || steps < 2000 {
 		t.Errorf("stored values: %d steps, %v", steps, err)
+	}
+}
+
+// A quick evaluation either gives the same answer or is given up.
+func TestQuick(t *testing.T) {
+	for name, want := range map[string]error{"comparison": nil, "nested loops": ErrNotQuick, "large list": nil, "regex": ErrNotQuick} {
+		c, err := Compile(costly[name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps := 0
+		if _, _, err := c.EvaluateMetered(t.Context(), "", costlyValues, true, &steps); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", name, err, want)
+		}
 	}
 }
 
@@ -78,7 +93,7 @@ func BenchmarkSteps(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			steps := 0
 			for b.Loop() {
-				c.EvaluateMetered(b.Context(), "", costlyValues, &steps)
+				c.EvaluateMetered(b.Context(), "", costlyValues, false, &steps)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(steps), "ns/step")
 		})

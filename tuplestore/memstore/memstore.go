@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
 	"stonetown/tuplestore/internal/judge"
 	"stonetown/tuplestore/internal/turns"
@@ -100,6 +101,12 @@ func (s *Store) Changes(_ context.Context, tenant string, after tuplestore.Revis
 // Snapshot implements [tuplestore.Store].
 func (s *Store) Snapshot(tenant string, rev tuplestore.Revision) tuplestore.Snapshot {
 	return &snapshot{s.tenant(tenant), rev}
+}
+
+// SnapshotIn implements [tuplestore.Store]. There are no transactions: tx is nil.
+func (s *Store) SnapshotIn(_ *sqldb.Tx, tenant string) tuplestore.Snapshot {
+	t := s.tenant(tenant)
+	return &snapshot{t, t.head(s.epoch).Revision}
 }
 
 // Write implements [tuplestore.Store]. Also is given no transaction, and must

@@ -50,7 +50,7 @@ func checkPlans(t *testing.T, s *Store) {
 	someObjects := []tuplestore.Object{someTuples[0].Subject.Object(), someTuples[1].Subject.Object()}
 	someNodes := []tuplestore.Node{someTuples[0].Node(), someTuples[1].Node()}
 	after := &tuplestore.Record{Fact: tuplestore.Fact{Tuple: someTuples[0]}, CreatedRevision: 1}
-	sn := &snapshot{s, "t", 0}
+	sn := &snapshot{s, s.DB, "t", 0}
 	subject := []string{"tenant_id", "subject_type", "subject_id"}
 	all := []string{"tenant_id", "object_type", "object_id", "relation", "subject_type", "subject_id", "subject_relation"}
 	for _, c := range []struct {

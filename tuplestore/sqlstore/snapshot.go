@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"strings"
 
@@ -14,13 +15,28 @@ import (
 
 // Snapshot implements [tuplestore.Store].
 func (s *Store) Snapshot(tenant string, rev tuplestore.Revision) tuplestore.Snapshot {
-	return &snapshot{s, tenant, rev}
+	return &snapshot{s, s.DB, tenant, rev}
 }
+
+// SnapshotIn implements [tuplestore.Store].
+func (s *Store) SnapshotIn(tx *sqldb.Tx, tenant string) tuplestore.Snapshot {
+	return &snapshot{s, tx, tenant, newest}
+}
+
+// newest stands for the newest revision, whichever it is.
+const newest tuplestore.Revision = math.MaxInt64
 
 type snapshot struct {
 	store  *Store
+	db     querier
 	tenant string
 	rev    tuplestore.Revision
+}
+
+// querier is the database, or a transaction.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (*sqldb.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) *sqldb.Row
 }
 
 func (sn *snapshot) Revision() tuplestore.Revision { return sn.rev }
@@ -44,9 +60,11 @@ const (
 )
 
 // check says whether the snapshot can be read, given the tenant's head.
-func (sn *snapshot) check(newest, floor tuplestore.Revision) error {
+func (sn *snapshot) check(head, floor tuplestore.Revision) error {
 	switch {
-	case sn.rev > newest:
+	case sn.rev == newest:
+		return nil
+	case sn.rev > head:
 		return tuplestore.ErrRevisionUnknown
 	case sn.rev < floor:
 		return tuplestore.ErrRevisionCollected
@@ -228,12 +246,12 @@ func (sn *snapshot) Scan(ctx context.Context, f tuplestore.Filter) iter.Seq2[tup
 
 // records runs a statement that answers with headRow and with records.
 func (sn *snapshot) records(ctx context.Context, s *statement, sql string, each func(tuplestore.Record)) error {
-	rows, err := sn.store.DB.Query(ctx, sql, s.args...)
+	rows, err := sn.db.Query(ctx, sql, s.args...)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	var newest, floor tuplestore.Revision // 0 for a tenant without a row
+	var head, floor tuplestore.Revision // 0 for a tenant without a row
 	for rows.Next() {
 		var k [6]string
 		var r tuplestore.Record
@@ -242,7 +260,7 @@ func (sn *snapshot) records(ctx context.Context, s *statement, sql string, each 
 			return err
 		}
 		if k[0] == "" {
-			newest, floor = tuplestore.Revision(rev), tuplestore.Revision(at)
+			head, floor = tuplestore.Revision(rev), tuplestore.Revision(at)
 			continue
 		}
 		r.Tuple, r.CreatedRevision, r.CreatedAt = tuple(k), tuplestore.Revision(rev), instant(at)
@@ -251,7 +269,7 @@ func (sn *snapshot) records(ctx context.Context, s *statement, sql string, each 
 	if err := rows.Err(); err != nil {
 		return err
 	}
-	return sn.check(newest, floor)
+	return sn.check(head, floor)
 }
 
 // Schema implements [tuplestore.Snapshot].
@@ -264,20 +282,20 @@ func (sn *snapshot) Schema(ctx context.Context) ([]byte, tuplestore.Revision, er
 }
 
 func (sn *snapshot) schema(ctx context.Context) ([]byte, tuplestore.Revision, error) {
-	var newest, floor tuplestore.Revision
+	var head, floor tuplestore.Revision
 	var rev *int64
 	var document []byte
-	err := sn.store.DB.QueryRow(ctx, `
+	err := sn.db.QueryRow(ctx, `
 		SELECT h.rev, h.min_rev, s.rev, s.document
 		FROM tenant_heads h
 		LEFT JOIN tenant_schemas s ON s.tenant_id = h.tenant_id
 			AND s.rev = (SELECT MAX(rev) FROM tenant_schemas WHERE tenant_id = $1 AND rev <= $2)
 		WHERE h.tenant_id = $1`, sn.tenant, int64(sn.rev)).
-		Scan(&newest, &floor, &rev, &document)
+		Scan(&head, &floor, &rev, &document)
 	if err != nil && !errors.Is(err, sqldb.ErrNoRows) {
 		return nil, 0, err
 	}
-	if err := sn.check(newest, floor); err != nil {
+	if err := sn.check(head, floor); err != nil {
 		return nil, 0, err
 	}
 	if rev == nil {
