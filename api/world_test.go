@@ -183,6 +183,12 @@ var cursorKey = bytes.Repeat([]byte{7}, seal.KeySize)
 // something else in the place of a part.
 func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world {
 	t.Helper()
+	return newWorldWith(t, databaseURL, change, nil)
+}
+
+// newWorldWith is newWorld; changeSignIn, if not nil, may change how people sign in.
+func newWorldWith(t testing.TB, databaseURL string, change func(*api.Config), changeSignIn func(*authn.Config)) *world {
+	t.Helper()
 	return newWorldOn(t, sqldb.Config{URL: databaseURL}, change)
 }
 
@@ -249,10 +255,14 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config)) *
 	}
 	limits, err := ratelimit.New(ratelimit.Config{DB: w.db, Limits: unlimited})
 	must(err)
-	w.authn, err = authn.New(authn.Config{
-		DB: w.db, Seal: key, Users: directory, Outbox: letters, Mail: &w.mailbox, Texts: &w.mailbox, Tenants: w.tenants, Places: germany(t), Limits: limits, Clock: w.now,
+	signIns := authn.Config{
+		DB: w.db, Seal: key, Users: directory, Outbox: letters, Mail: &w.mailbox, Texts: &w.mailbox, Tenants: w.tenants, Places: germany(t), Limits: limits, Clock: w.now, Pace: time.Millisecond,
 		Logger: slog.New(slog.NewJSONHandler(w.log, nil)),
-	})
+	}
+	if changeSignIn != nil {
+		changeSignIn(&signIns)
+	}
+	w.authn, err = authn.New(signIns)
 	must(err)
 	persons.Users, persons.Sessions = directory, w.authn
 	w.authn.Handle(oauth.LogoutJob, w.oauth.SendLogout)

@@ -18,6 +18,7 @@ package authn
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -123,7 +124,7 @@ func (b By) as(userID string) By {
 	return b
 }
 
-// Config says what a service works on. All but Places, Limits, Clock and Logger is required.
+// Config says what a service works on. All but Places, Limits, Pace, Clock and Logger is required.
 type Config struct {
 	DB      *sqldb.DB
 	Seal    *seal.Key
@@ -136,6 +137,9 @@ type Config struct {
 	Places *geo.Database
 	// Limits counts letters and text messages. Default: there are no limits.
 	Limits *ratelimit.Limiter
+	// Pace is the step at which wrong passwords are answered, so that the time does not tell
+	// whose hash was imported. Default: 500 ms.
+	Pace time.Duration
 	// Clock tells the time. Default: time.Now.
 	Clock func() time.Time
 	// Logger gets what goes wrong in the background. Default: discarded.
@@ -163,6 +167,7 @@ type Service struct {
 	places   *geo.Database
 	limits   *ratelimit.Limiter
 	account  []byte // key of accounts' names in attempts
+	paces    *paces
 	clock    func() time.Time
 	log      *slog.Logger
 
@@ -181,8 +186,16 @@ func New(c Config) (*Service, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	if c.Pace == 0 {
+		c.Pace = defaultPace
+	}
+	paces, err := newPaces(c.Pace)
+	if err != nil {
+		return nil, fmt.Errorf("authn: %w", err)
+	}
 	return &Service{
-		db: c.DB, users: c.Users, outbox: c.Outbox, mail: c.Mail, texts: c.Texts, tenants: c.Tenants, places: c.Places, limits: c.Limits, clock: c.Clock, log: c.Logger,
+		paces: paces,
+		db:    c.DB, users: c.Users, outbox: c.Outbox, mail: c.Mail, texts: c.Texts, tenants: c.Tenants, places: c.Places, limits: c.Limits, clock: c.Clock, log: c.Logger,
 		sessions: session.NewStore(c.DB, c.Clock),
 		record:   eventlog.NewRecorder(c.DB),
 		tickets:  ticket.NewStore(c.DB, c.Seal, c.Clock),

@@ -80,14 +80,20 @@ func (s *Service) SignIn(ctx context.Context, t Tenant, email, password string, 
 	account := identity.NormalEmail(email)
 	var failures int
 	var u identity.User
+	var took time.Duration
 	// An attempt for which there is no time does not count.
 	err := identity.Hashing(ctx, func(ctx context.Context) (err error) {
 		if failures, err = s.attempt(ctx, t.ID, account); err == nil {
+			began := time.Now()
 			u, err = s.users.VerifyPassword(ctx, t.ID, email, password)
+			took = time.Since(began)
 		}
 		return err
 	})
 	if errors.Is(err, identity.ErrUserNotFound) {
+		if err := s.paces.putOff(ctx, t.ID, took); err != nil {
+			return Result{}, err
+		}
 		return Result{}, s.failed(ctx, t, account, failures, by)
 	}
 	if err != nil {
