@@ -8,13 +8,14 @@ import (
 
 	"stonetown/identity"
 	"stonetown/identity/authn"
+	"stonetown/internal/sqldb"
 )
 
 // A wrong password is answered no sooner for an address that has a fast hash, or none, than
 // for one whose hash was imported.
 func TestPaceOfWrongPasswords(t *testing.T) {
 	const pace = 300 * time.Millisecond
-	w := newWorldWith(t, databases["SQLite"](t), nil, func(c *authn.Config) { c.Pace = pace })
+	w := newWorldOn(t, sqldb.Config{URL: databases["SQLite"](t)}, nil, func(c *authn.Config) { c.Pace = pace })
 	c := w.tenant(t, "pace")
 	member(t, c, "own@example.com")
 	hash, err := bcrypt.GenerateFromPassword([]byte(secret), bcrypt.MinCost)

@@ -183,17 +183,11 @@ var cursorKey = bytes.Repeat([]byte{7}, seal.KeySize)
 // something else in the place of a part.
 func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world {
 	t.Helper()
-	return newWorldWith(t, databaseURL, change, nil)
-}
-
-// newWorldWith is newWorld; changeSignIn, if not nil, may change how people sign in.
-func newWorldWith(t testing.TB, databaseURL string, change func(*api.Config), changeSignIn func(*authn.Config)) *world {
-	t.Helper()
 	return newWorldOn(t, sqldb.Config{URL: databaseURL}, change)
 }
 
 // newWorldOn is newWorld on a database that is opened in a certain way.
-func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config)) *world {
+func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), changeSignIn ...func(*authn.Config)) *world {
 	t.Helper()
 	ctx := context.Background()
 	must := func(err error) {
@@ -259,8 +253,8 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config)) *
 		DB: w.db, Seal: key, Users: directory, Outbox: letters, Mail: &w.mailbox, Texts: &w.mailbox, Tenants: w.tenants, Places: germany(t), Limits: limits, Clock: w.now, Pace: time.Millisecond,
 		Logger: slog.New(slog.NewJSONHandler(w.log, nil)),
 	}
-	if changeSignIn != nil {
-		changeSignIn(&signIns)
+	for _, change := range changeSignIn {
+		change(&signIns)
 	}
 	w.authn, err = authn.New(signIns)
 	must(err)
