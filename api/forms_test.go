@@ -394,7 +394,9 @@ func strangeMethods(t *testing.T, w *world, _ *client) {
 	h := w.household(t, "methods")
 	for path, item := range document().doc.Paths.Map() {
 		c, target := h.client(path), h.fill(path)
-		if get := item.Get; get != nil && get.Extensions["x-streaming"] != true {
+		if get := item.Get; get != nil && slices.Contains(get.Tags, "authorization") { // GET changes something, so HEAD does not run it
+			equal(t, "HEAD "+path, c.unjudged(t, "HEAD", target, ""), 200)
+		} else if get != nil && get.Extensions["x-streaming"] != true {
 			got, head := c.send(t, "GET", target, http.Header{}, nil), c.send(t, "HEAD", target, http.Header{}, nil)
 			equal(t, "HEAD "+path, []any{head.status, head.text}, []any{got.status, ""})
 			equal(t, "HEAD "+path, head.header.Get("Content-Type"), got.header.Get("Content-Type"))
