@@ -137,6 +137,18 @@ func (i *Importer) Receive(ctx context.Context, tenantID, commitID string, origi
 		job.ID = id.Of(id.Import, tenantID, commitID)
 	}
 	db := i.directory.db
+	hasRoom := func(besides int64) error {
+		waiting, err := countUnfinished(ctx, db, tenantID)
+		if err == nil && waiting-besides >= MaxImportsWaiting {
+			err = &fair.ExhaustedError{Of: "imports", Share: fair.OfTenant, Limit: MaxImportsWaiting, RetryAfter: importRetryAfter}
+		}
+		return err
+	}
+	if commitID == "" { // else it may have been received before
+		if err := hasRoom(0); err != nil {
+			return Import{}, fmt.Errorf("receive import: %w", err)
+		}
+	}
 	if err := insertImport(ctx, db, job); sqldb.IsUniqueViolation(err) {
 		earlier, err := i.Import(ctx, tenantID, job.ID)
 		if errors.Is(err, ErrImportNotFound) {
@@ -151,10 +163,8 @@ func (i *Importer) Receive(ctx context.Context, tenantID, commitID string, origi
 			err = errors.Join(err, forgetImport(context.WithoutCancel(ctx), db, job))
 		}
 	}()
-	if waiting, err := countUnfinished(ctx, db, tenantID); err != nil {
+	if err := hasRoom(1); err != nil {
 		return Import{}, fmt.Errorf("receive import: %w", err)
-	} else if waiting > MaxImportsWaiting {
-		return Import{}, &fair.ExhaustedError{Of: "imports", Share: fair.OfTenant, Limit: MaxImportsWaiting, RetryAfter: importRetryAfter}
 	}
 	var chunk []line
 	size := 0
