@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"stonetown/engine/authority"
+	"stonetown/internal/fair"
 	"stonetown/internal/id"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
@@ -85,6 +86,12 @@ type RowError struct {
 
 func (e *RowError) Error() string { return e.Message }
 
+// MaxImportsWaiting is how many imports of a tenant may be received or wait to be done.
+const MaxImportsWaiting = 20
+
+// importRetryAfter is when to try again whoever has too many.
+const importRetryAfter = 10 * time.Second
+
 // Importer imports users in the background. The rows of an import wait in the
 // database, encrypted, and each chunk of them is imported in one transaction with the
 // counters of the job: whatever process dies, no row is lost or done twice. It is safe
@@ -124,7 +131,8 @@ type line struct {
 // Receive takes the rows of an import, lines of JSON, and leaves them to [Importer.Run],
 // which imports them with the rights of the context's caller.
 // A commit id, if it is not empty, makes it safe to send the same again: the second
-// time nothing is received. It fails with [ErrImportTooLong], [ErrImportEmpty], [ErrImportUnderWay] or
+// time nothing is received. It fails with [*fair.ExhaustedError] if the tenant has
+// [MaxImportsWaiting] that are not finished, with [ErrImportTooLong], [ErrImportEmpty], [ErrImportUnderWay] or
 // as reading does; nothing is left then.
 func (i *Importer) Receive(ctx context.Context, tenantID, commitID string, origin []byte, body io.Reader) (_ Import, err error) {
 	job := Import{ID: id.New(id.Import), TenantID: tenantID, State: Receiving, Origin: origin, CreatedAt: i.directory.now()}
@@ -137,6 +145,18 @@ func (i *Importer) Receive(ctx context.Context, tenantID, commitID string, origi
 		job.ID = id.Of(id.Import, tenantID, commitID)
 	}
 	db := i.directory.db
+	hasRoom := func(besides int64) error {
+		waiting, err := countUnfinished(ctx, db, tenantID)
+		if err == nil && waiting-besides >= MaxImportsWaiting {
+			err = &fair.ExhaustedError{Of: "imports", Share: fair.OfTenant, Limit: MaxImportsWaiting, RetryAfter: importRetryAfter}
+		}
+		return err
+	}
+	if commitID == "" { // else it may have been received before
+		if err := hasRoom(0); err != nil {
+			return Import{}, fmt.Errorf("receive import: %w", err)
+		}
+	}
 	if err := insertImport(ctx, db, job); sqldb.IsUniqueViolation(err) {
 		earlier, err := i.Import(ctx, tenantID, job.ID)
 		if errors.Is(err, ErrImportNotFound) {
@@ -151,6 +171,9 @@ func (i *Importer) Receive(ctx context.Context, tenantID, commitID string, origi
 			err = errors.Join(err, forgetImport(context.WithoutCancel(ctx), db, job))
 		}
 	}()
+	if err := hasRoom(1); err != nil {
+		return Import{}, fmt.Errorf("receive import: %w", err)
+	}
 	var chunk []line
 	size := 0
 	flush := func() error {

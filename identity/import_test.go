@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"stonetown/engine"
+	"stonetown/internal/fair"
 	"stonetown/internal/pgtest"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
@@ -209,4 +211,40 @@ func TestForeignHashes(t *testing.T) {
 			t.Errorf("%v was taken: %q", bad, string(h))
 		}
 	}
+}
+
+// A tenant cannot fill the database with imports that wait.
+func TestImportsWaitingAreBounded(t *testing.T) {
+	onEach(t, func(t *testing.T, d *Directory) {
+		key, err := seal.NewKey(make([]byte, seal.KeySize))
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := NewImporter(d, key, parseRow, func(Import, []User, []Join, *sqldb.Batch) {})
+		receive := func(tenant string) error {
+			_, err := i.Receive(t.Context(), tenant, "", nil, strings.NewReader(`{"email":"ann@example.com"}`+"\n"))
+			return err
+		}
+		for range MaxImportsWaiting {
+			if err := receive("tnt_a"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			if e, ok := errors.AsType[*fair.ExhaustedError](receive("tnt_a")); !ok || e.Limit != MaxImportsWaiting || e.RetryAfter <= 0 {
+				t.Errorf("one too many: %+v", e)
+			}
+		}
+		if err := receive("tnt_b"); err != nil {
+			t.Errorf("another tenant: %v", err)
+		}
+		for more := true; more; {
+			if more, err = i.work(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := receive("tnt_a"); err != nil {
+			t.Errorf("when they are done: %v", err)
+		}
+	})
 }

@@ -103,6 +103,12 @@ func claimImport(ctx context.Context, db *sqldb.DB, job Import, owner string, no
 	return n > 0, err
 }
 
+// countUnfinished counts the imports of a tenant that are received, wait or run.
+func countUnfinished(ctx context.Context, db *sqldb.DB, tenantID string) (n int64, err error) {
+	err = db.QueryRow(ctx, `SELECT COUNT(*) FROM user_imports WHERE tenant_id = $1 AND finished_at = 0`, tenantID).Scan(&n)
+	return n, err
+}
+
 // renewImport keeps others from taking over a job that still is the owner's.
 func renewImport(ctx context.Context, db *sqldb.DB, job Import, owner string, until time.Time) error {
 	n, err := db.Exec(ctx, `UPDATE user_imports SET lease_until = $4 WHERE tenant_id = $1 AND id = $2 AND owner = $3 AND state = 'running'`,
