@@ -126,7 +126,7 @@ func onBehalf(ctx context.Context, job Import) (context.Context, error) {
 	}
 	var caller authority.Caller
 	if err := json.Unmarshal(job.caller, &caller); err != nil {
-		return nil, fmt.Errorf("read caller of import: %w", err)
+		return ctx, fmt.Errorf("read caller of import: %w", err)
 	}
 	return authority.With(ctx, func() authority.Caller { return caller }), nil
 }
