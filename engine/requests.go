@@ -100,6 +100,8 @@ type Origin struct {
 	// Also joins the caller's rows to the transaction; see
 	// [tuplestore.Write.Also].
 	Also func(ctx context.Context, tx *sqldb.Tx) error
+	// Alone: Also sees every change before this one; see [tuplestore.Write.Alone].
+	Alone bool
 	// Attach queues statements that commit with the change; see
 	// [tuplestore.Write.Attach]. The result's statuses begin with those of the
 	// request's own ops.

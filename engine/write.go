@@ -120,7 +120,7 @@ func termsOf(c *schema.Compiled, op WriteOp) (tuplestore.Terms, error) {
 
 // write begins a write of this origin.
 func (o Origin) write() tuplestore.Write {
-	return tuplestore.Write{Actor: o.Actor, CommitID: o.CommitID, Also: o.Also, Attach: o.Attach}
+	return tuplestore.Write{Actor: o.Actor, CommitID: o.CommitID, Also: o.Also, Alone: o.Alone, Attach: o.Attach}
 }
 
 // opError says in the engine's terms what the store found wrong with an op.

@@ -156,6 +156,7 @@ func (d *Directory) RemoveMembers(ctx context.Context, tenantID, groupID string,
 		op.Delete, op.IfPresent = true, true
 		req.Ops = append(req.Ops, op)
 	}
+	req.Alone = g.IsBuiltin()
 	req.Also = func(ctx context.Context, tx *sqldb.Tx) error {
 		if _, err := selectGroup(ctx, tx, tenantID, groupID); err != nil || !g.IsBuiltin() {
 			return err

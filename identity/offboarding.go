@@ -54,6 +54,7 @@ func (d *Directory) Delete(ctx context.Context, tenantID, userID string, origin 
 			}
 		}
 		last := origin
+		last.Alone = true
 		last.Also = func(ctx context.Context, tx *sqldb.Tx) error {
 			// Nobody can put the user into a group from here on.
 			member, err := d.isMember(ctx, tx, tenantID, userID)
@@ -113,6 +114,7 @@ func (d *Directory) Disable(ctx context.Context, tenantID, userID string, origin
 		err = d.db.Tx(ctx, func(tx *sqldb.Tx) error { return disable(ctx, tx) })
 	} else {
 		// In line with the changes of who is an administrator.
+		origin.Alone = true
 		origin.Also = func(ctx context.Context, tx *sqldb.Tx) error {
 			if err := d.othersAdminister(ctx, tx, groups[i], []string{userID}); err != nil {
 				return err

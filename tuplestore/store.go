@@ -62,7 +62,7 @@ type Store interface {
 
 	// SnapshotIn reads the tenant's newest revision through a transaction, on its
 	// connection, for [Write.Also]. Writes that commit together with that one do not
-	// show.
+	// show, so it has to be [Write.Alone] if they matter.
 	SnapshotIn(tx *sqldb.Tx, tenant string) Snapshot
 
 	// Close ends the store's own work: queued writes are refused, those under
@@ -198,6 +198,9 @@ type Write struct {
 	// once (a transaction can be retried), and its error aborts this write
 	// alone. On a store without SQL tx is nil.
 	Also func(ctx context.Context, tx *sqldb.Tx) error
+	// Alone: the write commits in a transaction of its own, for an Also that must see
+	// every write before it.
+	Alone bool
 	// Attach queues statements, or none, that commit with this write and travel
 	// with its own, so that they cost no round trip. It runs after Also, is told
 	// what the write will answer, and may run more than once; it also runs for a

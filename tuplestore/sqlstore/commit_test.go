@@ -467,3 +467,50 @@ func TestUnknownOutcomeIsSaid(t *testing.T) {
 		t.Errorf("write after close: %v", e)
 	}
 }
+
+// A write that has to be alone sees those that waited before it, and takes none along.
+func TestWriteAloneSeesWritesBeforeIt(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		s := open(t, Config{DB: openDB(t, url)})
+		ctx := t.Context()
+		entered, leave := make(chan struct{}), make(chan struct{})
+		var wg sync.WaitGroup
+		write := func(w tuplestore.Write) {
+			wg.Go(func() {
+				if _, err := s.Write(ctx, "t", w); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		write(tuplestore.Write{Ops: []tuplestore.Op{creation("first", "ann")}, Also: func(context.Context, *sqldb.Tx) error {
+			close(entered)
+			<-leave
+			return nil
+		}})
+		<-entered
+		const before = 5
+		queued := func(n int) {
+			for waiting := 0; waiting < n; time.Sleep(time.Millisecond) {
+				s.mu.Lock()
+				waiting = s.lines["t"].queue.Len()
+				s.mu.Unlock()
+			}
+		}
+		for i := range before {
+			write(tuplestore.Write{Ops: []tuplestore.Op{creation(fmt.Sprint(i), "ann")}})
+		}
+		queued(before)
+		seen := -1
+		write(tuplestore.Write{Ops: []tuplestore.Op{creation("last", "ann")}, Alone: true, Also: func(ctx context.Context, tx *sqldb.Tx) error {
+			records, err := s.SnapshotIn(tx, "t").List(ctx, tuplestore.Filter{}, nil, 100)
+			seen = len(records)
+			return err
+		}})
+		queued(before + 1)
+		close(leave)
+		wg.Wait()
+		if seen != before+1 {
+			t.Errorf("it saw %d tuples, want %d", seen, before+1)
+		}
+	})
+}

@@ -80,7 +80,11 @@ func (s *Store) enqueue(tenant string, r *request) (*line, *turns.Ticket, error)
 	if !ok {
 		l = &line{tenant, turns.New[*request](s.queue)}
 	}
-	ticket, err := l.queue.Push(judge.Resource(r.write), max(1, len(r.write.Ops)), r)
+	weight := max(1, len(r.write.Ops))
+	if r.write.Alone {
+		weight = s.GroupOps + 1 // too heavy for any group
+	}
+	ticket, err := l.queue.Push(judge.Resource(r.write), weight, r)
 	if err != nil {
 		return nil, nil, err
 	}
