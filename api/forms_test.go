@@ -436,7 +436,7 @@ func answerForms(t *testing.T, w *world, c *client) {
 		}
 		target := h.fill(path) + query
 		if strings.Contains(path, "/relations") && !strings.Contains(path, "{") {
-			target += "?resource_type=document"
+			target += "?resource_type=document&subject_type=user&subject_id=ann"
 		}
 		a := h.client(path).do(t, "GET", target, nil)
 		if a.status != 200 {
@@ -494,18 +494,20 @@ func answerForms(t *testing.T, w *world, c *client) {
 		return c.want(t, 200, "", "PATCH", app, object{"token_exchange": change}).data()["token_exchange"].(object)
 	}
 	want := object{
-		"enabled": true, "allowed_audiences": []any{"https://b.example"}, "require_client_authentication": true,
+		"enabled": true, "allowed_audiences": []any{"https://b.example"}, "require_client_authentication": true, "subject_tokens": "any",
 		"act_as": object{"enabled": true, "allowed_subject_types": []any{"application"}},
 	}
 	equal(t, "audiences", exchange(object{"allowed_audiences": []string{"https://b.example"}}), want)
 	equal(t, "nothing", exchange(object{}), want)
 	want["require_client_authentication"] = false
 	equal(t, "authentication", exchange(object{"require_client_authentication": false}), want)
+	want["subject_tokens"] = "own"
+	equal(t, "subject_tokens", exchange(object{"subject_tokens": "own"}), want)
 	want["act_as"] = object{"enabled": false, "allowed_subject_types": []any{"application"}}
 	equal(t, "act_as", exchange(object{"act_as": object{"enabled": false}}), want)
 	want["act_as"], want["require_client_authentication"] = object{"enabled": false, "allowed_subject_types": []any{"user"}}, true
 	equal(t, "null", exchange(object{"act_as": nil, "require_client_authentication": nil}), want)
-	want["enabled"], want["allowed_audiences"] = false, []any{}
+	want["enabled"], want["allowed_audiences"], want["subject_tokens"] = false, []any{}, "any"
 	equal(t, "all null", exchange(nil), want)
 	for field, change := range map[string]any{
 		"token_exchange": "x", "token_exchange/enabled": object{"enabled": "yes"}, "token_exchange/act_as": object{"act_as": []any{}},
