@@ -127,6 +127,7 @@ func (e *evaluation) release() {
 		return
 	}
 	clear(e.sought) // their names are the request's
+	e.recursion.cycles = nil
 	e.begin()
 	*e = evaluation{
 		goals: e.goals, links: e.links, table: e.table, frontier: e.frontier, next: e.next,

@@ -30,6 +30,9 @@ type recursion struct {
 	support   []int32
 	needs     []int32 // how many more operands an intersection needs for its support
 	supported []int32 // goals whose parents have not been told
+	// cycles are nodes of the cycles that exclusions lead to, as far as they were
+	// asked for.
+	cycles map[int32]tuplestore.Node
 }
 
 const (
@@ -61,6 +64,7 @@ func (e *evaluation) settleRecursive() error {
 	for _, g := range e.recursion.open {
 		e.goals[g].state = cyclic
 	}
+	e.recursion.cycles = map[int32]tuplestore.Node{}
 	return nil
 }
 
@@ -177,6 +181,7 @@ func (e *evaluation) tellRefuted(l link) {
 func (e *evaluation) refuteUnfounded() (bool, error) {
 	r := &e.recursion
 	r.open = slices.DeleteFunc(r.open, func(g int32) bool { return e.goals[g].proven || e.goals[g].state == refuted })
+	e.budget -= len(r.open)
 	for _, g := range r.open {
 		at := &e.goals[g]
 		r.support[g], r.needs[g] = noSupport, max(at.missing, 1)
@@ -223,32 +228,46 @@ func (e *evaluation) supportParent(child int32, l link) {
 }
 
 // cycle finds a node that a cyclic goal depends on and that depends on its own
-// absence. It follows what supports the goal down to an exclusion, and what that
-// subtracts in the same way, until it is where it was.
+// negation. It follows what supports the goal down to an exclusion, and what that
+// subtracts in the same way, until it comes back to an exclusion.
 func (e *evaluation) cycle(g int32) tuplestore.Node {
 	r := &e.recursion
 	var path []int32
+	position := map[int32]int{}
 	for {
 		for r.support[g] != isBased {
 			g = r.support[g]
 		}
-		if i := slices.Index(path, g); i >= 0 {
-			path = path[i:]
-			break
+		node, known := r.cycles[g]
+		if i, again := position[g]; again {
+			// The same node, wherever the way led into the cycle.
+			node, known = e.nodeOf(g), true
+			for _, x := range path[i:] {
+				if n := e.nodeOf(x); strings.Compare(n.String(), node.String()) < 0 {
+					node = n
+				}
+			}
 		}
+		if known {
+			for _, x := range path {
+				r.cycles[x] = node
+			}
+			return node
+		}
+		position[g] = len(path)
 		path = append(path, g)
 		at := &e.goals[g]
 		subtracted := e.program.logic[at.what.index()].operands[1]
 		slot, _ := e.table.slot(goalKey(at.object, ruleGoal(subtracted, e.subtractedMode(at.what.mode()))))
 		g = slot.goal
 	}
-	nodes := make([]tuplestore.Node, len(path))
-	for i, x := range path {
-		at := &e.goals[x]
-		nodes[i] = tuplestore.Node{Object: e.object(at.object), Relation: e.graph.relations.names[e.program.logic[at.what.index()].relation]}
-	}
-	// The same one, wherever the way led into the cycle.
-	return slices.MinFunc(nodes, func(a, b tuplestore.Node) int { return strings.Compare(a.String(), b.String()) })
+}
+
+// nodeOf is the node whose rewrite an exclusion is part of.
+func (e *evaluation) nodeOf(exclusion int32) tuplestore.Node {
+	at := &e.goals[exclusion]
+	relation := e.program.logic[at.what.index()].relation
+	return tuplestore.Node{Object: e.object(at.object), Relation: e.graph.relations.names[relation]}
 }
 
 // answer is the answer to a question after [evaluation.run] and, where terms are

@@ -82,7 +82,7 @@ type relationInfo struct {
 	direct   bool
 	stratum  int
 	local    bool // reaches itself through what it subtracts
-	ceiling  int // the highest stratum of usersets that tuples may name
+	ceiling  int  // the highest stratum of usersets that tuples may name
 }
 
 // Compile validates the types together and compiles them. Errors are [*Error].

@@ -47,7 +47,7 @@ func randomTypes(r *rand.Rand) []schema.Type {
 			types[i].Relations = append(types[i].Relations, rel)
 		}
 	}
-	if r.IntN(2) == 0 {
+	if r.IntN(3) > 0 {
 		recurse(r, &types[r.IntN(len(types))])
 	}
 	return types
@@ -62,7 +62,10 @@ func recurse(r *rand.Rand, t *schema.Type) {
 	}
 	self, via := t.Relations[at].Name, t.Relations[link].Name
 	t.Relations[link].Rewrites = nil
-	base := randomRewrite(r, 1)
+	base := schema.Rewrite{Kind: schema.This}
+	if r.IntN(3) == 0 {
+		base = randomRewrite(r, 1)
+	}
 	subtract := schema.Rewrite{Kind: schema.TupleToUserset, Tupleset: via, Computed: self, Mode: pick(r, []schema.Mode{schema.Any, schema.All})}
 	t.Relations[link].Subjects = []schema.SubjectType{{Type: t.Name}}
 	if r.IntN(3) == 0 {
