@@ -23,7 +23,7 @@ import (
 
 var (
 	seed   = flag.Uint64("seed", 0, "seed of the random tests; 0 draws one")
-	rounds = flag.Int("rounds", 100, "random schemas per backend and temperature")
+	rounds = flag.Int("rounds", 40, "random schemas per backend and temperature; 40 take less than a minute")
 )
 
 // randomly runs a test with a generator whose seed is printed on failure.
@@ -88,7 +88,7 @@ type writer struct {
 	acked   *atomic.Int64
 	// newest is the token of the newest revision that was acknowledged.
 	newest *atomic.Value
-	// concurrent: others ask while it writes.
+	// concurrent: it is not known which revision an error is about.
 	concurrent bool
 	// failures counts requests that were not answered, where that may happen.
 	failures *atomic.Int64

@@ -295,8 +295,7 @@ func (w *writer) compareResources(ctx context.Context, t *testing.T, u *universe
 }
 
 // mustBeCyclic holds a list that failed with [engine.NegativeCycleError] against the
-// oracle: one of its answers at least must depend on its own negation. It is asked only
-// while nobody writes, since the error names no revision.
+// oracle: one of its answers at least must depend on its own negation.
 func (w *writer) mustBeCyclic(t *testing.T, q question, subjects []tuplestore.Subject, nodes []tuplestore.Node) {
 	t.Helper()
 	cyclic.Add(1)
