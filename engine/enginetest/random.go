@@ -66,6 +66,10 @@ func recurse(r *rand.Rand, t *schema.Type) {
 	if r.IntN(3) == 0 {
 		base = randomRewrite(r, 1)
 	}
+	if r.IntN(3) == 0 { // both sides lead back
+		along := schema.Rewrite{Kind: schema.TupleToUserset, Tupleset: via, Computed: self}
+		base = schema.Rewrite{Kind: pick(r, []schema.Kind{schema.Union, schema.Intersection}), Children: []schema.Rewrite{base, along}}
+	}
 	subtract := schema.Rewrite{Kind: schema.TupleToUserset, Tupleset: via, Computed: self, Mode: pick(r, []schema.Mode{schema.Any, schema.All})}
 	t.Relations[link].Subjects = []schema.SubjectType{{Type: t.Name}}
 	if r.IntN(3) == 0 {
