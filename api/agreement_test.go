@@ -68,6 +68,7 @@ type wayOverHTTP struct {
 var verdicts = map[string]enginetest.Verdict{
 	"resource_not_found": enginetest.NotFound, "resource_type_not_found": enginetest.Undefined, "relation_undefined": enginetest.Undefined,
 	"subject_invalid": enginetest.Invalid, "condition_context_missing": enginetest.Undecided, "condition_failed": enginetest.Undecided,
+	"exclusion_cycle": enginetest.Cyclic,
 }
 
 func verdictOf(code string, allowed bool) (enginetest.Verdict, error) {
@@ -154,7 +155,7 @@ func (w wayOverHTTP) resourcesInput(q enginetest.Question) object {
 // item.
 func listVerdict(code string, contains bool) (enginetest.Verdict, bool, error) {
 	v, err := verdictOf(code, contains)
-	return v, v != enginetest.Undecided, err
+	return v, v != enginetest.Undecided && v != enginetest.Cyclic, err
 }
 
 func (w wayOverHTTP) listResources(_ context.Context, q enginetest.Question) (enginetest.Verdict, bool, error) {

@@ -149,6 +149,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"events":             events,
 	"event_order":        eventOrder,
 	"authzen":            authZEN,
+	"exclusion_cycles":   exclusionCycles,
 	"authzen_search":     authZENSearch,
 	"idempotency":        idempotencyKeys,
 	"idempotency_race":   idempotencyRace,

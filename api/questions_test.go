@@ -194,6 +194,54 @@ func contextual(t *testing.T, _ *world, c *client) {
 	}
 }
 
+// exclusionCycles asks about shelves whose viewers are their readers without the viewers
+// of their parents, where one shelf is its own parent.
+func exclusionCycles(t *testing.T, _ *world, c *client) {
+	viewerWithout := func(name, subtract string) string {
+		return `{"name":"` + name + `","relations":[{"name":"parent","subjects":["shelf"]},{"name":"reader"},{"name":"viewer","rewrites":[
+			{"kind":"exclusion","base":{"kind":"computed","relation":"reader"},"subtract":` + subtract + `}]}]}`
+	}
+	refused := c.want(t, 400, "rewrite_invalid", "POST", "/api/v1/resource-types", viewerWithout("shelf", `{"kind":"computed","relation":"viewer"}`))
+	equal(t, "reason", refused.details()["reason"], "recursion_through_exclusion")
+	c.want(t, 201, "", "POST", "/api/v1/resource-types", viewerWithout("shelf", `{"kind":"tuple_to_userset","tupleset":"parent","computed":"viewer"}`))
+	shelf := func(id string) object { return object{"type": "shelf", "id": id} }
+	for _, id := range []string{"below", "free", "loop"} {
+		relate(t, c, "shelf", id, "reader", user("ann"))
+	}
+	relate(t, c, "shelf", "below", "parent", shelf("free"))
+	ask := check(user("ann"), "viewer", resource("shelf", "below"))
+	equal(t, "below a viewer", c.want(t, 200, "", "POST", checkPath, ask).data()["allowed"], false)
+
+	// A write that closes a cycle is accepted. Only questions that depend on it fail.
+	relate(t, c, "shelf", "loop", "parent", shelf("loop"))
+	equal(t, "beside the cycle", c.want(t, 200, "", "POST", checkPath, ask).data()["allowed"], false)
+	relate(t, c, "shelf", "mixed", "reader", user("ann"))
+	relate(t, c, "shelf", "mixed", "parent", shelf("loop"))
+	a := c.want(t, 400, "exclusion_cycle", "POST", checkPath, check(user("ann"), "viewer", resource("shelf", "mixed")))
+	equal(t, "details", a.details(), object{"type": "shelf", "external_id": "loop", "relation": "viewer"})
+	equal(t, "batch", c.want(t, 200, "", "POST", batchPath, object{"subject": user("ann"), "checks": []object{
+		{"action": "viewer", "resource": resource("shelf", "mixed")}, {"action": "viewer", "resource": resource("shelf", "free")},
+	}}).list(), []any{object{"allowed": false, "error": "exclusion_cycle"}, object{"allowed": true}})
+	c.want(t, 200, "", "POST", expandPath, object{"resource": resource("shelf", "mixed"), "action": "viewer"})
+
+	listed := object{"subject": user("ann"), "action": "viewer", "type": "shelf"}
+	subjects := object{"resource": resource("shelf", "mixed"), "action": "viewer", "subject_type": "user"}
+	for target, in := range map[string]object{
+		resourcesPath: listed, resourcesPath + "/stream": listed, subjectsPath: subjects, subjectsPath + "/stream": subjects,
+		"/access/v1/search/resource": {"subject": user("ann"), "action": object{"name": "viewer"}, "resource": object{"type": "shelf"}},
+		"/access/v1/search/subject":  {"subject": object{"type": "user"}, "action": object{"name": "viewer"}, "resource": shelf("mixed")},
+		"/access/v1/search/action":   {"subject": user("ann"), "resource": shelf("mixed")},
+	} {
+		c.want(t, 400, "exclusion_cycle", "POST", target, in)
+	}
+	answer := c.want(t, 200, "", "POST", "/access/v1/evaluation", evaluation(user("ann"), "viewer", "shelf", "mixed")).body
+	equal(t, "decision", answer["decision"], false)
+	equal(t, "reason", answer["context"].(map[string]any)["error"].(map[string]any)["code"], "exclusion_cycle")
+
+	c.want(t, 204, "", "DELETE", path("shelf", "loop"), nil)
+	equal(t, "mended", c.want(t, 200, "", "POST", resourcesPath, listed).list(), []any{resource("shelf", "free"), resource("shelf", "mixed")})
+}
+
 func listResources(t *testing.T, _ *world, c *client) {
 	define(t, c)
 	c.want(t, 201, "", "POST", "/api/v1/resource-types", conditionalType)

@@ -117,6 +117,8 @@ func sessions(t *testing.T, w *world, c *client) {
 	ids, third := list(jwt)
 	equal(t, "sessions", len(ids), 3)
 	equal(t, "the newest is current", third, ids[0])
+	first.want(t, 400, "cursor_invalid", "GET", mePath+"/sessions?cursor=x", nil)
+	first.want(t, 400, "validation_failed", "GET", mePath+"/sessions?limit=0", nil)
 	_, own := list(first)
 	equal(t, "the oldest is current", own, ids[2])
 

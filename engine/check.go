@@ -119,16 +119,13 @@ func (c *check) answer(ctx context.Context) error {
 	}
 	for _, root := range roots {
 		d := &c.response.Decisions[root.query]
-		switch {
-		case !e.isPresent(root.object):
+		if !e.isPresent(root.object) {
 			d.Err = &ResourceNotFoundError{Resource: c.req.Queries[root.query].Resource}
-		case e.goals[root.goal].proven:
-			d.Allowed = true
-			if c.req.Reasons {
-				d.Reasons, d.Until = e.reasons(root.goal)
-			}
-		case e.modes && e.goals[root.possibly].proven:
-			d.Err = e.terms.undecided.clone()
+			continue
+		}
+		d.Allowed, d.Err = e.answer(root)
+		if d.Allowed && c.req.Reasons {
+			d.Reasons, d.Until = e.reasons(root.goal)
 		}
 	}
 	return nil

@@ -97,6 +97,18 @@ func (e *ConditionError) Error() string {
 
 func (e *ConditionError) Unwrap() error { return e.Err }
 
+// NegativeCycleError: the answer depends on its own negation. An exclusion
+// subtracts what leads back to it along the tuples, as where folders without the
+// viewers of their parents have a folder that is its own parent.
+type NegativeCycleError struct {
+	// Node is in the cycle. The node in question may depend on it from outside.
+	Node tuplestore.Node
+}
+
+func (e *NegativeCycleError) Error() string {
+	return fmt.Sprintf("the answer depends on its own negation: relations lead from %s through an exclusion back to it", e.Node)
+}
+
 // TooManyContextualError: the request brings more contextual tuples than are
 // allowed.
 type TooManyContextualError struct{ Count int }

@@ -18,7 +18,9 @@ import (
 // goals that asked. Cycles need no care: a goal met again is just one more
 // link. What is unproven when nothing is left to explore is false; only then,
 // stratum by stratum, are exclusions answered, since they need to know what is
-// false. The whole stops as soon as every question is answered.
+// false. Exclusions that are recursive, and have no stratum, are answered along
+// the tuples (recursion.go). The whole stops as soon as every question is
+// answered.
 //
 // Tuples may stand on terms. One whose condition cannot be decided, for want of
 // values, is first taken for absent. Only if such a tuple was met, everything is
@@ -61,13 +63,15 @@ type evaluation struct {
 	sought []sought // the resources of the queries, in their order
 	linked linked   // for all.go
 
+	recursion recursion // for recursion.go
+
 	// For reachable.go.
 	places []place
 	placed goalTable // finds places, once there are more than a few
 	queue  []int32   // of places
 	failed []bool    // by search: whether it has found that nothing leads to the subject
 
-	open    int // roots not proven
+	open    int // roots not decided
 	settled int // exclusions up to this stratum are answered
 }
 
@@ -123,11 +127,13 @@ func (e *evaluation) release() {
 		return
 	}
 	clear(e.sought) // their names are the request's
+	e.recursion.cycles = nil
 	e.begin()
 	*e = evaluation{
 		goals: e.goals, links: e.links, table: e.table, frontier: e.frontier, next: e.next,
 		exclusions: e.exclusions, proven: e.proven,
 		places: e.places, placed: e.placed, queue: e.queue, failed: e.failed, sought: e.sought, linked: e.linked,
+		recursion: e.recursion,
 	}
 	evaluations.Put(e)
 }
@@ -261,8 +267,7 @@ func (e *evaluation) run() error {
 			}
 		}
 	}
-	e.settle()
-	return nil
+	return e.settle()
 }
 
 // goal finds or creates a goal and puts a new one on the next frontier.
@@ -343,20 +348,23 @@ func (e *evaluation) tell(child int32, l link) {
 	}
 }
 
-// answerExclusion proves an exclusion whose stratum is settled, if its base
-// holds and its subtracted side does not.
+// answerExclusion proves an exclusion whose stratum is settled or whose subtracted
+// side is refuted, if its base holds and its subtracted side does not.
 func (e *evaluation) answerExclusion(g int32) {
 	at := &e.goals[g]
-	if at.based && at.missing == 0 && e.program.logic[at.what.index()].stratum <= e.settled {
+	if at.based && at.missing == 0 && (at.state == cleared || e.program.logic[at.what.index()].stratum <= e.settled) {
 		e.mark(g, proof{step: byBase, child: at.proof.child})
 	}
 }
 
 // settle answers the exclusions, lowest stratum first. All exploring is done,
 // so what lower strata have not proven is false for good.
-func (e *evaluation) settle() {
+func (e *evaluation) settle() error {
 	if e.open == 0 {
-		return
+		return nil
+	}
+	if e.program.local && slices.ContainsFunc(e.exclusions, e.isLocal) {
+		return e.settleRecursive()
 	}
 	stratum := func(g int32) int { return e.program.logic[e.goals[g].what.index()].stratum }
 	slices.SortFunc(e.exclusions, func(a, b int32) int { return stratum(a) - stratum(b) })
@@ -367,6 +375,7 @@ func (e *evaluation) settle() {
 		}
 		e.drain()
 	}
+	return nil
 }
 
 // expand looks at everything a goal's set can contain.
@@ -417,12 +426,20 @@ func (e *evaluation) expandLogic(g int32, at goal) {
 	}
 	for i, operand := range lg.operands {
 		m := at.what.mode()
-		if e.modes && lg.isExclusion() && i == 1 {
-			m = certain + possible - m // certain is what is not possibly subtracted
+		if lg.isExclusion() && i == 1 {
+			m = e.subtractedMode(m)
 		}
 		e.depend(at.object, ruleGoal(operand, m), link{parent: g, operand: int16(i)})
 	}
 	e.drain()
+}
+
+// subtractedMode is in which mode an exclusion asks for what it subtracts.
+func (e *evaluation) subtractedMode(m mode) mode {
+	if !e.modes {
+		return m
+	}
+	return certain + possible - m // certain is what is not possibly subtracted
 }
 
 // expandTuples follows the tuples of one relation of the goal's object. It

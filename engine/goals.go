@@ -16,7 +16,19 @@ type goal struct {
 	proven  bool
 	root    bool // a query asked it
 	based   bool // exclusion: the base is proven
+	state   state
 }
+
+// state is what settling recursive exclusions found out about a goal that is not
+// proven (recursion.go).
+type state uint8
+
+const (
+	unsettled state = iota
+	cleared         // an exclusion whose subtracted side is refuted
+	refuted         // does not hold
+	cyclic          // depends on its own negation
+)
 
 // what is the question of a goal: a rule, which is a union, or logic, which
 // combines rules; in one of two modes.

@@ -25,7 +25,8 @@ type ActionList struct {
 
 // ListActions lists every action that a check would allow. Errors are those of
 // [Engine.Check], [*UnknownTypeError], [*ResourceNotFoundError], and
-// [*ConditionError] if it is undecided whether some action belongs to the list.
+// [*ConditionError] or [*NegativeCycleError] if it is undecided whether some action
+// belongs to the list.
 func (e *Engine) ListActions(ctx context.Context, tenantID string, req ListActionsRequest) (answer *ActionList, err error) {
 	err = e.attempt(ctx, tenantID, func(l limits) error {
 		answer, err = e.listActionsWithin(ctx, tenantID, &req, l)

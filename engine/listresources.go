@@ -36,8 +36,8 @@ type ResourceList struct {
 // ListResources lists registered resources. What it lists is what a check of
 // each would allow at the same revision; nothing is left out. Errors are those
 // of [Engine.Check], [*UnknownTypeError], [*UndefinedRelationError], and
-// [*ConditionError] if it is undecided whether some resource belongs to the
-// list.
+// [*ConditionError] or [*NegativeCycleError] if it is undecided whether some
+// resource belongs to the list.
 func (e *Engine) ListResources(ctx context.Context, tenantID string, req ListResourcesRequest) (answer *ResourceList, err error) {
 	err = e.attempt(ctx, tenantID, func(l limits) error {
 		answer, err = e.listResourcesWithin(ctx, tenantID, &req, l)
@@ -172,14 +172,14 @@ func (v *vantage) verify(e *evaluation, chunk []candidate, rule int32) error {
 		}
 	}
 	for _, root := range roots {
-		c := &chunk[root.query]
 		if !e.isPresent(root.object) {
 			continue
 		}
-		c.sure = e.goals[root.goal].proven
-		if !c.sure && e.modes && e.goals[root.possibly].proven {
-			return e.terms.undecided.clone()
+		allowed, err := e.answer(root)
+		if err != nil {
+			return err
 		}
+		chunk[root.query].sure = allowed
 	}
 	return nil
 }

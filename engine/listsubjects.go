@@ -45,8 +45,8 @@ type SubjectEntry struct {
 // ListSubjects lists subjects. What it lists is what a check of each would
 // allow at the same revision; nothing is left out. Errors are those of
 // [Engine.Check], [*UnknownTypeError], [*UndefinedRelationError],
-// [*ResourceNotFoundError], and [*ConditionError] if it is undecided whether
-// some subject belongs to the list.
+// [*ResourceNotFoundError], and [*ConditionError] or [*NegativeCycleError] if it is
+// undecided whether some subject belongs to the list.
 func (e *Engine) ListSubjects(ctx context.Context, tenantID string, req ListSubjectsRequest) (answer *SubjectList, err error) {
 	err = e.attempt(ctx, tenantID, func(l limits) error {
 		answer, err = e.listSubjectsWithin(ctx, tenantID, &req, l)
@@ -145,9 +145,6 @@ func (e *evaluation) settleFor(s tuplestore.Subject, root asked) (bool, error) {
 			return false, err
 		}
 		root = roots[0]
-		if !e.goals[root.goal].proven && e.goals[root.possibly].proven {
-			return false, e.terms.undecided.clone()
-		}
 	}
-	return e.goals[root.goal].proven, nil
+	return e.answer(root)
 }

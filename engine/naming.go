@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"stonetown/schema"
 	"stonetown/tuplestore"
@@ -86,13 +87,17 @@ type SubjectDeleted struct {
 const deletionAttempts = 5
 
 // DeleteSubjectRelations deletes relations by their subject, in one revision.
-// Errors are those of [Engine.SubjectRelations] and [Engine.Write].
+// Errors are those of [Engine.SubjectRelations] and [Engine.Write], and
+// [*tuplestore.BusyError] if others kept deleting the same relations.
 func (e *Engine) DeleteSubjectRelations(ctx context.Context, tenantID string, d SubjectDeletion) (SubjectDeleted, error) {
 	for attempt := 1; ; attempt++ {
 		deleted, err := e.deleteSubjectRelations(ctx, tenantID, d)
 		var gone *RelationNotFoundError
-		if errors.As(err, &gone) && attempt < deletionAttempts {
-			continue
+		if errors.As(err, &gone) {
+			if attempt < deletionAttempts {
+				continue
+			}
+			err = &tuplestore.BusyError{Queue: "resource", Limit: deletionAttempts, RetryAfter: time.Second}
 		}
 		if err != nil {
 			return deleted, fmt.Errorf("delete relations of a subject: %w", err)

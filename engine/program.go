@@ -17,7 +17,9 @@ type program struct {
 	// per relation, noRule where the type has no such relation.
 	table   []int32
 	columns int
-	graph   *graph // whose numbers these are
+	// local: there are local exclusions.
+	local bool
+	graph *graph // whose numbers these are
 
 	reachOnce sync.Once
 	reached   *reach
@@ -72,6 +74,7 @@ type logic struct {
 	operands []int32
 	arrow    arrow // TupleToUserset
 	stratum  int
+	local    bool
 }
 
 func (l *logic) isExclusion() bool { return l.kind == schema.Exclusion }
@@ -116,7 +119,8 @@ func newProgram(c *schema.Compiled, g *graph) *program {
 		if to.isArrow() {
 			to.arrow = arrow{relation(from.Arrow.Tupleset), relation(from.Arrow.Computed)}
 		}
-		to.stratum = from.Stratum
+		to.stratum, to.local = from.Stratum, from.Local
+		p.local = p.local || to.local
 		for _, id := range from.Operands {
 			to.operands = append(to.operands, int32(id))
 		}

@@ -64,7 +64,7 @@ type Decision struct {
 	Allowed bool
 	// Err is why the query has no meaning ([*UnknownTypeError],
 	// [*UndefinedRelationError], [*ResourceNotFoundError]) or no answer
-	// ([*ConditionError]); Allowed is then false.
+	// ([*ConditionError], [*NegativeCycleError]); Allowed is then false.
 	Err     error
 	Reasons []Reason
 	// Until is when the first of the relations in Reasons expires; zero: none does, or

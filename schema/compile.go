@@ -69,6 +69,9 @@ type Logic struct {
 	// Stratum orders exclusions: when all of lower strata are settled, an
 	// exclusion whose subtracted side is unproven may be answered.
 	Stratum int
+	// Local: the exclusion's relation reaches itself through its subtracted side,
+	// along tuples. Its stratum orders it only by what it is not recursive with.
+	Local bool
 }
 
 type relationKey struct{ typ, relation string }
@@ -78,7 +81,8 @@ type relationInfo struct {
 	relation *Relation
 	direct   bool
 	stratum  int
-	ceiling  int // the highest stratum of usersets that tuples may name
+	local    bool // reaches itself through what it subtracts
+	ceiling  int  // the highest stratum of usersets that tuples may name
 }
 
 // Compile validates the types together and compiles them. Errors are [*Error].
@@ -327,8 +331,10 @@ func (f *flattener) compileLogic(t *Type, r *Relation, rw *Rewrite) LogicID {
 		f.add(t, r, operand, rule)
 		f.c.Logic[id].Operands = append(f.c.Logic[id].Operands, rule)
 	}
+	info := f.c.relations[relationKey{t.Name, r.Name}]
 	// Exclusions within the subtracted side of another settle before it.
-	f.c.Logic[id].Stratum = f.c.relations[relationKey{t.Name, r.Name}].stratum*(MaxDepth+1) + exclusionHeight(rw)
+	f.c.Logic[id].Stratum = info.stratum*(MaxDepth+1) + exclusionHeight(rw)
+	f.c.Logic[id].Local = rw.Kind == Exclusion && info.local
 	return id
 }
 

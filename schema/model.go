@@ -16,9 +16,14 @@
 // Exclusion makes recursion dangerous: "x is a viewer unless x is a viewer" has
 // no answer. Every relation therefore has a stratum, higher than that of
 // anything it subtracts and no lower than that of anything it includes. A
-// document for which no such numbers exist is refused, and a relation with open
-// subject types takes only usersets of its own stratum or below, so that tuples
-// cannot create what the document may not.
+// relation with open subject types takes only usersets of its own stratum or
+// below, so that tuples cannot create recursion where the document has none.
+//
+// A document in which a relation reaches itself through an exclusion is refused
+// if the cycle stays within one resource. If tuples lead around it, as in "a
+// viewer of a folder, unless a viewer of its parent", the relations of the cycle
+// share a stratum and the exclusion is marked ([Logic].Local): folders form a
+// tree, in which each answer depends only on those further up.
 package schema
 
 import (

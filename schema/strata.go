@@ -7,26 +7,46 @@ import "fmt"
 type dependency struct {
 	from, to relationKey
 	negative bool
-	path     string // where in the type of from
+	// byData: tuples lead from the one to the other. Without, both are of the same
+	// object.
+	byData bool
+	path   string // where in the type of from
 }
 
 // stratify numbers the relations so that each is no lower than what it
 // includes and higher than what it subtracts, as high as possible otherwise:
 // the higher a relation, the more usersets its tuples may name.
+//
+// A relation that reaches itself through an exclusion has no such number. If
+// tuples lead there, the cycle has one stratum, and the exclusions in it are
+// local (Przymusinski 1988, "local stratification"): it depends on the tuples
+// whether objects ever depend on their own absence. If the cycle stays within an
+// object, they always do, and the document is refused.
 func (c *Compiled) stratify() error {
 	deps := c.dependencies()
-	outgoing := map[relationKey][]dependency{}
+	outgoing, within := map[relationKey][]dependency{}, map[relationKey][]dependency{}
 	for _, d := range deps {
 		outgoing[d.from] = append(outgoing[d.from], d)
+		if !d.byData {
+			within[d.from] = append(within[d.from], d)
+		}
 	}
-	for _, d := range deps {
-		if d.negative && reaches(outgoing, d.to, d.from) {
+	for i := range deps {
+		d := &deps[i]
+		if !d.negative {
+			continue
+		}
+		if !d.byData && reaches(within, d.to, d.from) {
 			return rewriteError(d.from.typ, d.path, "recursion_through_exclusion",
 				"%s#%s would be defined by its own absence: the subtracted %s#%s leads back to it",
 				d.from.typ, d.from.relation, d.to.typ, d.to.relation)
 		}
+		if reaches(outgoing, d.to, d.from) {
+			c.relations[d.from].local = true
+			d.negative = false // both are of the same stratum
+		}
 	}
-	// No cycle has a negative dependency, so this settles: levels sink below 0
+	// No cycle has a negative dependency any more, so this settles: levels sink below 0
 	// at most once per exclusion on a path.
 	lowest := 0
 	for sinking := true; sinking; {
@@ -95,24 +115,24 @@ type dependencies struct {
 	found    []dependency
 }
 
-func (d *dependencies) on(typ, relation, path string, negative bool) {
+func (d *dependencies) on(typ, relation, path string, negative, byData bool) {
 	to := relationKey{typ, relation}
 	if d.c.relations[to] == nil {
 		return // not defined yet
 	}
-	d.found = append(d.found, dependency{relationKey{d.typ.Name, d.relation.Name}, to, negative, path})
+	d.found = append(d.found, dependency{relationKey{d.typ.Name, d.relation.Name}, to, negative, byData, path})
 }
 
 // this depends on the usersets that tuples may name. An open relation depends
 // on none but group members: the others it may name are judged by the strata.
 func (d *dependencies) this(path string, negative bool) {
 	if d.relation.Subjects == nil {
-		d.on(GroupType, GroupMember, path, negative)
+		d.on(GroupType, GroupMember, path, negative, true)
 		return
 	}
 	for _, s := range d.relation.Subjects {
 		if s.Relation != "" {
-			d.on(s.Type, s.Relation, path, negative)
+			d.on(s.Type, s.Relation, path, negative, true)
 		}
 	}
 }
@@ -122,16 +142,16 @@ func (d *dependencies) rewrite(rw *Rewrite, path string, negative bool) {
 	case This:
 		d.this(path, negative)
 	case Computed:
-		d.on(d.typ.Name, rw.Relation, path, negative)
+		d.on(d.typ.Name, rw.Relation, path, negative, false)
 	case TupleToUserset:
 		if subjects := d.typ.relation(rw.Tupleset).Subjects; subjects != nil {
 			for _, s := range subjects {
-				d.on(s.Type, rw.Computed, path, negative)
+				d.on(s.Type, rw.Computed, path, negative, true)
 			}
 			return
 		}
 		for t := range d.c.all() {
-			d.on(t.Name, rw.Computed, path, negative)
+			d.on(t.Name, rw.Computed, path, negative, true)
 		}
 	case Union, Intersection:
 		for i := range rw.Children {

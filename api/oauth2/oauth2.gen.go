@@ -567,7 +567,11 @@ type Rewrite4 struct {
 	Kind     interface{} `json:"kind"`
 }
 
-// Rewrite5 The subjects of the base that are not subjects of the subtract.
+// Rewrite5 The subjects of the base that are not subjects of the subtract. What is
+// subtracted may lead back to the relation along tuples, as from a folder
+// to its parent (see `exclusion_cycle` at checks). If it leads back within
+// the resource itself, the type is refused with `rewrite_invalid`, reason
+// `recursion_through_exclusion`.
 type Rewrite5 struct {
 	// Base A userset rewrite (Zanzibar, section 2.3.1): where the subjects of a
 	// relation come from.

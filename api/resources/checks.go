@@ -189,6 +189,8 @@ func itemCode(err error) string {
 		return codeResourceNotFound
 	case *engine.ConditionError:
 		return conditionCode(err)
+	case *engine.NegativeCycleError:
+		return codeExclusionCycle
 	default:
 		panic(fmt.Sprintf("a check has no answer for an undocumented reason: %v", err))
 	}

@@ -18,6 +18,7 @@ const (
 	codeRelationUndefined    = "relation_undefined"
 	codeContextMissing       = "condition_context_missing"
 	codeConditionFailed      = "condition_failed"
+	codeExclusionCycle       = "exclusion_cycle"
 )
 
 // translate states an error of the engine as a response, or returns nil if it
@@ -35,6 +36,7 @@ func translate(err error) *web.Error {
 		noCondition *engine.UnknownConditionError
 		badTerms    *engine.InvalidTermsError
 		undecided   *engine.ConditionError
+		cycle       *engine.NegativeCycleError
 		inUse       *engine.TypeInUseError
 		invalidType *schema.Error
 		tooComplex  *engine.BudgetError
@@ -73,6 +75,9 @@ func translate(err error) *web.Error {
 	case errors.As(err, &undecided):
 		details := web.Details{"conditions": undecided.Conditions, "missing": append([]string{}, undecided.Missing...)}
 		return answer(http.StatusBadRequest, conditionCode(undecided), undecided, details)
+	case errors.As(err, &cycle):
+		details := web.Details{"type": cycle.Node.Object.Type, "external_id": cycle.Node.Object.ID, "relation": cycle.Node.Relation}
+		return answer(http.StatusBadRequest, codeExclusionCycle, cycle, details)
 	case errors.As(err, &inUse):
 		details := web.Details{"type": inUse.Type, "relation": inUse.Relation, "count": inUse.Count}
 		if inUse.Condition != "" {

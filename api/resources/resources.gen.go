@@ -20,6 +20,7 @@ import (
 const (
 	ConditionContextMissing CheckBatchAnswerDataError = "condition_context_missing"
 	ConditionFailed         CheckBatchAnswerDataError = "condition_failed"
+	ExclusionCycle          CheckBatchAnswerDataError = "exclusion_cycle"
 	RelationUndefined       CheckBatchAnswerDataError = "relation_undefined"
 	ResourceNotFound        CheckBatchAnswerDataError = "resource_not_found"
 	ResourceTypeNotFound    CheckBatchAnswerDataError = "resource_type_not_found"
@@ -31,6 +32,8 @@ func (e CheckBatchAnswerDataError) Valid() bool {
 	case ConditionContextMissing:
 		return true
 	case ConditionFailed:
+		return true
+	case ExclusionCycle:
 		return true
 	case RelationUndefined:
 		return true

@@ -74,20 +74,55 @@ func worldsOf(t *testing.T, types []schema.Type, state facts, values map[string]
 	return w
 }
 
+// table is what the oracle says of one subject.
+type table struct{ holds, cyclic map[tuplestore.Node]bool }
+
+func (t table) verdict(node tuplestore.Node) Verdict {
+	switch {
+	case t.cyclic[node]:
+		return Cyclic
+	case t.holds[node]:
+		return Allowed
+	}
+	return Denied
+}
+
 // holds are the tables of one subject, one for each world.
-func (w worlds) holds(s tuplestore.Subject) []map[tuplestore.Node]bool {
-	tables := make([]map[tuplestore.Node]bool, len(w.possible))
+func (w worlds) holds(s tuplestore.Subject) []table {
+	tables := make([]table, len(w.possible))
 	for i, tuples := range w.possible {
 		oracle := NewOracle(w.types)
 		oracle.Tuples = tuples
-		tables[i] = oracle.Holds(s)
+		tables[i].holds, tables[i].cyclic = oracle.Holds(s)
 	}
 	return tables
 }
 
 // is reports whether an answer is right in every world.
-func is(tables []map[tuplestore.Node]bool, node tuplestore.Node, allowed bool) bool {
-	return !slices.ContainsFunc(tables, func(holds map[tuplestore.Node]bool) bool { return holds[node] != allowed })
+func is(tables []table, node tuplestore.Node, verdict Verdict) bool {
+	return !slices.ContainsFunc(tables, func(t table) bool { return t.verdict(node) != verdict })
+}
+
+// listed is the verdict of a list.
+func listed(allowed bool) Verdict {
+	if allowed {
+		return Allowed
+	}
+	return Denied
+}
+
+// mayBeCyclic reports whether a list may fail with [engine.NegativeCycleError]:
+// some answer of it is cyclic in every world.
+func mayBeCyclic(worlds worlds, subjects []tuplestore.Subject, nodes []tuplestore.Node) bool {
+	for _, s := range subjects {
+		tables := worlds.holds(s)
+		for _, node := range nodes {
+			if is(tables, node, Cyclic) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // question is what the answers of one comparison depend on.
@@ -129,8 +164,9 @@ func (w *writer) at(t *testing.T, q question, token string) (state facts, rev tu
 	return state, rev, true
 }
 
-// compared counts the decisions and lists that were held against the oracle.
-var compared atomic.Int64
+// compared counts the decisions and lists that were held against the oracle, cyclic
+// those that had no answer as they depend on their own negation.
+var compared, cyclic atomic.Int64
 
 // compare asks the engine a random batch and the oracle the same, about the
 // revision that the engine answered from.
@@ -140,6 +176,10 @@ func (w *writer) compare(ctx context.Context, t *testing.T, u *universe, consist
 		w.compareResources(ctx, t, u)
 		w.compareSubjects(ctx, t, u)
 		compared.Add(2)
+		return
+	}
+	if consistency.Mode == engine.Full && !w.concurrent && u.rand.IntN(4) == 0 {
+		w.compareExpansion(ctx, t, u)
 		return
 	}
 	subject, q := u.subject(), u.question()
@@ -177,6 +217,9 @@ func (w *writer) compare(ctx context.Context, t *testing.T, u *universe, consist
 	for i, node := range nodes {
 		d := res.Decisions[i]
 		verdict, err := VerdictOf(d.Allowed, d.Err)
+		if verdict == Cyclic {
+			cyclic.Add(1)
+		}
 		_, registered := state[tuplestore.Presence(node.Object)]
 		switch {
 		case err != nil:
@@ -184,7 +227,7 @@ func (w *writer) compare(ctx context.Context, t *testing.T, u *universe, consist
 		case registered == (verdict == NotFound):
 			t.Errorf("%s at revision %d: registered %v, engine says %s", node.Object, rev, registered, verdict)
 		case verdict == NotFound, verdict == Undecided && !worlds.decided:
-		case !is(tables, node, verdict == Allowed):
+		case !is(tables, node, verdict):
 			t.Errorf("%s in %s at revision %d: engine says %s, wrongly\nschema %s\ntuples %v\nquestion %v",
 				subject, node, rev, verdict, schema.Encode(w.types), state, q)
 		}
@@ -204,6 +247,15 @@ func (w *writer) compareResources(ctx context.Context, t *testing.T, u *universe
 	if errors.As(err, &undecided) {
 		return // some answer is; which, the checks look into
 	}
+	nodes := make([]tuplestore.Node, u.objects)
+	for i := range nodes {
+		nodes[i] = tuplestore.Node{Object: tuplestore.Object{Type: req.Type, ID: fmt.Sprint(i)}, Relation: req.Action}
+	}
+	var cycle *engine.NegativeCycleError
+	if errors.As(err, &cycle) {
+		w.mustBeCyclic(t, q, []tuplestore.Subject{req.Subject}, nodes)
+		return
+	}
 	if err != nil {
 		w.failed(t, "list resources: %v", err)
 		return
@@ -213,13 +265,12 @@ func (w *writer) compareResources(ctx context.Context, t *testing.T, u *universe
 		return
 	}
 	tables := worldsOf(t, w.types, state, q.values).holds(req.Subject)
-	for i := range u.objects {
-		node := tuplestore.Node{Object: tuplestore.Object{Type: req.Type, ID: fmt.Sprint(i)}, Relation: req.Action}
+	for _, node := range nodes {
 		_, registered := state[tuplestore.Presence(node.Object)]
-		listed := slices.Contains(list.IDs, node.Object.ID)
-		if listed && !registered || registered && !is(tables, node, listed) {
+		in := slices.Contains(list.IDs, node.Object.ID)
+		if in && !registered || registered && !is(tables, node, listed(in)) {
 			t.Errorf("%s in %s at revision %d: listed %v, registered %v, wrongly\nschema %s\ntuples %v\nquestion %v",
-				req.Subject, node, rev, listed, registered, schema.Encode(w.types), state, q)
+				req.Subject, node, rev, in, registered, schema.Encode(w.types), state, q)
 		}
 	}
 
@@ -243,6 +294,25 @@ func (w *writer) compareResources(ctx context.Context, t *testing.T, u *universe
 	}
 }
 
+// mustBeCyclic holds a list that failed with [engine.NegativeCycleError] against the
+// oracle: one of its answers at least must depend on its own negation.
+func (w *writer) mustBeCyclic(t *testing.T, q question, subjects []tuplestore.Subject, nodes []tuplestore.Node) {
+	t.Helper()
+	cyclic.Add(1)
+	if w.concurrent {
+		return
+	}
+	state, rev, ok := w.at(t, q, w.newest.Load().(string))
+	if !ok {
+		return
+	}
+	worlds := worldsOf(t, w.types, state, q.values)
+	if !mayBeCyclic(worlds, subjects, nodes) {
+		t.Errorf("list of %v in %v at revision %d: engine says %s, wrongly\nschema %s\ntuples %v\nquestion %v",
+			subjects, nodes, rev, Cyclic, schema.Encode(w.types), state, q)
+	}
+}
+
 // compareSubjects holds a list of subjects, whole and in pages, against the
 // oracle.
 func (w *writer) compareSubjects(ctx context.Context, t *testing.T, u *universe) {
@@ -258,6 +328,16 @@ func (w *writer) compareSubjects(ctx context.Context, t *testing.T, u *universe)
 	if errors.As(err, &undecided) || errors.As(err, &missing) {
 		return
 	}
+	subjects := make([]tuplestore.Subject, max(u.objects, u.users)+1) // the last one is a stranger
+	for i := range subjects {
+		subjects[i] = tuplestore.Subject{Type: kind.Type, ID: fmt.Sprint(i), Relation: kind.Relation}
+	}
+	everybody := tuplestore.Subject{Type: kind.Type, ID: tuplestore.Wildcard, Relation: kind.Relation}
+	var cycle *engine.NegativeCycleError
+	if errors.As(err, &cycle) {
+		w.mustBeCyclic(t, q, append(subjects, everybody), []tuplestore.Node{target})
+		return
+	}
 	if err != nil {
 		w.failed(t, "list subjects: %v", err)
 		return
@@ -266,32 +346,30 @@ func (w *writer) compareSubjects(ctx context.Context, t *testing.T, u *universe)
 	if !ok {
 		return
 	}
-	listed, everyone := map[string]bool{}, false
+	named, everyone := map[string]bool{}, false
 	for _, entry := range list.Entries {
 		if entry.Subject.ID == tuplestore.Wildcard {
 			everyone = true
 		} else {
-			listed[entry.Subject.ID] = !entry.Excluded
+			named[entry.Subject.ID] = !entry.Excluded
 		}
 	}
 	worlds := worldsOf(t, w.types, state, q.values)
-	for i := range max(u.objects, u.users) + 1 { // the last one is a stranger
-		s := tuplestore.Subject{Type: kind.Type, ID: fmt.Sprint(i), Relation: kind.Relation}
-		allowed, named := listed[s.ID]
-		if !named {
+	for _, s := range subjects {
+		allowed, ok := named[s.ID]
+		if !ok {
 			allowed = everyone
 		}
-		if tables := worlds.holds(s); !is(tables, target, allowed) {
+		if tables := worlds.holds(s); !is(tables, target, listed(allowed)) {
 			t.Errorf("%s in %s at revision %d: listed %v, wrongly\nschema %s\ntuples %v\nquestion %v",
 				s, target, rev, allowed, schema.Encode(w.types), state, q)
 		}
 	}
 
 	if req.SubjectRelation == "" && req.SubjectType != schema.GroupType {
-		s := tuplestore.Subject{Type: kind.Type, ID: tuplestore.Wildcard}
-		if tables := worlds.holds(s); !is(tables, target, everyone) {
+		if tables := worlds.holds(everybody); !is(tables, target, listed(everyone)) {
 			t.Errorf("%s in %s at revision %d: listed %v, wrongly\nschema %s\ntuples %v\nquestion %v",
-				s, target, rev, everyone, schema.Encode(w.types), state, q)
+				everybody, target, rev, everyone, schema.Encode(w.types), state, q)
 		}
 	}
 
@@ -312,5 +390,40 @@ func (w *writer) compareSubjects(ctx context.Context, t *testing.T, u *universe)
 	}
 	if !slices.Equal(paged, list.Entries) {
 		t.Errorf("pages %v, whole %v", paged, list.Entries)
+	}
+}
+
+// compareExpansion evaluates a tree for a subject and holds the answer against the
+// oracle.
+func (w *writer) compareExpansion(ctx context.Context, t *testing.T, u *universe) {
+	t.Helper()
+	target := u.node()
+	q := Question{Subject: u.subject(), Action: target.Relation, Resource: target.Object}
+	verdict, ok, err := ways{w.engine, w.tenant}.expand(ctx, q)
+	var budget *engine.BudgetError
+	if errors.As(err, &budget) {
+		return // a tree repeats what a graph shares
+	}
+	if err != nil {
+		w.failed(t, "expand %s: %v", target, err)
+		return
+	}
+	state, rev, _ := w.at(t, question{}, w.newest.Load().(string))
+	holding, decided, err := Holding(w.types, state, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !ok || !decided || verdict == NotFound {
+		return
+	}
+	compared.Add(1)
+	if verdict == Cyclic {
+		cyclic.Add(1)
+	}
+	oracle := NewOracle(w.types)
+	oracle.Tuples = holding
+	if want := oracle.Check(q.Subject, target); verdict != want {
+		t.Errorf("%s in %s at revision %d: the tree says %s, the oracle %s\nschema %s\ntuples %v",
+			q.Subject, target, rev, verdict, want, schema.Encode(w.types), state)
 	}
 }

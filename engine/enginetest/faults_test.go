@@ -38,7 +38,7 @@ func TestHistoriesUnderFaults(t *testing.T) {
 		tenants := max(1, *rounds/50)
 		for round := range tenants {
 			w := newTenant(ctx, t, clean, r, fmt.Sprintf("tnt_%d", round))
-			w.failures = &failures
+			w.failures, w.concurrent = &failures, true // to the end: what failed may have been written
 			for i, line := range lines {
 				line.Randomly(rand.New(rand.NewPCG(r.Uint64(), uint64(i))), 0.1, pgtest.CommitFaults, pgtest.AnyFaults)
 			}

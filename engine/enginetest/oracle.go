@@ -1,6 +1,8 @@
 package enginetest
 
 import (
+	"maps"
+
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
@@ -11,11 +13,13 @@ import (
 //
 // The sets are the least ones that satisfy the rewrites. With exclusion that
 // needs care: the table is the alternating fixpoint (van Gelder 1989) of
-// under- and overestimates, which meet for every schema whose exclusions are
-// not recursive.
+// under- and overestimates. They meet for every schema whose exclusions are not
+// recursive. Where they do not, nodes depend on their own negation.
 type Oracle struct {
 	Types  []schema.Type // system types included by NewOracle
 	Tuples map[tuplestore.Tuple]bool
+
+	named map[tuplestore.Node][]tuplestore.Subject // Tuples by node, while it answers
 }
 
 // NewOracle starts without tuples.
@@ -28,14 +32,20 @@ func NewOracle(types []schema.Type) *Oracle {
 	return &Oracle{Types: all, Tuples: map[tuplestore.Tuple]bool{}}
 }
 
-// Holds returns every node that the subject is in.
-func (o *Oracle) Holds(subject tuplestore.Subject) map[tuplestore.Node]bool {
+// Holds returns every node that the subject is in, and those of which it cannot
+// be said since they depend on their own negation.
+func (o *Oracle) Holds(subject tuplestore.Subject) (holds, cyclic map[tuplestore.Node]bool) {
+	o.named = map[tuplestore.Node][]tuplestore.Subject{}
+	for t := range o.Tuples {
+		o.named[t.Node()] = append(o.named[t.Node()], t.Subject)
+	}
 	under := map[tuplestore.Node]bool{}
 	for {
 		over := o.least(subject, under)
 		next := o.least(subject, over)
 		if len(next) == len(under) { // it only grows
-			return next
+			maps.DeleteFunc(over, func(n tuplestore.Node, _ bool) bool { return next[n] })
+			return next, over
 		}
 		under = next
 	}
@@ -106,9 +116,8 @@ func (o *Oracle) rewrite(subject tuplestore.Subject, node tuplestore.Node, rw *s
 		if rw.Mode == schema.All {
 			return o.all(node, rw, holds)
 		}
-		for t := range o.Tuples {
-			if t.Object == node.Object && t.Relation == rw.Tupleset &&
-				holds[tuplestore.Node{Object: t.Subject.Object(), Relation: rw.Computed}] {
+		for _, s := range o.named[tuplestore.Node{Object: node.Object, Relation: rw.Tupleset}] {
+			if holds[tuplestore.Node{Object: s.Object(), Relation: rw.Computed}] {
 				return true
 			}
 		}
@@ -137,27 +146,19 @@ func (o *Oracle) rewrite(subject tuplestore.Subject, node tuplestore.Node, rw *s
 // all asks whether the computed relation holds at every object that the tupleset
 // links to, of which there must be one at least.
 func (o *Oracle) all(node tuplestore.Node, rw *schema.Rewrite, holds map[tuplestore.Node]bool) bool {
-	linked := false
-	for t := range o.Tuples {
-		if t.Object != node.Object || t.Relation != rw.Tupleset {
-			continue
-		}
-		linked = true
-		if !holds[tuplestore.Node{Object: t.Subject.Object(), Relation: rw.Computed}] {
+	links := o.named[tuplestore.Node{Object: node.Object, Relation: rw.Tupleset}]
+	for _, s := range links {
+		if !holds[tuplestore.Node{Object: s.Object(), Relation: rw.Computed}] {
 			return false
 		}
 	}
-	return linked
+	return len(links) > 0
 }
 
 // direct asks whether a tuple of the node names the subject, everyone of its
 // type, or a userset that it is in.
 func (o *Oracle) direct(subject tuplestore.Subject, node tuplestore.Node, holds map[tuplestore.Node]bool) bool {
-	for t := range o.Tuples {
-		if t.Node() != node || t.IsPresence() {
-			continue
-		}
-		s := t.Subject
+	for _, s := range o.named[node] {
 		everyone := s.ID == tuplestore.Wildcard && s.Type == subject.Type && !subject.IsUserset()
 		if s == subject || everyone || s.IsUserset() && holds[tuplestore.Node{Object: s.Object(), Relation: s.Relation}] {
 			return true
@@ -166,9 +167,16 @@ func (o *Oracle) direct(subject tuplestore.Subject, node tuplestore.Node, holds 
 	return false
 }
 
-// Check answers as the engine's Check does: whether the subject is in the node,
-// and whether the node's object is registered at all.
-func (o *Oracle) Check(subject tuplestore.Subject, node tuplestore.Node) (allowed, registered bool) {
-	registered = o.Tuples[tuplestore.Presence(node.Object)]
-	return registered && o.Holds(subject)[node], registered
+// Check answers as the engine's Check does.
+func (o *Oracle) Check(subject tuplestore.Subject, node tuplestore.Node) Verdict {
+	holds, cyclic := o.Holds(subject)
+	switch {
+	case !o.Tuples[tuplestore.Presence(node.Object)]:
+		return NotFound
+	case cyclic[node]:
+		return Cyclic
+	case holds[node]:
+		return Allowed
+	}
+	return Denied
 }

@@ -47,7 +47,42 @@ func randomTypes(r *rand.Rand) []schema.Type {
 			types[i].Relations = append(types[i].Relations, rel)
 		}
 	}
+	if r.IntN(3) > 0 {
+		recurse(r, &types[r.IntN(len(types))])
+	}
 	return types
+}
+
+// recurse lets a relation of a type subtract what leads back to it, along links or
+// usersets, which tuples often name.
+func recurse(r *rand.Rand, t *schema.Type) {
+	at, link := r.IntN(len(t.Relations)), r.IntN(len(t.Relations))
+	if at == link {
+		return
+	}
+	self, via := t.Relations[at].Name, t.Relations[link].Name
+	t.Relations[link].Rewrites = nil
+	base := schema.Rewrite{Kind: schema.This}
+	if r.IntN(3) == 0 {
+		base = randomRewrite(r, 1)
+	}
+	if r.IntN(3) == 0 { // both sides lead back
+		along := schema.Rewrite{Kind: schema.TupleToUserset, Tupleset: via, Computed: self}
+		base = schema.Rewrite{Kind: pick(r, []schema.Kind{schema.Union, schema.Intersection}), Children: []schema.Rewrite{base, along}}
+	}
+	subtract := schema.Rewrite{Kind: schema.TupleToUserset, Tupleset: via, Computed: self, Mode: pick(r, []schema.Mode{schema.Any, schema.All})}
+	t.Relations[link].Subjects = []schema.SubjectType{{Type: t.Name}}
+	if r.IntN(3) == 0 {
+		subtract = schema.Rewrite{Kind: schema.Computed, Relation: via}
+		t.Relations[link].Subjects = []schema.SubjectType{{Type: schema.UserType}, {Type: t.Name, Relation: self}}
+	}
+	if r.IntN(2) == 0 {
+		subtract = schema.Rewrite{Kind: schema.Union, Children: []schema.Rewrite{subtract, randomRewrite(r, 2)}}
+	}
+	t.Relations[at].Rewrites = append(t.Relations[at].Rewrites[:0], schema.Rewrite{Kind: schema.Exclusion, Base: &base, Subtract: &subtract})
+	if r.IntN(2) == 0 {
+		t.Relations[at].Rewrites = append(t.Relations[at].Rewrites, randomRewrite(r, 1))
+	}
 }
 
 func randomSubjectTypes(r *rand.Rand) []schema.SubjectType {

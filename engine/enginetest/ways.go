@@ -21,6 +21,7 @@ const (
 	Undefined Verdict = "no such type or action"
 	Invalid   Verdict = "no such subject"
 	Undecided Verdict = "undecided"
+	Cyclic    Verdict = "depends on its own negation"
 )
 
 // Way is one way to ask a question. A way that cannot ask it says so with ok.
@@ -34,6 +35,7 @@ func VerdictOf(allowed bool, err error) (Verdict, error) {
 		relation  *engine.UndefinedRelationError
 		subject   *engine.InvalidSubjectError
 		condition *engine.ConditionError
+		cycle     *engine.NegativeCycleError
 	)
 	switch {
 	case errors.As(err, &missing):
@@ -44,6 +46,8 @@ func VerdictOf(allowed bool, err error) (Verdict, error) {
 		return Invalid, nil
 	case errors.As(err, &condition):
 		return Undecided, nil
+	case errors.As(err, &cycle):
+		return Cyclic, nil
 	case err != nil:
 		return "", err
 	case allowed:
@@ -107,7 +111,7 @@ func (w ways) listResources(ctx context.Context, q Question) (Verdict, bool, err
 	})
 	if err != nil {
 		v, err := VerdictOf(false, err)
-		return v, v != Undecided, err // about another resource, perhaps
+		return v, v != Undecided && v != Cyclic, err // about another resource, perhaps
 	}
 	if slices.Contains(list.IDs, q.Resource.ID) {
 		return Allowed, true, nil
@@ -129,7 +133,7 @@ func (w ways) listSubjects(ctx context.Context, q Question) (Verdict, bool, erro
 	})
 	if err != nil {
 		v, err := VerdictOf(false, err)
-		return v, v != Undecided, err // about another subject, perhaps
+		return v, v != Undecided && v != Cyclic, err // about another subject, perhaps
 	}
 	everyone := false
 	for _, entry := range list.Entries {
@@ -163,48 +167,111 @@ func (w ways) expand(ctx context.Context, q Question) (Verdict, bool, error) {
 		s.Relation = schema.GroupMember
 	}
 	t := treeEvaluation{subject: s}
-	v, err := VerdictOf(t.relation(tree.Root), nil)
-	return v, !t.conditional, err
+	switch t.relation(tree.Root) {
+	case yes:
+		return Allowed, !t.conditional, nil
+	case no:
+		return Denied, !t.conditional, nil
+	default:
+		return Cyclic, !t.conditional, nil
+	}
 }
 
 // treeEvaluation asks whether a subject is in the set that a tree describes.
 type treeEvaluation struct {
 	subject     tuplestore.Subject
 	conditional bool
+	// above are the relations from the root down to here.
+	above []ancestor
+	// negations counts the exclusions whose subtracted side this is in.
+	negations int
 }
+
+type ancestor struct {
+	node      tuplestore.Node
+	negations int
+}
+
+// truth is an answer, ordered: no, unknown, yes.
+type truth int
+
+const (
+	no      truth = -1
+	unknown truth = 0
+	yes     truth = 1
+)
 
 // relation is for a node that is the whole of a relation, a userset that
-// contains itself.
-func (t *treeEvaluation) relation(n *engine.ExpansionNode) bool {
-	self := tuplestore.Subject{Type: n.Resource.Type, ID: n.Resource.ID, Relation: n.Relation}
-	return n.Cut == "" && (self == t.subject || t.rewrite(n))
+// contains itself. One that stands above adds nothing to itself; but if it
+// is subtracted on the way, it cannot be known.
+func (t *treeEvaluation) relation(n *engine.ExpansionNode) truth {
+	node := tuplestore.Node{Object: n.Resource, Relation: n.Relation}
+	if n.Cut != "" {
+		for _, a := range t.above {
+			if a.node == node && a.negations < t.negations {
+				return unknown
+			}
+		}
+		return no
+	}
+	if self := (tuplestore.Subject{Type: n.Resource.Type, ID: n.Resource.ID, Relation: n.Relation}); self == t.subject {
+		return yes
+	}
+	t.above = append(t.above, ancestor{node, t.negations})
+	defer func() { t.above = t.above[:len(t.above)-1] }()
+	return t.rewrite(n)
 }
 
-func (t *treeEvaluation) rewrite(n *engine.ExpansionNode) bool {
+func (t *treeEvaluation) rewrite(n *engine.ExpansionNode) truth {
 	switch n.Kind {
 	case schema.This:
 		for _, f := range n.Subjects {
 			t.conditional = t.conditional || f.Condition != ""
 			everyone := f.Subject.ID == tuplestore.Wildcard && f.Subject.Type == t.subject.Type && !t.subject.IsUserset()
 			if f.Subject == t.subject || everyone {
-				return true
+				return yes
 			}
 		}
-		return slices.ContainsFunc(n.Children, t.relation)
+		return anyOf(n.Children, t.relation)
 	case schema.Self:
-		return len(n.Subjects) == 1 && n.Subjects[0].Subject == t.subject
+		if len(n.Subjects) == 1 && n.Subjects[0].Subject == t.subject {
+			return yes
+		}
+		return no
 	case schema.Computed, schema.TupleToUserset:
 		t.conditional = t.conditional || slices.ContainsFunc(n.Links, func(f tuplestore.Fact) bool { return f.Condition != "" })
 		if n.All {
-			fails := func(c *engine.ExpansionNode) bool { return !t.relation(c) }
-			return len(n.Children) > 0 && !slices.ContainsFunc(n.Children, fails)
+			if len(n.Children) == 0 {
+				return no
+			}
+			return allOf(n.Children, t.relation)
 		}
-		return slices.ContainsFunc(n.Children, t.relation)
+		return anyOf(n.Children, t.relation)
 	case schema.Union:
-		return slices.ContainsFunc(n.Children, t.rewrite)
+		return anyOf(n.Children, t.rewrite)
 	case schema.Intersection:
-		return !slices.ContainsFunc(n.Children, func(c *engine.ExpansionNode) bool { return !t.rewrite(c) })
+		return allOf(n.Children, t.rewrite)
 	default:
-		return t.rewrite(n.Children[0]) && !t.rewrite(n.Children[1])
+		base := t.rewrite(n.Children[0])
+		t.negations++
+		subtracted := t.rewrite(n.Children[1])
+		t.negations--
+		return min(base, -subtracted)
 	}
+}
+
+func anyOf(children []*engine.ExpansionNode, of func(*engine.ExpansionNode) truth) truth {
+	best := no
+	for _, c := range children {
+		best = max(best, of(c))
+	}
+	return best
+}
+
+func allOf(children []*engine.ExpansionNode, of func(*engine.ExpansionNode) truth) truth {
+	worst := yes
+	for _, c := range children {
+		worst = min(worst, of(c))
+	}
+	return worst
 }

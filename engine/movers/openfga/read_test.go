@@ -55,7 +55,10 @@ func TestErrors(t *testing.T) {
 		{"a.fga", folder("a.fga", head+"    define a: [document#viewer]\n    define b: viewer from a\n"), "a.fga:9: document#b goes on from document#a, which may name more than single objects"},
 		// What this product refuses.
 		{"a.fga", folder("a.fga", head+"    define a: b\n    define b: a\n"), `a.fga:8: document#a: relation "a" is only ever defined by itself, so nothing can be in it`},
-		{"a.fga", folder("a.fga", head+"    define a: [user] but not b\n    define b: [document#a]\n"), "a.fga:8: document#a: document#a would be defined by its own absence: the subtracted document#b leads back to it"},
+		{"a.fga", folder("a.fga", head+"    define a: [user] but not b\n    define b: a\n"), "a.fga:8: document#a: document#a would be defined by its own absence: the subtracted document#b leads back to it"},
+
+		{"a.fga", folder("a.fga", head+"    define a: [user] but not b\n    define b: [document#a]\n"), ""},
+		{"a.fga", folder("a.fga", head+"    define up: [document]\n    define a: [user] but not a from up\n"), ""},
 
 		// JSON models.
 		{"m.json", folder("m.json", ""), "m.json:1: not the JSON that is expected: unexpected end of JSON input"},
