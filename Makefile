@@ -26,7 +26,7 @@ race: setup ## Run every test under the race detector
 
 cockroach: setup ## Run the tests as if PostgreSQL were CockroachDB, and parse every statement with its grammar
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
-	  STONETOWN_REHEARSAL="$$dir" $(withpg) $(GO) test -tags rehearsal -timeout 15m -skip 'TestPlansUseIndexes|TestDamagedFiles|TestOverloadedServer|TestCorruptPages' \
+	  STONETOWN_REHEARSAL="$$dir" $(withpg) $(GO) test -tags rehearsal -timeout 30m -skip 'TestPlansUseIndexes|TestDamagedFiles|TestOverloadedServer|TestCorruptPages' \
 	    -coverpkg ./... -coverprofile "$$dir/cover.out" \
 	    $$($(GO) list ./... | grep -Ev '/(internal/sqldb|bench|cmd/stonetown-bench)$$') && \
 	  cd tools/cockroach && $(GO) vet ./... && $(GO) test ./... && $(GO) run . "$$dir"
