@@ -1,20 +1,14 @@
 package bench
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"net/url"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"stonetown/controlplane"
@@ -26,7 +20,9 @@ import (
 // Fairness measures the checks of one tenant while another tenant of the same server
 // does its worst, one thing after the other, and between them the same checks while the
 // other does nothing. Checks are due at a modest rate, since the clients of both tenants
-// share the machine with the server.
+// share the machine with the server. The clients that misuse it are a process of their
+// own at the lowest priority: what they compute must not count as unfairness of the
+// server.
 type Fairness struct {
 	Binary   string // the product's
 	Dir      string // where data is kept
@@ -37,8 +33,6 @@ type Fairness struct {
 const (
 	fairnessWorkers = 4
 	fairnessRate    = 200 // checks a second
-	// greedyClients is how many requests of the greedy tenant are under way at once.
-	greedyClients = 16
 )
 
 // FairnessRow is what the checks took while the other tenant did something.
@@ -70,27 +64,30 @@ func (f Fairness) Run(ctx context.Context) (rows []FairnessRow, err error) {
 	if err := modest.Warm(ctx, w); err != nil {
 		return nil, err
 	}
-	measure := func(what string, answers *answers) (FairnessRow, error) {
+	measure := func(what string) (FairnessRow, error) {
 		m := checking(modest, w, fairnessWorkers, func(f *Figure) { f.Rate = fairnessRate })
 		if err := m.run(ctx, f.Duration); err != nil {
 			return FairnessRow{}, err
 		}
-		return FairnessRow{Figure: m.result(), Greedy: what, Answers: answers.counts()}, nil
+		return FairnessRow{Figure: m.result(), Greedy: what, ToIdle: 1}, nil
 	}
-	for _, do := range greedy.worst() {
-		f.Progress("checks while another tenant does nothing, and then: %s", do.what)
-		idle, err := measure("nothing", new(answers))
+	for _, what := range misuses {
+		f.Progress("checks while another tenant does nothing, and then: %s", what)
+		idle, err := measure("nothing")
 		if err != nil {
 			return nil, err
 		}
-		counted, end := do.start(ctx)
+		end, err := greedy.misuse(ctx, what)
+		if err != nil {
+			return nil, err
+		}
 		time.Sleep(time.Second)
-		busy, err := measure(do.what, counted)
-		end()
-		if err != nil {
+		busy, err := measure(what)
+		answers, misuseErr := end()
+		if err := errors.Join(err, misuseErr); err != nil {
 			return nil, err
 		}
-		idle.ToIdle, busy.ToIdle = 1, busy.P99/idle.P99
+		busy.Answers, busy.ToIdle = answers, busy.P99/idle.P99
 		rows = append(rows, idle, busy)
 		time.Sleep(time.Second) // what the server still does is not the next one's
 	}
@@ -181,190 +178,4 @@ func addTenant(ctx context.Context, data string) (clientID, secret string, err e
 		return err
 	})
 	return clientID, secret, err
-}
-
-// answers counts responses by status.
-type answers [600]atomic.Uint64
-
-func (a *answers) counts() map[int]uint64 {
-	by := map[int]uint64{}
-	for status := range a {
-		if n := a[status].Load(); n > 0 {
-			by[status] = n
-		}
-	}
-	return by
-}
-
-// misuse is something that a tenant does all the time.
-type misuse struct {
-	what  string
-	start func(context.Context) (counted *answers, end func())
-}
-
-const (
-	greedyHolders = 500    // of a condition
-	greedyMembers = 20_000 // of a list
-)
-
-// prepareWorst writes what the misuses need.
-func (h *HTTP) prepareWorst(ctx context.Context) error {
-	err := h.post(ctx, "/api/v1/resource-types", map[string]any{
-		"name": "team", "relations": []wireRelation{{Name: "member", Subjects: []string{"user"}, Rewrites: []wireRewrite{}}},
-	})
-	if err != nil {
-		return err
-	}
-	err = h.post(ctx, "/api/v1/resource-types", map[string]any{
-		"name": "page",
-		"relations": []any{map[string]any{
-			"name": "viewer", "subjects": []string{"user", "team#member"}, "rewrites": []wireRewrite{},
-		}, map[string]any{
-			"name": "barred", "subjects": []string{"user"}, "rewrites": []wireRewrite{},
-		}, map[string]any{
-			"name": "reader", "subjects": []string{},
-			"rewrites": []wireRewrite{{
-				Kind: "exclusion", Base: &wireRewrite{Kind: "computed", Relation: "viewer"}, Subtract: &wireRewrite{Kind: "computed", Relation: "barred"},
-			}},
-		}},
-		"conditions": []any{map[string]any{
-			"name": "loops", "expression": "n >= 0 && l.all(x, l.all(y, x + y > n))",
-			"parameters": map[string]string{"n": "int", "l": "list<int>"},
-		}},
-	})
-	if err != nil {
-		return err
-	}
-	var operations []any
-	send := func(least int) error {
-		if len(operations) < least || len(operations) == 0 {
-			return nil
-		}
-		err := h.post(ctx, "/api/v1/resources/relations/bulk", map[string]any{"operations": operations})
-		operations = nil
-		return err
-	}
-	page := func(id int) wireResource { return wireResource{"page", fmt.Sprint(id)} }
-	for i := range greedyHolders {
-		operations = append(operations, map[string]any{
-			"op": "create", "resource": page(1), "relation": "viewer", "subject": wireSubject{"team", fmt.Sprint(i), "member"},
-			"condition": map[string]any{"name": "loops", "context": map[string]any{"n": i}},
-		}, wireOperation{"create", wireResource{"team", fmt.Sprint(i)}, wireSubject{Type: "user", ID: "other"}, "member"})
-		if err := send(h.WriteLimit() - 1); err != nil {
-			return err
-		}
-	}
-	for i := range greedyMembers {
-		operations = append(operations, wireOperation{"create", page(2), wireSubject{Type: "user", ID: fmt.Sprint(i)}, "viewer"})
-		if err := send(h.WriteLimit()); err != nil {
-			return err
-		}
-	}
-	return send(0)
-}
-
-func (h *HTTP) worst() []misuse {
-	list := make([]int, 200)
-	for i := range list {
-		list[i] = greedyHolders + i
-	}
-	var rows bytes.Buffer // the same in each upload, so that making them keeps no processor busy here
-	for i := range 200 {
-		fmt.Fprintf(&rows, `{"email":"u%d@example.com","password":"correct horse battery"}`+"\n", i)
-	}
-	repeat := func(path, contentType string, body func(n uint64) any) func(context.Context) (*answers, func()) {
-		return func(ctx context.Context) (*answers, func()) {
-			var n atomic.Uint64
-			return h.flood(ctx, greedyClients, func(ctx context.Context) (*http.Request, error) {
-				return h.posting(ctx, path, contentType, body(n.Add(1)))
-			})
-		}
-	}
-	return []misuse{
-		{"sign-ins for made-up addresses", repeat("/api/v1/auth/sign-in", "", func(n uint64) any {
-			return map[string]any{"email": fmt.Sprintf("nobody%d@example.com", n), "password": "correct horse battery"}
-		})},
-		{"checks with costly conditions", repeat("/api/v1/resources/check", "", func(uint64) any {
-			return map[string]any{
-				"subject": wireSubject{Type: "user", ID: "1"}, "action": "viewer", "resource": wireResource{"page", "1"},
-				"context": map[string]any{"l": list},
-			}
-		})},
-		{"long lists", repeat("/api/v1/resources/list-subjects", "", func(uint64) any {
-			return map[string]any{"resource": wireResource{"page", "2"}, "action": "reader", "subject_type": "user"}
-		})},
-		{"idle watches, as many as it gets", h.watches},
-		{"imports of users with passwords", repeat("/api/v1/users/bulk-import", "application/x-ndjson", func(uint64) any { return rows.Bytes() })},
-	}
-}
-
-// posting is a request with a body, which is sent as JSON unless it is bytes.
-func (h *HTTP) posting(ctx context.Context, path, contentType string, body any) (*http.Request, error) {
-	encoded, ok := body.([]byte)
-	if !ok {
-		var err error
-		if encoded, err = json.Marshal(body); err != nil {
-			return nil, err
-		}
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.BaseURL+path, bytes.NewReader(encoded))
-	if err == nil {
-		req.Header = http.Header{"Authorization": {"Bearer " + h.token}, "Content-Type": {cmp.Or(contentType, "application/json")}}
-	}
-	return req, err
-}
-
-// flood sends requests from so many clients until end is called.
-func (h *HTTP) flood(ctx context.Context, clients int, request func(context.Context) (*http.Request, error)) (counted *answers, end func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	counted = new(answers)
-	var wg sync.WaitGroup
-	for range clients {
-		wg.Go(func() {
-			for ctx.Err() == nil {
-				req, err := request(ctx)
-				if err != nil {
-					return
-				}
-				res, err := h.client.Do(req)
-				if err != nil {
-					continue
-				}
-				_, _ = io.Copy(io.Discard, res.Body)
-				res.Body.Close()
-				counted[res.StatusCode].Add(1)
-				if res.StatusCode == http.StatusServiceUnavailable {
-					time.Sleep(10 * time.Millisecond) // far less than Retry-After asks for
-				}
-			}
-		})
-	}
-	return counted, func() { cancel(); wg.Wait() }
-}
-
-// watches opens watches until they are refused, and keeps them open.
-func (h *HTTP) watches(ctx context.Context) (counted *answers, end func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	counted = new(answers)
-	client := newClient(0)
-	var open []io.Closer
-	for range 1100 {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.BaseURL+"/api/v1/resources/watch", nil)
-		if err != nil {
-			break
-		}
-		req.Header.Set("Authorization", "Bearer "+h.token)
-		res, err := client.Do(req)
-		if err != nil {
-			break
-		}
-		counted[res.StatusCode].Add(1)
-		open = append(open, res.Body)
-	}
-	return counted, func() {
-		cancel()
-		for _, body := range open {
-			body.Close()
-		}
-	}
 }

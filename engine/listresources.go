@@ -1,11 +1,11 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"stonetown/tuplestore"
 )
@@ -103,7 +103,7 @@ func (v *vantage) listResources(ctx context.Context, req *ListResourcesRequest) 
 		return nil, err
 	}
 	found = slices.DeleteFunc(found, func(c candidate) bool { return c.id <= req.After })
-	slices.SortFunc(found, func(a, b candidate) int { return cmp.Compare(a.id, b.id) })
+	sortCandidates(found)
 
 	var ids []string
 	for len(found) > 0 && (req.Limit == 0 || len(ids) < req.Limit) {
@@ -124,11 +124,15 @@ func (v *vantage) listResources(ctx context.Context, req *ListResourcesRequest) 
 	return ids, nil
 }
 
-// candidate is a resource that may belong to a list.
+// candidate is an object that may belong to a list.
 type candidate struct {
 	object objectID
 	id     string
 	sure   bool
+}
+
+func sortCandidates(list []candidate) {
+	slices.SortFunc(list, func(a, b candidate) int { return strings.Compare(a.id, b.id) })
 }
 
 // verifiedAtOnce is how many candidates are checked in one go: many, since cold

@@ -3,8 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"stonetown/tuplestore"
 )
@@ -105,20 +103,20 @@ func (v *vantage) listSubjects(ctx context.Context, req *ListSubjectsRequest) ([
 			entries = append(entries, SubjectEntry{Subject: all})
 		}
 	}
-	objects := make([]objectID, 0, len(w.found))
-	for id := range w.found {
-		if req.After == "" || req.After == tuplestore.Wildcard || e.key(id).id > req.After {
-			objects = append(objects, id)
+	found := make([]candidate, 0, len(w.found))
+	for object, sure := range w.found {
+		if id := e.key(object).id; req.After == "" || req.After == tuplestore.Wildcard || id > req.After {
+			found = append(found, candidate{object, id, sure})
 		}
 	}
-	slices.SortFunc(objects, func(a, b objectID) int { return strings.Compare(e.key(a).id, e.key(b).id) })
-	for _, id := range objects {
+	sortCandidates(found)
+	for _, c := range found {
 		if full() {
 			break
 		}
 		s := anyone
-		s.ID = e.key(id).id
-		allowed := w.found[id]
+		s.ID = c.id
+		allowed := c.sure
 		if !allowed {
 			if allowed, err = e.settleFor(s, root); err != nil {
 				return nil, err

@@ -140,6 +140,7 @@ func (s *search) enter(object objectID, relation relationID, sure bool) {
 	if slot, known := s.found.slot(key); !known {
 		s.found.put(slot, key, int32(len(s.sets)))
 		s.sets = append(s.sets, foundSet{to, sure})
+		s.e.listed()
 	} else {
 		set := &s.sets[slot.goal]
 		if set.sure || !sure {

@@ -157,5 +157,9 @@ func (w *walk) note(object objectID, sure bool) {
 		w.everyone = true
 		return
 	}
-	w.found[object] = w.found[object] || sure
+	was, known := w.found[object]
+	if !known {
+		w.e.listed()
+	}
+	w.found[object] = was || sure
 }

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"runtime"
 	"time"
 
 	"stonetown/internal/fair"
@@ -40,6 +39,18 @@ func (l limits) now() int {
 	return min(l.most, lightSteps)
 }
 
+// stepsToList is what it takes to note a candidate of a list and to sort it into place.
+const stepsToList = 8
+
+// listed counts a new candidate of a list. Only attempts that may be given up for a
+// heavy one are charged with more than the visit, so that how much a list may have is
+// not smaller for it.
+func (e *evaluation) listed() {
+	if e.limits.now() < e.limits.most {
+		e.budget -= stepsToList
+	}
+}
+
 // exceeded is the error of an attempt that took all of its steps, onTerms of them for
 // conditions.
 func (l limits) exceeded(onTerms int) error {
@@ -53,8 +64,7 @@ func (l limits) exceeded(onTerms int) error {
 var errHeavy = errors.New("request needs more work than can be done at once")
 
 func newHeavyGate() *fair.Gate {
-	places := max(1, runtime.GOMAXPROCS(0)/2)
-	return fair.NewGate("complex questions", fair.Limits{Service: int64(places)},
+	return fair.NewGate("complex questions", fair.Limits{Service: int64(fair.HeavyPlaces())},
 		fair.Queue{Waiting: 2000, WaitingOfTenant: 64, WaitingOfCaller: 32, Patience: 5 * time.Second})
 }
 

@@ -2,7 +2,6 @@ package identity
 
 import (
 	"context"
-	"runtime"
 	"time"
 
 	"stonetown/internal/fair"
@@ -13,7 +12,7 @@ import (
 // has its turn by tenant, then by caller. The queue is short: a sign-in that would
 // have to wait for seconds is refused at once, and consumes nothing.
 var hashing = fair.NewGate("passwords to verify",
-	fair.Limits{Service: int64(max(1, runtime.GOMAXPROCS(0)/2))},
+	fair.Limits{Service: int64(fair.HeavyPlaces())},
 	fair.Queue{Waiting: 2000, WaitingOfTenant: 100, WaitingOfCaller: 32, Patience: 4 * time.Second})
 
 type hashingKey struct{}

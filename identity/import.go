@@ -10,6 +10,8 @@ import (
 	"io"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"stonetown/engine/authority"
 	"stonetown/internal/fair"
 	"stonetown/internal/id"
@@ -92,6 +94,8 @@ const MaxImportsWaiting = 20
 // importRetryAfter is when to try again whoever has too many.
 const importRetryAfter = 10 * time.Second
 
+const refusedFor = time.Second
+
 // Importer imports users in the background. The rows of an import wait in the
 // database, encrypted, and each chunk of them is imported in one transaction with the
 // counters of the job: whatever process dies, no row is lost or done twice. It is safe
@@ -102,6 +106,9 @@ type Importer struct {
 	parse     func(line []byte) (ImportRow, *RowError)
 	attach    ImportEvents
 	kicked    chan struct{}
+	// refused is when tenants were last told that they have too many imports. For
+	// refusedFor they are told so without a look at the database.
+	refused *lru.Cache[string, time.Time]
 }
 
 // ImportEvents queues what commits with users that an import created, and with the
@@ -118,7 +125,11 @@ type Join struct {
 // NewImporter returns an importer. parse reads a line; it gives an error its code and
 // message.
 func NewImporter(d *Directory, key *seal.Key, parse func(line []byte) (ImportRow, *RowError), attach ImportEvents) *Importer {
-	return &Importer{directory: d, seal: key, parse: parse, attach: attach, kicked: make(chan struct{}, 1)}
+	refused, err := lru.New[string, time.Time](1000)
+	if err != nil {
+		panic(err) // of a size that is not positive
+	}
+	return &Importer{directory: d, seal: key, parse: parse, attach: attach, kicked: make(chan struct{}, 1), refused: refused}
 }
 
 // line is a line of a chunk.
@@ -145,14 +156,19 @@ func (i *Importer) Receive(ctx context.Context, tenantID, commitID string, origi
 		job.ID = id.Of(id.Import, tenantID, commitID)
 	}
 	db := i.directory.db
+	tooMany := &fair.ExhaustedError{Of: "imports", Share: fair.OfTenant, Limit: MaxImportsWaiting, RetryAfter: importRetryAfter}
 	hasRoom := func(besides int64) error {
 		waiting, err := countUnfinished(ctx, db, tenantID)
 		if err == nil && waiting-besides >= MaxImportsWaiting {
-			err = &fair.ExhaustedError{Of: "imports", Share: fair.OfTenant, Limit: MaxImportsWaiting, RetryAfter: importRetryAfter}
+			i.refused.Add(tenantID, i.directory.now())
+			err = tooMany
 		}
 		return err
 	}
 	if commitID == "" { // else it may have been received before
+		if last, ok := i.refused.Get(tenantID); ok && i.directory.now().Sub(last) < refusedFor {
+			return Import{}, fmt.Errorf("receive import: %w", tooMany)
+		}
 		if err := hasRoom(0); err != nil {
 			return Import{}, fmt.Errorf("receive import: %w", err)
 		}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -169,6 +170,44 @@ func TestImportSurvivesItsProcesses(t *testing.T) {
 	})
 }
 
+// A chunk whose passwords take longer than the lease stays with the process that works
+// on it.
+func TestImportRenewsItsLease(t *testing.T) {
+	onEach(t, func(t *testing.T, d *Directory) {
+		key, err := seal.NewKey(bytes.Repeat([]byte{1}, seal.KeySize))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var passed atomic.Int64
+		start := time.Now()
+		d.clock = func() time.Time { return start.Add(time.Duration(passed.Load())) }
+		rows := 0
+		parse := func(text []byte) (ImportRow, *RowError) {
+			passed.Add(int64(importLease / 2)) // what hashing the row before has taken
+			rows++
+			if job, err := selectWaiting(t.Context(), d.db, d.now()); rows > 1 && !errors.Is(err, ErrImportNotFound) {
+				t.Errorf("at row %d others find %+v, %v", rows, job, err)
+			}
+			return parseRow(text)
+		}
+		i := NewImporter(d, key, parse, func(Import, []User, []Join, *sqldb.Batch) {})
+		var body strings.Builder
+		for n := range 6 {
+			fmt.Fprintf(&body, `{"email":"u%d@example.com","password":"correct horse battery"}`+"\n", n)
+		}
+		job, err := i.Receive(t.Context(), "tnt_a", "commit", []byte("{}"), strings.NewReader(body.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := i.work(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if job, err = i.Import(t.Context(), "tnt_a", job.ID); err != nil || job.State != Completed || job.Imported != 6 || rows != 6 {
+			t.Errorf("%+v after %d rows, %v", job, rows, err)
+		}
+	})
+}
+
 func TestForeignHashes(t *testing.T) {
 	for name, c := range map[string]struct {
 		algorithm, value, password string
@@ -243,6 +282,10 @@ func TestImportsWaitingAreBounded(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		if err := receive("tnt_a"); err == nil {
+			t.Error("the database was asked again at once")
+		}
+		d.clock = func() time.Time { return time.Now().Add(refusedFor) }
 		if err := receive("tnt_a"); err != nil {
 			t.Errorf("when they are done: %v", err)
 		}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"slices"
 	"time"
 
@@ -162,7 +161,7 @@ func (i *Importer) importChunk(ctx context.Context, job *Import, owner string) e
 	hashing, hashCtx := errgroup.WithContext(fair.NewContext(ctx, &fair.Request{
 		Caller: fair.Caller{Tenant: job.TenantID, ID: job.ID}, Patient: true,
 	}))
-	hashing.SetLimit(runtime.GOMAXPROCS(0))
+	hashing.SetLimit(fair.HeavyPlaces())
 	renewed := d.now()
 	for n, l := range lines {
 		c := &candidates[n]

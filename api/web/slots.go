@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"runtime"
 	"time"
 
 	"stonetown/internal/fair"
@@ -104,7 +103,7 @@ func (b *waitingBody) leave() {
 // newUploads admits uploads. Each keeps a processor busy while it is read, so few of a
 // tenant are read at the same time, and the others wait.
 func newUploads() *fair.Gate {
-	return fair.NewGate("uploads", fair.Limits{Service: 64, Tenant: int64(max(1, runtime.GOMAXPROCS(0)/2))}, fair.Queue{})
+	return fair.NewGate("uploads", fair.Limits{Service: 64, Tenant: int64(fair.HeavyPlaces())}, fair.Queue{})
 }
 
 // openStream counts a stream until close is called. It never waits.

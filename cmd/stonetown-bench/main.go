@@ -29,6 +29,7 @@ func main() {
 	out := flag.String("out", "bench.json", "where to write the figures as JSON; empty for nowhere")
 	duration := flag.Duration("duration", 3*time.Second, "how long each figure is measured")
 	fairness := flag.Bool("fairness", false, "measure one tenant's checks while another tenant does its worst, and nothing else")
+	misuse := flag.String("misuse", "", "misuse the server that is named on standard input in this way and do nothing else")
 	echoOn := flag.String("echo", "", "serve as the echo floor on this address and do nothing else")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -37,6 +38,8 @@ func main() {
 	switch {
 	case *echoOn != "":
 		err = serveEcho(*echoOn)
+	case *misuse != "":
+		err = bench.Misuse(ctx, *misuse, os.Stdin, os.Stdout)
 	case *fairness:
 		err = measureFairness(ctx, *server, *duration)
 	default:

@@ -23,6 +23,7 @@ the data folder, creates something to try, and prints how.`,
 			if err != nil {
 				return err
 			}
+			tune()
 			p := newProgram(config, cmd.OutOrStdout(), newLogger(config, cmd.ErrOrStderr()))
 			defer func() { err = errors.Join(err, p.Close()) }()
 			if err := p.Open(cmd.Context()); err != nil {

@@ -72,8 +72,11 @@ func (c Config) maxConns() int {
 	if c.MaxConns > 0 {
 		return c.MaxConns
 	}
-	return max(8, 4*runtime.GOMAXPROCS(0))
+	return defaultConns
 }
+
+// A variable, since the program may change GOMAXPROCS later.
+var defaultConns = max(8, 4*runtime.GOMAXPROCS(0))
 
 // DB is an open database. All methods are safe for concurrent use.
 type DB struct {
