@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"runtime"
 
 	"github.com/spf13/cobra"
 )
@@ -23,7 +24,8 @@ the data folder, creates something to try, and prints how.`,
 			if err != nil {
 				return err
 			}
-			tune()
+			ballast := tune()
+			defer runtime.KeepAlive(ballast)
 			p := newProgram(config, cmd.OutOrStdout(), newLogger(config, cmd.ErrOrStderr()))
 			defer func() { err = errors.Join(err, p.Close()) }()
 			if err := p.Open(cmd.Context()); err != nil {
