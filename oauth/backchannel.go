@@ -2,7 +2,6 @@ package oauth
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -120,12 +119,8 @@ func (s *Service) recordLogout(ctx context.Context, tenant Tenant, app Applicati
 	if refused := new(outbound.Error); errors.As(failure, &refused) {
 		reason = string(refused.Class)
 	}
-	data, err := json.Marshal(map[string]any{
+	return s.record.Record(ctx, tenant.ID, eventlog.New(eventlog.ApplicationLogoutFailed, eventlog.Origin{}, map[string]any{
 		"application": map[string]string{"id": app.ID, "client_id": app.ClientID}, "session": map[string]string{"id": j.SessionID},
 		"user": map[string]string{"id": j.UserID}, "reason": reason,
-	})
-	if err != nil {
-		return err
-	}
-	return s.record.Record(ctx, tenant.ID, eventlog.New(eventlog.ApplicationLogoutFailed, eventlog.Origin{}, data))
+	}))
 }

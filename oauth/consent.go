@@ -2,7 +2,6 @@ package oauth
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -98,9 +97,7 @@ func (s *Service) Consent(ctx context.Context, tenant Tenant, flowID, userID str
 			INSERT INTO authorizations (tenant_id, user_id, client_id, scopes, created_at, used_at) VALUES ($1, $2, $3, $4, $5, $5)
 			ON CONFLICT (tenant_id, user_id, client_id) DO UPDATE SET scopes = $4`,
 			[]any{tenant.ID, userID, app.ClientID, strings.Join(slices.Concat(before, more), " "), now}, nil)
-		if err := recordConsent(&b, tenant, eventlog.ConsentGranted, app, userID, scopes, by); err != nil {
-			return err
-		}
+		recordConsent(&b, tenant, eventlog.ConsentGranted, app, userID, scopes, by)
 		return tx.Send(ctx, &b)
 	})
 }
@@ -134,14 +131,10 @@ func (s *Service) selectConsent(ctx context.Context, from querier, tenant Tenant
 	return strings.Fields(scopes), nil
 }
 
-func recordConsent(b *sqldb.Batch, tenant Tenant, t eventlog.Type, app Application, userID string, scopes []string, by eventlog.Origin) error {
-	data, err := json.Marshal(map[string]any{
+func recordConsent(b *sqldb.Batch, tenant Tenant, t eventlog.Type, app Application, userID string, scopes []string, by eventlog.Origin) {
+	eventlog.Append(b, tenant.ID, eventlog.New(t, by, map[string]any{
 		"application": map[string]string{"id": app.ID, "client_id": app.ClientID}, "user": map[string]string{"id": userID}, "scopes": append([]string{}, scopes...),
-	})
-	if err == nil {
-		eventlog.Append(b, tenant.ID, eventlog.New(t, by, data))
-	}
-	return err
+	}))
 }
 
 // Authorization is an application that a user has signed in to.
@@ -207,13 +200,11 @@ func (s *Service) EndAuthorization(ctx context.Context, tenant Tenant, userID, a
 			_, err = tx.Exec(ctx, `UPDATE grants SET revoked_at = $4 WHERE tenant_id = $1 AND user_id = $2 AND client_id = $3 AND revoked_at = 0`,
 				tenant.ID, userID, app.ClientID, s.now().UnixMicro())
 		}
-		var b sqldb.Batch
-		if err == nil {
-			err = recordConsent(&b, tenant, eventlog.ConsentRevoked, app, userID, scopes, by)
-		}
 		if err != nil {
 			return err
 		}
+		var b sqldb.Batch
+		recordConsent(&b, tenant, eventlog.ConsentRevoked, app, userID, scopes, by)
 		return tx.Send(ctx, &b)
 	})
 	if err != nil {

@@ -2,7 +2,6 @@ package oauth
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -533,11 +532,7 @@ func (s *Service) recordExchange(ctx context.Context, tenant Tenant, req TokenRe
 		t, data.Decision = eventlog.TokenExchanged, "allowed"
 		data.NewJTI, data.Granted = e.granted.TokenID, &terms{e.granted.Audience, e.carries.String()}
 	}
-	text, err := json.Marshal(data)
-	if err != nil {
-		return fmt.Errorf("record token exchange: %w", err)
-	}
 	origin := req.Origin
 	origin.ClientID, origin.Actor = e.app.ClientID, eventlog.Actor{Type: schema.ApplicationType, ID: e.app.ClientID}
-	return s.record.Record(ctx, tenant.ID, eventlog.New(t, origin, text))
+	return s.record.Record(ctx, tenant.ID, eventlog.New(t, origin, data))
 }

@@ -411,10 +411,7 @@ func (s *Service) revokeGrant(ctx context.Context, tenant Tenant, grantID string
 		if err != nil {
 			return err
 		}
-		data, err := json.Marshal(map[string]any{"grant": map[string]string{"id": grantID, "client_id": g.clientID}, "user": map[string]string{"id": g.auth.UserID}})
-		if err != nil {
-			return err
-		}
+		data := map[string]any{"grant": map[string]string{"id": grantID, "client_id": g.clientID}, "user": map[string]string{"id": g.auth.UserID}}
 		var b sqldb.Batch
 		origin := eventlog.Origin{ClientID: g.clientID}
 		for _, t := range types {

@@ -2,7 +2,6 @@ package oauth
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -168,10 +167,7 @@ func (s *Service) Revoke(ctx context.Context, tenant Tenant, by Credentials, tok
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		var b sqldb.Batch
 		s.revoked.set(&b, revocation{tenant.ID, revokedToken, c.TokenID}, seconds(c.Expires))
-		data, err := json.Marshal(map[string]any{"token": map[string]string{"jti": c.TokenID, "client_id": c.ClientID, "sub": c.Subject}})
-		if err != nil {
-			return err
-		}
+		data := map[string]any{"token": map[string]string{"jti": c.TokenID, "client_id": c.ClientID, "sub": c.Subject}}
 		origin := eventlog.Origin{ClientID: app.ClientID, Actor: eventlog.Actor{Type: schema.ApplicationType, ID: app.ClientID}}
 		eventlog.Append(&b, tenant.ID, eventlog.New(eventlog.TokenRevoked, origin, data))
 		return tx.Send(ctx, &b)

@@ -2,7 +2,6 @@ package oauth
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -221,11 +220,7 @@ func keysRotated(o eventlog.Origin, emergency bool) func([]SigningKey) eventlog.
 		for _, k := range changed {
 			keys = append(keys, key{k.KID, k.Alg, k.State})
 		}
-		data, err := json.Marshal(map[string]any{"emergency": emergency, "signing_keys": keys})
-		if err != nil {
-			panic(err) // texts and a flag
-		}
-		return eventlog.New(eventlog.TenantSigningKeyRotated, o, data)
+		return eventlog.New(eventlog.TenantSigningKeyRotated, o, map[string]any{"emergency": emergency, "signing_keys": keys})
 	}
 }
 

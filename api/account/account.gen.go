@@ -11,6 +11,7 @@ import (
 
 	"stonetown/api/profile"
 	"stonetown/api/web"
+	"stonetown/internal/document"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gorilla/mux"
@@ -306,7 +307,7 @@ type Factor struct {
 	Label string `json:"label"`
 
 	// LastUsedAt Null if it never was.
-	LastUsedAt *web.Timestamp `json:"last_used_at"`
+	LastUsedAt *document.Timestamp `json:"last_used_at"`
 }
 
 // FactorAnswer defines model for FactorAnswer.
@@ -726,7 +727,7 @@ type SteppedUp struct {
 }
 
 // Timestamp RFC 3339, UTC, milliseconds.
-type Timestamp = web.Timestamp
+type Timestamp = document.Timestamp
 
 // TokenOnly defines model for TokenOnly.
 type TokenOnly struct {

@@ -9,6 +9,7 @@ import (
 	"stonetown/identity/authn"
 	"stonetown/identity/factor"
 	"stonetown/identity/session"
+	"stonetown/internal/document"
 )
 
 // maxLabel is the longest label of a factor, in characters.
@@ -64,7 +65,7 @@ func (s *Surface) BeginFactor(ctx context.Context, request BeginFactorRequestObj
 	}
 	body := Enrolment{Meta: meta(call)}
 	d := &body.Data
-	d.CeremonyID, d.ExpiresAt = e.ID, web.Timestamp(e.ExpiresAt)
+	d.CeremonyID, d.ExpiresAt = e.ID, document.Timestamp(e.ExpiresAt)
 	d.Secret, d.OtpauthURI, d.QrCode = e.Key.Secret, e.Key.URI, e.Key.QR
 	d.PhoneNumberMasked, d.ResendAfter, d.PublicKey = e.Number, int(e.ResendAfter.Seconds()), options(e.Options)
 	return BeginFactor200JSONResponse{Body: body}, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"stonetown/api/web"
+	"stonetown/internal/document"
 )
 
 // ForgotPassword has a letter sent that leads to a new password.
@@ -54,7 +55,7 @@ func (s *Surface) ReadLink(ctx context.Context, request ReadLinkRequestObject) (
 	}
 	link, err := s.Service.ReadLink(ctx, tenant(call), request.Body.Token)
 	body := LinkRead{Meta: meta(call)}
-	body.Data.Purpose, body.Data.Email, body.Data.ExpiresAt = string(link.Purpose), link.Email, web.Timestamp(link.ExpiresAt)
+	body.Data.Purpose, body.Data.Email, body.Data.ExpiresAt = string(link.Purpose), link.Email, document.Timestamp(link.ExpiresAt)
 	return ReadLink200JSONResponse{Body: body}, err
 }
 

@@ -14,6 +14,7 @@ import (
 	"stonetown/identity/authn"
 	"stonetown/identity/factor"
 	"stonetown/identity/session"
+	"stonetown/internal/document"
 	"stonetown/oauth"
 )
 
@@ -145,7 +146,7 @@ func (s *Surface) BeginPasskey(ctx context.Context, request BeginPasskeyRequestO
 		return nil, err
 	}
 	body := PasskeyRequest{Meta: meta(call)}
-	body.Data.CeremonyID, body.Data.PublicKey, body.Data.ExpiresAt = r.ID, options(r.Options), web.Timestamp(r.ExpiresAt)
+	body.Data.CeremonyID, body.Data.PublicKey, body.Data.ExpiresAt = r.ID, options(r.Options), document.Timestamp(r.ExpiresAt)
 	if r.Autofill {
 		conditional := "conditional"
 		body.Data.Mediation = &conditional
@@ -228,7 +229,7 @@ func (s *Surface) CompleteStepUp(ctx context.Context, request CompleteStepUpRequ
 	s.setCookie(call, token, now)
 	body := SteppedUp{Meta: meta(call)}
 	body.Data.AccessToken, body.Data.TokenType, body.Data.ExpiresIn, body.Data.Scope = issued.AccessToken, issued.TokenType, int(issued.ExpiresIn.Seconds()), issued.Scope
-	body.Data.Acr, body.Data.AuthTime, body.Data.SessionToken = oauth.AAL2, web.Timestamp(now.AuthTime), token
+	body.Data.Acr, body.Data.AuthTime, body.Data.SessionToken = oauth.AAL2, document.Timestamp(now.AuthTime), token
 	return CompleteStepUp200JSONResponse{Body: body}, nil
 }
 
@@ -326,7 +327,7 @@ func sessionCookie(value string, maxAge int) *http.Cookie {
 
 func challenge(c authn.Challenge) Challenge {
 	return Challenge{
-		ChallengeID: c.ID, PublicKey: options(c.Options), PhoneNumberMasked: c.Number, ResendAfter: int(c.ResendAfter.Seconds()), ExpiresAt: web.Timestamp(c.ExpiresAt),
+		ChallengeID: c.ID, PublicKey: options(c.Options), PhoneNumberMasked: c.Number, ResendAfter: int(c.ResendAfter.Seconds()), ExpiresAt: document.Timestamp(c.ExpiresAt),
 	}
 }
 

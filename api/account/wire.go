@@ -2,10 +2,10 @@ package account
 
 import (
 	"stonetown/api/profile"
-	"stonetown/api/web"
 	"stonetown/identity"
 	"stonetown/identity/factor"
 	"stonetown/identity/session"
+	"stonetown/internal/document"
 	"stonetown/oauth"
 )
 
@@ -14,13 +14,13 @@ func wireProfile(u identity.User) Profile {
 		ID: u.ID, Email: u.Email, EmailVerified: u.EmailVerified,
 		Name: profile.OrNull(u.Name), GivenName: profile.OrNull(u.GivenName), FamilyName: profile.OrNull(u.FamilyName),
 		Picture: profile.OrNull(u.Picture), Locale: profile.OrNull(u.Locale), Attributes: profile.AttributesOrNull(u.Attributes),
-		CreatedAt: web.Timestamp(u.CreatedAt), UpdatedAt: web.Timestamp(u.UpdatedAt),
+		CreatedAt: document.Timestamp(u.CreatedAt), UpdatedAt: document.Timestamp(u.UpdatedAt),
 	}
 }
 
 func (a *Surface) wireSession(s session.Session, current string) Session {
 	return Session{
-		ID: s.ID, Current: s.ID == current, CreatedAt: web.Timestamp(s.CreatedAt), LastActiveAt: web.Timestamp(s.LastActiveAt),
+		ID: s.ID, Current: s.ID == current, CreatedAt: document.Timestamp(s.CreatedAt), LastActiveAt: document.Timestamp(s.LastActiveAt),
 		IP: s.Device.IP, IPGeo: profile.PlaceOf(a.Places.Find(s.Device.IP)), UserAgent: s.Device.UserAgent, Device: Device{Kind: s.Device.Kind(), Fingerprint: s.Device.Fingerprint()},
 	}
 }
@@ -29,7 +29,7 @@ func (a *Surface) authSession(s session.Session) AuthSession {
 	w := a.wireSession(s, s.ID)
 	return AuthSession{
 		ID: w.ID, Current: w.Current, CreatedAt: w.CreatedAt, LastActiveAt: w.LastActiveAt, IP: w.IP, IPGeo: w.IPGeo, UserAgent: w.UserAgent, Device: w.Device,
-		Aal: aal(s), Amr: s.Methods, AuthTime: web.Timestamp(s.AuthTime), ExpiresAt: web.Timestamp(s.ExpiresAt),
+		Aal: aal(s), Amr: s.Methods, AuthTime: document.Timestamp(s.AuthTime), ExpiresAt: document.Timestamp(s.ExpiresAt),
 	}
 }
 
@@ -41,5 +41,5 @@ func aal(s session.Session) string {
 }
 
 func wireFactor(f factor.Factor) Factor {
-	return Factor{ID: f.ID, Kind: string(f.Kind), Label: f.Label, CreatedAt: web.Timestamp(f.CreatedAt), LastUsedAt: profile.TimeOrNull(f.LastUsedAt)}
+	return Factor{ID: f.ID, Kind: string(f.Kind), Label: f.Label, CreatedAt: document.Timestamp(f.CreatedAt), LastUsedAt: profile.TimeOrNull(f.LastUsedAt)}
 }

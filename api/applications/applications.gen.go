@@ -10,6 +10,7 @@ import (
 	"net/http"
 
 	"stonetown/api/web"
+	"stonetown/internal/document"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gorilla/mux"
@@ -88,7 +89,7 @@ type Application struct {
 		LastChangeBy *string `json:"last_change_by"`
 
 		// LastUsedAt When it last got a token, to within an hour.
-		LastUsedAt *web.Timestamp `json:"last_used_at"`
+		LastUsedAt *document.Timestamp `json:"last_used_at"`
 	} `json:"audit_summary"`
 
 	// BackchannelLogoutSessionRequired Whether it needs to be told which session.
@@ -167,8 +168,8 @@ type Application struct {
 	RequirePkce bool `json:"require_pkce"`
 
 	// RequirePushedAuthorizationRequests Whether authorization requests have to be pushed (RFC 9126).
-	RequirePushedAuthorizationRequests bool           `json:"require_pushed_authorization_requests"`
-	SecretLastRotatedAt                *web.Timestamp `json:"secret_last_rotated_at"`
+	RequirePushedAuthorizationRequests bool                `json:"require_pushed_authorization_requests"`
+	SecretLastRotatedAt                *document.Timestamp `json:"secret_last_rotated_at"`
 
 	// SignAssertion Of `saml`. True by default; false only where the response is signed.
 	SignAssertion *bool `json:"sign_assertion,omitempty"`
@@ -332,7 +333,7 @@ type SecretRotated struct {
 }
 
 // Timestamp RFC 3339, UTC, milliseconds.
-type Timestamp = web.Timestamp
+type Timestamp = document.Timestamp
 
 // TokenExchange What an application may exchange tokens for (RFC 8693).
 type TokenExchange struct {

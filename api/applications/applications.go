@@ -11,6 +11,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"stonetown/api/web"
+	"stonetown/internal/document"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth"
@@ -76,7 +77,7 @@ func (s *Surface) ListApplications(ctx context.Context, request ListApplications
 	for _, a := range found[:min(limit, len(found))] {
 		body.Data = append(body.Data, ApplicationListItem{
 			ID: a.ID, ClientID: a.ClientID, Name: a.Name, Type: string(a.Type), State: string(a.State),
-			DynamicallyRegistered: a.Registration != nil, CreatedAt: web.Timestamp(a.CreatedAt),
+			DynamicallyRegistered: a.Registration != nil, CreatedAt: document.Timestamp(a.CreatedAt),
 		})
 	}
 	if len(found) > limit {
@@ -175,7 +176,7 @@ func (s *Surface) RotateSecret(ctx context.Context, request RotateSecretRequestO
 		eventlog.Append(b, call.Tenant.ID, call.Event(eventlog.ApplicationSecretRotated, event{Application: map[string]string{"id": a.ID, "client_id": a.ClientID}}))
 	})
 	body := SecretRotated{Meta: meta(call)}
-	body.Data.ClientSecret, body.Data.PreviousExpiresAt = r.Secret, web.Timestamp(r.PreviousExpiresAt)
+	body.Data.ClientSecret, body.Data.PreviousExpiresAt = r.Secret, document.Timestamp(r.PreviousExpiresAt)
 	return RotateSecret200JSONResponse{Body: body}, err
 }
 

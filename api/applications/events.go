@@ -2,6 +2,7 @@ package applications
 
 import (
 	"stonetown/api/web"
+	"stonetown/internal/document"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth"
@@ -31,7 +32,7 @@ func Deleted(call *web.Call) func(oauth.Application, *sqldb.Batch) {
 // the rest.
 func Changed(call *web.Call) func(before, after oauth.Application, b *sqldb.Batch) {
 	return func(before, after oauth.Application, b *sqldb.Batch) {
-		changes := web.Difference(public(before), public(after))
+		changes := document.Difference(public(before), public(after))
 		delete(changes, "updated_at")
 		delete(changes, "audit_summary")
 		var events []eventlog.Event

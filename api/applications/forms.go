@@ -14,6 +14,7 @@ import (
 
 	"stonetown/api/profile"
 	"stonetown/api/web"
+	"stonetown/internal/document"
 	"stonetown/oauth"
 )
 
@@ -44,7 +45,7 @@ func translate(err error) *web.Error {
 	case errors.As(err, &used):
 		return &web.Error{
 			Status: http.StatusConflict, Code: "application_has_active_sessions", Message: used.Error() + "; disable it, and delete it when they have ended",
-			Details: web.Details{"active_sessions": used.Sessions, "latest_expires_at": web.Timestamp(used.Latest)},
+			Details: web.Details{"active_sessions": used.Sessions, "latest_expires_at": document.Timestamp(used.Latest)},
 		}
 	case errors.As(err, &field):
 		return web.ValidationFailed(web.FieldError{Field: field.Field, Code: field.Code, Message: field.Error()})
@@ -270,7 +271,7 @@ func public(a oauth.Application) Application {
 		RedirectUris: orEmpty(a.RedirectURIs), AllowedOrigins: orEmpty(a.AllowedOrigins), AllowedScopes: orEmpty(a.AllowedScopes), Tags: orEmpty(a.Tags),
 		Audience: profile.OrNull(a.Audience), AccessTokenTTLS: int(a.AccessTokenTTL.Seconds()), RefreshTokenTTLS: int(a.RefreshTokenTTL.Seconds()),
 		AccessTokenSigningAlg: string(a.SigningAlg), GrantTypes: orEmpty(a.GrantTypes()),
-		DynamicallyRegistered: a.Registration != nil, CreatedAt: web.Timestamp(a.CreatedAt), UpdatedAt: web.Timestamp(a.UpdatedAt), SecretLastRotatedAt: profile.TimeOrNull(a.SecretRotatedAt),
+		DynamicallyRegistered: a.Registration != nil, CreatedAt: document.Timestamp(a.CreatedAt), UpdatedAt: document.Timestamp(a.UpdatedAt), SecretLastRotatedAt: profile.TimeOrNull(a.SecretRotatedAt),
 	}
 	publicOptions(&w, a)
 	if a.Type == oauth.SAML {
@@ -280,7 +281,7 @@ func public(a oauth.Application) Application {
 	w.TokenExchange.RequireClientAuthentication = a.TokenExchange.RequireClientAuthentication
 	w.TokenExchange.SubjectTokens = string(a.TokenExchange.SubjectTokens)
 	w.TokenExchange.ActAs.Enabled, w.TokenExchange.ActAs.AllowedSubjectTypes = a.TokenExchange.ActAs.Enabled, orEmpty(a.TokenExchange.ActAs.AllowedSubjectTypes)
-	w.AuditSummary.LastChangeAt, w.AuditSummary.LastChangeBy, w.AuditSummary.LastUsedAt = web.Timestamp(a.UpdatedAt), profile.OrNull(a.ChangedBy), profile.TimeOrNull(a.LastUsedAt)
+	w.AuditSummary.LastChangeAt, w.AuditSummary.LastChangeBy, w.AuditSummary.LastUsedAt = document.Timestamp(a.UpdatedAt), profile.OrNull(a.ChangedBy), profile.TimeOrNull(a.LastUsedAt)
 	return w
 }
 

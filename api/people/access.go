@@ -9,6 +9,7 @@ import (
 	"stonetown/identity/external"
 	"stonetown/identity/factor"
 	"stonetown/identity/session"
+	"stonetown/internal/document"
 )
 
 // byCaller is who makes a request, and from where.
@@ -58,7 +59,7 @@ func (s *Surface) ListUserSessions(ctx context.Context, request ListUserSessions
 	body := SessionList{Data: []Session{}, Meta: ListMeta{RequestID: call.RequestID, Limit: limit, NextCursor: next}}
 	for _, one := range page {
 		body.Data = append(body.Data, Session{
-			ID: one.ID, Current: one.ID == call.Principal.SessionID, CreatedAt: web.Timestamp(one.CreatedAt), LastActiveAt: web.Timestamp(one.LastActiveAt),
+			ID: one.ID, Current: one.ID == call.Principal.SessionID, CreatedAt: document.Timestamp(one.CreatedAt), LastActiveAt: document.Timestamp(one.LastActiveAt),
 			IP: one.Device.IP, IPGeo: profile.PlaceOf(s.Places.Find(one.Device.IP)), UserAgent: one.Device.UserAgent,
 			Device: Device{Kind: one.Device.Kind(), Fingerprint: one.Device.Fingerprint()},
 		})
@@ -103,7 +104,7 @@ func (s *Surface) ListUserFactors(ctx context.Context, request ListUserFactorsRe
 	body := FactorList{Data: []Factor{}, Meta: ListMeta{RequestID: call.RequestID, Limit: limit, NextCursor: next}}
 	for _, f := range page {
 		body.Data = append(body.Data, Factor{
-			ID: f.ID, Kind: string(f.Kind), Label: f.Label, CreatedAt: web.Timestamp(f.CreatedAt), LastUsedAt: profile.TimeOrNull(f.LastUsedAt),
+			ID: f.ID, Kind: string(f.Kind), Label: f.Label, CreatedAt: document.Timestamp(f.CreatedAt), LastUsedAt: profile.TimeOrNull(f.LastUsedAt),
 		})
 	}
 	return ListUserFactors200JSONResponse{Body: body}, err

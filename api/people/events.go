@@ -5,6 +5,7 @@ import (
 	"stonetown/engine"
 	"stonetown/identity"
 	"stonetown/identity/authn"
+	"stonetown/internal/document"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
@@ -53,7 +54,7 @@ func Changed(call *web.Call) func(identity.Change, *sqldb.Batch) {
 		add := func(t eventlog.Type, changes map[string][2]any) {
 			events = append(events, call.Event(t, userEvent{User: wire(after), Changes: changes}))
 		}
-		changes := web.Difference(wire(before), wire(after))
+		changes := document.Difference(wire(before), wire(after))
 		delete(changes, "updated_at")
 		if before.State != after.State {
 			state := map[string][2]any{"state": changes["state"]}

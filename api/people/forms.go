@@ -14,6 +14,7 @@ import (
 	"stonetown/identity"
 	"stonetown/identity/external"
 	"stonetown/identity/factor"
+	"stonetown/internal/document"
 	"stonetown/oauth"
 )
 
@@ -121,7 +122,7 @@ func wire(u identity.User) User {
 		ID: u.ID, Email: u.Email, EmailVerified: u.EmailVerified, State: UserState(u.State),
 		Name: profile.OrNull(u.Name), GivenName: profile.OrNull(u.GivenName), FamilyName: profile.OrNull(u.FamilyName), Picture: profile.OrNull(u.Picture), Locale: profile.OrNull(u.Locale),
 		Attributes: profile.AttributesOrNull(u.Attributes), PasswordSet: u.PasswordHash != "", PasswordMustBeReset: u.PasswordMustBeReset,
-		CreatedAt: web.Timestamp(u.CreatedAt), UpdatedAt: web.Timestamp(u.UpdatedAt), LastSignedInAt: profile.TimeOrNull(u.LastSignedInAt),
+		CreatedAt: document.Timestamp(u.CreatedAt), UpdatedAt: document.Timestamp(u.UpdatedAt), LastSignedInAt: profile.TimeOrNull(u.LastSignedInAt),
 	}
 }
 
@@ -152,6 +153,6 @@ func detail(u identity.User, groups []identity.Group, factors []factor.Factor, i
 func listItem(u identity.User) UserListItem {
 	return UserListItem{
 		ID: u.ID, Email: u.Email, EmailVerified: u.EmailVerified, State: UserState(u.State), Name: profile.OrNull(u.Name),
-		CreatedAt: web.Timestamp(u.CreatedAt), LastSignedInAt: profile.TimeOrNull(u.LastSignedInAt),
+		CreatedAt: document.Timestamp(u.CreatedAt), LastSignedInAt: profile.TimeOrNull(u.LastSignedInAt),
 	}
 }

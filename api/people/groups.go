@@ -10,6 +10,7 @@ import (
 	"stonetown/api/web"
 	"stonetown/engine"
 	"stonetown/identity"
+	"stonetown/internal/document"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/sqldb"
 )
@@ -127,7 +128,7 @@ func (s *Surface) PatchGroup(ctx context.Context, request PatchGroupRequestObjec
 	}
 	g, err := s.Directory.UpdateGroup(ctx, call.Tenant.ID, request.GroupID, change, s.with(call, in.Scopes), func(before, after identity.Group, b *sqldb.Batch) {
 		eventlog.Append(b, call.Tenant.ID, call.Event(eventlog.GroupUpdated, groupEvent{
-			Group: wireGroup(after), Changes: web.Difference(wireGroup(before), wireGroup(after)),
+			Group: wireGroup(after), Changes: document.Difference(wireGroup(before), wireGroup(after)),
 		}))
 	})
 	if err != nil {
@@ -322,12 +323,12 @@ func by(call *web.Call) engine.Origin {
 func wireGroup(g identity.Group) GroupListItem {
 	return GroupListItem{
 		ID: g.ID, Slug: g.Slug, Name: g.Name, Description: g.Description, Scopes: append([]string{}, g.Scopes...),
-		MemberCount: g.MemberCount, CreatedAt: web.Timestamp(g.CreatedAt),
+		MemberCount: g.MemberCount, CreatedAt: document.Timestamp(g.CreatedAt),
 	}
 }
 
 func wireMember(m identity.Member) Member {
-	return Member{ID: m.ID, Email: m.Email, Name: profile.OrNull(m.Name), AddedAt: web.Timestamp(m.AddedAt), AddedBy: m.AddedBy}
+	return Member{ID: m.ID, Email: m.Email, Name: profile.OrNull(m.Name), AddedAt: document.Timestamp(m.AddedAt), AddedBy: m.AddedBy}
 }
 
 // readGroup is the answer about a group.
@@ -341,7 +342,7 @@ func (s *Surface) readGroup(ctx context.Context, call *web.Call, g identity.Grou
 		ID: item.ID, Slug: item.Slug, Name: item.Name, Description: item.Description, Scopes: item.Scopes, MemberCount: item.MemberCount, CreatedAt: item.CreatedAt,
 		CanDelete: call.Principal.Scopes.Has("groups:write") && !g.IsBuiltin(), Members: []MemberSummary{},
 	}
-	data.AuditSummary.LastChangeAt = web.Timestamp(g.UpdatedAt)
+	data.AuditSummary.LastChangeAt = document.Timestamp(g.UpdatedAt)
 	for _, m := range members {
 		data.Members = append(data.Members, MemberSummary{ID: m.ID, Email: m.Email, Name: profile.OrNull(m.Name)})
 	}

@@ -11,6 +11,7 @@ import (
 	"stonetown/api/profile"
 	"stonetown/api/web"
 	"stonetown/identity"
+	"stonetown/internal/document"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/sqldb"
 )
@@ -63,7 +64,7 @@ func readImport(call *web.Call, job identity.Import) ImportRead {
 	data := Import{
 		ID: job.ID, JobID: job.ID, State: string(job.State), Total: job.Total, Imported: job.Imported, Failed: job.Failed,
 		Errors: []ImportError{}, ErrorsTruncated: job.Failed > len(job.Errors),
-		CreatedAt: web.Timestamp(job.CreatedAt), StartedAt: profile.TimeOrNull(job.StartedAt), FinishedAt: profile.TimeOrNull(job.FinishedAt),
+		CreatedAt: document.Timestamp(job.CreatedAt), StartedAt: profile.TimeOrNull(job.StartedAt), FinishedAt: profile.TimeOrNull(job.FinishedAt),
 	}
 	for _, e := range job.Errors {
 		data.Errors = append(data.Errors, ImportError{Line: e.Line, Email: profile.OrNull(e.Email), Code: e.Code, Message: e.Message})
@@ -158,17 +159,17 @@ func importEvents(job identity.Import, created []identity.User, joined []identit
 	}
 	var events []eventlog.Event
 	for _, u := range created {
-		events = append(events, web.NewEvent(eventlog.UserCreated, origin, userEvent{User: wire(u), Source: "bulk_import"}))
+		events = append(events, eventlog.New(eventlog.UserCreated, origin, userEvent{User: wire(u), Source: "bulk_import"}))
 	}
 	for _, j := range joined {
 		for _, userID := range j.UserIDs {
-			events = append(events, web.NewEvent(eventlog.GroupMemberAdded, origin, memberEvent(j.Group, userID)))
+			events = append(events, eventlog.New(eventlog.GroupMemberAdded, origin, memberEvent(j.Group, userID)))
 		}
 	}
 	if !job.FinishedAt.IsZero() {
 		var end importEvent
 		end.Import.ID, end.Import.Total, end.Import.Imported, end.Import.Failed = job.ID, job.Total, job.Imported, job.Failed
-		events = append(events, web.NewEvent(eventlog.UserImportCompleted, origin, end))
+		events = append(events, eventlog.New(eventlog.UserImportCompleted, origin, end))
 	}
 	eventlog.Append(b, job.TenantID, events...)
 }

@@ -12,6 +12,7 @@ import (
 
 	"stonetown/api/profile"
 	"stonetown/api/web"
+	"stonetown/internal/document"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gorilla/mux"
@@ -125,7 +126,7 @@ type Factor struct {
 	Label string `json:"label"`
 
 	// LastUsedAt Null if it never was.
-	LastUsedAt *web.Timestamp `json:"last_used_at"`
+	LastUsedAt *document.Timestamp `json:"last_used_at"`
 }
 
 // FactorCount defines model for FactorCount.
@@ -231,15 +232,15 @@ type Import struct {
 	Errors []ImportError `json:"errors"`
 
 	// ErrorsTruncated Whether more rows failed than errors shows.
-	ErrorsTruncated bool           `json:"errors_truncated"`
-	Failed          int            `json:"failed"`
-	FinishedAt      *web.Timestamp `json:"finished_at"`
-	ID              string         `json:"id"`
-	Imported        int            `json:"imported"`
+	ErrorsTruncated bool                `json:"errors_truncated"`
+	Failed          int                 `json:"failed"`
+	FinishedAt      *document.Timestamp `json:"finished_at"`
+	ID              string              `json:"id"`
+	Imported        int                 `json:"imported"`
 
 	// JobID The same as id.
-	JobID     string         `json:"job_id"`
-	StartedAt *web.Timestamp `json:"started_at"`
+	JobID     string              `json:"job_id"`
+	StartedAt *document.Timestamp `json:"started_at"`
 
 	// State `completed` when every row was tried, whatever became of it.
 	State string `json:"state"`
@@ -425,7 +426,7 @@ type SessionList struct {
 }
 
 // Timestamp RFC 3339, UTC, milliseconds.
-type Timestamp = web.Timestamp
+type Timestamp = document.Timestamp
 
 // User defines model for User.
 type User struct {
@@ -441,9 +442,9 @@ type User struct {
 	ID            string    `json:"id"`
 
 	// LastSignedInAt Null if the user never did.
-	LastSignedInAt *web.Timestamp `json:"last_signed_in_at"`
-	Locale         *string        `json:"locale"`
-	Name           *string        `json:"name"`
+	LastSignedInAt *document.Timestamp `json:"last_signed_in_at"`
+	Locale         *string             `json:"locale"`
+	Name           *string             `json:"name"`
 
 	// PasswordMustBeReset Whether the user has to choose another at the next sign-in.
 	PasswordMustBeReset bool `json:"password_must_be_reset"`
@@ -483,10 +484,10 @@ type UserDetail struct {
 	ID     string         `json:"id"`
 
 	// LastSignedInAt Null if the user never did.
-	LastSignedInAt *web.Timestamp `json:"last_signed_in_at"`
-	Locale         *string        `json:"locale"`
-	MfaFactors     []FactorCount  `json:"mfa_factors"`
-	Name           *string        `json:"name"`
+	LastSignedInAt *document.Timestamp `json:"last_signed_in_at"`
+	Locale         *string             `json:"locale"`
+	MfaFactors     []FactorCount       `json:"mfa_factors"`
+	Name           *string             `json:"name"`
 
 	// PasswordMustBeReset Whether the user has to choose another at the next sign-in.
 	PasswordMustBeReset bool `json:"password_must_be_reset"`
@@ -545,8 +546,8 @@ type UserListItem struct {
 	ID            string    `json:"id"`
 
 	// LastSignedInAt Null if the user never did.
-	LastSignedInAt *web.Timestamp `json:"last_signed_in_at"`
-	Name           *string        `json:"name"`
+	LastSignedInAt *document.Timestamp `json:"last_signed_in_at"`
+	Name           *string             `json:"name"`
 
 	// State `pending` until the address has been verified for the first time;
 	// `disabled` by an administrator.

@@ -1,20 +1,20 @@
 package profile
 
 import (
-	"stonetown/api/web"
+	"stonetown/internal/document"
 	"stonetown/oauth"
 )
 
 // Authorization is an application that a user has signed in to, as clients get it.
 type Authorization struct {
-	ApplicationID    string        `json:"application_id"`
-	ClientID         string        `json:"client_id"`
-	Name             string        `json:"name"`
-	LogoURI          *string       `json:"logo_uri"`
-	FirstParty       bool          `json:"first_party"`
-	Scopes           []string      `json:"scopes"`
-	CreatedAt        web.Timestamp `json:"created_at"`
-	LastAuthorizedAt web.Timestamp `json:"last_authorized_at"`
+	ApplicationID    string             `json:"application_id"`
+	ClientID         string             `json:"client_id"`
+	Name             string             `json:"name"`
+	LogoURI          *string            `json:"logo_uri"`
+	FirstParty       bool               `json:"first_party"`
+	Scopes           []string           `json:"scopes"`
+	CreatedAt        document.Timestamp `json:"created_at"`
+	LastAuthorizedAt document.Timestamp `json:"last_authorized_at"`
 }
 
 // Authorizations are those of a user.
@@ -24,7 +24,7 @@ func Authorizations(list []oauth.Authorization) []Authorization {
 		a := z.Application
 		all[i] = Authorization{
 			a.ID, a.ClientID, a.Name, OrNull(a.LogoURI), a.FirstParty,
-			append([]string{}, z.Scopes...), web.Timestamp(z.CreatedAt), web.Timestamp(z.UsedAt),
+			append([]string{}, z.Scopes...), document.Timestamp(z.CreatedAt), document.Timestamp(z.UsedAt),
 		}
 	}
 	return all

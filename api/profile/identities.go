@@ -1,26 +1,26 @@
 package profile
 
 import (
-	"stonetown/api/web"
 	"stonetown/identity/external"
+	"stonetown/internal/document"
 )
 
 // Identity is who a user is at a federation connection, as clients get it.
 type Identity struct {
-	ConnectionID string         `json:"connection_id"`
-	Slug         string         `json:"slug"`
-	Kind         string         `json:"kind"`
-	Subject      string         `json:"subject"`
-	Email        *string        `json:"email"`
-	LinkedAt     web.Timestamp  `json:"linked_at"`
-	LastUsedAt   *web.Timestamp `json:"last_used_at"`
+	ConnectionID string              `json:"connection_id"`
+	Slug         string              `json:"slug"`
+	Kind         string              `json:"kind"`
+	Subject      string              `json:"subject"`
+	Email        *string             `json:"email"`
+	LinkedAt     document.Timestamp  `json:"linked_at"`
+	LastUsedAt   *document.Timestamp `json:"last_used_at"`
 }
 
 // Identities are those of a user.
 func Identities(list []external.Identity) []Identity {
 	all := make([]Identity, len(list))
 	for n, i := range list {
-		all[n] = Identity{i.ConnectionID, i.Slug, i.Kind, i.Subject, OrNull(i.Email), web.Timestamp(i.LinkedAt), TimeOrNull(i.LastUsedAt)}
+		all[n] = Identity{i.ConnectionID, i.Slug, i.Kind, i.Subject, OrNull(i.Email), document.Timestamp(i.LinkedAt), TimeOrNull(i.LastUsedAt)}
 	}
 	return all
 }

@@ -14,6 +14,7 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/identity"
+	"stonetown/internal/document"
 	texts "stonetown/internal/text"
 )
 
@@ -110,11 +111,11 @@ func OrNull(text string) *string {
 }
 
 // TimeOrNull is nil for the zero time.
-func TimeOrNull(t time.Time) *web.Timestamp {
+func TimeOrNull(t time.Time) *document.Timestamp {
 	if t.IsZero() {
 		return nil
 	}
-	at := web.Timestamp(t)
+	at := document.Timestamp(t)
 	return &at
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/engine/resources"
+	"stonetown/internal/document"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
@@ -161,6 +162,6 @@ func (s *Surface) ListResources(ctx context.Context, request ListResourcesReques
 func wireResource(r resources.Resource) Resource {
 	return Resource{
 		Type: r.Type, ExternalID: r.ExternalID, Attributes: r.Attributes,
-		CreatedAt: web.Timestamp(r.CreatedAt), UpdatedAt: web.Timestamp(r.UpdatedAt),
+		CreatedAt: document.Timestamp(r.CreatedAt), UpdatedAt: document.Timestamp(r.UpdatedAt),
 	}
 }

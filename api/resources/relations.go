@@ -9,6 +9,7 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/engine"
+	"stonetown/internal/document"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
@@ -188,7 +189,7 @@ func wireRecords(records []tuplestore.Record) []RelationRecord {
 	for _, r := range records {
 		item := RelationRecord{
 			Subject: wireSubject(r.Subject), Relation: r.Relation, Resource: wireRef(r.Object),
-			CreatedAt: web.Timestamp(r.CreatedAt), CreatedBy: r.CreatedBy,
+			CreatedAt: document.Timestamp(r.CreatedAt), CreatedBy: r.CreatedBy,
 		}
 		item.ExpiresAt, item.Condition = wireTerms(r.Terms)
 		out = append(out, item)
@@ -203,7 +204,7 @@ func wireRelation(op engine.WriteOp) Relation {
 		return r
 	}
 	if !op.ExpiresAt.IsZero() {
-		r.ExpiresAt = web.Timestamp(op.ExpiresAt)
+		r.ExpiresAt = document.Timestamp(op.ExpiresAt)
 	}
 	r.Condition = RelationCondition{Name: op.Condition, Context: op.Context}
 	return r

@@ -10,6 +10,7 @@ import (
 	"net/http"
 
 	"stonetown/api/web"
+	"stonetown/internal/document"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gorilla/mux"
@@ -823,7 +824,7 @@ type Subject struct {
 }
 
 // Timestamp RFC 3339, UTC, milliseconds.
-type Timestamp = web.Timestamp
+type Timestamp = document.Timestamp
 
 // TokenMeta defines model for TokenMeta.
 type TokenMeta struct {

@@ -6,8 +6,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"stonetown/api/web"
 	"stonetown/engine"
+	"stonetown/internal/document"
 	"stonetown/schema/condition"
 	"stonetown/tuplestore"
 )
@@ -64,7 +64,7 @@ func (v *validation) contextual(in []ContextualRelation) ([]engine.WriteOp, erro
 // wireTerms states terms; what always holds has none.
 func wireTerms(on tuplestore.Terms) (expiresAt Timestamp, c RelationCondition) {
 	if on.ExpiresAt != 0 {
-		expiresAt = web.Timestamp(time.UnixMicro(on.ExpiresAt))
+		expiresAt = document.Timestamp(time.UnixMicro(on.ExpiresAt))
 	}
 	c.Name = on.Condition
 	if on.Context != "" {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"stonetown/api/web"
+	"stonetown/internal/document"
 	"stonetown/schema"
 	"stonetown/schema/condition"
 )
@@ -172,7 +173,7 @@ func Definition(t schema.Type) ResourceTypeInput {
 func wireType(t schema.Type) ResourceType {
 	out := ResourceType{
 		Name: t.Name, Description: t.Description, Actions: t.Actions, Conditions: wireConditions(t),
-		CreatedAt: web.Timestamp(t.CreatedAt), UpdatedAt: web.Timestamp(t.UpdatedAt),
+		CreatedAt: document.Timestamp(t.CreatedAt), UpdatedAt: document.Timestamp(t.UpdatedAt),
 	}
 	for _, r := range t.Relations {
 		out.Relations = append(out.Relations, RelationDefinition{Name: r.Name, Rewrites: wireRewrites(r.Rewrites), Subjects: wireSubjectTypes(r)})

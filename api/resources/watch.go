@@ -6,6 +6,7 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/engine"
+	"stonetown/internal/document"
 	"stonetown/tuplestore"
 )
 
@@ -39,7 +40,7 @@ func (r watch) VisitWatchResponse(w http.ResponseWriter) error {
 
 func wireEvent(ev engine.WatchEvent) WatchEvent {
 	out := WatchEvent{
-		Event: "change", ConsistencyToken: ev.Token, At: web.Timestamp(ev.At), Actor: ev.Actor, SchemaChanged: ev.SchemaChanged,
+		Event: "change", ConsistencyToken: ev.Token, At: document.Timestamp(ev.At), Actor: ev.Actor, SchemaChanged: ev.SchemaChanged,
 	}
 	if ev.Heartbeat {
 		out.Event = "heartbeat"

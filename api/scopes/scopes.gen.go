@@ -10,6 +10,7 @@ import (
 	"net/http"
 
 	"stonetown/api/web"
+	"stonetown/internal/document"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gorilla/mux"
@@ -81,8 +82,8 @@ type Scope struct {
 	BuiltIn bool `json:"built_in"`
 
 	// CreatedAt Null if it is built in.
-	CreatedAt   *web.Timestamp `json:"created_at"`
-	Description string         `json:"description"`
+	CreatedAt   *document.Timestamp `json:"created_at"`
+	Description string              `json:"description"`
 
 	// Entitlement Whether a user has the scope by being one, or through a group.
 	Entitlement Entitlement `json:"entitlement"`
@@ -127,7 +128,7 @@ type ScopeRead struct {
 }
 
 // Timestamp RFC 3339, UTC, milliseconds.
-type Timestamp = web.Timestamp
+type Timestamp = document.Timestamp
 
 // ApplicationInPath defines model for ApplicationInPath.
 type ApplicationInPath = string

@@ -11,6 +11,7 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/engine"
+	"stonetown/internal/document"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth"
@@ -180,7 +181,7 @@ func entitlement(v *web.Validation, e Entitlement) {
 func wire(s oauth.Scope) Scope {
 	w := Scope{Name: s.Name, Description: s.Description, Entitlement: Entitlement(s.Entitlement), BuiltIn: s.BuiltIn}
 	if !s.CreatedAt.IsZero() {
-		at := web.Timestamp(s.CreatedAt)
+		at := document.Timestamp(s.CreatedAt)
 		w.CreatedAt = &at
 	}
 	return w

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"stonetown/api/web"
+	"stonetown/internal/document"
 	"stonetown/internal/eventlog"
 	"stonetown/oauth"
 )
@@ -42,7 +43,7 @@ func (s *Surface) keyList(call *web.Call, keys []oauth.SigningKey, size *int, cu
 	page, limit, next, err := web.Page(s.Cursors, call.Tenant.ID, []string{"listSigningKeys"}, size, cursor, keys, func(k oauth.SigningKey) string { return k.KID })
 	list := SigningKeyList{Data: []SigningKey{}, Meta: ListMeta{RequestID: call.RequestID, Limit: limit, NextCursor: next}}
 	for _, k := range page {
-		created := web.Timestamp(k.CreatedAt)
+		created := document.Timestamp(k.CreatedAt)
 		list.Data = append(list.Data, SigningKey{
 			Kid: k.KID, Alg: string(k.Alg), State: string(k.State), CreatedAt: created, PublishedAt: created,
 			ActivatedAt: known(k.ActivatedAt), RetiredAt: known(k.RetiredAt), RemovedAt: known(k.RemovedAt),
@@ -52,10 +53,10 @@ func (s *Surface) keyList(call *web.Call, keys []oauth.SigningKey, size *int, cu
 }
 
 // known is nil for the zero time.
-func known(t time.Time) *web.Timestamp {
+func known(t time.Time) *document.Timestamp {
 	if t.IsZero() {
 		return nil
 	}
-	at := web.Timestamp(t)
+	at := document.Timestamp(t)
 	return &at
 }

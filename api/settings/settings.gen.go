@@ -10,6 +10,7 @@ import (
 	"net/http"
 
 	"stonetown/api/web"
+	"stonetown/internal/document"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gorilla/mux"
@@ -184,7 +185,7 @@ type SettingsRead struct {
 // SigningKey defines model for SigningKey.
 type SigningKey struct {
 	// ActivatedAt Since when it has signed.
-	ActivatedAt *web.Timestamp `json:"activated_at"`
+	ActivatedAt *document.Timestamp `json:"activated_at"`
 
 	// Alg `ES256` or `RS256`.
 	Alg string `json:"alg"`
@@ -199,10 +200,10 @@ type SigningKey struct {
 	PublishedAt Timestamp `json:"published_at"`
 
 	// RemovedAt Since when what it has signed is refused.
-	RemovedAt *web.Timestamp `json:"removed_at"`
+	RemovedAt *document.Timestamp `json:"removed_at"`
 
 	// RetiredAt Since when another signs in its place.
-	RetiredAt *web.Timestamp `json:"retired_at"`
+	RetiredAt *document.Timestamp `json:"retired_at"`
 
 	// State `next`, `active`, `retired` or `removed`.
 	State string `json:"state"`
@@ -221,7 +222,7 @@ type SigningKeysRotation struct {
 }
 
 // Timestamp RFC 3339, UTC, milliseconds.
-type Timestamp = web.Timestamp
+type Timestamp = document.Timestamp
 
 // ApplicationInPath defines model for ApplicationInPath.
 type ApplicationInPath = string

@@ -9,7 +9,6 @@ import (
 	"reflect"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -190,11 +189,3 @@ func WriteJSON(w http.ResponseWriter, status int, body any) error {
 }
 
 var applicationJSON = []string{"application/json"}
-
-// Timestamp is written as RFC 3339 in UTC with milliseconds.
-type Timestamp time.Time
-
-// MarshalText implements [encoding.TextMarshaler].
-func (t Timestamp) MarshalText() ([]byte, error) {
-	return time.Time(t).UTC().AppendFormat(nil, "2006-01-02T15:04:05.000Z"), nil
-}

@@ -19,6 +19,7 @@ import (
 
 	"stonetown/controlplane"
 	"stonetown/engine/authority"
+	"stonetown/internal/eventlog"
 	"stonetown/internal/id"
 	"stonetown/internal/ratelimit"
 	"stonetown/oauth"
@@ -56,6 +57,7 @@ func (k *Kit) Serve(router Router) http.Handler {
 		h["Cache-Control"] = noStore
 
 		ctx := authority.With(context.WithValue(r.Context(), callKey{}, &x.Call), x.Caller)
+		ctx = eventlog.WithOrigin(ctx, x.Origin)
 		defer func() {
 			if fault := recover(); fault != nil {
 				k.panicked(x, r, fault)

@@ -10,7 +10,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"stonetown/internal/seal"
 )
@@ -188,18 +187,6 @@ func TestClientIP(t *testing.T) {
 		}
 		if got := k.clientIP(r); got.String() != tc.want {
 			t.Errorf("peer %s, forwarded %q: %s, want %s", tc.peer, tc.forwarded, got, tc.want)
-		}
-	}
-}
-
-func TestTimestamp(t *testing.T) {
-	zone := time.FixedZone("", 2*60*60)
-	for in, want := range map[time.Time]string{
-		time.Date(2026, 11, 20, 21, 27, 0, 120_999_999, zone): "2026-11-20T19:27:00.120Z",
-		time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC):           "2026-01-02T03:04:05.000Z",
-	} {
-		if got, err := Timestamp(in).MarshalText(); err != nil || string(got) != want {
-			t.Errorf("%v: %s, %v, want %s", in, got, err, want)
 		}
 	}
 }

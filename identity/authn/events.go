@@ -2,7 +2,6 @@ package authn
 
 import (
 	"context"
-	"encoding/json"
 
 	"stonetown/identity"
 	"stonetown/identity/external"
@@ -130,11 +129,7 @@ func revoked(ended []session.Session, reason string, by By) (events []eventlog.E
 }
 
 func event(t eventlog.Type, by By, data any) eventlog.Event {
-	text, err := json.Marshal(data)
-	if err != nil {
-		panic("authn: event that is not JSON: " + err.Error()) // of our own types
-	}
-	return eventlog.New(t, by.Origin, text)
+	return eventlog.New(t, by.Origin, data)
 }
 
 // note lets events commit by themselves.

@@ -3,6 +3,8 @@ package eventlog
 import (
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"stonetown/internal/id"
 )
 
@@ -117,7 +119,13 @@ type Actor struct {
 	ID   string
 }
 
-// New is an event that has just happened. Its position comes with [Append].
-func New(t Type, o Origin, data []byte) Event {
-	return Event{ID: id.New(id.Event), Type: t, At: time.Now(), Origin: o, Data: data}
+// New is an event that has just happened. data encodes as a JSON object, in the form
+// that clients see, and holds no secret. Encoding it cannot fail, as it is of the
+// product's own types. The event's position comes with [Append].
+func New(t Type, o Origin, data any) Event {
+	text, err := json.Marshal(data, json.Deterministic(true))
+	if err != nil {
+		panic("eventlog: data that is not JSON: " + err.Error())
+	}
+	return Event{ID: id.New(id.Event), Type: t, At: time.Now(), Origin: o, Data: text}
 }

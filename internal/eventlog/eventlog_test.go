@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"stonetown/internal/pgtest"
 	"stonetown/internal/sqldb"
 )
@@ -63,7 +65,7 @@ func (f *fixture) tryAppend(ctx context.Context, tenant string, also error, data
 		var b sqldb.Batch
 		var events []Event
 		for _, d := range data {
-			e := New(RelationCreated, Origin{}, []byte(d))
+			e := New(RelationCreated, Origin{}, jsontext.Value(d))
 			e.At = f.now
 			events = append(events, e)
 		}
@@ -119,7 +121,7 @@ func TestAppendAndRead(t *testing.T) {
 		f.append("a", `{"n":4}`)
 		f.equal("after a transaction that failed", f.read("a", 3, 2), []string{`4{"n":4}`})
 
-		want := New(ResourceDeleted, Origin{Actor: Actor{"user", "usr_ann"}, ClientID: "app", RequestID: "req_1", ClientIP: "192.0.2.1"}, []byte(`{"é":"\u0000"}`))
+		want := New(ResourceDeleted, Origin{Actor: Actor{"user", "usr_ann"}, ClientID: "app", RequestID: "req_1", ClientIP: "192.0.2.1"}, jsontext.Value(`{"é":"\u0000"}`))
 		err := f.db.Tx(f.Context(), func(tx *sqldb.Tx) error {
 			var b sqldb.Batch
 			Append(&b, "c", want)

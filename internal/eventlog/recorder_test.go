@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Events that come at once commit together, each once and in the order of its own caller;
@@ -19,7 +21,7 @@ func TestRecorder(t *testing.T) {
 			wg.Go(func() {
 				for n := range each {
 					tenant := fmt.Sprintf("tnt_%d", caller%3)
-					text := []byte(fmt.Sprintf(`{"caller":%d,"n":%d}`, caller, n))
+					text := jsontext.Value(fmt.Sprintf(`{"caller":%d,"n":%d}`, caller, n))
 					if err := r.Record(f.Context(), tenant, New("a", Origin{}, text), New("b", Origin{}, text)); err != nil {
 						t.Error(err)
 					}
@@ -52,12 +54,12 @@ func TestRecorder(t *testing.T) {
 		}
 
 		// One that cannot be committed, among others: PostgreSQL takes no NUL.
-		bad := New("a\x00", Origin{}, []byte(`{}`))
+		bad := New("a\x00", Origin{}, jsontext.Value(`{}`))
 		alone := r.Record(f.Context(), "tnt_x", bad)
 		errs := make([]error, 20)
 		for n := range errs {
 			wg.Go(func() {
-				e := New("a", Origin{}, []byte(`{}`))
+				e := New("a", Origin{}, jsontext.Value(`{}`))
 				if n == 7 {
 					e = bad
 				}
@@ -70,12 +72,12 @@ func TestRecorder(t *testing.T) {
 				t.Errorf("%d: %v", n, err)
 			}
 		}
-		if err := r.Record(f.Context(), "tnt_x", New("a", Origin{}, []byte(`{}`))); err != nil {
+		if err := r.Record(f.Context(), "tnt_x", New("a", Origin{}, jsontext.Value(`{}`))); err != nil {
 			t.Error("afterwards:", err)
 		}
 		ctx, cancel := context.WithCancel(f.Context())
 		cancel()
-		if err := r.Record(ctx, "tnt_x", New("a", Origin{}, []byte(`{}`))); err != nil && !errors.Is(err, context.Canceled) {
+		if err := r.Record(ctx, "tnt_x", New("a", Origin{}, jsontext.Value(`{}`))); err != nil && !errors.Is(err, context.Canceled) {
 			t.Error("canceled:", err)
 		}
 	})

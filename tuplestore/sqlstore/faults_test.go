@@ -53,7 +53,7 @@ func (f *faulty) write(ctx context.Context, id string, op tuplestore.Op) error {
 		CommitID: id, Ops: []tuplestore.Op{op},
 		Attach: func(_ tuplestore.Result, b *sqldb.Batch) {
 			b.Queue(`INSERT INTO attached VALUES ($1)`, []any{id}, nil)
-			eventlog.Append(b, "t", eventlog.New(eventlog.RelationCreated, eventlog.Origin{RequestID: id}, []byte("{}")))
+			eventlog.Append(b, "t", eventlog.New(eventlog.RelationCreated, eventlog.Origin{RequestID: id}, struct{}{}))
 		},
 	})
 	return err
