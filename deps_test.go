@@ -20,24 +20,48 @@ import (
 // each other. A name stands for the folder and all below it that have no name
 // of their own, and within one name everything goes.
 const order = `
-	NONE < internal, schema, oauth/dpop;
+	# One thing each. The second line keeps rows.
+	NONE < internal/document, internal/fair, internal/geo, internal/id, internal/outbound, internal/seal, internal/sqldb, internal/text;
+	internal/id, internal/seal, internal/sqldb < internal/eventlog, internal/idempotency, internal/outbox, internal/post, internal/ratelimit;
+	internal/document, internal/fair, internal/geo, internal/outbound, internal/text,
+	internal/eventlog, internal/idempotency, internal/outbox, internal/post, internal/ratelimit < internal;
 
 	# Revisioned tuples know no schema, and the schema knows no tuples:
-	# the two meet in the engine.
+	# the two meet in the engine, which knows no store.
+	NONE < schema/condition;
+	schema/condition < schema;
 	internal < tuplestore;
+	tuplestore < tuplestore/internal;
+	tuplestore/internal < tuplestore/memstore, tuplestore/sqlstore, tuplestore/storetest;
 	schema, tuplestore < engine;
+	engine < engine/authority, engine/enginetest, engine/resources;
 
 	# Modules are clients of the engine and strangers to each other. What one
 	# needs of another it declares as an interface, and cmd plugs it in.
-	engine < identity, webhooks, controlplane;
-	engine, oauth/dpop < oauth;
+	internal < identity/breached, identity/external, identity/factor, identity/session, identity/ticket;
+	engine/authority, identity/breached, identity/external, identity/factor, identity/session, identity/ticket < identity;
+	identity < identity/authn;
+	NONE < oauth/assertion, oauth/dpop;
+	engine/authority, oauth/assertion, oauth/dpop < oauth;
+	engine < webhooks, controlplane;
 
-	# HTTP only.
-	identity, oauth, webhooks, controlplane < api;
+	# HTTP only. api/web is what all operations share.
+	oauth, controlplane < api/web;
+	api/web < api/openapi, api/pages, api/scopes;
+	api/web, identity/authn < api/profile, api/settings;
+	api/web, identity, engine/resources < api/resources;
+	api/resources < api/authzen;
+	api/profile < api/applications, api/people;
+	api/people < api/account;
+	api/account < api/oauth2;
+	api/openapi, api/pages, api/scopes, api/settings, api/authzen, api/applications, api/oauth2 < api;
 
 	# Wiring only. Benchmarks load the product and are not part of it.
-	api < cmd/stonetown, bench;
-	bench < cmd/stonetown-bench;
+	engine, tuplestore/memstore < cmd/stonetown/internal/importer;
+	identity, oauth < cmd/stonetown/internal/client;
+	api, tuplestore/sqlstore, cmd/stonetown/internal/importer, cmd/stonetown/internal/client < cmd/stonetown;
+	controlplane, oauth < bench;
+	bench, tuplestore/sqlstore < cmd/stonetown-bench;
 `
 
 const module = "stonetown/"
@@ -90,13 +114,19 @@ func TestOrderIsEnforced(t *testing.T) {
 		{"engine", "api", false},
 		{"internal", "schema", false},
 		{"cmd/stonetown", "bench", false},
+		{"engine", "tuplestore/sqlstore", false},
+		{"identity/session", "engine", false},
+		{"identity/session", "identity/factor", false},
+		{"identity/authn", "identity/session", true},
+		{"api/scopes", "api/people", false},
+		{"api/web", "identity", false},
 	} {
 		if got := below[test.from][test.to]; got != test.want {
 			t.Errorf("%s may import %s: %v, want %v", test.from, test.to, got, test.want)
 		}
 	}
 	for path, want := range map[string]string{
-		"engine/resources": "engine", "cmd/stonetown-bench": "cmd/stonetown-bench", "cmd/stonetown": "cmd/stonetown", "engineering": "",
+		"engine/resources": "engine/resources", "engine/other": "engine", "cmd/stonetown-bench": "cmd/stonetown-bench", "cmd/stonetown": "cmd/stonetown", "engineering": "",
 	} {
 		if got := nameOf(below, path); got != want {
 			t.Errorf("nameOf(%s) = %q, want %q", path, got, want)

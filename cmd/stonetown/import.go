@@ -16,7 +16,7 @@ import (
 	"stonetown/api/resources"
 	apiclient "stonetown/cmd/stonetown/internal/client"
 	"stonetown/engine"
-	"stonetown/engine/movers"
+	"stonetown/cmd/stonetown/internal/importer"
 )
 
 // importPatience outlasts a restart of the server.
@@ -76,13 +76,13 @@ A file that stonetown export has written is written back as it was.`,
 }
 
 // acceptable reports what speaks against importing a world.
-func acceptable(cmd *cobra.Command, world *movers.World) error {
+func acceptable(cmd *cobra.Command, world *importer.World) error {
 	var errs []error
 	if hasUnsupported(world) {
 		errs = append(errs, errors.New("not everything has an equivalent"))
 	}
 	if len(world.Assertions) > 0 {
-		result, err := movers.Validate(cmd.Context(), world)
+		result, err := importer.Validate(cmd.Context(), world)
 		if err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func acceptable(cmd *cobra.Command, world *movers.World) error {
 	return errors.Join(errs...)
 }
 
-func importWorld(cmd *cobra.Command, c *apiclient.Client, output string, world *movers.World) error {
+func importWorld(cmd *cobra.Command, c *apiclient.Client, output string, world *importer.World) error {
 	var definitions []apiclient.Definition
 	for _, t := range world.Types {
 		text, err := strict.Marshal(resources.Definition(t), strict.Deterministic(true))

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"stonetown/engine/movers"
+	"stonetown/cmd/stonetown/internal/importer"
 )
 
 func validateCommand() *cobra.Command {
@@ -30,7 +30,7 @@ Files may refer to others in the current folder and all below it.`,
 				return err
 			}
 			printReport(cmd.OutOrStdout(), world)
-			result, err := movers.Validate(cmd.Context(), world)
+			result, err := importer.Validate(cmd.Context(), world)
 			if err != nil {
 				return err
 			}

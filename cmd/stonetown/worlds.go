@@ -11,9 +11,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"stonetown/engine/movers"
-	"stonetown/engine/movers/openfga"
-	"stonetown/engine/movers/spicedb"
+	"stonetown/cmd/stonetown/internal/importer"
+	"stonetown/cmd/stonetown/internal/importer/openfga"
+	"stonetown/cmd/stonetown/internal/importer/spicedb"
 )
 
 // The engines whose files are read.
@@ -25,8 +25,8 @@ const (
 const fromUsage = "`engine` that the files are of: openfga or spicedb (default by their names and content)"
 
 // readWorld reads the files of another engine as one world.
-func readWorld(files []string, from string) (*movers.World, error) {
-	world := new(movers.World)
+func readWorld(files []string, from string) (*importer.World, error) {
+	world := new(importer.World)
 	for _, file := range files {
 		w, err := readForeign(file, from)
 		if err != nil {
@@ -40,7 +40,7 @@ func readWorld(files []string, from string) (*movers.World, error) {
 	return world, nil
 }
 
-func readForeign(file, from string) (*movers.World, error) {
+func readForeign(file, from string) (*importer.World, error) {
 	dir, name, err := locate(file)
 	if err != nil {
 		return nil, err
@@ -120,14 +120,14 @@ func guessEngine(file string) (string, error) {
 }
 
 // printReport tells what of a world is not as it was, and how much there is.
-func printReport(w io.Writer, world *movers.World) {
-	counts := map[movers.FindingKind]int{}
+func printReport(w io.Writer, world *importer.World) {
+	counts := map[importer.FindingKind]int{}
 	for _, f := range world.Report {
 		counts[f.Kind]++
 		fmt.Fprintf(w, "%s %s: %s\n", at(f.At), f.Kind, f.Message)
 	}
 	fmt.Fprintf(w, "%d types, %d relations, %d assertions", len(world.Types), len(world.Relations), len(world.Assertions))
-	for _, kind := range []movers.FindingKind{movers.Renamed, movers.Widened, movers.Unsupported} {
+	for _, kind := range []importer.FindingKind{importer.Renamed, importer.Widened, importer.Unsupported} {
 		if counts[kind] > 0 {
 			fmt.Fprintf(w, "; %d %s", counts[kind], kind)
 		}
@@ -136,7 +136,7 @@ func printReport(w io.Writer, world *movers.World) {
 }
 
 // printDifferences tells which assertions do not hold, and how many do.
-func printDifferences(w io.Writer, r *movers.Result) {
+func printDifferences(w io.Writer, r *importer.Result) {
 	for _, d := range r.Differences {
 		fmt.Fprintf(w, "%s %s expected %s, got %s\n", at(d.At), d.Question, d.Want, d.Got)
 	}
@@ -146,15 +146,15 @@ func printDifferences(w io.Writer, r *movers.Result) {
 }
 
 // at is a place as editors and compilers write it.
-func at(p movers.Place) string {
+func at(p importer.Place) string {
 	if p.Line == 0 {
 		return p.File + ":"
 	}
 	return fmt.Sprintf("%s:%d:", p.File, p.Line)
 }
 
-func hasUnsupported(world *movers.World) bool {
-	return slices.ContainsFunc(world.Report, func(f movers.Finding) bool { return f.Kind == movers.Unsupported })
+func hasUnsupported(world *importer.World) bool {
+	return slices.ContainsFunc(world.Report, func(f importer.Finding) bool { return f.Kind == importer.Unsupported })
 }
 
 // isExport tells an export of this product from files of others.

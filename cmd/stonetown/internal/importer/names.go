@@ -1,0 +1,147 @@
+package importer
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"stonetown/schema"
+)
+
+const maxName = 63 // bytes
+
+var (
+	nameAllowed = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
+	notInNames  = regexp.MustCompile(`[^a-z0-9_]+`)
+)
+
+// Rename gives every name of a kind (type, relation, condition) the name it has
+// here. One that may stay the same does; for each that may not, a finding is
+// made at the place where it is declared. No two get the same name, and the same
+// names get the same ones every time.
+func (w *World) Rename(kind string, declared map[string]Place, reserved func(string) bool) map[string]string {
+	renamed := map[string]string{}
+	taken := map[string]bool{}
+	numbers := map[string]int{}
+	free := func(name string) string {
+		candidate := name
+		for taken[candidate] || reserved(candidate) {
+			numbers[name] = max(2, numbers[name]+1)
+			number := "_" + strconv.Itoa(numbers[name])
+			candidate = name[:min(len(name), maxName-len(number))] + number
+		}
+		return candidate
+	}
+	var rest []string
+	for _, name := range slices.Sorted(maps.Keys(declared)) {
+		if nameAllowed.MatchString(name) && !reserved(name) {
+			renamed[name], taken[name] = name, true
+		} else {
+			rest = append(rest, name)
+		}
+	}
+	for _, name := range rest {
+		to := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(name), "_"), "_")
+		if to == "" || to[0] < 'a' || to[0] > 'z' {
+			to = "x_" + to
+		}
+		to = free(to[:min(len(to), maxName)])
+		renamed[name], taken[to] = to, true
+		w.Find(declared[name], Renamed, fmt.Sprintf("%s %q is called %q", kind, name, to))
+	}
+	return renamed
+}
+
+// RenameAll gives everything its name here, the built-in types theirs.
+func (w *World) RenameAll(types, relations, conditions map[string]Place, builtIn func(string) bool) (typeNames, relationNames, conditionNames map[string]string) {
+	none := func(string) bool { return false }
+	typeNames = w.Rename("type", types, func(name string) bool { return schema.IsReserved(name) && !builtIn(name) })
+	return typeNames, w.Rename("relation", relations, none), w.Rename("condition", conditions, none)
+}
+
+// BuiltIns finds those of the types of another engine, by their own names, that
+// every tenant has: users and applications without relations of their own, and
+// groups whose members are users, applications and groups. A group as a subject
+// stands for its members here and for itself there, so there must be none.
+// Conditions matter only as to whether there are any.
+func (w *World) BuiltIns(types []schema.Type, group Place) map[string]bool {
+	builtIn := map[string]bool{}
+	var members []schema.SubjectType
+	for _, t := range types {
+		if !isBuiltIn(t) {
+			continue
+		}
+		builtIn[t.Name] = true
+		if t.Name == schema.GroupType {
+			members = t.Relations[0].Subjects
+		}
+	}
+	for _, s := range members {
+		if s.Relation == "" && !builtIn[s.Type] {
+			delete(builtIn, schema.GroupType)
+		}
+	}
+	for _, t := range types {
+		for _, r := range t.Relations {
+			for _, s := range r.Subjects {
+				if s.Type == schema.GroupType && s.Relation == "" {
+					delete(builtIn, schema.GroupType)
+				}
+			}
+		}
+	}
+	if builtIn[schema.GroupType] && len(members) < 3 {
+		w.Find(group, Widened, "members of a group may be users, applications and members of groups")
+	}
+	return builtIn
+}
+
+// IsShared reports whether every tenant has a type that other engines' types of this
+// name can become, if nothing is known of them but their name. Scopes and audiences are of
+// OAuth here, and of somebody's model there.
+func IsShared(name string) bool {
+	return schema.IsSystem(name) && name != schema.ScopeType && name != schema.AudienceType
+}
+
+func isBuiltIn(t schema.Type) bool {
+	switch t.Name {
+	case schema.UserType, schema.ApplicationType:
+		return len(t.Relations) == 0
+	case schema.GroupType:
+		if len(t.Relations) != 1 || t.Relations[0].Name != schema.GroupMember || len(t.Conditions) > 0 {
+			return false
+		}
+		for _, r := range t.Relations[0].Rewrites {
+			if r.Kind != schema.This {
+				return false
+			}
+		}
+		for _, s := range t.Relations[0].Subjects {
+			plain := s == schema.SubjectType{Type: schema.UserType} || s == schema.SubjectType{Type: schema.ApplicationType}
+			if !plain && s != (schema.SubjectType{Type: schema.GroupType, Relation: schema.GroupMember}) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// PinActions makes actions of the original names of a type's relations, given
+// with their names here, where those would mean another relation or none: edit,
+// view and delete mean editor, viewer and owner by convention.
+func PinActions(t *schema.Type, original map[string]string) {
+	for name, relation := range original {
+		conventional := name == "edit" || name == "view" || name == "delete"
+		if !conventional && name == relation || !schema.IsAction(name) {
+			continue
+		}
+		if t.Actions == nil {
+			t.Actions = map[string]string{}
+		}
+		t.Actions[name] = relation
+	}
+}

@@ -1,0 +1,128 @@
+// Package openfga reads what people have for OpenFGA: authorization models, in
+// its language, as JSON or made of modules, relationship tuples, and the store
+// files that fga model test runs.
+//
+// A type becomes a resource type, and its relations become relations with the
+// same rewrites and the same kinds of subjects. A type user or group that is
+// just what every tenant has is not defined again. Conditions become conditions
+// of the types whose relations name them.
+//
+// Tuples are taken as far as the model allows them. OpenFGA keeps those that a
+// later model forbids and passes them over in its answers, so they are left out.
+// The tuples of a test become contextual tuples of each of its assertions.
+//
+// What has no equivalent (a condition that cannot be compiled here, a condition
+// that the tuples themselves bring) is left out together with every relation
+// whose members depend on it: a set that misses some of its members denies what
+// the original allows, and where it is subtracted allows what that denies.
+package openfga
+
+import (
+	"io/fs"
+	"path"
+
+	"stonetown/cmd/stonetown/internal/importer"
+	"stonetown/cmd/stonetown/internal/importer/source"
+)
+
+// The limits of what is read. What a parser turns into a tree of many times its
+// size may be less than what is read line by line.
+const (
+	maxFile      = 32 << 20 // bytes
+	maxYAML      = 8 << 20  // bytes
+	maxJSONModel = 4 << 20  // bytes
+	maxDSL       = 1 << 18  // bytes without comments; what OpenFGA takes by default
+	maxModules   = 1 << 20  // bytes of all modules together, comments included
+	maxFiles     = 1000     // modules of a model; files of tuples of a store file
+)
+
+// Read reads a file and those that it refers to. What the file is, its name and
+// its contents say:
+//
+//	.fga            a model in the language of OpenFGA
+//	fga.mod         a model made of modules
+//	.json           a model, or a list of tuples
+//	.yaml, .yml     a store file (.fga.yaml), or a list of tuples
+//	.jsonl, .csv    tuples, one per line
+//
+// Tuples without a model keep their names as far as these are allowed here, so
+// that they fit the types of a model that is read on its own.
+//
+// Files are referred to by paths relative to the folder of the file that does,
+// and none is read that lies outside the root of files.
+//
+// Errors begin with the file and, where it is known, the line.
+func Read(files fs.FS, name string) (*importer.World, error) {
+	r := &reader{files: source.Files{FS: files}, world: &importer.World{}}
+	if err := r.read(name); err != nil {
+		return nil, err
+	}
+	return r.world, nil
+}
+
+type reader struct {
+	files source.Files
+	world *importer.World
+	// tupleFiles and tupleBytes are how many files of tuples were referred to,
+	// and their length together.
+	tupleFiles, tupleBytes int
+}
+
+func (r *reader) read(name string) error {
+	text, err := r.files.Text(name, maxFile)
+	if err != nil {
+		return err
+	}
+	switch kindOf(name) {
+	case ".mod", ".fga":
+		_, err = r.model(name, text)
+		return err
+	case ".json":
+		if isModel, err := isJSONModel(name, text); err != nil {
+			return err
+		} else if isModel {
+			_, err = r.model(name, text)
+			return err
+		}
+	case ".yaml":
+		d, err := openYAML(name, text)
+		if err != nil {
+			return err
+		}
+		if !d.isList() {
+			return r.store(d)
+		}
+		tuples, err := d.tuples(d.root)
+		if err != nil {
+			return err
+		}
+		return r.onlyTuples(tuples)
+	case "":
+		return source.Errorf(importer.Place{File: name}, "not known by its name: a model is .fga, .json or fga.mod, a store file .fga.yaml, tuples are .json, .jsonl, .csv or .yaml")
+	}
+	tuples, err := tuplesOf(name, text)
+	if err != nil {
+		return err
+	}
+	return r.onlyTuples(tuples)
+}
+
+// onlyTuples takes tuples that come without a model.
+func (r *reader) onlyTuples(tuples []written) (err error) {
+	r.world.Relations, err = r.operations(tuples, nil)
+	return err
+}
+
+// kindOf is what the name says of a file.
+func kindOf(name string) string {
+	if path.Base(name) == "fga.mod" {
+		return ".mod"
+	}
+	switch ext := path.Ext(name); ext {
+	case ".fga", ".json", ".jsonl", ".csv", ".yaml":
+		return ext
+	case ".yml":
+		return ".yaml"
+	}
+	return ""
+}
