@@ -37,11 +37,11 @@ func (e *Engine) CheckInto(ctx context.Context, tenantID string, req *CheckReque
 }
 
 func (e *Engine) checkWithin(ctx context.Context, tenantID string, req *CheckRequest, res *CheckResponse, l limits) error {
-	v, err := e.vantage(ctx, tenantID, req.Consistency, l)
+	v, err := e.readView(ctx, tenantID, req.Consistency, l)
 	if err != nil {
 		return fmt.Errorf("check: %w", err)
 	}
-	c := check{vantage: v, req: req, response: res}
+	c := check{readView: v, req: req, response: res}
 	defer c.leave()
 	res.Decisions = slices.Grow(res.Decisions[:0], len(req.Queries))[:len(req.Queries)]
 	clear(res.Decisions)
@@ -55,7 +55,7 @@ func (e *Engine) checkWithin(ctx context.Context, tenantID string, req *CheckReq
 
 // check is one request while it is answered.
 type check struct {
-	vantage
+	readView
 	req      *CheckRequest
 	response *CheckResponse
 	last     resolved

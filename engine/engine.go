@@ -16,7 +16,7 @@
 //
 // Both are the same [evaluation] on the same kind of graph.
 //
-// Writes are judged by the schema, and the schema by the tuples that exist, in
+// Writes are validated against the schema, and the schema against the tuples that exist, in
 // the transaction that commits them: a stored tuple is always one that the
 // schema of its revision allows.
 package engine

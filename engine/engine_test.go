@@ -544,7 +544,7 @@ func TestSchemaChangesAreConsistent(t *testing.T) {
 	if _, allowed := ask(t, other, req); allowed {
 		t.Error("the other engine answered by the old rewrite")
 	}
-	// It also judges writes by the new one, though it has not looked since.
+	// It also validates writes against the new one, though it has not looked since.
 	w.define("doc\n  owner [user]\n  viewer [user]\n  signer [user]")
 	_, err := other.Write(context.Background(), tenant, engine.WriteRequest{Ops: []engine.WriteOp{op(t, "doc:1#signer@user:ann")}})
 	if err != nil {

@@ -74,7 +74,7 @@ func (e *Engine) Expand(ctx context.Context, tenantID string, req ExpandRequest)
 }
 
 func (e *Engine) expandWithin(ctx context.Context, tenantID string, req *ExpandRequest, l limits) (*Expansion, error) {
-	v, err := e.vantage(ctx, tenantID, req.Consistency, l)
+	v, err := e.readView(ctx, tenantID, req.Consistency, l)
 	if err != nil {
 		return nil, fmt.Errorf("expand: %w", err)
 	}
@@ -86,7 +86,7 @@ func (e *Engine) expandWithin(ctx context.Context, tenantID string, req *ExpandR
 	return &Expansion{Root: root, Token: v.at.token}, nil
 }
 
-func (v *vantage) expand(ctx context.Context, req *ExpandRequest) (*ExpansionNode, error) {
+func (v *readView) expand(ctx context.Context, req *ExpandRequest) (*ExpansionNode, error) {
 	target := resolve(v.at.compiled, req.Resource.Type, req.Action)
 	if target.err != nil {
 		return nil, target.err
@@ -101,7 +101,7 @@ func (v *vantage) expand(ctx context.Context, req *ExpandRequest) (*ExpansionNod
 		return nil, &ResourceNotFoundError{Resource: req.Resource}
 	}
 	root := &ExpansionNode{}
-	x := expansion{vantage: v, e: e, next: []*unexpanded{{
+	x := expansion{readView: v, e: e, next: []*unexpanded{{
 		node: root, object: resource, relation: v.program.rules[target.rule].relation, depth: req.Depth,
 	}}}
 	for len(x.next) > 0 {
@@ -128,7 +128,7 @@ const stepsToShow = 15
 
 // expansion is an expansion under way.
 type expansion struct {
-	*vantage
+	*readView
 	e    *evaluation
 	next []*unexpanded
 }

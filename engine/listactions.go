@@ -36,7 +36,7 @@ func (e *Engine) ListActions(ctx context.Context, tenantID string, req ListActio
 }
 
 func (e *Engine) listActionsWithin(ctx context.Context, tenantID string, req *ListActionsRequest, l limits) (*ActionList, error) {
-	v, err := e.vantage(ctx, tenantID, req.Consistency, l)
+	v, err := e.readView(ctx, tenantID, req.Consistency, l)
 	if err != nil {
 		return nil, fmt.Errorf("list actions: %w", err)
 	}
@@ -49,7 +49,7 @@ func (e *Engine) listActionsWithin(ctx context.Context, tenantID string, req *Li
 	for _, action := range actions {
 		asked.Queries = append(asked.Queries, Query{Resource: req.Resource, Action: action})
 	}
-	c := check{vantage: v, req: &asked, response: &CheckResponse{Decisions: make([]Decision, len(actions))}}
+	c := check{readView: v, req: &asked, response: &CheckResponse{Decisions: make([]Decision, len(actions))}}
 	if err := c.answer(ctx); err != nil {
 		return nil, fmt.Errorf("list actions: %w", err)
 	}

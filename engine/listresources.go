@@ -47,7 +47,7 @@ func (e *Engine) ListResources(ctx context.Context, tenantID string, req ListRes
 }
 
 func (e *Engine) listResourcesWithin(ctx context.Context, tenantID string, req *ListResourcesRequest, l limits) (*ResourceList, error) {
-	v, err := e.backwardVantage(ctx, tenantID, req.Consistency, l)
+	v, err := e.reverseView(ctx, tenantID, req.Consistency, l)
 	if err != nil {
 		return nil, fmt.Errorf("list resources: %w", err)
 	}
@@ -59,10 +59,10 @@ func (e *Engine) listResourcesWithin(ctx context.Context, tenantID string, req *
 	return &ResourceList{IDs: ids, Token: v.at.token}, nil
 }
 
-// backwardVantage is a vantage on a graph that can be walked from subjects.
-func (e *Engine) backwardVantage(ctx context.Context, tenantID string, c Consistency, l limits) (vantage, error) {
+// reverseView is a view of a graph that can be traversed in reverse, from subjects.
+func (e *Engine) reverseView(ctx context.Context, tenantID string, c Consistency, l limits) (readView, error) {
 	for {
-		v, err := e.vantage(ctx, tenantID, c, l)
+		v, err := e.readView(ctx, tenantID, c, l)
 		if err != nil || v.graph.back != nil {
 			return v, err
 		}
@@ -84,7 +84,7 @@ func (t *tenant) indexBackward() {
 	t.account()
 }
 
-func (v *vantage) listResources(ctx context.Context, req *ListResourcesRequest) ([]string, error) {
+func (v *readView) listResources(ctx context.Context, req *ListResourcesRequest) ([]string, error) {
 	subject, err := checkedSubject(v.at.compiled, req.Subject)
 	if err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ const verifiedAtOnce = 1000
 
 // verify checks the candidates that are not sure, and makes them so if they are
 // allowed.
-func (v *vantage) verify(e *evaluation, chunk []candidate, rule int32) error {
+func (v *readView) verify(e *evaluation, chunk []candidate, rule int32) error {
 	var roots []asked
 	e.begin()
 	for i, c := range chunk {
@@ -189,10 +189,10 @@ func (v *vantage) verify(e *evaluation, chunk []candidate, rule int32) error {
 }
 
 // candidates are the resources of the type that the subject might be allowed.
-func (v *vantage) candidates(ctx context.Context, e *evaluation, subject tuplestore.Subject, typ string, rule int32) ([]candidate, error) {
+func (v *readView) candidates(ctx context.Context, e *evaluation, subject tuplestore.Subject, typ string, rule int32) ([]candidate, error) {
 	target := typeRelation{typeID(v.graph.types.numbers[typ]), v.program.rules[rule].relation}
-	s := search{vantage: v, e: e, reach: v.program.reach(), named: map[objectID]bool{}}
-	s.towards = s.reach.towards(target)
+	s := reverse{readView: v, e: e, inverse: v.program.inverse(), named: map[objectID]bool{}}
+	s.towards = s.inverse.towards(target)
 	if err := s.run(ctx, subject); err != nil {
 		return nil, err
 	}

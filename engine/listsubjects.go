@@ -54,7 +54,7 @@ func (e *Engine) ListSubjects(ctx context.Context, tenantID string, req ListSubj
 }
 
 func (e *Engine) listSubjectsWithin(ctx context.Context, tenantID string, req *ListSubjectsRequest, l limits) (*SubjectList, error) {
-	v, err := e.vantage(ctx, tenantID, req.Consistency, l)
+	v, err := e.readView(ctx, tenantID, req.Consistency, l)
 	if err != nil {
 		return nil, fmt.Errorf("list subjects: %w", err)
 	}
@@ -66,7 +66,7 @@ func (e *Engine) listSubjectsWithin(ctx context.Context, tenantID string, req *L
 	return &SubjectList{Entries: entries, Token: v.at.token}, nil
 }
 
-func (v *vantage) listSubjects(ctx context.Context, req *ListSubjectsRequest) ([]SubjectEntry, error) {
+func (v *readView) listSubjects(ctx context.Context, req *ListSubjectsRequest) ([]SubjectEntry, error) {
 	// Nobody has the empty ID, so a subject with it is anyone of the type whom
 	// no tuple names.
 	anyone, err := checkedSubject(v.at.compiled, tuplestore.Subject{Type: req.SubjectType, ID: "?", Relation: req.SubjectRelation})
@@ -83,7 +83,7 @@ func (v *vantage) listSubjects(ctx context.Context, req *ListSubjectsRequest) ([
 	}
 	e := v.evaluation(ctx, anyone, req.Context)
 	defer e.release()
-	w := walk{vantage: v, e: e, seen: map[uint64]bool{}, found: map[objectID]bool{}}
+	w := forward{readView: v, e: e, seen: map[uint64]bool{}, found: map[objectID]bool{}}
 	if err := w.run(ctx, req.Resource, target.rule, anyone); err != nil {
 		return nil, err
 	}

@@ -113,7 +113,7 @@ func (e *Engine) deleteSubjectRelations(ctx context.Context, tenantID string, d 
 	}
 	// Without ops too: the commit may have been made before, and tells its result.
 	result, token, err := e.commit(ctx, tenantID, func(at position) (tuplestore.Write, error) {
-		w, err := judge(at.compiled, WriteRequest{Origin: d.Origin(ops), Ops: ops})
+		w, err := validate(at.compiled, WriteRequest{Origin: d.Origin(ops), Ops: ops})
 		w.Request = fmt.Sprintf("delete %d of %q", d.Limit, d.SubjectFilter)
 		return w, err
 	})

@@ -21,8 +21,8 @@ type program struct {
 	local bool
 	graph *graph // whose numbers these are
 
-	reachOnce sync.Once
-	reached   *reach
+	inverseOnce sync.Once
+	inverted    *inverse
 }
 
 const noRule = int32(-1)

@@ -9,8 +9,8 @@ import (
 	"stonetown/tuplestore"
 )
 
-// schemaAttempts is how often a write is judged anew because the schema changed
-// between its judgement and its commit.
+// schemaAttempts is how often a write is validated again because the schema changed
+// between its validation and its commit.
 const schemaAttempts = 5
 
 // Write applies the request whole or not at all; writing a relation registers
@@ -18,7 +18,7 @@ const schemaAttempts = 5
 // those of [tuplestore.Store.Write].
 func (e *Engine) Write(ctx context.Context, tenantID string, req WriteRequest) (WriteResponse, error) {
 	result, token, err := e.commit(ctx, tenantID, func(at position) (tuplestore.Write, error) {
-		return judge(at.compiled, req)
+		return validate(at.compiled, req)
 	})
 	if err != nil {
 		return WriteResponse{}, fmt.Errorf("write: %w", opError(err))
@@ -26,13 +26,13 @@ func (e *Engine) Write(ctx context.Context, tenantID string, req WriteRequest) (
 	return WriteResponse{Statuses: result.Statuses[:len(req.Ops)], Counts: result.Counts[:len(req.Ops)], Token: token}, nil
 }
 
-// judge checks a request against the schema. The resources' presence tuples
+// validate checks a request against the schema. The resources' presence tuples
 // follow the request's own ops.
-func judge(c *schema.Compiled, req WriteRequest) (tuplestore.Write, error) {
+func validate(c *schema.Compiled, req WriteRequest) (tuplestore.Write, error) {
 	w := req.write()
 	w.Ops = make([]tuplestore.Op, 0, len(req.Ops)+1)
 	for i, op := range req.Ops {
-		f, err := judgeOp(c, op)
+		f, err := validateOp(c, op)
 		if err != nil {
 			return w, &OpError{Index: i, Err: err}
 		}
@@ -65,8 +65,8 @@ func judge(c *schema.Compiled, req WriteRequest) (tuplestore.Write, error) {
 	return w, nil
 }
 
-// judgeOp checks one op against the schema.
-func judgeOp(c *schema.Compiled, op WriteOp) (tuplestore.Fact, error) {
+// validateOp checks one op against the schema.
+func validateOp(c *schema.Compiled, op WriteOp) (tuplestore.Fact, error) {
 	if err := wellFormedResource(op.Resource); err != nil {
 		return tuplestore.Fact{}, err
 	}
@@ -246,16 +246,16 @@ func resourceError(o tuplestore.Object, err error) error {
 	return err
 }
 
-// commit judges a write by the newest schema known here and commits it on the
+// commit validates a write by the newest schema known here and commits it on the
 // condition that this is still the schema; if it is not, it starts over.
-func (e *Engine) commit(ctx context.Context, tenantID string, judge func(position) (tuplestore.Write, error)) (tuplestore.Result, string, error) {
+func (e *Engine) commit(ctx context.Context, tenantID string, validate func(position) (tuplestore.Write, error)) (tuplestore.Result, string, error) {
 	t := e.tenant(tenantID)
 	for attempt := 1; ; attempt++ {
 		at, err := t.at(ctx, attempt > 1)
 		if err != nil {
 			return tuplestore.Result{}, "", err
 		}
-		w, err := judge(at)
+		w, err := validate(at)
 		if err != nil {
 			if attempt == 1 {
 				// The schema known here may be old: only the newest may refuse.

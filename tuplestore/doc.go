@@ -62,12 +62,12 @@
 //
 // # Writes
 //
-// A [Write] is judged as a whole, at one point of the history:
+// A [Write] is validated as a whole, at one point of the history:
 //
 //  1. Was its commit ID seen before? Then the first result is returned, and
 //     nothing else happens. The same ID on a write with other contents fails
 //     with [ErrCommitIDReused].
-//  2. Is the schema the one it was judged by ([Write.IfSchema])? Otherwise it
+//  2. Is the schema the one it was validated by ([Write.IfSchema])? Otherwise it
 //     fails with [ErrSchemaChanged]. This is how a writer that validated its
 //     tuples without holding a lock learns that it must do so again.
 //  3. Is there nothing that must be absent ([Write.Absent])? Otherwise it
@@ -93,7 +93,7 @@
 // All writes of a tenant meet at one point, the row that holds its head, and a
 // durable commit takes as long as the disk and the network say. So writes
 // queue in the process and one transaction carries a whole group of them.
-// Nobody notices: each is judged as if it came alone, after those before it,
+// Nobody notices: each is validated as if it came alone, after those before it,
 // has a revision of its own and an error of its own. One that fails leaves its
 // neighbours as they are, even when it was a statement of Also that failed. Only
 // a failing statement of Attach, which travels with those of all, takes the
@@ -147,7 +147,7 @@
 //     commit ID instead of sending it again, so it is applied once. Only when
 //     the caller's context ends first is the outcome unknown to the caller,
 //     who can then send the write again under the same ID.
-//   - The database asks for a retry: the group is judged again from the
+//   - The database asks for a retry: the group is validated again from the
 //     beginning, which is why Also and Attach may run more than once.
 //   - Two processes write to one tenant: the head row's lock puts their groups
 //     in sequence. Turns and bounds hold within each process.

@@ -11,7 +11,7 @@ var (
 	ErrRevisionCollected = errors.New("revision is older than the retained history")
 	// ErrRevisionUnknown: the revision is beyond the tenant's head.
 	ErrRevisionUnknown = errors.New("revision is beyond the head")
-	// ErrSchemaChanged: the schema is not the one the write was judged by.
+	// ErrSchemaChanged: the schema is not the one the write was validated by.
 	ErrSchemaChanged = errors.New("schema changed")
 	// ErrClosed: the store is shutting down.
 	ErrClosed = errors.New("tuple store is closed")

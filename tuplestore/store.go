@@ -243,7 +243,7 @@ const (
 // Result is the outcome of a write.
 type Result struct {
 	// Revision reflects the write: its own or, if it changed nothing, the
-	// tenant's newest when it was judged.
+	// tenant's newest when it was validated.
 	Revision Revision
 	Epoch    string
 	// Statuses has one entry per op.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"stonetown/tuplestore"
-	"stonetown/tuplestore/internal/judge"
+	"stonetown/tuplestore/internal/apply"
 )
 
 // tenant is a tenant's writers and what they wrote.
@@ -34,7 +34,7 @@ type history struct {
 	subjects  map[tuplestore.Object][]*timeline // by the subject's object, but for presences
 }
 
-// replay is the outcome of a write that may be sent again.
+// replay is the effect of a write that may be sent again.
 type replay struct {
 	fingerprint []byte
 	result      tuplestore.Result
@@ -107,9 +107,9 @@ func (t *tenant) changes(after tuplestore.Revision, limit int) []tuplestore.Comm
 	return slices.Clone(t.commits[from:min(from+limit, len(t.commits))])
 }
 
-// write judges and publishes w. The caller has the turn.
+// write validates and publishes w. The caller has the turn.
 func (t *tenant) write(ctx context.Context, epoch string, w tuplestore.Write) (tuplestore.Result, error) {
-	fingerprint := judge.Fingerprint(w)
+	fingerprint := apply.Fingerprint(w)
 	if earlier, ok := t.results[w.CommitID]; ok {
 		if !bytes.Equal(earlier.fingerprint, fingerprint) {
 			return tuplestore.Result{}, tuplestore.ErrCommitIDReused
@@ -118,7 +118,7 @@ func (t *tenant) write(ctx context.Context, epoch string, w tuplestore.Write) (t
 	}
 
 	view := t.view(epoch, w)
-	verdict, err := view.Judge(w)
+	effect, err := view.Validate(w)
 	if err != nil {
 		return tuplestore.Result{}, err
 	}
@@ -127,16 +127,16 @@ func (t *tenant) write(ctx context.Context, epoch string, w tuplestore.Write) (t
 			return tuplestore.Result{}, err
 		}
 	}
-	result := view.Accept(verdict)
+	result := view.Accept(effect)
 
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if verdict.TakesRevision() {
+	if effect.TakesRevision() {
 		t.publish(tuplestore.Commit{
 			Revision: result.Revision,
 			At:       time.Now().UTC().Truncate(time.Microsecond),
 			Actor:    w.Actor,
-			Changes:  verdict.Changes,
+			Changes:  effect.Changes,
 			Schema:   bytes.Clone(w.PutSchema),
 		})
 	}
@@ -146,12 +146,12 @@ func (t *tenant) write(ctx context.Context, epoch string, w tuplestore.Write) (t
 	return result, nil
 }
 
-// view reads what judging w needs. It is all in memory, so preconditions are
+// view reads what validating w needs. It is all in memory, so preconditions are
 // not worth reading in part.
-func (t *tenant) view(epoch string, w tuplestore.Write) *judge.View {
+func (t *tenant) view(epoch string, w tuplestore.Write) *apply.View {
 	head := t.headLocked(epoch)
-	view := judge.NewView(head)
-	needs := judge.NeedsOf(w)
+	view := apply.NewView(head)
+	needs := apply.NeedsOf(w)
 	for _, tuple := range needs.Tuples {
 		if l := t.timelines[tuple]; l != nil {
 			if life, exists := l.at(head.Revision); exists {

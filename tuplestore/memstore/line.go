@@ -5,13 +5,13 @@ import (
 	"sync"
 
 	"stonetown/tuplestore"
-	"stonetown/tuplestore/internal/turns"
+	"stonetown/tuplestore/internal/fairqueue"
 )
 
 // line gives a tenant's writers their turns. One has the turn at a time, works
 // in its own goroutine, and passes the turn on to the next in the queue.
 type line struct {
-	queue *turns.Queue[chan struct{}] // closed when it is that writer's turn
+	queue *fairqueue.Queue[chan struct{}] // closed when it is that writer's turn
 
 	mu    sync.Mutex
 	taken bool // someone has the turn

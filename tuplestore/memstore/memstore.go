@@ -2,7 +2,7 @@
 // that embed the engine and can do without durability.
 //
 // It keeps every tenant's whole history, so no revision is ever too old. Its
-// writes go through the same line ([turns]) and the same judgement ([judge])
+// writes go through the same line ([fairqueue]) and the same rules ([apply])
 // as those of the SQL stores, one at a time per tenant; reads never wait for a
 // write under way, because history does not change.
 package memstore
@@ -15,8 +15,8 @@ import (
 
 	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
-	"stonetown/tuplestore/internal/judge"
-	"stonetown/tuplestore/internal/turns"
+	"stonetown/tuplestore/internal/apply"
+	"stonetown/tuplestore/internal/fairqueue"
 )
 
 // Config bounds the writes that wait. Zero values stand for the defaults.
@@ -27,7 +27,7 @@ type Config struct {
 
 // Store is a [tuplestore.Store] in memory.
 type Store struct {
-	queue turns.Config
+	queue fairqueue.Config
 	epoch string // one for all tenants: a store is never restored
 
 	mu      sync.Mutex
@@ -48,7 +48,7 @@ func New(c Config) *Store {
 		return byDefault
 	}
 	return &Store{
-		queue: turns.Config{
+		queue: fairqueue.Config{
 			PerKey:     bound(c.PerResource, 1000),
 			Total:      bound(c.PerTenant, 10_000),
 			RetryAfter: time.Second,
@@ -66,7 +66,7 @@ func (s *Store) tenant(id string) *tenant {
 	t := s.tenants[id]
 	if t == nil {
 		t = &tenant{
-			line:    line{queue: turns.New[chan struct{}](s.queue)},
+			line:    line{queue: fairqueue.New[chan struct{}](s.queue)},
 			history: newHistory(),
 		}
 		s.tenants[id] = t
@@ -118,7 +118,7 @@ func (s *Store) Write(ctx context.Context, tenant string, w tuplestore.Write) (t
 	defer s.writes.Done()
 
 	t := s.tenant(tenant)
-	if err := t.line.wait(ctx, s.closing, judge.Resource(w)); err != nil {
+	if err := t.line.wait(ctx, s.closing, apply.Resource(w)); err != nil {
 		return tuplestore.Result{}, err
 	}
 	defer t.line.pass()

@@ -12,7 +12,7 @@ import (
 
 	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
-	"stonetown/tuplestore/internal/judge"
+	"stonetown/tuplestore/internal/apply"
 )
 
 const (
@@ -122,7 +122,7 @@ type attempt struct {
 	existing []tuplestore.Fact  // for the view, as it is read
 	receipts map[string]receipt // by commit ID
 
-	view    *judge.View
+	view    *apply.View
 	effects effects
 }
 
@@ -175,13 +175,13 @@ func (s *Store) attempt(tenant string, group []*request, supposeNew bool) ([]out
 var errNoHead = errors.New("tenant has no head")
 
 // begin opens the transaction, takes the tenant's lock and reads what is
-// needed to judge the group.
+// needed to validate the group.
 func (a *attempt) begin(group []*request, supposeNew bool) (err error) {
 	writes := make([]tuplestore.Write, len(group))
 	for i, r := range group {
 		writes[i] = r.write
 	}
-	needs := judge.NeedsOf(writes...)
+	needs := apply.NeedsOf(writes...)
 	if supposeNew {
 		needs.Tuples = slices.DeleteFunc(needs.Tuples, func(t tuplestore.Tuple) bool { return !t.IsPresence() })
 	}
@@ -214,7 +214,7 @@ func (a *attempt) begin(group []*request, supposeNew bool) (err error) {
 			return errNoHead
 		}
 	}
-	a.view = judge.NewView(*a.head)
+	a.view = apply.NewView(*a.head)
 	a.view.Add(a.existing...)
 	if len(needs.Matching) > 0 && len(needs.Absent) > 0 {
 		// How much must be read of these depends on what was found for those.
@@ -231,7 +231,7 @@ func (a *attempt) begin(group []*request, supposeNew bool) (err error) {
 
 // reads is the first batch of the transaction. Taking the lock comes first:
 // then the other statements see everything that was committed before.
-func (a *attempt) reads(group []*request, needs judge.Needs) (*sqldb.Batch, error) {
+func (a *attempt) reads(group []*request, needs apply.Needs) (*sqldb.Batch, error) {
 	b := new(sqldb.Batch)
 	b.Queue(`UPDATE tenant_heads SET rev = rev WHERE tenant_id = $1 RETURNING epoch, rev, schema_rev`,
 		[]any{a.tenant}, func(rows *sqldb.Rows) error {
@@ -329,18 +329,18 @@ func (a *attempt) decide(r *request) (outcome, error) {
 		earlier.result.Epoch = a.head.Epoch
 		return outcome{result: earlier.result}, nil
 	}
-	verdict, err := a.view.Judge(r.write)
+	effect, err := a.view.Validate(r.write)
 	if err != nil {
 		return outcome{err: err}, nil
 	}
 	if err := r.runAlso(a); err != nil {
 		return outcome{}, &alsoError{r, err}
 	}
-	result := a.view.Accept(verdict)
+	result := a.view.Accept(effect)
 	a.receipts[r.commitID] = receipt{r.hash, result}
 	now := a.store.Clock().UnixMicro()
-	if verdict.TakesRevision() {
-		if err := a.effects.commit(result.Revision, now, r.write, verdict); err != nil {
+	if effect.TakesRevision() {
+		if err := a.effects.commit(result.Revision, now, r.write, effect); err != nil {
 			return outcome{}, err
 		}
 	}
@@ -348,7 +348,7 @@ func (a *attempt) decide(r *request) (outcome, error) {
 	if err := r.runAttach(result, &a.effects.attached); err != nil {
 		return outcome{}, &alsoError{r, err}
 	}
-	writes := verdict.TakesRevision() || r.write.Also != nil || a.effects.attached.Len() > attached
+	writes := effect.TakesRevision() || r.write.Also != nil || a.effects.attached.Len() > attached
 	// Only a server can leave the outcome of a commit unknown.
 	unknown := !a.store.onlyWriter() && writes
 	if r.write.CommitID != "" || unknown {

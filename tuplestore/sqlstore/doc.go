@@ -21,11 +21,11 @@
 //
 // All writers of a tenant update its row in tenant_heads first, and so take
 // turns; revision order is commit order. Because that row is the bottleneck,
-// writers wait in this process ([turns]) and are committed in groups, each
+// writers wait in this process ([fairqueue]) and are committed in groups, each
 // group in one READ COMMITTED transaction of two round trips:
 //
 //	BEGIN; lock the head; read receipts and all rows the group asks about
-//	(judge each write in Go, in order; run its Also, ask its Attach)
+//	(validate each write in Go, in order; run its Also, ask its Attach)
 //	run what is attached; write the net effects of all; set the head; COMMIT
 //
 // Each write still has a revision, a receipt and an error of its own. If an

@@ -6,7 +6,7 @@ import (
 
 	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
-	"stonetown/tuplestore/internal/judge"
+	"stonetown/tuplestore/internal/apply"
 )
 
 // effects is what a group of writes does to the tables.
@@ -59,7 +59,7 @@ func (e *effects) empty() bool {
 }
 
 // commit adds a write that takes a revision.
-func (e *effects) commit(rev tuplestore.Revision, micros int64, w tuplestore.Write, v *judge.Verdict) error {
+func (e *effects) commit(rev tuplestore.Revision, micros int64, w tuplestore.Write, v *apply.Effect) error {
 	if e.births == nil {
 		e.births = make(map[tuplestore.Tuple]birth, len(v.Changes))
 		e.deaths = make(map[tuplestore.Tuple]tuplestore.Revision)

@@ -10,7 +10,7 @@ import (
 
 	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
-	"stonetown/tuplestore/internal/turns"
+	"stonetown/tuplestore/internal/fairqueue"
 )
 
 // Config says where a store lives and how much may wait in it. The zero value
@@ -91,7 +91,7 @@ func Migrations() sqldb.Migrations { return sqldb.EmbeddedMigrations("tuplestore
 // Store is a [tuplestore.Store] in a database.
 type Store struct {
 	Config
-	queue turns.Config
+	queue fairqueue.Config
 
 	// known has the head of every tenant whose row was seen, if this process is
 	// the only writer; otherwise it stays empty. A tenant's committer alone
@@ -119,7 +119,7 @@ func New(c Config) (*Store, error) {
 	}
 	s := &Store{
 		Config: c,
-		queue:  turns.Config{PerKey: c.MaxWaitingPerResource, Total: c.MaxWaitingPerTenant, RetryAfter: c.RetryAfter},
+		queue:  fairqueue.Config{PerKey: c.MaxWaitingPerResource, Total: c.MaxWaitingPerTenant, RetryAfter: c.RetryAfter},
 		lines:  make(map[string]*line),
 	}
 	s.stop, s.cancel = context.WithCancel(context.Background())

@@ -7,8 +7,8 @@ import (
 
 	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
-	"stonetown/tuplestore/internal/judge"
-	"stonetown/tuplestore/internal/turns"
+	"stonetown/tuplestore/internal/apply"
+	"stonetown/tuplestore/internal/fairqueue"
 )
 
 // request is a write on its way.
@@ -29,7 +29,7 @@ type outcome struct {
 // or while a committer has it.
 type line struct {
 	tenant string
-	queue  *turns.Queue[*request]
+	queue  *fairqueue.Queue[*request]
 }
 
 // Write implements [tuplestore.Store].
@@ -50,7 +50,7 @@ func (s *Store) Write(ctx context.Context, tenant string, w tuplestore.Write) (t
 	if r.commitID == "" {
 		r.commitID, r.hash = rand.Text(), []byte{}
 	} else {
-		r.hash = judge.Fingerprint(w)
+		r.hash = apply.Fingerprint(w)
 	}
 	l, ticket, err := s.enqueue(tenant, r)
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *Store) Write(ctx context.Context, tenant string, w tuplestore.Write) (t
 
 // enqueue puts a request into its tenant's line and sees to it that a
 // committer will come.
-func (s *Store) enqueue(tenant string, r *request) (*line, *turns.Ticket, error) {
+func (s *Store) enqueue(tenant string, r *request) (*line, *fairqueue.Ticket, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -78,13 +78,13 @@ func (s *Store) enqueue(tenant string, r *request) (*line, *turns.Ticket, error)
 	}
 	l, ok := s.lines[tenant]
 	if !ok {
-		l = &line{tenant, turns.New[*request](s.queue)}
+		l = &line{tenant, fairqueue.New[*request](s.queue)}
 	}
 	weight := max(1, len(r.write.Ops))
 	if r.write.Alone {
 		weight = s.GroupOps + 1 // too heavy for any group
 	}
-	ticket, err := l.queue.Push(judge.Resource(r.write), weight, r)
+	ticket, err := l.queue.Push(apply.Resource(r.write), weight, r)
 	if err != nil {
 		return nil, nil, err
 	}

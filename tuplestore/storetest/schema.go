@@ -56,9 +56,9 @@ var schemaCases = []testCase{
 			}
 		}
 	}},
-	{"a write judged by another schema is refused", func(f *fixture) {
-		w := func(judgedBy tuplestore.Revision, user string) tuplestore.Write {
-			return tuplestore.Write{IfSchema: &judgedBy, Ops: creations(viewer("1", user))}
+	{"a write validated by another schema is refused", func(f *fixture) {
+		w := func(validatedBy tuplestore.Revision, user string) tuplestore.Write {
+			return tuplestore.Write{IfSchema: &validatedBy, Ops: creations(viewer("1", user))}
 		}
 		refused := func(w tuplestore.Write) {
 			f.Helper()

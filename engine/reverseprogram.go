@@ -7,13 +7,13 @@ import (
 	"stonetown/tuplestore"
 )
 
-// reach is a program read from the subjects' end: what a tuple, or a set that
+// inverse is a program read from the subjects' end: what a tuple, or a set that
 // is known to hold the subject, lets it into.
 //
 // It is an overestimate. Of an intersection only the first operand is looked at,
 // of an exclusion only the base, and of an intersection arrow any link; a subject
 // that gets in that way is asked about again. What gets in without passing any of them is sure.
-type reach struct {
+type inverse struct {
 	program *program
 	// All are by the place of a type's relation in the program's table.
 	//
@@ -48,14 +48,14 @@ type intoComputed struct {
 	into
 }
 
-// reach returns the program's, made when it is first asked for.
-func (p *program) reach() *reach {
-	p.reachOnce.Do(func() { p.reached = newReach(p) })
-	return p.reached
+// inverse returns the program's, made when it is first asked for.
+func (p *program) inverse() *inverse {
+	p.inverseOnce.Do(func() { p.inverted = newInverse(p) })
+	return p.inverted
 }
 
-func newReach(p *program) *reach {
-	r := &reach{
+func newInverse(p *program) *inverse {
+	r := &inverse{
 		program: p, byTuple: make([][]into, len(p.table)), bySet: make([][]into, len(p.table)),
 		byLink: make([][]intoComputed, len(p.table)), bySelf: make([][]into, len(p.graph.types.names)), relevant: map[typeRelation][]bool{},
 	}
@@ -101,7 +101,7 @@ func (p *program) sources(id int32, sure bool, seen map[int32]bool, visit func(f
 }
 
 // towards tells the relations through which a subject can get into the target.
-func (r *reach) towards(target typeRelation) []bool {
+func (r *inverse) towards(target typeRelation) []bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if known, ok := r.relevant[target]; ok {

@@ -1,19 +1,19 @@
-// Package judge decides what writes do, without any I/O.
+// Package apply decides what writes do, without any I/O.
 //
-// A store commits writes in groups. Each write of a group is judged alone, in
+// A store commits writes in groups. Each write of a group is validated alone, in
 // order, against what the tenant looks like at that point: the rows that are
 // stored, plus the effects of the writes of the group accepted so far. A store
 // goes through these steps:
 //
-//	needs := judge.NeedsOf(writes...)      // what must be read
-//	view := judge.NewView(head)            // head: locked, nobody else writes
+//	needs := apply.NeedsOf(writes...)      // what must be read
+//	view := apply.NewView(head)            // head: locked, nobody else writes
 //	view.Add(...)                          // what needs names, as far as it is stored
 //	for each write:
-//		verdict, err := view.Judge(write)  // err is the caller's; nothing has changed
+//		effect, err := view.Validate(write)  // err is the caller's; nothing has changed
 //		err = write.Also(...)              // err is the caller's; nothing has changed
-//		result := view.Accept(verdict)     // later writes see it
+//		result := view.Accept(effect)     // later writes see it
 //
-// and then stores the verdicts' changes. So both backends give the same answer
+// and then stores the changes. So both backends give the same answer
 // for the same reasons, and one caller's failure cannot reach its neighbours.
 //
 // The net effect of a write is what differs between before and after, and not
@@ -21,7 +21,7 @@
 // deleted and then created again on the same terms, is no change at all and
 // keeps its origin. A write without net changes and without a schema takes no
 // revision.
-package judge
+package apply
 
 import (
 	"slices"
@@ -59,8 +59,8 @@ func (v *View) Len() int { return len(v.rows.all) }
 // Head is the tenant's position after the writes accepted so far.
 func (v *View) Head() tuplestore.Head { return v.head }
 
-// Verdict is what an applicable write does.
-type Verdict struct {
+// Effect is what an applicable write does.
+type Effect struct {
 	// Changes is the net effect, in the order in which the ops came upon the
 	// tuples. No tuple stands here twice.
 	Changes []tuplestore.Change
@@ -74,13 +74,13 @@ type Verdict struct {
 }
 
 // TakesRevision reports whether the write changes anything.
-func (d *Verdict) TakesRevision() bool { return len(d.Changes) > 0 || d.PutsSchema }
+func (d *Effect) TakesRevision() bool { return len(d.Changes) > 0 || d.PutsSchema }
 
-// Judge finds out what w does to the view, which stays as it is. It fails with
+// Validate finds out what w does to the view, which stays as it is. It fails with
 // [tuplestore.ErrSchemaChanged] or a [*tuplestore.ConflictError]; preconditions
 // come before ops and the first that fails is the one reported. Everything
 // that [NeedsOf] names for w must have been added.
-func (v *View) Judge(w tuplestore.Write) (*Verdict, error) {
+func (v *View) Validate(w tuplestore.Write) (*Effect, error) {
 	if w.IfSchema != nil && *w.IfSchema != v.head.SchemaRevision {
 		return nil, tuplestore.ErrSchemaChanged
 	}
@@ -91,7 +91,7 @@ func (v *View) Judge(w tuplestore.Write) (*Verdict, error) {
 	}
 
 	d := newDraft(&v.rows, len(w.Ops))
-	verdict := &Verdict{
+	effect := &Effect{
 		PutsSchema: w.PutSchema != nil,
 		statuses:   make([]tuplestore.Status, len(w.Ops)),
 		counts:     make([]int, len(w.Ops)),
@@ -102,11 +102,11 @@ func (v *View) Judge(w tuplestore.Write) (*Verdict, error) {
 			terms, exists := d.terms(op.Tuple)
 			switch {
 			case !exists:
-				verdict.statuses[i], verdict.counts[i] = tuplestore.Created, 1
+				effect.statuses[i], effect.counts[i] = tuplestore.Created, 1
 			case terms != op.Terms:
-				verdict.statuses[i], verdict.counts[i] = tuplestore.Updated, 1
+				effect.statuses[i], effect.counts[i] = tuplestore.Updated, 1
 			default:
-				verdict.statuses[i] = tuplestore.Existed
+				effect.statuses[i] = tuplestore.Existed
 				continue
 			}
 			d.set(tuplestore.Change{Tuple: op.Tuple, Terms: op.Terms})
@@ -115,23 +115,23 @@ func (v *View) Judge(w tuplestore.Write) (*Verdict, error) {
 				return nil, &tuplestore.ConflictError{Op: i, Absent: -1, Tuple: op.Tuple}
 			}
 			d.set(tuplestore.Change{Tuple: op.Tuple, Deleted: true})
-			verdict.statuses[i], verdict.counts[i] = tuplestore.Deleted, 1
+			effect.statuses[i], effect.counts[i] = tuplestore.Deleted, 1
 		case tuplestore.DeleteMatching:
 			matches := d.matching(op.Match)
 			for _, t := range matches {
 				d.set(tuplestore.Change{Tuple: t, Deleted: true})
 			}
-			verdict.statuses[i], verdict.counts[i] = tuplestore.Deleted, len(matches)
+			effect.statuses[i], effect.counts[i] = tuplestore.Deleted, len(matches)
 		case tuplestore.Expire:
-			verdict.statuses[i] = tuplestore.Deleted
+			effect.statuses[i] = tuplestore.Deleted
 			if terms, exists := d.terms(op.Tuple); exists && terms.ExpiresAt != 0 && terms.ExpiresAt <= op.Terms.ExpiresAt {
 				d.set(tuplestore.Change{Tuple: op.Tuple, Deleted: true})
-				verdict.counts[i] = 1
+				effect.counts[i] = 1
 			}
 		}
 	}
-	verdict.Changes, verdict.Updates = d.changes()
-	return verdict, nil
+	effect.Changes, effect.Updates = d.changes()
+	return effect, nil
 }
 
 // count is the number of tuples that match, at most MaxCount.
@@ -144,10 +144,10 @@ func (v *View) count(f tuplestore.Filter) (n int) {
 	return n
 }
 
-// Accept makes the effects of a write visible to those judged after it and
-// returns its result, with the revision it takes. The verdict must come from
+// Accept makes the effects of a write visible to those validated after it and
+// returns its result, with the revision it takes. The effect must come from
 // this view as it is now.
-func (v *View) Accept(d *Verdict) tuplestore.Result {
+func (v *View) Accept(d *Effect) tuplestore.Result {
 	for _, c := range d.Changes {
 		if c.Deleted {
 			v.rows.remove(c.Tuple)

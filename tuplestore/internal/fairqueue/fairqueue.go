@@ -1,4 +1,4 @@
-// Package turns is the line in which a tenant's writes wait.
+// Package fairqueue is the queue in which a tenant's writes wait.
 //
 // Writes to one resource keep their order, and resources take turns: a burst
 // on one resource waits behind itself and not in front of others. With
@@ -16,7 +16,7 @@
 //
 // A queue starts no goroutine and never blocks: its user decides when a group
 // is taken, and how those who wait learn of their outcome.
-package turns
+package fairqueue
 
 import (
 	"container/list"
@@ -68,7 +68,7 @@ type Ticket struct {
 // not positive.
 func New[T any](c Config) *Queue[T] {
 	if c.PerKey < 1 || c.Total < 1 {
-		panic(fmt.Sprintf("turns: bounds must be positive: %+v", c))
+		panic(fmt.Sprintf("fairqueue: bounds must be positive: %+v", c))
 	}
 	return &Queue[T]{config: c, lines: make(map[string]*line)}
 }

@@ -6,12 +6,12 @@ import (
 	"stonetown/tuplestore"
 )
 
-// search walks from a subject, along tuples that name it or sets it is in, to
+// reverse is the traversal from a subject, along tuples that name it or sets it is in, to
 // all that it might be in. It goes level by level: cold, each is one read.
-type search struct {
-	*vantage
+type reverse struct {
+	*readView
 	e       *evaluation
-	reach   *reach
+	inverse *inverse
 	towards []bool // the only relations worth entering
 
 	sets  []foundSet
@@ -26,19 +26,19 @@ type foundSet struct {
 	sure bool
 }
 
-// origin is where the search goes on from: a set that the subject might be in
+// origin is where the traversal goes on from: a set that the subject might be in
 // or, without a relation, an object that stands for the subject.
 type origin struct {
 	node
 	sure bool
 }
 
-func (s *search) run(ctx context.Context, subject tuplestore.Subject) error {
+func (s *reverse) run(ctx context.Context, subject tuplestore.Subject) error {
 	s.found.clear()
 	if subject.IsUserset() {
 		if s.e.set.object != noObject {
 			if at := s.program.at(s.e.key(s.e.set.object).typ, s.e.set.relation); at >= 0 {
-				for _, to := range s.reach.bySet[at] {
+				for _, to := range s.inverse.bySet[at] {
 					s.enter(s.e.set.object, to.relation, false) // whether it is registered is open
 				}
 			}
@@ -50,7 +50,7 @@ func (s *search) run(ctx context.Context, subject tuplestore.Subject) error {
 			}
 		}
 		if s.e.subject != noObject {
-			for _, to := range s.reach.bySelf[s.e.key(s.e.subject).typ] {
+			for _, to := range s.inverse.bySelf[s.e.key(s.e.subject).typ] {
 				s.enter(s.e.subject, to.relation, false) // whether it is registered is open
 			}
 		}
@@ -72,7 +72,7 @@ func (s *search) run(ctx context.Context, subject tuplestore.Subject) error {
 }
 
 // fetch reads the tuples that name the objects of a level.
-func (s *search) fetch(ctx context.Context, level []origin) error {
+func (s *reverse) fetch(ctx context.Context, level []origin) error {
 	if s.reader == nil {
 		return nil
 	}
@@ -88,7 +88,7 @@ func (s *search) fetch(ctx context.Context, level []origin) error {
 }
 
 // follow enters every set that the origin is named in, or links to.
-func (s *search) follow(from origin) {
+func (s *reverse) follow(from origin) {
 	s.e.budget--
 	if s.extra == nil || s.extra.own || from.object < s.extra.first {
 		s.followTuples(from, s.graph.back[from.object])
@@ -98,7 +98,7 @@ func (s *search) follow(from origin) {
 	}
 }
 
-func (s *search) followTuples(from origin, tuples []backEdge) {
+func (s *reverse) followTuples(from origin, tuples []backEdge) {
 	for _, t := range tuples {
 		if s.e.budget--; s.e.spent() != nil {
 			return
@@ -109,14 +109,14 @@ func (s *search) followTuples(from origin, tuples []backEdge) {
 		}
 		sure := from.sure && !s.hasTerms(t)
 		if t.as == from.relation {
-			for _, to := range s.reach.byTuple[at] {
+			for _, to := range s.inverse.byTuple[at] {
 				s.enter(t.from, to.relation, sure && to.sure)
 			}
 		}
 		if from.relation == noRelation {
 			continue
 		}
-		for _, to := range s.reach.byLink[at] {
+		for _, to := range s.inverse.byLink[at] {
 			if to.computed == from.relation {
 				s.enter(t.from, to.relation, sure && to.sure)
 			}
@@ -125,13 +125,13 @@ func (s *search) followTuples(from origin, tuples []backEdge) {
 }
 
 // hasTerms reports whether a tuple might stand on terms.
-func (s *search) hasTerms(t backEdge) bool {
+func (s *reverse) hasTerms(t backEdge) bool {
 	below, above := s.e.edges(t.from, t.relation)
 	return below.termed() != nil || above.termed() != nil
 }
 
 // enter notes that the subject might be in a set, or surely is.
-func (s *search) enter(object objectID, relation relationID, sure bool) {
+func (s *reverse) enter(object objectID, relation relationID, sure bool) {
 	if at := s.program.at(s.e.key(object).typ, relation); at < 0 || !s.towards[at] {
 		return
 	}

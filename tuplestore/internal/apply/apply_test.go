@@ -1,4 +1,4 @@
-package judge
+package apply
 
 import (
 	"errors"
@@ -46,9 +46,9 @@ func load(stored factSet, needs Needs, head tuplestore.Head) *View {
 	return v
 }
 
-// outcome is what a write does to a whole tenant, done the plain way: apply op
+// effect is what a write does to a whole tenant, done the plain way: apply op
 // after op to a copy, and compare before with after.
-type outcome struct {
+type effect struct {
 	after    factSet
 	statuses []tuplestore.Status
 	counts   []int
@@ -56,16 +56,16 @@ type outcome struct {
 	err      error
 }
 
-func plainly(before factSet, head tuplestore.Head, w tuplestore.Write) outcome {
+func plainly(before factSet, head tuplestore.Head, w tuplestore.Write) effect {
 	if w.IfSchema != nil && *w.IfSchema != head.SchemaRevision {
-		return outcome{err: tuplestore.ErrSchemaChanged}
+		return effect{err: tuplestore.ErrSchemaChanged}
 	}
 	for i, f := range w.Absent {
 		if n := len(before.matching(f)); n > 0 {
-			return outcome{err: &tuplestore.ConflictError{Op: -1, Absent: i, Count: min(n, MaxCount)}}
+			return effect{err: &tuplestore.ConflictError{Op: -1, Absent: i, Count: min(n, MaxCount)}}
 		}
 	}
-	o := outcome{after: maps.Clone(before), changes: map[tuplestore.Tuple]tuplestore.Change{}}
+	o := effect{after: maps.Clone(before), changes: map[tuplestore.Tuple]tuplestore.Change{}}
 	for i, op := range w.Ops {
 		status, count := tuplestore.Deleted, 1
 		switch op.Kind {
@@ -82,7 +82,7 @@ func plainly(before factSet, head tuplestore.Head, w tuplestore.Write) outcome {
 			o.after[op.Tuple] = op.Terms
 		case tuplestore.Delete:
 			if _, exists := o.after[op.Tuple]; !exists {
-				return outcome{err: &tuplestore.ConflictError{Op: i, Absent: -1, Tuple: op.Tuple}}
+				return effect{err: &tuplestore.ConflictError{Op: i, Absent: -1, Tuple: op.Tuple}}
 			}
 			delete(o.after, op.Tuple)
 		case tuplestore.DeleteMatching:
@@ -195,7 +195,7 @@ func TestAgreesWithPlainApplication(t *testing.T) {
 		for i, w := range group {
 			head := view.Head()
 			want := plainly(state, head, w)
-			verdict, err := view.Judge(w)
+			effect, err := view.Validate(w)
 			if diff := cmp.Diff(fmt.Sprint(want.err), fmt.Sprint(err)); diff != "" {
 				t.Fatalf("write %d: error (-want +got):\n%s", i, diff)
 			}
@@ -203,7 +203,7 @@ func TestAgreesWithPlainApplication(t *testing.T) {
 				continue // nothing of this write may be seen by the next
 			}
 			changes := map[tuplestore.Tuple]tuplestore.Change{}
-			for _, c := range verdict.Changes {
+			for _, c := range effect.Changes {
 				if _, ok := changes[c.Tuple]; ok {
 					t.Fatalf("write %d: %v changes twice", i, c.Tuple)
 				}
@@ -218,7 +218,7 @@ func TestAgreesWithPlainApplication(t *testing.T) {
 					updates[tuple] = true
 				}
 			}
-			if diff := cmp.Diff(updates, verdict.Updates, cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(updates, effect.Updates, cmpopts.EquateEmpty()); diff != "" {
 				t.Fatalf("write %d: updates (-want +got):\n%s", i, diff)
 			}
 			if len(changes) > 0 || w.PutSchema != nil {
@@ -227,7 +227,7 @@ func TestAgreesWithPlainApplication(t *testing.T) {
 			if w.PutSchema != nil {
 				head.SchemaRevision = head.Revision
 			}
-			result := view.Accept(verdict)
+			result := view.Accept(effect)
 			if diff := cmp.Diff(tuplestore.Result{
 				Revision: head.Revision, Epoch: "e", Statuses: want.statuses, Counts: want.counts,
 			}, result, cmpopts.EquateEmpty()); diff != "" {
@@ -268,12 +268,12 @@ func TestPartlyReadPrecondition(t *testing.T) {
 	}
 	view := load(stored, NeedsOf(group...), tuplestore.Head{})
 	for i, want := range []int{0, 0, many - 2*MaxCount - 1, 0, many - 2*MaxCount - 2, 0, many - 2*MaxCount - 3} {
-		verdict, err := view.Judge(group[i])
+		effect, err := view.Validate(group[i])
 		if want == 0 {
 			if err != nil {
 				t.Fatalf("write %d: %v", i, err)
 			}
-			view.Accept(verdict)
+			view.Accept(effect)
 			continue
 		}
 		var conflict *tuplestore.ConflictError
@@ -318,14 +318,14 @@ func TestNetEffect(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			view := NewView(tuplestore.Head{})
 			view.Add(tuplestore.Fact{Tuple: alice})
-			verdict, err := view.Judge(tuplestore.Write{Ops: c.ops})
+			effect, err := view.Validate(tuplestore.Write{Ops: c.ops})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.want, verdict.Changes, cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(c.want, effect.Changes, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("changes (-want +got):\n%s", diff)
 			}
-			if got, want := verdict.TakesRevision(), len(c.want) > 0; got != want {
+			if got, want := effect.TakesRevision(), len(c.want) > 0; got != want {
 				t.Errorf("takes a revision: %v, want %v", got, want)
 			}
 		})
@@ -362,14 +362,14 @@ func TestTermsWithinAGroup(t *testing.T) {
 		{[]tuplestore.Op{remove}, []int{1}, []tuplestore.Change{{Tuple: alice, Deleted: true}}},
 		{[]tuplestore.Op{create(""), create("c"), remove}, []int{1, 1, 1}, nil},
 	} {
-		verdict, err := view.Judge(tuplestore.Write{Ops: c.ops})
+		effect, err := view.Validate(tuplestore.Write{Ops: c.ops})
 		if err != nil {
 			t.Fatalf("write %d: %v", i, err)
 		}
-		if diff := cmp.Diff(c.changes, verdict.Changes, cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(c.changes, effect.Changes, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("write %d: changes (-want +got):\n%s", i, diff)
 		}
-		if diff := cmp.Diff(c.counts, view.Accept(verdict).Counts); diff != "" {
+		if diff := cmp.Diff(c.counts, view.Accept(effect).Counts); diff != "" {
 			t.Errorf("write %d: counts (-want +got):\n%s", i, diff)
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"stonetown/tuplestore"
 )
 
-// vantage is where a request is answered from: a tenant at one revision, the
+// readView is where a request is answered from: a tenant at one revision, the
 // resident graph of it or one that is filled from a snapshot on the way.
-type vantage struct {
+type readView struct {
 	engine       *Engine
 	at           position
 	tokenIgnored bool
@@ -21,10 +21,10 @@ type vantage struct {
 	limits       limits
 }
 
-// vantage finds the place that c asks for, for work within limits. The caller leaves it.
-func (e *Engine) vantage(ctx context.Context, tenantID string, c Consistency, l limits) (vantage, error) {
+// readView finds the view that c asks for, for work within limits. The caller leaves it.
+func (e *Engine) readView(ctx context.Context, tenantID string, c Consistency, l limits) (readView, error) {
 	t := e.tenant(tenantID)
-	v := vantage{engine: e, limits: l}
+	v := readView{engine: e, limits: l}
 	var err error
 	if v.tokenIgnored, err = t.rlock(ctx, c); err != nil {
 		return v, err
@@ -54,14 +54,14 @@ func (e *Engine) vantage(ctx context.Context, tenantID string, c Consistency, l 
 	return v, nil
 }
 
-func (v *vantage) goCold(snapshot tuplestore.Snapshot) {
+func (v *readView) goCold(snapshot tuplestore.Snapshot) {
 	v.graph = newGraph()
 	v.program = newProgram(v.at.compiled, v.graph)
 	v.reader = &coldReader{snapshot: snapshot, asked: map[node]bool{}, reads: &v.engine.stats.coldReads}
 }
 
-// leave ends the use of the vantage.
-func (v *vantage) leave() {
+// leave ends the use of the view.
+func (v *readView) leave() {
 	if v.locked != nil {
 		v.locked.mu.RUnlock()
 		v.locked = nil
@@ -91,7 +91,7 @@ func (e *Engine) past(ctx context.Context, tenantID string, now position, s tupl
 
 // bring adds tuples that hold for the request only, as if they were written.
 // What is wrong with one comes as [*ContextualError].
-func (v *vantage) bring(ops []WriteOp) error {
+func (v *readView) bring(ops []WriteOp) error {
 	if len(ops) == 0 {
 		return nil
 	}
@@ -101,7 +101,7 @@ func (v *vantage) bring(ops []WriteOp) error {
 	facts := make([]tuplestore.Fact, len(ops))
 	for i, op := range ops {
 		var err error
-		if facts[i], err = judgeOp(v.at.compiled, op); err != nil {
+		if facts[i], err = validateOp(v.at.compiled, op); err != nil {
 			return &ContextualError{Index: i, Err: err}
 		}
 	}
@@ -111,7 +111,7 @@ func (v *vantage) bring(ops []WriteOp) error {
 
 // evaluation starts an evaluation of questions about a subject, which comes
 // from [checkedSubject].
-func (v *vantage) evaluation(ctx context.Context, subject tuplestore.Subject, values map[string]any) *evaluation {
+func (v *readView) evaluation(ctx context.Context, subject tuplestore.Subject, values map[string]any) *evaluation {
 	if v.reader != nil {
 		v.reader.begin(v.graph, subject)
 	}
@@ -125,7 +125,7 @@ func (v *vantage) evaluation(ctx context.Context, subject tuplestore.Subject, va
 
 // object finds a resource that is asked about. It reports whether it may be
 // registered, which on a cold graph the first read will tell.
-func (v *vantage) object(e *evaluation, o tuplestore.Object) (objectID, bool) {
+func (v *readView) object(e *evaluation, o tuplestore.Object) (objectID, bool) {
 	if v.reader != nil {
 		return v.reader.expect(v.graph, o), true
 	}

@@ -6,12 +6,12 @@ import (
 	"stonetown/tuplestore"
 )
 
-// walk visits everything that a set of subjects can be made from, subtracted
+// forward is the traversal that visits everything that a set of subjects can be made from, subtracted
 // sides included, and notes the subjects of one kind that are named there. It
 // goes level by level: cold, each is one read, after which the graph has all
 // that the set depends on.
-type walk struct {
-	*vantage
+type forward struct {
+	*readView
 	e    *evaluation
 	root objectID
 
@@ -31,7 +31,7 @@ type visit struct {
 	sure   bool
 }
 
-func (w *walk) run(ctx context.Context, resource tuplestore.Object, rule int32, kind tuplestore.Subject) error {
+func (w *forward) run(ctx context.Context, resource tuplestore.Object, rule int32, kind tuplestore.Subject) error {
 	w.kind = typeRelation{typeID(w.graph.types.numbers[kind.Type]), noRelation}
 	if kind.IsUserset() {
 		w.kind.relation = relationID(w.graph.relations.numbers[kind.Relation])
@@ -62,7 +62,7 @@ func (w *walk) run(ctx context.Context, resource tuplestore.Object, rule int32, 
 }
 
 // fetch reads all tuples that the rules of a level look at.
-func (w *walk) fetch(ctx context.Context, level []visit) error {
+func (w *forward) fetch(ctx context.Context, level []visit) error {
 	if w.reader == nil {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (w *walk) fetch(ctx context.Context, level []visit) error {
 	return err
 }
 
-func (w *walk) enter(object objectID, what what, sure bool) {
+func (w *forward) enter(object objectID, what what, sure bool) {
 	key := goalKey(object, what)
 	if was, known := w.seen[key]; known && (was || !sure) {
 		return
@@ -95,7 +95,7 @@ func (w *walk) enter(object objectID, what what, sure bool) {
 	w.next = append(w.next, visit{object, what, sure})
 }
 
-func (w *walk) visit(at visit) {
+func (w *forward) visit(at visit) {
 	w.e.budget--
 	if at.what.isLogic() {
 		for _, operand := range w.program.logic[at.what.index()].operands {
@@ -140,7 +140,7 @@ func (w *walk) visit(at visit) {
 }
 
 // each visits the subjects of a relation of an object.
-func (w *walk) each(at visit, relation relationID, visit func(to subject, sure bool)) {
+func (w *forward) each(at visit, relation relationID, visit func(to subject, sure bool)) {
 	below, above := w.e.edges(at.object, relation)
 	for _, found := range [2]edges{below, above} {
 		for to, on := range found.subjects() {
@@ -152,7 +152,7 @@ func (w *walk) each(at visit, relation relationID, visit func(to subject, sure b
 	}
 }
 
-func (w *walk) note(object objectID, sure bool) {
+func (w *forward) note(object objectID, sure bool) {
 	if object == w.wildcard {
 		w.everyone = true
 		return

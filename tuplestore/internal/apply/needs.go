@@ -1,8 +1,8 @@
-package judge
+package apply
 
 import "stonetown/tuplestore"
 
-// Needs is what must be known of the stored tuples to judge a group of writes.
+// Needs is what must be known of the stored tuples to validate a group of writes.
 //
 // Read Tuples and Matching first, and add them to the view. Then read of each
 // filter of Absent as many tuples as [Needs.AbsentLimit] says, and add them
