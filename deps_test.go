@@ -21,8 +21,8 @@ import (
 // of their own, and within one name everything goes.
 const order = `
 	# One thing each. The second line keeps rows.
-	NONE < internal/document, internal/fair, internal/geo, internal/id, internal/outbound, internal/seal, internal/sqldb, internal/text;
-	internal/id, internal/seal, internal/sqldb < internal/eventlog, internal/idempotency, internal/outbox, internal/post, internal/ratelimit;
+	NONE < internal/document, internal/fair, internal/geo, internal/id, internal/jobs, internal/outbound, internal/seal, internal/sqldb, internal/text;
+	internal/id, internal/jobs, internal/seal, internal/sqldb < internal/eventlog, internal/idempotency, internal/outbox, internal/post, internal/ratelimit;
 	internal/document, internal/fair, internal/geo, internal/outbound, internal/text,
 	internal/eventlog, internal/idempotency, internal/outbox, internal/post, internal/ratelimit < internal;
 

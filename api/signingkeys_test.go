@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -170,7 +171,7 @@ func keyRotation(t *testing.T, w *world, c *client) {
 		var loops sync.WaitGroup
 		defer func() { stop(); loops.Wait() }()
 		for _, s := range []*oauth.Service{service, second} {
-			loops.Go(func() { s.Run(ctx, func(err error) { t.Error(err) }) })
+			loops.Go(func() { s.Run(ctx, slog.New(slog.NewTextHandler(noErrors{t}, nil))) })
 		}
 		var got []string
 		for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
@@ -282,4 +283,12 @@ func idTokenAlgorithm(t *testing.T, w *world, c *client) {
 			}
 		}
 	}
+}
+
+// noErrors fails a test when something is logged.
+type noErrors struct{ *testing.T }
+
+func (f noErrors) Write(line []byte) (int, error) {
+	f.Errorf("logged: %s", line)
+	return len(line), nil
 }

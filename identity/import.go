@@ -15,6 +15,7 @@ import (
 	"stonetown/engine/authority"
 	"stonetown/internal/fair"
 	"stonetown/internal/id"
+	"stonetown/internal/jobs"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 )
@@ -105,7 +106,7 @@ type Importer struct {
 	seal      *seal.Key
 	parse     func(line []byte) (ImportRow, *RowError)
 	attach    ImportEvents
-	kicked    chan struct{}
+	kicked    jobs.Signal
 	// refused is when tenants were last told that they have too many imports. For
 	// refusedFor they are told so without a look at the database.
 	refused *lru.Cache[string, time.Time]
@@ -129,7 +130,7 @@ func NewImporter(d *Directory, key *seal.Key, parse func(line []byte) (ImportRow
 	if err != nil {
 		panic(err) // of a size that is not positive
 	}
-	return &Importer{directory: d, seal: key, parse: parse, attach: attach, kicked: make(chan struct{}, 1), refused: refused}
+	return &Importer{directory: d, seal: key, parse: parse, attach: attach, kicked: jobs.NewSignal(), refused: refused}
 }
 
 // line is a line of a chunk.
@@ -236,10 +237,7 @@ func (i *Importer) Receive(ctx context.Context, tenantID, commitID string, origi
 	if err := queueImport(ctx, db, job); err != nil {
 		return Import{}, fmt.Errorf("receive import: %w", err)
 	}
-	select {
-	case i.kicked <- struct{}{}:
-	default:
-	}
+	i.kicked.Send()
 	return job, nil
 }
 

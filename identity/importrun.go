@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -16,6 +17,7 @@ import (
 	"stonetown/engine"
 	"stonetown/engine/authority"
 	"stonetown/internal/fair"
+	"stonetown/internal/jobs"
 	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
 )
@@ -41,30 +43,15 @@ var errNotOurs = errors.New("import is not ours any more")
 
 // Run works on imports until ctx ends. Several processes may run it.
 func (i *Importer) Run(ctx context.Context, log *slog.Logger) {
-	tick := time.NewTicker(importPoll)
-	defer tick.Stop()
-	var tidied time.Time
-	for {
-		if now := i.directory.now(); now.Sub(tidied) > importTidy {
-			tidied = now
-			if err := deleteImports(ctx, i.directory.db, now.Add(-abandonedAfter), now.Add(-keptFor)); err != nil && ctx.Err() == nil {
-				log.ErrorContext(ctx, "remove old imports", "error", err)
-			}
-		}
-		for more := true; more && ctx.Err() == nil; {
-			var err error
-			if more, err = i.work(ctx); err != nil && ctx.Err() == nil {
-				log.ErrorContext(ctx, "import users", "error", err)
-				break
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-i.kicked:
-		case <-tick.C:
-		}
-	}
+	var working sync.WaitGroup
+	defer working.Wait()
+	working.Go(func() {
+		jobs.Loop{Name: "remove old imports", Every: importTidy, Logger: log}.Run(ctx, jobs.Once(func(ctx context.Context) error {
+			now := i.directory.now()
+			return deleteImports(ctx, i.directory.db, now.Add(-abandonedAfter), now.Add(-keptFor))
+		}))
+	})
+	jobs.Loop{Name: "import users", Every: importPoll, Wake: i.kicked, Logger: log}.Run(ctx, i.work)
 }
 
 // work does what there is to do on one job. It reports whether there was one.

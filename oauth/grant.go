@@ -8,12 +8,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
 
 	"stonetown/internal/eventlog"
 	"stonetown/internal/id"
+	"stonetown/internal/jobs"
 	"stonetown/internal/sqldb"
 )
 
@@ -497,17 +499,8 @@ const upkeepEvery = time.Minute
 
 // Run deletes what is over and rotates signing keys, from time to time, until ctx ends. Any
 // number of processes may do so.
-func (s *Service) Run(ctx context.Context, failed func(error)) {
-	tick := time.NewTicker(upkeepEvery)
-	defer tick.Stop()
-	for {
-		if err := errors.Join(s.tidy(ctx), s.rotate(ctx)); err != nil && ctx.Err() == nil {
-			failed(err)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
+func (s *Service) Run(ctx context.Context, log *slog.Logger) {
+	jobs.Loop{Name: "look after tokens and keys", Every: upkeepEvery, Logger: log}.Run(ctx, jobs.Once(func(ctx context.Context) error {
+		return errors.Join(s.tidy(ctx), s.rotate(ctx))
+	}))
 }

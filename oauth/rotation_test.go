@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -452,10 +453,18 @@ func TestRunRotates(t *testing.T) {
 	var loop sync.WaitGroup
 	ctx, stop := context.WithCancel(t.Context())
 	defer func() { stop(); loop.Wait() }()
-	loop.Go(func() { w.Run(ctx, func(err error) { t.Error(err) }) })
+	loop.Go(func() { w.Run(ctx, slog.New(slog.NewTextHandler(noErrors{t}, nil))) })
 	for end := time.Now().Add(20 * time.Second); w.states(tenantA)["next RS256"] == 0; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("nothing is rotated: %v", w.states(tenantA))
 		}
 	}
+}
+
+// noErrors fails a test when something is logged.
+type noErrors struct{ *testing.T }
+
+func (f noErrors) Write(line []byte) (int, error) {
+	f.Errorf("logged: %s", line)
+	return len(line), nil
 }

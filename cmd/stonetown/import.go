@@ -15,8 +15,8 @@ import (
 
 	"stonetown/api/resources"
 	apiclient "stonetown/cmd/stonetown/internal/client"
-	"stonetown/engine"
 	"stonetown/cmd/stonetown/internal/importer"
+	"stonetown/engine"
 )
 
 // importPatience outlasts a restart of the server.

@@ -196,9 +196,7 @@ func (p *Program) Open(ctx context.Context) error {
 		return err
 	}
 	p.server.RegisterOnShutdown(p.stop)
-	tokens := func(ctx context.Context) {
-		p.oauth.Run(ctx, func(err error) { p.log.ErrorContext(ctx, "look after tokens and keys", "error", err) })
-	}
+	tokens := func(ctx context.Context) { p.oauth.Run(ctx, p.log) }
 	imports := func(ctx context.Context) { importer.Run(ctx, p.log) }
 	for _, loop := range []func(context.Context){keys.Run, limits.Run, tokens, log.Run, p.store.Run, imports, signIns.Run} {
 		p.loops.Go(func() { loop(p.running) })

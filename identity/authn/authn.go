@@ -30,6 +30,7 @@ import (
 	"stonetown/identity/ticket"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/geo"
+	"stonetown/internal/jobs"
 	"stonetown/internal/outbox"
 	"stonetown/internal/post"
 	"stonetown/internal/ratelimit"
@@ -215,18 +216,7 @@ func (s *Service) Run(ctx context.Context) {
 	defer working.Wait()
 	working.Go(func() { s.outbox.Run(ctx, s.work) })
 	working.Go(func() { s.tellEnded(ctx) })
-	tick := time.NewTicker(tidyEvery)
-	defer tick.Stop()
-	for {
-		if err := s.tidy(ctx); err != nil && ctx.Err() == nil {
-			s.log.ErrorContext(ctx, "delete what is over", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
+	jobs.Loop{Name: "delete what is over", Every: tidyEvery, Logger: s.log}.Run(ctx, jobs.Once(s.tidy))
 }
 
 // tidyEvery is how often what is over is deleted.

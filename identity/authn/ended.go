@@ -2,9 +2,9 @@ package authn
 
 import (
 	"context"
-	"time"
 
 	"stonetown/identity/session"
+	"stonetown/internal/jobs"
 	"stonetown/internal/outbox"
 	"stonetown/internal/sqldb"
 )
@@ -26,30 +26,18 @@ const endedAtOnce = 100
 
 // tellEnded tells of ended sessions until ctx ends.
 func (s *Service) tellEnded(ctx context.Context) {
-	tick := time.NewTicker(outbox.Poll)
-	defer tick.Stop()
-	for {
+	jobs.Loop{Name: "tell of ended sessions", Every: outbox.Poll, Logger: s.log}.Run(ctx, func(ctx context.Context) (more bool, err error) {
 		ended, err := s.sessions.Ended(ctx, endedAtOnce)
 		for _, e := range ended {
 			if err == nil {
 				err = s.tell(ctx, e)
 			}
 		}
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err != nil:
-			s.log.ErrorContext(ctx, "tell of ended sessions", "error", err)
-		case len(ended) > 0:
+		if err == nil && len(ended) > 0 {
 			s.outbox.Wake()
-			continue
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
+		return len(ended) > 0, err
+	})
 }
 
 func (s *Service) tell(ctx context.Context, e session.Ended) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"stonetown/internal/jobs"
 	"stonetown/internal/sqldb"
 )
 
@@ -16,18 +17,7 @@ const (
 
 // Run deletes events that are past their retention, until ctx ends.
 func (l *Log) Run(ctx context.Context) {
-	tick := time.NewTicker(collectEvery)
-	defer tick.Stop()
-	for {
-		if err := l.Collect(ctx); err != nil && ctx.Err() == nil {
-			l.log.WarnContext(ctx, "collect events", "error", err)
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
+	jobs.Loop{Name: "collect events", Every: collectEvery, Logger: l.log}.Run(ctx, jobs.Once(l.Collect))
 }
 
 // Collect deletes the events that are past their retention. Several processes may

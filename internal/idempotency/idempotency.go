@@ -24,6 +24,7 @@ import (
 	"log/slog"
 	"time"
 
+	"stonetown/internal/jobs"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 )
@@ -196,16 +197,5 @@ const collectEvery = time.Minute
 
 // Run collects expired keys until ctx ends.
 func (s *Store) Run(ctx context.Context) {
-	tick := time.NewTicker(collectEvery)
-	defer tick.Stop()
-	for {
-		if err := s.Collect(ctx); err != nil && ctx.Err() == nil {
-			s.log.WarnContext(ctx, "collect idempotency keys", "error", err)
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
+	jobs.Loop{Name: "collect idempotency keys", Every: collectEvery, Logger: s.log}.Run(ctx, jobs.Once(s.Collect))
 }

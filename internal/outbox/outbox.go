@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"stonetown/internal/id"
+	"stonetown/internal/jobs"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 )
@@ -89,7 +90,7 @@ type Outbox struct {
 	seal  *seal.Key
 	clock func() time.Time
 	log   *slog.Logger
-	woken chan struct{}
+	woken jobs.Signal
 }
 
 // New returns the outbox kept in c.DB.
@@ -103,7 +104,7 @@ func New(c Config) (*Outbox, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Outbox{c.DB, c.Seal, c.Clock, c.Logger, make(chan struct{}, 1)}, nil
+	return &Outbox{c.DB, c.Seal, c.Clock, c.Logger, jobs.NewSignal()}, nil
 }
 
 // Queue lets a job commit with the transaction that b is part of. [Outbox.Wake] after
@@ -133,49 +134,31 @@ func (o *Outbox) Put(ctx context.Context, tenantID, kind string, payload any) er
 }
 
 // Wake says that there may be something to do.
-func (o *Outbox) Wake() {
-	select {
-	case o.woken <- struct{}{}:
-	default:
-	}
-}
+func (o *Outbox) Wake() { o.woken.Send() }
 
 // Run does jobs until ctx ends. Several processes may run it.
 func (o *Outbox) Run(ctx context.Context, do func(context.Context, Job) error) {
-	tick := time.NewTicker(Poll)
-	defer tick.Stop()
 	working := make(chan struct{}, atOnce)
 	defer func() { // wait for those under way
 		for range atOnce {
 			working <- struct{}{}
 		}
 	}()
-	for {
+	jobs.Loop{Name: "look for jobs", Every: Poll, Wake: o.woken, Logger: o.log}.Run(ctx, func(ctx context.Context) (more bool, err error) {
 		due, err := o.due(ctx)
-		if err != nil && ctx.Err() == nil {
-			o.log.ErrorContext(ctx, "look for jobs", "error", err)
-		}
 		for _, job := range due {
 			select {
 			case working <- struct{}{}:
 			case <-ctx.Done():
-				return
+				return false, nil
 			}
 			go func() {
 				defer func() { <-working }()
 				o.work(ctx, job, do)
 			}()
 		}
-		if len(due) == page {
-			continue
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-o.woken:
-		case <-tick.C:
-		}
-	}
+		return len(due) == page, err
+	})
 }
 
 // work does one job, if no other process does.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/throttled/throttled/v2"
 
+	"stonetown/internal/jobs"
 	"stonetown/internal/sqldb"
 )
 
@@ -150,19 +151,11 @@ const collectEvery = time.Minute
 
 // Run collects full buckets until ctx ends.
 func (l *Limiter) Run(ctx context.Context) {
-	tick := time.NewTicker(collectEvery)
-	defer tick.Stop()
-	for {
+	jobs.Loop{Name: "collect rate limits", Every: collectEvery, Logger: l.log}.Run(ctx, jobs.Once(func(ctx context.Context) error {
 		l.local.collect()
-		if l.shared != nil {
-			if err := l.shared.collect(ctx); err != nil && ctx.Err() == nil {
-				l.log.WarnContext(ctx, "collect rate limits", "error", err)
-			}
+		if l.shared == nil {
+			return nil
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
+		return l.shared.collect(ctx)
+	}))
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"stonetown/internal/jobs"
 	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
 )
@@ -28,20 +29,11 @@ const (
 // Run deletes what has expired, and collects what is past retention, now and
 // then, until ctx ends.
 func (s *Store) Run(ctx context.Context) {
-	tick := time.NewTicker(collectEvery)
-	defer tick.Stop()
-	for {
+	jobs.Loop{Name: "collect history", Every: collectEvery, Logger: s.Logger}.Run(ctx, jobs.Once(func(ctx context.Context) error {
 		now := s.Clock()
 		before := now.Add(-s.Retention)
-		if err := errors.Join(s.Expire(ctx, before), s.Collect(ctx, before, now.Add(-receiptRetention))); err != nil && ctx.Err() == nil {
-			s.Logger.WarnContext(ctx, "collect history", "error", err)
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
+		return errors.Join(s.Expire(ctx, before), s.Collect(ctx, before, now.Add(-receiptRetention)))
+	}))
 }
 
 // Collect gives up the past before an instant. What was current at the instant

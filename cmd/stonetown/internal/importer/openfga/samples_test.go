@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"stonetown/engine"
 	"stonetown/cmd/stonetown/internal/importer"
+	"stonetown/engine"
 	"stonetown/schema"
 )
 

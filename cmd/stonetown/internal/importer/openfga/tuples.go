@@ -7,9 +7,9 @@ import (
 
 	openfgav1 "github.com/openfga/api/proto/openfga/v1"
 
-	"stonetown/engine"
 	"stonetown/cmd/stonetown/internal/importer"
 	"stonetown/cmd/stonetown/internal/importer/source"
+	"stonetown/engine"
 	"stonetown/schema"
 	"stonetown/schema/condition"
 	"stonetown/tuplestore"

@@ -9,9 +9,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"stonetown/engine"
 	"stonetown/cmd/stonetown/internal/importer"
 	"stonetown/cmd/stonetown/internal/importer/source"
+	"stonetown/engine"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"stonetown/engine"
 	"stonetown/cmd/stonetown/internal/importer"
 	"stonetown/cmd/stonetown/internal/importer/source"
+	"stonetown/engine"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
