@@ -163,8 +163,8 @@ func (s *Service) accept(ctx context.Context, t Tenant, account string, u *ident
 	})
 }
 
-// proceed decides what comes after what was proved: the next step, or a session. It
-// fails with [ErrDisabled].
+// proceed takes the step that follows a proof: it hands out a ticket for the next one, or
+// begins a session. It fails with [ErrDisabled].
 func (s *Service) proceed(ctx context.Context, t Tenant, u identity.User, p proof, by By) (Result, error) {
 	settings, err := s.users.Settings(ctx, t.ID)
 	if err != nil {
@@ -175,40 +175,42 @@ func (s *Service) proceed(ctx context.Context, t Tenant, u identity.User, p proo
 		return Result{}, err
 	}
 	by = by.as(u.ID)
-	r := Result{User: u}
 	remembered, err := s.knows(ctx, t, u, by.Known)
 	if err != nil {
 		return Result{}, err
 	}
-	later := func(status Status, kind ticket.Kind, valid time.Duration) (Result, error) {
-		r.Status = status
-		var handed ticket.Ticket
-		r.Ticket, handed, err = s.tickets.Hand(ctx, ticket.New{Kind: kind, TenantID: t.ID, UserID: u.ID, Payload: p, For: valid})
-		r.ExpiresAt = handed.ExpiresAt
-		return r, err
+	r := Result{User: u}
+	if r.Status, err = nextStep(account{u, len(factors), remembered}, p, settings); err != nil {
+		return Result{}, err
 	}
-	switch {
-	case u.State == identity.Disabled:
-		return Result{}, ErrDisabled
-	case u.State == identity.Pending && settings.RequireVerifiedEmail:
-		return later(EmailRequired, kindPending, mfaFor)
-	case len(factors) > 0 && !p.Second && !remembered && settings.MFA.Mode != identity.MFAOff:
+	kind := kindPending
+	switch r.Status {
+	case Complete, EnrolmentRequired:
+		if err := s.begin(ctx, t, p, settings, by, &r); err != nil {
+			return Result{}, err
+		}
+		return r, nil
+	case MFARequired:
 		left, err := s.factors.BackupCodesLeft(ctx, t.ID, u.ID)
 		if err != nil {
 			return Result{}, err
 		}
 		r.Factors, r.BackupCodes = factors, left > 0
-		return later(MFARequired, kindMFA, mfaFor)
-	case u.PasswordMustBeReset && slices.Contains(p.Methods, "pwd"):
+		kind = kindMFA
+	case PasswordRequired:
 		p.Forced = true
-		return later(PasswordRequired, kindReset, mfaFor)
+		kind = kindReset
 	}
-	enrol := len(factors) == 0 && !p.Second && settings.MFA.Mode != identity.MFAOff && (u.MustEnrol || settings.MFA.Mode == identity.MFARequired)
-	r.Status = Complete
-	if enrol {
-		r.Status = EnrolmentRequired
-	}
-	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
+	var handed ticket.Ticket
+	r.Ticket, handed, err = s.tickets.Hand(ctx, ticket.New{Kind: kind, TenantID: t.ID, UserID: u.ID, Payload: p, For: mfaFor})
+	r.ExpiresAt = handed.ExpiresAt
+	return r, err
+}
+
+// begin begins the session of a sign-in that is complete, or that can only add a factor.
+func (s *Service) begin(ctx context.Context, t Tenant, p proof, settings identity.Settings, by By, r *Result) error {
+	u, enrol := r.User, r.Status == EnrolmentRequired
+	err := s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		now, err := s.users.UserIn(ctx, tx, t.ID, u.ID)
 		if errors.Is(err, identity.ErrUserNotFound) || err == nil && now.PasswordHash != u.PasswordHash {
 			return ErrCredentials // changed since it was proved
@@ -250,9 +252,9 @@ func (s *Service) proceed(ctx context.Context, t Tenant, u identity.User, p proo
 		return tx.Send(ctx, &b)
 	})
 	if err != nil {
-		return Result{}, fmt.Errorf("begin session: %w", err)
+		return fmt.Errorf("begin session: %w", err)
 	}
-	return r, nil
+	return nil
 }
 
 // knows reports whether a device is one that the user has had remembered. Another
