@@ -20,7 +20,6 @@ import (
 	"stonetown/identity/factor"
 	"stonetown/identity/session"
 	"stonetown/internal/geo"
-	"stonetown/internal/sqldb"
 	"stonetown/oauth"
 )
 
@@ -73,7 +72,7 @@ type Service interface {
 type Users interface {
 	User(ctx context.Context, tenantID, userID string) (identity.User, error)
 	Settings(ctx context.Context, tenantID string) (identity.Settings, error)
-	Update(ctx context.Context, tenantID, userID string, change func(*identity.User), attach func(identity.Change, *sqldb.Batch)) (identity.User, error)
+	Update(ctx context.Context, tenantID, userID string, change func(*identity.User)) (identity.User, error)
 	Scopes(ctx context.Context, tenantID, userID string) ([]string, error)
 }
 
@@ -91,8 +90,6 @@ type Surface struct {
 	Cursors *web.Cursors
 	// Places says where sessions are. Default: that is not known.
 	Places *geo.Database
-	// Changed queues what commits with a change of a profile.
-	Changed func(call *web.Call) func(identity.Change, *sqldb.Batch)
 }
 
 var _ StrictServerInterface = (*Surface)(nil)

@@ -42,7 +42,7 @@ func (s *Surface) PatchProfile(ctx context.Context, request PatchProfileRequestO
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	u, err := s.Users.Update(ctx, call.Tenant.ID, userID, func(u *identity.User) { apply(&u.Profile) }, s.Changed(call))
+	u, err := s.Users.Update(ctx, call.Tenant.ID, userID, func(u *identity.User) { apply(&u.Profile) })
 	return PatchProfile200JSONResponse{Body: ProfileRead{Data: wireProfile(u), Meta: meta(call)}}, err
 }
 

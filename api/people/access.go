@@ -104,7 +104,7 @@ func (s *Surface) ListUserFactors(ctx context.Context, request ListUserFactorsRe
 	body := FactorList{Data: []Factor{}, Meta: ListMeta{RequestID: call.RequestID, Limit: limit, NextCursor: next}}
 	for _, f := range page {
 		body.Data = append(body.Data, Factor{
-			ID: f.ID, Kind: string(f.Kind), Label: f.Label, CreatedAt: document.Timestamp(f.CreatedAt), LastUsedAt: profile.TimeOrNull(f.LastUsedAt),
+			ID: f.ID, Kind: string(f.Kind), Label: f.Label, CreatedAt: document.Timestamp(f.CreatedAt), LastUsedAt: document.TimeOrNull(f.LastUsedAt),
 		})
 	}
 	return ListUserFactors200JSONResponse{Body: body}, err

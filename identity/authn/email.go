@@ -13,6 +13,7 @@ import (
 	"stonetown/identity/ticket"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/id"
+	"stonetown/internal/outbox"
 	"stonetown/internal/sqldb"
 )
 
@@ -105,17 +106,20 @@ func (s *Service) ResendTo(ctx context.Context, t Tenant, email, then string) er
 	return s.outbox.Put(ctx, t.ID, letterVerify, verifyLetter{Email: email, Then: then})
 }
 
-// QueueVerification queues the letter that verifies a new user's address.
-func (s *Service) QueueVerification(b *sqldb.Batch, u identity.User) {
-	s.queueVerification(b, u, "")
-}
+// Verification sends new users the mail by which they verify their address, for
+// [identity.Config.Verification]. The service on the same outbox sends it.
+type Verification struct{ Outbox *outbox.Outbox }
 
-func (s *Service) queueVerification(b *sqldb.Batch, u identity.User, then string) {
-	s.outbox.Queue(b, u.TenantID, letterVerify, verifyLetter{UserID: u.ID, Then: then})
-}
+// Queue implements [identity.Verification].
+func (v Verification) Queue(b *sqldb.Batch, u identity.User) { queueVerification(v.Outbox, b, u, "") }
 
-// Wake has what was queued done at once.
-func (s *Service) Wake() { s.outbox.Wake() }
+// Wake implements [identity.Verification].
+func (v Verification) Wake() { v.Outbox.Wake() }
+
+// queueVerification queues the mail, whose link leads on to the path then, unless it is empty.
+func queueVerification(o *outbox.Outbox, b *sqldb.Batch, u identity.User, then string) {
+	o.Queue(b, u.TenantID, letterVerify, verifyLetter{UserID: u.ID, Then: then})
+}
 
 // ChangeEmail begins to change a user's address: the new one gets a letter that
 // completes it, and the old one learns of it. That the new one is somebody else's, the

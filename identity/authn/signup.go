@@ -68,7 +68,7 @@ func (s *Service) signUp(ctx context.Context, tenantID string, job signUpJob) er
 		created := about(u)
 		created.Source = "sign_up"
 		eventlog.Append(&b, tenantID, event(eventlog.UserCreated, by, created), event(eventlog.UserSignedUp, by, created))
-		s.queueVerification(&b, u, job.Then)
+		queueVerification(s.outbox, &b, u, job.Then)
 		return tx.Send(ctx, &b)
 	})
 	if !errors.Is(err, identity.ErrUserExists) {
