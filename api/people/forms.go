@@ -58,7 +58,7 @@ func (s *Surface) newUser(ctx context.Context, call *web.Call, form *UserInput) 
 // yet.
 func (s *Surface) newPassword(ctx context.Context, call *web.Call, password string, u identity.User) (identity.PasswordHash, error) {
 	hash, err := s.Directory.NewPassword(ctx, call.Tenant.ID, password, u)
-	return hash, s.Access.NoteRefused(ctx, call.Tenant.ID, u, byCaller(call), err)
+	return hash, s.Access.NoteRefused(ctx, call.Tenant.ID, u, err)
 }
 
 // patch reads the form of a change, and the new password in it.

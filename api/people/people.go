@@ -10,7 +10,6 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/identity"
-	"stonetown/identity/authn"
 	"stonetown/identity/external"
 	"stonetown/identity/factor"
 	"stonetown/identity/session"
@@ -45,17 +44,17 @@ type Authorizations interface {
 	Authorizations(ctx context.Context, tenantID, userID string) ([]oauth.Authorization, error)
 }
 
-// Access is what the surface needs of [authn.Service]: how users sign in.
+// Access is what the surface needs of [stonetown/identity/authn.Service]: how users sign in.
 type Access interface {
-	NoteRefused(ctx context.Context, tenantID string, u identity.User, by authn.By, refused error) error
-	SendReset(ctx context.Context, tenantID, userID string, by authn.By) error
-	ResetFactors(ctx context.Context, tenantID, userID string, by authn.By) (identity.User, error)
+	NoteRefused(ctx context.Context, tenantID string, u identity.User, refused error) error
+	SendReset(ctx context.Context, tenantID, userID string) error
+	ResetFactors(ctx context.Context, tenantID, userID string) (identity.User, error)
 	Factors(ctx context.Context, tenantID, userID string) ([]factor.Factor, error)
-	RemoveFactor(ctx context.Context, tenantID, userID, factorID string, by authn.By) error
+	RemoveFactor(ctx context.Context, tenantID, userID, factorID string) error
 	Identities(ctx context.Context, tenantID, userID string) ([]external.Identity, error)
 	Sessions(ctx context.Context, tenantID, userID string) ([]session.Session, error)
-	EndSession(ctx context.Context, tenantID, userID, sessionID, reason string, by authn.By) error
-	EndSessions(ctx context.Context, tenantID, userID, except, reason string, by authn.By) error
+	EndSession(ctx context.Context, tenantID, userID, sessionID, reason string) error
+	EndSessions(ctx context.Context, tenantID, userID, except, reason string) error
 }
 
 // Surface implements the operations. It is safe for concurrent use.
