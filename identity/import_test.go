@@ -171,9 +171,15 @@ func TestImportSurvivesItsProcesses(t *testing.T) {
 			left  int64
 		}{{0, 102}, {abandonedAfter + time.Minute, 101}, {keptFor + time.Minute, 0}} {
 			d.clock = func() time.Time { return time.Now().Add(c.later) }
-			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-			NewImporter(d, key, parseRow).Run(ctx, slog.New(slog.DiscardHandler))
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			var running sync.WaitGroup
+			running.Go(func() { NewImporter(d, key, parseRow).Run(ctx, slog.New(slog.DiscardHandler)) })
+			time.Sleep(50 * time.Millisecond) // for rows that must stay
+			for count() != c.left && ctx.Err() == nil {
+				time.Sleep(5 * time.Millisecond)
+			}
 			cancel()
+			running.Wait()
 			if n := count(); n != c.left {
 				t.Errorf("after %v %d rows are left, want %d", c.later, n, c.left)
 			}
