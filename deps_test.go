@@ -90,6 +90,34 @@ func TestImportOrder(t *testing.T) {
 	}
 }
 
+// apiMayNotImport are the packages that a surface of the API leaves to the domains, which
+// write their rows and events in their own transactions.
+var apiMayNotImport = map[string][]string{
+	"api/account": {"internal/sqldb"},
+	"api/people":  {"internal/eventlog", "internal/sqldb"},
+	"api/profile": {"internal/eventlog", "internal/sqldb"},
+}
+
+func TestAPILeavesStorageToDomains(t *testing.T) {
+	seen := 0
+	for _, pkg := range list(t, "-json=ImportPath,Imports", "./api/...") {
+		path := strings.TrimPrefix(pkg.ImportPath, module)
+		forbidden, ruled := apiMayNotImport[path]
+		if !ruled {
+			continue
+		}
+		seen++
+		for _, imported := range forbidden {
+			if slices.Contains(pkg.Imports, module+imported) {
+				t.Errorf("%s imports %s", path, imported)
+			}
+		}
+	}
+	if seen != len(apiMayNotImport) {
+		t.Errorf("%d packages are there of %d with a rule", seen, len(apiMayNotImport))
+	}
+}
+
 // What tests need must not be part of the program.
 func TestProgramHoldsNoTests(t *testing.T) {
 	for _, pkg := range list(t, "-deps", "-json=ImportPath", "./cmd/stonetown") {

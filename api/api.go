@@ -80,7 +80,6 @@ type Users interface {
 
 // Scopes knows what tokens can carry; [oauth.Registry] does.
 type Scopes interface {
-	people.Scopes
 	scopes.Registry
 }
 
@@ -181,8 +180,8 @@ func New(c Config) (http.Handler, error) {
 	routes := mux.NewRouter()
 	(&resources.Surface{Engine: c.Engine, Store: c.Resources, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&authzen.Surface{Engine: c.Engine, Cursors: cursors}).Mount(routes, kit.Fail)
-	(&account.Surface{Service: c.Authn, Users: c.Users, Issuer: c.OAuth, Flows: c.OAuth, Cursors: cursors, Places: c.Places, Changed: people.Changed}).Mount(routes, kit.Fail)
-	(&people.Surface{Directory: c.Users, Access: c.Authn, Places: c.Places, Importer: c.Importer, Scopes: c.Scopes, Authorizations: c.OAuth, Cursors: cursors}).Mount(routes, kit.Fail)
+	(&account.Surface{Service: c.Authn, Users: c.Users, Issuer: c.OAuth, Flows: c.OAuth, Cursors: cursors, Places: c.Places}).Mount(routes, kit.Fail)
+	(&people.Surface{Directory: c.Users, Access: c.Authn, Places: c.Places, Importer: c.Importer, Authorizations: c.OAuth, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&applications.Surface{Service: c.OAuth, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&scopes.Surface{Registry: c.Scopes, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&settings.Surface{Tenants: c.Tenants, Users: c.Users, Applications: c.OAuth, Keys: c.OAuth, Cursors: cursors}).Mount(routes, kit.Fail)

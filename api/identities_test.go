@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"stonetown/identity"
-	"stonetown/identity/authn"
 	"stonetown/identity/external"
 	"stonetown/internal/eventlog"
 )
@@ -30,8 +29,8 @@ func (w *world) identityOf(t testing.TB, c *client, userID, connection, subject 
 // linkTo does what a sign-in at a connection will do.
 func (w *world) linkTo(t testing.TB, c *client, userID, connection, subject string) error {
 	t.Helper()
-	by := authn.By{Origin: eventlog.Origin{Actor: eventlog.Actor{Type: "user", ID: userID}}}
-	return w.authn.Link(t.Context(), w.identityOf(t, c, userID, connection, subject), by)
+	ctx := eventlog.WithOrigin(t.Context(), func() eventlog.Origin { return eventlog.Origin{Actor: eventlog.Actor{Type: "user", ID: userID}} })
+	return w.authn.Link(ctx, w.identityOf(t, c, userID, connection, subject))
 }
 
 // linked demands that it works.

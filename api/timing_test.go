@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"stonetown/identity"
-	"stonetown/internal/sqldb"
 )
 
 // TestTimingTellsNothing compares how long answers take about addresses that have an
@@ -32,7 +31,7 @@ func TestTimingTellsNothing(t *testing.T) {
 	for i := range people {
 		_, err := w.config.Users.Create(context.Background(), tenant.ID, identity.NewUser{
 			Email: fmt.Sprintf("known%03d@example.com", i), EmailVerified: true, PasswordHash: hash,
-		}, func(identity.User, *sqldb.Batch) {})
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -233,9 +233,13 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 
 	stolen, err := breached.New(breached.Config{URL: w.ranges.start(t), Clock: w.now})
 	must(err)
-	directory, err := identity.New(identity.Config{DB: w.db, Relations: e, Authority: rights, Breached: stolen, Logger: slog.New(slog.NewJSONHandler(w.log, nil))})
+	scopes := oauth.NewRegistry(w.db, e)
+	directory, err := identity.New(identity.Config{
+		DB: w.db, Relations: e, Authority: rights, Breached: stolen, Logger: slog.New(slog.NewJSONHandler(w.log, nil)),
+		Scopes: scopes, Verification: authn.Verification{Outbox: letters}, OnDelete: []func(*sqldb.Batch, string, string){w.oauth.ForgetUser},
+	})
 	must(err)
-	importer := identity.NewImporter(directory, key, people.ParseImport, people.ImportEvents(func(b *sqldb.Batch, u identity.User) { w.authn.QueueVerification(b, u) }))
+	importer := identity.NewImporter(directory, key, people.ParseImport)
 	importing, stop := context.WithCancel(ctx)
 	var imports sync.WaitGroup
 	imports.Go(func() { importer.Run(importing, slog.New(slog.DiscardHandler)) })
@@ -268,7 +272,7 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 	config := api.Config{
 		SecurityContact: "mailto:security@example.com",
 		Idempotency:     w.keys, Limits: limits, Origins: w.oauth,
-		Engine: e, Resources: resources.New(e, w.db), Tenants: w.tenants, Users: directory, Authn: w.authn, Importer: importer, Scopes: oauth.NewRegistry(w.db, e), OAuth: w.oauth, CursorKey: cursorKey,
+		Engine: e, Resources: resources.New(e, w.db), Tenants: w.tenants, Users: directory, Authn: w.authn, Importer: importer, Scopes: scopes, OAuth: w.oauth, CursorKey: cursorKey,
 		Logger: slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	if change != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"stonetown/internal/eventlog"
 	"stonetown/internal/pgtest"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
@@ -31,7 +32,7 @@ func BenchmarkUsers(b *testing.B) {
 				b.Fatal(err)
 			}
 			b.Cleanup(func() { db.Close() })
-			if err := db.Migrate(ctx, Migrations()); err != nil {
+			if err := db.Migrate(ctx, Migrations(), eventlog.Migrations()); err != nil {
 				b.Fatal(err)
 			}
 			began := time.Now()
@@ -106,20 +107,20 @@ func BenchmarkImport(b *testing.B) {
 				b.Fatal(err)
 			}
 			b.Cleanup(func() { db.Close() })
-			if err := db.Migrate(ctx, Migrations()); err != nil {
+			if err := db.Migrate(ctx, Migrations(), eventlog.Migrations()); err != nil {
 				b.Fatal(err)
 			}
 			d, err := New(Config{DB: db})
 			if err != nil {
 				b.Fatal(err)
 			}
-			i := NewImporter(d, key, parseRow, func(Import, []User, []Join, *sqldb.Batch) {})
+			i := NewImporter(d, key, parseRow)
 			for tenant := 0; b.Loop(); tenant++ {
 				var body strings.Builder
 				for k := range n {
 					fmt.Fprintf(&body, `{"email":"person.%d@example.com"}`+"\n", k)
 				}
-				if _, err := i.Receive(ctx, fmt.Sprint("tnt_", tenant), "", []byte("{}"), strings.NewReader(body.String())); err != nil {
+				if _, err := i.Receive(ctx, fmt.Sprint("tnt_", tenant), "", false, strings.NewReader(body.String())); err != nil {
 					b.Fatal(err)
 				}
 				if found, err := i.work(ctx); !found || err != nil {

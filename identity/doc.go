@@ -10,6 +10,12 @@
 // whose transaction the rows join. Changes of who administers the tenant are made in
 // line by the lock that orders its relations, so that the last one stays.
 //
+// Whatever changes a user or a group writes the events of the change in its transaction.
+// Their data is the public representation, [UserDocument] or [GroupDocument], which the
+// API answers as well, and their origin is that of the context ([eventlog.WithOrigin]).
+// What other modules keep about a user is theirs: they join the deletion of the user by
+// [Config].OnDelete.
+//
 // Many users come by an [Importer]: rows wait in the database, encrypted, and each
 // chunk of them is imported in one transaction with the counters of its job.
 //

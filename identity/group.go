@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"stonetown/engine"
+	"stonetown/internal/eventlog"
 	"stonetown/internal/id"
 	"stonetown/internal/sqldb"
 	"stonetown/schema"
@@ -52,9 +53,10 @@ func (g Group) IsBuiltin() bool { return g.Slug == AdministratorsSlug }
 // NewGroup is what creating a group takes.
 type NewGroup struct {
 	Slug, Name, Description string
-	Scopes                  []string // all known in the tenant
+	Scopes                  []string
 
-	first []string // ids of its first members
+	initial bool     // the group comes with the tenant, which is not an event
+	first   []string // ids of its first members
 }
 
 var slugPattern = regexp.MustCompile(`^[a-z0-9](-?[a-z0-9]){0,62}$`)
@@ -73,10 +75,38 @@ func grant(groupID, scope string) engine.WriteOp {
 	}
 }
 
-// CreateGroup adds a group without members. origin says who does it; attach queues
-// what commits with it. It fails with [ErrSlugInvalid] or [ErrSlugTaken], or with
-// [*authority.DeniedError] for a scope that the caller lacks.
-func (d *Directory) CreateGroup(ctx context.Context, tenantID string, n NewGroup, origin engine.Origin, attach func(Group, *sqldb.Batch)) (Group, error) {
+// UnknownScopesError is returned for scopes that the tenant does not have.
+type UnknownScopesError struct{ Scopes []string }
+
+func (e *UnknownScopesError) Error() string {
+	return fmt.Sprintf("scope %q is not registered", e.Scopes[0])
+}
+
+// known fails with [*UnknownScopesError] for scopes that a tenant does not have, as a
+// transaction sees them (nil: as they are now).
+func (d *Directory) known(ctx context.Context, tx *sqldb.Tx, tenantID string, scopes []string) error {
+	if d.scopes == nil {
+		return nil
+	}
+	unknown, err := d.scopes.UnknownScopes(ctx, tx, tenantID, scopes)
+	if err == nil && len(unknown) > 0 {
+		err = &UnknownScopesError{unknown}
+	}
+	return err
+}
+
+// CreateGroup adds a group without members. A commit id, if it is not empty, makes it safe
+// to ask again. It fails with [*UnknownScopesError], [ErrSlugInvalid] or [ErrSlugTaken], or
+// with [*authority.DeniedError] for a scope that the caller lacks.
+func (d *Directory) CreateGroup(ctx context.Context, tenantID string, n NewGroup, commitID string) (Group, error) {
+	return d.createGroup(ctx, tenantID, n, origin(ctx, commitID))
+}
+
+func (d *Directory) createGroup(ctx context.Context, tenantID string, n NewGroup, origin engine.Origin) (Group, error) {
+	// Before the transaction, as some texts cannot be the id of a scope.
+	if err := d.known(ctx, nil, tenantID, n.Scopes); err != nil {
+		return Group{}, err
+	}
 	if len(n.Slug) > 63 || !slugPattern.MatchString(n.Slug) || slices.Contains(reservedGroupSlugs, n.Slug) {
 		return Group{}, ErrSlugInvalid
 	}
@@ -88,7 +118,12 @@ func (d *Directory) CreateGroup(ctx context.Context, tenantID string, n NewGroup
 		ID: id.New(id.Group), TenantID: tenantID, Slug: n.Slug, Name: n.Name, Description: n.Description, Scopes: sorted(n.Scopes),
 		MemberCount: len(n.first), CreatedAt: now, UpdatedAt: now,
 	}
-	origin = origin.Joining(func(ctx context.Context, tx *sqldb.Tx) error { return insertGroup(ctx, tx, g) })
+	origin.Also = func(ctx context.Context, tx *sqldb.Tx) error {
+		if err := d.known(ctx, tx, tenantID, g.Scopes); err != nil {
+			return err
+		}
+		return insertGroup(ctx, tx, g)
+	}
 	req := engine.WriteRequest{Origin: origin, Register: []tuplestore.Object{groupObject(g.ID)}}
 	for _, scope := range g.Scopes {
 		req.Ops = append(req.Ops, grant(g.ID, scope))
@@ -96,7 +131,11 @@ func (d *Directory) CreateGroup(ctx context.Context, tenantID string, n NewGroup
 	for _, userID := range n.first {
 		req.Ops = append(req.Ops, membership(g.ID, userID))
 	}
-	req.Attach = func(_ tuplestore.Result, b *sqldb.Batch) { attach(g, b) }
+	req.Attach = func(_ tuplestore.Result, b *sqldb.Batch) {
+		if !n.initial {
+			eventlog.Append(b, tenantID, groupCreated(ctx, g))
+		}
+	}
 	if _, err := d.relations.Write(ctx, tenantID, req); err != nil {
 		return Group{}, fmt.Errorf("create group: %w", err)
 	}
@@ -109,10 +148,11 @@ func (d *Directory) Group(ctx context.Context, tenantID, groupID string) (Group,
 }
 
 // UpdateGroup changes a group: change makes of it what it shall be; only name,
-// description and scopes may differ. Without a difference nothing is written. It
-// fails with [ErrGroupNotFound] or [ErrBuiltin], or with [*authority.DeniedError] for a
-// further scope that the caller lacks.
-func (d *Directory) UpdateGroup(ctx context.Context, tenantID, groupID string, change func(*Group), origin engine.Origin, attach func(before, after Group, b *sqldb.Batch)) (Group, error) {
+// description and scopes may differ. Without a difference nothing is written. commitID is
+// that of [Directory.CreateGroup]. It fails with [ErrGroupNotFound], [*UnknownScopesError]
+// or [ErrBuiltin], or with [*authority.DeniedError] for a further scope that the caller
+// lacks.
+func (d *Directory) UpdateGroup(ctx context.Context, tenantID, groupID string, change func(*Group), commitID string) (Group, error) {
 	for {
 		before, err := d.Group(ctx, tenantID, groupID)
 		if err != nil {
@@ -125,17 +165,25 @@ func (d *Directory) UpdateGroup(ctx context.Context, tenantID, groupID string, c
 		if scopes && after.Name == before.Name && after.Description == before.Description {
 			return before, nil
 		}
+		further := added(before.Scopes, after.Scopes)
+		if err := d.known(ctx, nil, tenantID, further); err != nil {
+			return Group{}, err
+		}
 		if !scopes && before.IsBuiltin() {
 			return Group{}, ErrBuiltin
 		}
-		if err := d.authority.MayGive(ctx, tenantID, added(before.Scopes, after.Scopes)); err != nil {
+		if err := d.authority.MayGive(ctx, tenantID, further); err != nil {
 			return Group{}, err
 		}
 		after.UpdatedAt = d.now()
-		req := engine.WriteRequest{Origin: origin.Joining(func(ctx context.Context, tx *sqldb.Tx) error {
+		req := engine.WriteRequest{Origin: origin(ctx, commitID)}
+		req.Also = func(ctx context.Context, tx *sqldb.Tx) error {
+			if err := d.known(ctx, tx, tenantID, further); err != nil {
+				return err
+			}
 			return updateGroup(ctx, tx, before, after)
-		})}
-		for _, scope := range added(before.Scopes, after.Scopes) {
+		}
+		for _, scope := range further {
 			req.Ops = append(req.Ops, grant(groupID, scope))
 		}
 		for _, scope := range added(after.Scopes, before.Scopes) {
@@ -143,7 +191,9 @@ func (d *Directory) UpdateGroup(ctx context.Context, tenantID, groupID string, c
 			op.Delete = true
 			req.Ops = append(req.Ops, op)
 		}
-		req.Attach = func(_ tuplestore.Result, b *sqldb.Batch) { attach(before, after, b) }
+		req.Attach = func(_ tuplestore.Result, b *sqldb.Batch) {
+			eventlog.Append(b, tenantID, groupUpdated(ctx, before, after))
+		}
 		_, err = d.relations.Write(ctx, tenantID, req)
 		var gone *engine.RelationNotFoundError
 		if errors.Is(err, errChanged) || errors.As(err, &gone) {
@@ -156,9 +206,9 @@ func (d *Directory) UpdateGroup(ctx context.Context, tenantID, groupID string, c
 	}
 }
 
-// DeleteGroup removes a group, with every relation that names it. It fails with
-// [ErrGroupNotFound] or [ErrBuiltin].
-func (d *Directory) DeleteGroup(ctx context.Context, tenantID, groupID string, origin engine.Origin, attach func(Group, *sqldb.Batch)) error {
+// DeleteGroup removes a group, with every relation that names it. commitID is that of
+// [Directory.CreateGroup]. It fails with [ErrGroupNotFound] or [ErrBuiltin].
+func (d *Directory) DeleteGroup(ctx context.Context, tenantID, groupID, commitID string) error {
 	g, err := d.Group(ctx, tenantID, groupID)
 	if err != nil {
 		return err
@@ -166,9 +216,10 @@ func (d *Directory) DeleteGroup(ctx context.Context, tenantID, groupID string, o
 	if g.IsBuiltin() {
 		return ErrBuiltin
 	}
-	origin.Also = func(ctx context.Context, tx *sqldb.Tx) error { return deleteGroup(ctx, tx, g) }
-	origin.Attach = func(_ tuplestore.Result, b *sqldb.Batch) { attach(g, b) }
-	_, err = d.relations.Unregister(ctx, tenantID, groupObject(groupID), origin)
+	change := origin(ctx, commitID)
+	change.Also = func(ctx context.Context, tx *sqldb.Tx) error { return deleteGroup(ctx, tx, g) }
+	change.Attach = func(_ tuplestore.Result, b *sqldb.Batch) { eventlog.Append(b, tenantID, groupDeleted(ctx, g)) }
+	_, err = d.relations.Unregister(ctx, tenantID, groupObject(groupID), change)
 	var gone *engine.ResourceNotFoundError
 	if errors.As(err, &gone) {
 		err = ErrGroupNotFound

@@ -13,6 +13,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"stonetown/engine/authority"
+	"stonetown/internal/eventlog"
 	"stonetown/internal/fair"
 	"stonetown/internal/id"
 	"stonetown/internal/jobs"
@@ -61,8 +62,10 @@ type Import struct {
 	ID       string
 	TenantID string
 	State    ImportState
-	// Origin says who asked for it, as whoever writes its events has put it.
-	Origin                  []byte
+	// Origin is that of the request that asked for it; events have it.
+	Origin eventlog.Origin
+	// SendVerification has a mail sent to those users whose address is not verified.
+	SendVerification        bool
 	Total, Imported, Failed int // rows
 	Errors                  []RowError
 	CreatedAt               time.Time // UTC, as are all
@@ -105,32 +108,20 @@ type Importer struct {
 	directory *Directory
 	seal      *seal.Key
 	parse     func(line []byte) (ImportRow, *RowError)
-	attach    ImportEvents
 	kicked    jobs.Signal
 	// refused is when tenants were last told that they have too many imports. For
 	// refusedFor they are told so without a look at the database.
 	refused *lru.Cache[string, time.Time]
 }
 
-// ImportEvents queues what commits with users that an import created, and with the
-// memberships that they came with; and once more, when it has finished. It may run
-// more than once.
-type ImportEvents func(job Import, created []User, joined []Join, b *sqldb.Batch)
-
-// Join is users who come into a group.
-type Join struct {
-	Group   Group
-	UserIDs []string
-}
-
 // NewImporter returns an importer. parse reads a line; it gives an error its code and
 // message.
-func NewImporter(d *Directory, key *seal.Key, parse func(line []byte) (ImportRow, *RowError), attach ImportEvents) *Importer {
+func NewImporter(d *Directory, key *seal.Key, parse func(line []byte) (ImportRow, *RowError)) *Importer {
 	refused, err := lru.New[string, time.Time](1000)
 	if err != nil {
 		panic(err) // of a size that is not positive
 	}
-	return &Importer{directory: d, seal: key, parse: parse, attach: attach, kicked: jobs.NewSignal(), refused: refused}
+	return &Importer{directory: d, seal: key, parse: parse, kicked: jobs.NewSignal(), refused: refused}
 }
 
 // line is a line of a chunk.
@@ -141,13 +132,17 @@ type line struct {
 }
 
 // Receive takes the rows of an import, lines of JSON, and leaves them to [Importer.Run],
-// which imports them with the rights of the context's caller.
+// which imports them with the rights of the context's caller and with its origin. With
+// sendVerification, users whose address is not verified get a mail to do so.
 // A commit id, if it is not empty, makes it safe to send the same again: the second
 // time nothing is received. It fails with [*fair.ExhaustedError] if the tenant has
 // [MaxImportsWaiting] that are not finished, with [ErrImportTooLong], [ErrImportEmpty], [ErrImportUnderWay] or
 // as reading does; nothing is left then.
-func (i *Importer) Receive(ctx context.Context, tenantID, commitID string, origin []byte, body io.Reader) (_ Import, err error) {
-	job := Import{ID: id.New(id.Import), TenantID: tenantID, State: Receiving, Origin: origin, CreatedAt: i.directory.now()}
+func (i *Importer) Receive(ctx context.Context, tenantID, commitID string, sendVerification bool, body io.Reader) (_ Import, err error) {
+	job := Import{
+		ID: id.New(id.Import), TenantID: tenantID, State: Receiving, Origin: eventlog.OriginOf(ctx), SendVerification: sendVerification,
+		CreatedAt: i.directory.now(),
+	}
 	if caller, ok := authority.Of(ctx); ok {
 		if job.caller, err = json.Marshal(caller); err != nil {
 			return Import{}, fmt.Errorf("receive import: %w", err)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"stonetown/engine"
+	"stonetown/internal/eventlog"
 	"stonetown/internal/fair"
 	"stonetown/internal/pgtest"
 	"stonetown/internal/seal"
@@ -35,7 +37,7 @@ func onEach(t *testing.T, test func(t *testing.T, d *Directory)) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { db.Close() })
-			if err := db.Migrate(ctx, sqlstore.Migrations(), Migrations()); err != nil {
+			if err := db.Migrate(ctx, sqlstore.Migrations(), Migrations(), eventlog.Migrations()); err != nil {
 				t.Fatal(err)
 			}
 			store, err := sqlstore.New(sqlstore.Config{DB: db})
@@ -55,6 +57,20 @@ func onEach(t *testing.T, test func(t *testing.T, d *Directory)) {
 			test(t, d)
 		})
 	}
+}
+
+// eventTypes counts the events of a tenant by their types.
+func eventTypes(t *testing.T, db *sqldb.DB, tenantID string) map[eventlog.Type]int {
+	t.Helper()
+	log, err := eventlog.Open(eventlog.Config{DB: db})
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[eventlog.Type]int{}
+	if err := log.All(t.Context(), tenantID, func(e eventlog.Event) error { count[e.Type]++; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return count
 }
 
 func parseRow(text []byte) (row ImportRow, failed *RowError) {
@@ -79,18 +95,9 @@ func TestImportSurvivesItsProcesses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := d.CreateGroup(t.Context(), tenant, NewGroup{Slug: "crew", Name: "Crew"}, engine.Origin{Actor: "test"}, func(Group, *sqldb.Batch) {})
+		g, err := d.CreateGroup(t.Context(), tenant, NewGroup{Slug: "crew", Name: "Crew"}, "")
 		if err != nil {
 			t.Fatal(err)
-		}
-		var mu sync.Mutex
-		finished := 0
-		events := func(job Import, created []User, joined []Join, b *sqldb.Batch) {
-			if !job.FinishedAt.IsZero() {
-				mu.Lock()
-				defer mu.Unlock()
-				finished++
-			}
 		}
 		var body strings.Builder
 		for i := range n {
@@ -100,12 +107,12 @@ func TestImportSurvivesItsProcesses(t *testing.T) {
 			}
 			fmt.Fprintf(&body, `{"email":"u%d@example.com"%s}`+"\n", i%(n-100), groups) // the last hundred are the first once more
 		}
-		i := NewImporter(d, key, parseRow, events)
-		job, err := i.Receive(t.Context(), tenant, "commit", []byte("{}"), strings.NewReader(body.String()))
+		i := NewImporter(d, key, parseRow)
+		job, err := i.Receive(t.Context(), tenant, "commit", false, strings.NewReader(body.String()))
 		if err != nil || job.Total != n {
 			t.Fatalf("%+v, %v", job, err)
 		}
-		if again, err := i.Receive(t.Context(), tenant, "commit", []byte("{}"), strings.NewReader(body.String())); err != nil || again.ID != job.ID {
+		if again, err := i.Receive(t.Context(), tenant, "commit", false, strings.NewReader(body.String())); err != nil || again.ID != job.ID {
 			t.Errorf("received again: %+v, %v", again, err)
 		}
 		var sealed []byte
@@ -119,7 +126,7 @@ func TestImportSurvivesItsProcesses(t *testing.T) {
 				both.Go(func() {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(30+40*k)*time.Millisecond)
 					defer cancel()
-					NewImporter(d, key, parseRow, events).Run(ctx, slog.New(slog.DiscardHandler))
+					NewImporter(d, key, parseRow).Run(ctx, slog.New(slog.DiscardHandler))
 				})
 			}
 			both.Wait()
@@ -130,8 +137,12 @@ func TestImportSurvivesItsProcesses(t *testing.T) {
 				t.Fatalf("not done: %+v", job)
 			}
 		}
-		if job.Imported != n-100 || job.Failed != 100 || len(job.Errors) != 100 || finished < 1 {
-			t.Errorf("%d imported, %d failed, %d errors, %d times finished", job.Imported, job.Failed, len(job.Errors), finished)
+		if job.Imported != n-100 || job.Failed != 100 || len(job.Errors) != 100 {
+			t.Errorf("%d imported, %d failed, %d errors", job.Imported, job.Failed, len(job.Errors))
+		}
+		want := map[eventlog.Type]int{eventlog.GroupCreated: 1, eventlog.UserCreated: n - 100, eventlog.GroupMemberAdded: (n - 100) / 2, eventlog.UserImportCompleted: 1}
+		if got := eventTypes(t, d.db, tenant); !maps.Equal(got, want) {
+			t.Errorf("events %v, want %v", got, want)
 		}
 		var users, chunks int64
 		if err := d.db.QueryRow(t.Context(), `SELECT (SELECT COUNT(*) FROM users), (SELECT COUNT(*) FROM user_import_chunks)`).Scan(&users, &chunks); err != nil {
@@ -160,9 +171,15 @@ func TestImportSurvivesItsProcesses(t *testing.T) {
 			left  int64
 		}{{0, 102}, {abandonedAfter + time.Minute, 101}, {keptFor + time.Minute, 0}} {
 			d.clock = func() time.Time { return time.Now().Add(c.later) }
-			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-			NewImporter(d, key, parseRow, events).Run(ctx, slog.New(slog.DiscardHandler))
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			var running sync.WaitGroup
+			running.Go(func() { NewImporter(d, key, parseRow).Run(ctx, slog.New(slog.DiscardHandler)) })
+			time.Sleep(50 * time.Millisecond) // for rows that must stay
+			for count() != c.left && ctx.Err() == nil {
+				time.Sleep(5 * time.Millisecond)
+			}
 			cancel()
+			running.Wait()
 			if n := count(); n != c.left {
 				t.Errorf("after %v %d rows are left, want %d", c.later, n, c.left)
 			}
@@ -190,12 +207,12 @@ func TestImportRenewsItsLease(t *testing.T) {
 			}
 			return parseRow(text)
 		}
-		i := NewImporter(d, key, parse, func(Import, []User, []Join, *sqldb.Batch) {})
+		i := NewImporter(d, key, parse)
 		var body strings.Builder
 		for n := range 6 {
 			fmt.Fprintf(&body, `{"email":"u%d@example.com","password":"correct horse battery"}`+"\n", n)
 		}
-		job, err := i.Receive(t.Context(), "tnt_a", "commit", []byte("{}"), strings.NewReader(body.String()))
+		job, err := i.Receive(t.Context(), "tnt_a", "commit", false, strings.NewReader(body.String()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -259,9 +276,9 @@ func TestImportsWaitingAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := NewImporter(d, key, parseRow, func(Import, []User, []Join, *sqldb.Batch) {})
+		i := NewImporter(d, key, parseRow)
 		receive := func(tenant string) error {
-			_, err := i.Receive(t.Context(), tenant, "", nil, strings.NewReader(`{"email":"ann@example.com"}`+"\n"))
+			_, err := i.Receive(t.Context(), tenant, "", false, strings.NewReader(`{"email":"ann@example.com"}`+"\n"))
 			return err
 		}
 		for range MaxImportsWaiting {

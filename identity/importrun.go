@@ -16,10 +16,10 @@ import (
 
 	"stonetown/engine"
 	"stonetown/engine/authority"
+	"stonetown/internal/eventlog"
 	"stonetown/internal/fair"
 	"stonetown/internal/jobs"
 	"stonetown/internal/sqldb"
-	"stonetown/tuplestore"
 )
 
 const (
@@ -100,13 +100,15 @@ func (i *Importer) work(ctx context.Context) (found bool, err error) {
 			return err
 		}
 		var b sqldb.Batch
-		i.attach(job, nil, nil, &b)
+		eventlog.Append(&b, job.TenantID, importCompleted(ctx, job))
 		return tx.Send(ctx, &b)
 	})
 }
 
-// onBehalf is a context in which a job has the rights of the caller that asked for it.
+// onBehalf is a context in which a job has the origin of the request that asked for it, and
+// the rights of its caller.
 func onBehalf(ctx context.Context, job Import) (context.Context, error) {
+	ctx = eventlog.WithOrigin(ctx, func() eventlog.Origin { return job.Origin })
 	if len(job.caller) == 0 {
 		return ctx, nil
 	}
@@ -267,14 +269,20 @@ func (i *Importer) commitChunk(ctx context.Context, job Import, owner string, ca
 			joined[g.ID] = append(joined[g.ID], users[n].ID)
 		}
 	}
+	outer := ctx // events have its origin, which the context of a shared transaction lacks
 	commit := func(ctx context.Context, tx *sqldb.Tx) error {
 		imported, failed = len(created), len(candidates)-len(created)
 		if err := advanceImport(ctx, tx, job, owner, imported, failed, d.now().Add(importLease)); err != nil {
 			return err
 		}
 		var b sqldb.Batch
+		var events []eventlog.Event
 		for _, u := range created {
 			queueUser(&b, u)
+			if job.SendVerification {
+				d.verify(&b, u)
+			}
+			events = append(events, UserCreated(outer, u, FromImport))
 		}
 		left := max(0, MaxImportErrors-job.Failed) // of the errors that are kept
 		for _, c := range candidates {
@@ -285,12 +293,10 @@ func (i *Importer) commitChunk(ctx context.Context, job Import, owner string, ca
 			b.Queue(`INSERT INTO user_import_errors (tenant_id, import_id, line, email, code, message) VALUES ($1, $2, $3, $4, $5, $6)`,
 				[]any{job.TenantID, job.ID, int64(c.line), cmp.Or(c.failed.Email, c.row.Email), c.failed.Code, c.failed.Message}, nil)
 		}
-		var joins []Join
 		for _, g := range groups {
 			if len(joined[g.ID]) == 0 {
 				continue
 			}
-			joins = append(joins, Join{g, joined[g.ID]})
 			now, err := selectGroup(ctx, tx, job.TenantID, g.ID)
 			if errors.Is(err, ErrGroupNotFound) || err == nil && len(added(g.Scopes, now.Scopes)) > 0 {
 				return errChanged
@@ -299,10 +305,9 @@ func (i *Importer) commitChunk(ctx context.Context, job Import, owner string, ca
 				return err
 			}
 			countMembers(&b, g, len(joined[g.ID]), d.now())
+			events = append(events, membersChanged(outer, memberAdded, g, joined[g.ID])...)
 		}
-		job := job
-		job.Imported, job.Failed = job.Imported+imported, job.Failed+failed
-		i.attach(job, created, joins, &b)
+		eventlog.Append(&b, job.TenantID, events...)
 		return tx.Send(ctx, &b)
 	}
 	if len(req.Ops) == 0 {
@@ -310,7 +315,6 @@ func (i *Importer) commitChunk(ctx context.Context, job Import, owner string, ca
 		return imported, failed, err
 	}
 	req.Also = commit
-	req.Attach = func(tuplestore.Result, *sqldb.Batch) {}
 	_, err = d.relations.Write(ctx, job.TenantID, req)
 	return imported, failed, err
 }

@@ -2,18 +2,30 @@ package identity
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
+	"stonetown/internal/eventlog"
 	"stonetown/internal/sqldb"
 )
 
+// importRequest is what is kept of the request for an import.
+type importRequest struct {
+	eventlog.Origin
+	SendVerification bool `json:"send_verification,omitempty"`
+}
+
 func insertImport(ctx context.Context, db *sqldb.DB, job Import) error {
-	_, err := db.Exec(ctx, `
+	origin, err := json.Marshal(importRequest{job.Origin, job.SendVerification})
+	if err != nil {
+		return err
+	}
+	_, err = db.Exec(ctx, `
 		INSERT INTO user_imports (tenant_id, id, state, origin, caller, total, imported, failed, chunks, next_chunk, owner, lease_until, created_at, started_at, finished_at)
 		VALUES ($1, $2, $3, $4, $5, 0, 0, 0, 0, 0, '', 0, $6, 0, 0)`,
-		job.TenantID, job.ID, string(job.State), string(job.Origin), string(job.caller), job.CreatedAt.UnixMicro())
+		job.TenantID, job.ID, string(job.State), string(origin), string(job.caller), job.CreatedAt.UnixMicro())
 	return err
 }
 
@@ -55,8 +67,12 @@ func scanImport(row interface{ Scan(...any) error }) (Import, error) {
 	if err != nil {
 		return Import{}, fmt.Errorf("read import: %w", err)
 	}
-	job.caller = []byte(caller)
-	job.Origin, job.Total, job.Imported, job.Failed, job.chunks, job.next = []byte(origin), int(total), int(imported), int(failed), int(chunks), int(next)
+	var from importRequest
+	if err := json.Unmarshal([]byte(origin), &from); err != nil {
+		return Import{}, fmt.Errorf("read origin of import: %w", err)
+	}
+	job.Origin, job.SendVerification, job.caller = from.Origin, from.SendVerification, []byte(caller)
+	job.Total, job.Imported, job.Failed, job.chunks, job.next = int(total), int(imported), int(failed), int(chunks), int(next)
 	job.CreatedAt, job.StartedAt, job.FinishedAt = instant(created), instant(started), instant(finished)
 	return job, nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"stonetown/engine"
+	"stonetown/internal/eventlog"
 	"stonetown/internal/sqldb"
 	"stonetown/schema"
 	"stonetown/tuplestore"
@@ -38,10 +39,6 @@ const (
 	UnknownUser   Outcome = "unknown_user"
 )
 
-// Moved queues what commits when users come into a group, or go. It may run more
-// than once.
-type Moved func(g Group, userIDs []string, b *sqldb.Batch)
-
 func membership(groupID, userID string) engine.WriteOp {
 	return engine.WriteOp{
 		Resource: groupObject(groupID), Relation: schema.GroupMember,
@@ -53,10 +50,9 @@ func membership(groupID, userID string) engine.WriteOp {
 var errChanged = errors.New("changed by somebody else")
 
 // AddMembers puts users into a group: all that exist, or none. Each user gets an
-// outcome. attach queues what commits with the users who are new. It fails with
-// [ErrGroupNotFound], or with [*authority.DeniedError] for a group with a scope that the
-// caller lacks.
-func (d *Directory) AddMembers(ctx context.Context, tenantID, groupID string, userIDs []string, origin engine.Origin, attach Moved) (map[string]Outcome, error) {
+// outcome. commitID is that of [Directory.CreateGroup]. It fails with [ErrGroupNotFound],
+// or with [*authority.DeniedError] for a group with a scope that the caller lacks.
+func (d *Directory) AddMembers(ctx context.Context, tenantID, groupID string, userIDs []string, commitID string) (map[string]Outcome, error) {
 	for {
 		g, err := d.Group(ctx, tenantID, groupID)
 		if err != nil {
@@ -83,7 +79,7 @@ func (d *Directory) AddMembers(ctx context.Context, tenantID, groupID string, us
 		if len(users) == 0 {
 			return outcomes, nil
 		}
-		req := engine.WriteRequest{Origin: origin}
+		req := engine.WriteRequest{Origin: origin(ctx, commitID)}
 		for _, userID := range users {
 			req.Ops = append(req.Ops, membership(groupID, userID))
 		}
@@ -111,7 +107,7 @@ func (d *Directory) AddMembers(ctx context.Context, tenantID, groupID string, us
 			}
 			if len(moved) > 0 {
 				countMembers(b, g, len(moved), d.now())
-				attach(g, moved, b)
+				eventlog.Append(b, tenantID, membersChanged(ctx, memberAdded, g, moved)...)
 			}
 		}
 		written, err := d.relations.Write(ctx, tenantID, req)
@@ -130,10 +126,9 @@ func (d *Directory) AddMembers(ctx context.Context, tenantID, groupID string, us
 	}
 }
 
-// RemoveMembers takes users out of a group. Each gets an outcome. removed is
-// told who was a member. It fails with [ErrGroupNotFound] or
-// [ErrLastAdministrator].
-func (d *Directory) RemoveMembers(ctx context.Context, tenantID, groupID string, userIDs []string, origin engine.Origin, removed Moved) (map[string]Outcome, error) {
+// RemoveMembers takes users out of a group. Each gets an outcome. commitID is that of
+// [Directory.CreateGroup]. It fails with [ErrGroupNotFound] or [ErrLastAdministrator].
+func (d *Directory) RemoveMembers(ctx context.Context, tenantID, groupID string, userIDs []string, commitID string) (map[string]Outcome, error) {
 	g, err := d.Group(ctx, tenantID, groupID)
 	if err != nil {
 		return nil, err
@@ -150,7 +145,7 @@ func (d *Directory) RemoveMembers(ctx context.Context, tenantID, groupID string,
 	if len(users) == 0 {
 		return outcomes, nil
 	}
-	req := engine.WriteRequest{Origin: origin}
+	req := engine.WriteRequest{Origin: origin(ctx, commitID)}
 	for _, userID := range users {
 		op := membership(groupID, userID)
 		op.Delete, op.IfPresent = true, true
@@ -172,7 +167,7 @@ func (d *Directory) RemoveMembers(ctx context.Context, tenantID, groupID string,
 		}
 		if len(moved) > 0 {
 			countMembers(b, g, -len(moved), d.now())
-			removed(g, moved, b)
+			eventlog.Append(b, tenantID, membersChanged(ctx, memberRemoved, g, moved)...)
 		}
 	}
 	written, err := d.relations.Write(ctx, tenantID, req)
@@ -285,12 +280,12 @@ func (d *Directory) Administrators(ctx context.Context, tenantID string, scopes 
 		return err
 	}
 	n := NewGroup{
-		Slug: AdministratorsSlug, Name: "Administrators", Description: "Those who may do everything in this tenant.", Scopes: scopes,
+		Slug: AdministratorsSlug, Name: "Administrators", Description: "Those who may do everything in this tenant.", Scopes: scopes, initial: true,
 	}
 	if first.ID != "" {
 		n.first = []string{first.ID}
 	}
-	_, err = d.CreateGroup(ctx, tenantID, n, engine.Origin{Actor: first.ID}, func(Group, *sqldb.Batch) {})
+	_, err = d.createGroup(ctx, tenantID, n, engine.Origin{Actor: first.ID})
 	if errors.Is(err, ErrSlugTaken) { // by another process that starts
 		return nil
 	}

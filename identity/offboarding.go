@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"stonetown/engine"
+	"stonetown/engine/authority"
+	"stonetown/internal/eventlog"
 	"stonetown/internal/sqldb"
 	"stonetown/schema"
 	"stonetown/tuplestore"
@@ -25,16 +27,22 @@ type Relations interface {
 	NamingIn(ctx context.Context, tx *sqldb.Tx, tenantID, typ string, subject tuplestore.Object, after *tuplestore.Record, limit int) ([]tuplestore.Record, error)
 }
 
+// origin is that of a change of relations that the context's caller asks for.
+func origin(ctx context.Context, commitID string) engine.Origin {
+	caller, _ := authority.Of(ctx)
+	return engine.Origin{Actor: caller.ID, CommitID: commitID}
+}
+
 func userObject(userID string) tuplestore.Object {
 	return tuplestore.Object{Type: schema.UserType, ID: userID}
 }
 
 // Delete removes an account for good, with every relation that names the user;
-// memberships go first, one group after the other. origin says who does it, and what
-// commits with the end of the account. It fails with [ErrUserNotFound] or
-// [ErrLastAdministrator], or with [*authority.DeniedError] for a user who holds more than
-// the caller.
-func (d *Directory) Delete(ctx context.Context, tenantID, userID string, origin engine.Origin, removed Moved) error {
+// memberships go first, one group after the other. What other modules keep about the user
+// goes, too ([Config.OnDelete]). A commit id, if it is not empty, makes it safe to ask
+// again. It fails with [ErrUserNotFound] or [ErrLastAdministrator], or with
+// [*authority.DeniedError] for a user who holds more than the caller.
+func (d *Directory) Delete(ctx context.Context, tenantID, userID, commitID string) error {
 	if err := d.MayManage(ctx, tenantID, userID); err != nil {
 		return err
 	}
@@ -48,13 +56,19 @@ func (d *Directory) Delete(ctx context.Context, tenantID, userID string, origin 
 			return err
 		}
 		for _, g := range groups {
-			_, err := d.RemoveMembers(ctx, tenantID, g.ID, []string{userID}, engine.Origin{Actor: origin.Actor}, removed)
+			_, err := d.RemoveMembers(ctx, tenantID, g.ID, []string{userID}, "")
 			if err != nil && !errors.Is(err, ErrGroupNotFound) {
 				return err
 			}
 		}
-		last := origin
+		last := origin(ctx, commitID)
 		last.Alone = true
+		last.Attach = func(_ tuplestore.Result, b *sqldb.Batch) {
+			for _, queue := range d.onDelete {
+				queue(b, tenantID, userID)
+			}
+			eventlog.Append(b, tenantID, userDeleted(ctx, userID))
+		}
 		last.Also = func(ctx context.Context, tx *sqldb.Tx) error {
 			// Nobody can put the user into a group from here on.
 			member, err := d.isMember(ctx, tx, tenantID, userID)
@@ -83,10 +97,10 @@ func (d *Directory) groupsOf(ctx context.Context, tenantID, userID string) ([]Gr
 	return d.Groups(ctx, tenantID, "", userID, nil, all)
 }
 
-// Disable keeps a user from signing in and ends all sessions. It fails as
-// [Directory.Delete] does. origin and attach are those of [Directory.Delete] and
-// [Directory.Update].
-func (d *Directory) Disable(ctx context.Context, tenantID, userID string, origin engine.Origin, attach func(Change, *sqldb.Batch)) (u User, err error) {
+// Disable keeps a user from signing in and ends all sessions. commitID is that of
+// [Directory.Delete], and it fails as that does.
+func (d *Directory) Disable(ctx context.Context, tenantID, userID, commitID string) (u User, err error) {
+	outer := ctx // events have its origin, which the context of a shared transaction lacks
 	disable := func(ctx context.Context, tx *sqldb.Tx) error {
 		c, err := d.UpdateIn(ctx, tx, tenantID, userID, (*User).disable)
 		if u = c.After; err != nil || c.Before.State == Disabled {
@@ -96,7 +110,7 @@ func (d *Directory) Disable(ctx context.Context, tenantID, userID string, origin
 			return err
 		}
 		var b sqldb.Batch
-		attach(c, &b)
+		eventlog.Append(&b, tenantID, c.events(outer)...)
 		return tx.Send(ctx, &b)
 	}
 	if _, err := d.User(ctx, tenantID, userID); err != nil {
@@ -114,14 +128,15 @@ func (d *Directory) Disable(ctx context.Context, tenantID, userID string, origin
 		err = d.db.Tx(ctx, func(tx *sqldb.Tx) error { return disable(ctx, tx) })
 	} else {
 		// In line with the changes of who is an administrator.
-		origin.Alone = true
-		origin.Also = func(ctx context.Context, tx *sqldb.Tx) error {
+		change := origin(ctx, commitID)
+		change.Alone = true
+		change.Also = func(ctx context.Context, tx *sqldb.Tx) error {
 			if err := d.othersAdminister(ctx, tx, groups[i], []string{userID}); err != nil {
 				return err
 			}
 			return disable(ctx, tx)
 		}
-		_, err = d.relations.Write(ctx, tenantID, engine.WriteRequest{Origin: origin})
+		_, err = d.relations.Write(ctx, tenantID, engine.WriteRequest{Origin: change})
 	}
 	if err == nil && u.ID == "" { // done before, by the same request
 		u, err = d.User(ctx, tenantID, userID)

@@ -19,6 +19,7 @@ import (
 	"stonetown/identity/breached"
 	"stonetown/identity/session"
 	"stonetown/identity/ticket"
+	"stonetown/internal/eventlog"
 	"stonetown/internal/id"
 	"stonetown/internal/sqldb"
 	"stonetown/internal/text"
@@ -121,6 +122,28 @@ type Config struct {
 	Clock func() time.Time
 	// Logger gets what goes wrong without anybody being told. Default: discarded.
 	Logger *slog.Logger
+	// Scopes knows which scopes groups can have. Default: any.
+	Scopes Scopes
+	// Verification has the addresses of new users verified. Default: no mail is sent.
+	Verification Verification
+	// OnDelete queue what commits when a user is deleted: the removal of what other
+	// modules keep about the user.
+	OnDelete []func(b *sqldb.Batch, tenantID, userID string)
+}
+
+// Scopes knows which scopes a tenant has.
+type Scopes interface {
+	// UnknownScopes returns those that the tenant does not have, as a transaction
+	// sees them (nil: as they are now).
+	UnknownScopes(ctx context.Context, from *sqldb.Tx, tenantID string, scopes []string) (unknown []string, err error)
+}
+
+// Verification sends new users the mail by which they verify their address.
+type Verification interface {
+	// Queue queues the mail; it is sent after the commit.
+	Queue(b *sqldb.Batch, u User)
+	// Wake has queued mail sent at once.
+	Wake()
 }
 
 // Directory knows the users of every tenant. It is safe for concurrent use.
@@ -131,6 +154,10 @@ type Directory struct {
 	breached  *breached.Client
 	clock     func() time.Time
 	log       *slog.Logger
+
+	scopes       Scopes
+	verification Verification
+	onDelete     []func(b *sqldb.Batch, tenantID, userID string)
 }
 
 // New returns the directory kept in c.DB.
@@ -144,12 +171,15 @@ func New(c Config) (*Directory, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Directory{c.DB, c.Relations, c.Authority, c.Breached, c.Clock, c.Logger}, nil
+	return &Directory{
+		db: c.DB, relations: c.Relations, authority: c.Authority, breached: c.Breached, clock: c.Clock, log: c.Logger,
+		scopes: c.Scopes, verification: c.Verification, onDelete: c.OnDelete,
+	}, nil
 }
 
 func (d *Directory) now() time.Time { return d.clock().UTC().Truncate(time.Microsecond) }
 
-// CreateUser adds an account within the caller's transaction. It fails with
+// CreateUser adds an account within the caller's transaction, and no event. It fails with
 // [ErrEmailInvalid] or [ErrUserExists].
 func (d *Directory) CreateUser(ctx context.Context, tx *sqldb.Tx, tenantID string, n NewUser) (User, error) {
 	if !ValidEmail(n.Email) {
@@ -175,18 +205,29 @@ func (d *Directory) newUser(tenantID string, n NewUser) User {
 	return u
 }
 
-// Create adds an account. attach, which may run more than once, queues what commits
-// with it. It fails with [ErrEmailInvalid] or [ErrUserExists].
-func (d *Directory) Create(ctx context.Context, tenantID string, n NewUser, attach func(User, *sqldb.Batch)) (u User, err error) {
+// Create adds an account on behalf of an administrator. A user whose address is not
+// verified gets a mail to do so. It fails with [ErrEmailInvalid] or [ErrUserExists].
+func (d *Directory) Create(ctx context.Context, tenantID string, n NewUser) (u User, err error) {
 	err = d.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		if u, err = d.CreateUser(ctx, tx, tenantID, n); err != nil {
 			return err
 		}
 		var b sqldb.Batch
-		attach(u, &b)
+		d.verify(&b, u)
+		eventlog.Append(&b, tenantID, UserCreated(ctx, u, FromAdministrator))
 		return tx.Send(ctx, &b)
 	})
+	if err == nil && d.verification != nil {
+		d.verification.Wake()
+	}
 	return u, err
+}
+
+// verify queues the mail to a new user whose address is not verified.
+func (d *Directory) verify(b *sqldb.Batch, u User) {
+	if !u.EmailVerified && d.verification != nil {
+		d.verification.Queue(b, u)
+	}
 }
 
 // User finds an account by its id. It fails with [ErrUserNotFound].
@@ -208,11 +249,11 @@ type Change struct {
 
 // Update changes an account: change gets it as it is and makes of it what it shall
 // be; id, tenant and creation stay, and [Directory.Disable] disables. With another
-// password all sessions end. attach queues what commits with a change; without one
-// nothing is written. Both may run more than once. It fails with [ErrUserNotFound], with
+// password all sessions end. Without a difference nothing is written. change may run more
+// than once. It fails with [ErrUserNotFound], with
 // [ErrUserExists] for the address of another account, or with [*authority.DeniedError] for
 // a change by which the caller could act as a user who holds more.
-func (d *Directory) Update(ctx context.Context, tenantID, userID string, change func(*User), attach func(Change, *sqldb.Batch)) (after User, err error) {
+func (d *Directory) Update(ctx context.Context, tenantID, userID string, change func(*User)) (after User, err error) {
 	seen, err := d.User(ctx, tenantID, userID)
 	if err != nil {
 		return User{}, err
@@ -241,11 +282,11 @@ func (d *Directory) Update(ctx context.Context, tenantID, userID string, change 
 		}
 		after = c.After
 		var b sqldb.Batch
-		attach(c, &b)
+		eventlog.Append(&b, tenantID, c.events(ctx)...)
 		return tx.Send(ctx, &b)
 	})
 	if errors.Is(err, errChanged) {
-		return d.Update(ctx, tenantID, userID, change, attach)
+		return d.Update(ctx, tenantID, userID, change)
 	}
 	if err != nil {
 		return User{}, fmt.Errorf("update user: %w", err)
@@ -269,7 +310,8 @@ func (d *Directory) MayManage(ctx context.Context, tenantID, userID string) erro
 	return d.authority.MayManage(ctx, tenantID, userID)
 }
 
-// UpdateIn is [Directory.Update] within the caller's transaction, and ends no session.
+// UpdateIn is [Directory.Update] within the caller's transaction. It ends no session and
+// writes no event.
 func (d *Directory) UpdateIn(ctx context.Context, tx *sqldb.Tx, tenantID, userID string, change func(*User)) (Change, error) {
 	before, err := selectUser(ctx, tx, tenantID, userID)
 	if err != nil {

@@ -20,7 +20,6 @@ import (
 	"stonetown/identity/factor"
 	"stonetown/identity/session"
 	"stonetown/internal/geo"
-	"stonetown/internal/sqldb"
 	"stonetown/oauth"
 )
 
@@ -29,51 +28,51 @@ type Service interface {
 	Sessions
 
 	Identify(ctx context.Context, t authn.Tenant, email string) []string
-	SignUp(ctx context.Context, t authn.Tenant, n authn.NewAccount, by authn.By) error
+	SignUp(ctx context.Context, t authn.Tenant, n authn.NewAccount) error
 	SignIn(ctx context.Context, t authn.Tenant, email, password string, by authn.By) (authn.Result, error)
 	Challenge(ctx context.Context, t authn.Tenant, mfaToken, factorID string, kind factor.Kind) (authn.Challenge, error)
 	VerifyFactor(ctx context.Context, t authn.Tenant, mfaToken string, a authn.Answer, by authn.By) (authn.Result, error)
 	BeginPasskey(ctx context.Context, t authn.Tenant, email string) (authn.PasskeyRequest, error)
 	CompletePasskey(ctx context.Context, t authn.Tenant, ceremonyID string, credential []byte, by authn.By) (authn.Result, error)
 	BeginStepUp(ctx context.Context, t authn.Tenant, current session.Session, factorID string, kind factor.Kind) (authn.Challenge, error)
-	CompleteStepUp(ctx context.Context, t authn.Tenant, current session.Session, a authn.Answer, by authn.By) (session.Session, string, error)
+	CompleteStepUp(ctx context.Context, t authn.Tenant, current session.Session, a authn.Answer) (session.Session, string, error)
 	SteppedUp(secondFactor time.Time) bool
 	WayToAAL2(ctx context.Context, tenantID, userID string) (authn.Way, error)
-	SignOut(ctx context.Context, current session.Session, all bool, by authn.By) error
+	SignOut(ctx context.Context, current session.Session, all bool) error
 
 	ReadLink(ctx context.Context, t authn.Tenant, token string) (authn.Link, error)
-	Forgot(ctx context.Context, t authn.Tenant, email, then string, by authn.By) error
+	Forgot(ctx context.Context, t authn.Tenant, email, then string) error
 	ResetPassword(ctx context.Context, t authn.Tenant, token, password string, by authn.By) (authn.Result, error)
-	ChangePassword(ctx context.Context, t authn.Tenant, current session.Session, present, next string, by authn.By) error
-	VerifyEmail(ctx context.Context, t authn.Tenant, token string, by authn.By) (email string, err error)
-	RevertEmail(ctx context.Context, t authn.Tenant, token string, by authn.By) (email string, err error)
+	ChangePassword(ctx context.Context, t authn.Tenant, current session.Session, present, next string) error
+	VerifyEmail(ctx context.Context, t authn.Tenant, token string) (email string, err error)
+	RevertEmail(ctx context.Context, t authn.Tenant, token string) (email string, err error)
 	ResendTo(ctx context.Context, t authn.Tenant, email, then string) error
 	ResendVerification(ctx context.Context, t authn.Tenant, userID string) (time.Duration, error)
-	ChangeEmail(ctx context.Context, t authn.Tenant, current session.Session, email string, by authn.By) (authn.EmailChange, error)
+	ChangeEmail(ctx context.Context, t authn.Tenant, current session.Session, email string) (authn.EmailChange, error)
 	EmailChange(ctx context.Context, tenantID, userID, changeID string) (authn.EmailChange, error)
 	CancelEmailChange(ctx context.Context, tenantID, userID, changeID string) error
 
 	Sessions(ctx context.Context, tenantID, userID string) ([]session.Session, error)
-	EndSession(ctx context.Context, tenantID, userID, sessionID, reason string, by authn.By) error
-	EndSessions(ctx context.Context, tenantID, userID, except, reason string, by authn.By) error
+	EndSession(ctx context.Context, tenantID, userID, sessionID, reason string) error
+	EndSessions(ctx context.Context, tenantID, userID, except, reason string) error
 
 	Factors(ctx context.Context, tenantID, userID string) ([]factor.Factor, error)
 	MayAddFactor(ctx context.Context, current session.Session) error
 	BeginFactor(ctx context.Context, t authn.Tenant, current session.Session, n authn.NewFactor) (authn.Enrolment, error)
-	CompleteFactor(ctx context.Context, t authn.Tenant, current session.Session, kind factor.Kind, ceremonyID string, p authn.FactorProof, by authn.By) (factor.Factor, error)
+	CompleteFactor(ctx context.Context, t authn.Tenant, current session.Session, kind factor.Kind, ceremonyID string, p authn.FactorProof) (factor.Factor, error)
 	RenameFactor(ctx context.Context, tenantID, userID, factorID, label string) (factor.Factor, error)
-	RemoveFactor(ctx context.Context, tenantID, userID, factorID string, by authn.By) error
-	NewBackupCodes(ctx context.Context, tenantID, userID string, by authn.By) ([]string, error)
+	RemoveFactor(ctx context.Context, tenantID, userID, factorID string) error
+	NewBackupCodes(ctx context.Context, tenantID, userID string) ([]string, error)
 
 	Identities(ctx context.Context, tenantID, userID string) ([]external.Identity, error)
-	Unlink(ctx context.Context, tenantID, userID, connectionID string, by authn.By) error
+	Unlink(ctx context.Context, tenantID, userID, connectionID string) error
 }
 
 // Users is what the surface needs of [identity.Directory].
 type Users interface {
 	User(ctx context.Context, tenantID, userID string) (identity.User, error)
 	Settings(ctx context.Context, tenantID string) (identity.Settings, error)
-	Update(ctx context.Context, tenantID, userID string, change func(*identity.User), attach func(identity.Change, *sqldb.Batch)) (identity.User, error)
+	Update(ctx context.Context, tenantID, userID string, change func(*identity.User)) (identity.User, error)
 	Scopes(ctx context.Context, tenantID, userID string) ([]string, error)
 }
 
@@ -91,8 +90,6 @@ type Surface struct {
 	Cursors *web.Cursors
 	// Places says where sessions are. Default: that is not known.
 	Places *geo.Database
-	// Changed queues what commits with a change of a profile.
-	Changed func(call *web.Call) func(identity.Change, *sqldb.Batch)
 }
 
 var _ StrictServerInterface = (*Surface)(nil)
@@ -107,10 +104,10 @@ func tenant(call *web.Call) authn.Tenant {
 	return authn.Tenant{ID: call.Tenant.ID, Name: call.Tenant.Name, BaseURL: call.Tenant.BaseURL}
 }
 
-// By is who makes a request, and from where.
+// By is the device that a request comes from.
 func By(call *web.Call) authn.By {
 	return authn.By{
-		Origin: call.Origin(), Device: session.Device{IP: call.ClientIP.String(), UserAgent: call.UserAgent}, Known: call.Cookie(deviceCookie),
+		Device: session.Device{IP: call.ClientIP.String(), UserAgent: call.UserAgent}, Known: call.Cookie(deviceCookie),
 	}
 }
 

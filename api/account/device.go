@@ -3,9 +3,9 @@ package account
 import (
 	"context"
 
-	"stonetown/api/profile"
 	"stonetown/api/web"
 	"stonetown/identity/session"
+	"stonetown/internal/document"
 	"stonetown/oauth"
 )
 
@@ -29,7 +29,7 @@ func (s *Surface) AnswerDevice(ctx context.Context, request AnswerDeviceRequestO
 	}
 	body := DeviceRead{Meta: meta(call)}
 	wants := &body.Data
-	wants.Client.Name, wants.Client.LogoURI = d.Application.Name, profile.OrNull(d.Application.LogoURI)
+	wants.Client.Name, wants.Client.LogoURI = d.Application.Name, document.OrNull(d.Application.LogoURI)
 	wants.Scopes, wants.IP, wants.Status = append([]string{}, d.Scopes...), d.ClientIP, status
 	if wants.GroupScopes, err = s.groupScopes(ctx, call, d.Application, d.Scopes); err == nil {
 		wants.ScopeDescriptions, err = s.Flows.ScopeDescriptions(ctx, call.Tenant.ID, append(wants.Scopes, wants.GroupScopes...))

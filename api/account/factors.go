@@ -86,7 +86,7 @@ func (s *Surface) CompleteFactor(ctx context.Context, request CompleteFactorRequ
 		return nil, err
 	}
 	proof := authn.FactorProof{Code: form.Code, Credential: form.Credential, Label: form.Label}
-	f, err := s.Service.CompleteFactor(ctx, tenant(call), current, factor.Kind(request.Kind), form.CeremonyID, proof, By(call))
+	f, err := s.Service.CompleteFactor(ctx, tenant(call), current, factor.Kind(request.Kind), form.CeremonyID, proof)
 	if err != nil {
 		return nil, s.adding(ctx, call, current, err)
 	}
@@ -120,7 +120,7 @@ func (s *Surface) RemoveMyFactor(ctx context.Context, request RemoveMyFactorRequ
 	call := web.CallOf(ctx)
 	current, err := s.steppedUp(ctx, call)
 	if err == nil {
-		err = s.Service.RemoveFactor(ctx, call.Tenant.ID, current.UserID, request.FactorID, By(call))
+		err = s.Service.RemoveFactor(ctx, call.Tenant.ID, current.UserID, request.FactorID)
 	}
 	return RemoveMyFactor204Response{}, err
 }
@@ -132,7 +132,7 @@ func (s *Surface) NewBackupCodes(ctx context.Context, _ NewBackupCodesRequestObj
 	if err != nil {
 		return nil, err
 	}
-	codes, err := s.Service.NewBackupCodes(ctx, call.Tenant.ID, current.UserID, By(call))
+	codes, err := s.Service.NewBackupCodes(ctx, call.Tenant.ID, current.UserID)
 	body := BackupCodes{Meta: meta(call)}
 	body.Data.Codes = codes
 	return NewBackupCodes200JSONResponse{Body: body}, err

@@ -59,9 +59,9 @@ func (s *Surface) GetFlow(ctx context.Context, request GetFlowRequestObject) (Ge
 	}
 	body := FlowRead{Meta: meta(call)}
 	d := &body.Data
-	d.Client.Name, d.Client.LogoURI = app.Name, profile.OrNull(app.LogoURI)
+	d.Client.Name, d.Client.LogoURI = app.Name, document.OrNull(app.LogoURI)
 	d.Scopes, d.GroupScopes, d.Prompt = append([]string{}, flow.Request.Scopes...), []string{}, append([]string{}, flow.Request.Prompt...)
-	d.LoginHint, d.Status, d.ExpiresAt = profile.OrNull(flow.Request.LoginHint), "sign_in_required", document.Timestamp(flow.ExpiresAt)
+	d.LoginHint, d.Status, d.ExpiresAt = document.OrNull(flow.Request.LoginHint), "sign_in_required", document.Timestamp(flow.ExpiresAt)
 	d.Methods = s.Service.Identify(ctx, tenant(call), "")
 	if call.Principal != nil && call.Principal.Subject != call.Principal.ClientID {
 		d.Status = "ready"

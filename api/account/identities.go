@@ -31,7 +31,7 @@ func (s *Surface) UnlinkMyIdentity(ctx context.Context, request UnlinkMyIdentity
 	call := web.CallOf(ctx)
 	current, err := s.steppedUp(ctx, call)
 	if err == nil {
-		err = s.Service.Unlink(ctx, call.Tenant.ID, current.UserID, request.ConnectionID, By(call))
+		err = s.Service.Unlink(ctx, call.Tenant.ID, current.UserID, request.ConnectionID)
 	}
 	return UnlinkMyIdentity204Response{}, err
 }

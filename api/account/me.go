@@ -42,7 +42,7 @@ func (s *Surface) PatchProfile(ctx context.Context, request PatchProfileRequestO
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	u, err := s.Users.Update(ctx, call.Tenant.ID, userID, func(u *identity.User) { apply(&u.Profile) }, s.Changed(call))
+	u, err := s.Users.Update(ctx, call.Tenant.ID, userID, func(u *identity.User) { apply(&u.Profile) })
 	return PatchProfile200JSONResponse{Body: ProfileRead{Data: wireProfile(u), Meta: meta(call)}}, err
 }
 
@@ -54,7 +54,7 @@ func (s *Surface) ChangePassword(ctx context.Context, request ChangePasswordRequ
 	}
 	current, err := s.person(ctx, call)
 	if err == nil {
-		err = s.Service.ChangePassword(ctx, tenant(call), current, form.Current, form.Next, By(call))
+		err = s.Service.ChangePassword(ctx, tenant(call), current, form.Current, form.Next)
 	}
 	return ChangePassword204Response{}, err
 }
@@ -69,7 +69,7 @@ func (s *Surface) ChangeEmail(ctx context.Context, request ChangeEmailRequestObj
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.Service.ChangeEmail(ctx, tenant(call), current, request.Body.NewEmail, By(call))
+	c, err := s.Service.ChangeEmail(ctx, tenant(call), current, request.Body.NewEmail)
 	return ChangeEmail200JSONResponse{Body: emailChange(call, c)}, err
 }
 
@@ -143,7 +143,7 @@ func (s *Surface) EndMySessions(ctx context.Context, request EndMySessionsReques
 	}
 	current, err := s.person(ctx, call)
 	if err == nil {
-		err = s.Service.EndSessions(ctx, call.Tenant.ID, current.UserID, current.ID, authn.EndedByUser, By(call))
+		err = s.Service.EndSessions(ctx, call.Tenant.ID, current.UserID, current.ID, session.EndedByUser)
 	}
 	return EndMySessions204Response{}, err
 }
@@ -156,7 +156,7 @@ func (s *Surface) EndMySession(ctx context.Context, request EndMySessionRequestO
 		err = authn.ErrCurrent
 	}
 	if err == nil {
-		err = s.Service.EndSession(ctx, call.Tenant.ID, current.UserID, request.SessionID, authn.EndedByUser, By(call))
+		err = s.Service.EndSession(ctx, call.Tenant.ID, current.UserID, request.SessionID, session.EndedByUser)
 	}
 	return EndMySession204Response{}, err
 }

@@ -12,7 +12,7 @@ func (s *Surface) ForgotPassword(ctx context.Context, request ForgotPasswordRequ
 	call, form := web.CallOf(ctx), request.Body
 	then, err := letter(form)
 	if err == nil {
-		err = s.Service.Forgot(ctx, tenant(call), form.Email, then, By(call))
+		err = s.Service.Forgot(ctx, tenant(call), form.Email, then)
 	}
 	return ForgotPassword202JSONResponse{Body: sent(call)}, err
 }
@@ -65,7 +65,7 @@ func (s *Surface) VerifyEmail(ctx context.Context, request VerifyEmailRequestObj
 	if err := need("token", request.Body.Token); err != nil {
 		return nil, err
 	}
-	email, err := s.Service.VerifyEmail(ctx, tenant(call), request.Body.Token, By(call))
+	email, err := s.Service.VerifyEmail(ctx, tenant(call), request.Body.Token)
 	return VerifyEmail200JSONResponse{Body: emailVerified(call, email)}, err
 }
 
@@ -91,6 +91,6 @@ func (s *Surface) RevertEmail(ctx context.Context, request RevertEmailRequestObj
 	if err := need("token", request.Body.Token); err != nil {
 		return nil, err
 	}
-	email, err := s.Service.RevertEmail(ctx, tenant(call), request.Body.Token, By(call))
+	email, err := s.Service.RevertEmail(ctx, tenant(call), request.Body.Token)
 	return RevertEmail200JSONResponse{Body: emailVerified(call, email)}, err
 }

@@ -84,7 +84,7 @@ func (s *Surface) SignUp(ctx context.Context, request SignUpRequestObject) (Sign
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	if err := s.Service.SignUp(ctx, tenant(call), n, By(call)); err != nil {
+	if err := s.Service.SignUp(ctx, tenant(call), n); err != nil {
 		return nil, err
 	}
 	body := SignedUp{Meta: meta(call)}
@@ -218,7 +218,7 @@ func (s *Surface) CompleteStepUp(ctx context.Context, request CompleteStepUpRequ
 		return nil, err
 	}
 	answer := authn.Answer{Kind: factor.Kind(form.Kind), Code: form.Code, Credential: form.Credential, ChallengeID: form.ChallengeID}
-	now, token, err := s.Service.CompleteStepUp(ctx, tenant(call), current, answer, By(call))
+	now, token, err := s.Service.CompleteStepUp(ctx, tenant(call), current, answer)
 	if err != nil {
 		return nil, err
 	}
@@ -238,7 +238,7 @@ func (s *Surface) SignOut(ctx context.Context, request SignOutRequestObject) (Si
 	call := web.CallOf(ctx)
 	current, err := s.person(ctx, call)
 	if err == nil {
-		err = s.Service.SignOut(ctx, current, request.Params.All, By(call))
+		err = s.Service.SignOut(ctx, current, request.Params.All)
 	}
 	if err != nil {
 		return nil, err

@@ -10,11 +10,10 @@ import (
 )
 
 func wireProfile(u identity.User) Profile {
+	d := u.Document()
 	return Profile{
-		ID: u.ID, Email: u.Email, EmailVerified: u.EmailVerified,
-		Name: profile.OrNull(u.Name), GivenName: profile.OrNull(u.GivenName), FamilyName: profile.OrNull(u.FamilyName),
-		Picture: profile.OrNull(u.Picture), Locale: profile.OrNull(u.Locale), Attributes: profile.AttributesOrNull(u.Attributes),
-		CreatedAt: document.Timestamp(u.CreatedAt), UpdatedAt: document.Timestamp(u.UpdatedAt),
+		ID: d.ID, Email: d.Email, EmailVerified: d.EmailVerified, Name: d.Name, GivenName: d.GivenName, FamilyName: d.FamilyName,
+		Picture: d.Picture, Locale: d.Locale, Attributes: d.Attributes, CreatedAt: d.CreatedAt, UpdatedAt: d.UpdatedAt,
 	}
 }
 
@@ -41,5 +40,5 @@ func aal(s session.Session) string {
 }
 
 func wireFactor(f factor.Factor) Factor {
-	return Factor{ID: f.ID, Kind: string(f.Kind), Label: f.Label, CreatedAt: document.Timestamp(f.CreatedAt), LastUsedAt: profile.TimeOrNull(f.LastUsedAt)}
+	return Factor{ID: f.ID, Kind: string(f.Kind), Label: f.Label, CreatedAt: document.Timestamp(f.CreatedAt), LastUsedAt: document.TimeOrNull(f.LastUsedAt)}
 }

@@ -19,7 +19,7 @@ type Sessions interface {
 	ByToken(ctx context.Context, tenantID, token string) (session.Session, error)
 	SteppedUp(secondFactor time.Time) bool
 	WayToAAL2(ctx context.Context, tenantID, userID string) (authn.Way, error)
-	SignOut(ctx context.Context, current session.Session, all bool, by authn.By) error
+	SignOut(ctx context.Context, current session.Session, all bool) error
 }
 
 // Authorize is the authorization endpoint (RFC 6749 §3.1).

@@ -42,7 +42,7 @@ func (s *Surface) endSession(w http.ResponseWriter, r *http.Request) {
 		redirect(w, r, "/auth/sign-out", url.Values{"next": {oauth.EndSessionPath + "?" + params.Encode()}})
 		return
 	case signedIn:
-		if err := s.Sessions.SignOut(r.Context(), current, false, account.By(call)); err != nil {
+		if err := s.Sessions.SignOut(r.Context(), current, false); err != nil {
 			s.Kit.Fail(w, r, err)
 			return
 		}

@@ -5,22 +5,16 @@ import (
 
 	"stonetown/api/profile"
 	"stonetown/api/web"
-	"stonetown/identity/authn"
 	"stonetown/identity/external"
 	"stonetown/identity/factor"
 	"stonetown/identity/session"
 	"stonetown/internal/document"
 )
 
-// byCaller is who makes a request, and from where.
-func byCaller(call *web.Call) authn.By {
-	return authn.By{Origin: call.Origin(), Device: session.Device{IP: call.ClientIP.String(), UserAgent: call.UserAgent}}
-}
-
 // ResetUserPassword has a letter sent that leads to a new password.
 func (s *Surface) ResetUserPassword(ctx context.Context, request ResetUserPasswordRequestObject) (ResetUserPasswordResponseObject, error) {
 	call := web.CallOf(ctx)
-	if err := s.Access.SendReset(ctx, call.Tenant.ID, request.UserID, byCaller(call)); err != nil {
+	if err := s.Access.SendReset(ctx, call.Tenant.ID, request.UserID); err != nil {
 		return nil, err
 	}
 	body := Sent{Meta: Meta{RequestID: call.RequestID}}
@@ -34,7 +28,7 @@ func (s *Surface) ResetUserFactors(ctx context.Context, request ResetUserFactors
 	if err := s.Directory.MayManage(ctx, call.Tenant.ID, request.UserID); err != nil {
 		return nil, err
 	}
-	u, err := s.Access.ResetFactors(ctx, call.Tenant.ID, request.UserID, byCaller(call))
+	u, err := s.Access.ResetFactors(ctx, call.Tenant.ID, request.UserID)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +66,7 @@ func (s *Surface) EndUserSessions(ctx context.Context, request EndUserSessionsRe
 	call := web.CallOf(ctx)
 	_, err := s.Directory.User(ctx, call.Tenant.ID, request.UserID)
 	if err == nil {
-		err = s.Access.EndSessions(ctx, call.Tenant.ID, request.UserID, "", authn.EndedByAdmin, byCaller(call))
+		err = s.Access.EndSessions(ctx, call.Tenant.ID, request.UserID, "", session.EndedByAdmin)
 	}
 	return EndUserSessions204Response{}, err
 }
@@ -82,7 +76,7 @@ func (s *Surface) EndUserSession(ctx context.Context, request EndUserSessionRequ
 	call := web.CallOf(ctx)
 	_, err := s.Directory.User(ctx, call.Tenant.ID, request.UserID)
 	if err == nil {
-		err = s.Access.EndSession(ctx, call.Tenant.ID, request.UserID, request.SessionID, authn.EndedByAdmin, byCaller(call))
+		err = s.Access.EndSession(ctx, call.Tenant.ID, request.UserID, request.SessionID, session.EndedByAdmin)
 	}
 	return EndUserSession204Response{}, err
 }
@@ -104,7 +98,7 @@ func (s *Surface) ListUserFactors(ctx context.Context, request ListUserFactorsRe
 	body := FactorList{Data: []Factor{}, Meta: ListMeta{RequestID: call.RequestID, Limit: limit, NextCursor: next}}
 	for _, f := range page {
 		body.Data = append(body.Data, Factor{
-			ID: f.ID, Kind: string(f.Kind), Label: f.Label, CreatedAt: document.Timestamp(f.CreatedAt), LastUsedAt: profile.TimeOrNull(f.LastUsedAt),
+			ID: f.ID, Kind: string(f.Kind), Label: f.Label, CreatedAt: document.Timestamp(f.CreatedAt), LastUsedAt: document.TimeOrNull(f.LastUsedAt),
 		})
 	}
 	return ListUserFactors200JSONResponse{Body: body}, err
@@ -118,7 +112,7 @@ func (s *Surface) RemoveUserFactor(ctx context.Context, request RemoveUserFactor
 		err = s.Directory.MayManage(ctx, call.Tenant.ID, request.UserID)
 	}
 	if err == nil {
-		err = s.Access.RemoveFactor(ctx, call.Tenant.ID, request.UserID, request.FactorID, byCaller(call))
+		err = s.Access.RemoveFactor(ctx, call.Tenant.ID, request.UserID, request.FactorID)
 	}
 	return RemoveUserFactor204Response{}, err
 }

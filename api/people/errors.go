@@ -17,6 +17,7 @@ var Errors = web.Surface{Translate: translate}
 // not one that a client can do anything about.
 func translate(err error) *web.Error {
 	var policy *identity.PolicyError
+	var unknown *identity.UnknownScopesError
 	switch {
 	case errors.Is(err, identity.ErrUserNotFound):
 		return &web.Error{Status: http.StatusNotFound, Code: "user_not_found", Message: "there is no such user"}
@@ -34,6 +35,8 @@ func translate(err error) *web.Error {
 		return &web.Error{Status: http.StatusBadRequest, Code: "slug_invalid", Message: identity.ErrSlugInvalid.Error()}
 	case errors.Is(err, identity.ErrSlugTaken):
 		return &web.Error{Status: http.StatusConflict, Code: "slug_unavailable", Message: identity.ErrSlugTaken.Error()}
+	case errors.As(err, &unknown):
+		return &web.Error{Status: http.StatusBadRequest, Code: "scope_unknown", Message: unknown.Error(), Details: web.Details{"scopes": unknown.Scopes}}
 	case errors.Is(err, identity.ErrBuiltin):
 		return &web.Error{Status: http.StatusForbidden, Code: "permission_denied", Message: identity.ErrBuiltin.Error(), Details: web.Details{"required_scope": nil}}
 	case errors.Is(err, identity.ErrLastAdministrator):

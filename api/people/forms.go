@@ -14,7 +14,6 @@ import (
 	"stonetown/identity"
 	"stonetown/identity/external"
 	"stonetown/identity/factor"
-	"stonetown/internal/document"
 	"stonetown/oauth"
 )
 
@@ -59,7 +58,7 @@ func (s *Surface) newUser(ctx context.Context, call *web.Call, form *UserInput) 
 // yet.
 func (s *Surface) newPassword(ctx context.Context, call *web.Call, password string, u identity.User) (identity.PasswordHash, error) {
 	hash, err := s.Directory.NewPassword(ctx, call.Tenant.ID, password, u)
-	return hash, s.Access.NoteRefused(ctx, call.Tenant.ID, u, byCaller(call), err)
+	return hash, s.Access.NoteRefused(ctx, call.Tenant.ID, u, err)
 }
 
 // patch reads the form of a change, and the new password in it.
@@ -116,24 +115,28 @@ func words(v *web.Validation, field, text string) {
 	}
 }
 
-// wire is a user as clients get it.
-func wire(u identity.User) User {
-	return User{
-		ID: u.ID, Email: u.Email, EmailVerified: u.EmailVerified, State: UserState(u.State),
-		Name: profile.OrNull(u.Name), GivenName: profile.OrNull(u.GivenName), FamilyName: profile.OrNull(u.FamilyName), Picture: profile.OrNull(u.Picture), Locale: profile.OrNull(u.Locale),
-		Attributes: profile.AttributesOrNull(u.Attributes), PasswordSet: u.PasswordHash != "", PasswordMustBeReset: u.PasswordMustBeReset,
-		CreatedAt: document.Timestamp(u.CreatedAt), UpdatedAt: document.Timestamp(u.UpdatedAt), LastSignedInAt: profile.TimeOrNull(u.LastSignedInAt),
-	}
+// userDetail is what is answered about one user.
+type userDetail struct {
+	identity.UserDocument `json:",inline"`
+	Groups                []groupSummary     `json:"groups"`
+	MfaFactors            []factorCount      `json:"mfa_factors"`
+	ApplicationsUsed      []string           `json:"applications_used"`
+	ExternalIdentities    []ExternalIdentity `json:"external_identities"`
 }
 
-// detail is what is answered about one user.
-func detail(u identity.User, groups []identity.Group, factors []factor.Factor, identities []external.Identity, used []oauth.Authorization) UserDetail {
-	w := wire(u)
-	d := UserDetail{
-		ID: w.ID, Email: w.Email, EmailVerified: w.EmailVerified, State: w.State,
-		Name: w.Name, GivenName: w.GivenName, FamilyName: w.FamilyName, Picture: w.Picture, Locale: w.Locale,
-		Attributes: w.Attributes, PasswordSet: w.PasswordSet, PasswordMustBeReset: w.PasswordMustBeReset,
-		CreatedAt: w.CreatedAt, UpdatedAt: w.UpdatedAt, LastSignedInAt: w.LastSignedInAt, Groups: []GroupSummary{}, MfaFactors: []FactorCount{}, ApplicationsUsed: []string{},
+type groupSummary struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+type factorCount struct {
+	Kind  string `json:"kind"`
+	Count int    `json:"count"`
+}
+
+func detail(u identity.User, groups []identity.Group, factors []factor.Factor, identities []external.Identity, used []oauth.Authorization) userDetail {
+	d := userDetail{
+		UserDocument: u.Document(), Groups: []groupSummary{}, MfaFactors: []factorCount{}, ApplicationsUsed: []string{},
 		ExternalIdentities: profile.Identities(identities),
 	}
 	for _, z := range used {
@@ -141,18 +144,18 @@ func detail(u identity.User, groups []identity.Group, factors []factor.Factor, i
 	}
 	for _, kind := range factor.Kinds {
 		if n := len(slices.DeleteFunc(slices.Clone(factors), func(f factor.Factor) bool { return f.Kind != kind })); n > 0 {
-			d.MfaFactors = append(d.MfaFactors, FactorCount{Kind: string(kind), Count: n})
+			d.MfaFactors = append(d.MfaFactors, factorCount{Kind: string(kind), Count: n})
 		}
 	}
 	for _, g := range groups {
-		d.Groups = append(d.Groups, GroupSummary{ID: g.ID, Name: g.Name})
+		d.Groups = append(d.Groups, groupSummary{ID: g.ID, Name: g.Name})
 	}
 	return d
 }
 
 func listItem(u identity.User) UserListItem {
+	d := u.Document()
 	return UserListItem{
-		ID: u.ID, Email: u.Email, EmailVerified: u.EmailVerified, State: UserState(u.State), Name: profile.OrNull(u.Name),
-		CreatedAt: document.Timestamp(u.CreatedAt), LastSignedInAt: profile.TimeOrNull(u.LastSignedInAt),
+		ID: d.ID, Email: d.Email, EmailVerified: d.EmailVerified, State: UserState(d.State), Name: d.Name, CreatedAt: d.CreatedAt, LastSignedInAt: d.LastSignedInAt,
 	}
 }

@@ -8,11 +8,8 @@ import (
 
 	"stonetown/api/profile"
 	"stonetown/api/web"
-	"stonetown/engine"
 	"stonetown/identity"
 	"stonetown/internal/document"
-	"stonetown/internal/eventlog"
-	"stonetown/internal/sqldb"
 )
 
 // inlineMembers is how many members the answer about a group shows.
@@ -47,7 +44,7 @@ func (s *Surface) groups(ctx context.Context, call *web.Call, list []string, ask
 	}
 	body := GroupList{Data: []GroupListItem{}, Meta: ListMeta{RequestID: call.RequestID, Limit: limit}}
 	for _, g := range found[:min(limit, len(found))] {
-		body.Data = append(body.Data, wireGroup(g))
+		body.Data = append(body.Data, g.Document())
 	}
 	if len(found) > limit {
 		last := found[limit-1]
@@ -66,13 +63,8 @@ func (s *Surface) CreateGroup(ctx context.Context, request CreateGroupRequestObj
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	if err := s.known(ctx, call, nil, in.Scopes); err != nil {
-		return nil, err
-	}
 	n := identity.NewGroup{Slug: in.Slug, Name: in.Name, Description: in.Description, Scopes: in.Scopes}
-	g, err := s.Directory.CreateGroup(ctx, call.Tenant.ID, n, s.with(call, in.Scopes), func(g identity.Group, b *sqldb.Batch) {
-		eventlog.Append(b, call.Tenant.ID, call.Event(eventlog.GroupCreated, groupEvent{Group: wireGroup(g)}))
-	})
+	g, err := s.Directory.CreateGroup(ctx, call.Tenant.ID, n, call.CommitID)
 	if err != nil {
 		return nil, err
 	}
@@ -112,9 +104,6 @@ func (s *Surface) PatchGroup(ctx context.Context, request PatchGroupRequestObjec
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	if err := s.known(ctx, call, nil, in.Scopes); err != nil {
-		return nil, err
-	}
 	change := func(g *identity.Group) {
 		if in.Name != nil {
 			g.Name = *in.Name
@@ -126,11 +115,7 @@ func (s *Surface) PatchGroup(ctx context.Context, request PatchGroupRequestObjec
 			g.Scopes = in.Scopes
 		}
 	}
-	g, err := s.Directory.UpdateGroup(ctx, call.Tenant.ID, request.GroupID, change, s.with(call, in.Scopes), func(before, after identity.Group, b *sqldb.Batch) {
-		eventlog.Append(b, call.Tenant.ID, call.Event(eventlog.GroupUpdated, groupEvent{
-			Group: wireGroup(after), Changes: document.Difference(wireGroup(before), wireGroup(after)),
-		}))
-	})
+	g, err := s.Directory.UpdateGroup(ctx, call.Tenant.ID, request.GroupID, change, call.CommitID)
 	if err != nil {
 		return nil, err
 	}
@@ -141,10 +126,7 @@ func (s *Surface) PatchGroup(ctx context.Context, request PatchGroupRequestObjec
 // DeleteGroup deletes a group for good.
 func (s *Surface) DeleteGroup(ctx context.Context, request DeleteGroupRequestObject) (DeleteGroupResponseObject, error) {
 	call := web.CallOf(ctx)
-	err := s.Directory.DeleteGroup(ctx, call.Tenant.ID, request.GroupID, by(call), func(g identity.Group, b *sqldb.Batch) {
-		eventlog.Append(b, call.Tenant.ID, call.Event(eventlog.GroupDeleted, groupEvent{Group: wireGroup(g)}))
-	})
-	if err != nil {
+	if err := s.Directory.DeleteGroup(ctx, call.Tenant.ID, request.GroupID, call.CommitID); err != nil {
 		return nil, err
 	}
 	return DeleteGroup204Response{}, nil
@@ -192,7 +174,7 @@ func (s *Surface) AddMember(ctx context.Context, request AddMemberRequestObject)
 	if v.Text("", "user_id", userID); v.Err() != nil {
 		return nil, v.Err()
 	}
-	outcomes, err := s.Directory.AddMembers(ctx, call.Tenant.ID, request.GroupID, []string{userID}, by(call), membersAdded(call))
+	outcomes, err := s.Directory.AddMembers(ctx, call.Tenant.ID, request.GroupID, []string{userID}, call.CommitID)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +196,7 @@ func (s *Surface) AddMember(ctx context.Context, request AddMemberRequestObject)
 // RemoveMember takes a user out of a group.
 func (s *Surface) RemoveMember(ctx context.Context, request RemoveMemberRequestObject) (RemoveMemberResponseObject, error) {
 	call := web.CallOf(ctx)
-	outcomes, err := s.Directory.RemoveMembers(ctx, call.Tenant.ID, request.GroupID, []string{request.UserID}, by(call), membersRemoved(call))
+	outcomes, err := s.Directory.RemoveMembers(ctx, call.Tenant.ID, request.GroupID, []string{request.UserID}, call.CommitID)
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +212,7 @@ func (s *Surface) AddMembers(ctx context.Context, request AddMembersRequestObjec
 	if err := checkMembers(request.Body.UserIds); err != nil {
 		return nil, err
 	}
-	outcomes, err := s.Directory.AddMembers(ctx, call.Tenant.ID, request.GroupID, request.Body.UserIds, by(call), membersAdded(call))
+	outcomes, err := s.Directory.AddMembers(ctx, call.Tenant.ID, request.GroupID, request.Body.UserIds, call.CommitID)
 	return AddMembers200JSONResponse{Body: membersChanged(call, request.Body.UserIds, outcomes)}, err
 }
 
@@ -240,7 +222,7 @@ func (s *Surface) RemoveMembers(ctx context.Context, request RemoveMembersReques
 	if err := checkMembers(request.Body.UserIds); err != nil {
 		return nil, err
 	}
-	outcomes, err := s.Directory.RemoveMembers(ctx, call.Tenant.ID, request.GroupID, request.Body.UserIds, by(call), membersRemoved(call))
+	outcomes, err := s.Directory.RemoveMembers(ctx, call.Tenant.ID, request.GroupID, request.Body.UserIds, call.CommitID)
 	return RemoveMembers200JSONResponse{Body: membersChanged(call, request.Body.UserIds, outcomes)}, err
 }
 
@@ -294,41 +276,24 @@ func membersChanged(call *web.Call, userIDs []string, outcomes map[string]identi
 	return body
 }
 
-// with says that the caller makes a change, for which the tenant must have some
-// scopes when it commits.
-func (s *Surface) with(call *web.Call, scopes []string) engine.Origin {
-	origin := by(call)
-	origin.Also = func(ctx context.Context, tx *sqldb.Tx) error { return s.known(ctx, call, tx, scopes) }
-	return origin
-}
-
-// known refuses scopes that the tenant does not have, as a transaction sees them (nil: as
-// they are now, which is asked first, as some texts cannot be the id of anything).
-func (s *Surface) known(ctx context.Context, call *web.Call, tx *sqldb.Tx, scopes []string) error {
-	unknown, err := s.Scopes.UnknownScopes(ctx, tx, call.Tenant.ID, scopes)
-	if err != nil || len(unknown) == 0 {
-		return err
-	}
-	return &web.Error{
-		Status: http.StatusBadRequest, Code: "scope_unknown", Message: fmt.Sprintf("scope %q is not registered", unknown[0]),
-		Details: web.Details{"scopes": unknown},
-	}
-}
-
-// by says that the caller makes a change.
-func by(call *web.Call) engine.Origin {
-	return engine.Origin{Actor: call.Principal.Subject, CommitID: call.CommitID}
-}
-
-func wireGroup(g identity.Group) GroupListItem {
-	return GroupListItem{
-		ID: g.ID, Slug: g.Slug, Name: g.Name, Description: g.Description, Scopes: append([]string{}, g.Scopes...),
-		MemberCount: g.MemberCount, CreatedAt: document.Timestamp(g.CreatedAt),
-	}
-}
-
 func wireMember(m identity.Member) Member {
-	return Member{ID: m.ID, Email: m.Email, Name: profile.OrNull(m.Name), AddedAt: document.Timestamp(m.AddedAt), AddedBy: m.AddedBy}
+	return Member{ID: m.ID, Email: m.Email, Name: document.OrNull(m.Name), AddedAt: document.Timestamp(m.AddedAt), AddedBy: m.AddedBy}
+}
+
+// groupDetail is what is answered about one group.
+type groupDetail struct {
+	identity.GroupDocument `json:",inline"`
+	Members                []memberSummary `json:"members"`
+	CanDelete              bool            `json:"can_delete"`
+	AuditSummary           struct {
+		LastChangeAt document.Timestamp `json:"last_change_at"`
+	} `json:"audit_summary"`
+}
+
+type memberSummary struct {
+	ID    string  `json:"id"`
+	Email string  `json:"email"`
+	Name  *string `json:"name"`
 }
 
 // readGroup is the answer about a group.
@@ -337,14 +302,12 @@ func (s *Surface) readGroup(ctx context.Context, call *web.Call, g identity.Grou
 	if err != nil {
 		return GroupRead{}, err
 	}
-	item := wireGroup(g)
-	data := Group{
-		ID: item.ID, Slug: item.Slug, Name: item.Name, Description: item.Description, Scopes: item.Scopes, MemberCount: item.MemberCount, CreatedAt: item.CreatedAt,
-		CanDelete: call.Principal.Scopes.Has("groups:write") && !g.IsBuiltin(), Members: []MemberSummary{},
+	data := groupDetail{
+		GroupDocument: g.Document(), CanDelete: call.Principal.Scopes.Has("groups:write") && !g.IsBuiltin(), Members: []memberSummary{},
 	}
 	data.AuditSummary.LastChangeAt = document.Timestamp(g.UpdatedAt)
 	for _, m := range members {
-		data.Members = append(data.Members, MemberSummary{ID: m.ID, Email: m.Email, Name: profile.OrNull(m.Name)})
+		data.Members = append(data.Members, memberSummary{ID: m.ID, Email: m.Email, Name: document.OrNull(m.Name)})
 	}
 	return GroupRead{Data: data, Meta: Meta{RequestID: call.RequestID}}, nil
 }

@@ -6,19 +6,14 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/go-json-experiment/json"
-
-	"stonetown/api/profile"
 	"stonetown/api/web"
 	"stonetown/identity"
 	"stonetown/internal/document"
-	"stonetown/internal/eventlog"
-	"stonetown/internal/sqldb"
 )
 
 // Importer is what the surface needs of [identity.Importer].
 type Importer interface {
-	Receive(ctx context.Context, tenantID, commitID string, origin []byte, body io.Reader) (identity.Import, error)
+	Receive(ctx context.Context, tenantID, commitID string, sendVerification bool, body io.Reader) (identity.Import, error)
 	Import(ctx context.Context, tenantID, importID string) (identity.Import, error)
 	Cancel(ctx context.Context, tenantID, importID string) (identity.Import, error)
 }
@@ -26,11 +21,7 @@ type Importer interface {
 // ImportUsers takes the rows of an import.
 func (s *Surface) ImportUsers(ctx context.Context, request ImportUsersRequestObject) (ImportUsersResponseObject, error) {
 	call := web.CallOf(ctx)
-	origin, err := json.Marshal(importOrigin{call.Origin(), request.Params.SendVerification})
-	if err != nil {
-		return nil, err
-	}
-	job, err := s.Importer.Receive(ctx, call.Tenant.ID, call.CommitID, origin, request.Body)
+	job, err := s.Importer.Receive(ctx, call.Tenant.ID, call.CommitID, request.Params.SendVerification, request.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -64,10 +55,10 @@ func readImport(call *web.Call, job identity.Import) ImportRead {
 	data := Import{
 		ID: job.ID, JobID: job.ID, State: string(job.State), Total: job.Total, Imported: job.Imported, Failed: job.Failed,
 		Errors: []ImportError{}, ErrorsTruncated: job.Failed > len(job.Errors),
-		CreatedAt: document.Timestamp(job.CreatedAt), StartedAt: profile.TimeOrNull(job.StartedAt), FinishedAt: profile.TimeOrNull(job.FinishedAt),
+		CreatedAt: document.Timestamp(job.CreatedAt), StartedAt: document.TimeOrNull(job.StartedAt), FinishedAt: document.TimeOrNull(job.FinishedAt),
 	}
 	for _, e := range job.Errors {
-		data.Errors = append(data.Errors, ImportError{Line: e.Line, Email: profile.OrNull(e.Email), Code: e.Code, Message: e.Message})
+		data.Errors = append(data.Errors, ImportError{Line: e.Line, Email: document.OrNull(e.Email), Code: e.Code, Message: e.Message})
 	}
 	return ImportRead{Data: data, Meta: Meta{RequestID: call.RequestID}}
 }
@@ -120,58 +111,6 @@ func rowError(email string, err error) *identity.RowError {
 		failed.Email = ""
 	}
 	return failed
-}
-
-// importEvent is the data of the event about the end of an import.
-type importEvent struct {
-	Import struct {
-		ID       string `json:"id"`
-		Total    int    `json:"total"`
-		Imported int    `json:"imported"`
-		Failed   int    `json:"failed"`
-	} `json:"import"`
-}
-
-// importOrigin is what a job remembers of the request that asked for it.
-type importOrigin struct {
-	eventlog.Origin  `json:",inline"`
-	SendVerification bool `json:"send_verification,omitzero"`
-}
-
-// ImportEvents lets what follows from an import commit with it: its events and, if that
-// was asked for, letters to those whose address is not verified.
-func ImportEvents(verify func(*sqldb.Batch, identity.User)) identity.ImportEvents {
-	return func(job identity.Import, created []identity.User, joined []identity.Join, b *sqldb.Batch) {
-		importEvents(job, created, joined, verify, b)
-	}
-}
-
-func importEvents(job identity.Import, created []identity.User, joined []identity.Join, verify func(*sqldb.Batch, identity.User), b *sqldb.Batch) {
-	var from importOrigin
-	if err := json.Unmarshal(job.Origin, &from); err != nil {
-		panic("people: origin of an import: " + err.Error()) // which ImportUsers wrote
-	}
-	origin := from.Origin
-	for _, u := range created {
-		if from.SendVerification && !u.EmailVerified {
-			verify(b, u)
-		}
-	}
-	var events []eventlog.Event
-	for _, u := range created {
-		events = append(events, eventlog.New(eventlog.UserCreated, origin, userEvent{User: wire(u), Source: "bulk_import"}))
-	}
-	for _, j := range joined {
-		for _, userID := range j.UserIDs {
-			events = append(events, eventlog.New(eventlog.GroupMemberAdded, origin, memberEvent(j.Group, userID)))
-		}
-	}
-	if !job.FinishedAt.IsZero() {
-		var end importEvent
-		end.Import.ID, end.Import.Total, end.Import.Imported, end.Import.Failed = job.ID, job.Total, job.Imported, job.Failed
-		events = append(events, eventlog.New(eventlog.UserImportCompleted, origin, end))
-	}
-	eventlog.Append(b, job.TenantID, events...)
 }
 
 // importErrors translates what only imports fail with.

@@ -12,6 +12,7 @@ import (
 
 	"stonetown/api/profile"
 	"stonetown/api/web"
+	"stonetown/identity"
 	"stonetown/internal/document"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -129,12 +130,6 @@ type Factor struct {
 	LastUsedAt *document.Timestamp `json:"last_used_at"`
 }
 
-// FactorCount defines model for FactorCount.
-type FactorCount struct {
-	Count int    `json:"count"`
-	Kind  string `json:"kind"`
-}
-
 // FactorList defines model for FactorList.
 type FactorList struct {
 	Data []Factor `json:"data"`
@@ -142,25 +137,7 @@ type FactorList struct {
 }
 
 // Group defines model for Group.
-type Group struct {
-	AuditSummary struct {
-		// LastChangeAt RFC 3339, UTC, milliseconds.
-		LastChangeAt Timestamp `json:"last_change_at"`
-	} `json:"audit_summary"`
-
-	// CanDelete Whether the caller may delete it.
-	CanDelete bool `json:"can_delete"`
-
-	// CreatedAt RFC 3339, UTC, milliseconds.
-	CreatedAt   Timestamp       `json:"created_at"`
-	Description string          `json:"description"`
-	ID          string          `json:"id"`
-	MemberCount int             `json:"member_count"`
-	Members     []MemberSummary `json:"members"`
-	Name        string          `json:"name"`
-	Scopes      []string        `json:"scopes"`
-	Slug        string          `json:"slug"`
-}
+type Group = groupDetail
 
 // GroupInput defines model for GroupInput.
 type GroupInput struct {
@@ -182,16 +159,7 @@ type GroupList struct {
 }
 
 // GroupListItem defines model for GroupListItem.
-type GroupListItem struct {
-	// CreatedAt RFC 3339, UTC, milliseconds.
-	CreatedAt   Timestamp `json:"created_at"`
-	Description string    `json:"description"`
-	ID          string    `json:"id"`
-	MemberCount int       `json:"member_count"`
-	Name        string    `json:"name"`
-	Scopes      []string  `json:"scopes"`
-	Slug        string    `json:"slug"`
-}
+type GroupListItem = identity.GroupDocument
 
 // GroupPatch defines model for GroupPatch.
 type GroupPatch struct {
@@ -212,12 +180,6 @@ type GroupPatch struct {
 type GroupRead struct {
 	Data Group `json:"data"`
 	Meta Meta  `json:"meta"`
-}
-
-// GroupSummary defines model for GroupSummary.
-type GroupSummary struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
 }
 
 // Immutable Cannot be changed; its presence is refused with `immutable_field`.
@@ -358,13 +320,6 @@ type MemberResult struct {
 	UserID string       `json:"user_id"`
 }
 
-// MemberSummary defines model for MemberSummary.
-type MemberSummary struct {
-	Email string  `json:"email"`
-	ID    string  `json:"id"`
-	Name  *string `json:"name"`
-}
-
 // MembersChanged defines model for MembersChanged.
 type MembersChanged struct {
 	Data []MemberResult `json:"data"`
@@ -428,81 +383,8 @@ type SessionList struct {
 // Timestamp RFC 3339, UTC, milliseconds.
 type Timestamp = document.Timestamp
 
-// User defines model for User.
-type User struct {
-	// Attributes Free-form, stored for the caller and ignored by checks. At most 16 KiB.
-	Attributes Attributes `json:"attributes"`
-
-	// CreatedAt RFC 3339, UTC, milliseconds.
-	CreatedAt     Timestamp `json:"created_at"`
-	Email         string    `json:"email"`
-	EmailVerified bool      `json:"email_verified"`
-	FamilyName    *string   `json:"family_name"`
-	GivenName     *string   `json:"given_name"`
-	ID            string    `json:"id"`
-
-	// LastSignedInAt Null if the user never did.
-	LastSignedInAt *document.Timestamp `json:"last_signed_in_at"`
-	Locale         *string             `json:"locale"`
-	Name           *string             `json:"name"`
-
-	// PasswordMustBeReset Whether the user has to choose another at the next sign-in.
-	PasswordMustBeReset bool `json:"password_must_be_reset"`
-
-	// PasswordSet Whether the user has a password.
-	PasswordSet bool    `json:"password_set"`
-	Picture     *string `json:"picture"`
-
-	// State `pending` until the address has been verified for the first time;
-	// `disabled` by an administrator.
-	State UserState `json:"state"`
-
-	// UpdatedAt RFC 3339, UTC, milliseconds.
-	UpdatedAt Timestamp `json:"updated_at"`
-}
-
 // UserDetail defines model for UserDetail.
-type UserDetail struct {
-	// ApplicationsUsed The ids of the applications that the user has signed in to, at most 1,000.
-	ApplicationsUsed []string `json:"applications_used"`
-
-	// Attributes Free-form, stored for the caller and ignored by checks. At most 16 KiB.
-	Attributes Attributes `json:"attributes"`
-
-	// CreatedAt RFC 3339, UTC, milliseconds.
-	CreatedAt     Timestamp `json:"created_at"`
-	Email         string    `json:"email"`
-	EmailVerified bool      `json:"email_verified"`
-
-	// ExternalIdentities Accounts at federation connections that the user can sign in with.
-	ExternalIdentities []ExternalIdentity `json:"external_identities"`
-	FamilyName         *string            `json:"family_name"`
-	GivenName          *string            `json:"given_name"`
-
-	// Groups At most 50 of them; all are in a list of their own.
-	Groups []GroupSummary `json:"groups"`
-	ID     string         `json:"id"`
-
-	// LastSignedInAt Null if the user never did.
-	LastSignedInAt *document.Timestamp `json:"last_signed_in_at"`
-	Locale         *string             `json:"locale"`
-	MfaFactors     []FactorCount       `json:"mfa_factors"`
-	Name           *string             `json:"name"`
-
-	// PasswordMustBeReset Whether the user has to choose another at the next sign-in.
-	PasswordMustBeReset bool `json:"password_must_be_reset"`
-
-	// PasswordSet Whether the user has a password.
-	PasswordSet bool    `json:"password_set"`
-	Picture     *string `json:"picture"`
-
-	// State `pending` until the address has been verified for the first time;
-	// `disabled` by an administrator.
-	State UserState `json:"state"`
-
-	// UpdatedAt RFC 3339, UTC, milliseconds.
-	UpdatedAt Timestamp `json:"updated_at"`
-}
+type UserDetail = userDetail
 
 // UserInput defines model for UserInput.
 type UserInput struct {

@@ -9,14 +9,11 @@ import (
 	"github.com/gorilla/mux"
 
 	"stonetown/api/web"
-	"stonetown/engine"
 	"stonetown/identity"
-	"stonetown/identity/authn"
 	"stonetown/identity/external"
 	"stonetown/identity/factor"
 	"stonetown/identity/session"
 	"stonetown/internal/geo"
-	"stonetown/internal/sqldb"
 	"stonetown/oauth"
 )
 
@@ -24,50 +21,40 @@ import (
 type Directory interface {
 	Users(ctx context.Context, tenantID string, f identity.Filter, after *identity.Position, limit int) ([]identity.User, error)
 	User(ctx context.Context, tenantID, userID string) (identity.User, error)
-	Create(ctx context.Context, tenantID string, n identity.NewUser, attach func(identity.User, *sqldb.Batch)) (identity.User, error)
-	Update(ctx context.Context, tenantID, userID string, change func(*identity.User), attach func(identity.Change, *sqldb.Batch)) (identity.User, error)
-	Disable(ctx context.Context, tenantID, userID string, origin engine.Origin, attach func(identity.Change, *sqldb.Batch)) (identity.User, error)
+	Create(ctx context.Context, tenantID string, n identity.NewUser) (identity.User, error)
+	Update(ctx context.Context, tenantID, userID string, change func(*identity.User)) (identity.User, error)
+	Disable(ctx context.Context, tenantID, userID, commitID string) (identity.User, error)
 	NewPassword(ctx context.Context, tenantID, password string, u identity.User) (identity.PasswordHash, error)
 	MayManage(ctx context.Context, tenantID, userID string) error
-	Delete(ctx context.Context, tenantID, userID string, origin engine.Origin, removed identity.Moved) error
+	Delete(ctx context.Context, tenantID, userID, commitID string) error
 
 	Groups(ctx context.Context, tenantID, query, userID string, after *identity.Position, limit int) ([]identity.Group, error)
 	Group(ctx context.Context, tenantID, groupID string) (identity.Group, error)
-	CreateGroup(ctx context.Context, tenantID string, n identity.NewGroup, origin engine.Origin, attach func(identity.Group, *sqldb.Batch)) (identity.Group, error)
-	UpdateGroup(ctx context.Context, tenantID, groupID string, change func(*identity.Group), origin engine.Origin, attach func(before, after identity.Group, b *sqldb.Batch)) (identity.Group, error)
-	DeleteGroup(ctx context.Context, tenantID, groupID string, origin engine.Origin, attach func(identity.Group, *sqldb.Batch)) error
+	CreateGroup(ctx context.Context, tenantID string, n identity.NewGroup, commitID string) (identity.Group, error)
+	UpdateGroup(ctx context.Context, tenantID, groupID string, change func(*identity.Group), commitID string) (identity.Group, error)
+	DeleteGroup(ctx context.Context, tenantID, groupID, commitID string) error
 	Members(ctx context.Context, tenantID, groupID string, after *identity.MemberPosition, limit int) ([]identity.Member, error)
 	Member(ctx context.Context, tenantID, groupID, userID string) (identity.Member, error)
-	AddMembers(ctx context.Context, tenantID, groupID string, userIDs []string, origin engine.Origin, added identity.Moved) (map[string]identity.Outcome, error)
-	RemoveMembers(ctx context.Context, tenantID, groupID string, userIDs []string, origin engine.Origin, removed identity.Moved) (map[string]identity.Outcome, error)
-}
-
-// Scopes knows which scopes a tenant has; [oauth.Registry] does.
-type Scopes interface {
-	// UnknownScopes returns those that the tenant does not have, as a transaction
-	// sees them (nil: as they are now).
-	UnknownScopes(ctx context.Context, from *sqldb.Tx, tenantID string, scopes []string) (unknown []string, err error)
+	AddMembers(ctx context.Context, tenantID, groupID string, userIDs []string, commitID string) (map[string]identity.Outcome, error)
+	RemoveMembers(ctx context.Context, tenantID, groupID string, userIDs []string, commitID string) (map[string]identity.Outcome, error)
 }
 
 // Authorizations knows the applications that users have signed in to; [oauth.Service] does.
 type Authorizations interface {
 	Authorizations(ctx context.Context, tenantID, userID string) ([]oauth.Authorization, error)
-	ForgetUser(b *sqldb.Batch, tenantID, userID string)
 }
 
-// Access is what the surface needs of [authn.Service]: how users sign in.
+// Access is what the surface needs of [stonetown/identity/authn.Service]: how users sign in.
 type Access interface {
-	QueueVerification(b *sqldb.Batch, u identity.User)
-	Wake()
-	NoteRefused(ctx context.Context, tenantID string, u identity.User, by authn.By, refused error) error
-	SendReset(ctx context.Context, tenantID, userID string, by authn.By) error
-	ResetFactors(ctx context.Context, tenantID, userID string, by authn.By) (identity.User, error)
+	NoteRefused(ctx context.Context, tenantID string, u identity.User, refused error) error
+	SendReset(ctx context.Context, tenantID, userID string) error
+	ResetFactors(ctx context.Context, tenantID, userID string) (identity.User, error)
 	Factors(ctx context.Context, tenantID, userID string) ([]factor.Factor, error)
-	RemoveFactor(ctx context.Context, tenantID, userID, factorID string, by authn.By) error
+	RemoveFactor(ctx context.Context, tenantID, userID, factorID string) error
 	Identities(ctx context.Context, tenantID, userID string) ([]external.Identity, error)
 	Sessions(ctx context.Context, tenantID, userID string) ([]session.Session, error)
-	EndSession(ctx context.Context, tenantID, userID, sessionID, reason string, by authn.By) error
-	EndSessions(ctx context.Context, tenantID, userID, except, reason string, by authn.By) error
+	EndSession(ctx context.Context, tenantID, userID, sessionID, reason string) error
+	EndSessions(ctx context.Context, tenantID, userID, except, reason string) error
 }
 
 // Surface implements the operations. It is safe for concurrent use.
@@ -75,7 +62,6 @@ type Surface struct {
 	Directory Directory
 	Access    Access
 	Importer  Importer
-	Scopes    Scopes
 	// Authorizations are the applications that users have signed in to.
 	Authorizations Authorizations
 	Cursors        *web.Cursors

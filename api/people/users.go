@@ -7,10 +7,7 @@ import (
 	"stonetown/api/profile"
 
 	"stonetown/api/web"
-	"stonetown/engine"
 	"stonetown/identity"
-	"stonetown/internal/eventlog"
-	"stonetown/internal/sqldb"
 	"stonetown/oauth"
 )
 
@@ -79,16 +76,10 @@ func (s *Surface) CreateUser(ctx context.Context, request CreateUserRequestObjec
 	if err != nil {
 		return nil, err
 	}
-	u, err := s.Directory.Create(ctx, call.Tenant.ID, n, func(u identity.User, b *sqldb.Batch) {
-		eventlog.Append(b, call.Tenant.ID, call.Event(eventlog.UserCreated, userEvent{User: wire(u), Source: "admin"}))
-		if !u.EmailVerified {
-			s.Access.QueueVerification(b, u)
-		}
-	})
+	u, err := s.Directory.Create(ctx, call.Tenant.ID, n)
 	if err != nil {
 		return nil, err
 	}
-	s.Access.Wake()
 	body, err := s.read(ctx, call, u)
 	if err != nil {
 		return nil, err
@@ -130,7 +121,7 @@ func (s *Surface) PatchUser(ctx context.Context, request PatchUserRequestObject)
 			rest(u)
 		}
 	}
-	u, err := s.Directory.Update(ctx, call.Tenant.ID, request.UserID, change, Changed(call))
+	u, err := s.Directory.Update(ctx, call.Tenant.ID, request.UserID, change)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +132,7 @@ func (s *Surface) PatchUser(ctx context.Context, request PatchUserRequestObject)
 // DisableUser keeps a user from signing in.
 func (s *Surface) DisableUser(ctx context.Context, request DisableUserRequestObject) (DisableUserResponseObject, error) {
 	call := web.CallOf(ctx)
-	u, err := s.Directory.Disable(ctx, call.Tenant.ID, request.UserID, engine.Origin{Actor: call.Principal.Subject, CommitID: call.CommitID}, Changed(call))
+	u, err := s.Directory.Disable(ctx, call.Tenant.ID, request.UserID, call.CommitID)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +143,7 @@ func (s *Surface) DisableUser(ctx context.Context, request DisableUserRequestObj
 // EnableUser lets a disabled user sign in again.
 func (s *Surface) EnableUser(ctx context.Context, request EnableUserRequestObject) (EnableUserResponseObject, error) {
 	call := web.CallOf(ctx)
-	u, err := s.Directory.Update(ctx, call.Tenant.ID, request.UserID, (*identity.User).Enable, Changed(call))
+	u, err := s.Directory.Update(ctx, call.Tenant.ID, request.UserID, (*identity.User).Enable)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +154,7 @@ func (s *Surface) EnableUser(ctx context.Context, request EnableUserRequestObjec
 // DeleteUser deletes a user for good.
 func (s *Surface) DeleteUser(ctx context.Context, request DeleteUserRequestObject) (DeleteUserResponseObject, error) {
 	call := web.CallOf(ctx)
-	if err := s.Directory.Delete(ctx, call.Tenant.ID, request.UserID, s.deleted(call, request.UserID), membersRemoved(call)); err != nil {
+	if err := s.Directory.Delete(ctx, call.Tenant.ID, request.UserID, call.CommitID); err != nil {
 		return nil, err
 	}
 	return DeleteUser204Response{}, nil

@@ -23,7 +23,7 @@ func Authorizations(list []oauth.Authorization) []Authorization {
 	for i, z := range list {
 		a := z.Application
 		all[i] = Authorization{
-			a.ID, a.ClientID, a.Name, OrNull(a.LogoURI), a.FirstParty,
+			a.ID, a.ClientID, a.Name, document.OrNull(a.LogoURI), a.FirstParty,
 			append([]string{}, z.Scopes...), document.Timestamp(z.CreatedAt), document.Timestamp(z.UsedAt),
 		}
 	}

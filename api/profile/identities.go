@@ -20,7 +20,7 @@ type Identity struct {
 func Identities(list []external.Identity) []Identity {
 	all := make([]Identity, len(list))
 	for n, i := range list {
-		all[n] = Identity{i.ConnectionID, i.Slug, i.Kind, i.Subject, OrNull(i.Email), document.Timestamp(i.LinkedAt), TimeOrNull(i.LastUsedAt)}
+		all[n] = Identity{i.ConnectionID, i.Slug, i.Kind, i.Subject, document.OrNull(i.Email), document.Timestamp(i.LinkedAt), document.TimeOrNull(i.LastUsedAt)}
 	}
 	return all
 }

@@ -1,6 +1,9 @@
 package profile
 
-import "stonetown/internal/geo"
+import (
+	"stonetown/internal/document"
+	"stonetown/internal/geo"
+)
 
 // Place is where an address is, as clients get it.
 type Place struct {
@@ -9,4 +12,4 @@ type Place struct {
 }
 
 // PlaceOf is a place, or an object of nulls for one that is not known.
-func PlaceOf(p geo.Place) Place { return Place{OrNull(p.City), OrNull(p.Country)} }
+func PlaceOf(p geo.Place) Place { return Place{document.OrNull(p.City), document.OrNull(p.Country)} }

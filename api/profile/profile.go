@@ -103,26 +103,7 @@ func (v *Validation) Profile(p *identity.Profile, name, givenName, familyName, p
 }
 
 // OrNull is nil for no text.
-func OrNull(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
-}
+func OrNull(text string) *string { return document.OrNull(text) }
 
 // TimeOrNull is nil for the zero time.
-func TimeOrNull(t time.Time) *document.Timestamp {
-	if t.IsZero() {
-		return nil
-	}
-	at := document.Timestamp(t)
-	return &at
-}
-
-// AttributesOrNull is null for no attributes.
-func AttributesOrNull(object []byte) jsontext.Value {
-	if object == nil {
-		return jsontext.Value("null")
-	}
-	return object
-}
+func TimeOrNull(t time.Time) *document.Timestamp { return document.TimeOrNull(t) }

@@ -111,15 +111,20 @@ func (p *Program) Open(ctx context.Context) error {
 		}
 	}
 	rights := authority.New(p.engine, oauth.AdministrativeScopes)
-	people, err := identity.New(identity.Config{DB: p.modules.db, Relations: p.engine, Authority: rights, Breached: p.breached, Logger: p.log})
+	letters, err := outbox.New(outbox.Config{DB: p.modules.db, Seal: p.modules.key, Logger: p.log})
+	if err != nil {
+		return err
+	}
+	scopes := oauth.NewRegistry(p.modules.db, p.engine)
+	people, err := identity.New(identity.Config{
+		DB: p.modules.db, Relations: p.engine, Authority: rights, Breached: p.breached, Logger: p.log,
+		Scopes: scopes, Verification: authn.Verification{Outbox: letters},
+		OnDelete: []func(*sqldb.Batch, string, string){func(b *sqldb.Batch, tenantID, userID string) { p.oauth.ForgetUser(b, tenantID, userID) }},
+	})
 	if err != nil {
 		return err
 	}
 	keys, limits, err := p.kit()
-	if err != nil {
-		return err
-	}
-	letters, err := outbox.New(outbox.Config{DB: p.modules.db, Seal: p.modules.key, Logger: p.log})
 	if err != nil {
 		return err
 	}
@@ -155,10 +160,10 @@ func (p *Program) Open(ctx context.Context) error {
 	signIns.OnSessionEnd(func(ctx context.Context, tx *sqldb.Tx, e session.Ended) error {
 		return p.oauth.SessionEnded(ctx, tx, e.TenantID, e.ID, e.UserID)
 	})
-	importer := identity.NewImporter(people, p.modules.key, apipeople.ParseImport, apipeople.ImportEvents(signIns.QueueVerification))
+	importer := identity.NewImporter(people, p.modules.key, apipeople.ParseImport)
 	handler, err := api.New(api.Config{
 		Engine: p.engine, Resources: resources.New(p.engine, p.modules.db),
-		Tenants: p.modules.tenants, Users: people, Authn: signIns, Importer: importer, Scopes: oauth.NewRegistry(p.modules.db, p.engine), OAuth: p.oauth,
+		Tenants: p.modules.tenants, Users: people, Authn: signIns, Importer: importer, Scopes: scopes, OAuth: p.oauth,
 		CursorKey: p.modules.key.Derive("cursors"),
 		Logger:    p.log, Metrics: registry,
 		Timeout:         p.config.RequestTimeout,

@@ -109,20 +109,13 @@ type Tenant struct {
 	BaseURL string // where its pages are, and which origin its passkeys are bound to
 }
 
-// By is who asks, and from where.
+// By is the device that a person signs in with.
 type By struct {
-	Origin eventlog.Origin
 	Device session.Device
 	// Known is the token of a device that was remembered, if it came with one.
 	Known string
 	// Remember: the device need not prove a second factor again for a while.
 	Remember bool
-}
-
-// as is the same for a request that turned out to be a user's.
-func (b By) as(userID string) By {
-	b.Origin.Actor = eventlog.Actor{Type: "user", ID: userID}
-	return b
 }
 
 // Config says what a service works on. All but Places, Limits, Pace, Clock and Logger is required.

@@ -15,16 +15,12 @@ import (
 // NoteRefused notes that a password was refused for being breached, if that is what an error
 // of [identity.Directory.NewPassword] says, and returns the error. The user whose password it
 // was to be may not exist yet.
-func (s *Service) NoteRefused(ctx context.Context, tenantID string, u identity.User, by By, refused error) error {
+func (s *Service) NoteRefused(ctx context.Context, tenantID string, u identity.User, refused error) error {
 	policy, ok := errors.AsType[*identity.PolicyError](refused)
 	if !ok || !slices.Contains(policy.Violations, identity.Breached) {
 		return refused
 	}
-	data := breachedEvent{Refused: true}
-	if u.ID != "" {
-		data.User = &subject{u.ID, u.Email}
-	}
-	if err := s.note(ctx, tenantID, event(eventlog.SecurityBreachedPasswordUsed, by, data)); err != nil {
+	if err := s.note(ctx, tenantID, breachedPasswordUsed(ctx, u, true)); err != nil {
 		return err
 	}
 	return refused
@@ -57,8 +53,7 @@ func (s *Service) checkPassword(ctx context.Context, tenantID string, job passwo
 			return err
 		}
 		var b sqldb.Batch
-		by := By{Origin: job.Origin}
-		eventlog.Append(&b, tenantID, event(eventlog.SecurityBreachedPasswordUsed, by, breachedEvent{User: &subject{u.ID, u.Email}}))
+		eventlog.Append(&b, tenantID, breachedPasswordUsed(from(ctx, job.Origin), u, false))
 		s.notify(&b, tenantID, letterNotice, notice{UserID: u.ID, What: passwordBreached})
 		return tx.Send(ctx, &b)
 	})

@@ -13,6 +13,7 @@ import (
 	"stonetown/identity/ticket"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/id"
+	"stonetown/internal/outbox"
 	"stonetown/internal/sqldb"
 )
 
@@ -44,10 +45,10 @@ type EmailChange struct {
 // VerifyEmail verifies an address with the token of a letter: a new user's, or that of a
 // change. A token can be used again, to no effect, since programs that open the links in
 // letters may use that of a change, too. It fails with [ErrTicket].
-func (s *Service) VerifyEmail(ctx context.Context, t Tenant, token string, by By) (email string, err error) {
+func (s *Service) VerifyEmail(ctx context.Context, t Tenant, token string) (email string, err error) {
 	handed, err := s.tickets.Find(ctx, t.ID, kindVerify, token)
 	if errors.Is(err, ticket.ErrInvalid) {
-		return s.completeChange(ctx, t, token, by)
+		return s.completeChange(ctx, t, token)
 	}
 	var about addressed
 	if err == nil {
@@ -56,7 +57,7 @@ func (s *Service) VerifyEmail(ctx context.Context, t Tenant, token string, by By
 	if err != nil {
 		return "", err
 	}
-	by = by.as(handed.UserID)
+	ctx = as(ctx, handed.UserID)
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		c, err := s.users.UpdateIn(ctx, tx, t.ID, handed.UserID, func(u *identity.User) {
 			if u.Email == about.Email {
@@ -70,7 +71,7 @@ func (s *Service) VerifyEmail(ctx context.Context, t Tenant, token string, by By
 			return err
 		}
 		var b sqldb.Batch
-		eventlog.Append(&b, t.ID, verified(c, by)...)
+		eventlog.Append(&b, t.ID, verified(ctx, c)...)
 		return tx.Send(ctx, &b)
 	})
 	return about.Email, err
@@ -105,22 +106,25 @@ func (s *Service) ResendTo(ctx context.Context, t Tenant, email, then string) er
 	return s.outbox.Put(ctx, t.ID, letterVerify, verifyLetter{Email: email, Then: then})
 }
 
-// QueueVerification queues the letter that verifies a new user's address.
-func (s *Service) QueueVerification(b *sqldb.Batch, u identity.User) {
-	s.queueVerification(b, u, "")
-}
+// Verification sends new users the mail by which they verify their address, for
+// [identity.Config.Verification]. The service on the same outbox sends it.
+type Verification struct{ Outbox *outbox.Outbox }
 
-func (s *Service) queueVerification(b *sqldb.Batch, u identity.User, then string) {
-	s.outbox.Queue(b, u.TenantID, letterVerify, verifyLetter{UserID: u.ID, Then: then})
-}
+// Queue implements [identity.Verification].
+func (v Verification) Queue(b *sqldb.Batch, u identity.User) { queueVerification(v.Outbox, b, u, "") }
 
-// Wake has what was queued done at once.
-func (s *Service) Wake() { s.outbox.Wake() }
+// Wake implements [identity.Verification].
+func (v Verification) Wake() { v.Outbox.Wake() }
+
+// queueVerification queues the mail, whose link leads on to the path then, unless it is empty.
+func queueVerification(o *outbox.Outbox, b *sqldb.Batch, u identity.User, then string) {
+	o.Queue(b, u.TenantID, letterVerify, verifyLetter{UserID: u.ID, Then: then})
+}
 
 // ChangeEmail begins to change a user's address: the new one gets a letter that
 // completes it, and the old one learns of it. That the new one is somebody else's, the
 // answer does not tell. It fails with [identity.ErrEmailInvalid] or [*SlowDownError].
-func (s *Service) ChangeEmail(ctx context.Context, t Tenant, current session.Session, email string, by By) (c EmailChange, err error) {
+func (s *Service) ChangeEmail(ctx context.Context, t Tenant, current session.Session, email string) (c EmailChange, err error) {
 	if !identity.ValidEmail(email) {
 		return c, identity.ErrEmailInvalid
 	}
@@ -137,7 +141,7 @@ func (s *Service) ChangeEmail(ctx context.Context, t Tenant, current session.Ses
 		var b sqldb.Batch
 		b.Queue(`INSERT INTO email_changes (tenant_id, user_id, id, new_email, verified, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 			[]any{t.ID, u.ID, c.ID, email, false, now.UnixMicro(), now.Add(verifyFor).UnixMicro()}, nil)
-		eventlog.Append(&b, t.ID, event(eventlog.UserEmailChangeRequested, by, about(u)))
+		eventlog.Append(&b, t.ID, emailChangeRequested(ctx, u))
 		s.outbox.Queue(&b, t.ID, letterChange, changeLetter{UserID: u.ID, Change: c.ID, Email: email})
 		return tx.Send(ctx, &b)
 	})
@@ -187,7 +191,7 @@ func (s *Service) selectChange(ctx context.Context, from interface {
 
 // completeChange gives a user the address that a letter went to. It fails with
 // [ErrTicket], also if the address has become somebody else's.
-func (s *Service) completeChange(ctx context.Context, t Tenant, token string, by By) (email string, err error) {
+func (s *Service) completeChange(ctx context.Context, t Tenant, token string) (email string, err error) {
 	handed, err := s.tickets.Find(ctx, t.ID, kindChange, token)
 	var asked addressed
 	if err == nil {
@@ -196,7 +200,7 @@ func (s *Service) completeChange(ctx context.Context, t Tenant, token string, by
 	if err != nil {
 		return "", invalid(err)
 	}
-	by = by.as(handed.UserID)
+	ctx = as(ctx, handed.UserID)
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		change, to, err := s.selectChange(ctx, tx, t.ID, handed.UserID, asked.Change)
 		if errors.Is(err, ErrChangeNotFound) {
@@ -219,10 +223,8 @@ func (s *Service) completeChange(ctx context.Context, t Tenant, token string, by
 		b.Queue(`UPDATE email_changes SET verified = $4 WHERE tenant_id = $1 AND user_id = $2 AND id = $3`, []any{t.ID, handed.UserID, asked.Change, true}, nil)
 		// Letters to the old address lead nowhere from now on.
 		ticket.Discard(&b, t.ID, handed.UserID, kindReset, kindVerify)
-		events := verified(c, by)
-		eventlog.Append(&b, t.ID, append(events, event(eventlog.UserEmailChanged, by, userEvent{
-			User: subject{c.After.ID, c.After.Email}, Changes: map[string][2]any{"email": {c.Before.Email, c.After.Email}},
-		}))...)
+		events := verified(ctx, c)
+		eventlog.Append(&b, t.ID, append(events, emailChanged(ctx, c))...)
 		return tx.Send(ctx, &b)
 	})
 	return asked.Email, err
@@ -234,7 +236,7 @@ func (s *Service) completeChange(ctx context.Context, t Tenant, token string, by
 // What was added to sign in with since the change was requested goes with it: second factors,
 // external identities and, as their age is unknown, all backup codes. Links of other changes
 // lead nowhere any more. It fails with [ErrTicket].
-func (s *Service) RevertEmail(ctx context.Context, t Tenant, token string, by By) (email string, err error) {
+func (s *Service) RevertEmail(ctx context.Context, t Tenant, token string) (email string, err error) {
 	handed, err := s.tickets.Find(ctx, t.ID, kindRevert, token)
 	var asked addressed
 	if err == nil {
@@ -243,7 +245,7 @@ func (s *Service) RevertEmail(ctx context.Context, t Tenant, token string, by By
 	if err != nil {
 		return "", invalid(err)
 	}
-	by = by.as(handed.UserID)
+	ctx = as(ctx, handed.UserID)
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		if err := ticket.Use(ctx, tx, handed); err != nil {
 			return invalid(err)
@@ -265,15 +267,13 @@ func (s *Service) RevertEmail(ctx context.Context, t Tenant, token string, by By
 		var b sqldb.Batch
 		b.Queue(`DELETE FROM email_changes WHERE tenant_id = $1 AND user_id = $2`, []any{t.ID, handed.UserID}, nil)
 		ticket.Discard(&b, t.ID, handed.UserID, kindRevert)
-		events, err := s.removeSince(ctx, tx, c.After, asked.Since, by)
+		events, err := s.removeSince(ctx, tx, c.After, asked.Since)
 		if err != nil {
 			return err
 		}
-		events = append(events, revoked(ended, EndedByUser, by)...)
+		events = append(events, revoked(ctx, ended, session.EndedByUser)...)
 		if c.Before.Email != c.After.Email {
-			events = append(events, event(eventlog.UserEmailChanged, by, userEvent{
-				User: subject{c.After.ID, c.After.Email}, Changes: map[string][2]any{"email": {c.Before.Email, c.After.Email}},
-			}))
+			events = append(events, emailChanged(ctx, c))
 		}
 		eventlog.Append(&b, t.ID, events...)
 		s.outbox.Queue(&b, t.ID, letterReset, resetLetter{UserID: handed.UserID})
@@ -286,13 +286,13 @@ func (s *Service) RevertEmail(ctx context.Context, t Tenant, token string, by By
 }
 
 // removeSince takes from a user what was added to sign in with since an instant.
-func (s *Service) removeSince(ctx context.Context, tx *sqldb.Tx, u identity.User, since time.Time, by By) (events []eventlog.Event, err error) {
+func (s *Service) removeSince(ctx context.Context, tx *sqldb.Tx, u identity.User, since time.Time) (events []eventlog.Event, err error) {
 	factors, err := factor.RemoveSince(ctx, tx, u.TenantID, u.ID, since)
 	if err != nil {
 		return nil, err
 	}
 	for _, f := range factors {
-		events = append(events, event(eventlog.UserMFARemoved, by, aboutFactor(u, f)))
+		events = append(events, mfaRemoved(ctx, u, f))
 	}
 	identities, err := external.OfUser(ctx, tx, u.TenantID, u.ID)
 	if err != nil {
@@ -305,7 +305,7 @@ func (s *Service) removeSince(ctx context.Context, tx *sqldb.Tx, u identity.User
 		if err := external.Unlink(ctx, tx, u.TenantID, u.ID, i.ConnectionID); err != nil {
 			return nil, err
 		}
-		events = append(events, event(eventlog.UserIdentityUnlinked, by, aboutIdentity(u, i)))
+		events = append(events, identityUnlinked(ctx, u, i))
 	}
 	return events, nil
 }

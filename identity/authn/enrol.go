@@ -131,7 +131,7 @@ type FactorProof struct {
 
 // CompleteFactor adds a factor. The session of the user is at AAL 2 then. It fails with
 // [ErrTicket], [*WrongError], [ErrStepUp], [factor.ErrCredentialExists] or [factor.ErrLimit].
-func (s *Service) CompleteFactor(ctx context.Context, t Tenant, current session.Session, kind factor.Kind, ceremonyID string, p FactorProof, by By) (f factor.Factor, err error) {
+func (s *Service) CompleteFactor(ctx context.Context, t Tenant, current session.Session, kind factor.Kind, ceremonyID string, p FactorProof) (f factor.Factor, err error) {
 	if err := s.MayAddFactor(ctx, current); err != nil {
 		return f, err
 	}
@@ -175,7 +175,7 @@ func (s *Service) CompleteFactor(ctx context.Context, t Tenant, current session.
 		}
 		var b sqldb.Batch
 		s.sessions.Enrolled(&b, current, kind.Method())
-		eventlog.Append(&b, t.ID, event(eventlog.UserMFAEnrolled, by, aboutFactor(u, f)))
+		eventlog.Append(&b, t.ID, mfaEnrolled(ctx, u, f))
 		s.notify(&b, t.ID, letterNotice, notice{UserID: u.ID, What: factorAdded})
 		return tx.Send(ctx, &b)
 	})
@@ -203,7 +203,7 @@ func (s *Service) RenameFactor(ctx context.Context, tenantID, userID, factorID, 
 }
 
 // RemoveFactor takes a factor from a user. It fails with [factor.ErrNotFound].
-func (s *Service) RemoveFactor(ctx context.Context, tenantID, userID, factorID string, by By) error {
+func (s *Service) RemoveFactor(ctx context.Context, tenantID, userID, factorID string) error {
 	f, err := s.factors.Find(ctx, tenantID, userID, factorID)
 	if err != nil {
 		return err
@@ -217,7 +217,7 @@ func (s *Service) RemoveFactor(ctx context.Context, tenantID, userID, factorID s
 			return err
 		}
 		var b sqldb.Batch
-		eventlog.Append(&b, tenantID, event(eventlog.UserMFARemoved, by, aboutFactor(u, f)))
+		eventlog.Append(&b, tenantID, mfaRemoved(ctx, u, f))
 		s.notify(&b, tenantID, letterNotice, notice{UserID: u.ID, What: factorRemoved})
 		return tx.Send(ctx, &b)
 	})
@@ -228,7 +228,7 @@ func (s *Service) RemoveFactor(ctx context.Context, tenantID, userID, factorID s
 }
 
 // NewBackupCodes replaces the backup codes of a user.
-func (s *Service) NewBackupCodes(ctx context.Context, tenantID, userID string, by By) (codes []string, err error) {
+func (s *Service) NewBackupCodes(ctx context.Context, tenantID, userID string) (codes []string, err error) {
 	u, err := s.users.User(ctx, tenantID, userID)
 	if err != nil {
 		return nil, err
@@ -236,7 +236,7 @@ func (s *Service) NewBackupCodes(ctx context.Context, tenantID, userID string, b
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		var b sqldb.Batch
 		codes = s.factors.NewBackupCodes(&b, tenantID, userID)
-		eventlog.Append(&b, tenantID, event(eventlog.UserBackupCodesRegenerated, by, about(u)))
+		eventlog.Append(&b, tenantID, backupCodesRegenerated(ctx, u))
 		return tx.Send(ctx, &b)
 	})
 	return codes, err
@@ -249,7 +249,7 @@ func (s *Service) BackupCodesLeft(ctx context.Context, tenantID, userID string) 
 
 // ResetFactors takes all factors from a user, ends all sessions, and has a new factor
 // added at the next sign-in.
-func (s *Service) ResetFactors(ctx context.Context, tenantID, userID string, by By) (u identity.User, err error) {
+func (s *Service) ResetFactors(ctx context.Context, tenantID, userID string) (u identity.User, err error) {
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		c, err := s.users.UpdateIn(ctx, tx, tenantID, userID, func(u *identity.User) { u.MustEnrol = true })
 		if err != nil {
@@ -264,7 +264,7 @@ func (s *Service) ResetFactors(ctx context.Context, tenantID, userID string, by 
 			return err
 		}
 		var b sqldb.Batch
-		eventlog.Append(&b, tenantID, append([]eventlog.Event{event(eventlog.UserMFAReset, by, about(u))}, revoked(ended, EndedByAdmin, by)...)...)
+		eventlog.Append(&b, tenantID, append([]eventlog.Event{mfaReset(ctx, u)}, revoked(ctx, ended, session.EndedByAdmin)...)...)
 		return tx.Send(ctx, &b)
 	})
 	return u, err

@@ -7,16 +7,28 @@ import (
 	"stonetown/identity/external"
 	"stonetown/identity/factor"
 	"stonetown/identity/session"
+	"stonetown/internal/document"
 	"stonetown/internal/eventlog"
 )
 
-// Why sessions end.
-const (
-	EndedByUser      = "user"
-	EndedByAdmin     = "admin"
-	EndedByPassword  = "password_change"
-	EndedByDisabling = "disabled"
-)
+// Each type of event has one constructor. Events about a user's account as such are those
+// of package identity, and events about sessions those of package session.
+
+// as returns the context of a request that turned out to be a user's: the user is the
+// actor of its events.
+func as(ctx context.Context, userID string) context.Context {
+	return eventlog.WithOrigin(ctx, func() eventlog.Origin {
+		origin := eventlog.OriginOf(ctx)
+		origin.Actor = eventlog.Actor{Type: "user", ID: userID}
+		return origin
+	})
+}
+
+// from returns the context of a job that a request left to the outbox, whose events have
+// the request's origin.
+func from(ctx context.Context, origin eventlog.Origin) context.Context {
+	return eventlog.WithOrigin(ctx, func() eventlog.Origin { return origin })
+}
 
 // subject is a user in an event.
 type subject struct {
@@ -24,13 +36,67 @@ type subject struct {
 	Email string `json:"email,omitzero"`
 }
 
-func about(u identity.User) userEvent { return userEvent{User: subject{u.ID, u.Email}} }
+func subjectOf(u identity.User) subject { return subject{u.ID, u.Email} }
+
+// subjectOrNull is null for the zero user.
+func subjectOrNull(u identity.User) *subject {
+	if u.ID == "" {
+		return nil
+	}
+	return new(subjectOf(u))
+}
 
 // userEvent is the data of an event about a user.
 type userEvent struct {
-	User    subject           `json:"user"`
-	Changes map[string][2]any `json:"changes,omitzero"`
-	Source  string            `json:"source,omitzero"`
+	User    subject          `json:"user"`
+	Changes document.Changes `json:"changes,omitzero"`
+	Source  identity.Source  `json:"source,omitzero"`
+}
+
+func about(ctx context.Context, t eventlog.Type, u identity.User) eventlog.Event {
+	return eventlog.Of(ctx, t, userEvent{User: subjectOf(u)})
+}
+
+func signedUp(ctx context.Context, u identity.User) eventlog.Event {
+	return eventlog.Of(ctx, eventlog.UserSignedUp, userEvent{User: subjectOf(u), Source: identity.FromSignUp})
+}
+
+func signedOut(ctx context.Context, userID string) eventlog.Event {
+	return eventlog.Of(ctx, eventlog.UserSignedOut, userEvent{User: subject{ID: userID}})
+}
+
+func emailVerified(ctx context.Context, u identity.User) eventlog.Event {
+	return about(ctx, eventlog.UserEmailVerified, u)
+}
+
+func emailChangeRequested(ctx context.Context, u identity.User) eventlog.Event {
+	return about(ctx, eventlog.UserEmailChangeRequested, u)
+}
+
+func emailChanged(ctx context.Context, c identity.Change) eventlog.Event {
+	return eventlog.Of(ctx, eventlog.UserEmailChanged, userEvent{
+		User: subjectOf(c.After), Changes: document.Changes{"email": {c.Before.Email, c.After.Email}},
+	})
+}
+
+func passwordResetRequested(ctx context.Context, u identity.User) eventlog.Event {
+	return about(ctx, eventlog.UserPasswordResetRequested, u)
+}
+
+func passwordResetCompleted(ctx context.Context, u identity.User) eventlog.Event {
+	return about(ctx, eventlog.UserPasswordResetCompleted, u)
+}
+
+func mfaReset(ctx context.Context, u identity.User) eventlog.Event {
+	return about(ctx, eventlog.UserMFAReset, u)
+}
+
+func backupCodesRegenerated(ctx context.Context, u identity.User) eventlog.Event {
+	return about(ctx, eventlog.UserBackupCodesRegenerated, u)
+}
+
+func backupCodeUsed(ctx context.Context, u identity.User) eventlog.Event {
+	return about(ctx, eventlog.UserBackupCodeUsed, u)
 }
 
 // factorEvent is the data of an event about a second factor.
@@ -45,8 +111,16 @@ type eventFactor struct {
 	Label string `json:"label"`
 }
 
-func aboutFactor(u identity.User, f factor.Factor) factorEvent {
-	return factorEvent{subject{u.ID, u.Email}, eventFactor{f.ID, string(f.Kind), f.Label}}
+func mfaEnrolled(ctx context.Context, u identity.User, f factor.Factor) eventlog.Event {
+	return aboutFactor(ctx, eventlog.UserMFAEnrolled, u, f)
+}
+
+func mfaRemoved(ctx context.Context, u identity.User, f factor.Factor) eventlog.Event {
+	return aboutFactor(ctx, eventlog.UserMFARemoved, u, f)
+}
+
+func aboutFactor(ctx context.Context, t eventlog.Type, u identity.User, f factor.Factor) eventlog.Event {
+	return eventlog.Of(ctx, t, factorEvent{subjectOf(u), eventFactor{f.ID, string(f.Kind), f.Label}})
 }
 
 // identityEvent is the data of an event about an external identity.
@@ -62,8 +136,16 @@ type eventIdentity struct {
 	Subject      string `json:"subject"`
 }
 
-func aboutIdentity(u identity.User, i external.Identity) identityEvent {
-	return identityEvent{subject{u.ID, u.Email}, eventIdentity{i.ConnectionID, i.Slug, i.Kind, i.Subject}}
+func identityLinked(ctx context.Context, u identity.User, i external.Identity) eventlog.Event {
+	return aboutIdentity(ctx, eventlog.UserIdentityLinked, u, i)
+}
+
+func identityUnlinked(ctx context.Context, u identity.User, i external.Identity) eventlog.Event {
+	return aboutIdentity(ctx, eventlog.UserIdentityUnlinked, u, i)
+}
+
+func aboutIdentity(ctx context.Context, t eventlog.Type, u identity.User, i external.Identity) eventlog.Event {
+	return eventlog.Of(ctx, t, identityEvent{subjectOf(u), eventIdentity{i.ConnectionID, i.Slug, i.Kind, i.Subject}})
 }
 
 // signInEvent is the data of a sign-in.
@@ -72,25 +154,45 @@ type signInEvent struct {
 	Methods []string `json:"amr"`
 }
 
-// failureEvent is the data of one that failed; the user is null if there is none.
-type failureEvent struct {
-	User     *subject `json:"user"`
-	Reason   string   `json:"reason"`
-	Failures int      `json:"failures"`
+func signedIn(ctx context.Context, u identity.User, methods []string) eventlog.Event {
+	return eventlog.Of(ctx, eventlog.UserSignedIn, signInEvent{subjectOf(u), methods})
 }
 
-// breachedEvent is the data of a breached password that somebody chose and was refused, or
+// failure is the data of a sign-in that failed; the user is null if there is none.
+type failure struct {
+	User     *subject `json:"user"`
+	Reason   string   `json:"reason"`
+	Failures int      `json:"failures"` // in a row
+}
+
+func signInFailed(ctx context.Context, f failure) eventlog.Event {
+	return eventlog.Of(ctx, eventlog.UserSignInFailed, f)
+}
+
+func userLocked(ctx context.Context, f failure) eventlog.Event {
+	return eventlog.Of(ctx, eventlog.UserLocked, f)
+}
+
+func bruteForceDetected(ctx context.Context, f failure) eventlog.Event {
+	return eventlog.Of(ctx, eventlog.SecurityBruteForceDetected, f)
+}
+
+// breachedEvent is the data of a breached password that a user chose and was refused, or
 // signed in with; the user is null if there is none yet.
 type breachedEvent struct {
 	User    *subject `json:"user"`
 	Refused bool     `json:"refused"`
 }
 
+func breachedPasswordUsed(ctx context.Context, u identity.User, refused bool) eventlog.Event {
+	return eventlog.Of(ctx, eventlog.SecurityBreachedPasswordUsed, breachedEvent{subjectOrNull(u), refused})
+}
+
 // newDeviceEvent is the data of a sign-in on a device that the user was not known to have.
 type newDeviceEvent struct {
-	Session eventSession `json:"session"`
-	Device  eventDevice  `json:"device"`
-	User    subject      `json:"user"`
+	Session session.Summary `json:"session"`
+	Device  eventDevice     `json:"device"`
+	User    subject         `json:"user"`
 }
 
 type eventDevice struct {
@@ -98,38 +200,27 @@ type eventDevice struct {
 	Fingerprint string `json:"fingerprint"`
 }
 
-// sessionEvent is the data of an event about a session.
-type sessionEvent struct {
-	Session eventSession `json:"session"`
-	User    subject      `json:"user"`
-	Reason  string       `json:"reason,omitzero"`
+func newDeviceSignIn(ctx context.Context, u identity.User, s session.Session) eventlog.Event {
+	return eventlog.Of(ctx, eventlog.SecurityNewDeviceSignIn, newDeviceEvent{s.Summary(), eventDevice{s.Device.Kind(), s.Device.Fingerprint()}, subjectOf(u)})
 }
 
-type eventSession struct {
-	ID        string `json:"id"`
-	IP        string `json:"ip"`
-	UserAgent string `json:"user_agent"`
-}
-
-// SessionEvent is the data of an event about a session, and why it ended if it did.
-func SessionEvent(s session.Session, reason string) any {
-	return sessionEvent{aboutSession(s), subject{ID: s.UserID}, reason}
-}
-
-func aboutSession(s session.Session) eventSession {
-	return eventSession{s.ID, s.Device.IP, s.Device.UserAgent}
-}
-
-// revoked are the events of sessions that ended.
-func revoked(ended []session.Session, reason string, by By) (events []eventlog.Event) {
-	for _, s := range ended {
-		events = append(events, event(eventlog.SessionRevoked, by, SessionEvent(s, reason)))
+// verified are the events of an address that a change verified.
+func verified(ctx context.Context, c identity.Change) (events []eventlog.Event) {
+	if !c.Before.EmailVerified && c.After.EmailVerified {
+		events = append(events, emailVerified(ctx, c.After))
+	}
+	if c.Before.State == identity.Pending && c.After.State == identity.Active {
+		events = append(events, identity.UserActivated(ctx, c))
 	}
 	return events
 }
 
-func event(t eventlog.Type, by By, data any) eventlog.Event {
-	return eventlog.New(t, by.Origin, data)
+// revoked are the events of sessions that ended.
+func revoked(ctx context.Context, ended []session.Session, reason string) (events []eventlog.Event) {
+	for _, s := range ended {
+		events = append(events, session.Revoked(ctx, s, reason))
+	}
+	return events
 }
 
 // note lets events commit by themselves.

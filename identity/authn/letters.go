@@ -132,7 +132,7 @@ func (s *Service) dispatch(ctx context.Context, job outbox.Job) error {
 			return err
 		}
 		if l.Email != "" {
-			if err := s.note(ctx, u.TenantID, event(eventlog.UserPasswordResetRequested, By{Origin: l.Origin}, about(u))); err != nil {
+			if err := s.note(ctx, u.TenantID, passwordResetRequested(from(ctx, l.Origin), u)); err != nil {
 				return err
 			}
 		}

@@ -17,7 +17,7 @@ func (s *Service) Identities(ctx context.Context, tenantID, userID string) ([]ex
 // Link lets a user sign in as a subject at a federation connection. Who asks has proved
 // to be both. That it was so before is no error, and changes nothing. It fails with
 // [identity.ErrUserNotFound], or as [external.Store.Link] does.
-func (s *Service) Link(ctx context.Context, i external.Identity, by By) error {
+func (s *Service) Link(ctx context.Context, i external.Identity) error {
 	added := false
 	err := s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		// A subject that were left to a user who is deleted would be nobody's for ever.
@@ -29,7 +29,7 @@ func (s *Service) Link(ctx context.Context, i external.Identity, by By) error {
 			return err
 		}
 		var b sqldb.Batch
-		eventlog.Append(&b, i.TenantID, event(eventlog.UserIdentityLinked, by, aboutIdentity(u, i)))
+		eventlog.Append(&b, i.TenantID, identityLinked(ctx, u, i))
 		s.notify(&b, i.TenantID, letterNotice, notice{UserID: u.ID, What: identityAdded})
 		return tx.Send(ctx, &b)
 	})
@@ -42,7 +42,7 @@ func (s *Service) Link(ctx context.Context, i external.Identity, by By) error {
 // Unlink takes the identity at a connection from a user, who must have another way to
 // sign in: a password, a passkey, or another identity. It fails with
 // [external.ErrNotFound] or [ErrLastMethod].
-func (s *Service) Unlink(ctx context.Context, tenantID, userID, connectionID string, by By) error {
+func (s *Service) Unlink(ctx context.Context, tenantID, userID, connectionID string) error {
 	err := s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		u, err := s.users.UserIn(ctx, tx, tenantID, userID)
 		if err != nil {
@@ -71,7 +71,7 @@ func (s *Service) Unlink(ctx context.Context, tenantID, userID, connectionID str
 			return err
 		}
 		var b sqldb.Batch
-		eventlog.Append(&b, tenantID, event(eventlog.UserIdentityUnlinked, by, aboutIdentity(u, have[n])))
+		eventlog.Append(&b, tenantID, identityUnlinked(ctx, u, have[n]))
 		s.notify(&b, tenantID, letterNotice, notice{UserID: u.ID, What: identityRemoved})
 		return tx.Send(ctx, &b)
 	})

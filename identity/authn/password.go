@@ -26,7 +26,7 @@ var letters = []ratelimit.Limit{{Requests: 1, Window: time.Minute}, {Requests: 5
 // ChangePassword replaces the password of the user of a session, and ends the others. It
 // fails with [ErrNoPassword], [ErrPassword], [*identity.PolicyError] or
 // [*SlowDownError].
-func (s *Service) ChangePassword(ctx context.Context, t Tenant, current session.Session, present, next string, by By) error {
+func (s *Service) ChangePassword(ctx context.Context, t Tenant, current session.Session, present, next string) error {
 	u, err := s.users.User(ctx, t.ID, current.UserID)
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (s *Service) ChangePassword(ctx context.Context, t Tenant, current session.
 		return errors.Join(err, s.db.Tx(ctx, func(tx *sqldb.Tx) error { return tx.Send(ctx, &b) }))
 	}
 	if err != nil {
-		return s.NoteRefused(ctx, t.ID, u, by, err)
+		return s.NoteRefused(ctx, t.ID, u, err)
 	}
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		c, err := s.users.UpdateIn(ctx, tx, t.ID, u.ID, setPassword(hash))
@@ -72,7 +72,7 @@ func (s *Service) ChangePassword(ctx context.Context, t Tenant, current session.
 		}
 		var b sqldb.Batch
 		s.forgive(&b, t.ID, account)
-		eventlog.Append(&b, t.ID, append([]eventlog.Event{event(eventlog.UserPasswordChanged, by, about(u))}, revoked(ended, EndedByPassword, by)...)...)
+		eventlog.Append(&b, t.ID, append([]eventlog.Event{identity.UserPasswordChanged(ctx, c.After)}, revoked(ctx, ended, session.EndedByPassword)...)...)
 		s.notify(&b, t.ID, letterNotice, notice{UserID: u.ID, What: passwordChanged})
 		return tx.Send(ctx, &b)
 	})
@@ -92,26 +92,26 @@ func setPassword(hash identity.PasswordHash) func(*identity.User) {
 // Forgot has a letter sent to an address that leads to a new password, if it has an
 // account. Whether it does, the answer does not tell, nor its time: it is looked up
 // later. The link leads on to the path then, unless it is empty.
-func (s *Service) Forgot(ctx context.Context, t Tenant, email, then string, by By) error {
+func (s *Service) Forgot(ctx context.Context, t Tenant, email, then string) error {
 	var slow *SlowDownError
 	if err := s.limit(ctx, t.ID, "reset", identity.NormalEmail(email), letters...); errors.As(err, &slow) {
 		return nil // who asked before has a letter already
 	} else if err != nil {
 		return err
 	}
-	return s.outbox.Put(ctx, t.ID, letterReset, resetLetter{Email: email, Then: then, Origin: by.Origin})
+	return s.outbox.Put(ctx, t.ID, letterReset, resetLetter{Email: email, Then: then, Origin: eventlog.OriginOf(ctx)})
 }
 
 // SendReset has the same letter sent to a certain user. It fails with
 // [identity.ErrUserNotFound].
-func (s *Service) SendReset(ctx context.Context, tenantID, userID string, by By) error {
+func (s *Service) SendReset(ctx context.Context, tenantID, userID string) error {
 	u, err := s.users.User(ctx, tenantID, userID)
 	if err != nil {
 		return err
 	}
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		var b sqldb.Batch
-		eventlog.Append(&b, tenantID, event(eventlog.UserPasswordResetRequested, by, about(u)))
+		eventlog.Append(&b, tenantID, passwordResetRequested(ctx, u))
 		s.outbox.Queue(&b, tenantID, letterReset, resetLetter{UserID: userID})
 		return tx.Send(ctx, &b)
 	})
@@ -140,10 +140,10 @@ func (s *Service) ResetPassword(ctx context.Context, t Tenant, token, password s
 	if err != nil {
 		return Result{}, err
 	}
-	by = by.as(u.ID)
+	ctx = as(ctx, u.ID)
 	hash, err := s.users.NewPassword(ctx, t.ID, password, u)
 	if err != nil {
-		return Result{}, s.NoteRefused(ctx, t.ID, u, by, err)
+		return Result{}, s.NoteRefused(ctx, t.ID, u, err)
 	}
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		if err := ticket.Use(ctx, tx, handed); err != nil {
@@ -165,13 +165,13 @@ func (s *Service) ResetPassword(ctx context.Context, t Tenant, token, password s
 		}
 		var b sqldb.Batch
 		s.forgive(&b, t.ID, identity.NormalEmail(u.Email))
-		events := verified(c, by)
+		events := verified(ctx, c)
 		if p.Forced {
-			events = append(events, event(eventlog.UserPasswordChanged, by, about(u)))
+			events = append(events, identity.UserPasswordChanged(ctx, u))
 		} else {
-			events = append(events, event(eventlog.UserPasswordResetCompleted, by, about(u)))
+			events = append(events, passwordResetCompleted(ctx, u))
 		}
-		eventlog.Append(&b, t.ID, append(events, revoked(ended, EndedByPassword, by)...)...)
+		eventlog.Append(&b, t.ID, append(events, revoked(ctx, ended, session.EndedByPassword)...)...)
 		s.notify(&b, t.ID, letterNotice, notice{UserID: u.ID, What: passwordChanged})
 		return tx.Send(ctx, &b)
 	})
@@ -183,17 +183,4 @@ func (s *Service) ResetPassword(ctx context.Context, t Tenant, token, password s
 		p.Methods = append(p.Methods, "pwd")
 	}
 	return s.resume(ctx, t, u, proof{Methods: p.Methods, Second: p.Second}, by)
-}
-
-// verified are the events of an address that was verified by a change.
-func verified(c identity.Change, by By) (events []eventlog.Event) {
-	if !c.Before.EmailVerified && c.After.EmailVerified {
-		events = append(events, event(eventlog.UserEmailVerified, by, about(c.After)))
-	}
-	if c.Before.State == identity.Pending && c.After.State == identity.Active {
-		events = append(events, event(eventlog.UserActivated, by, userEvent{
-			User: subject{c.After.ID, c.After.Email}, Changes: map[string][2]any{"state": {c.Before.State, c.After.State}},
-		}))
-	}
-	return events
 }

@@ -135,7 +135,7 @@ func (s *Service) VerifyFactor(ctx context.Context, t Tenant, mfaToken string, a
 	if err != nil {
 		return Result{}, err
 	}
-	method, err := s.prove(ctx, t, u, mfaToken, a, by, waiting.Left(guesses), func(ctx context.Context, tx *sqldb.Tx) error {
+	method, err := s.prove(ctx, t, u, mfaToken, a, waiting.Left(guesses), func(ctx context.Context, tx *sqldb.Tx) error {
 		return invalid(ticket.Use(ctx, tx, waiting))
 	})
 	if err != nil {
@@ -146,7 +146,7 @@ func (s *Service) VerifyFactor(ctx context.Context, t Tenant, mfaToken string, a
 
 // prove judges an answer and, if it is right, commits that together with what it is for.
 // It returns the method by its name of RFC 8176.
-func (s *Service) prove(ctx context.Context, t Tenant, u identity.User, purpose string, a Answer, by By, left int,
+func (s *Service) prove(ctx context.Context, t Tenant, u identity.User, purpose string, a Answer, left int,
 	then func(ctx context.Context, tx *sqldb.Tx) error,
 ) (method string, err error) {
 	var asked challenge
@@ -170,10 +170,9 @@ func (s *Service) prove(ctx context.Context, t Tenant, u identity.User, purpose 
 	var owned factor.Factor
 	if a.Kind == factor.WebAuthn {
 		if owned, err = s.factors.Owner(ctx, t.ID, u.ID, a.Credential); err != nil {
-			return "", s.unproved(ctx, t, u, a.Kind, left, by, err)
+			return "", s.unproved(ctx, t, u, a.Kind, left, err)
 		}
 	}
-	by = by.as(u.ID)
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		var b sqldb.Batch
 		s.forgive(&b, t.ID, secondAccount(u.ID))
@@ -187,7 +186,7 @@ func (s *Service) prove(ctx context.Context, t Tenant, u identity.User, purpose 
 			}
 		case factor.BackupCode:
 			if err = s.factors.UseBackupCode(ctx, tx, t.ID, u.ID, a.Code); err == nil {
-				eventlog.Append(&b, t.ID, event(eventlog.UserBackupCodeUsed, by, about(u)))
+				eventlog.Append(&b, t.ID, backupCodeUsed(as(ctx, u.ID), u))
 			}
 		case factor.SMS:
 			i := slices.IndexFunc(factors, func(f factor.Factor) bool { return f.ID == asked.Factor })
@@ -211,16 +210,16 @@ func (s *Service) prove(ctx context.Context, t Tenant, u identity.User, purpose 
 		}
 		return err
 	})
-	return a.Kind.Method(), s.unproved(ctx, t, u, a.Kind, left, by, err)
+	return a.Kind.Method(), s.unproved(ctx, t, u, a.Kind, left, err)
 }
 
 // unproved notes that an answer was wrong, if that is what an error says.
-func (s *Service) unproved(ctx context.Context, t Tenant, u identity.User, kind factor.Kind, left int, by By, err error) error {
+func (s *Service) unproved(ctx context.Context, t Tenant, u identity.User, kind factor.Kind, left int, err error) error {
 	if !errors.Is(err, factor.ErrWrong) {
 		return err
 	}
-	failure := failureEvent{User: &subject{u.ID, u.Email}, Reason: "wrong_" + string(kind)}
-	if err := s.note(ctx, t.ID, event(eventlog.UserSignInFailed, by.as(u.ID), failure)); err != nil {
+	event := signInFailed(as(ctx, u.ID), failure{User: subjectOrNull(u), Reason: "wrong_" + string(kind)})
+	if err := s.note(ctx, t.ID, event); err != nil {
 		return err
 	}
 	return &WrongError{kind, left}

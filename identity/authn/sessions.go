@@ -30,15 +30,15 @@ func (s *Service) Sessions(ctx context.Context, tenantID, userID string) ([]sess
 }
 
 // SignOut ends the session that a user is working in or, if all is set, every one.
-func (s *Service) SignOut(ctx context.Context, current session.Session, all bool, by By) error {
-	return s.end(ctx, current.TenantID, current.UserID, EndedByUser, by, func(one session.Session) bool { return all || one.ID == current.ID },
-		event(eventlog.UserSignedOut, by, userEvent{User: subject{ID: current.UserID}}))
+func (s *Service) SignOut(ctx context.Context, current session.Session, all bool) error {
+	return s.end(ctx, current.TenantID, current.UserID, session.EndedByUser, func(one session.Session) bool { return all || one.ID == current.ID },
+		signedOut(ctx, current.UserID))
 }
 
 // EndSession ends one session of a user. It fails with [session.ErrEnded].
-func (s *Service) EndSession(ctx context.Context, tenantID, userID, sessionID, reason string, by By) error {
+func (s *Service) EndSession(ctx context.Context, tenantID, userID, sessionID, reason string) error {
 	found := false
-	err := s.end(ctx, tenantID, userID, reason, by, func(one session.Session) bool {
+	err := s.end(ctx, tenantID, userID, reason, func(one session.Session) bool {
 		found = found || one.ID == sessionID
 		return one.ID == sessionID
 	})
@@ -49,12 +49,12 @@ func (s *Service) EndSession(ctx context.Context, tenantID, userID, sessionID, r
 }
 
 // EndSessions ends all sessions of a user but one (empty: all).
-func (s *Service) EndSessions(ctx context.Context, tenantID, userID, except, reason string, by By) error {
-	return s.end(ctx, tenantID, userID, reason, by, func(one session.Session) bool { return one.ID != except })
+func (s *Service) EndSessions(ctx context.Context, tenantID, userID, except, reason string) error {
+	return s.end(ctx, tenantID, userID, reason, func(one session.Session) bool { return one.ID != except })
 }
 
 // end ends the sessions of a user that which picks. more are events that come first.
-func (s *Service) end(ctx context.Context, tenantID, userID, reason string, by By, which func(session.Session) bool, more ...eventlog.Event) error {
+func (s *Service) end(ctx context.Context, tenantID, userID, reason string, which func(session.Session) bool, more ...eventlog.Event) error {
 	return s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		all, err := session.OfUser(ctx, tx, tenantID, userID)
 		if err != nil {
@@ -65,7 +65,7 @@ func (s *Service) end(ctx context.Context, tenantID, userID, reason string, by B
 		for _, one := range ended {
 			session.End(&b, tenantID, one.ID)
 		}
-		eventlog.Append(&b, tenantID, append(slices.Clone(more), revoked(ended, reason, by)...)...)
+		eventlog.Append(&b, tenantID, append(slices.Clone(more), revoked(ctx, ended, reason)...)...)
 		return tx.Send(ctx, &b)
 	})
 }

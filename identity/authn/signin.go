@@ -94,33 +94,30 @@ func (s *Service) SignIn(ctx context.Context, t Tenant, email, password string, 
 		if err := s.paces.putOff(ctx, t.ID, took); err != nil {
 			return Result{}, err
 		}
-		return Result{}, s.failed(ctx, t, account, failures, by)
+		return Result{}, s.failed(ctx, t, account, failures)
 	}
 	if err != nil {
 		return Result{}, err
 	}
-	if err := s.accept(ctx, t, account, &u, password, by.as(u.ID)); err != nil {
+	if err := s.accept(as(ctx, u.ID), t, account, &u, password); err != nil {
 		return Result{}, err
 	}
 	return s.proceed(ctx, t, u, proof{Methods: []string{"pwd"}}, by)
 }
 
 // failed notes that an attempt failed, whether or not the account exists.
-func (s *Service) failed(ctx context.Context, t Tenant, account string, failures int, by By) error {
+func (s *Service) failed(ctx context.Context, t Tenant, account string, failures int) error {
 	u, err := s.users.UserByEmail(ctx, t.ID, account)
 	if err != nil && !errors.Is(err, identity.ErrUserNotFound) {
 		return err
 	}
-	data := failureEvent{Reason: "invalid_credentials", Failures: failures}
-	if u.ID != "" {
-		data.User = &subject{ID: u.ID, Email: u.Email}
-	}
-	events := []eventlog.Event{event(eventlog.UserSignInFailed, by, data)}
+	f := failure{User: subjectOrNull(u), Reason: "invalid_credentials", Failures: failures}
+	events := []eventlog.Event{signInFailed(ctx, f)}
 	switch failures {
 	case free:
-		events = append(events, event(eventlog.UserLocked, by, data))
+		events = append(events, userLocked(ctx, f))
 	case alarmAt:
-		events = append(events, event(eventlog.SecurityBruteForceDetected, by, data))
+		events = append(events, bruteForceDetected(ctx, f))
 	}
 	if err := s.note(ctx, t.ID, events...); err != nil {
 		return err
@@ -130,7 +127,7 @@ func (s *Service) failed(ctx context.Context, t Tenant, account string, failures
 
 // accept takes back that an attempt counts as failed, keeps the password in today's form if
 // it was in another, and has it looked up among breached ones, later, if it is time.
-func (s *Service) accept(ctx context.Context, t Tenant, account string, u *identity.User, password string, by By) error {
+func (s *Service) accept(ctx context.Context, t Tenant, account string, u *identity.User, password string) error {
 	var rehashed identity.PasswordHash
 	if !u.PasswordHash.Current() {
 		var err error
@@ -157,7 +154,7 @@ func (s *Service) accept(ctx context.Context, t Tenant, account string, u *ident
 		var b sqldb.Batch
 		s.forgive(&b, t.ID, account)
 		if u.State != identity.Disabled && s.users.MayBeBreached(*u) {
-			s.outbox.Queue(&b, t.ID, jobPassword, passwordJob{u.ID, string(u.PasswordHash), breached.DigestOf(password), by.Origin})
+			s.outbox.Queue(&b, t.ID, jobPassword, passwordJob{u.ID, string(u.PasswordHash), breached.DigestOf(password), eventlog.OriginOf(ctx)})
 		}
 		return tx.Send(ctx, &b)
 	})
@@ -174,7 +171,7 @@ func (s *Service) proceed(ctx context.Context, t Tenant, u identity.User, p proo
 	if err != nil {
 		return Result{}, err
 	}
-	by = by.as(u.ID)
+	ctx = as(ctx, u.ID)
 	remembered, err := s.knows(ctx, t, u, by.Known)
 	if err != nil {
 		return Result{}, err
@@ -232,8 +229,8 @@ func (s *Service) begin(ctx context.Context, t Tenant, p proof, settings identit
 			s.users.SignedIn(&b, u)
 		}
 		events := []eventlog.Event{
-			event(eventlog.UserSignedIn, by, signInEvent{subject{u.ID, u.Email}, p.Methods}),
-			event(eventlog.SessionCreated, by, SessionEvent(r.Session, "")),
+			signedIn(ctx, u, p.Methods),
+			session.Created(ctx, r.Session),
 		}
 		known, others, err := s.sessions.Recognize(ctx, tx, &b, r.Session)
 		if err != nil {
@@ -241,8 +238,7 @@ func (s *Service) begin(ctx context.Context, t Tenant, p proof, settings identit
 		}
 		if !known && (others || !now.LastSignedInAt.IsZero()) {
 			d := r.Session.Device
-			events = append(events, event(eventlog.SecurityNewDeviceSignIn, by,
-				newDeviceEvent{aboutSession(r.Session), eventDevice{d.Kind(), d.Fingerprint()}, subject{u.ID, u.Email}}))
+			events = append(events, newDeviceSignIn(ctx, u, r.Session))
 			s.outbox.Queue(&b, t.ID, letterSignIn, signInLetter{UserID: u.ID, DeviceKind: d.Kind(), IP: d.IP, At: r.Session.CreatedAt})
 		}
 		if r.Device = ""; by.Remember && p.Second {

@@ -21,7 +21,7 @@ type NewAccount struct {
 // SignUp creates an account, later: the answer comes before anybody looks whether the
 // address has one already, whose owner then learns of it by a letter. It fails with
 // [ErrSignUpClosed], [identity.ErrEmailInvalid] or [*identity.PolicyError].
-func (s *Service) SignUp(ctx context.Context, t Tenant, n NewAccount, by By) error {
+func (s *Service) SignUp(ctx context.Context, t Tenant, n NewAccount) error {
 	settings, err := s.users.Settings(ctx, t.ID)
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func (s *Service) SignUp(ctx context.Context, t Tenant, n NewAccount, by By) err
 	if err != nil && !errors.As(err, &slow) {
 		return err
 	}
-	return s.outbox.Put(ctx, t.ID, jobSignUp, signUpJob{Email: n.Email, Hash: string(hash), Profile: n.Profile, Then: n.Then, Quiet: slow != nil, Origin: by.Origin})
+	return s.outbox.Put(ctx, t.ID, jobSignUp, signUpJob{Email: n.Email, Hash: string(hash), Profile: n.Profile, Then: n.Then, Quiet: slow != nil, Origin: eventlog.OriginOf(ctx)})
 }
 
 // signUpJob is what the outbox does to create an account.
@@ -57,18 +57,15 @@ type signUpJob struct {
 
 // signUp creates an account, or sends its owner a letter where the address has one.
 func (s *Service) signUp(ctx context.Context, tenantID string, job signUpJob) error {
-	by := By{Origin: job.Origin}
 	err := s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		u, err := s.users.CreateUser(ctx, tx, tenantID, identity.NewUser{Email: job.Email, Profile: job.Profile, PasswordHash: identity.PasswordHash(job.Hash)})
 		if err != nil {
 			return err
 		}
 		var b sqldb.Batch
-		by := by.as(u.ID)
-		created := about(u)
-		created.Source = "sign_up"
-		eventlog.Append(&b, tenantID, event(eventlog.UserCreated, by, created), event(eventlog.UserSignedUp, by, created))
-		s.queueVerification(&b, u, job.Then)
+		ctx := as(from(ctx, job.Origin), u.ID)
+		eventlog.Append(&b, tenantID, identity.UserCreated(ctx, u, identity.FromSignUp), signedUp(ctx, u))
+		queueVerification(s.outbox, &b, u, job.Then)
 		return tx.Send(ctx, &b)
 	})
 	if !errors.Is(err, identity.ErrUserExists) {

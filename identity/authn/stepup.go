@@ -48,7 +48,7 @@ func (s *Service) BeginStepUp(ctx context.Context, t Tenant, current session.Ses
 
 // CompleteStepUp lifts a session to AAL 2. Its token is replaced. It fails with
 // [ErrTicket], [*WrongError] or [*SlowDownError].
-func (s *Service) CompleteStepUp(ctx context.Context, t Tenant, current session.Session, a Answer, by By) (now session.Session, token string, err error) {
+func (s *Service) CompleteStepUp(ctx context.Context, t Tenant, current session.Session, a Answer) (now session.Session, token string, err error) {
 	if _, err := s.attempt(ctx, t.ID, secondAccount(current.UserID)); err != nil {
 		return now, "", err
 	}
@@ -56,10 +56,10 @@ func (s *Service) CompleteStepUp(ctx context.Context, t Tenant, current session.
 	if err != nil {
 		return now, "", err
 	}
-	_, err = s.prove(ctx, t, u, current.ID, a, by, 0, func(ctx context.Context, tx *sqldb.Tx) error {
+	_, err = s.prove(ctx, t, u, current.ID, a, 0, func(ctx context.Context, tx *sqldb.Tx) error {
 		var b sqldb.Batch
 		now, token = s.sessions.StepUp(&b, current, a.Kind.Method())
-		eventlog.Append(&b, t.ID, event(eventlog.SessionSteppedUp, by, SessionEvent(now, "")))
+		eventlog.Append(&b, t.ID, session.SteppedUp(ctx, now))
 		return tx.Send(ctx, &b)
 	})
 	return now, token, err
