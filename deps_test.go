@@ -45,13 +45,17 @@ const order = `
 	engine/authority, oauth/assertion, oauth/dpop < oauth;
 	engine < webhooks, controlplane;
 
+	# What modules keep of a tenant's settings is one document to the tenant.
+	identity, oauth, controlplane < settings;
+
 	# HTTP only. api/web is what all operations share.
 	oauth, controlplane < api/web;
-	api/web < api/openapi, api/pages, api/scopes;
-	api/web, identity/authn < api/profile, api/settings;
+	api/web < api/openapi, api/pages, api/scopes, api/applications;
+	api/web, identity/authn < api/profile;
+	api/web, settings < api/settings;
 	api/web, identity, engine/resources < api/resources;
 	api/resources < api/authzen;
-	api/profile < api/applications, api/people;
+	api/profile < api/people;
 	api/people < api/account;
 	api/account < api/oauth2;
 	api/openapi, api/pages, api/scopes, api/settings, api/authzen, api/applications, api/oauth2 < api;
@@ -87,6 +91,35 @@ func TestImportOrder(t *testing.T) {
 				t.Errorf("%s imports %s: %s is not below %s", importer, imported, to, from)
 			}
 		}
+	}
+}
+
+// apiMayNotImport are the packages that a surface of the API leaves to the domains, which
+// write their rows and events in their own transactions.
+var apiMayNotImport = map[string][]string{
+	"api/applications": {"internal/eventlog", "internal/sqldb"},
+	"api/oauth2":       {"internal/eventlog", "internal/sqldb"},
+	"api/scopes":       {"internal/eventlog", "internal/sqldb"},
+	"api/settings":     {"internal/eventlog", "internal/sqldb"},
+}
+
+func TestAPILeavesStorageToDomains(t *testing.T) {
+	seen := 0
+	for _, pkg := range list(t, "-json=ImportPath,Imports", "./api/...") {
+		path := strings.TrimPrefix(pkg.ImportPath, module)
+		forbidden, ruled := apiMayNotImport[path]
+		if !ruled {
+			continue
+		}
+		seen++
+		for _, imported := range forbidden {
+			if slices.Contains(pkg.Imports, module+imported) {
+				t.Errorf("%s imports %s", path, imported)
+			}
+		}
+	}
+	if seen != len(apiMayNotImport) {
+		t.Errorf("%d packages are there of %d with a rule", seen, len(apiMayNotImport))
 	}
 }
 

@@ -132,6 +132,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"application_forms":  applicationForms,
 	"application_setup":  applicationSetup,
 	"application_race":   applicationScopeRace,
+	"event_documents":    eventDocuments,
 	"remembered_device":  rememberedDevice,
 	"new_devices":        newDevices,
 	"breached_passwords": breachedPasswords,

@@ -36,7 +36,7 @@ func (w *world) events(t testing.TB, c *client, after int) []eventlog.Event {
 // does.
 func events(t *testing.T, w *world, c *client) {
 	const soon = "2126-01-02T03:04:05.000Z"
-	seen := 0
+	seen := len(w.events(t, c, 0))
 	happened := func(a answer, want ...object) {
 		t.Helper()
 		found := w.events(t, c, seen)

@@ -34,6 +34,7 @@ import (
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth"
+	"stonetown/settings"
 	"stonetown/tuplestore/sqlstore"
 )
 
@@ -159,6 +160,7 @@ func (p *Program) Open(ctx context.Context) error {
 	handler, err := api.New(api.Config{
 		Engine: p.engine, Resources: resources.New(p.engine, p.modules.db),
 		Tenants: p.modules.tenants, Users: people, Authn: signIns, Importer: importer, Scopes: oauth.NewRegistry(p.modules.db, p.engine), OAuth: p.oauth,
+		Settings:  settings.New(p.modules.tenants, people, p.oauth),
 		CursorKey: p.modules.key.Derive("cursors"),
 		Logger:    p.log, Metrics: registry,
 		Timeout:         p.config.RequestTimeout,
