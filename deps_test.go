@@ -34,7 +34,8 @@ const order = `
 	tuplestore < tuplestore/internal;
 	tuplestore/internal < tuplestore/memstore, tuplestore/sqlstore, tuplestore/storetest;
 	schema, tuplestore < engine;
-	engine < engine/authority, engine/enginetest, engine/resources;
+	engine < engine/authority, engine/enginetest, engine/public;
+	engine/public < engine/audit, engine/resources;
 
 	# Modules are clients of the engine and strangers to each other. What one
 	# needs of another it declares as an interface, and cmd plugs it in.
@@ -63,7 +64,7 @@ const order = `
 	# Wiring only. Benchmarks load the product and are not part of it.
 	engine, tuplestore/memstore < cmd/stonetown/internal/importer;
 	identity, oauth < cmd/stonetown/internal/client;
-	api, tuplestore/sqlstore, cmd/stonetown/internal/importer, cmd/stonetown/internal/client < cmd/stonetown;
+	api, engine/audit, tuplestore/sqlstore, cmd/stonetown/internal/importer, cmd/stonetown/internal/client < cmd/stonetown;
 	controlplane, oauth < bench;
 	bench, tuplestore/sqlstore < cmd/stonetown-bench;
 `
@@ -99,6 +100,7 @@ func TestImportOrder(t *testing.T) {
 var apiMayNotImport = map[string][]string{
 	"api/applications": {"internal/eventlog", "internal/sqldb"},
 	"api/oauth2":       {"internal/eventlog", "internal/sqldb"},
+	"api/resources":    {"internal/eventlog", "internal/sqldb"},
 	"api/scopes":       {"internal/eventlog", "internal/sqldb"},
 	"api/settings":     {"internal/eventlog", "internal/sqldb"},
 }

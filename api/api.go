@@ -64,7 +64,7 @@ type Authn interface {
 	people.Access
 }
 
-// Engine answers and takes writes; [engine.Engine] is one.
+// Engine answers and takes writes; [audit.Engine] is one.
 type Engine interface {
 	resources.Engine
 	authzen.Engine

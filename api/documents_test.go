@@ -8,7 +8,9 @@ import (
 // What an event says about a resource is what its GET answers at that moment, but for what
 // the caller of the operation may do.
 func eventDocuments(t *testing.T, w *world, c *client) {
+	const typesPath = "/api/v1/resource-types"
 	app := appsPath + "/" + c.want(t, 201, "", "POST", appsPath, object{"name": "A", "type": "saml", "entity_id": "urn:a", "acs_url": "https://a.example.com/acs"}).data()["id"].(string)
+	viewer := object{"name": "viewer", "subjects": []any{"user"}}
 	for _, test := range []struct {
 		method, path       string
 		body               any
@@ -20,6 +22,8 @@ func eventDocuments(t *testing.T, w *world, c *client) {
 		{"POST", app + "/enable", nil, app, "application", "application.enabled"},
 		{"POST", scopesPath, object{"name": "files:read", "entitlement": "self"}, scopesPath, "scope", "scope.created"},
 		{"PATCH", scopesPath + "/files:read", object{"description": "Read files"}, scopesPath, "scope", "scope.updated"},
+		{"POST", typesPath, object{"name": "file", "relations": []any{viewer}}, typesPath + "/file", "resource_type", "resource_type.created"},
+		{"POST", typesPath, object{"name": "file", "description": "A file", "actions": object{"open": "viewer"}, "relations": []any{viewer}}, typesPath + "/file", "resource_type", "resource_type.updated"},
 	} {
 		if test.method != "" {
 			if a := c.do(t, test.method, test.path, test.body); a.status >= 300 {

@@ -65,8 +65,10 @@ func events(t *testing.T, w *world, c *client) {
 		"name": "document", "relations": []any{object{"name": "viewer", "rewrites": []any{object{"kind": "this"}}}},
 		"conditions": []any{object{"name": "office", "expression": "open", "parameters": object{"open": "bool"}}},
 	}
-	happened(c.want(t, 201, "", "POST", "/api/v1/resource-types", document), event("resource_type.created", object{"resource_type": document}))
-	happened(c.want(t, 200, "", "POST", "/api/v1/resource-types", document), event("resource_type.updated", object{"resource_type": document}))
+	defined := c.want(t, 201, "", "POST", "/api/v1/resource-types", document)
+	happened(defined, event("resource_type.created", object{"resource_type": defined.data()}))
+	defined = c.want(t, 200, "", "POST", "/api/v1/resource-types", document)
+	happened(defined, event("resource_type.updated", object{"resource_type": defined.data()}))
 	happened(c.want(t, 400, "rewrite_invalid", "POST", "/api/v1/resource-types", object{"name": "x", "relations": []any{object{"name": "y", "rewrites": []any{object{"kind": "computed", "relation": "z"}}}}}))
 
 	happened(c.want(t, 201, "", "POST", target, relation(ann, "viewer")), event("relation.created", object{"relation": fact(ann)}))

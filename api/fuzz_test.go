@@ -20,6 +20,7 @@ import (
 	"stonetown/api/settings"
 	"stonetown/controlplane"
 	"stonetown/engine"
+	"stonetown/engine/audit"
 	"stonetown/engine/resources"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth"
@@ -187,7 +188,7 @@ func newRealHandler(t testing.TB) http.Handler {
 	}
 	t.Cleanup(real.Close)
 	e := new(everything)
-	h, err := api.New(api.Config{Engine: real, Resources: e, Tenants: e, Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: e, Settings: noSettings{}, CursorKey: cursorKey})
+	h, err := api.New(api.Config{Engine: audit.Engine{Engine: real}, Resources: e, Tenants: e, Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: e, Settings: noSettings{}, CursorKey: cursorKey})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 	"stonetown/api/people"
 	"stonetown/controlplane"
 	"stonetown/engine"
+	"stonetown/engine/audit"
 	"stonetown/engine/authority"
 	"stonetown/engine/resources"
 	"stonetown/identity"
@@ -269,7 +270,7 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 	config := api.Config{
 		SecurityContact: "mailto:security@example.com",
 		Idempotency:     w.keys, Limits: limits, Origins: w.oauth,
-		Engine: e, Resources: resources.New(e, w.db), Tenants: w.tenants, Users: directory, Authn: w.authn, Importer: importer, Scopes: oauth.NewRegistry(w.db, e), OAuth: w.oauth, Settings: settings.New(organizations, directory, w.oauth), CursorKey: cursorKey,
+		Engine: audit.Engine{Engine: e}, Resources: resources.New(e, w.db), Tenants: w.tenants, Users: directory, Authn: w.authn, Importer: importer, Scopes: oauth.NewRegistry(w.db, e), OAuth: w.oauth, Settings: settings.New(organizations, directory, w.oauth), CursorKey: cursorKey,
 		Logger: slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	if change != nil {

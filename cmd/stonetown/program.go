@@ -20,6 +20,7 @@ import (
 	"stonetown/api/web"
 	"stonetown/controlplane"
 	"stonetown/engine"
+	"stonetown/engine/audit"
 	"stonetown/engine/authority"
 	"stonetown/engine/resources"
 	"stonetown/identity"
@@ -158,7 +159,7 @@ func (p *Program) Open(ctx context.Context) error {
 	})
 	importer := identity.NewImporter(people, p.modules.key, apipeople.ParseImport, apipeople.ImportEvents(signIns.QueueVerification))
 	handler, err := api.New(api.Config{
-		Engine: p.engine, Resources: resources.New(p.engine, p.modules.db),
+		Engine: audit.Engine{Engine: p.engine}, Resources: resources.New(p.engine, p.modules.db),
 		Tenants: p.modules.tenants, Users: people, Authn: signIns, Importer: importer, Scopes: oauth.NewRegistry(p.modules.db, p.engine), OAuth: p.oauth,
 		Settings:  settings.New(p.modules.tenants, people, p.oauth),
 		CursorKey: p.modules.key.Derive("cursors"),
