@@ -55,7 +55,6 @@ type OAuth interface {
 	people.Authorizations
 	applications.Service
 	settings.Keys
-	settings.Applications
 	web.Verifier
 }
 
@@ -65,7 +64,7 @@ type Authn interface {
 	people.Access
 }
 
-// Engine answers and takes writes; [engine.Engine] is one.
+// Engine answers and takes writes; [audit.Engine] is one.
 type Engine interface {
 	resources.Engine
 	authzen.Engine
@@ -75,7 +74,6 @@ type Engine interface {
 type Users interface {
 	account.Users
 	people.Directory
-	settings.Users
 }
 
 // Scopes knows what tokens can carry; [oauth.Registry] does.
@@ -83,23 +81,18 @@ type Scopes interface {
 	scopes.Registry
 }
 
-// Tenants finds tenants and keeps their settings; [controlplane.Directory] does.
-type Tenants interface {
-	web.Tenants
-	settings.Tenants
-}
-
 // Config is what the interface works with. Engine, Resources, Tenants, Users,
-// Authn, Importer, Scopes, OAuth and CursorKey are required.
+// Authn, Importer, Scopes, OAuth, Settings and CursorKey are required.
 type Config struct {
 	Engine    Engine
 	Resources resources.Store
-	Tenants   Tenants
+	Tenants   web.Tenants
 	Users     Users
 	Authn     Authn
 	Importer  people.Importer
 	Scopes    Scopes
 	OAuth     OAuth
+	Settings  settings.Service
 
 	// CursorKey encrypts the positions between pages: 32 random bytes, the same
 	// in all processes of a deployment. A new key makes clients start their
@@ -151,8 +144,8 @@ type Config struct {
 
 // New returns the handler of all tenants' hosts.
 func New(c Config) (http.Handler, error) {
-	if c.Engine == nil || c.Resources == nil || c.Users == nil || c.Authn == nil || c.Importer == nil || c.Scopes == nil || c.OAuth == nil {
-		return nil, errors.New("api: Config.Engine, Resources, Users, Authn, Importer, Scopes and OAuth are required")
+	if c.Engine == nil || c.Resources == nil || c.Users == nil || c.Authn == nil || c.Importer == nil || c.Scopes == nil || c.OAuth == nil || c.Settings == nil {
+		return nil, errors.New("api: Config.Engine, Resources, Users, Authn, Importer, Scopes, OAuth and Settings are required")
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -184,11 +177,8 @@ func New(c Config) (http.Handler, error) {
 	(&people.Surface{Directory: c.Users, Access: c.Authn, Places: c.Places, Importer: c.Importer, Authorizations: c.OAuth, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&applications.Surface{Service: c.OAuth, Cursors: cursors}).Mount(routes, kit.Fail)
 	(&scopes.Surface{Registry: c.Scopes, Cursors: cursors}).Mount(routes, kit.Fail)
-	(&settings.Surface{Tenants: c.Tenants, Users: c.Users, Applications: c.OAuth, Keys: c.OAuth, Cursors: cursors}).Mount(routes, kit.Fail)
-	(&oauth2.Surface{
-		Service: c.OAuth, Sessions: c.Authn, Kit: kit,
-		Events: oauth2.Events{Created: applications.Created, Changed: applications.Changed, Deleted: applications.Deleted},
-	}).Mount(routes)
+	(&settings.Surface{Service: c.Settings, Keys: c.OAuth, Cursors: cursors}).Mount(routes, kit.Fail)
+	(&oauth2.Surface{Service: c.OAuth, Sessions: c.Authn, Kit: kit}).Mount(routes)
 	document.Mount(routes)
 
 	surfaces := map[string]web.Surface{"resources": resources.Errors, "auth": account.Errors, "me": account.Errors, "users": people.Errors, "groups": people.Errors, "applications": applications.Errors, "scopes": scopes.Errors, "authzen": authzen.Errors, "oauth2": oauth2.TokenErrors, "registration": oauth2.TokenErrors}

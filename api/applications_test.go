@@ -79,6 +79,7 @@ func applicationLife(t *testing.T, w *world, c *client) {
 		c.want(t, 404, "application_not_found", "POST", app+"/"+verb, object{})
 	}
 	equal(t, "events", w.types(t, c, "application."), []string{
+		"application.created", // the client of the test
 		"application.created", "application.updated", "application.updated", "application.secret_rotated", "application.secret_rotated", "application.created",
 		"application.disabled", "application.enabled", "application.deleted",
 	})

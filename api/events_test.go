@@ -36,7 +36,7 @@ func (w *world) events(t testing.TB, c *client, after int) []eventlog.Event {
 // does.
 func events(t *testing.T, w *world, c *client) {
 	const soon = "2126-01-02T03:04:05.000Z"
-	seen := 0
+	seen := len(w.events(t, c, 0))
 	happened := func(a answer, want ...object) {
 		t.Helper()
 		found := w.events(t, c, seen)
@@ -65,8 +65,10 @@ func events(t *testing.T, w *world, c *client) {
 		"name": "document", "relations": []any{object{"name": "viewer", "rewrites": []any{object{"kind": "this"}}}},
 		"conditions": []any{object{"name": "office", "expression": "open", "parameters": object{"open": "bool"}}},
 	}
-	happened(c.want(t, 201, "", "POST", "/api/v1/resource-types", document), event("resource_type.created", object{"resource_type": document}))
-	happened(c.want(t, 200, "", "POST", "/api/v1/resource-types", document), event("resource_type.updated", object{"resource_type": document}))
+	defined := c.want(t, 201, "", "POST", "/api/v1/resource-types", document)
+	happened(defined, event("resource_type.created", object{"resource_type": defined.data()}))
+	defined = c.want(t, 200, "", "POST", "/api/v1/resource-types", document)
+	happened(defined, event("resource_type.updated", object{"resource_type": defined.data()}))
 	happened(c.want(t, 400, "rewrite_invalid", "POST", "/api/v1/resource-types", object{"name": "x", "relations": []any{object{"name": "y", "rewrites": []any{object{"kind": "computed", "relation": "z"}}}}}))
 
 	happened(c.want(t, 201, "", "POST", target, relation(ann, "viewer")), event("relation.created", object{"relation": fact(ann)}))

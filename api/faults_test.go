@@ -48,6 +48,13 @@ func (f *failing) Write(ctx context.Context, tenant string, req engine.WriteRequ
 	return engine.WriteResponse{}, f.fault(ctx)
 }
 
+func (f *failing) WriteRelation(ctx context.Context, tenant string, op engine.WriteOp, origin engine.Origin) (engine.WriteResponse, error) {
+	if f.fault == nil {
+		return f.Engine.WriteRelation(ctx, tenant, op, origin)
+	}
+	return engine.WriteResponse{}, f.fault(ctx)
+}
+
 func (f *failing) ListResources(ctx context.Context, tenant string, req engine.ListResourcesRequest) (*engine.ResourceList, error) {
 	return nil, f.fault(ctx)
 }

@@ -20,6 +20,7 @@ import (
 	"stonetown/api/settings"
 	"stonetown/controlplane"
 	"stonetown/engine"
+	"stonetown/engine/audit"
 	"stonetown/engine/resources"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth"
@@ -33,7 +34,7 @@ type everything struct {
 	api.Engine
 	apiresources.Store
 	api.OAuth
-	settings.Tenants
+
 	asked tuplestore.Object
 }
 
@@ -47,6 +48,8 @@ type (
 type noImporter struct{ people.Importer }
 
 type noScopes struct{ scopes.Registry }
+
+type noSettings struct{ settings.Service }
 
 func (noScopes) UnknownScopes(context.Context, *sqldb.Tx, string, []string) ([]string, error) {
 	return nil, nil
@@ -80,7 +83,7 @@ func (*everything) Check(_ context.Context, _ string, req engine.CheckRequest) (
 func newHandler(t testing.TB) (http.Handler, *everything) {
 	t.Helper()
 	e := new(everything)
-	h, err := api.New(api.Config{Engine: e, Resources: e, Tenants: e, Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: e, CursorKey: cursorKey})
+	h, err := api.New(api.Config{Engine: e, Resources: e, Tenants: e, Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: e, Settings: noSettings{}, CursorKey: cursorKey})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +188,7 @@ func newRealHandler(t testing.TB) http.Handler {
 	}
 	t.Cleanup(real.Close)
 	e := new(everything)
-	h, err := api.New(api.Config{Engine: real, Resources: e, Tenants: e, Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: e, CursorKey: cursorKey})
+	h, err := api.New(api.Config{Engine: audit.Engine{Engine: real}, Resources: e, Tenants: e, Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: e, Settings: noSettings{}, CursorKey: cursorKey})
 	if err != nil {
 		t.Fatal(err)
 	}

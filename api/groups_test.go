@@ -32,7 +32,7 @@ func group(t testing.TB, c *client, slug string, scopes ...string) string {
 
 // groupLife follows a group from its creation to its end.
 func groupLife(t *testing.T, w *world, c *client) {
-	seen := 0
+	seen := len(w.events(t, c, 0))
 	happened := func(want ...object) {
 		t.Helper()
 		found := w.events(t, c, seen)

@@ -283,7 +283,7 @@ func webOrigins(t *testing.T, w *world, c *client) {
 	}
 	found, err := w.oauth.ApplicationByClientID(t.Context(), tenant.ID, off.id)
 	if err == nil {
-		_, err = w.oauth.UpdateApplication(t.Context(), tenant.ID, found.ID, "", func(a *oauth.Application) { a.State = oauth.Disabled }, func(_, _ oauth.Application, _ *sqldb.Batch) {})
+		_, err = w.oauth.UpdateApplication(t.Context(), tenant.ID, found.ID, "", func(a *oauth.Application) { a.State = oauth.Disabled })
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -413,6 +413,7 @@ func rawRequests(t *testing.T, w *world, c *client) {
 
 func tenantSettings(t *testing.T, w *world, c *client) {
 	const target = "/api/v1/settings"
+	seen := len(w.events(t, c, 0))
 	limits := func(a answer) any { return a.data()["rate_limits"] }
 	equal(t, "at first", limits(c.want(t, 200, "", "GET", target, nil)), map[string]any{})
 	patch := func(patch string, want object) answer {
@@ -430,7 +431,7 @@ func tenantSettings(t *testing.T, w *world, c *client) {
 	patch(`{"unknown":1}`, object{"authz.caller": "5/min"})
 	patch(`{"rate_limits":null}`, object{})
 
-	found := w.events(t, c, 0)
+	found := w.events(t, c, seen)
 	equal(t, "events", len(found), 4) // those that changed nothing are none
 	equal(t, "type", string(found[0].Type), "tenant.settings_updated")
 	equal(t, "request", found[0].Origin.RequestID, first.header.Get("X-Request-Id"))
@@ -460,7 +461,7 @@ func tenantSettings(t *testing.T, w *world, c *client) {
 	equal(t, "policy", violated.details()["policy"], object{"min_length": 12.0, "max_length": 64.0})
 	passwords(`{"password_policy":{"min_length":null}}`, object{"min_length": 8.0, "max_length": 64.0})
 	passwords(`{"password_policy":null,"rate_limits":null}`, policy)
-	found = w.events(t, c, 4)
+	found = w.events(t, c, seen+4)
 	equal(t, "events", len(found), 4)
 	equal(t, "changes", parse(t, string(found[1].Data)).(map[string]any)["changes"], object{
 		"rate_limits":     []any{object{}, object{"token.ip": "1/s"}},
@@ -484,7 +485,7 @@ func tenantSettings(t *testing.T, w *world, c *client) {
 	ofApplications(`{}`, "off", true, 0.0, 7776000.0, 259200.0)
 	ofApplications(`{"dcr_mode":"initial_access_token","require_state":false,"refresh_reuse_leeway_s":60,"refresh_family_max_s":31536000,"previous_secret_ttl_s":604800}`,
 		"initial_access_token", false, 60.0, 31536000.0, 604800.0)
-	seen := len(w.events(t, c, 0))
+	seen = len(w.events(t, c, 0))
 	ofApplications(`{"previous_secret_ttl_s":0,"refresh_family_max_s":300}`, "initial_access_token", false, 60.0, 300.0, 0.0)
 	found = w.events(t, c, seen)
 	equal(t, "changes", parse(t, string(found[0].Data)).(map[string]any)["changes"], object{"previous_secret_ttl_s": []any{604800.0, 0.0}, "refresh_family_max_s": []any{31536000.0, 300.0}})

@@ -213,7 +213,7 @@ func keyRotation(t *testing.T, w *world, c *client) {
 	for i, emergency := range []bool{false, true, true, false, true, false} {
 		all.Go(func() {
 			s := []*oauth.Service{service, second}[i%2]
-			if _, err := s.RotateSigningKeys(t.Context(), mustTenant(t, w, c), emergency, eventlog.Origin{}); err != nil {
+			if _, err := s.RotateSigningKeys(t.Context(), mustTenant(t, w, c), emergency); err != nil {
 				t.Error(err)
 			}
 		})

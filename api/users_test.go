@@ -12,7 +12,7 @@ const usersPath = "/api/v1/users"
 
 // userLife follows one account from its creation to its end.
 func userLife(t *testing.T, w *world, c *client) {
-	seen := 0
+	seen := len(w.events(t, c, 0))
 	happened := func(a answer, want ...object) {
 		t.Helper()
 		found := w.events(t, c, seen)

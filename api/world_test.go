@@ -22,6 +22,7 @@ import (
 	"stonetown/api/people"
 	"stonetown/controlplane"
 	"stonetown/engine"
+	"stonetown/engine/audit"
 	"stonetown/engine/authority"
 	"stonetown/engine/resources"
 	"stonetown/identity"
@@ -42,6 +43,7 @@ import (
 	"stonetown/internal/sqldb"
 	"stonetown/oauth"
 	"stonetown/oauth/dpop/dpoptest"
+	"stonetown/settings"
 	"stonetown/tuplestore/sqlstore"
 )
 
@@ -272,7 +274,7 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 	config := api.Config{
 		SecurityContact: "mailto:security@example.com",
 		Idempotency:     w.keys, Limits: limits, Origins: w.oauth,
-		Engine: e, Resources: resources.New(e, w.db), Tenants: w.tenants, Users: directory, Authn: w.authn, Importer: importer, Scopes: scopes, OAuth: w.oauth, CursorKey: cursorKey,
+		Engine: audit.Engine{Engine: e}, Resources: resources.New(e, w.db), Tenants: w.tenants, Users: directory, Authn: w.authn, Importer: importer, Scopes: scopes, OAuth: w.oauth, Settings: settings.New(organizations, directory, w.oauth), CursorKey: cursorKey,
 		Logger: slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	if change != nil {
@@ -349,7 +351,7 @@ func (w *world) newApplication(t testing.TB, c *client, n oauth.Application) app
 	if err != nil {
 		t.Fatal(err)
 	}
-	app, secret, err := w.oauth.Register(ctx, tenant.ID, n, func(oauth.Application, *sqldb.Batch) {})
+	app, secret, err := w.oauth.Register(ctx, tenant.ID, n)
 	if err != nil {
 		t.Fatal(err)
 	}

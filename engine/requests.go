@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"stonetown/internal/sqldb"
+	"stonetown/schema"
 	"stonetown/tuplestore"
 )
 
@@ -106,6 +107,9 @@ type Origin struct {
 	// [tuplestore.Write.Attach]. The result's statuses begin with those of the
 	// request's own ops.
 	Attach func(r tuplestore.Result, b *sqldb.Batch)
+	// AttachType is Attach for [Engine.PutType], which tells it the definition as it is
+	// stored, and whether it is new.
+	AttachType func(stored schema.Type, created bool, b *sqldb.Batch)
 }
 
 // Joining is the origin with one more function that joins its rows to the

@@ -44,18 +44,11 @@ func (e *Engine) Type(ctx context.Context, tenantID, name string) (schema.Type, 
 
 // PutType defines a resource type or replaces its definition. Errors:
 // [*schema.Error] if it is not valid together with the other types,
-// [*TypeInUseError] if tuples exist that it would no longer allow. To Attach the
-// definition is an op that created or updated.
+// [*TypeInUseError] if tuples exist that it would no longer allow.
 func (e *Engine) PutType(ctx context.Context, tenantID string, t schema.Type, origin Origin) (stored schema.Type, created bool, token string, err error) {
 	var after []schema.Type
-	if attach := origin.Attach; attach != nil {
-		origin.Attach = func(r tuplestore.Result, b *sqldb.Batch) {
-			r.Statuses = []tuplestore.Status{tuplestore.Updated}
-			if created {
-				r.Statuses[0] = tuplestore.Created
-			}
-			attach(r, b)
-		}
+	if attach := origin.AttachType; attach != nil {
+		origin.Attach = func(_ tuplestore.Result, b *sqldb.Batch) { attach(stored, created, b) }
 	}
 	token, err = e.changeTypes(ctx, tenantID, origin, func(before []schema.Type) ([]schema.Type, error) {
 		now := time.Now().UTC().Truncate(time.Millisecond)

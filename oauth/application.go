@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"stonetown/engine"
+	"stonetown/internal/eventlog"
 	"stonetown/internal/id"
 	"stonetown/internal/sqldb"
 	"stonetown/schema"
@@ -163,9 +164,9 @@ func (s *Service) commit(ctx context.Context, tenantID, by string, ops []engine.
 func (s *Service) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
 
 // Register is [Service.CreateApplication] in a transaction of its own, with the relations of
-// the application. attach queues what commits with it. It also fails with
-// [*authority.DeniedError] for an application that would hold more than the caller.
-func (s *Service) Register(ctx context.Context, tenantID string, a Application, attach func(Application, *sqldb.Batch)) (app Application, secret string, err error) {
+// the application and its event. It also fails with [*authority.DeniedError] for an
+// application that would hold more than the caller.
+func (s *Service) Register(ctx context.Context, tenantID string, a Application) (app Application, secret string, err error) {
 	if app, secret, err = s.newApplication(ctx, s.db, tenantID, a); err != nil {
 		return Application{}, "", err
 	}
@@ -180,7 +181,7 @@ func (s *Service) Register(ctx context.Context, tenantID string, a Application, 
 			return err
 		}
 		var b sqldb.Batch
-		attach(app, &b)
+		eventlog.Append(&b, tenantID, applicationCreated(ctx, app))
 		return tx.Send(ctx, &b)
 	})
 	if err != nil {
@@ -208,13 +209,13 @@ func (s *Service) Settle(ctx context.Context) { s.revoked.settle(ctx) }
 var errSetUpMeanwhile = errors.New("the application was changed meanwhile")
 
 // UpdateApplication changes an application: change gets it as it is and makes of it what
-// it shall be; ids, type and creation stay. attach queues what commits with a change;
-// without one nothing is written. Both may run more than once. It fails with
-// [ErrApplicationNotFound], or with [*authority.DeniedError] for a change by which the caller
-// gives more than it holds; refusals wrap [ErrApplicationInvalid].
-func (s *Service) UpdateApplication(ctx context.Context, tenantID, applicationID, by string, change func(*Application), attach func(before, after Application, b *sqldb.Batch)) (after Application, err error) {
+// it shall be, and may run more than once; ids, type and creation stay. Without a difference
+// nothing is written. It fails with [ErrApplicationNotFound], or with
+// [*authority.DeniedError] for a change by which the caller gives more than it holds; refusals
+// wrap [ErrApplicationInvalid].
+func (s *Service) UpdateApplication(ctx context.Context, tenantID, applicationID, by string, change func(*Application)) (after Application, err error) {
 	for {
-		after, err = s.updateApplication(ctx, tenantID, applicationID, by, change, attach)
+		after, err = s.updateApplication(ctx, tenantID, applicationID, by, change)
 		if !errors.Is(err, errSetUpMeanwhile) {
 			break
 		}
@@ -225,7 +226,7 @@ func (s *Service) UpdateApplication(ctx context.Context, tenantID, applicationID
 	return after, nil
 }
 
-func (s *Service) updateApplication(ctx context.Context, tenantID, applicationID, by string, change func(*Application), attach func(before, after Application, b *sqldb.Batch)) (after Application, err error) {
+func (s *Service) updateApplication(ctx context.Context, tenantID, applicationID, by string, change func(*Application)) (after Application, err error) {
 	seen, err := s.Application(ctx, tenantID, applicationID)
 	if err != nil {
 		return after, err
@@ -262,7 +263,7 @@ func (s *Service) updateApplication(ctx context.Context, tenantID, applicationID
 			return err
 		}
 		var b sqldb.Batch
-		attach(before, after, &b)
+		eventlog.Append(&b, tenantID, applicationChanged(ctx, before, after)...)
 		return tx.Send(ctx, &b)
 	})
 	return after, err
@@ -271,7 +272,7 @@ func (s *Service) updateApplication(ctx context.Context, tenantID, applicationID
 // DeleteApplication removes an application for good, with every relation that names it; its
 // client id is never used again. It fails with [ErrApplicationNotFound], and with
 // [*InUseError] while users are signed in to it.
-func (s *Service) DeleteApplication(ctx context.Context, tenantID, applicationID, by string, attach func(Application, *sqldb.Batch)) error {
+func (s *Service) DeleteApplication(ctx context.Context, tenantID, applicationID, by string) error {
 	a, err := s.Application(ctx, tenantID, applicationID)
 	if err == nil {
 		err = s.refuseInUse(ctx, a)
@@ -279,12 +280,12 @@ func (s *Service) DeleteApplication(ctx context.Context, tenantID, applicationID
 	if err != nil {
 		return fmt.Errorf("delete application: %w", err)
 	}
-	return s.deleteApplication(ctx, a, by, attach)
+	return s.deleteApplication(ctx, a, by)
 }
 
 // deleteApplication does so whether or not users are signed in to it: what they have let it
 // do ends.
-func (s *Service) deleteApplication(ctx context.Context, a Application, by string, attach func(Application, *sqldb.Batch)) error {
+func (s *Service) deleteApplication(ctx context.Context, a Application, by string) error {
 	_, err := s.relations.Forget(ctx, a.TenantID, tuplestore.Object{Type: schema.ApplicationType, ID: a.ClientID}, engine.Origin{Actor: by, Also: func(ctx context.Context, tx *sqldb.Tx) error {
 		a, err := selectApplicationByID(ctx, tx, a.TenantID, a.ID)
 		if err != nil {
@@ -297,7 +298,7 @@ func (s *Service) deleteApplication(ctx context.Context, a Application, by strin
 		b.Queue(`DELETE FROM authorizations WHERE tenant_id = $1 AND client_id = $2`, []any{a.TenantID, a.ClientID}, nil)
 		b.Queue(`UPDATE grants SET revoked_at = $3 WHERE tenant_id = $1 AND client_id = $2 AND revoked_at = 0`, []any{a.TenantID, a.ClientID, now}, nil)
 		b.Queue(`INSERT INTO retired_clients (tenant_id, client_id, retired_at) VALUES ($1, $2, $3)`, []any{a.TenantID, a.ClientID, now}, nil)
-		attach(a, &b)
+		eventlog.Append(&b, a.TenantID, applicationDeleted(ctx, a))
 		return tx.Send(ctx, &b)
 	}})
 	if err != nil {
@@ -316,14 +317,14 @@ type Rotated struct {
 // for previousTTL, or without one as the tenant's settings say; one that was rotated out
 // before dies now. It fails with [ErrApplicationNotFound] or [ErrNotApplicable], or with
 // [*authority.DeniedError] for an application that holds more than the caller.
-func (s *Service) RotateSecret(ctx context.Context, tenantID, applicationID, by string, previousTTL *time.Duration, attach func(Application, *sqldb.Batch)) (r Rotated, err error) {
+func (s *Service) RotateSecret(ctx context.Context, tenantID, applicationID, by string, previousTTL *time.Duration) (r Rotated, err error) {
 	for {
 		seen, err := s.Application(ctx, tenantID, applicationID)
 		if err == nil {
 			err = s.authority.MayGive(ctx, tenantID, seen.holds())
 		}
 		if err == nil {
-			r, err = s.rotateSecret(ctx, seen, by, previousTTL, attach)
+			r, err = s.rotateSecret(ctx, seen, by, previousTTL)
 		}
 		if errors.Is(err, errSetUpMeanwhile) {
 			continue
@@ -336,7 +337,7 @@ func (s *Service) RotateSecret(ctx context.Context, tenantID, applicationID, by 
 }
 
 // rotateSecret does so, if the application still holds no more than it was seen to.
-func (s *Service) rotateSecret(ctx context.Context, seen Application, by string, previousTTL *time.Duration, attach func(Application, *sqldb.Batch)) (r Rotated, err error) {
+func (s *Service) rotateSecret(ctx context.Context, seen Application, by string, previousTTL *time.Duration) (r Rotated, err error) {
 	tenantID, applicationID := seen.TenantID, seen.ID
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		a, err := selectApplicationByID(ctx, tx, tenantID, applicationID)
@@ -365,7 +366,7 @@ func (s *Service) rotateSecret(ctx context.Context, seen Application, by string,
 			return err
 		}
 		var b sqldb.Batch
-		attach(a, &b)
+		eventlog.Append(&b, tenantID, secretRotated(ctx, a))
 		return tx.Send(ctx, &b)
 	})
 	return r, err

@@ -9,9 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"stonetown/internal/eventlog"
 	"stonetown/internal/id"
-	"stonetown/internal/outbound"
 	"stonetown/internal/outbox"
 	"stonetown/internal/sqldb"
 )
@@ -89,7 +87,7 @@ func (s *Service) SendLogout(ctx context.Context, job outbox.Job) error {
 	case job.Attempt <= len(logoutRetries):
 		return &outbox.RetryError{After: logoutRetries[job.Attempt-1], Err: err}
 	}
-	if err := s.recordLogout(ctx, tenant, app, j, err); err != nil {
+	if err := s.record.Record(ctx, tenant.ID, logoutFailed(ctx, app, j, err)); err != nil {
 		return err
 	}
 	return errors.Join(err, outbox.ErrDrop)
@@ -112,15 +110,4 @@ func (s *Service) postLogout(ctx context.Context, tenant Tenant, app Application
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	_, err = s.outbound.Do(req, maxLogoutAnswer)
 	return err
-}
-
-func (s *Service) recordLogout(ctx context.Context, tenant Tenant, app Application, j logoutJob, failure error) error {
-	reason := "failed"
-	if refused := new(outbound.Error); errors.As(failure, &refused) {
-		reason = string(refused.Class)
-	}
-	return s.record.Record(ctx, tenant.ID, eventlog.New(eventlog.ApplicationLogoutFailed, eventlog.Origin{}, map[string]any{
-		"application": map[string]string{"id": app.ID, "client_id": app.ClientID}, "session": map[string]string{"id": j.SessionID},
-		"user": map[string]string{"id": j.UserID}, "reason": reason,
-	}))
 }

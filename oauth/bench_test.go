@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"stonetown/engine"
-	"stonetown/internal/sqldb"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
@@ -37,7 +36,7 @@ func BenchmarkIssue(b *testing.B) {
 	setup := *Server.Defaults()
 	setup.Name, setup.RedirectURIs, setup.AllowedScopes = "bench", []string{"https://app.example.com/cb"}, append(OIDCScopes, "resources:read")
 	setup.TokenExchange.Enabled, setup.TokenExchange.AllowedAudiences = true, []string{api}
-	app, secret, err := w.Register(ctx, tenantA.ID, setup, func(Application, *sqldb.Batch) {})
+	app, secret, err := w.Register(ctx, tenantA.ID, setup)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -220,11 +220,11 @@ func TestSecretsOfSigners(t *testing.T) {
 	key := newSigner(t, "a")
 	app, secret := w.application(tenantA, Application{})
 	rotate := func() (string, error) {
-		r, err := w.RotateSecret(ctx, tenantA.ID, app.ID, "", new(time.Hour), func(Application, *sqldb.Batch) {})
+		r, err := w.RotateSecret(ctx, tenantA.ID, app.ID, "", new(time.Hour))
 		return r.Secret, err
 	}
 	change := func(how func(*Application)) error {
-		_, err := w.UpdateApplication(ctx, tenantA.ID, app.ID, "", how, func(_, _ Application, _ *sqldb.Batch) {})
+		_, err := w.UpdateApplication(ctx, tenantA.ID, app.ID, "", how)
 		return err
 	}
 	newer, err := rotate()
@@ -362,7 +362,7 @@ func TestPublishedKeys(t *testing.T) {
 	step("back", three, "", 1)
 
 	// Where they are is another place after a change, of which nothing is known.
-	if _, err := w.UpdateApplication(t.Context(), tenantA.ID, app.ID, "", func(a *Application) { a.JWKSURI += "/new" }, func(_, _ Application, _ *sqldb.Batch) {}); err != nil {
+	if _, err := w.UpdateApplication(t.Context(), tenantA.ID, app.ID, "", func(a *Application) { a.JWKSURI += "/new" }); err != nil {
 		t.Fatal(err)
 	}
 	p.answers(down)

@@ -63,7 +63,7 @@ func (s *Service) Consented(ctx context.Context, tenant Tenant, r AuthorizationR
 // Consent records what a user lets an application have whose request waits: of the scopes
 // that it asked for some, all (nil), or none to deny it. What was consented to is
 // remembered. It fails with [ErrFlowNotFound], [ErrFlowExpired] or [ErrScopesNotAsked].
-func (s *Service) Consent(ctx context.Context, tenant Tenant, flowID, userID string, scopes []string, by eventlog.Origin) error {
+func (s *Service) Consent(ctx context.Context, tenant Tenant, flowID, userID string, scopes []string) error {
 	flow, err := s.Flow(ctx, tenant, flowID)
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (s *Service) Consent(ctx context.Context, tenant Tenant, flowID, userID str
 			INSERT INTO authorizations (tenant_id, user_id, client_id, scopes, created_at, used_at) VALUES ($1, $2, $3, $4, $5, $5)
 			ON CONFLICT (tenant_id, user_id, client_id) DO UPDATE SET scopes = $4`,
 			[]any{tenant.ID, userID, app.ClientID, strings.Join(slices.Concat(before, more), " "), now}, nil)
-		recordConsent(&b, tenant, eventlog.ConsentGranted, app, userID, scopes, by)
+		eventlog.Append(&b, tenant.ID, consentGranted(ctx, app, userID, scopes))
 		return tx.Send(ctx, &b)
 	})
 }
@@ -129,12 +129,6 @@ func (s *Service) selectConsent(ctx context.Context, from querier, tenant Tenant
 		return nil, fmt.Errorf("read consent: %w", err)
 	}
 	return strings.Fields(scopes), nil
-}
-
-func recordConsent(b *sqldb.Batch, tenant Tenant, t eventlog.Type, app Application, userID string, scopes []string, by eventlog.Origin) {
-	eventlog.Append(b, tenant.ID, eventlog.New(t, by, map[string]any{
-		"application": map[string]string{"id": app.ID, "client_id": app.ClientID}, "user": map[string]string{"id": userID}, "scopes": append([]string{}, scopes...),
-	}))
 }
 
 // Authorization is an application that a user has signed in to.
@@ -182,7 +176,7 @@ func (s *Service) Authorizations(ctx context.Context, tenantID, userID string) (
 
 // EndAuthorization takes back all that a user has let an application do, and forgets what
 // they have consented to. It fails with [ErrApplicationNotFound] or [ErrNoAuthorization].
-func (s *Service) EndAuthorization(ctx context.Context, tenant Tenant, userID, applicationID string, by eventlog.Origin) error {
+func (s *Service) EndAuthorization(ctx context.Context, tenant Tenant, userID, applicationID string) error {
 	app, err := s.Application(ctx, tenant.ID, applicationID)
 	if err != nil {
 		return err
@@ -204,7 +198,7 @@ func (s *Service) EndAuthorization(ctx context.Context, tenant Tenant, userID, a
 			return err
 		}
 		var b sqldb.Batch
-		recordConsent(&b, tenant, eventlog.ConsentRevoked, app, userID, scopes, by)
+		eventlog.Append(&b, tenant.ID, consentRevoked(ctx, app, userID, scopes))
 		return tx.Send(ctx, &b)
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"stonetown/internal/eventlog"
 	"stonetown/internal/id"
 	"stonetown/internal/sqldb"
 )
@@ -71,7 +72,7 @@ func (s *Service) AuthorizeDevice(ctx context.Context, tenant Tenant, req TokenR
 			INSERT INTO device_codes (tenant_id, hash, user_hash, client_id, scope, audience, client_ip, grant_id, denied, interval_s, polled_at, used_at, expires_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, '', FALSE, $8, 0, 0, $9)`,
 			tenant.ID, tokenHash(d.DeviceCode), tokenHash(d.UserCode), app.ClientID, strings.Join(scopes, " "), strings.Join(req.Audience, ""),
-			req.Origin.ClientIP, int64(pollEvery/time.Second), expires)
+			eventlog.OriginOf(ctx).ClientIP, int64(pollEvery/time.Second), expires)
 		if sqldb.IsUniqueViolation(err) { // another device waits with the same
 			continue
 		}

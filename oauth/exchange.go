@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"stonetown/engine"
-	"stonetown/internal/eventlog"
 	"stonetown/internal/id"
 	"stonetown/schema"
 	"stonetown/tuplestore"
@@ -112,7 +111,7 @@ func (s *Service) exchangeToken(ctx context.Context, tenant Tenant, req TokenReq
 	}
 	if denied != nil {
 		if e.app.ClientID != "" {
-			if err := s.recordExchange(ctx, tenant, req, e, denied.reason); err != nil {
+			if err := s.record.Record(ctx, tenant.ID, tokenExchangeDenied(asApplication(ctx, e.app), e, denied.reason)); err != nil {
 				return TokenResponse{}, err
 			}
 		}
@@ -120,7 +119,7 @@ func (s *Service) exchangeToken(ctx context.Context, tenant Tenant, req TokenReq
 	}
 	token, err := s.mint(ctx, tenant, e.app, e.carries, &e.granted)
 	if err == nil {
-		err = s.recordExchange(ctx, tenant, req, e, "")
+		err = s.record.Record(ctx, tenant.ID, tokenExchanged(asApplication(ctx, e.app), e))
 	}
 	if err == nil {
 		err = s.used(ctx, e.app)
@@ -492,47 +491,4 @@ func subjectOf(sub string) tuplestore.Subject {
 		return tuplestore.Subject{Type: schema.ApplicationType, ID: sub}
 	}
 	return tuplestore.Subject{Type: schema.UserType, ID: sub}
-}
-
-// recordExchange puts an exchange on record, with why it was denied, if it was.
-func (s *Service) recordExchange(ctx context.Context, tenant Tenant, req TokenRequest, e exchange, reason string) error {
-	type party struct {
-		Type string `json:"type"`
-		ID   string `json:"id"`
-	}
-	type terms struct {
-		Audience []string `json:"audience"`
-		Scope    string   `json:"scope"`
-	}
-	var data struct {
-		Application struct {
-			ID       string `json:"id"`
-			ClientID string `json:"client_id"`
-		} `json:"application"`
-		Authenticated bool   `json:"client_authenticated"`
-		Subject       *party `json:"subject"` // null: its token was not good
-		SubjectJTI    string `json:"subject_jti,omitzero"`
-		Actor         *party `json:"actor"`
-		NewJTI        string `json:"new_jti,omitzero"`
-		Requested     terms  `json:"requested"`
-		Granted       *terms `json:"granted"`
-		Decision      string `json:"decision"`
-		Reason        string `json:"reason,omitzero"`
-	}
-	data.Application.ID, data.Application.ClientID, data.Authenticated = e.app.ID, e.app.ClientID, e.authenticated
-	if e.subject.subject.ID != "" {
-		data.Subject, data.SubjectJTI = &party{e.subject.subject.Type, e.subject.subject.ID}, e.subject.tokenID
-	}
-	if e.actor != nil {
-		data.Actor = &party{e.actor.subject.Type, e.actor.subject.ID}
-	}
-	data.Requested = terms{append([]string{}, e.audience...), strings.Join(e.scopes, " ")}
-	t := eventlog.TokenExchangeDenied
-	if data.Decision, data.Reason = "denied", reason; reason == "" {
-		t, data.Decision = eventlog.TokenExchanged, "allowed"
-		data.NewJTI, data.Granted = e.granted.TokenID, &terms{e.granted.Audience, e.carries.String()}
-	}
-	origin := req.Origin
-	origin.ClientID, origin.Actor = e.app.ClientID, eventlog.Actor{Type: schema.ApplicationType, ID: e.app.ClientID}
-	return s.record.Record(ctx, tenant.ID, eventlog.New(t, origin, data))
 }

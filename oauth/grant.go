@@ -107,7 +107,7 @@ func (s *Service) exchangeCode(ctx context.Context, tenant Tenant, app Applicati
 	case clientID != app.ClientID || redirectURI != req.RedirectURI || !verifies(challenge, req.CodeVerifier) || key != "" && key != req.key:
 		return TokenResponse{}, invalidGrant
 	case used != 0:
-		return TokenResponse{}, s.reused(ctx, tenant, g.id, eventlog.SecurityAuthorizationCodeReused)
+		return TokenResponse{}, s.reused(ctx, tenant, g.id, authorizationCodeReused)
 	case now.UnixMicro() >= expires:
 		return TokenResponse{}, invalidGrant
 	}
@@ -115,7 +115,7 @@ func (s *Service) exchangeCode(ctx context.Context, tenant Tenant, app Applicati
 		useOnce(b, `UPDATE codes SET used_at = $3 WHERE tenant_id = $1 AND hash = $2 AND used_at = 0`, tenant.ID, hash, now.UnixMicro())
 	}})
 	if errors.Is(err, errReused) {
-		err = s.reused(ctx, tenant, g.id, eventlog.SecurityAuthorizationCodeReused)
+		err = s.reused(ctx, tenant, g.id, authorizationCodeReused)
 	}
 	return issued, err
 }
@@ -353,7 +353,7 @@ func (s *Service) repeated(ctx context.Context, tenant Tenant, grantID, hash str
 	}
 	late := s.now().Sub(instant(rotated)) > time.Duration(settings.RefreshReuseLeewayS)*time.Second
 	if late || used != 0 {
-		return s.reused(ctx, tenant, grantID, eventlog.SecurityRefreshTokenReused)
+		return s.reused(ctx, tenant, grantID, refreshTokenReused)
 	}
 	return nil
 }
@@ -394,8 +394,8 @@ func selectGrant(ctx context.Context, from querier, tenant Tenant, grantID strin
 
 // reused revokes a grant of which a code or token came back that was used before, by
 // whoever has it: one of the two is not who it was meant for.
-func (s *Service) reused(ctx context.Context, tenant Tenant, grantID string, t eventlog.Type) error {
-	if err := s.revokeGrant(ctx, tenant, grantID, t, eventlog.TokenFamilyRevoked); err != nil {
+func (s *Service) reused(ctx context.Context, tenant Tenant, grantID string, reused grantEvent) error {
+	if err := s.revokeGrant(ctx, tenant, grantID, reused, tokenFamilyRevoked); err != nil {
 		return err
 	}
 	return invalidGrant
@@ -403,7 +403,7 @@ func (s *Service) reused(ctx context.Context, tenant Tenant, grantID string, t e
 
 // revokeGrant takes back what a user has let an application do, with all its tokens, and
 // records the events unless that was done before.
-func (s *Service) revokeGrant(ctx context.Context, tenant Tenant, grantID string, types ...eventlog.Type) error {
+func (s *Service) revokeGrant(ctx context.Context, tenant Tenant, grantID string, happened ...grantEvent) error {
 	err := s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		n, err := tx.Exec(ctx, `UPDATE grants SET revoked_at = $3 WHERE tenant_id = $1 AND id = $2 AND revoked_at = 0`, tenant.ID, grantID, s.now().UnixMicro())
 		if err != nil || n == 0 {
@@ -413,11 +413,9 @@ func (s *Service) revokeGrant(ctx context.Context, tenant Tenant, grantID string
 		if err != nil {
 			return err
 		}
-		data := map[string]any{"grant": map[string]string{"id": grantID, "client_id": g.clientID}, "user": map[string]string{"id": g.auth.UserID}}
 		var b sqldb.Batch
-		origin := eventlog.Origin{ClientID: g.clientID}
-		for _, t := range types {
-			eventlog.Append(&b, tenant.ID, eventlog.New(t, origin, data))
+		for _, event := range happened {
+			eventlog.Append(&b, tenant.ID, event(asClient(ctx, g.clientID), g))
 		}
 		return tx.Send(ctx, &b)
 	})

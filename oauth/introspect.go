@@ -9,7 +9,6 @@ import (
 
 	"stonetown/internal/eventlog"
 	"stonetown/internal/sqldb"
-	"stonetown/schema"
 )
 
 // Introspection is what a token says, to those whom it concerns (RFC 7662 §2.2). The zero
@@ -146,7 +145,7 @@ func (s *Service) Revoke(ctx context.Context, tenant Tenant, by Credentials, tok
 	if strings.HasPrefix(token, refreshTokenPrefix) {
 		r, err := s.selectRefreshToken(ctx, tenant, token)
 		if err == nil && r.clientID == app.ClientID {
-			err = s.revokeGrant(ctx, tenant, r.grant.id, eventlog.TokenFamilyRevoked)
+			err = s.revokeGrant(ctx, tenant, r.grant.id, tokenFamilyRevoked)
 		}
 		if errors.Is(err, invalidGrant) {
 			return nil
@@ -167,9 +166,7 @@ func (s *Service) Revoke(ctx context.Context, tenant Tenant, by Credentials, tok
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		var b sqldb.Batch
 		s.revoked.set(&b, revocation{tenant.ID, revokedToken, c.TokenID}, seconds(c.Expires))
-		data := map[string]any{"token": map[string]string{"jti": c.TokenID, "client_id": c.ClientID, "sub": c.Subject}}
-		origin := eventlog.Origin{ClientID: app.ClientID, Actor: eventlog.Actor{Type: schema.ApplicationType, ID: app.ClientID}}
-		eventlog.Append(&b, tenant.ID, eventlog.New(eventlog.TokenRevoked, origin, data))
+		eventlog.Append(&b, tenant.ID, tokenRevoked(asApplication(ctx, app), c))
 		return tx.Send(ctx, &b)
 	})
 	if err == nil {

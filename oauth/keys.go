@@ -18,7 +18,6 @@ import (
 	"github.com/lestrrat-go/jwx/v3/jwk"
 	"golang.org/x/sync/singleflight"
 
-	"stonetown/internal/eventlog"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 )
@@ -226,7 +225,7 @@ func (k *keyrings) read(ctx context.Context, tenantID string) (*keyring, error) 
 func (k *keyrings) load(ctx context.Context, tenantID string) (*keyring, error) {
 	keys, err := selectKeys(ctx, k.db, tenantID)
 	if err == nil && len(keys) == 0 {
-		keys, err = k.advance(ctx, tenantID, due, keysRotated(eventlog.Origin{}, false))
+		keys, err = k.advance(asProduct(ctx), tenantID, due, false)
 	}
 	if err != nil {
 		return nil, err

@@ -11,8 +11,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-
-	"stonetown/internal/sqldb"
 )
 
 // Registration is what is kept of an application that was registered by a client
@@ -94,8 +92,8 @@ var ErrRegistrationToken = errors.New("the registration access token is not vali
 
 // RegisterClient adds an application as a client describes it (RFC 7591 §3); by is who lets
 // it. It is not one of the tenant's own, and has nothing that a user could not let it have.
-// attach queues what commits with it. Refusals are [*Error].
-func (s *Service) RegisterClient(ctx context.Context, tenant Tenant, m ClientMetadata, by string, attach func(Application, *sqldb.Batch)) (c RegisteredClient, err error) {
+// Refusals are [*Error].
+func (s *Service) RegisterClient(ctx context.Context, tenant Tenant, m ClientMetadata, by string) (c RegisteredClient, err error) {
 	m = m.withDefaults(Server)
 	change, err := s.described(ctx, tenant, m)
 	if err != nil {
@@ -106,7 +104,7 @@ func (s *Service) RegisterClient(ctx context.Context, tenant Tenant, m ClientMet
 	a.AllowedScopes, a.FirstParty, a.GroupScopes, a.ChangedBy = nil, false, AllowedGroupScopes, by
 	a.Registration = &Registration{TokenHash: tokenHash(c.Token)}
 	change(&a)
-	c.Application, c.Secret, err = s.Register(ctx, tenant.ID, a, attach)
+	c.Application, c.Secret, err = s.Register(ctx, tenant.ID, a)
 	return c, refusedMetadata(err)
 }
 
@@ -133,7 +131,7 @@ func (a Application) managedWith(token string) bool {
 // UpdateClient makes of an application what its client says now (RFC 7592 §2.2): what is not
 // said is the default again. The token is replaced. What an administrator has set up, and
 // clients have no say in, stays. It fails as [Service.ManagedClient] does, and with [*Error].
-func (s *Service) UpdateClient(ctx context.Context, tenant Tenant, clientID, token string, m ClientMetadata, attach func(before, after Application, b *sqldb.Batch)) (c RegisteredClient, err error) {
+func (s *Service) UpdateClient(ctx context.Context, tenant Tenant, clientID, token string, m ClientMetadata) (c RegisteredClient, err error) {
 	a, err := s.ManagedClient(ctx, tenant, clientID, token)
 	if err != nil {
 		return c, err
@@ -165,7 +163,7 @@ func (s *Service) UpdateClient(ctx context.Context, tenant Tenant, clientID, tok
 			c.Secret = newSecret()
 			a.secrets.current = hashSecret(c.Secret)
 		}
-	}, attach)
+	})
 	if notFound(err) || err == nil && !mine {
 		err = ErrRegistrationToken
 	}
@@ -178,10 +176,10 @@ func (s *Service) UpdateClient(ctx context.Context, tenant Tenant, clientID, tok
 // DeleteClient removes an application at the wish of its client (RFC 7592 §2.3), and ends
 // what users have let it do: that people are signed in to it is its own affair. It fails as
 // [Service.ManagedClient] does.
-func (s *Service) DeleteClient(ctx context.Context, tenant Tenant, clientID, token string, attach func(Application, *sqldb.Batch)) error {
+func (s *Service) DeleteClient(ctx context.Context, tenant Tenant, clientID, token string) error {
 	a, err := s.ManagedClient(ctx, tenant, clientID, token)
 	if err == nil {
-		err = s.deleteApplication(ctx, a, clientID, attach)
+		err = s.deleteApplication(ctx, a, clientID)
 	}
 	if notFound(err) {
 		return ErrRegistrationToken

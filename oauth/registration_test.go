@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"stonetown/internal/outbound"
-	"stonetown/internal/sqldb"
 )
 
 // What a client has fetched or told lies on the public Internet (RFC 7591 §5), and what it
@@ -20,7 +19,7 @@ func TestRegistrationTargets(t *testing.T) {
 	w.outbound = outbound.New(outbound.Config{})
 	register := func(m ClientMetadata) error {
 		m.RedirectURIs = []string{"https://app.example.com/cb"}
-		_, err := w.RegisterClient(t.Context(), tenantA, m, "usr_a", func(Application, *sqldb.Batch) {})
+		_, err := w.RegisterClient(t.Context(), tenantA, m, "usr_a")
 		return err
 	}
 	refused := func(what string, m ClientMetadata) {
@@ -55,9 +54,8 @@ func TestRegistrationTargets(t *testing.T) {
 // had come.
 func TestRegistrationTokenRace(t *testing.T) {
 	w := newWorld(t)
-	nothing := func(Application, *sqldb.Batch) {}
 	m := ClientMetadata{RedirectURIs: []string{"https://app.example.com/cb"}}
-	c, err := w.RegisterClient(t.Context(), tenantA, m, "usr_a", nothing)
+	c, err := w.RegisterClient(t.Context(), tenantA, m, "usr_a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +64,7 @@ func TestRegistrationTokenRace(t *testing.T) {
 	tokens := make(chan string, 10)
 	for range cap(tokens) {
 		wg.Go(func() {
-			switch c, err := w.UpdateClient(t.Context(), tenantA, m.ClientID, c.Token, m, func(_, _ Application, _ *sqldb.Batch) {}); {
+			switch c, err := w.UpdateClient(t.Context(), tenantA, m.ClientID, c.Token, m); {
 			case err == nil:
 				tokens <- c.Token
 			case !errors.Is(err, ErrRegistrationToken):

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"stonetown/engine"
+	"stonetown/internal/eventlog"
 	"stonetown/internal/sqldb"
 	"stonetown/schema"
 	"stonetown/tuplestore"
@@ -95,9 +96,9 @@ func (r *Registry) Scopes(ctx context.Context, tenantID string) ([]Scope, error)
 // maxScopeName bounds the name of a scope, in bytes.
 const maxScopeName = 128
 
-// CreateScope registers a scope. attach queues what commits with it. It fails with
-// [ErrScopeInvalid], [ErrScopeReserved] or [ErrScopeExists].
-func (r *Registry) CreateScope(ctx context.Context, tenantID string, s Scope, attach func(Scope, *sqldb.Batch)) (Scope, error) {
+// CreateScope registers a scope. It fails with [ErrScopeInvalid], [ErrScopeReserved] or
+// [ErrScopeExists].
+func (r *Registry) CreateScope(ctx context.Context, tenantID string, s Scope) (Scope, error) {
 	switch {
 	case len(s.Name) > maxScopeName || !validScope(s.Name):
 		return Scope{}, ErrScopeInvalid
@@ -109,7 +110,7 @@ func (r *Registry) CreateScope(ctx context.Context, tenantID string, s Scope, at
 		var b sqldb.Batch
 		b.Queue(`INSERT INTO scopes (tenant_id, name, description, entitlement, created_at) VALUES ($1, $2, $3, $4, $5)`,
 			[]any{tenantID, s.Name, s.Description, string(s.Entitlement), s.CreatedAt.UnixMicro()}, nil)
-		attach(s, &b)
+		eventlog.Append(&b, tenantID, scopeCreated(ctx, s))
 		return tx.Send(ctx, &b)
 	})
 	if sqldb.IsUniqueViolation(err) {
@@ -124,7 +125,7 @@ func (r *Registry) CreateScope(ctx context.Context, tenantID string, s Scope, at
 // UpdateScope changes a scope: change makes of it what it shall be, but for its name.
 // Without a difference nothing is written. It fails with [ErrScopeReserved] or
 // [ErrScopeNotFound].
-func (r *Registry) UpdateScope(ctx context.Context, tenantID, name string, change func(*Scope), attach func(before, after Scope, b *sqldb.Batch)) (after Scope, err error) {
+func (r *Registry) UpdateScope(ctx context.Context, tenantID, name string, change func(*Scope)) (after Scope, err error) {
 	if isBuiltin(name) {
 		return Scope{}, ErrScopeReserved
 	}
@@ -144,7 +145,7 @@ func (r *Registry) UpdateScope(ctx context.Context, tenantID, name string, chang
 		var b sqldb.Batch
 		b.Queue(`UPDATE scopes SET description = $3, entitlement = $4 WHERE tenant_id = $1 AND name = $2`,
 			[]any{tenantID, name, after.Description, string(after.Entitlement)}, nil)
-		attach(before, after, &b)
+		eventlog.Append(&b, tenantID, scopeUpdated(ctx, before, after))
 		return tx.Send(ctx, &b)
 	})
 	if err != nil {
@@ -153,9 +154,8 @@ func (r *Registry) UpdateScope(ctx context.Context, tenantID, name string, chang
 	return after, nil
 }
 
-// DeleteScope takes a scope back that nobody has. origin says who does it, and what
-// commits with it. It fails with [ErrScopeReserved], [ErrScopeNotFound] or
-// [ErrScopeInUse].
+// DeleteScope takes a scope back that nobody has. origin says who does it. It fails with
+// [ErrScopeReserved], [ErrScopeNotFound] or [ErrScopeInUse].
 func (r *Registry) DeleteScope(ctx context.Context, tenantID, name string, origin engine.Origin) error {
 	switch {
 	case isBuiltin(name):
@@ -176,6 +176,9 @@ func (r *Registry) DeleteScope(ctx context.Context, tenantID, name string, origi
 			}
 		}
 		return err
+	}
+	origin.Attach = func(_ tuplestore.Result, b *sqldb.Batch) {
+		eventlog.Append(b, tenantID, scopeDeleted(ctx, name))
 	}
 	_, err := r.relations.Retire(ctx, tenantID, tuplestore.Object{Type: schema.ScopeType, ID: name}, origin)
 	if errors.Is(err, engine.ErrHasRelations) {

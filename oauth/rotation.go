@@ -147,7 +147,7 @@ var errKeysChanged = errors.New("the signing keys were changed meanwhile")
 // then. Any number of processes may do so at once: the steps are written if the keys are
 // still those that they were planned for, and else planned anew. New keys are made before
 // the transaction, for which an RSA key would be a long time.
-func (k *keyrings) advance(ctx context.Context, tenantID string, by plan, rotated func([]SigningKey) eventlog.Event) ([]SigningKey, error) {
+func (k *keyrings) advance(ctx context.Context, tenantID string, by plan, emergency bool) ([]SigningKey, error) {
 	for {
 		before, err := selectKeys(ctx, k.db, tenantID)
 		if err != nil {
@@ -178,7 +178,7 @@ func (k *keyrings) advance(ctx context.Context, tenantID string, by plan, rotate
 				}
 			}
 			if len(before) > 0 { // a tenant's first keys replace none
-				eventlog.Append(&b, tenantID, rotated(changed))
+				eventlog.Append(&b, tenantID, signingKeysRotated(ctx, emergency, changed))
 			}
 			return tx.Send(ctx, &b)
 		})
@@ -208,22 +208,6 @@ func (k *keyrings) take(tenantID string, keys []SigningKey, steps []step, now ti
 	return changed, nil
 }
 
-// keysRotated is the event of keys that have entered a state.
-func keysRotated(o eventlog.Origin, emergency bool) func([]SigningKey) eventlog.Event {
-	type key struct {
-		KID   string   `json:"kid"`
-		Alg   Alg      `json:"alg"`
-		State KeyState `json:"state"`
-	}
-	return func(changed []SigningKey) eventlog.Event {
-		var keys []key
-		for _, k := range changed {
-			keys = append(keys, key{k.KID, k.Alg, k.State})
-		}
-		return eventlog.New(eventlog.TenantSigningKeyRotated, o, map[string]any{"emergency": emergency, "signing_keys": keys})
-	}
-}
-
 // SigningKeys lists the keys of a tenant, also those removed in the last 90 days.
 func (s *Service) SigningKeys(ctx context.Context, tenantID string) ([]SigningKey, error) {
 	return selectKeys(ctx, s.db, tenantID)
@@ -233,12 +217,12 @@ func (s *Service) SigningKeys(ctx context.Context, tenantID string) ([]SigningKe
 // sign when they have been published for a day ([Service.Run]). In an emergency new keys
 // sign at once and all others are removed: when it returns, no process accepts a token that
 // they have signed. It returns the keys as they are then.
-func (s *Service) RotateSigningKeys(ctx context.Context, tenantID string, emergency bool, o eventlog.Origin) ([]SigningKey, error) {
+func (s *Service) RotateSigningKeys(ctx context.Context, tenantID string, emergency bool) ([]SigningKey, error) {
 	by := succeed
 	if emergency {
 		by = replace
 	}
-	keys, err := s.keys.advance(ctx, tenantID, by, keysRotated(o, emergency))
+	keys, err := s.keys.advance(ctx, tenantID, by, emergency)
 	if err != nil {
 		return nil, fmt.Errorf("rotate signing keys of tenant %s: %w", tenantID, err)
 	}
@@ -259,7 +243,7 @@ func (s *Service) rotate(ctx context.Context) error {
 		if len(due(keys, s.clock())) == 0 {
 			continue
 		}
-		if _, err := s.keys.advance(ctx, tenantID, due, keysRotated(eventlog.Origin{}, false)); err != nil {
+		if _, err := s.keys.advance(ctx, tenantID, due, false); err != nil {
 			failed = append(failed, fmt.Errorf("rotate signing keys of tenant %s: %w", tenantID, err))
 		}
 	}

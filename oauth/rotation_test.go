@@ -266,7 +266,7 @@ func TestEmergency(t *testing.T) {
 	other := w.service(w.db, 1)
 	app, secret := w.application(tenantA, Application{})
 	first := published(t, w.Service, tenantA)
-	if _, err := w.RotateSigningKeys(t.Context(), tenantA.ID, false, eventlog.Origin{}); err != nil {
+	if _, err := w.RotateSigningKeys(t.Context(), tenantA.ID, false); err != nil {
 		t.Fatal(err)
 	}
 	remembered, unseen := w.token(tenantA, app, secret), w.token(tenantA, app, secret)
@@ -278,7 +278,7 @@ func TestEmergency(t *testing.T) {
 	for _, s := range []*Service{w.Service, other} {
 		accepted(t, s, remembered)
 	}
-	keys, err := w.RotateSigningKeys(t.Context(), tenantA.ID, true, eventlog.Origin{})
+	keys, err := w.RotateSigningKeys(t.Context(), tenantA.ID, true)
 	if err != nil || len(keys) != 6 {
 		t.Fatalf("%v, %v", keys, err)
 	}
@@ -360,7 +360,7 @@ func TestParallelRotation(t *testing.T) {
 	}
 	ask := func(tenant Tenant, emergency bool) func(*Service) error {
 		return func(s *Service) error {
-			_, err := s.RotateSigningKeys(t.Context(), tenant.ID, emergency, eventlog.Origin{})
+			_, err := s.RotateSigningKeys(t.Context(), tenant.ID, emergency)
 			return err
 		}
 	}
@@ -396,15 +396,16 @@ func TestRotationEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	ann := eventlog.Origin{Actor: eventlog.Actor{Type: "user", ID: "usr_ann"}, RequestID: "req_1"}
+	byAnn := eventlog.WithOrigin(t.Context(), func() eventlog.Origin { return ann })
 	for range 2 {
-		if _, err := w.RotateSigningKeys(t.Context(), tenantA.ID, false, ann); err != nil {
+		if _, err := w.RotateSigningKeys(byAnn, tenantA.ID, false); err != nil {
 			t.Fatal(err)
 		}
 	}
 	w.pass(publishedFor)
 	w.pass(retiredFor)
 	w.pass(time.Hour)
-	if _, err := w.RotateSigningKeys(t.Context(), tenantA.ID, true, ann); err != nil {
+	if _, err := w.RotateSigningKeys(byAnn, tenantA.ID, true); err != nil {
 		t.Fatal(err)
 	}
 	events, err := log.Read(t.Context(), tenantA.ID, 0, 100)

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"stonetown/internal/eventlog"
 )
 
 // GrantClientCredentials is the grant of RFC 6749 §4.4.
@@ -32,9 +30,6 @@ type TokenRequest struct {
 
 	// Audience are the values of the audience or resource (RFC 8707) parameter.
 	Audience []string
-
-	// Origin says by which request, for the record.
-	Origin eventlog.Origin
 
 	key string // thumbprint of the one that the tokens will be bound to; empty: to none
 }

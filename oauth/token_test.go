@@ -187,7 +187,7 @@ func TestClientAuthentication(t *testing.T) {
 		t.Errorf("an spa got the secret %q", none)
 	}
 	off, offSecret := w.application(tenantA, Application{})
-	if _, err := w.UpdateApplication(t.Context(), tenantA.ID, off.ID, "", func(a *Application) { a.State = Disabled }, func(_, _ Application, _ *sqldb.Batch) {}); err != nil {
+	if _, err := w.UpdateApplication(t.Context(), tenantA.ID, off.ID, "", func(a *Application) { a.State = Disabled }); err != nil {
 		t.Fatal(err)
 	}
 
@@ -235,10 +235,9 @@ func TestClientAuthentication(t *testing.T) {
 func TestRotateSecret(t *testing.T) {
 	w := newWorld(t)
 	app, first := w.application(tenantA, Application{})
-	nothing := func(Application, *sqldb.Batch) {}
 	rotate := func(ttl time.Duration) string {
 		t.Helper()
-		r, err := w.RotateSecret(t.Context(), tenantA.ID, app.ID, "usr_a", &ttl, nothing)
+		r, err := w.RotateSecret(t.Context(), tenantA.ID, app.ID, "usr_a", &ttl)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -278,7 +277,7 @@ func TestRotateSecret(t *testing.T) {
 
 	spa, _ := w.application(tenantA, Application{Type: SPA})
 	for applicationID, want := range map[string]error{spa.ID: ErrNotApplicable, "app_x": ErrApplicationNotFound} {
-		if _, err := w.RotateSecret(t.Context(), tenantA.ID, applicationID, "", nil, nothing); !errors.Is(err, want) {
+		if _, err := w.RotateSecret(t.Context(), tenantA.ID, applicationID, "", nil); !errors.Is(err, want) {
 			t.Errorf("RotateSecret(%s): %v, want %v", applicationID, err, want)
 		}
 	}
@@ -355,7 +354,7 @@ func TestRevocationReachesOtherProcesses(t *testing.T) {
 	verifies("revoked", revoked, false)
 	verifies("not revoked", kept, true)
 	for _, state := range []ApplicationState{Disabled, Enabled} {
-		_, err := w.UpdateApplication(ctx, tenantA.ID, app.ID, "", func(a *Application) { a.State = state }, func(_, _ Application, _ *sqldb.Batch) {})
+		_, err := w.UpdateApplication(ctx, tenantA.ID, app.ID, "", func(a *Application) { a.State = state })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -370,7 +369,7 @@ func TestRevocationReachesOtherProcesses(t *testing.T) {
 	gone, goneSecret := w.application(tenantA, Application{AllowedScopes: []string{"resources:read"}})
 	left := w.token(tenantA, gone, goneSecret)
 	verifies("of another", left, true)
-	if err := w.DeleteApplication(ctx, tenantA.ID, gone.ID, "", func(Application, *sqldb.Batch) {}); err != nil {
+	if err := w.DeleteApplication(ctx, tenantA.ID, gone.ID, ""); err != nil {
 		t.Fatal(err)
 	}
 	w.Settle(ctx)

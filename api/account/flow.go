@@ -10,7 +10,6 @@ import (
 	"stonetown/api/web"
 	"stonetown/identity/session"
 	"stonetown/internal/document"
-	"stonetown/internal/eventlog"
 	"stonetown/oauth"
 )
 
@@ -22,12 +21,12 @@ type Flows interface {
 	Consented(ctx context.Context, t oauth.Tenant, r oauth.AuthorizationRequest, said oauth.Answer, userID string) (oauth.AuthorizationRequest, error)
 	ScopeDescriptions(ctx context.Context, tenantID string, scopes []string) (map[string]string, error)
 	GroupScopesOf(ctx context.Context, t oauth.Tenant, app oauth.Application, asked []string, userID string) ([]string, error)
-	Consent(ctx context.Context, t oauth.Tenant, flowID, userID string, scopes []string, by eventlog.Origin) error
+	Consent(ctx context.Context, t oauth.Tenant, flowID, userID string, scopes []string) error
 	Device(ctx context.Context, t oauth.Tenant, userCode string) (oauth.DeviceRequest, error)
 	AnswerDevice(ctx context.Context, t oauth.Tenant, userCode string, by oauth.Authentication, allow bool) error
 	Choose(ctx context.Context, t oauth.Tenant, flowID, sessionID string) error
 	Authorizations(ctx context.Context, tenantID, userID string) ([]oauth.Authorization, error)
-	EndAuthorization(ctx context.Context, t oauth.Tenant, userID, applicationID string, by eventlog.Origin) error
+	EndAuthorization(ctx context.Context, t oauth.Tenant, userID, applicationID string) error
 }
 
 func oauthTenant(call *web.Call) oauth.Tenant {
@@ -112,7 +111,7 @@ func (s *Surface) AnswerConsent(ctx context.Context, request AnswerConsentReques
 	default:
 		return nil, web.ValidationFailed(web.FieldError{Field: "decision", Code: "unknown_value", Message: "decision must be allow or deny"})
 	}
-	err = s.Flows.Consent(ctx, oauthTenant(call), form.FlowID, current.UserID, scopes, call.Origin())
+	err = s.Flows.Consent(ctx, oauthTenant(call), form.FlowID, current.UserID, scopes)
 	return AnswerConsent200JSONResponse{Body: answered(call, form.FlowID)}, err
 }
 
@@ -158,7 +157,7 @@ func (s *Surface) EndMyAuthorization(ctx context.Context, request EndMyAuthoriza
 	call := web.CallOf(ctx)
 	current, err := s.person(ctx, call)
 	if err == nil {
-		err = s.Flows.EndAuthorization(ctx, oauthTenant(call), current.UserID, request.ApplicationID, call.Origin())
+		err = s.Flows.EndAuthorization(ctx, oauthTenant(call), current.UserID, request.ApplicationID)
 	}
 	return EndMyAuthorization204Response{}, err
 }

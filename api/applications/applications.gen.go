@@ -11,6 +11,7 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/internal/document"
+	"stonetown/oauth"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gorilla/mux"
@@ -63,147 +64,12 @@ func (e ListApplicationsParamsState) Valid() bool {
 }
 
 // Application defines model for Application.
-type Application struct {
-	AccessTokenSigningAlg string `json:"access_token_signing_alg"`
-	AccessTokenTTLS       int    `json:"access_token_ttl_s"`
-
-	// AcsURL Of `saml`. Where assertions are posted to.
-	AcsURL string `json:"acs_url,omitempty"`
-
-	// AcsUrls Of `saml`. Others that it may ask for, at most 20.
-	AcsUrls []string `json:"acs_urls,omitempty"`
-
-	// AllowIdpInitiated Of `saml`. Whether people may come without having been sent. False by default.
-	AllowIdpInitiated *bool    `json:"allow_idp_initiated,omitempty"`
-	AllowedOrigins    []string `json:"allowed_origins"`
-	AllowedScopes     []string `json:"allowed_scopes"`
-
-	// AttributeStatements Of `saml`. What assertions say about a person, at most 50.
-	AttributeStatements []AttributeStatement `json:"attribute_statements,omitempty"`
-	Audience            *string              `json:"audience"`
-	AuditSummary        struct {
-		// LastChangeAt RFC 3339, UTC, milliseconds.
-		LastChangeAt Timestamp `json:"last_change_at"`
-
-		// LastChangeBy Null if it was the product itself.
-		LastChangeBy *string `json:"last_change_by"`
-
-		// LastUsedAt When it last got a token, to within an hour.
-		LastUsedAt *document.Timestamp `json:"last_used_at"`
-	} `json:"audit_summary"`
-
-	// BackchannelLogoutSessionRequired Whether it needs to be told which session.
-	BackchannelLogoutSessionRequired bool `json:"backchannel_logout_session_required"`
-
-	// BackchannelLogoutURI An https URL that is told when a session ends (OpenID Connect Back-Channel Logout).
-	BackchannelLogoutURI *string `json:"backchannel_logout_uri"`
-
-	// CanDelete Whether the caller may.
-	CanDelete bool `json:"can_delete"`
-
-	// CanDisable Whether the caller may.
-	CanDisable bool `json:"can_disable"`
-
-	// CanRotateSecret Whether the caller may.
-	CanRotateSecret bool `json:"can_rotate_secret"`
-
-	// Certificate Of `saml`. An X.509 certificate in PEM, which verifies its requests and encrypts for it.
-	Certificate string `json:"certificate,omitempty"`
-	ClientID    string `json:"client_id"`
-
-	// ClientSecret Of a new `m2m` or `server` application, this once; absent with `private_key_jwt`.
-	ClientSecret string `json:"client_secret,omitempty"`
-
-	// CreatedAt RFC 3339, UTC, milliseconds.
-	CreatedAt   Timestamp `json:"created_at"`
-	Description string    `json:"description"`
-
-	// DpopBoundAccessTokens Whether its tokens have to be bound to a key (RFC 9449).
-	DpopBoundAccessTokens bool `json:"dpop_bound_access_tokens"`
-
-	// DynamicallyRegistered Whether a client has registered it (`/oauth2/register`), which can then change what it says about itself.
-	DynamicallyRegistered bool `json:"dynamically_registered"`
-
-	// EncryptAssertion Of `saml`. False by default.
-	EncryptAssertion *bool `json:"encrypt_assertion,omitempty"`
-
-	// EntityID Of `saml`. Its name in SAML.
-	EntityID string `json:"entity_id,omitempty"`
-
-	// FirstParty Whether it is one of your own, whose users are not asked what to let it do. True by default.
-	FirstParty bool `json:"first_party"`
-
-	// GrantTypes What it can get tokens by.
-	GrantTypes []string `json:"grant_types"`
-
-	// GroupScopes `all`: tokens of users carry all scopes of their groups, the default of a `first_party` application; `allowed_only`: those among `allowed_scopes`, the default of others.
-	GroupScopes string `json:"group_scopes"`
-	ID          string `json:"id"`
-
-	// IDTokenSignedResponseAlg `RS256`, by default, or `ES256`.
-	IDTokenSignedResponseAlg string `json:"id_token_signed_response_alg"`
-
-	// IntrospectAll Whether it can introspect every token, not only those it got or is the audience of.
-	IntrospectAll bool `json:"introspect_all"`
-
-	// Jwks The keys it signs with, as a JWK set of 1 to 20 public keys of the types RSA (2048 to 8192 bits), EC (P-256) or OKP (Ed25519), which have a `kid` each if they are several. `private_key_jwt` takes this or `jwks_uri`, and there cannot be both.
-	Jwks jsontext.Value `json:"jwks"`
-
-	// JwksURI An https URL on the public Internet where that set is, instead. It is fetched when it is needed, at the latest every 15 minutes, and at once, but at most once a minute, for a `kid` that is not known; while it cannot be fetched, the keys stay what they were for up to a day. Redirects are not followed.
-	JwksURI *string `json:"jwks_uri"`
-
-	// LogoURI An https URL of a picture.
-	LogoURI *string `json:"logo_uri"`
-	Name    string  `json:"name"`
-
-	// NameIDFormat Of `saml`. `persistent`, by default, `emailAddress` or `transient`.
-	NameIDFormat string `json:"name_id_format,omitempty"`
-
-	// PostLogoutRedirectUris Where people may be sent to when they have signed out, compared byte for byte. At most 50.
-	PostLogoutRedirectUris []string `json:"post_logout_redirect_uris"`
-	RedirectUris           []string `json:"redirect_uris"`
-	RefreshTokenTTLS       int      `json:"refresh_token_ttl_s"`
-
-	// RequirePkce True by default. A `server` application may do without if each of its requests has a `nonce`.
-	RequirePkce bool `json:"require_pkce"`
-
-	// RequirePushedAuthorizationRequests Whether authorization requests have to be pushed (RFC 9126).
-	RequirePushedAuthorizationRequests bool                `json:"require_pushed_authorization_requests"`
-	SecretLastRotatedAt                *document.Timestamp `json:"secret_last_rotated_at"`
-
-	// SignAssertion Of `saml`. True by default; false only where the response is signed.
-	SignAssertion *bool `json:"sign_assertion,omitempty"`
-
-	// SignResponse Of `saml`. False by default.
-	SignResponse *bool `json:"sign_response,omitempty"`
-
-	// SloURL Of `saml`. Where it is told of sign-outs.
-	SloURL string `json:"slo_url,omitempty"`
-
-	// State `enabled` or `disabled`.
-	State string   `json:"state"`
-	Tags  []string `json:"tags"`
-
-	// TokenEndpointAuthMethod How it says who it is: `client_secret_basic` or `client_secret_post`, which are both accepted of either, or `private_key_jwt` (RFC 7523), which has no secret: the one that was there ends with the change, and the change back calls for a new one (`rotate-secret`); `none` for `spa`, `native` and `saml`.
-	TokenEndpointAuthMethod string `json:"token_endpoint_auth_method"`
-
-	// TokenExchange What an application may exchange tokens for (RFC 8693).
-	TokenExchange TokenExchange `json:"token_exchange"`
-
-	// Type `spa`, `native`, `m2m` or `server`.
-	Type string `json:"type"`
-
-	// UpdatedAt RFC 3339, UTC, milliseconds.
-	UpdatedAt Timestamp `json:"updated_at"`
-
-	// WantAuthnRequestsSigned Of `saml`. False by default.
-	WantAuthnRequestsSigned *bool `json:"want_authn_requests_signed,omitempty"`
-}
+type Application = oauth.ApplicationDocument
 
 // ApplicationCreated defines model for ApplicationCreated.
 type ApplicationCreated struct {
-	Data Application `json:"data"`
-	Meta Meta        `json:"meta"`
+	Data createdApplication `json:"data"`
+	Meta Meta               `json:"meta"`
 }
 
 // ApplicationFailure defines model for ApplicationFailure.

@@ -12,8 +12,6 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/internal/document"
-	"stonetown/internal/eventlog"
-	"stonetown/internal/sqldb"
 	"stonetown/oauth"
 )
 
@@ -21,12 +19,12 @@ import (
 type Service interface {
 	Applications(ctx context.Context, tenantID string, f oauth.ApplicationFilter, after *oauth.ApplicationPosition, limit int) ([]oauth.Application, error)
 	Application(ctx context.Context, tenantID, applicationID string) (oauth.Application, error)
-	Register(ctx context.Context, tenantID string, a oauth.Application, attach func(oauth.Application, *sqldb.Batch)) (app oauth.Application, secret string, err error)
-	UpdateApplication(ctx context.Context, tenantID, applicationID, by string, change func(*oauth.Application), attach func(before, after oauth.Application, b *sqldb.Batch)) (oauth.Application, error)
-	DeleteApplication(ctx context.Context, tenantID, applicationID, by string, attach func(oauth.Application, *sqldb.Batch)) error
+	Register(ctx context.Context, tenantID string, a oauth.Application) (app oauth.Application, secret string, err error)
+	UpdateApplication(ctx context.Context, tenantID, applicationID, by string, change func(*oauth.Application)) (oauth.Application, error)
+	DeleteApplication(ctx context.Context, tenantID, applicationID, by string) error
 	Settle(ctx context.Context)
 	InUse(ctx context.Context, a oauth.Application) (bool, error)
-	RotateSecret(ctx context.Context, tenantID, applicationID, by string, previousTTL *time.Duration, attach func(oauth.Application, *sqldb.Batch)) (oauth.Rotated, error)
+	RotateSecret(ctx context.Context, tenantID, applicationID, by string, previousTTL *time.Duration) (oauth.Rotated, error)
 }
 
 // Surface implements the operations. It is safe for concurrent use.
@@ -103,16 +101,15 @@ func (s *Surface) CreateApplication(ctx context.Context, request CreateApplicati
 	a := *oauth.ApplicationType(kind).Defaults()
 	a.ChangedBy = call.Principal.Subject
 	change(&a)
-	a, secret, err := s.Service.Register(ctx, call.Tenant.ID, a, Created(call))
+	a, secret, err := s.Service.Register(ctx, call.Tenant.ID, a)
 	if err != nil {
 		return nil, err
 	}
-	data, err := s.wire(ctx, call, a)
+	d, err := s.document(ctx, call, a)
 	if err != nil {
 		return nil, err
 	}
-	data.ClientSecret = secret
-	body := ApplicationCreated{Data: data, Meta: meta(call)}
+	body := ApplicationCreated{Data: createdApplication{d, secret}, Meta: meta(call)}
 	return CreateApplication201JSONResponse{Body: body, Headers: CreateApplication201ResponseHeaders{Location: "/api/v1/applications/" + a.ID}}, nil
 }
 
@@ -140,7 +137,7 @@ func (s *Surface) PatchApplication(ctx context.Context, request PatchApplication
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.Service.UpdateApplication(ctx, call.Tenant.ID, request.ApplicationID, call.Principal.Subject, change, Changed(call))
+	a, err := s.Service.UpdateApplication(ctx, call.Tenant.ID, request.ApplicationID, call.Principal.Subject, change)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +156,7 @@ func (s *Surface) DeleteApplication(ctx context.Context, request DeleteApplicati
 }
 
 func (s *Surface) delete(ctx context.Context, call *web.Call, applicationID string) error {
-	return s.Service.DeleteApplication(ctx, call.Tenant.ID, applicationID, call.Principal.Subject, Deleted(call))
+	return s.Service.DeleteApplication(ctx, call.Tenant.ID, applicationID, call.Principal.Subject)
 }
 
 // RotateSecret gives an application a new secret.
@@ -172,9 +169,7 @@ func (s *Surface) RotateSecret(ctx context.Context, request RotateSecretRequestO
 			return nil, web.ValidationFailed(web.FieldError{Field: "previous_ttl_s", Code: "out_of_range", Message: "previous_ttl_s must be between 0 and 604800"})
 		}
 	}
-	r, err := s.Service.RotateSecret(ctx, call.Tenant.ID, request.ApplicationID, call.Principal.Subject, ttl, func(a oauth.Application, b *sqldb.Batch) {
-		eventlog.Append(b, call.Tenant.ID, call.Event(eventlog.ApplicationSecretRotated, event{Application: map[string]string{"id": a.ID, "client_id": a.ClientID}}))
-	})
+	r, err := s.Service.RotateSecret(ctx, call.Tenant.ID, request.ApplicationID, call.Principal.Subject, ttl)
 	body := SecretRotated{Meta: meta(call)}
 	body.Data.ClientSecret, body.Data.PreviousExpiresAt = r.Secret, document.Timestamp(r.PreviousExpiresAt)
 	return RotateSecret200JSONResponse{Body: body}, err
@@ -182,7 +177,7 @@ func (s *Surface) RotateSecret(ctx context.Context, request RotateSecretRequestO
 
 // setState enables or disables an application.
 func (s *Surface) setState(ctx context.Context, call *web.Call, applicationID string, state oauth.ApplicationState) (oauth.Application, error) {
-	return s.Service.UpdateApplication(ctx, call.Tenant.ID, applicationID, call.Principal.Subject, func(a *oauth.Application) { a.State = state }, Changed(call))
+	return s.Service.UpdateApplication(ctx, call.Tenant.ID, applicationID, call.Principal.Subject, func(a *oauth.Application) { a.State = state })
 }
 
 // DisableApplication keeps an application from getting tokens. Those it has are good until

@@ -12,7 +12,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"stonetown/api/profile"
 	"stonetown/api/web"
 	"stonetown/internal/document"
 	"stonetown/oauth"
@@ -133,10 +132,11 @@ func (r *reader) serviceProvider() {
 	member(r, "encrypt_assertion", flag, func(a *oauth.Application) *bool { return &a.ServiceProvider.EncryptAssertion })
 	member(r, "want_authn_requests_signed", flag, func(a *oauth.Application) *bool { return &a.ServiceProvider.SignedRequests })
 	member(r, "allow_idp_initiated", flag, func(a *oauth.Application) *bool { return &a.ServiceProvider.AllowIDPInitiated })
-	read(r, "attribute_statements", "must be null or a list of objects with name, name_format and value", func(a *oauth.Application, statements []AttributeStatement, _ bool) {
+	read(r, "attribute_statements", "must be null or a list of objects with name, name_format and value", func(a *oauth.Application, statements []oauth.AttributeStatement, _ bool) {
 		a.ServiceProvider.AttributeStatements = nil
 		for _, s := range statements {
-			a.ServiceProvider.AttributeStatements = append(a.ServiceProvider.AttributeStatements, oauth.AttributeStatement{Name: s.Name, NameFormat: cmp.Or(s.NameFormat, "unspecified"), Value: s.Value})
+			s.NameFormat = cmp.Or(s.NameFormat, "unspecified")
+			a.ServiceProvider.AttributeStatements = append(a.ServiceProvider.AttributeStatements, s)
 		}
 	})
 }
@@ -248,63 +248,25 @@ func filterOf(p ListApplicationsParams) (oauth.ApplicationFilter, error) {
 
 func meta(call *web.Call) Meta { return Meta{RequestID: call.RequestID} }
 
-// answer is what is answered about one application, with what the caller may do with it.
-func (s *Surface) answer(ctx context.Context, call *web.Call, a oauth.Application) (ApplicationRead, error) {
-	w, err := s.wire(ctx, call, a)
-	return ApplicationRead{Data: w, Meta: meta(call)}, err
+// createdApplication is a new application, with its secret, which is answered this once.
+type createdApplication struct {
+	Application
+	ClientSecret string `json:"client_secret,omitzero"`
 }
 
-func (s *Surface) wire(ctx context.Context, call *web.Call, a oauth.Application) (Application, error) {
-	w := public(a)
+// answer is what is answered about one application.
+func (s *Surface) answer(ctx context.Context, call *web.Call, a oauth.Application) (ApplicationRead, error) {
+	d, err := s.document(ctx, call, a)
+	return ApplicationRead{Data: d, Meta: meta(call)}, err
+}
+
+// document is the representation of an application, with what the caller may do with it.
+func (s *Surface) document(ctx context.Context, call *web.Call, a oauth.Application) (Application, error) {
+	d := a.Document()
 	if !call.Principal.Scopes.Has("applications:write") {
-		return w, nil
+		return d, nil
 	}
 	used, err := s.Service.InUse(ctx, a)
-	w.CanRotateSecret, w.CanDisable, w.CanDelete = a.HasSecret(), a.State == oauth.Enabled, !used
-	return w, err
+	d.CanRotateSecret, d.CanDisable, d.CanDelete = a.HasSecret(), a.State == oauth.Enabled, !used
+	return d, err
 }
-
-// public is an application as events have it.
-func public(a oauth.Application) Application {
-	w := Application{
-		ID: a.ID, ClientID: a.ClientID, Name: a.Name, Type: string(a.Type), State: string(a.State), Description: a.Description,
-		RedirectUris: orEmpty(a.RedirectURIs), AllowedOrigins: orEmpty(a.AllowedOrigins), AllowedScopes: orEmpty(a.AllowedScopes), Tags: orEmpty(a.Tags),
-		Audience: profile.OrNull(a.Audience), AccessTokenTTLS: int(a.AccessTokenTTL.Seconds()), RefreshTokenTTLS: int(a.RefreshTokenTTL.Seconds()),
-		AccessTokenSigningAlg: string(a.SigningAlg), GrantTypes: orEmpty(a.GrantTypes()),
-		DynamicallyRegistered: a.Registration != nil, CreatedAt: document.Timestamp(a.CreatedAt), UpdatedAt: document.Timestamp(a.UpdatedAt), SecretLastRotatedAt: profile.TimeOrNull(a.SecretRotatedAt),
-	}
-	publicOptions(&w, a)
-	if a.Type == oauth.SAML {
-		publicServiceProvider(&w, a.ServiceProvider)
-	}
-	w.TokenExchange.Enabled, w.TokenExchange.AllowedAudiences = a.TokenExchange.Enabled, orEmpty(a.TokenExchange.AllowedAudiences)
-	w.TokenExchange.RequireClientAuthentication = a.TokenExchange.RequireClientAuthentication
-	w.TokenExchange.SubjectTokens = string(a.TokenExchange.SubjectTokens)
-	w.TokenExchange.ActAs.Enabled, w.TokenExchange.ActAs.AllowedSubjectTypes = a.TokenExchange.ActAs.Enabled, orEmpty(a.TokenExchange.ActAs.AllowedSubjectTypes)
-	w.AuditSummary.LastChangeAt, w.AuditSummary.LastChangeBy, w.AuditSummary.LastUsedAt = document.Timestamp(a.UpdatedAt), profile.OrNull(a.ChangedBy), profile.TimeOrNull(a.LastUsedAt)
-	return w
-}
-
-func publicOptions(w *Application, a oauth.Application) {
-	w.LogoURI, w.FirstParty, w.TokenEndpointAuthMethod = profile.OrNull(a.LogoURI), a.FirstParty, string(a.AuthMethod)
-	w.Jwks, w.JwksURI = jsontext.Value("null"), profile.OrNull(a.JWKSURI)
-	if a.JWKS != nil {
-		w.Jwks = jsontext.Value(a.JWKS)
-	}
-	w.PostLogoutRedirectUris, w.BackchannelLogoutURI = orEmpty(a.PostLogoutRedirectURIs), profile.OrNull(a.BackchannelLogoutURI)
-	w.BackchannelLogoutSessionRequired = a.BackchannelLogoutSessionRequired
-	w.RequirePushedAuthorizationRequests, w.RequirePkce, w.DpopBoundAccessTokens = a.RequirePAR, a.RequirePKCE, a.DPoPBound
-	w.IDTokenSignedResponseAlg, w.GroupScopes, w.IntrospectAll = string(a.IDTokenAlg), string(a.GroupScopes), a.IntrospectAll
-}
-
-func publicServiceProvider(w *Application, p oauth.ServiceProvider) {
-	w.EntityID, w.AcsURL, w.AcsUrls, w.NameIDFormat = p.EntityID, p.ACSURL, p.ACSURLs, p.NameIDFormat
-	w.SloURL, w.Certificate = p.SLOURL, p.Certificate
-	w.SignResponse, w.SignAssertion, w.EncryptAssertion = &p.SignResponse, &p.SignAssertion, &p.EncryptAssertion
-	w.WantAuthnRequestsSigned, w.AllowIdpInitiated = &p.SignedRequests, &p.AllowIDPInitiated
-	for _, s := range p.AttributeStatements {
-		w.AttributeStatements = append(w.AttributeStatements, AttributeStatement{Name: s.Name, NameFormat: s.NameFormat, Value: s.Value})
-	}
-}
-
-func orEmpty(list []string) []string { return append([]string{}, list...) }

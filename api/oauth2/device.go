@@ -16,7 +16,7 @@ func (s *Surface) AuthorizeDevice(w http.ResponseWriter, r *http.Request) {
 	var d oauth.Device
 	err := s.asClient(w, r, ratelimit.Token, func(by oauth.Credentials, form url.Values) (err error) {
 		d, err = s.Service.AuthorizeDevice(r.Context(), tenantOf(r), oauth.TokenRequest{
-			Credentials: by, Scope: form.Get("scope"), Audience: slices.Concat(form["audience"], form["resource"]), Origin: call.Origin(),
+			Credentials: by, Scope: form.Get("scope"), Audience: slices.Concat(form["audience"], form["resource"]),
 		})
 		return err
 	})

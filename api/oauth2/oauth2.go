@@ -50,8 +50,6 @@ type Service interface {
 type Surface struct {
 	Service  Service
 	Sessions Sessions
-	// Events are about applications that clients register and change.
-	Events Events
 	// Kit answers requests that end in an error, counts those of clients, and
 	// knows which origins may read responses.
 	Kit *web.Kit
@@ -124,7 +122,6 @@ func (s *Surface) issueToken(w http.ResponseWriter, r *http.Request) error {
 			ActorToken: form.Get("actor_token"), ActorTokenType: form.Get("actor_token_type"),
 			RequestedTokenType: form.Get("requested_token_type"),
 		},
-		Origin: web.CallOf(r.Context()).Origin(),
 	}
 	if req.Credentials, err = s.client(w, r, form, ratelimit.Token); err != nil {
 		return err

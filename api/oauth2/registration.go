@@ -9,7 +9,6 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/internal/ratelimit"
-	"stonetown/internal/sqldb"
 	"stonetown/oauth"
 )
 
@@ -17,18 +16,11 @@ import (
 // themselves.
 type Registrar interface {
 	Settings(ctx context.Context, tenantID string) (oauth.Settings, error)
-	RegisterClient(ctx context.Context, t oauth.Tenant, m oauth.ClientMetadata, by string, attach func(oauth.Application, *sqldb.Batch)) (oauth.RegisteredClient, error)
+	RegisterClient(ctx context.Context, t oauth.Tenant, m oauth.ClientMetadata, by string) (oauth.RegisteredClient, error)
 	ManagedClient(ctx context.Context, t oauth.Tenant, clientID, token string) (oauth.Application, error)
-	UpdateClient(ctx context.Context, t oauth.Tenant, clientID, token string, m oauth.ClientMetadata, attach func(before, after oauth.Application, b *sqldb.Batch)) (oauth.RegisteredClient, error)
-	DeleteClient(ctx context.Context, t oauth.Tenant, clientID, token string, attach func(oauth.Application, *sqldb.Batch)) error
+	UpdateClient(ctx context.Context, t oauth.Tenant, clientID, token string, m oauth.ClientMetadata) (oauth.RegisteredClient, error)
+	DeleteClient(ctx context.Context, t oauth.Tenant, clientID, token string) error
 	Settle(ctx context.Context)
-}
-
-// Events lets what happens to applications be recorded with it.
-type Events struct {
-	Created func(*web.Call) func(oauth.Application, *sqldb.Batch)
-	Changed func(*web.Call) func(before, after oauth.Application, b *sqldb.Batch)
-	Deleted func(*web.Call) func(oauth.Application, *sqldb.Batch)
 }
 
 // initialAccess is the scope of tokens with which clients are registered (RFC 7591 §3): who
@@ -99,8 +91,7 @@ func (s *Surface) registerClient(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	call := web.CallOf(r.Context())
-	c, err := s.Service.RegisterClient(r.Context(), tenantOf(r), said, call.Principal.Subject, s.Events.Created(call))
+	c, err := s.Service.RegisterClient(r.Context(), tenantOf(r), said, web.CallOf(r.Context()).Principal.Subject)
 	if err != nil {
 		return err
 	}
@@ -134,7 +125,7 @@ func (s *Surface) putClient(w http.ResponseWriter, r *http.Request, clientID str
 	if err != nil {
 		return err
 	}
-	c, err := s.Service.UpdateClient(r.Context(), tenantOf(r), clientID, token, said, s.Events.Changed(web.CallOf(r.Context())))
+	c, err := s.Service.UpdateClient(r.Context(), tenantOf(r), clientID, token, said)
 	if err != nil {
 		return err
 	}
@@ -145,7 +136,7 @@ func (s *Surface) putClient(w http.ResponseWriter, r *http.Request, clientID str
 func (s *Surface) DeleteClient(w http.ResponseWriter, r *http.Request, clientID string) {
 	_, token, err := s.managed(w, r, clientID)
 	if err == nil {
-		err = s.Service.DeleteClient(r.Context(), tenantOf(r), clientID, token, s.Events.Deleted(web.CallOf(r.Context())))
+		err = s.Service.DeleteClient(r.Context(), tenantOf(r), clientID, token)
 	}
 	if err != nil {
 		s.Kit.Fail(w, r, registrationRefusal(r, err))

@@ -6,6 +6,7 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/engine"
+	"stonetown/engine/public"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
@@ -45,7 +46,7 @@ func (s *Surface) Expand(ctx context.Context, request ExpandRequestObject) (Expa
 
 func wireTree(n *engine.ExpansionNode) ExpandNode {
 	out := ExpandNode{
-		Kind: string(n.Kind), Resource: wireRef(n.Resource), Relation: n.Relation, Tupleset: n.Tupleset, Cut: string(n.Cut),
+		Kind: string(n.Kind), Resource: public.RefOf(n.Resource), Relation: n.Relation, Tupleset: n.Tupleset, Cut: string(n.Cut),
 	}
 	if n.All {
 		out.Mode = string(schema.All)
@@ -60,8 +61,8 @@ func wireTree(n *engine.ExpansionNode) ExpandNode {
 func wireFacts(facts []tuplestore.Fact) []ExpandSubject {
 	var out []ExpandSubject
 	for _, f := range facts {
-		s := ExpandSubject{Subject: wireSubject(f.Subject)}
-		s.ExpiresAt, s.Condition = wireTerms(f.Terms)
+		s := ExpandSubject{Subject: public.SubjectOf(f.Subject)}
+		s.ExpiresAt, s.Condition = public.TermsOf(f.Terms)
 		out = append(out, s)
 	}
 	return out

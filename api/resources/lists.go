@@ -8,6 +8,7 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/engine"
+	"stonetown/engine/public"
 )
 
 // listPosition is where a page of a list ended, and the state that the list
@@ -154,7 +155,7 @@ func (s *Surface) ListAllowedSubjects(ctx context.Context, request ListAllowedSu
 	}
 	var body AllowedSubjectList
 	for _, e := range entries {
-		named := wireSubject(e.Subject)
+		named := public.SubjectOf(e.Subject)
 		body.Data = append(body.Data, AllowedSubject{Type: named.Type, ID: named.ID, Relation: named.Relation, Excluded: e.Excluded})
 	}
 	if body.Meta, err = s.pageMeta(call, list, limit, found.Token, last); err != nil {
@@ -176,7 +177,7 @@ func (s *Surface) StreamAllowedSubjects(ctx context.Context, request StreamAllow
 	}
 	return lines(func(w *web.Lines) error {
 		for _, e := range found.Entries {
-			named := wireSubject(e.Subject)
+			named := public.SubjectOf(e.Subject)
 			line := AllowedSubjectLine{Type: named.Type, ID: named.ID, Relation: named.Relation, Excluded: e.Excluded}
 			if err := w.Write(line); err != nil {
 				return err

@@ -69,7 +69,7 @@ func (s *Surface) DeleteSubjectRelations(ctx context.Context, _ DeleteSubjectRel
 	deleted, err := s.Engine.DeleteSubjectRelations(ctx, call.Tenant.ID, engine.SubjectDeletion{
 		SubjectFilter: f, Limit: maxBulk,
 		Keep:   func(o tuplestore.Object, relation string) bool { return managed(o, relation) != nil },
-		Origin: func(ops []engine.WriteOp) engine.Origin { return origin(call, bulkApplied(ops)) },
+		Origin: func([]engine.WriteOp) engine.Origin { return origin(call) },
 	})
 	if err != nil {
 		return nil, err

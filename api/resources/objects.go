@@ -7,7 +7,6 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/engine/resources"
-	"stonetown/internal/document"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
@@ -22,11 +21,11 @@ func (s *Surface) PutResource(ctx context.Context, request PutResourceRequestObj
 		return nil, err
 	}
 	stored, created, token, err := s.Store.Put(ctx, call.Tenant.ID,
-		resources.Resource{Type: o.Type, ExternalID: o.ID, Attributes: attributes}, origin(call, resourcePut(o, attributes)))
+		resources.Resource{Type: o.Type, ExternalID: o.ID, Attributes: attributes}, origin(call))
 	if err != nil {
 		return nil, err
 	}
-	body := ResourceWritten{Data: wireResource(stored), Meta: tokenMeta(call, token)}
+	body := ResourceWritten{Data: stored.Document(), Meta: tokenMeta(call, token)}
 	if !created {
 		return PutResource200JSONResponse{Body: body}, nil
 	}
@@ -47,7 +46,7 @@ func (s *Surface) GetResource(ctx context.Context, request GetResourceRequestObj
 	if err != nil {
 		return nil, err
 	}
-	return GetResource200JSONResponse{Body: ResourceRead{Data: wireResource(r), Meta: Meta{RequestID: call.RequestID}}}, nil
+	return GetResource200JSONResponse{Body: ResourceRead{Data: r.Document(), Meta: Meta{RequestID: call.RequestID}}}, nil
 }
 
 // PatchResource changes the attributes of a resource: an object replaces them,
@@ -75,13 +74,13 @@ func (s *Surface) PatchResource(ctx context.Context, request PatchResourceReques
 	if request.Body.Attributes == nil {
 		r, err = s.Store.Get(ctx, call.Tenant.ID, o.Type, o.ID)
 	} else {
-		r, token, err = s.Store.Patch(ctx, call.Tenant.ID, o.Type, o.ID, attributes, origin(call, resourcePatched(o, attributes)))
+		r, token, err = s.Store.Patch(ctx, call.Tenant.ID, o.Type, o.ID, attributes, origin(call))
 	}
 	if err != nil {
 		return nil, err
 	}
 	return PatchResource200JSONResponse{Body: ResourcePatched{
-		Data: wireResource(r), Meta: ChangeMeta{RequestID: call.RequestID, ConsistencyToken: token},
+		Data: r.Document(), Meta: ChangeMeta{RequestID: call.RequestID, ConsistencyToken: token},
 	}}, nil
 }
 
@@ -93,7 +92,7 @@ func (s *Surface) DeleteResource(ctx context.Context, request DeleteResourceRequ
 	if err := cmp.Or(v.Err(), managed(o, ""), exchanged(o)); err != nil {
 		return nil, err
 	}
-	token, err := s.Store.Delete(ctx, call.Tenant.ID, o.Type, o.ID, origin(call, resourceDeleted(o)))
+	token, err := s.Store.Delete(ctx, call.Tenant.ID, o.Type, o.ID, origin(call))
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +142,7 @@ func (s *Surface) ListResources(ctx context.Context, request ListResourcesReques
 	}
 	body := ResourceList{Meta: ListMeta{RequestID: call.RequestID, Limit: limit}}
 	for _, r := range found {
-		body.Data = append(body.Data, wireResource(r))
+		body.Data = append(body.Data, r.Document())
 	}
 	if len(found) == limit { // a full page may be the last one
 		more, _, err := s.Store.List(ctx, call.Tenant.ID, typ, last, 1)
@@ -157,11 +156,4 @@ func (s *Surface) ListResources(ctx context.Context, request ListResourcesReques
 		}
 	}
 	return ListResources200JSONResponse{Body: body}, nil
-}
-
-func wireResource(r resources.Resource) Resource {
-	return Resource{
-		Type: r.Type, ExternalID: r.ExternalID, Attributes: r.Attributes,
-		CreatedAt: document.Timestamp(r.CreatedAt), UpdatedAt: document.Timestamp(r.UpdatedAt),
-	}
 }

@@ -9,8 +9,8 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/engine"
+	"stonetown/engine/public"
 	"stonetown/internal/document"
-	"stonetown/schema"
 	"stonetown/tuplestore"
 )
 
@@ -24,12 +24,11 @@ func (s *Surface) CreateRelation(ctx context.Context, request CreateRelationRequ
 	if err != nil {
 		return nil, err
 	}
-	relation := wireRelation(op)
-	written, err := s.write(ctx, call, relationWritten(relation), op)
+	written, err := s.writeRelation(ctx, call, op)
 	if err != nil {
 		return nil, err
 	}
-	body := RelationWritten{Data: relation, Meta: tokenMeta(call, written.Token)}
+	body := RelationWritten{Data: public.RelationOf(op), Meta: tokenMeta(call, written.Token)}
 	if written.Statuses[0] != tuplestore.Created {
 		return CreateRelation200JSONResponse{Body: body}, nil
 	}
@@ -43,20 +42,18 @@ func (s *Surface) DeleteRelation(ctx context.Context, request DeleteRelationRequ
 	if err != nil {
 		return nil, err
 	}
-	written, err := s.write(ctx, call, relationWritten(wireRelation(op)), op)
+	written, err := s.writeRelation(ctx, call, op)
 	if err != nil {
 		return nil, err
 	}
 	return DeleteRelation204Response{Headers: DeletedResponseHeaders{XConsistencyToken: written.Token}}, nil
 }
 
-func (s *Surface) write(ctx context.Context, call *web.Call, happened events, ops ...engine.WriteOp) (engine.WriteResponse, error) {
-	for i, op := range ops {
-		if err := managed(op.Resource, op.Relation); err != nil {
-			return engine.WriteResponse{}, &engine.OpError{Index: i, Err: err}
-		}
+func (s *Surface) writeRelation(ctx context.Context, call *web.Call, op engine.WriteOp) (engine.WriteResponse, error) {
+	if err := managed(op.Resource, op.Relation); err != nil {
+		return engine.WriteResponse{}, &engine.OpError{Err: err}
 	}
-	return s.Engine.Write(ctx, call.Tenant.ID, engine.WriteRequest{Origin: origin(call, happened), Ops: ops})
+	return s.Engine.WriteRelation(ctx, call.Tenant.ID, op, origin(call))
 }
 
 func relationOf(typ, externalID string, in RelationInput, isDelete bool) (engine.WriteOp, error) {
@@ -98,7 +95,7 @@ func (s *Surface) WriteRelations(ctx context.Context, request WriteRelationsRequ
 			return nil, atIndex(web.ValidationFailed(v.Faults...), i)
 		}
 	}
-	written, err := s.write(ctx, call, bulkApplied(ops), ops...)
+	written, err := s.writeAll(ctx, call, ops)
 	if err != nil {
 		var failed *engine.OpError
 		if errors.As(err, &failed) {
@@ -117,6 +114,15 @@ func (s *Surface) WriteRelations(ctx context.Context, request WriteRelationsRequ
 		body.Data.Results[i] = BulkResult{Index: i, Op: in[i].Op, Status: statusNames[status]}
 	}
 	return WriteRelations200JSONResponse{Body: body}, nil
+}
+
+func (s *Surface) writeAll(ctx context.Context, call *web.Call, ops []engine.WriteOp) (engine.WriteResponse, error) {
+	for i, op := range ops {
+		if err := managed(op.Resource, op.Relation); err != nil {
+			return engine.WriteResponse{}, &engine.OpError{Index: i, Err: err}
+		}
+	}
+	return s.Engine.Write(ctx, call.Tenant.ID, engine.WriteRequest{Origin: origin(call), Ops: ops})
 }
 
 var statusNames = map[tuplestore.Status]string{
@@ -188,35 +194,11 @@ func wireRecords(records []tuplestore.Record) []RelationRecord {
 	var out []RelationRecord
 	for _, r := range records {
 		item := RelationRecord{
-			Subject: wireSubject(r.Subject), Relation: r.Relation, Resource: wireRef(r.Object),
+			Subject: public.SubjectOf(r.Subject), Relation: r.Relation, Resource: public.RefOf(r.Object),
 			CreatedAt: document.Timestamp(r.CreatedAt), CreatedBy: r.CreatedBy,
 		}
-		item.ExpiresAt, item.Condition = wireTerms(r.Terms)
+		item.ExpiresAt, item.Condition = public.TermsOf(r.Terms)
 		out = append(out, item)
 	}
 	return out
 }
-
-// wireRelation states what is written. The terms play no part in deleting.
-func wireRelation(op engine.WriteOp) Relation {
-	r := Relation{Subject: wireSubject(op.Subject), Relation: op.Relation, Resource: wireRef(op.Resource)}
-	if op.Delete {
-		return r
-	}
-	if !op.ExpiresAt.IsZero() {
-		r.ExpiresAt = document.Timestamp(op.ExpiresAt)
-	}
-	r.Condition = RelationCondition{Name: op.Condition, Context: op.Context}
-	return r
-}
-
-// wireSubject writes the members of a group as the group, which is how people
-// name them.
-func wireSubject(s tuplestore.Subject) Subject {
-	if s.Type == schema.GroupType && s.Relation == schema.GroupMember {
-		s.Relation = ""
-	}
-	return Subject{Type: s.Type, ID: s.ID, Relation: s.Relation}
-}
-
-func wireRef(o tuplestore.Object) ResourceRef { return ResourceRef{Type: o.Type, ExternalID: o.ID} }

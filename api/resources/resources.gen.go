@@ -10,6 +10,7 @@ import (
 	"net/http"
 
 	"stonetown/api/web"
+	"stonetown/engine/public"
 	"stonetown/internal/document"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -264,17 +265,7 @@ type CheckMeta struct {
 }
 
 // ConditionDefinition defines model for ConditionDefinition.
-type ConditionDefinition struct {
-	// Expression Of type bool, in the Common Expression Language (CEL). Besides its own
-	// functions there are `ipaddress("10.0.0.1")`, `ip.in_cidr("10.0.0.0/8")`
-	// and, for maps, `a.isSubtreeOf(b)`: every member of `a` is in `b`, with
-	// an equal value or, for maps, a subtree of it.
-	Expression string `json:"expression"`
-	Name       string `json:"name"`
-
-	// Parameters The type of each parameter: bool, string, int, uint, double, duration, timestamp, ipaddress, any, list<type> or map<type>.
-	Parameters map[string]string `json:"parameters,omitempty"`
-}
+type ConditionDefinition = public.ConditionDefinition
 
 // Consistency `full` (the default) reflects every write acknowledged before the
 // request; `minimize_latency` may be a little behind. Not to be combined
@@ -501,47 +492,13 @@ type Reason struct {
 }
 
 // Relation defines model for Relation.
-type Relation struct {
-	// Condition A condition of the resource's type that must be met for the relation to hold.
-	Condition RelationCondition `json:"condition,omitzero"`
-
-	// ExpiresAt RFC 3339, UTC, milliseconds.
-	ExpiresAt Timestamp   `json:"expires_at,omitzero"`
-	Relation  string      `json:"relation"`
-	Resource  ResourceRef `json:"resource"`
-
-	// Subject A user, a group (which means its members), a resource, the holders of a
-	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
-	// are opaque: people may live in another directory.
-	//
-	// A question about everyone of a type asks about a subject that no relation
-	// names individually. Only relations to everyone count, for and against:
-	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
-	// subjects that may not are those that `list-subjects` returns as excluded.
-	Subject Subject `json:"subject"`
-}
+type Relation = public.Relation
 
 // RelationCondition A condition of the resource's type that must be met for the relation to hold.
-type RelationCondition struct {
-	// Context Values for the parameters of conditions. Those stored with a relation go
-	// before those of a request; a request's values that no condition asks for
-	// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
-	Context Context `json:"context,omitempty"`
-	Name    string  `json:"name"`
-}
+type RelationCondition = public.RelationCondition
 
 // RelationDefinition defines model for RelationDefinition.
-type RelationDefinition struct {
-	Name string `json:"name"`
-
-	// Rewrites United. None at all means a direct relation.
-	Rewrites []Rewrite `json:"rewrites"`
-
-	// Subjects What relations written may name: a type (`user`), a userset
-	// (`group#member`) or everyone of a type (`user:*`). Absent allows
-	// every type and userset that is safe, but no wildcard.
-	Subjects *[]string `json:"subjects,omitzero"`
-}
+type RelationDefinition = public.RelationDefinition
 
 // RelationDefinitionInput defines model for RelationDefinitionInput.
 type RelationDefinitionInput struct {
@@ -625,18 +582,7 @@ type RelationsDeleted struct {
 }
 
 // Resource defines model for Resource.
-type Resource struct {
-	// Attributes Free-form, stored for the caller and ignored by checks. At most 16 KiB.
-	Attributes Attributes `json:"attributes"`
-
-	// CreatedAt RFC 3339, UTC, milliseconds.
-	CreatedAt  Timestamp `json:"created_at"`
-	ExternalID string    `json:"external_id"`
-	Type       string    `json:"type"`
-
-	// UpdatedAt RFC 3339, UTC, milliseconds.
-	UpdatedAt Timestamp `json:"updated_at"`
-}
+type Resource = public.Resource
 
 // ResourceInput defines model for ResourceInput.
 type ResourceInput struct {
@@ -685,26 +631,10 @@ type ResourceRead struct {
 }
 
 // ResourceRef defines model for ResourceRef.
-type ResourceRef struct {
-	// ExternalID Chosen by the caller. 1 to 512 bytes of UTF-8 without NUL; `*` alone is reserved.
-	ExternalID ExternalID `json:"external_id"`
-	Type       string     `json:"type"`
-}
+type ResourceRef = public.ResourceRef
 
 // ResourceType defines model for ResourceType.
-type ResourceType struct {
-	Actions    map[string]string     `json:"actions"`
-	Conditions []ConditionDefinition `json:"conditions"`
-
-	// CreatedAt RFC 3339, UTC, milliseconds.
-	CreatedAt   Timestamp            `json:"created_at"`
-	Description string               `json:"description"`
-	Name        string               `json:"name"`
-	Relations   []RelationDefinition `json:"relations"`
-
-	// UpdatedAt RFC 3339, UTC, milliseconds.
-	UpdatedAt Timestamp `json:"updated_at"`
-}
+type ResourceType = public.ResourceType
 
 // ResourceTypeInput defines model for ResourceTypeInput.
 type ResourceTypeInput struct {
@@ -744,7 +674,7 @@ type ResourceWritten struct {
 
 // Rewrite A userset rewrite (Zanzibar, section 2.3.1): where the subjects of a
 // relation come from.
-type Rewrite = rewrite
+type Rewrite = public.Rewrite
 
 // StreamMeta defines model for StreamMeta.
 type StreamMeta struct {
@@ -817,11 +747,7 @@ type StreamSubjectsInput struct {
 // names individually. Only relations to everyone count, for and against:
 // with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
 // subjects that may not are those that `list-subjects` returns as excluded.
-type Subject struct {
-	ID       string `json:"id"`
-	Relation string `json:"relation,omitempty"`
-	Type     string `json:"type"`
-}
+type Subject = public.Subject
 
 // Timestamp RFC 3339, UTC, milliseconds.
 type Timestamp = document.Timestamp

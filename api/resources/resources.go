@@ -22,7 +22,7 @@ import (
 	"stonetown/tuplestore"
 )
 
-// Engine is what the surface needs of [engine.Engine].
+// Engine is what the surface needs of [audit.Engine].
 type Engine interface {
 	CheckInto(ctx context.Context, tenant string, req *engine.CheckRequest, res *engine.CheckResponse) error
 	ListResources(ctx context.Context, tenant string, req engine.ListResourcesRequest) (*engine.ResourceList, error)
@@ -30,6 +30,7 @@ type Engine interface {
 	Expand(ctx context.Context, tenant string, req engine.ExpandRequest) (*engine.Expansion, error)
 	Watch(ctx context.Context, tenant string, req engine.WatchRequest, emit func(engine.WatchEvent) error) error
 	Write(ctx context.Context, tenant string, req engine.WriteRequest) (engine.WriteResponse, error)
+	WriteRelation(ctx context.Context, tenant string, op engine.WriteOp, origin engine.Origin) (engine.WriteResponse, error)
 	Relations(ctx context.Context, tenant string, resource tuplestore.Object, relation string, after *tuplestore.Record, limit int) ([]tuplestore.Record, error)
 	SubjectRelations(ctx context.Context, tenant string, f engine.SubjectFilter, after *tuplestore.Record, limit int) ([]tuplestore.Record, error)
 	DeleteSubjectRelations(ctx context.Context, tenant string, d engine.SubjectDeletion) (engine.SubjectDeleted, error)

@@ -7,9 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"stonetown/engine"
-	"stonetown/internal/document"
 	"stonetown/schema/condition"
-	"stonetown/tuplestore"
 )
 
 // terms reads the terms on which a relation is to hold into op.
@@ -59,16 +57,4 @@ func (v *validation) contextual(in []ContextualRelation) ([]engine.WriteOp, erro
 		ops = append(ops, op)
 	}
 	return ops, nil
-}
-
-// wireTerms states terms; what always holds has none.
-func wireTerms(on tuplestore.Terms) (expiresAt Timestamp, c RelationCondition) {
-	if on.ExpiresAt != 0 {
-		expiresAt = document.Timestamp(time.UnixMicro(on.ExpiresAt))
-	}
-	c.Name = on.Condition
-	if on.Context != "" {
-		c.Context = jsontext.Value(on.Context)
-	}
-	return expiresAt, c
 }

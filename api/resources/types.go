@@ -9,32 +9,19 @@ import (
 	"time"
 
 	"stonetown/api/web"
-	"stonetown/internal/document"
+	"stonetown/engine/public"
 	"stonetown/schema"
 	"stonetown/schema/condition"
 )
 
-// rewrite is a userset rewrite on the wire. Which members it has depends on its
-// kind.
-type rewrite struct {
-	Kind     string    `json:"kind"`
-	Relation string    `json:"relation,omitempty"`
-	Tupleset string    `json:"tupleset,omitempty"`
-	Computed string    `json:"computed,omitempty"`
-	Mode     string    `json:"mode,omitempty"`
-	Children []rewrite `json:"children,omitempty"`
-	Base     *rewrite  `json:"base,omitzero"`
-	Subtract *rewrite  `json:"subtract,omitzero"`
-}
-
 // PutResourceType defines a type or replaces its definition.
 func (s *Surface) PutResourceType(ctx context.Context, request PutResourceTypeRequestObject) (PutResourceTypeResponseObject, error) {
 	call := web.CallOf(ctx)
-	stored, created, token, err := s.Engine.PutType(ctx, call.Tenant.ID, typeOf(*request.Body), origin(call, typePut(request.Body)))
+	stored, created, token, err := s.Engine.PutType(ctx, call.Tenant.ID, typeOf(*request.Body), origin(call))
 	if err != nil {
 		return nil, err
 	}
-	body := ResourceTypeWritten{Data: wireType(stored), Meta: tokenMeta(call, token)}
+	body := ResourceTypeWritten{Data: public.TypeOf(stored), Meta: tokenMeta(call, token)}
 	if !created {
 		return PutResourceType200JSONResponse{Body: body}, nil
 	}
@@ -50,13 +37,13 @@ func (s *Surface) GetResourceType(ctx context.Context, request GetResourceTypeRe
 	if err != nil {
 		return nil, err
 	}
-	return GetResourceType200JSONResponse{Body: ResourceTypeRead{Data: wireType(t), Meta: Meta{RequestID: call.RequestID}}}, nil
+	return GetResourceType200JSONResponse{Body: ResourceTypeRead{Data: public.TypeOf(t), Meta: Meta{RequestID: call.RequestID}}}, nil
 }
 
 // DeleteResourceType deletes a type that nothing uses.
 func (s *Surface) DeleteResourceType(ctx context.Context, request DeleteResourceTypeRequestObject) (DeleteResourceTypeResponseObject, error) {
 	call := web.CallOf(ctx)
-	token, err := s.Engine.DeleteType(ctx, call.Tenant.ID, request.Name, origin(call, typeDeleted(request.Name)))
+	token, err := s.Engine.DeleteType(ctx, call.Tenant.ID, request.Name, origin(call))
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +90,7 @@ func (s *Surface) ListResourceTypes(ctx context.Context, request ListResourceTyp
 		}
 	}
 	for _, t := range types {
-		body.Data = append(body.Data, wireType(t))
+		body.Data = append(body.Data, public.TypeOf(t))
 	}
 	return ListResourceTypes200JSONResponse{Body: body}, nil
 }
@@ -140,7 +127,7 @@ func typeOf(in ResourceTypeInput) schema.Type {
 	return t
 }
 
-func rewritesOf(in []rewrite) []schema.Rewrite {
+func rewritesOf(in []public.Rewrite) []schema.Rewrite {
 	var out []schema.Rewrite
 	for _, r := range in {
 		out = append(out, *rewriteOf(&r))
@@ -148,7 +135,7 @@ func rewritesOf(in []rewrite) []schema.Rewrite {
 	return out
 }
 
-func rewriteOf(r *rewrite) *schema.Rewrite {
+func rewriteOf(r *public.Rewrite) *schema.Rewrite {
 	if r == nil {
 		return nil
 	}
@@ -163,61 +150,9 @@ func rewriteOf(r *rewrite) *schema.Rewrite {
 
 // Definition is the body that defines a type.
 func Definition(t schema.Type) ResourceTypeInput {
-	out := ResourceTypeInput{Name: t.Name, Description: t.Description, Actions: t.Actions, Conditions: wireConditions(t)}
-	for _, r := range t.Relations {
-		out.Relations = append(out.Relations, RelationDefinitionInput{Name: r.Name, Rewrites: wireRewrites(r.Rewrites), Subjects: wireSubjectTypes(r)})
+	d := ResourceTypeInput{Name: t.Name, Description: t.Description, Actions: t.Actions, Conditions: public.ConditionsOf(t)}
+	for _, r := range public.RelationsOf(t) {
+		d.Relations = append(d.Relations, RelationDefinitionInput(r))
 	}
-	return out
-}
-
-func wireType(t schema.Type) ResourceType {
-	out := ResourceType{
-		Name: t.Name, Description: t.Description, Actions: t.Actions, Conditions: wireConditions(t),
-		CreatedAt: document.Timestamp(t.CreatedAt), UpdatedAt: document.Timestamp(t.UpdatedAt),
-	}
-	for _, r := range t.Relations {
-		out.Relations = append(out.Relations, RelationDefinition{Name: r.Name, Rewrites: wireRewrites(r.Rewrites), Subjects: wireSubjectTypes(r)})
-	}
-	return out
-}
-
-func wireConditions(t schema.Type) []ConditionDefinition {
-	var out []ConditionDefinition
-	for _, d := range t.Conditions {
-		c := ConditionDefinition{Name: d.Name, Expression: d.Expression, Parameters: map[string]string{}}
-		for _, p := range d.Parameters {
-			c.Parameters[p.Name] = p.Type
-		}
-		out = append(out, c)
-	}
-	return out
-}
-
-func wireSubjectTypes(r schema.Relation) *[]string {
-	if r.Subjects == nil {
-		return nil
-	}
-	subjects := make([]string, 0, len(r.Subjects))
-	for _, s := range r.Subjects {
-		subjects = append(subjects, s.String())
-	}
-	return &subjects
-}
-
-func wireRewrites(in []schema.Rewrite) []rewrite {
-	var out []rewrite
-	for _, r := range in {
-		out = append(out, *wireRewrite(&r))
-	}
-	return out
-}
-
-func wireRewrite(r *schema.Rewrite) *rewrite {
-	if r == nil {
-		return nil
-	}
-	return &rewrite{
-		Kind: string(r.Kind), Relation: r.Relation, Tupleset: r.Tupleset, Computed: r.Computed, Mode: string(r.Mode),
-		Children: wireRewrites(r.Children), Base: wireRewrite(r.Base), Subtract: wireRewrite(r.Subtract),
-	}
+	return d
 }

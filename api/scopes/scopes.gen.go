@@ -11,29 +11,12 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/internal/document"
+	"stonetown/oauth"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gorilla/mux"
 	"github.com/oapi-codegen/runtime"
 )
-
-// Defines values for Entitlement.
-const (
-	Group Entitlement = "group"
-	Self  Entitlement = "self"
-)
-
-// Valid indicates whether the value is a known member of the Entitlement enum.
-func (e Entitlement) Valid() bool {
-	switch e {
-	case Group:
-		return true
-	case Self:
-		return true
-	default:
-		return false
-	}
-}
 
 // Context Values for the parameters of conditions. Those stored with a relation go
 // before those of a request; a request's values that no condition asks for
@@ -41,7 +24,7 @@ func (e Entitlement) Valid() bool {
 type Context map[string]interface{}
 
 // Entitlement Whether a user has the scope by being one, or through a group.
-type Entitlement string
+type Entitlement = oauth.Entitlement
 
 // Error defines model for Error.
 type Error struct {
@@ -77,18 +60,7 @@ type Meta struct {
 }
 
 // Scope defines model for Scope.
-type Scope struct {
-	// BuiltIn Whether every tenant has it. It can then not be changed.
-	BuiltIn bool `json:"built_in"`
-
-	// CreatedAt Null if it is built in.
-	CreatedAt   *document.Timestamp `json:"created_at"`
-	Description string              `json:"description"`
-
-	// Entitlement Whether a user has the scope by being one, or through a group.
-	Entitlement Entitlement `json:"entitlement"`
-	Name        string      `json:"name"`
-}
+type Scope = oauth.ScopeDocument
 
 // ScopeInput defines model for ScopeInput.
 type ScopeInput struct {

@@ -11,18 +11,14 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/engine"
-	"stonetown/internal/document"
-	"stonetown/internal/eventlog"
-	"stonetown/internal/sqldb"
 	"stonetown/oauth"
-	"stonetown/tuplestore"
 )
 
 // Registry is what the surface needs of [oauth.Registry].
 type Registry interface {
 	Scopes(ctx context.Context, tenantID string) ([]oauth.Scope, error)
-	CreateScope(ctx context.Context, tenantID string, s oauth.Scope, attach func(oauth.Scope, *sqldb.Batch)) (oauth.Scope, error)
-	UpdateScope(ctx context.Context, tenantID, name string, change func(*oauth.Scope), attach func(before, after oauth.Scope, b *sqldb.Batch)) (oauth.Scope, error)
+	CreateScope(ctx context.Context, tenantID string, s oauth.Scope) (oauth.Scope, error)
+	UpdateScope(ctx context.Context, tenantID, name string, change func(*oauth.Scope)) (oauth.Scope, error)
 	DeleteScope(ctx context.Context, tenantID, name string, origin engine.Origin) error
 }
 
@@ -64,12 +60,6 @@ func translate(err error) *web.Error {
 	return nil
 }
 
-// event is the data of an event.
-type event struct {
-	Scope   any               `json:"scope"`
-	Changes map[string][2]any `json:"changes,omitzero"` // from, to
-}
-
 // ListScopes lists scopes: a tenant has some dozens.
 func (s *Surface) ListScopes(ctx context.Context, request ListScopesRequestObject) (ListScopesResponseObject, error) {
 	call := web.CallOf(ctx)
@@ -83,7 +73,7 @@ func (s *Surface) ListScopes(ctx context.Context, request ListScopesRequestObjec
 	}
 	body := ScopeList{Data: []Scope{}, Meta: ListMeta{RequestID: call.RequestID, Limit: limit, NextCursor: next}}
 	for _, scope := range page {
-		body.Data = append(body.Data, wire(scope))
+		body.Data = append(body.Data, scope.Document())
 	}
 	return ListScopes200JSONResponse{Body: body}, nil
 }
@@ -98,10 +88,8 @@ func (s *Surface) CreateScope(ctx context.Context, request CreateScopeRequestObj
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	scope := oauth.Scope{Name: in.Name, Description: in.Description, Entitlement: oauth.Entitlement(in.Entitlement)}
-	scope, err := s.Registry.CreateScope(ctx, call.Tenant.ID, scope, func(scope oauth.Scope, b *sqldb.Batch) {
-		eventlog.Append(b, call.Tenant.ID, call.Event(eventlog.ScopeCreated, event{Scope: wire(scope)}))
-	})
+	scope := oauth.Scope{Name: in.Name, Description: in.Description, Entitlement: in.Entitlement}
+	scope, err := s.Registry.CreateScope(ctx, call.Tenant.ID, scope)
 	if err != nil {
 		return nil, err
 	}
@@ -129,19 +117,10 @@ func (s *Surface) PatchScope(ctx context.Context, request PatchScopeRequestObjec
 			scope.Description = *in.Description
 		}
 		if in.Entitlement != nil {
-			scope.Entitlement = oauth.Entitlement(*in.Entitlement)
+			scope.Entitlement = *in.Entitlement
 		}
 	}
-	scope, err := s.Registry.UpdateScope(ctx, call.Tenant.ID, request.Name, change, func(before, after oauth.Scope, b *sqldb.Batch) {
-		changes := map[string][2]any{}
-		if before.Description != after.Description {
-			changes["description"] = [2]any{before.Description, after.Description}
-		}
-		if before.Entitlement != after.Entitlement {
-			changes["entitlement"] = [2]any{before.Entitlement, after.Entitlement}
-		}
-		eventlog.Append(b, call.Tenant.ID, call.Event(eventlog.ScopeUpdated, event{wire(after), changes}))
-	})
+	scope, err := s.Registry.UpdateScope(ctx, call.Tenant.ID, request.Name, change)
 	if err != nil {
 		return nil, err
 	}
@@ -151,12 +130,7 @@ func (s *Surface) PatchScope(ctx context.Context, request PatchScopeRequestObjec
 // DeleteScope takes a scope back.
 func (s *Surface) DeleteScope(ctx context.Context, request DeleteScopeRequestObject) (DeleteScopeResponseObject, error) {
 	call := web.CallOf(ctx)
-	origin := engine.Origin{
-		Actor: call.Principal.Subject, CommitID: call.CommitID,
-		Attach: func(_ tuplestore.Result, b *sqldb.Batch) {
-			eventlog.Append(b, call.Tenant.ID, call.Event(eventlog.ScopeDeleted, event{Scope: map[string]string{"name": request.Name}}))
-		},
-	}
+	origin := engine.Origin{Actor: call.Principal.Subject, CommitID: call.CommitID}
 	if err := s.Registry.DeleteScope(ctx, call.Tenant.ID, request.Name, origin); err != nil {
 		return nil, err
 	}
@@ -171,22 +145,13 @@ func description(v *web.Validation, text string) {
 }
 
 func entitlement(v *web.Validation, e Entitlement) {
-	switch oauth.Entitlement(e) {
+	switch e {
 	case oauth.BySelf, oauth.ByGroup:
 	default:
 		v.Add("entitlement", "unknown_value", "must be self or group")
 	}
 }
 
-func wire(s oauth.Scope) Scope {
-	w := Scope{Name: s.Name, Description: s.Description, Entitlement: Entitlement(s.Entitlement), BuiltIn: s.BuiltIn}
-	if !s.CreatedAt.IsZero() {
-		at := document.Timestamp(s.CreatedAt)
-		w.CreatedAt = &at
-	}
-	return w
-}
-
 func read(call *web.Call, s oauth.Scope) ScopeRead {
-	return ScopeRead{Data: wire(s), Meta: Meta{RequestID: call.RequestID}}
+	return ScopeRead{Data: s.Document(), Meta: Meta{RequestID: call.RequestID}}
 }

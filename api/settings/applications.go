@@ -43,11 +43,3 @@ func applicationsOf(form *SettingsPatch) (change func(*oauth.Settings), err erro
 		"token_defaults": form.TokenDefaults, "trusted_origins": form.TrustedOrigins,
 	}, oauth.DefaultSettings())
 }
-
-// wireApplications puts the settings about applications as clients get them.
-func wireApplications(w *Settings, s oauth.Settings) {
-	w.DcrMode, w.RequireState = string(s.DCRMode), s.RequireState
-	w.TokenDefaults.AccessTokenTTLS, w.TokenDefaults.RefreshTokenTTLS = s.Tokens.AccessS, s.Tokens.RefreshS
-	w.TrustedOrigins = append([]string{}, s.TrustedOrigins...)
-	w.RefreshReuseLeewayS, w.RefreshFamilyMaxS, w.PreviousSecretTTLS = s.RefreshReuseLeewayS, s.RefreshFamilyMaxS, s.PreviousSecretTTLS
-}

@@ -2,18 +2,16 @@ package settings
 
 import (
 	"context"
-	"time"
 
 	"stonetown/api/web"
 	"stonetown/internal/document"
-	"stonetown/internal/eventlog"
 	"stonetown/oauth"
 )
 
 // Keys is what the surface needs of [oauth.Service].
 type Keys interface {
 	SigningKeys(ctx context.Context, tenantID string) ([]oauth.SigningKey, error)
-	RotateSigningKeys(ctx context.Context, tenantID string, emergency bool, o eventlog.Origin) ([]oauth.SigningKey, error)
+	RotateSigningKeys(ctx context.Context, tenantID string, emergency bool) ([]oauth.SigningKey, error)
 }
 
 // ListSigningKeys lists the keys that tokens are signed with.
@@ -30,7 +28,7 @@ func (s *Surface) ListSigningKeys(ctx context.Context, request ListSigningKeysRe
 // RotateSigningKeys replaces them.
 func (s *Surface) RotateSigningKeys(ctx context.Context, request RotateSigningKeysRequestObject) (RotateSigningKeysResponseObject, error) {
 	call := web.CallOf(ctx)
-	keys, err := s.Keys.RotateSigningKeys(ctx, call.Tenant.ID, request.Body.Emergency, call.Origin())
+	keys, err := s.Keys.RotateSigningKeys(ctx, call.Tenant.ID, request.Body.Emergency)
 	if err != nil {
 		return nil, err
 	}
@@ -46,17 +44,8 @@ func (s *Surface) keyList(call *web.Call, keys []oauth.SigningKey, size *int, cu
 		created := document.Timestamp(k.CreatedAt)
 		list.Data = append(list.Data, SigningKey{
 			Kid: k.KID, Alg: string(k.Alg), State: string(k.State), CreatedAt: created, PublishedAt: created,
-			ActivatedAt: known(k.ActivatedAt), RetiredAt: known(k.RetiredAt), RemovedAt: known(k.RemovedAt),
+			ActivatedAt: document.TimeOrNull(k.ActivatedAt), RetiredAt: document.TimeOrNull(k.RetiredAt), RemovedAt: document.TimeOrNull(k.RemovedAt),
 		})
 	}
 	return list, err
-}
-
-// known is nil for the zero time.
-func known(t time.Time) *document.Timestamp {
-	if t.IsZero() {
-		return nil
-	}
-	at := document.Timestamp(t)
-	return &at
 }

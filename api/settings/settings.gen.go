@@ -11,6 +11,7 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/internal/document"
+	"stonetown/settings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gorilla/mux"
@@ -84,57 +85,7 @@ type SessionSettings struct {
 }
 
 // Settings defines model for Settings.
-type Settings struct {
-	// DcrMode Who may register applications at `/oauth2/register` (RFC 7591): `off`, nobody, and the endpoint is not there; `initial_access_token`, who has an access token with the scope `applications:write`.
-	DcrMode   string    `json:"dcr_mode"`
-	MfaPolicy MfaPolicy `json:"mfa_policy"`
-
-	// PasswordPolicy Lengths are in characters. The most common passwords, and those that are mostly
-	// the user's name or address, are refused in any case. So are those that were stolen
-	// somewhere and published, if the deployment has a service that knows them, and it
-	// answers. `password_policy_violation` names in `violations` each `rule` that a password
-	// breaks: `min_length`, `max_length`, `common`, `contains_identifier` or `breached`.
-	PasswordPolicy PasswordPolicy `json:"password_policy"`
-
-	// PreviousSecretTTLS For how many seconds a secret stays good that was rotated out, 0 to 604,800, unless the request says.
-	PreviousSecretTTLS int `json:"previous_secret_ttl_s"`
-
-	// RateLimits The limits that the tenant has of its own, by family and whose requests
-	// they count: `family.ip` or `family.caller`, the family being one of
-	// token, sign-in, page, self-service, admin, authz and client. Without one the
-	// deployment's holds, which is `token.ip` 60/min, `token.caller` 600/h,
-	// `sign-in.ip` and `sign-in.caller` 30/min, `page.ip` 600/min, `self-service.caller` 600/h, `admin.caller` 6000/h
-	// and `client.caller` 6000/h unless it is configured otherwise.
-	RateLimits map[string]string `json:"rate_limits"`
-
-	// RefreshFamilyMaxS For how many seconds refresh tokens can follow from one authorization, 300 to 31,536,000. Authorizations keep what held when they began.
-	RefreshFamilyMaxS int `json:"refresh_family_max_s"`
-
-	// RefreshReuseLeewayS For how many seconds a refresh token that was replaced leads to another one beside the first, 0 to 60; a later one, or one of which a successor was used, ends all that followed from the authorization.
-	RefreshReuseLeewayS int `json:"refresh_reuse_leeway_s"`
-
-	// RequireState Whether authorization requests without `state` are refused.
-	RequireState bool `json:"require_state"`
-
-	// RequireVerifiedEmail Whether nobody can sign in before their address is verified.
-	RequireVerifiedEmail bool            `json:"require_verified_email"`
-	Session              SessionSettings `json:"session"`
-
-	// SignUp Whether people may create accounts of their own, `open` or `closed`.
-	SignUp string `json:"sign_up"`
-
-	// TokenDefaults How long tokens are good of applications that do not say it, in seconds.
-	TokenDefaults struct {
-		// AccessTokenTTLS 60 to 86,400.
-		AccessTokenTTLS int `json:"access_token_ttl_s"`
-
-		// RefreshTokenTTLS 300 to 31,536,000.
-		RefreshTokenTTLS int `json:"refresh_token_ttl_s"`
-	} `json:"token_defaults"`
-
-	// TrustedOrigins Web origins that may read responses of the API, besides those of applications; at most 50.
-	TrustedOrigins []string `json:"trusted_origins"`
-}
+type Settings = settings.Document
 
 // SettingsPatch defines model for SettingsPatch.
 type SettingsPatch struct {

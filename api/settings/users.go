@@ -41,14 +41,3 @@ var kinds = set(func(v *web.Validation, field string, value jsontext.Value, into
 	slices.Sort(*into)
 	*into = slices.Compact(*into)
 }, func(s *identity.Settings) *[]factor.Kind { return &s.MFA.Kinds })
-
-// wireUsers puts the settings about users as clients get them.
-func wireUsers(w *Settings, s identity.Settings) {
-	w.PasswordPolicy = PasswordPolicy{MinLength: s.PasswordPolicy.MinLength, MaxLength: s.PasswordPolicy.MaxLength}
-	w.MfaPolicy = MfaPolicy{Mode: string(s.MFA.Mode), Kinds: []string{}}
-	for _, kind := range s.MFA.Kinds {
-		w.MfaPolicy.Kinds = append(w.MfaPolicy.Kinds, string(kind))
-	}
-	w.Session = SessionSettings{IdleS: s.Session.IdleS, AbsoluteS: s.Session.AbsoluteS}
-	w.SignUp, w.RequireVerifiedEmail = string(s.SignUp), s.RequireVerifiedEmail
-}

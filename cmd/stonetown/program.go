@@ -20,6 +20,7 @@ import (
 	"stonetown/api/web"
 	"stonetown/controlplane"
 	"stonetown/engine"
+	"stonetown/engine/audit"
 	"stonetown/engine/authority"
 	"stonetown/engine/resources"
 	"stonetown/identity"
@@ -34,6 +35,7 @@ import (
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth"
+	"stonetown/settings"
 	"stonetown/tuplestore/sqlstore"
 )
 
@@ -162,8 +164,9 @@ func (p *Program) Open(ctx context.Context) error {
 	})
 	importer := identity.NewImporter(people, p.modules.key, apipeople.ParseImport)
 	handler, err := api.New(api.Config{
-		Engine: p.engine, Resources: resources.New(p.engine, p.modules.db),
+		Engine: audit.Engine{Engine: p.engine}, Resources: resources.New(p.engine, p.modules.db),
 		Tenants: p.modules.tenants, Users: people, Authn: signIns, Importer: importer, Scopes: scopes, OAuth: p.oauth,
+		Settings:  settings.New(p.modules.tenants, people, p.oauth),
 		CursorKey: p.modules.key.Derive("cursors"),
 		Logger:    p.log, Metrics: registry,
 		Timeout:         p.config.RequestTimeout,

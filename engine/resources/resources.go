@@ -1,5 +1,5 @@
 // Package resources keeps what the engine ignores about a resource: the
-// attributes that callers store with it.
+// attributes that callers store with it. It also writes the events of resources.
 //
 // That a resource exists is a fact of the tuple store (its presence tuple), with
 // a history and part of every consistent answer. Attributes are an ordinary row
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"stonetown/engine"
+	"stonetown/internal/eventlog"
 	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
 )
@@ -41,7 +42,8 @@ func (r Resource) Object() tuplestore.Object {
 
 // Store reads and writes resources. It is safe for concurrent use. Its errors
 // are the engine's: [*engine.ResourceNotFoundError], [*engine.UnknownTypeError],
-// [*engine.InvalidResourceError], or the database's.
+// [*engine.InvalidResourceError], or the database's. What it writes commits with its event,
+// for which it sets Attach of origins.
 type Store struct {
 	engine *engine.Engine
 	db     *sqldb.DB
@@ -59,6 +61,14 @@ func (s *Store) Put(ctx context.Context, tenant string, r Resource, origin engin
 			return putAttributes(ctx, tx, tenant, r.Object(), r.Attributes, now)
 		})
 	}
+	origin.Attach = func(result tuplestore.Result, b *sqldb.Batch) {
+		switch {
+		case result.Statuses[0] == tuplestore.Created:
+			eventlog.Append(b, tenant, resourceCreated(ctx, r.Object(), r.Attributes))
+		case r.Attributes != nil:
+			eventlog.Append(b, tenant, resourceUpdated(ctx, r.Object(), r.Attributes))
+		}
+	}
 	created, token, err = s.engine.Register(ctx, tenant, r.Object(), origin)
 	if err != nil {
 		return Resource{}, false, "", err
@@ -74,6 +84,9 @@ func (s *Store) Patch(ctx context.Context, tenant, typ, externalID string, attri
 	origin = origin.Joining(func(ctx context.Context, tx *sqldb.Tx) error {
 		return putAttributes(ctx, tx, tenant, o, attributes, now)
 	})
+	origin.Attach = func(_ tuplestore.Result, b *sqldb.Batch) {
+		eventlog.Append(b, tenant, resourceUpdated(ctx, o, attributes))
+	}
 	token, err = s.engine.Alter(ctx, tenant, o, origin)
 	if err != nil {
 		return Resource{}, "", err
@@ -116,6 +129,9 @@ func (s *Store) Delete(ctx context.Context, tenant, typ, externalID string, orig
 	origin = origin.Joining(func(ctx context.Context, tx *sqldb.Tx) error {
 		return deleteAttributes(ctx, tx, tenant, o)
 	})
+	origin.Attach = func(r tuplestore.Result, b *sqldb.Batch) {
+		eventlog.Append(b, tenant, resourceDeleted(ctx, o, r.Counts[1]+r.Counts[2]))
+	}
 	return s.engine.Unregister(ctx, tenant, o, origin)
 }
 

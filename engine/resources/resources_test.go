@@ -11,6 +11,7 @@ import (
 
 	"stonetown/engine"
 	"stonetown/engine/resources"
+	"stonetown/internal/eventlog"
 	"stonetown/internal/pgtest"
 	"stonetown/internal/sqldb"
 	"stonetown/schema"
@@ -38,7 +39,7 @@ func onEach(t *testing.T, test func(t *testing.T, s *resources.Store, e *engine.
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { db.Close() })
-			if err := db.Migrate(ctx, sqlstore.Migrations(), resources.Migrations()); err != nil {
+			if err := db.Migrate(ctx, sqlstore.Migrations(), resources.Migrations(), eventlog.Migrations()); err != nil {
 				t.Fatal(err)
 			}
 			store, err := sqlstore.New(sqlstore.Config{DB: db})

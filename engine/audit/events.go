@@ -1,0 +1,82 @@
+package audit
+
+import (
+	"context"
+
+	"stonetown/engine"
+	"stonetown/engine/public"
+	"stonetown/internal/eventlog"
+	"stonetown/schema"
+	"stonetown/tuplestore"
+)
+
+type typeEvent struct {
+	ResourceType any `json:"resource_type"`
+}
+
+func typeCreated(ctx context.Context, t schema.Type) eventlog.Event {
+	return eventlog.Of(ctx, eventlog.ResourceTypeCreated, typeEvent{public.TypeOf(t)})
+}
+
+func typeUpdated(ctx context.Context, t schema.Type) eventlog.Event {
+	return eventlog.Of(ctx, eventlog.ResourceTypeUpdated, typeEvent{public.TypeOf(t)})
+}
+
+func typeDeleted(ctx context.Context, name string) eventlog.Event {
+	return eventlog.Of(ctx, eventlog.ResourceTypeDeleted, typeEvent{map[string]string{"name": name}})
+}
+
+type relationEvent struct {
+	Relation public.Relation `json:"relation"`
+	// Replaced: the relation was there before, on other terms.
+	Replaced bool `json:"replaced,omitzero"`
+}
+
+func relationCreated(ctx context.Context, op engine.WriteOp) eventlog.Event {
+	return eventlog.Of(ctx, eventlog.RelationCreated, relationEvent{Relation: public.RelationOf(op)})
+}
+
+func relationReplaced(ctx context.Context, op engine.WriteOp) eventlog.Event {
+	return eventlog.Of(ctx, eventlog.RelationCreated, relationEvent{public.RelationOf(op), true})
+}
+
+func relationDeleted(ctx context.Context, op engine.WriteOp) eventlog.Event {
+	return eventlog.Of(ctx, eventlog.RelationDeleted, relationEvent{Relation: public.RelationOf(op)})
+}
+
+type bulkEvent struct {
+	Created    int          `json:"created"`
+	Updated    int          `json:"updated"`
+	Deleted    int          `json:"deleted"`
+	Operations []bulkChange `json:"operations"` // those that changed something
+}
+
+type bulkChange struct {
+	Op string `json:"op"`
+	public.Relation
+}
+
+// bulkApplied is the event of ops with these results; changed is false if none of them
+// changed anything.
+func bulkApplied(ctx context.Context, ops []engine.WriteOp, results []tuplestore.Status) (event eventlog.Event, changed bool) {
+	var data bulkEvent
+	for i, op := range ops {
+		verb := "create"
+		switch results[i] {
+		case tuplestore.Created:
+			data.Created++
+		case tuplestore.Updated:
+			data.Updated++
+		case tuplestore.Deleted:
+			data.Deleted++
+			verb = "delete"
+		case tuplestore.Existed:
+			continue
+		}
+		data.Operations = append(data.Operations, bulkChange{verb, public.RelationOf(op)})
+	}
+	if len(data.Operations) == 0 {
+		return event, false
+	}
+	return eventlog.Of(ctx, eventlog.RelationBulkApplied, data), true
+}

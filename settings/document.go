@@ -1,0 +1,62 @@
+package settings
+
+import (
+	"stonetown/identity"
+	"stonetown/identity/factor"
+	"stonetown/oauth"
+)
+
+// Document is the public representation of settings: operations answer it, and events
+// carry it. Times are in seconds.
+type Document struct {
+	RateLimits map[string]string `json:"rate_limits"` // as package ratelimit writes them
+
+	PasswordPolicy       PasswordPolicy  `json:"password_policy"`
+	MFAPolicy            MFAPolicy       `json:"mfa_policy"`
+	Session              Session         `json:"session"`
+	SignUp               identity.SignUp `json:"sign_up"`
+	RequireVerifiedEmail bool            `json:"require_verified_email"`
+
+	DCRMode             oauth.DCRMode   `json:"dcr_mode"`
+	RequireState        bool            `json:"require_state"`
+	RefreshReuseLeewayS int             `json:"refresh_reuse_leeway_s"`
+	RefreshFamilyMaxS   int             `json:"refresh_family_max_s"`
+	PreviousSecretTTLS  int             `json:"previous_secret_ttl_s"`
+	TokenDefaults       oauth.Lifetimes `json:"token_defaults"`
+	TrustedOrigins      []string        `json:"trusted_origins"`
+}
+
+// PasswordPolicy bounds the length of passwords, in characters.
+type PasswordPolicy struct {
+	MinLength int `json:"min_length"`
+	MaxLength int `json:"max_length"`
+}
+
+// MFAPolicy says who needs a second factor, and of which kinds.
+type MFAPolicy struct {
+	Mode  identity.MFAMode `json:"mode"`
+	Kinds []factor.Kind    `json:"kinds"`
+}
+
+// Session says when sessions end.
+type Session struct {
+	IdleS     int `json:"idle_s"` // without use
+	AbsoluteS int `json:"absolute_s"`
+}
+
+// Document is the public representation of the settings.
+func (s Settings) Document() Document {
+	u, a := s.Users, s.Applications
+	return Document{
+		RateLimits: s.RateLimits.Text(),
+
+		PasswordPolicy: PasswordPolicy{u.PasswordPolicy.MinLength, u.PasswordPolicy.MaxLength},
+		MFAPolicy:      MFAPolicy{u.MFA.Mode, u.MFA.Kinds},
+		Session:        Session{u.Session.IdleS, u.Session.AbsoluteS},
+		SignUp:         u.SignUp, RequireVerifiedEmail: u.RequireVerifiedEmail,
+
+		DCRMode: a.DCRMode, RequireState: a.RequireState,
+		RefreshReuseLeewayS: a.RefreshReuseLeewayS, RefreshFamilyMaxS: a.RefreshFamilyMaxS, PreviousSecretTTLS: a.PreviousSecretTTLS,
+		TokenDefaults: a.Tokens, TrustedOrigins: a.TrustedOrigins,
+	}
+}
