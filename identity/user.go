@@ -152,11 +152,23 @@ func (d *Directory) now() time.Time { return d.clock().UTC().Truncate(time.Micro
 // CreateUser adds an account within the caller's transaction. It fails with
 // [ErrEmailInvalid] or [ErrUserExists].
 func (d *Directory) CreateUser(ctx context.Context, tx *sqldb.Tx, tenantID string, n NewUser) (User, error) {
+	return d.createIn(ctx, tx, tenantID, n, func(User, *sqldb.Batch) {})
+}
+
+// createIn adds an account, with what attach queues, in one round trip.
+func (d *Directory) createIn(ctx context.Context, tx *sqldb.Tx, tenantID string, n NewUser, attach func(User, *sqldb.Batch)) (User, error) {
 	if !ValidEmail(n.Email) {
 		return User{}, ErrEmailInvalid
 	}
 	u := d.newUser(tenantID, n)
-	if err := insertUser(ctx, tx, u); err != nil {
+	var b sqldb.Batch
+	queueUser(&b, u)
+	attach(u, &b)
+	err := tx.Send(ctx, &b)
+	if sqldb.IsUniqueViolation(err) {
+		err = ErrUserExists
+	}
+	if err != nil {
 		return User{}, fmt.Errorf("create user: %w", err)
 	}
 	return u, nil
@@ -176,15 +188,12 @@ func (d *Directory) newUser(tenantID string, n NewUser) User {
 }
 
 // Create adds an account. attach, which may run more than once, queues what commits
-// with it. It fails with [ErrEmailInvalid] or [ErrUserExists].
+// with it and cannot be refused: a violation of a unique index is taken for the
+// account's. It fails with [ErrEmailInvalid] or [ErrUserExists].
 func (d *Directory) Create(ctx context.Context, tenantID string, n NewUser, attach func(User, *sqldb.Batch)) (u User, err error) {
 	err = d.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		if u, err = d.CreateUser(ctx, tx, tenantID, n); err != nil {
-			return err
-		}
-		var b sqldb.Batch
-		attach(u, &b)
-		return tx.Send(ctx, &b)
+		u, err = d.createIn(ctx, tx, tenantID, n, attach)
+		return err
 	})
 	return u, err
 }

@@ -88,11 +88,11 @@ func (s *Surface) CreateUser(ctx context.Context, request CreateUserRequestObjec
 	if err != nil {
 		return nil, err
 	}
-	s.Access.Wake()
-	body, err := s.read(ctx, call, u)
-	if err != nil {
-		return nil, err
+	if !u.EmailVerified {
+		s.Access.Wake()
 	}
+	// A new user is in no group and has no factors, identities or applications.
+	body := UserRead{Data: detail(u, nil, nil, nil, nil), Meta: Meta{RequestID: call.RequestID}}
 	return CreateUser201JSONResponse{Body: body, Headers: CreateUser201ResponseHeaders{Location: "/api/v1/users/" + u.ID}}, nil
 }
 
