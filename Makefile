@@ -3,11 +3,11 @@ tool  := $(GO) tool -modfile=tools/go.mod
 # One PostgreSQL for all test packages.
 withpg := $(GO) run ./internal/pgtest/withpg
 
-.PHONY: help build run setup test race cockroach fuzz generate collection bench bench-compare lint
+.PHONY: help build run setup test race cockroach test-cockroach fuzz generate collection bench bench-compare lint
 .DEFAULT_GOAL := help
 
 help: ## Show what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## Build bin/stonetown and bin/stonetown-bench
 	$(GO) build -o bin/ ./cmd/...
@@ -30,6 +30,17 @@ cockroach: setup ## Run the tests as if PostgreSQL were CockroachDB, and parse e
 	    -coverpkg ./... -coverprofile "$$dir/cover.out" \
 	    $$($(GO) list ./... | grep -Ev '/(internal/sqldb|bench|cmd/stonetown-bench)$$') && \
 	  cd tools/cockroach && $(GO) vet ./... && $(GO) test ./... && $(GO) run . "$$dir"
+
+# What asks for plans or counts of PostgreSQL, or for its procedural language.
+not_cockroach := TestPlansUseIndexes|TestRoundTrips|TestRequestRoundTrips|TestPipelineMakesTwoRoundTrips|TestSerializationFailureRestartsTheGroup|TestFullDisk|TestMigrate
+test-cockroach: ## Run the suites of the database on a real CockroachDB: COCKROACH=/path/to/binary
+	@if ! [ -f '$(COCKROACH)' ] || ! [ -x '$(COCKROACH)' ]; then \
+	  echo "test-cockroach needs CockroachDB's binary: make test-cockroach COCKROACH=/path/to/cockroach" >&2; exit 2; fi
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
+	  $(GO) -C tools/cockroach build -o "$$dir/with" ./withcockroach && \
+	  "$$dir/with" '$(COCKROACH)' $(GO) test -timeout 60m -skip '$(not_cockroach)' \
+	    ./tuplestore/... ./engine/... ./identity/... ./oauth/... ./api/... ./controlplane/... ./internal/... && \
+	  "$$dir/with" '$(COCKROACH)' $(GO) test -timeout 60m -run 'TestKill|TestServePostgres' ./cmd/stonetown
 
 FUZZTIME ?= 30s
 fuzz: ## Fuzz every target in turn, FUZZTIME (30s) each

@@ -1,31 +1,68 @@
 package api_test
 
 import (
+	"context"
+	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"stonetown/engine"
 	"stonetown/internal/pgtest"
 	"stonetown/internal/sqldb"
+	"stonetown/tuplestore"
 )
 
-// Nothing in a transaction needs a second connection: else as many requests as there are
-// connections would wait for each other. With one connection each would wait for itself,
-// until its deadline.
+// Transactions carry their reads: what runs in one calls neither the database nor the
+// engine beside it. Such a call would not see what the transaction did, and would need a
+// second connection, for which as many requests as there are connections would wait for
+// each other. With one connection each waits for itself until its deadline, and the
+// scenario fails.
 func TestOneConnection(t *testing.T) {
 	w := newWorldOn(t, sqldb.Config{URL: pgtest.URL(t), MaxConns: 1}, nil)
-	flows := []string{
-		"types", "attributes", "bulk", "expiry",
-		"users", "user_states", "groups", "group_members", "administrators", "import",
-		"sign_in", "self_service", "sign_up", "password_reset", "authenticator_app", "email_change", "identities", "devices",
-		"applications", "application_setup", "application_race", "registration", "client_changes",
-		"authorization_code", "refresh_family", "consent", "token_exchange", "bound_tokens", "pushed_requests", "logout", "backchannel_logout",
-		"scopes", "scope_race", "settings", "signing_keys", "idempotency",
-	}
-	slices.Sort(flows) // the order of TestConformance
-	for _, name := range flows {
+	for _, name := range slices.Sorted(maps.Keys(scenarios)) { // the order of TestConformance
 		t.Run(name, func(t *testing.T) {
 			scenarios[name](t, w, w.tenant(t, strings.ReplaceAll(name, "_", "-")))
+		})
+	}
+}
+
+// TestOneConnectionFindsCallsBesideTransactions makes sure that the test above can fail.
+func TestOneConnectionFindsCallsBesideTransactions(t *testing.T) {
+	w := newWorldOn(t, sqldb.Config{URL: pgtest.URL(t), MaxConns: 1}, nil)
+	c := w.tenant(t, "beside")
+	define(t, c)
+	tenant := mustTenant(t, w, c)
+	document := tuplestore.Object{Type: "document", ID: "d"}
+	ann := tuplestore.Subject{Type: "user", ID: "ann"}
+	for name, call := range map[string]func(ctx context.Context) error{
+		"query": func(ctx context.Context) error { return w.db.QueryRow(ctx, `SELECT 1`).Scan(new(int)) },
+		"transaction": func(ctx context.Context) error {
+			return w.db.Tx(ctx, func(*sqldb.Tx) error { return nil })
+		},
+		"check": func(ctx context.Context) error {
+			_, err := w.engine.Check(ctx, tenant, engine.CheckRequest{Subject: ann, Queries: []engine.Query{{Resource: document, Action: "viewer"}}})
+			return err
+		},
+		"write": func(ctx context.Context) error {
+			_, err := w.engine.Write(ctx, tenant, engine.WriteRequest{Ops: []engine.WriteOp{{Resource: document, Relation: "viewer", Subject: ann}}})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := call(t.Context()); err != nil {
+				t.Fatalf("by itself: %v", err)
+			}
+			err := w.db.Tx(t.Context(), func(*sqldb.Tx) error {
+				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+				defer cancel()
+				return call(ctx)
+			})
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("beside a transaction: %v", err)
+			}
 		})
 	}
 }

@@ -63,6 +63,7 @@ type world struct {
 	authn   *authn.Service
 	mailbox mailbox
 	ranges  ranges
+	quiet   func()       // ends the work in the background
 	skew    atomic.Int64 // added to the clock of idempotency keys, in nanoseconds
 	ahead   atomic.Int64 // added to the clock of sign-ins
 }
@@ -245,7 +246,8 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 	importing, stop := context.WithCancel(ctx)
 	var imports sync.WaitGroup
 	imports.Go(func() { importer.Run(importing, slog.New(slog.DiscardHandler)) })
-	t.Cleanup(func() { stop(); imports.Wait() })
+	w.quiet = func() { stop(); imports.Wait() }
+	t.Cleanup(w.quiet)
 	w.keys, err = idempotency.New(idempotency.Config{DB: w.db, Seal: key, Clock: w.clock})
 	must(err)
 	// One address asks for a great many tokens here.

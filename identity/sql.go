@@ -20,17 +20,6 @@ var migrations embed.FS
 // Migrations create the package's tables.
 func Migrations() sqldb.Migrations { return sqldb.EmbeddedMigrations("identity", migrations) }
 
-// insertUser may fail with [ErrUserExists].
-func insertUser(ctx context.Context, tx *sqldb.Tx, u User) error {
-	var b sqldb.Batch
-	queueUser(&b, u)
-	err := tx.Send(ctx, &b)
-	if sqldb.IsUniqueViolation(err) {
-		return ErrUserExists
-	}
-	return err
-}
-
 // queueUser queues the insertion of an account.
 func queueUser(b *sqldb.Batch, u User) {
 	b.Queue(`

@@ -182,11 +182,24 @@ func (d *Directory) now() time.Time { return d.clock().UTC().Truncate(time.Micro
 // CreateUser adds an account within the caller's transaction, and no event. It fails with
 // [ErrEmailInvalid] or [ErrUserExists].
 func (d *Directory) CreateUser(ctx context.Context, tx *sqldb.Tx, tenantID string, n NewUser) (User, error) {
+	return d.createIn(ctx, tx, tenantID, n, func(User, *sqldb.Batch) {})
+}
+
+// createIn adds an account, with what attach queues, in one round trip. What attach queues
+// must not violate a unique index: that would be taken for the account's.
+func (d *Directory) createIn(ctx context.Context, tx *sqldb.Tx, tenantID string, n NewUser, attach func(User, *sqldb.Batch)) (User, error) {
 	if !ValidEmail(n.Email) {
 		return User{}, ErrEmailInvalid
 	}
 	u := d.newUser(tenantID, n)
-	if err := insertUser(ctx, tx, u); err != nil {
+	var b sqldb.Batch
+	queueUser(&b, u)
+	attach(u, &b)
+	err := tx.Send(ctx, &b)
+	if sqldb.IsUniqueViolation(err) {
+		err = ErrUserExists
+	}
+	if err != nil {
 		return User{}, fmt.Errorf("create user: %w", err)
 	}
 	return u, nil
@@ -209,15 +222,13 @@ func (d *Directory) newUser(tenantID string, n NewUser) User {
 // verified gets a mail to do so. It fails with [ErrEmailInvalid] or [ErrUserExists].
 func (d *Directory) Create(ctx context.Context, tenantID string, n NewUser) (u User, err error) {
 	err = d.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		if u, err = d.CreateUser(ctx, tx, tenantID, n); err != nil {
-			return err
-		}
-		var b sqldb.Batch
-		d.verify(&b, u)
-		eventlog.Append(&b, tenantID, UserCreated(ctx, u, FromAdministrator))
-		return tx.Send(ctx, &b)
+		u, err = d.createIn(ctx, tx, tenantID, n, func(u User, b *sqldb.Batch) {
+			d.verify(b, u)
+			eventlog.Append(b, tenantID, UserCreated(ctx, u, FromAdministrator))
+		})
+		return err
 	})
-	if err == nil && d.verification != nil {
+	if err == nil && !u.EmailVerified && d.verification != nil {
 		d.verification.Wake()
 	}
 	return u, err

@@ -156,7 +156,7 @@ func (s *Service) judgeExchange(ctx context.Context, tenant Tenant, req TokenReq
 		app, err := s.authenticate(ctx, tenant, &req.Credentials)
 		if d, err := refusedAs("client", err); d != nil || err != nil {
 			if d != nil { // on record for the application that the request names
-				e.app, err = s.named(ctx, tenant, req.ClientID)
+				e.app, err = s.named(ctx, tenant, req.ClientID, Application{})
 			}
 			return d, err
 		}
@@ -209,8 +209,12 @@ func (e *exchange) isOwn() bool {
 		e.app.Audience != "" && slices.Contains(e.subject.audience, e.app.Audience)
 }
 
-// named is the application of a client id that nobody has proved; zero if there is none.
-func (s *Service) named(ctx context.Context, tenant Tenant, clientID string) (Application, error) {
+// named is the application of a client id; zero if there is none. known, which may be zero,
+// has been read for the same request and is not read again.
+func (s *Service) named(ctx context.Context, tenant Tenant, clientID string, known Application) (Application, error) {
+	if clientID == known.ClientID {
+		return known, nil
+	}
 	app, err := selectApplication(ctx, s.db, tenant.ID, clientID)
 	if notFound(err) {
 		return Application{}, nil
@@ -273,7 +277,7 @@ func (s *Service) performer(ctx context.Context, tenant Tenant, req TokenRequest
 	refused := &denial{"client", &Error{InvalidClient, "the client must authenticate"}}
 	if req.ClientID != "" && req.ClientID != e.subject.clientID {
 		var err error
-		e.app, err = s.named(ctx, tenant, req.ClientID)
+		e.app, err = s.named(ctx, tenant, req.ClientID, Application{})
 		return refused, err
 	}
 	e.app = e.subject.app
@@ -403,7 +407,7 @@ func (s *Service) readPresented(ctx context.Context, tenant Tenant, by Applicati
 		if by.ClientID != "" && r.clientID != by.ClientID || r.rotated || !s.now().Before(r.expiresAt) {
 			return p, invalidGrant
 		}
-		p, err := s.ofGrant(ctx, tenant, r.grant, r.clientID, r.expiresAt)
+		p, err := s.ofGrant(ctx, tenant, by, r.grant, r.clientID, r.expiresAt)
 		if by.ClientID == "" { // one that authenticates needs no key (RFC 9449 §5)
 			p.key = r.key
 		}
@@ -420,7 +424,7 @@ func (s *Service) readPresented(ctx context.Context, tenant Tenant, by Applicati
 		if err != nil {
 			return p, err
 		}
-		p, err := s.ofGrant(ctx, tenant, g, c.Audience, seconds(c.Expires))
+		p, err := s.ofGrant(ctx, tenant, by, g, c.Audience, seconds(c.Expires))
 		p.key = c.Confirmation.Thumbprint
 		return p, err
 	}
@@ -436,7 +440,7 @@ func (s *Service) readPresented(ctx context.Context, tenant Tenant, by Applicati
 		sessionID: c.SessionID, grantID: c.GrantID, authTime: c.AuthTime, acr: c.ACR, amr: c.AMR, act: c.Act, ancestors: c.Ancestors,
 		key: c.Confirmation.Thumbprint,
 	}
-	if p.app, err = s.named(ctx, tenant, c.ClientID); err != nil { // none: the product itself issued the token
+	if p.app, err = s.named(ctx, tenant, c.ClientID, by); err != nil { // none: the product itself issued the token
 		return p, err
 	}
 	if p.app.ClientID != "" && p.app.ClientID != by.ClientID && p.app.State != Enabled && by.ClientID != "" { // tokens of a disabled application lead to no new ones
@@ -452,14 +456,15 @@ func (s *Service) readPresented(ctx context.Context, tenant Tenant, by Applicati
 	return p, nil
 }
 
-// ofGrant is what a token stands for that says which grant it is of.
-func (s *Service) ofGrant(ctx context.Context, tenant Tenant, g grant, clientID string, expires time.Time) (p presented, err error) {
+// ofGrant is what a token stands for that says which grant it is of. by is as for
+// readPresented.
+func (s *Service) ofGrant(ctx context.Context, tenant Tenant, by Application, g grant, clientID string, expires time.Time) (p presented, err error) {
 	person, err := s.holder(ctx, tenant, g, false)
 	if err != nil {
 		return p, err
 	}
-	app, err := selectApplication(ctx, s.db, tenant.ID, clientID)
-	if notFound(err) || err == nil && app.State != Enabled {
+	app, err := s.named(ctx, tenant, clientID, by)
+	if err == nil && app.State != Enabled {
 		err = invalidGrant
 	}
 	if err != nil {

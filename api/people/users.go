@@ -80,10 +80,8 @@ func (s *Surface) CreateUser(ctx context.Context, request CreateUserRequestObjec
 	if err != nil {
 		return nil, err
 	}
-	body, err := s.read(ctx, call, u)
-	if err != nil {
-		return nil, err
-	}
+	// A new user is in no group and has no factors, identities or applications.
+	body := UserRead{Data: detail(u, nil, nil, nil, nil), Meta: Meta{RequestID: call.RequestID}}
 	return CreateUser201JSONResponse{Body: body, Headers: CreateUser201ResponseHeaders{Location: "/api/v1/users/" + u.ID}}, nil
 }
 

@@ -272,8 +272,11 @@ func (s *session) follow(message pgproto3.FrontendMessage) bool {
 	return false
 }
 
+// isCommit reports whether a statement commits, by itself or, on CockroachDB, by releasing
+// the savepoint of retries.
 func isCommit(sql string) bool {
-	return strings.HasPrefix(strings.ToLower(strings.TrimSpace(sql)), "commit")
+	sql = strings.ToLower(strings.TrimSpace(sql))
+	return strings.HasPrefix(sql, "commit") || sql == "release savepoint cockroach_restart"
 }
 
 // deliver passes a batch on, or lets it meet its fault. It reports whether the
@@ -315,7 +318,8 @@ func (s *session) deliver(batch []byte, commits bool) bool {
 		s.answer.Store(func(m pgproto3.BackendMessage) verdict {
 			switch m := m.(type) {
 			case *pgproto3.CommandComplete:
-				if committed = string(m.CommandTag) == "COMMIT"; committed {
+				tag := string(m.CommandTag)
+				if committed = tag == "COMMIT" || tag == "RELEASE"; committed {
 					s.refuse("ERROR", "40003", 0)
 				}
 			case *pgproto3.ReadyForQuery:

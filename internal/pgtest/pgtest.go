@@ -14,8 +14,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ServerVariable names a running server: the URL of a database whose user may
-// create databases.
+// ServerVariable names a running server, PostgreSQL or CockroachDB: the URL of a
+// database whose user may create databases.
 const ServerVariable = "STONETOWN_TEST_POSTGRES_URL"
 
 // private is the server of this test process.
@@ -71,19 +71,23 @@ func URL(t testing.TB) string {
 		t.Fatal(err)
 	}
 	name := "test_" + strings.ToLower(rand.Text())
-	exec := func(sql string) {
+	exec := func(postgres, cockroach string) {
 		ctx := context.Background()
 		conn, err := pgx.Connect(ctx, server)
 		if err != nil {
 			t.Fatalf("connect to PostgreSQL: %v", err)
 		}
 		defer conn.Close(ctx)
+		sql := postgres
+		if conn.PgConn().ParameterStatus("crdb_version") != "" {
+			sql = cockroach
+		}
 		if _, err := conn.Exec(ctx, sql); err != nil {
 			t.Fatalf("%s: %v", sql, err)
 		}
 	}
-	exec("CREATE DATABASE " + name + " TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C'")
-	t.Cleanup(func() { exec("DROP DATABASE " + name + " WITH (FORCE)") })
+	exec("CREATE DATABASE "+name+" TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C'", "CREATE DATABASE "+name)
+	t.Cleanup(func() { exec("DROP DATABASE "+name+" WITH (FORCE)", "DROP DATABASE "+name+" CASCADE") })
 
 	u, err := url.Parse(server)
 	if err != nil {

@@ -8,7 +8,7 @@
 // the one that STONETOWN_TEST_POSTGRES_URL names; otherwise a private one,
 // started when first asked for and gone with the process, however that ends.
 // Where there is no PostgreSQL the test is skipped, except in CI, where it
-// fails.
+// fails. The named server may also be CockroachDB (make test-cockroach).
 //
 // [Latency] puts a slow network in between and counts the round trips.
 package pgtest

@@ -16,7 +16,8 @@ import (
 // postgres is the backend for PostgreSQL and CockroachDB.
 type postgres struct {
 	pool      *pgxpool.Pool
-	cockroach bool
+	cockroach bool // which SQL it gets
+	savepoint bool // transactions are retried from a savepoint, as only CockroachDB can
 }
 
 func openPostgres(ctx context.Context, cfg Config, st *stats) (backend, error) {
@@ -40,7 +41,8 @@ func openPostgres(ctx context.Context, cfg Config, st *stats) (backend, error) {
 		pool.Close()
 		return nil, err
 	}
-	pg.cockroach = rehearsal || strings.HasPrefix(version, "CockroachDB")
+	pg.savepoint = strings.HasPrefix(version, "CockroachDB")
+	pg.cockroach = pg.savepoint || rehearsal
 	return pg, nil
 }
 
@@ -78,9 +80,11 @@ var serializable = pgx.TxOptions{IsoLevel: pgx.Serializable}
 // maxAttempts bounds how often an ordinary transaction is run.
 const maxAttempts = 50
 
-// A transaction that lost against others is run again as a new one, never from a
-// savepoint: PostgreSQL would keep its snapshot, and so the conflict.
+// On PostgreSQL a transaction that lost against others is run again as a new one.
 func (pg *postgres) tx(ctx context.Context, fn func(*Tx) error) error {
+	if pg.savepoint {
+		return pg.txFromSavepoint(ctx, fn)
+	}
 	for attempt := 1; ; attempt++ {
 		err := pg.txOnce(ctx, fn)
 		if !IsRetryable(err) || attempt == maxAttempts {

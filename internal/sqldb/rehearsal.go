@@ -11,8 +11,8 @@ import (
 )
 
 // With the build tag rehearsal a PostgreSQL server is taken for CockroachDB: the
-// tests then send the statements, and make the transactions, that CockroachDB
-// would get. Each distinct statement is written to a file in the folder
+// tests then send the statements that CockroachDB would get. Transactions are still
+// retried as PostgreSQL needs it. Each distinct statement is written to a file in the folder
 // STONETOWN_REHEARSAL, to be read by tools/cockroach.
 func init() {
 	rehearsal = true

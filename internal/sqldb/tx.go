@@ -27,8 +27,10 @@ func (tx *Tx) Send(ctx context.Context, b *Batch) error { return tx.q.send(ctx, 
 
 // Tx runs fn in a serializable transaction and commits it if fn returns nil.
 // When the database asks for it, the transaction is rolled back and fn runs
-// again from its beginning, so fn must have no effect but through tx. On
-// SQLite, which has one writer, it runs once.
+// again from its beginning, so fn must have no effect but through tx. PostgreSQL
+// then gets a new transaction, CockroachDB the same one from a savepoint
+// (github.com/cockroachdb/cockroach-go). On SQLite, which has one writer, fn runs
+// once.
 //
 // The error is fn's own, the database's, or an [*AmbiguousCommitError].
 func (db *DB) Tx(ctx context.Context, fn func(*Tx) error) error {

@@ -1,0 +1,26 @@
+package sqldb
+
+import (
+	"context"
+	"errors"
+
+	"github.com/cockroachdb/cockroach-go/v2/crdb"
+	crdbpgx "github.com/cockroachdb/cockroach-go/v2/crdb/crdbpgxv5"
+	"github.com/jackc/pgx/v5"
+)
+
+// txFromSavepoint runs a transaction by the protocol that CockroachDB has for retries:
+// the savepoint cockroach_restart is set before fn, a transaction that lost against others
+// goes back to it and keeps its place in the order, and releasing it commits.
+//
+// It is for CockroachDB only. On PostgreSQL a transaction keeps its snapshot when it goes
+// back to a savepoint, and so the conflict, and releasing a savepoint commits nothing.
+func (pg *postgres) txFromSavepoint(ctx context.Context, fn func(*Tx) error) error {
+	err := crdbpgx.ExecuteTx(ctx, pg.pool, serializable, func(tx pgx.Tx) error { return fn(&Tx{pgQuerier{tx}}) })
+	if release, ok := errors.AsType[*crdb.AmbiguousCommitError](err); ok {
+		// So the library calls every error of a release that is not retryable. The server
+		// leaves no doubt about some, such as a statement that had failed before.
+		return commitError(release.Unwrap())
+	}
+	return err
+}
