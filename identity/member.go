@@ -50,7 +50,7 @@ func membership(groupID, userID string) engine.WriteOp {
 }
 
 // errChanged: something else changed what a change was based on; it is tried again.
-var errChanged = errors.New("changed by somebody else")
+var errChanged = errors.New("changed concurrently")
 
 // AddMembers puts users into a group: all that exist, or none. Each user gets an
 // outcome. attach queues what commits with the users who are new. It fails with
@@ -285,7 +285,7 @@ func (d *Directory) Administrators(ctx context.Context, tenantID string, scopes 
 		return err
 	}
 	n := NewGroup{
-		Slug: AdministratorsSlug, Name: "Administrators", Description: "Those who may do everything in this tenant.", Scopes: scopes,
+		Slug: AdministratorsSlug, Name: "Administrators", Description: "Users who may do everything in this tenant.", Scopes: scopes,
 	}
 	if first.ID != "" {
 		n.first = []string{first.ID}

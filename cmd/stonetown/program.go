@@ -141,7 +141,7 @@ func (p *Program) Open(ctx context.Context) error {
 		return err
 	}
 	if p.config.AllowInsecureTargets {
-		p.log.WarnContext(ctx, "tenants may have anything fetched that this machine can reach (allow_insecure_targets): not for production")
+		p.log.WarnContext(ctx, "allow_insecure_targets is set: tenants can have any address fetched that this machine reaches; not for production")
 	}
 	p.oauth, err = oauth.New(oauth.Config{
 		DB: p.modules.db, Seal: p.modules.key, Relations: p.engine, Authority: rights, People: &apiaccount.People{Users: people, Sessions: signIns},
