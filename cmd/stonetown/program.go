@@ -206,7 +206,7 @@ func (p *Program) Open(ctx context.Context) error {
 	}
 	first, err := p.modules.tenants.FirstTenant(ctx)
 	if errors.Is(err, controlplane.ErrTenantNotFound) {
-		p.log.WarnContext(ctx, "there is no tenant to serve; create one with stonetown bootstrap")
+		p.log.WarnContext(ctx, "the database has no tenant; create one with stonetown bootstrap")
 		return nil
 	}
 	if err != nil {
@@ -288,7 +288,7 @@ func (p *Program) Serve(ctx context.Context) error {
 	defer cancel()
 	err := p.server.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("requests were still under way %v after the server was told to stop", p.config.DrainTimeout)
+		err = fmt.Errorf("requests were still in progress %v after the server began to stop", p.config.DrainTimeout)
 	}
 	if served := <-failed; !errors.Is(served, http.ErrServerClosed) {
 		err = errors.Join(err, served)
