@@ -265,7 +265,7 @@ func newDevices(t *testing.T, w *world, c *client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := "A computer in DE, " + at.UTC().Format("2006-01-02 15:04") + " UTC, with the address 127.0.0.1."
+	said := "A computer in DE, " + at.UTC().Format("2006-01-02 15:04") + " UTC, with the IP address 127.0.0.1."
 	if !strings.Contains(letter.Text, said) || !strings.Contains(letter.HTML, said) ||
 		!strings.Contains(letter.Text, "https://new-devices.test/account/sessions\n") || !strings.Contains(letter.HTML, `href="https://new-devices.test/account/sessions"`) {
 		t.Errorf("want %q: %s\n%s", said, letter.Text, letter.HTML)
