@@ -6,7 +6,7 @@ withpg := $(GO) run ./internal/pgtest/withpg
 .PHONY: help build run setup test race cockroach test-cockroach fuzz generate collection bench bench-compare lint
 .DEFAULT_GOAL := help
 
-help: ## Show what can be made
+help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## Build bin/stonetown and bin/stonetown-bench
@@ -15,16 +15,16 @@ build: ## Build bin/stonetown and bin/stonetown-bench
 run: build ## Start a development server on http://dev.localhost:8080
 	bin/stonetown serve --dev
 
-setup: ## Install what the tests need (Debian, as root), or say what to run
+setup: ## Install the tools that the tests need (Debian, as root), or print the commands
 	@tools/setup
 
 test: setup ## Run every test
 	$(withpg) $(GO) test -timeout 20m ./...
 
-race: setup ## Run every test under the race detector
+race: setup ## Run every test with the race detector
 	$(withpg) $(GO) test -race -timeout 30m ./...
 
-cockroach: setup ## Run the tests as if PostgreSQL were CockroachDB, and parse every statement with its grammar
+cockroach: setup ## Run the tests with the SQL for CockroachDB on PostgreSQL, and parse it with CockroachDB's grammar
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
 	  STONETOWN_REHEARSAL="$$dir" $(withpg) $(GO) test -tags rehearsal -timeout 30m -skip 'TestPlansUseIndexes|TestDamagedFiles|TestOverloadedServer|TestCorruptPages' \
 	    -coverpkg ./... -coverprofile "$$dir/cover.out" \
@@ -51,7 +51,7 @@ fuzz: ## Fuzz every target in turn, FUZZTIME (30s) each
 	  done; \
 	done
 
-generate: ## Generate code from the OpenAPI document again
+generate: ## Regenerate code from the OpenAPI document
 	$(GO) generate ./...
 
 CONVERTER := openapi-to-postmanv2@6.3.3
@@ -65,7 +65,7 @@ bench: build ## Measure the product and write bench.json
 
 WORKLOADS ?= docs
 # SPICEDB=127.0.0.1:50051 SPICEDB_KEY=… OPENFGA=http://127.0.0.1:8081 DATABASE_URL=postgres://…
-bench-compare: build ## Measure Stonetown beside other engines that run, empty, at the addresses given
+bench-compare: build ## Measure Stonetown and other engines, which run empty at the given addresses
 	cd tools/compare && $(GO) run . -server ../../bin/stonetown -database-url '$(DATABASE_URL)' \
 	  -workloads '$(WORKLOADS)' -spicedb '$(SPICEDB)' -spicedb-key '$(SPICEDB_KEY)' -openfga '$(OPENFGA)' -out ../../compare
 

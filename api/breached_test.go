@@ -222,7 +222,7 @@ func breachedUnknown(t *testing.T, w *world, c *client) {
 	})
 	id := member(t, c, "ann@example.com")
 	c.want(t, 200, "", "PATCH", usersPath+"/"+id, object{"password": password})
-	if !strings.Contains(w.log.String(), "password accepted without knowing whether it is breached") {
+	if !strings.Contains(w.log.String(), "password accepted without a breach check") {
 		t.Error("that is not in the log")
 	}
 	// What could not be found out at a sign-in is at a later one, without a job that waits.
@@ -265,7 +265,7 @@ func newDevices(t *testing.T, w *world, c *client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := "A computer in DE, " + at.UTC().Format("2006-01-02 15:04") + " UTC, with the address 127.0.0.1."
+	said := "A computer in DE, " + at.UTC().Format("2006-01-02 15:04") + " UTC, with the IP address 127.0.0.1."
 	if !strings.Contains(letter.Text, said) || !strings.Contains(letter.HTML, said) ||
 		!strings.Contains(letter.Text, "https://new-devices.test/account/sessions\n") || !strings.Contains(letter.HTML, `href="https://new-devices.test/account/sessions"`) {
 		t.Errorf("want %q: %s\n%s", said, letter.Text, letter.HTML)

@@ -182,7 +182,7 @@ func importUsers(t *testing.T, w *world, c *client) {
 	verified := c.send(t, "POST", importPath+"?send_verification=true", http.Header{"Content-Type": {"application/x-ndjson"}},
 		rows(t, object{"email": "verify@example.com"}, object{"email": "verified@example.com", "email_verified": true}))
 	ended(t, c, verified.data()["id"])
-	w.mailbox.take(t, "verify@example.com", "Confirm your address")
+	w.mailbox.take(t, "verify@example.com", "Confirm your e-mail address")
 	if n := len(w.mailbox.items["verified@example.com"]) + len(w.mailbox.items["last@example.com"]); n > 0 {
 		t.Errorf("%d letters that nobody asked for", n)
 	}

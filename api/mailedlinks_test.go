@@ -29,7 +29,7 @@ func mailedLinks(t *testing.T, w *world, c *client) {
 	}
 	const flow = "/oauth2/authorize/resume?flow=flw_x&y=z"
 	anon.want(t, 202, "", "POST", authPath+"/sign-up", object{"email": "ann@example.com", "password": secret, "redirect_to": flow})
-	letter := w.mailbox.take(t, "ann@example.com", "Confirm your address")
+	letter := w.mailbox.take(t, "ann@example.com", "Confirm your e-mail address")
 	if !strings.Contains(letter.Text, "&next=%2Foauth2%2Fauthorize%2Fresume%3Fflow%3Dflw_x%26y%3Dz\n") {
 		t.Errorf("the link of sign-up leads nowhere:\n%s", letter.Text)
 	}
@@ -39,7 +39,7 @@ func mailedLinks(t *testing.T, w *world, c *client) {
 	}
 	signIn(t, c, "ann@example.com", secret, "email_verification_required") // still
 	anon.want(t, 202, "", "POST", authPath+"/email/resend", object{"email": "ann@example.com", "redirect_to": "/device"})
-	if letter := w.mailbox.take(t, "ann@example.com", "Confirm your address"); !strings.Contains(letter.Text, "&next=%2Fdevice\n") {
+	if letter := w.mailbox.take(t, "ann@example.com", "Confirm your e-mail address"); !strings.Contains(letter.Text, "&next=%2Fdevice\n") {
 		t.Errorf("the link that was sent again leads nowhere:\n%s", letter.Text)
 	}
 	anon.want(t, 200, "", "POST", authPath+"/email/verify", object{"token": token})
@@ -67,7 +67,7 @@ func mailedLinks(t *testing.T, w *world, c *client) {
 	me := c.with(signIn(t, c, "ann@example.com", "another long secret", "complete").data()["session_token"].(string))
 	enrol(t, w, me)
 	change := me.want(t, 200, "", "POST", mePath+"/email/change", object{"new_email": "new@example.com"}).data()["pending_change_id"].(string)
-	confirm, revert := link(t, w.mailbox.take(t, "new@example.com", "Confirm your new address")), link(t, w.mailbox.take(t, "ann@example.com", "is about to change"))
+	confirm, revert := link(t, w.mailbox.take(t, "new@example.com", "Confirm your new e-mail address")), link(t, w.mailbox.take(t, "ann@example.com", "is about to change"))
 	equal(t, "change", purpose(confirm), []any{"change_email", "new@example.com"})
 	equal(t, "back", purpose(revert), []any{"revert_email", "ann@example.com"})
 	me.want(t, 204, "", "DELETE", mePath+"/email/change/"+change, nil)
@@ -86,7 +86,7 @@ func emailRevert(t *testing.T, w *world, c *client) {
 	revertible := func(from, to string) (confirm, revert string) {
 		t.Helper()
 		me.want(t, 200, "", "POST", mePath+"/email/change", object{"new_email": to})
-		return link(t, w.mailbox.take(t, to, "Confirm your new address")), link(t, w.mailbox.take(t, from, "is about to change"))
+		return link(t, w.mailbox.take(t, to, "Confirm your new e-mail address")), link(t, w.mailbox.take(t, from, "is about to change"))
 	}
 
 	// Somebody at the owner's desk changes everything.

@@ -441,7 +441,7 @@ func emailChange(t *testing.T, w *world, c *client) {
 			w.mailbox.take(t, email, "Your address was entered")
 			return id, "", ""
 		}
-		return id, link(t, w.mailbox.take(t, email, "Confirm your new address")), link(t, w.mailbox.take(t, "ann@example.com", "is about to change"))
+		return id, link(t, w.mailbox.take(t, email, "Confirm your new e-mail address")), link(t, w.mailbox.take(t, "ann@example.com", "is about to change"))
 	}
 	me.want(t, 400, "email_invalid", "POST", mePath+"/email/change", object{"new_email": "new"})
 	me.want(t, 400, "validation_failed", "POST", mePath+"/email/change", object{})

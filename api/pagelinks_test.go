@@ -24,7 +24,7 @@ func pageLinks(t *testing.T, w *world, c *client) {
 		return c.want(t, 200, "", "GET", "/api/v1/users?email="+email, nil).list()[0].(map[string]any)["email_verified"]
 	}
 	anon.want(t, 202, "", "POST", authPath+"/sign-up", object{"email": "ann@page-links.test", "password": secret})
-	token := link(t, w.mailbox.take(t, "ann@page-links.test", "Confirm your address"))
+	token := link(t, w.mailbox.take(t, "ann@page-links.test", "Confirm your e-mail address"))
 	for _, method := range []string{"HEAD", "GET", "GET"} {
 		equal(t, method, open(method, "/auth/verify-email", token).status, 200)
 		equal(t, "verified by "+method, state("ann@page-links.test"), false)
@@ -61,7 +61,7 @@ func pageLinks(t *testing.T, w *world, c *client) {
 	me := c.with(signIn(t, c, "ann@page-links.test", "another long secret", "complete").data()["session_token"].(string))
 	enrol(t, w, me)
 	me.want(t, 200, "", "POST", mePath+"/email/change", object{"new_email": "new@page-links.test"})
-	confirm, revert := link(t, w.mailbox.take(t, "new@page-links.test", "Confirm your new address")), link(t, w.mailbox.take(t, "ann@page-links.test", "is about to change"))
+	confirm, revert := link(t, w.mailbox.take(t, "new@page-links.test", "Confirm your new e-mail address")), link(t, w.mailbox.take(t, "ann@page-links.test", "is about to change"))
 	email := func() any {
 		t.Helper()
 		return c.want(t, 200, "", "GET", "/api/v1/users?q=page-links.test", nil).list()[0].(map[string]any)["email"]

@@ -84,7 +84,7 @@ func (d dispatcher) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	// What may be done instead (RFC 9110 §15.5.6).
 	d.router.fail(w, req, &web.Error{
-		Status: http.StatusMethodNotAllowed, Code: "method_not_allowed", Message: "the path does not have this method",
+		Status: http.StatusMethodNotAllowed, Code: "method_not_allowed", Message: "the path does not support this method",
 		Header: http.Header{"Allow": {strings.Join(d.methods.allowed(), ", ")}},
 	})
 }

@@ -291,7 +291,7 @@ func signUp(t *testing.T, w *world, c *client) {
 	form := object{"email": "ann@example.com", "password": secret, "name": "Ann", "locale": "en", "attributes": object{"plan": "free"}}
 	a := anon.want(t, 202, "", "POST", authPath+"/sign-up", form)
 	equal(t, "data", a.data(), object{"status": "email_verification_required"})
-	letter := w.mailbox.take(t, "ann@example.com", "Confirm your address")
+	letter := w.mailbox.take(t, "ann@example.com", "Confirm your e-mail address")
 	if !strings.Contains(letter.HTML, "https://sign-up.test/auth/verify-email?token=") || !strings.Contains(letter.Subject, "sign-up") {
 		t.Errorf("letter: %s\n%s", letter.Subject, letter.HTML)
 	}
@@ -302,7 +302,7 @@ func signUp(t *testing.T, w *world, c *client) {
 	waiting := signIn(t, c, "ann@example.com", secret, "email_verification_required")
 	equal(t, "no tokens", []any{waiting.data()["session_token"], waiting.data()["access_token"], cookie(waiting)}, []any{nil, nil, "none"})
 	anon.want(t, 202, "", "POST", authPath+"/email/resend", object{"email": "ann@example.com"})
-	second := link(t, w.mailbox.take(t, "ann@example.com", "Confirm your address"))
+	second := link(t, w.mailbox.take(t, "ann@example.com", "Confirm your e-mail address"))
 	token := link(t, letter)
 	for range 2 { // what looks where a link leads uses it, too
 		equal(t, "verified", anon.want(t, 200, "", "POST", authPath+"/email/verify", object{"token": token}).data(), object{"email": "ann@example.com", "verified": true})
@@ -336,10 +336,10 @@ func signUp(t *testing.T, w *world, c *client) {
 	c.want(t, 201, "", "POST", "/api/v1/users", object{"email": "bob@example.com", "password": secret})
 	c.want(t, 200, "", "PATCH", "/api/v1/settings", object{"require_verified_email": false})
 	bob := signedIn(t, c, "bob@example.com")
-	w.mailbox.take(t, "bob@example.com", "Confirm your address")
+	w.mailbox.take(t, "bob@example.com", "Confirm your e-mail address")
 	sent := bob.want(t, 202, "", "POST", mePath+"/email/resend-verification", nil)
 	equal(t, "sent", sent.data(), object{"sent": true, "resend_after": 60.0})
-	w.mailbox.take(t, "bob@example.com", "Confirm your address")
+	w.mailbox.take(t, "bob@example.com", "Confirm your e-mail address")
 	bob.want(t, 429, "rate_limited", "POST", mePath+"/email/resend-verification", nil)
 }
 
@@ -412,7 +412,7 @@ func signUpLetters(t *testing.T, w *world, c *client) {
 	const known, unknown = "known@sign-up.test", "unknown@sign-up.test"
 	member(t, c, known)
 	c.with("").want(t, 202, "", "POST", authPath+"/sign-up", object{"email": unknown, "password": secret})
-	w.mailbox.take(t, unknown, "Confirm your address")
+	w.mailbox.take(t, unknown, "Confirm your e-mail address")
 	for range 10 {
 		for _, email := range []string{known, "KNOWN@sign-up.test", unknown} {
 			a := c.with("").want(t, 202, "", "POST", authPath+"/sign-up", object{"email": email, "password": secret})
@@ -420,7 +420,7 @@ func signUpLetters(t *testing.T, w *world, c *client) {
 		}
 	}
 	c.with("").want(t, 202, "", "POST", authPath+"/sign-up", object{"email": "last@sign-up.test", "password": secret})
-	w.mailbox.take(t, "last@sign-up.test", "Confirm your address")
+	w.mailbox.take(t, "last@sign-up.test", "Confirm your e-mail address")
 	time.Sleep(100 * time.Millisecond) // a few jobs are done at the same time
 	equal(t, "letters", []int{w.mailbox.count(known), w.mailbox.count(unknown)}, []int{1, 0})
 	w.mailbox.take(t, known, "You have an account")

@@ -92,7 +92,7 @@ func (e *ConditionError) Error() string {
 	if e.Err != nil {
 		return e.Err.Error()
 	}
-	return fmt.Sprintf("the answer depends on values for %s, which the context does not have", strings.Join(e.Missing, ", "))
+	return fmt.Sprintf("the answer depends on values for %s, which the context lacks", strings.Join(e.Missing, ", "))
 }
 
 func (e *ConditionError) Unwrap() error { return e.Err }
@@ -172,7 +172,7 @@ func (e *BudgetError) Spent() string {
 
 func (e *BudgetError) Error() string {
 	if e.Spent() == "conditions" {
-		return fmt.Sprintf("the conditions of the question need more work than %d steps allow", e.Limit)
+		return fmt.Sprintf("the conditions of the request cost more than %d steps", e.Limit)
 	}
-	return fmt.Sprintf("the question needs more than %d graph visits", e.Limit)
+	return fmt.Sprintf("the request needs more than %d graph visits", e.Limit)
 }

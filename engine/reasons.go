@@ -44,11 +44,11 @@ func (w *reasonWriter) walk(g int32) {
 			return
 		}
 		if lg.isExclusion() {
-			w.add(n.String(), "exclusion", "the subject is not among those whom %s of %s leaves out", n.Relation, n.Object)
+			w.add(n.String(), "exclusion", "the subject is not excluded from %s of %s", n.Relation, n.Object)
 			w.walk(at.proof.child)
 			return
 		}
-		w.add(n.String(), "intersection", "to be %s of %s takes all of what follows", n.Relation, n.Object)
+		w.add(n.String(), "intersection", "%s of %s requires all of the following", n.Relation, n.Object)
 		for _, operand := range lg.operands {
 			slot, _ := e.table.slot(goalKey(at.object, ruleGoal(operand, at.what.mode())))
 			w.walk(slot.goal)
@@ -162,7 +162,7 @@ func (w *reasonWriter) expires(on *tuplestore.Terms) time.Time {
 }
 
 func (w *reasonWriter) computed(o tuplestore.Object, from, to string) {
-	w.add(tuplestore.Node{Object: o, Relation: from}.String(), "computed", "to be %s of %s counts for %s", from, o, to)
+	w.add(tuplestore.Node{Object: o, Relation: from}.String(), "computed", "%s of %s implies %s", from, o, to)
 }
 
 func (w *reasonWriter) add(via, rewrite, text string, args ...any) {

@@ -40,10 +40,10 @@ func wellFormedResource(o tuplestore.Object) error {
 var refusalMessages = map[schema.Refusal]string{
 	schema.UnknownType:       "its type is not defined",
 	schema.UndefinedRelation: "its type has no such relation",
-	schema.NotDirect:         "the relation is only derived, tuples of it would count nowhere",
+	schema.NotDirect:         "the relation is derived and takes no tuples",
 	schema.WildcardRefused:   "the relation does not list this wildcard among its subjects",
 	schema.TypeRefused:       "the relation does not list this kind among its subjects",
-	schema.LeadsBack:         "the relation is subtracted from the one the subject names",
+	schema.LeadsBack:         "the subject's relation is defined by subtracting this relation",
 }
 
 // writableSubject validates the subject of a new tuple.

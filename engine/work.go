@@ -64,7 +64,7 @@ func (l limits) exceeded(onTerms int) error {
 var errHeavy = errors.New("request needs more work than can be done at once")
 
 func newHeavyGate() *fair.Gate {
-	return fair.NewGate("complex questions", fair.Limits{Service: int64(fair.HeavyPlaces())},
+	return fair.NewGate("complex requests", fair.Limits{Service: int64(fair.HeavyPlaces())},
 		fair.Queue{Waiting: 2000, WaitingOfTenant: 64, WaitingOfCaller: 32, Patience: 5 * time.Second})
 }
 

@@ -102,7 +102,7 @@ func termsOf(c *schema.Compiled, op WriteOp) (tuplestore.Terms, error) {
 	}
 	if op.Condition == "" {
 		if len(op.Context) > 0 {
-			return on, &InvalidTermsError{Field: "context", Message: "context belongs to a condition, and none is given"}
+			return on, &InvalidTermsError{Field: "context", Message: "context requires a condition"}
 		}
 		return on, nil
 	}

@@ -15,7 +15,7 @@ import (
 
 // ErrHashUnknown is returned for a hash that cannot be verified against: of an unknown
 // algorithm, malformed, or with parameters that would cost too much.
-var ErrHashUnknown = errors.New("not a password hash of a known kind within bounds")
+var ErrHashUnknown = errors.New("not a password hash of a supported algorithm, or its parameters exceed the limits")
 
 // Algorithms that other systems' hashes may be of, beside argon2id.
 const (

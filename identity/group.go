@@ -26,7 +26,7 @@ var (
 	ErrSlugTaken = errors.New("another group has this slug")
 	// ErrBuiltin is returned for what would take the administrators' group away, or
 	// scopes from it.
-	ErrBuiltin = errors.New("the group of administrators cannot be deleted and keeps its scopes")
+	ErrBuiltin = errors.New("the administrators group cannot be deleted, and its scopes cannot be changed")
 )
 
 // AdministratorsSlug names the group that every tenant has from its beginning.

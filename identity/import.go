@@ -38,11 +38,11 @@ var (
 	// ErrImportNotFound is returned for an id that no import has.
 	ErrImportNotFound = errors.New("import not found")
 	// ErrImportTooLong is returned for an import of more than [MaxImportRows] rows.
-	ErrImportTooLong = fmt.Errorf("an import has at most %d rows", MaxImportRows)
+	ErrImportTooLong = fmt.Errorf("an import can have at most %d rows", MaxImportRows)
 	// ErrImportEmpty is returned for an import without rows.
-	ErrImportEmpty = errors.New("an import has at least one row")
+	ErrImportEmpty = errors.New("an import must have at least one row")
 	// ErrImportUnderWay is returned for an import that is still being received.
-	ErrImportUnderWay = errors.New("the import is being received")
+	ErrImportUnderWay = errors.New("the import is still being received")
 )
 
 // ImportState is how far an import has come.

@@ -39,7 +39,7 @@ const (
 )
 
 // errNotOurs: the job was cancelled, or another process works on it.
-var errNotOurs = errors.New("import is not ours any more")
+var errNotOurs = errors.New("import lease lost")
 
 // Run works on imports until ctx ends. Several processes may run it.
 func (i *Importer) Run(ctx context.Context, log *slog.Logger) {
@@ -156,7 +156,7 @@ func (i *Importer) importChunk(ctx context.Context, job *Import, owner string) e
 		c := &candidates[n]
 		c.line = l.Number
 		if l.TooLong {
-			c.failed = &RowError{Code: "line_too_long", Message: fmt.Sprintf("a line has at most %d bytes", MaxImportLine)}
+			c.failed = &RowError{Code: "line_too_long", Message: fmt.Sprintf("a line must have at most %d bytes", MaxImportLine)}
 			continue
 		}
 		if c.row, c.failed = i.parse(l.Text); c.failed != nil || c.row.Password == "" {
@@ -212,7 +212,7 @@ func (i *Importer) commitChunk(ctx context.Context, job Import, owner string, ca
 			}
 			g, err := selectGroupBySlug(ctx, d.db, job.TenantID, slug)
 			if errors.Is(err, ErrGroupNotFound) {
-				c.failed = &RowError{Code: "group_not_found", Message: fmt.Sprintf("there is no group %q", slug)}
+				c.failed = &RowError{Code: "group_not_found", Message: fmt.Sprintf("group %q not found", slug)}
 				continue
 			}
 			if err != nil {

@@ -47,7 +47,7 @@ func membership(groupID, userID string) engine.WriteOp {
 }
 
 // errChanged: something else changed what a change was based on; it is tried again.
-var errChanged = errors.New("changed by somebody else")
+var errChanged = errors.New("changed concurrently")
 
 // AddMembers puts users into a group: all that exist, or none. Each user gets an
 // outcome. commitID is that of [Directory.CreateGroup]. It fails with [ErrGroupNotFound],
@@ -280,7 +280,7 @@ func (d *Directory) Administrators(ctx context.Context, tenantID string, scopes 
 		return err
 	}
 	n := NewGroup{
-		Slug: AdministratorsSlug, Name: "Administrators", Description: "Those who may do everything in this tenant.", Scopes: scopes, initial: true,
+		Slug: AdministratorsSlug, Name: "Administrators", Description: "Users who may do everything in this tenant.", Scopes: scopes, initial: true,
 	}
 	if first.ID != "" {
 		n.first = []string{first.ID}

@@ -52,8 +52,8 @@ func (e *PolicyError) Error() string {
 			MinLength:          fmt.Sprintf("has fewer than %d characters", e.Policy.MinLength),
 			MaxLength:          fmt.Sprintf("has more than %d characters", e.Policy.MaxLength),
 			Common:             "is one of the most common passwords",
-			ContainsIdentifier: "contains the user's name or address",
-			Breached:           "is among passwords that were stolen elsewhere",
+			ContainsIdentifier: "contains the user's name or e-mail address",
+			Breached:           "appears in a list of stolen passwords",
 		}[rule])
 	}
 	return "the password " + strings.Join(parts, " and ")
@@ -69,7 +69,7 @@ func (d *Directory) NewPassword(ctx context.Context, tenantID, password string, 
 	}
 	found, err := d.breached.Contains(ctx, breached.DigestOf(password))
 	if err != nil { // a password must not depend on somebody else's service
-		d.log.WarnContext(ctx, "password accepted without knowing whether it is breached", "tenant", tenantID, "error", err)
+		d.log.WarnContext(ctx, "password accepted without a breach check", "tenant", tenantID, "error", err)
 	}
 	if found {
 		return "", &PolicyError{p, []Rule{Breached}}

@@ -31,7 +31,7 @@ var (
 
 	// ErrUserExists is returned for an e-mail address that has an account in
 	// the tenant.
-	ErrUserExists = errors.New("a user with this email exists")
+	ErrUserExists = errors.New("a user with this e-mail address already exists")
 
 	// ErrEmailInvalid is returned for what is not an e-mail address.
 	ErrEmailInvalid = errors.New("not an e-mail address")

@@ -205,8 +205,8 @@ func (s *Service) Application(ctx context.Context, tenantID, applicationID strin
 // applications that were deleted before are refused.
 func (s *Service) Settle(ctx context.Context) { s.revoked.settle(ctx) }
 
-// errSetUpMeanwhile: an application was changed by somebody else in between.
-var errSetUpMeanwhile = errors.New("the application was changed meanwhile")
+// errSetUpMeanwhile: an application was changed concurrently.
+var errSetUpMeanwhile = errors.New("the application was changed concurrently")
 
 // UpdateApplication changes an application: change gets it as it is and makes of it what
 // it shall be, and may run more than once; ids, type and creation stay. Without a difference

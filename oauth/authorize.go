@@ -91,7 +91,7 @@ func (s *Service) Authorize(ctx context.Context, tenant Tenant, params url.Value
 	}
 	r, app, err = s.judge(ctx, tenant, params)
 	if err == nil && app.RequirePAR {
-		err = r.Refusal(string(InvalidRequest), "the application has to push its requests (RFC 9126)")
+		err = r.Refusal(string(InvalidRequest), "the application must push its authorization requests (RFC 9126)")
 	}
 	return r, app, err
 }
@@ -141,7 +141,7 @@ func (s *Service) judge(ctx context.Context, tenant Tenant, params url.Values) (
 	case app.State != Enabled:
 		return refuse(string(UnauthorizedClient), "the application is disabled")
 	case !app.Type.hasUsers():
-		return refuse(string(UnauthorizedClient), "applications of this type get no tokens of users")
+		return refuse(string(UnauthorizedClient), "applications of this type cannot get tokens for users")
 	case params.Has("request"):
 		return refuse("request_not_supported", "request objects are not supported")
 	case params.Get("response_type") == "":
@@ -165,14 +165,14 @@ func (s *Service) judge(ctx context.Context, tenant Tenant, params url.Values) (
 	case scopeErr != nil:
 		return refuse(string(InvalidScope), "scope is malformed")
 	case len(r.Prompt) > 1 && r.Prompts("none"):
-		return refuse(string(InvalidRequest), "prompt none stands alone")
+		return refuse(string(InvalidRequest), "prompt none cannot be combined with other values")
 	}
 	if hint := params.Get("id_token_hint"); hint != "" {
 		c, err := s.readIDToken(ctx, tenant, hint)
 		var bad *TokenError
 		switch {
 		case errors.As(err, &bad) && bad.Reason != Expired, (err == nil || bad != nil) && c.Audience != app.ClientID: // an expired one is good enough for a hint
-			return refuse(string(InvalidRequest), "id_token_hint is not one that the application got here")
+			return refuse(string(InvalidRequest), "id_token_hint was not issued to this application")
 		case err != nil && bad == nil:
 			return r, app, err
 		}
@@ -200,10 +200,10 @@ func (s *Service) judge(ctx context.Context, tenant Tenant, params url.Values) (
 		r.Scopes = app.AllowedScopes
 	}
 	if len(r.Scopes) == 0 {
-		return refuse(string(InvalidScope), "the application may have none of these scopes")
+		return refuse(string(InvalidScope), "the application is not allowed any of these scopes")
 	}
 	if _, err := tokenAudience(tenant, app, asked, nil); err != nil {
-		return refuse(string(InvalidTarget), "the application may not have tokens for this audience")
+		return refuse(string(InvalidTarget), "the application is not allowed tokens for this audience")
 	}
 	if len(asked) == 1 {
 		r.Audience = asked[0]
@@ -233,7 +233,7 @@ func (s *Service) proven(ctx context.Context, tenant Tenant, params url.Values) 
 	app, err := selectApplication(ctx, s.db, tenant.ID, params.Get("client_id"))
 	switch {
 	case notFound(err):
-		return app, &PageError{"the application is not known here"}
+		return app, &PageError{"the application is unknown"}
 	case err != nil:
 		return app, err
 	case !slices.Contains(app.RedirectURIs, params.Get("redirect_uri")):

@@ -18,11 +18,11 @@ type Answer struct {
 
 	// What the application may have, said by a user; an empty user has not been asked.
 	UserID string   `json:"user,omitempty"`
-	Scopes []string `json:"scopes,omitempty"` // none: the user has denied it
+	Scopes []string `json:"scopes,omitempty"` // none: the user denied the request
 }
 
 // ErrScopesNotAsked is returned for consent to something that was not asked for.
-var ErrScopesNotAsked = errors.New("the application has not asked for all of these scopes")
+var ErrScopesNotAsked = errors.New("the application did not request all of these scopes")
 
 // ErrNoAuthorization is returned where a user has not let an application do anything.
 var ErrNoAuthorization = errors.New("the user has not signed in to the application")
@@ -33,19 +33,19 @@ var ErrNoAuthorization = errors.New("the user has not signed in to the applicati
 func (s *Service) Consented(ctx context.Context, tenant Tenant, r AuthorizationRequest, said Answer, userID string) (AuthorizationRequest, error) {
 	if said.UserID == userID {
 		if len(said.Scopes) == 0 {
-			return r, r.Refusal(AccessDenied, "the user has denied it")
+			return r, r.Refusal(AccessDenied, "the user denied the request")
 		}
 		r.Scopes = said.Scopes
 		return r, nil
 	}
-	ask := r.Refusal(ConsentRequired, "the user has to be asked")
+	ask := r.Refusal(ConsentRequired, "the user has not given consent")
 	if r.Prompts("consent") {
 		return r, ask
 	}
 	app, err := selectApplication(ctx, s.db, tenant.ID, r.ClientID)
 	switch {
 	case notFound(err):
-		return r, &PageError{"the application is not known here"}
+		return r, &PageError{"the application is unknown"}
 	case err != nil:
 		return r, err
 	case app.FirstParty:

@@ -37,7 +37,7 @@ const (
 )
 
 // ErrUserCode is returned for a code that no waiting device has.
-var ErrUserCode = errors.New("no device waits with this code")
+var ErrUserCode = errors.New("the code is unknown or expired")
 
 // Device is what a device gets that waits for its user.
 type Device struct {
@@ -219,9 +219,9 @@ func (s *Service) deviceToken(ctx context.Context, tenant Tenant, app Applicatio
 	now := s.now()
 	switch {
 	case !now.Before(d.expiresAt):
-		return TokenResponse{}, &Error{ExpiredToken, "the user took too long"}
+		return TokenResponse{}, &Error{ExpiredToken, "the device code has expired"}
 	case d.denied:
-		return TokenResponse{}, &Error{AccessDenied, "the user has denied it"}
+		return TokenResponse{}, &Error{AccessDenied, "the user denied the request"}
 	case d.grantID == "":
 		return TokenResponse{}, s.wait(ctx, tenant, d, now)
 	}
@@ -243,7 +243,7 @@ func (s *Service) wait(ctx context.Context, tenant Tenant, d device, now time.Ti
 	refused := &Error{AuthorizationPending, "the user has not answered yet"}
 	if now.Sub(d.polledAt) < d.interval {
 		d.interval += pollEvery
-		refused = &Error{SlowDown, fmt.Sprintf("wait %d seconds between two requests", int(d.interval.Seconds()))}
+		refused = &Error{SlowDown, fmt.Sprintf("wait %d seconds between requests", int(d.interval.Seconds()))}
 	}
 	_, err := s.db.Exec(ctx, `UPDATE device_codes SET polled_at = $3, interval_s = $4 WHERE tenant_id = $1 AND hash = $2`,
 		tenant.ID, d.hash, now.UnixMicro(), int64(d.interval/time.Second))

@@ -229,13 +229,13 @@ func wellFormedExchange(x ExchangeRequest) *denial {
 	case x.SubjectToken == "" || x.SubjectTokenType == "":
 		return malformed("subject_token and subject_token_type are required")
 	case (x.ActorToken == "") != (x.ActorTokenType == ""):
-		return malformed("actor_token and actor_token_type come together")
+		return malformed("actor_token and actor_token_type must be given together")
 	case !slices.Contains(types, x.SubjectTokenType):
-		return malformed("subject_token_type is not known")
+		return malformed("subject_token_type is not supported")
 	case x.ActorToken != "" && !slices.Contains(types, x.ActorTokenType):
-		return malformed("actor_token_type is not known")
+		return malformed("actor_token_type is not supported")
 	case x.RequestedTokenType != "" && x.RequestedTokenType != TypeAccessToken:
-		return malformed("requested_token_type must be that of an access token")
+		return malformed("requested_token_type must be the type of access tokens")
 	}
 	return nil
 }
@@ -244,10 +244,10 @@ func wellFormedExchange(x ExchangeRequest) *denial {
 // the new token is bound to, so that no exchange leads to a token that is good without.
 func (e *exchange) bound() *denial {
 	if e.subject.key != "" && e.subject.key != e.key {
-		return &denial{"subject_token_key", &Error{InvalidRequest, "subject_token is bound to a key of which the request has no DPoP proof"}}
+		return &denial{"subject_token_key", &Error{InvalidRequest, "subject_token is bound to a key, and the request has no DPoP proof for that key"}}
 	}
 	if e.actor != nil && e.actor.key != "" && e.actor.key != e.key {
-		return &denial{"actor_token_key", &Error{InvalidRequest, "actor_token is bound to a key of which the request has no DPoP proof"}}
+		return &denial{"actor_token_key", &Error{InvalidRequest, "actor_token is bound to a key, and the request has no DPoP proof for that key"}}
 	}
 	return nil
 }
@@ -317,15 +317,15 @@ func (s *Service) permitted(ctx context.Context, tenant Tenant, e *exchange) (*d
 	targets := answers[0][1 : 1+len(e.audience)]
 	switch {
 	case !answers[0][0]:
-		return &denial{"not_enabled", &Error{InvalidGrant, "the application may not exchange tokens"}}, nil
+		return &denial{"not_enabled", &Error{InvalidGrant, "the application is not allowed to exchange tokens"}}, nil
 	case slices.Contains(targets, false):
-		return &denial{"audience_not_permitted", &Error{InvalidTarget, "the application may not have tokens for this audience"}}, nil
+		return &denial{"audience_not_permitted", &Error{InvalidTarget, "the application is not allowed tokens for this audience"}}, nil
 	case slices.Contains(answers[1], false):
-		return &denial{"audience_denied", &Error{InvalidTarget, "the subject may not call this audience"}}, nil
+		return &denial{"audience_denied", &Error{InvalidTarget, "the subject is not allowed to call this audience"}}, nil
 	case e.actor != nil && !answers[0][1+len(e.audience)]:
-		return &denial{"act_as_not_enabled", &Error{InvalidGrant, "the application may not let anybody act as a subject of this type"}}, nil
+		return &denial{"act_as_not_enabled", &Error{InvalidGrant, "the application does not allow delegation for subjects of this type"}}, nil
 	case e.actor != nil && !answers[2][0]:
-		return &denial{"act_as_denied", &Error{InvalidGrant, "the actor may not act as the subject"}}, nil
+		return &denial{"act_as_denied", &Error{InvalidGrant, "the actor is not allowed to act as the subject"}}, nil
 	}
 	return nil, nil
 }
@@ -343,7 +343,7 @@ func (s *Service) grant(ctx context.Context, tenant Tenant, e *exchange) (_ *den
 	if len(e.scopes) > 0 {
 		asked := len(e.scopes)
 		if e.carries = e.carries.narrowed(e.scopes); len(e.carries.scopes) < asked {
-			return &denial{"scope", &Error{InvalidScope, "scope asks for more than the subject has, or the application may have"}}, nil
+			return &denial{"scope", &Error{InvalidScope, "scope exceeds what the subject has or what the application is allowed"}}, nil
 		}
 	}
 	act, acr := from.act, from.acr
@@ -354,7 +354,7 @@ func (s *Service) grant(ctx context.Context, tenant Tenant, e *exchange) (_ *den
 	if e.actor != nil {
 		act = &Actor{Subject: e.actor.subject.ID, ClientID: e.actor.clientID, Act: from.act}
 		if act.depth() > maxActors {
-			return &denial{"act_chain", &Error{InvalidGrant, fmt.Sprintf("more than %d would act for each other", maxActors)}}, nil
+			return &denial{"act_chain", &Error{InvalidGrant, fmt.Sprintf("the chain of actors would be longer than %d", maxActors)}}, nil
 		}
 		if acr != "" {
 			acr = AAL1

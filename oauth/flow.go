@@ -16,8 +16,8 @@ import (
 // ErrFlowNotFound is returned for an id that no flow has, and ErrFlowExpired for one
 // whose time is over.
 var (
-	ErrFlowNotFound = errors.New("there is no such sign-in flow")
-	ErrFlowExpired  = errors.New("the sign-in flow has expired")
+	ErrFlowNotFound = errors.New("the authorization request was not found")
+	ErrFlowExpired  = errors.New("the authorization request has expired")
 )
 
 // FlowFor is how long people may take to sign in.

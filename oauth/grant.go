@@ -192,7 +192,7 @@ type issuance struct {
 }
 
 // errReused: somebody else has just used up the same.
-var errReused = errors.New("the code or token was used meanwhile")
+var errReused = errors.New("the code or token was used concurrently")
 
 // useOnce queues an update of one row that nobody else may have made before: else the
 // transaction fails with errReused.
@@ -220,7 +220,7 @@ func (s *Service) issue(ctx context.Context, tenant Tenant, app Application, g g
 	if len(as.scopes) > 0 {
 		for _, scope := range as.scopes {
 			if !slices.Contains(g.scopes, scope) && !slices.Contains(carries.scopes, scope) {
-				return r, &Error{InvalidScope, "scope asks for more than was granted"}
+				return r, &Error{InvalidScope, "scope exceeds what was granted"}
 			}
 		}
 		carries = carries.narrowed(as.scopes)

@@ -43,7 +43,7 @@ func (s *Service) Introspect(ctx context.Context, tenant Tenant, by Credentials,
 		return Introspection{}, err
 	}
 	if !app.Type.Confidential() {
-		return Introspection{}, &Error{InvalidClient, "introspection takes a client that can prove who it is"}
+		return Introspection{}, &Error{InvalidClient, "introspection requires a client with credentials"}
 	}
 	var i Introspection
 	if strings.HasPrefix(token, refreshTokenPrefix) {

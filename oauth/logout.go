@@ -37,7 +37,7 @@ func (s *Service) Logout(ctx context.Context, tenant Tenant, params url.Values) 
 			return r, err
 		case err != nil && bad.Reason != Expired: // what else it says is not known to be true
 		case clientID != "" && clientID != c.Audience:
-			return r, &PageError{"the ID token is another application's"}
+			return r, &PageError{"the ID token was issued to another application"}
 		default:
 			clientID, r.SessionID = c.Audience, c.SessionID
 		}

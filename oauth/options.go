@@ -78,7 +78,7 @@ func (o Options) validate(of ApplicationType, fetch *outbound.Client) error {
 	case o.GroupScopes != AllGroupScopes && o.GroupScopes != AllowedGroupScopes:
 		return &SetupError{"group_scopes", "unknown_value", "must be all or allowed_only"}
 	case !o.RequirePKCE && of != Server:
-		return &SetupError{"require_pkce", "invalid", "must be true but for server applications"}
+		return &SetupError{"require_pkce", "invalid", "must be true unless the type is server"}
 	case o.IntrospectAll && !of.Confidential():
 		return &SetupError{"introspect_all", "invalid", "must be false for applications without a secret"}
 	case len(o.PostLogoutRedirectURIs) > maxRedirectURIs:
@@ -107,7 +107,7 @@ func (o Options) validate(of ApplicationType, fetch *outbound.Client) error {
 func (o Options) validateKeys() error {
 	switch {
 	case o.JWKS != nil && o.JWKSURI != "":
-		return &SetupError{"jwks_uri", "invalid", "must not be there beside jwks"}
+		return &SetupError{"jwks_uri", "invalid", "cannot be combined with jwks"}
 	case o.AuthMethod == PrivateKeyJWT && o.JWKS == nil && o.JWKSURI == "":
 		return &SetupError{"jwks", "required", "or jwks_uri is required for private_key_jwt"}
 	case o.JWKS == nil:

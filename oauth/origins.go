@@ -68,7 +68,7 @@ func ValidateOrigins(list []string) error {
 		}
 		local := u.Hostname() == "localhost" || strings.HasSuffix(u.Hostname(), ".localhost") || u.Hostname() == "127.0.0.1" || u.Hostname() == "::1"
 		if u.Scheme != "https" && (u.Scheme != "http" || !local) {
-			return fmt.Errorf("allowed origin %q is neither https nor http on this machine", origin)
+			return fmt.Errorf("allowed origin %q must use https, or http with a loopback host", origin)
 		}
 	}
 	return nil

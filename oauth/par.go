@@ -39,7 +39,7 @@ func (s *Service) Push(ctx context.Context, tenant Tenant, by Credentials, param
 	}
 	switch {
 	case key != "" && params.Has("dpop_jkt") && params.Get("dpop_jkt") != key: // RFC 9449 §10.1
-		return "", 0, &Error{InvalidRequest, "dpop_jkt names another key than the one of the DPoP proof"}
+		return "", 0, &Error{InvalidRequest, "dpop_jkt does not match the key of the DPoP proof"}
 	case key != "":
 		params.Set("dpop_jkt", key)
 	}
@@ -62,7 +62,7 @@ func (s *Service) Push(ctx context.Context, tenant Tenant, by Credentials, param
 // client only, and only once (RFC 9126 §4). It fails as [Service.Authorize] does.
 func (s *Service) pushed(ctx context.Context, tenant Tenant, params url.Values) (r AuthorizationRequest, app Application, err error) {
 	requestURI := params.Get("request_uri")
-	refused := &PageError{"the request_uri is not known here, was used before, or is over"}
+	refused := &PageError{"the request_uri is unknown, used or expired"}
 	if len(params["request_uri"]) != 1 || !strings.HasPrefix(requestURI, requestURIPrefix) {
 		return r, app, refused
 	}

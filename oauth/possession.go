@@ -81,7 +81,7 @@ func invalidProof(err error) error {
 // bindingKey is the key that the tokens of a token request will be bound to, empty for none.
 func (s *Service) bindingKey(tenant Tenant, app Application, by Credentials) (string, error) {
 	if app.DPoPBound && len(by.Proofs) == 0 {
-		return "", &Error{InvalidDPoPProof, "the application's tokens have to be bound to a key, and the request has no DPoP proof"}
+		return "", &Error{InvalidDPoPProof, "the application requires tokens bound to a key, and the request has no DPoP proof"}
 	}
 	return s.provenKey(tenant, by, TokenPath)
 }

@@ -139,16 +139,16 @@ func (s *Service) UpdateClient(ctx context.Context, tenant Tenant, clientID, tok
 	m = m.withDefaults(a.Type)
 	switch {
 	case m.ClientID != clientID:
-		return c, metadataError("client_id must be there and be the client's own")
+		return c, metadataError("client_id is required and must be the client's own")
 	case m.ClientSecret != "" && !a.secrets.match(m.ClientSecret, s.clock()):
-		return c, metadataError("client_secret is not the client's")
+		return c, metadataError("client_secret is not the secret of this client")
 	}
 	describe, err := s.described(ctx, tenant, m)
 	switch {
 	case err != nil:
 		return c, err
 	case m.applicationType() != a.Type: // by which it is decided what it may be and do
-		return c, metadataError("token_endpoint_auth_method and application_type cannot make another kind of client of it")
+		return c, metadataError("token_endpoint_auth_method and application_type cannot change the type of the client")
 	}
 	c.Token = newToken(registrationTokenPrefix)
 	mine := false

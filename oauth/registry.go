@@ -21,7 +21,7 @@ var (
 	// ErrScopeNotFound is returned for a scope that is not registered.
 	ErrScopeNotFound = errors.New("scope is not registered")
 	// ErrScopeExists is returned for a scope that is registered already.
-	ErrScopeExists = errors.New("scope is registered already")
+	ErrScopeExists = errors.New("scope is already registered")
 	// ErrScopeReserved is returned for what would change a scope of the product's own.
 	ErrScopeReserved = errors.New("scope is built in")
 	// ErrScopeInvalid is returned for what cannot be the name of a scope.

@@ -141,7 +141,7 @@ func find(keys []SigningKey, alg Alg, state KeyState) *SigningKey {
 }
 
 // errKeysChanged: another process has changed a tenant's keys in between.
-var errKeysChanged = errors.New("the signing keys were changed meanwhile")
+var errKeysChanged = errors.New("the signing keys were changed concurrently")
 
 // advance lets the keys of a tenant take the steps of a plan, and returns them as they are
 // then. Any number of processes may do so at once: the steps are written if the keys are

@@ -56,7 +56,7 @@ func parseScopes(parameter string) ([]string, error) {
 			continue
 		}
 		if !validScope(scope) {
-			return nil, &Error{InvalidScope, "scope holds a character that no scope may have"}
+			return nil, &Error{InvalidScope, "scope contains a character that is not allowed"}
 		}
 		seen[scope] = struct{}{}
 		list = append(list, scope)

@@ -77,7 +77,7 @@ func (p ServiceProvider) validate() error {
 	case !p.SignResponse && !p.SignAssertion:
 		return &SetupError{"sign_assertion", "invalid", "must be true unless the response is signed"}
 	case p.Certificate == "" && (p.EncryptAssertion || p.SignedRequests):
-		return &SetupError{"certificate", "required", "is required to encrypt, and to verify requests"}
+		return &SetupError{"certificate", "required", "is required for encrypt_assertion and signed_requests"}
 	case len(p.AttributeStatements) > maxAttributes:
 		return &SetupError{"attribute_statements", "too_many", fmt.Sprintf("must be at most %d", maxAttributes)}
 	case p.Certificate != "" && !validCertificate(p.Certificate):

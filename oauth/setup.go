@@ -56,7 +56,7 @@ type RedirectURIError struct {
 	Forbidden bool // its form: no server of any kind should accept it
 }
 
-func (e *RedirectURIError) Error() string { return "redirect URI is refused: " + e.Reason }
+func (e *RedirectURIError) Error() string { return "redirect URI refused: " + e.Reason }
 
 // Unwrap makes it [ErrApplicationInvalid].
 func (e *RedirectURIError) Unwrap() error { return ErrApplicationInvalid }
@@ -176,7 +176,7 @@ func (a Application) validateScopes(ctx context.Context, tx *sqldb.Tx) error {
 func validText(field, value string) error {
 	switch {
 	case !text.IsParagraphs(value):
-		return &SetupError{field, "invalid", "must be UTF-8 without control characters but line breaks and tabs"}
+		return &SetupError{field, "invalid", "must be UTF-8 without control characters except line breaks and tabs"}
 	case len(value) > maxText:
 		return &SetupError{field, "too_long", fmt.Sprintf("must have at most %d bytes", maxText)}
 	}

@@ -73,7 +73,7 @@ func (s *Service) Token(ctx context.Context, tenant Tenant, req TokenRequest) (T
 		return TokenResponse{}, err
 	}
 	if req.GrantType != GrantClientCredentials && (s.people == nil || !app.Type.hasUsers()) {
-		return TokenResponse{}, &Error{UnauthorizedClient, "applications of this type get no tokens of users"}
+		return TokenResponse{}, &Error{UnauthorizedClient, "applications of this type cannot get tokens for users"}
 	}
 	var issued TokenResponse
 	if req.key, err = s.bindingKey(tenant, app, req.Credentials); err == nil {
@@ -125,7 +125,7 @@ func grantedScopes(app Application, parameter string) ([]string, error) {
 	}
 	for _, scope := range asked {
 		if !slices.Contains(app.AllowedScopes, scope) {
-			return nil, &Error{InvalidScope, "the application may not have every scope it asked for"}
+			return nil, &Error{InvalidScope, "the application is not allowed all of the scopes that it requested"}
 		}
 	}
 	return asked, nil
@@ -143,7 +143,7 @@ func tokenAudience(tenant Tenant, app Application, asked, scopes []string) (audi
 	case 0:
 	case 1:
 		if asked[0] != aud && asked[0] != tenant.BaseURL {
-			return nil, &Error{InvalidTarget, "the application may not have tokens for this audience"}
+			return nil, &Error{InvalidTarget, "the application is not allowed tokens for this audience"}
 		}
 		aud = asked[0]
 	default:

@@ -123,7 +123,7 @@ func validateProductive(t *Type) error {
 	for i := range t.Relations {
 		if !productive[t.Relations[i].Name] {
 			return rewriteError(t.Name, fmt.Sprintf("relations[%d].rewrites[0]", i), "cycle_without_this",
-				"relation %q is only ever defined by itself, so nothing can be in it", t.Relations[i].Name)
+				"relation %q is defined only by itself, so it is always empty", t.Relations[i].Name)
 		}
 	}
 	return nil

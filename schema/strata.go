@@ -38,7 +38,7 @@ func (c *Compiled) stratify() error {
 		}
 		if !d.byData && reaches(within, d.to, d.from) {
 			return rewriteError(d.from.typ, d.path, "recursion_through_exclusion",
-				"%s#%s would be defined by its own absence: the subtracted %s#%s leads back to it",
+				"%s#%s depends on its own negation: the subtracted %s#%s leads back to it",
 				d.from.typ, d.from.relation, d.to.typ, d.to.relation)
 		}
 		if reaches(outgoing, d.to, d.from) {

@@ -43,5 +43,5 @@ type BusyError struct {
 }
 
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("%d writes of this %s are waiting already", e.Limit, e.Queue)
+	return fmt.Sprintf("%d writes of this %s are already queued", e.Limit, e.Queue)
 }

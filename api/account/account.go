@@ -127,7 +127,7 @@ func self(call *web.Call) (userID string, err error) {
 
 func notSignedIn() error {
 	return &web.Error{
-		Status: http.StatusForbidden, Code: "permission_denied", Message: "only users who have signed in can do this", Details: web.Details{"required_scope": nil},
+		Status: http.StatusForbidden, Code: "permission_denied", Message: "this operation requires a signed-in user", Details: web.Details{"required_scope": nil},
 	}
 }
 

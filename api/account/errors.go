@@ -81,7 +81,7 @@ func translate(err error) *web.Error {
 func slowDown(after time.Duration) *web.Error {
 	seconds := max(1, int((after+time.Second-1)/time.Second))
 	return &web.Error{
-		Status: http.StatusTooManyRequests, Code: "rate_limited", Message: fmt.Sprintf("too many attempts; the next may come in %d seconds", seconds),
+		Status: http.StatusTooManyRequests, Code: "rate_limited", Message: fmt.Sprintf("too many attempts; try again in %d seconds", seconds),
 		Details: web.Details{"limit": 1, "window_s": seconds, "family": "account"},
 		Header:  http.Header{"Retry-After": {strconv.Itoa(seconds)}},
 	}

@@ -106,7 +106,7 @@ func (s *Surface) AnswerConsent(ctx context.Context, request AnswerConsentReques
 	case form.Decision == "allow" && form.Scopes == nil:
 	case form.Decision == "allow":
 		if scopes = *form.Scopes; len(scopes) == 0 {
-			return nil, web.ValidationFailed(web.FieldError{Field: "scopes", Code: "required", Message: "scopes must not be empty: what allows nothing is deny"})
+			return nil, web.ValidationFailed(web.FieldError{Field: "scopes", Code: "required", Message: "scopes must not be empty; to allow no scope, send the decision deny"})
 		}
 	default:
 		return nil, web.ValidationFailed(web.FieldError{Field: "decision", Code: "unknown_value", Message: "decision must be allow or deny"})

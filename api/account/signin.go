@@ -38,7 +38,7 @@ func localPath(v *web.Validation, path LocalPath) string {
 	case len(path) > maxInput:
 		v.Add("redirect_to", "too_long", "must have at most 2,048 bytes")
 	case path != "" && !web.IsLocalPath(path):
-		v.Add("redirect_to", "invalid", "must be a path of this host")
+		v.Add("redirect_to", "invalid", "must be a path on this host")
 	}
 	return path
 }

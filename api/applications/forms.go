@@ -30,7 +30,7 @@ func translate(err error) *web.Error {
 	var used *oauth.InUseError
 	switch {
 	case errors.Is(err, oauth.ErrApplicationNotFound):
-		return &web.Error{Status: http.StatusNotFound, Code: "application_not_found", Message: "there is no such application"}
+		return &web.Error{Status: http.StatusNotFound, Code: "application_not_found", Message: "application not found"}
 	case errors.Is(err, oauth.ErrNotApplicable):
 		return bad("not_applicable", oauth.ErrNotApplicable.Error(), nil)
 	case errors.As(err, &uri):
@@ -43,7 +43,7 @@ func translate(err error) *web.Error {
 		return bad("scope_unknown", unknown.Error(), web.Details{"scopes": unknown.Scopes})
 	case errors.As(err, &used):
 		return &web.Error{
-			Status: http.StatusConflict, Code: "application_has_active_sessions", Message: used.Error() + "; disable it, and delete it when they have ended",
+			Status: http.StatusConflict, Code: "application_has_active_sessions", Message: used.Error() + "; disable it, and delete it after they have ended",
 			Details: web.Details{"active_sessions": used.Sessions, "latest_expires_at": document.Timestamp(used.Latest)},
 		}
 	case errors.As(err, &field):

@@ -70,7 +70,7 @@ func serveConfiguration(w http.ResponseWriter, r *http.Request) {
 		SearchAction:        base + "/access/v1/search/action",
 	})
 	if err != nil {
-		panic("authzen: strings do not encode: " + err.Error())
+		panic("authzen: encode strings: " + err.Error())
 	}
 	web.Document{Body: text, MediaType: "application/json", CacheControl: "public, max-age=300"}.Serve(w, r)
 }

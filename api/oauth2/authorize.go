@@ -41,7 +41,7 @@ func (s *Surface) AuthorizeByForm(w http.ResponseWriter, r *http.Request) {
 func parseForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
-		return nil, &web.Error{Status: http.StatusBadRequest, Code: string(oauth.InvalidRequest), Message: "the form cannot be read"}
+		return nil, &web.Error{Status: http.StatusBadRequest, Code: string(oauth.InvalidRequest), Message: "the body is not a valid form"}
 	}
 	return r.PostForm, nil
 }
@@ -101,7 +101,7 @@ func (s *Surface) proceed(w http.ResponseWriter, r *http.Request, flowID string,
 		}
 		s.answer(w, r, request.RedirectURI, request.ResponseMode, request.State, url.Values{"code": {code}, "iss": {web.CallOf(r.Context()).Tenant.BaseURL}})
 	case request.Prompts("none"):
-		s.refuse(w, r, request.Refusal(todo.refusal, "the user has to be asked"))
+		s.refuse(w, r, request.Refusal(todo.refusal, "the request requires user interaction"))
 	default:
 		if flowID == "" {
 			if flowID, err = s.wait(r, request); err != nil {
@@ -143,7 +143,7 @@ func (s *Surface) authenticate(ctx context.Context, flowID string, flow oauth.Fl
 		}
 		return step{page: page, refusal: oauth.LoginRequired}, nil
 	case another:
-		return step{}, request.Refusal(oauth.LoginRequired, "another user has signed in than the one that id_token_hint names")
+		return step{}, request.Refusal(oauth.LoginRequired, "the signed-in user is not the user that id_token_hint names")
 	case request.Prompts("select_account") && !fresh && flow.Answer.SessionID != current.ID:
 		return step{page: "/auth/select-account", refusal: oauth.InteractionRequired, answersFlow: true}, nil
 	case current.MustEnrol:
@@ -171,7 +171,7 @@ func (s *Surface) stepUp(ctx context.Context, request oauth.AuthorizationRequest
 	case way == authn.Enrol:
 		return step{page: enrolPage, refusal: oauth.UnmetRequirements}, nil
 	}
-	return step{}, request.Refusal(oauth.UnmetRequirements, "second factors cannot be used here")
+	return step{}, request.Refusal(oauth.UnmetRequirements, "the user has no second factor that can be used here")
 }
 
 // consented is the request of a flow as its user has consented to it, or says that they have

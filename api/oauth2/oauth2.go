@@ -235,7 +235,7 @@ func credentials(r *http.Request, form url.Values) (c oauth.Credentials, err err
 	default:
 		return c, invalidRequest("more than one Authorization header")
 	}
-	malformed := &oauth.Error{Code: oauth.InvalidClient, Description: "the Authorization header is not valid Basic"}
+	malformed := &oauth.Error{Code: oauth.InvalidClient, Description: "the Authorization header is not valid Basic authentication"}
 	user, password, ok := r.BasicAuth()
 	if !ok {
 		return c, malformed
@@ -246,7 +246,7 @@ func credentials(r *http.Request, form url.Values) (c oauth.Credentials, err err
 		return c, malformed
 	}
 	if c.ClientID != "" && c.ClientID != id {
-		return c, invalidRequest("the body names another client than the Authorization header")
+		return c, invalidRequest("the client_id in the body differs from the one in the Authorization header")
 	}
 	c.ClientID = id
 	if c.ClientSecret == "" {
@@ -264,7 +264,7 @@ func readAssertion(form url.Values, c *oauth.Credentials) error {
 	case kind == "" && c.Assertion == "":
 		return nil
 	case kind != assertion.Type || c.Assertion == "":
-		return invalidRequest("client_assertion comes with the client_assertion_type " + assertion.Type)
+		return invalidRequest("client_assertion requires the client_assertion_type " + assertion.Type)
 	}
 	c.ClientAuthMethods = append(c.ClientAuthMethods, oauth.PrivateKeyJWT)
 	id, err := assertion.ClientID(c.Assertion)
@@ -273,7 +273,7 @@ func readAssertion(form url.Values, c *oauth.Credentials) error {
 	case c.ClientID == "":
 		c.ClientID = id
 	case c.ClientID != id:
-		return invalidRequest("the body names another client than the assertion")
+		return invalidRequest("the client_id in the body differs from the subject of the assertion")
 	}
 	return nil
 }

@@ -166,24 +166,24 @@ func (o operation) web(method, path string) (web.Operation, error) {
 		}
 	}
 	if op.Anonymous && op.Scope != "" && op.Method != "GET" || op.Cookie && op.Scope == "" {
-		return op, fmt.Errorf("a cookie stands in for a bearer token, and only reads do without either")
+		return op, fmt.Errorf("a cookie replaces a bearer token, and only reads may require neither")
 	}
 	for _, p := range o.Parameters {
 		op.Idempotent = op.Idempotent || p.Ref == "#/components/parameters/IdempotencyKey"
 	}
 	// Reads may be repeated anyway, and their answers must be new.
 	if writes := strings.HasSuffix(op.Scope, ":write"); writes != op.Idempotent {
-		return op, fmt.Errorf("a bearer operation takes an IdempotencyKey if, and only if, its scope is to write")
+		return op, fmt.Errorf("a bearer operation takes an IdempotencyKey if, and only if, it has a write scope")
 	}
 	op.RateLimit, op.Streaming, op.MaxUpload, op.Enrolling = o.RateLimit, o.Streaming, o.MaxUpload, o.Enrolling
 	if !op.RateLimit.Known() {
 		return op, fmt.Errorf("unknown x-rate-limit %q", op.RateLimit)
 	}
 	if _, limited := o.Responses["429"]; limited != (op.RateLimit != ratelimit.None) {
-		return op, fmt.Errorf("answers 429 if, and only if, it counts against limits")
+		return op, fmt.Errorf("must declare a 429 response if, and only if, it is rate limited")
 	}
 	if (op.Streaming || op.MaxUpload > 0) && op.Scope == "" {
-		return op, fmt.Errorf("streams to or from anyone")
+		return op, fmt.Errorf("streams without a required scope")
 	}
 	if len(o.Body.Content) > 1 {
 		return op, fmt.Errorf("takes more than one media type")

@@ -50,7 +50,7 @@ func (p *problem) text() string {
 	case "factor_kind_unsupported":
 		return "This kind of second factor cannot be used here."
 	case "factor_limit_reached":
-		return "You have as many second factors as possible. Remove one first."
+		return "You have the maximum number of second factors. Remove one first."
 	case "last_sign_in_method":
 		return "You cannot remove your last way to sign in. Set a password or add a passkey first."
 	case "flow_not_found", "flow_expired":
@@ -71,7 +71,7 @@ func (p *problem) text() string {
 			case "common":
 				parts = append(parts, "is one of the most common passwords")
 			case "contains_identifier":
-				parts = append(parts, "is too similar to your name or address")
+				parts = append(parts, "contains your name or e-mail address")
 			case "breached":
 				parts = append(parts, "appears in a list of stolen passwords")
 			}

@@ -180,7 +180,7 @@ func (s *Surface) handler(p page) http.Handler {
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 		err := r.ParseForm()
 		if err != nil {
-			err = &web.Error{Status: http.StatusBadRequest, Code: "validation_failed", Message: "the form cannot be read"}
+			err = &web.Error{Status: http.StatusBadRequest, Code: "validation_failed", Message: "the form is not valid"}
 		} else {
 			err = p(v)
 		}

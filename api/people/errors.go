@@ -20,17 +20,17 @@ func translate(err error) *web.Error {
 	var unknown *identity.UnknownScopesError
 	switch {
 	case errors.Is(err, identity.ErrUserNotFound):
-		return &web.Error{Status: http.StatusNotFound, Code: "user_not_found", Message: "there is no such user"}
+		return &web.Error{Status: http.StatusNotFound, Code: "user_not_found", Message: "user not found"}
 	case errors.Is(err, session.ErrEnded):
 		return &web.Error{Status: http.StatusNotFound, Code: "session_not_found", Message: session.ErrEnded.Error()}
 	case errors.Is(err, factor.ErrNotFound):
-		return &web.Error{Status: http.StatusNotFound, Code: "factor_not_found", Message: "there is no such factor"}
+		return &web.Error{Status: http.StatusNotFound, Code: "factor_not_found", Message: "factor not found"}
 	case errors.Is(err, identity.ErrUserExists):
-		return &web.Error{Status: http.StatusConflict, Code: "user_exists", Message: "a user with this address exists"}
+		return &web.Error{Status: http.StatusConflict, Code: "user_exists", Message: "a user with this e-mail address already exists"}
 	case errors.Is(err, identity.ErrEmailInvalid):
-		return &web.Error{Status: http.StatusBadRequest, Code: "email_invalid", Message: "email is not an e-mail address"}
+		return &web.Error{Status: http.StatusBadRequest, Code: "email_invalid", Message: "email is not a valid e-mail address"}
 	case errors.Is(err, identity.ErrGroupNotFound):
-		return &web.Error{Status: http.StatusNotFound, Code: "group_not_found", Message: "there is no such group"}
+		return &web.Error{Status: http.StatusNotFound, Code: "group_not_found", Message: "group not found"}
 	case errors.Is(err, identity.ErrSlugInvalid):
 		return &web.Error{Status: http.StatusBadRequest, Code: "slug_invalid", Message: identity.ErrSlugInvalid.Error()}
 	case errors.Is(err, identity.ErrSlugTaken):

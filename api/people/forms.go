@@ -100,7 +100,7 @@ func filterOf(p ListUsersParams) (identity.Filter, error) {
 	if p.CreatedAfter != "" {
 		var err error
 		if f.CreatedAfter, err = time.Parse(time.RFC3339Nano, p.CreatedAfter); err != nil {
-			v.Add("created_after", "invalid", "must be an instant (RFC 3339)")
+			v.Add("created_after", "invalid", "must be an RFC 3339 time")
 		}
 	}
 	words(&v, "email", p.Email)

@@ -268,7 +268,7 @@ func membersChanged(call *web.Call, userIDs []string, outcomes map[string]identi
 		case identity.NotMember:
 			summary.NotMember++
 		case identity.UnknownUser:
-			result.Status, result.Error = "error", &memberError{"user_not_found", "there is no such user"}
+			result.Status, result.Error = "error", &memberError{"user_not_found", "user not found"}
 			summary.Error++
 		}
 		body.Data = append(body.Data, result)

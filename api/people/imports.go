@@ -102,7 +102,7 @@ func ParseImport(line []byte) (row identity.ImportRow, failed *identity.RowError
 
 // rowError is an error of a request as that of a row.
 func rowError(email string, err error) *identity.RowError {
-	failed := &identity.RowError{Email: email, Code: "invalid_json", Message: "the line is not a JSON object of a user"}
+	failed := &identity.RowError{Email: email, Code: "invalid_json", Message: "the line is not a JSON object that describes a user"}
 	var known *web.Error
 	if errors.As(err, &known) {
 		failed.Code, failed.Message = known.Code, known.Message
@@ -117,13 +117,13 @@ func rowError(email string, err error) *identity.RowError {
 func importErrors(err error) *web.Error {
 	switch {
 	case errors.Is(err, identity.ErrImportNotFound):
-		return &web.Error{Status: http.StatusNotFound, Code: "job_not_found", Message: "there is no such job"}
+		return &web.Error{Status: http.StatusNotFound, Code: "job_not_found", Message: "job not found"}
 	case errors.Is(err, identity.ErrImportTooLong):
 		return &web.Error{Status: http.StatusRequestEntityTooLarge, Code: "payload_too_large", Message: identity.ErrImportTooLong.Error()}
 	case errors.Is(err, identity.ErrImportEmpty):
 		return web.ValidationFailed(web.FieldError{Field: "body", Code: "required", Message: identity.ErrImportEmpty.Error()})
 	case errors.Is(err, identity.ErrImportUnderWay):
-		return &web.Error{Status: http.StatusConflict, Code: "idempotency_in_progress", Message: "a request under this idempotency key is being received", Header: http.Header{"Retry-After": {"1"}}}
+		return &web.Error{Status: http.StatusConflict, Code: "idempotency_in_progress", Message: "a request with this idempotency key is still being received", Header: http.Header{"Retry-After": {"1"}}}
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ func (v *validation) terms(path string, expiresAt *string, on *RelationCondition
 	if expiresAt != nil {
 		at, err := time.Parse(time.RFC3339Nano, *expiresAt)
 		if err != nil || at.UnixMicro() <= 0 {
-			v.Add(path+"expires_at", "timestamp_invalid", "must be a time after 1970 as RFC 3339 has it")
+			v.Add(path+"expires_at", "timestamp_invalid", "must be an RFC 3339 time after 1970")
 		}
 		op.ExpiresAt = at
 	}

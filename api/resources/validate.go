@@ -28,7 +28,7 @@ func (v *validation) resource(path, typ, id string) tuplestore.Object {
 		case len(id) > engine.MaxID:
 			v.Add(path+"external_id", "too_long", fmt.Sprintf("must have at most %d bytes", engine.MaxID))
 		case id == tuplestore.Wildcard:
-			v.Add(path+"external_id", "reserved", "must not be *, which stands for every subject of a type")
+			v.Add(path+"external_id", "reserved", "must not be *, which is reserved for the wildcard subject")
 		}
 	}
 	return tuplestore.Object{Type: typ, ID: id}
@@ -46,7 +46,7 @@ func managed(o tuplestore.Object, relation string) error {
 	}
 	return &web.Error{
 		Status: http.StatusForbidden, Code: "permission_denied",
-		Message: strings.TrimSuffix(o.String()+"#"+relation, "#") + " is kept by the operations on users, groups and applications", Details: web.Details{"required_scope": scope},
+		Message: strings.TrimSuffix(o.String()+"#"+relation, "#") + " is maintained by the operations on users, groups and applications", Details: web.Details{"required_scope": scope},
 	}
 }
 

@@ -44,7 +44,7 @@ func ValidationFailed(fields ...FieldError) *Error {
 
 // NotFound says that a path leads nowhere.
 func NotFound() *Error {
-	return &Error{Status: http.StatusNotFound, Code: "not_found", Message: "there is nothing at this path"}
+	return &Error{Status: http.StatusNotFound, Code: "not_found", Message: "no operation has this path"}
 }
 
 // Denied refuses a caller that lacks a scope which it would give.
@@ -65,7 +65,7 @@ func Unavailable(message string, after time.Duration) *Error {
 const exhaustedFor = 30 * time.Second
 
 func internal() *Error {
-	return &Error{Status: http.StatusInternalServerError, Code: "internal_error", Message: "the service failed; the request id leads to the cause"}
+	return &Error{Status: http.StatusInternalServerError, Code: "internal_error", Message: "internal error; report the request id to the operator"}
 }
 
 // errorBody is the error of the data plane.
@@ -102,19 +102,19 @@ func (k *Kit) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.As(err, &denied):
 		e = Denied(denied)
 	case errors.As(err, &busy):
-		e = Unavailable("too many writes are waiting", busy.RetryAfter)
+		e = Unavailable("too many writes are queued", busy.RetryAfter)
 	case errors.Is(err, tuplestore.ErrSchemaChanged):
-		e = Unavailable("the resource types keep changing", time.Second)
+		e = Unavailable("the resource types changed during the request", time.Second)
 	case errors.Is(err, tuplestore.ErrClosed):
 		e = Unavailable("the service is shutting down", time.Second)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		e = Unavailable("the request was not finished in time", time.Second)
+		e = Unavailable("the request exceeded the time limit", time.Second)
 	case sqldb.IsUnavailable(err):
-		k.log.WarnContext(r.Context(), "database is out of reach", "request_id", x.RequestID, "tenant", x.Tenant.ID, "operation", x.operation, "error", err)
-		e = Unavailable("the database is out of reach", time.Second)
+		k.log.WarnContext(r.Context(), "database is unreachable", "request_id", x.RequestID, "tenant", x.Tenant.ID, "operation", x.operation, "error", err)
+		e = Unavailable("the database is unreachable", time.Second)
 	case sqldb.IsExhausted(err):
 		k.log.WarnContext(r.Context(), "database is out of disk, memory or connections", "request_id", x.RequestID, "tenant", x.Tenant.ID, "operation", x.operation, "error", err)
-		e = Unavailable("the service has no room to store anything at present", exhaustedFor)
+		e = Unavailable("the service cannot store data at present", exhaustedFor)
 	default:
 		k.log.ErrorContext(r.Context(), "request failed", "request_id", x.RequestID, "tenant", x.Tenant.ID,
 			"operation", x.operation, "method", r.Method, "path", r.URL.Path, "client_ip", x.ClientIP, "error", err)

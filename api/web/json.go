@@ -101,7 +101,7 @@ func BodyError(err error) error {
 			Message: fmt.Sprintf("the body has more than %d bytes", tooLarge.Limit),
 		}
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return invalidJSON("the body ends before it should")
+		return invalidJSON("the body is incomplete")
 	}
 	return fmt.Errorf("read body: %w", err)
 }
@@ -113,7 +113,7 @@ func invalidJSON(message string) *Error {
 // Decode reads JSON as DecodeJSON does the body of a request.
 func Decode(text []byte, v any) error {
 	if depth(text) > MaxDepth {
-		return invalidJSON(fmt.Sprintf("the body is nested more than %d deep", MaxDepth))
+		return invalidJSON(fmt.Sprintf("the body is nested more than %d levels deep", MaxDepth))
 	}
 	if string(bytes.TrimSpace(text)) == "null" { // to the library a value like any other
 		return ValidationFailed(FieldError{"", "type_invalid", "the body must not be null"})

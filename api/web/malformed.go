@@ -52,10 +52,10 @@ var (
 // unreadable are the codes and messages of those answers.
 var unreadable = map[string][2]string{
 	"400": {"bad_request", "the request is not valid HTTP"},
-	"417": {"expectation_failed", "the only expectation that is understood is 100-continue"},
-	"431": {"headers_too_large", "the head of the request is too large"},
+	"417": {"expectation_failed", "the only supported expectation is 100-continue"},
+	"431": {"headers_too_large", "the request header is too large"},
 	"501": {"not_implemented", "the transfer encoding is not supported"},
-	"505": {"http_version_not_supported", "the version of HTTP is not supported"},
+	"505": {"http_version_not_supported", "the HTTP version is not supported"},
 }
 
 // restated is an answer of net/http's own in the form of the API; nil for others.

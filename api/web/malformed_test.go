@@ -44,10 +44,10 @@ func TestUnreadable(t *testing.T) {
 		"malformed path":    {"GET /%zz HTTP/1.1\r\nHost: a\r\n\r\n", 400, "bad_request", "the request is not valid HTTP"},
 		"malformed header":  {"GET / HTTP/1.1\r\nHost: a\r\nBad Header: x\r\n\r\n", 400, "bad_request", "the request is not valid HTTP: invalid header name"},
 		"malformed length":  {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n", 400, "bad_request", "the request is not valid HTTP"},
-		"large head":        {"GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("a", 16<<10) + "\r\n\r\n", 431, "headers_too_large", "the head of the request is too large"},
+		"large head":        {"GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("a", 16<<10) + "\r\n\r\n", 431, "headers_too_large", "the request header is too large"},
 		"transfer encoding": {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n", 501, "not_implemented", "the transfer encoding is not supported"},
-		"version":           {"GET / HTTP/3.0\r\nHost: a\r\n\r\n", 505, "http_version_not_supported", "the version of HTTP is not supported: unsupported protocol version"},
-		"expectation":       {"POST / HTTP/1.1\r\nHost: a\r\nExpect: a pony\r\nContent-Length: 2\r\n\r\n{}", 417, "expectation_failed", "the only expectation that is understood is 100-continue"},
+		"version":           {"GET / HTTP/3.0\r\nHost: a\r\n\r\n", 505, "http_version_not_supported", "the HTTP version is not supported: unsupported protocol version"},
+		"expectation":       {"POST / HTTP/1.1\r\nHost: a\r\nExpect: a pony\r\nContent-Length: 2\r\n\r\n{}", 417, "expectation_failed", "the only supported expectation is 100-continue"},
 		"a good request":    {"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 418, "", ""},
 		"options of all":    {"OPTIONS * HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 418, "", ""},
 	} {

@@ -59,7 +59,7 @@ func (c *Cursors) Next(tenant string, list []string, position any) (string, erro
 func (c *Cursors) Resume(tenant string, list []string, cursor string, position any) error {
 	invalid := &Error{
 		Status: http.StatusBadRequest, Code: "cursor_invalid",
-		Message: "the cursor was not made for this list and these filters",
+		Message: "the cursor does not belong to this list and these filters",
 	}
 	if len(cursor) > maxCursor {
 		return invalid

@@ -300,7 +300,7 @@ func (k *Kit) authorize(x *exchange, r *http.Request, op Operation) error {
 	// sign in is theirs to change.
 	if principal.Acting() && (op.Tag == "auth" || op.Tag == "me" && !isSafe(r.Method)) {
 		return &Error{
-			Status: http.StatusForbidden, Code: "permission_denied", Message: "the token lets somebody else act in the user's place, who cannot do this for them",
+			Status: http.StatusForbidden, Code: "permission_denied", Message: "delegated tokens cannot be used for this operation; it requires a token of the user without act",
 			Details: Details{"required_scope": nil},
 		}
 	}

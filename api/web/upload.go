@@ -29,7 +29,7 @@ func upload(w http.ResponseWriter, r *http.Request, most int64) (io.ReadCloser, 
 	case "gzip":
 		b.compressed = true
 	default:
-		return nil, &Error{Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type", Message: "the body may be encoded by gzip, or not at all"}
+		return nil, &Error{Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type", Message: "the only supported Content-Encoding is gzip"}
 	}
 	return b, nil
 }
@@ -77,7 +77,7 @@ func (b *uploadBody) Read(p []byte) (int, error) {
 	case b.n > freeOfRatio && b.n > maxRatio*b.sent.n:
 		return 0, &Error{
 			Status: http.StatusRequestEntityTooLarge, Code: "payload_too_large",
-			Message: fmt.Sprintf("the body becomes more than %d times larger when it is decompressed", maxRatio),
+			Message: fmt.Sprintf("the body expands more than %d times when it is decompressed", maxRatio),
 		}
 	case b.compressed && err != nil && err != io.EOF:
 		return n, badGzip(err)

@@ -67,7 +67,7 @@ func (v *Validation) Paragraphs(path, field, value string, most int) {
 	case value == "":
 	case !v.Text(path, field, value):
 	case !text.IsParagraphs(value):
-		v.Add(path+field, "control_character", "must have no control characters but line breaks and tabs")
+		v.Add(path+field, "control_character", "must have no control characters except line breaks and tabs")
 	case len(value) > most:
 		v.Add(path+field, "too_long", fmt.Sprintf("must have at most %d bytes", most))
 	}
@@ -134,7 +134,7 @@ func Parameters(fail func(http.ResponseWriter, *http.Request, error)) func(http.
 	return func(w http.ResponseWriter, r *http.Request, err error) {
 		if fault := reflect.Indirect(reflect.ValueOf(err)); fault.Kind() == reflect.Struct {
 			if name := fault.FieldByName("ParamName"); name.IsValid() {
-				field := FieldError{Field: name.String(), Code: "type_invalid", Message: name.String() + " is given more than once or is not of its type"}
+				field := FieldError{Field: name.String(), Code: "type_invalid", Message: name.String() + " is given more than once or has the wrong type"}
 				if strings.HasPrefix(fault.Type().Name(), "Required") {
 					field = FieldError{Field: name.String(), Code: "required", Message: name.String() + " is required"}
 				}

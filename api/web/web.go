@@ -157,8 +157,8 @@ func New(c Config) (*Kit, error) {
 		tenants: c.Tenants, verifier: c.Verifier, log: c.Logger, timeout: c.Timeout,
 		trusted: c.TrustedProxies, dev: c.Dev, stopping: c.Stopping, duration: duration,
 		entrance: &entrance{
-			working:  fair.NewGate("requests at the same time", c.limits(int64(c.MaxWorking)), fair.Queue{}),
-			received: fair.NewShares("bytes of bodies that are not complete", c.limits(c.MaxReceiving)),
+			working:  fair.NewGate("concurrent requests", c.limits(int64(c.MaxWorking)), fair.Queue{}),
+			received: fair.NewShares("bytes of incomplete request bodies", c.limits(c.MaxReceiving)),
 		},
 		uploads:     newUploads(),
 		streams:     fair.NewShares("streams", c.limits(int64(c.MaxStreams))),

@@ -89,7 +89,7 @@ func (a *admin) serveReady(w http.ResponseWriter, r *http.Request) {
 		defer cancel()
 		var one int
 		if err := state.db.QueryRow(ctx, `SELECT 1`).Scan(&one); err != nil {
-			reason = "the database does not answer"
+			reason = "the database does not respond"
 		}
 	}
 	if reason != "" {
@@ -114,16 +114,16 @@ func registerMetrics(registry *prometheus.Registry, db *sqldb.DB, e *engine.Engi
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		collectors.NewBuildInfoCollector(),
-		counter("checks_total", "Permission questions answered.", func() int64 { return e.Stats().Checks }),
+		counter("checks_total", "Permission checks answered.", func() int64 { return e.Stats().Checks }),
 		counter("engine_cold_reads_total", "Snapshot reads for tenants that are not in memory.", func() int64 { return e.Stats().ColdReads }),
-		counter("engine_tail_reads_total", "Reads that made answers current.", func() int64 { return e.Stats().TailReads }),
+		counter("engine_tail_reads_total", "Reads of the changelog that made answers current.", func() int64 { return e.Stats().TailReads }),
 		counter("engine_loads_total", "Tenants loaded into memory.", func() int64 { return e.Stats().Loads }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "stonetown_engine_resident_bytes", Help: "Estimated memory of the tenants in memory.",
 		}, func() float64 { return float64(e.Stats().ResidentBytes) }),
-		counter("breached_password_questions_total", "Questions to the service for breached passwords.", func() int64 { return b.Stats().Questions }),
-		counter("breached_password_failures_total", "Those that it did not answer.", func() int64 { return b.Stats().Failures }),
-		counter("database_statements_total", "Statements run.", func() int64 { return db.Stats().Statements }),
-		counter("database_round_trips_total", "Times a database server was waited for.", func() int64 { return db.Stats().RoundTrips }),
+		counter("breached_password_questions_total", "Queries to the service for breached passwords.", func() int64 { return b.Stats().Questions }),
+		counter("breached_password_failures_total", "Queries to the service for breached passwords that failed.", func() int64 { return b.Stats().Failures }),
+		counter("database_statements_total", "SQL statements run.", func() int64 { return db.Stats().Statements }),
+		counter("database_round_trips_total", "Round trips to a database server.", func() int64 { return db.Stats().RoundTrips }),
 	)
 }

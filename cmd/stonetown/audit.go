@@ -19,7 +19,7 @@ import (
 func auditCommand(environ []string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "Read what happened",
+		Short: "Read the audit log",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -32,9 +32,9 @@ func auditExportCommand(environ []string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export [FILE]",
 		Short: "Write a tenant's audit log as lines of JSON",
-		Long: `Writes what happened in a tenant, the oldest first, as lines of JSON to a file
-that only you can read, or to the standard output. It reads the database, not the
-server, which may be running.
+		Long: `Writes the events of a tenant, oldest first, as lines of JSON to a file that only
+you can read, or to the standard output. The command reads the database directly;
+the server may be running.
 
 Events are kept for audit_retention.`,
 		Example: `  stonetown audit export --since 2026-11-01T00:00:00Z november.jsonl
@@ -71,9 +71,9 @@ Events are kept for audit_retention.`,
 		},
 	}
 	configFlags(cmd.Flags())
-	cmd.Flags().StringVar(&tenant, "tenant", "", "`slug` or id of the tenant (default the first one that was created)")
-	cmd.Flags().StringVar(&since, "since", "", "`time` of the first event, as RFC 3339 has it")
-	cmd.Flags().StringVar(&until, "until", "", "`time` before which the last event was")
+	cmd.Flags().StringVar(&tenant, "tenant", "", "`slug` or id of the tenant (default the first tenant that was created)")
+	cmd.Flags().StringVar(&since, "since", "", "only events at or after this `time` (RFC 3339)")
+	cmd.Flags().StringVar(&until, "until", "", "only events before this `time` (RFC 3339)")
 	return cmd
 }
 

@@ -19,10 +19,10 @@ import (
 func backupCommand(environ []string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
-		Short: "Copy the embedded database to a file, while the server runs or not",
-		Long: `Writes the embedded database, as it is at this moment, to a new file that only
-you can read. The server may be running. Keep the master key as well, elsewhere:
-without it the secrets in a backup are lost.
+		Short: "Copy the embedded database to a file",
+		Long: `Writes the current state of the embedded database to a new file that only you can
+read. The server may be running. Back up the master key too, in another place:
+without it the secrets in a backup cannot be decrypted.
 
 PostgreSQL and CockroachDB are backed up with their own tools.`,
 		Example: `  stonetown backup /backups/stonetown-$(date +%F).db`,
@@ -47,16 +47,16 @@ PostgreSQL and CockroachDB are backed up with their own tools.`,
 func restoreCommand(environ []string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore [FILE]",
-		Short: "Put a backup in the place of the database",
-		Long: `Checks a backup of the embedded database and puts it in the database's place, which
-must be free: move what is there away first, and stop the server before that.
+		Short: "Restore the database from a backup",
+		Long: `Checks a backup of the embedded database and restores it. Stop the server and move
+the old database files away first: restore does not overwrite them.
 
 PostgreSQL and CockroachDB are restored with their own tools; run this command
 without FILE afterwards, before any server starts.
 
-Either way a new line of history begins. Consistency tokens from the time after
-the backup was made lead to the newest state then, instead of to one that has
-become another; watches have to start anew.`,
+In both cases a new line of history begins. Consistency tokens that were issued
+after the backup was made then select the newest state, because the state that
+they named no longer exists. Watches must start again.`,
 		Example: `  mv data/stonetown.db* /tmp && stonetown restore /backups/stonetown-2026-11-20.db
   pg_restore ... && stonetown restore --database-url postgres://...`,
 		Args: cobra.MaximumNArgs(1),
@@ -73,16 +73,16 @@ become another; watches have to start anew.`,
 			case embedded && len(args) == 1:
 				err = restoreFile(cmd.Context(), config, args[0], place)
 			case embedded:
-				err = errors.New("say which FILE to restore the embedded database from")
+				err = errors.New("FILE is required to restore the embedded database")
 			case len(args) == 1:
-				err = fmt.Errorf("restore it with its own tools, and then run this without FILE: %w", sqldb.ErrNotEmbedded)
+				err = fmt.Errorf("restore the database with its own tools, then run this command without FILE: %w", sqldb.ErrNotEmbedded)
 			default:
 				err = beginEpoch(cmd.Context(), config)
 			}
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), "The database is restored; a new line of history has begun.")
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), "The database is restored. A new line of history has begun.")
 			return err
 		},
 	}
@@ -98,7 +98,7 @@ func restoreFile(ctx context.Context, config Config, backup, place string) (err 
 	}
 	for _, name := range []string{place, place + "-wal"} {
 		if _, err := os.Lstat(name); err == nil {
-			return fmt.Errorf("%s is there: stop the server and move it away first", name)
+			return fmt.Errorf("%s exists: stop the server and move it away first", name)
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

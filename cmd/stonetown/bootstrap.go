@@ -58,7 +58,7 @@ type account struct {
 }
 
 // errBegun is returned for a deployment that has a tenant already.
-var errBegun = errors.New("the database has a tenant already")
+var errBegun = errors.New("the database already has a tenant")
 
 // bootstrap creates what b says, in one transaction, and writes the credentials
 // to a file, replacing it. On a deployment that has begun it changes nothing and
@@ -159,10 +159,10 @@ func readCredentials(path, tenantID string) (credentials, error) {
 		return credentials{}, err
 	}
 	if json.Unmarshal(text, &c) != nil { // the error would quote the file
-		return credentials{}, fmt.Errorf("%s is not what bootstrap wrote", path)
+		return credentials{}, fmt.Errorf("%s is not a file that bootstrap wrote", path)
 	}
 	if c.TenantID != tenantID {
-		return credentials{}, fmt.Errorf("%s is about another tenant: %w", path, fs.ErrNotExist)
+		return credentials{}, fmt.Errorf("%s belongs to another tenant: %w", path, fs.ErrNotExist)
 	}
 	return c, nil
 }
@@ -193,7 +193,7 @@ func (m *modules) beginDevelopment(ctx context.Context, b beginning, file string
 	// invalid. The embedded one is ours alone.
 	if m.db.Dialect() != sqldb.SQLite {
 		return credentials{}, fmt.Errorf("the tenant of this database has the address %s, and other servers may be using it: "+
-			"start on the same port (--listen), or with a database of your own", tenant.BaseURL)
+			"start on the same port (--listen), or with another database", tenant.BaseURL)
 	}
 	c.BaseURL, c.ControlURL = b.BaseURL, b.ControlURL
 	err = m.db.Tx(ctx, func(tx *sqldb.Tx) error {
@@ -220,8 +220,8 @@ func bootstrapCommand(environ []string) *cobra.Command {
 		Short: "Create the first organisation, tenant, users and application",
 		Long: `Creates, in an empty database, an organisation, a tenant in it, an administrator
 of the tenant, an owner of the organisation, and an application with all built-in
-scopes, and writes how to get at them to a file that only you can read. On a
-database that has a tenant it changes nothing and says so.`,
+scopes. The credentials are written to a file that only you can read. If the
+database already has a tenant, the command changes nothing and prints a notice.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			config, err := resolveConfig(cmd.Flags(), environ)
@@ -241,8 +241,8 @@ database that has a tenant it changes nothing and says so.`,
 	f := cmd.Flags()
 	f.StringVar(&b.Organization, "organization", b.Organization, "`slug` of the organisation")
 	f.StringVar(&b.Tenant, "tenant", b.Tenant, "`slug` of the tenant")
-	f.StringVar(&b.BaseURL, "base-url", b.BaseURL, "`URL` of the tenant, as clients will see it")
-	f.StringVar(&b.ControlURL, "control-url", "", "`URL` of the control plane (default the base URL with control as its first label)")
+	f.StringVar(&b.BaseURL, "base-url", b.BaseURL, "`URL` at which clients reach the tenant")
+	f.StringVar(&b.ControlURL, "control-url", "", "`URL` of the control plane (default the base URL with control in place of its first label)")
 	f.StringVar(&b.AdminEmail, "admin-email", b.AdminEmail, "`address` of the tenant's administrator")
 	f.StringVar(&b.OwnerEmail, "owner-email", b.OwnerEmail, "`address` of the organisation's owner")
 	f.StringVar(&out, "out", "", "`file` for the credentials (default bootstrap.json in the data folder)")
@@ -258,7 +258,7 @@ func runBootstrap(cmd *cobra.Command, config Config, b beginning, out string) (e
 
 	tenant, err := m.tenants.FirstTenant(cmd.Context())
 	if err == nil {
-		fmt.Fprintf(cmd.OutOrStdout(), "Nothing changed: the database has the tenant %s (%s) already.\n", tenant.Slug, tenant.BaseURL)
+		fmt.Fprintf(cmd.OutOrStdout(), "Nothing changed: the database already has the tenant %s (%s).\n", tenant.Slug, tenant.BaseURL)
 		return nil
 	}
 	if !errors.Is(err, controlplane.ErrTenantNotFound) {

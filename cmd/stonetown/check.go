@@ -24,12 +24,12 @@ func checkCommand(environ []string) *cobra.Command {
 	var reasons bool
 	cmd := &cobra.Command{
 		Use:   "check SUBJECT ACTION RESOURCE",
-		Short: "Ask a running server whether a subject may do something",
-		Long: `Asks whether a subject may do something to a resource, prints allowed or denied,
-and exits with 0 for allowed, 1 for denied and 2 if there is no answer.
+		Short: "Check on a running server whether a subject may do something",
+		Long: `Checks whether a subject may perform an action on a resource, prints allowed or
+denied, and exits with 0 for allowed, 1 for denied and 2 for an error.
 
-A subject is type:id, or type:id#relation for all who have that relation to it.
-One whose id ends in # and a word is given as JSON: {"type":"user","id":"c#major"}.
+A subject is type:id, or type:id#relation for all subjects with that relation to it.
+Write a subject whose id ends in # and a word as JSON: {"type":"user","id":"c#major"}.
 A resource is type:id.`,
 		Example: `  stonetown check user:ann view document:q3
   stonetown check user:ann view document:q3 --reasons
@@ -55,8 +55,8 @@ A resource is type:id.`,
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exitError{exitFailed, err} })
 	f := cmd.Flags()
 	f.StringVar(&context, "context", "", "`JSON` object with values for conditions")
-	f.BoolVar(&reasons, "reasons", false, "say why, if it is allowed")
-	f.StringVar(&token, "consistency-token", "", "accept any state as new as that of a `token`, which may be faster")
+	f.BoolVar(&reasons, "reasons", false, "print the reasons if the answer is allowed")
+	f.StringVar(&token, "consistency-token", "", "accept any state at least as new as that of a consistency `token`; it may be faster")
 	return r.command(cmd)
 }
 

@@ -74,7 +74,7 @@ func TestCheckCommandFails(t *testing.T) {
 		"user:ann view document:q3 --context [1]":                  "--context is not a JSON object",
 		"user:ann view document:q3 --consistency-token x":          "consistency token",
 		"user:ann view document:q3 --nonsense":                     "unknown flag",
-		"user:ann view document:q3 --output xml":                   "neither text nor json",
+		"user:ann view document:q3 --output xml":                   "must be text or json",
 		"user:ann view document:q3 --client-secret-file /nonsense": "no such file",
 	} {
 		refused(t, dir, 2, word, append([]string{"check"}, strings.Fields(args)...)...)

@@ -149,10 +149,10 @@ type Config struct {
 	// Default 1024.
 	ResidentMemoryMiB int64 `yaml:"resident_memory_mib" env:"RESIDENT_MEMORY_MIB"`
 
-	// AuditRetention is how long it is kept what happened. Default 2160h (90 days).
+	// AuditRetention is how long audit events are kept. Default 2160h (90 days).
 	AuditRetention time.Duration `yaml:"audit_retention" env:"AUDIT_RETENTION"`
 
-	// HistoryRetention is how long the past of relations is kept: how far back
+	// HistoryRetention is how long the history of relations is kept: how far back
 	// consistency tokens, the pages of lists and watches reach. Default 24h.
 	HistoryRetention time.Duration `yaml:"history_retention" env:"HISTORY_RETENTION"`
 
@@ -195,37 +195,37 @@ func defaultConfig() Config {
 // bind registers a flag for every setting. The value that c holds is the
 // default that help shows.
 func (c *Config) bind(f *pflag.FlagSet) {
-	f.BoolVar(&c.Dev, "dev", c.Dev, "run everything here, with a tenant to try things on")
+	f.BoolVar(&c.Dev, "dev", c.Dev, "run a development server, with a tenant to try things on")
 	f.StringVar(&c.Listen, "listen", c.Listen, "`host:port` to serve tenants on")
 	f.StringVar(&c.AdminListen, "admin-listen", c.AdminListen, "`host:port` for health, metrics and profiles")
 	f.StringVar(&c.DataDir, "data-dir", c.DataDir, "`folder` of the embedded database and keys")
 	f.StringVar(&c.DatabaseURL, "database-url", c.DatabaseURL, "postgres:// or sqlite: `URL` (default SQLite in the data folder)")
 	f.StringVar(&c.DatabaseURLFile, "database-url-file", c.DatabaseURLFile, "`file` that holds the database URL")
-	f.IntVar(&c.DatabaseConns, "database-conns", c.DatabaseConns, "most connections to the database (default 4 per CPU)")
-	f.StringVar(&c.MasterKeyFile, "master-key-file", c.MasterKeyFile, "`file` of the key that seals secrets (default master.key in the data folder)")
-	f.Var(&c.TrustedProxies, "trusted-proxies", "`networks` whose X-Forwarded-For is believed, separated by commas")
+	f.IntVar(&c.DatabaseConns, "database-conns", c.DatabaseConns, "limit on database connections (default 4 per CPU)")
+	f.StringVar(&c.MasterKeyFile, "master-key-file", c.MasterKeyFile, "`file` of the key that encrypts secrets (default master.key in the data folder)")
+	f.Var(&c.TrustedProxies, "trusted-proxies", "`networks` of proxies whose X-Forwarded-For is trusted, separated by commas")
 	f.Var(&c.RateLimits, "rate-limits", "`limits` on requests by family.ip or family.caller, such as token.ip=60/min,authz.caller=1000/s (families: "+strings.Join(ratelimit.FamilyNames(), ", ")+"; units: s, min, h, d)")
 	f.StringVar(&c.MailURL, "mail-url", c.MailURL, "smtp:// or smtps:// `URL` of the mail server")
 	f.StringVar(&c.MailPasswordFile, "mail-password-file", c.MailPasswordFile, "`file` that holds the password for the mail server")
-	f.StringVar(&c.MailFrom, "mail-from", c.MailFrom, "`address` that letters come from")
-	f.StringVar(&c.TextURL, "text-url", c.TextURL, "http(s) `URL` of the gateway for texts to telephones")
-	f.StringVar(&c.TextTokenFile, "text-token-file", c.TextTokenFile, "`file` that holds the token for the gateway")
-	f.Var(&c.TextCountries, "text-countries", "`codes` of the countries that texts are sent to, such as +49,+1")
-	f.BoolVar(&c.AllowInsecureTargets, "allow-insecure-targets", c.AllowInsecureTargets, "let tenants name http URLs and private addresses to fetch from (always with --dev)")
-	f.StringVar(&c.BreachedPasswordsURL, "breached-passwords-url", c.BreachedPasswordsURL, "https `URL` of a service that knows breached passwords")
-	f.StringVar(&c.SecurityContact, "security-contact", c.SecurityContact, "`URI` in /.well-known/security.txt: whom to tell of weaknesses")
-	f.StringVar(&c.GeoFile, "geo-file", c.GeoFile, "MaxMind database `file` that says where addresses are")
-	f.DurationVar(&c.RequestTimeout, "request-timeout", c.RequestTimeout, "most time to work on one request")
-	f.IntVar(&c.MaxRequests, "max-requests", c.MaxRequests, "most requests that are worked on at the same time")
-	f.IntVar(&c.MaxStreams, "max-streams", c.MaxStreams, "most watches that are open at the same time")
-	f.IntVar(&c.TenantShare, "tenant-share", c.TenantShare, "how much of max-requests and max-streams one tenant may hold, in percent")
-	f.IntVar(&c.CallerShare, "caller-share", c.CallerShare, "how much of max-requests and max-streams one caller may hold, in percent")
-	f.Int64Var(&c.ResidentMemoryMiB, "resident-memory-mib", c.ResidentMemoryMiB, "memory for tenants' tuples, in `MiB`")
-	f.DurationVar(&c.AuditRetention, "audit-retention", c.AuditRetention, "how long it is kept what happened")
-	f.DurationVar(&c.HistoryRetention, "history-retention", c.HistoryRetention, "how long the past of relations is kept")
-	f.DurationVar(&c.DrainDelay, "drain-delay", c.DrainDelay, "time between not being ready and not accepting requests")
-	f.DurationVar(&c.DrainTimeout, "drain-timeout", c.DrainTimeout, "time for requests under way to finish")
-	f.TextVar(&c.LogLevel, "log-level", c.LogLevel, "`level` below which messages are dropped: debug, info, warn, error")
+	f.StringVar(&c.MailFrom, "mail-from", c.MailFrom, "sender `address` of mails")
+	f.StringVar(&c.TextURL, "text-url", c.TextURL, "http(s) `URL` of the gateway for text messages")
+	f.StringVar(&c.TextTokenFile, "text-token-file", c.TextTokenFile, "`file` that holds the token for the text gateway")
+	f.Var(&c.TextCountries, "text-countries", "country `codes` that text messages may be sent to, such as +49,+1")
+	f.BoolVar(&c.AllowInsecureTargets, "allow-insecure-targets", c.AllowInsecureTargets, "let tenants set http URLs and private addresses to fetch from (always with --dev)")
+	f.StringVar(&c.BreachedPasswordsURL, "breached-passwords-url", c.BreachedPasswordsURL, "https `URL` of a service that checks for breached passwords")
+	f.StringVar(&c.SecurityContact, "security-contact", c.SecurityContact, "contact `URI` for vulnerability reports, in /.well-known/security.txt")
+	f.StringVar(&c.GeoFile, "geo-file", c.GeoFile, "MaxMind GeoIP database `file`, to show where sign-ins came from")
+	f.DurationVar(&c.RequestTimeout, "request-timeout", c.RequestTimeout, "time limit for one request")
+	f.IntVar(&c.MaxRequests, "max-requests", c.MaxRequests, "limit on concurrent requests")
+	f.IntVar(&c.MaxStreams, "max-streams", c.MaxStreams, "limit on concurrent watches")
+	f.IntVar(&c.TenantShare, "tenant-share", c.TenantShare, "share of max-requests and max-streams that one tenant may use, in percent")
+	f.IntVar(&c.CallerShare, "caller-share", c.CallerShare, "share of max-requests and max-streams that one caller may use, in percent")
+	f.Int64Var(&c.ResidentMemoryMiB, "resident-memory-mib", c.ResidentMemoryMiB, "memory limit for tenants' tuples, in `MiB`")
+	f.DurationVar(&c.AuditRetention, "audit-retention", c.AuditRetention, "how long audit events are kept")
+	f.DurationVar(&c.HistoryRetention, "history-retention", c.HistoryRetention, "how long the history of relations is kept")
+	f.DurationVar(&c.DrainDelay, "drain-delay", c.DrainDelay, "time from the moment /readyz fails until the server stops accepting requests")
+	f.DurationVar(&c.DrainTimeout, "drain-timeout", c.DrainTimeout, "time for requests in progress to finish")
+	f.TextVar(&c.LogLevel, "log-level", c.LogLevel, "lowest log `level`: debug, info, warn or error")
 	f.StringVar(&c.LogFormat, "log-format", c.LogFormat, "json or text (default json; text with --dev)")
 }
 
@@ -311,7 +311,7 @@ func (c *Config) complete() error {
 	}
 	c.AllowInsecureTargets = c.AllowInsecureTargets || c.Dev
 	if u, err := url.Parse(c.SecurityContact); c.SecurityContact != "" && (err != nil || !u.IsAbs()) {
-		problem("security_contact %q is not a URI such as mailto:security@example.com", c.SecurityContact)
+		problem("security_contact %q is not a URI; use for example mailto:security@example.com", c.SecurityContact)
 	}
 	if c.LogFormat == "" {
 		c.LogFormat = "json"
@@ -320,7 +320,7 @@ func (c *Config) complete() error {
 		}
 	}
 	if c.LogFormat != "json" && c.LogFormat != "text" {
-		problem("log_format is %q, neither json nor text", c.LogFormat)
+		problem("log_format is %q; it must be json or text", c.LogFormat)
 	}
 	if _, err := ratelimit.ParseLimits(c.RateLimits); err != nil {
 		problem("rate_limits: %w", err)

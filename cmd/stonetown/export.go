@@ -27,14 +27,14 @@ func exportCommand(environ []string) *cobra.Command {
 		Use:   "export [FILE]",
 		Short: "Write everything a tenant has on a running server to a file",
 		Long: `Writes the resource types, the resources with their attributes and the relations
-with their terms as lines of JSON to a file that only you can read, or to the
-standard output. The member kind says what a line is: resource_type, resource or
+with their conditions and expiry as lines of JSON to a file that only you can read,
+or to the standard output. Each line has a kind: resource_type, resource or
 relation.
 
-The last line has the kind end and how many of each there are; output without it
-is not whole. The file appears, or is replaced, when it is. What changes while an
-export runs may or may not be in it. The tenant's own users and groups are no part
-of it; relations that name them are.`,
+The last line has the kind end and the number of lines of each kind; output without
+it is incomplete. The file is created or replaced only when the export is complete.
+Changes made while an export runs may or may not be included. Users and groups of
+the tenant are not exported; relations that name them are.`,
 		Example: `  stonetown export tenant.jsonl
   stonetown export | gzip > tenant.jsonl.gz`,
 		Args: cobra.MaximumNArgs(1),
@@ -76,7 +76,7 @@ func export(ctx context.Context, c *apiclient.Client, w io.Writer, p progress) e
 // replaceFile makes a file, for the owner's eyes only, as a whole or not at all.
 func replaceFile(path string, write func(io.Writer) error) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is not a file; leave it out for the standard output", path)
+		return fmt.Errorf("%s is not a file; omit it to write to the standard output", path)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -244,7 +244,7 @@ func TestExportReplacesFile(t *testing.T) {
 	if err := os.WriteFile(file, []byte("old"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, t.TempDir(), 1, "there is no", "export", file)
+	refused(t, t.TempDir(), 1, "does not exist", "export", file)
 	r := terminal(t, nil, "export", file, "--data-dir", dir, "--client-id", "x", "--client-secret-file", writeFile(t, "x"))
 	if text, err := os.ReadFile(file); r.code != 1 || err != nil || string(text) != "old" {
 		t.Errorf("%+v, and then the file holds %q, %v", r, text, err)

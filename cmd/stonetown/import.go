@@ -29,15 +29,15 @@ func importCommand(environ []string) *cobra.Command {
 	cmd := r.command(&cobra.Command{
 		Use:   "import FILE...",
 		Short: "Write models and relationships of another engine, or an export, to a running server",
-		Long: `Reads models and relationships as people have them for OpenFGA and SpiceDB, says
-what has no equivalent here, runs the assertions that the files hold, and then
-writes resource types and relations to a tenant. Several files are read as one.
+		Long: `Reads models and relationships of OpenFGA and SpiceDB, lists what has no equivalent
+in Stonetown, runs the assertions in the files, and then writes resource types and
+relations to a tenant. Several files are read as one.
 
-Nothing is written if something has no equivalent or an assertion does not hold,
-unless --force is given. After an error some is written and some is not; running
-the command again does no harm.
+Nothing is written if something has no equivalent or an assertion fails, unless
+--force is given. After an error, part of the data may have been written; it is safe
+to run the command again.
 
-A file that stonetown export has written is written back as it was.`,
+A file that stonetown export wrote is imported unchanged.`,
 		Example: `  stonetown import store.fga.yaml
   stonetown import model.fga tuples.csv
   stonetown import schema.zed relationships.txt --dry-run
@@ -71,7 +71,7 @@ A file that stonetown export has written is written back as it was.`,
 	})
 	cmd.Flags().StringVar(&from, "from", "", fromUsage)
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "write nothing")
-	cmd.Flags().BoolVar(&force, "force", false, "write what has an equivalent, although not all has or answers differ")
+	cmd.Flags().BoolVar(&force, "force", false, "write what has an equivalent, even if something has none or answers differ")
 	return cmd
 }
 
@@ -154,7 +154,7 @@ func tuplesOf(ops []engine.WriteOp) iter.Seq2[apiclient.Tuple, error] {
 // importExports writes back what was exported.
 func importExports(cmd *cobra.Command, files []string, dryRun bool, open func() (*apiclient.Client, error)) error {
 	if dryRun {
-		return errors.New("--dry-run is for files of other engines; an export is as it was")
+		return errors.New("--dry-run is for files of other engines; an export needs no translation")
 	}
 	c, err := open()
 	if err != nil {

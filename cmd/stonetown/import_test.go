@@ -153,12 +153,12 @@ func TestImportRefuses(t *testing.T) {
 			"\n" + `{"kind":"end","resource_types":1,"resources":0,"relations":1}` + "\n",
 	})
 	for name, word := range map[string]string{
-		"unknown": "give --from", "broken.zed": "broken.zed:1:", "missing.zed": "missing.zed", "short.jsonl": "not whole",
+		"unknown": "set --from", "broken.zed": "broken.zed:1:", "missing.zed": "missing.zed", "short.jsonl": "incomplete",
 		"kinds.jsonl": `kind "other"`, "count.jsonl": "the last line says 1", "bad.jsonl": "line 2, document:d#none@user:a",
 	} {
 		refused(t, dir, 1, word, "import", filepath.Join(files, name))
 	}
-	refused(t, dir, 1, "neither", "import", "--from", "keto", filepath.Join(files, "unknown"))
+	refused(t, dir, 1, "must be openfga", "import", "--from", "keto", filepath.Join(files, "unknown"))
 	want(t, dir, "import", "--from", "spicedb", "--dry-run", filepath.Join(folder(t, map[string]string{"x.zed": zedSchema}), "x.zed"))
 }
 

@@ -99,7 +99,7 @@ func TestJourneys(t *testing.T) {
 	}
 	confirm := func(b *browser) {
 		t.Helper()
-		b.letter("Confirm your address for dev")
+		b.letter("Confirm your e-mail address for dev")
 		b.at("/auth/verify-email", "Confirm your e-mail address")
 		b.press("Yes, this is my address")
 		b.at("/auth/verify-email", "E-mail address confirmed")
@@ -172,7 +172,7 @@ func TestJourneys(t *testing.T) {
 		b.at("/auth/reset-password", "Forgot your password?")
 		b.fill("email", "one@example.com")
 		b.press("Send the link")
-		b.says("we have sent a message")
+		b.says("we have sent an e-mail")
 		mail := b.tab()
 		mail.letter("Choose a new password for dev")
 		mail.at("/auth/reset-password", "Choose a new password")

@@ -27,10 +27,10 @@ import (
 func migrateCommand(environ []string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate",
-		Short: "Bring the database's tables up to date",
-		Long: `Brings the database's tables up to date and exits. serve does so too when it
-starts; this is for doing it ahead of a rollout. It may be run at any time and
-from several places at once.`,
+		Short: "Update the database's tables",
+		Long: `Updates the database's tables to this version and exits. serve does the same when it
+starts; use this command to do it before a rollout. It is safe to run at any time,
+and by several processes at once.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			config, err := resolveConfig(cmd.Flags(), environ)

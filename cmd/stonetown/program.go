@@ -148,7 +148,7 @@ func (p *Program) Open(ctx context.Context) error {
 		return err
 	}
 	if p.config.AllowInsecureTargets {
-		p.log.WarnContext(ctx, "tenants may have anything fetched that this machine can reach (allow_insecure_targets): not for production")
+		p.log.WarnContext(ctx, "allow_insecure_targets is set: tenants can have any address fetched that this machine reaches; not for production")
 	}
 	p.oauth, err = oauth.New(oauth.Config{
 		DB: p.modules.db, Seal: p.modules.key, Relations: p.engine, Authority: rights, People: &apiaccount.People{Users: people, Sessions: signIns},
@@ -214,7 +214,7 @@ func (p *Program) Open(ctx context.Context) error {
 	}
 	first, err := p.modules.tenants.FirstTenant(ctx)
 	if errors.Is(err, controlplane.ErrTenantNotFound) {
-		p.log.WarnContext(ctx, "there is no tenant to serve; create one with stonetown bootstrap")
+		p.log.WarnContext(ctx, "the database has no tenant; create one with stonetown bootstrap")
 		return nil
 	}
 	if err != nil {
@@ -296,7 +296,7 @@ func (p *Program) Serve(ctx context.Context) error {
 	defer cancel()
 	err := p.server.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("requests were still under way %v after the server was told to stop", p.config.DrainTimeout)
+		err = fmt.Errorf("requests were still in progress %v after the server began to stop", p.config.DrainTimeout)
 	}
 	if served := <-failed; !errors.Is(served, http.ErrServerClosed) {
 		err = errors.Join(err, served)

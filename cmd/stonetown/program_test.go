@@ -284,7 +284,7 @@ func TestAdmin(t *testing.T) {
 		}
 	}
 
-	// Not ready: before the start is over, and when the database does not answer.
+	// Not ready: before the start is over, and when the database does not respond.
 	s.admin.state.Store(&readiness{reason: "starting"})
 	if status, text := get("/readyz"); status != 503 || !strings.Contains(text, "starting") {
 		t.Errorf("while starting: %d %s", status, text)

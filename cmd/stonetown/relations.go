@@ -31,9 +31,8 @@ func relationsList(environ []string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list RESOURCE | list --subject SUBJECT",
 		Short: "List the direct relations of a resource or of a subject",
-		Long: `Lists the relations of a resource, or those that name a subject, as they were
-written, nothing computed or inherited: one per line, as
-resource#relation@subject, with their terms.`,
+		Long: `Lists the direct relations of a resource, or those that name a subject, without
+derived ones: one per line, as resource#relation@subject, with conditions and expiry.`,
 		Example: `  stonetown relations list document:q3
   stonetown relations list document:q3 --relation viewer --output json
   stonetown relations list --subject user:ann --resource-type document`,
@@ -86,9 +85,9 @@ func (s *subjectFlags) filter(relation string) (f apiclient.SubjectFilter, err e
 	f.ResourceType, f.Relation = s.resourceType, relation
 	switch {
 	case s.subject == "" && (s.resourceType != "" || s.resource != ""):
-		return f, errors.New("--resource-type and --resource go with --subject")
+		return f, errors.New("--resource-type and --resource require --subject")
 	case s.resourceType != "" && s.resource != "":
-		return f, errors.New("--resource-type and --resource exclude each other")
+		return f, errors.New("--resource-type and --resource cannot be combined")
 	case s.subject == "":
 		return f, nil
 	}
@@ -142,12 +141,13 @@ func relationsAdd(environ []string) *cobra.Command {
 	var expiresAt, condition, values string
 	cmd := &cobra.Command{
 		Use:   "add RESOURCE RELATION SUBJECT",
-		Short: "Relate a subject to a resource",
-		Long: `Writes a relation and prints created, or exists if it was there; one that was
-there has the terms given now. The resource is registered if it is not.
+		Short: "Add a relation between a subject and a resource",
+		Long: `Writes a relation and prints created, or exists if the relation existed. The condition
+and expiry of an existing relation are replaced. The resource is registered if needed.
 
-A subject is type:id, type:id#relation for all who have that relation to it, or
-type:* for everyone of a type. One whose id ends in # and a word is given as JSON.`,
+A subject is type:id, type:id#relation for all subjects with that relation to it, or
+type:* for all subjects of a type. Write a subject whose id ends in # and a word as
+JSON.`,
 		Example: `  stonetown relations add document:q3 viewer user:ann
   stonetown relations add document:q3 viewer group:eng --expires-at 2027-01-01T00:00:00Z
   stonetown relations add document:q3 viewer user:bob \
@@ -166,7 +166,7 @@ type:* for everyone of a type. One whose id ends in # and a word is given as JSO
 			if condition != "" {
 				t.Condition = &apiclient.Condition{Name: condition, Context: context}
 			} else if context != nil {
-				return errors.New("--condition-context without --condition")
+				return errors.New("--condition-context requires --condition")
 			}
 			c, err := r.open(cmd.Flags(), patience, apiclient.ScopeWrite)
 			if err != nil {
@@ -185,8 +185,8 @@ type:* for everyone of a type. One whose id ends in # and a word is given as JSO
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&expiresAt, "expires-at", "", "`time` when the relation ceases to hold (RFC 3339)")
-	f.StringVar(&condition, "condition", "", "`name` of a condition of the resource's type that must be met")
+	f.StringVar(&expiresAt, "expires-at", "", "`time` when the relation expires (RFC 3339)")
+	f.StringVar(&condition, "condition", "", "`name` of a condition, defined in the resource's type, that must be met")
 	f.StringVar(&values, "condition-context", "", "`JSON` object with values for the condition")
 	return r.command(cmd)
 }
@@ -196,7 +196,7 @@ func relationsRemove(environ []string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "remove RESOURCE RELATION SUBJECT",
 		Short:   "Remove a relation",
-		Long:    `Removes a relation, whatever its terms. That there is none is an error.`,
+		Long:    `Removes a relation with its condition and expiry. It is an error if there is none.`,
 		Example: `  stonetown relations remove document:q3 viewer user:ann`,
 		Args:    cobra.ExactArgs(3),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -225,9 +225,9 @@ func relationsDelete(environ []string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete --subject SUBJECT",
 		Short: "Delete the direct relations of a subject",
-		Long: `Deletes every relation that names a subject, or a relation to it, whatever the
-resource, and says how many they were. Members of groups and what else the
-operations on users, groups and applications keep stay as they are.`,
+		Long: `Deletes every relation whose subject is the given one or a userset of it, on all
+resources, and prints their number. Group memberships and other relations that are
+maintained by the operations on users, groups and applications are kept.`,
 		Example: `  stonetown relations delete --subject user:ann
   stonetown relations delete --subject user:ann --resource-type document --relation viewer`,
 		Args: cobra.NoArgs,

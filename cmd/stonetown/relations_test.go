@@ -77,8 +77,8 @@ func TestRelationsOfSubject(t *testing.T) {
 		"delete --subject ghost:x":                               "subject_invalid",
 		"list --resource-type document":                          "accepts 1 arg",
 		"list document:a --subject u:x":                          "unknown command",
-		"list document:a --resource a:b":                         "go with --subject",
-		"list --subject user:a --resource a:b --resource-type c": "exclude",
+		"list document:a --resource a:b":                         "require --subject",
+		"list --subject user:a --resource a:b --resource-type c": "cannot be combined",
 	} {
 		refused(t, dir, 1, word, append([]string{"relations"}, strings.Fields(args)...)...)
 	}
@@ -119,7 +119,7 @@ func TestRelationsCommandFails(t *testing.T) {
 		"add document:q3 viewer user:a#nonsuch": "subject_invalid",
 		"add document:q3 viewer user:ann --expires-at tomorrow":                          "expires_at",
 		"add document:q3 viewer user:ann --condition none":                               "none",
-		"add document:q3 viewer user:ann --condition-context {}":                         "without --condition",
+		"add document:q3 viewer user:ann --condition-context {}":                         "requires --condition",
 		"add document:q3 viewer user:ann --condition nearby --condition-context x":       "--condition-context is not a JSON object",
 		`add document:q3 viewer user:ann --condition nearby --condition-context {"a":1}`: `no parameter "a"`,
 		"remove document:q3 viewer user:ann":                                             "relation_not_found",

@@ -56,9 +56,9 @@ const remoteHelp = `
 
 The server and the credentials of an application come from flags, else from
 STONETOWN_SERVER, STONETOWN_CLIENT_ID and STONETOWN_CLIENT_SECRET or
-STONETOWN_CLIENT_SECRET_FILE, else from bootstrap.json in the data folder, where
-a server started with --dev leaves them. The credentials in bootstrap.json are
-only ever sent to the server that it names.`
+STONETOWN_CLIENT_SECRET_FILE, else from bootstrap.json in the data folder, which
+a server started with --dev writes. The credentials in bootstrap.json are sent only
+to the server that the file names.`
 
 func (r *remote) flags(f *pflag.FlagSet) {
 	f.StringVar(&r.server, "server", "", "base `URL` of the tenant (default the one in bootstrap.json)")
@@ -78,7 +78,7 @@ func (r *remote) command(cmd *cobra.Command) *cobra.Command {
 // open returns a client with tokens of some scopes.
 func (r *remote) open(flags *pflag.FlagSet, patience time.Duration, scopes ...string) (*apiclient.Client, error) {
 	if r.output != "text" && r.output != "json" {
-		return nil, fmt.Errorf("--output is %q, neither text nor json", r.output)
+		return nil, fmt.Errorf("--output is %q; it must be text or json", r.output)
 	}
 	config, err := r.resolve(flags)
 	if err != nil {
@@ -112,7 +112,7 @@ func (r *remote) resolve(flags *pflag.FlagSet) (apiclient.Config, error) {
 		return apiclient.Config{}, err
 	}
 	if (config.ClientID == "") != (config.ClientSecret == "") {
-		return apiclient.Config{}, errors.New("give both the client id and the client secret, or neither")
+		return apiclient.Config{}, errors.New("the client id and the client secret must be set together")
 	}
 	if config.BaseURL != "" && config.ClientID != "" {
 		return config, nil
@@ -124,7 +124,7 @@ func (r *remote) resolve(flags *pflag.FlagSet) (apiclient.Config, error) {
 		if config.BaseURL != "" {
 			missing = "--client-id and --client-secret-file"
 		}
-		return apiclient.Config{}, fmt.Errorf("there is no %s: give %s, or the --data-dir of a server on this machine", file, missing)
+		return apiclient.Config{}, fmt.Errorf("%s does not exist: set %s, or the --data-dir of a server on this machine", file, missing)
 	}
 	if err != nil {
 		return apiclient.Config{}, err
@@ -134,7 +134,7 @@ func (r *remote) resolve(flags *pflag.FlagSet) (apiclient.Config, error) {
 	}
 	if config.ClientID == "" {
 		if strings.TrimRight(config.BaseURL, "/") != strings.TrimRight(found.BaseURL, "/") {
-			return apiclient.Config{}, fmt.Errorf("the credentials in %s are those of %s: give --client-id and --client-secret-file for %s", file, found.BaseURL, config.BaseURL)
+			return apiclient.Config{}, fmt.Errorf("the credentials in %s are for %s: set --client-id and --client-secret-file for %s", file, found.BaseURL, config.BaseURL)
 		}
 		config.ClientID, config.ClientSecret = found.ClientID, found.ClientSecret
 	}
@@ -172,7 +172,7 @@ func localCredentials(file string) (credentials, error) {
 		return c, err
 	}
 	if json.Unmarshal(text, &c) != nil || c.BaseURL == "" { // the error would quote the file
-		return c, fmt.Errorf("%s is not what bootstrap wrote", file)
+		return c, fmt.Errorf("%s is not a file that bootstrap wrote", file)
 	}
 	return c, nil
 }

@@ -99,17 +99,17 @@ func TestRemoteSources(t *testing.T) {
 			environ: []string{"STONETOWN_SERVER=http://nowhere.invalid"},
 			args:    []string{"--data-dir", dir, "--server", c.BaseURL},
 		},
-		"nothing":        {args: []string{"--data-dir", empty}, word: "give --server, or the --data-dir"},
+		"nothing":        {args: []string{"--data-dir", empty}, word: "set --server, or the --data-dir"},
 		"no credentials": {args: []string{"--data-dir", empty, "--server", c.BaseURL}, word: "--client-id and --client-secret-file"},
-		"id alone":       {args: []string{"--data-dir", dir, "--client-id", c.ClientID}, word: "both"},
+		"id alone":       {args: []string{"--data-dir", dir, "--client-id", c.ClientID}, word: "must be set together"},
 		"two secrets": {
 			environ: []string{"STONETOWN_CLIENT_ID=x", "STONETOWN_CLIENT_SECRET=y", "STONETOWN_CLIENT_SECRET_FILE=z"}, word: "both set",
 		},
 		"no such secret":    {args: []string{"--client-id", "x", "--client-secret-file", filepath.Join(empty, "x")}, word: "no such file"},
 		"an empty secret":   {args: []string{"--client-id", "x", "--client-secret-file", writeFile(t, "\n")}, word: "is empty"},
 		"not a URL":         {args: []string{"--data-dir", dir, "--server", "dev.localhost", "--client-id", "x", "--client-secret-file", secret}, word: "http://"},
-		"password in a URL": {args: []string{"--server", "http://a:b@c", "--client-id", "x", "--client-secret-file", secret}, word: "must not have a user"},
-		"output":            {args: []string{"--data-dir", dir, "--output", "xml"}, word: "neither text nor json"},
+		"password in a URL": {args: []string{"--server", "http://a:b@c", "--client-id", "x", "--client-secret-file", secret}, word: "must not have user information"},
+		"output":            {args: []string{"--data-dir", dir, "--output", "xml"}, word: "must be text or json"},
 		"wrong secret":      {args: []string{"--server", c.BaseURL, "--client-id", c.ClientID, "--client-secret-file", writeFile(t, "wrong")}, word: "invalid_client"},
 		"no such tenant": {
 			args: []string{"--server", strings.Replace(c.BaseURL, "dev.", "other.", 1), "--client-id", c.ClientID, "--client-secret-file", secret},
@@ -138,7 +138,7 @@ func TestRemoteKeepsCredentialsAtHome(t *testing.T) {
 	if err := home.write(filepath.Join(dir, "bootstrap.json")); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, dir, 1, "are those of http://dev.localhost:8080", "schema", "list", "--server", other.URL)
+	refused(t, dir, 1, "are for http://dev.localhost:8080", "schema", "list", "--server", other.URL)
 	if asked {
 		t.Error("the other server was asked")
 	}
@@ -150,7 +150,7 @@ func TestRemoteMalformedBootstrap(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := on(t, dir, "schema", "list")
-	if r.code != 1 || !strings.Contains(r.errs, "not what bootstrap wrote") || strings.Contains(r.errs, "s3cret") {
+	if r.code != 1 || !strings.Contains(r.errs, "not a file that bootstrap wrote") || strings.Contains(r.errs, "s3cret") {
 		t.Errorf("%+v", r)
 	}
 }

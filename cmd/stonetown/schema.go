@@ -30,8 +30,8 @@ func schemaList(environ []string) *cobra.Command {
 	return r.command(&cobra.Command{
 		Use:   "list",
 		Short: "List the resource types",
-		Long: `Lists the names of the resource types, newest first; with --output json all of
-their definitions, as schema apply reads them.`,
+		Long: `Lists the names of the resource types, newest first. With --output json it prints
+their definitions, in the form that schema apply reads.`,
 		Example: `  stonetown schema list
   stonetown schema list --output json > types.json`,
 		Args: cobra.NoArgs,
@@ -94,14 +94,14 @@ func schemaApply(environ []string) *cobra.Command {
 	return r.command(&cobra.Command{
 		Use:   "apply FILE...",
 		Short: "Create and replace resource types",
-		Long: `Reads resource types from YAML or JSON files, creates those that do not exist and
-replaces the others, and says what it did to each: created, updated, unchanged.
-Types that no file has are left alone. - is the standard input.
+		Long: `Reads resource types from YAML or JSON files, creates those that do not exist,
+replaces the others, and prints for each: created, updated or unchanged. Types that
+are in no file are not changed. - is the standard input.
 
-A file holds one type in the shape that the API has, a list of types, or an object
-with a list as types. A member that the API does not have is an error. All files
-are read before anything is changed. A type that is refused does not undo those
-before it; the order does not matter.`,
+A file holds one type in the format of the API, a list of types, or an object with a
+list named types. A member that the API does not define is an error. All files are
+read before anything is changed. If a type is rejected, types that were applied
+before it stay. The order does not matter.`,
 		Example: `  stonetown schema apply types.yaml
   stonetown schema get document | sed s/Draft/Paper/ | stonetown schema apply -`,
 		Args: cobra.MinimumNArgs(1),
@@ -168,7 +168,7 @@ func schemaDelete(environ []string) *cobra.Command {
 	return r.command(&cobra.Command{
 		Use:     "delete NAME",
 		Short:   "Delete a resource type that nothing uses",
-		Long:    `Deletes a resource type. One that has resources, or that relations name, is kept.`,
+		Long:    `Deletes a resource type. It is an error if it has resources or relations name it.`,
 		Example: `  stonetown schema delete draft`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -13,11 +13,11 @@ func serveCommand(environ []string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the server",
-		Long: `Runs the server until it is told to stop by SIGTERM or SIGINT; then it reports
-itself not ready, finishes the requests under way and exits.
+		Long: `Runs the server until SIGTERM or SIGINT. The server then reports that it is not
+ready, finishes the requests in progress and exits.
 
-With --dev it needs nothing else: it keeps an embedded database and its keys in
-the data folder, creates something to try, and prints how.`,
+With --dev no other setting is needed: the embedded database and the keys are in the
+data folder, and the server creates a tenant and prints commands to try.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			config, err := resolveConfig(cmd.Flags(), environ)

@@ -13,14 +13,13 @@ func validateCommand() *cobra.Command {
 	var from string
 	cmd := &cobra.Command{
 		Use:   "validate FILE...",
-		Short: "Run the assertions of another engine's files here",
-		Long: `Reads models, relationships and assertions as people have them for OpenFGA and
-SpiceDB, says what has no equivalent here, runs the assertions on an engine in
-memory, and says where the answers differ. It needs no server and writes nothing.
-It fails if an answer differs, and if there was nothing to test: files without
-assertions, or with none that can be asked here.
+		Short: "Run the assertions in another engine's files",
+		Long: `Reads models, relationships and assertions of OpenFGA and SpiceDB, lists what has no
+equivalent in Stonetown, runs the assertions on an engine in memory, and prints the
+answers that differ. It needs no server and writes nothing. It fails if an answer
+differs, or if the files have no assertions that can be run.
 
-Files may refer to others in the current folder and all below it.`,
+Files may refer to other files in the current folder and in the folders below it.`,
 		Example: `  stonetown validate store.fga.yaml
   stonetown validate schema-and-assertions.yaml`,
 		Args: cobra.MinimumNArgs(1),
@@ -39,7 +38,7 @@ Files may refer to others in the current folder and all below it.`,
 				return fmt.Errorf("%d answers differ", n)
 			}
 			if result.Passed == 0 {
-				return errors.New("nothing was tested: the files have no assertions that can be asked here")
+				return errors.New("nothing was tested: the files have no assertions that can be run")
 			}
 			return nil
 		},

@@ -19,14 +19,14 @@ var walk = template.Must(template.Must(template.New("quickstart").Parse(quicksta
 Stonetown runs on {{.BaseURL}}
 (on this machine, also on any localhost address with that port).
 Health and metrics: http://{{.AdminAddr}}/readyz, /metrics. Credentials: {{.File}}
-Pages: {{.BaseURL}}/auth/sign-in{{with .Admin.Email}} (as {{.}}, whose password is among the credentials){{end}}.
-What is sent to people: {{.BaseURL}}/dev/mailbox
+Pages: {{.BaseURL}}/auth/sign-in{{with .Admin.Email}} (as {{.}}; the password is in the credentials file){{end}}.
+Mails and text messages: {{.BaseURL}}/dev/mailbox
 {{if .ClientSecret}}
 Paste this into another terminal, in the same folder, to get a token, define types, write relations and check them.
-The README explains it and goes on from there.
+The README explains them and continues from there.
 
 {{template "quickstart" .Shell}}{{else}}
-The database has a tenant, but {{.File}} does not hold its credentials, which are not kept anywhere else.
+The database has a tenant, but {{.File}} does not hold its credentials. There is no other copy of them.
 Restore the file, or start over with another --data-dir.
 {{end}}
 `))

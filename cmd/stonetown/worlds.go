@@ -22,7 +22,7 @@ const (
 	fromSpiceDB = "spicedb"
 )
 
-const fromUsage = "`engine` that the files are of: openfga or spicedb (default by their names and content)"
+const fromUsage = "`engine` that the files are for: openfga or spicedb (default by file name and content)"
 
 // readWorld reads the files of another engine as one world.
 func readWorld(files []string, from string) (*importer.World, error) {
@@ -61,7 +61,7 @@ func readForeign(file, from string) (*importer.World, error) {
 	case fromSpiceDB:
 		return spicedb.Read(root.FS(), name)
 	}
-	return nil, fmt.Errorf("--from is %q, neither %s nor %s", from, fromOpenFGA, fromSpiceDB)
+	return nil, fmt.Errorf("--from is %q; it must be %s or %s", from, fromOpenFGA, fromSpiceDB)
 }
 
 // locate finds the folder to read and the file's name in it. Files refer to others
@@ -102,7 +102,7 @@ func guessEngine(file string) (string, error) {
 		return fromOpenFGA, nil
 	case ".yaml", ".yml":
 	default:
-		return "", fmt.Errorf("%s: its name does not say what it is: give --from", file)
+		return "", fmt.Errorf("%s: unknown kind of file: set --from", file)
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -55,20 +55,20 @@ var (
 	// ErrNoPassword is returned for changing the password of a user who has none.
 	ErrNoPassword = errors.New("the user has no password")
 	// ErrPassword is returned for a present password that is wrong.
-	ErrPassword = errors.New("the present password is wrong")
+	ErrPassword = errors.New("the current password is wrong")
 	// ErrSignUpClosed is returned where people cannot create accounts of their own.
 	ErrSignUpClosed = errors.New("sign-up is closed")
 	// ErrVerified is returned for verifying an address again.
-	ErrVerified = errors.New("the address is verified already")
+	ErrVerified = errors.New("the address is already verified")
 	// ErrCurrent is returned for ending the session that a user is working in.
 	ErrCurrent = errors.New("the session is the current one")
 	// ErrChangeNotFound is returned for a change of address that is not under way.
-	ErrChangeNotFound = errors.New("no such change of address")
+	ErrChangeNotFound = errors.New("change of address not found")
 	// ErrNumber is returned for what is not a telephone number, or one that the
 	// deployment does not send to.
-	ErrNumber = errors.New("not a telephone number that codes can be sent to")
+	ErrNumber = errors.New("not a phone number that can receive codes")
 	// ErrLastMethod is returned for giving up the last way to sign in.
-	ErrLastMethod = errors.New("it is the last way to sign in: set a password, or add a passkey, before")
+	ErrLastMethod = errors.New("this is the user's last way to sign in; set a password or add a passkey first")
 )
 
 // WrongError is returned for a code or a credential that proves nothing.

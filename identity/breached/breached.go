@@ -162,7 +162,7 @@ func (c *Client) Contains(ctx context.Context, d Digest) (bool, error) {
 }
 
 // errResting is the error of questions that were not asked.
-var errResting = errors.New("the service has just failed")
+var errResting = errors.New("the service failed recently")
 
 func (c *Client) ask(ctx context.Context, prefix string, now time.Time) ([]Digest, error) {
 	if now.UnixMicro() < c.restUntil.Load() {
@@ -209,7 +209,7 @@ func (c *Client) fetch(ctx context.Context, prefix string) ([]Digest, error) {
 }
 
 // errAnswer does not quote the answer that it is about.
-var errAnswer = errors.New("the answer is not one to a range")
+var errAnswer = errors.New("the response is not a list of hashes")
 
 // parse reads an answer. Anything else, such as the page of a proxy, is an error, rather than
 // an answer without the password.

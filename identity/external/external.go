@@ -30,13 +30,13 @@ var (
 	// which a user has no identity.
 	ErrNotFound = errors.New("no such external identity")
 	// ErrSubject is returned for what cannot be a subject.
-	ErrSubject = errors.New("a subject is a text of 1 to 1024 bytes")
+	ErrSubject = errors.New("a subject must have 1 to 1024 bytes")
 	// ErrTaken is returned for a subject that is another user.
-	ErrTaken = errors.New("the external identity is another user's")
+	ErrTaken = errors.New("the external identity belongs to another user")
 	// ErrOther is returned for a second identity of a user at a connection.
-	ErrOther = errors.New("the user has another identity at the connection")
+	ErrOther = errors.New("the user already has another identity at this connection")
 	// ErrLimit is returned for an identity beyond [MostPerUser].
-	ErrLimit = errors.New("a user has at most 50 external identities")
+	ErrLimit = errors.New("a user can have at most 50 external identities")
 )
 
 const (

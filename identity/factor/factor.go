@@ -25,7 +25,7 @@ var (
 	// ErrNotFound is returned for a factor that the user does not have.
 	ErrNotFound = errors.New("factor not found")
 	// ErrLimit is returned for a factor beyond [MostPerUser].
-	ErrLimit = errors.New("a user has at most 20 second factors")
+	ErrLimit = errors.New("a user can have at most 20 second factors")
 	// ErrWrong is returned for what does not prove the possession of a factor.
 	ErrWrong = errors.New("wrong code or credential")
 )

@@ -17,7 +17,7 @@ import (
 )
 
 // ErrCredentialExists is returned for a credential that is somebody's already.
-var ErrCredentialExists = errors.New("the credential is registered already")
+var ErrCredentialExists = errors.New("the credential is already registered")
 
 // Party is whom WebAuthn credentials are made for: a tenant, under its one origin. A
 // credential made for another is of no use here (WebAuthn L3 §5.1.4).

@@ -25,7 +25,7 @@ import (
 )
 
 // ErrEnded is returned for a token or an id that no live session has.
-var ErrEnded = errors.New("no such session, or it has ended")
+var ErrEnded = errors.New("the session does not exist or has ended")
 
 const (
 	// Prefix marks the tokens of sessions.

@@ -25,7 +25,7 @@ import (
 
 // ErrInvalid is returned for a secret that no ticket of the kind has: it never had, was
 // used, tried too often, or is over.
-var ErrInvalid = errors.New("no such ticket, or it is used or over")
+var ErrInvalid = errors.New("the one-time token is unknown, used or expired")
 
 // Kind is what a ticket is for.
 type Kind string

@@ -40,9 +40,9 @@ const Window = 24 * time.Hour
 
 var (
 	// ErrInProgress: another request under the key has not ended.
-	ErrInProgress = errors.New("a request under this idempotency key is under way")
+	ErrInProgress = errors.New("a request with this idempotency key is in progress")
 	// ErrReused: the key belongs to another request.
-	ErrReused = errors.New("the idempotency key belongs to another request")
+	ErrReused = errors.New("the idempotency key was used for a different request")
 )
 
 // Config says what a store works on. DB and Seal are required.

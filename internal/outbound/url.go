@@ -23,7 +23,7 @@ func (c *Client) CheckURL(text string) error {
 	}
 	for i := range len(text) {
 		if text[i] <= ' ' || text[i] > '~' || text[i] == '\\' {
-			return invalid("a character that has to be encoded")
+			return invalid("a character that must be percent-encoded")
 		}
 	}
 	u, err := url.Parse(text)
@@ -42,21 +42,21 @@ func (c *Client) CheckURL(text string) error {
 	if port := u.Port(); port != "" {
 		n, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || slices.Contains(badPorts, uint16(n)) {
-			return invalid("a port that is not for this")
+			return invalid("a port that is not allowed")
 		}
 	}
 	host := u.Hostname()
 	if ip, err := netip.ParseAddr(host); err == nil {
 		if !c.insecure && guard.SafeAddr(ip) != nil {
-			return &Error{Class: BlockedAddress, err: errors.New("an address that is not of the public Internet")}
+			return &Error{Class: BlockedAddress, err: errors.New("an address that is not on the public Internet")}
 		}
 		return nil
 	}
 	switch {
 	case !isName(host):
-		return invalid("not the name of a host")
+		return invalid("not a host name")
 	case !c.insecure && isLocal(host):
-		return &Error{Class: BlockedAddress, err: errors.New("a name that is not of the public Internet")}
+		return &Error{Class: BlockedAddress, err: errors.New("a name that is not on the public Internet")}
 	}
 	return nil
 }

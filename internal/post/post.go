@@ -30,10 +30,10 @@ type Texter interface {
 }
 
 // ErrRefused is wrapped by errors that another attempt would only repeat.
-var ErrRefused = errors.New("refused for good")
+var ErrRefused = errors.New("rejected permanently")
 
 // ErrNone is returned where nothing was configured to send with.
-var ErrNone = errors.New("nothing is configured to send with")
+var ErrNone = errors.New("no mail server or text gateway is configured")
 
 // None sends nothing.
 type None struct{}

@@ -67,7 +67,7 @@ func ParseCounted(text string) (Counted, error) {
 	family, by, _ := strings.Cut(text, ".")
 	c := Counted{Family(family), By(by)}
 	if !slices.Contains(families, c.Family) || c.By != IP && c.By != Caller {
-		return Counted{}, fmt.Errorf("%q is not family.%s or family.%s, the family being one of %q", text, IP, Caller, families)
+		return Counted{}, fmt.Errorf("%q is not family.%s or family.%s with one of the families %q", text, IP, Caller, families)
 	}
 	return c, nil
 }
@@ -106,7 +106,7 @@ func ParseLimit(text string) (Limit, error) {
 	n, err := strconv.Atoi(requests)
 	l := Limit{n, units[unit]}
 	if err != nil || l.validate() != nil {
-		return Limit{}, fmt.Errorf("%q is neither requests/unit, with 1 to %d requests and unit one of s, min, h and d, nor unlimited", text, MaxRequests)
+		return Limit{}, fmt.Errorf("%q is neither unlimited nor requests/unit with 1 to %d requests and one of the units s, min, h, d", text, MaxRequests)
 	}
 	return l, nil
 }

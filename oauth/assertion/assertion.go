@@ -56,7 +56,7 @@ var (
 	ErrInvalid = errors.New("invalid client assertion")
 	// ErrUnknownKey is returned for an assertion whose key is not among those of the client.
 	// It is [ErrInvalid], too.
-	ErrUnknownKey = refused("signed with a key that is not the client's")
+	ErrUnknownKey = refused("signed with a key that the client has not registered")
 )
 
 // refusal is an [ErrInvalid] that says what is wrong. It never quotes the assertion.
@@ -115,7 +115,7 @@ func ClientID(token string) (string, error) {
 // read reads claims strictly: no name twice, and every name as it is written.
 func read(payload []byte) (c claims, err error) {
 	if json.Unmarshal(payload, &c) != nil {
-		return c, refused("claims that cannot be read")
+		return c, refused("the claims are not valid JSON")
 	}
 	for _, text := range []string{c.Issuer, c.Subject, c.TokenID} {
 		if text == "" || len(text) > maxText {
@@ -140,22 +140,22 @@ func Verify(token, clientID string, keys Keys, names []string, now time.Time) (A
 	at := func(instant time.Time) float64 { return float64(instant.UnixMicro()) / 1e6 }
 	switch {
 	case c.Issuer != clientID || c.Subject != clientID:
-		return Assertion{}, refused("of another client")
+		return Assertion{}, refused("iss and sub must be the client's id")
 	case len(c.Audience) == 0 || slices.ContainsFunc(c.Audience, func(name string) bool { return !slices.Contains(names, name) }):
 		// An assertion that is for others, too, they could use here (RFC 7523bis).
-		return Assertion{}, refused("not for this server alone")
+		return Assertion{}, refused("aud must name only this server")
 	case c.Expires == nil:
-		return Assertion{}, refused("without exp")
+		return Assertion{}, refused("exp is missing")
 	case *c.Expires <= at(now):
-		return Assertion{}, refused("expired")
+		return Assertion{}, refused("exp is in the past")
 	case *c.Expires > at(now.Add(MaxLifetime+Skew)):
-		return Assertion{}, refused("good for too long")
+		return Assertion{}, refused("its lifetime is too long")
 	case c.NotBefore != nil && *c.NotBefore > at(now.Add(Skew)):
-		return Assertion{}, refused("not yet valid")
+		return Assertion{}, refused("nbf is in the future")
 	case c.IssuedAt != nil && *c.IssuedAt > at(now.Add(Skew)):
-		return Assertion{}, refused("issued in the future")
+		return Assertion{}, refused("iat is in the future")
 	case c.IssuedAt != nil && *c.Expires-*c.IssuedAt > (MaxLifetime+Skew).Seconds():
-		return Assertion{}, refused("good for too long")
+		return Assertion{}, refused("its lifetime is too long")
 	}
 	return Assertion{c.Subject, c.TokenID, time.Unix(int64(math.Ceil(*c.Expires)), 0).UTC()}, nil
 }
@@ -164,7 +164,7 @@ func Verify(token, clientID string, keys Keys, names []string, now time.Time) (A
 // alg and kid; keys, and where there might be some (jwk, jku, x5c, x5u), are not looked at.
 func open(token string, keys Keys) ([]byte, error) {
 	if len(token) > maxSize {
-		return nil, refused("too large")
+		return nil, refused("it is too large")
 	}
 	message, err := jws.ParseString(token, jws.WithCompact())
 	if err != nil || len(message.Signatures()) != 1 {
@@ -172,15 +172,15 @@ func open(token string, keys Keys) ([]byte, error) {
 	}
 	header := message.Signatures()[0].ProtectedHeaders()
 	if header.Has(jws.CriticalKey) { // nothing critical is understood here (RFC 7515 §4.1.11)
-		return nil, refused("a critical header")
+		return nil, refused("crit is not supported")
 	}
 	typ, _ := header.Type()
 	if !slices.Contains(types, strings.TrimPrefix(strings.ToLower(typ), "application/")) {
-		return nil, refused("a JWT for another purpose")
+		return nil, refused("typ is not that of a client assertion")
 	}
 	alg, _ := header.Algorithm()
 	if !slices.Contains(Algs, alg.String()) {
-		return nil, refused("an algorithm that is not accepted")
+		return nil, refused("alg is not supported")
 	}
 	kid, _ := header.KeyID()
 	key, err := keys.choose(kid, alg.String())
@@ -189,7 +189,7 @@ func open(token string, keys Keys) ([]byte, error) {
 	}
 	payload, err := jws.Verify([]byte(token), jws.WithKey(alg, key), jws.WithCompact())
 	if err != nil {
-		return nil, refused("a wrong signature")
+		return nil, refused("the signature is wrong")
 	}
 	return payload, nil
 }

@@ -56,10 +56,10 @@ func ParseKeys(set []byte) (Keys, error) {
 			return nil, fmt.Errorf("key %d %w", i+1, err)
 		}
 		if k.id == "" && len(texts) > 1 {
-			return nil, fmt.Errorf("key %d has no kid, which each of several keys needs", i+1)
+			return nil, fmt.Errorf("key %d has no kid; each of several keys needs one", i+1)
 		}
 		if slices.ContainsFunc(keys, func(other key) bool { return other.id == k.id }) {
-			return nil, fmt.Errorf("key %d has the kid of another", i+1)
+			return nil, fmt.Errorf("key %d has the same kid as another key", i+1)
 		}
 		keys = append(keys, k)
 	}
@@ -108,10 +108,10 @@ func parse(text jsontext.Value) (k key, err error) {
 		return k, errors.New("is not a JWK")
 	}
 	if slices.ContainsFunc(secretMembers, func(name string) bool { _, ok := members[name]; return ok }) {
-		return k, errors.New("is not a public key: replace it, it is not secret any more")
+		return k, errors.New("is a private key; replace it, because it is no longer secret")
 	}
 	if about.Use != "" && about.Use != "sig" || about.Operations != nil && !slices.Contains(about.Operations, "verify") {
-		return k, errors.New("is not for signatures")
+		return k, errors.New("is not for verifying signatures")
 	}
 	k.id = about.KeyID
 	parsed, err := jwk.ParseKey(text)
@@ -128,7 +128,7 @@ func parse(text jsontext.Value) (k key, err error) {
 	}
 	if about.Alg != "" {
 		if !slices.Contains(k.algs, about.Alg) {
-			return k, fmt.Errorf("is for another algorithm than %q, or is not of its type", Algs)
+			return k, fmt.Errorf("has an alg that is not one of %q or does not fit its type", Algs)
 		}
 		k.algs = []string{about.Alg}
 	}
@@ -151,7 +151,7 @@ func algsOf(public crypto.PublicKey) ([]string, error) {
 	case ed25519.PublicKey:
 		return []string{"EdDSA"}, nil
 	}
-	return nil, fmt.Errorf("is not of a type that %q are for", Algs)
+	return nil, fmt.Errorf("has a type that none of %q uses", Algs)
 }
 
 // choose returns the one key that has an id and is for an algorithm. Without an id, only
@@ -171,9 +171,9 @@ func (keys Keys) choose(id, alg string) (crypto.PublicKey, error) {
 	case !known || id == "" && len(chosen) == 0:
 		return nil, ErrUnknownKey
 	case len(chosen) == 0:
-		return nil, refused("signed with an algorithm that its key is not for")
+		return nil, refused("the key does not allow alg")
 	case len(chosen) > 1:
-		return nil, refused("several keys could have signed it")
+		return nil, refused("kid is required, because several keys match")
 	}
 	return chosen[0].public, nil
 }

@@ -49,7 +49,7 @@ func (s *Store) commit(tenant string, group []*request) {
 		switch {
 		case asAmbiguous(err):
 			ambiguous = err
-			s.Logger.Warn("outcome of a commit is unknown, looking it up", "tenant", tenant, "writes", len(group), "error", err)
+			s.Logger.Warn("outcome of a commit is unknown; reading it back", "tenant", tenant, "writes", len(group), "error", err)
 		case ambiguous != nil && s.stop.Err() == nil:
 			// Until the database answers, nobody can be told anything.
 		case ambiguous != nil:

@@ -61,7 +61,7 @@ func New(config Config) (*Client, error) {
 	case err != nil:
 		return nil, errors.New("the server's URL is malformed")
 	case base.User != nil || base.RawQuery != "" || base.Fragment != "":
-		return nil, errors.New("the server's URL must not have a user, a query or a fragment")
+		return nil, errors.New("the server's URL must not have user information, a query or a fragment")
 	case base.Scheme != "http" && base.Scheme != "https" || base.Hostname() == "":
 		return nil, fmt.Errorf("the server's URL %q does not begin with http:// or https:// and a host", config.BaseURL)
 	case config.ClientID == "" || config.ClientSecret == "":

@@ -34,7 +34,7 @@ func ParseDefinitions(text []byte) ([]Definition, error) {
 		return nil, err
 	}
 	if len(list) == 0 {
-		return nil, errors.New("there is no resource type in it")
+		return nil, errors.New("it holds no resource type")
 	}
 	return list, nil
 }
@@ -107,7 +107,7 @@ func readable(err error) error {
 	}
 	place := string(semantic.JSONPointer)
 	if errors.Is(semantic.Err, strict.ErrUnknownName) {
-		return fmt.Errorf("%s is not a member that a resource type has", place)
+		return fmt.Errorf("%s is not a member of a resource type", place)
 	}
 	return fmt.Errorf("%s has the wrong type", cmp.Or(place, "it"))
 }

@@ -55,7 +55,7 @@ func errorOf(status int, header http.Header, body []byte) *Error {
 		e.Code, e.Message, e.RequestID, e.Details = wire.Error, wire.Message, wire.RequestID, wire.Details
 	}
 	if e.Message == "" { // a proxy's
-		e.Message = fmt.Sprintf("the server answered %d %s", status, http.StatusText(status))
+		e.Message = fmt.Sprintf("the server responded with %d %s", status, http.StatusText(status))
 	}
 	if seconds, err := strconv.Atoi(header.Get("Retry-After")); err == nil && seconds > 0 {
 		e.retryAfter = time.Duration(seconds) * time.Second

@@ -187,7 +187,7 @@ func (e *Export) line(kind string, object json.RawMessage, count *int) error {
 	}
 	text := b.Bytes()
 	if text[start] != '{' || text[start+1] == '}' {
-		return fmt.Errorf("the server stated a %s as %.100s", kind, object)
+		return fmt.Errorf("the server sent a %s as %.100s", kind, object)
 	}
 	// The object's brace goes, the one before the kind is there.
 	text = append(text[:start], text[start+1:]...)

@@ -61,7 +61,7 @@ func (i *Import) Read(ctx context.Context, r io.ReadSeeker) error {
 		return fmt.Errorf("line %d, %s: %w", i.seen.ResourceTypes+i.seen.Resources+refused.Index+1, refused.Tuple, refused.Err)
 	}
 	if err == nil && i.seen != end {
-		err = fmt.Errorf("there are %d types, %d resources and %d relations, and the last line says %d, %d and %d",
+		err = fmt.Errorf("the file has %d types, %d resources and %d relations; the last line says %d, %d and %d",
 			i.seen.ResourceTypes, i.seen.Resources, i.seen.Relations, end.ResourceTypes, end.Resources, end.Relations)
 	}
 	return err
@@ -84,7 +84,7 @@ func readEnd(r io.ReadSeeker) (end End, err error) {
 	tail = bytes.TrimSuffix(tail, []byte("\n"))
 	last := tail[bytes.LastIndexByte(tail, '\n')+1:]
 	if json.Unmarshal(last, &end) != nil || end.Kind != KindEnd {
-		return end, errors.New("the export is not whole: its last line does not say how much there is")
+		return end, errors.New("the export is incomplete: its last line is not of the kind end")
 	}
 	_, err = r.Seek(0, io.SeekStart)
 	return end, err

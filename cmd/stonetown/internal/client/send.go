@@ -25,7 +25,7 @@ const (
 )
 
 // errNotOurs is returned when something else answers at the server's URL.
-var errNotOurs = errors.New("the answer is not one of Stonetown: is the server's URL right?")
+var errNotOurs = errors.New("the response is not from Stonetown: check the server's URL")
 
 // request is one call of the API.
 type request struct {
@@ -127,7 +127,7 @@ func replyOf(resp *http.Response, text []byte) (reply, error) {
 		Meta any             `json:"meta"`
 	}{Meta: &answer.meta}
 	if len(text) > maxAnswer {
-		return reply{}, fmt.Errorf("the answer has more than %d bytes", maxAnswer)
+		return reply{}, fmt.Errorf("the response has more than %d bytes", maxAnswer)
 	}
 	if err := json.Unmarshal(text, &envelope); err != nil || envelope.Data == nil {
 		return reply{}, errNotOurs
@@ -142,7 +142,7 @@ func call[T any](ctx context.Context, c *Client, r request) (data T, answer repl
 		return data, answer, err
 	}
 	if err := json.Unmarshal(answer.data, &data); err != nil {
-		return data, answer, fmt.Errorf("decode the answer: %w", err)
+		return data, answer, fmt.Errorf("decode the response: %w", err)
 	}
 	return data, answer, nil
 }

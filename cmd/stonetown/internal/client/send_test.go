@@ -143,7 +143,7 @@ func TestRetryEndsWithContext(t *testing.T) {
 
 // What is no answer of Stonetown is an error that says so.
 func TestStrangers(t *testing.T) {
-	for text, word := range map[string]string{"": "not one of Stonetown", "<html>": "not one of Stonetown", "{}": "not one of Stonetown", `{"data":3}`: "decode"} {
+	for text, word := range map[string]string{"": "not from Stonetown", "<html>": "not from Stonetown", "{}": "not from Stonetown", `{"data":3}`: "decode"} {
 		s := &server{t: t, handle: func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(text)) }}
 		_, err := s.client(0).Check(t.Context(), Question{})
 		contains(t, err, word)

@@ -81,7 +81,7 @@ func parameterType(t *openfgav1.ConditionParamTypeRef, depth int) (string, error
 	case name != "map" && name != "list":
 		return name, nil
 	case len(t.GetGenericTypes()) != 1:
-		return "", fmt.Errorf("is a %s that does not say of what", name)
+		return "", fmt.Errorf("is a %s without an element type", name)
 	}
 	of, err := parameterType(t.GetGenericTypes()[0], depth+1)
 	return name + "<" + of + ">", err

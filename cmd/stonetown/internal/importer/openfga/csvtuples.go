@@ -76,14 +76,14 @@ func csvColumns(at importer.Place, header []string) (map[string]int, error) {
 	for i, column := range header {
 		column = strings.TrimSpace(column)
 		if _, ok := columns[column]; ok {
-			return nil, source.Errorf(at, "column %s stands twice", source.Quoted(column))
+			return nil, source.Errorf(at, "column %s is given twice", source.Quoted(column))
 		}
 		found := false
 		for _, name := range known {
 			found = found || name == column
 		}
 		if !found {
-			return nil, source.Errorf(at, "column %s is not known, these are: %s", source.Quoted(column), strings.Join(known, ", "))
+			return nil, source.Errorf(at, "column %s is unknown; known columns: %s", source.Quoted(column), strings.Join(known, ", "))
 		}
 		columns[column] = i
 	}

@@ -135,7 +135,7 @@ func (s *script) parse() (*openfgav1.AuthorizationModel, error) {
 func guarded(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = errors.New("not a text of the language")
+			err = errors.New("not a model in the OpenFGA language")
 		}
 	}()
 	return f()

@@ -32,7 +32,7 @@ func jsonTuples(name, text string) ([]written, error) {
 		return nil, source.Errorf(importer.Place{File: name}, "not a list of tuples")
 	}
 	if _, err := j.decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, source.Errorf(j.place(), "something follows the tuples")
+		return nil, source.Errorf(j.place(), "unexpected data after the tuples")
 	}
 	return tuples, nil
 }
@@ -93,7 +93,7 @@ func (j *jsonReader) response() ([]written, error) {
 				return nil, j.misread(err)
 			}
 			if text := string(skipped); member == "continuation_token" && text != `""` && text != "null" {
-				return nil, source.Errorf(importer.Place{File: j.name}, "these are not all tuples: a continuation token says that more follow")
+				return nil, source.Errorf(importer.Place{File: j.name}, "the list is incomplete: it has a continuation token")
 			}
 			continue
 		}

@@ -82,7 +82,7 @@ func (r *reader) dsl(name, text string, d *document, numbers []int) (*model, err
 		return nil, err
 	}
 	if s.isModule() {
-		return nil, source.Errorf(s.at(0), "a module is only a part of a model: read the fga.mod file that lists it")
+		return nil, source.Errorf(s.at(0), "a module is only a part of a model; give the fga.mod file that lists it")
 	}
 	proto, err := s.parse()
 	if err != nil {
@@ -122,7 +122,7 @@ func (m *model) collect(proto *openfgav1.AuthorizationModel) error {
 	case "1.0":
 		return source.Errorf(at, "schema version 1.0 does not say which subjects a relation has, and OpenFGA has retired it: migrate the model to 1.1 first")
 	default:
-		return source.Errorf(at, "schema version %s is not known, 1.1 and 1.2 are", source.Quoted(version))
+		return source.Errorf(at, "schema version %s is not supported; use 1.1 or 1.2", source.Quoted(version))
 	}
 	if n := len(proto.GetConditions()); n > schema.MaxDocument {
 		return source.Errorf(at, "%d conditions, at most %d can be read", n, schema.MaxDocument)

@@ -98,7 +98,7 @@ func (r *reader) read(name string) error {
 		}
 		return r.onlyTuples(tuples)
 	case "":
-		return source.Errorf(importer.Place{File: name}, "not known by its name: a model is .fga, .json or fga.mod, a store file .fga.yaml, tuples are .json, .jsonl, .csv or .yaml")
+		return source.Errorf(importer.Place{File: name}, "unknown file name: a model is .fga, .json or fga.mod, a store file .fga.yaml, tuples are .json, .jsonl, .csv or .yaml")
 	}
 	tuples, err := tuplesOf(name, text)
 	if err != nil {

@@ -23,7 +23,7 @@ func tuplesOf(name, text string) ([]written, error) {
 		}
 		return d.tuples(d.root)
 	}
-	return nil, source.Errorf(importer.Place{File: name}, "not known by its name: tuples are .json, .jsonl, .csv or .yaml")
+	return nil, source.Errorf(importer.Place{File: name}, "unknown file name: tuples are .json, .jsonl, .csv or .yaml")
 }
 
 // tuples reads a list of tuples.

@@ -56,7 +56,7 @@ func Read(files fs.FS, name string) (*importer.World, error) {
 	case ".txt", ".rel", ".relationships":
 		err = r.relationships(name, text, nil, nil)
 	default:
-		err = source.Errorf(importer.Place{File: name}, "not known by its name: a schema ends in .zed or .schema, a validation file in .yaml or .yml, relationships in .txt, .rel or .relationships")
+		err = source.Errorf(importer.Place{File: name}, "unknown file name: a schema ends in .zed or .schema, a validation file in .yaml or .yml, relationships in .txt, .rel or .relationships")
 	}
 	if err != nil {
 		return nil, err
