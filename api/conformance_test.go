@@ -57,7 +57,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"group_members":      groupMembers,
 	"group_relations":    groupRelations,
 	"administrators":     administrators,
-	"event_documents":    eventDocuments,
+	"user_events":        userEvents,
 	"import":             importUsers,
 	"import_refused":     importRefused,
 	"import_cancelled":   importCancelled,
