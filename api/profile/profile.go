@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -14,7 +13,6 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/identity"
-	"stonetown/internal/document"
 	texts "stonetown/internal/text"
 )
 
@@ -101,9 +99,3 @@ func (v *Validation) Profile(p *identity.Profile, name, givenName, familyName, p
 	v.member("locale", locale, &p.Locale)
 	v.attributes(attributes, &p.Attributes)
 }
-
-// OrNull is nil for no text.
-func OrNull(text string) *string { return document.OrNull(text) }
-
-// TimeOrNull is nil for the zero time.
-func TimeOrNull(t time.Time) *document.Timestamp { return document.TimeOrNull(t) }

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// peopleEventDocuments compares what events tell of users and groups with what GET answers at
+// userEvents compares what events tell of users and groups with what GET answers at
 // that moment, whoever made the change: an administrator, an import or the user.
-func peopleEventDocuments(t *testing.T, w *world, c *client) {
+func userEvents(t *testing.T, w *world, c *client) {
 	// Members that GET answers for a user or a group and that are no part of its public
 	// representation: they are other resources, or depend on the caller.
 	related := []string{"groups", "mfa_factors", "applications_used", "external_identities", "members", "can_delete", "audit_summary"}
