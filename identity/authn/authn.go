@@ -1,14 +1,14 @@
-// Package authn is how people prove who they are, and what follows from it.
+// Package authn authenticates users.
 //
-// Signing in is a series of steps, each of which proves something: a password, a second
-// factor, a new password where the old one must be replaced. What has been proved so far
-// travels in a ticket that the person gets and comes back with; after the last step
-// there is a session. [Service.SignIn] begins, [Result.Status] says what comes next, and no
-// step can be left out, because each is decided anew from the account as it is.
+// A sign-in is a series of steps, each of which proves something: a password, a second
+// factor, a new password where the old one must be replaced. The proofs so far are stored
+// under a one-time token that the client sends with the next step; after the last step
+// there is a session. [Service.SignIn] begins, [Result.Status] names the next step, and no
+// step can be omitted, because each is decided from the current account.
 //
-// Nobody learns from an answer, or from its time, who has an account. What differs
-// between a known address and an unknown one, such as a letter that is sent, happens
-// after the answer, out of the outbox.
+// Neither a response nor its timing reveals whether an account exists. Work that differs
+// between a known address and an unknown one, such as sending a mail, runs in the
+// background, out of the outbox.
 //
 // Guessing is slowed down by account, whether or not it exists: an attempt is counted
 // before its password is looked at, by the database, so that parallel guesses are no

@@ -1,11 +1,11 @@
-// Package external keeps the external identities of users: which subject at which
-// federation connection is which user.
+// Package external stores the external identities of users: the links between a subject
+// at a federation connection and a user.
 //
-// An identity is found by its connection and its subject, which is what the provider
-// calls the person (`sub` of OpenID Connect, NameID of SAML), byte for byte, and never by
-// an e-mail address: only connection and subject together name a person for good (OpenID
-// Connect Core §5.7), while an address passes to others, and some providers let people
-// claim one that is not theirs. The address in an identity is for people to read.
+// An identity is found by its connection and its subject, the provider's identifier of
+// the user (`sub` of OpenID Connect, NameID of SAML), compared bytewise, and never by an
+// e-mail address. Only connection and subject together identify a user permanently (OpenID
+// Connect Core §5.7): an address can pass to another person, and some providers let users
+// claim addresses of others. The address in an identity is for display.
 //
 //	connection   subject               user
 //	google       10769150350006150715  usr_ann

@@ -1,11 +1,11 @@
-// Package factor keeps the second factors of users: apps that compute codes (TOTP, RFC
-// 6238), telephones that receive them, WebAuthn credentials, and backup codes.
+// Package factor stores the second factors of users: authenticator apps (TOTP, RFC 6238),
+// phones that receive codes, WebAuthn credentials, and backup codes.
 //
-// What a factor is verified with is encrypted under the deployment's master key, for a
-// copy of the database must not be a second factor. A code is good once: of a TOTP key
-// the newest time step that was accepted is kept, and a backup code is a row that its
-// use deletes. Both are decided by the database, so that of two who come with the same
-// code at the same time one is refused.
+// The secrets that verify a factor are encrypted under the deployment's master key, so
+// that a copy of the database is not a second factor. A code is valid once: of a TOTP key
+// the newest accepted time step is stored, and a backup code is a row that its use
+// deletes. The database decides both, so that of two concurrent requests with one code
+// one is refused.
 package factor
 
 import (

@@ -1,11 +1,11 @@
-// Package session keeps who is signed in, and where.
+// Package session stores the sessions of users.
 //
-// A session is a row, and its token a secret that leads to it: the session's id and 256
-// random bits, of which only the hash is kept. Every use of a token, and of an access
-// token that names a session, reads the row: a session that is deleted has ended, on
-// every node and at once. There is no cache that would have to be told.
+// A session is a row. Its token is the session's id and 256 random bits, of which only
+// the hash is stored. Every use of a token, and of an access token that names a session,
+// reads the row: a session whose row is deleted has ended, on every process and at once.
+// There is no cache to invalidate.
 //
-// A session ends by itself when it was not used for a while, and when its time is over.
+// A session also ends when it was not used for a while, and when its lifetime is over.
 package session
 
 import (

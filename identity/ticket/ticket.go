@@ -1,12 +1,11 @@
-// Package ticket keeps what has been handed out for a while: the link in a letter, a
-// sign-in that waits for its second factor, a challenge that waits for its answer.
+// Package ticket stores one-time tokens: the link in a mail, a sign-in that waits for its
+// second factor, a challenge that waits for its answer.
 //
-// A ticket is a secret of 256 random bits, of which only the hash is kept, and what the
-// product has to remember for whoever comes back with it, encrypted. It is good for one
-// purpose, its kind, until its time is over, and for one use: the transaction that does
-// what the ticket is for deletes it ([Use]). A ticket that is tried with guesses, codes
-// of six digits for one, counts them before each is judged ([Store.Try]), so that no number
-// of parallel guesses is more than allowed.
+// A ticket is a secret of 256 random bits, of which only the hash is stored, with
+// encrypted data for its use. It is valid for one purpose, its kind, until it expires, and
+// for one use: the transaction that uses it deletes it ([Use]). If a ticket is verified
+// with short codes, such as six digits, each attempt is counted before the code is
+// compared ([Store.Try]), so that parallel guesses cannot exceed the limit.
 package ticket
 
 import (

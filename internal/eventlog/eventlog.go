@@ -1,15 +1,13 @@
-// Package eventlog keeps what happened, for all who want to know later: auditors,
-// webhooks, an organisation's overview.
+// Package eventlog stores the events of tenants for audits and other readers.
 //
-// A change and its events commit together or not at all ([Append]). Each tenant
-// has a log of its own, which only grows; its events are numbered without gaps in
-// the order of their commits, because every writer takes its numbers from one
-// row, which it holds until it has committed. So whoever has read up to a
-// position has missed nothing before it, and needs to remember no more than that
-// number ([Reader]).
+// A change and its events commit in one transaction ([Append]). Each tenant has its own
+// append-only log. Its events are numbered without gaps in the order of their commits,
+// because every writer takes its numbers from one row, which it locks until it has
+// committed. A reader that has read up to a position has therefore missed no earlier
+// event, and stores only that number ([Reader]).
 //
-// Events are kept for a while ([Config.Retention]). The log then has a floor, and
-// reading from below it is an error rather than an answer with a hole.
+// Events are kept for [Config.Retention]. Older ones are deleted from the start of the
+// log; a read from before that floor is an error, not an answer with a gap.
 package eventlog
 
 import (

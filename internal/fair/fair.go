@@ -1,18 +1,18 @@
-// Package fair divides what a process has little of among tenants and, within a
-// tenant, among callers, so that none of them can use up all of it.
+// Package fair shares the scarce resources of a process among tenants and, within a
+// tenant, among callers, so that none of them can use up a resource.
 //
-// [Shares] counts how much of something is held: of all of it, by one tenant, and by
-// one caller. Each of the three has a limit. Whoever would exceed one is refused with
-// an [*ExhaustedError] that names it.
+// [Shares] counts the use of a resource in total, by tenant and by caller. Each of the
+// three has a limit. A request that would exceed one is refused with an
+// [*ExhaustedError] that names it.
 //
-// A [Gate] bounds how much is done at the same time. Those who cannot be admitted
-// wait. A place that becomes free goes to the tenants that wait in turn, and within a
-// tenant to its callers in turn: a thousand waiting requests of one caller delay
-// another by one request, not by a thousand. A gate can bound its queue, and refuse at
-// once whoever would wait longer than the gate's patience.
+// A [Gate] bounds concurrent work. Requests that cannot be admitted are queued. A free
+// place goes to the next tenant in the queue, and within a tenant to its next caller: a
+// thousand queued requests of one caller delay another caller by one request, not by a
+// thousand. A gate can bound its queue, and refuses a request at once that would wait
+// longer than the gate's patience.
 //
 // A [Request] carries the caller, and the place that its request holds, in a context.
-// Work that waits at another gate gives that place back meanwhile, see [Aside].
+// Work that is queued at another gate releases that place meanwhile, see [Aside].
 package fair
 
 import (

@@ -1,5 +1,5 @@
-// Package geo says where on earth an address is, by a database in MaxMind's format that
-// an operator may provide.
+// Package geo finds the place of an IP address in a GeoIP database in MaxMind's format,
+// which an operator may provide.
 package geo
 
 import (

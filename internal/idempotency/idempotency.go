@@ -1,16 +1,15 @@
-// Package idempotency lets clients send a request again without having it done
-// twice (draft-ietf-httpapi-idempotency-key-header).
+// Package idempotency lets clients repeat a request without applying it twice
+// (draft-ietf-httpapi-idempotency-key-header).
 //
-// A request under a key first claims the key: one row, whose insertion only one
-// of any number of racing requests achieves, in whatever process they run. The
-// one that has the claim does the work and stores its response; for 24 hours all
-// others get that response, or learn that the work is under way, or that they
-// ask something else under the same key.
+// A request with a key first claims the key by inserting a row, which succeeds for only
+// one of several concurrent requests, in any process. That request does the work and
+// stores its response. For 24 hours, other requests with the key receive the stored
+// response, or an error if the work is in progress or the request differs.
 //
-// A claim is a lease. If its holder dies, the next request under the key takes
-// over, and with it the claim's commit ID, which never changes: work that carries
-// it into its transaction ([tuplestore.Write.CommitID]) is not done again, even
-// if the holder died between the commit and storing the response.
+// A claim is a lease. If its holder dies, the next request with the key takes the claim
+// over, with its commit ID, which never changes: work that carries the ID into its
+// transaction ([tuplestore.Write.CommitID]) is not applied again, even if the holder died
+// between the commit and storing the response.
 package idempotency
 
 import (

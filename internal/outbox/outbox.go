@@ -1,11 +1,9 @@
-// Package outbox keeps what is to be done after a transaction has committed: letters
-// to send, for one.
+// Package outbox runs jobs after a transaction has committed, such as sending mails.
 //
-// A job commits with the change that calls for it ([Outbox.Queue]) and is then done by one
-// process, without anybody waiting ([Outbox.Run]). A job is done at least once: a process that
-// dies in the middle leaves it to another, and one that fails is tried again, later and
-// later, for a day. What a job says is encrypted, for it may hold what is nobody's
-// business.
+// A job commits with the change that requires it ([Outbox.Queue]). One process then runs
+// it in the background ([Outbox.Run]), at least once: if the process dies, another one
+// takes the job over, and a job that fails is retried with growing delays for a day.
+// Payloads are encrypted, because they may contain personal data.
 package outbox
 
 import (

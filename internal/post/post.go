@@ -1,4 +1,4 @@
-// Package post sends letters by e-mail and short texts by telephone.
+// Package post sends e-mails and text messages.
 package post
 
 import (

@@ -1,10 +1,10 @@
-// Package ratelimit counts requests against limits, by the generic cell rate
-// algorithm (GCRA): a fresh bucket allows its whole limit at once, and then fills
-// up evenly. A decision is arithmetic on one number for each bucket, which all
-// processes of a deployment share through the database.
+// Package ratelimit counts requests against limits, by the generic cell rate algorithm
+// (GCRA): a fresh bucket allows its whole limit at once, and then fills up evenly. A
+// decision is arithmetic on one number for each bucket, which all processes of a
+// deployment share through the database.
 //
-// Where this process is the only one (embedded SQLite) the numbers stay in memory:
-// there they cost nothing, and a restart forgives.
+// With embedded SQLite there is one process, so the numbers stay in memory: they cost
+// nothing there, and a restart resets them.
 package ratelimit
 
 import (

@@ -1,5 +1,5 @@
-// Package text knows what may stand in the texts that people read: names in lists, letters
-// and logs, where a line break or an escape sequence would let one pretend to be another.
+// Package text validates texts that are shown to users, such as names in lists, mails and
+// logs: a line break or an escape sequence could make one text look like another.
 package text
 
 import (
