@@ -33,6 +33,7 @@ import (
 	"stonetown/internal/outbox"
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/sqldb"
+	"stonetown/internal/tracing"
 	"stonetown/oauth"
 	"stonetown/tuplestore/sqlstore"
 )
@@ -47,6 +48,7 @@ type Program struct {
 	listen net.Listener
 	server *http.Server
 
+	tracer   *tracing.Tracer // nil without trace_url
 	modules  *modules
 	store    *sqlstore.Store
 	engine   *engine.Engine
@@ -93,6 +95,12 @@ func (p *Program) Open(ctx context.Context) error {
 	if p.listen, err = (&net.ListenConfig{}).Listen(ctx, "tcp", p.config.Listen); err != nil {
 		return err
 	}
+	if p.config.TraceURL != "" {
+		p.tracer, err = tracing.New(tracing.Config{URL: p.config.TraceURL, Sample: p.config.TraceSample, Version: version(), Logger: p.log})
+		if err != nil {
+			return err
+		}
+	}
 	if p.modules, err = openModules(ctx, p.config); err != nil {
 		return err
 	}
@@ -119,7 +127,7 @@ func (p *Program) Open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	letters, err := outbox.New(outbox.Config{DB: p.modules.db, Seal: p.modules.key, Logger: p.log})
+	letters, err := outbox.New(outbox.Config{DB: p.modules.db, Seal: p.modules.key, Logger: p.log, Tracer: p.tracer})
 	if err != nil {
 		return err
 	}
@@ -160,7 +168,7 @@ func (p *Program) Open(ctx context.Context) error {
 		Engine: p.engine, Resources: resources.New(p.engine, p.modules.db),
 		Tenants: p.modules.tenants, Users: people, Authn: signIns, Importer: importer, Scopes: oauth.NewRegistry(p.modules.db, p.engine), OAuth: p.oauth,
 		CursorKey: p.modules.key.Derive("cursors"),
-		Logger:    p.log, Metrics: registry,
+		Logger:    p.log, Metrics: registry, AccessLog: p.config.AccessLog, Tracer: p.tracer,
 		Timeout:         p.config.RequestTimeout,
 		MaxWorking:      p.config.MaxRequests,
 		MaxStreams:      p.config.MaxStreams,
@@ -321,10 +329,11 @@ func (p *Program) Close() error {
 	if p.modules != nil {
 		errs = append(errs, p.modules.close())
 	}
+	p.tracer.Close()
 	if p.admin != nil {
 		errs = append(errs, p.admin.close())
 	}
-	p.admin, p.listen, p.server, p.modules, p.store, p.engine, p.places, p.breached = nil, nil, nil, nil, nil, nil, nil, nil
+	p.admin, p.listen, p.server, p.tracer, p.modules, p.store, p.engine, p.places, p.breached = nil, nil, nil, nil, nil, nil, nil, nil, nil
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
