@@ -20,8 +20,9 @@ import (
 // each other. A name stands for the folder and all below it that have no name
 // of their own, and within one name everything goes.
 const order = `
-	# One thing each. The second line keeps rows.
-	NONE < internal/document, internal/fair, internal/geo, internal/id, internal/jobs, internal/outbound, internal/seal, internal/sqldb, internal/text;
+	# One thing each. The third line keeps rows.
+	NONE < internal/document, internal/fair, internal/geo, internal/id, internal/jobs, internal/seal, internal/text, internal/tracing;
+	internal/tracing < internal/outbound, internal/sqldb;
 	internal/id, internal/jobs, internal/seal, internal/sqldb < internal/eventlog, internal/idempotency, internal/outbox, internal/post, internal/ratelimit;
 	internal/document, internal/fair, internal/geo, internal/outbound, internal/text,
 	internal/eventlog, internal/idempotency, internal/outbox, internal/post, internal/ratelimit < internal;

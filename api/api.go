@@ -45,6 +45,7 @@ import (
 	"stonetown/internal/geo"
 	"stonetown/internal/idempotency"
 	"stonetown/internal/ratelimit"
+	"stonetown/internal/tracing"
 )
 
 // OAuth issues and verifies tokens; [oauth.Service] is one.
@@ -102,6 +103,10 @@ type Config struct {
 	// Logger gets one line for each request that fails through a fault of the
 	// service and, at debug level, one for each request. Default: discarded.
 	Logger *slog.Logger
+	// AccessLog logs each request at info level instead of debug.
+	AccessLog bool
+	// Tracer records a span for each request. Default: none.
+	Tracer *tracing.Tracer
 	// Metrics gets the duration of requests. Default: not collected.
 	Metrics prometheus.Registerer
 	// Timeout bounds the work on one request. Default: 30 seconds.
@@ -158,7 +163,7 @@ func New(c Config) (http.Handler, error) {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	kit, err := web.New(web.Config{
-		Tenants: c.Tenants, Verifier: &account.Verifier{Tokens: c.OAuth, Sessions: c.Authn}, Logger: c.Logger, Metrics: c.Metrics,
+		Tenants: c.Tenants, Verifier: &account.Verifier{Tokens: c.OAuth, Sessions: c.Authn}, Logger: c.Logger, AccessLog: c.AccessLog, Tracer: c.Tracer, Metrics: c.Metrics,
 		Timeout: c.Timeout, MaxWorking: c.MaxWorking, MaxReceiving: c.MaxReceiving, MaxStreams: c.MaxStreams, TenantShare: c.TenantShare, CallerShare: c.CallerShare, TrustedProxies: c.TrustedProxies, Dev: c.Dev,
 		Idempotency: c.Idempotency, Limits: c.Limits, Origins: c.Origins, Stopping: c.Stopping,
 	})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"stonetown/api"
 	"stonetown/controlplane"
 	"stonetown/oauth"
 )
@@ -180,13 +181,16 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 func TestConformance(t *testing.T) {
 	for _, database := range slices.Sorted(maps.Keys(databases)) {
 		t.Run(database, func(t *testing.T) {
-			w := newWorld(t, databases[database](t), nil)
+			spans := newSpans(t)
+			w := newWorld(t, databases[database](t), func(c *api.Config) { c.Tracer = spans.tracer })
+			spans.plant(w.server)
 			for _, name := range slices.Sorted(maps.Keys(scenarios)) {
 				t.Run(name, func(t *testing.T) {
 					scenarios[name](t, w, w.tenant(t, strings.ReplaceAll(name, "_", "-")))
 				})
 			}
 			noSecrets(t, w)
+			spans.noSecrets(t)
 		})
 	}
 	t.Run("faults", faults)

@@ -277,7 +277,7 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 		SecurityContact: "mailto:security@example.com",
 		Idempotency:     w.keys, Limits: limits, Origins: w.oauth,
 		Engine: audit.Engine{Engine: e}, Resources: resources.New(e, w.db), Tenants: w.tenants, Users: directory, Authn: w.authn, Importer: importer, Scopes: scopes, OAuth: w.oauth, Settings: settings.New(organizations, directory, w.oauth), CursorKey: cursorKey,
-		Logger: slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Logger: slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})), AccessLog: true,
 	}
 	if change != nil {
 		change(&config)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"stonetown/internal/tracing"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
@@ -29,6 +30,14 @@ func (e *Engine) CheckInto(ctx context.Context, tenantID string, req *CheckReque
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	traced, span := tracing.Start(ctx, "engine.check")
+	span.Int("stonetown.queries", len(req.Queries))
+	err := e.check(traced, tenantID, req, res)
+	span.End(err)
+	return err
+}
+
+func (e *Engine) check(ctx context.Context, tenantID string, req *CheckRequest, res *CheckResponse) error {
 	err := e.checkWithin(ctx, tenantID, req, res, limits{most: e.maxVisits})
 	if errors.Is(err, errHeavy) { // not by attempt, whose argument would be an allocation
 		err = e.attemptHeavy(ctx, tenantID, func(l limits) error { return e.checkWithin(ctx, tenantID, req, res, l) })

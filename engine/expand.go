@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 
+	"stonetown/internal/tracing"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
@@ -66,10 +67,12 @@ const (
 // a condition are shown with it. Errors are those of [Engine.Check] and
 // [*UnknownTypeError], [*UndefinedRelationError], [*ResourceNotFoundError].
 func (e *Engine) Expand(ctx context.Context, tenantID string, req ExpandRequest) (answer *Expansion, err error) {
+	ctx, span := tracing.Start(ctx, "engine.expand")
 	err = e.attempt(ctx, tenantID, func(l limits) error {
 		answer, err = e.expandWithin(ctx, tenantID, &req, l)
 		return err
 	})
+	span.End(err)
 	return answer, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"stonetown/internal/tracing"
 	"stonetown/tuplestore"
 )
 
@@ -28,10 +29,12 @@ type ActionList struct {
 // [*ConditionError] or [*NegativeCycleError] if it is undecided whether some action
 // belongs to the list.
 func (e *Engine) ListActions(ctx context.Context, tenantID string, req ListActionsRequest) (answer *ActionList, err error) {
+	ctx, span := tracing.Start(ctx, "engine.list_actions")
 	err = e.attempt(ctx, tenantID, func(l limits) error {
 		answer, err = e.listActionsWithin(ctx, tenantID, &req, l)
 		return err
 	})
+	span.End(err)
 	return answer, err
 }
 

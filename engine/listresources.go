@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"stonetown/internal/tracing"
 	"stonetown/tuplestore"
 )
 
@@ -39,10 +40,12 @@ type ResourceList struct {
 // [*ConditionError] or [*NegativeCycleError] if it is undecided whether some
 // resource belongs to the list.
 func (e *Engine) ListResources(ctx context.Context, tenantID string, req ListResourcesRequest) (answer *ResourceList, err error) {
+	ctx, span := tracing.Start(ctx, "engine.list_resources")
 	err = e.attempt(ctx, tenantID, func(l limits) error {
 		answer, err = e.listResourcesWithin(ctx, tenantID, &req, l)
 		return err
 	})
+	span.End(err)
 	return answer, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"stonetown/internal/tracing"
 	"stonetown/tuplestore"
 )
 
@@ -46,10 +47,12 @@ type SubjectEntry struct {
 // [*ResourceNotFoundError], and [*ConditionError] or [*NegativeCycleError] if it is
 // undecided whether some subject belongs to the list.
 func (e *Engine) ListSubjects(ctx context.Context, tenantID string, req ListSubjectsRequest) (answer *SubjectList, err error) {
+	ctx, span := tracing.Start(ctx, "engine.list_subjects")
 	err = e.attempt(ctx, tenantID, func(l limits) error {
 		answer, err = e.listSubjectsWithin(ctx, tenantID, &req, l)
 		return err
 	})
+	span.End(err)
 	return answer, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"stonetown/internal/tracing"
 	"stonetown/tuplestore"
 )
 
@@ -38,6 +39,7 @@ func (e *Engine) readView(ctx context.Context, tenantID string, c Consistency, l
 				return v, err
 			}
 			v.goCold(snapshot)
+			v.describe(ctx)
 			return v, nil
 		}
 	}
@@ -46,12 +48,21 @@ func (e *Engine) readView(ctx context.Context, tenantID string, c Consistency, l
 	}
 	if t.graph != nil {
 		v.graph, v.program, v.locked = t.graph, t.program, t
+		v.describe(ctx)
 		return v, nil
 	}
 	t.mu.RUnlock()
 	t.startLoading()
 	v.goCold(e.store.Snapshot(tenantID, v.at.revision))
+	v.describe(ctx)
 	return v, nil
+}
+
+// describe says in the span of the request where it is answered from.
+func (v *readView) describe(ctx context.Context) {
+	span := tracing.Current(ctx)
+	span.Int("stonetown.revision", int(v.at.revision))
+	span.Bool("stonetown.resident", v.locked != nil)
 }
 
 func (v *readView) goCold(snapshot tuplestore.Snapshot) {

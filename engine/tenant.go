@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"stonetown/internal/tracing"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
@@ -75,7 +76,11 @@ func (t *tenant) rlock(ctx context.Context, c Consistency) (tokenIgnored bool, e
 		return false, nil
 	}
 	t.mu.RUnlock()
-	if err := t.tail.do(ctx); err != nil {
+	// The read itself is shared with other requests and belongs to no trace.
+	_, span := tracing.Start(ctx, "engine.wait_for_newest_revision")
+	err = t.tail.do(ctx)
+	span.End(err)
+	if err != nil {
 		return false, err
 	}
 	t.mu.RLock()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"stonetown/internal/fair"
+	"stonetown/internal/tracing"
 )
 
 // The work of a request is counted in steps of about 30 ns and has one budget
@@ -81,7 +82,9 @@ func (e *Engine) attempt(ctx context.Context, tenantID string, try func(limits) 
 // [*fair.ExhaustedError] if too many wait.
 func (e *Engine) attemptHeavy(ctx context.Context, tenantID string, try func(limits) error) error {
 	return fair.Aside(ctx, func() error {
+		_, waiting := tracing.Start(ctx, "engine.wait_for_heavy_place")
 		place, err := e.heavy.Enter(ctx, fair.Caller{Tenant: tenantID, ID: fair.From(ctx).Caller.ID})
+		waiting.End(err)
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"stonetown/internal/tracing"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
@@ -248,7 +249,15 @@ func resourceError(o tuplestore.Object, err error) error {
 
 // commit validates a write by the newest schema known here and commits it on the
 // condition that this is still the schema; if it is not, it starts over.
-func (e *Engine) commit(ctx context.Context, tenantID string, validate func(position) (tuplestore.Write, error)) (tuplestore.Result, string, error) {
+func (e *Engine) commit(ctx context.Context, tenantID string, validate func(position) (tuplestore.Write, error)) (result tuplestore.Result, token string, err error) {
+	ctx, span := tracing.Start(ctx, "engine.write")
+	defer func() {
+		if err == nil {
+			span.Int("stonetown.revision", int(result.Revision))
+			span.Int("stonetown.operations", len(result.Statuses))
+		}
+		span.End(err)
+	}()
 	t := e.tenant(tenantID)
 	for attempt := 1; ; attempt++ {
 		at, err := t.at(ctx, attempt > 1)
@@ -270,7 +279,7 @@ func (e *Engine) commit(ctx context.Context, tenantID string, validate func(posi
 			return tuplestore.Result{}, "", err
 		}
 		w.IfSchema = &at.schemaRevision
-		result, err := e.store.Write(ctx, tenantID, w)
+		result, err = e.store.Write(ctx, tenantID, w)
 		if errors.Is(err, tuplestore.ErrSchemaChanged) && attempt < schemaAttempts {
 			continue
 		}

@@ -22,6 +22,7 @@ import (
 	"stonetown/internal/eventlog"
 	"stonetown/internal/id"
 	"stonetown/internal/ratelimit"
+	"stonetown/internal/tracing"
 	"stonetown/oauth"
 	"stonetown/oauth/dpop"
 )
@@ -56,28 +57,77 @@ func (k *Kit) Serve(router Router) http.Handler {
 		h["Referrer-Policy"] = noReferrer
 		h["Cache-Control"] = noStore
 
-		ctx := authority.With(context.WithValue(r.Context(), callKey{}, &x.Call), x.Caller)
-		ctx = eventlog.WithOrigin(ctx, x.Origin)
+		ctx, span := k.tracer.Request(r.Context(), r)
+		ctx = authority.With(context.WithValue(ctx, callKey{}, &x.Call), x.Caller)
+		r = r.WithContext(eventlog.WithOrigin(ctx, x.Origin))
+		defer k.finish(x, r, span, start)
 		defer func() {
 			if fault := recover(); fault != nil {
 				k.panicked(x, r, fault)
 			}
-			status := x.status
-			if status == 0 {
-				status = http.StatusOK
-			}
-			elapsed := time.Since(start)
-			k.duration.WithLabelValues(x.operation, strconv.Itoa(status)).Observe(elapsed.Seconds())
-			if k.log.Enabled(ctx, slog.LevelDebug) {
-				k.log.DebugContext(ctx, "request", "request_id", x.RequestID, "tenant", x.Tenant.ID, "operation", x.operation,
-					"status", status, "duration", elapsed, "client_ip", x.ClientIP, "client_request_id", r.Header.Get("X-Request-Id"))
-			}
 		}()
-		r = r.WithContext(ctx)
 		if !k.allowOrigin(x, r, router) {
 			router.ServeHTTP(x, r)
 		}
 	})
+}
+
+// finish counts a request that has ended, logs it and ends its span.
+func (k *Kit) finish(x *exchange, r *http.Request, span tracing.Span, start time.Time) {
+	status := x.status
+	if status == 0 {
+		status = http.StatusOK
+	}
+	elapsed := time.Since(start)
+	k.duration.WithLabelValues(x.operation, strconv.Itoa(status)).Observe(elapsed.Seconds())
+	k.logAccess(x, r, status, elapsed)
+	if span.IsRecorded() {
+		k.describe(x, span, status)
+		span.End(nil)
+	}
+}
+
+// logAccess logs a request, at debug level without an access log. Neither the path nor the query is logged: both may hold what
+// is secret.
+func (k *Kit) logAccess(x *exchange, r *http.Request, status int, elapsed time.Duration) {
+	level := slog.LevelDebug
+	if k.access {
+		level = slog.LevelInfo
+	}
+	if !k.log.Enabled(r.Context(), level) {
+		return
+	}
+	attrs := make([]slog.Attr, 0, 12)
+	attrs = append(
+		attrs,
+		slog.String("method", x.request.Method), slog.String("route", x.route), slog.String("operation", x.operation),
+		slog.Int("status", status), slog.Duration("duration", elapsed), slog.Int64("bytes", x.bytes),
+		slog.String("request_id", x.RequestID), slog.String("tenant", x.Tenant.ID), slog.String("client_ip", x.ClientIP.String()),
+	)
+	if x.Principal != nil {
+		attrs = append(attrs, slog.String("client_id", x.Principal.ClientID), slog.String("subject", x.Principal.Subject))
+	}
+	if theirs := x.request.Header.Get("X-Request-Id"); isVisible(theirs) {
+		attrs = append(attrs, slog.String("client_request_id", theirs))
+	}
+	k.log.LogAttrs(r.Context(), level, "request", attrs...)
+}
+
+// describe says in the span of a request how it ended.
+func (k *Kit) describe(x *exchange, span tracing.Span, status int) {
+	if x.route != "" {
+		span.Name(x.operation)
+	}
+	span.String("http.route", x.route)
+	span.Int("http.response.status_code", status)
+	scheme, _, _ := strings.Cut(x.Tenant.BaseURL, ":")
+	span.String("url.scheme", scheme)
+	span.String("client.address", x.ClientIP.String())
+	span.String("stonetown.tenant", x.Tenant.ID)
+	span.String("stonetown.request_id", x.RequestID)
+	if status >= http.StatusInternalServerError {
+		span.Fail(strconv.Itoa(status))
+	}
 }
 
 // panicked ends a request whose handler panicked.
@@ -100,7 +150,7 @@ func (k *Kit) Handle(op Operation, s Surface, next http.Handler) http.Handler {
 	hasVariables := strings.Contains(op.Path, "{")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := w.(*exchange)
-		x.operation, x.surface = op.ID, s
+		x.operation, x.route, x.surface = op.ID, op.Path, s
 		maps.Copy(x.Header(), s.Header)
 		if theirs := r.Header.Get("X-Request-Id"); s.EchoRequestID && isVisible(theirs) {
 			x.Header()["X-Request-Id"] = []string{theirs}

@@ -33,6 +33,7 @@ import (
 	"stonetown/internal/fair"
 	"stonetown/internal/idempotency"
 	"stonetown/internal/ratelimit"
+	"stonetown/internal/tracing"
 	"stonetown/oauth"
 	"stonetown/oauth/dpop"
 )
@@ -88,6 +89,10 @@ type Config struct {
 	// Default: never.
 	Stopping context.Context
 
+	// Tracer records a span for each request. Default: none.
+	Tracer *tracing.Tracer
+	// AccessLog logs each request at info level instead of debug.
+	AccessLog bool
 	// Idempotency keeps what was answered under idempotency keys. Default: keys
 	// are ignored.
 	Idempotency *idempotency.Store
@@ -107,6 +112,8 @@ type Kit struct {
 	dev      bool
 	stopping context.Context
 	duration *prometheus.HistogramVec
+	tracer   *tracing.Tracer
+	access   bool // requests are logged at info level
 	entrance *entrance
 	streams  *fair.Shares
 	uploads  *fair.Gate
@@ -155,7 +162,7 @@ func New(c Config) (*Kit, error) {
 	}
 	k := &Kit{
 		tenants: c.Tenants, verifier: c.Verifier, log: c.Logger, timeout: c.Timeout,
-		trusted: c.TrustedProxies, dev: c.Dev, stopping: c.Stopping, duration: duration,
+		trusted: c.TrustedProxies, dev: c.Dev, stopping: c.Stopping, duration: duration, tracer: c.Tracer, access: c.AccessLog,
 		entrance: &entrance{
 			working:  fair.NewGate("concurrent requests", c.limits(int64(c.MaxWorking)), fair.Queue{}),
 			received: fair.NewShares("bytes of incomplete request bodies", c.limits(c.MaxReceiving)),
@@ -262,8 +269,10 @@ type exchange struct {
 	http.ResponseWriter
 	Call
 	operation string
+	route     string // the template of the path; empty without an operation
 	surface   Surface
-	status    int // 0 until the head is written
+	status    int   // 0 until the head is written
+	bytes     int64 // of the body that were written
 	// held takes the body while the response is kept back; the head stays in
 	// status and in the header.
 	held *bytes.Buffer
@@ -285,7 +294,9 @@ func (x *exchange) Write(b []byte) (int, error) {
 	if x.held != nil {
 		return x.held.Write(b)
 	}
-	return x.ResponseWriter.Write(b)
+	n, err := x.ResponseWriter.Write(b)
+	x.bytes += int64(n)
+	return n, err
 }
 
 // Unwrap is for [http.ResponseController].

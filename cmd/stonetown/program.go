@@ -34,6 +34,7 @@ import (
 	"stonetown/internal/outbox"
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/sqldb"
+	"stonetown/internal/tracing"
 	"stonetown/oauth"
 	"stonetown/settings"
 	"stonetown/tuplestore/sqlstore"
@@ -49,6 +50,7 @@ type Program struct {
 	listen net.Listener
 	server *http.Server
 
+	tracer   *tracing.Tracer // nil without trace_url
 	modules  *modules
 	store    *sqlstore.Store
 	engine   *engine.Engine
@@ -95,6 +97,12 @@ func (p *Program) Open(ctx context.Context) error {
 	if p.listen, err = (&net.ListenConfig{}).Listen(ctx, "tcp", p.config.Listen); err != nil {
 		return err
 	}
+	if p.config.TraceURL != "" {
+		p.tracer, err = tracing.New(tracing.Config{URL: p.config.TraceURL, Sample: p.config.TraceSample, Version: version(), Logger: p.log})
+		if err != nil {
+			return err
+		}
+	}
 	if p.modules, err = openModules(ctx, p.config); err != nil {
 		return err
 	}
@@ -113,7 +121,7 @@ func (p *Program) Open(ctx context.Context) error {
 		}
 	}
 	rights := authority.New(p.engine, oauth.AdministrativeScopes)
-	letters, err := outbox.New(outbox.Config{DB: p.modules.db, Seal: p.modules.key, Logger: p.log})
+	letters, err := outbox.New(outbox.Config{DB: p.modules.db, Seal: p.modules.key, Logger: p.log, Tracer: p.tracer})
 	if err != nil {
 		return err
 	}
@@ -168,7 +176,7 @@ func (p *Program) Open(ctx context.Context) error {
 		Tenants: p.modules.tenants, Users: people, Authn: signIns, Importer: importer, Scopes: scopes, OAuth: p.oauth,
 		Settings:  settings.New(p.modules.tenants, people, p.oauth),
 		CursorKey: p.modules.key.Derive("cursors"),
-		Logger:    p.log, Metrics: registry,
+		Logger:    p.log, Metrics: registry, AccessLog: p.config.AccessLog, Tracer: p.tracer,
 		Timeout:         p.config.RequestTimeout,
 		MaxWorking:      p.config.MaxRequests,
 		MaxStreams:      p.config.MaxStreams,
@@ -329,10 +337,11 @@ func (p *Program) Close() error {
 	if p.modules != nil {
 		errs = append(errs, p.modules.close())
 	}
+	p.tracer.Close()
 	if p.admin != nil {
 		errs = append(errs, p.admin.close())
 	}
-	p.admin, p.listen, p.server, p.modules, p.store, p.engine, p.places, p.breached = nil, nil, nil, nil, nil, nil, nil, nil
+	p.admin, p.listen, p.server, p.tracer, p.modules, p.store, p.engine, p.places, p.breached = nil, nil, nil, nil, nil, nil, nil, nil, nil
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"runtime"
 
 	"github.com/spf13/cobra"
+
+	"stonetown/internal/tracing"
 )
 
 func serveCommand(environ []string) *cobra.Command {
@@ -40,8 +42,12 @@ data folder, and the server creates a tenant and prints commands to try.`,
 
 func newLogger(config Config, w io.Writer) *slog.Logger {
 	options := &slog.HandlerOptions{Level: config.LogLevel}
+	var handler slog.Handler = slog.NewJSONHandler(w, options)
 	if config.LogFormat == "text" {
-		return slog.New(slog.NewTextHandler(w, options))
+		handler = slog.NewTextHandler(w, options)
 	}
-	return slog.New(slog.NewJSONHandler(w, options))
+	if config.TraceURL != "" {
+		handler = tracing.LogHandler(handler)
+	}
+	return slog.New(handler)
 }

@@ -37,6 +37,8 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/text/unicode/norm"
+
+	"stonetown/internal/tracing"
 )
 
 const (
@@ -114,14 +116,14 @@ func New(c Config) (*Client, error) {
 		base: base, turns: make(chan struct{}, atOnce), cache: cache, clock: c.Clock,
 		http: &http.Client{
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-			Transport: &http.Transport{
+			Transport: tracing.Transport(&http.Transport{
 				Proxy:                  http.ProxyFromEnvironment,
 				TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
 				ForceAttemptHTTP2:      true,
 				MaxIdleConnsPerHost:    atOnce,
 				IdleConnTimeout:        time.Minute,
 				MaxResponseHeaderBytes: 64 << 10,
-			},
+			}),
 		},
 	}, nil
 }

@@ -23,6 +23,8 @@ import (
 	"time"
 
 	"code.dny.dev/ssrf"
+
+	"stonetown/internal/tracing"
 )
 
 const (
@@ -67,7 +69,7 @@ func New(config Config) *Client {
 	}
 	c.http = &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{ // whose Proxy is nil
+		Transport: tracing.Transport(&http.Transport{ // whose Proxy is nil
 			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 				return c.dialer.DialContext(ctx, network, address)
 			},
@@ -76,7 +78,7 @@ func New(config Config) *Client {
 			DisableKeepAlives:      true,
 			DisableCompression:     true, // the limit is on what is sent
 			MaxResponseHeaderBytes: maxHeaders,
-		},
+		}),
 	}
 	return c
 }

@@ -19,6 +19,7 @@ import (
 	"stonetown/internal/jobs"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
+	"stonetown/internal/tracing"
 )
 
 //go:embed migrations
@@ -80,15 +81,18 @@ type Config struct {
 	Clock func() time.Time
 	// Logger gets what goes wrong in the background. Default: discarded.
 	Logger *slog.Logger
+	// Tracer records each job that is done as a trace. Default: none.
+	Tracer *tracing.Tracer
 }
 
 // Outbox keeps jobs. It is safe for concurrent use.
 type Outbox struct {
-	db    *sqldb.DB
-	seal  *seal.Key
-	clock func() time.Time
-	log   *slog.Logger
-	woken jobs.Signal
+	db     *sqldb.DB
+	seal   *seal.Key
+	clock  func() time.Time
+	log    *slog.Logger
+	tracer *tracing.Tracer
+	woken  jobs.Signal
 }
 
 // New returns the outbox kept in c.DB.
@@ -102,7 +106,7 @@ func New(c Config) (*Outbox, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Outbox{c.DB, c.Seal, c.Clock, c.Logger, jobs.NewSignal()}, nil
+	return &Outbox{c.DB, c.Seal, c.Clock, c.Logger, c.Tracer, jobs.NewSignal()}, nil
 }
 
 // Queue lets a job commit with the transaction that b is part of. [Outbox.Wake] after
@@ -165,7 +169,11 @@ func (o *Outbox) work(ctx context.Context, job Job, do func(context.Context, Job
 	if err == nil && claimed {
 		if job.payload, err = o.seal.Open(job.TenantID, job.ID, job.payload); err == nil {
 			ctx, cancel := context.WithTimeout(ctx, lease-10*time.Second)
+			ctx, span := o.tracer.Job(ctx, "job "+job.Kind)
+			span.String("stonetown.tenant", job.TenantID)
+			span.Int("stonetown.attempt", job.Attempt)
 			err = do(ctx, job)
+			span.End(err)
 			cancel()
 		}
 	}

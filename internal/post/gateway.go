@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"stonetown/internal/tracing"
 )
 
 // Gateway sends texts through an HTTP gateway: each is a POST of
@@ -29,6 +31,7 @@ type Gateway struct {
 func NewGateway(url, token string, countries []string) *Gateway {
 	client := &http.Client{
 		Timeout:       15 * time.Second,
+		Transport:     tracing.Transport(http.DefaultTransport),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return &Gateway{url, token, countries, client}

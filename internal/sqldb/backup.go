@@ -16,7 +16,7 @@ var ErrNotEmbedded = errors.New("only an embedded database (SQLite) can do this;
 // on meanwhile, in this process or another. It fails with [ErrNotEmbedded], or if
 // the file exists; after an error there is no file.
 func (db *DB) Backup(ctx context.Context, path string) error {
-	l, ok := db.backend.(*lite)
+	l, ok := db.backend.(*traced).backend.(*lite)
 	if !ok {
 		return ErrNotEmbedded
 	}

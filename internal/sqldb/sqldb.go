@@ -125,6 +125,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
+	db.backend = newTraced(db.backend)
 	if err := db.checkCollation(ctx); err != nil {
 		return nil, fmt.Errorf("open database: %w", errors.Join(err, db.Close()))
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"stonetown/internal/sqldb"
+	"stonetown/internal/tracing"
 	"stonetown/tuplestore"
 	"stonetown/tuplestore/internal/apply"
 )
@@ -138,12 +139,20 @@ type receipt struct {
 // write to leave out. With supposeNew it does not look which relations
 // exist, only which presences; if one does the error is a violation of the
 // primary key.
-func (s *Store) attempt(tenant string, group []*request, supposeNew bool) ([]outcome, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), s.CommitTimeout)
+func (s *Store) attempt(tenant string, group []*request, supposeNew bool) (_ []outcome, err error) {
+	ctx, span := tracing.StartShared(context.Background(), "tuplestore.commit", func(yield func(context.Context) bool) {
+		for _, r := range group {
+			if !yield(r.ctx) {
+				return
+			}
+		}
+	})
+	span.Int("stonetown.writes", len(group))
+	defer func() { span.End(err) }()
+	ctx, cancel := context.WithTimeout(ctx, s.CommitTimeout)
 	defer cancel()
 	a := &attempt{store: s, ctx: ctx, tenant: tenant, receipts: make(map[string]receipt)}
-	err := a.begin(group, supposeNew)
-	if err != nil {
+	if err = a.begin(group, supposeNew); err != nil {
 		return nil, err
 	}
 	defer a.tx.Rollback()
