@@ -438,7 +438,7 @@ func emailChange(t *testing.T, w *world, c *client) {
 		equal(t, "verified", d["verified"], false)
 		id = d["pending_change_id"].(string)
 		if email == "bob@example.com" { // whose owner learns of it, and nobody else
-			w.mailbox.take(t, email, "Your address was entered")
+			w.mailbox.take(t, email, "Your e-mail address was entered")
 			return id, "", ""
 		}
 		return id, link(t, w.mailbox.take(t, email, "Confirm your new e-mail address")), link(t, w.mailbox.take(t, "ann@example.com", "is about to change"))
