@@ -9,13 +9,7 @@ import (
 	"stonetown/schema"
 )
 
-// Event says that the caller made something happen. data is what becomes of it as
-// JSON, in the form that clients get; it holds no secret.
-func (c *Call) Event(t eventlog.Type, data any) eventlog.Event {
-	return eventlog.New(t, c.Origin(), data)
-}
-
-// Origin says who makes the request.
+// Origin is the origin of the changes that the request makes.
 func (c *Call) Origin() eventlog.Origin {
 	o := eventlog.Origin{RequestID: c.RequestID, ClientIP: c.ClientIP.String()}
 	if p := c.Principal; p != nil {

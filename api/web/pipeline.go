@@ -87,8 +87,8 @@ func (k *Kit) finish(x *exchange, r *http.Request, span tracing.Span, start time
 	}
 }
 
-// logAccess logs a request, at debug level without an access log. Neither the path nor the query is logged: both may hold what
-// is secret.
+// logAccess logs a request, at debug level without an access log. Neither the path nor the
+// query is logged: both may hold secrets.
 func (k *Kit) logAccess(x *exchange, r *http.Request, status int, elapsed time.Duration) {
 	level := slog.LevelDebug
 	if k.access {
