@@ -46,7 +46,7 @@ func userEvents(t *testing.T, w *world, c *client) {
 			"a person signs up",
 			func() {
 				c.with("").want(t, 202, "", "POST", authPath+"/sign-up", object{"email": "bob@example.com", "password": secret, "name": "Bob"})
-				token = link(t, w.mailbox.take(t, "bob@example.com", "Confirm your address"))
+				token = link(t, w.mailbox.take(t, "bob@example.com", "Confirm your e-mail address"))
 				bob = newest()
 			},
 			func() string { return usersPath + "/" + bob },

@@ -20,7 +20,7 @@ func retrying(t *testing.T) (db, direct *DB, line *pgtest.Faulty) {
 	exec(t, direct, `INSERT INTO accounts (name, balance) VALUES ('a', 1)`)
 	line = pgtest.NewFaulty(t, url)
 	db = open(t, line.URL)
-	db.backend.(*postgres).savepoint = true
+	db.backend.(*traced).backend.(*postgres).savepoint = true
 	return db, direct, line
 }
 
