@@ -45,8 +45,8 @@ func userEvents(t *testing.T, w *world, c *client) {
 		{
 			"a person signs up",
 			func() {
-				c.with("").want(t, 202, "", "POST", authPath+"/sign-up", object{"email": "bob@example.com", "password": secret, "name": "Bob"})
-				token = link(t, w.mailbox.take(t, "bob@example.com", "Confirm your e-mail address"))
+				c.with("").want(t, 202, "", "POST", authPath+"/sign-up", object{"email": "bob@user-events.example", "password": secret, "name": "Bob"})
+				token = link(t, w.mailbox.take(t, "bob@user-events.example", "Confirm your e-mail address"))
 				bob = newest()
 			},
 			func() string { return usersPath + "/" + bob },
@@ -61,7 +61,7 @@ func userEvents(t *testing.T, w *world, c *client) {
 		{
 			"a person changes the password",
 			func() {
-				signedIn(t, c, "bob@example.com").want(t, 204, "", "POST", mePath+"/password", object{"current": secret, "next": secret + " 2"})
+				signedIn(t, c, "bob@user-events.example").want(t, 204, "", "POST", mePath+"/password", object{"current": secret, "next": secret + " 2"})
 			},
 			func() string { return usersPath + "/" + bob },
 			map[string][]string{"user.password_changed": nil, "user.signed_in": {"email", "id"}, "session.created": {"id"}},
