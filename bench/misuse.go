@@ -43,7 +43,7 @@ const (
 // greedyClients is how many requests of the greedy tenant are under way at once.
 const greedyClients = 16
 
-// misuser is what the process of the greedy clients is told on standard input.
+// misuser is the input of the process of the greedy clients.
 type misuser struct {
 	BaseURL string `json:"base_url"`
 	Token   string `json:"token"`

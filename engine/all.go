@@ -54,7 +54,7 @@ func (e *evaluation) addLinks(of objectID, tupleset *edges) bool {
 		if e.budget--; e.spent() != nil {
 			return false
 		}
-		switch e.holds(of, on) {
+		switch e.verdict(of, on) {
 		case met:
 			l.sure = append(l.sure, to.object)
 		case undecided:

@@ -185,16 +185,16 @@ func (e *evaluation) edges(id objectID, relation relationID) (below, above edges
 
 // decides reports whether a tuple of an object holds, on its terms.
 func (e *evaluation) decides(of objectID, on *tuplestore.Terms, m mode) bool {
-	v := e.holds(of, on)
+	v := e.verdict(of, on)
 	return v == met || v == undecided && m == possible
 }
 
-// holds says whether a tuple of an object holds, on its terms, nil for always.
-func (e *evaluation) holds(of objectID, on *tuplestore.Terms) verdict {
+// verdict says whether a tuple of an object holds, on its terms, nil for always.
+func (e *evaluation) verdict(of objectID, on *tuplestore.Terms) verdict {
 	if on == nil {
 		return met
 	}
-	v := e.terms.hold(e.graph.types.names[e.key(of).typ], on)
+	v := e.terms.verdict(e.graph.types.names[e.key(of).typ], on)
 	e.budget -= e.terms.steps
 	e.onTerms += e.terms.steps
 	e.terms.steps = 0

@@ -6,10 +6,9 @@ import (
 	"stonetown/tuplestore"
 )
 
-// forward is the traversal that visits everything that a set of subjects can be made from, subtracted
-// sides included, and notes the subjects of one kind that are named there. It
-// goes level by level: cold, each is one read, after which the graph has all
-// that the set depends on.
+// forward is the traversal from a resource to the subjects of one kind that its set can
+// contain. It visits subtracted sides, too. It goes level by level: cold, each level is one
+// read, after which the graph has all that the set depends on.
 type forward struct {
 	*readView
 	e    *evaluation

@@ -109,7 +109,7 @@ func (w *reasonWriter) all(at *goal, lg *logic) {
 	for _, found := range [2]edges{below, above} {
 		for to, on := range found.subjects() {
 			child := e.program.rule(e.key(to.object).typ, lg.arrow.computed)
-			if child == noRule || e.holds(at.object, on) == unmet {
+			if child == noRule || e.verdict(at.object, on) == unmet {
 				continue
 			}
 			if on != nil && on.ExpiresAt != 0 {

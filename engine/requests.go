@@ -112,22 +112,6 @@ type Origin struct {
 	AttachType func(stored schema.Type, created bool, b *sqldb.Batch)
 }
 
-// Joining is the origin with one more function that joins its rows to the
-// transaction, after that which is there.
-func (o Origin) Joining(also func(ctx context.Context, tx *sqldb.Tx) error) Origin {
-	if first := o.Also; first != nil {
-		o.Also = func(ctx context.Context, tx *sqldb.Tx) error {
-			if err := first(ctx, tx); err != nil {
-				return err
-			}
-			return also(ctx, tx)
-		}
-	} else {
-		o.Also = also
-	}
-	return o
-}
-
 // WriteRequest changes relations. It is applied whole or not at all.
 type WriteRequest struct {
 	Origin

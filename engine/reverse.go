@@ -6,8 +6,9 @@ import (
 	"stonetown/tuplestore"
 )
 
-// reverse is the traversal from a subject, along tuples that name it or sets it is in, to
-// all that it might be in. It goes level by level: cold, each is one read.
+// reverse is the traversal from a subject to the sets that might contain it, along tuples
+// that name the subject or one of these sets. It goes level by level: cold, each level is
+// one read.
 type reverse struct {
 	*readView
 	e       *evaluation

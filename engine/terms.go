@@ -39,8 +39,8 @@ type terms struct {
 // condition is a condition of a type together with the values stored with a tuple.
 type condition struct{ typ, name, stored string }
 
-// hold decides on the terms of a tuple of an object of a type.
-func (t *terms) hold(typ string, on *tuplestore.Terms) verdict {
+// verdict decides on the terms of a tuple of an object of a type.
+func (t *terms) verdict(typ string, on *tuplestore.Terms) verdict {
 	if on.ExpiresAt != 0 && on.ExpiresAt <= t.moment() {
 		return unmet
 	}

@@ -40,12 +40,11 @@ func (l limits) now() int {
 	return min(l.most, lightSteps)
 }
 
-// stepsToList is what it takes to note a candidate of a list and to sort it into place.
+// stepsToList is the cost of storing a candidate of a list and of sorting it.
 const stepsToList = 8
 
-// listed counts a new candidate of a list. Only attempts that may be given up for a
-// heavy one are charged with more than the visit, so that how much a list may have is
-// not smaller for it.
+// listed charges for a new candidate of a list. The last attempt is not charged, so that
+// the longest list that the budget allows stays as long as it was.
 func (e *evaluation) listed() {
 	if e.limits.now() < e.limits.most {
 		e.budget -= stepsToList

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -121,7 +121,7 @@ func TestHeavyRequestsWait(t *testing.T) {
 	defer cancel()
 	waiting := 32 // of a caller
 	refused := make(chan *fair.ExhaustedError, 1)
-	for range waiting + max(1, runtime.GOMAXPROCS(0)/2) + 1 {
+	for range waiting + fair.HeavyPlaces() + 1 {
 		wg.Go(func() {
 			_, err := w.engine.Check(ctx, greedy, ask)
 			if exhausted, ok := errors.AsType[*fair.ExhaustedError](err); ok && ctx.Err() == nil {
@@ -145,6 +145,60 @@ func TestHeavyRequestsWait(t *testing.T) {
 		if err != nil || !res.Decisions[0].Allowed {
 			t.Fatalf("%+v, %v", res, err)
 		}
+	}
+}
+
+// A long list needs a place for heavy work before it sorts its candidates; a short one is
+// answered without.
+func TestLongListsAreHeavy(t *testing.T) {
+	w := newWorld(t, engine.Config{MaxVisits: 1 << 40})
+	const greedy = "tnt_greedy"
+	ask := endless(t, w.engine, greedy)
+	w.define("doc\n  viewer [user]")
+	for doc, members := range map[string]int{"long": 3000, "short": 1000} {
+		for chunk := range slices.Chunk(slices.Collect(func(yield func(string) bool) {
+			for i := range members {
+				if !yield(fmt.Sprintf("doc:%s#viewer@user:%d", doc, i)) {
+					return
+				}
+			}
+		}), 500) {
+			w.write(chunk...)
+		}
+	}
+	list := func(doc string, wait time.Duration) (int, error) {
+		ctx, cancel := context.WithTimeout(t.Context(), wait)
+		defer cancel()
+		got, err := w.engine.ListSubjects(ctx, tenant, engine.ListSubjectsRequest{
+			Resource: tuplestore.Object{Type: "doc", ID: doc}, Action: "viewer", SubjectType: "user",
+		})
+		if err != nil {
+			return 0, err
+		}
+		return len(got.Entries), nil
+	}
+	if n, err := list("long", 10*time.Second); n != 3000 || err != nil {
+		t.Fatalf("%d, %v", n, err)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	for range fair.HeavyPlaces() {
+		wg.Go(func() { _, _ = w.engine.Check(ctx, greedy, ask) })
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		_, err := list("long", 200*time.Millisecond)
+		if _, refused := errors.AsType[*fair.ExhaustedError](err); refused || errors.Is(err, context.DeadlineExceeded) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("a long list is answered while all places for heavy work are taken")
+		}
+	}
+	if n, err := list("short", 10*time.Second); n != 1000 || err != nil {
+		t.Errorf("short list: %d, %v", n, err)
 	}
 }
 

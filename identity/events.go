@@ -21,7 +21,7 @@ const (
 	FromSignUp        Source = "sign_up"
 )
 
-// reference names an object of which nothing else is told.
+// reference names an object by its id.
 type reference struct {
 	ID   string `json:"id"`
 	Slug string `json:"slug,omitzero"`

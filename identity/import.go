@@ -95,9 +95,10 @@ func (e *RowError) Error() string { return e.Message }
 // MaxImportsWaiting is how many imports of a tenant may be received or wait to be done.
 const MaxImportsWaiting = 20
 
-// importRetryAfter is when to try again whoever has too many.
+// importRetryAfter is the Retry-After of a tenant with too many imports.
 const importRetryAfter = 10 * time.Second
 
+// refusedFor is how long a tenant with too many imports is refused without a query.
 const refusedFor = time.Second
 
 // Importer imports users in the background. The rows of an import wait in the
@@ -109,8 +110,7 @@ type Importer struct {
 	seal      *seal.Key
 	parse     func(line []byte) (ImportRow, *RowError)
 	kicked    jobs.Signal
-	// refused is when tenants were last told that they have too many imports. For
-	// refusedFor they are told so without a look at the database.
+	// refused is when tenants were last found to have too many imports.
 	refused *lru.Cache[string, time.Time]
 }
 

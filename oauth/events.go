@@ -12,25 +12,24 @@ import (
 	"stonetown/tuplestore"
 )
 
-// Each event of the package has one constructor here. Events carry public representations,
-// or the ids of what they are about. Their origin is that of the context, unless the
-// change is made by somebody else.
+// Each type of event has one constructor. Events carry public representations, or ids.
+// Their origin is that of the context; the functions below change the actor.
 
-// asApplication is the context of what an application does that has authenticated itself
-// by its credentials, rather than by a token.
+// asApplication is the context of an application that has authenticated by its
+// credentials, rather than by a token.
 func asApplication(ctx context.Context, a Application) context.Context {
 	return withOrigin(ctx, func(o *eventlog.Origin) {
 		o.ClientID, o.Actor = a.ClientID, eventlog.Actor{Type: schema.ApplicationType, ID: a.ClientID}
 	})
 }
 
-// asClient is the context of what happens through an application that may not be itself:
+// asClient is the context of a request that names an application but does not prove it, as
 // its tokens may have been stolen.
 func asClient(ctx context.Context, clientID string) context.Context {
 	return withOrigin(ctx, func(o *eventlog.Origin) { o.ClientID = clientID })
 }
 
-// asProduct is the context of what the product does by itself while it serves a request.
+// asProduct is the context of changes that the product makes without a caller.
 func asProduct(ctx context.Context) context.Context {
 	return withOrigin(ctx, func(o *eventlog.Origin) { *o = eventlog.Origin{} })
 }

@@ -154,7 +154,7 @@ func (r *Registry) UpdateScope(ctx context.Context, tenantID, name string, chang
 	return after, nil
 }
 
-// DeleteScope takes a scope back that nobody has. origin says who does it. It fails with
+// DeleteScope removes a scope that no group or application has. origin names the actor. It fails with
 // [ErrScopeReserved], [ErrScopeNotFound] or [ErrScopeInUse].
 func (r *Registry) DeleteScope(ctx context.Context, tenantID, name string, origin engine.Origin) error {
 	switch {

@@ -32,7 +32,7 @@ type PasswordPolicy struct {
 	MaxLength int `json:"max_length"`
 }
 
-// MFAPolicy says who needs a second factor, and of which kinds.
+// MFAPolicy says which users need a second factor, and of which kinds.
 type MFAPolicy struct {
 	Mode  identity.MFAMode `json:"mode"`
 	Kinds []factor.Kind    `json:"kinds"`

@@ -1,6 +1,5 @@
-// Package settings composes what a tenant decides for itself. Each module keeps its own
-// settings; to a tenant they are one document, which changes in one transaction and with
-// one event.
+// Package settings composes the settings of a tenant. Each module stores its own; to
+// clients they are one document, which changes in one transaction and with one event.
 package settings
 
 import (

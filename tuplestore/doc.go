@@ -93,7 +93,7 @@
 // All writes of a tenant meet at one point, the row that holds its head, and a
 // durable commit takes as long as the disk and the network say. So writes
 // queue in the process and one transaction carries a whole group of them.
-// Nobody notices: each is validated as if it came alone, after those before it,
+// Callers do not notice: each write is validated as if it were alone, after those before it,
 // has a revision of its own and an error of its own. One that fails leaves its
 // neighbours as they are, even when it was a statement of Also that failed. Only
 // a failing statement of Attach, which travels with those of all, takes the

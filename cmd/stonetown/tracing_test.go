@@ -156,7 +156,7 @@ func TestTraces(t *testing.T) {
 	checked := send(in("4"), "POST", "/api/v1/resources/check", `{"subject":{"type":"user","id":"hunter2-ann"},"action":"view","resource":{"type":"document","external_id":"hunter2/plan"}}`)
 	own := send("00-bad", "GET", "/api/v1/resource-types/document?secret=hunter2", "")
 	send("00-"+traceID("5")+"-"+caller+"-00", "GET", "/api/v1/resource-types/document", "")
-	if err := s.wait(); err != nil { // which sends what is left
+	if err := s.wait(); err != nil { // which sends the remaining spans
 		t.Fatal(err)
 	}
 

@@ -42,8 +42,8 @@ func (r Resource) Object() tuplestore.Object {
 
 // Store reads and writes resources. It is safe for concurrent use. Its errors
 // are the engine's: [*engine.ResourceNotFoundError], [*engine.UnknownTypeError],
-// [*engine.InvalidResourceError], or the database's. What it writes commits with its event,
-// for which it sets Attach of origins.
+// [*engine.InvalidResourceError], or the database's. Changes commit with their rows and
+// events, for which the store sets Also and Attach of origins.
 type Store struct {
 	engine *engine.Engine
 	db     *sqldb.DB
@@ -57,9 +57,9 @@ func New(e *engine.Engine, db *sqldb.DB) *Store { return &Store{e, db} }
 func (s *Store) Put(ctx context.Context, tenant string, r Resource, origin engine.Origin) (stored Resource, created bool, token string, err error) {
 	now := time.Now()
 	if r.Attributes != nil {
-		origin = origin.Joining(func(ctx context.Context, tx *sqldb.Tx) error {
+		origin.Also = func(ctx context.Context, tx *sqldb.Tx) error {
 			return putAttributes(ctx, tx, tenant, r.Object(), r.Attributes, now)
-		})
+		}
 	}
 	origin.Attach = func(result tuplestore.Result, b *sqldb.Batch) {
 		switch {
@@ -81,9 +81,9 @@ func (s *Store) Put(ctx context.Context, tenant string, r Resource, origin engin
 func (s *Store) Patch(ctx context.Context, tenant, typ, externalID string, attributes []byte, origin engine.Origin) (stored Resource, token string, err error) {
 	o := tuplestore.Object{Type: typ, ID: externalID}
 	now := time.Now()
-	origin = origin.Joining(func(ctx context.Context, tx *sqldb.Tx) error {
+	origin.Also = func(ctx context.Context, tx *sqldb.Tx) error {
 		return putAttributes(ctx, tx, tenant, o, attributes, now)
-	})
+	}
 	origin.Attach = func(_ tuplestore.Result, b *sqldb.Batch) {
 		eventlog.Append(b, tenant, resourceUpdated(ctx, o, attributes))
 	}
@@ -126,9 +126,9 @@ func (s *Store) List(ctx context.Context, tenant, typ string, after *tuplestore.
 // Delete removes a resource, its attributes and every relation that names it.
 func (s *Store) Delete(ctx context.Context, tenant, typ, externalID string, origin engine.Origin) (token string, err error) {
 	o := tuplestore.Object{Type: typ, ID: externalID}
-	origin = origin.Joining(func(ctx context.Context, tx *sqldb.Tx) error {
+	origin.Also = func(ctx context.Context, tx *sqldb.Tx) error {
 		return deleteAttributes(ctx, tx, tenant, o)
-	})
+	}
 	origin.Attach = func(r tuplestore.Result, b *sqldb.Batch) {
 		eventlog.Append(b, tenant, resourceDeleted(ctx, o, r.Counts[1]+r.Counts[2]))
 	}

@@ -14,14 +14,14 @@ const (
 	EndedByDisabling = "disabled"
 )
 
-// Summary is what events tell of a session.
+// Summary is a session in an event.
 type Summary struct {
 	ID        string `json:"id"`
 	IP        string `json:"ip"`
 	UserAgent string `json:"user_agent"`
 }
 
-// Summary is what events tell of s.
+// Summary is the session as events carry it.
 func (s Session) Summary() Summary { return Summary{s.ID, s.Device.IP, s.Device.UserAgent} }
 
 // event is the data of an event about a session.
