@@ -91,7 +91,7 @@ func wireSubject(s tuplestore.Subject) object {
 	return o
 }
 
-// more are the members that all operations of the resources surface share.
+// more are the members that all operations of package resources share.
 func more(q enginetest.Question) object {
 	o := object{}
 	if q.Context != nil {

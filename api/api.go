@@ -1,32 +1,29 @@
-// Package api assembles the HTTP interface of a tenant from its surfaces, one
-// subpackage each:
+// Package api assembles the HTTP interface of a tenant from groups of operations, one
+// package each:
 //
 //	openapi    the document that everything else follows, and serves it
-//	web        what every request passes, and what surfaces share
+//	web        the steps that every request passes, and shared helpers
 //	resources  resource types, resources, relations, checks
-//	account    proving who one is, and one's own account
+//	account    sign-in, and the user's own account
 //	people     users and groups
 //	applications  OAuth clients
-//	scopes     what tokens can carry
-//	settings   what a tenant decides for itself
-//	pages      what people see of account
-//	authzen    the same engine by OpenID AuthZEN
+//	scopes     the registry of scopes
+//	settings   the settings of a tenant
+//	pages      the hosted pages of sign-in and account
+//	authzen    the engine as OpenID AuthZEN
 //	oauth2     the token endpoint and discovery
 //
-// A surface mounts its generated routes on one router; every route is then
-// wrapped in what the document demands of its operation. A route without an
-// operation, or an operation without a route, is an error at start: nothing can
-// be served that the document does not know. Pages, which are for people, are beside it.
+// Each package mounts its generated routes on one router; [New] then wraps every route in
+// the steps that the document requires of its operation. A route without an operation, or an
+// operation without a route, is an error at start, so only documented operations are served.
+// The hosted pages are not part of the document.
 package api
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/netip"
-	"time"
 
 	"github.com/gorilla/mux"
 	"github.com/prometheus/client_golang/prometheus"
@@ -43,12 +40,9 @@ import (
 	"stonetown/api/settings"
 	"stonetown/api/web"
 	"stonetown/internal/geo"
-	"stonetown/internal/idempotency"
-	"stonetown/internal/ratelimit"
-	"stonetown/internal/tracing"
 )
 
-// OAuth issues and verifies tokens; [oauth.Service] is one.
+// OAuth issues and verifies tokens; [oauth.Service] implements it.
 type OAuth interface {
 	oauth2.Service
 	account.Issuer
@@ -59,35 +53,34 @@ type OAuth interface {
 	web.Verifier
 }
 
-// Authn knows how people prove who they are; [authn.Service] does.
+// Authn signs users in; [authn.Service] implements it.
 type Authn interface {
 	account.Service
 	people.Access
 }
 
-// Engine answers and takes writes; [audit.Engine] is one.
+// Engine answers checks and lists, and writes; [audit.Engine] implements it.
 type Engine interface {
 	resources.Engine
 	authzen.Engine
 }
 
-// Users knows the people of tenants; [identity.Directory] does.
+// Users stores users and groups; [identity.Directory] implements it.
 type Users interface {
 	account.Users
 	people.Directory
 }
 
-// Scopes knows what tokens can carry; [oauth.Registry] does.
+// Scopes stores the scopes of tenants; [oauth.Registry] implements it.
 type Scopes interface {
 	scopes.Registry
 }
 
-// Config is what the interface works with. Engine, Resources, Tenants, Users,
+// Config configures the interface. Engine, Resources, Tenants, Users,
 // Authn, Importer, Scopes, OAuth, Settings and CursorKey are required.
 type Config struct {
 	Engine    Engine
 	Resources resources.Store
-	Tenants   web.Tenants
 	Users     Users
 	Authn     Authn
 	Importer  people.Importer
@@ -95,56 +88,22 @@ type Config struct {
 	OAuth     OAuth
 	Settings  settings.Service
 
-	// CursorKey encrypts the positions between pages: 32 random bytes, the same
-	// in all processes of a deployment. A new key makes clients start their
-	// lists anew and harms nothing else.
+	// CursorKey encrypts the cursors of lists: 32 random bytes, the same in all processes
+	// of a deployment. A new key invalidates the cursors of lists in progress.
 	CursorKey []byte
 
-	// Logger gets one line for each request that fails through a fault of the
-	// service and, at debug level, one for each request. Default: discarded.
-	Logger *slog.Logger
-	// AccessLog logs each request at info level instead of debug.
-	AccessLog bool
-	// Tracer records a span for each request. Default: none.
-	Tracer *tracing.Tracer
-	// Metrics gets the duration of requests. Default: not collected.
-	Metrics prometheus.Registerer
-	// Timeout bounds the work on one request. Default: 30 seconds.
-	Timeout time.Duration
-	// MaxWorking is how many requests are worked on at the same time; others wait
-	// for as long as Timeout. Default: 256.
-	MaxWorking int
-	// MaxReceiving is how many bytes of bodies may have arrived that wait for their
-	// rest or to be worked on; those who send more are refused. Default: 256 MiB.
-	MaxReceiving int64
-	// MaxStreams is how many streams may be open; more are refused. Default: 1,000.
-	MaxStreams int
-	// TenantShare and CallerShare are how much of these three one tenant and one of its
-	// callers may hold, in percent. Default: 50 and 25.
-	TenantShare, CallerShare int
-	// TrustedProxies may say in X-Forwarded-For whom they speak for, to whom the
-	// limits of addresses then apply. Default: none.
-	TrustedProxies []netip.Prefix
-	// Idempotency keeps what was answered under idempotency keys. Default: keys
-	// are ignored.
-	Idempotency *idempotency.Store
-	// Limits counts requests. Default: there are no limits.
-	Limits *ratelimit.Limiter
-	// Origins knows which web origins may read responses. Default: none.
-	Origins web.Origins
-	// Places says where addresses are. Default: that is not known.
+	// The pipeline of all requests. New sets its Verifier, and defaults for Logger and
+	// Metrics.
+	web.Config
+
+	// Places locates IP addresses. Default: locations are unknown.
 	Places *geo.Database
-	// Mailbox has what was sent to people and is shown to everybody. Never in
-	// production. Default: there is none.
+	// Mailbox has the messages sent to users, and is public. Never in production.
+	// Default: there is none.
 	Mailbox pages.Mailbox
-	// SecurityContact is whom to tell of weaknesses, as a URI. Default: that is not said.
+	// SecurityContact is the URI for reports of vulnerabilities (RFC 9116 §2.5.3).
+	// Default: none is published.
 	SecurityContact string
-	// Stopping ends when the service is going to stop; streams end with it.
-	// Default: never.
-	Stopping context.Context
-	// Dev serves the first tenant on localhost and loopback addresses. Never in
-	// production: the issuer of tokens would not be the address they came from.
-	Dev bool
 }
 
 // New returns the handler of all tenants' hosts.
@@ -162,47 +121,44 @@ func New(c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	kit, err := web.New(web.Config{
-		Tenants: c.Tenants, Verifier: &account.Verifier{Tokens: c.OAuth, Sessions: c.Authn}, Logger: c.Logger, AccessLog: c.AccessLog, Tracer: c.Tracer, Metrics: c.Metrics,
-		Timeout: c.Timeout, MaxWorking: c.MaxWorking, MaxReceiving: c.MaxReceiving, MaxStreams: c.MaxStreams, TenantShare: c.TenantShare, CallerShare: c.CallerShare, TrustedProxies: c.TrustedProxies, Dev: c.Dev,
-		Idempotency: c.Idempotency, Limits: c.Limits, Origins: c.Origins, Stopping: c.Stopping,
-	})
+	c.Verifier = &account.Verifier{Tokens: c.OAuth, Sessions: c.Authn}
+	server, err := web.New(c.Config)
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	document, err := openapi.NewSurface()
+	document, err := openapi.NewHandlers()
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 
 	routes := mux.NewRouter()
-	(&resources.Surface{Engine: c.Engine, Store: c.Resources, Cursors: cursors}).Mount(routes, kit.Fail)
-	(&authzen.Surface{Engine: c.Engine, Cursors: cursors}).Mount(routes, kit.Fail)
-	(&account.Surface{Service: c.Authn, Users: c.Users, Issuer: c.OAuth, Flows: c.OAuth, Cursors: cursors, Places: c.Places}).Mount(routes, kit.Fail)
-	(&people.Surface{Directory: c.Users, Access: c.Authn, Places: c.Places, Importer: c.Importer, Authorizations: c.OAuth, Cursors: cursors}).Mount(routes, kit.Fail)
-	(&applications.Surface{Service: c.OAuth, Cursors: cursors}).Mount(routes, kit.Fail)
-	(&scopes.Surface{Registry: c.Scopes, Cursors: cursors}).Mount(routes, kit.Fail)
-	(&settings.Surface{Service: c.Settings, Keys: c.OAuth, Cursors: cursors}).Mount(routes, kit.Fail)
-	(&oauth2.Surface{Service: c.OAuth, Sessions: c.Authn, Kit: kit}).Mount(routes)
+	(&resources.Handlers{Engine: c.Engine, Store: c.Resources, Cursors: cursors}).Mount(routes, server.Fail)
+	(&authzen.Handlers{Engine: c.Engine, Cursors: cursors}).Mount(routes, server.Fail)
+	(&account.Handlers{Service: c.Authn, Users: c.Users, Issuer: c.OAuth, Flows: c.OAuth, Cursors: cursors, Places: c.Places}).Mount(routes, server.Fail)
+	(&people.Handlers{Directory: c.Users, Access: c.Authn, Places: c.Places, Importer: c.Importer, Authorizations: c.OAuth, Cursors: cursors}).Mount(routes, server.Fail)
+	(&applications.Handlers{Service: c.OAuth, Cursors: cursors}).Mount(routes, server.Fail)
+	(&scopes.Handlers{Registry: c.Scopes, Cursors: cursors}).Mount(routes, server.Fail)
+	(&settings.Handlers{Service: c.Settings, Keys: c.OAuth, Cursors: cursors}).Mount(routes, server.Fail)
+	(&oauth2.Handlers{Service: c.OAuth, Sessions: c.Authn, Server: server}).Mount(routes)
 	document.Mount(routes)
 
-	surfaces := map[string]web.Surface{"resources": resources.Errors, "auth": account.Errors, "me": account.Errors, "users": people.Errors, "groups": people.Errors, "applications": applications.Errors, "scopes": scopes.Errors, "authzen": authzen.Errors, "oauth2": oauth2.TokenErrors, "registration": oauth2.TokenErrors}
-	shown := &pages.Surface{Mailbox: c.Mailbox, SecurityContact: c.SecurityContact}
-	surfaces["authorization"] = web.Surface{Render: shown.RenderError}
+	formats := map[string]web.ErrorFormat{"resources": resources.Errors, "auth": account.Errors, "me": account.Errors, "users": people.Errors, "groups": people.Errors, "applications": applications.Errors, "scopes": scopes.Errors, "authzen": authzen.Errors, "oauth2": oauth2.TokenErrors, "registration": oauth2.TokenErrors}
+	hosted := &pages.Handlers{Mailbox: c.Mailbox, SecurityContact: c.SecurityContact}
+	formats["authorization"] = web.ErrorFormat{Render: hosted.RenderError}
 	paths, err := follow(routes, func(op web.Operation, next http.Handler) http.Handler {
-		return kit.Handle(op, surfaces[op.Tag], next)
+		return server.Handle(op, formats[op.Tag], next)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	routed, err := shown.Routes(kit.Handle)
+	routed, err := hosted.Routes(server.Handle)
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	for path, methods := range routed {
 		paths[path] = methods
 	}
-	handler := kit.Serve(newRouter(paths, shown.NotFound, kit.Fail))
-	shown.API = handler
+	handler := server.Serve(newRouter(paths, hosted.NotFound, server.Fail))
+	hosted.API = handler
 	return handler, nil
 }

@@ -20,6 +20,7 @@ import (
 	"stonetown/api"
 	"stonetown/api/account"
 	"stonetown/api/people"
+	"stonetown/api/web"
 	"stonetown/controlplane"
 	"stonetown/engine"
 	"stonetown/engine/audit"
@@ -275,9 +276,11 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 
 	config := api.Config{
 		SecurityContact: "mailto:security@example.com",
-		Idempotency:     w.keys, Limits: limits, Origins: w.oauth,
-		Engine: audit.Engine{Engine: e}, Resources: resources.New(e, w.db), Tenants: w.tenants, Users: directory, Authn: w.authn, Importer: importer, Scopes: scopes, OAuth: w.oauth, Settings: settings.New(organizations, directory, w.oauth), CursorKey: cursorKey,
-		Logger: slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})), AccessLog: true,
+		Engine:          audit.Engine{Engine: e}, Resources: resources.New(e, w.db), Users: directory, Authn: w.authn, Importer: importer, Scopes: scopes, OAuth: w.oauth, Settings: settings.New(organizations, directory, w.oauth), CursorKey: cursorKey,
+		Config: web.Config{
+			Tenants: w.tenants, Idempotency: w.keys, Limits: limits, Origins: w.oauth,
+			Logger: slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})), AccessLog: true,
+		},
 	}
 	if change != nil {
 		change(&config)

@@ -1,8 +1,7 @@
-// Package account is the surface on which people prove who they are and look after
-// their own accounts.
+// Package account has the operations of sign-in and of the user's own account.
 //
-// Its bearer tokens are access tokens of users, and the opaque tokens of sessions
-// ([Verifier]); pages of the tenant's own may send the latter as a cookie.
+// They accept access tokens of users and the opaque tokens of sessions ([Verifier]); the
+// tenant's own pages send the token of a session as a cookie.
 package account
 
 import (
@@ -23,7 +22,7 @@ import (
 	"stonetown/oauth"
 )
 
-// Service is what the surface needs of [authn.Service].
+// Service is the part of [authn.Service] that the operations use.
 type Service interface {
 	Sessions
 
@@ -68,7 +67,7 @@ type Service interface {
 	Unlink(ctx context.Context, tenantID, userID, connectionID string) error
 }
 
-// Users is what the surface needs of [identity.Directory].
+// Users is the part of [identity.Directory] that the operations use.
 type Users interface {
 	User(ctx context.Context, tenantID, userID string) (identity.User, error)
 	Settings(ctx context.Context, tenantID string) (identity.Settings, error)
@@ -81,8 +80,8 @@ type Issuer interface {
 	IssueToUser(ctx context.Context, tenant oauth.Tenant, t oauth.UserToken) (oauth.TokenResponse, error)
 }
 
-// Surface implements the operations. It is safe for concurrent use.
-type Surface struct {
+// Handlers implements the operations. It is safe for concurrent use.
+type Handlers struct {
 	Service Service
 	Users   Users
 	Issuer  Issuer
@@ -92,37 +91,37 @@ type Surface struct {
 	Places *geo.Database
 }
 
-var _ StrictServerInterface = (*Surface)(nil)
+var _ StrictServerInterface = (*Handlers)(nil)
 
 // Mount adds the operations to a router. fail answers requests that end in an
 // error.
-func (s *Surface) Mount(router *mux.Router, fail func(w http.ResponseWriter, r *http.Request, err error)) {
-	HandlerWithOptions(NewStrictHandler(s, fail), GorillaServerOptions{BaseRouter: router, ErrorHandlerFunc: web.Parameters(fail)})
+func (h *Handlers) Mount(router *mux.Router, fail func(w http.ResponseWriter, r *http.Request, err error)) {
+	HandlerWithOptions(NewStrictHandler(h, fail), GorillaServerOptions{BaseRouter: router, ErrorHandlerFunc: web.Parameters(fail)})
 }
 
-func tenant(call *web.Call) authn.Tenant {
-	return authn.Tenant{ID: call.Tenant.ID, Name: call.Tenant.Name, BaseURL: call.Tenant.BaseURL}
+func tenant(info *web.RequestInfo) authn.Tenant {
+	return authn.Tenant{ID: info.Tenant.ID, Name: info.Tenant.Name, BaseURL: info.Tenant.BaseURL}
 }
 
 // By is the device that a request comes from.
-func By(call *web.Call) authn.By {
+func By(info *web.RequestInfo) authn.By {
 	return authn.By{
-		Device: session.Device{IP: call.ClientIP.String(), UserAgent: call.UserAgent}, Known: call.Cookie(deviceCookie),
+		Device: session.Device{IP: info.ClientIP.String(), UserAgent: info.UserAgent}, Known: info.Cookie(deviceCookie),
 	}
 }
 
 // deviceCookie holds the token of a device that is remembered.
 const deviceCookie = "__Host-dev"
 
-func meta(call *web.Call) Meta { return Meta{RequestID: call.RequestID} }
+func meta(info *web.RequestInfo) Meta { return Meta{RequestID: info.RequestID} }
 
 // self is the user who makes a request, or on whose behalf an application does, which may
 // outlive the session. Programs are no users.
-func self(call *web.Call) (userID string, err error) {
-	if call.Principal.IsApplication() {
+func self(info *web.RequestInfo) (userID string, err error) {
+	if info.Principal.IsApplication() {
 		return "", notSignedIn()
 	}
-	return call.Principal.Subject, nil
+	return info.Principal.Subject, nil
 }
 
 func notSignedIn() error {
@@ -133,38 +132,38 @@ func notSignedIn() error {
 
 // person is the session of the user who makes a request. Programs have none, nor have
 // applications that outlive it.
-func (s *Surface) person(ctx context.Context, call *web.Call) (session.Session, error) {
-	if call.Principal.SessionID == "" {
+func (h *Handlers) person(ctx context.Context, info *web.RequestInfo) (session.Session, error) {
+	if info.Principal.SessionID == "" {
 		return session.Session{}, notSignedIn()
 	}
-	current, err := s.Service.ByID(ctx, call.Tenant.ID, call.Principal.SessionID)
+	current, err := h.Service.ByID(ctx, info.Tenant.ID, info.Principal.SessionID)
 	if err != nil {
 		return session.Session{}, err
 	}
 	// What an access token says was proved is what it says, not what was since.
-	current.AuthTime, current.SecondFactor = call.Principal.AuthTime, call.Principal.SecondFactor
+	current.AuthTime, current.SecondFactor = info.Principal.AuthTime, info.Principal.SecondFactor
 	return current, nil
 }
 
 // steppedUp is person, for what takes a recent second factor.
-func (s *Surface) steppedUp(ctx context.Context, call *web.Call) (session.Session, error) {
-	current, err := s.person(ctx, call)
-	if err == nil && !s.Service.SteppedUp(current.SecondFactor) {
-		err = s.stepUp(ctx, call, current)
+func (h *Handlers) steppedUp(ctx context.Context, info *web.RequestInfo) (session.Session, error) {
+	current, err := h.person(ctx, info)
+	if err == nil && !h.Service.SteppedUp(current.SecondFactor) {
+		err = h.stepUp(ctx, info, current)
 	}
 	return current, err
 }
 
 // stepUp is the error that asks for a second factor. A user who has none has to add one, and
 // to sign in again first where that was too long ago for it.
-func (s *Surface) stepUp(ctx context.Context, call *web.Call, current session.Session) error {
-	factors, err := s.Service.Factors(ctx, call.Tenant.ID, current.UserID)
+func (h *Handlers) stepUp(ctx context.Context, info *web.RequestInfo, current session.Session) error {
+	factors, err := h.Service.Factors(ctx, info.Tenant.ID, current.UserID)
 	if err != nil {
 		return err
 	}
-	e := web.StepUpRequired(call, authn.StepUpFor, len(factors) == 0)
+	e := web.StepUpRequired(info, authn.StepUpFor, len(factors) == 0)
 	if len(factors) == 0 {
-		err := s.Service.MayAddFactor(ctx, current)
+		err := h.Service.MayAddFactor(ctx, current)
 		if err != nil && !errors.Is(err, authn.ErrStepUp) {
 			return err
 		}

@@ -10,9 +10,9 @@ import (
 )
 
 // AnswerDevice says what a device wants that waits for its user, or whether it may.
-func (s *Surface) AnswerDevice(ctx context.Context, request AnswerDeviceRequestObject) (AnswerDeviceResponseObject, error) {
-	call, form := web.CallOf(ctx), request.Body
-	current, err := s.owner(ctx, call)
+func (h *Handlers) AnswerDevice(ctx context.Context, request AnswerDeviceRequestObject) (AnswerDeviceResponseObject, error) {
+	info, form := web.InfoOf(ctx), request.Body
+	current, err := h.owner(ctx, info)
 	if err == nil {
 		err = need("user_code", form.UserCode)
 	}
@@ -23,19 +23,19 @@ func (s *Surface) AnswerDevice(ctx context.Context, request AnswerDeviceRequestO
 	if !ok {
 		return nil, web.ValidationFailed(web.FieldError{Field: "decision", Code: "unknown_value", Message: "decision must be allow or deny"})
 	}
-	d, err := s.Flows.Device(ctx, oauthTenant(call), form.UserCode)
+	d, err := h.Flows.Device(ctx, oauthTenant(info), form.UserCode)
 	if err != nil {
 		return nil, err
 	}
-	body := DeviceRead{Meta: meta(call)}
+	body := DeviceRead{Meta: meta(info)}
 	wants := &body.Data
 	wants.Client.Name, wants.Client.LogoURI = d.Application.Name, document.OrNull(d.Application.LogoURI)
 	wants.Scopes, wants.IP, wants.Status = append([]string{}, d.Scopes...), d.ClientIP, status
-	if wants.GroupScopes, err = s.groupScopes(ctx, call, d.Application, d.Scopes); err == nil {
-		wants.ScopeDescriptions, err = s.Flows.ScopeDescriptions(ctx, call.Tenant.ID, append(wants.Scopes, wants.GroupScopes...))
+	if wants.GroupScopes, err = h.groupScopes(ctx, info, d.Application, d.Scopes); err == nil {
+		wants.ScopeDescriptions, err = h.Flows.ScopeDescriptions(ctx, info.Tenant.ID, append(wants.Scopes, wants.GroupScopes...))
 	}
 	if err == nil && form.Decision != "" {
-		err = s.Flows.AnswerDevice(ctx, oauthTenant(call), form.UserCode, proved(current), form.Decision == "allow")
+		err = h.Flows.AnswerDevice(ctx, oauthTenant(info), form.UserCode, proved(current), form.Decision == "allow")
 	}
 	return AnswerDevice200JSONResponse{Body: body}, err
 }

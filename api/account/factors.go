@@ -27,21 +27,21 @@ func validLabel(label string) error {
 }
 
 // ListMyFactors lists the caller's second factors.
-func (s *Surface) ListMyFactors(ctx context.Context, request ListMyFactorsRequestObject) (ListMyFactorsResponseObject, error) {
-	call := web.CallOf(ctx)
-	userID, err := self(call)
+func (h *Handlers) ListMyFactors(ctx context.Context, request ListMyFactorsRequestObject) (ListMyFactorsResponseObject, error) {
+	info := web.InfoOf(ctx)
+	userID, err := self(info)
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.Service.Factors(ctx, call.Tenant.ID, userID)
+	all, err := h.Service.Factors(ctx, info.Tenant.ID, userID)
 	if err != nil {
 		return nil, err
 	}
-	page, limit, next, err := web.Page(s.Cursors, call.Tenant.ID, []string{"listMyFactors", userID}, request.Params.Limit, request.Params.Cursor, all, func(f factor.Factor) string { return f.ID })
+	page, limit, next, err := web.Page(h.Cursors, info.Tenant.ID, []string{"listMyFactors", userID}, request.Params.Limit, request.Params.Cursor, all, func(f factor.Factor) string { return f.ID })
 	if err != nil {
 		return nil, err
 	}
-	body := FactorList{Data: []Factor{}, Meta: ListMeta{RequestID: call.RequestID, Limit: limit, NextCursor: next}}
+	body := FactorList{Data: []Factor{}, Meta: ListMeta{RequestID: info.RequestID, Limit: limit, NextCursor: next}}
 	for _, f := range page {
 		body.Data = append(body.Data, wireFactor(f))
 	}
@@ -49,21 +49,21 @@ func (s *Surface) ListMyFactors(ctx context.Context, request ListMyFactorsReques
 }
 
 // BeginFactor begins to add a factor.
-func (s *Surface) BeginFactor(ctx context.Context, request BeginFactorRequestObject) (BeginFactorResponseObject, error) {
-	call, form := web.CallOf(ctx), request.Body
+func (h *Handlers) BeginFactor(ctx context.Context, request BeginFactorRequestObject) (BeginFactorResponseObject, error) {
+	info, form := web.InfoOf(ctx), request.Body
 	if err := validLabel(form.Label); err != nil {
 		return nil, err
 	}
-	current, err := s.person(ctx, call)
+	current, err := h.person(ctx, info)
 	if err != nil {
 		return nil, err
 	}
 	n := authn.NewFactor{Kind: factor.Kind(request.Kind), Label: form.Label, Number: form.PhoneNumber, Passkey: form.Passkey == nil || *form.Passkey}
-	e, err := s.Service.BeginFactor(ctx, tenant(call), current, n)
+	e, err := h.Service.BeginFactor(ctx, tenant(info), current, n)
 	if err != nil {
-		return nil, s.adding(ctx, call, current, err)
+		return nil, h.adding(ctx, info, current, err)
 	}
-	body := Enrolment{Meta: meta(call)}
+	body := Enrolment{Meta: meta(info)}
 	d := &body.Data
 	d.CeremonyID, d.ExpiresAt = e.ID, document.Timestamp(e.ExpiresAt)
 	d.Secret, d.OtpauthURI, d.QrCode = e.Key.Secret, e.Key.URI, e.Key.QR
@@ -72,8 +72,8 @@ func (s *Surface) BeginFactor(ctx context.Context, request BeginFactorRequestObj
 }
 
 // CompleteFactor adds a factor.
-func (s *Surface) CompleteFactor(ctx context.Context, request CompleteFactorRequestObject) (CompleteFactorResponseObject, error) {
-	call, form := web.CallOf(ctx), request.Body
+func (h *Handlers) CompleteFactor(ctx context.Context, request CompleteFactorRequestObject) (CompleteFactorResponseObject, error) {
+	info, form := web.InfoOf(ctx), request.Body
 	err := need("ceremony_id", form.CeremonyID)
 	if err == nil && form.Label != nil {
 		err = validLabel(*form.Label)
@@ -81,59 +81,59 @@ func (s *Surface) CompleteFactor(ctx context.Context, request CompleteFactorRequ
 	if err != nil {
 		return nil, err
 	}
-	current, err := s.person(ctx, call)
+	current, err := h.person(ctx, info)
 	if err != nil {
 		return nil, err
 	}
 	proof := authn.FactorProof{Code: form.Code, Credential: form.Credential, Label: form.Label}
-	f, err := s.Service.CompleteFactor(ctx, tenant(call), current, factor.Kind(request.Kind), form.CeremonyID, proof)
+	f, err := h.Service.CompleteFactor(ctx, tenant(info), current, factor.Kind(request.Kind), form.CeremonyID, proof)
 	if err != nil {
-		return nil, s.adding(ctx, call, current, err)
+		return nil, h.adding(ctx, info, current, err)
 	}
-	return CompleteFactor201JSONResponse{Body: FactorRead{Data: wireFactor(f), Meta: meta(call)}}, nil
+	return CompleteFactor201JSONResponse{Body: FactorRead{Data: wireFactor(f), Meta: meta(info)}}, nil
 }
 
 // adding states an error of adding a factor, which may be that more has to be proved.
-func (s *Surface) adding(ctx context.Context, call *web.Call, current session.Session, err error) error {
+func (h *Handlers) adding(ctx context.Context, info *web.RequestInfo, current session.Session, err error) error {
 	if errors.Is(err, authn.ErrStepUp) {
-		return s.stepUp(ctx, call, current)
+		return h.stepUp(ctx, info, current)
 	}
 	return err
 }
 
 // PatchFactor names a factor.
-func (s *Surface) PatchFactor(ctx context.Context, request PatchFactorRequestObject) (PatchFactorResponseObject, error) {
-	call := web.CallOf(ctx)
+func (h *Handlers) PatchFactor(ctx context.Context, request PatchFactorRequestObject) (PatchFactorResponseObject, error) {
+	info := web.InfoOf(ctx)
 	if err := validLabel(request.Body.Label); err != nil {
 		return nil, err
 	}
-	current, err := s.person(ctx, call)
+	current, err := h.person(ctx, info)
 	if err != nil {
 		return nil, err
 	}
-	f, err := s.Service.RenameFactor(ctx, call.Tenant.ID, current.UserID, request.FactorID, request.Body.Label)
-	return PatchFactor200JSONResponse{Body: FactorRead{Data: wireFactor(f), Meta: meta(call)}}, err
+	f, err := h.Service.RenameFactor(ctx, info.Tenant.ID, current.UserID, request.FactorID, request.Body.Label)
+	return PatchFactor200JSONResponse{Body: FactorRead{Data: wireFactor(f), Meta: meta(info)}}, err
 }
 
 // RemoveMyFactor removes one of the caller's factors.
-func (s *Surface) RemoveMyFactor(ctx context.Context, request RemoveMyFactorRequestObject) (RemoveMyFactorResponseObject, error) {
-	call := web.CallOf(ctx)
-	current, err := s.steppedUp(ctx, call)
+func (h *Handlers) RemoveMyFactor(ctx context.Context, request RemoveMyFactorRequestObject) (RemoveMyFactorResponseObject, error) {
+	info := web.InfoOf(ctx)
+	current, err := h.steppedUp(ctx, info)
 	if err == nil {
-		err = s.Service.RemoveFactor(ctx, call.Tenant.ID, current.UserID, request.FactorID)
+		err = h.Service.RemoveFactor(ctx, info.Tenant.ID, current.UserID, request.FactorID)
 	}
 	return RemoveMyFactor204Response{}, err
 }
 
 // NewBackupCodes replaces the caller's backup codes.
-func (s *Surface) NewBackupCodes(ctx context.Context, _ NewBackupCodesRequestObject) (NewBackupCodesResponseObject, error) {
-	call := web.CallOf(ctx)
-	current, err := s.steppedUp(ctx, call)
+func (h *Handlers) NewBackupCodes(ctx context.Context, _ NewBackupCodesRequestObject) (NewBackupCodesResponseObject, error) {
+	info := web.InfoOf(ctx)
+	current, err := h.steppedUp(ctx, info)
 	if err != nil {
 		return nil, err
 	}
-	codes, err := s.Service.NewBackupCodes(ctx, call.Tenant.ID, current.UserID)
-	body := BackupCodes{Meta: meta(call)}
+	codes, err := h.Service.NewBackupCodes(ctx, info.Tenant.ID, current.UserID)
+	body := BackupCodes{Meta: meta(info)}
 	body.Data.Codes = codes
 	return NewBackupCodes200JSONResponse{Body: body}, err
 }

@@ -29,43 +29,43 @@ type Flows interface {
 	EndAuthorization(ctx context.Context, t oauth.Tenant, userID, applicationID string) error
 }
 
-func oauthTenant(call *web.Call) oauth.Tenant {
-	return oauth.Tenant{ID: call.Tenant.ID, BaseURL: call.Tenant.BaseURL}
+func oauthTenant(info *web.RequestInfo) oauth.Tenant {
+	return oauth.Tenant{ID: info.Tenant.ID, BaseURL: info.Tenant.BaseURL}
 }
 
 // owner is the session of the user who makes a request, and not an application for them: it
 // could let itself do whatever it wants.
-func (s *Surface) owner(ctx context.Context, call *web.Call) (session.Session, error) {
-	if call.Principal.GrantID != "" {
+func (h *Handlers) owner(ctx context.Context, info *web.RequestInfo) (session.Session, error) {
+	if info.Principal.GrantID != "" {
 		return session.Session{}, notSignedIn()
 	}
-	return s.person(ctx, call)
+	return h.person(ctx, info)
 }
 
 // GetFlow says what an application wants, and of whom.
-func (s *Surface) GetFlow(ctx context.Context, request GetFlowRequestObject) (GetFlowResponseObject, error) {
-	call := web.CallOf(ctx)
-	flow, err := s.Flows.Flow(ctx, oauthTenant(call), request.FlowID)
+func (h *Handlers) GetFlow(ctx context.Context, request GetFlowRequestObject) (GetFlowResponseObject, error) {
+	info := web.InfoOf(ctx)
+	flow, err := h.Flows.Flow(ctx, oauthTenant(info), request.FlowID)
 	if err != nil {
 		return nil, err
 	}
-	app, err := s.Flows.ApplicationByClientID(ctx, call.Tenant.ID, flow.Request.ClientID)
+	app, err := h.Flows.ApplicationByClientID(ctx, info.Tenant.ID, flow.Request.ClientID)
 	if errors.Is(err, oauth.ErrApplicationNotFound) { // deleted meanwhile, and what it wanted with it
 		err = oauth.ErrFlowNotFound
 	}
 	if err != nil {
 		return nil, err
 	}
-	body := FlowRead{Meta: meta(call)}
+	body := FlowRead{Meta: meta(info)}
 	d := &body.Data
 	d.Client.Name, d.Client.LogoURI = app.Name, document.OrNull(app.LogoURI)
 	d.Scopes, d.GroupScopes, d.Prompt = append([]string{}, flow.Request.Scopes...), []string{}, append([]string{}, flow.Request.Prompt...)
 	d.LoginHint, d.Status, d.ExpiresAt = document.OrNull(flow.Request.LoginHint), "sign_in_required", document.Timestamp(flow.ExpiresAt)
-	d.Methods = s.Service.Identify(ctx, tenant(call), "")
-	if call.Principal != nil && call.Principal.Subject != call.Principal.ClientID {
+	d.Methods = h.Service.Identify(ctx, tenant(info), "")
+	if info.Principal != nil && info.Principal.Subject != info.Principal.ClientID {
 		d.Status = "ready"
 		var refused *oauth.RedirectError
-		_, err := s.Flows.Consented(ctx, oauthTenant(call), flow.Request, flow.Answer, call.Principal.Subject)
+		_, err := h.Flows.Consented(ctx, oauthTenant(info), flow.Request, flow.Answer, info.Principal.Subject)
 		if errors.As(err, &refused) {
 			if refused.Code == oauth.ConsentRequired {
 				d.Status = refused.Code
@@ -73,26 +73,26 @@ func (s *Surface) GetFlow(ctx context.Context, request GetFlowRequestObject) (Ge
 			err = nil
 		}
 		if err == nil {
-			d.GroupScopes, err = s.groupScopes(ctx, call, app, flow.Request.Scopes)
+			d.GroupScopes, err = h.groupScopes(ctx, info, app, flow.Request.Scopes)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	d.ScopeDescriptions, err = s.Flows.ScopeDescriptions(ctx, call.Tenant.ID, append(d.Scopes, d.GroupScopes...))
+	d.ScopeDescriptions, err = h.Flows.ScopeDescriptions(ctx, info.Tenant.ID, append(d.Scopes, d.GroupScopes...))
 	return GetFlow200JSONResponse{Body: body}, err
 }
 
 // groupScopes are those that the groups of the caller bring besides.
-func (s *Surface) groupScopes(ctx context.Context, call *web.Call, app oauth.Application, asked []string) ([]string, error) {
-	more, err := s.Flows.GroupScopesOf(ctx, oauthTenant(call), app, asked, call.Principal.Subject)
+func (h *Handlers) groupScopes(ctx context.Context, info *web.RequestInfo, app oauth.Application, asked []string) ([]string, error) {
+	more, err := h.Flows.GroupScopesOf(ctx, oauthTenant(info), app, asked, info.Principal.Subject)
 	return append([]string{}, more...), err
 }
 
 // AnswerConsent lets an application have what it asks for, or not.
-func (s *Surface) AnswerConsent(ctx context.Context, request AnswerConsentRequestObject) (AnswerConsentResponseObject, error) {
-	call, form := web.CallOf(ctx), request.Body
-	current, err := s.owner(ctx, call)
+func (h *Handlers) AnswerConsent(ctx context.Context, request AnswerConsentRequestObject) (AnswerConsentResponseObject, error) {
+	info, form := web.InfoOf(ctx), request.Body
+	current, err := h.owner(ctx, info)
 	if err == nil {
 		err = need("flow_id", form.FlowID, "decision", form.Decision)
 	}
@@ -111,53 +111,53 @@ func (s *Surface) AnswerConsent(ctx context.Context, request AnswerConsentReques
 	default:
 		return nil, web.ValidationFailed(web.FieldError{Field: "decision", Code: "unknown_value", Message: "decision must be allow or deny"})
 	}
-	err = s.Flows.Consent(ctx, oauthTenant(call), form.FlowID, current.UserID, scopes)
-	return AnswerConsent200JSONResponse{Body: answered(call, form.FlowID)}, err
+	err = h.Flows.Consent(ctx, oauthTenant(info), form.FlowID, current.UserID, scopes)
+	return AnswerConsent200JSONResponse{Body: answered(info, form.FlowID)}, err
 }
 
 // SelectAccount goes on with the account that is signed in.
-func (s *Surface) SelectAccount(ctx context.Context, request SelectAccountRequestObject) (SelectAccountResponseObject, error) {
-	call, form := web.CallOf(ctx), request.Body
-	current, err := s.owner(ctx, call)
+func (h *Handlers) SelectAccount(ctx context.Context, request SelectAccountRequestObject) (SelectAccountResponseObject, error) {
+	info, form := web.InfoOf(ctx), request.Body
+	current, err := h.owner(ctx, info)
 	if err == nil {
 		err = need("flow_id", form.FlowID)
 	}
 	if err == nil {
-		err = s.Flows.Choose(ctx, oauthTenant(call), form.FlowID, current.ID)
+		err = h.Flows.Choose(ctx, oauthTenant(info), form.FlowID, current.ID)
 	}
-	return SelectAccount200JSONResponse{Body: answered(call, form.FlowID)}, err
+	return SelectAccount200JSONResponse{Body: answered(info, form.FlowID)}, err
 }
 
-func answered(call *web.Call, flowID string) FlowAnswered {
-	body := FlowAnswered{Meta: meta(call)}
+func answered(info *web.RequestInfo, flowID string) FlowAnswered {
+	body := FlowAnswered{Meta: meta(info)}
 	body.Data.RedirectTo = oauth.ResumePath + "?flow=" + url.QueryEscape(flowID)
 	return body
 }
 
 // ListMyAuthorizations lists the applications that the caller has signed in to.
-func (s *Surface) ListMyAuthorizations(ctx context.Context, request ListMyAuthorizationsRequestObject) (ListMyAuthorizationsResponseObject, error) {
-	call := web.CallOf(ctx)
-	userID, err := self(call)
+func (h *Handlers) ListMyAuthorizations(ctx context.Context, request ListMyAuthorizationsRequestObject) (ListMyAuthorizationsResponseObject, error) {
+	info := web.InfoOf(ctx)
+	userID, err := self(info)
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.Flows.Authorizations(ctx, call.Tenant.ID, userID)
+	all, err := h.Flows.Authorizations(ctx, info.Tenant.ID, userID)
 	if err != nil {
 		return nil, err
 	}
-	page, limit, next, err := web.Page(s.Cursors, call.Tenant.ID, []string{"listMyAuthorizations", userID}, request.Params.Limit, request.Params.Cursor, all, func(z oauth.Authorization) string { return z.Application.ID })
+	page, limit, next, err := web.Page(h.Cursors, info.Tenant.ID, []string{"listMyAuthorizations", userID}, request.Params.Limit, request.Params.Cursor, all, func(z oauth.Authorization) string { return z.Application.ID })
 	if err != nil {
 		return nil, err
 	}
-	return ListMyAuthorizations200JSONResponse{Body: AuthorizationList{Data: profile.Authorizations(page), Meta: ListMeta{RequestID: call.RequestID, Limit: limit, NextCursor: next}}}, nil
+	return ListMyAuthorizations200JSONResponse{Body: AuthorizationList{Data: profile.Authorizations(page), Meta: ListMeta{RequestID: info.RequestID, Limit: limit, NextCursor: next}}}, nil
 }
 
 // EndMyAuthorization takes back what the caller has let an application do.
-func (s *Surface) EndMyAuthorization(ctx context.Context, request EndMyAuthorizationRequestObject) (EndMyAuthorizationResponseObject, error) {
-	call := web.CallOf(ctx)
-	current, err := s.person(ctx, call)
+func (h *Handlers) EndMyAuthorization(ctx context.Context, request EndMyAuthorizationRequestObject) (EndMyAuthorizationResponseObject, error) {
+	info := web.InfoOf(ctx)
+	current, err := h.person(ctx, info)
 	if err == nil {
-		err = s.Flows.EndAuthorization(ctx, oauthTenant(call), current.UserID, request.ApplicationID)
+		err = h.Flows.EndAuthorization(ctx, oauthTenant(info), current.UserID, request.ApplicationID)
 	}
 	return EndMyAuthorization204Response{}, err
 }

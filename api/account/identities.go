@@ -9,29 +9,29 @@ import (
 )
 
 // ListMyIdentities lists the caller's external identities.
-func (s *Surface) ListMyIdentities(ctx context.Context, request ListMyIdentitiesRequestObject) (ListMyIdentitiesResponseObject, error) {
-	call := web.CallOf(ctx)
-	userID, err := self(call)
+func (h *Handlers) ListMyIdentities(ctx context.Context, request ListMyIdentitiesRequestObject) (ListMyIdentitiesResponseObject, error) {
+	info := web.InfoOf(ctx)
+	userID, err := self(info)
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.Service.Identities(ctx, call.Tenant.ID, userID)
+	all, err := h.Service.Identities(ctx, info.Tenant.ID, userID)
 	if err != nil {
 		return nil, err
 	}
-	page, limit, next, err := web.Page(s.Cursors, call.Tenant.ID, []string{"listMyIdentities", userID}, request.Params.Limit, request.Params.Cursor, all, func(i external.Identity) string { return i.ConnectionID })
+	page, limit, next, err := web.Page(h.Cursors, info.Tenant.ID, []string{"listMyIdentities", userID}, request.Params.Limit, request.Params.Cursor, all, func(i external.Identity) string { return i.ConnectionID })
 	if err != nil {
 		return nil, err
 	}
-	return ListMyIdentities200JSONResponse{Body: ExternalIdentityList{Data: profile.Identities(page), Meta: ListMeta{RequestID: call.RequestID, Limit: limit, NextCursor: next}}}, nil
+	return ListMyIdentities200JSONResponse{Body: ExternalIdentityList{Data: profile.Identities(page), Meta: ListMeta{RequestID: info.RequestID, Limit: limit, NextCursor: next}}}, nil
 }
 
 // UnlinkMyIdentity removes one of the caller's external identities.
-func (s *Surface) UnlinkMyIdentity(ctx context.Context, request UnlinkMyIdentityRequestObject) (UnlinkMyIdentityResponseObject, error) {
-	call := web.CallOf(ctx)
-	current, err := s.steppedUp(ctx, call)
+func (h *Handlers) UnlinkMyIdentity(ctx context.Context, request UnlinkMyIdentityRequestObject) (UnlinkMyIdentityResponseObject, error) {
+	info := web.InfoOf(ctx)
+	current, err := h.steppedUp(ctx, info)
 	if err == nil {
-		err = s.Service.Unlink(ctx, call.Tenant.ID, current.UserID, request.ConnectionID)
+		err = h.Service.Unlink(ctx, info.Tenant.ID, current.UserID, request.ConnectionID)
 	}
 	return UnlinkMyIdentity204Response{}, err
 }

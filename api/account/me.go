@@ -11,20 +11,20 @@ import (
 )
 
 // GetProfile reads the caller's profile.
-func (s *Surface) GetProfile(ctx context.Context, _ GetProfileRequestObject) (GetProfileResponseObject, error) {
-	call := web.CallOf(ctx)
-	userID, err := self(call)
+func (h *Handlers) GetProfile(ctx context.Context, _ GetProfileRequestObject) (GetProfileResponseObject, error) {
+	info := web.InfoOf(ctx)
+	userID, err := self(info)
 	if err != nil {
 		return nil, err
 	}
-	u, err := s.Users.User(ctx, call.Tenant.ID, userID)
-	return GetProfile200JSONResponse{Body: ProfileRead{Data: wireProfile(u), Meta: meta(call)}}, err
+	u, err := h.Users.User(ctx, info.Tenant.ID, userID)
+	return GetProfile200JSONResponse{Body: ProfileRead{Data: wireProfile(u), Meta: meta(info)}}, err
 }
 
 // PatchProfile changes the caller's profile.
-func (s *Surface) PatchProfile(ctx context.Context, request PatchProfileRequestObject) (PatchProfileResponseObject, error) {
-	call, form := web.CallOf(ctx), request.Body
-	userID, err := self(call)
+func (h *Handlers) PatchProfile(ctx context.Context, request PatchProfileRequestObject) (PatchProfileResponseObject, error) {
+	info, form := web.InfoOf(ctx), request.Body
+	userID, err := self(info)
 	if err != nil {
 		return nil, err
 	}
@@ -42,121 +42,121 @@ func (s *Surface) PatchProfile(ctx context.Context, request PatchProfileRequestO
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	u, err := s.Users.Update(ctx, call.Tenant.ID, userID, func(u *identity.User) { apply(&u.Profile) })
-	return PatchProfile200JSONResponse{Body: ProfileRead{Data: wireProfile(u), Meta: meta(call)}}, err
+	u, err := h.Users.Update(ctx, info.Tenant.ID, userID, func(u *identity.User) { apply(&u.Profile) })
+	return PatchProfile200JSONResponse{Body: ProfileRead{Data: wireProfile(u), Meta: meta(info)}}, err
 }
 
 // ChangePassword changes the caller's password.
-func (s *Surface) ChangePassword(ctx context.Context, request ChangePasswordRequestObject) (ChangePasswordResponseObject, error) {
-	call, form := web.CallOf(ctx), request.Body
+func (h *Handlers) ChangePassword(ctx context.Context, request ChangePasswordRequestObject) (ChangePasswordResponseObject, error) {
+	info, form := web.InfoOf(ctx), request.Body
 	if err := need("current", form.Current, "next", form.Next); err != nil {
 		return nil, err
 	}
-	current, err := s.person(ctx, call)
+	current, err := h.person(ctx, info)
 	if err == nil {
-		err = s.Service.ChangePassword(ctx, tenant(call), current, form.Current, form.Next)
+		err = h.Service.ChangePassword(ctx, tenant(info), current, form.Current, form.Next)
 	}
 	return ChangePassword204Response{}, err
 }
 
 // ChangeEmail begins to change the caller's address.
-func (s *Surface) ChangeEmail(ctx context.Context, request ChangeEmailRequestObject) (ChangeEmailResponseObject, error) {
-	call := web.CallOf(ctx)
+func (h *Handlers) ChangeEmail(ctx context.Context, request ChangeEmailRequestObject) (ChangeEmailResponseObject, error) {
+	info := web.InfoOf(ctx)
 	if err := need("new_email", request.Body.NewEmail); err != nil {
 		return nil, err
 	}
-	current, err := s.steppedUp(ctx, call)
+	current, err := h.steppedUp(ctx, info)
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.Service.ChangeEmail(ctx, tenant(call), current, request.Body.NewEmail)
-	return ChangeEmail200JSONResponse{Body: emailChange(call, c)}, err
+	c, err := h.Service.ChangeEmail(ctx, tenant(info), current, request.Body.NewEmail)
+	return ChangeEmail200JSONResponse{Body: emailChange(info, c)}, err
 }
 
 // GetEmailChange says whether a change of address is done.
-func (s *Surface) GetEmailChange(ctx context.Context, request GetEmailChangeRequestObject) (GetEmailChangeResponseObject, error) {
-	call := web.CallOf(ctx)
-	userID, err := self(call)
+func (h *Handlers) GetEmailChange(ctx context.Context, request GetEmailChangeRequestObject) (GetEmailChangeResponseObject, error) {
+	info := web.InfoOf(ctx)
+	userID, err := self(info)
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.Service.EmailChange(ctx, call.Tenant.ID, userID, request.PendingChangeID)
-	return GetEmailChange200JSONResponse{Body: emailChange(call, c)}, err
+	c, err := h.Service.EmailChange(ctx, info.Tenant.ID, userID, request.PendingChangeID)
+	return GetEmailChange200JSONResponse{Body: emailChange(info, c)}, err
 }
 
-func emailChange(call *web.Call, c authn.EmailChange) EmailChangeRead {
-	body := EmailChangeRead{Meta: meta(call)}
+func emailChange(info *web.RequestInfo, c authn.EmailChange) EmailChangeRead {
+	body := EmailChangeRead{Meta: meta(info)}
 	body.Data.PendingChangeID, body.Data.Verified = c.ID, c.Verified
 	return body
 }
 
 // CancelEmailChange gives a change of address up.
-func (s *Surface) CancelEmailChange(ctx context.Context, request CancelEmailChangeRequestObject) (CancelEmailChangeResponseObject, error) {
-	call := web.CallOf(ctx)
-	current, err := s.person(ctx, call)
+func (h *Handlers) CancelEmailChange(ctx context.Context, request CancelEmailChangeRequestObject) (CancelEmailChangeResponseObject, error) {
+	info := web.InfoOf(ctx)
+	current, err := h.person(ctx, info)
 	if err == nil {
-		err = s.Service.CancelEmailChange(ctx, call.Tenant.ID, current.UserID, request.PendingChangeID)
+		err = h.Service.CancelEmailChange(ctx, info.Tenant.ID, current.UserID, request.PendingChangeID)
 	}
 	return CancelEmailChange204Response{}, err
 }
 
 // ResendVerification has the letter sent again that verifies the caller's address.
-func (s *Surface) ResendVerification(ctx context.Context, _ ResendVerificationRequestObject) (ResendVerificationResponseObject, error) {
-	call := web.CallOf(ctx)
-	current, err := s.person(ctx, call)
+func (h *Handlers) ResendVerification(ctx context.Context, _ ResendVerificationRequestObject) (ResendVerificationResponseObject, error) {
+	info := web.InfoOf(ctx)
+	current, err := h.person(ctx, info)
 	if err != nil {
 		return nil, err
 	}
-	after, err := s.Service.ResendVerification(ctx, tenant(call), current.UserID)
-	body := Resent{Meta: meta(call)}
+	after, err := h.Service.ResendVerification(ctx, tenant(info), current.UserID)
+	body := Resent{Meta: meta(info)}
 	body.Data.Sent, body.Data.ResendAfter = true, int(after.Seconds())
 	return ResendVerification202JSONResponse{Body: body}, err
 }
 
 // ListMySessions lists the caller's sessions.
-func (s *Surface) ListMySessions(ctx context.Context, request ListMySessionsRequestObject) (ListMySessionsResponseObject, error) {
-	call := web.CallOf(ctx)
-	userID, err := self(call)
+func (h *Handlers) ListMySessions(ctx context.Context, request ListMySessionsRequestObject) (ListMySessionsResponseObject, error) {
+	info := web.InfoOf(ctx)
+	userID, err := self(info)
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.Service.Sessions(ctx, call.Tenant.ID, userID)
+	all, err := h.Service.Sessions(ctx, info.Tenant.ID, userID)
 	if err != nil {
 		return nil, err
 	}
-	page, limit, next, err := web.Page(s.Cursors, call.Tenant.ID, []string{"listMySessions", userID}, request.Params.Limit, request.Params.Cursor, all, func(one session.Session) string { return one.ID })
+	page, limit, next, err := web.Page(h.Cursors, info.Tenant.ID, []string{"listMySessions", userID}, request.Params.Limit, request.Params.Cursor, all, func(one session.Session) string { return one.ID })
 	if err != nil {
 		return nil, err
 	}
-	body := SessionList{Data: []Session{}, Meta: ListMeta{RequestID: call.RequestID, Limit: limit, NextCursor: next}}
+	body := SessionList{Data: []Session{}, Meta: ListMeta{RequestID: info.RequestID, Limit: limit, NextCursor: next}}
 	for _, one := range page {
-		body.Data = append(body.Data, s.wireSession(one, call.Principal.SessionID))
+		body.Data = append(body.Data, h.wireSession(one, info.Principal.SessionID))
 	}
 	return ListMySessions200JSONResponse{Body: body}, err
 }
 
 // EndMySessions ends the caller's sessions but the current one.
-func (s *Surface) EndMySessions(ctx context.Context, request EndMySessionsRequestObject) (EndMySessionsResponseObject, error) {
-	call := web.CallOf(ctx)
+func (h *Handlers) EndMySessions(ctx context.Context, request EndMySessionsRequestObject) (EndMySessionsResponseObject, error) {
+	info := web.InfoOf(ctx)
 	if request.Params.Except != "current" {
 		return nil, web.ValidationFailed(web.FieldError{Field: "except", Code: "unknown_value", Message: "except must be current"})
 	}
-	current, err := s.person(ctx, call)
+	current, err := h.person(ctx, info)
 	if err == nil {
-		err = s.Service.EndSessions(ctx, call.Tenant.ID, current.UserID, current.ID, session.EndedByUser)
+		err = h.Service.EndSessions(ctx, info.Tenant.ID, current.UserID, current.ID, session.EndedByUser)
 	}
 	return EndMySessions204Response{}, err
 }
 
 // EndMySession ends one of the caller's sessions.
-func (s *Surface) EndMySession(ctx context.Context, request EndMySessionRequestObject) (EndMySessionResponseObject, error) {
-	call := web.CallOf(ctx)
-	current, err := s.person(ctx, call)
+func (h *Handlers) EndMySession(ctx context.Context, request EndMySessionRequestObject) (EndMySessionResponseObject, error) {
+	info := web.InfoOf(ctx)
+	current, err := h.person(ctx, info)
 	if err == nil && current.ID == request.SessionID {
 		err = authn.ErrCurrent
 	}
 	if err == nil {
-		err = s.Service.EndSession(ctx, call.Tenant.ID, current.UserID, request.SessionID, session.EndedByUser)
+		err = h.Service.EndSession(ctx, info.Tenant.ID, current.UserID, request.SessionID, session.EndedByUser)
 	}
 	return EndMySession204Response{}, err
 }

@@ -8,13 +8,13 @@ import (
 )
 
 // ForgotPassword has a letter sent that leads to a new password.
-func (s *Surface) ForgotPassword(ctx context.Context, request ForgotPasswordRequestObject) (ForgotPasswordResponseObject, error) {
-	call, form := web.CallOf(ctx), request.Body
+func (h *Handlers) ForgotPassword(ctx context.Context, request ForgotPasswordRequestObject) (ForgotPasswordResponseObject, error) {
+	info, form := web.InfoOf(ctx), request.Body
 	then, err := letter(form)
 	if err == nil {
-		err = s.Service.Forgot(ctx, tenant(call), form.Email, then)
+		err = h.Service.Forgot(ctx, tenant(info), form.Email, then)
 	}
-	return ForgotPassword202JSONResponse{Body: sent(call)}, err
+	return ForgotPassword202JSONResponse{Body: sent(info)}, err
 }
 
 // letter checks a request for a letter, and returns the path that its link leads on to.
@@ -27,70 +27,70 @@ func letter(form *LetterInput) (then string, err error) {
 	return then, v.Err()
 }
 
-func sent(call *web.Call) Sent {
-	body := Sent{Meta: meta(call)}
+func sent(info *web.RequestInfo) Sent {
+	body := Sent{Meta: meta(info)}
 	body.Data.Sent = true
 	return body
 }
 
 // ResetPassword sets a new password.
-func (s *Surface) ResetPassword(ctx context.Context, request ResetPasswordRequestObject) (ResetPasswordResponseObject, error) {
-	call, form := web.CallOf(ctx), request.Body
+func (h *Handlers) ResetPassword(ctx context.Context, request ResetPasswordRequestObject) (ResetPasswordResponseObject, error) {
+	info, form := web.InfoOf(ctx), request.Body
 	if err := need("token", form.Token, "password", form.Password); err != nil {
 		return nil, err
 	}
-	r, err := s.Service.ResetPassword(ctx, tenant(call), form.Token, form.Password, By(call))
+	r, err := h.Service.ResetPassword(ctx, tenant(info), form.Token, form.Password, By(info))
 	if err != nil {
 		return nil, err
 	}
-	body, err := s.result(ctx, call, r)
+	body, err := h.result(ctx, info, r)
 	return ResetPassword200JSONResponse{Body: body}, err
 }
 
 // ReadLink says what a mailed link is for.
-func (s *Surface) ReadLink(ctx context.Context, request ReadLinkRequestObject) (ReadLinkResponseObject, error) {
-	call := web.CallOf(ctx)
+func (h *Handlers) ReadLink(ctx context.Context, request ReadLinkRequestObject) (ReadLinkResponseObject, error) {
+	info := web.InfoOf(ctx)
 	if err := need("token", request.Body.Token); err != nil {
 		return nil, err
 	}
-	link, err := s.Service.ReadLink(ctx, tenant(call), request.Body.Token)
-	body := LinkRead{Meta: meta(call)}
+	link, err := h.Service.ReadLink(ctx, tenant(info), request.Body.Token)
+	body := LinkRead{Meta: meta(info)}
 	body.Data.Purpose, body.Data.Email, body.Data.ExpiresAt = string(link.Purpose), link.Email, document.Timestamp(link.ExpiresAt)
 	return ReadLink200JSONResponse{Body: body}, err
 }
 
 // VerifyEmail verifies an address.
-func (s *Surface) VerifyEmail(ctx context.Context, request VerifyEmailRequestObject) (VerifyEmailResponseObject, error) {
-	call := web.CallOf(ctx)
+func (h *Handlers) VerifyEmail(ctx context.Context, request VerifyEmailRequestObject) (VerifyEmailResponseObject, error) {
+	info := web.InfoOf(ctx)
 	if err := need("token", request.Body.Token); err != nil {
 		return nil, err
 	}
-	email, err := s.Service.VerifyEmail(ctx, tenant(call), request.Body.Token)
-	return VerifyEmail200JSONResponse{Body: emailVerified(call, email)}, err
+	email, err := h.Service.VerifyEmail(ctx, tenant(info), request.Body.Token)
+	return VerifyEmail200JSONResponse{Body: emailVerified(info, email)}, err
 }
 
-func emailVerified(call *web.Call, email string) EmailVerified {
-	body := EmailVerified{Meta: meta(call)}
+func emailVerified(info *web.RequestInfo, email string) EmailVerified {
+	body := EmailVerified{Meta: meta(info)}
 	body.Data.Email, body.Data.Verified = email, true
 	return body
 }
 
 // ResendEmail has the letter sent again that verifies an address.
-func (s *Surface) ResendEmail(ctx context.Context, request ResendEmailRequestObject) (ResendEmailResponseObject, error) {
-	call, form := web.CallOf(ctx), request.Body
+func (h *Handlers) ResendEmail(ctx context.Context, request ResendEmailRequestObject) (ResendEmailResponseObject, error) {
+	info, form := web.InfoOf(ctx), request.Body
 	then, err := letter(form)
 	if err == nil {
-		err = s.Service.ResendTo(ctx, tenant(call), form.Email, then)
+		err = h.Service.ResendTo(ctx, tenant(info), form.Email, then)
 	}
-	return ResendEmail202JSONResponse{Body: sent(call)}, err
+	return ResendEmail202JSONResponse{Body: sent(info)}, err
 }
 
 // RevertEmail takes a change of address back.
-func (s *Surface) RevertEmail(ctx context.Context, request RevertEmailRequestObject) (RevertEmailResponseObject, error) {
-	call := web.CallOf(ctx)
+func (h *Handlers) RevertEmail(ctx context.Context, request RevertEmailRequestObject) (RevertEmailResponseObject, error) {
+	info := web.InfoOf(ctx)
 	if err := need("token", request.Body.Token); err != nil {
 		return nil, err
 	}
-	email, err := s.Service.RevertEmail(ctx, tenant(call), request.Body.Token)
-	return RevertEmail200JSONResponse{Body: emailVerified(call, email)}, err
+	email, err := h.Service.RevertEmail(ctx, tenant(info), request.Body.Token)
+	return RevertEmail200JSONResponse{Body: emailVerified(info, email)}, err
 }

@@ -44,15 +44,15 @@ func localPath(v *web.Validation, path LocalPath) string {
 }
 
 // GetAuthPolicy says how people sign in and up.
-func (s *Surface) GetAuthPolicy(ctx context.Context, _ GetAuthPolicyRequestObject) (GetAuthPolicyResponseObject, error) {
-	call := web.CallOf(ctx)
-	settings, err := s.Users.Settings(ctx, call.Tenant.ID)
+func (h *Handlers) GetAuthPolicy(ctx context.Context, _ GetAuthPolicyRequestObject) (GetAuthPolicyResponseObject, error) {
+	info := web.InfoOf(ctx)
+	settings, err := h.Users.Settings(ctx, info.Tenant.ID)
 	if err != nil {
 		return nil, err
 	}
-	body := AuthPolicyRead{Meta: meta(call)}
+	body := AuthPolicyRead{Meta: meta(info)}
 	d := &body.Data
-	d.SignUp, d.Methods = string(settings.SignUp), s.Service.Identify(ctx, tenant(call), "")
+	d.SignUp, d.Methods = string(settings.SignUp), h.Service.Identify(ctx, tenant(info), "")
 	d.PasswordPolicy = PasswordPolicy{MinLength: settings.PasswordPolicy.MinLength, MaxLength: settings.PasswordPolicy.MaxLength}
 	d.MfaPolicy = MfaPolicy{Mode: string(settings.MFA.Mode), Kinds: []string{}}
 	for _, kind := range settings.MFA.Kinds {
@@ -62,19 +62,19 @@ func (s *Surface) GetAuthPolicy(ctx context.Context, _ GetAuthPolicyRequestObjec
 }
 
 // Identify says how somebody can sign in.
-func (s *Surface) Identify(ctx context.Context, request IdentifyRequestObject) (IdentifyResponseObject, error) {
-	call := web.CallOf(ctx)
+func (h *Handlers) Identify(ctx context.Context, request IdentifyRequestObject) (IdentifyResponseObject, error) {
+	info := web.InfoOf(ctx)
 	if err := need("email", request.Body.Email); err != nil {
 		return nil, err
 	}
-	body := Identified{Meta: meta(call)}
-	body.Data.Methods = s.Service.Identify(ctx, tenant(call), request.Body.Email)
+	body := Identified{Meta: meta(info)}
+	body.Data.Methods = h.Service.Identify(ctx, tenant(info), request.Body.Email)
 	return Identify200JSONResponse{Body: body}, nil
 }
 
 // SignUp creates an account.
-func (s *Surface) SignUp(ctx context.Context, request SignUpRequestObject) (SignUpResponseObject, error) {
-	call, form := web.CallOf(ctx), request.Body
+func (h *Handlers) SignUp(ctx context.Context, request SignUpRequestObject) (SignUpResponseObject, error) {
+	info, form := web.InfoOf(ctx), request.Body
 	n := authn.NewAccount{Email: form.Email, Password: form.Password}
 	var v profile.Validation
 	v.Text("", "email", form.Email)
@@ -84,68 +84,68 @@ func (s *Surface) SignUp(ctx context.Context, request SignUpRequestObject) (Sign
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	if err := s.Service.SignUp(ctx, tenant(call), n); err != nil {
+	if err := h.Service.SignUp(ctx, tenant(info), n); err != nil {
 		return nil, err
 	}
-	body := SignedUp{Meta: meta(call)}
+	body := SignedUp{Meta: meta(info)}
 	body.Data.Status = string(authn.EmailRequired)
 	return SignUp202JSONResponse{Body: body}, nil
 }
 
 // SignIn signs in with a password.
-func (s *Surface) SignIn(ctx context.Context, request SignInRequestObject) (SignInResponseObject, error) {
-	call, form := web.CallOf(ctx), request.Body
+func (h *Handlers) SignIn(ctx context.Context, request SignInRequestObject) (SignInResponseObject, error) {
+	info, form := web.InfoOf(ctx), request.Body
 	if err := need("email", form.Email, "password", form.Password); err != nil {
 		return nil, err
 	}
-	r, err := s.Service.SignIn(ctx, tenant(call), form.Email, form.Password, By(call))
+	r, err := h.Service.SignIn(ctx, tenant(info), form.Email, form.Password, By(info))
 	if err != nil {
 		return nil, err
 	}
-	body, err := s.result(ctx, call, r)
+	body, err := h.result(ctx, info, r)
 	return SignIn200JSONResponse{Body: body}, err
 }
 
 // ChallengeFactor asks for a second factor.
-func (s *Surface) ChallengeFactor(ctx context.Context, request ChallengeFactorRequestObject) (ChallengeFactorResponseObject, error) {
-	call, form := web.CallOf(ctx), request.Body
+func (h *Handlers) ChallengeFactor(ctx context.Context, request ChallengeFactorRequestObject) (ChallengeFactorResponseObject, error) {
+	info, form := web.InfoOf(ctx), request.Body
 	if err := need("mfa_token", form.MfaToken); err != nil {
 		return nil, err
 	}
-	c, err := s.Service.Challenge(ctx, tenant(call), form.MfaToken, form.FactorID, factor.Kind(form.Kind))
-	return ChallengeFactor200JSONResponse{Body: ChallengeRead{Data: challenge(c), Meta: meta(call)}}, err
+	c, err := h.Service.Challenge(ctx, tenant(info), form.MfaToken, form.FactorID, factor.Kind(form.Kind))
+	return ChallengeFactor200JSONResponse{Body: ChallengeRead{Data: challenge(c), Meta: meta(info)}}, err
 }
 
 // VerifyFactor goes on with a sign-in by proving a second factor.
-func (s *Surface) VerifyFactor(ctx context.Context, request VerifyFactorRequestObject) (VerifyFactorResponseObject, error) {
-	call, form := web.CallOf(ctx), request.Body
+func (h *Handlers) VerifyFactor(ctx context.Context, request VerifyFactorRequestObject) (VerifyFactorResponseObject, error) {
+	info, form := web.InfoOf(ctx), request.Body
 	if err := need("mfa_token", form.MfaToken, "kind", form.Kind); err != nil {
 		return nil, err
 	}
 	answer := authn.Answer{Kind: factor.Kind(form.Kind), Code: form.Code, Credential: form.Credential, ChallengeID: form.ChallengeID}
-	by := By(call)
+	by := By(info)
 	by.Remember = form.RememberDevice
-	r, err := s.Service.VerifyFactor(ctx, tenant(call), form.MfaToken, answer, by)
+	r, err := h.Service.VerifyFactor(ctx, tenant(info), form.MfaToken, answer, by)
 	if err != nil {
 		return nil, err
 	}
-	body, err := s.result(ctx, call, r)
+	body, err := h.result(ctx, info, r)
 	return VerifyFactor200JSONResponse{Body: body}, err
 }
 
 // BeginPasskey asks for a passkey.
-func (s *Surface) BeginPasskey(ctx context.Context, request BeginPasskeyRequestObject) (BeginPasskeyResponseObject, error) {
-	call := web.CallOf(ctx)
+func (h *Handlers) BeginPasskey(ctx context.Context, request BeginPasskeyRequestObject) (BeginPasskeyResponseObject, error) {
+	info := web.InfoOf(ctx)
 	if request.Body.Email != "" {
 		if err := need("email", request.Body.Email); err != nil {
 			return nil, err
 		}
 	}
-	r, err := s.Service.BeginPasskey(ctx, tenant(call), request.Body.Email)
+	r, err := h.Service.BeginPasskey(ctx, tenant(info), request.Body.Email)
 	if err != nil {
 		return nil, err
 	}
-	body := PasskeyRequest{Meta: meta(call)}
+	body := PasskeyRequest{Meta: meta(info)}
 	body.Data.CeremonyID, body.Data.PublicKey, body.Data.ExpiresAt = r.ID, options(r.Options), document.Timestamp(r.ExpiresAt)
 	if r.Autofill {
 		conditional := "conditional"
@@ -155,41 +155,41 @@ func (s *Surface) BeginPasskey(ctx context.Context, request BeginPasskeyRequestO
 }
 
 // CompletePasskey signs in with a passkey.
-func (s *Surface) CompletePasskey(ctx context.Context, request CompletePasskeyRequestObject) (CompletePasskeyResponseObject, error) {
-	call, form := web.CallOf(ctx), request.Body
+func (h *Handlers) CompletePasskey(ctx context.Context, request CompletePasskeyRequestObject) (CompletePasskeyResponseObject, error) {
+	info, form := web.InfoOf(ctx), request.Body
 	if err := need("ceremony_id", form.CeremonyID); err != nil {
 		return nil, err
 	}
-	r, err := s.Service.CompletePasskey(ctx, tenant(call), form.CeremonyID, form.Credential, By(call))
+	r, err := h.Service.CompletePasskey(ctx, tenant(info), form.CeremonyID, form.Credential, By(info))
 	if err != nil {
 		return nil, err
 	}
-	body, err := s.result(ctx, call, r)
+	body, err := h.result(ctx, info, r)
 	return CompletePasskey200JSONResponse{Body: body}, err
 }
 
 // BeginStepUp asks the signed-in user for a second factor.
-func (s *Surface) BeginStepUp(ctx context.Context, request BeginStepUpRequestObject) (BeginStepUpResponseObject, error) {
-	call := web.CallOf(ctx)
-	current, err := s.person(ctx, call)
+func (h *Handlers) BeginStepUp(ctx context.Context, request BeginStepUpRequestObject) (BeginStepUpResponseObject, error) {
+	info := web.InfoOf(ctx)
+	current, err := h.person(ctx, info)
 	if err != nil {
 		return nil, err
 	}
-	factors, err := s.Service.Factors(ctx, call.Tenant.ID, current.UserID)
+	factors, err := h.Service.Factors(ctx, info.Tenant.ID, current.UserID)
 	if err != nil {
 		return nil, err
 	}
 	kind := factor.Kind(request.Body.Kind)
 	if kind == "" && request.Body.FactorID == "" {
 		if kind = preferred(factors); kind == "" {
-			return nil, s.stepUp(ctx, call, current)
+			return nil, h.stepUp(ctx, info, current)
 		}
 	}
-	c, err := s.Service.BeginStepUp(ctx, tenant(call), current, request.Body.FactorID, kind)
+	c, err := h.Service.BeginStepUp(ctx, tenant(info), current, request.Body.FactorID, kind)
 	if err != nil {
 		return nil, err
 	}
-	body := StepUpChallenge{Meta: meta(call)}
+	body := StepUpChallenge{Meta: meta(info)}
 	w := challenge(c)
 	body.Data.ChallengeID, body.Data.PublicKey, body.Data.PhoneNumberMasked, body.Data.ResendAfter, body.Data.ExpiresAt = w.ChallengeID, w.PublicKey, w.PhoneNumberMasked, w.ResendAfter, w.ExpiresAt
 	body.Data.Factors = choices(factors, false)
@@ -208,88 +208,88 @@ func preferred(factors []factor.Factor) factor.Kind {
 }
 
 // CompleteStepUp lifts a session to assurance level 2.
-func (s *Surface) CompleteStepUp(ctx context.Context, request CompleteStepUpRequestObject) (CompleteStepUpResponseObject, error) {
-	call, form := web.CallOf(ctx), request.Body
+func (h *Handlers) CompleteStepUp(ctx context.Context, request CompleteStepUpRequestObject) (CompleteStepUpResponseObject, error) {
+	info, form := web.InfoOf(ctx), request.Body
 	if err := need("kind", form.Kind); err != nil {
 		return nil, err
 	}
-	current, err := s.person(ctx, call)
+	current, err := h.person(ctx, info)
 	if err != nil {
 		return nil, err
 	}
 	answer := authn.Answer{Kind: factor.Kind(form.Kind), Code: form.Code, Credential: form.Credential, ChallengeID: form.ChallengeID}
-	now, token, err := s.Service.CompleteStepUp(ctx, tenant(call), current, answer)
+	now, token, err := h.Service.CompleteStepUp(ctx, tenant(info), current, answer)
 	if err != nil {
 		return nil, err
 	}
-	issued, err := s.issue(ctx, call, now)
+	issued, err := h.issue(ctx, info, now)
 	if err != nil {
 		return nil, err
 	}
-	s.setCookie(call, token, now)
-	body := SteppedUp{Meta: meta(call)}
+	h.setCookie(info, token, now)
+	body := SteppedUp{Meta: meta(info)}
 	body.Data.AccessToken, body.Data.TokenType, body.Data.ExpiresIn, body.Data.Scope = issued.AccessToken, issued.TokenType, int(issued.ExpiresIn.Seconds()), issued.Scope
 	body.Data.Acr, body.Data.AuthTime, body.Data.SessionToken = oauth.AAL2, document.Timestamp(now.AuthTime), token
 	return CompleteStepUp200JSONResponse{Body: body}, nil
 }
 
 // SignOut ends the session.
-func (s *Surface) SignOut(ctx context.Context, request SignOutRequestObject) (SignOutResponseObject, error) {
-	call := web.CallOf(ctx)
-	current, err := s.person(ctx, call)
+func (h *Handlers) SignOut(ctx context.Context, request SignOutRequestObject) (SignOutResponseObject, error) {
+	info := web.InfoOf(ctx)
+	current, err := h.person(ctx, info)
 	if err == nil {
-		err = s.Service.SignOut(ctx, current, request.Params.All)
+		err = h.Service.SignOut(ctx, current, request.Params.All)
 	}
 	if err != nil {
 		return nil, err
 	}
-	s.setCookie(call, "", session.Session{})
+	h.setCookie(info, "", session.Session{})
 	return SignOut204Response{}, nil
 }
 
 // GetSession says who is signed in.
-func (s *Surface) GetSession(ctx context.Context, _ GetSessionRequestObject) (GetSessionResponseObject, error) {
-	call := web.CallOf(ctx)
-	body := SessionStatus{Meta: meta(call)}
-	if call.Principal == nil || call.Principal.SessionID == "" {
+func (h *Handlers) GetSession(ctx context.Context, _ GetSessionRequestObject) (GetSessionResponseObject, error) {
+	info := web.InfoOf(ctx)
+	body := SessionStatus{Meta: meta(info)}
+	if info.Principal == nil || info.Principal.SessionID == "" {
 		return GetSession200JSONResponse{Body: body}, nil
 	}
-	current, err := s.person(ctx, call)
+	current, err := h.person(ctx, info)
 	if err != nil {
 		return nil, err
 	}
-	u, err := s.Users.User(ctx, call.Tenant.ID, current.UserID)
+	u, err := h.Users.User(ctx, info.Tenant.ID, current.UserID)
 	if err != nil {
 		return nil, err
 	}
 	body.Data.Authenticated, body.Data.EnrolmentRequired = true, current.MustEnrol
 	body.Data.User = &AuthUser{ID: u.ID, Email: u.Email}
-	wire := s.authSession(current)
+	wire := h.authSession(current)
 	body.Data.Session, body.Data.Aal, body.Data.Amr = &wire, wire.Aal, wire.Amr
 	return GetSession200JSONResponse{Body: body}, nil
 }
 
 // result is what a step of a sign-in is answered with.
-func (s *Surface) result(ctx context.Context, call *web.Call, r authn.Result) (AuthResult, error) {
-	body := AuthResult{Data: AuthStep{Status: string(r.Status)}, Meta: meta(call)}
+func (h *Handlers) result(ctx context.Context, info *web.RequestInfo, r authn.Result) (AuthResult, error) {
+	body := AuthResult{Data: AuthStep{Status: string(r.Status)}, Meta: meta(info)}
 	d := &body.Data
 	switch r.Status {
 	case authn.MFARequired:
 		d.MfaToken, d.ExpiresIn, d.Factors = r.Ticket, secondsUntil(r.ExpiresAt), choices(r.Factors, r.BackupCodes)
 	case authn.EnrolmentRequired:
-		s.setCookie(call, r.Token, r.Session)
+		h.setCookie(info, r.Token, r.Session)
 		d.ContinueToken, d.ExpiresIn = r.Token, secondsUntil(r.Session.ExpiresAt)
 	case authn.Complete:
-		issued, err := s.issue(ctx, call, r.Session)
+		issued, err := h.issue(ctx, info, r.Session)
 		if err != nil {
 			return body, err
 		}
-		s.setCookie(call, r.Token, r.Session)
+		h.setCookie(info, r.Token, r.Session)
 		if r.Device != "" {
-			call.SetCookie(&http.Cookie{Name: deviceCookie, Value: r.Device, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: int(authn.DeviceFor.Seconds())})
+			info.SetCookie(&http.Cookie{Name: deviceCookie, Value: r.Device, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: int(authn.DeviceFor.Seconds())})
 		}
 		d.User = &AuthUser{ID: r.User.ID, Email: r.User.Email}
-		wire := s.authSession(r.Session)
+		wire := h.authSession(r.Session)
 		d.Session, d.SessionToken = &wire, r.Token
 		d.AccessToken, d.TokenType, d.ExpiresIn, d.Scope = issued.AccessToken, issued.TokenType, int(issued.ExpiresIn.Seconds()), issued.Scope
 	default:
@@ -303,23 +303,23 @@ func secondsUntil(end time.Time) int { return max(1, int((time.Until(end)+time.S
 
 // issue issues the access token of a session: for its user's own affairs, and for what
 // groups bring.
-func (s *Surface) issue(ctx context.Context, call *web.Call, of session.Session) (oauth.TokenResponse, error) {
-	return s.Issuer.IssueToUser(ctx, oauthTenant(call), oauth.UserToken{
+func (h *Handlers) issue(ctx context.Context, info *web.RequestInfo, of session.Session) (oauth.TokenResponse, error) {
+	return h.Issuer.IssueToUser(ctx, oauthTenant(info), oauth.UserToken{
 		UserID: of.UserID, SessionID: of.ID, Methods: of.Methods, AuthTime: of.AuthTime, AAL2: !of.SecondFactor.IsZero(),
 	})
 }
 
 // setCookie gives a browser the token of its session or, empty, takes it back.
-func (s *Surface) setCookie(call *web.Call, token string, of session.Session) {
+func (h *Handlers) setCookie(info *web.RequestInfo, token string, of session.Session) {
 	if token == "" {
-		ForgetSession(call)
+		ForgetSession(info)
 		return
 	}
-	call.SetCookie(sessionCookie(token, int(time.Until(of.ExpiresAt).Seconds())))
+	info.SetCookie(sessionCookie(token, int(time.Until(of.ExpiresAt).Seconds())))
 }
 
 // ForgetSession takes the session's cookie from the browser.
-func ForgetSession(call *web.Call) { call.SetCookie(sessionCookie("", -1)) }
+func ForgetSession(info *web.RequestInfo) { info.SetCookie(sessionCookie("", -1)) }
 
 func sessionCookie(value string, maxAge int) *http.Cookie {
 	return &http.Cookie{Name: web.SessionCookie, Value: value, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: maxAge}

@@ -17,15 +17,15 @@ func wireProfile(u identity.User) Profile {
 	}
 }
 
-func (a *Surface) wireSession(s session.Session, current string) Session {
+func (h *Handlers) wireSession(s session.Session, current string) Session {
 	return Session{
 		ID: s.ID, Current: s.ID == current, CreatedAt: document.Timestamp(s.CreatedAt), LastActiveAt: document.Timestamp(s.LastActiveAt),
-		IP: s.Device.IP, IPGeo: profile.PlaceOf(a.Places.Find(s.Device.IP)), UserAgent: s.Device.UserAgent, Device: Device{Kind: s.Device.Kind(), Fingerprint: s.Device.Fingerprint()},
+		IP: s.Device.IP, IPGeo: profile.PlaceOf(h.Places.Find(s.Device.IP)), UserAgent: s.Device.UserAgent, Device: Device{Kind: s.Device.Kind(), Fingerprint: s.Device.Fingerprint()},
 	}
 }
 
-func (a *Surface) authSession(s session.Session) AuthSession {
-	w := a.wireSession(s, s.ID)
+func (h *Handlers) authSession(s session.Session) AuthSession {
+	w := h.wireSession(s, s.ID)
 	return AuthSession{
 		ID: w.ID, Current: w.Current, CreatedAt: w.CreatedAt, LastActiveAt: w.LastActiveAt, IP: w.IP, IPGeo: w.IPGeo, UserAgent: w.UserAgent, Device: w.Device,
 		Aal: aal(s), Amr: s.Methods, AuthTime: document.Timestamp(s.AuthTime), ExpiresAt: document.Timestamp(s.ExpiresAt),

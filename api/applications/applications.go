@@ -1,5 +1,4 @@
-// Package applications is the surface on which administrators keep the OAuth clients of a
-// tenant.
+// Package applications has the operations of administrators on the OAuth clients of a tenant.
 package applications
 
 import (
@@ -15,7 +14,7 @@ import (
 	"stonetown/oauth"
 )
 
-// Service is what the surface needs of [oauth.Service].
+// Service is the part of [oauth.Service] that the operations use.
 type Service interface {
 	Applications(ctx context.Context, tenantID string, f oauth.ApplicationFilter, after *oauth.ApplicationPosition, limit int) ([]oauth.Application, error)
 	Application(ctx context.Context, tenantID, applicationID string) (oauth.Application, error)
@@ -27,18 +26,18 @@ type Service interface {
 	RotateSecret(ctx context.Context, tenantID, applicationID, by string, previousTTL *time.Duration) (oauth.Rotated, error)
 }
 
-// Surface implements the operations. It is safe for concurrent use.
-type Surface struct {
+// Handlers implements the operations. It is safe for concurrent use.
+type Handlers struct {
 	Service Service
 	Cursors *web.Cursors
 }
 
-var _ StrictServerInterface = (*Surface)(nil)
+var _ StrictServerInterface = (*Handlers)(nil)
 
 // Mount adds the operations to a router. fail answers requests that end in an
 // error.
-func (s *Surface) Mount(router *mux.Router, fail func(w http.ResponseWriter, r *http.Request, err error)) {
-	HandlerWithOptions(NewStrictHandler(s, fail), GorillaServerOptions{BaseRouter: router, ErrorHandlerFunc: web.Parameters(fail)})
+func (h *Handlers) Mount(router *mux.Router, fail func(w http.ResponseWriter, r *http.Request, err error)) {
+	HandlerWithOptions(NewStrictHandler(h, fail), GorillaServerOptions{BaseRouter: router, ErrorHandlerFunc: web.Parameters(fail)})
 }
 
 // position is where a page of the list ended.
@@ -48,8 +47,8 @@ type position struct {
 }
 
 // ListApplications lists applications.
-func (s *Surface) ListApplications(ctx context.Context, request ListApplicationsRequestObject) (ListApplicationsResponseObject, error) {
-	call, params := web.CallOf(ctx), request.Params
+func (h *Handlers) ListApplications(ctx context.Context, request ListApplicationsRequestObject) (ListApplicationsResponseObject, error) {
+	info, params := web.InfoOf(ctx), request.Params
 	limit, err := web.Limit(params.Limit)
 	if err != nil {
 		return nil, err
@@ -62,16 +61,16 @@ func (s *Surface) ListApplications(ctx context.Context, request ListApplications
 	var after *oauth.ApplicationPosition
 	if params.Cursor != "" {
 		var p position
-		if err := s.Cursors.Resume(call.Tenant.ID, list, params.Cursor, &p); err != nil {
+		if err := h.Cursors.Resume(info.Tenant.ID, list, params.Cursor, &p); err != nil {
 			return nil, err
 		}
 		after = &oauth.ApplicationPosition{CreatedAt: time.UnixMicro(p.At), ID: p.ID}
 	}
-	found, err := s.Service.Applications(ctx, call.Tenant.ID, filter, after, limit+1)
+	found, err := h.Service.Applications(ctx, info.Tenant.ID, filter, after, limit+1)
 	if err != nil {
 		return nil, err
 	}
-	body := ApplicationList{Data: []ApplicationListItem{}, Meta: ListMeta{RequestID: call.RequestID, Limit: limit}}
+	body := ApplicationList{Data: []ApplicationListItem{}, Meta: ListMeta{RequestID: info.RequestID, Limit: limit}}
 	for _, a := range found[:min(limit, len(found))] {
 		body.Data = append(body.Data, ApplicationListItem{
 			ID: a.ID, ClientID: a.ClientID, Name: a.Name, Type: string(a.Type), State: string(a.State),
@@ -80,7 +79,7 @@ func (s *Surface) ListApplications(ctx context.Context, request ListApplications
 	}
 	if len(found) > limit {
 		last := found[limit-1]
-		cursor, err := s.Cursors.Next(call.Tenant.ID, list, position{last.CreatedAt.UnixMicro(), last.ID})
+		cursor, err := h.Cursors.Next(info.Tenant.ID, list, position{last.CreatedAt.UnixMicro(), last.ID})
 		if err != nil {
 			return nil, err
 		}
@@ -90,8 +89,8 @@ func (s *Surface) ListApplications(ctx context.Context, request ListApplications
 }
 
 // CreateApplication adds an application.
-func (s *Surface) CreateApplication(ctx context.Context, request CreateApplicationRequestObject) (CreateApplicationResponseObject, error) {
-	call := web.CallOf(ctx)
+func (h *Handlers) CreateApplication(ctx context.Context, request CreateApplicationRequestObject) (CreateApplicationResponseObject, error) {
+	info := web.InfoOf(ctx)
 	change, err := form(*request.Body).read()
 	if err != nil {
 		return nil, err
@@ -99,34 +98,34 @@ func (s *Surface) CreateApplication(ctx context.Context, request CreateApplicati
 	var kind string
 	_ = json.Unmarshal((*request.Body)["type"], &kind) // what is no type is refused as one
 	a := *oauth.ApplicationType(kind).Defaults()
-	a.ChangedBy = call.Principal.Subject
+	a.ChangedBy = info.Principal.Subject
 	change(&a)
-	a, secret, err := s.Service.Register(ctx, call.Tenant.ID, a)
+	a, secret, err := h.Service.Register(ctx, info.Tenant.ID, a)
 	if err != nil {
 		return nil, err
 	}
-	d, err := s.document(ctx, call, a)
+	d, err := h.document(ctx, info, a)
 	if err != nil {
 		return nil, err
 	}
-	body := ApplicationCreated{Data: createdApplication{d, secret}, Meta: meta(call)}
+	body := ApplicationCreated{Data: createdApplication{d, secret}, Meta: meta(info)}
 	return CreateApplication201JSONResponse{Body: body, Headers: CreateApplication201ResponseHeaders{Location: "/api/v1/applications/" + a.ID}}, nil
 }
 
 // GetApplication reads an application.
-func (s *Surface) GetApplication(ctx context.Context, request GetApplicationRequestObject) (GetApplicationResponseObject, error) {
-	call := web.CallOf(ctx)
-	a, err := s.Service.Application(ctx, call.Tenant.ID, request.ApplicationID)
+func (h *Handlers) GetApplication(ctx context.Context, request GetApplicationRequestObject) (GetApplicationResponseObject, error) {
+	info := web.InfoOf(ctx)
+	a, err := h.Service.Application(ctx, info.Tenant.ID, request.ApplicationID)
 	if err != nil {
 		return nil, err
 	}
-	body, err := s.answer(ctx, call, a)
+	body, err := h.answer(ctx, info, a)
 	return GetApplication200JSONResponse{Body: body}, err
 }
 
 // PatchApplication changes an application.
-func (s *Surface) PatchApplication(ctx context.Context, request PatchApplicationRequestObject) (PatchApplicationResponseObject, error) {
-	call, members := web.CallOf(ctx), *request.Body
+func (h *Handlers) PatchApplication(ctx context.Context, request PatchApplicationRequestObject) (PatchApplicationResponseObject, error) {
+	info, members := web.InfoOf(ctx), *request.Body
 	if err := web.RefuseImmutable(
 		web.Member{Name: "id", Value: members["id"]}, web.Member{Name: "client_id", Value: members["client_id"]},
 		web.Member{Name: "type", Value: members["type"]}, web.Member{Name: "created_at", Value: members["created_at"]},
@@ -137,31 +136,31 @@ func (s *Surface) PatchApplication(ctx context.Context, request PatchApplication
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.Service.UpdateApplication(ctx, call.Tenant.ID, request.ApplicationID, call.Principal.Subject, change)
+	a, err := h.Service.UpdateApplication(ctx, info.Tenant.ID, request.ApplicationID, info.Principal.Subject, change)
 	if err != nil {
 		return nil, err
 	}
-	body, err := s.answer(ctx, call, a)
+	body, err := h.answer(ctx, info, a)
 	return PatchApplication200JSONResponse{Body: body}, err
 }
 
 // DeleteApplication removes an application.
-func (s *Surface) DeleteApplication(ctx context.Context, request DeleteApplicationRequestObject) (DeleteApplicationResponseObject, error) {
-	call := web.CallOf(ctx)
-	if err := s.delete(ctx, call, request.ApplicationID); err != nil {
+func (h *Handlers) DeleteApplication(ctx context.Context, request DeleteApplicationRequestObject) (DeleteApplicationResponseObject, error) {
+	info := web.InfoOf(ctx)
+	if err := h.delete(ctx, info, request.ApplicationID); err != nil {
 		return nil, err
 	}
-	s.Service.Settle(ctx)
+	h.Service.Settle(ctx)
 	return DeleteApplication204Response{}, nil
 }
 
-func (s *Surface) delete(ctx context.Context, call *web.Call, applicationID string) error {
-	return s.Service.DeleteApplication(ctx, call.Tenant.ID, applicationID, call.Principal.Subject)
+func (h *Handlers) delete(ctx context.Context, info *web.RequestInfo, applicationID string) error {
+	return h.Service.DeleteApplication(ctx, info.Tenant.ID, applicationID, info.Principal.Subject)
 }
 
 // RotateSecret gives an application a new secret.
-func (s *Surface) RotateSecret(ctx context.Context, request RotateSecretRequestObject) (RotateSecretResponseObject, error) {
-	call := web.CallOf(ctx)
+func (h *Handlers) RotateSecret(ctx context.Context, request RotateSecretRequestObject) (RotateSecretResponseObject, error) {
+	info := web.InfoOf(ctx)
 	var ttl *time.Duration
 	if given := request.Body.PreviousTTLS; given != nil {
 		ttl = new(time.Duration(*given) * time.Second)
@@ -169,36 +168,36 @@ func (s *Surface) RotateSecret(ctx context.Context, request RotateSecretRequestO
 			return nil, web.ValidationFailed(web.FieldError{Field: "previous_ttl_s", Code: "out_of_range", Message: "previous_ttl_s must be between 0 and 604800"})
 		}
 	}
-	r, err := s.Service.RotateSecret(ctx, call.Tenant.ID, request.ApplicationID, call.Principal.Subject, ttl)
-	body := SecretRotated{Meta: meta(call)}
+	r, err := h.Service.RotateSecret(ctx, info.Tenant.ID, request.ApplicationID, info.Principal.Subject, ttl)
+	body := SecretRotated{Meta: meta(info)}
 	body.Data.ClientSecret, body.Data.PreviousExpiresAt = r.Secret, document.Timestamp(r.PreviousExpiresAt)
 	return RotateSecret200JSONResponse{Body: body}, err
 }
 
 // setState enables or disables an application.
-func (s *Surface) setState(ctx context.Context, call *web.Call, applicationID string, state oauth.ApplicationState) (oauth.Application, error) {
-	return s.Service.UpdateApplication(ctx, call.Tenant.ID, applicationID, call.Principal.Subject, func(a *oauth.Application) { a.State = state })
+func (h *Handlers) setState(ctx context.Context, info *web.RequestInfo, applicationID string, state oauth.ApplicationState) (oauth.Application, error) {
+	return h.Service.UpdateApplication(ctx, info.Tenant.ID, applicationID, info.Principal.Subject, func(a *oauth.Application) { a.State = state })
 }
 
 // DisableApplication keeps an application from getting tokens. Those it has are good until
 // they expire.
-func (s *Surface) DisableApplication(ctx context.Context, request DisableApplicationRequestObject) (DisableApplicationResponseObject, error) {
-	call := web.CallOf(ctx)
-	a, err := s.setState(ctx, call, request.ApplicationID, oauth.Disabled)
+func (h *Handlers) DisableApplication(ctx context.Context, request DisableApplicationRequestObject) (DisableApplicationResponseObject, error) {
+	info := web.InfoOf(ctx)
+	a, err := h.setState(ctx, info, request.ApplicationID, oauth.Disabled)
 	if err != nil {
 		return nil, err
 	}
-	body, err := s.answer(ctx, call, a)
+	body, err := h.answer(ctx, info, a)
 	return DisableApplication200JSONResponse{Body: body}, err
 }
 
 // EnableApplication lets a disabled application get tokens again.
-func (s *Surface) EnableApplication(ctx context.Context, request EnableApplicationRequestObject) (EnableApplicationResponseObject, error) {
-	call := web.CallOf(ctx)
-	a, err := s.setState(ctx, call, request.ApplicationID, oauth.Enabled)
+func (h *Handlers) EnableApplication(ctx context.Context, request EnableApplicationRequestObject) (EnableApplicationResponseObject, error) {
+	info := web.InfoOf(ctx)
+	a, err := h.setState(ctx, info, request.ApplicationID, oauth.Enabled)
 	if err != nil {
 		return nil, err
 	}
-	body, err := s.answer(ctx, call, a)
+	body, err := h.answer(ctx, info, a)
 	return EnableApplication200JSONResponse{Body: body}, err
 }

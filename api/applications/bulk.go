@@ -17,8 +17,8 @@ const maxBulk = 250
 
 // each does something to applications, each for itself and once, and says what became of
 // them. What is not about one of them ends it all.
-func each(call *web.Call, ids []string, do func(applicationID string) error) (ApplicationsChanged, error) {
-	body := ApplicationsChanged{Meta: meta(call)}
+func each(info *web.RequestInfo, ids []string, do func(applicationID string) error) (ApplicationsChanged, error) {
+	body := ApplicationsChanged{Meta: meta(info)}
 	if len(ids) > maxBulk {
 		return body, &web.Error{
 			Status: http.StatusBadRequest, Code: "bulk_too_large", Message: fmt.Sprintf("ids must be at most %d", maxBulk), Details: web.Details{"max": maxBulk},
@@ -52,29 +52,29 @@ func each(call *web.Call, ids []string, do func(applicationID string) error) (Ap
 }
 
 // DisableApplications keeps applications from getting tokens.
-func (s *Surface) DisableApplications(ctx context.Context, request DisableApplicationsRequestObject) (DisableApplicationsResponseObject, error) {
-	call := web.CallOf(ctx)
-	body, err := each(call, request.Body.Ids, func(applicationID string) error {
-		_, err := s.setState(ctx, call, applicationID, oauth.Disabled)
+func (h *Handlers) DisableApplications(ctx context.Context, request DisableApplicationsRequestObject) (DisableApplicationsResponseObject, error) {
+	info := web.InfoOf(ctx)
+	body, err := each(info, request.Body.Ids, func(applicationID string) error {
+		_, err := h.setState(ctx, info, applicationID, oauth.Disabled)
 		return err
 	})
 	return DisableApplications200JSONResponse{Body: body}, err
 }
 
 // EnableApplications lets disabled applications get tokens again.
-func (s *Surface) EnableApplications(ctx context.Context, request EnableApplicationsRequestObject) (EnableApplicationsResponseObject, error) {
-	call := web.CallOf(ctx)
-	body, err := each(call, request.Body.Ids, func(applicationID string) error {
-		_, err := s.setState(ctx, call, applicationID, oauth.Enabled)
+func (h *Handlers) EnableApplications(ctx context.Context, request EnableApplicationsRequestObject) (EnableApplicationsResponseObject, error) {
+	info := web.InfoOf(ctx)
+	body, err := each(info, request.Body.Ids, func(applicationID string) error {
+		_, err := h.setState(ctx, info, applicationID, oauth.Enabled)
 		return err
 	})
 	return EnableApplications200JSONResponse{Body: body}, err
 }
 
 // DeleteApplications removes applications.
-func (s *Surface) DeleteApplications(ctx context.Context, request DeleteApplicationsRequestObject) (DeleteApplicationsResponseObject, error) {
-	call := web.CallOf(ctx)
-	defer s.Service.Settle(ctx)
-	body, err := each(call, request.Body.Ids, func(applicationID string) error { return s.delete(ctx, call, applicationID) })
+func (h *Handlers) DeleteApplications(ctx context.Context, request DeleteApplicationsRequestObject) (DeleteApplicationsResponseObject, error) {
+	info := web.InfoOf(ctx)
+	defer h.Service.Settle(ctx)
+	body, err := each(info, request.Body.Ids, func(applicationID string) error { return h.delete(ctx, info, applicationID) })
 	return DeleteApplications200JSONResponse{Body: body}, err
 }

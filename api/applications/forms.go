@@ -17,8 +17,8 @@ import (
 	"stonetown/oauth"
 )
 
-// Errors answers for the surface.
-var Errors = web.Surface{Translate: translate}
+// Errors is the error format of the operations.
+var Errors = web.ErrorFormat{Translate: translate}
 
 func translate(err error) *web.Error {
 	bad := func(code, message string, details web.Details) *web.Error {
@@ -246,7 +246,7 @@ func filterOf(p ListApplicationsParams) (oauth.ApplicationFilter, error) {
 	return f, v.Err()
 }
 
-func meta(call *web.Call) Meta { return Meta{RequestID: call.RequestID} }
+func meta(info *web.RequestInfo) Meta { return Meta{RequestID: info.RequestID} }
 
 // createdApplication is a new application, with its secret, which is answered this once.
 type createdApplication struct {
@@ -255,18 +255,18 @@ type createdApplication struct {
 }
 
 // answer is what is answered about one application.
-func (s *Surface) answer(ctx context.Context, call *web.Call, a oauth.Application) (ApplicationRead, error) {
-	d, err := s.document(ctx, call, a)
-	return ApplicationRead{Data: d, Meta: meta(call)}, err
+func (h *Handlers) answer(ctx context.Context, info *web.RequestInfo, a oauth.Application) (ApplicationRead, error) {
+	d, err := h.document(ctx, info, a)
+	return ApplicationRead{Data: d, Meta: meta(info)}, err
 }
 
 // document is the representation of an application, with what the caller may do with it.
-func (s *Surface) document(ctx context.Context, call *web.Call, a oauth.Application) (Application, error) {
+func (h *Handlers) document(ctx context.Context, info *web.RequestInfo, a oauth.Application) (Application, error) {
 	d := a.Document()
-	if !call.Principal.Scopes.Has("applications:write") {
+	if !info.Principal.Scopes.Has("applications:write") {
 		return d, nil
 	}
-	used, err := s.Service.InUse(ctx, a)
+	used, err := h.Service.InUse(ctx, a)
 	d.CanRotateSecret, d.CanDisable, d.CanDelete = a.HasSecret(), a.State == oauth.Enabled, !used
 	return d, err
 }

@@ -1,11 +1,10 @@
 // Package authzen is the Authorization API 1.0 of OpenID AuthZEN over the same
-// engine as the resources surface: evaluation of one or many requests, search
-// for subjects, resources and actions, and metadata.
+// engine as package resources: evaluation of one or many requests, search for subjects,
+// resources and actions, and metadata.
 //
-// An action is what it is for a check. A decision never fails for what a request
-// says of subjects, resources or actions: what is unknown, or depends on values
-// that are missing, is a decision of false with an error beside it. Only what is
-// no request at all is refused.
+// An action is a relation or permission, as in a check. Unknown subjects, resources or
+// actions and missing values do not fail a request: the decision is false, with an error in
+// its context. Only malformed requests are refused.
 package authzen
 
 import (
@@ -23,7 +22,7 @@ import (
 	"stonetown/tuplestore"
 )
 
-// Engine is what the surface needs of [engine.Engine].
+// Engine is the part of [engine.Engine] that the operations use.
 type Engine interface {
 	Check(ctx context.Context, tenant string, req engine.CheckRequest) (*engine.CheckResponse, error)
 	ListResources(ctx context.Context, tenant string, req engine.ListResourcesRequest) (*engine.ResourceList, error)
@@ -31,21 +30,21 @@ type Engine interface {
 	ListActions(ctx context.Context, tenant string, req engine.ListActionsRequest) (*engine.ActionList, error)
 }
 
-// Surface implements the operations. It is safe for concurrent use.
-type Surface struct {
+// Handlers implements the operations. It is safe for concurrent use.
+type Handlers struct {
 	Engine  Engine
 	Cursors *web.Cursors
 }
 
-var _ StrictServerInterface = (*Surface)(nil)
+var _ StrictServerInterface = (*Handlers)(nil)
 
-// Errors is how the surface speaks of errors.
-var Errors = web.Surface{Translate: resources.Errors.Translate, EchoRequestID: true}
+// Errors is the error format of the operations.
+var Errors = web.ErrorFormat{Translate: resources.Errors.Translate, EchoRequestID: true}
 
 // Mount adds the operations to a router. fail answers requests that end in an
 // error.
-func (s *Surface) Mount(router *mux.Router, fail func(w http.ResponseWriter, r *http.Request, err error)) {
-	HandlerFromMux(NewStrictHandler(s, fail), router)
+func (h *Handlers) Mount(router *mux.Router, fail func(w http.ResponseWriter, r *http.Request, err error)) {
+	HandlerFromMux(NewStrictHandler(h, fail), router)
 	router.HandleFunc("/.well-known/authzen-configuration", serveConfiguration).Methods(http.MethodGet)
 }
 
@@ -60,7 +59,7 @@ type configuration struct {
 }
 
 func serveConfiguration(w http.ResponseWriter, r *http.Request) {
-	base := web.CallOf(r.Context()).Tenant.BaseURL
+	base := web.InfoOf(r.Context()).Tenant.BaseURL
 	text, err := json.Marshal(configuration{
 		PolicyDecisionPoint: base,
 		Evaluation:          base + "/access/v1/evaluation",

@@ -12,7 +12,7 @@ import (
 	"stonetown/engine"
 )
 
-// maxEvaluations is how many decisions one call may ask for.
+// maxEvaluations is the maximum number of decisions of a request.
 const maxEvaluations = 1000
 
 // The ways in which many evaluations end (AuthZEN §7.1.2.1).
@@ -26,21 +26,21 @@ const (
 var all = parts{subjectID: true, action: true, resourceID: true}
 
 // Evaluate makes one decision (AuthZEN §6).
-func (s *Surface) Evaluate(ctx context.Context, request EvaluateRequestObject) (EvaluateResponseObject, error) {
-	decision, err := s.evaluate(ctx, *request.Body)
+func (h *Handlers) Evaluate(ctx context.Context, request EvaluateRequestObject) (EvaluateResponseObject, error) {
+	decision, err := h.evaluate(ctx, *request.Body)
 	if err != nil {
 		return nil, err
 	}
 	return Evaluate200JSONResponse{Body: decision}, nil
 }
 
-func (s *Surface) evaluate(ctx context.Context, in AuthZENEvaluation) (AuthZENDecision, error) {
+func (h *Handlers) evaluate(ctx context.Context, in AuthZENEvaluation) (AuthZENDecision, error) {
 	var v web.Validation
 	e := entitiesOf(&v, "", in, all)
 	if err := v.Err(); err != nil {
 		return AuthZENDecision{}, err
 	}
-	decisions, err := s.decide(ctx, []entities{e})
+	decisions, err := h.decide(ctx, []entities{e})
 	if err != nil {
 		return AuthZENDecision{}, err
 	}
@@ -48,11 +48,11 @@ func (s *Surface) evaluate(ctx context.Context, in AuthZENEvaluation) (AuthZENDe
 }
 
 // EvaluateMany makes many decisions (AuthZEN §7).
-func (s *Surface) EvaluateMany(ctx context.Context, request EvaluateManyRequestObject) (EvaluateManyResponseObject, error) {
+func (h *Handlers) EvaluateMany(ctx context.Context, request EvaluateManyRequestObject) (EvaluateManyResponseObject, error) {
 	in := request.Body
 	defaults := AuthZENEvaluation{Subject: in.Subject, Action: in.Action, Resource: in.Resource, Context: in.Context}
 	if len(in.Evaluations) == 0 {
-		decision, err := s.evaluate(ctx, defaults)
+		decision, err := h.evaluate(ctx, defaults)
 		if err != nil {
 			return nil, err
 		}
@@ -78,7 +78,7 @@ func (s *Surface) EvaluateMany(ctx context.Context, request EvaluateManyRequestO
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	decisions, err := s.decide(ctx, asked)
+	decisions, err := h.decide(ctx, asked)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func withDefaults(item, defaults AuthZENEvaluation) AuthZENEvaluation {
 
 // decide makes decisions in order. Neighbours that differ only in what is done
 // to which resource are answered together.
-func (s *Surface) decide(ctx context.Context, asked []entities) ([]AuthZENDecision, error) {
+func (h *Handlers) decide(ctx context.Context, asked []entities) ([]AuthZENDecision, error) {
 	var decisions []AuthZENDecision
 	for len(asked) > 0 {
 		first, n := asked[0], 0
@@ -123,7 +123,7 @@ func (s *Surface) decide(ctx context.Context, asked []entities) ([]AuthZENDecisi
 			n++
 		}
 		asked = asked[n:]
-		answer, err := s.Engine.Check(ctx, web.CallOf(ctx).Tenant.ID, req)
+		answer, err := h.Engine.Check(ctx, web.InfoOf(ctx).Tenant.ID, req)
 		if err != nil {
 			var unknown *engine.InvalidSubjectError
 			if !errors.As(err, &unknown) {

@@ -18,16 +18,16 @@ type position struct {
 // page is a search under way: what its cursors are bound to, and where it goes
 // on.
 type page struct {
-	surface *Surface
-	call    *web.Call
-	list    []string
-	limit   int
-	after   string
-	at      engine.Consistency
+	handlers *Handlers
+	info     *web.RequestInfo
+	list     []string
+	limit    int
+	after    string
+	at       engine.Consistency
 }
 
-func (s *Surface) page(ctx context.Context, name string, in AuthZENSearchInput) (page, error) {
-	p := page{surface: s, call: web.CallOf(ctx)}
+func (h *Handlers) page(ctx context.Context, name string, in AuthZENSearchInput) (page, error) {
+	p := page{handlers: h, info: web.InfoOf(ctx)}
 	token, asked := in.Page.Token, in.Page.Limit
 	in.Page = AuthZENPage{}
 	filters, err := json.Marshal(in)
@@ -39,7 +39,7 @@ func (s *Surface) page(ctx context.Context, name string, in AuthZENSearchInput) 
 		return p, err
 	}
 	var from position
-	if err := s.Cursors.Resume(p.call.Tenant.ID, p.list, token, &from); err != nil {
+	if err := h.Cursors.Resume(p.info.Tenant.ID, p.list, token, &from); err != nil {
 		return p, err
 	}
 	p.after, p.at = from.After, engine.Consistency{Mode: engine.Exactly, Token: from.Token}
@@ -54,7 +54,7 @@ func (p page) next(token, last string, count int) (AuthZENNextPage, error) {
 		return next, nil
 	}
 	var err error
-	next.NextToken, err = p.surface.Cursors.Next(p.call.Tenant.ID, p.list, position{token, last})
+	next.NextToken, err = p.handlers.Cursors.Next(p.info.Tenant.ID, p.list, position{token, last})
 	return next, err
 }
 
@@ -65,16 +65,16 @@ func (in AuthZENSearchInput) entities(must parts) (entities, error) {
 }
 
 // SearchSubjects lists who may do something to a resource (AuthZEN §8.4).
-func (s *Surface) SearchSubjects(ctx context.Context, request SearchSubjectsRequestObject) (SearchSubjectsResponseObject, error) {
+func (h *Handlers) SearchSubjects(ctx context.Context, request SearchSubjectsRequestObject) (SearchSubjectsResponseObject, error) {
 	e, err := request.Body.entities(parts{action: true, resourceID: true})
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.page(ctx, "searchSubjects", *request.Body)
+	p, err := h.page(ctx, "searchSubjects", *request.Body)
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.Engine.ListSubjects(ctx, p.call.Tenant.ID, engine.ListSubjectsRequest{
+	found, err := h.Engine.ListSubjects(ctx, p.info.Tenant.ID, engine.ListSubjectsRequest{
 		Resource: e.resource, Action: e.action, SubjectType: e.subject.Type, Context: e.values,
 		Consistency: p.at, After: p.after, Limit: p.limit + 1,
 	})
@@ -110,16 +110,16 @@ func (s *Surface) SearchSubjects(ctx context.Context, request SearchSubjectsRequ
 }
 
 // SearchResources lists to what a subject may do something (AuthZEN §8.5).
-func (s *Surface) SearchResources(ctx context.Context, request SearchResourcesRequestObject) (SearchResourcesResponseObject, error) {
+func (h *Handlers) SearchResources(ctx context.Context, request SearchResourcesRequestObject) (SearchResourcesResponseObject, error) {
 	e, err := request.Body.entities(parts{subjectID: true, action: true})
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.page(ctx, "searchResources", *request.Body)
+	p, err := h.page(ctx, "searchResources", *request.Body)
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.Engine.ListResources(ctx, p.call.Tenant.ID, engine.ListResourcesRequest{
+	found, err := h.Engine.ListResources(ctx, p.info.Tenant.ID, engine.ListResourcesRequest{
 		Subject: e.subject, Type: e.resource.Type, Action: e.action, Context: e.values,
 		Consistency: p.at, After: p.after, Limit: p.limit + 1,
 	})
@@ -142,12 +142,12 @@ func (s *Surface) SearchResources(ctx context.Context, request SearchResourcesRe
 
 // SearchActions lists what a subject may do to a resource (AuthZEN §8.6). A type
 // has few actions, so all are on one page.
-func (s *Surface) SearchActions(ctx context.Context, request SearchActionsRequestObject) (SearchActionsResponseObject, error) {
+func (h *Handlers) SearchActions(ctx context.Context, request SearchActionsRequestObject) (SearchActionsResponseObject, error) {
 	e, err := request.Body.entities(parts{subjectID: true, resourceID: true})
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.Engine.ListActions(ctx, web.CallOf(ctx).Tenant.ID, engine.ListActionsRequest{
+	found, err := h.Engine.ListActions(ctx, web.InfoOf(ctx).Tenant.ID, engine.ListActionsRequest{
 		Subject: e.subject, Resource: e.resource, Context: e.values,
 	})
 	if err != nil {

@@ -23,18 +23,18 @@ type Sessions interface {
 }
 
 // Authorize is the authorization endpoint (RFC 6749 §3.1).
-func (s *Surface) Authorize(w http.ResponseWriter, r *http.Request, _ AuthorizeParams) {
-	s.authorize(w, r, r.URL.Query())
+func (h *Handlers) Authorize(w http.ResponseWriter, r *http.Request, _ AuthorizeParams) {
+	h.authorize(w, r, r.URL.Query())
 }
 
 // AuthorizeByForm is the same, by POST (OIDC Core §3.1.2.1).
-func (s *Surface) AuthorizeByForm(w http.ResponseWriter, r *http.Request) {
+func (h *Handlers) AuthorizeByForm(w http.ResponseWriter, r *http.Request) {
 	params, err := parseForm(w, r)
 	if err != nil {
-		s.Kit.Fail(w, r, err)
+		h.Server.Fail(w, r, err)
 		return
 	}
-	s.authorize(w, r, params)
+	h.authorize(w, r, params)
 }
 
 // parseForm reads a form that a browser posted.
@@ -46,66 +46,66 @@ func parseForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	return r.PostForm, nil
 }
 
-func (s *Surface) authorize(w http.ResponseWriter, r *http.Request, params url.Values) {
-	request, _, err := s.Service.Authorize(r.Context(), tenantOf(r), params)
+func (h *Handlers) authorize(w http.ResponseWriter, r *http.Request, params url.Values) {
+	request, _, err := h.Service.Authorize(r.Context(), tenantOf(r), params)
 	if err != nil {
-		s.refuse(w, r, err)
+		h.refuse(w, r, err)
 		return
 	}
-	if r.Method == http.MethodPost && web.CallOf(r.Context()).Cookie(web.SessionCookie) == "" {
+	if r.Method == http.MethodPost && web.InfoOf(r.Context()).Cookie(web.SessionCookie) == "" {
 		// A POST from another site comes without the cookie; the GET it becomes has it.
-		if id, err := s.wait(r, request); err != nil {
-			s.Kit.Fail(w, r, err)
+		if id, err := h.wait(r, request); err != nil {
+			h.Server.Fail(w, r, err)
 		} else {
 			redirect(w, r, oauth.ResumePath, url.Values{"flow": {id}})
 		}
 		return
 	}
-	s.proceed(w, r, "", oauth.Flow{Request: request})
+	h.proceed(w, r, "", oauth.Flow{Request: request})
 }
 
 // Resume goes on with a request whose person has signed in meanwhile.
-func (s *Surface) Resume(w http.ResponseWriter, r *http.Request, params ResumeParams) {
-	flow, err := s.Service.ResumeFlow(r.Context(), tenantOf(r), params.Flow, browsers(r))
+func (h *Handlers) Resume(w http.ResponseWriter, r *http.Request, params ResumeParams) {
+	flow, err := h.Service.ResumeFlow(r.Context(), tenantOf(r), params.Flow, browsers(r))
 	if err != nil {
-		s.refuse(w, r, err)
+		h.refuse(w, r, err)
 		return
 	}
-	s.proceed(w, r, params.Flow, flow)
+	h.proceed(w, r, params.Flow, flow)
 }
 
 // proceed answers a request if the session of the browser is enough for it, and else leads
 // to the page where the user can do something about that. The flow has no id unless the
 // request has waited before.
-func (s *Surface) proceed(w http.ResponseWriter, r *http.Request, flowID string, flow oauth.Flow) {
-	current, signedIn, err := s.current(r)
+func (h *Handlers) proceed(w http.ResponseWriter, r *http.Request, flowID string, flow oauth.Flow) {
+	current, signedIn, err := h.current(r)
 	if err != nil {
-		s.Kit.Fail(w, r, err)
+		h.Server.Fail(w, r, err)
 		return
 	}
 	var todo step
 	request := flow.Request
-	if todo, err = s.authenticate(r.Context(), flowID, flow, current, signedIn); err == nil && todo.page == "" {
-		request, todo, err = s.consented(r, flow, current)
+	if todo, err = h.authenticate(r.Context(), flowID, flow, current, signedIn); err == nil && todo.page == "" {
+		request, todo, err = h.consented(r, flow, current)
 	}
 	switch {
 	case err != nil:
-		s.refuse(w, r, err)
+		h.refuse(w, r, err)
 	case todo.page == "":
-		code, err := s.Service.IssueCode(r.Context(), tenantOf(r), request, oauth.Authentication{
+		code, err := h.Service.IssueCode(r.Context(), tenantOf(r), request, oauth.Authentication{
 			UserID: current.UserID, SessionID: current.ID, Methods: current.Methods, AuthTime: current.AuthTime, SecondFactor: current.SecondFactor,
 		})
 		if err != nil {
-			s.Kit.Fail(w, r, err)
+			h.Server.Fail(w, r, err)
 			return
 		}
-		s.answer(w, r, request.RedirectURI, request.ResponseMode, request.State, url.Values{"code": {code}, "iss": {web.CallOf(r.Context()).Tenant.BaseURL}})
+		h.answer(w, r, request.RedirectURI, request.ResponseMode, request.State, url.Values{"code": {code}, "iss": {web.InfoOf(r.Context()).Tenant.BaseURL}})
 	case request.Prompts("none"):
-		s.refuse(w, r, request.Refusal(todo.refusal, "the request requires user interaction"))
+		h.refuse(w, r, request.Refusal(todo.refusal, "the request requires user interaction"))
 	default:
 		if flowID == "" {
-			if flowID, err = s.wait(r, request); err != nil {
-				s.Kit.Fail(w, r, err)
+			if flowID, err = h.wait(r, request); err != nil {
+				h.Server.Fail(w, r, err)
 				return
 			}
 		}
@@ -128,7 +128,7 @@ type step struct {
 }
 
 // authenticate says what a user has to do to be authenticated as a request wants it.
-func (s *Surface) authenticate(ctx context.Context, flowID string, flow oauth.Flow, current session.Session, signedIn bool) (step, error) {
+func (h *Handlers) authenticate(ctx context.Context, flowID string, flow oauth.Flow, current session.Session, signedIn bool) (step, error) {
 	request := flow.Request
 	// What must be fresh is, if it was proved after the request came.
 	fresh := signedIn && flowID != "" && !current.AuthTime.Before(flow.CreatedAt)
@@ -148,8 +148,8 @@ func (s *Surface) authenticate(ctx context.Context, flowID string, flow oauth.Fl
 		return step{page: "/auth/select-account", refusal: oauth.InteractionRequired, answersFlow: true}, nil
 	case current.MustEnrol:
 		return step{page: enrolPage, refusal: oauth.InteractionRequired}, nil
-	case request.AAL2 && !s.Sessions.SteppedUp(current.SecondFactor):
-		return s.stepUp(ctx, request, current)
+	case request.AAL2 && !h.Sessions.SteppedUp(current.SecondFactor):
+		return h.stepUp(ctx, request, current)
 	}
 	return step{}, nil
 }
@@ -159,8 +159,8 @@ const enrolPage = "/account/security?done=enrol"
 
 // stepUp says how a user gets to AAL 2: with a factor they have or, where a request demands it
 // (RFC 9470), one that they add. A request that only prefers it gets what there is.
-func (s *Surface) stepUp(ctx context.Context, request oauth.AuthorizationRequest, current session.Session) (step, error) {
-	way, err := s.Sessions.WayToAAL2(ctx, current.TenantID, current.UserID)
+func (h *Handlers) stepUp(ctx context.Context, request oauth.AuthorizationRequest, current session.Session) (step, error) {
+	way, err := h.Sessions.WayToAAL2(ctx, current.TenantID, current.UserID)
 	switch {
 	case err != nil:
 		return step{}, err
@@ -176,8 +176,8 @@ func (s *Surface) stepUp(ctx context.Context, request oauth.AuthorizationRequest
 
 // consented is the request of a flow as its user has consented to it, or says that they have
 // to be asked.
-func (s *Surface) consented(r *http.Request, flow oauth.Flow, current session.Session) (oauth.AuthorizationRequest, step, error) {
-	request, err := s.Service.Consented(r.Context(), tenantOf(r), flow.Request, flow.Answer, current.UserID)
+func (h *Handlers) consented(r *http.Request, flow oauth.Flow, current session.Session) (oauth.AuthorizationRequest, step, error) {
+	request, err := h.Service.Consented(r.Context(), tenantOf(r), flow.Request, flow.Answer, current.UserID)
 	var refused *oauth.RedirectError
 	if errors.As(err, &refused) && refused.Code == oauth.ConsentRequired {
 		return flow.Request, step{page: "/auth/consent", refusal: refused.Code, answersFlow: true}, nil
@@ -186,13 +186,13 @@ func (s *Surface) consented(r *http.Request, flow oauth.Flow, current session.Se
 }
 
 // current is the session of the browser.
-func (s *Surface) current(r *http.Request) (current session.Session, signedIn bool, err error) {
-	call := web.CallOf(r.Context())
-	token := call.Cookie(web.SessionCookie)
+func (h *Handlers) current(r *http.Request) (current session.Session, signedIn bool, err error) {
+	info := web.InfoOf(r.Context())
+	token := info.Cookie(web.SessionCookie)
 	if token == "" {
 		return current, false, nil
 	}
-	current, err = s.Sessions.ByToken(r.Context(), call.Tenant.ID, token)
+	current, err = h.Sessions.ByToken(r.Context(), info.Tenant.ID, token)
 	if errors.Is(err, session.ErrEnded) {
 		return current, false, nil
 	}
@@ -201,13 +201,13 @@ func (s *Surface) current(r *http.Request) (current session.Session, signedIn bo
 
 // refuse tells whoever may be told: the application at its redirect URI, once that is
 // proven to be its own, and else the person.
-func (s *Surface) refuse(w http.ResponseWriter, r *http.Request, err error) {
+func (h *Handlers) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var page *oauth.PageError
 	var at *oauth.RedirectError
 	switch {
 	case errors.As(err, &at):
-		params := url.Values{"error": {at.Code}, "error_description": {at.Description}, "iss": {web.CallOf(r.Context()).Tenant.BaseURL}}
-		s.answer(w, r, at.RedirectURI, at.ResponseMode, at.State, params)
+		params := url.Values{"error": {at.Code}, "error_description": {at.Description}, "iss": {web.InfoOf(r.Context()).Tenant.BaseURL}}
+		h.answer(w, r, at.RedirectURI, at.ResponseMode, at.State, params)
 		return
 	case errors.As(err, &page):
 		err = &web.Error{Status: http.StatusBadRequest, Code: string(oauth.InvalidRequest), Message: page.Description}
@@ -217,12 +217,12 @@ func (s *Surface) refuse(w http.ResponseWriter, r *http.Request, err error) {
 			Message: "This sign-in was started in another browser, or more than 30 minutes ago. Please go back to the application and start again.",
 		}
 	}
-	s.Kit.Fail(w, r, err)
+	h.Server.Fail(w, r, err)
 }
 
 // answer gives the application what it asked for, or a refusal, the way it wants that and
 // with the state that it sent, if it did.
-func (s *Surface) answer(w http.ResponseWriter, r *http.Request, to, mode, state string, params url.Values) {
+func (h *Handlers) answer(w http.ResponseWriter, r *http.Request, to, mode, state string, params url.Values) {
 	if state != "" {
 		params.Set("state", state)
 	}
@@ -231,7 +231,7 @@ func (s *Surface) answer(w http.ResponseWriter, r *http.Request, to, mode, state
 		return
 	}
 	if err := postForm(w, to, params); err != nil {
-		s.Kit.Fail(w, r, err)
+		h.Server.Fail(w, r, err)
 	}
 }
 
@@ -254,19 +254,19 @@ func redirect(w http.ResponseWriter, r *http.Request, to string, query url.Value
 }
 
 // GetUserInfo says who the user of an access token is (OIDC Core §5.3).
-func (s *Surface) GetUserInfo(w http.ResponseWriter, r *http.Request) {
-	call := web.CallOf(r.Context())
-	claims, err := s.Service.UserInfo(r.Context(), tenantOf(r), call.Principal)
+func (h *Handlers) GetUserInfo(w http.ResponseWriter, r *http.Request) {
+	info := web.InfoOf(r.Context())
+	claims, err := h.Service.UserInfo(r.Context(), tenantOf(r), info.Principal)
 	if errors.Is(err, oauth.ErrPersonGone) {
-		err = web.InvalidToken(call, oauth.Revoked)
+		err = web.InvalidToken(info, oauth.Revoked)
 	}
 	if err == nil {
 		err = web.WriteJSON(w, http.StatusOK, claims)
 	}
 	if err != nil {
-		s.Kit.Fail(w, r, err)
+		h.Server.Fail(w, r, err)
 	}
 }
 
 // GetUserInfoByForm is the same, by POST.
-func (s *Surface) GetUserInfoByForm(w http.ResponseWriter, r *http.Request) { s.GetUserInfo(w, r) }
+func (h *Handlers) GetUserInfoByForm(w http.ResponseWriter, r *http.Request) { h.GetUserInfo(w, r) }

@@ -27,7 +27,7 @@ func browsers(r *http.Request) (secrets []string) {
 
 // wait stores a request while its user signs in. The browser keeps its secret for as long as
 // the newest flow lives.
-func (s *Surface) wait(r *http.Request, request oauth.AuthorizationRequest) (flowID string, err error) {
+func (h *Handlers) wait(r *http.Request, request oauth.AuthorizationRequest) (flowID string, err error) {
 	cookie := &http.Cookie{Name: browserCookie + rand.Text()[:8], Value: oauth.NewBrowser()}
 	for _, old := range r.Cookies() {
 		if strings.HasPrefix(old.Name, browserCookie) && len(old.Value) == len(cookie.Value) {
@@ -35,10 +35,10 @@ func (s *Surface) wait(r *http.Request, request oauth.AuthorizationRequest) (flo
 			break
 		}
 	}
-	if flowID, err = s.Service.BeginFlow(r.Context(), tenantOf(r), request, cookie.Value); err != nil {
+	if flowID, err = h.Service.BeginFlow(r.Context(), tenantOf(r), request, cookie.Value); err != nil {
 		return "", err
 	}
 	cookie.Path, cookie.Secure, cookie.HttpOnly, cookie.SameSite, cookie.MaxAge = "/", true, true, http.SameSiteLaxMode, int(oauth.FlowFor.Seconds())
-	web.CallOf(r.Context()).SetCookie(cookie)
+	web.InfoOf(r.Context()).SetCookie(cookie)
 	return flowID, nil
 }

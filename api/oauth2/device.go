@@ -11,17 +11,17 @@ import (
 )
 
 // AuthorizeDevice begins to wait for the user of a device (RFC 8628 §3.1).
-func (s *Surface) AuthorizeDevice(w http.ResponseWriter, r *http.Request) {
-	call := web.CallOf(r.Context())
+func (h *Handlers) AuthorizeDevice(w http.ResponseWriter, r *http.Request) {
+	info := web.InfoOf(r.Context())
 	var d oauth.Device
-	err := s.asClient(w, r, ratelimit.Token, func(by oauth.Credentials, form url.Values) (err error) {
-		d, err = s.Service.AuthorizeDevice(r.Context(), tenantOf(r), oauth.TokenRequest{
+	err := h.asClient(w, r, ratelimit.Token, func(by oauth.Credentials, form url.Values) (err error) {
+		d, err = h.Service.AuthorizeDevice(r.Context(), tenantOf(r), oauth.TokenRequest{
 			Credentials: by, Scope: form.Get("scope"), Audience: slices.Concat(form["audience"], form["resource"]),
 		})
 		return err
 	})
 	if err == nil {
-		page := call.Tenant.BaseURL + oauth.DevicePagePath
+		page := info.Tenant.BaseURL + oauth.DevicePagePath
 		err = web.WriteJSON(w, http.StatusOK, struct {
 			DeviceCode string `json:"device_code"`
 			UserCode   string `json:"user_code"`
@@ -32,6 +32,6 @@ func (s *Surface) AuthorizeDevice(w http.ResponseWriter, r *http.Request) {
 		}{d.DeviceCode, d.UserCode, page, page + "?user_code=" + url.QueryEscape(d.UserCode), int(d.ExpiresIn.Seconds()), int(d.Interval.Seconds())})
 	}
 	if err != nil {
-		s.Kit.Fail(w, r, refusal(r, err))
+		h.Server.Fail(w, r, refusal(r, err))
 	}
 }

@@ -10,17 +10,17 @@ import (
 )
 
 // GetKeys serves the public signing keys (RFC 7517).
-func (s *Surface) GetKeys(w http.ResponseWriter, r *http.Request) {
-	keys, err := s.Service.JWKS(r.Context(), tenantOf(r))
+func (h *Handlers) GetKeys(w http.ResponseWriter, r *http.Request) {
+	keys, err := h.Service.JWKS(r.Context(), tenantOf(r))
 	if err != nil {
-		s.Kit.Fail(w, r, err)
+		h.Server.Fail(w, r, err)
 		return
 	}
 	web.Document{Body: keys, MediaType: "application/json", CacheControl: "public, max-age=900"}.Serve(w, r)
 }
 
 // RedirectToKeys leads those who look where other servers have their keys.
-func (s *Surface) RedirectToKeys(w http.ResponseWriter, _ *http.Request) {
+func (h *Handlers) RedirectToKeys(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Location", oauth.JWKSPath)
 	w.WriteHeader(http.StatusPermanentRedirect)
 }
@@ -67,14 +67,14 @@ type metadata struct {
 }
 
 // GetAuthorizationServer serves the discovery document (RFC 8414).
-func (s *Surface) GetAuthorizationServer(w http.ResponseWriter, r *http.Request) {
-	said, err := s.Service.Metadata(r.Context(), tenantOf(r))
+func (h *Handlers) GetAuthorizationServer(w http.ResponseWriter, r *http.Request) {
+	said, err := h.Service.Metadata(r.Context(), tenantOf(r))
 	var body []byte
 	if err == nil {
 		body, err = json.Marshal(metadata(said))
 	}
 	if err != nil {
-		s.Kit.Fail(w, r, err)
+		h.Server.Fail(w, r, err)
 		return
 	}
 	web.Document{Body: body, MediaType: "application/json", CacheControl: "public, max-age=300"}.Serve(w, r)
@@ -82,6 +82,6 @@ func (s *Surface) GetAuthorizationServer(w http.ResponseWriter, r *http.Request)
 
 // GetOpenIDConfiguration serves the same document where OpenID Connect expects
 // it.
-func (s *Surface) GetOpenIDConfiguration(w http.ResponseWriter, r *http.Request) {
-	s.GetAuthorizationServer(w, r)
+func (h *Handlers) GetOpenIDConfiguration(w http.ResponseWriter, r *http.Request) {
+	h.GetAuthorizationServer(w, r)
 }

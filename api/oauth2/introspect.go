@@ -11,22 +11,22 @@ import (
 )
 
 // RevokeToken takes a token back (RFC 7009).
-func (s *Surface) RevokeToken(w http.ResponseWriter, r *http.Request) {
-	err := s.presented(w, r, func(by oauth.Credentials, token string) error {
-		return s.Service.Revoke(r.Context(), tenantOf(r), by, token)
+func (h *Handlers) RevokeToken(w http.ResponseWriter, r *http.Request) {
+	err := h.presented(w, r, func(by oauth.Credentials, token string) error {
+		return h.Service.Revoke(r.Context(), tenantOf(r), by, token)
 	})
 	if err != nil {
-		s.Kit.Fail(w, r, refusal(r, err))
+		h.Server.Fail(w, r, refusal(r, err))
 		return
 	}
 	w.WriteHeader(http.StatusOK)
 }
 
 // IntrospectToken says what a token says (RFC 7662).
-func (s *Surface) IntrospectToken(w http.ResponseWriter, r *http.Request) {
+func (h *Handlers) IntrospectToken(w http.ResponseWriter, r *http.Request) {
 	var i oauth.Introspection
-	err := s.presented(w, r, func(by oauth.Credentials, token string) (err error) {
-		i, err = s.Service.Introspect(r.Context(), tenantOf(r), by, token)
+	err := h.presented(w, r, func(by oauth.Credentials, token string) (err error) {
+		i, err = h.Service.Introspect(r.Context(), tenantOf(r), by, token)
 		return err
 	})
 	if err == nil {
@@ -57,7 +57,7 @@ func (s *Surface) IntrospectToken(w http.ResponseWriter, r *http.Request) {
 		})
 	}
 	if err != nil {
-		s.Kit.Fail(w, r, refusal(r, err))
+		h.Server.Fail(w, r, refusal(r, err))
 	}
 }
 
@@ -67,8 +67,8 @@ type keyOf struct {
 }
 
 // presented reads a request of a client about a token.
-func (s *Surface) presented(w http.ResponseWriter, r *http.Request, do func(by oauth.Credentials, token string) error) error {
-	return s.asClient(w, r, ratelimit.Client, func(by oauth.Credentials, form url.Values) error {
+func (h *Handlers) presented(w http.ResponseWriter, r *http.Request, do func(by oauth.Credentials, token string) error) error {
+	return h.asClient(w, r, ratelimit.Client, func(by oauth.Credentials, form url.Values) error {
 		token := form.Get("token")
 		if token == "" {
 			return invalidRequest("token is missing")

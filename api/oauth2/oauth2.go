@@ -1,10 +1,9 @@
-// Package oauth2 is the authorization and token endpoints of a tenant, and its discovery
+// Package oauth2 has the authorization and token endpoints of a tenant and its discovery
 // documents.
 //
-// It reads what RFC 6749 says about requests and writes what it says about
-// answers; what is granted to whom is for package oauth. The token endpoint has
-// errors of its own form (RFC 6749 §5.2), to which the members that all errors
-// of the product have are added, so that either kind of client finds its own.
+// It decodes requests and encodes responses as RFC 6749 defines them; package oauth decides
+// about them. Errors of the token endpoint have the form of RFC 6749 §5.2 and, in addition,
+// the members of all other errors of the API.
 package oauth2
 
 import (
@@ -27,7 +26,7 @@ import (
 	"stonetown/oauth/dpop"
 )
 
-// Service is what the surface needs of [oauth.Service].
+// Service is the part of [oauth.Service] that the operations use.
 type Service interface {
 	Token(ctx context.Context, t oauth.Tenant, req oauth.TokenRequest) (oauth.TokenResponse, error)
 	Metadata(ctx context.Context, t oauth.Tenant) (oauth.Metadata, error)
@@ -46,30 +45,30 @@ type Service interface {
 	Registrar
 }
 
-// Surface implements the operations. It is safe for concurrent use.
-type Surface struct {
+// Handlers implements the operations. It is safe for concurrent use.
+type Handlers struct {
 	Service  Service
 	Sessions Sessions
-	// Kit answers requests that end in an error, counts those of clients, and
-	// knows which origins may read responses.
-	Kit *web.Kit
+	// Server writes error responses, counts the requests of clients and decides which
+	// origins may read responses.
+	Server *web.Server
 }
 
-var _ ServerInterface = (*Surface)(nil)
+var _ ServerInterface = (*Handlers)(nil)
 
 // Mount adds the operations to a router.
-func (s *Surface) Mount(router *mux.Router) {
-	HandlerWithOptions(s, GorillaServerOptions{BaseRouter: router, ErrorHandlerFunc: func(w http.ResponseWriter, r *http.Request, err error) {
+func (h *Handlers) Mount(router *mux.Router) {
+	HandlerWithOptions(h, GorillaServerOptions{BaseRouter: router, ErrorHandlerFunc: func(w http.ResponseWriter, r *http.Request, err error) {
 		if r.URL.Path == oauth.AuthorizePath { // which has words of its own for what is wrong
-			s.authorize(w, r, r.URL.Query())
+			h.authorize(w, r, r.URL.Query())
 			return
 		}
-		web.Parameters(s.Kit.Fail)(w, r, err)
+		web.Parameters(h.Server.Fail)(w, r, err)
 	}})
 }
 
 // TokenErrors is how the token endpoint speaks of errors.
-var TokenErrors = web.Surface{
+var TokenErrors = web.ErrorFormat{
 	Body:   tokenErrorBody,
 	Header: http.Header{"Pragma": {"no-cache"}}, // RFC 6749 §5.1
 }
@@ -99,13 +98,13 @@ func tokenErrorBody(e *web.Error, requestID string) (status int, body any) {
 }
 
 // IssueToken is the token endpoint (RFC 6749 §3.2).
-func (s *Surface) IssueToken(w http.ResponseWriter, r *http.Request) {
-	if err := s.issueToken(w, r); err != nil {
-		s.Kit.Fail(w, r, refusal(r, err))
+func (h *Handlers) IssueToken(w http.ResponseWriter, r *http.Request) {
+	if err := h.issueToken(w, r); err != nil {
+		h.Server.Fail(w, r, refusal(r, err))
 	}
 }
 
-func (s *Surface) issueToken(w http.ResponseWriter, r *http.Request) error {
+func (h *Handlers) issueToken(w http.ResponseWriter, r *http.Request) error {
 	form, err := readForm(w, r)
 	if err != nil {
 		return err
@@ -123,10 +122,10 @@ func (s *Surface) issueToken(w http.ResponseWriter, r *http.Request) error {
 			RequestedTokenType: form.Get("requested_token_type"),
 		},
 	}
-	if req.Credentials, err = s.client(w, r, form, ratelimit.Token); err != nil {
+	if req.Credentials, err = h.client(w, r, form, ratelimit.Token); err != nil {
 		return err
 	}
-	issued, err := s.Service.Token(r.Context(), tenantOf(r), req)
+	issued, err := h.Service.Token(r.Context(), tenantOf(r), req)
 	if err != nil {
 		return err
 	}
@@ -151,7 +150,7 @@ func refusal(r *http.Request, err error) error {
 	e := &web.Error{Status: http.StatusBadRequest, Code: string(refused.Code), Message: refused.Description}
 	if refused.Code == oauth.InvalidClient {
 		e.Status = http.StatusUnauthorized
-		e.Header = http.Header{"Www-Authenticate": {`Basic realm="` + web.CallOf(r.Context()).Tenant.BaseURL + `", charset="UTF-8"`}}
+		e.Header = http.Header{"Www-Authenticate": {`Basic realm="` + web.InfoOf(r.Context()).Tenant.BaseURL + `", charset="UTF-8"`}}
 	}
 	return e
 }
@@ -196,12 +195,12 @@ func readForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 }
 
 // asClient reads a request of a client.
-func (s *Surface) asClient(w http.ResponseWriter, r *http.Request, counted ratelimit.Family, do func(by oauth.Credentials, form url.Values) error) error {
+func (h *Handlers) asClient(w http.ResponseWriter, r *http.Request, counted ratelimit.Family, do func(by oauth.Credentials, form url.Values) error) error {
 	form, err := readForm(w, r)
 	if err != nil {
 		return err
 	}
-	by, err := s.client(w, r, form, counted)
+	by, err := h.client(w, r, form, counted)
 	if err != nil {
 		return err
 	}
@@ -213,10 +212,10 @@ func (s *Surface) asClient(w http.ResponseWriter, r *http.Request, counted ratel
 // joined. An assertion (RFC 7521 §4.2) names its client itself. From here on only pages of
 // the client's origins may read the response. The service counts the request against a
 // limit, which only a client that has proved its identity can use up.
-func (s *Surface) client(w http.ResponseWriter, r *http.Request, form url.Values, counted ratelimit.Family) (oauth.Credentials, error) {
+func (h *Handlers) client(w http.ResponseWriter, r *http.Request, form url.Values, counted ratelimit.Family) (oauth.Credentials, error) {
 	c, err := credentials(r, form)
-	s.Kit.RestrictOrigin(w, r, c.ClientID)
-	c.Limit = func(ctx context.Context, key string) error { return s.Kit.LimitClient(ctx, w, counted, key) }
+	h.Server.RestrictOrigin(w, r, c.ClientID)
+	c.Limit = func(ctx context.Context, key string) error { return h.Server.LimitClient(ctx, w, counted, key) }
 	return c, err
 }
 
@@ -279,6 +278,6 @@ func readAssertion(form url.Values, c *oauth.Credentials) error {
 }
 
 func tenantOf(r *http.Request) oauth.Tenant {
-	t := web.CallOf(r.Context()).Tenant
+	t := web.InfoOf(r.Context()).Tenant
 	return oauth.Tenant{ID: t.ID, BaseURL: t.BaseURL}
 }

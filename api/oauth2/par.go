@@ -11,14 +11,14 @@ import (
 )
 
 // PushRequest takes an authorization request from the application itself (RFC 9126).
-func (s *Surface) PushRequest(w http.ResponseWriter, r *http.Request) {
+func (h *Handlers) PushRequest(w http.ResponseWriter, r *http.Request) {
 	var requestURI string
 	var good time.Duration
-	err := s.asClient(w, r, ratelimit.Token, func(by oauth.Credentials, form url.Values) (err error) {
+	err := h.asClient(w, r, ratelimit.Token, func(by oauth.Credentials, form url.Values) (err error) {
 		for _, proof := range []string{"client_secret", "client_assertion", "client_assertion_type"} {
 			form.Del(proof)
 		}
-		requestURI, good, err = s.Service.Push(r.Context(), tenantOf(r), by, form)
+		requestURI, good, err = h.Service.Push(r.Context(), tenantOf(r), by, form)
 		return err
 	})
 	if err == nil {
@@ -28,6 +28,6 @@ func (s *Surface) PushRequest(w http.ResponseWriter, r *http.Request) {
 		}{requestURI, int(good.Seconds())})
 	}
 	if err != nil {
-		s.Kit.Fail(w, r, refusal(r, err))
+		h.Server.Fail(w, r, refusal(r, err))
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"stonetown/oauth"
 )
 
-// Registrar is what the surface needs of [oauth.Service] for clients that register
+// Registrar is the part of [oauth.Service] that the operations use for clients that register
 // themselves.
 type Registrar interface {
 	Settings(ctx context.Context, tenantID string) (oauth.Settings, error)
@@ -74,24 +74,24 @@ type information struct {
 }
 
 // RegisterClient lets a client set itself up (RFC 7591 §3).
-func (s *Surface) RegisterClient(w http.ResponseWriter, r *http.Request) {
-	if err := s.registerClient(w, r); err != nil {
-		s.Kit.Fail(w, r, registrationRefusal(r, err))
+func (h *Handlers) RegisterClient(w http.ResponseWriter, r *http.Request) {
+	if err := h.registerClient(w, r); err != nil {
+		h.Server.Fail(w, r, registrationRefusal(r, err))
 	}
 }
 
-func (s *Surface) registerClient(w http.ResponseWriter, r *http.Request) error {
-	if err := s.registrationOn(r); err != nil {
+func (h *Handlers) registerClient(w http.ResponseWriter, r *http.Request) error {
+	if err := h.registrationOn(r); err != nil {
 		return err
 	}
-	if err := s.Kit.Authorize(w, r, initialAccess, ratelimit.Token); err != nil {
+	if err := h.Server.Authorize(w, r, initialAccess, ratelimit.Token); err != nil {
 		return err
 	}
 	said, err := readMetadata(w, r)
 	if err != nil {
 		return err
 	}
-	c, err := s.Service.RegisterClient(r.Context(), tenantOf(r), said, web.CallOf(r.Context()).Principal.Subject)
+	c, err := h.Service.RegisterClient(r.Context(), tenantOf(r), said, web.InfoOf(r.Context()).Principal.Subject)
 	if err != nil {
 		return err
 	}
@@ -99,25 +99,25 @@ func (s *Surface) registerClient(w http.ResponseWriter, r *http.Request) error {
 }
 
 // GetClient tells a client what is kept of it (RFC 7592 §2.1).
-func (s *Surface) GetClient(w http.ResponseWriter, r *http.Request, clientID string) {
-	a, token, err := s.managed(w, r, clientID)
+func (h *Handlers) GetClient(w http.ResponseWriter, r *http.Request, clientID string) {
+	a, token, err := h.managed(w, r, clientID)
 	if err == nil {
 		err = writeInformation(w, r, http.StatusOK, oauth.RegisteredClient{Application: a, Token: token})
 	}
 	if err != nil {
-		s.Kit.Fail(w, r, registrationRefusal(r, err))
+		h.Server.Fail(w, r, registrationRefusal(r, err))
 	}
 }
 
 // PutClient takes what a client says about itself now (RFC 7592 §2.2).
-func (s *Surface) PutClient(w http.ResponseWriter, r *http.Request, clientID string) {
-	if err := s.putClient(w, r, clientID); err != nil {
-		s.Kit.Fail(w, r, registrationRefusal(r, err))
+func (h *Handlers) PutClient(w http.ResponseWriter, r *http.Request, clientID string) {
+	if err := h.putClient(w, r, clientID); err != nil {
+		h.Server.Fail(w, r, registrationRefusal(r, err))
 	}
 }
 
-func (s *Surface) putClient(w http.ResponseWriter, r *http.Request, clientID string) error {
-	_, token, err := s.managed(w, r, clientID)
+func (h *Handlers) putClient(w http.ResponseWriter, r *http.Request, clientID string) error {
+	_, token, err := h.managed(w, r, clientID)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (s *Surface) putClient(w http.ResponseWriter, r *http.Request, clientID str
 	if err != nil {
 		return err
 	}
-	c, err := s.Service.UpdateClient(r.Context(), tenantOf(r), clientID, token, said)
+	c, err := h.Service.UpdateClient(r.Context(), tenantOf(r), clientID, token, said)
 	if err != nil {
 		return err
 	}
@@ -133,22 +133,22 @@ func (s *Surface) putClient(w http.ResponseWriter, r *http.Request, clientID str
 }
 
 // DeleteClient removes a client that wishes it (RFC 7592 §2.3).
-func (s *Surface) DeleteClient(w http.ResponseWriter, r *http.Request, clientID string) {
-	_, token, err := s.managed(w, r, clientID)
+func (h *Handlers) DeleteClient(w http.ResponseWriter, r *http.Request, clientID string) {
+	_, token, err := h.managed(w, r, clientID)
 	if err == nil {
-		err = s.Service.DeleteClient(r.Context(), tenantOf(r), clientID, token)
+		err = h.Service.DeleteClient(r.Context(), tenantOf(r), clientID, token)
 	}
 	if err != nil {
-		s.Kit.Fail(w, r, registrationRefusal(r, err))
+		h.Server.Fail(w, r, registrationRefusal(r, err))
 		return
 	}
-	s.Service.Settle(r.Context())
+	h.Service.Settle(r.Context())
 	w.WriteHeader(http.StatusNoContent)
 }
 
 // registrationOn refuses what the tenant has not switched on, as if it were not there.
-func (s *Surface) registrationOn(r *http.Request) error {
-	settings, err := s.Service.Settings(r.Context(), web.CallOf(r.Context()).Tenant.ID)
+func (h *Handlers) registrationOn(r *http.Request) error {
+	settings, err := h.Service.Settings(r.Context(), web.InfoOf(r.Context()).Tenant.ID)
 	if err == nil && settings.DCRMode == oauth.DCROff {
 		err = web.NotFound()
 	}
@@ -157,8 +157,8 @@ func (s *Surface) registrationOn(r *http.Request) error {
 
 // managed finds the application that a client manages, with the token by which it may, and
 // counts the request as its own. What then happens is the client's doing.
-func (s *Surface) managed(w http.ResponseWriter, r *http.Request, clientID string) (a oauth.Application, token string, err error) {
-	if err := s.registrationOn(r); err != nil {
+func (h *Handlers) managed(w http.ResponseWriter, r *http.Request, clientID string) (a oauth.Application, token string, err error) {
+	if err := h.registrationOn(r); err != nil {
 		return a, "", err
 	}
 	if header := r.Header["Authorization"]; len(header) == 1 {
@@ -166,11 +166,11 @@ func (s *Surface) managed(w http.ResponseWriter, r *http.Request, clientID strin
 			token = value
 		}
 	}
-	if a, err = s.Service.ManagedClient(r.Context(), tenantOf(r), clientID, token); err != nil {
+	if a, err = h.Service.ManagedClient(r.Context(), tenantOf(r), clientID, token); err != nil {
 		return a, "", err
 	}
-	web.CallOf(r.Context()).Principal = &oauth.Principal{Subject: a.ClientID, ClientID: a.ClientID}
-	return a, token, s.Kit.LimitClient(r.Context(), w, ratelimit.Token, a.ClientID)
+	web.InfoOf(r.Context()).Principal = &oauth.Principal{Subject: a.ClientID, ClientID: a.ClientID}
+	return a, token, h.Server.LimitClient(r.Context(), w, ratelimit.Token, a.ClientID)
 }
 
 // registrationRefusal states a refusal as a response.
@@ -178,7 +178,7 @@ func registrationRefusal(r *http.Request, err error) error {
 	if errors.Is(err, oauth.ErrRegistrationToken) {
 		return &web.Error{
 			Status: http.StatusUnauthorized, Code: "invalid_token", Message: oauth.ErrRegistrationToken.Error(),
-			Header: http.Header{"Www-Authenticate": {`Bearer realm="` + web.CallOf(r.Context()).Tenant.BaseURL + `", error="invalid_token"`}},
+			Header: http.Header{"Www-Authenticate": {`Bearer realm="` + web.InfoOf(r.Context()).Tenant.BaseURL + `", error="invalid_token"`}},
 		}
 	}
 	if refused, ok := errors.AsType[*oauth.Error](err); ok && refused.Code == oauth.UnauthorizedClient { // RFC 7592 §2
@@ -202,7 +202,7 @@ func readMetadata(w http.ResponseWriter, r *http.Request) (oauth.ClientMetadata,
 func writeInformation(w http.ResponseWriter, r *http.Request, status int, c oauth.RegisteredClient) error {
 	i := information{
 		clientMetadata: clientMetadata(c.Metadata()), IssuedAt: c.Application.CreatedAt.Unix(), Token: c.Token,
-		URI: web.CallOf(r.Context()).Tenant.BaseURL + oauth.RegisterPath + "/" + c.Application.ClientID,
+		URI: web.InfoOf(r.Context()).Tenant.BaseURL + oauth.RegisterPath + "/" + c.Application.ClientID,
 	}
 	if c.Secret != "" {
 		i.SecretExpiresAt = new(int64)

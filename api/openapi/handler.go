@@ -11,8 +11,8 @@ import (
 	"stonetown/api/web"
 )
 
-// Surface serves the document. Its zero value is not ready; see [NewSurface].
-type Surface struct{ asYAML, asJSON, asCollection form }
+// Handlers serves the document. Make one with [NewHandlers].
+type Handlers struct{ asYAML, asJSON, asCollection form }
 
 // form is a form of the document, cut where it names the server.
 type form struct {
@@ -37,41 +37,41 @@ func cut(text []byte, mark, mediaType string) (form, error) {
 // serve sends it to a client of a tenant, whose address needs no escaping in any of the
 // forms.
 func (f form) serve(w http.ResponseWriter, r *http.Request) {
-	address := []byte(web.CallOf(r.Context()).Tenant.BaseURL)
+	address := []byte(web.InfoOf(r.Context()).Tenant.BaseURL)
 	web.Document{
 		Body: slices.Concat(f.before, address, f.after), MediaType: f.mediaType, CacheControl: "public, max-age=300",
 	}.Serve(w, r)
 }
 
-var _ ServerInterface = (*Surface)(nil)
+var _ ServerInterface = (*Handlers)(nil)
 
-// NewSurface prepares the forms of the document.
-func NewSurface() (*Surface, error) {
+// NewHandlers prepares the forms of the document.
+func NewHandlers() (*Handlers, error) {
 	text, err := JSON()
 	if err != nil {
 		return nil, err
 	}
-	s := new(Surface)
-	if s.asYAML, err = cut(YAML(), "\nservers:\n", "application/yaml"); err != nil {
+	h := new(Handlers)
+	if h.asYAML, err = cut(YAML(), "\nservers:\n", "application/yaml"); err != nil {
 		return nil, err
 	}
-	if s.asJSON, err = cut(text, `"servers":[`, "application/json"); err != nil {
+	if h.asJSON, err = cut(text, `"servers":[`, "application/json"); err != nil {
 		return nil, err
 	}
-	if s.asCollection, err = cut(collection, `"key": "baseUrl"`, "application/json"); err != nil {
+	if h.asCollection, err = cut(collection, `"key": "baseUrl"`, "application/json"); err != nil {
 		return nil, err
 	}
-	return s, nil
+	return h, nil
 }
 
 // Mount adds the operations to a router.
-func (s *Surface) Mount(router *mux.Router) { HandlerFromMux(s, router) }
+func (h *Handlers) Mount(router *mux.Router) { HandlerFromMux(h, router) }
 
 // GetDocumentYAML serves the document as it was written.
-func (s *Surface) GetDocumentYAML(w http.ResponseWriter, r *http.Request) { s.asYAML.serve(w, r) }
+func (h *Handlers) GetDocumentYAML(w http.ResponseWriter, r *http.Request) { h.asYAML.serve(w, r) }
 
 // GetDocumentJSON serves the document as JSON.
-func (s *Surface) GetDocumentJSON(w http.ResponseWriter, r *http.Request) { s.asJSON.serve(w, r) }
+func (h *Handlers) GetDocumentJSON(w http.ResponseWriter, r *http.Request) { h.asJSON.serve(w, r) }
 
 // GetCollection serves the document as a collection for HTTP clients.
-func (s *Surface) GetCollection(w http.ResponseWriter, r *http.Request) { s.asCollection.serve(w, r) }
+func (h *Handlers) GetCollection(w http.ResponseWriter, r *http.Request) { h.asCollection.serve(w, r) }

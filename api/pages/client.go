@@ -158,7 +158,7 @@ func (v *visit) send(method, path string, body any) (a answer, err error) {
 		req.Header.Set("Authorization", "Bearer "+cookie.Value)
 	}
 	res := &recorder{header: http.Header{}, status: http.StatusOK}
-	v.surface.API.ServeHTTP(res, req)
+	v.handlers.API.ServeHTTP(res, req)
 	for _, cookie := range res.header.Values("Set-Cookie") {
 		v.w.Header().Add("Set-Cookie", cookie)
 	}

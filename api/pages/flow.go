@@ -36,7 +36,7 @@ type choice struct {
 // flow is the sign-in that a page belongs to; without a token if there is none.
 func (v *visit) flow() (f flow) {
 	id := v.form("step")
-	text, err := base64.RawURLEncoding.DecodeString(v.call.Cookie(flowCookie + id))
+	text, err := base64.RawURLEncoding.DecodeString(v.info.Cookie(flowCookie + id))
 	if err != nil || json.Unmarshal(text, &f) != nil {
 		return flow{}
 	}
@@ -63,7 +63,7 @@ func (v *visit) end() {
 }
 
 func (v *visit) setFlow(id, value string, maxAge int) {
-	v.call.SetCookie(&http.Cookie{Name: flowCookie + id, Value: value, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: maxAge})
+	v.info.SetCookie(&http.Cookie{Name: flowCookie + id, Value: value, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: maxAge})
 }
 
 // proceed goes where a step of a sign-in leads.

@@ -43,8 +43,8 @@ type Mailbox interface {
 	Items(limit int) ([]post.Item, error)
 }
 
-// Surface makes the pages. It is safe for concurrent use.
-type Surface struct {
+// Handlers serves the pages. It is safe for concurrent use.
+type Handlers struct {
 	// API answers the operations of the tenant's host.
 	API http.Handler
 	// Mailbox is shown to everybody. Default: there is none.
@@ -62,8 +62,8 @@ type page func(*visit) error
 
 // Routes returns the pages by path and method. wrap puts around each what every request
 // passes.
-func (s *Surface) Routes(wrap func(web.Operation, web.Surface, http.Handler) http.Handler) (map[string]map[string]http.Handler, error) {
-	if err := s.parse(); err != nil {
+func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler) http.Handler) (map[string]map[string]http.Handler, error) {
+	if err := h.parse(); err != nil {
 		return nil, err
 	}
 	pages := map[string]map[string]page{
@@ -95,13 +95,13 @@ func (s *Surface) Routes(wrap func(web.Operation, web.Surface, http.Handler) htt
 		"/account/backup-codes":      {"GET": backupCodesForm, "POST": backupCodes},
 		"/account/step-up":           {"GET": stepUpForm, "POST": stepUp},
 	}
-	for path, p := range s.wellKnown() {
+	for path, p := range h.wellKnown() {
 		pages[path] = map[string]page{"GET": p}
 	}
-	if s.Mailbox != nil {
+	if h.Mailbox != nil {
 		pages["/dev/mailbox"] = map[string]page{"GET": mailbox}
 	}
-	surface := web.Surface{Render: s.RenderError}
+	format := web.ErrorFormat{Render: h.RenderError}
 	routes := map[string]map[string]http.Handler{}
 	for path, methods := range pages {
 		routes[path] = map[string]http.Handler{}
@@ -110,11 +110,11 @@ func (s *Surface) Routes(wrap func(web.Operation, web.Surface, http.Handler) htt
 			if method == http.MethodPost {
 				op.MediaType = "application/x-www-form-urlencoded"
 			}
-			routes[path][method] = wrap(op, surface, s.handler(p))
+			routes[path][method] = wrap(op, format, h.handler(p))
 		}
 	}
-	s.notFound = wrap(web.Operation{ID: "page not found", Method: http.MethodGet, Page: true, RateLimit: ratelimit.None}, surface,
-		s.handler(func(*visit) error { return web.NotFound() }))
+	h.notFound = wrap(web.Operation{ID: "page not found", Method: http.MethodGet, Page: true, RateLimit: ratelimit.None}, format,
+		h.handler(func(*visit) error { return web.NotFound() }))
 	assets, err := fs.ReadDir(files, "assets")
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (s *Surface) Routes(wrap func(web.Operation, web.Surface, http.Handler) htt
 			op.Path = "/favicon.ico"
 			document.MediaType, document.CacheControl = "image/x-icon", "public, max-age=86400"
 		}
-		routes[op.Path] = map[string]http.Handler{http.MethodGet: wrap(op, surface, http.HandlerFunc(document.Serve))}
+		routes[op.Path] = map[string]http.Handler{http.MethodGet: wrap(op, format, http.HandlerFunc(document.Serve))}
 	}
 	return routes, nil
 }
@@ -139,18 +139,18 @@ func (s *Surface) Routes(wrap func(web.Operation, web.Surface, http.Handler) htt
 func front(v *visit) error { return v.redirect(home) }
 
 // NotFound answers for paths that lead nowhere, if it is a browser that asks for a page there.
-func (s *Surface) NotFound(w http.ResponseWriter, r *http.Request) bool {
+func (h *Handlers) NotFound(w http.ResponseWriter, r *http.Request) bool {
 	api := strings.HasPrefix(r.URL.Path, "/api/") || strings.HasPrefix(r.URL.Path, "/.well-known/")
 	if api || r.Method != http.MethodGet || !strings.Contains(r.Header.Get("Accept"), "text/html") {
 		return false
 	}
-	s.notFound.ServeHTTP(w, r)
+	h.notFound.ServeHTTP(w, r)
 	return true
 }
 
 // parse reads the templates, each together with the layout.
-func (s *Surface) parse() error {
-	s.templates = map[string]*template.Template{}
+func (h *Handlers) parse() error {
+	h.templates = map[string]*template.Template{}
 	layout, err := template.New("layout.html").Funcs(functions).ParseFS(files, "templates/layout.html")
 	if err != nil {
 		return fmt.Errorf("pages: %w", err)
@@ -160,8 +160,8 @@ func (s *Surface) parse() error {
 		return fmt.Errorf("pages: %w", err)
 	}
 	for _, name := range names {
-		if s.templates[path.Base(name)], err = layout.Clone(); err == nil {
-			_, err = s.templates[path.Base(name)].ParseFS(files, name)
+		if h.templates[path.Base(name)], err = layout.Clone(); err == nil {
+			_, err = h.templates[path.Base(name)].ParseFS(files, name)
 		}
 		if err != nil {
 			return fmt.Errorf("pages: %w", err)
@@ -173,9 +173,9 @@ func (s *Surface) parse() error {
 // maxForm bounds the body of a form, in bytes.
 const maxForm = 64 << 10
 
-func (s *Surface) handler(p page) http.Handler {
+func (h *Handlers) handler(p page) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := &visit{surface: s, w: w, r: r, call: web.CallOf(r.Context())}
+		v := &visit{handlers: h, w: w, r: r, info: web.InfoOf(r.Context())}
 		secure(w.Header())
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 		err := r.ParseForm()

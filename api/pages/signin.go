@@ -300,7 +300,7 @@ func proveFactor(v *visit) error {
 }
 
 func errorPage(v *visit) error {
-	data := struct{ Message, RequestID string }{"The page that sent you here could not continue.", v.call.RequestID}
+	data := struct{ Message, RequestID string }{"The page that sent you here could not continue.", v.info.RequestID}
 	return v.render(http.StatusOK, "error.html", view{Title: "Something went wrong", Data: data})
 }
 
@@ -321,7 +321,7 @@ func signOut(v *visit) error {
 }
 
 func mailbox(v *visit) error {
-	items, err := v.surface.Mailbox.Items(100)
+	items, err := v.handlers.Mailbox.Items(100)
 	if err != nil {
 		return err
 	}

@@ -17,10 +17,10 @@ import (
 
 // visit is a request for a page.
 type visit struct {
-	surface *Surface
-	w       http.ResponseWriter
-	r       *http.Request
-	call    *web.Call
+	handlers *Handlers
+	w        http.ResponseWriter
+	r        *http.Request
+	info     *web.RequestInfo
 }
 
 // view is what every template gets.
@@ -85,16 +85,16 @@ func (v *visit) again(name, title string, data any, problem *problem, renamed ..
 }
 
 func (v *visit) render(status int, name string, page view) error {
-	page.Tenant, page.Path, page.Next = v.call.Tenant.Name, v.r.URL.Path, v.next()
+	page.Tenant, page.Path, page.Next = v.info.Tenant.Name, v.r.URL.Path, v.next()
 	if strings.HasPrefix(page.Path, "/account") {
 		page.Person = v.person()
 	}
-	return v.surface.write(v.w, status, name, page)
+	return v.handlers.write(v.w, status, name, page)
 }
 
-func (s *Surface) write(w http.ResponseWriter, status int, name string, page view) error {
+func (h *Handlers) write(w http.ResponseWriter, status int, name string, page view) error {
 	var b bytes.Buffer
-	if err := s.templates[name].Execute(&b, page); err != nil {
+	if err := h.templates[name].Execute(&b, page); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -161,7 +161,7 @@ func (v *visit) fail(err error) {
 		}
 		err = &web.Error{Status: p.status, Code: p.code, Message: p.text()}
 	}
-	v.surface.fail(v.w, err, v.call)
+	v.handlers.fail(v.w, err, v.info)
 }
 
 // back is the page that a form came from, with what was entered where that is no secret: the
@@ -183,16 +183,16 @@ func (v *visit) back() string {
 }
 
 // fail shows an error on a page of its own.
-func (s *Surface) fail(w http.ResponseWriter, err error, call *web.Call) {
+func (h *Handlers) fail(w http.ResponseWriter, err error, info *web.RequestInfo) {
 	var e *web.Error
 	if !errors.As(err, &e) {
 		e = &web.Error{Status: http.StatusInternalServerError, Code: "internal_error", Message: "Something went wrong on our side."}
 	}
-	s.RenderError(w, e, call)
+	h.RenderError(w, e, info)
 }
 
-// RenderError shows an error on a page of its own; it is what [web.Surface] wants.
-func (s *Surface) RenderError(w http.ResponseWriter, e *web.Error, call *web.Call) {
+// RenderError shows an error on a page of its own; see [web.ErrorFormat].
+func (h *Handlers) RenderError(w http.ResponseWriter, e *web.Error, info *web.RequestInfo) {
 	secure(w.Header())
 	title, message := "Something went wrong", sentence(e.Message)
 	switch e.Code {
@@ -201,8 +201,8 @@ func (s *Surface) RenderError(w http.ResponseWriter, e *web.Error, call *web.Cal
 	case "tenant_not_found":
 		title, message = "Page not found", "There is no site at this address."
 	}
-	data := struct{ Message, RequestID string }{message, call.RequestID}
-	_ = s.write(w, e.Status, "error.html", view{Tenant: call.Tenant.Name, Title: title, Data: data})
+	data := struct{ Message, RequestID string }{message, info.RequestID}
+	_ = h.write(w, e.Status, "error.html", view{Tenant: info.Tenant.Name, Title: title, Data: data})
 }
 
 // sentence begins with a capital letter and ends with a full stop.
@@ -238,7 +238,7 @@ var notices = map[string]string{
 
 var links = regexp.MustCompile(`https?://\S+`)
 
-// functions are what templates can call.
+// functions are the functions of the templates.
 var functions = template.FuncMap{
 	"date": func(text any) string {
 		s, _ := text.(string)

@@ -9,7 +9,7 @@ import (
 )
 
 // wellKnown are the addresses at which programs look for a host's pages (RFC 8615).
-func (s *Surface) wellKnown() map[string]page {
+func (h *Handlers) wellKnown() map[string]page {
 	pages := map[string]page{
 		// Of password managers (W3C: A Well-Known URL for Changing Passwords).
 		"/.well-known/change-password": func(v *visit) error {
@@ -19,19 +19,19 @@ func (s *Surface) wellKnown() map[string]page {
 		},
 		// Of passkey providers (W3C: Passkey Endpoints).
 		"/.well-known/passkey-endpoints": func(v *visit) error {
-			base := v.call.Tenant.BaseURL
+			base := v.info.Tenant.BaseURL
 			return web.WriteJSON(v.w, http.StatusOK, map[string]string{"enroll": base + "/account/passkey", "manage": base + "/account/security"})
 		},
 		// Of browsers: who may use passkeys of this host (WebAuthn Level 3 §5.11).
 		"/.well-known/webauthn": func(v *visit) error {
-			return web.WriteJSON(v.w, http.StatusOK, map[string][]string{"origins": {v.call.Tenant.BaseURL}})
+			return web.WriteJSON(v.w, http.StatusOK, map[string][]string{"origins": {v.info.Tenant.BaseURL}})
 		},
 	}
-	if s.SecurityContact != "" {
+	if h.SecurityContact != "" {
 		pages["/.well-known/security.txt"] = func(v *visit) error {
 			v.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-			_, err := fmt.Fprintf(v.w, "Contact: %s\nExpires: %s\nCanonical: %s\n", s.SecurityContact,
-				time.Now().AddDate(0, 6, 0).UTC().Format(time.RFC3339), v.call.Tenant.BaseURL+"/.well-known/security.txt")
+			_, err := fmt.Fprintf(v.w, "Contact: %s\nExpires: %s\nCanonical: %s\n", h.SecurityContact,
+				time.Now().AddDate(0, 6, 0).UTC().Format(time.RFC3339), v.info.Tenant.BaseURL+"/.well-known/security.txt")
 			return err
 		}
 	}

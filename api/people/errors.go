@@ -10,8 +10,8 @@ import (
 	"stonetown/identity/session"
 )
 
-// Errors answers for the surface.
-var Errors = web.Surface{Translate: translate}
+// Errors is the error format of the operations.
+var Errors = web.ErrorFormat{Translate: translate}
 
 // translate states an error of the directory as a response, or returns nil if it is
 // not one that a client can do anything about.

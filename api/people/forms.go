@@ -38,7 +38,7 @@ func (v *validation) password(value jsontext.Value) (password string, given bool
 }
 
 // newUser reads the form of a new user.
-func (s *Surface) newUser(ctx context.Context, call *web.Call, form *UserInput) (n identity.NewUser, err error) {
+func (h *Handlers) newUser(ctx context.Context, info *web.RequestInfo, form *UserInput) (n identity.NewUser, err error) {
 	var v validation
 	n = identity.NewUser{Email: form.Email, EmailVerified: form.EmailVerified, PasswordMustBeReset: form.PasswordMustBeReset}
 	v.Text("", "email", form.Email)
@@ -49,16 +49,16 @@ func (s *Surface) newUser(ctx context.Context, call *web.Call, form *UserInput) 
 	}
 	if given {
 		about := identity.User{Email: n.Email, Profile: n.Profile}
-		n.PasswordHash, err = s.newPassword(ctx, call, password, about)
+		n.PasswordHash, err = h.newPassword(ctx, info, password, about)
 	}
 	return n, err
 }
 
 // newPassword hashes a password that an administrator chose for a user, who may not exist
 // yet.
-func (s *Surface) newPassword(ctx context.Context, call *web.Call, password string, u identity.User) (identity.PasswordHash, error) {
-	hash, err := s.Directory.NewPassword(ctx, call.Tenant.ID, password, u)
-	return hash, s.Access.NoteRefused(ctx, call.Tenant.ID, u, err)
+func (h *Handlers) newPassword(ctx context.Context, info *web.RequestInfo, password string, u identity.User) (identity.PasswordHash, error) {
+	hash, err := h.Directory.NewPassword(ctx, info.Tenant.ID, password, u)
+	return hash, h.Access.NoteRefused(ctx, info.Tenant.ID, u, err)
 }
 
 // patch reads the form of a change, and the new password in it.

@@ -16,46 +16,46 @@ import (
 const inlineMembers = 50
 
 // ListGroups lists groups.
-func (s *Surface) ListGroups(ctx context.Context, request ListGroupsRequestObject) (ListGroupsResponseObject, error) {
-	call, params := web.CallOf(ctx), request.Params
+func (h *Handlers) ListGroups(ctx context.Context, request ListGroupsRequestObject) (ListGroupsResponseObject, error) {
+	info, params := web.InfoOf(ctx), request.Params
 	var v web.Validation
 	words(&v, "q", params.Q)
 	words(&v, "has_user", params.HasUser)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	body, err := s.groups(ctx, call, []string{"listGroups", params.Q, params.HasUser}, params.Limit, params.Cursor, params.Q, params.HasUser)
+	body, err := h.groups(ctx, info, []string{"listGroups", params.Q, params.HasUser}, params.Limit, params.Cursor, params.Q, params.HasUser)
 	return ListGroups200JSONResponse{Body: body}, err
 }
 
 // groups is a page of a list of groups.
-func (s *Surface) groups(ctx context.Context, call *web.Call, list []string, asked *int, cursor, query, userID string) (GroupList, error) {
+func (h *Handlers) groups(ctx context.Context, info *web.RequestInfo, list []string, asked *int, cursor, query, userID string) (GroupList, error) {
 	limit, err := web.Limit(asked)
 	if err != nil {
 		return GroupList{}, err
 	}
-	after, err := s.resume(call, list, cursor)
+	after, err := h.resume(info, list, cursor)
 	if err != nil {
 		return GroupList{}, err
 	}
-	found, err := s.Directory.Groups(ctx, call.Tenant.ID, query, userID, after, limit+1)
+	found, err := h.Directory.Groups(ctx, info.Tenant.ID, query, userID, after, limit+1)
 	if err != nil {
 		return GroupList{}, err
 	}
-	body := GroupList{Data: []GroupListItem{}, Meta: ListMeta{RequestID: call.RequestID, Limit: limit}}
+	body := GroupList{Data: []GroupListItem{}, Meta: ListMeta{RequestID: info.RequestID, Limit: limit}}
 	for _, g := range found[:min(limit, len(found))] {
 		body.Data = append(body.Data, g.Document())
 	}
 	if len(found) > limit {
 		last := found[limit-1]
-		body.Meta.NextCursor, err = s.next(call, list, position{last.CreatedAt.UnixMicro(), last.ID})
+		body.Meta.NextCursor, err = h.next(info, list, position{last.CreatedAt.UnixMicro(), last.ID})
 	}
 	return body, err
 }
 
 // CreateGroup adds a group.
-func (s *Surface) CreateGroup(ctx context.Context, request CreateGroupRequestObject) (CreateGroupResponseObject, error) {
-	call, in := web.CallOf(ctx), request.Body
+func (h *Handlers) CreateGroup(ctx context.Context, request CreateGroupRequestObject) (CreateGroupResponseObject, error) {
+	info, in := web.InfoOf(ctx), request.Body
 	var v validation
 	v.Text("", "slug", in.Slug)
 	v.Line("", "name", in.Name, profile.MaxText)
@@ -64,11 +64,11 @@ func (s *Surface) CreateGroup(ctx context.Context, request CreateGroupRequestObj
 		return nil, err
 	}
 	n := identity.NewGroup{Slug: in.Slug, Name: in.Name, Description: in.Description, Scopes: in.Scopes}
-	g, err := s.Directory.CreateGroup(ctx, call.Tenant.ID, n, call.CommitID)
+	g, err := h.Directory.CreateGroup(ctx, info.Tenant.ID, n, info.CommitID)
 	if err != nil {
 		return nil, err
 	}
-	body, err := s.readGroup(ctx, call, g)
+	body, err := h.readGroup(ctx, info, g)
 	if err != nil {
 		return nil, err
 	}
@@ -76,19 +76,19 @@ func (s *Surface) CreateGroup(ctx context.Context, request CreateGroupRequestObj
 }
 
 // GetGroup reads a group.
-func (s *Surface) GetGroup(ctx context.Context, request GetGroupRequestObject) (GetGroupResponseObject, error) {
-	call := web.CallOf(ctx)
-	g, err := s.Directory.Group(ctx, call.Tenant.ID, request.GroupID)
+func (h *Handlers) GetGroup(ctx context.Context, request GetGroupRequestObject) (GetGroupResponseObject, error) {
+	info := web.InfoOf(ctx)
+	g, err := h.Directory.Group(ctx, info.Tenant.ID, request.GroupID)
 	if err != nil {
 		return nil, err
 	}
-	body, err := s.readGroup(ctx, call, g)
+	body, err := h.readGroup(ctx, info, g)
 	return GetGroup200JSONResponse{Body: body}, err
 }
 
 // PatchGroup changes a group.
-func (s *Surface) PatchGroup(ctx context.Context, request PatchGroupRequestObject) (PatchGroupResponseObject, error) {
-	call, in := web.CallOf(ctx), request.Body
+func (h *Handlers) PatchGroup(ctx context.Context, request PatchGroupRequestObject) (PatchGroupResponseObject, error) {
+	info, in := web.InfoOf(ctx), request.Body
 	if err := web.RefuseImmutable(
 		web.Member{Name: "id", Value: in.ID}, web.Member{Name: "slug", Value: in.Slug}, web.Member{Name: "created_at", Value: in.CreatedAt},
 	); err != nil {
@@ -115,18 +115,18 @@ func (s *Surface) PatchGroup(ctx context.Context, request PatchGroupRequestObjec
 			g.Scopes = in.Scopes
 		}
 	}
-	g, err := s.Directory.UpdateGroup(ctx, call.Tenant.ID, request.GroupID, change, call.CommitID)
+	g, err := h.Directory.UpdateGroup(ctx, info.Tenant.ID, request.GroupID, change, info.CommitID)
 	if err != nil {
 		return nil, err
 	}
-	body, err := s.readGroup(ctx, call, g)
+	body, err := h.readGroup(ctx, info, g)
 	return PatchGroup200JSONResponse{Body: body}, err
 }
 
 // DeleteGroup deletes a group for good.
-func (s *Surface) DeleteGroup(ctx context.Context, request DeleteGroupRequestObject) (DeleteGroupResponseObject, error) {
-	call := web.CallOf(ctx)
-	if err := s.Directory.DeleteGroup(ctx, call.Tenant.ID, request.GroupID, call.CommitID); err != nil {
+func (h *Handlers) DeleteGroup(ctx context.Context, request DeleteGroupRequestObject) (DeleteGroupResponseObject, error) {
+	info := web.InfoOf(ctx)
+	if err := h.Directory.DeleteGroup(ctx, info.Tenant.ID, request.GroupID, info.CommitID); err != nil {
 		return nil, err
 	}
 	return DeleteGroup204Response{}, nil
@@ -138,8 +138,8 @@ type memberPosition struct {
 }
 
 // ListMembers lists the members of a group.
-func (s *Surface) ListMembers(ctx context.Context, request ListMembersRequestObject) (ListMembersResponseObject, error) {
-	call, params := web.CallOf(ctx), request.Params
+func (h *Handlers) ListMembers(ctx context.Context, request ListMembersRequestObject) (ListMembersResponseObject, error) {
+	info, params := web.InfoOf(ctx), request.Params
 	limit, err := web.Limit(params.Limit)
 	if err != nil {
 		return nil, err
@@ -148,55 +148,55 @@ func (s *Surface) ListMembers(ctx context.Context, request ListMembersRequestObj
 	var after *identity.MemberPosition
 	if params.Cursor != "" {
 		var p memberPosition
-		if err := s.Cursors.Resume(call.Tenant.ID, list, params.Cursor, &p); err != nil {
+		if err := h.Cursors.Resume(info.Tenant.ID, list, params.Cursor, &p); err != nil {
 			return nil, err
 		}
 		after = &identity.MemberPosition{UserID: p.ID}
 	}
-	found, err := s.Directory.Members(ctx, call.Tenant.ID, request.GroupID, after, limit+1)
+	found, err := h.Directory.Members(ctx, info.Tenant.ID, request.GroupID, after, limit+1)
 	if err != nil {
 		return nil, err
 	}
-	body := MemberList{Data: []Member{}, Meta: ListMeta{RequestID: call.RequestID, Limit: limit}}
+	body := MemberList{Data: []Member{}, Meta: ListMeta{RequestID: info.RequestID, Limit: limit}}
 	for _, m := range found[:min(limit, len(found))] {
 		body.Data = append(body.Data, wireMember(m))
 	}
 	if len(found) > limit {
-		body.Meta.NextCursor, err = s.next(call, list, memberPosition{found[limit-1].ID})
+		body.Meta.NextCursor, err = h.next(info, list, memberPosition{found[limit-1].ID})
 	}
 	return ListMembers200JSONResponse{Body: body}, err
 }
 
 // AddMember puts a user into a group.
-func (s *Surface) AddMember(ctx context.Context, request AddMemberRequestObject) (AddMemberResponseObject, error) {
-	call, userID := web.CallOf(ctx), request.Body.UserID
+func (h *Handlers) AddMember(ctx context.Context, request AddMemberRequestObject) (AddMemberResponseObject, error) {
+	info, userID := web.InfoOf(ctx), request.Body.UserID
 	var v web.Validation
 	if v.Text("", "user_id", userID); v.Err() != nil {
 		return nil, v.Err()
 	}
-	outcomes, err := s.Directory.AddMembers(ctx, call.Tenant.ID, request.GroupID, []string{userID}, call.CommitID)
+	outcomes, err := h.Directory.AddMembers(ctx, info.Tenant.ID, request.GroupID, []string{userID}, info.CommitID)
 	if err != nil {
 		return nil, err
 	}
 	if outcomes[userID] == identity.UnknownUser {
 		return nil, identity.ErrUserNotFound
 	}
-	m, err := s.Directory.Member(ctx, call.Tenant.ID, request.GroupID, userID)
+	m, err := h.Directory.Member(ctx, info.Tenant.ID, request.GroupID, userID)
 	if err != nil {
 		return nil, err
 	}
 	if outcomes[userID] == identity.AlreadyMember {
 		body := MemberExisted{Data: wireMember(m)}
-		body.Meta.RequestID, body.Meta.Code = call.RequestID, "user_already_member"
+		body.Meta.RequestID, body.Meta.Code = info.RequestID, "user_already_member"
 		return AddMember200JSONResponse{Body: body}, nil
 	}
-	return AddMember201JSONResponse{Body: MemberAdded{Data: wireMember(m), Meta: Meta{RequestID: call.RequestID}}}, nil
+	return AddMember201JSONResponse{Body: MemberAdded{Data: wireMember(m), Meta: Meta{RequestID: info.RequestID}}}, nil
 }
 
 // RemoveMember takes a user out of a group.
-func (s *Surface) RemoveMember(ctx context.Context, request RemoveMemberRequestObject) (RemoveMemberResponseObject, error) {
-	call := web.CallOf(ctx)
-	outcomes, err := s.Directory.RemoveMembers(ctx, call.Tenant.ID, request.GroupID, []string{request.UserID}, call.CommitID)
+func (h *Handlers) RemoveMember(ctx context.Context, request RemoveMemberRequestObject) (RemoveMemberResponseObject, error) {
+	info := web.InfoOf(ctx)
+	outcomes, err := h.Directory.RemoveMembers(ctx, info.Tenant.ID, request.GroupID, []string{request.UserID}, info.CommitID)
 	if err != nil {
 		return nil, err
 	}
@@ -207,23 +207,23 @@ func (s *Surface) RemoveMember(ctx context.Context, request RemoveMemberRequestO
 }
 
 // AddMembers puts users into a group.
-func (s *Surface) AddMembers(ctx context.Context, request AddMembersRequestObject) (AddMembersResponseObject, error) {
-	call := web.CallOf(ctx)
+func (h *Handlers) AddMembers(ctx context.Context, request AddMembersRequestObject) (AddMembersResponseObject, error) {
+	info := web.InfoOf(ctx)
 	if err := checkMembers(request.Body.UserIds); err != nil {
 		return nil, err
 	}
-	outcomes, err := s.Directory.AddMembers(ctx, call.Tenant.ID, request.GroupID, request.Body.UserIds, call.CommitID)
-	return AddMembers200JSONResponse{Body: membersChanged(call, request.Body.UserIds, outcomes)}, err
+	outcomes, err := h.Directory.AddMembers(ctx, info.Tenant.ID, request.GroupID, request.Body.UserIds, info.CommitID)
+	return AddMembers200JSONResponse{Body: membersChanged(info, request.Body.UserIds, outcomes)}, err
 }
 
 // RemoveMembers takes users out of a group.
-func (s *Surface) RemoveMembers(ctx context.Context, request RemoveMembersRequestObject) (RemoveMembersResponseObject, error) {
-	call := web.CallOf(ctx)
+func (h *Handlers) RemoveMembers(ctx context.Context, request RemoveMembersRequestObject) (RemoveMembersResponseObject, error) {
+	info := web.InfoOf(ctx)
 	if err := checkMembers(request.Body.UserIds); err != nil {
 		return nil, err
 	}
-	outcomes, err := s.Directory.RemoveMembers(ctx, call.Tenant.ID, request.GroupID, request.Body.UserIds, call.CommitID)
-	return RemoveMembers200JSONResponse{Body: membersChanged(call, request.Body.UserIds, outcomes)}, err
+	outcomes, err := h.Directory.RemoveMembers(ctx, info.Tenant.ID, request.GroupID, request.Body.UserIds, info.CommitID)
+	return RemoveMembers200JSONResponse{Body: membersChanged(info, request.Body.UserIds, outcomes)}, err
 }
 
 func checkMembers(userIDs []string) error {
@@ -249,9 +249,9 @@ type memberError struct {
 	Message string `json:"message"`
 }
 
-func membersChanged(call *web.Call, userIDs []string, outcomes map[string]identity.Outcome) MembersChanged {
+func membersChanged(info *web.RequestInfo, userIDs []string, outcomes map[string]identity.Outcome) MembersChanged {
 	body := MembersChanged{Data: []MemberResult{}}
-	body.Meta.RequestID = call.RequestID
+	body.Meta.RequestID = info.RequestID
 	summary := &body.Meta.Summary
 	told := map[string]bool{}
 	for _, userID := range userIDs {
@@ -297,17 +297,17 @@ type memberSummary struct {
 }
 
 // readGroup is the answer about a group.
-func (s *Surface) readGroup(ctx context.Context, call *web.Call, g identity.Group) (GroupRead, error) {
-	members, err := s.Directory.Members(ctx, call.Tenant.ID, g.ID, nil, inlineMembers)
+func (h *Handlers) readGroup(ctx context.Context, info *web.RequestInfo, g identity.Group) (GroupRead, error) {
+	members, err := h.Directory.Members(ctx, info.Tenant.ID, g.ID, nil, inlineMembers)
 	if err != nil {
 		return GroupRead{}, err
 	}
 	data := groupDetail{
-		GroupDocument: g.Document(), CanDelete: call.Principal.Scopes.Has("groups:write") && !g.IsBuiltin(), Members: []memberSummary{},
+		GroupDocument: g.Document(), CanDelete: info.Principal.Scopes.Has("groups:write") && !g.IsBuiltin(), Members: []memberSummary{},
 	}
 	data.AuditSummary.LastChangeAt = document.Timestamp(g.UpdatedAt)
 	for _, m := range members {
 		data.Members = append(data.Members, memberSummary{ID: m.ID, Email: m.Email, Name: document.OrNull(m.Name)})
 	}
-	return GroupRead{Data: data, Meta: Meta{RequestID: call.RequestID}}, nil
+	return GroupRead{Data: data, Meta: Meta{RequestID: info.RequestID}}, nil
 }

@@ -11,7 +11,7 @@ import (
 	"stonetown/internal/document"
 )
 
-// Importer is what the surface needs of [identity.Importer].
+// Importer is the part of [identity.Importer] that the operations use.
 type Importer interface {
 	Receive(ctx context.Context, tenantID, commitID string, sendVerification bool, body io.Reader) (identity.Import, error)
 	Import(ctx context.Context, tenantID, importID string) (identity.Import, error)
@@ -19,39 +19,39 @@ type Importer interface {
 }
 
 // ImportUsers takes the rows of an import.
-func (s *Surface) ImportUsers(ctx context.Context, request ImportUsersRequestObject) (ImportUsersResponseObject, error) {
-	call := web.CallOf(ctx)
-	job, err := s.Importer.Receive(ctx, call.Tenant.ID, call.CommitID, request.Params.SendVerification, request.Body)
+func (h *Handlers) ImportUsers(ctx context.Context, request ImportUsersRequestObject) (ImportUsersResponseObject, error) {
+	info := web.InfoOf(ctx)
+	job, err := h.Importer.Receive(ctx, info.Tenant.ID, info.CommitID, request.Params.SendVerification, request.Body)
 	if err != nil {
 		return nil, err
 	}
 	return ImportUsers202JSONResponse{
-		Body:    readImport(call, job),
+		Body:    readImport(info, job),
 		Headers: ImportUsers202ResponseHeaders{Location: "/api/v1/users/bulk-import/" + job.ID},
 	}, nil
 }
 
 // GetImport reads how far an import has come.
-func (s *Surface) GetImport(ctx context.Context, request GetImportRequestObject) (GetImportResponseObject, error) {
-	call := web.CallOf(ctx)
-	job, err := s.Importer.Import(ctx, call.Tenant.ID, request.JobID)
+func (h *Handlers) GetImport(ctx context.Context, request GetImportRequestObject) (GetImportResponseObject, error) {
+	info := web.InfoOf(ctx)
+	job, err := h.Importer.Import(ctx, info.Tenant.ID, request.JobID)
 	if err != nil {
 		return nil, err
 	}
-	return GetImport200JSONResponse{Body: readImport(call, job)}, nil
+	return GetImport200JSONResponse{Body: readImport(info, job)}, nil
 }
 
 // CancelImport stops an import.
-func (s *Surface) CancelImport(ctx context.Context, request CancelImportRequestObject) (CancelImportResponseObject, error) {
-	call := web.CallOf(ctx)
-	job, err := s.Importer.Cancel(ctx, call.Tenant.ID, request.JobID)
+func (h *Handlers) CancelImport(ctx context.Context, request CancelImportRequestObject) (CancelImportResponseObject, error) {
+	info := web.InfoOf(ctx)
+	job, err := h.Importer.Cancel(ctx, info.Tenant.ID, request.JobID)
 	if err != nil {
 		return nil, err
 	}
-	return CancelImport200JSONResponse{Body: readImport(call, job)}, nil
+	return CancelImport200JSONResponse{Body: readImport(info, job)}, nil
 }
 
-func readImport(call *web.Call, job identity.Import) ImportRead {
+func readImport(info *web.RequestInfo, job identity.Import) ImportRead {
 	data := Import{
 		ID: job.ID, JobID: job.ID, State: string(job.State), Total: job.Total, Imported: job.Imported, Failed: job.Failed,
 		Errors: []ImportError{}, ErrorsTruncated: job.Failed > len(job.Errors),
@@ -60,7 +60,7 @@ func readImport(call *web.Call, job identity.Import) ImportRead {
 	for _, e := range job.Errors {
 		data.Errors = append(data.Errors, ImportError{Line: e.Line, Email: document.OrNull(e.Email), Code: e.Code, Message: e.Message})
 	}
-	return ImportRead{Data: data, Meta: Meta{RequestID: call.RequestID}}
+	return ImportRead{Data: data, Meta: Meta{RequestID: info.RequestID}}
 }
 
 // importForm is a row of an import.

@@ -1,5 +1,5 @@
-// Package people is the surface on which administrators keep the users of a tenant and
-// their groups.
+// Package people has the operations of administrators on the users of a tenant and their
+// groups.
 package people
 
 import (
@@ -17,7 +17,7 @@ import (
 	"stonetown/oauth"
 )
 
-// Directory is what the surface needs of [identity.Directory].
+// Directory is the part of [identity.Directory] that the operations use.
 type Directory interface {
 	Users(ctx context.Context, tenantID string, f identity.Filter, after *identity.Position, limit int) ([]identity.User, error)
 	User(ctx context.Context, tenantID, userID string) (identity.User, error)
@@ -44,7 +44,7 @@ type Authorizations interface {
 	Authorizations(ctx context.Context, tenantID, userID string) ([]oauth.Authorization, error)
 }
 
-// Access is what the surface needs of [stonetown/identity/authn.Service]: how users sign in.
+// Access is the part of [stonetown/identity/authn.Service] that the operations use: how users sign in.
 type Access interface {
 	NoteRefused(ctx context.Context, tenantID string, u identity.User, refused error) error
 	SendReset(ctx context.Context, tenantID, userID string) error
@@ -57,8 +57,8 @@ type Access interface {
 	EndSessions(ctx context.Context, tenantID, userID, except, reason string) error
 }
 
-// Surface implements the operations. It is safe for concurrent use.
-type Surface struct {
+// Handlers implements the operations. It is safe for concurrent use.
+type Handlers struct {
 	Directory Directory
 	Access    Access
 	Importer  Importer
@@ -69,10 +69,10 @@ type Surface struct {
 	Places *geo.Database
 }
 
-var _ StrictServerInterface = (*Surface)(nil)
+var _ StrictServerInterface = (*Handlers)(nil)
 
 // Mount adds the operations to a router. fail answers requests that end in an
 // error.
-func (s *Surface) Mount(router *mux.Router, fail func(w http.ResponseWriter, r *http.Request, err error)) {
-	HandlerWithOptions(NewStrictHandler(s, fail), GorillaServerOptions{BaseRouter: router, ErrorHandlerFunc: web.Parameters(fail)})
+func (h *Handlers) Mount(router *mux.Router, fail func(w http.ResponseWriter, r *http.Request, err error)) {
+	HandlerWithOptions(NewStrictHandler(h, fail), GorillaServerOptions{BaseRouter: router, ErrorHandlerFunc: web.Parameters(fail)})
 }

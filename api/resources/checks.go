@@ -11,30 +11,30 @@ import (
 	"stonetown/engine"
 )
 
-// maxBatch is how many checks one call may ask.
+// maxBatch is the maximum number of checks of a request.
 const maxBatch = 1000
 
-// call is the memory of a check, which the next one uses again.
-type call struct {
+// buffers are the memory of a check, which later checks use again.
+type buffers struct {
 	request  engine.CheckRequest
 	response engine.CheckResponse
 }
 
-var calls = sync.Pool{New: func() any { return new(call) }}
+var bufferPool = sync.Pool{New: func() any { return new(buffers) }}
 
-func (c *call) release() {
-	queries, decisions := c.request.Queries, c.response.Decisions
+func (b *buffers) release() {
+	queries, decisions := b.request.Queries, b.response.Decisions
 	clear(queries)
 	clear(decisions)
-	c.request = engine.CheckRequest{Queries: queries[:0]}
-	c.response = engine.CheckResponse{Decisions: decisions[:0]}
-	calls.Put(c)
+	b.request = engine.CheckRequest{Queries: queries[:0]}
+	b.response = engine.CheckResponse{Decisions: decisions[:0]}
+	bufferPool.Put(b)
 }
 
 // Check answers one check.
-func (s *Surface) Check(ctx context.Context, request CheckRequestObject) (CheckResponseObject, error) {
+func (h *Handlers) Check(ctx context.Context, request CheckRequestObject) (CheckResponseObject, error) {
 	in := request.Body
-	c := calls.Get().(*call)
+	c := bufferPool.Get().(*buffers)
 	defer c.release()
 	var v validation
 	req := &c.request
@@ -51,8 +51,8 @@ func (s *Surface) Check(ctx context.Context, request CheckRequestObject) (CheckR
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	at := web.CallOf(ctx)
-	if err := s.Engine.CheckInto(ctx, at.Tenant.ID, req, &c.response); err != nil {
+	at := web.InfoOf(ctx)
+	if err := h.Engine.CheckInto(ctx, at.Tenant.ID, req, &c.response); err != nil {
 		return nil, err
 	}
 	decision := c.response.Decisions[0]
@@ -71,12 +71,12 @@ func (s *Surface) Check(ctx context.Context, request CheckRequestObject) (CheckR
 }
 
 // CheckBatch answers many checks of one subject.
-func (s *Surface) CheckBatch(ctx context.Context, request CheckBatchRequestObject) (CheckBatchResponseObject, error) {
+func (h *Handlers) CheckBatch(ctx context.Context, request CheckBatchRequestObject) (CheckBatchResponseObject, error) {
 	in := request.Body
 	if len(in.Checks) > maxBatch {
 		return nil, tooMany("checks", maxBatch)
 	}
-	c := calls.Get().(*call)
+	c := bufferPool.Get().(*buffers)
 	defer c.release()
 	var v validation
 	if len(in.Checks) == 0 {
@@ -103,15 +103,15 @@ func (s *Surface) CheckBatch(ctx context.Context, request CheckBatchRequestObjec
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	at := web.CallOf(ctx)
-	if err := s.Engine.CheckInto(ctx, at.Tenant.ID, req, &c.response); err != nil {
+	at := web.InfoOf(ctx)
+	if err := h.Engine.CheckInto(ctx, at.Tenant.ID, req, &c.response); err != nil {
 		return nil, err
 	}
 	return newBatchAnswer(c.response.Decisions, checkMeta(at, &c.response)), nil
 }
 
-func checkMeta(call *web.Call, answer *engine.CheckResponse) CheckMeta {
-	return CheckMeta{RequestID: call.RequestID, ConsistencyToken: answer.Token, ConsistencyTokenIgnored: answer.TokenIgnored}
+func checkMeta(info *web.RequestInfo, answer *engine.CheckResponse) CheckMeta {
+	return CheckMeta{RequestID: info.RequestID, ConsistencyToken: answer.Token, ConsistencyTokenIgnored: answer.TokenIgnored}
 }
 
 // checkAnswer is a [CheckAnswer] without reasons that writes itself.

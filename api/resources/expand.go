@@ -17,8 +17,8 @@ const (
 )
 
 // Expand shows how a set of subjects comes about.
-func (s *Surface) Expand(ctx context.Context, request ExpandRequestObject) (ExpandResponseObject, error) {
-	call, in := web.CallOf(ctx), request.Body
+func (h *Handlers) Expand(ctx context.Context, request ExpandRequestObject) (ExpandResponseObject, error) {
+	info, in := web.InfoOf(ctx), request.Body
 	var v validation
 	req := engine.ExpandRequest{
 		Resource: v.resource("resource/", in.Resource.Type, in.Resource.ExternalID), Action: in.Action, Depth: defaultDepth,
@@ -37,11 +37,11 @@ func (s *Surface) Expand(ctx context.Context, request ExpandRequestObject) (Expa
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	tree, err := s.Engine.Expand(ctx, call.Tenant.ID, req)
+	tree, err := h.Engine.Expand(ctx, info.Tenant.ID, req)
 	if err != nil {
 		return nil, err
 	}
-	return Expand200JSONResponse{Body: ExpandAnswer{Data: wireTree(tree.Root), Meta: tokenMeta(call, tree.Token)}}, nil
+	return Expand200JSONResponse{Body: ExpandAnswer{Data: wireTree(tree.Root), Meta: tokenMeta(info, tree.Token)}}, nil
 }
 
 func wireTree(n *engine.ExpansionNode) ExpandNode {

@@ -20,12 +20,12 @@ type listPosition struct {
 
 // resume turns a cursor into where the list goes on. Without one, the list
 // begins.
-func (s *Surface) resume(call *web.Call, list []string, cursor string, c *engine.Consistency) (after string, err error) {
+func (h *Handlers) resume(info *web.RequestInfo, list []string, cursor string, c *engine.Consistency) (after string, err error) {
 	if cursor == "" {
 		return "", nil
 	}
 	var p listPosition
-	if err := s.Cursors.Resume(call.Tenant.ID, list, cursor, &p); err != nil {
+	if err := h.Cursors.Resume(info.Tenant.ID, list, cursor, &p); err != nil {
 		return "", err
 	}
 	*c = engine.Consistency{Mode: engine.Exactly, Token: p.Token}
@@ -33,13 +33,13 @@ func (s *Surface) resume(call *web.Call, list []string, cursor string, c *engine
 }
 
 // pageMeta closes a page; last is its last item, empty if the list ends here.
-func (s *Surface) pageMeta(call *web.Call, list []string, limit int, token, last string) (PageMeta, error) {
-	meta := PageMeta{RequestID: call.RequestID, Limit: limit, ConsistencyToken: token}
+func (h *Handlers) pageMeta(info *web.RequestInfo, list []string, limit int, token, last string) (PageMeta, error) {
+	meta := PageMeta{RequestID: info.RequestID, Limit: limit, ConsistencyToken: token}
 	if last == "" {
 		return meta, nil
 	}
 	var err error
-	meta.NextCursor, err = s.next(call, list, listPosition{token, last})
+	meta.NextCursor, err = h.next(info, list, listPosition{token, last})
 	return meta, err
 }
 
@@ -53,8 +53,8 @@ func filters(list string, in any) []string {
 }
 
 // ListAllowedResources lists a page of what a subject may do something to.
-func (s *Surface) ListAllowedResources(ctx context.Context, request ListAllowedResourcesRequestObject) (ListAllowedResourcesResponseObject, error) {
-	call, in := web.CallOf(ctx), request.Body
+func (h *Handlers) ListAllowedResources(ctx context.Context, request ListAllowedResourcesRequestObject) (ListAllowedResourcesResponseObject, error) {
+	info, in := web.InfoOf(ctx), request.Body
 	limit, err := web.Limit(in.Limit)
 	if err != nil {
 		return nil, err
@@ -66,11 +66,11 @@ func (s *Surface) ListAllowedResources(ctx context.Context, request ListAllowedR
 	if err != nil {
 		return nil, err
 	}
-	if req.After, err = s.resume(call, list, in.Cursor, &req.Consistency); err != nil {
+	if req.After, err = h.resume(info, list, in.Cursor, &req.Consistency); err != nil {
 		return nil, err
 	}
 	req.Limit = limit + 1
-	found, err := s.Engine.ListResources(ctx, call.Tenant.ID, req)
+	found, err := h.Engine.ListResources(ctx, info.Tenant.ID, req)
 	if err != nil {
 		return nil, err
 	}
@@ -82,20 +82,20 @@ func (s *Surface) ListAllowedResources(ctx context.Context, request ListAllowedR
 	for _, id := range ids {
 		body.Data = append(body.Data, ResourceRef{Type: req.Type, ExternalID: id})
 	}
-	if body.Meta, err = s.pageMeta(call, list, limit, found.Token, last); err != nil {
+	if body.Meta, err = h.pageMeta(info, list, limit, found.Token, last); err != nil {
 		return nil, err
 	}
 	return ListAllowedResources200JSONResponse{Body: body}, nil
 }
 
 // StreamAllowedResources lists all of what a subject may do something to.
-func (s *Surface) StreamAllowedResources(ctx context.Context, request StreamAllowedResourcesRequestObject) (StreamAllowedResourcesResponseObject, error) {
-	call := web.CallOf(ctx)
+func (h *Handlers) StreamAllowedResources(ctx context.Context, request StreamAllowedResourcesRequestObject) (StreamAllowedResourcesResponseObject, error) {
+	info := web.InfoOf(ctx)
 	req, _, err := resourcesRequest(*request.Body)
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.Engine.ListResources(ctx, call.Tenant.ID, req)
+	found, err := h.Engine.ListResources(ctx, info.Tenant.ID, req)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (s *Surface) StreamAllowedResources(ctx context.Context, request StreamAllo
 				return err
 			}
 		}
-		return w.Write(AllowedResourceLine{Meta: streamMeta(call, len(found.IDs), found.Token)})
+		return w.Write(AllowedResourceLine{Meta: streamMeta(info, len(found.IDs), found.Token)})
 	}), nil
 }
 
@@ -127,8 +127,8 @@ func resourcesRequest(in StreamResourcesInput) (engine.ListResourcesRequest, []s
 }
 
 // ListAllowedSubjects lists a page of who may do something to a resource.
-func (s *Surface) ListAllowedSubjects(ctx context.Context, request ListAllowedSubjectsRequestObject) (ListAllowedSubjectsResponseObject, error) {
-	call, in := web.CallOf(ctx), request.Body
+func (h *Handlers) ListAllowedSubjects(ctx context.Context, request ListAllowedSubjectsRequestObject) (ListAllowedSubjectsResponseObject, error) {
+	info, in := web.InfoOf(ctx), request.Body
 	limit, err := web.Limit(in.Limit)
 	if err != nil {
 		return nil, err
@@ -141,11 +141,11 @@ func (s *Surface) ListAllowedSubjects(ctx context.Context, request ListAllowedSu
 	if err != nil {
 		return nil, err
 	}
-	if req.After, err = s.resume(call, list, in.Cursor, &req.Consistency); err != nil {
+	if req.After, err = h.resume(info, list, in.Cursor, &req.Consistency); err != nil {
 		return nil, err
 	}
 	req.Limit = limit + 1
-	found, err := s.Engine.ListSubjects(ctx, call.Tenant.ID, req)
+	found, err := h.Engine.ListSubjects(ctx, info.Tenant.ID, req)
 	if err != nil {
 		return nil, err
 	}
@@ -158,20 +158,20 @@ func (s *Surface) ListAllowedSubjects(ctx context.Context, request ListAllowedSu
 		named := public.SubjectOf(e.Subject)
 		body.Data = append(body.Data, AllowedSubject{Type: named.Type, ID: named.ID, Relation: named.Relation, Excluded: e.Excluded})
 	}
-	if body.Meta, err = s.pageMeta(call, list, limit, found.Token, last); err != nil {
+	if body.Meta, err = h.pageMeta(info, list, limit, found.Token, last); err != nil {
 		return nil, err
 	}
 	return ListAllowedSubjects200JSONResponse{Body: body}, nil
 }
 
 // StreamAllowedSubjects lists all who may do something to a resource.
-func (s *Surface) StreamAllowedSubjects(ctx context.Context, request StreamAllowedSubjectsRequestObject) (StreamAllowedSubjectsResponseObject, error) {
-	call := web.CallOf(ctx)
+func (h *Handlers) StreamAllowedSubjects(ctx context.Context, request StreamAllowedSubjectsRequestObject) (StreamAllowedSubjectsResponseObject, error) {
+	info := web.InfoOf(ctx)
 	req, _, err := subjectsRequest(*request.Body)
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.Engine.ListSubjects(ctx, call.Tenant.ID, req)
+	found, err := h.Engine.ListSubjects(ctx, info.Tenant.ID, req)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func (s *Surface) StreamAllowedSubjects(ctx context.Context, request StreamAllow
 				return err
 			}
 		}
-		return w.Write(AllowedSubjectLine{Meta: streamMeta(call, len(found.Entries), found.Token)})
+		return w.Write(AllowedSubjectLine{Meta: streamMeta(info, len(found.Entries), found.Token)})
 	}), nil
 }
 
@@ -206,8 +206,8 @@ func subjectsRequest(in StreamSubjectsInput) (engine.ListSubjectsRequest, []stri
 	return req, filters("listAllowedSubjects", in), v.Err()
 }
 
-func streamMeta(call *web.Call, count int, token string) StreamMeta {
-	return StreamMeta{RequestID: call.RequestID, Count: count, ConsistencyToken: token}
+func streamMeta(info *web.RequestInfo, count int, token string) StreamMeta {
+	return StreamMeta{RequestID: info.RequestID, Count: count, ConsistencyToken: token}
 }
 
 // lines is a response that writes itself line by line.

@@ -19,13 +19,13 @@ type namingPosition struct {
 }
 
 // ListSubjectRelations lists the relations that name a subject.
-func (s *Surface) ListSubjectRelations(ctx context.Context, request ListSubjectRelationsRequestObject) (ListSubjectRelationsResponseObject, error) {
-	call, p := web.CallOf(ctx), request.Params
+func (h *Handlers) ListSubjectRelations(ctx context.Context, request ListSubjectRelationsRequestObject) (ListSubjectRelationsResponseObject, error) {
+	info, p := web.InfoOf(ctx), request.Params
 	limit, err := web.Limit(p.Limit)
 	if err != nil {
 		return nil, err
 	}
-	f, err := subjectFilter(call, "cursor", "limit")
+	f, err := subjectFilter(info, "cursor", "limit")
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func (s *Surface) ListSubjectRelations(ctx context.Context, request ListSubjectR
 	var after *tuplestore.Record
 	if p.Cursor != "" {
 		var at namingPosition
-		if err := s.Cursors.Resume(call.Tenant.ID, list, p.Cursor, &at); err != nil {
+		if err := h.Cursors.Resume(info.Tenant.ID, list, p.Cursor, &at); err != nil {
 			return nil, err
 		}
 		after = &tuplestore.Record{Fact: tuplestore.Fact{Tuple: tuplestore.Tuple{
@@ -41,16 +41,16 @@ func (s *Surface) ListSubjectRelations(ctx context.Context, request ListSubjectR
 			Subject: tuplestore.Subject{Type: p.SubjectType, ID: p.SubjectID, Relation: at.SubjectRelation},
 		}}}
 	}
-	records, err := s.Engine.SubjectRelations(ctx, call.Tenant.ID, f, after, limit+1)
+	records, err := h.Engine.SubjectRelations(ctx, info.Tenant.ID, f, after, limit+1)
 	if err != nil {
 		return nil, err
 	}
-	body := RelationList{Meta: ListMeta{RequestID: call.RequestID, Limit: limit}}
+	body := RelationList{Meta: ListMeta{RequestID: info.RequestID, Limit: limit}}
 	if len(records) > limit {
 		records = records[:limit]
 		last := records[limit-1]
 		position := namingPosition{last.Object.Type, last.Object.ID, last.Relation, last.Subject.Relation}
-		if body.Meta.NextCursor, err = s.next(call, list, position); err != nil {
+		if body.Meta.NextCursor, err = h.next(info, list, position); err != nil {
 			return nil, err
 		}
 	}
@@ -60,34 +60,34 @@ func (s *Surface) ListSubjectRelations(ctx context.Context, request ListSubjectR
 
 // DeleteSubjectRelations deletes relations that name a subject, but for those that
 // other operations keep.
-func (s *Surface) DeleteSubjectRelations(ctx context.Context, _ DeleteSubjectRelationsRequestObject) (DeleteSubjectRelationsResponseObject, error) {
-	call := web.CallOf(ctx)
-	f, err := subjectFilter(call)
+func (h *Handlers) DeleteSubjectRelations(ctx context.Context, _ DeleteSubjectRelationsRequestObject) (DeleteSubjectRelationsResponseObject, error) {
+	info := web.InfoOf(ctx)
+	f, err := subjectFilter(info)
 	if err != nil {
 		return nil, err
 	}
-	deleted, err := s.Engine.DeleteSubjectRelations(ctx, call.Tenant.ID, engine.SubjectDeletion{
+	deleted, err := h.Engine.DeleteSubjectRelations(ctx, info.Tenant.ID, engine.SubjectDeletion{
 		SubjectFilter: f, Limit: maxBulk,
 		Keep:   func(o tuplestore.Object, relation string) bool { return managed(o, relation) != nil },
-		Origin: func([]engine.WriteOp) engine.Origin { return origin(call) },
+		Origin: func([]engine.WriteOp) engine.Origin { return origin(info) },
 	})
 	if err != nil {
 		return nil, err
 	}
-	body := RelationsDeleted{Meta: tokenMeta(call, deleted.Token)}
+	body := RelationsDeleted{Meta: tokenMeta(info, deleted.Token)}
 	body.Data.Deleted, body.Data.HasMore, body.Data.Limit = deleted.Count, deleted.More, maxBulk
 	return DeleteSubjectRelations200JSONResponse{Body: body}, nil
 }
 
 // subjectFilter reads the filter. A parameter that is empty, repeated or not known is
 // refused: left out of account, it would let more relations be deleted than meant.
-func subjectFilter(call *web.Call, more ...string) (engine.SubjectFilter, error) {
+func subjectFilter(info *web.RequestInfo, more ...string) (engine.SubjectFilter, error) {
 	f := engine.SubjectFilter{}
 	fields := map[string]*string{
 		"subject_type": &f.Subject.Type, "subject_id": &f.Subject.ID, "subject_relation": &f.SubjectRelation,
 		"resource_type": &f.ResourceType, "external_id": &f.ResourceID, "relation": &f.Relation,
 	}
-	query := call.Query()
+	query := info.Query()
 	var v validation
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		field := fields[name]

@@ -12,20 +12,20 @@ import (
 )
 
 // PutResource registers a resource or replaces its attributes.
-func (s *Surface) PutResource(ctx context.Context, request PutResourceRequestObject) (PutResourceResponseObject, error) {
-	call := web.CallOf(ctx)
+func (h *Handlers) PutResource(ctx context.Context, request PutResourceRequestObject) (PutResourceResponseObject, error) {
+	info := web.InfoOf(ctx)
 	var v validation
 	o := v.resource("", request.Body.Type, request.Body.ExternalID)
 	attributes := v.attributes(request.Body.Attributes)
 	if err := cmp.Or(v.Err(), managed(o, "")); err != nil {
 		return nil, err
 	}
-	stored, created, token, err := s.Store.Put(ctx, call.Tenant.ID,
-		resources.Resource{Type: o.Type, ExternalID: o.ID, Attributes: attributes}, origin(call))
+	stored, created, token, err := h.Store.Put(ctx, info.Tenant.ID,
+		resources.Resource{Type: o.Type, ExternalID: o.ID, Attributes: attributes}, origin(info))
 	if err != nil {
 		return nil, err
 	}
-	body := ResourceWritten{Data: stored.Document(), Meta: tokenMeta(call, token)}
+	body := ResourceWritten{Data: stored.Document(), Meta: tokenMeta(info, token)}
 	if !created {
 		return PutResource200JSONResponse{Body: body}, nil
 	}
@@ -35,24 +35,24 @@ func (s *Surface) PutResource(ctx context.Context, request PutResourceRequestObj
 }
 
 // GetResource reads a resource.
-func (s *Surface) GetResource(ctx context.Context, request GetResourceRequestObject) (GetResourceResponseObject, error) {
-	call := web.CallOf(ctx)
+func (h *Handlers) GetResource(ctx context.Context, request GetResourceRequestObject) (GetResourceResponseObject, error) {
+	info := web.InfoOf(ctx)
 	var v validation
 	o := v.resource("", request.Type, request.ExternalID)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	r, err := s.Store.Get(ctx, call.Tenant.ID, o.Type, o.ID)
+	r, err := h.Store.Get(ctx, info.Tenant.ID, o.Type, o.ID)
 	if err != nil {
 		return nil, err
 	}
-	return GetResource200JSONResponse{Body: ResourceRead{Data: r.Document(), Meta: Meta{RequestID: call.RequestID}}}, nil
+	return GetResource200JSONResponse{Body: ResourceRead{Data: r.Document(), Meta: Meta{RequestID: info.RequestID}}}, nil
 }
 
 // PatchResource changes the attributes of a resource: an object replaces them,
 // null clears them, and what is absent stays.
-func (s *Surface) PatchResource(ctx context.Context, request PatchResourceRequestObject) (PatchResourceResponseObject, error) {
-	call := web.CallOf(ctx)
+func (h *Handlers) PatchResource(ctx context.Context, request PatchResourceRequestObject) (PatchResourceResponseObject, error) {
+	info := web.InfoOf(ctx)
 	var v validation
 	o := v.resource("", request.Type, request.ExternalID)
 	attributes := v.attributes(request.Body.Attributes)
@@ -72,27 +72,27 @@ func (s *Surface) PatchResource(ctx context.Context, request PatchResourceReques
 		err   error
 	)
 	if request.Body.Attributes == nil {
-		r, err = s.Store.Get(ctx, call.Tenant.ID, o.Type, o.ID)
+		r, err = h.Store.Get(ctx, info.Tenant.ID, o.Type, o.ID)
 	} else {
-		r, token, err = s.Store.Patch(ctx, call.Tenant.ID, o.Type, o.ID, attributes, origin(call))
+		r, token, err = h.Store.Patch(ctx, info.Tenant.ID, o.Type, o.ID, attributes, origin(info))
 	}
 	if err != nil {
 		return nil, err
 	}
 	return PatchResource200JSONResponse{Body: ResourcePatched{
-		Data: r.Document(), Meta: ChangeMeta{RequestID: call.RequestID, ConsistencyToken: token},
+		Data: r.Document(), Meta: ChangeMeta{RequestID: info.RequestID, ConsistencyToken: token},
 	}}, nil
 }
 
 // DeleteResource deletes a resource and every relation that names it.
-func (s *Surface) DeleteResource(ctx context.Context, request DeleteResourceRequestObject) (DeleteResourceResponseObject, error) {
-	call := web.CallOf(ctx)
+func (h *Handlers) DeleteResource(ctx context.Context, request DeleteResourceRequestObject) (DeleteResourceResponseObject, error) {
+	info := web.InfoOf(ctx)
 	var v validation
 	o := v.resource("", request.Type, request.ExternalID)
 	if err := cmp.Or(v.Err(), managed(o, ""), exchanged(o)); err != nil {
 		return nil, err
 	}
-	token, err := s.Store.Delete(ctx, call.Tenant.ID, o.Type, o.ID, origin(call))
+	token, err := h.Store.Delete(ctx, info.Tenant.ID, o.Type, o.ID, origin(info))
 	if err != nil {
 		return nil, err
 	}
@@ -115,8 +115,8 @@ type resourcePosition struct {
 }
 
 // ListResources lists the resources of a type, newest first.
-func (s *Surface) ListResources(ctx context.Context, request ListResourcesRequestObject) (ListResourcesResponseObject, error) {
-	call := web.CallOf(ctx)
+func (h *Handlers) ListResources(ctx context.Context, request ListResourcesRequestObject) (ListResourcesResponseObject, error) {
+	info := web.InfoOf(ctx)
 	limit, err := web.Limit(request.Params.Limit)
 	if err != nil {
 		return nil, err
@@ -131,26 +131,26 @@ func (s *Surface) ListResources(ctx context.Context, request ListResourcesReques
 	var after *tuplestore.Record
 	if request.Params.Cursor != "" {
 		var p resourcePosition
-		if err := s.Cursors.Resume(call.Tenant.ID, list, request.Params.Cursor, &p); err != nil {
+		if err := h.Cursors.Resume(info.Tenant.ID, list, request.Params.Cursor, &p); err != nil {
 			return nil, err
 		}
 		after = &tuplestore.Record{Fact: tuplestore.Fact{Tuple: tuplestore.Presence(tuplestore.Object{Type: typ, ID: p.ID})}, CreatedRevision: p.Revision}
 	}
-	found, last, err := s.Store.List(ctx, call.Tenant.ID, typ, after, limit)
+	found, last, err := h.Store.List(ctx, info.Tenant.ID, typ, after, limit)
 	if err != nil {
 		return nil, err
 	}
-	body := ResourceList{Meta: ListMeta{RequestID: call.RequestID, Limit: limit}}
+	body := ResourceList{Meta: ListMeta{RequestID: info.RequestID, Limit: limit}}
 	for _, r := range found {
 		body.Data = append(body.Data, r.Document())
 	}
 	if len(found) == limit { // a full page may be the last one
-		more, _, err := s.Store.List(ctx, call.Tenant.ID, typ, last, 1)
+		more, _, err := h.Store.List(ctx, info.Tenant.ID, typ, last, 1)
 		if err != nil {
 			return nil, err
 		}
 		if len(more) > 0 {
-			if body.Meta.NextCursor, err = s.next(call, list, resourcePosition{last.CreatedRevision, last.Object.ID}); err != nil {
+			if body.Meta.NextCursor, err = h.next(info, list, resourcePosition{last.CreatedRevision, last.Object.ID}); err != nil {
 				return nil, err
 			}
 		}

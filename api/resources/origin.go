@@ -6,6 +6,6 @@ import (
 )
 
 // origin says that a change comes from the caller.
-func origin(call *web.Call) engine.Origin {
-	return engine.Origin{Actor: call.Principal.Subject, CommitID: call.CommitID}
+func origin(info *web.RequestInfo) engine.Origin {
+	return engine.Origin{Actor: info.Principal.Subject, CommitID: info.CommitID}
 }

@@ -14,21 +14,21 @@ import (
 	"stonetown/tuplestore"
 )
 
-// maxBulk is how many relations one call may write.
+// maxBulk is the maximum number of relations that a request writes.
 const maxBulk = 500
 
 // CreateRelation relates a subject to a resource.
-func (s *Surface) CreateRelation(ctx context.Context, request CreateRelationRequestObject) (CreateRelationResponseObject, error) {
-	call := web.CallOf(ctx)
+func (h *Handlers) CreateRelation(ctx context.Context, request CreateRelationRequestObject) (CreateRelationResponseObject, error) {
+	info := web.InfoOf(ctx)
 	op, err := relationOf(request.Type, request.ExternalID, *request.Body, false)
 	if err != nil {
 		return nil, err
 	}
-	written, err := s.writeRelation(ctx, call, op)
+	written, err := h.writeRelation(ctx, info, op)
 	if err != nil {
 		return nil, err
 	}
-	body := RelationWritten{Data: public.RelationOf(op), Meta: tokenMeta(call, written.Token)}
+	body := RelationWritten{Data: public.RelationOf(op), Meta: tokenMeta(info, written.Token)}
 	if written.Statuses[0] != tuplestore.Created {
 		return CreateRelation200JSONResponse{Body: body}, nil
 	}
@@ -36,24 +36,24 @@ func (s *Surface) CreateRelation(ctx context.Context, request CreateRelationRequ
 }
 
 // DeleteRelation removes one relation.
-func (s *Surface) DeleteRelation(ctx context.Context, request DeleteRelationRequestObject) (DeleteRelationResponseObject, error) {
-	call := web.CallOf(ctx)
+func (h *Handlers) DeleteRelation(ctx context.Context, request DeleteRelationRequestObject) (DeleteRelationResponseObject, error) {
+	info := web.InfoOf(ctx)
 	op, err := relationOf(request.Type, request.ExternalID, *request.Body, true)
 	if err != nil {
 		return nil, err
 	}
-	written, err := s.writeRelation(ctx, call, op)
+	written, err := h.writeRelation(ctx, info, op)
 	if err != nil {
 		return nil, err
 	}
 	return DeleteRelation204Response{Headers: DeletedResponseHeaders{XConsistencyToken: written.Token}}, nil
 }
 
-func (s *Surface) writeRelation(ctx context.Context, call *web.Call, op engine.WriteOp) (engine.WriteResponse, error) {
+func (h *Handlers) writeRelation(ctx context.Context, info *web.RequestInfo, op engine.WriteOp) (engine.WriteResponse, error) {
 	if err := managed(op.Resource, op.Relation); err != nil {
 		return engine.WriteResponse{}, &engine.OpError{Err: err}
 	}
-	return s.Engine.WriteRelation(ctx, call.Tenant.ID, op, origin(call))
+	return h.Engine.WriteRelation(ctx, info.Tenant.ID, op, origin(info))
 }
 
 func relationOf(typ, externalID string, in RelationInput, isDelete bool) (engine.WriteOp, error) {
@@ -66,8 +66,8 @@ func relationOf(typ, externalID string, in RelationInput, isDelete bool) (engine
 }
 
 // WriteRelations writes many relations or none.
-func (s *Surface) WriteRelations(ctx context.Context, request WriteRelationsRequestObject) (WriteRelationsResponseObject, error) {
-	call := web.CallOf(ctx)
+func (h *Handlers) WriteRelations(ctx context.Context, request WriteRelationsRequestObject) (WriteRelationsResponseObject, error) {
+	info := web.InfoOf(ctx)
 	in := request.Body.Operations
 	if len(in) == 0 {
 		return nil, web.ValidationFailed(web.FieldError{Field: "operations", Code: "required", Message: "operations must have at least one item"})
@@ -95,7 +95,7 @@ func (s *Surface) WriteRelations(ctx context.Context, request WriteRelationsRequ
 			return nil, atIndex(web.ValidationFailed(v.Faults...), i)
 		}
 	}
-	written, err := s.writeAll(ctx, call, ops)
+	written, err := h.writeAll(ctx, info, ops)
 	if err != nil {
 		var failed *engine.OpError
 		if errors.As(err, &failed) {
@@ -105,7 +105,7 @@ func (s *Surface) WriteRelations(ctx context.Context, request WriteRelationsRequ
 		}
 		return nil, err
 	}
-	body := BulkWritten{Meta: tokenMeta(call, written.Token)}
+	body := BulkWritten{Meta: tokenMeta(info, written.Token)}
 	body.Data.Results = make([]BulkResult, len(in))
 	for i, status := range written.Statuses {
 		if status != tuplestore.Existed {
@@ -116,13 +116,13 @@ func (s *Surface) WriteRelations(ctx context.Context, request WriteRelationsRequ
 	return WriteRelations200JSONResponse{Body: body}, nil
 }
 
-func (s *Surface) writeAll(ctx context.Context, call *web.Call, ops []engine.WriteOp) (engine.WriteResponse, error) {
+func (h *Handlers) writeAll(ctx context.Context, info *web.RequestInfo, ops []engine.WriteOp) (engine.WriteResponse, error) {
 	for i, op := range ops {
 		if err := managed(op.Resource, op.Relation); err != nil {
 			return engine.WriteResponse{}, &engine.OpError{Index: i, Err: err}
 		}
 	}
-	return s.Engine.Write(ctx, call.Tenant.ID, engine.WriteRequest{Origin: origin(call), Ops: ops})
+	return h.Engine.Write(ctx, info.Tenant.ID, engine.WriteRequest{Origin: origin(info), Ops: ops})
 }
 
 var statusNames = map[tuplestore.Status]string{
@@ -146,8 +146,8 @@ type relationPosition struct {
 }
 
 // ListRelations lists the relations of a resource as they were written.
-func (s *Surface) ListRelations(ctx context.Context, request ListRelationsRequestObject) (ListRelationsResponseObject, error) {
-	call := web.CallOf(ctx)
+func (h *Handlers) ListRelations(ctx context.Context, request ListRelationsRequestObject) (ListRelationsResponseObject, error) {
+	info := web.InfoOf(ctx)
 	limit, err := web.Limit(request.Params.Limit)
 	if err != nil {
 		return nil, err
@@ -165,7 +165,7 @@ func (s *Surface) ListRelations(ctx context.Context, request ListRelationsReques
 	var after *tuplestore.Record
 	if request.Params.Cursor != "" {
 		var p relationPosition
-		if err := s.Cursors.Resume(call.Tenant.ID, list, request.Params.Cursor, &p); err != nil {
+		if err := h.Cursors.Resume(info.Tenant.ID, list, request.Params.Cursor, &p); err != nil {
 			return nil, err
 		}
 		after = &tuplestore.Record{Fact: tuplestore.Fact{Tuple: tuplestore.Tuple{
@@ -173,16 +173,16 @@ func (s *Surface) ListRelations(ctx context.Context, request ListRelationsReques
 			Subject: tuplestore.Subject{Type: p.SubjectType, ID: p.SubjectID, Relation: p.SubjectRelation},
 		}}}
 	}
-	records, err := s.Engine.Relations(ctx, call.Tenant.ID, o, relation, after, limit+1)
+	records, err := h.Engine.Relations(ctx, info.Tenant.ID, o, relation, after, limit+1)
 	if err != nil {
 		return nil, err
 	}
-	body := RelationList{Meta: ListMeta{RequestID: call.RequestID, Limit: limit}}
+	body := RelationList{Meta: ListMeta{RequestID: info.RequestID, Limit: limit}}
 	if len(records) > limit {
 		records = records[:limit]
 		last := records[limit-1]
 		position := relationPosition{last.Relation, last.Subject.Type, last.Subject.ID, last.Subject.Relation}
-		if body.Meta.NextCursor, err = s.next(call, list, position); err != nil {
+		if body.Meta.NextCursor, err = h.next(info, list, position); err != nil {
 			return nil, err
 		}
 	}

@@ -1,12 +1,10 @@
-// Package resources is the relationship-based access control surface of the
-// HTTP interface: resource types, resources, relations and permission checks.
+// Package resources has the operations of relationship-based access control: resource types,
+// resources, relations and checks.
 //
-// Types and routing are generated from the OpenAPI document; a method of
-// [Surface] is one operation: it states the request in the engine's terms, calls
-// the engine, and states the answer on the wire. What the engine would not
-// notice, or what would reach a database that cannot take it, is refused here;
-// everything else that can be wrong with a request is the engine's to say, and
-// [translate] to put into words.
+// Types and routing are generated from the OpenAPI document. Each method of [Handlers] is
+// one operation: it decodes the request, calls the engine and encodes the response. It
+// validates only what the engine does not, such as text that a database cannot store; all
+// other errors come from the engine, and [translate] maps them to responses.
 package resources
 
 import (
@@ -22,7 +20,7 @@ import (
 	"stonetown/tuplestore"
 )
 
-// Engine is what the surface needs of [audit.Engine].
+// Engine is the part of [audit.Engine] that the operations use.
 type Engine interface {
 	CheckInto(ctx context.Context, tenant string, req *engine.CheckRequest, res *engine.CheckResponse) error
 	ListResources(ctx context.Context, tenant string, req engine.ListResourcesRequest) (*engine.ResourceList, error)
@@ -41,7 +39,7 @@ type Engine interface {
 	DeleteType(ctx context.Context, tenant, name string, origin engine.Origin) (token string, err error)
 }
 
-// Store is what the surface needs of [resources.Store].
+// Store is the part of [resources.Store] that the operations use.
 type Store interface {
 	Put(ctx context.Context, tenant string, r resources.Resource, origin engine.Origin) (stored resources.Resource, created bool, token string, err error)
 	Get(ctx context.Context, tenant, typ, externalID string) (resources.Resource, error)
@@ -50,20 +48,20 @@ type Store interface {
 	Delete(ctx context.Context, tenant, typ, externalID string, origin engine.Origin) (token string, err error)
 }
 
-// Surface implements the operations. It is safe for concurrent use.
-type Surface struct {
+// Handlers implements the operations. It is safe for concurrent use.
+type Handlers struct {
 	Engine  Engine
 	Store   Store
 	Cursors *web.Cursors
 }
 
-var _ StrictServerInterface = (*Surface)(nil)
+var _ StrictServerInterface = (*Handlers)(nil)
 
-// Errors is how the surface speaks of errors.
-var Errors = web.Surface{Translate: translate}
+// Errors is the error format of the operations.
+var Errors = web.ErrorFormat{Translate: translate}
 
 // Mount adds the operations to a router. fail answers requests that end in an
 // error.
-func (s *Surface) Mount(router *mux.Router, fail func(w http.ResponseWriter, r *http.Request, err error)) {
-	HandlerWithOptions(NewStrictHandler(s, fail), GorillaServerOptions{BaseRouter: router, ErrorHandlerFunc: web.Parameters(fail)})
+func (h *Handlers) Mount(router *mux.Router, fail func(w http.ResponseWriter, r *http.Request, err error)) {
+	HandlerWithOptions(NewStrictHandler(h, fail), GorillaServerOptions{BaseRouter: router, ErrorHandlerFunc: web.Parameters(fail)})
 }

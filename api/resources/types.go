@@ -15,13 +15,13 @@ import (
 )
 
 // PutResourceType defines a type or replaces its definition.
-func (s *Surface) PutResourceType(ctx context.Context, request PutResourceTypeRequestObject) (PutResourceTypeResponseObject, error) {
-	call := web.CallOf(ctx)
-	stored, created, token, err := s.Engine.PutType(ctx, call.Tenant.ID, typeOf(*request.Body), origin(call))
+func (h *Handlers) PutResourceType(ctx context.Context, request PutResourceTypeRequestObject) (PutResourceTypeResponseObject, error) {
+	info := web.InfoOf(ctx)
+	stored, created, token, err := h.Engine.PutType(ctx, info.Tenant.ID, typeOf(*request.Body), origin(info))
 	if err != nil {
 		return nil, err
 	}
-	body := ResourceTypeWritten{Data: public.TypeOf(stored), Meta: tokenMeta(call, token)}
+	body := ResourceTypeWritten{Data: public.TypeOf(stored), Meta: tokenMeta(info, token)}
 	if !created {
 		return PutResourceType200JSONResponse{Body: body}, nil
 	}
@@ -31,19 +31,19 @@ func (s *Surface) PutResourceType(ctx context.Context, request PutResourceTypeRe
 }
 
 // GetResourceType reads a type.
-func (s *Surface) GetResourceType(ctx context.Context, request GetResourceTypeRequestObject) (GetResourceTypeResponseObject, error) {
-	call := web.CallOf(ctx)
-	t, err := s.Engine.Type(ctx, call.Tenant.ID, request.Name)
+func (h *Handlers) GetResourceType(ctx context.Context, request GetResourceTypeRequestObject) (GetResourceTypeResponseObject, error) {
+	info := web.InfoOf(ctx)
+	t, err := h.Engine.Type(ctx, info.Tenant.ID, request.Name)
 	if err != nil {
 		return nil, err
 	}
-	return GetResourceType200JSONResponse{Body: ResourceTypeRead{Data: public.TypeOf(t), Meta: Meta{RequestID: call.RequestID}}}, nil
+	return GetResourceType200JSONResponse{Body: ResourceTypeRead{Data: public.TypeOf(t), Meta: Meta{RequestID: info.RequestID}}}, nil
 }
 
 // DeleteResourceType deletes a type that nothing uses.
-func (s *Surface) DeleteResourceType(ctx context.Context, request DeleteResourceTypeRequestObject) (DeleteResourceTypeResponseObject, error) {
-	call := web.CallOf(ctx)
-	token, err := s.Engine.DeleteType(ctx, call.Tenant.ID, request.Name, origin(call))
+func (h *Handlers) DeleteResourceType(ctx context.Context, request DeleteResourceTypeRequestObject) (DeleteResourceTypeResponseObject, error) {
+	info := web.InfoOf(ctx)
+	token, err := h.Engine.DeleteType(ctx, info.Tenant.ID, request.Name, origin(info))
 	if err != nil {
 		return nil, err
 	}
@@ -58,8 +58,8 @@ type typePosition struct {
 
 // ListResourceTypes lists types, newest first. A tenant has a thousand at most,
 // in memory, so a page is cut from all of them.
-func (s *Surface) ListResourceTypes(ctx context.Context, request ListResourceTypesRequestObject) (ListResourceTypesResponseObject, error) {
-	call := web.CallOf(ctx)
+func (h *Handlers) ListResourceTypes(ctx context.Context, request ListResourceTypesRequestObject) (ListResourceTypesResponseObject, error) {
+	info := web.InfoOf(ctx)
 	limit, err := web.Limit(request.Params.Limit)
 	if err != nil {
 		return nil, err
@@ -68,11 +68,11 @@ func (s *Surface) ListResourceTypes(ctx context.Context, request ListResourceTyp
 	var after *typePosition
 	if request.Params.Cursor != "" {
 		after = new(typePosition)
-		if err := s.Cursors.Resume(call.Tenant.ID, list, request.Params.Cursor, after); err != nil {
+		if err := h.Cursors.Resume(info.Tenant.ID, list, request.Params.Cursor, after); err != nil {
 			return nil, err
 		}
 	}
-	types, err := s.Engine.Types(ctx, call.Tenant.ID)
+	types, err := h.Engine.Types(ctx, info.Tenant.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -81,11 +81,11 @@ func (s *Surface) ListResourceTypes(ctx context.Context, request ListResourceTyp
 			return cmp.Or(after.CreatedAt.Compare(t.CreatedAt), cmp.Compare(after.Name, t.Name)) <= 0
 		})
 	}
-	body := ResourceTypeList{Meta: ListMeta{RequestID: call.RequestID, Limit: limit}}
+	body := ResourceTypeList{Meta: ListMeta{RequestID: info.RequestID, Limit: limit}}
 	if len(types) > limit {
 		types = types[:limit]
 		last := types[limit-1]
-		if body.Meta.NextCursor, err = s.next(call, list, typePosition{last.CreatedAt, last.Name}); err != nil {
+		if body.Meta.NextCursor, err = h.next(info, list, typePosition{last.CreatedAt, last.Name}); err != nil {
 			return nil, err
 		}
 	}
@@ -96,13 +96,13 @@ func (s *Surface) ListResourceTypes(ctx context.Context, request ListResourceTyp
 }
 
 // next is the cursor of a page that is not the last.
-func (s *Surface) next(call *web.Call, list []string, position any) (*string, error) {
-	cursor, err := s.Cursors.Next(call.Tenant.ID, list, position)
+func (h *Handlers) next(info *web.RequestInfo, list []string, position any) (*string, error) {
+	cursor, err := h.Cursors.Next(info.Tenant.ID, list, position)
 	return &cursor, err
 }
 
-func tokenMeta(call *web.Call, token string) TokenMeta {
-	return TokenMeta{RequestID: call.RequestID, ConsistencyToken: token}
+func tokenMeta(info *web.RequestInfo, token string) TokenMeta {
+	return TokenMeta{RequestID: info.RequestID, ConsistencyToken: token}
 }
 
 func typeOf(in ResourceTypeInput) schema.Type {

@@ -12,8 +12,8 @@ import (
 )
 
 // Watch follows all changes of a tenant.
-func (s *Surface) Watch(ctx context.Context, request WatchRequestObject) (WatchResponseObject, error) {
-	return watch{ctx, s.Engine, web.CallOf(ctx).Tenant.ID, request.Params.After}, nil
+func (h *Handlers) Watch(ctx context.Context, request WatchRequestObject) (WatchResponseObject, error) {
+	return watch{ctx, h.Engine, web.InfoOf(ctx).Tenant.ID, request.Params.After}, nil
 }
 
 // watch is the response to a watch, written for as long as the client listens.

@@ -1,4 +1,4 @@
-// Package scopes is the surface of the registry of what tokens can carry.
+// Package scopes has the operations on the registry of scopes.
 package scopes
 
 import (
@@ -14,7 +14,7 @@ import (
 	"stonetown/oauth"
 )
 
-// Registry is what the surface needs of [oauth.Registry].
+// Registry is the part of [oauth.Registry] that the operations use.
 type Registry interface {
 	Scopes(ctx context.Context, tenantID string) ([]oauth.Scope, error)
 	CreateScope(ctx context.Context, tenantID string, s oauth.Scope) (oauth.Scope, error)
@@ -22,22 +22,22 @@ type Registry interface {
 	DeleteScope(ctx context.Context, tenantID, name string, origin engine.Origin) error
 }
 
-// Surface implements the operations. It is safe for concurrent use.
-type Surface struct {
+// Handlers implements the operations. It is safe for concurrent use.
+type Handlers struct {
 	Registry Registry
 	Cursors  *web.Cursors
 }
 
-var _ StrictServerInterface = (*Surface)(nil)
+var _ StrictServerInterface = (*Handlers)(nil)
 
 // Mount adds the operations to a router. fail answers requests that end in an
 // error.
-func (s *Surface) Mount(router *mux.Router, fail func(w http.ResponseWriter, r *http.Request, err error)) {
-	HandlerWithOptions(NewStrictHandler(s, fail), GorillaServerOptions{BaseRouter: router, ErrorHandlerFunc: web.Parameters(fail)})
+func (h *Handlers) Mount(router *mux.Router, fail func(w http.ResponseWriter, r *http.Request, err error)) {
+	HandlerWithOptions(NewStrictHandler(h, fail), GorillaServerOptions{BaseRouter: router, ErrorHandlerFunc: web.Parameters(fail)})
 }
 
-// Errors answers for the surface.
-var Errors = web.Surface{Translate: translate}
+// Errors is the error format of the operations.
+var Errors = web.ErrorFormat{Translate: translate}
 
 func translate(err error) *web.Error {
 	for _, known := range []struct {
@@ -61,17 +61,17 @@ func translate(err error) *web.Error {
 }
 
 // ListScopes lists scopes: a tenant has some dozens.
-func (s *Surface) ListScopes(ctx context.Context, request ListScopesRequestObject) (ListScopesResponseObject, error) {
-	call := web.CallOf(ctx)
-	found, err := s.Registry.Scopes(ctx, call.Tenant.ID)
+func (h *Handlers) ListScopes(ctx context.Context, request ListScopesRequestObject) (ListScopesResponseObject, error) {
+	info := web.InfoOf(ctx)
+	found, err := h.Registry.Scopes(ctx, info.Tenant.ID)
 	if err != nil {
 		return nil, err
 	}
-	page, limit, next, err := web.Page(s.Cursors, call.Tenant.ID, []string{"listScopes"}, request.Params.Limit, request.Params.Cursor, found, func(s oauth.Scope) string { return s.Name })
+	page, limit, next, err := web.Page(h.Cursors, info.Tenant.ID, []string{"listScopes"}, request.Params.Limit, request.Params.Cursor, found, func(s oauth.Scope) string { return s.Name })
 	if err != nil {
 		return nil, err
 	}
-	body := ScopeList{Data: []Scope{}, Meta: ListMeta{RequestID: call.RequestID, Limit: limit, NextCursor: next}}
+	body := ScopeList{Data: []Scope{}, Meta: ListMeta{RequestID: info.RequestID, Limit: limit, NextCursor: next}}
 	for _, scope := range page {
 		body.Data = append(body.Data, scope.Document())
 	}
@@ -79,8 +79,8 @@ func (s *Surface) ListScopes(ctx context.Context, request ListScopesRequestObjec
 }
 
 // CreateScope registers a scope.
-func (s *Surface) CreateScope(ctx context.Context, request CreateScopeRequestObject) (CreateScopeResponseObject, error) {
-	call, in := web.CallOf(ctx), request.Body
+func (h *Handlers) CreateScope(ctx context.Context, request CreateScopeRequestObject) (CreateScopeResponseObject, error) {
+	info, in := web.InfoOf(ctx), request.Body
 	var v web.Validation
 	v.Text("", "name", in.Name)
 	description(&v, in.Description)
@@ -89,16 +89,16 @@ func (s *Surface) CreateScope(ctx context.Context, request CreateScopeRequestObj
 		return nil, err
 	}
 	scope := oauth.Scope{Name: in.Name, Description: in.Description, Entitlement: in.Entitlement}
-	scope, err := s.Registry.CreateScope(ctx, call.Tenant.ID, scope)
+	scope, err := h.Registry.CreateScope(ctx, info.Tenant.ID, scope)
 	if err != nil {
 		return nil, err
 	}
-	return CreateScope201JSONResponse{Body: read(call, scope), Headers: CreateScope201ResponseHeaders{Location: "/api/v1/scopes/" + url.PathEscape(scope.Name)}}, nil
+	return CreateScope201JSONResponse{Body: read(info, scope), Headers: CreateScope201ResponseHeaders{Location: "/api/v1/scopes/" + url.PathEscape(scope.Name)}}, nil
 }
 
 // PatchScope changes a scope.
-func (s *Surface) PatchScope(ctx context.Context, request PatchScopeRequestObject) (PatchScopeResponseObject, error) {
-	call, in := web.CallOf(ctx), request.Body
+func (h *Handlers) PatchScope(ctx context.Context, request PatchScopeRequestObject) (PatchScopeResponseObject, error) {
+	info, in := web.InfoOf(ctx), request.Body
 	if err := web.RefuseImmutable(web.Member{Name: "name", Value: in.Name}, web.Member{Name: "created_at", Value: in.CreatedAt}); err != nil {
 		return nil, err
 	}
@@ -120,18 +120,18 @@ func (s *Surface) PatchScope(ctx context.Context, request PatchScopeRequestObjec
 			scope.Entitlement = *in.Entitlement
 		}
 	}
-	scope, err := s.Registry.UpdateScope(ctx, call.Tenant.ID, request.Name, change)
+	scope, err := h.Registry.UpdateScope(ctx, info.Tenant.ID, request.Name, change)
 	if err != nil {
 		return nil, err
 	}
-	return PatchScope200JSONResponse{Body: read(call, scope)}, nil
+	return PatchScope200JSONResponse{Body: read(info, scope)}, nil
 }
 
 // DeleteScope takes a scope back.
-func (s *Surface) DeleteScope(ctx context.Context, request DeleteScopeRequestObject) (DeleteScopeResponseObject, error) {
-	call := web.CallOf(ctx)
-	origin := engine.Origin{Actor: call.Principal.Subject, CommitID: call.CommitID}
-	if err := s.Registry.DeleteScope(ctx, call.Tenant.ID, request.Name, origin); err != nil {
+func (h *Handlers) DeleteScope(ctx context.Context, request DeleteScopeRequestObject) (DeleteScopeResponseObject, error) {
+	info := web.InfoOf(ctx)
+	origin := engine.Origin{Actor: info.Principal.Subject, CommitID: info.CommitID}
+	if err := h.Registry.DeleteScope(ctx, info.Tenant.ID, request.Name, origin); err != nil {
 		return nil, err
 	}
 	return DeleteScope204Response{}, nil
@@ -152,6 +152,6 @@ func entitlement(v *web.Validation, e Entitlement) {
 	}
 }
 
-func read(call *web.Call, s oauth.Scope) ScopeRead {
-	return ScopeRead{Data: s.Document(), Meta: Meta{RequestID: call.RequestID}}
+func read(info *web.RequestInfo, s oauth.Scope) ScopeRead {
+	return ScopeRead{Data: s.Document(), Meta: Meta{RequestID: info.RequestID}}
 }

@@ -1,5 +1,5 @@
-// Package settings is the surface on which a tenant decides for itself what the
-// deployment decides otherwise.
+// Package settings has the operations on the settings of a tenant, which override those of
+// the deployment, and on its signing keys.
 package settings
 
 import (
@@ -17,37 +17,37 @@ import (
 	"stonetown/settings"
 )
 
-// Service is what the surface needs of [settings.Service].
+// Service is the part of [settings.Service] that the operations use.
 type Service interface {
 	Settings(ctx context.Context, tenantID string) (settings.Settings, error)
 	UpdateSettings(ctx context.Context, tenantID string, change settings.Change) (after settings.Settings, err error)
 }
 
-// Surface implements the operations. It is safe for concurrent use.
-type Surface struct {
+// Handlers implements the operations. It is safe for concurrent use.
+type Handlers struct {
 	Service Service
 	Keys    Keys
 	Cursors *web.Cursors
 }
 
-var _ StrictServerInterface = (*Surface)(nil)
+var _ StrictServerInterface = (*Handlers)(nil)
 
 // Mount adds the operations to a router. fail answers requests that end in an
 // error.
-func (s *Surface) Mount(router *mux.Router, fail func(w http.ResponseWriter, r *http.Request, err error)) {
-	HandlerWithOptions(NewStrictHandler(s, fail), GorillaServerOptions{BaseRouter: router, ErrorHandlerFunc: web.Parameters(fail)})
+func (h *Handlers) Mount(router *mux.Router, fail func(w http.ResponseWriter, r *http.Request, err error)) {
+	HandlerWithOptions(NewStrictHandler(h, fail), GorillaServerOptions{BaseRouter: router, ErrorHandlerFunc: web.Parameters(fail)})
 }
 
 // GetSettings reads the settings.
-func (s *Surface) GetSettings(ctx context.Context, _ GetSettingsRequestObject) (GetSettingsResponseObject, error) {
-	call := web.CallOf(ctx)
-	found, err := s.Service.Settings(ctx, call.Tenant.ID)
-	return GetSettings200JSONResponse{Body: read(call, found)}, err
+func (h *Handlers) GetSettings(ctx context.Context, _ GetSettingsRequestObject) (GetSettingsResponseObject, error) {
+	info := web.InfoOf(ctx)
+	found, err := h.Service.Settings(ctx, info.Tenant.ID)
+	return GetSettings200JSONResponse{Body: read(info, found)}, err
 }
 
 // PatchSettings changes settings.
-func (s *Surface) PatchSettings(ctx context.Context, request PatchSettingsRequestObject) (PatchSettingsResponseObject, error) {
-	call := web.CallOf(ctx)
+func (h *Handlers) PatchSettings(ctx context.Context, request PatchSettingsRequestObject) (PatchSettingsResponseObject, error) {
+	info := web.InfoOf(ctx)
 	var change settings.Change
 	var err error
 	if change.SetLimits, change.ClearLimits, err = limitsOf(request.Body.RateLimits); err != nil {
@@ -59,12 +59,12 @@ func (s *Surface) PatchSettings(ctx context.Context, request PatchSettingsReques
 	if change.Applications, err = applicationsOf(request.Body); err != nil {
 		return nil, err
 	}
-	now, err := s.Service.UpdateSettings(ctx, call.Tenant.ID, change)
-	return PatchSettings200JSONResponse{Body: read(call, now)}, err
+	now, err := h.Service.UpdateSettings(ctx, info.Tenant.ID, change)
+	return PatchSettings200JSONResponse{Body: read(info, now)}, err
 }
 
-func read(call *web.Call, s settings.Settings) SettingsRead {
-	return SettingsRead{Data: s.Document(), Meta: Meta{RequestID: call.RequestID}}
+func read(info *web.RequestInfo, s settings.Settings) SettingsRead {
+	return SettingsRead{Data: s.Document(), Meta: Meta{RequestID: info.RequestID}}
 }
 
 // limitsOf reads a merge patch: limits to set and, as null, to take back.

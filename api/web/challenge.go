@@ -10,8 +10,8 @@ import (
 
 // challenge says how to authenticate: by the scheme that was tried, with what came of it, and
 // by the other one (RFC 6750 §3, RFC 9449 §7.1). params begin with a comma, if there are any.
-func (c *Call) challenge(scheme, params string) http.Header {
-	realm := ` realm="` + c.Tenant.BaseURL + `"`
+func (info *RequestInfo) challenge(scheme, params string) http.Header {
+	realm := ` realm="` + info.Tenant.BaseURL + `"`
 	bearer := oauth.TokenTypeBearer + realm
 	bound := oauth.TokenTypeDPoP + realm + `, algs="` + strings.Join(dpop.Algs, " ") + `"`
 	if scheme == oauth.TokenTypeDPoP {
@@ -21,28 +21,28 @@ func (c *Call) challenge(scheme, params string) http.Header {
 }
 
 // scheme is the one by which the caller was let in, or would be.
-func (c *Call) scheme() string {
-	if c.Principal != nil && c.Principal.Thumbprint != "" {
+func (info *RequestInfo) scheme() string {
+	if info.Principal != nil && info.Principal.Thumbprint != "" {
 		return oauth.TokenTypeDPoP
 	}
 	return oauth.TokenTypeBearer
 }
 
 // InvalidToken refuses a token that was accepted before something else came out.
-func InvalidToken(call *Call, reason oauth.Reason) *Error {
-	return call.invalidToken(call.scheme(), reason)
+func InvalidToken(info *RequestInfo, reason oauth.Reason) *Error {
+	return info.invalidToken(info.scheme(), reason)
 }
 
-func (c *Call) invalidToken(scheme string, reason oauth.Reason) *Error {
+func (info *RequestInfo) invalidToken(scheme string, reason oauth.Reason) *Error {
 	return &Error{
 		Status: http.StatusUnauthorized, Code: "invalid_token", Message: "the access token is not valid",
-		Details: Details{"reason": string(reason)}, Header: c.challenge(scheme, `, error="invalid_token"`),
+		Details: Details{"reason": string(reason)}, Header: info.challenge(scheme, `, error="invalid_token"`),
 	}
 }
 
-func (c *Call) invalidProof(reason dpop.Reason) *Error {
+func (info *RequestInfo) invalidProof(reason dpop.Reason) *Error {
 	return &Error{
 		Status: http.StatusUnauthorized, Code: "invalid_dpop_proof", Message: "the DPoP proof is not valid",
-		Details: Details{"reason": string(reason)}, Header: c.challenge(oauth.TokenTypeDPoP, `, error="invalid_dpop_proof"`),
+		Details: Details{"reason": string(reason)}, Header: info.challenge(oauth.TokenTypeDPoP, `, error="invalid_dpop_proof"`),
 	}
 }

@@ -10,7 +10,7 @@ import (
 // clientIP is the address that a request came from: the peer's or, if the peer
 // is a trusted proxy, the nearest address in X-Forwarded-For that is not one.
 // Everything left of that was written by the client.
-func (k *Kit) clientIP(r *http.Request) netip.Addr {
+func (s *Server) clientIP(r *http.Request) netip.Addr {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return netip.Addr{}
@@ -18,7 +18,7 @@ func (k *Kit) clientIP(r *http.Request) netip.Addr {
 	ip := peer.Addr().Unmap()
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for _, hop := range slices.Backward(hops) {
-		if !k.trusts(ip) {
+		if !s.trusts(ip) {
 			break
 		}
 		next, err := netip.ParseAddr(strings.TrimSpace(hop))
@@ -30,6 +30,6 @@ func (k *Kit) clientIP(r *http.Request) netip.Addr {
 	return ip
 }
 
-func (k *Kit) trusts(ip netip.Addr) bool {
-	return slices.ContainsFunc(k.trusted, func(p netip.Prefix) bool { return p.Contains(ip) })
+func (s *Server) trusts(ip netip.Addr) bool {
+	return slices.ContainsFunc(s.trusted, func(p netip.Prefix) bool { return p.Contains(ip) })
 }

@@ -21,10 +21,10 @@ type Origins interface {
 // newCORS states the policy of everything that a script elsewhere may call with a
 // token (Fetch, CORS protocol). Cookies never count, so credentials are not
 // allowed. What is public says so itself; see [Document].
-func newCORS(k *Kit) *cors.Cors {
+func newCORS(s *Server) *cors.Cors {
 	return cors.New(cors.Options{
 		AllowOriginVaryRequestFunc: func(r *http.Request, origin string) (bool, []string) {
-			return k.originAllowed(r, origin), []string{"Origin"}
+			return s.originAllowed(r, origin), []string{"Origin"}
 		},
 		AllowedMethods: []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete},
 		AllowedHeaders: []string{"Authorization", "Content-Type", "Idempotency-Key", "DPoP"},
@@ -35,17 +35,17 @@ func newCORS(k *Kit) *cors.Cors {
 	})
 }
 
-func (k *Kit) originAllowed(r *http.Request, origin string) bool {
-	if k.origins == nil {
+func (s *Server) originAllowed(r *http.Request, origin string) bool {
+	if s.origins == nil {
 		return false
 	}
-	tenant, err := k.tenant(r)
+	tenant, err := s.tenant(r)
 	if err != nil || tenant.State != controlplane.TenantActive {
 		return false
 	}
-	allowed, err := k.origins.OriginAllowed(r.Context(), tenant.ID, "", origin)
+	allowed, err := s.origins.OriginAllowed(r.Context(), tenant.ID, "", origin)
 	if err != nil && !errors.Is(err, context.Canceled) {
-		k.log.WarnContext(r.Context(), "look up origin", "tenant", tenant.ID, "error", err)
+		s.log.WarnContext(r.Context(), "look up origin", "tenant", tenant.ID, "error", err)
 	}
 	return allowed && err == nil
 }
@@ -58,7 +58,7 @@ type Paths interface {
 
 // allowOrigin states in the response's head who may read it. It reports whether
 // that was all the request asked for (a preflight).
-func (k *Kit) allowOrigin(w http.ResponseWriter, r *http.Request, paths Paths) bool {
+func (s *Server) allowOrigin(w http.ResponseWriter, r *http.Request, paths Paths) bool {
 	if r.Header.Get("Origin") == "" || strings.HasPrefix(r.URL.Path, "/.well-known/") {
 		return false
 	}
@@ -66,18 +66,18 @@ func (k *Kit) allowOrigin(w http.ResponseWriter, r *http.Request, paths Paths) b
 	if preflight && !paths.Has(r) {
 		return false
 	}
-	k.cors.HandlerFunc(w, r) // which answers a preflight
+	s.cors.HandlerFunc(w, r) // which answers a preflight
 	return preflight
 }
 
 // RestrictOrigin takes back that a script may read the response, where its origin
 // is another application's than the one that the request is about.
-func (k *Kit) RestrictOrigin(w http.ResponseWriter, r *http.Request, clientID string) {
+func (s *Server) RestrictOrigin(w http.ResponseWriter, r *http.Request, clientID string) {
 	origin := r.Header.Get("Origin")
-	if origin == "" || k.origins == nil || w.Header().Get("Access-Control-Allow-Origin") == "" {
+	if origin == "" || s.origins == nil || w.Header().Get("Access-Control-Allow-Origin") == "" {
 		return
 	}
-	allowed, err := k.origins.OriginAllowed(r.Context(), w.(*exchange).Tenant.ID, clientID, origin)
+	allowed, err := s.origins.OriginAllowed(r.Context(), w.(*response).Tenant.ID, clientID, origin)
 	if err != nil || !allowed {
 		w.Header().Del("Access-Control-Allow-Origin")
 		w.Header().Del("Access-Control-Expose-Headers")

@@ -81,11 +81,11 @@ func (e *Error) Body(requestID string) any {
 	return errorBody{Error: e.Code, Message: e.Message, Details: e.Details, RequestID: requestID}
 }
 
-// Fail answers a request with an error. Whatever neither is an [*Error] nor is
-// known to the operation's surface is the service's fault: it is logged, and the client
-// learns no more than the request id.
-func (k *Kit) Fail(w http.ResponseWriter, r *http.Request, err error) {
-	x := w.(*exchange)
+// Fail answers a request with an error. An error that is not an [*Error] and that the
+// operation's [ErrorFormat] does not translate is internal: it is logged, and the response
+// contains only the request id.
+func (s *Server) Fail(w http.ResponseWriter, r *http.Request, err error) {
+	res := w.(*response)
 	var e *Error
 	var busy *tuplestore.BusyError
 	var denied *authority.DeniedError
@@ -94,8 +94,8 @@ func (k *Kit) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.As(err, &e):
 	case errors.As(err, &tooMany):
 		e = exhausted(tooMany)
-	case x.surface.Translate != nil:
-		e = x.surface.Translate(err)
+	case res.format.Translate != nil:
+		e = res.format.Translate(err)
 	}
 	switch {
 	case e != nil:
@@ -110,34 +110,34 @@ func (k *Kit) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		e = Unavailable("the request exceeded the time limit", time.Second)
 	case sqldb.IsUnavailable(err):
-		k.log.WarnContext(r.Context(), "database is unreachable", "request_id", x.RequestID, "tenant", x.Tenant.ID, "operation", x.operation, "error", err)
+		s.log.WarnContext(r.Context(), "database is unreachable", "request_id", res.RequestID, "tenant", res.Tenant.ID, "operation", res.operation, "error", err)
 		e = Unavailable("the database is unreachable", time.Second)
 	case sqldb.IsExhausted(err):
-		k.log.WarnContext(r.Context(), "database is out of disk, memory or connections", "request_id", x.RequestID, "tenant", x.Tenant.ID, "operation", x.operation, "error", err)
+		s.log.WarnContext(r.Context(), "database is out of disk, memory or connections", "request_id", res.RequestID, "tenant", res.Tenant.ID, "operation", res.operation, "error", err)
 		e = Unavailable("the service cannot store data at present", exhaustedFor)
 	default:
-		k.log.ErrorContext(r.Context(), "request failed", "request_id", x.RequestID, "tenant", x.Tenant.ID,
-			"operation", x.operation, "method", r.Method, "path", r.URL.Path, "client_ip", x.ClientIP, "error", err)
+		s.log.ErrorContext(r.Context(), "request failed", "request_id", res.RequestID, "tenant", res.Tenant.ID,
+			"operation", res.operation, "method", r.Method, "path", r.URL.Path, "client_ip", res.ClientIP, "error", err)
 		e = internal()
 	}
-	k.respond(x, e)
+	s.respond(res, e)
 }
 
-func (k *Kit) respond(x *exchange, e *Error) {
-	if x.status != 0 {
+func (s *Server) respond(res *response, e *Error) {
+	if res.status != 0 {
 		return // the client went away, or the response failed half-way
 	}
 	for name, values := range e.Header {
-		x.Header()[name] = values
+		res.Header()[name] = values
 	}
-	if x.surface.Render != nil {
-		x.surface.Render(x, e, &x.Call)
+	if res.format.Render != nil {
+		res.format.Render(res, e, &res.RequestInfo)
 		return
 	}
-	status, body := e.Status, e.Body(x.RequestID)
-	if x.surface.Body != nil {
-		status, body = x.surface.Body(e, x.RequestID)
+	status, body := e.Status, e.Body(res.RequestID)
+	if res.format.Body != nil {
+		status, body = res.format.Body(e, res.RequestID)
 	}
 	// Nobody is left to be told that an error could not be sent.
-	_ = WriteJSON(x, status, body)
+	_ = WriteJSON(res, status, body)
 }

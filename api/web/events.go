@@ -10,9 +10,9 @@ import (
 )
 
 // Origin is the origin of the changes that the request makes.
-func (c *Call) Origin() eventlog.Origin {
-	o := eventlog.Origin{RequestID: c.RequestID, ClientIP: c.ClientIP.String()}
-	if p := c.Principal; p != nil {
+func (info *RequestInfo) Origin() eventlog.Origin {
+	o := eventlog.Origin{RequestID: info.RequestID, ClientIP: info.ClientIP.String()}
+	if p := info.Principal; p != nil {
 		o.ClientID = p.ClientID
 		o.Actor = eventlog.Actor{Type: "user", ID: p.Subject}
 		if p.IsApplication() {
@@ -26,8 +26,8 @@ func (c *Call) Origin() eventlog.Origin {
 }
 
 // Caller is the party that makes the request, as package authority compares its rights.
-func (c *Call) Caller() (who authority.Caller) {
-	if p := c.Principal; p != nil {
+func (info *RequestInfo) Caller() (who authority.Caller) {
+	if p := info.Principal; p != nil {
 		who = authority.Caller{Type: schema.UserType, ID: p.Subject, Scopes: slices.Collect(maps.Keys(p.Scopes))}
 		if p.IsApplication() {
 			who.Type = schema.ApplicationType

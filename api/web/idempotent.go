@@ -20,10 +20,10 @@ import (
 //
 // What an upload says is not compared: it is read as it comes. Requests under the same
 // key are then the same.
-func (k *Kit) idempotent(x *exchange, r *http.Request, op Operation, next http.Handler) error {
+func (s *Server) idempotent(res *response, r *http.Request, op Operation, next http.Handler) error {
 	keys := r.Header["Idempotency-Key"]
-	if k.idempotency == nil || len(keys) == 0 {
-		next.ServeHTTP(x, r)
+	if s.idempotency == nil || len(keys) == 0 {
+		next.ServeHTTP(res, r)
 		return nil
 	}
 	if len(keys) > 1 || !isVisible(keys[0]) {
@@ -35,14 +35,14 @@ func (k *Kit) idempotent(x *exchange, r *http.Request, op Operation, next http.H
 	var body []byte
 	if op.MaxUpload == 0 {
 		var err error
-		if body, err = io.ReadAll(http.MaxBytesReader(x, r.Body, MaxBody)); err != nil {
+		if body, err = io.ReadAll(http.MaxBytesReader(res, r.Body, MaxBody)); err != nil {
 			return BodyError(err)
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
-	claim, again, err := k.idempotency.Claim(r.Context(), idempotency.Request{
-		Tenant: x.Tenant.ID,
-		Scope:  digest(x.Principal.Subject, x.Principal.ClientID, r.Method, r.URL.EscapedPath(), keys[0]),
+	claim, again, err := s.idempotency.Claim(r.Context(), idempotency.Request{
+		Tenant: res.Tenant.ID,
+		Scope:  digest(res.Principal.Subject, res.Principal.ClientID, r.Method, r.URL.EscapedPath(), keys[0]),
 		Hash:   digest(r.URL.RawQuery, string(body)),
 	})
 	switch {
@@ -56,17 +56,17 @@ func (k *Kit) idempotent(x *exchange, r *http.Request, op Operation, next http.H
 	case err != nil:
 		return err
 	case again != nil:
-		x.Header().Set("Idempotent-Replayed", "true")
-		return x.send(again)
+		res.Header().Set("Idempotent-Replayed", "true")
+		return res.send(again)
 	}
-	x.CommitID = claim.CommitID
-	return k.hold(x, r, claim, next)
+	res.CommitID = claim.CommitID
+	return s.hold(res, r, claim, next)
 }
 
 // hold does the work and keeps its response back until it is stored, so that a
 // client that has it can rely on getting it again.
-func (k *Kit) hold(x *exchange, r *http.Request, claim *idempotency.Claim, next http.Handler) error {
-	x.held = new(bytes.Buffer)
+func (s *Server) hold(res *response, r *http.Request, claim *idempotency.Claim, next http.Handler) error {
+	res.held = new(bytes.Buffer)
 	ended := false
 	// Stored even if the client has gone: it will come back.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 10*time.Second)
@@ -75,21 +75,21 @@ func (k *Kit) hold(x *exchange, r *http.Request, claim *idempotency.Claim, next 
 		if ended {
 			return
 		}
-		x.held, x.status = nil, 0 // a panic, which gets a response of its own
+		res.held, res.status = nil, 0 // a panic, which gets a response of its own
 		if err := claim.Release(ctx); err != nil {
-			k.log.WarnContext(ctx, "release idempotency key", "request_id", x.RequestID, "error", err)
+			s.log.WarnContext(ctx, "release idempotency key", "request_id", res.RequestID, "error", err)
 		}
 	}()
-	next.ServeHTTP(x, r)
+	next.ServeHTTP(res, r)
 	ended = true
 
-	response := idempotency.Response{Status: max(x.status, http.StatusOK), Header: map[string][]string{}, Body: x.held.Bytes()}
+	response := idempotency.Response{Status: max(res.status, http.StatusOK), Header: map[string][]string{}, Body: res.held.Bytes()}
 	for _, name := range []string{"Content-Type", "Location", "X-Consistency-Token"} {
-		if values := x.Header()[name]; values != nil {
+		if values := res.Header()[name]; values != nil {
 			response.Header[name] = values
 		}
 	}
-	x.held, x.status = nil, 0
+	res.held, res.status = nil, 0
 	var err error
 	if isFinal(response.Status) {
 		err = claim.Complete(ctx, response)
@@ -98,9 +98,9 @@ func (k *Kit) hold(x *exchange, r *http.Request, claim *idempotency.Claim, next 
 	}
 	if err != nil {
 		// The work is done, and its commit id keeps it from being done again.
-		k.log.WarnContext(ctx, "store response under idempotency key", "request_id", x.RequestID, "error", err)
+		s.log.WarnContext(ctx, "store response under idempotency key", "request_id", res.RequestID, "error", err)
 	}
-	return x.send(&response)
+	return res.send(&response)
 }
 
 // isFinal reports whether a response would be the same the next time. What is
@@ -114,14 +114,14 @@ func isFinal(status int) bool {
 }
 
 // send sends a response that was kept back or stored.
-func (x *exchange) send(response *idempotency.Response) error {
+func (res *response) send(response *idempotency.Response) error {
 	for name, values := range response.Header {
-		x.Header()[name] = values
+		res.Header()[name] = values
 	}
-	x.WriteHeader(response.Status)
+	res.WriteHeader(response.Status)
 	if len(response.Body) > 0 {
 		// A client that went away needs no answer.
-		_, _ = x.Write(response.Body)
+		_, _ = res.Write(response.Body)
 	}
 	return nil
 }

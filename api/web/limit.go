@@ -12,8 +12,8 @@ import (
 )
 
 // limitAddress counts a request against what its family allows its address.
-func (k *Kit) limitAddress(x *exchange, r *http.Request, family ratelimit.Family) error {
-	return k.limit(r.Context(), x, ratelimit.Counted{Family: family, By: ratelimit.IP}, addressKey(x.ClientIP))
+func (s *Server) limitAddress(res *response, r *http.Request, family ratelimit.Family) error {
+	return s.limit(r.Context(), res, ratelimit.Counted{Family: family, By: ratelimit.IP}, addressKey(res.ClientIP))
 }
 
 // addressKey is what counts as one address: of IPv6 the first 64 bits, for who has
@@ -28,38 +28,38 @@ func addressKey(ip netip.Addr) string {
 }
 
 // limitCaller counts a request against what its family allows its caller.
-func (k *Kit) limitCaller(x *exchange, r *http.Request, family ratelimit.Family) error {
-	return k.limit(r.Context(), x, ratelimit.Counted{Family: family, By: ratelimit.Caller}, x.Principal.Subject)
+func (s *Server) limitCaller(res *response, r *http.Request, family ratelimit.Family) error {
+	return s.limit(r.Context(), res, ratelimit.Counted{Family: family, By: ratelimit.Caller}, res.Principal.Subject)
 }
 
 // LimitClient counts a request of a client that has proved its identity, to an operation
 // that asks for no token, against the limit of a user or client. The error is rate_limited.
-func (k *Kit) LimitClient(ctx context.Context, w http.ResponseWriter, family ratelimit.Family, key string) error {
-	return k.limit(ctx, w.(*exchange), ratelimit.Counted{Family: family, By: ratelimit.Caller}, key)
+func (s *Server) LimitClient(ctx context.Context, w http.ResponseWriter, family ratelimit.Family, key string) error {
+	return s.limit(ctx, w.(*response), ratelimit.Counted{Family: family, By: ratelimit.Caller}, key)
 }
 
 // limit counts a request, and says how things stand in the fields of
 // draft-ietf-httpapi-ratelimit-headers.
-func (k *Kit) limit(ctx context.Context, x *exchange, c ratelimit.Counted, key string) error {
-	if k.limits == nil {
+func (s *Server) limit(ctx context.Context, res *response, c ratelimit.Counted, key string) error {
+	if s.limits == nil {
 		return nil
 	}
-	limit := k.limits.Limit(x.Tenant.RateLimits, c)
+	limit := s.limits.Limit(res.Tenant.RateLimits, c)
 	if limit == (ratelimit.Limit{}) {
 		return nil
 	}
-	d, err := k.limits.Take(ctx, ratelimit.Bucket{Tenant: x.Tenant.ID, Counted: c, Key: key}, limit)
+	d, err := s.limits.Take(ctx, ratelimit.Bucket{Tenant: res.Tenant.ID, Counted: c, Key: key}, limit)
 	if err != nil {
 		if c.Family == ratelimit.Token || c.Family == ratelimit.SignIn {
 			return fmt.Errorf("limit %s: %w", c, err) // guessing must not become free
 		}
 		// Callers with a token are known; they go on rather than all stand still.
-		k.log.WarnContext(ctx, "request not counted", "request_id", x.RequestID, "counted", c, "error", err)
+		s.log.WarnContext(ctx, "request not counted", "request_id", res.RequestID, "counted", c, "error", err)
 		return nil
 	}
 	window := int(limit.Window / time.Second)
 	name := strconv.Quote(c.String())
-	h := x.Header()
+	h := res.Header()
 	h.Set("RateLimit-Policy", fmt.Sprintf("%s;q=%d;w=%d", name, limit.Requests, window))
 	h.Set("RateLimit", fmt.Sprintf("%s;r=%d;t=%d", name, d.Remaining, seconds(d.Reset)))
 	if !d.Limited {

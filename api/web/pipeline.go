@@ -43,102 +43,102 @@ type Router interface {
 
 // Serve is the outermost handler: it opens the request, calls the router and
 // closes the request, whatever happens in between.
-func (k *Kit) Serve(router Router) http.Handler {
+func (s *Server) Serve(router Router) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
-		x := &exchange{ResponseWriter: w, operation: "none"}
-		x.RequestID = id.OfRequest()
-		x.ClientIP = k.clientIP(r)
-		x.UserAgent = r.UserAgent()
+		res := &response{ResponseWriter: w, operation: "none"}
+		res.RequestID = id.OfRequest()
+		res.ClientIP = s.clientIP(r)
+		res.UserAgent = r.UserAgent()
 		h := w.Header()
-		x.header, x.request = h, r
-		h["X-Request-Id"] = []string{x.RequestID}
+		res.header, res.request = h, r
+		h["X-Request-Id"] = []string{res.RequestID}
 		h["X-Content-Type-Options"] = noSniff
 		h["Referrer-Policy"] = noReferrer
 		h["Cache-Control"] = noStore
 
-		ctx, span := k.tracer.Request(r.Context(), r)
-		ctx = authority.With(context.WithValue(ctx, callKey{}, &x.Call), x.Caller)
-		r = r.WithContext(eventlog.WithOrigin(ctx, x.Origin))
-		defer k.finish(x, r, span, start)
+		ctx, span := s.tracer.Request(r.Context(), r)
+		ctx = authority.With(context.WithValue(ctx, infoKey{}, &res.RequestInfo), res.Caller)
+		r = r.WithContext(eventlog.WithOrigin(ctx, res.Origin))
+		defer s.finish(res, r, span, start)
 		defer func() {
 			if fault := recover(); fault != nil {
-				k.panicked(x, r, fault)
+				s.panicked(res, r, fault)
 			}
 		}()
-		if !k.allowOrigin(x, r, router) {
-			router.ServeHTTP(x, r)
+		if !s.allowOrigin(res, r, router) {
+			router.ServeHTTP(res, r)
 		}
 	})
 }
 
 // finish counts a request that has ended, logs it and ends its span.
-func (k *Kit) finish(x *exchange, r *http.Request, span tracing.Span, start time.Time) {
-	status := x.status
+func (s *Server) finish(res *response, r *http.Request, span tracing.Span, start time.Time) {
+	status := res.status
 	if status == 0 {
 		status = http.StatusOK
 	}
 	elapsed := time.Since(start)
-	k.duration.WithLabelValues(x.operation, strconv.Itoa(status)).Observe(elapsed.Seconds())
-	k.logAccess(x, r, status, elapsed)
+	s.duration.WithLabelValues(res.operation, strconv.Itoa(status)).Observe(elapsed.Seconds())
+	s.logAccess(res, r, status, elapsed)
 	if span.IsRecorded() {
-		k.describe(x, span, status)
+		s.describe(res, span, status)
 		span.End(nil)
 	}
 }
 
 // logAccess logs a request, at debug level without an access log. Neither the path nor the
 // query is logged: both may hold secrets.
-func (k *Kit) logAccess(x *exchange, r *http.Request, status int, elapsed time.Duration) {
+func (s *Server) logAccess(res *response, r *http.Request, status int, elapsed time.Duration) {
 	level := slog.LevelDebug
-	if k.access {
+	if s.access {
 		level = slog.LevelInfo
 	}
-	if !k.log.Enabled(r.Context(), level) {
+	if !s.log.Enabled(r.Context(), level) {
 		return
 	}
 	attrs := make([]slog.Attr, 0, 12)
 	attrs = append(
 		attrs,
-		slog.String("method", x.request.Method), slog.String("route", x.route), slog.String("operation", x.operation),
-		slog.Int("status", status), slog.Duration("duration", elapsed), slog.Int64("bytes", x.bytes),
-		slog.String("request_id", x.RequestID), slog.String("tenant", x.Tenant.ID), slog.String("client_ip", x.ClientIP.String()),
+		slog.String("method", res.request.Method), slog.String("route", res.route), slog.String("operation", res.operation),
+		slog.Int("status", status), slog.Duration("duration", elapsed), slog.Int64("bytes", res.bytes),
+		slog.String("request_id", res.RequestID), slog.String("tenant", res.Tenant.ID), slog.String("client_ip", res.ClientIP.String()),
 	)
-	if x.Principal != nil {
-		attrs = append(attrs, slog.String("client_id", x.Principal.ClientID), slog.String("subject", x.Principal.Subject))
+	if res.Principal != nil {
+		attrs = append(attrs, slog.String("client_id", res.Principal.ClientID), slog.String("subject", res.Principal.Subject))
 	}
-	if theirs := x.request.Header.Get("X-Request-Id"); isVisible(theirs) {
+	if theirs := res.request.Header.Get("X-Request-Id"); isVisible(theirs) {
 		attrs = append(attrs, slog.String("client_request_id", theirs))
 	}
-	k.log.LogAttrs(r.Context(), level, "request", attrs...)
+	s.log.LogAttrs(r.Context(), level, "request", attrs...)
 }
 
 // describe says in the span of a request how it ended.
-func (k *Kit) describe(x *exchange, span tracing.Span, status int) {
-	if x.route != "" {
-		span.Name(x.operation)
+func (s *Server) describe(res *response, span tracing.Span, status int) {
+	if res.route != "" {
+		span.Name(res.operation)
 	}
-	span.String("http.route", x.route)
+	span.String("http.route", res.route)
 	span.Int("http.response.status_code", status)
-	scheme, _, _ := strings.Cut(x.Tenant.BaseURL, ":")
+	scheme, _, _ := strings.Cut(res.Tenant.BaseURL, ":")
 	span.String("url.scheme", scheme)
-	span.String("client.address", x.ClientIP.String())
-	span.String("stonetown.tenant", x.Tenant.ID)
-	span.String("stonetown.request_id", x.RequestID)
+	span.String("client.address", res.ClientIP.String())
+	span.String("stonetown.tenant", res.Tenant.ID)
+	span.String("stonetown.request_id", res.RequestID)
 	if status >= http.StatusInternalServerError {
 		span.Fail(strconv.Itoa(status))
 	}
 }
 
 // panicked ends a request whose handler panicked.
-func (k *Kit) panicked(x *exchange, r *http.Request, fault any) {
+func (s *Server) panicked(res *response, r *http.Request, fault any) {
 	if fault == http.ErrAbortHandler {
 		panic(fault)
 	}
-	k.log.ErrorContext(r.Context(), "panic", "request_id", x.RequestID, "tenant", x.Tenant.ID,
-		"operation", x.operation, "fault", fault, "stack", string(debug.Stack()))
-	if x.status == 0 {
-		k.respond(x, internal())
+	s.log.ErrorContext(r.Context(), "panic", "request_id", res.RequestID, "tenant", res.Tenant.ID,
+		"operation", res.operation, "fault", fault, "stack", string(debug.Stack()))
+	if res.status == 0 {
+		s.respond(res, internal())
 		return
 	}
 	panic(http.ErrAbortHandler) // half a response must not look like a whole one
@@ -146,25 +146,25 @@ func (k *Kit) panicked(x *exchange, r *http.Request, fault any) {
 
 // Handle returns the handler of an operation: what the operation demands of a
 // request, and then next.
-func (k *Kit) Handle(op Operation, s Surface, next http.Handler) http.Handler {
+func (s *Server) Handle(op Operation, format ErrorFormat, next http.Handler) http.Handler {
 	hasVariables := strings.Contains(op.Path, "{")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x := w.(*exchange)
-		x.operation, x.route, x.surface = op.ID, op.Path, s
-		maps.Copy(x.Header(), s.Header)
-		if theirs := r.Header.Get("X-Request-Id"); s.EchoRequestID && isVisible(theirs) {
-			x.Header()["X-Request-Id"] = []string{theirs}
+		res := w.(*response)
+		res.operation, res.route, res.format = op.ID, op.Path, format
+		maps.Copy(res.Header(), format.Header)
+		if theirs := r.Header.Get("X-Request-Id"); format.EchoRequestID && isVisible(theirs) {
+			res.Header()["X-Request-Id"] = []string{theirs}
 		}
-		ctx := withLazyDeadline(r.Context(), k.timeout)
+		ctx := withLazyDeadline(r.Context(), s.timeout)
 		defer ctx.end()
 		as := &ctx.request
 		bounded := r.WithContext(ctx)
-		err := k.admit(x, bounded, op)
+		err := s.admit(res, bounded, op)
 		if err == nil && hasVariables {
 			err = unescapeVariables(r)
 		}
-		as.Caller = callerOf(x)
-		if err == nil && op.Effects && x.request.Method == http.MethodHead {
+		as.Caller = callerOf(res)
+		if err == nil && op.Effects && res.request.Method == http.MethodHead {
 			w.WriteHeader(http.StatusOK)
 			return
 		}
@@ -172,29 +172,29 @@ func (k *Kit) Handle(op Operation, s Surface, next http.Handler) http.Handler {
 		case err != nil:
 		case op.Page:
 			if !isSafe(r.Method) {
-				err = k.fromHere(r)
+				err = s.fromHere(r)
 			}
-		case op.Streaming && x.request.Method == http.MethodHead: // has nothing to wait for
-			x.Header()["Content-Type"], x.Header()["X-Accel-Buffering"] = ndjson, unbuffered
-			x.WriteHeader(http.StatusOK)
+		case op.Streaming && res.request.Method == http.MethodHead: // has nothing to wait for
+			res.Header()["Content-Type"], res.Header()["X-Accel-Buffering"] = ndjson, unbuffered
+			res.WriteHeader(http.StatusOK)
 			return
 		case op.Streaming || op.MaxUpload > 0:
 			var closeStream func()
-			if closeStream, err = k.openStream(as.Caller); err == nil {
+			if closeStream, err = s.openStream(as.Caller); err == nil {
 				defer closeStream()
-				ctx, cancel := k.stream(x, r)
+				ctx, cancel := s.stream(res, r)
 				defer cancel()
 				bounded = r.WithContext(ctx)
 				if op.MaxUpload > 0 {
-					if err = as.Enter(ctx, k.uploads); err == nil {
+					if err = as.Enter(ctx, s.uploads); err == nil {
 						defer as.Leave()
-						bounded.Body, err = upload(x, r, op.MaxUpload)
+						bounded.Body, err = upload(res, r, op.MaxUpload)
 					}
 				}
 			}
 		default:
 			var leave func()
-			if leave, err = k.entrance.enter(bounded, as); err == nil {
+			if leave, err = s.entrance.enter(bounded, as); err == nil {
 				defer leave()
 			}
 		}
@@ -202,12 +202,12 @@ func (k *Kit) Handle(op Operation, s Surface, next http.Handler) http.Handler {
 		switch {
 		case err != nil:
 		case op.Idempotent:
-			err = k.idempotent(x, r, op, next)
+			err = s.idempotent(res, r, op, next)
 		default:
 			next.ServeHTTP(w, r)
 		}
 		if err != nil {
-			k.Fail(w, r, err)
+			s.Fail(w, r, err)
 		}
 	})
 }
@@ -223,14 +223,14 @@ func isVisible(text string) bool {
 }
 
 // admit decides whether a request may have its operation at all.
-func (k *Kit) admit(x *exchange, r *http.Request, op Operation) error {
-	tenant, err := k.tenant(r)
+func (s *Server) admit(res *response, r *http.Request, op Operation) error {
+	tenant, err := s.tenant(r)
 	if err != nil {
 		return err
 	}
-	x.Tenant = tenant
+	res.Tenant = tenant
 	if strings.HasPrefix(tenant.BaseURL, "https://") {
-		x.Header()["Strict-Transport-Security"] = transport
+		res.Header()["Strict-Transport-Security"] = transport
 	}
 	switch {
 	case tenant.State == controlplane.TenantDecommissioned:
@@ -238,17 +238,17 @@ func (k *Kit) admit(x *exchange, r *http.Request, op Operation) error {
 	case tenant.State == controlplane.TenantSuspended && !strings.HasPrefix(op.Path, "/.well-known/"):
 		return &Error{Status: http.StatusForbidden, Code: "tenant_suspended", Message: "the tenant is suspended"}
 	}
-	if err := k.limitAddress(x, r, op.RateLimit); err != nil {
+	if err := s.limitAddress(res, r, op.RateLimit); err != nil {
 		return err
 	}
 	if op.Scope != "" {
-		if err := k.authorize(x, r, op); err != nil {
+		if err := s.authorize(res, r, op); err != nil {
 			return err
 		}
-		if x.Principal == nil {
+		if res.Principal == nil {
 			return nil
 		}
-		if err := k.limitCaller(x, r, op.RateLimit); err != nil {
+		if err := s.limitCaller(res, r, op.RateLimit); err != nil {
 			return err
 		}
 	}
@@ -263,16 +263,16 @@ func (k *Kit) admit(x *exchange, r *http.Request, op Operation) error {
 
 // tenant finds the tenant by host. Nothing that a proxy or a client could put
 // into another header has a say.
-func (k *Kit) tenant(r *http.Request) (controlplane.Tenant, error) {
+func (s *Server) tenant(r *http.Request) (controlplane.Tenant, error) {
 	host := r.Host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
 	}
-	if k.dev && isLoopback(host) {
-		tenant, err := k.tenants.FirstTenant(r.Context())
+	if s.dev && isLoopback(host) {
+		tenant, err := s.tenants.FirstTenant(r.Context())
 		return tenant, tenantError(err)
 	}
-	tenant, err := k.tenants.TenantByHost(r.Context(), host)
+	tenant, err := s.tenants.TenantByHost(r.Context(), host)
 	return tenant, tenantError(err)
 }
 
@@ -295,14 +295,14 @@ const SessionCookie = "__Host-sid"
 // credentials are what a request is sent with, and by which scheme: a token for whoever has
 // it (RFC 6750), or the cookie where that stands in for it, or a token that is bound to a
 // key (RFC 9449); empty if there is nothing.
-func (k *Kit) credentials(x *exchange, r *http.Request, op Operation) (scheme, token string, err error) {
+func (s *Server) credentials(res *response, r *http.Request, op Operation) (scheme, token string, err error) {
 	header := r.Header["Authorization"]
 	if len(header) == 0 {
 		cookie, err := r.Cookie(SessionCookie)
 		if err != nil || !op.Cookie {
 			return "", "", nil
 		}
-		return oauth.TokenTypeBearer, cookie.Value, k.fromHere(r)
+		return oauth.TokenTypeBearer, cookie.Value, s.fromHere(r)
 	}
 	named, token, _ := strings.Cut(header[0], " ")
 	scheme = oauth.TokenTypeBearer
@@ -310,15 +310,15 @@ func (k *Kit) credentials(x *exchange, r *http.Request, op Operation) (scheme, t
 		scheme = oauth.TokenTypeDPoP
 	}
 	if len(header) > 1 || !strings.EqualFold(named, scheme) || token == "" {
-		return "", "", x.invalidToken(scheme, oauth.Malformed)
+		return "", "", res.invalidToken(scheme, oauth.Malformed)
 	}
 	return scheme, token, nil
 }
 
 // fromHere refuses what another site made a browser send, which sends its cookies
 // along whoever that is.
-func (k *Kit) fromHere(r *http.Request) error {
-	if err := k.sameOrigin.Check(r); err != nil {
+func (s *Server) fromHere(r *http.Request) error {
+	if err := s.sameOrigin.Check(r); err != nil {
 		return &Error{Status: http.StatusForbidden, Code: "permission_denied", Message: "the request comes from another site", Details: Details{"required_scope": nil}}
 	}
 	return nil
@@ -327,24 +327,24 @@ func (k *Kit) fromHere(r *http.Request) error {
 func isSafe(method string) bool { return method == http.MethodGet || method == http.MethodHead }
 
 // authorize verifies the token and the scope in it.
-func (k *Kit) authorize(x *exchange, r *http.Request, op Operation) error {
+func (s *Server) authorize(res *response, r *http.Request, op Operation) error {
 	scope := op.Scope
-	scheme, token, err := k.credentials(x, r, op)
+	scheme, token, err := s.credentials(res, r, op)
 	if err != nil || token == "" && op.Anonymous {
 		return err
 	}
 	if token == "" {
 		return &Error{
 			Status: http.StatusUnauthorized, Code: "unauthenticated", Message: "an access token is required",
-			Header: x.challenge(oauth.TokenTypeBearer, ""),
+			Header: res.challenge(oauth.TokenTypeBearer, ""),
 		}
 	}
-	principal, err := k.verify(x, r, scheme, token)
+	principal, err := s.verify(res, r, scheme, token)
 	if err != nil {
 		return err
 	}
 	if principal.MustEnrol && !op.Enrolling {
-		return StepUpRequired(&x.Call, 0, true)
+		return StepUpRequired(&res.RequestInfo, 0, true)
 	}
 	// Who acts in somebody's place does not become them: neither their account nor how they
 	// sign in is theirs to change.
@@ -359,53 +359,53 @@ func (k *Kit) authorize(x *exchange, r *http.Request, op Operation) error {
 			Status: http.StatusForbidden, Code: "insufficient_scope",
 			Message: "the access token lacks the scope " + scope,
 			Details: Details{"required_scope": scope},
-			Header:  x.challenge(scheme, `, error="insufficient_scope", scope="`+scope+`"`),
+			Header:  res.challenge(scheme, `, error="insufficient_scope", scope="`+scope+`"`),
 		}
 	}
-	x.Principal = principal
+	res.Principal = principal
 	return nil
 }
 
 // Authorize demands a token with a scope, and counts the request against what a family of
 // limits allows its caller, as is done before every operation that the document says to have
 // a scope: for one that must find out first whether it is there at all.
-func (k *Kit) Authorize(w http.ResponseWriter, r *http.Request, scope string, family ratelimit.Family) error {
-	x := w.(*exchange)
-	if err := k.authorize(x, r, Operation{Scope: scope}); err != nil {
+func (s *Server) Authorize(w http.ResponseWriter, r *http.Request, scope string, family ratelimit.Family) error {
+	res := w.(*response)
+	if err := s.authorize(res, r, Operation{Scope: scope}); err != nil {
 		return err
 	}
-	return k.limitCaller(x, r, family)
+	return s.limitCaller(res, r, family)
 }
 
 // verify finds out whom a token speaks for. What a proof has to be for is said by the tenant's
 // own address and the request's line: no header that a client or a proxy may set has a say.
-func (k *Kit) verify(x *exchange, r *http.Request, scheme, token string) (principal *oauth.Principal, err error) {
-	tenant := oauth.Tenant{ID: x.Tenant.ID, BaseURL: x.Tenant.BaseURL}
+func (s *Server) verify(res *response, r *http.Request, scheme, token string) (principal *oauth.Principal, err error) {
+	tenant := oauth.Tenant{ID: res.Tenant.ID, BaseURL: res.Tenant.BaseURL}
 	if scheme == oauth.TokenTypeDPoP {
-		principal, err = k.verifier.VerifyBound(r.Context(), tenant, token, dpop.Request{
-			Proofs: r.Header.Values(dpop.Header), Method: x.request.Method, URL: tenant.BaseURL + r.URL.EscapedPath(),
+		principal, err = s.verifier.VerifyBound(r.Context(), tenant, token, dpop.Request{
+			Proofs: r.Header.Values(dpop.Header), Method: res.request.Method, URL: tenant.BaseURL + r.URL.EscapedPath(),
 		})
 	} else {
-		principal, err = k.verifier.Verify(r.Context(), tenant, token)
+		principal, err = s.verifier.Verify(r.Context(), tenant, token)
 	}
 	if err == nil {
 		return principal, nil
 	}
 	if refused, ok := errors.AsType[*oauth.TokenError](err); ok {
-		return nil, x.invalidToken(scheme, refused.Reason)
+		return nil, res.invalidToken(scheme, refused.Reason)
 	}
 	if refused, ok := errors.AsType[*dpop.Error](err); ok {
-		return nil, x.invalidProof(refused.Reason)
+		return nil, res.invalidProof(refused.Reason)
 	}
 	return nil, err
 }
 
 // StepUpRequired asks for a second factor no older than maxAge, or 0 if its age does not
 // matter (RFC 9470); enrol says that the user has none and must add one.
-func StepUpRequired(call *Call, maxAge time.Duration, enrol bool) *Error {
+func StepUpRequired(info *RequestInfo, maxAge time.Duration, enrol bool) *Error {
 	challenge := `, error="insufficient_user_authentication", acr_values="aal2"`
 	details := Details{
-		"required_aal": 2, "acr_values": "aal2", "max_age": nil, "enrolment_required": enrol, "sign_in_required": false, "step_up_url": call.Tenant.BaseURL + "/api/v1/auth/step-up/begin",
+		"required_aal": 2, "acr_values": "aal2", "max_age": nil, "enrolment_required": enrol, "sign_in_required": false, "step_up_url": info.Tenant.BaseURL + "/api/v1/auth/step-up/begin",
 	}
 	if maxAge > 0 {
 		details["max_age"] = int(maxAge.Seconds())
@@ -413,7 +413,7 @@ func StepUpRequired(call *Call, maxAge time.Duration, enrol bool) *Error {
 	}
 	return &Error{
 		Status: http.StatusUnauthorized, Code: "insufficient_user_authentication", Message: "a recent second factor is required",
-		Details: details, Header: call.challenge(call.scheme(), challenge),
+		Details: details, Header: info.challenge(info.scheme(), challenge),
 	}
 }
 

@@ -28,11 +28,11 @@ func (c *Config) limits(service int64) fair.Limits {
 
 // callerOf is on whose behalf a request is made: that of the token's subject, or else
 // of the address it comes from.
-func callerOf(x *exchange) fair.Caller {
-	if x.Principal != nil {
-		return fair.Caller{Tenant: x.Tenant.ID, ID: x.Principal.Subject}
+func callerOf(res *response) fair.Caller {
+	if res.Principal != nil {
+		return fair.Caller{Tenant: res.Tenant.ID, ID: res.Principal.Subject}
 	}
-	return fair.Caller{Tenant: x.Tenant.ID, ID: addressKey(x.ClientIP)}
+	return fair.Caller{Tenant: res.Tenant.ID, ID: addressKey(res.ClientIP)}
 }
 
 // exhausted is the response when a share is used up. Its details name the share, which
@@ -107,12 +107,12 @@ func newUploads() *fair.Gate {
 }
 
 // openStream counts a stream until close is called. It never waits.
-func (k *Kit) openStream(c fair.Caller) (closeStream func(), err error) {
-	if err := k.streams.Take(c, 1); err != nil {
+func (s *Server) openStream(c fair.Caller) (closeStream func(), err error) {
+	if err := s.streams.Take(c, 1); err != nil {
 		if e, ok := errors.AsType[*fair.ExhaustedError](err); ok {
 			e.RetryAfter = streamsRetryAfter
 		}
 		return nil, err
 	}
-	return func() { k.streams.Give(c, 1) }, nil
+	return func() { s.streams.Give(c, 1) }, nil
 }

@@ -13,9 +13,9 @@ import (
 
 // stream says when a response ends that goes on for as long as its reader likes:
 // with the caller's token, or when the service stops.
-func (k *Kit) stream(x *exchange, r *http.Request) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithDeadline(r.Context(), x.Principal.ExpiresAt)
-	stop := context.AfterFunc(k.stopping, cancel)
+func (s *Server) stream(res *response, r *http.Request) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithDeadline(r.Context(), res.Principal.ExpiresAt)
+	stop := context.AfterFunc(s.stopping, cancel)
 	return ctx, func() { stop(); cancel() }
 }
 

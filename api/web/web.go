@@ -1,16 +1,15 @@
-// Package web is what all HTTP surfaces share, so that none of them can forget
-// a step.
+// Package web runs the HTTP requests of all operations through the same steps, so that no
+// operation can omit one.
 //
 // A request passes, in this order: its id and the headers of every response;
 // which web origins may read it (CORS); the route; the tenant of its host and
 // whether that tenant is served; the limit of its address; the bearer token and
-// the scope; the limit of its caller; the media type; a place among the requests that are worked on;
-// its idempotency key; the handler. What an operation demands ([Operation]) comes from the OpenAPI
-// document, so a new one takes its lines there, a call of the domain, and the
-// mapping of both. Handlers return errors;
-// one function ([Kit.Fail]) turns an error into a response, and logs it if it
-// is the service's fault. The body of such a response is opaque: what went
-// wrong inside is in the log, under the request id.
+// the scope; the limit of its caller; the media type; a place among the concurrent requests;
+// its idempotency key; the handler. What an operation requires ([Operation]) comes from the
+// OpenAPI document, so a new operation needs its lines there and a handler that maps the
+// request to a call of the domain. Handlers return errors. One function ([Server.Fail]) turns
+// an error into a response, and logs internal errors. The response to an internal error
+// contains only the request id, under which the log has the cause.
 //
 // JSON is read strictly (RFC 8259 and I-JSON, RFC 7493: no repeated names, no
 // broken UTF-8) and within limits; see [DecodeJSON].
@@ -49,16 +48,15 @@ type Tenants interface {
 
 // Verifier accepts or refuses access tokens.
 type Verifier interface {
-	// Verify returns whom a token stands for that is good for whoever has it. An
-	// [*oauth.TokenError] means that the token is not valid for the tenant, any
-	// other error that nobody can tell.
+	// Verify returns the principal of a bearer token. An [*oauth.TokenError] means that
+	// the token is not valid for the tenant; any other error is internal.
 	Verify(ctx context.Context, t oauth.Tenant, bearer string) (*oauth.Principal, error)
-	// VerifyBound does so for a token that is bound to a key, of which the request has a
-	// proof; a [*dpop.Error] means that it has not.
+	// VerifyBound does so for a token that is bound to a key. A [*dpop.Error] means that
+	// the request has no valid proof of the key.
 	VerifyBound(ctx context.Context, t oauth.Tenant, token string, r dpop.Request) (*oauth.Principal, error)
 }
 
-// Config is what a [Kit] works with. Tenants, Verifier, Logger and Metrics are
+// Config configures a [Server]. Tenants, Verifier, Logger and Metrics are
 // required.
 type Config struct {
 	Tenants  Tenants
@@ -69,23 +67,23 @@ type Config struct {
 	// Timeout bounds the work on one request, the reading of its body excluded.
 	// Default: 30 seconds.
 	Timeout time.Duration
-	// MaxWorking is how many requests are worked on at the same time; others wait
-	// for as long as Timeout. Default: 256.
+	// MaxWorking is the number of concurrent requests; others are queued for at most
+	// Timeout. Default: 256.
 	MaxWorking int
-	// MaxReceiving is how many bytes of bodies may have arrived that wait for their
-	// rest or to be worked on; those who send more are refused. Default: 256 MiB.
+	// MaxReceiving is the size in bytes of all request bodies that are incomplete or
+	// queued; further requests are refused. Default: 256 MiB.
 	MaxReceiving int64
-	// MaxStreams is how many streams may be open; more are refused. Default: 1,000.
+	// MaxStreams is the number of open streams; more are refused. Default: 1,000.
 	MaxStreams int
-	// TenantShare and CallerShare are how much of these three one tenant and one of its
-	// callers may hold, in percent. Default: 50 and 25.
+	// TenantShare and CallerShare are the shares of these three that one tenant and one
+	// of its callers may hold, in percent. Default: 50 and 25.
 	TenantShare, CallerShare int
-	// TrustedProxies may say in X-Forwarded-For whom they speak for. The address
-	// is logged and decides nothing. Default: none.
+	// TrustedProxies are the proxies whose X-Forwarded-For is accepted. Limits of
+	// addresses apply to the address in it. Default: none.
 	TrustedProxies []netip.Prefix
 	// Dev serves the first tenant on localhost and loopback addresses.
 	Dev bool
-	// Stopping ends when the service is going to stop; streams end with it.
+	// Stopping ends when the server begins to stop; streams end with it.
 	// Default: never.
 	Stopping context.Context
 
@@ -93,17 +91,17 @@ type Config struct {
 	Tracer *tracing.Tracer
 	// AccessLog logs each request at info level instead of debug.
 	AccessLog bool
-	// Idempotency keeps what was answered under idempotency keys. Default: keys
+	// Idempotency stores the responses to requests with idempotency keys. Default: keys
 	// are ignored.
 	Idempotency *idempotency.Store
 	// Limits counts requests. Default: there are no limits.
 	Limits *ratelimit.Limiter
-	// Origins knows which web origins may read responses. Default: none.
+	// Origins decides which web origins may read responses. Default: none.
 	Origins Origins
 }
 
-// Kit runs requests. It is safe for concurrent use.
-type Kit struct {
+// Server runs requests. It is safe for concurrent use.
+type Server struct {
 	tenants  Tenants
 	verifier Verifier
 	log      *slog.Logger
@@ -125,8 +123,8 @@ type Kit struct {
 	sameOrigin  *http.CrossOriginProtection
 }
 
-// New returns a kit and registers its metrics.
-func New(c Config) (*Kit, error) {
+// New returns a server and registers its metrics.
+func New(c Config) (*Server, error) {
 	if c.Tenants == nil || c.Verifier == nil || c.Logger == nil || c.Metrics == nil {
 		return nil, errors.New("web: Config.Tenants, Verifier, Logger and Metrics are required")
 	}
@@ -160,7 +158,7 @@ func New(c Config) (*Kit, error) {
 	if err := c.Metrics.Register(duration); err != nil {
 		return nil, err
 	}
-	k := &Kit{
+	s := &Server{
 		tenants: c.Tenants, verifier: c.Verifier, log: c.Logger, timeout: c.Timeout,
 		trusted: c.TrustedProxies, dev: c.Dev, stopping: c.Stopping, duration: duration, tracer: c.Tracer, access: c.AccessLog,
 		entrance: &entrance{
@@ -171,133 +169,133 @@ func New(c Config) (*Kit, error) {
 		streams:     fair.NewShares("streams", c.limits(int64(c.MaxStreams))),
 		idempotency: c.Idempotency, limits: c.Limits, origins: c.Origins,
 	}
-	k.cors = newCORS(k)
-	k.sameOrigin = http.NewCrossOriginProtection()
-	return k, nil
+	s.cors = newCORS(s)
+	s.sameOrigin = http.NewCrossOriginProtection()
+	return s, nil
 }
 
-// Operation is what the OpenAPI document says of an operation.
+// Operation describes an operation, as the OpenAPI document does.
 type Operation struct {
 	ID, Method, Path string
 	Tag              string
-	// Scope is what the bearer token must carry; empty: no token is asked for.
+	// Scope is required of the access token. Empty: the operation is public.
 	Scope string
-	// Anonymous: who has no token is let in as well, as nobody.
+	// Anonymous operations also accept requests without a token.
 	Anonymous bool
-	// Cookie: the token may come as a cookie, from pages of the tenant's own.
+	// Cookie operations accept the session cookie of the tenant's own pages as token.
 	Cookie bool
-	// Page: it is one for people, which asks other operations for what it does and takes
-	// no place of its own.
+	// Page marks a hosted page. It calls other operations, so it takes no place among
+	// the concurrent requests itself.
 	Page bool
-	// Effects: the GET may change something, so HEAD is answered without asking it. Programs that
-	// look where links lead send HEAD.
+	// Effects marks a GET that may change state. HEAD is answered without running the
+	// handler, because programs that preview links send HEAD.
 	Effects bool
-	// Enrolling: who must add a second factor first may do this.
+	// Enrolling operations are open to users who must add a second factor first.
 	Enrolling bool
-	// MediaType is that of the request body; empty: there is none.
+	// MediaType is the media type of the request body; empty: there is no body.
 	MediaType string
-	// BodyOptional: a request without a body needs no media type either.
+	// BodyOptional operations accept requests without a body and media type.
 	BodyOptional bool
-	// Idempotent: the operation takes an Idempotency-Key.
+	// Idempotent operations accept an Idempotency-Key.
 	Idempotent bool
-	// Streaming: the response goes on for as long as its reader likes. Only
-	// operations with a scope do that.
+	// Streaming operations have a response without end. They require a scope.
 	Streaming bool
-	// MaxUpload: the body is one to be read as it comes, of at most so many bytes; 0
-	// if it is an ordinary one.
+	// MaxUpload is the limit of a body that the handler reads as a stream, in bytes; 0:
+	// the body is read before the handler runs.
 	MaxUpload int64
 	// RateLimit is the family of limits that requests count against.
 	RateLimit ratelimit.Family
 }
 
-// Surface is how a family of operations speaks of errors.
-type Surface struct {
-	// Translate states a domain error as a response; nil if it does not know the
-	// error.
+// ErrorFormat defines the error responses of a group of operations.
+type ErrorFormat struct {
+	// Translate returns the response to a domain error, or nil for errors that are not
+	// of the domain.
 	Translate func(error) *Error
-	// Body is what is sent for an error; nil means [Error.Body].
+	// Body returns status and body of an error response; nil means [Error.Body].
 	Body func(e *Error, requestID string) (status int, body any)
-	// Render, if not nil, sends an error in the place of Body.
-	Render func(w http.ResponseWriter, e *Error, call *Call)
-	// Header is sent with every response.
+	// Render, if not nil, writes the response instead of Body.
+	Render func(w http.ResponseWriter, e *Error, info *RequestInfo)
+	// Header is part of every response, also of successful ones.
 	Header http.Header
-	// EchoRequestID answers with the X-Request-Id of the request, if it has one,
-	// where a protocol demands that. The log knows the request by its own.
+	// EchoRequestID returns the X-Request-Id of the request, if it has one, as
+	// AuthZEN requires. The log has the server's own request id.
 	EchoRequestID bool
 }
 
-// Call is what is known of a request before its handler runs.
-type Call struct {
+// RequestInfo describes a request to its handler.
+type RequestInfo struct {
 	RequestID string
 	Tenant    controlplane.Tenant
-	Principal *oauth.Principal // nil where no token is asked for
+	Principal *oauth.Principal // nil for requests without a token
 	ClientIP  netip.Addr
-	// CommitID is the same for all attempts at a request under one
-	// Idempotency-Key; empty without one. Work that carries it into its
-	// transaction is not done twice ([tuplestore.Write.CommitID]).
+	// CommitID is the same for all attempts of a request with one Idempotency-Key;
+	// empty without a key. A transaction that stores it is not executed twice
+	// ([tuplestore.Write.CommitID]).
 	CommitID string
-	// UserAgent is what the client calls itself.
+	// UserAgent is the User-Agent header.
 	UserAgent string
 
 	header  http.Header // of the response
 	request *http.Request
 }
 
-// Query is the query of the request, for operations to which it matters what else
-// there is than what the document declares.
-func (c *Call) Query() url.Values { return c.request.URL.Query() }
+// Query returns all parameters of the query, also those that the document does not declare.
+func (info *RequestInfo) Query() url.Values { return info.request.URL.Query() }
 
-// Cookie is the value of a cookie of the request; empty if there is none.
-func (c *Call) Cookie(name string) string {
-	cookie, err := c.request.Cookie(name)
+// Cookie returns the value of a cookie of the request, or an empty string.
+func (info *RequestInfo) Cookie(name string) string {
+	cookie, err := info.request.Cookie(name)
 	if err != nil {
 		return ""
 	}
 	return cookie.Value
 }
 
-// SetCookie sends a cookie with the response.
-func (c *Call) SetCookie(cookie *http.Cookie) { c.header.Add("Set-Cookie", cookie.String()) }
+// SetCookie adds a cookie to the response.
+func (info *RequestInfo) SetCookie(cookie *http.Cookie) {
+	info.header.Add("Set-Cookie", cookie.String())
+}
 
-type callKey struct{}
+type infoKey struct{}
 
-// CallOf returns the call that a handler's context belongs to.
-func CallOf(ctx context.Context) *Call { return ctx.Value(callKey{}).(*Call) }
+// InfoOf returns the request info of a handler's context.
+func InfoOf(ctx context.Context) *RequestInfo { return ctx.Value(infoKey{}).(*RequestInfo) }
 
-// exchange is the state of one request and the writer of its response.
-type exchange struct {
+// response is the state of one request and the writer of its response.
+type response struct {
 	http.ResponseWriter
-	Call
+	RequestInfo
 	operation string
 	route     string // the template of the path; empty without an operation
-	surface   Surface
+	format    ErrorFormat
 	status    int   // 0 until the head is written
-	bytes     int64 // of the body that were written
-	// held takes the body while the response is kept back; the head stays in
-	// status and in the header.
+	bytes     int64 // written of the body
+	// held buffers the body of a response that is stored before it is sent; status and
+	// header are kept as well.
 	held *bytes.Buffer
 }
 
-func (x *exchange) WriteHeader(status int) {
-	if x.status == 0 {
-		x.status = status
+func (res *response) WriteHeader(status int) {
+	if res.status == 0 {
+		res.status = status
 	}
-	if x.held == nil {
-		x.ResponseWriter.WriteHeader(status)
+	if res.held == nil {
+		res.ResponseWriter.WriteHeader(status)
 	}
 }
 
-func (x *exchange) Write(b []byte) (int, error) {
-	if x.status == 0 {
-		x.status = http.StatusOK
+func (res *response) Write(b []byte) (int, error) {
+	if res.status == 0 {
+		res.status = http.StatusOK
 	}
-	if x.held != nil {
-		return x.held.Write(b)
+	if res.held != nil {
+		return res.held.Write(b)
 	}
-	n, err := x.ResponseWriter.Write(b)
-	x.bytes += int64(n)
+	n, err := res.ResponseWriter.Write(b)
+	res.bytes += int64(n)
 	return n, err
 }
 
 // Unwrap is for [http.ResponseController].
-func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
+func (res *response) Unwrap() http.ResponseWriter { return res.ResponseWriter }

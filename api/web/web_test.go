@@ -170,7 +170,7 @@ func TestAddressKey(t *testing.T) {
 }
 
 func TestClientIP(t *testing.T) {
-	k := &Kit{trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
+	s := &Server{trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
 	for _, tc := range []struct{ peer, forwarded, want string }{
 		{"192.0.2.1:99", "", "192.0.2.1"},
 		{"192.0.2.1:99", "198.51.100.1", "192.0.2.1"}, // not a proxy of ours
@@ -185,7 +185,7 @@ func TestClientIP(t *testing.T) {
 		if tc.forwarded != "" {
 			r.Header.Set("X-Forwarded-For", tc.forwarded)
 		}
-		if got := k.clientIP(r); got.String() != tc.want {
+		if got := s.clientIP(r); got.String() != tc.want {
 			t.Errorf("peer %s, forwarded %q: %s, want %s", tc.peer, tc.forwarded, got, tc.want)
 		}
 	}
