@@ -14,11 +14,11 @@ import (
 	"unicode/utf8"
 
 	"stonetown/api"
-	"stonetown/api/web"
 	"stonetown/api/people"
 	apiresources "stonetown/api/resources"
 	"stonetown/api/scopes"
 	"stonetown/api/settings"
+	"stonetown/api/web"
 	"stonetown/controlplane"
 	"stonetown/engine"
 	"stonetown/engine/audit"
