@@ -93,7 +93,7 @@ func asserting(assertion string, more url.Values) url.Values {
 
 func privateKeyJWT(t *testing.T, w *world, c *client) {
 	w.ahead.Store(0) // both clocks count here
-	const base = "https://private-key-jwt.test"
+	base := c.base()
 	member(t, c, "ann@example.com")
 	key, other := newSigner(t, "a"), newSigner(t, "b")
 	setup := object{"name": "Signs", "type": "server", "redirect_uris": []any{callback}, "allowed_scopes": []any{"openid", "resources:read"}, "token_endpoint_auth_method": "private_key_jwt"}
@@ -151,7 +151,7 @@ func privateKeyJWT(t *testing.T, w *world, c *client) {
 		maps.DeleteFunc(more, func(_ string, values []string) bool { return values == nil })
 		for what, assertion := range map[string]string{
 			"used elsewhere": used, "nonsense": "x", "wrong key": signer{other.private, key.public}.assert(t, app.id, base, nil), "unknown key": newSigner(t, "x").assert(t, app.id, base, nil),
-			"another tenant": key.assert(t, app.id, "https://introspection.test", nil), "expired": assert(object{"exp": time.Now().Unix() - 1}), "for long": assert(object{"exp": time.Now().Unix() + 3600}),
+			"another tenant": key.assert(t, app.id, c.base(), nil), "expired": assert(object{"exp": time.Now().Unix() - 1}), "for long": assert(object{"exp": time.Now().Unix() + 3600}),
 			"no jti": assert(object{"jti": nil}), "of another": key.assert(t, classic.id, base, nil), "of a page": key.assert(t, page.id, base, nil), "of nobody": key.assert(t, "client_x", base, nil),
 			"access token": access, "ID token": idToken,
 		} {
@@ -221,7 +221,7 @@ func privateKeyJWT(t *testing.T, w *world, c *client) {
 }
 
 func publishedKeys(t *testing.T, w *world, c *client) {
-	const base = "https://published-keys.test"
+	base := c.base()
 	one, two := newSigner(t, "1"), newSigner(t, "2")
 	var answer atomic.Pointer[http.HandlerFunc]
 	var fetches atomic.Int32

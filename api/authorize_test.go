@@ -152,7 +152,7 @@ func authorizationCode(t *testing.T, w *world, c *client) {
 	p.session = signIn(t, c, "ann@example.com", secret, "complete").data()["session_token"].(string)
 	a, to = p.browse(t, resume)
 	q := to.Query()
-	equal(t, "back", []any{a.status, to.Host, to.Path, q.Get("tab"), q.Get("state"), q.Get("iss")}, []any{302, "app.example.com", "/cb", "1", "a b&c=", "https://authorization-code.test"})
+	equal(t, "back", []any{a.status, to.Host, to.Path, q.Get("tab"), q.Get("state"), q.Get("iss")}, []any{302, "app.example.com", "/cb", "1", "a b&c=", c.base()})
 
 	got := p.exchange(t, q.Get("code"), nil)
 	if got.status != 200 {
@@ -162,10 +162,10 @@ func authorizationCode(t *testing.T, w *world, c *client) {
 	idToken := claimsOf(t, got.body["id_token"].(string))
 	access := claimsOf(t, got.body["access_token"].(string))
 	equal(t, "id token", []any{idToken["iss"], idToken["sub"], idToken["aud"], idToken["nonce"], idToken["email"], idToken["name"], idToken["acr"]},
-		[]any{"https://authorization-code.test", id, p.id, "n-1", "ann@example.com", "Ann", "aal1"})
+		[]any{c.base(), id, p.id, "n-1", "ann@example.com", "Ann", "aal1"})
 	sum := sha256.Sum256([]byte(got.body["access_token"].(string)))
 	equal(t, "at_hash", idToken["at_hash"], base64.RawURLEncoding.EncodeToString(sum[:16]))
-	equal(t, "access token", []any{access["sub"], access["client_id"], access["aud"], access["sid"] == idToken["sid"]}, []any{id, p.id, "https://authorization-code.test", true})
+	equal(t, "access token", []any{access["sub"], access["client_id"], access["aud"], access["sid"] == idToken["sid"]}, []any{id, p.id, c.base(), true})
 	user := c.with(got.body["access_token"].(string))
 	for _, method := range []string{"GET", "POST"} {
 		equal(t, "userinfo", user.want(t, 200, "", method, "/oauth2/userinfo", nil).body["email"], "ann@example.com")
@@ -472,7 +472,7 @@ func authorizeRefuses(t *testing.T, w *world, c *client) {
 		if what == "no state" || what == "long state" {
 			state = ""
 		}
-		if a.status != 302 || to.Host != "app.example.com" || q.Get("error") != tc.code || q.Get("iss") != "https://authorize-refuses.test" || q.Get("state") != state || q.Get("code") != "" {
+		if a.status != 302 || to.Host != "app.example.com" || q.Get("error") != tc.code || q.Get("iss") != c.base() || q.Get("state") != state || q.Get("code") != "" {
 			t.Errorf("%s: %d to %s, want %s", what, a.status, to, tc.code)
 		}
 	}
@@ -524,7 +524,7 @@ func authorizeRefuses(t *testing.T, w *world, c *client) {
 		a, _ := p.ask(t, changes)
 		fields := hiddenFields(a.text)
 		equal(t, what, []any{a.status, a.header.Get("Location"), fields["state"], fields["iss"], fields[tc.member] != "", a.header.Get("Cache-Control")},
-			[]any{200, "", `"><script>alert(1)</script>`, "https://authorize-refuses.test", true, "no-store"})
+			[]any{200, "", `"><script>alert(1)</script>`, c.base(), true, "no-store"})
 		if !strings.Contains(a.text, `action="https://app.example.com/cb?tab=1"`) || strings.Contains(a.text, "<script>alert") || !strings.HasPrefix(a.header.Get("Content-Security-Policy"), "default-src 'none'; script-src 'sha256-") {
 			t.Errorf("%s: %s\n%s", what, a.header, a.text)
 		}
@@ -588,7 +588,7 @@ func pushedRequests(t *testing.T, w *world, c *client) {
 		stolen, _ := refer(other, a.body["request_uri"], nil)
 		equal(t, "another client", stolen.status, 400)
 		_, to := refer(by, a.body["request_uri"], url.Values{"scope": {"me:write"}, "state": {"theirs"}, "redirect_uri": {"https://evil.test/"}, "code_challenge": {strings.Repeat("x", 43)}})
-		equal(t, "back", []any{to.Host, to.Query().Get("state"), to.Query().Get("iss")}, []any{"app.example.com", "a b&c=", "https://pushed-requests.test"})
+		equal(t, "back", []any{to.Host, to.Query().Get("state"), to.Query().Get("iss")}, []any{"app.example.com", "a b&c=", c.base()})
 		got := by.exchange(t, to.Query().Get("code"), nil)
 		equal(t, "tokens", []any{got.status, got.body["scope"]}, []any{200, "openid profile email"})
 		again, _ := refer(by, a.body["request_uri"], nil)

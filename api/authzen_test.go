@@ -78,8 +78,8 @@ func authZEN(t *testing.T, _ *world, c *client) {
 	}
 
 	metadata := c.with("").want(t, 200, "", "GET", "/.well-known/authzen-configuration", nil).body
-	equal(t, "policy_decision_point", metadata["policy_decision_point"], "https://authzen.test")
-	equal(t, "access_evaluation_endpoint", metadata["access_evaluation_endpoint"], "https://authzen.test/access/v1/evaluation")
+	equal(t, "policy_decision_point", metadata["policy_decision_point"], c.base())
+	equal(t, "access_evaluation_endpoint", metadata["access_evaluation_endpoint"], c.base()+"/access/v1/evaluation")
 }
 
 func authZENSearch(t *testing.T, _ *world, c *client) {

@@ -176,7 +176,7 @@ func breachedPasswords(t *testing.T, w *world, c *client) {
 	w.ranges.answers(inUse, nil)
 	close(release)
 	letter := w.mailbox.take(t, "bob@example.com", "Please change your breached-passwords password")
-	if !strings.Contains(letter.Text, "https://breached-passwords.test/account/password\n") || !strings.Contains(letter.HTML, `href="https://breached-passwords.test/account/password"`) ||
+	if !strings.Contains(letter.Text, c.base()+"/account/password\n") || !strings.Contains(letter.HTML, `href="`+c.base()+`/account/password"`) ||
 		strings.Contains(letter.Text, inUse) {
 		t.Errorf("letter: %s\n%s", letter.Text, letter.HTML)
 	}
@@ -267,7 +267,7 @@ func newDevices(t *testing.T, w *world, c *client) {
 	}
 	said := "A computer in DE, " + at.UTC().Format("2006-01-02 15:04") + " UTC, with the IP address 127.0.0.1."
 	if !strings.Contains(letter.Text, said) || !strings.Contains(letter.HTML, said) ||
-		!strings.Contains(letter.Text, "https://new-devices.test/account/sessions\n") || !strings.Contains(letter.HTML, `href="https://new-devices.test/account/sessions"`) {
+		!strings.Contains(letter.Text, c.base()+"/account/sessions\n") || !strings.Contains(letter.HTML, `href="`+c.base()+`/account/sessions"`) {
 		t.Errorf("want %q: %s\n%s", said, letter.Text, letter.HTML)
 	}
 

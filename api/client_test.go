@@ -102,6 +102,9 @@ type client struct {
 	key    *dpoptest.Key // of which every request has a proof; nil: none has
 }
 
+// base is the base URL of the client's tenant.
+func (c *client) base() string { return "https://" + c.host }
+
 // answer is a response that the document allows.
 type answer struct {
 	status int

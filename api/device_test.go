@@ -54,7 +54,7 @@ func devices(t *testing.T, w *world, c *client) {
 	a := begin(tv, nil)
 	code := a.body["user_code"].(string)
 	equal(t, "begun", []any{a.status, a.body["expires_in"], a.body["interval"], a.body["verification_uri"], a.body["verification_uri_complete"], len(code)},
-		[]any{200, 600.0, 5.0, "https://devices.test/device", "https://devices.test/device?user_code=" + code, 9})
+		[]any{200, 600.0, 5.0, c.base() + "/device", c.base() + "/device?user_code=" + code, 9})
 	equal(t, "pending", poll(tv, a).code(), "authorization_pending")
 	soon := func() string {
 		return tv.form(t, nil, url.Values{"grant_type": {deviceGrant}, "client_id": {tv.id}, "device_code": {a.body["device_code"].(string)}}).code()

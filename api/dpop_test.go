@@ -50,7 +50,7 @@ func newMachine(t testing.TB, c *client, form object) *relyingParty {
 
 // boundTokens is what a token is good for that is bound to a key, and what not.
 func boundTokens(t *testing.T, w *world, c *client) {
-	const base = "https://bound-tokens.test"
+	base := c.base()
 	const target = "/api/v1/resource-types"
 	key, thief := dpoptest.NewKey(t), dpoptest.NewKey(t)
 	machine := newMachine(t, c, nil)
@@ -143,7 +143,7 @@ func boundTokens(t *testing.T, w *world, c *client) {
 // proofs is about proofs at the endpoints for clients: what is wrong with them, and that each
 // is good once.
 func proofs(t *testing.T, w *world, c *client) {
-	const endpoint = "https://proofs.test/oauth2/token"
+	endpoint := c.base() + "/oauth2/token"
 	key := dpoptest.NewKey(t)
 	machine := newMachine(t, c, nil)
 	send := func(proofs ...string) answer {
@@ -157,8 +157,8 @@ func proofs(t *testing.T, w *world, c *client) {
 		"empty":          {""},
 		"garbage":        {"x.y.z"},
 		"two":            {key.Proof(t, "POST", endpoint, "", nil), key.Proof(t, "POST", endpoint, "", nil)},
-		"an URL's":       {key.Proof(t, "POST", "https://proofs.test/oauth2/par", "", nil)},
-		"another host's": {key.Proof(t, "POST", "https://access.test/oauth2/token", "", nil)},
+		"an URL's":       {key.Proof(t, "POST", c.base()+"/oauth2/par", "", nil)},
+		"another host's": {key.Proof(t, "POST", c.base()+"/oauth2/token", "", nil)},
 		"another method": {key.Proof(t, "GET", endpoint, "", nil)},
 		"old":            {key.Proof(t, "POST", endpoint, "", object{"iat": now - 90})},
 		"new":            {key.Proof(t, "POST", endpoint, "", object{"iat": now + 90})},
@@ -189,7 +189,7 @@ func proofs(t *testing.T, w *world, c *client) {
 	// Fifty at once: one wins, at both kinds of endpoint and in whichever process.
 	token := boundTo(t, "token", machine.proving(key).credential(t), key.Thumbprint)
 	servers := []*client{c, {server: httptestServer(t, w, nil), host: c.host}}
-	resource := key.Proof(t, "GET", "https://proofs.test/api/v1/resource-types", token, nil)
+	resource := key.Proof(t, "GET", c.base()+"/api/v1/resource-types", token, nil)
 	endpointProof := key.Proof(t, "POST", endpoint, "", nil)
 	for what, try := range map[string]func(*client) answer{
 		"token": func(c *client) answer {
@@ -327,9 +327,9 @@ func boundGrants(t *testing.T, w *world, c *client) {
 	}
 	equal(t, "they disagree", push(p.proving(other), jkt).code(), "invalid_request")
 	h := basic(p.id, p.secret)
-	h["Dpop"] = []string{key.Proof(t, "POST", "https://bound-grants.test/oauth2/token", "", nil)}
+	h["Dpop"] = []string{key.Proof(t, "POST", c.base()+"/oauth2/token", "", nil)}
 	equal(t, "another endpoint's proof", p.present(t, par, h, p.request(nil)).code(), "invalid_dpop_proof")
-	h["Dpop"] = []string{key.Proof(t, "POST", "https://bound-grants.test"+par, "", nil)}
+	h["Dpop"] = []string{key.Proof(t, "POST", c.base()+par, "", nil)}
 	equal(t, "its own", p.present(t, par, h, p.request(nil)).status, 201)
 	equal(t, "again", p.present(t, par, h, p.request(nil)).code(), "invalid_dpop_proof")
 
@@ -421,7 +421,7 @@ func boundExchange(t *testing.T, w *world, c *client) {
 	equal(t, "two keys", p.proving(key).swap(t, subject["access_token"].(string), url.Values{"actor_token": {theirs}, "actor_token_type": {tokenTypes + "access_token"}}).code(), "invalid_request")
 
 	// A proof is no token (RFC 8725 §3.11).
-	proof := key.Proof(t, "POST", "https://bound-exchange.test/oauth2/token", "", nil)
+	proof := key.Proof(t, "POST", c.base()+"/oauth2/token", "", nil)
 	for _, typ := range []string{"access_token", "id_token", "jwt", "refresh_token"} {
 		equal(t, "a proof as "+typ, p.swap(t, proof, url.Values{"subject_token_type": {tokenTypes + typ}}).code(), "invalid_request")
 	}

@@ -394,7 +394,7 @@ func anys(texts []string) (list []any) {
 // The audience can be named once more where a token is got, and not changed.
 func audienceAgain(t *testing.T, w *world, c *client) {
 	w.ahead.Store(0) // both clocks count here
-	const own, base = "https://own.example.com", "https://audience-again.test"
+	own, base := "https://own.example.com", c.base()
 	member(t, c, "ann@example.com")
 	p := newParty(t, c, object{"audience": own})
 	p.session = signIn(t, c, "ann@example.com", secret, "complete").data()["session_token"].(string)

@@ -91,7 +91,7 @@ func (w *world) exchanges(t testing.TB, c *client) (records []object) {
 
 func tokenExchange(t *testing.T, w *world, c *client) {
 	w.ahead.Store(0) // both clocks count here
-	const base = "https://token-exchange.test"
+	base := c.base()
 	ann := member(t, c, "ann@example.com")
 	group := group(t, c, "readers", "resources:read", "users:read")
 	c.want(t, 201, "", "POST", groupsPath+"/"+group+"/members", object{"user_id": ann})

@@ -574,16 +574,16 @@ func oneLine(t *testing.T, w *world, _ *client) {
 // The document names the server that it comes from.
 func documentServer(t *testing.T, _ *world, c *client) {
 	servers := c.want(t, 200, "", "GET", "/api/v1/openapi.json", nil).body["servers"].([]any)
-	equal(t, "JSON", servers[0].(object)["url"], "https://document-server.test")
+	equal(t, "JSON", servers[0].(object)["url"], c.base())
 	equal(t, "servers", len(servers), 1)
 	text := c.want(t, 200, "", "GET", "/api/v1/openapi.yaml", nil).text
-	if !strings.Contains(text, "\nservers:\n  - url: https://document-server.test\n") {
+	if !strings.Contains(text, "\nservers:\n  - url: "+c.base()+"\n") {
 		t.Error("the YAML form names another server")
 	}
 	collection := c.want(t, 200, "", "GET", "/api/v1/collection.json", nil)
 	for _, v := range collection.body["variable"].([]any) {
 		if v := v.(object); v["key"] == "baseUrl" {
-			equal(t, "collection", v["value"], "https://document-server.test")
+			equal(t, "collection", v["value"], c.base())
 		}
 	}
 }

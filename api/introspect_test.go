@@ -33,8 +33,8 @@ func introspection(t *testing.T, w *world, c *client) {
 	access, refresh := tokens["access_token"].(string), tokens["refresh_token"].(string)
 	said, claims := look(p, access), claimsOf(t, access)
 	whole := object{
-		"active": true, "token_type": "Bearer", "client_id": p.id, "sub": id, "username": "ann@example.com", "scope": "openid offline_access", "aud": []any{"https://introspection.test"},
-		"iss": "https://introspection.test", "jti": claims["jti"], "tid": claims["tid"], "acr": "aal1", "iat": claims["iat"], "nbf": claims["nbf"], "exp": claims["exp"], "auth_time": claims["auth_time"],
+		"active": true, "token_type": "Bearer", "client_id": p.id, "sub": id, "username": "ann@example.com", "scope": "openid offline_access", "aud": []any{c.base()},
+		"iss": c.base(), "jti": claims["jti"], "tid": claims["tid"], "acr": "aal1", "iat": claims["iat"], "nbf": claims["nbf"], "exp": claims["exp"], "auth_time": claims["auth_time"],
 	}
 	equal(t, "of its own", said, whole)
 	said = look(p, refresh)
@@ -49,7 +49,7 @@ func introspection(t *testing.T, w *world, c *client) {
 	}
 	token := caller.form(t, basic(caller.id, caller.secret), url.Values{"grant_type": {"client_credentials"}}).body["access_token"].(string)
 	said = look(api, token)
-	equal(t, "for me", []any{said["active"], said["sub"], said["username"], said["auth_time"], said["aud"]}, []any{true, caller.id, nil, nil, []any{"https://api.example.com", "https://introspection.test"}})
+	equal(t, "for me", []any{said["active"], said["sub"], said["username"], said["auth_time"], said["aud"]}, []any{true, caller.id, nil, nil, []any{"https://api.example.com", c.base()}})
 	foreign := newParty(t, w.tenant(t, "introspection-other"), object{"audience": "https://api.example.com"})
 	equal(t, "another tenant", look(foreign, token), nothing)
 

@@ -154,7 +154,7 @@ func backchannelLogout(t *testing.T, w *world, c *client) {
 			events, _ := claims["events"].(map[string]any)
 			_, is := events["http://schemas.openid.net/event/backchannel-logout"]
 			lifetime := claims["exp"].(float64) - claims["iat"].(float64)
-			equal(t, "claims", []any{claims["iss"], claims["sub"], claims["sid"], is, claims["nonce"], claims["jti"] != nil, lifetime}, []any{"https://backchannel-logout.test", id, sid, true, nil, true, 120.0})
+			equal(t, "claims", []any{claims["iss"], claims["sub"], claims["sid"], is, claims["nonce"], claims["jti"] != nil, lifetime}, []any{c.base(), id, sid, true, nil, true, 120.0})
 			audiences, want = append(audiences, claims["aud"].(string)), append(want, party.id)
 		}
 		slices.Sort(audiences)

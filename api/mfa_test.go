@@ -171,7 +171,7 @@ func assurance(t *testing.T, w *world, c *client) {
 	}
 	refused := codes(me, 401, "insufficient_user_authentication")
 	d := refused.details()
-	equal(t, "details", []any{d["required_aal"], d["acr_values"], d["enrolment_required"], d["sign_in_required"], d["step_up_url"]}, []any{2.0, "aal2", true, false, "https://assurance.test/api/v1/auth/step-up/begin"})
+	equal(t, "details", []any{d["required_aal"], d["acr_values"], d["enrolment_required"], d["sign_in_required"], d["step_up_url"]}, []any{2.0, "aal2", true, false, c.base() + "/api/v1/auth/step-up/begin"})
 	if h := refused.header.Get("WWW-Authenticate"); !strings.Contains(h, `error="insufficient_user_authentication", acr_values="aal2", max_age=900`) {
 		t.Errorf("WWW-Authenticate: %s", h)
 	}

@@ -35,7 +35,7 @@ func tokenEndpoint(t *testing.T, w *world, c *client) {
 	equal(t, "scope", narrow.body["scope"], "resources:read")
 	c.with(narrow.body["access_token"].(string)).want(t, 403, "insufficient_scope", "POST", "/api/v1/resource-types", body)
 	issued(c.form(t, basic(app.id, app.secret), url.Values{"grant_type": {"client_credentials"}, "client_id": {app.id}}))
-	issued(c.form(t, nil, with(url.Values{"scope": {""}, "unknown": {"x"}, "audience": {"https://token-endpoint.test"}})))
+	issued(c.form(t, nil, with(url.Values{"scope": {""}, "unknown": {"x"}, "audience": {c.base()}})))
 
 	public := w.newApplication(t, c, oauth.Application{Name: "page", Type: oauth.SPA})
 	other := w.tenant(t, "token-endpoint-other")
@@ -80,7 +80,7 @@ func tokenEndpoint(t *testing.T, w *world, c *client) {
 				t.Fatalf("%d %s, want %d %s", a.status, a.text, tc.status, tc.code)
 			}
 			equal(t, "Pragma", a.header.Get("Pragma"), "no-cache")
-			if tc.status == 401 && !strings.HasPrefix(a.header.Get("WWW-Authenticate"), `Basic realm="https://token-endpoint.test"`) {
+			if tc.status == 401 && !strings.HasPrefix(a.header.Get("WWW-Authenticate"), `Basic realm="`+c.base()+`"`) {
 				t.Errorf("challenge: %q", a.header.Get("WWW-Authenticate"))
 			}
 		})
@@ -115,11 +115,11 @@ func discovery(t *testing.T, _ *world, c *client) {
 	oidc := c.want(t, 200, "", "GET", "/.well-known/openid-configuration", nil)
 	rfc8414 := c.want(t, 200, "", "GET", "/.well-known/oauth-authorization-server", nil)
 	equal(t, "the two documents", oidc.text, rfc8414.text)
-	equal(t, "issuer", oidc.body["issuer"], "https://discovery.test")
+	equal(t, "issuer", oidc.body["issuer"], c.base())
 	equal(t, "algorithms of proofs", oidc.body["dpop_signing_alg_values_supported"], []any{"ES256", "RS256", "PS256", "EdDSA"})
 	// Whatever it names exists.
 	for member, value := range oidc.body {
-		target, ok := strings.CutPrefix(toString(value), "https://discovery.test/")
+		target, ok := strings.CutPrefix(toString(value), c.base()+"/")
 		if !ok || target == "" {
 			continue
 		}

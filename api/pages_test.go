@@ -89,8 +89,8 @@ func hostedPages(t *testing.T, w *world, c *client) {
 	}
 	// What programs look for.
 	for path, want := range map[string]string{
-		"passkey-endpoints": `{"enroll":"https://pages.test/account/passkey","manage":"https://pages.test/account/security"}`,
-		"webauthn":          `{"origins":["https://pages.test"]}`,
+		"passkey-endpoints": `{"enroll":"` + c.base() + `/account/passkey","manage":"` + c.base() + `/account/security"}`,
+		"webauthn":          `{"origins":["` + c.base() + `"]}`,
 		"security.txt":      "Contact: mailto:security@example.com\nExpires: ",
 	} {
 		p := c.visit(t, "GET", "/.well-known/"+path, nil, nil)

@@ -107,7 +107,7 @@ func registrationMode(t *testing.T, w *world, c *client) {
 	absent(registerPath + "/x")
 	equal(t, "off", endpoint(), nil)
 	allowRegistration(t, c)
-	equal(t, "on", endpoint(), "https://registration-mode.test/oauth2/register")
+	equal(t, "on", endpoint(), c.base()+"/oauth2/register")
 	r := register(t, c, object{"redirect_uris": []any{callback}})
 	c.want(t, 200, "", "PATCH", settingsPath, object{"dcr_mode": nil})
 	absent(r.path)
@@ -118,7 +118,7 @@ func registrationMode(t *testing.T, w *world, c *client) {
 	// Who may.
 	form := object{"redirect_uris": []any{callback}}
 	a := c.with("").want(t, 401, "unauthenticated", "POST", registerPath, form)
-	equal(t, "challenge", a.header.Get("WWW-Authenticate"), `Bearer realm="https://registration-mode.test"`)
+	equal(t, "challenge", a.header.Get("WWW-Authenticate"), `Bearer realm="`+c.base()+`"`)
 	other := w.tenant(t, "registration-mode-other")
 	for what, token := range map[string]string{"garbage": "x", "another tenant's": other.token, "a registration access token": r.token} {
 		a := c.with(token).want(t, 401, "invalid_token", "POST", registerPath, form)
@@ -350,7 +350,7 @@ func clientChanges(t *testing.T, w *world, c *client) {
 	}
 	is(now.information, object{"client_name": "Other notes", "contacts": nil, "software_id": nil, "dpop_bound_access_tokens": true, "scope": "invoices openid", "client_secret": nil, "client_id": r.information["client_id"], "client_id_issued_at": r.information["client_id_issued_at"]})
 	a := r.want(t, 401, "invalid_token", "GET", r.path, nil)
-	equal(t, "challenge", a.header.Get("WWW-Authenticate"), `Bearer realm="https://client-changes.test", error="invalid_token"`)
+	equal(t, "challenge", a.header.Get("WWW-Authenticate"), `Bearer realm="`+c.base()+`", error="invalid_token"`)
 	r.want(t, 401, "invalid_token", "PUT", r.path, r.saying(nil))
 	r.want(t, 401, "invalid_token", "DELETE", r.path, nil)
 	equal(t, "GET rotates nothing", now.want(t, 200, "", "GET", now.path, nil).body["registration_access_token"], now.token)

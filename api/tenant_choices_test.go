@@ -129,7 +129,7 @@ func withoutState(t *testing.T, w *world, c *client) {
 	c.want(t, 200, "", "PATCH", settingsPath, object{"require_state": false})
 	for what, state := range map[string][]string{"none": nil, "empty": {""}} {
 		a, to := p.ask(t, url.Values{"state": state})
-		equal(t, what, []any{a.status, to.Query().Has("state"), to.Query().Get("iss"), to.Query().Get("error")}, []any{302, false, "https://without-state.test", ""})
+		equal(t, what, []any{a.status, to.Query().Has("state"), to.Query().Get("iss"), to.Query().Get("error")}, []any{302, false, c.base(), ""})
 		equal(t, what, p.exchange(t, to.Query().Get("code"), nil).status, 200)
 	}
 	_, to = p.ask(t, nil)
