@@ -17,8 +17,8 @@ import (
 	"stonetown/tuplestore"
 )
 
-// TestAgreement asks every question of the engine's cases in every way that
-// there is to ask it over HTTP, besides those of the engine itself.
+// TestAgreement sends every question of the engine's cases to every operation that can
+// answer it, and compares the answers with those of the engine.
 func TestAgreement(t *testing.T) {
 	files, err := filepath.Glob("../engine/enginetest/testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -45,8 +45,8 @@ func TestAgreement(t *testing.T) {
 	}
 }
 
-// httpWays are the ways to ask over HTTP. The last word of a name says what a
-// way can tell; see [enginetest.Cases].
+// httpWays are the operations that answer questions. The last word of a name names the
+// verdicts that the operation can express; see [enginetest.Cases].
 func httpWays(t *testing.T, c *client) map[string]enginetest.Way {
 	w := wayOverHTTP{t, c}
 	return map[string]enginetest.Way{
@@ -64,7 +64,7 @@ type wayOverHTTP struct {
 	c *client
 }
 
-// verdicts are what the codes mean.
+// verdicts are the meanings of the error codes.
 var verdicts = map[string]enginetest.Verdict{
 	"resource_not_found": enginetest.NotFound, "resource_type_not_found": enginetest.Undefined, "relation_undefined": enginetest.Undefined,
 	"subject_invalid": enginetest.Invalid, "condition_context_missing": enginetest.Undecided, "condition_failed": enginetest.Undecided,
@@ -91,7 +91,7 @@ func wireSubject(s tuplestore.Subject) object {
 	return o
 }
 
-// more are the members that all operations of package resources share.
+// more returns the members that all operations of package resources share.
 func more(q enginetest.Question) object {
 	o := object{}
 	if q.Context != nil {
@@ -151,8 +151,7 @@ func (w wayOverHTTP) resourcesInput(q enginetest.Question) object {
 	return with(object{"subject": wireSubject(q.Subject), "action": q.Action, "type": q.Resource.Type}, more(q))
 }
 
-// listVerdict is that of a list, which can be undecided for the sake of another
-// item.
+// listVerdict returns the verdict of a list. A list can be undecided because of another item.
 func listVerdict(code string, contains bool) (enginetest.Verdict, bool, error) {
 	v, err := verdictOf(code, contains)
 	return v, v != enginetest.Undecided && v != enginetest.Cyclic, err
@@ -199,7 +198,7 @@ func (w wayOverHTTP) streamSubjects(_ context.Context, q enginetest.Question) (e
 	return listVerdict(a.code(), a.status == 200 && named(q, a.lines(w.t)))
 }
 
-// pages walks a list two items at a time.
+// pages reads a list two items at a time.
 func (w wayOverHTTP) pages(target string, in object, is func(map[string]any) bool) (code string, found map[string]any) {
 	for cursor := any(nil); ; {
 		page := with(in, object{"limit": 2})
@@ -228,8 +227,8 @@ func find(items []map[string]any, is func(map[string]any) bool) map[string]any {
 	return nil
 }
 
-// authZEN is the question as AuthZEN has it. It knows no contextual relations
-// and no usersets.
+// authZEN returns the question in the form of AuthZEN, which has neither contextual
+// relations nor usersets.
 func (w wayOverHTTP) authZEN(q enginetest.Question) (object, bool) {
 	in := evaluation(object{"type": q.Subject.Type, "id": q.Subject.ID}, q.Action, q.Resource.Type, q.Resource.ID)
 	if q.Context != nil {

@@ -43,7 +43,7 @@ func applicationLife(t *testing.T, w *world, c *client) {
 		t.Errorf("audit_summary: %v", used)
 	}
 
-	// A change keeps what it does not name; null is the default again.
+	// A change keeps absent members; null restores the default.
 	p := c.want(t, 200, "", "PATCH", app, object{"name": "All reports", "audience": nil, "access_token_ttl_s": nil, "tags": nil, "allowed_scopes": nil, "access_token_signing_alg": nil}).data()
 	equal(t, "patched", []any{p["name"], p["audience"], p["access_token_ttl_s"], p["tags"], p["allowed_scopes"], p["access_token_signing_alg"], p["description"], p["redirect_uris"]},
 		[]any{"All reports", nil, 3600.0, []any{}, []any{"openid", "profile", "email", "offline_access", "me:read", "me:write"}, "ES256", "What they read", []any{"https://reports.example.com/cb"}})
@@ -52,7 +52,7 @@ func applicationLife(t *testing.T, w *world, c *client) {
 		equal(t, member, c.want(t, 400, "immutable_field", "PATCH", app, object{member: d[member]}).details()["fields"], []any{member})
 	}
 
-	// A rotated secret stays for a while; a third is never kept.
+	// A rotated secret stays valid for a while. There are at most two secrets.
 	rotated := c.want(t, 200, "", "POST", app+"/rotate-secret", object{}).data()
 	second := rotated["client_secret"].(string)
 	equal(t, "both", []any{ask(secret), ask(second)}, []any{200, 200})
@@ -64,7 +64,7 @@ func applicationLife(t *testing.T, w *world, c *client) {
 	equal(t, "page", []any{page["client_secret"], page["can_rotate_secret"], page["grant_types"]}, []any{nil, false, []any{"authorization_code", "refresh_token"}})
 	c.want(t, 400, "not_applicable", "POST", appsPath+"/"+page["id"].(string)+"/rotate-secret", object{})
 
-	// Disabled, it gets no tokens.
+	// A disabled application gets no tokens.
 	equal(t, "state", c.want(t, 200, "", "POST", app+"/disable", nil).data()["state"], "disabled")
 	equal(t, "again", c.want(t, 200, "", "POST", app+"/disable", nil).data()["can_disable"], false)
 	equal(t, "token", ask(third), 400)
@@ -93,7 +93,7 @@ func applicationLife(t *testing.T, w *world, c *client) {
 	equal(t, "hints", []any{hints["can_rotate_secret"], hints["can_disable"], hints["can_delete"]}, []any{false, false, false})
 }
 
-// How an application wants to be treated is told as it was said, and null is the default again.
+// applicationSetup reads options as they were written, and restores defaults with null.
 func applicationSetup(t *testing.T, w *world, c *client) {
 	defaults := object{
 		"logo_uri": nil, "first_party": true, "token_endpoint_auth_method": "client_secret_basic", "jwks": nil, "jwks_uri": nil,
@@ -125,7 +125,7 @@ func applicationSetup(t *testing.T, w *world, c *client) {
 	shows(c.want(t, 200, "", "PATCH", path, object{"name": "y"}), said)
 	shows(c.want(t, 200, "", "PATCH", path, nulls), defaults)
 
-	// One that is told by SAML who signs in.
+	// A SAML service provider.
 	certificate := selfSigned(t)
 	saml := object{
 		"entity_id": "https://sp.example.com/saml", "acs_url": "https://sp.example.com/acs", "acs_urls": []any{"https://sp.example.com/acs2"}, "slo_url": "https://sp.example.com/slo",
@@ -261,7 +261,7 @@ func applicationForms(t *testing.T, _ *world, c *client) {
 	}
 	c.want(t, 400, "cursor_invalid", "GET", appsPath+"?cursor=x", nil)
 
-	// Many at once, each for itself.
+	// A bulk request reports each item.
 	bulk := func(verb string, ids ...any) []any {
 		t.Helper()
 		var statuses []any
@@ -286,7 +286,7 @@ func applicationForms(t *testing.T, _ *world, c *client) {
 	}
 }
 
-// A scope is taken back, or an application gets it, but not both.
+// applicationScopeRace deletes a scope while an application is given it. One of the two fails.
 func applicationScopeRace(t *testing.T, _ *world, c *client) {
 	for i := range 10 {
 		name := fmt.Sprintf("app-race:%d", i)

@@ -62,7 +62,7 @@ func keySet(keys ...signer) object {
 
 var assertionIDs atomic.Int64
 
-// assert signs that a client is who it is, for an audience; nil takes a claim out.
+// assert returns a client assertion (RFC 7523) for an audience; nil removes a claim.
 func (s signer) assert(t testing.TB, clientID, audience string, changes object) string {
 	t.Helper()
 	now := time.Now()
@@ -142,7 +142,7 @@ func privateKeyJWT(t *testing.T, w *world, c *client) {
 	a = app.present(t, introspectPath, nil, asserting(assert(nil), url.Values{"token": {access}}))
 	equal(t, "revoked", []any{a.status, a.body["active"]}, []any{200, false})
 
-	// And refused at all of them, in the same words whatever is wrong.
+	// All endpoints refuse invalid assertions with the same message.
 	used := assert(nil)
 	good := url.Values{"grant_type": {"client_credentials"}}
 	equal(t, "client credentials", app.form(t, nil, asserting(used, good)).status, 200)
@@ -184,7 +184,7 @@ func privateKeyJWT(t *testing.T, w *world, c *client) {
 		}
 	}
 
-	// Once, however many come with it.
+	// Of parallel requests with one assertion, one succeeds.
 	again := assert(nil)
 	var wins atomic.Int32
 	var racers sync.WaitGroup
@@ -198,7 +198,7 @@ func privateKeyJWT(t *testing.T, w *world, c *client) {
 	racers.Wait()
 	equal(t, "wins", wins.Load(), int32(1))
 
-	// What was disabled, and who has secrets again.
+	// Disabled applications, and applications that return to a secret.
 	c.want(t, 200, "", "POST", appsPath+"/"+d["id"].(string)+"/disable", nil)
 	equal(t, "disabled", app.form(t, nil, asserting(assert(nil), good)).code(), "unauthorized_client")
 	c.want(t, 200, "", "POST", appsPath+"/"+d["id"].(string)+"/enable", nil)
@@ -281,7 +281,7 @@ func publishedKeys(t *testing.T, w *world, c *client) {
 	}
 }
 
-// outcome is what came of a request, and how often keys were fetched for it.
+// outcome is the result of a request and the number of times that it fetched keys.
 type outcome struct {
 	status  int
 	code    string

@@ -34,7 +34,7 @@ type relyingParty struct {
 	*client
 	id, secret string
 	session    string   // of the browser
-	browser    []string // cookies on which its flows hang
+	browser    []string // cookies to which its authorization requests are bound
 	flow       string   // the id of the last one
 }
 
@@ -47,7 +47,7 @@ func newParty(t testing.TB, c *client, form object) *relyingParty {
 	return &relyingParty{client: c.with(""), id: d["client_id"].(string), secret: secret}
 }
 
-// request is what the application asks; changes with nil take members away.
+// request returns the parameters of an authorization request; nil in changes removes one.
 func (p *relyingParty) request(changes url.Values) url.Values {
 	v := url.Values{
 		"response_type": {"code"}, "client_id": {p.id}, "redirect_uri": {callback}, "scope": {"openid profile email"}, "state": {"a b&c="},
@@ -57,8 +57,7 @@ func (p *relyingParty) request(changes url.Values) url.Values {
 	return v
 }
 
-// browse asks for a page of the server with the cookies of the browser, and keeps what it
-// is given.
+// browse requests a page with the cookies of the browser and stores new cookies.
 func (p *relyingParty) browse(t testing.TB, target string) (a answer, to *url.URL) {
 	t.Helper()
 	a = p.send(t, "GET", target, http.Header{"Cookie": {strings.Join(append([]string{"__Host-sid=" + p.session}, p.browser...), "; ")}}, nil)
@@ -75,7 +74,7 @@ func (p *relyingParty) browse(t testing.TB, target string) (a answer, to *url.UR
 	return a, to
 }
 
-// keep stores the cookies on which flows hang.
+// keep stores the cookies to which authorization requests are bound.
 func (p *relyingParty) keep(t testing.TB, a answer) {
 	t.Helper()
 	for _, text := range a.header["Set-Cookie"] {
@@ -95,7 +94,7 @@ func (p *relyingParty) ask(t testing.TB, changes url.Values) (answer, *url.URL) 
 	return p.browse(t, "/oauth2/authorize?"+p.request(changes).Encode())
 }
 
-// code is what an authorization request of a signed-in user leads to.
+// code returns the code for an authorization request of a signed-in user.
 func (p *relyingParty) code(t testing.TB, changes url.Values) string {
 	t.Helper()
 	a, to := p.ask(t, changes)
@@ -131,7 +130,7 @@ func authorizationCode(t *testing.T, w *world, c *client) {
 	id := member(t, c, "ann@example.com")
 	p := newParty(t, c, nil)
 
-	// Nobody is signed in: sign in first, in this browser, and then go on.
+	// Without a session the user signs in first, in this browser, and then continues.
 	a, to := p.ask(t, nil)
 	equal(t, "first", []any{a.status, to.Path, len(p.browser)}, []any{302, "/auth/sign-in", 1})
 	flowID := p.flow
@@ -173,7 +172,7 @@ func authorizationCode(t *testing.T, w *world, c *client) {
 	c.want(t, 403, "insufficient_scope", "GET", "/oauth2/userinfo", nil)
 	c.with(got.body["id_token"].(string)).want(t, 401, "invalid_token", "GET", "/oauth2/userinfo", nil)
 
-	// Wrong in any way, a code is not used up; right twice, all that followed is revoked.
+	// A wrong request does not consume the code. A second use revokes the grant.
 	thief := newParty(t, c, object{"name": "Thief"})
 	elsewhere := newParty(t, w.tenant(t, "authorization-code-other"), nil)
 	code := p.code(t, nil)
@@ -192,7 +191,7 @@ func authorizationCode(t *testing.T, w *world, c *client) {
 	equal(t, "revoked", c.with(first.body["access_token"].(string)).want(t, 401, "invalid_token", "GET", "/oauth2/userinfo", nil).details()["reason"], "revoked")
 	equal(t, "refresh", p.refresh(t, first.body["refresh_token"].(string), nil).code(), "invalid_grant")
 
-	// A hundred at once: one gets tokens, which the others' replays revoke.
+	// Of 100 parallel requests, one gets tokens, which the replays revoke.
 	code = p.code(t, nil)
 	var wg sync.WaitGroup
 	statuses := make(chan int, 100)
@@ -209,7 +208,7 @@ func authorizationCode(t *testing.T, w *world, c *client) {
 	}
 	equal(t, "exchanges that won", won, 1)
 
-	// A code lives for a minute, a flow for half an hour.
+	// A code expires after a minute, a stored authorization request after half an hour.
 	code = p.code(t, nil)
 	if _, err := w.db.Exec(t.Context(), `UPDATE codes SET expires_at = $1`, time.Now().UnixMicro()); err != nil {
 		t.Fatal(err)
@@ -226,8 +225,8 @@ func authorizationCode(t *testing.T, w *world, c *client) {
 	})
 }
 
-// pendingFlows: any number of sign-ins wait in one browser, each for its own request, and none
-// of them is of use in another browser.
+// pendingFlows keeps any number of authorization requests in one browser, and refuses them in
+// another.
 func pendingFlows(t *testing.T, _ *world, c *client) {
 	member(t, c, "ann@example.com")
 	member(t, c, "eve@example.com")
@@ -248,7 +247,7 @@ func pendingFlows(t *testing.T, _ *world, c *client) {
 		equal(t, state, []any{a.status, to.Query().Get("state"), to.Query().Get("code") != ""}, []any{302, state, true})
 	}
 
-	// Tabs that begin at the same time have a secret each. None takes the place of another.
+	// Tabs that begin at the same time have a secret each, which do not replace each other.
 	var tabs [2]relyingParty
 	var at [2]*url.URL
 	for i := range tabs {
@@ -261,7 +260,7 @@ func pendingFlows(t *testing.T, _ *world, c *client) {
 		equal(t, "one of two tabs", to.Query().Get("code") != "", true)
 	}
 
-	// The attacker's flow, finished by the victim, is of use to neither.
+	// An attacker's authorization request that the victim completes is refused for both.
 	attacker := relyingParty{client: p.client, id: p.id}
 	_, to = attacker.ask(t, url.Values{"state": {"attacker"}})
 	lure := to.Query().Get("next")
@@ -274,7 +273,7 @@ func pendingFlows(t *testing.T, _ *world, c *client) {
 	attacker.session = signIn(t, c, "eve@example.com", secret, "complete").data()["session_token"].(string)
 	_, to = attacker.browse(t, lure)
 	equal(t, "as the attacker", claimsOf(t, p.exchange(t, to.Query().Get("code"), nil).body["id_token"].(string))["email"], "eve@example.com")
-	// Nor can the secret be planted with the flow: it has to be one of the browser's cookies.
+	// The secret is accepted only as a cookie of the browser.
 	for _, planted := range []string{"__Host-oauth=" + attacker.flow, "__Host-oauth-x=", "__Host-oauth-x=x", "oauth-x=" + attacker.browser[0]} {
 		victim := relyingParty{client: p.client, id: p.id, session: p.session, browser: []string{planted}}
 		a, _ := victim.browse(t, lure)
@@ -282,7 +281,7 @@ func pendingFlows(t *testing.T, _ *world, c *client) {
 	}
 }
 
-// contexts: acr_values is met where the user can, and demanded with max_age.
+// contexts treats acr_values as a preference, and as a requirement with max_age.
 func contexts(t *testing.T, w *world, c *client) {
 	w.ahead.Store(0)
 	member(t, c, "ann@example.com")
@@ -299,7 +298,7 @@ func contexts(t *testing.T, w *world, c *client) {
 		equal(t, values+" unasked", acr(p.code(t, url.Values{"acr_values": {values}, "prompt": {"none"}})), "aal1")
 	}
 	equal(t, "aal1 will do", acr(p.code(t, url.Values{"acr_values": {"aal2 aal1"}, "max_age": {"900"}})), "aal1")
-	// A demand for step-up leads to adding a factor, and then back.
+	// A requirement of step-up leads to the enrolment of a factor, and then back.
 	_, to := p.ask(t, url.Values{"acr_values": {"aal2"}, "max_age": {"900"}})
 	equal(t, "enrol", []any{to.Path, to.Query().Get("done")}, []any{"/account/security", "enrol"})
 	resume := to.Query().Get("next")
@@ -307,7 +306,7 @@ func contexts(t *testing.T, w *world, c *client) {
 	_, to = p.browse(t, resume)
 	equal(t, "enrolled", acr(to.Query().Get("code")), "aal2")
 
-	// With a factor it is asked for, unless nobody may be asked or aal1 is preferred.
+	// A user with a factor is asked for it, except with prompt=none or a preference for aal1.
 	w.later(time.Minute)
 	waiting := signIn(t, c, "ann@example.com", secret, "mfa_required").data()["mfa_token"]
 	verified := c.with("").want(t, 200, "", "POST", authPath+"/mfa/verify", object{"mfa_token": waiting, "kind": "totp", "code": code(t, key, w.now()), "remember_device": true})
@@ -326,7 +325,7 @@ func contexts(t *testing.T, w *world, c *client) {
 	_, to = p.ask(t, url.Values{"acr_values": {"aal2"}, "max_age": {"900"}, "prompt": {"none"}})
 	equal(t, "demanded of nobody", to.Query().Get("error"), "unmet_authentication_requirements")
 
-	// Where second factors are off there is no way to meet a demand.
+	// With second factors off, the requirement cannot be met.
 	w.ahead.Store(0)
 	p.session = signIn(t, c, "bob@example.com", secret, "complete").data()["session_token"].(string)
 	c.want(t, 200, "", "PATCH", "/api/v1/settings", object{"mfa_policy": object{"mode": "off"}})
@@ -334,7 +333,7 @@ func contexts(t *testing.T, w *world, c *client) {
 	equal(t, "no way", to.Query().Get("error"), "unmet_authentication_requirements")
 	equal(t, "and no preference", acr(p.code(t, url.Values{"acr_values": {"aal2"}})), "aal1")
 
-	// However large max_age is, nobody has signed in longer ago.
+	// A large max_age accepts any session.
 	for _, age := range []string{"9223372036", "9223372037", "99999999999", "9223372036854775807", "9223372036854775808", strings.Repeat("9", 100)} {
 		p.code(t, url.Values{"max_age": {age}})
 	}
@@ -368,7 +367,7 @@ func refreshTokens(t *testing.T, w *world, c *client) {
 	equal(t, "scope", second.body["scope"], "openid email me:read me:write")
 	c.with(second.body["access_token"].(string)).want(t, 200, "", "GET", mePath+"/profile", nil)
 
-	// Narrower, but never wider; and by nobody else.
+	// The scope can be narrowed, never widened, and only by the application.
 	third := p.refresh(t, second.body["refresh_token"].(string), url.Values{"grant_type": {"refresh"}, "scope": {"me:read"}})
 	equal(t, "narrower", []any{third.status, third.body["scope"], third.body["id_token"]}, []any{200, "me:read", nil})
 	equal(t, "wider", p.refresh(t, third.body["refresh_token"].(string), url.Values{"scope": {"me:read profile"}}).code(), "invalid_scope")
@@ -377,12 +376,12 @@ func refreshTokens(t *testing.T, w *world, c *client) {
 	fourth := renew(third.body["refresh_token"].(string))
 	equal(t, "all again", fourth.body["scope"], "openid email me:read me:write")
 
-	// What was replaced ends the family.
+	// Use of a replaced token ends the family.
 	equal(t, "reused", p.refresh(t, first, nil).code(), "invalid_grant")
 	equal(t, "the newest", p.refresh(t, fourth.body["refresh_token"].(string), nil).code(), "invalid_grant")
 	c.with(fourth.body["access_token"].(string)).want(t, 401, "invalid_token", "GET", mePath+"/profile", nil)
 
-	// Two at once: one wins, and the family is gone.
+	// Of two parallel uses, one succeeds, and the family ends.
 	both := issue("openid")
 	var wg sync.WaitGroup
 	answers := make(chan answer, 2)
@@ -393,7 +392,7 @@ func refreshTokens(t *testing.T, w *world, c *client) {
 	one, two := <-answers, <-answers
 	equal(t, "one wins", one.status+two.status, 200+400)
 
-	// Groups bring scopes to the next token, and take them with them.
+	// The next token has the scopes of the user's groups at that time.
 	grouped := issue("openid users:read")
 	g := group(t, c, "readers", "users:read")
 	c.want(t, 201, "", "POST", groupsPath+"/"+g+"/members", object{"user_id": id})
@@ -404,14 +403,15 @@ func refreshTokens(t *testing.T, w *world, c *client) {
 	now = renew(now.body["refresh_token"].(string))
 	equal(t, "without", now.body["scope"], "openid")
 
-	// Without offline_access they end with the session; with it they do not. Disabling
+	// Refresh tokens end with the session unless they have offline_access. Disabling the user
 	// ends both.
 	online, offline := issue("openid"), issue("openid offline_access")
 	c.with(token).want(t, 204, "", "POST", authPath+"/logout", nil)
 	equal(t, "online", p.refresh(t, online, nil).code(), "invalid_grant")
 	left := renew(offline)
 	c.with(left.body["access_token"].(string)).want(t, 200, "", "GET", "/oauth2/userinfo", nil)
-	// Another password ends both kinds but one's own session, and the access tokens with them.
+	// A new password ends both kinds and their access tokens, except those of the session in
+	// which it was changed.
 	p.session = signIn(t, c, "ann@example.com", secret, "complete").data()["session_token"].(string)
 	kept, gone := issue("openid"), issue("openid offline_access")
 	c.with(p.session).want(t, 204, "", "POST", mePath+"/password", object{"current": secret, "next": "another long secret"})
@@ -437,7 +437,7 @@ func authorizeRefuses(t *testing.T, w *world, c *client) {
 	p.session = signIn(t, c, "ann@example.com", secret, "complete").data()["session_token"].(string)
 	foreign := newParty(t, w.tenant(t, "authorize-refuses-other"), nil)
 
-	// Never a redirect to what is not proven.
+	// There is no redirect to an unregistered URI.
 	for what, changes := range map[string]url.Values{
 		"no client": {"client_id": nil}, "unknown client": {"client_id": {"nobody"}}, "another tenant's client": {"client_id": {foreign.id}}, "two clients": {"client_id": {p.id, p.id}},
 		"no redirect_uri": {"redirect_uri": nil}, "two": {"redirect_uri": {callback, callback}}, "NUL": {"client_id": {p.id + "\x00"}},
@@ -476,16 +476,16 @@ func authorizeRefuses(t *testing.T, w *world, c *client) {
 			t.Errorf("%s: %d to %s, want %s", what, a.status, to, tc.code)
 		}
 	}
-	// What an application may not have is dropped, and the answer says so.
+	// Scopes that the application may not have are dropped; the response states the rest.
 	a := p.exchange(t, p.code(t, url.Values{"scope": {"openid users:write resources:read"}}), nil)
 	equal(t, "scope", a.body["scope"], "openid") // resources:read comes with a group only
 
-	// prompt=none never shows anything; without a session it says so.
+	// prompt=none never shows a page; without a session it answers login_required.
 	session := p.session
 	p.session = ""
 	_, to := p.ask(t, url.Values{"prompt": {"none"}})
 	equal(t, "none", to.Query().Get("error"), "login_required")
-	// Others lead to a page, and then back once it was done.
+	// Other prompts lead to a page, and then back.
 	p.session = session
 	for prompt, path := range map[string]string{"login": "/auth/sign-in", "create": "/auth/sign-up"} {
 		_, to := p.ask(t, url.Values{"prompt": {prompt}})
@@ -505,7 +505,7 @@ func authorizeRefuses(t *testing.T, w *world, c *client) {
 	// By POST the redirect is a GET.
 	post := p.send(t, "POST", "/oauth2/authorize", http.Header{"Cookie": {"__Host-sid=" + p.session}, "Content-Type": {"application/x-www-form-urlencoded"}}, []byte(p.request(nil).Encode()))
 	equal(t, "post", post.status, 303)
-	// From another site it comes without the cookie, which the GET after it has.
+	// A POST from another site has no cookie; the GET that follows has it.
 	post = p.send(t, "POST", "/oauth2/authorize", http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, []byte(p.request(nil).Encode()))
 	equal(t, "post without a cookie", []any{post.status, strings.HasPrefix(post.header.Get("Location"), "/oauth2/authorize/resume?flow=flw_")}, []any{303, true})
 	p.keep(t, post)
@@ -514,7 +514,7 @@ func authorizeRefuses(t *testing.T, w *world, c *client) {
 	large := p.send(t, "POST", "/oauth2/authorize", http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, []byte(p.request(url.Values{"nonce": {long(70_000)}}).Encode()))
 	equal(t, "too large", large.status, 400)
 
-	// In a form, to be posted: a code, and a refusal.
+	// response_mode=form_post, for a code and for an error.
 	for what, tc := range map[string]struct {
 		member  string
 		changes url.Values
@@ -584,7 +584,8 @@ func pushedRequests(t *testing.T, w *world, c *client) {
 	for _, by := range []*relyingParty{p, page} {
 		a := push(by, nil)
 		equal(t, "pushed", []any{a.status, a.body["expires_in"], a.header.Get("Cache-Control"), strings.HasPrefix(a.body["request_uri"].(string), "urn:ietf:params:oauth:request_uri:")}, []any{201, 90.0, "no-store", true})
-		// Of another client it is nothing, and stays. What the browser adds is not looked at.
+		// A request of another client is not found and not consumed. Parameters of the browser
+		// are ignored.
 		stolen, _ := refer(other, a.body["request_uri"], nil)
 		equal(t, "another client", stolen.status, 400)
 		_, to := refer(by, a.body["request_uri"], url.Values{"scope": {"me:write"}, "state": {"theirs"}, "redirect_uri": {"https://evil.test/"}, "code_challenge": {strings.Repeat("x", 43)}})
@@ -595,7 +596,7 @@ func pushedRequests(t *testing.T, w *world, c *client) {
 		equal(t, "twice", []any{again.status, again.header.Get("Location")}, []any{400, ""})
 	}
 
-	// Many at once: one goes on.
+	// Of parallel uses, one succeeds.
 	requestURI := push(p, nil).body["request_uri"]
 	var wg sync.WaitGroup
 	codes := make(chan string, 20)
@@ -616,7 +617,7 @@ func pushedRequests(t *testing.T, w *world, c *client) {
 	}
 	equal(t, "requests that went on", won, 1)
 
-	// Whoever has to sign in first keeps the request, however long that takes.
+	// A user who has to sign in first keeps the request, however long that takes.
 	requestURI = push(p, url.Values{"response_mode": {"form_post"}}).body["request_uri"]
 	session := p.session
 	p.session = ""
@@ -658,7 +659,7 @@ func pushedRequests(t *testing.T, w *world, c *client) {
 	machine.secret = "wrong"
 	equal(t, "wrong secret", push(machine, nil).code(), "invalid_client")
 
-	// An application that is disabled in between is told so.
+	// An application that is disabled in the meantime gets an error.
 	requestURI = push(p, nil).body["request_uri"]
 	found, err := w.oauth.ApplicationByClientID(t.Context(), mustTenant(t, w, c), p.id)
 	if err != nil {
@@ -701,8 +702,8 @@ func (e elsewhere) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// Clients that others wrote sign a person in: discovery, PKCE, the pages, the ID token,
-// userinfo and a refresh.
+// independentClient signs a user in with go-oidc and x/oauth2: discovery, PKCE, the pages, the
+// ID token, userinfo and a refresh.
 func independentClient(t *testing.T, _ *world, c *client) {
 	id := member(t, c, "ann@example.com")
 	p := newParty(t, c, nil)

@@ -68,7 +68,7 @@ func authZEN(t *testing.T, _ *world, c *client) {
 	equal(t, "fields", fields(a), []string{"evaluations/0/subject/type", "evaluations/0/subject/id", "evaluations/0/action/name"})
 	c.want(t, 400, "bulk_too_large", "POST", many, object{"evaluations": make([]object, 1001)})
 
-	// The request's own id comes back, and nothing else that calls itself one.
+	// The response has the X-Request-Id of the request, if it is valid.
 	for sent, want := range map[string]bool{"bfe9eb29-ab87-4ca3-be83-a1d5d8305716": true, "": false, "a b": false, long(256): false} {
 		header := http.Header{"Content-Type": {"application/json"}, "X-Request-Id": {sent}, "Authorization": {"Bearer " + c.token}}
 		res := c.raw(t, "POST", one, header, `{"subject":{"type":"user","id":"ann"},"action":{"name":"view"},"resource":{"type":"document","id":"d"}}`)

@@ -15,7 +15,7 @@ import (
 	"stonetown/internal/eventlog"
 )
 
-// ranges is a service that knows some breached passwords.
+// ranges is a service with some breached passwords.
 type ranges struct {
 	mu     sync.Mutex
 	stolen []string // digests in hexadecimal digits
@@ -52,28 +52,28 @@ func digest(password string) string {
 	return strings.ToUpper(hex.EncodeToString(sum[:]))
 }
 
-// steal makes a password known.
+// steal adds a password to the breached ones.
 func (s *ranges) steal(password string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stolen = append(s.stolen, digest(password))
 }
 
-// answers has something else answer about a password from now on; nil: nothing does.
+// answers replaces the handler for a password; nil restores the service.
 func (s *ranges) answers(password string, h http.HandlerFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answer[digest(password)[:5]] = h
 }
 
-// questions is how often the service was asked about a password, or one that begins alike.
+// questions counts the requests for the range of a password.
 func (s *ranges) questions(password string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.asked[digest(password)[:5]]
 }
 
-// waitFor waits until something is so.
+// waitFor waits until a condition holds.
 func waitFor(t testing.TB, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); !so(); time.Sleep(5 * time.Millisecond) {
@@ -83,7 +83,7 @@ func waitFor(t testing.TB, what string, so func() bool) {
 	}
 }
 
-// told is what the events of a type say, and by which actor.
+// told returns the data and the actors of the events of a type.
 func (w *world) told(t testing.TB, c *client, typ eventlog.Type) (told []object) {
 	t.Helper()
 	for _, e := range w.events(t, c, 0) {
@@ -111,8 +111,8 @@ func (w *world) nowhere(t testing.TB, c *client, password string) {
 	}
 }
 
-// Passwords that others know are refused wherever one is chosen, and who signs in with one
-// is told.
+// breachedPasswords refuses breached passwords wherever a user chooses one, and notifies users
+// who sign in with one.
 func breachedPasswords(t *testing.T, w *world, c *client) {
 	const stolen, inUse = "trustno1 trustno1", "letmein letmein"
 	w.ranges.steal(stolen)
@@ -134,7 +134,7 @@ func breachedPasswords(t *testing.T, w *world, c *client) {
 	refused(c, "PATCH", usersPath+"/"+id, object{"password": stolen})
 	refused(c, "POST", usersPath, object{"email": "bob@example.com", "password": stolen})
 
-	// On record is who chose it and for whom, as far as either is known.
+	// The event names the actor and the user, if they are known.
 	ann := object{"id": id, "email": "ann@example.com"}
 	told := w.told(t, c, eventlog.SecurityBreachedPasswordUsed)
 	admin := ""
@@ -156,8 +156,7 @@ func breachedPasswords(t *testing.T, w *world, c *client) {
 		t.Errorf("page: %s", page.html)
 	}
 
-	// A password that is stolen later is in use: nobody is kept from signing in with it, and
-	// the answer does not wait until it is looked up.
+	// A breached password in use still signs in, and the response does not wait for the service.
 	bob := c.want(t, 201, "", "POST", usersPath, object{"email": "bob@example.com", "password": secret, "email_verified": true}).data()["id"].(string)
 	w.ranges.answers(inUse, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusServiceUnavailable) })
 	c.want(t, 200, "", "PATCH", usersPath+"/"+bob, object{"password": inUse}) // the service cannot say
@@ -175,24 +174,24 @@ func breachedPasswords(t *testing.T, w *world, c *client) {
 	w.ranges.steal(inUse)
 	w.ranges.answers(inUse, nil)
 	close(release)
-	letter := w.mailbox.take(t, "bob@example.com", "Please change your breached-passwords password")
-	if !strings.Contains(letter.Text, c.base()+"/account/password\n") || !strings.Contains(letter.HTML, `href="`+c.base()+`/account/password"`) ||
-		strings.Contains(letter.Text, inUse) {
-		t.Errorf("letter: %s\n%s", letter.Text, letter.HTML)
+	mail := w.mailbox.take(t, "bob@example.com", "Please change your "+c.name()+" password")
+	if !strings.Contains(mail.Text, c.base()+"/account/password\n") || !strings.Contains(mail.HTML, `href="`+c.base()+`/account/password"`) ||
+		strings.Contains(mail.Text, inUse) {
+		t.Errorf("mail: %s\n%s", mail.Text, mail.HTML)
 	}
 	told = w.told(t, c, eventlog.SecurityBreachedPasswordUsed)
 	equal(t, "event", told[len(told)-1], object{"actor": "user " + bob, "data": object{"user": object{"id": bob, "email": "bob@example.com"}, "refused": false}})
 
-	// Once for each password.
+	// There is one notification for each password.
 	count := len(told)
 	asked := w.ranges.questions(inUse)
 	signIn(t, c, "bob@example.com", inUse, "complete")
-	signIn(t, c, "ann@example.com", secret, "complete") // whose job comes after
+	signIn(t, c, "ann@example.com", secret, "complete") // its job is later
 	waitFor(t, "the good one is looked up", func() bool { return w.jobs(t, "password") == 0 })
 	equal(t, "events", len(w.told(t, c, eventlog.SecurityBreachedPasswordUsed)), count)
 	equal(t, "questions", w.ranges.questions(inUse), asked)
 
-	// An import has nobody to choose another: its passwords are looked up at the first sign-in.
+	// Imported passwords are looked up at the first sign-in.
 	imported := "imported " + inUse
 	w.ranges.steal(imported)
 	job := c.upload(t, rows(t, object{"email": "eve@example.com", "email_verified": true, "password": imported}), nil)
@@ -204,7 +203,7 @@ func breachedPasswords(t *testing.T, w *world, c *client) {
 	}
 }
 
-// jobs is how many jobs of a kind are not done.
+// jobs counts the unfinished jobs of a kind.
 func (w *world) jobs(t testing.TB, kind string) (n int64) {
 	t.Helper()
 	if err := w.db.QueryRow(t.Context(), `SELECT COUNT(*) FROM outbox WHERE kind = $1`, kind).Scan(&n); err != nil {
@@ -213,7 +212,7 @@ func (w *world) jobs(t testing.TB, kind string) (n int64) {
 	return n
 }
 
-// No password depends on the service that knows breached ones.
+// breachedUnknown accepts passwords while the service does not answer.
 func breachedUnknown(t *testing.T, w *world, c *client) {
 	const password = "nobody can say about this"
 	w.ranges.steal(password)
@@ -225,7 +224,7 @@ func breachedUnknown(t *testing.T, w *world, c *client) {
 	if !strings.Contains(w.log.String(), "password accepted without a breach check") {
 		t.Error("that is not in the log")
 	}
-	// What could not be found out at a sign-in is at a later one, without a job that waits.
+	// A lookup that failed at a sign-in is repeated at a later one; no job is kept for it.
 	signIn(t, c, "ann@example.com", password, "complete")
 	waitFor(t, "it was tried", func() bool { return w.jobs(t, "password") == 0 })
 	equal(t, "events", w.told(t, c, eventlog.SecurityBreachedPasswordUsed), []object(nil))
@@ -236,7 +235,7 @@ func breachedUnknown(t *testing.T, w *world, c *client) {
 	w.nowhere(t, c, password)
 }
 
-// Who signs in on a device that is new is told; but not of the first of all.
+// newDevices notifies users of a sign-in on a new device, except of their first.
 func newDevices(t *testing.T, w *world, c *client) {
 	const phone, phoneLater, desktop = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0) Mobile/15E148", "Mozilla/5.0 (iPhone; CPU iPhone OS 18_2_1) Mobile/15E148", "Mozilla/5.0 (X11; Linux x86_64) Chrome/148.0"
 	id := member(t, c, "ann@example.com")
@@ -260,30 +259,30 @@ func newDevices(t *testing.T, w *world, c *client) {
 	}}})
 	equal(t, "order", w.types(t, c, "user.signed_in", "session.created", "security")[6:9], []string{"user.signed_in", "session.created", "security.new_device_sign_in"})
 
-	letter := w.mailbox.take(t, "ann@example.com", "New sign-in to your new-devices account")
+	mail := w.mailbox.take(t, "ann@example.com", "New sign-in to your "+c.name()+" account")
 	at, err := time.Parse(time.RFC3339, begun["created_at"].(string))
 	if err != nil {
 		t.Fatal(err)
 	}
 	said := "A computer in DE, " + at.UTC().Format("2006-01-02 15:04") + " UTC, with the IP address 127.0.0.1."
-	if !strings.Contains(letter.Text, said) || !strings.Contains(letter.HTML, said) ||
-		!strings.Contains(letter.Text, c.base()+"/account/sessions\n") || !strings.Contains(letter.HTML, `href="`+c.base()+`/account/sessions"`) {
-		t.Errorf("want %q: %s\n%s", said, letter.Text, letter.HTML)
+	if !strings.Contains(mail.Text, said) || !strings.Contains(mail.HTML, said) ||
+		!strings.Contains(mail.Text, c.base()+"/account/sessions\n") || !strings.Contains(mail.HTML, `href="`+c.base()+`/account/sessions"`) {
+		t.Errorf("want %q: %s\n%s", said, mail.Text, mail.HTML)
 	}
 
-	// What the device calls itself is not said in letters, and there are no more than some.
+	// Mails do not contain the User-Agent, and their number is limited.
 	for i := range 11 {
 		on(fmt.Sprintf("see https://evil.test (%d)", i))
 	}
 	for range 9 {
 		if l := w.mailbox.take(t, "ann@example.com", "New sign-in"); strings.Contains(l.Text+l.HTML, "evil") || !strings.Contains(l.Text, "Another device in DE") {
-			t.Errorf("letter: %s", l.Text)
+			t.Errorf("mail: %s", l.Text)
 		}
 	}
 	waitFor(t, "the rest is given up", func() bool { return w.jobs(t, "letter.sign_in") == 0 })
 	equal(t, "events", len(w.told(t, c, eventlog.SecurityNewDeviceSignIn)), 12)
 
-	// Another user's devices are others, and those of a user who is deleted are forgotten.
+	// Devices belong to a user, and are deleted with the user.
 	known := func(user string) (n int64) {
 		t.Helper()
 		if err := w.db.QueryRow(t.Context(), `SELECT COUNT(*) FROM known_devices WHERE user_id = $1`, user).Scan(&n); err != nil {

@@ -24,8 +24,8 @@ import (
 	"stonetown/oauth/dpop/dpoptest"
 )
 
-// document is the OpenAPI document as an independent library understands it,
-// and what of it the tests have seen at work.
+// document is the OpenAPI document, parsed by an independent library, and the responses that
+// tests have seen.
 var document = sync.OnceValue(func() *contract {
 	doc, err := openapi3.NewLoader().LoadFromData(openapi.YAML())
 	if err != nil {
@@ -49,8 +49,7 @@ type contract struct {
 	seen map[string]bool // "operation status" and "operation status code"
 }
 
-// unseen lists the successes and the errors of its own that the document
-// promises of an operation and that no test has seen.
+// unseen lists the responses and the error codes of operations that no test has seen.
 func (d *contract) unseen() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -75,7 +74,7 @@ func (d *contract) unseen() []string {
 	return missing
 }
 
-// errorCodes are the codes that stand with the operation itself, by status.
+// errorCodes are the codes that the document lists at the operation itself, by status.
 func errorCodes(op *openapi3.Operation) map[string][]string {
 	codes := map[string][]string{}
 	listed, _ := op.Extensions["x-error-codes"].(map[string]any)
@@ -94,7 +93,7 @@ func stringsOf(list any) []string {
 	return out
 }
 
-// client sends requests and holds every answer against the document.
+// client sends requests and validates every response by the document.
 type client struct {
 	server *httptest.Server
 	host   string
@@ -104,6 +103,9 @@ type client struct {
 
 // base is the base URL of the client's tenant.
 func (c *client) base() string { return "https://" + c.host }
+
+// name is the name of the client's tenant.
+func (c *client) name() string { return strings.TrimSuffix(c.host, ".test") }
 
 // answer is a response that the document allows.
 type answer struct {
@@ -128,7 +130,7 @@ func (a answer) code() string { s, _ := a.body["error"].(string); return s }
 
 func (a answer) details() map[string]any { d, _ := a.body["details"].(map[string]any); return d }
 
-// do sends a JSON request; a body that is a string goes as it is.
+// do sends a JSON request; a body that is a string is sent unchanged.
 func (c *client) do(t testing.TB, method, target string, body any) answer {
 	t.Helper()
 	var text []byte
@@ -157,7 +159,7 @@ func (a answer) lines(t testing.TB) []map[string]any {
 	return lines
 }
 
-// want sends a request and demands a status and, of an error, its code.
+// want sends a request and requires a status and, for an error, its code.
 func (c *client) want(t testing.TB, status int, code, method, target string, body any) answer {
 	t.Helper()
 	a := c.do(t, method, target, body)
@@ -213,7 +215,7 @@ func (c *client) send(t testing.TB, method, target string, header http.Header, b
 	return a
 }
 
-// raw sends a request and returns the header of the answer, unjudged.
+// raw sends a request and returns the header of the response without validation.
 func (c *client) raw(t testing.TB, method, target string, header http.Header, body string) http.Header {
 	t.Helper()
 	req, err := http.NewRequestWithContext(context.Background(), method, c.server.URL+target, strings.NewReader(body))
@@ -232,7 +234,7 @@ func (c *client) raw(t testing.TB, method, target string, header http.Header, bo
 	return res.Header
 }
 
-// judge holds a request and its answer against the document.
+// judge validates a request and its response by the document.
 func (d *contract) judge(t testing.TB, req *http.Request, body []byte, a answer) {
 	t.Helper()
 	id := a.header.Get("X-Request-Id")
@@ -314,8 +316,7 @@ func (d *contract) judge(t testing.TB, req *http.Request, body []byte, a answer)
 	}
 }
 
-// unjudged sends JSON, or nothing, and returns the status of the answer, whatever the
-// document says.
+// unjudged sends JSON, or nothing, and returns the status of the response without validation.
 func (c *client) unjudged(t testing.TB, method, target, body string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(context.Background(), method, c.server.URL+target, strings.NewReader(body))

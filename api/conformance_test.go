@@ -20,8 +20,8 @@ import (
 	"stonetown/oauth"
 )
 
-// scenarios are what a client can see of the product, told on every database.
-// Each has a tenant of its own.
+// scenarios test the API on every database. Each has a tenant of its own and is named by the
+// promise that it tests.
 var scenarios = map[string]func(*testing.T, *world, *client){
 	"relations_lead_to_access":                                 firstSteps,
 	"resource_types_come_back_as_defined":                      types,
@@ -68,7 +68,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"users_change_their_own_profile":                           selfService,
 	"an_account_without_password_refuses_passwords":            noPassword,
 	"a_sign_up_ends_with_a_verified_address":                   signUp,
-	"sign_up_does_not_reveal_accounts":                         signUpLetters,
+	"sign_up_does_not_reveal_accounts":                         signUpMails,
 	"a_reset_link_sets_a_password_once":                        passwordReset,
 	"an_authenticator_app_is_a_second_factor":                  authenticatorApp,
 	"sensitive_operations_require_a_recent_factor":             assurance,
@@ -139,7 +139,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"a_new_device_is_reported":                                 newDevices,
 	"breached_passwords_are_refused":                           breachedPasswords,
 	"passwords_do_not_depend_on_the_breach_service":            breachedUnknown,
-	"sessions_have_a_location":                                 places,
+	"sessions_have_a_location":                                 sessionLocations,
 	"a_scope_is_created_changed_and_deleted":                   scopeRegistry,
 	"a_deleted_scope_reaches_no_group":                         scopeRace,
 	"settings_take_effect_and_reset":                           tenantSettings,
@@ -205,11 +205,11 @@ func TestConformance(t *testing.T) {
 // runsAll reports whether no scenario is left out by -run.
 func runsAll() bool { return flag.Lookup("test.run").Value.String() == "" }
 
-// secrets are what codes, tokens and client secrets look like, signed tokens among them.
+// secrets matches codes, tokens and client secrets.
 var secrets = regexp.MustCompile(`\b(rt|ac|dc|cs|st|rat|bs)_[A-Za-z0-9_-]{43}|\beyJ[A-Za-z0-9_-]{10,}\.eyJ`)
 
-// noSecrets looks for secrets where none belong: in all that was logged, all that is on
-// record, and what is kept of codes and tokens.
+// noSecrets fails if there are secrets in the log, in events, or in rows that must hold
+// hashes only.
 func noSecrets(t *testing.T, w *world) {
 	t.Helper()
 	if found := secrets.FindString(w.log.String()); found != "" {
@@ -242,8 +242,8 @@ func TestDocumentIsValid(t *testing.T) {
 	}
 }
 
-// TestDocumentHasExamples: no request and no answer goes without one. That they
-// are valid is part of the document's being so.
+// TestDocumentHasExamples requires an example of every request and response.
+// TestDocumentIsValid validates them.
 func TestDocumentHasExamples(t *testing.T) {
 	missing := func(content openapi3.Content, format string, args ...any) {
 		for name, media := range content {
@@ -329,7 +329,7 @@ func types(t *testing.T, _ *world, c *client) {
 	read := c.want(t, 200, "", "GET", "/api/v1/resource-types/document", nil)
 	equal(t, "what was read", read.data(), created.data())
 
-	// What was put comes back, with defaults written out.
+	// GET answers the definition with its defaults.
 	want := parse(t, in[1]).(map[string]any)
 	want["conditions"] = []any{}
 	for _, r := range want["relations"].([]any) {
@@ -500,7 +500,7 @@ func resourceLife(t *testing.T, _ *world, c *client) {
 	c.want(t, 404, "resource_not_found", "GET", target+"/relations", nil)
 	c.want(t, 404, "resource_not_found", "POST", "/api/v1/resources/check", check(user("u"), "view", resource("document", "a b")))
 
-	// The relations went with it: they do not come back with the name.
+	// The relations were deleted with the resource: a new resource of that id has none.
 	c.want(t, 201, "", "POST", "/api/v1/resources", resource("document", "a b"))
 	equal(t, "relations of the new resource", c.want(t, 200, "", "GET", target+"/relations", nil).list(), []any{})
 	equal(t, "attributes of the new resource", c.want(t, 200, "", "GET", target, nil).data()["attributes"], nil)
@@ -535,7 +535,7 @@ func attributes(t *testing.T, _ *world, c *client) {
 	put := func(attributes string) string {
 		return `{"type":"document","external_id":"a","attributes":` + attributes + `}`
 	}
-	// 16 KiB exactly, of compact JSON, however it was spaced.
+	// The limit is 16 KiB of compact JSON.
 	largest := `{"k":"` + long(16<<10-len(`{"k":""}`)) + `"}`
 	c.want(t, 201, "", "POST", "/api/v1/resources", put(strings.Replace(largest, ":", "  :  ", 1)))
 	a := c.want(t, 400, "validation_failed", "POST", "/api/v1/resources", put(strings.Replace(largest, `"}`, `x"}`, 1)))
@@ -823,7 +823,7 @@ func externalIDs(t *testing.T, _ *world, c *client) {
 		c.want(t, 204, "", "DELETE", path("document", id)+"/relations", relation(user(id), "viewer"))
 		c.want(t, 204, "", "DELETE", path("document", id), nil)
 	}
-	// Not one octet more, and nothing that a database could not hold.
+	// One more byte is refused, as is text that a database cannot store.
 	for _, escaped := range []string{"%00", "a%00b", "%ff", "%C3%28", "*", "%2A", long(513), strings.Repeat("%C3%BC", 257)} {
 		target := "/api/v1/resources/document/" + escaped
 		for _, method := range []string{"GET", "DELETE"} {
@@ -880,8 +880,7 @@ func cursors(t *testing.T, w *world, c *client) {
 	}
 }
 
-// targets are the paths of the document with something in the place of their
-// variables.
+// targets are the paths of the document with values for their variables.
 func targets(id string) map[string][]string {
 	fill := strings.NewReplacer("{name}", "document", "{type}", "document", "{external_id}", id)
 	found := map[string][]string{}
@@ -893,7 +892,7 @@ func targets(id string) map[string][]string {
 	return found
 }
 
-// body is one that every operation takes for what it is asked here.
+// body returns a body that every operation accepts.
 var body = object{
 	"name": "document", "type": "document", "external_id": "d", "relation": "viewer", "action": "view",
 	"subject": user("u"), "resource": resource("document", "d"), "subject_type": "user",
@@ -901,7 +900,7 @@ var body = object{
 	"operations": []object{op("create", "document", "d", "viewer", user("u"))},
 }
 
-// access tries every operation of the document without the right to it.
+// access calls every operation of the document without the required scope.
 func access(t *testing.T, w *world, c *client) {
 	define(t, c)
 	relate(t, c, "document", "d", "viewer", user("u"))
@@ -912,7 +911,7 @@ func access(t *testing.T, w *world, c *client) {
 	for target, methods := range targets("d") {
 		for _, method := range methods {
 			scope := scopeOf(t, method, target)
-			if scope == "" || target == authPath+"/session" || target == authPath+"/flows/{flow_id}" { // where who has no token is nobody
+			if scope == "" || target == authPath+"/session" || target == authPath+"/flows/{flow_id}" { // accepts requests without a token
 				continue
 			}
 			tried++

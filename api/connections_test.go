@@ -15,11 +15,10 @@ import (
 	"stonetown/tuplestore"
 )
 
-// Transactions carry their reads: what runs in one calls neither the database nor the
-// engine beside it. Such a call would not see what the transaction did, and would need a
-// second connection, for which as many requests as there are connections would wait for
-// each other. With one connection each waits for itself until its deadline, and the
-// scenario fails.
+// TestOneConnection runs all scenarios with one database connection. Code in a transaction
+// must use its connection for all reads: a read on another connection would not see the
+// transaction's writes, and concurrent transactions that each need a second connection would
+// deadlock. With one connection such a read fails at its deadline, and so does the scenario.
 func TestOneConnection(t *testing.T) {
 	w := newWorldOn(t, sqldb.Config{URL: pgtest.URL(t), MaxConns: 1}, nil)
 	for _, name := range slices.Sorted(maps.Keys(scenarios)) { // the order of TestConformance

@@ -11,7 +11,7 @@ import (
 
 const authorizationsPath = mePath + "/authorizations"
 
-// What an application of others may have is asked once, and taken back at once.
+// consent asks the user once, and takes effect at once when the user revokes it.
 func consent(t *testing.T, w *world, c *client) {
 	w.ahead.Store(0)
 	id := member(t, c, "ann@example.com")
@@ -19,7 +19,7 @@ func consent(t *testing.T, w *world, c *client) {
 	p := newParty(t, c, object{"first_party": false, "name": "Guest", "logo_uri": "https://cdn.example.com/logo.png", "allowed_scopes": []any{"openid", "profile", "email", "offline_access", "invoices", "me:write"}})
 	p.session = signIn(t, c, "ann@example.com", secret, "complete").data()["session_token"].(string)
 	user := c.with(p.session)
-	// waits asks for something, for which the user has to be asked.
+	// waits sends a request that requires consent.
 	waits := func(changes url.Values) (flow string) {
 		t.Helper()
 		a, to := p.ask(t, changes)
@@ -49,7 +49,7 @@ func consent(t *testing.T, w *world, c *client) {
 	equal(t, "denied", []any{q.Get("error"), q.Get("state"), q.Get("code")}, []any{"access_denied", "a b&c=", ""})
 	user.want(t, 200, "", "GET", authorizationsPath, nil)
 
-	// Some of it, and then that alone without a question.
+	// The user allows a part, which is then granted without consent.
 	code := decide(waits(url.Values{"scope": {"openid invoices"}}), "allow", "openid").Get("code")
 	equal(t, "some", p.exchange(t, code, nil).body["scope"], "openid")
 	equal(t, "again", p.exchange(t, p.code(t, url.Values{"scope": {"openid"}}), nil).body["scope"], "openid")
@@ -57,18 +57,18 @@ func consent(t *testing.T, w *world, c *client) {
 	equal(t, "all", p.exchange(t, decide(flow, "allow").Get("code"), nil).body["scope"], "openid invoices")
 	p.code(t, url.Values{"scope": {"invoices openid"}, "prompt": {"none"}})
 	equal(t, "ready", user.want(t, 200, "", "GET", authPath+"/flows/"+flow, nil).data()["status"], "ready")
-	// Always: where the application says so, and for what lasts.
+	// prompt=consent and offline_access always require consent.
 	waits(url.Values{"scope": {"openid"}, "prompt": {"consent"}})
 	offline := p.exchange(t, decide(waits(url.Values{"scope": {"openid offline_access"}}), "allow").Get("code"), nil)
 	waits(url.Values{"scope": {"openid offline_access"}})
-	// One of the tenant's own is not asked about, unless it wants that.
+	// First-party applications require no consent unless they request it.
 	own := newParty(t, c, nil)
 	own.session = p.session
 	own.code(t, nil)
 	_, to = own.ask(t, url.Values{"prompt": {"consent"}})
 	equal(t, "first party", to.Path, "/auth/consent")
 
-	// Only the user answers, in the session, and only what was asked.
+	// Only the user of the session can answer, and only about the requested scopes.
 	flow = waits(url.Values{"scope": {"openid profile"}})
 	for _, bad := range []object{{}, {"flow_id": flow}, {"flow_id": flow, "decision": "maybe"}, {"flow_id": flow, "decision": "allow", "scopes": []any{}}, {"flow_id": flow, "decision": "allow", "scopes": []any{"email"}}} {
 		user.want(t, 400, "validation_failed", "POST", authPath+"/consent", bad)
@@ -80,7 +80,7 @@ func consent(t *testing.T, w *world, c *client) {
 	application := c.with(p.exchange(t, decide(waits(url.Values{"scope": {"me:write"}}), "allow").Get("code"), nil).body["access_token"].(string))
 	application.want(t, 403, "permission_denied", "POST", authPath+"/consent", object{"flow_id": flow, "decision": "allow"})
 	application.want(t, 403, "permission_denied", "POST", authPath+"/select-account", object{"flow_id": flow})
-	// Another user's answer is not this one's, nor another site's.
+	// Answers of another user or from another site are refused.
 	member(t, c, "eve@example.com")
 	eve := c.with(signIn(t, c, "eve@example.com", secret, "complete").data()["session_token"].(string))
 	flow = waits(url.Values{"scope": {"openid profile"}})
@@ -93,7 +93,7 @@ func consent(t *testing.T, w *world, c *client) {
 	}
 	page := c.visit(t, "GET", "/auth/consent?flow="+flow, asBrowser(p.session), nil)
 	equal(t, "page", []any{page.status, page.header.Get("X-Frame-Options"), strings.Contains(page.header.Get("Content-Security-Policy"), "; img-src 'self' data: https://cdn.example.com; ")}, []any{200, "DENY", true})
-	// All that the page sends along is which request it is; what else is sent counts for nothing.
+	// The page sends only the id of the request; other parameters are ignored.
 	equal(t, "fields", hiddenFields(page.html), map[string]string{"flow": flow})
 	sent := c.visit(t, "POST", "/auth/consent", asBrowser(p.session), url.Values{"flow": {flow}, "decision": {"allow"}, "scopes": {"email offline_access"}, "scope": {"email"}, "client_id": {"x"}})
 	_, to = p.browse(t, sent.header.Get("Location"))
@@ -102,7 +102,7 @@ func consent(t *testing.T, w *world, c *client) {
 	equal(t, "nobody", c.visit(t, "GET", "/auth/consent?flow="+flow, nil, nil).header.Get("Location"), "/auth/sign-in?next=%2Fauth%2Fconsent%3Fflow%3D"+flow)
 	equal(t, "no flow", c.visit(t, "GET", "/auth/consent?flow=x", asBrowser(p.session), nil).status, 404)
 
-	// What was allowed is listed, and ends at once when it is taken back.
+	// Authorizations are listed, and end at once when they are revoked.
 	list := user.want(t, 200, "", "GET", authorizationsPath, nil).list()
 	equal(t, "names", []any{len(list), list[0].(object)["name"], list[0].(object)["first_party"], list[1].(object)["name"]}, []any{2, "Guest", false, "App"})
 	guest := list[0].(object)
@@ -127,7 +127,7 @@ func consent(t *testing.T, w *world, c *client) {
 	}
 	user.want(t, 410, "flow_expired", "POST", authPath+"/consent", object{"flow_id": flow, "decision": "allow"})
 	user.want(t, 410, "flow_expired", "POST", authPath+"/select-account", object{"flow_id": flow})
-	// A user who is deleted leaves nothing behind.
+	// Deleting a user deletes the authorizations.
 	c.want(t, 204, "", "DELETE", "/api/v1/users/"+id, nil)
 	var left int
 	if err := w.db.QueryRow(t.Context(), `SELECT COUNT(*) FROM authorizations WHERE user_id = $1`, id).Scan(&left); err != nil || left != 0 {
@@ -135,7 +135,7 @@ func consent(t *testing.T, w *world, c *client) {
 	}
 }
 
-// Who is signed in goes on, or somebody else does.
+// accountSelection continues as the current user or as another one.
 func accountSelection(t *testing.T, w *world, c *client) {
 	w.ahead.Store(0)
 	member(t, c, "ann@example.com")
@@ -159,7 +159,7 @@ func accountSelection(t *testing.T, w *world, c *client) {
 	_, to = p.browse(t, resume)
 	equal(t, "somebody else", to.Query().Get("code") != "", true)
 
-	// An ID token says who is meant.
+	// id_token_hint names the expected user.
 	_, to = p.ask(t, url.Values{"id_token_hint": {hint}, "prompt": {"none"}})
 	equal(t, "another is signed in", to.Query().Get("error"), "login_required")
 	_, to = p.ask(t, url.Values{"id_token_hint": {hint}})
@@ -184,7 +184,7 @@ func accountSelection(t *testing.T, w *world, c *client) {
 	equal(t, "of another application", to.Query().Get("error"), "invalid_request")
 }
 
-// Applications do as they said they want to.
+// applicationChoices applies the options of applications to their requests.
 func applicationChoices(t *testing.T, w *world, c *client) {
 	w.ahead.Store(0)
 	id := member(t, c, "ann@example.com")
@@ -210,7 +210,7 @@ func applicationChoices(t *testing.T, w *world, c *client) {
 	_, to = pushes.browse(t, "/oauth2/authorize?"+url.Values{"client_id": {pushes.id}, "request_uri": {a.body["request_uri"].(string)}}.Encode())
 	equal(t, "pushed", to.Query().Get("code") != "", true)
 
-	// Without PKCE a nonce takes its place, and no verifier is accepted then.
+	// Without PKCE a nonce is required, and a verifier is refused.
 	bare := party(object{"require_pkce": false})
 	without := url.Values{"code_challenge": nil, "code_challenge_method": nil}
 	code := bare.code(t, without)
@@ -222,13 +222,13 @@ func applicationChoices(t *testing.T, w *world, c *client) {
 	equal(t, "half", to.Query().Get("error"), "invalid_request")
 	equal(t, "challenge and no verifier", bare.exchange(t, bare.code(t, nil), url.Values{"code_verifier": nil}).code(), "invalid_grant")
 
-	// Who may introspect everything, and who may not.
+	// introspect_all permits the introspection of all tokens.
 	token := wide.exchange(t, wide.code(t, nil), nil).body["access_token"].(string)
 	auditor, nosy := party(object{"introspect_all": true}), party(nil)
 	equal(t, "all", auditor.present(t, "/oauth2/introspect", basic(auditor.id, auditor.secret), url.Values{"token": {token}}).body["active"], true)
 	equal(t, "not all", nosy.present(t, "/oauth2/introspect", basic(nosy.id, nosy.secret), url.Values{"token": {token}}).body["active"], false)
 
-	// One that users are signed in to is not deleted, until they no longer are.
+	// An application with active sessions cannot be deleted.
 	found, err := w.oauth.ApplicationByClientID(t.Context(), mustTenant(t, w, c), wide.id)
 	if err != nil {
 		t.Fatal(err)

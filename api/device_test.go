@@ -16,7 +16,7 @@ const (
 	deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
 )
 
-// A device that nobody can sign in on waits for its user (RFC 8628).
+// devices tests the device authorization grant (RFC 8628).
 func devices(t *testing.T, w *world, c *client) {
 	w.ahead.Store(0)
 	id := member(t, c, "ann@example.com")
@@ -36,7 +36,7 @@ func devices(t *testing.T, w *world, c *client) {
 	}
 	poll := func(p *relyingParty, a answer) answer {
 		t.Helper()
-		// As if the interval had passed.
+		// Lets the polling interval pass.
 		if _, err := w.db.Exec(t.Context(), `UPDATE device_codes SET polled_at = 0`); err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +65,7 @@ func devices(t *testing.T, w *world, c *client) {
 	}
 	equal(t, "twelve seconds later", soon(), "slow_down") // fifteen, by now
 
-	// It says what it wants, however the code is typed, and always before it is allowed.
+	// The page shows the request, however the code is typed, before the user allows it.
 	for _, typed := range []string{code, strings.ToLower(code), strings.ReplaceAll(code, "-", ""), " " + strings.ReplaceAll(code, "-", " ")} {
 		wants := user.want(t, 200, "", "POST", authPath+"/device", object{"user_code": typed}).data()
 		equal(t, "wants", []any{wants["client"], wants["scopes"], wants["ip"], wants["status"]}, []any{object{"name": "Television", "logo_uri": nil}, []any{"openid", "email"}, "127.0.0.1", "pending"})
@@ -80,7 +80,7 @@ func devices(t *testing.T, w *world, c *client) {
 	equal(t, "from another site", c.visit(t, "POST", "/device", foreign, url.Values{"user_code": {code}, "decision": {"allow"}}).status, 403)
 	equal(t, "allowed", decide(a, "allow").data()["status"], "allowed")
 
-	// Only for the client that asked, and once.
+	// Only the requesting client gets tokens, once.
 	thief := newParty(t, c, object{"name": "Thief", "type": "native"})
 	equal(t, "thief", poll(thief, a).code(), "invalid_grant")
 	var wg sync.WaitGroup
@@ -107,7 +107,7 @@ func devices(t *testing.T, w *world, c *client) {
 	equal(t, "listed", user.want(t, 200, "", "GET", authorizationsPath, nil).list()[0].(object)["name"], "Television")
 	user.want(t, 400, "code_invalid", "POST", authPath+"/device", object{"user_code": code, "decision": "deny"})
 
-	// Denied, late, or by nobody who may.
+	// Denied requests, expired requests, and users who may not answer.
 	a = begin(tv, nil)
 	decide(a, "deny")
 	equal(t, "denied", poll(tv, a).code(), "access_denied")
@@ -136,7 +136,7 @@ func devices(t *testing.T, w *world, c *client) {
 	user.want(t, 400, "code_invalid", "POST", authPath+"/device", object{"user_code": a.body["user_code"]})
 	equal(t, "late", poll(tv, a).code(), "expired_token")
 
-	// What cannot begin.
+	// Requests that are refused.
 	server := newParty(t, c, nil)
 	equal(t, "server", begin(server, nil).status, 200)
 	equal(t, "no secret", c.present(t, devicePath, nil, url.Values{"client_id": {server.id}}).code(), "invalid_client")
@@ -153,7 +153,7 @@ func devices(t *testing.T, w *world, c *client) {
 	equal(t, "no code", tv.form(t, nil, url.Values{"grant_type": {deviceGrant}, "client_id": {tv.id}}).code(), "invalid_grant")
 }
 
-// One user cannot guess at the codes of devices from many addresses.
+// TestDeviceGuesses limits a user's guesses at user codes over all addresses.
 func TestDeviceGuesses(t *testing.T) {
 	w := newWorld(t, databases["SQLite"](t), nil)
 	limits, err := ratelimit.New(ratelimit.Config{DB: w.db, Limits: ratelimit.Limits{{Family: ratelimit.SignIn, By: ratelimit.IP}: {}}})

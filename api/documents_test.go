@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What an event says about a resource is what its GET answers at that moment, but for what
-// the caller of the operation may do.
+// eventDocuments compares the data of events with the response of GET at that time, except
+// for members that depend on the caller.
 func eventDocuments(t *testing.T, w *world, c *client) {
 	const typesPath = "/api/v1/resource-types"
 	app := appsPath + "/" + c.want(t, 201, "", "POST", appsPath, object{"name": "A", "type": "saml", "entity_id": "urn:a", "acs_url": "https://a.example.com/acs"}).data()["id"].(string)

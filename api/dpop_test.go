@@ -12,7 +12,7 @@ import (
 	"stonetown/oauth/dpop/dpoptest"
 )
 
-// proving is the same application with proofs of a key (RFC 9449), or with nil without.
+// proving returns the application with proofs of a key (RFC 9449); nil: without.
 func (p *relyingParty) proving(key *dpoptest.Key) *relyingParty {
 	with := *p
 	with.client = p.client.proving(key)
@@ -48,7 +48,7 @@ func newMachine(t testing.TB, c *client, form object) *relyingParty {
 	return newParty(t, c, setup)
 }
 
-// boundTokens is what a token is good for that is bound to a key, and what not.
+// boundTokens uses a token that is bound to a key, with and without proofs.
 func boundTokens(t *testing.T, w *world, c *client) {
 	base := c.base()
 	const target = "/api/v1/resource-types"
@@ -57,7 +57,7 @@ func boundTokens(t *testing.T, w *world, c *client) {
 	token := boundTo(t, "token", machine.proving(key).credential(t), key.Thumbprint)
 	unbound := boundTo(t, "without proof", machine.credential(t), "")
 
-	// With its key it does what others do.
+	// With a proof of its key the token is accepted.
 	own := c.with(token).proving(key)
 	define(t, own)
 	own.want(t, 201, "", "POST", "/api/v1/resources", resource("document", "a b/c"))
@@ -74,7 +74,7 @@ func boundTokens(t *testing.T, w *world, c *client) {
 	})
 	c.with(unbound).want(t, 200, "", "GET", target, nil)
 
-	// The proof is for the tenant's address, whatever else the request says of itself.
+	// The proof must name the tenant's address; headers that name another host are ignored.
 	proof := func(changes object) string { return key.Proof(t, "GET", base+target, token, changes) }
 	get := func(authorization string, proofs ...string) answer {
 		t.Helper()
@@ -126,13 +126,13 @@ func boundTokens(t *testing.T, w *world, c *client) {
 	equal(t, "nothing", c.with("").want(t, 401, "unauthenticated", "GET", target, nil).header["Www-Authenticate"],
 		[]string{`Bearer realm="` + base + `"`, `DPoP realm="` + base + `", algs="ES256 RS256 PS256 EdDSA"`})
 
-	// Who asks about it learns of the key.
+	// Introspection states the key.
 	said := machine.present(t, introspectPath, basic(machine.id, machine.secret), url.Values{"token": {token}}).body
 	equal(t, "introspection", []any{said["active"], said["token_type"], said["cnf"]}, []any{true, "DPoP", object{"jkt": key.Thumbprint}})
 	said = machine.present(t, introspectPath, basic(machine.id, machine.secret), url.Values{"token": {unbound}}).body
 	equal(t, "introspection", []any{said["active"], said["token_type"], said["cnf"]}, []any{true, "Bearer", nil})
 
-	// It is taken back as others are.
+	// A bound token can be revoked.
 	equal(t, "revoke", machine.present(t, revokePath, basic(machine.id, machine.secret), url.Values{"token": {token}}).status, 200)
 	equal(t, "revoked", own.want(t, 401, "invalid_token", "GET", target, nil).details()["reason"], "revoked")
 	if log := w.log.String(); strings.Contains(log, token) || strings.Contains(log, used) {
@@ -140,8 +140,7 @@ func boundTokens(t *testing.T, w *world, c *client) {
 	}
 }
 
-// proofs is about proofs at the endpoints for clients: what is wrong with them, and that each
-// is good once.
+// proofs sends invalid and repeated proofs to the endpoints for clients.
 func proofs(t *testing.T, w *world, c *client) {
 	endpoint := c.base() + "/oauth2/token"
 	key := dpoptest.NewKey(t)
@@ -169,7 +168,7 @@ func proofs(t *testing.T, w *world, c *client) {
 		equal(t, what, []any{a.status, a.code(), a.header.Get("Pragma")}, []any{400, "invalid_dpop_proof", "no-cache"})
 	}
 
-	// Only right ones are used up, and by nobody who is not the client.
+	// Only valid proofs of an authenticated client are consumed.
 	id := object{"jti": "id-1"}
 	good := key.Proof(t, "POST", endpoint, "", id)
 	equal(t, "wrong", send(key.Proof(t, "GET", endpoint, "", id)).code(), "invalid_dpop_proof")
@@ -186,7 +185,7 @@ func proofs(t *testing.T, w *world, c *client) {
 	h["Dpop"] = []string{key.Proof(t, "POST", "https://proofs-other.test/oauth2/token", "", id)}
 	boundTo(t, "its jti at another tenant", elsewhere.form(t, h, url.Values{"grant_type": {"client_credentials"}}), key.Thumbprint)
 
-	// Fifty at once: one wins, at both kinds of endpoint and in whichever process.
+	// Of 50 parallel uses of a proof, one succeeds, at each endpoint and over all processes.
 	token := boundTo(t, "token", machine.proving(key).credential(t), key.Thumbprint)
 	servers := []*client{c, {server: httptestServer(t, w, nil), host: c.host}}
 	resource := key.Proof(t, "GET", c.base()+"/api/v1/resource-types", token, nil)
@@ -222,7 +221,7 @@ func proofs(t *testing.T, w *world, c *client) {
 	}
 }
 
-// boundGrants is about tokens of users: codes, refresh tokens and pushed requests.
+// boundGrants binds codes, refresh tokens and pushed requests to keys.
 func boundGrants(t *testing.T, w *world, c *client) {
 	w.ahead.Store(0) // both clocks count here
 	member(t, c, "ann@example.com")
@@ -244,7 +243,7 @@ func boundGrants(t *testing.T, w *world, c *client) {
 	a := c.with("").send(t, "GET", "/oauth2/userinfo", http.Header{"Authorization": {"DPoP " + token}, "Dpop": {idToken}}, nil)
 	equal(t, "an ID token as proof", []any{a.code(), a.details()["reason"]}, []any{"invalid_dpop_proof", "wrong_type"})
 
-	// A client without a secret needs its key each time; without it nothing happens to the token.
+	// A public client needs its key for each refresh; without it the token is not consumed.
 	refresh := got.body["refresh_token"].(string)
 	for _, thief := range []*dpoptest.Key{nil, other} {
 		equal(t, "another key", page.proving(thief).refresh(t, refresh, nil).code(), "invalid_grant")
@@ -258,8 +257,7 @@ func boundGrants(t *testing.T, w *world, c *client) {
 	equal(t, "replayed", page.proving(key).refresh(t, refresh, nil).code(), "invalid_grant")
 	c.with(token).proving(key).want(t, 401, "invalid_token", "GET", "/oauth2/userinfo", nil)
 
-	// One that was bound to none can become bound; it does not keep who had it before from
-	// noticing.
+	// An unbound refresh token can become bound. Reuse of the old token is still detected.
 	got = page.exchange(t, page.code(t, nil), nil)
 	boundTo(t, "without proof", got, "")
 	first := got.body["refresh_token"].(string)
@@ -276,7 +274,7 @@ func boundGrants(t *testing.T, w *world, c *client) {
 	boundTo(t, "another key", got, other.Thumbprint)
 	boundTo(t, "none", p.refresh(t, got.body["refresh_token"].(string), nil), "")
 
-	// A code that was asked for with a key takes that one; with another it stays as it is.
+	// A code that was requested with a key requires that key, and is not consumed with another.
 	jkt := url.Values{"dpop_jkt": {key.Thumbprint}}
 	for _, by := range []*relyingParty{p, page} {
 		code := by.code(t, jkt)
@@ -293,7 +291,7 @@ func boundGrants(t *testing.T, w *world, c *client) {
 		_, to := p.ask(t, bad)
 		equal(t, "dpop_jkt", to.Query().Get("error"), "invalid_request")
 	}
-	// It is not lost while somebody signs in.
+	// The binding is kept while the user signs in.
 	browser := newParty(t, c, object{"name": "Browser"})
 	_, to := browser.ask(t, jkt)
 	browser.session = p.session
@@ -301,7 +299,7 @@ func boundGrants(t *testing.T, w *world, c *client) {
 	equal(t, "after signing in", browser.exchange(t, to.Query().Get("code"), nil).code(), "invalid_grant")
 	boundTo(t, "after signing in", browser.proving(key).exchange(t, to.Query().Get("code"), nil), key.Thumbprint)
 
-	// A device gets tokens of its key.
+	// The tokens of a device are bound to its key.
 	tv := newParty(t, c, object{"name": "Television", "type": "native", "redirect_uris": []any{}})
 	begun := tv.present(t, devicePath, nil, url.Values{"client_id": {tv.id}, "scope": {"openid"}}).body
 	c.with(p.session).want(t, 200, "", "POST", authPath+"/device", object{"user_code": begun["user_code"], "decision": "allow"})
@@ -310,7 +308,7 @@ func boundGrants(t *testing.T, w *world, c *client) {
 	equal(t, "another key", tv.proving(other).refresh(t, got.body["refresh_token"].(string), nil).code(), "invalid_grant")
 	boundTo(t, "its key", tv.proving(key).refresh(t, got.body["refresh_token"].(string), nil), key.Thumbprint)
 
-	// A pushed request says it by a proof, too.
+	// A pushed request can name its key by a proof.
 	const par = "/oauth2/par"
 	push := func(by *relyingParty, changes url.Values) answer {
 		t.Helper()
@@ -333,7 +331,7 @@ func boundGrants(t *testing.T, w *world, c *client) {
 	equal(t, "its own", p.present(t, par, h, p.request(nil)).status, 201)
 	equal(t, "again", p.present(t, par, h, p.request(nil)).code(), "invalid_dpop_proof")
 
-	// Applications whose tokens have to be bound.
+	// dpop_bound_access_tokens requires proofs.
 	strict := newParty(t, c, object{"name": "Strict", "dpop_bound_access_tokens": true, "token_exchange": exchanging()})
 	strict.session = p.session
 	machine := newMachine(t, c, object{"dpop_bound_access_tokens": true})
@@ -349,7 +347,7 @@ func boundGrants(t *testing.T, w *world, c *client) {
 	boundTo(t, "exchange", strict.proving(key).swap(t, token, nil), key.Thumbprint)
 }
 
-// boundExchange: what a token is bound to is never lost in an exchange.
+// boundExchange keeps the binding of tokens in token exchanges.
 func boundExchange(t *testing.T, w *world, c *client) {
 	w.ahead.Store(0) // both clocks count here
 	ann, bob := member(t, c, "ann@example.com"), member(t, c, "bob@example.com")
@@ -388,10 +386,10 @@ func boundExchange(t *testing.T, w *world, c *client) {
 	only("access token", p, subject["access_token"].(string), "access_token", nil)
 	only("narrower", p, subject["access_token"].(string), "jwt", url.Values{"scope": {"me:read"}})
 	only("ID token", p, subject["id_token"].(string), "id_token", nil)
-	// Who authenticates has no need of a key to use a refresh token, as at refreshing.
+	// A client that authenticates needs no key for a refresh token (RFC 9449 §5).
 	boundTo(t, "refresh token", p.swap(t, subject["refresh_token"].(string), url.Values{"subject_token_type": {tokenTypes + "refresh_token"}}), "")
 
-	// Of clients that do not authenticate, nothing is good without.
+	// A public client needs the key for all tokens.
 	public := issue(page, key)
 	for typ, name := range map[string]string{"access_token": "access_token", "id_token": "id_token", "refresh_token": "refresh_token"} {
 		only("page's "+typ, page, public[name].(string), typ, nil)
@@ -400,7 +398,7 @@ func boundExchange(t *testing.T, w *world, c *client) {
 	loose.secret = ""
 	only("not authenticated", loose, loosely["refresh_token"].(string), "refresh_token", nil)
 
-	// Again and again, and in the hands of another application.
+	// In chains of exchanges, and by another application.
 	token := boundTo(t, "once", p.proving(key).swap(t, subject["access_token"].(string), nil), key.Thumbprint)
 	only("twice", p, token, "access_token", nil)
 	only("another's", p, public["access_token"].(string), "access_token", url.Values{"scope": {"openid"}})
@@ -420,13 +418,13 @@ func boundExchange(t *testing.T, w *world, c *client) {
 	theirs := issue(p, other)["access_token"].(string)
 	equal(t, "two keys", p.proving(key).swap(t, subject["access_token"].(string), url.Values{"actor_token": {theirs}, "actor_token_type": {tokenTypes + "access_token"}}).code(), "invalid_request")
 
-	// A proof is no token (RFC 8725 §3.11).
+	// A proof is not accepted as a token (RFC 8725 §3.11).
 	proof := key.Proof(t, "POST", c.base()+"/oauth2/token", "", nil)
 	for _, typ := range []string{"access_token", "id_token", "jwt", "refresh_token"} {
 		equal(t, "a proof as "+typ, p.swap(t, proof, url.Values{"subject_token_type": {tokenTypes + typ}}).code(), "invalid_request")
 	}
 
-	// What was refused is on record, with why.
+	// Refusals are recorded with their reason.
 	reasons := map[any]bool{}
 	for _, record := range w.exchanges(t, c) {
 		reasons[record["reason"]] = true

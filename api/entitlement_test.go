@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A token carries at most what its user is entitled to when it is issued, whichever way it
-// is got.
+// entitlements issues tokens by every grant; a token has at most the scopes that its user has
+// at that time.
 func entitlements(t *testing.T, w *world, c *client) {
 	w.ahead.Store(0) // both clocks count here
 	eve := member(t, c, "eve@example.com")
@@ -27,7 +27,7 @@ func entitlements(t *testing.T, w *world, c *client) {
 	}
 	p.session = signIn(t, c, "eve@example.com", secret, "complete").data()["session_token"].(string)
 	tokens := p.exchange(t, p.code(t, url.Values{"scope": {asked}}), nil).body
-	// paths are the ways to a token, by name.
+	// paths are the grants, by name.
 	paths := func() map[string]string {
 		t.Helper()
 		refresh := tokens["refresh_token"].(string)
@@ -57,7 +57,7 @@ func entitlements(t *testing.T, w *world, c *client) {
 	}
 	lacking("never entitled", "groups:write")
 
-	// Through a group, until the group is left. A token that was issued before keeps the scope.
+	// A group gives the scope to its members. A token keeps it when the user leaves the group.
 	g := group(t, c, "writers", "groups:write")
 	c.want(t, 201, "", "POST", groupsPath+"/"+g+"/members", object{"user_id": eve})
 	for way, scopes := range paths() {
@@ -70,7 +70,7 @@ func entitlements(t *testing.T, w *world, c *client) {
 	equal(t, "refresh token of a former member", look(tokens["refresh_token"].(string))["active"], false) // another client's
 	lacking("no longer a member", "groups:write")
 
-	// A scope that the application may no longer have, and that is registered no longer.
+	// A scope that was removed from the application, or from the registry.
 	equal(t, "granted", slices.Contains(strings.Fields(look(tokens["access_token"].(string))["scope"].(string)), "billing:pay"), true)
 	c.want(t, 200, "", "PATCH", appsPath+"/"+applicationID, object{"allowed_scopes": []any{"openid", "offline_access", "me:read"}})
 	equal(t, "access token of a narrowed application", look(tokens["access_token"].(string))["scope"], "openid offline_access me:read")
@@ -78,7 +78,7 @@ func entitlements(t *testing.T, w *world, c *client) {
 	c.want(t, 204, "", "DELETE", "/api/v1/scopes/billing:pay", nil)
 	lacking("not registered", "billing:pay")
 
-	// What introspection tells of a refresh token is what it would lead to.
+	// Introspection of a refresh token states the scopes of the next access token.
 	server := newParty(t, c, object{"allowed_scopes": []any{"openid", "offline_access", "me:read", "users:read"}})
 	server.session = p.session
 	reader := group(t, c, "readers", "users:read", "groups:read")
@@ -94,7 +94,7 @@ func entitlements(t *testing.T, w *world, c *client) {
 	equal(t, "issued before", said(kept["access_token"]), "openid offline_access users:read groups:read")
 }
 
-// What a user may do is not what an application of a stranger gets unasked.
+// groupScopesOfOthers keeps the scopes of groups from third-party applications.
 func groupScopesOfOthers(t *testing.T, w *world, c *client) {
 	setup := object{"name": "Stranger", "type": "spa", "redirect_uris": []any{callback}, "first_party": false}
 	made := c.want(t, 201, "", "POST", appsPath, setup).data()
@@ -107,7 +107,7 @@ func groupScopesOfOthers(t *testing.T, w *world, c *client) {
 	equal(t, "given away", changed["group_scopes"], "allowed_only")
 	equal(t, "null", c.want(t, 200, "", "PATCH", appsPath+"/"+own["id"].(string), object{"group_scopes": nil}).data()["group_scopes"], "allowed_only")
 
-	// A refresh can leave the scopes of groups out, for one token.
+	// A refresh can omit the scopes of groups for one token.
 	ann := member(t, c, "ann@example.com")
 	g := group(t, c, "readers", "users:read", "groups:read")
 	c.want(t, 201, "", "POST", groupsPath+"/"+g+"/members", object{"user_id": ann})
@@ -128,7 +128,7 @@ func groupScopesOfOthers(t *testing.T, w *world, c *client) {
 	equal(t, "whole again", renew("").body["scope"], "openid email groups:read users:read")
 }
 
-// What ends a token ends all that were exchanged from it, however many are between.
+// exchangedChains revokes a token and all that were exchanged from it, directly or not.
 func exchangedChains(t *testing.T, w *world, c *client) {
 	w.ahead.Store(0) // both clocks count here
 	may := object{"enabled": true, "allowed_audiences": []any{}, "act_as": object{"enabled": true, "allowed_subject_types": []any{"user", "application"}}}
@@ -182,7 +182,7 @@ func exchangedChains(t *testing.T, w *world, c *client) {
 	tokens = chain(own(a), 16)
 	equal(t, "too long", a.swap(t, tokens[16], nil).code(), "invalid_grant")
 
-	// An application that is deleted takes along what others got for its tokens.
+	// Deleting an application ends the tokens that others exchanged from its tokens.
 	gone := machine("Gone")
 	tokens = chain(own(gone), 3)
 	equal(t, "before", state(tokens...), []bool{true, true, true, true})
@@ -190,7 +190,7 @@ func exchangedChains(t *testing.T, w *world, c *client) {
 	c.want(t, 204, "", "DELETE", appsPath+"/"+id, nil)
 	equal(t, "deleted", state(tokens...), []bool{false, false, false, false})
 
-	// Act-as tokens end with their actor as with their subject.
+	// Act-as tokens end with their actor and with their subject.
 	ann, bob := member(t, c, "ann@example.com"), member(t, c, "bob@example.com")
 	permit(t, c, "user", ann, "act_as", user(bob))
 	desk := newParty(t, c, object{"name": "Desk", "type": "spa", "allowed_scopes": []any{"openid", "offline_access", "me:read"}, "token_exchange": object{
@@ -230,8 +230,8 @@ func exchangedChains(t *testing.T, w *world, c *client) {
 	equal(t, "actor disabled", profile(subject, actor, acts, passedOn), []bool{true, false, false, false})
 }
 
-// A token lives no longer than the relations that permitted it, and an application can
-// be bound to the tokens that are its own.
+// exchangeLimits bounds a token by the expiry of the relations that permitted it, and limits
+// an application to its own tokens.
 func exchangeLimits(t *testing.T, w *world, c *client) {
 	w.ahead.Store(0) // both clocks count here
 	ann, bob := member(t, c, "ann@example.com"), member(t, c, "bob@example.com")
@@ -284,7 +284,7 @@ func exchangeLimits(t *testing.T, w *world, c *client) {
 	a := c.want(t, 400, "validation_failed", "POST", appsPath, object{"name": "x", "type": "m2m", "token_exchange": object{"subject_tokens": "some"}})
 	equal(t, "field", a.details()["field_errors"].([]any)[0].(map[string]any)["field"], "token_exchange/subject_tokens")
 
-	// A client that fails to authenticate is on record too, under the name that it gave.
+	// A failed client authentication is recorded with the client_id of the request.
 	before := len(w.exchanges(t, c))
 	(&relyingParty{client: c.with(""), id: own.id, secret: "cs_wrong"}).swap(t, asAnn, nil)
 	records = w.exchanges(t, c)
@@ -293,7 +293,7 @@ func exchangeLimits(t *testing.T, w *world, c *client) {
 	equal(t, "record", []any{last["reason"], last["client_authenticated"], last["application"].(map[string]any)["client_id"]}, []any{"client", false, own.id})
 }
 
-// A request that is over a limit has used up nothing: the same is sent again, and works.
+// limitsComeFirst sends a limited request again: it has consumed nothing.
 func limitsComeFirst(t *testing.T, w *world, c *client) {
 	w.ahead.Store(0) // both clocks count here
 	for _, name := range []string{"ann", "bob", "cid", "dan"} {
@@ -338,7 +338,7 @@ func limitsComeFirst(t *testing.T, w *world, c *client) {
 	}
 	twice("refresh token", refresh(tokens[0]), refresh(tokens[1]), 200)
 
-	// The limit is one of the user, and not of the application.
+	// The limit is per user, not per application.
 	limit("1/d")
 	as("cid@example.com")
 	cids := p.code(t, nil)
@@ -372,8 +372,8 @@ func limitsComeFirst(t *testing.T, w *world, c *client) {
 	equal(t, "not revoked", c.with(doomed).do(t, "GET", "/oauth2/userinfo", nil).status, 200)
 }
 
-// repeatedly sends a request until its answer is as it should be, for as long as a tenant's
-// settings may be remembered, and returns the last answer.
+// repeatedly sends a request until its response is as expected, at most for as long as
+// settings are cached, and returns the last response.
 func repeatedly(t testing.TB, ask func() answer, done func(answer) bool) (a answer) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
@@ -391,7 +391,7 @@ func anys(texts []string) (list []any) {
 	return list
 }
 
-// The audience can be named once more where a token is got, and not changed.
+// audienceAgain repeats the audience at the token endpoint; another one is refused.
 func audienceAgain(t *testing.T, w *world, c *client) {
 	w.ahead.Store(0) // both clocks count here
 	own, base := "https://own.example.com", c.base()

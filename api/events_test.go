@@ -32,8 +32,7 @@ func (w *world) events(t testing.TB, c *client, after int) []eventlog.Event {
 	return found
 }
 
-// Every change leaves its event, in the order of the changes, and nothing else
-// does.
+// events compares the events with the changes that were made: one for each, in their order.
 func events(t *testing.T, w *world, c *client) {
 	const soon = "2126-01-02T03:04:05.000Z"
 	seen := len(w.events(t, c, 0))
@@ -105,7 +104,7 @@ func events(t *testing.T, w *world, c *client) {
 	happened(c.want(t, 204, "", "DELETE", "/api/v1/resource-types/document", nil),
 		event("resource_type.deleted", object{"resource_type": object{"name": "document"}}))
 
-	// What is answered again did not happen again.
+	// A replayed response has no event.
 	define(t, c)
 	seen = len(w.events(t, c, 0))
 	first := c.under(t, "key", "POST", target, relation(ann, "viewer"))
@@ -113,8 +112,7 @@ func events(t *testing.T, w *world, c *client) {
 	happened(first, event("relation.created", object{"relation": fact(ann)}))
 }
 
-// Writes that commit together have their events in the order in which they took
-// effect.
+// eventOrder commits writes together. Their events are in the order in which they took effect.
 func eventOrder(t *testing.T, w *world, c *client) {
 	define(t, c)
 	before := len(w.events(t, c, 0))
@@ -153,8 +151,8 @@ func eventOrder(t *testing.T, w *world, c *client) {
 	}
 }
 
-// BenchmarkWrites is what a relation costs over HTTP, written alone by one of
-// many clients or among 500.
+// BenchmarkWrites measures the write of a relation over HTTP, alone by one of many clients or
+// in a bulk of 500.
 func BenchmarkWrites(b *testing.B) {
 	for name, url := range databases {
 		w := newWorld(b, url(b), nil)

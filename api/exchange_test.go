@@ -19,7 +19,7 @@ const (
 	stockAPI      = "https://stock.example.com/v1"
 )
 
-// swap asks for a token in exchange for another.
+// swap exchanges a token.
 func (p *relyingParty) swap(t testing.TB, subject string, changes url.Values) answer {
 	t.Helper()
 	v := url.Values{"grant_type": {exchangeGrant}, "subject_token": {subject}, "subject_token_type": {tokenTypes + "access_token"}}
@@ -32,7 +32,7 @@ func (p *relyingParty) swap(t testing.TB, subject string, changes url.Values) an
 	return p.form(t, h, v)
 }
 
-// swapped is the token that an exchange must lead to, and what it says.
+// swapped exchanges a token, which must succeed, and returns the new one with its claims.
 func (p *relyingParty) swapped(t testing.TB, subject string, changes url.Values) (token string, claims object) {
 	t.Helper()
 	a := p.swap(t, subject, changes)
@@ -66,7 +66,7 @@ func exchanging(audiences ...any) object {
 	return object{"enabled": true, "allowed_audiences": append([]any{}, audiences...)}
 }
 
-// record is what is on record of exchanges.
+// exchanges returns the events of token exchanges.
 func (w *world) exchanges(t testing.TB, c *client) (records []object) {
 	t.Helper()
 	for _, e := range w.events(t, c, 0) {
@@ -103,7 +103,7 @@ func tokenExchange(t *testing.T, w *world, c *client) {
 	subject := claimsOf(t, access)
 	equal(t, "subject", subject["scope"], "openid offline_access me:read resources:read users:read")
 
-	// Fewer scopes: everything else stays.
+	// With fewer scopes, all else is equal.
 	token, claims := front.swapped(t, access, url.Values{"scope": {"me:read"}})
 	for _, name := range []string{"sub", "aud", "acr", "amr", "auth_time", "gid", "sid", "tid", "iss"} {
 		equal(t, name, claims[name], subject[name])
@@ -120,7 +120,8 @@ func tokenExchange(t *testing.T, w *world, c *client) {
 	_, claims = front.swapped(t, token, url.Values{"subject_token_type": {tokenTypes + "jwt"}})
 	equal(t, "again", claims["scope"], "me:read")
 
-	// Another audience: where the application may, and the subject, and with what both have.
+	// Another audience requires the permission of the application and of the subject, and gives
+	// the scopes that both have.
 	orders := url.Values{"audience": {ordersAPI}}
 	equal(t, "subject", front.swap(t, access, orders).code(), "invalid_target")
 	permit(t, c, "audience", ordersAPI, "caller", user(ann))
@@ -143,7 +144,7 @@ func tokenExchange(t *testing.T, w *world, c *client) {
 	permit(t, c, "audience", everyone, "caller", user("*"))
 	front.swapped(t, access, url.Values{"audience": {everyone}})
 
-	// Other tokens of the same person.
+	// Other tokens of the same user.
 	for typ, of := range map[string]string{"refresh_token": got["refresh_token"].(string), "id_token": got["id_token"].(string)} {
 		_, claims = front.swapped(t, of, url.Values{"subject_token_type": {tokenTypes + typ}, "scope": {"me:read"}})
 		equal(t, typ, []any{claims["sub"], claims["scope"], claims["gid"], claims["aud"]}, []any{ann, "me:read", subject["gid"], base})
@@ -151,7 +152,7 @@ func tokenExchange(t *testing.T, w *world, c *client) {
 	}
 	equal(t, "not rotated", front.refresh(t, got["refresh_token"].(string), nil).status, 200)
 
-	// A machine's own token.
+	// The token of an application that acts for itself.
 	machine := newParty(t, c, object{"name": "Machine", "type": "m2m", "redirect_uris": []any{}, "allowed_scopes": []any{"resources:read", "resources:write"}, "token_exchange": exchanging(ordersAPI)})
 	own := machine.form(t, basic(machine.id, machine.secret), url.Values{"grant_type": {"client_credentials"}}).body["access_token"].(string)
 	equal(t, "machine", machine.swap(t, own, orders).code(), "invalid_target")
@@ -159,7 +160,7 @@ func tokenExchange(t *testing.T, w *world, c *client) {
 	_, claims = machine.swapped(t, own, url.Values{"audience": {ordersAPI}, "scope": {"resources:read"}})
 	equal(t, "machine", []any{claims["sub"], claims["client_id"], claims["scope"], claims["aud"]}, []any{machine.id, machine.id, "resources:read", ordersAPI})
 
-	// Of another application: bounded by what this one may have, and put on record.
+	// A token of another application: limited to the scopes of this one, and recorded.
 	_, claims = machine.swapped(t, access, nil)
 	equal(t, "of another", []any{claims["sub"], claims["client_id"], claims["scope"]}, []any{ann, machine.id, "resources:read"})
 	equal(t, "more", machine.swap(t, access, url.Values{"scope": {"users:read"}}).code(), "invalid_scope")
@@ -171,14 +172,14 @@ func tokenExchange(t *testing.T, w *world, c *client) {
 	equal(t, "record", []any{last["decision"], last["reason"], last["new_jti"], last["granted"], last["requested"]},
 		[]any{"denied", "scope", nil, nil, object{"audience": []any{}, "scope": "users:read"}})
 
-	// What ends the subject's token ends what it was exchanged for.
+	// Revoking the subject token ends the exchanged token.
 	child, _ := machine.swapped(t, own, url.Values{"scope": {"resources:read"}})
 	c.with(child).want(t, 200, "", "GET", "/api/v1/resource-types", nil)
 	machine.present(t, revokePath, basic(machine.id, machine.secret), url.Values{"token": {own}})
 	c.with(child).want(t, 401, "invalid_token", "GET", "/api/v1/resource-types", nil)
 	equal(t, "revoked", machine.swap(t, own, nil).code(), "invalid_request")
 	child, _ = front.swapped(t, access, url.Values{"scope": {"me:read"}})
-	// What a disabled application has got leads to nothing new, in anybody's hands.
+	// Tokens of a disabled application cannot be exchanged, by any application.
 	found, err := w.oauth.ApplicationByClientID(t.Context(), mustTenant(t, w, c), front.id)
 	if err != nil {
 		t.Fatal(err)
@@ -253,10 +254,10 @@ func exchangeRefuses(t *testing.T, w *world, c *client) {
 			t.Errorf("%s: %d %s, want %s", what, a.status, a.text, tc.code)
 		}
 	}
-	// All but malformed requests and those that name no application are on record.
+	// All requests are recorded except malformed ones and those without an application.
 	equal(t, "on record", len(w.exchanges(t, c))-before, len(denied)-8)
 
-	// A page's own token, which nobody else can be asked to prove.
+	// The token of a hosted page has no application that could authenticate.
 	mine := page.exchange(t, page.code(t, nil), nil).body["access_token"].(string)
 	_, claims := page.swapped(t, mine, url.Values{"client_id": {page.id}, "scope": {"openid"}})
 	equal(t, "page", claims["client_id"], page.id)
@@ -271,7 +272,7 @@ func exchangeRefuses(t *testing.T, w *world, c *client) {
 	loose.secret = ""
 	loose.swapped(t, own, nil)
 
-	// The setup as the document has it, and its relations in nobody else's hands.
+	// The field has the form of the document, and no other operation writes its relations.
 	for what, setup := range map[string]any{
 		"no object": "x", "unknown subjects": object{"act_as": object{"allowed_subject_types": []any{"group"}}}, "relative": exchanging("orders"),
 		"fragment": exchanging("https://a.example.com/#x"), "control": exchanging("https://a.example.com/\u0000"),
@@ -291,7 +292,7 @@ func exchangeRefuses(t *testing.T, w *world, c *client) {
 	c.want(t, 403, "permission_denied", "DELETE", "/api/v1/resources/application/"+front.id, nil)
 	equal(t, "still not opted in", closed.swap(t, access, nil).code(), "invalid_grant")
 
-	// With the application goes what it could.
+	// Deleting the application deletes its permissions.
 	app := c.want(t, 200, "", "GET", appsPath+"?q="+open.id, nil).body["data"].([]any)[0].(map[string]any)["id"].(string)
 	c.want(t, 204, "", "DELETE", appsPath+"/"+app, nil)
 	check := func(typ, id, action string) bool {
@@ -325,14 +326,14 @@ func actAs(t *testing.T, w *world, c *client) {
 	equal(t, "claims", []any{claims["sub"], claims["act"], claims["acr"], claims["client_id"]}, []any{ann, object{"sub": bob, "client_id": desk.id}, "aal1", desk.id})
 	equal(t, "the other way", desk.swap(t, asBob, by(asAnn)).code(), "invalid_grant")
 
-	// Tokens of any type say who acts.
+	// Tokens of any type can be the actor token.
 	bobs := desk.exchange(t, desk.code(t, nil), nil).body
 	for _, kind := range []string{"refresh_token", "id_token"} {
 		_, claims := desk.swapped(t, asAnn, url.Values{"actor_token": {bobs[kind].(string)}, "actor_token_type": {tokenTypes + kind}})
 		equal(t, kind, []any{claims["sub"], claims["act"]}, []any{ann, object{"sub": bob, "client_id": desk.id}})
 	}
 
-	// They see Ann's account; they do not change it, nor how she signs in.
+	// The actor can read Ann's account, but cannot change it or her ways to sign in.
 	acting := c.with(token)
 	equal(t, "profile", acting.want(t, 200, "", "GET", mePath+"/profile", nil).data()["email"], "ann@example.com")
 	acting.want(t, 403, "permission_denied", "PATCH", mePath+"/profile", object{"name": "Bob"})
@@ -344,11 +345,11 @@ func actAs(t *testing.T, w *world, c *client) {
 	equal(t, "record", []any{last["decision"], last["actor"], last["subject"], records[2]["reason"]},
 		[]any{"allowed", object{"type": "user", "id": bob}, object{"type": "user", "id": ann}, "act_as_denied"})
 
-	// Introspection names who acts.
+	// Introspection names the actor.
 	said := desk.present(t, introspectPath, basic(desk.id, desk.secret), url.Values{"token": {token}}).body
 	equal(t, "introspection", []any{said["sub"], said["act"]}, []any{ann, object{"sub": bob, "client_id": desk.id}})
 
-	// Narrowed, or passed on, it says so still.
+	// The actor stays in tokens that are exchanged again.
 	_, claims = desk.swapped(t, token, url.Values{"scope": {"me:read"}})
 	equal(t, "narrowed", claims["act"], object{"sub": bob, "client_id": desk.id})
 	machine := newParty(t, c, object{"name": "Machine", "type": "m2m", "redirect_uris": []any{}, "allowed_scopes": []any{"resources:read", "me:read"}, "token_exchange": may("user", "application")})
@@ -371,7 +372,7 @@ func actAs(t *testing.T, w *world, c *client) {
 		equal(t, "actors", chain, depth)
 	}
 
-	// Whom the application may let others act as, and by a group.
+	// Permission to act as a user, directly and by a group.
 	equal(t, "applications", desk.swap(t, own, by(asBob)).code(), "invalid_grant")
 	equal(t, "no leave", machine.swap(t, own, by(asBob)).code(), "invalid_grant")
 	g := group(t, c, "operators")
@@ -380,13 +381,13 @@ func actAs(t *testing.T, w *world, c *client) {
 	_, claims = machine.swapped(t, own, by(asBob))
 	equal(t, "as an application", []any{claims["sub"], claims["act"].(map[string]any)["sub"], claims["acr"]}, []any{machine.id, bob, nil})
 
-	// The shorter life counts.
+	// The token expires with the earlier of the two tokens.
 	short := newParty(t, c, object{"name": "Short", "access_token_ttl_s": 60, "token_exchange": may("user")})
 	brief := tokenOf(short, "bob@example.com")
 	_, claims = desk.swapped(t, asAnn, by(brief))
 	equal(t, "as long as the actor's", claims["exp"], claimsOf(t, brief)["exp"])
 
-	// Nothing of it outlives the actor's leave to be a user, nor hers.
+	// The token ends when the actor or the subject is disabled.
 	c.want(t, 204, "", "DELETE", "/api/v1/users/"+bob, nil)
 	equal(t, "actor deleted", desk.swap(t, asAnn, by(asBob)).code(), "invalid_request")
 	c.want(t, 204, "", "DELETE", "/api/v1/users/"+ann, nil)

@@ -20,7 +20,7 @@ import (
 	"stonetown/tuplestore"
 )
 
-// failing is an engine and an authorization server that do what they are told.
+// failing is an engine and an authorization server with injected faults.
 type failing struct {
 	api.Engine
 	api.OAuth
@@ -105,7 +105,7 @@ func (f *failing) Settings(ctx context.Context, tenantID string) (oauth.Settings
 	return oauth.Settings{}, f.fault(ctx)
 }
 
-// fullDisk fills the disk of a server. It says so, and goes on when there is room.
+// fullDisk fills the disk of a server. It answers 503, and works again when there is space.
 func fullDisk(t *testing.T) {
 	w := newWorld(t, databases["SQLite"](t), nil)
 	c := w.tenant(t, "full")
@@ -120,7 +120,7 @@ func fullDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Whatever is small finds room on pages that are there; whatever is not does not.
+	// Small rows fit into existing pages; large ones do not.
 	large := object{"text": long(15 << 10)}
 	requests := []func(n int) answer{
 		func(n int) answer {
@@ -156,7 +156,7 @@ func fullDisk(t *testing.T) {
 	}
 }
 
-// faults are the answers to what goes wrong inside.
+// faults tests the responses to internal errors.
 func faults(t *testing.T) {
 	f := new(failing)
 	w := newWorld(t, databases["SQLite"](t), func(c *api.Config) {
@@ -244,7 +244,7 @@ func faults(t *testing.T) {
 			}
 		})
 	}
-	// After all that the service still works.
+	// The server still works.
 	relate(t, c, "document", "d", "viewer", user("u"))
 	equal(t, "afterwards", allowed(t, c, user("u"), "view", "document", "d"), true)
 }

@@ -22,7 +22,7 @@ type bodyForm struct {
 	head  http.Header
 }
 
-// bodyForms all mean the same. Others are compared with the first.
+// bodyForms are equivalent forms. The effect of each is compared with that of the first.
 var bodyForms = []bodyForm{
 	{"compact", asIs, http.Header{"Content-Type": {"application/json"}}},
 	{"indented", indented("  ", "\n"), http.Header{"Content-Type": {"application/json"}}},
@@ -68,8 +68,8 @@ type jsonOperation struct {
 	body         object // an example
 }
 
-// jsonOperations are those of the document, in an order in which what is made comes before
-// what is done with it, and removals last.
+// jsonOperations are the operations of the document with JSON bodies: creations first,
+// deletions last.
 func jsonOperations(t testing.TB) (all []jsonOperation) {
 	t.Helper()
 	for path, item := range document().doc.Paths.Map() {
@@ -132,7 +132,7 @@ func exampleOf(t testing.TB, media *openapi3.MediaType) object {
 	return parse(t, string(text)).(object)
 }
 
-// household is a tenant that has one of everything that paths lead to.
+// household is a tenant with one object for every variable of a path.
 type household struct {
 	admin, me *client
 	fill      func(string) string
@@ -155,14 +155,14 @@ func (w *world) household(t testing.TB, slug string) household {
 		"{type}", "document", "{external_id}", "q3", "{user_id}", ann, "{group_id}", group, "{application_id}", app["id"].(string),
 		"{name}", "reports:write", "{kind}", "totp", "{factor_id}", "factor_x", "{client_id}", app["client_id"].(string),
 		"usr_k3q7v2m5x4r6t2w7a2c3d4e5f6", ann, "app_k3q7v2m5x4r6t2w7a2c3d4e5f6", app["id"].(string),
-		// A name that is free, and an address that is nobody's yet.
+		// A free name, and the address of no user.
 		`"email":"ann@example.com"`, `"email":"new@example.com"`,
 	)
 	h.fill = variables.Replace
 	return h
 }
 
-// client is who may ask for an operation.
+// client returns a client that may call an operation.
 func (h household) client(path string) *client {
 	if strings.HasPrefix(path, mePath) || strings.HasPrefix(path, authPath) {
 		return h.me
@@ -170,13 +170,12 @@ func (h household) client(path string) *client {
 	return h.admin
 }
 
-// changing is what is different in two answers that mean the same: ids, secrets, times, and
-// hosts.
+// changing matches the values that differ between equivalent responses: ids, secrets, times
+// and hosts.
 var changing = regexp.MustCompile(`\b[a-z]{2,8}_[A-Za-z0-9_-]{20,}|\d{4}-\d\d-\d\dT[0-9:.]+Z|eyJ[A-Za-z0-9_.-]+|[A-Za-z0-9_+/=-]{26,}|form-\d+\b`)
 
-// requestForms sends each operation of the document that takes JSON its example, written in
-// every way that means the same, each to a tenant that began alike: the answers and what
-// became of the tenant are alike as well.
+// requestForms sends the example of each JSON operation in all equivalent forms, each to an
+// equal tenant, and compares the responses and the resulting tenants.
 func requestForms(t *testing.T, w *world, _ *client) {
 	operations := jsonOperations(t)
 	var first []string
@@ -230,9 +229,8 @@ func requestForms(t *testing.T, w *world, _ *client) {
 	}
 }
 
-// withoutBody asks each operation for what it does if nothing is said: where the document
-// lets the body be absent, that is what an empty object means, with a media type or without
-// one; elsewhere it is refused.
+// withoutBody calls each operation without a body. If the body is optional, that means an
+// empty object, with or without a media type; otherwise it is refused.
 func withoutBody(t *testing.T, w *world, _ *client) {
 	optional := 0
 	for _, op := range jsonOperations(t) {
@@ -279,9 +277,9 @@ func withoutBody(t *testing.T, w *world, _ *client) {
 	}
 }
 
-// strangeMembers gives each member of each body, in turn, a value that may be legal. No
-// answer is the fault of the service, and none accepts what the document forbids, which is
-// what the client of these tests finds out.
+// strangeMembers sets each member of each body, in turn, to unusual values. No response is an
+// internal error, and no operation accepts a value that the document forbids, which the
+// client of these tests verifies.
 func strangeMembers(t *testing.T, w *world, _ *client) {
 	h := w.household(t, "strange")
 	sent := 0
@@ -299,7 +297,7 @@ func strangeMembers(t *testing.T, w *world, _ *client) {
 				t.Errorf("%s of %s: %d %s", op.OperationID, text, a.status, a.text)
 			}
 		}
-		// Where nothing is changed, null and the empty text may count as absent.
+		// Operations that change nothing may treat null and the empty string as absent.
 		absent := func(body object) {
 			t.Helper()
 			text, err := json.Marshal(body)
@@ -313,10 +311,10 @@ func strangeMembers(t *testing.T, w *world, _ *client) {
 		}
 		for name := range op.members {
 			if op.OperationID == "rotateSigningKeys" || strings.HasPrefix(op.path, "/oauth2/register") && name == "jwks_uri" {
-				continue // ends the tokens of all, and asks somebody else
+				continue // ends the tokens of all users
 			}
 			if name == "attribute_statements" {
-				continue // of no interest to applications of other types
+				continue // ignored for applications of other types
 			}
 			without := maps.Clone(op.body)
 			delete(without, name)
@@ -346,8 +344,8 @@ func strangeMembers(t *testing.T, w *world, _ *client) {
 	}
 }
 
-// strangeParameters asks each operation with parameters that are empty, repeated, unknown
-// and malformed.
+// strangeParameters calls each operation with empty, repeated, unknown and malformed
+// parameters.
 func strangeParameters(t *testing.T, w *world, _ *client) {
 	h := w.household(t, "parameters")
 	paths := document().doc.Paths.Map()
@@ -358,7 +356,7 @@ func strangeParameters(t *testing.T, w *world, _ *client) {
 	}
 }
 
-// strangeParametersOf asks the operations of a path, those that read or the others.
+// strangeParametersOf calls the operations of a path, those that read or the others.
 func strangeParametersOf(t *testing.T, h household, path string, item *openapi3.PathItem, reads bool) {
 	for method, op := range item.Operations() {
 		if op.RequestBody != nil || method == "DELETE" || (method == "GET") != reads {
@@ -366,7 +364,7 @@ func strangeParametersOf(t *testing.T, h household, path string, item *openapi3.
 		}
 		c := h.client(path)
 		if op.Extensions["x-streaming"] == true || op.OperationID == "signOut" {
-			continue // answers for as long as it is listened to, or only once
+			continue // streams, or answers only once
 		}
 		ask := func(query string) answer {
 			t.Helper()
@@ -397,7 +395,7 @@ func strangeParametersOf(t *testing.T, h household, path string, item *openapi3.
 	}
 }
 
-// strangeMethods asks each path with HEAD and OPTIONS, and with a slash at its end.
+// strangeMethods sends HEAD and OPTIONS to each path, and requests it with a slash at its end.
 func strangeMethods(t *testing.T, w *world, _ *client) {
 	h := w.household(t, "methods")
 	for path, item := range document().doc.Paths.Map() {
@@ -424,7 +422,7 @@ func strangeMethods(t *testing.T, w *world, _ *client) {
 	}
 }
 
-// answerForms holds some requests and answers against their contract in detail.
+// answerForms compares some requests and responses with the contract in detail.
 func answerForms(t *testing.T, w *world, c *client) {
 	h := w.household(t, "answers")
 	lists := 0
@@ -460,7 +458,7 @@ func answerForms(t *testing.T, w *world, c *client) {
 		t.Errorf("only %d lists", lists)
 	}
 
-	// Lists that are held as a whole have pages as well.
+	// Lists that are read as a whole have pages as well.
 	for i := range 5 {
 		c.want(t, 201, "", "POST", "/api/v1/scopes", object{"name": fmt.Sprintf("zz:%d", i), "entitlement": "self"})
 	}
@@ -483,7 +481,7 @@ func answerForms(t *testing.T, w *world, c *client) {
 	c.want(t, 400, "cursor_invalid", "GET", "/api/v1/scopes?cursor=x", nil)
 	c.want(t, 400, "validation_failed", "GET", "/api/v1/scopes?limit=0", nil)
 
-	// created_after means what clients know: milliseconds.
+	// created_after has the precision of clients, milliseconds.
 	for range 3 {
 		at := c.want(t, 201, "", "POST", "/api/v1/users", object{"email": fmt.Sprintf("u%d@example.com", len(c.want(t, 200, "", "GET", "/api/v1/users", nil).list()))}).data()["created_at"].(string)
 		for _, item := range c.want(t, 200, "", "GET", "/api/v1/users?created_after="+at, nil).list() {
@@ -493,7 +491,7 @@ func answerForms(t *testing.T, w *world, c *client) {
 		}
 	}
 
-	// Absent keeps, null is the default, and members of members are alike.
+	// An absent member is kept, and null restores the default, in nested objects as well.
 	app := "/api/v1/applications/" + c.want(t, 201, "", "POST", "/api/v1/applications", object{
 		"name": "a", "type": "m2m", "token_exchange": object{"enabled": true, "allowed_audiences": []string{"https://a.example"}, "act_as": object{"enabled": true, "allowed_subject_types": []string{"application"}}},
 	}).data()["id"].(string)
@@ -524,7 +522,7 @@ func answerForms(t *testing.T, w *world, c *client) {
 		equal(t, field, fields(c.want(t, 400, "validation_failed", "PATCH", app, object{"token_exchange": change})), []string{field})
 	}
 
-	// null clears attributes, wherever they are.
+	// null clears attributes of every resource.
 	given := object{"attributes": object{"a": "b c"}}
 	for _, target := range []string{mePath + "/profile", "/api/v1/users/{user_id}", "/api/v1/resources/{type}/{external_id}"} {
 		at := h.client(target)
@@ -532,7 +530,7 @@ func answerForms(t *testing.T, w *world, c *client) {
 		equal(t, target, at.want(t, 200, "", "PATCH", h.fill(target), object{"attributes": nil}).data()["attributes"], nil)
 	}
 
-	// What a group cannot carry is an error of whoever asks.
+	// A scope that a group cannot have is an error of the client.
 	for _, scopes := range [][]string{{"*"}, {""}, {"a b"}, {"\x00"}, {long(200)}, {"ü"}} {
 		c.want(t, 400, "scope_unknown", "POST", "/api/v1/groups", object{"slug": "g", "name": "g", "scopes": scopes})
 		h.admin.want(t, 400, "scope_unknown", "PATCH", h.fill("/api/v1/groups/{group_id}"), object{"scopes": scopes})
@@ -540,7 +538,7 @@ func answerForms(t *testing.T, w *world, c *client) {
 	}
 }
 
-// oneLine gives more than a line, and control characters, to everything that has a name.
+// oneLine refuses line breaks and control characters in all names.
 func oneLine(t *testing.T, w *world, _ *client) {
 	h := w.household(t, "names")
 	for _, tc := range []struct {
@@ -571,7 +569,7 @@ func oneLine(t *testing.T, w *world, _ *client) {
 	h.admin.want(t, 400, "email_invalid", "POST", "/api/v1/users", object{"email": "\"a\r\nb\"@example.com"})
 }
 
-// The document names the server that it comes from.
+// documentServer compares the server in the document with the tenant's address.
 func documentServer(t *testing.T, _ *world, c *client) {
 	servers := c.want(t, 200, "", "GET", "/api/v1/openapi.json", nil).body["servers"].([]any)
 	equal(t, "JSON", servers[0].(object)["url"], c.base())

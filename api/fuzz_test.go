@@ -29,8 +29,8 @@ import (
 	"stonetown/tuplestore/memstore"
 )
 
-// everything stands for all that is below the interface: it knows one tenant,
-// lets everyone in, allows everything and keeps what it was last asked for.
+// everything implements all services below the API: it has one tenant, accepts every token,
+// allows everything and stores the last request.
 type everything struct {
 	api.Engine
 	apiresources.Store
@@ -39,9 +39,9 @@ type everything struct {
 	asked tuplestore.Object
 }
 
-// noUsers, noAuthn and noScopes are asked for nothing.
+// noUsers, noAuthn and noScopes are never called.
 type (
-	users   = api.Users // whose name would hide its method
+	users   = api.Users // a name that does not hide its method
 	noUsers struct{ users }
 	noAuthn struct{ api.Authn }
 )
@@ -91,8 +91,7 @@ func newHandler(t testing.TB) (http.Handler, *everything) {
 	return h, e
 }
 
-// FuzzExternalID: every id that may exist survives its way through a path, and
-// every other is refused.
+// FuzzExternalID sends ids in paths: valid ids arrive unchanged, others are refused.
 func FuzzExternalID(f *testing.F) {
 	for _, id := range []string{"a", "a/b", "%2F", "..", ".", "a b", "*", "\x00", "\xff", "", "/", "//", "ü", "?", "#", ";", "check", long(512), long(513)} {
 		f.Add(id)
@@ -126,9 +125,9 @@ func FuzzExternalID(f *testing.F) {
 	})
 }
 
-// FuzzRequestBody: whatever is sent to an operation, the answer is one that
-// clients can read, and a fault of the service never. The engine is a real one,
-// so hostile types, conditions and contexts get as far as they can.
+// FuzzRequestBody sends bodies to an operation. The response has the form of the API and is
+// never an internal error. The engine is real, so hostile types, conditions and contexts
+// reach it.
 func FuzzRequestBody(f *testing.F) {
 	add := func(v any) {
 		text, err := json.Marshal(v)
@@ -178,7 +177,7 @@ func FuzzRequestBody(f *testing.F) {
 	})
 }
 
-// newRealHandler serves a real engine, on memory.
+// newRealHandler serves a real engine in memory.
 func newRealHandler(t testing.TB) http.Handler {
 	t.Helper()
 	store := memstore.New(memstore.Config{})
@@ -215,8 +214,7 @@ func (d discard) Header() http.Header         { return d.header }
 func (d discard) Write(b []byte) (int, error) { return len(b), nil }
 func (d discard) WriteHeader(int)             {}
 
-// BenchmarkCheckBatch is what the interface adds to checks: everything but the
-// socket and the engine.
+// BenchmarkCheckBatch measures the API's part of checks: all but the socket and the engine.
 func BenchmarkCheckBatch(b *testing.B) {
 	for _, n := range []int{1, 500} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

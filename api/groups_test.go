@@ -113,7 +113,7 @@ func groupLife(t *testing.T, w *world, c *client) {
 	reader.want(t, 403, "insufficient_scope", "DELETE", groupsPath+"/"+again, nil)
 }
 
-// groupForms is what is wrong with what administrators send, and what they look for.
+// groupForms refuses invalid groups and tests the filters of lists.
 func groupForms(t *testing.T, _ *world, c *client) {
 	long := strings.Repeat("x", 501)
 	id := group(t, c, "first", "users:read")
@@ -194,7 +194,7 @@ func groupForms(t *testing.T, _ *world, c *client) {
 	equal(t, "limit", fields(c.want(t, 400, "validation_failed", "GET", target+"/members?limit=0", nil)), []string{"limit"})
 }
 
-// groupMembers come and go, one by one and many at once.
+// groupMembers adds and removes members, one by one and many at once.
 func groupMembers(t *testing.T, w *world, c *client) {
 	ids := makeUsers(t, c, "member", 60)
 	g := group(t, c, "crew")
@@ -277,7 +277,7 @@ func groupMembers(t *testing.T, w *world, c *client) {
 	slices.Sort(want)
 	equal(t, "all pages", found, want)
 
-	// Who is deleted is in no group any more.
+	// Deleting a user ends all memberships.
 	before := len(w.events(t, c, 0))
 	c.want(t, 204, "", "DELETE", usersPath+"/"+ids[5], nil)
 	equal(t, "members", count(), 59.0)
@@ -288,8 +288,8 @@ func groupMembers(t *testing.T, w *world, c *client) {
 	equal(t, "events", types, []string{"group.member_removed", "user.deleted"})
 }
 
-// groupRelations: what a group may do its members may, and nobody changes who is in
-// one but by the operations on groups.
+// groupRelations gives the access of a group to its members, and refuses writes of memberships
+// by the operations on relations.
 func groupRelations(t *testing.T, _ *world, c *client) {
 	define(t, c)
 	ids := makeUsers(t, c, "relation", 2)
@@ -320,13 +320,13 @@ func groupRelations(t *testing.T, _ *world, c *client) {
 	denied("users:write", "POST", "/api/v1/resources", resource("user", ids[1]))
 	denied("groups:write", "PATCH", path("group", g), object{"attributes": object{}})
 	denied("groups:write", "DELETE", path("group", g), nil)
-	// A group of another directory is the callers' own.
+	// Groups that are not in the directory belong to the caller.
 	c.want(t, 201, "", "POST", path("group", "eng")+"/relations", relation(user(ids[1]), "member"))
 	c.want(t, 204, "", "DELETE", usersPath+"/"+ids[1], nil)
 	equal(t, "of a deleted user", len(c.want(t, 200, "", "GET", path("group", "eng")+"/relations", nil).list()), 0)
 }
 
-// administrators: there is always one who can sign in.
+// administrators keeps at least one administrator who can sign in.
 func administrators(t *testing.T, w *world, c *client) {
 	ids := makeUsers(t, c, "admin", 3)
 	d := w.config.Users.(*identity.Directory)
@@ -368,7 +368,7 @@ func administrators(t *testing.T, w *world, c *client) {
 	c.want(t, 204, "", "DELETE", usersPath+"/"+ids[0], nil)
 	last(1)
 
-	// Two who go at the same moment do not both succeed.
+	// Of two parallel removals, one fails.
 	for range 5 {
 		both := makeUsers(t, c, "race", 2)
 		c.want(t, 200, "", "POST", target+"/members/bulk", object{"user_ids": both})

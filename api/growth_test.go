@@ -15,7 +15,7 @@ import (
 	"stonetown/oauth"
 )
 
-// Whoever gives rights must hold them.
+// grantersHold refuses rights that the caller does not hold.
 func grantersHold(t *testing.T, w *world, c *client) {
 	w.ahead.Store(0) // both clocks count here
 	boss, eve := member(t, c, "boss@example.com"), member(t, c, "eve@example.com")
@@ -42,7 +42,7 @@ func grantersHold(t *testing.T, w *world, c *client) {
 	denied(groups, "applications:read", "POST", groupsPath+"/"+administrators+"/members/bulk", object{"user_ids": []any{eve}})
 	equal(t, "members", len(c.want(t, 200, "", "GET", groupsPath+"/"+administrators+"/members", nil).body["data"].([]any)), 1)
 
-	// Holding a scope is a relation, which expand explains.
+	// The holders of a scope are a relation, which expand explains.
 	tree := c.want(t, 200, "", "POST", "/api/v1/resources/expand", object{"resource": resource("scope", "users:read"), "action": "holder"}).text
 	for _, holder := range []string{administrators, "client_"} {
 		if !strings.Contains(tree, holder) {
@@ -50,8 +50,8 @@ func grantersHold(t *testing.T, w *world, c *client) {
 		}
 	}
 
-	// A narrow token of somebody who holds everything gives no more than itself, and a wide
-	// one whose holder has lost everything gives nothing.
+	// A narrow token of an administrator gives only its own scopes; a wide token whose user has
+	// lost all scopes gives none.
 	front := newParty(t, c, object{"allowed_scopes": []any{"openid", "groups:write"}, "group_scopes": "allowed_only"})
 	front.session = signIn(t, c, "boss@example.com", secret, "complete").data()["session_token"].(string)
 	narrow := c.with(front.exchange(t, front.code(t, url.Values{"scope": {"openid groups:write"}}), nil).body["access_token"].(string))
@@ -125,8 +125,8 @@ func grantersHold(t *testing.T, w *world, c *client) {
 	equal(t, "enabled with others", []any{bulk["status"], bulk["error"].(map[string]any)["code"]}, []any{"error", "permission_denied"})
 }
 
-// A principal of a single scope tries every operation that the scope allows, with the most
-// greedy body there is, and ends with that scope alone.
+// noGrowth calls, with a principal of each single scope, every operation that the scope allows,
+// with bodies that request as much as possible. The principal gains no other scope.
 func noGrowth(t *testing.T, w *world, c *client) {
 	w.ahead.Store(0) // both clocks count here
 	const stolen = "a passphrase of an attacker"
@@ -154,7 +154,7 @@ func noGrowth(t *testing.T, w *world, c *client) {
 				{"op": "create", "resource": resource("group", strongGroup), "relation": "member", "subject": subject},
 			}
 		}
-		// What a member of a body is, by its name; each list is tried one by one.
+		// Values of members by name; the items of a list are tried one by one.
 		greedy := map[string][]any{
 			"scopes": {everything}, "allowed_scopes": {everything}, "entitlement": {"self"}, "slug": {"greedy-" + strings.ReplaceAll(scope, ":", "-")},
 			"type": {"m2m", "server"}, "user_id": {accomplice, weak}, "user_ids": {[]any{accomplice, weak}}, "ids": {[]any{strong["id"], ownID}},
@@ -173,7 +173,7 @@ func noGrowth(t *testing.T, w *world, c *client) {
 			"application": own.form(t, basic(own.id, own.secret), url.Values{"grant_type": {"client_credentials"}}).body["access_token"].(string),
 			"user":        signIn(t, c, email, secret, "complete").data()["access_token"].(string),
 		}
-		var gained []application // whose secrets came to light
+		var gained []application // with secrets that a response revealed
 		tried := 0
 		for _, op := range operationsOf(scope) {
 			for _, who := range slices.Sorted(maps.Keys(tokens)) {
@@ -248,8 +248,7 @@ type operation struct {
 	op           *openapi3.Operation
 }
 
-// operationsOf are the operations of the document that a scope allows, those that delete
-// last.
+// operationsOf are the operations of the document that a scope allows, deletions last.
 func operationsOf(scope string) (found []operation) {
 	for path, item := range document().doc.Paths.Map() {
 		for method, op := range item.Operations() {
@@ -274,7 +273,7 @@ func operationsOf(scope string) (found []operation) {
 	return found
 }
 
-// filled are the paths that a template leads to.
+// filled returns the paths of a template.
 func filled(template string, targets map[string][]string) []string {
 	start := strings.Index(template, "{")
 	if start < 0 {
@@ -295,7 +294,7 @@ func filled(template string, targets map[string][]string) []string {
 	return paths
 }
 
-// bodies are what an operation can be asked for, with every member that there is a value for.
+// bodies returns bodies of an operation, with every member that has a value.
 func bodies(op *openapi3.Operation, values map[string][]any) (list []any) {
 	if op.RequestBody == nil || op.RequestBody.Value.Content["application/json"] == nil {
 		return []any{nil}

@@ -13,7 +13,7 @@ import (
 	"stonetown/internal/eventlog"
 )
 
-// identityOf is who a user of the tenant is at a connection.
+// identityOf returns the external identity of a user at a connection.
 func (w *world) identityOf(t testing.TB, c *client, userID, connection, subject string) external.Identity {
 	t.Helper()
 	tenant, err := w.tenants.Directory.TenantByHost(t.Context(), c.host)
@@ -26,14 +26,14 @@ func (w *world) identityOf(t testing.TB, c *client, userID, connection, subject 
 	}
 }
 
-// linkTo does what a sign-in at a connection will do.
+// linkTo links an identity, as a federated sign-in does.
 func (w *world) linkTo(t testing.TB, c *client, userID, connection, subject string) error {
 	t.Helper()
 	ctx := eventlog.WithOrigin(t.Context(), func() eventlog.Origin { return eventlog.Origin{Actor: eventlog.Actor{Type: "user", ID: userID}} })
 	return w.authn.Link(ctx, w.identityOf(t, c, userID, connection, subject))
 }
 
-// linked demands that it works.
+// linked links an identity and fails the test if that fails.
 func (w *world) linked(t testing.TB, c *client, userID, connection, subject string) {
 	t.Helper()
 	if err := w.linkTo(t, c, userID, connection, subject); err != nil {
@@ -41,7 +41,7 @@ func (w *world) linked(t testing.TB, c *client, userID, connection, subject stri
 	}
 }
 
-// withoutPassword is a user as one who has never had a password, and stays signed in.
+// withoutPassword removes the password of a user whose session continues.
 func (w *world) withoutPassword(t testing.TB, userID string) {
 	t.Helper()
 	if _, err := w.db.Exec(t.Context(), `UPDATE users SET password_hash = '' WHERE id = $1`, userID); err != nil {
@@ -51,7 +51,7 @@ func (w *world) withoutPassword(t testing.TB, userID string) {
 
 const identitiesPath = mePath + "/identities"
 
-// connections are where the identities of a list are from.
+// connections returns the connections of the identities in a list.
 func connections(list []any) string {
 	var all []string
 	for _, item := range list {
@@ -102,7 +102,7 @@ func externalIdentities(t *testing.T, w *world, c *client) {
 	w.linked(t, other, eve, "google", "1")
 	other.want(t, 404, "user_not_found", "GET", of+"/external-identities", nil)
 
-	// Programs have no identities, and one's own are one's own.
+	// Applications have no identities, and users see only their own.
 	c.want(t, 403, "permission_denied", "GET", identitiesPath, nil)
 	c.want(t, 403, "permission_denied", "DELETE", identitiesPath+"/con_google", nil)
 	refused := me.want(t, 401, "insufficient_user_authentication", "DELETE", identitiesPath+"/con_google", nil)
@@ -118,7 +118,7 @@ func externalIdentities(t *testing.T, w *world, c *client) {
 	equal(t, "others", connections(c.want(t, 200, "", "GET", "/api/v1/users/"+bob, nil).data()["external_identities"].([]any)), "apple google")
 	equal(t, "elsewhere", connections(other.want(t, 200, "", "GET", "/api/v1/users/"+eve+"/external-identities", nil).list()), "google")
 
-	// The events, which name what was linked.
+	// The events name the identity.
 	var told []string
 	for _, e := range w.events(t, c, 0) {
 		if strings.HasPrefix(string(e.Type), "user.identity_") {
@@ -133,16 +133,16 @@ func externalIdentities(t *testing.T, w *world, c *client) {
 		"unlinked ann@example.com con_google google social.google 1",
 	})
 
-	// Who is deleted leaves nothing behind.
+	// Deleting a user deletes the identities.
 	c.want(t, 204, "", "DELETE", of, nil)
 	w.linked(t, c, bob, "github", "2")
 }
 
-// The last way to sign in stays.
+// lastSignInMethod refuses to unlink the user's last way to sign in.
 func lastSignInMethod(t *testing.T, w *world, c *client) {
 	ann := member(t, c, "ann@example.com")
 	me := signedIn(t, c, "ann@example.com")
-	enrol(t, w, me) // proves who signs in, and is no way to
+	enrol(t, w, me) // a second factor is no way to sign in
 	w.withoutPassword(t, ann)
 	w.linked(t, c, ann, "google", "1")
 	unlink := func(status int, code string) {
@@ -151,7 +151,7 @@ func lastSignInMethod(t *testing.T, w *world, c *client) {
 	}
 	unlink(409, "last_sign_in_method")
 
-	// A key that does not know its person is a second factor only.
+	// A credential without user verification is a second factor only.
 	key := newDevice(c.host)
 	key.authenticator.Options.UserNotVerified = true
 	begun := me.want(t, 200, "", "POST", mePath+"/mfa/factors/webauthn/begin", object{"passkey": false}).data()
@@ -161,7 +161,7 @@ func lastSignInMethod(t *testing.T, w *world, c *client) {
 	newDevice(c.host).register(t, me)
 	unlink(204, "")
 
-	// So it is with two, given up at the same time: one stays.
+	// Of two that are unlinked at the same time, one stays.
 	bob := member(t, c, "bob@example.com")
 	me = signedIn(t, c, "bob@example.com")
 	enrol(t, w, me)
@@ -180,7 +180,7 @@ func lastSignInMethod(t *testing.T, w *world, c *client) {
 		equal(t, "left", len(me.want(t, 200, "", "GET", identitiesPath, nil).list()), 1)
 	}
 
-	// Somebody who is deleted while they link keeps no subject from others.
+	// A user who is deleted during a link does not reserve the subject.
 	for n := range 40 {
 		email, subject := fmt.Sprintf("user%d@example.com", n), fmt.Sprint("late", n)
 		id := c.want(t, 201, "", "POST", "/api/v1/users", object{"email": email}).data()["id"].(string)
@@ -199,7 +199,7 @@ func lastSignInMethod(t *testing.T, w *world, c *client) {
 	}
 }
 
-// identityPage: the page for security lists identities, if there are any.
+// identityPage reads the identities on the security page.
 func identityPage(t *testing.T, w *world, c *client) {
 	const xss = `"><script>alert(1)</script>`
 	ann := member(t, c, "ann@example.com")

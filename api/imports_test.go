@@ -23,7 +23,7 @@ import (
 
 const importPath = "/api/v1/users/bulk-import"
 
-// upload sends rows; header, if not nil, says more about them.
+// upload sends rows with optional headers.
 func (c *client) upload(t testing.TB, body []byte, header http.Header) answer {
 	t.Helper()
 	h := http.Header{"Content-Type": {"application/x-ndjson"}}
@@ -170,7 +170,7 @@ func importUsers(t *testing.T, w *world, c *client) {
 	stranger.want(t, 404, "job_not_found", "POST", fmt.Sprint(importPath, "/", id, "/cancel"), nil)
 	equal(t, "cancelled too late", c.want(t, 200, "", "POST", fmt.Sprint(importPath, "/", id, "/cancel"), nil).data()["state"], "completed")
 
-	// Who signs in with a hash of another system has one of ours from then on.
+	// A sign-in replaces a foreign hash by one with the product's parameters.
 	for email, password := range map[string]string{"b@example.com": "bcrypt password", "c@example.com": "scrypt password", "d@example.com": "pbkdf2 password"} {
 		for range 2 {
 			signIn(t, c, email, password, "email_verification_required")
@@ -184,11 +184,11 @@ func importUsers(t *testing.T, w *world, c *client) {
 	ended(t, c, verified.data()["id"])
 	w.mailbox.take(t, "verify@example.com", "Confirm your e-mail address")
 	if n := len(w.mailbox.items["verified@example.com"]) + len(w.mailbox.items["last@example.com"]); n > 0 {
-		t.Errorf("%d letters that nobody asked for", n)
+		t.Errorf("%d unrequested mails", n)
 	}
 }
 
-// importRefused is what is no import.
+// importRefused sends invalid imports.
 func importRefused(t *testing.T, w *world, c *client) {
 	row := rows(t, object{"email": "a@example.com"})
 	a := c.upload(t, row, http.Header{"Content-Type": {"application/json"}})
@@ -225,7 +225,7 @@ func importRefused(t *testing.T, w *world, c *client) {
 	equal(t, "rows left", left, int64(0))
 }
 
-// importCancelled stops where it is.
+// importCancelled cancels an import, which then stops.
 func importCancelled(t *testing.T, _ *world, c *client) {
 	var of []any
 	for i := range 2000 {

@@ -40,7 +40,7 @@ func introspection(t *testing.T, w *world, c *client) {
 	said = look(p, refresh)
 	equal(t, "refresh token", []any{said["active"], said["client_id"], said["sub"], said["scope"], said["token_type"]}, []any{true, p.id, id, "openid offline_access", nil})
 
-	// Those whom it does not concern learn nothing, nor does anybody of what is no token.
+	// Other applications get active=false, as for invalid tokens.
 	for what, a := range map[string]object{
 		"access token of others": look(api, access), "refresh token of others": look(api, refresh), "no token": look(p, "x"), "NUL": look(p, "rt_x"),
 		"ID token": look(p, tokens["id_token"].(string)), "session": look(p, p.session),
@@ -53,7 +53,7 @@ func introspection(t *testing.T, w *world, c *client) {
 	foreign := newParty(t, w.tenant(t, "introspection-other"), object{"audience": "https://api.example.com"})
 	equal(t, "another tenant", look(foreign, token), nothing)
 
-	// Clients without a secret are not told, nor are those with another.
+	// Clients without a secret, or with a wrong one, are refused.
 	for what, a := range map[string]answer{
 		"public":       page.present(t, introspectPath, nil, url.Values{"token": {access}, "client_id": {page.id}}),
 		"wrong secret": p.present(t, introspectPath, basic(p.id, api.secret), url.Values{"token": {access}}),
@@ -68,7 +68,7 @@ func introspection(t *testing.T, w *world, c *client) {
 		equal(t, "in the query", p.present(t, path+"?token=x", basic(p.id, p.secret), nil).code(), "invalid_request")
 	}
 
-	// What ends a token is seen at once.
+	// The end of a token takes effect at once.
 	online := p.exchange(t, p.code(t, nil), nil).body
 	equal(t, "signed in", look(p, online["access_token"].(string))["active"], true)
 	c.with(p.session).want(t, 204, "", "POST", authPath+"/logout", nil)
@@ -106,7 +106,7 @@ func revocation(t *testing.T, w *world, c *client) {
 		other := map[*relyingParty]*relyingParty{p: page, page: p}[by]
 		first := by.exchange(t, by.code(t, url.Values{"scope": {"openid"}}), nil).body
 		access, refresh := first["access_token"].(string), first["refresh_token"].(string)
-		// Of others, and what is no token: nothing is done.
+		// Tokens of other applications and invalid tokens are ignored.
 		for _, token := range []string{access, refresh} {
 			revoke(other, token)
 		}
@@ -127,8 +127,8 @@ func revocation(t *testing.T, w *world, c *client) {
 	}
 	equal(t, "events", w.types(t, c, "token.", "security."), []string{"token.revoked", "token.family_revoked", "token.revoked", "token.family_revoked"})
 
-	// A disabled application gets no tokens, and can do nothing with those it has got but use
-	// them until they expire. They end with it.
+	// A disabled application gets no tokens. Its access tokens are valid until they expire; they
+	// end when it is deleted.
 	d := c.want(t, 201, "", "POST", appsPath, object{"name": "Machine", "type": "m2m", "allowed_scopes": []any{"resources:read"}}).data()
 	app := appsPath + "/" + d["id"].(string)
 	machine := &relyingParty{client: c.with(""), id: d["client_id"].(string), secret: d["client_secret"].(string)}

@@ -14,8 +14,8 @@ import (
 
 const logoutPath = "/oauth2/logout"
 
-// An application signs its user out: at once with an ID token of the session, and else the
-// person is asked. Nobody is sent where the application has not said.
+// logout signs the user out at once with an ID token of the session, and otherwise asks the
+// user. It redirects only to registered URIs.
 func logout(t *testing.T, w *world, c *client) {
 	w.ahead.Store(0)
 	member(t, c, "ann@example.com")
@@ -41,13 +41,13 @@ func logout(t *testing.T, w *world, c *client) {
 	if err != nil || cookie.Name != "__Host-sid" || cookie.MaxAge >= 0 {
 		t.Errorf("cookie: %v, %v", cookie, err)
 	}
-	// Nobody is signed in any more, which comes to the same.
+	// Without a session the result is the same.
 	_, to = leave(url.Values{"id_token_hint": {hint}, "post_logout_redirect_uri": {bye}})
 	equal(t, "out already", to.String(), bye)
 	_, to = leave(nil)
 	equal(t, "nowhere to go", to.String(), "/auth/sign-in?done=out")
 
-	// Not with the ID token of the session: the person is asked.
+	// Without the ID token of the session the user is asked.
 	old := hint
 	hint, _ = enter()
 	for what, v := range map[string]url.Values{
@@ -57,7 +57,7 @@ func logout(t *testing.T, w *world, c *client) {
 		_, to := leave(v)
 		equal(t, what, []any{to.Path, to.Query().Get("next"), live()}, []any{"/auth/sign-out", logoutPath + "?" + v.Encode(), true})
 	}
-	// The page signs out, and what comes next is judged again.
+	// The page signs out, and the redirect is validated again.
 	v := url.Values{"client_id": {p.id}, "post_logout_redirect_uri": {bye}, "state": {"s"}}
 	fromElsewhere := http.Header{"Cookie": {"__Host-sid=" + p.session}, "Sec-Fetch-Site": {"cross-site"}}
 	equal(t, "from another site", []any{c.visit(t, "POST", "/auth/sign-out", fromElsewhere, url.Values{"next": {"/"}}).status, live()}, []any{403, true})
@@ -67,7 +67,7 @@ func logout(t *testing.T, w *world, c *client) {
 	_, to = leave(v)
 	equal(t, "then", to.String(), bye+"&state=s")
 
-	// Nowhere but where the application has said.
+	// Only registered URIs are accepted.
 	for what, v := range map[string]url.Values{
 		"another path": {"client_id": {p.id}, "post_logout_redirect_uri": {bye + "2"}}, "slash": {"client_id": {other.id}, "post_logout_redirect_uri": {"https://other.example.com"}},
 		"another's": {"client_id": {p.id}, "post_logout_redirect_uri": {"https://other.example.com/"}}, "nobody's": {"client_id": {"nobody"}, "post_logout_redirect_uri": {bye}}, "of no client": {"post_logout_redirect_uri": {bye}},
@@ -90,8 +90,8 @@ func logout(t *testing.T, w *world, c *client) {
 	equal(t, "too large", large.status, 400)
 }
 
-// backchannelLogout: applications that want to know are told of each session that somebody
-// ends, however (OIDC Back-Channel Logout).
+// backchannelLogout notifies applications of each session that ends, by whichever operation
+// (OIDC Back-Channel Logout).
 func backchannelLogout(t *testing.T, w *world, c *client) {
 	w.ahead.Store(0)
 	id := member(t, c, "ann@example.com")
@@ -124,7 +124,7 @@ func backchannelLogout(t *testing.T, w *world, c *client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// hears waits for a logout token, and reads it.
+	// hears waits for a logout token and returns its claims.
 	hears := func() map[string]any {
 		t.Helper()
 		select {
@@ -165,7 +165,7 @@ func backchannelLogout(t *testing.T, w *world, c *client) {
 	sid := enter(p, other, silent)
 	c.with(p.session).want(t, 204, "", "POST", authPath+"/logout", nil)
 	hearsOf(sid, p, other)
-	// One that was in a session that goes on is not told of another's end.
+	// An application gets no notification of sessions that it was not part of.
 	first := enter(p)
 	kept := p.session
 	second := enter(p)
@@ -178,7 +178,7 @@ func backchannelLogout(t *testing.T, w *world, c *client) {
 	hearsOf(sid, p)
 	c.want(t, 200, "", "POST", "/api/v1/users/"+id+"/enable", nil)
 
-	// Three times to one who does not listen, and then it is on record.
+	// Three attempts fail, and then the failure is recorded.
 	answer(http.StatusInternalServerError)
 	sid = enter(p)
 	c.with(p.session).want(t, 204, "", "POST", authPath+"/logout", nil)
@@ -211,7 +211,8 @@ func backchannelLogout(t *testing.T, w *world, c *client) {
 	}
 	equal(t, "events", w.types(t, c, "application.logout"), []string{"application.logout_failed"})
 
-	// Deleting the user ends sessions too; and who cannot be told for want of a name is not.
+	// Deleting the user ends sessions, too. An application that requires a sid is not notified
+	// without one.
 	answer(http.StatusNoContent)
 	w.ahead.Store(0)
 	sid = enter(p)

@@ -10,8 +10,7 @@ import (
 	"stonetown/internal/ratelimit"
 )
 
-// mailedLinks: what a link is for can be asked without following it, and a link leads on to where
-// its reader wanted to go.
+// mailedLinks describes links without following them, and returns the destination of the user.
 func mailedLinks(t *testing.T, w *world, c *client) {
 	anon := c.with("")
 	read := func(status int, code, token string) object {
@@ -29,26 +28,26 @@ func mailedLinks(t *testing.T, w *world, c *client) {
 	}
 	const flow = "/oauth2/authorize/resume?flow=flw_x&y=z"
 	anon.want(t, 202, "", "POST", authPath+"/sign-up", object{"email": "ann@example.com", "password": secret, "redirect_to": flow})
-	letter := w.mailbox.take(t, "ann@example.com", "Confirm your e-mail address")
-	if !strings.Contains(letter.Text, "&next=%2Foauth2%2Fauthorize%2Fresume%3Fflow%3Dflw_x%26y%3Dz\n") {
-		t.Errorf("the link of sign-up leads nowhere:\n%s", letter.Text)
+	mail := w.mailbox.take(t, "ann@example.com", "Confirm your e-mail address")
+	if !strings.Contains(mail.Text, "&next=%2Foauth2%2Fauthorize%2Fresume%3Fflow%3Dflw_x%26y%3Dz\n") {
+		t.Errorf("the link of sign-up leads nowhere:\n%s", mail.Text)
 	}
-	token := link(t, letter)
+	token := link(t, mail)
 	for range 2 {
 		equal(t, "sign-up", purpose(token), []any{"verify_email", "ann@example.com"})
 	}
 	signIn(t, c, "ann@example.com", secret, "email_verification_required") // still
 	anon.want(t, 202, "", "POST", authPath+"/email/resend", object{"email": "ann@example.com", "redirect_to": "/device"})
-	if letter := w.mailbox.take(t, "ann@example.com", "Confirm your e-mail address"); !strings.Contains(letter.Text, "&next=%2Fdevice\n") {
-		t.Errorf("the link that was sent again leads nowhere:\n%s", letter.Text)
+	if mail := w.mailbox.take(t, "ann@example.com", "Confirm your e-mail address"); !strings.Contains(mail.Text, "&next=%2Fdevice\n") {
+		t.Errorf("the link that was sent again leads nowhere:\n%s", mail.Text)
 	}
 	anon.want(t, 200, "", "POST", authPath+"/email/verify", object{"token": token})
 	anon.want(t, 202, "", "POST", authPath+"/password/forgot", object{"email": "ann@example.com", "redirect_to": flow})
-	letter = w.mailbox.take(t, "ann@example.com", "Choose a new password")
-	if !strings.Contains(letter.Text, "&next=%2Foauth2") {
-		t.Errorf("the link for a new password leads nowhere:\n%s", letter.Text)
+	mail = w.mailbox.take(t, "ann@example.com", "Choose a new password")
+	if !strings.Contains(mail.Text, "&next=%2Foauth2") {
+		t.Errorf("the link for a new password leads nowhere:\n%s", mail.Text)
 	}
-	token = link(t, letter)
+	token = link(t, mail)
 	equal(t, "new password", purpose(token), []any{"reset_password", "ann@example.com"})
 	anon.want(t, 200, "", "POST", authPath+"/password/reset", object{"token": token, "password": "another long secret"})
 	read(400, "ceremony_invalid", token) // used
@@ -63,7 +62,7 @@ func mailedLinks(t *testing.T, w *world, c *client) {
 		}
 	}
 
-	// Of a change of address.
+	// Links of a change of address.
 	me := c.with(signIn(t, c, "ann@example.com", "another long secret", "complete").data()["session_token"].(string))
 	enrol(t, w, me)
 	change := me.want(t, 200, "", "POST", mePath+"/email/change", object{"new_email": "new@example.com"}).data()["pending_change_id"].(string)
@@ -74,8 +73,7 @@ func mailedLinks(t *testing.T, w *world, c *client) {
 	read(400, "ceremony_invalid", confirm)
 }
 
-// emailRevert: the owner of an account gets it back, and nothing that an intruder has added to it
-// since lets the intruder in again.
+// emailRevert recovers an account. Nothing that an intruder has added since signs in.
 func emailRevert(t *testing.T, w *world, c *client) {
 	w.ahead.Store(0)
 	id := member(t, c, "ann@example.com")
@@ -89,7 +87,7 @@ func emailRevert(t *testing.T, w *world, c *client) {
 		return link(t, w.mailbox.take(t, to, "Confirm your new e-mail address")), link(t, w.mailbox.take(t, from, "is about to change"))
 	}
 
-	// Somebody at the owner's desk changes everything.
+	// An intruder in the owner's session changes everything.
 	confirm, revert := revertible("ann@example.com", "eve@example.com")
 	w.later(time.Second)
 	enrol(t, w, me)
@@ -100,7 +98,7 @@ func emailRevert(t *testing.T, w *world, c *client) {
 	c.with("").want(t, 200, "", "POST", authPath+"/email/verify", object{"token": confirmAgain})
 	me.want(t, 204, "", "POST", mePath+"/password", object{"current": secret, "next": "eve's own long secret"})
 
-	// The link survives that.
+	// The link stays valid.
 	c.with("").want(t, 200, "", "POST", authPath+"/email/revert", object{"token": revert})
 	equal(t, "email", c.want(t, 200, "", "GET", "/api/v1/users/"+id, nil).data()["email"], "ann@example.com")
 	for _, password := range []string{secret, "eve's own long secret"} {
@@ -117,7 +115,7 @@ func emailRevert(t *testing.T, w *world, c *client) {
 	identities := c.want(t, 200, "", "GET", "/api/v1/users/"+id+"/external-identities", nil).list()
 	equal(t, "identities", []any{len(identities), identities[0].(map[string]any)["slug"]}, []any{1, "before"})
 
-	// A letter leads to a new password; the factor of before is asked for, and no code of since.
+	// A mail leads to a new password. The factors of before are required; later codes are invalid.
 	reset := link(t, w.mailbox.take(t, "ann@example.com", "Choose a new password"))
 	w.later(time.Minute)
 	waiting := c.with("").want(t, 200, "", "POST", authPath+"/password/reset", object{"token": reset, "password": "another long secret"}).data()
@@ -145,7 +143,7 @@ func authPolicy(t *testing.T, _ *world, c *client) {
 	equal(t, "closed", anon.want(t, 200, "", "GET", authPath+"/policy", nil).data()["sign_up"], "closed")
 }
 
-// tokenLifetimes: whatever token a step of a sign-in hands out, it says for how long.
+// tokenLifetimes reads the lifetime of the token of every step of a sign-in.
 func tokenLifetimes(t *testing.T, w *world, c *client) {
 	w.ahead.Store(0)
 	id := member(t, c, "ann@example.com")
@@ -169,7 +167,8 @@ func tokenLifetimes(t *testing.T, w *world, c *client) {
 	}
 }
 
-// Showing the page of sign-in begins a ceremony, which is no attempt to sign in.
+// TestViewsAreNoAttempts requests the sign-in page, which begins a ceremony but does not count as an
+// attempt to sign in.
 func TestViewsAreNoAttempts(t *testing.T) {
 	w := newWorld(t, databases["SQLite"](t), nil)
 	limits, err := ratelimit.New(ratelimit.Config{DB: w.db})

@@ -28,7 +28,7 @@ import (
 	"stonetown/internal/geo"
 )
 
-// code is what an authenticator app shows at an instant.
+// code returns the code of an authenticator app at an instant.
 func code(t testing.TB, key string, at time.Time) string {
 	t.Helper()
 	code, err := totp.GenerateCode(key, at)
@@ -85,7 +85,7 @@ func authenticatorApp(t *testing.T, w *world, c *client) {
 	equal(t, "listed", me.want(t, 200, "", "GET", mePath+"/mfa/factors", nil).list(), []any{any(f)})
 	equal(t, "of the user", c.want(t, 200, "", "GET", "/api/v1/users/"+id, nil).data()["mfa_factors"], []any{object{"kind": "totp", "count": 1.0}})
 
-	// Five wrong codes end a ceremony; another user's is nobody's.
+	// Five wrong codes end a ceremony; that of another user is not found.
 	begun = begin()
 	for range 5 {
 		complete(400, "code_invalid", object{"ceremony_id": begun["ceremony_id"], "code": "000000"})
@@ -103,7 +103,7 @@ func authenticatorApp(t *testing.T, w *world, c *client) {
 		me.want(t, 400, "factor_kind_unsupported", "POST", mePath+"/mfa/factors/"+kind+"/begin", object{})
 	}
 
-	// From now on the password is not enough, and what it gives is no token.
+	// Now the password does not suffice, and its token is not an access token.
 	verify := func(status int, code string, token any, form object) answer {
 		t.Helper()
 		form["mfa_token"] = token
@@ -126,7 +126,7 @@ func authenticatorApp(t *testing.T, w *world, c *client) {
 	verify(400, "validation_failed", "", object{"kind": "totp"})
 	c.with("").want(t, 400, "invalid_json", "POST", authPath+"/mfa/verify", `{`)
 
-	// One code, at the same time, twice: one of them.
+	// Of two parallel uses of a code, one succeeds.
 	now := code(t, key, w.now())
 	tokens := []any{signIn(t, c, "ann@example.com", secret, "mfa_required").data()["mfa_token"], signIn(t, c, "ann@example.com", secret, "mfa_required").data()["mfa_token"]}
 	var wg sync.WaitGroup
@@ -137,12 +137,12 @@ func authenticatorApp(t *testing.T, w *world, c *client) {
 		})
 	}
 	wg.Wait()
-	// The other is wrong, or must wait since it is counted as one more attempt.
+	// The other is wrong, or limited as one more attempt.
 	if one, other := <-accepted, <-accepted; min(one, other) != 200 || max(one, other) != 400 && max(one, other) != 429 {
 		t.Errorf("accepted: %d and %d", one, other)
 	}
 
-	// Five failures end the sign-in; more have to wait, whatever was signed in meanwhile.
+	// Five failures end the sign-in; further attempts are limited, also after a success.
 	token = signIn(t, c, "ann@example.com", secret, "mfa_required").data()["mfa_token"].(string)
 	for {
 		a := c.with("").do(t, "POST", authPath+"/mfa/verify", object{"mfa_token": token, "kind": "totp", "code": "000000"})
@@ -154,7 +154,7 @@ func authenticatorApp(t *testing.T, w *world, c *client) {
 	token = signIn(t, c, "ann@example.com", secret, "mfa_required").data()["mfa_token"].(string)
 	verify(429, "rate_limited", token, object{"kind": "totp", "code": code(t, key, w.now())})
 
-	// A new password is no way round.
+	// A new password does not replace the factor.
 	w.later(2 * time.Minute)
 	c.want(t, 202, "", "POST", "/api/v1/users/"+id+"/reset-password", nil)
 	reset := link(t, w.mailbox.take(t, "ann@example.com", "Choose a new password"))
@@ -175,7 +175,7 @@ func assurance(t *testing.T, w *world, c *client) {
 	if h := refused.header.Get("WWW-Authenticate"); !strings.Contains(h, `error="insufficient_user_authentication", acr_values="aal2", max_age=900`) {
 		t.Errorf("WWW-Authenticate: %s", h)
 	}
-	// Without a factor a fresh sign-in is asked for to add the first.
+	// Adding the first factor requires a recent sign-in.
 	w.later(11 * time.Minute)
 	d = me.want(t, 401, "insufficient_user_authentication", "POST", mePath+"/mfa/factors/totp/begin", object{}).details()
 	equal(t, "too old", []any{d["enrolment_required"], d["sign_in_required"]}, []any{true, true})
@@ -183,7 +183,7 @@ func assurance(t *testing.T, w *world, c *client) {
 	key, factorID := enrol(t, w, me)
 	codes(me, 200, "") // adding it proved it
 
-	// Another session of the user is not lifted; nor does it add a factor of its own.
+	// Another session of the user does not reach AAL 2, and cannot add a factor.
 	w.later(step)
 	done := signIn(t, c, "ann@example.com", secret, "mfa_required").data()
 	stolen := me // until it is stale
@@ -225,7 +225,7 @@ func assurance(t *testing.T, w *world, c *client) {
 	codes(jwt, 401, "insufficient_user_authentication")
 	codes(me, 401, "insufficient_user_authentication")
 
-	// Backup codes: each once, also of two at the same time; old ones are dead.
+	// Each backup code is accepted once, also in parallel; replaced codes are invalid.
 	me = stepUp(t, me, object{"kind": "totp", "code": code(t, key, w.now())})
 	old := codes(me, 200, "").data()["codes"].([]any)
 	set := codes(me, 200, "").data()["codes"].([]any)
@@ -268,7 +268,7 @@ func assurance(t *testing.T, w *world, c *client) {
 		"session.stepped_up", "user.backup_codes_regenerated", "user.backup_codes_regenerated", "user.backup_code_used", "user.mfa_removed",
 	})
 
-	// An administrator takes factors away; the next sign-in adds one before anything else.
+	// An administrator removes the factors; the next sign-in starts with enrolment.
 	me = signedIn(t, c, "ann@example.com")
 	_, factorID = enrol(t, w, me)
 	users := "/api/v1/users/" + id
@@ -292,7 +292,7 @@ func assurance(t *testing.T, w *world, c *client) {
 	signIn(t, c, "ann@example.com", secret, "mfa_required")
 }
 
-// mfaPolicy: what a tenant says about second factors.
+// mfaPolicy applies the tenant's policy for second factors.
 func mfaPolicy(t *testing.T, w *world, c *client) {
 	member(t, c, "ann@example.com")
 	me := signedIn(t, c, "ann@example.com")
@@ -305,7 +305,7 @@ func mfaPolicy(t *testing.T, w *world, c *client) {
 	policy(`{"mode":"off","kinds":null}`)
 	me.want(t, 400, "factor_kind_unsupported", "POST", mePath+"/mfa/factors/totp/begin", object{})
 	policy(`{"mode":"required"}`)
-	me.want(t, 200, "", "GET", mePath+"/profile", nil) // who is signed in stays so
+	me.want(t, 200, "", "GET", mePath+"/profile", nil) // sessions continue
 	enrol(t, w, c.with(signIn(t, c, "ann@example.com", secret, "mfa_enrolment_required").data()["continue_token"].(string)))
 	signIn(t, c, "ann@example.com", secret, "mfa_required")
 	policy(`{"mode":"off"}`)
@@ -351,7 +351,7 @@ func textMessages(t *testing.T, w *world, c *client) {
 		return c.with("").want(t, status, code, "POST", authPath+"/mfa/verify", form)
 	}
 	verify(400, "ceremony_invalid", object{"code": sent, "challenge_id": "x"})
-	// A challenge of another sign-in is of no use for this one.
+	// The challenge of another sign-in is refused.
 	mine := token
 	token = signIn(t, c, "ann@example.com", secret, "mfa_required").data()["mfa_token"]
 	verify(400, "ceremony_invalid", object{"code": sent, "challenge_id": first.data()["challenge_id"]})
@@ -360,7 +360,7 @@ func textMessages(t *testing.T, w *world, c *client) {
 	done := verify(200, "", object{"code": sent, "challenge_id": first.data()["challenge_id"]})
 	equal(t, "amr", done.data()["session"].(map[string]any)["amr"], []any{"pwd", "sms", "mfa"})
 
-	// No more than three texts in ten minutes; one is good for five.
+	// At most three messages in ten minutes; a code is valid for five.
 	token = signIn(t, c, "ann@example.com", secret, "mfa_required").data()["mfa_token"]
 	for {
 		a := challenge(object{"kind": "sms"})
@@ -377,7 +377,7 @@ func textMessages(t *testing.T, w *world, c *client) {
 	equal(t, "kind", challenge(object{"kind": "totp"}).code(), "factor_kind_unsupported")
 }
 
-// guesses at a password come by the hundred, and all at once.
+// parallelGuesses sends 100 guesses at a password at the same time.
 func parallelGuesses(t *testing.T, w *world, c *client) {
 	member(t, c, "ann@example.com")
 	for _, email := range []string{"ann@example.com", "nobody@example.com"} {
@@ -403,11 +403,11 @@ func parallelGuesses(t *testing.T, w *world, c *client) {
 				t.Errorf("%d %s", a.status, a.text)
 			}
 		}
-		// Five, and as many as the waits of 1, 2, 4 … seconds let through meanwhile.
+		// Five attempts, and as many as the delays of 1, 2, 4 … seconds permit meanwhile.
 		if judged < 5 || judged > 9 {
 			t.Errorf("%s: %d of 200 guesses were judged", email, judged)
 		}
-		// Not even the right one is, until its time comes, which by now takes long enough to see.
+		// The right password is limited as well.
 		for {
 			a := c.with("").do(t, "POST", authPath+"/sign-in", object{"email": email, "password": "guess"})
 			wait, err := strconv.Atoi(cmp.Or(a.header.Get("Retry-After"), "0"))
@@ -437,7 +437,7 @@ func emailChange(t *testing.T, w *world, c *client) {
 		d := me.want(t, 200, "", "POST", mePath+"/email/change", object{"new_email": email}).data()
 		equal(t, "verified", d["verified"], false)
 		id = d["pending_change_id"].(string)
-		if email == "bob@example.com" { // whose owner learns of it, and nobody else
+		if email == "bob@example.com" { // only its owner gets a mail
 			w.mailbox.take(t, email, "Your e-mail address was entered")
 			return id, "", ""
 		}
@@ -453,7 +453,7 @@ func emailChange(t *testing.T, w *world, c *client) {
 	me.want(t, 404, "email_change_not_found", "DELETE", pending(taken), nil)
 	me.want(t, 404, "email_change_not_found", "GET", pending(taken), nil)
 
-	// One that is given up leads nowhere.
+	// The link of a canceled change is invalid.
 	given, confirm, _ := change("other@example.com")
 	me.want(t, 204, "", "DELETE", pending(given), nil)
 	verify := func(status int, code, token string) answer {
@@ -472,7 +472,7 @@ func emailChange(t *testing.T, w *world, c *client) {
 	equal(t, "profile", me.want(t, 200, "", "GET", mePath+"/profile", nil).data()["email"], "new@example.com")
 	signIn(t, c, "new@example.com", secret, "mfa_required")
 
-	// Its owner takes it back: everybody is signed out, and a new password on its way.
+	// The owner reverts it: all sessions end, and a mail for a new password is sent.
 	back := func(status int, code string) answer {
 		t.Helper()
 		return c.with("").want(t, status, code, "POST", authPath+"/email/revert", object{"token": revert})
@@ -536,7 +536,7 @@ func publicKey(t testing.TB, d object) string {
 	return string(text)
 }
 
-// create answers a registration.
+// create returns the response to a registration.
 func (d *device) create(t testing.TB, begun object) json.RawMessage {
 	t.Helper()
 	options, err := virtualwebauthn.ParseAttestationOptions(publicKey(t, begun))
@@ -546,7 +546,7 @@ func (d *device) create(t testing.TB, begun object) json.RawMessage {
 	return json.RawMessage(virtualwebauthn.CreateAttestationResponse(d.party, d.authenticator, d.credential, *options))
 }
 
-// get answers a request for an assertion.
+// get returns the response to a request for an assertion.
 func (d *device) get(t testing.TB, begun object) json.RawMessage {
 	t.Helper()
 	options, err := virtualwebauthn.ParseAssertionOptions(publicKey(t, begun))
@@ -594,7 +594,7 @@ func passkeys(t *testing.T, w *world, c *client) {
 	complete(400, "credential_invalid", elsewhere.create(t, begun))
 	d.register(t, me)
 
-	// Whoever it is: nobody types a name.
+	// A discoverable credential needs no user name.
 	begin := func(form object) object {
 		t.Helper()
 		return c.with("").want(t, 200, "", "POST", authPath+"/webauthn/begin", form).data()
@@ -640,7 +640,7 @@ func passkeys(t *testing.T, w *world, c *client) {
 		equal(t, what, a.code(), "credential_invalid")
 	}
 
-	// By name; an address without an account is answered alike, and always the same.
+	// With a name; an address without an account gets an equal and stable response.
 	named := begin(object{"email": "ann@example.com"})
 	allowed := func(begun object) (ids []any) {
 		for _, item := range begun["public_key"].(map[string]any)["allowCredentials"].([]any) {
@@ -652,7 +652,7 @@ func passkeys(t *testing.T, w *world, c *client) {
 	finish(c, 200, "", named, d.get(t, named))
 	nobody := begin(object{"email": "nobody@example.com"})
 	equal(t, "imaginary", allowed(nobody), allowed(begin(object{"email": "Nobody@example.com"})))
-	// They look like those of the authenticators that people have.
+	// The credentials resemble those of real authenticators.
 	kinds := map[string]int{}
 	for i := range 60 {
 		for _, item := range begin(object{"email": fmt.Sprintf("nobody%d@example.com", i)})["public_key"].(map[string]any)["allowCredentials"].([]any) {
@@ -687,11 +687,11 @@ func passkeys(t *testing.T, w *world, c *client) {
 	me.want(t, 400, "ceremony_invalid", "POST", authPath+"/step-up/complete", object{"kind": "webauthn", "challenge_id": "x", "credential": d.get(t, challenge)})
 	me = stepUp(t, me, object{"kind": "webauthn", "challenge_id": challenge["challenge_id"], "credential": d.get(t, challenge)})
 
-	// A credential is one user's. One of two who come with the same is late.
+	// A credential belongs to one user. Of two parallel registrations, one fails.
 	bob := signedIn(t, c, "bob@example.com")
 	theirs := bob.want(t, 200, "", "POST", mePath+"/mfa/factors/webauthn/begin", object{}).data()
 	bob.want(t, 409, "credential_exists", "POST", mePath+"/mfa/factors/webauthn/complete", object{"ceremony_id": theirs["ceremony_id"], "credential": d.create(t, theirs)})
-	// And there are at most 20.
+	// A user has at most 20.
 	for range 18 {
 		newDevice(c.host).register(t, me)
 	}
@@ -700,7 +700,7 @@ func passkeys(t *testing.T, w *world, c *client) {
 	me.want(t, 409, "factor_limit_reached", "POST", mePath+"/mfa/factors/webauthn/complete", object{"ceremony_id": late["ceremony_id"], "credential": newDevice(c.host).create(t, late)})
 	me.want(t, 409, "factor_limit_reached", "POST", mePath+"/mfa/factors/webauthn/begin", object{})
 
-	// Who has a passkey needs no password.
+	// A user with a passkey needs no password.
 	c.want(t, 200, "", "PATCH", "/api/v1/users/"+id, object{"password": nil})
 	asked = begin(object{})
 	me = c.with(finish(c, 200, "", asked, d.get(t, asked)).data()["session_token"].(string))
@@ -723,7 +723,7 @@ func decode(t testing.TB, text string) []byte {
 	return raw
 }
 
-// A browser can be remembered, and need then prove no second factor for a while.
+// rememberedDevice signs in on a remembered browser without a second factor.
 func rememberedDevice(t *testing.T, w *world, c *client) {
 	id := member(t, c, "ann@example.com")
 	member(t, c, "bob@example.com")
@@ -765,7 +765,7 @@ func rememberedDevice(t *testing.T, w *world, c *client) {
 	from(known, "ann@example.com", "mfa_required")
 }
 
-// germany is a database that has this machine there.
+// germany is a GeoIP database that locates this machine in Germany.
 func germany(t testing.TB) *geo.Database {
 	t.Helper()
 	tree, err := mmdbwriter.New(mmdbwriter.Options{DatabaseType: "Test", IncludeReservedNetworks: true})
@@ -795,8 +795,8 @@ func germany(t testing.TB) *geo.Database {
 	return database
 }
 
-// Where a session is, if the deployment has a database for that.
-func places(t *testing.T, w *world, c *client) {
+// sessionLocations reads the location of a session.
+func sessionLocations(t *testing.T, w *world, c *client) {
 	id := member(t, c, "ann@example.com")
 	me := signedIn(t, c, "ann@example.com")
 	equal(t, "unknown", me.want(t, 200, "", "GET", mePath+"/sessions", nil).list()[0].(map[string]any)["ip_geo"], object{"city": nil, "country": nil})

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// naming is the path of the relations of a subject.
+// naming returns the path of the relations of a subject.
 func naming(subject object, more ...string) string {
 	query := url.Values{"subject_type": {subject["type"].(string)}, "subject_id": {subject["id"].(string)}}
 	for i := 0; i < len(more); i += 2 {
@@ -15,7 +15,7 @@ func naming(subject object, more ...string) string {
 	return "/api/v1/relations?" + query.Encode()
 }
 
-// subjectRelations lists and deletes what is said of a subject, wherever it is.
+// subjectRelations lists and deletes the relations of a subject over all resources.
 func subjectRelations(t *testing.T, w *world, c *client) {
 	define(t, c)
 	ann := user("ann")
@@ -80,7 +80,7 @@ func subjectRelations(t *testing.T, w *world, c *client) {
 		c.want(t, 400, "relation_undefined", method, naming(ann, "resource_type", "document", "relation", "ghost"), nil)
 	}
 
-	// Deleting says what it did, commits its event, and does it once.
+	// A deletion reports its count, commits its event, and executes once under a key.
 	before := len(w.events(t, c, 0))
 	first := c.under(t, "once", "DELETE", naming(ann, "relation", "viewer", "resource_type", "document"), nil)
 	equal(t, "deleted", first.data(), object{"deleted": 3.0, "has_more": false, "limit": 500.0})
@@ -98,8 +98,8 @@ func subjectRelations(t *testing.T, w *world, c *client) {
 	equal(t, "others", allowed(t, c, user("bob"), "view", "document", "d0"), true)
 }
 
-// manySubjectRelations deletes more than one call takes, and leaves alone what
-// other operations keep.
+// manySubjectRelations deletes more relations than one request can, and keeps those of other
+// operations.
 func manySubjectRelations(t *testing.T, _ *world, c *client) {
 	define(t, c)
 	ids := makeUsers(t, c, "naming", 1)
@@ -138,21 +138,21 @@ func pastExpiry(t *testing.T, _ *world, c *client) {
 	equal(t, "index", a.details()["index"], 1.0)
 	c.want(t, 404, "resource_not_found", "GET", path("document", "d"), nil) // nothing was written
 
-	// The terms of what is deleted play no part.
+	// Condition and expiry are ignored by deletions.
 	relate(t, c, "document", "d", "viewer", user("ann"))
 	c.want(t, 400, "validation_failed", "POST", target, with(relation(user("ann"), "viewer"), past)) // in place of one that holds, too
 	c.want(t, 204, "", "DELETE", target, with(relation(user("ann"), "viewer"), past))
 	relate(t, c, "document", "d", "viewer", user("ann"))
 	c.want(t, 200, "", "POST", bulkPath, object{"operations": []any{with(op("delete", "document", "d", "viewer", user("ann")), past)}})
 
-	// One that a question brings along is not there.
+	// An expired contextual relation has no effect.
 	question := with(check(user("eve"), "view", resource("document", "d")), object{
 		"contextual_relations": []any{with(object{"resource": resource("document", "d")}, with(relation(user("eve"), "viewer"), past))},
 	})
 	equal(t, "contextual", c.want(t, 200, "", "POST", checkPath, question).data()["allowed"], false)
 }
 
-// newRewrites defines intersection arrows and self, and asks about everyone.
+// newRewrites defines intersection arrows and self, and checks the wildcard subject.
 func newRewrites(t *testing.T, _ *world, c *client) {
 	definition := object{"name": "paper", "description": "", "actions": object{}, "conditions": []any{}, "relations": []any{
 		object{"name": "author", "rewrites": []any{}, "subjects": []any{"paper", "user"}},

@@ -117,7 +117,7 @@ func discovery(t *testing.T, _ *world, c *client) {
 	equal(t, "the two documents", oidc.text, rfc8414.text)
 	equal(t, "issuer", oidc.body["issuer"], c.base())
 	equal(t, "algorithms of proofs", oidc.body["dpop_signing_alg_values_supported"], []any{"ES256", "RS256", "PS256", "EdDSA"})
-	// Whatever it names exists.
+	// All endpoints in the document exist.
 	for member, value := range oidc.body {
 		target, ok := strings.CutPrefix(toString(value), c.base()+"/")
 		if !ok || target == "" {

@@ -19,7 +19,7 @@ import (
 	"stonetown/identity"
 )
 
-// gated is an engine whose checks wait, and that counts those under way.
+// gated is an engine that blocks checks and counts those in progress.
 type gated struct {
 	api.Engine
 	open       chan struct{}
@@ -40,7 +40,7 @@ func (g *gated) CheckInto(ctx context.Context, tenant string, req *engine.CheckR
 	return g.Engine.CheckInto(ctx, tenant, req, res)
 }
 
-// partOf sends so many bytes of a check, and no more.
+// partOf sends the first bytes of a check.
 func partOf(t *testing.T, c *client, bytes int) net.Conn {
 	conn, err := net.Dial("tcp", c.server.Listener.Addr().String())
 	if err != nil {
@@ -51,8 +51,8 @@ func partOf(t *testing.T, c *client, bytes int) net.Conn {
 	return conn
 }
 
-// No more requests are worked on than may be; the others wait, not longer than
-// they may, and nobody who sends slowly keeps them from it. Then all is as before.
+// TestOverload exceeds the limit of concurrent requests. Others are queued until their
+// deadline, slow bodies take no place, and afterwards the server works as before.
 func TestOverload(t *testing.T) {
 	running := goleak.IgnoreCurrent()
 	t.Cleanup(func() { // when all is closed
@@ -71,7 +71,7 @@ func TestOverload(t *testing.T) {
 	ask := func() answer {
 		return c.do(t, "POST", checkPath, check(user("ann"), "view", resource("document", "d")))
 	}
-	// Ten who send a part of their body and no more.
+	// Ten clients send a part of their body.
 	for range 10 {
 		defer partOf(t, c, 1).Close()
 	}
@@ -105,7 +105,7 @@ func TestOverload(t *testing.T) {
 	}
 	wg.Wait()
 
-	// What has arrived and waits is bounded. Whoever is cut off makes room.
+	// Incomplete bodies are bounded in memory. A closed connection releases its share.
 	var senders []net.Conn
 	for range 4 {
 		conn := partOf(t, c, 2490)
@@ -142,8 +142,8 @@ func TestOverload(t *testing.T) {
 	second.cancel()
 }
 
-// A tenant, and a caller of a tenant, has a share of the requests that are worked on
-// and of the streams, so that it cannot take them from others.
+// TestShares limits the concurrent requests and streams of a tenant and of a caller, so that
+// others can proceed.
 func TestShares(t *testing.T) {
 	g := &gated{open: make(chan struct{})}
 	w := newWorld(t, databases["SQLite"](t), func(c *api.Config) {
@@ -191,9 +191,9 @@ func TestShares(t *testing.T) {
 	wg.Wait()
 }
 
-// Sign-ins that wait for passwords to be hashed hold no place that a check needs. There
-// is a limit on how many wait; beyond it they are refused at once, alike for addresses
-// with and without an account, and the attempt does not count.
+// TestSignInsWait queues sign-ins for hashing. They hold no place that a check needs. A full
+// queue refuses sign-ins at once, equally for addresses with and without an account, and the
+// attempt does not count.
 func TestSignInsWait(t *testing.T) {
 	w := newWorld(t, databases["SQLite"](t), func(c *api.Config) { c.MaxWorking, c.TenantShare, c.CallerShare = 2, 100, 100 })
 	c := w.tenant(t, "sign-ins")

@@ -11,8 +11,8 @@ import (
 	"stonetown/internal/sqldb"
 )
 
-// A wrong password is answered no sooner for an address that has a fast hash, or none, than
-// for one whose hash was imported.
+// TestPaceOfWrongPasswords measures the response time of wrong passwords: it is equal for fast hashes, imported
+// hashes and addresses without an account.
 func TestPaceOfWrongPasswords(t *testing.T) {
 	const pace = 300 * time.Millisecond
 	w := newWorldOn(t, sqldb.Config{URL: databases["SQLite"](t)}, nil, func(c *authn.Config) { c.Pace = pace })

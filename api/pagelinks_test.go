@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// pageLinks: programs open the links in letters. HEAD does nothing, and GET completes nothing but
-// a change of address.
+// pageLinks opens the links in mails as mail gateways do. HEAD does nothing, and GET completes
+// only a change of address.
 func pageLinks(t *testing.T, w *world, c *client) {
 	w.ahead.Store(0)
 	anon := c.with("")
@@ -47,7 +47,7 @@ func pageLinks(t *testing.T, w *world, c *client) {
 	equal(t, "refused", []any{p.status, strings.Contains(p.html, `aria-invalid="true" autofocus aria-describedby="problem advice"`)}, []any{400, true})
 	p = c.visit(t, "POST", "/auth/reset-password", nil, url.Values{"token": {reset}, "password": {"another long secret"}, "next": {"/device"}})
 	equal(t, "reset", []any{p.status, p.header.Get("Location")}, []any{303, "/device"})
-	// A dead link shows how to get another one, and no form that could only fail.
+	// An invalid link leads to a page that offers a new one, without a form.
 	for _, p := range []shown{open("GET", "/auth/reset-password", reset), open("GET", "/auth/reset-password", "x"), open("GET", "/auth/reset-password", token), c.visit(t, "POST", "/auth/reset-password", nil, url.Values{"token": {reset}, "password": {secret}})} {
 		if p.status != 400 || strings.Contains(p.html, `name="password"`) || !strings.Contains(p.html, `name="email"`) || !strings.Contains(p.html, "has expired, or was used before") {
 			t.Errorf("a dead link: %d\n%s", p.status, p.html)
@@ -76,7 +76,7 @@ func pageLinks(t *testing.T, w *world, c *client) {
 	p = c.visit(t, "POST", "/auth/revert-email", nil, url.Values{"token": {revert}})
 	equal(t, "POST", []any{p.status, email()}, []any{200, "ann@page-links.test"})
 
-	// HEAD gives no codes away, begins no flow, and signs nobody out.
+	// HEAD issues no codes, stores no authorization request, and ends no session.
 	member(t, c, "bob@page-links.test")
 	party := newParty(t, c, nil)
 	party.session = signIn(t, c, "bob@page-links.test", secret, "complete").data()["session_token"].(string)
@@ -147,7 +147,7 @@ func pageErrors(t *testing.T, w *world, c *client) {
 	equal(t, "done", c.visit(t, "POST", "/account/end-session", asBrowser(session), url.Values{}).header.Get("Location"), "/account/sessions?done=sessions")
 	equal(t, "sessions", len(c.with(session).want(t, 200, "", "GET", mePath+"/sessions", nil).list()), 1)
 
-	// What takes a second factor leads a user who has none to adding one, and back, and says so.
+	// A user without a second factor is led to enrolment where one is required, and back.
 	p = c.visit(t, "POST", "/account/email", asBrowser(session), url.Values{"new_email": {"new@example.com"}})
 	back := "/account/email?new_email=new%40example.com"
 	equal(t, "enrol", p.header.Get("Location"), "/account/security?done=enrol&next="+url.QueryEscape(back))

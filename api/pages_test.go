@@ -74,7 +74,7 @@ func hostedPages(t *testing.T, w *world, c *client) {
 	} {
 		for _, token := range []string{token, bob} {
 			p := c.visit(t, "GET", target, asBrowser(token), nil)
-			if token == bob && p.status == 303 { // who has no factor yet may be too late to add one
+			if token == bob && p.status == 303 { // a user without a factor may be too late to add one
 				continue
 			}
 			equal(t, target, p.status, status)
@@ -118,7 +118,7 @@ func hostedPages(t *testing.T, w *world, c *client) {
 	equal(t, "too large", c.visit(t, "POST", "/auth/sign-in", nil, url.Values{"email": {long(70_000)}}).status, 400)
 	equal(t, "method", c.visit(t, "DELETE", "/account", nil, nil).status, 405)
 
-	// A cookie that somebody else planted is replaced by signing in.
+	// A sign-in replaces a cookie that was planted.
 	planted := c.visit(t, "POST", "/auth/sign-in", http.Header{"Cookie": {"__Host-sid=" + token}}, url.Values{"email": {"bob@example.com"}, "password": {secret}})
 	if got := cookieOf(planted); got == "" || got == token {
 		t.Errorf("the session is %q", got)

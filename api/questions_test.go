@@ -264,7 +264,7 @@ func listResources(t *testing.T, _ *world, c *client) {
 	equal(t, "next_cursor", whole.meta("next_cursor"), nil)
 	equal(t, "limit", whole.meta("limit"), 50.0)
 
-	// Pages belong together, whatever is written meanwhile.
+	// Pages show one state, also with writes in between.
 	first := c.want(t, 200, "", "POST", resourcesPath, with(in, object{"limit": 2}))
 	got := first.list()
 	c.want(t, 204, "", "DELETE", path("folder", "f"), nil)
@@ -499,8 +499,8 @@ func watch(t *testing.T, _ *world, c *client) {
 	c.want(t, 410, "history_expired", "GET", watchPath+"?after="+elsewhere, nil)
 }
 
-// A token from before a backup was restored names nothing any more: checks say so,
-// and answer for the newest state.
+// otherEpoch sends a consistency token from before a restored backup. Checks report it as
+// ignored and answer for the newest state.
 func otherEpoch(t *testing.T, _ *world, c *client) {
 	define(t, c)
 	made := relate(t, c, "document", "d", "viewer", user("ann"))
@@ -524,7 +524,7 @@ func otherEpoch(t *testing.T, _ *world, c *client) {
 	}
 }
 
-// expiring lets every token end soon.
+// expiring shortens the lifetime of all tokens.
 type expiring struct {
 	api.OAuth
 	in time.Duration
@@ -540,8 +540,8 @@ func (e expiring) Verify(ctx context.Context, t oauth.Tenant, bearer string) (*o
 	return p, err
 }
 
-// A watch is bound by neither the limits of a connection nor that of the work on
-// a request; it ends with its token and with the service.
+// TestStreamsEnd keeps a watch open beyond the limits of connections and requests. It ends with
+// its token and with the server.
 func TestStreamsEnd(t *testing.T) {
 	w := newWorld(t, databases["SQLite"](t), nil)
 	c := w.tenant(t, "streams")

@@ -15,7 +15,7 @@ import (
 
 const registerPath = "/oauth2/register"
 
-// allowRegistration switches it on for a tenant.
+// allowRegistration enables registration for a tenant.
 func allowRegistration(t *testing.T, c *client) {
 	t.Helper()
 	c.want(t, 200, "", "PATCH", settingsPath, object{"dcr_mode": "initial_access_token"})
@@ -24,11 +24,11 @@ func allowRegistration(t *testing.T, c *client) {
 // registered is a client that has registered itself.
 type registered struct {
 	*client            // with its registration access token
-	path        string // where it is managed
-	information object // what it was told
+	path        string // of its management
+	information object // the last response
 }
 
-// register lets a client set itself up with what a token allows.
+// register registers a client with an initial access token.
 func register(t *testing.T, c *client, metadata object) *registered {
 	t.Helper()
 	a := c.want(t, 201, "", "POST", registerPath, metadata)
@@ -36,7 +36,7 @@ func register(t *testing.T, c *client, metadata object) *registered {
 	return (&registered{client: c, information: a.body}).told(t)
 }
 
-// told takes over what a client was told about itself last.
+// told stores the last client information response.
 func (r *registered) told(t *testing.T) *registered {
 	t.Helper()
 	token := r.information["registration_access_token"].(string)
@@ -53,14 +53,14 @@ func (r *registered) told(t *testing.T) *registered {
 	return r
 }
 
-// put says something else about the client.
+// put updates the client.
 func (r *registered) put(t *testing.T, changes object) *registered {
 	t.Helper()
 	a := r.want(t, 200, "", "PUT", r.path, r.saying(changes))
 	return (&registered{client: r.client, information: a.body}).told(t)
 }
 
-// saying is what a client says of itself at present, with changes; nil takes a member out.
+// saying returns the client's metadata with changes; nil removes a member.
 func (r *registered) saying(changes object) object {
 	said := maps.Clone(r.information)
 	maps.Copy(said, changes)
@@ -68,13 +68,13 @@ func (r *registered) saying(changes object) object {
 	return said
 }
 
-// party is the client in front of a user's browser.
+// party returns the client with the browser of a user.
 func (r *registered) party(session string) *relyingParty {
 	secret, _ := r.information["client_secret"].(string)
 	return &relyingParty{client: r.with(""), id: r.information["client_id"].(string), secret: secret, session: session}
 }
 
-// application is what an administrator sees of it.
+// application returns the client as administrators read it.
 func (r *registered) application(t *testing.T, c *client) object {
 	t.Helper()
 	for _, item := range c.want(t, 200, "", "GET", appsPath+"?q="+r.information["client_id"].(string), nil).list() {
@@ -84,7 +84,7 @@ func (r *registered) application(t *testing.T, c *client) object {
 	return nil
 }
 
-// Registration is not there until the tenant switches it on, nor after it switches it off.
+// registrationMode registers clients only while the tenant enables it.
 func registrationMode(t *testing.T, w *world, c *client) {
 	endpoint := func() any {
 		t.Helper()
@@ -115,7 +115,7 @@ func registrationMode(t *testing.T, w *world, c *client) {
 	allowRegistration(t, c)
 	r.want(t, 200, "", "GET", r.path, nil)
 
-	// Who may.
+	// Callers that may register.
 	form := object{"redirect_uris": []any{callback}}
 	a := c.with("").want(t, 401, "unauthenticated", "POST", registerPath, form)
 	equal(t, "challenge", a.header.Get("WWW-Authenticate"), `Bearer realm="`+c.base()+`"`)
@@ -138,14 +138,14 @@ func registrationMode(t *testing.T, w *world, c *client) {
 	a = proving.send(t, "POST", registerPath, http.Header{"Dpop": {proof}, "Content-Type": {"application/json"}}, []byte(`{}`))
 	equal(t, "a proof for something else", []any{a.status, a.code()}, []any{401, "invalid_dpop_proof"})
 
-	// Another tenant's clients are not known, whatever they bring.
+	// Clients of another tenant are not found.
 	allowRegistration(t, other)
 	theirs := register(t, other, form)
 	(&client{server: c.server, host: c.host, token: theirs.token}).want(t, 401, "invalid_token", "GET", theirs.path, nil)
 	theirs.want(t, 200, "", "GET", theirs.path, nil)
 }
 
-// What a client says is kept as far as it may be said, and told as it is kept.
+// registration stores the permitted metadata and answers it as stored.
 func registration(t *testing.T, w *world, c *client) {
 	allowRegistration(t, c)
 	c.want(t, 201, "", "POST", "/api/v1/scopes", object{"name": "invoices", "description": "Read your invoices", "entitlement": "self"})
@@ -169,7 +169,7 @@ func registration(t *testing.T, w *world, c *client) {
 		equal(t, "told again", again, r.information)
 	}
 
-	// As little as can be said.
+	// The minimum.
 	little := object{
 		"redirect_uris": []any{callback}, "token_endpoint_auth_method": "client_secret_basic", "grant_types": []any{"authorization_code", "refresh_token", deviceGrant},
 		"response_types": []any{"code"}, "application_type": "web", "scope": "openid profile email offline_access", "client_name": "app.example.com",
@@ -179,7 +179,7 @@ func registration(t *testing.T, w *world, c *client) {
 	equal(t, "secret", []any{strings.HasPrefix(plain.information["client_secret"].(string), "cs_"), plain.information["client_secret_expires_at"]}, []any{true, 0.0})
 	told(plain, little)
 
-	// All of it, and what is nobody's to say.
+	// All members, and members that a client cannot set.
 	key := newSigner(t, "a")
 	all := object{
 		"redirect_uris": []any{callback, "https://app.example.com/other"}, "token_endpoint_auth_method": "private_key_jwt", "grant_types": []any{"authorization_code", "refresh_token", deviceGrant},
@@ -220,7 +220,7 @@ func registration(t *testing.T, w *world, c *client) {
 		equal(t, "list", d["dynamically_registered"], d["client_id"] == full.information["client_id"] || d["client_id"] == plain.information["client_id"])
 	}
 
-	// What kind of client it is follows from how it says who it is.
+	// The type follows from the authentication method.
 	page := register(t, c, object{"redirect_uris": []any{"https://app.example.com/cb", "http://localhost:3000/cb"}, "token_endpoint_auth_method": "none", "client_name": "Page"})
 	equal(t, "page", []any{page.information["client_secret"], page.information["grant_types"], page.information["application_type"]}, []any{nil, []any{"authorization_code", "refresh_token"}, "web"})
 	is(page.application(t, c), object{"type": "spa", "allowed_origins": []any{"https://app.example.com", "http://localhost:3000"}})
@@ -232,7 +232,7 @@ func registration(t *testing.T, w *world, c *client) {
 	post := register(t, c, object{"redirect_uris": []any{callback}, "token_endpoint_auth_method": "client_secret_post", "response_types": []any{"code"}, "scope": "users:read"})
 	equal(t, "nothing is left", post.information["scope"], "")
 
-	// What happened, and who did it.
+	// Events and their actors.
 	found := w.events(t, c, seen)
 	var created []string
 	for _, e := range found {
@@ -260,7 +260,8 @@ func registration(t *testing.T, w *world, c *client) {
 	}
 }
 
-// What is wrong is said in the words of RFC 7591, when a client registers and when it changes.
+// registrationRefuses answers invalid metadata with the error codes of RFC 7591, at registration
+// and at updates.
 func registrationRefuses(t *testing.T, _ *world, c *client) {
 	allowRegistration(t, c)
 	good := object{"redirect_uris": []any{callback}}
@@ -315,7 +316,7 @@ func registrationRefuses(t *testing.T, _ *world, c *client) {
 	equal(t, "a form", c.send(t, "POST", registerPath, form, []byte("x=y")).code(), "invalid_request")
 	equal(t, "a form", r.send(t, "PUT", r.path, form, []byte("x=y")).code(), "invalid_request")
 
-	// What a change has to repeat, and cannot change.
+	// Members that an update must repeat and cannot change.
 	for what, changes := range map[string]object{
 		"no client_id": {"client_id": nil}, "another client_id": {"client_id": phone.information["client_id"]}, "a wrong secret": {"client_secret": "cs_x"},
 		"another type": {"token_endpoint_auth_method": "none"},
@@ -326,11 +327,11 @@ func registrationRefuses(t *testing.T, _ *world, c *client) {
 	for _, changes := range []object{{"token_endpoint_auth_method": "client_secret_basic"}, {"application_type": "web"}, {"client_secret": "cs_x"}} {
 		phone.want(t, 400, "invalid_client_metadata", "PUT", phone.path, phone.saying(with(changes, object{"redirect_uris": []any{callback}})))
 	}
-	// After all that nothing has changed.
+	// Nothing has changed.
 	equal(t, "still", r.want(t, 200, "", "GET", r.path, nil).body["client_name"], "app.example.com")
 }
 
-// A client changes what it says about itself, and nothing else.
+// clientChanges updates the metadata of a client; all else stays.
 func clientChanges(t *testing.T, w *world, c *client) {
 	allowRegistration(t, c)
 	c.want(t, 201, "", "POST", "/api/v1/scopes", object{"name": "audits", "description": "Read audits", "entitlement": "group"})
@@ -339,8 +340,8 @@ func clientChanges(t *testing.T, w *world, c *client) {
 	seen := len(w.events(t, c, 0))
 	secret := r.information["client_secret"]
 
-	// All is replaced, the token too, and what is not said is the default again; but for what
-	// is demanded of it, which an administrator may have set.
+	// An update replaces all metadata and the token; absent members get their defaults, except
+	// requirements, which an administrator may have set.
 	now := r.put(t, object{"client_name": "Other notes", "contacts": nil, "software_id": nil, "dpop_bound_access_tokens": nil, "scope": "invoices audits openid"})
 	is := func(app, want object) {
 		t.Helper()
@@ -361,7 +362,7 @@ func clientChanges(t *testing.T, w *world, c *client) {
 	changes := parse(t, string(found[0].Data)).(object)["changes"].(object)
 	equal(t, "changes", []any{changes["name"], len(changes)}, []any{[]any{"Notes", "Other notes"}, 2})
 
-	// What an administrator has decided, the client can neither take nor undo.
+	// The client can neither gain nor remove what an administrator has set.
 	app := now.application(t, c)
 	equal(t, "who", app["audit_summary"].(object)["last_change_by"], r.information["client_id"])
 	path := appsPath + "/" + app["id"].(string)
@@ -380,7 +381,7 @@ func clientChanges(t *testing.T, w *world, c *client) {
 	now = now.put(t, object{"scope": "openid"})
 	equal(t, "and gone if not", now.put(t, object{"scope": "openid audits"}).information["scope"], "openid")
 
-	// Keys in the place of a secret, and a secret again: a new one.
+	// The client replaces its secret by keys and returns to a new secret.
 	r = register(t, c, object{"redirect_uris": []any{callback}})
 	key := newSigner(t, "a")
 	signs := r.put(t, object{"token_endpoint_auth_method": "private_key_jwt", "jwks": keySet(key)})
@@ -395,7 +396,7 @@ func clientChanges(t *testing.T, w *world, c *client) {
 	equal(t, "the new one", ask(again.information["client_secret"]), "invalid_grant")
 	again.want(t, 400, "invalid_client_metadata", "PUT", again.path, again.saying(object{"client_secret": r.information["client_secret"]}))
 
-	// A page's origins follow its redirect URIs; those that an administrator added stay.
+	// The origins of a browser client follow its redirect URIs; those of an administrator stay.
 	page := register(t, c, object{"redirect_uris": []any{"https://one.example.com/cb"}, "token_endpoint_auth_method": "none"})
 	path = appsPath + "/" + page.application(t, c)["id"].(string)
 	c.want(t, 200, "", "PATCH", path, object{"allowed_origins": []any{"https://one.example.com", "https://admin.example.com"}})
@@ -405,7 +406,7 @@ func clientChanges(t *testing.T, w *world, c *client) {
 	phone := register(t, c, object{"redirect_uris": []any{"com.example.app:/cb"}, "token_endpoint_auth_method": "none", "application_type": "native"})
 	equal(t, "still a program", phone.put(t, object{"token_endpoint_auth_method": nil, "application_type": nil}).information["application_type"], "native")
 
-	// Of one that was set up, nobody is the client that registered it; nor of another.
+	// Management requires the client's own registration access token.
 	own := c.want(t, 201, "", "POST", appsPath, object{"name": "Own", "type": "server"}).data()["client_id"].(string)
 	for what, as := range map[string]*client{"nothing": c.with(""), "an administrator": c, "another client": page.client, "garbage": c.with("rat_x"), "its hash": c.with(hashOf(again.token))} {
 		for _, path := range []string{registerPath + "/" + own, again.path, registerPath + "/nobody", registerPath + "/%00"} {
@@ -419,7 +420,7 @@ func clientChanges(t *testing.T, w *world, c *client) {
 	basically := again.send(t, "GET", again.path, basic(again.information["client_id"].(string), again.information["client_secret"].(string)), nil)
 	equal(t, "its secret", basically.code(), "invalid_token")
 
-	// Disabled, it does nothing about itself.
+	// A disabled client cannot manage itself.
 	path = appsPath + "/" + again.application(t, c)["id"].(string)
 	c.want(t, 200, "", "POST", path+"/disable", nil)
 	again.want(t, 403, "unauthorized_client", "GET", again.path, nil)
@@ -436,7 +437,7 @@ func hashOf(token string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// A client that registered itself gets tokens of users who let it, until it goes.
+// registeredClient gets tokens of users who consent, until it is deleted.
 func registeredClient(t *testing.T, w *world, c *client) {
 	w.ahead.Store(0) // both clocks count here
 	allowRegistration(t, c)
@@ -462,7 +463,7 @@ func registeredClient(t *testing.T, w *world, c *client) {
 		r := register(t, c, metadata)
 		p := r.party(session)
 		got := consents(p, "openid offline_access invoices users:read")
-		// The groups' scopes are not among those that it may have.
+		// It cannot have the scopes of groups.
 		equal(t, what, []any{got.status, got.body["scope"], claimsOf(t, got.body["id_token"].(string))["sub"]}, []any{200, "openid offline_access invoices", id})
 		token := c.with(got.body["access_token"].(string))
 		token.want(t, 200, "", "GET", "/oauth2/userinfo", nil)
@@ -471,7 +472,7 @@ func registeredClient(t *testing.T, w *world, c *client) {
 		equal(t, "listed", user.want(t, 200, "", "GET", authorizationsPath, nil).list()[0].(object)["name"], "Notes")
 		equal(t, "for itself", c.form(t, nil, url.Values{"grant_type": {"client_credentials"}, "client_id": {p.id}, "client_secret": {p.secret}}).code(), "unauthorized_client")
 
-		// It is not held back by who is signed in to it: they are, no more.
+		// A registered client can be deleted with active sessions, which end.
 		path := appsPath + "/" + r.application(t, c)["id"].(string)
 		c.want(t, 409, "application_has_active_sessions", "DELETE", path, nil)
 		seen := len(w.events(t, c, 0))

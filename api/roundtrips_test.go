@@ -18,9 +18,9 @@ const (
 	roundTripsHead = "| request | round trips |\n|---|---|\n"
 )
 
-// TestRequestRoundTrips counts how often a request waits for PostgreSQL and compares the
-// numbers with the table in docs/performance.md. A larger number is a request that became
-// slower by the distance to the database; a smaller one belongs into the table.
+// TestRequestRoundTrips counts the round trips of requests to PostgreSQL and compares them with
+// the table in docs/performance.md. A request must not take more, and fewer belong into the
+// table.
 func TestRequestRoundTrips(t *testing.T) {
 	w := newWorldOn(t, sqldb.Config{URL: pgtest.URL(t), MaxConns: 2}, nil)
 	c := w.tenant(t, "round-trips")

@@ -53,7 +53,7 @@ func scopeRegistry(t *testing.T, w *world, c *client) {
 	c.want(t, 404, "scope_not_found", "DELETE", scopesPath+"/nothing", nil)
 	c.want(t, 400, "scope_reserved", "DELETE", scopesPath+"/users:read", nil)
 
-	// One that a group has stays; another tenant does not have it.
+	// A scope of a group cannot be deleted; scopes belong to a tenant.
 	g := group(t, c, "reporters", "reports:read")
 	c.want(t, 409, "scope_in_use", "DELETE", target, nil)
 	equal(t, "scopes of the group", c.want(t, 200, "", "GET", groupsPath+"/"+g, nil).data()["scopes"], []any{"reports:read"})
@@ -76,7 +76,7 @@ func scopeRegistry(t *testing.T, w *world, c *client) {
 	reader.want(t, 403, "insufficient_scope", "DELETE", target, nil)
 }
 
-// A scope is taken back, or a group gets it, but not both.
+// scopeRace deletes a scope while a group is given it. One of the two fails.
 func scopeRace(t *testing.T, _ *world, c *client) {
 	for i := range 10 {
 		name := fmt.Sprintf("race:%d", i)

@@ -17,7 +17,7 @@ func member(t testing.TB, c *client, email string) (userID string) {
 	return c.want(t, 201, "", "POST", "/api/v1/users", object{"email": email, "password": secret, "email_verified": true, "name": "Ann"}).data()["id"].(string)
 }
 
-// signIn signs in with the password and demands a status.
+// signIn signs in with the password and requires a status.
 func signIn(t testing.TB, c *client, email, password, status string) answer {
 	t.Helper()
 	a := c.with("").want(t, 200, "", "POST", authPath+"/sign-in", object{"email": email, "password": password})
@@ -55,7 +55,7 @@ func passwordSignIn(t *testing.T, w *world, c *client) {
 	equal(t, "cookie", cookie(a), d["session_token"])
 	equal(t, "token", []any{d["token_type"], d["expires_in"], d["scope"]}, []any{"Bearer", 3600.0, "me:read me:write"})
 
-	// Both tokens are the user's; neither has a role.
+	// Both tokens are accepted as the user's; neither has a role.
 	for _, token := range []string{d["session_token"].(string), d["access_token"].(string)} {
 		me := c.with(token)
 		equal(t, "profile", me.want(t, 200, "", "GET", mePath+"/profile", nil).data()["id"], id)
@@ -64,7 +64,7 @@ func passwordSignIn(t *testing.T, w *world, c *client) {
 	if at := c.want(t, 200, "", "GET", "/api/v1/users/"+id, nil).data()["last_signed_in_at"]; at == nil {
 		t.Error("last_signed_in_at is null")
 	}
-	// What groups bring is in the access token, and only there.
+	// The scopes of groups are in the access token only.
 	g := group(t, c, "readers", "users:read")
 	c.want(t, 201, "", "POST", groupsPath+"/"+g+"/members", object{"user_id": id})
 	d = signIn(t, c, "ann@example.com", secret, "complete").data()
@@ -72,7 +72,7 @@ func passwordSignIn(t *testing.T, w *world, c *client) {
 	c.with(d["access_token"].(string)).want(t, 200, "", "GET", "/api/v1/users", nil)
 	c.with(d["session_token"].(string)).want(t, 403, "insufficient_scope", "GET", "/api/v1/users", nil)
 
-	// A wrong password and an unknown address are answered alike.
+	// A wrong password and an unknown address get equal responses.
 	anon := c.with("")
 	wrong := anon.want(t, 401, "invalid_credentials", "POST", authPath+"/sign-in", object{"email": "ann@example.com", "password": "wrong"})
 	unknown := anon.want(t, 401, "invalid_credentials", "POST", authPath+"/sign-in", object{"email": "nobody@example.com", "password": "wrong"})
@@ -130,7 +130,7 @@ func sessions(t *testing.T, w *world, c *client) {
 	first.want(t, 204, "", "DELETE", mePath+"/sessions?except=current", nil)
 	second.want(t, 401, "invalid_token", "GET", mePath+"/profile", nil)
 
-	// Another user's session is nobody's.
+	// Another user's session is not found.
 	member(t, c, "bob@example.com")
 	bob := signedIn(t, c, "bob@example.com")
 	bob.want(t, 404, "session_not_found", "DELETE", mePath+"/sessions/"+own, nil)
@@ -148,7 +148,7 @@ func sessions(t *testing.T, w *world, c *client) {
 	c.want(t, 204, "", "DELETE", users+"/sessions", nil)
 	again.want(t, 401, "invalid_token", "GET", mePath+"/profile", nil)
 
-	// Signing out takes the cookie back; all does so everywhere.
+	// Signing out deletes the cookie; with all, it ends every session.
 	one, two := signedIn(t, c, "ann@example.com"), signedIn(t, c, "ann@example.com")
 	out := one.want(t, 204, "", "POST", authPath+"/logout", nil)
 	equal(t, "cookie", cookie(out), "")
@@ -180,7 +180,7 @@ func sessions(t *testing.T, w *world, c *client) {
 	c.want(t, 204, "", "DELETE", users, nil)
 	gone.want(t, 401, "invalid_token", "GET", mePath+"/profile", nil)
 
-	// Tokens of sessions that never were, of another tenant, or cut short.
+	// Tokens of unknown sessions, of another tenant, and truncated ones.
 	other := w.tenant(t, "sessions-other")
 	token := bob.token
 	for _, bad := range []string{"st_", token[:len(token)-1], token + "x", token[:40] + "A" + token[41:], "st_" + long(len(token)-3)} {
@@ -190,7 +190,7 @@ func sessions(t *testing.T, w *world, c *client) {
 	}
 	other.with(token).want(t, 401, "invalid_token", "GET", mePath+"/profile", nil)
 
-	// Programs have no account of their own.
+	// Applications have no account.
 	form := object{"current": "x", "next": "y", "new_email": "a@b.c", "ceremony_id": "x", "kind": "totp", "label": "x"}
 	for path, item := range document().doc.Paths.Map() {
 		for method, op := range item.Operations() {
@@ -225,7 +225,7 @@ func sessionCookie(t *testing.T, _ *world, c *client) {
 	equal(t, "of a program", c.want(t, 200, "", "GET", authPath+"/session", nil).data(), object{"authenticated": false, "enrolment_required": false})
 	c.with("st_x").want(t, 401, "invalid_token", "GET", authPath+"/session", nil)
 	equal(t, "elsewhere", send("GET", "/api/v1/users", nil).code(), "unauthenticated")
-	// Another site, or one beside it, cannot use the browser's cookie (Fetch metadata).
+	// Another site or a sibling domain cannot use the browser's cookie (Fetch metadata).
 	for _, site := range []string{"cross-site", "same-site"} {
 		equal(t, site, send("POST", authPath+"/logout", http.Header{"Sec-Fetch-Site": {site}}).code(), "permission_denied")
 	}
@@ -244,7 +244,7 @@ func selfService(t *testing.T, w *world, c *client) {
 	for _, member := range []string{"id", "email", "email_verified", "created_at"} {
 		equal(t, member, me.want(t, 400, "immutable_field", "PATCH", mePath+"/profile", object{member: p[member]}).details()["fields"], []any{member})
 	}
-	// What is not the user's to decide is not read at all.
+	// Members that the user cannot set are ignored.
 	me.want(t, 200, "", "PATCH", mePath+"/profile", object{"state": "disabled", "groups": []any{"x"}, "role": "admin"})
 	me.want(t, 400, "validation_failed", "PATCH", mePath+"/profile", object{"locale": "no such"})
 	me.want(t, 400, "invalid_json", "PATCH", mePath+"/profile", `{`)
@@ -267,7 +267,7 @@ func selfService(t *testing.T, w *world, c *client) {
 	c.want(t, 200, "", "PATCH", "/api/v1/users/"+id, object{"password": nil})
 	c.with("").want(t, 401, "invalid_credentials", "POST", authPath+"/sign-in", object{"email": "ann@example.com", "password": "another long secret"})
 
-	// Guessing the present password is slowed down like guessing at the door.
+	// Guesses at the current password are limited as at sign-in.
 	member(t, c, "bob@example.com")
 	bob := signedIn(t, c, "bob@example.com")
 	for range 5 {
@@ -276,7 +276,7 @@ func selfService(t *testing.T, w *world, c *client) {
 	bob.want(t, 429, "rate_limited", "POST", mePath+"/password", object{"current": secret, "next": "another long secret"})
 }
 
-// A user whose password an administrator took away.
+// noPassword signs in without a password after an administrator removed it.
 func noPassword(t *testing.T, w *world, c *client) {
 	id := member(t, c, "ann@example.com")
 	c.want(t, 202, "", "POST", "/api/v1/users/"+id+"/reset-password", nil)
@@ -291,9 +291,9 @@ func signUp(t *testing.T, w *world, c *client) {
 	form := object{"email": "ann@example.com", "password": secret, "name": "Ann", "locale": "en", "attributes": object{"plan": "free"}}
 	a := anon.want(t, 202, "", "POST", authPath+"/sign-up", form)
 	equal(t, "data", a.data(), object{"status": "email_verification_required"})
-	letter := w.mailbox.take(t, "ann@example.com", "Confirm your e-mail address")
-	if !strings.Contains(letter.HTML, c.base()+"/auth/verify-email?token=") || !strings.Contains(letter.Subject, "sign-up") {
-		t.Errorf("letter: %s\n%s", letter.Subject, letter.HTML)
+	mail := w.mailbox.take(t, "ann@example.com", "Confirm your e-mail address")
+	if !strings.Contains(mail.HTML, c.base()+"/auth/verify-email?token=") || !strings.Contains(mail.Subject, c.name()) {
+		t.Errorf("mail: %s\n%s", mail.Subject, mail.HTML)
 	}
 	u := c.want(t, 200, "", "GET", "/api/v1/users?email=ann@example.com", nil).list()[0].(map[string]any)
 	equal(t, "state", u["state"], "pending")
@@ -303,8 +303,8 @@ func signUp(t *testing.T, w *world, c *client) {
 	equal(t, "no tokens", []any{waiting.data()["session_token"], waiting.data()["access_token"], cookie(waiting)}, []any{nil, nil, "none"})
 	anon.want(t, 202, "", "POST", authPath+"/email/resend", object{"email": "ann@example.com"})
 	second := link(t, w.mailbox.take(t, "ann@example.com", "Confirm your e-mail address"))
-	token := link(t, letter)
-	for range 2 { // what looks where a link leads uses it, too
+	token := link(t, mail)
+	for range 2 { // programs that preview links use it, too
 		equal(t, "verified", anon.want(t, 200, "", "POST", authPath+"/email/verify", object{"token": token}).data(), object{"email": "ann@example.com", "verified": true})
 	}
 	anon.want(t, 200, "", "POST", authPath+"/email/verify", object{"token": second})
@@ -332,7 +332,7 @@ func signUp(t *testing.T, w *world, c *client) {
 	c.want(t, 200, "", "PATCH", "/api/v1/settings", object{"sign_up": "closed"})
 	anon.want(t, 403, "permission_denied", "POST", authPath+"/sign-up", form)
 
-	// Users that administrators create get the letter, too.
+	// Users that administrators create get the mail, too.
 	c.want(t, 201, "", "POST", "/api/v1/users", object{"email": "bob@example.com", "password": secret})
 	c.want(t, 200, "", "PATCH", "/api/v1/settings", object{"require_verified_email": false})
 	bob := signedIn(t, c, "bob@example.com")
@@ -348,11 +348,11 @@ func passwordReset(t *testing.T, w *world, c *client) {
 	me := signedIn(t, c, "ann@example.com")
 	anon := c.with("")
 	anon.want(t, 202, "", "POST", authPath+"/password/forgot", object{"email": "ANN@example.com"})
-	letter := w.mailbox.take(t, "ann@example.com", "Choose a new password")
-	if !strings.Contains(letter.Text, c.base()+"/auth/reset-password?token=") {
-		t.Errorf("the link does not lead to the tenant: %s", letter.Text)
+	mail := w.mailbox.take(t, "ann@example.com", "Choose a new password")
+	if !strings.Contains(mail.Text, c.base()+"/auth/reset-password?token=") {
+		t.Errorf("the link does not lead to the tenant: %s", mail.Text)
 	}
-	token := link(t, letter)
+	token := link(t, mail)
 	reset := func(c *client, status int, code, token, password string) answer {
 		t.Helper()
 		return c.want(t, status, code, "POST", authPath+"/password/reset", object{"token": token, "password": password})
@@ -366,13 +366,13 @@ func passwordReset(t *testing.T, w *world, c *client) {
 	me.want(t, 401, "invalid_token", "GET", mePath+"/profile", nil)
 	signIn(t, c, "ann@example.com", "another long secret", "complete")
 
-	// A letter is of no use after the password was changed otherwise.
+	// A link is invalid after the password was changed otherwise.
 	c.want(t, 202, "", "POST", "/api/v1/users/"+id+"/reset-password", nil)
 	token = link(t, w.mailbox.take(t, "ann@example.com", "Choose a new password"))
 	c.want(t, 200, "", "PATCH", "/api/v1/users/"+id, object{"password": secret})
 	reset(anon, 400, "ceremony_invalid", token, "another long secret")
 
-	// It verifies the mailbox; but not that of somebody who may not sign in.
+	// It verifies the address, but not for a user who may not sign in.
 	pending := c.want(t, 201, "", "POST", "/api/v1/users", object{"email": "bob@example.com"}).data()["id"].(string)
 	c.want(t, 202, "", "POST", "/api/v1/users/"+pending+"/reset-password", nil)
 	token = link(t, w.mailbox.take(t, "bob@example.com", "Choose a new password"))
@@ -384,7 +384,7 @@ func passwordReset(t *testing.T, w *world, c *client) {
 	c.want(t, 200, "", "POST", "/api/v1/users/"+pending+"/disable", nil)
 	reset(anon, 400, "ceremony_invalid", token, secret)
 
-	// A password that must be replaced is, before anything else.
+	// A password that must be replaced is replaced first.
 	c.want(t, 200, "", "PATCH", "/api/v1/users/"+id, object{"password_must_be_reset": true})
 	forced := signIn(t, c, "ann@example.com", secret, "password_change_required").data()
 	equal(t, "no tokens", []any{forced["session_token"], forced["access_token"]}, []any{nil, nil})
@@ -392,7 +392,7 @@ func passwordReset(t *testing.T, w *world, c *client) {
 	signIn(t, c, "ann@example.com", "another long secret", "complete")
 }
 
-// types are the events of a tenant whose type begins in one of some ways.
+// types returns the types of a tenant's events that have one of some prefixes.
 func (w *world) types(t testing.TB, c *client, prefixes ...string) (types []string) {
 	t.Helper()
 	for _, e := range w.events(t, c, 0) {
@@ -405,10 +405,9 @@ func (w *world) types(t testing.TB, c *client, prefixes ...string) (types []stri
 	return types
 }
 
-// signUpLetters: an address that has an account is answered alike, and its owner learns of it.
-// However often an address is entered by somebody who signs up, its owner gets one
-// letter a minute, and the answer is always the same.
-func signUpLetters(t *testing.T, w *world, c *client) {
+// signUpMails signs up with addresses that have an account. The response is the same, and the
+// owner gets a mail, at most one per minute.
+func signUpMails(t *testing.T, w *world, c *client) {
 	const known, unknown = "known@sign-up.test", "unknown@sign-up.test"
 	member(t, c, known)
 	c.with("").want(t, 202, "", "POST", authPath+"/sign-up", object{"email": unknown, "password": secret})
@@ -422,7 +421,7 @@ func signUpLetters(t *testing.T, w *world, c *client) {
 	c.with("").want(t, 202, "", "POST", authPath+"/sign-up", object{"email": "last@sign-up.test", "password": secret})
 	w.mailbox.take(t, "last@sign-up.test", "Confirm your e-mail address")
 	time.Sleep(100 * time.Millisecond) // a few jobs are done at the same time
-	equal(t, "letters", []int{w.mailbox.count(known), w.mailbox.count(unknown)}, []int{1, 0})
+	equal(t, "mails", []int{w.mailbox.count(known), w.mailbox.count(unknown)}, []int{1, 0})
 	w.mailbox.take(t, known, "You have an account")
 	signIn(t, c, known, secret, "complete")
 	signIn(t, c, unknown, secret, "email_verification_required")

@@ -23,7 +23,7 @@ import (
 
 const signingKeysPath = "/api/v1/settings/signing-keys"
 
-// process is the world served by another process, with a clock of its own.
+// process serves the world as another process would, with its own clock.
 func (w *world) process(t testing.TB, clock func() time.Time) (*oauth.Service, func(*client) *client) {
 	t.Helper()
 	key, err := seal.NewKey(bytes.Repeat([]byte{1}, seal.KeySize))
@@ -45,7 +45,7 @@ func headerOf(t testing.TB, token string) object {
 	return parse(t, string(decode(t, string(part)))).(map[string]any)
 }
 
-// jwks are the ids of the published keys, which have no private member.
+// jwks returns the ids of the published keys, which must have no private member.
 func (c *client) jwks(t testing.TB) (kids []string, tag string) {
 	t.Helper()
 	a := c.with("").want(t, 200, "", "GET", oauth.JWKSPath, nil)
@@ -61,7 +61,7 @@ func (c *client) jwks(t testing.TB) (kids []string, tag string) {
 	return kids, a.header.Get("ETag")
 }
 
-// states are the states of the keys in a list, each with which of its times are known.
+// keyStates returns the states of the keys in a list, each with the names of its times.
 func keyStates(a answer) (states []string) {
 	for _, item := range a.list() {
 		k := item.(map[string]any)
@@ -91,7 +91,7 @@ func signingKeys(t *testing.T, w *world, c *client) {
 		equal(t, "kid", item.(map[string]any)["kid"], kids[i])
 	}
 
-	// In an emergency every other process follows at once.
+	// After an emergency rotation all processes use the new keys at once.
 	_, second := w.process(t, time.Now)
 	other := second(c)
 	app := w.application(t, c, oauth.BuiltinScopes...)
@@ -117,7 +117,7 @@ func signingKeys(t *testing.T, w *world, c *client) {
 	equal(t, "repeated", fresh.under(t, "key", "POST", signingKeysPath+"/rotate", object{"emergency": true}).text, emergency.text)
 	list(stranger)
 
-	// Who has asked is on record.
+	// The event names the actor.
 	var records []eventlog.Event
 	for _, e := range w.events(t, c, 0) {
 		if e.Type == eventlog.TenantSigningKeyRotated {
@@ -139,7 +139,7 @@ func signingKeys(t *testing.T, w *world, c *client) {
 	equal(t, "after bad ones", list(fresh).body["data"], emergency.body["data"])
 }
 
-// A relying party that keeps the key set follows a rotation, and so do all processes.
+// keyRotation rotates keys while a relying party caches the key set.
 func keyRotation(t *testing.T, w *world, c *client) {
 	var ahead atomic.Int64
 	clock := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
@@ -164,7 +164,7 @@ func keyRotation(t *testing.T, w *world, c *client) {
 	verifies(old, 1)
 	verifies(old, 1)
 
-	// Both processes look after the keys at the same time.
+	// Both processes rotate keys at the same time.
 	upkeep := func(want ...string) {
 		t.Helper()
 		ctx, stop := context.WithCancel(t.Context())
@@ -208,7 +208,7 @@ func keyRotation(t *testing.T, w *world, c *client) {
 	equal(t, "the key set", []any{len(kids), slices.Contains(kids, headerOf(t, old)["kid"].(string))}, []any{2, false})
 	equal(t, "events", w.types(t, c, "tenant."), []string{"tenant.signing_key_rotated", "tenant.signing_key_rotated", "tenant.signing_key_rotated"})
 
-	// However many rotate at once, on whichever process, one key of each algorithm signs.
+	// After parallel rotations on all processes, one key of each algorithm signs.
 	var all sync.WaitGroup
 	for i, emergency := range []bool{false, true, true, false, true, false} {
 		all.Go(func() {
@@ -242,7 +242,7 @@ func (c counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.RoundTripper.RoundTrip(r)
 }
 
-// ID tokens are signed as the application says.
+// idTokenAlgorithm signs ID tokens by the algorithm of the application.
 func idTokenAlgorithm(t *testing.T, w *world, c *client) {
 	w.ahead.Store(0) // both clocks count here
 	member(t, c, "ann@example.com")

@@ -10,7 +10,7 @@ import (
 
 const settingsPath = "/api/v1/settings"
 
-// A refresh token that was replaced leads to another one for a while, if the tenant says so.
+// refreshLeeway accepts a replaced refresh token within the leeway of the tenant.
 func refreshLeeway(t *testing.T, w *world, c *client) {
 	w.ahead.Store(0) // both clocks count here
 	member(t, c, "ann@example.com")
@@ -40,13 +40,13 @@ func refreshLeeway(t *testing.T, w *world, c *client) {
 			t.Fatal(err)
 		}
 	}
-	// Replaced while there was no leeway: the past is not judged anew by less than was kept.
+	// A token that was replaced without leeway stays invalid.
 	strict := issue()
 	strictNext := renew(strict)
 	refused("without leeway", strict, strictNext)
 	c.want(t, 200, "", "PATCH", settingsPath, object{"refresh_reuse_leeway_s": 30})
 
-	// Within the time, there are siblings, as long as none of them was used.
+	// Within the leeway there are siblings until one of them is used.
 	first := issue()
 	second := renew(first)
 	sibling := renew(first)
@@ -64,7 +64,7 @@ func refreshLeeway(t *testing.T, w *world, c *client) {
 	refused("an older predecessor", first)
 	refused("the family", second, third)
 
-	// After it, and for nobody else.
+	// Not after the leeway, and not for other clients.
 	thief := newParty(t, c, object{"name": "Thief", "type": "spa"})
 	first = issue()
 	second = renew(first)
@@ -72,7 +72,7 @@ func refreshLeeway(t *testing.T, w *world, c *client) {
 	pass(31 * time.Second)
 	refused("late", first, second)
 
-	// Who asks many times at once gets as many tokens.
+	// Parallel requests get a token each.
 	first = issue()
 	var wg sync.WaitGroup
 	answers := make(chan answer, 5)
@@ -87,7 +87,7 @@ func refreshLeeway(t *testing.T, w *world, c *client) {
 	equal(t, "events", w.types(t, c, "security.refresh"), slices.Repeat([]string{"security.refresh_token_reused"}, 4))
 }
 
-// Refresh tokens follow from one authorization for as long as the tenant says.
+// refreshFamily ends a family of refresh tokens after the lifetime of the tenant.
 func refreshFamily(t *testing.T, w *world, c *client) {
 	w.ahead.Store(0)
 	member(t, c, "ann@example.com")
@@ -118,7 +118,7 @@ func refreshFamily(t *testing.T, w *world, c *client) {
 	equal(t, "after that", p.refresh(t, token, nil).code(), "invalid_grant")
 }
 
-// Where the tenant says so, applications that rely on PKCE alone send no state.
+// withoutState accepts requests without state, by PKCE, if the tenant permits it.
 func withoutState(t *testing.T, w *world, c *client) {
 	w.ahead.Store(0)
 	member(t, c, "ann@example.com")
@@ -145,7 +145,7 @@ func withoutState(t *testing.T, w *world, c *client) {
 	_, sent := fields["state"]
 	equal(t, "form", []any{fields["code"] != "", sent}, []any{true, false})
 
-	// Signing in first changes nothing about it, nor does pushing.
+	// The same holds when the user signs in first, and for pushed requests.
 	p.session = ""
 	_, to = p.ask(t, url.Values{"state": nil})
 	resume := to.Query().Get("next")
@@ -156,7 +156,7 @@ func withoutState(t *testing.T, w *world, c *client) {
 	equal(t, "pushed", pushed.status, 201)
 }
 
-// A secret that was rotated out stays good for as long as the tenant says, or the request.
+// previousSecrets keeps a rotated secret valid for the time of the tenant or of the request.
 func previousSecrets(t *testing.T, _ *world, c *client) {
 	d := c.want(t, 201, "", "POST", appsPath, object{"name": "x", "type": "m2m"}).data()
 	rotate := func(body object, want time.Duration) (previous string) {

@@ -13,9 +13,8 @@ import (
 	"stonetown/identity"
 )
 
-// TestTimingTellsNothing compares how long answers take about addresses that have an
-// account and about those that have none: by the time alone nobody may do better at
-// telling them apart than by chance.
+// TestTimingTellsNothing compares the response times for addresses with and without an account.
+// They must not be distinguishable better than by chance.
 func TestTimingTellsNothing(t *testing.T) {
 	const people = 250
 	w := newWorld(t, databases["SQLite"](t), nil)
@@ -61,7 +60,7 @@ func TestTimingTellsNothing(t *testing.T) {
 				}
 				return took
 			}
-			for i := range people { // in turn, so that the noise is the same for both
+			for i := range people { // alternating, so that the noise is the same for both
 				first, second := fmt.Sprintf("known%03d@example.com", i), fmt.Sprintf("other%03d@example.com", i)
 				if i%2 == 0 {
 					known, unknown = append(known, ask(first)), append(unknown, ask(second))
@@ -69,8 +68,8 @@ func TestTimingTellsNothing(t *testing.T) {
 					unknown, known = append(unknown, ask(second)), append(known, ask(first))
 				}
 			}
-			// Mann-Whitney: how often a random known one takes longer than a random unknown
-			// one. By chance that is a half, give or take.
+			// Mann-Whitney: the share of pairs in which the known address takes longer. Without a
+			// difference it is about a half.
 			n := float64(people)
 			u := rankSum(known, unknown) - n*(n+1)/2
 			got := u / (n * n)
@@ -84,7 +83,7 @@ func TestTimingTellsNothing(t *testing.T) {
 	}
 }
 
-// rankSum is the sum of the ranks of a among a and b; equals share theirs.
+// rankSum returns the sum of the ranks of a among a and b; equal values share their rank.
 func rankSum(a, b []time.Duration) (sum float64) {
 	type sample struct {
 		d     time.Duration

@@ -23,8 +23,7 @@ import (
 	"stonetown/tuplestore"
 )
 
-// spans keeps the words of the spans that requests leave, each once, and the secrets that
-// the requests came with.
+// spans stores the texts of the spans of requests, each once, and the secrets in the requests.
 type spans struct {
 	tracer *tracing.Tracer
 
@@ -71,7 +70,7 @@ func (s *spans) Shutdown(context.Context) error { return nil }
 
 var requestID = regexp.MustCompile(`^req_[A-Za-z0-9]{26}$`)
 
-// plant notes what requests to a server come with that has no business in spans.
+// plant stores the values of requests that must not be in spans.
 func (s *spans) plant(server *httptest.Server) {
 	next := server.Config.Handler
 	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -99,13 +98,13 @@ func (s *spans) plant(server *httptest.Server) {
 	})
 }
 
-// spanKeys are the attributes that a span may have. None of them may come to hold a path,
-// a query string, a value of a statement, the text of an error, or the name of a person.
+// spanKeys are the attributes that a span may have. None may contain a path, a query string, a
+// value of a statement, the text of an error, or the name of a user.
 var spanKeys = regexp.MustCompile(`^(http\.request\.method|http\.route|http\.response\.status_code|url\.scheme|client\.address|server\.(address|port)|error\.type|` +
 	`db\.(system\.name|operation\.name|operation\.batch\.size|collection\.name|query\.summary|response\.status_code)|` +
 	`stonetown\.(tenant|request_id|queries|operations|writes|attempts|rolled_back|revision|resident))$`)
 
-// noSecrets looks for secrets in the spans of all requests so far.
+// noSecrets fails if the spans of all requests so far have secrets.
 func (s *spans) noSecrets(t *testing.T) {
 	s.tracer.Close()
 	s.mu.Lock()
@@ -136,7 +135,7 @@ func (s *spans) noSecrets(t *testing.T) {
 	}
 }
 
-// The request is logged once, with its trace, and without what may be secret.
+// TestAccessLog logs a request once, with its trace and without secrets.
 func TestAccessLog(t *testing.T) {
 	s := newSpans(t)
 	defer s.tracer.Close()
@@ -165,8 +164,8 @@ func TestAccessLog(t *testing.T) {
 	}
 }
 
-// BenchmarkTracing is what traces and the access log cost a check: in the engine, and with
-// everything of the interface but the socket.
+// BenchmarkTracing measures the cost of traces and of the access log for a check: in the
+// engine, and in the API without the socket.
 func BenchmarkTracing(b *testing.B) {
 	discarded := func(b *testing.B, sample float64) *tracing.Tracer {
 		tracer, err := tracing.New(tracing.Config{Exporter: nowhere{}, Sample: sample})

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// userEvents compares what events tell of users and groups with what GET answers at
-// that moment, whoever made the change: an administrator, an import or the user.
+// userEvents compares the data of events about users and groups with the response of GET at
+// that time, for changes by administrators, imports and users.
 func userEvents(t *testing.T, w *world, c *client) {
 	// Members that GET answers for a user or a group and that are no part of its public
 	// representation: they are other resources, or depend on the caller.

@@ -65,7 +65,7 @@ func userLife(t *testing.T, w *world, c *client) {
 			t.Errorf("%s tells the password: %s", e.Type, e.Data)
 		}
 	}
-	// What is absent stays, what is null goes, and what is as it was is no change.
+	// Absent members stay, null removes, and equal values are no change.
 	a = c.want(t, 200, "", "PATCH", target, object{"given_name": nil, "name": "Ann"})
 	equal(t, "given name", a.data()["given_name"], nil)
 	equal(t, "family name", a.data()["family_name"], "Example")
@@ -80,7 +80,7 @@ func userLife(t *testing.T, w *world, c *client) {
 	equal(t, "password", a.data()["password_set"], false)
 	happened(a, event("user.password_changed", object{}), event("user.updated", object{"changes": object{"attributes": []any{object{"floor": 3.0}, nil}}}))
 
-	// Who is deleted leaves no relation behind, and the address is free.
+	// Deleting a user deletes the relations, and the address is free.
 	c.want(t, 201, "", "POST", "/api/v1/resource-types", object{"name": "document", "relations": []any{object{"name": "viewer", "rewrites": []any{}}}})
 	c.want(t, 201, "", "POST", "/api/v1/resources/document/d/relations", relation(user(id), "viewer"))
 	seen += 2
@@ -106,7 +106,7 @@ func userLife(t *testing.T, w *world, c *client) {
 	}
 	c.want(t, 404, "scope_not_found", "DELETE", scopesPath+"/%00", nil)
 
-	// Another tenant's users are not there, and a scope is needed.
+	// Users of another tenant are not found, and a scope is required.
 	other := w.tenant(t, "users-other")
 	foreign := other.want(t, 201, "", "POST", usersPath, object{"email": "ann@example.com"}).data()["id"].(string)
 	c.want(t, 404, "user_not_found", "GET", usersPath+"/"+foreign, nil)
@@ -116,7 +116,7 @@ func userLife(t *testing.T, w *world, c *client) {
 	reader.want(t, 403, "insufficient_scope", "POST", usersPath, object{"email": "x@example.com"})
 }
 
-// userForms is what is wrong with what administrators send.
+// userForms sends invalid users.
 func userForms(t *testing.T, _ *world, c *client) {
 	long := strings.Repeat("x", 501)
 	id := c.want(t, 201, "", "POST", usersPath, object{"email": "ann@example.com", "name": "Ann Montgomery"}).data()["id"].(string)
@@ -163,7 +163,7 @@ func userForms(t *testing.T, _ *world, c *client) {
 	}
 }
 
-// userSearch lists users by what they are like, page by page.
+// userSearch lists users by every filter, page by page.
 func userSearch(t *testing.T, _ *world, c *client) {
 	const n = 30
 	var ids []string // oldest first
@@ -229,7 +229,7 @@ func userSearch(t *testing.T, _ *world, c *client) {
 			equal(t, fmt.Sprintf("%q by %d", query, limit), list(query, limit), want)
 		}
 	}
-	// What is changed is found by what it is now.
+	// A changed user is found by the new values.
 	c.want(t, 200, "", "PATCH", usersPath+"/"+ids[3], object{"name": "Zebra"})
 	equal(t, "by the new name", list("q=zebra", 10), []string{ids[3]})
 	equal(t, "by the old name", list("q=no_3%25", 10), []string(nil))
@@ -241,7 +241,7 @@ func userSearch(t *testing.T, _ *world, c *client) {
 	c.want(t, 400, "cursor_invalid", "GET", usersPath+"?cursor=x", nil)
 }
 
-// userStates goes through every state by every way.
+// userStates tries every transition from every state.
 func userStates(t *testing.T, w *world, c *client) {
 	steps := map[string]func(target string) answer{
 		"disable": func(target string) answer { return c.want(t, 200, "", "POST", target+"/disable", nil) },

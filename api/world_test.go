@@ -64,7 +64,7 @@ type world struct {
 	authn   *authn.Service
 	mailbox mailbox
 	ranges  ranges
-	quiet   func()       // ends the work in the background
+	quiet   func()       // ends the background jobs
 	skew    atomic.Int64 // added to the clock of idempotency keys, in nanoseconds
 	ahead   atomic.Int64 // added to the clock of sign-ins
 }
@@ -97,7 +97,7 @@ func (d *directory) AuthnTenant(ctx context.Context, tenantID string) (authn.Ten
 	return authn.Tenant{ID: t.ID, Name: t.Name, BaseURL: t.BaseURL}, err
 }
 
-// mailbox keeps what was sent to people, by where to.
+// mailbox stores sent messages by recipient.
 type mailbox struct {
 	mu    sync.Mutex
 	items map[string][]post.Letter
@@ -117,11 +117,10 @@ func (m *mailbox) Text(ctx context.Context, number, text string) error {
 	return m.Mail(ctx, post.Letter{To: number, Text: text})
 }
 
-// Accepts takes no numbers of one country.
+// Accepts refuses the numbers of one country.
 func (*mailbox) Accepts(number string) bool { return !strings.HasPrefix(number, "+7") }
 
-// take waits for what was sent to somebody with certain words in its subject or text,
-// and takes it out.
+// take waits for a message to a recipient with a text in its subject or body, and removes it.
 func (m *mailbox) take(t testing.TB, to, words string) post.Letter {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
@@ -139,14 +138,14 @@ func (m *mailbox) take(t testing.TB, to, words string) post.Letter {
 	return post.Letter{}
 }
 
-// count is how many letters to somebody have not been taken.
+// count counts the messages to a recipient that have not been taken.
 func (m *mailbox) count(to string) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.items[to])
 }
 
-// link is the token of the link in a letter.
+// link returns the token of the link in a mail.
 func link(t testing.TB, l post.Letter) string {
 	t.Helper()
 	_, rest, ok := strings.Cut(l.Text, "?token=")
@@ -158,7 +157,7 @@ func link(t testing.TB, l post.Letter) string {
 	return token
 }
 
-// logs keeps what was logged.
+// logs stores log records.
 type logs struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -183,8 +182,7 @@ var databases = map[string]func(testing.TB) string{
 
 var cursorKey = bytes.Repeat([]byte{7}, seal.KeySize)
 
-// newWorld starts everything on an empty database. change, if not nil, may put
-// something else in the place of a part.
+// newWorld starts all services on an empty database. change, if not nil, can replace parts.
 func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world {
 	t.Helper()
 	return newWorldOn(t, sqldb.Config{URL: databaseURL}, change)
@@ -251,7 +249,7 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 	t.Cleanup(w.quiet)
 	w.keys, err = idempotency.New(idempotency.Config{DB: w.db, Seal: key, Clock: w.clock})
 	must(err)
-	// One address asks for a great many tokens here.
+	// The tests request many tokens from one address.
 	unlimited := ratelimit.Limits{}
 	for _, counted := range []ratelimit.Counted{{Family: ratelimit.Token, By: ratelimit.IP}, {Family: ratelimit.Token, By: ratelimit.Caller}, {Family: ratelimit.SignIn, By: ratelimit.IP}, {Family: ratelimit.SignIn, By: ratelimit.Caller}} {
 		unlimited[counted] = ratelimit.Limit{}
@@ -296,8 +294,7 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 	return w
 }
 
-// httptestServer serves a world once more, as another process would; change may
-// put something else in the place of a part.
+// httptestServer serves a world as another process would; change can replace parts.
 func httptestServer(t testing.TB, w *world, change func(*api.Config)) *httptest.Server {
 	t.Helper()
 	config := w.config
@@ -316,7 +313,7 @@ func httptestServer(t testing.TB, w *world, change func(*api.Config)) *httptest.
 // application is a client that can get tokens.
 type application struct{ id, secret string }
 
-// tenant creates a tenant and returns a client of it that may do everything.
+// tenant creates a tenant and returns a client with all scopes.
 func (w *world) tenant(t testing.TB, slug string) *client {
 	t.Helper()
 	ctx := context.Background()
@@ -334,12 +331,12 @@ func (w *world) tenant(t testing.TB, slug string) *client {
 	return c
 }
 
-// with is the same client with another token.
+// with returns the client with another token.
 func (c *client) with(token string) *client {
 	return &client{server: c.server, host: c.host, token: token, key: c.key}
 }
 
-// proving is the same client with proofs of a key (RFC 9449), or with nil without.
+// proving returns the client with proofs of a key (RFC 9449); nil: without.
 func (c *client) proving(key *dpoptest.Key) *client {
 	return &client{server: c.server, host: c.host, token: c.token, key: key}
 }
@@ -363,7 +360,7 @@ func (w *world) newApplication(t testing.TB, c *client, n oauth.Application) app
 	return application{app.ClientID, secret}
 }
 
-// token asks the token endpoint, as a client would.
+// token requests a token from the token endpoint.
 func (w *world) token(t testing.TB, c *client, app application) string {
 	t.Helper()
 	a := c.form(t, nil, url.Values{"grant_type": {"client_credentials"}, "client_id": {app.id}, "client_secret": {app.secret}})
@@ -409,7 +406,7 @@ func check(subject object, action string, res object) object {
 	return object{"subject": subject, "action": action, "resource": res}
 }
 
-// path is the path of a resource.
+// path returns the path of a resource.
 func path(typ, id string) string {
 	return "/api/v1/resources/" + url.PathEscape(typ) + "/" + url.PathEscape(id)
 }
@@ -449,7 +446,7 @@ func relate(t testing.TB, c *client, typ, id, name string, subject object) answe
 	return a
 }
 
-// allowed asks a check.
+// allowed sends a check and returns its answer.
 func allowed(t testing.TB, c *client, subject object, action, typ, id string) bool {
 	t.Helper()
 	a := c.want(t, http.StatusOK, "", "POST", "/api/v1/resources/check", check(subject, action, resource(typ, id)))

@@ -63,7 +63,7 @@ func idempotencyKeys(t *testing.T, w *world, c *client) {
 	equal(t, "a refusal is an answer too", c.under(t, "k4", "DELETE", target, ann).text, missing.text)
 	equal(t, "still there", allowed(t, c, user("ann"), "view", "document", "d"), true)
 
-	// What else the key stands for.
+	// A key with another request is refused.
 	a := c.under(t, "k1", "POST", target, relation(user("bob"), "viewer"))
 	equal(t, "another body", []any{a.status, a.code()}, []any{422, "idempotency_key_reused"})
 	equal(t, "another path", c.under(t, "k1", "POST", path("document", "e")+"/relations", ann).status, 201)
@@ -78,13 +78,13 @@ func idempotencyKeys(t *testing.T, w *world, c *client) {
 		equal(t, "a list", c.under(t, "k1", "GET", target, nil).status, 200)
 	}
 
-	// What says nothing of the request is not an answer.
+	// Errors that do not depend on the request are not stored.
 	equal(t, "no token", c.with("x").under(t, "k5", "POST", target, ann).status, 401)
 	equal(t, "no scope", c.with(w.token(t, c, w.application(t, c, "resources:read"))).under(t, "k5", "POST", target, ann).status, 403)
 	equal(t, "too large", c.under(t, "k5", "POST", target, long(1<<20)).status, 413)
 	equal(t, "after that", c.under(t, "k5", "POST", target, relation(user("dan"), "viewer")).status, 201)
 
-	// Every operation that takes a key refuses what is none.
+	// Every operation that accepts a key refuses an invalid one.
 	fill := strings.NewReplacer("{name}", "document", "{type}", "document", "{external_id}", "x", "{user_id}", "usr_x", "{group_id}", "grp_x", "{job_id}", "job_x")
 	for target, item := range document().doc.Paths.Map() {
 		for method, op := range item.Operations() {
@@ -108,13 +108,13 @@ func idempotencyKeys(t *testing.T, w *world, c *client) {
 	}
 	equal(t, "the longest key", c.under(t, long(255), "POST", target, relation(user("eve"), "viewer")).status, 201)
 
-	// A day later the key is as new.
+	// A key expires after a day.
 	w.skew.Store(int64(idempotency.Window))
 	defer w.skew.Store(0)
 	equal(t, "a day later", c.under(t, "k1", "POST", target, relation(user("bob"), "viewer")).status, 201)
 }
 
-// Of fifty equal requests at once, one is done.
+// idempotencyRace sends 50 equal requests at the same time. One is executed.
 func idempotencyRace(t *testing.T, w *world, c *client) {
 	define(t, c)
 	before := revisionOf(t, c)
@@ -159,9 +159,8 @@ func revisionOf(t *testing.T, c *client) int {
 	return n
 }
 
-// A process that dies between doing the work and storing the response leaves a
-// claim behind. Whoever asks again gets the first outcome, and nothing is done a
-// second time.
+// idempotencyAfterDeath repeats a request whose process died between the commit and the storage of
+// the response. The retry gets the first result, and nothing is executed twice.
 func idempotencyAfterDeath(t *testing.T, w *world, c *client) {
 	define(t, c)
 	target := path("document", "d") + "/relations"
@@ -236,8 +235,7 @@ func TestRateLimits(t *testing.T) {
 			c.want(t, 200, "", "GET", "/api/v1/resource-types", nil)
 			equal(t, "questions", c.want(t, 429, "rate_limited", "GET", "/api/v1/resource-types", nil).details()["family"], "authz")
 
-			// A client's tokens, which nobody without its secret can use up; and the
-			// address's.
+			// The limit of a client, which requires its secret, and that of the address.
 			form := func(secret string, header http.Header) answer {
 				return c.form(t, header, credentials(app.id, secret))
 			}
@@ -247,7 +245,7 @@ func TestRateLimits(t *testing.T) {
 			equal(t, "third", form(app.secret, nil).status, 200)
 			byAddress := form(app.secret, nil)
 			equal(t, "fourth", []any{byAddress.status, byAddress.code()}, []any{429, "rate_limited"})
-			// No proxy is trusted, so nobody speaks for another address.
+			// No proxy is trusted, so X-Forwarded-For is ignored.
 			for i := range 3 {
 				forged := http.Header{"X-Forwarded-For": {fmt.Sprintf("198.51.100.%d", i)}, "Forwarded": {"for=198.51.100.1"}, "X-Real-Ip": {"198.51.100.1"}}
 				equal(t, "a forged address", form(app.secret, forged).status, 429)
@@ -256,7 +254,7 @@ func TestRateLimits(t *testing.T) {
 	}
 }
 
-// eventually waits until what must come true is true.
+// eventually waits until a condition holds, and fails if it does not.
 func eventually(t *testing.T, is func() bool) {
 	t.Helper()
 	for range 1000 {
@@ -326,7 +324,7 @@ func webOrigins(t *testing.T, w *world, c *client) {
 		equal(t, target, c.with("").send(t, "GET", target, http.Header{"Origin": {"https://anyone.example"}}, nil).header.Get("Access-Control-Allow-Origin"), "*")
 	}
 
-	// The token endpoint answers to the named client's own origins.
+	// The token endpoint accepts the origins of the named client.
 	ask := func(origin string, client application) string {
 		return c.form(t, http.Header{"Origin": {origin}}, credentials(client.id, client.secret)).header.Get("Access-Control-Allow-Origin")
 	}
@@ -334,7 +332,7 @@ func webOrigins(t *testing.T, w *world, c *client) {
 	equal(t, "another application's origin", ask(theirs, app), "")
 	equal(t, "nobody's origin", ask("https://evil.example.com", app), "")
 
-	// Another tenant's origins are nobody's here.
+	// The origins of another tenant are refused.
 	other := w.tenant(t, "origins-other")
 	equal(t, "another tenant", other.send(t, "GET", target, http.Header{"Origin": {ours}}, nil).header.Get("Access-Control-Allow-Origin"), "")
 
@@ -349,7 +347,7 @@ func webOrigins(t *testing.T, w *world, c *client) {
 	}
 }
 
-// Headers that claim to be something else than the request are nothing.
+// forgedRequests sends headers that name another method, URL or address. They have no effect.
 func forgedRequests(t *testing.T, w *world, c *client) {
 	define(t, c)
 	other := w.tenant(t, "forged-other")
@@ -367,7 +365,7 @@ func forgedRequests(t *testing.T, w *world, c *client) {
 	}
 }
 
-// rawRequests are ones that no client library sends.
+// rawRequests are requests that no client library sends.
 func rawRequests(t *testing.T, w *world, c *client) {
 	define(t, c)
 	relate(t, c, "document", "d", "viewer", user("u"))
