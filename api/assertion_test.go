@@ -151,7 +151,7 @@ func privateKeyJWT(t *testing.T, w *world, c *client) {
 		maps.DeleteFunc(more, func(_ string, values []string) bool { return values == nil })
 		for what, assertion := range map[string]string{
 			"used elsewhere": used, "nonsense": "x", "wrong key": signer{other.private, key.public}.assert(t, app.id, base, nil), "unknown key": newSigner(t, "x").assert(t, app.id, base, nil),
-			"another tenant": key.assert(t, app.id, c.base(), nil), "expired": assert(object{"exp": time.Now().Unix() - 1}), "for long": assert(object{"exp": time.Now().Unix() + 3600}),
+			"another tenant": key.assert(t, app.id, "https://another.test", nil), "expired": assert(object{"exp": time.Now().Unix() - 1}), "for long": assert(object{"exp": time.Now().Unix() + 3600}),
 			"no jti": assert(object{"jti": nil}), "of another": key.assert(t, classic.id, base, nil), "of a page": key.assert(t, page.id, base, nil), "of nobody": key.assert(t, "client_x", base, nil),
 			"access token": access, "ID token": idToken,
 		} {

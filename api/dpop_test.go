@@ -80,7 +80,7 @@ func boundTokens(t *testing.T, w *world, c *client) {
 		t.Helper()
 		return c.with("").send(t, "GET", target, http.Header{"Authorization": {authorization}, "Dpop": proofs, "X-Forwarded-Host": {"evil.test"}, "X-Forwarded-Proto": {"http"}}, nil)
 	}
-	equal(t, "another spelling", get("dpop "+token, proof(object{"htu": "HTTPS://BOUND-TOKENS.test:443/api/x/../%761/resource-types?q#f"})).status, 200)
+	equal(t, "another spelling", get("dpop "+token, proof(object{"htu": "HTTPS://" + strings.ToUpper(c.host) + ":443/api/x/../%761/resource-types?q#f"})).status, 200)
 
 	now := time.Now().Unix()
 	used := proof(nil)
@@ -157,7 +157,7 @@ func proofs(t *testing.T, w *world, c *client) {
 		"garbage":        {"x.y.z"},
 		"two":            {key.Proof(t, "POST", endpoint, "", nil), key.Proof(t, "POST", endpoint, "", nil)},
 		"an URL's":       {key.Proof(t, "POST", c.base()+"/oauth2/par", "", nil)},
-		"another host's": {key.Proof(t, "POST", c.base()+"/oauth2/token", "", nil)},
+		"another host's": {key.Proof(t, "POST", "https://another.test/oauth2/token", "", nil)},
 		"another method": {key.Proof(t, "GET", endpoint, "", nil)},
 		"old":            {key.Proof(t, "POST", endpoint, "", object{"iat": now - 90})},
 		"new":            {key.Proof(t, "POST", endpoint, "", object{"iat": now + 90})},

@@ -27,28 +27,28 @@ func mailedLinks(t *testing.T, w *world, c *client) {
 		return []any{d["purpose"], d["email"]}
 	}
 	const flow = "/oauth2/authorize/resume?flow=flw_x&y=z"
-	anon.want(t, 202, "", "POST", authPath+"/sign-up", object{"email": "ann@example.com", "password": secret, "redirect_to": flow})
-	mail := w.mailbox.take(t, "ann@example.com", "Confirm your e-mail address")
+	anon.want(t, 202, "", "POST", authPath+"/sign-up", object{"email": "ann@links.example", "password": secret, "redirect_to": flow})
+	mail := w.mailbox.take(t, "ann@links.example", "Confirm your e-mail address")
 	if !strings.Contains(mail.Text, "&next=%2Foauth2%2Fauthorize%2Fresume%3Fflow%3Dflw_x%26y%3Dz\n") {
 		t.Errorf("the link of sign-up leads nowhere:\n%s", mail.Text)
 	}
 	token := link(t, mail)
 	for range 2 {
-		equal(t, "sign-up", purpose(token), []any{"verify_email", "ann@example.com"})
+		equal(t, "sign-up", purpose(token), []any{"verify_email", "ann@links.example"})
 	}
-	signIn(t, c, "ann@example.com", secret, "email_verification_required") // still
-	anon.want(t, 202, "", "POST", authPath+"/email/resend", object{"email": "ann@example.com", "redirect_to": "/device"})
-	if mail := w.mailbox.take(t, "ann@example.com", "Confirm your e-mail address"); !strings.Contains(mail.Text, "&next=%2Fdevice\n") {
+	signIn(t, c, "ann@links.example", secret, "email_verification_required") // still
+	anon.want(t, 202, "", "POST", authPath+"/email/resend", object{"email": "ann@links.example", "redirect_to": "/device"})
+	if mail := w.mailbox.take(t, "ann@links.example", "Confirm your e-mail address"); !strings.Contains(mail.Text, "&next=%2Fdevice\n") {
 		t.Errorf("the link that was sent again leads nowhere:\n%s", mail.Text)
 	}
 	anon.want(t, 200, "", "POST", authPath+"/email/verify", object{"token": token})
-	anon.want(t, 202, "", "POST", authPath+"/password/forgot", object{"email": "ann@example.com", "redirect_to": flow})
-	mail = w.mailbox.take(t, "ann@example.com", "Choose a new password")
+	anon.want(t, 202, "", "POST", authPath+"/password/forgot", object{"email": "ann@links.example", "redirect_to": flow})
+	mail = w.mailbox.take(t, "ann@links.example", "Choose a new password")
 	if !strings.Contains(mail.Text, "&next=%2Foauth2") {
 		t.Errorf("the link for a new password leads nowhere:\n%s", mail.Text)
 	}
 	token = link(t, mail)
-	equal(t, "new password", purpose(token), []any{"reset_password", "ann@example.com"})
+	equal(t, "new password", purpose(token), []any{"reset_password", "ann@links.example"})
 	anon.want(t, 200, "", "POST", authPath+"/password/reset", object{"token": token, "password": "another long secret"})
 	read(400, "ceremony_invalid", token) // used
 	read(400, "ceremony_invalid", "nothing")
@@ -63,12 +63,12 @@ func mailedLinks(t *testing.T, w *world, c *client) {
 	}
 
 	// Links of a change of address.
-	me := c.with(signIn(t, c, "ann@example.com", "another long secret", "complete").data()["session_token"].(string))
+	me := c.with(signIn(t, c, "ann@links.example", "another long secret", "complete").data()["session_token"].(string))
 	enrol(t, w, me)
 	change := me.want(t, 200, "", "POST", mePath+"/email/change", object{"new_email": "new@example.com"}).data()["pending_change_id"].(string)
-	confirm, revert := link(t, w.mailbox.take(t, "new@example.com", "Confirm your new e-mail address")), link(t, w.mailbox.take(t, "ann@example.com", "is about to change"))
+	confirm, revert := link(t, w.mailbox.take(t, "new@example.com", "Confirm your new e-mail address")), link(t, w.mailbox.take(t, "ann@links.example", "is about to change"))
 	equal(t, "change", purpose(confirm), []any{"change_email", "new@example.com"})
-	equal(t, "back", purpose(revert), []any{"revert_email", "ann@example.com"})
+	equal(t, "back", purpose(revert), []any{"revert_email", "ann@links.example"})
 	me.want(t, 204, "", "DELETE", mePath+"/email/change/"+change, nil)
 	read(400, "ceremony_invalid", confirm)
 }

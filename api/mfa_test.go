@@ -68,7 +68,7 @@ func authenticatorApp(t *testing.T, w *world, c *client) {
 	}
 	begun := begin()
 	key := begun["secret"].(string)
-	if uri := begun["otpauth_uri"].(string); !strings.HasPrefix(uri, "otpauth://totp/authenticator-app:ann@example.com?") || !strings.Contains(uri, "issuer=authenticator-app") || !strings.Contains(uri, "secret="+key) {
+	if uri := begun["otpauth_uri"].(string); !strings.HasPrefix(uri, "otpauth://totp/"+c.name()+":ann@example.com?") || !strings.Contains(uri, "issuer="+c.name()) || !strings.Contains(uri, "secret="+key) {
 		t.Errorf("otpauth_uri: %s", uri)
 	}
 	if !strings.HasPrefix(begun["qr_code"].(string), "data:image/png;base64,iVBOR") {
@@ -324,7 +324,7 @@ func textMessages(t *testing.T, w *world, c *client) {
 	equal(t, "masked", []any{d["phone_number_masked"], d["resend_after"]}, []any{"+49••••••56", 30.0})
 	read := func() string {
 		t.Helper()
-		return w.mailbox.take(t, number, "is your code for text-messages").Text[:6]
+		return w.mailbox.take(t, number, "is your code for "+c.name()).Text[:6]
 	}
 	sent := read()
 	other := "000000"
