@@ -17,12 +17,12 @@ type Event struct {
 	Type     Type
 	At       time.Time // of the change, by the clock of the process that made it
 	Origin   Origin
-	// Data says what happened as a JSON object: the public representation of what
-	// was changed. It never holds a secret.
+	// Data is a JSON object: the public representation of the changed resource. It has no
+	// secrets.
 	Data []byte
 }
 
-// Type names what happened: category.what.
+// Type is the type of an event: category.change.
 type Type string
 
 const (
@@ -105,7 +105,7 @@ const (
 	TenantSigningKeyRotated Type = "tenant.signing_key_rotated" // signing keys have entered a state
 )
 
-// Origin says who did it, and by which request.
+// Origin is the actor and the request that made a change.
 type Origin struct {
 	Actor     Actor // zero: the product itself
 	ClientID  string
@@ -113,15 +113,14 @@ type Origin struct {
 	ClientIP  string
 }
 
-// Actor is who does something.
+// Actor is the user or the application that makes a change.
 type Actor struct {
 	Type string // user or application
 	ID   string
 }
 
-// New is an event that has just happened. data encodes as a JSON object, in the form
-// that clients see, and holds no secret. Encoding it cannot fail, as it is of the
-// product's own types. The event's position comes with [Append].
+// New returns an event of this moment. data must encode as a JSON object, the public
+// representation, without secrets. [Append] assigns the position.
 func New(t Type, o Origin, data any) Event {
 	text, err := json.Marshal(data, json.Deterministic(true))
 	if err != nil {

@@ -27,17 +27,17 @@ var migrations embed.FS
 // Migrations create the package's tables.
 func Migrations() sqldb.Migrations { return sqldb.EmbeddedMigrations("eventlog", migrations) }
 
-// Retention is how long events are kept unless a deployment says otherwise.
+// Retention is the default time for which events are kept.
 const Retention = 90 * 24 * time.Hour
 
-// Config says what a log works on. DB is required.
+// Config configures a log. DB is required.
 type Config struct {
 	DB *sqldb.DB
-	// Retention is how long events are kept. Default: [Retention].
+	// Retention is the time for which events are kept. Default: [Retention].
 	Retention time.Duration
-	// Clock tells the time. Default: time.Now.
+	// Clock returns the current time. Default: time.Now.
 	Clock func() time.Time
-	// Logger gets what goes wrong in the background. Default: discarded.
+	// Logger receives errors of background work. Default: discarded.
 	Logger *slog.Logger
 }
 
@@ -49,7 +49,7 @@ type Log struct {
 	log       *slog.Logger
 }
 
-// Open returns the log kept in c.DB.
+// Open returns the log that is stored in c.DB.
 func Open(c Config) (*Log, error) {
 	if c.DB == nil || c.Retention < 0 {
 		return nil, errors.New("eventlog: Config.DB is required and Retention cannot be negative")
@@ -66,9 +66,8 @@ func Open(c Config) (*Log, error) {
 	return &Log{c.DB, c.Retention, c.Clock, c.Logger}, nil
 }
 
-// Append lets events commit with the transaction that b is part of. The
-// statements cannot be refused. From them on the transaction holds the row that
-// orders the tenant's log, so they belong at its end.
+// Append adds statements that insert events to b. They cannot violate a constraint. They lock
+// the row that orders the tenant's log, so they belong at the end of a transaction.
 func Append(b *sqldb.Batch, tenantID string, events ...Event) {
 	if len(events) == 0 {
 		return
@@ -103,7 +102,7 @@ func (l *Log) Read(ctx context.Context, tenantID string, after int64, limit int)
 	if err != nil {
 		return nil, fmt.Errorf("read events: %w", err)
 	}
-	// Only now: what was deleted in between must not pass for what never was.
+	// After the read, because events may have been deleted during it.
 	if _, err := l.notBelow(ctx, tenantID, after); err != nil {
 		return nil, fmt.Errorf("read events: %w", err)
 	}
@@ -131,7 +130,7 @@ func (l *Log) All(ctx context.Context, tenantID string, fn func(Event) error) er
 		events, err := l.Read(ctx, tenantID, after, MaxPage)
 		var expired *ExpiredError
 		if errors.As(err, &expired) {
-			after = expired.Floor // they expired under way, and are not kept
+			after = expired.Floor // the events before it were deleted meanwhile
 			continue
 		}
 		if err != nil {

@@ -139,7 +139,7 @@ func TestAppendAndRead(t *testing.T) {
 	})
 }
 
-// A reader that follows the log while many write it sees every position, in turn.
+// A reader that follows the log during concurrent writes reads every position in order.
 func TestNothingAppearsBehindAReader(t *testing.T) {
 	everywhere(t, func(f *fixture) {
 		const writers, each = 8, 25

@@ -7,9 +7,8 @@ import (
 	"stonetown/internal/sqldb"
 )
 
-// Reader is someone who reads the logs, at a pace of its own, and whose place is
-// remembered. It is safe for concurrent use; who reads the same log twice at once
-// gets the same events twice.
+// Reader reads logs from a stored position. It is safe for concurrent use; concurrent reads of
+// one log return the same events.
 type Reader struct {
 	log  *Log
 	name string
@@ -18,9 +17,9 @@ type Reader struct {
 // Reader returns the reader of a name.
 func (l *Log) Reader(name string) *Reader { return &Reader{l, name} }
 
-// Next returns up to limit events that follow the reader's place, which for a
-// new reader is the beginning. It fails with [*ExpiredError] if some of them are
-// no longer kept; [Reader.Advance] to its floor then, or stop.
+// Next returns up to limit events after the reader's position, which for a new reader is the
+// beginning. It fails with [*ExpiredError] if some of them have been deleted; the caller can
+// then [Reader.Advance] to its floor.
 func (r *Reader) Next(ctx context.Context, tenantID string, limit int) ([]Event, error) {
 	after, err := r.log.place(ctx, tenantID, r.name)
 	if err != nil {
@@ -33,8 +32,8 @@ func (r *Reader) Next(ctx context.Context, tenantID string, limit int) ([]Event,
 	return events, nil
 }
 
-// Advance moves the reader's place to a position, with whatever else the
-// transaction does about the events up to it. A place never moves back.
+// Advance stores a reader's position in the transaction that processes the events up to it. A
+// position never decreases.
 func (r *Reader) Advance(ctx context.Context, tx *sqldb.Tx, tenantID string, to int64) error {
 	if _, err := tx.Exec(ctx, advanceReader, tenantID, r.name, to); err != nil {
 		return fmt.Errorf("advance reader %s: %w", r.name, err)

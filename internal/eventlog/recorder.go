@@ -19,18 +19,18 @@ const (
 	commitTime = 30 * time.Second
 )
 
-// Recorder lets events commit that no other change comes with. Those that come while others
-// are on their way wait, and then commit together, so that many at once cost few commits
-// and one alone is not held up. It is safe for concurrent use.
+// Recorder commits events that belong to no other change. Events that arrive during a commit
+// are committed together by the next one, so concurrent events share commits and a single one
+// is not delayed. It is safe for concurrent use.
 type Recorder struct {
 	db *sqldb.DB
 
 	mu      sync.Mutex
 	waiting []*record
-	busy    bool // somebody commits what waits
+	busy    bool // a goroutine commits the queue
 }
 
-// record is what one caller wants to have committed.
+// record holds the events of one call.
 type record struct {
 	tenantID string
 	events   []Event
@@ -74,7 +74,7 @@ func (r *Recorder) commitAll(ctx context.Context) {
 		err := r.commit(ctx, together)
 		var ambiguous *sqldb.AmbiguousCommitError
 		for _, one := range together {
-			if one.err = err; err != nil && n > 1 && !errors.As(err, &ambiguous) { // one must not fail for another's sake
+			if one.err = err; err != nil && n > 1 && !errors.As(err, &ambiguous) { // a record must not fail because of another
 				one.err = r.commit(ctx, []*record{one})
 			}
 			close(one.done)
@@ -82,8 +82,8 @@ func (r *Recorder) commitAll(ctx context.Context) {
 	}
 }
 
-// commit commits records in one transaction. Tenants come in order, as each transaction
-// holds the rows that order their logs.
+// commit commits records in one transaction, ordered by tenant, because the transaction locks
+// the rows that order the tenants' logs.
 func (r *Recorder) commit(ctx context.Context, together []*record) error {
 	ctx, cancel := context.WithTimeout(ctx, commitTime)
 	defer cancel()

@@ -70,7 +70,7 @@ func (l *Log) tenants(ctx context.Context, after string, limit int) ([]string, e
 	return sqldb.Texts(l.db.Query(ctx, `SELECT tenant_id FROM event_heads WHERE tenant_id > $1 ORDER BY tenant_id LIMIT $2`, after, int64(limit)))
 }
 
-// times says when the events after a position happened.
+// times returns the times of the events after a position.
 func (l *Log) times(ctx context.Context, tenantID string, after int64, limit int) ([]int64, error) {
 	rows, err := l.db.Query(ctx, `
 		SELECT occurred_at FROM events WHERE tenant_id = $1 AND position > $2 ORDER BY position LIMIT $3`, tenantID, after, int64(limit))
@@ -89,8 +89,8 @@ func (l *Log) times(ctx context.Context, tenantID string, after int64, limit int
 	return times, rows.Err()
 }
 
-// deleteUpTo raises the floor. It takes the events first, as writers of the log
-// take its head last.
+// deleteUpTo deletes events and raises the floor. It locks the events before the head, the
+// order in which writers lock.
 func deleteUpTo(ctx context.Context, tx *sqldb.Tx, tenantID string, from, to int64) error {
 	_, err := tx.Exec(ctx, `DELETE FROM events WHERE tenant_id = $1 AND position > $2 AND position <= $3`, tenantID, from, to)
 	if err != nil {

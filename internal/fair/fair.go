@@ -22,13 +22,13 @@ import (
 	"time"
 )
 
-// Caller is on whose behalf something is held or done.
+// Caller identifies the holder of a share.
 type Caller struct {
 	Tenant string
 	ID     string // within the tenant: the subject of a token, or an address
 }
 
-// Share is a part of what there is that has a limit.
+// Share is a part of a resource with a limit of its own.
 type Share string
 
 const (
@@ -39,7 +39,7 @@ const (
 
 // ExhaustedError: a share is used up.
 type ExhaustedError struct {
-	Of         string // what there is too little of, in the plural: streams
+	Of         string // the resource, in the plural: streams
 	Share      Share
 	Limit      int64
 	RetryAfter time.Duration // an estimate; 0: none
@@ -52,7 +52,7 @@ func (e *ExhaustedError) Error() string {
 // Limits are how much may be held at the same time; 0 means no limit.
 type Limits struct{ Service, Tenant, Caller int64 }
 
-// Shares counts what is held. It is safe for concurrent use.
+// Shares counts the use of a resource. It is safe for concurrent use.
 type Shares struct {
 	of     string
 	limits Limits
@@ -68,7 +68,7 @@ func NewShares(of string, l Limits) *Shares {
 	return &Shares{of: of, limits: l, tenants: map[string]int64{}, callers: map[Caller]int64{}}
 }
 
-// Take adds n to what a caller holds, or fails with [*ExhaustedError].
+// Take adds n to the use of a caller, or fails with [*ExhaustedError].
 func (s *Shares) Take(c Caller, n int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +79,7 @@ func (s *Shares) Take(c Caller, n int64) error {
 	return nil
 }
 
-// Give takes n away from what a caller holds.
+// Give subtracts n from the use of a caller.
 func (s *Shares) Give(c Caller, n int64) {
 	if n == 0 {
 		return
@@ -109,7 +109,7 @@ func (s *Shares) exhausted(share Share) *ExhaustedError {
 	return &ExhaustedError{Of: s.of, Share: share, Limit: limit}
 }
 
-// take changes what is held. Whoever holds nothing is not remembered.
+// take adds n, which may be negative. Callers that use nothing have no entry.
 func (s *Shares) take(c Caller, n int64) {
 	s.held += n
 	if s.limits.Tenant > 0 {
@@ -128,8 +128,8 @@ func add[K comparable](counts map[K]int64, key K, n int64) {
 	}
 }
 
-// Request is who a request comes from and what it holds while it is worked on. It is
-// not safe for concurrent use.
+// Request is the caller of a request and the place that the request holds. It is not safe for
+// concurrent use.
 type Request struct {
 	Caller Caller
 	// Patient: it is work in the background, which waits as long as it has to.
@@ -150,7 +150,7 @@ func NewContext(ctx context.Context, r *Request) context.Context {
 	return context.WithValue(ctx, Key, r)
 }
 
-// From returns the request that a context carries; one of nobody if there is none.
+// From returns the request of a context, or one without a caller.
 func From(ctx context.Context) *Request {
 	if r, ok := ctx.Value(Key).(*Request); ok {
 		return r
@@ -167,13 +167,13 @@ func (r *Request) Enter(ctx context.Context, g *Gate) error {
 	return err
 }
 
-// Wait waits for a place at a gate other than the one that the request has entered, which
-// the caller gives back.
+// Wait waits for a place at another gate than the one that the request has entered. The caller
+// must release the place.
 func (r *Request) Wait(ctx context.Context, g *Gate) (Place, error) {
 	return g.enter(ctx, r.Caller, !r.Patient)
 }
 
-// Leave gives the request's place back, if it has one.
+// Leave releases the request's place, if it has one.
 func (r *Request) Leave() {
 	if r.gate != nil {
 		r.place.Leave()
@@ -181,8 +181,8 @@ func (r *Request) Leave() {
 	}
 }
 
-// Aside does work without the place that the request of ctx holds, and then takes a
-// place again. If that fails, so does Aside.
+// Aside runs work while the request of ctx holds no place, and then enters the gate again. It
+// fails if that fails.
 func Aside(ctx context.Context, work func() error) error {
 	r := From(ctx)
 	gate := r.gate

@@ -52,8 +52,8 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// A place goes to tenants in turn and within a tenant to callers in turn, however many
-// requests of one of them have waited longer.
+// Places are given to tenants in turn and within a tenant to callers in turn, even if a caller
+// has requests that were queued before.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := fair.NewGate("places", fair.Limits{Service: 1}, fair.Queue{})
@@ -90,7 +90,7 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// A tenant or a caller whose share is used up waits, and others pass.
+// Requests of a tenant or caller without a share stay queued while others are admitted.
 func TestOthersPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := fair.NewGate("places", fair.Limits{Service: 4, Tenant: 2, Caller: 1}, fair.Queue{})
@@ -120,7 +120,7 @@ func TestOthersPass(t *testing.T) {
 			t.Error(got)
 		}
 		close(hold)
-		wg.Wait() // all had their turn
+		wg.Wait() // all were admitted
 	})
 }
 
@@ -161,8 +161,8 @@ func TestBoundedQueue(t *testing.T) {
 	})
 }
 
-// Whoever would wait too long is told so at once, and whoever was mistaken about it is
-// not kept longer than the gate's patience.
+// A request whose expected wait exceeds the patience is refused at once; one whose wait was
+// underestimated is refused when the patience ends.
 func TestPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := fair.NewGate("places", fair.Limits{Service: 1}, fair.Queue{Patience: 2 * time.Second})
@@ -196,7 +196,7 @@ func TestPatience(t *testing.T) {
 	})
 }
 
-// A request that waits for something else holds no place meanwhile.
+// A request that waits at another gate holds no place meanwhile.
 func TestAside(t *testing.T) {
 	g := fair.NewGate("places", fair.Limits{Service: 1}, fair.Queue{})
 	r := &fair.Request{Caller: fair.Caller{Tenant: "a"}}

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Queue says how a gate lets callers wait. The zero value lets all wait until their
-// contexts end.
+// Queue bounds the queue of a gate. The zero value queues all requests until their contexts
+// end.
 type Queue struct {
-	// Waiting is how many may wait, WaitingOfTenant how many of one tenant and
-	// WaitingOfCaller how many of one caller. 0: as many as come.
+	// Waiting is the number of queued requests, WaitingOfTenant of one tenant and
+	// WaitingOfCaller of one caller. 0: no limit.
 	Waiting, WaitingOfTenant, WaitingOfCaller int
-	// Patience is the longest wait. Whoever would probably wait longer is refused at
+	// Patience is the longest wait. A request that would probably wait longer is refused at
 	// once. 0: no limit.
 	Patience time.Duration
 }
@@ -24,14 +24,14 @@ type Gate struct {
 	Shares // counts those admitted
 	queue  Queue
 
-	// Guarded by Shares.mu. Nobody waits who could be admitted.
+	// Guarded by Shares.mu. A request is queued only if it cannot be admitted.
 	waiting int
 	turns   list.List // of *tenantLine: the tenants that wait, the next one first
 	lines   map[string]*tenantLine
 	mean    time.Duration // of the times that places were held lately
 }
 
-// tenantLine is the callers of a tenant that wait.
+// tenantLine is the queue of the callers of one tenant.
 type tenantLine struct {
 	turn    *list.Element
 	waiting int
@@ -39,7 +39,7 @@ type tenantLine struct {
 	lines   map[string]*callerLine
 }
 
-// callerLine is what waits of one caller, in the order of arrival.
+// callerLine is the queue of one caller, in the order of arrival.
 type callerLine struct {
 	turn    *list.Element
 	waiters list.List // of *waiter
@@ -51,12 +51,12 @@ type waiter struct {
 	element  *list.Element // nil once admitted
 }
 
-// NewGate returns a gate for something, named in the plural, with nobody inside.
+// NewGate returns an empty gate for a resource that is named in the plural.
 func NewGate(of string, l Limits, q Queue) *Gate {
 	return &Gate{Shares: *NewShares(of, l), queue: q, lines: map[string]*tenantLine{}}
 }
 
-// Place is a place that a gate has given to a caller.
+// Place is the admission of a caller by a gate.
 type Place struct {
 	gate   *Gate
 	caller Caller
@@ -120,7 +120,7 @@ func (g *Gate) place(c Caller) Place {
 	return p
 }
 
-// Leave gives the place to the next caller.
+// Leave releases the place, which goes to the next caller.
 func (p Place) Leave() {
 	g := p.gate
 	var took time.Duration
@@ -189,7 +189,7 @@ func (g *Gate) line(c Caller) *waiter {
 	return w
 }
 
-// remove takes a waiter out of line, and with it lines that become empty.
+// remove removes a waiter from its queue, and queues that become empty.
 func (g *Gate) remove(w *waiter) {
 	tenant := g.lines[w.caller.Tenant]
 	caller := tenant.lines[w.caller.ID]

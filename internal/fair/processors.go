@@ -9,10 +9,9 @@ var processors = runtime.GOMAXPROCS(0)
 // of the processors, at least one, so that light requests always find another.
 func HeavyPlaces() int { return max(1, processors/2) }
 
-// AddProcessors lets the runtime run so many more goroutines at the same time as there
-// are places for kinds of heavy work. Go lets a goroutine compute for 10 ms before
-// another one takes its turn, and a light request needs a fraction of that. With threads
-// to spare, the kernel divides the processors between both, in shorter turns.
+// AddProcessors raises GOMAXPROCS by the number of places for heavy work. Go preempts a
+// goroutine after 10 ms, and a light request takes a fraction of that. With more threads than
+// processors, the kernel divides the processors between both, in shorter slices.
 //
 // From then on the runtime does not follow changes of the processor limit of a container.
 func AddProcessors(kinds int) { runtime.GOMAXPROCS(processors + kinds*HeavyPlaces()) }

@@ -49,8 +49,8 @@ func New(kind string) string {
 	return kind + "_" + strings.ToLower(text[:randomLen])
 }
 
-// Of returns the id of the given kind that belongs to some parts: the same for the same
-// parts, and as unlike that of others as [New].
+// Of returns an id of the given kind that is derived from parts: equal for equal parts, and
+// otherwise as unlike others as those of [New].
 func Of(kind string, parts ...string) string {
 	h := sha256.New()
 	for _, part := range parts {
@@ -60,8 +60,7 @@ func Of(kind string, parts ...string) string {
 }
 
 // OfRequest returns a fresh id of a request, req_…. There is one for every request
-// and nobody gains by guessing it, so it comes from the runtime's generator, which
-// takes a fraction of the time.
+// and guessing one is of no use, so it comes from the runtime's generator, which is faster.
 func OfRequest() string {
 	const alphabet = "abcdefghijklmnopqrstuvwxyz234567"
 	text := [4 + randomLen]byte{'r', 'e', 'q', '_'}

@@ -44,18 +44,18 @@ var (
 	ErrReused = errors.New("the idempotency key was used for a different request")
 )
 
-// Config says what a store works on. DB and Seal are required.
+// Config configures a store. DB and Seal are required.
 type Config struct {
 	DB *sqldb.DB
 	// Seal encrypts stored responses, some of which carry secrets.
 	Seal *seal.Key
-	// Lease is how long a holder may take. It must be more than any request is
-	// allowed to. Default: 90 s.
+	// Lease is the time for which a claim is held. It must be longer than the timeout of
+	// requests. Default: 90 s.
 	Lease time.Duration
-	// Clock tells the time; the processes of a deployment must roughly agree.
-	// Default: time.Now.
+	// Clock returns the current time, on which the processes of a deployment must roughly
+	// agree. Default: time.Now.
 	Clock func() time.Time
-	// Logger gets what goes wrong in the background. Default: discarded.
+	// Logger receives errors of background work. Default: discarded.
 	Logger *slog.Logger
 }
 
@@ -85,14 +85,14 @@ func New(c Config) (*Store, error) {
 	return &Store{db: c.DB, seal: c.Seal, lease: c.Lease, clock: c.Clock, log: c.Logger}, nil
 }
 
-// Request is what a key is claimed for.
+// Request identifies a request with a key.
 type Request struct {
 	Tenant string
-	Scope  [32]byte // hash of who asks what under which key
-	Hash   [32]byte // hash of what makes a request the same
+	Scope  [32]byte // hash of caller, operation and key
+	Hash   [32]byte // hash of the content of the request
 }
 
-// Response is an answer to be given again.
+// Response is a stored response.
 type Response struct {
 	Status int                 `json:"status"`
 	Header map[string][]string `json:"header"`
@@ -168,8 +168,8 @@ func (c *Claim) Complete(ctx context.Context, response Response) error {
 	return nil
 }
 
-// Release gives the claim up without a response: whoever asks next does the work,
-// under the same commit ID, since nobody can be sure that it was not done.
+// Release releases the claim without a response. The next request with the key executes the
+// work under the same commit ID, because it may have been committed.
 func (c *Claim) Release(ctx context.Context) error {
 	if err := c.store.release(ctx, c); err != nil {
 		return fmt.Errorf("release idempotency key: %w", err)
@@ -191,7 +191,7 @@ func (s *Store) open(r Request, sealed []byte) (*Response, error) {
 
 func sealID(r Request) string { return "idempotency|" + hex.EncodeToString(r.Scope[:]) }
 
-// collectEvery is how often keys are collected whose time is over.
+// collectEvery is the interval at which expired keys are deleted.
 const collectEvery = time.Minute
 
 // Run collects expired keys until ctx ends.

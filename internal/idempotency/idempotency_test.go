@@ -119,7 +119,7 @@ func TestLifeOfAKey(t *testing.T) {
 	})
 }
 
-// Whoever takes over from a holder that died, or gave up, has its commit id.
+// A claim that passes from a holder that died or released it keeps its commit id.
 func TestTakingOver(t *testing.T) {
 	everywhere(t, func(t *testing.T, clock *clock, open func() *Store) {
 		s := open()

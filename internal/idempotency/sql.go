@@ -77,7 +77,7 @@ func (s *Store) deleteExpired(ctx context.Context, r Request, now time.Time) err
 	return err
 }
 
-// Collect deletes the keys whose time is over.
+// Collect deletes expired keys.
 func (s *Store) Collect(ctx context.Context) error {
 	for shard := range shards {
 		for {

@@ -10,8 +10,8 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// Class says what kind of thing went wrong, in a word that may be shown to whoever named
-// the URL: it tells nothing about the network that the product is in.
+// Class is the class of an error, which may be shown to the tenant that set the URL. It
+// reveals nothing about the network of the server.
 type Class string
 
 // The classes of errors.
@@ -26,8 +26,8 @@ const (
 	TooLarge       Class = "too_large"       // a body longer than the caller takes
 )
 
-// Error is a fetch that failed. Its text is the class alone; what it wraps may tell more,
-// addresses of the inside among it, and is for logs.
+// Error is a failed request. Its text is the class. The wrapped error may contain internal
+// addresses and is for logs.
 type Error struct {
 	Class  Class
 	Status int // of the answer, for the classes Status and TooLarge
@@ -44,7 +44,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause, which may be nil.
 func (e *Error) Unwrap() error { return e.err }
 
-// classify tells what kind of error a request ended with.
+// classify returns the class of an error.
 func classify(err error) *Error {
 	var known *Error
 	var lookup *net.DNSError

@@ -1,16 +1,15 @@
-// Package outbound fetches what tenants name: key sets, metadata, and whatever else lies
-// at a URL that is not the operator's own.
+// Package outbound sends HTTP requests to URLs that tenants set, such as key sets and
+// metadata.
 //
-// Who may name a URL must not thereby reach what only this machine can reach (server-side
-// request forgery). What decides is the address that a connection is about to be made to,
-// in the moment before it is made: names may resolve to anything, to something else the
-// next time, or to several things. So there is one check, below the resolver and the
-// dialer, and none of what names look like that security would rest on. [Client.CheckURL]
-// only spares people a URL that could never work.
+// A tenant must not be able to reach addresses that only this machine can reach (server-side
+// request forgery). A name may resolve to any address, to a different one each time, or to
+// several. The one security check is therefore between the resolver and the connection: an
+// address that is not global is not dialed. [Client.CheckURL] only reports URLs that can
+// never work when they are set.
 //
-// A fetch is https to a public address, with TLS 1.2 at least and the system's roots. It
-// follows no redirects, knows no proxies, sends no cookies, keeps no connections, and is
-// over after 15 seconds, whatever the other side does.
+// A request is https to a public address, with TLS 1.2 or newer and the system's roots. It
+// follows no redirects, uses no proxies, sends no cookies, keeps no connections, and ends
+// after 15 seconds.
 package outbound
 
 import (
@@ -34,15 +33,15 @@ const (
 	userAgent  = "stonetown"
 )
 
-// guard refuses every address that is not global: the special-purpose registries of IANA,
-// and of IPv6 whatever is outside of 2000::/3, so that no form of embedding leads to an
-// IPv4 address. Ports are for CheckURL.
+// guard refuses every address that is not global: those of IANA's special-purpose registries,
+// and all of IPv6 outside of 2000::/3, so that no embedded form leads to an IPv4 address.
+// CheckURL checks the port.
 var guard = ssrf.New(ssrf.WithAnyPort())
 
-// Config says what a client may do.
+// Config configures a client.
 type Config struct {
-	// AllowInsecure allows http, and addresses of any kind. For development and tests
-	// alone: whoever may name a URL then reaches whatever this machine reaches.
+	// AllowInsecure allows http and all addresses, so tenants reach every address that this
+	// machine reaches. It is for development and tests.
 	AllowInsecure bool
 }
 
@@ -76,14 +75,14 @@ func New(config Config) *Client {
 			DialTLSContext:         c.dialTLS,
 			ForceAttemptHTTP2:      true,
 			DisableKeepAlives:      true,
-			DisableCompression:     true, // the limit is on what is sent
+			DisableCompression:     true, // the limit applies to the bytes on the wire
 			MaxResponseHeaderBytes: maxHeaders,
 		}),
 	}
 	return c
 }
 
-// dialTLS is what the transport would do, but tells whose error it is.
+// dialTLS dials as the transport would, and classifies the error.
 func (c *Client) dialTLS(ctx context.Context, network, address string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -106,7 +105,7 @@ func (c *Client) dialTLS(ctx context.Context, network, address string) (net.Conn
 	return conn, nil
 }
 
-// Answer is what came back.
+// Answer is the response.
 type Answer struct {
 	Status int
 	Header http.Header
@@ -159,7 +158,7 @@ func (c *Client) do(req *http.Request, limit int64, waiting *time.Timer) (Answer
 	return a, nil
 }
 
-// Get fetches what is at a URL, which has at most limit bytes. It fails as [Client.Do] does.
+// Get fetches the body at a URL, of at most limit bytes. It fails as [Client.Do] does.
 func (c *Client) Get(ctx context.Context, from string, limit int64) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
 	if err != nil {

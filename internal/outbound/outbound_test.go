@@ -29,7 +29,7 @@ const (
 	outside = "127.0.0.2" // is taken for one of the public Internet
 )
 
-// world is a resolver and the client that asks it.
+// world is a resolver and a client that uses it.
 type world struct {
 	*Client
 	t         testing.TB
@@ -55,7 +55,7 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-// resolve says what names mean from now on.
+// resolve sets the addresses of names.
 func (w *world) resolve(addresses ...string) { w.addresses.Store(&addresses) }
 
 func (w *world) serveDNS(conn net.PacketConn) {
@@ -128,7 +128,7 @@ func (w *world) trust(s *httptest.Server) {
 	}
 }
 
-// forbidden listens where nobody may come, and says so if they do.
+// forbidden listens on an address that must not be dialed, and fails the test if it is.
 func (w *world) forbidden(address string) net.Addr {
 	w.t.Helper()
 	listener, err := net.Listen("tcp", address)
@@ -151,7 +151,7 @@ func (w *world) forbidden(address string) net.Addr {
 	return listener.Addr()
 }
 
-// fails fetches what must fail in a class.
+// fails sends a request that must fail with a class.
 func (w *world) fails(what, from string, want Class) *Error {
 	w.t.Helper()
 	_, err := w.Get(w.t.Context(), from, 1000)
@@ -201,7 +201,7 @@ func TestAddresses(t *testing.T) {
 	w.dialer.Control = New(Config{}).dialer.Control // as it is
 	for _, ip := range notGlobal {
 		if strings.Contains(ip, "%") || ip == "::ffff:8.8.8.8" {
-			continue // no record can hold the one, and the other is dialed as what it stands for
+			continue // no record can have the one, and the other is dialed as the address it embeds
 		}
 		w.resolve(ip)
 		w.fails(ip, url, BlockedAddress)
@@ -310,13 +310,13 @@ func TestTrust(t *testing.T) {
 	w.fails("TLS 1.1", "https://example.com:"+port, TLS)
 }
 
-// However slowly the other side answers, in whatever stage, it is over in time.
+// A request ends in time, however slow the server is in any phase.
 func TestSlow(t *testing.T) {
 	w := newWorld(t)
 	w.headerTime, w.allTime = 150*time.Millisecond, 400*time.Millisecond
 	took := func(began time.Time, most time.Duration) {
 		t.Helper()
-		if d := time.Since(began); d > most+2*time.Second { // for what else this machine does
+		if d := time.Since(began); d > most+2*time.Second { // other load of this machine
 			t.Errorf("took %v", d)
 		}
 	}
@@ -362,7 +362,7 @@ func TestSlow(t *testing.T) {
 	})
 	w.fails("endless", "https://example.com:"+port, TooLarge)
 
-	// The caller's own time counts, too; giving up is not the other side's fault.
+	// The caller's deadline applies, too, and is not an error of the server.
 	w.headerTime, w.allTime = time.Minute, time.Minute
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()

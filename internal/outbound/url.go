@@ -12,10 +12,9 @@ import (
 // maxURL bounds a URL, in bytes.
 const maxURL = 2048
 
-// CheckURL refuses a URL that could never be fetched, as far as the text tells; nothing is
-// looked up. It is for the moment at which somebody names a URL: [Client.Do] checks again,
-// and the addresses besides. Refusals are an [*Error] of the class [Invalid] or
-// [BlockedAddress].
+// CheckURL refuses a URL whose text shows that it can never be fetched; it resolves no names.
+// It is for the time when a URL is set: [Client.Do] checks again, with the addresses. It
+// fails with an [*Error] of the class [Invalid] or [BlockedAddress].
 func (c *Client) CheckURL(text string) error {
 	invalid := func(reason string) error { return &Error{Class: Invalid, err: errors.New(reason)} }
 	if len(text) > maxURL {
@@ -79,9 +78,8 @@ func isName(host string) bool {
 	return strings.Trim(last, "0123456789") != "" && !strings.HasPrefix(last, "0x")
 }
 
-// isLocal reports whether a name means something else wherever it is asked for: one
-// without a domain, and those below what is set apart for local use (RFC 6761, RFC 6762,
-// RFC 8375). Clouds have their metadata below internal.
+// isLocal reports whether a name is local to a network: one without a domain, or below a
+// domain for local use (RFC 6761, RFC 6762, RFC 8375). Clouds serve metadata below internal.
 func isLocal(host string) bool {
 	host = "." + strings.ToLower(host)
 	return strings.Count(host, ".") == 1 || slices.ContainsFunc([]string{".localhost", ".local", ".internal", ".home.arpa"}, func(suffix string) bool {
@@ -89,8 +87,8 @@ func isLocal(host string) bool {
 	})
 }
 
-// badPorts are those of the Fetch Standard §2.9, whose services might take a request for
-// one of theirs, and Redis and memcached, which take commands out of anything.
+// badPorts are the ports of the Fetch Standard §2.9, whose services could misread an HTTP
+// request, and those of Redis and memcached, which execute commands in any text.
 var badPorts = []uint16{
 	0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110, 111, 113, 115,
 	117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601,

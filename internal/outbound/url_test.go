@@ -17,7 +17,7 @@ func class(err error) Class {
 	return ""
 }
 
-// notGlobal are addresses of this machine, of its networks, and of nobody.
+// notGlobal are addresses of this machine, of local networks, and unassigned ones.
 var notGlobal = []string{
 	"127.0.0.1", "127.255.255.254", "0.0.0.0", "0.1.2.3", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.0.1", // this machine, private
 	"169.254.169.254", "100.64.0.1", "100.127.255.255", "100.100.100.200", // link-local, CGNAT and the metadata that are there
@@ -144,7 +144,7 @@ func TestCheckURL(t *testing.T) {
 	}
 }
 
-// What the guard lets through is a global address by every other account of it.
+// Addresses that the guard accepts are global by the predicates of package netip.
 func FuzzGuard(f *testing.F) {
 	for _, ip := range slices.Concat(notGlobal, global) {
 		f.Add(netip.MustParseAddr(ip).AsSlice())

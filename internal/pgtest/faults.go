@@ -16,20 +16,20 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// Fault is something that goes wrong between a client and its database, at one
-// batch of statements: what a client sends up to the point where it waits.
+// Fault is an injected error between a client and its database, at one batch of statements:
+// all messages that the client sends before it waits.
 type Fault string
 
 const (
 	// For any batch. The statements are not run.
 	SerializationFailure Fault = "40001"          // the transaction must start over
-	AdminShutdown        Fault = "57P01"          // the server says good-bye
+	AdminShutdown        Fault = "57P01"          // the server closes the connection
 	Dropped              Fault = "dropped"        // the connection breaks before anything arrives
 	Stalled              Fault = "stalled"        // the answer takes a while
 	Torn                 Fault = "torn"           // the answer arrives in small pieces
-	Unanswered           Fault = "unanswered"     // what was sent is run, and the connection breaks
-	CommitUnknown        Fault = "40003 applied"  // a commit is applied, and the server says it does not know
-	CommitLost           Fault = "40003 lost"     // a commit is not applied, and the server says it does not know
+	Unanswered           Fault = "unanswered"     // the batch is executed, and the connection breaks
+	CommitUnknown        Fault = "40003 applied"  // a commit is applied and reported as unknown
+	CommitLost           Fault = "40003 lost"     // a commit is not applied and reported as unknown
 	CommitLate           Fault = "commit is late" // a commit arrives long after the connection broke
 )
 
@@ -39,9 +39,8 @@ var (
 	CommitFaults = []Fault{SerializationFailure, AdminShutdown, Dropped, Stalled, Torn, Unanswered, CommitUnknown, CommitLost, CommitLate}
 )
 
-// Faulty is a line to a database on which things go wrong. It understands the
-// wire protocol, so that it knows where a batch ends and what commits. It is safe
-// for concurrent use.
+// Faulty is a proxy of a database that injects faults. It parses the wire protocol to find the
+// ends of batches and the commits. It is safe for concurrent use.
 type Faulty struct {
 	URL string // of the database through this line
 	// Delay is how long Stalled and CommitLate take.
@@ -57,8 +56,8 @@ type Faulty struct {
 	closed   bool
 }
 
-// NewFaulty opens a line to the database at rawURL, on which nothing goes wrong
-// yet. It is closed when the test ends.
+// NewFaulty starts a proxy of the database at rawURL, without faults. It is closed when the
+// test ends.
 func NewFaulty(t testing.TB, rawURL string) *Faulty {
 	t.Helper()
 	cfg, err := pgx.ParseConfig(rawURL)
@@ -104,8 +103,8 @@ func NewFaulty(t testing.TB, rawURL string) *Faulty {
 	return f
 }
 
-// Randomly lets a share of the batches meet a fault, one of those given for
-// batches with and without a commit.
+// Randomly injects faults into a share of the batches, chosen from those given for batches with
+// and without a commit.
 func (f *Faulty) Randomly(r *rand.Rand, share float64, commits, others []Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -117,7 +116,7 @@ func (f *Faulty) Randomly(r *rand.Rand, share float64, commits, others []Fault) 
 	}
 }
 
-// Next lets the next batch that does, or does not, commit meet a fault.
+// Next injects a fault into the next batch that commits, or that does not.
 func (f *Faulty) Next(commits bool, fault Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -130,14 +129,14 @@ func (f *Faulty) Next(commits bool, fault Fault) {
 	}
 }
 
-// Heal lets nothing go wrong any more.
+// Heal ends the injection of faults.
 func (f *Faulty) Heal() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.choose = nil
 }
 
-// Injected says how often each fault was met so far.
+// Injected returns the number of injections of each fault.
 func (f *Faulty) Injected() map[Fault]int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -231,7 +230,7 @@ func (f *Faulty) serve(client net.Conn) {
 	s.requests()
 }
 
-// requests carries what the client sends, a batch at a time.
+// requests forwards the messages of the client, a batch at a time.
 func (s *session) requests() {
 	var batch []byte
 	commits := false
@@ -257,7 +256,7 @@ func (s *session) requests() {
 	}
 }
 
-// follow keeps track of what is prepared, and says whether a message commits.
+// follow tracks prepared statements and reports whether a message commits.
 func (s *session) follow(message pgproto3.FrontendMessage) bool {
 	switch m := message.(type) {
 	case *pgproto3.Parse:
@@ -279,8 +278,7 @@ func isCommit(sql string) bool {
 	return strings.HasPrefix(sql, "commit") || sql == "release savepoint cockroach_restart"
 }
 
-// deliver passes a batch on, or lets it meet its fault. It reports whether the
-// connection goes on.
+// deliver forwards a batch or injects its fault. It reports whether the connection continues.
 func (s *session) deliver(batch []byte, commits bool) bool {
 	switch fault := s.line.meet(commits); fault {
 	case SerializationFailure:
@@ -298,7 +296,7 @@ func (s *session) deliver(batch []byte, commits bool) bool {
 		_ = s.client.Close()
 		time.Sleep(s.line.Delay)
 		_, _ = s.server.Write(batch)
-		// Whatever it answers, nobody hears it.
+		// The response is discarded.
 		s.answer.Store(func(m pgproto3.BackendMessage) verdict {
 			if _, done := m.(*pgproto3.ReadyForQuery); done {
 				return hangUp
@@ -367,7 +365,7 @@ func (s *session) write(text []byte) error {
 	return err
 }
 
-// answers carries what the server sends.
+// answers forwards the messages of the server.
 func (s *session) answers() {
 	defer s.client.Close()
 	for {

@@ -14,12 +14,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Latency puts a network between the test and the database at rawURL: a round
-// trip through proxyURL takes d longer. As on a real line, what is sent
-// together arrives together: data pays for the distance, not for each packet.
+// Latency simulates a network between the test and the database at rawURL: a round trip
+// through proxyURL takes d longer. Data that is sent together arrives together, so the delay
+// is that of the distance and not added per packet.
 //
-// roundTrips counts how often, so far, a client sent something and then got an
-// answer; opening a connection costs some.
+// roundTrips counts the responses of the database so far; opening a connection needs some.
 func Latency(t testing.TB, rawURL string, d time.Duration) (proxyURL string, roundTrips func() int) {
 	t.Helper()
 	cfg, err := pgx.ParseConfig(rawURL)

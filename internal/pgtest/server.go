@@ -1,12 +1,12 @@
 // Package pgtest gives tests a real PostgreSQL.
 //
-// A test package says
+// A test package has
 //
 //	func TestMain(m *testing.M) { pgtest.Main(m) }
 //
-// and its tests ask for [URL], a fresh database each. The server behind it is
-// the one that STONETOWN_TEST_POSTGRES_URL names; otherwise a private one,
-// started when first asked for and gone with the process, however that ends.
+// and its tests call [URL] for a fresh database each. The server is the one at
+// STONETOWN_TEST_POSTGRES_URL, or else a private one, which is started by the first call and
+// ends with the process.
 // Where there is no PostgreSQL the test is skipped, except in CI, where it
 // fails. The named server may also be CockroachDB (make test-cockroach).
 //
@@ -152,10 +152,9 @@ func binaries() (string, error) {
 	return filepath.Dir(newest), nil
 }
 
-// unprivileged says how to run the server, which refuses to be root: as the
-// user postgres or nobody, who is given the folder. The session of its own
-// keeps an interrupt typed at the terminal away from it, so that it can clean
-// up.
+// unprivileged returns how to run the server, which refuses to run as root: as the user
+// postgres or nobody, which gets the folder. Its own session keeps an interrupt at the
+// terminal from it, so that it can clean up.
 func unprivileged(dir string) (*syscall.SysProcAttr, error) {
 	attr := &syscall.SysProcAttr{Setsid: true}
 	if os.Getuid() != 0 {

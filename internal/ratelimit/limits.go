@@ -13,14 +13,14 @@ import (
 type Family string
 
 const (
-	None        Family = "none"         // what everyone may see, such as documents
-	Token       Family = "token"        // getting tokens
-	SignIn      Family = "sign-in"      // proving who one is
-	Page        Family = "page"         // what showing a page begins
-	SelfService Family = "self-service" // a user's own affairs
-	Admin       Family = "admin"        // changing how a tenant is set up
-	Authz       Family = "authz"        // decisions, and the resources and relations that they rest on
-	Client      Family = "client"       // what clients do with tokens
+	None        Family = "none"         // public documents
+	Token       Family = "token"        // issuing tokens
+	SignIn      Family = "sign-in"      // authentication
+	Page        Family = "page"         // ceremonies that a page begins when it is shown
+	SelfService Family = "self-service" // the user's own account
+	Admin       Family = "admin"        // the configuration of a tenant
+	Authz       Family = "authz"        // decisions, resources and relations
+	Client      Family = "client"       // introspection and revocation
 )
 
 var families = []Family{Token, SignIn, Page, SelfService, Admin, Authz, Client}
@@ -37,7 +37,7 @@ func FamilyNames() []string {
 // Known reports whether there is such a family.
 func (f Family) Known() bool { return f == None || slices.Contains(families, f) }
 
-// By is whose requests are counted together.
+// By is the party whose requests are counted together.
 type By string
 
 const (
@@ -80,7 +80,7 @@ type Limit struct {
 	Window   time.Duration
 }
 
-// MaxRequests is the largest limit that can be told from none.
+// MaxRequests is the largest limit; more would be equal to none.
 const MaxRequests = 10_000_000
 
 var units = map[string]time.Duration{"s": time.Second, "min": time.Minute, "h": time.Hour, "d": 24 * time.Hour}
@@ -124,10 +124,10 @@ func (l Limit) validate() error {
 	return fmt.Errorf("%d requests in %v is not a limit", l.Requests, l.Window)
 }
 
-// Limits are limits by what they count. What is missing is not said.
+// Limits are limits by what they count. A missing one is not overridden.
 type Limits map[Counted]Limit
 
-// Defaults are the limits of a deployment that says nothing else.
+// Defaults are the limits of a deployment without limits of its own.
 func Defaults() Limits {
 	return Limits{
 		{Token, IP}:           {60, time.Minute},

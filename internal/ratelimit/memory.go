@@ -10,10 +10,9 @@ import (
 	"time"
 )
 
-// memoryStore keeps numbers until their time is over, and no more than most of them,
-// since whoever has many addresses can make one for each. When it is full, those who
-// come new share buckets: forgetting others would allow them their whole limit again.
-// It is a [throttled.GCRAStoreCtx].
+// memoryStore stores buckets until they expire, at most mostBuckets, because an attacker with
+// many addresses creates one for each. When it is full, new keys share buckets: deleting
+// others would restore their whole limit. It is a [throttled.GCRAStoreCtx].
 type memoryStore struct {
 	clock func() time.Time
 	most  int
@@ -24,16 +23,16 @@ type memoryStore struct {
 }
 
 const (
-	// mostBuckets is how many buckets are kept, of some 200 bytes.
+	// mostBuckets is the maximum number of buckets, of about 200 bytes each.
 	mostBuckets = 200_000
-	// sharedBuckets is how many those who come new share, of each limit of a tenant.
+	// sharedBuckets is the number of buckets that new keys share, for each limit of a tenant.
 	sharedBuckets = 64
 	// collectWhenFull is how often a full store looks for buckets to forget.
 	collectWhenFull = 10 * time.Second
 )
 
-// bucket is the name under which a bucket is kept: its own or, if there is no room, that
-// of one it shares. mu is held.
+// bucket returns the name of a key's bucket: its own or, if the store is full, a shared one.
+// mu is held.
 func (s *memoryStore) bucket(key string, now time.Time) string {
 	if len(s.entries) < s.most {
 		return key

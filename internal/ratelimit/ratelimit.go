@@ -21,20 +21,20 @@ import (
 	"stonetown/internal/sqldb"
 )
 
-// Config says what a limiter works on.
+// Config configures a limiter.
 type Config struct {
 	// DB shares the buckets; its table is among [Migrations]. Required.
 	DB *sqldb.DB
 	// Limits replace those of [Defaults] that they name.
 	Limits Limits
-	// Clock tells the time where the buckets are in memory; where they are shared
-	// the database does. Default: time.Now.
+	// Clock returns the current time for buckets in memory; shared buckets use the clock of the
+	// database. Default: time.Now.
 	Clock func() time.Time
-	// Logger gets what goes wrong in the background. Default: discarded.
+	// Logger receives errors of background work. Default: discarded.
 	Logger *slog.Logger
 }
 
-// Limiter counts. It is safe for concurrent use.
+// Limiter counts requests. It is safe for concurrent use.
 type Limiter struct {
 	shared *sqlStore // nil: the buckets are in memory
 	store  throttled.GCRAStoreCtx
@@ -71,7 +71,7 @@ func New(c Config) (*Limiter, error) {
 	return l, nil
 }
 
-// Limit is what holds, given the limits that a tenant has of its own.
+// Limit returns the effective limit, given the limits of the tenant.
 func (l *Limiter) Limit(tenant Limits, c Counted) Limit {
 	if limit, ok := tenant[c]; ok {
 		return limit
@@ -79,7 +79,7 @@ func (l *Limiter) Limit(tenant Limits, c Counted) Limit {
 	return l.limits[c]
 }
 
-// Decision is what became of a request.
+// Decision is the result for a request.
 type Decision struct {
 	Limited    bool
 	Limit      Limit
@@ -88,7 +88,7 @@ type Decision struct {
 	RetryAfter time.Duration // if Limited: until a request is allowed
 }
 
-// Bucket names whose requests are counted: those of one address or caller to one
+// Bucket identifies requests that are counted together: those of one address or caller to one
 // family of one tenant.
 type Bucket struct {
 	Tenant  string
@@ -146,7 +146,7 @@ func (l *Limiter) gcra(limit Limit) (*throttled.GCRARateLimiterCtx, error) {
 	return known.(*throttled.GCRARateLimiterCtx), nil
 }
 
-// collectEvery is how often buckets are forgotten that are full again.
+// collectEvery is the interval at which full buckets are deleted.
 const collectEvery = time.Minute
 
 // Run collects full buckets until ctx ends.

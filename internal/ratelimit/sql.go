@@ -22,12 +22,11 @@ const (
 	collectAtOnce = 500
 )
 
-// sqlStore keeps the numbers in the database, whose clock counts, so that the
-// processes of a deployment agree. It is a [throttled.GCRAStoreCtx].
+// sqlStore stores buckets in the database and uses its clock, so that the processes of a
+// deployment agree. It is a [throttled.GCRAStoreCtx].
 type sqlStore struct{ db *sqldb.DB }
 
-// split takes a bucket's name apart: the tenant, which leads the key, and the
-// rest.
+// split splits a bucket's name into the tenant and the rest.
 func split(key string) (tenant, bucket string) {
 	tenant, bucket, _ = strings.Cut(key, "|")
 	return tenant, bucket

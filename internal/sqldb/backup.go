@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// ErrNotEmbedded is returned for what only a SQLite database can do.
+// ErrNotEmbedded is returned by functions that only a SQLite database supports.
 var ErrNotEmbedded = errors.New("only an embedded database (SQLite) can do this; PostgreSQL and CockroachDB have tools of their own")
 
 // Backup writes the database as it is at this moment to a new file that only its
@@ -60,8 +60,8 @@ func syncDir(path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// CheckIntegrity reads all of an embedded database and reports what is damaged.
-// It fails with [ErrNotEmbedded].
+// CheckIntegrity reads all of an embedded database and reports damage. It fails with
+// [ErrNotEmbedded].
 func (db *DB) CheckIntegrity(ctx context.Context) error {
 	if db.Dialect() != SQLite {
 		return ErrNotEmbedded

@@ -21,7 +21,7 @@ func (b *Batch) Queue(sql string, args []any, scan func(*Rows) error) {
 // Len is the number of statements queued.
 func (b *Batch) Len() int { return len(b.items) }
 
-// read hands the rows of one item to its scan function.
+// read passes the rows of one item to its scan function.
 func (it batchItem) read(rows *Rows) error {
 	var err error
 	if it.scan != nil {

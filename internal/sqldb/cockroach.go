@@ -9,12 +9,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// txFromSavepoint runs a transaction by the protocol that CockroachDB has for retries:
-// the savepoint cockroach_restart is set before fn, a transaction that lost against others
-// goes back to it and keeps its place in the order, and releasing it commits.
+// txFromSavepoint runs a transaction with CockroachDB's client-side retries: the savepoint
+// cockroach_restart is set before fn, a transaction that conflicts with others returns to it
+// and keeps its priority, and releasing it commits.
 //
-// It is for CockroachDB only. On PostgreSQL a transaction keeps its snapshot when it goes
-// back to a savepoint, and so the conflict, and releasing a savepoint commits nothing.
+// It is for CockroachDB only. On PostgreSQL a transaction that returns to a savepoint keeps its
+// snapshot, and so the conflict, and releasing a savepoint commits nothing.
 func (pg *postgres) txFromSavepoint(ctx context.Context, fn func(*Tx) error) error {
 	err := crdbpgx.ExecuteTx(ctx, pg.pool, serializable, func(tx pgx.Tx) error { return fn(&Tx{pgQuerier{tx}}) })
 	if release, ok := errors.AsType[*crdb.AmbiguousCommitError](err); ok {

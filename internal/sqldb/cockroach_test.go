@@ -9,9 +9,9 @@ import (
 	"stonetown/internal/pgtest"
 )
 
-// retrying returns a database whose transactions are retried as on CockroachDB, with the
-// line to it and a direct way. PostgreSQL knows the same savepoint. What it lacks is that
-// the release commits: a fault at the COMMIT that follows would mean nothing.
+// retrying returns a database whose transactions are retried as on CockroachDB, with the proxy
+// to it and a direct connection. PostgreSQL accepts the same savepoint, but its release does
+// not commit, so a fault at the COMMIT that follows has no meaning.
 func retrying(t *testing.T) (db, direct *DB, line *pgtest.Faulty) {
 	t.Helper()
 	url := pgtest.URL(t)

@@ -44,12 +44,12 @@ func IsRetryable(err error) bool {
 	return ok && (pgErr.Code == "40001" || pgErr.Code == "40P01") // serialization_failure, deadlock_detected
 }
 
-// IsUnavailable reports whether an error says of the database no more than that it
-// could not be reached, or that a connection to it broke. Whether a statement was
-// run is then unknown; a transaction that had not begun to commit was not applied.
+// IsUnavailable reports whether an error means that the database could not be reached or that
+// a connection broke. Whether a statement was executed is then unknown; a transaction that had
+// not begun to commit was not applied.
 func IsUnavailable(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return false // the caller's patience says nothing of the database
+		return false // the caller's deadline, not an error of the database
 	}
 	if pgErr, ok := errors.AsType[*pgconn.PgError](err); ok {
 		// connection exceptions; admin_shutdown, crash_shutdown, cannot_connect_now
@@ -67,8 +67,8 @@ func IsUnavailable(err error) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// IsExhausted reports whether the database lacks what it needs to do its work: room on its
-// disk, memory or connections. Nothing was written.
+// IsExhausted reports whether the database lacks disk space, memory or connections. Nothing
+// was written.
 func IsExhausted(err error) bool {
 	if pgErr, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return strings.HasPrefix(pgErr.Code, "53") // insufficient resources, disk_full among them
@@ -79,10 +79,9 @@ func IsExhausted(err error) bool {
 	return errors.Is(err, syscall.ENOSPC)
 }
 
-// commitError classifies what came back for a batch that ended with COMMIT.
-// Only an error that the server reported, and that says that it rolled back,
-// leaves no doubt. pgconn.SafeToRetry is not asked: it has said yes about a
-// COMMIT that was applied before its connection dropped.
+// commitError classifies the error of a batch that ended with COMMIT. The outcome is known
+// only if the server reported that it rolled back. pgconn.SafeToRetry is not used: it has
+// returned true for a COMMIT that was applied before its connection dropped.
 func commitError(err error) error {
 	pgErr, ok := errors.AsType[*pgconn.PgError](err)
 	certain := ok &&

@@ -9,8 +9,7 @@ import (
 	"stonetown/internal/pgtest"
 )
 
-// A full disk is an error of its own, after which the database goes on where there is room
-// again.
+// A full disk is an error of its own. The database works again when there is space.
 func TestFullDisk(t *testing.T) {
 	db := open(t, "sqlite://"+filepath.Join(t.TempDir(), "test.db"))
 	exec(t, db, `CREATE TABLE texts (text TEXT NOT NULL)`)

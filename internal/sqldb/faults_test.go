@@ -8,9 +8,8 @@ import (
 	"stonetown/internal/pgtest"
 )
 
-// A driver that runs a statement again, because it takes it for not sent, does
-// twice what was asked for once. It has happened with statements without
-// arguments, behind a connection that dropped after the statement was run.
+// A driver must not repeat a statement that may have been executed. It has happened with
+// statements without arguments when a connection dropped after the execution.
 func TestNothingIsRunTwice(t *testing.T) {
 	url := pgtest.URL(t)
 	direct := open(t, url)
@@ -55,7 +54,7 @@ func TestNothingIsRunTwice(t *testing.T) {
 				line.Next(commits, fault)
 				err := run()
 				line.Heal()
-				time.Sleep(2 * line.Delay) // what is late has come
+				time.Sleep(2 * line.Delay) // delayed messages have arrived
 				n := count() - before
 				ambiguous := (*AmbiguousCommitError)(nil)
 				switch {

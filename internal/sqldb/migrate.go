@@ -44,7 +44,7 @@ func EmbeddedMigrations(owner string, files embed.FS) Migrations {
 }
 
 // Migrate brings the tables of each owner, in order, to their newest version.
-// Processes that start together take turns.
+// Processes that start together migrate one after the other.
 func (db *DB) Migrate(ctx context.Context, all ...Migrations) error {
 	for _, m := range all {
 		m.FS = overlay{common: m.FS, dialect: db.Dialect().String()}

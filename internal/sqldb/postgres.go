@@ -46,11 +46,10 @@ func openPostgres(ctx context.Context, cfg Config, st *stats) (backend, error) {
 	return pg, nil
 }
 
-// fixPlans makes PostgreSQL plan each prepared statement once per connection,
-// for any arguments, and by index. Left alone it plans for the size that a table
-// has at the moment, which is nothing on a new installation, and keeps to that
-// until statistics are next gathered; or it spends more time on planning for
-// the arguments at hand than on the execution.
+// fixPlans makes PostgreSQL plan each prepared statement once per connection, for any
+// arguments, and by index. By default it plans for the current size of a table, which is zero
+// on a new installation, until statistics are next gathered; or it plans for the arguments of
+// each execution, which takes longer than the execution.
 func fixPlans(ctx context.Context, conn *pgx.Conn) error {
 	if conn.PgConn().ParameterStatus("crdb_version") != "" {
 		return nil

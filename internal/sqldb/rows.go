@@ -5,10 +5,10 @@ import (
 	"errors"
 )
 
-// ErrNoRows is what [Row.Scan] returns when the statement had no row.
+// ErrNoRows is returned by [Row.Scan] if the statement had no row.
 var ErrNoRows = sql.ErrNoRows
 
-// cursor is what pgx and database/sql have in common.
+// cursor is the common part of the rows of pgx and database/sql.
 type cursor interface {
 	Next() bool
 	Scan(dest ...any) error
@@ -20,7 +20,7 @@ type cursor interface {
 type Rows struct {
 	cursor
 	close func() error // may be called again
-	fail  func(error)  // told of the first error; may be nil
+	fail  func(error)  // called with the first error; may be nil
 }
 
 // Next moves to the next row; after the last one it closes the rows.
@@ -32,11 +32,11 @@ func (r *Rows) Next() bool {
 	return false
 }
 
-// Err is the error that ended the rows early. Ask it after Next said false.
+// Err returns the error that ended the rows early. Call it after Next returned false.
 func (r *Rows) Err() error { return r.cursor.Err() }
 
-// Close ends the rows; it may be called more than once. Its error has been
-// seen already by whoever read to the end and asked Err.
+// Close ends the rows; it may be called more than once. A caller that read to the end and
+// called Err can ignore its error.
 func (r *Rows) Close() error {
 	err := r.close()
 	r.failed(err)
@@ -75,8 +75,8 @@ func (r *Row) Scan(dest ...any) error {
 	return r.rows.Close()
 }
 
-// Texts returns the first column of all rows, which it closes. It takes what a query
-// returned, its error included.
+// Texts returns the first column of all rows, which it closes. It accepts the results of a
+// query, including the error.
 func Texts(rows *Rows, err error) (texts []string, _ error) {
 	if err != nil {
 		return nil, err

@@ -52,11 +52,11 @@ func (d Dialect) String() string {
 	return [...]string{"sqlite", "postgres", "cockroach"}[d]
 }
 
-// Config says which database to open.
+// Config configures a database.
 type Config struct {
 	// URL names the database: sqlite:///absolute/path.db, sqlite:relative/path.db
 	// or postgres://user@host:port/database?parameter=value. PostgreSQL and
-	// CockroachDB share the scheme; the server is asked which one it is.
+	// CockroachDB share the scheme; the server reports its kind.
 	URL string
 
 	// MaxConns is how many connections are open at most; on SQLite, how many
@@ -84,7 +84,7 @@ type DB struct {
 	stats   stats
 }
 
-// backend is what the two drivers do differently.
+// backend is the part that differs between the two drivers.
 type backend interface {
 	dialect() Dialect
 	reads() querier
@@ -174,7 +174,7 @@ func (db *DB) Send(ctx context.Context, b *Batch) error { return db.backend.read
 // Close waits for the connections in use to be returned and closes all.
 func (db *DB) Close() error { return db.backend.close() }
 
-// Stats counts what was asked of the database since it was opened.
+// Stats are counts since the database was opened.
 type Stats struct {
 	Statements int64 // statements run
 	RoundTrips int64 // times a server was sent something and waited for; 0 on SQLite

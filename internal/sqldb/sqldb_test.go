@@ -282,7 +282,7 @@ func TestMigrate(t *testing.T) {
 	})
 }
 
-// Who only reads sees what the owner commits, and can change nothing.
+// A read-only connection reads the commits of the owner and cannot write.
 func TestReadOnly(t *testing.T) {
 	for name, url := range map[string]string{"sqlite": "sqlite://" + filepath.Join(t.TempDir(), "test.db"), "postgres": pgtest.URL(t)} {
 		t.Run(name, func(t *testing.T) {

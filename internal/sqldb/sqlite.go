@@ -23,7 +23,7 @@ type lite struct {
 	read    *liteQuerier
 	writer  *sql.DB       // one connection, which write uses all the time; nil if read only
 	conn    *sql.Conn     // the writer's
-	write   *liteQuerier  // on conn; whoever holds turn may use it
+	write   *liteQuerier  // on conn; used only by the holder of turn
 	turn    chan struct{} // holds one value while the writer is free
 }
 
@@ -102,8 +102,8 @@ func (l *lite) own(ctx context.Context) (err error) {
 	if l.lock, err = lockFile(l.path + ".lock"); err != nil {
 		return err
 	}
-	// For its owner alone, and with an error that says what is wrong if it cannot
-	// be written: SQLite would find out with the first change.
+	// Readable by its owner only. A file that cannot be written is reported here; SQLite would
+	// report it at the first change.
 	f, err := os.OpenFile(l.path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return err
@@ -147,7 +147,7 @@ func (l *lite) close() error {
 	if l.write != nil {
 		if l.readers != nil { // else the writer was never free
 			<-l.turn
-			defer l.release() // to those who come too late, and find it closed
+			defer l.release() // later callers find it closed
 		}
 		// The last connection to close folds the log into the file.
 		errs = append(errs, l.write.close(), l.conn.Close())
@@ -422,9 +422,9 @@ func (p *litePipeline) rollback() {
 		return
 	}
 	if p.open != nil {
-		_ = p.open.Close() // what it could say no longer matters
+		_ = p.open.Close() // its error no longer matters
 	}
-	// The error says that SQLite has rolled back already.
+	// The error means that SQLite has already rolled back.
 	_, _ = p.l.write.exec(context.Background(), "ROLLBACK", nil)
 	p.end()
 }

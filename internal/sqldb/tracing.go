@@ -12,7 +12,7 @@ import (
 
 // traced is a backend that records a span for each statement, batch and transaction, if
 // the context has a span that is recorded. Statements of a transaction are children of its
-// span, whatever context they run with. Spans follow OpenTelemetry's semantic conventions
+// span, also if they run with another context. Spans follow OpenTelemetry's semantic conventions
 // for databases, without the text of statements and their values.
 type traced struct {
 	backend

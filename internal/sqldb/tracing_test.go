@@ -100,7 +100,7 @@ func TestSpans(t *testing.T) {
 		if err := db.Tx(ctx, func(tx *Tx) error { return failed }); !errors.Is(err, failed) {
 			t.Fatal(err)
 		}
-		// In the transaction of a span whatever the statements' context is.
+		// A child of the transaction's span, also with another context.
 		var first, last Batch
 		first.Queue(`SELECT balance FROM accounts`, nil, nil)
 		p, err := db.Pipeline(ctx, &first)

@@ -2,8 +2,8 @@ package sqldb
 
 import "context"
 
-// Tx is a transaction under way. It runs one statement at a time and is not
-// safe for concurrent use.
+// Tx is an open transaction. It runs one statement at a time and is not safe for concurrent
+// use.
 type Tx struct{ q querier }
 
 // Query runs a statement and returns its rows, which the caller closes before
@@ -26,8 +26,8 @@ func (tx *Tx) Exec(ctx context.Context, sql string, args ...any) (rowsAffected i
 func (tx *Tx) Send(ctx context.Context, b *Batch) error { return tx.q.send(ctx, b) }
 
 // Tx runs fn in a serializable transaction and commits it if fn returns nil.
-// When the database asks for it, the transaction is rolled back and fn runs
-// again from its beginning, so fn must have no effect but through tx. PostgreSQL
+// If it conflicts with others, the transaction is rolled back and fn runs
+// again from its beginning, so fn must have effects only through tx. PostgreSQL
 // then gets a new transaction, CockroachDB the same one from a savepoint
 // (github.com/cockroachdb/cockroach-go). On SQLite, which has one writer, fn runs
 // once.

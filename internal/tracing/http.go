@@ -46,7 +46,7 @@ func (t *Tracer) root(ctx context.Context, name string, kind trace.SpanKind) (co
 	return ctx, Span{span}
 }
 
-// knownMethod is a method, or _OTHER for what a client has made up.
+// knownMethod returns a standard method, or _OTHER.
 func knownMethod(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions, http.MethodConnect, http.MethodTrace:
@@ -94,7 +94,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// CloseIdleConnections is what [http.Client.CloseIdleConnections] calls.
+// CloseIdleConnections is called by [http.Client.CloseIdleConnections].
 func (t transport) CloseIdleConnections() {
 	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()

@@ -7,7 +7,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// LogHandler adds trace_id and span_id to what is logged with the context of a trace,
+// LogHandler adds trace_id and span_id to records that are logged with the context of a trace,
 // whether the trace is recorded or not.
 func LogHandler(h slog.Handler) slog.Handler { return logHandler{h} }
 

@@ -81,7 +81,7 @@ func (s Span) In(ctx context.Context) context.Context {
 // IsRecorded reports whether the span is recorded, for attributes that cost something.
 func (s Span) IsRecorded() bool { return s.span != nil }
 
-// Name gives the span another name.
+// Name renames the span.
 func (s Span) Name(name string) {
 	if s.span != nil {
 		s.span.SetName(name)
@@ -109,7 +109,7 @@ func (s Span) Bool(key string, value bool) {
 	}
 }
 
-// Fail marks the span as failed. kind is one of few words for what went wrong.
+// Fail marks the span as failed. kind is the kind of error, one of few words.
 func (s Span) Fail(kind string) {
 	if s.span != nil {
 		s.span.SetAttributes(attribute.String("error.type", kind))

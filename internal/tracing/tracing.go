@@ -3,16 +3,16 @@
 //
 // A [Tracer] starts the span of a request ([Tracer.Request]) or of a background job
 // ([Tracer.Job]). Other packages add a child of the span in their context with [Start],
-// and know neither a tracer nor the configuration. Without a recorded span in the context
-// Start does nothing. In a process without a tracer it does not even look: the cost is one
-// atomic load, and no allocation.
+// and depend on neither a tracer nor the configuration. Without a recorded span in the context
+// Start does nothing. In a process without a tracer it costs one atomic load and no
+// allocation.
 //
 // The context of a trace crosses processes in the fields traceparent and tracestate (W3C
 // Trace Context): Request reads them, [Transport] writes them.
 //
 // Spans hold names of operations, routes, tables and hosts, numbers, ids and kinds of
 // errors. They never hold texts of errors, query strings, values of statements, tokens or
-// e-mail addresses, so a trace can be shown to people who may not see the data.
+// e-mail addresses, so traces contain no data of tenants.
 //
 // The exporter runs in the background behind a bounded queue. When the receiver is slow or
 // down, spans are dropped, a warning is logged once a minute, and no request waits.
@@ -40,11 +40,11 @@ const (
 	queueSize = 8192
 	// exportTime bounds the export of one batch, retries included.
 	exportTime = 10 * time.Second
-	// flushTime bounds the export of what is left when the tracer is closed.
+	// flushTime bounds the export of the remaining spans when the tracer is closed.
 	flushTime = 2 * time.Second
 )
 
-// Config says where spans go. URL, or Exporter, is required.
+// Config configures a tracer. URL, or Exporter, is required.
 type Config struct {
 	// URL is the OTLP/HTTP endpoint for traces, such as http://localhost:4318/v1/traces.
 	URL string
@@ -109,7 +109,7 @@ func (t *Tracer) Close() {
 	defer cancel()
 	if err := t.provider.Shutdown(ctx); err != nil {
 		t.exporter.log.Warn("spans are lost: the last export was not finished", "error", err)
-		// It ends an export under way, for which the provider no longer waits.
+		// It ends an export in progress, for which the provider no longer waits.
 		_ = t.exporter.Shutdown(context.Background())
 	}
 }
@@ -140,8 +140,7 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpa
 	return nil
 }
 
-// kindOf is a name for an error that says nothing of the request: the type of its
-// innermost cause.
+// kindOf names an error without data of the request: by the type of its innermost cause.
 func kindOf(err error) string {
 	switch {
 	case errors.Is(err, context.Canceled):
