@@ -12,16 +12,16 @@ import (
 	"stonetown/internal/sqldb"
 )
 
-// Config says what a directory works on.
+// Config configures a directory.
 type Config struct {
 	// DB holds the rows. Required; its tables are [Migrations].
 	DB *sqldb.DB
 
-	// Clock tells the time. Default: time.Now.
+	// Clock returns the current time. Default: time.Now.
 	Clock func() time.Time
 }
 
-// Directory knows the organisations and tenants. It is safe for concurrent use.
+// Directory stores organisations and tenants. It is safe for concurrent use.
 type Directory struct {
 	db    *sqldb.DB
 	clock func() time.Time
@@ -62,9 +62,8 @@ func New(c Config) (*Directory, error) {
 // now has the precision that the database keeps.
 func (d *Directory) now() time.Time { return d.clock().UTC().Truncate(time.Microsecond) }
 
-// TenantByHost returns the tenant, in whatever state, that is served on a host,
-// given without port; case and one trailing dot do not matter. It fails with
-// [ErrTenantNotFound]. The answer may be a few seconds old.
+// TenantByHost returns the tenant of a host without port, in any state; case and one trailing
+// dot do not matter. It fails with [ErrTenantNotFound]. The result may be a few seconds old.
 func (d *Directory) TenantByHost(ctx context.Context, host string) (Tenant, error) {
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	if host == "" || len(host) > 253 { // the longest DNS name
@@ -81,14 +80,12 @@ func (d *Directory) FirstTenant(ctx context.Context) (Tenant, error) {
 	return d.cached("", func() (Tenant, error) { return selectFirstTenant(ctx, d.db) })
 }
 
-// TenantByID returns a tenant, in whatever state. It fails with
-// [ErrTenantNotFound].
+// TenantByID returns a tenant in any state. It fails with [ErrTenantNotFound].
 func (d *Directory) TenantByID(ctx context.Context, tenantID string) (Tenant, error) {
 	return selectTenantByID(ctx, d.db, tenantID)
 }
 
-// TenantBySlug returns a tenant, in whatever state. It fails with
-// [ErrTenantNotFound].
+// TenantBySlug returns a tenant in any state. It fails with [ErrTenantNotFound].
 func (d *Directory) TenantBySlug(ctx context.Context, slug string) (Tenant, error) {
 	return selectTenantBySlug(ctx, d.db, slug)
 }

@@ -13,7 +13,7 @@ import (
 	"stonetown/internal/sqldb"
 )
 
-// clock is a hand-moved clock.
+// clock is a clock that tests set.
 type clock struct{ now time.Time }
 
 func (c *clock) Now() time.Time { return c.now }

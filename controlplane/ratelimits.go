@@ -10,11 +10,10 @@ import (
 	"stonetown/internal/sqldb"
 )
 
-// UpdateRateLimits changes the limits that a tenant has of its own: those in set
-// are set, and those in clear are the deployment's again. It returns what they
-// are then. with, which may run more than once and also runs if nothing differs, does
-// in the same transaction what belongs to it. It fails with [ErrTenantNotFound], or as
-// with does.
+// UpdateRateLimits changes the limits of a tenant: those in set are set, and those in clear are
+// the deployment's again. It returns the result. with runs in the same transaction; it may run
+// more than once, and runs also if nothing differs. UpdateRateLimits fails with
+// [ErrTenantNotFound], or as with does.
 func (d *Directory) UpdateRateLimits(ctx context.Context, tenantID string, set ratelimit.Limits, clear []ratelimit.Counted,
 	with func(ctx context.Context, tx *sqldb.Tx, before, after ratelimit.Limits) error,
 ) (after ratelimit.Limits, err error) {

@@ -16,8 +16,7 @@ import (
 	"stonetown/internal/text"
 )
 
-// SystemTenant is the id of the built-in tenant whose users manage
-// organisations.
+// SystemTenant is the id of the built-in tenant. Its users manage organisations.
 const SystemTenant = "tnt_system"
 
 var (
@@ -40,7 +39,7 @@ var (
 	ErrBaseURLInvalid = errors.New("base URL is not http(s)://host[:port] in lower case")
 )
 
-// TenantState says what is served on a tenant's host.
+// TenantState decides which requests are served on a tenant's host.
 type TenantState string
 
 // The states of a tenant; see the package documentation.
@@ -64,7 +63,7 @@ type Tenant struct {
 	RateLimits ratelimit.Limits
 }
 
-// NewTenant is what creating a tenant takes.
+// NewTenant has the values of a tenant to create.
 type NewTenant struct {
 	OrgID   string
 	Slug    string
@@ -112,7 +111,7 @@ func (d *Directory) MoveTenant(ctx context.Context, tx *sqldb.Tx, tenantID, base
 
 var slugPattern = regexp.MustCompile(`^[a-z0-9](-?[a-z0-9]){0,62}$`)
 
-// validSlug holds slugs to what can be a DNS label.
+// validSlug reports whether a slug can be a DNS label.
 func validSlug(slug string) bool { return len(slug) <= 63 && slugPattern.MatchString(slug) }
 
 func validName(name string) bool { return len(name) <= 500 && text.IsLine(name) }

@@ -32,13 +32,13 @@ type PasswordPolicy struct {
 	MaxLength int `json:"max_length"`
 }
 
-// MFAPolicy says which users need a second factor, and of which kinds.
+// MFAPolicy is the policy for second factors: whether they are required, and the kinds.
 type MFAPolicy struct {
 	Mode  identity.MFAMode `json:"mode"`
 	Kinds []factor.Kind    `json:"kinds"`
 }
 
-// Session says when sessions end.
+// Session has the lifetimes of sessions.
 type Session struct {
 	IdleS     int `json:"idle_s"` // without use
 	AbsoluteS int `json:"absolute_s"`

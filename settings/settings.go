@@ -33,8 +33,8 @@ type Settings struct {
 	Applications oauth.Settings
 }
 
-// Change says what becomes of settings. Its functions get them as they are, may run more
-// than once, and leave what they do not change.
+// Change is a change of settings. Its functions get the current settings, may run more than
+// once, and keep all that they do not change.
 type Change struct {
 	SetLimits    ratelimit.Limits
 	ClearLimits  []ratelimit.Counted // the deployment's hold again

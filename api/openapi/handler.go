@@ -34,8 +34,7 @@ func cut(text []byte, mark, mediaType string) (form, error) {
 	return form{}, fmt.Errorf("openapi: no server behind %q", mark)
 }
 
-// serve sends it to a client of a tenant, whose address needs no escaping in any of the
-// forms.
+// serve sends the document with the tenant's address, which needs no escaping in any form.
 func (f form) serve(w http.ResponseWriter, r *http.Request) {
 	address := []byte(web.InfoOf(r.Context()).Tenant.BaseURL)
 	web.Document{

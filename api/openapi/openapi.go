@@ -1,7 +1,6 @@
-// Package openapi holds the document that describes the HTTP interface, and is
-// where everything that must agree with it starts: the routing and the wire
-// types of the packages beside it are generated from the document, and which
-// scopes and media types an operation takes is read from it at run time.
+// Package openapi has the OpenAPI document of the HTTP interface. The routing and the types of
+// the packages beside it are generated from the document; the scopes, media types and limits
+// of an operation are read from it at run time.
 package openapi
 
 import (
@@ -142,8 +141,8 @@ func Operations() ([]web.Operation, error) {
 	return ops, nil
 }
 
-// web states the operation as the request pipeline wants it. What the pipeline
-// could not enforce is an error, so that the document never promises more.
+// web converts the operation for the request pipeline. A requirement that the pipeline cannot
+// enforce is an error, so the document never promises more than is enforced.
 func (o operation) web(method, path string) (web.Operation, error) {
 	op := web.Operation{ID: o.ID, Method: method, Path: path}
 	if o.ID == "" || len(o.Tags) != 1 {

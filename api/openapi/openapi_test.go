@@ -114,8 +114,8 @@ func TestOperationsThatCannotBeEnforced(t *testing.T) {
 	}
 }
 
-// TestScopesAreDeclared: clients find each scope that an operation demands, and all that the
-// product knows, with the way to get a token.
+// TestScopesAreDeclared requires the security scheme to declare all built-in scopes and those
+// of every operation.
 func TestScopesAreDeclared(t *testing.T) {
 	var doc struct {
 		Components struct {

@@ -127,7 +127,7 @@ func (h *Handlers) PatchScope(ctx context.Context, request PatchScopeRequestObje
 	return PatchScope200JSONResponse{Body: read(info, scope)}, nil
 }
 
-// DeleteScope takes a scope back.
+// DeleteScope deletes a scope.
 func (h *Handlers) DeleteScope(ctx context.Context, request DeleteScopeRequestObject) (DeleteScopeResponseObject, error) {
 	info := web.InfoOf(ctx)
 	origin := engine.Origin{Actor: info.Principal.Subject, CommitID: info.CommitID}

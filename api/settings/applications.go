@@ -10,7 +10,7 @@ import (
 	"stonetown/oauth"
 )
 
-// ofApplications are what a tenant decides about its applications and their tokens.
+// ofApplications are the settings of applications and their tokens.
 var ofApplications = members[oauth.Settings]{
 	"dcr_mode":               word([]string{string(oauth.DCROff), string(oauth.DCRInitialAccessToken)}, func(s *oauth.Settings) *string { return (*string)(&s.DCRMode) }),
 	"require_state":          flag(func(s *oauth.Settings) *bool { return &s.RequireState }),

@@ -12,11 +12,11 @@ import (
 	"stonetown/api/web"
 )
 
-// member reads a member of a patch and returns what it changes in the settings of a module.
-// otherwise are the defaults, which null brings back.
+// member reads a member of a patch and returns its change of a module's settings. otherwise are
+// the defaults, which null restores.
 type member[S any] func(v *web.Validation, field string, value jsontext.Value) func(s *S, otherwise S)
 
-// members are what a tenant decides about a module, by where that is in a patch.
+// members are the settings of a module, by their path in a patch.
 type members[S any] map[string]member[S]
 
 // read reads those members of a merge patch (RFC 7396) that were given.

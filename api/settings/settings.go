@@ -67,7 +67,7 @@ func read(info *web.RequestInfo, s settings.Settings) SettingsRead {
 	return SettingsRead{Data: s.Document(), Meta: Meta{RequestID: info.RequestID}}
 }
 
-// limitsOf reads a merge patch: limits to set and, as null, to take back.
+// limitsOf reads a merge patch: limits to set and, as null, to remove.
 func limitsOf(patch jsontext.Value) (set ratelimit.Limits, clear []ratelimit.Counted, err error) {
 	var v web.Validation
 	switch patch.Kind() {

@@ -11,7 +11,7 @@ import (
 	"stonetown/identity/factor"
 )
 
-// ofUsers are what a tenant decides about its users.
+// ofUsers are the settings of users.
 var ofUsers = members[identity.Settings]{
 	"password_policy/min_length": integer(identity.LeastMinLength, identity.MostMinLength, func(s *identity.Settings) *int { return &s.PasswordPolicy.MinLength }),
 	"password_policy/max_length": integer(identity.LeastMaxLength, identity.MostMaxLength, func(s *identity.Settings) *int { return &s.PasswordPolicy.MaxLength }),

@@ -8,8 +8,8 @@ import (
 	"stonetown/oauth/dpop"
 )
 
-// challenge says how to authenticate: by the scheme that was tried, with what came of it, and
-// by the other one (RFC 6750 §3, RFC 9449 §7.1). params begin with a comma, if there are any.
+// challenge returns WWW-Authenticate fields: of the scheme in the request, with the error, and
+// of the other one (RFC 6750 §3, RFC 9449 §7.1). params, if any, begin with a comma.
 func (info *RequestInfo) challenge(scheme, params string) http.Header {
 	realm := ` realm="` + info.Tenant.BaseURL + `"`
 	bearer := oauth.TokenTypeBearer + realm
@@ -20,7 +20,7 @@ func (info *RequestInfo) challenge(scheme, params string) http.Header {
 	return http.Header{"Www-Authenticate": {bearer + params, bound}}
 }
 
-// scheme is the one by which the caller was let in, or would be.
+// scheme returns the scheme of the caller's token; Bearer without a token.
 func (info *RequestInfo) scheme() string {
 	if info.Principal != nil && info.Principal.Thumbprint != "" {
 		return oauth.TokenTypeDPoP
@@ -28,7 +28,7 @@ func (info *RequestInfo) scheme() string {
 	return oauth.TokenTypeBearer
 }
 
-// InvalidToken refuses a token that was accepted before something else came out.
+// InvalidToken refuses a token that the pipeline had accepted.
 func InvalidToken(info *RequestInfo, reason oauth.Reason) *Error {
 	return info.invalidToken(info.scheme(), reason)
 }

@@ -11,16 +11,16 @@ import (
 	"stonetown/controlplane"
 )
 
-// Origins knows which web origins may read the responses of a tenant.
+// Origins decides which web origins may read the responses of a tenant.
 type Origins interface {
 	// OriginAllowed reports whether an enabled application of the tenant names
 	// the origin; with a clientID, whether that application does.
 	OriginAllowed(ctx context.Context, tenantID, clientID, origin string) (bool, error)
 }
 
-// newCORS states the policy of everything that a script elsewhere may call with a
-// token (Fetch, CORS protocol). Cookies never count, so credentials are not
-// allowed. What is public says so itself; see [Document].
+// newCORS returns the policy for scripts of other origins, which send a token (Fetch, CORS
+// protocol). Cookies are not accepted from them, so credentials are not allowed. Public
+// documents have their own policy; see [Document].
 func newCORS(s *Server) *cors.Cors {
 	return cors.New(cors.Options{
 		AllowOriginVaryRequestFunc: func(r *http.Request, origin string) (bool, []string) {
@@ -50,14 +50,14 @@ func (s *Server) originAllowed(r *http.Request, origin string) bool {
 	return allowed && err == nil
 }
 
-// Paths says whether the router has a path at all.
+// Paths reports whether the router has a path.
 type Paths interface {
 	// Has reports whether some method leads somewhere.
 	Has(r *http.Request) bool
 }
 
-// allowOrigin states in the response's head who may read it. It reports whether
-// that was all the request asked for (a preflight).
+// allowOrigin sets the CORS fields of the response. It reports whether the request was a
+// preflight, which is then answered.
 func (s *Server) allowOrigin(w http.ResponseWriter, r *http.Request, paths Paths) bool {
 	if r.Header.Get("Origin") == "" || strings.HasPrefix(r.URL.Path, "/.well-known/") {
 		return false
@@ -70,8 +70,8 @@ func (s *Server) allowOrigin(w http.ResponseWriter, r *http.Request, paths Paths
 	return preflight
 }
 
-// RestrictOrigin takes back that a script may read the response, where its origin
-// is another application's than the one that the request is about.
+// RestrictOrigin removes the CORS fields of the response if the origin does not belong to the
+// application of the request.
 func (s *Server) RestrictOrigin(w http.ResponseWriter, r *http.Request, clientID string) {
 	origin := r.Header.Get("Origin")
 	if origin == "" || s.origins == nil || w.Header().Get("Access-Control-Allow-Origin") == "" {

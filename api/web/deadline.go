@@ -8,17 +8,16 @@ import (
 	"stonetown/internal/fair"
 )
 
-// lazyDeadline is the context of a request: it carries a [fair.Request], and has a
-// deadline that keeps no timer until somebody
-// waits for it. Most requests are answered from memory and wait for nothing, and a
-// timer would be a good part of their work.
+// lazyDeadline is the context of a request. It carries a [fair.Request], and has a deadline
+// whose timer starts when Done is first called. Most requests are answered from memory and
+// never wait; a timer would be a large part of their cost.
 type lazyDeadline struct {
 	context.Context
 	at      time.Time
 	request fair.Request
 
 	mu     sync.Mutex
-	timed  context.Context // once somebody waits
+	timed  context.Context // after the first call of Done
 	cancel context.CancelFunc
 	ended  bool
 }
@@ -54,8 +53,8 @@ func (d *lazyDeadline) Done() <-chan struct{} {
 	return d.timed.Done()
 }
 
-// AfterFunc is what package context looks for, so that contexts derived from this
-// one need no goroutine to learn of its end.
+// AfterFunc is used by package context, so that derived contexts need no goroutine that waits
+// for the end of this one.
 func (d *lazyDeadline) AfterFunc(f func()) (stop func() bool) {
 	d.Done()
 	return context.AfterFunc(d.timed, f)
@@ -80,7 +79,7 @@ func (d *lazyDeadline) Err() error {
 	return nil
 }
 
-// end cancels what was derived from the context.
+// end cancels the contexts that derive from this one.
 func (d *lazyDeadline) end() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

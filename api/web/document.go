@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// Document is a response that is the same for everyone who may see it, and that
-// caches may therefore keep.
+// Document is a response that does not depend on the caller and may be cached.
 type Document struct {
 	Body         []byte
 	MediaType    string

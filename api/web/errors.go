@@ -27,7 +27,7 @@ type Details map[string]any
 
 func (e *Error) Error() string { return e.Code + ": " + e.Message }
 
-// FieldError says what is wrong with one member or parameter.
+// FieldError is an error in one member or parameter.
 type FieldError struct {
 	Field   string `json:"field"` // a JSON pointer without its leading slash, or a parameter
 	Code    string `json:"code"`
@@ -42,17 +42,17 @@ func ValidationFailed(fields ...FieldError) *Error {
 	}
 }
 
-// NotFound says that a path leads nowhere.
+// NotFound is the error of an unknown path.
 func NotFound() *Error {
 	return &Error{Status: http.StatusNotFound, Code: "not_found", Message: "no operation has this path"}
 }
 
-// Denied refuses a caller that lacks a scope which it would give.
+// Denied refuses a caller that lacks a scope of the rights that it would give.
 func Denied(e *authority.DeniedError) *Error {
 	return &Error{Status: http.StatusForbidden, Code: "permission_denied", Message: e.Error(), Details: Details{"required_scope": e.Scope}}
 }
 
-// Unavailable asks to try again, at the earliest after a while.
+// Unavailable is a 503 with Retry-After.
 func Unavailable(message string, after time.Duration) *Error {
 	seconds := max(1, int((after+time.Second-1)/time.Second))
 	return &Error{
@@ -61,7 +61,7 @@ func Unavailable(message string, after time.Duration) *Error {
 	}
 }
 
-// exhaustedFor is how long it may take until somebody has made room.
+// exhaustedFor is the Retry-After of a database without disk space.
 const exhaustedFor = 30 * time.Second
 
 func internal() *Error {
@@ -76,7 +76,7 @@ type errorBody struct {
 	RequestID string  `json:"request_id"`
 }
 
-// Body is what the data plane sends for an error.
+// Body returns the body of an error of the data plane.
 func (e *Error) Body(requestID string) any {
 	return errorBody{Error: e.Code, Message: e.Message, Details: e.Details, RequestID: requestID}
 }
@@ -138,6 +138,6 @@ func (s *Server) respond(res *response, e *Error) {
 	if res.format.Body != nil {
 		status, body = res.format.Body(e, res.RequestID)
 	}
-	// Nobody is left to be told that an error could not be sent.
+	// An error that cannot be sent cannot be reported.
 	_ = WriteJSON(res, status, body)
 }

@@ -13,13 +13,11 @@ import (
 	"stonetown/internal/idempotency"
 )
 
-// idempotent does the work of an operation once for all requests under the same
-// Idempotency-Key, and answers the others with the first one's response
-// (draft-ietf-httpapi-idempotency-key-header). It runs after the caller was
-// found to have the right to the operation.
+// idempotent executes an operation once for all requests with the same Idempotency-Key, and
+// answers the others with the first response (draft-ietf-httpapi-idempotency-key-header). It
+// runs after the authorization of the caller.
 //
-// What an upload says is not compared: it is read as it comes. Requests under the same
-// key are then the same.
+// Uploads are read as streams and not compared: requests with the same key count as equal.
 func (s *Server) idempotent(res *response, r *http.Request, op Operation, next http.Handler) error {
 	keys := r.Header["Idempotency-Key"]
 	if s.idempotency == nil || len(keys) == 0 {
@@ -63,8 +61,8 @@ func (s *Server) idempotent(res *response, r *http.Request, op Operation, next h
 	return s.hold(res, r, claim, next)
 }
 
-// hold does the work and keeps its response back until it is stored, so that a
-// client that has it can rely on getting it again.
+// hold runs the handler and sends its response after it is stored, so a client that has the
+// response can get it again.
 func (s *Server) hold(res *response, r *http.Request, claim *idempotency.Claim, next http.Handler) error {
 	res.held = new(bytes.Buffer)
 	ended := false
@@ -97,7 +95,7 @@ func (s *Server) hold(res *response, r *http.Request, claim *idempotency.Claim, 
 		err = claim.Release(ctx)
 	}
 	if err != nil {
-		// The work is done, and its commit id keeps it from being done again.
+		// The work is committed, and its commit id prevents a second execution.
 		s.log.WarnContext(ctx, "store response under idempotency key", "request_id", res.RequestID, "error", err)
 	}
 	return res.send(&response)
@@ -113,7 +111,7 @@ func isFinal(status int) bool {
 	return status < 500
 }
 
-// send sends a response that was kept back or stored.
+// send sends a held or stored response.
 func (res *response) send(response *idempotency.Response) error {
 	for name, values := range response.Header {
 		res.Header()[name] = values

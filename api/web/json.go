@@ -60,9 +60,8 @@ func DecodeOptionalJSON(w http.ResponseWriter, r *http.Request, v any) error {
 	return Decode(b.Bytes(), v)
 }
 
-// DecodePatch does so for a change, where null is no way to say nothing: it is refused for
-// members that do not know what to do with it, which are all but those of type
-// [jsontext.Value].
+// DecodePatch decodes a change, in which null and absent differ: null is refused except for
+// members of type [jsontext.Value].
 func DecodePatch(w http.ResponseWriter, r *http.Request, v any) error {
 	b := buffers.Get().(*bytes.Buffer)
 	defer release(b)
@@ -91,7 +90,7 @@ func DecodePatch(w http.ResponseWriter, r *http.Request, v any) error {
 	return refused.Err()
 }
 
-// BodyError says why a body could not be read.
+// BodyError is the reason for which a body could not be read.
 func BodyError(err error) error {
 	var tooLarge *http.MaxBytesError
 	switch {
@@ -137,14 +136,14 @@ func Decode(text []byte, v any) error {
 	return invalidJSON("the body is not valid JSON: " + strings.TrimPrefix(err.Error(), "jsontext: "))
 }
 
-// kindNames are the words for what stands where something else should.
+// kindNames are the names of JSON kinds in error messages.
 var kindNames = map[string]string{
 	"null": "null", "true": "boolean", "false": "boolean", "string": "string", "number": "number",
 	"{": "object", "}": "object", "[": "array", "]": "array",
 }
 
-// depth is how deep a text nests, if it is valid JSON, and a bound that keeps
-// the parser within limits if it is not.
+// depth returns the nesting depth of a valid JSON text, and an upper bound for the parser if
+// the text is not valid.
 func depth(text []byte) int {
 	deepest, level := 0, 0
 	inString := false
@@ -167,7 +166,7 @@ func depth(text []byte) int {
 	return deepest
 }
 
-// appender is a body that knows a faster way to write itself.
+// appender is a body with its own, faster encoding.
 type appender interface {
 	AppendJSON([]byte) []byte
 }

@@ -11,13 +11,13 @@ import (
 	"stonetown/internal/ratelimit"
 )
 
-// limitAddress counts a request against what its family allows its address.
+// limitAddress counts a request against the limit of its address.
 func (s *Server) limitAddress(res *response, r *http.Request, family ratelimit.Family) error {
 	return s.limit(r.Context(), res, ratelimit.Counted{Family: family, By: ratelimit.IP}, addressKey(res.ClientIP))
 }
 
-// addressKey is what counts as one address: of IPv6 the first 64 bits, for who has
-// one address there has all of its network.
+// addressKey returns the address that is counted: of IPv6 the first 64 bits, because a client
+// usually has a whole /64 network.
 func addressKey(ip netip.Addr) string {
 	if ip.Is6() {
 		if network, err := ip.WithZone("").Prefix(64); err == nil {
@@ -27,19 +27,18 @@ func addressKey(ip netip.Addr) string {
 	return ip.String()
 }
 
-// limitCaller counts a request against what its family allows its caller.
+// limitCaller counts a request against the limit of its caller.
 func (s *Server) limitCaller(res *response, r *http.Request, family ratelimit.Family) error {
 	return s.limit(r.Context(), res, ratelimit.Counted{Family: family, By: ratelimit.Caller}, res.Principal.Subject)
 }
 
-// LimitClient counts a request of a client that has proved its identity, to an operation
-// that asks for no token, against the limit of a user or client. The error is rate_limited.
+// LimitClient counts a request of an authenticated client, to an operation without a token,
+// against the limit of a user or client. The error is rate_limited.
 func (s *Server) LimitClient(ctx context.Context, w http.ResponseWriter, family ratelimit.Family, key string) error {
 	return s.limit(ctx, w.(*response), ratelimit.Counted{Family: family, By: ratelimit.Caller}, key)
 }
 
-// limit counts a request, and says how things stand in the fields of
-// draft-ietf-httpapi-ratelimit-headers.
+// limit counts a request and sets the fields of draft-ietf-httpapi-ratelimit-headers.
 func (s *Server) limit(ctx context.Context, res *response, c ratelimit.Counted, key string) error {
 	if s.limits == nil {
 		return nil
@@ -53,7 +52,8 @@ func (s *Server) limit(ctx context.Context, res *response, c ratelimit.Counted, 
 		if c.Family == ratelimit.Token || c.Family == ratelimit.SignIn {
 			return fmt.Errorf("limit %s: %w", c, err) // guessing must not become free
 		}
-		// Callers with a token are known; they go on rather than all stand still.
+		// Callers with a token are known. Without the database they are not limited, rather
+		// than all refused.
 		s.log.WarnContext(ctx, "request not counted", "request_id", res.RequestID, "counted", c, "error", err)
 		return nil
 	}

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// IsLocalPath reports whether a text is a path of the tenant's own host, with a query perhaps.
-// Browsers take some other texts for another host: //host, /\host, and what is left of a text
-// with tabs or line ends in it (WHATWG URL §4.4).
+// IsLocalPath reports whether a text is a path of the tenant's own host, with an optional query.
+// Browsers resolve some such texts to another host: //host, /\host, and texts with tabs or line
+// breaks, which they remove (WHATWG URL §4.4).
 func IsLocalPath(text string) bool {
 	if strings.HasPrefix(text, "//") || strings.Contains(text, "\\") || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return false

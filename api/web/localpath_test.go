@@ -17,7 +17,7 @@ func TestIsLocalPath(t *testing.T) {
 	}
 }
 
-// FuzzIsLocalPath: a browser that resolves what was accepted stays where it is.
+// FuzzIsLocalPath resolves accepted paths as a browser does. The host stays the same.
 func FuzzIsLocalPath(f *testing.F) {
 	for _, text := range []string{"/a", "//evil.test", "/\\evil.test", "https:/evil.test", "/a?b#c", "/..//evil.test"} {
 		f.Add(text)

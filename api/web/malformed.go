@@ -10,10 +10,9 @@ import (
 	"stonetown/internal/id"
 )
 
-// Listen makes of what net/http itself answers to requests that it cannot read, which is
-// plain text, errors as all others are. Such a request reaches no handler, and the server
-// has no hook for it: its answer is recognised as it is written, by a head that nobody else
-// writes.
+// Listen replaces net/http's own responses to malformed requests, which are plain text, by
+// errors of the API. Such a request reaches no handler, and net/http has no hook for it, so
+// the response is recognized by its head when it is written; no handler writes this head.
 func Listen(l net.Listener) net.Listener { return listener{l} }
 
 type listener struct{ net.Listener }
@@ -40,7 +39,7 @@ func (c conn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// plain is what follows the status in the answers of net/http (errorHeaders there).
+// plain is the head of net/http's own errors after the status line (errorHeaders there).
 var plain = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")
 
 var (
@@ -73,7 +72,7 @@ func restated(p []byte) []byte {
 		return nil
 	}
 	message := said[1]
-	// Whatever follows the colon says more: "400 Bad Request: malformed Host header".
+	// The text after the colon is the detail: "400 Bad Request: malformed Host header".
 	if _, more, ok := bytes.Cut(status, []byte(": ")); ok {
 		status = status[:len(status)-len(more)-2]
 		message += ": " + string(more)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestUnreadable sends what no handler gets to see.
+// TestUnreadable sends malformed requests, which reach no handler.
 func TestUnreadable(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -15,11 +15,11 @@ const (
 	// DefaultLimit and MaxLimit are the sizes of a page.
 	DefaultLimit = 50
 	MaxLimit     = 250
-	// maxCursor is far more than the longest position takes.
+	// maxCursor is far longer than the longest position.
 	maxCursor = 8 << 10
 )
 
-// Limit is the size of the page that a query asks for; nil means it does not say.
+// Limit returns the page size of a query; nil means the default.
 func Limit(asked *int) (int, error) {
 	if asked == nil {
 		return DefaultLimit, nil
@@ -30,9 +30,9 @@ func Limit(asked *int) (int, error) {
 	return *asked, nil
 }
 
-// Cursors makes the opaque positions between the pages of a list. A cursor is
-// encrypted and authenticated together with the tenant and the list it was made
-// for, filters included, so that nobody can read, forge or transplant one.
+// Cursors encrypts the positions between the pages of a list. A cursor is authenticated with
+// its tenant, list and filters, so clients can neither read nor forge one, nor use it for
+// another list.
 type Cursors struct{ key *seal.Key }
 
 // NewCursors takes a key of [seal.KeySize] random bytes. All processes of a
@@ -45,7 +45,7 @@ func NewCursors(key []byte) (*Cursors, error) {
 	return &Cursors{k}, nil
 }
 
-// Next is the cursor that leads to what follows a position of a list.
+// Next returns the cursor of the page after a position.
 func (c *Cursors) Next(tenant string, list []string, position any) (string, error) {
 	text, err := json.Marshal(position)
 	if err != nil {
@@ -109,5 +109,5 @@ func Page[T any](c *Cursors, tenant string, list []string, size *int, cursor str
 	return all[start:end], limit, next, nil
 }
 
-// listID is unambiguous whatever the filters hold.
+// listID is unambiguous for all values of filters.
 func listID(list []string) string { return fmt.Sprintf("cursor %q", list) }

@@ -41,8 +41,8 @@ type Router interface {
 	Paths
 }
 
-// Serve is the outermost handler: it opens the request, calls the router and
-// closes the request, whatever happens in between.
+// Serve is the outermost handler. It begins the request, calls the router, and finishes the
+// request also after a panic.
 func (s *Server) Serve(router Router) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
@@ -113,7 +113,7 @@ func (s *Server) logAccess(res *response, r *http.Request, status int, elapsed t
 	s.log.LogAttrs(r.Context(), level, "request", attrs...)
 }
 
-// describe says in the span of a request how it ended.
+// describe sets the attributes of a request's span.
 func (s *Server) describe(res *response, span tracing.Span, status int) {
 	if res.route != "" {
 		span.Name(res.operation)
@@ -144,8 +144,8 @@ func (s *Server) panicked(res *response, r *http.Request, fault any) {
 	panic(http.ErrAbortHandler) // half a response must not look like a whole one
 }
 
-// Handle returns the handler of an operation: what the operation demands of a
-// request, and then next.
+// Handle returns the handler of an operation, which checks the requirements of the operation
+// and then calls next.
 func (s *Server) Handle(op Operation, format ErrorFormat, next http.Handler) http.Handler {
 	hasVariables := strings.Contains(op.Path, "{")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -261,8 +261,8 @@ func (s *Server) admit(res *response, r *http.Request, op Operation) error {
 	return nil
 }
 
-// tenant finds the tenant by host. Nothing that a proxy or a client could put
-// into another header has a say.
+// tenant returns the tenant of the host. Other headers, which a proxy or a client can set, are
+// ignored.
 func (s *Server) tenant(r *http.Request) (controlplane.Tenant, error) {
 	host := r.Host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -288,13 +288,13 @@ func isLoopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// SessionCookie holds the token of a browser's session. By its name it cannot come
-// from another host, nor go to one (RFC 6265bis §4.1.3.2).
+// SessionCookie is the cookie with the token of a browser's session. Its prefix binds it to one
+// host (RFC 6265bis §4.1.3.2).
 const SessionCookie = "__Host-sid"
 
-// credentials are what a request is sent with, and by which scheme: a token for whoever has
-// it (RFC 6750), or the cookie where that stands in for it, or a token that is bound to a
-// key (RFC 9449); empty if there is nothing.
+// credentials returns the token of a request and its scheme: a bearer token (RFC 6750), the
+// session cookie where the operation accepts it, or a token that is bound to a key (RFC 9449);
+// empty if there is none.
 func (s *Server) credentials(res *response, r *http.Request, op Operation) (scheme, token string, err error) {
 	header := r.Header["Authorization"]
 	if len(header) == 0 {
@@ -315,8 +315,7 @@ func (s *Server) credentials(res *response, r *http.Request, op Operation) (sche
 	return scheme, token, nil
 }
 
-// fromHere refuses what another site made a browser send, which sends its cookies
-// along whoever that is.
+// fromHere refuses requests that another site made the browser send: cookies are sent with them.
 func (s *Server) fromHere(r *http.Request) error {
 	if err := s.sameOrigin.Check(r); err != nil {
 		return &Error{Status: http.StatusForbidden, Code: "permission_denied", Message: "the request comes from another site", Details: Details{"required_scope": nil}}
@@ -346,8 +345,7 @@ func (s *Server) authorize(res *response, r *http.Request, op Operation) error {
 	if principal.MustEnrol && !op.Enrolling {
 		return StepUpRequired(&res.RequestInfo, 0, true)
 	}
-	// Who acts in somebody's place does not become them: neither their account nor how they
-	// sign in is theirs to change.
+	// A delegated token does not give access to the subject's own account and ways to sign in.
 	if principal.Acting() && (op.Tag == "auth" || op.Tag == "me" && !isSafe(r.Method)) {
 		return &Error{
 			Status: http.StatusForbidden, Code: "permission_denied", Message: "delegated tokens cannot be used for this operation; it requires a token of the user without act",
@@ -366,9 +364,9 @@ func (s *Server) authorize(res *response, r *http.Request, op Operation) error {
 	return nil
 }
 
-// Authorize demands a token with a scope, and counts the request against what a family of
-// limits allows its caller, as is done before every operation that the document says to have
-// a scope: for one that must find out first whether it is there at all.
+// Authorize requires a token with a scope and counts the request against the limit of its
+// caller, as the pipeline does for operations with a scope. It is for an operation that must
+// first find out whether it is enabled.
 func (s *Server) Authorize(w http.ResponseWriter, r *http.Request, scope string, family ratelimit.Family) error {
 	res := w.(*response)
 	if err := s.authorize(res, r, Operation{Scope: scope}); err != nil {
@@ -377,8 +375,8 @@ func (s *Server) Authorize(w http.ResponseWriter, r *http.Request, scope string,
 	return s.limitCaller(res, r, family)
 }
 
-// verify finds out whom a token speaks for. What a proof has to be for is said by the tenant's
-// own address and the request's line: no header that a client or a proxy may set has a say.
+// verify returns the principal of a token. A proof must name the tenant's own address and the
+// path of the request line; headers that a client or a proxy can set are ignored.
 func (s *Server) verify(res *response, r *http.Request, scheme, token string) (principal *oauth.Principal, err error) {
 	tenant := oauth.Tenant{ID: res.Tenant.ID, BaseURL: res.Tenant.BaseURL}
 	if scheme == oauth.TokenTypeDPoP {
@@ -400,8 +398,8 @@ func (s *Server) verify(res *response, r *http.Request, scheme, token string) (p
 	return nil, err
 }
 
-// StepUpRequired asks for a second factor no older than maxAge, or 0 if its age does not
-// matter (RFC 9470); enrol says that the user has none and must add one.
+// StepUpRequired is the error that requires a second factor no older than maxAge, or of any age
+// if that is 0 (RFC 9470). enrol means that the user has none and must add one.
 func StepUpRequired(info *RequestInfo, maxAge time.Duration, enrol bool) *Error {
 	challenge := `, error="insufficient_user_authentication", acr_values="aal2"`
 	details := Details{

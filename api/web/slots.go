@@ -10,10 +10,9 @@ import (
 	"stonetown/internal/fair"
 )
 
-// Three things are bounded: the requests that are worked on at the same time, and with
-// them the memory they take, since a body and what is decoded of it is many times what
-// a waiting request takes; the bytes of bodies that have arrived for requests that are
-// not worked on yet; and open streams. Of each, a tenant and a caller may hold a share.
+// Three resources are bounded: concurrent requests, and so their memory, because a decoded
+// body takes many times the memory of a queued request; the bytes of bodies of requests that
+// are incomplete or queued; and open streams. A tenant and a caller have a share of each.
 
 // streamsRetryAfter is when to try again to open a stream: they are open for long.
 const streamsRetryAfter = 10 * time.Second
@@ -26,8 +25,7 @@ func (c *Config) limits(service int64) fair.Limits {
 	return fair.Limits{Service: service, Tenant: share(c.TenantShare, service), Caller: share(c.CallerShare, service)}
 }
 
-// callerOf is on whose behalf a request is made: that of the token's subject, or else
-// of the address it comes from.
+// callerOf returns the caller of a request: the subject of the token, or else the address.
 func callerOf(res *response) fair.Caller {
 	if res.Principal != nil {
 		return fair.Caller{Tenant: res.Tenant.ID, ID: res.Principal.Subject}
@@ -43,15 +41,14 @@ func exhausted(e *fair.ExhaustedError) *Error {
 	return u
 }
 
-// entrance is where requests take their places, when their bodies have arrived if
-// they have one: whoever sends slowly keeps nobody else from being served. What has
-// arrived until then is bounded as well.
+// entrance admits requests when their bodies have arrived, so slow clients take no places. The
+// bytes that have arrived until then are bounded as well.
 type entrance struct {
 	working  *fair.Gate
 	received *fair.Shares // bytes of bodies
 }
 
-// enter lets a request wait for its place. leave gives back what it then has.
+// enter waits for the place of a request. leave releases it.
 func (e *entrance) enter(r *http.Request, as *fair.Request) (leave func(), err error) {
 	if r.ContentLength == 0 {
 		return as.Leave, as.Enter(r.Context(), e.working)
@@ -61,7 +58,7 @@ func (e *entrance) enter(r *http.Request, as *fair.Request) (leave func(), err e
 	return b.leave, nil
 }
 
-// waitingBody is a body behind whose end a place waits.
+// waitingBody is a body that takes a place when it has been read to its end.
 type waitingBody struct {
 	io.ReadCloser
 	entrance *entrance
@@ -100,8 +97,8 @@ func (b *waitingBody) leave() {
 	b.as.Leave()
 }
 
-// newUploads admits uploads. Each keeps a processor busy while it is read, so few of a
-// tenant are read at the same time, and the others wait.
+// newUploads returns the gate of uploads. Reading one keeps a processor busy, so few of a tenant
+// are read at the same time, and others are queued.
 func newUploads() *fair.Gate {
 	return fair.NewGate("uploads", fair.Limits{Service: 64, Tenant: int64(fair.HeavyPlaces())}, fair.Queue{})
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// stream says when a response ends that goes on for as long as its reader likes:
-// with the caller's token, or when the service stops.
+// stream returns the context of a response without end. It ends with the caller's token, or
+// when the server stops.
 func (s *Server) stream(res *response, r *http.Request) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithDeadline(r.Context(), res.Principal.ExpiresAt)
 	stop := context.AfterFunc(s.stopping, cancel)
@@ -44,11 +44,11 @@ func (l *Lines) Write(v any) error {
 	return l.buffer.WriteByte('\n')
 }
 
-// flushTime is how long a client may take to accept what is flushed.
+// flushTime bounds the time in which a client accepts flushed lines.
 const flushTime = 30 * time.Second
 
-// Flush sends the lines written so far, whatever the server's limit on the time
-// that a whole response takes.
+// Flush sends the lines written so far. The server's limit for the time of a whole response does
+// not apply.
 func (l *Lines) Flush() error {
 	c := http.NewResponseController(l.w)
 	if err := c.SetWriteDeadline(time.Now().Add(flushTime)); err != nil && !errors.Is(err, http.ErrNotSupported) {

@@ -10,17 +10,16 @@ import (
 )
 
 const (
-	// uploadTime is how long a client may take for the next part of an upload.
+	// uploadTime bounds the time until the next part of an upload arrives.
 	uploadTime = 30 * time.Second
-	// maxRatio is how many times larger than what was sent an upload may become, once
-	// it has more than freeOfRatio bytes: compressed text rarely shrinks to a tenth.
+	// maxRatio bounds the ratio of an upload to its compressed size, for uploads of more than
+	// freeOfRatio bytes: text rarely compresses to less than a tenth.
 	maxRatio    = 20
 	freeOfRatio = 1 << 20
 )
 
-// upload is the body of a request that is read as it comes, decompressed if the
-// request says that it is (gzip). Reading fails with an [*Error],
-// payload_too_large, if there is more of it than most bytes.
+// upload returns the body of a request as a stream, decompressed if its encoding is gzip.
+// Reading fails with an [*Error], payload_too_large, after most bytes.
 func upload(w http.ResponseWriter, r *http.Request, most int64) (io.ReadCloser, error) {
 	sent := &sentBody{body: r.Body, control: http.NewResponseController(w)}
 	b := &uploadBody{from: sent, sent: sent, most: most}
@@ -34,8 +33,8 @@ func upload(w http.ResponseWriter, r *http.Request, most int64) (io.ReadCloser, 
 	return b, nil
 }
 
-// sentBody is what arrives. Each part has time of its own, whatever the server's limit
-// on the time that a whole request takes.
+// sentBody is the body as it arrives. Each part has its own timeout; the server's limit for a
+// whole request does not apply.
 type sentBody struct {
 	body    io.ReadCloser
 	control *http.ResponseController
@@ -87,7 +86,7 @@ func (b *uploadBody) Read(p []byte) (int, error) {
 
 func (b *uploadBody) Close() error { return b.sent.body.Close() }
 
-// badGzip tells what the client sent from what the network did.
+// badGzip distinguishes invalid gzip from errors of the network.
 func badGzip(err error) error {
 	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF {
 		return ValidationFailed(FieldError{Field: "body", Code: "encoding_invalid", Message: "the body is not valid gzip"})

@@ -14,10 +14,10 @@ import (
 	"stonetown/internal/text"
 )
 
-// Validation collects what is wrong with a request. Its zero value is ready.
+// Validation collects the errors of a request. Its zero value is ready.
 type Validation struct{ Faults []FieldError }
 
-// Add notes that a field is wrong; the message goes on after its name.
+// Add adds an error of a field; the message continues after the field's name.
 func (v *Validation) Add(field, code, message string) {
 	v.Faults = append(v.Faults, FieldError{Field: field, Code: code, Message: field + " " + message})
 }
@@ -30,11 +30,11 @@ func (v *Validation) Err() error {
 	return ValidationFailed(v.Faults...)
 }
 
-// Text demands a value, and one that every database can store: NUL ends text in
-// PostgreSQL, and paths can carry broken UTF-8. It reports whether that is so.
+// Text requires a value that every database can store: PostgreSQL accepts no NUL, and paths
+// can have invalid UTF-8. It reports whether the value is valid.
 //
-// path leads to the object that has the field. The two are only joined for what
-// is wrong, because a batch asks this thousands of times.
+// path is the path of the object that has the field. The two are joined only for errors,
+// because a batch calls this thousands of times.
 func (v *Validation) Text(path, field, value string) bool {
 	switch {
 	case value == "":
@@ -111,7 +111,7 @@ type Member struct {
 	Value jsontext.Value
 }
 
-// RefuseImmutable refuses members that are there, whatever their value.
+// RefuseImmutable refuses members that are present, with any value.
 func RefuseImmutable(members ...Member) error {
 	var fields []string
 	for _, m := range members {
@@ -128,8 +128,8 @@ func RefuseImmutable(members ...Member) error {
 	}
 }
 
-// Parameters makes of fail what answers requests of whose parameters the generated code
-// could make nothing. It has errors of its own for that in each package, all alike.
+// Parameters adapts fail to the errors of generated code for invalid parameters, whose types
+// are equal but belong to each package.
 func Parameters(fail func(http.ResponseWriter, *http.Request, error)) func(http.ResponseWriter, *http.Request, error) {
 	return func(w http.ResponseWriter, r *http.Request, err error) {
 		if fault := reflect.Indirect(reflect.ValueOf(err)); fault.Kind() == reflect.Struct {

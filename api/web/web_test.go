@@ -22,8 +22,8 @@ type wire struct {
 	Labels map[string]any `json:"labels"`
 }
 
-// FuzzDecodeJSON compares the strict decoder with the lenient one of the standard
-// library: what the strict one takes, the other takes too, with the same result.
+// FuzzDecodeJSON compares the strict decoder with the lenient one of the standard library: texts
+// that the strict one accepts have the same result in both.
 func FuzzDecodeJSON(f *testing.F) {
 	for _, seed := range []string{
 		"", "null", "{}", "[]", `{"type":"a","count":1}`, `{"type":"a","type":"b"}`, `{"items":[{"items":[{}]}]}`,
@@ -59,7 +59,7 @@ func FuzzDecodeJSON(f *testing.F) {
 	})
 }
 
-// FuzzDepth holds the scanner against a parser.
+// FuzzDepth compares the scanner with a parser.
 func FuzzDepth(f *testing.F) {
 	for _, seed := range []string{"", "1", `[]`, `{"a":[{}]}`, `"[{"`, `"\\"`, `["\"",[]]`, `["\\",[[]]]`} {
 		f.Add(seed)
@@ -133,8 +133,7 @@ func TestCursor(t *testing.T) {
 	}
 }
 
-// FuzzCursor: nothing but what was issued is ever taken for a cursor, and that
-// only for the list it was issued for.
+// FuzzCursor accepts only issued cursors, and each only for its own list.
 func FuzzCursor(f *testing.F) {
 	c := newCursors(f, 1)
 	f.Add("", 0, byte(0), "list")

@@ -1,10 +1,9 @@
 // Command cockroach reads the statements that the tests sent in a rehearsal (see
-// internal/sqldb/rehearsal.go) and parses each with CockroachDB's own grammar. It
-// says nothing of types or of what a statement does there. And it reads the
-// coverage of those tests, so that there is no place in the product that sends a
-// statement they have not sent.
+// internal/sqldb/rehearsal.go) and parses each with CockroachDB's own grammar. It verifies
+// neither types nor effects. It also reads the coverage of those tests and fails if the product
+// has a call that could send a statement that no test has sent.
 //
-// It is a module of its own so that nothing else carries the grammar.
+// It is a module of its own, so that the product does not depend on the grammar.
 package main
 
 import (
@@ -19,7 +18,7 @@ import (
 	"github.com/cockroachdb/cockroachdb-parser/pkg/sql/parser"
 )
 
-// avoided are what parses and should not be sent, and why.
+// avoided are patterns that parse but must not be sent, with the reason.
 var avoided = []struct {
 	pattern *regexp.Regexp
 	why     string
@@ -34,8 +33,7 @@ var avoided = []struct {
 	{regexp.MustCompile(`\bctid\b|(?i)\blateral\b`), "this is a statement for PostgreSQL alone"},
 }
 
-// foreign are statements of the tests and of the migration tool, which may say
-// what they like.
+// foreign matches statements of the tests and of the migration tool, which are not checked.
 var foreign = regexp.MustCompile(`(?i)\bgoose_|pg_tables|pg_class|pg_catalog|\battached\b|storetest_rows|\baccounts\b|\bruns\b|array_to_string|^\s*(do \$|prepare|explain|deallocate|analyze|set\b)|select version\(\)`)
 
 func main() {

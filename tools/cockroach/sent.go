@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// sends are the methods of internal/sqldb that take a statement, and how many
-// arguments they take at least.
+// sends are the methods of internal/sqldb that take a statement, with their minimum number of
+// arguments.
 var sends = map[string]int{"Query": 2, "QueryRow": 2, "Exec": 2, "Queue": 3}
 
 // block is a piece of code, as a coverage profile describes it.
@@ -25,8 +25,8 @@ func (b block) contains(p token.Position) bool {
 	return after && before
 }
 
-// ran reads which blocks of which files a profile says were run; a file's name
-// begins with its module.
+// ran reads a coverage profile and returns the executed blocks by file; a file's name begins
+// with its module.
 func ran(profile string) (map[string][]block, error) {
 	f, err := os.Open(profile)
 	if err != nil {

@@ -1,8 +1,8 @@
-// Command compare measures Stonetown beside other engines: one run, one machine, the
-// same questions, every answer compared with the oracle. It is given the addresses of
-// engines that run already, empty; Stonetown it can also start.
+// Command compare measures Stonetown and other engines in one run on one machine, with the same
+// questions; it compares every answer with the expected one. The other engines run already,
+// empty, at given addresses; it can start Stonetown itself.
 //
-// It is a module of its own so that nothing else carries their clients.
+// It is a module of its own, so that the product does not depend on their clients.
 package main
 
 import (

@@ -137,7 +137,7 @@ func (f *openFGA) Write(ctx context.Context, tuples []tuplestore.Tuple) error {
 
 func (f *openFGA) Warm(ctx context.Context, w bench.Workload) error { return warm(ctx, f, w) }
 
-// fgaBatch is how many checks one of its calls may ask.
+// fgaBatch is the maximum number of checks in one of its requests.
 const fgaBatch = 50
 
 // Prepare encodes the questions, as one check or as so many calls as they take.

@@ -193,7 +193,7 @@ func relationOf(action string) string {
 	return action
 }
 
-// warm asks for a while.
+// warm sends questions for a while.
 func warm(ctx context.Context, t bench.Target, w bench.Workload) error {
 	draw := w.Questioner(9, 0)
 	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {
