@@ -8,6 +8,7 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/identity"
+	"stonetown/identity/password"
 	"stonetown/internal/document"
 )
 
@@ -87,7 +88,7 @@ func ParseImport(line []byte) (row identity.ImportRow, failed *identity.RowError
 	row.Password, _ = v.password(form.Password)
 	if h := form.PasswordHash; h != nil {
 		var err error
-		if row.PasswordHash, err = identity.ForeignHash(h.Algorithm, h.Value); err != nil {
+		if row.PasswordHash, err = password.ImportHash(h.Algorithm, h.Value); err != nil {
 			v.Add("password_hash", "invalid", "is "+err.Error())
 		}
 		if row.Password != "" {

@@ -12,6 +12,7 @@ import (
 	"stonetown/identity"
 	"stonetown/identity/external"
 	"stonetown/identity/factor"
+	"stonetown/identity/password"
 	"stonetown/identity/session"
 	"stonetown/internal/geo"
 	"stonetown/oauth"
@@ -24,7 +25,7 @@ type Directory interface {
 	Create(ctx context.Context, tenantID string, n identity.NewUser) (identity.User, error)
 	Update(ctx context.Context, tenantID, userID string, change func(*identity.User)) (identity.User, error)
 	Disable(ctx context.Context, tenantID, userID, commitID string) (identity.User, error)
-	NewPassword(ctx context.Context, tenantID, password string, u identity.User) (identity.PasswordHash, error)
+	NewPassword(ctx context.Context, tenantID, password string, u identity.User) (password.Hash, error)
 	MayManage(ctx context.Context, tenantID, userID string) error
 	Delete(ctx context.Context, tenantID, userID, commitID string) error
 

@@ -25,7 +25,7 @@ import (
 	"stonetown/engine/resources"
 	"stonetown/identity"
 	"stonetown/identity/authn"
-	"stonetown/identity/breached"
+	"stonetown/identity/password/breached"
 	"stonetown/identity/session"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/geo"
@@ -55,9 +55,9 @@ type Program struct {
 	store    *sqlstore.Store
 	engine   *engine.Engine
 	oauth    *oauth.Service
-	mailbox  pages.Mailbox    // nil but in development
-	places   *geo.Database    // nil without one
-	breached *breached.Client // nil without a service
+	mailbox  pages.Mailbox // nil but in development
+	places   *geo.Database // nil without one
+	breached breached.List
 
 	// What goes on by itself, streams and collections, ends with running.
 	running context.Context
@@ -66,7 +66,7 @@ type Program struct {
 }
 
 func newProgram(config Config, out io.Writer, log *slog.Logger) *Program {
-	p := &Program{config: config, out: out, log: log}
+	p := &Program{config: config, out: out, log: log, breached: breached.None{}}
 	p.running, p.stop = context.WithCancel(context.Background())
 	return p
 }
@@ -116,9 +116,11 @@ func (p *Program) Open(ctx context.Context) error {
 		return err
 	}
 	if p.config.BreachedPasswordsURL != "" {
-		if p.breached, err = breached.New(breached.Config{URL: p.config.BreachedPasswordsURL}); err != nil {
+		list, err := breached.New(breached.Config{URL: p.config.BreachedPasswordsURL})
+		if err != nil {
 			return err
 		}
+		p.breached = list
 	}
 	rights := authority.New(p.engine, oauth.AdministrativeScopes)
 	letters, err := outbox.New(outbox.Config{DB: p.modules.db, Seal: p.modules.key, Logger: p.log, Tracer: p.tracer})
@@ -344,7 +346,7 @@ func (p *Program) Close() error {
 	if p.admin != nil {
 		errs = append(errs, p.admin.close())
 	}
-	p.admin, p.listen, p.server, p.tracer, p.modules, p.store, p.engine, p.places, p.breached = nil, nil, nil, nil, nil, nil, nil, nil, nil
+	p.admin, p.listen, p.server, p.tracer, p.modules, p.store, p.engine, p.places, p.breached = nil, nil, nil, nil, nil, nil, nil, nil, breached.None{}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}

@@ -6,7 +6,8 @@ import (
 	"slices"
 
 	"stonetown/identity"
-	"stonetown/identity/breached"
+	"stonetown/identity/password"
+	"stonetown/identity/password/breached"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/outbox"
 	"stonetown/internal/sqldb"
@@ -16,8 +17,8 @@ import (
 // of [identity.Directory.NewPassword] says, and returns the error. The user whose password it
 // was to be may not exist yet.
 func (s *Service) NoteRefused(ctx context.Context, tenantID string, u identity.User, refused error) error {
-	policy, ok := errors.AsType[*identity.PolicyError](refused)
-	if !ok || !slices.Contains(policy.Violations, identity.Breached) {
+	policy, ok := errors.AsType[*password.PolicyError](refused)
+	if !ok || !slices.Contains(policy.Violations, password.RuleBreached) {
 		return refused
 	}
 	if err := s.note(ctx, tenantID, breachedPasswordUsed(ctx, u, true)); err != nil {
@@ -44,7 +45,7 @@ func (s *Service) checkPassword(ctx context.Context, tenantID string, job passwo
 		return errors.Join(err, outbox.ErrDrop)
 	}
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		tell, err := s.users.PasswordChecked(ctx, tx, tenantID, job.UserID, identity.PasswordHash(job.Hash), found)
+		tell, err := s.users.PasswordChecked(ctx, tx, tenantID, job.UserID, password.Hash(job.Hash), found)
 		if err != nil || !tell {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"stonetown/identity"
+	"stonetown/identity/password"
 	"stonetown/identity/session"
 	"stonetown/identity/ticket"
 	"stonetown/internal/eventlog"
@@ -24,7 +25,7 @@ const (
 var letters = []ratelimit.Limit{{Requests: 1, Window: time.Minute}, {Requests: 5, Window: time.Hour}}
 
 // ChangePassword replaces the password of the user of a session, and ends the others. It
-// fails with [ErrNoPassword], [ErrPassword], [*identity.PolicyError] or
+// fails with [ErrNoPassword], [ErrPassword], [*password.PolicyError] or
 // [*SlowDownError].
 func (s *Service) ChangePassword(ctx context.Context, t Tenant, current session.Session, present, next string) error {
 	u, err := s.users.User(ctx, t.ID, current.UserID)
@@ -36,7 +37,7 @@ func (s *Service) ChangePassword(ctx context.Context, t Tenant, current session.
 	}
 	account := identity.NormalEmail(u.Email) // guessing here is no cheaper than at sign-in
 	var ok bool
-	err = identity.Hashing(ctx, func(ctx context.Context) error {
+	err = password.Reserve(ctx, func(ctx context.Context) error {
 		_, err := s.attempt(ctx, t.ID, account)
 		if err == nil {
 			ok, err = u.PasswordHash.Verify(ctx, present)
@@ -82,7 +83,7 @@ func (s *Service) ChangePassword(ctx context.Context, t Tenant, current session.
 	return err
 }
 
-func setPassword(hash identity.PasswordHash) func(*identity.User) {
+func setPassword(hash password.Hash) func(*identity.User) {
 	return func(u *identity.User) {
 		u.SetPassword(hash)
 		u.PasswordMustBeReset = false
@@ -123,7 +124,7 @@ func (s *Service) SendReset(ctx context.Context, tenantID, userID string) error 
 
 // ResetPassword sets a new password with the token of a letter, which verifies the
 // address as well, or goes on with a sign-in whose password must be replaced. All
-// sessions end. It fails with [ErrTicket] or [*identity.PolicyError].
+// sessions end. It fails with [ErrTicket] or [*password.PolicyError].
 func (s *Service) ResetPassword(ctx context.Context, t Tenant, token, password string, by By) (Result, error) {
 	handed, err := s.tickets.Find(ctx, t.ID, kindReset, token)
 	if err != nil {

@@ -8,8 +8,9 @@ import (
 	"time"
 
 	"stonetown/identity"
-	"stonetown/identity/breached"
 	"stonetown/identity/factor"
+	"stonetown/identity/password"
+	"stonetown/identity/password/breached"
 	"stonetown/identity/session"
 	"stonetown/identity/ticket"
 	"stonetown/internal/eventlog"
@@ -76,16 +77,16 @@ const (
 
 // SignIn begins with an address and a password. It fails with [ErrCredentials],
 // [*SlowDownError] or [ErrDisabled].
-func (s *Service) SignIn(ctx context.Context, t Tenant, email, password string, by By) (Result, error) {
+func (s *Service) SignIn(ctx context.Context, t Tenant, email, plain string, by By) (Result, error) {
 	account := identity.NormalEmail(email)
 	var failures int
 	var u identity.User
 	var took time.Duration
 	// An attempt for which there is no time does not count.
-	err := identity.Hashing(ctx, func(ctx context.Context) (err error) {
+	err := password.Reserve(ctx, func(ctx context.Context) (err error) {
 		if failures, err = s.attempt(ctx, t.ID, account); err == nil {
 			began := time.Now()
-			u, err = s.users.VerifyPassword(ctx, t.ID, email, password)
+			u, err = s.users.VerifyPassword(ctx, t.ID, email, plain)
 			took = time.Since(began)
 		}
 		return err
@@ -99,7 +100,7 @@ func (s *Service) SignIn(ctx context.Context, t Tenant, email, password string, 
 	if err != nil {
 		return Result{}, err
 	}
-	if err := s.accept(as(ctx, u.ID), t, account, &u, password); err != nil {
+	if err := s.accept(as(ctx, u.ID), t, account, &u, plain); err != nil {
 		return Result{}, err
 	}
 	return s.proceed(ctx, t, u, proof{Methods: []string{"pwd"}}, by)
@@ -127,11 +128,11 @@ func (s *Service) failed(ctx context.Context, t Tenant, account string, failures
 
 // accept takes back that an attempt counts as failed, keeps the password in today's form if
 // it was in another, and has it looked up among breached ones, later, if it is time.
-func (s *Service) accept(ctx context.Context, t Tenant, account string, u *identity.User, password string) error {
-	var rehashed identity.PasswordHash
+func (s *Service) accept(ctx context.Context, t Tenant, account string, u *identity.User, plain string) error {
+	var rehashed password.Hash
 	if !u.PasswordHash.Current() {
 		var err error
-		if rehashed, err = identity.HashPassword(ctx, password); err != nil {
+		if rehashed, err = password.NewHash(ctx, plain); err != nil {
 			if _, busy := errors.AsType[*fair.ExhaustedError](err); !busy {
 				return err
 			}
@@ -153,8 +154,8 @@ func (s *Service) accept(ctx context.Context, t Tenant, account string, u *ident
 		}
 		var b sqldb.Batch
 		s.forgive(&b, t.ID, account)
-		if u.State != identity.Disabled && s.users.MayBeBreached(*u) {
-			s.outbox.Queue(&b, t.ID, jobPassword, passwordJob{u.ID, string(u.PasswordHash), breached.DigestOf(password), eventlog.OriginOf(ctx)})
+		if u.State != identity.Disabled && s.users.PasswordCheckDue(*u) {
+			s.outbox.Queue(&b, t.ID, jobPassword, passwordJob{u.ID, string(u.PasswordHash), breached.DigestOf(plain), eventlog.OriginOf(ctx)})
 		}
 		return tx.Send(ctx, &b)
 	})

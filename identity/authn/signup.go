@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"stonetown/identity"
+	"stonetown/identity/password"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/sqldb"
 )
@@ -20,7 +21,7 @@ type NewAccount struct {
 
 // SignUp creates an account, later: the answer comes before anybody looks whether the
 // address has one already, whose owner then learns of it by a letter. It fails with
-// [ErrSignUpClosed], [identity.ErrEmailInvalid] or [*identity.PolicyError].
+// [ErrSignUpClosed], [identity.ErrEmailInvalid] or [*password.PolicyError].
 func (s *Service) SignUp(ctx context.Context, t Tenant, n NewAccount) error {
 	settings, err := s.users.Settings(ctx, t.ID)
 	if err != nil {
@@ -58,7 +59,7 @@ type signUpJob struct {
 // signUp creates an account, or sends its owner a letter where the address has one.
 func (s *Service) signUp(ctx context.Context, tenantID string, job signUpJob) error {
 	err := s.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		u, err := s.users.CreateUser(ctx, tx, tenantID, identity.NewUser{Email: job.Email, Profile: job.Profile, PasswordHash: identity.PasswordHash(job.Hash)})
+		u, err := s.users.CreateUser(ctx, tx, tenantID, identity.NewUser{Email: job.Email, Profile: job.Profile, PasswordHash: password.Hash(job.Hash)})
 		if err != nil {
 			return err
 		}
