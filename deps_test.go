@@ -42,7 +42,7 @@ const order = `
 	# needs of another it declares as an interface, and cmd plugs it in.
 	internal < identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/ticket;
 	engine/authority, identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/ticket < identity;
-	identity < identity/authn;
+	identity < identity/authn, identity/userimport;
 	NONE < oauth/assertion, oauth/dpop;
 	engine/authority, oauth/assertion, oauth/dpop < oauth;
 	engine < webhooks, controlplane;
@@ -53,7 +53,7 @@ const order = `
 	# HTTP only. api/web is what all operations share.
 	oauth, controlplane < api/web;
 	api/web < api/openapi, api/pages, api/scopes, api/applications;
-	api/web, identity/authn < api/profile;
+	api/web, identity/authn, identity/userimport < api/profile;
 	api/web, settings < api/settings;
 	api/web, identity, engine/resources < api/resources;
 	api/resources < api/authzen;

@@ -33,6 +33,7 @@ import (
 	"stonetown/identity/password/breached"
 	"stonetown/identity/session"
 	"stonetown/identity/ticket"
+	"stonetown/identity/userimport"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/idempotency"
 	"stonetown/internal/outbound"
@@ -241,10 +242,11 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 		Scopes: scopes, Verification: authn.Verification{Outbox: letters}, OnDelete: []func(*sqldb.Batch, string, string){w.oauth.ForgetUser},
 	})
 	must(err)
-	importer := identity.NewImporter(directory, key, people.ParseImport)
+	importer, err := userimport.New(userimport.Config{DB: w.db, Seal: key, Users: directory, Parse: people.ParseImport, Logger: slog.New(slog.DiscardHandler)})
+	must(err)
 	importing, stop := context.WithCancel(ctx)
 	var imports sync.WaitGroup
-	imports.Go(func() { importer.Run(importing, slog.New(slog.DiscardHandler)) })
+	imports.Go(func() { importer.Run(importing) })
 	w.quiet = func() { stop(); imports.Wait() }
 	t.Cleanup(w.quiet)
 	w.keys, err = idempotency.New(idempotency.Config{DB: w.db, Seal: key, Clock: w.clock})

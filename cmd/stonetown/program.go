@@ -27,6 +27,7 @@ import (
 	"stonetown/identity/authn"
 	"stonetown/identity/password/breached"
 	"stonetown/identity/session"
+	"stonetown/identity/userimport"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/geo"
 	"stonetown/internal/idempotency"
@@ -172,7 +173,10 @@ func (p *Program) Open(ctx context.Context) error {
 	signIns.OnSessionEnd(func(ctx context.Context, tx *sqldb.Tx, e session.Ended) error {
 		return p.oauth.SessionEnded(ctx, tx, e.TenantID, e.ID, e.UserID)
 	})
-	importer := identity.NewImporter(people, p.modules.key, apipeople.ParseImport)
+	importer, err := userimport.New(userimport.Config{DB: p.modules.db, Seal: p.modules.key, Users: people, Parse: apipeople.ParseImport, Logger: p.log})
+	if err != nil {
+		return err
+	}
 	handler, err := api.New(api.Config{
 		Engine: audit.Engine{Engine: p.engine}, Resources: resources.New(p.engine, p.modules.db),
 		Users: people, Authn: signIns, Importer: importer, Scopes: scopes, OAuth: p.oauth,
@@ -218,8 +222,7 @@ func (p *Program) Open(ctx context.Context) error {
 	}
 	p.server.RegisterOnShutdown(p.stop)
 	tokens := func(ctx context.Context) { p.oauth.Run(ctx, p.log) }
-	imports := func(ctx context.Context) { importer.Run(ctx, p.log) }
-	for _, loop := range []func(context.Context){keys.Run, limits.Run, tokens, log.Run, p.store.Run, imports, signIns.Run} {
+	for _, loop := range []func(context.Context){keys.Run, limits.Run, tokens, log.Run, p.store.Run, importer.Run, signIns.Run} {
 		p.loops.Go(func() { loop(p.running) })
 	}
 	if p.config.Dev {
