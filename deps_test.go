@@ -40,8 +40,8 @@ const order = `
 
 	# Modules are clients of the engine and strangers to each other. What one
 	# needs of another it declares as an interface, and cmd plugs it in.
-	internal < identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/ticket;
-	engine/authority, identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/ticket < identity;
+	internal < identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime;
+	engine/authority, identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime < identity;
 	identity < identity/authn, identity/userimport;
 	NONE < oauth/assertion, oauth/dpop;
 	engine/authority, oauth/assertion, oauth/dpop < oauth;

@@ -30,9 +30,9 @@ import (
 	"stonetown/identity/authn"
 	"stonetown/identity/external"
 	"stonetown/identity/factor"
+	"stonetown/identity/onetime"
 	"stonetown/identity/password/breached"
 	"stonetown/identity/session"
-	"stonetown/identity/ticket"
 	"stonetown/identity/userimport"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/idempotency"
@@ -205,7 +205,7 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 	must(err)
 	t.Cleanup(func() { must(w.db.Close()) })
 	must(w.db.Migrate(ctx, sqlstore.Migrations(), resources.Migrations(), controlplane.Migrations(), oauth.Migrations(), identity.Migrations(),
-		session.Migrations(), ticket.Migrations(), factor.Migrations(), external.Migrations(), authn.Migrations(), outbox.Migrations(),
+		session.Migrations(), onetime.Migrations(), factor.Migrations(), external.Migrations(), authn.Migrations(), outbox.Migrations(),
 		idempotency.Migrations(), ratelimit.Migrations(), eventlog.Migrations()))
 
 	store, err := sqlstore.New(sqlstore.Config{DB: w.db})

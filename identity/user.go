@@ -14,10 +14,10 @@ import (
 	"unicode/utf8"
 
 	"stonetown/engine/authority"
+	"stonetown/identity/onetime"
 	"stonetown/identity/password"
 	"stonetown/identity/password/breached"
 	"stonetown/identity/session"
-	"stonetown/identity/ticket"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/id"
 	"stonetown/internal/sqldb"
@@ -354,7 +354,7 @@ func (d *Directory) SignOut(ctx context.Context, tx *sqldb.Tx, tenantID, userID,
 	}
 	var b sqldb.Batch
 	session.EndAll(&b, tenantID, userID, except)
-	ticket.Discard(&b, tenantID, userID)
+	onetime.Discard(&b, tenantID, userID)
 	b.Queue(`UPDATE users SET signed_out_at = $3 WHERE tenant_id = $1 AND id = $2`, []any{tenantID, userID, d.now().UnixMicro()}, nil)
 	return slices.DeleteFunc(all, func(s session.Session) bool { return s.ID == except }), tx.Send(ctx, &b)
 }

@@ -26,8 +26,8 @@ import (
 	"stonetown/identity"
 	"stonetown/identity/external"
 	"stonetown/identity/factor"
+	"stonetown/identity/onetime"
 	"stonetown/identity/session"
-	"stonetown/identity/ticket"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/geo"
 	"stonetown/internal/jobs"
@@ -44,9 +44,9 @@ var (
 	ErrCredentials = errors.New("unknown address or wrong password")
 	// ErrDisabled is returned for a user who may not sign in, and has proved to be it.
 	ErrDisabled = errors.New("the account is disabled")
-	// ErrTicket is returned for a token or a ceremony that was never handed out, is
+	// ErrToken is returned for a token or a ceremony that was never handed out, is
 	// used, or is over.
-	ErrTicket = errors.New("the token is unknown, used or expired")
+	ErrToken = errors.New("the token is unknown, used or expired")
 	// ErrStepUp is returned for what takes a recent second factor.
 	ErrStepUp = errors.New("a recent second factor is required")
 	// ErrKind is returned for a kind of factor that does not exist, that the tenant does
@@ -98,7 +98,7 @@ const (
 	ceremonyFor = 10 * time.Minute
 	// DeviceFor is how long a device is remembered.
 	DeviceFor = 30 * 24 * time.Hour
-	// guesses is how many codes may be tried on one ticket.
+	// guesses is how many codes may be tried on one token.
 	guesses = 5
 )
 
@@ -150,7 +150,7 @@ type Service struct {
 	db       *sqldb.DB
 	users    *identity.Directory
 	sessions *session.Store
-	tickets  *ticket.Store
+	tokens   *onetime.Store
 	factors  *factor.Store
 	external *external.Store
 	outbox   *outbox.Outbox
@@ -192,7 +192,7 @@ func New(c Config) (*Service, error) {
 		db:    c.DB, users: c.Users, outbox: c.Outbox, mail: c.Mail, texts: c.Texts, tenants: c.Tenants, places: c.Places, limits: c.Limits, clock: c.Clock, log: c.Logger,
 		sessions: session.NewStore(c.DB, c.Clock),
 		record:   eventlog.NewRecorder(c.DB),
-		tickets:  ticket.NewStore(c.DB, c.Seal, c.Clock),
+		tokens:   onetime.NewStore(c.DB, c.Seal, c.Clock),
 		factors:  factor.NewStore(c.DB, c.Seal, c.Clock),
 		external: external.NewStore(c.DB, c.Clock),
 		account:  c.Seal.Derive("accounts that are tried"),
@@ -226,13 +226,13 @@ func (s *Service) tidy(ctx context.Context) error {
 	if err := s.sessions.Tidy(ctx); err != nil {
 		return err
 	}
-	return s.tickets.Tidy(ctx)
+	return s.tokens.DeleteExpired(ctx)
 }
 
-// invalid states that a ticket is of no use in the package's own terms.
+// invalid states translates onetime.ErrInvalid.
 func invalid(err error) error {
-	if errors.Is(err, ticket.ErrInvalid) {
-		return ErrTicket
+	if errors.Is(err, onetime.ErrInvalid) {
+		return ErrToken
 	}
 	return err
 }

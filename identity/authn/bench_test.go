@@ -11,9 +11,9 @@ import (
 	"stonetown/identity"
 	"stonetown/identity/external"
 	"stonetown/identity/factor"
+	"stonetown/identity/onetime"
 	"stonetown/identity/password"
 	"stonetown/identity/session"
-	"stonetown/identity/ticket"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/outbox"
 	"stonetown/internal/pgtest"
@@ -87,7 +87,7 @@ func openBench(b *testing.B, url string) *Service {
 	db, err := sqldb.Open(b.Context(), sqldb.Config{URL: url})
 	must(err)
 	b.Cleanup(func() { db.Close() })
-	must(db.Migrate(b.Context(), identity.Migrations(), session.Migrations(), ticket.Migrations(), factor.Migrations(), external.Migrations(), Migrations(), outbox.Migrations(), eventlog.Migrations()))
+	must(db.Migrate(b.Context(), identity.Migrations(), session.Migrations(), onetime.Migrations(), factor.Migrations(), external.Migrations(), Migrations(), outbox.Migrations(), eventlog.Migrations()))
 	key, err := seal.NewKey(bytes.Repeat([]byte{1}, seal.KeySize))
 	must(err)
 	users, err := identity.New(identity.Config{DB: db})

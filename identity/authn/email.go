@@ -9,8 +9,8 @@ import (
 	"stonetown/identity"
 	"stonetown/identity/external"
 	"stonetown/identity/factor"
+	"stonetown/identity/onetime"
 	"stonetown/identity/session"
-	"stonetown/identity/ticket"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/id"
 	"stonetown/internal/outbox"
@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	kindVerify ticket.Kind = "verify_email"
-	kindChange ticket.Kind = "change_email"
-	kindRevert             = ticket.RevertEmail
+	kindVerify onetime.Kind = "verify_email"
+	kindChange onetime.Kind = "change_email"
+	kindRevert              = onetime.RevertEmail
 
 	verifyFor = 24 * time.Hour
 	revertFor = 7 * 24 * time.Hour
@@ -44,10 +44,10 @@ type EmailChange struct {
 
 // VerifyEmail verifies an address with the token of a letter: a new user's, or that of a
 // change. A token can be used again, to no effect, since programs that open the links in
-// letters may use that of a change, too. It fails with [ErrTicket].
+// letters may use that of a change, too. It fails with [ErrToken].
 func (s *Service) VerifyEmail(ctx context.Context, t Tenant, token string) (email string, err error) {
-	handed, err := s.tickets.Find(ctx, t.ID, kindVerify, token)
-	if errors.Is(err, ticket.ErrInvalid) {
+	handed, err := s.tokens.Find(ctx, t.ID, kindVerify, token)
+	if errors.Is(err, onetime.ErrInvalid) {
 		return s.completeChange(ctx, t, token)
 	}
 	var about addressed
@@ -65,7 +65,7 @@ func (s *Service) VerifyEmail(ctx context.Context, t Tenant, token string) (emai
 			}
 		})
 		if errors.Is(err, identity.ErrUserNotFound) || err == nil && c.After.Email != about.Email {
-			return ErrTicket
+			return ErrToken
 		}
 		if err != nil {
 			return err
@@ -190,9 +190,9 @@ func (s *Service) selectChange(ctx context.Context, from interface {
 }
 
 // completeChange gives a user the address that a letter went to. It fails with
-// [ErrTicket], also if the address has become somebody else's.
+// [ErrToken], also if the address has become somebody else's.
 func (s *Service) completeChange(ctx context.Context, t Tenant, token string) (email string, err error) {
-	handed, err := s.tickets.Find(ctx, t.ID, kindChange, token)
+	handed, err := s.tokens.Find(ctx, t.ID, kindChange, token)
 	var asked addressed
 	if err == nil {
 		err = handed.Read(&asked)
@@ -204,7 +204,7 @@ func (s *Service) completeChange(ctx context.Context, t Tenant, token string) (e
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		change, to, err := s.selectChange(ctx, tx, t.ID, handed.UserID, asked.Change)
 		if errors.Is(err, ErrChangeNotFound) {
-			return ErrTicket
+			return ErrToken
 		}
 		if err != nil || change.Verified {
 			return err
@@ -214,7 +214,7 @@ func (s *Service) completeChange(ctx context.Context, t Tenant, token string) (e
 			u.VerifyEmail(true)
 		})
 		if errors.Is(err, identity.ErrUserExists) || errors.Is(err, identity.ErrUserNotFound) {
-			return ErrTicket
+			return ErrToken
 		}
 		if err != nil {
 			return err
@@ -222,7 +222,7 @@ func (s *Service) completeChange(ctx context.Context, t Tenant, token string) (e
 		var b sqldb.Batch
 		b.Queue(`UPDATE email_changes SET verified = $4 WHERE tenant_id = $1 AND user_id = $2 AND id = $3`, []any{t.ID, handed.UserID, asked.Change, true}, nil)
 		// Letters to the old address lead nowhere from now on.
-		ticket.Discard(&b, t.ID, handed.UserID, kindReset, kindVerify)
+		onetime.Discard(&b, t.ID, handed.UserID, kindReset, kindVerify)
 		events := verified(ctx, c)
 		eventlog.Append(&b, t.ID, append(events, emailChanged(ctx, c))...)
 		return tx.Send(ctx, &b)
@@ -235,9 +235,9 @@ func (s *Service) completeChange(ctx context.Context, t Tenant, token string) (e
 // which somebody else may know or have chosen, is removed, and a letter for a new one is sent.
 // What was added to sign in with since the change was requested goes with it: second factors,
 // external identities and, as their age is unknown, all backup codes. Links of other changes
-// lead nowhere any more. It fails with [ErrTicket].
+// lead nowhere any more. It fails with [ErrToken].
 func (s *Service) RevertEmail(ctx context.Context, t Tenant, token string) (email string, err error) {
-	handed, err := s.tickets.Find(ctx, t.ID, kindRevert, token)
+	handed, err := s.tokens.Find(ctx, t.ID, kindRevert, token)
 	var asked addressed
 	if err == nil {
 		err = handed.Read(&asked)
@@ -247,7 +247,7 @@ func (s *Service) RevertEmail(ctx context.Context, t Tenant, token string) (emai
 	}
 	ctx = as(ctx, handed.UserID)
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		if err := ticket.Use(ctx, tx, handed); err != nil {
+		if err := onetime.Use(ctx, tx, handed); err != nil {
 			return invalid(err)
 		}
 		c, err := s.users.UpdateIn(ctx, tx, t.ID, handed.UserID, func(u *identity.User) {
@@ -255,7 +255,7 @@ func (s *Service) RevertEmail(ctx context.Context, t Tenant, token string) (emai
 			u.SetPassword("")
 		})
 		if errors.Is(err, identity.ErrUserExists) || errors.Is(err, identity.ErrUserNotFound) {
-			return ErrTicket
+			return ErrToken
 		}
 		if err != nil {
 			return err
@@ -266,7 +266,7 @@ func (s *Service) RevertEmail(ctx context.Context, t Tenant, token string) (emai
 		}
 		var b sqldb.Batch
 		b.Queue(`DELETE FROM email_changes WHERE tenant_id = $1 AND user_id = $2`, []any{t.ID, handed.UserID}, nil)
-		ticket.Discard(&b, t.ID, handed.UserID, kindRevert)
+		onetime.Discard(&b, t.ID, handed.UserID, kindRevert)
 		events, err := s.removeSince(ctx, tx, c.After, asked.Since)
 		if err != nil {
 			return err

@@ -8,14 +8,14 @@ import (
 
 	"stonetown/identity"
 	"stonetown/identity/factor"
+	"stonetown/identity/onetime"
 	"stonetown/identity/session"
-	"stonetown/identity/ticket"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/sqldb"
 )
 
-const kindEnrol ticket.Kind = "enrol"
+const kindEnrol onetime.Kind = "enrol"
 
 // enrolment is what is remembered of adding a factor.
 type enrolment struct {
@@ -109,7 +109,7 @@ func (s *Service) BeginFactor(ctx context.Context, t Tenant, current session.Ses
 		}
 		e.Options, remembered.Ceremony = options, *ceremony
 	}
-	secret, handed, err := s.tickets.Hand(ctx, ticket.New{Kind: kindEnrol, TenantID: t.ID, UserID: u.ID, Payload: remembered, For: valid})
+	secret, handed, err := s.tokens.Create(ctx, onetime.New{Kind: kindEnrol, TenantID: t.ID, UserID: u.ID, Payload: remembered, For: valid})
 	e.ID, e.ExpiresAt = secret, handed.ExpiresAt
 	return e, err
 }
@@ -130,12 +130,12 @@ type FactorProof struct {
 }
 
 // CompleteFactor adds a factor. The session of the user is at AAL 2 then. It fails with
-// [ErrTicket], [*WrongError], [ErrStepUp], [factor.ErrCredentialExists] or [factor.ErrLimit].
+// [ErrToken], [*WrongError], [ErrStepUp], [factor.ErrCredentialExists] or [factor.ErrLimit].
 func (s *Service) CompleteFactor(ctx context.Context, t Tenant, current session.Session, kind factor.Kind, ceremonyID string, p FactorProof) (f factor.Factor, err error) {
 	if err := s.MayAddFactor(ctx, current); err != nil {
 		return f, err
 	}
-	handed, err := s.tickets.Try(ctx, t.ID, kindEnrol, ceremonyID, guesses)
+	handed, err := s.tokens.Try(ctx, t.ID, kindEnrol, ceremonyID, guesses)
 	if err != nil {
 		return f, invalid(err)
 	}
@@ -144,7 +144,7 @@ func (s *Service) CompleteFactor(ctx context.Context, t Tenant, current session.
 		return f, err
 	}
 	if handed.UserID != current.UserID || begun.Kind != kind {
-		return f, ErrTicket
+		return f, ErrToken
 	}
 	if p.Label != nil {
 		begun.Label = *p.Label
@@ -165,7 +165,7 @@ func (s *Service) CompleteFactor(ctx context.Context, t Tenant, current session.
 			f, err = s.factors.AddCredential(ctx, tx, party(t), person(u), begun.Ceremony, begun.Label, p.Credential)
 		}
 		if err == nil {
-			err = invalid(ticket.Use(ctx, tx, handed))
+			err = invalid(onetime.Use(ctx, tx, handed))
 		}
 		if err == nil {
 			_, err = s.users.UpdateIn(ctx, tx, t.ID, u.ID, func(u *identity.User) { u.MustEnrol = false })

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/text/language"
 
 	"stonetown/identity"
-	"stonetown/identity/ticket"
+	"stonetown/identity/onetime"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/outbox"
 	"stonetown/internal/post"
@@ -121,7 +121,7 @@ func (s *Service) dispatch(ctx context.Context, job outbox.Job) error {
 		if err != nil || u.ID == "" || u.EmailVerified {
 			return err
 		}
-		return s.sendLink(ctx, u, u.Email, "verify_email", "/auth/verify-email", l.Then, ticket.New{Kind: kindVerify, Payload: addressed{Email: u.Email}, For: verifyFor})
+		return s.sendLink(ctx, u, u.Email, "verify_email", "/auth/verify-email", l.Then, onetime.New{Kind: kindVerify, Payload: addressed{Email: u.Email}, For: verifyFor})
 	case letterReset:
 		var l resetLetter
 		if err := job.Read(&l); err != nil {
@@ -136,7 +136,7 @@ func (s *Service) dispatch(ctx context.Context, job outbox.Job) error {
 				return err
 			}
 		}
-		return s.sendLink(ctx, u, u.Email, "reset_password", "/auth/reset-password", l.Then, ticket.New{Kind: kindReset, Payload: proof{}, For: resetFor})
+		return s.sendLink(ctx, u, u.Email, "reset_password", "/auth/reset-password", l.Then, onetime.New{Kind: kindReset, Payload: proof{}, For: resetFor})
 	case letterChange:
 		var l changeLetter
 		if err := job.Read(&l); err != nil {
@@ -205,12 +205,12 @@ func (s *Service) sendChange(ctx context.Context, tenantID string, l changeLette
 		return err
 	}
 	err = s.sendLink(ctx, u, u.Email, "email_changing", "/auth/revert-email", "",
-		ticket.New{Kind: kindRevert, Payload: addressed{Email: u.Email, Change: l.Change, Since: change.since}, For: revertFor})
+		onetime.New{Kind: kindRevert, Payload: addressed{Email: u.Email, Change: l.Change, Since: change.since}, For: revertFor})
 	if err != nil {
 		return err
 	}
 	return s.sendLink(ctx, u, l.Email, "change_email", "/auth/verify-email", "",
-		ticket.New{Kind: kindChange, Payload: addressed{Email: l.Email, Change: l.Change}, For: verifyFor})
+		onetime.New{Kind: kindChange, Payload: addressed{Email: l.Email, Change: l.Change}, For: verifyFor})
 }
 
 // signInLetters are how many a user gets: who has the password and calls the device something
@@ -238,9 +238,9 @@ func (s *Service) sendSignIn(ctx context.Context, job outbox.Job, l signInLetter
 
 // sendLink sends a letter whose link carries a fresh ticket of the user, and the path that it
 // leads on to then.
-func (s *Service) sendLink(ctx context.Context, u identity.User, to, name, path, then string, n ticket.New) error {
+func (s *Service) sendLink(ctx context.Context, u identity.User, to, name, path, then string, n onetime.New) error {
 	n.TenantID, n.UserID = u.TenantID, u.ID
-	token, _, err := s.tickets.Hand(ctx, n)
+	token, _, err := s.tokens.Create(ctx, n)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"stonetown/identity"
-	"stonetown/identity/ticket"
+	"stonetown/identity/onetime"
 )
 
 // Link is what a mailed link is for.
@@ -28,14 +28,14 @@ const (
 )
 
 // purposes are those of the tickets in links.
-var purposes = map[ticket.Kind]Purpose{kindVerify: VerifyAddress, kindChange: ChangeAddress, kindRevert: RevertAddress, kindReset: NewPassword}
+var purposes = map[onetime.Kind]Purpose{kindVerify: VerifyAddress, kindChange: ChangeAddress, kindRevert: RevertAddress, kindReset: NewPassword}
 
 // ReadLink says what the link with a token is for, without doing it: programs open the links in
-// letters before people do. It fails with [ErrTicket] for a link that is dead.
+// letters before people do. It fails with [ErrToken] for a link that is dead.
 func (s *Service) ReadLink(ctx context.Context, t Tenant, token string) (Link, error) {
 	for kind, purpose := range purposes {
-		handed, err := s.tickets.Find(ctx, t.ID, kind, token)
-		if errors.Is(err, ticket.ErrInvalid) {
+		handed, err := s.tokens.Find(ctx, t.ID, kind, token)
+		if errors.Is(err, onetime.ErrInvalid) {
 			continue
 		}
 		var about addressed
@@ -47,7 +47,7 @@ func (s *Service) ReadLink(ctx context.Context, t Tenant, token string) (Link, e
 		}
 		u, err := s.users.User(ctx, t.ID, handed.UserID)
 		if errors.Is(err, identity.ErrUserNotFound) {
-			return Link{}, ErrTicket
+			return Link{}, ErrToken
 		}
 		if err != nil {
 			return Link{}, err
@@ -57,16 +57,16 @@ func (s *Service) ReadLink(ctx context.Context, t Tenant, token string) (Link, e
 			about.Email = u.Email
 		case VerifyAddress:
 			if u.Email != about.Email {
-				return Link{}, ErrTicket
+				return Link{}, ErrToken
 			}
 		case ChangeAddress:
 			if _, _, err := s.selectChange(ctx, s.db, t.ID, u.ID, about.Change); errors.Is(err, ErrChangeNotFound) {
-				return Link{}, ErrTicket
+				return Link{}, ErrToken
 			} else if err != nil {
 				return Link{}, err
 			}
 		}
 		return Link{purpose, about.Email, handed.ExpiresAt}, nil
 	}
-	return Link{}, ErrTicket
+	return Link{}, ErrToken
 }

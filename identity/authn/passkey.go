@@ -7,11 +7,11 @@ import (
 
 	"stonetown/identity"
 	"stonetown/identity/factor"
-	"stonetown/identity/ticket"
+	"stonetown/identity/onetime"
 	"stonetown/internal/sqldb"
 )
 
-const kindPasskey ticket.Kind = "passkey"
+const kindPasskey onetime.Kind = "passkey"
 
 // passkeyCeremony is what is remembered of a sign-in with a passkey.
 type passkeyCeremony struct {
@@ -40,7 +40,7 @@ func (s *Service) BeginPasskey(ctx context.Context, t Tenant, email string) (r P
 	if err != nil {
 		return r, err
 	}
-	secret, handed, err := s.tickets.Hand(ctx, ticket.New{
+	secret, handed, err := s.tokens.Create(ctx, onetime.New{
 		Kind: kindPasskey, TenantID: t.ID, UserID: userID, Payload: passkeyCeremony{*ceremony}, For: ceremonyFor,
 	})
 	r.ID, r.ExpiresAt = secret, handed.ExpiresAt
@@ -67,9 +67,9 @@ func (s *Service) beginPasskeyOf(ctx context.Context, t Tenant, email string) (o
 }
 
 // CompletePasskey signs in whoever has a passkey, which proves two factors at once. It
-// fails with [ErrTicket], [*WrongError] or [ErrDisabled].
+// fails with [ErrToken], [*WrongError] or [ErrDisabled].
 func (s *Service) CompletePasskey(ctx context.Context, t Tenant, ceremonyID string, credential []byte, by By) (Result, error) {
-	handed, err := s.tickets.Find(ctx, t.ID, kindPasskey, ceremonyID)
+	handed, err := s.tokens.Find(ctx, t.ID, kindPasskey, ceremonyID)
 	if err != nil {
 		return Result{}, invalid(err)
 	}
@@ -80,7 +80,7 @@ func (s *Service) CompletePasskey(ctx context.Context, t Tenant, ceremonyID stri
 	f, err := s.factors.Owner(ctx, t.ID, handed.UserID, credential)
 	if err == nil {
 		err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
-			if err := ticket.Use(ctx, tx, handed); err != nil {
+			if err := onetime.Use(ctx, tx, handed); err != nil {
 				return invalid(err)
 			}
 			_, err := s.factors.VerifyAssertion(ctx, tx, party(t), f, asked.Ceremony, credential)

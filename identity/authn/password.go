@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"stonetown/identity"
+	"stonetown/identity/onetime"
 	"stonetown/identity/password"
 	"stonetown/identity/session"
-	"stonetown/identity/ticket"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/fair"
 	"stonetown/internal/ratelimit"
@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	kindReset ticket.Kind = "reset" // a new password, by a letter or because the old one must go
-	resetFor              = time.Hour
+	kindReset onetime.Kind = "reset" // a new password, by a letter or because the old one must go
+	resetFor               = time.Hour
 )
 
 // letters are how many of a kind an address gets.
@@ -124,9 +124,9 @@ func (s *Service) SendReset(ctx context.Context, tenantID, userID string) error 
 
 // ResetPassword sets a new password with the token of a letter, which verifies the
 // address as well, or goes on with a sign-in whose password must be replaced. All
-// sessions end. It fails with [ErrTicket] or [*password.PolicyError].
+// sessions end. It fails with [ErrToken] or [*password.PolicyError].
 func (s *Service) ResetPassword(ctx context.Context, t Tenant, token, password string, by By) (Result, error) {
-	handed, err := s.tickets.Find(ctx, t.ID, kindReset, token)
+	handed, err := s.tokens.Find(ctx, t.ID, kindReset, token)
 	if err != nil {
 		return Result{}, invalid(err)
 	}
@@ -136,7 +136,7 @@ func (s *Service) ResetPassword(ctx context.Context, t Tenant, token, password s
 	}
 	u, err := s.users.User(ctx, t.ID, handed.UserID)
 	if errors.Is(err, identity.ErrUserNotFound) {
-		return Result{}, ErrTicket
+		return Result{}, ErrToken
 	}
 	if err != nil {
 		return Result{}, err
@@ -147,7 +147,7 @@ func (s *Service) ResetPassword(ctx context.Context, t Tenant, token, password s
 		return Result{}, s.NoteRefused(ctx, t.ID, u, err)
 	}
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		if err := ticket.Use(ctx, tx, handed); err != nil {
+		if err := onetime.Use(ctx, tx, handed); err != nil {
 			return invalid(err)
 		}
 		c, err := s.users.UpdateIn(ctx, tx, t.ID, u.ID, func(u *identity.User) {

@@ -8,7 +8,7 @@ import (
 
 	"stonetown/identity"
 	"stonetown/identity/factor"
-	"stonetown/identity/ticket"
+	"stonetown/identity/onetime"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/sqldb"
@@ -31,7 +31,7 @@ type Answer struct {
 	ChallengeID string
 }
 
-const kindChallenge ticket.Kind = "challenge"
+const kindChallenge onetime.Kind = "challenge"
 
 // challenge is what is remembered of one.
 type challenge struct {
@@ -47,9 +47,9 @@ const (
 )
 
 // Challenge asks for a second factor of whoever a sign-in has found it to be: for a
-// certain one, or one of a kind. It fails with [ErrTicket] or [ErrKind].
+// certain one, or one of a kind. It fails with [ErrToken] or [ErrKind].
 func (s *Service) Challenge(ctx context.Context, t Tenant, mfaToken, factorID string, kind factor.Kind) (Challenge, error) {
-	waiting, err := s.tickets.Find(ctx, t.ID, kindMFA, mfaToken)
+	waiting, err := s.tokens.Find(ctx, t.ID, kindMFA, mfaToken)
 	if err != nil {
 		return Challenge{}, invalid(err)
 	}
@@ -93,7 +93,7 @@ func (s *Service) challenge(ctx context.Context, t Tenant, userID, purpose, fact
 			}
 		}
 	}
-	secret, handed, err := s.tickets.Hand(ctx, ticket.New{Kind: kindChallenge, TenantID: t.ID, UserID: userID, Payload: remembered, For: valid})
+	secret, handed, err := s.tokens.Create(ctx, onetime.New{Kind: kindChallenge, TenantID: t.ID, UserID: userID, Payload: remembered, For: valid})
 	c.ID, c.ExpiresAt = secret, handed.ExpiresAt
 	return c, err
 }
@@ -111,17 +111,17 @@ func (s *Service) text(ctx context.Context, t Tenant, userID, number, code strin
 }
 
 // VerifyFactor goes on with a sign-in by proving a second factor. It fails with
-// [ErrTicket], [*WrongError] or [*SlowDownError].
+// [ErrToken], [*WrongError] or [*SlowDownError].
 func (s *Service) VerifyFactor(ctx context.Context, t Tenant, mfaToken string, a Answer, by By) (Result, error) {
 	// The account first: a guess that must wait is none of the ticket's few.
-	waiting, err := s.tickets.Find(ctx, t.ID, kindMFA, mfaToken)
+	waiting, err := s.tokens.Find(ctx, t.ID, kindMFA, mfaToken)
 	if err != nil {
 		return Result{}, invalid(err)
 	}
 	if _, err := s.attempt(ctx, t.ID, secondAccount(waiting.UserID)); err != nil {
 		return Result{}, err
 	}
-	if waiting, err = s.tickets.Try(ctx, t.ID, kindMFA, mfaToken, guesses); err != nil {
+	if waiting, err = s.tokens.Try(ctx, t.ID, kindMFA, mfaToken, guesses); err != nil {
 		return Result{}, invalid(err)
 	}
 	var p proof
@@ -130,13 +130,13 @@ func (s *Service) VerifyFactor(ctx context.Context, t Tenant, mfaToken string, a
 	}
 	u, err := s.users.User(ctx, t.ID, waiting.UserID)
 	if errors.Is(err, identity.ErrUserNotFound) {
-		return Result{}, ErrTicket
+		return Result{}, ErrToken
 	}
 	if err != nil {
 		return Result{}, err
 	}
 	method, err := s.prove(ctx, t, u, mfaToken, a, waiting.Left(guesses), func(ctx context.Context, tx *sqldb.Tx) error {
-		return invalid(ticket.Use(ctx, tx, waiting))
+		return invalid(onetime.Use(ctx, tx, waiting))
 	})
 	if err != nil {
 		return Result{}, err
@@ -150,14 +150,14 @@ func (s *Service) prove(ctx context.Context, t Tenant, u identity.User, purpose 
 	then func(ctx context.Context, tx *sqldb.Tx) error,
 ) (method string, err error) {
 	var asked challenge
-	var handed ticket.Ticket
+	var handed onetime.Token
 	if a.Kind == factor.SMS || a.Kind == factor.WebAuthn {
-		handed, err = s.tickets.Find(ctx, t.ID, kindChallenge, a.ChallengeID)
+		handed, err = s.tokens.Find(ctx, t.ID, kindChallenge, a.ChallengeID)
 		if err == nil {
 			err = handed.Read(&asked)
 		}
 		if err == nil && (handed.UserID != u.ID || asked.Purpose != purpose) {
-			err = ErrTicket
+			err = ErrToken
 		}
 		if err != nil {
 			return "", invalid(err)
@@ -192,12 +192,12 @@ func (s *Service) prove(ctx context.Context, t Tenant, u identity.User, purpose 
 			i := slices.IndexFunc(factors, func(f factor.Factor) bool { return f.ID == asked.Factor })
 			if i >= 0 && asked.Code != "" && factor.SameCode(asked.Code, a.Code) {
 				s.factors.Used(&b, factors[i])
-				err = invalid(ticket.Use(ctx, tx, handed))
+				err = invalid(onetime.Use(ctx, tx, handed))
 			}
 		case factor.WebAuthn:
 			_, err = s.factors.VerifyAssertion(ctx, tx, party(t), owned, asked.Ceremony, a.Credential)
 			if err == nil {
-				err = invalid(ticket.Use(ctx, tx, handed))
+				err = invalid(onetime.Use(ctx, tx, handed))
 			}
 		default:
 			err = ErrKind

@@ -9,10 +9,10 @@ import (
 
 	"stonetown/identity"
 	"stonetown/identity/factor"
+	"stonetown/identity/onetime"
 	"stonetown/identity/password"
 	"stonetown/identity/password/breached"
 	"stonetown/identity/session"
-	"stonetown/identity/ticket"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/fair"
 	"stonetown/internal/sqldb"
@@ -40,8 +40,9 @@ type Result struct {
 	Token   string
 	// Device is the token of a device that is remembered from now on.
 	Device string
-	// Ticket is what the next step takes, of the other states, until ExpiresAt.
-	Ticket    string
+	// Continue is the one-time token of the next step with the other states. It is valid
+	// until ExpiresAt.
+	Continue  string
 	ExpiresAt time.Time
 	// Factors are what the second factor can be, with MFARequired, and BackupCodes
 	// whether it can be one of those.
@@ -70,9 +71,9 @@ func (p proof) withSecond(method string) proof {
 }
 
 const (
-	kindMFA     ticket.Kind = "mfa"
-	kindDevice  ticket.Kind = "device"  // one that is remembered
-	kindPending ticket.Kind = "pending" // a sign-in that waits for the address to be verified
+	kindMFA     onetime.Kind = "mfa"
+	kindDevice  onetime.Kind = "device"  // one that is remembered
+	kindPending onetime.Kind = "pending" // a sign-in that waits for the address to be verified
 )
 
 // SignIn begins with an address and a password. It fails with [ErrCredentials],
@@ -199,8 +200,8 @@ func (s *Service) proceed(ctx context.Context, t Tenant, u identity.User, p proo
 		p.Forced = true
 		kind = kindReset
 	}
-	var handed ticket.Ticket
-	r.Ticket, handed, err = s.tickets.Hand(ctx, ticket.New{Kind: kind, TenantID: t.ID, UserID: u.ID, Payload: p, For: mfaFor})
+	var handed onetime.Token
+	r.Continue, handed, err = s.tokens.Create(ctx, onetime.New{Kind: kind, TenantID: t.ID, UserID: u.ID, Payload: p, For: mfaFor})
 	r.ExpiresAt = handed.ExpiresAt
 	return r, err
 }
@@ -243,7 +244,7 @@ func (s *Service) begin(ctx context.Context, t Tenant, p proof, settings identit
 			s.outbox.Queue(&b, t.ID, letterSignIn, signInLetter{UserID: u.ID, DeviceKind: d.Kind(), IP: d.IP, At: r.Session.CreatedAt})
 		}
 		if r.Device = ""; by.Remember && p.Second {
-			r.Device, _ = s.tickets.Issue(&b, ticket.New{Kind: kindDevice, TenantID: t.ID, UserID: u.ID, For: DeviceFor})
+			r.Device, _ = s.tokens.Issue(&b, onetime.New{Kind: kindDevice, TenantID: t.ID, UserID: u.ID, For: DeviceFor})
 		}
 		eventlog.Append(&b, t.ID, events...)
 		return tx.Send(ctx, &b)
@@ -260,8 +261,8 @@ func (s *Service) knows(ctx context.Context, t Tenant, u identity.User, device s
 	if device == "" {
 		return false, nil
 	}
-	found, err := s.tickets.Find(ctx, t.ID, kindDevice, device)
-	if errors.Is(err, ticket.ErrInvalid) {
+	found, err := s.tokens.Find(ctx, t.ID, kindDevice, device)
+	if errors.Is(err, onetime.ErrInvalid) {
 		return false, nil
 	}
 	return err == nil && found.UserID == u.ID, err
@@ -272,7 +273,7 @@ func (s *Service) knows(ctx context.Context, t Tenant, u identity.User, device s
 func (s *Service) resume(ctx context.Context, t Tenant, u identity.User, p proof, by By) (Result, error) {
 	r, err := s.proceed(ctx, t, u, p, by)
 	if errors.Is(err, ErrDisabled) {
-		err = ErrTicket
+		err = ErrToken
 	}
 	return r, err
 }

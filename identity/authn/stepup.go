@@ -47,7 +47,7 @@ func (s *Service) BeginStepUp(ctx context.Context, t Tenant, current session.Ses
 }
 
 // CompleteStepUp lifts a session to AAL 2. Its token is replaced. It fails with
-// [ErrTicket], [*WrongError] or [*SlowDownError].
+// [ErrToken], [*WrongError] or [*SlowDownError].
 func (s *Service) CompleteStepUp(ctx context.Context, t Tenant, current session.Session, a Answer) (now session.Session, token string, err error) {
 	if _, err := s.attempt(ctx, t.ID, secondAccount(current.UserID)); err != nil {
 		return now, "", err
