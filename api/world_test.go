@@ -35,11 +35,12 @@ import (
 	"stonetown/identity/session"
 	"stonetown/identity/userimport"
 	"stonetown/internal/eventlog"
+	"stonetown/internal/geo"
 	"stonetown/internal/idempotency"
+	"stonetown/internal/notify"
 	"stonetown/internal/outbound"
 	"stonetown/internal/outbox"
 	"stonetown/internal/pgtest"
-	"stonetown/internal/post"
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
@@ -101,28 +102,28 @@ func (d *directory) AuthnTenant(ctx context.Context, tenantID string) (authn.Ten
 // mailbox stores sent messages by recipient.
 type mailbox struct {
 	mu    sync.Mutex
-	items map[string][]post.Letter
+	items map[string][]notify.Mail
 }
 
-func (m *mailbox) Mail(_ context.Context, l post.Letter) error {
+func (m *mailbox) SendMail(_ context.Context, l notify.Mail) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.items == nil {
-		m.items = map[string][]post.Letter{}
+		m.items = map[string][]notify.Mail{}
 	}
 	m.items[l.To] = append(m.items[l.To], l)
 	return nil
 }
 
-func (m *mailbox) Text(ctx context.Context, number, text string) error {
-	return m.Mail(ctx, post.Letter{To: number, Text: text})
+func (m *mailbox) SendText(ctx context.Context, number, text string) error {
+	return m.SendMail(ctx, notify.Mail{To: number, Text: text})
 }
 
 // Accepts refuses the numbers of one country.
 func (*mailbox) Accepts(number string) bool { return !strings.HasPrefix(number, "+7") }
 
 // take waits for a message to a recipient with a text in its subject or body, and removes it.
-func (m *mailbox) take(t testing.TB, to, words string) post.Letter {
+func (m *mailbox) take(t testing.TB, to, words string) notify.Mail {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		m.mu.Lock()
@@ -136,7 +137,7 @@ func (m *mailbox) take(t testing.TB, to, words string) post.Letter {
 		m.mu.Unlock()
 	}
 	t.Fatalf("nothing with %q was sent to %s", words, to)
-	return post.Letter{}
+	return notify.Mail{}
 }
 
 // count counts the messages to a recipient that have not been taken.
@@ -147,7 +148,7 @@ func (m *mailbox) count(to string) int {
 }
 
 // link returns the token of the link in a mail.
-func link(t testing.TB, l post.Letter) string {
+func link(t testing.TB, l notify.Mail) string {
 	t.Helper()
 	_, rest, ok := strings.Cut(l.Text, "?token=")
 	token, _, _ := strings.Cut(rest, "\n")
@@ -221,11 +222,11 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 	key, err := seal.NewKey(bytes.Repeat([]byte{1}, seal.KeySize))
 	must(err)
 	persons := &account.People{}
-	letters, err := outbox.New(outbox.Config{DB: w.db, Seal: key, Clock: w.now})
+	jobs, err := outbox.New(outbox.Config{DB: w.db, Seal: key, Clock: w.now})
 	must(err)
 	rights := authority.New(e, oauth.AdministrativeScopes)
 	w.oauth, err = oauth.New(oauth.Config{
-		DB: w.db, Seal: key, Relations: e, Authority: rights, People: persons, Outbox: letters,
+		DB: w.db, Seal: key, Relations: e, Authority: rights, People: persons, Outbox: jobs,
 		Tenants: func(ctx context.Context, tenantID string) (oauth.Tenant, error) {
 			t, err := w.tenants.TenantByID(ctx, tenantID)
 			return oauth.Tenant{ID: t.ID, BaseURL: t.BaseURL}, err
@@ -239,7 +240,7 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 	scopes := oauth.NewRegistry(w.db, e)
 	directory, err := identity.New(identity.Config{
 		DB: w.db, Relations: e, Authority: rights, Breached: stolen, Logger: slog.New(slog.NewJSONHandler(w.log, nil)),
-		Scopes: scopes, Verification: authn.Verification{Outbox: letters}, OnDelete: []func(*sqldb.Batch, string, string){w.oauth.ForgetUser},
+		Scopes: scopes, Verification: authn.Verification{Outbox: jobs}, OnDelete: []func(*sqldb.Batch, string, string){w.oauth.ForgetUser},
 	})
 	must(err)
 	importer, err := userimport.New(userimport.Config{DB: w.db, Seal: key, Users: directory, Parse: people.ParseImport, Logger: slog.New(slog.DiscardHandler)})
@@ -259,7 +260,7 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 	limits, err := ratelimit.New(ratelimit.Config{DB: w.db, Limits: unlimited})
 	must(err)
 	signIns := authn.Config{
-		DB: w.db, Seal: key, Users: directory, Outbox: letters, Mail: &w.mailbox, Texts: &w.mailbox, Tenants: w.tenants, Places: germany(t), Limits: limits, Clock: w.now, Pace: time.Millisecond,
+		DB: w.db, Seal: key, Users: directory, Outbox: jobs, Mail: &w.mailbox, Texts: &w.mailbox, Tenants: w.tenants, GeoIP: germany(t), Limits: limits, Clock: w.now, Pace: time.Millisecond,
 		Logger: slog.New(slog.NewJSONHandler(w.log, nil)),
 	}
 	for _, change := range changeSignIn {
@@ -276,7 +277,7 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 
 	config := api.Config{
 		SecurityContact: "mailto:security@example.com",
-		Engine:          audit.Engine{Engine: e}, Resources: resources.New(e, w.db), Users: directory, Authn: w.authn, Importer: importer, Scopes: scopes, OAuth: w.oauth, Settings: settings.New(organizations, directory, w.oauth), CursorKey: cursorKey,
+		Engine:          audit.Engine{Engine: e}, Resources: resources.New(e, w.db), Users: directory, Authn: w.authn, Importer: importer, Scopes: scopes, OAuth: w.oauth, Settings: settings.New(organizations, directory, w.oauth), GeoIP: geo.None{}, CursorKey: cursorKey,
 		Config: web.Config{
 			Tenants: w.tenants, Idempotency: w.keys, Limits: limits, Origins: w.oauth,
 			Logger: slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})), AccessLog: true,

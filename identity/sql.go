@@ -118,7 +118,7 @@ func deleteUser(ctx context.Context, tx *sqldb.Tx, u User) error {
 	return factor.RemoveAll(ctx, tx, u.TenantID, u.ID)
 }
 
-// micros is 0 for the zero time, which is instant's inverse.
+// micros is the inverse of instant: 0 for the zero time.
 func micros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

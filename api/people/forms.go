@@ -59,7 +59,7 @@ func (h *Handlers) newUser(ctx context.Context, info *web.RequestInfo, form *Use
 // yet.
 func (h *Handlers) newPassword(ctx context.Context, info *web.RequestInfo, password string, u identity.User) (password.Hash, error) {
 	hash, err := h.Directory.NewPassword(ctx, info.Tenant.ID, password, u)
-	return hash, h.Access.NoteRefused(ctx, info.Tenant.ID, u, err)
+	return hash, h.Access.RecordRefusal(ctx, info.Tenant.ID, u, err)
 }
 
 // patch reads the form of a change, and the new password in it.

@@ -47,7 +47,7 @@ type Authorizations interface {
 
 // Access is the part of [stonetown/identity/authn.Service] that the operations use: how users sign in.
 type Access interface {
-	NoteRefused(ctx context.Context, tenantID string, u identity.User, refused error) error
+	RecordRefusal(ctx context.Context, tenantID string, u identity.User, refused error) error
 	SendReset(ctx context.Context, tenantID, userID string) error
 	ResetFactors(ctx context.Context, tenantID, userID string) (identity.User, error)
 	Factors(ctx context.Context, tenantID, userID string) ([]factor.Factor, error)
@@ -66,8 +66,8 @@ type Handlers struct {
 	// Authorizations are the applications that users have signed in to.
 	Authorizations Authorizations
 	Cursors        *web.Cursors
-	// Places says where sessions are. Default: that is not known.
-	Places *geo.Database
+	// GeoIP locates the addresses of sessions.
+	GeoIP geo.Locator
 }
 
 var _ StrictServerInterface = (*Handlers)(nil)
