@@ -23,9 +23,9 @@ const order = `
 	# One thing each. The third line keeps rows.
 	NONE < internal/document, internal/fair, internal/geo, internal/id, internal/jobs, internal/seal, internal/text, internal/tracing;
 	internal/tracing < internal/outbound, internal/sqldb;
-	internal/id, internal/jobs, internal/seal, internal/sqldb < internal/eventlog, internal/idempotency, internal/outbox, internal/post, internal/ratelimit;
+	internal/id, internal/jobs, internal/seal, internal/sqldb < internal/eventlog, internal/idempotency, internal/outbox, internal/notify, internal/ratelimit;
 	internal/document, internal/fair, internal/geo, internal/outbound, internal/text,
-	internal/eventlog, internal/idempotency, internal/outbox, internal/post, internal/ratelimit < internal;
+	internal/eventlog, internal/idempotency, internal/outbox, internal/notify, internal/ratelimit < internal;
 
 	# Revisioned tuples know no schema, and the schema knows no tuples:
 	# the two meet in the engine, which knows no store.
@@ -40,9 +40,9 @@ const order = `
 
 	# Modules are clients of the engine and strangers to each other. What one
 	# needs of another it declares as an interface, and cmd plugs it in.
-	internal < identity/breached, identity/external, identity/factor, identity/session, identity/ticket;
-	engine/authority, identity/breached, identity/external, identity/factor, identity/session, identity/ticket < identity;
-	identity < identity/authn;
+	internal < identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime;
+	engine/authority, identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime < identity;
+	identity < identity/authn, identity/userimport;
 	NONE < oauth/assertion, oauth/dpop;
 	engine/authority, oauth/assertion, oauth/dpop < oauth;
 	engine < webhooks, controlplane;
@@ -53,7 +53,7 @@ const order = `
 	# HTTP only. api/web is what all operations share.
 	oauth, controlplane < api/web;
 	api/web < api/openapi, api/pages, api/scopes, api/applications;
-	api/web, identity/authn < api/profile;
+	api/web, identity/authn, identity/userimport < api/profile;
 	api/web, settings < api/settings;
 	api/web, identity, engine/resources < api/resources;
 	api/resources < api/authzen;

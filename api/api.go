@@ -96,8 +96,8 @@ type Config struct {
 	// Metrics.
 	web.Config
 
-	// Places locates IP addresses. Default: locations are unknown.
-	Places *geo.Database
+	// GeoIP locates the addresses of sessions; [geo.None] knows no location.
+	GeoIP geo.Locator
 	// Mailbox has the messages sent to users, and is public. Never in production.
 	// Default: there is none.
 	Mailbox pages.Mailbox
@@ -108,8 +108,8 @@ type Config struct {
 
 // New returns the handler of all tenants' hosts.
 func New(c Config) (http.Handler, error) {
-	if c.Engine == nil || c.Resources == nil || c.Users == nil || c.Authn == nil || c.Importer == nil || c.Scopes == nil || c.OAuth == nil || c.Settings == nil {
-		return nil, errors.New("api: Config.Engine, Resources, Users, Authn, Importer, Scopes, OAuth and Settings are required")
+	if c.Engine == nil || c.Resources == nil || c.Users == nil || c.Authn == nil || c.Importer == nil || c.Scopes == nil || c.OAuth == nil || c.Settings == nil || c.GeoIP == nil {
+		return nil, errors.New("api: Config.Engine, Resources, Users, Authn, Importer, Scopes, OAuth, Settings and GeoIP are required")
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -134,8 +134,8 @@ func New(c Config) (http.Handler, error) {
 	routes := mux.NewRouter()
 	(&resources.Handlers{Engine: c.Engine, Store: c.Resources, Cursors: cursors}).Mount(routes, server.Fail)
 	(&authzen.Handlers{Engine: c.Engine, Cursors: cursors}).Mount(routes, server.Fail)
-	(&account.Handlers{Service: c.Authn, Users: c.Users, Issuer: c.OAuth, Flows: c.OAuth, Cursors: cursors, Places: c.Places}).Mount(routes, server.Fail)
-	(&people.Handlers{Directory: c.Users, Access: c.Authn, Places: c.Places, Importer: c.Importer, Authorizations: c.OAuth, Cursors: cursors}).Mount(routes, server.Fail)
+	(&account.Handlers{Service: c.Authn, Users: c.Users, Issuer: c.OAuth, Flows: c.OAuth, Cursors: cursors, GeoIP: c.GeoIP}).Mount(routes, server.Fail)
+	(&people.Handlers{Directory: c.Users, Access: c.Authn, GeoIP: c.GeoIP, Importer: c.Importer, Authorizations: c.OAuth, Cursors: cursors}).Mount(routes, server.Fail)
 	(&applications.Handlers{Service: c.OAuth, Cursors: cursors}).Mount(routes, server.Fail)
 	(&scopes.Handlers{Registry: c.Scopes, Cursors: cursors}).Mount(routes, server.Fail)
 	(&settings.Handlers{Service: c.Settings, Keys: c.OAuth, Cursors: cursors}).Mount(routes, server.Fail)

@@ -279,7 +279,7 @@ func newDevices(t *testing.T, w *world, c *client) {
 			t.Errorf("mail: %s", l.Text)
 		}
 	}
-	waitFor(t, "the rest is given up", func() bool { return w.jobs(t, "letter.sign_in") == 0 })
+	waitFor(t, "the rest is given up", func() bool { return w.jobs(t, "mail.sign_in") == 0 })
 	equal(t, "events", len(w.told(t, c, eventlog.SecurityNewDeviceSignIn)), 12)
 
 	// Devices belong to a user, and are deleted with the user.

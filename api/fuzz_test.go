@@ -23,6 +23,7 @@ import (
 	"stonetown/engine"
 	"stonetown/engine/audit"
 	"stonetown/engine/resources"
+	"stonetown/internal/geo"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth"
 	"stonetown/tuplestore"
@@ -84,7 +85,7 @@ func (*everything) CheckInto(_ context.Context, _ string, req *engine.CheckReque
 func newHandler(t testing.TB) (http.Handler, *everything) {
 	t.Helper()
 	e := new(everything)
-	h, err := api.New(api.Config{Engine: e, Resources: e, Config: web.Config{Tenants: e}, Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: e, Settings: noSettings{}, CursorKey: cursorKey})
+	h, err := api.New(api.Config{Engine: e, Resources: e, Config: web.Config{Tenants: e}, Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: e, Settings: noSettings{}, GeoIP: geo.None{}, CursorKey: cursorKey})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +189,7 @@ func newRealHandler(t testing.TB) http.Handler {
 	}
 	t.Cleanup(real.Close)
 	e := new(everything)
-	h, err := api.New(api.Config{Engine: audit.Engine{Engine: real}, Resources: e, Config: web.Config{Tenants: e}, Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: e, Settings: noSettings{}, CursorKey: cursorKey})
+	h, err := api.New(api.Config{Engine: audit.Engine{Engine: real}, Resources: e, Config: web.Config{Tenants: e}, Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: e, Settings: noSettings{}, GeoIP: geo.None{}, CursorKey: cursorKey})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/crypto/scrypt"
 
 	"stonetown/identity"
+	"stonetown/identity/userimport"
 )
 
 const importPath = "/api/v1/users/bulk-import"
@@ -93,7 +94,7 @@ func importUsers(t *testing.T, w *world, c *client) {
 		object{"email": "g@example.com", "password_hash": hash("md5", "x")},
 		object{"email": "h@example.com", "password": "plain password", "password_hash": hash("bcrypt", string(b))},
 		object{"email": "i@example.com", "groups": []any{"nothing"}},
-		`{"email":"j@example.com","name":"`+strings.Repeat("x", identity.MaxImportLine)+`"}`,
+		`{"email":"j@example.com","name":"`+strings.Repeat("x", userimport.MaxLine)+`"}`,
 		object{"email": "k@example.com", "name": strings.Repeat("x", 501)},
 	)
 	body = append(body, `{"email":"last@example.com"}`...) // without an end of line
@@ -199,7 +200,7 @@ func importRefused(t *testing.T, w *world, c *client) {
 	equal(t, "no gzip", fmt.Sprint(a.status, a.code()), "400validation_failed")
 	a = c.upload(t, []byte("\n \n"), nil)
 	equal(t, "no rows", fmt.Sprint(a.status, a.code()), "400validation_failed")
-	a = c.upload(t, append(row, bytes.Repeat([]byte("{}\n"), identity.MaxImportRows)...), nil)
+	a = c.upload(t, append(row, bytes.Repeat([]byte("{}\n"), userimport.MaxRows)...), nil)
 	equal(t, "too many rows", fmt.Sprint(a.status, a.code()), "413payload_too_large")
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)

@@ -16,7 +16,7 @@ import (
 
 	"stonetown/api"
 	"stonetown/engine"
-	"stonetown/identity"
+	"stonetown/identity/password"
 )
 
 // gated is an engine that blocks checks and counts those in progress.
@@ -205,7 +205,7 @@ func TestSignInsWait(t *testing.T) {
 	var wg sync.WaitGroup
 	for range max(1, runtime.GOMAXPROCS(0)/2) {
 		wg.Go(func() {
-			err := identity.Hashing(context.Background(), func(context.Context) error {
+			err := password.Reserve(context.Background(), func(context.Context) error {
 				busy <- struct{}{}
 				<-release
 				return nil

@@ -6,8 +6,8 @@ import (
 
 	"golang.org/x/crypto/bcrypt"
 
-	"stonetown/identity"
 	"stonetown/identity/authn"
+	"stonetown/identity/password"
 	"stonetown/internal/sqldb"
 )
 
@@ -22,7 +22,7 @@ func TestPaceOfWrongPasswords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	imported, err := identity.ForeignHash(identity.Bcrypt, string(hash))
+	imported, err := password.ImportHash(password.Bcrypt, string(hash))
 	if err != nil {
 		t.Fatal(err)
 	}

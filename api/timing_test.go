@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"stonetown/identity"
+	"stonetown/identity/password"
 )
 
 // TestTimingTellsNothing compares the response times for addresses with and without an account.
@@ -23,7 +24,7 @@ func TestTimingTellsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hash, err := identity.HashPassword(t.Context(), secret)
+	hash, err := password.NewHash(t.Context(), secret)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,17 +28,19 @@ import (
 	"stonetown/engine/resources"
 	"stonetown/identity"
 	"stonetown/identity/authn"
-	"stonetown/identity/breached"
 	"stonetown/identity/external"
 	"stonetown/identity/factor"
+	"stonetown/identity/onetime"
+	"stonetown/identity/password/breached"
 	"stonetown/identity/session"
-	"stonetown/identity/ticket"
+	"stonetown/identity/userimport"
 	"stonetown/internal/eventlog"
+	"stonetown/internal/geo"
 	"stonetown/internal/idempotency"
+	"stonetown/internal/notify"
 	"stonetown/internal/outbound"
 	"stonetown/internal/outbox"
 	"stonetown/internal/pgtest"
-	"stonetown/internal/post"
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
@@ -100,28 +102,28 @@ func (d *directory) AuthnTenant(ctx context.Context, tenantID string) (authn.Ten
 // mailbox stores sent messages by recipient.
 type mailbox struct {
 	mu    sync.Mutex
-	items map[string][]post.Letter
+	items map[string][]notify.Mail
 }
 
-func (m *mailbox) Mail(_ context.Context, l post.Letter) error {
+func (m *mailbox) SendMail(_ context.Context, l notify.Mail) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.items == nil {
-		m.items = map[string][]post.Letter{}
+		m.items = map[string][]notify.Mail{}
 	}
 	m.items[l.To] = append(m.items[l.To], l)
 	return nil
 }
 
-func (m *mailbox) Text(ctx context.Context, number, text string) error {
-	return m.Mail(ctx, post.Letter{To: number, Text: text})
+func (m *mailbox) SendText(ctx context.Context, number, text string) error {
+	return m.SendMail(ctx, notify.Mail{To: number, Text: text})
 }
 
 // Accepts refuses the numbers of one country.
 func (*mailbox) Accepts(number string) bool { return !strings.HasPrefix(number, "+7") }
 
 // take waits for a message to a recipient with a text in its subject or body, and removes it.
-func (m *mailbox) take(t testing.TB, to, words string) post.Letter {
+func (m *mailbox) take(t testing.TB, to, words string) notify.Mail {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		m.mu.Lock()
@@ -135,7 +137,7 @@ func (m *mailbox) take(t testing.TB, to, words string) post.Letter {
 		m.mu.Unlock()
 	}
 	t.Fatalf("nothing with %q was sent to %s", words, to)
-	return post.Letter{}
+	return notify.Mail{}
 }
 
 // count counts the messages to a recipient that have not been taken.
@@ -146,7 +148,7 @@ func (m *mailbox) count(to string) int {
 }
 
 // link returns the token of the link in a mail.
-func link(t testing.TB, l post.Letter) string {
+func link(t testing.TB, l notify.Mail) string {
 	t.Helper()
 	_, rest, ok := strings.Cut(l.Text, "?token=")
 	token, _, _ := strings.Cut(rest, "\n")
@@ -204,7 +206,7 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 	must(err)
 	t.Cleanup(func() { must(w.db.Close()) })
 	must(w.db.Migrate(ctx, sqlstore.Migrations(), resources.Migrations(), controlplane.Migrations(), oauth.Migrations(), identity.Migrations(),
-		session.Migrations(), ticket.Migrations(), factor.Migrations(), external.Migrations(), authn.Migrations(), outbox.Migrations(),
+		session.Migrations(), onetime.Migrations(), factor.Migrations(), external.Migrations(), authn.Migrations(), outbox.Migrations(),
 		idempotency.Migrations(), ratelimit.Migrations(), eventlog.Migrations()))
 
 	store, err := sqlstore.New(sqlstore.Config{DB: w.db})
@@ -220,11 +222,11 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 	key, err := seal.NewKey(bytes.Repeat([]byte{1}, seal.KeySize))
 	must(err)
 	persons := &account.People{}
-	letters, err := outbox.New(outbox.Config{DB: w.db, Seal: key, Clock: w.now})
+	jobs, err := outbox.New(outbox.Config{DB: w.db, Seal: key, Clock: w.now})
 	must(err)
 	rights := authority.New(e, oauth.AdministrativeScopes)
 	w.oauth, err = oauth.New(oauth.Config{
-		DB: w.db, Seal: key, Relations: e, Authority: rights, People: persons, Outbox: letters,
+		DB: w.db, Seal: key, Relations: e, Authority: rights, People: persons, Outbox: jobs,
 		Tenants: func(ctx context.Context, tenantID string) (oauth.Tenant, error) {
 			t, err := w.tenants.TenantByID(ctx, tenantID)
 			return oauth.Tenant{ID: t.ID, BaseURL: t.BaseURL}, err
@@ -238,13 +240,14 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 	scopes := oauth.NewRegistry(w.db, e)
 	directory, err := identity.New(identity.Config{
 		DB: w.db, Relations: e, Authority: rights, Breached: stolen, Logger: slog.New(slog.NewJSONHandler(w.log, nil)),
-		Scopes: scopes, Verification: authn.Verification{Outbox: letters}, OnDelete: []func(*sqldb.Batch, string, string){w.oauth.ForgetUser},
+		Scopes: scopes, Verification: authn.Verification{Outbox: jobs}, OnDelete: []func(*sqldb.Batch, string, string){w.oauth.ForgetUser},
 	})
 	must(err)
-	importer := identity.NewImporter(directory, key, people.ParseImport)
+	importer, err := userimport.New(userimport.Config{DB: w.db, Seal: key, Users: directory, Parse: people.ParseImport, Logger: slog.New(slog.DiscardHandler)})
+	must(err)
 	importing, stop := context.WithCancel(ctx)
 	var imports sync.WaitGroup
-	imports.Go(func() { importer.Run(importing, slog.New(slog.DiscardHandler)) })
+	imports.Go(func() { importer.Run(importing) })
 	w.quiet = func() { stop(); imports.Wait() }
 	t.Cleanup(w.quiet)
 	w.keys, err = idempotency.New(idempotency.Config{DB: w.db, Seal: key, Clock: w.clock})
@@ -257,7 +260,7 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 	limits, err := ratelimit.New(ratelimit.Config{DB: w.db, Limits: unlimited})
 	must(err)
 	signIns := authn.Config{
-		DB: w.db, Seal: key, Users: directory, Outbox: letters, Mail: &w.mailbox, Texts: &w.mailbox, Tenants: w.tenants, Places: germany(t), Limits: limits, Clock: w.now, Pace: time.Millisecond,
+		DB: w.db, Seal: key, Users: directory, Outbox: jobs, Mail: &w.mailbox, Texts: &w.mailbox, Tenants: w.tenants, GeoIP: germany(t), Limits: limits, Clock: w.now, Pace: time.Millisecond,
 		Logger: slog.New(slog.NewJSONHandler(w.log, nil)),
 	}
 	for _, change := range changeSignIn {
@@ -274,7 +277,7 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 
 	config := api.Config{
 		SecurityContact: "mailto:security@example.com",
-		Engine:          audit.Engine{Engine: e}, Resources: resources.New(e, w.db), Users: directory, Authn: w.authn, Importer: importer, Scopes: scopes, OAuth: w.oauth, Settings: settings.New(organizations, directory, w.oauth), CursorKey: cursorKey,
+		Engine:          audit.Engine{Engine: e}, Resources: resources.New(e, w.db), Users: directory, Authn: w.authn, Importer: importer, Scopes: scopes, OAuth: w.oauth, Settings: settings.New(organizations, directory, w.oauth), GeoIP: geo.None{}, CursorKey: cursorKey,
 		Config: web.Config{
 			Tenants: w.tenants, Idempotency: w.keys, Limits: limits, Origins: w.oauth,
 			Logger: slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})), AccessLog: true,

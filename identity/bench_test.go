@@ -1,16 +1,13 @@
 package identity
 
 import (
-	"bytes"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"stonetown/internal/eventlog"
 	"stonetown/internal/pgtest"
-	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 )
 
@@ -84,50 +81,6 @@ func BenchmarkUsers(b *testing.B) {
 					}
 				})
 			}
-		})
-	}
-}
-
-// BenchmarkImport is how many rows with hashes of another system are imported in a
-// second.
-func BenchmarkImport(b *testing.B) {
-	const n = 20_000
-	key, err := seal.NewKey(bytes.Repeat([]byte{1}, seal.KeySize))
-	if err != nil {
-		b.Fatal(err)
-	}
-	for name, url := range map[string]func() string{
-		"sqlite":   func() string { return "sqlite://" + filepath.Join(b.TempDir(), "bench.db") },
-		"postgres": func() string { return pgtest.URL(b) },
-	} {
-		b.Run(name, func(b *testing.B) {
-			ctx := b.Context()
-			db, err := sqldb.Open(ctx, sqldb.Config{URL: url()})
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.Cleanup(func() { db.Close() })
-			if err := db.Migrate(ctx, Migrations(), eventlog.Migrations()); err != nil {
-				b.Fatal(err)
-			}
-			d, err := New(Config{DB: db})
-			if err != nil {
-				b.Fatal(err)
-			}
-			i := NewImporter(d, key, parseRow)
-			for tenant := 0; b.Loop(); tenant++ {
-				var body strings.Builder
-				for k := range n {
-					fmt.Fprintf(&body, `{"email":"person.%d@example.com"}`+"\n", k)
-				}
-				if _, err := i.Receive(ctx, fmt.Sprint("tnt_", tenant), "", false, strings.NewReader(body.String())); err != nil {
-					b.Fatal(err)
-				}
-				if found, err := i.work(ctx); !found || err != nil {
-					b.Fatal(found, err)
-				}
-			}
-			b.ReportMetric(float64(b.N)*n/b.Elapsed().Seconds(), "rows/s")
 		})
 	}
 }

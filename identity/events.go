@@ -144,19 +144,3 @@ func membersChanged(ctx context.Context, one func(context.Context, Group, string
 	}
 	return events
 }
-
-// importEvent is the data of the event about the end of an import.
-type importEvent struct {
-	Import struct {
-		ID       string `json:"id"`
-		Total    int    `json:"total"`
-		Imported int    `json:"imported"`
-		Failed   int    `json:"failed"`
-	} `json:"import"`
-}
-
-func importCompleted(ctx context.Context, job Import) eventlog.Event {
-	var end importEvent
-	end.Import.ID, end.Import.Total, end.Import.Imported, end.Import.Failed = job.ID, job.Total, job.Imported, job.Failed
-	return eventlog.Of(ctx, eventlog.UserImportCompleted, end)
-}

@@ -13,6 +13,7 @@ import (
 	"stonetown/internal/eventlog"
 	"stonetown/internal/id"
 	"stonetown/internal/sqldb"
+	"stonetown/internal/text"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
@@ -241,7 +242,7 @@ func (d *Directory) Groups(ctx context.Context, tenantID, query, userID string, 
 		}
 		of = groupIDs(memberships)
 	}
-	found, err := selectGroups(ctx, d.db, tenantID, strings.Fields(fold(query)), of, after, limit)
+	found, err := selectGroups(ctx, d.db, tenantID, strings.Fields(text.Fold(query)), of, after, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list groups: %w", err)
 	}

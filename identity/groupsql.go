@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"stonetown/internal/sqldb"
+	"stonetown/internal/text"
 )
 
 func (g Group) searchText() string {
-	return fold(strings.Join([]string{g.Slug, g.Name, g.Description}, "\n"))
+	return text.Fold(strings.Join([]string{g.Slug, g.Name, g.Description}, "\n"))
 }
 
 func insertGroup(ctx context.Context, tx *sqldb.Tx, g Group) error {

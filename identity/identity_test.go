@@ -3,15 +3,13 @@ package identity
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"stonetown/internal/fair"
+	"stonetown/identity/password"
 	"stonetown/internal/sqldb"
 )
 
@@ -43,7 +41,7 @@ func create(ctx context.Context, d *Directory, db *sqldb.DB, tenantID string, n 
 func TestUsers(t *testing.T) {
 	d, db := open(t)
 	ctx := t.Context()
-	hash, err := HashPassword(ctx, "correct horse")
+	hash, err := password.NewHash(ctx, "correct horse")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,83 +75,12 @@ func TestUsers(t *testing.T) {
 	for name, try := range map[string][3]string{
 		"wrong password":  {"tnt_a", "ann@example.com", "wrong horse"},
 		"empty password":  {"tnt_a", "ann@example.com", ""},
-		"long password":   {"tnt_a", "ann@example.com", strings.Repeat("x", maxPassword+1)},
+		"long password":   {"tnt_a", "ann@example.com", strings.Repeat("x", 1025)},
 		"unknown address": {"tnt_a", "bob@example.com", "correct horse"},
 		"without hash":    {"tnt_b", "ann@example.com", ""},
 	} {
 		if u, err := d.VerifyPassword(ctx, try[0], try[1], try[2]); !errors.Is(err, ErrUserNotFound) || u.ID != "" {
 			t.Errorf("%s: %+v, %v, want ErrUserNotFound", name, u, err)
 		}
-	}
-}
-
-func TestPasswordHash(t *testing.T) {
-	ctx := t.Context()
-	a, err := HashPassword(ctx, "é")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.HasPrefix(string(a), "$argon2id$v=19$m=19456,t=2,p=1$") {
-		t.Errorf("hash is %q", string(a))
-	}
-	if b, _ := HashPassword(ctx, "é"); a == b {
-		t.Error("two hashes of one password are equal: no salt")
-	}
-	if ok, err := a.Verify(ctx, "e\u0301"); !ok || err != nil {
-		t.Errorf("decomposed form: %v, %v, want true", ok, err)
-	}
-	if _, err := HashPassword(ctx, strings.Repeat("x", maxPassword+1)); !errors.Is(err, ErrPasswordTooLong) {
-		t.Errorf("long password: %v", err)
-	}
-	if got := fmt.Sprintf("%v %s", a, User{PasswordHash: a}.PasswordHash); strings.Contains(got, "argon2") {
-		t.Errorf("a hash prints as %q", got)
-	}
-}
-
-// The reference implementation's test vector, with version 0x13:
-// https://github.com/P-H-C/phc-winner-argon2/blob/master/src/test.c
-func TestPasswordHashVector(t *testing.T) {
-	h := PasswordHash("$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc")
-	if ok, err := h.Verify(t.Context(), "password"); !ok || err != nil {
-		t.Errorf("Verify = %v, %v, want true", ok, err)
-	}
-}
-
-func TestPasswordHashDamaged(t *testing.T) {
-	for _, h := range []PasswordHash{
-		"x", "$argon2i$v=19$m=19456,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc",
-		"$argon2id$v=19$m=4000000000,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc",
-		"$argon2id$v=19$m=262145,t=1,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc",
-		"$argon2id$v=19$m=262144,t=5,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc",
-		"$argon2id$v=19$m=19456,t=2,p=17$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc",
-		"$argon2id$v=19$m=19456,t=0,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc",
-		"$argon2id$v=19$m=19456,t=2,p=0$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc",
-		"$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHQ$", "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHQ",
-	} {
-		ok, err := h.Verify(t.Context(), "password")
-		if ok || err == nil || strings.Contains(err.Error(), "c29t") {
-			t.Errorf("%q: %v, %v, want an error that does not quote it", string(h), ok, err)
-		}
-	}
-}
-
-// Hashing waits for its turn, and gives up when the caller does.
-func TestHashPasswordWaits(t *testing.T) {
-	var places []fair.Place
-	for range max(1, runtime.GOMAXPROCS(0)/2) {
-		place, err := hashing.Enter(t.Context(), fair.Caller{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		places = append(places, place)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err := HashPassword(ctx, "x")
-	for _, place := range places {
-		place.Leave()
-	}
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("HashPassword = %v, want context.Canceled", err)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"stonetown/internal/text"
 )
 
 // Filter selects users. Its zero value selects all.
@@ -27,7 +29,7 @@ type Position struct {
 // (nil: from the start), at most limit.
 func (d *Directory) Users(ctx context.Context, tenantID string, f Filter, after *Position, limit int) ([]User, error) {
 	from, tenant, created, userID := "users u", "u.tenant_id", "u.created_at", "u.id"
-	words := strings.Fields(fold(f.Query))
+	words := strings.Fields(text.Fold(f.Query))
 	if len(words) > 0 {
 		// The texts stand by themselves, in the order of the list, so that looking
 		// through many of them reads little else.

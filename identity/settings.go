@@ -10,15 +10,16 @@ import (
 	"time"
 
 	"stonetown/identity/factor"
+	"stonetown/identity/password"
 	"stonetown/identity/session"
 	"stonetown/internal/sqldb"
 )
 
 // Settings are what a tenant decides about its users.
 type Settings struct {
-	PasswordPolicy Policy       `json:"password_policy"`
-	MFA            MFAPolicy    `json:"mfa_policy"`
-	Session        SessionTimes `json:"session"`
+	PasswordPolicy password.Policy `json:"password_policy"`
+	MFA            MFAPolicy       `json:"mfa_policy"`
+	Session        SessionTimes    `json:"session"`
 	// SignUp says whether people may create accounts of their own.
 	SignUp SignUp `json:"sign_up"`
 	// RequireVerifiedEmail: a pending user cannot sign in.
@@ -70,7 +71,7 @@ const (
 // DefaultSettings hold for a tenant that decided nothing.
 func DefaultSettings() Settings {
 	return Settings{
-		PasswordPolicy: Policy{MinLength: 8, MaxLength: 128},
+		PasswordPolicy: password.Policy{MinLength: 8, MaxLength: 128},
 		MFA:            MFAPolicy{MFAOptional, slices.Sorted(slices.Values(factor.Kinds))},
 		Session:        SessionTimes{IdleS: 24 * 60 * 60, AbsoluteS: 30 * 24 * 60 * 60},
 		SignUp:         SignUpOpen, RequireVerifiedEmail: true,

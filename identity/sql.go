@@ -9,8 +9,8 @@ import (
 
 	"stonetown/identity/external"
 	"stonetown/identity/factor"
+	"stonetown/identity/onetime"
 	"stonetown/identity/session"
-	"stonetown/identity/ticket"
 	"stonetown/internal/sqldb"
 )
 
@@ -110,7 +110,7 @@ func deleteUser(ctx context.Context, tx *sqldb.Tx, u User) error {
 	b.Queue(`DELETE FROM user_search WHERE tenant_id = $1 AND created_at = $2 AND user_id = $3`, []any{u.TenantID, u.CreatedAt.UnixMicro(), u.ID}, nil)
 	session.EndAll(&b, u.TenantID, u.ID, "")
 	session.ForgetDevices(&b, u.TenantID, u.ID)
-	ticket.Discard(&b, u.TenantID, u.ID)
+	onetime.Discard(&b, u.TenantID, u.ID)
 	external.RemoveAll(&b, u.TenantID, u.ID)
 	if err := tx.Send(ctx, &b); err != nil {
 		return err
@@ -118,7 +118,7 @@ func deleteUser(ctx context.Context, tx *sqldb.Tx, u User) error {
 	return factor.RemoveAll(ctx, tx, u.TenantID, u.ID)
 }
 
-// micros is 0 for the zero time, which is instant's inverse.
+// micros is the inverse of instant: 0 for the zero time.
 func micros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

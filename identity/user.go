@@ -13,12 +13,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"golang.org/x/text/unicode/norm"
-
 	"stonetown/engine/authority"
-	"stonetown/identity/breached"
+	"stonetown/identity/onetime"
+	"stonetown/identity/password"
+	"stonetown/identity/password/breached"
 	"stonetown/identity/session"
-	"stonetown/identity/ticket"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/id"
 	"stonetown/internal/sqldb"
@@ -65,11 +64,11 @@ type User struct {
 	EmailVerified bool
 	State         State
 	Profile
-	PasswordHash        PasswordHash // empty when the account has no password
-	PasswordMustBeReset bool         // at the next sign-in
-	PasswordCheckAt     time.Time    // when to look the password up among breached ones; zero: at the next sign-in
-	MustEnrol           bool         // a second factor, at the next sign-in
-	CreatedAt           time.Time    // UTC, as are all
+	PasswordHash        password.Hash // empty when the account has no password
+	PasswordMustBeReset bool          // at the next sign-in
+	PasswordCheckAt     time.Time     // when to look the password up among breached ones; zero: at the next sign-in
+	MustEnrol           bool          // a second factor, at the next sign-in
+	CreatedAt           time.Time     // UTC, as are all
 	UpdatedAt           time.Time
 	LastSignedInAt      time.Time // zero: never
 	SignedOutAt         time.Time // when [Directory.SignOut] last was; zero: never
@@ -80,12 +79,12 @@ type NewUser struct {
 	Email               string
 	EmailVerified       bool // the account is then active
 	Profile             Profile
-	PasswordHash        PasswordHash // from HashPassword; hashing is too slow to do in a transaction
+	PasswordHash        password.Hash // from [Directory.NewPassword]; a transaction must not wait for hashing
 	PasswordMustBeReset bool
 }
 
 // SetPassword replaces the password; the empty hash takes it away.
-func (u *User) SetPassword(hash PasswordHash) { u.PasswordHash, u.PasswordCheckAt = hash, time.Time{} }
+func (u *User) SetPassword(hash password.Hash) { u.PasswordHash, u.PasswordCheckAt = hash, time.Time{} }
 
 func (u *User) disable() { u.State = Disabled }
 
@@ -116,8 +115,8 @@ type Config struct {
 	// Authority compares the rights of callers. Required by everything that gives rights
 	// or takes accounts over on behalf of a caller.
 	Authority *authority.Checker
-	// Breached knows passwords that were stolen somewhere. Default: none is known.
-	Breached *breached.Client
+	// Breached is the list of breached passwords. Default: [breached.None].
+	Breached breached.List
 	// Clock tells the time. Default: time.Now.
 	Clock func() time.Time
 	// Logger gets what goes wrong without anybody being told. Default: discarded.
@@ -151,7 +150,7 @@ type Directory struct {
 	db        *sqldb.DB
 	relations Relations
 	authority *authority.Checker
-	breached  *breached.Client
+	breached  breached.List
 	clock     func() time.Time
 	log       *slog.Logger
 
@@ -167,6 +166,9 @@ func New(c Config) (*Directory, error) {
 	}
 	if c.Clock == nil {
 		c.Clock = time.Now
+	}
+	if c.Breached == nil {
+		c.Breached = breached.None{}
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -352,7 +354,7 @@ func (d *Directory) SignOut(ctx context.Context, tx *sqldb.Tx, tenantID, userID,
 	}
 	var b sqldb.Batch
 	session.EndAll(&b, tenantID, userID, except)
-	ticket.Discard(&b, tenantID, userID)
+	onetime.Discard(&b, tenantID, userID)
 	b.Queue(`UPDATE users SET signed_out_at = $3 WHERE tenant_id = $1 AND id = $2`, []any{tenantID, userID, d.now().UnixMicro()}, nil)
 	return slices.DeleteFunc(all, func(s session.Session) bool { return s.ID == except }), tx.Send(ctx, &b)
 }
@@ -416,9 +418,7 @@ func ValidEmail(email string) bool {
 
 // NormalEmail is the form in which addresses are compared. Folding happens
 // here because databases disagree on it.
-func NormalEmail(email string) string { return fold(email) }
-
-func fold(text string) string { return strings.ToLower(norm.NFC.String(text)) }
+func NormalEmail(email string) string { return text.Fold(email) }
 
 // maxSearchText bounds what is kept of an account for searching, in bytes.
 const maxSearchText = 4096
@@ -457,7 +457,7 @@ func (u User) searchText() string {
 			walk(attributes)
 		}
 	}
-	all := fold(strings.Join(parts, "\n"))
+	all := text.Fold(strings.Join(parts, "\n"))
 	if len(all) > maxSearchText {
 		all = all[:maxSearchText]
 		for !utf8.ValidString(all) {

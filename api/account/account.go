@@ -87,8 +87,8 @@ type Handlers struct {
 	Issuer  Issuer
 	Flows   Flows
 	Cursors *web.Cursors
-	// Places says where sessions are. Default: that is not known.
-	Places *geo.Database
+	// GeoIP locates the addresses of sessions.
+	GeoIP geo.Locator
 }
 
 var _ StrictServerInterface = (*Handlers)(nil)

@@ -44,8 +44,8 @@ func translate(err error) *web.Error {
 		return &web.Error{Status: http.StatusForbidden, Code: "user_disabled", Message: authn.ErrDisabled.Error()}
 	case errors.Is(err, authn.ErrSignUpClosed):
 		return &web.Error{Status: http.StatusForbidden, Code: "permission_denied", Message: authn.ErrSignUpClosed.Error(), Details: web.Details{"required_scope": nil}}
-	case errors.Is(err, authn.ErrTicket):
-		return bad("ceremony_invalid", authn.ErrTicket.Error())
+	case errors.Is(err, authn.ErrToken):
+		return bad("ceremony_invalid", authn.ErrToken.Error())
 	case errors.Is(err, authn.ErrKind):
 		return &web.Error{
 			Status: http.StatusBadRequest, Code: "factor_kind_unsupported", Message: authn.ErrKind.Error(),

@@ -275,7 +275,7 @@ func (h *Handlers) result(ctx context.Context, info *web.RequestInfo, r authn.Re
 	d := &body.Data
 	switch r.Status {
 	case authn.MFARequired:
-		d.MfaToken, d.ExpiresIn, d.Factors = r.Ticket, secondsUntil(r.ExpiresAt), choices(r.Factors, r.BackupCodes)
+		d.MfaToken, d.ExpiresIn, d.Factors = r.Continue, secondsUntil(r.ExpiresAt), choices(r.Factors, r.BackupCodes)
 	case authn.EnrolmentRequired:
 		h.setCookie(info, r.Token, r.Session)
 		d.ContinueToken, d.ExpiresIn = r.Token, secondsUntil(r.Session.ExpiresAt)
@@ -293,7 +293,7 @@ func (h *Handlers) result(ctx context.Context, info *web.RequestInfo, r authn.Re
 		d.Session, d.SessionToken = &wire, r.Token
 		d.AccessToken, d.TokenType, d.ExpiresIn, d.Scope = issued.AccessToken, issued.TokenType, int(issued.ExpiresIn.Seconds()), issued.Scope
 	default:
-		d.ContinueToken, d.ExpiresIn = r.Ticket, secondsUntil(r.ExpiresAt)
+		d.ContinueToken, d.ExpiresIn = r.Continue, secondsUntil(r.ExpiresAt)
 	}
 	return body, nil
 }

@@ -20,7 +20,7 @@ func wireProfile(u identity.User) Profile {
 func (h *Handlers) wireSession(s session.Session, current string) Session {
 	return Session{
 		ID: s.ID, Current: s.ID == current, CreatedAt: document.Timestamp(s.CreatedAt), LastActiveAt: document.Timestamp(s.LastActiveAt),
-		IP: s.Device.IP, IPGeo: profile.PlaceOf(h.Places.Find(s.Device.IP)), UserAgent: s.Device.UserAgent, Device: Device{Kind: s.Device.Kind(), Fingerprint: s.Device.Fingerprint()},
+		IP: s.Device.IP, IPGeo: profile.PlaceOf(h.GeoIP.Find(s.Device.IP)), UserAgent: s.Device.UserAgent, Device: Device{Kind: s.Device.Kind(), Fingerprint: s.Device.Fingerprint()},
 	}
 }
 

@@ -24,7 +24,7 @@ import (
 	"strings"
 
 	"stonetown/api/web"
-	"stonetown/internal/post"
+	"stonetown/internal/notify"
 	"stonetown/internal/ratelimit"
 )
 
@@ -40,7 +40,7 @@ const images = "img-src 'self' data:"
 
 // Mailbox has what was sent to people, on a development server.
 type Mailbox interface {
-	Items(limit int) ([]post.Item, error)
+	Items(limit int) ([]notify.Item, error)
 }
 
 // Handlers serves the pages. It is safe for concurrent use.

@@ -54,7 +54,7 @@ func (h *Handlers) ListUserSessions(ctx context.Context, request ListUserSession
 	for _, one := range page {
 		body.Data = append(body.Data, Session{
 			ID: one.ID, Current: one.ID == info.Principal.SessionID, CreatedAt: document.Timestamp(one.CreatedAt), LastActiveAt: document.Timestamp(one.LastActiveAt),
-			IP: one.Device.IP, IPGeo: profile.PlaceOf(h.Places.Find(one.Device.IP)), UserAgent: one.Device.UserAgent,
+			IP: one.Device.IP, IPGeo: profile.PlaceOf(h.GeoIP.Find(one.Device.IP)), UserAgent: one.Device.UserAgent,
 			Device: Device{Kind: one.Device.Kind(), Fingerprint: one.Device.Fingerprint()},
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"stonetown/api/web"
 	"stonetown/identity"
 	"stonetown/identity/factor"
+	"stonetown/identity/password"
 	"stonetown/identity/session"
 )
 
@@ -16,7 +17,7 @@ var Errors = web.ErrorFormat{Translate: translate}
 // translate states an error of the directory as a response, or returns nil if it is
 // not one that a client can do anything about.
 func translate(err error) *web.Error {
-	var policy *identity.PolicyError
+	var policy *password.PolicyError
 	var unknown *identity.UnknownScopesError
 	switch {
 	case errors.Is(err, identity.ErrUserNotFound):

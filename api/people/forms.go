@@ -14,6 +14,7 @@ import (
 	"stonetown/identity"
 	"stonetown/identity/external"
 	"stonetown/identity/factor"
+	"stonetown/identity/password"
 	"stonetown/oauth"
 )
 
@@ -56,9 +57,9 @@ func (h *Handlers) newUser(ctx context.Context, info *web.RequestInfo, form *Use
 
 // newPassword hashes a password that an administrator chose for a user, who may not exist
 // yet.
-func (h *Handlers) newPassword(ctx context.Context, info *web.RequestInfo, password string, u identity.User) (identity.PasswordHash, error) {
+func (h *Handlers) newPassword(ctx context.Context, info *web.RequestInfo, password string, u identity.User) (password.Hash, error) {
 	hash, err := h.Directory.NewPassword(ctx, info.Tenant.ID, password, u)
-	return hash, h.Access.NoteRefused(ctx, info.Tenant.ID, u, err)
+	return hash, h.Access.RecordRefusal(ctx, info.Tenant.ID, u, err)
 }
 
 // patch reads the form of a change, and the new password in it.

@@ -8,14 +8,16 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/identity"
+	"stonetown/identity/password"
+	"stonetown/identity/userimport"
 	"stonetown/internal/document"
 )
 
-// Importer is the part of [identity.Importer] that the operations use.
+// Importer is the part of [userimport.Importer] that the operations use.
 type Importer interface {
-	Receive(ctx context.Context, tenantID, commitID string, sendVerification bool, body io.Reader) (identity.Import, error)
-	Import(ctx context.Context, tenantID, importID string) (identity.Import, error)
-	Cancel(ctx context.Context, tenantID, importID string) (identity.Import, error)
+	Receive(ctx context.Context, tenantID, commitID string, sendVerification bool, body io.Reader) (userimport.Job, error)
+	Job(ctx context.Context, tenantID, jobID string) (userimport.Job, error)
+	Cancel(ctx context.Context, tenantID, jobID string) (userimport.Job, error)
 }
 
 // ImportUsers takes the rows of an import.
@@ -34,7 +36,7 @@ func (h *Handlers) ImportUsers(ctx context.Context, request ImportUsersRequestOb
 // GetImport reads how far an import has come.
 func (h *Handlers) GetImport(ctx context.Context, request GetImportRequestObject) (GetImportResponseObject, error) {
 	info := web.InfoOf(ctx)
-	job, err := h.Importer.Import(ctx, info.Tenant.ID, request.JobID)
+	job, err := h.Importer.Job(ctx, info.Tenant.ID, request.JobID)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +53,7 @@ func (h *Handlers) CancelImport(ctx context.Context, request CancelImportRequest
 	return CancelImport200JSONResponse{Body: readImport(info, job)}, nil
 }
 
-func readImport(info *web.RequestInfo, job identity.Import) ImportRead {
+func readImport(info *web.RequestInfo, job userimport.Job) ImportRead {
 	data := Import{
 		ID: job.ID, JobID: job.ID, State: string(job.State), Total: job.Total, Imported: job.Imported, Failed: job.Failed,
 		Errors: []ImportError{}, ErrorsTruncated: job.Failed > len(job.Errors),
@@ -74,7 +76,7 @@ type importForm struct {
 }
 
 // ParseImport reads a row of an import.
-func ParseImport(line []byte) (row identity.ImportRow, failed *identity.RowError) {
+func ParseImport(line []byte) (row userimport.Row, failed *userimport.RowError) {
 	var form importForm
 	if err := web.Decode(line, &form); err != nil {
 		return row, rowError(form.Email, err)
@@ -87,7 +89,7 @@ func ParseImport(line []byte) (row identity.ImportRow, failed *identity.RowError
 	row.Password, _ = v.password(form.Password)
 	if h := form.PasswordHash; h != nil {
 		var err error
-		if row.PasswordHash, err = identity.ForeignHash(h.Algorithm, h.Value); err != nil {
+		if row.PasswordHash, err = password.ImportHash(h.Algorithm, h.Value); err != nil {
 			v.Add("password_hash", "invalid", "is "+err.Error())
 		}
 		if row.Password != "" {
@@ -101,8 +103,8 @@ func ParseImport(line []byte) (row identity.ImportRow, failed *identity.RowError
 }
 
 // rowError is an error of a request as that of a row.
-func rowError(email string, err error) *identity.RowError {
-	failed := &identity.RowError{Email: email, Code: "invalid_json", Message: "the line is not a JSON object that describes a user"}
+func rowError(email string, err error) *userimport.RowError {
+	failed := &userimport.RowError{Email: email, Code: "invalid_json", Message: "the line is not a JSON object that describes a user"}
 	var known *web.Error
 	if errors.As(err, &known) {
 		failed.Code, failed.Message = known.Code, known.Message
@@ -116,13 +118,13 @@ func rowError(email string, err error) *identity.RowError {
 // importErrors translates what only imports fail with.
 func importErrors(err error) *web.Error {
 	switch {
-	case errors.Is(err, identity.ErrImportNotFound):
+	case errors.Is(err, userimport.ErrNotFound):
 		return &web.Error{Status: http.StatusNotFound, Code: "job_not_found", Message: "job not found"}
-	case errors.Is(err, identity.ErrImportTooLong):
-		return &web.Error{Status: http.StatusRequestEntityTooLarge, Code: "payload_too_large", Message: identity.ErrImportTooLong.Error()}
-	case errors.Is(err, identity.ErrImportEmpty):
-		return web.ValidationFailed(web.FieldError{Field: "body", Code: "required", Message: identity.ErrImportEmpty.Error()})
-	case errors.Is(err, identity.ErrImportUnderWay):
+	case errors.Is(err, userimport.ErrTooLong):
+		return &web.Error{Status: http.StatusRequestEntityTooLarge, Code: "payload_too_large", Message: userimport.ErrTooLong.Error()}
+	case errors.Is(err, userimport.ErrEmpty):
+		return web.ValidationFailed(web.FieldError{Field: "body", Code: "required", Message: userimport.ErrEmpty.Error()})
+	case errors.Is(err, userimport.ErrReceiving):
 		return &web.Error{Status: http.StatusConflict, Code: "idempotency_in_progress", Message: "a request with this idempotency key is still being received", Header: http.Header{"Retry-After": {"1"}}}
 	}
 	return nil

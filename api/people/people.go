@@ -12,6 +12,7 @@ import (
 	"stonetown/identity"
 	"stonetown/identity/external"
 	"stonetown/identity/factor"
+	"stonetown/identity/password"
 	"stonetown/identity/session"
 	"stonetown/internal/geo"
 	"stonetown/oauth"
@@ -24,7 +25,7 @@ type Directory interface {
 	Create(ctx context.Context, tenantID string, n identity.NewUser) (identity.User, error)
 	Update(ctx context.Context, tenantID, userID string, change func(*identity.User)) (identity.User, error)
 	Disable(ctx context.Context, tenantID, userID, commitID string) (identity.User, error)
-	NewPassword(ctx context.Context, tenantID, password string, u identity.User) (identity.PasswordHash, error)
+	NewPassword(ctx context.Context, tenantID, password string, u identity.User) (password.Hash, error)
 	MayManage(ctx context.Context, tenantID, userID string) error
 	Delete(ctx context.Context, tenantID, userID, commitID string) error
 
@@ -46,7 +47,7 @@ type Authorizations interface {
 
 // Access is the part of [stonetown/identity/authn.Service] that the operations use: how users sign in.
 type Access interface {
-	NoteRefused(ctx context.Context, tenantID string, u identity.User, refused error) error
+	RecordRefusal(ctx context.Context, tenantID string, u identity.User, refused error) error
 	SendReset(ctx context.Context, tenantID, userID string) error
 	ResetFactors(ctx context.Context, tenantID, userID string) (identity.User, error)
 	Factors(ctx context.Context, tenantID, userID string) ([]factor.Factor, error)
@@ -65,8 +66,8 @@ type Handlers struct {
 	// Authorizations are the applications that users have signed in to.
 	Authorizations Authorizations
 	Cursors        *web.Cursors
-	// Places says where sessions are. Default: that is not known.
-	Places *geo.Database
+	// GeoIP locates the addresses of sessions.
+	GeoIP geo.Locator
 }
 
 var _ StrictServerInterface = (*Handlers)(nil)

@@ -9,12 +9,13 @@ import (
 	"stonetown/api/web"
 	"stonetown/identity"
 	"stonetown/identity/factor"
+	"stonetown/identity/password"
 )
 
 // ofUsers are the settings of users.
 var ofUsers = members[identity.Settings]{
-	"password_policy/min_length": integer(identity.LeastMinLength, identity.MostMinLength, func(s *identity.Settings) *int { return &s.PasswordPolicy.MinLength }),
-	"password_policy/max_length": integer(identity.LeastMaxLength, identity.MostMaxLength, func(s *identity.Settings) *int { return &s.PasswordPolicy.MaxLength }),
+	"password_policy/min_length": integer(password.LeastMinLength, password.MostMinLength, func(s *identity.Settings) *int { return &s.PasswordPolicy.MinLength }),
+	"password_policy/max_length": integer(password.LeastMaxLength, password.MostMaxLength, func(s *identity.Settings) *int { return &s.PasswordPolicy.MaxLength }),
 	"mfa_policy/mode": word([]string{string(identity.MFAOff), string(identity.MFAOptional), string(identity.MFARequired)}, func(s *identity.Settings) *string {
 		return (*string)(&s.MFA.Mode)
 	}),

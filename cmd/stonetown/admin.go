@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"stonetown/engine"
-	"stonetown/identity/breached"
+	"stonetown/identity/password/breached"
 	"stonetown/internal/sqldb"
 )
 
@@ -106,7 +106,7 @@ func (a *admin) close() error {
 }
 
 // registerMetrics publishes the counters that modules keep.
-func registerMetrics(registry *prometheus.Registry, db *sqldb.DB, e *engine.Engine, b *breached.Client) {
+func registerMetrics(registry *prometheus.Registry, db *sqldb.DB, e *engine.Engine, b breached.List) {
 	counter := func(name, help string, value func() int64) prometheus.Collector {
 		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "stonetown_" + name, Help: help}, func() float64 { return float64(value()) })
 	}
@@ -121,7 +121,7 @@ func registerMetrics(registry *prometheus.Registry, db *sqldb.DB, e *engine.Engi
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "stonetown_engine_resident_bytes", Help: "Estimated memory of the tenants in memory.",
 		}, func() float64 { return float64(e.Stats().ResidentBytes) }),
-		counter("breached_password_questions_total", "Queries to the service for breached passwords.", func() int64 { return b.Stats().Questions }),
+		counter("breached_password_questions_total", "Queries to the service for breached passwords.", func() int64 { return b.Stats().Lookups }),
 		counter("breached_password_failures_total", "Queries to the service for breached passwords that failed.", func() int64 { return b.Stats().Failures }),
 		counter("database_statements_total", "SQL statements run.", func() int64 { return db.Stats().Statements }),
 		counter("database_round_trips_total", "Round trips to a database server.", func() int64 { return db.Stats().RoundTrips }),

@@ -16,6 +16,7 @@ import (
 
 	"stonetown/controlplane"
 	"stonetown/identity"
+	"stonetown/identity/password"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth"
 )
@@ -68,11 +69,11 @@ func (m *modules) bootstrap(ctx context.Context, b beginning, file string) (cred
 		BaseURL: b.BaseURL, ControlURL: b.ControlURL,
 		Admin: account{b.AdminEmail, rand.Text()}, Owner: account{b.OwnerEmail, rand.Text()},
 	}
-	adminHash, err := identity.HashPassword(ctx, c.Admin.Password)
+	adminHash, err := password.NewHash(ctx, c.Admin.Password)
 	if err != nil {
 		return credentials{}, err
 	}
-	ownerHash, err := identity.HashPassword(ctx, c.Owner.Password)
+	ownerHash, err := password.NewHash(ctx, c.Owner.Password)
 	if err != nil {
 		return credentials{}, err
 	}

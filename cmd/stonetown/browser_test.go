@@ -20,7 +20,7 @@ import (
 	"github.com/pquerna/otp/totp"
 
 	"stonetown/identity/external"
-	"stonetown/internal/post"
+	"stonetown/internal/notify"
 	"stonetown/internal/sqldb"
 )
 
@@ -452,7 +452,7 @@ func (b *browser) posted(server *running, to string) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if slices.ContainsFunc(items, func(item post.Item) bool { return item.To == to }) {
+		if slices.ContainsFunc(items, func(item notify.Item) bool { return item.To == to }) {
 			return
 		}
 		time.Sleep(50 * time.Millisecond)

@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
-	"stonetown/identity/breached"
+	"stonetown/identity/password/breached"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/ratelimit"
 	"stonetown/tuplestore/sqlstore"

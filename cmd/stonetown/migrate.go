@@ -13,8 +13,8 @@ import (
 	"stonetown/identity/authn"
 	"stonetown/identity/external"
 	"stonetown/identity/factor"
+	"stonetown/identity/onetime"
 	"stonetown/identity/session"
-	"stonetown/identity/ticket"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/idempotency"
 	"stonetown/internal/outbox"
@@ -64,7 +64,7 @@ func openDatabase(ctx context.Context, config Config) (*sqldb.DB, error) {
 		controlplane.Migrations(),
 		identity.Migrations(),
 		session.Migrations(),
-		ticket.Migrations(),
+		onetime.Migrations(),
 		factor.Migrations(),
 		external.Migrations(),
 		authn.Migrations(),

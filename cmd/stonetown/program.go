@@ -25,8 +25,9 @@ import (
 	"stonetown/engine/resources"
 	"stonetown/identity"
 	"stonetown/identity/authn"
-	"stonetown/identity/breached"
+	"stonetown/identity/password/breached"
 	"stonetown/identity/session"
+	"stonetown/identity/userimport"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/geo"
 	"stonetown/internal/idempotency"
@@ -55,9 +56,9 @@ type Program struct {
 	store    *sqlstore.Store
 	engine   *engine.Engine
 	oauth    *oauth.Service
-	mailbox  pages.Mailbox    // nil but in development
-	places   *geo.Database    // nil without one
-	breached *breached.Client // nil without a service
+	mailbox  pages.Mailbox // nil but in development
+	geoIP    geo.Locator
+	breached breached.List
 
 	// What goes on by itself, streams and collections, ends with running.
 	running context.Context
@@ -66,7 +67,7 @@ type Program struct {
 }
 
 func newProgram(config Config, out io.Writer, log *slog.Logger) *Program {
-	p := &Program{config: config, out: out, log: log}
+	p := &Program{config: config, out: out, log: log, breached: breached.None{}, geoIP: geo.None{}}
 	p.running, p.stop = context.WithCancel(context.Background())
 	return p
 }
@@ -116,19 +117,21 @@ func (p *Program) Open(ctx context.Context) error {
 		return err
 	}
 	if p.config.BreachedPasswordsURL != "" {
-		if p.breached, err = breached.New(breached.Config{URL: p.config.BreachedPasswordsURL}); err != nil {
+		list, err := breached.New(breached.Config{URL: p.config.BreachedPasswordsURL})
+		if err != nil {
 			return err
 		}
+		p.breached = list
 	}
 	rights := authority.New(p.engine, oauth.AdministrativeScopes)
-	letters, err := outbox.New(outbox.Config{DB: p.modules.db, Seal: p.modules.key, Logger: p.log, Tracer: p.tracer})
+	jobs, err := outbox.New(outbox.Config{DB: p.modules.db, Seal: p.modules.key, Logger: p.log, Tracer: p.tracer})
 	if err != nil {
 		return err
 	}
 	scopes := oauth.NewRegistry(p.modules.db, p.engine)
 	people, err := identity.New(identity.Config{
 		DB: p.modules.db, Relations: p.engine, Authority: rights, Breached: p.breached, Logger: p.log,
-		Scopes: scopes, Verification: authn.Verification{Outbox: letters},
+		Scopes: scopes, Verification: authn.Verification{Outbox: jobs},
 		OnDelete: []func(*sqldb.Batch, string, string){func(b *sqldb.Batch, tenantID, userID string) { p.oauth.ForgetUser(b, tenantID, userID) }},
 	})
 	if err != nil {
@@ -138,19 +141,21 @@ func (p *Program) Open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	mail, texts, mailbox, err := openPost(p.config)
+	mail, texts, mailbox, err := openNotify(p.config)
 	p.mailbox = mailbox
 	if err != nil {
 		return err
 	}
 	if p.config.GeoFile != "" {
-		if p.places, err = geo.Open(p.config.GeoFile); err != nil {
+		database, err := geo.Open(p.config.GeoFile)
+		if err != nil {
 			return err
 		}
+		p.geoIP = database
 	}
 	signIns, err := authn.New(authn.Config{
-		DB: p.modules.db, Seal: p.modules.key, Users: people, Outbox: letters, Mail: mail, Texts: texts, Tenants: letterheads{p.modules.tenants},
-		Places: p.places, Limits: limits, Logger: p.log,
+		DB: p.modules.db, Seal: p.modules.key, Users: people, Outbox: jobs, Mail: mail, Texts: texts, Tenants: senders{p.modules.tenants},
+		GeoIP: p.geoIP, Limits: limits, Logger: p.log,
 	})
 	if err != nil {
 		return err
@@ -160,7 +165,7 @@ func (p *Program) Open(ctx context.Context) error {
 	}
 	p.oauth, err = oauth.New(oauth.Config{
 		DB: p.modules.db, Seal: p.modules.key, Relations: p.engine, Authority: rights, People: &apiaccount.People{Users: people, Sessions: signIns},
-		Outbox: letters, Tenants: letterheads{p.modules.tenants}.OAuthTenant,
+		Outbox: jobs, Tenants: senders{p.modules.tenants}.OAuthTenant,
 		Outbound: outbound.New(outbound.Config{AllowInsecure: p.config.AllowInsecureTargets}), Logger: p.log,
 	})
 	if err != nil {
@@ -170,7 +175,10 @@ func (p *Program) Open(ctx context.Context) error {
 	signIns.OnSessionEnd(func(ctx context.Context, tx *sqldb.Tx, e session.Ended) error {
 		return p.oauth.SessionEnded(ctx, tx, e.TenantID, e.ID, e.UserID)
 	})
-	importer := identity.NewImporter(people, p.modules.key, apipeople.ParseImport)
+	importer, err := userimport.New(userimport.Config{DB: p.modules.db, Seal: p.modules.key, Users: people, Parse: apipeople.ParseImport, Logger: p.log})
+	if err != nil {
+		return err
+	}
 	handler, err := api.New(api.Config{
 		Engine: audit.Engine{Engine: p.engine}, Resources: resources.New(p.engine, p.modules.db),
 		Users: people, Authn: signIns, Importer: importer, Scopes: scopes, OAuth: p.oauth,
@@ -178,7 +186,7 @@ func (p *Program) Open(ctx context.Context) error {
 		CursorKey:       p.modules.key.Derive("cursors"),
 		Mailbox:         mailbox,
 		SecurityContact: p.config.SecurityContact,
-		Places:          p.places,
+		GeoIP:           p.geoIP,
 		Config: web.Config{
 			Tenants: p.modules.tenants,
 			Logger:  p.log, Metrics: registry, AccessLog: p.config.AccessLog, Tracer: p.tracer,
@@ -216,8 +224,7 @@ func (p *Program) Open(ctx context.Context) error {
 	}
 	p.server.RegisterOnShutdown(p.stop)
 	tokens := func(ctx context.Context) { p.oauth.Run(ctx, p.log) }
-	imports := func(ctx context.Context) { importer.Run(ctx, p.log) }
-	for _, loop := range []func(context.Context){keys.Run, limits.Run, tokens, log.Run, p.store.Run, imports, signIns.Run} {
+	for _, loop := range []func(context.Context){keys.Run, limits.Run, tokens, log.Run, p.store.Run, importer.Run, signIns.Run} {
 		p.loops.Go(func() { loop(p.running) })
 	}
 	if p.config.Dev {
@@ -335,7 +342,7 @@ func (p *Program) Close() error {
 	if p.store != nil {
 		errs = append(errs, p.store.Close())
 	}
-	errs = append(errs, p.places.Close())
+	errs = append(errs, p.geoIP.Close())
 	p.breached.Close()
 	if p.modules != nil {
 		errs = append(errs, p.modules.close())
@@ -344,7 +351,7 @@ func (p *Program) Close() error {
 	if p.admin != nil {
 		errs = append(errs, p.admin.close())
 	}
-	p.admin, p.listen, p.server, p.tracer, p.modules, p.store, p.engine, p.places, p.breached = nil, nil, nil, nil, nil, nil, nil, nil, nil
+	p.admin, p.listen, p.server, p.tracer, p.modules, p.store, p.engine, p.geoIP, p.breached = nil, nil, nil, nil, nil, nil, nil, geo.None{}, breached.None{}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}

@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// free is how many failures cost nothing.
-	free = 5
-	// longestWait is what a failure costs in the end; the wait doubles until then.
-	longestWait = time.Minute
-	// forgetAfter is when failures are forgotten.
+	// freeFailures is the number of consecutive failures after which attempts must wait.
+	freeFailures = 5
+	// maxWait bounds the wait, which doubles with each failure.
+	maxWait = time.Minute
+	// forgetAfter is the time after which failures no longer count.
 	forgetAfter = 24 * time.Hour
-	// alarmAt is how many failures in a row are no longer those of a forgetful person.
+	// alarmAt is the number of consecutive failures that is reported as an attack.
 	alarmAt = 10
 )
 
-// takeAttempt counts an attempt as a failure before it is judged. Success takes it back
-// ([Service.forgive]). It is one statement, so that of many attempts at the same time no
-// more get through than would one after the other.
+// takeAttempt counts an attempt as a failure before the password is verified. Success reverts
+// the count ([Service.forgive]). It is one statement, so that parallel attempts are limited
+// like consecutive ones.
 var takeAttempt = fmt.Sprintf(`
 	INSERT INTO sign_in_attempts (tenant_id, account, failures, next_at, updated_at) VALUES ($1, $2, 1, $3, $3)
 	ON CONFLICT (tenant_id, account) DO UPDATE SET
@@ -34,15 +34,15 @@ var takeAttempt = fmt.Sprintf(`
 		next_at = $3 + CASE WHEN sign_in_attempts.updated_at < $4 THEN 0 %s ELSE %d END,
 		updated_at = $3
 	WHERE sign_in_attempts.next_at <= $3
-	RETURNING failures`, waits(), longestWait.Microseconds())
+	RETURNING failures`, waits(), maxWait.Microseconds())
 
-// waits says for each number of earlier failures how long the next attempt has to wait.
+// waits returns the cases of takeAttempt: the wait after each number of failures.
 func waits() string {
 	var cases strings.Builder
 	wait := time.Second
-	for earlier := 0; wait < longestWait; earlier++ {
+	for earlier := 0; wait < maxWait; earlier++ {
 		var after int64
-		if earlier+1 >= free {
+		if earlier+1 >= freeFailures {
 			after = wait.Microseconds()
 			wait *= 2
 		}
@@ -51,8 +51,8 @@ func waits() string {
 	return cases.String()
 }
 
-// attempt counts an attempt at an account, by whatever it is called, and returns how many
-// have failed in a row if this one does too. It fails with [*SlowDownError].
+// attempt counts an attempt at an account, which need not exist, and returns the number of
+// consecutive failures including this attempt. It fails with [*SlowDownError].
 func (s *Service) attempt(ctx context.Context, tenantID, account string) (failures int, err error) {
 	now := s.now()
 	key := s.accountKey(account)
@@ -76,18 +76,19 @@ func (s *Service) attempt(ctx context.Context, tenantID, account string) (failur
 	return failures, nil
 }
 
-// forgive queues that an attempt succeeded.
+// forgive queues the deletion of the failures of an account.
 func (s *Service) forgive(b *sqldb.Batch, tenantID, account string) {
 	b.Queue(`DELETE FROM sign_in_attempts WHERE tenant_id = $1 AND account = $2`, []any{tenantID, s.accountKey(account)}, nil)
 }
 
-// accountKey hides which addresses were tried: people type passwords there.
+// accountKey returns a keyed hash of an account. The names of accounts are not stored, because
+// users enter passwords by mistake.
 func (s *Service) accountKey(account string) string {
 	mac := hmac.New(sha256.New, s.account)
 	mac.Write([]byte(account))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// secondAccount is what the attempts at a user's second factors count against. A right
-// password does not take them back.
+// secondAccount is the account of attempts at the second factors of a user. A correct password
+// does not revert them.
 func secondAccount(userID string) string { return "second factor of " + userID }

@@ -9,8 +9,8 @@ import (
 	"stonetown/identity"
 	"stonetown/identity/external"
 	"stonetown/identity/factor"
+	"stonetown/identity/onetime"
 	"stonetown/identity/session"
-	"stonetown/identity/ticket"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/id"
 	"stonetown/internal/outbox"
@@ -18,54 +18,53 @@ import (
 )
 
 const (
-	kindVerify ticket.Kind = "verify_email"
-	kindChange ticket.Kind = "change_email"
-	kindRevert             = ticket.RevertEmail
+	kindVerify onetime.Kind = "verify_email"
+	kindChange onetime.Kind = "change_email"
+	kindRevert              = onetime.RevertEmail
 
 	verifyFor = 24 * time.Hour
 	revertFor = 7 * 24 * time.Hour
 )
 
-// addressed is what is remembered of a letter: the address that it is about.
+// addressed is the data of a link about an address.
 type addressed struct {
 	Email  string `json:"email"`
 	Change string `json:"change,omitzero"` // the id of a change of address
-	// Since is when the change was requested, of a letter that takes it back.
+	// Since is the time of the request for the change, in a link that reverts it.
 	Since time.Time `json:"since,omitzero"`
 }
 
-// EmailChange is a change of address that waits for the new one to be verified, or has
-// been.
+// EmailChange is a change of address, which takes effect when the new address is verified.
 type EmailChange struct {
 	ID       string
 	Verified bool
-	since    time.Time // when it was requested
+	since    time.Time // the time of the request
 }
 
-// VerifyEmail verifies an address with the token of a letter: a new user's, or that of a
-// change. A token can be used again, to no effect, since programs that open the links in
-// letters may use that of a change, too. It fails with [ErrTicket].
+// VerifyEmail verifies an address with the token of a mailed link: that of a new user, or the
+// new one of a change. Using the token again has no effect and is no error, because mail
+// scanners open links before users do. VerifyEmail fails with [ErrToken].
 func (s *Service) VerifyEmail(ctx context.Context, t Tenant, token string) (email string, err error) {
-	handed, err := s.tickets.Find(ctx, t.ID, kindVerify, token)
-	if errors.Is(err, ticket.ErrInvalid) {
+	found, err := s.tokens.Find(ctx, t.ID, kindVerify, token)
+	if errors.Is(err, onetime.ErrInvalid) {
 		return s.completeChange(ctx, t, token)
 	}
-	var about addressed
+	var link addressed
 	if err == nil {
-		err = handed.Read(&about)
+		err = found.Read(&link)
 	}
 	if err != nil {
 		return "", err
 	}
-	ctx = as(ctx, handed.UserID)
+	ctx = as(ctx, found.UserID)
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		c, err := s.users.UpdateIn(ctx, tx, t.ID, handed.UserID, func(u *identity.User) {
-			if u.Email == about.Email {
+		c, err := s.users.UpdateIn(ctx, tx, t.ID, found.UserID, func(u *identity.User) {
+			if u.Email == link.Email {
 				u.VerifyEmail(true)
 			}
 		})
-		if errors.Is(err, identity.ErrUserNotFound) || err == nil && c.After.Email != about.Email {
-			return ErrTicket
+		if errors.Is(err, identity.ErrUserNotFound) || err == nil && c.After.Email != link.Email {
+			return ErrToken
 		}
 		if err != nil {
 			return err
@@ -74,11 +73,11 @@ func (s *Service) VerifyEmail(ctx context.Context, t Tenant, token string) (emai
 		eventlog.Append(&b, t.ID, verified(ctx, c)...)
 		return tx.Send(ctx, &b)
 	})
-	return about.Email, err
+	return link.Email, err
 }
 
-// ResendVerification has the letter sent again that verifies a user's address. It fails
-// with [ErrVerified] or [*SlowDownError]; otherwise it says when the next may be.
+// ResendVerification sends another mail with the link that verifies the address of a user, and
+// returns the time until the next may be sent. It fails with [ErrVerified] or [*SlowDownError].
 func (s *Service) ResendVerification(ctx context.Context, t Tenant, userID string) (time.Duration, error) {
 	u, err := s.users.User(ctx, t.ID, userID)
 	if err != nil {
@@ -87,27 +86,26 @@ func (s *Service) ResendVerification(ctx context.Context, t Tenant, userID strin
 	if u.EmailVerified {
 		return 0, ErrVerified
 	}
-	if err := s.limit(ctx, t.ID, "verify", identity.NormalEmail(u.Email), letters...); err != nil {
+	if err := s.limit(ctx, t.ID, "verify", identity.NormalEmail(u.Email), mailLimits...); err != nil {
 		return 0, err
 	}
-	return letters[0].Window, s.outbox.Put(ctx, t.ID, letterVerify, verifyLetter{UserID: userID})
+	return mailLimits[0].Window, s.outbox.Put(ctx, t.ID, jobVerifyMail, verifyMail{UserID: userID})
 }
 
-// ResendTo has the same letter sent to an address, if it is that of a user who has not
-// verified it. Whether it is, the answer does not tell. The link leads on to the path then,
-// unless it is empty.
+// ResendTo sends the same mail to an address, if it is the unverified address of a user. The
+// result does not reveal whether it is. Unless it is empty, the path then is part of the link.
 func (s *Service) ResendTo(ctx context.Context, t Tenant, email, then string) error {
 	var slow *SlowDownError
-	if err := s.limit(ctx, t.ID, "verify", identity.NormalEmail(email), letters...); errors.As(err, &slow) {
+	if err := s.limit(ctx, t.ID, "verify", identity.NormalEmail(email), mailLimits...); errors.As(err, &slow) {
 		return nil
 	} else if err != nil {
 		return err
 	}
-	return s.outbox.Put(ctx, t.ID, letterVerify, verifyLetter{Email: email, Then: then})
+	return s.outbox.Put(ctx, t.ID, jobVerifyMail, verifyMail{Email: email, Then: then})
 }
 
-// Verification sends new users the mail by which they verify their address, for
-// [identity.Config.Verification]. The service on the same outbox sends it.
+// Verification is an [identity.Verification] that queues the mails in an outbox. The service
+// with the same outbox sends them.
 type Verification struct{ Outbox *outbox.Outbox }
 
 // Queue implements [identity.Verification].
@@ -116,14 +114,14 @@ func (v Verification) Queue(b *sqldb.Batch, u identity.User) { queueVerification
 // Wake implements [identity.Verification].
 func (v Verification) Wake() { v.Outbox.Wake() }
 
-// queueVerification queues the mail, whose link leads on to the path then, unless it is empty.
+// queueVerification queues the mail. Unless it is empty, the path then is part of the link.
 func queueVerification(o *outbox.Outbox, b *sqldb.Batch, u identity.User, then string) {
-	o.Queue(b, u.TenantID, letterVerify, verifyLetter{UserID: u.ID, Then: then})
+	o.Queue(b, u.TenantID, jobVerifyMail, verifyMail{UserID: u.ID, Then: then})
 }
 
-// ChangeEmail begins to change a user's address: the new one gets a letter that
-// completes it, and the old one learns of it. That the new one is somebody else's, the
-// answer does not tell. It fails with [identity.ErrEmailInvalid] or [*SlowDownError].
+// ChangeEmail begins a change of address. The new address gets the link that completes it, and
+// the old address a link that reverts it. The result does not reveal whether the new address
+// has an account. ChangeEmail fails with [identity.ErrEmailInvalid] or [*SlowDownError].
 func (s *Service) ChangeEmail(ctx context.Context, t Tenant, current session.Session, email string) (c EmailChange, err error) {
 	if !identity.ValidEmail(email) {
 		return c, identity.ErrEmailInvalid
@@ -132,7 +130,7 @@ func (s *Service) ChangeEmail(ctx context.Context, t Tenant, current session.Ses
 	if err != nil {
 		return c, err
 	}
-	if err := s.limit(ctx, t.ID, "change", u.ID, letters[1]); err != nil {
+	if err := s.limit(ctx, t.ID, "change", u.ID, mailLimits[1]); err != nil {
 		return c, err
 	}
 	now := s.now()
@@ -142,7 +140,7 @@ func (s *Service) ChangeEmail(ctx context.Context, t Tenant, current session.Ses
 		b.Queue(`INSERT INTO email_changes (tenant_id, user_id, id, new_email, verified, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 			[]any{t.ID, u.ID, c.ID, email, false, now.UnixMicro(), now.Add(verifyFor).UnixMicro()}, nil)
 		eventlog.Append(&b, t.ID, emailChangeRequested(ctx, u))
-		s.outbox.Queue(&b, t.ID, letterChange, changeLetter{UserID: u.ID, Change: c.ID, Email: email})
+		s.outbox.Queue(&b, t.ID, jobChangeMail, changeMail{UserID: u.ID, Change: c.ID, Email: email})
 		return tx.Send(ctx, &b)
 	})
 	if err != nil {
@@ -152,14 +150,14 @@ func (s *Service) ChangeEmail(ctx context.Context, t Tenant, current session.Ses
 	return c, nil
 }
 
-// EmailChange reads a change of address. It fails with [ErrChangeNotFound].
+// EmailChange returns a change of address. It fails with [ErrChangeNotFound].
 func (s *Service) EmailChange(ctx context.Context, tenantID, userID, changeID string) (EmailChange, error) {
 	c, _, err := s.selectChange(ctx, s.db, tenantID, userID, changeID)
 	return c, err
 }
 
-// CancelEmailChange gives a change of address up. It fails with [ErrChangeNotFound], also
-// for one that is completed.
+// CancelEmailChange cancels a change of address. It fails with [ErrChangeNotFound], also if the
+// change is completed.
 func (s *Service) CancelEmailChange(ctx context.Context, tenantID, userID, changeID string) error {
 	if !sqldb.IsText(changeID) {
 		return ErrChangeNotFound
@@ -189,85 +187,85 @@ func (s *Service) selectChange(ctx context.Context, from interface {
 	return c, email, err
 }
 
-// completeChange gives a user the address that a letter went to. It fails with
-// [ErrTicket], also if the address has become somebody else's.
+// completeChange changes the address of a user to that of the token. It fails with [ErrToken],
+// also if another account has the address by now.
 func (s *Service) completeChange(ctx context.Context, t Tenant, token string) (email string, err error) {
-	handed, err := s.tickets.Find(ctx, t.ID, kindChange, token)
-	var asked addressed
+	found, err := s.tokens.Find(ctx, t.ID, kindChange, token)
+	var link addressed
 	if err == nil {
-		err = handed.Read(&asked)
+		err = found.Read(&link)
 	}
 	if err != nil {
 		return "", invalid(err)
 	}
-	ctx = as(ctx, handed.UserID)
+	ctx = as(ctx, found.UserID)
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		change, to, err := s.selectChange(ctx, tx, t.ID, handed.UserID, asked.Change)
+		change, to, err := s.selectChange(ctx, tx, t.ID, found.UserID, link.Change)
 		if errors.Is(err, ErrChangeNotFound) {
-			return ErrTicket
+			return ErrToken
 		}
 		if err != nil || change.Verified {
 			return err
 		}
-		c, err := s.users.UpdateIn(ctx, tx, t.ID, handed.UserID, func(u *identity.User) {
+		c, err := s.users.UpdateIn(ctx, tx, t.ID, found.UserID, func(u *identity.User) {
 			u.Email = to
 			u.VerifyEmail(true)
 		})
 		if errors.Is(err, identity.ErrUserExists) || errors.Is(err, identity.ErrUserNotFound) {
-			return ErrTicket
+			return ErrToken
 		}
 		if err != nil {
 			return err
 		}
 		var b sqldb.Batch
-		b.Queue(`UPDATE email_changes SET verified = $4 WHERE tenant_id = $1 AND user_id = $2 AND id = $3`, []any{t.ID, handed.UserID, asked.Change, true}, nil)
-		// Letters to the old address lead nowhere from now on.
-		ticket.Discard(&b, t.ID, handed.UserID, kindReset, kindVerify)
+		b.Queue(`UPDATE email_changes SET verified = $4 WHERE tenant_id = $1 AND user_id = $2 AND id = $3`, []any{t.ID, found.UserID, link.Change, true}, nil)
+		// Links that were mailed to the old address become invalid.
+		onetime.Discard(&b, t.ID, found.UserID, kindReset, kindVerify)
 		events := verified(ctx, c)
 		eventlog.Append(&b, t.ID, append(events, emailChanged(ctx, c))...)
 		return tx.Send(ctx, &b)
 	})
-	return asked.Email, err
+	return link.Email, err
 }
 
-// RevertEmail gives a user the address back that a letter of a change went to, and with it the
-// account: that mailbox may be all that the owner still has. All sessions end. The password,
-// which somebody else may know or have chosen, is removed, and a letter for a new one is sent.
-// What was added to sign in with since the change was requested goes with it: second factors,
-// external identities and, as their age is unknown, all backup codes. Links of other changes
-// lead nowhere any more. It fails with [ErrTicket].
+// RevertEmail reverts a change of address with the token that the old address got, and returns
+// the account to its owner, who may have lost every other credential. All sessions end. The
+// password, which an attacker may have chosen, is removed, and a link to a new one is mailed.
+// The credentials that were added since the change was requested are removed: second factors,
+// external identities and, because their age is unknown, all backup codes. Other changes of
+// address are canceled. RevertEmail fails with [ErrToken].
 func (s *Service) RevertEmail(ctx context.Context, t Tenant, token string) (email string, err error) {
-	handed, err := s.tickets.Find(ctx, t.ID, kindRevert, token)
-	var asked addressed
+	found, err := s.tokens.Find(ctx, t.ID, kindRevert, token)
+	var link addressed
 	if err == nil {
-		err = handed.Read(&asked)
+		err = found.Read(&link)
 	}
 	if err != nil {
 		return "", invalid(err)
 	}
-	ctx = as(ctx, handed.UserID)
+	ctx = as(ctx, found.UserID)
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		if err := ticket.Use(ctx, tx, handed); err != nil {
+		if err := onetime.Use(ctx, tx, found); err != nil {
 			return invalid(err)
 		}
-		c, err := s.users.UpdateIn(ctx, tx, t.ID, handed.UserID, func(u *identity.User) {
-			u.Email = asked.Email
+		c, err := s.users.UpdateIn(ctx, tx, t.ID, found.UserID, func(u *identity.User) {
+			u.Email = link.Email
 			u.SetPassword("")
 		})
 		if errors.Is(err, identity.ErrUserExists) || errors.Is(err, identity.ErrUserNotFound) {
-			return ErrTicket
+			return ErrToken
 		}
 		if err != nil {
 			return err
 		}
-		ended, err := s.users.SignOut(ctx, tx, t.ID, handed.UserID, "")
+		ended, err := s.users.SignOut(ctx, tx, t.ID, found.UserID, "")
 		if err != nil {
 			return err
 		}
 		var b sqldb.Batch
-		b.Queue(`DELETE FROM email_changes WHERE tenant_id = $1 AND user_id = $2`, []any{t.ID, handed.UserID}, nil)
-		ticket.Discard(&b, t.ID, handed.UserID, kindRevert)
-		events, err := s.removeSince(ctx, tx, c.After, asked.Since)
+		b.Queue(`DELETE FROM email_changes WHERE tenant_id = $1 AND user_id = $2`, []any{t.ID, found.UserID}, nil)
+		onetime.Discard(&b, t.ID, found.UserID, kindRevert)
+		events, err := s.removeSince(ctx, tx, c.After, link.Since)
 		if err != nil {
 			return err
 		}
@@ -276,16 +274,16 @@ func (s *Service) RevertEmail(ctx context.Context, t Tenant, token string) (emai
 			events = append(events, emailChanged(ctx, c))
 		}
 		eventlog.Append(&b, t.ID, events...)
-		s.outbox.Queue(&b, t.ID, letterReset, resetLetter{UserID: handed.UserID})
+		s.outbox.Queue(&b, t.ID, jobResetMail, resetMail{UserID: found.UserID})
 		return tx.Send(ctx, &b)
 	})
 	if err == nil {
 		s.outbox.Wake()
 	}
-	return asked.Email, err
+	return link.Email, err
 }
 
-// removeSince takes from a user what was added to sign in with since an instant.
+// removeSince removes the credentials that a user added at or after an instant.
 func (s *Service) removeSince(ctx context.Context, tx *sqldb.Tx, u identity.User, since time.Time) (events []eventlog.Event, err error) {
 	factors, err := factor.RemoveSince(ctx, tx, u.TenantID, u.ID, since)
 	if err != nil {

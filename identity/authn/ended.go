@@ -9,28 +9,28 @@ import (
 	"stonetown/internal/sqldb"
 )
 
-// Handle lets do have the jobs of a kind that somebody else has put into the outbox. It is
-// for before [Service.Run].
-func (s *Service) Handle(kind string, do func(context.Context, outbox.Job) error) {
-	s.others[kind] = do
+// Handle registers the handler of a kind of jobs that another module puts into the outbox. It
+// must be called before [Service.Run].
+func (s *Service) Handle(kind string, handle func(context.Context, outbox.Job) error) {
+	s.handlers[kind] = handle
 }
 
-// OnSessionEnd lets tell know of each session that somebody has ended, once, within a second
-// and a transaction of its own. It is for before [Service.Run].
-func (s *Service) OnSessionEnd(tell func(ctx context.Context, tx *sqldb.Tx, e session.Ended) error) {
-	s.sessionEnded = append(s.sessionEnded, tell)
+// OnSessionEnd registers a function that is called once for each session that is ended, within
+// about a second, in a transaction of its own. It must be called before [Service.Run].
+func (s *Service) OnSessionEnd(report func(ctx context.Context, tx *sqldb.Tx, e session.Ended) error) {
+	s.sessionEnded = append(s.sessionEnded, report)
 }
 
-// endedAtOnce is how many ended sessions are read at once.
-const endedAtOnce = 100
+// endedPage is the number of ended sessions that are read at a time.
+const endedPage = 100
 
-// tellEnded tells of ended sessions until ctx ends.
-func (s *Service) tellEnded(ctx context.Context) {
-	jobs.Loop{Name: "tell of ended sessions", Every: outbox.Poll, Logger: s.log}.Run(ctx, func(ctx context.Context) (more bool, err error) {
-		ended, err := s.sessions.Ended(ctx, endedAtOnce)
+// reportEnded reports ended sessions until ctx ends.
+func (s *Service) reportEnded(ctx context.Context) {
+	jobs.Loop{Name: "report ended sessions", Every: outbox.Poll, Logger: s.log}.Run(ctx, func(ctx context.Context) (more bool, err error) {
+		ended, err := s.sessions.Ended(ctx, endedPage)
 		for _, e := range ended {
 			if err == nil {
-				err = s.tell(ctx, e)
+				err = s.report(ctx, e)
 			}
 		}
 		if err == nil && len(ended) > 0 {
@@ -40,14 +40,14 @@ func (s *Service) tellEnded(ctx context.Context) {
 	})
 }
 
-func (s *Service) tell(ctx context.Context, e session.Ended) error {
+func (s *Service) report(ctx context.Context, e session.Ended) error {
 	return s.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		first, err := session.Told(ctx, tx, e)
+		first, err := session.Reported(ctx, tx, e)
 		if err != nil || !first {
 			return err
 		}
-		for _, tell := range s.sessionEnded {
-			if err := tell(ctx, tx, e); err != nil {
+		for _, report := range s.sessionEnded {
+			if err := report(ctx, tx, e); err != nil {
 				return err
 			}
 		}

@@ -8,26 +8,26 @@ import (
 
 	"stonetown/identity"
 	"stonetown/identity/factor"
+	"stonetown/identity/onetime"
 	"stonetown/identity/session"
-	"stonetown/identity/ticket"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/sqldb"
 )
 
-const kindEnrol ticket.Kind = "enrol"
+const kindEnrol onetime.Kind = "enrol"
 
-// enrolment is what is remembered of adding a factor.
+// enrolment is the data of an enrolment in progress.
 type enrolment struct {
 	Kind     factor.Kind     `json:"kind"`
 	Label    string          `json:"label"`
 	Secret   string          `json:"secret,omitzero"` // of TOTP
 	Number   string          `json:"number,omitzero"`
-	Code     string          `json:"code,omitzero"` // sent to it
+	Code     string          `json:"code,omitzero"` // sent to the number
 	Ceremony factor.Ceremony `json:"ceremony,omitzero"`
 }
 
-// Enrolment is what somebody needs to add a factor.
+// Enrolment contains what a client needs to complete an enrolment.
 type Enrolment struct {
 	ID          string
 	Key         factor.Key // of TOTP
@@ -37,17 +37,17 @@ type Enrolment struct {
 	ExpiresAt   time.Time
 }
 
-// NewFactor is what adding a factor takes.
+// NewFactor describes a factor to add.
 type NewFactor struct {
 	Kind    factor.Kind
 	Label   string
 	Number  string // of SMS, E.164
-	Passkey bool   // of WebAuthn: it shall prove two factors by itself
+	Passkey bool   // of WebAuthn: require user verification, so that it counts as two factors
 }
 
-// MayAddFactor fails with [ErrStepUp] if the user has to prove more first: who has a
-// factor proves it, so that a stolen session does not make itself one, and who has
-// none has signed in just now.
+// MayAddFactor fails with [ErrStepUp] if the user has to authenticate again first. A user with a
+// factor must have proved it recently, so that a stolen session cannot add a factor of its own;
+// a user without one must have signed in recently.
 func (s *Service) MayAddFactor(ctx context.Context, current session.Session) error {
 	have, err := s.factors.List(ctx, current.TenantID, current.UserID)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *Service) MayAddFactor(ctx context.Context, current session.Session) err
 	return nil
 }
 
-// BeginFactor begins to add a factor. It fails with [ErrKind], [ErrNumber],
+// BeginFactor begins the enrolment of a factor. It fails with [ErrKind], [ErrNumber],
 // [ErrStepUp], [factor.ErrLimit] or [*SlowDownError].
 func (s *Service) BeginFactor(ctx context.Context, t Tenant, current session.Session, n NewFactor) (e Enrolment, err error) {
 	settings, err := s.users.Settings(ctx, t.ID)
@@ -83,23 +83,23 @@ func (s *Service) BeginFactor(ctx context.Context, t Tenant, current session.Ses
 	if len(have) >= factor.MostPerUser {
 		return e, factor.ErrLimit
 	}
-	remembered, valid := enrolment{Kind: n.Kind, Label: n.Label}, ceremonyFor
+	state, valid := enrolment{Kind: n.Kind, Label: n.Label}, ceremonyFor
 	switch n.Kind {
 	case factor.TOTP:
 		if e.Key, err = factor.NewKey(t.Name, u.Email); err != nil {
 			return e, err
 		}
-		remembered.Secret = e.Key.Secret
+		state.Secret = e.Key.Secret
 	case factor.SMS:
 		if !factor.ValidNumber(n.Number) || !s.texts.Accepts(n.Number) {
 			return e, ErrNumber
 		}
-		remembered.Number, remembered.Code = n.Number, factor.NewCode()
+		state.Number, state.Code = n.Number, factor.NewCode()
 		valid, e.Number, e.ResendAfter = smsFor, factor.Masked(n.Number), resendAfter
 		if err := s.limit(ctx, t.ID, "text", n.Number, ratelimit.Limit{Requests: 3, Window: 10 * time.Minute}); err != nil {
 			return e, err
 		}
-		if err := s.text(ctx, t, u.ID, n.Number, remembered.Code); err != nil {
+		if err := s.queueSMS(ctx, t, u.ID, n.Number, state.Code); err != nil {
 			return e, err
 		}
 	case factor.WebAuthn:
@@ -107,10 +107,10 @@ func (s *Service) BeginFactor(ctx context.Context, t Tenant, current session.Ses
 		if err != nil {
 			return e, err
 		}
-		e.Options, remembered.Ceremony = options, *ceremony
+		e.Options, state.Ceremony = options, *ceremony
 	}
-	secret, handed, err := s.tickets.Hand(ctx, ticket.New{Kind: kindEnrol, TenantID: t.ID, UserID: u.ID, Payload: remembered, For: valid})
-	e.ID, e.ExpiresAt = secret, handed.ExpiresAt
+	secret, token, err := s.tokens.Create(ctx, onetime.New{Kind: kindEnrol, TenantID: t.ID, UserID: u.ID, Payload: state, For: valid})
+	e.ID, e.ExpiresAt = secret, token.ExpiresAt
 	return e, err
 }
 
@@ -122,29 +122,29 @@ func person(u identity.User) factor.Person {
 	return p
 }
 
-// FactorProof shows that what is to be added works.
+// FactorProof proves that the user possesses the new factor.
 type FactorProof struct {
 	Code       string
 	Credential []byte  // RegistrationResponseJSON
-	Label      *string // in the place of the one that it began with
+	Label      *string // replaces the label of the enrolment
 }
 
-// CompleteFactor adds a factor. The session of the user is at AAL 2 then. It fails with
-// [ErrTicket], [*WrongError], [ErrStepUp], [factor.ErrCredentialExists] or [factor.ErrLimit].
+// CompleteFactor adds the factor of an enrolment and raises the session to AAL 2. It fails with
+// [ErrToken], [*WrongError], [ErrStepUp], [factor.ErrCredentialExists] or [factor.ErrLimit].
 func (s *Service) CompleteFactor(ctx context.Context, t Tenant, current session.Session, kind factor.Kind, ceremonyID string, p FactorProof) (f factor.Factor, err error) {
 	if err := s.MayAddFactor(ctx, current); err != nil {
 		return f, err
 	}
-	handed, err := s.tickets.Try(ctx, t.ID, kindEnrol, ceremonyID, guesses)
+	token, err := s.tokens.Try(ctx, t.ID, kindEnrol, ceremonyID, maxAttempts)
 	if err != nil {
 		return f, invalid(err)
 	}
 	var begun enrolment
-	if err := handed.Read(&begun); err != nil {
+	if err := token.Read(&begun); err != nil {
 		return f, err
 	}
-	if handed.UserID != current.UserID || begun.Kind != kind {
-		return f, ErrTicket
+	if token.UserID != current.UserID || begun.Kind != kind {
+		return f, ErrToken
 	}
 	if p.Label != nil {
 		begun.Label = *p.Label
@@ -165,7 +165,7 @@ func (s *Service) CompleteFactor(ctx context.Context, t Tenant, current session.
 			f, err = s.factors.AddCredential(ctx, tx, party(t), person(u), begun.Ceremony, begun.Label, p.Credential)
 		}
 		if err == nil {
-			err = invalid(ticket.Use(ctx, tx, handed))
+			err = invalid(onetime.Use(ctx, tx, token))
 		}
 		if err == nil {
 			_, err = s.users.UpdateIn(ctx, tx, t.ID, u.ID, func(u *identity.User) { u.MustEnrol = false })
@@ -176,11 +176,11 @@ func (s *Service) CompleteFactor(ctx context.Context, t Tenant, current session.
 		var b sqldb.Batch
 		s.sessions.Enrolled(&b, current, kind.Method())
 		eventlog.Append(&b, t.ID, mfaEnrolled(ctx, u, f))
-		s.notify(&b, t.ID, letterNotice, notice{UserID: u.ID, What: factorAdded})
+		s.notify(&b, t.ID, u.ID, factorAdded)
 		return tx.Send(ctx, &b)
 	})
 	if errors.Is(err, factor.ErrWrong) {
-		err = &WrongError{kind, handed.Left(guesses)}
+		err = &WrongError{kind, token.Left(maxAttempts)}
 	}
 	if err == nil {
 		s.outbox.Wake()
@@ -202,7 +202,7 @@ func (s *Service) RenameFactor(ctx context.Context, tenantID, userID, factorID, 
 	return f, s.db.Tx(ctx, func(tx *sqldb.Tx) error { return factor.Rename(ctx, tx, f) })
 }
 
-// RemoveFactor takes a factor from a user. It fails with [factor.ErrNotFound].
+// RemoveFactor removes a factor of a user. It fails with [factor.ErrNotFound].
 func (s *Service) RemoveFactor(ctx context.Context, tenantID, userID, factorID string) error {
 	f, err := s.factors.Find(ctx, tenantID, userID, factorID)
 	if err != nil {
@@ -218,7 +218,7 @@ func (s *Service) RemoveFactor(ctx context.Context, tenantID, userID, factorID s
 		}
 		var b sqldb.Batch
 		eventlog.Append(&b, tenantID, mfaRemoved(ctx, u, f))
-		s.notify(&b, tenantID, letterNotice, notice{UserID: u.ID, What: factorRemoved})
+		s.notify(&b, tenantID, u.ID, factorRemoved)
 		return tx.Send(ctx, &b)
 	})
 	if err == nil {
@@ -242,13 +242,13 @@ func (s *Service) NewBackupCodes(ctx context.Context, tenantID, userID string) (
 	return codes, err
 }
 
-// BackupCodesLeft is how many backup codes a user has.
+// BackupCodesLeft returns the number of unused backup codes of a user.
 func (s *Service) BackupCodesLeft(ctx context.Context, tenantID, userID string) (int, error) {
 	return s.factors.BackupCodesLeft(ctx, tenantID, userID)
 }
 
-// ResetFactors takes all factors from a user, ends all sessions, and has a new factor
-// added at the next sign-in.
+// ResetFactors removes all factors of a user, ends all sessions, and requires the user to add a
+// factor at the next sign-in.
 func (s *Service) ResetFactors(ctx context.Context, tenantID, userID string) (u identity.User, err error) {
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		c, err := s.users.UpdateIn(ctx, tx, tenantID, userID, func(u *identity.User) { u.MustEnrol = true })

@@ -11,11 +11,11 @@ import (
 	"stonetown/internal/eventlog"
 )
 
-// Each type of event has one constructor. Events about a user's account as such are those
-// of package identity, and events about sessions those of package session.
+// Each type of event has one constructor. The events about accounts are in package identity,
+// and the events about sessions in package session.
 
-// as returns the context of a request that turned out to be a user's: the user is the
-// actor of its events.
+// as returns a context whose events have a user as their actor. A request becomes that of a
+// user when the user is authenticated.
 func as(ctx context.Context, userID string) context.Context {
 	return eventlog.WithOrigin(ctx, func() eventlog.Origin {
 		origin := eventlog.OriginOf(ctx)
@@ -24,8 +24,7 @@ func as(ctx context.Context, userID string) context.Context {
 	})
 }
 
-// from returns the context of a job that a request left to the outbox, whose events have
-// the request's origin.
+// from returns a context whose events have the origin of the request that queued a job.
 func from(ctx context.Context, origin eventlog.Origin) context.Context {
 	return eventlog.WithOrigin(ctx, func() eventlog.Origin { return origin })
 }
@@ -38,7 +37,7 @@ type subject struct {
 
 func subjectOf(u identity.User) subject { return subject{u.ID, u.Email} }
 
-// subjectOrNull is null for the zero user.
+// subjectOrNull returns nil for the zero user.
 func subjectOrNull(u identity.User) *subject {
 	if u.ID == "" {
 		return nil
@@ -148,7 +147,7 @@ func aboutIdentity(ctx context.Context, t eventlog.Type, u identity.User, i exte
 	return eventlog.Of(ctx, t, identityEvent{subjectOf(u), eventIdentity{i.ConnectionID, i.Slug, i.Kind, i.Subject}})
 }
 
-// signInEvent is the data of a sign-in.
+// signInEvent is the data of the event of a sign-in.
 type signInEvent struct {
 	User    subject  `json:"user"`
 	Methods []string `json:"amr"`
@@ -158,7 +157,8 @@ func signedIn(ctx context.Context, u identity.User, methods []string) eventlog.E
 	return eventlog.Of(ctx, eventlog.UserSignedIn, signInEvent{subjectOf(u), methods})
 }
 
-// failure is the data of a sign-in that failed; the user is null if there is none.
+// failure is the data of the event of a failed sign-in; the user is null if the account does not
+// exist.
 type failure struct {
 	User     *subject `json:"user"`
 	Reason   string   `json:"reason"`
@@ -177,8 +177,8 @@ func bruteForceDetected(ctx context.Context, f failure) eventlog.Event {
 	return eventlog.Of(ctx, eventlog.SecurityBruteForceDetected, f)
 }
 
-// breachedEvent is the data of a breached password that a user chose and was refused, or
-// signed in with; the user is null if there is none yet.
+// breachedEvent is the data of the event of a breached password that was refused as a new one or
+// used in a sign-in; the user is null if the account does not exist yet.
 type breachedEvent struct {
 	User    *subject `json:"user"`
 	Refused bool     `json:"refused"`
@@ -188,7 +188,7 @@ func breachedPasswordUsed(ctx context.Context, u identity.User, refused bool) ev
 	return eventlog.Of(ctx, eventlog.SecurityBreachedPasswordUsed, breachedEvent{subjectOrNull(u), refused})
 }
 
-// newDeviceEvent is the data of a sign-in on a device that the user was not known to have.
+// newDeviceEvent is the data of a sign-in on a device that the user has not used recently.
 type newDeviceEvent struct {
 	Session session.Summary `json:"session"`
 	Device  eventDevice     `json:"device"`
@@ -204,7 +204,7 @@ func newDeviceSignIn(ctx context.Context, u identity.User, s session.Session) ev
 	return eventlog.Of(ctx, eventlog.SecurityNewDeviceSignIn, newDeviceEvent{s.Summary(), eventDevice{s.Device.Kind(), s.Device.Fingerprint()}, subjectOf(u)})
 }
 
-// verified are the events of an address that a change verified.
+// verified returns the events of a change that verified an address.
 func verified(ctx context.Context, c identity.Change) (events []eventlog.Event) {
 	if !c.Before.EmailVerified && c.After.EmailVerified {
 		events = append(events, emailVerified(ctx, c.After))
@@ -215,7 +215,7 @@ func verified(ctx context.Context, c identity.Change) (events []eventlog.Event) 
 	return events
 }
 
-// revoked are the events of sessions that ended.
+// revoked returns the events of sessions that were ended.
 func revoked(ctx context.Context, ended []session.Session, reason string) (events []eventlog.Event) {
 	for _, s := range ended {
 		events = append(events, session.Revoked(ctx, s, reason))
@@ -223,7 +223,7 @@ func revoked(ctx context.Context, ended []session.Session, reason string) (event
 	return events
 }
 
-// note lets events commit by themselves.
-func (s *Service) note(ctx context.Context, tenantID string, events ...eventlog.Event) error {
-	return s.record.Record(ctx, tenantID, events...)
+// record writes events in a transaction of their own.
+func (s *Service) record(ctx context.Context, tenantID string, events ...eventlog.Event) error {
+	return s.recorder.Record(ctx, tenantID, events...)
 }

@@ -14,13 +14,13 @@ func (s *Service) Identities(ctx context.Context, tenantID, userID string) ([]ex
 	return s.external.List(ctx, tenantID, userID)
 }
 
-// Link lets a user sign in as a subject at a federation connection. Who asks has proved
-// to be both. That it was so before is no error, and changes nothing. It fails with
-// [identity.ErrUserNotFound], or as [external.Store.Link] does.
+// Link links a user with a subject at a federation connection, so that the user can sign in
+// there. The caller must have authenticated both. Linking again has no effect and is no error.
+// Link fails with [identity.ErrUserNotFound], or as [external.Store.Link] does.
 func (s *Service) Link(ctx context.Context, i external.Identity) error {
 	added := false
 	err := s.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		// A subject that were left to a user who is deleted would be nobody's for ever.
+		// The user must not be deleted before the link commits: the subject would stay taken.
 		u, err := s.users.Hold(ctx, tx, i.TenantID, i.UserID)
 		if err == nil {
 			added, err = s.external.Link(ctx, tx, i)
@@ -30,7 +30,7 @@ func (s *Service) Link(ctx context.Context, i external.Identity) error {
 		}
 		var b sqldb.Batch
 		eventlog.Append(&b, i.TenantID, identityLinked(ctx, u, i))
-		s.notify(&b, i.TenantID, letterNotice, notice{UserID: u.ID, What: identityAdded})
+		s.notify(&b, i.TenantID, u.ID, identityAdded)
 		return tx.Send(ctx, &b)
 	})
 	if err == nil && added {
@@ -39,17 +39,17 @@ func (s *Service) Link(ctx context.Context, i external.Identity) error {
 	return err
 }
 
-// Unlink takes the identity at a connection from a user, who must have another way to
-// sign in: a password, a passkey, or another identity. It fails with
-// [external.ErrNotFound] or [ErrLastMethod].
+// Unlink removes the identity of a user at a connection. The user must have another way to sign
+// in: a password, a passkey, or another identity. Unlink fails with [external.ErrNotFound] or
+// [ErrLastMethod].
 func (s *Service) Unlink(ctx context.Context, tenantID, userID, connectionID string) error {
 	err := s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		u, err := s.users.UserIn(ctx, tx, tenantID, userID)
 		if err != nil {
 			return err
 		}
-		// The transaction is serializable: of two that give up one of two each, the second
-		// sees what the first has left.
+		// The transaction is serializable, so that two concurrent calls cannot remove the
+		// last two ways.
 		have, err := external.OfUser(ctx, tx, tenantID, userID)
 		if err != nil {
 			return err
@@ -72,7 +72,7 @@ func (s *Service) Unlink(ctx context.Context, tenantID, userID, connectionID str
 		}
 		var b sqldb.Batch
 		eventlog.Append(&b, tenantID, identityUnlinked(ctx, u, have[n]))
-		s.notify(&b, tenantID, letterNotice, notice{UserID: u.ID, What: identityRemoved})
+		s.notify(&b, tenantID, u.ID, identityRemoved)
 		return tx.Send(ctx, &b)
 	})
 	if err == nil {

@@ -6,17 +6,17 @@ import (
 	"time"
 
 	"stonetown/identity"
-	"stonetown/identity/ticket"
+	"stonetown/identity/onetime"
 )
 
-// Link is what a mailed link is for.
+// Link describes a mailed link.
 type Link struct {
 	Purpose   Purpose
-	Email     string // that it is about
+	Email     string // the address that the link is about
 	ExpiresAt time.Time
 }
 
-// Purpose is what following a link does.
+// Purpose is the effect of a link.
 type Purpose string
 
 // The purposes of mailed links.
@@ -27,27 +27,27 @@ const (
 	NewPassword   Purpose = "reset_password"
 )
 
-// purposes are those of the tickets in links.
-var purposes = map[ticket.Kind]Purpose{kindVerify: VerifyAddress, kindChange: ChangeAddress, kindRevert: RevertAddress, kindReset: NewPassword}
+// purposes are the purposes of the kinds of tokens in links.
+var purposes = map[onetime.Kind]Purpose{kindVerify: VerifyAddress, kindChange: ChangeAddress, kindRevert: RevertAddress, kindReset: NewPassword}
 
-// ReadLink says what the link with a token is for, without doing it: programs open the links in
-// letters before people do. It fails with [ErrTicket] for a link that is dead.
+// ReadLink describes the link with a token and has no other effect: mail scanners open links
+// before users do. It fails with [ErrToken] for an invalid link.
 func (s *Service) ReadLink(ctx context.Context, t Tenant, token string) (Link, error) {
 	for kind, purpose := range purposes {
-		handed, err := s.tickets.Find(ctx, t.ID, kind, token)
-		if errors.Is(err, ticket.ErrInvalid) {
+		found, err := s.tokens.Find(ctx, t.ID, kind, token)
+		if errors.Is(err, onetime.ErrInvalid) {
 			continue
 		}
 		var about addressed
 		if err == nil {
-			err = handed.Read(&about)
+			err = found.Read(&about)
 		}
 		if err != nil {
 			return Link{}, err
 		}
-		u, err := s.users.User(ctx, t.ID, handed.UserID)
+		u, err := s.users.User(ctx, t.ID, found.UserID)
 		if errors.Is(err, identity.ErrUserNotFound) {
-			return Link{}, ErrTicket
+			return Link{}, ErrToken
 		}
 		if err != nil {
 			return Link{}, err
@@ -57,16 +57,16 @@ func (s *Service) ReadLink(ctx context.Context, t Tenant, token string) (Link, e
 			about.Email = u.Email
 		case VerifyAddress:
 			if u.Email != about.Email {
-				return Link{}, ErrTicket
+				return Link{}, ErrToken
 			}
 		case ChangeAddress:
 			if _, _, err := s.selectChange(ctx, s.db, t.ID, u.ID, about.Change); errors.Is(err, ErrChangeNotFound) {
-				return Link{}, ErrTicket
+				return Link{}, ErrToken
 			} else if err != nil {
 				return Link{}, err
 			}
 		}
-		return Link{purpose, about.Email, handed.ExpiresAt}, nil
+		return Link{purpose, about.Email, found.ExpiresAt}, nil
 	}
-	return Link{}, ErrTicket
+	return Link{}, ErrToken
 }

@@ -9,21 +9,20 @@ import (
 	"stonetown/internal/fair"
 )
 
-// Password hashes that were imported from another system take another time to verify than
-// ours, until they are replaced at a sign-in. A wrong password is therefore answered at a
-// step: a whole number of paces after verification began, the same number for all
-// addresses of a tenant. Otherwise the time would tell which addresses have an imported
-// account.
+// An imported password hash takes a different time to verify than a new one, until it is
+// replaced at a sign-in. The response to a wrong password is therefore delayed to a whole number
+// of paces after the verification began, the same number for all addresses of a tenant.
+// Otherwise response timing would reveal which addresses have an imported account.
 const (
-	// defaultPace is longer than verifying any usual hash takes.
+	// defaultPace is longer than the verification of common hashes.
 	defaultPace = 500 * time.Millisecond
-	// maxPaces bounds the wait of a tenant whose hashes are very slow.
+	// maxPaces bounds the delay for a tenant with very slow hashes.
 	maxPaces = 4
-	// pacedTenants is how many tenants' paces a process remembers.
+	// pacedTenants is the number of tenants whose paces are stored.
 	pacedTenants = 10_000
 )
 
-// paces remembers how many paces the slowest verification of each tenant took.
+// paces stores the number of paces of the slowest verification of each tenant.
 type paces struct {
 	pace    time.Duration
 	slowest *lru.Cache[string, int]
@@ -34,8 +33,8 @@ func newPaces(pace time.Duration) (*paces, error) {
 	return &paces{pace, slowest}, err
 }
 
-// wait is for how long to put an answer off after a verification that took so long.
-func (p *paces) wait(tenantID string, took time.Duration) time.Duration {
+// delay returns the delay of the response after a verification of the given duration.
+func (p *paces) delay(tenantID string, took time.Duration) time.Duration {
 	n := min(maxPaces, int((took+p.pace-1)/p.pace))
 	known, _ := p.slowest.Get(tenantID)
 	if n > known {
@@ -44,14 +43,14 @@ func (p *paces) wait(tenantID string, took time.Duration) time.Duration {
 	return time.Duration(max(n, known))*p.pace - took
 }
 
-// putOff waits until an answer is due whose verification took so long. The request keeps
-// no other one from being worked on meanwhile.
-func (p *paces) putOff(ctx context.Context, tenantID string, took time.Duration) error {
+// wait waits for the delay. The place of the request among the requests in progress is free
+// meanwhile.
+func (p *paces) wait(ctx context.Context, tenantID string, took time.Duration) error {
 	return fair.Aside(ctx, func() error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(p.wait(tenantID, took)):
+		case <-time.After(p.delay(tenantID, took)):
 			return nil
 		}
 	})

@@ -7,27 +7,28 @@ import (
 
 	"stonetown/identity"
 	"stonetown/identity/factor"
-	"stonetown/identity/ticket"
+	"stonetown/identity/onetime"
 	"stonetown/internal/sqldb"
 )
 
-const kindPasskey ticket.Kind = "passkey"
+const kindPasskey onetime.Kind = "passkey"
 
-// passkeyCeremony is what is remembered of a sign-in with a passkey.
+// passkeyCeremony is the data of a sign-in with a passkey in progress.
 type passkeyCeremony struct {
 	Ceremony factor.Ceremony `json:"ceremony"`
 }
 
-// PasskeyRequest is what a browser needs to ask for a passkey.
+// PasskeyRequest contains what a browser needs to request a passkey.
 type PasskeyRequest struct {
 	ID        string
 	Options   any  // PublicKeyCredentialRequestOptionsJSON
-	Autofill  bool // the browser may offer passkeys where names are typed
+	Autofill  bool // the browser may offer passkeys in the field of the address (conditional mediation)
 	ExpiresAt time.Time
 }
 
-// BeginPasskey asks for a passkey: of the user with an address or, without one, of
-// whoever it is. It does not tell whether the address has an account.
+// BeginPasskey begins a sign-in with a passkey of the user with an address, or with any
+// discoverable passkey if the address is empty. The result does not reveal whether the address
+// has an account.
 func (s *Service) BeginPasskey(ctx context.Context, t Tenant, email string) (r PasskeyRequest, err error) {
 	var ceremony *factor.Ceremony
 	var userID string
@@ -40,10 +41,10 @@ func (s *Service) BeginPasskey(ctx context.Context, t Tenant, email string) (r P
 	if err != nil {
 		return r, err
 	}
-	secret, handed, err := s.tickets.Hand(ctx, ticket.New{
+	secret, token, err := s.tokens.Create(ctx, onetime.New{
 		Kind: kindPasskey, TenantID: t.ID, UserID: userID, Payload: passkeyCeremony{*ceremony}, For: ceremonyFor,
 	})
-	r.ID, r.ExpiresAt = secret, handed.ExpiresAt
+	r.ID, r.ExpiresAt = secret, token.ExpiresAt
 	return r, err
 }
 
@@ -52,7 +53,7 @@ func (s *Service) beginPasskeyOf(ctx context.Context, t Tenant, email string) (o
 	if err != nil && !errors.Is(err, identity.ErrUserNotFound) {
 		return nil, nil, "", err
 	}
-	factors, err := s.factors.List(ctx, t.ID, u.ID) // none of nobody
+	factors, err := s.factors.List(ctx, t.ID, u.ID) // none for the zero user
 	if err != nil {
 		return nil, nil, "", err
 	}
@@ -62,28 +63,28 @@ func (s *Service) beginPasskeyOf(ctx context.Context, t Tenant, email string) (o
 			return options, c, u.ID, err
 		}
 	}
-	options, c, err = s.factors.BeginImaginary(party(t), t.ID, identity.NormalEmail(email))
+	options, c, err = s.factors.BeginDecoy(party(t), t.ID, identity.NormalEmail(email))
 	return options, c, "", err
 }
 
-// CompletePasskey signs in whoever has a passkey, which proves two factors at once. It
-// fails with [ErrTicket], [*WrongError] or [ErrDisabled].
+// CompletePasskey signs in the owner of a passkey, which counts as two factors. It fails with
+// [ErrToken], [*WrongError] or [ErrDisabled].
 func (s *Service) CompletePasskey(ctx context.Context, t Tenant, ceremonyID string, credential []byte, by By) (Result, error) {
-	handed, err := s.tickets.Find(ctx, t.ID, kindPasskey, ceremonyID)
+	token, err := s.tokens.Find(ctx, t.ID, kindPasskey, ceremonyID)
 	if err != nil {
 		return Result{}, invalid(err)
 	}
-	var asked passkeyCeremony
-	if err := handed.Read(&asked); err != nil {
+	var begun passkeyCeremony
+	if err := token.Read(&begun); err != nil {
 		return Result{}, err
 	}
-	f, err := s.factors.Owner(ctx, t.ID, handed.UserID, credential)
+	f, err := s.factors.Owner(ctx, t.ID, token.UserID, credential)
 	if err == nil {
 		err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
-			if err := ticket.Use(ctx, tx, handed); err != nil {
+			if err := onetime.Use(ctx, tx, token); err != nil {
 				return invalid(err)
 			}
-			_, err := s.factors.VerifyAssertion(ctx, tx, party(t), f, asked.Ceremony, credential)
+			_, err := s.factors.VerifyAssertion(ctx, tx, party(t), f, begun.Ceremony, credential)
 			return err
 		})
 	}

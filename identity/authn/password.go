@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"stonetown/identity"
+	"stonetown/identity/onetime"
+	"stonetown/identity/password"
 	"stonetown/identity/session"
-	"stonetown/identity/ticket"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/fair"
 	"stonetown/internal/ratelimit"
@@ -16,15 +17,15 @@ import (
 )
 
 const (
-	kindReset ticket.Kind = "reset" // a new password, by a letter or because the old one must go
-	resetFor              = time.Hour
+	kindReset onetime.Kind = "reset" // a new password, after a mailed link or because the old one must be replaced
+	resetFor               = time.Hour
 )
 
-// letters are how many of a kind an address gets.
-var letters = []ratelimit.Limit{{Requests: 1, Window: time.Minute}, {Requests: 5, Window: time.Hour}}
+// mailLimits bound the mails of one kind to one address.
+var mailLimits = []ratelimit.Limit{{Requests: 1, Window: time.Minute}, {Requests: 5, Window: time.Hour}}
 
-// ChangePassword replaces the password of the user of a session, and ends the others. It
-// fails with [ErrNoPassword], [ErrPassword], [*identity.PolicyError] or
+// ChangePassword replaces the password of the user of a session and ends the other sessions. It
+// fails with [ErrNoPassword], [ErrPassword], [*password.PolicyError] or
 // [*SlowDownError].
 func (s *Service) ChangePassword(ctx context.Context, t Tenant, current session.Session, present, next string) error {
 	u, err := s.users.User(ctx, t.ID, current.UserID)
@@ -34,9 +35,9 @@ func (s *Service) ChangePassword(ctx context.Context, t Tenant, current session.
 	if u.PasswordHash == "" {
 		return ErrNoPassword
 	}
-	account := identity.NormalEmail(u.Email) // guessing here is no cheaper than at sign-in
+	account := identity.NormalEmail(u.Email) // attempts count like those of sign-ins
 	var ok bool
-	err = identity.Hashing(ctx, func(ctx context.Context) error {
+	err = password.Reserve(ctx, func(ctx context.Context) error {
 		_, err := s.attempt(ctx, t.ID, account)
 		if err == nil {
 			ok, err = u.PasswordHash.Verify(ctx, present)
@@ -52,16 +53,16 @@ func (s *Service) ChangePassword(ctx context.Context, t Tenant, current session.
 	hash, err := s.users.NewPassword(ctx, t.ID, next, u)
 	if _, busy := errors.AsType[*fair.ExhaustedError](err); busy {
 		var b sqldb.Batch
-		s.forgive(&b, t.ID, account) // the present password was right
+		s.forgive(&b, t.ID, account) // the current password was correct
 		return errors.Join(err, s.db.Tx(ctx, func(tx *sqldb.Tx) error { return tx.Send(ctx, &b) }))
 	}
 	if err != nil {
-		return s.NoteRefused(ctx, t.ID, u, err)
+		return s.RecordRefusal(ctx, t.ID, u, err)
 	}
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		c, err := s.users.UpdateIn(ctx, tx, t.ID, u.ID, setPassword(hash))
 		if err == nil && c.Before.PasswordHash != u.PasswordHash {
-			err = ErrPassword // replaced meanwhile
+			err = ErrPassword // the password was replaced meanwhile
 		}
 		if err != nil {
 			return err
@@ -73,7 +74,7 @@ func (s *Service) ChangePassword(ctx context.Context, t Tenant, current session.
 		var b sqldb.Batch
 		s.forgive(&b, t.ID, account)
 		eventlog.Append(&b, t.ID, append([]eventlog.Event{identity.UserPasswordChanged(ctx, c.After)}, revoked(ctx, ended, session.EndedByPassword)...)...)
-		s.notify(&b, t.ID, letterNotice, notice{UserID: u.ID, What: passwordChanged})
+		s.notify(&b, t.ID, u.ID, passwordChanged)
 		return tx.Send(ctx, &b)
 	})
 	if err == nil {
@@ -82,27 +83,27 @@ func (s *Service) ChangePassword(ctx context.Context, t Tenant, current session.
 	return err
 }
 
-func setPassword(hash identity.PasswordHash) func(*identity.User) {
+func setPassword(hash password.Hash) func(*identity.User) {
 	return func(u *identity.User) {
 		u.SetPassword(hash)
 		u.PasswordMustBeReset = false
 	}
 }
 
-// Forgot has a letter sent to an address that leads to a new password, if it has an
-// account. Whether it does, the answer does not tell, nor its time: it is looked up
-// later. The link leads on to the path then, unless it is empty.
+// Forgot sends a link to a new password to an address, if it has an account. A job looks the
+// address up, so that neither the result nor its timing reveals whether it has one. Unless it is
+// empty, the path then is part of the link.
 func (s *Service) Forgot(ctx context.Context, t Tenant, email, then string) error {
 	var slow *SlowDownError
-	if err := s.limit(ctx, t.ID, "reset", identity.NormalEmail(email), letters...); errors.As(err, &slow) {
-		return nil // who asked before has a letter already
+	if err := s.limit(ctx, t.ID, "reset", identity.NormalEmail(email), mailLimits...); errors.As(err, &slow) {
+		return nil // the address has got a mail already
 	} else if err != nil {
 		return err
 	}
-	return s.outbox.Put(ctx, t.ID, letterReset, resetLetter{Email: email, Then: then, Origin: eventlog.OriginOf(ctx)})
+	return s.outbox.Put(ctx, t.ID, jobResetMail, resetMail{Email: email, Then: then, Origin: eventlog.OriginOf(ctx)})
 }
 
-// SendReset has the same letter sent to a certain user. It fails with
+// SendReset sends the same link to a user, on behalf of an administrator. It fails with
 // [identity.ErrUserNotFound].
 func (s *Service) SendReset(ctx context.Context, tenantID, userID string) error {
 	u, err := s.users.User(ctx, tenantID, userID)
@@ -112,7 +113,7 @@ func (s *Service) SendReset(ctx context.Context, tenantID, userID string) error 
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		var b sqldb.Batch
 		eventlog.Append(&b, tenantID, passwordResetRequested(ctx, u))
-		s.outbox.Queue(&b, tenantID, letterReset, resetLetter{UserID: userID})
+		s.outbox.Queue(&b, tenantID, jobResetMail, resetMail{UserID: userID})
 		return tx.Send(ctx, &b)
 	})
 	if err == nil {
@@ -121,21 +122,21 @@ func (s *Service) SendReset(ctx context.Context, tenantID, userID string) error 
 	return err
 }
 
-// ResetPassword sets a new password with the token of a letter, which verifies the
-// address as well, or goes on with a sign-in whose password must be replaced. All
-// sessions end. It fails with [ErrTicket] or [*identity.PolicyError].
+// ResetPassword sets a new password, with the token of a mailed link or of a sign-in whose
+// password must be replaced, and continues the sign-in. A mailed link verifies the address as
+// well. All sessions end. ResetPassword fails with [ErrToken] or [*password.PolicyError].
 func (s *Service) ResetPassword(ctx context.Context, t Tenant, token, password string, by By) (Result, error) {
-	handed, err := s.tickets.Find(ctx, t.ID, kindReset, token)
+	found, err := s.tokens.Find(ctx, t.ID, kindReset, token)
 	if err != nil {
 		return Result{}, invalid(err)
 	}
 	var p proof
-	if err := handed.Read(&p); err != nil {
+	if err := found.Read(&p); err != nil {
 		return Result{}, err
 	}
-	u, err := s.users.User(ctx, t.ID, handed.UserID)
+	u, err := s.users.User(ctx, t.ID, found.UserID)
 	if errors.Is(err, identity.ErrUserNotFound) {
-		return Result{}, ErrTicket
+		return Result{}, ErrToken
 	}
 	if err != nil {
 		return Result{}, err
@@ -143,15 +144,15 @@ func (s *Service) ResetPassword(ctx context.Context, t Tenant, token, password s
 	ctx = as(ctx, u.ID)
 	hash, err := s.users.NewPassword(ctx, t.ID, password, u)
 	if err != nil {
-		return Result{}, s.NoteRefused(ctx, t.ID, u, err)
+		return Result{}, s.RecordRefusal(ctx, t.ID, u, err)
 	}
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		if err := ticket.Use(ctx, tx, handed); err != nil {
+		if err := onetime.Use(ctx, tx, found); err != nil {
 			return invalid(err)
 		}
 		c, err := s.users.UpdateIn(ctx, tx, t.ID, u.ID, func(u *identity.User) {
 			setPassword(hash)(u)
-			if !p.Forced { // who has the letter has the mailbox
+			if !p.Forced { // the link was mailed to the address
 				u.VerifyEmail(true)
 			}
 		})
@@ -172,7 +173,7 @@ func (s *Service) ResetPassword(ctx context.Context, t Tenant, token, password s
 			events = append(events, passwordResetCompleted(ctx, u))
 		}
 		eventlog.Append(&b, t.ID, append(events, revoked(ctx, ended, session.EndedByPassword)...)...)
-		s.notify(&b, t.ID, letterNotice, notice{UserID: u.ID, What: passwordChanged})
+		s.notify(&b, t.ID, u.ID, passwordChanged)
 		return tx.Send(ctx, &b)
 	})
 	if err != nil {

@@ -8,22 +8,22 @@ import (
 
 	"stonetown/identity"
 	"stonetown/identity/factor"
-	"stonetown/identity/ticket"
+	"stonetown/identity/onetime"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/sqldb"
 )
 
-// Challenge is what a factor asks of its user.
+// Challenge is a request to prove a second factor.
 type Challenge struct {
-	ID          string // what the answer names
-	Options     any    // for the authenticator (PublicKeyCredentialRequestOptionsJSON), of WebAuthn
-	Number      string // masked, of a telephone
+	ID          string
+	Options     any    // of WebAuthn: PublicKeyCredentialRequestOptionsJSON
+	Number      string // of SMS: the masked phone number
 	ResendAfter time.Duration
 	ExpiresAt   time.Time
 }
 
-// Answer is what somebody has to say to a challenge.
+// Answer is the response to a challenge. TOTP and backup codes need no challenge.
 type Answer struct {
 	Kind        factor.Kind
 	Code        string
@@ -31,11 +31,11 @@ type Answer struct {
 	ChallengeID string
 }
 
-const kindChallenge ticket.Kind = "challenge"
+const kindChallenge onetime.Kind = "challenge"
 
-// challenge is what is remembered of one.
+// challenge is the data of a challenge.
 type challenge struct {
-	Purpose  string          `json:"purpose"` // the ticket or session it belongs to
+	Purpose  string          `json:"purpose"` // the one-time token or the session that it belongs to
 	Factor   string          `json:"factor,omitzero"`
 	Code     string          `json:"code,omitzero"`
 	Ceremony factor.Ceremony `json:"ceremony,omitzero"`
@@ -46,82 +46,82 @@ const (
 	resendAfter = 30 * time.Second
 )
 
-// Challenge asks for a second factor of whoever a sign-in has found it to be: for a
-// certain one, or one of a kind. It fails with [ErrTicket] or [ErrKind].
+// Challenge creates a challenge for the user of a sign-in in progress: for one factor or, if
+// factorID is empty, for any factor of a kind. It fails with [ErrToken] or [ErrKind].
 func (s *Service) Challenge(ctx context.Context, t Tenant, mfaToken, factorID string, kind factor.Kind) (Challenge, error) {
-	waiting, err := s.tickets.Find(ctx, t.ID, kindMFA, mfaToken)
+	waiting, err := s.tokens.Find(ctx, t.ID, kindMFA, mfaToken)
 	if err != nil {
 		return Challenge{}, invalid(err)
 	}
 	return s.challenge(ctx, t, waiting.UserID, mfaToken, factorID, kind)
 }
 
-// challenge asks a user for a factor, for one purpose.
+// challenge creates a challenge for one purpose.
 func (s *Service) challenge(ctx context.Context, t Tenant, userID, purpose, factorID string, kind factor.Kind) (c Challenge, err error) {
 	factors, err := s.factors.List(ctx, t.ID, userID)
 	if err != nil {
 		return c, err
 	}
-	asked := slices.DeleteFunc(slices.Clone(factors), func(f factor.Factor) bool {
+	allowed := slices.DeleteFunc(slices.Clone(factors), func(f factor.Factor) bool {
 		return factorID != "" && f.ID != factorID || factorID == "" && f.Kind != kind
 	})
-	if len(asked) == 0 && (kind != factor.BackupCode || factorID != "") {
+	if len(allowed) == 0 && (kind != factor.BackupCode || factorID != "") {
 		return c, ErrKind
 	}
-	remembered := challenge{Purpose: purpose}
+	state := challenge{Purpose: purpose}
 	valid := mfaFor
-	if len(asked) > 0 {
-		switch asked[0].Kind {
+	if len(allowed) > 0 {
+		switch allowed[0].Kind {
 		case factor.WebAuthn:
 			if factorID == "" {
-				asked = factors // any of them
+				allowed = factors
 			}
-			options, ceremony, err := s.factors.BeginAssertion(party(t), factor.Person{TenantID: t.ID, UserID: userID}, asked, false)
+			options, ceremony, err := s.factors.BeginAssertion(party(t), factor.Person{TenantID: t.ID, UserID: userID}, allowed, false)
 			if err != nil {
 				return c, err
 			}
-			c.Options, remembered.Ceremony = options, *ceremony
+			c.Options, state.Ceremony = options, *ceremony
 		case factor.SMS:
-			number, err := s.factors.Number(asked[0])
+			number, err := s.factors.Number(allowed[0])
 			if err != nil {
 				return c, err
 			}
 			valid, c.Number, c.ResendAfter = smsFor, factor.Masked(number), resendAfter
-			remembered.Factor, remembered.Code = asked[0].ID, factor.NewCode()
-			if err := s.text(ctx, t, userID, number, remembered.Code); err != nil {
+			state.Factor, state.Code = allowed[0].ID, factor.NewCode()
+			if err := s.queueSMS(ctx, t, userID, number, state.Code); err != nil {
 				return c, err
 			}
 		}
 	}
-	secret, handed, err := s.tickets.Hand(ctx, ticket.New{Kind: kindChallenge, TenantID: t.ID, UserID: userID, Payload: remembered, For: valid})
-	c.ID, c.ExpiresAt = secret, handed.ExpiresAt
+	secret, token, err := s.tokens.Create(ctx, onetime.New{Kind: kindChallenge, TenantID: t.ID, UserID: userID, Payload: state, For: valid})
+	c.ID, c.ExpiresAt = secret, token.ExpiresAt
 	return c, err
 }
 
-// text sends a code to a telephone, after the answer. It fails with [*SlowDownError].
-func (s *Service) text(ctx context.Context, t Tenant, userID, number, code string) error {
+// queueSMS queues a text message with a code. It fails with [*SlowDownError].
+func (s *Service) queueSMS(ctx context.Context, t Tenant, userID, number, code string) error {
 	if err := s.limit(ctx, t.ID, "text", userID, ratelimit.Limit{Requests: 3, Window: 10 * time.Minute}); err != nil {
 		return err
 	}
-	if err := s.outbox.Put(ctx, t.ID, jobText, textJob{number, code}); err != nil {
+	if err := s.outbox.Put(ctx, t.ID, jobSMS, sms{number, code}); err != nil {
 		return err
 	}
 	s.outbox.Wake()
 	return nil
 }
 
-// VerifyFactor goes on with a sign-in by proving a second factor. It fails with
-// [ErrTicket], [*WrongError] or [*SlowDownError].
+// VerifyFactor continues a sign-in with a second factor. It fails with
+// [ErrToken], [*WrongError] or [*SlowDownError].
 func (s *Service) VerifyFactor(ctx context.Context, t Tenant, mfaToken string, a Answer, by By) (Result, error) {
-	// The account first: a guess that must wait is none of the ticket's few.
-	waiting, err := s.tickets.Find(ctx, t.ID, kindMFA, mfaToken)
+	// The limit of the account comes first: a refused attempt does not count for the token.
+	waiting, err := s.tokens.Find(ctx, t.ID, kindMFA, mfaToken)
 	if err != nil {
 		return Result{}, invalid(err)
 	}
 	if _, err := s.attempt(ctx, t.ID, secondAccount(waiting.UserID)); err != nil {
 		return Result{}, err
 	}
-	if waiting, err = s.tickets.Try(ctx, t.ID, kindMFA, mfaToken, guesses); err != nil {
+	if waiting, err = s.tokens.Try(ctx, t.ID, kindMFA, mfaToken, maxAttempts); err != nil {
 		return Result{}, invalid(err)
 	}
 	var p proof
@@ -130,13 +130,13 @@ func (s *Service) VerifyFactor(ctx context.Context, t Tenant, mfaToken string, a
 	}
 	u, err := s.users.User(ctx, t.ID, waiting.UserID)
 	if errors.Is(err, identity.ErrUserNotFound) {
-		return Result{}, ErrTicket
+		return Result{}, ErrToken
 	}
 	if err != nil {
 		return Result{}, err
 	}
-	method, err := s.prove(ctx, t, u, mfaToken, a, waiting.Left(guesses), func(ctx context.Context, tx *sqldb.Tx) error {
-		return invalid(ticket.Use(ctx, tx, waiting))
+	method, err := s.prove(ctx, t, u, mfaToken, a, waiting.Left(maxAttempts), func(ctx context.Context, tx *sqldb.Tx) error {
+		return invalid(onetime.Use(ctx, tx, waiting))
 	})
 	if err != nil {
 		return Result{}, err
@@ -144,20 +144,20 @@ func (s *Service) VerifyFactor(ctx context.Context, t Tenant, mfaToken string, a
 	return s.resume(ctx, t, u, p.withSecond(method), by)
 }
 
-// prove judges an answer and, if it is right, commits that together with what it is for.
-// It returns the method by its name of RFC 8176.
+// prove verifies an answer and, if it is correct, runs then in the same transaction. It returns
+// the method (RFC 8176).
 func (s *Service) prove(ctx context.Context, t Tenant, u identity.User, purpose string, a Answer, left int,
 	then func(ctx context.Context, tx *sqldb.Tx) error,
 ) (method string, err error) {
-	var asked challenge
-	var handed ticket.Ticket
+	var state challenge
+	var found onetime.Token
 	if a.Kind == factor.SMS || a.Kind == factor.WebAuthn {
-		handed, err = s.tickets.Find(ctx, t.ID, kindChallenge, a.ChallengeID)
+		found, err = s.tokens.Find(ctx, t.ID, kindChallenge, a.ChallengeID)
 		if err == nil {
-			err = handed.Read(&asked)
+			err = found.Read(&state)
 		}
-		if err == nil && (handed.UserID != u.ID || asked.Purpose != purpose) {
-			err = ErrTicket
+		if err == nil && (found.UserID != u.ID || state.Purpose != purpose) {
+			err = ErrToken
 		}
 		if err != nil {
 			return "", invalid(err)
@@ -170,7 +170,7 @@ func (s *Service) prove(ctx context.Context, t Tenant, u identity.User, purpose 
 	var owned factor.Factor
 	if a.Kind == factor.WebAuthn {
 		if owned, err = s.factors.Owner(ctx, t.ID, u.ID, a.Credential); err != nil {
-			return "", s.unproved(ctx, t, u, a.Kind, left, err)
+			return "", s.wrongAnswer(ctx, t, u, a.Kind, left, err)
 		}
 	}
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
@@ -189,15 +189,15 @@ func (s *Service) prove(ctx context.Context, t Tenant, u identity.User, purpose 
 				eventlog.Append(&b, t.ID, backupCodeUsed(as(ctx, u.ID), u))
 			}
 		case factor.SMS:
-			i := slices.IndexFunc(factors, func(f factor.Factor) bool { return f.ID == asked.Factor })
-			if i >= 0 && asked.Code != "" && factor.SameCode(asked.Code, a.Code) {
+			i := slices.IndexFunc(factors, func(f factor.Factor) bool { return f.ID == state.Factor })
+			if i >= 0 && state.Code != "" && factor.SameCode(state.Code, a.Code) {
 				s.factors.Used(&b, factors[i])
-				err = invalid(ticket.Use(ctx, tx, handed))
+				err = invalid(onetime.Use(ctx, tx, found))
 			}
 		case factor.WebAuthn:
-			_, err = s.factors.VerifyAssertion(ctx, tx, party(t), owned, asked.Ceremony, a.Credential)
+			_, err = s.factors.VerifyAssertion(ctx, tx, party(t), owned, state.Ceremony, a.Credential)
 			if err == nil {
-				err = invalid(ticket.Use(ctx, tx, handed))
+				err = invalid(onetime.Use(ctx, tx, found))
 			}
 		default:
 			err = ErrKind
@@ -210,31 +210,28 @@ func (s *Service) prove(ctx context.Context, t Tenant, u identity.User, purpose 
 		}
 		return err
 	})
-	return a.Kind.Method(), s.unproved(ctx, t, u, a.Kind, left, err)
+	return a.Kind.Method(), s.wrongAnswer(ctx, t, u, a.Kind, left, err)
 }
 
-// unproved notes that an answer was wrong, if that is what an error says.
-func (s *Service) unproved(ctx context.Context, t Tenant, u identity.User, kind factor.Kind, left int, err error) error {
+// wrongAnswer records an event if an error means that an answer is wrong.
+func (s *Service) wrongAnswer(ctx context.Context, t Tenant, u identity.User, kind factor.Kind, left int, err error) error {
 	if !errors.Is(err, factor.ErrWrong) {
 		return err
 	}
 	event := signInFailed(as(ctx, u.ID), failure{User: subjectOrNull(u), Reason: "wrong_" + string(kind)})
-	if err := s.note(ctx, t.ID, event); err != nil {
+	if err := s.record(ctx, t.ID, event); err != nil {
 		return err
 	}
 	return &WrongError{kind, left}
 }
 
-// party is whom the credentials of a tenant are made for.
+// party is the WebAuthn relying party of a tenant.
 func party(t Tenant) factor.Party { return factor.Party{Name: t.Name, Origin: t.BaseURL} }
 
-// limit counts what must not happen too often. It fails with [*SlowDownError].
-func (s *Service) limit(ctx context.Context, tenantID, what, whose string, limits ...ratelimit.Limit) error {
-	if s.limits == nil {
-		return nil
-	}
+// limit counts an operation on an account against limits. It fails with [*SlowDownError].
+func (s *Service) limit(ctx context.Context, tenantID, operation, account string, limits ...ratelimit.Limit) error {
 	for _, l := range limits {
-		bucket := ratelimit.Bucket{Tenant: tenantID, Counted: ratelimit.Counted{Family: ratelimit.Family(what), By: "account"}, Key: s.accountKey(whose)}
+		bucket := ratelimit.Bucket{Tenant: tenantID, Counted: ratelimit.Counted{Family: ratelimit.Family(operation), By: "account"}, Key: s.accountKey(account)}
 		d, err := s.limits.Take(ctx, bucket, l)
 		if err != nil {
 			return err

@@ -9,17 +9,17 @@ import (
 	"stonetown/internal/sqldb"
 )
 
-// ByToken finds the session that a token leads to. It fails with [session.ErrEnded].
+// ByToken returns the live session with a token. It fails with [session.ErrEnded].
 func (s *Service) ByToken(ctx context.Context, tenantID, token string) (session.Session, error) {
 	return s.sessions.ByToken(ctx, tenantID, token)
 }
 
-// ByID finds a live session. It fails with [session.ErrEnded].
+// ByID returns a live session. It fails with [session.ErrEnded].
 func (s *Service) ByID(ctx context.Context, tenantID, sessionID string) (session.Session, error) {
 	return s.sessions.ByID(ctx, tenantID, sessionID)
 }
 
-// LiveSessions returns those of some sessions, at most some hundreds, that have not ended.
+// LiveSessions returns the live sessions among several hundred ids at most.
 func (s *Service) LiveSessions(ctx context.Context, tenantID string, ids []string) ([]session.Session, error) {
 	return s.sessions.Live(ctx, tenantID, ids)
 }
@@ -29,7 +29,7 @@ func (s *Service) Sessions(ctx context.Context, tenantID, userID string) ([]sess
 	return s.sessions.List(ctx, tenantID, userID)
 }
 
-// SignOut ends the session that a user is working in or, if all is set, every one.
+// SignOut ends the session of a request or, if all is set, all sessions of its user.
 func (s *Service) SignOut(ctx context.Context, current session.Session, all bool) error {
 	return s.end(ctx, current.TenantID, current.UserID, session.EndedByUser, func(one session.Session) bool { return all || one.ID == current.ID },
 		signedOut(ctx, current.UserID))
@@ -48,19 +48,19 @@ func (s *Service) EndSession(ctx context.Context, tenantID, userID, sessionID, r
 	return err
 }
 
-// EndSessions ends all sessions of a user but one (empty: all).
+// EndSessions ends all sessions of a user except one; all if except is empty.
 func (s *Service) EndSessions(ctx context.Context, tenantID, userID, except, reason string) error {
 	return s.end(ctx, tenantID, userID, reason, func(one session.Session) bool { return one.ID != except })
 }
 
-// end ends the sessions of a user that which picks. more are events that come first.
-func (s *Service) end(ctx context.Context, tenantID, userID, reason string, which func(session.Session) bool, more ...eventlog.Event) error {
+// end ends the sessions of a user that selected reports. more are events that come first.
+func (s *Service) end(ctx context.Context, tenantID, userID, reason string, selected func(session.Session) bool, more ...eventlog.Event) error {
 	return s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		all, err := session.OfUser(ctx, tx, tenantID, userID)
 		if err != nil {
 			return err
 		}
-		ended := slices.DeleteFunc(all, func(one session.Session) bool { return !which(one) })
+		ended := slices.DeleteFunc(all, func(one session.Session) bool { return !selected(one) })
 		var b sqldb.Batch
 		for _, one := range ended {
 			session.End(&b, tenantID, one.ID)

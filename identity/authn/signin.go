@@ -8,19 +8,20 @@ import (
 	"time"
 
 	"stonetown/identity"
-	"stonetown/identity/breached"
 	"stonetown/identity/factor"
+	"stonetown/identity/onetime"
+	"stonetown/identity/password"
+	"stonetown/identity/password/breached"
 	"stonetown/identity/session"
-	"stonetown/identity/ticket"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/fair"
 	"stonetown/internal/sqldb"
 )
 
-// Status says how far a sign-in has come.
+// Status is the state of a sign-in.
 type Status string
 
-// What comes next.
+// The states of a sign-in: complete, or the next step.
 const (
 	Complete          Status = "complete"
 	MFARequired       Status = "mfa_required"
@@ -29,30 +30,31 @@ const (
 	EmailRequired     Status = "email_verification_required"
 )
 
-// Result is what a step of a sign-in led to.
+// Result is the result of a step of a sign-in.
 type Result struct {
 	Status Status
 	User   identity.User
-	// Session and Token are there when Status is Complete or, good for nothing but adding a
-	// factor, EnrolmentRequired.
+	// Session and Token are set with Complete and with EnrolmentRequired, whose session can
+	// only add a factor.
 	Session session.Session
 	Token   string
-	// Device is the token of a device that is remembered from now on.
+	// Device is the token of the device if it is remembered from now on.
 	Device string
-	// Ticket is what the next step takes, of the other states, until ExpiresAt.
-	Ticket    string
+	// Continue is the one-time token of the next step with the other states. It is valid
+	// until ExpiresAt.
+	Continue  string
 	ExpiresAt time.Time
-	// Factors are what the second factor can be, with MFARequired, and BackupCodes
-	// whether it can be one of those.
+	// Factors are the factors of the user, with MFARequired. BackupCodes reports whether the
+	// user has backup codes.
 	Factors     []factor.Factor
 	BackupCodes bool
 }
 
-// proof is what somebody has proved so far.
+// proof is the list of proofs of a sign-in so far.
 type proof struct {
 	Methods []string `json:"methods"` // RFC 8176
-	Second  bool     `json:"second"`  // a second factor, or one that counts as two
-	// Forced: the password must be changed before anything else.
+	Second  bool     `json:"second"`  // a second factor was proved, or a passkey, which counts as two
+	// Forced: the token is for replacing the password.
 	Forced bool `json:"forced,omitzero"`
 }
 
@@ -61,7 +63,7 @@ func (p proof) with(method string) proof {
 	return p
 }
 
-// withSecond is with a second factor proved.
+// withSecond adds a second factor.
 func (p proof) withSecond(method string) proof {
 	p = p.with(method).with("mfa")
 	p.Second = true
@@ -69,29 +71,29 @@ func (p proof) withSecond(method string) proof {
 }
 
 const (
-	kindMFA     ticket.Kind = "mfa"
-	kindDevice  ticket.Kind = "device"  // one that is remembered
-	kindPending ticket.Kind = "pending" // a sign-in that waits for the address to be verified
+	kindMFA     onetime.Kind = "mfa"
+	kindDevice  onetime.Kind = "device"  // a remembered device
+	kindPending onetime.Kind = "pending" // a sign-in with an unverified address
 )
 
-// SignIn begins with an address and a password. It fails with [ErrCredentials],
+// SignIn begins a sign-in with an address and a password. It fails with [ErrCredentials],
 // [*SlowDownError] or [ErrDisabled].
-func (s *Service) SignIn(ctx context.Context, t Tenant, email, password string, by By) (Result, error) {
+func (s *Service) SignIn(ctx context.Context, t Tenant, email, plain string, by By) (Result, error) {
 	account := identity.NormalEmail(email)
 	var failures int
 	var u identity.User
 	var took time.Duration
-	// An attempt for which there is no time does not count.
-	err := identity.Hashing(ctx, func(ctx context.Context) (err error) {
+	// An attempt that is refused for lack of capacity does not count.
+	err := password.Reserve(ctx, func(ctx context.Context) (err error) {
 		if failures, err = s.attempt(ctx, t.ID, account); err == nil {
 			began := time.Now()
-			u, err = s.users.VerifyPassword(ctx, t.ID, email, password)
+			u, err = s.users.VerifyPassword(ctx, t.ID, email, plain)
 			took = time.Since(began)
 		}
 		return err
 	})
 	if errors.Is(err, identity.ErrUserNotFound) {
-		if err := s.paces.putOff(ctx, t.ID, took); err != nil {
+		if err := s.paces.wait(ctx, t.ID, took); err != nil {
 			return Result{}, err
 		}
 		return Result{}, s.failed(ctx, t, account, failures)
@@ -99,13 +101,13 @@ func (s *Service) SignIn(ctx context.Context, t Tenant, email, password string, 
 	if err != nil {
 		return Result{}, err
 	}
-	if err := s.accept(as(ctx, u.ID), t, account, &u, password); err != nil {
+	if err := s.accept(as(ctx, u.ID), t, account, &u, plain); err != nil {
 		return Result{}, err
 	}
 	return s.proceed(ctx, t, u, proof{Methods: []string{"pwd"}}, by)
 }
 
-// failed notes that an attempt failed, whether or not the account exists.
+// failed records a failed attempt, whether or not the account exists.
 func (s *Service) failed(ctx context.Context, t Tenant, account string, failures int) error {
 	u, err := s.users.UserByEmail(ctx, t.ID, account)
 	if err != nil && !errors.Is(err, identity.ErrUserNotFound) {
@@ -114,28 +116,28 @@ func (s *Service) failed(ctx context.Context, t Tenant, account string, failures
 	f := failure{User: subjectOrNull(u), Reason: "invalid_credentials", Failures: failures}
 	events := []eventlog.Event{signInFailed(ctx, f)}
 	switch failures {
-	case free:
+	case freeFailures:
 		events = append(events, userLocked(ctx, f))
 	case alarmAt:
 		events = append(events, bruteForceDetected(ctx, f))
 	}
-	if err := s.note(ctx, t.ID, events...); err != nil {
+	if err := s.record(ctx, t.ID, events...); err != nil {
 		return err
 	}
 	return ErrCredentials
 }
 
-// accept takes back that an attempt counts as failed, keeps the password in today's form if
-// it was in another, and has it looked up among breached ones, later, if it is time.
-func (s *Service) accept(ctx context.Context, t Tenant, account string, u *identity.User, password string) error {
-	var rehashed identity.PasswordHash
+// accept reverts the count of the attempt, replaces a hash with outdated parameters, and queues
+// a check of the password if one is due.
+func (s *Service) accept(ctx context.Context, t Tenant, account string, u *identity.User, plain string) error {
+	var rehashed password.Hash
 	if !u.PasswordHash.Current() {
 		var err error
-		if rehashed, err = identity.HashPassword(ctx, password); err != nil {
+		if rehashed, err = password.NewHash(ctx, plain); err != nil {
 			if _, busy := errors.AsType[*fair.ExhaustedError](err); !busy {
 				return err
 			}
-			rehashed = "" // at the next sign-in
+			rehashed = "" // the next sign-in replaces the hash
 		}
 	}
 	proved := u.PasswordHash
@@ -153,15 +155,15 @@ func (s *Service) accept(ctx context.Context, t Tenant, account string, u *ident
 		}
 		var b sqldb.Batch
 		s.forgive(&b, t.ID, account)
-		if u.State != identity.Disabled && s.users.MayBeBreached(*u) {
-			s.outbox.Queue(&b, t.ID, jobPassword, passwordJob{u.ID, string(u.PasswordHash), breached.DigestOf(password), eventlog.OriginOf(ctx)})
+		if u.State != identity.Disabled && s.users.PasswordCheckDue(*u) {
+			s.outbox.Queue(&b, t.ID, jobCheckPassword, passwordJob{u.ID, string(u.PasswordHash), breached.DigestOf(plain), eventlog.OriginOf(ctx)})
 		}
 		return tx.Send(ctx, &b)
 	})
 }
 
-// proceed takes the step that follows a proof: it hands out a ticket for the next one, or
-// begins a session. It fails with [ErrDisabled].
+// proceed returns the result after a proof: a one-time token for the next step, or a session. It
+// fails with [ErrDisabled].
 func (s *Service) proceed(ctx context.Context, t Tenant, u identity.User, p proof, by By) (Result, error) {
 	settings, err := s.users.Settings(ctx, t.ID)
 	if err != nil {
@@ -172,7 +174,7 @@ func (s *Service) proceed(ctx context.Context, t Tenant, u identity.User, p proo
 		return Result{}, err
 	}
 	ctx = as(ctx, u.ID)
-	remembered, err := s.knows(ctx, t, u, by.Known)
+	remembered, err := s.remembers(ctx, t, u, by.Known)
 	if err != nil {
 		return Result{}, err
 	}
@@ -198,19 +200,19 @@ func (s *Service) proceed(ctx context.Context, t Tenant, u identity.User, p proo
 		p.Forced = true
 		kind = kindReset
 	}
-	var handed ticket.Ticket
-	r.Ticket, handed, err = s.tickets.Hand(ctx, ticket.New{Kind: kind, TenantID: t.ID, UserID: u.ID, Payload: p, For: mfaFor})
-	r.ExpiresAt = handed.ExpiresAt
+	var token onetime.Token
+	r.Continue, token, err = s.tokens.Create(ctx, onetime.New{Kind: kind, TenantID: t.ID, UserID: u.ID, Payload: p, For: mfaFor})
+	r.ExpiresAt = token.ExpiresAt
 	return r, err
 }
 
-// begin begins the session of a sign-in that is complete, or that can only add a factor.
+// begin begins the session of a sign-in: an ordinary one, or one that can only add a factor.
 func (s *Service) begin(ctx context.Context, t Tenant, p proof, settings identity.Settings, by By, r *Result) error {
 	u, enrol := r.User, r.Status == EnrolmentRequired
 	err := s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		now, err := s.users.UserIn(ctx, tx, t.ID, u.ID)
 		if errors.Is(err, identity.ErrUserNotFound) || err == nil && now.PasswordHash != u.PasswordHash {
-			return ErrCredentials // changed since it was proved
+			return ErrCredentials // the password was changed since
 		}
 		if err == nil && now.State == identity.Disabled {
 			err = ErrDisabled
@@ -239,10 +241,10 @@ func (s *Service) begin(ctx context.Context, t Tenant, p proof, settings identit
 		if !known && (others || !now.LastSignedInAt.IsZero()) {
 			d := r.Session.Device
 			events = append(events, newDeviceSignIn(ctx, u, r.Session))
-			s.outbox.Queue(&b, t.ID, letterSignIn, signInLetter{UserID: u.ID, DeviceKind: d.Kind(), IP: d.IP, At: r.Session.CreatedAt})
+			s.outbox.Queue(&b, t.ID, jobSignInMail, signInMail{UserID: u.ID, DeviceKind: d.Kind(), IP: d.IP, At: r.Session.CreatedAt})
 		}
 		if r.Device = ""; by.Remember && p.Second {
-			r.Device, _ = s.tickets.Issue(&b, ticket.New{Kind: kindDevice, TenantID: t.ID, UserID: u.ID, For: DeviceFor})
+			r.Device, _ = s.tokens.Issue(&b, onetime.New{Kind: kindDevice, TenantID: t.ID, UserID: u.ID, For: DeviceFor})
 		}
 		eventlog.Append(&b, t.ID, events...)
 		return tx.Send(ctx, &b)
@@ -253,30 +255,30 @@ func (s *Service) begin(ctx context.Context, t Tenant, p proof, settings identit
 	return nil
 }
 
-// knows reports whether a device is one that the user has had remembered. Another
-// password, or an administrator, makes it forgotten.
-func (s *Service) knows(ctx context.Context, t Tenant, u identity.User, device string) (bool, error) {
+// remembers reports whether a token is that of a remembered device of a user. A change of
+// password and an administrator's reset revoke such tokens.
+func (s *Service) remembers(ctx context.Context, t Tenant, u identity.User, device string) (bool, error) {
 	if device == "" {
 		return false, nil
 	}
-	found, err := s.tickets.Find(ctx, t.ID, kindDevice, device)
-	if errors.Is(err, ticket.ErrInvalid) {
+	found, err := s.tokens.Find(ctx, t.ID, kindDevice, device)
+	if errors.Is(err, onetime.ErrInvalid) {
 		return false, nil
 	}
 	return err == nil && found.UserID == u.ID, err
 }
 
-// resume is proceed for who comes back with a ticket, which a user who was disabled
-// meanwhile has no more.
+// resume is proceed after a step with a one-time token, which a user who was disabled meanwhile
+// no longer has.
 func (s *Service) resume(ctx context.Context, t Tenant, u identity.User, p proof, by By) (Result, error) {
 	r, err := s.proceed(ctx, t, u, p, by)
 	if errors.Is(err, ErrDisabled) {
-		err = ErrTicket
+		err = ErrToken
 	}
 	return r, err
 }
 
-// Identify says how somebody can sign in. The answer is the same for every address.
+// Identify returns the methods of signing in. They are the same for every address.
 func (s *Service) Identify(context.Context, Tenant, string) []string {
 	return []string{"password", "passkey"}
 }

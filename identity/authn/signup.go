@@ -6,21 +6,24 @@ import (
 	"net/url"
 
 	"stonetown/identity"
+	"stonetown/identity/password"
 	"stonetown/internal/eventlog"
+	"stonetown/internal/outbox"
 	"stonetown/internal/sqldb"
 )
 
-// NewAccount is what somebody says who wants an account.
+// NewAccount is a request to sign up.
 type NewAccount struct {
 	Email    string
 	Password string
 	Profile  identity.Profile
-	Then     string // the path that the link in the letter leads on to; empty: none
+	Then     string // the path that the mailed link leads to in the end; empty: none
 }
 
-// SignUp creates an account, later: the answer comes before anybody looks whether the
-// address has one already, whose owner then learns of it by a letter. It fails with
-// [ErrSignUpClosed], [identity.ErrEmailInvalid] or [*identity.PolicyError].
+// SignUp queues the creation of an account. The job looks the address up, so that the response
+// does not reveal whether it has an account; the owner of an existing one gets a mail. SignUp
+// fails with
+// [ErrSignUpClosed], [identity.ErrEmailInvalid] or [*password.PolicyError].
 func (s *Service) SignUp(ctx context.Context, t Tenant, n NewAccount) error {
 	settings, err := s.users.Settings(ctx, t.ID)
 	if err != nil {
@@ -36,52 +39,53 @@ func (s *Service) SignUp(ctx context.Context, t Tenant, n NewAccount) error {
 	if err != nil {
 		return err
 	}
-	// A new account gets its letter in any case; an address that has one, no more than its share.
+	// Only the mail about an existing account is limited; that of a new account is always sent.
 	var slow *SlowDownError
-	err = s.limit(ctx, t.ID, "sign_up", identity.NormalEmail(n.Email), letters...)
+	err = s.limit(ctx, t.ID, "sign_up", identity.NormalEmail(n.Email), mailLimits...)
 	if err != nil && !errors.As(err, &slow) {
 		return err
 	}
 	return s.outbox.Put(ctx, t.ID, jobSignUp, signUpJob{Email: n.Email, Hash: string(hash), Profile: n.Profile, Then: n.Then, Quiet: slow != nil, Origin: eventlog.OriginOf(ctx)})
 }
 
-// signUpJob is what the outbox does to create an account.
+// signUpJob creates an account.
 type signUpJob struct {
 	Email   string           `json:"email"`
 	Hash    string           `json:"hash"`
 	Profile identity.Profile `json:"profile"`
 	Then    string           `json:"then,omitzero"`
-	Quiet   bool             `json:"quiet,omitzero"` // the address has had its share of letters
+	Quiet   bool             `json:"quiet,omitzero"` // no mail about an existing account
 	Origin  eventlog.Origin  `json:"origin"`
 }
 
-// signUp creates an account, or sends its owner a letter where the address has one.
-func (s *Service) signUp(ctx context.Context, tenantID string, job signUpJob) error {
+// createAccount creates an account, or sends a mail to the owner of the existing one.
+func (s *Service) createAccount(ctx context.Context, job outbox.Job, n signUpJob) error {
+	tenantID := job.TenantID
 	err := s.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		u, err := s.users.CreateUser(ctx, tx, tenantID, identity.NewUser{Email: job.Email, Profile: job.Profile, PasswordHash: identity.PasswordHash(job.Hash)})
+		u, err := s.users.CreateUser(ctx, tx, tenantID, identity.NewUser{Email: n.Email, Profile: n.Profile, PasswordHash: password.Hash(n.Hash)})
 		if err != nil {
 			return err
 		}
 		var b sqldb.Batch
-		ctx := as(from(ctx, job.Origin), u.ID)
+		ctx := as(from(ctx, n.Origin), u.ID)
 		eventlog.Append(&b, tenantID, identity.UserCreated(ctx, u, identity.FromSignUp), signedUp(ctx, u))
-		queueVerification(s.outbox, &b, u, job.Then)
+		queueVerification(s.outbox, &b, u, n.Then)
 		return tx.Send(ctx, &b)
 	})
 	if !errors.Is(err, identity.ErrUserExists) {
 		s.outbox.Wake()
 		return err
 	}
-	u, err := s.users.UserByEmail(ctx, tenantID, job.Email)
+	u, err := s.users.UserByEmail(ctx, tenantID, n.Email)
 	if errors.Is(err, identity.ErrUserNotFound) {
-		return s.signUp(ctx, tenantID, job) // gone meanwhile
+		return s.createAccount(ctx, job, n) // deleted meanwhile
 	}
-	if err != nil || job.Quiet {
+	if err != nil || n.Quiet {
 		return err
 	}
 	link := "/auth/sign-in"
-	if job.Then != "" {
-		link += "?next=" + url.QueryEscape(job.Then)
+	if n.Then != "" {
+		link += "?next=" + url.QueryEscape(n.Then)
 	}
-	return s.send(ctx, tenantID, u, "sign_up_again", letterData{Link: link})
+	return s.send(ctx, tenantID, u, "sign_up_again", mailData{Link: link})
 }

@@ -6,29 +6,28 @@ import (
 	"stonetown/identity"
 )
 
-// account is what the next step of a sign-in depends on besides the proofs: a user, how
-// many second factors the user has, and whether the device is remembered.
+// account is the part of the state of an account that the next step depends on: the user, the
+// number of second factors, and whether the device is remembered.
 type account struct {
 	user       identity.User
 	factors    int
 	remembered bool
 }
 
-// nextStep is the step that follows a proof, by the settings of the tenant. All sign-ins
-// go through it, so no step can be skipped by continuing elsewhere. It fails with
-// [ErrDisabled].
+// nextStep returns the step after a proof, by the settings of the tenant. Every step of a
+// sign-in ends with it, so that no step can be omitted. It fails with [ErrDisabled].
 func nextStep(a account, p proof, s identity.Settings) (Status, error) {
-	asksForFactors := s.MFA.Mode != identity.MFAOff && !p.Second
+	useFactors := s.MFA.Mode != identity.MFAOff && !p.Second
 	switch {
 	case a.user.State == identity.Disabled:
 		return "", ErrDisabled
 	case a.user.State == identity.Pending && s.RequireVerifiedEmail:
 		return EmailRequired, nil
-	case asksForFactors && a.factors > 0 && !a.remembered:
+	case useFactors && a.factors > 0 && !a.remembered:
 		return MFARequired, nil
 	case a.user.PasswordMustBeReset && slices.Contains(p.Methods, "pwd"):
 		return PasswordRequired, nil
-	case asksForFactors && a.factors == 0 && (a.user.MustEnrol || s.MFA.Mode == identity.MFARequired):
+	case useFactors && a.factors == 0 && (a.user.MustEnrol || s.MFA.Mode == identity.MFARequired):
 		return EnrolmentRequired, nil
 	default:
 		return Complete, nil

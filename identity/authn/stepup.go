@@ -11,23 +11,23 @@ import (
 	"stonetown/internal/sqldb"
 )
 
-// SteppedUp reports whether a second factor was used recently enough for what takes
-// one (AAL 2).
+// SteppedUp reports whether a second factor was proved recently enough for the operations that
+// require one (AAL 2 of NIST SP 800-63B).
 func (s *Service) SteppedUp(secondFactor time.Time) bool {
 	return !secondFactor.IsZero() && s.now().Sub(secondFactor) <= StepUpFor
 }
 
-// Way is how a user can reach AAL 2.
+// Way is the way in which a user can reach AAL 2.
 type Way int
 
 // The ways to AAL 2.
 const (
-	NoWay Way = iota // the tenant does not use second factors
-	Prove            // a factor that the user has
-	Enrol            // a first factor
+	NoWay Way = iota // none: the tenant does not use second factors
+	Prove            // by proving a factor
+	Enrol            // by adding a first factor
 )
 
-// WayToAAL2 reports how a user can reach AAL 2.
+// WayToAAL2 returns the way in which a user can reach AAL 2.
 func (s *Service) WayToAAL2(ctx context.Context, tenantID, userID string) (Way, error) {
 	factors, err := s.factors.List(ctx, tenantID, userID)
 	if err != nil || len(factors) > 0 {
@@ -40,14 +40,13 @@ func (s *Service) WayToAAL2(ctx context.Context, tenantID, userID string) (Way, 
 	return Enrol, nil
 }
 
-// BeginStepUp asks the user of a session for a second factor, as [Service.Challenge]
-// does.
+// BeginStepUp creates a challenge for the user of a session, as [Service.Challenge] does.
 func (s *Service) BeginStepUp(ctx context.Context, t Tenant, current session.Session, factorID string, kind factor.Kind) (Challenge, error) {
 	return s.challenge(ctx, t, current.UserID, current.ID, factorID, kind)
 }
 
-// CompleteStepUp lifts a session to AAL 2. Its token is replaced. It fails with
-// [ErrTicket], [*WrongError] or [*SlowDownError].
+// CompleteStepUp raises a session to AAL 2 and replaces its token. It fails with
+// [ErrToken], [*WrongError] or [*SlowDownError].
 func (s *Service) CompleteStepUp(ctx context.Context, t Tenant, current session.Session, a Answer) (now session.Session, token string, err error) {
 	if _, err := s.attempt(ctx, t.ID, secondAccount(current.UserID)); err != nil {
 		return now, "", err

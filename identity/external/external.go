@@ -12,8 +12,9 @@
 //	staff (SAML) ann@example.com       usr_ann
 //	google       11029387465019283746  usr_bob
 //
-// A subject is one user, and a user has one identity at a connection, by whose id it is
-// named. Slug and kind of the connection are kept with it: they never change.
+// A subject belongs to one user, and a user has one identity at a connection, so that the id of
+// the connection names it. An identity also stores the slug and the kind of the connection, which
+// never change.
 package external
 
 import (
@@ -26,12 +27,12 @@ import (
 )
 
 var (
-	// ErrNotFound is returned for a subject that is no user, and for a connection at
-	// which a user has no identity.
+	// ErrNotFound is returned for a subject that belongs to no user, and for a connection
+	// at which a user has no identity.
 	ErrNotFound = errors.New("no such external identity")
-	// ErrSubject is returned for what cannot be a subject.
+	// ErrSubject is returned for an invalid subject.
 	ErrSubject = errors.New("a subject must have 1 to 1024 bytes")
-	// ErrTaken is returned for a subject that is another user.
+	// ErrTaken is returned for a subject that belongs to another user.
 	ErrTaken = errors.New("the external identity belongs to another user")
 	// ErrOther is returned for a second identity of a user at a connection.
 	ErrOther = errors.New("the user already has another identity at this connection")
@@ -40,45 +41,45 @@ var (
 )
 
 const (
-	// MostPerUser is how many identities a user can have.
+	// MostPerUser is the maximum number of identities of a user.
 	MostPerUser = 50
-	// maxSubject is the longest subject, in bytes. Providers keep to 255 characters
-	// (OpenID Connect Core §2) and 256 (SAML Core §8.3.7), of up to four bytes.
+	// maxSubject is the maximum length of a subject, in bytes. The limits of the standards
+	// are 255 characters (OpenID Connect Core §2) and 256 (SAML Core §8.3.7), of up to four
+	// bytes each.
 	maxSubject = 1024
-	// maxEmail is the longest address that is kept, in bytes.
+	// maxEmail is the maximum length of a stored address, in bytes.
 	maxEmail = 254
 )
 
-// Identity is who a user is at a federation connection.
+// Identity links a user with a subject at a federation connection.
 type Identity struct {
 	TenantID     string
 	UserID       string
 	ConnectionID string
 	Slug, Kind   string // of the connection
 	Subject      string
-	Email        string    // as the provider gave it last; empty if it did not
-	LinkedAt     time.Time // UTC, as is the other
-	LastUsedAt   time.Time // to sign in; zero: never
+	Email        string    // the latest from the provider; empty if there is none
+	LinkedAt     time.Time // UTC
+	LastUsedAt   time.Time // the last sign-in, UTC; zero: never
 }
 
-// Store keeps identities. It is safe for concurrent use.
+// Store stores identities. It is safe for concurrent use.
 type Store struct {
 	db    *sqldb.DB
 	clock func() time.Time
 }
 
-// NewStore returns the identities kept in db, whose tables are [Migrations].
+// NewStore returns a store in db. Its tables are [Migrations].
 func NewStore(db *sqldb.DB, clock func() time.Time) *Store { return &Store{db, clock} }
 
 func (s *Store) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
 
-// Find returns the identity that a subject at a connection is. It fails with
-// [ErrNotFound].
+// Find returns the identity with a subject at a connection. It fails with [ErrNotFound].
 func (s *Store) Find(ctx context.Context, tenantID, connectionID, subject string) (Identity, error) {
 	return selectIdentity(ctx, s.db, tenantID, connectionID, subject)
 }
 
-// List returns the identities of a user, the oldest first.
+// List returns the identities of a user, oldest first.
 func (s *Store) List(ctx context.Context, tenantID, userID string) ([]Identity, error) {
 	found, err := selectOfUser(ctx, s.db, tenantID, userID)
 	if err != nil {
@@ -87,14 +88,14 @@ func (s *Store) List(ctx context.Context, tenantID, userID string) ([]Identity, 
 	return found, nil
 }
 
-// OfUser is [Store.List] as a transaction sees it.
+// OfUser is [Store.List] within a transaction.
 func OfUser(ctx context.Context, tx *sqldb.Tx, tenantID, userID string) ([]Identity, error) {
 	return selectOfUser(ctx, tx, tenantID, userID)
 }
 
-// Link makes a subject a user's, from now on. It reports false if it has been before: that
-// stays as it was. The caller sees to it that there is such a user until the transaction
-// ends. It fails with [ErrSubject], [ErrTaken], [ErrOther] or [ErrLimit].
+// Link links a subject with a user. It reports false if they are linked already. The caller must
+// make sure that the user exists until the transaction ends. Link fails with [ErrSubject],
+// [ErrTaken], [ErrOther] or [ErrLimit].
 func (s *Store) Link(ctx context.Context, tx *sqldb.Tx, i Identity) (added bool, err error) {
 	if i.Subject == "" || len(i.Subject) > maxSubject || !sqldb.IsText(i.Subject) {
 		return false, ErrSubject
@@ -121,15 +122,14 @@ func (s *Store) Link(ctx context.Context, tx *sqldb.Tx, i Identity) (added bool,
 	return true, nil
 }
 
-// Used queues that somebody has just signed in with an identity, of whom the provider
-// gave i.Email.
+// Used queues that a user has signed in with an identity, and that the provider has sent i.Email.
 func (s *Store) Used(b *sqldb.Batch, i Identity) {
 	i.LastUsedAt, i.Email = s.now(), readable(i.Email)
 	update(b, i)
 }
 
-// readable is an address as it is kept. One that nobody could read is none, and no
-// reason to turn anybody away.
+// readable returns an address as it is stored: empty if it is too long or not text. Addresses are
+// for display, so an invalid one is no error.
 func readable(email string) string {
 	if len(email) > maxEmail || !sqldb.IsText(email) {
 		return ""

@@ -28,12 +28,12 @@ func insert(ctx context.Context, tx *sqldb.Tx, i Identity) error {
 	return err
 }
 
-// update queues when an identity was used, and its address.
+// update queues an update of the last use and the address of an identity.
 func update(b *sqldb.Batch, i Identity) {
 	b.Queue(updateOne, []any{i.TenantID, i.ConnectionID, i.Subject, i.LastUsedAt.UnixMicro(), i.Email}, nil)
 }
 
-// Unlink takes the identity at a connection from a user. It fails with [ErrNotFound].
+// Unlink removes the identity of a user at a connection. It fails with [ErrNotFound].
 func Unlink(ctx context.Context, tx *sqldb.Tx, tenantID, userID, connectionID string) error {
 	if !sqldb.IsText(connectionID) {
 		return ErrNotFound
@@ -45,12 +45,12 @@ func Unlink(ctx context.Context, tx *sqldb.Tx, tenantID, userID, connectionID st
 	return err
 }
 
-// RemoveAll queues that all identities of a user go.
+// RemoveAll queues the deletion of all identities of a user.
 func RemoveAll(b *sqldb.Batch, tenantID, userID string) {
 	b.Queue(deleteOfUser, []any{tenantID, userID}, nil)
 }
 
-// RemoveConnection queues that the identities of all users at a connection go.
+// RemoveConnection queues the deletion of the identities of all users at a connection.
 func RemoveConnection(b *sqldb.Batch, tenantID, connectionID string) {
 	b.Queue(deleteOfConnection, []any{tenantID, connectionID}, nil)
 }

@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	// BackupCodes is how many codes a set has.
+	// BackupCodes is the number of codes of a set.
 	BackupCodes = 10
-	// codeLen is how many characters a code has: 50 bits.
+	// codeLen is the number of characters of a code, which has 50 bits.
 	codeLen = 10
-	// crockford is the alphabet of Crockford's base 32, which leaves out what is easily
-	// mistaken.
+	// crockford is the alphabet of Crockford's base 32, without characters that are easily
+	// confused.
 	crockford = "0123456789abcdefghjkmnpqrstvwxyz"
 )
 
@@ -37,7 +37,7 @@ func (s *Store) NewBackupCodes(b *sqldb.Batch, tenantID, userID string) []string
 	return codes
 }
 
-// BackupCodesLeft is how many codes a user has.
+// BackupCodesLeft returns the number of unused codes of a user.
 func (s *Store) BackupCodesLeft(ctx context.Context, tenantID, userID string) (n int, err error) {
 	var left int64
 	err = s.db.QueryRow(ctx, `SELECT COUNT(*) FROM backup_codes WHERE tenant_id = $1 AND user_id = $2`, tenantID, userID).Scan(&left)
@@ -47,8 +47,8 @@ func (s *Store) BackupCodesLeft(ctx context.Context, tenantID, userID string) (n
 	return int(left), nil
 }
 
-// UseBackupCode accepts a code, once, in either case and however it is grouped. It
-// fails with [ErrWrong].
+// UseBackupCode accepts a code once, without regard to case and grouping. It fails with
+// [ErrWrong].
 func (s *Store) UseBackupCode(ctx context.Context, tx *sqldb.Tx, tenantID, userID, code string) error {
 	n, err := tx.Exec(ctx, `DELETE FROM backup_codes WHERE tenant_id = $1 AND user_id = $2 AND hash = $3`,
 		tenantID, userID, s.codeHash(tenantID, userID, code))
@@ -58,11 +58,11 @@ func (s *Store) UseBackupCode(ctx context.Context, tx *sqldb.Tx, tenantID, userI
 	return err
 }
 
-// asWritten undoes what people do to codes: other case, groups, and letters for the
-// digits that look like them.
-var asWritten = strings.NewReplacer("-", "", " ", "", "o", "0", "i", "1", "l", "1")
+// normalize removes grouping and replaces letters by the digits that look like them.
+var normalize = strings.NewReplacer("-", "", " ", "", "o", "0", "i", "1", "l", "1")
 
-// codeHash is what is kept of a code. Its 50 bits could be guessed from a plain hash.
+// codeHash returns the stored hash of a code. It is keyed, because the 50 bits of a code could be
+// found from an unkeyed hash.
 func (s *Store) codeHash(tenantID, userID, code string) string {
-	return base64.RawURLEncoding.EncodeToString(keyed(s.pepper, tenantID, userID, asWritten.Replace(strings.ToLower(code))))
+	return base64.RawURLEncoding.EncodeToString(keyed(s.pepper, tenantID, userID, normalize.Replace(strings.ToLower(code))))
 }

@@ -26,17 +26,17 @@ var (
 	ErrNotFound = errors.New("factor not found")
 	// ErrLimit is returned for a factor beyond [MostPerUser].
 	ErrLimit = errors.New("a user can have at most 20 second factors")
-	// ErrWrong is returned for what does not prove the possession of a factor.
+	// ErrWrong is returned for a wrong code or credential.
 	ErrWrong = errors.New("wrong code or credential")
 )
 
-// MostPerUser is how many factors a user can have.
+// MostPerUser is the maximum number of factors of a user.
 const MostPerUser = 20
 
-// Kind is what a factor is.
+// Kind is a kind of factor.
 type Kind string
 
-// The kinds of factors. Backup codes are no factor of their own: they stand in for one.
+// The kinds of factors. A backup code is not a factor of its own but replaces one.
 const (
 	TOTP     Kind = "totp"
 	SMS      Kind = "sms"
@@ -45,10 +45,10 @@ const (
 	BackupCode Kind = "backup_code"
 )
 
-// Kinds are those that can be added, the strongest first.
+// Kinds are the kinds that users can add, strongest first.
 var Kinds = []Kind{WebAuthn, TOTP, SMS}
 
-// Method is how RFC 8176 calls the use of a factor.
+// Method returns the authentication method of a kind (RFC 8176).
 func (k Kind) Method() string {
 	switch k {
 	case SMS:
@@ -59,21 +59,21 @@ func (k Kind) Method() string {
 	return "otp"
 }
 
-// Factor is something that a user has.
+// Factor is a second factor of a user.
 type Factor struct {
 	ID         string
 	TenantID   string
 	UserID     string
 	Kind       Kind
 	Label      string
-	CreatedAt  time.Time // UTC, as is the other
-	LastUsedAt time.Time // zero: never
+	CreatedAt  time.Time // UTC
+	LastUsedAt time.Time // UTC; zero: never
 
 	secret   []byte // sealed
-	lastStep int64
+	lastStep int64  // of TOTP: the latest accepted time step
 }
 
-// Store keeps factors. It is safe for concurrent use.
+// Store stores factors. It is safe for concurrent use.
 type Store struct {
 	db     *sqldb.DB
 	seal   *seal.Key
@@ -82,14 +82,14 @@ type Store struct {
 	clock  func() time.Time
 }
 
-// NewStore returns the factors kept in db, whose tables are [Migrations].
+// NewStore returns a store in db. Its tables are [Migrations].
 func NewStore(db *sqldb.DB, key *seal.Key, clock func() time.Time) *Store {
 	return &Store{db, key, key.Derive("backup codes"), key.Derive("webauthn user handles"), clock}
 }
 
 func (s *Store) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
 
-// List returns the factors of a user, the oldest first.
+// List returns the factors of a user, oldest first.
 func (s *Store) List(ctx context.Context, tenantID, userID string) ([]Factor, error) {
 	found, err := selectFactors(ctx, s.db, tenantID, userID)
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *Store) Find(ctx context.Context, tenantID, userID, factorID string) (Fa
 	return selectFactor(ctx, s.db, tenantID, userID, factorID)
 }
 
-// add makes a factor of what it is verified with. It fails with [ErrLimit].
+// add stores a factor with its secret. It fails with [ErrLimit].
 func (s *Store) add(ctx context.Context, tx *sqldb.Tx, f Factor, secret []byte) (Factor, error) {
 	have, err := selectFactors(ctx, tx, f.TenantID, f.UserID)
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *Store) add(ctx context.Context, tx *sqldb.Tx, f Factor, secret []byte) 
 	return f, insertFactor(ctx, tx, f)
 }
 
-// open decrypts what a factor is verified with.
+// open decrypts the secret of a factor.
 func (s *Store) open(f Factor) ([]byte, error) {
 	secret, err := s.seal.Open(f.TenantID, f.ID, f.secret)
 	if err != nil {
@@ -135,8 +135,7 @@ func Rename(ctx context.Context, tx *sqldb.Tx, f Factor) error {
 	return err
 }
 
-// Remove takes a factor from its user, and the backup codes with the last one. It
-// fails with [ErrNotFound].
+// Remove removes a factor, and the backup codes with the last one. It fails with [ErrNotFound].
 func Remove(ctx context.Context, tx *sqldb.Tx, f Factor) error {
 	n, err := tx.Exec(ctx, `DELETE FROM factors WHERE tenant_id = $1 AND user_id = $2 AND id = $3`, f.TenantID, f.UserID, f.ID)
 	if err == nil && n == 0 {
@@ -156,8 +155,8 @@ func Remove(ctx context.Context, tx *sqldb.Tx, f Factor) error {
 	return err
 }
 
-// RemoveSince takes from a user the factors that were added at or after an instant, which it
-// returns, and all backup codes: nobody knows when those were made.
+// RemoveSince removes the factors of a user that were added at or after an instant, and returns
+// them. It also removes all backup codes, because their age is unknown.
 func RemoveSince(ctx context.Context, tx *sqldb.Tx, tenantID, userID string, since time.Time) (removed []Factor, err error) {
 	all, err := selectFactors(ctx, tx, tenantID, userID)
 	if err != nil {
@@ -176,7 +175,7 @@ func RemoveSince(ctx context.Context, tx *sqldb.Tx, tenantID, userID string, sin
 	return removed, err
 }
 
-// RemoveAll takes all factors and backup codes from a user.
+// RemoveAll removes all factors and backup codes of a user.
 func RemoveAll(ctx context.Context, tx *sqldb.Tx, tenantID, userID string) error {
 	var b sqldb.Batch
 	for _, table := range []string{"factors", "credentials", "backup_codes"} {
@@ -185,13 +184,13 @@ func RemoveAll(ctx context.Context, tx *sqldb.Tx, tenantID, userID string) error
 	return tx.Send(ctx, &b)
 }
 
-// Used queues that a factor was used just now.
+// Used queues that a factor was used.
 func (s *Store) Used(b *sqldb.Batch, f Factor) {
 	b.Queue(`UPDATE factors SET last_used_at = $4 WHERE tenant_id = $1 AND user_id = $2 AND id = $3`,
 		[]any{f.TenantID, f.UserID, f.ID, s.now().UnixMicro()}, nil)
 }
 
-// keyed is a hash that only the deployment can compute.
+// keyed returns a keyed hash (HMAC-SHA256) of several parts.
 func keyed(key []byte, parts ...string) []byte {
 	mac := hmac.New(sha256.New, key)
 	for _, part := range parts {

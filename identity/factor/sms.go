@@ -12,13 +12,13 @@ import (
 	"stonetown/internal/sqldb"
 )
 
-// numberPattern is E.164: a country code and at most 15 digits in all.
+// numberPattern matches E.164 numbers: a country code and at most 15 digits in total.
 var numberPattern = regexp.MustCompile(`^\+[1-9][0-9]{6,14}$`)
 
-// ValidNumber reports whether a text is a telephone number in international form.
+// ValidNumber reports whether a text is a phone number in international form.
 func ValidNumber(number string) bool { return numberPattern.MatchString(number) }
 
-// Masked is a number as it may be shown to whoever is about to prove that it is theirs.
+// Masked returns a number as it is shown before its owner is authenticated.
 func Masked(number string) string {
 	if len(number) < 6 {
 		return "…"
@@ -40,13 +40,13 @@ func SameCode(want, got string) bool {
 	return subtle.ConstantTimeCompare([]byte(want), []byte(got)) == 1
 }
 
-// AddNumber gives a user a telephone as a factor, which somebody has found to be
-// theirs. It fails with [ErrLimit].
+// AddNumber adds a phone as a factor. The caller has verified that it belongs to the user.
+// AddNumber fails with [ErrLimit].
 func (s *Store) AddNumber(ctx context.Context, tx *sqldb.Tx, tenantID, userID, label, number string) (Factor, error) {
 	return s.add(ctx, tx, Factor{TenantID: tenantID, UserID: userID, Kind: SMS, Label: label}, []byte(number))
 }
 
-// Number is the number of a telephone.
+// Number returns the phone number of a factor.
 func (s *Store) Number(f Factor) (string, error) {
 	number, err := s.open(f)
 	return string(number), err

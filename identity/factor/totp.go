@@ -15,23 +15,23 @@ import (
 	"stonetown/internal/sqldb"
 )
 
-// What every authenticator app supports.
+// The parameters that every authenticator app supports.
 const (
 	totpPeriod = 30 // seconds
-	totpSkew   = 1  // steps before and after the present one
+	totpSkew   = 1  // accepted steps before and after the current one
 	totpSecret = 20 // bytes, as long as the hash (RFC 4226 §4)
 )
 
 var totpOptions = totp.ValidateOpts{Period: totpPeriod, Digits: otp.DigitsSix, Algorithm: otp.AlgorithmSHA1}
 
-// Key is a TOTP key that is about to be shared with an app.
+// Key is a new TOTP key.
 type Key struct {
 	Secret string // base32
 	URI    string // otpauth://totp/…
-	QR     string // the URI as a picture, a data: URL of image/png
+	QR     string // the URI as a QR code, a data: URL of image/png
 }
 
-// NewKey makes a key; issuer and account are what the app shows.
+// NewKey creates a key. The app shows issuer and account.
 func NewKey(issuer, account string) (Key, error) {
 	key, err := totp.Generate(totp.GenerateOpts{
 		Issuer: issuer, AccountName: account, Period: totpPeriod, SecretSize: totpSecret, Digits: otp.DigitsSix, Algorithm: otp.AlgorithmSHA1,
@@ -50,7 +50,8 @@ func NewKey(issuer, account string) (Key, error) {
 	return Key{key.Secret(), key.URL(), "data:image/png;base64," + base64.StdEncoding.EncodeToString(b.Bytes())}, nil
 }
 
-// step finds the time step that a code is of, among those later than after.
+// step returns the time step of a code. It fails with [ErrWrong] unless the step is accepted and
+// later than after.
 func step(secret, code string, now time.Time, after int64) (int64, error) {
 	current := now.Unix() / totpPeriod
 	var found int64
@@ -69,8 +70,7 @@ func step(secret, code string, now time.Time, after int64) (int64, error) {
 	return found, nil
 }
 
-// AddTOTP gives a user a key, if the code is what it computes. It fails with [ErrWrong]
-// or [ErrLimit].
+// AddTOTP adds a key as a factor if the code is correct. It fails with [ErrWrong] or [ErrLimit].
 func (s *Store) AddTOTP(ctx context.Context, tx *sqldb.Tx, tenantID, userID, label, secret, code string) (Factor, error) {
 	n, err := step(secret, code, s.now(), 0)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *Store) AddTOTP(ctx context.Context, tx *sqldb.Tx, tenantID, userID, lab
 	return s.add(ctx, tx, Factor{TenantID: tenantID, UserID: userID, Kind: TOTP, Label: label, lastStep: n}, []byte(secret))
 }
 
-// VerifyTOTP accepts a code, once. It fails with [ErrWrong].
+// VerifyTOTP accepts a code once. It fails with [ErrWrong].
 func (s *Store) VerifyTOTP(ctx context.Context, tx *sqldb.Tx, f Factor, code string) error {
 	secret, err := s.open(f)
 	if err != nil {

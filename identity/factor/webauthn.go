@@ -16,26 +16,26 @@ import (
 	"stonetown/internal/sqldb"
 )
 
-// ErrCredentialExists is returned for a credential that is somebody's already.
+// ErrCredentialExists is returned for a credential that a user has already registered.
 var ErrCredentialExists = errors.New("the credential is already registered")
 
-// Party is whom WebAuthn credentials are made for: a tenant, under its one origin. A
-// credential made for another is of no use here (WebAuthn L3 §5.1.4).
+// Party is the WebAuthn relying party: a tenant with its origin. Credentials are scoped to it
+// (WebAuthn L3 §4).
 type Party struct {
 	Name   string
 	Origin string
 }
 
-// Person is whom a credential is made for.
+// Person is the user of a credential.
 type Person struct {
 	TenantID, UserID  string
 	Name, DisplayName string
 }
 
-// Ceremony is what has to be remembered between the two halves of a ceremony.
+// Ceremony is the state between the begin and the end of a ceremony.
 type Ceremony = webauthn.SessionData
 
-// algorithms are those of credentials that are accepted, the preferred first.
+// algorithms are the accepted algorithms of credentials, preferred first.
 var algorithms = []protocol.CredentialParameter{
 	{Type: protocol.PublicKeyCredentialType, Algorithm: webauthncose.AlgES256},
 	{Type: protocol.PublicKeyCredentialType, Algorithm: webauthncose.AlgEdDSA},
@@ -57,7 +57,7 @@ func (p Party) webauthn() (*webauthn.WebAuthn, error) {
 	return w, nil
 }
 
-// holder is a user as the library sees one.
+// holder implements [webauthn.User].
 type holder struct {
 	Person
 	handle      []byte
@@ -69,8 +69,8 @@ func (h holder) WebAuthnName() string                       { return h.Name }
 func (h holder) WebAuthnDisplayName() string                { return h.DisplayName }
 func (h holder) WebAuthnCredentials() []webauthn.Credential { return h.credentials }
 
-// handleOf is the user handle of a user: 32 bytes that say nothing to anybody else
-// (WebAuthn L3 §14.6.1).
+// handleOf returns the user handle of a user: 32 bytes without personal data (WebAuthn L3
+// §14.6.1).
 func (s *Store) handleOf(tenantID, userID string) []byte { return keyed(s.handle, tenantID, userID) }
 
 func (s *Store) holder(p Person, factors []Factor) (holder, error) {
@@ -99,8 +99,8 @@ func (s *Store) credential(f Factor) (c webauthn.Credential, err error) {
 	return c, nil
 }
 
-// BeginCredential begins to make a credential for a user who has factors already.
-// A passkey is one that proves two factors by itself.
+// BeginCredential begins the registration of a credential of a user with the given factors. A
+// passkey requires user verification, so that it counts as two factors.
 func (s *Store) BeginCredential(rp Party, p Person, factors []Factor, passkey bool) (options protocol.PublicKeyCredentialCreationOptions, c *Ceremony, err error) {
 	w, err := rp.webauthn()
 	if err != nil {
@@ -126,7 +126,7 @@ func (s *Store) BeginCredential(rp Party, p Person, factors []Factor, passkey bo
 	return creation.Response, c, nil
 }
 
-// AddCredential gives a user the credential that an authenticator made. It fails with
+// AddCredential adds the credential of a registration. It fails with
 // [ErrWrong], [ErrCredentialExists] or [ErrLimit].
 func (s *Store) AddCredential(ctx context.Context, tx *sqldb.Tx, rp Party, p Person, c Ceremony, label string, response []byte) (Factor, error) {
 	w, err := rp.webauthn()
@@ -161,8 +161,8 @@ func (s *Store) AddCredential(ctx context.Context, tx *sqldb.Tx, rp Party, p Per
 	return f, err
 }
 
-// BeginAssertion asks for a credential of a user or, without factors, for a passkey of
-// whoever it is. verify demands that the authenticator knows its person.
+// BeginAssertion begins an authentication with a credential of a user or, if p has no user id,
+// with any discoverable credential. verify requires user verification.
 func (s *Store) BeginAssertion(rp Party, p Person, factors []Factor, verify bool) (options protocol.PublicKeyCredentialRequestOptions, c *Ceremony, err error) {
 	w, err := rp.webauthn()
 	if err != nil {
@@ -188,13 +188,13 @@ func (s *Store) BeginAssertion(rp Party, p Person, factors []Factor, verify bool
 	return assertion.Response, c, nil
 }
 
-// shape is what a credential shows of the authenticator that made it.
+// shape contains the properties by which credentials of different authenticators differ.
 type shape struct {
 	idLen      int // bytes
 	transports []protocol.AuthenticatorTransport
 }
 
-// shapes are those of authenticators in use; a shape that is more common stands more often.
+// shapes are the shapes of common authenticators. More common ones are listed more often.
 var shapes = func() []shape {
 	phone := []protocol.AuthenticatorTransport{protocol.Hybrid, protocol.Internal} // in the order of browsers (WebAuthn L3 §5.2.1)
 	key := []protocol.AuthenticatorTransport{protocol.NFC, protocol.USB}
@@ -203,19 +203,19 @@ var shapes = func() []shape {
 	return []shape{apple, apple, apple, google, google, windows, windows, {48, key}, {64, key}}
 }()
 
-// BeginImaginary answers for a user who does not exist, or has no credential, as
-// [Store.BeginAssertion] does for one who has: always with the same credential, which is of one
-// of the [shapes].
-func (s *Store) BeginImaginary(rp Party, tenantID, account string) (options protocol.PublicKeyCredentialRequestOptions, c *Ceremony, err error) {
+// BeginDecoy responds for an account that does not exist or has no credential as
+// [Store.BeginAssertion] does for others, so that the response does not reveal which accounts
+// exist. An account always gets the same decoy credential, of one of the [shapes].
+func (s *Store) BeginDecoy(rp Party, tenantID, account string) (options protocol.PublicKeyCredentialRequestOptions, c *Ceremony, err error) {
 	w, err := rp.webauthn()
 	if err != nil {
 		return options, nil, err
 	}
-	made := keyed(s.handle, tenantID, "credential of nobody: "+account)
-	id := append(made, keyed(s.handle, tenantID, "more of the credential of nobody: "+account)...)
-	drawn := keyed(s.handle, tenantID, "authenticator of nobody: "+account)
+	made := keyed(s.handle, tenantID, "decoy credential: "+account)
+	id := append(made, keyed(s.handle, tenantID, "decoy credential, continued: "+account)...)
+	drawn := keyed(s.handle, tenantID, "decoy authenticator: "+account)
 	like := shapes[int(drawn[0])%len(shapes)]
-	h := holder{handle: s.handleOf(tenantID, "nobody: "+account), credentials: []webauthn.Credential{{ID: id[:like.idLen], Transport: like.transports}}}
+	h := holder{handle: s.handleOf(tenantID, "decoy: "+account), credentials: []webauthn.Credential{{ID: id[:like.idLen], Transport: like.transports}}}
 	assertion, c, err := w.BeginLogin(h, webauthn.WithUserVerification(protocol.VerificationRequired))
 	if err != nil {
 		return options, nil, fmt.Errorf("begin assertion: %w", err)
@@ -223,8 +223,8 @@ func (s *Store) BeginImaginary(rp Party, tenantID, account string) (options prot
 	return assertion.Response, c, nil
 }
 
-// Owner says whose credential an authenticator answered with; userID is who began the
-// ceremony, or empty. It fails with [ErrWrong].
+// Owner returns the factor of the credential in a response. userID is the user of the ceremony, or
+// empty. Owner fails with [ErrWrong].
 func (s *Store) Owner(ctx context.Context, tenantID, userID string, response []byte) (f Factor, err error) {
 	parsed, err := protocol.ParseCredentialRequestResponseBytes(response)
 	if err != nil {
@@ -240,9 +240,9 @@ func (s *Store) Owner(ctx context.Context, tenantID, userID string, response []b
 	return s.Find(ctx, tenantID, owner.UserID, owner.ID)
 }
 
-// VerifyAssertion accepts what an authenticator answered with a credential, whose it was
-// found to be by [Store.Owner]. It fails with [ErrWrong]. verified says that the
-// authenticator knew its person: that is two factors.
+// VerifyAssertion verifies a response with the credential of a factor, which [Store.Owner] has
+// found. It reports whether the authenticator verified the user, which makes it two factors.
+// VerifyAssertion fails with [ErrWrong].
 func (s *Store) VerifyAssertion(ctx context.Context, tx *sqldb.Tx, rp Party, f Factor, c Ceremony, response []byte) (verified bool, err error) {
 	w, err := rp.webauthn()
 	if err != nil {
@@ -278,11 +278,11 @@ func (s *Store) VerifyAssertion(ctx context.Context, tx *sqldb.Tx, rp Party, f F
 	return parsed.Response.AuthenticatorData.Flags.HasUserVerified(), err
 }
 
-// wrong hides from clients what exactly an authenticator did wrong.
+// wrong hides the reason from clients.
 func wrong(error) error { return ErrWrong }
 
-// HasPasskey reports whether a user has a credential that signs in by itself, as a
-// transaction sees it: one that was made by an authenticator that knew its person.
+// HasPasskey reports, within a transaction, whether a user has a credential that can sign in on
+// its own: one that was registered with user verification.
 func (s *Store) HasPasskey(ctx context.Context, tx *sqldb.Tx, tenantID, userID string) (bool, error) {
 	factors, err := selectFactors(ctx, tx, tenantID, userID)
 	if err != nil {
@@ -295,7 +295,7 @@ func (s *Store) HasPasskey(ctx context.Context, tx *sqldb.Tx, tenantID, userID s
 	return slices.ContainsFunc(h.credentials, func(c webauthn.Credential) bool { return c.Flags.UserVerified }), nil
 }
 
-// ownerOf finds whose a credential is. It fails with [ErrNotFound].
+// ownerOf returns the factor of a credential. It fails with [ErrNotFound].
 func ownerOf(ctx context.Context, from reader, tenantID, credentialID string) (f Factor, err error) {
 	err = from.QueryRow(ctx, `SELECT user_id, factor_id FROM credentials WHERE tenant_id = $1 AND credential_id = $2`, tenantID, credentialID).
 		Scan(&f.UserID, &f.ID)

@@ -7,10 +7,10 @@ import (
 	"stonetown/internal/sqldb"
 )
 
-// Ended is a session that somebody has ended. Those that end by themselves are not noticed.
+// Ended is a session that was ended. Expired sessions are not reported.
 type Ended struct{ TenantID, ID, UserID string }
 
-// end queues the end of some sessions, and that those who have to know are told.
+// end queues the end of sessions, and of each session that it is to be reported.
 func end(b *sqldb.Batch, where string, args ...any) {
 	b.Queue(`
 		INSERT INTO ended_sessions (tenant_id, id, user_id) SELECT tenant_id, id, user_id FROM sessions WHERE `+where+`
@@ -18,7 +18,7 @@ func end(b *sqldb.Batch, where string, args ...any) {
 	b.Queue(`DELETE FROM sessions WHERE `+where, args, nil)
 }
 
-// Ended lists sessions that have ended, of all tenants, at most limit.
+// Ended lists the ended sessions of all tenants that are not reported yet, at most limit.
 func (s *Store) Ended(ctx context.Context, limit int) (list []Ended, err error) {
 	rows, err := s.db.Query(ctx, `SELECT tenant_id, id, user_id FROM ended_sessions LIMIT $1`, int64(limit))
 	if err != nil {
@@ -38,12 +38,12 @@ func (s *Store) Ended(ctx context.Context, limit int) (list []Ended, err error) 
 	return list, nil
 }
 
-// Told removes an ended session from the list within a transaction that tells those who
-// have to know. It reports false if another has done so.
-func Told(ctx context.Context, tx *sqldb.Tx, e Ended) (bool, error) {
+// Reported removes an ended session from the list, in the transaction that reports it. It
+// returns false if another process has reported it.
+func Reported(ctx context.Context, tx *sqldb.Tx, e Ended) (bool, error) {
 	n, err := tx.Exec(ctx, `DELETE FROM ended_sessions WHERE tenant_id = $1 AND id = $2`, e.TenantID, e.ID)
 	if err != nil {
-		return false, fmt.Errorf("note that session end was told: %w", err)
+		return false, fmt.Errorf("mark session end as reported: %w", err)
 	}
 	return n == 1, nil
 }

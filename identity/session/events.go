@@ -6,7 +6,7 @@ import (
 	"stonetown/internal/eventlog"
 )
 
-// Why sessions end, as their events say.
+// The reasons in the events of ended sessions.
 const (
 	EndedByUser      = "user"
 	EndedByAdmin     = "admin"
@@ -14,14 +14,14 @@ const (
 	EndedByDisabling = "disabled"
 )
 
-// Summary is a session in an event.
+// Summary is the representation of a session in events.
 type Summary struct {
 	ID        string `json:"id"`
 	IP        string `json:"ip"`
 	UserAgent string `json:"user_agent"`
 }
 
-// Summary is the session as events carry it.
+// Summary returns the representation of a session in events.
 func (s Session) Summary() Summary { return Summary{s.ID, s.Device.IP, s.Device.UserAgent} }
 
 // event is the data of an event about a session.

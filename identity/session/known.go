@@ -9,18 +9,18 @@ import (
 )
 
 const (
-	// KnownFor is how long a device is known that was not signed in on.
+	// KnownFor is how long a device is known after its last sign-in.
 	KnownFor = 180 * 24 * time.Hour
-	// MostDevices is how many devices of a user are known; the one that was not signed in on
-	// for the longest time makes room.
+	// MostDevices is the maximum number of known devices of a user. A further one replaces
+	// the device whose last sign-in is the oldest.
 	MostDevices = 50
 )
 
-// Recognize queues that a session began on its device, in the transaction that begins it. It
-// reports whether the user is known to have the device, and whether to have others.
+// Recognize queues, in the transaction that begins a session, that its device is known from now
+// on. It reports whether the user has used the device recently, and whether other ones.
 //
-// A device is known by what it calls itself, which anybody can say: that it is known proves
-// nothing. That it is not is worth a word to the user.
+// A device is identified by its user agent, which any client can send. That a device is known
+// therefore proves nothing; that it is unknown is a reason to notify the user.
 func (s *Store) Recognize(ctx context.Context, tx *sqldb.Tx, b *sqldb.Batch, session Session) (known, others bool, err error) {
 	now := s.now()
 	devices, err := selectDevices(ctx, tx, session.TenantID, session.UserID, now.Add(-KnownFor))
@@ -44,13 +44,13 @@ func (s *Store) Recognize(ctx context.Context, tx *sqldb.Tx, b *sqldb.Batch, ses
 	return known, others, nil
 }
 
-// ForgetDevices queues that no device of a user is known any more.
+// ForgetDevices queues the deletion of the known devices of a user.
 func ForgetDevices(b *sqldb.Batch, tenantID, userID string) {
 	b.Queue(`DELETE FROM known_devices WHERE tenant_id = $1 AND user_id = $2`, []any{tenantID, userID}, nil)
 }
 
-// Tidy forgets the devices that were not signed in on for too long.
-func (s *Store) Tidy(ctx context.Context) error {
+// DeleteForgotten deletes the devices whose last sign-in is older than [KnownFor].
+func (s *Store) DeleteForgotten(ctx context.Context) error {
 	_, err := s.db.Exec(ctx, `DELETE FROM known_devices WHERE last_seen_at <= $1`, s.now().Add(-KnownFor).UnixMicro())
 	return err
 }

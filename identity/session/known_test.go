@@ -56,7 +56,7 @@ func TestDevicesAreKnown(t *testing.T) {
 			later(time.Minute)
 			want("usr_a", "Desktop", another) // too long ago, tidied or not
 			later(KnownFor)
-			if err := s.Tidy(t.Context()); err != nil {
+			if err := s.DeleteForgotten(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if n := devices(t, s, ""); n != 0 {

@@ -5,7 +5,7 @@
 // reads the row: a session whose row is deleted has ended, on every process and at once.
 // There is no cache to invalidate.
 //
-// A session also ends when it was not used for a while, and when its lifetime is over.
+// A session also expires: after a time without use, and at the end of its lifetime.
 package session
 
 import (
@@ -24,46 +24,46 @@ import (
 	"stonetown/internal/sqldb"
 )
 
-// ErrEnded is returned for a token or an id that no live session has.
+// ErrEnded is returned for a token or an id without a live session.
 var ErrEnded = errors.New("the session does not exist or has ended")
 
 const (
-	// Prefix marks the tokens of sessions.
+	// Prefix is the prefix of session tokens.
 	Prefix = "st_"
-	// MostPerUser is how many sessions a user can have; the one that was not used for
-	// the longest time makes room.
+	// MostPerUser is the maximum number of sessions of a user. A further one replaces the
+	// least recently used.
 	MostPerUser = 100
-	// touchAfter is how exact LastActiveAt is.
+	// touchAfter is the precision of LastActiveAt.
 	touchAfter = time.Minute
-	// maxAgent bounds what is kept of a user agent's name, in bytes.
+	// maxAgent bounds the stored user agent, in bytes.
 	maxAgent = 500
 )
 
-// Session is a person on a device, signed in.
+// Session is a session of a user on a device.
 type Session struct {
 	ID       string
 	TenantID string
 	UserID   string
 	Device   Device
-	// Methods are how the person proved to be who they are, by the names of RFC 8176.
+	// Methods are the authentication methods of the user (RFC 8176).
 	Methods      []string
-	AuthTime     time.Time // UTC, as are all: when they did so last
-	SecondFactor time.Time // when they did so with two factors; zero: never
-	// MustEnrol: nothing can be done with the session but to add a second factor.
+	AuthTime     time.Time // of the last authentication; all times are UTC
+	SecondFactor time.Time // of the last authentication with two factors; zero: none
+	// MustEnrol restricts the session to adding a second factor.
 	MustEnrol    bool
 	CreatedAt    time.Time
 	LastActiveAt time.Time // to within a minute
-	ExpiresAt    time.Time // however much it is used
+	ExpiresAt    time.Time // the end of the lifetime
 	idle         time.Duration
 }
 
-// Lifetimes are how long sessions last.
+// Lifetimes are the lifetimes of sessions.
 type Lifetimes struct {
-	Idle     time.Duration // without being used
-	Absolute time.Duration // in any case
+	Idle     time.Duration // without use
+	Absolute time.Duration
 }
 
-// New is what beginning a session takes.
+// New describes a new session.
 type New struct {
 	TenantID, UserID string
 	Device           Device
@@ -73,19 +73,19 @@ type New struct {
 	Lifetimes        Lifetimes
 }
 
-// Store keeps sessions. It is safe for concurrent use.
+// Store stores sessions. It is safe for concurrent use.
 type Store struct {
 	db    *sqldb.DB
 	clock func() time.Time
 }
 
-// NewStore returns the sessions kept in db, whose tables are [Migrations].
+// NewStore returns a store in db. Its tables are [Migrations].
 func NewStore(db *sqldb.DB, clock func() time.Time) *Store { return &Store{db, clock} }
 
 func (s *Store) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
 
-// Begin adds a session and returns it with its token, which is not kept. Sessions of the
-// user that have ended by themselves go, and so do those too many.
+// Begin adds a session and returns it with its token, which is not stored. It deletes expired
+// sessions of the user, and the least recently used ones beyond [MostPerUser].
 func (s *Store) Begin(ctx context.Context, tx *sqldb.Tx, n New) (Session, string, error) {
 	now := s.now()
 	have, err := selectOfUser(ctx, tx, n.TenantID, n.UserID)
@@ -114,8 +114,8 @@ func (s *Store) Begin(ctx context.Context, tx *sqldb.Tx, n New) (Session, string
 	return session, token, tx.Send(ctx, &b)
 }
 
-// StepUp queues that the person of a session has just used a second factor. The token
-// is replaced: who has the old one does not gain by it.
+// StepUp queues that the user of a session has proved a second factor. It replaces the token, so
+// that a stolen token is not raised as well.
 func (s *Store) StepUp(b *sqldb.Batch, session Session, method string) (Session, string) {
 	session = s.raise(session, method)
 	token, hash := newToken(session.ID)
@@ -123,8 +123,8 @@ func (s *Store) StepUp(b *sqldb.Batch, session Session, method string) (Session,
 	return session, token
 }
 
-// Enrolled queues that the person of a session has just proved to have a second factor
-// by adding it. The token stays.
+// Enrolled queues that the user of a session has proved a second factor by adding it. The token
+// stays valid.
 func (s *Store) Enrolled(b *sqldb.Batch, session Session, method string) Session {
 	session = s.raise(session, method)
 	update(b, session, nil)
@@ -143,7 +143,7 @@ func (s *Store) raise(session Session, method string) Session {
 	return session
 }
 
-// ByToken finds the session that a token leads to. It fails with [ErrEnded].
+// ByToken returns the session with a token. It fails with [ErrEnded].
 func (s *Store) ByToken(ctx context.Context, tenantID, token string) (Session, error) {
 	sessionID, ok := idOf(token)
 	if !ok {
@@ -159,7 +159,7 @@ func (s *Store) ByToken(ctx context.Context, tenantID, token string) (Session, e
 	return s.use(ctx, session)
 }
 
-// ByID finds a session. It fails with [ErrEnded].
+// ByID returns a session. It fails with [ErrEnded].
 func (s *Store) ByID(ctx context.Context, tenantID, sessionID string) (Session, error) {
 	session, _, err := selectSession(ctx, s.db, tenantID, sessionID)
 	if err != nil {
@@ -168,7 +168,7 @@ func (s *Store) ByID(ctx context.Context, tenantID, sessionID string) (Session, 
 	return s.use(ctx, session)
 }
 
-// use refuses a session that has ended by itself, and notes that the others were used.
+// use refuses an expired session and updates the last use of others.
 func (s *Store) use(ctx context.Context, session Session) (Session, error) {
 	now := s.now()
 	if !session.live(now) {
@@ -187,7 +187,7 @@ func (s Session) live(now time.Time) bool {
 	return now.Before(s.ExpiresAt) && now.Before(s.LastActiveAt.Add(s.idle))
 }
 
-// Live returns those of some sessions, at most some hundreds, that have not ended.
+// Live returns the live sessions among several hundred ids at most.
 func (s *Store) Live(ctx context.Context, tenantID string, ids []string) ([]Session, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -203,13 +203,13 @@ func (s *Store) Live(ctx context.Context, tenantID string, ids []string) ([]Sess
 	return s.live(all), nil
 }
 
-// live are those of some sessions that have not ended by themselves.
+// live removes expired sessions.
 func (s *Store) live(all []Session) []Session {
 	now := s.now()
 	return slices.DeleteFunc(all, func(session Session) bool { return !session.live(now) })
 }
 
-// List returns the live sessions of a user, the newest first.
+// List returns the live sessions of a user, newest first.
 func (s *Store) List(ctx context.Context, tenantID, userID string) ([]Session, error) {
 	all, err := selectOfUser(ctx, s.db, tenantID, userID)
 	if err != nil {
@@ -218,8 +218,7 @@ func (s *Store) List(ctx context.Context, tenantID, userID string) ([]Session, e
 	return s.live(all), nil
 }
 
-// OfUser returns the sessions of a user as a transaction sees them, with those that
-// have ended by themselves.
+// OfUser returns the sessions of a user within a transaction, including expired ones.
 func OfUser(ctx context.Context, tx *sqldb.Tx, tenantID, userID string) ([]Session, error) {
 	return selectOfUser(ctx, tx, tenantID, userID)
 }
@@ -229,12 +228,12 @@ func End(b *sqldb.Batch, tenantID, sessionID string) {
 	end(b, `tenant_id = $1 AND id = $2`, tenantID, sessionID)
 }
 
-// EndAll queues the end of all sessions of a user but one (empty: of all).
+// EndAll queues the end of all sessions of a user except one; of all if except is empty.
 func EndAll(b *sqldb.Batch, tenantID, userID, except string) {
 	end(b, `tenant_id = $1 AND user_id = $2 AND user_id <> '' AND id <> $3`, tenantID, userID, except)
 }
 
-// A token is the prefix, the id without its own, and the secret.
+// A token consists of Prefix, the id without its prefix, and the secret.
 var (
 	idLen    = len(id.New(id.Session)) - len(id.Session+"_")
 	tokenLen = len(Prefix) + idLen + base64.RawURLEncoding.EncodedLen(32)

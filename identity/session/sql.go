@@ -28,7 +28,7 @@ func insert(b *sqldb.Batch, s Session, hash []byte) {
 		}, nil)
 }
 
-// update queues how the person proved to be who they are; a nil hash leaves the token.
+// update queues an update of the authentication of a session; a nil hash keeps the token.
 func update(b *sqldb.Batch, s Session, hash []byte) {
 	b.Queue(`
 		UPDATE sessions SET token_hash = COALESCE($3, token_hash), methods = $4, auth_time = $5, second_factor_at = $6, must_enrol = $7
@@ -76,7 +76,7 @@ func selectOfUser(ctx context.Context, from querier, tenantID, userID string) ([
 	return selectSessions(ctx, from, tenantID, `user_id = $2 AND user_id <> '' ORDER BY created_at DESC, id DESC`, userID)
 }
 
-// selectSessions returns sessions of a tenant, where is about $2 and what follows.
+// selectSessions returns sessions of a tenant. The parameters of where begin with $2.
 func selectSessions(ctx context.Context, from querier, tenantID, where string, args ...any) (found []Session, err error) {
 	rows, err := from.Query(ctx, `SELECT `+columns+` FROM sessions WHERE tenant_id = $1 AND `+where, append([]any{tenantID}, args...)...)
 	if err != nil {
@@ -93,8 +93,8 @@ func selectSessions(ctx context.Context, from querier, tenantID, where string, a
 	return found, rows.Err()
 }
 
-// selectDevices returns the devices that a user was seen on after an instant, by their
-// fingerprints, the last first.
+// selectDevices returns the fingerprints of the devices with a sign-in of a user after an
+// instant, latest first.
 func selectDevices(ctx context.Context, from querier, tenantID, userID string, after time.Time) ([]string, error) {
 	return sqldb.Texts(from.Query(ctx, `
 		SELECT fingerprint FROM known_devices WHERE tenant_id = $1 AND user_id = $2 AND last_seen_at > $3 ORDER BY last_seen_at DESC, fingerprint`,
@@ -112,7 +112,7 @@ func forgetDevice(b *sqldb.Batch, tenantID, userID, fingerprint string) {
 	b.Queue(`DELETE FROM known_devices WHERE tenant_id = $1 AND user_id = $2 AND fingerprint = $3`, []any{tenantID, userID, fingerprint}, nil)
 }
 
-// micros is 0 for the zero time, which is instant's inverse.
+// micros is the inverse of instant: 0 for the zero time.
 func micros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

@@ -1,5 +1,4 @@
-// Package geo finds the place of an IP address in a GeoIP database in MaxMind's format,
-// which an operator may provide.
+// Package geo locates IP addresses with a GeoIP database in MaxMind's format.
 package geo
 
 import (
@@ -9,13 +8,30 @@ import (
 	"github.com/oschwald/maxminddb-golang/v2"
 )
 
-// Place is where an address is, as far as that is known.
+// Place is the location of an address. Unknown parts are empty.
 type Place struct {
 	City    string // in English
 	Country string // ISO 3166-1 alpha-2
 }
 
-// Database knows places. It is safe for concurrent use; nil knows none.
+// Locator locates IP addresses: a [*Database], or [None].
+type Locator interface {
+	// Find returns the location of an address; the zero Place if it is unknown.
+	Find(ip string) Place
+	// Close releases the database.
+	Close() error
+}
+
+// None is the [Locator] of a deployment without a database.
+type None struct{}
+
+// Find implements [Locator].
+func (None) Find(string) Place { return Place{} }
+
+// Close implements [Locator].
+func (None) Close() error { return nil }
+
+// Database is a GeoIP database. It is safe for concurrent use.
 type Database struct{ reader *maxminddb.Reader }
 
 // Open opens a database of cities or of countries.
@@ -27,19 +43,11 @@ func Open(path string) (*Database, error) {
 	return &Database{reader}, nil
 }
 
-// Close closes the database.
-func (d *Database) Close() error {
-	if d == nil {
-		return nil
-	}
-	return d.reader.Close()
-}
+// Close implements [Locator].
+func (d *Database) Close() error { return d.reader.Close() }
 
-// Find says where an address is; the zero Place if that is not known.
+// Find implements [Locator].
 func (d *Database) Find(ip string) Place {
-	if d == nil {
-		return Place{}
-	}
 	addr, err := netip.ParseAddr(ip)
 	if err != nil {
 		return Place{}
@@ -54,7 +62,7 @@ func (d *Database) Find(ip string) Place {
 			Code string `maxminddb:"iso_code"`
 		} `maxminddb:"country"`
 	}
-	// What cannot be read is not known: nothing depends on it.
+	// Locations are for display only, so a damaged record is an unknown location.
 	if d.reader.Lookup(addr).Decode(&record) != nil {
 		return Place{}
 	}

@@ -18,7 +18,7 @@ func TestFind(t *testing.T) {
 	for network, record := range map[string]mmdbtype.Map{
 		"192.0.2.0/24":    {"city": mmdbtype.Map{"names": mmdbtype.Map{"en": mmdbtype.String("Berlin"), "de": mmdbtype.String("Berlin (D)")}}, "country": mmdbtype.Map{"iso_code": mmdbtype.String("DE")}},
 		"2001:db8::/32":   {"country": mmdbtype.Map{"iso_code": mmdbtype.String("FR")}},
-		"198.51.100.0/24": {"city": mmdbtype.String("not what it should be")},
+		"198.51.100.0/24": {"city": mmdbtype.String("of the wrong type")},
 	} {
 		_, parsed, err := net.ParseCIDR(network)
 		if err == nil {
@@ -48,9 +48,9 @@ func TestFind(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", ip, got, want)
 		}
 	}
-	var none *Database
+	none := None{}
 	if none.Find("192.0.2.7") != (Place{}) || none.Close() != nil {
-		t.Error("no database knows a place")
+		t.Error("without a database a location is known")
 	}
 	if _, err := Open(filepath.Join(t.TempDir(), "missing")); err == nil {
 		t.Error("a missing file is opened")

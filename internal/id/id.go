@@ -30,7 +30,7 @@ const (
 	Event        = "evt"
 	Session      = "ses"
 	Factor       = "factor" // a second factor
-	Letter       = "ltr"    // what waits in the outbox
+	OutboxJob    = "obj"
 	EmailChange  = "pec"
 	Grant        = "gnt" // what a user lets an application do
 )

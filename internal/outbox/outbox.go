@@ -116,7 +116,7 @@ func (o *Outbox) Queue(b *sqldb.Batch, tenantID, kind string, payload any) {
 	if err != nil {
 		panic("outbox: " + err.Error()) // of our own types
 	}
-	jobID, now := id.New(id.Letter), o.clock().UnixMicro()
+	jobID, now := id.New(id.OutboxJob), o.clock().UnixMicro()
 	b.Queue(`INSERT INTO outbox (tenant_id, id, kind, payload, attempts, created_at, due_at) VALUES ($1, $2, $3, $4, 0, $5, $5)`,
 		[]any{tenantID, jobID, kind, o.seal.Seal(tenantID, jobID, text), now}, nil)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // IsLine reports whether a text is valid UTF-8 and one line: it has no control characters
@@ -23,3 +25,7 @@ func IsParagraphs(s string) bool {
 }
 
 func breaks(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
+
+// Fold returns the form of a text by which it is compared without regard to case: lower case,
+// in NFC.
+func Fold(s string) string { return strings.ToLower(norm.NFC.String(s)) }

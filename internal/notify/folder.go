@@ -1,8 +1,9 @@
-package post
+package notify
 
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,77 +13,75 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"stonetown/internal/id"
 )
 
-// Folder keeps what it is given in a folder, for development: a letter as an .eml file,
-// which mail programs open, and everything as .json.
+// Folder stores mails and text messages in a folder, for development: mails as .eml files,
+// which mail programs open, and both as .json files.
 type Folder struct{ dir string }
 
-// Item is what a folder holds.
+// Item is a mail or a text message in a folder.
 type Item struct {
 	ID      string    `json:"id"`
 	At      time.Time `json:"at"`
 	To      string    `json:"to"`
 	From    string    `json:"from,omitzero"`
-	Subject string    `json:"subject,omitzero"` // of a letter
+	Subject string    `json:"subject,omitzero"` // of a mail
 	Text    string    `json:"text"`
 	HTML    string    `json:"html,omitzero"`
 }
 
-// NewFolder makes the folder, for its owner's eyes only.
+// NewFolder creates the folder, which only its owner can read.
 func NewFolder(dir string) (*Folder, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make outbox: %w", err)
+		return nil, fmt.Errorf("create outbox: %w", err)
 	}
 	return &Folder{dir}, nil
 }
 
-// Mail implements [Mailer].
-func (f *Folder) Mail(_ context.Context, l Letter) error {
-	item := f.item(Item{To: l.To, From: l.FromName, Subject: l.Subject, Text: l.Text, HTML: l.HTML})
-	m, err := message("stonetown@localhost", l)
+// SendMail implements [Mailer].
+func (f *Folder) SendMail(_ context.Context, m Mail) error {
+	item := f.item(Item{To: m.To, From: m.FromName, Subject: m.Subject, Text: m.Text, HTML: m.HTML})
+	msg, err := message("stonetown@localhost", m)
 	if err != nil {
 		return fmt.Errorf("%w: %w", err, ErrRefused)
 	}
 	var text bytes.Buffer
-	if _, err = m.WriteTo(&text); err == nil {
+	if _, err = msg.WriteTo(&text); err == nil {
 		err = os.WriteFile(filepath.Join(f.dir, item.ID+".eml"), text.Bytes(), 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("keep letter: %w", err)
+		return fmt.Errorf("store message: %w", err)
 	}
-	return f.keep(item)
+	return f.store(item)
 }
 
 // Accepts implements [Texter].
 func (f *Folder) Accepts(string) bool { return true }
 
-// Text implements [Texter].
-func (f *Folder) Text(_ context.Context, number, text string) error {
-	return f.keep(f.item(Item{To: number, Text: text}))
+// SendText implements [Texter].
+func (f *Folder) SendText(_ context.Context, number, text string) error {
+	return f.store(f.item(Item{To: number, Text: text}))
 }
 
-// item gives an item a name under which the newest comes last.
+// item sets the time and the id of an item. The ids of later items are greater.
 func (f *Folder) item(item Item) Item {
 	item.At = time.Now().UTC()
-	item.ID = item.At.Format("20060102T150405.000000") + "_" + strings.TrimPrefix(id.New(id.Letter), id.Letter+"_")[:8]
+	item.ID = item.At.Format("20060102T150405.000000") + "_" + strings.ToLower(rand.Text()[:8])
 	return item
 }
 
-func (f *Folder) keep(item Item) error {
+func (f *Folder) store(item Item) error {
 	text, err := json.MarshalIndent(item, "", "  ")
 	if err == nil {
 		err = os.WriteFile(filepath.Join(f.dir, item.ID+".json"), text, 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("keep letter: %w", err)
+		return fmt.Errorf("store message: %w", err)
 	}
 	return nil
 }
 
-// Items are what was kept, the newest first, at most limit.
+// Items returns the items, newest first, at most limit.
 func (f *Folder) Items(limit int) ([]Item, error) {
 	entries, err := os.ReadDir(f.dir)
 	if err != nil {

@@ -48,7 +48,7 @@ func (s *service) says(text string) {
 	s.answers(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) })
 }
 
-// rest is what of a password the service is not told.
+// rest is the part of a digest that is not sent.
 func rest(password string) string {
 	d := DigestOf(password)
 	return strings.ToUpper(hex.EncodeToString(d[:]))[prefixLen:]
@@ -67,28 +67,28 @@ func TestContains(t *testing.T) {
 		t.Helper()
 		got, err := s.Contains(t.Context(), DigestOf(password))
 		if err != nil || got != want || s.asked.Load() != asked {
-			t.Errorf("%t after %d questions, %v; want %t after %d", got, s.asked.Load(), err, want, asked)
+			t.Errorf("%t after %d requests, %v; want %t after %d", got, s.asked.Load(), err, want, asked)
 		}
 	}
 	contains("password", true, 1)
-	contains("password", true, 1) // remembered
-	s.now = s.now.Add(keepFor)
-	contains("password", true, 2) // not for ever
+	contains("password", true, 1) // cacheSize
+	s.now = s.now.Add(cacheTime)
+	contains("password", true, 2) // the cacheSize response has expired
 
-	s.says(rest("another") + ":0\n") // padding is nobody's password
+	s.says(rest("another") + ":0\n") // padding
 	contains("another", false, 3)
 	contains("another", false, 3)
 	s.says(strings.ToLower(rest("lower case")) + ":1")
 	contains("lower case", true, 4)
 	s.says("")
-	contains("nobody's", false, 5)
+	contains("not listed", false, 5)
 	s.says(rest("caf\u00e9 au lait") + ":3\n")
-	contains("cafe\u0301 au lait", true, 6) // one password, however its accent is typed
+	contains("cafe\u0301 au lait", true, 6) // both forms of the accent are one password
 
-	if got := s.Stats(); got != (Stats{Questions: 6}) {
+	if got := s.Stats(); got != (Stats{Lookups: 6}) {
 		t.Errorf("%+v", got)
 	}
-	var none *Client
+	none := None{}
 	if found, err := none.Contains(t.Context(), DigestOf("password")); found || err != nil || none.Stats() != (Stats{}) {
 		t.Errorf("without a service: %t, %v", found, err)
 	}
@@ -102,7 +102,7 @@ func TestFailures(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") }))
 	t.Cleanup(other.Close)
 	prefix := DigestOf("password").prefix()
-	long := strings.Repeat(rest("password")+":1\n", maxAnswer/38+1)
+	long := strings.Repeat(rest("password")+":1\n", maxResponse/38+1)
 	for what, h := range map[string]http.HandlerFunc{
 		"an error":   func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusInternalServerError) },
 		"not found":  http.NotFound,
@@ -124,33 +124,33 @@ func TestFailures(t *testing.T) {
 		"a connection": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 	} {
 		t.Run(what, func(t *testing.T) {
-			s.now = s.now.Add(restFor)
+			s.now = s.now.Add(pause)
 			s.answers(h)
 			before, begin := s.Stats(), time.Now()
 			found, err := s.Contains(t.Context(), DigestOf("password"))
 			if found || err == nil || s.Stats().Failures != before.Failures+1 {
 				t.Fatalf("%t, %v", found, err)
 			}
-			if took := time.Since(begin); took > deadline+time.Second {
+			if took := time.Since(begin); took > timeout+time.Second {
 				t.Errorf("took %v", took)
 			}
 			if strings.Contains(strings.ToUpper(err.Error()), prefix) || strings.Contains(strings.ToUpper(err.Error()), rest("password")) {
-				t.Errorf("the error tells of the password: %v", err)
+				t.Errorf("the error contains a part of the digest: %v", err)
 			}
-			// It is left alone for a while, and then asked again.
+			// No request is sent during the pause, and one after it.
 			s.says(rest("password") + ":1\n")
 			asked := s.asked.Load()
-			if _, err := s.Contains(t.Context(), DigestOf("password")); !errors.Is(err, errResting) || s.asked.Load() != asked {
-				t.Errorf("asked again at once: %v", err)
+			if _, err := s.Contains(t.Context(), DigestOf("password")); !errors.Is(err, errPaused) || s.asked.Load() != asked {
+				t.Errorf("during the pause: %v", err)
 			}
-			s.now = s.now.Add(restFor)
+			s.now = s.now.Add(pause)
 			if found, err := s.Contains(t.Context(), DigestOf("password")); !found || err != nil {
-				t.Errorf("afterwards: %t, %v", found, err)
+				t.Errorf("after the pause: %t, %v", found, err)
 			}
-			s.now = s.now.Add(keepFor)
+			s.now = s.now.Add(cacheTime)
 		})
 	}
-	t.Run("whoever asked has gone", func(t *testing.T) {
+	t.Run("the caller gives up", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		s.answers(func(_ http.ResponseWriter, r *http.Request) { cancel(); <-r.Context().Done() })
 		before := s.Stats().Failures
@@ -159,13 +159,12 @@ func TestFailures(t *testing.T) {
 		}
 		s.says("")
 		if _, err := s.Contains(t.Context(), DigestOf("password")); err != nil {
-			t.Errorf("that is no failure of the service: %v", err)
+			t.Errorf("a canceled request counts as a failure: %v", err)
 		}
 	})
 }
 
-// However many ask, the service and this machine have few questions at a time, and few
-// answers are kept.
+// The number of requests in progress and of cacheSize responses is bounded.
 func TestBounds(t *testing.T) {
 	s := newService(t)
 	var working, most atomic.Int32
@@ -178,7 +177,7 @@ func TestBounds(t *testing.T) {
 		fmt.Fprint(w, "")
 	})
 	var asking sync.WaitGroup
-	for i := range 2 * cached {
+	for i := range 2 * cacheSize {
 		asking.Go(func() {
 			if _, err := s.Contains(t.Context(), DigestOf(fmt.Sprint("password ", i))); err != nil {
 				t.Error(err)
@@ -186,10 +185,10 @@ func TestBounds(t *testing.T) {
 		})
 	}
 	asking.Wait()
-	if n := most.Load(); n < 2 || n > atOnce {
+	if n := most.Load(); n < 2 || n > maxRequests {
 		t.Errorf("%d at once", n)
 	}
-	if n := s.cache.Len(); n != cached {
+	if n := s.cache.Len(); n != cacheSize {
 		t.Errorf("%d kept", n)
 	}
 }

@@ -1,4 +1,4 @@
-package post
+package notify
 
 import (
 	"bytes"
@@ -14,20 +14,20 @@ import (
 	"stonetown/internal/tracing"
 )
 
-// Gateway sends texts through an HTTP gateway: each is a POST of
+// Gateway sends text messages through an HTTP gateway. Each message is a POST of
 //
 //	{"to": "+4930123456", "text": "…"}
 //
-// with the token as bearer. A status of 2xx means that the text was taken, one of 4xx
-// other than 408 and 429 that it never will be.
+// with a bearer token. A status of 2xx means that the gateway accepted the message, and one of
+// 4xx other than 408 and 429 that it will never accept it.
 type Gateway struct {
 	url, token string
-	countries  []string // beginnings of numbers: +49, +1
+	countries  []string // prefixes of numbers: +49, +1
 	client     *http.Client
 }
 
-// NewGateway returns a sender to numbers that begin with one of some country codes
-// (none: to all).
+// NewGateway returns a gateway that sends to numbers with one of some country codes; to all
+// numbers if there are none.
 func NewGateway(url, token string, countries []string) *Gateway {
 	client := &http.Client{
 		Timeout:       15 * time.Second,
@@ -42,8 +42,8 @@ func (g *Gateway) Accepts(number string) bool {
 	return len(g.countries) == 0 || slices.ContainsFunc(g.countries, func(code string) bool { return strings.HasPrefix(number, code) })
 }
 
-// Text implements [Texter].
-func (g *Gateway) Text(ctx context.Context, number, text string) error {
+// SendText implements [Texter].
+func (g *Gateway) SendText(ctx context.Context, number, text string) error {
 	body, err := json.Marshal(map[string]string{"to": number, "text": text})
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func (g *Gateway) Text(ctx context.Context, number, text string) error {
 		return fmt.Errorf("send text: %w", err)
 	}
 	defer res.Body.Close()
-	// What the gateway says may hold the text: it is not repeated.
+	// The response may contain the message, so the error does not quote it.
 	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10))
 	switch {
 	case res.StatusCode < 300:

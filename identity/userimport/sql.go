@@ -1,6 +1,7 @@
-package identity
+package userimport
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,13 +12,13 @@ import (
 	"stonetown/internal/sqldb"
 )
 
-// importRequest is what is kept of the request for an import.
+// importRequest is the stored part of the request.
 type importRequest struct {
 	eventlog.Origin
 	SendVerification bool `json:"send_verification,omitempty"`
 }
 
-func insertImport(ctx context.Context, db *sqldb.DB, job Import) error {
+func insertJob(ctx context.Context, db *sqldb.DB, job Job) error {
 	origin, err := json.Marshal(importRequest{job.Origin, job.SendVerification})
 	if err != nil {
 		return err
@@ -29,20 +30,20 @@ func insertImport(ctx context.Context, db *sqldb.DB, job Import) error {
 	return err
 }
 
-func insertChunk(ctx context.Context, db *sqldb.DB, job Import, n int, sealed []byte) error {
+func insertChunk(ctx context.Context, db *sqldb.DB, job Job, n int, sealed []byte) error {
 	_, err := db.Exec(ctx, `INSERT INTO user_import_chunks (tenant_id, import_id, chunk, sealed) VALUES ($1, $2, $3, $4)`,
 		job.TenantID, job.ID, int64(n), sealed)
 	return err
 }
 
-func queueImport(ctx context.Context, db *sqldb.DB, job Import) error {
+func queueJob(ctx context.Context, db *sqldb.DB, job Job) error {
 	_, err := db.Exec(ctx, `UPDATE user_imports SET state = 'queued', total = $3, chunks = $4 WHERE tenant_id = $1 AND id = $2 AND state = 'receiving'`,
 		job.TenantID, job.ID, int64(job.Total), int64(job.chunks))
 	return err
 }
 
-// forgetImport removes a job that was not received whole.
-func forgetImport(ctx context.Context, db *sqldb.DB, job Import) error {
+// deleteUnreceived deletes a job whose rows were not received completely.
+func deleteUnreceived(ctx context.Context, db *sqldb.DB, job Job) error {
 	return db.Tx(ctx, func(tx *sqldb.Tx) error {
 		n, err := tx.Exec(ctx, `DELETE FROM user_imports WHERE tenant_id = $1 AND id = $2 AND state = 'receiving'`, job.TenantID, job.ID)
 		if err == nil && n > 0 {
@@ -54,22 +55,22 @@ func forgetImport(ctx context.Context, db *sqldb.DB, job Import) error {
 
 const deleteChunks = `DELETE FROM user_import_chunks WHERE tenant_id = $1 AND import_id = $2`
 
-const importColumns = `tenant_id, id, state, origin, caller, total, imported, failed, chunks, next_chunk, created_at, started_at, finished_at`
+const columns = `tenant_id, id, state, origin, caller, total, imported, failed, chunks, next_chunk, created_at, started_at, finished_at`
 
-func scanImport(row interface{ Scan(...any) error }) (Import, error) {
-	var job Import
+func scan(row interface{ Scan(...any) error }) (Job, error) {
+	var job Job
 	var origin, caller string
 	var total, imported, failed, chunks, next, created, started, finished int64
 	err := row.Scan(&job.TenantID, &job.ID, (*string)(&job.State), &origin, &caller, &total, &imported, &failed, &chunks, &next, &created, &started, &finished)
 	if errors.Is(err, sqldb.ErrNoRows) {
-		return Import{}, ErrImportNotFound
+		return Job{}, ErrNotFound
 	}
 	if err != nil {
-		return Import{}, fmt.Errorf("read import: %w", err)
+		return Job{}, fmt.Errorf("read import: %w", err)
 	}
 	var from importRequest
 	if err := json.Unmarshal([]byte(origin), &from); err != nil {
-		return Import{}, fmt.Errorf("read origin of import: %w", err)
+		return Job{}, fmt.Errorf("read origin of import: %w", err)
 	}
 	job.Origin, job.SendVerification, job.caller = from.Origin, from.SendVerification, []byte(caller)
 	job.Total, job.Imported, job.Failed, job.chunks, job.next = int(total), int(imported), int(failed), int(chunks), int(next)
@@ -77,17 +78,17 @@ func scanImport(row interface{ Scan(...any) error }) (Import, error) {
 	return job, nil
 }
 
-func selectImport(ctx context.Context, from reader, tenantID, importID string) (Import, error) {
-	if !sqldb.IsText(importID) {
-		return Import{}, ErrImportNotFound
+func selectJob(ctx context.Context, db *sqldb.DB, tenantID, jobID string) (Job, error) {
+	if !sqldb.IsText(jobID) {
+		return Job{}, ErrNotFound
 	}
-	return scanImport(from.QueryRow(ctx, `SELECT `+importColumns+` FROM user_imports WHERE tenant_id = $1 AND id = $2`, tenantID, importID))
+	return scan(db.QueryRow(ctx, `SELECT `+columns+` FROM user_imports WHERE tenant_id = $1 AND id = $2`, tenantID, jobID))
 }
 
-func selectImportErrors(ctx context.Context, from *sqldb.DB, job Import) (found []RowError, err error) {
-	rows, err := from.Query(ctx, `
+func selectErrors(ctx context.Context, db *sqldb.DB, job Job) (found []RowError, err error) {
+	rows, err := db.Query(ctx, `
 		SELECT line, email, code, message FROM user_import_errors
-		WHERE tenant_id = $1 AND import_id = $2 ORDER BY line LIMIT $3`, job.TenantID, job.ID, int64(MaxImportErrors))
+		WHERE tenant_id = $1 AND import_id = $2 ORDER BY line LIMIT $3`, job.TenantID, job.ID, int64(MaxErrors))
 	if err != nil {
 		return nil, err
 	}
@@ -104,14 +105,20 @@ func selectImportErrors(ctx context.Context, from *sqldb.DB, job Import) (found 
 	return found, rows.Err()
 }
 
-// selectWaiting finds a job that nobody works on, if there is one.
-func selectWaiting(ctx context.Context, db *sqldb.DB, now time.Time) (Import, error) {
-	return scanImport(db.QueryRow(ctx, `SELECT `+importColumns+` FROM user_imports
+// selectWaiting returns a job without a lease. It fails with [ErrNotFound].
+func selectWaiting(ctx context.Context, db *sqldb.DB, now time.Time) (Job, error) {
+	return scan(db.QueryRow(ctx, `SELECT `+columns+` FROM user_imports
 		WHERE finished_at = 0 AND lease_until < $1 AND state IN ('queued', 'running') ORDER BY lease_until LIMIT 1`, now.UnixMicro()))
 }
 
-// claimImport takes a job for a while; claimed is false if somebody else was faster.
-func claimImport(ctx context.Context, db *sqldb.DB, job Import, owner string, now, until time.Time) (claimed bool, err error) {
+// insertError queues the error of a row.
+func insertError(b *sqldb.Batch, job Job, c candidate) {
+	b.Queue(`INSERT INTO user_import_errors (tenant_id, import_id, line, email, code, message) VALUES ($1, $2, $3, $4, $5, $6)`,
+		[]any{job.TenantID, job.ID, int64(c.line), cmp.Or(c.failed.Email, c.row.Email), c.failed.Code, c.failed.Message}, nil)
+}
+
+// claim takes the lease of a job. It reports false if another process has taken it.
+func claim(ctx context.Context, db *sqldb.DB, job Job, owner string, now, until time.Time) (claimed bool, err error) {
 	n, err := db.Exec(ctx, `
 		UPDATE user_imports SET state = 'running', owner = $3, lease_until = $4, started_at = CASE WHEN started_at = 0 THEN $5 ELSE started_at END
 		WHERE tenant_id = $1 AND id = $2 AND lease_until < $5 AND state IN ('queued', 'running')`,
@@ -119,31 +126,31 @@ func claimImport(ctx context.Context, db *sqldb.DB, job Import, owner string, no
 	return n > 0, err
 }
 
-// countUnfinished counts the imports of a tenant that are received, wait or run.
+// countUnfinished counts the imports of a tenant that have not ended.
 func countUnfinished(ctx context.Context, db *sqldb.DB, tenantID string) (n int64, err error) {
 	err = db.QueryRow(ctx, `SELECT COUNT(*) FROM user_imports WHERE tenant_id = $1 AND finished_at = 0`, tenantID).Scan(&n)
 	return n, err
 }
 
-// renewImport keeps others from taking over a job that still is the owner's.
-func renewImport(ctx context.Context, db *sqldb.DB, job Import, owner string, until time.Time) error {
+// renew extends the lease of a job.
+func renew(ctx context.Context, db *sqldb.DB, job Job, owner string, until time.Time) error {
 	n, err := db.Exec(ctx, `UPDATE user_imports SET lease_until = $4 WHERE tenant_id = $1 AND id = $2 AND owner = $3 AND state = 'running'`,
 		job.TenantID, job.ID, owner, until.UnixMicro())
 	if err == nil && n == 0 {
-		err = errNotOurs
+		err = errLeaseLost
 	}
 	return err
 }
 
-// advanceImport counts a chunk as done, within the transaction that imports it, if the
-// job still is the owner's and the chunk its next.
-func advanceImport(ctx context.Context, tx *sqldb.Tx, job Import, owner string, imported, failed int, until time.Time) error {
+// advance records that the next chunk is imported, in the transaction that imports it. It fails
+// with errLeaseLost if another process has taken over.
+func advance(ctx context.Context, tx *sqldb.Tx, job Job, owner string, imported, failed int, until time.Time) error {
 	n, err := tx.Exec(ctx, `
 		UPDATE user_imports SET next_chunk = next_chunk + 1, imported = imported + $5, failed = failed + $6, lease_until = $7
 		WHERE tenant_id = $1 AND id = $2 AND owner = $3 AND next_chunk = $4 AND state = 'running'`,
 		job.TenantID, job.ID, owner, int64(job.next), int64(imported), int64(failed), until.UnixMicro())
 	if err == nil && n == 0 {
-		err = errNotOurs
+		err = errLeaseLost
 	}
 	if err == nil {
 		_, err = tx.Exec(ctx, `DELETE FROM user_import_chunks WHERE tenant_id = $1 AND import_id = $2 AND chunk = $3`, job.TenantID, job.ID, int64(job.next))
@@ -151,21 +158,21 @@ func advanceImport(ctx context.Context, tx *sqldb.Tx, job Import, owner string, 
 	return err
 }
 
-func finishImport(ctx context.Context, tx *sqldb.Tx, job Import, owner string, now time.Time) error {
+func finish(ctx context.Context, tx *sqldb.Tx, job Job, owner string, now time.Time) error {
 	n, err := tx.Exec(ctx, `UPDATE user_imports SET state = 'completed', finished_at = $4 WHERE tenant_id = $1 AND id = $2 AND owner = $3 AND state = 'running'`,
 		job.TenantID, job.ID, owner, now.UnixMicro())
 	if err == nil && n == 0 {
-		err = errNotOurs
+		err = errLeaseLost
 	}
 	return err
 }
 
-func releaseImport(ctx context.Context, db *sqldb.DB, job Import, owner string) error {
+func release(ctx context.Context, db *sqldb.DB, job Job, owner string) error {
 	_, err := db.Exec(ctx, `UPDATE user_imports SET lease_until = 0 WHERE tenant_id = $1 AND id = $2 AND owner = $3`, job.TenantID, job.ID, owner)
 	return err
 }
 
-func cancelImport(ctx context.Context, db *sqldb.DB, job Import, now time.Time) error {
+func cancelJob(ctx context.Context, db *sqldb.DB, job Job, now time.Time) error {
 	return db.Tx(ctx, func(tx *sqldb.Tx) error {
 		n, err := tx.Exec(ctx, `UPDATE user_imports SET state = 'cancelled', finished_at = $3 WHERE tenant_id = $1 AND id = $2 AND state IN ('queued', 'running')`,
 			job.TenantID, job.ID, now.UnixMicro())
@@ -176,18 +183,18 @@ func cancelImport(ctx context.Context, db *sqldb.DB, job Import, now time.Time) 
 	})
 }
 
-func selectChunk(ctx context.Context, from reader, job Import) (sealed []byte, err error) {
-	err = from.QueryRow(ctx, `SELECT sealed FROM user_import_chunks WHERE tenant_id = $1 AND import_id = $2 AND chunk = $3`,
+func selectChunk(ctx context.Context, db *sqldb.DB, job Job) (sealed []byte, err error) {
+	err = db.QueryRow(ctx, `SELECT sealed FROM user_import_chunks WHERE tenant_id = $1 AND import_id = $2 AND chunk = $3`,
 		job.TenantID, job.ID, int64(job.next)).Scan(&sealed)
 	if errors.Is(err, sqldb.ErrNoRows) {
-		err = errNotOurs // cancelled, or done by another
+		err = errLeaseLost // canceled, or imported by another process
 	}
 	return sealed, err
 }
 
-// deleteImports removes jobs that were begun before an instant and not received whole,
-// and those that ended before another.
-func deleteImports(ctx context.Context, db *sqldb.DB, begun, ended time.Time) error {
+// deleteJobs deletes jobs that were begun before an instant and not received completely, and
+// those that ended before another.
+func deleteJobs(ctx context.Context, db *sqldb.DB, begun, ended time.Time) error {
 	const old = `(i.state = 'receiving' AND i.created_at < $1 OR i.finished_at <> 0 AND i.finished_at < $2)`
 	return db.Tx(ctx, func(tx *sqldb.Tx) error {
 		for _, statement := range []string{
@@ -205,20 +212,9 @@ func deleteImports(ctx context.Context, db *sqldb.DB, begun, ended time.Time) er
 	})
 }
 
-// selectTaken says which of some folded addresses have an account.
-func selectTaken(ctx context.Context, from sender, tenantID string, emails []string) (map[string]bool, error) {
-	taken := map[string]bool{}
-	var b sqldb.Batch
-	for _, email := range emails {
-		b.Queue(`SELECT 1 FROM users WHERE tenant_id = $1 AND email_norm = $2 AND email_norm <> ''`, []any{tenantID, email}, func(rows *sqldb.Rows) error {
-			for rows.Next() {
-				taken[email] = true
-			}
-			return nil
-		})
+func instant(micros int64) time.Time {
+	if micros == 0 {
+		return time.Time{}
 	}
-	if b.Len() == 0 {
-		return taken, nil
-	}
-	return taken, from.Send(ctx, &b)
+	return time.UnixMicro(micros).UTC()
 }

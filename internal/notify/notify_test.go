@@ -1,4 +1,4 @@
-package post
+package notify
 
 import (
 	"context"
@@ -18,10 +18,10 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// server is a mail server that knows nobody@ not at all and later@ not now.
+// server is a mail server that refuses mails to nobody@ permanently and to later@ temporarily.
 type server struct {
-	mu      sync.Mutex
-	letters []string // to, line break, the letter
+	mu    sync.Mutex
+	mails []string // the recipient, a line break, the mail
 }
 
 func (s *server) NewSession(*smtp.Conn) (smtp.Session, error) { return &session{server: s}, nil }
@@ -48,7 +48,7 @@ func (s *session) Data(r io.Reader) error {
 	text, err := io.ReadAll(r)
 	s.server.mu.Lock()
 	defer s.server.mu.Unlock()
-	s.server.letters = append(s.server.letters, s.to+"\n"+string(text))
+	s.server.mails = append(s.server.mails, s.to+"\n"+string(text))
 	return err
 }
 
@@ -70,37 +70,37 @@ func TestSMTP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	letter := Letter{FromName: "Ünits \"& Co\"\r\nBcc: x@example.com", To: "ann@example.com", Subject: "Grüße\r\nBcc: y@example.com", Text: "hello\n.\nworld", HTML: "<p>hello</p>"}
-	if err := mailer.Mail(t.Context(), letter); err != nil {
+	mail := Mail{FromName: "Ünits \"& Co\"\r\nBcc: x@example.com", To: "ann@example.com", Subject: "Grüße\r\nBcc: y@example.com", Text: "hello\n.\nworld", HTML: "<p>hello</p>"}
+	if err := mailer.SendMail(t.Context(), mail); err != nil {
 		t.Fatal(err)
 	}
-	got := backend.letters[0]
+	got := backend.mails[0]
 	head, _, _ := strings.Cut(got, "\r\n\r\n")
 	for _, line := range strings.Split(head, "\n") {
 		if strings.HasPrefix(strings.ToLower(line), "bcc:") {
-			t.Errorf("what the letter says became a header:\n%s", head)
+			t.Errorf("a field became a header:\n%s", head)
 		}
 	}
 	for _, want := range []string{"ann@example.com\n", "<accounts@example.com>", "text/plain", "text/html", "Auto-Submitted: auto-generated", "hello"} {
 		if !strings.Contains(got, want) {
-			t.Errorf("%q is not in the letter:\n%s", want, got)
+			t.Errorf("%q is not in the mail:\n%s", want, got)
 		}
 	}
-	letter.To = "nobody@example.com"
-	if err := mailer.Mail(t.Context(), letter); !errors.Is(err, ErrRefused) {
-		t.Errorf("to nobody: %v, want ErrRefused", err)
+	mail.To = "nobody@example.com"
+	if err := mailer.SendMail(t.Context(), mail); !errors.Is(err, ErrRefused) {
+		t.Errorf("to an unknown mailbox: %v, want ErrRefused", err)
 	}
-	letter.To = "later@example.com"
-	if err := mailer.Mail(t.Context(), letter); err == nil || errors.Is(err, ErrRefused) {
-		t.Errorf("to somebody who is busy: %v, want an error that is not final", err)
+	mail.To = "later@example.com"
+	if err := mailer.SendMail(t.Context(), mail); err == nil || errors.Is(err, ErrRefused) {
+		t.Errorf("temporarily refused: %v, want an error that is not final", err)
 	}
-	letter.To = "not an address"
-	if err := mailer.Mail(t.Context(), letter); !errors.Is(err, ErrRefused) {
-		t.Errorf("to no address: %v, want ErrRefused", err)
+	mail.To = "not an address"
+	if err := mailer.SendMail(t.Context(), mail); !errors.Is(err, ErrRefused) {
+		t.Errorf("to an invalid address: %v, want ErrRefused", err)
 	}
 	s.Close()
-	letter.To = "ann@example.com"
-	if err := mailer.Mail(t.Context(), letter); err == nil || errors.Is(err, ErrRefused) {
+	mail.To = "ann@example.com"
+	if err := mailer.SendMail(t.Context(), mail); err == nil || errors.Is(err, ErrRefused) {
 		t.Errorf("without a server: %v, want an error that is not final", err)
 	}
 }
@@ -132,12 +132,12 @@ func TestGateway(t *testing.T) {
 	}))
 	defer gateway.Close()
 	g := NewGateway(gateway.URL, "t0ken", []string{"+49", "+1"})
-	if err := g.Text(t.Context(), "+4930123456", "123456"); err != nil || got["to"] != "+4930123456" || got["text"] != "123456" {
+	if err := g.SendText(t.Context(), "+4930123456", "123456"); err != nil || got["to"] != "+4930123456" || got["text"] != "123456" {
 		t.Errorf("%v: %v", got, err)
 	}
 	for code, final := range map[int]bool{400: true, 404: true, 408: false, 429: false, 500: false, 503: false, 302: false} {
 		status = code
-		if err := g.Text(t.Context(), "+4930123456", "x"); err == nil || errors.Is(err, ErrRefused) != final {
+		if err := g.SendText(t.Context(), "+4930123456", "x"); err == nil || errors.Is(err, ErrRefused) != final {
 			t.Errorf("%d: %v, final: %v", code, err, final)
 		}
 	}
@@ -151,8 +151,8 @@ func TestGateway(t *testing.T) {
 	}
 	late, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
 	defer cancel()
-	if err := g.Text(late, "+4930123456", "x"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("too late: %v", err)
+	if err := g.SendText(late, "+4930123456", "x"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("after the deadline: %v", err)
 	}
 }
 
@@ -163,11 +163,11 @@ func TestFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, subject := range []string{"first", "second"} {
-		if err := f.Mail(t.Context(), Letter{FromName: "dev", To: "ann@example.com", Subject: subject, Text: "hello", HTML: "<p>hello</p>"}); err != nil {
+		if err := f.SendMail(t.Context(), Mail{FromName: "dev", To: "ann@example.com", Subject: subject, Text: "hello", HTML: "<p>hello</p>"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := f.Text(t.Context(), "+4930123456", "123456"); err != nil {
+	if err := f.SendText(t.Context(), "+4930123456", "123456"); err != nil {
 		t.Fatal(err)
 	}
 	items, err := f.Items(2)
@@ -175,7 +175,7 @@ func TestFolder(t *testing.T) {
 		t.Errorf("%+v, %v", items, err)
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 5 { // two letters in two forms, and a text
+	if err != nil || len(entries) != 5 { // two mails in two forms, and a text message
 		t.Errorf("%d files, %v", len(entries), err)
 	}
 	for _, entry := range entries {
@@ -187,10 +187,10 @@ func TestFolder(t *testing.T) {
 
 func TestNone(t *testing.T) {
 	var n None
-	if err := errors.Join(n.Mail(t.Context(), Letter{})); !errors.Is(err, ErrNone) || !errors.Is(err, ErrRefused) {
+	if err := errors.Join(n.SendMail(t.Context(), Mail{})); !errors.Is(err, ErrNone) || !errors.Is(err, ErrRefused) {
 		t.Error(err)
 	}
-	if err := n.Text(t.Context(), "", ""); !errors.Is(err, ErrNone) || n.Accepts("+4930123456") {
+	if err := n.SendText(t.Context(), "", ""); !errors.Is(err, ErrNone) || n.Accepts("+4930123456") {
 		t.Error(err)
 	}
 }

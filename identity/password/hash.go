@@ -1,4 +1,4 @@
-package identity
+package password
 
 import (
 	"context"
@@ -14,15 +14,15 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// PasswordHash is the PHC string of a hashed password. The zero value is the
-// absence of a password: nothing verifies against it.
-type PasswordHash string
+// Hash is the PHC string of a hashed password. The zero value represents an account without
+// a password: no password verifies against it.
+type Hash string
 
 // String keeps hashes out of logs and error messages.
-func (PasswordHash) String() string { return "redacted" }
+func (Hash) String() string { return "redacted" }
 
-// The parameters that new hashes get: the OWASP Password Storage Cheat Sheet's
-// minimum for argon2id with one lane.
+// The parameters of new hashes: the minimum of the OWASP Password Storage Cheat Sheet for
+// argon2id with one lane.
 const (
 	argonMemory = 19456 // KiB
 	argonTime   = 2
@@ -31,15 +31,15 @@ const (
 	hashSize    = 32 // bytes
 )
 
-// maxPassword bounds what is hashed, in bytes.
-const maxPassword = 1024
+// maxLength is the longest password that is hashed, in bytes.
+const maxLength = 1024
 
-// ErrPasswordTooLong is returned for a password of more than 1,024 bytes.
-var ErrPasswordTooLong = errors.New("password is longer than 1,024 bytes")
+// ErrTooLong is returned for a password of more than 1,024 bytes.
+var ErrTooLong = errors.New("password is longer than 1,024 bytes")
 
-// HashPassword hashes a password with fresh salt. It waits for its turn, and fails as
-// [Hashing] does, or with [ErrPasswordTooLong].
-func HashPassword(ctx context.Context, password string) (PasswordHash, error) {
+// NewHash hashes a password with a new salt. It fails as [Reserve] does, or with
+// [ErrTooLong].
+func NewHash(ctx context.Context, password string) (Hash, error) {
 	p := phc{memory: argonMemory, time: argonTime, lanes: argonLanes, salt: make([]byte, saltSize)}
 	rand.Read(p.salt)
 	var err error
@@ -49,15 +49,14 @@ func HashPassword(ctx context.Context, password string) (PasswordHash, error) {
 	return p.encode(), nil
 }
 
-// Verify reports whether the password is the one that was hashed. It waits for its
-// turn like [HashPassword], and takes as long without a hash as with one. The
-// error tells of a stored hash that cannot be read, or of ctx.
-func (h PasswordHash) Verify(ctx context.Context, password string) (bool, error) {
+// Verify reports whether h is the hash of the password. It takes the same time for the zero
+// value as for a hash. It fails if the stored hash is malformed, or as [Reserve] does.
+func (h Hash) Verify(ctx context.Context, password string) (bool, error) {
 	if h == "" {
-		_, err := HashPassword(ctx, password[:min(len(password), maxPassword)])
+		_, err := NewHash(ctx, password[:min(len(password), maxLength)])
 		return false, err
 	}
-	if len(password) > maxPassword {
+	if len(password) > maxLength {
 		return false, nil
 	}
 	if !strings.HasPrefix(string(h), "$argon2id$") {
@@ -71,33 +70,33 @@ func (h PasswordHash) Verify(ctx context.Context, password string) (bool, error)
 	return err == nil && subtle.ConstantTimeCompare(got, p.hash) == 1, err
 }
 
-// Current reports whether the hash is what [HashPassword] makes today: of the same
-// algorithm, with the same parameters.
-func (h PasswordHash) Current() bool {
+// Current reports whether the hash has the algorithm and the parameters of new hashes.
+func (h Hash) Current() bool {
 	p, err := parsePHC(string(h))
 	return err == nil && p.memory == argonMemory && p.time == argonTime && p.lanes == argonLanes && len(p.hash) == hashSize
 }
 
-// verifyForeign verifies against a hash that another system made. The password is
-// taken as it was typed, as those do.
-func (h PasswordHash) verifyForeign(ctx context.Context, password string) (bool, error) {
+// verifyForeign verifies against a hash of another system. It does not normalize the
+// password, because those systems do not.
+func (h Hash) verifyForeign(ctx context.Context, password string) (bool, error) {
 	var got, want []byte
-	err := Hashing(ctx, func(context.Context) (err error) {
+	err := Reserve(ctx, func(context.Context) (err error) {
 		got, want, err = h.deriveForeign(password)
 		return err
 	})
 	return err == nil && subtle.ConstantTimeCompare(got, want) == 1, err
 }
 
-// deriveForeign hashes a password as h was, and returns both hashes.
-func (h PasswordHash) deriveForeign(password string) (got, want []byte, err error) {
+// deriveForeign hashes a password with the algorithm and the parameters of h and returns
+// both hashes.
+func (h Hash) deriveForeign(password string) (got, want []byte, err error) {
 	if strings.HasPrefix(string(h), "$2") {
-		// bcrypt itself looks at no more than 72 bytes.
+		// bcrypt uses the first 72 bytes only; the library refuses longer input.
 		err := bcrypt.CompareHashAndPassword([]byte(h), []byte(password[:min(len(password), 72)]))
 		if errors.Is(err, bcrypt.ErrMismatchedHashAndPassword) {
 			return nil, []byte(h), nil
 		}
-		return []byte(h), []byte(h), err // it has compared them
+		return []byte(h), []byte(h), err // already compared
 	}
 	d, err := parseForeign(string(h))
 	if err != nil {
@@ -107,7 +106,7 @@ func (h PasswordHash) deriveForeign(password string) (got, want []byte, err erro
 	return got, d.hash, err
 }
 
-// phc is a PHC string taken apart.
+// phc is a parsed PHC string.
 // https://github.com/P-H-C/phc-string-format/blob/master/phc-sf-spec.md
 type phc struct {
 	memory, time uint32
@@ -115,27 +114,27 @@ type phc struct {
 	salt, hash   []byte
 }
 
-// derive hashes the NFC form, so that a password typed on a system that
-// composes accents verifies on one that does not.
+// derive hashes the NFC form, so that a password verifies whether or not the keyboard
+// composes accents.
 func (p phc) derive(ctx context.Context, password string, size int) (hash []byte, err error) {
-	if len(password) > maxPassword {
-		return nil, ErrPasswordTooLong
+	if len(password) > maxLength {
+		return nil, ErrTooLong
 	}
-	err = Hashing(ctx, func(context.Context) error {
+	err = Reserve(ctx, func(context.Context) error {
 		hash = argon2.IDKey(norm.NFC.Bytes([]byte(password)), p.salt, p.time, p.memory, p.lanes, uint32(size))
 		return nil
 	})
 	return hash, err
 }
 
-func (p phc) encode() PasswordHash {
+func (p phc) encode() Hash {
 	b64 := base64.RawStdEncoding
-	return PasswordHash(fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version,
+	return Hash(fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version,
 		p.memory, p.time, p.lanes, b64.EncodeToString(p.salt), b64.EncodeToString(p.hash)))
 }
 
-// errHash does not quote the string that it is about.
-var errHash = errors.New("identity: stored password hash cannot be read")
+// errHash does not quote the hash.
+var errHash = errors.New("password: stored hash cannot be read")
 
 func parsePHC(s string) (phc, error) {
 	var p phc
@@ -149,7 +148,7 @@ func parsePHC(s string) (phc, error) {
 	var err1, err2 error
 	p.salt, err1 = base64.RawStdEncoding.DecodeString(parts[4])
 	p.hash, err2 = base64.RawStdEncoding.DecodeString(parts[5])
-	if err1 != nil || err2 != nil || len(p.salt) < 8 || len(p.hash) < 16 || len(p.hash) > maxForeignHash ||
+	if err1 != nil || err2 != nil || len(p.salt) < 8 || len(p.hash) < 16 || len(p.hash) > maxHashSize ||
 		p.time < 1 || p.lanes < 1 || p.lanes > maxArgonLanes ||
 		p.memory > maxArgonMemory || uint64(p.memory)*uint64(p.time) > maxArgonWork {
 		return phc{}, errHash

@@ -1,12 +1,12 @@
-// Package ticket stores one-time tokens: the link in a mail, a sign-in that waits for its
-// second factor, a challenge that waits for its answer.
+// Package onetime stores one-time tokens: of links in mails, of sign-ins in progress, of
+// challenges.
 //
-// A ticket is a secret of 256 random bits, of which only the hash is stored, with
-// encrypted data for its use. It is valid for one purpose, its kind, until it expires, and
-// for one use: the transaction that uses it deletes it ([Use]). If a ticket is verified
-// with short codes, such as six digits, each attempt is counted before the code is
-// compared ([Store.Try]), so that parallel guesses cannot exceed the limit.
-package ticket
+// The secret of a token has 256 random bits, of which only the hash is stored, with encrypted
+// data for its use. A token is valid for one purpose, its kind, until it expires, and for one
+// use: the transaction that uses it deletes it ([Use]). Where a short code belongs to a token,
+// such as one of six digits, each attempt is counted before the code is compared
+// ([Store.Try]), so that parallel guesses cannot exceed the limit.
+package onetime
 
 import (
 	"context"
@@ -22,24 +22,24 @@ import (
 	"stonetown/internal/sqldb"
 )
 
-// ErrInvalid is returned for a secret that no ticket of the kind has: it never had, was
-// used, tried too often, or is over.
+// ErrInvalid is returned for a secret without a token of the kind: an unknown one, or that of
+// a token that was used, was tried too often, or has expired.
 var ErrInvalid = errors.New("the one-time token is unknown, used or expired")
 
-// Kind is what a ticket is for.
+// Kind is the purpose of a token.
 type Kind string
 
-// RevertEmail is the kind that [Discard] spares unless it is named: the link by which the owner
-// of an account takes a change of address back must survive whatever an intruder does next,
-// such as changing the password.
+// RevertEmail is the kind of the links that revert a change of address. [Discard] deletes them
+// only if the kind is named: they must survive what an intruder can do to the account, such as
+// changing the password.
 const RevertEmail Kind = "revert_email"
 
-// Ticket is what has been handed out.
-type Ticket struct {
+// Token is a one-time token without its secret.
+type Token struct {
 	TenantID  string
 	Kind      Kind
-	UserID    string // empty: nobody in particular
-	Attempts  int    // so far
+	UserID    string // empty: the token belongs to no user
+	Attempts  int    // at a code
 	CreatedAt time.Time
 	ExpiresAt time.Time
 
@@ -47,43 +47,43 @@ type Ticket struct {
 	payload []byte // JSON
 }
 
-// Read decodes what is remembered.
-func (t Ticket) Read(payload any) error { return json.Unmarshal(t.payload, payload) }
+// Read decodes the data of the token.
+func (t Token) Read(payload any) error { return json.Unmarshal(t.payload, payload) }
 
-// New is what handing one out takes.
+// New describes a new token.
 type New struct {
 	Kind     Kind
 	TenantID string
 	UserID   string
-	Payload  any // becomes JSON
-	For      time.Duration
+	Payload  any           // stored as JSON, encrypted
+	For      time.Duration // the lifetime
 }
 
-// Store keeps tickets. It is safe for concurrent use.
+// Store stores tokens. It is safe for concurrent use.
 type Store struct {
 	db    *sqldb.DB
 	seal  *seal.Key
 	clock func() time.Time
 }
 
-// NewStore returns the tickets kept in db, whose tables are [Migrations].
+// NewStore returns a store in db. Its tables are [Migrations].
 func NewStore(db *sqldb.DB, key *seal.Key, clock func() time.Time) *Store {
 	return &Store{db, key, clock}
 }
 
 func (s *Store) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
 
-// Issue queues a new ticket and returns its secret, which is not kept.
-func (s *Store) Issue(b *sqldb.Batch, n New) (secret string, t Ticket) {
+// Issue queues a new token and returns its secret, which is not stored.
+func (s *Store) Issue(b *sqldb.Batch, n New) (secret string, t Token) {
 	raw := make([]byte, 32)
 	rand.Read(raw)
 	secret = base64.RawURLEncoding.EncodeToString(raw)
 	payload, err := json.Marshal(n.Payload)
 	if err != nil {
-		panic("ticket: " + err.Error()) // of our own types
+		panic("onetime: " + err.Error()) // a programming error
 	}
 	now := s.now()
-	t = Ticket{
+	t = Token{
 		TenantID: n.TenantID, Kind: n.Kind, UserID: n.UserID, CreatedAt: now, ExpiresAt: now.Add(n.For),
 		id: idOf(secret), payload: payload,
 	}
@@ -93,28 +93,28 @@ func (s *Store) Issue(b *sqldb.Batch, n New) (secret string, t Ticket) {
 	return secret, t
 }
 
-// Hand issues a ticket that nothing else commits with.
-func (s *Store) Hand(ctx context.Context, n New) (secret string, t Ticket, err error) {
+// Create issues a token in a transaction of its own.
+func (s *Store) Create(ctx context.Context, n New) (secret string, t Token, err error) {
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		var b sqldb.Batch
 		secret, t = s.Issue(&b, n)
 		return tx.Send(ctx, &b)
 	})
 	if err != nil {
-		return "", Ticket{}, fmt.Errorf("hand out ticket: %w", err)
+		return "", Token{}, fmt.Errorf("create one-time token: %w", err)
 	}
 	return secret, t, nil
 }
 
-// Find returns the ticket of a kind that a secret leads to. It fails with [ErrInvalid].
-func (s *Store) Find(ctx context.Context, tenantID string, kind Kind, secret string) (Ticket, error) {
+// Find returns the token of a kind with a secret. It fails with [ErrInvalid].
+func (s *Store) Find(ctx context.Context, tenantID string, kind Kind, secret string) (Token, error) {
 	row := s.db.QueryRow(ctx, `SELECT `+columns+` FROM tickets WHERE tenant_id = $1 AND id = $2`, tenantID, idOf(secret))
 	return s.scan(row, tenantID, kind, idOf(secret))
 }
 
-// Try counts a guess at a ticket and returns it. Beyond most of them the ticket is
-// gone. It fails with [ErrInvalid].
-func (s *Store) Try(ctx context.Context, tenantID string, kind Kind, secret string, most int) (t Ticket, err error) {
+// Try counts an attempt at the code of a token and returns the token. After most attempts it
+// fails with [ErrInvalid].
+func (s *Store) Try(ctx context.Context, tenantID string, kind Kind, secret string, most int) (t Token, err error) {
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		row := tx.QueryRow(ctx, `
 			UPDATE tickets SET attempts = attempts + 1 WHERE tenant_id = $1 AND id = $2 AND kind = $3 AND attempts < $4 RETURNING `+columns,
@@ -125,12 +125,12 @@ func (s *Store) Try(ctx context.Context, tenantID string, kind Kind, secret stri
 	return t, err
 }
 
-// Left is how many guesses a ticket that was tried has left.
-func (t Ticket) Left(most int) int { return max(0, most-t.Attempts) }
+// Left is the number of attempts that a token has left after [Store.Try].
+func (t Token) Left(most int) int { return max(0, most-t.Attempts) }
 
-// Use deletes a ticket within the transaction that does what it is for. It fails with
-// [ErrInvalid] if another did so first.
-func Use(ctx context.Context, tx *sqldb.Tx, t Ticket) error {
+// Use deletes a token, in the transaction of its purpose. It fails with [ErrInvalid] if the
+// token has been used.
+func Use(ctx context.Context, tx *sqldb.Tx, t Token) error {
 	n, err := tx.Exec(ctx, `DELETE FROM tickets WHERE tenant_id = $1 AND id = $2`, t.TenantID, t.id)
 	if err == nil && n == 0 {
 		err = ErrInvalid
@@ -138,8 +138,8 @@ func Use(ctx context.Context, tx *sqldb.Tx, t Ticket) error {
 	return err
 }
 
-// Discard queues the end of the tickets of a user: of some kinds or, without one, of
-// all but [RevertEmail].
+// Discard queues the deletion of the tokens of a user: of some kinds or, if none is named, of all
+// but [RevertEmail].
 func Discard(b *sqldb.Batch, tenantID, userID string, kinds ...Kind) {
 	if len(kinds) == 0 {
 		b.Queue(`DELETE FROM tickets WHERE tenant_id = $1 AND user_id = $2 AND user_id <> '' AND kind <> $3`, []any{tenantID, userID, string(RevertEmail)}, nil)
@@ -149,8 +149,8 @@ func Discard(b *sqldb.Batch, tenantID, userID string, kinds ...Kind) {
 	}
 }
 
-// Tidy deletes the tickets whose time is over.
-func (s *Store) Tidy(ctx context.Context) error {
+// DeleteExpired deletes the tokens that have expired.
+func (s *Store) DeleteExpired(ctx context.Context) error {
 	_, err := s.db.Exec(ctx, `DELETE FROM tickets WHERE expires_at <= $1`, s.now().UnixMicro())
 	return err
 }

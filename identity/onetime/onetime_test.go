@@ -1,4 +1,4 @@
-package ticket
+package onetime
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-func TestTickets(t *testing.T) {
+func TestTokens(t *testing.T) {
 	for name, url := range map[string]func(testing.TB) string{
 		"SQLite":     func(t testing.TB) string { return "sqlite://" + filepath.Join(t.TempDir(), "test.db") },
 		"PostgreSQL": pgtest.URL,
@@ -36,30 +36,30 @@ func TestTickets(t *testing.T) {
 			}
 			now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 			s := NewStore(db, key, func() time.Time { return now })
-			hand := func(kind Kind) (string, Ticket) {
+			create := func(kind Kind) (string, Token) {
 				t.Helper()
-				secret, ticket, err := s.Hand(ctx, New{Kind: kind, TenantID: "tnt_a", UserID: "usr_a", Payload: map[string]string{"to": "ann"}, For: time.Hour})
+				secret, token, err := s.Create(ctx, New{Kind: kind, TenantID: "tnt_a", UserID: "usr_a", Payload: map[string]string{"to": "ann"}, For: time.Hour})
 				if err != nil {
 					t.Fatal(err)
 				}
-				return secret, ticket
+				return secret, token
 			}
-			secret, handed := hand("letter")
-			found, err := s.Find(ctx, "tnt_a", "letter", secret)
+			secret, created := create("mail")
+			found, err := s.Find(ctx, "tnt_a", "mail", secret)
 			var payload map[string]string
 			if err == nil {
 				err = found.Read(&payload)
 			}
-			if err != nil || found.UserID != "usr_a" || payload["to"] != "ann" || !found.ExpiresAt.Equal(handed.ExpiresAt) {
+			if err != nil || found.UserID != "usr_a" || payload["to"] != "ann" || !found.ExpiresAt.Equal(created.ExpiresAt) {
 				t.Errorf("%+v %v, %v", found, payload, err)
 			}
-			for what, try := range map[string][3]string{"kind": {"tnt_a", "other", secret}, "tenant": {"tnt_b", "letter", secret}, "secret": {"tnt_a", "letter", secret + "x"}} {
+			for what, try := range map[string][3]string{"kind": {"tnt_a", "other", secret}, "tenant": {"tnt_b", "mail", secret}, "secret": {"tnt_a", "mail", secret + "x"}} {
 				if _, err := s.Find(ctx, try[0], Kind(try[1]), try[2]); !errors.Is(err, ErrInvalid) {
 					t.Errorf("another %s: %v", what, err)
 				}
 			}
 
-			// Many come with it at once: one of them uses it.
+			// Of many concurrent uses one succeeds.
 			var wg sync.WaitGroup
 			used := make(chan error, 20)
 			for range cap(used) {
@@ -67,45 +67,45 @@ func TestTickets(t *testing.T) {
 			}
 			wg.Wait()
 			close(used)
-			won := 0
+			succeeded := 0
 			for err := range used {
 				if err == nil {
-					won++
+					succeeded++
 				} else if !errors.Is(err, ErrInvalid) {
 					t.Error(err)
 				}
 			}
-			if won != 1 {
-				t.Errorf("used %d times", won)
+			if succeeded != 1 {
+				t.Errorf("used %d times", succeeded)
 			}
 
-			// Many guess at once: five are judged.
-			secret, _ = hand("code")
+			// Of many concurrent attempts five are admitted.
+			secret, _ = create("code")
 			tried := make(chan error, 50)
 			for range cap(tried) {
 				wg.Go(func() { _, err := s.Try(ctx, "tnt_a", "code", secret, 5); tried <- err })
 			}
 			wg.Wait()
 			close(tried)
-			judged := 0
+			admitted := 0
 			for err := range tried {
 				if err == nil {
-					judged++
+					admitted++
 				} else if !errors.Is(err, ErrInvalid) {
 					t.Error(err)
 				}
 			}
-			if judged != 5 {
-				t.Errorf("%d guesses were judged", judged)
+			if admitted != 5 {
+				t.Errorf("%d attempts were admitted", admitted)
 			}
 
-			// Its time ends it, and then its row goes.
-			secret, _ = hand("letter")
+			// A token expires, and then its row is deleted.
+			secret, _ = create("mail")
 			now = now.Add(time.Hour)
-			if _, err := s.Find(ctx, "tnt_a", "letter", secret); !errors.Is(err, ErrInvalid) {
-				t.Errorf("when its time is over: %v", err)
+			if _, err := s.Find(ctx, "tnt_a", "mail", secret); !errors.Is(err, ErrInvalid) {
+				t.Errorf("after it has expired: %v", err)
 			}
-			if err := s.Tidy(ctx); err != nil {
+			if err := s.DeleteExpired(ctx); err != nil {
 				t.Error(err)
 			}
 			var rows int64

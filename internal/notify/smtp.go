@@ -1,4 +1,4 @@
-package post
+package notify
 
 import (
 	"context"
@@ -13,17 +13,17 @@ import (
 	"github.com/wneessen/go-mail"
 )
 
-// smtpTimeout bounds the sending of a letter.
+// smtpTimeout bounds the sending of a mail.
 const smtpTimeout = 30 * time.Second
 
-// SMTP sends letters through a mail server.
+// SMTP sends mails through a mail server.
 type SMTP struct {
 	client *mail.Client
 	from   string
 }
 
-// NewSMTP returns a sender through the server at smtp://[user@]host[:port], which must
-// know STARTTLS unless the host is this machine, or smtps:// for TLS from the start.
+// NewSMTP returns a mailer for the server at smtp://[user@]host[:port], which must support
+// STARTTLS unless it is on this machine, or at smtps://[user@]host[:port], with implicit TLS.
 func NewSMTP(server, password, from string) (*SMTP, error) {
 	u, err := url.Parse(server)
 	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" {
@@ -53,48 +53,48 @@ func NewSMTP(server, password, from string) (*SMTP, error) {
 		return nil, fmt.Errorf("mail server: %w", err)
 	}
 	s := &SMTP{client, from}
-	if _, err := s.message(Letter{To: from, Subject: "x", Text: "x"}); err != nil {
+	if _, err := s.message(Mail{To: from, Subject: "x", Text: "x"}); err != nil {
 		return nil, fmt.Errorf("sender's address: %w", err)
 	}
 	return s, nil
 }
 
-// Mail implements [Mailer].
-func (s *SMTP) Mail(ctx context.Context, l Letter) error {
-	m, err := s.message(l)
+// SendMail implements [Mailer].
+func (s *SMTP) SendMail(ctx context.Context, m Mail) error {
+	msg, err := s.message(m)
 	if err != nil {
 		return fmt.Errorf("%w: %w", err, ErrRefused)
 	}
-	err = s.client.DialAndSendWithContext(ctx, m)
+	err = s.client.DialAndSendWithContext(ctx, msg)
 	var refused *mail.SendError
 	if errors.As(err, &refused) && !refused.IsTemp() && refused.Reason == mail.ErrSMTPRcptTo {
-		return fmt.Errorf("send letter: %w: %w", err, ErrRefused)
+		return fmt.Errorf("send mail: %w: %w", err, ErrRefused)
 	}
 	if err != nil {
-		return fmt.Errorf("send letter: %w", err)
+		return fmt.Errorf("send mail: %w", err)
 	}
 	return nil
 }
 
-// message is a letter as mail servers take it.
-func (s *SMTP) message(l Letter) (*mail.Msg, error) { return message(s.from, l) }
+func (s *SMTP) message(m Mail) (*mail.Msg, error) { return message(s.from, m) }
 
-func message(from string, l Letter) (*mail.Msg, error) {
-	m := mail.NewMsg(mail.WithNoDefaultUserAgent())
-	if err := errors.Join(m.From(from), m.To(l.To)); err != nil {
+// message encodes a mail (RFC 5322).
+func message(from string, m Mail) (*mail.Msg, error) {
+	msg := mail.NewMsg(mail.WithNoDefaultUserAgent())
+	if err := errors.Join(msg.From(from), msg.To(m.To)); err != nil {
 		return nil, err
 	}
-	m.FromMailAddress(&netmail.Address{Name: oneLine(l.FromName), Address: m.GetFrom()[0].Address})
-	m.Subject(oneLine(l.Subject))
-	m.SetDate()
-	m.SetMessageID()
-	m.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no answers from machines
-	m.SetBodyString(mail.TypeTextPlain, l.Text)
-	if l.HTML != "" {
-		m.AddAlternativeString(mail.TypeTextHTML, l.HTML)
+	msg.FromMailAddress(&netmail.Address{Name: oneLine(m.FromName), Address: msg.GetFrom()[0].Address})
+	msg.Subject(oneLine(m.Subject))
+	msg.SetDate()
+	msg.SetMessageID()
+	msg.SetGenHeader("Auto-Submitted", "auto-generated") // no automatic responses (RFC 3834 §5)
+	msg.SetBodyString(mail.TypeTextPlain, m.Text)
+	if m.HTML != "" {
+		msg.AddAlternativeString(mail.TypeTextHTML, m.HTML)
 	}
-	return m, nil
+	return msg, nil
 }
 
-// oneLine keeps a text from beginning a header of its own.
+// oneLine replaces line breaks, which would begin another header field.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

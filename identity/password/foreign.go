@@ -1,4 +1,4 @@
-package identity
+package password
 
 import (
 	"crypto/pbkdf2"
@@ -13,11 +13,11 @@ import (
 	"golang.org/x/crypto/scrypt"
 )
 
-// ErrHashUnknown is returned for a hash that cannot be verified against: of an unknown
-// algorithm, malformed, or with parameters that would cost too much.
-var ErrHashUnknown = errors.New("not a password hash of a supported algorithm, or its parameters exceed the limits")
+// ErrUnsupported is returned for a hash of an unknown algorithm, for a malformed one, and for
+// one with parameters beyond the limits.
+var ErrUnsupported = errors.New("not a password hash of a supported algorithm, or its parameters exceed the limits")
 
-// Algorithms that other systems' hashes may be of, beside argon2id.
+// The algorithms of hashes that can be imported.
 const (
 	Argon2id     = "argon2id"
 	Bcrypt       = "bcrypt"        // modular crypt format: $2b$12$…
@@ -25,21 +25,20 @@ const (
 	PBKDF2SHA256 = "pbkdf2_sha256" // Django: pbkdf2_sha256$600000$salt$hash; or PHC: $pbkdf2-sha256$i=600000$salt$hash
 )
 
-// Bounds of what verifying one password may cost: about a second and 256 MiB, whatever
-// the algorithm.
+// The limits of parameters: verifying one password takes at most about a second and
+// 256 MiB with every algorithm.
 const (
 	maxArgonMemory      = 256 << 10 // KiB
 	maxArgonWork        = 1 << 20   // KiB times passes
 	maxArgonLanes       = 16
 	maxBcryptCost       = 14
-	maxScryptMemory     = 256 << 20 // bytes, times lanes, which x/crypto computes one by one
+	maxScryptMemory     = 256 << 20 // bytes times lanes; x/crypto computes the lanes one after another
 	maxPBKDF2Iterations = 5_000_000
-	maxForeignHash      = 128 // bytes
+	maxHashSize         = 128 // bytes
 )
 
-// ForeignHash takes over a hash that another system made. It fails with
-// [ErrHashUnknown].
-func ForeignHash(algorithm, value string) (PasswordHash, error) {
+// ImportHash validates a hash that another system made. It fails with [ErrUnsupported].
+func ImportHash(algorithm, value string) (Hash, error) {
 	var err error
 	switch algorithm {
 	case Argon2id:
@@ -47,32 +46,32 @@ func ForeignHash(algorithm, value string) (PasswordHash, error) {
 	case Bcrypt:
 		var cost int
 		if cost, err = bcrypt.Cost([]byte(value)); err == nil && (cost > maxBcryptCost || len(value) != 60) {
-			err = ErrHashUnknown
+			err = ErrUnsupported
 		}
 	case Scrypt, PBKDF2SHA256:
 		_, err = parseForeign(value)
 	default:
-		err = ErrHashUnknown
+		err = ErrUnsupported
 	}
 	if err != nil {
-		return "", ErrHashUnknown
+		return "", ErrUnsupported
 	}
-	return PasswordHash(value), nil
+	return Hash(value), nil
 }
 
-// derived is a hash that is verified by deriving it again.
+// derived is a parsed hash and the function that derives it from a password.
 type derived struct {
 	hash   []byte
 	derive func(password string, size int) ([]byte, error)
 }
 
-// parseForeign reads a hash by scrypt or PBKDF2.
+// parseForeign parses a hash of scrypt or PBKDF2.
 func parseForeign(text string) (d derived, err error) {
 	parts := strings.Split(text, "$")
 	decode := func(s string) []byte {
 		b, decodeErr := base64.RawStdEncoding.DecodeString(strings.ReplaceAll(strings.TrimRight(s, "="), ".", "+"))
 		if decodeErr != nil {
-			err = ErrHashUnknown
+			err = ErrUnsupported
 		}
 		return b
 	}
@@ -81,7 +80,7 @@ func parseForeign(text string) (d derived, err error) {
 		var ln, r, p int
 		if n, _ := fmt.Sscanf(parts[2], "ln=%d,r=%d,p=%d", &ln, &r, &p); n != 3 || ln < 1 || ln > 30 || r < 1 || p < 1 || p > 16 || r > 64 ||
 			128*int64(r)*int64(p)<<ln > maxScryptMemory {
-			return d, ErrHashUnknown
+			return d, ErrUnsupported
 		}
 		salt := decode(parts[3])
 		d.hash = decode(parts[4])
@@ -89,23 +88,23 @@ func parseForeign(text string) (d derived, err error) {
 			return scrypt.Key([]byte(password), salt, 1<<ln, r, p, size)
 		}
 	case len(parts) == 4 && parts[0] == PBKDF2SHA256, len(parts) == 5 && parts[0] == "" && parts[1] == "pbkdf2-sha256":
-		rounds, salt := parts[len(parts)-3], []byte(parts[len(parts)-2]) // Django takes the salt as it is written
+		rounds, salt := parts[len(parts)-3], []byte(parts[len(parts)-2]) // Django uses the salt as text, not its decoded form
 		if parts[0] == "" {
 			rounds, salt = strings.TrimPrefix(rounds, "i="), decode(string(salt))
 		}
 		iterations, convErr := strconv.Atoi(rounds)
 		if convErr != nil || iterations < 1 || iterations > maxPBKDF2Iterations {
-			return d, ErrHashUnknown
+			return d, ErrUnsupported
 		}
 		d.hash = decode(parts[len(parts)-1])
 		d.derive = func(password string, size int) ([]byte, error) {
 			return pbkdf2.Key(sha256.New, password, salt, iterations, size)
 		}
 	default:
-		return d, ErrHashUnknown
+		return d, ErrUnsupported
 	}
-	if len(d.hash) < 16 || len(d.hash) > maxForeignHash {
-		err = ErrHashUnknown
+	if len(d.hash) < 16 || len(d.hash) > maxHashSize {
+		err = ErrUnsupported
 	}
 	return d, err
 }

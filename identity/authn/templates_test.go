@@ -5,15 +5,15 @@ import (
 	"testing"
 )
 
-// Every language has every letter, and each can be written.
-func TestLetters(t *testing.T) {
-	english := texts()[0].letters
-	data := letterData{Tenant: "Example & Sons <b>", Email: "ann@example.com", Name: "Ann", Link: "https://example.test/auth/verify-email?token=abc_-1", Hours: 24, Code: "123456", Device: "phone", IP: "192.0.2.1", Place: "Berlin, DE", At: "2026-11-21 17:21 UTC"}
-	for _, translation := range texts() {
+// Every language has every mail, and each mail can be composed.
+func TestMails(t *testing.T) {
+	english := translations()[0].mails
+	data := mailData{Tenant: "Example & Sons <b>", Email: "ann@example.com", Name: "Ann", Link: "https://example.test/auth/verify-email?token=abc_-1", Hours: 24, Code: "123456", Device: "phone", IP: "192.0.2.1", Place: "Berlin, DE", At: "2026-11-21 17:21 UTC"}
+	for _, translation := range translations() {
 		for name := range english {
-			w, ok := translation.letters[name]
+			w, ok := translation.mails[name]
 			if !ok {
-				t.Errorf("%s has no letter %s", translation.tag, name)
+				t.Errorf("%s has no mail %s", translation.tag, name)
 				continue
 			}
 			if name == "code" {
@@ -28,7 +28,7 @@ func TestLetters(t *testing.T) {
 				continue
 			}
 			if l.Subject == "" || !strings.Contains(l.Text, data.Link+"\n") || !strings.Contains(l.HTML, `href="`+data.Link+`"`) {
-				t.Errorf("%s %s does not lead anywhere: %+v", translation.tag, name, l)
+				t.Errorf("%s %s has no link: %+v", translation.tag, name, l)
 			}
 			if strings.Contains(l.HTML, "<b>") || strings.Contains(l.Text, "{{") || strings.Contains(l.HTML, "{{") {
 				t.Errorf("%s %s: %s", translation.tag, name, l.HTML)

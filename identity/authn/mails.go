@@ -1,0 +1,214 @@
+package authn
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"stonetown/identity"
+	"stonetown/identity/onetime"
+	"stonetown/internal/eventlog"
+	"stonetown/internal/outbox"
+	"stonetown/internal/ratelimit"
+	"stonetown/internal/sqldb"
+)
+
+type (
+	// verifyMail and resetMail are sent to a user or, where a client named an address, to
+	// the user with that address, if there is one.
+	verifyMail struct {
+		UserID string `json:"user_id,omitzero"`
+		Email  string `json:"email,omitzero"`
+		Then   string `json:"then,omitzero"` // the path that the link leads to in the end
+	}
+	resetMail struct {
+		UserID string          `json:"user_id,omitzero"`
+		Email  string          `json:"email,omitzero"`
+		Then   string          `json:"then,omitzero"`
+		Origin eventlog.Origin `json:"origin,omitzero"` // of the request
+	}
+	changeMail struct {
+		UserID string `json:"user_id"`
+		Change string `json:"change"`
+		Email  string `json:"email"`
+	}
+	// notice notifies a user of an event.
+	notice struct {
+		UserID string `json:"user_id"`
+		What   string `json:"what"`
+	}
+	// signInMail notifies a user of a sign-in on a new device.
+	signInMail struct {
+		UserID     string    `json:"user_id"`
+		DeviceKind string    `json:"device_kind"`
+		IP         string    `json:"ip"`
+		At         time.Time `json:"at"`
+	}
+	sms struct {
+		Number string `json:"number"`
+		Code   string `json:"code"`
+	}
+)
+
+// The events of notices, which are also the names of their templates.
+const (
+	passwordChanged  = "password_changed"
+	passwordBreached = "password_breached"
+	factorAdded      = "factor_added"
+	factorRemoved    = "factor_removed"
+	identityAdded    = "identity_added"
+	identityRemoved  = "identity_removed"
+)
+
+// notify queues a notice.
+func (s *Service) notify(b *sqldb.Batch, tenantID, userID, what string) {
+	s.outbox.Queue(b, tenantID, jobNotice, notice{UserID: userID, What: what})
+}
+
+// recipient returns a user by id or by address; the zero user if there is none with the
+// address.
+func (s *Service) recipient(ctx context.Context, tenantID, userID, email string) (u identity.User, err error) {
+	if userID != "" {
+		return s.users.User(ctx, tenantID, userID)
+	}
+	if u, err = s.users.UserByEmail(ctx, tenantID, email); errors.Is(err, identity.ErrUserNotFound) {
+		return identity.User{}, nil
+	}
+	return u, err
+}
+
+// sendVerification sends the link that verifies an address.
+func (s *Service) sendVerification(ctx context.Context, job outbox.Job, m verifyMail) error {
+	u, err := s.recipient(ctx, job.TenantID, m.UserID, m.Email)
+	if err != nil || u.ID == "" || u.EmailVerified {
+		return err
+	}
+	return s.sendLink(ctx, u, u.Email, "verify_email", "/auth/verify-email", m.Then, onetime.New{Kind: kindVerify, Payload: addressed{Email: u.Email}, For: verifyFor})
+}
+
+// sendReset sends the link to a new password.
+func (s *Service) sendReset(ctx context.Context, job outbox.Job, m resetMail) error {
+	u, err := s.recipient(ctx, job.TenantID, m.UserID, m.Email)
+	if err != nil || u.ID == "" || u.State == identity.Disabled {
+		return err
+	}
+	if m.Email != "" {
+		if err := s.record(ctx, u.TenantID, passwordResetRequested(from(ctx, m.Origin), u)); err != nil {
+			return err
+		}
+	}
+	return s.sendLink(ctx, u, u.Email, "reset_password", "/auth/reset-password", m.Then, onetime.New{Kind: kindReset, Payload: proof{}, For: resetFor})
+}
+
+// sendChange sends the two mails of a change of address: to the new address the link that
+// completes it, and to the old address the link that reverts it.
+func (s *Service) sendChange(ctx context.Context, job outbox.Job, m changeMail) error {
+	u, err := s.users.User(ctx, job.TenantID, m.UserID)
+	if err != nil {
+		return err
+	}
+	change, _, err := s.selectChange(ctx, s.db, job.TenantID, u.ID, m.Change)
+	if err != nil {
+		return errors.Join(err, outbox.ErrDrop)
+	}
+	owner, err := s.users.UserByEmail(ctx, job.TenantID, m.Email)
+	switch {
+	case err == nil && owner.ID != u.ID:
+		return s.send(ctx, job.TenantID, owner, "address_wanted", mailData{Link: "/account"})
+	case err != nil && !errors.Is(err, identity.ErrUserNotFound):
+		return err
+	}
+	err = s.sendLink(ctx, u, u.Email, "email_changing", "/auth/revert-email", "",
+		onetime.New{Kind: kindRevert, Payload: addressed{Email: u.Email, Change: m.Change, Since: change.since}, For: revertFor})
+	if err != nil {
+		return err
+	}
+	return s.sendLink(ctx, u, m.Email, "change_email", "/auth/verify-email", "",
+		onetime.New{Kind: kindChange, Payload: addressed{Email: m.Email, Change: m.Change}, For: verifyFor})
+}
+
+// sendNotice sends a notice.
+func (s *Service) sendNotice(ctx context.Context, job outbox.Job, n notice) error {
+	u, err := s.users.User(ctx, job.TenantID, n.UserID)
+	if err != nil {
+		return err
+	}
+	link := "/account"
+	if n.What == passwordBreached {
+		link = "/account/password"
+	}
+	return s.send(ctx, job.TenantID, u, n.What, mailData{Link: link})
+}
+
+// signInMailLimit bounds the mails about new devices to one user. A client can send a
+// different user agent with each sign-in.
+var signInMailLimit = ratelimit.Limit{Requests: 10, Window: time.Hour}
+
+// sendSignIn notifies a user of a sign-in on a new device. The mail does not quote the user
+// agent, which can be any text.
+func (s *Service) sendSignIn(ctx context.Context, job outbox.Job, m signInMail) error {
+	u, err := s.users.User(ctx, job.TenantID, m.UserID)
+	if err != nil {
+		return err
+	}
+	if job.Attempt == 1 {
+		if err := s.limit(ctx, job.TenantID, "sign_in_mail", u.ID, signInMailLimit); err != nil {
+			return errors.Join(err, outbox.ErrDrop)
+		}
+	}
+	place := s.geoIP.Find(m.IP)
+	return s.send(ctx, job.TenantID, u, "new_sign_in", mailData{
+		Link: "/account/sessions", Device: m.DeviceKind, IP: m.IP, At: m.At.UTC().Format("2006-01-02 15:04 UTC"),
+		Place: strings.Join(slices.DeleteFunc([]string{place.City, place.Country}, func(s string) bool { return s == "" }), ", "),
+	})
+}
+
+// sendLink sends a mail with a link that contains a new one-time token of the user and, unless
+// it is empty, the path then.
+func (s *Service) sendLink(ctx context.Context, u identity.User, to, name, path, then string, n onetime.New) error {
+	n.TenantID, n.UserID = u.TenantID, u.ID
+	token, _, err := s.tokens.Create(ctx, n)
+	if err != nil {
+		return err
+	}
+	u.Email = to
+	link := path + "?token=" + url.QueryEscape(token)
+	if then != "" {
+		link += "&next=" + url.QueryEscape(then)
+	}
+	return s.send(ctx, u.TenantID, u, name, mailData{Link: link, Hours: int(n.For / time.Hour)})
+}
+
+// send sends a mail to a user.
+func (s *Service) send(ctx context.Context, tenantID string, u identity.User, name string, data mailData) error {
+	t, err := s.tenants.AuthnTenant(ctx, tenantID)
+	if err != nil {
+		return err
+	}
+	data.Tenant, data.Email, data.Name, data.Link = t.Name, u.Email, u.Name, t.BaseURL+data.Link
+	mail, err := compose(u.Locale, name, data)
+	if err != nil {
+		return err
+	}
+	mail.FromName, mail.To = t.Name, u.Email
+	return s.mail.SendMail(ctx, mail)
+}
+
+// sendSMS sends a code to a phone, unless the code has expired.
+func (s *Service) sendSMS(ctx context.Context, job outbox.Job, m sms) error {
+	if s.now().Sub(job.CreatedAt) > smsFor {
+		return outbox.ErrDrop
+	}
+	t, err := s.tenants.AuthnTenant(ctx, job.TenantID)
+	if err != nil {
+		return err
+	}
+	text, err := fill(translations()[0].mails["code"].Subject, mailData{Tenant: t.Name, Code: m.Code})
+	if err != nil {
+		return err
+	}
+	return s.texts.SendText(ctx, m.Number, text)
+}

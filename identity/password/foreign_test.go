@@ -1,0 +1,50 @@
+package password
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestImportHash(t *testing.T) {
+	for name, c := range map[string]struct {
+		algorithm, value, password string
+	}{
+		// The vectors of RFC 7914 §11 and §12, in PHC form, and one of crypt_blowfish.
+		"scrypt": {Scrypt, "$scrypt$ln=14,r=8,p=1$U29kaXVtQ2hsb3JpZGU$cCO9yzr9c0hGHAbNgf046/2o+7qQT44+qbVD9lRdofLVQylVYT8Pz2LUlwUkKpr55h6F3A1lHkDfzwF7RVdYhw", "pleaseletmein"},
+		"pbkdf2": {PBKDF2SHA256, "$pbkdf2-sha256$i=1$c2FsdA$VawEblbjCJ/sFpHCJUS2BflBhSFt3gRl5oudV8INrLxJypzM8Xm2RZkWZLOdd+8xfHG4RbHjC9UJESBB06GXgw", "passwd"},
+		"bcrypt": {Bcrypt, "$2a$05$XXXXXXXXXXXXXXXXXXXXXOAcXxm9kjPGEMsLznoKqmqw7tc8WCx4a", "U*U*U"},
+	} {
+		h, err := ImportHash(c.algorithm, c.value)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if ok, err := h.Verify(t.Context(), c.password); !ok || err != nil {
+			t.Errorf("%s: %v, %v", name, ok, err)
+		}
+		for _, wrong := range []string{"", c.password + "x", strings.Repeat("x", maxLength+1)} {
+			if ok, err := h.Verify(t.Context(), wrong); ok || err != nil {
+				t.Errorf("%s, wrong password: %v, %v", name, ok, err)
+			}
+		}
+	}
+	for _, bad := range [][2]string{
+		{"md5", "x"},
+		{Bcrypt, "$2a$31$XXXXXXXXXXXXXXXXXXXXXOAcXxm9kjPGEMsLznoKqmqw7tc8WCx4a"},
+		{Bcrypt, "$2a$05$short"},
+		{Argon2id, "x"},
+		{Scrypt, "$scrypt$ln=30,r=8,p=1$c2FsdA$cCO9yzr9c0hGHAbNgf045w"},
+		{Scrypt, "$scrypt$ln=14,r=8,p=1$c2FsdA$"},
+		{Scrypt, "$scrypt$ln=17,r=8,p=3$c2FsdA$cCO9yzr9c0hGHAbNgf045w"},
+		{Bcrypt, "$2a$15$XXXXXXXXXXXXXXXXXXXXXOAcXxm9kjPGEMsLznoKqmqw7tc8WCx4a"},
+		{Argon2id, "$argon2id$v=19$m=1048576,t=64,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"},
+		{Scrypt, "$scrypt$ln=-1,r=8,p=1$c2FsdA$cCO9yzr9c0hGHAbNgf045w"},
+		{PBKDF2SHA256, "pbkdf2_sha256$99999999$salt$cCO9yzr9c0hGHAbNgf045w"},
+		{PBKDF2SHA256, "pbkdf2_sha256$x$salt$cCO9yzr9c0hGHAbNgf045w"},
+		{PBKDF2SHA256, "$$$$"},
+	} {
+		if h, err := ImportHash(bad[0], bad[1]); err == nil {
+			t.Errorf("%v was accepted: %q", bad, string(h))
+		}
+	}
+}

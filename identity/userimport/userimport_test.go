@@ -1,0 +1,308 @@
+package userimport
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"stonetown/engine"
+	"stonetown/identity"
+	"stonetown/internal/eventlog"
+	"stonetown/internal/fair"
+	"stonetown/internal/pgtest"
+	"stonetown/internal/seal"
+	"stonetown/internal/sqldb"
+	"stonetown/tuplestore/sqlstore"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// world is a directory of users with an engine, and a clock that tests advance.
+type world struct {
+	db    *sqldb.DB
+	users *identity.Directory
+	later atomic.Int64 // nanoseconds that the clock is ahead
+}
+
+func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.later.Load())) }
+
+// importer returns an importer, as another process would have.
+func (w *world) importer(t testing.TB, parse func([]byte) (Row, *RowError)) *Importer {
+	t.Helper()
+	key, err := seal.NewKey(bytes.Repeat([]byte{1}, seal.KeySize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	i, err := New(Config{DB: w.db, Seal: key, Users: w.users, Parse: parse, Clock: w.now, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+// onEach runs a test on every database.
+func onEach(t *testing.T, test func(t *testing.T, w *world)) {
+	for name, url := range map[string]func(testing.TB) string{
+		"sqlite":   func(t testing.TB) string { return "sqlite://" + filepath.Join(t.TempDir(), "test.db") },
+		"postgres": pgtest.URL,
+	} {
+		t.Run(name, func(t *testing.T) {
+			test(t, open(t, url(t)))
+		})
+	}
+}
+
+func open(t testing.TB, url string) *world {
+	t.Helper()
+	ctx := context.Background()
+	db, err := sqldb.Open(ctx, sqldb.Config{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	if err := db.Migrate(ctx, sqlstore.Migrations(), identity.Migrations(), eventlog.Migrations()); err != nil {
+		t.Fatal(err)
+	}
+	store, err := sqlstore.New(sqlstore.Config{DB: db})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	e, err := engine.New(engine.Config{Store: store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	w := &world{db: db}
+	if w.users, err = identity.New(identity.Config{DB: db, Relations: e, Clock: w.now}); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// eventTypes counts the events of a tenant by their types.
+func eventTypes(t *testing.T, db *sqldb.DB, tenantID string) map[eventlog.Type]int {
+	t.Helper()
+	log, err := eventlog.Open(eventlog.Config{DB: db})
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[eventlog.Type]int{}
+	if err := log.All(t.Context(), tenantID, func(e eventlog.Event) error { count[e.Type]++; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return count
+}
+
+func parseRow(text []byte) (row Row, failed *RowError) {
+	var form struct {
+		Email    string
+		Password string
+		Groups   []string
+	}
+	if err := json.Unmarshal(text, &form); err != nil {
+		return row, &RowError{Code: "invalid_json", Message: "not JSON"}
+	}
+	row.Email, row.Password, row.Groups = form.Email, form.Password, form.Groups
+	return row, nil
+}
+
+// Pairs of processes are stopped while they import: no row is lost, and none is imported twice.
+func TestImportSurvivesItsProcesses(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		const tenant, n = "tnt_a", 3000
+		g, err := w.users.CreateGroup(t.Context(), tenant, identity.NewGroup{Slug: "crew", Name: "Crew"}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var body strings.Builder
+		for i := range n {
+			groups := ""
+			if i%2 == 0 {
+				groups = `,"groups":["crew"]`
+			}
+			fmt.Fprintf(&body, `{"email":"u%d@example.com"%s}`+"\n", i%(n-100), groups) // the last 100 repeat the first
+		}
+		i := w.importer(t, parseRow)
+		job, err := i.Receive(t.Context(), tenant, "commit", false, strings.NewReader(body.String()))
+		if err != nil || job.Total != n {
+			t.Fatalf("%+v, %v", job, err)
+		}
+		if again, err := i.Receive(t.Context(), tenant, "commit", false, strings.NewReader(body.String())); err != nil || again.ID != job.ID {
+			t.Errorf("received again: %+v, %v", again, err)
+		}
+		var sealed []byte
+		if err := w.db.QueryRow(t.Context(), `SELECT sealed FROM user_import_chunks WHERE chunk = 0`).Scan(&sealed); err != nil || bytes.Contains(sealed, []byte("example")) {
+			t.Errorf("rows are not encrypted: %q, %v", sealed, err)
+		}
+		stops := 0
+		for deadline := time.Now().Add(60 * time.Second); job.State != Completed; stops++ {
+			var both sync.WaitGroup
+			for k := range 2 {
+				both.Go(func() {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(30+40*k)*time.Millisecond)
+					defer cancel()
+					w.importer(t, parseRow).Run(ctx)
+				})
+			}
+			both.Wait()
+			if job, err = i.Job(t.Context(), tenant, job.ID); err != nil {
+				t.Fatal(err)
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("not done: %+v", job)
+			}
+		}
+		if job.Imported != n-100 || job.Failed != 100 || len(job.Errors) != 100 {
+			t.Errorf("%d imported, %d failed, %d errors", job.Imported, job.Failed, len(job.Errors))
+		}
+		want := map[eventlog.Type]int{eventlog.GroupCreated: 1, eventlog.UserCreated: n - 100, eventlog.GroupMemberAdded: (n - 100) / 2, eventlog.UserImportCompleted: 1}
+		if got := eventTypes(t, w.db, tenant); !maps.Equal(got, want) {
+			t.Errorf("events %v, want %v", got, want)
+		}
+		var users, chunks int64
+		if err := w.db.QueryRow(t.Context(), `SELECT (SELECT COUNT(*) FROM users), (SELECT COUNT(*) FROM user_import_chunks)`).Scan(&users, &chunks); err != nil {
+			t.Fatal(err)
+		}
+		if users != n-100 || chunks != 0 {
+			t.Errorf("%d users, %d chunks left", users, chunks)
+		}
+		if g, err = w.users.Group(t.Context(), tenant, g.ID); err != nil || g.MemberCount != (n-100)/2 {
+			t.Errorf("%d members, %v", g.MemberCount, err)
+		}
+		t.Logf("%d pairs of processes", stops)
+
+		// A month later the job is deleted, and so is one that was not received completely.
+		if err := insertJob(t.Context(), w.db, Job{ID: "job_abandoned", TenantID: tenant, State: Receiving, CreatedAt: time.Now()}); err != nil {
+			t.Fatal(err)
+		}
+		count := func() (n int64) {
+			if err := w.db.QueryRow(t.Context(), `SELECT (SELECT COUNT(*) FROM user_imports) + (SELECT COUNT(*) FROM user_import_errors)`).Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		for _, c := range []struct {
+			later time.Duration
+			left  int64
+		}{{0, 102}, {abandonedAfter + time.Minute, 101}, {keptFor + time.Minute, 0}} {
+			w.later.Store(int64(c.later))
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			var running sync.WaitGroup
+			i := w.importer(t, parseRow)
+			running.Go(func() { i.Run(ctx) })
+			time.Sleep(50 * time.Millisecond) // for rows that must stay
+			for count() != c.left && ctx.Err() == nil {
+				time.Sleep(5 * time.Millisecond)
+			}
+			cancel()
+			running.Wait()
+			if n := count(); n != c.left {
+				t.Errorf("after %v %d rows are left, want %d", c.later, n, c.left)
+			}
+		}
+	})
+}
+
+// A process keeps the lease of a chunk whose passwords take longer to hash than the lease lasts.
+func TestImportRenewsItsLease(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		rows := 0
+		parse := func(text []byte) (Row, *RowError) {
+			w.later.Add(int64(lease / 2)) // the time to hash the row before
+			rows++
+			if job, err := selectWaiting(t.Context(), w.db, w.now()); rows > 1 && !errors.Is(err, ErrNotFound) {
+				t.Errorf("at row %d another process finds %+v, %v", rows, job, err)
+			}
+			return parseRow(text)
+		}
+		i := w.importer(t, parse)
+		var body strings.Builder
+		for n := range 6 {
+			fmt.Fprintf(&body, `{"email":"u%d@example.com","password":"correct horse battery"}`+"\n", n)
+		}
+		job, err := i.Receive(t.Context(), "tnt_a", "commit", false, strings.NewReader(body.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := i.work(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if job, err = i.Job(t.Context(), "tnt_a", job.ID); err != nil || job.State != Completed || job.Imported != 6 || rows != 6 {
+			t.Errorf("%+v after %d rows, %v", job, rows, err)
+		}
+	})
+}
+
+// The number of unfinished imports of a tenant is bounded.
+func TestUnfinishedImportsAreBounded(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		i := w.importer(t, parseRow)
+		receive := func(tenant string) error {
+			_, err := i.Receive(t.Context(), tenant, "", false, strings.NewReader(`{"email":"ann@example.com"}`+"\n"))
+			return err
+		}
+		for range MaxUnfinished {
+			if err := receive("tnt_a"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			if e, ok := errors.AsType[*fair.ExhaustedError](receive("tnt_a")); !ok || e.Limit != MaxUnfinished || e.RetryAfter <= 0 {
+				t.Errorf("one too many: %+v", e)
+			}
+		}
+		if err := receive("tnt_b"); err != nil {
+			t.Errorf("another tenant: %v", err)
+		}
+		for more := true; more; {
+			var err error
+			if more, err = i.work(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := receive("tnt_a"); err == nil {
+			t.Error("the database was queried again at once")
+		}
+		w.later.Add(int64(refusedFor))
+		if err := receive("tnt_a"); err != nil {
+			t.Errorf("when they are done: %v", err)
+		}
+	})
+}
+
+// BenchmarkImport measures how many rows without a password are imported in a second.
+func BenchmarkImport(b *testing.B) {
+	const n = 20_000
+	for name, url := range map[string]func(testing.TB) string{
+		"sqlite":   func(t testing.TB) string { return "sqlite://" + filepath.Join(t.TempDir(), "bench.db") },
+		"postgres": pgtest.URL,
+	} {
+		b.Run(name, func(b *testing.B) {
+			i := open(b, url(b)).importer(b, parseRow)
+			var body strings.Builder
+			for k := range n {
+				fmt.Fprintf(&body, `{"email":"person.%d@example.com"}`+"\n", k)
+			}
+			for tenant := 0; b.Loop(); tenant++ {
+				if _, err := i.Receive(b.Context(), fmt.Sprint("tnt_", tenant), "", false, strings.NewReader(body.String())); err != nil {
+					b.Fatal(err)
+				}
+				if found, err := i.work(b.Context()); !found || err != nil {
+					b.Fatal(found, err)
+				}
+			}
+			b.ReportMetric(float64(b.N)*n/b.Elapsed().Seconds(), "rows/s")
+		})
+	}
+}
