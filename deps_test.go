@@ -34,7 +34,12 @@ const order = `
 	internal < tuplestore;
 	tuplestore < tuplestore/internal;
 	tuplestore/internal < tuplestore/memstore, tuplestore/sqlstore, tuplestore/storetest;
-	schema, tuplestore < engine;
+	tuplestore < engine/internal/graph;
+	NONE < engine/internal/work;
+	schema, engine/internal/graph < engine/internal/program;
+	engine/internal/program, engine/internal/work < engine/internal/view;
+	engine/internal/view < engine/internal/eval, engine/internal/traversal;
+	engine/internal/eval, engine/internal/traversal < engine;
 	engine < engine/authority, engine/enginetest, engine/public;
 	engine/public < engine/audit, engine/resources;
 
@@ -154,6 +159,8 @@ func TestOrderIsEnforced(t *testing.T) {
 		{"internal", "schema", false},
 		{"cmd/stonetown", "bench", false},
 		{"engine", "tuplestore/sqlstore", false},
+		{"engine/internal/graph", "schema", false},
+		{"engine/internal/eval", "engine/internal/traversal", false},
 		{"identity/session", "engine", false},
 		{"identity/session", "identity/factor", false},
 		{"identity/authn", "identity/session", true},

@@ -6,14 +6,18 @@ import (
 	"fmt"
 	"slices"
 
+	"stonetown/engine/internal/eval"
+	"stonetown/engine/internal/graph"
+	"stonetown/engine/internal/traversal"
+	"stonetown/engine/internal/work"
 	"stonetown/internal/tracing"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
 
-// Check answers the request's queries from one revision. The error is nil even
-// when single queries have no answer (see [Decision.Err]); it is not nil when
-// none has: [*InvalidSubjectError], [*TooManyContextualError], [*ContextualError],
+// Check answers the request's queries from one revision. Queries that have no answer have
+// errors of their own (see [Decision.Err]). The error of the request is one of
+// [*InvalidSubjectError], [*TooManyContextualError], [*ContextualError],
 // [*BudgetError], [*fair.ExhaustedError], [ErrTokenInvalid], [ErrTokenUnknown],
 // [ErrTokenExpired], the context's, or the store's.
 func (e *Engine) Check(ctx context.Context, tenantID string, req CheckRequest) (*CheckResponse, error) {
@@ -24,8 +28,8 @@ func (e *Engine) Check(ctx context.Context, tenantID string, req CheckRequest) (
 	return res, nil
 }
 
-// CheckInto is [Engine.Check] with a response of the caller's, whose memory is used
-// again. After an error the response means nothing.
+// CheckInto is [Engine.Check] with a response of the caller's, whose memory it uses again.
+// After an error the content of the response is undefined.
 func (e *Engine) CheckInto(ctx context.Context, tenantID string, req *CheckRequest, res *CheckResponse) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -38,14 +42,14 @@ func (e *Engine) CheckInto(ctx context.Context, tenantID string, req *CheckReque
 }
 
 func (e *Engine) check(ctx context.Context, tenantID string, req *CheckRequest, res *CheckResponse) error {
-	err := e.checkWithin(ctx, tenantID, req, res, limits{most: e.maxVisits})
-	if errors.Is(err, errHeavy) { // not by attempt, whose argument would be an allocation
-		err = e.attemptHeavy(ctx, tenantID, func(l limits) error { return e.checkWithin(ctx, tenantID, req, res, l) })
+	err := e.checkWithin(ctx, tenantID, req, res, work.Limits{Most: e.maxVisits})
+	if errors.Is(err, work.ErrHeavy) { // not by attempt, whose argument would be an allocation
+		err = e.attemptHeavy(ctx, tenantID, func(l work.Limits) error { return e.checkWithin(ctx, tenantID, req, res, l) })
 	}
 	return err
 }
 
-func (e *Engine) checkWithin(ctx context.Context, tenantID string, req *CheckRequest, res *CheckResponse, l limits) error {
+func (e *Engine) checkWithin(ctx context.Context, tenantID string, req *CheckRequest, res *CheckResponse, l work.Limits) error {
 	v, err := e.readView(ctx, tenantID, req.Consistency, l)
 	if err != nil {
 		return fmt.Errorf("check: %w", err)
@@ -62,7 +66,7 @@ func (e *Engine) checkWithin(ctx context.Context, tenantID string, req *CheckReq
 	return nil
 }
 
-// check is one request while it is answered.
+// check is the state of one request.
 type check struct {
 	readView
 	req      *CheckRequest
@@ -70,8 +74,8 @@ type check struct {
 	last     resolved
 }
 
-// resolved is what the type and action of a query stand for. A batch tends to
-// ask the same of many resources.
+// resolved is the rule of a type and an action. The queries of a batch tend to have the
+// same type and action.
 type resolved struct {
 	known       bool
 	typ, action string
@@ -85,123 +89,94 @@ func (c *check) answer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := c.bring(c.req.Contextual); err != nil {
+	if err := c.addContextual(c.req.Contextual); err != nil {
 		return err
 	}
-	e := c.evaluation(ctx, subject, c.req.Context)
-	defer e.release()
-	e.explain = c.req.Reasons
-	if c.reader == nil && c.extra == nil {
-		c.findAll(e)
+	s := c.begin(ctx, subject, c.req.Context)
+	c.eval.Explain = c.req.Reasons
+	if c.view.Reader == nil && c.view.Overlay == nil {
+		c.findAll()
 	}
-	searchable := e.searchable()
-	var few [16]asked
-	roots := few[:0]
+	tryReachability := traversal.Decides(&c.view, s) && !c.req.Reasons
+	var few [16]eval.Question
+	questions := few[:0]
 	for i := range c.req.Queries {
 		d := &c.response.Decisions[i]
-		root := asked{query: i}
-		if d.Err = c.resolve(e, &root); d.Err != nil {
+		q := eval.Question{Query: i}
+		if d.Err = c.resolve(&q); d.Err != nil {
 			continue
 		}
-		if searchable {
-			d.Allowed, err = e.reaches(root.object, root.rule)
+		if tryReachability {
+			d.Allowed, err = c.reach.Reaches(q.Object, q.Rule)
 			if err == nil {
 				continue
 			}
-			if !errors.Is(err, errNotReachability) {
+			if !errors.Is(err, traversal.ErrNotReachability) {
 				return err
 			}
 		}
-		root.goal = e.ask(root.object, root.rule, certain)
-		roots = append(roots, root)
+		c.eval.Ask(&q)
+		questions = append(questions, q)
 	}
-	if len(roots) == 0 {
+	if len(questions) == 0 {
 		return nil
 	}
-	if err := e.run(); err != nil {
+	if err := c.eval.Run(ctx, questions); err != nil {
 		return err
 	}
-	if e.undecided {
-		if err := e.rerun(roots); err != nil {
-			return err
-		}
-	}
-	for _, root := range roots {
-		d := &c.response.Decisions[root.query]
-		if !e.isPresent(root.object) {
-			d.Err = &ResourceNotFoundError{Resource: c.req.Queries[root.query].Resource}
+	for _, q := range questions {
+		d := &c.response.Decisions[q.Query]
+		if !c.view.IsRegistered(q.Object) {
+			d.Err = &ResourceNotFoundError{Resource: c.req.Queries[q.Query].Resource}
 			continue
 		}
-		d.Allowed, d.Err = e.answer(root)
+		d.Allowed, d.Err = c.eval.Answer(q)
 		if d.Allowed && c.req.Reasons {
-			d.Reasons, d.Until = e.reasons(root.goal)
+			d.Reasons, d.Until = c.eval.Reasons(q)
 		}
 	}
 	return nil
 }
 
-// asked is where the answer to a query will be.
-type asked struct {
-	query  int
-	object objectID
-	rule   int32
-	goal   int32
-	// possibly is the same question, with what is undecided let in. It is asked
-	// only where that matters.
-	possibly int32
-}
-
 // findAll finds the resources of all queries in a resident graph.
-func (c *check) findAll(e *evaluation) {
+func (c *check) findAll() {
 	var typ string
-	number, known := uint32(0), false
+	number, known := graph.TypeID(0), false
 	for i := range c.req.Queries {
 		r := &c.req.Queries[i].Resource
 		if !known || r.Type != typ {
 			typ = r.Type
-			number, known = c.graph.types.numbers[typ]
+			number, known = c.view.Graph.Types.Number(typ)
 		}
 		if !known {
-			number = noType
+			number = graph.NoType
 		}
-		e.sought = append(e.sought, sought{typ: typeID(number), id: r.ID})
+		c.lookups = append(c.lookups, graph.Lookup{Type: number, ID: r.ID})
 	}
-	c.graph.index.findAll(c.graph.objects, e.sought)
+	c.view.Graph.FindAll(c.lookups)
 }
 
-// resolve finds what a query is about.
-func (c *check) resolve(e *evaluation, a *asked) error {
-	q := &c.req.Queries[a.query]
-	if !c.last.known || c.last.typ != q.Resource.Type || c.last.action != q.Action {
-		c.last = resolve(c.at.compiled, q.Resource.Type, q.Action)
+// resolve sets the object and the rule of a query's question.
+func (c *check) resolve(q *eval.Question) error {
+	query := &c.req.Queries[q.Query]
+	if !c.last.known || c.last.typ != query.Resource.Type || c.last.action != query.Action {
+		c.last = resolve(c.at.compiled, query.Resource.Type, query.Action)
 	}
 	if c.last.err != nil {
 		return c.last.err
 	}
 	var ok bool
-	if len(e.sought) > 0 {
-		a.object = e.sought[a.query].number
-		ok = a.object != noObject && c.graph.objects[a.object].present
+	if len(c.lookups) > 0 {
+		q.Object = c.lookups[q.Query].Found
+		ok = q.Object != graph.NoObject && c.view.Graph.At(q.Object).IsRegistered()
 	} else {
-		a.object, ok = c.object(e, q.Resource)
+		q.Object, ok = c.view.Resource(query.Resource)
 	}
 	if !ok {
-		return &ResourceNotFoundError{Resource: q.Resource}
+		return &ResourceNotFoundError{Resource: query.Resource}
 	}
-	a.rule = c.last.rule
+	q.Rule = c.last.rule
 	return nil
-}
-
-// rerun asks everything once more in both modes.
-func (e *evaluation) rerun(roots []asked) error {
-	e.begin()
-	e.modes = true
-	for i := range roots {
-		r := &roots[i]
-		r.goal = e.ask(r.object, r.rule, certain)
-		r.possibly = e.ask(r.object, r.rule, possible)
-	}
-	return e.run()
 }
 
 func resolve(c *schema.Compiled, typ, action string) resolved {
@@ -219,9 +194,8 @@ func resolve(c *schema.Compiled, typ, action string) resolved {
 	return r
 }
 
-// checkedSubject normalizes and validates the subject of a question. The wildcard
-// type:* may be one: it is in the sets that relations to type:* put everybody in,
-// whatever is said of single subjects.
+// checkedSubject normalizes and validates the subject of a question. The wildcard type:* is
+// a valid subject: it is in the sets that tuples with the subject type:* are in.
 func checkedSubject(c *schema.Compiled, s tuplestore.Subject) (tuplestore.Subject, error) {
 	s, err := wellFormedSubject(s)
 	if err != nil {

@@ -75,7 +75,7 @@ type Engine struct {
 	tailTimeout  time.Duration
 	clock        func() time.Time
 	logger       *slog.Logger
-	heavy        *fair.Gate // work.go
+	heavy        *fair.Gate // attempt.go
 
 	tenants  sync.Map // string -> *tenant
 	resident residency

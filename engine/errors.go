@@ -3,8 +3,10 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"strings"
 
+	"stonetown/engine/internal/eval"
+	"stonetown/engine/internal/view"
+	"stonetown/engine/internal/work"
 	"stonetown/tuplestore"
 )
 
@@ -79,35 +81,15 @@ type InvalidTermsError struct {
 
 func (e *InvalidTermsError) Error() string { return e.Message }
 
-// ConditionError: the answer depends on a condition that could not be decided.
-type ConditionError struct {
-	// Conditions are those that could not be decided, and Missing the parameters
-	// that nobody gave a value; both sorted.
-	Conditions, Missing []string
-	// Err is the first failure of a condition, nil if only values are missing.
-	Err error
-}
-
-func (e *ConditionError) Error() string {
-	if e.Err != nil {
-		return e.Err.Error()
-	}
-	return fmt.Sprintf("the answer depends on values for %s, which the context lacks", strings.Join(e.Missing, ", "))
-}
-
-func (e *ConditionError) Unwrap() error { return e.Err }
-
-// NegativeCycleError: the answer depends on its own negation. An exclusion
-// subtracts what leads back to it along the tuples, as where folders without the
-// viewers of their parents have a folder that is its own parent.
-type NegativeCycleError struct {
-	// Node is in the cycle. The node in question may depend on it from outside.
-	Node tuplestore.Node
-}
-
-func (e *NegativeCycleError) Error() string {
-	return fmt.Sprintf("the answer depends on its own negation: relations lead from %s through an exclusion back to it", e.Node)
-}
+// Errors of questions that evaluation cannot answer.
+type (
+	// ConditionError: the answer depends on a condition that could not be decided.
+	ConditionError = view.ConditionError
+	// NegativeCycleError: the answer depends on its own negation.
+	NegativeCycleError = eval.NegativeCycleError
+	// BudgetError: the answer takes more work than one request may cause.
+	BudgetError = work.BudgetError
+)
 
 // TooManyContextualError: the request brings more contextual tuples than are
 // allowed.
@@ -155,24 +137,3 @@ func (e *ContextualError) Error() string {
 	return fmt.Sprintf("contextual tuple %d: %v", e.Index, e.Err)
 }
 func (e *ContextualError) Unwrap() error { return e.Err }
-
-// BudgetError: answering would be more work than one request may cause.
-type BudgetError struct {
-	Limit        int // steps: graph visits, or work that takes as long
-	OnConditions int // how many of them conditions took
-}
-
-// Spent names the part of the work that took most of the budget: conditions or graph.
-func (e *BudgetError) Spent() string {
-	if e.OnConditions > e.Limit/2 {
-		return "conditions"
-	}
-	return "graph"
-}
-
-func (e *BudgetError) Error() string {
-	if e.Spent() == "conditions" {
-		return fmt.Sprintf("the conditions of the request cost more than %d steps", e.Limit)
-	}
-	return fmt.Sprintf("the request needs more than %d graph visits", e.Limit)
-}

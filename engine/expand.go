@@ -6,17 +6,19 @@ import (
 	"iter"
 	"slices"
 
+	"stonetown/engine/internal/graph"
+	"stonetown/engine/internal/program"
+	"stonetown/engine/internal/work"
 	"stonetown/internal/tracing"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
 
-// ExpandRequest asks what the set of subjects behind an action is made from.
+// ExpandRequest asks for the derivation of the set of subjects that may do something.
 type ExpandRequest struct {
 	Resource tuplestore.Object
 	Action   string // mapped to a relation as for a check
-	// Depth is how many times the expansion goes on to another resource or
-	// group, at least 0.
+	// Depth is the number of steps to another resource or group, at least 0.
 	Depth       int
 	Contextual  []WriteOp // as for a check
 	Consistency Consistency
@@ -34,23 +36,21 @@ type ExpansionNode struct {
 	// Kind is the rewrite. A relation of a resource is a union of its rewrites,
 	// or their only one.
 	Kind schema.Kind
-	// Resource and Relation are whose set it is, or is part of.
+	// Resource and Relation are the node that the set belongs to.
 	Resource tuplestore.Object
 	Relation string
-	// Tupleset is, for tuple_to_userset, the relation that links. The set is the
-	// union of the children or, with All, what all of them have in common; that is
-	// nobody if there are none.
+	// Tupleset is, for tuple_to_userset, the relation that links. The set is the union of
+	// the children or, with All, their intersection, which is empty without children.
 	Tupleset string
 	All      bool
 	// Links are, for tuple_to_userset, the tuples that link.
 	Links []tuplestore.Fact
-	// Subjects are, for this, the tuples; a userset that is expanded stands
-	// among the children too. For self, the resource itself.
+	// Subjects are, for this, the tuples; a userset that is expanded is also a child. For
+	// self, it is the resource itself.
 	Subjects []tuplestore.Fact
-	// Children are the operands; for an exclusion, the base and what is
-	// subtracted.
+	// Children are the operands; for an exclusion, the base and the subtracted side.
 	Children []*ExpansionNode
-	// Cut says why the node has not been expanded, empty if it has.
+	// Cut is why the node has not been expanded; empty if it has.
 	Cut Cut
 }
 
@@ -59,16 +59,16 @@ type Cut string
 
 const (
 	CutDepth Cut = "depth" // the request's depth was reached
-	CutCycle Cut = "cycle" // the node is part of itself, and stands above
+	CutCycle Cut = "cycle" // the node is one of its own ancestors
 )
 
-// Expand shows how the set of subjects that may do something comes about, as a
-// tree of rewrites and tuples. Tuples that have expired are left out; those with
-// a condition are shown with it. Errors are those of [Engine.Check] and
+// Expand returns the derivation of the set of subjects that may do something, as a tree of
+// rewrites and tuples. Tuples that have expired are omitted; tuples with a condition are
+// shown with it. Errors are those of [Engine.Check] and
 // [*UnknownTypeError], [*UndefinedRelationError], [*ResourceNotFoundError].
 func (e *Engine) Expand(ctx context.Context, tenantID string, req ExpandRequest) (answer *Expansion, err error) {
 	ctx, span := tracing.Start(ctx, "engine.expand")
-	err = e.attempt(ctx, tenantID, func(l limits) error {
+	err = e.attempt(ctx, tenantID, func(l work.Limits) error {
 		answer, err = e.expandWithin(ctx, tenantID, &req, l)
 		return err
 	})
@@ -76,7 +76,7 @@ func (e *Engine) Expand(ctx context.Context, tenantID string, req ExpandRequest)
 	return answer, err
 }
 
-func (e *Engine) expandWithin(ctx context.Context, tenantID string, req *ExpandRequest, l limits) (*Expansion, error) {
+func (e *Engine) expandWithin(ctx context.Context, tenantID string, req *ExpandRequest, l work.Limits) (*Expansion, error) {
 	v, err := e.readView(ctx, tenantID, req.Consistency, l)
 	if err != nil {
 		return nil, fmt.Errorf("expand: %w", err)
@@ -94,31 +94,30 @@ func (v *readView) expand(ctx context.Context, req *ExpandRequest) (*ExpansionNo
 	if target.err != nil {
 		return nil, target.err
 	}
-	if err := v.bring(req.Contextual); err != nil {
+	if err := v.addContextual(req.Contextual); err != nil {
 		return nil, err
 	}
-	e := v.evaluation(ctx, tuplestore.Subject{}, nil)
-	defer e.release()
-	resource, ok := v.object(e, req.Resource)
+	v.view.Start(ctx, v.limits, v.engine.clock, nil)
+	resource, ok := v.view.Resource(req.Resource)
 	if !ok {
 		return nil, &ResourceNotFoundError{Resource: req.Resource}
 	}
 	root := &ExpansionNode{}
-	x := expansion{readView: v, e: e, next: []*unexpanded{{
-		node: root, object: resource, relation: v.program.rules[target.rule].relation, depth: req.Depth,
+	x := expansion{readView: v, next: []*unexpanded{{
+		node: root, object: resource, relation: v.view.Program.Rules[target.rule].Relation, depth: req.Depth,
 	}}}
 	for len(x.next) > 0 {
 		level := x.next
 		x.next = nil
-		if err := x.fetch(ctx, level); err != nil {
+		if err := x.read(ctx, level); err != nil {
 			return nil, err
 		}
-		if !e.isPresent(resource) {
+		if !v.view.IsRegistered(resource) {
 			return nil, &ResourceNotFoundError{Resource: req.Resource}
 		}
 		for _, u := range level {
 			x.relation(u)
-			if err := e.spent(); err != nil {
+			if err := v.view.Budget.Err(); err != nil {
 				return nil, err
 			}
 		}
@@ -126,41 +125,35 @@ func (v *readView) expand(ctx context.Context, req *ExpandRequest) (*ExpansionNo
 	return root, nil
 }
 
-// stepsToShow is what a node of the answer costs: it has to be kept and sent.
-const stepsToShow = 15
-
-// expansion is an expansion under way.
+// expansion is the state of one request.
 type expansion struct {
 	*readView
-	e    *evaluation
-	next []*unexpanded
+	next []*unexpanded // the next level
 }
 
-// unexpanded is a relation of an object that is still to be expanded.
+// unexpanded is a relation of an object that has not been expanded.
 type unexpanded struct {
 	node     *ExpansionNode
-	object   objectID
-	relation relationID
+	object   graph.ObjectID
+	relation graph.RelationID
 	depth    int
 	above    *unexpanded
 }
 
-// fetch reads all tuples that the relations of a level look at.
-func (x *expansion) fetch(ctx context.Context, level []*unexpanded) error {
-	if x.reader == nil {
+// read reads all tuples that the relations of a level depend on.
+func (x *expansion) read(ctx context.Context, level []*unexpanded) error {
+	if x.view.Reader == nil {
 		return nil
 	}
 	for _, u := range level {
-		x.want(u.object, u.relation, map[relationID]bool{})
+		x.want(u.object, u.relation, map[graph.RelationID]bool{})
 	}
-	read, err := x.reader.read(ctx, x.graph)
-	x.e.budget -= stepsToRead * read
-	return err
+	return x.view.Reader.Read(ctx, &x.view.Budget)
 }
 
-// want asks for the tuples that a relation of an object looks at, and those that
-// it looks at through other relations of the same object.
-func (x *expansion) want(id objectID, relation relationID, seen map[relationID]bool) {
+// want adds to the next read the tuples that a relation of an object depends on, also
+// through other relations of the same object.
+func (x *expansion) want(id graph.ObjectID, relation graph.RelationID, seen map[graph.RelationID]bool) {
 	if seen[relation] {
 		return
 	}
@@ -170,16 +163,16 @@ func (x *expansion) want(id objectID, relation relationID, seen map[relationID]b
 		return
 	}
 	if len(definition.Rewrites) == 0 {
-		x.reader.want(x.graph, id, relation, true)
+		x.view.Reader.WantAll(id, relation)
 	}
 	var visit func([]schema.Rewrite)
 	visit = func(rewrites []schema.Rewrite) {
 		for _, rw := range rewrites {
 			switch rw.Kind {
 			case schema.This:
-				x.reader.want(x.graph, id, relation, true)
+				x.view.Reader.WantAll(id, relation)
 			case schema.TupleToUserset:
-				x.reader.want(x.graph, id, x.number(rw.Tupleset), true)
+				x.view.Reader.WantAll(id, x.number(rw.Tupleset))
 			case schema.Computed:
 				x.want(id, x.number(rw.Relation), seen)
 			case schema.Exclusion:
@@ -192,20 +185,20 @@ func (x *expansion) want(id objectID, relation relationID, seen map[relationID]b
 	visit(definition.Rewrites)
 }
 
-func (x *expansion) definition(id objectID, relation relationID) (schema.Relation, bool) {
-	return x.at.compiled.Relation(x.graph.types.names[x.e.key(id).typ], x.graph.relations.names[relation])
+func (x *expansion) definition(id graph.ObjectID, relation graph.RelationID) (schema.Relation, bool) {
+	return x.at.compiled.Relation(x.view.Graph.Types.Name(x.view.Type(id)), x.view.Graph.Relations.Name(relation))
 }
 
-// number is that of a relation that the schema names.
-func (x *expansion) number(relation string) relationID {
-	return relationID(x.graph.relations.numbers[relation])
+// number returns the number of a relation of the schema.
+func (x *expansion) number(relation string) graph.RelationID {
+	return x.view.Graph.Relations.Known(relation)
 }
 
 // relation expands one relation of one object.
 func (x *expansion) relation(u *unexpanded) {
-	x.e.budget--
+	x.view.Budget.Step()
 	n := u.node
-	n.Resource, n.Relation = x.e.object(u.object), x.graph.relations.names[u.relation]
+	n.Resource, n.Relation = x.view.Object(u.object), x.view.Graph.Relations.Name(u.relation)
 	n.Kind = schema.Union
 	for above := u.above; above != nil; above = above.above {
 		if above.object == u.object && above.relation == u.relation {
@@ -220,7 +213,7 @@ func (x *expansion) relation(u *unexpanded) {
 	definition, ok := x.definition(u.object, u.relation)
 	switch {
 	case !ok:
-		return // a set of nobody
+		return // the empty set
 	case len(definition.Rewrites) == 0:
 		x.rewrite(u, n, &schema.Rewrite{Kind: schema.This})
 	case len(definition.Rewrites) == 1:
@@ -232,20 +225,20 @@ func (x *expansion) relation(u *unexpanded) {
 
 // rewrite expands one rewrite of a relation into a node.
 func (x *expansion) rewrite(u *unexpanded, n *ExpansionNode, rw *schema.Rewrite) {
-	x.e.budget--
+	x.view.Budget.Step()
 	n.Kind = rw.Kind
 	switch rw.Kind {
 	case schema.This:
-		for to, on := range x.tuples(u.object, u.relation) {
-			n.Subjects = append(n.Subjects, x.fact(n.Resource, n.Relation, to, on))
-			if to.isUserset() {
-				x.child(u, n, to.object, to.relation, u.depth-1)
+		for to, q := range x.tuples(u.object, u.relation) {
+			n.Subjects = append(n.Subjects, x.fact(n.Resource, n.Relation, to, q))
+			if to.IsUserset() {
+				x.child(u, n, to.Object, to.Relation, u.depth-1)
 			}
 		}
 		slices.SortFunc(n.Subjects, func(a, b tuplestore.Fact) int { return a.Tuple.Compare(b.Tuple) })
 	case schema.Self:
 		if n.Resource.ID == tuplestore.Wildcard {
-			return // no resource, but linked all the same
+			return // a wildcard can be linked to, but is no resource
 		}
 		self := tuplestore.Subject{Type: n.Resource.Type, ID: n.Resource.ID}
 		n.Subjects = []tuplestore.Fact{{Tuple: tuplestore.Tuple{Object: n.Resource, Relation: n.Relation, Subject: self}}}
@@ -254,12 +247,12 @@ func (x *expansion) rewrite(u *unexpanded, n *ExpansionNode, rw *schema.Rewrite)
 	case schema.TupleToUserset:
 		n.Tupleset, n.All = rw.Tupleset, rw.Mode == schema.All
 		computed := x.number(rw.Computed)
-		for to, on := range x.tuples(u.object, x.number(rw.Tupleset)) {
-			n.Links = append(n.Links, x.fact(n.Resource, rw.Tupleset, to, on))
-			// An object whose type has no such relation adds nobody, and leaves nobody
-			// where all are asked.
-			if n.All || x.program.rule(x.e.key(to.object).typ, computed) != noRule {
-				x.child(u, n, to.object, computed, u.depth-1)
+		for to, q := range x.tuples(u.object, x.number(rw.Tupleset)) {
+			n.Links = append(n.Links, x.fact(n.Resource, rw.Tupleset, to, q))
+			// An object whose type has no such relation has an empty set. A union can omit
+			// it, an intersection cannot.
+			if n.All || x.view.Program.Rule(x.view.Type(to.Object), computed) != program.NoRule {
+				x.child(u, n, to.Object, computed, u.depth-1)
 			}
 		}
 		slices.SortFunc(n.Links, func(a, b tuplestore.Fact) int { return a.Tuple.Compare(b.Tuple) })
@@ -278,28 +271,28 @@ func (x *expansion) children(u *unexpanded, n *ExpansionNode, rewrites []schema.
 	}
 }
 
-// child leaves a relation for the next level.
-func (x *expansion) child(u *unexpanded, n *ExpansionNode, object objectID, relation relationID, depth int) {
-	x.e.budget -= stepsToShow
+// child adds a relation to the next level.
+func (x *expansion) child(u *unexpanded, n *ExpansionNode, object graph.ObjectID, relation graph.RelationID, depth int) {
+	x.view.Budget.Spend(work.StepsToShow)
 	child := &ExpansionNode{}
 	n.Children = append(n.Children, child)
 	x.next = append(x.next, &unexpanded{node: child, object: object, relation: relation, depth: depth, above: u})
 }
 
-// tuples yields the subjects of a relation of an object with their terms, those
-// left out that have expired.
-func (x *expansion) tuples(id objectID, relation relationID) iter.Seq2[subject, *tuplestore.Terms] {
-	return func(yield func(subject, *tuplestore.Terms) bool) {
-		below, above := x.e.edges(id, relation)
-		for _, found := range [2]edges{below, above} {
-			for to, on := range found.subjects() {
-				if x.e.budget--; x.e.spent() != nil {
+// tuples yields the subjects of the tuples of a relation of an object, with the tuples'
+// qualifiers. It omits tuples that have expired.
+func (x *expansion) tuples(id graph.ObjectID, relation graph.RelationID) iter.Seq2[graph.Subject, *tuplestore.Terms] {
+	return func(yield func(graph.Subject, *tuplestore.Terms) bool) {
+		below, above := x.view.Edges(id, relation)
+		for _, found := range [2]graph.Edges{below, above} {
+			for to, q := range found.Subjects() {
+				if x.view.Budget.Step(); x.view.Budget.Err() != nil {
 					return
 				}
-				if on != nil && on.ExpiresAt != 0 && on.ExpiresAt <= x.e.terms.moment() {
+				if x.view.HasExpired(q) {
 					continue
 				}
-				if !yield(to, on) {
+				if !yield(to, q) {
 					return
 				}
 			}
@@ -307,19 +300,19 @@ func (x *expansion) tuples(id objectID, relation relationID) iter.Seq2[subject, 
 	}
 }
 
-func (x *expansion) fact(o tuplestore.Object, relation string, to subject, on *tuplestore.Terms) tuplestore.Fact {
+func (x *expansion) fact(o tuplestore.Object, relation string, to graph.Subject, q *tuplestore.Terms) tuplestore.Fact {
 	f := tuplestore.Fact{Tuple: tuplestore.Tuple{Object: o, Relation: relation, Subject: x.subject(to)}}
-	if on != nil {
-		f.Terms = *on
+	if q != nil {
+		f.Terms = *q
 	}
 	return f
 }
 
-func (x *expansion) subject(s subject) tuplestore.Subject {
-	o := x.e.object(s.object)
+func (x *expansion) subject(s graph.Subject) tuplestore.Subject {
+	o := x.view.Object(s.Object)
 	named := tuplestore.Subject{Type: o.Type, ID: o.ID}
-	if s.isUserset() {
-		named.Relation = x.graph.relations.names[s.relation]
+	if s.IsUserset() {
+		named.Relation = x.view.Graph.Relations.Name(s.Relation)
 	}
 	return named
 }

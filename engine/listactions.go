@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"stonetown/engine/internal/work"
 	"stonetown/internal/tracing"
 	"stonetown/tuplestore"
 )
@@ -30,7 +31,7 @@ type ActionList struct {
 // belongs to the list.
 func (e *Engine) ListActions(ctx context.Context, tenantID string, req ListActionsRequest) (answer *ActionList, err error) {
 	ctx, span := tracing.Start(ctx, "engine.list_actions")
-	err = e.attempt(ctx, tenantID, func(l limits) error {
+	err = e.attempt(ctx, tenantID, func(l work.Limits) error {
 		answer, err = e.listActionsWithin(ctx, tenantID, &req, l)
 		return err
 	})
@@ -38,7 +39,7 @@ func (e *Engine) ListActions(ctx context.Context, tenantID string, req ListActio
 	return answer, err
 }
 
-func (e *Engine) listActionsWithin(ctx context.Context, tenantID string, req *ListActionsRequest, l limits) (*ActionList, error) {
+func (e *Engine) listActionsWithin(ctx context.Context, tenantID string, req *ListActionsRequest, l work.Limits) (*ActionList, error) {
 	v, err := e.readView(ctx, tenantID, req.Consistency, l)
 	if err != nil {
 		return nil, fmt.Errorf("list actions: %w", err)
@@ -48,11 +49,11 @@ func (e *Engine) listActionsWithin(ctx context.Context, tenantID string, req *Li
 		return nil, &UnknownTypeError{Type: req.Resource.Type}
 	}
 	actions := v.at.compiled.Actions(req.Resource.Type)
-	asked := CheckRequest{Subject: req.Subject, Context: req.Context}
+	checks := CheckRequest{Subject: req.Subject, Context: req.Context}
 	for _, action := range actions {
-		asked.Queries = append(asked.Queries, Query{Resource: req.Resource, Action: action})
+		checks.Queries = append(checks.Queries, Query{Resource: req.Resource, Action: action})
 	}
-	c := check{readView: v, req: &asked, response: &CheckResponse{Decisions: make([]Decision, len(actions))}}
+	c := check{readView: v, req: &checks, response: &CheckResponse{Decisions: make([]Decision, len(actions))}}
 	if err := c.answer(ctx); err != nil {
 		return nil, fmt.Errorf("list actions: %w", err)
 	}

@@ -7,6 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"stonetown/engine/internal/eval"
+	"stonetown/engine/internal/graph"
+	"stonetown/engine/internal/program"
+	"stonetown/engine/internal/traversal"
+	"stonetown/engine/internal/view"
+	"stonetown/engine/internal/work"
 	"stonetown/internal/tracing"
 	"stonetown/tuplestore"
 )
@@ -41,7 +47,7 @@ type ResourceList struct {
 // resource belongs to the list.
 func (e *Engine) ListResources(ctx context.Context, tenantID string, req ListResourcesRequest) (answer *ResourceList, err error) {
 	ctx, span := tracing.Start(ctx, "engine.list_resources")
-	err = e.attempt(ctx, tenantID, func(l limits) error {
+	err = e.attempt(ctx, tenantID, func(l work.Limits) error {
 		answer, err = e.listResourcesWithin(ctx, tenantID, &req, l)
 		return err
 	})
@@ -49,7 +55,7 @@ func (e *Engine) ListResources(ctx context.Context, tenantID string, req ListRes
 	return answer, err
 }
 
-func (e *Engine) listResourcesWithin(ctx context.Context, tenantID string, req *ListResourcesRequest, l limits) (*ResourceList, error) {
+func (e *Engine) listResourcesWithin(ctx context.Context, tenantID string, req *ListResourcesRequest, l work.Limits) (*ResourceList, error) {
 	v, err := e.reverseView(ctx, tenantID, req.Consistency, l)
 	if err != nil {
 		return nil, fmt.Errorf("list resources: %w", err)
@@ -63,14 +69,14 @@ func (e *Engine) listResourcesWithin(ctx context.Context, tenantID string, req *
 }
 
 // reverseView is a view of a graph that can be traversed in reverse, from subjects.
-func (e *Engine) reverseView(ctx context.Context, tenantID string, c Consistency, l limits) (readView, error) {
+func (e *Engine) reverseView(ctx context.Context, tenantID string, c Consistency, l work.Limits) (readView, error) {
 	for {
 		v, err := e.readView(ctx, tenantID, c, l)
-		if err != nil || v.graph.back != nil {
+		if err != nil || v.view.Graph.HasBackward() {
 			return v, err
 		}
-		if v.reader != nil {
-			v.graph.indexBackward()
+		if v.view.Reader != nil {
+			v.view.Graph.IndexBackward()
 			return v, nil
 		}
 		v.leave()
@@ -81,7 +87,7 @@ func (e *Engine) reverseView(ctx context.Context, tenantID string, c Consistency
 func (t *tenant) indexBackward() {
 	t.mu.Lock()
 	if t.graph != nil {
-		t.graph.indexBackward()
+		t.graph.IndexBackward()
 	}
 	t.mu.Unlock()
 	t.account()
@@ -96,12 +102,11 @@ func (v *readView) listResources(ctx context.Context, req *ListResourcesRequest)
 	if target.err != nil {
 		return nil, target.err
 	}
-	if err := v.bring(req.Contextual); err != nil {
+	if err := v.addContextual(req.Contextual); err != nil {
 		return nil, err
 	}
-	e := v.evaluation(ctx, subject, req.Context)
-	defer e.release()
-	found, err := v.candidates(ctx, e, subject, req.Type, target.rule)
+	s := v.begin(ctx, subject, req.Context)
+	found, err := v.candidates(ctx, s, req.Type, target.rule)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +117,7 @@ func (v *readView) listResources(ctx context.Context, req *ListResourcesRequest)
 	for len(found) > 0 && (req.Limit == 0 || len(ids) < req.Limit) {
 		chunk := found[:min(verifiedAtOnce, len(found))]
 		found = found[len(chunk):]
-		if err := v.verify(e, chunk, target.rule); err != nil {
+		if err := v.verify(ctx, s, chunk, target.rule); err != nil {
 			return nil, err
 		}
 		for _, c := range chunk {
@@ -129,7 +134,7 @@ func (v *readView) listResources(ctx context.Context, req *ListResourcesRequest)
 
 // candidate is an object that may belong to a list.
 type candidate struct {
-	object objectID
+	object graph.ObjectID
 	id     string
 	sure   bool
 }
@@ -138,71 +143,68 @@ func sortCandidates(list []candidate) {
 	slices.SortFunc(list, func(a, b candidate) int { return strings.Compare(a.id, b.id) })
 }
 
-// verifiedAtOnce is how many candidates are checked in one go: many, since cold
-// each go costs some reads, but not all when only a page is wanted.
+// verifiedAtOnce is how many candidates are checked together: many, because on a tenant that
+// is not resident each time takes several reads, but not all if only a page is required.
 const verifiedAtOnce = 1000
 
-// verify checks the candidates that are not sure, and makes them so if they are
-// allowed.
-func (v *readView) verify(e *evaluation, chunk []candidate, rule int32) error {
-	var roots []asked
-	e.begin()
+// verify checks the candidates that are not sure, and makes them sure if they are allowed.
+func (v *readView) verify(ctx context.Context, s view.Subject, chunk []candidate, rule int32) error {
+	var questions []eval.Question
+	v.reach.Begin(&v.view, s)
+	v.eval.Reset()
+	tryReachability := traversal.Decides(&v.view, s)
 	for i, c := range chunk {
 		if c.sure {
 			continue
 		}
-		object, ok := v.object(e, e.object(c.object))
+		object, ok := v.view.Resource(v.view.Object(c.object))
 		if !ok {
 			continue
 		}
-		if e.searchable() {
-			allowed, err := e.reaches(object, rule)
+		if tryReachability {
+			allowed, err := v.reach.Reaches(object, rule)
 			if err == nil {
 				chunk[i].sure = allowed
 				continue
 			}
-			if !errors.Is(err, errNotReachability) {
+			if !errors.Is(err, traversal.ErrNotReachability) {
 				return err
 			}
 		}
-		roots = append(roots, asked{query: i, object: object, rule: rule, goal: e.ask(object, rule, certain)})
+		q := eval.Question{Query: i, Object: object, Rule: rule}
+		v.eval.Ask(&q)
+		questions = append(questions, q)
 	}
-	if len(roots) == 0 {
+	if len(questions) == 0 {
 		return nil
 	}
-	if err := e.run(); err != nil {
+	if err := v.eval.Run(ctx, questions); err != nil {
 		return err
 	}
-	if e.undecided {
-		if err := e.rerun(roots); err != nil {
-			return err
-		}
-	}
-	for _, root := range roots {
-		if !e.isPresent(root.object) {
+	for _, q := range questions {
+		if !v.view.IsRegistered(q.Object) {
 			continue
 		}
-		allowed, err := e.answer(root)
+		allowed, err := v.eval.Answer(q)
 		if err != nil {
 			return err
 		}
-		chunk[root.query].sure = allowed
+		chunk[q.Query].sure = allowed
 	}
 	return nil
 }
 
-// candidates are the resources of the type that the subject might be allowed.
-func (v *readView) candidates(ctx context.Context, e *evaluation, subject tuplestore.Subject, typ string, rule int32) ([]candidate, error) {
-	target := typeRelation{typeID(v.graph.types.numbers[typ]), v.program.rules[rule].relation}
-	s := reverse{readView: v, e: e, inverse: v.program.inverse(), named: map[objectID]bool{}}
-	s.towards = s.inverse.towards(target)
-	if err := s.run(ctx, subject); err != nil {
+// candidates returns the resources of the type that the subject may be allowed.
+func (v *readView) candidates(ctx context.Context, s view.Subject, typ string, rule int32) ([]candidate, error) {
+	target := program.TypeRelation{Type: v.view.Graph.Types.Known(typ), Relation: v.view.Program.Rules[rule].Relation}
+	var reverse traversal.Reverse
+	if err := reverse.Run(ctx, &v.view, s, target); err != nil {
 		return nil, err
 	}
 	var list []candidate
-	for _, set := range s.sets {
-		if set.relation == target.relation && e.key(set.object).typ == target.typ {
-			list = append(list, candidate{set.object, e.key(set.object).id, set.sure})
+	for _, set := range reverse.Sets {
+		if key := v.view.Key(set.Object); set.Relation == target.Relation && key.Type == target.Type {
+			list = append(list, candidate{set.Object, key.ID, set.Sure})
 		}
 	}
 	return list, nil

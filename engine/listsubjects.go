@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"stonetown/engine/internal/eval"
+	"stonetown/engine/internal/traversal"
+	"stonetown/engine/internal/work"
 	"stonetown/internal/tracing"
 	"stonetown/tuplestore"
 )
@@ -48,7 +51,7 @@ type SubjectEntry struct {
 // undecided whether some subject belongs to the list.
 func (e *Engine) ListSubjects(ctx context.Context, tenantID string, req ListSubjectsRequest) (answer *SubjectList, err error) {
 	ctx, span := tracing.Start(ctx, "engine.list_subjects")
-	err = e.attempt(ctx, tenantID, func(l limits) error {
+	err = e.attempt(ctx, tenantID, func(l work.Limits) error {
 		answer, err = e.listSubjectsWithin(ctx, tenantID, &req, l)
 		return err
 	})
@@ -56,7 +59,7 @@ func (e *Engine) ListSubjects(ctx context.Context, tenantID string, req ListSubj
 	return answer, err
 }
 
-func (e *Engine) listSubjectsWithin(ctx context.Context, tenantID string, req *ListSubjectsRequest, l limits) (*SubjectList, error) {
+func (e *Engine) listSubjectsWithin(ctx context.Context, tenantID string, req *ListSubjectsRequest, l work.Limits) (*SubjectList, error) {
 	v, err := e.readView(ctx, tenantID, req.Consistency, l)
 	if err != nil {
 		return nil, fmt.Errorf("list subjects: %w", err)
@@ -70,45 +73,52 @@ func (e *Engine) listSubjectsWithin(ctx context.Context, tenantID string, req *L
 }
 
 func (v *readView) listSubjects(ctx context.Context, req *ListSubjectsRequest) ([]SubjectEntry, error) {
-	// Nobody has the empty ID, so a subject with it is anyone of the type whom
-	// no tuple names.
-	anyone, err := checkedSubject(v.at.compiled, tuplestore.Subject{Type: req.SubjectType, ID: "?", Relation: req.SubjectRelation})
+	// The empty ID matches no tuple, so it represents every subject of the type that no
+	// tuple names.
+	other, err := checkedSubject(v.at.compiled, tuplestore.Subject{Type: req.SubjectType, ID: "?", Relation: req.SubjectRelation})
 	if err != nil {
 		return nil, err
 	}
-	anyone.ID = ""
+	other.ID = ""
 	target := resolve(v.at.compiled, req.Resource.Type, req.Action)
 	if target.err != nil {
 		return nil, target.err
 	}
-	if err := v.bring(req.Contextual); err != nil {
+	if err := v.addContextual(req.Contextual); err != nil {
 		return nil, err
 	}
-	e := v.evaluation(ctx, anyone, req.Context)
-	defer e.release()
-	w := forward{readView: v, e: e, seen: map[uint64]bool{}, found: map[objectID]bool{}}
-	if err := w.run(ctx, req.Resource, target.rule, anyone); err != nil {
+	v.begin(ctx, other, req.Context)
+	resource, ok := v.view.Resource(req.Resource)
+	if !ok {
+		return nil, &ResourceNotFoundError{Resource: req.Resource}
+	}
+	var forward traversal.Forward
+	registered, err := forward.Run(ctx, &v.view, resource, target.rule, other)
+	if err != nil {
 		return nil, err
 	}
-	e.fetch = nil // the graph has all that the resource leads to
+	if !registered {
+		return nil, &ResourceNotFoundError{Resource: req.Resource}
+	}
+	v.eval.GraphIsComplete() // the traversal has read all tuples that the answer depends on
 
-	root := asked{object: w.root, rule: target.rule}
+	question := eval.Question{Object: resource, Rule: target.rule}
 	var entries []SubjectEntry
 	full := func() bool { return req.Limit > 0 && len(entries) == req.Limit }
 	everyone := false
-	if w.everyone {
-		if everyone, err = e.settleFor(anyone, root); err != nil {
+	if forward.Everyone {
+		if everyone, err = v.evaluateFor(ctx, other, question); err != nil {
 			return nil, err
 		}
 		if everyone && req.After == "" {
-			all := anyone
+			all := other
 			all.ID = tuplestore.Wildcard
 			entries = append(entries, SubjectEntry{Subject: all})
 		}
 	}
-	found := make([]candidate, 0, len(w.found))
-	for object, sure := range w.found {
-		if id := e.key(object).id; req.After == "" || req.After == tuplestore.Wildcard || id > req.After {
+	found := make([]candidate, 0, len(forward.Found))
+	for object, sure := range forward.Found {
+		if id := v.view.Key(object).ID; req.After == "" || req.After == tuplestore.Wildcard || id > req.After {
 			found = append(found, candidate{object, id, sure})
 		}
 	}
@@ -117,11 +127,11 @@ func (v *readView) listSubjects(ctx context.Context, req *ListSubjectsRequest) (
 		if full() {
 			break
 		}
-		s := anyone
+		s := other
 		s.ID = c.id
 		allowed := c.sure
 		if !allowed {
-			if allowed, err = e.settleFor(s, root); err != nil {
+			if allowed, err = v.evaluateFor(ctx, s, question); err != nil {
 				return nil, err
 			}
 		}
@@ -132,20 +142,13 @@ func (v *readView) listSubjects(ctx context.Context, req *ListSubjectsRequest) (
 	return entries, nil
 }
 
-// settleFor answers one question about another subject.
-func (e *evaluation) settleFor(s tuplestore.Subject, root asked) (bool, error) {
-	e.about(s)
-	e.begin()
-	root.goal = e.ask(root.object, root.rule, certain)
-	if err := e.run(); err != nil {
+// evaluateFor answers a question for another subject.
+func (v *readView) evaluateFor(ctx context.Context, s tuplestore.Subject, q eval.Question) (bool, error) {
+	v.eval.SetSubject(v.view.Subject(s))
+	v.eval.Ask(&q)
+	questions := []eval.Question{q}
+	if err := v.eval.Run(ctx, questions); err != nil {
 		return false, err
 	}
-	if e.undecided {
-		roots := []asked{root}
-		if err := e.rerun(roots); err != nil {
-			return false, err
-		}
-		root = roots[0]
-	}
-	return e.answer(root)
+	return v.eval.Answer(questions[0])
 }

@@ -3,27 +3,43 @@ package engine
 import (
 	"context"
 	"errors"
+	"sync"
 
+	"stonetown/engine/internal/eval"
+	"stonetown/engine/internal/graph"
+	"stonetown/engine/internal/program"
+	"stonetown/engine/internal/traversal"
+	"stonetown/engine/internal/view"
+	"stonetown/engine/internal/work"
 	"stonetown/internal/tracing"
 	"stonetown/tuplestore"
 )
 
-// readView is where a request is answered from: a tenant at one revision, the
-// resident graph of it or one that is filled from a snapshot on the way.
+// readView is the read view of one attempt at a request: a tenant at one revision, on its
+// resident graph or on a graph that is filled from a snapshot as the request proceeds.
 type readView struct {
 	engine       *Engine
 	at           position
 	tokenIgnored bool
-	graph        *graph
-	program      *program
-	reader       *coldReader // nil: the graph is resident
-	extra        *overlay    // the request's own tuples, or nil
-	locked       *tenant     // for reading, while the graph is resident
-	limits       limits
+	locked       *tenant // for reading, while the graph is resident
+	limits       work.Limits
+	*scratch
 }
 
-// readView finds the view that c asks for, for work within limits. The caller leaves it.
-func (e *Engine) readView(ctx context.Context, tenantID string, c Consistency, l limits) (readView, error) {
+// scratch is the state of an attempt that later attempts use again: a check on a resident
+// graph allocates nothing.
+type scratch struct {
+	view    view.View
+	reach   traversal.Reachability
+	eval    eval.Evaluation
+	lookups []graph.Lookup // the resources of a check's queries, in their order
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// readView returns the view that c requires, for work within limits. If the error is nil,
+// the caller leaves the view.
+func (e *Engine) readView(ctx context.Context, tenantID string, c Consistency, l work.Limits) (readView, error) {
 	t := e.tenant(tenantID)
 	v := readView{engine: e, limits: l}
 	var err error
@@ -47,7 +63,8 @@ func (e *Engine) readView(ctx context.Context, tenantID string, c Consistency, l
 		t.heat.add()
 	}
 	if t.graph != nil {
-		v.graph, v.program, v.locked = t.graph, t.program, t
+		v.scratch = scratches.Get().(*scratch)
+		v.view.Graph, v.view.Program, v.locked = t.graph, t.program, t
 		v.describe(ctx)
 		return v, nil
 	}
@@ -58,7 +75,7 @@ func (e *Engine) readView(ctx context.Context, tenantID string, c Consistency, l
 	return v, nil
 }
 
-// describe says in the span of the request where it is answered from.
+// describe adds the view to the span of the request.
 func (v *readView) describe(ctx context.Context) {
 	span := tracing.Current(ctx)
 	span.Int("stonetown.revision", int(v.at.revision))
@@ -66,9 +83,18 @@ func (v *readView) describe(ctx context.Context) {
 }
 
 func (v *readView) goCold(snapshot tuplestore.Snapshot) {
-	v.graph = newGraph()
-	v.program = newProgram(v.at.compiled, v.graph)
-	v.reader = &coldReader{snapshot: snapshot, asked: map[node]bool{}, reads: &v.engine.stats.coldReads}
+	v.scratch = scratches.Get().(*scratch)
+	g := graph.New()
+	v.view.Graph, v.view.Program = g, program.New(v.at.compiled, g)
+	reads := &v.engine.stats.coldReads
+	v.view.Reader = view.NewReader(g, func(ctx context.Context, l tuplestore.Lookup) ([]tuplestore.Fact, error) {
+		reads.Add(1)
+		found, err := snapshot.Find(ctx, l)
+		if errors.Is(err, tuplestore.ErrRevisionCollected) {
+			return nil, ErrTokenExpired // only a token leads that far back
+		}
+		return found, err
+	})
 }
 
 // leave ends the use of the view.
@@ -77,9 +103,16 @@ func (v *readView) leave() {
 		v.locked.mu.RUnlock()
 		v.locked = nil
 	}
+	v.view = view.View{}
+	v.reach.Release()
+	v.eval.Release()
+	clear(v.lookups) // their IDs belong to the request
+	v.lookups = v.lookups[:0]
+	scratches.Put(v.scratch)
+	v.scratch = nil
 }
 
-// past is the position of a snapshot earlier than now.
+// past returns the position of an earlier snapshot.
 func (e *Engine) past(ctx context.Context, tenantID string, now position, s tuplestore.Snapshot) (position, error) {
 	at := now
 	if s.Revision() < now.schemaRevision {
@@ -100,9 +133,12 @@ func (e *Engine) past(ctx context.Context, tenantID string, now position, s tupl
 	return at, nil
 }
 
-// bring adds tuples that hold for the request only, as if they were written.
-// What is wrong with one comes as [*ContextualError].
-func (v *readView) bring(ops []WriteOp) error {
+// MaxContextual is the number of contextual tuples that a request may have.
+const MaxContextual = 100
+
+// addContextual adds tuples that hold for the request only, as if they were written. The
+// error of an invalid one is a [*ContextualError].
+func (v *readView) addContextual(ops []WriteOp) error {
 	if len(ops) == 0 {
 		return nil
 	}
@@ -116,30 +152,19 @@ func (v *readView) bring(ops []WriteOp) error {
 			return &ContextualError{Index: i, Err: err}
 		}
 	}
-	v.extra = newOverlay(v.graph, v.reader != nil, facts)
+	v.view.Overlay = graph.NewOverlay(v.view.Graph, v.view.Reader != nil, facts)
 	return nil
 }
 
-// evaluation starts an evaluation of questions about a subject, which comes
-// from [checkedSubject].
-func (v *readView) evaluation(ctx context.Context, subject tuplestore.Subject, values map[string]any) *evaluation {
-	if v.reader != nil {
-		v.reader.begin(v.graph, subject)
+// begin prepares the view for questions about a subject, which comes from
+// [checkedSubject].
+func (v *readView) begin(ctx context.Context, subject tuplestore.Subject, values map[string]any) view.Subject {
+	if v.view.Reader != nil {
+		v.view.Reader.About(subject)
 	}
-	e := newEvaluation(ctx, v.graph, v.extra, v.program, subject, v.limits)
-	e.terms = terms{ctx: ctx, compiled: v.at.compiled, clock: v.engine.clock, values: values, quick: v.limits.now() < v.limits.most}
-	if v.reader != nil {
-		e.fetch = v.reader
-	}
-	return e
-}
-
-// object finds a resource that is asked about. It reports whether it may be
-// registered, which on a cold graph the first read will tell.
-func (v *readView) object(e *evaluation, o tuplestore.Object) (objectID, bool) {
-	if v.reader != nil {
-		return v.reader.expect(v.graph, o), true
-	}
-	id := e.find(o)
-	return id, id != noObject && e.isPresent(id)
+	v.view.Start(ctx, v.limits, v.engine.clock, values)
+	s := v.view.Subject(subject)
+	v.reach.Begin(&v.view, s)
+	v.eval.Begin(&v.view, s)
+	return s
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"stonetown/engine/internal/eval"
 	"stonetown/internal/sqldb"
 	"stonetown/schema"
 	"stonetown/tuplestore"
@@ -74,13 +75,7 @@ type Decision struct {
 }
 
 // Reason is one step of a proof, from the resource towards the subject.
-type Reason struct {
-	// Via is the relation that the step used, written as
-	// type:id#relation, followed by @subject where a tuple was used.
-	Via     string
-	Rewrite string // the kind of rewrite: this, computed, tuple_to_userset, ...
-	Text    string // the step in a sentence
-}
+type Reason = eval.Reason
 
 // CheckResponse is the answer to a [CheckRequest], decisions in request order.
 type CheckResponse struct {

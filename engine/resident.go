@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"stonetown/engine/internal/graph"
+	"stonetown/engine/internal/program"
 	"stonetown/tuplestore"
 )
 
@@ -153,13 +155,13 @@ func (t *tenant) load(ctx context.Context) (tuples int64, err error) {
 	if err != nil {
 		return tuples, err
 	}
-	g := newGraph()
+	g := graph.New()
 	for record, err := range e.store.Snapshot(t.id, head.Revision).Scan(ctx, tuplestore.Filter{Presence: tuplestore.WithPresence}) {
 		if err != nil {
 			return tuples, err
 		}
 		tuples++
-		if g.add(record.Fact); g.bytes > e.budget {
+		if g.Add(record.Fact); g.Bytes() > e.budget {
 			return tuples, errTooLarge
 		}
 	}
@@ -170,7 +172,7 @@ func (t *tenant) load(ctx context.Context) (tuples int64, err error) {
 		}
 		for i := range commits {
 			for _, change := range commits[i].Changes {
-				g.apply(change)
+				g.Apply(change)
 			}
 			head.Revision = commits[i].Revision
 			if commits[i].Schema != nil {
@@ -188,7 +190,7 @@ func (t *tenant) load(ctx context.Context) (tuples int64, err error) {
 
 // publish makes the graph resident, unless it is behind what the tenant has
 // answered from already.
-func (t *tenant) publish(g *graph, at position) bool {
+func (t *tenant) publish(g *graph.Graph, at position) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.position.known && at.epoch == t.position.epoch && at.revision < t.position.revision {
@@ -196,7 +198,7 @@ func (t *tenant) publish(g *graph, at position) bool {
 	}
 	t.position = at
 	t.graph = g
-	t.program = newProgram(at.compiled, g)
+	t.program = program.New(at.compiled, g)
 	return true
 }
 
@@ -215,7 +217,7 @@ func (t *tenant) account() {
 	t.mu.RLock()
 	var size int64
 	if t.graph != nil {
-		size = t.graph.bytes
+		size = t.graph.Bytes()
 	}
 	t.mu.RUnlock()
 	e.resident.set(t, size)

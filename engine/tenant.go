@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"stonetown/engine/internal/graph"
+	"stonetown/engine/internal/program"
 	"stonetown/internal/tracing"
 	"stonetown/schema"
 	"stonetown/tuplestore"
@@ -25,8 +27,8 @@ type tenant struct {
 	// forward.
 	mu       sync.RWMutex
 	position position
-	graph    *graph   // nil: cold
-	program  *program // linked to graph
+	graph    *graph.Graph     // nil: the tenant is not resident
+	program  *program.Program // in the numbers of graph
 
 	freshAt atomic.Int64 // Unix ns at which the position was the newest
 	heat    heat         // how often it is asked about
@@ -191,24 +193,16 @@ func (t *tenant) apply(c *tuplestore.Commit) error {
 		return nil
 	}
 	for _, change := range c.Changes {
-		t.graph.apply(change)
+		t.graph.Apply(change)
 	}
 	t.position.revision = c.Revision
 	t.position.token = encodeToken(t.id, t.position.epoch, c.Revision)
 	if c.Schema != nil {
 		t.position.schemaRevision = c.Revision
 		t.position.compiled = compiled
-		t.program = newProgram(compiled, t.graph)
+		t.program = program.New(compiled, t.graph)
 	}
 	return nil
-}
-
-func (g *graph) apply(c tuplestore.Change) {
-	if c.Deleted {
-		g.remove(c.Tuple)
-	} else {
-		g.add(tuplestore.Fact{Tuple: c.Tuple, Terms: c.Terms})
-	}
 }
 
 func compileDocument(document []byte) (*schema.Compiled, error) {

@@ -1,4 +1,4 @@
-package engine
+package graph
 
 import (
 	"math/rand/v2"
@@ -10,10 +10,10 @@ import (
 func TestIDSet(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	var s idSet
-	model := map[objectID]bool{}
+	model := map[ObjectID]bool{}
 	largest := 0
 	for step := range 300_000 {
-		id := objectID(r.IntN(4000))
+		id := ObjectID(r.IntN(4000))
 		if s.has(id) != model[id] {
 			t.Fatalf("step %d: has %d is %v", step, id, s.has(id))
 		}
@@ -33,9 +33,9 @@ func TestIDSet(t *testing.T) {
 			t.Fatalf("step %d: %d ids, want %d", step, s.len(), len(model))
 		}
 		if step%1000 == 0 {
-			var all []objectID
+			var all []ObjectID
 			for _, id := range s.all() {
-				if id != noObject {
+				if id != NoObject {
 					all = append(all, id)
 				}
 			}
@@ -45,7 +45,7 @@ func TestIDSet(t *testing.T) {
 			}
 		}
 	}
-	if s.has(noObject) || largest < 2000 {
-		t.Errorf("noObject %v, largest %d", s.has(noObject), largest)
+	if s.has(NoObject) || largest < 2000 {
+		t.Errorf("NoObject %v, largest %d", s.has(NoObject), largest)
 	}
 }

@@ -1,18 +1,18 @@
-package engine
+package graph
 
 import "slices"
 
-// idSet is a set of objects: a sorted slice while small, a table beyond. Most sets
-// hold a handful of ids, where the slice is both smaller and faster.
+// idSet is a set of objects: a sorted slice while it is small, then a table. Most sets have
+// a few members, for which the slice is smaller and faster.
 type idSet struct {
-	sorted []objectID
+	sorted []ObjectID
 	large  *idTable
 }
 
-// maxSorted is where inserting into the slice begins to cost more than hashing.
+// maxSorted is the size from which an insertion into the slice costs more than hashing.
 const maxSorted = 128
 
-func (s *idSet) has(id objectID) bool {
+func (s *idSet) has(id ObjectID) bool {
 	if s.large != nil {
 		return s.large.has(id)
 	}
@@ -28,8 +28,8 @@ func (s *idSet) has(id objectID) bool {
 	return ok
 }
 
-// add reports whether the id was not there.
-func (s *idSet) add(id objectID) bool {
+// add adds an object and reports whether it is new.
+func (s *idSet) add(id ObjectID) bool {
 	if s.large != nil {
 		return s.large.add(id)
 	}
@@ -49,8 +49,8 @@ func (s *idSet) add(id objectID) bool {
 	return true
 }
 
-// remove reports whether the id was there.
-func (s *idSet) remove(id objectID) bool {
+// remove removes an object and reports whether the set had it.
+func (s *idSet) remove(id ObjectID) bool {
 	if s.large != nil {
 		return s.large.remove(id)
 	}
@@ -68,8 +68,8 @@ func (s *idSet) len() int {
 	return len(s.sorted)
 }
 
-// all returns the ids, and among them noObject for none.
-func (s *idSet) all() []objectID {
+// all returns the objects. Some entries may be NoObject.
+func (s *idSet) all() []ObjectID {
 	if s.large != nil {
 		return s.large.slots
 	}

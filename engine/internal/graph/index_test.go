@@ -1,4 +1,4 @@
-package engine
+package graph
 
 import (
 	"fmt"
@@ -9,19 +9,19 @@ import (
 // The index finds what a map finds, whatever comes and goes.
 func TestObjectIndex(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	g := newGraph()
-	model := map[objectKey]objectID{}
+	g := New()
+	model := map[Key]ObjectID{}
 	for range 200_000 {
-		key := objectKey{typeID(r.IntN(2)), fmt.Sprint(r.IntN(3000))}
+		key := Key{TypeID(r.IntN(2)), fmt.Sprint(r.IntN(3000))}
 		want, known := model[key]
-		got := g.index.find(g.objects, key.typ, key.id)
-		if known != (got != noObject) || known && got != want {
+		got := g.index.find(g.objects, key.Type, key.ID)
+		if known != (got != NoObject) || known && got != want {
 			t.Fatalf("%v is %d, want %d (%v)", key, got, want, known)
 		}
 		switch {
 		case !known:
-			number := objectID(len(g.objects))
-			g.objects = append(g.objects, object{id: key.id, typ: key.typ})
+			number := ObjectID(len(g.objects))
+			g.objects = append(g.objects, Object{id: key.ID, typ: key.Type})
 			g.index.add(g.objects, number)
 			model[key] = number
 		case r.IntN(3) == 0:
@@ -29,17 +29,17 @@ func TestObjectIndex(t *testing.T) {
 			delete(model, key)
 		}
 	}
-	var all []sought
+	var all []Lookup
 	for typ := range 3 {
 		for n := range 4000 {
-			all = append(all, sought{typ: typeID(typ), id: fmt.Sprint(n)})
+			all = append(all, Lookup{Type: TypeID(typ), ID: fmt.Sprint(n)})
 		}
 	}
 	g.index.findAll(g.objects, all)
 	for _, a := range all {
-		want, known := model[objectKey{a.typ, a.id}]
-		if known != (a.number != noObject) || known && a.number != want {
-			t.Errorf("together: %v %s is %d, want %d (%v)", a.typ, a.id, a.number, want, known)
+		want, known := model[Key{a.Type, a.ID}]
+		if known != (a.Found != NoObject) || known && a.Found != want {
+			t.Errorf("together: %v %s is %d, want %d (%v)", a.Type, a.ID, a.Found, want, known)
 		}
 	}
 	if g.index.used != len(model) || len(model) < 1000 {

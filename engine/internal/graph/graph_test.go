@@ -1,4 +1,4 @@
-package engine
+package graph
 
 import (
 	"fmt"
@@ -23,13 +23,13 @@ func BenchmarkGraphMemory(b *testing.B) {
 			}
 			for b.Loop() {
 				before := heap()
-				g := newGraph()
+				g := New()
 				add := func(object tuplestore.Object, relation string, subject tuplestore.Subject) {
-					g.add(tuplestore.Fact{Tuple: tuplestore.Tuple{Object: object, Relation: relation, Subject: subject}})
+					g.Add(tuplestore.Fact{Tuple: tuplestore.Tuple{Object: object, Relation: relation, Subject: subject}})
 				}
 				for i := range documents {
 					d := tuplestore.Object{Type: "document", ID: "d" + strconv.Itoa(i)}
-					g.add(tuplestore.Fact{Tuple: tuplestore.Presence(d)})
+					g.Add(tuplestore.Fact{Tuple: tuplestore.Presence(d)})
 					add(d, "parent", tuplestore.Subject{Type: "folder", ID: "f" + strconv.Itoa(i*7919%(documents/25))})
 					add(d, "owner", tuplestore.Subject{Type: "user", ID: "u" + strconv.Itoa(i*104729%(documents/5))})
 					add(d, "viewer", tuplestore.Subject{Type: "user", ID: "u" + strconv.Itoa(i*31%(documents/5))})

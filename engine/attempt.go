@@ -1,0 +1,45 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"stonetown/engine/internal/work"
+	"stonetown/internal/fair"
+	"stonetown/internal/tracing"
+)
+
+// A heavy request is attempted again when a place for heavy work is free. There are fewer
+// of these places than processors, so that checks find a free processor, and a fair queue
+// assigns them to tenants. A queued request holds no lock, so the longest wait of a
+// tenant's write is one budget.
+
+func newHeavyGate() *fair.Gate {
+	return fair.NewGate("complex requests", fair.Limits{Service: int64(fair.HeavyPlaces())},
+		fair.Queue{Waiting: 2000, WaitingOfTenant: 64, WaitingOfCaller: 32, Patience: 5 * time.Second})
+}
+
+// attempt answers a request, in a second attempt if it is heavy.
+func (e *Engine) attempt(ctx context.Context, tenantID string, try func(work.Limits) error) error {
+	err := try(work.Limits{Most: e.maxVisits})
+	if errors.Is(err, work.ErrHeavy) {
+		err = e.attemptHeavy(ctx, tenantID, try)
+	}
+	return err
+}
+
+// attemptHeavy answers a request when a place for heavy work is free. It fails with
+// [*fair.ExhaustedError] if the queue is full.
+func (e *Engine) attemptHeavy(ctx context.Context, tenantID string, try func(work.Limits) error) error {
+	return fair.Aside(ctx, func() error {
+		_, waiting := tracing.Start(ctx, "engine.wait_for_heavy_place")
+		place, err := e.heavy.Enter(ctx, fair.Caller{Tenant: tenantID, ID: fair.From(ctx).Caller.ID})
+		waiting.End(err)
+		if err != nil {
+			return err
+		}
+		defer place.Leave()
+		return try(work.Limits{Most: e.maxVisits, Heavy: true})
+	})
+}

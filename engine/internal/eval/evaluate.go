@@ -1,0 +1,495 @@
+// Package eval evaluates rewrites of every kind: unions, intersections, exclusions, also
+// recursive ones, and conditions that may be undecided.
+//
+// An [Evaluation] works as Datalog engines do. Breadth first, it collects the goals that the
+// questions lead to, each once however many paths lead to it, and from every tuple that
+// names the subject it propagates proof along links to the goals that depend on it. Cycles
+// need no special case: a goal that is met again gets one more link. A goal that is
+// unproven when nothing is left to expand is false. Only then are exclusions answered,
+// stratum by stratum, because they depend on what is false. Exclusions that are recursive
+// have no stratum of their own and are answered along the tuples (recursion.go). The
+// evaluation stops as soon as every question is answered.
+//
+// A tuple whose condition cannot be decided, because values are missing, first counts as
+// absent. Only if such a tuple was met, all questions are evaluated again in two modes:
+// whether the answer is certain, without such tuples, and whether it is possible, with
+// them. The mode changes for what an exclusion subtracts. An answer is valid if it is
+// certain, or not even possible.
+//
+// On a complete graph a level is expanded from memory. With a reader, the tuples of a level
+// are first read for all of its goals at once, so the number of reads is the depth of the
+// graph and not its size.
+package eval
+
+import (
+	"context"
+	"slices"
+
+	"stonetown/engine/internal/graph"
+	"stonetown/engine/internal/program"
+	"stonetown/engine/internal/view"
+	"stonetown/engine/internal/work"
+	"stonetown/tuplestore"
+)
+
+// Question asks whether the subject is in the set that a rule gives for an object.
+type Question struct {
+	Query  int // an index of the caller's
+	Object graph.ObjectID
+	Rule   int32
+
+	goal int32
+	// possibly is the goal of the same question in the mode possible, if there are two.
+	possibly int32
+}
+
+// Evaluation answers questions about one subject in one view. It can be used again after
+// Begin.
+type Evaluation struct {
+	// Explain keeps every step of a proof, for Reasons.
+	Explain bool
+
+	view    *view.View
+	graph   *graph.Graph
+	program *program.Program
+	budget  *work.Budget
+	reader  *view.Reader // nil: the graph is complete
+	subject view.Subject
+	modes   bool // goals are evaluated in two modes
+
+	goals      []goal
+	links      []link
+	table      graph.Table // finds goals
+	frontier   []int32
+	next       []int32
+	exclusions []int32
+	proven     []int32 // proven goals whose parents have not been notified
+
+	linked    linked    // of the intersection arrow that is expanded
+	recursion recursion // recursion.go
+
+	open    int // roots that are not decided
+	settled int // exclusions up to this stratum are answered
+}
+
+// Begin starts an evaluation about a subject, without questions.
+func (e *Evaluation) Begin(v *view.View, s view.Subject) {
+	e.view, e.graph, e.program, e.budget, e.reader = v, v.Graph, v.Program, &v.Budget, v.Reader
+	e.subject = s
+	e.Reset()
+}
+
+// GraphIsComplete makes the evaluation use only tuples that are in the graph already.
+func (e *Evaluation) GraphIsComplete() { e.reader = nil }
+
+// SetSubject removes all questions and sets the subject of the next ones.
+func (e *Evaluation) SetSubject(s view.Subject) {
+	e.subject = s
+	e.Reset()
+}
+
+// Reset removes all questions.
+func (e *Evaluation) Reset() {
+	e.goals, e.links, e.frontier, e.next = e.goals[:0], e.links[:0], e.frontier[:0], e.next[:0]
+	e.exclusions, e.proven = e.exclusions[:0], e.proven[:0]
+	e.table.Clear()
+	e.open, e.settled, e.modes = 0, -1, false
+	e.view.Undecided = false
+}
+
+// maxKept is the number of goals for which an evaluation keeps memory.
+const maxKept = 1 << 16
+
+// Release ends the use of the view, and keeps memory for the next use.
+func (e *Evaluation) Release() {
+	if cap(e.goals) > maxKept {
+		*e = Evaluation{}
+		return
+	}
+	e.recursion.cycles = nil
+	e.Explain, e.view, e.graph, e.program, e.budget, e.reader = false, nil, nil, nil, nil, nil
+}
+
+// Ask adds a question. q.Object and q.Rule are set.
+func (e *Evaluation) Ask(q *Question) { q.goal = e.root(q, certain) }
+
+func (e *Evaluation) root(q *Question, m mode) int32 {
+	g := e.goal(q.Object, rulePart(q.Rule, m))
+	if !e.goals[g].root {
+		e.goals[g].root = true
+		e.open++
+	}
+	return g
+}
+
+// Run evaluates the questions, which have all been asked since the last reset.
+func (e *Evaluation) Run(ctx context.Context, questions []Question) error {
+	if err := e.run(ctx); err != nil {
+		return err
+	}
+	if !e.view.Undecided {
+		return nil
+	}
+	e.Reset()
+	e.modes = true
+	for i := range questions {
+		q := &questions[i]
+		q.goal, q.possibly = e.root(q, certain), e.root(q, possible)
+	}
+	return e.run(ctx)
+}
+
+// Answer returns the answer to a question after Run. It fails with [*NegativeCycleError] or
+// [*view.ConditionError].
+//
+// If conditions are undecided, the answer lies between that of the certain goal and that of
+// the possible one. If both are cyclic, the question is cyclic whatever the conditions are.
+func (e *Evaluation) Answer(q Question) (bool, error) {
+	at := &e.goals[q.goal]
+	switch {
+	case at.proven:
+		return true, nil
+	case !e.modes && at.state != cyclic:
+		return false, nil
+	case e.modes:
+		switch possibly := &e.goals[q.possibly]; {
+		case !possibly.proven && possibly.state != cyclic:
+			return false, nil
+		case possibly.proven, at.state != cyclic:
+			return false, e.view.ConditionError()
+		}
+	}
+	return false, &NegativeCycleError{Node: e.cycle(q.goal)}
+}
+
+// run evaluates the roots.
+func (e *Evaluation) run(ctx context.Context) error {
+	if e.reader == nil && e.subject.IsUnknown() {
+		return nil // nothing can be proven
+	}
+	for len(e.next) > 0 && e.open > 0 {
+		e.frontier, e.next = e.next, e.frontier[:0]
+		if e.reader != nil {
+			if err := e.read(ctx); err != nil {
+				return err
+			}
+		}
+		for _, g := range e.frontier {
+			if e.goals[g].proven {
+				continue
+			}
+			e.expand(g)
+			if err := e.budget.Err(); err != nil {
+				return err
+			}
+			if e.open == 0 {
+				return nil
+			}
+		}
+	}
+	return e.settle()
+}
+
+// read reads the tuples that the goals of the frontier depend on.
+func (e *Evaluation) read(ctx context.Context) error {
+	for _, g := range e.frontier {
+		at := &e.goals[g]
+		if at.proven {
+			continue
+		}
+		if at.part.isLogic() {
+			if lg := &e.program.Logic[at.part.index()]; lg.IsArrow() {
+				e.reader.WantAll(at.object, lg.Arrow.Tupleset)
+			}
+			continue
+		}
+		rule := &e.program.Rules[at.part.index()]
+		for _, a := range rule.Arrows {
+			e.reader.WantAll(at.object, a.Tupleset)
+		}
+		for _, relation := range rule.Direct {
+			e.reader.Want(at.object, relation)
+		}
+	}
+	return e.reader.Read(ctx, e.budget)
+}
+
+// goal returns the goal of a part of the program for an object. A new goal is added to the
+// next frontier.
+func (e *Evaluation) goal(object graph.ObjectID, p part) int32 {
+	g := int32(len(e.goals))
+	if have, found := e.table.Insert(goalKey(object, p), g); found {
+		return have
+	}
+	e.goals = append(e.goals, goal{object: object, part: p, parents: -1})
+	e.next = append(e.next, g)
+	return g
+}
+
+// depend makes a parent depend on a goal.
+func (e *Evaluation) depend(object graph.ObjectID, p part, l link) {
+	child := e.goal(object, p)
+	if e.goals[child].proven {
+		e.notify(child, l)
+		return
+	}
+	l.next = e.goals[child].parents
+	e.goals[child].parents = int32(len(e.links))
+	e.links = append(e.links, l)
+}
+
+// prove marks a goal as proven and propagates that.
+func (e *Evaluation) prove(g int32, p proof) {
+	e.mark(g, p)
+	e.propagate()
+}
+
+// propagate notifies the parents of proven goals, until no goal is newly proven.
+func (e *Evaluation) propagate() {
+	for len(e.proven) > 0 {
+		child := e.proven[len(e.proven)-1]
+		e.proven = e.proven[:len(e.proven)-1]
+		for l := e.goals[child].parents; l >= 0; l = e.links[l].next {
+			e.notify(child, e.links[l])
+		}
+	}
+}
+
+func (e *Evaluation) mark(g int32, p proof) {
+	at := &e.goals[g]
+	if at.proven {
+		return
+	}
+	at.proven = true
+	at.proof = p
+	if at.root {
+		e.open--
+	}
+	e.proven = append(e.proven, g)
+}
+
+// notify updates a parent of a proven goal.
+func (e *Evaluation) notify(child int32, l link) {
+	parent := &e.goals[l.parent]
+	if !parent.part.isLogic() {
+		e.mark(l.parent, proof{step: l.step, relation: l.relation, child: child})
+		return
+	}
+	if !e.program.Logic[parent.part.index()].IsExclusion() {
+		if parent.missing--; parent.missing == 0 {
+			e.mark(l.parent, proof{step: byOperands, child: -1})
+		}
+		return
+	}
+	if l.operand == 0 {
+		parent.based = true
+		parent.proof.child = child
+		e.answerExclusion(l.parent)
+	} else {
+		parent.missing = -1 // the subtracted side holds
+	}
+}
+
+// answerExclusion proves an exclusion whose stratum is settled or whose subtracted side is
+// refuted, if its base holds and its subtracted side does not.
+func (e *Evaluation) answerExclusion(g int32) {
+	at := &e.goals[g]
+	if at.based && at.missing == 0 && (at.state == cleared || e.program.Logic[at.part.index()].Stratum <= e.settled) {
+		e.mark(g, proof{step: byBase, child: at.proof.child})
+	}
+}
+
+// settle answers the exclusions, lowest stratum first. All goals are expanded, so what
+// lower strata have not proven is false.
+func (e *Evaluation) settle() error {
+	if e.open == 0 {
+		return nil
+	}
+	if e.program.Local && slices.ContainsFunc(e.exclusions, e.isLocal) {
+		return e.settleRecursive()
+	}
+	stratum := func(g int32) int { return e.program.Logic[e.goals[g].part.index()].Stratum }
+	slices.SortFunc(e.exclusions, func(a, b int32) int { return stratum(a) - stratum(b) })
+	for i := 0; i < len(e.exclusions) && e.open > 0; {
+		e.settled = stratum(e.exclusions[i])
+		for ; i < len(e.exclusions) && stratum(e.exclusions[i]) == e.settled; i++ {
+			e.answerExclusion(e.exclusions[i])
+		}
+		e.propagate()
+	}
+	return nil
+}
+
+// expand adds the goals that a goal depends on, or proves it.
+func (e *Evaluation) expand(g int32) {
+	e.budget.Step()
+	at := e.goals[g]
+	if at.part.isLogic() {
+		e.expandLogic(g, at)
+		return
+	}
+	r := &e.program.Rules[at.part.index()]
+	if e.subject.IsSet && at.object == e.subject.Set.Object && slices.Contains(r.Includes, e.subject.Set.Relation) {
+		e.prove(g, proof{step: byIdentity, relation: e.subject.Set.Relation, child: -1})
+		return
+	}
+	if r.Self && at.object == e.subject.Plain {
+		e.prove(g, proof{step: bySelf, child: -1, subject: at.object})
+		return
+	}
+	for _, relation := range r.Direct {
+		if e.expandTuples(g, at.object, relation) {
+			return
+		}
+	}
+	for _, a := range r.Arrows {
+		if e.expandArrow(g, at.object, a) {
+			return
+		}
+	}
+	for _, id := range r.Logic {
+		e.depend(at.object, logicPart(id, at.part.mode()), link{parent: g, step: byLogic})
+		if e.propagate(); e.goals[g].proven {
+			return
+		}
+	}
+}
+
+func (e *Evaluation) expandLogic(g int32, at goal) {
+	lg := &e.program.Logic[at.part.index()]
+	switch {
+	case lg.IsArrow():
+		e.expandIntersectionArrow(g, at, lg.Arrow)
+		return
+	case lg.IsExclusion():
+		e.exclusions = append(e.exclusions, g)
+	default:
+		e.goals[g].missing = int32(len(lg.Operands))
+	}
+	for i, operand := range lg.Operands {
+		m := at.part.mode()
+		if lg.IsExclusion() && i == 1 {
+			m = e.subtractedMode(m)
+		}
+		e.depend(at.object, rulePart(operand, m), link{parent: g, operand: int16(i)})
+	}
+	e.propagate()
+}
+
+// subtractedMode returns the mode in which an exclusion depends on its subtracted side.
+func (e *Evaluation) subtractedMode(m mode) mode {
+	if !e.modes {
+		return m
+	}
+	return certain + possible - m // certain is what is not possibly subtracted
+}
+
+// expandTuples follows the tuples of one relation of the goal's object. It reports whether
+// that suffices: the goal is proven, or the work has to end.
+func (e *Evaluation) expandTuples(g int32, id graph.ObjectID, relation graph.RelationID) bool {
+	below, above := e.view.Edges(id, relation)
+	return e.expandEdges(g, &below) || e.expandEdges(g, &above)
+}
+
+func (e *Evaluation) expandEdges(g int32, found *graph.Edges) bool {
+	relation, m := found.Relation, e.goals[g].part.mode()
+	if subject := e.subject.Named(found); subject != graph.NoObject {
+		e.prove(g, proof{step: byTuple, relation: relation, child: -1, subject: subject})
+		return true
+	}
+	for _, us := range found.Usersets() {
+		if e.budget.Step(); e.budget.Err() != nil {
+			return true
+		}
+		child := e.program.Rule(e.view.Type(us.Object), us.Relation)
+		if child == program.NoRule {
+			continue
+		}
+		if e.isLeaf(child) {
+			set := e.graph.Edges(us.Object, e.program.Rules[child].Direct[0])
+			if e.subject.Named(&set) != graph.NoObject {
+				e.prove(g, proof{step: byUserset, relation: relation, child: -1})
+				return true
+			}
+			if len(set.Usersets()) == 0 && set.Qualified() == nil {
+				continue
+			}
+		}
+		e.depend(us.Object, rulePart(child, m), link{parent: g, step: byUserset, relation: relation})
+		if e.propagate(); e.goals[g].proven {
+			return true
+		}
+	}
+	return found.Qualified() != nil && e.expandQualified(g, found)
+}
+
+// expandQualified follows the qualified tuples.
+func (e *Evaluation) expandQualified(g int32, found *graph.Edges) bool {
+	of, m := e.goals[g].object, e.goals[g].part.mode()
+	for _, plain := range [2]graph.ObjectID{e.subject.Plain, e.subject.Everyone} {
+		if plain == graph.NoObject {
+			continue
+		}
+		e.budget.Step()
+		q, ok := found.Qualified()[graph.Plain(plain)]
+		if ok && e.holds(of, q, m) {
+			e.prove(g, proof{step: byTuple, relation: found.Relation, child: -1, subject: plain})
+			return true
+		}
+	}
+	for to, q := range found.Qualified() {
+		if e.budget.Step(); e.budget.Err() != nil {
+			return true
+		}
+		if !to.IsUserset() {
+			continue
+		}
+		child := e.program.Rule(e.view.Type(to.Object), to.Relation)
+		if child == program.NoRule || !e.holds(of, q, m) {
+			continue
+		}
+		e.depend(to.Object, rulePart(child, m), link{parent: g, step: byUserset, relation: found.Relation})
+		if e.propagate(); e.goals[g].proven {
+			return true
+		}
+	}
+	return false
+}
+
+// holds reports whether a tuple of an object holds in a mode.
+func (e *Evaluation) holds(of graph.ObjectID, q *tuplestore.Terms, m mode) bool {
+	o := e.view.Decide(of, q)
+	return o == view.Met || o == view.Undecided && m == possible
+}
+
+// isLeaf reports whether a rule's set can be read without a goal of its own: the graph is
+// complete, no proof has to be kept and the subject is plain.
+func (e *Evaluation) isLeaf(rule int32) bool {
+	return e.reader == nil && e.view.Overlay == nil && !e.Explain && !e.subject.IsSet && e.program.Rules[rule].Leaf
+}
+
+// expandArrow depends on the computed relation of every object that the tupleset links to.
+// It reports whether that suffices, as expandTuples does.
+func (e *Evaluation) expandArrow(g int32, id graph.ObjectID, a program.Arrow) bool {
+	below, above := e.view.Edges(id, a.Tupleset)
+	return e.followLinks(g, &below, a.Computed) || e.followLinks(g, &above, a.Computed)
+}
+
+func (e *Evaluation) followLinks(g int32, tupleset *graph.Edges, computed graph.RelationID) bool {
+	of, m := e.goals[g].object, e.goals[g].part.mode()
+	for to, q := range tupleset.Subjects() {
+		if e.budget.Step(); e.budget.Err() != nil {
+			return true
+		}
+		if q != nil && !e.holds(of, q, m) {
+			continue
+		}
+		if child := e.program.Rule(e.view.Type(to.Object), computed); child != program.NoRule {
+			e.depend(to.Object, rulePart(child, m), link{parent: g, step: byArrow, relation: tupleset.Relation})
+			if e.propagate(); e.goals[g].proven {
+				return true
+			}
+		}
+	}
+	return false
+}

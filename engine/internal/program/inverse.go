@@ -1,0 +1,149 @@
+package program
+
+import (
+	"sync"
+
+	"stonetown/engine/internal/graph"
+	"stonetown/schema"
+)
+
+// Inverse is a program for traversals from subjects: the relations that a tuple, or a set
+// that is known to contain the subject, gets the subject into.
+//
+// It overestimates. Of an intersection it has only the first operand, of an exclusion only
+// the base, and an intersection arrow counts as an ordinary one. A subject that gets in by
+// one of these has to be checked; one that gets in without them is certain.
+type Inverse struct {
+	program *Program
+	// The first three are indexed by [Program.At].
+	//
+	// ByTuple: a tuple of relation d of an object gets its subject into these relations
+	// of the same object.
+	ByTuple [][]Into
+	// BySet: a set that is the whole of relation r is part of these relations of the
+	// same object.
+	BySet [][]Into
+	// ByLink: an object that a tuple of relation t links to gets its relation Computed
+	// into a relation of the object that has the tuple.
+	ByLink [][]IntoComputed
+	// BySelf, by type: an object is in these relations of itself.
+	BySelf [][]Into
+
+	mu       sync.Mutex
+	relevant map[TypeRelation][]bool
+}
+
+// TypeRelation is a relation of a type.
+type TypeRelation struct {
+	Type     graph.TypeID
+	Relation graph.RelationID
+}
+
+// Into is a relation that a subject gets into.
+type Into struct {
+	Relation graph.RelationID
+	Sure     bool
+}
+
+// IntoComputed is a relation that the relation Computed of a linked object gets into.
+type IntoComputed struct {
+	Computed graph.RelationID
+	Into
+}
+
+// Inverse returns the program's inverse, which the first call makes.
+func (p *Program) Inverse() *Inverse {
+	p.inverseOnce.Do(func() { p.inverse = newInverse(p) })
+	return p.inverse
+}
+
+func newInverse(p *Program) *Inverse {
+	r := &Inverse{
+		program: p, ByTuple: make([][]Into, len(p.table)), BySet: make([][]Into, len(p.table)),
+		ByLink: make([][]IntoComputed, len(p.table)), BySelf: make([][]Into, len(p.graph.Types.Names())), relevant: map[TypeRelation][]bool{},
+	}
+	for at, id := range p.table {
+		if id == NoRule {
+			continue
+		}
+		typ, relation := graph.TypeID(at/p.columns), graph.RelationID(at%p.columns)
+		p.sources(id, true, map[int32]bool{}, func(from *Rule, sure bool) {
+			to := Into{relation, sure}
+			if from.Self {
+				r.BySelf[typ] = append(r.BySelf[typ], to)
+			}
+			for _, d := range from.Direct {
+				key := p.At(typ, d)
+				r.ByTuple[key] = append(r.ByTuple[key], to)
+			}
+			for _, whole := range from.Includes {
+				key := p.At(typ, whole)
+				r.BySet[key] = append(r.BySet[key], to)
+			}
+			for _, a := range from.Arrows {
+				key := p.At(typ, a.Tupleset)
+				r.ByLink[key] = append(r.ByLink[key], IntoComputed{a.Computed, to})
+			}
+		})
+	}
+	return r
+}
+
+// sources visits the rules whose sets a rule's set can come from: itself and, no longer
+// sure, the first operands of its logic.
+func (p *Program) sources(id int32, sure bool, seen map[int32]bool, visit func(from *Rule, sure bool)) {
+	if seen[id] {
+		return
+	}
+	seen[id] = true
+	from := &p.Rules[id]
+	visit(from, sure)
+	for _, l := range from.Logic {
+		p.sources(p.Logic[l].Operands[0], false, seen, visit)
+	}
+}
+
+// Relevant returns, by [Program.At], the relations through which a subject can get into the
+// target.
+func (r *Inverse) Relevant(target TypeRelation) []bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known, ok := r.relevant[target]; ok {
+		return known
+	}
+	p := r.program
+	types, relations := &p.graph.Types, &p.graph.Relations
+	relevant := make([]bool, len(p.table))
+	relevant[p.At(target.Type, target.Relation)] = true
+	for queue := []TypeRelation{target}; len(queue) > 0; {
+		at := queue[0]
+		queue = queue[1:]
+		add := func(name string, relation graph.RelationID) {
+			typ, ok := types.Number(name)
+			if !ok || p.Rule(typ, relation) == NoRule || relevant[p.At(typ, relation)] {
+				return
+			}
+			relevant[p.At(typ, relation)] = true
+			queue = append(queue, TypeRelation{typ, relation})
+		}
+		subjects := func(relation graph.RelationID) []schema.SubjectType {
+			return p.Compiled.Subjects(types.Name(at.Type), relations.Name(relation))
+		}
+		p.sources(p.Rule(at.Type, at.Relation), true, map[int32]bool{}, func(from *Rule, _ bool) {
+			for _, d := range from.Direct {
+				for _, s := range subjects(d) {
+					if s.Relation != "" {
+						add(s.Type, relations.Known(s.Relation))
+					}
+				}
+			}
+			for _, a := range from.Arrows {
+				for _, s := range subjects(a.Tupleset) {
+					add(s.Type, a.Computed)
+				}
+			}
+		})
+	}
+	r.relevant[target] = relevant
+	return relevant
+}
