@@ -73,13 +73,13 @@ func (e *UnknownConditionError) Error() string {
 	return fmt.Sprintf("resource type %q has no condition %q", e.Type, e.Condition)
 }
 
-// InvalidTermsError: the terms of a new relation are not possible.
-type InvalidTermsError struct {
+// InvalidQualifierError: the qualifier of a new relation are not possible.
+type InvalidQualifierError struct {
 	Field   string // expires_at or context
 	Message string
 }
 
-func (e *InvalidTermsError) Error() string { return e.Message }
+func (e *InvalidQualifierError) Error() string { return e.Message }
 
 // Errors of questions that evaluation cannot answer.
 type (

@@ -19,7 +19,7 @@ type SubjectFilter struct {
 	ResourceType, ResourceID, Relation string
 }
 
-// store is the filter in the store's terms.
+// store is the filter for the store.
 func (f SubjectFilter) store(c *schema.Compiled) (tuplestore.Filter, error) {
 	s := tuplestore.Subject{Type: f.Subject.Type, ID: f.Subject.ID, Relation: f.SubjectRelation}
 	if _, err := checkedSubject(c, s); err != nil {

@@ -116,7 +116,7 @@ type WriteRequest struct {
 }
 
 // WriteOp creates or deletes one relation. Creating one that exists on other
-// terms replaces the terms.
+// qualifier replaces the qualifier.
 type WriteOp struct {
 	Delete bool
 	// IfPresent: deleting a relation that is not there is no error. What goes are all
@@ -125,7 +125,7 @@ type WriteOp struct {
 	Resource  tuplestore.Object
 	Relation  string
 	Subject   tuplestore.Subject
-	// The terms of a new relation: when it ceases to hold (the zero time:
+	// The qualifier of a new relation: when it ceases to hold (the zero time:
 	// never), a condition of the resource's type, and values for the condition's
 	// parameters as a JSON object. They play no part in deleting.
 	ExpiresAt time.Time

@@ -45,7 +45,7 @@ func validate(c *schema.Compiled, req WriteRequest) (tuplestore.Write, error) {
 		case op.Delete:
 			w.Ops = append(w.Ops, tuplestore.Op{Kind: tuplestore.Delete, Tuple: f.Tuple})
 		default:
-			w.Ops = append(w.Ops, tuplestore.Op{Kind: tuplestore.Create, Tuple: f.Tuple, Terms: f.Terms})
+			w.Ops = append(w.Ops, tuplestore.Op{Kind: tuplestore.Create, Tuple: f.Tuple, Qualifier: f.Qualifier})
 		}
 	}
 	for _, o := range req.Register {
@@ -88,22 +88,22 @@ func validateOp(c *schema.Compiled, op WriteOp) (tuplestore.Fact, error) {
 	if err := writableSubject(c, op.Resource, op.Relation, subject); err != nil {
 		return tuplestore.Fact{}, err
 	}
-	f.Terms, err = termsOf(c, op)
+	f.Qualifier, err = qualifierOf(c, op)
 	return f, err
 }
 
-// termsOf checks and states the terms of a new relation. Whether it has expired
+// qualifierOf checks and states the qualifier of a new relation. Whether it has expired
 // already is not asked: that may change between two attempts at the same write.
-func termsOf(c *schema.Compiled, op WriteOp) (tuplestore.Terms, error) {
-	var on tuplestore.Terms
+func qualifierOf(c *schema.Compiled, op WriteOp) (tuplestore.Qualifier, error) {
+	var on tuplestore.Qualifier
 	if !op.ExpiresAt.IsZero() {
 		if on.ExpiresAt = op.ExpiresAt.UnixMicro(); on.ExpiresAt <= 0 {
-			return on, &InvalidTermsError{Field: "expires_at", Message: "expires_at must be after 1970"}
+			return on, &InvalidQualifierError{Field: "expires_at", Message: "expires_at must be after 1970"}
 		}
 	}
 	if op.Condition == "" {
 		if len(op.Context) > 0 {
-			return on, &InvalidTermsError{Field: "context", Message: "context requires a condition"}
+			return on, &InvalidQualifierError{Field: "context", Message: "context requires a condition"}
 		}
 		return on, nil
 	}
@@ -113,7 +113,7 @@ func termsOf(c *schema.Compiled, op WriteOp) (tuplestore.Terms, error) {
 	}
 	context, err := program.Normalize(op.Context)
 	if err != nil {
-		return on, &InvalidTermsError{Field: "context", Message: err.Error()}
+		return on, &InvalidQualifierError{Field: "context", Message: err.Error()}
 	}
 	on.Condition, on.Context = op.Condition, context
 	return on, nil
@@ -124,7 +124,7 @@ func (o Origin) write() tuplestore.Write {
 	return tuplestore.Write{Actor: o.Actor, CommitID: o.CommitID, Also: o.Also, Alone: o.Alone, Attach: o.Attach}
 }
 
-// opError says in the engine's terms what the store found wrong with an op.
+// opError says in the engine's qualifier what the store found wrong with an op.
 func opError(err error) error {
 	var conflict *tuplestore.ConflictError
 	if errors.As(err, &conflict) && conflict.Op >= 0 {

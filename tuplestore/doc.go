@@ -40,22 +40,22 @@
 // no such object" is an answer as consistent as any other. Filters leave
 // presences out unless they ask for them ([PresenceFilter]).
 //
-// # Terms
+// # Qualifier
 //
-// A tuple can hold on [Terms]: until an instant, or only while a condition is
+// A tuple can hold on [Qualifier]: until an instant, or only while a condition is
 // met. They are a value that belongs to the tuple, and not a part of what it
-// is: there is never the same tuple on two sets of terms. Creating it on others
+// is: there is never the same tuple on two sets of qualifier. Creating it on others
 // replaces them, which is a change like any other. It ends one existence of the
 // tuple and begins the next, with an origin of its own, so that every revision
-// has the terms of its time.
+// has the qualifier of its time.
 //
-//	revision  write                                       status   terms afterwards
+//	revision  write                                       status   qualifier afterwards
 //	4         create doc:1#viewer@user:cid, until noon    Created  until noon
 //	-         create doc:1#viewer@user:cid, until noon    Existed  until noon
 //	5         create doc:1#viewer@user:cid, if on_call    Updated  if on_call
 //	6         delete doc:1#viewer@user:cid                Deleted
 //
-// The store keeps terms and does not look at the clock: a tuple that has
+// The store keeps qualifier and does not look at the clock: a tuple that has
 // expired exists, is found and stands in the way of preconditions until it is
 // deleted. Whether it counts is for its readers to say, who know what time it
 // is for them.
@@ -73,7 +73,7 @@
 //  3. Is there nothing that must be absent ([Write.Absent])? Otherwise it
 //     fails with a [*ConflictError].
 //  4. Its ops are applied one after the other, each to what the one before
-//     left. Creating what exists changes nothing but its terms, deleting what is
+//     left. Creating what exists changes nothing but its qualifier, deleting what is
 //     missing is a [*ConflictError], deleting what matches a filter never fails.
 //  5. [Write.Also] adds the caller's own rows to the same transaction: domain
 //     rows that must not exist without the tuple nor the tuple without them. It
@@ -109,7 +109,7 @@
 //
 // A [Snapshot] is the tenant exactly as it was after a revision, whatever was
 // written since. It holds nothing open: it is a revision and a promise. Each
-// existence of a tuple on the same terms is the half-open interval of revisions
+// existence of a tuple with the same qualifier is the half-open interval of revisions
 // [created, deleted), and a snapshot at r consists of those with
 // created <= r < deleted. For the example above, SQL stores keep
 //

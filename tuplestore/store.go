@@ -111,7 +111,7 @@ type Filter struct {
 	Relation               string
 	SubjectType, SubjectID string
 	SubjectRelation        string
-	Condition              string // of the terms; with an ObjectType, served by an index too
+	Condition              string // of the qualifier; with an ObjectType, served by an index too
 	Presence               PresenceFilter
 	// SubjectsOutside, if not nil, leaves only tuples whose subject has none of
 	// these shapes.
@@ -214,20 +214,20 @@ type Write struct {
 
 // Op is one change to the tuples.
 type Op struct {
-	Kind  OpKind
-	Tuple Tuple  // Create, Delete, Expire
-	Terms Terms  // Create; of Expire, ExpiresAt
-	Match Filter // DeleteMatching
+	Kind      OpKind
+	Tuple     Tuple     // Create, Delete, Expire
+	Qualifier Qualifier // Create; of Expire, ExpiresAt
+	Match     Filter    // DeleteMatching
 }
 
 // OpKind is what an [Op] does.
 type OpKind int
 
 const (
-	Create         OpKind = iota // creating an existing tuple changes at most its terms
+	Create         OpKind = iota // creating an existing tuple changes at most its qualifier
 	Delete                       // deleting a missing tuple is a conflict
 	DeleteMatching               // deletes whatever matches, nothing included
-	Expire                       // deletes a tuple if it exists and has ceased to hold at or before Terms.ExpiresAt
+	Expire                       // deletes a tuple if it exists and has ceased to hold at or before Qualifier.ExpiresAt
 )
 
 // Status is what an [Op] did.
@@ -237,7 +237,7 @@ const (
 	Created Status = iota
 	Existed
 	Deleted
-	Updated // the tuple existed, on other terms
+	Updated // the tuple existed, with another qualifier
 )
 
 // Result is the outcome of a write.
@@ -261,9 +261,9 @@ type Commit struct {
 	Schema   []byte   // the new schema document; nil if this commit put none
 }
 
-// Change is a tuple that came, has other terms than before, or went.
+// Change is a tuple that came, has another qualifier than before, or went.
 type Change struct {
-	Tuple   Tuple
-	Terms   Terms // zero if Deleted
-	Deleted bool
+	Tuple     Tuple
+	Qualifier Qualifier // zero if Deleted
+	Deleted   bool
 }

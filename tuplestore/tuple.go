@@ -67,9 +67,9 @@ func Presence(o Object) Tuple { return Tuple{Object: o} }
 // IsPresence reports whether t only registers its object.
 func (t Tuple) IsPresence() bool { return t.Relation == "" }
 
-// Terms say on which terms a tuple holds; the zero value is always. They are no
+// Qualifier say on which qualifier a tuple holds; the zero value is always. They are no
 // part of a tuple's identity: of tuples that differ in nothing else there is one.
-type Terms struct {
+type Qualifier struct {
 	// ExpiresAt is when the tuple ceases to hold, in microseconds since 1970;
 	// 0: never. It stays stored, and readers leave it out of account.
 	ExpiresAt int64
@@ -81,10 +81,10 @@ type Terms struct {
 	Context string
 }
 
-// Fact is a tuple with the terms on which it holds.
+// Fact is a tuple with the qualifier on which it holds.
 type Fact struct {
 	Tuple
-	Terms
+	Qualifier
 }
 
 // Compare orders tuples by their primary key: object type and ID, relation,

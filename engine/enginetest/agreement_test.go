@@ -43,8 +43,8 @@ func randomly(t *testing.T, test func(t *testing.T, r *rand.Rand)) {
 	test(t, rand.New(rand.NewPCG(s, s)))
 }
 
-// facts are tuples with their terms.
-type facts map[tuplestore.Tuple]tuplestore.Terms
+// facts are tuples with their qualifiers.
+type facts map[tuplestore.Tuple]tuplestore.Qualifier
 
 // history is what a tenant's tuples were after each revision.
 type history struct {
@@ -153,8 +153,8 @@ func (w *writer) write(ctx context.Context, t *testing.T) {
 			op.Delete = true
 			delete(after, f.Tuple)
 		} else {
-			after[f.Tuple] = f.Terms
-			after[tuplestore.Presence(f.Object)] = tuplestore.Terms{}
+			after[f.Tuple] = f.Qualifier
+			after[tuplestore.Presence(f.Object)] = tuplestore.Qualifier{}
 		}
 		ops = append(ops, op)
 	}
@@ -188,7 +188,7 @@ func (w *writer) unregister(ctx context.Context, t *testing.T) {
 	t.Helper()
 	o := w.object()
 	after := maps.Clone(w.tuples)
-	maps.DeleteFunc(after, func(tuple tuplestore.Tuple, _ tuplestore.Terms) bool {
+	maps.DeleteFunc(after, func(tuple tuplestore.Tuple, _ tuplestore.Qualifier) bool {
 		return tuple.Object == o || !tuple.IsPresence() && tuple.Subject.Object() == o
 	})
 	if _, registered := w.tuples[tuplestore.Presence(o)]; !registered {

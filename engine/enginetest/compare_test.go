@@ -158,8 +158,8 @@ func (w *writer) at(t *testing.T, q question, token string) (state facts, rev tu
 		if _, twice := state[f.Tuple]; twice {
 			return nil, rev, false
 		}
-		state[f.Tuple] = f.Terms
-		state[tuplestore.Presence(f.Object)] = tuplestore.Terms{}
+		state[f.Tuple] = f.Qualifier
+		state[tuplestore.Presence(f.Object)] = tuplestore.Qualifier{}
 	}
 	return state, rev, true
 }

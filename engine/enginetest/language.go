@@ -230,7 +230,7 @@ func ParseTuple(text string) (tuplestore.Tuple, error) {
 	return t, err
 }
 
-// ParseRelation reads what [ParseTuple] does and, after it, the terms on which
+// ParseRelation reads what [ParseTuple] does and, after it, the qualifier on which
 // the tuple holds: until an instant (RFC 3339), when a condition is met, with a
 // JSON object of values.
 //

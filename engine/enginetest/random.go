@@ -197,7 +197,7 @@ func (u *universe) subject() tuplestore.Subject {
 	}
 }
 
-// op draws a relation to be written, one in four on terms.
+// op draws a relation to be written, one in four with a qualifier.
 func (u *universe) op() (engine.WriteOp, bool) {
 	t, ok := u.tuple()
 	op := engine.WriteOp{Resource: t.Object, Relation: t.Relation, Subject: t.Subject}

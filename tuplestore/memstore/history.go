@@ -41,16 +41,16 @@ type replay struct {
 }
 
 // timeline is the times at which a tuple existed, oldest first. One life ends
-// where the next begins if the tuple got other terms.
+// where the next begins if the tuple got another qualifier.
 type timeline struct {
 	tuple tuplestore.Tuple
 	lives []life
 }
 
 type life struct {
-	created tuplestore.Revision
-	deleted tuplestore.Revision // 0: still exists
-	terms   tuplestore.Terms
+	created   tuplestore.Revision
+	deleted   tuplestore.Revision // 0: still exists
+	qualifier tuplestore.Qualifier
 }
 
 func newHistory() history {
@@ -155,7 +155,7 @@ func (t *tenant) view(epoch string, w tuplestore.Write) *apply.View {
 	for _, tuple := range needs.Tuples {
 		if l := t.timelines[tuple]; l != nil {
 			if life, exists := l.at(head.Revision); exists {
-				view.Add(tuplestore.Fact{Tuple: tuple, Terms: life.terms})
+				view.Add(tuplestore.Fact{Tuple: tuple, Qualifier: life.qualifier})
 			}
 		}
 	}
@@ -181,7 +181,7 @@ func (t *tenant) publish(c tuplestore.Commit) {
 			l.lives[n-1].deleted = c.Revision
 		}
 		if !change.Deleted {
-			l.lives = append(l.lives, life{created: c.Revision, terms: change.Terms})
+			l.lives = append(l.lives, life{created: c.Revision, qualifier: change.Qualifier})
 		}
 	}
 }

@@ -38,7 +38,7 @@ func (s *snapshot) Find(ctx context.Context, l tuplestore.Lookup) ([]tuplestore.
 	found := make(map[tuplestore.Fact]struct{})
 	look := func(l *timeline) {
 		if life, exists := l.at(s.rev); exists {
-			found[tuplestore.Fact{Tuple: l.tuple, Terms: life.terms}] = struct{}{}
+			found[tuplestore.Fact{Tuple: l.tuple, Qualifier: life.qualifier}] = struct{}{}
 		}
 	}
 	for _, tuple := range l.Tuples {
@@ -134,7 +134,7 @@ func (h *history) matching(f tuplestore.Filter, rev tuplestore.Revision) iter.Se
 	return func(yield func(tuplestore.Record) bool) {
 		for l := range candidates {
 			life, exists := l.at(rev)
-			fact := tuplestore.Fact{Tuple: l.tuple, Terms: life.terms}
+			fact := tuplestore.Fact{Tuple: l.tuple, Qualifier: life.qualifier}
 			if !exists || !f.Matches(fact) {
 				continue
 			}

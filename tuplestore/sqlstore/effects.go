@@ -21,12 +21,12 @@ type effects struct {
 	others   bool        // an Also may have written
 }
 
-// birth is where a tuple comes from, and the terms on which it came.
+// birth is where a tuple comes from, and the qualifier on which it came.
 type birth struct {
-	terms  tuplestore.Terms
-	rev    tuplestore.Revision
-	micros int64
-	actor  string
+	qualifier tuplestore.Qualifier
+	rev       tuplestore.Revision
+	micros    int64
+	actor     string
 }
 
 type lifetime struct {
@@ -65,7 +65,7 @@ func (e *effects) commit(rev tuplestore.Revision, micros int64, w tuplestore.Wri
 		e.deaths = make(map[tuplestore.Tuple]tuplestore.Revision)
 	}
 	for _, c := range v.Changes {
-		// Who gets other terms dies and is born again.
+		// Who gets another qualifier dies and is born again.
 		if b, ok := e.births[c.Tuple]; ok {
 			delete(e.births, c.Tuple)
 			e.lifetime = append(e.lifetime, lifetime{c.Tuple, b, rev})
@@ -73,7 +73,7 @@ func (e *effects) commit(rev tuplestore.Revision, micros int64, w tuplestore.Wri
 			e.deaths[c.Tuple] = rev
 		}
 		if !c.Deleted {
-			e.births[c.Tuple] = birth{c.Terms, rev, micros, w.Actor}
+			e.births[c.Tuple] = birth{c.Qualifier, rev, micros, w.Actor}
 		}
 	}
 	changes, err := encodeChanges(v.Changes)
@@ -154,19 +154,19 @@ func (e *effects) batch(dialect sqldb.Dialect, tenant string, before, after tupl
 	return b, failed
 }
 
-// columnsOf are the columns of terms and origins.
+// columnsOf are the columns of qualifier and origins.
 func columnsOf(births []birth) []column {
 	n := len(births)
 	conditions, contexts, expiries := make([]string, n), make([]string, n), make([]int64, n)
 	revs, at, by := make([]int64, n), make([]int64, n), make([]string, n)
 	for i, b := range births {
-		conditions[i], contexts[i], expiries[i] = b.terms.Condition, b.terms.Context, b.terms.ExpiresAt
+		conditions[i], contexts[i], expiries[i] = b.qualifier.Condition, b.qualifier.Context, b.qualifier.ExpiresAt
 		revs[i], at[i], by[i] = int64(b.rev), b.micros, b.actor
 	}
 	return []column{
-		{name: termsColumns[0], texts: conditions},
-		{name: termsColumns[1], texts: contexts},
-		{name: termsColumns[2], ints: expiries},
+		{name: qualifierColumns[0], texts: conditions},
+		{name: qualifierColumns[1], texts: contexts},
+		{name: qualifierColumns[2], ints: expiries},
 		{name: originColumns[0], ints: revs},
 		{name: originColumns[1], ints: at},
 		{name: originColumns[2], texts: by},

@@ -18,7 +18,7 @@
 //
 // The net effect of a write is what differs between before and after, and not
 // what happened in between: a tuple that is created and then deleted, or
-// deleted and then created again on the same terms, is no change at all and
+// deleted and then created again with the same qualifier, is no change at all and
 // keeps its origin. A write without net changes and without a schema takes no
 // revision.
 package apply
@@ -64,7 +64,7 @@ type Effect struct {
 	// Changes is the net effect, in the order in which the ops came upon the
 	// tuples. No tuple stands here twice.
 	Changes []tuplestore.Change
-	// Updates has those of Changes that put an existing tuple on other terms.
+	// Updates has those of Changes that put an existing tuple with another qualifier.
 	Updates map[tuplestore.Tuple]bool
 	// PutsSchema says that the write also replaces the schema document.
 	PutsSchema bool
@@ -99,19 +99,19 @@ func (v *View) Validate(w tuplestore.Write) (*Effect, error) {
 	for i, op := range w.Ops {
 		switch op.Kind {
 		case tuplestore.Create:
-			terms, exists := d.terms(op.Tuple)
+			qualifier, exists := d.qualifier(op.Tuple)
 			switch {
 			case !exists:
 				effect.statuses[i], effect.counts[i] = tuplestore.Created, 1
-			case terms != op.Terms:
+			case qualifier != op.Qualifier:
 				effect.statuses[i], effect.counts[i] = tuplestore.Updated, 1
 			default:
 				effect.statuses[i] = tuplestore.Existed
 				continue
 			}
-			d.set(tuplestore.Change{Tuple: op.Tuple, Terms: op.Terms})
+			d.set(tuplestore.Change{Tuple: op.Tuple, Qualifier: op.Qualifier})
 		case tuplestore.Delete:
-			if _, exists := d.terms(op.Tuple); !exists {
+			if _, exists := d.qualifier(op.Tuple); !exists {
 				return nil, &tuplestore.ConflictError{Op: i, Absent: -1, Tuple: op.Tuple}
 			}
 			d.set(tuplestore.Change{Tuple: op.Tuple, Deleted: true})
@@ -124,7 +124,7 @@ func (v *View) Validate(w tuplestore.Write) (*Effect, error) {
 			effect.statuses[i], effect.counts[i] = tuplestore.Deleted, len(matches)
 		case tuplestore.Expire:
 			effect.statuses[i] = tuplestore.Deleted
-			if terms, exists := d.terms(op.Tuple); exists && terms.ExpiresAt != 0 && terms.ExpiresAt <= op.Terms.ExpiresAt {
+			if qualifier, exists := d.qualifier(op.Tuple); exists && qualifier.ExpiresAt != 0 && qualifier.ExpiresAt <= op.Qualifier.ExpiresAt {
 				d.set(tuplestore.Change{Tuple: op.Tuple, Deleted: true})
 				effect.counts[i] = 1
 			}
@@ -152,7 +152,7 @@ func (v *View) Accept(d *Effect) tuplestore.Result {
 		if c.Deleted {
 			v.rows.remove(c.Tuple)
 		} else {
-			v.rows.put(tuplestore.Fact{Tuple: c.Tuple, Terms: c.Terms})
+			v.rows.put(tuplestore.Fact{Tuple: c.Tuple, Qualifier: c.Qualifier})
 		}
 	}
 	if d.TakesRevision() {
@@ -180,12 +180,12 @@ func newDraft(rows *rows, ops int) draft {
 	return draft{rows, make([]tuplestore.Change, 0, ops), make(map[tuplestore.Tuple]int, ops)}
 }
 
-// terms are those of a tuple, if it exists.
-func (d *draft) terms(t tuplestore.Tuple) (terms tuplestore.Terms, exists bool) {
+// qualifier are those of a tuple, if it exists.
+func (d *draft) qualifier(t tuplestore.Tuple) (qualifier tuplestore.Qualifier, exists bool) {
 	if i, ok := d.place[t]; ok {
-		return d.touched[i].Terms, !d.touched[i].Deleted
+		return d.touched[i].Qualifier, !d.touched[i].Deleted
 	}
-	return d.rows.terms(t)
+	return d.rows.qualifier(t)
 }
 
 func (d *draft) set(c tuplestore.Change) {
@@ -206,7 +206,7 @@ func (d *draft) matching(f tuplestore.Filter) []tuplestore.Tuple {
 		}
 	}
 	for _, c := range d.touched {
-		if !c.Deleted && f.Matches(tuplestore.Fact{Tuple: c.Tuple, Terms: c.Terms}) {
+		if !c.Deleted && f.Matches(tuplestore.Fact{Tuple: c.Tuple, Qualifier: c.Qualifier}) {
 			found = append(found, c.Tuple)
 		}
 	}
@@ -214,13 +214,13 @@ func (d *draft) matching(f tuplestore.Filter) []tuplestore.Tuple {
 	return found
 }
 
-// changes is what differs from the rows, and which of it are other terms. It
+// changes is what differs from the rows, and which of it are another qualifier. It
 // ends the draft.
 func (d *draft) changes() (net []tuplestore.Change, updates map[tuplestore.Tuple]bool) {
 	net = d.touched[:0]
 	for _, c := range d.touched {
-		terms, existed := d.rows.terms(c.Tuple)
-		if existed != c.Deleted && terms == c.Terms {
+		qualifier, existed := d.rows.qualifier(c.Tuple)
+		if existed != c.Deleted && qualifier == c.Qualifier {
 			continue
 		}
 		net = append(net, c)

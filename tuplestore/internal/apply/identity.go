@@ -73,8 +73,8 @@ func Fingerprint(w tuplestore.Write) []byte {
 		}
 		t := op.Tuple
 		text(t.Object.Type, t.Object.ID, t.Relation, t.Subject.Type, t.Subject.ID, t.Subject.Relation)
-		b = binary.AppendVarint(b, op.Terms.ExpiresAt)
-		text(op.Terms.Condition, op.Terms.Context)
+		b = binary.AppendVarint(b, op.Qualifier.ExpiresAt)
+		text(op.Qualifier.Condition, op.Qualifier.Context)
 	}
 	number(present(w.PutSchema != nil))
 	text(string(w.PutSchema))

@@ -40,7 +40,7 @@ func NeedsOf(writes ...tuplestore.Write) Needs {
 
 // AbsentLimit is how many tuples of an Absent filter are enough, when known is
 // the number of tuples found for Tuples and Matching. The group can delete, or
-// put on other terms, only what is among those; so if some of what was read
+// put with another qualifier, only what is among those; so if some of what was read
 // ceases to match, either there is nothing more to find or [MaxCount] are still
 // left.
 //
