@@ -14,7 +14,7 @@ import (
 	"stonetown/tuplestore"
 )
 
-// ExpandRequest asks for the derivation of the set of subjects that may do something.
+// ExpandRequest asks for the derivation of the set of subjects that may perform an action.
 type ExpandRequest struct {
 	Resource tuplestore.Object
 	Action   string // mapped to a relation as for a check
@@ -62,10 +62,10 @@ const (
 	CutCycle Cut = "cycle" // the node is one of its own ancestors
 )
 
-// Expand returns the derivation of the set of subjects that may do something, as a tree of
-// rewrites and tuples. Tuples that have expired are omitted; tuples with a condition are
-// shown with it. Errors are those of [Engine.Check] and
-// [*UnknownTypeError], [*UndefinedRelationError], [*ResourceNotFoundError].
+// Expand returns the derivation of the set of subjects that may perform an action, as a
+// tree of rewrites and tuples. Tuples that have expired are omitted; tuples with a
+// condition are shown with it. Errors are those of [Engine.Check] and [*UnknownTypeError],
+// [*UndefinedRelationError], [*ResourceNotFoundError].
 func (e *Engine) Expand(ctx context.Context, tenantID string, req ExpandRequest) (answer *Expansion, err error) {
 	ctx, span := tracing.Start(ctx, "engine.expand")
 	err = e.attempt(ctx, tenantID, func(l work.Limits) error {

@@ -27,7 +27,7 @@ func typeDeleted(ctx context.Context, name string) eventlog.Event {
 
 type relationEvent struct {
 	Relation engine.RelationDocument `json:"relation"`
-	// Replaced: the relation was there before, with another qualifier.
+	// Replaced: the relation existed with another expiry or condition.
 	Replaced bool `json:"replaced,omitzero"`
 }
 
@@ -47,7 +47,7 @@ type bulkEvent struct {
 	Created    int          `json:"created"`
 	Updated    int          `json:"updated"`
 	Deleted    int          `json:"deleted"`
-	Operations []bulkChange `json:"operations"` // those that changed something
+	Operations []bulkChange `json:"operations"` // without those that changed nothing
 }
 
 type bulkChange struct {

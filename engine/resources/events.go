@@ -10,7 +10,8 @@ import (
 	"stonetown/tuplestore"
 )
 
-// resourceEvent is what events say about a resource. Its times are those of its events.
+// resourceEvent is the data of events of resources. It has no times, because the events
+// have.
 type resourceEvent struct {
 	Resource         resourceData `json:"resource"`
 	RelationsDeleted int          `json:"relations_deleted,omitzero"`
