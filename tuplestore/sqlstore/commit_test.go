@@ -154,7 +154,7 @@ func TestWritersAreCommittedTogether(t *testing.T) {
 		}
 		for waiting := 0; waiting < writers; time.Sleep(time.Millisecond) {
 			s.mu.Lock()
-			waiting = s.lines["t"].queue.Len()
+			waiting = s.queues["t"].queue.Len()
 			s.mu.Unlock()
 		}
 		before := db.Stats().Statements
@@ -492,7 +492,7 @@ func TestWriteAloneSeesWritesBeforeIt(t *testing.T) {
 		queued := func(n int) {
 			for waiting := 0; waiting < n; time.Sleep(time.Millisecond) {
 				s.mu.Lock()
-				waiting = s.lines["t"].queue.Len()
+				waiting = s.queues["t"].queue.Len()
 				s.mu.Unlock()
 			}
 		}

@@ -27,7 +27,7 @@ func (s factSet) matching(f tuplestore.Filter) []tuplestore.Fact {
 	return found
 }
 
-// load reads what needs names from the stored tuples, and nothing else.
+// load reads only the stored tuples that needs requires.
 func load(stored factSet, needs Needs, head tuplestore.Head) *View {
 	v := NewView(head)
 	for _, t := range needs.Tuples {
@@ -46,8 +46,8 @@ func load(stored factSet, needs Needs, head tuplestore.Head) *View {
 	return v
 }
 
-// effect is what a write does to a whole tenant, done the plain way: apply op
-// after op to a copy, and compare before with after.
+// effect is the effect of a write on a whole tenant, computed in the naive way: it applies
+// op after op to a copy, and compares the states.
 type effect struct {
 	after    factSet
 	statuses []tuplestore.Status
@@ -113,7 +113,7 @@ func plainly(before factSet, head tuplestore.Head, w tuplestore.Write) effect {
 	return o
 }
 
-// A small world, so that writes meet each other's tuples.
+// A small domain, so that writes often concern the same tuples.
 var (
 	types     = rapid.SampledFrom([]string{"doc", "folder"})
 	ids       = rapid.SampledFrom([]string{"1", "2", "3"})
@@ -200,7 +200,7 @@ func TestAgreesWithPlainApplication(t *testing.T) {
 				t.Fatalf("write %d: error (-want +got):\n%s", i, diff)
 			}
 			if err != nil || rapid.IntRange(0, 3).Draw(t, "Also fails") == 0 {
-				continue // nothing of this write may be seen by the next
+				continue // the next write must not see effects of this one
 			}
 			changes := map[tuplestore.Tuple]tuplestore.Change{}
 			for _, c := range effect.Changes {
@@ -241,8 +241,8 @@ func TestAgreesWithPlainApplication(t *testing.T) {
 	})
 }
 
-// Preconditions are read only in part. What the group deletes of that part must
-// not hide the rest.
+// Only some of the tuples that violate a precondition are read. If the group deletes those,
+// the precondition must still fail.
 func TestPartlyReadPrecondition(t *testing.T) {
 	const many = 3 * MaxCount
 	stored := factSet{}
@@ -257,7 +257,7 @@ func TestPartlyReadPrecondition(t *testing.T) {
 	}
 	group := []tuplestore.Write{
 		{Ops: []tuplestore.Op{{Kind: tuplestore.Delete, Tuple: member(many - 1)}}},
-		// The first 2,000 in primary-key order: more than would be counted.
+		// The first 2,000 in primary-key order: more than are counted.
 		{Ops: []tuplestore.Op{{Kind: tuplestore.DeleteMatching, Match: tuplestore.Filter{SubjectType: "user", SubjectID: "u0"}}}},
 		{Absent: []tuplestore.Filter{{ObjectType: "doc"}}},
 		{Ops: []tuplestore.Op{{Kind: tuplestore.DeleteMatching, Match: tuplestore.Filter{ObjectType: "doc", ObjectID: member(many - 2).Object.ID}}}},
@@ -332,7 +332,7 @@ func TestNetEffect(t *testing.T) {
 	}
 }
 
-// What a group did before is all that counts, down to what it left behind.
+// Writes of a group see the qualifiers that the writes before them left.
 func TestQualifiersWithinAGroup(t *testing.T) {
 	alice := tuplestore.Tuple{
 		Object: tuplestore.Object{Type: "doc", ID: "1"}, Relation: "viewer",
@@ -390,7 +390,7 @@ func TestResource(t *testing.T) {
 	}
 }
 
-// Equal writes have equal fingerprints and others have not.
+// Only equal writes have equal fingerprints.
 func TestFingerprint(t *testing.T) {
 	var zero tuplestore.Revision
 	base := func() tuplestore.Write {

@@ -6,23 +6,22 @@ import (
 	"stonetown/tuplestore"
 )
 
-// rows is a set of tuples with their qualifiers. As soon as somebody asks for those
-// that match a filter, which bulk loads do not, it finds those of an object or of
-// a subject without looking at the others.
+// rows is a set of tuples with their qualifiers. The first use of a filter, which bulk
+// loads do not have, builds an index by object and by subject.
 type rows struct {
 	all                 map[tuplestore.Tuple]tuplestore.Qualifier
-	byObject, bySubject map[tuplestore.Object]map[tuplestore.Tuple]struct{} // nil until asked for
+	byObject, bySubject map[tuplestore.Object]map[tuplestore.Tuple]struct{} // nil before the first use of a filter
 }
 
 func newRows() rows { return rows{all: make(map[tuplestore.Tuple]tuplestore.Qualifier)} }
 
-// qualifier are those of a tuple, if it is in the set.
+// qualifier returns the qualifier of a tuple, if it is in the set.
 func (r *rows) qualifier(t tuplestore.Tuple) (qualifier tuplestore.Qualifier, ok bool) {
 	qualifier, ok = r.all[t]
 	return qualifier, ok
 }
 
-// put adds a tuple, or gives it another qualifier.
+// put adds a tuple, or replaces its qualifier.
 func (r *rows) put(f tuplestore.Fact) {
 	r.all[f.Tuple] = f.Qualifier
 	if r.byObject != nil {
