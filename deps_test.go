@@ -40,8 +40,7 @@ const order = `
 	engine/internal/program, engine/internal/work < engine/internal/view;
 	engine/internal/view < engine/internal/eval, engine/internal/traversal;
 	engine/internal/eval, engine/internal/traversal < engine;
-	engine < engine/authority, engine/enginetest, engine/public;
-	engine/public < engine/audit, engine/resources;
+	engine < engine/audit, engine/authority, engine/enginetest, engine/resources;
 
 	# Modules are clients of the engine and strangers to each other. What one
 	# needs of another it declares as an interface, and cmd plugs it in.

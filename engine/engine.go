@@ -1,24 +1,26 @@
-// Package engine answers permission checks: here schema meets tuples.
+// Package engine answers permission checks by a schema and tuples.
 //
-// A check asks whether a subject may do something to a resource. The action
-// names a relation, the relation's rewrites and the tenant's tuples say who is
-// in it. The default answer is fully consistent, it reflects every write
-// acknowledged before the check arrived, and is still served from memory:
+// A check decides whether a subject may perform an action on a resource. The action names a
+// relation, and the relation's rewrites and the tenant's tuples determine its subjects. By
+// default an answer is fully consistent: it reflects every write acknowledged before the
+// check arrived. It is served from memory all the same:
 //
-//   - Each tenant in use has a resident [graph] of its tuples at one revision,
-//     moved forward by the changelog. A check first makes sure that the graph
-//     reflects the newest revision. Where this process is the database's only
-//     writer that is a comparison of two numbers; elsewhere it is one small read
-//     of the changelog, shared by all checks that wait at that moment.
+//   - Each tenant in use has a resident graph of its tuples at one revision, which the
+//     changelog moves forward. A check first makes sure that the graph reflects the newest
+//     revision. Where this process is the database's only writer that is a comparison of
+//     two numbers; elsewhere it is one small read of the changelog, shared by all checks
+//     that wait for it.
 //   - A tenant that is not resident, because it is being loaded or exceeds the
 //     memory budget, is evaluated cold: on a snapshot, level by level, with one
 //     read per level for the whole batch.
 //
-// Both are the same [evaluation] on the same kind of graph.
+// Both are the same evaluation on the same kind of graph. The packages below internal have
+// the parts: graph, program (a schema in the numbers of a graph), work, view (the state
+// that answers a request), traversal and eval.
 //
-// Writes are validated against the schema, and the schema against the tuples that exist, in
-// the transaction that commits them: a stored tuple is always one that the
-// schema of its revision allows.
+// Writes are validated by the schema, and a new schema by the stored tuples, in the
+// transaction that commits them. The schema of a revision therefore allows every tuple
+// stored at it.
 package engine
 
 import (
@@ -33,40 +35,38 @@ import (
 	"stonetown/tuplestore"
 )
 
-// Config says what an engine works on and within which limits. Zero values get
-// the stated defaults.
+// Config is the store and the limits of an engine. Zero values get the stated defaults.
 type Config struct {
 	// Store holds the tuples. Required.
 	Store tuplestore.Store
 
-	// ResidentBytes bounds the estimated memory of all resident graphs together.
-	// Beyond it the tenants used longest ago are dropped and evaluated cold; a
-	// tenant that exceeds it alone stays cold. Default 4 GiB; negative keeps
-	// nothing resident.
+	// ResidentBytes bounds the estimated memory of all resident graphs together. Beyond it
+	// the tenants with the fewest requests are dropped and evaluated cold; a tenant that
+	// exceeds it alone stays cold. Default 4 GiB; a negative value keeps no tenant
+	// resident.
 	ResidentBytes int64
 
-	// MaxVisits bounds the work of one request, whatever it consists of: objects
-	// visited, edges followed, conditions evaluated, tuples read. Its unit is a visit,
-	// some 30 ns. Beyond it the request fails with a [*BudgetError]. Default 2,000,000.
+	// MaxVisits bounds the work of one request: objects visited, edges followed, conditions
+	// evaluated, tuples read. Its unit is a visit, about 30 ns. Beyond it the request fails
+	// with a [*BudgetError]. Default 2,000,000.
 	MaxVisits int
 
-	// MaxStaleness is how old the data behind a MinimizeLatency answer may be.
-	// Default 5 s.
+	// MaxStaleness is the maximum age of the data of a MinimizeLatency answer. Default 5 s.
 	MaxStaleness time.Duration
 
-	// TailTimeout bounds one attempt to bring a tenant up to date. Checks that
-	// wait for it fail when it fails; the next ones try again. Default 10 s.
+	// TailTimeout bounds one read that brings a tenant up to date. If it fails, the checks
+	// that wait for it fail; later checks start another. Default 10 s.
 	TailTimeout time.Duration
 
-	// Clock says when tuples expire. Default: time.Now.
+	// Clock is the time by which tuples expire. Default: time.Now.
 	Clock func() time.Time
 
-	// Logger gets what goes wrong in the background. Default: discarded.
+	// Logger gets the errors of background work. Default: discarded.
 	Logger *slog.Logger
 }
 
-// Engine answers checks and takes writes, for any number of tenants. It is safe
-// for concurrent use.
+// Engine answers checks and makes writes for any number of tenants. It is safe for
+// concurrent use.
 type Engine struct {
 	store        tuplestore.Store
 	budget       int64
@@ -139,7 +139,7 @@ type stats struct {
 	checks, coldReads, tailReads, loads atomic.Int64
 }
 
-// Stats counts what the engine has done since it was started.
+// Stats counts the work of an engine since its start.
 type Stats struct {
 	Checks        int64 // questions answered
 	ColdReads     int64 // snapshot reads for questions on tenants that are not resident

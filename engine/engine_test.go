@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// by is who makes the changes of the tests.
+// by is the origin of the tests' changes.
 var by = engine.Origin{Actor: "test"}
 
 const tenant = "tnt_a"
@@ -119,7 +119,7 @@ func ask(t *testing.T, e *engine.Engine, req engine.CheckRequest) (*engine.Check
 	return res, res.Decisions[0].Allowed
 }
 
-// waitResident asks until the tenant's graph is loaded.
+// waitResident checks until the tenant's graph is loaded.
 func (w *world) waitResident(req engine.CheckRequest) {
 	w.Helper()
 	for deadline := time.Now().Add(10 * time.Second); w.engine.Stats().Loads == 0; {
@@ -201,8 +201,8 @@ func TestCheckSubjects(t *testing.T) {
 	}
 }
 
-// TestReasonsOfSharedGoals asks for the reasons of a ladder, each rung of which is
-// linked to both sides of the next: there are 2 to the power of 40 ways down.
+// TestReasonsOfSharedGoals requests the reasons of a ladder, each rung of which is linked
+// to both sides of the next: there are 2^40 paths.
 func TestReasonsOfSharedGoals(t *testing.T) {
 	w := newWorld(t, engine.Config{})
 	w.define("doc\n  parent [doc]\n  viewer [user]: this | all parent->viewer")
@@ -238,7 +238,7 @@ func TestQueriesWithoutMeaning(t *testing.T) {
 		{Resource: tuplestore.Object{Type: "doc", ID: "2"}, Action: "view"},
 		{Resource: tuplestore.Object{Type: "doc"}, Action: "view"},
 	} {
-		// Next to one that has a meaning, and alone.
+		// In a batch with a valid query, and alone.
 		good := engine.Query{Resource: tuplestore.Object{Type: "doc", ID: "1"}, Action: "view"}
 		for _, queries := range [][]engine.Query{{q}, {q, good, q}} {
 			res, err := w.engine.Check(context.Background(), tenant, engine.CheckRequest{
@@ -263,8 +263,7 @@ func TestConsistencyTokens(t *testing.T) {
 	req := request("user:ann", "view", "doc:1")
 	w.waitResident(req)
 
-	// Within bounded staleness the engine need not look; with the token of a
-	// write it must.
+	// Within bounded staleness the engine need not read; with the token of a write it must.
 	other := open(t, hideHead{w.store}, engine.Config{MaxStaleness: time.Hour})
 	for other.Stats().Loads == 0 {
 		ask(t, other, req)
@@ -304,8 +303,8 @@ func TestConsistencyTokens(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
 	}
-	// A token of another line of history cannot be compared: the answer is fully
-	// consistent and says so.
+	// A token of another history cannot be compared: the answer is fully consistent and has
+	// TokenIgnored.
 	r := req
 	r.Consistency = engine.Consistency{Mode: engine.AtLeast, Token: tokenOf("v1|tnt_a|x%s|1", token, t)}
 	if res, allowed := ask(t, w.engine, r); allowed || !res.TokenIgnored {
@@ -313,7 +312,7 @@ func TestConsistencyTokens(t *testing.T) {
 	}
 }
 
-// hideHead is a store as another process sees it.
+// hideHead is a store of which this process is not the only writer.
 type hideHead struct{ tuplestore.Store }
 
 func (hideHead) KnownHead(string) (tuplestore.Head, bool) { return tuplestore.Head{}, false }
@@ -331,7 +330,7 @@ func TestChecksShareTheTailRead(t *testing.T) {
 	for e.Stats().Loads == 0 {
 		ask(t, e, req)
 	}
-	for len(slow.gate) > 0 { // from here on a tail read waits
+	for len(slow.gate) > 0 { // from now on a tail read waits
 		<-slow.gate
 	}
 	before := e.Stats().TailReads
@@ -360,7 +359,7 @@ func (s *slowStore) Changes(ctx context.Context, tenant string, after tuplestore
 	return s.Store.Changes(ctx, tenant, after, limit)
 }
 
-// A database that hangs fails the checks that need it, and only those.
+// If the database hangs, only the checks that read it fail.
 func TestTailReadsAreBounded(t *testing.T) {
 	w := newWorld(t, engine.Config{})
 	w.define("doc\n  viewer [user]")
@@ -387,7 +386,7 @@ func TestTailReadsAreBounded(t *testing.T) {
 	}
 	hanging.hangs.Store(false)
 	if _, err := e.Check(context.Background(), tenant, req); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		t.Error(err) // it may have joined the attempt that still hung
+		t.Error(err) // it may have joined a read that hung
 	}
 	if _, allowed := ask(t, e, req); !allowed {
 		t.Error("denied after the database came back")
@@ -450,8 +449,8 @@ func TestDeepChains(t *testing.T) {
 	}
 }
 
-// A cold batch costs one read per level, however many questions it asks and
-// however wide the graph is.
+// A cold batch takes one read per level, regardless of the number of queries and the width
+// of the graph.
 func TestColdReadsAreOnePerLevel(t *testing.T) {
 	w := newWorld(t, engine.Config{ResidentBytes: -1})
 	w.define("folder\n  parent [folder]\n  viewer [user, group]: this | parent->viewer\ndoc\n  parent [folder]\n  viewer [user]: this | parent->viewer")
@@ -529,8 +528,8 @@ func TestTypesInUse(t *testing.T) {
 	}
 }
 
-// A changed rewrite and a deleted relation are as consistent as a tuple, also
-// where another engine made the change.
+// A changed rewrite and a deleted relation are as consistent as a tuple, also if another
+// engine made the change.
 func TestSchemaChangesAreConsistent(t *testing.T) {
 	w := newWorld(t, engine.Config{})
 	w.define("doc\n  owner [user]\n  viewer [user]: this | owner")
@@ -544,7 +543,7 @@ func TestSchemaChangesAreConsistent(t *testing.T) {
 	if _, allowed := ask(t, other, req); allowed {
 		t.Error("the other engine answered by the old rewrite")
 	}
-	// It also validates writes against the new one, though it has not looked since.
+	// It also validates writes by the new schema, which it has not read yet.
 	w.define("doc\n  owner [user]\n  viewer [user]\n  signer [user]")
 	_, err := other.Write(context.Background(), tenant, engine.WriteRequest{Ops: []engine.WriteOp{op(t, "doc:1#signer@user:ann")}})
 	if err != nil {
@@ -566,7 +565,7 @@ func TestConcurrentDefinitions(t *testing.T) {
 			for {
 				_, _, _, err := w.engine.PutType(context.Background(), tenant, typ, by)
 				if errors.Is(err, tuplestore.ErrSchemaChanged) {
-					continue // lost five times in a row: the caller's to repeat
+					continue // lost five times in a row; the caller may repeat
 				}
 				if err != nil {
 					t.Error(err)
@@ -594,7 +593,7 @@ func TestUnregisterLeavesNothingBehind(t *testing.T) {
 	if _, allowed := ask(t, w.engine, request("user:ann", "view", "doc:1")); allowed {
 		t.Error("access through a deleted folder")
 	}
-	w.write("folder:a#viewer@user:ann") // another folder of the same name
+	w.write("folder:a#viewer@user:ann") // another folder with the same ID
 	if _, allowed := ask(t, w.engine, request("user:ann", "view", "doc:1")); allowed {
 		t.Error("the document came back under a new folder that took the old one's ID")
 	}
@@ -607,8 +606,8 @@ func TestUnregisterLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// Tenants beyond the budget are answered from the database, correctly, and those
-// that are asked about most are in memory.
+// Tenants beyond the budget are answered correctly from the database, and the tenants with
+// the most requests are in memory.
 func TestResidencyIsBounded(t *testing.T) {
 	w := newWorld(t, engine.Config{ResidentBytes: 20_000})
 	ctx := context.Background()
@@ -636,7 +635,7 @@ func TestResidencyIsBounded(t *testing.T) {
 		if err != nil || !res.Decisions[0].Allowed {
 			t.Fatalf("tenant %d: %+v %v", n, res, err)
 		}
-		if bytes := w.engine.Stats().ResidentBytes; bytes > 20_000+6_000 { // and one that is about to go
+		if bytes := w.engine.Stats().ResidentBytes; bytes > 20_000+6_000 { // and one that is about to be dropped
 			t.Fatalf("%d bytes are resident", bytes)
 		}
 	}
@@ -644,13 +643,13 @@ func TestResidencyIsBounded(t *testing.T) {
 		for n := range tenants {
 			check(n)
 		}
-		time.Sleep(time.Millisecond) // loads go on in the background
+		time.Sleep(time.Millisecond) // loads run in the background
 	}
 	once := w.engine.Stats().Loads
 	if once <= 3 {
 		t.Fatalf("%d loads: there is room for more", once)
 	}
-	// Asked about in turn, they do not push each other out.
+	// Tenants with alternating requests do not replace each other.
 	for end := time.Now().Add(1500 * time.Millisecond); time.Now().Before(end); {
 		for n := range tenants {
 			check(n)
@@ -659,7 +658,7 @@ func TestResidencyIsBounded(t *testing.T) {
 	if loads := w.engine.Stats().Loads - once; loads > tenants {
 		t.Errorf("%d loads of tenants that are asked about as often as the others", loads)
 	}
-	// Those that are asked about most come in and stay.
+	// Tenants with more requests become and stay resident.
 	for deadline := time.Now().Add(20 * time.Second); ; {
 		for n := range tenants {
 			check(n)
@@ -689,11 +688,11 @@ func TestCancelledChecksEnd(t *testing.T) {
 	}
 }
 
-// impatient is a context that is cancelled while it is looked at for the nth time.
+// impatient is a context that is canceled at the nth call of Err.
 type impatient struct {
 	context.Context
 	left atomic.Int64
-	late atomic.Int64 // looks at it afterwards
+	late atomic.Int64 // later calls
 }
 
 func (c *impatient) Err() error {
@@ -704,8 +703,7 @@ func (c *impatient) Err() error {
 	return context.Canceled
 }
 
-// Work under way stops when nobody waits for it any more, also in the middle of a
-// level of the search.
+// Work in progress stops when its request is canceled, also within a level of a traversal.
 func TestCancelledWorkStops(t *testing.T) {
 	w := newWorld(t, engine.Config{})
 	w.define("team\n  owner [user]\n  member [user, team#member]: this | owner\ndoc\n  parent [team]\n  viewer: parent->member")

@@ -11,13 +11,13 @@ import (
 )
 
 var (
-	// ErrTokenInvalid: the consistency token is not one this service issued for
-	// this tenant.
+	// ErrTokenInvalid: the consistency token was not issued by this service for this
+	// tenant.
 	ErrTokenInvalid = errors.New("consistency token is not valid for this tenant")
-	// ErrTokenUnknown: the token names a revision this history does not have.
+	// ErrTokenUnknown: the token names a revision after the end of the tenant's history.
 	ErrTokenUnknown = errors.New("consistency token is ahead of the tenant's history")
-	// ErrTokenExpired: the token names a revision that the history no longer
-	// reaches back to, or another line of history.
+	// ErrTokenExpired: the token names a revision that has been collected, or another
+	// history.
 	ErrTokenExpired = errors.New("consistency token is older than the retained history")
 )
 
@@ -61,7 +61,7 @@ type InvalidSubjectError struct {
 
 func (e *InvalidSubjectError) Error() string { return e.Message }
 
-// InvalidResourceError: the resource's ID cannot be used.
+// InvalidResourceError: the resource's ID is not valid.
 type InvalidResourceError struct{ Message string }
 
 func (e *InvalidResourceError) Error() string { return e.Message }
@@ -73,13 +73,13 @@ func (e *UnknownConditionError) Error() string {
 	return fmt.Sprintf("resource type %q has no condition %q", e.Type, e.Condition)
 }
 
-// InvalidTermsError: the terms of a new relation are not possible.
-type InvalidTermsError struct {
+// InvalidQualifierError: the expiry or the condition of a new relation is not valid.
+type InvalidQualifierError struct {
 	Field   string // expires_at or context
 	Message string
 }
 
-func (e *InvalidTermsError) Error() string { return e.Message }
+func (e *InvalidQualifierError) Error() string { return e.Message }
 
 // Errors of questions that evaluation cannot answer.
 type (
@@ -91,8 +91,7 @@ type (
 	BudgetError = work.BudgetError
 )
 
-// TooManyContextualError: the request brings more contextual tuples than are
-// allowed.
+// TooManyContextualError: the request has more contextual tuples than allowed.
 type TooManyContextualError struct{ Count int }
 
 func (e *TooManyContextualError) Error() string {
@@ -118,7 +117,7 @@ func (e *TypeInUseError) Error() string {
 	return fmt.Sprintf("relation %q of resource type %q is in use by %d tuples", e.Relation, e.Type, e.Count)
 }
 
-// OpError says which op of a write failed.
+// OpError is the error of one op of a write.
 type OpError struct {
 	Index int
 	Err   error
@@ -127,7 +126,7 @@ type OpError struct {
 func (e *OpError) Error() string { return fmt.Sprintf("operation %d: %v", e.Index, e.Err) }
 func (e *OpError) Unwrap() error { return e.Err }
 
-// ContextualError says which contextual tuple of a request cannot be.
+// ContextualError is the error of one contextual tuple of a request.
 type ContextualError struct {
 	Index int
 	Err   error

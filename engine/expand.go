@@ -14,7 +14,7 @@ import (
 	"stonetown/tuplestore"
 )
 
-// ExpandRequest asks for the derivation of the set of subjects that may do something.
+// ExpandRequest asks for the derivation of the set of subjects that may perform an action.
 type ExpandRequest struct {
 	Resource tuplestore.Object
 	Action   string // mapped to a relation as for a check
@@ -62,10 +62,10 @@ const (
 	CutCycle Cut = "cycle" // the node is one of its own ancestors
 )
 
-// Expand returns the derivation of the set of subjects that may do something, as a tree of
-// rewrites and tuples. Tuples that have expired are omitted; tuples with a condition are
-// shown with it. Errors are those of [Engine.Check] and
-// [*UnknownTypeError], [*UndefinedRelationError], [*ResourceNotFoundError].
+// Expand returns the derivation of the set of subjects that may perform an action, as a
+// tree of rewrites and tuples. Tuples that have expired are omitted; tuples with a
+// condition are shown with it. Errors are those of [Engine.Check] and [*UnknownTypeError],
+// [*UndefinedRelationError], [*ResourceNotFoundError].
 func (e *Engine) Expand(ctx context.Context, tenantID string, req ExpandRequest) (answer *Expansion, err error) {
 	ctx, span := tracing.Start(ctx, "engine.expand")
 	err = e.attempt(ctx, tenantID, func(l work.Limits) error {
@@ -281,8 +281,8 @@ func (x *expansion) child(u *unexpanded, n *ExpansionNode, object graph.ObjectID
 
 // tuples yields the subjects of the tuples of a relation of an object, with the tuples'
 // qualifiers. It omits tuples that have expired.
-func (x *expansion) tuples(id graph.ObjectID, relation graph.RelationID) iter.Seq2[graph.Subject, *tuplestore.Terms] {
-	return func(yield func(graph.Subject, *tuplestore.Terms) bool) {
+func (x *expansion) tuples(id graph.ObjectID, relation graph.RelationID) iter.Seq2[graph.Subject, *tuplestore.Qualifier] {
+	return func(yield func(graph.Subject, *tuplestore.Qualifier) bool) {
 		below, above := x.view.Edges(id, relation)
 		for _, found := range [2]graph.Edges{below, above} {
 			for to, q := range found.Subjects() {
@@ -300,10 +300,10 @@ func (x *expansion) tuples(id graph.ObjectID, relation graph.RelationID) iter.Se
 	}
 }
 
-func (x *expansion) fact(o tuplestore.Object, relation string, to graph.Subject, q *tuplestore.Terms) tuplestore.Fact {
+func (x *expansion) fact(o tuplestore.Object, relation string, to graph.Subject, q *tuplestore.Qualifier) tuplestore.Fact {
 	f := tuplestore.Fact{Tuple: tuplestore.Tuple{Object: o, Relation: relation, Subject: x.subject(to)}}
 	if q != nil {
-		f.Terms = *q
+		f.Qualifier = *q
 	}
 	return f
 }

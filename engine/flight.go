@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// flights lets callers share work whose result must be newer than their call:
-// whoever calls while a run is under way waits, with all others who do, for the
-// next one. Where a run takes long the next does not wait for its end, or callers
-// would wait for almost two.
+// flights lets callers share runs whose result must be newer than their call. All callers
+// that arrive during a run wait for the next one. If a run takes long, the next one starts
+// before its end; otherwise callers could wait for almost two runs.
 type flights struct {
 	run   func() error    // may run several times at once
 	group *sync.WaitGroup // counts the runs
@@ -22,10 +21,9 @@ type flights struct {
 }
 
 const (
-	// maxFlights is how many runs are under way at once.
+	// maxFlights is the number of concurrent runs.
 	maxFlights = 4
-	// apart is how long after a run the next may begin that does not wait for its
-	// end.
+	// apart is the minimum time between the starts of concurrent runs.
 	apart = time.Millisecond
 )
 
@@ -34,8 +32,8 @@ type flight struct {
 	err  error
 }
 
-// do returns the outcome of a run that began after do was called. The run does
-// not end with ctx: others may depend on it.
+// do returns the outcome of a run that began after do was called. The run does not end with
+// ctx, because other callers may wait for it.
 func (f *flights) do(ctx context.Context) error {
 	f.mu.Lock()
 	if f.next == nil {
@@ -52,7 +50,7 @@ func (f *flights) do(ctx context.Context) error {
 	}
 }
 
-// start starts the next run, if there is one and its time has come. mu is held.
+// start starts the next run, if there is one and it is due. mu is held.
 func (f *flights) start() {
 	if f.next == nil || f.running == maxFlights {
 		return

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// Whoever calls gets the outcome of a run that began later, and not more runs are
-// made, nor more at once, than the rules say.
+// A caller gets the outcome of a run that began after its call. The number and the
+// concurrency of runs keep their limits.
 func TestFlights(t *testing.T) {
 	for _, takes := range []time.Duration{0, 200 * time.Microsecond, 5 * time.Millisecond} {
 		var group sync.WaitGroup
-		var began, atOnce, most atomic.Int64 // runs so far; and under way
+		var began, atOnce, most atomic.Int64 // runs so far, running, and the maximum of that
 		failed := errors.New("failed")
 		f := &flights{group: &group}
 		var last atomic.Int64 // the newest run that is over

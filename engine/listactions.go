@@ -9,7 +9,7 @@ import (
 	"stonetown/tuplestore"
 )
 
-// ListActionsRequest asks what a subject may do to a resource.
+// ListActionsRequest asks for the actions that a subject may perform on a resource.
 type ListActionsRequest struct {
 	Subject     tuplestore.Subject
 	Resource    tuplestore.Object
@@ -26,9 +26,8 @@ type ActionList struct {
 }
 
 // ListActions lists every action that a check would allow. Errors are those of
-// [Engine.Check], [*UnknownTypeError], [*ResourceNotFoundError], and
-// [*ConditionError] or [*NegativeCycleError] if it is undecided whether some action
-// belongs to the list.
+// [Engine.Check], [*UnknownTypeError], [*ResourceNotFoundError], and [*ConditionError] or
+// [*NegativeCycleError] if an action cannot be decided.
 func (e *Engine) ListActions(ctx context.Context, tenantID string, req ListActionsRequest) (answer *ActionList, err error) {
 	ctx, span := tracing.Start(ctx, "engine.list_actions")
 	err = e.attempt(ctx, tenantID, func(l work.Limits) error {

@@ -17,8 +17,8 @@ import (
 	"stonetown/tuplestore"
 )
 
-// ListResourcesRequest asks which resources of a type a subject may do
-// something to.
+// ListResourcesRequest asks for the resources of a type on which a subject may perform an
+// action.
 type ListResourcesRequest struct {
 	Subject tuplestore.Subject
 	Type    string
@@ -27,9 +27,9 @@ type ListResourcesRequest struct {
 	Context     map[string]any
 	Contextual  []WriteOp
 	Consistency Consistency
-	// After leaves out IDs up to this one, in bytewise order.
+	// After omits IDs up to this one, in bytewise order.
 	After string
-	// Limit ends the list after so many; 0: not at all.
+	// Limit is the maximum number of IDs; 0: unlimited.
 	Limit int
 }
 
@@ -40,11 +40,10 @@ type ResourceList struct {
 	Token string // names the revision that the list reflects
 }
 
-// ListResources lists registered resources. What it lists is what a check of
-// each would allow at the same revision; nothing is left out. Errors are those
-// of [Engine.Check], [*UnknownTypeError], [*UndefinedRelationError], and
-// [*ConditionError] or [*NegativeCycleError] if it is undecided whether some
-// resource belongs to the list.
+// ListResources lists the registered resources that a check of each would allow at the same
+// revision. The list is complete. Errors are those of [Engine.Check], [*UnknownTypeError],
+// [*UndefinedRelationError], and [*ConditionError] or [*NegativeCycleError] if a resource
+// cannot be decided.
 func (e *Engine) ListResources(ctx context.Context, tenantID string, req ListResourcesRequest) (answer *ResourceList, err error) {
 	ctx, span := tracing.Start(ctx, "engine.list_resources")
 	err = e.attempt(ctx, tenantID, func(l work.Limits) error {
@@ -68,7 +67,7 @@ func (e *Engine) listResourcesWithin(ctx context.Context, tenantID string, req *
 	return &ResourceList{IDs: ids, Token: v.at.token}, nil
 }
 
-// reverseView is a view of a graph that can be traversed in reverse, from subjects.
+// reverseView returns a view of a graph that can be traversed in reverse, from subjects.
 func (e *Engine) reverseView(ctx context.Context, tenantID string, c Consistency, l work.Limits) (readView, error) {
 	for {
 		v, err := e.readView(ctx, tenantID, c, l)

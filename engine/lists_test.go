@@ -37,8 +37,7 @@ func listResources(w *world, subject string, more func(*engine.ListResourcesRequ
 	return list.IDs, nil
 }
 
-// chain makes a drive of folders one below the other, with a document in the
-// last one.
+// chain writes a chain of folders, with a document in the last one.
 func (w *world) chain(depth int) {
 	w.define(drive)
 	for i := range depth {
@@ -47,8 +46,8 @@ func (w *world) chain(depth int) {
 	w.write("folder:0#viewer@user:ann", fmt.Sprintf("document:d#parent@folder:%d", depth))
 }
 
-// Cold, a list takes one read for each level of the walk, and the verification
-// one for each level of the check, however many resources there are.
+// A cold list takes one read for each level of the traversal, and its verification one for
+// each level of the check, regardless of the number of resources.
 func TestColdListsAreOneReadPerLevel(t *testing.T) {
 	const depth = 5
 	w := newWorld(t, engine.Config{ResidentBytes: -1})
@@ -61,9 +60,9 @@ func TestColdListsAreOneReadPerLevel(t *testing.T) {
 	if err != nil || len(ids) != 2501 {
 		t.Fatalf("%d resources, %v", len(ids), err)
 	}
-	walk, verify := int64(depth+3), int64(3*(depth+3)) // three chunks of a thousand
-	if reads := w.engine.Stats().ColdReads - before; reads > walk+verify {
-		t.Errorf("%d reads, want at most %d", reads, walk+verify)
+	traversal, verify := int64(depth+3), int64(3*(depth+3)) // three chunks of a thousand
+	if reads := w.engine.Stats().ColdReads - before; reads > traversal+verify {
+		t.Errorf("%d reads, want at most %d", reads, traversal+verify)
 	}
 
 	before = w.engine.Stats().ColdReads
@@ -78,7 +77,7 @@ func TestColdListsAreOneReadPerLevel(t *testing.T) {
 	}
 }
 
-// A list that would cost too much is an error, and never a shorter list.
+// A list that exceeds the budget is an error, and never a shorter list.
 func TestListsAreBoundedAndNeverCut(t *testing.T) {
 	for name, resident := range map[string]int64{"resident": 0, "cold": -1} {
 		t.Run(name, func(t *testing.T) {
@@ -110,8 +109,7 @@ func TestListsAreBoundedAndNeverCut(t *testing.T) {
 	}
 }
 
-// Writers and listers share a graph that becomes walkable backward while it
-// changes.
+// Writes and lists share a graph whose backward index is built during the writes.
 func TestListsWhileWriting(t *testing.T) {
 	w := newWorld(t, engine.Config{})
 	w.define(drive)
@@ -171,7 +169,7 @@ func editToken(t *testing.T, token string, part int, with string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strings.Join(parts, "|")))
 }
 
-// watchUntil collects the events of a watch until one bears the token.
+// watchUntil collects the events of a watch up to the one with the token.
 func watchUntil(w *world, after, last string) ([]engine.WatchEvent, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -195,7 +193,7 @@ func TestWatch(t *testing.T) {
 	w.define(drive)
 	first := w.write("folder:0#viewer@user:ann")
 	var last string
-	for i := range 600 { // more than is read at once
+	for i := range 600 { // more than one read of the changelog
 		last = w.write(fmt.Sprintf("folder:%d#viewer@user:ann", i+1))
 	}
 	events, err := watchUntil(w, first, last)
@@ -212,7 +210,7 @@ func TestWatch(t *testing.T) {
 		}
 	}
 
-	// While nothing happens it says so, and then goes on.
+	// Without changes there are heartbeats, and later changes follow.
 	next := make(chan string, 1)
 	go func() {
 		time.Sleep(200 * time.Millisecond)
@@ -250,7 +248,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// A watch of a tenant that nobody has written to begins before its history.
+// A watch of a tenant without writes begins before its history.
 func TestWatchFromTheBeginning(t *testing.T) {
 	w := newWorld(t, engine.Config{})
 	var start string
@@ -273,8 +271,7 @@ func TestWatchFromTheBeginning(t *testing.T) {
 	}
 }
 
-// A tuple that expires takes effect at its instant, without anything being
-// written, in every mode.
+// An expiry takes effect at its instant without a write, in every mode.
 func TestExpiryFollowsTheClock(t *testing.T) {
 	for name, resident := range map[string]int64{"resident": 0, "cold": -1} {
 		t.Run(name, func(t *testing.T) {
@@ -312,8 +309,8 @@ func TestExpiryFollowsTheClock(t *testing.T) {
 	}
 }
 
-// TestDeleteSubjectRelations sends a deletion again, as a process does that takes over from
-// one that died before it answered, and lets two of them compete.
+// TestDeleteSubjectRelations repeats a deletion, as a process does that takes over from one
+// that ended before it answered, and runs two deletions concurrently.
 func TestDeleteSubjectRelations(t *testing.T) {
 	w := newWorld(t, engine.Config{})
 	w.define("doc\n  viewer [user]\n  owner [user]")
@@ -343,7 +340,7 @@ func TestDeleteSubjectRelations(t *testing.T) {
 				got, err := w.engine.DeleteSubjectRelations(t.Context(), tenant, deletion("", 7))
 				var busy *tuplestore.BusyError
 				if errors.As(err, &busy) {
-					continue // lost to the others in every attempt
+					continue // other deletions came first in every attempt
 				}
 				if err != nil {
 					t.Error(err)

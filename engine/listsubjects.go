@@ -11,7 +11,7 @@ import (
 	"stonetown/tuplestore"
 )
 
-// ListSubjectsRequest asks which subjects of a kind may do something to a
+// ListSubjectsRequest asks for the subjects of a kind that may perform an action on a
 // resource.
 type ListSubjectsRequest struct {
 	Resource tuplestore.Object
@@ -23,9 +23,9 @@ type ListSubjectsRequest struct {
 	Context     map[string]any
 	Contextual  []WriteOp
 	Consistency Consistency
-	// After leaves out entries up to that of this subject ID.
+	// After omits entries up to that of this subject ID.
 	After string
-	// Limit ends the list after so many entries; 0: not at all.
+	// Limit is the maximum number of entries; 0: unlimited.
 	Limit int
 }
 
@@ -36,19 +36,18 @@ type SubjectList struct {
 	Token   string // names the revision that the list reflects
 }
 
-// SubjectEntry is one subject of a list. The wildcard stands for all subjects of
-// the type that no entry names.
+// SubjectEntry is one subject of a list. The wildcard represents all subjects of the type
+// that no entry names.
 type SubjectEntry struct {
 	Subject tuplestore.Subject
 	// Excluded: the wildcard is listed, but not for this subject.
 	Excluded bool
 }
 
-// ListSubjects lists subjects. What it lists is what a check of each would
-// allow at the same revision; nothing is left out. Errors are those of
-// [Engine.Check], [*UnknownTypeError], [*UndefinedRelationError],
-// [*ResourceNotFoundError], and [*ConditionError] or [*NegativeCycleError] if it is
-// undecided whether some subject belongs to the list.
+// ListSubjects lists the subjects that a check of each would allow at the same revision.
+// The list is complete. Errors are those of [Engine.Check], [*UnknownTypeError],
+// [*UndefinedRelationError], [*ResourceNotFoundError], and [*ConditionError] or
+// [*NegativeCycleError] if a subject cannot be decided.
 func (e *Engine) ListSubjects(ctx context.Context, tenantID string, req ListSubjectsRequest) (answer *SubjectList, err error) {
 	ctx, span := tracing.Start(ctx, "engine.list_subjects")
 	err = e.attempt(ctx, tenantID, func(l work.Limits) error {

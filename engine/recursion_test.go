@@ -33,8 +33,8 @@ func chain(i int) []string {
 	return []string{fmt.Sprintf("shelf:%d#reader@user:ann", i), fmt.Sprintf("shelf:%d#parent@shelf:%d", i, i+1)}
 }
 
-// A chain of exclusions takes one pass from its end. A cycle at the end has to be found
-// by each question about the chain.
+// A chain of exclusions takes one pass from its end. Each question about the chain finds a
+// cycle at the end.
 func TestDeepChainsOfExclusions(t *testing.T) {
 	const depth = 10_000
 	w := newWorld(t, engine.Config{})
@@ -60,8 +60,8 @@ func TestDeepChainsOfExclusions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, d := range res.Decisions {
-		// An even number of shelves in a cycle depends on itself through an even number
-		// of negations: nothing says which half to choose.
+		// An even number of shelves in a cycle depends on itself through an even number of
+		// negations, and either half would be consistent.
 		cycle, ok := errors.AsType[*engine.NegativeCycleError](d.Err)
 		if want := fmt.Sprintf("shelf:%d#viewer", start); !ok || cycle.Node.String() != want {
 			t.Fatalf("decision %d: %v, want a *NegativeCycleError that names %s", i, d.Err, want)
@@ -69,8 +69,8 @@ func TestDeepChainsOfExclusions(t *testing.T) {
 	}
 }
 
-// Settling takes a pass for each level where shelves that are peers of each other depend
-// on the level below. That is bounded as all work is.
+// Settling takes one pass for each level if shelves that are peers of each other depend on
+// the level below. The work budget bounds it.
 func TestRecursiveExclusionsAreBounded(t *testing.T) {
 	const depth = 400
 	for limit, exceeds := range map[int]bool{50_000: true, 10_000_000: false} {
@@ -109,7 +109,7 @@ func TestColdRecursiveExclusions(t *testing.T) {
 	}
 }
 
-// The words of the error say where the cycle is.
+// The message of the error names a node of the cycle.
 func TestNegativeCycleError(t *testing.T) {
 	w := newWorld(t, engine.Config{})
 	w.define(shelves)

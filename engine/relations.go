@@ -8,10 +8,9 @@ import (
 	"stonetown/tuplestore"
 )
 
-// Relations lists the relations of a resource as written (nothing computed or
-// inherited), in the order of relation and subject, after a record of an
-// earlier page (nil: from the start), at most limit. An empty relation means
-// all of them. It fails with [*ResourceNotFoundError].
+// Relations lists the relations of a resource as written (not derived), in the order of
+// relation and subject, after a record of an earlier page (nil: from the start), at most
+// limit. An empty relation means all relations. It fails with [*ResourceNotFoundError].
 func (e *Engine) Relations(ctx context.Context, tenantID string, o tuplestore.Object, relation string, after *tuplestore.Record, limit int) ([]tuplestore.Record, error) {
 	at, err := e.tenant(tenantID).at(ctx, true)
 	if err != nil {
@@ -41,7 +40,7 @@ func (e *Engine) Relations(ctx context.Context, tenantID string, o tuplestore.Ob
 }
 
 // RelationsIn lists the relations of a resource as [Engine.Relations] does, on the
-// connection of a transaction, for [Origin.Also]. It knows nothing of writes that commit
+// connection of a transaction, for [Origin.Also]. It does not reflect writes that commit
 // together with that one.
 func (e *Engine) RelationsIn(ctx context.Context, tx *sqldb.Tx, tenantID string, o tuplestore.Object, relation string, after *tuplestore.Record, limit int) ([]tuplestore.Record, error) {
 	f := tuplestore.Filter{ObjectType: o.Type, ObjectID: o.ID, Relation: relation}

@@ -10,7 +10,7 @@ import (
 	"stonetown/tuplestore"
 )
 
-// Consistency says how fresh the data behind an answer must be.
+// Consistency is the required freshness of an answer.
 type Consistency struct {
 	Mode  ConsistencyMode
 	Token string // AtLeast, Exactly: as returned by a write or an earlier request
@@ -24,16 +24,15 @@ const (
 	Full ConsistencyMode = iota
 	// AtLeast reflects every write up to the token's.
 	AtLeast
-	// MinimizeLatency answers from what this process has, if it was brought up
-	// to date within Config.MaxStaleness.
+	// MinimizeLatency answers from the state in this process, if it was read within
+	// Config.MaxStaleness.
 	MinimizeLatency
-	// Exactly answers from the token's revision, however old, so that the pages
-	// of a list belong together. Tuples that have expired since are gone all
-	// the same.
+	// Exactly answers from the token's revision, however old, so that the pages of a list
+	// are consistent. Tuples that have expired since then do not hold.
 	Exactly
 )
 
-// Query asks whether a subject may do something to a resource.
+// Query asks whether a subject may perform an action on a resource.
 type Query struct {
 	Resource tuplestore.Object
 	// Action is mapped to a relation by the resource's type: its own actions,
@@ -44,15 +43,15 @@ type Query struct {
 // CheckRequest asks several queries about one subject, answered from one
 // revision.
 type CheckRequest struct {
-	// Subject is an object, a userset, or the wildcard type:*. The last asks about
-	// a subject of the type that no relation names: only relations to type:*
-	// count for it, and only those take away from it. A list of subjects names
-	// the wildcard exactly where a check allows it.
+	// Subject is an object, a userset, or the wildcard type:*. The wildcard represents a
+	// subject of the type that no tuple names: only tuples with the subject type:* include
+	// it, and only those exclude it. A list of subjects names the wildcard exactly where a
+	// check allows it.
 	Subject     tuplestore.Subject
 	Queries     []Query
 	Consistency Consistency
-	// Context holds the values of condition parameters that the tuples do not
-	// hold themselves: decoded JSON (see [condition.Condition.Evaluate]).
+	// Context has the values of condition parameters that are not stored with tuples:
+	// decoded JSON (see [condition.Condition.Evaluate]).
 	Context map[string]any
 	// Contextual are relations that hold for this request only, at most
 	// [MaxContextual]; their resources count as registered.
@@ -64,13 +63,13 @@ type CheckRequest struct {
 // Decision is the answer to one [Query].
 type Decision struct {
 	Allowed bool
-	// Err is why the query has no meaning ([*UnknownTypeError],
-	// [*UndefinedRelationError], [*ResourceNotFoundError]) or no answer
-	// ([*ConditionError], [*NegativeCycleError]); Allowed is then false.
+	// Err is why the query is invalid ([*UnknownTypeError], [*UndefinedRelationError],
+	// [*ResourceNotFoundError]) or has no answer ([*ConditionError],
+	// [*NegativeCycleError]); Allowed is then false.
 	Err     error
 	Reasons []Reason
-	// Until is when the first of the relations in Reasons expires; zero: none does, or
-	// no reasons were asked for.
+	// Until is when the first of the relations in Reasons expires; zero: none expires, or
+	// Reasons was not requested.
 	Until time.Time
 }
 
@@ -82,16 +81,16 @@ type CheckResponse struct {
 	Decisions []Decision
 	// Token names the revision that the answers reflect.
 	Token string
-	// TokenIgnored: the request's token belonged to another line of history
-	// (a backup was restored since), so the answer is fully consistent instead.
+	// TokenIgnored: the request's token belongs to another history, because a backup was
+	// restored since. The answer is fully consistent instead.
 	TokenIgnored bool
 }
 
-// Origin says where a change comes from, and what is committed with it.
+// Origin is the origin of a change, with the rows and events that commit with it.
 type Origin struct {
 	Actor string // recorded as the creator: a user ID or a client ID
-	// CommitID makes the change safe to send again: the second time it changes
-	// nothing and answers as the first time. Empty: it is not.
+	// CommitID makes the change idempotent: a second request with the same ID changes
+	// nothing and has the result of the first. Empty: the change is not idempotent.
 	CommitID string
 	// Also joins the caller's rows to the transaction; see
 	// [tuplestore.Write.Also].
@@ -102,8 +101,8 @@ type Origin struct {
 	// [tuplestore.Write.Attach]. The result's statuses begin with those of the
 	// request's own ops.
 	Attach func(r tuplestore.Result, b *sqldb.Batch)
-	// AttachType is Attach for [Engine.PutType], which tells it the definition as it is
-	// stored, and whether it is new.
+	// AttachType is Attach for [Engine.PutType]. Its arguments are the stored definition
+	// and whether it is new.
 	AttachType func(stored schema.Type, created bool, b *sqldb.Batch)
 }
 
@@ -111,23 +110,23 @@ type Origin struct {
 type WriteRequest struct {
 	Origin
 	Ops []WriteOp
-	// Register makes resources known besides those that a new relation names.
+	// Register registers further resources, besides those of the new relations.
 	Register []tuplestore.Object
 }
 
-// WriteOp creates or deletes one relation. Creating one that exists on other
-// terms replaces the terms.
+// WriteOp creates or deletes one relation. To create a relation that exists replaces its
+// expiry and condition.
 type WriteOp struct {
 	Delete bool
-	// IfPresent: deleting a relation that is not there is no error. What goes are all
-	// relations to the subject, usersets of it among them, so there must be none.
+	// IfPresent: to delete a relation that does not exist is no error. All relations to the
+	// subject and its usersets are deleted, so no userset may be related.
 	IfPresent bool
 	Resource  tuplestore.Object
 	Relation  string
 	Subject   tuplestore.Subject
-	// The terms of a new relation: when it ceases to hold (the zero time:
-	// never), a condition of the resource's type, and values for the condition's
-	// parameters as a JSON object. They play no part in deleting.
+	// The qualifier of a new relation: its expiry (the zero time: never), a condition of
+	// the resource's type, and values for the condition's parameters as a JSON object.
+	// Deletions ignore them.
 	ExpiresAt time.Time
 	Condition string
 	Context   []byte

@@ -12,13 +12,13 @@ import (
 	"stonetown/tuplestore"
 )
 
-// residency accounts for the memory of the resident graphs. Where not all have
-// room, those stay that are asked about most: a tenant comes in the place of others
-// only if it is asked about more than twice as often as they are. Else tenants
-// asked about in turn would push each other out, and all time go into loading.
+// residency accounts for the memory of the resident graphs. If it does not suffice for all
+// tenants, those with the most requests stay: a tenant replaces others only if it gets more
+// than twice as many requests. Otherwise tenants with alternating requests would replace
+// each other, and all time would be spent on loading.
 type residency struct {
 	bytes atomic.Int64 // estimated, all graphs
-	scant atomic.Bool  // the room is so far taken that it matters how often tenants are asked about
+	scant atomic.Bool  // so much memory is used that requests of tenants are counted
 
 	mu    sync.Mutex
 	sizes map[*tenant]int64
@@ -29,21 +29,22 @@ const (
 	concurrentLoads = 2
 	// retryAfter is how long a tenant stays cold after its load failed, at least.
 	retryAfter = time.Minute
-	// retryShare bounds the time spent on loads of tenants that turn out too large:
-	// one part of so many.
+	// retryShare bounds the time spent on loads of tenants that turn out too large: one
+	// part in retryShare.
 	retryShare = 100
 	// retryAtMost is how long such a tenant stays cold, unless it shrinks.
 	retryAtMost = 24 * time.Hour
-	// shrunkBy is the part of its tuples that a tenant has to lose to be tried earlier.
+	// shrunkBy is the part of its tuples that a tenant has to lose to be loaded earlier:
+	// one part in shrunkBy.
 	shrunkBy = 10
-	// reconsiderAfter is how long it stays so when others were asked about as often.
+	// reconsiderAfter is how long a tenant stays cold because others get as many requests.
 	reconsiderAfter = time.Second
-	// sampled is how many resident tenants are looked at for the coldest of them.
+	// sampled is the number of resident tenants among which the coldest is chosen.
 	sampled = 16
 )
 
-// heat is how often a tenant was asked about lately: a count that is halved every
-// heatAge. Some of what comes at the same moment may go uncounted.
+// heat is the rate of a tenant's requests: a count that is halved every heatAge. Of
+// simultaneous requests, some may not be counted.
 type heat struct{ state atomic.Uint64 } // the age in the upper half
 
 const heatAge = 10 * time.Second
@@ -62,8 +63,8 @@ func (h *heat) at(now uint64) uint64 {
 
 var errTooLarge = errors.New("graph exceeds the memory budget")
 
-// startLoading loads the tenant's graph in the background, unless that is under
-// way, did not work out a moment ago, or would displace what is asked about as often.
+// startLoading loads the tenant's graph in the background, unless that is in progress,
+// failed recently, or would displace tenants with as many requests.
 func (t *tenant) startLoading() {
 	e := t.engine
 	if e.budget < 0 || time.Now().UnixNano() < t.retryAt.Load() && !t.tooLarge.hasShrunk() || !t.loading.CompareAndSwap(false, true) {
@@ -95,16 +96,16 @@ func (t *tenant) startLoading() {
 	})
 }
 
-// tooLarge remembers that a tenant did not fit. Loading it takes long and is for
-// nothing, so the next attempt waits in proportion to that, and for twice as long after
-// each attempt. A tenant that has lost many tuples is tried at once.
+// tooLarge records that a tenant did not fit. To load such a tenant takes long and is
+// wasted, so the time before the next attempt is proportional to that of the last one, and
+// doubles with each attempt. A tenant that has lost many tuples is loaded at once.
 type tooLarge struct {
-	tuples  atomic.Int64 // read before it was given up; 0: it is not known to be too large
-	deleted atomic.Int64 // since then, and not replaced by others
-	times   int          // in a row; guarded by tenant.loading
+	tuples  atomic.Int64 // read before the load was abandoned; 0: not known to be too large
+	deleted atomic.Int64 // since then, less the created ones
+	times   int          // consecutive attempts; guarded by tenant.loading
 }
 
-// note remembers an attempt, and returns how long to wait before the next.
+// note records an attempt, and returns the time before the next.
 func (l *tooLarge) note(tuples int64, took time.Duration) time.Duration {
 	l.deleted.Store(0)
 	l.tuples.Store(max(1, tuples))
@@ -118,7 +119,7 @@ func (l *tooLarge) forget() {
 	l.times = 0
 }
 
-// count notes what a write changed.
+// count counts the tuples that a write changed.
 func (l *tooLarge) count(r tuplestore.Result) {
 	if l.tuples.Load() == 0 {
 		return
@@ -138,8 +139,8 @@ func (l *tooLarge) hasShrunk() bool {
 	return tuples > 0 && l.deleted.Load() >= max(1, tuples/shrunkBy)
 }
 
-// load reads the tenant's tuples into a graph and publishes it. It reports how many it
-// read.
+// load reads the tenant's tuples into a graph and publishes it. It returns the number of
+// tuples.
 func (t *tenant) load(ctx context.Context) (tuples int64, err error) {
 	e := t.engine
 	release, err := e.resident.admit(ctx)
@@ -188,8 +189,8 @@ func (t *tenant) load(ctx context.Context) (tuples int64, err error) {
 	return tuples, nil
 }
 
-// publish makes the graph resident, unless it is behind what the tenant has
-// answered from already.
+// publish makes the graph resident, unless it is behind the position that the tenant has
+// answered from.
 func (t *tenant) publish(g *graph.Graph, at position) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -210,8 +211,8 @@ func (t *tenant) drop() {
 	t.engine.resident.set(t, 0)
 }
 
-// account records the graph's size and drops others, then the tenant itself, if
-// all together no longer fit the budget.
+// account records the graph's size. While all graphs together exceed the budget, it drops
+// others, and then the tenant's own.
 func (t *tenant) account() {
 	e := t.engine
 	t.mu.RLock()
@@ -236,7 +237,7 @@ func (t *tenant) account() {
 	}
 }
 
-// admit waits for one of the slots for loading.
+// admit waits for a slot for loading.
 func (r *residency) admit(ctx context.Context) (release func(), err error) {
 	r.mu.Lock()
 	if r.slots == nil {
@@ -266,8 +267,8 @@ func (r *residency) set(t *tenant, size int64) {
 	}
 }
 
-// hasRoom reports whether a tenant, of the size that it had the last time, fits in
-// or should displace others.
+// hasRoom reports whether a tenant fits, with the size that it last had, or should displace
+// others.
 func (r *residency) hasRoom(t *tenant, budget int64) bool {
 	if r.bytes.Load()+t.size.Load() <= budget {
 		return true
@@ -276,13 +277,13 @@ func (r *residency) hasRoom(t *tenant, budget int64) bool {
 	return victim == nil || t.heat.at(now) > 2*victim.heat.at(now)
 }
 
-// coldest returns the resident tenant that was asked about least, of some and other
-// than keep; nil if there is none.
+// coldest returns the resident tenant with the fewest requests in a sample without keep;
+// nil if there is none.
 func (r *residency) coldest(keep *tenant) (victim *tenant) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now, looked := age(), 0
-	for t := range r.sizes { // which begins anywhere
+	for t := range r.sizes { // in random order
 		if t == keep {
 			continue
 		}

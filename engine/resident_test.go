@@ -7,8 +7,8 @@ import (
 	"stonetown/tuplestore"
 )
 
-// The next attempt at a tenant that is too large waits in proportion to what the last
-// one took, and longer each time.
+// The time before the next attempt at a tenant that is too large is proportional to that of
+// the last attempt, and increases.
 func TestRetriesOfTooLargeTenants(t *testing.T) {
 	var l tooLarge
 	for i, want := range []time.Duration{time.Minute, 40 * time.Minute, 80 * time.Minute, 160 * time.Minute} {

@@ -10,7 +10,7 @@ import (
 // MaxID is the longest object or subject ID, in bytes.
 const MaxID = 512
 
-// wellFormedSubject checks what can be said without a schema and resolves a
+// wellFormedSubject validates a subject as far as that needs no schema, and resolves a
 // group to its members.
 func wellFormedSubject(s tuplestore.Subject) (tuplestore.Subject, error) {
 	if s.Type == schema.GroupType && s.Relation == "" && s.ID != tuplestore.Wildcard {
@@ -25,7 +25,7 @@ func wellFormedSubject(s tuplestore.Subject) (tuplestore.Subject, error) {
 	return s, nil
 }
 
-// wellFormedResource checks what can be said of a resource without a schema.
+// wellFormedResource validates a resource as far as that needs no schema.
 func wellFormedResource(o tuplestore.Object) error {
 	if len(o.ID) == 0 || len(o.ID) > MaxID {
 		return &InvalidResourceError{Message: fmt.Sprintf("external_id has %d bytes, 1 to %d are allowed", len(o.ID), MaxID)}
@@ -36,7 +36,7 @@ func wellFormedResource(o tuplestore.Object) error {
 	return nil
 }
 
-// refusalMessages say in words what a schema's refusal means.
+// refusalMessages are the messages for a schema's refusals.
 var refusalMessages = map[schema.Refusal]string{
 	schema.UnknownType:       "its type is not defined",
 	schema.UndefinedRelation: "its type has no such relation",

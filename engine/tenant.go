@@ -15,8 +15,8 @@ import (
 	"stonetown/tuplestore"
 )
 
-// tenant is what the engine knows of one tenant: its newest known position and
-// schema, and its graph while that is resident.
+// tenant is the state of one tenant: its newest known position and schema, and its graph
+// while it is resident.
 type tenant struct {
 	engine *Engine
 	id     string
@@ -31,7 +31,7 @@ type tenant struct {
 	program  *program.Program // in the numbers of graph
 
 	freshAt atomic.Int64 // Unix ns at which the position was the newest
-	heat    heat         // how often it is asked about
+	heat    heat         // how many requests it gets
 	size    atomic.Int64 // in bytes, of its graph when that was last accounted for
 	loading atomic.Bool
 	retryAt atomic.Int64 // Unix ns before which no load is tried
@@ -39,17 +39,17 @@ type tenant struct {
 	tooLarge tooLarge
 }
 
-// position is a point in the tenant's history and the schema that holds there.
+// position is a revision of the tenant with its schema.
 type position struct {
 	known          bool
 	revision       tuplestore.Revision
 	schemaRevision tuplestore.Revision
 	epoch          string
 	compiled       *schema.Compiled
-	token          string // of the revision; checks give it out far more often than it changes
+	token          string // of the revision; it is returned far more often than it changes
 }
 
-// positionAt is the position at a head.
+// positionAt returns the position at a head.
 func (t *tenant) positionAt(head tuplestore.Head, compiled *schema.Compiled) position {
 	return position{
 		known: true, revision: head.Revision, schemaRevision: head.SchemaRevision, epoch: head.Epoch,
@@ -63,8 +63,8 @@ func newTenant(e *Engine, id string) *tenant {
 	return t
 }
 
-// rlock takes mu for reading once the position is as fresh as c asks for. It
-// reports whether c's token had to be ignored.
+// rlock locks mu for reading when the position is as fresh as c requires. It reports
+// whether c's token had to be ignored.
 func (t *tenant) rlock(ctx context.Context, c Consistency) (tokenIgnored bool, err error) {
 	var epoch string
 	var rev tuplestore.Revision
@@ -102,7 +102,7 @@ func (t *tenant) rlock(ctx context.Context, c Consistency) (tokenIgnored bool, e
 	return false, err
 }
 
-// isFresh reports whether the position will do as it is. mu is held.
+// isFresh reports whether the position is fresh enough as it is. mu is held.
 func (t *tenant) isFresh(mode ConsistencyMode, epoch string, rev tuplestore.Revision) bool {
 	at := &t.position
 	if !at.known {
@@ -119,14 +119,14 @@ func (t *tenant) isFresh(mode ConsistencyMode, epoch string, rev tuplestore.Revi
 	}
 }
 
-// refresh moves the position to the newest revision. It runs in t.tail, perhaps
-// several times at once.
+// refresh moves the position to the newest revision. It runs in t.tail, possibly several
+// times at once.
 func (t *tenant) refresh() error {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(t.engine.background, t.engine.tailTimeout)
 	defer cancel()
 	t.engine.stats.tailReads.Add(1)
-	// A graph can come or go at any moment, so one may need the other again.
+	// A graph can be loaded or dropped at any time, so either may have to be repeated.
 	err := errNotFollowed
 	for errors.Is(err, errNotFollowed) && ctx.Err() == nil {
 		if err = t.follow(ctx); errors.Is(err, errNotFollowed) {
@@ -140,10 +140,10 @@ func (t *tenant) refresh() error {
 	return nil
 }
 
-// errNotFollowed: there is no graph, or none that the changelog can move.
+// errNotFollowed is the error of a tenant without a graph that the changelog can move.
 var errNotFollowed = errors.New("no graph to move forward")
 
-// changesAtOnce is how many commits are read from the changelog in one go.
+// changesAtOnce is the number of commits in one read of the changelog.
 const changesAtOnce = 256
 
 // follow applies the changelog to the resident graph.
@@ -178,7 +178,7 @@ func (t *tenant) follow(ctx context.Context) error {
 	}
 }
 
-// apply moves the resident graph over one commit, unless another has done so.
+// apply applies one commit to the resident graph, unless another call has done so.
 func (t *tenant) apply(c *tuplestore.Commit) error {
 	compiled, err := compileDocument(c.Schema)
 	if err != nil {
@@ -217,8 +217,8 @@ func compileDocument(document []byte) (*schema.Compiled, error) {
 	return compiled, nil
 }
 
-// lookUp moves the position of a tenant that is not resident. began is when the
-// refresh did, as freshAt has it.
+// lookUp moves the position of a tenant that is not resident. began is the start of the
+// refresh, in the unit of freshAt.
 func (t *tenant) lookUp(ctx context.Context, began int64) error {
 	t.mu.RLock()
 	at := t.position
@@ -242,8 +242,8 @@ func (t *tenant) lookUp(ctx context.Context, began int64) error {
 	newest := t.positionAt(head, at.compiled)
 	t.mu.Lock()
 	if t.graph == nil {
-		// Another read may have brought it further; under another epoch, only one that
-		// began later.
+		// Another read may have moved it further; under another epoch, only one that began
+		// later.
 		same := t.position.epoch == newest.epoch
 		if !t.position.known || same && t.position.revision < newest.revision || !same && t.freshAt.Load() < began {
 			t.position = newest

@@ -8,9 +8,8 @@ import (
 	"stonetown/tuplestore"
 )
 
-// A consistency token is base64url of v1|tenant|epoch|revision. It is opaque to
-// clients but no secret: forging one gains nothing but a staler or a slower
-// answer to one's own question.
+// A consistency token is base64url of v1|tenant|epoch|revision. It is opaque to clients but
+// not secret: a forged token only makes the forger's own answers staler or slower.
 
 func encodeToken(tenant, epoch string, rev tuplestore.Revision) string {
 	var b []byte

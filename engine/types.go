@@ -70,9 +70,9 @@ func (e *Engine) PutType(ctx context.Context, tenantID string, t schema.Type, or
 	return stored, created, token, nil
 }
 
-// DeleteType removes a resource type; other types may go on naming it. Errors:
-// [*UnknownTypeError], [*TypeInUseError] if resources of the type or tuples that
-// name it exist.
+// DeleteType removes a resource type; other types may still name it. Errors:
+// [*UnknownTypeError], [*TypeInUseError] if resources of the type or tuples that name it
+// exist.
 func (e *Engine) DeleteType(ctx context.Context, tenantID, name string, origin Origin) (token string, err error) {
 	token, err = e.changeTypes(ctx, tenantID, origin, func(before []schema.Type) ([]schema.Type, error) {
 		after := slices.DeleteFunc(slices.Clone(before), func(have schema.Type) bool { return have.Name == name })
@@ -87,8 +87,8 @@ func (e *Engine) DeleteType(ctx context.Context, tenantID, name string, origin O
 	return token, nil
 }
 
-// changeTypes replaces the schema document on the condition that every stored
-// tuple is still one that it allows.
+// changeTypes replaces the schema document on the condition that it allows every stored
+// tuple.
 func (e *Engine) changeTypes(ctx context.Context, tenantID string, origin Origin, change func([]schema.Type) ([]schema.Type, error)) (string, error) {
 	var absent []tuplestore.Filter
 	_, token, err := e.commit(ctx, tenantID, func(at position) (tuplestore.Write, error) {
@@ -136,7 +136,7 @@ func narrowed(before, after *schema.Compiled) []tuplestore.Filter {
 			gone = append(gone, f)
 		}
 		for _, c := range t.Conditions {
-			// Values stored with tuples were checked against its parameters.
+			// Values stored with tuples were validated by its parameters.
 			kept := after.Condition(t.Name, c.Name)
 			if kept == nil || !slices.Equal(kept.Parameters(), c.Parameters) {
 				gone = append(gone, tuplestore.Filter{ObjectType: t.Name, Condition: c.Name})

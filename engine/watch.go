@@ -9,42 +9,39 @@ import (
 	"stonetown/tuplestore"
 )
 
-// WatchRequest says from where on changes are wanted, and how.
+// WatchRequest asks for the changes after a revision.
 type WatchRequest struct {
-	// After is the token of the last state that the watcher has seen; empty:
-	// the newest.
+	// After is the token of the last revision that the watcher has processed; empty: the
+	// newest.
 	After string
-	// Heartbeat is how long nothing may happen before the watcher is told that
-	// it is up to date. Default 15 s.
+	// Heartbeat is the maximum time between events. Default 15 s.
 	Heartbeat time.Duration
 }
 
 // WatchEvent is one commit, or a heartbeat, which has no changes.
 type WatchEvent struct {
-	Token string // names the state after it: where to go on from
+	Token string // names the revision of the event, to continue from
 	At    time.Time
 	Actor string
 	// Changes are the net effect, presences (registered resources) among them.
 	Changes []tuplestore.Change
-	// SchemaChanged: the resource types are others now.
+	// SchemaChanged: the resource types changed.
 	SchemaChanged bool
 	Heartbeat     bool
 }
 
 const (
 	watchHeartbeat = 15 * time.Second
-	// watchPause is how long a watcher that is up to date waits before it looks
-	// again: an answer from memory where this process is the only writer, and
-	// one small read elsewhere.
+	// watchPause is how often a watcher that is up to date looks for changes. That reads
+	// memory where this process is the only writer, and is one small query elsewhere.
 	watchPause = 100 * time.Millisecond
 )
 
-// Watch tells every change of a tenant's tuples and types, in order and without
-// gaps, until ctx ends (whose error it returns), or emit fails (whose error it
-// returns). The first event is a heartbeat with the token that the watch
-// starts from. It fails with [ErrTokenInvalid], [ErrTokenUnknown], or
-// [ErrTokenExpired] if what happened since is no longer known: read everything
-// anew then.
+// Watch emits every change of a tenant's tuples and types, in order and without gaps, until
+// ctx ends or emit fails, and returns that error. The first event is a heartbeat with the
+// token that the watch starts from. It fails with [ErrTokenInvalid], [ErrTokenUnknown], or
+// [ErrTokenExpired] if changes since then have been collected; the caller then has to read
+// all data again.
 func (e *Engine) Watch(ctx context.Context, tenantID string, req WatchRequest, emit func(WatchEvent) error) error {
 	if req.Heartbeat <= 0 {
 		req.Heartbeat = watchHeartbeat
@@ -60,7 +57,7 @@ func (e *Engine) Watch(ctx context.Context, tenantID string, req WatchRequest, e
 	return w.run(ctx)
 }
 
-// watchFrom is the revision that a watch starts after.
+// watchFrom returns the revision that a watch starts after.
 func (e *Engine) watchFrom(ctx context.Context, tenantID, token string) (tuplestore.Revision, string, error) {
 	head, err := e.store.Head(ctx, tenantID)
 	if err != nil || token == "" {
@@ -70,7 +67,7 @@ func (e *Engine) watchFrom(ctx context.Context, tenantID, token string) (tuplest
 	switch {
 	case err != nil:
 		return 0, "", err
-	case epoch != head.Epoch && (epoch != "" || after > 0): // a history without a name is one before its beginning
+	case epoch != head.Epoch && (epoch != "" || after > 0): // a history has no epoch before its first revision
 		return 0, "", ErrTokenExpired
 	case after > head.Revision:
 		return 0, "", ErrTokenUnknown

@@ -56,7 +56,7 @@ doc
 	return ask
 }
 
-// becomeResident asks until the tenants are resident.
+// becomeResident checks until the tenants are resident.
 func becomeResident(t *testing.T, e *engine.Engine, tenants ...string) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); e.Stats().Loads < int64(len(tenants)); {
@@ -71,7 +71,7 @@ func becomeResident(t *testing.T, e *engine.Engine, tenants ...string) {
 	}
 }
 
-// Conditions and visits have one budget, and the error says which of them spent it.
+// Conditions and visits have one budget, and the error names the one that spent most of it.
 func TestConditionsCountAsWork(t *testing.T) {
 	for name, resident := range map[string]int64{"resident": 0, "cold": -1} {
 		t.Run(name, func(t *testing.T) {
@@ -105,9 +105,9 @@ func TestWorkEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// While heavy requests of one tenant take all places for them, another tenant's checks
-// are answered, and its own heavy request waits without a lock that its writes need.
-// Of those that wait there is a limit.
+// While heavy requests of one tenant take all places for them, another tenant's checks are
+// answered, and its own heavy request waits without a lock that its writes need. The queue
+// has a limit.
 func TestHeavyRequestsWait(t *testing.T) {
 	w := newWorld(t, engine.Config{MaxVisits: 1 << 40})
 	const greedy, modest = "tnt_greedy", "tnt_modest"
@@ -202,8 +202,8 @@ func TestLongListsAreHeavy(t *testing.T) {
 	}
 }
 
-// A tenant that does not fit is not read again and again, only to be given up: what is
-// spent on that stays a small part of the time. When it has shrunk, it is tried at once.
+// Attempts to load a tenant that does not fit take a small part of the time. When the
+// tenant has shrunk, it is loaded at once.
 func TestTooLargeIsRememberedUntilItShrinks(t *testing.T) {
 	w := newWorld(t, engine.Config{ResidentBytes: 20_000})
 	scans := &countedScans{Store: w.store}
@@ -221,7 +221,7 @@ func TestTooLargeIsRememberedUntilItShrinks(t *testing.T) {
 			t.Fatal("denied")
 		}
 	}
-	for scans.given.Load() == 0 {
+	for scans.ended.Load() == 0 {
 		check()
 	}
 	for range 1000 {
@@ -246,7 +246,7 @@ func TestTooLargeIsRememberedUntilItShrinks(t *testing.T) {
 // countedScans is a store that counts the scans of its snapshots.
 type countedScans struct {
 	tuplestore.Store
-	begun, given atomic.Int64 // given: ended
+	begun, ended atomic.Int64 // scans begun and ended
 }
 
 type countedSnapshot struct {
@@ -261,7 +261,7 @@ func (s *countedScans) Snapshot(tenant string, rev tuplestore.Revision) tuplesto
 func (s countedSnapshot) Scan(ctx context.Context, f tuplestore.Filter) iter.Seq2[tuplestore.Record, error] {
 	return func(yield func(tuplestore.Record, error) bool) {
 		s.store.begun.Add(1)
-		defer s.store.given.Add(1)
+		defer s.store.ended.Add(1)
 		s.Snapshot.Scan(ctx, f)(yield)
 	}
 }

@@ -14,9 +14,8 @@ import (
 // between its validation and its commit.
 const schemaAttempts = 5
 
-// Write applies the request whole or not at all; writing a relation registers
-// its resource. What is wrong with an op comes as [*OpError]. Other errors are
-// those of [tuplestore.Store.Write].
+// Write applies the request whole or not at all; writing a relation registers its resource.
+// The error of an op is an [*OpError]. Other errors are those of [tuplestore.Store.Write].
 func (e *Engine) Write(ctx context.Context, tenantID string, req WriteRequest) (WriteResponse, error) {
 	result, token, err := e.commit(ctx, tenantID, func(at position) (tuplestore.Write, error) {
 		return validate(at.compiled, req)
@@ -45,7 +44,7 @@ func validate(c *schema.Compiled, req WriteRequest) (tuplestore.Write, error) {
 		case op.Delete:
 			w.Ops = append(w.Ops, tuplestore.Op{Kind: tuplestore.Delete, Tuple: f.Tuple})
 		default:
-			w.Ops = append(w.Ops, tuplestore.Op{Kind: tuplestore.Create, Tuple: f.Tuple, Terms: f.Terms})
+			w.Ops = append(w.Ops, tuplestore.Op{Kind: tuplestore.Create, Tuple: f.Tuple, Qualifier: f.Qualifier})
 		}
 	}
 	for _, o := range req.Register {
@@ -83,27 +82,27 @@ func validateOp(c *schema.Compiled, op WriteOp) (tuplestore.Fact, error) {
 	}
 	f := tuplestore.Fact{Tuple: tuplestore.Tuple{Object: op.Resource, Relation: op.Relation, Subject: subject}}
 	if op.Delete {
-		return f, nil // a subject the schema forbids cannot be there
+		return f, nil // no stored tuple has a subject that the schema forbids
 	}
 	if err := writableSubject(c, op.Resource, op.Relation, subject); err != nil {
 		return tuplestore.Fact{}, err
 	}
-	f.Terms, err = termsOf(c, op)
+	f.Qualifier, err = qualifierOf(c, op)
 	return f, err
 }
 
-// termsOf checks and states the terms of a new relation. Whether it has expired
-// already is not asked: that may change between two attempts at the same write.
-func termsOf(c *schema.Compiled, op WriteOp) (tuplestore.Terms, error) {
-	var on tuplestore.Terms
+// qualifierOf validates and returns the qualifier of a new relation. It accepts an expiry
+// in the past, because the expiry may pass between two attempts at the same write.
+func qualifierOf(c *schema.Compiled, op WriteOp) (tuplestore.Qualifier, error) {
+	var on tuplestore.Qualifier
 	if !op.ExpiresAt.IsZero() {
 		if on.ExpiresAt = op.ExpiresAt.UnixMicro(); on.ExpiresAt <= 0 {
-			return on, &InvalidTermsError{Field: "expires_at", Message: "expires_at must be after 1970"}
+			return on, &InvalidQualifierError{Field: "expires_at", Message: "expires_at must be after 1970"}
 		}
 	}
 	if op.Condition == "" {
 		if len(op.Context) > 0 {
-			return on, &InvalidTermsError{Field: "context", Message: "context requires a condition"}
+			return on, &InvalidQualifierError{Field: "context", Message: "context requires a condition"}
 		}
 		return on, nil
 	}
@@ -113,7 +112,7 @@ func termsOf(c *schema.Compiled, op WriteOp) (tuplestore.Terms, error) {
 	}
 	context, err := program.Normalize(op.Context)
 	if err != nil {
-		return on, &InvalidTermsError{Field: "context", Message: err.Error()}
+		return on, &InvalidQualifierError{Field: "context", Message: err.Error()}
 	}
 	on.Condition, on.Context = op.Condition, context
 	return on, nil
@@ -124,7 +123,7 @@ func (o Origin) write() tuplestore.Write {
 	return tuplestore.Write{Actor: o.Actor, CommitID: o.CommitID, Also: o.Also, Alone: o.Alone, Attach: o.Attach}
 }
 
-// opError says in the engine's terms what the store found wrong with an op.
+// opError translates the store's error of an op.
 func opError(err error) error {
 	var conflict *tuplestore.ConflictError
 	if errors.As(err, &conflict) && conflict.Op >= 0 {
@@ -133,8 +132,8 @@ func opError(err error) error {
 	return err
 }
 
-// Register makes a resource known that needs no relation to exist. created is
-// false if it was known already.
+// Register registers a resource without a relation. created is false if it was registered
+// before.
 func (e *Engine) Register(ctx context.Context, tenantID string, o tuplestore.Object, origin Origin) (created bool, token string, err error) {
 	result, token, err := e.commit(ctx, tenantID, func(at position) (tuplestore.Write, error) {
 		if err := wellFormedResource(o); err != nil {
@@ -153,15 +152,15 @@ func (e *Engine) Register(ctx context.Context, tenantID string, o tuplestore.Obj
 	return result.Statuses[0] == tuplestore.Created, token, nil
 }
 
-// Alter joins rows to a transaction in which the resource is certain to exist.
-// It fails with [*ResourceNotFoundError] or [*UnknownTypeError] otherwise.
+// Alter commits rows in a transaction in which the resource exists. It fails with
+// [*ResourceNotFoundError] or [*UnknownTypeError] otherwise.
 func (e *Engine) Alter(ctx context.Context, tenantID string, o tuplestore.Object, origin Origin) (token string, err error) {
 	presence := tuplestore.Presence(o)
 	_, token, err = e.commit(ctx, tenantID, func(at position) (tuplestore.Write, error) {
 		if !at.compiled.HasType(o.Type) {
 			return tuplestore.Write{}, &UnknownTypeError{Type: o.Type}
 		}
-		// Deleting it requires it, creating it again leaves no trace.
+		// To delete the presence requires it, and to create it again has no net effect.
 		w := origin.write()
 		w.Ops = []tuplestore.Op{
 			{Kind: tuplestore.Delete, Tuple: presence},
@@ -175,9 +174,9 @@ func (e *Engine) Alter(ctx context.Context, tenantID string, o tuplestore.Object
 	return token, nil
 }
 
-// Unregister deletes a resource with every relation to it and every relation
-// that names it as a subject, so that nothing comes back if another resource
-// takes the ID. It fails with [*ResourceNotFoundError] or [*UnknownTypeError].
+// Unregister deletes a resource with every relation to it and every relation that names it
+// as a subject, so that a later resource with the same ID does not inherit them. It fails
+// with [*ResourceNotFoundError] or [*UnknownTypeError].
 func (e *Engine) Unregister(ctx context.Context, tenantID string, o tuplestore.Object, origin Origin) (token string, err error) {
 	_, token, err = e.commit(ctx, tenantID, func(at position) (tuplestore.Write, error) {
 		if !at.compiled.HasType(o.Type) {
@@ -197,9 +196,8 @@ func (e *Engine) Unregister(ctx context.Context, tenantID string, o tuplestore.O
 	return token, nil
 }
 
-// Forget deletes every relation that names a subject whose existence is kept
-// elsewhere, such as a user, and every relation to it, so that nobody inherits what it may
-// do or who may act in its place.
+// Forget deletes every relation of and to an object whose existence is stored elsewhere,
+// such as a user, so that a later object with the same ID does not inherit them.
 func (e *Engine) Forget(ctx context.Context, tenantID string, subject tuplestore.Object, origin Origin) (token string, err error) {
 	_, token, err = e.commit(ctx, tenantID, func(position) (tuplestore.Write, error) {
 		w := origin.write()
@@ -215,11 +213,11 @@ func (e *Engine) Forget(ctx context.Context, tenantID string, subject tuplestore
 	return token, nil
 }
 
-// ErrHasRelations: the resource has relations, and was to have none.
+// ErrHasRelations: the resource has relations and cannot be retired.
 var ErrHasRelations = errors.New("the resource has relations")
 
-// Retire takes a resource back, known or not, that has no relations. It fails with
-// [ErrHasRelations].
+// Retire ends the registration of a resource without relations, if it is registered. It
+// fails with [ErrHasRelations].
 func (e *Engine) Retire(ctx context.Context, tenantID string, o tuplestore.Object, origin Origin) (token string, err error) {
 	_, token, err = e.commit(ctx, tenantID, func(position) (tuplestore.Write, error) {
 		w := origin.write()
@@ -247,8 +245,8 @@ func resourceError(o tuplestore.Object, err error) error {
 	return err
 }
 
-// commit validates a write by the newest schema known here and commits it on the
-// condition that this is still the schema; if it is not, it starts over.
+// commit validates a write by the newest schema that this process knows and commits it on
+// the condition that it is still the schema. Otherwise it starts over.
 func (e *Engine) commit(ctx context.Context, tenantID string, validate func(position) (tuplestore.Write, error)) (result tuplestore.Result, token string, err error) {
 	ctx, span := tracing.Start(ctx, "engine.write")
 	defer func() {
@@ -267,7 +265,7 @@ func (e *Engine) commit(ctx context.Context, tenantID string, validate func(posi
 		w, err := validate(at)
 		if err != nil {
 			if attempt == 1 {
-				// The schema known here may be old: only the newest may refuse.
+				// The schema may be outdated. Only the newest may refuse a write.
 				newest, refreshErr := t.at(ctx, true)
 				if refreshErr != nil {
 					return tuplestore.Result{}, "", refreshErr
@@ -291,7 +289,8 @@ func (e *Engine) commit(ctx context.Context, tenantID string, validate func(posi
 	}
 }
 
-// at returns the position, brought up to date if asked to or if none is known.
+// at returns the position. It is brought up to date if newest is set or no position is
+// known.
 func (t *tenant) at(ctx context.Context, newest bool) (position, error) {
 	if !newest {
 		t.mu.RLock()

@@ -8,8 +8,8 @@ import (
 	"stonetown/schema/condition"
 )
 
-// Compiled is a validated document, ready for evaluation. It is immutable and
-// safe for concurrent use.
+// Compiled is a validated and compiled document. It is immutable and safe for concurrent
+// use.
 type Compiled struct {
 	// Types are the document's types, in its order.
 	Types []Type
@@ -29,19 +29,19 @@ type RuleID int
 // LogicID indexes [Compiled.Logic].
 type LogicID int
 
-// Rule is the union of everything that one visit of a resource can add to a
-// set: the set of a relation or of an operand within one.
+// Rule is the set of a relation, or of an operand within one: the union of all that one
+// visit of a resource can add to it.
 type Rule struct {
 	Type string
-	// Relation is the rule's own relation; for an operand, the relation whose
-	// rewrites it stands in.
+	// Relation is the rule's relation; for an operand, the relation whose rewrites contain
+	// it.
 	Relation string
-	// Includes are the relations of the resource whose whole sets are part of
-	// this one; each is also a userset that belongs to this set as such.
+	// Includes are the relations of the resource whose whole sets are part of this one.
+	// Their usersets are members of the set, too.
 	Includes []string
 	// Direct are the relations of the resource whose tuples count.
 	Direct []string
-	// Arrows lead to the resources that a relation links to.
+	// Arrows are the relations of linked resources that are part of the union.
 	Arrows []Arrow
 	// Logic are the intersections, exclusions and intersection arrows that are
 	// part of the union.
@@ -50,27 +50,26 @@ type Rule struct {
 	Self bool
 }
 
-// Arrow asks relation Computed of every resource that tuples of relation
-// Tupleset name.
+// Arrow is the relation Computed of all resources that tuples of the relation Tupleset
+// name.
 type Arrow struct{ Tupleset, Computed string }
 
-// Logic combines rules of the same resource: all of Operands or, for an
-// exclusion, Operands[0] without Operands[1]. An intersection arrow
-// (TupleToUserset) is the subjects that Arrow finds at every linked resource, of
-// which there is one at least; its only operand is the union over the same links,
-// which contains it.
+// Logic combines rules of the same resource: all of Operands or, for an exclusion,
+// Operands[0] without Operands[1]. An intersection arrow (TupleToUserset) has the subjects
+// that are in Arrow's relation of every linked resource, of which there must be at least
+// one; its only operand is the union over the same links, which contains it.
 //
-// The links are tuples, and tuples are given, not derived. So an intersection
-// arrow grows with what it is derived from, and needs no stratum.
+// The links are tuples and not derived. An intersection arrow is therefore monotonic in the
+// sets that it is derived from, and needs no stratum.
 type Logic struct {
 	Kind     Kind // Intersection, Exclusion or TupleToUserset
 	Operands []RuleID
 	Arrow    Arrow
-	// Stratum orders exclusions: when all of lower strata are settled, an
-	// exclusion whose subtracted side is unproven may be answered.
+	// Stratum orders exclusions: when all of lower strata are settled, an exclusion whose
+	// subtracted side is unproven can be answered.
 	Stratum int
-	// Local: the exclusion's relation reaches itself through its subtracted side,
-	// along tuples. Its stratum orders it only by what it is not recursive with.
+	// Local: the exclusion's relation reaches itself through its subtracted side, along
+	// tuples. Its stratum orders it only with respect to relations outside the recursion.
 	Local bool
 }
 
@@ -81,7 +80,7 @@ type relationInfo struct {
 	relation *Relation
 	direct   bool
 	stratum  int
-	local    bool // reaches itself through what it subtracts
+	local    bool // reaches itself through an exclusion
 	ceiling  int  // the highest stratum of usersets that tuples may name
 }
 
@@ -131,7 +130,7 @@ func Compile(types []Type) (*Compiled, error) {
 	return c, nil
 }
 
-// all yields every type, the system's first, in a stable order.
+// all yields all types, the system types first, in a stable order.
 func (c *Compiled) all() func(yield func(*Type) bool) {
 	return func(yield func(*Type) bool) {
 		for _, ts := range [][]Type{system, c.Types} {
@@ -152,7 +151,7 @@ func (c *Compiled) Type(name string) (Type, bool) {
 	return Type{}, false
 }
 
-// HasType reports whether a type is known, built in or defined.
+// HasType reports whether a type is built in or defined.
 func (c *Compiled) HasType(name string) bool { return c.byName[name] != nil }
 
 // Relation returns the definition of a relation of a type, system types
@@ -175,7 +174,7 @@ func (c *Compiled) Rule(typ, relation string) (RuleID, bool) {
 	return 0, false
 }
 
-// conventional maps actions to relations where the type says nothing else.
+// conventional maps actions to relations for types without an action of the name.
 var conventional = map[string]string{"edit": "editor", "view": "viewer", "delete": "owner"}
 
 // ActionRelation maps an action to a relation of the type: by the type's own
@@ -195,8 +194,8 @@ func (c *Compiled) ActionRelation(typ, action string) (relation string, ok bool)
 	return action, t.relation(action) != nil
 }
 
-// Actions lists, in order, everything that [Compiled.ActionRelation] maps to a
-// relation of the type.
+// Actions lists, in order, all actions that [Compiled.ActionRelation] maps to a relation of
+// the type.
 func (c *Compiled) Actions(typ string) []string {
 	t := c.byName[typ]
 	if t == nil {
@@ -217,8 +216,8 @@ func (c *Compiled) Actions(typ string) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// flatten builds the rules: first an empty one per relation, so that they can
-// be found, then their contents.
+// flatten builds the rules: first an empty one per relation, so that they can refer to each
+// other, then their contents.
 func (c *Compiled) flatten() {
 	for t := range c.all() {
 		for i := range t.Relations {
@@ -244,8 +243,8 @@ func (c *Compiled) newRule(typ, relation string) RuleID {
 
 type flattener struct {
 	c *Compiled
-	// logic holds what was compiled already: a relation that is part of several
-	// others shares its intersections and exclusions with them.
+	// logic has the logic compiled so far: a relation that is part of several others shares
+	// its intersections and exclusions with them.
 	logic map[*Rewrite]LogicID
 }
 
@@ -338,8 +337,7 @@ func (f *flattener) compileLogic(t *Type, r *Relation, rw *Rewrite) LogicID {
 	return id
 }
 
-// exclusionHeight counts how many exclusions stand in each other's subtracted
-// side.
+// exclusionHeight returns how deep exclusions are nested in subtracted sides.
 func exclusionHeight(rw *Rewrite) int {
 	height := 0
 	for i := range rw.Children {
@@ -351,9 +349,9 @@ func exclusionHeight(rw *Rewrite) int {
 	return height
 }
 
-// dropCoveredArrows removes an arrow whose set another arrow of the same
-// tupleset contains whatever is linked: next to parent->viewer, parent->editor
-// adds nothing if every type's viewer includes its editor.
+// dropCoveredArrows removes an arrow whose set another arrow of the same tupleset contains:
+// beside parent->viewer, parent->editor adds nothing if every type's viewer includes its
+// editor.
 func (c *Compiled) dropCoveredArrows(rule *Rule) {
 	var kept []Arrow
 	for i, a := range rule.Arrows {

@@ -7,8 +7,7 @@ import (
 	"stonetown/schema/condition"
 )
 
-// Condition returns a condition of a type, nil if the type has none of that
-// name.
+// Condition returns a condition of a type, nil if the type has no such condition.
 func (c *Compiled) Condition(typ, name string) *condition.Condition {
 	return c.conditions[relationKey{typ, name}]
 }

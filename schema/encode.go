@@ -9,8 +9,8 @@ import (
 	"stonetown/schema/condition"
 )
 
-// The document's stored form. It is apart from the model so that renaming a Go
-// field never changes what lies in a database.
+// The stored form of the document. It is separate from the model so that renaming a Go
+// field does not change stored data.
 type (
 	storedDocument struct {
 		Types []storedType `json:"types"`
@@ -49,9 +49,9 @@ type (
 	}
 )
 
-// storedTupleToUsersetAll is the kind under which a TupleToUserset of mode [All] is
-// stored. It is one of its own, so that a process of an earlier release refuses
-// the document instead of taking all for any.
+// storedTupleToUsersetAll is the stored kind of a TupleToUserset of mode [All]. It is a
+// separate kind, so that a process of an earlier release refuses the document instead of
+// evaluating all as any.
 const storedTupleToUsersetAll Kind = "tuple_to_userset_all"
 
 // Encode writes the types as the document that [Decode] reads.
@@ -181,8 +181,8 @@ func (s SubjectType) String() string {
 	}
 }
 
-// ParseSubjectType reads the text form. What it does not understand ends up in
-// Type, which validation then refuses. A group as a subject means its members.
+// ParseSubjectType reads the text form. Invalid text becomes the Type, which validation
+// then refuses. A group as a subject represents its members.
 func ParseSubjectType(text string) SubjectType {
 	if typ, ok := strings.CutSuffix(text, ":*"); ok {
 		return SubjectType{Type: typ, Wildcard: true}

@@ -2,12 +2,12 @@ package schema
 
 import "fmt"
 
-// Error says what is wrong with a resource type and where.
+// Error is an error in the definition of a resource type.
 type Error struct {
-	// Type is the resource type that the path is in. A change of one type can
-	// make a rewrite of another impossible.
+	// Type is the resource type of the path. A change of one type can make a rewrite of
+	// another invalid.
 	Type string
-	// Path locates the fault within the type, for example
+	// Path locates the error within the type, for example
 	// relations[2].rewrites[0].subtract.
 	Path string
 	// Reason is a stable word. Those of rewrites: unknown_kind,
@@ -22,8 +22,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// IsRewrite reports whether the fault lies in a rewrite rule rather than in a
-// name or another field.
+// IsRewrite reports whether the error is in a rewrite, not in a name or another field.
 func (e *Error) IsRewrite() bool { return e.rewrite }
 
 func fieldError(typ, path, reason, format string, args ...any) *Error {

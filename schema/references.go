@@ -2,9 +2,8 @@ package schema
 
 import "fmt"
 
-// validateReferences checks what types say of each other. A type that is not
-// defined yet may be named: types are defined one after another, and until then
-// no tuple can name it.
+// validateReferences validates references between types. A type that is not defined yet may
+// be named, because types are defined one after another, and no tuple can name it before.
 func (c *Compiled) validateReferences() error {
 	for i := range c.Types {
 		t := &c.Types[i]
@@ -42,8 +41,8 @@ func (c *Compiled) validateSubjects(t *Type, index int) error {
 	return nil
 }
 
-// validateArrows refuses a tuple_to_userset whose computed relation none of the
-// types that may be linked can have.
+// validateArrows refuses a tuple_to_userset whose computed relation none of the types that
+// may be linked has.
 func (c *Compiled) validateArrows(t *Type, index int) error {
 	for j := range t.Relations[index].Rewrites {
 		var err error
@@ -74,8 +73,8 @@ func (c *Compiled) canLink(t *Type, rw *Rewrite) bool {
 	return false
 }
 
-// validateProductive refuses relations that only refer to each other, so that
-// nothing could ever be in them.
+// validateProductive refuses relations that only refer to each other, whose sets are always
+// empty.
 func validateProductive(t *Type) error {
 	productive := map[string]bool{}
 	var can func(rw *Rewrite) bool

@@ -100,8 +100,8 @@ func TestInvalidTypes(t *testing.T) {
 	}
 }
 
-// A relation may reach itself through an exclusion where links or usersets stand
-// in between: whether the recursion ends depends on the tuples.
+// A relation may reach itself through an exclusion along links or usersets: whether the
+// recursion ends depends on the tuples.
 func TestRecursionThroughData(t *testing.T) {
 	doc := func(relations ...Relation) []Type { return []Type{{Name: "doc", Relations: relations}} }
 	for name, c := range map[string]struct {
@@ -130,8 +130,8 @@ func TestRecursionThroughData(t *testing.T) {
 	}
 }
 
-// Usersets that open relations may name must not depend on what only the tuples
-// would close, beside local exclusions as elsewhere.
+// The usersets that open relations may name must not close a recursion through an
+// exclusion, also beside local exclusions.
 func TestOpenRelationsBesideLocalExclusions(t *testing.T) {
 	c := mustCompile(t, Type{Name: "doc", Relations: []Relation{
 		relation("p").of("doc"),
@@ -285,12 +285,12 @@ func TestAllows(t *testing.T) {
 		{"derived", "user", NotDirect},
 		{"banned", "user", Allowed},
 		{"banned", "group#member", Allowed},
-		{"banned", "doc#reader", LeadsBack}, // reader is what banned is taken from
+		{"banned", "doc#reader", LeadsBack}, // banned is subtracted from reader
 		{"banned", "doc#open", LeadsBack},   // and open may name reader
 		{"banned", "doc#banned", Allowed},
 		{"reader", "doc#reader", Allowed},
 		{"guest", "user", Allowed},
-		{"guest", "doc#guest", LeadsBack}, // its own tuples are what it subtracts
+		{"guest", "doc#guest", LeadsBack}, // it subtracts its own tuples
 		{"missing", "user", UndefinedRelation},
 	} {
 		if got := c.Allows("doc", c2.relation, ParseSubjectType(c2.subject)); got != c2.want {
@@ -327,8 +327,8 @@ func TestDocumentRoundTrip(t *testing.T) {
 	}
 }
 
-// TestStoredForms reads what earlier releases stored, and shows that what they
-// do not know is nothing that they take for something else.
+// TestStoredForms reads the documents that earlier releases stored, and shows that earlier
+// releases refuse a newer kind instead of misreading it.
 func TestStoredForms(t *testing.T) {
 	old := `{"types":[{"name":"doc","relations":[{"name":"parent","subjects":["doc"]},{"name":"a","rewrites":[{"kind":"tuple_to_userset","tupleset":"parent","computed":"a"}],"subjects":null}]}]}`
 	types, err := Decode([]byte(old))
@@ -353,8 +353,8 @@ func TestStoredForms(t *testing.T) {
 	}
 }
 
-// Whatever a document holds, compiling it ends, without a panic, in a compiled
-// form or in an *Error, and what compiles survives being stored.
+// Compiling any document ends without a panic, in a compiled form or in an *Error. A
+// document that compiles is the same after it was stored.
 func FuzzCompile(f *testing.F) {
 	f.Add([]byte(`{"types":[{"name":"doc","relations":[{"name":"a","rewrites":[{"kind":"exclusion","base":{"kind":"this"},"subtract":{"kind":"computed","relation":"b"}}]},{"name":"b","subjects":["user:*","doc#a"]}]}]}`))
 	f.Add([]byte(`{"types":[{"name":"f","relations":[{"name":"p"},{"name":"v","rewrites":[{"kind":"self"},{"kind":"tuple_to_userset_all","tupleset":"p","computed":"v"}]}]}]}`))

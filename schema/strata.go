@@ -2,26 +2,24 @@ package schema
 
 import "fmt"
 
-// dependency says that the set of one relation is made from that of another;
-// negative if an exclusion takes the other away.
+// dependency is the derivation of the set of one relation from that of another; negative if
+// an exclusion subtracts the other.
 type dependency struct {
 	from, to relationKey
 	negative bool
-	// byData: tuples lead from the one to the other. Without, both are of the same
-	// object.
+	// byData: tuples lead from one to the other. Otherwise both are of the same object.
 	byData bool
-	path   string // where in the type of from
+	path   string // location in the type of from
 }
 
-// stratify numbers the relations so that each is no lower than what it
-// includes and higher than what it subtracts, as high as possible otherwise:
-// the higher a relation, the more usersets its tuples may name.
+// stratify numbers the relations so that each is not lower than those it includes and
+// higher than those it subtracts, and otherwise as high as possible: the higher a relation,
+// the more usersets its tuples may name.
 //
-// A relation that reaches itself through an exclusion has no such number. If
-// tuples lead there, the cycle has one stratum, and the exclusions in it are
-// local (Przymusinski 1988, "local stratification"): it depends on the tuples
-// whether objects ever depend on their own absence. If the cycle stays within an
-// object, they always do, and the document is refused.
+// A relation that reaches itself through an exclusion has no such number. If tuples lead
+// there, the cycle has one stratum, and the exclusions in it are local (Przymusinski 1988,
+// "local stratification"): whether objects depend on their own absence depends on the
+// tuples. If the cycle stays within an object, they always do, and the document is refused.
 func (c *Compiled) stratify() error {
 	deps := c.dependencies()
 	outgoing, within := map[relationKey][]dependency{}, map[relationKey][]dependency{}
@@ -46,8 +44,8 @@ func (c *Compiled) stratify() error {
 			d.negative = false // both are of the same stratum
 		}
 	}
-	// No cycle has a negative dependency any more, so this settles: levels sink below 0
-	// at most once per exclusion on a path.
+	// No cycle has a negative dependency any more, so the loop ends: levels sink below 0 at
+	// most once per exclusion on a path.
 	lowest := 0
 	for sinking := true; sinking; {
 		sinking = false
@@ -123,8 +121,8 @@ func (d *dependencies) on(typ, relation, path string, negative, byData bool) {
 	d.found = append(d.found, dependency{relationKey{d.typ.Name, d.relation.Name}, to, negative, byData, path})
 }
 
-// this depends on the usersets that tuples may name. An open relation depends
-// on none but group members: the others it may name are judged by the strata.
+// this depends on the usersets that tuples may name. An open relation depends only on group
+// members: the strata limit the others that it may name.
 func (d *dependencies) this(path string, negative bool) {
 	if d.relation.Subjects == nil {
 		d.on(GroupType, GroupMember, path, negative, true)

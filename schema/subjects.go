@@ -1,19 +1,19 @@
 package schema
 
-// Refusal says why a tuple may not name a subject; the empty one allows it.
+// Refusal is the reason why a tuple may not name a subject; empty if it may.
 type Refusal string
 
 const (
 	Allowed           Refusal = ""
 	UnknownType       Refusal = "unknown_type"         // the subject's type is not defined
 	UndefinedRelation Refusal = "relation_undefined"   // the subject's type has no such relation
-	NotDirect         Refusal = "relation_not_direct"  // tuples of the relation would count nowhere
+	NotDirect         Refusal = "relation_not_direct"  // no rewrite uses tuples of the relation
 	WildcardRefused   Refusal = "wildcard_not_allowed" // the relation does not list the wildcard
 	TypeRefused       Refusal = "type_not_allowed"     // the relation does not list the subject type
 	LeadsBack         Refusal = "recursion_through_exclusion"
 )
 
-// Allows says whether tuples of a defined relation may name subjects of a kind.
+// Allows reports whether tuples of a defined relation may name subjects of a kind.
 func (c *Compiled) Allows(typ, relation string, s SubjectType) Refusal {
 	info := c.relations[relationKey{typ, relation}]
 	if info == nil {

@@ -8,7 +8,7 @@ const (
 	ScopeType       = "scope"
 	AudienceType    = "audience"
 
-	// GroupMember is the relation that a subject {type: group} stands for.
+	// GroupMember is the relation that a subject {type: group} represents.
 	GroupMember = "member"
 	// ScopeHolder: is entitled to the scope.
 	ScopeHolder = "holder"
@@ -21,15 +21,15 @@ const (
 	// Exchange, of an application to itself: may exchange tokens.
 	Exchange = "exchange"
 	// ActAsUser and ActAsApplication, of an application to itself: may exchange tokens for
-	// ones with which somebody acts as a user, or as an application.
+	// ones in which an actor acts as a user, or as an application.
 	ActAsUser        = "act_as_user"
 	ActAsApplication = "act_as_application"
 )
 
-// system types exist in every tenant and in no document. Groups have members, and groups
-// among them; the holders of a scope of OAuth are entitled to it; what users and
-// applications are asked about is who may act in their place, and what applications and
-// audiences are asked about is which tokens may be exchanged (RFC 8693).
+// system types exist in every tenant and in no document. Groups have members, which can be
+// groups. The holders of an OAuth scope are entitled to it. Relations of users and
+// applications determine which subjects may act in their place, and relations of
+// applications and audiences which tokens may be exchanged (RFC 8693).
 var system = []Type{
 	{Name: UserType, Relations: []Relation{{Name: ActAs, Subjects: actors}}},
 	{Name: ApplicationType, Relations: []Relation{
@@ -61,14 +61,14 @@ var (
 	applications = []SubjectType{{Type: ApplicationType}}
 )
 
-// reserved names cannot be defined: system types, and words that paths of the API use in
+// reserved names cannot be defined: system types, and words that paths of the API have in
 // the place of a type.
 var reserved = map[string]bool{
 	UserType: true, ApplicationType: true, GroupType: true, ScopeType: true, AudienceType: true,
 	"relations": true, "check": true, "check-batch": true,
 }
 
-// IsReserved reports whether no type can be defined under a name.
+// IsReserved reports whether no type can be defined with a name.
 func IsReserved(name string) bool { return reserved[name] }
 
 // IsSystem reports whether a type is built in.

@@ -6,8 +6,8 @@ import (
 	"sort"
 )
 
-// Limits of a document. Each is far above what people write and low enough
-// that compiling stays instant.
+// Limits of a document. Each is far above practical use, and low enough that compiling is
+// fast.
 const (
 	MaxTypes     = 1000 // types of a tenant
 	MaxRelations = 200  // relations of a type
@@ -29,7 +29,7 @@ var (
 // IsAction reports whether an action may have a name.
 func IsAction(name string) bool { return actionPattern.MatchString(name) }
 
-// validateType checks what can be known of one type alone.
+// validateType validates one type alone.
 func validateType(t *Type) error {
 	if !namePattern.MatchString(t.Name) {
 		return fieldError(t.Name, "name", "name_invalid", "name must match %s", namePattern)
@@ -167,8 +167,7 @@ func (t *Type) relation(name string) *Relation {
 	return nil
 }
 
-// isDirect reports whether tuples of the relation count anywhere in its own
-// rewrites.
+// isDirect reports whether the relation's own rewrites use its tuples.
 func (r *Relation) isDirect() bool {
 	if len(r.Rewrites) == 0 {
 		return true
@@ -180,8 +179,8 @@ func (r *Relation) isDirect() bool {
 	return direct
 }
 
-// subtractsTuples reports whether tuples of the relation count in the
-// subtracted side of an exclusion of its own.
+// subtractsTuples reports whether a subtracted side in the relation's own rewrites uses its
+// tuples.
 func (r *Relation) subtractsTuples() bool {
 	found := false
 	for i := range r.Rewrites {

@@ -1,166 +1,149 @@
-// Package tuplestore keeps relation tuples with their history. It is the
-// ground the engine stands on: everything that decides access is a tuple of a
-// tenant, or that tenant's schema document, at a revision. The package knows
-// how tuples are ordered in time and nothing about what they mean: it never
-// looks into a schema.
+// Package tuplestore stores relation tuples with their history. All data that decides access
+// is a tuple of a tenant, or the tenant's schema document, at a revision. The package orders
+// tuples in time. It does not interpret them and never reads a schema.
 //
-// This package holds the vocabulary and the [Store] interface. Package
-// memstore implements it in memory, package sqlstore on SQLite, PostgreSQL and
-// CockroachDB, and package storetest is the suite that both must pass.
+// This package has the types and the [Store] interface. Package memstore implements it in
+// memory, package sqlstore on SQLite, PostgreSQL and CockroachDB, and package storetest is the
+// conformance suite for both.
 //
 // # Revisions
 //
-// A tenant's history is a sequence of writes. Each write that changes
-// something is one [Revision]: the first is 1, there are no gaps, and revision
-// order is commit order. So one number names everything that was ever true of
-// a tenant: its tuples, its registered objects and its schema.
+// A tenant's history is a sequence of writes. Each write that changes something is one
+// [Revision]: the first is 1, there are no gaps, and revision order is commit order. One
+// number therefore identifies a state of a tenant: its tuples, its registered objects and its
+// schema.
 //
 //	revision  write                                      tuples afterwards
 //	0                                                    none
 //	1         create doc:1#viewer@user:ann               ann
 //	2         create doc:1#viewer@user:bob, put schema   ann, bob
 //	3         delete doc:1#viewer@user:ann               bob
-//	-         create doc:1#viewer@user:bob               bob (already so: still 3)
+//	-         create doc:1#viewer@user:bob               bob (existed: still 3)
 //
-// What counts is the net effect. A tuple that a write creates and deletes, or
-// deletes and creates again as it was, did not change; it keeps its origin, and
-// a write of nothing else takes no revision. Putting a schema document always takes
-// one, for the store cannot tell whether two documents mean the same.
+// The net effect counts. A tuple that a write creates and deletes, or deletes and creates
+// again unchanged, does not change; it keeps its origin, and a write without other changes
+// takes no revision. To put a schema document always takes a revision, because the store cannot
+// compare the meaning of two documents.
 //
-// Revisions of different tenants have nothing to do with each other. Those of
-// one tenant are comparable within an epoch ([Head.Epoch]): restoring a backup
-// goes back in time, and numbers handed out after that backup was made would
-// be given a second meaning. It therefore starts a new epoch.
+// Revisions of different tenants are unrelated. Those of one tenant are comparable within an
+// epoch ([Head.Epoch]). A restored backup goes back in time, so revisions issued after the
+// backup was made would be issued again with another meaning. The restore therefore starts a new
+// epoch.
 //
 // # Presence
 //
-// An object can be registered although no relation names it. That is a tuple
-// too, [Presence], with an empty relation and an empty subject. Registration
-// and deletion of objects are thereby part of the same history, and "there is
-// no such object" is an answer as consistent as any other. Filters leave
-// presences out unless they ask for them ([PresenceFilter]).
+// An object can be registered although no relation names it. That is a tuple, too: its
+// [Presence], with an empty relation and an empty subject. Registration and deletion of objects
+// are therefore part of the same history, and "this object does not exist" is as consistent as
+// any other answer. Filters omit presences by default ([PresenceFilter]).
 //
-// # Terms
+// # Qualifiers
 //
-// A tuple can hold on [Terms]: until an instant, or only while a condition is
-// met. They are a value that belongs to the tuple, and not a part of what it
-// is: there is never the same tuple on two sets of terms. Creating it on others
-// replaces them, which is a change like any other. It ends one existence of the
-// tuple and begins the next, with an origin of its own, so that every revision
-// has the terms of its time.
+// A tuple can have a [Qualifier]: it holds until an instant, or only while a condition is met.
+// The qualifier is not part of the tuple's identity: the same tuple never exists with two
+// qualifiers. To create a tuple that exists with another qualifier replaces the qualifier, which
+// is a change. It ends one existence of the tuple and begins the next, with an origin of its
+// own, so that every revision has the qualifier of its time.
 //
-//	revision  write                                       status   terms afterwards
+//	revision  write                                       status   qualifier afterwards
 //	4         create doc:1#viewer@user:cid, until noon    Created  until noon
 //	-         create doc:1#viewer@user:cid, until noon    Existed  until noon
 //	5         create doc:1#viewer@user:cid, if on_call    Updated  if on_call
 //	6         delete doc:1#viewer@user:cid                Deleted
 //
-// The store keeps terms and does not look at the clock: a tuple that has
-// expired exists, is found and stands in the way of preconditions until it is
-// deleted. Whether it counts is for its readers to say, who know what time it
-// is for them.
+// The store does not read the clock: a tuple that has expired exists, is found and violates
+// preconditions until it is deleted. Its readers decide whether it holds at their instant.
 //
 // # Writes
 //
 // A [Write] is validated as a whole, at one point of the history:
 //
-//  1. Was its commit ID seen before? Then the first result is returned, and
-//     nothing else happens. The same ID on a write with other contents fails
-//     with [ErrCommitIDReused].
-//  2. Is the schema the one it was validated by ([Write.IfSchema])? Otherwise it
-//     fails with [ErrSchemaChanged]. This is how a writer that validated its
-//     tuples without holding a lock learns that it must do so again.
-//  3. Is there nothing that must be absent ([Write.Absent])? Otherwise it
-//     fails with a [*ConflictError].
-//  4. Its ops are applied one after the other, each to what the one before
-//     left. Creating what exists changes nothing but its terms, deleting what is
-//     missing is a [*ConflictError], deleting what matches a filter never fails.
-//  5. [Write.Also] adds the caller's own rows to the same transaction: domain
-//     rows that must not exist without the tuple nor the tuple without them. It
-//     may read, and refuse the write.
-//  6. [Write.Attach] adds rows that cannot be refused, such as events and
-//     idempotency records. It knows the result, and costs no round trip.
+//  1. If its commit ID is known, the result of the first write with this ID is returned, and
+//     nothing else happens. The same ID on a write with other contents fails with
+//     [ErrCommitIDReused].
+//  2. If the schema is not the one by which the write was validated ([Write.IfSchema]), it
+//     fails with [ErrSchemaChanged]. A writer that validates its tuples without a lock then
+//     has to validate them again.
+//  3. If a tuple exists that must be absent ([Write.Absent]), it fails with a
+//     [*ConflictError].
+//  4. Its ops are applied in order, each to the result of the one before. To create a tuple
+//     that exists changes at most its qualifier, to delete a missing one is a
+//     [*ConflictError], to delete what matches a filter never fails.
+//  5. [Write.Also] adds the caller's own rows to the same transaction: rows that must not
+//     exist without the tuples, nor the tuples without them. It may read, and refuse the write.
+//  6. [Write.Attach] adds rows that cannot be refused, such as events and idempotency
+//     records. It gets the result, and takes no round trip.
 //  7. All of it commits, or none.
 //
-// Once Write has returned, the write is durable and part of every Head, by any
-// process on the same database, that is asked for afterwards. There is no
-// delay and no cache in between.
+// When Write has returned, the write is durable, and part of every Head that any process on the
+// same database reads afterwards. There is no delay and no cache in between.
 //
-// A refused write is not remembered; the same commit ID may be tried again.
+// A refused write is not recorded; the same commit ID may be used again.
 //
-// # Waiting and group commit
+// # Queues and group commit
 //
-// All writes of a tenant meet at one point, the row that holds its head, and a
-// durable commit takes as long as the disk and the network say. So writes
-// queue in the process and one transaction carries a whole group of them.
-// Callers do not notice: each write is validated as if it were alone, after those before it,
-// has a revision of its own and an error of its own. One that fails leaves its
-// neighbours as they are, even when it was a statement of Also that failed. Only
-// a failing statement of Attach, which travels with those of all, takes the
-// group down.
+// All writes of a tenant lock the row of its head, and a durable commit takes the time of the
+// disk and the network. Writes are therefore queued in the process, and one transaction commits
+// a whole group of them. Each write is validated as if it were alone, after those before it, and
+// has a revision and an error of its own. A write that fails does not affect the others of its
+// group, even if a statement of its Also failed. Only a failing statement of Attach, which is
+// sent together with those of all writes, fails the group.
 //
-// Writes to one resource (the object of the first op) commit in the order in
-// which they came, and resources take turns. A burst on one resource waits
-// behind itself, not in front of others. Both the line of one resource and all
-// lines of a tenant are bounded; who finds them full is refused at once with a
-// [*BusyError]. A write whose context ends while it waits is withdrawn.
+// Writes to one resource (the object of the first op) commit in the order of their arrival, and
+// the queue is fair between resources: a burst of writes to one resource delays only that
+// resource. The queue is bounded for each resource and for the tenant. A write to a full queue
+// fails at once with a [*BusyError]. A write whose context ends in the queue is withdrawn.
 //
 // # Snapshots and history
 //
-// A [Snapshot] is the tenant exactly as it was after a revision, whatever was
-// written since. It holds nothing open: it is a revision and a promise. Each
-// existence of a tuple on the same terms is the half-open interval of revisions
-// [created, deleted), and a snapshot at r consists of those with
-// created <= r < deleted. For the example above, SQL stores keep
+// A [Snapshot] is the state of a tenant at a revision, regardless of later writes. It holds no
+// resource open. Each existence of a tuple with the same qualifier is the half-open interval of
+// revisions [created, deleted), and a snapshot at r consists of those with
+// created <= r < deleted. For the example above, SQL stores have
 //
 //	live table      doc:1#viewer@user:bob  created 2
 //	history table   doc:1#viewer@user:ann  created 1  deleted 3
 //	changelog       1 +ann    2 +bob    3 -ann
 //
-// The live table is what almost all reads are about, and stays free of the
-// past. The history is kept for a retention time; a revision that is older
-// answers [ErrRevisionCollected], one that is still to come
-// [ErrRevisionUnknown]. No read ever answers for another revision than the one
-// asked for.
+// Almost all reads are about the live table, which has no history. The history is kept for a
+// retention time. Reads of an older revision fail with [ErrRevisionCollected], reads of a future
+// one with [ErrRevisionUnknown]. No read ever answers for another revision than the requested
+// one.
 //
-// Reads are made for evaluation in levels: [Snapshot.Find] takes a whole
-// frontier and answers it in one round trip, through the primary key, an index
-// of usersets, so that a group with a million members costs no more than the
-// few groups nested in it, and an index of subjects, for those who walk from
-// the subject to the objects.
+// Reads are designed for evaluation by level: [Snapshot.Find] answers for a whole frontier in
+// one round trip, by the primary key, by an index of usersets, so that a group with a million
+// members costs no more than the groups nested in it, and by an index of subjects, for reverse
+// traversals.
 //
 // # Changelog
 //
-// [Store.Changes] is the history as a sequence of [Commit], and the one way by
-// which caches, other nodes and watchers follow. What it returns after a
-// revision begins with the next one, has no gaps, and includes every commit
-// acknowledged before the call, up to the limit. Who has the state at r and
-// applies the commits after r has the state at each of them. The newest commit
-// is never collected; so a follower that is told [ErrRevisionCollected], or is
-// given another revision than the one after its own, must load a snapshot.
+// [Store.Changes] is the history as a sequence of [Commit]. Caches, other processes and watchers
+// follow it. What it returns after a revision begins with the next one, has no gaps, and
+// includes every commit acknowledged before the call, up to the limit. A reader that has the
+// state at r and applies the commits after r has the state at each of them. The newest commit is
+// never collected; a follower that gets [ErrRevisionCollected], or another revision than the one
+// after its own, must load a snapshot.
 //
-// # When things fail
+// # Failures
 //
-//   - The process dies: a write that was acknowledged is there; one that was
-//     not is there as a whole or not at all.
-//   - The connection is lost around COMMIT: the store looks for the write's
-//     commit ID instead of sending it again, so it is applied once. Only when
-//     the caller's context ends first is the outcome unknown to the caller,
-//     who can then send the write again under the same ID.
-//   - The database asks for a retry: the group is validated again from the
-//     beginning, which is why Also and Attach may run more than once.
-//   - Two processes write to one tenant: the head row's lock puts their groups
-//     in sequence. Turns and bounds hold within each process.
+//   - The process ends: an acknowledged write is stored; another one is stored whole or not at
+//     all.
+//   - The connection is lost around COMMIT: the store looks up the write's commit ID instead of
+//     sending the write again, so it is applied once. Only if the caller's context ends first is
+//     the outcome unknown to the caller, which can then send the write again with the same ID.
+//   - The database requires a retry: the group is validated again from the beginning. Also and
+//     Attach may therefore run more than once.
+//   - Two processes write to one tenant: the lock on the head row orders their groups. Fairness
+//     and bounds hold within each process.
 //
 // # Text
 //
-// Ids, names, actors, commit IDs, contexts and documents are valid UTF-8 without
-// NUL, compared byte by byte, and otherwise opaque. The store checks none of them:
-// what is allowed is for its callers to say. Types and object IDs are not
-// empty; relations and subjects are empty together, in presences only.
+// IDs, names, actors, commit IDs, contexts and documents are valid UTF-8 without NUL, compared
+// byte by byte, and otherwise opaque. The store validates none of them; its callers do. Types
+// and object IDs are not empty; relations and subjects are empty together, in presences only.
 //
-// # What is not here
+// # Not included
 //
-// No schema, no evaluation, no authorization, no caching, no notification of
-// changes, and no transaction that spans tenants.
+// Schemas, evaluation, authorization, caches, notification of changes, and transactions of
+// several tenants.
 package tuplestore

@@ -7,7 +7,7 @@ import (
 )
 
 var (
-	// ErrRevisionCollected: the history asked for is older than what is retained.
+	// ErrRevisionCollected: the revision is older than the retained history.
 	ErrRevisionCollected = errors.New("revision is older than the retained history")
 	// ErrRevisionUnknown: the revision is beyond the tenant's head.
 	ErrRevisionUnknown = errors.New("revision is beyond the head")
@@ -19,8 +19,8 @@ var (
 	ErrCommitIDReused = errors.New("commit id belongs to another write")
 )
 
-// ConflictError says which part of a write cannot be applied: an op that
-// deletes a missing tuple, or a filter of Absent that matches.
+// ConflictError is the error of a write that cannot be applied: an op deletes a missing
+// tuple, or a filter of Absent matches.
 type ConflictError struct {
 	Op     int   // index into Write.Ops, or -1
 	Absent int   // index into Write.Absent, or -1
@@ -35,11 +35,11 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("precondition %d: %d tuples exist", e.Absent, e.Count)
 }
 
-// BusyError refuses a write because too many wait before it.
+// BusyError is the error of a write to a full queue.
 type BusyError struct {
 	Queue      string        // which queue is full: "resource" or "tenant"
-	Limit      int           // how many writes may wait in it
-	RetryAfter time.Duration // when to try again
+	Limit      int           // the number of writes that it may have
+	RetryAfter time.Duration // time until the next attempt
 }
 
 func (e *BusyError) Error() string {

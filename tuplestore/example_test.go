@@ -9,7 +9,7 @@ import (
 	"stonetown/tuplestore/memstore"
 )
 
-// Two writes, and what each revision has.
+// Two writes, and the tuples of each revision.
 func Example() {
 	ctx := context.Background()
 	store := memstore.New(memstore.Config{})

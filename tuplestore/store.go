@@ -20,14 +20,14 @@ type Head struct {
 	// SchemaRevision is the revision at which the schema document last changed;
 	// 0 while the tenant has none.
 	SchemaRevision Revision
-	// Epoch names this line of history. Restoring a backup starts another one,
-	// so that revisions of the two are never compared.
+	// Epoch identifies the history. To restore a backup starts another one, so that
+	// revisions of the two are never compared.
 	Epoch string
 }
 
-// Store keeps every tenant's tuples and their history. All methods are safe
-// for concurrent use. A tenant needs no creation: one that was never written
-// has an empty history at revision 0.
+// Store stores the tuples of all tenants and their history. All methods are safe for
+// concurrent use. A tenant need not be created: without writes it has an empty history at
+// revision 0.
 type Store interface {
 	// Head reads the newest position. It reflects every write acknowledged, by
 	// any process, before the call.
@@ -37,8 +37,8 @@ type Store interface {
 	// holds there (nil if there is none), in one round trip.
 	Latest(ctx context.Context, tenant string) (Head, []byte, error)
 
-	// KnownHead is Head without I/O. It answers only where this process is the
-	// database's only writer (memory, embedded SQLite) and has seen the tenant.
+	// KnownHead is Head without I/O. It answers only if this process is the database's only
+	// writer (memory, embedded SQLite) and has read the tenant's head.
 	KnownHead(tenant string) (Head, bool)
 
 	// Write commits w whole or not at all and returns after it is durable.
@@ -49,24 +49,23 @@ type Store interface {
 	// every other error means that it was not.
 	Write(ctx context.Context, tenant string, w Write) (Result, error)
 
-	// Changes returns the commits after a revision, oldest first, without gaps,
-	// at most limit of them, and every one acknowledged before the call if they
-	// fit. It fails with [ErrRevisionCollected] when the history no longer
-	// reaches back that far.
+	// Changes returns the commits after a revision, oldest first, without gaps, at most
+	// limit, including every one acknowledged before the call if the limit allows. It fails
+	// with [ErrRevisionCollected] if the commits have been collected.
 	Changes(ctx context.Context, tenant string, after Revision, limit int) ([]Commit, error)
 
-	// Snapshot reads the tenant exactly as it was after rev. Reads fail with
-	// [ErrRevisionCollected] below the retained history and with
-	// [ErrRevisionUnknown] beyond the head.
+	// Snapshot returns the state of the tenant at rev. Reads fail with
+	// [ErrRevisionCollected] below the retained history and with [ErrRevisionUnknown]
+	// beyond the head.
 	Snapshot(tenant string, rev Revision) Snapshot
 
 	// SnapshotIn reads the tenant's newest revision through a transaction, on its
-	// connection, for [Write.Also]. Writes that commit together with that one do not
-	// show, so it has to be [Write.Alone] if they matter.
+	// connection, for [Write.Also]. It does not reflect writes that commit together with
+	// that one, which has to be [Write.Alone] if they matter.
 	SnapshotIn(tx *sqldb.Tx, tenant string) Snapshot
 
-	// Close ends the store's own work: queued writes are refused, those under
-	// way are finished. It does not close the database.
+	// Close ends the store's own work: queued writes are refused, writes in progress are
+	// finished. It does not close the database.
 	Close() error
 }
 
@@ -74,9 +73,9 @@ type Store interface {
 type Snapshot interface {
 	Revision() Revision
 
-	// Find answers one level of an evaluation in one round trip: which of the
-	// asked tuples exist, in no particular order and without repeats. However
-	// many members a node of l.Usersets has, only its usersets are read.
+	// Find answers one level of an evaluation in one round trip: the requested tuples that
+	// exist, in no particular order and without duplicates. Of a node of l.Usersets only
+	// the usersets are read, however many members it has.
 	Find(ctx context.Context, l Lookup) ([]Fact, error)
 
 	// List returns the tuples that match f, in the order of f, after the given
@@ -87,34 +86,32 @@ type Snapshot interface {
 	// pages. The sequence ends at the first error.
 	Scan(ctx context.Context, f Filter) iter.Seq2[Record, error]
 
-	// Schema is the tenant's schema document at this revision and the revision
-	// at which it was put; nil and 0 when there was none. The store does not
-	// look inside the document.
+	// Schema returns the tenant's schema document at this revision and the revision at
+	// which it was put; nil and 0 if there was none.
 	Schema(ctx context.Context) ([]byte, Revision, error)
 }
 
-// Lookup is what an evaluation wants to know of a snapshot.
+// Lookup is a request for tuples of a snapshot.
 type Lookup struct {
-	Tuples   []Tuple // which of these exist?
+	Tuples   []Tuple // those of these that exist
 	Usersets []Node  // the tuples of these nodes whose subject is a userset
 	All      []Node  // all tuples of these nodes
-	// Naming asks for all tuples whose subject is one of these objects, as such
-	// or as a userset of it.
+	// Naming requests all tuples whose subject is one of these objects, as such or as a
+	// userset of it.
 	Naming []Object
 }
 
-// Filter selects tuples: those that equal every non-empty field. A filter
-// names an ObjectType, or a SubjectType and SubjectID, or nothing at all (every
-// tuple): each is served by an index.
+// Filter selects the tuples that equal every non-empty field. A filter has an ObjectType,
+// or a SubjectType and SubjectID, or is empty (every tuple): each is served by an index.
 type Filter struct {
 	ObjectType, ObjectID   string
 	Relation               string
 	SubjectType, SubjectID string
 	SubjectRelation        string
-	Condition              string // of the terms; with an ObjectType, served by an index too
+	Condition              string // of the qualifier; with an ObjectType, served by an index too
 	Presence               PresenceFilter
-	// SubjectsOutside, if not nil, leaves only tuples whose subject has none of
-	// these shapes.
+	// SubjectsOutside, if not nil, selects only tuples whose subject has none of these
+	// shapes.
 	SubjectsOutside []SubjectShape
 	// Newest orders by descending revision and then descending primary key
 	// instead of ascending primary key. Only List does so, and only for
@@ -134,9 +131,8 @@ func (f Filter) Matches(t Fact) bool {
 		!slices.Contains(f.SubjectsOutside, t.Subject.Shape())
 }
 
-// Compare orders records as f has them listed: by primary key or, for
-// [Filter.Newest], the newest first and the greater primary key first among
-// those of one revision. It returns -1, 0 or 1.
+// Compare orders records as List does: by primary key or, for [Filter.Newest], by
+// descending revision and then descending primary key. It returns -1, 0 or 1.
 func (f Filter) Compare(a, b Record) int {
 	if f.Newest {
 		return cmp.Or(cmp.Compare(b.CreatedRevision, a.CreatedRevision), b.Tuple.Compare(a.Tuple))
@@ -144,7 +140,7 @@ func (f Filter) Compare(a, b Record) int {
 	return a.Tuple.Compare(b.Tuple)
 }
 
-// PresenceFilter says what a filter does with presence tuples.
+// PresenceFilter selects relations, presence tuples or both.
 type PresenceFilter int
 
 const (
@@ -153,7 +149,7 @@ const (
 	WithPresence                          // both
 )
 
-// SubjectShape is a kind of subject, as schemas allow or forbid them.
+// SubjectShape is a kind of subject, which schemas allow or forbid.
 type SubjectShape struct {
 	Type     string
 	Relation string // userset relation; empty for objects and wildcards
@@ -175,13 +171,12 @@ type Record struct {
 
 // Write is one caller's request: all of it is applied, or none.
 type Write struct {
-	// CommitID makes the write safe to send again: a second write with the same
-	// ID returns the first one's result and changes nothing. Empty means a
-	// random one.
+	// CommitID makes the write idempotent: a second write with the same ID returns the
+	// result of the first and changes nothing. Empty: a random one.
 	CommitID string
-	// Request, if not empty, is what tells the write from others with its commit ID,
-	// in place of IfSchema and Ops: for ops that depend on what is stored, and are
-	// others when the write is sent again.
+	// Request, if not empty, is compared to recognize a write that is sent again under its
+	// commit ID, instead of IfSchema and Ops. It is for ops that depend on stored data,
+	// which may differ when the write is sent again.
 	Request string
 	Actor   string
 	// IfSchema, if not nil, requires the schema to be the one put at this
@@ -193,57 +188,55 @@ type Write struct {
 	Ops []Op
 	// PutSchema, if not nil, replaces the schema document.
 	PutSchema []byte
-	// Also joins the caller's own rows to the transaction. It runs after the
-	// ops were found to be applicable and before the commit, may run more than
-	// once (a transaction can be retried), and its error aborts this write
-	// alone. On a store without SQL tx is nil.
+	// Also adds the caller's own rows to the transaction. It runs after the ops have been
+	// validated and before the commit, may run more than once (a transaction can be
+	// retried), and its error aborts this write only. On a store without SQL tx is nil.
 	Also func(ctx context.Context, tx *sqldb.Tx) error
 	// Alone: the write commits in a transaction of its own, for an Also that must see
 	// every write before it.
 	Alone bool
-	// Attach queues statements, or none, that commit with this write and travel
-	// with its own, so that they cost no round trip. It runs after Also, is told
-	// what the write will answer, and may run more than once; it also runs for a
-	// write that changes nothing, but not for one that is sent again. Its
-	// statements must be certain to succeed: one that fails takes the writes
-	// committed together with this one down. They run in the order of the writes
-	// and may come before the rows of the tuples. On a store without SQL it is
-	// not called.
+	// Attach queues statements, or none, that commit with this write and are sent with its
+	// own, so that they take no round trip. It runs after Also, gets the result of the
+	// write, and may run more than once; it also runs for a write that changes nothing, but
+	// not for one that is sent again. Its statements must be certain to succeed: one that
+	// fails also fails the writes that are committed together with this one. They run in
+	// the order of the writes and may come before the rows of the tuples. On a store
+	// without SQL it is not called.
 	Attach func(r Result, b *sqldb.Batch)
 }
 
 // Op is one change to the tuples.
 type Op struct {
-	Kind  OpKind
-	Tuple Tuple  // Create, Delete, Expire
-	Terms Terms  // Create; of Expire, ExpiresAt
-	Match Filter // DeleteMatching
+	Kind      OpKind
+	Tuple     Tuple     // Create, Delete, Expire
+	Qualifier Qualifier // Create; of Expire, ExpiresAt
+	Match     Filter    // DeleteMatching
 }
 
-// OpKind is what an [Op] does.
+// OpKind is a kind of [Op].
 type OpKind int
 
 const (
-	Create         OpKind = iota // creating an existing tuple changes at most its terms
+	Create         OpKind = iota // creating an existing tuple changes at most its qualifier
 	Delete                       // deleting a missing tuple is a conflict
-	DeleteMatching               // deletes whatever matches, nothing included
-	Expire                       // deletes a tuple if it exists and has ceased to hold at or before Terms.ExpiresAt
+	DeleteMatching               // deletes all tuples that match, if any
+	Expire                       // deletes a tuple if it exists and expired at or before Qualifier.ExpiresAt
 )
 
-// Status is what an [Op] did.
+// Status is the outcome of an [Op].
 type Status int
 
 const (
 	Created Status = iota
 	Existed
 	Deleted
-	Updated // the tuple existed, on other terms
+	Updated // the tuple existed, with another qualifier
 )
 
 // Result is the outcome of a write.
 type Result struct {
-	// Revision reflects the write: its own or, if it changed nothing, the
-	// tenant's newest when it was validated.
+	// Revision is the revision of the write or, if it changed nothing, the tenant's newest
+	// when it was validated.
 	Revision Revision
 	Epoch    string
 	// Statuses has one entry per op.
@@ -257,13 +250,13 @@ type Commit struct {
 	Revision Revision
 	At       time.Time
 	Actor    string
-	Changes  []Change // net effect, in order; a tuple stands here at most once
+	Changes  []Change // net effect, in order; each tuple at most once
 	Schema   []byte   // the new schema document; nil if this commit put none
 }
 
-// Change is a tuple that came, has other terms than before, or went.
+// Change is a tuple that was created, got another qualifier, or was deleted.
 type Change struct {
-	Tuple   Tuple
-	Terms   Terms // zero if Deleted
-	Deleted bool
+	Tuple     Tuple
+	Qualifier Qualifier // zero if Deleted
+	Deleted   bool
 }

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// Object is a thing that relations are about: a document, a folder, a group.
-// The ID is opaque: any text the caller chose.
+// Object is an object of relations: a document, a folder, a group. The ID is opaque text of
+// the caller.
 type Object struct {
 	Type, ID string
 }
 
-// String prints the object as people write it: type:id.
+// String prints type:id.
 func (o Object) String() string { return o.Type + ":" + o.ID }
 
-// Wildcard is the subject ID that stands for every subject of its type.
+// Wildcard is the subject ID that represents every subject of its type.
 const Wildcard = "*"
 
 // Subject is the right-hand side of a tuple: an object (Relation empty), every
@@ -24,10 +24,10 @@ type Subject struct {
 	Type, ID, Relation string
 }
 
-// Object is the object that the subject names, without its relation.
+// Object returns the object that the subject names, without its relation.
 func (s Subject) Object() Object { return Object{s.Type, s.ID} }
 
-// IsUserset reports whether the subject stands for the holders of a relation.
+// IsUserset reports whether the subject is a userset.
 func (s Subject) IsUserset() bool { return s.Relation != "" }
 
 // String prints type:id or, for a userset, type:id#relation.
@@ -38,8 +38,7 @@ func (s Subject) String() string {
 	return s.Type + ":" + s.ID + "#" + s.Relation
 }
 
-// Node is one relation of one object: what a userset points at and what an
-// evaluation visits.
+// Node is one relation of one object. Usersets name nodes, and evaluations visit them.
 type Node struct {
 	Object   Object
 	Relation string
@@ -55,36 +54,37 @@ type Tuple struct {
 	Subject  Subject
 }
 
-// Node is the left-hand side of the tuple.
+// Node returns the left-hand side of the tuple.
 func (t Tuple) Node() Node { return Node{t.Object, t.Relation} }
 
-// Presence is the tuple that says an object is registered, whether or not any
-// relation names it: the one with an empty relation and an empty subject. It
-// has a history like every other tuple, so "this object does not exist" is as
-// consistent as "this subject has no access".
+// Presence returns the tuple that records that an object is registered, whether or not a
+// relation names it: the one with an empty relation and an empty subject. It has a history
+// as every tuple has, so "this object does not exist" is as consistent as "this subject has
+// no access".
 func Presence(o Object) Tuple { return Tuple{Object: o} }
 
 // IsPresence reports whether t only registers its object.
 func (t Tuple) IsPresence() bool { return t.Relation == "" }
 
-// Terms say on which terms a tuple holds; the zero value is always. They are no
-// part of a tuple's identity: of tuples that differ in nothing else there is one.
-type Terms struct {
-	// ExpiresAt is when the tuple ceases to hold, in microseconds since 1970;
-	// 0: never. It stays stored, and readers leave it out of account.
+// Qualifier is the expiry and the condition of a tuple. A tuple with the zero value always
+// holds. The qualifier is not part of a tuple's identity: two tuples never differ only in
+// it.
+type Qualifier struct {
+	// ExpiresAt is when the tuple expires, in microseconds since 1970; 0: never. An expired
+	// tuple stays stored, and readers ignore it.
 	ExpiresAt int64
 	// Condition names a condition of the object's type that must hold; empty:
 	// none.
 	Condition string
-	// Context is a JSON object with the values that the condition was given
-	// together with the tuple; empty: none.
+	// Context is a JSON object with the values for the condition that are stored with the
+	// tuple; empty: none.
 	Context string
 }
 
-// Fact is a tuple with the terms on which it holds.
+// Fact is a tuple with its qualifier.
 type Fact struct {
 	Tuple
-	Terms
+	Qualifier
 }
 
 // Compare orders tuples by their primary key: object type and ID, relation,

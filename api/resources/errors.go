@@ -25,22 +25,22 @@ const (
 // is not one that a client can do anything about.
 func translate(err error) *web.Error {
 	var (
-		ours        *web.Error
-		contextual  *engine.ContextualError
-		unknownType *engine.UnknownTypeError
-		undefined   *engine.UndefinedRelationError
-		noResource  *engine.ResourceNotFoundError
-		noRelation  *engine.RelationNotFoundError
-		badSubject  *engine.InvalidSubjectError
-		badResource *engine.InvalidResourceError
-		noCondition *engine.UnknownConditionError
-		badTerms    *engine.InvalidTermsError
-		undecided   *engine.ConditionError
-		cycle       *engine.NegativeCycleError
-		inUse       *engine.TypeInUseError
-		invalidType *schema.Error
-		tooComplex  *engine.BudgetError
-		answer      = func(status int, code string, cause error, details web.Details) *web.Error {
+		ours         *web.Error
+		contextual   *engine.ContextualError
+		unknownType  *engine.UnknownTypeError
+		undefined    *engine.UndefinedRelationError
+		noResource   *engine.ResourceNotFoundError
+		noRelation   *engine.RelationNotFoundError
+		badSubject   *engine.InvalidSubjectError
+		badResource  *engine.InvalidResourceError
+		noCondition  *engine.UnknownConditionError
+		badQualifier *engine.InvalidQualifierError
+		undecided    *engine.ConditionError
+		cycle        *engine.NegativeCycleError
+		inUse        *engine.TypeInUseError
+		invalidType  *schema.Error
+		tooComplex   *engine.BudgetError
+		answer       = func(status int, code string, cause error, details web.Details) *web.Error {
 			return &web.Error{Status: status, Code: code, Message: cause.Error(), Details: details}
 		}
 	)
@@ -66,12 +66,12 @@ func translate(err error) *web.Error {
 		return web.ValidationFailed(web.FieldError{Field: "external_id", Code: "invalid", Message: badResource.Message})
 	case errors.As(err, &noCondition):
 		return web.ValidationFailed(web.FieldError{Field: "condition/name", Code: "condition_undefined", Message: noCondition.Error()})
-	case errors.As(err, &badTerms):
-		field := badTerms.Field
+	case errors.As(err, &badQualifier):
+		field := badQualifier.Field
 		if field == "context" {
 			field = "condition/context"
 		}
-		return web.ValidationFailed(web.FieldError{Field: field, Code: "invalid", Message: badTerms.Message})
+		return web.ValidationFailed(web.FieldError{Field: field, Code: "invalid", Message: badQualifier.Message})
 	case errors.As(err, &undecided):
 		details := web.Details{"conditions": undecided.Conditions, "missing": append([]string{}, undecided.Missing...)}
 		return answer(http.StatusBadRequest, conditionCode(undecided), undecided, details)

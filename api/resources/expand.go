@@ -6,7 +6,6 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/engine"
-	"stonetown/engine/public"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
@@ -46,7 +45,7 @@ func (h *Handlers) Expand(ctx context.Context, request ExpandRequestObject) (Exp
 
 func wireTree(n *engine.ExpansionNode) ExpandNode {
 	out := ExpandNode{
-		Kind: string(n.Kind), Resource: public.RefOf(n.Resource), Relation: n.Relation, Tupleset: n.Tupleset, Cut: string(n.Cut),
+		Kind: string(n.Kind), Resource: engine.RefTo(n.Resource), Relation: n.Relation, Tupleset: n.Tupleset, Cut: string(n.Cut),
 	}
 	if n.All {
 		out.Mode = string(schema.All)
@@ -61,8 +60,8 @@ func wireTree(n *engine.ExpansionNode) ExpandNode {
 func wireFacts(facts []tuplestore.Fact) []ExpandSubject {
 	var out []ExpandSubject
 	for _, f := range facts {
-		s := ExpandSubject{Subject: public.SubjectOf(f.Subject)}
-		s.ExpiresAt, s.Condition = public.TermsOf(f.Terms)
+		s := ExpandSubject{Subject: engine.SubjectDocumentOf(f.Subject)}
+		s.ExpiresAt, s.Condition = engine.QualifierDocument(f.Qualifier)
 		out = append(out, s)
 	}
 	return out

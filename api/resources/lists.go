@@ -8,7 +8,6 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/engine"
-	"stonetown/engine/public"
 )
 
 // listPosition is where a page of a list ended, and the state that the list
@@ -155,7 +154,7 @@ func (h *Handlers) ListAllowedSubjects(ctx context.Context, request ListAllowedS
 	}
 	var body AllowedSubjectList
 	for _, e := range entries {
-		named := public.SubjectOf(e.Subject)
+		named := engine.SubjectDocumentOf(e.Subject)
 		body.Data = append(body.Data, AllowedSubject{Type: named.Type, ID: named.ID, Relation: named.Relation, Excluded: e.Excluded})
 	}
 	if body.Meta, err = h.pageMeta(info, list, limit, found.Token, last); err != nil {
@@ -177,7 +176,7 @@ func (h *Handlers) StreamAllowedSubjects(ctx context.Context, request StreamAllo
 	}
 	return lines(func(w *web.Lines) error {
 		for _, e := range found.Entries {
-			named := public.SubjectOf(e.Subject)
+			named := engine.SubjectDocumentOf(e.Subject)
 			line := AllowedSubjectLine{Type: named.Type, ID: named.ID, Relation: named.Relation, Excluded: e.Excluded}
 			if err := w.Write(line); err != nil {
 				return err

@@ -9,7 +9,6 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/engine"
-	"stonetown/engine/public"
 	"stonetown/internal/document"
 	"stonetown/tuplestore"
 )
@@ -28,7 +27,7 @@ func (h *Handlers) CreateRelation(ctx context.Context, request CreateRelationReq
 	if err != nil {
 		return nil, err
 	}
-	body := RelationWritten{Data: public.RelationOf(op), Meta: tokenMeta(info, written.Token)}
+	body := RelationWritten{Data: op.Document(), Meta: tokenMeta(info, written.Token)}
 	if written.Statuses[0] != tuplestore.Created {
 		return CreateRelation200JSONResponse{Body: body}, nil
 	}
@@ -60,7 +59,7 @@ func relationOf(typ, externalID string, in RelationInput, isDelete bool) (engine
 	var v validation
 	op := engine.WriteOp{Delete: isDelete, Resource: v.resource("", typ, externalID), Relation: in.Relation, Subject: v.subject("", in.Subject)}
 	v.Text("", "relation", in.Relation)
-	v.terms("", in.ExpiresAt, in.Condition, &op)
+	v.qualifier("", in.ExpiresAt, in.Condition, &op)
 	v.lasting("", op)
 	return op, v.Err()
 }
@@ -86,7 +85,7 @@ func (h *Handlers) WriteRelations(ctx context.Context, request WriteRelationsReq
 			Subject:  v.subject(path, item.Subject),
 		}
 		v.Text(path, "relation", item.Relation)
-		v.terms(path, item.ExpiresAt, item.Condition, &ops[i])
+		v.qualifier(path, item.ExpiresAt, item.Condition, &ops[i])
 		v.lasting(path, ops[i])
 		if item.Op != "create" && item.Op != "delete" {
 			v.Add(path+"op", "unknown_value", "must be create or delete")
@@ -194,10 +193,10 @@ func wireRecords(records []tuplestore.Record) []RelationRecord {
 	var out []RelationRecord
 	for _, r := range records {
 		item := RelationRecord{
-			Subject: public.SubjectOf(r.Subject), Relation: r.Relation, Resource: public.RefOf(r.Object),
+			Subject: engine.SubjectDocumentOf(r.Subject), Relation: r.Relation, Resource: engine.RefTo(r.Object),
 			CreatedAt: document.Timestamp(r.CreatedAt), CreatedBy: r.CreatedBy,
 		}
-		item.ExpiresAt, item.Condition = public.TermsOf(r.Terms)
+		item.ExpiresAt, item.Condition = engine.QualifierDocument(r.Qualifier)
 		out = append(out, item)
 	}
 	return out

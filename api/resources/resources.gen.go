@@ -10,7 +10,8 @@ import (
 	"net/http"
 
 	"stonetown/api/web"
-	"stonetown/engine/public"
+	"stonetown/engine"
+	"stonetown/engine/resources"
 	"stonetown/internal/document"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -265,7 +266,7 @@ type CheckMeta struct {
 }
 
 // ConditionDefinition defines model for ConditionDefinition.
-type ConditionDefinition = public.ConditionDefinition
+type ConditionDefinition = engine.ConditionDefinitionDocument
 
 // Consistency `full` (the default) reflects every write acknowledged before the
 // request; `minimize_latency` may be a little behind. Not to be combined
@@ -492,13 +493,13 @@ type Reason struct {
 }
 
 // Relation defines model for Relation.
-type Relation = public.Relation
+type Relation = engine.RelationDocument
 
 // RelationCondition A condition of the resource's type that must be met for the relation to hold.
-type RelationCondition = public.RelationCondition
+type RelationCondition = engine.ConditionDocument
 
 // RelationDefinition defines model for RelationDefinition.
-type RelationDefinition = public.RelationDefinition
+type RelationDefinition = engine.RelationDefinitionDocument
 
 // RelationDefinitionInput defines model for RelationDefinitionInput.
 type RelationDefinitionInput struct {
@@ -582,7 +583,7 @@ type RelationsDeleted struct {
 }
 
 // Resource defines model for Resource.
-type Resource = public.Resource
+type Resource = resources.Document
 
 // ResourceInput defines model for ResourceInput.
 type ResourceInput struct {
@@ -631,10 +632,10 @@ type ResourceRead struct {
 }
 
 // ResourceRef defines model for ResourceRef.
-type ResourceRef = public.ResourceRef
+type ResourceRef = engine.ResourceRef
 
 // ResourceType defines model for ResourceType.
-type ResourceType = public.ResourceType
+type ResourceType = engine.TypeDocument
 
 // ResourceTypeInput defines model for ResourceTypeInput.
 type ResourceTypeInput struct {
@@ -674,7 +675,7 @@ type ResourceWritten struct {
 
 // Rewrite A userset rewrite (Zanzibar, section 2.3.1): where the subjects of a
 // relation come from.
-type Rewrite = public.Rewrite
+type Rewrite = engine.RewriteDocument
 
 // StreamMeta defines model for StreamMeta.
 type StreamMeta struct {
@@ -747,7 +748,7 @@ type StreamSubjectsInput struct {
 // names individually. Only relations to everyone count, for and against:
 // with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
 // subjects that may not are those that `list-subjects` returns as excluded.
-type Subject = public.Subject
+type Subject = engine.SubjectDocument
 
 // Timestamp RFC 3339, UTC, milliseconds.
 type Timestamp = document.Timestamp

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"stonetown/api/web"
-	"stonetown/engine/public"
+	"stonetown/engine"
 	"stonetown/schema"
 	"stonetown/schema/condition"
 )
@@ -21,7 +21,7 @@ func (h *Handlers) PutResourceType(ctx context.Context, request PutResourceTypeR
 	if err != nil {
 		return nil, err
 	}
-	body := ResourceTypeWritten{Data: public.TypeOf(stored), Meta: tokenMeta(info, token)}
+	body := ResourceTypeWritten{Data: engine.TypeDocumentOf(stored), Meta: tokenMeta(info, token)}
 	if !created {
 		return PutResourceType200JSONResponse{Body: body}, nil
 	}
@@ -37,7 +37,7 @@ func (h *Handlers) GetResourceType(ctx context.Context, request GetResourceTypeR
 	if err != nil {
 		return nil, err
 	}
-	return GetResourceType200JSONResponse{Body: ResourceTypeRead{Data: public.TypeOf(t), Meta: Meta{RequestID: info.RequestID}}}, nil
+	return GetResourceType200JSONResponse{Body: ResourceTypeRead{Data: engine.TypeDocumentOf(t), Meta: Meta{RequestID: info.RequestID}}}, nil
 }
 
 // DeleteResourceType deletes a type that nothing uses.
@@ -90,7 +90,7 @@ func (h *Handlers) ListResourceTypes(ctx context.Context, request ListResourceTy
 		}
 	}
 	for _, t := range types {
-		body.Data = append(body.Data, public.TypeOf(t))
+		body.Data = append(body.Data, engine.TypeDocumentOf(t))
 	}
 	return ListResourceTypes200JSONResponse{Body: body}, nil
 }
@@ -127,7 +127,7 @@ func typeOf(in ResourceTypeInput) schema.Type {
 	return t
 }
 
-func rewritesOf(in []public.Rewrite) []schema.Rewrite {
+func rewritesOf(in []engine.RewriteDocument) []schema.Rewrite {
 	var out []schema.Rewrite
 	for _, r := range in {
 		out = append(out, *rewriteOf(&r))
@@ -135,7 +135,7 @@ func rewritesOf(in []public.Rewrite) []schema.Rewrite {
 	return out
 }
 
-func rewriteOf(r *public.Rewrite) *schema.Rewrite {
+func rewriteOf(r *engine.RewriteDocument) *schema.Rewrite {
 	if r == nil {
 		return nil
 	}
@@ -150,8 +150,8 @@ func rewriteOf(r *public.Rewrite) *schema.Rewrite {
 
 // Definition is the body that defines a type.
 func Definition(t schema.Type) ResourceTypeInput {
-	d := ResourceTypeInput{Name: t.Name, Description: t.Description, Actions: t.Actions, Conditions: public.ConditionsOf(t)}
-	for _, r := range public.RelationsOf(t) {
+	d := ResourceTypeInput{Name: t.Name, Description: t.Description, Actions: t.Actions, Conditions: engine.ConditionDefinitionsOf(t)}
+	for _, r := range engine.RelationDefinitionsOf(t) {
 		d.Relations = append(d.Relations, RelationDefinitionInput(r))
 	}
 	return d

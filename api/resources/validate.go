@@ -17,7 +17,7 @@ import (
 // maxAttributes is the largest attributes object, in bytes of compact JSON.
 const maxAttributes = 16 << 10
 
-// validation states the parts of a request in the engine's terms, and collects
+// validation states the parts of a request in the engine's qualifier, and collects
 // what is wrong with them.
 type validation struct{ web.Validation }
 

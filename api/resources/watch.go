@@ -6,7 +6,6 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/engine"
-	"stonetown/engine/public"
 	"stonetown/internal/document"
 	"stonetown/tuplestore"
 )
@@ -53,13 +52,13 @@ func wireEvent(ev engine.WatchEvent) WatchEvent {
 }
 
 func wireChange(c tuplestore.Change) WatchChange {
-	out := WatchChange{Op: "create", Resource: public.RefOf(c.Tuple.Object), Relation: c.Tuple.Relation}
+	out := WatchChange{Op: "create", Resource: engine.RefTo(c.Tuple.Object), Relation: c.Tuple.Relation}
 	if c.Deleted {
 		out.Op = "delete"
 	}
 	if !c.Tuple.IsPresence() {
-		out.Subject = public.SubjectOf(c.Tuple.Subject)
+		out.Subject = engine.SubjectDocumentOf(c.Tuple.Subject)
 	}
-	out.ExpiresAt, out.Condition = public.TermsOf(c.Terms)
+	out.ExpiresAt, out.Condition = engine.QualifierDocument(c.Qualifier)
 	return out
 }

@@ -1,7 +1,7 @@
-// Package audit is the engine as a tenant's own applications write to it: every change of
-// resource types and relations commits with its event. What package resources writes has
-// events of its own. Modules write to the engine itself, since their events say what the
-// relations mean, such as that a user has joined a group.
+// Package audit is the engine with events: every change of resource types and relations by
+// a tenant's own applications commits with its event. Package resources writes the events
+// of resources. Modules write to the engine itself, because their events describe the
+// meaning of a relation, such as that a user has joined a group.
 package audit
 
 import (

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"stonetown/engine"
-	"stonetown/engine/public"
 	"stonetown/internal/eventlog"
 	"stonetown/schema"
 	"stonetown/tuplestore"
@@ -15,11 +14,11 @@ type typeEvent struct {
 }
 
 func typeCreated(ctx context.Context, t schema.Type) eventlog.Event {
-	return eventlog.Of(ctx, eventlog.ResourceTypeCreated, typeEvent{public.TypeOf(t)})
+	return eventlog.Of(ctx, eventlog.ResourceTypeCreated, typeEvent{engine.TypeDocumentOf(t)})
 }
 
 func typeUpdated(ctx context.Context, t schema.Type) eventlog.Event {
-	return eventlog.Of(ctx, eventlog.ResourceTypeUpdated, typeEvent{public.TypeOf(t)})
+	return eventlog.Of(ctx, eventlog.ResourceTypeUpdated, typeEvent{engine.TypeDocumentOf(t)})
 }
 
 func typeDeleted(ctx context.Context, name string) eventlog.Event {
@@ -27,33 +26,33 @@ func typeDeleted(ctx context.Context, name string) eventlog.Event {
 }
 
 type relationEvent struct {
-	Relation public.Relation `json:"relation"`
-	// Replaced: the relation was there before, on other terms.
+	Relation engine.RelationDocument `json:"relation"`
+	// Replaced: the relation existed with another expiry or condition.
 	Replaced bool `json:"replaced,omitzero"`
 }
 
 func relationCreated(ctx context.Context, op engine.WriteOp) eventlog.Event {
-	return eventlog.Of(ctx, eventlog.RelationCreated, relationEvent{Relation: public.RelationOf(op)})
+	return eventlog.Of(ctx, eventlog.RelationCreated, relationEvent{Relation: op.Document()})
 }
 
 func relationReplaced(ctx context.Context, op engine.WriteOp) eventlog.Event {
-	return eventlog.Of(ctx, eventlog.RelationCreated, relationEvent{public.RelationOf(op), true})
+	return eventlog.Of(ctx, eventlog.RelationCreated, relationEvent{op.Document(), true})
 }
 
 func relationDeleted(ctx context.Context, op engine.WriteOp) eventlog.Event {
-	return eventlog.Of(ctx, eventlog.RelationDeleted, relationEvent{Relation: public.RelationOf(op)})
+	return eventlog.Of(ctx, eventlog.RelationDeleted, relationEvent{Relation: op.Document()})
 }
 
 type bulkEvent struct {
 	Created    int          `json:"created"`
 	Updated    int          `json:"updated"`
 	Deleted    int          `json:"deleted"`
-	Operations []bulkChange `json:"operations"` // those that changed something
+	Operations []bulkChange `json:"operations"` // without those that changed nothing
 }
 
 type bulkChange struct {
 	Op string `json:"op"`
-	public.Relation
+	engine.RelationDocument
 }
 
 // bulkApplied is the event of ops with these results; changed is false if none of them
@@ -73,7 +72,7 @@ func bulkApplied(ctx context.Context, ops []engine.WriteOp, results []tuplestore
 		case tuplestore.Existed:
 			continue
 		}
-		data.Operations = append(data.Operations, bulkChange{verb, public.RelationOf(op)})
+		data.Operations = append(data.Operations, bulkChange{verb, op.Document()})
 	}
 	if len(data.Operations) == 0 {
 		return event, false

@@ -1,23 +1,21 @@
-// Package authority decides who may give rights to others.
+// Package authority decides whether a caller may give rights.
 //
-// The rule: nobody gives what they do not hold. An operation that gives scopes (to a group,
-// by membership, to an application that acts for itself, by a new secret) or takes over an
-// account (password, factors, disabling, deletion) names the scopes concerned, and its
-// caller must hold each of them in two ways:
+// A caller cannot give rights that it does not hold. An operation that gives scopes (to a
+// group, by membership, to an application that acts for itself, by a new secret) or takes
+// over an account (password, factors, disabling, deletion) names the scopes concerned, and
+// its caller must hold each of them in two ways:
 //
 //   - in the token, so that a narrow token never grows into a wide one;
-//   - by the engine, as scope:<name>#holder, so that a token that outlived its rights
-//     cannot hand them on.
+//   - by the engine, as scope:<name>#holder, so that a token cannot pass on rights that its
+//     user has lost.
 //
 // The second is an ordinary relation. Expanding holder of scope:<name> explains every
 // decision. Only guarded scopes are compared: those of the product's own API. Scopes that a
-// tenant has defined are the tenant's concern, and every user has those for their own
-// account.
+// tenant has defined are not compared, and every user has those for their own account.
 //
-// The caller travels with the context ([With]). A request always has one, if only an
-// anonymous one that holds nothing; work without a caller is the product's own, such as
-// that of a command, and is not restricted. A job that continues a request keeps its
-// caller ([Of]).
+// The caller is part of the context ([With]). Every request has one; an anonymous caller
+// holds no scope. Work without a caller is the product's own, such as that of a command,
+// and is not restricted. A job that continues a request keeps its caller ([Of]).
 package authority
 
 import (
@@ -40,14 +38,13 @@ type Caller struct {
 
 type key struct{}
 
-// With returns a context in which things are done for a caller. caller is called when
-// rights are compared, if ever.
+// With returns a context for work on behalf of a caller. caller is called when rights are
+// first compared.
 func With(ctx context.Context, caller func() Caller) context.Context {
 	return context.WithValue(ctx, key{}, caller)
 }
 
-// Of returns the caller for whom things are done in a context; false for the product
-// itself.
+// Of returns the caller of a context; false for the product's own work.
 func Of(ctx context.Context) (Caller, bool) {
 	caller, ok := ctx.Value(key{}).(func() Caller)
 	if !ok {

@@ -43,10 +43,10 @@ func randomly(t *testing.T, test func(t *testing.T, r *rand.Rand)) {
 	test(t, rand.New(rand.NewPCG(s, s)))
 }
 
-// facts are tuples with their terms.
-type facts map[tuplestore.Tuple]tuplestore.Terms
+// facts are tuples with their qualifiers.
+type facts map[tuplestore.Tuple]tuplestore.Qualifier
 
-// history is what a tenant's tuples were after each revision.
+// history has a tenant's tuples at each revision.
 type history struct {
 	mu     sync.Mutex
 	states map[tuplestore.Revision]facts
@@ -54,13 +54,13 @@ type history struct {
 	acks   []ack
 }
 
-// ack is when a revision was acknowledged.
+// ack is the time at which a revision was acknowledged.
 type ack struct {
 	revision tuplestore.Revision
 	at       time.Time
 }
 
-// acknowledgedBefore is the newest revision acknowledged before an instant.
+// acknowledgedBefore returns the newest revision acknowledged before an instant.
 func (h *history) acknowledgedBefore(at time.Time) tuplestore.Revision {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -78,7 +78,7 @@ func (h *history) at(rev tuplestore.Revision) facts {
 	return h.states[rev]
 }
 
-// writer draws writes and records what they lead to.
+// writer draws writes and records their results.
 type writer struct {
 	universe
 	engine  *engine.Engine
@@ -88,7 +88,7 @@ type writer struct {
 	acked   *atomic.Int64
 	// newest is the token of the newest revision that was acknowledged.
 	newest *atomic.Value
-	// concurrent: it is not known which revision an error is about.
+	// concurrent: the revision of an error is unknown.
 	concurrent bool
 	// failures counts requests that were not answered, where that may happen.
 	failures *atomic.Int64
@@ -121,7 +121,7 @@ func newTenant(ctx context.Context, t *testing.T, e *engine.Engine, r *rand.Rand
 	return w
 }
 
-// record says that the model's state was acknowledged with a token.
+// record records that the model's state was acknowledged with a token.
 func (w *writer) record(t *testing.T, token string) {
 	t.Helper()
 	rev := revision(t, token)
@@ -153,15 +153,15 @@ func (w *writer) write(ctx context.Context, t *testing.T) {
 			op.Delete = true
 			delete(after, f.Tuple)
 		} else {
-			after[f.Tuple] = f.Terms
-			after[tuplestore.Presence(f.Object)] = tuplestore.Terms{}
+			after[f.Tuple] = f.Qualifier
+			after[tuplestore.Presence(f.Object)] = tuplestore.Qualifier{}
 		}
 		ops = append(ops, op)
 	}
 	if len(ops) == 0 {
 		return
 	}
-	// The state a revision leads to is recorded before anyone can see it.
+	// The state of a revision is recorded before it is visible.
 	w.history.mu.Lock()
 	w.history.states[w.history.newest+1] = after
 	w.history.mu.Unlock()
@@ -174,7 +174,7 @@ func (w *writer) write(ctx context.Context, t *testing.T) {
 	w.record(t, res.Token)
 }
 
-// failed is about a request that was not answered.
+// failed records a request that was not answered.
 func (w *writer) failed(t *testing.T, format string, args ...any) {
 	t.Helper()
 	if w.failures == nil {
@@ -188,7 +188,7 @@ func (w *writer) unregister(ctx context.Context, t *testing.T) {
 	t.Helper()
 	o := w.object()
 	after := maps.Clone(w.tuples)
-	maps.DeleteFunc(after, func(tuple tuplestore.Tuple, _ tuplestore.Terms) bool {
+	maps.DeleteFunc(after, func(tuple tuplestore.Tuple, _ tuplestore.Qualifier) bool {
 		return tuple.Object == o || !tuple.IsPresence() && tuple.Subject.Object() == o
 	})
 	if _, registered := w.tuples[tuplestore.Presence(o)]; !registered {

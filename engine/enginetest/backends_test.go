@@ -47,7 +47,7 @@ func openSQL(t *testing.T, url string) tuplestore.Store {
 	return s
 }
 
-// temperatures are the ways an engine can hold a tenant.
+// temperatures are the two states of a tenant: resident and cold.
 var temperatures = map[string]engine.Config{
 	"resident": {},
 	"cold":     {ResidentBytes: -1},

@@ -19,9 +19,9 @@ import (
 	"stonetown/tuplestore"
 )
 
-// Cases runs a file of cases against one tenant. Each answer is also held
-// against the oracle, so that a wrong expectation cannot make a wrong engine
-// pass, and against every other way to ask.
+// Cases runs a file of cases against one tenant. Each answer is also compared with the
+// oracle, so that a wrong expectation cannot make a wrong engine pass, and with the answers
+// of all other ways to ask.
 type Cases struct {
 	Engine *engine.Engine
 	Tenant string // empty so far
@@ -29,7 +29,7 @@ type Cases struct {
 
 	types  []schema.Type
 	oracle *Oracle
-	facts  map[tuplestore.Tuple]tuplestore.Terms
+	facts  map[tuplestore.Tuple]tuplestore.Qualifier
 }
 
 // Run runs the file.
@@ -50,7 +50,7 @@ func (c *Cases) run(t *testing.T, d *datadriven.TestData) string {
 			d.Fatalf(t, "%v", err)
 		}
 		c.types, c.oracle = types, NewOracle(types)
-		c.facts = map[tuplestore.Tuple]tuplestore.Terms{}
+		c.facts = map[tuplestore.Tuple]tuplestore.Qualifier{}
 		for _, typ := range types {
 			if _, _, _, err := c.Engine.PutType(ctx, c.Tenant, typ, engine.Origin{}); err != nil {
 				fmt.Fprintln(&out, err)
@@ -84,7 +84,7 @@ func (c *Cases) run(t *testing.T, d *datadriven.TestData) string {
 func (c *Cases) write(ctx context.Context, op engine.WriteOp) error {
 	presence := tuplestore.Presence(op.Resource)
 	if op.Relation == "" {
-		c.facts[presence] = tuplestore.Terms{}
+		c.facts[presence] = tuplestore.Qualifier{}
 		_, _, err := c.Engine.Register(ctx, c.Tenant, op.Resource, engine.Origin{})
 		return err
 	}
@@ -96,16 +96,16 @@ func (c *Cases) write(ctx context.Context, op engine.WriteOp) error {
 		delete(c.facts, f.Tuple)
 		return nil
 	}
-	c.facts[f.Tuple] = f.Terms
-	c.facts[presence] = tuplestore.Terms{}
+	c.facts[f.Tuple] = f.Qualifier
+	c.facts[presence] = tuplestore.Qualifier{}
 	return nil
 }
 
-// factOf is what an op writes.
+// factOf returns the fact that an op writes.
 func factOf(op engine.WriteOp) tuplestore.Fact {
 	f := tuplestore.Fact{
-		Tuple: tuplestore.Tuple{Object: op.Resource, Relation: op.Relation, Subject: op.Subject},
-		Terms: tuplestore.Terms{Condition: op.Condition, Context: string(op.Context)},
+		Tuple:     tuplestore.Tuple{Object: op.Resource, Relation: op.Relation, Subject: op.Subject},
+		Qualifier: tuplestore.Qualifier{Condition: op.Condition, Context: string(op.Context)},
 	}
 	if !op.ExpiresAt.IsZero() {
 		f.ExpiresAt = op.ExpiresAt.UnixMicro()
@@ -151,8 +151,8 @@ func (c *Cases) check(t *testing.T, d *datadriven.TestData, q Question, out *str
 	}
 }
 
-// unlisted is what a list cannot tell from what is denied, by the last word of
-// the way's name: neither is in it.
+// unlisted are the verdicts that a list does not distinguish from denied, by the last word
+// of the way's name.
 var unlisted = map[string]Verdict{"list-resources": NotFound, "list-actions": Undefined}
 
 // askOtherwise asks in every other way.
@@ -172,13 +172,13 @@ func (c *Cases) askOtherwise(t *testing.T, d *datadriven.TestData, q Question, w
 
 func (c *Cases) holdAgainstOracle(t *testing.T, d *datadriven.TestData, q Question, verdict Verdict) {
 	t.Helper()
-	own := map[tuplestore.Tuple]tuplestore.Terms{}
+	own := map[tuplestore.Tuple]tuplestore.Qualifier{}
 	for _, op := range q.Contextual {
 		f := factOf(op)
-		own[f.Tuple] = f.Terms
-		own[tuplestore.Presence(f.Object)] = tuplestore.Terms{}
+		own[f.Tuple] = f.Qualifier
+		own[tuplestore.Presence(f.Object)] = tuplestore.Qualifier{}
 	}
-	// What is both stored and brought along holds if it does on either terms.
+	// A tuple that is stored and contextual holds if one of the two holds.
 	holding, decided, err := Holding(c.types, c.facts, q.Context)
 	if err != nil {
 		d.Fatalf(t, "%v", err)
@@ -190,7 +190,7 @@ func (c *Cases) holdAgainstOracle(t *testing.T, d *datadriven.TestData, q Questi
 	maps.Copy(holding, brought)
 	decided = decided && ownDecided
 	if !decided {
-		return // the answer does not depend on it, which random tests look into
+		return // the answer may not depend on it; random tests cover that
 	}
 	c.oracle.Tuples = holding
 	subject := q.Subject
@@ -209,9 +209,9 @@ func (c *Cases) holdAgainstOracle(t *testing.T, d *datadriven.TestData, q Questi
 	}
 }
 
-// Holding are the tuples whose terms are met. decided is false if that cannot
-// be said of all of them, for want of values or because they do not fit.
-func Holding(types []schema.Type, facts map[tuplestore.Tuple]tuplestore.Terms, values map[string]any) (holding map[tuplestore.Tuple]bool, decided bool, err error) {
+// Holding returns the tuples that hold. decided is false if a condition lacks values or
+// fails.
+func Holding(types []schema.Type, facts map[tuplestore.Tuple]tuplestore.Qualifier, values map[string]any) (holding map[tuplestore.Tuple]bool, decided bool, err error) {
 	holding, decided = map[tuplestore.Tuple]bool{}, true
 	for tuple, on := range facts {
 		if on.ExpiresAt != 0 && on.ExpiresAt <= time.Now().UnixMicro() {
@@ -235,7 +235,7 @@ func Holding(types []schema.Type, facts map[tuplestore.Tuple]tuplestore.Terms, v
 	return holding, decided, nil
 }
 
-func evaluate(types []schema.Type, typ string, on tuplestore.Terms, values map[string]any) (met bool, missing []string, err error) {
+func evaluate(types []schema.Type, typ string, on tuplestore.Qualifier, values map[string]any) (met bool, missing []string, err error) {
 	for _, t := range types {
 		for _, d := range t.Conditions {
 			if t.Name == typ && d.Name == on.Condition {
@@ -254,7 +254,7 @@ func evaluate(types []schema.Type, typ string, on tuplestore.Terms, values map[s
 	return false, nil, fmt.Errorf("type %s has no condition %s", typ, on.Condition)
 }
 
-// programs are the conditions that were compiled, by their definitions.
+// programs are the compiled conditions, by their definitions.
 var programs sync.Map
 
 func compiled(d condition.Definition) (*condition.Condition, error) {

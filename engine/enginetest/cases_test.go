@@ -9,7 +9,7 @@ import (
 	"stonetown/tuplestore"
 )
 
-// by is who makes the changes of the tests.
+// by is the origin of the tests' changes.
 var by = engine.Origin{Actor: "test"}
 
 // TestCases runs testdata on every backend, and asks each question in every way.

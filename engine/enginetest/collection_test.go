@@ -14,13 +14,13 @@ import (
 	"stonetown/tuplestore/storetest"
 )
 
-// While the past is being given up under their feet, answers are right or an
-// error that says why: of checks, of later pages, and of those who watch.
+// During the collection of history, checks, later pages and watches are correct, or fail
+// with an error that names the collected history.
 func TestCollection(t *testing.T) {
 	everywhere(t, func(t *testing.T, e *engine.Engine, s tuplestore.Store) {
 		collector, ok := s.(storetest.Collector)
 		if !ok {
-			return // the store in memory keeps everything
+			return // the store in memory collects nothing
 		}
 		ctx := t.Context()
 		_, _, first, err := e.PutType(ctx, "t", schema.Type{Name: "document", Relations: []schema.Relation{{Name: "viewer"}}}, by)
@@ -48,8 +48,8 @@ func TestCollection(t *testing.T) {
 		relate(e, false)
 		check(true)
 
-		// The engine has seen nothing of what another one wrote, and what it would
-		// follow is gone.
+		// The engine has not read the writes of another engine, and the changelog of them
+		// is collected.
 		other := newEngine(t, engine.Config{}, s)
 		for range 20 {
 			relate(other, true)
@@ -75,14 +75,14 @@ func TestCollection(t *testing.T) {
 			t.Errorf("a watch from a revision that is gone: %v", err)
 		}
 		view.Consistency = engine.Consistency{Mode: engine.AtLeast, Token: first}
-		check(false) // a newer state will do
+		check(false) // a newer state suffices
 		exactly.Token = last
 		list, err := e.ListResources(ctx, "t", engine.ListResourcesRequest{Subject: ann, Type: "document", Action: "viewer", Consistency: exactly})
 		if err != nil || len(list.IDs) != 0 {
 			t.Errorf("a list at the newest revision: %+v, %v", list, err)
 		}
 
-		// Everything at once.
+		// Collection, writes and requests concurrently.
 		view.Consistency = engine.Consistency{}
 		stop, cancel := context.WithTimeout(ctx, 2*time.Second)
 		var wg sync.WaitGroup

@@ -15,17 +15,17 @@ import (
 	"stonetown/tuplestore"
 )
 
-// worlds are the tables of what holds, as the oracle computes them for one
-// state: one or, where conditions cannot be decided, several that are possible.
-// An answer of the engine must be right in all of them.
+// worlds are the oracle's tables of the nodes that hold in one state: one or, if conditions
+// cannot be decided, several that are possible. An answer of the engine must be right in
+// all of them.
 type worlds struct {
 	types    []schema.Type
 	decided  bool
 	possible []map[tuplestore.Tuple]bool
 }
 
-// maxUndecided bounds how many tuples are tried out both ways; of the others
-// only all or none.
+// maxUndecided is the number of undecided tuples that are assumed to hold in every
+// combination; the others are assumed to hold all or not at all.
 const maxUndecided = 3
 
 func worldsOf(t *testing.T, types []schema.Type, state facts, values map[string]any) worlds {
@@ -74,7 +74,7 @@ func worldsOf(t *testing.T, types []schema.Type, state facts, values map[string]
 	return w
 }
 
-// table is what the oracle says of one subject.
+// table is the oracle's answers for one subject.
 type table struct{ holds, cyclic map[tuplestore.Node]bool }
 
 func (t table) verdict(node tuplestore.Node) Verdict {
@@ -103,7 +103,7 @@ func is(tables []table, node tuplestore.Node, verdict Verdict) bool {
 	return !slices.ContainsFunc(tables, func(t table) bool { return t.verdict(node) != verdict })
 }
 
-// listed is the verdict of a list.
+// listed returns the verdict of a list.
 func listed(allowed bool) Verdict {
 	if allowed {
 		return Allowed
@@ -125,7 +125,7 @@ func mayBeCyclic(worlds worlds, subjects []tuplestore.Subject, nodes []tuplestor
 	return false
 }
 
-// question is what the answers of one comparison depend on.
+// question is the input of one comparison.
 type question struct {
 	values     map[string]any
 	contextual []engine.WriteOp
@@ -141,9 +141,8 @@ func (u *universe) question() question {
 	return q
 }
 
-// at is the state that a token names, with the question's own tuples. It is not
-// ok where a contextual tuple is also stored: then both count, which a state
-// cannot say.
+// at returns the state that a token names, with the question's contextual tuples. It is not
+// ok if a contextual tuple is also stored: a state cannot have both.
 func (w *writer) at(t *testing.T, q question, token string) (state facts, rev tuplestore.Revision, ok bool) {
 	t.Helper()
 	rev = revision(t, token)
@@ -158,18 +157,18 @@ func (w *writer) at(t *testing.T, q question, token string) (state facts, rev tu
 		if _, twice := state[f.Tuple]; twice {
 			return nil, rev, false
 		}
-		state[f.Tuple] = f.Terms
-		state[tuplestore.Presence(f.Object)] = tuplestore.Terms{}
+		state[f.Tuple] = f.Qualifier
+		state[tuplestore.Presence(f.Object)] = tuplestore.Qualifier{}
 	}
 	return state, rev, true
 }
 
-// compared counts the decisions and lists that were held against the oracle, cyclic
-// those that had no answer as they depend on their own negation.
+// compared counts the decisions and lists that were compared with the oracle, cyclic those
+// without an answer because they depend on their own negation.
 var compared, cyclic atomic.Int64
 
-// compare asks the engine a random batch and the oracle the same, about the
-// revision that the engine answered from.
+// compare compares the engine's answers to a random batch with the oracle's at the same
+// revision.
 func (w *writer) compare(ctx context.Context, t *testing.T, u *universe, consistency engine.Consistency) {
 	t.Helper()
 	if consistency.Mode == engine.Full && u.rand.IntN(4) == 0 {
@@ -234,8 +233,7 @@ func (w *writer) compare(ctx context.Context, t *testing.T, u *universe, consist
 	}
 }
 
-// compareResources holds a list of resources, whole and in pages, against the
-// oracle.
+// compareResources compares a list of resources, whole and in pages, with the oracle.
 func (w *writer) compareResources(ctx context.Context, t *testing.T, u *universe) {
 	t.Helper()
 	q, target := u.question(), u.node()
@@ -245,7 +243,7 @@ func (w *writer) compareResources(ctx context.Context, t *testing.T, u *universe
 	list, err := w.engine.ListResources(ctx, w.tenant, req)
 	var undecided *engine.ConditionError
 	if errors.As(err, &undecided) {
-		return // some answer is; which, the checks look into
+		return // the comparison of checks covers single answers
 	}
 	nodes := make([]tuplestore.Node, u.objects)
 	for i := range nodes {
@@ -294,8 +292,8 @@ func (w *writer) compareResources(ctx context.Context, t *testing.T, u *universe
 	}
 }
 
-// mustBeCyclic holds a list that failed with [engine.NegativeCycleError] against the
-// oracle: one of its answers at least must depend on its own negation.
+// mustBeCyclic compares a list that failed with [engine.NegativeCycleError] with the
+// oracle: at least one of its answers must depend on its own negation.
 func (w *writer) mustBeCyclic(t *testing.T, q question, subjects []tuplestore.Subject, nodes []tuplestore.Node) {
 	t.Helper()
 	cyclic.Add(1)
@@ -313,8 +311,7 @@ func (w *writer) mustBeCyclic(t *testing.T, q question, subjects []tuplestore.Su
 	}
 }
 
-// compareSubjects holds a list of subjects, whole and in pages, against the
-// oracle.
+// compareSubjects compares a list of subjects, whole and in pages, with the oracle.
 func (w *writer) compareSubjects(ctx context.Context, t *testing.T, u *universe) {
 	t.Helper()
 	q, target, kind := u.question(), u.node(), u.subject()
@@ -328,7 +325,7 @@ func (w *writer) compareSubjects(ctx context.Context, t *testing.T, u *universe)
 	if errors.As(err, &undecided) || errors.As(err, &missing) {
 		return
 	}
-	subjects := make([]tuplestore.Subject, max(u.objects, u.users)+1) // the last one is a stranger
+	subjects := make([]tuplestore.Subject, max(u.objects, u.users)+1) // no tuple names the last one
 	for i := range subjects {
 		subjects[i] = tuplestore.Subject{Type: kind.Type, ID: fmt.Sprint(i), Relation: kind.Relation}
 	}
@@ -393,8 +390,8 @@ func (w *writer) compareSubjects(ctx context.Context, t *testing.T, u *universe)
 	}
 }
 
-// compareExpansion evaluates a tree for a subject and holds the answer against the
-// oracle.
+// compareExpansion evaluates a tree for a subject and compares the answer with the
+// oracle's.
 func (w *writer) compareExpansion(ctx context.Context, t *testing.T, u *universe) {
 	t.Helper()
 	target := u.node()

@@ -1,12 +1,11 @@
-// Package enginetest shows that the engine answers right.
+// Package enginetest tests that the engine's answers are correct.
 //
-// testdata holds cases that a person can read and add to: a schema, tuples,
-// questions and the expected answers, run on every backend, resident and cold,
-// and held against the oracle too. The notation is that of [ParseSchema].
+// testdata has cases in a readable notation (see [ParseSchema]): a schema, tuples,
+// questions and the expected answers. They run on every backend, resident and cold, and are
+// also compared with the oracle.
 //
-// Beyond what people think of, random schemas with every kind of rewrite,
-// random tuples, writes and deletes are answered by the engine and by a naive
-// [Oracle], while writers write: each answer names the revision it reflects,
-// and must be what the oracle says of that very revision, and no check may
-// reflect less than what was acknowledged before it began.
+// Random tests compare the engine with a naive [Oracle], on random schemas with every kind
+// of rewrite, random tuples and questions, also during writes. Each answer names the
+// revision that it reflects and must equal the oracle's answer at that revision. A check
+// must reflect every write that was acknowledged before it began.
 package enginetest

@@ -13,13 +13,13 @@ import (
 	"stonetown/internal/pgtest"
 )
 
-// staleness is how old an answer may be that minimizes latency.
+// staleness is the maximum age of an answer that minimizes latency.
 const staleness = 5 * time.Second
 
-// TestHistoriesUnderFaults has two engines, as two processes have them, on one
-// PostgreSQL that is some way off and on lines that fail. Requests may fail. But no
-// answer mixes revisions, none is older than its consistency allows, whichever
-// engine acknowledged what it must reflect, and none is about a write that failed.
+// TestHistoriesUnderFaults runs two engines, as in two processes, on one PostgreSQL with
+// latency and failing connections. Requests may fail. But no answer mixes revisions, is
+// older than its consistency allows, even if the other engine acknowledged the writes, or
+// reflects a write that failed.
 func TestHistoriesUnderFaults(t *testing.T) {
 	randomly(t, func(t *testing.T, r *rand.Rand) {
 		ctx := context.Background()
@@ -38,7 +38,7 @@ func TestHistoriesUnderFaults(t *testing.T) {
 		tenants := max(1, *rounds/50)
 		for round := range tenants {
 			w := newTenant(ctx, t, clean, r, fmt.Sprintf("tnt_%d", round))
-			w.failures, w.concurrent = &failures, true // to the end: what failed may have been written
+			w.failures, w.concurrent = &failures, true // until the end, because a failed write may have been committed
 			for i, line := range lines {
 				line.Randomly(rand.New(rand.NewPCG(r.Uint64(), uint64(i))), 0.1, pgtest.CommitFaults, pgtest.AnyFaults)
 			}
@@ -78,7 +78,7 @@ func TestHistoriesUnderFaults(t *testing.T) {
 			for _, line := range lines {
 				line.Heal()
 			}
-			// When all is well again, all is answered.
+			// Without faults, all requests are answered again.
 			w.failures = nil
 			for _, e := range engines {
 				w.engine = e

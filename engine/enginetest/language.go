@@ -26,12 +26,12 @@ import (
 //	  act sign = owner
 //	  when nearby(distance int, limit int): distance < limit
 //
-// A name alone on its line starts a type; the indented lines are its relations:
-// a name, optionally the subject types it takes, and after a colon its
-// rewrites. Operators from weakest to strongest: | (union), & (intersection),
-// - (exclusion); parentheses group; a relation's name is a computed userset,
-// a->b a tuple-to-userset of any and all a->b one of all that is linked. After when stands a condition of the type: its name,
-// parameters and expression.
+// A name alone on its line starts a type; the indented lines are its relations: a name,
+// optionally the subject types it takes, and after a colon its rewrites. Operators from
+// weakest to strongest: | (union), & (intersection), - (exclusion); parentheses group; a
+// relation's name is a computed userset, a->b a tuple-to-userset of any and all a->b one of
+// all linked objects. The keyword when begins a condition of the type: its name, parameters
+// and expression.
 func ParseSchema(text string) ([]schema.Type, error) {
 	var types []schema.Type
 	for n, line := range strings.Split(text, "\n") {
@@ -230,9 +230,8 @@ func ParseTuple(text string) (tuplestore.Tuple, error) {
 	return t, err
 }
 
-// ParseRelation reads what [ParseTuple] does and, after it, the terms on which
-// the tuple holds: until an instant (RFC 3339), when a condition is met, with a
-// JSON object of values.
+// ParseRelation reads a tuple as [ParseTuple] does, and after it the tuple's qualifier:
+// until an instant (RFC 3339), when a condition is met, with a JSON object of values.
 //
 //	document:d#viewer@user:ann until 2030-01-01T00:00:00Z when nearby with {"limit": 5}
 func ParseRelation(text string) (engine.WriteOp, error) {

@@ -7,14 +7,14 @@ import (
 	"stonetown/tuplestore"
 )
 
-// Oracle answers the same questions as the engine, the naive way: it computes,
-// for one subject, the whole table of which nodes hold, from the definitions
-// alone. It shares no code with the compiler or the engine.
+// Oracle answers the same questions as the engine in the naive way: for one subject it
+// computes the whole table of the nodes that hold, from the definitions alone. It shares no
+// code with the compiler or the engine.
 //
-// The sets are the least ones that satisfy the rewrites. With exclusion that
-// needs care: the table is the alternating fixpoint (van Gelder 1989) of
-// under- and overestimates. They meet for every schema whose exclusions are not
-// recursive. Where they do not, nodes depend on their own negation.
+// The sets are the least ones that satisfy the rewrites. With exclusions, the table is the
+// alternating fixpoint (van Gelder 1989) of under- and overestimates. They agree for every
+// schema whose exclusions are not recursive. Nodes for which they differ depend on their
+// own negation.
 type Oracle struct {
 	Types  []schema.Type // system types included by NewOracle
 	Tuples map[tuplestore.Tuple]bool
@@ -32,8 +32,8 @@ func NewOracle(types []schema.Type) *Oracle {
 	return &Oracle{Types: all, Tuples: map[tuplestore.Tuple]bool{}}
 }
 
-// Holds returns every node that the subject is in, and those of which it cannot
-// be said since they depend on their own negation.
+// Holds returns every node that the subject is in, and the nodes that depend on their own
+// negation.
 func (o *Oracle) Holds(subject tuplestore.Subject) (holds, cyclic map[tuplestore.Node]bool) {
 	o.named = map[tuplestore.Node][]tuplestore.Subject{}
 	for t := range o.Tuples {
@@ -51,7 +51,7 @@ func (o *Oracle) Holds(subject tuplestore.Subject) (holds, cyclic map[tuplestore
 	}
 }
 
-// least computes the least sets, taking what is subtracted from assumed.
+// least computes the least sets if the subtracted sides are those of assumed.
 func (o *Oracle) least(subject tuplestore.Subject, assumed map[tuplestore.Node]bool) map[tuplestore.Node]bool {
 	holds := map[tuplestore.Node]bool{}
 	objects := map[tuplestore.Object]bool{}
@@ -88,7 +88,7 @@ func (o *Oracle) typ(name string) *schema.Type {
 	return nil
 }
 
-// in asks whether the subject is in a node, given what is known to hold.
+// in reports whether the subject is in a node, given the nodes known to hold.
 func (o *Oracle) in(subject tuplestore.Subject, node tuplestore.Node, r *schema.Relation, holds, assumed map[tuplestore.Node]bool) bool {
 	if subject.IsUserset() && subject.Object() == node.Object && subject.Relation == node.Relation {
 		return true // every userset contains itself
@@ -143,8 +143,8 @@ func (o *Oracle) rewrite(subject tuplestore.Subject, node tuplestore.Node, rw *s
 	panic("unknown rewrite " + rw.Kind)
 }
 
-// all asks whether the computed relation holds at every object that the tupleset
-// links to, of which there must be one at least.
+// all reports whether the computed relation holds at every object that the tupleset links
+// to. There must be at least one.
 func (o *Oracle) all(node tuplestore.Node, rw *schema.Rewrite, holds map[tuplestore.Node]bool) bool {
 	links := o.named[tuplestore.Node{Object: node.Object, Relation: rw.Tupleset}]
 	for _, s := range links {
@@ -155,8 +155,8 @@ func (o *Oracle) all(node tuplestore.Node, rw *schema.Rewrite, holds map[tuplest
 	return len(links) > 0
 }
 
-// direct asks whether a tuple of the node names the subject, everyone of its
-// type, or a userset that it is in.
+// direct reports whether a tuple of the node names the subject, its wildcard, or a userset
+// that it is in.
 func (o *Oracle) direct(subject tuplestore.Subject, node tuplestore.Node, holds map[tuplestore.Node]bool) bool {
 	for _, s := range o.named[node] {
 		everyone := s.ID == tuplestore.Wildcard && s.Type == subject.Type && !subject.IsUserset()

@@ -53,8 +53,8 @@ func randomTypes(r *rand.Rand) []schema.Type {
 	return types
 }
 
-// recurse lets a relation of a type subtract what leads back to it, along links or
-// usersets, which tuples often name.
+// recurse makes a relation of a type subtract a set that leads back to it, along links or
+// usersets that tuples often name.
 func recurse(r *rand.Rand, t *schema.Type) {
 	at, link := r.IntN(len(t.Relations)), r.IntN(len(t.Relations))
 	if at == link {
@@ -66,7 +66,7 @@ func recurse(r *rand.Rand, t *schema.Type) {
 	if r.IntN(3) == 0 {
 		base = randomRewrite(r, 1)
 	}
-	if r.IntN(3) == 0 { // both sides lead back
+	if r.IntN(3) == 0 { // both sides are recursive
 		along := schema.Rewrite{Kind: schema.TupleToUserset, Tupleset: via, Computed: self}
 		base = schema.Rewrite{Kind: pick(r, []schema.Kind{schema.Union, schema.Intersection}), Children: []schema.Rewrite{base, along}}
 	}
@@ -136,7 +136,7 @@ func randomRewrite(r *rand.Rand, depth int) schema.Rewrite {
 
 func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 
-// universe draws tuples and questions over few enough objects that they meet.
+// universe draws tuples and questions over few objects, so that they often share one.
 type universe struct {
 	rand     *rand.Rand
 	types    []schema.Type
@@ -149,7 +149,7 @@ func (u *universe) object() tuplestore.Object {
 	return tuplestore.Object{Type: pick(u.rand, u.types).Name, ID: fmt.Sprint(u.rand.IntN(u.objects))}
 }
 
-// node draws a node of a defined type or, now and then, of a group.
+// node draws a node of a defined type or, sometimes, of a group.
 func (u *universe) node() tuplestore.Node {
 	if u.rand.IntN(6) == 0 {
 		return tuplestore.Node{Object: tuplestore.Object{Type: schema.GroupType, ID: fmt.Sprint(u.rand.IntN(u.objects))}, Relation: schema.GroupMember}
@@ -172,15 +172,15 @@ func (u *universe) tuple() (tuplestore.Tuple, bool) {
 		case kind.Wildcard:
 			s.ID = tuplestore.Wildcard
 		case kind.Type == schema.GroupType && kind.Relation == "":
-			continue // a group as a subject is always its members
+			continue // a group as a subject represents its members
 		}
 		return tuplestore.Tuple{Object: node.Object, Relation: node.Relation, Subject: s}, true
 	}
 	return tuplestore.Tuple{}, false
 }
 
-// subject draws the subject of a question: mostly users, now and then a userset,
-// an object or everyone of a type.
+// subject draws the subject of a question: mostly users, sometimes a userset, an object or
+// the wildcard of a type.
 func (u *universe) subject() tuplestore.Subject {
 	if u.rand.IntN(8) == 0 {
 		return tuplestore.Subject{Type: pick(u.rand, []string{schema.UserType, schema.UserType, pick(u.rand, u.types).Name}), ID: tuplestore.Wildcard}
@@ -197,7 +197,7 @@ func (u *universe) subject() tuplestore.Subject {
 	}
 }
 
-// op draws a relation to be written, one in four on terms.
+// op draws a relation to be written, one in four with a qualifier.
 func (u *universe) op() (engine.WriteOp, bool) {
 	t, ok := u.tuple()
 	op := engine.WriteOp{Resource: t.Object, Relation: t.Relation, Subject: t.Subject}

@@ -11,7 +11,7 @@ import (
 	"stonetown/tuplestore"
 )
 
-// Verdict is the answer to a [Question], in the words of all ways to ask it.
+// Verdict is the answer to a [Question], the same for all ways to ask it.
 type Verdict string
 
 const (
@@ -24,10 +24,10 @@ const (
 	Cyclic    Verdict = "depends on its own negation"
 )
 
-// Way is one way to ask a question. A way that cannot ask it says so with ok.
+// Way is one way to ask a question. ok is false if the way cannot ask it.
 type Way func(ctx context.Context, q Question) (answer Verdict, ok bool, err error)
 
-// VerdictOf states an engine's decision, or its error.
+// VerdictOf returns the verdict of an engine's decision or error.
 func VerdictOf(allowed bool, err error) (Verdict, error) {
 	var (
 		missing   *engine.ResourceNotFoundError
@@ -56,7 +56,7 @@ func VerdictOf(allowed bool, err error) (Verdict, error) {
 	return Denied, nil
 }
 
-// Ways are all the ways in which an engine answers, with the check first.
+// Ways returns all ways in which an engine answers.
 func Ways(e *engine.Engine, tenant string) map[string]Way {
 	w := ways{e, tenant}
 	return map[string]Way{
@@ -84,7 +84,7 @@ func (w ways) check(ctx context.Context, q Question) (Verdict, bool, error) {
 	return v, true, err
 }
 
-// batch asks among other questions, with reasons.
+// batch asks the question in a batch with others, with reasons.
 func (w ways) batch(ctx context.Context, q Question) (Verdict, bool, error) {
 	query := engine.Query{Resource: q.Resource, Action: q.Action}
 	other := engine.Query{Resource: tuplestore.Object{Type: q.Resource.Type, ID: "other"}, Action: q.Action}
@@ -103,15 +103,15 @@ func (w ways) batch(ctx context.Context, q Question) (Verdict, bool, error) {
 	return v, true, err
 }
 
-// listResources looks whether the resource is in the list. A list cannot say
-// that a resource does not exist.
+// listResources reports whether the resource is in the list. A list does not distinguish
+// resources that do not exist.
 func (w ways) listResources(ctx context.Context, q Question) (Verdict, bool, error) {
 	list, err := w.engine.ListResources(ctx, w.tenant, engine.ListResourcesRequest{
 		Subject: q.Subject, Type: q.Resource.Type, Action: q.Action, Context: q.Context, Contextual: q.Contextual,
 	})
 	if err != nil {
 		v, err := VerdictOf(false, err)
-		return v, v != Undecided && v != Cyclic, err // about another resource, perhaps
+		return v, v != Undecided && v != Cyclic, err // the cause may be another resource
 	}
 	if slices.Contains(list.IDs, q.Resource.ID) {
 		return Allowed, true, nil
@@ -133,7 +133,7 @@ func (w ways) listSubjects(ctx context.Context, q Question) (Verdict, bool, erro
 	})
 	if err != nil {
 		v, err := VerdictOf(false, err)
-		return v, v != Undecided && v != Cyclic, err // about another subject, perhaps
+		return v, v != Undecided && v != Cyclic, err // the cause may be another subject
 	}
 	everyone := false
 	for _, entry := range list.Entries {
@@ -152,8 +152,8 @@ func (w ways) listSubjects(ctx context.Context, q Question) (Verdict, bool, erro
 	return Denied, true, nil
 }
 
-// expand evaluates the tree for the subject. Conditions are not evaluated in a
-// tree, so one that has any cannot answer.
+// expand evaluates the tree for the subject. Conditions are not evaluated in a tree, so a
+// tree with conditions cannot answer.
 func (w ways) expand(ctx context.Context, q Question) (Verdict, bool, error) {
 	tree, err := w.engine.Expand(ctx, w.tenant, engine.ExpandRequest{
 		Resource: q.Resource, Action: q.Action, Depth: 100, Contextual: q.Contextual,
@@ -177,7 +177,7 @@ func (w ways) expand(ctx context.Context, q Question) (Verdict, bool, error) {
 	}
 }
 
-// treeEvaluation asks whether a subject is in the set that a tree describes.
+// treeEvaluation decides whether a subject is in the set that a tree describes.
 type treeEvaluation struct {
 	subject     tuplestore.Subject
 	conditional bool
@@ -201,9 +201,9 @@ const (
 	yes     truth = 1
 )
 
-// relation is for a node that is the whole of a relation, a userset that
-// contains itself. One that stands above adds nothing to itself; but if it
-// is subtracted on the way, it cannot be known.
+// relation is for a node that is the whole of a relation, a userset that contains itself.
+// An ancestor adds nothing to itself; but if it is subtracted between, the answer is
+// unknown.
 func (t *treeEvaluation) relation(n *engine.ExpansionNode) truth {
 	node := tuplestore.Node{Object: n.Resource, Relation: n.Relation}
 	if n.Cut != "" {

@@ -5,21 +5,13 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"stonetown/engine/public"
-	"stonetown/internal/document"
+	"stonetown/engine"
 	"stonetown/internal/eventlog"
 	"stonetown/tuplestore"
 )
 
-// Document is the public representation of the resource.
-func (r Resource) Document() public.Resource {
-	return public.Resource{
-		Type: r.Type, ExternalID: r.ExternalID, Attributes: r.Attributes,
-		CreatedAt: document.Timestamp(r.CreatedAt), UpdatedAt: document.Timestamp(r.UpdatedAt),
-	}
-}
-
-// resourceEvent is what events say about a resource. Its times are those of its events.
+// resourceEvent is the data of events of resources. It has no times, because the events
+// have.
 type resourceEvent struct {
 	Resource         resourceData `json:"resource"`
 	RelationsDeleted int          `json:"relations_deleted,omitzero"`
@@ -27,17 +19,17 @@ type resourceEvent struct {
 
 type resourceData struct {
 	Attributes jsontext.Value `json:"attributes,omitempty"`
-	public.ResourceRef
+	engine.ResourceRef
 }
 
 func resourceCreated(ctx context.Context, o tuplestore.Object, attributes []byte) eventlog.Event {
-	return eventlog.Of(ctx, eventlog.ResourceCreated, resourceEvent{Resource: resourceData{attributes, public.RefOf(o)}})
+	return eventlog.Of(ctx, eventlog.ResourceCreated, resourceEvent{Resource: resourceData{attributes, engine.RefTo(o)}})
 }
 
 func resourceUpdated(ctx context.Context, o tuplestore.Object, attributes []byte) eventlog.Event {
-	return eventlog.Of(ctx, eventlog.ResourceUpdated, resourceEvent{Resource: resourceData{attributes, public.RefOf(o)}})
+	return eventlog.Of(ctx, eventlog.ResourceUpdated, resourceEvent{Resource: resourceData{attributes, engine.RefTo(o)}})
 }
 
 func resourceDeleted(ctx context.Context, o tuplestore.Object, relations int) eventlog.Event {
-	return eventlog.Of(ctx, eventlog.ResourceDeleted, resourceEvent{resourceData{nil, public.RefOf(o)}, relations})
+	return eventlog.Of(ctx, eventlog.ResourceDeleted, resourceEvent{resourceData{nil, engine.RefTo(o)}, relations})
 }

@@ -1,10 +1,9 @@
-// Package resources keeps what the engine ignores about a resource: the
-// attributes that callers store with it. It also writes the events of resources.
+// Package resources stores the attributes of resources, which the engine does not use, and
+// writes the events of resources.
 //
-// That a resource exists is a fact of the tuple store (its presence tuple), with
-// a history and part of every consistent answer. Attributes are an ordinary row
-// beside it, written and deleted in the same transaction. A resource that was
-// only ever registered by a relation has no row.
+// The existence of a resource is a presence tuple of the tuple store, with a history and as
+// part of every consistent answer. Attributes are an ordinary row, written and deleted in
+// the same transaction. A resource that was only registered by a relation has no row.
 package resources
 
 import (
@@ -29,13 +28,12 @@ func Migrations() sqldb.Migrations { return sqldb.EmbeddedMigrations("resources"
 // Resource is a registered resource.
 type Resource struct {
 	Type, ExternalID string
-	// Attributes is a JSON object, nil if there is none. It plays no part in
-	// permission checks.
+	// Attributes is a JSON object, nil if there is none. Permission checks do not use it.
 	Attributes           []byte
 	CreatedAt, UpdatedAt time.Time
 }
 
-// Object is the resource as tuples name it.
+// Object returns the name of the resource in tuples.
 func (r Resource) Object() tuplestore.Object {
 	return tuplestore.Object{Type: r.Type, ID: r.ExternalID}
 }
@@ -52,8 +50,8 @@ type Store struct {
 // New returns a store over an engine and the database that its tuples are in.
 func New(e *engine.Engine, db *sqldb.DB) *Store { return &Store{e, db} }
 
-// Put registers a resource or, if it exists, replaces its attributes. Without
-// attributes an existing resource keeps those it has.
+// Put registers a resource or, if it exists, replaces its attributes. Without attributes,
+// an existing resource keeps its attributes.
 func (s *Store) Put(ctx context.Context, tenant string, r Resource, origin engine.Origin) (stored Resource, created bool, token string, err error) {
 	now := time.Now()
 	if r.Attributes != nil {

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// by is who makes the changes of the tests.
+// by is the origin of the tests' changes.
 var by = engine.Origin{Actor: "test"}
 
 const tenant = "tnt_a"
@@ -94,7 +94,7 @@ func TestAttributes(t *testing.T) {
 			t.Errorf("created %v at %v", created, stored.CreatedAt)
 		}
 		expect(stored, `{"size":1}`)
-		stored, created = put("") // nothing said of them: kept
+		stored, created = put("") // absent: the attributes are kept
 		if created {
 			t.Error("created twice")
 		}
@@ -117,7 +117,7 @@ func TestAttributes(t *testing.T) {
 		if !created {
 			t.Error("a deleted resource is still registered")
 		}
-		expect(stored, "") // the old one's attributes are gone with it
+		expect(stored, "") // the attributes of the old resource are deleted with it
 	})
 }
 
@@ -141,7 +141,7 @@ func TestMissingResources(t *testing.T) {
 		if _, _, _, err := s.Put(ctx, tenant, resources.Resource{Type: "ghost", ExternalID: "x"}, by); !errors.As(err, &unknown) {
 			t.Errorf("Put of an undefined type: %v", err)
 		}
-		// What fails leaves no attributes for a later resource to find.
+		// A request that fails stores no attributes that a later resource would have.
 		stored, _, _, err := s.Put(ctx, tenant, resources.Resource{Type: "doc", ExternalID: "x"}, by)
 		if err != nil || stored.Attributes != nil {
 			t.Errorf("%q %v", stored.Attributes, err)

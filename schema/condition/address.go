@@ -40,7 +40,7 @@ var toAddress = cel.Function(toAddressName,
 
 const toAddressName = "ipaddress"
 
-// checkAddresses finds calls of ipaddress with a constant that is no address.
+// checkAddresses refuses calls of ipaddress with a constant that is not an address.
 func checkAddresses(expression *ast.AST) error {
 	for _, call := range ast.MatchDescendants(ast.NavigateAST(expression), ast.FunctionMatcher(toAddressName)) {
 		args := call.AsCall().Args()

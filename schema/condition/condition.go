@@ -1,18 +1,17 @@
-// Package condition evaluates the conditions on which tuples can stand:
-// expressions of the Common Expression Language (CEL) over declared parameters.
+// Package condition evaluates the conditions of tuples: expressions of the Common
+// Expression Language (CEL) over declared parameters.
 //
 //	nearby(distance int, limit int): distance < limit
 //
 // Beside CEL's own functions there are ipaddress(text) and ip.in_cidr(prefix), and
 // a.isSubtreeOf(b) for maps.
 //
-// A parameter gets its value from the tuple, where it was stored when the tuple
-// was written, or else from the request that asks. A condition need not have
-// all values to be decided: of a || b one that is true is enough.
+// A parameter gets its value from the tuple, if it was stored when the tuple was written,
+// or else from the request. A condition can be decided without all values: a || b is true
+// if one of them is.
 //
-// Expressions come from outside. What they may cost is limited before and while
-// they run, they reach nothing but their parameters, and the errors of an
-// evaluation never quote values.
+// Expressions are not trusted. Their cost is limited before and during evaluation, they
+// access only their parameters, and the errors of an evaluation never contain values.
 package condition
 
 import (
@@ -33,14 +32,14 @@ const (
 	MaxContext    = 16 << 10 // bytes of JSON stored with a tuple
 	MaxText       = 16 << 10 // bytes of one string in a request's context
 	maxCost       = 100_000  // CEL's units, of an evaluation
-	quickCost     = 2_000    // of a quick one, which takes less than a millisecond
+	quickCost     = 2_000    // of a quick evaluation, which takes less than a millisecond
 	maxRegex      = 1000     // instructions of a compiled regular expression
 )
 
-// What an evaluation costs is counted in steps of about 30 ns, which is also what a
-// visit to a node of a graph takes.
+// The cost of an evaluation is counted in steps of about 30 ns, the time of a visit to a
+// node of a graph.
 const (
-	stepsToEvaluate = 100 // whatever the expression
+	stepsToEvaluate = 100 // for any expression
 	stepsOfCost     = 4   // one of CEL's units
 	bytesOfStep     = 4   // of JSON that is decoded
 	stepsOfValue    = 2   // of the request's context, converted
@@ -52,7 +51,7 @@ var (
 	parameterPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 )
 
-// Definition is a condition as it is written.
+// Definition is a condition before compilation.
 type Definition struct {
 	Name       string
 	Expression string // CEL, of type bool
@@ -66,7 +65,7 @@ type Parameter struct {
 	Name, Type string
 }
 
-// Error says what is wrong with a definition.
+// Error is an error in a definition.
 type Error struct {
 	Path    string // expression, name, parameters[0].type, ...
 	Reason  string // a stable word
@@ -75,7 +74,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// EvaluationError says why a condition could be evaluated to nothing.
+// EvaluationError is the error of a condition that could not be evaluated.
 type EvaluationError struct {
 	Condition string
 	Message   string // names parameters, never values
@@ -150,23 +149,23 @@ func Compile(d Definition) (*Condition, error) {
 // Parameters returns the declared parameters, which must not be changed.
 func (c *Condition) Parameters() []Parameter { return c.definition.Parameters }
 
-// Evaluate decides whether the condition holds. stored are values as
-// [Condition.Normalize] returned them, and go before those of the request. The
-// request's are decoded JSON, numbers as float64, [encoding/json.Number] or text;
-// members that are no parameters are ignored, since one context serves several
-// conditions. If the result depends on parameters that have no value, missing
-// lists them in order. Errors are [*EvaluationError] or the context's.
+// Evaluate decides whether the condition holds. stored are values as [Condition.Normalize]
+// returned them, and take precedence over those of the request. The request's are decoded
+// JSON, numbers as float64, [encoding/json.Number] or text; members that are not parameters
+// are ignored, because one context serves several conditions. If the result depends on
+// parameters that have no value, missing lists them in order. Errors are [*EvaluationError]
+// or the context's.
 func (c *Condition) Evaluate(ctx context.Context, stored string, request map[string]any) (holds bool, missing []string, err error) {
 	var steps int
 	return c.EvaluateMetered(ctx, stored, request, false, &steps)
 }
 
-// ErrNotQuick is returned if a quick evaluation would have taken long.
+// ErrNotQuick is the error of a quick evaluation that would take too long.
 var ErrNotQuick = errors.New("the evaluation takes long")
 
-// EvaluateMetered is [Condition.Evaluate], and adds to steps how much work it was: one
-// step takes about 30 ns. A quick evaluation is given up with [ErrNotQuick] when it
-// would take longer than a fraction of a millisecond.
+// EvaluateMetered is [Condition.Evaluate] and adds its cost to steps: one step takes about
+// 30 ns. A quick evaluation fails with [ErrNotQuick] if it would take longer than a
+// fraction of a millisecond.
 func (c *Condition) EvaluateMetered(ctx context.Context, stored string, request map[string]any, quick bool, steps *int) (holds bool, missing []string, err error) {
 	*steps += stepsToEvaluate + len(stored)/bytesOfStep
 	values, err := c.decode([]byte(stored))
@@ -250,7 +249,7 @@ func measure(v any) (values, longest int) {
 	return values, longest
 }
 
-// missing are the parameters that a result depends on.
+// missing returns the parameters that a result depends on.
 func (c *Condition) missing(u *types.Unknown) []string {
 	var names []string
 	for _, id := range u.IDs() {
@@ -263,8 +262,8 @@ func (c *Condition) missing(u *types.Unknown) []string {
 	return slices.Compact(names)
 }
 
-// reason says why an evaluation failed without quoting values, which CEL's
-// messages may do.
+// reason returns why an evaluation failed, without values, which CEL's messages may
+// contain.
 func reason(err error) string {
 	switch text := err.Error(); {
 	case costExceeded.MatchString(text):

@@ -58,7 +58,7 @@ func TestEvaluate(t *testing.T) {
 		want                       bool
 	}{
 		{"c(a bool): a", "", `{"a":true}`, true},
-		{"c(a bool): a", `{"a":false}`, `{"a":true}`, false}, // what is stored goes first
+		{"c(a bool): a", `{"a":false}`, `{"a":true}`, false}, // stored values take precedence
 		{"c(a string): a == 'x'", `{"a":"x"}`, "", true},
 		{"c(userName string; _x int): userName == 'ann' && _x == 1", `{"_x":1}`, `{"userName":"ann"}`, true},
 		{"c(a int; b int): a < b", `{"b":5}`, `{"a":3}`, true},
@@ -85,7 +85,7 @@ func TestEvaluate(t *testing.T) {
 		{"c(a uint): a == 18446744073709551615u", "", `{"a":"18446744073709551615"}`, true},
 		{"c(a double): a > 0.5", `{"a":"0.75"}`, "", true},
 		{"c(a list<int>): a[1] == 2", "", `{"a":["1",2]}`, true},
-		{"c(a any): a == '5'", "", `{"a":"5"}`, true}, // which any leaves as it is
+		{"c(a any): a == '5'", "", `{"a":"5"}`, true}, // which any does not convert
 		{"c(a string): a == '5'", "", `{"a":"5"}`, true},
 		{"c(ip ipaddress): ip == ipaddress('10.0.0.1')", "", `{"ip":"10.0.0.1"}`, true},
 		{"c(): ipaddress('2001:db8::1').in_cidr('2001:db8::/32')", "", "", true},
@@ -110,7 +110,7 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// Only what the result depends on is missing.
+// Only parameters that the result depends on are missing.
 func TestMissing(t *testing.T) {
 	const either = "c(a bool; b bool; x int): a || (b && x > 3)"
 	for _, c := range []struct {
@@ -265,8 +265,8 @@ func TestConditionIsSafeForConcurrentUse(t *testing.T) {
 	wg.Wait()
 }
 
-// FuzzCondition: whatever the expression and the values, compiling and
-// evaluating end soon, and in a decision or in an error that says so.
+// FuzzCondition: compiling and evaluating any expression with any values ends soon, in a
+// decision or in an error.
 func FuzzCondition(f *testing.F) {
 	for _, expression := range []string{
 		"a < b", "s.matches('(a+)+$')", "l.all(x, l.all(y, l.all(z, x + y + z > 0)))", "s + s + s == s",

@@ -6,13 +6,13 @@ import (
 	"cel.dev/cel-go/common/types/ref"
 )
 
-// costs are what calls cost for which CEL's own model is too low by far.
+// costs are the costs of calls for which CEL's own model is far too low.
 type costs struct{}
 
-// CallCost returns the cost of a call, nil for CEL's own. A regular expression takes
-// linear time, but up to a microsecond for each byte of text and a few of the pattern.
-// Concatenation costs a unit a byte: it makes the texts that other calls then read.
-// isSubtreeOf costs a unit for each value of the smaller map, which it may look at.
+// CallCost returns the cost of a call, nil for CEL's own. A regular expression takes linear
+// time, but up to a microsecond for each byte of text and a few of the pattern.
+// Concatenation costs a unit per byte, because other calls then read its result.
+// isSubtreeOf costs a unit for each value of the smaller map, which it may read.
 func (costs) CallCost(function, overload string, args []ref.Val, result ref.Val) *uint64 {
 	if overload == subtreeOverload {
 		cost := 1 + countValues(args[0])

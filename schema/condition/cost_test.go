@@ -25,7 +25,7 @@ var costly = map[string]Definition{
 
 var costlyValues = map[string]any{"a": json.Number("1"), "l": numbers(300), "s": strings.Repeat("a", MaxText)}
 
-// What an evaluation takes is charged, whatever it takes it for.
+// An evaluation is charged for the time that it takes, for any kind of work.
 func TestMeter(t *testing.T) {
 	for name, least := range map[string]int{"comparison": 100, "nested loops": 400_000, "large list": 1000, "regex": 100_000, "long texts": 100_000} {
 		c, err := Compile(costly[name])
@@ -47,7 +47,7 @@ func TestMeter(t *testing.T) {
 	}
 }
 
-// A quick evaluation either gives the same answer or is given up.
+// A quick evaluation either has the same result or fails with ErrNotQuick.
 func TestQuick(t *testing.T) {
 	for name, want := range map[string]error{"comparison": nil, "nested loops": ErrNotQuick, "large list": nil, "regex": ErrNotQuick} {
 		c, err := Compile(costly[name])
@@ -83,7 +83,7 @@ func TestLimitsOfText(t *testing.T) {
 	}
 }
 
-// BenchmarkSteps shows how long a step takes: about 30 ns, whatever it is spent on.
+// BenchmarkSteps measures a step: about 30 ns for every kind of work.
 func BenchmarkSteps(b *testing.B) {
 	for name, d := range costly {
 		c, err := Compile(d)

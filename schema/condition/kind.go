@@ -15,14 +15,14 @@ import (
 	"cel.dev/cel-go/cel"
 )
 
-// kind is the type of a parameter: how CEL sees it and how JSON becomes it.
+// kind is the type of a parameter: its CEL type and the conversion from JSON.
 type kind struct {
 	cel *cel.Type
 	// convert turns decoded JSON into a value of the type.
 	convert func(any) (any, bool)
 }
 
-// maxNesting is how deep lists and maps may nest.
+// maxNesting is the maximum depth of lists and maps.
 const maxNesting = 4
 
 var simple = map[string]kind{
@@ -99,9 +99,9 @@ func toInt(v any) (any, bool) {
 	return nil, false
 }
 
-// isNumber reports whether a text is a number as JSON has it. Such texts stand for
-// numbers, since not all languages write large ones without loss; SpiceDB and
-// OpenFGA take them too.
+// isNumber reports whether a text is a JSON number. Such texts are accepted as numbers,
+// because not all languages write large ones without loss; SpiceDB and OpenFGA accept them,
+// too.
 func isNumber(text string) bool {
 	if text == "" || text[0] != '-' && (text[0] < '0' || text[0] > '9') {
 		return false
@@ -110,7 +110,7 @@ func isNumber(text string) bool {
 	return last >= '0' && last <= '9' && json.Valid([]byte(text))
 }
 
-// integral takes floats that are whole and that a float holds exactly.
+// integral accepts whole floats that a float represents exactly.
 func integral(f float64, ok bool) (any, bool) {
 	const exact = 1 << 53
 	if !ok || f != math.Trunc(f) || math.Abs(f) > exact {
@@ -161,7 +161,7 @@ func fromText[T any](parse func(string) (T, error)) func(any) (any, bool) {
 	}
 }
 
-// toAny leaves JSON as it is, numbers as doubles.
+// toAny converts only numbers, to doubles.
 func toAny(v any) (any, bool) {
 	switch v := v.(type) {
 	case json.Number:
@@ -187,9 +187,8 @@ func parseAddress(s string) (address, error) {
 	return address{a.Unmap()}, err
 }
 
-// Normalize checks values to be stored with a tuple, a JSON object or nothing,
-// and returns them in a form that is the same for the same values. Errors name
-// the parameter and what it should be.
+// Normalize validates values to be stored with a tuple, a JSON object or empty, and returns
+// them in canonical form. Errors name the parameter and its type.
 func (c *Condition) Normalize(values []byte) (string, error) {
 	if len(values) > MaxContext {
 		return "", fmt.Errorf("context has %d bytes, at most %d are allowed", len(values), MaxContext)

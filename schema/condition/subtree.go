@@ -7,8 +7,8 @@ import (
 	"cel.dev/cel-go/common/types/traits"
 )
 
-// isSubtreeOf declares a.isSubtreeOf(b), as SpiceDB has it: every member of the
-// map a is one of the map b, with an equal value or, for maps, a subtree of it.
+// isSubtreeOf declares a.isSubtreeOf(b) of SpiceDB: every member of the map a is a member
+// of the map b, with an equal value or, for maps, a subtree of it.
 var (
 	anyMap      = cel.MapType(cel.StringType, cel.DynType)
 	isSubtreeOf = cel.Function("isSubtreeOf",
@@ -44,7 +44,7 @@ func isSubtree(a, b traits.Mapper) bool {
 	return true
 }
 
-// countValues counts the values in a map or list, those within them included.
+// countValues counts the values in a map or list, including nested ones.
 func countValues(v ref.Val) uint64 {
 	container, ok := v.(traits.Iterable)
 	if !ok {

@@ -11,27 +11,27 @@ import (
 	"stonetown/tuplestore/internal/apply"
 )
 
-// tenant is a tenant's writers and what they wrote.
+// tenant is a tenant's history with its locks.
 type tenant struct {
-	line line
+	lock writeLock
 
-	mu sync.RWMutex // taken to publish a write, and to read
+	mu sync.RWMutex // locked to publish a write, and to read
 	history
 }
 
-// history is all that ever happened, guarded by tenant.mu. Only who has the
-// turn changes it, and so may read it without the lock.
+// history is the whole history, guarded by tenant.mu. Only the holder of tenant.lock
+// changes it, and may therefore read it without mu.
 type history struct {
-	commits []tuplestore.Commit   // revision r stands at index r-1
+	commits []tuplestore.Commit   // revision r is at index r-1
 	schemas []tuplestore.Revision // those that put a schema
 	results map[string]replay     // by commit ID
 
-	// Timelines are never removed; each stands in every index that it fits.
+	// Timelines are never removed; each is in every index that applies.
 	timelines map[tuplestore.Tuple]*timeline
 	nodes     map[tuplestore.Node][]*timeline   // by object and relation
-	usersets  map[tuplestore.Node][]*timeline   // the same, where the subject is a userset
+	usersets  map[tuplestore.Node][]*timeline   // those whose subject is a userset
 	objects   map[tuplestore.Object][]*timeline // by object
-	subjects  map[tuplestore.Object][]*timeline // by the subject's object, but for presences
+	subjects  map[tuplestore.Object][]*timeline // by the subject's object, without presences
 }
 
 // replay is the effect of a write that may be sent again.
@@ -40,17 +40,17 @@ type replay struct {
 	result      tuplestore.Result
 }
 
-// timeline is the times at which a tuple existed, oldest first. One life ends
-// where the next begins if the tuple got other terms.
+// timeline is the intervals in which a tuple existed, oldest first. If the tuple got
+// another qualifier, one interval ends where the next begins.
 type timeline struct {
-	tuple tuplestore.Tuple
-	lives []life
+	tuple     tuplestore.Tuple
+	intervals []interval
 }
 
-type life struct {
-	created tuplestore.Revision
-	deleted tuplestore.Revision // 0: still exists
-	terms   tuplestore.Terms
+type interval struct {
+	created   tuplestore.Revision
+	deleted   tuplestore.Revision // 0: still exists
+	qualifier tuplestore.Qualifier
 }
 
 func newHistory() history {
@@ -64,14 +64,14 @@ func newHistory() history {
 	}
 }
 
-// at is the life that the tuple led at rev, if it existed.
-func (l *timeline) at(rev tuplestore.Revision) (life, bool) {
-	for _, life := range slices.Backward(l.lives) {
-		if life.created <= rev {
-			return life, life.deleted == 0 || rev < life.deleted
+// at returns the interval of the tuple at rev, if it existed.
+func (l *timeline) at(rev tuplestore.Revision) (interval, bool) {
+	for _, interval := range slices.Backward(l.intervals) {
+		if interval.created <= rev {
+			return interval, interval.deleted == 0 || rev < interval.deleted
 		}
 	}
-	return life{}, false
+	return interval{}, false
 }
 
 func (t *tenant) head(epoch string) tuplestore.Head {
@@ -88,7 +88,7 @@ func (t *tenant) headLocked(epoch string) tuplestore.Head {
 	return head
 }
 
-// schema is the document at rev and the revision that put it.
+// schema returns the document at rev and the revision that put it.
 func (t *tenant) schema(rev tuplestore.Revision) ([]byte, tuplestore.Revision) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -107,7 +107,7 @@ func (t *tenant) changes(after tuplestore.Revision, limit int) []tuplestore.Comm
 	return slices.Clone(t.commits[from:min(from+limit, len(t.commits))])
 }
 
-// write validates and publishes w. The caller has the turn.
+// write validates and publishes w. The caller holds t.lock.
 func (t *tenant) write(ctx context.Context, epoch string, w tuplestore.Write) (tuplestore.Result, error) {
 	fingerprint := apply.Fingerprint(w)
 	if earlier, ok := t.results[w.CommitID]; ok {
@@ -146,16 +146,16 @@ func (t *tenant) write(ctx context.Context, epoch string, w tuplestore.Write) (t
 	return result, nil
 }
 
-// view reads what validating w needs. It is all in memory, so preconditions are
-// not worth reading in part.
+// view returns the view that validates w. It reads preconditions in full, as all tuples are
+// in memory.
 func (t *tenant) view(epoch string, w tuplestore.Write) *apply.View {
 	head := t.headLocked(epoch)
 	view := apply.NewView(head)
 	needs := apply.NeedsOf(w)
 	for _, tuple := range needs.Tuples {
 		if l := t.timelines[tuple]; l != nil {
-			if life, exists := l.at(head.Revision); exists {
-				view.Add(tuplestore.Fact{Tuple: tuple, Terms: life.terms})
+			if interval, exists := l.at(head.Revision); exists {
+				view.Add(tuplestore.Fact{Tuple: tuple, Qualifier: interval.qualifier})
 			}
 		}
 	}
@@ -177,11 +177,11 @@ func (t *tenant) publish(c tuplestore.Commit) {
 		if l == nil {
 			l = t.index(change.Tuple)
 		}
-		if n := len(l.lives); n > 0 && l.lives[n-1].deleted == 0 {
-			l.lives[n-1].deleted = c.Revision
+		if n := len(l.intervals); n > 0 && l.intervals[n-1].deleted == 0 {
+			l.intervals[n-1].deleted = c.Revision
 		}
 		if !change.Deleted {
-			l.lives = append(l.lives, life{created: c.Revision, terms: change.Terms})
+			l.intervals = append(l.intervals, interval{created: c.Revision, qualifier: change.Qualifier})
 		}
 	}
 }

@@ -1,10 +1,10 @@
-// Package memstore is the tuple store in memory: for tests, and for programs
-// that embed the engine and can do without durability.
+// Package memstore is the tuple store in memory, for tests and for programs that embed the
+// engine and need no durability.
 //
-// It keeps every tenant's whole history, so no revision is ever too old. Its
-// writes go through the same line ([fairqueue]) and the same rules ([apply])
-// as those of the SQL stores, one at a time per tenant; reads never wait for a
-// write under way, because history does not change.
+// It stores the whole history of every tenant, so no revision is ever collected. Its writes
+// have the same queue ([fairqueue]) and the same rules ([apply]) as those of the SQL
+// stores, one at a time per tenant. Reads never wait for a write in progress, because
+// history does not change.
 package memstore
 
 import (
@@ -19,10 +19,10 @@ import (
 	"stonetown/tuplestore/internal/fairqueue"
 )
 
-// Config bounds the writes that wait. Zero values stand for the defaults.
+// Config bounds the queues of writes. Zero values get the defaults.
 type Config struct {
-	PerResource int // how many may wait for one resource; default 1,000
-	PerTenant   int // how many may wait in one tenant; default 10,000
+	PerResource int // queued writes to one resource; default 1,000
+	PerTenant   int // queued writes of one tenant; default 10,000
 }
 
 // Store is a [tuplestore.Store] in memory.
@@ -34,7 +34,7 @@ type Store struct {
 	tenants map[string]*tenant
 	closed  bool
 	writes  sync.WaitGroup // grows only while mu is held and closed is false
-	closing chan struct{}  // closed together with the store
+	closing chan struct{}  // closed with the store
 }
 
 var _ tuplestore.Store = (*Store)(nil)
@@ -59,14 +59,14 @@ func New(c Config) *Store {
 	}
 }
 
-// tenant returns a tenant's history and line, empty ones if it is new.
+// tenant returns the state of a tenant, empty if it is new.
 func (s *Store) tenant(id string) *tenant {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.tenants[id]
 	if t == nil {
 		t = &tenant{
-			line:    line{queue: fairqueue.New[chan struct{}](s.queue)},
+			lock:    writeLock{queue: fairqueue.New[chan struct{}](s.queue)},
 			history: newHistory(),
 		}
 		s.tenants[id] = t
@@ -80,7 +80,7 @@ func (s *Store) Head(_ context.Context, tenant string) (tuplestore.Head, error) 
 	return head, nil
 }
 
-// KnownHead implements [tuplestore.Store]. It always answers.
+// KnownHead implements [tuplestore.Store]. ok is always true.
 func (s *Store) KnownHead(tenant string) (tuplestore.Head, bool) {
 	return s.tenant(tenant).head(s.epoch), true
 }
@@ -109,8 +109,8 @@ func (s *Store) SnapshotIn(_ *sqldb.Tx, tenant string) tuplestore.Snapshot {
 	return &snapshot{t, t.head(s.epoch).Revision}
 }
 
-// Write implements [tuplestore.Store]. Also is given no transaction, and must
-// not write to the same tenant: its own write is under way.
+// Write implements [tuplestore.Store]. Also gets no transaction, and must not write to the
+// same tenant, which is locked.
 func (s *Store) Write(ctx context.Context, tenant string, w tuplestore.Write) (tuplestore.Result, error) {
 	if err := s.begin(); err != nil {
 		return tuplestore.Result{}, err
@@ -118,10 +118,10 @@ func (s *Store) Write(ctx context.Context, tenant string, w tuplestore.Write) (t
 	defer s.writes.Done()
 
 	t := s.tenant(tenant)
-	if err := t.line.wait(ctx, s.closing, apply.Resource(w)); err != nil {
+	if err := t.lock.acquire(ctx, s.closing, apply.Resource(w)); err != nil {
 		return tuplestore.Result{}, err
 	}
-	defer t.line.pass()
+	defer t.lock.release()
 	return t.write(ctx, s.epoch, w)
 }
 
@@ -135,7 +135,7 @@ func (s *Store) begin() error {
 	return nil
 }
 
-// Close implements [tuplestore.Store]. What was written can still be read.
+// Close implements [tuplestore.Store]. Reads still work afterwards.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if !s.closed {

@@ -17,7 +17,7 @@ type snapshot struct {
 
 func (s *snapshot) Revision() tuplestore.Revision { return s.rev }
 
-// check refuses revisions that are still to come. The tenant must be locked.
+// check refuses future revisions. The tenant must be locked.
 func (s *snapshot) check(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -37,8 +37,8 @@ func (s *snapshot) Find(ctx context.Context, l tuplestore.Lookup) ([]tuplestore.
 	}
 	found := make(map[tuplestore.Fact]struct{})
 	look := func(l *timeline) {
-		if life, exists := l.at(s.rev); exists {
-			found[tuplestore.Fact{Tuple: l.tuple, Terms: life.terms}] = struct{}{}
+		if interval, exists := l.at(s.rev); exists {
+			found[tuplestore.Fact{Tuple: l.tuple, Qualifier: interval.qualifier}] = struct{}{}
 		}
 	}
 	for _, tuple := range l.Tuples {
@@ -106,7 +106,7 @@ func (s *snapshot) Schema(ctx context.Context) ([]byte, tuplestore.Revision, err
 	return document, put, nil
 }
 
-// records is all that f selects, in its order.
+// records returns the records that f selects, in its order.
 func (s *snapshot) records(ctx context.Context, f tuplestore.Filter) ([]tuplestore.Record, error) {
 	s.tenant.mu.RLock()
 	defer s.tenant.mu.RUnlock()
@@ -116,8 +116,8 @@ func (s *snapshot) records(ctx context.Context, f tuplestore.Filter) ([]tuplesto
 	return slices.SortedFunc(s.tenant.matching(f, s.rev), f.Compare), nil
 }
 
-// matching yields what f selects at rev, in no particular order, through the
-// narrowest index.
+// matching yields the records that f selects at rev, in no particular order, by the most
+// selective index.
 func (h *history) matching(f tuplestore.Filter, rev tuplestore.Revision) iter.Seq[tuplestore.Record] {
 	var candidates iter.Seq[*timeline]
 	object := tuplestore.Object{Type: f.ObjectType, ID: f.ObjectID}
@@ -133,15 +133,15 @@ func (h *history) matching(f tuplestore.Filter, rev tuplestore.Revision) iter.Se
 	}
 	return func(yield func(tuplestore.Record) bool) {
 		for l := range candidates {
-			life, exists := l.at(rev)
-			fact := tuplestore.Fact{Tuple: l.tuple, Terms: life.terms}
+			interval, exists := l.at(rev)
+			fact := tuplestore.Fact{Tuple: l.tuple, Qualifier: interval.qualifier}
 			if !exists || !f.Matches(fact) {
 				continue
 			}
-			commit := h.commits[life.created-1]
+			commit := h.commits[interval.created-1]
 			if !yield(tuplestore.Record{
 				Fact:            fact,
-				CreatedRevision: life.created,
+				CreatedRevision: interval.created,
 				CreatedAt:       commit.At,
 				CreatedBy:       commit.Actor,
 			}) {

@@ -122,7 +122,7 @@ func (s *Store) collectPage(ctx context.Context, tenant string, floor tuplestore
 		if err != nil {
 			return false, fmt.Errorf("revision %d: %w", newest, err)
 		}
-		for _, c := range changes { // new terms end an existence, too
+		for _, c := range changes { // a new qualifier ends an existence, too
 			tuples = append(tuples, c.Tuple)
 		}
 	}

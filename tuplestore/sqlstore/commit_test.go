@@ -72,9 +72,9 @@ func TestRoundTrips(t *testing.T) {
 			_, err := s.Write(ctx, "t", tuplestore.Write{Attach: attach(1)})
 			return err
 		}},
-		{"write on other terms", 2, func() error {
-			update := creation("terms", "ann")
-			update.Terms.ExpiresAt = int64(rev)
+		{"write with another qualifier", 2, func() error {
+			update := creation("qualified", "ann")
+			update.Qualifier.ExpiresAt = int64(rev)
 			r, err := s.Write(ctx, "t", tuplestore.Write{Ops: []tuplestore.Op{update}})
 			rev = r.Revision
 			return err
@@ -154,7 +154,7 @@ func TestWritersAreCommittedTogether(t *testing.T) {
 		}
 		for waiting := 0; waiting < writers; time.Sleep(time.Millisecond) {
 			s.mu.Lock()
-			waiting = s.lines["t"].queue.Len()
+			waiting = s.queues["t"].queue.Len()
 			s.mu.Unlock()
 		}
 		before := db.Stats().Statements
@@ -408,7 +408,7 @@ func testLostCommits(t *testing.T, join func(b *breaker, what string, w *tuplest
 		t.Fatal(err)
 	}
 	update := creation("1", "ann")
-	update.Terms = tuplestore.Terms{Condition: "on_call"}
+	update.Qualifier = tuplestore.Qualifier{Condition: "on_call"}
 	for i, w := range []tuplestore.Write{
 		{Ops: []tuplestore.Op{creation("1", "ann")}},
 		{Ops: []tuplestore.Op{creation("2", "ann")}, CommitID: "id"},
@@ -492,7 +492,7 @@ func TestWriteAloneSeesWritesBeforeIt(t *testing.T) {
 		queued := func(n int) {
 			for waiting := 0; waiting < n; time.Sleep(time.Millisecond) {
 				s.mu.Lock()
-				waiting = s.lines["t"].queue.Len()
+				waiting = s.queues["t"].queue.Len()
 				s.mu.Unlock()
 			}
 		}

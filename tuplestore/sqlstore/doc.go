@@ -32,7 +32,7 @@
 // Also fails, the transaction is rolled back and the group is run again without
 // that write.
 //
-// A tuple that is put on other terms moves to the history, like one that is
+// A tuple that is put with another qualifier moves to the history, like one that is
 // deleted, and comes back with the new ones.
 //
 // # When a commit's outcome is unknown

@@ -11,28 +11,28 @@ import (
 
 // effects is what a group of writes does to the tables.
 type effects struct {
-	births   map[tuplestore.Tuple]birth               // to live
-	deaths   map[tuplestore.Tuple]tuplestore.Revision // from live to history
-	lifetime []lifetime                               // to history, having lived within the group
-	commits  []commitRow
-	receipts []receiptRow
-	schemas  []schemaRow
-	attached sqldb.Batch // by Attach
-	others   bool        // an Also may have written
+	created   map[tuplestore.Tuple]version             // to live
+	deleted   map[tuplestore.Tuple]tuplestore.Revision // from live to history
+	transient []transient                              // to history, having lived within the group
+	commits   []commitRow
+	receipts  []receiptRow
+	schemas   []schemaRow
+	attached  sqldb.Batch // by Attach
+	others    bool        // an Also may have written
 }
 
-// birth is where a tuple comes from, and the terms on which it came.
-type birth struct {
-	terms  tuplestore.Terms
-	rev    tuplestore.Revision
-	micros int64
-	actor  string
+// version is where a tuple comes from, and the qualifier on which it came.
+type version struct {
+	qualifier tuplestore.Qualifier
+	rev       tuplestore.Revision
+	micros    int64
+	actor     string
 }
 
-type lifetime struct {
-	tuple tuplestore.Tuple
-	birth birth
-	end   tuplestore.Revision
+type transient struct {
+	tuple   tuplestore.Tuple
+	version version
+	end     tuplestore.Revision
 }
 
 type commitRow struct {
@@ -60,20 +60,20 @@ func (e *effects) empty() bool {
 
 // commit adds a write that takes a revision.
 func (e *effects) commit(rev tuplestore.Revision, micros int64, w tuplestore.Write, v *apply.Effect) error {
-	if e.births == nil {
-		e.births = make(map[tuplestore.Tuple]birth, len(v.Changes))
-		e.deaths = make(map[tuplestore.Tuple]tuplestore.Revision)
+	if e.created == nil {
+		e.created = make(map[tuplestore.Tuple]version, len(v.Changes))
+		e.deleted = make(map[tuplestore.Tuple]tuplestore.Revision)
 	}
 	for _, c := range v.Changes {
-		// Who gets other terms dies and is born again.
-		if b, ok := e.births[c.Tuple]; ok {
-			delete(e.births, c.Tuple)
-			e.lifetime = append(e.lifetime, lifetime{c.Tuple, b, rev})
+		// Who gets another qualifier dies and is tuples again.
+		if b, ok := e.created[c.Tuple]; ok {
+			delete(e.created, c.Tuple)
+			e.transient = append(e.transient, transient{c.Tuple, b, rev})
 		} else if c.Deleted || v.Updates[c.Tuple] {
-			e.deaths[c.Tuple] = rev
+			e.deleted[c.Tuple] = rev
 		}
 		if !c.Deleted {
-			e.births[c.Tuple] = birth{c.Terms, rev, micros, w.Actor}
+			e.created[c.Tuple] = version{c.Qualifier, rev, micros, w.Actor}
 		}
 	}
 	changes, err := encodeChanges(v.Changes)
@@ -105,35 +105,35 @@ func (e *effects) batch(dialect sqldb.Dialect, tenant string, before, after tupl
 		b.Queue(text, s.args, nil)
 	}
 
-	if len(e.deaths) > 0 {
-		gone := sortedKeys(e.deaths)
+	if len(e.deleted) > 0 {
+		tuples := sortedKeys(e.deleted)
 		ends := column{name: "deleted_rev"}
-		for _, t := range gone {
-			ends.ints = append(ends.ints, int64(e.deaths[t]))
+		for _, t := range tuples {
+			ends.ints = append(ends.ints, int64(e.deleted[t]))
 		}
 		queue(func(s *statement) string {
 			return fmt.Sprintf(`INSERT INTO relation_tuple_history (tenant_id, %s, deleted_rev) SELECT $1, %s, k.deleted_rev FROM %s`,
-				recordList(""), recordList("t."), s.joined(s.table(live, ""), "", keysOf(gone, key), ends))
+				recordList(""), recordList("t."), s.joined(s.table(live, ""), "", keysOf(tuples, key), ends))
 		})
-		queue(func(s *statement) string { return s.deleted(live, keysOf(gone, key), 0) })
+		queue(func(s *statement) string { return s.deleted(live, keysOf(tuples, key), 0) })
 	}
-	if len(e.lifetime) > 0 {
-		columns := keysOf(e.lifetime, func(l lifetime) [6]string { return key(l.tuple) })
-		births := make([]birth, len(e.lifetime))
+	if len(e.transient) > 0 {
+		columns := keysOf(e.transient, func(t transient) [6]string { return key(t.tuple) })
+		created := make([]version, len(e.transient))
 		ends := column{name: "deleted_rev"}
-		for i, l := range e.lifetime {
-			births[i] = l.birth
-			ends.ints = append(ends.ints, int64(l.end))
+		for i, t := range e.transient {
+			created[i] = t.version
+			ends.ints = append(ends.ints, int64(t.end))
 		}
-		insert(b, dialect, tenant, history, append(append(columns, columnsOf(births)...), ends))
+		insert(b, dialect, tenant, history, append(append(columns, columnsOf(created)...), ends))
 	}
-	if len(e.births) > 0 {
-		born := sortedKeys(e.births)
-		births := make([]birth, len(born))
-		for i, t := range born {
-			births[i] = e.births[t]
+	if len(e.created) > 0 {
+		tuples := sortedKeys(e.created)
+		created := make([]version, len(tuples))
+		for i, t := range tuples {
+			created[i] = e.created[t]
 		}
-		insert(b, dialect, tenant, live, append(keysOf(born, key), columnsOf(births)...))
+		insert(b, dialect, tenant, live, append(keysOf(tuples, key), columnsOf(created)...))
 	}
 	for _, c := range e.commits {
 		b.Queue(`INSERT INTO tenant_commits (tenant_id, rev, actor, committed_at, changes) VALUES ($1, $2, $3, $4, $5)`,
@@ -154,19 +154,19 @@ func (e *effects) batch(dialect sqldb.Dialect, tenant string, before, after tupl
 	return b, failed
 }
 
-// columnsOf are the columns of terms and origins.
-func columnsOf(births []birth) []column {
-	n := len(births)
+// columnsOf are the columns of qualifier and origins.
+func columnsOf(created []version) []column {
+	n := len(created)
 	conditions, contexts, expiries := make([]string, n), make([]string, n), make([]int64, n)
 	revs, at, by := make([]int64, n), make([]int64, n), make([]string, n)
-	for i, b := range births {
-		conditions[i], contexts[i], expiries[i] = b.terms.Condition, b.terms.Context, b.terms.ExpiresAt
+	for i, b := range created {
+		conditions[i], contexts[i], expiries[i] = b.qualifier.Condition, b.qualifier.Context, b.qualifier.ExpiresAt
 		revs[i], at[i], by[i] = int64(b.rev), b.micros, b.actor
 	}
 	return []column{
-		{name: termsColumns[0], texts: conditions},
-		{name: termsColumns[1], texts: contexts},
-		{name: termsColumns[2], ints: expiries},
+		{name: qualifierColumns[0], texts: conditions},
+		{name: qualifierColumns[1], texts: contexts},
+		{name: qualifierColumns[2], ints: expiries},
 		{name: originColumns[0], ints: revs},
 		{name: originColumns[1], ints: at},
 		{name: originColumns[2], texts: by},

@@ -13,7 +13,7 @@ import (
 )
 
 // A commit's changes are stored as a JSON array with an array for each change:
-// the six parts of the tuple and, if it went, "-" or, if it has terms, what
+// the six parts of the tuple and, if it went, "-" or, if it has qualifier, what
 // these are: when it expires, its condition and the context.
 //
 //	[["doc","1","viewer","user","ann",""],
@@ -43,9 +43,9 @@ func encodeChanges(changes []tuplestore.Change) (string, error) {
 		switch {
 		case c.Deleted:
 			b = append(b, `,"`+deletedMark+`"`...)
-		case c.Terms != tuplestore.Terms{}:
-			b = strconv.AppendInt(append(b, ','), c.Terms.ExpiresAt, 10)
-			for _, text := range []string{c.Terms.Condition, c.Terms.Context} {
+		case c.Qualifier != tuplestore.Qualifier{}:
+			b = strconv.AppendInt(append(b, ','), c.Qualifier.ExpiresAt, 10)
+			for _, text := range []string{c.Qualifier.Condition, c.Qualifier.Context} {
 				if b, err = jsontext.AppendQuote(append(b, ','), text); err != nil {
 					return "", err
 				}
@@ -101,13 +101,13 @@ func decodeChange(d *jsontext.Decoder) (c tuplestore.Change, err error) {
 		if err != nil {
 			return c, fmt.Errorf("%w: %w", errNotChanges, err)
 		}
-		if c.Terms.ExpiresAt, err = strconv.ParseInt(number.String(), 10, 64); err != nil {
+		if c.Qualifier.ExpiresAt, err = strconv.ParseInt(number.String(), 10, 64); err != nil {
 			return c, fmt.Errorf("%w: %w", errNotChanges, err)
 		}
-		if c.Terms.Condition, err = text(d); err != nil {
+		if c.Qualifier.Condition, err = text(d); err != nil {
 			return c, err
 		}
-		if c.Terms.Context, err = text(d); err != nil {
+		if c.Qualifier.Context, err = text(d); err != nil {
 			return c, err
 		}
 	}
@@ -220,7 +220,7 @@ func checkText(w tuplestore.Write) error {
 			continue
 		}
 		k := key(op.Tuple)
-		if err := errors.Join(check(k[:]...), check(op.Terms.Condition, op.Terms.Context)); err != nil {
+		if err := errors.Join(check(k[:]...), check(op.Qualifier.Condition, op.Qualifier.Context)); err != nil {
 			return fmt.Errorf("op %d: %w", i, err)
 		}
 	}

@@ -19,7 +19,7 @@ func TestChangesSurviveEncoding(t *testing.T) {
 			case 0:
 				c.Deleted = true
 			case 1:
-				c.Terms = tuplestore.Terms{
+				c.Qualifier = tuplestore.Qualifier{
 					ExpiresAt: rapid.Int64().Draw(t, "expires at"),
 					Condition: rapid.String().Draw(t, "condition"),
 					Context:   rapid.String().Draw(t, "context"),
@@ -46,8 +46,8 @@ func TestChangesEncoding(t *testing.T) {
 	got, err := encodeChanges([]tuplestore.Change{
 		{Tuple: tuple([6]string{"doc", `a"b`, "viewer", "group", "g", "member"})},
 		{Tuple: tuple([6]string{"doc", "ü", "", "", "", ""}), Deleted: true},
-		{Tuple: tuple([6]string{"doc", "1", "viewer", "user", "u", ""}), Terms: tuplestore.Terms{ExpiresAt: 9007199254740993}},
-		{Tuple: tuple([6]string{"doc", "1", "viewer", "user", "v", ""}), Terms: tuplestore.Terms{Condition: "on_call", Context: `{"team":7}`}},
+		{Tuple: tuple([6]string{"doc", "1", "viewer", "user", "u", ""}), Qualifier: tuplestore.Qualifier{ExpiresAt: 9007199254740993}},
+		{Tuple: tuple([6]string{"doc", "1", "viewer", "user", "v", ""}), Qualifier: tuplestore.Qualifier{Condition: "on_call", Context: `{"team":7}`}},
 	})
 	want := `[["doc","a\"b","viewer","group","g","member"],["doc","ü","","","","","-"],` +
 		`["doc","1","viewer","user","u","",9007199254740993,"",""],["doc","1","viewer","user","v","",0,"on_call","{\"team\":7}"]]`
@@ -55,7 +55,7 @@ func TestChangesEncoding(t *testing.T) {
 		t.Errorf("got %s, %v, want %s", got, err, want)
 	}
 	for _, c := range []tuplestore.Change{
-		{Tuple: tuple([6]string{"\xff"})}, {Terms: tuplestore.Terms{Condition: "\xff"}}, {Terms: tuplestore.Terms{Context: "\xff"}},
+		{Tuple: tuple([6]string{"\xff"})}, {Qualifier: tuplestore.Qualifier{Condition: "\xff"}}, {Qualifier: tuplestore.Qualifier{Context: "\xff"}},
 	} {
 		if _, err := encodeChanges([]tuplestore.Change{c}); err == nil {
 			t.Errorf("a change that is not UTF-8 was encoded: %#v", c)
@@ -140,8 +140,8 @@ func TestWritesThatAreNotTextAreRefused(t *testing.T) {
 				}
 			}
 			for _, op := range []tuplestore.Op{
-				{Tuple: good, Terms: tuplestore.Terms{Condition: bad}},
-				{Tuple: good, Terms: tuplestore.Terms{Context: bad}},
+				{Tuple: good, Qualifier: tuplestore.Qualifier{Condition: bad}},
+				{Tuple: good, Qualifier: tuplestore.Qualifier{Context: bad}},
 				{Kind: tuplestore.DeleteMatching, Match: tuplestore.Filter{ObjectType: "doc", Condition: bad}},
 			} {
 				if _, err := s.Write(t.Context(), "t", tuplestore.Write{Ops: []tuplestore.Op{op}}); err == nil {

@@ -51,7 +51,7 @@ func (s *Store) expired(ctx context.Context, tenant string, before int64) ([]tup
 		if err := rows.Scan(&k[0], &k[1], &k[2], &k[3], &k[4], &k[5]); err != nil {
 			return nil, err
 		}
-		ops = append(ops, tuplestore.Op{Kind: tuplestore.Expire, Tuple: tuple(k), Terms: tuplestore.Terms{ExpiresAt: before}})
+		ops = append(ops, tuplestore.Op{Kind: tuplestore.Expire, Tuple: tuple(k), Qualifier: tuplestore.Qualifier{ExpiresAt: before}})
 	}
 	return ops, rows.Err()
 }

@@ -31,18 +31,18 @@ func TestGrowthIsBounded(t *testing.T) {
 		for round := range *growthRounds {
 			for i := range perRound {
 				now = now.Add(retention / perRound)
-				// A share that comes, gets other terms, and goes; a guest for ten minutes.
+				// A share that comes, gets another qualifier, and goes; a guest for ten minutes.
 				share := tuple([6]string{"doc", fmt.Sprint(i % 10), "viewer", "user", "ann", ""})
 				guest := tuple([6]string{"doc", fmt.Sprint(i % 10), "viewer", "user", fmt.Sprintf("guest %d.%d", round, i), ""})
 				op := tuplestore.Op{Tuple: share}
 				switch i / 10 % 3 {
 				case 1:
-					op.Terms.Condition = "on_call"
+					op.Qualifier.Condition = "on_call"
 				case 2:
 					op.Kind = tuplestore.Delete
 				}
 				w := tuplestore.Write{CommitID: fmt.Sprintf("%d.%d", round, i), PutSchema: fmt.Append(nil, round, i), Ops: []tuplestore.Op{
-					op, {Tuple: guest, Terms: tuplestore.Terms{ExpiresAt: now.Add(10 * time.Minute).UnixMicro()}},
+					op, {Tuple: guest, Qualifier: tuplestore.Qualifier{ExpiresAt: now.Add(10 * time.Minute).UnixMicro()}},
 				}}
 				if _, err := s.Write(t.Context(), "growth", w); err != nil {
 					t.Fatal(err)

@@ -26,7 +26,7 @@ func TestPlansUseIndexes(t *testing.T) {
 				tuplestore.Op{Tuple: tuple([6]string{"doc", fmt.Sprint(i), "viewer", "user", fmt.Sprint(i % 100), ""})},
 				tuplestore.Op{Tuple: tuple([6]string{"group", "all", "member", "user", fmt.Sprint(i), ""})})
 			if i%50 == 0 {
-				ops[len(ops)-1].Terms.Condition = "on_call"
+				ops[len(ops)-1].Qualifier.Condition = "on_call"
 			}
 		}
 		for _, kind := range []tuplestore.OpKind{tuplestore.Create, tuplestore.Delete, tuplestore.Create} {

@@ -55,10 +55,10 @@ func (c column) isConstant() bool {
 // keyColumns name the parts of a tuple, in primary-key order.
 var keyColumns = [6]string{"object_type", "object_id", "relation", "subject_type", "subject_id", "subject_relation"}
 
-// termsColumns hold a tuple's terms, originColumns where it comes from.
+// qualifierColumns hold a tuple's qualifier, originColumns where it comes from.
 var (
-	termsColumns  = [3]string{"condition", "context", "expires_at"}
-	originColumns = [3]string{"created_rev", "created_at", "created_by"}
+	qualifierColumns = [3]string{"condition", "context", "expires_at"}
+	originColumns    = [3]string{"created_rev", "created_at", "created_by"}
 )
 
 // keysOf are the columns of a list of tuples.
@@ -298,12 +298,12 @@ func indexFor(f tuplestore.Filter) string {
 // keyList is the columns of a tuple with a prefix to each.
 func keyList(prefix string) string { return prefixed(prefix, keyColumns[:]) }
 
-// factList is the columns of a tuple and its terms.
+// factList is the columns of a tuple and its qualifier.
 func factList(prefix string) string {
-	return keyList(prefix) + ", " + prefixed(prefix, termsColumns[:])
+	return keyList(prefix) + ", " + prefixed(prefix, qualifierColumns[:])
 }
 
-// recordList is the columns of a tuple, its terms and its origin.
+// recordList is the columns of a tuple, its qualifier and its origin.
 func recordList(prefix string) string {
 	return factList(prefix) + ", " + prefixed(prefix, originColumns[:])
 }

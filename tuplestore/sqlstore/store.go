@@ -104,8 +104,8 @@ type Store struct {
 
 	mu         sync.Mutex
 	closed     bool
-	lines      map[string]*line // the tenants with writes waiting or under way
-	ready      []*line          // those of them that no committer has, in turn
+	queues     map[string]*tenantQueue // the tenants with writes waiting or under way
+	ready      []*tenantQueue          // those of them that no committer has, in turn
 	committers int
 }
 
@@ -120,7 +120,7 @@ func New(c Config) (*Store, error) {
 	s := &Store{
 		Config: c,
 		queue:  fairqueue.Config{PerKey: c.MaxWaitingPerResource, Total: c.MaxWaitingPerTenant, RetryAfter: c.RetryAfter},
-		lines:  make(map[string]*line),
+		queues: make(map[string]*tenantQueue),
 	}
 	s.stop, s.cancel = context.WithCancel(context.Background())
 	return s, nil

@@ -27,7 +27,7 @@ type outcome struct {
 
 // line is a tenant's writes that wait. It is in Store.lines while it has any,
 // or while a committer has it.
-type line struct {
+type tenantQueue struct {
 	tenant string
 	queue  *fairqueue.Queue[*request]
 }
@@ -52,7 +52,7 @@ func (s *Store) Write(ctx context.Context, tenant string, w tuplestore.Write) (t
 	} else {
 		r.hash = apply.Fingerprint(w)
 	}
-	l, ticket, err := s.enqueue(tenant, r)
+	l, handle, err := s.enqueue(tenant, r)
 	if err != nil {
 		return tuplestore.Result{}, err
 	}
@@ -61,7 +61,7 @@ func (s *Store) Write(ctx context.Context, tenant string, w tuplestore.Write) (t
 		return o.result, o.err
 	case <-ctx.Done():
 	}
-	if !l.queue.Cancel(ticket) && (w.Also != nil || w.Attach != nil) {
+	if !l.queue.Cancel(handle) && (w.Also != nil || w.Attach != nil) {
 		o := <-r.outcome
 		return o.result, o.err
 	}
@@ -70,33 +70,33 @@ func (s *Store) Write(ctx context.Context, tenant string, w tuplestore.Write) (t
 
 // enqueue puts a request into its tenant's line and sees to it that a
 // committer will come.
-func (s *Store) enqueue(tenant string, r *request) (*line, *fairqueue.Ticket, error) {
+func (s *Store) enqueue(tenant string, r *request) (*tenantQueue, *fairqueue.Handle, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return nil, nil, tuplestore.ErrClosed
 	}
-	l, ok := s.lines[tenant]
+	l, ok := s.queues[tenant]
 	if !ok {
-		l = &line{tenant, fairqueue.New[*request](s.queue)}
+		l = &tenantQueue{tenant, fairqueue.New[*request](s.queue)}
 	}
 	weight := max(1, len(r.write.Ops))
 	if r.write.Alone {
 		weight = s.GroupOps + 1 // too heavy for any group
 	}
-	ticket, err := l.queue.Push(apply.Resource(r.write), weight, r)
+	handle, err := l.queue.Push(apply.Resource(r.write), weight, r)
 	if err != nil {
 		return nil, nil, err
 	}
 	if !ok {
-		s.lines[tenant] = l
+		s.queues[tenant] = l
 		s.ready = append(s.ready, l)
 		if s.committers < s.Committers {
 			s.committers++
 			s.working.Go(s.work)
 		}
 	}
-	return l, ticket, nil
+	return l, handle, nil
 }
 
 // work is a committer: it serves the tenants that are ready, one group each in
@@ -110,14 +110,14 @@ func (s *Store) work() {
 }
 
 // next puts back the line that was served and returns the next one.
-func (s *Store) next(served *line) *line {
+func (s *Store) next(served *tenantQueue) *tenantQueue {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if served != nil {
 		if served.queue.Len() > 0 {
 			s.ready = append(s.ready, served)
 		} else {
-			delete(s.lines, served.tenant)
+			delete(s.queues, served.tenant)
 		}
 	}
 	if len(s.ready) == 0 {
@@ -135,7 +135,7 @@ func (s *Store) next(served *line) *line {
 func (s *Store) Close() error {
 	s.mu.Lock()
 	s.closed = true
-	for _, l := range s.lines {
+	for _, l := range s.queues {
 		for group := l.queue.Take(s.GroupOps); len(group) > 0; group = l.queue.Take(s.GroupOps) {
 			for _, r := range group {
 				r.outcome <- outcome{err: tuplestore.ErrClosed}

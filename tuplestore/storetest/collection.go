@@ -86,13 +86,13 @@ func sweeps(f *fixture, store Collector) {
 	at := func(n int64) time.Time { return time.UnixMicro(n) }
 	var ops []tuplestore.Op
 	for i := range some {
-		ops = append(ops, createOn(tuplestore.Terms{ExpiresAt: int64(1 + i%3)}, viewer("old", fmt.Sprint(i))))
+		ops = append(ops, createOn(tuplestore.Qualifier{ExpiresAt: int64(1 + i%3)}, viewer("old", fmt.Sprint(i))))
 	}
 	lasting, other := viewer("1", "ann"), f.in("other")
-	ops = append(ops, create(lasting), createOn(tuplestore.Terms{ExpiresAt: 1}, viewer("1", "bob")))
+	ops = append(ops, create(lasting), createOn(tuplestore.Qualifier{ExpiresAt: 1}, viewer("1", "bob")))
 	other.apply(ops...)
 	before := f.apply(ops...).Revision
-	f.apply(createOn(tuplestore.Terms{ExpiresAt: 4}, viewer("1", "bob"))) // was given more time
+	f.apply(createOn(tuplestore.Qualifier{ExpiresAt: 4}, viewer("1", "bob"))) // was given more time
 	then := f.scan(f.newest(), everything)
 	if err := store.Expire(f.ctx, at(2)); err != nil {
 		f.Fatal(err)

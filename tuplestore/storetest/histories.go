@@ -96,12 +96,12 @@ func concurrentHistory(f *fixture) {
 		s.rev++
 		for t, change := range f.netEffect(c) {
 			have, existed := s.records[t]
-			if change.Deleted && !existed || !change.Deleted && existed && have.Terms == change.Terms {
+			if change.Deleted && !existed || !change.Deleted && existed && have.Qualifier == change.Qualifier {
 				f.Fatalf("revision %d: %+v is no change of %+v (exists: %v)", c.Revision, change, have, existed)
 			}
 			if delete(s.records, t); !change.Deleted {
 				s.records[t] = tuplestore.Record{
-					Fact:            tuplestore.Fact{Tuple: t, Terms: change.Terms},
+					Fact:            tuplestore.Fact{Tuple: t, Qualifier: change.Qualifier},
 					CreatedRevision: c.Revision, CreatedAt: c.At, CreatedBy: c.Actor,
 				}
 			}
@@ -134,14 +134,14 @@ func (w world) subject() tuplestore.Subject {
 	return tuplestore.Subject{Type: pick(w, "user", "group"), ID: pick(w, "ann", "bob", "g")}
 }
 
-func (w world) terms() tuplestore.Terms {
+func (w world) qualifier() tuplestore.Qualifier {
 	switch w.IntN(5) {
 	case 0:
-		return tuplestore.Terms{ExpiresAt: pick[int64](w, 1, 4102444800000000)}
+		return tuplestore.Qualifier{ExpiresAt: pick[int64](w, 1, 4102444800000000)}
 	case 1:
-		return tuplestore.Terms{Condition: pick(w, "on_call", "at_work"), Context: pick(w, "", `{"team":7}`)}
+		return tuplestore.Qualifier{Condition: pick(w, "on_call", "at_work"), Context: pick(w, "", `{"team":7}`)}
 	}
-	return tuplestore.Terms{}
+	return tuplestore.Qualifier{}
 }
 
 // filters is one filter of every kind, about random tuples.
@@ -190,7 +190,7 @@ func (w world) write(actor string) tuplestore.Write {
 	for range 1 + w.IntN(4) {
 		switch n := w.IntN(20); {
 		case n < 14:
-			write.Ops = append(write.Ops, createOn(w.terms(), w.tuple()))
+			write.Ops = append(write.Ops, createOn(w.qualifier(), w.tuple()))
 		case n < 16:
 			write.Ops = append(write.Ops, expire(w.tuple(), pick[int64](w, 0, 1, 4102444800000000)))
 		case n < 19:

@@ -29,7 +29,7 @@ func (s state) apply(w tuplestore.Write) (next state, statuses []tuplestore.Stat
 		status, count := tuplestore.Deleted, 1
 		switch op.Kind {
 		case tuplestore.Create:
-			if exists && have.Terms == op.Terms {
+			if exists && have.Qualifier == op.Qualifier {
 				status, count = tuplestore.Existed, 0
 				break
 			}
@@ -37,8 +37,8 @@ func (s state) apply(w tuplestore.Write) (next state, statuses []tuplestore.Stat
 				status = tuplestore.Updated
 			}
 			record, existed := s.records[op.Tuple]
-			if !existed || record.Terms != op.Terms {
-				record = tuplestore.Record{Fact: tuplestore.Fact{Tuple: op.Tuple, Terms: op.Terms}, CreatedRevision: next.rev, CreatedBy: w.Actor}
+			if !existed || record.Qualifier != op.Qualifier {
+				record = tuplestore.Record{Fact: tuplestore.Fact{Tuple: op.Tuple, Qualifier: op.Qualifier}, CreatedRevision: next.rev, CreatedBy: w.Actor}
 			}
 			next.records[op.Tuple] = record
 		case tuplestore.Delete:
@@ -53,7 +53,7 @@ func (s state) apply(w tuplestore.Write) (next state, statuses []tuplestore.Stat
 				delete(next.records, r.Tuple)
 			}
 		case tuplestore.Expire:
-			if count = 0; have.ExpiresAt != 0 && have.ExpiresAt <= op.Terms.ExpiresAt {
+			if count = 0; have.ExpiresAt != 0 && have.ExpiresAt <= op.Qualifier.ExpiresAt {
 				delete(next.records, op.Tuple)
 				count = 1
 			}
@@ -102,7 +102,7 @@ func difference(before, after state) map[tuplestore.Tuple]tuplestore.Change {
 	}
 	for t, r := range after.records {
 		if before.records[t] != r {
-			changed[t] = tuplestore.Change{Tuple: t, Terms: r.Terms}
+			changed[t] = tuplestore.Change{Tuple: t, Qualifier: r.Qualifier}
 		}
 	}
 	return changed

@@ -44,11 +44,11 @@ var opCases = []testCase{
 	}},
 	{"only what has expired expires", func(f *fixture) {
 		ann, bob, cid, dan := viewer("1", "ann"), viewer("1", "bob"), viewer("1", "cid"), viewer("1", "dan")
-		f.apply(create(ann), createOn(tuplestore.Terms{ExpiresAt: 10}, bob), createOn(tuplestore.Terms{ExpiresAt: 10}, cid))
+		f.apply(create(ann), createOn(tuplestore.Qualifier{ExpiresAt: 10}, bob), createOn(tuplestore.Qualifier{ExpiresAt: 10}, cid))
 		result := f.apply(expire(ann, 10), expire(bob, 10), expire(cid, 9), expire(dan, 10))
 		f.same("counts", []int{0, 1, 0, 0}, result.Counts)
 		f.holds(ann, cid)
-		f.same("renewed meanwhile", []int{1, 0}, f.apply(createOn(tuplestore.Terms{ExpiresAt: 20}, cid), expire(cid, 10)).Counts)
+		f.same("renewed meanwhile", []int{1, 0}, f.apply(createOn(tuplestore.Qualifier{ExpiresAt: 20}, cid), expire(cid, 10)).Counts)
 		f.holds(ann, cid)
 	}},
 	{"a write that fails in the middle leaves nothing", func(f *fixture) {
@@ -143,7 +143,7 @@ var opCases = []testCase{
 	{"a large write tells what of it existed", func(f *fixture) {
 		const n, c, e, u = 300, tuplestore.Created, tuplestore.Existed, tuplestore.Updated
 		user := func(i int) tuplestore.Tuple { return viewer("1", fmt.Sprintf("%03d", i)) }
-		f.apply(create(presence("doc", "1")), create(user(n-1)), createOn(tuplestore.Terms{ExpiresAt: 10}, user(0)))
+		f.apply(create(presence("doc", "1")), create(user(n-1)), createOn(tuplestore.Qualifier{ExpiresAt: 10}, user(0)))
 		ops := []tuplestore.Op{create(presence("doc", "1"))}
 		want := []tuplestore.Status{e, u}
 		for i := range n {

@@ -43,14 +43,14 @@ var replayCases = []testCase{
 		f.holds()
 	}},
 	{"an update is replayed as such", func(f *fixture) {
-		ann, terms := viewer("1", "ann"), tuplestore.Terms{Condition: "on_call", Context: `{"team":7}`}
+		ann, qualifier := viewer("1", "ann"), tuplestore.Qualifier{Condition: "on_call", Context: `{"team":7}`}
 		f.apply(create(ann))
-		w := tuplestore.Write{CommitID: "id", Ops: []tuplestore.Op{createOn(terms, ann)}}
+		w := tuplestore.Write{CommitID: "id", Ops: []tuplestore.Op{createOn(qualifier, ann)}}
 		first := f.write(w)
 		f.same("statuses", []tuplestore.Status{tuplestore.Updated}, first.Statuses)
 		f.apply(create(ann))
 		f.same("result of the replay", first, f.write(w))
-		f.same("terms", []tuplestore.Fact{{Tuple: ann}}, f.find(f.newest(), tuplestore.Lookup{Tuples: []tuplestore.Tuple{ann}}))
+		f.same("qualifier", []tuplestore.Fact{{Tuple: ann}}, f.find(f.newest(), tuplestore.Lookup{Tuples: []tuplestore.Tuple{ann}}))
 	}},
 	{"a refused write may be sent again", func(f *fixture) {
 		ann := viewer("1", "ann")
@@ -66,13 +66,13 @@ var replayCases = []testCase{
 		w := tuplestore.Write{CommitID: "id", Ops: creations(viewer("1", "ann"))}
 		f.write(w)
 		for name, other := range map[string]tuplestore.Write{
-			"another tuple":  {CommitID: "id", Ops: creations(viewer("1", "bob"))},
-			"another op":     {CommitID: "id", Ops: []tuplestore.Op{remove(viewer("1", "ann"))}},
-			"one op more":    {CommitID: "id", Ops: creations(viewer("1", "ann"), viewer("1", "ann"))},
-			"nothing at all": {CommitID: "id"},
-			"a schema":       {CommitID: "id", Ops: w.Ops, PutSchema: []byte("schema")},
-			"other terms":    {CommitID: "id", Ops: []tuplestore.Op{createOn(tuplestore.Terms{ExpiresAt: 1}, viewer("1", "ann"))}},
-			"a precondition": {CommitID: "id", Ops: w.Ops, Absent: []tuplestore.Filter{{ObjectType: "folder"}}},
+			"another tuple":     {CommitID: "id", Ops: creations(viewer("1", "bob"))},
+			"another op":        {CommitID: "id", Ops: []tuplestore.Op{remove(viewer("1", "ann"))}},
+			"one op more":       {CommitID: "id", Ops: creations(viewer("1", "ann"), viewer("1", "ann"))},
+			"nothing at all":    {CommitID: "id"},
+			"a schema":          {CommitID: "id", Ops: w.Ops, PutSchema: []byte("schema")},
+			"another qualifier": {CommitID: "id", Ops: []tuplestore.Op{createOn(tuplestore.Qualifier{ExpiresAt: 1}, viewer("1", "ann"))}},
+			"a precondition":    {CommitID: "id", Ops: w.Ops, Absent: []tuplestore.Filter{{ObjectType: "folder"}}},
 		} {
 			if err := f.refuse(other); !errors.Is(err, tuplestore.ErrCommitIDReused) {
 				f.Errorf("%s under the same ID: error %v, want ErrCommitIDReused", name, err)

@@ -33,7 +33,7 @@ func Run(t *testing.T, open func(t *testing.T) tuplestore.Store) {
 	}{
 		{"Revisions", revisionCases},
 		{"Ops", opCases},
-		{"Terms", termsCases},
+		{"Qualifier", qualifierCases},
 		{"Preconditions", preconditionCases},
 		{"Schema", schemaCases},
 		{"Replay", replayCases},
@@ -198,7 +198,7 @@ func (f *fixture) find(s tuplestore.Snapshot, l tuplestore.Lookup) []tuplestore.
 	return found
 }
 
-// findTuples is find without terms.
+// findTuples is find without qualifiers.
 func (f *fixture) findTuples(s tuplestore.Snapshot, l tuplestore.Lookup) []tuplestore.Tuple {
 	f.Helper()
 	var tuples []tuplestore.Tuple

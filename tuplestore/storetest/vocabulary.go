@@ -31,9 +31,9 @@ func create(t tuplestore.Tuple) tuplestore.Op {
 	return tuplestore.Op{Kind: tuplestore.Create, Tuple: t}
 }
 
-// createOn is create with terms.
-func createOn(terms tuplestore.Terms, t tuplestore.Tuple) tuplestore.Op {
-	return tuplestore.Op{Kind: tuplestore.Create, Tuple: t, Terms: terms}
+// createOn is create with a qualifier.
+func createOn(qualifier tuplestore.Qualifier, t tuplestore.Tuple) tuplestore.Op {
+	return tuplestore.Op{Kind: tuplestore.Create, Tuple: t, Qualifier: qualifier}
 }
 
 func remove(t tuplestore.Tuple) tuplestore.Op {
@@ -46,7 +46,7 @@ func removeMatching(f tuplestore.Filter) tuplestore.Op {
 
 // expire deletes a tuple that ceased to hold at or before an instant.
 func expire(t tuplestore.Tuple, at int64) tuplestore.Op {
-	return tuplestore.Op{Kind: tuplestore.Expire, Tuple: t, Terms: tuplestore.Terms{ExpiresAt: at}}
+	return tuplestore.Op{Kind: tuplestore.Expire, Tuple: t, Qualifier: tuplestore.Qualifier{ExpiresAt: at}}
 }
 
 func creations(tuples ...tuplestore.Tuple) []tuplestore.Op {

@@ -457,7 +457,7 @@ func (e *Evaluation) expandQualified(g int32, found *graph.Edges) bool {
 }
 
 // holds reports whether a tuple of an object holds in a mode.
-func (e *Evaluation) holds(of graph.ObjectID, q *tuplestore.Terms, m mode) bool {
+func (e *Evaluation) holds(of graph.ObjectID, q *tuplestore.Qualifier, m mode) bool {
 	o := e.view.Decide(of, q)
 	return o == view.Met || o == view.Undecided && m == possible
 }

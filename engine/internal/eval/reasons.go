@@ -165,7 +165,7 @@ func (w *reasonWriter) qualifier(at *goal, to graph.Subject) string {
 }
 
 // expires returns when a tuple of the proof expires, which ends the proof.
-func (w *reasonWriter) expires(q *tuplestore.Terms) time.Time {
+func (w *reasonWriter) expires(q *tuplestore.Qualifier) time.Time {
 	at := time.UnixMicro(q.ExpiresAt).UTC()
 	if w.until.IsZero() || at.Before(w.until) {
 		w.until = at

@@ -43,7 +43,7 @@ type manyEdges struct {
 	usersets nodeSet
 	// qualified are the subjects of tuples with a qualifier. They are in no other set, so
 	// that traversals need not look up a qualifier for the subjects there.
-	qualified map[Subject]*tuplestore.Terms
+	qualified map[Subject]*tuplestore.Qualifier
 }
 
 // Has reports whether an unqualified tuple names a plain subject.
@@ -67,7 +67,7 @@ func (e *Edges) Usersets() []Node {
 }
 
 // Qualified returns the subjects of the qualified tuples.
-func (e *Edges) Qualified() map[Subject]*tuplestore.Terms {
+func (e *Edges) Qualified() map[Subject]*tuplestore.Qualifier {
 	if e.more == nil {
 		return nil
 	}
@@ -168,7 +168,7 @@ func (g *Graph) Apply(c tuplestore.Change) {
 	if c.Deleted {
 		g.Remove(c.Tuple)
 	} else {
-		g.Add(tuplestore.Fact{Tuple: c.Tuple, Terms: c.Terms})
+		g.Add(tuplestore.Fact{Tuple: c.Tuple, Qualifier: c.Qualifier})
 	}
 }
 
@@ -191,7 +191,7 @@ func (g *Graph) Add(f tuplestore.Fact) {
 	} else {
 		e = o.addEdge(relation)
 	}
-	if !g.put(e, to, f.Terms) {
+	if !g.put(e, to, f.Qualifier) {
 		return
 	}
 	g.objects[from].uses++
@@ -204,8 +204,8 @@ func (g *Graph) Add(f tuplestore.Fact) {
 
 // put adds a subject to an edge, or replaces its qualifier. It reports whether the
 // subject is new.
-func (g *Graph) put(e *Edge, to Subject, q tuplestore.Terms) bool {
-	if e.relation&manyFlag == 0 && q == (tuplestore.Terms{}) && !to.IsUserset() &&
+func (g *Graph) put(e *Edge, to Subject, q tuplestore.Qualifier) bool {
+	if e.relation&manyFlag == 0 && q == (tuplestore.Qualifier{}) && !to.IsUserset() &&
 		(e.to == uint32(NoObject) || e.to == uint32(to.Object)) {
 		isNew := e.to == uint32(NoObject)
 		e.to = uint32(to.Object)
@@ -241,9 +241,9 @@ func (g *Graph) makeMany(e *Edge) *manyEdges {
 
 // put adds a subject, or replaces its qualifier. It reports by how many bytes qualifiers
 // have grown, and whether the subject is new.
-func (m *manyEdges) put(to Subject, q tuplestore.Terms) (grown int64, isNew bool) {
+func (m *manyEdges) put(to Subject, q tuplestore.Qualifier) (grown int64, isNew bool) {
 	shrunk, had := m.dropQualified(to)
-	if q == (tuplestore.Terms{}) {
+	if q == (tuplestore.Qualifier{}) {
 		if to.IsUserset() {
 			return -shrunk, m.usersets.add(Node(to)) && !had
 		}
@@ -251,7 +251,7 @@ func (m *manyEdges) put(to Subject, q tuplestore.Terms) (grown int64, isNew bool
 	}
 	had = m.dropUnqualified(to) || had
 	if m.qualified == nil {
-		m.qualified = map[Subject]*tuplestore.Terms{}
+		m.qualified = map[Subject]*tuplestore.Qualifier{}
 	}
 	m.qualified[to] = &q
 	return qualifierBytes + int64(len(q.Context)) - shrunk, !had
@@ -339,8 +339,8 @@ func (g *Graph) drop(o *Object, i int, to Subject) bool {
 }
 
 // Subjects yields every subject with the qualifier of its tuple, nil if there is none.
-func (e *Edges) Subjects() iter.Seq2[Subject, *tuplestore.Terms] {
-	return func(yield func(Subject, *tuplestore.Terms) bool) {
+func (e *Edges) Subjects() iter.Seq2[Subject, *tuplestore.Qualifier] {
+	return func(yield func(Subject, *tuplestore.Qualifier) bool) {
 		if e.more == nil {
 			if e.one != NoObject {
 				yield(Plain(e.one), nil)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A set holds what a map holds, small and large, growing and shrinking.
+// A set has the members that a map has, small and large, growing and shrinking.
 func TestIDSet(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	var s idSet
@@ -17,7 +17,7 @@ func TestIDSet(t *testing.T) {
 		if s.has(id) != model[id] {
 			t.Fatalf("step %d: has %d is %v", step, id, s.has(id))
 		}
-		if r.IntN(100) < 30+40*(step/50_000%2) { // grows and shrinks in turn
+		if r.IntN(100) < 30+40*(step/50_000%2) { // grows and shrinks alternately
 			if s.add(id) == model[id] {
 				t.Fatalf("step %d: add %d", step, id)
 			}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The index finds what a map finds, whatever comes and goes.
+// The index finds the objects that a map finds, while objects are added and removed.
 func TestObjectIndex(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	g := New()

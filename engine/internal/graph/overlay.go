@@ -43,7 +43,7 @@ func (o *Overlay) add(f tuplestore.Fact) {
 		e = new(manyEdges)
 		o.edges[at] = e
 	}
-	if _, isNew := e.put(to, f.Terms); isNew {
+	if _, isNew := e.put(to, f.Qualifier); isNew {
 		o.backward[to.Object] = append(o.backward[to.Object], BackwardEdge{from, at.Relation, to.Relation})
 	}
 }

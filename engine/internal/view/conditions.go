@@ -63,7 +63,7 @@ type conditions struct {
 type evaluated struct{ typ, name, stored string }
 
 // Decide returns whether a tuple of an object holds; q is nil for an unqualified tuple.
-func (v *View) Decide(of graph.ObjectID, q *tuplestore.Terms) Outcome {
+func (v *View) Decide(of graph.ObjectID, q *tuplestore.Qualifier) Outcome {
 	if q == nil {
 		return Met
 	}
@@ -74,7 +74,7 @@ func (v *View) Decide(of graph.ObjectID, q *tuplestore.Terms) Outcome {
 }
 
 // HasExpired reports whether a tuple has expired; q is nil for an unqualified tuple.
-func (v *View) HasExpired(q *tuplestore.Terms) bool {
+func (v *View) HasExpired(q *tuplestore.Qualifier) bool {
 	return q != nil && q.ExpiresAt != 0 && q.ExpiresAt <= v.conditions.instant()
 }
 
@@ -85,7 +85,7 @@ func (v *View) ConditionError() *ConditionError {
 }
 
 // decide also returns the steps that it took.
-func (c *conditions) decide(typ string, q *tuplestore.Terms) (o Outcome, steps int) {
+func (c *conditions) decide(typ string, q *tuplestore.Qualifier) (o Outcome, steps int) {
 	if q.ExpiresAt != 0 && q.ExpiresAt <= c.instant() {
 		return Unmet, 0
 	}

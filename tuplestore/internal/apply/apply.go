@@ -1,9 +1,8 @@
-// Package apply decides what writes do, without any I/O.
+// Package apply validates writes and computes their effects, without I/O.
 //
-// A store commits writes in groups. Each write of a group is validated alone, in
-// order, against what the tenant looks like at that point: the rows that are
-// stored, plus the effects of the writes of the group accepted so far. A store
-// goes through these steps:
+// A store commits writes in groups. Each write of a group is validated alone, in order,
+// against the state of the tenant at that point: the stored rows with the effects of the
+// writes of the group accepted so far. A store takes these steps:
 //
 //	needs := apply.NeedsOf(writes...)      // what must be read
 //	view := apply.NewView(head)            // head: locked, nobody else writes
@@ -13,14 +12,13 @@
 //		err = write.Also(...)              // err is the caller's; nothing has changed
 //		result := view.Accept(effect)     // later writes see it
 //
-// and then stores the changes. So both backends give the same answer
-// for the same reasons, and one caller's failure cannot reach its neighbours.
+// and then stores the changes. All backends therefore have the same results, and the
+// failure of one write does not affect the others of its group.
 //
-// The net effect of a write is what differs between before and after, and not
-// what happened in between: a tuple that is created and then deleted, or
-// deleted and then created again on the same terms, is no change at all and
-// keeps its origin. A write without net changes and without a schema takes no
-// revision.
+// The net effect of a write is the difference between the states before and after it: a
+// tuple that is created and then deleted, or deleted and then created again with the same
+// qualifier, does not change and keeps its origin. A write without net changes and without
+// a schema takes no revision.
 package apply
 
 import (
@@ -29,44 +27,43 @@ import (
 	"stonetown/tuplestore"
 )
 
-// MaxCount is how far the tuples that break a precondition are counted.
+// MaxCount is the number up to which the tuples that violate a precondition are counted.
 const MaxCount = 1000
 
-// View is a tenant as the next write of a group finds it. It is not safe for
+// View is the state of a tenant before the next write of a group. It is not safe for
 // concurrent use.
 type View struct {
 	head tuplestore.Head
 	rows rows
 }
 
-// NewView returns the view of a tenant at its head, with no tuple known to
-// exist.
+// NewView returns the view of a tenant at its head, without tuples.
 func NewView(head tuplestore.Head) *View {
 	return &View{head: head, rows: newRows()}
 }
 
-// Add makes stored tuples known; the same tuple may be added more than once.
-// All must be added before the first write is accepted.
+// Add adds stored tuples; the same tuple may be added more than once. All must be added
+// before the first write is accepted.
 func (v *View) Add(stored ...tuplestore.Fact) {
 	for _, f := range stored {
 		v.rows.put(f)
 	}
 }
 
-// Len is the number of tuples known to exist.
+// Len returns the number of tuples.
 func (v *View) Len() int { return len(v.rows.all) }
 
-// Head is the tenant's position after the writes accepted so far.
+// Head returns the tenant's position after the writes accepted so far.
 func (v *View) Head() tuplestore.Head { return v.head }
 
-// Effect is what an applicable write does.
+// Effect is the effect of a valid write.
 type Effect struct {
-	// Changes is the net effect, in the order in which the ops came upon the
-	// tuples. No tuple stands here twice.
+	// Changes is the net effect, in the order in which the ops first concern the tuples. No
+	// tuple is twice in it.
 	Changes []tuplestore.Change
-	// Updates has those of Changes that put an existing tuple on other terms.
+	// Updates has those of Changes that replace the qualifier of a tuple.
 	Updates map[tuplestore.Tuple]bool
-	// PutsSchema says that the write also replaces the schema document.
+	// PutsSchema: the write also replaces the schema document.
 	PutsSchema bool
 
 	statuses []tuplestore.Status
@@ -76,10 +73,10 @@ type Effect struct {
 // TakesRevision reports whether the write changes anything.
 func (d *Effect) TakesRevision() bool { return len(d.Changes) > 0 || d.PutsSchema }
 
-// Validate finds out what w does to the view, which stays as it is. It fails with
-// [tuplestore.ErrSchemaChanged] or a [*tuplestore.ConflictError]; preconditions
-// come before ops and the first that fails is the one reported. Everything
-// that [NeedsOf] names for w must have been added.
+// Validate returns the effect of w on the view, which it does not change. It fails with
+// [tuplestore.ErrSchemaChanged] or a [*tuplestore.ConflictError]; preconditions come before
+// ops, and the first failure is reported. All tuples that [NeedsOf] requires for w must
+// have been added.
 func (v *View) Validate(w tuplestore.Write) (*Effect, error) {
 	if w.IfSchema != nil && *w.IfSchema != v.head.SchemaRevision {
 		return nil, tuplestore.ErrSchemaChanged
@@ -99,19 +96,19 @@ func (v *View) Validate(w tuplestore.Write) (*Effect, error) {
 	for i, op := range w.Ops {
 		switch op.Kind {
 		case tuplestore.Create:
-			terms, exists := d.terms(op.Tuple)
+			qualifier, exists := d.qualifier(op.Tuple)
 			switch {
 			case !exists:
 				effect.statuses[i], effect.counts[i] = tuplestore.Created, 1
-			case terms != op.Terms:
+			case qualifier != op.Qualifier:
 				effect.statuses[i], effect.counts[i] = tuplestore.Updated, 1
 			default:
 				effect.statuses[i] = tuplestore.Existed
 				continue
 			}
-			d.set(tuplestore.Change{Tuple: op.Tuple, Terms: op.Terms})
+			d.set(tuplestore.Change{Tuple: op.Tuple, Qualifier: op.Qualifier})
 		case tuplestore.Delete:
-			if _, exists := d.terms(op.Tuple); !exists {
+			if _, exists := d.qualifier(op.Tuple); !exists {
 				return nil, &tuplestore.ConflictError{Op: i, Absent: -1, Tuple: op.Tuple}
 			}
 			d.set(tuplestore.Change{Tuple: op.Tuple, Deleted: true})
@@ -124,7 +121,7 @@ func (v *View) Validate(w tuplestore.Write) (*Effect, error) {
 			effect.statuses[i], effect.counts[i] = tuplestore.Deleted, len(matches)
 		case tuplestore.Expire:
 			effect.statuses[i] = tuplestore.Deleted
-			if terms, exists := d.terms(op.Tuple); exists && terms.ExpiresAt != 0 && terms.ExpiresAt <= op.Terms.ExpiresAt {
+			if qualifier, exists := d.qualifier(op.Tuple); exists && qualifier.ExpiresAt != 0 && qualifier.ExpiresAt <= op.Qualifier.ExpiresAt {
 				d.set(tuplestore.Change{Tuple: op.Tuple, Deleted: true})
 				effect.counts[i] = 1
 			}
@@ -134,7 +131,7 @@ func (v *View) Validate(w tuplestore.Write) (*Effect, error) {
 	return effect, nil
 }
 
-// count is the number of tuples that match, at most MaxCount.
+// count returns the number of tuples that match, at most MaxCount.
 func (v *View) count(f tuplestore.Filter) (n int) {
 	for range v.rows.matching(f) {
 		if n++; n == MaxCount {
@@ -144,15 +141,14 @@ func (v *View) count(f tuplestore.Filter) (n int) {
 	return n
 }
 
-// Accept makes the effects of a write visible to those validated after it and
-// returns its result, with the revision it takes. The effect must come from
-// this view as it is now.
+// Accept applies the effect of a write to the view and returns the result of the write,
+// with its revision. The effect must come from this view in its current state.
 func (v *View) Accept(d *Effect) tuplestore.Result {
 	for _, c := range d.Changes {
 		if c.Deleted {
 			v.rows.remove(c.Tuple)
 		} else {
-			v.rows.put(tuplestore.Fact{Tuple: c.Tuple, Terms: c.Terms})
+			v.rows.put(tuplestore.Fact{Tuple: c.Tuple, Qualifier: c.Qualifier})
 		}
 	}
 	if d.TakesRevision() {
@@ -169,23 +165,23 @@ func (v *View) Accept(d *Effect) tuplestore.Result {
 	}
 }
 
-// draft is the view as one write's ops change it.
+// draft is the view with the changes of one write's ops.
 type draft struct {
 	rows    *rows
-	touched []tuplestore.Change      // how things stand with the tuples this write has set, in order of appearance
-	place   map[tuplestore.Tuple]int // where in touched
+	touched []tuplestore.Change      // the tuples that the write has set, with their current state
+	place   map[tuplestore.Tuple]int // index in touched
 }
 
 func newDraft(rows *rows, ops int) draft {
 	return draft{rows, make([]tuplestore.Change, 0, ops), make(map[tuplestore.Tuple]int, ops)}
 }
 
-// terms are those of a tuple, if it exists.
-func (d *draft) terms(t tuplestore.Tuple) (terms tuplestore.Terms, exists bool) {
+// qualifier returns the qualifier of a tuple, if it exists.
+func (d *draft) qualifier(t tuplestore.Tuple) (qualifier tuplestore.Qualifier, exists bool) {
 	if i, ok := d.place[t]; ok {
-		return d.touched[i].Terms, !d.touched[i].Deleted
+		return d.touched[i].Qualifier, !d.touched[i].Deleted
 	}
-	return d.rows.terms(t)
+	return d.rows.qualifier(t)
 }
 
 func (d *draft) set(c tuplestore.Change) {
@@ -197,7 +193,7 @@ func (d *draft) set(c tuplestore.Change) {
 	d.touched = append(d.touched, c)
 }
 
-// matching is the tuples that f selects, in primary-key order.
+// matching returns the tuples that f selects, in primary-key order.
 func (d *draft) matching(f tuplestore.Filter) []tuplestore.Tuple {
 	var found []tuplestore.Tuple
 	for t := range d.rows.matching(f) {
@@ -206,7 +202,7 @@ func (d *draft) matching(f tuplestore.Filter) []tuplestore.Tuple {
 		}
 	}
 	for _, c := range d.touched {
-		if !c.Deleted && f.Matches(tuplestore.Fact{Tuple: c.Tuple, Terms: c.Terms}) {
+		if !c.Deleted && f.Matches(tuplestore.Fact{Tuple: c.Tuple, Qualifier: c.Qualifier}) {
 			found = append(found, c.Tuple)
 		}
 	}
@@ -214,13 +210,13 @@ func (d *draft) matching(f tuplestore.Filter) []tuplestore.Tuple {
 	return found
 }
 
-// changes is what differs from the rows, and which of it are other terms. It
+// changes returns the differences to the rows, and which of them replace a qualifier. It
 // ends the draft.
 func (d *draft) changes() (net []tuplestore.Change, updates map[tuplestore.Tuple]bool) {
 	net = d.touched[:0]
 	for _, c := range d.touched {
-		terms, existed := d.rows.terms(c.Tuple)
-		if existed != c.Deleted && terms == c.Terms {
+		qualifier, existed := d.rows.qualifier(c.Tuple)
+		if existed != c.Deleted && qualifier == c.Qualifier {
 			continue
 		}
 		net = append(net, c)

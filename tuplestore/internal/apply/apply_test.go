@@ -14,12 +14,12 @@ import (
 	"stonetown/tuplestore"
 )
 
-type factSet map[tuplestore.Tuple]tuplestore.Terms
+type factSet map[tuplestore.Tuple]tuplestore.Qualifier
 
 func (s factSet) matching(f tuplestore.Filter) []tuplestore.Fact {
 	var found []tuplestore.Fact
-	for t, terms := range s {
-		if fact := (tuplestore.Fact{Tuple: t, Terms: terms}); f.Matches(fact) {
+	for t, qualifier := range s {
+		if fact := (tuplestore.Fact{Tuple: t, Qualifier: qualifier}); f.Matches(fact) {
 			found = append(found, fact)
 		}
 	}
@@ -27,12 +27,12 @@ func (s factSet) matching(f tuplestore.Filter) []tuplestore.Fact {
 	return found
 }
 
-// load reads what needs names from the stored tuples, and nothing else.
+// load reads only the stored tuples that needs requires.
 func load(stored factSet, needs Needs, head tuplestore.Head) *View {
 	v := NewView(head)
 	for _, t := range needs.Tuples {
-		if terms, ok := stored[t]; ok {
-			v.Add(tuplestore.Fact{Tuple: t, Terms: terms})
+		if qualifier, ok := stored[t]; ok {
+			v.Add(tuplestore.Fact{Tuple: t, Qualifier: qualifier})
 		}
 	}
 	for _, f := range needs.Matching {
@@ -46,8 +46,8 @@ func load(stored factSet, needs Needs, head tuplestore.Head) *View {
 	return v
 }
 
-// effect is what a write does to a whole tenant, done the plain way: apply op
-// after op to a copy, and compare before with after.
+// effect is the effect of a write on a whole tenant, computed in the naive way: it applies
+// op after op to a copy, and compares the states.
 type effect struct {
 	after    factSet
 	statuses []tuplestore.Status
@@ -70,16 +70,16 @@ func plainly(before factSet, head tuplestore.Head, w tuplestore.Write) effect {
 		status, count := tuplestore.Deleted, 1
 		switch op.Kind {
 		case tuplestore.Create:
-			terms, exists := o.after[op.Tuple]
+			qualifier, exists := o.after[op.Tuple]
 			switch {
 			case !exists:
 				status = tuplestore.Created
-			case terms != op.Terms:
+			case qualifier != op.Qualifier:
 				status = tuplestore.Updated
 			default:
 				status, count = tuplestore.Existed, 0
 			}
-			o.after[op.Tuple] = op.Terms
+			o.after[op.Tuple] = op.Qualifier
 		case tuplestore.Delete:
 			if _, exists := o.after[op.Tuple]; !exists {
 				return effect{err: &tuplestore.ConflictError{Op: i, Absent: -1, Tuple: op.Tuple}}
@@ -93,7 +93,7 @@ func plainly(before factSet, head tuplestore.Head, w tuplestore.Write) effect {
 			}
 		case tuplestore.Expire:
 			before := o.after[op.Tuple].ExpiresAt
-			if count = 0; before != 0 && before <= op.Terms.ExpiresAt {
+			if count = 0; before != 0 && before <= op.Qualifier.ExpiresAt {
 				delete(o.after, op.Tuple)
 				count = 1
 			}
@@ -105,15 +105,15 @@ func plainly(before factSet, head tuplestore.Head, w tuplestore.Write) effect {
 			o.changes[t] = tuplestore.Change{Tuple: t, Deleted: true}
 		}
 	}
-	for t, terms := range o.after {
-		if had, existed := before[t]; !existed || had != terms {
-			o.changes[t] = tuplestore.Change{Tuple: t, Terms: terms}
+	for t, qualifier := range o.after {
+		if had, existed := before[t]; !existed || had != qualifier {
+			o.changes[t] = tuplestore.Change{Tuple: t, Qualifier: qualifier}
 		}
 	}
 	return o
 }
 
-// A small world, so that writes meet each other's tuples.
+// A small domain, so that writes often concern the same tuples.
 var (
 	types     = rapid.SampledFrom([]string{"doc", "folder"})
 	ids       = rapid.SampledFrom([]string{"1", "2", "3"})
@@ -130,7 +130,7 @@ var (
 		}
 		return tuple
 	})
-	terms = rapid.SampledFrom([]tuplestore.Terms{
+	qualifier = rapid.SampledFrom([]tuplestore.Qualifier{
 		{}, {}, {ExpiresAt: 1}, {ExpiresAt: 2}, {Condition: "c"}, {Condition: "d", Context: `{"a":1}`}, {Condition: "d"},
 	})
 	filters = rapid.Custom(func(t *rapid.T) tuplestore.Filter {
@@ -165,7 +165,7 @@ var (
 				op.Tuple = tuples.Draw(t, "tuple")
 			}
 			if op.Kind == tuplestore.Create || op.Kind == tuplestore.Expire {
-				op.Terms = terms.Draw(t, "terms")
+				op.Qualifier = qualifier.Draw(t, "qualifier")
 			}
 			w.Ops = append(w.Ops, op)
 		}
@@ -187,7 +187,7 @@ func TestAgreesWithPlainApplication(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		state := factSet{}
 		for _, tuple := range rapid.SliceOfN(tuples, 0, 12).Draw(t, "stored") {
-			state[tuple] = terms.Draw(t, "terms")
+			state[tuple] = qualifier.Draw(t, "qualifier")
 		}
 		group := rapid.SliceOfN(writes, 1, 6).Draw(t, "group")
 		view := load(state, NeedsOf(group...), tuplestore.Head{Revision: 2, Epoch: "e"})
@@ -200,7 +200,7 @@ func TestAgreesWithPlainApplication(t *testing.T) {
 				t.Fatalf("write %d: error (-want +got):\n%s", i, diff)
 			}
 			if err != nil || rapid.IntRange(0, 3).Draw(t, "Also fails") == 0 {
-				continue // nothing of this write may be seen by the next
+				continue // the next write must not see effects of this one
 			}
 			changes := map[tuplestore.Tuple]tuplestore.Change{}
 			for _, c := range effect.Changes {
@@ -241,8 +241,8 @@ func TestAgreesWithPlainApplication(t *testing.T) {
 	})
 }
 
-// Preconditions are read only in part. What the group deletes of that part must
-// not hide the rest.
+// Only some of the tuples that violate a precondition are read. If the group deletes those,
+// the precondition must still fail.
 func TestPartlyReadPrecondition(t *testing.T) {
 	const many = 3 * MaxCount
 	stored := factSet{}
@@ -253,11 +253,11 @@ func TestPartlyReadPrecondition(t *testing.T) {
 		}
 	}
 	for i := range many {
-		stored[member(i)] = tuplestore.Terms{Condition: "c"}
+		stored[member(i)] = tuplestore.Qualifier{Condition: "c"}
 	}
 	group := []tuplestore.Write{
 		{Ops: []tuplestore.Op{{Kind: tuplestore.Delete, Tuple: member(many - 1)}}},
-		// The first 2,000 in primary-key order: more than would be counted.
+		// The first 2,000 in primary-key order: more than are counted.
 		{Ops: []tuplestore.Op{{Kind: tuplestore.DeleteMatching, Match: tuplestore.Filter{SubjectType: "user", SubjectID: "u0"}}}},
 		{Absent: []tuplestore.Filter{{ObjectType: "doc"}}},
 		{Ops: []tuplestore.Op{{Kind: tuplestore.DeleteMatching, Match: tuplestore.Filter{ObjectType: "doc", ObjectID: member(many - 2).Object.ID}}}},
@@ -292,7 +292,7 @@ func TestNetEffect(t *testing.T) {
 	bob.Subject.ID = "bob"
 	create := func(t tuplestore.Tuple) tuplestore.Op { return tuplestore.Op{Tuple: t} }
 	until := func(t tuplestore.Tuple, at int64) tuplestore.Op {
-		return tuplestore.Op{Tuple: t, Terms: tuplestore.Terms{ExpiresAt: at}}
+		return tuplestore.Op{Tuple: t, Qualifier: tuplestore.Qualifier{ExpiresAt: at}}
 	}
 	remove := func(t tuplestore.Tuple) tuplestore.Op { return tuplestore.Op{Kind: tuplestore.Delete, Tuple: t} }
 	clear := tuplestore.Op{Kind: tuplestore.DeleteMatching, Match: tuplestore.Filter{ObjectType: "doc", ObjectID: "1"}}
@@ -308,12 +308,12 @@ func TestNetEffect(t *testing.T) {
 		{"create then delete matching", []tuplestore.Op{create(bob), clear}, []tuplestore.Change{{Tuple: alice, Deleted: true}}},
 		{"replace all", []tuplestore.Op{clear, create(bob)}, []tuplestore.Change{{Tuple: alice, Deleted: true}, {Tuple: bob}}},
 		{"back and forth", []tuplestore.Op{create(bob), remove(bob), create(bob)}, []tuplestore.Change{{Tuple: bob}}},
-		{"other terms", []tuplestore.Op{until(alice, 1)}, []tuplestore.Change{{Tuple: alice, Terms: until(alice, 1).Terms}}},
-		{"other terms and back", []tuplestore.Op{until(alice, 1), create(alice)}, nil},
-		{"other terms twice", []tuplestore.Op{until(alice, 1), until(alice, 2)}, []tuplestore.Change{{Tuple: alice, Terms: until(alice, 2).Terms}}},
-		{"delete then create on other terms", []tuplestore.Op{remove(alice), until(alice, 1)}, []tuplestore.Change{{Tuple: alice, Terms: until(alice, 1).Terms}}},
-		{"other terms then delete", []tuplestore.Op{until(alice, 1), remove(alice)}, []tuplestore.Change{{Tuple: alice, Deleted: true}}},
-		{"create on terms then delete", []tuplestore.Op{until(bob, 1), remove(bob)}, nil},
+		{"another qualifier", []tuplestore.Op{until(alice, 1)}, []tuplestore.Change{{Tuple: alice, Qualifier: until(alice, 1).Qualifier}}},
+		{"another qualifier and back", []tuplestore.Op{until(alice, 1), create(alice)}, nil},
+		{"other qualifiers twice", []tuplestore.Op{until(alice, 1), until(alice, 2)}, []tuplestore.Change{{Tuple: alice, Qualifier: until(alice, 2).Qualifier}}},
+		{"delete, then create with another qualifier", []tuplestore.Op{remove(alice), until(alice, 1)}, []tuplestore.Change{{Tuple: alice, Qualifier: until(alice, 1).Qualifier}}},
+		{"another qualifier, then delete", []tuplestore.Op{until(alice, 1), remove(alice)}, []tuplestore.Change{{Tuple: alice, Deleted: true}}},
+		{"create with a qualifier then delete", []tuplestore.Op{until(bob, 1), remove(bob)}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			view := NewView(tuplestore.Head{})
@@ -332,21 +332,21 @@ func TestNetEffect(t *testing.T) {
 	}
 }
 
-// What a group did before is all that counts, down to what it left behind.
-func TestTermsWithinAGroup(t *testing.T) {
+// Writes of a group see the qualifiers that the writes before them left.
+func TestQualifiersWithinAGroup(t *testing.T) {
 	alice := tuplestore.Tuple{
 		Object: tuplestore.Object{Type: "doc", ID: "1"}, Relation: "viewer",
 		Subject: tuplestore.Subject{Type: "user", ID: "alice"},
 	}
 	create := func(condition string) tuplestore.Op {
-		return tuplestore.Op{Tuple: alice, Terms: tuplestore.Terms{Condition: condition}}
+		return tuplestore.Op{Tuple: alice, Qualifier: tuplestore.Qualifier{Condition: condition}}
 	}
 	remove := tuplestore.Op{Kind: tuplestore.Delete, Tuple: alice}
 	clear := func(condition string) tuplestore.Op {
 		return tuplestore.Op{Kind: tuplestore.DeleteMatching, Match: tuplestore.Filter{ObjectType: "doc", Condition: condition}}
 	}
 	view := NewView(tuplestore.Head{})
-	view.Add(tuplestore.Fact{Tuple: alice, Terms: tuplestore.Terms{Condition: "a"}})
+	view.Add(tuplestore.Fact{Tuple: alice, Qualifier: tuplestore.Qualifier{Condition: "a"}})
 	for i, c := range []struct {
 		ops     []tuplestore.Op
 		counts  []int
@@ -358,7 +358,7 @@ func TestTermsWithinAGroup(t *testing.T) {
 		{[]tuplestore.Op{create("a"), clear("")}, []int{1, 1}, nil},
 		{[]tuplestore.Op{create("")}, []int{1}, []tuplestore.Change{{Tuple: alice}}},
 		{[]tuplestore.Op{create("b"), clear(""), create("")}, []int{1, 1, 1}, nil},
-		{[]tuplestore.Op{create("c")}, []int{1}, []tuplestore.Change{{Tuple: alice, Terms: tuplestore.Terms{Condition: "c"}}}},
+		{[]tuplestore.Op{create("c")}, []int{1}, []tuplestore.Change{{Tuple: alice, Qualifier: tuplestore.Qualifier{Condition: "c"}}}},
 		{[]tuplestore.Op{remove}, []int{1}, []tuplestore.Change{{Tuple: alice, Deleted: true}}},
 		{[]tuplestore.Op{create(""), create("c"), remove}, []int{1, 1, 1}, nil},
 	} {
@@ -390,7 +390,7 @@ func TestResource(t *testing.T) {
 	}
 }
 
-// Equal writes have equal fingerprints and others have not.
+// Only equal writes have equal fingerprints.
 func TestFingerprint(t *testing.T) {
 	var zero tuplestore.Revision
 	base := func() tuplestore.Write {
@@ -413,9 +413,9 @@ func TestFingerprint(t *testing.T) {
 		}),
 		change(func(w *tuplestore.Write) { w.Absent = []tuplestore.Filter{{Presence: tuplestore.OnlyPresence}} }),
 		change(func(w *tuplestore.Write) { w.Absent = []tuplestore.Filter{{Condition: "c"}} }),
-		change(func(w *tuplestore.Write) { w.Ops[0].Terms.ExpiresAt = 1 }),
-		change(func(w *tuplestore.Write) { w.Ops[0].Terms.Condition = "c" }),
-		change(func(w *tuplestore.Write) { w.Ops[0].Terms.Context = "c" }),
+		change(func(w *tuplestore.Write) { w.Ops[0].Qualifier.ExpiresAt = 1 }),
+		change(func(w *tuplestore.Write) { w.Ops[0].Qualifier.Condition = "c" }),
+		change(func(w *tuplestore.Write) { w.Ops[0].Qualifier.Context = "c" }),
 		change(func(w *tuplestore.Write) { w.Ops[0].Kind = tuplestore.Delete }),
 		change(func(w *tuplestore.Write) { w.Ops[0].Kind = tuplestore.DeleteMatching }),
 		change(func(w *tuplestore.Write) { w.Ops[0].Tuple.Object = tuplestore.Object{Type: "a", ID: "bc"} }),

@@ -7,8 +7,8 @@ import (
 	"stonetown/tuplestore"
 )
 
-// Resource names the line in which w waits: the object its first op is about,
-// or one line for all writes that do not begin with an object.
+// Resource returns the key by which w is queued: the object of its first op, or a common
+// key for all writes that do not begin with an object.
 func Resource(w tuplestore.Write) string {
 	if len(w.Ops) == 0 {
 		return ""
@@ -20,9 +20,9 @@ func Resource(w tuplestore.Write) string {
 	return op.Tuple.Object.String()
 }
 
-// Fingerprint is a SHA-256 hash of everything w says except its commit ID, Also
-// and Attach. It tells a write that is sent again from another one under the same
-// commit ID, and is stored: its encoding must not change.
+// Fingerprint returns a SHA-256 hash of the contents of w except its commit ID, Also and
+// Attach. It distinguishes a write that is sent again from another one with the same commit
+// ID. It is stored, so its encoding must not change.
 func Fingerprint(w tuplestore.Write) []byte {
 	// Every value is written with its length or at a fixed width, so that no
 	// two writes have the same encoding.
@@ -60,7 +60,7 @@ func Fingerprint(w tuplestore.Write) []byte {
 		filter(f)
 	}
 	if w.Request != "" {
-		number(-1) // no number of ops
+		number(-1) // not a number of ops
 		text(w.Request)
 	} else {
 		number(len(ops))
@@ -73,8 +73,8 @@ func Fingerprint(w tuplestore.Write) []byte {
 		}
 		t := op.Tuple
 		text(t.Object.Type, t.Object.ID, t.Relation, t.Subject.Type, t.Subject.ID, t.Subject.Relation)
-		b = binary.AppendVarint(b, op.Terms.ExpiresAt)
-		text(op.Terms.Condition, op.Terms.Context)
+		b = binary.AppendVarint(b, op.Qualifier.ExpiresAt)
+		text(op.Qualifier.Condition, op.Qualifier.Context)
 	}
 	number(present(w.PutSchema != nil))
 	text(string(w.PutSchema))

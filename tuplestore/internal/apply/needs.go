@@ -2,13 +2,12 @@ package apply
 
 import "stonetown/tuplestore"
 
-// Needs is what must be known of the stored tuples to validate a group of writes.
+// Needs are the stored tuples that are required to validate a group of writes.
 //
-// Read Tuples and Matching first, and add them to the view. Then read of each
-// filter of Absent as many tuples as [Needs.AbsentLimit] says, and add them
-// too. A tuple can answer several needs.
+// Read Tuples and Matching first, and add them to the view. Then read [Needs.AbsentLimit]
+// tuples of each filter of Absent, and add them, too. A tuple can be part of several needs.
 type Needs struct {
-	Tuples   []tuplestore.Tuple  // which of these exist? None stands here twice.
+	Tuples   []tuplestore.Tuple  // those of these that exist; without duplicates
 	Matching []tuplestore.Filter // all tuples that match one of these
 	Absent   []tuplestore.Filter // some tuples of each of these
 }
@@ -38,12 +37,11 @@ func NeedsOf(writes ...tuplestore.Write) Needs {
 	return n
 }
 
-// AbsentLimit is how many tuples of an Absent filter are enough, when known is
-// the number of tuples found for Tuples and Matching. The group can delete, or
-// put on other terms, only what is among those; so if some of what was read
-// ceases to match, either there is nothing more to find or [MaxCount] are still
-// left.
+// AbsentLimit returns the number of tuples of an Absent filter that suffice if known tuples
+// were found for Tuples and Matching. The group can delete or update only those. If tuples
+// that were read no longer match after that, either all matching tuples were read or
+// [MaxCount] of them are left.
 //
-// Where Matching is empty, known is at most len(Tuples), and with this for
-// known everything can be read in one round trip.
+// If Matching is empty, known is at most len(Tuples), so all tuples can be read in one
+// round trip.
 func (n Needs) AbsentLimit(known int) int { return MaxCount + known }

@@ -6,25 +6,24 @@ import (
 	"stonetown/tuplestore"
 )
 
-// rows is a set of tuples with their terms. As soon as somebody asks for those
-// that match a filter, which bulk loads do not, it finds those of an object or of
-// a subject without looking at the others.
+// rows is a set of tuples with their qualifiers. The first use of a filter, which bulk
+// loads do not have, builds an index by object and by subject.
 type rows struct {
-	all                 map[tuplestore.Tuple]tuplestore.Terms
-	byObject, bySubject map[tuplestore.Object]map[tuplestore.Tuple]struct{} // nil until asked for
+	all                 map[tuplestore.Tuple]tuplestore.Qualifier
+	byObject, bySubject map[tuplestore.Object]map[tuplestore.Tuple]struct{} // nil before the first use of a filter
 }
 
-func newRows() rows { return rows{all: make(map[tuplestore.Tuple]tuplestore.Terms)} }
+func newRows() rows { return rows{all: make(map[tuplestore.Tuple]tuplestore.Qualifier)} }
 
-// terms are those of a tuple, if it is in the set.
-func (r *rows) terms(t tuplestore.Tuple) (terms tuplestore.Terms, ok bool) {
-	terms, ok = r.all[t]
-	return terms, ok
+// qualifier returns the qualifier of a tuple, if it is in the set.
+func (r *rows) qualifier(t tuplestore.Tuple) (qualifier tuplestore.Qualifier, ok bool) {
+	qualifier, ok = r.all[t]
+	return qualifier, ok
 }
 
-// put adds a tuple, or gives it other terms.
+// put adds a tuple, or replaces its qualifier.
 func (r *rows) put(f tuplestore.Fact) {
-	r.all[f.Tuple] = f.Terms
+	r.all[f.Tuple] = f.Qualifier
 	if r.byObject != nil {
 		r.index(f.Tuple)
 	}
@@ -62,7 +61,7 @@ func (r *rows) matching(f tuplestore.Filter) iter.Seq[tuplestore.Tuple] {
 	return func(yield func(tuplestore.Tuple) bool) {
 		visit := func(set map[tuplestore.Tuple]struct{}) bool {
 			for t := range set {
-				if f.Matches(tuplestore.Fact{Tuple: t, Terms: r.all[t]}) && !yield(t) {
+				if f.Matches(tuplestore.Fact{Tuple: t, Qualifier: r.all[t]}) && !yield(t) {
 					return false
 				}
 			}

@@ -1,21 +1,20 @@
-// Package fairqueue is the queue in which a tenant's writes wait.
+// Package fairqueue is the queue of a tenant's writes.
 //
-// Writes to one resource keep their order, and resources take turns: a burst
-// on one resource waits behind itself and not in front of others. With
+// Writes to one resource keep their order, and the queue is fair between resources: a burst
+// of writes to one resource delays only that resource. With
 //
 //	waiting for doc:a:  a1 a2 a3 a4
 //	waiting for doc:b:  b1
 //	waiting for doc:c:  c1 c2
 //
-// the queue is emptied as a1 b1 c1 a2 c2 a3 a4. Whoever comes new waits for at
-// most one item of every other resource, however long their lines are.
+// the items are taken in the order a1 b1 c1 a2 c2 a3 a4. The first item of a resource waits
+// for at most one item of every other resource, however many they have.
 //
-// The queue is bounded twice, by resource and in total. It refuses what does
-// not fit at once, so that the caller can be told to come back later, instead
-// of letting it wait for longer than anybody would.
+// The queue is bounded for each resource and in total. An item beyond a bound is refused at
+// once, so that its caller can try again later.
 //
-// A queue starts no goroutine and never blocks: its user decides when a group
-// is taken, and how those who wait learn of their outcome.
+// A queue starts no goroutine and never blocks: its user decides when a group is taken, and
+// how the outcome of an item is returned.
 package fairqueue
 
 import (
@@ -29,39 +28,39 @@ import (
 
 // Config bounds a queue.
 type Config struct {
-	PerKey int // items that may wait under one key; at least 1
-	Total  int // items that may wait altogether; at least 1
-	// RetryAfter is what those refused are told to wait.
+	PerKey int // items of one key; at least 1
+	Total  int // items of all keys; at least 1
+	// RetryAfter is the time that refused callers should wait.
 	RetryAfter time.Duration
 }
 
-// Queue holds items that wait under keys. Its methods take constant time per
-// item and are safe for concurrent use.
+// Queue is a queue of items with keys. Its methods take constant time per item and are safe
+// for concurrent use.
 type Queue[T any] struct {
 	config Config
 
 	mu      sync.Mutex
-	lines   map[string]*line // the lines that are not empty
-	turns   list.List        // of *line: the same lines, the next one to take from in front
-	waiting int              // items in all lines
+	keys    map[string]*keyQueue // without empty queues
+	order   list.List            // of *keyQueue: the same queues, the next one first
+	waiting int                  // items of all keys
 }
 
-// line is the items of one key, oldest in front.
-type line struct {
+// keyQueue is the items of one key, oldest first.
+type keyQueue struct {
 	key   string
 	items list.List     // of *item
-	turn  *list.Element // its place in Queue.turns
+	place *list.Element // in Queue.order
 }
 
 type item[T any] struct {
 	value  T
 	weight int
-	line   *line // nil once it was taken or withdrawn
+	queue  *keyQueue // nil after the item was taken or withdrawn
 }
 
-// Ticket is an item's place in the queue.
-type Ticket struct {
-	place *list.Element // in line.items
+// Handle identifies an item in the queue.
+type Handle struct {
+	place *list.Element // in keyQueue.items
 }
 
 // New returns an empty queue. It panics if a bound of the configuration is
@@ -70,17 +69,17 @@ func New[T any](c Config) *Queue[T] {
 	if c.PerKey < 1 || c.Total < 1 {
 		panic(fmt.Sprintf("fairqueue: bounds must be positive: %+v", c))
 	}
-	return &Queue[T]{config: c, lines: make(map[string]*line)}
+	return &Queue[T]{config: c, keys: make(map[string]*keyQueue)}
 }
 
-// Push puts an item at the end of its key's line. Weight is its share of a
-// group, as [Queue.Take] counts it. When the line or the queue is full it
-// fails with a [*tuplestore.BusyError] and nothing is queued.
-func (q *Queue[T]) Push(key string, weight int, value T) (*Ticket, error) {
+// Push adds an item after the others of its key. Weight is its share of a group, as
+// [Queue.Take] counts it. If a bound is exceeded, Push fails with a
+// [*tuplestore.BusyError].
+func (q *Queue[T]) Push(key string, weight int, value T) (*Handle, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 
-	l := q.lines[key]
+	l := q.keys[key]
 	if l != nil && l.items.Len() >= q.config.PerKey {
 		return nil, q.busy("resource", q.config.PerKey)
 	}
@@ -88,29 +87,28 @@ func (q *Queue[T]) Push(key string, weight int, value T) (*Ticket, error) {
 		return nil, q.busy("tenant", q.config.Total)
 	}
 	if l == nil {
-		l = &line{key: key}
-		l.turn = q.turns.PushBack(l)
-		q.lines[key] = l
+		l = &keyQueue{key: key}
+		l.place = q.order.PushBack(l)
+		q.keys[key] = l
 	}
 	q.waiting++
-	return &Ticket{l.items.PushBack(&item[T]{value, weight, l})}, nil
+	return &Handle{l.items.PushBack(&item[T]{value, weight, l})}, nil
 }
 
 func (q *Queue[T]) busy(queue string, limit int) error {
 	return &tuplestore.BusyError{Queue: queue, Limit: limit, RetryAfter: q.config.RetryAfter}
 }
 
-// Take removes the next group and returns it in order: one item of every key
-// in turn, round and round, until the queue is empty or the next item would
-// bring the group's weight above maxWeight. That item goes first the next
-// time. The first item is taken whatever it weighs.
+// Take removes the next group and returns it in order: one item of every key, round robin,
+// until the queue is empty or the next item would exceed the group's maxWeight. That item
+// is the first of the next group. The first item is taken regardless of its weight.
 func (q *Queue[T]) Take(maxWeight int) []T {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 
 	var group []T
 	for weight := 0; q.waiting > 0; {
-		l := q.turns.Front().Value.(*line)
+		l := q.order.Front().Value.(*keyQueue)
 		place := l.items.Front()
 		next := place.Value.(*item[T])
 		weight += next.weight
@@ -118,41 +116,41 @@ func (q *Queue[T]) Take(maxWeight int) []T {
 			break
 		}
 		group = append(group, next.value)
-		q.turns.MoveToBack(l.turn)
+		q.order.MoveToBack(l.place)
 		q.remove(place)
 	}
 	return group
 }
 
-// Cancel withdraws an item and reports whether it was still waiting. If not,
-// it was taken, or withdrawn before.
-func (q *Queue[T]) Cancel(t *Ticket) bool {
+// Cancel withdraws an item and reports whether it was in the queue. If not, it was taken,
+// or withdrawn before.
+func (q *Queue[T]) Cancel(t *Handle) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 
-	if t.place.Value.(*item[T]).line == nil {
+	if t.place.Value.(*item[T]).queue == nil {
 		return false
 	}
 	q.remove(t.place)
 	return true
 }
 
-// Len is the number of items that wait.
+// Len returns the number of items.
 func (q *Queue[T]) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.waiting
 }
 
-// remove takes an item out of its line, and an emptied line out of the queue.
+// remove removes an item, and its key's queue if that is empty then.
 func (q *Queue[T]) remove(place *list.Element) {
 	it := place.Value.(*item[T])
-	l := it.line
-	it.line = nil
+	l := it.queue
+	it.queue = nil
 	l.items.Remove(place)
 	q.waiting--
 	if l.items.Len() == 0 {
-		q.turns.Remove(l.turn)
-		delete(q.lines, l.key)
+		q.order.Remove(l.place)
+		delete(q.keys, l.key)
 	}
 }

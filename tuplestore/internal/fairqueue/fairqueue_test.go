@@ -75,9 +75,9 @@ func TestFullQueueRefuses(t *testing.T) {
 	}
 }
 
-// naive is the queue as its documentation tells it, without regard to cost.
+// naive implements the documentation of the queue without regard to cost.
 type naive struct {
-	keys  []string // in turn
+	keys  []string // in order
 	lines map[string][]entry
 }
 
@@ -129,14 +129,14 @@ func TestAgreesWithNaiveQueue(t *testing.T) {
 		}
 		q := New[int](config)
 		model := &naive{lines: map[string][]entry{}}
-		var tickets []*Ticket
+		var handles []*Handle
 
 		t.Repeat(map[string]func(*rapid.T){
 			"push": func(t *rapid.T) {
 				key := rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "key")
 				weight := rapid.IntRange(0, 5).Draw(t, "weight")
 				full := len(model.lines[key]) >= config.PerKey || model.len() >= config.Total
-				ticket, err := q.Push(key, weight, len(tickets))
+				handle, err := q.Push(key, weight, len(handles))
 				if full != (err != nil) {
 					t.Fatalf("push %s: %v, but full is %v", key, err, full)
 				}
@@ -146,8 +146,8 @@ func TestAgreesWithNaiveQueue(t *testing.T) {
 				if len(model.lines[key]) == 0 {
 					model.keys = append(model.keys, key)
 				}
-				model.lines[key] = append(model.lines[key], entry{len(tickets), weight})
-				tickets = append(tickets, ticket)
+				model.lines[key] = append(model.lines[key], entry{len(handles), weight})
+				handles = append(handles, handle)
 			},
 			"take": func(t *rapid.T) {
 				maxWeight := rapid.IntRange(0, 12).Draw(t, "max weight")
@@ -156,11 +156,11 @@ func TestAgreesWithNaiveQueue(t *testing.T) {
 				}
 			},
 			"cancel": func(t *rapid.T) {
-				if len(tickets) == 0 {
-					return // nothing was queued yet
+				if len(handles) == 0 {
+					return // the queue has had no item
 				}
-				id := rapid.IntRange(0, len(tickets)-1).Draw(t, "id")
-				if got, want := q.Cancel(tickets[id]), model.cancel(id); got != want {
+				id := rapid.IntRange(0, len(handles)-1).Draw(t, "id")
+				if got, want := q.Cancel(handles[id]), model.cancel(id); got != want {
 					t.Fatalf("cancel %d: %v, want %v", id, got, want)
 				}
 			},
@@ -168,15 +168,15 @@ func TestAgreesWithNaiveQueue(t *testing.T) {
 				if q.Len() != model.len() {
 					t.Fatalf("%d items wait, want %d", q.Len(), model.len())
 				}
-				if len(q.lines) != len(model.keys) || q.turns.Len() != len(model.keys) {
-					t.Fatalf("%d lines and %d turns kept for %d keys that wait", len(q.lines), q.turns.Len(), len(model.keys))
+				if len(q.keys) != len(model.keys) || q.order.Len() != len(model.keys) {
+					t.Fatalf("%d lines and %d turns kept for %d keys that wait", len(q.keys), q.order.Len(), len(model.keys))
 				}
 			},
 		})
 	})
 }
 
-// Every item leaves exactly once, taken or withdrawn, whoever comes first.
+// Every item leaves exactly once, taken or withdrawn, under concurrency.
 func TestConcurrentUse(t *testing.T) {
 	const writers, each = 8, 200
 	q := New[int](Config{PerKey: each, Total: writers * each})
@@ -194,12 +194,12 @@ func TestConcurrentUse(t *testing.T) {
 		wg.Go(func() {
 			for i := range each {
 				id := w*each + i
-				ticket, err := q.Push(string(rune('a'+w)), 1, id)
+				handle, err := q.Push(string(rune('a'+w)), 1, id)
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				if i%3 == 0 && q.Cancel(ticket) {
+				if i%3 == 0 && q.Cancel(handle) {
 					leave(id)
 				}
 				if i%5 == 0 {

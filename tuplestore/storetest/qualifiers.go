@@ -9,15 +9,15 @@ import (
 )
 
 var (
-	always  = tuplestore.Terms{}
-	onCall  = tuplestore.Terms{Condition: "on_call"}
-	team7   = tuplestore.Terms{Condition: "on_call", Context: `{"team":7}`}
-	expired = tuplestore.Terms{ExpiresAt: 1}
-	atWork  = tuplestore.Terms{ExpiresAt: 4102444800000000, Condition: "at_work"}
+	always  = tuplestore.Qualifier{}
+	onCall  = tuplestore.Qualifier{Condition: "on_call"}
+	team7   = tuplestore.Qualifier{Condition: "on_call", Context: `{"team":7}`}
+	expired = tuplestore.Qualifier{ExpiresAt: 1}
+	atWork  = tuplestore.Qualifier{ExpiresAt: 4102444800000000, Condition: "at_work"}
 )
 
-var termsCases = []testCase{
-	{"creating an existing tuple on other terms updates it", func(f *fixture) {
+var qualifierCases = []testCase{
+	{"creating an existing tuple with another qualifier updates it", func(f *fixture) {
 		ann := viewer("1", "ann")
 		const c, e, d, u = tuplestore.Created, tuplestore.Existed, tuplestore.Deleted, tuplestore.Updated
 		result := f.write(tuplestore.Write{Actor: "first", Ops: []tuplestore.Op{
@@ -27,22 +27,22 @@ var termsCases = []testCase{
 		f.same("statuses", []tuplestore.Status{c, e, u, u, e, u, d, c}, result.Statuses)
 		f.same("counts", []int{1, 0, 1, 1, 0, 1, 1, 1}, result.Counts)
 
-		for i, terms := range []tuplestore.Terms{team7, atWork, expired, always, onCall} {
+		for i, qualifier := range []tuplestore.Qualifier{team7, atWork, expired, always, onCall} {
 			rev, actor := tuplestore.Revision(i+2), fmt.Sprint("actor ", i)
-			result := f.write(tuplestore.Write{Actor: actor, Ops: []tuplestore.Op{createOn(terms, ann)}})
+			result := f.write(tuplestore.Write{Actor: actor, Ops: []tuplestore.Op{createOn(qualifier, ann)}})
 			f.same("status of an update", []tuplestore.Status{u}, result.Statuses)
 			f.same("count of an update", []int{1}, result.Counts)
-			f.same("change", []tuplestore.Change{{Tuple: ann, Terms: terms}}, f.changes(rev-1, 1)[0].Changes)
+			f.same("change", []tuplestore.Change{{Tuple: ann, Qualifier: qualifier}}, f.changes(rev-1, 1)[0].Changes)
 			f.same("record", []tuplestore.Record{{
-				Fact: tuplestore.Fact{Tuple: ann, Terms: terms}, CreatedRevision: rev, CreatedBy: actor,
+				Fact: tuplestore.Fact{Tuple: ann, Qualifier: qualifier}, CreatedRevision: rev, CreatedBy: actor,
 			}}, timeless(f.scan(f.newest(), everything)))
-			f.same("status on equal terms", []tuplestore.Status{e}, f.apply(createOn(terms, ann)).Statuses)
+			f.same("status with an equal qualifier", []tuplestore.Status{e}, f.apply(createOn(qualifier, ann)).Statuses)
 			if got := f.head().Revision; got != rev {
 				f.Fatalf("head is %d after an update took revision %d", got, rev)
 			}
 		}
 	}},
-	{"a tuple is deleted whatever its terms", func(f *fixture) {
+	{"a tuple is deleted whatever its qualifier", func(f *fixture) {
 		f.apply(createOn(atWork, viewer("1", "ann")), createOn(expired, presence("doc", "1")))
 		f.apply(remove(viewer("1", "ann")), remove(presence("doc", "1")))
 		f.same("changes", map[tuplestore.Tuple]tuplestore.Change{
@@ -51,18 +51,18 @@ var termsCases = []testCase{
 		}, f.netEffect(f.changes(1, 1)[0]))
 		f.holds()
 	}},
-	{"what counts is the terms before and after a write", func(f *fixture) {
+	{"what counts is the qualifier before and after a write", func(f *fixture) {
 		ann, bob := viewer("1", "ann"), viewer("1", "bob")
 		all := removeMatching(tuplestore.Filter{ObjectType: "doc", ObjectID: "1"})
 		f.write(tuplestore.Write{Actor: "first", Ops: []tuplestore.Op{createOn(team7, ann)}})
 		origin := f.scan(f.newest(), everything)
 		for name, ops := range map[string][]tuplestore.Op{
-			"other terms and back":                {create(ann), createOn(team7, ann)},
-			"delete, then create on the same":     {remove(ann), createOn(team7, ann)},
-			"delete all, then create on the same": {all, createOn(team7, ann)},
-			"delete, others, back":                {remove(ann), createOn(expired, ann), createOn(team7, ann)},
-			"create on terms, then delete":        {createOn(onCall, bob), remove(bob)},
-			"create, update, then delete":         {create(bob), createOn(onCall, bob), remove(bob)},
+			"another qualifier and back":           {create(ann), createOn(team7, ann)},
+			"delete, then create on the same":      {remove(ann), createOn(team7, ann)},
+			"delete all, then create on the same":  {all, createOn(team7, ann)},
+			"delete, others, back":                 {remove(ann), createOn(expired, ann), createOn(team7, ann)},
+			"create with a qualifier, then delete": {createOn(onCall, bob), remove(bob)},
+			"create, update, then delete":          {create(bob), createOn(onCall, bob), remove(bob)},
 		} {
 			if got := f.write(tuplestore.Write{Actor: "second", Ops: ops}).Revision; got != 1 {
 				f.Errorf("%s: result at revision %d, want the newest, 1", name, got)
@@ -78,20 +78,20 @@ var termsCases = []testCase{
 			if want := tuplestore.Revision(i + 2); rev != want {
 				f.Fatalf("update %d took revision %d, want %d", i, rev, want)
 			}
-			want := tuplestore.Change{Tuple: ann, Terms: ops[len(ops)-1].Terms}
+			want := tuplestore.Change{Tuple: ann, Qualifier: ops[len(ops)-1].Qualifier}
 			f.same("changes", []tuplestore.Change{want}, f.changes(rev-1, 1)[0].Changes)
 		}
 	}},
-	{"every snapshot has the terms of its time", func(f *fixture) {
+	{"every snapshot has the qualifier of its time", func(f *fixture) {
 		member := related("doc", "1", "viewer", "group", "g", "member")
-		sequence := []tuplestore.Terms{always, onCall, team7, onCall, expired, always, atWork}
-		for _, terms := range sequence {
-			f.apply(createOn(terms, member))
+		sequence := []tuplestore.Qualifier{always, onCall, team7, onCall, expired, always, atWork}
+		for _, qualifier := range sequence {
+			f.apply(createOn(qualifier, member))
 		}
 		f.apply(remove(member))
 		f.apply(createOn(onCall, member))
-		for i, terms := range sequence {
-			s, want := f.at(tuplestore.Revision(i+1)), []tuplestore.Fact{{Tuple: member, Terms: terms}}
+		for i, qualifier := range sequence {
+			s, want := f.at(tuplestore.Revision(i+1)), []tuplestore.Fact{{Tuple: member, Qualifier: qualifier}}
 			for name, l := range map[string]tuplestore.Lookup{
 				"as a tuple":   {Tuples: []tuplestore.Tuple{member}},
 				"as a userset": {Usersets: []tuplestore.Node{member.Node()}},
@@ -110,9 +110,9 @@ var termsCases = []testCase{
 		}
 		f.same("found while deleted", []tuplestore.Fact{}, f.find(f.at(8), tuplestore.Lookup{Tuples: []tuplestore.Tuple{member}}))
 	}},
-	{"terms are kept as they are", func(f *fixture) {
+	{"qualifier are kept as they are", func(f *fixture) {
 		ann := viewer("1", "ann")
-		for _, terms := range []tuplestore.Terms{
+		for _, qualifier := range []tuplestore.Qualifier{
 			{ExpiresAt: math.MaxInt64},
 			{ExpiresAt: math.MinInt64},
 			{ExpiresAt: -1},
@@ -123,8 +123,8 @@ var termsCases = []testCase{
 			{Context: " {\n}\t"},
 			{ExpiresAt: 7, Condition: "on_call", Context: `{"🦊":"-"}`},
 		} {
-			f.apply(createOn(terms, ann), createOn(terms, presence("doc", "1")))
-			want := []tuplestore.Fact{{Tuple: presence("doc", "1"), Terms: terms}, {Tuple: ann, Terms: terms}}
+			f.apply(createOn(qualifier, ann), createOn(qualifier, presence("doc", "1")))
+			want := []tuplestore.Fact{{Tuple: presence("doc", "1"), Qualifier: qualifier}, {Tuple: ann, Qualifier: qualifier}}
 			f.same("found", want, f.find(f.newest(), tuplestore.Lookup{Tuples: []tuplestore.Tuple{ann, presence("doc", "1")}}))
 			var scanned, changed []tuplestore.Fact
 			for _, r := range f.scan(f.newest(), everything) {
@@ -132,7 +132,7 @@ var termsCases = []testCase{
 			}
 			f.same("scanned", want, scanned)
 			for _, c := range f.changes(f.head().Revision-1, 1)[0].Changes {
-				changed = append(changed, tuplestore.Fact{Tuple: c.Tuple, Terms: c.Terms})
+				changed = append(changed, tuplestore.Fact{Tuple: c.Tuple, Qualifier: c.Qualifier})
 			}
 			slices.SortFunc(changed, compareFacts)
 			f.same("changes", want, changed)
@@ -191,7 +191,7 @@ var termsCases = []testCase{
 		release := f.hold()
 		var done []<-chan outcome
 		for i := range 30 {
-			w := tuplestore.Write{Actor: fmt.Sprint(i), Ops: []tuplestore.Op{createOn(tuplestore.Terms{ExpiresAt: int64(i + 1)}, ann)}}
+			w := tuplestore.Write{Actor: fmt.Sprint(i), Ops: []tuplestore.Op{createOn(tuplestore.Qualifier{ExpiresAt: int64(i + 1)}, ann)}}
 			if i%5 == 4 {
 				w.Ops = []tuplestore.Op{removeMatching(tuplestore.Filter{ObjectType: "doc", ObjectID: "1"})}
 			}
@@ -223,7 +223,7 @@ var termsCases = []testCase{
 			}
 			found := f.find(f.at(c.Revision), tuplestore.Lookup{Tuples: []tuplestore.Tuple{ann}})
 			if exists = !change.Deleted; exists {
-				f.same("found", []tuplestore.Fact{{Tuple: ann, Terms: change.Terms}}, found)
+				f.same("found", []tuplestore.Fact{{Tuple: ann, Qualifier: change.Qualifier}}, found)
 			} else {
 				f.same("found", []tuplestore.Fact{}, found)
 			}

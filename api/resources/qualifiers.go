@@ -10,8 +10,8 @@ import (
 	"stonetown/schema/condition"
 )
 
-// terms reads the terms on which a relation is to hold into op.
-func (v *validation) terms(path string, expiresAt *string, on *RelationCondition, op *engine.WriteOp) {
+// qualifier reads the qualifier on which a relation is to hold into op.
+func (v *validation) qualifier(path string, expiresAt *string, on *RelationCondition, op *engine.WriteOp) {
 	if expiresAt != nil {
 		at, err := time.Parse(time.RFC3339Nano, *expiresAt)
 		if err != nil || at.UnixMicro() <= 0 {
@@ -26,7 +26,7 @@ func (v *validation) terms(path string, expiresAt *string, on *RelationCondition
 }
 
 // lasting refuses a new relation that would have expired before it is written. The
-// terms of one that is deleted play no part, and a relation that a question brings
+// qualifier of one that is deleted play no part, and a relation that a question brings
 // along may have expired: then it is not there.
 func (v *validation) lasting(path string, op engine.WriteOp) {
 	if !op.Delete && op.ExpiresAt.UnixMicro() > 0 && !op.ExpiresAt.After(time.Now()) {
@@ -53,7 +53,7 @@ func (v *validation) contextual(in []ContextualRelation) ([]engine.WriteOp, erro
 			Subject:  v.subject(path, r.Subject),
 		}
 		v.Text(path, "relation", r.Relation)
-		v.terms(path, r.ExpiresAt, r.Condition, &op)
+		v.qualifier(path, r.ExpiresAt, r.Condition, &op)
 		ops = append(ops, op)
 	}
 	return ops, nil

@@ -10,16 +10,15 @@ import (
 	"stonetown/tuplestore"
 )
 
-// SubjectFilter selects relations by the object that they name as their subject:
-// as such, or by a userset of it. The other fields narrow it down where they are
-// not empty.
+// SubjectFilter selects relations by the object that they name as their subject, as such or
+// as a userset of it. The other fields restrict the selection if they are not empty.
 type SubjectFilter struct {
 	Subject                            tuplestore.Object
 	SubjectRelation                    string // only this userset
 	ResourceType, ResourceID, Relation string
 }
 
-// store is the filter in the store's terms.
+// store returns the store's filter.
 func (f SubjectFilter) store(c *schema.Compiled) (tuplestore.Filter, error) {
 	s := tuplestore.Subject{Type: f.Subject.Type, ID: f.Subject.ID, Relation: f.SubjectRelation}
 	if _, err := checkedSubject(c, s); err != nil {
@@ -66,29 +65,29 @@ func (e *Engine) subjectRelations(ctx context.Context, tenantID string, at posit
 // SubjectDeletion asks to delete relations by their subject.
 type SubjectDeletion struct {
 	SubjectFilter
-	// Keep, if not nil, says of which relations of an object none is deleted.
+	// Keep, if not nil, reports whether no relation of this name of an object is deleted.
 	Keep func(o tuplestore.Object, relation string) bool
-	// Limit is how many are deleted at most.
+	// Limit is the maximum number of deleted relations.
 	Limit int
-	// Origin is that of a write of these ops.
+	// Origin returns the origin of a write of these ops.
 	Origin func(ops []WriteOp) Origin
 }
 
 // SubjectDeleted is the outcome of a [SubjectDeletion].
 type SubjectDeleted struct {
 	Count int
-	// More: others were left, for the limit.
+	// More: the limit left further relations.
 	More  bool
 	Token string // names the first revision that reflects the deletion
 }
 
-// deletionAttempts is how often relations are looked up anew because another
-// write deleted one of them first.
+// deletionAttempts is how often relations are selected again because another write deleted
+// one of them first.
 const deletionAttempts = 5
 
-// DeleteSubjectRelations deletes relations by their subject, in one revision.
-// Errors are those of [Engine.SubjectRelations] and [Engine.Write], and
-// [*tuplestore.BusyError] if others kept deleting the same relations.
+// DeleteSubjectRelations deletes relations by their subject, in one revision. Errors are
+// those of [Engine.SubjectRelations] and [Engine.Write], and [*tuplestore.BusyError] if
+// other writes kept deleting the same relations.
 func (e *Engine) DeleteSubjectRelations(ctx context.Context, tenantID string, d SubjectDeletion) (SubjectDeleted, error) {
 	for attempt := 1; ; attempt++ {
 		deleted, err := e.deleteSubjectRelations(ctx, tenantID, d)
@@ -111,7 +110,7 @@ func (e *Engine) deleteSubjectRelations(ctx context.Context, tenantID string, d 
 	if err != nil {
 		return SubjectDeleted{}, err
 	}
-	// Without ops too: the commit may have been made before, and tells its result.
+	// Also without ops: the commit may have been made before, and then returns its result.
 	result, token, err := e.commit(ctx, tenantID, func(at position) (tuplestore.Write, error) {
 		w, err := validate(at.compiled, WriteRequest{Origin: d.Origin(ops), Ops: ops})
 		w.Request = fmt.Sprintf("delete %d of %q", d.Limit, d.SubjectFilter)
@@ -127,7 +126,8 @@ func (e *Engine) deleteSubjectRelations(ctx context.Context, tenantID string, d 
 	return deleted, nil
 }
 
-// deletable finds the first relations that are to go, and whether there are more.
+// deletable returns ops that delete the first selected relations, and whether there are
+// more.
 func (e *Engine) deletable(ctx context.Context, tenantID string, d SubjectDeletion) (ops []WriteOp, more bool, err error) {
 	at, err := e.tenant(tenantID).at(ctx, true)
 	if err != nil {
