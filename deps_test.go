@@ -21,11 +21,12 @@ import (
 // of their own, and within one name everything goes.
 const order = `
 	# One thing each. The third line keeps rows.
-	NONE < internal/document, internal/fair, internal/geo, internal/id, internal/jobs, internal/seal, internal/text, internal/tracing;
+	NONE < internal/document, internal/fair, internal/geo, internal/id, internal/seal, internal/text, internal/tracing;
 	internal/tracing < internal/outbound, internal/sqldb;
-	internal/id, internal/jobs, internal/seal, internal/sqldb < internal/eventlog, internal/idempotency, internal/outbox, internal/notify, internal/ratelimit;
+	internal/id, internal/seal, internal/sqldb < internal/jobs;
+	internal/jobs < internal/eventlog, internal/idempotency, internal/notify, internal/ratelimit;
 	internal/document, internal/fair, internal/geo, internal/outbound, internal/text,
-	internal/eventlog, internal/idempotency, internal/outbox, internal/notify, internal/ratelimit < internal;
+	internal/eventlog, internal/idempotency, internal/notify, internal/ratelimit < internal;
 
 	# Revisioned tuples know no schema, and the schema knows no tuples:
 	# the two meet in the engine, which knows no store.

@@ -37,9 +37,9 @@ import (
 	"stonetown/internal/eventlog"
 	"stonetown/internal/geo"
 	"stonetown/internal/idempotency"
+	"stonetown/internal/jobs"
 	"stonetown/internal/notify"
 	"stonetown/internal/outbound"
-	"stonetown/internal/outbox"
 	"stonetown/internal/pgtest"
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/seal"
@@ -206,7 +206,7 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 	must(err)
 	t.Cleanup(func() { must(w.db.Close()) })
 	must(w.db.Migrate(ctx, sqlstore.Migrations(), resources.Migrations(), controlplane.Migrations(), oauth.Migrations(), identity.Migrations(),
-		session.Migrations(), onetime.Migrations(), factor.Migrations(), external.Migrations(), authn.Migrations(), outbox.Migrations(),
+		session.Migrations(), onetime.Migrations(), factor.Migrations(), external.Migrations(), authn.Migrations(), jobs.Migrations(),
 		idempotency.Migrations(), ratelimit.Migrations(), eventlog.Migrations()))
 
 	store, err := sqlstore.New(sqlstore.Config{DB: w.db})
@@ -222,11 +222,11 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 	key, err := seal.NewKey(bytes.Repeat([]byte{1}, seal.KeySize))
 	must(err)
 	persons := &account.People{}
-	jobs, err := outbox.New(outbox.Config{DB: w.db, Seal: key, Clock: w.now})
+	queue, err := jobs.New(jobs.Config{DB: w.db, Seal: key, Clock: w.now})
 	must(err)
 	rights := authority.New(e, oauth.AdministrativeScopes)
 	w.oauth, err = oauth.New(oauth.Config{
-		DB: w.db, Seal: key, Relations: e, Authority: rights, People: persons, Outbox: jobs,
+		DB: w.db, Seal: key, Relations: e, Authority: rights, People: persons, Jobs: queue,
 		Tenants: func(ctx context.Context, tenantID string) (oauth.Tenant, error) {
 			t, err := w.tenants.TenantByID(ctx, tenantID)
 			return oauth.Tenant{ID: t.ID, BaseURL: t.BaseURL}, err
@@ -240,7 +240,7 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 	scopes := oauth.NewRegistry(w.db, e)
 	directory, err := identity.New(identity.Config{
 		DB: w.db, Relations: e, Authority: rights, Breached: stolen, Logger: slog.New(slog.NewJSONHandler(w.log, nil)),
-		Scopes: scopes, Verification: authn.Verification{Outbox: jobs}, OnDelete: []func(*sqldb.Batch, string, string){w.oauth.ForgetUser},
+		Scopes: scopes, Verification: authn.Verification{Jobs: queue}, OnDelete: []func(*sqldb.Batch, string, string){w.oauth.ForgetUser},
 	})
 	must(err)
 	importer, err := userimport.New(userimport.Config{DB: w.db, Seal: key, Users: directory, Parse: people.ParseImport, Logger: slog.New(slog.DiscardHandler)})
@@ -260,7 +260,7 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 	limits, err := ratelimit.New(ratelimit.Config{DB: w.db, Limits: unlimited})
 	must(err)
 	signIns := authn.Config{
-		DB: w.db, Seal: key, Users: directory, Outbox: jobs, Mail: &w.mailbox, Texts: &w.mailbox, Tenants: w.tenants, GeoIP: germany(t), Limits: limits, Clock: w.now, Pace: time.Millisecond,
+		DB: w.db, Seal: key, Users: directory, Jobs: queue, Mail: &w.mailbox, Texts: &w.mailbox, Tenants: w.tenants, GeoIP: germany(t), Limits: limits, Clock: w.now, Pace: time.Millisecond,
 		Logger: slog.New(slog.NewJSONHandler(w.log, nil)),
 	}
 	for _, change := range changeSignIn {
@@ -269,11 +269,11 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 	w.authn, err = authn.New(signIns)
 	must(err)
 	persons.Users, persons.Sessions = directory, w.authn
-	w.authn.Handle(oauth.LogoutJob, w.oauth.SendLogout)
 	w.authn.OnSessionEnd(func(ctx context.Context, tx *sqldb.Tx, e session.Ended) error {
 		return w.oauth.SessionEnded(ctx, tx, e.TenantID, e.ID, e.UserID)
 	})
 	imports.Go(func() { w.authn.Run(importing) })
+	imports.Go(func() { queue.Run(importing) })
 
 	config := api.Config{
 		SecurityContact: "mailto:security@example.com",

@@ -17,7 +17,7 @@ import (
 	"stonetown/identity/session"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/idempotency"
-	"stonetown/internal/outbox"
+	"stonetown/internal/jobs"
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth"
@@ -71,7 +71,7 @@ func openDatabase(ctx context.Context, config Config) (*sqldb.DB, error) {
 		oauth.Migrations(),
 		eventlog.Migrations(),
 		idempotency.Migrations(),
-		outbox.Migrations(),
+		jobs.Migrations(),
 		ratelimit.Migrations(),
 	)
 	if err != nil {

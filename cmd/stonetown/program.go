@@ -31,8 +31,8 @@ import (
 	"stonetown/internal/eventlog"
 	"stonetown/internal/geo"
 	"stonetown/internal/idempotency"
+	"stonetown/internal/jobs"
 	"stonetown/internal/outbound"
-	"stonetown/internal/outbox"
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/sqldb"
 	"stonetown/internal/tracing"
@@ -124,14 +124,14 @@ func (p *Program) Open(ctx context.Context) error {
 		p.breached = list
 	}
 	rights := authority.New(p.engine, oauth.AdministrativeScopes)
-	jobs, err := outbox.New(outbox.Config{DB: p.modules.db, Seal: p.modules.key, Logger: p.log, Tracer: p.tracer})
+	queue, err := jobs.New(jobs.Config{DB: p.modules.db, Seal: p.modules.key, Logger: p.log, Tracer: p.tracer})
 	if err != nil {
 		return err
 	}
 	scopes := oauth.NewRegistry(p.modules.db, p.engine)
 	people, err := identity.New(identity.Config{
 		DB: p.modules.db, Relations: p.engine, Authority: rights, Breached: p.breached, Logger: p.log,
-		Scopes: scopes, Verification: authn.Verification{Outbox: jobs},
+		Scopes: scopes, Verification: authn.Verification{Jobs: queue},
 		OnDelete: []func(*sqldb.Batch, string, string){func(b *sqldb.Batch, tenantID, userID string) { p.oauth.ForgetUser(b, tenantID, userID) }},
 	})
 	if err != nil {
@@ -154,7 +154,7 @@ func (p *Program) Open(ctx context.Context) error {
 		p.geoIP = database
 	}
 	signIns, err := authn.New(authn.Config{
-		DB: p.modules.db, Seal: p.modules.key, Users: people, Outbox: jobs, Mail: mail, Texts: texts, Tenants: senders{p.modules.tenants},
+		DB: p.modules.db, Seal: p.modules.key, Users: people, Jobs: queue, Mail: mail, Texts: texts, Tenants: senders{p.modules.tenants},
 		GeoIP: p.geoIP, Limits: limits, Logger: p.log,
 	})
 	if err != nil {
@@ -165,13 +165,12 @@ func (p *Program) Open(ctx context.Context) error {
 	}
 	p.oauth, err = oauth.New(oauth.Config{
 		DB: p.modules.db, Seal: p.modules.key, Relations: p.engine, Authority: rights, People: &apiaccount.People{Users: people, Sessions: signIns},
-		Outbox: jobs, Tenants: senders{p.modules.tenants}.OAuthTenant,
+		Jobs: queue, Tenants: senders{p.modules.tenants}.OAuthTenant,
 		Outbound: outbound.New(outbound.Config{AllowInsecure: p.config.AllowInsecureTargets}), Logger: p.log,
 	})
 	if err != nil {
 		return err
 	}
-	signIns.Handle(oauth.LogoutJob, p.oauth.SendLogout)
 	signIns.OnSessionEnd(func(ctx context.Context, tx *sqldb.Tx, e session.Ended) error {
 		return p.oauth.SessionEnded(ctx, tx, e.TenantID, e.ID, e.UserID)
 	})
@@ -224,7 +223,7 @@ func (p *Program) Open(ctx context.Context) error {
 	}
 	p.server.RegisterOnShutdown(p.stop)
 	tokens := func(ctx context.Context) { p.oauth.Run(ctx, p.log) }
-	for _, loop := range []func(context.Context){keys.Run, limits.Run, tokens, log.Run, p.store.Run, importer.Run, signIns.Run} {
+	for _, loop := range []func(context.Context){keys.Run, limits.Run, tokens, log.Run, p.store.Run, importer.Run, signIns.Run, queue.Run} {
 		p.loops.Go(func() { loop(p.running) })
 	}
 	if p.config.Dev {
