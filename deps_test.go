@@ -68,12 +68,15 @@ const order = `
 	api/account < api/oauth2;
 	api/openapi, api/pages, api/scopes, api/settings, api/authzen, api/applications, api/oauth2 < api;
 
-	# Wiring only. Benchmarks load the product and are not part of it.
+	# The composition of all packages, which the program and the tests of api open.
+	api, engine/audit, tuplestore/sqlstore < server;
+
+	# Commands only. Benchmarks load the product and are not part of it.
 	engine, tuplestore/memstore < cmd/stonetown/internal/importer;
 	identity, oauth < cmd/stonetown/internal/client;
-	api, engine/audit, tuplestore/sqlstore, cmd/stonetown/internal/importer, cmd/stonetown/internal/client < cmd/stonetown;
-	controlplane, oauth < bench;
-	bench, tuplestore/sqlstore < cmd/stonetown-bench;
+	server, cmd/stonetown/internal/importer, cmd/stonetown/internal/client < cmd/stonetown;
+	server < bench;
+	bench < cmd/stonetown-bench;
 `
 
 const module = "stonetown/"
