@@ -163,12 +163,14 @@ func (q *Queue) Enqueue(b *sqldb.Batch, tenantID, kind string, payload any, opti
 	b.Queue(insertJob, []any{tenantID, job.ID, kind, job.order, q.seal.Seal(tenantID, job.ID, text), q.next()}, nil)
 }
 
-// next returns the current time, later than that of every earlier call, so that it orders
-// jobs.
+// next returns the current time, later than that of the calls before, so that it orders jobs.
+// If the clock was set back by more than a second, it returns the new time.
 func (q *Queue) next() int64 {
 	for {
-		last := q.created.Load()
-		now := max(q.clock().UnixMicro(), last+1)
+		last, now := q.created.Load(), q.clock().UnixMicro()
+		if ahead := last - now; ahead >= 0 && ahead < time.Second.Microseconds() {
+			now = last + 1
+		}
 		if q.created.CompareAndSwap(last, now) {
 			return now
 		}

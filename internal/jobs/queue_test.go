@@ -521,6 +521,20 @@ func TestStop(t *testing.T) {
 	})
 }
 
+// A clock that is set back does not delay jobs.
+func TestClockSetBack(t *testing.T) {
+	onEveryDatabase(t, func(f *fixture) {
+		f.Register(Kind{Name: "greet", Handle: func(context.Context, Job) error { return nil }})
+		f.ahead.Store(int64(time.Hour))
+		f.put("tnt_a", "early")
+		f.ahead.Store(0)
+		f.put("tnt_a", "hello")
+		if tried := f.runDue(); !slices.Equal(tried, []string{"hello"}) {
+			t.Errorf("run %v", tried)
+		}
+	})
+}
+
 // A process leaves jobs of kinds that it does not have to processes that have them.
 func TestUnknownKinds(t *testing.T) {
 	onEveryDatabase(t, func(f *fixture) {
