@@ -21,11 +21,12 @@ import (
 // of their own, and within one name everything goes.
 const order = `
 	# One thing each. The third line keeps rows.
-	NONE < internal/document, internal/fair, internal/geo, internal/id, internal/jobs, internal/seal, internal/text, internal/tracing;
+	NONE < internal/document, internal/fair, internal/geo, internal/id, internal/seal, internal/text, internal/tracing;
 	internal/tracing < internal/outbound, internal/sqldb;
-	internal/id, internal/jobs, internal/seal, internal/sqldb < internal/eventlog, internal/idempotency, internal/outbox, internal/notify, internal/ratelimit;
+	internal/id, internal/seal, internal/sqldb < internal/jobs;
+	internal/jobs < internal/eventlog, internal/idempotency, internal/notify, internal/ratelimit;
 	internal/document, internal/fair, internal/geo, internal/outbound, internal/text,
-	internal/eventlog, internal/idempotency, internal/outbox, internal/notify, internal/ratelimit < internal;
+	internal/eventlog, internal/idempotency, internal/notify, internal/ratelimit < internal;
 
 	# Revisioned tuples know no schema, and the schema knows no tuples:
 	# the two meet in the engine, which knows no store.
@@ -66,12 +67,15 @@ const order = `
 	api/account < api/oauth2;
 	api/openapi, api/pages, api/scopes, api/settings, api/authzen, api/applications, api/oauth2 < api;
 
-	# Wiring only. Benchmarks load the product and are not part of it.
+	# The composition of all packages, which the program and the tests of api open.
+	api, engine/audit, tuplestore/sqlstore < server;
+
+	# Commands only. Benchmarks load the product and are not part of it.
 	engine, tuplestore/memstore < cmd/stonetown/internal/importer;
 	identity, oauth < cmd/stonetown/internal/client;
-	api, engine/audit, tuplestore/sqlstore, cmd/stonetown/internal/importer, cmd/stonetown/internal/client < cmd/stonetown;
-	controlplane, oauth < bench;
-	bench, tuplestore/sqlstore < cmd/stonetown-bench;
+	server, cmd/stonetown/internal/importer, cmd/stonetown/internal/client < cmd/stonetown;
+	server < bench;
+	bench < cmd/stonetown-bench;
 `
 
 const module = "stonetown/"

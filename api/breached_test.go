@@ -206,7 +206,7 @@ func breachedPasswords(t *testing.T, w *world, c *client) {
 // jobs counts the unfinished jobs of a kind.
 func (w *world) jobs(t testing.TB, kind string) (n int64) {
 	t.Helper()
-	if err := w.db.QueryRow(t.Context(), `SELECT COUNT(*) FROM outbox WHERE kind = $1`, kind).Scan(&n); err != nil {
+	if err := w.db.QueryRow(t.Context(), `SELECT COUNT(*) FROM jobs WHERE kind = $1`, kind).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n

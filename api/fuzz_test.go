@@ -30,6 +30,8 @@ import (
 	"stonetown/tuplestore/memstore"
 )
 
+var cursorKey = bytes.Repeat([]byte{7}, 32)
+
 // everything implements all services below the API: it has one tenant, accepts every token,
 // allows everything and stores the last request.
 type everything struct {

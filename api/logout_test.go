@@ -186,7 +186,7 @@ func backchannelLogout(t *testing.T, w *world, c *client) {
 	for _, wait := range []time.Duration{30 * time.Second, 5 * time.Minute} {
 		for tries := 0; ; tries++ { // until the failure is noted
 			var due int64
-			if err := w.db.QueryRow(t.Context(), `SELECT due_at FROM outbox WHERE kind = 'backchannel_logout'`).Scan(&due); err != nil || tries > 500 {
+			if err := w.db.QueryRow(t.Context(), `SELECT due_at FROM jobs WHERE kind = 'backchannel_logout'`).Scan(&due); err != nil || tries > 500 {
 				t.Fatalf("due at %d, %v", due, err)
 			}
 			if left := time.UnixMicro(due).Sub(w.now()); left <= wait && left > wait-20*time.Second {

@@ -6,16 +6,16 @@ import (
 
 	"golang.org/x/crypto/bcrypt"
 
-	"stonetown/identity/authn"
 	"stonetown/identity/password"
 	"stonetown/internal/sqldb"
+	"stonetown/server"
 )
 
 // TestPaceOfWrongPasswords measures the response time of wrong passwords: it is equal for fast hashes, imported
 // hashes and addresses without an account.
 func TestPaceOfWrongPasswords(t *testing.T) {
 	const pace = 300 * time.Millisecond
-	w := newWorldOn(t, sqldb.Config{URL: databases["SQLite"](t)}, nil, func(c *authn.Config) { c.Pace = pace })
+	w := newWorldOn(t, sqldb.Config{URL: databases["SQLite"](t)}, nil, func(c *server.Config) { c.Pace = pace })
 	c := w.tenant(t, "pace")
 	member(t, c, "own@example.com")
 	hash, err := bcrypt.GenerateFromPassword([]byte(secret), bcrypt.MinCost)

@@ -109,8 +109,8 @@ func idempotencyKeys(t *testing.T, w *world, c *client) {
 	equal(t, "the longest key", c.under(t, long(255), "POST", target, relation(user("eve"), "viewer")).status, 201)
 
 	// A key expires after a day.
-	w.skew.Store(int64(idempotency.Window))
-	defer w.skew.Store(0)
+	w.ahead.Store(int64(idempotency.Window))
+	defer w.ahead.Store(0)
 	equal(t, "a day later", c.under(t, "k1", "POST", target, relation(user("bob"), "viewer")).status, 201)
 }
 

@@ -18,36 +18,20 @@ import (
 	"time"
 
 	"stonetown/api"
-	"stonetown/api/account"
-	"stonetown/api/people"
-	"stonetown/api/web"
 	"stonetown/controlplane"
 	"stonetown/engine"
-	"stonetown/engine/audit"
-	"stonetown/engine/authority"
-	"stonetown/engine/resources"
-	"stonetown/identity"
 	"stonetown/identity/authn"
-	"stonetown/identity/external"
-	"stonetown/identity/factor"
-	"stonetown/identity/onetime"
 	"stonetown/identity/password/breached"
-	"stonetown/identity/session"
-	"stonetown/identity/userimport"
-	"stonetown/internal/eventlog"
 	"stonetown/internal/geo"
-	"stonetown/internal/idempotency"
 	"stonetown/internal/notify"
 	"stonetown/internal/outbound"
-	"stonetown/internal/outbox"
 	"stonetown/internal/pgtest"
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth"
 	"stonetown/oauth/dpop/dpoptest"
-	"stonetown/settings"
-	"stonetown/tuplestore/sqlstore"
+	"stonetown/server"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -58,7 +42,6 @@ type world struct {
 	tenants *directory
 	oauth   *oauth.Service
 	engine  *engine.Engine
-	keys    *idempotency.Store
 	config  api.Config
 	server  *httptest.Server
 	log     *logs
@@ -67,16 +50,13 @@ type world struct {
 	mailbox mailbox
 	ranges  ranges
 	quiet   func()       // ends the background jobs
-	skew    atomic.Int64 // added to the clock of idempotency keys, in nanoseconds
-	ahead   atomic.Int64 // added to the clock of sign-ins
+	ahead   atomic.Int64 // added to the clock of sign-ins, jobs and idempotency keys, in nanoseconds
 }
 
-func (w *world) clock() time.Time { return time.Now().Add(time.Duration(w.skew.Load())) }
-
-// now is the time of sign-ins.
+// now returns the time of sign-ins, jobs and idempotency keys.
 func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
 
-// later moves it forward.
+// later moves this time forward.
 func (w *world) later(d time.Duration) { w.ahead.Add(int64(d)) }
 
 // directory is the real one, with states that nothing can set yet.
@@ -91,12 +71,6 @@ func (d *directory) TenantByHost(ctx context.Context, host string) (controlplane
 		t.State = state.(controlplane.TenantState)
 	}
 	return t, err
-}
-
-// AuthnTenant implements [authn.Tenants].
-func (d *directory) AuthnTenant(ctx context.Context, tenantID string) (authn.Tenant, error) {
-	t, err := d.TenantByID(ctx, tenantID)
-	return authn.Tenant{ID: t.ID, Name: t.Name, BaseURL: t.BaseURL}, err
 }
 
 // mailbox stores sent messages by recipient.
@@ -182,16 +156,16 @@ var databases = map[string]func(testing.TB) string{
 	"PostgreSQL": pgtest.URL,
 }
 
-var cursorKey = bytes.Repeat([]byte{7}, seal.KeySize)
-
-// newWorld starts all services on an empty database. change, if not nil, can replace parts.
+// newWorld starts the product on an empty database. change, if not nil, can replace parts of
+// the API.
 func newWorld(t testing.TB, databaseURL string, change func(*api.Config)) *world {
 	t.Helper()
 	return newWorldOn(t, sqldb.Config{URL: databaseURL}, change)
 }
 
-// newWorldOn is newWorld on a database that is opened in a certain way.
-func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), changeSignIn ...func(*authn.Config)) *world {
+// newWorldOn is newWorld on a database that is opened in a certain way, with changes of the
+// composition.
+func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), changes ...func(*server.Config)) *world {
 	t.Helper()
 	ctx := context.Background()
 	must := func(err error) {
@@ -201,96 +175,45 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 		}
 	}
 	w := &world{log: new(logs)}
-	var err error
-	w.db, err = sqldb.Open(ctx, database)
-	must(err)
-	t.Cleanup(func() { must(w.db.Close()) })
-	must(w.db.Migrate(ctx, sqlstore.Migrations(), resources.Migrations(), controlplane.Migrations(), oauth.Migrations(), identity.Migrations(),
-		session.Migrations(), onetime.Migrations(), factor.Migrations(), external.Migrations(), authn.Migrations(), outbox.Migrations(),
-		idempotency.Migrations(), ratelimit.Migrations(), eventlog.Migrations()))
-
-	store, err := sqlstore.New(sqlstore.Config{DB: w.db})
-	must(err)
-	t.Cleanup(func() { must(store.Close()) })
-	e, err := engine.New(engine.Config{Store: store})
-	must(err)
-	t.Cleanup(e.Close)
-	w.engine = e
-	organizations, err := controlplane.New(controlplane.Config{DB: w.db})
-	must(err)
-	w.tenants = &directory{Directory: organizations}
 	key, err := seal.NewKey(bytes.Repeat([]byte{1}, seal.KeySize))
 	must(err)
-	persons := &account.People{}
-	jobs, err := outbox.New(outbox.Config{DB: w.db, Seal: key, Clock: w.now})
-	must(err)
-	rights := authority.New(e, oauth.AdministrativeScopes)
-	w.oauth, err = oauth.New(oauth.Config{
-		DB: w.db, Seal: key, Relations: e, Authority: rights, People: persons, Outbox: jobs,
-		Tenants: func(ctx context.Context, tenantID string) (oauth.Tenant, error) {
-			t, err := w.tenants.TenantByID(ctx, tenantID)
-			return oauth.Tenant{ID: t.ID, BaseURL: t.BaseURL}, err
-		},
-		Outbound: outbound.New(outbound.Config{AllowInsecure: true}), Logger: slog.New(slog.NewJSONHandler(w.log, nil)),
-	})
-	must(err)
-
-	stolen, err := breached.New(breached.Config{URL: w.ranges.start(t), Clock: w.now})
-	must(err)
-	scopes := oauth.NewRegistry(w.db, e)
-	directory, err := identity.New(identity.Config{
-		DB: w.db, Relations: e, Authority: rights, Breached: stolen, Logger: slog.New(slog.NewJSONHandler(w.log, nil)),
-		Scopes: scopes, Verification: authn.Verification{Outbox: jobs}, OnDelete: []func(*sqldb.Batch, string, string){w.oauth.ForgetUser},
-	})
-	must(err)
-	importer, err := userimport.New(userimport.Config{DB: w.db, Seal: key, Users: directory, Parse: people.ParseImport, Logger: slog.New(slog.DiscardHandler)})
-	must(err)
-	importing, stop := context.WithCancel(ctx)
-	var imports sync.WaitGroup
-	imports.Go(func() { importer.Run(importing) })
-	w.quiet = func() { stop(); imports.Wait() }
-	t.Cleanup(w.quiet)
-	w.keys, err = idempotency.New(idempotency.Config{DB: w.db, Seal: key, Clock: w.clock})
+	compromised, err := breached.New(breached.Config{URL: w.ranges.start(t), Clock: w.now})
 	must(err)
 	// The tests request many tokens from one address.
 	unlimited := ratelimit.Limits{}
 	for _, counted := range []ratelimit.Counted{{Family: ratelimit.Token, By: ratelimit.IP}, {Family: ratelimit.Token, By: ratelimit.Caller}, {Family: ratelimit.SignIn, By: ratelimit.IP}, {Family: ratelimit.SignIn, By: ratelimit.Caller}} {
 		unlimited[counted] = ratelimit.Limit{}
 	}
-	limits, err := ratelimit.New(ratelimit.Config{DB: w.db, Limits: unlimited})
-	must(err)
-	signIns := authn.Config{
-		DB: w.db, Seal: key, Users: directory, Outbox: jobs, Mail: &w.mailbox, Texts: &w.mailbox, Tenants: w.tenants, GeoIP: germany(t), Limits: limits, Clock: w.now, Pace: time.Millisecond,
-		Logger: slog.New(slog.NewJSONHandler(w.log, nil)),
+	config := server.Config{
+		Database: database, MasterKey: key, Mail: &w.mailbox, Texts: &w.mailbox,
+		BreachedPasswords: compromised, GeoIP: germany(t), Outbound: outbound.New(outbound.Config{AllowInsecure: true}),
+		RateLimits: unlimited, SecurityContact: "mailto:security@example.com",
+		Logger: slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})), AccessLog: true,
+		Clock: w.now, Pace: time.Millisecond,
 	}
-	for _, change := range changeSignIn {
-		change(&signIns)
-	}
-	w.authn, err = authn.New(signIns)
-	must(err)
-	persons.Users, persons.Sessions = directory, w.authn
-	w.authn.Handle(oauth.LogoutJob, w.oauth.SendLogout)
-	w.authn.OnSessionEnd(func(ctx context.Context, tx *sqldb.Tx, e session.Ended) error {
-		return w.oauth.SessionEnded(ctx, tx, e.TenantID, e.ID, e.UserID)
-	})
-	imports.Go(func() { w.authn.Run(importing) })
-
-	config := api.Config{
-		SecurityContact: "mailto:security@example.com",
-		Engine:          audit.Engine{Engine: e}, Resources: resources.New(e, w.db), Users: directory, Authn: w.authn, Importer: importer, Scopes: scopes, OAuth: w.oauth, Settings: settings.New(organizations, directory, w.oauth), GeoIP: geo.None{}, CursorKey: cursorKey,
-		Config: web.Config{
-			Tenants: w.tenants, Idempotency: w.keys, Limits: limits, Origins: w.oauth,
-			Logger: slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})), AccessLog: true,
-		},
-	}
-	if change != nil {
+	for _, change := range changes {
 		change(&config)
 	}
-	w.config = config
+	s, err := server.Open(ctx, config)
+	must(err)
+	t.Cleanup(func() { must(s.Close()) })
+	running, stop := context.WithCancel(ctx)
+	var background sync.WaitGroup
+	background.Go(func() { s.Run(running) })
+	w.quiet = func() { stop(); background.Wait() }
+	t.Cleanup(w.quiet)
+
+	w.db, w.engine, w.oauth, w.authn = s.DB, s.Engine, s.OAuth, s.Authn
+	w.tenants = &directory{Directory: s.Organizations}
+	w.config = s.API
+	w.config.Tenants, w.config.GeoIP = w.tenants, geo.None{}
+	if change != nil {
+		change(&w.config)
+	}
 	w.server = httptestServer(t, w, nil)
 
 	must(w.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		org, err := organizations.CreateOrganization(ctx, tx, "org", "Organisation")
+		org, err := s.Organizations.CreateOrganization(ctx, tx, "org", "Organisation")
 		w.org = org.ID
 		return err
 	}))

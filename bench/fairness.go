@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/url"
 	"path/filepath"
@@ -12,9 +13,14 @@ import (
 	"time"
 
 	"stonetown/controlplane"
+	"stonetown/identity/password/breached"
+	"stonetown/internal/geo"
+	"stonetown/internal/notify"
+	"stonetown/internal/outbound"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth"
+	"stonetown/server"
 )
 
 // Fairness measures the checks of one tenant while another tenant of the same server
@@ -143,35 +149,31 @@ func (f Fairness) start(ctx context.Context) (modest, greedy *HTTP, stop func(),
 // addTenant gives the server that has its data in a folder, and is not running, a second
 // tenant with an application.
 func addTenant(ctx context.Context, data string) (clientID, secret string, err error) {
-	db, err := sqldb.Open(ctx, sqldb.Config{URL: "sqlite://" + filepath.Join(data, "stonetown.db")})
-	if err != nil {
-		return "", "", err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
 	key, err := seal.ReadKeyFile(filepath.Join(data, "master.key"))
 	if err != nil {
 		return "", "", err
 	}
-	tenants, err := controlplane.New(controlplane.Config{DB: db})
+	s, err := server.Open(ctx, server.Config{
+		Database: sqldb.Config{URL: "sqlite://" + filepath.Join(data, "stonetown.db")}, MasterKey: key,
+		Mail: notify.None{}, Texts: notify.None{}, BreachedPasswords: breached.None{}, GeoIP: geo.None{},
+		Outbound: outbound.New(outbound.Config{}), Logger: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		return "", "", err
 	}
-	apps, err := oauth.New(oauth.Config{DB: db, Seal: key})
+	defer func() { err = errors.Join(err, s.Close()) }()
+	first, err := s.Organizations.FirstTenant(ctx)
 	if err != nil {
 		return "", "", err
 	}
-	first, err := tenants.FirstTenant(ctx)
-	if err != nil {
-		return "", "", err
-	}
-	err = db.Tx(ctx, func(tx *sqldb.Tx) error {
-		tenant, err := tenants.CreateTenant(ctx, tx, controlplane.NewTenant{
+	err = s.DB.Tx(ctx, func(tx *sqldb.Tx) error {
+		tenant, err := s.Organizations.CreateTenant(ctx, tx, controlplane.NewTenant{
 			OrgID: first.OrgID, Slug: "greedy", Name: "greedy", BaseURL: "http://greedy.localhost",
 		})
 		if err != nil {
 			return err
 		}
-		app, given, err := apps.CreateApplication(ctx, tx, tenant.ID, oauth.Application{
+		app, given, err := s.OAuth.CreateApplication(ctx, tx, tenant.ID, oauth.Application{
 			Name: "greedy", Type: oauth.Machine, AllowedScopes: oauth.BuiltinScopes,
 		})
 		clientID, secret = app.ClientID, given

@@ -9,16 +9,16 @@ import (
 	"strings"
 	"time"
 
+	"stonetown/internal/eventlog"
 	"stonetown/internal/id"
-	"stonetown/internal/outbox"
+	"stonetown/internal/jobs"
 	"stonetown/internal/sqldb"
 )
 
-// LogoutJob is the kind of the jobs that tell an application that a session has ended;
-// [Service.SendLogout] does them.
-const LogoutJob = "backchannel_logout"
+// logoutKind is the kind of the jobs that send logout tokens.
+const logoutKind = "backchannel_logout"
 
-// logoutJob is what such a job says.
+// logoutJob is the payload of a job of [logoutKind].
 type logoutJob struct {
 	ClientID  string `json:"client_id"`
 	SessionID string `json:"session_id"`
@@ -33,13 +33,13 @@ const (
 	maxLogoutAnswer = 4 << 10 // bytes, of which none is looked at
 )
 
-// logoutRetries is when an application is told again that could not be told.
+// logoutRetries are the pauses before a logout token is sent again.
 var logoutRetries = []time.Duration{30 * time.Second, 5 * time.Minute}
 
 // SessionEnded queues, within the transaction, that those applications are told which a
 // user has let in during a session that has ended, and which want to know.
 func (s *Service) SessionEnded(ctx context.Context, tx *sqldb.Tx, tenantID, sessionID, userID string) error {
-	if s.outbox == nil {
+	if s.jobs == nil {
 		return nil
 	}
 	clients, err := selectClientsOfSession(ctx, tx, tenantID, sessionID)
@@ -53,7 +53,7 @@ func (s *Service) SessionEnded(ctx context.Context, tx *sqldb.Tx, tenantID, sess
 			return err
 		}
 		if err == nil && app.BackchannelLogoutURI != "" {
-			s.outbox.Queue(&b, tenantID, LogoutJob, logoutJob{clientID, sessionID, userID})
+			s.jobs.Enqueue(&b, tenantID, logoutKind, logoutJob{clientID, sessionID, userID})
 		}
 	}
 	return tx.Send(ctx, &b)
@@ -63,34 +63,52 @@ func selectClientsOfSession(ctx context.Context, tx *sqldb.Tx, tenantID, session
 	return sqldb.Texts(tx.Query(ctx, `SELECT DISTINCT client_id FROM grants WHERE tenant_id = $1 AND session_id = $2`, tenantID, sessionID))
 }
 
-// SendLogout tells an application that a session has ended. It is tried three times; that
-// it could not be told is then on record.
-func (s *Service) SendLogout(ctx context.Context, job outbox.Job) error {
+// registerLogout registers the jobs that send logout tokens. Each is tried three times; an
+// event records that all attempts have failed.
+func (s *Service) registerLogout(q *jobs.Queue) {
+	q.Register(jobs.Kind{
+		Name: logoutKind, Handle: s.sendLogout,
+		Attempts: len(logoutRetries) + 1, Backoff: func(n int) time.Duration { return logoutRetries[n-1] },
+		Dead: s.recordLogoutFailed,
+	})
+}
+
+// sendLogout sends an application a logout token for a session that has ended.
+func (s *Service) sendLogout(ctx context.Context, job jobs.Job) error {
 	var j logoutJob
 	if err := job.Read(&j); err != nil {
-		return errors.Join(err, outbox.ErrDrop)
+		return errors.Join(err, jobs.ErrDrop)
 	}
 	tenant, err := s.tenants(ctx, job.TenantID)
 	if err != nil {
 		return err
 	}
 	app, err := selectApplication(ctx, s.db, tenant.ID, j.ClientID)
-	if notFound(err) || err == nil && app.BackchannelLogoutURI == "" { // it wants to know no more
-		return nil
+	if notFound(err) || err == nil && app.BackchannelLogoutURI == "" {
+		return nil // the application no longer takes logout tokens
 	}
-	if err == nil {
-		err = s.postLogout(ctx, tenant, app, j)
-	}
-	switch {
-	case err == nil:
-		return nil
-	case job.Attempt <= len(logoutRetries):
-		return &outbox.RetryError{After: logoutRetries[job.Attempt-1], Err: err}
-	}
-	if err := s.record.Record(ctx, tenant.ID, logoutFailed(ctx, app, j, err)); err != nil {
+	if err != nil {
 		return err
 	}
-	return errors.Join(err, outbox.ErrDrop)
+	return s.postLogout(ctx, tenant, app, j)
+}
+
+// recordLogoutFailed records that no attempt to send a logout token succeeded.
+func (s *Service) recordLogoutFailed(ctx context.Context, tx *sqldb.Tx, job jobs.Job, last error) error {
+	var j logoutJob
+	if err := job.Read(&j); err != nil {
+		return nil // the payload cannot be read in a later attempt either
+	}
+	app, err := selectApplication(ctx, tx, job.TenantID, j.ClientID)
+	if notFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var b sqldb.Batch
+	eventlog.Append(&b, job.TenantID, logoutFailed(ctx, app, j, last))
+	return tx.Send(ctx, &b)
 }
 
 func (s *Service) postLogout(ctx context.Context, tenant Tenant, app Application, j logoutJob) error {

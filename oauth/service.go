@@ -11,8 +11,8 @@ import (
 
 	"stonetown/engine/authority"
 	"stonetown/internal/eventlog"
+	"stonetown/internal/jobs"
 	"stonetown/internal/outbound"
-	"stonetown/internal/outbox"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 )
@@ -37,9 +37,9 @@ type Config struct {
 	// on behalf of a caller.
 	Authority *authority.Checker
 
-	// Outbox keeps what applications are to be told, until they are, and Tenants knows whose
+	// Jobs sends logout tokens to applications, and Tenants knows whose
 	// they are. Default: there is none, and applications are told nothing.
-	Outbox  *outbox.Outbox
+	Jobs    *jobs.Queue
 	Tenants func(ctx context.Context, tenantID string) (Tenant, error)
 
 	// Outbound fetches the keys that applications publish, and tells them of sessions that
@@ -69,7 +69,7 @@ type Service struct {
 	people    People
 	clock     func() time.Time
 	outbound  *outbound.Client
-	outbox    *outbox.Outbox
+	jobs      *jobs.Queue
 	record    *eventlog.Recorder
 	tenants   func(ctx context.Context, tenantID string) (Tenant, error)
 
@@ -99,12 +99,16 @@ func New(c Config) (*Service, error) {
 		return nil, fmt.Errorf("oauth: %w", err)
 	}
 	revoked := newRevocations(c.DB, c.Clock)
-	return &Service{
-		db: c.DB, relations: c.Relations, authority: c.Authority, people: c.People, clock: c.Clock, outbound: c.Outbound, outbox: c.Outbox, record: eventlog.NewRecorder(c.DB), tenants: c.Tenants,
+	s := &Service{
+		db: c.DB, relations: c.Relations, authority: c.Authority, people: c.People, clock: c.Clock, outbound: c.Outbound, jobs: c.Jobs, record: eventlog.NewRecorder(c.DB), tenants: c.Tenants,
 		keys:       newKeyrings(c.DB, c.Seal, c.Clock, revoked),
 		clientKeys: newClientKeys(c.Outbound, c.Clock, c.Logger),
 		verified:   newVerifiedTokens(),
 		origins:    known,
 		revoked:    revoked,
-	}, nil
+	}
+	if c.Jobs != nil {
+		s.registerLogout(c.Jobs)
+	}
+	return s, nil
 }

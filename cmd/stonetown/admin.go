@@ -15,9 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"stonetown/engine"
-	"stonetown/identity/password/breached"
 	"stonetown/internal/sqldb"
+	"stonetown/server"
 )
 
 // admin is the listener for those who run the server:
@@ -105,8 +104,8 @@ func (a *admin) close() error {
 	return err
 }
 
-// registerMetrics publishes the counters that modules keep.
-func registerMetrics(registry *prometheus.Registry, db *sqldb.DB, e *engine.Engine, b breached.List) {
+// registerMetrics publishes the counters of the packages.
+func registerMetrics(registry *prometheus.Registry, s *server.Server) {
 	counter := func(name, help string, value func() int64) prometheus.Collector {
 		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "stonetown_" + name, Help: help}, func() float64 { return float64(value()) })
 	}
@@ -114,16 +113,19 @@ func registerMetrics(registry *prometheus.Registry, db *sqldb.DB, e *engine.Engi
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		collectors.NewBuildInfoCollector(),
-		counter("checks_total", "Permission checks answered.", func() int64 { return e.Stats().Checks }),
-		counter("engine_cold_reads_total", "Snapshot reads for tenants that are not in memory.", func() int64 { return e.Stats().ColdReads }),
-		counter("engine_tail_reads_total", "Reads of the changelog that made answers current.", func() int64 { return e.Stats().TailReads }),
-		counter("engine_loads_total", "Tenants loaded into memory.", func() int64 { return e.Stats().Loads }),
+		counter("checks_total", "Permission checks answered.", func() int64 { return s.Engine.Stats().Checks }),
+		counter("engine_cold_reads_total", "Snapshot reads for tenants that are not in memory.", func() int64 { return s.Engine.Stats().ColdReads }),
+		counter("engine_tail_reads_total", "Reads of the changelog that made answers current.", func() int64 { return s.Engine.Stats().TailReads }),
+		counter("engine_loads_total", "Tenants loaded into memory.", func() int64 { return s.Engine.Stats().Loads }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "stonetown_engine_resident_bytes", Help: "Estimated memory of the tenants in memory.",
-		}, func() float64 { return float64(e.Stats().ResidentBytes) }),
-		counter("breached_password_questions_total", "Queries to the service for breached passwords.", func() int64 { return b.Stats().Lookups }),
-		counter("breached_password_failures_total", "Queries to the service for breached passwords that failed.", func() int64 { return b.Stats().Failures }),
-		counter("database_statements_total", "SQL statements run.", func() int64 { return db.Stats().Statements }),
-		counter("database_round_trips_total", "Round trips to a database server.", func() int64 { return db.Stats().RoundTrips }),
+		}, func() float64 { return float64(s.Engine.Stats().ResidentBytes) }),
+		counter("breached_password_questions_total", "Queries to the service for breached passwords.", func() int64 { return s.BreachedPasswords.Stats().Lookups }),
+		counter("breached_password_failures_total", "Queries to the service for breached passwords that failed.", func() int64 { return s.BreachedPasswords.Stats().Failures }),
+		counter("jobs_done_total", "Background jobs that succeeded.", func() int64 { return s.Jobs.Stats().Done }),
+		counter("job_failures_total", "Attempts at background jobs that failed.", func() int64 { return s.Jobs.Stats().Failed }),
+		counter("jobs_dead_total", "Background jobs that failed in all their attempts.", func() int64 { return s.Jobs.Stats().Dead }),
+		counter("database_statements_total", "SQL statements run.", func() int64 { return s.DB.Stats().Statements }),
+		counter("database_round_trips_total", "Round trips to a database server.", func() int64 { return s.DB.Stats().RoundTrips }),
 	)
 }

@@ -125,12 +125,12 @@ func restoreFile(ctx context.Context, config Config, backup, place string) (err 
 
 // beginEpoch makes a database that was restored ready for servers.
 func beginEpoch(ctx context.Context, config Config) (err error) {
-	m, err := openModules(ctx, config) // under the right master key
+	s, err := openForCommand(ctx, config) // fails with a wrong master key
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, m.close()) }()
-	return sqlstore.BeginEpoch(ctx, m.db)
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return sqlstore.BeginEpoch(ctx, s.DB)
 }
 
 // checkFile refuses what is damaged or no database of this product, before

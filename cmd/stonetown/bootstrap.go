@@ -19,10 +19,11 @@ import (
 	"stonetown/identity/password"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth"
+	"stonetown/server"
 )
 
-// beginning is what an empty deployment starts with.
-type beginning struct {
+// bootstrapOptions describe the first organisation and tenant.
+type bootstrapOptions struct {
 	Organization string // slug; the name is the same
 	Tenant       string // slug; the name is the same
 	BaseURL      string
@@ -31,17 +32,17 @@ type beginning struct {
 	OwnerEmail   string // owner of the organisation, a user of the system tenant
 }
 
-// devBeginning is the one for a development server on a port.
-func devBeginning(port string) beginning {
-	return beginning{
+// developmentOptions returns the options of a development server on a port.
+func developmentOptions(port string) bootstrapOptions {
+	return bootstrapOptions{
 		Organization: "dev", Tenant: "dev",
 		BaseURL: "http://dev.localhost:" + port, ControlURL: "http://control.localhost:" + port,
 		AdminEmail: "admin@dev.localhost", OwnerEmail: "owner@dev.localhost",
 	}
 }
 
-// credentials are the content of bootstrap.json: how to get at what the
-// beginning created.
+// credentials are the content of bootstrap.json: the credentials of the users and of the
+// application that bootstrap created.
 type credentials struct {
 	BaseURL      string  `json:"base_url"`
 	ControlURL   string  `json:"control_url"`
@@ -58,13 +59,13 @@ type account struct {
 	Password string `json:"password"`
 }
 
-// errBegun is returned for a deployment that has a tenant already.
-var errBegun = errors.New("the database already has a tenant")
+// errHasTenant is returned if the database has a tenant.
+var errHasTenant = errors.New("the database already has a tenant")
 
-// bootstrap creates what b says, in one transaction, and writes the credentials
-// to a file, replacing it. On a deployment that has begun it changes nothing and
-// returns errBegun.
-func (m *modules) bootstrap(ctx context.Context, b beginning, file string) (credentials, error) {
+// bootstrap creates the organisation, the tenant, the users and the application in one
+// transaction, and writes the credentials to a file, replacing it. If the database has a
+// tenant, it changes nothing and returns errHasTenant.
+func bootstrap(ctx context.Context, s *server.Server, b bootstrapOptions, file string) (credentials, error) {
 	c := credentials{
 		BaseURL: b.BaseURL, ControlURL: b.ControlURL,
 		Admin: account{b.AdminEmail, rand.Text()}, Owner: account{b.OwnerEmail, rand.Text()},
@@ -78,54 +79,53 @@ func (m *modules) bootstrap(ctx context.Context, b beginning, file string) (cred
 		return credentials{}, err
 	}
 	written := false
-	err = m.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		if empty, err := m.tenants.Empty(ctx, tx); err != nil {
+	err = s.DB.Tx(ctx, func(tx *sqldb.Tx) error {
+		if empty, err := s.Organizations.Empty(ctx, tx); err != nil {
 			return err
 		} else if !empty {
-			return errBegun
+			return errHasTenant
 		}
-		org, err := m.tenants.CreateOrganization(ctx, tx, b.Organization, b.Organization)
+		org, err := s.Organizations.CreateOrganization(ctx, tx, b.Organization, b.Organization)
 		if err != nil {
 			return err
 		}
-		tenant, err := m.tenants.CreateTenant(ctx, tx, controlplane.NewTenant{
+		tenant, err := s.Organizations.CreateTenant(ctx, tx, controlplane.NewTenant{
 			OrgID: org.ID, Slug: b.Tenant, Name: b.Tenant, BaseURL: b.BaseURL,
 		})
 		if err != nil {
 			return err
 		}
-		_, err = m.users.CreateUser(ctx, tx, tenant.ID, identity.NewUser{
+		_, err = s.Users.CreateUser(ctx, tx, tenant.ID, identity.NewUser{
 			Email: b.AdminEmail, EmailVerified: true, Profile: identity.Profile{Name: "Administrator"}, PasswordHash: adminHash,
 		})
 		if err != nil {
 			return err
 		}
-		_, err = m.users.CreateUser(ctx, tx, controlplane.SystemTenant, identity.NewUser{
+		_, err = s.Users.CreateUser(ctx, tx, controlplane.SystemTenant, identity.NewUser{
 			Email: b.OwnerEmail, EmailVerified: true, Profile: identity.Profile{Name: "Owner"}, PasswordHash: ownerHash,
 		})
 		if err != nil {
 			return err
 		}
-		app, secret, err := m.oauth.CreateApplication(ctx, tx, tenant.ID, oauth.Application{
+		app, secret, err := s.OAuth.CreateApplication(ctx, tx, tenant.ID, oauth.Application{
 			Name: "bootstrap", Type: oauth.Machine, AllowedScopes: oauth.BuiltinScopes,
 		})
 		if err != nil {
 			return err
 		}
 		c.OrgID, c.TenantID, c.ClientID, c.ClientSecret = org.ID, tenant.ID, app.ClientID, secret
-		// Written before the commit: if the process dies in between, the file is
-		// of no use and is replaced at the next start. The other way round the
-		// secrets would be lost.
+		// The file is written before the commit. If the process dies in between, the
+		// next start replaces the file. After the commit, the secrets would be lost.
 		written = true
 		return c.write(file)
 	})
 	if _, ambiguous := errors.AsType[*sqldb.AmbiguousCommitError](err); err != nil && written && !ambiguous {
-		err = errors.Join(err, os.Remove(file)) // credentials of nothing
+		err = errors.Join(err, os.Remove(file)) // its credentials do not exist
 	}
 	if err == nil {
-		// The tenant has its signing keys from the beginning, so that every later
-		// start notices another master key.
-		_, err = m.oauth.JWKS(ctx, oauth.Tenant{ID: c.TenantID, BaseURL: c.BaseURL})
+		// This creates the signing keys of the tenant, so that every later start finds
+		// a wrong master key.
+		_, err = s.OAuth.JWKS(ctx, oauth.Tenant{ID: c.TenantID, BaseURL: c.BaseURL})
 	}
 	if err != nil {
 		return credentials{}, fmt.Errorf("bootstrap: %w", err)
@@ -133,7 +133,7 @@ func (m *modules) bootstrap(ctx context.Context, b beginning, file string) (cred
 	return c, nil
 }
 
-// write replaces the file, for the owner's eyes only, as a whole or not at all.
+// write replaces the file atomically. Only the owner can read it.
 func (c credentials) write(path string) error {
 	text, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
@@ -143,7 +143,7 @@ func (c credentials) write(path string) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // fails after the rename, as it should
+	defer os.Remove(f.Name()) // fails after the rename
 	_, err = f.Write(append(text, '\n'))
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
@@ -151,8 +151,8 @@ func (c credentials) write(path string) error {
 	return os.Rename(f.Name(), path)
 }
 
-// readCredentials reads what write wrote for a tenant. A file that is missing
-// or speaks of another tenant is fs.ErrNotExist.
+// readCredentials reads the file of a tenant that write wrote. It returns fs.ErrNotExist if
+// the file is missing or belongs to another tenant.
 func readCredentials(path, tenantID string) (credentials, error) {
 	var c credentials
 	text, err := os.ReadFile(path)
@@ -168,15 +168,15 @@ func readCredentials(path, tenantID string) (credentials, error) {
 	return c, nil
 }
 
-// beginDevelopment makes sure that a development server has something to try:
-// at the first start it creates it, later it adapts it to the port of today.
-// Without an error but no client id, the credentials are not to be had.
-func (m *modules) beginDevelopment(ctx context.Context, b beginning, file string) (credentials, error) {
-	c, err := m.bootstrap(ctx, b, file)
-	if !errors.Is(err, errBegun) {
+// bootstrapDevelopment creates the tenant of a development server at the first start, and
+// later adapts its address to the port. It returns credentials without a client id, and no
+// error, if they are lost.
+func bootstrapDevelopment(ctx context.Context, s *server.Server, b bootstrapOptions, file string) (credentials, error) {
+	c, err := bootstrap(ctx, s, b, file)
+	if !errors.Is(err, errHasTenant) {
 		return c, err
 	}
-	tenant, err := m.tenants.FirstTenant(ctx)
+	tenant, err := s.Organizations.FirstTenant(ctx)
 	if err != nil {
 		return credentials{}, err
 	}
@@ -188,17 +188,17 @@ func (m *modules) beginDevelopment(ctx context.Context, b beginning, file string
 		return c, err
 	}
 	if !isLocal(tenant.BaseURL) {
-		return c, nil // not made by a development server: its address is no business of ours
+		return c, nil // a development server did not create the tenant, and does not change its address
 	}
-	// Another server may be running on this database, whose tokens a new address would make
-	// invalid. The embedded one is ours alone.
-	if m.db.Dialect() != sqldb.SQLite {
+	// Another server may be running on this database, and a new address would invalidate its
+	// tokens. An SQLite database has one server.
+	if s.DB.Dialect() != sqldb.SQLite {
 		return credentials{}, fmt.Errorf("the tenant of this database has the address %s, and other servers may be using it: "+
 			"start on the same port (--listen), or with another database", tenant.BaseURL)
 	}
 	c.BaseURL, c.ControlURL = b.BaseURL, b.ControlURL
-	err = m.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		if err := m.tenants.MoveTenant(ctx, tx, tenant.ID, c.BaseURL); err != nil {
+	err = s.DB.Tx(ctx, func(tx *sqldb.Tx) error {
+		if err := s.Organizations.MoveTenant(ctx, tx, tenant.ID, c.BaseURL); err != nil {
 			return err
 		}
 		return c.write(file)
@@ -214,7 +214,7 @@ func isLocal(baseURL string) bool {
 }
 
 func bootstrapCommand(environ []string) *cobra.Command {
-	b := devBeginning("8080")
+	b := developmentOptions("8080")
 	var out string
 	cmd := &cobra.Command{
 		Use:   "bootstrap",
@@ -250,14 +250,14 @@ database already has a tenant, the command changes nothing and prints a notice.`
 	return cmd
 }
 
-func runBootstrap(cmd *cobra.Command, config Config, b beginning, out string) (err error) {
-	m, err := openModules(cmd.Context(), config)
+func runBootstrap(cmd *cobra.Command, config Config, b bootstrapOptions, out string) (err error) {
+	s, err := openForCommand(cmd.Context(), config)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, m.close()) }()
+	defer func() { err = errors.Join(err, s.Close()) }()
 
-	tenant, err := m.tenants.FirstTenant(cmd.Context())
+	tenant, err := s.Organizations.FirstTenant(cmd.Context())
 	if err == nil {
 		fmt.Fprintf(cmd.OutOrStdout(), "Nothing changed: the database already has the tenant %s (%s).\n", tenant.Slug, tenant.BaseURL)
 		return nil
@@ -268,7 +268,7 @@ func runBootstrap(cmd *cobra.Command, config Config, b beginning, out string) (e
 	if _, err := os.Lstat(out); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("bootstrap: %s exists; it may hold the credentials of another deployment", out)
 	}
-	c, err := m.bootstrap(cmd.Context(), b, out)
+	c, err := bootstrap(cmd.Context(), s, b, out)
 	if err != nil {
 		return err
 	}

@@ -103,11 +103,11 @@ func TestBootstrap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := openModules(t.Context(), config)
+	m, err := openForCommand(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tenant, err := m.tenants.TenantByHost(t.Context(), "people.example.com")
+	tenant, err := m.Organizations.TenantByHost(t.Context(), "people.example.com")
 	if err != nil || tenant.ID != c.TenantID || tenant.OrgID != c.OrgID || tenant.BaseURL != c.BaseURL || tenant.State != controlplane.TenantActive {
 		t.Errorf("%+v, %v", tenant, err)
 	}
@@ -115,20 +115,20 @@ func TestBootstrap(t *testing.T) {
 		t.Errorf("control_url is %s", c.ControlURL)
 	}
 	for tenantID, a := range map[string]account{c.TenantID: c.Admin, controlplane.SystemTenant: c.Owner} {
-		if u, err := m.users.VerifyPassword(t.Context(), tenantID, a.Email, a.Password); err != nil || !u.EmailVerified {
+		if u, err := m.Users.VerifyPassword(t.Context(), tenantID, a.Email, a.Password); err != nil || !u.EmailVerified {
 			t.Errorf("%s: %+v, %v", a.Email, u, err)
 		}
 	}
-	if _, err := m.users.UserByEmail(t.Context(), c.TenantID, c.Owner.Email); !errors.Is(err, identity.ErrUserNotFound) {
+	if _, err := m.Users.UserByEmail(t.Context(), c.TenantID, c.Owner.Email); !errors.Is(err, identity.ErrUserNotFound) {
 		t.Errorf("the owner is a user of the tenant: %v", err)
 	}
-	resp, err := m.oauth.Token(t.Context(), oauth.Tenant{ID: c.TenantID, BaseURL: c.BaseURL}, oauth.TokenRequest{
+	resp, err := m.OAuth.Token(t.Context(), oauth.Tenant{ID: c.TenantID, BaseURL: c.BaseURL}, oauth.TokenRequest{
 		GrantType: oauth.GrantClientCredentials, Credentials: oauth.Credentials{ClientID: c.ClientID, ClientSecret: c.ClientSecret},
 	})
 	if err != nil || resp.Scope != strings.Join(oauth.BuiltinScopes, " ") {
 		t.Errorf("%q, %v", resp.Scope, err)
 	}
-	if err := m.close(); err != nil {
+	if err := m.Close(); err != nil {
 		t.Fatal(err)
 	}
 
@@ -180,7 +180,7 @@ func TestServeDevLeavesRealTenants(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := start(t, "--dev", "--data-dir", dir)
-	if tenant, err := s.modules.tenants.FirstTenant(t.Context()); err != nil || tenant.BaseURL != base {
+	if tenant, err := s.server.Organizations.FirstTenant(t.Context()); err != nil || tenant.BaseURL != base {
 		t.Errorf("the tenant was moved: %+v, %v", tenant, err)
 	}
 	if c := readJSON(t, filepath.Join(dir, "bootstrap.json")); c.BaseURL != base {

@@ -448,7 +448,7 @@ func TestPages(t *testing.T) {
 func (b *browser) posted(server *running, to string) {
 	b.Helper()
 	for range 200 {
-		items, err := server.mailbox.Items(10)
+		items, err := server.server.API.Mailbox.Items(10)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -464,7 +464,7 @@ func (b *browser) posted(server *running, to string) {
 func (b *browser) message(server *running, number string) string {
 	b.Helper()
 	for range 100 {
-		items, err := server.mailbox.Items(1)
+		items, err := server.server.API.Mailbox.Items(1)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -482,8 +482,8 @@ func (b *browser) message(server *running, number string) string {
 func (s *running) linked(t *testing.T, email string, slugs ...string) {
 	t.Helper()
 	kinds := map[string]string{"google": "social.google", "github": "social.github", "staff": "saml"}
-	identities := external.NewStore(s.modules.db, time.Now)
-	err := s.modules.db.Tx(t.Context(), func(tx *sqldb.Tx) error {
+	identities := external.NewStore(s.server.DB, time.Now)
+	err := s.server.DB.Tx(t.Context(), func(tx *sqldb.Tx) error {
 		for _, slug := range slugs {
 			i := external.Identity{ConnectionID: "con_" + slug, Slug: slug, Kind: kinds[slug], Subject: "1", Email: "ann@" + slug + ".example"}
 			err := tx.QueryRow(t.Context(), `SELECT tenant_id, id FROM users WHERE email = $1`, email).Scan(&i.TenantID, &i.UserID)
@@ -505,7 +505,7 @@ func (s *running) linked(t *testing.T, email string, slugs ...string) {
 func (s *running) age(t *testing.T) {
 	t.Helper()
 	hour := time.Hour.Microseconds()
-	if _, err := s.modules.db.Exec(t.Context(), `UPDATE sessions SET auth_time = auth_time - $1, second_factor_at = second_factor_at - $1`, hour); err != nil {
+	if _, err := s.server.DB.Exec(t.Context(), `UPDATE sessions SET auth_time = auth_time - $1, second_factor_at = second_factor_at - $1`, hour); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -318,7 +318,7 @@ func (s *running) set(t *testing.T, c credentials, patch string) {
 
 func (s *running) exec(t *testing.T, sql string, args ...any) {
 	t.Helper()
-	if n, err := s.modules.db.Exec(t.Context(), sql, args...); err != nil || n != 1 {
+	if n, err := s.server.DB.Exec(t.Context(), sql, args...); err != nil || n != 1 {
 		t.Fatalf("%s: %d rows, %v", sql, n, err)
 	}
 }

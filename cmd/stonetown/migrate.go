@@ -1,27 +1,13 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
-	"stonetown/controlplane"
-	"stonetown/engine/resources"
-	"stonetown/identity"
-	"stonetown/identity/authn"
-	"stonetown/identity/external"
-	"stonetown/identity/factor"
-	"stonetown/identity/onetime"
-	"stonetown/identity/session"
-	"stonetown/internal/eventlog"
-	"stonetown/internal/idempotency"
-	"stonetown/internal/outbox"
-	"stonetown/internal/ratelimit"
 	"stonetown/internal/sqldb"
-	"stonetown/oauth"
-	"stonetown/tuplestore/sqlstore"
+	"stonetown/server"
 )
 
 func migrateCommand(environ []string) *cobra.Command {
@@ -32,50 +18,26 @@ func migrateCommand(environ []string) *cobra.Command {
 starts; use this command to do it before a rollout. It is safe to run at any time,
 and by several processes at once.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			config, err := resolveConfig(cmd.Flags(), environ)
 			if err != nil {
 				return err
 			}
-			db, err := openDatabase(cmd.Context(), config)
+			if err := config.makeDataDir(); err != nil {
+				return err
+			}
+			db, err := sqldb.Open(cmd.Context(), databaseConfig(config))
 			if err != nil {
 				return err
 			}
+			defer func() { err = errors.Join(err, db.Close()) }()
+			if err := server.Migrate(cmd.Context(), db); err != nil {
+				return err
+			}
 			fmt.Fprintf(cmd.OutOrStdout(), "The tables (%s) are up to date.\n", db.Dialect())
-			return db.Close()
+			return nil
 		},
 	}
 	configFlags(cmd.Flags())
 	return cmd
-}
-
-// openDatabase opens the configured database with its tables up to date.
-func openDatabase(ctx context.Context, config Config) (*sqldb.DB, error) {
-	if err := config.makeDataDir(); err != nil {
-		return nil, err
-	}
-	db, err := sqldb.Open(ctx, sqldb.Config{URL: config.DatabaseURL, MaxConns: config.DatabaseConns})
-	if err != nil {
-		return nil, err
-	}
-	err = db.Migrate(ctx,
-		sqlstore.Migrations(),
-		resources.Migrations(),
-		controlplane.Migrations(),
-		identity.Migrations(),
-		session.Migrations(),
-		onetime.Migrations(),
-		factor.Migrations(),
-		external.Migrations(),
-		authn.Migrations(),
-		oauth.Migrations(),
-		eventlog.Migrations(),
-		idempotency.Migrations(),
-		outbox.Migrations(),
-		ratelimit.Migrations(),
-	)
-	if err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return db, nil
 }

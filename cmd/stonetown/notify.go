@@ -1,17 +1,13 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"stonetown/api/pages"
-	"stonetown/controlplane"
-	"stonetown/identity/authn"
 	"stonetown/internal/notify"
-	"stonetown/oauth"
 )
 
 // openNotify opens the senders of mails and text messages. mailbox shows them in development and
@@ -51,19 +47,4 @@ func readSecret(path string) (string, error) {
 	}
 	text, err := os.ReadFile(path)
 	return strings.TrimSpace(string(text)), err
-}
-
-// senders finds the tenants that send mails to users and notifications to applications.
-type senders struct{ tenants *controlplane.Directory }
-
-// AuthnTenant implements [authn.Tenants].
-func (s senders) AuthnTenant(ctx context.Context, tenantID string) (authn.Tenant, error) {
-	t, err := s.tenants.TenantByID(ctx, tenantID)
-	return authn.Tenant{ID: t.ID, Name: t.Name, BaseURL: t.BaseURL}, err
-}
-
-// OAuthTenant implements [oauth.Config.Tenants].
-func (s senders) OAuthTenant(ctx context.Context, tenantID string) (oauth.Tenant, error) {
-	t, err := s.tenants.TenantByID(ctx, tenantID)
-	return oauth.Tenant{ID: t.ID, BaseURL: t.BaseURL}, err
 }

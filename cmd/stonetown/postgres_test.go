@@ -37,7 +37,7 @@ func TestServePostgres(t *testing.T) {
 	var c credentials
 	begun := 0
 	for i, file := range files {
-		if err := failures[i]; err != nil && !errors.Is(err, errBegun) && !errors.Is(err, controlplane.ErrSlugTaken) {
+		if err := failures[i]; err != nil && !errors.Is(err, errHasTenant) && !errors.Is(err, controlplane.ErrSlugTaken) {
 			t.Errorf("bootstrap: %v", err)
 		}
 		if _, err := os.Stat(file); err == nil {

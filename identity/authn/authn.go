@@ -8,7 +8,7 @@
 //
 // Neither a response nor its timing reveals whether an account exists. Work that differs
 // between a known address and an unknown one, such as sending a mail, runs in the
-// background, out of the outbox.
+// background, as a job.
 //
 // Attempts are limited by account, whether or not it exists. The database counts an attempt
 // before the password is verified, so that parallel attempts are limited like consecutive ones.
@@ -31,7 +31,6 @@ import (
 	"stonetown/internal/geo"
 	"stonetown/internal/jobs"
 	"stonetown/internal/notify"
-	"stonetown/internal/outbox"
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
@@ -122,7 +121,7 @@ type Config struct {
 	DB      *sqldb.DB
 	Seal    *seal.Key
 	Users   *identity.Directory
-	Outbox  *outbox.Outbox
+	Jobs    *jobs.Queue
 	Mail    notify.Mailer // [notify.None] sends nothing
 	Texts   notify.Texter // [notify.None] sends nothing
 	Tenants Tenants
@@ -164,7 +163,7 @@ type Service struct {
 	tokens   *onetime.Store
 	factors  *factor.Store
 	external *external.Store
-	outbox   *outbox.Outbox
+	jobs     *jobs.Queue
 	recorder *eventlog.Recorder
 	mail     notify.Mailer
 	texts    notify.Texter
@@ -176,15 +175,14 @@ type Service struct {
 	clock    func() time.Time
 	log      *slog.Logger
 
-	handlers     map[string]func(context.Context, outbox.Job) error // by the kind of the job
 	sessionEnded []func(ctx context.Context, tx *sqldb.Tx, e session.Ended) error
 }
 
 // New returns a service. Its tables are [Migrations] and those of the packages beside it.
 func New(c Config) (*Service, error) {
-	if c.DB == nil || c.Seal == nil || c.Users == nil || c.Outbox == nil || c.Mail == nil || c.Texts == nil ||
+	if c.DB == nil || c.Seal == nil || c.Users == nil || c.Jobs == nil || c.Mail == nil || c.Texts == nil ||
 		c.Tenants == nil || c.GeoIP == nil || c.Limits == nil || c.Logger == nil {
-		return nil, errors.New("authn: Config.DB, Seal, Users, Outbox, Mail, Texts, Tenants, GeoIP, Limits and Logger are required")
+		return nil, errors.New("authn: Config.DB, Seal, Users, Jobs, Mail, Texts, Tenants, GeoIP, Limits and Logger are required")
 	}
 	if c.Clock == nil {
 		c.Clock = time.Now
@@ -196,26 +194,26 @@ func New(c Config) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("authn: %w", err)
 	}
-	return &Service{
-		db: c.DB, users: c.Users, outbox: c.Outbox, mail: c.Mail, texts: c.Texts, tenants: c.Tenants, geoIP: c.GeoIP, limits: c.Limits, paces: paces, clock: c.Clock, log: c.Logger,
+	s := &Service{
+		db: c.DB, users: c.Users, jobs: c.Jobs, mail: c.Mail, texts: c.Texts, tenants: c.Tenants, geoIP: c.GeoIP, limits: c.Limits, paces: paces, clock: c.Clock, log: c.Logger,
 		sessions: session.NewStore(c.DB, c.Clock),
 		recorder: eventlog.NewRecorder(c.DB),
 		tokens:   onetime.NewStore(c.DB, c.Seal, c.Clock),
 		factors:  factor.NewStore(c.DB, c.Seal, c.Clock),
 		external: external.NewStore(c.DB, c.Clock),
 		account:  c.Seal.Derive("accounts that are tried"),
-		handlers: map[string]func(context.Context, outbox.Job) error{},
-	}, nil
+	}
+	s.register(c.Jobs)
+	return s, nil
 }
 
 func (s *Service) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
 
-// Run runs the jobs of the outbox, reports ended sessions, and deletes expired rows, until ctx
-// ends. Several processes may run it.
+// Run reports ended sessions and deletes expired rows, until ctx ends. Several processes may
+// run it.
 func (s *Service) Run(ctx context.Context) {
 	var working sync.WaitGroup
 	defer working.Wait()
-	working.Go(func() { s.outbox.Run(ctx, s.work) })
 	working.Go(func() { s.reportEnded(ctx) })
 	jobs.Loop{Name: "delete expired tokens, attempts and devices", Every: deleteEvery, Logger: s.log}.Run(ctx, jobs.Once(s.deleteExpired))
 }

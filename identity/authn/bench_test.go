@@ -17,8 +17,8 @@ import (
 	"stonetown/identity/session"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/geo"
+	"stonetown/internal/jobs"
 	"stonetown/internal/notify"
-	"stonetown/internal/outbox"
 	"stonetown/internal/pgtest"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
@@ -88,14 +88,14 @@ func openBench(b *testing.B, url string) *Service {
 	db, err := sqldb.Open(b.Context(), sqldb.Config{URL: url})
 	must(err)
 	b.Cleanup(func() { db.Close() })
-	must(db.Migrate(b.Context(), identity.Migrations(), session.Migrations(), onetime.Migrations(), factor.Migrations(), external.Migrations(), Migrations(), outbox.Migrations(), eventlog.Migrations()))
+	must(db.Migrate(b.Context(), identity.Migrations(), session.Migrations(), onetime.Migrations(), factor.Migrations(), external.Migrations(), Migrations(), jobs.Migrations(), eventlog.Migrations()))
 	key, err := seal.NewKey(bytes.Repeat([]byte{1}, seal.KeySize))
 	must(err)
 	users, err := identity.New(identity.Config{DB: db})
 	must(err)
-	jobs, err := outbox.New(outbox.Config{DB: db, Seal: key})
+	jobs, err := jobs.New(jobs.Config{DB: db, Seal: key})
 	must(err)
-	s, err := New(Config{DB: db, Seal: key, Users: users, Outbox: jobs, Mail: notify.None{}, Texts: notify.None{}, Tenants: tenants{}, GeoIP: geo.None{}, Limits: Unlimited{}, Logger: slog.New(slog.DiscardHandler)})
+	s, err := New(Config{DB: db, Seal: key, Users: users, Jobs: jobs, Mail: notify.None{}, Texts: notify.None{}, Tenants: tenants{}, GeoIP: geo.None{}, Limits: Unlimited{}, Logger: slog.New(slog.DiscardHandler)})
 	must(err)
 	return s
 }

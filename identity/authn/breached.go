@@ -9,7 +9,7 @@ import (
 	"stonetown/identity/password"
 	"stonetown/identity/password/breached"
 	"stonetown/internal/eventlog"
-	"stonetown/internal/outbox"
+	"stonetown/internal/jobs"
 	"stonetown/internal/sqldb"
 )
 
@@ -27,7 +27,7 @@ func (s *Service) RecordRefusal(ctx context.Context, tenantID string, u identity
 	return refused
 }
 
-// passwordJob checks a password after a sign-in with it. The outbox encrypts it, as all jobs.
+// passwordJob checks a password after a sign-in with it. It is encrypted, as all payloads.
 type passwordJob struct {
 	UserID string          `json:"user_id"`
 	Hash   string          `json:"hash"` // identifies the password
@@ -38,11 +38,11 @@ type passwordJob struct {
 // checkPassword looks up the password of a sign-in and notifies the user if it is breached. A
 // failed lookup is not repeated before the next sign-in, so that the digest of the password is
 // not stored until then.
-func (s *Service) checkPassword(ctx context.Context, job outbox.Job, p passwordJob) error {
+func (s *Service) checkPassword(ctx context.Context, job jobs.Job, p passwordJob) error {
 	tenantID := job.TenantID
 	found, err := s.users.IsBreached(ctx, p.Digest)
 	if err != nil {
-		return errors.Join(err, outbox.ErrDrop)
+		return errors.Join(err, jobs.ErrDrop)
 	}
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		notify, err := s.users.PasswordChecked(ctx, tx, tenantID, p.UserID, password.Hash(p.Hash), found)
@@ -59,7 +59,7 @@ func (s *Service) checkPassword(ctx context.Context, job outbox.Job, p passwordJ
 		return tx.Send(ctx, &b)
 	})
 	if err == nil && found {
-		s.outbox.Wake()
+		s.jobs.Wake()
 	}
 	return err
 }

@@ -13,7 +13,7 @@ import (
 	"stonetown/identity/session"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/id"
-	"stonetown/internal/outbox"
+	"stonetown/internal/jobs"
 	"stonetown/internal/sqldb"
 )
 
@@ -89,7 +89,7 @@ func (s *Service) ResendVerification(ctx context.Context, t Tenant, userID strin
 	if err := s.limit(ctx, t.ID, "verify", identity.NormalEmail(u.Email), mailLimits...); err != nil {
 		return 0, err
 	}
-	return mailLimits[0].Window, s.outbox.Put(ctx, t.ID, jobVerifyMail, verifyMail{UserID: userID})
+	return mailLimits[0].Window, s.jobs.Put(ctx, t.ID, jobVerifyMail, verifyMail{UserID: userID})
 }
 
 // ResendTo sends the same mail to an address, if it is the unverified address of a user. The
@@ -101,22 +101,22 @@ func (s *Service) ResendTo(ctx context.Context, t Tenant, email, then string) er
 	} else if err != nil {
 		return err
 	}
-	return s.outbox.Put(ctx, t.ID, jobVerifyMail, verifyMail{Email: email, Then: then})
+	return s.jobs.Put(ctx, t.ID, jobVerifyMail, verifyMail{Email: email, Then: then})
 }
 
-// Verification is an [identity.Verification] that queues the mails in an outbox. The service
-// with the same outbox sends them.
-type Verification struct{ Outbox *outbox.Outbox }
+// Verification is an [identity.Verification] that enqueues the mails. The service
+// with the same queue sends them.
+type Verification struct{ Jobs *jobs.Queue }
 
 // Queue implements [identity.Verification].
-func (v Verification) Queue(b *sqldb.Batch, u identity.User) { queueVerification(v.Outbox, b, u, "") }
+func (v Verification) Queue(b *sqldb.Batch, u identity.User) { queueVerification(v.Jobs, b, u, "") }
 
 // Wake implements [identity.Verification].
-func (v Verification) Wake() { v.Outbox.Wake() }
+func (v Verification) Wake() { v.Jobs.Wake() }
 
 // queueVerification queues the mail. Unless it is empty, the path then is part of the link.
-func queueVerification(o *outbox.Outbox, b *sqldb.Batch, u identity.User, then string) {
-	o.Queue(b, u.TenantID, jobVerifyMail, verifyMail{UserID: u.ID, Then: then})
+func queueVerification(o *jobs.Queue, b *sqldb.Batch, u identity.User, then string) {
+	o.Enqueue(b, u.TenantID, jobVerifyMail, verifyMail{UserID: u.ID, Then: then})
 }
 
 // ChangeEmail begins a change of address. The new address gets the link that completes it, and
@@ -140,13 +140,13 @@ func (s *Service) ChangeEmail(ctx context.Context, t Tenant, current session.Ses
 		b.Queue(`INSERT INTO email_changes (tenant_id, user_id, id, new_email, verified, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 			[]any{t.ID, u.ID, c.ID, email, false, now.UnixMicro(), now.Add(verifyFor).UnixMicro()}, nil)
 		eventlog.Append(&b, t.ID, emailChangeRequested(ctx, u))
-		s.outbox.Queue(&b, t.ID, jobChangeMail, changeMail{UserID: u.ID, Change: c.ID, Email: email})
+		s.jobs.Enqueue(&b, t.ID, jobChangeMail, changeMail{UserID: u.ID, Change: c.ID, Email: email})
 		return tx.Send(ctx, &b)
 	})
 	if err != nil {
 		return c, fmt.Errorf("begin change of address: %w", err)
 	}
-	s.outbox.Wake()
+	s.jobs.Wake()
 	return c, nil
 }
 
@@ -274,11 +274,11 @@ func (s *Service) RevertEmail(ctx context.Context, t Tenant, token string) (emai
 			events = append(events, emailChanged(ctx, c))
 		}
 		eventlog.Append(&b, t.ID, events...)
-		s.outbox.Queue(&b, t.ID, jobResetMail, resetMail{UserID: found.UserID})
+		s.jobs.Enqueue(&b, t.ID, jobResetMail, resetMail{UserID: found.UserID})
 		return tx.Send(ctx, &b)
 	})
 	if err == nil {
-		s.outbox.Wake()
+		s.jobs.Wake()
 	}
 	return link.Email, err
 }

@@ -5,15 +5,8 @@ import (
 
 	"stonetown/identity/session"
 	"stonetown/internal/jobs"
-	"stonetown/internal/outbox"
 	"stonetown/internal/sqldb"
 )
-
-// Handle registers the handler of a kind of jobs that another module puts into the outbox. It
-// must be called before [Service.Run].
-func (s *Service) Handle(kind string, handle func(context.Context, outbox.Job) error) {
-	s.handlers[kind] = handle
-}
 
 // OnSessionEnd registers a function that is called once for each session that is ended, within
 // about a second, in a transaction of its own. It must be called before [Service.Run].
@@ -26,7 +19,7 @@ const endedPage = 100
 
 // reportEnded reports ended sessions until ctx ends.
 func (s *Service) reportEnded(ctx context.Context) {
-	jobs.Loop{Name: "report ended sessions", Every: outbox.Poll, Logger: s.log}.Run(ctx, func(ctx context.Context) (more bool, err error) {
+	jobs.Loop{Name: "report ended sessions", Every: jobs.Poll, Logger: s.log}.Run(ctx, func(ctx context.Context) (more bool, err error) {
 		ended, err := s.sessions.Ended(ctx, endedPage)
 		for _, e := range ended {
 			if err == nil {
@@ -34,7 +27,7 @@ func (s *Service) reportEnded(ctx context.Context) {
 			}
 		}
 		if err == nil && len(ended) > 0 {
-			s.outbox.Wake()
+			s.jobs.Wake()
 		}
 		return len(ended) > 0, err
 	})

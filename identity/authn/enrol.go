@@ -183,7 +183,7 @@ func (s *Service) CompleteFactor(ctx context.Context, t Tenant, current session.
 		err = &WrongError{kind, token.Left(maxAttempts)}
 	}
 	if err == nil {
-		s.outbox.Wake()
+		s.jobs.Wake()
 	}
 	return f, err
 }
@@ -222,7 +222,7 @@ func (s *Service) RemoveFactor(ctx context.Context, tenantID, userID, factorID s
 		return tx.Send(ctx, &b)
 	})
 	if err == nil {
-		s.outbox.Wake()
+		s.jobs.Wake()
 	}
 	return err
 }

@@ -3,11 +3,10 @@ package authn
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"stonetown/identity"
+	"stonetown/internal/jobs"
 	"stonetown/internal/notify"
-	"stonetown/internal/outbox"
 )
 
 // The kinds of jobs. A job does not contain the token of a link: the token is created when the
@@ -23,45 +22,34 @@ const (
 	jobSignInMail    = "mail.sign_in"
 )
 
-// work runs a job of the outbox.
-func (s *Service) work(ctx context.Context, job outbox.Job) error {
-	err := s.dispatch(ctx, job)
-	if errors.Is(err, notify.ErrRefused) || errors.Is(err, identity.ErrUserNotFound) {
-		err = errors.Join(err, outbox.ErrDrop)
+// register registers the handlers of the jobs.
+func (s *Service) register(q *jobs.Queue) {
+	for name, handle := range map[string]func(context.Context, jobs.Job) error{
+		jobSignUp:        handler(s.createAccount),
+		jobSMS:           handler(s.sendSMS),
+		jobCheckPassword: handler(s.checkPassword),
+		jobVerifyMail:    handler(s.sendVerification),
+		jobResetMail:     handler(s.sendReset),
+		jobChangeMail:    handler(s.sendChange),
+		jobNotice:        handler(s.sendNotice),
+		jobSignInMail:    handler(s.sendSignIn),
+	} {
+		q.Register(jobs.Kind{Name: name, Handle: handle})
 	}
-	return err
 }
 
-func (s *Service) dispatch(ctx context.Context, job outbox.Job) error {
-	switch job.Kind {
-	case jobSignUp:
-		return run(ctx, job, s.createAccount)
-	case jobSMS:
-		return run(ctx, job, s.sendSMS)
-	case jobCheckPassword:
-		return run(ctx, job, s.checkPassword)
-	case jobVerifyMail:
-		return run(ctx, job, s.sendVerification)
-	case jobResetMail:
-		return run(ctx, job, s.sendReset)
-	case jobChangeMail:
-		return run(ctx, job, s.sendChange)
-	case jobNotice:
-		return run(ctx, job, s.sendNotice)
-	case jobSignInMail:
-		return run(ctx, job, s.sendSignIn)
-	}
-	if handle := s.handlers[job.Kind]; handle != nil {
-		return handle(ctx, job)
-	}
-	return fmt.Errorf("unknown job %q: %w", job.Kind, outbox.ErrDrop)
-}
-
-// run decodes the payload of a job and calls do.
-func run[T any](ctx context.Context, job outbox.Job, do func(context.Context, outbox.Job, T) error) error {
-	var payload T
-	if err := job.Read(&payload); err != nil {
+// handler decodes the payload of a job and calls do. A job whose user does not exist, or whose
+// recipient is refused, can never succeed.
+func handler[T any](do func(context.Context, jobs.Job, T) error) func(context.Context, jobs.Job) error {
+	return func(ctx context.Context, job jobs.Job) error {
+		var payload T
+		if err := job.Read(&payload); err != nil {
+			return err
+		}
+		err := do(ctx, job, payload)
+		if errors.Is(err, notify.ErrRefused) || errors.Is(err, identity.ErrUserNotFound) {
+			err = errors.Join(err, jobs.ErrDrop)
+		}
 		return err
 	}
-	return do(ctx, job, payload)
 }

@@ -34,7 +34,7 @@ func (s *Service) Link(ctx context.Context, i external.Identity) error {
 		return tx.Send(ctx, &b)
 	})
 	if err == nil && added {
-		s.outbox.Wake()
+		s.jobs.Wake()
 	}
 	return err
 }
@@ -76,7 +76,7 @@ func (s *Service) Unlink(ctx context.Context, tenantID, userID, connectionID str
 		return tx.Send(ctx, &b)
 	})
 	if err == nil {
-		s.outbox.Wake()
+		s.jobs.Wake()
 	}
 	return err
 }

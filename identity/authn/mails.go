@@ -11,7 +11,7 @@ import (
 	"stonetown/identity"
 	"stonetown/identity/onetime"
 	"stonetown/internal/eventlog"
-	"stonetown/internal/outbox"
+	"stonetown/internal/jobs"
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/sqldb"
 )
@@ -65,7 +65,7 @@ const (
 
 // notify queues a notice.
 func (s *Service) notify(b *sqldb.Batch, tenantID, userID, what string) {
-	s.outbox.Queue(b, tenantID, jobNotice, notice{UserID: userID, What: what})
+	s.jobs.Enqueue(b, tenantID, jobNotice, notice{UserID: userID, What: what})
 }
 
 // recipient returns a user by id or by address; the zero user if there is none with the
@@ -81,7 +81,7 @@ func (s *Service) recipient(ctx context.Context, tenantID, userID, email string)
 }
 
 // sendVerification sends the link that verifies an address.
-func (s *Service) sendVerification(ctx context.Context, job outbox.Job, m verifyMail) error {
+func (s *Service) sendVerification(ctx context.Context, job jobs.Job, m verifyMail) error {
 	u, err := s.recipient(ctx, job.TenantID, m.UserID, m.Email)
 	if err != nil || u.ID == "" || u.EmailVerified {
 		return err
@@ -90,7 +90,7 @@ func (s *Service) sendVerification(ctx context.Context, job outbox.Job, m verify
 }
 
 // sendReset sends the link to a new password.
-func (s *Service) sendReset(ctx context.Context, job outbox.Job, m resetMail) error {
+func (s *Service) sendReset(ctx context.Context, job jobs.Job, m resetMail) error {
 	u, err := s.recipient(ctx, job.TenantID, m.UserID, m.Email)
 	if err != nil || u.ID == "" || u.State == identity.Disabled {
 		return err
@@ -105,14 +105,14 @@ func (s *Service) sendReset(ctx context.Context, job outbox.Job, m resetMail) er
 
 // sendChange sends the two mails of a change of address: to the new address the link that
 // completes it, and to the old address the link that reverts it.
-func (s *Service) sendChange(ctx context.Context, job outbox.Job, m changeMail) error {
+func (s *Service) sendChange(ctx context.Context, job jobs.Job, m changeMail) error {
 	u, err := s.users.User(ctx, job.TenantID, m.UserID)
 	if err != nil {
 		return err
 	}
 	change, _, err := s.selectChange(ctx, s.db, job.TenantID, u.ID, m.Change)
 	if err != nil {
-		return errors.Join(err, outbox.ErrDrop)
+		return errors.Join(err, jobs.ErrDrop)
 	}
 	owner, err := s.users.UserByEmail(ctx, job.TenantID, m.Email)
 	switch {
@@ -131,7 +131,7 @@ func (s *Service) sendChange(ctx context.Context, job outbox.Job, m changeMail) 
 }
 
 // sendNotice sends a notice.
-func (s *Service) sendNotice(ctx context.Context, job outbox.Job, n notice) error {
+func (s *Service) sendNotice(ctx context.Context, job jobs.Job, n notice) error {
 	u, err := s.users.User(ctx, job.TenantID, n.UserID)
 	if err != nil {
 		return err
@@ -149,14 +149,14 @@ var signInMailLimit = ratelimit.Limit{Requests: 10, Window: time.Hour}
 
 // sendSignIn notifies a user of a sign-in on a new device. The mail does not quote the user
 // agent, which can be any text.
-func (s *Service) sendSignIn(ctx context.Context, job outbox.Job, m signInMail) error {
+func (s *Service) sendSignIn(ctx context.Context, job jobs.Job, m signInMail) error {
 	u, err := s.users.User(ctx, job.TenantID, m.UserID)
 	if err != nil {
 		return err
 	}
 	if job.Attempt == 1 {
 		if err := s.limit(ctx, job.TenantID, "sign_in_mail", u.ID, signInMailLimit); err != nil {
-			return errors.Join(err, outbox.ErrDrop)
+			return errors.Join(err, jobs.ErrDrop)
 		}
 	}
 	place := s.geoIP.Find(m.IP)
@@ -198,9 +198,9 @@ func (s *Service) send(ctx context.Context, tenantID string, u identity.User, na
 }
 
 // sendSMS sends a code to a phone, unless the code has expired.
-func (s *Service) sendSMS(ctx context.Context, job outbox.Job, m sms) error {
+func (s *Service) sendSMS(ctx context.Context, job jobs.Job, m sms) error {
 	if s.now().Sub(job.CreatedAt) > smsFor {
-		return outbox.ErrDrop
+		return jobs.ErrDrop
 	}
 	t, err := s.tenants.AuthnTenant(ctx, job.TenantID)
 	if err != nil {

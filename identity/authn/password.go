@@ -78,7 +78,7 @@ func (s *Service) ChangePassword(ctx context.Context, t Tenant, current session.
 		return tx.Send(ctx, &b)
 	})
 	if err == nil {
-		s.outbox.Wake()
+		s.jobs.Wake()
 	}
 	return err
 }
@@ -100,7 +100,7 @@ func (s *Service) Forgot(ctx context.Context, t Tenant, email, then string) erro
 	} else if err != nil {
 		return err
 	}
-	return s.outbox.Put(ctx, t.ID, jobResetMail, resetMail{Email: email, Then: then, Origin: eventlog.OriginOf(ctx)})
+	return s.jobs.Put(ctx, t.ID, jobResetMail, resetMail{Email: email, Then: then, Origin: eventlog.OriginOf(ctx)})
 }
 
 // SendReset sends the same link to a user, on behalf of an administrator. It fails with
@@ -113,11 +113,11 @@ func (s *Service) SendReset(ctx context.Context, tenantID, userID string) error 
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		var b sqldb.Batch
 		eventlog.Append(&b, tenantID, passwordResetRequested(ctx, u))
-		s.outbox.Queue(&b, tenantID, jobResetMail, resetMail{UserID: userID})
+		s.jobs.Enqueue(&b, tenantID, jobResetMail, resetMail{UserID: userID})
 		return tx.Send(ctx, &b)
 	})
 	if err == nil {
-		s.outbox.Wake()
+		s.jobs.Wake()
 	}
 	return err
 }
@@ -179,7 +179,7 @@ func (s *Service) ResetPassword(ctx context.Context, t Tenant, token, password s
 	if err != nil {
 		return Result{}, err
 	}
-	s.outbox.Wake()
+	s.jobs.Wake()
 	if !slices.Contains(p.Methods, "pwd") {
 		p.Methods = append(p.Methods, "pwd")
 	}

@@ -103,10 +103,10 @@ func (s *Service) queueSMS(ctx context.Context, t Tenant, userID, number, code s
 	if err := s.limit(ctx, t.ID, "text", userID, ratelimit.Limit{Requests: 3, Window: 10 * time.Minute}); err != nil {
 		return err
 	}
-	if err := s.outbox.Put(ctx, t.ID, jobSMS, sms{number, code}); err != nil {
+	if err := s.jobs.Put(ctx, t.ID, jobSMS, sms{number, code}); err != nil {
 		return err
 	}
-	s.outbox.Wake()
+	s.jobs.Wake()
 	return nil
 }
 

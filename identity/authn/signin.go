@@ -156,7 +156,7 @@ func (s *Service) accept(ctx context.Context, t Tenant, account string, u *ident
 		var b sqldb.Batch
 		s.forgive(&b, t.ID, account)
 		if u.State != identity.Disabled && s.users.PasswordCheckDue(*u) {
-			s.outbox.Queue(&b, t.ID, jobCheckPassword, passwordJob{u.ID, string(u.PasswordHash), breached.DigestOf(plain), eventlog.OriginOf(ctx)})
+			s.jobs.Enqueue(&b, t.ID, jobCheckPassword, passwordJob{u.ID, string(u.PasswordHash), breached.DigestOf(plain), eventlog.OriginOf(ctx)})
 		}
 		return tx.Send(ctx, &b)
 	})
@@ -241,7 +241,7 @@ func (s *Service) begin(ctx context.Context, t Tenant, p proof, settings identit
 		if !known && (others || !now.LastSignedInAt.IsZero()) {
 			d := r.Session.Device
 			events = append(events, newDeviceSignIn(ctx, u, r.Session))
-			s.outbox.Queue(&b, t.ID, jobSignInMail, signInMail{UserID: u.ID, DeviceKind: d.Kind(), IP: d.IP, At: r.Session.CreatedAt})
+			s.jobs.Enqueue(&b, t.ID, jobSignInMail, signInMail{UserID: u.ID, DeviceKind: d.Kind(), IP: d.IP, At: r.Session.CreatedAt})
 		}
 		if r.Device = ""; by.Remember && p.Second {
 			r.Device, _ = s.tokens.Issue(&b, onetime.New{Kind: kindDevice, TenantID: t.ID, UserID: u.ID, For: DeviceFor})

@@ -8,7 +8,7 @@ import (
 	"stonetown/identity"
 	"stonetown/identity/password"
 	"stonetown/internal/eventlog"
-	"stonetown/internal/outbox"
+	"stonetown/internal/jobs"
 	"stonetown/internal/sqldb"
 )
 
@@ -45,7 +45,7 @@ func (s *Service) SignUp(ctx context.Context, t Tenant, n NewAccount) error {
 	if err != nil && !errors.As(err, &slow) {
 		return err
 	}
-	return s.outbox.Put(ctx, t.ID, jobSignUp, signUpJob{Email: n.Email, Hash: string(hash), Profile: n.Profile, Then: n.Then, Quiet: slow != nil, Origin: eventlog.OriginOf(ctx)})
+	return s.jobs.Put(ctx, t.ID, jobSignUp, signUpJob{Email: n.Email, Hash: string(hash), Profile: n.Profile, Then: n.Then, Quiet: slow != nil, Origin: eventlog.OriginOf(ctx)})
 }
 
 // signUpJob creates an account.
@@ -59,7 +59,7 @@ type signUpJob struct {
 }
 
 // createAccount creates an account, or sends a mail to the owner of the existing one.
-func (s *Service) createAccount(ctx context.Context, job outbox.Job, n signUpJob) error {
+func (s *Service) createAccount(ctx context.Context, job jobs.Job, n signUpJob) error {
 	tenantID := job.TenantID
 	err := s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		u, err := s.users.CreateUser(ctx, tx, tenantID, identity.NewUser{Email: n.Email, Profile: n.Profile, PasswordHash: password.Hash(n.Hash)})
@@ -69,11 +69,11 @@ func (s *Service) createAccount(ctx context.Context, job outbox.Job, n signUpJob
 		var b sqldb.Batch
 		ctx := as(from(ctx, n.Origin), u.ID)
 		eventlog.Append(&b, tenantID, identity.UserCreated(ctx, u, identity.FromSignUp), signedUp(ctx, u))
-		queueVerification(s.outbox, &b, u, n.Then)
+		queueVerification(s.jobs, &b, u, n.Then)
 		return tx.Send(ctx, &b)
 	})
 	if !errors.Is(err, identity.ErrUserExists) {
-		s.outbox.Wake()
+		s.jobs.Wake()
 		return err
 	}
 	u, err := s.users.UserByEmail(ctx, tenantID, n.Email)

@@ -14,8 +14,8 @@ import (
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/text/language"
 
+	"stonetown/internal/jobs"
 	"stonetown/internal/notify"
-	"stonetown/internal/outbox"
 )
 
 // mailData are the values that the templates of mails can use.
@@ -97,7 +97,7 @@ func compose(locale, name string, data mailData) (m notify.Mail, err error) {
 	_, index := language.MatchStrings(language.NewMatcher(tags), locale)
 	t, ok := all[index].mails[name]
 	if !ok {
-		return m, fmt.Errorf("there is no mail %q: %w", name, outbox.ErrDrop)
+		return m, fmt.Errorf("there is no mail %q: %w", name, jobs.ErrDrop)
 	}
 	content := struct {
 		mailData

@@ -30,7 +30,7 @@ const (
 	Event        = "evt"
 	Session      = "ses"
 	Factor       = "factor" // a second factor
-	OutboxJob    = "obj"
+	Job          = "qjb"    // a job in the background
 	EmailChange  = "pec"
 	Grant        = "gnt" // what a user lets an application do
 )

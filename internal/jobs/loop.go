@@ -1,8 +1,3 @@
-// Package jobs runs the work of the product that no request waits for.
-//
-// Each kind of work is a [Loop]. Any number of processes run the same loops on one
-// database, so a step is safe to run in several of them at the same time: it deletes what
-// is over, or takes a lease before it works on something.
 package jobs
 
 import (
@@ -11,22 +6,23 @@ import (
 	"time"
 )
 
-// Loop repeats a step. The zero values of Wake and Logger are for none.
+// Loop repeats a step, such as deleting expired rows. Every process runs the same loops on
+// one database, so a step must be safe to run in several of them at the same time.
 type Loop struct {
-	// Name says what a step does, as in "collect events". It is the log's message when a
-	// step fails.
+	// Name describes the step, as in "collect events". It is the message of the log entry
+	// for a failed step.
 	Name string
 	// Every is the pause between steps.
 	Every time.Duration
-	// Wake ends a pause early.
+	// Wake ends a pause early. Default: pauses are not ended early.
 	Wake Signal
-	// Logger gets the errors of steps.
+	// Logger receives the errors of steps. Default: errors are discarded.
 	Logger *slog.Logger
 }
 
-// Run runs the step at once, and then again after each pause, until ctx ends. A step that
+// Run runs the step at once, and again after each pause, until ctx ends. A step that
 // succeeds and reports more work is followed by the next one without a pause. Errors are
-// logged, but for those of a step that ctx has ended.
+// logged, except those of a step that ctx has ended.
 func (l Loop) Run(ctx context.Context, step func(ctx context.Context) (more bool, err error)) {
 	tick := time.NewTicker(l.Every)
 	defer tick.Stop()
@@ -47,19 +43,19 @@ func (l Loop) Run(ctx context.Context, step func(ctx context.Context) (more bool
 	}
 }
 
-// Once is a step without more work.
+// Once adapts a step that never reports more work.
 func Once(step func(ctx context.Context) error) func(ctx context.Context) (more bool, err error) {
 	return func(ctx context.Context) (bool, error) { return false, step(ctx) }
 }
 
-// Signal wakes a loop. One that is sent while the loop works is received at its next
+// Signal wakes a loop. A signal that is sent while a step runs is received at the next
 // pause; further ones until then are dropped.
 type Signal chan struct{}
 
 // NewSignal returns a signal for one loop.
 func NewSignal() Signal { return make(Signal, 1) }
 
-// Send sends the signal. It never waits, and is safe for concurrent use.
+// Send sends the signal. It never blocks, and is safe for concurrent use.
 func (s Signal) Send() {
 	select {
 	case s <- struct{}{}:

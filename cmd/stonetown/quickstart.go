@@ -7,15 +7,15 @@ import (
 	"text/template"
 )
 
-// quickstart is the commands with which the README begins. Their only needs are a POSIX
-// shell and curl.
+// quickstart are the commands with which the README begins. They require only a POSIX shell
+// and curl.
 //
 //go:embed quickstart.sh
 var quickstart string
 
-// walk is what a development server prints: commands that can be pasted into a
-// terminal as they are.
-var walk = template.Must(template.Must(template.New("quickstart").Parse(quickstart)).New("walk").Parse(`
+// banner is the text that a development server prints. Its commands can be pasted into a
+// terminal.
+var banner = template.Must(template.Must(template.New("quickstart").Parse(quickstart)).New("banner").Parse(`
 Stonetown runs on {{.BaseURL}}
 (on this machine, also on any localhost address with that port).
 Health and metrics: http://{{.AdminAddr}}/readyz, /metrics. Credentials: {{.File}}
@@ -31,16 +31,16 @@ Restore the file, or start over with another --data-dir.
 {{end}}
 `))
 
-// printWalk prints it. The commands read the client secret from the file.
-func printWalk(w io.Writer, c credentials, admin, file string) error {
-	return walk.Execute(w, struct {
+// printQuickstart prints the banner. Its commands read the client secret from the file.
+func printQuickstart(w io.Writer, c credentials, admin, file string) error {
+	return banner.Execute(w, struct {
 		credentials
 		AdminAddr, File string
 		Shell           struct{ File string }
 	}{c, admin, file, struct{ File string }{shellWord(file)}})
 }
 
-// shellWord quotes a path for a shell, if it has to be.
+// shellWord quotes a path for a shell, if necessary.
 func shellWord(path string) string {
 	if strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-") == "" {
 		return path

@@ -1,0 +1,39 @@
+package server
+
+import (
+	"stonetown/controlplane"
+	"stonetown/engine/resources"
+	"stonetown/identity"
+	"stonetown/identity/authn"
+	"stonetown/identity/external"
+	"stonetown/identity/factor"
+	"stonetown/identity/onetime"
+	"stonetown/identity/session"
+	"stonetown/internal/eventlog"
+	"stonetown/internal/idempotency"
+	"stonetown/internal/jobs"
+	"stonetown/internal/ratelimit"
+	"stonetown/internal/sqldb"
+	"stonetown/oauth"
+	"stonetown/tuplestore/sqlstore"
+)
+
+// migrations are the tables of all packages.
+func migrations() []sqldb.Migrations {
+	return []sqldb.Migrations{
+		sqlstore.Migrations(),
+		resources.Migrations(),
+		controlplane.Migrations(),
+		identity.Migrations(),
+		session.Migrations(),
+		onetime.Migrations(),
+		factor.Migrations(),
+		external.Migrations(),
+		authn.Migrations(),
+		oauth.Migrations(),
+		eventlog.Migrations(),
+		idempotency.Migrations(),
+		jobs.Migrations(),
+		ratelimit.Migrations(),
+	}
+}

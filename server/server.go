@@ -1,0 +1,301 @@
+// Package server composes the product from its modules: the tuple store and the engine,
+// identity with the steps of authentication, OAuth, the background jobs, and the HTTP
+// interface.
+//
+// [Open] opens the database and returns all services with all their dependencies. [Server.Run]
+// runs the background work, and [Server.Handler] returns the HTTP interface. The program, its
+// commands and the tests of the interface use the same composition. Listeners, signals and
+// flags belong to the program.
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"stonetown/api"
+	"stonetown/api/account"
+	"stonetown/api/pages"
+	"stonetown/api/people"
+	"stonetown/api/web"
+	"stonetown/controlplane"
+	"stonetown/engine"
+	"stonetown/engine/audit"
+	"stonetown/engine/authority"
+	"stonetown/engine/resources"
+	"stonetown/identity"
+	"stonetown/identity/authn"
+	"stonetown/identity/password/breached"
+	"stonetown/identity/session"
+	"stonetown/identity/userimport"
+	"stonetown/internal/eventlog"
+	"stonetown/internal/geo"
+	"stonetown/internal/idempotency"
+	"stonetown/internal/jobs"
+	"stonetown/internal/notify"
+	"stonetown/internal/outbound"
+	"stonetown/internal/ratelimit"
+	"stonetown/internal/seal"
+	"stonetown/internal/sqldb"
+	"stonetown/internal/tracing"
+	"stonetown/oauth"
+	"stonetown/settings"
+	"stonetown/tuplestore/sqlstore"
+)
+
+// RequestTimeout is the default of [Config.RequestTimeout].
+const RequestTimeout = 30 * time.Second
+
+// storeTime is how long storing the response to a request may take after its timeout.
+const storeTime = 15 * time.Second
+
+// Config configures a server. Its first part is required.
+type Config struct {
+	// Database is opened, and its tables are brought up to date.
+	Database sqldb.Config
+	// MasterKey encrypts secrets in the database.
+	MasterKey *seal.Key
+	// Mail and Texts send the messages to users.
+	Mail  notify.Mailer
+	Texts notify.Texter
+	// BreachedPasswords is the list of breached passwords; [breached.None] is empty.
+	BreachedPasswords breached.List
+	// GeoIP locates IP addresses; [geo.None] knows no location.
+	GeoIP geo.Locator
+	// Outbound sends requests to the addresses that applications have registered.
+	Outbound *outbound.Client
+	// Logger receives errors that are not returned.
+	Logger *slog.Logger
+
+	// Mailbox shows sent messages on a public page. For development only. Default: there
+	// is no such page.
+	Mailbox pages.Mailbox
+
+	// ResidentBytes, HistoryRetention and AuditRetention are those of [engine.Config],
+	// [sqlstore.Config] and [eventlog.Config].
+	ResidentBytes    int64
+	HistoryRetention time.Duration
+	AuditRetention   time.Duration
+
+	// RateLimits replace the default limits that they name.
+	RateLimits ratelimit.Limits
+	// RequestTimeout bounds the work on one request. Default: [RequestTimeout].
+	RequestTimeout time.Duration
+	// MaxRequests, MaxStreams, TenantShare, CallerShare and TrustedProxies are those of
+	// [web.Config].
+	MaxRequests, MaxStreams  int
+	TenantShare, CallerShare int
+	TrustedProxies           []netip.Prefix
+
+	// SecurityContact is the URI for reports of vulnerabilities (RFC 9116 §2.5.3).
+	// Default: none is published.
+	SecurityContact string
+	// Dev serves the first tenant on localhost and loopback addresses.
+	Dev bool
+	// AccessLog logs each request at info level instead of debug.
+	AccessLog bool
+	// Stopping ends the streams of clients. Default: they end with their connections.
+	Stopping context.Context
+
+	// Metrics registers the metrics of requests. Default: they are not published.
+	Metrics prometheus.Registerer
+	// Tracer records traces. Nil records none.
+	Tracer *tracing.Tracer
+
+	// Clock returns the time of sign-ins, jobs and idempotency keys. Default: time.Now.
+	Clock func() time.Time
+	// Pace rounds up the time that answers to wrong passwords take. Default: that of
+	// [authn.Config].
+	Pace time.Duration
+}
+
+// Server is the composed product.
+type Server struct {
+	DB            *sqldb.DB
+	Organizations *controlplane.Directory
+	Engine        *engine.Engine
+	Users         *identity.Directory
+	Authn         *authn.Service
+	OAuth         *oauth.Service
+	Jobs          *jobs.Queue
+
+	BreachedPasswords breached.List
+	// API is the configuration of [Server.Handler].
+	API api.Config
+
+	store *sqlstore.Store
+	loops []func(context.Context)
+}
+
+// Migrate brings the tables of a database up to date.
+func Migrate(ctx context.Context, db *sqldb.DB) error {
+	return db.Migrate(ctx, migrations()...)
+}
+
+// Open opens the database and composes the services. It fails with [seal.ErrWrongKey] if the
+// secrets in the database were encrypted with another master key.
+func Open(ctx context.Context, c Config) (_ *Server, err error) {
+	if c.MasterKey == nil || c.Mail == nil || c.Texts == nil || c.BreachedPasswords == nil || c.GeoIP == nil || c.Outbound == nil || c.Logger == nil {
+		return nil, errors.New("server: Config.MasterKey, Mail, Texts, BreachedPasswords, GeoIP, Outbound and Logger are required")
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	if c.RequestTimeout == 0 {
+		c.RequestTimeout = RequestTimeout
+	}
+	s := &Server{BreachedPasswords: c.BreachedPasswords}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	if s.DB, err = sqldb.Open(ctx, c.Database); err != nil {
+		return nil, err
+	}
+	if err = Migrate(ctx, s.DB); err != nil {
+		return nil, err
+	}
+	if err = s.compose(c); err != nil {
+		return nil, err
+	}
+	return s, s.checkMasterKey(ctx)
+}
+
+// compose makes the services, each after those that it needs.
+func (s *Server) compose(c Config) (err error) {
+	if s.store, err = sqlstore.New(sqlstore.Config{DB: s.DB, Retention: c.HistoryRetention, Logger: c.Logger}); err != nil {
+		return err
+	}
+	if s.Engine, err = engine.New(engine.Config{Store: s.store, ResidentBytes: c.ResidentBytes, Logger: c.Logger}); err != nil {
+		return err
+	}
+	if s.Organizations, err = controlplane.New(controlplane.Config{DB: s.DB}); err != nil {
+		return err
+	}
+	if s.Jobs, err = jobs.New(jobs.Config{DB: s.DB, Seal: c.MasterKey, Clock: c.Clock, Logger: c.Logger, Tracer: c.Tracer}); err != nil {
+		return err
+	}
+	events, err := eventlog.Open(eventlog.Config{DB: s.DB, Retention: c.AuditRetention, Logger: c.Logger})
+	if err != nil {
+		return err
+	}
+	limits, err := ratelimit.New(ratelimit.Config{DB: s.DB, Limits: c.RateLimits, Logger: c.Logger})
+	if err != nil {
+		return err
+	}
+	keys, err := idempotency.New(idempotency.Config{
+		DB: s.DB, Seal: c.MasterKey, Clock: c.Clock, Logger: c.Logger,
+		Lease: c.RequestTimeout + storeTime, // no request holds its key for longer
+	})
+	if err != nil {
+		return err
+	}
+
+	rights := authority.New(s.Engine, oauth.AdministrativeScopes)
+	scopes := oauth.NewRegistry(s.DB, s.Engine)
+	s.Users, err = identity.New(identity.Config{
+		DB: s.DB, Relations: s.Engine, Authority: rights, Scopes: scopes, Breached: c.BreachedPasswords,
+		Verification: authn.Verification{Jobs: s.Jobs}, OnDelete: []func(*sqldb.Batch, string, string){s.forgetUser}, Logger: c.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	s.Authn, err = authn.New(authn.Config{
+		DB: s.DB, Seal: c.MasterKey, Users: s.Users, Jobs: s.Jobs, Mail: c.Mail, Texts: c.Texts, Tenants: tenants{s.Organizations},
+		GeoIP: c.GeoIP, Limits: limits, Clock: c.Clock, Pace: c.Pace, Logger: c.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	s.OAuth, err = oauth.New(oauth.Config{
+		DB: s.DB, Seal: c.MasterKey, Relations: s.Engine, Authority: rights, People: &account.People{Users: s.Users, Sessions: s.Authn},
+		Jobs: s.Jobs, Tenants: tenants{s.Organizations}.OAuthTenant, Outbound: c.Outbound, Logger: c.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	s.Authn.OnSessionEnd(func(ctx context.Context, tx *sqldb.Tx, e session.Ended) error {
+		return s.OAuth.SessionEnded(ctx, tx, e.TenantID, e.ID, e.UserID)
+	})
+	importer, err := userimport.New(userimport.Config{DB: s.DB, Seal: c.MasterKey, Users: s.Users, Parse: people.ParseImport, Logger: c.Logger})
+	if err != nil {
+		return err
+	}
+
+	s.API = api.Config{
+		Engine: audit.Engine{Engine: s.Engine}, Resources: resources.New(s.Engine, s.DB),
+		Users: s.Users, Authn: s.Authn, Importer: importer, Scopes: scopes, OAuth: s.OAuth,
+		Settings:        settings.New(s.Organizations, s.Users, s.OAuth),
+		CursorKey:       c.MasterKey.Derive("cursors"),
+		Mailbox:         c.Mailbox,
+		SecurityContact: c.SecurityContact,
+		GeoIP:           c.GeoIP,
+		Config: web.Config{
+			Tenants: s.Organizations, Idempotency: keys, Limits: limits, Origins: s.OAuth,
+			Timeout: c.RequestTimeout, MaxWorking: c.MaxRequests, MaxStreams: c.MaxStreams,
+			TenantShare: c.TenantShare, CallerShare: c.CallerShare, TrustedProxies: c.TrustedProxies,
+			Dev: c.Dev, Stopping: c.Stopping,
+			Logger: c.Logger, AccessLog: c.AccessLog, Metrics: c.Metrics, Tracer: c.Tracer,
+		},
+	}
+	s.loops = []func(context.Context){
+		keys.Run, limits.Run, events.Run, s.store.Run, s.Authn.Run, importer.Run, s.Jobs.Run,
+		func(ctx context.Context) { s.OAuth.Run(ctx, c.Logger) },
+	}
+	return nil
+}
+
+// forgetUser deletes the tokens and grants of a deleted user. The users are composed before
+// OAuth, which reads them.
+func (s *Server) forgetUser(b *sqldb.Batch, tenantID, userID string) {
+	s.OAuth.ForgetUser(b, tenantID, userID)
+}
+
+// checkMasterKey reads a secret of the database, so that a wrong key is found at the start
+// rather than at the first token.
+func (s *Server) checkMasterKey(ctx context.Context) error {
+	tenant, err := s.Organizations.FirstTenant(ctx)
+	if errors.Is(err, controlplane.ErrTenantNotFound) {
+		return nil
+	}
+	if err == nil {
+		_, err = s.OAuth.JWKS(ctx, oauth.Tenant{ID: tenant.ID, BaseURL: tenant.BaseURL})
+	}
+	return err
+}
+
+// Handler returns the HTTP interface of all tenants. It registers the metrics of requests,
+// and must be called once.
+func (s *Server) Handler() (http.Handler, error) { return api.New(s.API) }
+
+// Run runs the background work until ctx ends: jobs, the rotation of keys, and the
+// collection of expired rows. Any number of processes may run it on one database.
+func (s *Server) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	for _, loop := range s.loops {
+		running.Go(func() { loop(ctx) })
+	}
+	running.Wait()
+}
+
+// Close closes what [Open] opened. Run must have returned.
+func (s *Server) Close() error {
+	if s.Engine != nil {
+		s.Engine.Close()
+	}
+	var errs []error
+	if s.store != nil {
+		errs = append(errs, s.store.Close())
+	}
+	if s.DB != nil {
+		errs = append(errs, s.DB.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,25 @@
+package server
+
+import (
+	"context"
+
+	"stonetown/controlplane"
+	"stonetown/identity/authn"
+	"stonetown/oauth"
+)
+
+// tenants adapts the directory of tenants to the packages that act for one of them in the
+// background.
+type tenants struct{ directory *controlplane.Directory }
+
+// AuthnTenant implements [authn.Tenants].
+func (t tenants) AuthnTenant(ctx context.Context, tenantID string) (authn.Tenant, error) {
+	found, err := t.directory.TenantByID(ctx, tenantID)
+	return authn.Tenant{ID: found.ID, Name: found.Name, BaseURL: found.BaseURL}, err
+}
+
+// OAuthTenant returns the tenant that package oauth issues tokens of.
+func (t tenants) OAuthTenant(ctx context.Context, tenantID string) (oauth.Tenant, error) {
+	found, err := t.directory.TenantByID(ctx, tenantID)
+	return oauth.Tenant{ID: found.ID, BaseURL: found.BaseURL}, err
+}
