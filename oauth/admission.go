@@ -9,6 +9,9 @@ import (
 // verified and not yet used up.
 type onceOnly []func(context.Context) error
 
+// start begins a request that has presented nothing yet.
+func (c *Credentials) start() { c.once = new(onceOnly) }
+
 // admit counts a request of a client against a limit, keyed by the user or client that it
 // is for, and then uses up what it presents only once. It comes before everything that the
 // request changes, so that a client that is told to wait can send the same again.

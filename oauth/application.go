@@ -118,7 +118,7 @@ func (s *Service) newApplication(ctx context.Context, q querier, tenantID string
 		a.Options = a.Type.DefaultOptions()
 	}
 	a.ID, a.TenantID, a.ClientID, a.State = id.New(id.Application), tenantID, id.New(id.Client), Enabled
-	a.CreatedAt = s.now()
+	a.CreatedAt = moment(s.clock)
 	a.UpdatedAt = a.CreatedAt
 	if a.HasSecret() {
 		secret = newSecret()
@@ -160,8 +160,6 @@ func (s *Service) commit(ctx context.Context, tenantID, by string, ops []engine.
 	_, err := s.relations.Write(ctx, tenantID, engine.WriteRequest{Origin: engine.Origin{Actor: by, Also: do}, Ops: ops})
 	return err
 }
-
-func (s *Service) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
 
 // Register is [Service.CreateApplication] in a transaction of its own, with the relations of
 // the application and its event. It also fails with [*authority.DeniedError] for an
@@ -258,7 +256,7 @@ func (s *Service) updateApplication(ctx context.Context, tenantID, applicationID
 		if !after.HasSecret() { // nor will it when it is set up to have one, until that is rotated
 			after.secrets = secrets{}
 		}
-		after.UpdatedAt, after.ChangedBy = s.now(), by
+		after.UpdatedAt, after.ChangedBy = moment(s.clock), by
 		if err := updateApplication(ctx, tx, after); err != nil {
 			return err
 		}
@@ -291,12 +289,11 @@ func (s *Service) deleteApplication(ctx context.Context, a Application, by strin
 		if err != nil {
 			return err
 		}
-		now := s.now().UnixMicro()
+		now := moment(s.clock).UnixMicro()
 		var b sqldb.Batch
-		s.revoked.set(&b, revocation{a.TenantID, revokedClient, a.ClientID}, s.now().Add(maxAccessTokenTTL))
+		s.revoked.set(&b, revocation{a.TenantID, revokedClient, a.ClientID}, moment(s.clock).Add(maxAccessTokenTTL))
 		b.Queue(`DELETE FROM applications WHERE tenant_id = $1 AND client_id = $2`, []any{a.TenantID, a.ClientID}, nil)
-		b.Queue(`DELETE FROM authorizations WHERE tenant_id = $1 AND client_id = $2`, []any{a.TenantID, a.ClientID}, nil)
-		b.Queue(`UPDATE grants SET revoked_at = $3 WHERE tenant_id = $1 AND client_id = $2 AND revoked_at = 0`, []any{a.TenantID, a.ClientID, now}, nil)
+		s.forgetClient(&b, a.TenantID, a.ClientID)
 		b.Queue(`INSERT INTO retired_clients (tenant_id, client_id, retired_at) VALUES ($1, $2, $3)`, []any{a.TenantID, a.ClientID, now}, nil)
 		eventlog.Append(&b, a.TenantID, applicationDeleted(ctx, a))
 		return tx.Send(ctx, &b)
@@ -358,7 +355,7 @@ func (s *Service) rotateSecret(ctx context.Context, seen Application, by string,
 		if previousTTL != nil {
 			ttl = *previousTTL
 		}
-		now := s.now()
+		now := moment(s.clock)
 		r = Rotated{newSecret(), now.Add(ttl)}
 		a.secrets = secrets{current: hashSecret(r.Secret), previous: a.secrets.current, previousExpiresAt: r.PreviousExpiresAt}
 		a.SecretRotatedAt, a.UpdatedAt, a.ChangedBy = now, now, by
@@ -377,7 +374,7 @@ const usedEvery = time.Hour
 
 // used notes that an application got a token.
 func (s *Service) used(ctx context.Context, a Application) error {
-	now := s.now()
+	now := moment(s.clock)
 	if now.Sub(a.LastUsedAt) < usedEvery {
 		return nil
 	}

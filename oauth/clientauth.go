@@ -55,7 +55,7 @@ var errUnknownClient = &Error{InvalidClient, "unknown client, or wrong secret or
 // has proved its identity does a client learn that it is disabled. An assertion is used up
 // when the request is admitted.
 func (s *Service) authenticate(ctx context.Context, tenant Tenant, c *Credentials) (Application, error) {
-	c.once = new(onceOnly)
+	c.start()
 	if len(c.ClientAuthMethods) > 1 {
 		return Application{}, &Error{InvalidRequest, "the request authenticates the client in more than one way"}
 	}

@@ -91,7 +91,7 @@ func (s *Service) Consent(ctx context.Context, tenant Tenant, flowID, userID str
 		if err != nil {
 			return err
 		}
-		now := s.now().UnixMicro()
+		now := moment(s.clock).UnixMicro()
 		var b sqldb.Batch
 		b.Queue(`
 			INSERT INTO authorizations (tenant_id, user_id, client_id, scopes, created_at, used_at) VALUES ($1, $2, $3, $4, $5, $5)
@@ -192,7 +192,7 @@ func (s *Service) EndAuthorization(ctx context.Context, tenant Tenant, userID, a
 		}
 		if err == nil {
 			_, err = tx.Exec(ctx, `UPDATE grants SET revoked_at = $4 WHERE tenant_id = $1 AND user_id = $2 AND client_id = $3 AND revoked_at = 0`,
-				tenant.ID, userID, app.ClientID, s.now().UnixMicro())
+				tenant.ID, userID, app.ClientID, moment(s.clock).UnixMicro())
 		}
 		if err != nil {
 			return err
@@ -209,8 +209,15 @@ func (s *Service) EndAuthorization(ctx context.Context, tenant Tenant, userID, a
 
 // ForgetUser queues that what a user has let applications do is taken back and forgotten.
 func (s *Service) ForgetUser(b *sqldb.Batch, tenantID, userID string) {
-	b.Queue(`UPDATE grants SET revoked_at = $3 WHERE tenant_id = $1 AND user_id = $2 AND revoked_at = 0`, []any{tenantID, userID, s.now().UnixMicro()}, nil)
+	b.Queue(`UPDATE grants SET revoked_at = $3 WHERE tenant_id = $1 AND user_id = $2 AND revoked_at = 0`, []any{tenantID, userID, moment(s.clock).UnixMicro()}, nil)
 	b.Queue(`DELETE FROM authorizations WHERE tenant_id = $1 AND user_id = $2`, []any{tenantID, userID}, nil)
+}
+
+// forgetClient queues that the access of users to a deleted application is revoked and
+// forgotten.
+func (s *Service) forgetClient(b *sqldb.Batch, tenantID, clientID string) {
+	b.Queue(`DELETE FROM authorizations WHERE tenant_id = $1 AND client_id = $2`, []any{tenantID, clientID}, nil)
+	b.Queue(`UPDATE grants SET revoked_at = $3 WHERE tenant_id = $1 AND client_id = $2 AND revoked_at = 0`, []any{tenantID, clientID, moment(s.clock).UnixMicro()}, nil)
 }
 
 // GroupScopesOf are those scopes that a user's groups bring into the tokens of an
@@ -220,7 +227,7 @@ func (s *Service) GroupScopesOf(ctx context.Context, tenant Tenant, app Applicat
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(app.groupScopes(person), func(scope string) bool { return slices.Contains(asked, scope) }), nil
+	return slices.DeleteFunc(groupScopes(app, person), func(scope string) bool { return slices.Contains(asked, scope) }), nil
 }
 
 // ScopeDescriptions are what the tenant says of those scopes that it has described.

@@ -27,14 +27,16 @@ const (
 const (
 	// deviceCodeFor is how long a device waits for its user.
 	deviceCodeFor = 10 * time.Minute
-	// pollEvery is how often it may ask, and how much less often after it came too soon.
-	pollEvery = 5 * time.Second
 
 	// userCodeLetters are those of user codes: no vowels, so that no words come up (RFC 8628
 	// §6.1). Eight of them are 34 bits, guessed at against a limit and ten minutes.
 	userCodeLetters = "BCDFGHJKLMNPQRSTVWXZ"
 	userCodeLength  = 8
 )
+
+// pollEvery is the interval at which a device may poll, and the increment of the interval
+// after a request that came too soon (RFC 8628 §3.5).
+const pollEvery = 5 * time.Second
 
 // ErrUserCode is returned for a code that no waiting device has.
 var ErrUserCode = errors.New("the code is unknown or expired")
@@ -47,9 +49,16 @@ type Device struct {
 	Interval   time.Duration
 }
 
+// DeviceAuthorizationRequest is a request of a device to act for a user (RFC 8628 §3.1).
+type DeviceAuthorizationRequest struct {
+	Credentials
+	Scope    string   // the scope parameter; empty: the default
+	Audience []string // the values of the audience or resource (RFC 8707) parameter
+}
+
 // AuthorizeDevice begins to wait for the user of a device (RFC 8628 §3.1). Refusals are
 // [*Error].
-func (s *Service) AuthorizeDevice(ctx context.Context, tenant Tenant, req TokenRequest) (Device, error) {
+func (s *Service) AuthorizeDevice(ctx context.Context, tenant Tenant, req DeviceAuthorizationRequest) (Device, error) {
 	app, err := s.client(ctx, tenant, req.Credentials)
 	if err != nil {
 		return Device{}, err
@@ -65,7 +74,7 @@ func (s *Service) AuthorizeDevice(ctx context.Context, tenant Tenant, req TokenR
 		return Device{}, err
 	}
 	d := Device{DeviceCode: newToken("dc_"), ExpiresIn: deviceCodeFor, Interval: pollEvery}
-	expires := s.now().Add(deviceCodeFor).UnixMicro()
+	expires := moment(s.clock).Add(deviceCodeFor).UnixMicro()
 	for {
 		d.UserCode = newUserCode()
 		_, err := s.db.Exec(ctx, `
@@ -163,7 +172,7 @@ func (s *Service) waiting(ctx context.Context, from querier, tenant Tenant, user
 	if d, err = selectDevice(ctx, from, tenant, "user_hash", tokenHash(code)); err != nil {
 		return d, app, err
 	}
-	if d.grantID != "" || d.denied || !s.now().Before(d.expiresAt) {
+	if d.grantID != "" || d.denied || !moment(s.clock).Before(d.expiresAt) {
 		return d, app, ErrUserCode
 	}
 	app, err = selectApplication(ctx, from, tenant.ID, d.clientID)
@@ -216,7 +225,7 @@ func (s *Service) deviceToken(ctx context.Context, tenant Tenant, app Applicatio
 	if err != nil {
 		return TokenResponse{}, err
 	}
-	now := s.now()
+	now := moment(s.clock)
 	switch {
 	case !now.Before(d.expiresAt):
 		return TokenResponse{}, &Error{ExpiredToken, "the device code has expired"}

@@ -33,7 +33,7 @@ type entitling struct {
 func (s *Service) entitled(ctx context.Context, tenant Tenant, q entitling) (entitlement, error) {
 	var brought []string
 	if q.person != nil {
-		brought = q.app.groupScopes(*q.person)
+		brought = groupScopes(q.app, *q.person)
 	}
 	custom := func(scope string) bool { return !isBuiltin(scope) && !slices.Contains(OIDCScopes, scope) }
 	var registered map[string]Scope
@@ -75,7 +75,7 @@ func isSelf(scope string) bool {
 }
 
 // groupScopes are those scopes of a user's groups that tokens of an application carry.
-func (a Application) groupScopes(person Person) []string {
+func groupScopes(a Application, person Person) []string {
 	if a.GroupScopes == AllowedGroupScopes {
 		return intersect(person.Scopes, a.AllowedScopes)
 	}

@@ -31,7 +31,7 @@ func asClient(ctx context.Context, clientID string) context.Context {
 
 // asProduct is the context of changes that the product makes without a caller.
 func asProduct(ctx context.Context) context.Context {
-	return withOrigin(ctx, func(o *eventlog.Origin) { *o = eventlog.Origin{} })
+	return eventlog.WithOrigin(ctx, func() eventlog.Origin { return eventlog.Origin{} })
 }
 
 func withOrigin(ctx context.Context, change func(*eventlog.Origin)) context.Context {

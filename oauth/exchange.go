@@ -100,7 +100,7 @@ type denial struct {
 // subject. Scopes and lifetimes never grow. Every exchange of a known application is on
 // record, allowed or denied.
 func (s *Service) exchangeToken(ctx context.Context, tenant Tenant, req TokenRequest) (TokenResponse, error) {
-	req.once = new(onceOnly)
+	req.start()
 	e := exchange{audience: req.Audience}
 	denied, err := s.judgeExchange(ctx, tenant, req, &e)
 	if err == nil && denied == nil {
@@ -404,7 +404,7 @@ func (s *Service) readPresented(ctx context.Context, tenant Tenant, by Applicati
 		if err != nil {
 			return p, err
 		}
-		if by.ClientID != "" && r.clientID != by.ClientID || r.rotated || !s.now().Before(r.expiresAt) {
+		if by.ClientID != "" && r.clientID != by.ClientID || r.rotated || !moment(s.clock).Before(r.expiresAt) {
 			return p, invalidGrant
 		}
 		p, err := s.ofGrant(ctx, tenant, by, r.grant, r.clientID, r.expiresAt)

@@ -70,7 +70,7 @@ func (s *Service) Flow(ctx context.Context, tenant Tenant, id string) (Flow, err
 
 // keepRequest stores a request under a secret, for a browser unless its hash is empty.
 func (s *Service) keepRequest(ctx context.Context, tenant Tenant, secret string, r AuthorizationRequest, browser string, good time.Duration) error {
-	now := s.now()
+	now := moment(s.clock)
 	_, err := s.db.Exec(ctx, `INSERT INTO flows (tenant_id, id, request, browser, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6)`,
 		tenant.ID, tokenHash(secret), stored(r), browser, now.UnixMicro(), now.Add(good).UnixMicro())
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *Service) readRequest(ctx context.Context, tenant Tenant, secret string)
 		return f, fmt.Errorf("read authorization request: %w", err)
 	}
 	f.CreatedAt, f.ExpiresAt = instant(created), instant(expires)
-	if !s.now().Before(f.ExpiresAt) {
+	if !moment(s.clock).Before(f.ExpiresAt) {
 		return f, ErrFlowExpired
 	}
 	return f, nil

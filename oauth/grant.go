@@ -49,7 +49,7 @@ const offlineAccess = "offline_access"
 // IssueCode answers an authorization request for a user who has signed in: with a code that
 // is good for a minute and once.
 func (s *Service) IssueCode(ctx context.Context, tenant Tenant, r AuthorizationRequest, by Authentication) (code string, err error) {
-	now := s.now()
+	now := moment(s.clock)
 	code = newToken("ac_")
 	grantID := id.New(id.Grant)
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
@@ -72,7 +72,7 @@ func (s *Service) IssueCode(ctx context.Context, tenant Tenant, r AuthorizationR
 
 // begin queues that a user lets an application do something, as of now.
 func (s *Service) begin(b *sqldb.Batch, tenant Tenant, settings Settings, g grant) {
-	now := s.now()
+	now := moment(s.clock)
 	b.Queue(`
 		INSERT INTO grants (tenant_id, id, client_id, user_id, session_id, scope, audience, nonce, methods, auth_time, second_factor_at, created_at, expires_at, revoked_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 0)`,
@@ -93,22 +93,17 @@ var invalidGrant = &Error{InvalidGrant, "the code or token is not valid for this
 // or key leaves the code as it is; who comes with the right ones a second time ends all
 // that followed from the first.
 func (s *Service) exchangeCode(ctx context.Context, tenant Tenant, app Application, req TokenRequest) (TokenResponse, error) {
-	var clientID, redirectURI, challenge, key string
-	var expires, used int64
-	hash := tokenHash(req.Code)
-	g, err := grantRow(s.db.QueryRow(ctx, `
-		SELECT c.client_id, c.redirect_uri, c.challenge, c.dpop_jkt, c.expires_at, c.used_at, `+grantColumns+`
-		FROM codes c JOIN grants g ON g.tenant_id = c.tenant_id AND g.id = c.grant_id WHERE c.tenant_id = $1 AND c.hash = $2`, tenant.ID, hash),
-		tenant, &clientID, &redirectURI, &challenge, &key, &expires, &used)
-	now := s.now()
+	c, err := s.selectCode(ctx, tenant, req.Code)
+	now := moment(s.clock)
+	g, hash := c.grant, tokenHash(req.Code)
 	switch {
 	case err != nil:
 		return TokenResponse{}, err
-	case clientID != app.ClientID || redirectURI != req.RedirectURI || !verifies(challenge, req.CodeVerifier) || key != "" && key != req.key:
+	case c.clientID != app.ClientID || c.redirectURI != req.RedirectURI || !verifies(c.challenge, req.CodeVerifier) || c.key != "" && c.key != req.key:
 		return TokenResponse{}, invalidGrant
-	case used != 0:
+	case c.used:
 		return TokenResponse{}, s.reused(ctx, tenant, g.id, authorizationCodeReused)
-	case now.UnixMicro() >= expires:
+	case !now.Before(c.expiresAt):
 		return TokenResponse{}, invalidGrant
 	}
 	issued, err := s.issue(ctx, tenant, app, g, issuance{req: req, first: true, uses: func(b *sqldb.Batch) {
@@ -118,6 +113,28 @@ func (s *Service) exchangeCode(ctx context.Context, tenant Tenant, app Applicati
 		err = s.reused(ctx, tenant, g.id, authorizationCodeReused)
 	}
 	return issued, err
+}
+
+// code is a stored authorization code.
+type code struct {
+	grant                  grant
+	clientID               string
+	redirectURI, challenge string
+	key                    string // thumbprint of the key that the request named; empty: none
+	used                   bool
+	expiresAt              time.Time
+}
+
+// selectCode finds an authorization code, valid or not, and its grant. It fails with
+// invalidGrant.
+func (s *Service) selectCode(ctx context.Context, tenant Tenant, presented string) (c code, err error) {
+	var expires, used int64
+	c.grant, err = grantRow(s.db.QueryRow(ctx, `
+		SELECT c.client_id, c.redirect_uri, c.challenge, c.dpop_jkt, c.expires_at, c.used_at, `+grantColumns+`
+		FROM codes c JOIN grants g ON g.tenant_id = c.tenant_id AND g.id = c.grant_id WHERE c.tenant_id = $1 AND c.hash = $2`, tenant.ID, tokenHash(presented)),
+		tenant, &c.clientID, &c.redirectURI, &c.challenge, &c.key, &expires, &used)
+	c.expiresAt, c.used = instant(expires), used != 0
+	return c, err
 }
 
 // verifies reports whether a verifier is the one that a challenge was made of (RFC 7636
@@ -152,7 +169,7 @@ func (s *Service) refresh(ctx context.Context, tenant Tenant, app Application, r
 			return TokenResponse{}, err
 		}
 	}
-	if !s.now().Before(r.expiresAt) {
+	if !moment(s.clock).Before(r.expiresAt) {
 		return TokenResponse{}, invalidGrant
 	}
 	g := r.grant
@@ -163,7 +180,7 @@ func (s *Service) refresh(ctx context.Context, tenant Tenant, app Application, r
 	as := issuance{req: req, scopes: narrower, predecessor: hash}
 	if !r.rotated {
 		as.uses = func(b *sqldb.Batch) {
-			now := s.now().UnixMicro()
+			now := moment(s.clock).UnixMicro()
 			useOnce(b, `UPDATE refresh_tokens SET rotated_at = $3 WHERE tenant_id = $1 AND hash = $2 AND rotated_at = 0`, tenant.ID, hash, now)
 			if r.predecessor != "" { // of tokens that were issued for the same one only the first used goes on
 				b.Queue(`UPDATE refresh_tokens SET rotated_at = $3 WHERE tenant_id = $1 AND predecessor = $2 AND rotated_at = 0`, []any{tenant.ID, r.predecessor, now}, nil)
@@ -208,7 +225,7 @@ func useOnce(b *sqldb.Batch, update string, args ...any) {
 // issue issues the tokens of a grant, in the transaction in which what they are issued for
 // is used up. It fails with errReused if it was before.
 func (s *Service) issue(ctx context.Context, tenant Tenant, app Application, g grant, as issuance) (r TokenResponse, err error) {
-	now := s.now()
+	now := moment(s.clock)
 	person, err := s.holder(ctx, tenant, g, as.first)
 	if err != nil {
 		return r, err
@@ -257,7 +274,7 @@ func (s *Service) issue(ctx context.Context, tenant Tenant, app Application, g g
 		return r, err
 	}
 	if slices.Contains(scopes, "openid") {
-		if r.IDToken, err = s.idToken(ctx, tenant, app, g, person, ScopeSet(c.Scope), r.AccessToken, as); err != nil {
+		if r.IDToken, err = s.idToken(ctx, tenant, app, g, person, ScopeSet(c.Scope), r.AccessToken, as.first, as.req.key); err != nil {
 			return r, err
 		}
 	}
@@ -287,7 +304,7 @@ func (s *Service) issue(ctx context.Context, tenant Tenant, app Application, g g
 // holder is the user of a grant that is still good: for tokens that a new code is
 // exchanged for, only while the user is signed in.
 func (s *Service) holder(ctx context.Context, tenant Tenant, g grant, first bool) (Person, error) {
-	if !g.revokedAt.IsZero() || !s.now().Before(g.expiresAt) {
+	if !g.revokedAt.IsZero() || !moment(s.clock).Before(g.expiresAt) {
 		return Person{}, invalidGrant
 	}
 	if first || !g.offline() {
@@ -351,7 +368,7 @@ func (s *Service) repeated(ctx context.Context, tenant Tenant, grantID, hash str
 			return fmt.Errorf("look for successors of refresh token: %w", err)
 		}
 	}
-	late := s.now().Sub(instant(rotated)) > time.Duration(settings.RefreshReuseLeewayS)*time.Second
+	late := moment(s.clock).Sub(instant(rotated)) > time.Duration(settings.RefreshReuseLeewayS)*time.Second
 	if late || used != 0 {
 		return s.reused(ctx, tenant, grantID, refreshTokenReused)
 	}
@@ -405,7 +422,7 @@ func (s *Service) reused(ctx context.Context, tenant Tenant, grantID string, reu
 // records the events unless that was done before.
 func (s *Service) revokeGrant(ctx context.Context, tenant Tenant, grantID string, happened ...grantEvent) error {
 	err := s.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		n, err := tx.Exec(ctx, `UPDATE grants SET revoked_at = $3 WHERE tenant_id = $1 AND id = $2 AND revoked_at = 0`, tenant.ID, grantID, s.now().UnixMicro())
+		n, err := tx.Exec(ctx, `UPDATE grants SET revoked_at = $3 WHERE tenant_id = $1 AND id = $2 AND revoked_at = 0`, tenant.ID, grantID, moment(s.clock).UnixMicro())
 		if err != nil || n == 0 {
 			return err
 		}
@@ -427,7 +444,7 @@ func (s *Service) revokeGrant(ctx context.Context, tenant Tenant, grantID string
 
 // idToken tells an application who has signed in (OIDC Core §2). It names the key that what
 // comes with it is bound to, since it can be exchanged for an access token.
-func (s *Service) idToken(ctx context.Context, tenant Tenant, app Application, g grant, person Person, scopes Scopes, accessToken string, as issuance) (string, error) {
+func (s *Service) idToken(ctx context.Context, tenant Tenant, app Application, g grant, person Person, scopes Scopes, accessToken string, first bool, key string) (string, error) {
 	now := s.clock()
 	c := person.claims(scopes)
 	c["iss"], c["aud"], c["azp"] = tenant.BaseURL, app.ClientID, app.ClientID
@@ -435,11 +452,11 @@ func (s *Service) idToken(ctx context.Context, tenant Tenant, app Application, g
 	c["acr"], c["amr"], c["sid"], c["gid"] = g.auth.acr(), g.auth.Methods, g.auth.SessionID, g.id
 	sum := sha256.Sum256([]byte(accessToken)) // the hash of every algorithm
 	c["at_hash"] = base64.RawURLEncoding.EncodeToString(sum[:16])
-	if as.first && g.nonce != "" {
+	if first && g.nonce != "" {
 		c["nonce"] = g.nonce
 	}
-	if as.req.key != "" {
-		c["cnf"] = confirmation{as.req.key}
+	if key != "" {
+		c["cnf"] = confirmation{key}
 	}
 	return s.sign(ctx, tenant, app.IDTokenAlg, idTokenType, c)
 }
@@ -482,11 +499,11 @@ func (s *Service) tidy(ctx context.Context) error {
 		"flows": time.Hour, "codes": time.Hour, "device_codes": time.Hour, "refresh_tokens": time.Hour, "grants": time.Hour, "revocations": time.Hour, "dpop_proofs": 0,
 		"client_assertions": time.Minute, // for clocks that are behind
 	} {
-		if _, err := s.db.Exec(ctx, `DELETE FROM `+table+` WHERE expires_at < $1`, s.now().Add(-later).UnixMicro()); err != nil {
+		if _, err := s.db.Exec(ctx, `DELETE FROM `+table+` WHERE expires_at < $1`, moment(s.clock).Add(-later).UnixMicro()); err != nil {
 			return fmt.Errorf("delete %s that are over: %w", table, err)
 		}
 	}
-	if _, err := s.db.Exec(ctx, `DELETE FROM signing_keys WHERE state = 'removed' AND removed_at < $1`, s.now().Add(-recordedFor).UnixMicro()); err != nil {
+	if _, err := s.db.Exec(ctx, `DELETE FROM signing_keys WHERE state = 'removed' AND removed_at < $1`, moment(s.clock).Add(-recordedFor).UnixMicro()); err != nil {
 		return fmt.Errorf("delete signing keys that are over: %w", err)
 	}
 	return nil

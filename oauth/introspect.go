@@ -114,7 +114,7 @@ func (s *Service) introspectRefreshToken(ctx context.Context, tenant Tenant, app
 	if err != nil {
 		return Introspection{}, err
 	}
-	if r.clientID != app.ClientID || r.rotated || !s.now().Before(r.expiresAt) {
+	if r.clientID != app.ClientID || r.rotated || !moment(s.clock).Before(r.expiresAt) {
 		return Introspection{}, nil
 	}
 	g := r.grant

@@ -43,7 +43,7 @@ func (s *Service) use(ctx context.Context, a Application, all bool) (used InUseE
 	if !a.Type.hasUsers() || s.people == nil {
 		return used, nil
 	}
-	now := s.now().UnixMicro()
+	now := moment(s.clock).UnixMicro()
 	var latest int64
 	err = s.db.QueryRow(ctx, `
 		SELECT COUNT(*), COALESCE(MAX(r.expires_at), 0)

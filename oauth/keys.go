@@ -239,6 +239,16 @@ func (k *keyrings) load(ctx context.Context, tenantID string) (*keyring, error) 
 	return ring, nil
 }
 
+// verificationKey finds a published key of a tenant by its id.
+func (s *Service) verificationKey(ctx context.Context, tenantID, kid string) (key verifyingKey, ok bool, err error) {
+	ring, err := s.keys.ring(ctx, tenantID)
+	if err != nil {
+		return key, false, err
+	}
+	key, ok = ring.verify[kid]
+	return key, ok, nil
+}
+
 // JWKS returns the tenant's public keys as a JWK set (RFC 7517 §5). The bytes
 // are shared: do not change them.
 func (s *Service) JWKS(ctx context.Context, tenant Tenant) ([]byte, error) {

@@ -151,6 +151,9 @@ var likeLiteral = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
 
 func fold(text string) string { return strings.ToLower(norm.NFC.String(text)) }
 
+// moment is the present time as it is stored: UTC, in microseconds.
+func moment(clock func() time.Time) time.Time { return clock().UTC().Truncate(time.Microsecond) }
+
 // micros is 0 for the zero time, which is instant's inverse.
 func micros(t time.Time) int64 {
 	if t.IsZero() {

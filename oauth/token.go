@@ -134,7 +134,7 @@ func grantedScopes(app Application, parameter string) ([]string, error) {
 // tokenAudience is whom the token is for: the audience asked for, which must be
 // the application's or the tenant itself, or else the application's, or else the
 // tenant. A token with scopes of the product's own API is for the tenant too.
-func tokenAudience(tenant Tenant, app Application, asked, scopes []string) (audience, error) {
+func tokenAudience(tenant Tenant, app Application, asked, scopes []string) ([]string, error) {
 	aud := tenant.BaseURL
 	if app.Audience != "" {
 		aud = app.Audience
@@ -150,7 +150,7 @@ func tokenAudience(tenant Tenant, app Application, asked, scopes []string) (audi
 		return nil, &Error{InvalidRequest, "more than one audience"}
 	}
 	if aud != tenant.BaseURL && slices.ContainsFunc(scopes, isBuiltin) {
-		return audience{aud, tenant.BaseURL}, nil
+		return []string{aud, tenant.BaseURL}, nil
 	}
-	return audience{aud}, nil
+	return []string{aud}, nil
 }

@@ -155,12 +155,11 @@ func (s *Service) openToken(ctx context.Context, tenant Tenant, bearer string, t
 	if header.Has(jws.CriticalKey) { // nothing critical is understood here (RFC 7515 §4.1.11)
 		return nil, "", &TokenError{Malformed}
 	}
-	ring, err := s.keys.ring(ctx, tenant.ID)
+	kid, _ = header.KeyID()
+	key, ok, err := s.verificationKey(ctx, tenant.ID, kid)
 	if err != nil {
 		return nil, "", err
 	}
-	kid, _ = header.KeyID()
-	key, ok := ring.verify[kid]
 	if !ok || key.alg != Alg(alg.String()) {
 		return nil, "", &TokenError{BadSignature}
 	}

@@ -15,7 +15,7 @@ func (h *Handlers) AuthorizeDevice(w http.ResponseWriter, r *http.Request) {
 	info := web.InfoOf(r.Context())
 	var d oauth.Device
 	err := h.asClient(w, r, ratelimit.Token, func(by oauth.Credentials, form url.Values) (err error) {
-		d, err = h.Service.AuthorizeDevice(r.Context(), tenantOf(r), oauth.TokenRequest{
+		d, err = h.Service.AuthorizeDevice(r.Context(), tenantOf(r), oauth.DeviceAuthorizationRequest{
 			Credentials: by, Scope: form.Get("scope"), Audience: slices.Concat(form["audience"], form["resource"]),
 		})
 		return err

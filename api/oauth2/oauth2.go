@@ -33,7 +33,7 @@ type Service interface {
 	JWKS(ctx context.Context, t oauth.Tenant) ([]byte, error)
 	Authorize(ctx context.Context, t oauth.Tenant, params url.Values) (oauth.AuthorizationRequest, oauth.Application, error)
 	Push(ctx context.Context, t oauth.Tenant, by oauth.Credentials, params url.Values) (requestURI string, good time.Duration, err error)
-	AuthorizeDevice(ctx context.Context, t oauth.Tenant, req oauth.TokenRequest) (oauth.Device, error)
+	AuthorizeDevice(ctx context.Context, t oauth.Tenant, req oauth.DeviceAuthorizationRequest) (oauth.Device, error)
 	BeginFlow(ctx context.Context, t oauth.Tenant, r oauth.AuthorizationRequest, browser string) (id string, err error)
 	ResumeFlow(ctx context.Context, t oauth.Tenant, id string, browsers []string) (oauth.Flow, error)
 	IssueCode(ctx context.Context, t oauth.Tenant, r oauth.AuthorizationRequest, by oauth.Authentication) (code string, err error)
