@@ -48,30 +48,38 @@ const order = `
 	internal < identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime;
 	engine/authority, identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime < identity;
 	identity < identity/authn, identity/userimport;
-	NONE < oauth/assertion, oauth/dpop;
-	engine/authority, oauth/assertion, oauth/dpop < oauth;
+	NONE < oauth/assertion, oauth/dpop, oauth/protocol;
+	internal/sqldb < oauth/internal/storage, oauth/revocation;
+	engine, oauth/protocol < oauth/scope;
+	internal, oauth/internal/storage, oauth/protocol, oauth/revocation < oauth/keys;
+	engine/authority, oauth/assertion, oauth/dpop, oauth/keys, oauth/scope < oauth/client;
+	oauth/client < oauth/access;
+	oauth/access < oauth/token;
+	oauth/token < oauth/grants, oauth/authorization;
+	oauth/grants, oauth/authorization < oauth;
+	oauth, tuplestore/sqlstore < oauth/oauthtest;
 	engine < webhooks, controlplane;
 
 	# What modules keep of a tenant's settings is one document to the tenant.
-	identity, oauth, controlplane < settings;
+	identity, oauth/client, controlplane < settings;
 
 	# HTTP only. api/web is what all operations share.
-	oauth, controlplane < api/web;
+	oauth/token, controlplane < api/web;
 	api/web < api/openapi, api/pages, api/scopes, api/applications;
 	api/web, identity/authn, identity/userimport < api/profile;
 	api/web, settings < api/settings;
 	api/web, identity, engine/resources < api/resources;
 	api/resources < api/authzen;
 	api/profile < api/people;
-	api/people < api/account;
-	api/account < api/oauth2;
+	api/people, oauth/authorization < api/account;
+	api/account, oauth < api/oauth2;
 	api/openapi, api/pages, api/scopes, api/settings, api/authzen, api/applications, api/oauth2 < api;
 
 	# Wiring only. Benchmarks load the product and are not part of it.
 	engine, tuplestore/memstore < cmd/stonetown/internal/importer;
-	identity, oauth < cmd/stonetown/internal/client;
+	identity, oauth/client < cmd/stonetown/internal/client;
 	api, engine/audit, tuplestore/sqlstore, cmd/stonetown/internal/importer, cmd/stonetown/internal/client < cmd/stonetown;
-	controlplane, oauth < bench;
+	controlplane, oauth/client < bench;
 	bench, tuplestore/sqlstore < cmd/stonetown-bench;
 `
 
@@ -164,6 +172,10 @@ func TestOrderIsEnforced(t *testing.T) {
 		{"identity/session", "engine", false},
 		{"identity/session", "identity/factor", false},
 		{"identity/authn", "identity/session", true},
+		{"oauth/token", "oauth/keys", true},
+		{"oauth/client", "oauth/token", false},
+		{"oauth/grants", "oauth/authorization", false},
+		{"oauth/authorization", "oauth/grants", false},
 		{"api/scopes", "api/people", false},
 		{"api/web", "identity", false},
 	} {

@@ -45,7 +45,11 @@ import (
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth"
+	"stonetown/oauth/authorization"
+	oauthclient "stonetown/oauth/client"
 	"stonetown/oauth/dpop/dpoptest"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/scope"
 	"stonetown/settings"
 	"stonetown/tuplestore/sqlstore"
 )
@@ -224,12 +228,12 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 	persons := &account.People{}
 	jobs, err := outbox.New(outbox.Config{DB: w.db, Seal: key, Clock: w.now})
 	must(err)
-	rights := authority.New(e, oauth.AdministrativeScopes)
+	rights := authority.New(e, scope.Administrative)
 	w.oauth, err = oauth.New(oauth.Config{
-		DB: w.db, Seal: key, Relations: e, Authority: rights, People: persons, Outbox: jobs,
-		Tenants: func(ctx context.Context, tenantID string) (oauth.Tenant, error) {
+		DB: w.db, Seal: key, Relations: e, Authority: rights, Users: persons, Outbox: jobs,
+		Tenants: func(ctx context.Context, tenantID string) (protocol.Tenant, error) {
 			t, err := w.tenants.TenantByID(ctx, tenantID)
-			return oauth.Tenant{ID: t.ID, BaseURL: t.BaseURL}, err
+			return protocol.Tenant{ID: t.ID, BaseURL: t.BaseURL}, err
 		},
 		Outbound: outbound.New(outbound.Config{AllowInsecure: true}), Logger: slog.New(slog.NewJSONHandler(w.log, nil)),
 	})
@@ -237,10 +241,10 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 
 	stolen, err := breached.New(breached.Config{URL: w.ranges.start(t), Clock: w.now})
 	must(err)
-	scopes := oauth.NewRegistry(w.db, e)
+	scopes := scope.NewRegistry(w.db, e)
 	directory, err := identity.New(identity.Config{
 		DB: w.db, Relations: e, Authority: rights, Breached: stolen, Logger: slog.New(slog.NewJSONHandler(w.log, nil)),
-		Scopes: scopes, Verification: authn.Verification{Outbox: jobs}, OnDelete: []func(*sqldb.Batch, string, string){w.oauth.ForgetUser},
+		Scopes: scopes, Verification: authn.Verification{Outbox: jobs}, OnDelete: []func(*sqldb.Batch, string, string){w.oauth.Access.ForgetUser},
 	})
 	must(err)
 	importer, err := userimport.New(userimport.Config{DB: w.db, Seal: key, Users: directory, Parse: people.ParseImport, Logger: slog.New(slog.DiscardHandler)})
@@ -269,17 +273,17 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 	w.authn, err = authn.New(signIns)
 	must(err)
 	persons.Users, persons.Sessions = directory, w.authn
-	w.authn.Handle(oauth.LogoutJob, w.oauth.SendLogout)
+	w.authn.Handle(authorization.LogoutJob, w.oauth.Authorization.SendLogout)
 	w.authn.OnSessionEnd(func(ctx context.Context, tx *sqldb.Tx, e session.Ended) error {
-		return w.oauth.SessionEnded(ctx, tx, e.TenantID, e.ID, e.UserID)
+		return w.oauth.Authorization.SessionEnded(ctx, tx, e.TenantID, e.ID, e.UserID)
 	})
 	imports.Go(func() { w.authn.Run(importing) })
 
 	config := api.Config{
 		SecurityContact: "mailto:security@example.com",
-		Engine:          audit.Engine{Engine: e}, Resources: resources.New(e, w.db), Users: directory, Authn: w.authn, Importer: importer, Scopes: scopes, OAuth: w.oauth, Settings: settings.New(organizations, directory, w.oauth), GeoIP: geo.None{}, CursorKey: cursorKey,
+		Engine:          audit.Engine{Engine: e}, Resources: resources.New(e, w.db), Users: directory, Authn: w.authn, Importer: importer, Scopes: scopes, OAuth: api.OAuthOf(w.oauth), Settings: settings.New(organizations, directory, w.oauth.Clients), GeoIP: geo.None{}, CursorKey: cursorKey,
 		Config: web.Config{
-			Tenants: w.tenants, Idempotency: w.keys, Limits: limits, Origins: w.oauth,
+			Tenants: w.tenants, Idempotency: w.keys, Limits: limits, Origins: w.oauth.Clients,
 			Logger: slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})), AccessLog: true,
 		},
 	}
@@ -330,7 +334,7 @@ func (w *world) tenant(t testing.TB, slug string) *client {
 		t.Fatal(err)
 	}
 	c := &client{server: w.server, host: slug + ".test"}
-	c.token = w.token(t, c, w.application(t, c, oauth.BuiltinScopes...))
+	c.token = w.token(t, c, w.application(t, c, scope.Builtin...))
 	return c
 }
 
@@ -346,17 +350,17 @@ func (c *client) proving(key *dpoptest.Key) *client {
 
 func (w *world) application(t testing.TB, c *client, scopes ...string) application {
 	t.Helper()
-	return w.newApplication(t, c, oauth.Application{Name: "test", Type: oauth.Machine, AllowedScopes: scopes})
+	return w.newApplication(t, c, oauthclient.Application{Name: "test", Type: oauthclient.Machine, AllowedScopes: scopes})
 }
 
-func (w *world) newApplication(t testing.TB, c *client, n oauth.Application) application {
+func (w *world) newApplication(t testing.TB, c *client, n oauthclient.Application) application {
 	t.Helper()
 	ctx := context.Background()
 	tenant, err := w.tenants.Directory.TenantByHost(ctx, c.host)
 	if err != nil {
 		t.Fatal(err)
 	}
-	app, secret, err := w.oauth.Register(ctx, tenant.ID, n)
+	app, secret, err := w.oauth.Clients.Create(ctx, tenant.ID, n)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,9 +12,10 @@ import (
 	"time"
 
 	"stonetown/controlplane"
-	"stonetown/internal/seal"
+	"stonetown/internal/outbound"
 	"stonetown/internal/sqldb"
-	"stonetown/oauth"
+	"stonetown/oauth/client"
+	"stonetown/oauth/scope"
 )
 
 // Fairness measures the checks of one tenant while another tenant of the same server
@@ -148,15 +149,7 @@ func addTenant(ctx context.Context, data string) (clientID, secret string, err e
 		return "", "", err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	key, err := seal.ReadKeyFile(filepath.Join(data, "master.key"))
-	if err != nil {
-		return "", "", err
-	}
 	tenants, err := controlplane.New(controlplane.Config{DB: db})
-	if err != nil {
-		return "", "", err
-	}
-	apps, err := oauth.New(oauth.Config{DB: db, Seal: key})
 	if err != nil {
 		return "", "", err
 	}
@@ -171,9 +164,9 @@ func addTenant(ctx context.Context, data string) (clientID, secret string, err e
 		if err != nil {
 			return err
 		}
-		app, given, err := apps.CreateApplication(ctx, tx, tenant.ID, oauth.Application{
-			Name: "greedy", Type: oauth.Machine, AllowedScopes: oauth.BuiltinScopes,
-		})
+		app, given, err := client.CreateIn(ctx, tx, tenant.ID, client.Application{
+			Name: "greedy", Type: client.Machine, AllowedScopes: scope.Builtin,
+		}, outbound.New(outbound.Config{}), time.Now())
 		clientID, secret = app.ClientID, given
 		return err
 	})

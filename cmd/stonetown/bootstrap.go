@@ -11,14 +11,18 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"stonetown/controlplane"
 	"stonetown/identity"
 	"stonetown/identity/password"
+	"stonetown/internal/outbound"
 	"stonetown/internal/sqldb"
-	"stonetown/oauth"
+	"stonetown/oauth/client"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/scope"
 )
 
 // beginning is what an empty deployment starts with.
@@ -106,9 +110,9 @@ func (m *modules) bootstrap(ctx context.Context, b beginning, file string) (cred
 		if err != nil {
 			return err
 		}
-		app, secret, err := m.oauth.CreateApplication(ctx, tx, tenant.ID, oauth.Application{
-			Name: "bootstrap", Type: oauth.Machine, AllowedScopes: oauth.BuiltinScopes,
-		})
+		app, secret, err := client.CreateIn(ctx, tx, tenant.ID, client.Application{
+			Name: "bootstrap", Type: client.Machine, AllowedScopes: scope.Builtin,
+		}, outbound.New(outbound.Config{}), time.Now())
 		if err != nil {
 			return err
 		}
@@ -125,7 +129,7 @@ func (m *modules) bootstrap(ctx context.Context, b beginning, file string) (cred
 	if err == nil {
 		// The tenant has its signing keys from the beginning, so that every later
 		// start notices another master key.
-		_, err = m.oauth.JWKS(ctx, oauth.Tenant{ID: c.TenantID, BaseURL: c.BaseURL})
+		_, err = m.keys.JWKS(ctx, protocol.Tenant{ID: c.TenantID, BaseURL: c.BaseURL})
 	}
 	if err != nil {
 		return credentials{}, fmt.Errorf("bootstrap: %w", err)

@@ -14,6 +14,11 @@ import (
 	"stonetown/identity"
 	"stonetown/internal/seal"
 	"stonetown/oauth"
+	"stonetown/oauth/client"
+	"stonetown/oauth/grants"
+	"stonetown/oauth/oauthtest"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/scope"
 )
 
 // command runs the program to its end.
@@ -122,10 +127,11 @@ func TestBootstrap(t *testing.T) {
 	if _, err := m.users.UserByEmail(t.Context(), c.TenantID, c.Owner.Email); !errors.Is(err, identity.ErrUserNotFound) {
 		t.Errorf("the owner is a user of the tenant: %v", err)
 	}
-	resp, err := m.oauth.Token(t.Context(), oauth.Tenant{ID: c.TenantID, BaseURL: c.BaseURL}, oauth.TokenRequest{
-		GrantType: oauth.GrantClientCredentials, Credentials: oauth.Credentials{ClientID: c.ClientID, ClientSecret: c.ClientSecret},
+	service := oauthtest.New(t, oauth.Config{DB: m.db, Seal: m.key})
+	resp, err := service.Grants.Token(t.Context(), protocol.Tenant{ID: c.TenantID, BaseURL: c.BaseURL}, grants.Request{
+		GrantType: protocol.GrantClientCredentials, Credentials: client.Credentials{ClientID: c.ClientID, ClientSecret: c.ClientSecret},
 	})
-	if err != nil || resp.Scope != strings.Join(oauth.BuiltinScopes, " ") {
+	if err != nil || resp.Scope != strings.Join(scope.Builtin, " ") {
 		t.Errorf("%q, %v", resp.Scope, err)
 	}
 	if err := m.close(); err != nil {

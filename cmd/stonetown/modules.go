@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"time"
 
 	"stonetown/controlplane"
 	"stonetown/identity"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
-	"stonetown/oauth"
+	"stonetown/oauth/keys"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/revocation"
 )
 
 // modules are the domain modules on their database.
@@ -20,7 +23,7 @@ type modules struct {
 	key     *seal.Key
 	tenants *controlplane.Directory
 	users   *identity.Directory
-	oauth   *oauth.Service
+	keys    *keys.Service
 }
 
 // openModules opens the configured database, with its tables up to date, and
@@ -45,9 +48,7 @@ func openModules(ctx context.Context, config Config) (_ *modules, err error) {
 	if m.users, err = identity.New(identity.Config{DB: db}); err != nil {
 		return nil, err
 	}
-	if m.oauth, err = oauth.New(oauth.Config{DB: db, Seal: m.key}); err != nil {
-		return nil, err
-	}
+	m.keys = keys.New(db, m.key, time.Now, revocation.New(db, time.Now))
 	return m, m.checkMasterKey(ctx, config)
 }
 
@@ -73,7 +74,7 @@ func (m *modules) checkMasterKey(ctx context.Context, config Config) error {
 		return nil
 	}
 	if err == nil {
-		_, err = m.oauth.JWKS(ctx, oauth.Tenant{ID: tenant.ID, BaseURL: tenant.BaseURL})
+		_, err = m.keys.JWKS(ctx, protocol.Tenant{ID: tenant.ID, BaseURL: tenant.BaseURL})
 	}
 	if errors.Is(err, seal.ErrWrongKey) {
 		return fmt.Errorf("%s is not the master key of this database: %w", config.MasterKeyFile, err)

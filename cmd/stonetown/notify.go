@@ -11,7 +11,7 @@ import (
 	"stonetown/controlplane"
 	"stonetown/identity/authn"
 	"stonetown/internal/notify"
-	"stonetown/oauth"
+	"stonetown/oauth/protocol"
 )
 
 // openNotify opens the senders of mails and text messages. mailbox shows them in development and
@@ -63,7 +63,7 @@ func (s senders) AuthnTenant(ctx context.Context, tenantID string) (authn.Tenant
 }
 
 // OAuthTenant implements [oauth.Config.Tenants].
-func (s senders) OAuthTenant(ctx context.Context, tenantID string) (oauth.Tenant, error) {
+func (s senders) OAuthTenant(ctx context.Context, tenantID string) (protocol.Tenant, error) {
 	t, err := s.tenants.TenantByID(ctx, tenantID)
-	return oauth.Tenant{ID: t.ID, BaseURL: t.BaseURL}, err
+	return protocol.Tenant{ID: t.ID, BaseURL: t.BaseURL}, err
 }

@@ -37,6 +37,8 @@ import (
 	"stonetown/internal/sqldb"
 	"stonetown/internal/tracing"
 	"stonetown/oauth"
+	"stonetown/oauth/authorization"
+	"stonetown/oauth/scope"
 	"stonetown/settings"
 	"stonetown/tuplestore/sqlstore"
 )
@@ -123,16 +125,16 @@ func (p *Program) Open(ctx context.Context) error {
 		}
 		p.breached = list
 	}
-	rights := authority.New(p.engine, oauth.AdministrativeScopes)
+	rights := authority.New(p.engine, scope.Administrative)
 	jobs, err := outbox.New(outbox.Config{DB: p.modules.db, Seal: p.modules.key, Logger: p.log, Tracer: p.tracer})
 	if err != nil {
 		return err
 	}
-	scopes := oauth.NewRegistry(p.modules.db, p.engine)
+	scopes := scope.NewRegistry(p.modules.db, p.engine)
 	people, err := identity.New(identity.Config{
 		DB: p.modules.db, Relations: p.engine, Authority: rights, Breached: p.breached, Logger: p.log,
 		Scopes: scopes, Verification: authn.Verification{Outbox: jobs},
-		OnDelete: []func(*sqldb.Batch, string, string){func(b *sqldb.Batch, tenantID, userID string) { p.oauth.ForgetUser(b, tenantID, userID) }},
+		OnDelete: []func(*sqldb.Batch, string, string){func(b *sqldb.Batch, tenantID, userID string) { p.oauth.Access.ForgetUser(b, tenantID, userID) }},
 	})
 	if err != nil {
 		return err
@@ -164,16 +166,16 @@ func (p *Program) Open(ctx context.Context) error {
 		p.log.WarnContext(ctx, "allow_insecure_targets is set: tenants can have any address fetched that this machine reaches; not for production")
 	}
 	p.oauth, err = oauth.New(oauth.Config{
-		DB: p.modules.db, Seal: p.modules.key, Relations: p.engine, Authority: rights, People: &apiaccount.People{Users: people, Sessions: signIns},
+		DB: p.modules.db, Seal: p.modules.key, Relations: p.engine, Authority: rights, Users: &apiaccount.People{Users: people, Sessions: signIns},
 		Outbox: jobs, Tenants: senders{p.modules.tenants}.OAuthTenant,
 		Outbound: outbound.New(outbound.Config{AllowInsecure: p.config.AllowInsecureTargets}), Logger: p.log,
 	})
 	if err != nil {
 		return err
 	}
-	signIns.Handle(oauth.LogoutJob, p.oauth.SendLogout)
+	signIns.Handle(authorization.LogoutJob, p.oauth.Authorization.SendLogout)
 	signIns.OnSessionEnd(func(ctx context.Context, tx *sqldb.Tx, e session.Ended) error {
-		return p.oauth.SessionEnded(ctx, tx, e.TenantID, e.ID, e.UserID)
+		return p.oauth.Authorization.SessionEnded(ctx, tx, e.TenantID, e.ID, e.UserID)
 	})
 	importer, err := userimport.New(userimport.Config{DB: p.modules.db, Seal: p.modules.key, Users: people, Parse: apipeople.ParseImport, Logger: p.log})
 	if err != nil {
@@ -181,8 +183,8 @@ func (p *Program) Open(ctx context.Context) error {
 	}
 	handler, err := api.New(api.Config{
 		Engine: audit.Engine{Engine: p.engine}, Resources: resources.New(p.engine, p.modules.db),
-		Users: people, Authn: signIns, Importer: importer, Scopes: scopes, OAuth: p.oauth,
-		Settings:        settings.New(p.modules.tenants, people, p.oauth),
+		Users: people, Authn: signIns, Importer: importer, Scopes: scopes, OAuth: api.OAuthOf(p.oauth),
+		Settings:        settings.New(p.modules.tenants, people, p.oauth.Clients),
 		CursorKey:       p.modules.key.Derive("cursors"),
 		Mailbox:         mailbox,
 		SecurityContact: p.config.SecurityContact,
@@ -198,7 +200,7 @@ func (p *Program) Open(ctx context.Context) error {
 			TrustedProxies: p.config.TrustedProxies,
 			Idempotency:    keys,
 			Limits:         limits,
-			Origins:        p.oauth,
+			Origins:        p.oauth.Clients,
 			Stopping:       p.running,
 			Dev:            p.config.Dev,
 		},
@@ -244,10 +246,10 @@ func (p *Program) Open(ctx context.Context) error {
 // beginTenant writes the relations that a tenant made by bootstrap begins with, unless they
 // are there.
 func (p *Program) beginTenant(ctx context.Context, people *identity.Directory, tenantID string) error {
-	if err := people.Administrators(ctx, tenantID, oauth.BuiltinScopes); err != nil {
+	if err := people.Administrators(ctx, tenantID, scope.Builtin); err != nil {
 		return err
 	}
-	return p.oauth.HoldScopes(ctx, tenantID)
+	return p.oauth.Clients.HoldScopes(ctx, tenantID)
 }
 
 // kit opens what requests of all kinds go through.
