@@ -48,23 +48,31 @@ const order = `
 	internal < identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime;
 	engine/authority, identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime < identity;
 	identity < identity/authn, identity/userimport;
-	NONE < oauth/assertion, oauth/dpop;
-	engine/authority, oauth/assertion, oauth/dpop < oauth;
+	NONE < oauth/assertion, oauth/dpop, oauth/protocol;
+	internal/sqldb < oauth/internal/storage, oauth/revocation;
+	engine, oauth/protocol < oauth/scope;
+	internal, oauth/internal/storage, oauth/protocol, oauth/revocation < oauth/keys;
+	engine/authority, oauth/assertion, oauth/dpop, oauth/keys, oauth/scope < oauth/client;
+	oauth/client < oauth/access;
+	oauth/access < oauth/token;
+	oauth/token < oauth/grants, oauth/authorization;
+	oauth/grants, oauth/authorization < oauth;
+	oauth, tuplestore/sqlstore < oauth/oauthtest;
 	engine < webhooks, controlplane;
 
 	# What modules keep of a tenant's settings is one document to the tenant.
-	identity, oauth, controlplane < settings;
+	identity, oauth/client, controlplane < settings;
 
 	# HTTP only. api/web is what all operations share.
-	oauth, controlplane < api/web;
+	oauth/token, controlplane < api/web;
 	api/web < api/openapi, api/pages, api/scopes, api/applications;
 	api/web, identity/authn, identity/userimport < api/profile;
 	api/web, settings < api/settings;
 	api/web, identity, engine/resources < api/resources;
 	api/resources < api/authzen;
 	api/profile < api/people;
-	api/people < api/account;
-	api/account < api/oauth2;
+	api/people, oauth/authorization < api/account;
+	api/account, oauth < api/oauth2;
 	api/openapi, api/pages, api/scopes, api/settings, api/authzen, api/applications, api/oauth2 < api;
 
 	# The composition of all packages, which the program and the tests of api open.
@@ -72,7 +80,7 @@ const order = `
 
 	# Commands only. Benchmarks load the product and are not part of it.
 	engine, tuplestore/memstore < cmd/stonetown/internal/importer;
-	identity, oauth < cmd/stonetown/internal/client;
+	identity, oauth/client < cmd/stonetown/internal/client;
 	server, cmd/stonetown/internal/importer, cmd/stonetown/internal/client < cmd/stonetown;
 	server < bench;
 	bench < cmd/stonetown-bench;
@@ -167,6 +175,10 @@ func TestOrderIsEnforced(t *testing.T) {
 		{"identity/session", "engine", false},
 		{"identity/session", "identity/factor", false},
 		{"identity/authn", "identity/session", true},
+		{"oauth/token", "oauth/keys", true},
+		{"oauth/client", "oauth/token", false},
+		{"oauth/grants", "oauth/authorization", false},
+		{"oauth/authorization", "oauth/grants", false},
 		{"api/scopes", "api/people", false},
 		{"api/web", "identity", false},
 	} {

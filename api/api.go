@@ -40,17 +40,41 @@ import (
 	"stonetown/api/settings"
 	"stonetown/api/web"
 	"stonetown/internal/geo"
+	"stonetown/oauth"
 )
 
-// OAuth issues and verifies tokens; [oauth.Service] implements it.
-type OAuth interface {
-	oauth2.Service
-	account.Issuer
-	account.Flows
-	people.Authorizations
-	applications.Service
-	settings.Keys
-	web.Verifier
+// OAuth has the parts of the OAuth module that the operations use.
+type OAuth struct {
+	Grants        oauth2.Grants
+	Authorization interface {
+		oauth2.Authorization
+		account.Requests
+	}
+	Tokens interface {
+		oauth2.Tokens
+		account.Tokens
+		web.Verifier
+	}
+	Keys interface {
+		oauth2.Keys
+		settings.Keys
+	}
+	Clients interface {
+		oauth2.Clients
+		account.Clients
+		applications.Clients
+	}
+	Access interface {
+		account.Access
+		people.Authorizations
+		applications.Access
+	}
+	Describer oauth2.Describer
+}
+
+// OAuthOf returns the parts of a module.
+func OAuthOf(s *oauth.Service) OAuth {
+	return OAuth{s.Grants, s.Authorization, s.Tokens, s.Keys, s.Clients, s.Access, s}
 }
 
 // Authn signs users in; [authn.Service] implements it.
@@ -71,8 +95,9 @@ type Users interface {
 	people.Directory
 }
 
-// Scopes stores the scopes of tenants; [oauth.Registry] implements it.
+// Scopes stores the scopes of tenants; [stonetown/oauth/scope.Registry] implements it.
 type Scopes interface {
+	account.Scopes
 	scopes.Registry
 }
 
@@ -108,7 +133,7 @@ type Config struct {
 
 // New returns the handler of all tenants' hosts.
 func New(c Config) (http.Handler, error) {
-	if c.Engine == nil || c.Resources == nil || c.Users == nil || c.Authn == nil || c.Importer == nil || c.Scopes == nil || c.OAuth == nil || c.Settings == nil || c.GeoIP == nil {
+	if c.Engine == nil || c.Resources == nil || c.Users == nil || c.Authn == nil || c.Importer == nil || c.Scopes == nil || c.OAuth == (OAuth{}) || c.Settings == nil || c.GeoIP == nil {
 		return nil, errors.New("api: Config.Engine, Resources, Users, Authn, Importer, Scopes, OAuth, Settings and GeoIP are required")
 	}
 	if c.Logger == nil {
@@ -121,7 +146,7 @@ func New(c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	c.Verifier = &account.Verifier{Tokens: c.OAuth, Sessions: c.Authn}
+	c.Verifier = &account.Verifier{Tokens: c.OAuth.Tokens, Sessions: c.Authn}
 	server, err := web.New(c.Config)
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
@@ -134,12 +159,15 @@ func New(c Config) (http.Handler, error) {
 	routes := mux.NewRouter()
 	(&resources.Handlers{Engine: c.Engine, Store: c.Resources, Cursors: cursors}).Mount(routes, server.Fail)
 	(&authzen.Handlers{Engine: c.Engine, Cursors: cursors}).Mount(routes, server.Fail)
-	(&account.Handlers{Service: c.Authn, Users: c.Users, Issuer: c.OAuth, Flows: c.OAuth, Cursors: cursors, GeoIP: c.GeoIP}).Mount(routes, server.Fail)
-	(&people.Handlers{Directory: c.Users, Access: c.Authn, GeoIP: c.GeoIP, Importer: c.Importer, Authorizations: c.OAuth, Cursors: cursors}).Mount(routes, server.Fail)
-	(&applications.Handlers{Service: c.OAuth, Cursors: cursors}).Mount(routes, server.Fail)
+	(&account.Handlers{Service: c.Authn, Users: c.Users, Tokens: c.OAuth.Tokens, Requests: c.OAuth.Authorization, Clients: c.OAuth.Clients, Access: c.OAuth.Access, Scopes: c.Scopes, Cursors: cursors, GeoIP: c.GeoIP}).Mount(routes, server.Fail)
+	(&people.Handlers{Directory: c.Users, Access: c.Authn, GeoIP: c.GeoIP, Importer: c.Importer, Authorizations: c.OAuth.Access, Cursors: cursors}).Mount(routes, server.Fail)
+	(&applications.Handlers{Clients: c.OAuth.Clients, Access: c.OAuth.Access, Cursors: cursors}).Mount(routes, server.Fail)
 	(&scopes.Handlers{Registry: c.Scopes, Cursors: cursors}).Mount(routes, server.Fail)
-	(&settings.Handlers{Service: c.Settings, Keys: c.OAuth, Cursors: cursors}).Mount(routes, server.Fail)
-	(&oauth2.Handlers{Service: c.OAuth, Sessions: c.Authn, Server: server}).Mount(routes)
+	(&settings.Handlers{Service: c.Settings, Keys: c.OAuth.Keys, Cursors: cursors}).Mount(routes, server.Fail)
+	(&oauth2.Handlers{
+		Grants: c.OAuth.Grants, Authorization: c.OAuth.Authorization, Tokens: c.OAuth.Tokens, Keys: c.OAuth.Keys, Clients: c.OAuth.Clients,
+		Describer: c.OAuth.Describer, Sessions: c.Authn, Server: server,
+	}).Mount(routes)
 	document.Mount(routes)
 
 	formats := map[string]web.ErrorFormat{"resources": resources.Errors, "auth": account.Errors, "me": account.Errors, "users": people.Errors, "groups": people.Errors, "applications": applications.Errors, "scopes": scopes.Errors, "authzen": authzen.Errors, "oauth2": oauth2.TokenErrors, "registration": oauth2.TokenErrors}

@@ -22,7 +22,7 @@ import (
 	"github.com/lestrrat-go/jwx/v3/jwk"
 	"github.com/lestrrat-go/jwx/v3/jws"
 
-	"stonetown/oauth"
+	"stonetown/oauth/protocol"
 )
 
 const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
@@ -127,15 +127,15 @@ func privateKeyJWT(t *testing.T, w *world, c *client) {
 	}))
 	equal(t, "code", tokens.status, 200)
 	access, idToken := tokens.body["access_token"].(string), tokens.body["id_token"].(string)
-	tokens = app.form(t, nil, asserting(other.assert(t, app.id, base+oauth.TokenPath, nil), url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tokens.body["refresh_token"].(string)}}))
+	tokens = app.form(t, nil, asserting(other.assert(t, app.id, base+protocol.TokenPath, nil), url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tokens.body["refresh_token"].(string)}}))
 	equal(t, "refresh", tokens.status, 200)
-	pushed := app.present(t, oauth.PushPath, nil, asserting(key.assert(t, app.id, base+oauth.PushPath, nil), app.request(nil)))
+	pushed := app.present(t, protocol.PushPath, nil, asserting(key.assert(t, app.id, base+protocol.PushPath, nil), app.request(nil)))
 	equal(t, "push", pushed.status, 201)
 	_, to := app.browse(t, "/oauth2/authorize?"+url.Values{"client_id": {app.id}, "request_uri": {pushed.body["request_uri"].(string)}}.Encode())
 	if to.Query().Get("code") == "" {
 		t.Errorf("pushed request led to %s", to)
 	}
-	equal(t, "device", app.present(t, oauth.DevicePath, nil, asserting(assert(nil), nil)).status, 200)
+	equal(t, "device", app.present(t, protocol.DevicePath, nil, asserting(assert(nil), nil)).status, 200)
 	a = app.present(t, introspectPath, nil, asserting(assert(nil), url.Values{"token": {access}}))
 	equal(t, "introspect", []any{a.status, a.body["active"], a.body["client_id"]}, []any{200, true, app.id})
 	equal(t, "revoke", app.present(t, revokePath, nil, asserting(assert(nil), url.Values{"token": {access}})).status, 200)
@@ -147,7 +147,7 @@ func privateKeyJWT(t *testing.T, w *world, c *client) {
 	good := url.Values{"grant_type": {"client_credentials"}}
 	equal(t, "client credentials", app.form(t, nil, asserting(used, good)).status, 200)
 	words := ""
-	for path, more := range map[string]url.Values{oauth.TokenPath: good, oauth.PushPath: app.request(url.Values{"client_id": nil}), oauth.DevicePath: {}, introspectPath: {"token": {access}}, revokePath: {"token": {access}}} {
+	for path, more := range map[string]url.Values{protocol.TokenPath: good, protocol.PushPath: app.request(url.Values{"client_id": nil}), protocol.DevicePath: {}, introspectPath: {"token": {access}}, revokePath: {"token": {access}}} {
 		maps.DeleteFunc(more, func(_ string, values []string) bool { return values == nil })
 		for what, assertion := range map[string]string{
 			"used elsewhere": used, "nonsense": "x", "wrong key": signer{other.private, key.public}.assert(t, app.id, base, nil), "unknown key": newSigner(t, "x").assert(t, app.id, base, nil),

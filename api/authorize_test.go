@@ -538,7 +538,7 @@ func authorizeRefuses(t *testing.T, w *world, c *client) {
 	equal(t, "machine", to.Query().Get("error"), "unauthorized_client")
 	equal(t, "machine", machine.exchange(t, "x", nil).code(), "unauthorized_client")
 	code := p.code(t, nil)
-	found, err := w.oauth.ApplicationByClientID(t.Context(), mustTenant(t, w, c), p.id)
+	found, err := w.oauth.Clients.ByClientID(t.Context(), mustTenant(t, w, c), p.id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -661,7 +661,7 @@ func pushedRequests(t *testing.T, w *world, c *client) {
 
 	// An application that is disabled in the meantime gets an error.
 	requestURI = push(p, nil).body["request_uri"]
-	found, err := w.oauth.ApplicationByClientID(t.Context(), mustTenant(t, w, c), p.id)
+	found, err := w.oauth.Clients.ByClientID(t.Context(), mustTenant(t, w, c), p.id)
 	if err != nil {
 		t.Fatal(err)
 	}

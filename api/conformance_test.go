@@ -17,7 +17,7 @@ import (
 
 	"stonetown/api"
 	"stonetown/controlplane"
-	"stonetown/oauth"
+	"stonetown/oauth/scope"
 )
 
 // scenarios test the API on every database. Each has a tenant of its own and is named by the
@@ -910,8 +910,8 @@ func access(t *testing.T, w *world, c *client) {
 	tried := 0
 	for target, methods := range targets("d") {
 		for _, method := range methods {
-			scope := scopeOf(t, method, target)
-			if scope == "" || target == authPath+"/session" || target == authPath+"/flows/{flow_id}" { // accepts requests without a token
+			scope1 := scopeOf(t, method, target)
+			if scope1 == "" || target == authPath+"/session" || target == authPath+"/flows/{flow_id}" { // accepts requests without a token
 				continue
 			}
 			tried++
@@ -926,14 +926,14 @@ func access(t *testing.T, w *world, c *client) {
 					t.Errorf("%s %s, token %s: %v %s", method, target, name, a.header, a.text)
 				}
 			}
-			if without[scope] == nil {
-				others := slices.DeleteFunc(slices.Clone(oauth.BuiltinScopes), func(s string) bool { return s == scope })
-				without[scope] = c.with(w.token(t, c, w.application(t, c, others...)))
+			if without[scope1] == nil {
+				others := slices.DeleteFunc(slices.Clone(scope.Builtin), func(s string) bool { return s == scope1 })
+				without[scope1] = c.with(w.token(t, c, w.application(t, c, others...)))
 			}
-			a = without[scope].want(t, 403, "insufficient_scope", method, target, body)
-			equal(t, "required_scope", a.details()["required_scope"], scope)
+			a = without[scope1].want(t, 403, "insufficient_scope", method, target, body)
+			equal(t, "required_scope", a.details()["required_scope"], scope1)
 			equal(t, "challenge", a.header.Get("WWW-Authenticate"),
-				`Bearer realm="`+c.base()+`", error="insufficient_scope", scope="`+scope+`"`)
+				`Bearer realm="`+c.base()+`", error="insufficient_scope", scope="`+scope1+`"`)
 			h := http.Header{"Authorization": {"Bearer " + c.token, "Bearer " + c.token}}
 			equal(t, "two tokens", c.send(t, method, target, h, nil).code(), "invalid_token")
 			h = basic(elsewhere.id, elsewhere.secret)

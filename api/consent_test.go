@@ -229,7 +229,7 @@ func applicationChoices(t *testing.T, w *world, c *client) {
 	equal(t, "not all", nosy.present(t, "/oauth2/introspect", basic(nosy.id, nosy.secret), url.Values{"token": {token}}).body["active"], false)
 
 	// An application with active sessions cannot be deleted.
-	found, err := w.oauth.ApplicationByClientID(t.Context(), mustTenant(t, w, c), wide.id)
+	found, err := w.oauth.Clients.ByClientID(t.Context(), mustTenant(t, w, c), wide.id)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -180,7 +180,7 @@ func tokenExchange(t *testing.T, w *world, c *client) {
 	equal(t, "revoked", machine.swap(t, own, nil).code(), "invalid_request")
 	child, _ = front.swapped(t, access, url.Values{"scope": {"me:read"}})
 	// Tokens of a disabled application cannot be exchanged, by any application.
-	found, err := w.oauth.ApplicationByClientID(t.Context(), mustTenant(t, w, c), front.id)
+	found, err := w.oauth.Clients.ByClientID(t.Context(), mustTenant(t, w, c), front.id)
 	if err != nil {
 		t.Fatal(err)
 	}

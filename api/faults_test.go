@@ -14,16 +14,23 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"stonetown/api"
+	"stonetown/api/account"
+	"stonetown/api/applications"
+	"stonetown/api/oauth2"
+	"stonetown/api/web"
 	"stonetown/engine"
 	"stonetown/internal/sqldb"
-	"stonetown/oauth"
+	"stonetown/oauth/authorization"
+	oauthclient "stonetown/oauth/client"
+	"stonetown/oauth/grants"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/token"
 	"stonetown/tuplestore"
 )
 
 // failing is an engine and an authorization server with injected faults.
 type failing struct {
 	api.Engine
-	api.OAuth
 	fault func(context.Context) error // nil: none
 }
 
@@ -75,34 +82,73 @@ func (f *failing) Watch(ctx context.Context, tenant string, req engine.WatchRequ
 	return f.fault(ctx)
 }
 
-func (f *failing) Token(ctx context.Context, tenant oauth.Tenant, req oauth.TokenRequest) (oauth.TokenResponse, error) {
-	if f.fault == nil {
-		return f.OAuth.Token(ctx, tenant, req)
-	}
-	return oauth.TokenResponse{}, f.fault(ctx)
+// failingGrants, failingTokens, failingRequests and failingClients are the parts of the OAuth
+// module that fail in the same way.
+type failingGrants struct {
+	*failing
+	oauth2.Grants
 }
 
-func (f *failing) Revoke(ctx context.Context, tenant oauth.Tenant, by oauth.Credentials, token string) error {
+func (f failingGrants) Token(ctx context.Context, tenant protocol.Tenant, req grants.Request) (token.Response, error) {
+	if f.fault == nil {
+		return f.Grants.Token(ctx, tenant, req)
+	}
+	return token.Response{}, f.fault(ctx)
+}
+
+type tokens interface {
+	oauth2.Tokens
+	account.Tokens
+	web.Verifier
+}
+
+type failingTokens struct {
+	*failing
+	tokens
+}
+
+func (f failingTokens) Revoke(ctx context.Context, tenant protocol.Tenant, by oauthclient.Credentials, bearer string) error {
 	return f.fault(ctx)
 }
 
-func (f *failing) Introspect(ctx context.Context, tenant oauth.Tenant, by oauth.Credentials, token string) (oauth.Introspection, error) {
-	return oauth.Introspection{}, f.fault(ctx)
+func (f failingTokens) Introspect(ctx context.Context, tenant protocol.Tenant, by oauthclient.Credentials, bearer string) (token.Introspection, error) {
+	return token.Introspection{}, f.fault(ctx)
 }
 
-func (f *failing) Push(ctx context.Context, tenant oauth.Tenant, by oauth.Credentials, params url.Values) (requestURI string, good time.Duration, err error) {
+type requests interface {
+	oauth2.Authorization
+	account.Requests
+}
+
+type failingRequests struct {
+	*failing
+	requests
+}
+
+func (f failingRequests) Push(ctx context.Context, tenant protocol.Tenant, by oauthclient.Credentials, params url.Values) (requestURI string, good time.Duration, err error) {
 	return "", 0, f.fault(ctx)
 }
 
-func (f *failing) AuthorizeDevice(ctx context.Context, tenant oauth.Tenant, req oauth.TokenRequest) (oauth.Device, error) {
-	return oauth.Device{}, f.fault(ctx)
+func (f failingRequests) AuthorizeDevice(ctx context.Context, tenant protocol.Tenant, req authorization.DeviceAuthorizationRequest) (authorization.DeviceAuthorization, error) {
+	return authorization.DeviceAuthorization{}, f.fault(ctx)
 }
 
-func (f *failing) Settings(ctx context.Context, tenantID string) (oauth.Settings, error) {
+type clients interface {
+	oauth2.Clients
+	account.Clients
+	applications.Clients
+}
+
+type failingClients struct {
+	*failing
+	clients
+}
+
+func (f failingClients) Settings(ctx context.Context, tenantID string) (oauthclient.Settings, error) {
 	if f.fault == nil {
-		return f.OAuth.Settings(ctx, tenantID)
+		return f.clients.Settings(ctx, tenantID)
 	}
-	return oauth.Settings{}, f.fault(ctx)
+	return oauthclient.Settings{}, f.fault(ctx)
 }
 
 // fullDisk fills the disk of a server. It answers 503, and works again when there is space.
@@ -160,8 +206,10 @@ func fullDisk(t *testing.T) {
 func faults(t *testing.T) {
 	f := new(failing)
 	w := newWorld(t, databases["SQLite"](t), func(c *api.Config) {
-		f.Engine, f.OAuth = c.Engine, c.OAuth
-		c.Engine, c.OAuth, c.Timeout = f, f, 2*time.Second
+		f.Engine = c.Engine
+		c.Engine, c.Timeout = f, 2*time.Second
+		c.OAuth.Grants, c.OAuth.Tokens = failingGrants{f, c.OAuth.Grants}, failingTokens{f, c.OAuth.Tokens}
+		c.OAuth.Authorization, c.OAuth.Clients = failingRequests{f, c.OAuth.Authorization}, failingClients{f, c.OAuth.Clients}
 	})
 	c := w.tenant(t, "faults")
 	define(t, c)

@@ -16,7 +16,6 @@ import (
 	"stonetown/api"
 	"stonetown/api/people"
 	apiresources "stonetown/api/resources"
-	"stonetown/api/scopes"
 	"stonetown/api/settings"
 	"stonetown/api/web"
 	"stonetown/controlplane"
@@ -25,7 +24,9 @@ import (
 	"stonetown/engine/resources"
 	"stonetown/internal/geo"
 	"stonetown/internal/sqldb"
-	"stonetown/oauth"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/scope"
+	"stonetown/oauth/token"
 	"stonetown/tuplestore"
 	"stonetown/tuplestore/memstore"
 )
@@ -37,7 +38,7 @@ var cursorKey = bytes.Repeat([]byte{7}, 32)
 type everything struct {
 	api.Engine
 	apiresources.Store
-	api.OAuth
+	tokens
 
 	asked tuplestore.Object
 }
@@ -51,7 +52,7 @@ type (
 
 type noImporter struct{ people.Importer }
 
-type noScopes struct{ scopes.Registry }
+type noScopes struct{ api.Scopes }
 
 type noSettings struct{ settings.Service }
 
@@ -67,8 +68,8 @@ func (e *everything) FirstTenant(ctx context.Context) (controlplane.Tenant, erro
 	return e.TenantByHost(ctx, "")
 }
 
-func (*everything) Verify(context.Context, oauth.Tenant, string) (*oauth.Principal, error) {
-	return &oauth.Principal{Subject: "app", Scopes: oauth.Scopes{"resources:read": {}, "resources:write": {}}}, nil
+func (*everything) Verify(context.Context, protocol.Tenant, string) (*token.Principal, error) {
+	return &token.Principal{Subject: "app", Scopes: scope.Set{"resources:read": {}, "resources:write": {}}}, nil
 }
 
 func (e *everything) Get(_ context.Context, _, typ, id string) (resources.Resource, error) {
@@ -87,7 +88,7 @@ func (*everything) CheckInto(_ context.Context, _ string, req *engine.CheckReque
 func newHandler(t testing.TB) (http.Handler, *everything) {
 	t.Helper()
 	e := new(everything)
-	h, err := api.New(api.Config{Engine: e, Resources: e, Config: web.Config{Tenants: e}, Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: e, Settings: noSettings{}, GeoIP: geo.None{}, CursorKey: cursorKey})
+	h, err := api.New(api.Config{Engine: e, Resources: e, Config: web.Config{Tenants: e}, Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: api.OAuth{Tokens: e}, Settings: noSettings{}, GeoIP: geo.None{}, CursorKey: cursorKey})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +192,7 @@ func newRealHandler(t testing.TB) http.Handler {
 	}
 	t.Cleanup(real.Close)
 	e := new(everything)
-	h, err := api.New(api.Config{Engine: audit.Engine{Engine: real}, Resources: e, Config: web.Config{Tenants: e}, Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: e, Settings: noSettings{}, GeoIP: geo.None{}, CursorKey: cursorKey})
+	h, err := api.New(api.Config{Engine: audit.Engine{Engine: real}, Resources: e, Config: web.Config{Tenants: e}, Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: api.OAuth{Tokens: e}, Settings: noSettings{}, GeoIP: geo.None{}, CursorKey: cursorKey})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,14 +12,14 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"stonetown/oauth"
+	"stonetown/oauth/scope"
 )
 
 // grantersHold refuses rights that the caller does not hold.
 func grantersHold(t *testing.T, w *world, c *client) {
 	w.ahead.Store(0) // both clocks count here
 	boss, eve := member(t, c, "boss@example.com"), member(t, c, "eve@example.com")
-	administrators := group(t, c, "operators", oauth.AdministrativeScopes...)
+	administrators := group(t, c, "operators", scope.Administrative...)
 	c.want(t, 201, "", "POST", groupsPath+"/"+administrators+"/members", object{"user_id": boss})
 	holding := func(scopes ...string) *client {
 		t.Helper()
@@ -36,7 +36,7 @@ func grantersHold(t *testing.T, w *world, c *client) {
 	groups.want(t, 200, "", "PATCH", groupsPath+"/"+mine, object{"scopes": []any{"groups:write", "orders:ship"}}) // the tenant's own scopes are not compared
 	denied(groups, "users:read", "POST", groupsPath, object{"slug": "more", "name": "More", "scopes": []any{"groups:write", "users:read"}})
 	denied(groups, "users:read", "PATCH", groupsPath+"/"+mine, object{"scopes": []any{"groups:write", "users:read"}})
-	groups.want(t, 200, "", "PATCH", groupsPath+"/"+administrators, object{"name": "Operators", "scopes": anys(oauth.AdministrativeScopes)}) // which it had
+	groups.want(t, 200, "", "PATCH", groupsPath+"/"+administrators, object{"name": "Operators", "scopes": anys(scope.Administrative)}) // which it had
 	groups.want(t, 201, "", "POST", groupsPath+"/"+mine+"/members", object{"user_id": eve})
 	denied(groups, "applications:read", "POST", groupsPath+"/"+administrators+"/members", object{"user_id": eve})
 	denied(groups, "applications:read", "POST", groupsPath+"/"+administrators+"/members/bulk", object{"user_ids": []any{eve}})
@@ -131,16 +131,16 @@ func noGrowth(t *testing.T, w *world, c *client) {
 	w.ahead.Store(0) // both clocks count here
 	const stolen = "a passphrase of an attacker"
 	boss, accomplice := member(t, c, "boss@example.com"), member(t, c, "eve@example.com")
-	strongGroup := group(t, c, "strong", oauth.AdministrativeScopes...)
+	strongGroup := group(t, c, "strong", scope.Administrative...)
 	c.want(t, 201, "", "POST", groupsPath+"/"+strongGroup+"/members", object{"user_id": boss})
-	strong := c.want(t, 201, "", "POST", appsPath, object{"name": "Strong", "type": "m2m", "allowed_scopes": anys(oauth.AdministrativeScopes)}).data()
-	everything, all := anys(oauth.BuiltinScopes), 0
+	strong := c.want(t, 201, "", "POST", appsPath, object{"name": "Strong", "type": "m2m", "allowed_scopes": anys(scope.Administrative)}).data()
+	everything, all := anys(scope.Builtin), 0
 
-	for _, scope := range oauth.AdministrativeScopes {
-		own := newParty(t, c, object{"name": "Weak", "type": "m2m", "redirect_uris": []any{}, "allowed_scopes": []any{scope}})
+	for _, name := range scope.Administrative {
+		own := newParty(t, c, object{"name": "Weak", "type": "m2m", "redirect_uris": []any{}, "allowed_scopes": []any{name}})
 		ownID := c.want(t, 200, "", "GET", appsPath+"?q="+own.id, nil).body["data"].([]any)[0].(map[string]any)["id"].(string)
-		weakGroup := group(t, c, "weak-"+strings.ReplaceAll(scope, ":", "-"), scope)
-		email := strings.ReplaceAll(scope, ":", ".") + "@example.com"
+		weakGroup := group(t, c, "weak-"+strings.ReplaceAll(name, ":", "-"), name)
+		email := strings.ReplaceAll(name, ":", ".") + "@example.com"
 		weak := member(t, c, email)
 		c.want(t, 201, "", "POST", groupsPath+"/"+weakGroup+"/members", object{"user_id": weak})
 		targets := map[string][]string{
@@ -156,7 +156,7 @@ func noGrowth(t *testing.T, w *world, c *client) {
 		}
 		// Values of members by name; the items of a list are tried one by one.
 		greedy := map[string][]any{
-			"scopes": {everything}, "allowed_scopes": {everything}, "entitlement": {"self"}, "slug": {"greedy-" + strings.ReplaceAll(scope, ":", "-")},
+			"scopes": {everything}, "allowed_scopes": {everything}, "entitlement": {"self"}, "slug": {"greedy-" + strings.ReplaceAll(name, ":", "-")},
 			"type": {"m2m", "server"}, "user_id": {accomplice, weak}, "user_ids": {[]any{accomplice, weak}}, "ids": {[]any{strong["id"], ownID}},
 			"password": {stolen}, "email_verified": {true}, "state": {"active"}, "group_scopes": {"all"}, "first_party": {true},
 			"subject": {object{"type": "application", "id": own.id}, object{"type": "user", "id": accomplice}}, "relation": {"holder", "member", "act_as"},
@@ -175,7 +175,7 @@ func noGrowth(t *testing.T, w *world, c *client) {
 		}
 		var gained []application // with secrets that a response revealed
 		tried := 0
-		for _, op := range operationsOf(scope) {
+		for _, op := range operationsOf(name) {
 			for _, who := range slices.Sorted(maps.Keys(tokens)) {
 				for _, path := range filled(op.path, targets) {
 					for _, body := range bodies(op.op, greedy) {
@@ -205,12 +205,12 @@ func noGrowth(t *testing.T, w *world, c *client) {
 			}
 		}
 		all += tried
-		allowed := append([]string{scope}, "me:read", "me:write", "openid", "profile", "email", "offline_access")
+		allowed := append([]string{name}, "me:read", "me:write", "openid", "profile", "email", "offline_access")
 		grew := func(what, scopes string) {
 			t.Helper()
 			for _, got := range strings.Fields(scopes) {
-				if slices.Contains(oauth.BuiltinScopes, got) && !slices.Contains(allowed, got) {
-					t.Errorf("%s: %s has %s", scope, what, got)
+				if slices.Contains(scope.Builtin, got) && !slices.Contains(allowed, got) {
+					t.Errorf("%s: %s has %s", name, what, got)
 				}
 			}
 		}
@@ -229,7 +229,7 @@ func noGrowth(t *testing.T, w *world, c *client) {
 				grew(who, got)
 			}
 		}
-		equal(t, scope+": the administrator's own password", signIn(t, c, "boss@example.com", secret, "complete").data()["status"], "complete")
+		equal(t, name+": the administrator's own password", signIn(t, c, "boss@example.com", secret, "complete").data()["status"], "complete")
 	}
 	if all < 1000 {
 		t.Errorf("%d requests only", all)

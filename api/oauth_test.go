@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"stonetown/oauth"
+	oauthclient "stonetown/oauth/client"
 )
 
 func tokenEndpoint(t *testing.T, w *world, c *client) {
@@ -37,7 +37,7 @@ func tokenEndpoint(t *testing.T, w *world, c *client) {
 	issued(c.form(t, basic(app.id, app.secret), url.Values{"grant_type": {"client_credentials"}, "client_id": {app.id}}))
 	issued(c.form(t, nil, with(url.Values{"scope": {""}, "unknown": {"x"}, "audience": {c.base()}})))
 
-	public := w.newApplication(t, c, oauth.Application{Name: "page", Type: oauth.SPA})
+	public := w.newApplication(t, c, oauthclient.Application{Name: "page", Type: oauthclient.SPA})
 	other := w.tenant(t, "token-endpoint-other")
 	foreign := w.application(t, other, "resources:read")
 

@@ -21,7 +21,7 @@ import (
 	"stonetown/internal/idempotency"
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/sqldb"
-	"stonetown/oauth"
+	oauthclient "stonetown/oauth/client"
 )
 
 // under sends a request under an idempotency key.
@@ -272,16 +272,16 @@ func credentials(id, secret string) url.Values {
 
 func webOrigins(t *testing.T, w *world, c *client) {
 	const ours, theirs, disabled = "https://app.example.com", "https://other.example.com", "https://old.example.com"
-	app := w.newApplication(t, c, oauth.Application{Name: "web", Type: oauth.Machine, AllowedScopes: []string{"resources:read"}, AllowedOrigins: []string{ours, "http://localhost:3000"}})
-	off := w.newApplication(t, c, oauth.Application{Name: "off", Type: oauth.SPA, AllowedOrigins: []string{disabled}})
-	w.newApplication(t, c, oauth.Application{Name: "third", Type: oauth.SPA, AllowedOrigins: []string{theirs}})
+	app := w.newApplication(t, c, oauthclient.Application{Name: "web", Type: oauthclient.Machine, AllowedScopes: []string{"resources:read"}, AllowedOrigins: []string{ours, "http://localhost:3000"}})
+	off := w.newApplication(t, c, oauthclient.Application{Name: "off", Type: oauthclient.SPA, AllowedOrigins: []string{disabled}})
+	w.newApplication(t, c, oauthclient.Application{Name: "third", Type: oauthclient.SPA, AllowedOrigins: []string{theirs}})
 	tenant, err := w.tenants.Directory.TenantByHost(t.Context(), c.host)
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := w.oauth.ApplicationByClientID(t.Context(), tenant.ID, off.id)
+	found, err := w.oauth.Clients.ByClientID(t.Context(), tenant.ID, off.id)
 	if err == nil {
-		_, err = w.oauth.UpdateApplication(t.Context(), tenant.ID, found.ID, "", func(a *oauth.Application) { a.State = oauth.Disabled })
+		_, err = w.oauth.Clients.Update(t.Context(), tenant.ID, found.ID, "", func(a *oauthclient.Application) { a.State = oauthclient.Disabled })
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -338,7 +338,7 @@ func webOrigins(t *testing.T, w *world, c *client) {
 
 	for _, bad := range []string{"*", "https://*.example.com", "https://example.com/", "https://example.com/path", "http://example.com", "example.com", "https://Example.com", "https://user@example.com", "null", "javascript:alert(1)", "https://example.com?x"} {
 		err := w.db.Tx(t.Context(), func(tx *sqldb.Tx) error {
-			_, _, err := w.oauth.CreateApplication(t.Context(), tx, tenant.ID, oauth.Application{Name: "x", Type: oauth.SPA, AllowedOrigins: []string{bad}})
+			_, _, err := w.oauth.Clients.CreateIn(t.Context(), tx, tenant.ID, oauthclient.Application{Name: "x", Type: oauthclient.SPA, AllowedOrigins: []string{bad}})
 			return err
 		})
 		if err == nil {

@@ -13,7 +13,8 @@ import (
 	"time"
 
 	"stonetown/api"
-	"stonetown/oauth"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/token"
 )
 
 const (
@@ -526,12 +527,12 @@ func otherEpoch(t *testing.T, _ *world, c *client) {
 
 // expiring shortens the lifetime of all tokens.
 type expiring struct {
-	api.OAuth
+	tokens
 	in time.Duration
 }
 
-func (e expiring) Verify(ctx context.Context, t oauth.Tenant, bearer string) (*oauth.Principal, error) {
-	p, err := e.OAuth.Verify(ctx, t, bearer)
+func (e expiring) Verify(ctx context.Context, t protocol.Tenant, bearer string) (*token.Principal, error) {
+	p, err := e.tokens.Verify(ctx, t, bearer)
 	if err == nil {
 		short := *p
 		short.ExpiresAt = time.Now().Add(e.in)
@@ -576,5 +577,5 @@ func TestStreamsEnd(t *testing.T) {
 	equal(t, "after all limits", long.next()["schema_changed"], true)
 	stop()
 	ends(long)
-	ends(serve(func(config *api.Config) { config.OAuth = expiring{config.OAuth, 2 * limit} }).watch(t, nil))
+	ends(serve(func(config *api.Config) { config.OAuth.Tokens = expiring{config.OAuth.Tokens, 2 * limit} }).watch(t, nil))
 }

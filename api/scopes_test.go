@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"stonetown/oauth"
+	"stonetown/oauth/scope"
 )
 
 const scopesPath = "/api/v1/scopes"
@@ -21,7 +21,7 @@ func scopeRegistry(t *testing.T, w *world, c *client) {
 		}
 		return found
 	}
-	builtin := slices.Sorted(slices.Values(oauth.BuiltinScopes))
+	builtin := slices.Sorted(slices.Values(scope.Builtin))
 	equal(t, "at first", names(), builtin)
 
 	form := object{"name": "reports:read", "description": "Read reports", "entitlement": "group"}

@@ -19,6 +19,10 @@ import (
 	"stonetown/internal/eventlog"
 	"stonetown/internal/seal"
 	"stonetown/oauth"
+	oauthclient "stonetown/oauth/client"
+	"stonetown/oauth/oauthtest"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/scope"
 )
 
 const signingKeysPath = "/api/v1/settings/signing-keys"
@@ -30,11 +34,8 @@ func (w *world) process(t testing.TB, clock func() time.Time) (*oauth.Service, f
 	if err != nil {
 		t.Fatal(err)
 	}
-	service, err := oauth.New(oauth.Config{DB: w.db, Seal: key, Relations: w.engine, Clock: clock})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptestServer(t, w, func(c *api.Config) { c.OAuth = service })
+	service := oauthtest.New(t, oauth.Config{DB: w.db, Seal: key, Relations: w.engine, Clock: clock})
+	server := httptestServer(t, w, func(c *api.Config) { c.OAuth = api.OAuthOf(service) })
 	return service, func(c *client) *client { return &client{server: server, host: c.host, token: c.token} }
 }
 
@@ -48,7 +49,7 @@ func headerOf(t testing.TB, token string) object {
 // jwks returns the ids of the published keys, which must have no private member.
 func (c *client) jwks(t testing.TB) (kids []string, tag string) {
 	t.Helper()
-	a := c.with("").want(t, 200, "", "GET", oauth.JWKSPath, nil)
+	a := c.with("").want(t, 200, "", "GET", protocol.JWKSPath, nil)
 	for _, key := range a.body["keys"].([]any) {
 		for name := range key.(map[string]any) {
 			if !slices.Contains([]string{"kty", "crv", "x", "y", "n", "e", "kid", "alg", "use"}, name) {
@@ -94,7 +95,7 @@ func signingKeys(t *testing.T, w *world, c *client) {
 	// After an emergency rotation all processes use the new keys at once.
 	_, second := w.process(t, time.Now)
 	other := second(c)
-	app := w.application(t, c, oauth.BuiltinScopes...)
+	app := w.application(t, c, scope.Builtin...)
 	c = c.with(w.token(t, c, app))
 	equal(t, "elsewhere", list(other).body["data"], published.body["data"])
 	stranger := w.tenant(t, "signing-keys-other")
@@ -146,13 +147,13 @@ func keyRotation(t *testing.T, w *world, c *client) {
 	service, here := w.process(t, clock)
 	second, other := w.process(t, clock)
 	c = here(c)
-	app := w.newApplication(t, c, oauth.Application{Name: "test", Type: oauth.Machine, AllowedScopes: []string{"settings:read", "settings:write"}, AccessTokenTTL: 24 * time.Hour})
+	app := w.newApplication(t, c, oauthclient.Application{Name: "test", Type: oauthclient.Machine, AllowedScopes: []string{"settings:read", "settings:write"}, AccessTokenTTL: 24 * time.Hour})
 	token := func() string { t.Helper(); return w.token(t, c, app) }
 	c = c.with(token())
 
 	var fetched atomic.Int64
 	ctx := oidc.ClientContext(t.Context(), &http.Client{Transport: counting{elsewhere{c}, &fetched}})
-	keys := oidc.NewRemoteKeySet(ctx, "https://"+c.host+oauth.JWKSPath)
+	keys := oidc.NewRemoteKeySet(ctx, "https://"+c.host+protocol.JWKSPath)
 	verifies := func(token string, fetches int64) {
 		t.Helper()
 		if _, err := keys.VerifySignature(ctx, token); err != nil {
@@ -213,7 +214,7 @@ func keyRotation(t *testing.T, w *world, c *client) {
 	for i, emergency := range []bool{false, true, true, false, true, false} {
 		all.Go(func() {
 			s := []*oauth.Service{service, second}[i%2]
-			if _, err := s.RotateSigningKeys(t.Context(), mustTenant(t, w, c), emergency); err != nil {
+			if _, err := s.Keys.Rotate(t.Context(), mustTenant(t, w, c), emergency); err != nil {
 				t.Error(err)
 			}
 		})

@@ -30,7 +30,9 @@ import (
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth"
+	oauthclient "stonetown/oauth/client"
 	"stonetown/oauth/dpop/dpoptest"
+	"stonetown/oauth/scope"
 	"stonetown/server"
 )
 
@@ -253,7 +255,7 @@ func (w *world) tenant(t testing.TB, slug string) *client {
 		t.Fatal(err)
 	}
 	c := &client{server: w.server, host: slug + ".test"}
-	c.token = w.token(t, c, w.application(t, c, oauth.BuiltinScopes...))
+	c.token = w.token(t, c, w.application(t, c, scope.Builtin...))
 	return c
 }
 
@@ -269,17 +271,17 @@ func (c *client) proving(key *dpoptest.Key) *client {
 
 func (w *world) application(t testing.TB, c *client, scopes ...string) application {
 	t.Helper()
-	return w.newApplication(t, c, oauth.Application{Name: "test", Type: oauth.Machine, AllowedScopes: scopes})
+	return w.newApplication(t, c, oauthclient.Application{Name: "test", Type: oauthclient.Machine, AllowedScopes: scopes})
 }
 
-func (w *world) newApplication(t testing.TB, c *client, n oauth.Application) application {
+func (w *world) newApplication(t testing.TB, c *client, n oauthclient.Application) application {
 	t.Helper()
 	ctx := context.Background()
 	tenant, err := w.tenants.Directory.TenantByHost(ctx, c.host)
 	if err != nil {
 		t.Fatal(err)
 	}
-	app, secret, err := w.oauth.Register(ctx, tenant.ID, n)
+	app, secret, err := w.oauth.Clients.Create(ctx, tenant.ID, n)
 	if err != nil {
 		t.Fatal(err)
 	}

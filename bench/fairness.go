@@ -19,7 +19,8 @@ import (
 	"stonetown/internal/outbound"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
-	"stonetown/oauth"
+	"stonetown/oauth/client"
+	"stonetown/oauth/scope"
 	"stonetown/server"
 )
 
@@ -173,8 +174,8 @@ func addTenant(ctx context.Context, data string) (clientID, secret string, err e
 		if err != nil {
 			return err
 		}
-		app, given, err := s.OAuth.CreateApplication(ctx, tx, tenant.ID, oauth.Application{
-			Name: "greedy", Type: oauth.Machine, AllowedScopes: oauth.BuiltinScopes,
+		app, given, err := s.OAuth.Clients.CreateIn(ctx, tx, tenant.ID, client.Application{
+			Name: "greedy", Type: client.Machine, AllowedScopes: scope.Builtin,
 		})
 		clientID, secret = app.ClientID, given
 		return err

@@ -1,42 +1,30 @@
-package oauth
+package oauth_test
 
 import (
-	"context"
-	"strings"
 	"testing"
-	"time"
 
 	"stonetown/engine"
+	"stonetown/oauth/access"
+	"stonetown/oauth/authorization"
+	"stonetown/oauth/client"
+	"stonetown/oauth/grants"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/scope"
+	"stonetown/oauth/token"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
-
-// somebody is everybody: one who is always signed in.
-type somebody struct{}
-
-func (somebody) Person(_ context.Context, _, userID string) (Person, error) {
-	return Person{ID: userID, Email: "ann@example.com"}, nil
-}
-
-func (somebody) ValidFrom(context.Context, string, string) (time.Time, error) {
-	return time.Time{}, nil
-}
-func (somebody) SessionLive(context.Context, string, string) (bool, error) { return true, nil }
-func (somebody) LiveSessions(_ context.Context, _ string, ids []string) (int, time.Time, error) {
-	return len(ids), time.Time{}, nil
-}
 
 // BenchmarkIssue is what the ways to get a token cost, in process and on an embedded
 // database, all in one run.
 func BenchmarkIssue(b *testing.B) {
 	w := newWorld(b)
-	w.people = somebody{}
 	ctx := b.Context()
 	const api = "https://api.example.com"
-	setup := *Server.Defaults()
-	setup.Name, setup.RedirectURIs, setup.AllowedScopes = "bench", []string{"https://app.example.com/cb"}, append(OIDCScopes, "resources:read")
+	setup := *client.Server.Defaults()
+	setup.Name, setup.RedirectURIs, setup.AllowedScopes = "bench", []string{"https://app.example.com/cb"}, append(scope.OIDC, "resources:read")
 	setup.TokenExchange.Enabled, setup.TokenExchange.AllowedAudiences = true, []string{api}
-	app, secret, err := w.Register(ctx, tenantA.ID, setup)
+	app, secret, err := w.Clients.Create(ctx, tenantA.ID, setup)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -44,26 +32,26 @@ func BenchmarkIssue(b *testing.B) {
 		Resource: tuplestore.Object{Type: schema.AudienceType, ID: api}, Relation: schema.AudienceCaller,
 		Subject: tuplestore.Subject{Type: schema.ApplicationType, ID: app.ClientID},
 	}
-	if _, err := w.relations.Write(ctx, tenantA.ID, engine.WriteRequest{Ops: []engine.WriteOp{caller}}); err != nil {
+	if _, err := w.engine.Write(ctx, tenantA.ID, engine.WriteRequest{Ops: []engine.WriteOp{caller}}); err != nil {
 		b.Fatal(err)
 	}
 	plain := request(app, secret)
 	plain.Scope = "resources:read"
-	token := func(req TokenRequest) TokenResponse {
+	token := func(req grants.Request) token.Response {
 		b.Helper()
-		r, err := w.Token(ctx, tenantA, req)
+		r, err := w.Grants.Token(ctx, tenantA, req)
 		if err != nil {
 			b.Fatal(err)
 		}
 		return r
 	}
 	exchange := plain
-	exchange.GrantType, exchange.Audience = GrantTokenExchange, []string{api}
-	exchange.Exchange = ExchangeRequest{SubjectToken: token(plain).AccessToken, SubjectTokenType: TypeAccessToken}
-	r := AuthorizationRequest{ClientID: app.ClientID, RedirectURI: setup.RedirectURIs[0], Scopes: OIDCScopes[:1], Challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"}
-	by := Authentication{UserID: "usr_1", SessionID: "ses_1", Methods: []string{"pwd"}, AuthTime: w.clock.now}
+	exchange.GrantType, exchange.Audience = protocol.GrantTokenExchange, []string{api}
+	exchange.Exchange = grants.TokenExchange{SubjectToken: token(plain).AccessToken, SubjectTokenType: protocol.TypeAccessToken}
+	r := authorization.Request{ClientID: app.ClientID, RedirectURI: setup.RedirectURIs[0], Scopes: scope.OIDC[:1], Challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"}
+	by := access.Authentication{UserID: "usr_1", SessionID: "ses_1", Methods: []string{"pwd"}, AuthTime: w.clock.now}
 	coded := plain
-	coded.GrantType, coded.Scope, coded.RedirectURI, coded.CodeVerifier = GrantAuthorizationCode, "", r.RedirectURI, "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
+	coded.GrantType, coded.Scope, coded.RedirectURI, coded.CodeVerifier = protocol.GrantAuthorizationCode, "", r.RedirectURI, "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
 
 	b.Run("client_credentials", func(b *testing.B) {
 		for b.Loop() {
@@ -79,24 +67,33 @@ func BenchmarkIssue(b *testing.B) {
 		b.SetParallelism(16)
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
-				if _, err := w.Token(ctx, tenantA, exchange); err != nil {
+				if _, err := w.Grants.Token(ctx, tenantA, exchange); err != nil {
 					b.Error(err)
 				}
 			}
 		})
 	})
 	b.Run("token_exchange/engine", func(b *testing.B) { // the part of it that is asked of the engine
-		e := exchangeOf(app, strings.Fields(api))
+		subject := tuplestore.Subject{Type: schema.ApplicationType, ID: app.ClientID}
+		target := tuplestore.Object{Type: schema.AudienceType, ID: api}
+		exchanges := engine.CheckRequest{Subject: subject, Reasons: true, Queries: []engine.Query{
+			{Resource: tuplestore.Object{Type: schema.ApplicationType, ID: app.ClientID}, Action: schema.Exchange}, {Resource: target, Action: schema.AudienceExchanger},
+		}}
+		calls := engine.CheckRequest{Subject: subject, Reasons: true, Queries: []engine.Query{{Resource: target, Action: schema.AudienceCaller}}}
 		for b.Loop() {
-			if denied, err := w.permitted(ctx, tenantA, &e); err != nil || denied != nil {
-				b.Fatal(denied, err)
+			for _, question := range []*engine.CheckRequest{&exchanges, &calls} {
+				answer, err := w.engine.Check(ctx, tenantA.ID, *question)
+				if err != nil || !answer.Decisions[0].Allowed {
+					b.Fatal(answer, err)
+				}
+				calls.Consistency = engine.Consistency{Mode: engine.Exactly, Token: answer.Token}
 			}
 		}
 	})
 	b.Run("authorization_code", func(b *testing.B) {
 		for b.Loop() {
 			b.StopTimer()
-			code, err := w.IssueCode(ctx, tenantA, r, by)
+			code, err := w.Authorization.IssueCode(ctx, tenantA, r, by)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -106,13 +103,13 @@ func BenchmarkIssue(b *testing.B) {
 		}
 	})
 	b.Run("refresh_token", func(b *testing.B) {
-		code, err := w.IssueCode(ctx, tenantA, r, by)
+		code, err := w.Authorization.IssueCode(ctx, tenantA, r, by)
 		if err != nil {
 			b.Fatal(err)
 		}
 		coded.Code = code
 		renew := plain
-		renew.GrantType, renew.Scope, renew.RefreshToken = GrantRefreshToken, "", token(coded).RefreshToken
+		renew.GrantType, renew.Scope, renew.RefreshToken = protocol.GrantRefreshToken, "", token(coded).RefreshToken
 		for b.Loop() {
 			renew.RefreshToken = token(renew).RefreshToken
 		}
@@ -120,14 +117,9 @@ func BenchmarkIssue(b *testing.B) {
 	b.Run("introspection", func(b *testing.B) {
 		presented := token(plain).AccessToken
 		for b.Loop() {
-			if i, err := w.Introspect(ctx, tenantA, plain.Credentials, presented); err != nil || !i.Active {
+			if i, err := w.Tokens.Introspect(ctx, tenantA, plain.Credentials, presented); err != nil || !i.Active {
 				b.Fatal(i, err)
 			}
 		}
 	})
-}
-
-func exchangeOf(app Application, audience []string) exchange {
-	subject := presented{subject: tuplestore.Subject{Type: schema.ApplicationType, ID: app.ClientID}, clientID: app.ClientID}
-	return exchange{app: app, authenticated: true, subject: subject, audience: audience}
 }

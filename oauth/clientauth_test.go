@@ -1,4 +1,4 @@
-package oauth
+package oauth_test
 
 import (
 	"context"
@@ -19,6 +19,10 @@ import (
 
 	"stonetown/internal/outbound"
 	"stonetown/internal/sqldb"
+	"stonetown/oauth"
+	"stonetown/oauth/client"
+	"stonetown/oauth/grants"
+	"stonetown/oauth/protocol"
 )
 
 // signer is a key of an application.
@@ -58,16 +62,16 @@ func setOf(t testing.TB, keys ...signer) []byte {
 }
 
 // signing is an application that signs with a key.
-func signing(t testing.TB, keys ...signer) Application {
-	o := Machine.DefaultOptions()
-	o.AuthMethod, o.JWKS = PrivateKeyJWT, setOf(t, keys...)
-	return Application{Type: Machine, Options: o, AllowedScopes: []string{"resources:read"}}
+func signing(t testing.TB, keys ...signer) client.Application {
+	o := client.Machine.DefaultOptions()
+	o.AuthMethod, o.JWKS = client.PrivateKeyJWT, setOf(t, keys...)
+	return client.Application{Type: client.Machine, Options: o, AllowedScopes: []string{"resources:read"}}
 }
 
 var assertions atomic.Int64
 
 // asserts is the request of an application with an assertion; changes are to its claims.
-func (w *world) asserts(tenant Tenant, k signer, clientID string, changes map[string]any) TokenRequest {
+func (w *world) asserts(tenant protocol.Tenant, k signer, clientID string, changes map[string]any) grants.Request {
 	w.t.Helper()
 	members := map[string]any{
 		"iss": clientID, "sub": clientID, "aud": tenant.BaseURL, "jti": fmt.Sprint(assertions.Add(1)), "exp": w.clock.now.Add(time.Minute).Unix(),
@@ -78,25 +82,25 @@ func (w *world) asserts(tenant Tenant, k signer, clientID string, changes map[st
 	return presents(clientID, forge(w.t, jwa.EdDSA(), k.private, map[string]any{"kid": k.kid}, members))
 }
 
-func presents(clientID, assertion string) TokenRequest {
-	return TokenRequest{
-		GrantType:   GrantClientCredentials,
-		Credentials: Credentials{ClientID: clientID, Assertion: assertion, ClientAuthMethods: []ClientAuthMethod{PrivateKeyJWT}},
+func presents(clientID, assertion string) grants.Request {
+	return grants.Request{
+		GrantType:   protocol.GrantClientCredentials,
+		Credentials: client.Credentials{ClientID: clientID, Assertion: assertion, ClientAuthMethods: []client.AuthMethod{client.PrivateKeyJWT}},
 	}
 }
 
 // code is what a request is refused with; empty: it is granted.
-func (w *world) code(req TokenRequest) Code {
+func (w *world) code(req grants.Request) protocol.Code {
 	w.t.Helper()
-	_, err := w.Token(context.Background(), tenantA, req)
-	var refused *Error
+	_, err := w.Grants.Token(context.Background(), tenantA, req)
+	var refused *protocol.Error
 	if err != nil && !errors.As(err, &refused) {
 		w.t.Error(err)
 	}
 	if refused == nil {
 		return ""
 	}
-	if refused.Code == InvalidClient && refused.Description != "unknown client, or wrong secret or assertion" {
+	if refused.Code == protocol.InvalidClient && refused.Description != "unknown client, or wrong secret or assertion" {
 		w.t.Errorf("refused in words of its own: %v", refused)
 	}
 	return refused.Code
@@ -111,8 +115,8 @@ func TestAssertion(t *testing.T) {
 		t.Error("it has a secret")
 	}
 	second, _ := w.application(tenantA, signing(t, other))
-	classic, secret := w.application(tenantA, Application{})
-	page, _ := w.application(tenantA, Application{Type: SPA})
+	classic, secret := w.application(tenantA, client.Application{})
+	page, _ := w.application(tenantA, client.Application{Type: client.SPA})
 	foreign, _ := w.application(tenantB, signing(t, key))
 	disabled, _ := w.application(tenantA, signing(t, key))
 	w.tx(func(tx *sqldb.Tx) error {
@@ -121,47 +125,47 @@ func TestAssertion(t *testing.T) {
 	})
 
 	good := w.asserts(tenantA, key, app.ClientID, nil)
-	granted, err := w.Token(ctx, tenantA, good)
+	granted, err := w.Grants.Token(ctx, tenantA, good)
 	if err != nil || decode(t, granted.AccessToken, 1)["client_id"] != app.ClientID {
 		t.Fatalf("%+v, %v", granted, err)
 	}
 	classicToken := w.token(tenantA, classic, secret)
 	both := w.asserts(tenantA, key, app.ClientID, nil)
-	both.ClientSecret, both.ClientAuthMethods = secret, append(both.ClientAuthMethods, ClientSecretBasic)
+	both.ClientSecret, both.ClientAuthMethods = secret, append(both.ClientAuthMethods, client.ClientSecretBasic)
 	sneaky := w.asserts(tenantA, key, app.ClientID, nil)
 	sneaky.ClientSecret = secret
 	withSecret := request(classic, secret)
 	withSecret.Assertion = w.asserts(tenantA, key, classic.ClientID, nil).Assertion
 	for name, test := range map[string]struct {
-		req  TokenRequest
-		want Code
+		req  grants.Request
+		want protocol.Code
 	}{
-		"replay":                      {good, InvalidClient},
+		"replay":                      {good, protocol.InvalidClient},
 		"another":                     {w.asserts(tenantA, key, app.ClientID, nil), ""},
-		"token endpoint":              {w.asserts(tenantA, key, app.ClientID, map[string]any{"aud": tenantA.BaseURL + TokenPath}), ""},
-		"PAR endpoint":                {w.asserts(tenantA, key, app.ClientID, map[string]any{"aud": []string{tenantA.BaseURL + PushPath, tenantA.BaseURL}}), ""},
-		"another tenant":              {w.asserts(tenantB, key, app.ClientID, nil), InvalidClient},
-		"two tenants":                 {w.asserts(tenantA, key, app.ClientID, map[string]any{"aud": []string{tenantA.BaseURL, tenantB.BaseURL}}), InvalidClient},
-		"another tenant's client":     {w.asserts(tenantA, key, foreign.ClientID, nil), InvalidClient},
-		"key of another client":       {w.asserts(tenantA, other, app.ClientID, nil), InvalidClient},
-		"assertion of another client": {presents(app.ClientID, w.asserts(tenantA, other, second.ClientID, nil).Assertion), InvalidClient},
-		"unknown client":              {w.asserts(tenantA, key, "nobody", nil), InvalidClient},
-		"no client":                   {w.asserts(tenantA, key, "", nil), InvalidClient},
-		"no assertion":                {presents(app.ClientID, ""), InvalidClient},
-		"nonsense":                    {presents(app.ClientID, "x"), InvalidClient},
-		"access token":                {presents(app.ClientID, granted.AccessToken), InvalidClient},
-		"access token of another":     {presents(app.ClientID, classicToken), InvalidClient},
-		"too late":                    {w.asserts(tenantA, key, app.ClientID, map[string]any{"exp": w.clock.now.Unix()}), InvalidClient},
-		"too early":                   {w.asserts(tenantA, key, app.ClientID, map[string]any{"exp": w.clock.now.Add(time.Hour).Unix()}), InvalidClient},
-		"two ways":                    {both, InvalidRequest},
-		"a secret besides":            {sneaky, InvalidClient},
-		"a secret instead":            {request(app, secret), InvalidClient},
-		"an empty secret":             {request(app, ""), InvalidClient},
-		"who has a secret":            {w.asserts(tenantA, key, classic.ClientID, nil), InvalidClient},
-		"who has one, with it":        {withSecret, InvalidClient},
-		"who has nothing":             {w.asserts(tenantA, key, page.ClientID, nil), InvalidClient},
-		"disabled":                    {w.asserts(tenantA, key, disabled.ClientID, nil), UnauthorizedClient},
-		"disabled, wrong":             {w.asserts(tenantA, other, disabled.ClientID, nil), InvalidClient},
+		"token endpoint":              {w.asserts(tenantA, key, app.ClientID, map[string]any{"aud": tenantA.BaseURL + protocol.TokenPath}), ""},
+		"PAR endpoint":                {w.asserts(tenantA, key, app.ClientID, map[string]any{"aud": []string{tenantA.BaseURL + protocol.PushPath, tenantA.BaseURL}}), ""},
+		"another tenant":              {w.asserts(tenantB, key, app.ClientID, nil), protocol.InvalidClient},
+		"two tenants":                 {w.asserts(tenantA, key, app.ClientID, map[string]any{"aud": []string{tenantA.BaseURL, tenantB.BaseURL}}), protocol.InvalidClient},
+		"another tenant's client":     {w.asserts(tenantA, key, foreign.ClientID, nil), protocol.InvalidClient},
+		"key of another client":       {w.asserts(tenantA, other, app.ClientID, nil), protocol.InvalidClient},
+		"assertion of another client": {presents(app.ClientID, w.asserts(tenantA, other, second.ClientID, nil).Assertion), protocol.InvalidClient},
+		"unknown client":              {w.asserts(tenantA, key, "nobody", nil), protocol.InvalidClient},
+		"no client":                   {w.asserts(tenantA, key, "", nil), protocol.InvalidClient},
+		"no assertion":                {presents(app.ClientID, ""), protocol.InvalidClient},
+		"nonsense":                    {presents(app.ClientID, "x"), protocol.InvalidClient},
+		"access token":                {presents(app.ClientID, granted.AccessToken), protocol.InvalidClient},
+		"access token of another":     {presents(app.ClientID, classicToken), protocol.InvalidClient},
+		"too late":                    {w.asserts(tenantA, key, app.ClientID, map[string]any{"exp": w.clock.now.Unix()}), protocol.InvalidClient},
+		"too early":                   {w.asserts(tenantA, key, app.ClientID, map[string]any{"exp": w.clock.now.Add(time.Hour).Unix()}), protocol.InvalidClient},
+		"two ways":                    {both, protocol.InvalidRequest},
+		"a secret besides":            {sneaky, protocol.InvalidClient},
+		"a secret instead":            {request(app, secret), protocol.InvalidClient},
+		"an empty secret":             {request(app, ""), protocol.InvalidClient},
+		"who has a secret":            {w.asserts(tenantA, key, classic.ClientID, nil), protocol.InvalidClient},
+		"who has one, with it":        {withSecret, protocol.InvalidClient},
+		"who has nothing":             {w.asserts(tenantA, key, page.ClientID, nil), protocol.InvalidClient},
+		"disabled":                    {w.asserts(tenantA, key, disabled.ClientID, nil), protocol.UnauthorizedClient},
+		"disabled, wrong":             {w.asserts(tenantA, other, disabled.ClientID, nil), protocol.InvalidClient},
 	} {
 		if got := w.code(test.req); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
@@ -170,11 +174,11 @@ func TestAssertion(t *testing.T) {
 
 	// Nobody else uses up what the application may say.
 	said := w.asserts(tenantA, key, app.ClientID, map[string]any{"jti": "mine"})
-	for name, req := range map[string]TokenRequest{
+	for name, req := range map[string]grants.Request{
 		"wrong signature": w.asserts(tenantA, other, app.ClientID, map[string]any{"jti": "mine"}),
 		"expired":         w.asserts(tenantA, key, app.ClientID, map[string]any{"jti": "mine", "exp": 1}),
 	} {
-		if got := w.code(req); got != InvalidClient {
+		if got := w.code(req); got != protocol.InvalidClient {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
@@ -197,14 +201,14 @@ func TestAssertion(t *testing.T) {
 
 	// It is remembered for as long as it could come back.
 	w.clock.now = w.clock.now.Add(59 * time.Second)
-	if err := w.tidy(ctx); err != nil {
+	if err := w.Tidy(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if got := w.code(said); got != InvalidClient {
+	if got := w.code(said); got != protocol.InvalidClient {
 		t.Errorf("in its last second: %q", got)
 	}
 	w.clock.now = w.clock.now.Add(2 * time.Hour)
-	if err := w.tidy(ctx); err != nil {
+	if err := w.Tidy(ctx); err != nil {
 		t.Fatal(err)
 	}
 	var rows int
@@ -218,36 +222,36 @@ func TestSecretsOfSigners(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	key := newSigner(t, "a")
-	app, secret := w.application(tenantA, Application{})
+	app, secret := w.application(tenantA, client.Application{})
 	rotate := func() (string, error) {
-		r, err := w.RotateSecret(ctx, tenantA.ID, app.ID, "", new(time.Hour))
+		r, err := w.Clients.RotateSecret(ctx, tenantA.ID, app.ID, "", new(time.Hour))
 		return r.Secret, err
 	}
-	change := func(how func(*Application)) error {
-		_, err := w.UpdateApplication(ctx, tenantA.ID, app.ID, "", how)
+	change := func(how func(*client.Application)) error {
+		_, err := w.Clients.Update(ctx, tenantA.ID, app.ID, "", how)
 		return err
 	}
 	newer, err := rotate()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var field *SetupError
-	if err := change(func(a *Application) { a.AuthMethod = PrivateKeyJWT }); !errors.As(err, &field) || field.Field != "jwks" {
+	var field *client.ValidationError
+	if err := change(func(a *client.Application) { a.AuthMethod = client.PrivateKeyJWT }); !errors.As(err, &field) || field.Field != "jwks" {
 		t.Errorf("without keys: %v", err)
 	}
 	if got := w.code(request(app, secret)); got != "" {
 		t.Errorf("before: %q", got)
 	}
-	if err := change(func(a *Application) { a.AuthMethod, a.JWKS = PrivateKeyJWT, setOf(t, key) }); err != nil {
+	if err := change(func(a *client.Application) { a.AuthMethod, a.JWKS = client.PrivateKeyJWT, setOf(t, key) }); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := rotate(); !errors.Is(err, ErrNotApplicable) {
+	if _, err := rotate(); !errors.Is(err, client.ErrNotApplicable) {
 		t.Errorf("rotated: %v", err)
 	}
 	refused := func(what string) {
 		t.Helper()
 		for _, old := range []string{secret, newer, ""} {
-			if got := w.code(request(app, old)); got != InvalidClient {
+			if got := w.code(request(app, old)); got != protocol.InvalidClient {
 				t.Errorf("%s: %q", what, got)
 			}
 		}
@@ -256,11 +260,11 @@ func TestSecretsOfSigners(t *testing.T) {
 	if got := w.code(w.asserts(tenantA, key, app.ClientID, nil)); got != "" {
 		t.Errorf("signed: %q", got)
 	}
-	if err := change(func(a *Application) { a.AuthMethod = ClientSecretPost }); err != nil {
+	if err := change(func(a *client.Application) { a.AuthMethod = client.ClientSecretPost }); err != nil {
 		t.Fatal(err)
 	}
 	refused("with a secret again")
-	if got := w.code(w.asserts(tenantA, key, app.ClientID, nil)); got != InvalidClient {
+	if got := w.code(w.asserts(tenantA, key, app.ClientID, nil)); got != protocol.InvalidClient {
 		t.Errorf("signed: %q", got)
 	}
 	if secret, err = rotate(); err != nil || w.code(request(app, secret)) != "" {
@@ -291,6 +295,15 @@ func (p *publisher) publishes(set []byte) {
 	p.answers(func(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write(set) })
 }
 
+// How published keys are fetched, as package client documents it.
+const (
+	fetchEvery = 15 * time.Minute
+	staleAfter = 24 * time.Hour
+	retryAfter = time.Minute
+	maxWaiting = 64
+	maxKeySet  = 128 << 10
+)
+
 func TestPublishedKeys(t *testing.T) {
 	w := newWorld(t)
 	p := newPublisher(t)
@@ -298,7 +311,7 @@ func TestPublishedKeys(t *testing.T) {
 	setup := signing(t, one)
 	setup.JWKS, setup.JWKSURI = nil, p.URL+"/keys"
 	app, _ := w.application(tenantA, setup)
-	step := func(what string, k signer, want Code, fetches int32) {
+	step := func(what string, k signer, want protocol.Code, fetches int32) {
 		t.Helper()
 		before := p.fetches.Load()
 		got := w.code(w.asserts(tenantA, k, app.ClientID, nil))
@@ -310,13 +323,13 @@ func TestPublishedKeys(t *testing.T) {
 	down := func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(503) }
 
 	p.answers(down)
-	step("unreachable", one, InvalidClient, 1)
-	step("not asked again at once", one, InvalidClient, 0)
+	step("unreachable", one, protocol.InvalidClient, 1)
+	step("not asked again at once", one, protocol.InvalidClient, 0)
 	p.publishes(setOf(t, one))
-	later(clientKeysRetry)
+	later(retryAfter)
 	step("reachable", one, "", 1)
 	step("kept", one, "", 0)
-	later(clientKeysFor - time.Second)
+	later(fetchEvery - time.Second)
 	step("still kept", one, "", 0)
 	later(time.Second)
 	step("old", one, "", 1)
@@ -328,12 +341,12 @@ func TestPublishedKeys(t *testing.T) {
 	step("old key beside it", one, "", 0)
 	p.publishes(setOf(t, two, three))
 	later(time.Second)
-	step("too soon", three, InvalidClient, 0)
-	step("made up", newSigner(t, "x"), InvalidClient, 0)
-	later(clientKeysRetry)
-	step("made up, later", newSigner(t, "x"), InvalidClient, 1)
+	step("too soon", three, protocol.InvalidClient, 0)
+	step("made up", newSigner(t, "x"), protocol.InvalidClient, 0)
+	later(retryAfter)
+	step("made up, later", newSigner(t, "x"), protocol.InvalidClient, 1)
 	step("new key, meanwhile", three, "", 0)
-	step("key that was taken back", one, InvalidClient, 0)
+	step("key that was taken back", one, protocol.InvalidClient, 0)
 
 	// What cannot be fetched for a time stays as it was.
 	for name, h := range map[string]http.HandlerFunc{
@@ -344,29 +357,29 @@ func TestPublishedKeys(t *testing.T) {
 			}
 		},
 		"too large": func(rw http.ResponseWriter, _ *http.Request) {
-			fmt.Fprintf(rw, "%s%s", setOf(t, one), strings.Repeat(" ", maxClientKeys))
+			fmt.Fprintf(rw, "%s%s", setOf(t, one), strings.Repeat(" ", maxKeySet))
 		},
 		"no set":  func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprint(rw, "<html>") },
 		"no keys": func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprint(rw, `{"keys":[]}`) },
 	} {
 		p.answers(h)
-		later(clientKeysFor)
+		later(fetchEvery)
 		step(name, three, "", 1)
 		step(name+", again", three, "", 0)
-		step(name+", other key", one, InvalidClient, 0)
+		step(name+", other key", one, protocol.InvalidClient, 0)
 	}
-	later(clientKeysStale)
-	step("down for long", three, InvalidClient, 1)
+	later(staleAfter)
+	step("down for long", three, protocol.InvalidClient, 1)
 	p.publishes(setOf(t, three))
-	later(clientKeysRetry)
+	later(retryAfter)
 	step("back", three, "", 1)
 
 	// Where they are is another place after a change, of which nothing is known.
-	if _, err := w.UpdateApplication(t.Context(), tenantA.ID, app.ID, "", func(a *Application) { a.JWKSURI += "/new" }); err != nil {
+	if _, err := w.Clients.Update(t.Context(), tenantA.ID, app.ID, "", func(a *client.Application) { a.JWKSURI += "/new" }); err != nil {
 		t.Fatal(err)
 	}
 	p.answers(down)
-	step("moved", three, InvalidClient, 1)
+	step("moved", three, protocol.InvalidClient, 1)
 
 	// Whoever comes at the same time shares one fetch.
 	begun, release := make(chan struct{}), make(chan struct{})
@@ -375,8 +388,8 @@ func TestPublishedKeys(t *testing.T) {
 		<-release
 		_, _ = rw.Write(setOf(t, three))
 	})
-	later(clientKeysRetry)
-	requests := make([]TokenRequest, 2*clientKeysWait)
+	later(retryAfter)
+	requests := make([]grants.Request, 2*maxWaiting)
 	for i := range requests {
 		requests[i] = w.asserts(tenantA, three, app.ClientID, nil)
 	}
@@ -393,54 +406,50 @@ func TestPublishedKeys(t *testing.T) {
 		})
 	}
 	<-begun
-	for end := time.Now().Add(10 * time.Second); refused.Load() < clientKeysWait && time.Now().Before(end); {
+	for end := time.Now().Add(10 * time.Second); refused.Load() < maxWaiting && time.Now().Before(end); {
 		time.Sleep(time.Millisecond) // those for whom there is no place to wait
 	}
 	close(release)
 	racers.Wait()
-	if p.fetches.Load() != before+1 || granted.Load() != clientKeysWait || refused.Load() != clientKeysWait {
+	if p.fetches.Load() != before+1 || granted.Load() != maxWaiting || refused.Load() != maxWaiting {
 		t.Errorf("%d fetches, %d granted, %d refused", p.fetches.Load()-before, granted.Load(), refused.Load())
 	}
 }
 
 func TestKeysRefused(t *testing.T) {
-	w := newWorld(t)
-	s, err := New(Config{DB: w.db, Seal: w.keys.sealer})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := newWorld(t, func(c *oauth.Config) { c.Outbound = outbound.New(outbound.Config{}) })
 	set := setOf(t, newSigner(t, "a"))
 	for name, test := range map[string]struct {
-		method ClientAuthMethod
+		method client.AuthMethod
 		jwks   string
 		uri    string
 		field  string
 	}{
-		"keys":                    {PrivateKeyJWT, string(set), "", ""},
-		"place":                   {PrivateKeyJWT, "", "https://example.com:8443/keys", ""},
-		"keys beside a secret":    {ClientSecretBasic, string(set), "", ""},
-		"neither":                 {PrivateKeyJWT, "", "", "jwks"},
-		"both":                    {PrivateKeyJWT, string(set), "https://example.com/keys", "jwks_uri"},
-		"both beside a secret":    {ClientSecretBasic, string(set), "https://example.com/keys", "jwks_uri"},
-		"no set":                  {PrivateKeyJWT, "{}", "", "jwks"},
-		"private key":             {PrivateKeyJWT, `{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo","d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A"}]}`, "", "jwks"},
-		"private, for no use yet": {ClientSecretBasic, `{"keys":[{"kty":"oct","k":"AAAA"}]}`, "", "jwks"},
-		"http":                    {PrivateKeyJWT, "", "http://example.com/keys", "jwks_uri"},
-		"metadata":                {PrivateKeyJWT, "", "https://169.254.169.254/latest", "jwks_uri"},
-		"this machine":            {PrivateKeyJWT, "", "https://localhost/keys", "jwks_uri"},
-		"user":                    {PrivateKeyJWT, "", "https://a@example.com/keys", "jwks_uri"},
-		"SSH":                     {PrivateKeyJWT, "", "https://example.com:22/keys", "jwks_uri"},
+		"keys":                    {client.PrivateKeyJWT, string(set), "", ""},
+		"place":                   {client.PrivateKeyJWT, "", "https://example.com:8443/keys", ""},
+		"keys beside a secret":    {client.ClientSecretBasic, string(set), "", ""},
+		"neither":                 {client.PrivateKeyJWT, "", "", "jwks"},
+		"both":                    {client.PrivateKeyJWT, string(set), "https://example.com/keys", "jwks_uri"},
+		"both beside a secret":    {client.ClientSecretBasic, string(set), "https://example.com/keys", "jwks_uri"},
+		"no set":                  {client.PrivateKeyJWT, "{}", "", "jwks"},
+		"private key":             {client.PrivateKeyJWT, `{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo","d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A"}]}`, "", "jwks"},
+		"private, for no use yet": {client.ClientSecretBasic, `{"keys":[{"kty":"oct","k":"AAAA"}]}`, "", "jwks"},
+		"http":                    {client.PrivateKeyJWT, "", "http://example.com/keys", "jwks_uri"},
+		"metadata":                {client.PrivateKeyJWT, "", "https://169.254.169.254/latest", "jwks_uri"},
+		"this machine":            {client.PrivateKeyJWT, "", "https://localhost/keys", "jwks_uri"},
+		"user":                    {client.PrivateKeyJWT, "", "https://a@example.com/keys", "jwks_uri"},
+		"SSH":                     {client.PrivateKeyJWT, "", "https://example.com:22/keys", "jwks_uri"},
 	} {
-		a := *Machine.Defaults()
+		a := *client.Machine.Defaults()
 		a.Name, a.AuthMethod, a.JWKSURI = "test", test.method, test.uri
 		if test.jwks != "" {
 			a.JWKS = json.RawMessage(test.jwks)
 		}
 		err := w.db.Tx(t.Context(), func(tx *sqldb.Tx) error {
-			_, _, err := s.CreateApplication(t.Context(), tx, tenantA.ID, a)
+			_, _, err := w.Clients.CreateIn(t.Context(), tx, tenantA.ID, a)
 			return err
 		})
-		var field *SetupError
+		var field *client.ValidationError
 		if got := errors.As(err, &field); got != (test.field != "") || got && field.Field != test.field {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -448,9 +457,10 @@ func TestKeysRefused(t *testing.T) {
 			t.Errorf("%s: %v quotes the key", name, err)
 		}
 	}
-	spa := *SPA.Defaults()
-	spa.Name, spa.AuthMethod, spa.JWKS = "test", PrivateKeyJWT, set
-	if err := spa.validate(t.Context(), nil, outbound.New(outbound.Config{})); err == nil {
-		t.Error("a page can sign")
+	spa := *client.SPA.Defaults()
+	spa.Name, spa.AuthMethod, spa.JWKS = "test", client.PrivateKeyJWT, set
+	var field *client.ValidationError
+	if _, _, err := w.Clients.Create(t.Context(), tenantA.ID, spa); !errors.As(err, &field) || field.Field != "token_endpoint_auth_method" {
+		t.Errorf("a page can sign: %v", err)
 	}
 }

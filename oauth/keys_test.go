@@ -1,4 +1,4 @@
-package oauth
+package oauth_test
 
 import (
 	"bytes"
@@ -13,11 +13,13 @@ import (
 	"github.com/lestrrat-go/jwx/v3/jws"
 
 	"stonetown/internal/seal"
+	"stonetown/oauth"
+	"stonetown/oauth/client"
 )
 
 func TestJWKS(t *testing.T) {
 	w := newWorld(t)
-	data, err := w.JWKS(t.Context(), tenantA)
+	data, err := w.Keys.JWKS(t.Context(), tenantA)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,12 +50,12 @@ func TestJWKS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	app, secret := w.application(tenantA, Application{})
+	app, secret := w.application(tenantA, client.Application{})
 	if _, err := jws.Verify([]byte(w.token(tenantA, app, secret)), jws.WithKeySet(keys)); err != nil {
 		t.Errorf("the published keys do not verify a token: %v", err)
 	}
 
-	other, err := w.JWKS(t.Context(), tenantB)
+	other, err := w.Keys.JWKS(t.Context(), tenantB)
 	if err != nil || bytes.Equal(data, other) {
 		t.Errorf("tenants share keys, or: %v", err)
 	}
@@ -77,13 +79,13 @@ func TestThumbprint(t *testing.T) {
 // A second process, and many callers at once, use the keys of the first.
 func TestKeysAreCreatedOnce(t *testing.T) {
 	w := newWorld(t)
-	processes := []*Service{w.service(w.db, 1), w.service(w.db, 1)}
+	processes := []*oauth.Service{w.service(w.db, 1), w.service(w.db, 1)}
 	sets := make([][]byte, 16)
 	var wg sync.WaitGroup
 	for i := range sets {
 		wg.Go(func() {
 			var err error
-			if sets[i], err = processes[i%2].JWKS(t.Context(), tenantA); err != nil {
+			if sets[i], err = processes[i%2].Keys.JWKS(t.Context(), tenantA); err != nil {
 				t.Error(err)
 			}
 		})
@@ -98,10 +100,10 @@ func TestKeysAreCreatedOnce(t *testing.T) {
 
 func TestKeysAreSealed(t *testing.T) {
 	w := newWorld(t)
-	if _, err := w.JWKS(t.Context(), tenantA); err != nil {
+	if _, err := w.Keys.JWKS(t.Context(), tenantA); err != nil {
 		t.Fatal(err)
 	}
-	_, err := w.service(w.db, 2).JWKS(t.Context(), tenantA)
+	_, err := w.service(w.db, 2).Keys.JWKS(t.Context(), tenantA)
 	if !errors.Is(err, seal.ErrWrongKey) {
 		t.Errorf("with another master key: %v, want ErrWrongKey", err)
 	}
@@ -110,7 +112,7 @@ func TestKeysAreSealed(t *testing.T) {
 	if _, err := w.db.Exec(t.Context(), `UPDATE signing_keys SET tenant_id = $1`, tenantB.ID); err != nil {
 		t.Fatal(err)
 	}
-	_, err = w.service(w.db, 1).JWKS(t.Context(), tenantB)
+	_, err = w.service(w.db, 1).Keys.JWKS(t.Context(), tenantB)
 	if !errors.Is(err, seal.ErrCorrupt) || strings.Contains(err.Error(), "PRIVATE") {
 		t.Errorf("key of another tenant: %v, want ErrCorrupt", err)
 	}

@@ -2,10 +2,14 @@ package oauth
 
 import (
 	"context"
-	"slices"
 
 	"stonetown/oauth/assertion"
+	"stonetown/oauth/authorization"
+	"stonetown/oauth/client"
 	"stonetown/oauth/dpop"
+	"stonetown/oauth/keys"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/scope"
 )
 
 // Metadata describes a tenant's authorization server (RFC 8414 §2, OIDC Discovery §3):
@@ -49,76 +53,52 @@ type Metadata struct {
 	ServiceDocumentation              string
 }
 
-// The paths of the OAuth endpoints on a tenant's host.
-const (
-	AuthorizePath  = "/oauth2/authorize"
-	ResumePath     = "/oauth2/authorize/resume"
-	PushPath       = "/oauth2/par"
-	DevicePath     = "/oauth2/device_authorization"
-	DevicePagePath = "/device"
-	TokenPath      = "/oauth2/token"
-	UserInfoPath   = "/oauth2/userinfo"
-	RevokePath     = "/oauth2/revoke"
-	IntrospectPath = "/oauth2/introspect"
-	EndSessionPath = "/oauth2/logout"
-	RegisterPath   = "/oauth2/register"
-	JWKSPath       = "/.well-known/jwks.json"
-)
-
 // Metadata returns what the discovery documents of a tenant say.
-func (s *Service) Metadata(ctx context.Context, tenant Tenant) (Metadata, error) {
-	settings, err := selectSettings(ctx, s.db, tenant.ID)
+func (s *Service) Metadata(ctx context.Context, tenant protocol.Tenant) (Metadata, error) {
+	settings, err := client.SelectSettings(ctx, s.db, tenant.ID)
 	if err != nil {
 		return Metadata{}, err
 	}
 	registration := ""
-	if settings.DCRMode != DCROff {
-		registration = tenant.BaseURL + RegisterPath
+	if settings.DCRMode != client.DCROff {
+		registration = tenant.BaseURL + protocol.RegisterPath
 	}
 	return Metadata{
 		Issuer:                            tenant.BaseURL,
-		AuthorizationEndpoint:             tenant.BaseURL + AuthorizePath,
-		TokenEndpoint:                     tenant.BaseURL + TokenPath,
-		UserInfoEndpoint:                  tenant.BaseURL + UserInfoPath,
-		DeviceAuthorizationEndpoint:       tenant.BaseURL + DevicePath,
-		PushedRequestEndpoint:             tenant.BaseURL + PushPath,
-		RevocationEndpoint:                tenant.BaseURL + RevokePath,
-		IntrospectionEndpoint:             tenant.BaseURL + IntrospectPath,
-		EndSessionEndpoint:                tenant.BaseURL + EndSessionPath,
-		JWKSURI:                           tenant.BaseURL + JWKSPath,
+		AuthorizationEndpoint:             tenant.BaseURL + protocol.AuthorizePath,
+		TokenEndpoint:                     tenant.BaseURL + protocol.TokenPath,
+		UserInfoEndpoint:                  tenant.BaseURL + protocol.UserInfoPath,
+		DeviceAuthorizationEndpoint:       tenant.BaseURL + protocol.DevicePath,
+		PushedRequestEndpoint:             tenant.BaseURL + protocol.PushPath,
+		RevocationEndpoint:                tenant.BaseURL + protocol.RevokePath,
+		IntrospectionEndpoint:             tenant.BaseURL + protocol.IntrospectPath,
+		EndSessionEndpoint:                tenant.BaseURL + protocol.EndSessionPath,
+		JWKSURI:                           tenant.BaseURL + protocol.JWKSPath,
 		RegistrationEndpoint:              registration,
-		ScopesSupported:                   append(append([]string{}, OIDCScopes...), BuiltinScopes...),
-		ResponseTypesSupported:            []string{responseTypeCode},
-		ResponseModesSupported:            responseModes,
-		GrantTypesSupported:               grantTypes,
+		ScopesSupported:                   append(append([]string{}, scope.OIDC...), scope.Builtin...),
+		ResponseTypesSupported:            []string{protocol.ResponseTypeCode},
+		ResponseModesSupported:            authorization.ResponseModes,
+		GrantTypesSupported:               protocol.GrantTypes,
 		SubjectTypesSupported:             []string{"public"},
-		IDTokenSigningAlgValuesSupported:  []string{string(RS256), string(ES256)},
-		TokenEndpointAuthMethodsSupported: clientAuthMethods,
-		RevocationAuthMethodsSupported:    clientAuthMethods,
-		IntrospectionAuthMethodsSupported: confidentialAuthMethods,
+		IDTokenSigningAlgValuesSupported:  []string{string(keys.RS256), string(keys.ES256)},
+		TokenEndpointAuthMethodsSupported: client.ClientAuthMethods,
+		RevocationAuthMethodsSupported:    client.ClientAuthMethods,
+		IntrospectionAuthMethodsSupported: client.ConfidentialAuthMethods,
 		TokenEndpointAuthAlgsSupported:    assertion.Algs,
 		RevocationAuthAlgsSupported:       assertion.Algs,
 		IntrospectionAuthAlgsSupported:    assertion.Algs,
 		CodeChallengeMethodsSupported:     []string{"S256"},
 		DPoPSigningAlgValuesSupported:     dpop.Algs,
 		AuthorizationResponseISSSupported: true,
-		ACRValuesSupported:                []string{AAL1, AAL2},
+		ACRValuesSupported:                []string{protocol.AAL1, protocol.AAL2},
 		ClaimsSupported: []string{
 			"sub", "iss", "aud", "azp", "exp", "iat", "auth_time", "nonce", "acr", "amr", "sid", "at_hash",
 			"name", "given_name", "family_name", "picture", "locale", "updated_at", "email", "email_verified",
 		},
-		PromptValuesSupported:             prompts,
+		PromptValuesSupported:             authorization.Prompts,
 		UILocalesSupported:                []string{"en"}, // which the pages speak
 		ServiceDocumentation:              tenant.BaseURL + "/api/v1/openapi.yaml",
 		BackchannelLogoutSupported:        true,
 		BackchannelLogoutSessionSupported: true,
 	}, nil
 }
-
-var (
-	confidentialAuthMethods = []string{string(ClientSecretBasic), string(ClientSecretPost), string(PrivateKeyJWT)}
-	clientAuthMethods       = append(slices.Clone(confidentialAuthMethods), string(NoClientAuth))
-)
-
-// grantTypes are the ways to get tokens.
-var grantTypes = []string{GrantAuthorizationCode, GrantRefreshToken, GrantClientCredentials, GrantDeviceCode, GrantTokenExchange}

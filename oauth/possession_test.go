@@ -1,12 +1,17 @@
-package oauth
+package oauth_test
 
 import (
 	"errors"
 	"testing"
 	"time"
 
+	"stonetown/oauth"
+	"stonetown/oauth/client"
 	"stonetown/oauth/dpop"
 	"stonetown/oauth/dpop/dpoptest"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/scope"
+	"stonetown/oauth/token"
 )
 
 const (
@@ -25,12 +30,12 @@ func (w *world) proof(key *dpoptest.Key, method, url, token string, changes map[
 }
 
 // boundToken gets an access token that is bound to a key.
-func (w *world) boundToken(app Application, secret string, key *dpoptest.Key) string {
+func (w *world) boundToken(app client.Application, secret string, key *dpoptest.Key) string {
 	w.t.Helper()
 	r := request(app, secret)
 	r.Proofs = []string{w.proof(key, "POST", tokenURL, "", nil)}
-	got, err := w.Token(w.t.Context(), tenantA, r)
-	if err != nil || got.TokenType != TokenTypeDPoP {
+	got, err := w.Grants.Token(w.t.Context(), tenantA, r)
+	if err != nil || got.TokenType != protocol.TokenTypeDPoP {
 		w.t.Fatalf("%+v, %v", got, err)
 	}
 	return got.AccessToken
@@ -39,16 +44,16 @@ func (w *world) boundToken(app Application, secret string, key *dpoptest.Key) st
 func TestVerifyBound(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
-	app, secret := w.application(tenantA, Application{})
+	app, secret := w.application(tenantA, client.Application{})
 	key, other := dpoptest.NewKey(t), dpoptest.NewKey(t)
 	bound, unbound := w.boundToken(app, secret, key), w.token(tenantA, app, secret)
 	second := w.service(w.db, 1) // another process
-	ask := func(s *Service, tenant Tenant, token string, proofs ...string) (*Principal, error) {
-		return s.VerifyBound(ctx, tenant, token, dpop.Request{Proofs: proofs, Method: "GET", URL: resourceURL})
+	ask := func(s *oauth.Service, tenant protocol.Tenant, token string, proofs ...string) (*token.Principal, error) {
+		return s.Tokens.VerifyBound(ctx, tenant, token, dpop.Request{Proofs: proofs, Method: "GET", URL: resourceURL})
 	}
 	refused := func(what string, err error, want any) {
 		t.Helper()
-		var token *TokenError
+		var token *token.Error
 		var proof *dpop.Error
 		switch {
 		case errors.As(err, &token) && token.Reason == want:
@@ -58,23 +63,23 @@ func TestVerifyBound(t *testing.T) {
 		}
 	}
 
-	// For nobody who has the token alone, though it be remembered; nor one as the other.
+	// for nobody who has the token alone, though it be remembered; nor one as the other.
 	for range 2 {
-		_, err := w.Verify(ctx, tenantA, bound)
-		refused("as a bearer token", err, Bound)
-		if p, err := w.Verify(ctx, tenantA, unbound); err != nil || p.Thumbprint != "" {
+		_, err := w.Tokens.Verify(ctx, tenantA, bound)
+		refused("as a bearer token", err, token.Bound)
+		if p, err := w.Tokens.Verify(ctx, tenantA, unbound); err != nil || p.Thumbprint != "" {
 			t.Errorf("unbound: %+v, %v", p, err)
 		}
 		_, err = ask(w.Service, tenantA, unbound, w.proof(key, "GET", resourceURL, unbound, nil))
-		refused("not bound", err, NotBound)
+		refused("not bound", err, token.NotBound)
 		_, err = ask(w.Service, tenantA, bound)
 		refused("without proof", err, dpop.Missing)
 		_, err = ask(w.Service, tenantA, bound, w.proof(other, "GET", resourceURL, bound, nil))
-		refused("another key", err, WrongKey)
+		refused("another key", err, token.WrongKey)
 		_, err = ask(w.Service, tenantA, bound, w.proof(key, "GET", resourceURL, unbound, nil))
 		refused("for another token", err, dpop.WrongToken)
 		_, err = ask(w.Service, tenantB, bound, w.proof(key, "GET", resourceURL, bound, nil))
-		refused("another tenant", err, BadSignature)
+		refused("another tenant", err, token.BadSignature)
 		if p, err := ask(w.Service, tenantA, bound, w.proof(key, "GET", resourceURL, bound, nil)); err != nil || p.Thumbprint != key.Thumbprint {
 			t.Errorf("with a proof: %+v, %v", p, err)
 		}
@@ -85,13 +90,13 @@ func TestVerifyBound(t *testing.T) {
 	id := map[string]any{"jti": "id-1"}
 	good := w.proof(key, "GET", resourceURL, bound, id)
 	_, err := ask(w.Service, tenantA, bound, w.proof(other, "GET", resourceURL, bound, id))
-	refused("another key", err, WrongKey)
+	refused("another key", err, token.WrongKey)
 	_, err = ask(w.Service, tenantA, bound, w.proof(key, "POST", resourceURL, bound, id))
 	refused("another method", err, dpop.WrongMethod)
 	if _, err := ask(w.Service, tenantA, bound, good); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []*Service{w.Service, second} {
+	for _, s := range []*oauth.Service{w.Service, second} {
 		_, err = ask(s, tenantA, bound, good)
 		refused("again", err, dpop.Replayed)
 		_, err = ask(s, tenantA, bound, w.proof(key, "GET", resourceURL, bound, id))
@@ -99,14 +104,14 @@ func TestVerifyBound(t *testing.T) {
 	}
 	r := request(app, secret)
 	r.Proofs = []string{w.proof(key, "POST", tokenURL, "", id)}
-	if _, err := w.Token(ctx, tenantA, r); err == nil || err.Error() != "invalid_dpop_proof: the DPoP proof is not valid: replayed" {
+	if _, err := w.Grants.Token(ctx, tenantA, r); err == nil || err.Error() != "invalid_dpop_proof: the DPoP proof is not valid: replayed" {
 		t.Errorf("the same jti elsewhere: %v", err)
 	}
 
 	// It is forgotten when it is too old on the slowest clock, and not before.
 	remembered := func() (n int) {
 		t.Helper()
-		if err := w.tidy(ctx); err != nil {
+		if err := w.Tidy(ctx); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.db.QueryRow(ctx, `SELECT count(*) FROM dpop_proofs`).Scan(&n); err != nil {
@@ -123,7 +128,7 @@ func TestVerifyBound(t *testing.T) {
 	if remembered() == 0 {
 		t.Error("proofs are forgotten that slow clocks would accept")
 	}
-	w.clock.now = w.clock.now.Add(proofOverlap)
+	w.clock.now = w.clock.now.Add(time.Minute)
 	if n := remembered(); n != 0 {
 		t.Errorf("%d proofs are remembered for nothing", n)
 	}
@@ -131,14 +136,14 @@ func TestVerifyBound(t *testing.T) {
 
 func BenchmarkVerifyBound(b *testing.B) {
 	w := newWorld(b)
-	app, secret := w.application(tenantA, Application{AllowedScopes: BuiltinScopes})
+	app, secret := w.application(tenantA, client.Application{AllowedScopes: scope.Builtin})
 	key := dpoptest.NewKey(b)
 	token := w.boundToken(app, secret, key)
 	for b.Loop() {
 		b.StopTimer()
 		proof := w.proof(key, "GET", resourceURL, token, nil)
 		b.StartTimer()
-		if _, err := w.VerifyBound(b.Context(), tenantA, token, dpop.Request{Proofs: []string{proof}, Method: "GET", URL: resourceURL}); err != nil {
+		if _, err := w.Tokens.VerifyBound(b.Context(), tenantA, token, dpop.Request{Proofs: []string{proof}, Method: "GET", URL: resourceURL}); err != nil {
 			b.Fatal(err)
 		}
 	}

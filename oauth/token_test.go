@@ -1,17 +1,27 @@
-package oauth
+package oauth_test
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"stonetown/internal/sqldb"
+	"stonetown/oauth"
+	"stonetown/oauth/client"
+	"stonetown/oauth/grants"
+	"stonetown/oauth/keys"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/scope"
+	"stonetown/oauth/token"
 )
 
 // decode reads part n of a compact JWT.
@@ -34,14 +44,14 @@ func decode(t *testing.T, token string, n int) map[string]any {
 
 func TestClientCredentials(t *testing.T) {
 	w := newWorld(t)
-	app, secret := w.application(tenantA, Application{
+	app, secret := w.application(tenantA, client.Application{
 		AllowedScopes: []string{"resources:read", "resources:write"}, AccessTokenTTL: 10 * time.Minute,
 	})
-	got, err := w.Token(t.Context(), tenantA, request(app, secret))
+	got, err := w.Grants.Token(t.Context(), tenantA, request(app, secret))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := TokenResponse{AccessToken: got.AccessToken, TokenType: "Bearer", ExpiresIn: 10 * time.Minute, Scope: "resources:read resources:write"}
+	want := token.Response{AccessToken: got.AccessToken, TokenType: "Bearer", ExpiresIn: 10 * time.Minute, Scope: "resources:read resources:write"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -61,12 +71,12 @@ func TestClientCredentials(t *testing.T) {
 		t.Error(diff)
 	}
 
-	p, err := w.Verify(t.Context(), tenantA, got.AccessToken)
+	p, err := w.Tokens.Verify(t.Context(), tenantA, got.AccessToken)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantPrincipal := &Principal{
-		Subject: app.ClientID, ClientID: app.ClientID, Scopes: Scopes{"resources:read": {}, "resources:write": {}},
+	wantPrincipal := &token.Principal{
+		Subject: app.ClientID, ClientID: app.ClientID, Scopes: scope.Set{"resources:read": {}, "resources:write": {}},
 		TokenID: members["jti"].(string), KeyID: header["kid"].(string), ExpiresAt: w.clock.Now().Add(10 * time.Minute),
 	}
 	if diff := cmp.Diff(wantPrincipal, p); diff != "" {
@@ -76,7 +86,7 @@ func TestClientCredentials(t *testing.T) {
 		t.Errorf("Has is wrong on %v", p.Scopes)
 	}
 
-	again, err := w.Token(t.Context(), tenantA, request(app, secret))
+	again, err := w.Grants.Token(t.Context(), tenantA, request(app, secret))
 	if err != nil || decode(t, again.AccessToken, 1)["jti"] == members["jti"] {
 		t.Errorf("a second token has the same jti, or failed: %v", err)
 	}
@@ -84,23 +94,23 @@ func TestClientCredentials(t *testing.T) {
 
 func TestSigningAlgorithm(t *testing.T) {
 	w := newWorld(t)
-	app, secret := w.application(tenantA, Application{SigningAlg: RS256})
+	app, secret := w.application(tenantA, client.Application{SigningAlg: keys.RS256})
 	token := w.token(tenantA, app, secret)
 	if got := decode(t, token, 0)["alg"]; got != "RS256" {
 		t.Errorf("alg is %v", got)
 	}
-	if _, err := w.Verify(t.Context(), tenantA, token); err != nil {
+	if _, err := w.Tokens.Verify(t.Context(), tenantA, token); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestScopes(t *testing.T) {
 	w := newWorld(t)
-	app, secret := w.application(tenantA, Application{AllowedScopes: []string{"resources:read", "resources:write", "users:read"}})
-	none, noneSecret := w.application(tenantA, Application{})
+	app, secret := w.application(tenantA, client.Application{AllowedScopes: []string{"resources:read", "resources:write", "users:read"}})
+	none, noneSecret := w.application(tenantA, client.Application{})
 
 	for _, test := range []struct {
-		app    Application
+		app    client.Application
 		secret string
 		scope  string
 		want   string // what is granted, or the error code
@@ -122,9 +132,9 @@ func TestScopes(t *testing.T) {
 	} {
 		req := request(test.app, test.secret)
 		req.Scope = test.scope
-		resp, err := w.Token(t.Context(), tenantA, req)
+		resp, err := w.Grants.Token(t.Context(), tenantA, req)
 		got := resp.Scope
-		if oauthErr, ok := errors.AsType[*Error](err); ok {
+		if oauthErr, ok := errors.AsType[*protocol.Error](err); ok {
 			got = string(oauthErr.Code)
 		} else if err != nil {
 			t.Fatal(err)
@@ -138,13 +148,13 @@ func TestScopes(t *testing.T) {
 func TestAudience(t *testing.T) {
 	w := newWorld(t)
 	const other = "https://reports.example.com"
-	scoped := Application{AllowedScopes: []string{"resources:read"}}
-	plain := Application{}
+	scoped := client.Application{AllowedScopes: []string{"resources:read"}}
+	plain := client.Application{}
 	scopedOther, plainOther := scoped, plain
 	scopedOther.Audience, plainOther.Audience = other, other
 
 	for name, test := range map[string]struct {
-		app   Application
+		app   client.Application
 		asked []string
 		want  any // the aud claim, or the error code
 	}{
@@ -155,18 +165,18 @@ func TestAudience(t *testing.T) {
 		"tenant instead":             {plainOther, []string{tenantA.BaseURL}, tenantA.BaseURL},
 		"API scope adds tenant":      {scopedOther, nil, []any{other, tenantA.BaseURL}},
 		"API scope adds tenant once": {scoped, nil, tenantA.BaseURL},
-		"another's":                  {plainOther, []string{"https://evil.example.com"}, InvalidTarget},
-		"another tenant's":           {scoped, []string{tenantB.BaseURL}, InvalidTarget},
-		"not exactly":                {plainOther, []string{other + "/"}, InvalidTarget},
-		"empty":                      {plainOther, []string{""}, InvalidTarget},
-		"several":                    {plainOther, []string{other, tenantA.BaseURL}, InvalidRequest},
+		"another's":                  {plainOther, []string{"https://evil.example.com"}, protocol.InvalidTarget},
+		"another tenant's":           {scoped, []string{tenantB.BaseURL}, protocol.InvalidTarget},
+		"not exactly":                {plainOther, []string{other + "/"}, protocol.InvalidTarget},
+		"empty":                      {plainOther, []string{""}, protocol.InvalidTarget},
+		"several":                    {plainOther, []string{other, tenantA.BaseURL}, protocol.InvalidRequest},
 	} {
 		app, secret := w.application(tenantA, test.app)
 		req := request(app, secret)
 		req.Audience = test.asked
-		resp, err := w.Token(t.Context(), tenantA, req)
+		resp, err := w.Grants.Token(t.Context(), tenantA, req)
 		var got any
-		if oauthErr, ok := errors.AsType[*Error](err); ok {
+		if oauthErr, ok := errors.AsType[*protocol.Error](err); ok {
 			got = oauthErr.Code
 		} else if err != nil {
 			t.Fatal(err)
@@ -181,40 +191,40 @@ func TestAudience(t *testing.T) {
 
 func TestClientAuthentication(t *testing.T) {
 	w := newWorld(t)
-	app, secret := w.application(tenantA, Application{})
-	spa, none := w.application(tenantA, Application{Type: SPA})
+	app, secret := w.application(tenantA, client.Application{})
+	spa, none := w.application(tenantA, client.Application{Type: client.SPA})
 	if none != "" {
 		t.Errorf("an spa got the secret %q", none)
 	}
-	off, offSecret := w.application(tenantA, Application{})
-	if _, err := w.UpdateApplication(t.Context(), tenantA.ID, off.ID, "", func(a *Application) { a.State = Disabled }); err != nil {
+	off, offSecret := w.application(tenantA, client.Application{})
+	if _, err := w.Clients.Update(t.Context(), tenantA.ID, off.ID, "", func(a *client.Application) { a.State = client.Disabled }); err != nil {
 		t.Fatal(err)
 	}
 
 	for name, test := range map[string]struct {
-		tenant Tenant
-		change func(*TokenRequest)
-		want   Code
+		tenant protocol.Tenant
+		change func(*grants.Request)
+		want   protocol.Code
 	}{
-		"no grant type":           {tenantA, func(r *TokenRequest) { r.GrantType = "" }, InvalidRequest},
-		"another grant type":      {tenantA, func(r *TokenRequest) { r.GrantType = "password" }, UnsupportedGrantType},
-		"two methods":             {tenantA, func(r *TokenRequest) { r.ClientAuthMethods = append(r.ClientAuthMethods, ClientSecretBasic) }, InvalidRequest},
-		"no client":               {tenantA, func(r *TokenRequest) { r.ClientID = "" }, InvalidClient},
-		"unknown client":          {tenantA, func(r *TokenRequest) { r.ClientID = "client_x" }, InvalidClient},
-		"no secret":               {tenantA, func(r *TokenRequest) { r.ClientSecret = "" }, InvalidClient},
-		"wrong secret":            {tenantA, func(r *TokenRequest) { r.ClientSecret = secret + "x" }, InvalidClient},
-		"secret in another case":  {tenantA, func(r *TokenRequest) { r.ClientSecret = strings.ToUpper(secret) }, InvalidClient},
-		"another's secret":        {tenantA, func(r *TokenRequest) { r.ClientSecret = offSecret }, InvalidClient},
-		"another tenant's client": {tenantB, func(*TokenRequest) {}, InvalidClient},
-		"disabled":                {tenantA, func(r *TokenRequest) { r.ClientID, r.ClientSecret = off.ClientID, offSecret }, UnauthorizedClient},
-		"disabled, wrong secret":  {tenantA, func(r *TokenRequest) { r.ClientID = off.ClientID }, InvalidClient},
-		"public":                  {tenantA, func(r *TokenRequest) { r.ClientID, r.ClientSecret = spa.ClientID, "" }, UnauthorizedClient},
-		"public with a secret":    {tenantA, func(r *TokenRequest) { r.ClientID = spa.ClientID }, InvalidClient},
+		"no grant type":           {tenantA, func(r *grants.Request) { r.GrantType = "" }, protocol.InvalidRequest},
+		"another grant type":      {tenantA, func(r *grants.Request) { r.GrantType = "password" }, protocol.UnsupportedGrantType},
+		"two methods":             {tenantA, func(r *grants.Request) { r.ClientAuthMethods = append(r.ClientAuthMethods, client.ClientSecretBasic) }, protocol.InvalidRequest},
+		"no client":               {tenantA, func(r *grants.Request) { r.ClientID = "" }, protocol.InvalidClient},
+		"unknown client":          {tenantA, func(r *grants.Request) { r.ClientID = "client_x" }, protocol.InvalidClient},
+		"no secret":               {tenantA, func(r *grants.Request) { r.ClientSecret = "" }, protocol.InvalidClient},
+		"wrong secret":            {tenantA, func(r *grants.Request) { r.ClientSecret = secret + "x" }, protocol.InvalidClient},
+		"secret in another case":  {tenantA, func(r *grants.Request) { r.ClientSecret = strings.ToUpper(secret) }, protocol.InvalidClient},
+		"another's secret":        {tenantA, func(r *grants.Request) { r.ClientSecret = offSecret }, protocol.InvalidClient},
+		"another tenant's client": {tenantB, func(*grants.Request) {}, protocol.InvalidClient},
+		"disabled":                {tenantA, func(r *grants.Request) { r.ClientID, r.ClientSecret = off.ClientID, offSecret }, protocol.UnauthorizedClient},
+		"disabled, wrong secret":  {tenantA, func(r *grants.Request) { r.ClientID = off.ClientID }, protocol.InvalidClient},
+		"public":                  {tenantA, func(r *grants.Request) { r.ClientID, r.ClientSecret = spa.ClientID, "" }, protocol.UnauthorizedClient},
+		"public with a secret":    {tenantA, func(r *grants.Request) { r.ClientID = spa.ClientID }, protocol.InvalidClient},
 	} {
 		req := request(app, secret)
 		test.change(&req)
-		_, err := w.Token(t.Context(), test.tenant, req)
-		oauthErr, ok := errors.AsType[*Error](err)
+		_, err := w.Grants.Token(t.Context(), test.tenant, req)
+		oauthErr, ok := errors.AsType[*protocol.Error](err)
 		if !ok || oauthErr.Code != test.want {
 			t.Errorf("%s: %v, want %s", name, err, test.want)
 		} else if req.ClientSecret != "" && strings.Contains(err.Error(), req.ClientSecret) {
@@ -225,8 +235,8 @@ func TestClientAuthentication(t *testing.T) {
 	// An unknown client and a wrong secret are told apart by nothing.
 	unknown, wrong := request(app, secret), request(app, "wrong")
 	unknown.ClientID = "client_x"
-	_, err1 := w.Token(t.Context(), tenantA, unknown)
-	_, err2 := w.Token(t.Context(), tenantA, wrong)
+	_, err1 := w.Grants.Token(t.Context(), tenantA, unknown)
+	_, err2 := w.Grants.Token(t.Context(), tenantA, wrong)
 	if err1.Error() != err2.Error() {
 		t.Errorf("%q and %q differ", err1, err2)
 	}
@@ -234,10 +244,10 @@ func TestClientAuthentication(t *testing.T) {
 
 func TestRotateSecret(t *testing.T) {
 	w := newWorld(t)
-	app, first := w.application(tenantA, Application{})
+	app, first := w.application(tenantA, client.Application{})
 	rotate := func(ttl time.Duration) string {
 		t.Helper()
-		r, err := w.RotateSecret(t.Context(), tenantA.ID, app.ID, "usr_a", &ttl)
+		r, err := w.Clients.RotateSecret(t.Context(), tenantA.ID, app.ID, "usr_a", &ttl)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -247,7 +257,7 @@ func TestRotateSecret(t *testing.T) {
 		return r.Secret
 	}
 	works := func(secret string) bool {
-		_, err := w.Token(t.Context(), tenantA, request(app, secret))
+		_, err := w.Grants.Token(t.Context(), tenantA, request(app, secret))
 		return err == nil
 	}
 
@@ -275,9 +285,9 @@ func TestRotateSecret(t *testing.T) {
 		}
 	}
 
-	spa, _ := w.application(tenantA, Application{Type: SPA})
-	for applicationID, want := range map[string]error{spa.ID: ErrNotApplicable, "app_x": ErrApplicationNotFound} {
-		if _, err := w.RotateSecret(t.Context(), tenantA.ID, applicationID, "", nil); !errors.Is(err, want) {
+	spa, _ := w.application(tenantA, client.Application{Type: client.SPA})
+	for applicationID, want := range map[string]error{spa.ID: client.ErrNotApplicable, "app_x": client.ErrNotFound} {
+		if _, err := w.Clients.RotateSecret(t.Context(), tenantA.ID, applicationID, "", nil); !errors.Is(err, want) {
 			t.Errorf("RotateSecret(%s): %v, want %v", applicationID, err, want)
 		}
 	}
@@ -287,19 +297,19 @@ func TestRotateSecret(t *testing.T) {
 // application that is printed.
 func TestSecretIsNotKept(t *testing.T) {
 	w := newWorld(t)
-	app, secret := w.application(tenantA, Application{})
+	app, secret := w.application(tenantA, client.Application{})
 	var hash []byte
 	if err := w.db.QueryRow(t.Context(), `SELECT secret_hash FROM applications`).Scan(&hash); err != nil {
 		t.Fatal(err)
 	}
-	if want := hashSecret(secret); string(hash) != string(want[:]) {
+	if want := sha256.Sum256([]byte(secret)); string(hash) != string(want[:]) {
 		t.Errorf("stored %x, want the SHA-256 %x", hash, want)
 	}
 	if !strings.HasPrefix(secret, "cs_") || len(secret) != 3+43 {
 		t.Errorf("secret %q is not cs_ and 256 bits in base64url", secret)
 	}
-	found, err := w.ApplicationByClientID(t.Context(), tenantA.ID, app.ClientID)
-	if diff := cmp.Diff(app, found, cmp.AllowUnexported(Application{}, secrets{}), cmp.Transformer("unix", time.Time.Unix)); err != nil || found.secrets.current != app.secrets.current {
+	found, err := w.Clients.ByClientID(t.Context(), tenantA.ID, app.ClientID)
+	if diff := cmp.Diff(app, found, cmp.Exporter(func(reflect.Type) bool { return true }), cmpopts.EquateEmpty(), cmp.Transformer("unix", time.Time.Unix)); err != nil || diff != "" {
 		t.Errorf("found another application: %v\n%s", err, diff)
 	}
 	if strings.Contains(fmt.Sprintf("%+v", found), secret) {
@@ -309,23 +319,23 @@ func TestSecretIsNotKept(t *testing.T) {
 
 func TestCreateApplicationRefuses(t *testing.T) {
 	w := newWorld(t)
-	for name, n := range map[string]Application{
-		"no name":             {Type: Machine},
+	for name, n := range map[string]client.Application{
+		"no name":             {Type: client.Machine},
 		"no type":             {Name: "x"},
 		"unknown type":        {Name: "x", Type: "robot"},
-		"unregistered scope":  {Name: "x", Type: Machine, AllowedScopes: []string{"made:up"}},
-		"relative audience":   {Name: "x", Type: Machine, Audience: "/reports"},
-		"audience, fragment":  {Name: "x", Type: Machine, Audience: "https://x.example.com/#a"},
-		"short lifetime":      {Name: "x", Type: Machine, AccessTokenTTL: time.Second},
-		"long lifetime":       {Name: "x", Type: Machine, AccessTokenTTL: 25 * time.Hour},
-		"fractional lifetime": {Name: "x", Type: Machine, AccessTokenTTL: time.Hour + time.Millisecond},
-		"algorithm none":      {Name: "x", Type: Machine, SigningAlg: "none"},
+		"unregistered scope":  {Name: "x", Type: client.Machine, AllowedScopes: []string{"made:up"}},
+		"relative audience":   {Name: "x", Type: client.Machine, Audience: "/reports"},
+		"audience, fragment":  {Name: "x", Type: client.Machine, Audience: "https://x.example.com/#a"},
+		"short lifetime":      {Name: "x", Type: client.Machine, AccessTokenTTL: time.Second},
+		"long lifetime":       {Name: "x", Type: client.Machine, AccessTokenTTL: 25 * time.Hour},
+		"fractional lifetime": {Name: "x", Type: client.Machine, AccessTokenTTL: time.Hour + time.Millisecond},
+		"algorithm none":      {Name: "x", Type: client.Machine, SigningAlg: "none"},
 	} {
 		err := w.db.Tx(t.Context(), func(tx *sqldb.Tx) error {
-			_, _, err := w.CreateApplication(t.Context(), tx, tenantA.ID, n)
+			_, _, err := w.Clients.CreateIn(t.Context(), tx, tenantA.ID, n)
 			return err
 		})
-		if !errors.Is(err, ErrApplicationInvalid) {
+		if !errors.Is(err, client.ErrInvalid) {
 			t.Errorf("%s: %v, want ErrApplicationInvalid", name, err)
 		}
 	}
@@ -335,71 +345,71 @@ func TestRevocationReachesOtherProcesses(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	other := w.service(w.db, 1)
-	app, secret := w.application(tenantA, Application{AllowedScopes: []string{"resources:read"}})
-	verifies := func(what, token string, want bool) {
+	app, secret := w.application(tenantA, client.Application{AllowedScopes: []string{"resources:read"}})
+	verifies := func(what, raw string, want bool) {
 		t.Helper()
-		for name, process := range map[string]*Service{"the process itself": w.Service, "another": other} {
-			_, err := process.Verify(ctx, tenantA, token)
-			var refused *TokenError
-			if want && err != nil || !want && (!errors.As(err, &refused) || refused.Reason != Revoked) {
+		for name, process := range map[string]*oauth.Service{"the process itself": w.Service, "another": other} {
+			_, err := process.Tokens.Verify(ctx, tenantA, raw)
+			var refused *token.Error
+			if want && err != nil || !want && (!errors.As(err, &refused) || refused.Reason != token.Revoked) {
 				t.Errorf("%s, %s: %v", what, name, err)
 			}
 		}
 	}
 	revoked, kept := w.token(tenantA, app, secret), w.token(tenantA, app, secret)
 	verifies("issued", revoked, true)
-	if err := w.Revoke(ctx, tenantA, request(app, secret).Credentials, revoked); err != nil {
+	if err := w.Tokens.Revoke(ctx, tenantA, request(app, secret).Credentials, revoked); err != nil {
 		t.Fatal(err)
 	}
 	verifies("revoked", revoked, false)
 	verifies("not revoked", kept, true)
-	for _, state := range []ApplicationState{Disabled, Enabled} {
-		_, err := w.UpdateApplication(ctx, tenantA.ID, app.ID, "", func(a *Application) { a.State = state })
+	for _, state := range []client.State{client.Disabled, client.Enabled} {
+		_, err := w.Clients.Update(ctx, tenantA.ID, app.ID, "", func(a *client.Application) { a.State = state })
 		if err != nil {
 			t.Fatal(err)
 		}
 		verifies(string(state), kept, true) // until it expires; but no new one
-		for name, process := range map[string]*Service{"the process itself": w.Service, "another": other} {
-			if _, err := process.Token(ctx, tenantA, request(app, secret)); (err == nil) != (state == Enabled) {
+		for name, process := range map[string]*oauth.Service{"the process itself": w.Service, "another": other} {
+			if _, err := process.Grants.Token(ctx, tenantA, request(app, secret)); (err == nil) != (state == client.Enabled) {
 				t.Errorf("%s, a new token of %s: %v", state, name, err)
 			}
 		}
 	}
 	verifies("still revoked", revoked, false)
-	gone, goneSecret := w.application(tenantA, Application{AllowedScopes: []string{"resources:read"}})
+	gone, goneSecret := w.application(tenantA, client.Application{AllowedScopes: []string{"resources:read"}})
 	left := w.token(tenantA, gone, goneSecret)
 	verifies("of another", left, true)
-	if err := w.DeleteApplication(ctx, tenantA.ID, gone.ID, ""); err != nil {
+	if err := w.Clients.Delete(ctx, tenantA.ID, gone.ID, ""); err != nil {
 		t.Fatal(err)
 	}
-	w.Settle(ctx)
+	w.Clients.Settle(ctx)
 	verifies("deleted", left, false)
 
 	// A process that was stopped in between learns what it missed, whatever the clock says.
 	late := w.service(w.db, 1)
-	if _, err := late.Verify(ctx, tenantA, kept); err != nil {
+	if _, err := late.Tokens.Verify(ctx, tenantA, kept); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Revoke(ctx, tenantA, request(app, secret).Credentials, kept); err != nil {
+	if err := w.Tokens.Revoke(ctx, tenantA, request(app, secret).Credentials, kept); err != nil {
 		t.Fatal(err)
 	}
 	w.clock.add(30 * time.Minute)
-	var refused *TokenError
-	if _, err := late.Verify(ctx, tenantA, kept); !errors.As(err, &refused) || refused.Reason != Revoked {
+	var refused *token.Error
+	if _, err := late.Tokens.Verify(ctx, tenantA, kept); !errors.As(err, &refused) || refused.Reason != token.Revoked {
 		t.Errorf("after half an hour: %v", err)
 	}
 
 	// What has expired is forgotten, there and here.
 	w.clock.add(25 * time.Hour)
-	if err := w.tidy(ctx); err != nil {
+	if err := w.Tidy(ctx); err != nil {
 		t.Fatal(err)
 	}
-	w.Settle(ctx)
-	if _, err := w.Verify(ctx, tenantA, w.token(tenantA, app, secret)); err != nil {
+	w.Clients.Settle(ctx)
+	if _, err := w.Tokens.Verify(ctx, tenantA, w.token(tenantA, app, secret)); err != nil {
 		t.Fatal(err)
 	}
 	var rows int
-	if err := w.db.QueryRow(ctx, `SELECT count(*) FROM revocations`).Scan(&rows); err != nil || rows != 0 || len(w.revoked.known) != 0 {
-		t.Errorf("%d rows, %d in memory, %v", rows, len(w.revoked.known), err)
+	if err := w.db.QueryRow(ctx, `SELECT count(*) FROM revocations`).Scan(&rows); err != nil || rows != 0 {
+		t.Errorf("%d rows, %v", rows, err)
 	}
 }

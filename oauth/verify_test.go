@@ -1,4 +1,4 @@
-package oauth
+package oauth_test
 
 import (
 	"crypto"
@@ -18,6 +18,12 @@ import (
 	"github.com/lestrrat-go/jwx/v3/jwa"
 	"github.com/lestrrat-go/jwx/v3/jwk"
 	"github.com/lestrrat-go/jwx/v3/jws"
+
+	"stonetown/oauth/client"
+	"stonetown/oauth/keys"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/scope"
+	"stonetown/oauth/token"
 )
 
 // forge signs claims, any of which may be changed, under a header, likewise.
@@ -59,17 +65,14 @@ func b64(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s
 func TestVerifyRefuses(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
-	app, secret := w.application(tenantA, Application{AllowedScopes: []string{"resources:read"}})
+	app, secret := w.application(tenantA, client.Application{AllowedScopes: []string{"resources:read"}})
 	good := w.token(tenantA, app, secret)
-	ringA, err := w.keys.ring(ctx, tenantA.ID)
+	ofA, ofB := w.steal(tenantA), w.steal(tenantB)
+	es, rs := ofA[keys.ES256], ofA[keys.RS256]
+	jwks, err := w.Keys.JWKS(ctx, tenantA)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ringB, err := w.keys.ring(ctx, tenantB.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	es, rs := ringA.sign[ES256], ringA.sign[RS256]
 	members := decode(t, good, 1)
 	header := map[string]any{"typ": "at+jwt", "kid": es.kid}
 	now := w.clock.Now().Unix()
@@ -95,77 +98,77 @@ func TestVerifyRefuses(t *testing.T) {
 
 	// The forger must be able to make a token that is accepted, or the refusals
 	// below would prove nothing.
-	if _, err := w.Verify(ctx, tenantA, forge(t, jwa.ES256(), es.private, header, members)); err != nil {
+	if _, err := w.Tokens.Verify(ctx, tenantA, forge(t, jwa.ES256(), es.private, header, members)); err != nil {
 		t.Fatalf("the unchanged token is refused: %v", err)
 	}
 
 	parts := strings.Split(good, ".")
 	for name, test := range map[string]struct {
 		token string
-		want  Reason
+		want  token.Reason
 	}{
-		"empty":               {"", Malformed},
-		"not a token":         {"hunter2", Malformed},
-		"two parts":           {parts[0] + "." + parts[1], Malformed},
-		"no signature":        {parts[0] + "." + parts[1] + ".", Malformed},
-		"truncated":           {good[:len(good)-1], Malformed},
-		"longer":              {good + "A", BadSignature},
-		"padding":             {good + "=", Malformed},
-		"space":               {" " + good, Malformed},
-		"NUL":                 {good + "\x00", Malformed},
-		"NUL inside":          {parts[0] + "." + parts[1] + "\x00." + parts[2], Malformed},
-		"huge":                {strings.Repeat("a", maxBearer) + ".a.a", Malformed},
-		"JSON serialization":  {`{"payload":"` + parts[1] + `","protected":"` + parts[0] + `","signature":"` + parts[2] + `"}`, Malformed},
-		"claims changed":      {parts[0] + "." + b64(`{"sub":"admin"}`) + "." + parts[2], BadSignature},
-		"signature of others": {parts[0] + "." + parts[1] + "." + strings.Split(w.token(tenantA, app, secret), ".")[2], BadSignature},
+		"empty":               {"", token.Malformed},
+		"not a token":         {"hunter2", token.Malformed},
+		"two parts":           {parts[0] + "." + parts[1], token.Malformed},
+		"no signature":        {parts[0] + "." + parts[1] + ".", token.Malformed},
+		"truncated":           {good[:len(good)-1], token.Malformed},
+		"longer":              {good + "A", token.BadSignature},
+		"padding":             {good + "=", token.Malformed},
+		"space":               {" " + good, token.Malformed},
+		"NUL":                 {good + "\x00", token.Malformed},
+		"NUL inside":          {parts[0] + "." + parts[1] + "\x00." + parts[2], token.Malformed},
+		"huge":                {strings.Repeat("a", 32<<10) + ".a.a", token.Malformed},
+		"JSON serialization":  {`{"payload":"` + parts[1] + `","protected":"` + parts[0] + `","signature":"` + parts[2] + `"}`, token.Malformed},
+		"claims changed":      {parts[0] + "." + b64(`{"sub":"admin"}`) + "." + parts[2], token.BadSignature},
+		"signature of others": {parts[0] + "." + parts[1] + "." + strings.Split(w.token(tenantA, app, secret), ".")[2], token.BadSignature},
 
-		"alg none":           {forge(t, jwa.NoSignature(), nil, header, members), UnsupportedAlg},
-		"alg None":           {b64(`{"alg":"None","typ":"at+jwt","kid":"`+es.kid+`"}`) + "." + parts[1] + ".", Malformed},
-		"no alg":             {b64(`{"typ":"at+jwt","kid":"`+es.kid+`"}`) + "." + parts[1] + "." + parts[2], UnsupportedAlg},
-		"HS256, public DER":  {forge(t, jwa.HS256(), publicDER(es.private), header, members), UnsupportedAlg},
-		"HS256, public PEM":  {forge(t, jwa.HS256(), publicPEM(rs.private), with(header, "kid", rs.kid), members), UnsupportedAlg},
-		"HS256, JWK set":     {forge(t, jwa.HS256(), ringA.jwks, header, members), UnsupportedAlg},
-		"RS256, kid of ES":   {forge(t, jwa.RS256(), rs.private, header, members), BadSignature},
-		"ES256, kid of RS":   {forge(t, jwa.ES256(), es.private, with(header, "kid", rs.kid), members), BadSignature},
-		"PS256, right key":   {forge(t, jwa.PS256(), rs.private, with(header, "kid", rs.kid), members), UnsupportedAlg},
-		"RS512, right key":   {forge(t, jwa.RS512(), rs.private, with(header, "kid", rs.kid), members), UnsupportedAlg},
-		"attacker's key":     {forge(t, jwa.ES256(), attacker, header, members), BadSignature},
-		"jwk in header":      {forge(t, jwa.ES256(), attacker, with(header, "jwk", attackerJWK), members), BadSignature},
-		"jku in header":      {forge(t, jwa.ES256(), attacker, with(header, "jku", "https://evil.example.com/jwks"), members), BadSignature},
-		"x5u in header":      {forge(t, jwa.ES256(), attacker, with(header, "x5u", "https://evil.example.com/x5u"), members), BadSignature},
-		"no kid":             {forge(t, jwa.ES256(), es.private, with(header, "kid", nil), members), BadSignature},
-		"kid path":           {forge(t, jwa.ES256(), es.private, with(header, "kid", "../../"+es.kid), members), BadSignature},
-		"kid SQL":            {forge(t, jwa.ES256(), es.private, with(header, "kid", es.kid+"' OR '1'='1"), members), BadSignature},
-		"kid NUL":            {forge(t, jwa.ES256(), es.private, with(header, "kid", es.kid+"\x00"), members), BadSignature},
-		"kid of tenant B":    {forge(t, jwa.ES256(), ringB.sign[ES256].private, with(header, "kid", ringB.sign[ES256].kid), members), BadSignature},
-		"critical extension": {forge(t, jwa.ES256(), es.private, with(with(header, "crit", []string{"exp"}), "exp", now), members), Malformed},
+		"alg none":           {forge(t, jwa.NoSignature(), nil, header, members), token.UnsupportedAlg},
+		"alg None":           {b64(`{"alg":"None","typ":"at+jwt","kid":"`+es.kid+`"}`) + "." + parts[1] + ".", token.Malformed},
+		"no alg":             {b64(`{"typ":"at+jwt","kid":"`+es.kid+`"}`) + "." + parts[1] + "." + parts[2], token.UnsupportedAlg},
+		"HS256, public DER":  {forge(t, jwa.HS256(), publicDER(es.private), header, members), token.UnsupportedAlg},
+		"HS256, public PEM":  {forge(t, jwa.HS256(), publicPEM(rs.private), with(header, "kid", rs.kid), members), token.UnsupportedAlg},
+		"HS256, JWK set":     {forge(t, jwa.HS256(), jwks, header, members), token.UnsupportedAlg},
+		"RS256, kid of ES":   {forge(t, jwa.RS256(), rs.private, header, members), token.BadSignature},
+		"ES256, kid of RS":   {forge(t, jwa.ES256(), es.private, with(header, "kid", rs.kid), members), token.BadSignature},
+		"PS256, right key":   {forge(t, jwa.PS256(), rs.private, with(header, "kid", rs.kid), members), token.UnsupportedAlg},
+		"RS512, right key":   {forge(t, jwa.RS512(), rs.private, with(header, "kid", rs.kid), members), token.UnsupportedAlg},
+		"attacker's key":     {forge(t, jwa.ES256(), attacker, header, members), token.BadSignature},
+		"jwk in header":      {forge(t, jwa.ES256(), attacker, with(header, "jwk", attackerJWK), members), token.BadSignature},
+		"jku in header":      {forge(t, jwa.ES256(), attacker, with(header, "jku", "https://evil.example.com/jwks"), members), token.BadSignature},
+		"x5u in header":      {forge(t, jwa.ES256(), attacker, with(header, "x5u", "https://evil.example.com/x5u"), members), token.BadSignature},
+		"no kid":             {forge(t, jwa.ES256(), es.private, with(header, "kid", nil), members), token.BadSignature},
+		"kid path":           {forge(t, jwa.ES256(), es.private, with(header, "kid", "../../"+es.kid), members), token.BadSignature},
+		"kid SQL":            {forge(t, jwa.ES256(), es.private, with(header, "kid", es.kid+"' OR '1'='1"), members), token.BadSignature},
+		"kid NUL":            {forge(t, jwa.ES256(), es.private, with(header, "kid", es.kid+"\x00"), members), token.BadSignature},
+		"kid of tenant B":    {forge(t, jwa.ES256(), ofB[keys.ES256].private, with(header, "kid", ofB[keys.ES256].kid), members), token.BadSignature},
+		"critical extension": {forge(t, jwa.ES256(), es.private, with(with(header, "crit", []string{"exp"}), "exp", now), members), token.Malformed},
 
-		"no typ":       {forge(t, jwa.ES256(), es.private, with(header, "typ", nil), members), WrongType},
-		"ID token":     {forge(t, jwa.ES256(), es.private, with(header, "typ", "JWT"), members), WrongType},
-		"logout token": {forge(t, jwa.ES256(), es.private, with(header, "typ", "logout+jwt"), members), WrongType},
-		"DPoP proof":   {forge(t, jwa.ES256(), es.private, with(header, "typ", "dpop+jwt"), members), WrongType},
+		"no typ":       {forge(t, jwa.ES256(), es.private, with(header, "typ", nil), members), token.WrongType},
+		"ID token":     {forge(t, jwa.ES256(), es.private, with(header, "typ", "JWT"), members), token.WrongType},
+		"logout token": {forge(t, jwa.ES256(), es.private, with(header, "typ", "logout+jwt"), members), token.WrongType},
+		"DPoP proof":   {forge(t, jwa.ES256(), es.private, with(header, "typ", "dpop+jwt"), members), token.WrongType},
 
-		"issuer B":          {forge(t, jwa.ES256(), es.private, header, with(members, "iss", tenantB.BaseURL)), WrongIssuer},
-		"issuer with slash": {forge(t, jwa.ES256(), es.private, header, with(members, "iss", tenantA.BaseURL+"/")), WrongIssuer},
-		"no issuer":         {forge(t, jwa.ES256(), es.private, header, with(members, "iss", nil)), WrongIssuer},
-		"tenant B":          {forge(t, jwa.ES256(), es.private, header, with(members, "tid", tenantB.ID)), WrongTenant},
-		"no tenant":         {forge(t, jwa.ES256(), es.private, header, with(members, "tid", nil)), WrongTenant},
-		"another audience":  {forge(t, jwa.ES256(), es.private, header, with(members, "aud", "https://reports.example.com")), WrongAudience},
-		"audience prefix":   {forge(t, jwa.ES256(), es.private, header, with(members, "aud", tenantA.BaseURL+".evil.com")), WrongAudience},
-		"no audience":       {forge(t, jwa.ES256(), es.private, header, with(members, "aud", nil)), WrongAudience},
-		"empty audience":    {forge(t, jwa.ES256(), es.private, header, with(members, "aud", []string{})), WrongAudience},
-		"audience a number": {forge(t, jwa.ES256(), es.private, header, with(members, "aud", 7)), Malformed},
-		"expired":           {forge(t, jwa.ES256(), es.private, header, with(members, "exp", now)), Expired},
-		"no expiry":         {forge(t, jwa.ES256(), es.private, header, with(members, "exp", nil)), Malformed},
-		"expiry a string":   {forge(t, jwa.ES256(), es.private, header, with(members, "exp", "4102444800")), Malformed},
-		"beyond a day":      {forge(t, jwa.ES256(), es.private, header, with(members, "exp", now+86400+11)), Malformed},
-		"not yet valid":     {forge(t, jwa.ES256(), es.private, header, with(members, "nbf", now+11)), NotYetValid},
-		"no subject":        {forge(t, jwa.ES256(), es.private, header, with(members, "sub", nil)), Malformed},
-		"no client":         {forge(t, jwa.ES256(), es.private, header, with(members, "client_id", nil)), Malformed},
-		"no jti":            {forge(t, jwa.ES256(), es.private, header, with(members, "jti", nil)), Malformed},
+		"issuer B":          {forge(t, jwa.ES256(), es.private, header, with(members, "iss", tenantB.BaseURL)), token.WrongIssuer},
+		"issuer with slash": {forge(t, jwa.ES256(), es.private, header, with(members, "iss", tenantA.BaseURL+"/")), token.WrongIssuer},
+		"no issuer":         {forge(t, jwa.ES256(), es.private, header, with(members, "iss", nil)), token.WrongIssuer},
+		"tenant B":          {forge(t, jwa.ES256(), es.private, header, with(members, "tid", tenantB.ID)), token.WrongTenant},
+		"no tenant":         {forge(t, jwa.ES256(), es.private, header, with(members, "tid", nil)), token.WrongTenant},
+		"another audience":  {forge(t, jwa.ES256(), es.private, header, with(members, "aud", "https://reports.example.com")), token.WrongAudience},
+		"audience prefix":   {forge(t, jwa.ES256(), es.private, header, with(members, "aud", tenantA.BaseURL+".evil.com")), token.WrongAudience},
+		"no audience":       {forge(t, jwa.ES256(), es.private, header, with(members, "aud", nil)), token.WrongAudience},
+		"empty audience":    {forge(t, jwa.ES256(), es.private, header, with(members, "aud", []string{})), token.WrongAudience},
+		"audience a number": {forge(t, jwa.ES256(), es.private, header, with(members, "aud", 7)), token.Malformed},
+		"expired":           {forge(t, jwa.ES256(), es.private, header, with(members, "exp", now)), token.Expired},
+		"no expiry":         {forge(t, jwa.ES256(), es.private, header, with(members, "exp", nil)), token.Malformed},
+		"expiry a string":   {forge(t, jwa.ES256(), es.private, header, with(members, "exp", "4102444800")), token.Malformed},
+		"beyond a day":      {forge(t, jwa.ES256(), es.private, header, with(members, "exp", now+86400+11)), token.Malformed},
+		"not yet valid":     {forge(t, jwa.ES256(), es.private, header, with(members, "nbf", now+11)), token.NotYetValid},
+		"no subject":        {forge(t, jwa.ES256(), es.private, header, with(members, "sub", nil)), token.Malformed},
+		"no client":         {forge(t, jwa.ES256(), es.private, header, with(members, "client_id", nil)), token.Malformed},
+		"no jti":            {forge(t, jwa.ES256(), es.private, header, with(members, "jti", nil)), token.Malformed},
 	} {
-		p, err := w.Verify(ctx, tenantA, test.token)
-		refusal, ok := errors.AsType[*TokenError](err)
+		p, err := w.Tokens.Verify(ctx, tenantA, test.token)
+		refusal, ok := errors.AsType[*token.Error](err)
 		if p != nil || !ok {
 			t.Errorf("%s: %+v, %v, want a TokenError", name, p, err)
 		} else if refusal.Reason != test.want {
@@ -184,7 +187,7 @@ func TestVerifyRefuses(t *testing.T) {
 		"longest":          forge(t, jwa.ES256(), es.private, header, with(members, "exp", now+86400+10)),
 		"last second":      forge(t, jwa.ES256(), es.private, header, with(members, "exp", now+1)),
 	} {
-		if _, err := w.Verify(ctx, tenantA, token); err != nil {
+		if _, err := w.Tokens.Verify(ctx, tenantA, token); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -194,16 +197,16 @@ func TestVerifyRefuses(t *testing.T) {
 // on another; likewise when a tenant with the same keys moved elsewhere.
 func TestVerifyIsPerTenant(t *testing.T) {
 	w := newWorld(t)
-	app, secret := w.application(tenantA, Application{})
+	app, secret := w.application(tenantA, client.Application{})
 	token := w.token(tenantA, app, secret)
 	for range 2 {
-		if _, err := w.Verify(t.Context(), tenantA, token); err != nil {
+		if _, err := w.Tokens.Verify(t.Context(), tenantA, token); err != nil {
 			t.Fatal(err)
 		}
-		for name, other := range map[string]Tenant{
-			"B": tenantB, "A elsewhere": {tenantA.ID, tenantB.BaseURL}, "B at A's address": {tenantB.ID, tenantA.BaseURL},
+		for name, other := range map[string]protocol.Tenant{
+			"B": tenantB, "A elsewhere": {ID: tenantA.ID, BaseURL: tenantB.BaseURL}, "B at A's address": {ID: tenantB.ID, BaseURL: tenantA.BaseURL},
 		} {
-			if _, err := w.Verify(t.Context(), other, token); err == nil {
+			if _, err := w.Tokens.Verify(t.Context(), other, token); err == nil {
 				t.Errorf("tenant %s accepted a token of A", name)
 			}
 		}
@@ -212,22 +215,22 @@ func TestVerifyIsPerTenant(t *testing.T) {
 
 func TestVerifyRemembersUntilExpiry(t *testing.T) {
 	w := newWorld(t)
-	app, secret := w.application(tenantA, Application{AccessTokenTTL: time.Minute})
-	token := w.token(tenantA, app, secret)
-	first, err := w.Verify(t.Context(), tenantA, token)
+	app, secret := w.application(tenantA, client.Application{AccessTokenTTL: time.Minute})
+	raw := w.token(tenantA, app, secret)
+	first, err := w.Tokens.Verify(t.Context(), tenantA, raw)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.clock.add(time.Minute - time.Nanosecond)
-	if again, err := w.Verify(t.Context(), tenantA, token); err != nil || again != first {
+	if again, err := w.Tokens.Verify(t.Context(), tenantA, raw); err != nil || again != first {
 		t.Errorf("the second answer is not the remembered one: %v", err)
 	}
 	w.clock.add(time.Nanosecond)
-	_, err = w.Verify(t.Context(), tenantA, token)
-	if refusal, ok := errors.AsType[*TokenError](err); !ok || refusal.Reason != Expired {
+	_, err = w.Tokens.Verify(t.Context(), tenantA, raw)
+	if refusal, ok := errors.AsType[*token.Error](err); !ok || refusal.Reason != token.Expired {
 		t.Errorf("after its time: %v, want expired", err)
 	}
-	if _, err := w.Token(t.Context(), tenantA, request(app, secret)); err != nil {
+	if _, err := w.Grants.Token(t.Context(), tenantA, request(app, secret)); err != nil {
 		t.Errorf("a new token: %v", err)
 	}
 }
@@ -237,9 +240,9 @@ func TestVerifyRemembersUntilExpiry(t *testing.T) {
 // a base64url signature has bits that mean nothing.)
 func FuzzVerify(f *testing.F) {
 	w := newWorld(f)
-	app, secret := w.application(tenantA, Application{})
+	app, secret := w.application(tenantA, client.Application{})
 	good := w.token(tenantA, app, secret)
-	want, err := w.Verify(f.Context(), tenantA, good)
+	want, err := w.Tokens.Verify(f.Context(), tenantA, good)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -247,7 +250,7 @@ func FuzzVerify(f *testing.F) {
 	f.Add(good + "=")
 	f.Add(b64(`{"alg":"none","typ":"at+jwt"}`) + "." + b64(`{}`) + ".")
 	f.Fuzz(func(t *testing.T, token string) {
-		if got, err := w.Verify(t.Context(), tenantA, token); err == nil && got.TokenID != want.TokenID {
+		if got, err := w.Tokens.Verify(t.Context(), tenantA, token); err == nil && got.TokenID != want.TokenID {
 			t.Errorf("accepted %q", token)
 		}
 	})
@@ -255,19 +258,19 @@ func FuzzVerify(f *testing.F) {
 
 func BenchmarkVerify(b *testing.B) {
 	w := newWorld(b)
-	app, secret := w.application(tenantA, Application{AllowedScopes: BuiltinScopes})
+	app, secret := w.application(tenantA, client.Application{AllowedScopes: scope.Builtin})
 	token := w.token(tenantA, app, secret)
 	b.Run("remembered", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := w.Verify(b.Context(), tenantA, token); err != nil {
+			if _, err := w.Tokens.Verify(b.Context(), tenantA, token); err != nil {
 				b.Fatal(err)
 			}
 		}
 	})
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := w.readToken(b.Context(), tenantA, token, w.clock.Now()); err != nil {
+			if _, err := w.Tokens.Read(b.Context(), tenantA, token, w.clock.Now()); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -45,6 +45,8 @@ import (
 	"stonetown/internal/sqldb"
 	"stonetown/internal/tracing"
 	"stonetown/oauth"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/scope"
 	"stonetown/settings"
 	"stonetown/tuplestore/sqlstore"
 )
@@ -198,8 +200,8 @@ func (s *Server) compose(c Config) (err error) {
 		return err
 	}
 
-	rights := authority.New(s.Engine, oauth.AdministrativeScopes)
-	scopes := oauth.NewRegistry(s.DB, s.Engine)
+	rights := authority.New(s.Engine, scope.Administrative)
+	scopes := scope.NewRegistry(s.DB, s.Engine)
 	s.Users, err = identity.New(identity.Config{
 		DB: s.DB, Relations: s.Engine, Authority: rights, Scopes: scopes, Breached: c.BreachedPasswords,
 		Verification: authn.Verification{Jobs: s.Jobs}, OnDelete: []func(*sqldb.Batch, string, string){s.forgetUser}, Logger: c.Logger,
@@ -215,14 +217,14 @@ func (s *Server) compose(c Config) (err error) {
 		return err
 	}
 	s.OAuth, err = oauth.New(oauth.Config{
-		DB: s.DB, Seal: c.MasterKey, Relations: s.Engine, Authority: rights, People: &account.People{Users: s.Users, Sessions: s.Authn},
+		DB: s.DB, Seal: c.MasterKey, Relations: s.Engine, Authority: rights, Users: &account.People{Users: s.Users, Sessions: s.Authn},
 		Jobs: s.Jobs, Tenants: tenants{s.Organizations}.OAuthTenant, Outbound: c.Outbound, Logger: c.Logger,
 	})
 	if err != nil {
 		return err
 	}
 	s.Authn.OnSessionEnd(func(ctx context.Context, tx *sqldb.Tx, e session.Ended) error {
-		return s.OAuth.SessionEnded(ctx, tx, e.TenantID, e.ID, e.UserID)
+		return s.OAuth.Authorization.SessionEnded(ctx, tx, e.TenantID, e.ID, e.UserID)
 	})
 	importer, err := userimport.New(userimport.Config{DB: s.DB, Seal: c.MasterKey, Users: s.Users, Parse: people.ParseImport, Logger: c.Logger})
 	if err != nil {
@@ -231,14 +233,14 @@ func (s *Server) compose(c Config) (err error) {
 
 	s.API = api.Config{
 		Engine: audit.Engine{Engine: s.Engine}, Resources: resources.New(s.Engine, s.DB),
-		Users: s.Users, Authn: s.Authn, Importer: importer, Scopes: scopes, OAuth: s.OAuth,
-		Settings:        settings.New(s.Organizations, s.Users, s.OAuth),
+		Users: s.Users, Authn: s.Authn, Importer: importer, Scopes: scopes, OAuth: api.OAuthOf(s.OAuth),
+		Settings:        settings.New(s.Organizations, s.Users, s.OAuth.Clients),
 		CursorKey:       c.MasterKey.Derive("cursors"),
 		Mailbox:         c.Mailbox,
 		SecurityContact: c.SecurityContact,
 		GeoIP:           c.GeoIP,
 		Config: web.Config{
-			Tenants: s.Organizations, Idempotency: keys, Limits: limits, Origins: s.OAuth,
+			Tenants: s.Organizations, Idempotency: keys, Limits: limits, Origins: s.OAuth.Clients,
 			Timeout: c.RequestTimeout, MaxWorking: c.MaxRequests, MaxStreams: c.MaxStreams,
 			TenantShare: c.TenantShare, CallerShare: c.CallerShare, TrustedProxies: c.TrustedProxies,
 			Dev: c.Dev, Stopping: c.Stopping,
@@ -255,7 +257,7 @@ func (s *Server) compose(c Config) (err error) {
 // forgetUser deletes the tokens and grants of a deleted user. The users are composed before
 // OAuth, which reads them.
 func (s *Server) forgetUser(b *sqldb.Batch, tenantID, userID string) {
-	s.OAuth.ForgetUser(b, tenantID, userID)
+	s.OAuth.Access.ForgetUser(b, tenantID, userID)
 }
 
 // checkMasterKey reads a secret of the database, so that a wrong key is found at the start
@@ -266,7 +268,7 @@ func (s *Server) checkMasterKey(ctx context.Context) error {
 		return nil
 	}
 	if err == nil {
-		_, err = s.OAuth.JWKS(ctx, oauth.Tenant{ID: tenant.ID, BaseURL: tenant.BaseURL})
+		_, err = s.OAuth.Keys.JWKS(ctx, protocol.Tenant{ID: tenant.ID, BaseURL: tenant.BaseURL})
 	}
 	return err
 }

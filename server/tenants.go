@@ -5,7 +5,7 @@ import (
 
 	"stonetown/controlplane"
 	"stonetown/identity/authn"
-	"stonetown/oauth"
+	"stonetown/oauth/protocol"
 )
 
 // tenants adapts the directory of tenants to the packages that act for one of them in the
@@ -19,7 +19,7 @@ func (t tenants) AuthnTenant(ctx context.Context, tenantID string) (authn.Tenant
 }
 
 // OAuthTenant returns the tenant that package oauth issues tokens of.
-func (t tenants) OAuthTenant(ctx context.Context, tenantID string) (oauth.Tenant, error) {
+func (t tenants) OAuthTenant(ctx context.Context, tenantID string) (protocol.Tenant, error) {
 	found, err := t.directory.TenantByID(ctx, tenantID)
-	return oauth.Tenant{ID: found.ID, BaseURL: found.BaseURL}, err
+	return protocol.Tenant{ID: found.ID, BaseURL: found.BaseURL}, err
 }

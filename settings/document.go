@@ -3,7 +3,7 @@ package settings
 import (
 	"stonetown/identity"
 	"stonetown/identity/factor"
-	"stonetown/oauth"
+	"stonetown/oauth/client"
 )
 
 // Document is the public representation of settings: operations answer it, and events
@@ -17,13 +17,13 @@ type Document struct {
 	SignUp               identity.SignUp `json:"sign_up"`
 	RequireVerifiedEmail bool            `json:"require_verified_email"`
 
-	DCRMode             oauth.DCRMode   `json:"dcr_mode"`
-	RequireState        bool            `json:"require_state"`
-	RefreshReuseLeewayS int             `json:"refresh_reuse_leeway_s"`
-	RefreshFamilyMaxS   int             `json:"refresh_family_max_s"`
-	PreviousSecretTTLS  int             `json:"previous_secret_ttl_s"`
-	TokenDefaults       oauth.Lifetimes `json:"token_defaults"`
-	TrustedOrigins      []string        `json:"trusted_origins"`
+	DCRMode             client.DCRMode   `json:"dcr_mode"`
+	RequireState        bool             `json:"require_state"`
+	RefreshReuseLeewayS int              `json:"refresh_reuse_leeway_s"`
+	RefreshFamilyMaxS   int              `json:"refresh_family_max_s"`
+	PreviousSecretTTLS  int              `json:"previous_secret_ttl_s"`
+	TokenDefaults       client.Lifetimes `json:"token_defaults"`
+	TrustedOrigins      []string         `json:"trusted_origins"`
 }
 
 // PasswordPolicy bounds the length of passwords, in characters.

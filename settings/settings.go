@@ -11,18 +11,18 @@ import (
 	"stonetown/internal/eventlog"
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/sqldb"
-	"stonetown/oauth"
+	"stonetown/oauth/client"
 )
 
 // Service reads and changes the settings of tenants. It is safe for concurrent use.
 type Service struct {
 	tenants      *controlplane.Directory
 	users        *identity.Directory
-	applications *oauth.Service
+	applications *client.Registry
 }
 
 // New returns a service over the modules, which share a database.
-func New(tenants *controlplane.Directory, users *identity.Directory, applications *oauth.Service) *Service {
+func New(tenants *controlplane.Directory, users *identity.Directory, applications *client.Registry) *Service {
 	return &Service{tenants, users, applications}
 }
 
@@ -30,7 +30,7 @@ func New(tenants *controlplane.Directory, users *identity.Directory, application
 type Settings struct {
 	RateLimits   ratelimit.Limits // those that the tenant has of its own
 	Users        identity.Settings
-	Applications oauth.Settings
+	Applications client.Settings
 }
 
 // Change is a change of settings. Its functions get the current settings, may run more than
@@ -39,7 +39,7 @@ type Change struct {
 	SetLimits    ratelimit.Limits
 	ClearLimits  []ratelimit.Counted // the deployment's hold again
 	Users        func(*identity.Settings)
-	Applications func(*oauth.Settings)
+	Applications func(*client.Settings)
 }
 
 // Settings reads the settings of a tenant. It fails with [controlplane.ErrTenantNotFound].

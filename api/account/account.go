@@ -19,7 +19,11 @@ import (
 	"stonetown/identity/factor"
 	"stonetown/identity/session"
 	"stonetown/internal/geo"
-	"stonetown/oauth"
+	"stonetown/oauth/access"
+	"stonetown/oauth/authorization"
+	"stonetown/oauth/client"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/token"
 )
 
 // Service is the part of [authn.Service] that the operations use.
@@ -75,18 +79,48 @@ type Users interface {
 	Scopes(ctx context.Context, tenantID, userID string) ([]string, error)
 }
 
-// Issuer issues access tokens; [oauth.Service] does.
-type Issuer interface {
-	IssueToUser(ctx context.Context, tenant oauth.Tenant, t oauth.UserToken) (oauth.TokenResponse, error)
+// Tokens is the part of [token.Service] that the operations use.
+type Tokens interface {
+	IssueToUser(ctx context.Context, tenant protocol.Tenant, t token.UserToken) (token.Response, error)
+	GroupScopesOf(ctx context.Context, t protocol.Tenant, app client.Application, asked []string, userID string) ([]string, error)
+}
+
+// Requests is the part of [authorization.Service] that the operations use.
+type Requests interface {
+	Pending(ctx context.Context, t protocol.Tenant, id string) (authorization.PendingRequest, error)
+	Consented(ctx context.Context, t protocol.Tenant, r authorization.Request, said authorization.Answer, userID string) (authorization.Request, error)
+	Consent(ctx context.Context, t protocol.Tenant, requestID, userID string, scopes []string) error
+	Choose(ctx context.Context, t protocol.Tenant, requestID, sessionID string) error
+	Device(ctx context.Context, t protocol.Tenant, userCode string) (authorization.DeviceRequest, error)
+	AnswerDevice(ctx context.Context, t protocol.Tenant, userCode string, by access.Authentication, allow bool) error
+}
+
+// Clients is the part of [client.Registry] that the operations use.
+type Clients interface {
+	ByClientID(ctx context.Context, tenantID, clientID string) (client.Application, error)
+}
+
+// Access is the part of [access.Store] that the operations use.
+type Access interface {
+	Authorizations(ctx context.Context, tenantID, userID string) ([]access.Authorization, error)
+	EndAuthorization(ctx context.Context, t protocol.Tenant, userID, applicationID string) error
+}
+
+// Scopes is the part of [stonetown/oauth/scope.Registry] that the operations use.
+type Scopes interface {
+	Descriptions(ctx context.Context, tenantID string, scopes []string) (map[string]string, error)
 }
 
 // Handlers implements the operations. It is safe for concurrent use.
 type Handlers struct {
-	Service Service
-	Users   Users
-	Issuer  Issuer
-	Flows   Flows
-	Cursors *web.Cursors
+	Service  Service
+	Users    Users
+	Tokens   Tokens
+	Requests Requests
+	Clients  Clients
+	Access   Access
+	Scopes   Scopes
+	Cursors  *web.Cursors
 	// GeoIP locates the addresses of sessions.
 	GeoIP geo.Locator
 }

@@ -6,7 +6,7 @@ import (
 	"stonetown/api/web"
 	"stonetown/identity/session"
 	"stonetown/internal/document"
-	"stonetown/oauth"
+	"stonetown/oauth/access"
 )
 
 // AnswerDevice says what a device wants that waits for its user, or whether it may.
@@ -23,7 +23,7 @@ func (h *Handlers) AnswerDevice(ctx context.Context, request AnswerDeviceRequest
 	if !ok {
 		return nil, web.ValidationFailed(web.FieldError{Field: "decision", Code: "unknown_value", Message: "decision must be allow or deny"})
 	}
-	d, err := h.Flows.Device(ctx, oauthTenant(info), form.UserCode)
+	d, err := h.Requests.Device(ctx, oauthTenant(info), form.UserCode)
 	if err != nil {
 		return nil, err
 	}
@@ -32,15 +32,15 @@ func (h *Handlers) AnswerDevice(ctx context.Context, request AnswerDeviceRequest
 	wants.Client.Name, wants.Client.LogoURI = d.Application.Name, document.OrNull(d.Application.LogoURI)
 	wants.Scopes, wants.IP, wants.Status = append([]string{}, d.Scopes...), d.ClientIP, status
 	if wants.GroupScopes, err = h.groupScopes(ctx, info, d.Application, d.Scopes); err == nil {
-		wants.ScopeDescriptions, err = h.Flows.ScopeDescriptions(ctx, info.Tenant.ID, append(wants.Scopes, wants.GroupScopes...))
+		wants.ScopeDescriptions, err = h.Scopes.Descriptions(ctx, info.Tenant.ID, append(wants.Scopes, wants.GroupScopes...))
 	}
 	if err == nil && form.Decision != "" {
-		err = h.Flows.AnswerDevice(ctx, oauthTenant(info), form.UserCode, proved(current), form.Decision == "allow")
+		err = h.Requests.AnswerDevice(ctx, oauthTenant(info), form.UserCode, proved(current), form.Decision == "allow")
 	}
 	return AnswerDevice200JSONResponse{Body: body}, err
 }
 
 // proved is how the user of a session has proved to be who they are.
-func proved(s session.Session) oauth.Authentication {
-	return oauth.Authentication{UserID: s.UserID, SessionID: s.ID, Methods: s.Methods, AuthTime: s.AuthTime, SecondFactor: s.SecondFactor}
+func proved(s session.Session) access.Authentication {
+	return access.Authentication{UserID: s.UserID, SessionID: s.ID, Methods: s.Methods, AuthTime: s.AuthTime, SecondFactor: s.SecondFactor}
 }

@@ -12,7 +12,7 @@ import (
 	"stonetown/identity/authn"
 	"stonetown/identity/external"
 	"stonetown/identity/factor"
-	"stonetown/oauth"
+	"stonetown/oauth/token"
 )
 
 // Errors is the error format of the operations.
@@ -89,4 +89,4 @@ func slowDown(after time.Duration) *web.Error {
 
 var _ web.Verifier = (*Verifier)(nil)
 
-var _ Issuer = (*oauth.Service)(nil)
+var _ Tokens = (*token.Service)(nil)

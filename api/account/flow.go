@@ -10,27 +10,14 @@ import (
 	"stonetown/api/web"
 	"stonetown/identity/session"
 	"stonetown/internal/document"
-	"stonetown/oauth"
+	"stonetown/oauth/access"
+	"stonetown/oauth/authorization"
+	"stonetown/oauth/client"
+	"stonetown/oauth/protocol"
 )
 
-// Flows knows what applications want that people are signing in for, and what people let
-// them have; [oauth.Service] does.
-type Flows interface {
-	Flow(ctx context.Context, t oauth.Tenant, id string) (oauth.Flow, error)
-	ApplicationByClientID(ctx context.Context, tenantID, clientID string) (oauth.Application, error)
-	Consented(ctx context.Context, t oauth.Tenant, r oauth.AuthorizationRequest, said oauth.Answer, userID string) (oauth.AuthorizationRequest, error)
-	ScopeDescriptions(ctx context.Context, tenantID string, scopes []string) (map[string]string, error)
-	GroupScopesOf(ctx context.Context, t oauth.Tenant, app oauth.Application, asked []string, userID string) ([]string, error)
-	Consent(ctx context.Context, t oauth.Tenant, flowID, userID string, scopes []string) error
-	Device(ctx context.Context, t oauth.Tenant, userCode string) (oauth.DeviceRequest, error)
-	AnswerDevice(ctx context.Context, t oauth.Tenant, userCode string, by oauth.Authentication, allow bool) error
-	Choose(ctx context.Context, t oauth.Tenant, flowID, sessionID string) error
-	Authorizations(ctx context.Context, tenantID, userID string) ([]oauth.Authorization, error)
-	EndAuthorization(ctx context.Context, t oauth.Tenant, userID, applicationID string) error
-}
-
-func oauthTenant(info *web.RequestInfo) oauth.Tenant {
-	return oauth.Tenant{ID: info.Tenant.ID, BaseURL: info.Tenant.BaseURL}
+func oauthTenant(info *web.RequestInfo) protocol.Tenant {
+	return protocol.Tenant{ID: info.Tenant.ID, BaseURL: info.Tenant.BaseURL}
 }
 
 // owner is the session of the user who makes a request, and not an application for them: it
@@ -45,13 +32,13 @@ func (h *Handlers) owner(ctx context.Context, info *web.RequestInfo) (session.Se
 // GetFlow says what an application wants, and of whom.
 func (h *Handlers) GetFlow(ctx context.Context, request GetFlowRequestObject) (GetFlowResponseObject, error) {
 	info := web.InfoOf(ctx)
-	flow, err := h.Flows.Flow(ctx, oauthTenant(info), request.FlowID)
+	flow, err := h.Requests.Pending(ctx, oauthTenant(info), request.FlowID)
 	if err != nil {
 		return nil, err
 	}
-	app, err := h.Flows.ApplicationByClientID(ctx, info.Tenant.ID, flow.Request.ClientID)
-	if errors.Is(err, oauth.ErrApplicationNotFound) { // deleted meanwhile, and what it wanted with it
-		err = oauth.ErrFlowNotFound
+	app, err := h.Clients.ByClientID(ctx, info.Tenant.ID, flow.Request.ClientID)
+	if errors.Is(err, client.ErrNotFound) { // deleted meanwhile, and what it wanted with it
+		err = authorization.ErrRequestNotFound
 	}
 	if err != nil {
 		return nil, err
@@ -64,10 +51,10 @@ func (h *Handlers) GetFlow(ctx context.Context, request GetFlowRequestObject) (G
 	d.Methods = h.Service.Identify(ctx, tenant(info), "")
 	if info.Principal != nil && info.Principal.Subject != info.Principal.ClientID {
 		d.Status = "ready"
-		var refused *oauth.RedirectError
-		_, err := h.Flows.Consented(ctx, oauthTenant(info), flow.Request, flow.Answer, info.Principal.Subject)
+		var refused *authorization.RedirectError
+		_, err := h.Requests.Consented(ctx, oauthTenant(info), flow.Request, flow.Answer, info.Principal.Subject)
 		if errors.As(err, &refused) {
-			if refused.Code == oauth.ConsentRequired {
+			if refused.Code == protocol.ConsentRequired {
 				d.Status = refused.Code
 			}
 			err = nil
@@ -79,13 +66,13 @@ func (h *Handlers) GetFlow(ctx context.Context, request GetFlowRequestObject) (G
 			return nil, err
 		}
 	}
-	d.ScopeDescriptions, err = h.Flows.ScopeDescriptions(ctx, info.Tenant.ID, append(d.Scopes, d.GroupScopes...))
+	d.ScopeDescriptions, err = h.Scopes.Descriptions(ctx, info.Tenant.ID, append(d.Scopes, d.GroupScopes...))
 	return GetFlow200JSONResponse{Body: body}, err
 }
 
 // groupScopes are those that the groups of the caller bring besides.
-func (h *Handlers) groupScopes(ctx context.Context, info *web.RequestInfo, app oauth.Application, asked []string) ([]string, error) {
-	more, err := h.Flows.GroupScopesOf(ctx, oauthTenant(info), app, asked, info.Principal.Subject)
+func (h *Handlers) groupScopes(ctx context.Context, info *web.RequestInfo, app client.Application, asked []string) ([]string, error) {
+	more, err := h.Tokens.GroupScopesOf(ctx, oauthTenant(info), app, asked, info.Principal.Subject)
 	return append([]string{}, more...), err
 }
 
@@ -111,7 +98,7 @@ func (h *Handlers) AnswerConsent(ctx context.Context, request AnswerConsentReque
 	default:
 		return nil, web.ValidationFailed(web.FieldError{Field: "decision", Code: "unknown_value", Message: "decision must be allow or deny"})
 	}
-	err = h.Flows.Consent(ctx, oauthTenant(info), form.FlowID, current.UserID, scopes)
+	err = h.Requests.Consent(ctx, oauthTenant(info), form.FlowID, current.UserID, scopes)
 	return AnswerConsent200JSONResponse{Body: answered(info, form.FlowID)}, err
 }
 
@@ -123,14 +110,14 @@ func (h *Handlers) SelectAccount(ctx context.Context, request SelectAccountReque
 		err = need("flow_id", form.FlowID)
 	}
 	if err == nil {
-		err = h.Flows.Choose(ctx, oauthTenant(info), form.FlowID, current.ID)
+		err = h.Requests.Choose(ctx, oauthTenant(info), form.FlowID, current.ID)
 	}
 	return SelectAccount200JSONResponse{Body: answered(info, form.FlowID)}, err
 }
 
 func answered(info *web.RequestInfo, flowID string) FlowAnswered {
 	body := FlowAnswered{Meta: meta(info)}
-	body.Data.RedirectTo = oauth.ResumePath + "?flow=" + url.QueryEscape(flowID)
+	body.Data.RedirectTo = protocol.ResumePath + "?flow=" + url.QueryEscape(flowID)
 	return body
 }
 
@@ -141,11 +128,11 @@ func (h *Handlers) ListMyAuthorizations(ctx context.Context, request ListMyAutho
 	if err != nil {
 		return nil, err
 	}
-	all, err := h.Flows.Authorizations(ctx, info.Tenant.ID, userID)
+	all, err := h.Access.Authorizations(ctx, info.Tenant.ID, userID)
 	if err != nil {
 		return nil, err
 	}
-	page, limit, next, err := web.Page(h.Cursors, info.Tenant.ID, []string{"listMyAuthorizations", userID}, request.Params.Limit, request.Params.Cursor, all, func(z oauth.Authorization) string { return z.Application.ID })
+	page, limit, next, err := web.Page(h.Cursors, info.Tenant.ID, []string{"listMyAuthorizations", userID}, request.Params.Limit, request.Params.Cursor, all, func(z access.Authorization) string { return z.Application.ID })
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +144,7 @@ func (h *Handlers) EndMyAuthorization(ctx context.Context, request EndMyAuthoriz
 	info := web.InfoOf(ctx)
 	current, err := h.person(ctx, info)
 	if err == nil {
-		err = h.Flows.EndAuthorization(ctx, oauthTenant(info), current.UserID, request.ApplicationID)
+		err = h.Access.EndAuthorization(ctx, oauthTenant(info), current.UserID, request.ApplicationID)
 	}
 	return EndMyAuthorization204Response{}, err
 }
@@ -165,16 +152,16 @@ func (h *Handlers) EndMyAuthorization(ctx context.Context, request EndMyAuthoriz
 // flowError states what is wrong with a flow, or returns nil.
 func flowError(err error) *web.Error {
 	switch {
-	case errors.Is(err, oauth.ErrFlowNotFound):
-		return &web.Error{Status: http.StatusNotFound, Code: "flow_not_found", Message: oauth.ErrFlowNotFound.Error()}
-	case errors.Is(err, oauth.ErrUserCode):
-		return &web.Error{Status: http.StatusBadRequest, Code: "code_invalid", Message: oauth.ErrUserCode.Error()}
-	case errors.Is(err, oauth.ErrFlowExpired):
-		return &web.Error{Status: http.StatusGone, Code: "flow_expired", Message: oauth.ErrFlowExpired.Error()}
-	case errors.Is(err, oauth.ErrScopesNotAsked):
-		return web.ValidationFailed(web.FieldError{Field: "scopes", Code: "unknown_value", Message: oauth.ErrScopesNotAsked.Error()})
-	case errors.Is(err, oauth.ErrNoAuthorization), errors.Is(err, oauth.ErrApplicationNotFound):
-		return &web.Error{Status: http.StatusNotFound, Code: "application_not_found", Message: oauth.ErrNoAuthorization.Error()}
+	case errors.Is(err, authorization.ErrRequestNotFound):
+		return &web.Error{Status: http.StatusNotFound, Code: "flow_not_found", Message: authorization.ErrRequestNotFound.Error()}
+	case errors.Is(err, access.ErrUserCode):
+		return &web.Error{Status: http.StatusBadRequest, Code: "code_invalid", Message: access.ErrUserCode.Error()}
+	case errors.Is(err, authorization.ErrRequestExpired):
+		return &web.Error{Status: http.StatusGone, Code: "flow_expired", Message: authorization.ErrRequestExpired.Error()}
+	case errors.Is(err, authorization.ErrScopesNotAsked):
+		return web.ValidationFailed(web.FieldError{Field: "scopes", Code: "unknown_value", Message: authorization.ErrScopesNotAsked.Error()})
+	case errors.Is(err, access.ErrNoAuthorization), errors.Is(err, client.ErrNotFound):
+		return &web.Error{Status: http.StatusNotFound, Code: "application_not_found", Message: access.ErrNoAuthorization.Error()}
 	}
 	return nil
 }

@@ -7,10 +7,10 @@ import (
 
 	"stonetown/identity"
 	"stonetown/identity/session"
-	"stonetown/oauth"
+	"stonetown/oauth/access"
 )
 
-// People tells package oauth of the users that applications act for.
+// People implements [access.Users] by the identity module.
 type People struct {
 	Users interface {
 		User(ctx context.Context, tenantID, userID string) (identity.User, error)
@@ -22,35 +22,35 @@ type People struct {
 	}
 }
 
-// user finds a user who may have tokens. It fails with [oauth.ErrPersonGone].
-func (p *People) user(ctx context.Context, tenantID, userID string) (identity.User, error) {
+// enabled finds a user who may have tokens. It fails with [access.ErrUserGone].
+func (p *People) enabled(ctx context.Context, tenantID, userID string) (identity.User, error) {
 	u, err := p.Users.User(ctx, tenantID, userID)
 	if errors.Is(err, identity.ErrUserNotFound) || err == nil && u.State == identity.Disabled {
-		err = oauth.ErrPersonGone
+		err = access.ErrUserGone
 	}
 	return u, err
 }
 
-// ValidFrom implements [oauth.People].
+// ValidFrom implements [access.Users].
 func (p *People) ValidFrom(ctx context.Context, tenantID, userID string) (time.Time, error) {
-	u, err := p.user(ctx, tenantID, userID)
+	u, err := p.enabled(ctx, tenantID, userID)
 	return u.SignedOutAt, err
 }
 
-// Person implements [oauth.People].
-func (p *People) Person(ctx context.Context, tenantID, userID string) (oauth.Person, error) {
-	u, err := p.user(ctx, tenantID, userID)
+// User implements [access.Users].
+func (p *People) User(ctx context.Context, tenantID, userID string) (access.User, error) {
+	u, err := p.enabled(ctx, tenantID, userID)
 	if err != nil {
-		return oauth.Person{}, err
+		return access.User{}, err
 	}
 	scopes, err := p.Users.Scopes(ctx, tenantID, userID)
-	return oauth.Person{
+	return access.User{
 		ID: u.ID, Email: u.Email, EmailVerified: u.EmailVerified, Name: u.Name, GivenName: u.GivenName, FamilyName: u.FamilyName,
 		Picture: u.Picture, Locale: u.Locale, UpdatedAt: u.UpdatedAt, Scopes: scopes, ValidFrom: u.SignedOutAt,
 	}, err
 }
 
-// SessionLive implements [oauth.People].
+// SessionLive implements [access.Users].
 func (p *People) SessionLive(ctx context.Context, tenantID, sessionID string) (bool, error) {
 	s, err := p.Sessions.ByID(ctx, tenantID, sessionID)
 	if errors.Is(err, session.ErrEnded) {
@@ -59,7 +59,7 @@ func (p *People) SessionLive(ctx context.Context, tenantID, sessionID string) (b
 	return err == nil && !s.MustEnrol, err
 }
 
-// LiveSessions implements [oauth.People].
+// LiveSessions implements [access.Users].
 func (p *People) LiveSessions(ctx context.Context, tenantID string, ids []string) (n int, latest time.Time, err error) {
 	live, err := p.Sessions.LiveSessions(ctx, tenantID, ids)
 	for _, s := range live {
@@ -70,4 +70,4 @@ func (p *People) LiveSessions(ctx context.Context, tenantID string, ids []string
 	return len(live), latest, err
 }
 
-var _ oauth.People = (*People)(nil)
+var _ access.Users = (*People)(nil)

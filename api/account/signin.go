@@ -15,7 +15,8 @@ import (
 	"stonetown/identity/factor"
 	"stonetown/identity/session"
 	"stonetown/internal/document"
-	"stonetown/oauth"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/token"
 )
 
 // maxInput is the longest address, password or token that is looked at, in bytes.
@@ -229,7 +230,7 @@ func (h *Handlers) CompleteStepUp(ctx context.Context, request CompleteStepUpReq
 	h.setCookie(info, token, now)
 	body := SteppedUp{Meta: meta(info)}
 	body.Data.AccessToken, body.Data.TokenType, body.Data.ExpiresIn, body.Data.Scope = issued.AccessToken, issued.TokenType, int(issued.ExpiresIn.Seconds()), issued.Scope
-	body.Data.Acr, body.Data.AuthTime, body.Data.SessionToken = oauth.AAL2, document.Timestamp(now.AuthTime), token
+	body.Data.Acr, body.Data.AuthTime, body.Data.SessionToken = protocol.AAL2, document.Timestamp(now.AuthTime), token
 	return CompleteStepUp200JSONResponse{Body: body}, nil
 }
 
@@ -303,8 +304,8 @@ func secondsUntil(end time.Time) int { return max(1, int((time.Until(end)+time.S
 
 // issue issues the access token of a session: for its user's own affairs, and for what
 // groups bring.
-func (h *Handlers) issue(ctx context.Context, info *web.RequestInfo, of session.Session) (oauth.TokenResponse, error) {
-	return h.Issuer.IssueToUser(ctx, oauthTenant(info), oauth.UserToken{
+func (h *Handlers) issue(ctx context.Context, info *web.RequestInfo, of session.Session) (token.Response, error) {
+	return h.Tokens.IssueToUser(ctx, oauthTenant(info), token.UserToken{
 		UserID: of.UserID, SessionID: of.ID, Methods: of.Methods, AuthTime: of.AuthTime, AAL2: !of.SecondFactor.IsZero(),
 	})
 }

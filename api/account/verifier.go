@@ -7,8 +7,10 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/identity/session"
-	"stonetown/oauth"
 	"stonetown/oauth/dpop"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/scope"
+	"stonetown/oauth/token"
 )
 
 // Sessions knows who is signed in.
@@ -25,17 +27,17 @@ type Verifier struct {
 }
 
 // sessionScopes are what the token of a session is good for: nothing that takes a role.
-var sessionScopes = oauth.ScopeSet("me:read me:write")
+var sessionScopes = scope.SetOf("me:read me:write")
 
 // Verify implements [web.Verifier].
-func (v *Verifier) Verify(ctx context.Context, t oauth.Tenant, bearer string) (*oauth.Principal, error) {
+func (v *Verifier) Verify(ctx context.Context, t protocol.Tenant, bearer string) (*token.Principal, error) {
 	if strings.HasPrefix(bearer, session.Prefix) {
 		s, err := v.Sessions.ByToken(ctx, t.ID, bearer)
 		if err != nil {
 			return nil, ended(err)
 		}
-		return &oauth.Principal{
-			Subject: s.UserID, ClientID: oauth.FirstParty, Scopes: sessionScopes, ExpiresAt: s.ExpiresAt,
+		return &token.Principal{
+			Subject: s.UserID, ClientID: token.FirstParty, Scopes: sessionScopes, ExpiresAt: s.ExpiresAt,
 			SessionID: s.ID, AuthTime: s.AuthTime, SecondFactor: s.SecondFactor, MustEnrol: s.MustEnrol,
 		}, nil
 	}
@@ -44,13 +46,13 @@ func (v *Verifier) Verify(ctx context.Context, t oauth.Tenant, bearer string) (*
 }
 
 // VerifyBound implements [web.Verifier]. Sessions are bound to no key.
-func (v *Verifier) VerifyBound(ctx context.Context, t oauth.Tenant, token string, r dpop.Request) (*oauth.Principal, error) {
+func (v *Verifier) VerifyBound(ctx context.Context, t protocol.Tenant, token string, r dpop.Request) (*token.Principal, error) {
 	p, err := v.Tokens.VerifyBound(ctx, t, token, r)
 	return v.alive(ctx, t, p, err)
 }
 
 // alive refuses a token whose session has ended.
-func (v *Verifier) alive(ctx context.Context, t oauth.Tenant, p *oauth.Principal, err error) (*oauth.Principal, error) {
+func (v *Verifier) alive(ctx context.Context, t protocol.Tenant, p *token.Principal, err error) (*token.Principal, error) {
 	if err != nil || p.SessionID == "" {
 		return p, err
 	}
@@ -66,7 +68,7 @@ func (v *Verifier) alive(ctx context.Context, t oauth.Tenant, p *oauth.Principal
 
 func ended(err error) error {
 	if errors.Is(err, session.ErrEnded) {
-		return &oauth.TokenError{Reason: oauth.Revoked}
+		return &token.Error{Reason: token.Revoked}
 	}
 	return err
 }

@@ -6,7 +6,7 @@ import (
 	"stonetown/identity/factor"
 	"stonetown/identity/session"
 	"stonetown/internal/document"
-	"stonetown/oauth"
+	"stonetown/oauth/protocol"
 )
 
 func wireProfile(u identity.User) Profile {
@@ -34,9 +34,9 @@ func (h *Handlers) authSession(s session.Session) AuthSession {
 
 func aal(s session.Session) string {
 	if s.SecondFactor.IsZero() {
-		return oauth.AAL1
+		return protocol.AAL1
 	}
-	return oauth.AAL2
+	return protocol.AAL2
 }
 
 func wireFactor(f factor.Factor) Factor {

@@ -11,7 +11,7 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/internal/document"
-	"stonetown/oauth"
+	"stonetown/oauth/client"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gorilla/mux"
@@ -64,7 +64,7 @@ func (e ListApplicationsParamsState) Valid() bool {
 }
 
 // Application defines model for Application.
-type Application = oauth.ApplicationDocument
+type Application = client.Document
 
 // ApplicationCreated defines model for ApplicationCreated.
 type ApplicationCreated struct {

@@ -11,24 +11,29 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/internal/document"
-	"stonetown/oauth"
+	"stonetown/oauth/client"
 )
 
-// Service is the part of [oauth.Service] that the operations use.
-type Service interface {
-	Applications(ctx context.Context, tenantID string, f oauth.ApplicationFilter, after *oauth.ApplicationPosition, limit int) ([]oauth.Application, error)
-	Application(ctx context.Context, tenantID, applicationID string) (oauth.Application, error)
-	Register(ctx context.Context, tenantID string, a oauth.Application) (app oauth.Application, secret string, err error)
-	UpdateApplication(ctx context.Context, tenantID, applicationID, by string, change func(*oauth.Application)) (oauth.Application, error)
-	DeleteApplication(ctx context.Context, tenantID, applicationID, by string) error
+// Clients is the part of [client.Registry] that the operations use.
+type Clients interface {
+	List(ctx context.Context, tenantID string, f client.Filter, after *client.Position, limit int) ([]client.Application, error)
+	ByID(ctx context.Context, tenantID, applicationID string) (client.Application, error)
+	Create(ctx context.Context, tenantID string, a client.Application) (app client.Application, secret string, err error)
+	Update(ctx context.Context, tenantID, applicationID, by string, change func(*client.Application)) (client.Application, error)
+	Delete(ctx context.Context, tenantID, applicationID, by string) error
 	Settle(ctx context.Context)
-	InUse(ctx context.Context, a oauth.Application) (bool, error)
-	RotateSecret(ctx context.Context, tenantID, applicationID, by string, previousTTL *time.Duration) (oauth.Rotated, error)
+	RotateSecret(ctx context.Context, tenantID, applicationID, by string, previousTTL *time.Duration) (client.Rotated, error)
+}
+
+// Access is the part of [stonetown/oauth/access.Store] that the operations use.
+type Access interface {
+	InUse(ctx context.Context, a client.Application) (bool, error)
 }
 
 // Handlers implements the operations. It is safe for concurrent use.
 type Handlers struct {
-	Service Service
+	Clients Clients
+	Access  Access
 	Cursors *web.Cursors
 }
 
@@ -58,15 +63,15 @@ func (h *Handlers) ListApplications(ctx context.Context, request ListApplication
 		return nil, err
 	}
 	list := []string{"listApplications", string(params.Type), string(params.State), params.Q}
-	var after *oauth.ApplicationPosition
+	var after *client.Position
 	if params.Cursor != "" {
 		var p position
 		if err := h.Cursors.Resume(info.Tenant.ID, list, params.Cursor, &p); err != nil {
 			return nil, err
 		}
-		after = &oauth.ApplicationPosition{CreatedAt: time.UnixMicro(p.At), ID: p.ID}
+		after = &client.Position{CreatedAt: time.UnixMicro(p.At), ID: p.ID}
 	}
-	found, err := h.Service.Applications(ctx, info.Tenant.ID, filter, after, limit+1)
+	found, err := h.Clients.List(ctx, info.Tenant.ID, filter, after, limit+1)
 	if err != nil {
 		return nil, err
 	}
@@ -97,10 +102,10 @@ func (h *Handlers) CreateApplication(ctx context.Context, request CreateApplicat
 	}
 	var kind string
 	_ = json.Unmarshal((*request.Body)["type"], &kind) // what is no type is refused as one
-	a := *oauth.ApplicationType(kind).Defaults()
+	a := *client.Type(kind).Defaults()
 	a.ChangedBy = info.Principal.Subject
 	change(&a)
-	a, secret, err := h.Service.Register(ctx, info.Tenant.ID, a)
+	a, secret, err := h.Clients.Create(ctx, info.Tenant.ID, a)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +120,7 @@ func (h *Handlers) CreateApplication(ctx context.Context, request CreateApplicat
 // GetApplication reads an application.
 func (h *Handlers) GetApplication(ctx context.Context, request GetApplicationRequestObject) (GetApplicationResponseObject, error) {
 	info := web.InfoOf(ctx)
-	a, err := h.Service.Application(ctx, info.Tenant.ID, request.ApplicationID)
+	a, err := h.Clients.ByID(ctx, info.Tenant.ID, request.ApplicationID)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +141,7 @@ func (h *Handlers) PatchApplication(ctx context.Context, request PatchApplicatio
 	if err != nil {
 		return nil, err
 	}
-	a, err := h.Service.UpdateApplication(ctx, info.Tenant.ID, request.ApplicationID, info.Principal.Subject, change)
+	a, err := h.Clients.Update(ctx, info.Tenant.ID, request.ApplicationID, info.Principal.Subject, change)
 	if err != nil {
 		return nil, err
 	}
@@ -150,12 +155,12 @@ func (h *Handlers) DeleteApplication(ctx context.Context, request DeleteApplicat
 	if err := h.delete(ctx, info, request.ApplicationID); err != nil {
 		return nil, err
 	}
-	h.Service.Settle(ctx)
+	h.Clients.Settle(ctx)
 	return DeleteApplication204Response{}, nil
 }
 
 func (h *Handlers) delete(ctx context.Context, info *web.RequestInfo, applicationID string) error {
-	return h.Service.DeleteApplication(ctx, info.Tenant.ID, applicationID, info.Principal.Subject)
+	return h.Clients.Delete(ctx, info.Tenant.ID, applicationID, info.Principal.Subject)
 }
 
 // RotateSecret gives an application a new secret.
@@ -164,26 +169,26 @@ func (h *Handlers) RotateSecret(ctx context.Context, request RotateSecretRequest
 	var ttl *time.Duration
 	if given := request.Body.PreviousTTLS; given != nil {
 		ttl = new(time.Duration(*given) * time.Second)
-		if *given < 0 || *ttl > oauth.MostPreviousSecretTTL {
+		if *given < 0 || *ttl > client.MostPreviousSecretTTL {
 			return nil, web.ValidationFailed(web.FieldError{Field: "previous_ttl_s", Code: "out_of_range", Message: "previous_ttl_s must be between 0 and 604800"})
 		}
 	}
-	r, err := h.Service.RotateSecret(ctx, info.Tenant.ID, request.ApplicationID, info.Principal.Subject, ttl)
+	r, err := h.Clients.RotateSecret(ctx, info.Tenant.ID, request.ApplicationID, info.Principal.Subject, ttl)
 	body := SecretRotated{Meta: meta(info)}
 	body.Data.ClientSecret, body.Data.PreviousExpiresAt = r.Secret, document.Timestamp(r.PreviousExpiresAt)
 	return RotateSecret200JSONResponse{Body: body}, err
 }
 
 // setState enables or disables an application.
-func (h *Handlers) setState(ctx context.Context, info *web.RequestInfo, applicationID string, state oauth.ApplicationState) (oauth.Application, error) {
-	return h.Service.UpdateApplication(ctx, info.Tenant.ID, applicationID, info.Principal.Subject, func(a *oauth.Application) { a.State = state })
+func (h *Handlers) setState(ctx context.Context, info *web.RequestInfo, applicationID string, state client.State) (client.Application, error) {
+	return h.Clients.Update(ctx, info.Tenant.ID, applicationID, info.Principal.Subject, func(a *client.Application) { a.State = state })
 }
 
 // DisableApplication keeps an application from getting tokens. Those it has are good until
 // they expire.
 func (h *Handlers) DisableApplication(ctx context.Context, request DisableApplicationRequestObject) (DisableApplicationResponseObject, error) {
 	info := web.InfoOf(ctx)
-	a, err := h.setState(ctx, info, request.ApplicationID, oauth.Disabled)
+	a, err := h.setState(ctx, info, request.ApplicationID, client.Disabled)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +199,7 @@ func (h *Handlers) DisableApplication(ctx context.Context, request DisableApplic
 // EnableApplication lets a disabled application get tokens again.
 func (h *Handlers) EnableApplication(ctx context.Context, request EnableApplicationRequestObject) (EnableApplicationResponseObject, error) {
 	info := web.InfoOf(ctx)
-	a, err := h.setState(ctx, info, request.ApplicationID, oauth.Enabled)
+	a, err := h.setState(ctx, info, request.ApplicationID, client.Enabled)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/engine/authority"
-	"stonetown/oauth"
+	"stonetown/oauth/client"
 )
 
 // maxBulk is how many applications are changed at once.
@@ -55,7 +55,7 @@ func each(info *web.RequestInfo, ids []string, do func(applicationID string) err
 func (h *Handlers) DisableApplications(ctx context.Context, request DisableApplicationsRequestObject) (DisableApplicationsResponseObject, error) {
 	info := web.InfoOf(ctx)
 	body, err := each(info, request.Body.Ids, func(applicationID string) error {
-		_, err := h.setState(ctx, info, applicationID, oauth.Disabled)
+		_, err := h.setState(ctx, info, applicationID, client.Disabled)
 		return err
 	})
 	return DisableApplications200JSONResponse{Body: body}, err
@@ -65,7 +65,7 @@ func (h *Handlers) DisableApplications(ctx context.Context, request DisableAppli
 func (h *Handlers) EnableApplications(ctx context.Context, request EnableApplicationsRequestObject) (EnableApplicationsResponseObject, error) {
 	info := web.InfoOf(ctx)
 	body, err := each(info, request.Body.Ids, func(applicationID string) error {
-		_, err := h.setState(ctx, info, applicationID, oauth.Enabled)
+		_, err := h.setState(ctx, info, applicationID, client.Enabled)
 		return err
 	})
 	return EnableApplications200JSONResponse{Body: body}, err
@@ -74,7 +74,7 @@ func (h *Handlers) EnableApplications(ctx context.Context, request EnableApplica
 // DeleteApplications removes applications.
 func (h *Handlers) DeleteApplications(ctx context.Context, request DeleteApplicationsRequestObject) (DeleteApplicationsResponseObject, error) {
 	info := web.InfoOf(ctx)
-	defer h.Service.Settle(ctx)
+	defer h.Clients.Settle(ctx)
 	body, err := each(info, request.Body.Ids, func(applicationID string) error { return h.delete(ctx, info, applicationID) })
 	return DeleteApplications200JSONResponse{Body: body}, err
 }

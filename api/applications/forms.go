@@ -14,7 +14,8 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/internal/document"
-	"stonetown/oauth"
+	"stonetown/oauth/client"
+	"stonetown/oauth/keys"
 )
 
 // Errors is the error format of the operations.
@@ -24,15 +25,15 @@ func translate(err error) *web.Error {
 	bad := func(code, message string, details web.Details) *web.Error {
 		return &web.Error{Status: http.StatusBadRequest, Code: code, Message: message, Details: details}
 	}
-	var field *oauth.SetupError
-	var uri *oauth.RedirectURIError
-	var unknown *oauth.UnknownScopesError
-	var used *oauth.InUseError
+	var field *client.ValidationError
+	var uri *client.RedirectURIError
+	var unknown *client.UnknownScopesError
+	var used *client.InUseError
 	switch {
-	case errors.Is(err, oauth.ErrApplicationNotFound):
+	case errors.Is(err, client.ErrNotFound):
 		return &web.Error{Status: http.StatusNotFound, Code: "application_not_found", Message: "application not found"}
-	case errors.Is(err, oauth.ErrNotApplicable):
-		return bad("not_applicable", oauth.ErrNotApplicable.Error(), nil)
+	case errors.Is(err, client.ErrNotApplicable):
+		return bad("not_applicable", client.ErrNotApplicable.Error(), nil)
 	case errors.As(err, &uri):
 		code := "redirect_uri_invalid"
 		if uri.Forbidden {
@@ -61,29 +62,29 @@ type reader struct {
 	form
 	path    string // to the object that has the members
 	faults  *web.Validation
-	changes *[]func(*oauth.Application)
+	changes *[]func(*client.Application)
 }
 
-func (r *reader) add(change func(*oauth.Application)) { *r.changes = append(*r.changes, change) }
+func (r *reader) add(change func(*client.Application)) { *r.changes = append(*r.changes, change) }
 
 // read returns what a form changes.
-func (f form) read() (change func(*oauth.Application), err error) {
-	var changes []func(*oauth.Application)
+func (f form) read() (change func(*client.Application), err error) {
+	var changes []func(*client.Application)
 	r := &reader{form: f, faults: new(web.Validation), changes: &changes}
-	member(r, "name", "must be a string", func(a *oauth.Application) *string { return &a.Name })
-	member(r, "description", text, func(a *oauth.Application) *string { return &a.Description })
-	member(r, "audience", text, func(a *oauth.Application) *string { return &a.Audience })
-	member(r, "redirect_uris", list, func(a *oauth.Application) *[]string { return &a.RedirectURIs })
-	member(r, "allowed_origins", list, func(a *oauth.Application) *[]string { return &a.AllowedOrigins })
-	member(r, "allowed_scopes", list, func(a *oauth.Application) *[]string { return &a.AllowedScopes })
-	member(r, "tags", list, func(a *oauth.Application) *[]string { return &a.Tags })
-	member(r, "access_token_signing_alg", text, func(a *oauth.Application) *oauth.Alg { return &a.SigningAlg })
-	seconds(r, "access_token_ttl_s", func(a *oauth.Application) *time.Duration { return &a.AccessTokenTTL })
-	seconds(r, "refresh_token_ttl_s", func(a *oauth.Application) *time.Duration { return &a.RefreshTokenTTL })
+	member(r, "name", "must be a string", func(a *client.Application) *string { return &a.Name })
+	member(r, "description", text, func(a *client.Application) *string { return &a.Description })
+	member(r, "audience", text, func(a *client.Application) *string { return &a.Audience })
+	member(r, "redirect_uris", list, func(a *client.Application) *[]string { return &a.RedirectURIs })
+	member(r, "allowed_origins", list, func(a *client.Application) *[]string { return &a.AllowedOrigins })
+	member(r, "allowed_scopes", list, func(a *client.Application) *[]string { return &a.AllowedScopes })
+	member(r, "tags", list, func(a *client.Application) *[]string { return &a.Tags })
+	member(r, "access_token_signing_alg", text, func(a *client.Application) *keys.Alg { return &a.SigningAlg })
+	seconds(r, "access_token_ttl_s", func(a *client.Application) *time.Duration { return &a.AccessTokenTTL })
+	seconds(r, "refresh_token_ttl_s", func(a *client.Application) *time.Duration { return &a.RefreshTokenTTL })
 	r.options()
 	r.tokenExchange()
 	r.serviceProvider()
-	return func(a *oauth.Application) {
+	return func(a *client.Application) {
 		for _, change := range changes {
 			change(a)
 		}
@@ -91,48 +92,48 @@ func (f form) read() (change func(*oauth.Application), err error) {
 }
 
 func (r *reader) options() {
-	member(r, "logo_uri", text, func(a *oauth.Application) *string { return &a.LogoURI })
-	read(r, "first_party", flag, func(a *oauth.Application, first, given bool) {
+	member(r, "logo_uri", text, func(a *client.Application) *string { return &a.LogoURI })
+	read(r, "first_party", flag, func(a *client.Application, first, given bool) {
 		if a.FirstParty = first || !given; !a.FirstParty {
-			a.GroupScopes = oauth.AllowedGroupScopes
+			a.GroupScopes = client.AllowedGroupScopes
 		}
 	})
-	member(r, "token_endpoint_auth_method", text, func(a *oauth.Application) *oauth.ClientAuthMethod { return &a.AuthMethod })
-	member(r, "jwks_uri", text, func(a *oauth.Application) *string { return &a.JWKSURI })
+	member(r, "token_endpoint_auth_method", text, func(a *client.Application) *client.AuthMethod { return &a.AuthMethod })
+	member(r, "jwks_uri", text, func(a *client.Application) *string { return &a.JWKSURI })
 	r.jwks()
-	member(r, "post_logout_redirect_uris", list, func(a *oauth.Application) *[]string { return &a.PostLogoutRedirectURIs })
-	member(r, "backchannel_logout_uri", text, func(a *oauth.Application) *string { return &a.BackchannelLogoutURI })
-	member(r, "backchannel_logout_session_required", flag, func(a *oauth.Application) *bool { return &a.BackchannelLogoutSessionRequired })
-	member(r, "require_pushed_authorization_requests", flag, func(a *oauth.Application) *bool { return &a.RequirePAR })
-	member(r, "require_pkce", flag, func(a *oauth.Application) *bool { return &a.RequirePKCE })
-	member(r, "dpop_bound_access_tokens", flag, func(a *oauth.Application) *bool { return &a.DPoPBound })
-	member(r, "id_token_signed_response_alg", text, func(a *oauth.Application) *oauth.Alg { return &a.IDTokenAlg })
-	read(r, "group_scopes", text, func(a *oauth.Application, which oauth.GroupScopes, given bool) {
+	member(r, "post_logout_redirect_uris", list, func(a *client.Application) *[]string { return &a.PostLogoutRedirectURIs })
+	member(r, "backchannel_logout_uri", text, func(a *client.Application) *string { return &a.BackchannelLogoutURI })
+	member(r, "backchannel_logout_session_required", flag, func(a *client.Application) *bool { return &a.BackchannelLogoutSessionRequired })
+	member(r, "require_pushed_authorization_requests", flag, func(a *client.Application) *bool { return &a.RequirePAR })
+	member(r, "require_pkce", flag, func(a *client.Application) *bool { return &a.RequirePKCE })
+	member(r, "dpop_bound_access_tokens", flag, func(a *client.Application) *bool { return &a.DPoPBound })
+	member(r, "id_token_signed_response_alg", text, func(a *client.Application) *keys.Alg { return &a.IDTokenAlg })
+	read(r, "group_scopes", text, func(a *client.Application, which client.GroupScopes, given bool) {
 		switch {
 		case given:
 			a.GroupScopes = which
 		case a.FirstParty:
-			a.GroupScopes = oauth.AllGroupScopes
+			a.GroupScopes = client.AllGroupScopes
 		default:
-			a.GroupScopes = oauth.AllowedGroupScopes
+			a.GroupScopes = client.AllowedGroupScopes
 		}
 	})
-	member(r, "introspect_all", flag, func(a *oauth.Application) *bool { return &a.IntrospectAll })
+	member(r, "introspect_all", flag, func(a *client.Application) *bool { return &a.IntrospectAll })
 }
 
 func (r *reader) serviceProvider() {
-	member(r, "entity_id", text, func(a *oauth.Application) *string { return &a.ServiceProvider.EntityID })
-	member(r, "acs_url", text, func(a *oauth.Application) *string { return &a.ServiceProvider.ACSURL })
-	member(r, "acs_urls", list, func(a *oauth.Application) *[]string { return &a.ServiceProvider.ACSURLs })
-	member(r, "slo_url", text, func(a *oauth.Application) *string { return &a.ServiceProvider.SLOURL })
-	member(r, "certificate", text, func(a *oauth.Application) *string { return &a.ServiceProvider.Certificate })
-	member(r, "name_id_format", text, func(a *oauth.Application) *string { return &a.ServiceProvider.NameIDFormat })
-	member(r, "sign_response", flag, func(a *oauth.Application) *bool { return &a.ServiceProvider.SignResponse })
-	member(r, "sign_assertion", flag, func(a *oauth.Application) *bool { return &a.ServiceProvider.SignAssertion })
-	member(r, "encrypt_assertion", flag, func(a *oauth.Application) *bool { return &a.ServiceProvider.EncryptAssertion })
-	member(r, "want_authn_requests_signed", flag, func(a *oauth.Application) *bool { return &a.ServiceProvider.SignedRequests })
-	member(r, "allow_idp_initiated", flag, func(a *oauth.Application) *bool { return &a.ServiceProvider.AllowIDPInitiated })
-	read(r, "attribute_statements", "must be null or a list of objects with name, name_format and value", func(a *oauth.Application, statements []oauth.AttributeStatement, _ bool) {
+	member(r, "entity_id", text, func(a *client.Application) *string { return &a.ServiceProvider.EntityID })
+	member(r, "acs_url", text, func(a *client.Application) *string { return &a.ServiceProvider.ACSURL })
+	member(r, "acs_urls", list, func(a *client.Application) *[]string { return &a.ServiceProvider.ACSURLs })
+	member(r, "slo_url", text, func(a *client.Application) *string { return &a.ServiceProvider.SLOURL })
+	member(r, "certificate", text, func(a *client.Application) *string { return &a.ServiceProvider.Certificate })
+	member(r, "name_id_format", text, func(a *client.Application) *string { return &a.ServiceProvider.NameIDFormat })
+	member(r, "sign_response", flag, func(a *client.Application) *bool { return &a.ServiceProvider.SignResponse })
+	member(r, "sign_assertion", flag, func(a *client.Application) *bool { return &a.ServiceProvider.SignAssertion })
+	member(r, "encrypt_assertion", flag, func(a *client.Application) *bool { return &a.ServiceProvider.EncryptAssertion })
+	member(r, "want_authn_requests_signed", flag, func(a *client.Application) *bool { return &a.ServiceProvider.SignedRequests })
+	member(r, "allow_idp_initiated", flag, func(a *client.Application) *bool { return &a.ServiceProvider.AllowIDPInitiated })
+	read(r, "attribute_statements", "must be null or a list of objects with name, name_format and value", func(a *client.Application, statements []client.AttributeStatement, _ bool) {
 		a.ServiceProvider.AttributeStatements = nil
 		for _, s := range statements {
 			s.NameFormat = cmp.Or(s.NameFormat, "unspecified")
@@ -149,8 +150,8 @@ const (
 )
 
 // member reads a member that is a field of an application; null is its default.
-func member[T any](r *reader, name, must string, field func(*oauth.Application) *T) {
-	read(r, name, must, func(a *oauth.Application, value T, given bool) {
+func member[T any](r *reader, name, must string, field func(*client.Application) *T) {
+	read(r, name, must, func(a *client.Application, value T, given bool) {
 		if !given {
 			value = *field(a.Type.Defaults())
 		}
@@ -159,8 +160,8 @@ func member[T any](r *reader, name, must string, field func(*oauth.Application) 
 }
 
 // seconds reads a member that is a time.
-func seconds(r *reader, name string, field func(*oauth.Application) *time.Duration) {
-	read(r, name, "must be a whole number of seconds, or null", func(a *oauth.Application, n int32, given bool) {
+func seconds(r *reader, name string, field func(*client.Application) *time.Duration) {
+	read(r, name, "must be a whole number of seconds, or null", func(a *client.Application, n int32, given bool) {
 		// What is below a second is out of range as a second is, and not absent.
 		if *field(a) = max(time.Second, time.Duration(n)*time.Second); !given {
 			*field(a) = 0 // as the tenant has it
@@ -169,7 +170,7 @@ func seconds(r *reader, name string, field func(*oauth.Application) *time.Durati
 }
 
 // read reads one member of a form, if it is there; set gets false for null.
-func read[T any](r *reader, name, must string, set func(a *oauth.Application, value T, given bool)) {
+func read[T any](r *reader, name, must string, set func(a *client.Application, value T, given bool)) {
 	var said T
 	value := r.form[name]
 	switch value.Kind() {
@@ -183,16 +184,16 @@ func read[T any](r *reader, name, must string, set func(a *oauth.Application, va
 		}
 	}
 	given := value.Kind() != 'n'
-	r.add(func(a *oauth.Application) { set(a, said, given) })
+	r.add(func(a *client.Application) { set(a, said, given) })
 }
 
 // object reads a member whose own members change by themselves; null is the default of all
 // of them.
-func object[T any](r *reader, name string, whole func(*oauth.Application) *T) *reader {
+func object[T any](r *reader, name string, whole func(*client.Application) *T) *reader {
 	inner := &reader{path: r.path + name + "/", faults: r.faults, changes: r.changes}
 	switch value := r.form[name]; value.Kind() {
 	case 'n':
-		r.add(func(a *oauth.Application) { *whole(a) = *whole(a.Type.Defaults()) })
+		r.add(func(a *client.Application) { *whole(a) = *whole(a.Type.Defaults()) })
 	case '{':
 		if json.Unmarshal(value, &inner.form) != nil {
 			r.faults.Add(r.path+name, "type_invalid", "must be an object or null")
@@ -206,14 +207,14 @@ func object[T any](r *reader, name string, whole func(*oauth.Application) *T) *r
 
 // tokenExchange reads what an application may exchange tokens for.
 func (r *reader) tokenExchange() {
-	e := object(r, "token_exchange", func(a *oauth.Application) *oauth.TokenExchange { return &a.TokenExchange })
-	member(e, "enabled", flag, func(a *oauth.Application) *bool { return &a.TokenExchange.Enabled })
-	member(e, "allowed_audiences", list, func(a *oauth.Application) *[]string { return &a.TokenExchange.AllowedAudiences })
-	member(e, "require_client_authentication", flag, func(a *oauth.Application) *bool { return &a.TokenExchange.RequireClientAuthentication })
-	member(e, "subject_tokens", text, func(a *oauth.Application) *oauth.SubjectTokens { return &a.TokenExchange.SubjectTokens })
-	actAs := object(e, "act_as", func(a *oauth.Application) *oauth.ActAs { return &a.TokenExchange.ActAs })
-	member(actAs, "enabled", flag, func(a *oauth.Application) *bool { return &a.TokenExchange.ActAs.Enabled })
-	member(actAs, "allowed_subject_types", list, func(a *oauth.Application) *[]string { return &a.TokenExchange.ActAs.AllowedSubjectTypes })
+	e := object(r, "token_exchange", func(a *client.Application) *client.TokenExchange { return &a.TokenExchange })
+	member(e, "enabled", flag, func(a *client.Application) *bool { return &a.TokenExchange.Enabled })
+	member(e, "allowed_audiences", list, func(a *client.Application) *[]string { return &a.TokenExchange.AllowedAudiences })
+	member(e, "require_client_authentication", flag, func(a *client.Application) *bool { return &a.TokenExchange.RequireClientAuthentication })
+	member(e, "subject_tokens", text, func(a *client.Application) *client.SubjectTokens { return &a.TokenExchange.SubjectTokens })
+	actAs := object(e, "act_as", func(a *client.Application) *client.ActAs { return &a.TokenExchange.ActAs })
+	member(actAs, "enabled", flag, func(a *client.Application) *bool { return &a.TokenExchange.ActAs.Enabled })
+	member(actAs, "allowed_subject_types", list, func(a *client.Application) *[]string { return &a.TokenExchange.ActAs.AllowedSubjectTypes })
 }
 
 // maxKeys is the longest set of keys, in bytes.
@@ -223,7 +224,7 @@ const maxKeys = 64 << 10
 func (r *reader) jwks() {
 	set := r.faults.Object("jwks", r.form["jwks"], maxKeys)
 	if r.form["jwks"].Kind() != 0 {
-		r.add(func(a *oauth.Application) { a.JWKS = set })
+		r.add(func(a *client.Application) { a.JWKS = set })
 	}
 }
 
@@ -231,13 +232,13 @@ func (r *reader) jwks() {
 const maxWords = 200
 
 // filterOf reads what a list is asked for.
-func filterOf(p ListApplicationsParams) (oauth.ApplicationFilter, error) {
+func filterOf(p ListApplicationsParams) (client.Filter, error) {
 	var v web.Validation
-	f := oauth.ApplicationFilter{Type: oauth.ApplicationType(p.Type), State: oauth.ApplicationState(p.State), Query: p.Q}
-	if f.Type != "" && !slices.Contains(oauth.ApplicationTypes, f.Type) {
-		v.Add("type", "unknown_value", fmt.Sprintf("must be one of %q", oauth.ApplicationTypes))
+	f := client.Filter{Type: client.Type(p.Type), State: client.State(p.State), Query: p.Q}
+	if f.Type != "" && !slices.Contains(client.Types, f.Type) {
+		v.Add("type", "unknown_value", fmt.Sprintf("must be one of %q", client.Types))
 	}
-	if f.State != "" && f.State != oauth.Enabled && f.State != oauth.Disabled {
+	if f.State != "" && f.State != client.Enabled && f.State != client.Disabled {
 		v.Add("state", "unknown_value", "must be enabled or disabled")
 	}
 	if p.Q != "" && v.Text("", "q", p.Q) && len(p.Q) > maxWords {
@@ -255,18 +256,18 @@ type createdApplication struct {
 }
 
 // answer is what is answered about one application.
-func (h *Handlers) answer(ctx context.Context, info *web.RequestInfo, a oauth.Application) (ApplicationRead, error) {
+func (h *Handlers) answer(ctx context.Context, info *web.RequestInfo, a client.Application) (ApplicationRead, error) {
 	d, err := h.document(ctx, info, a)
 	return ApplicationRead{Data: d, Meta: meta(info)}, err
 }
 
 // document is the representation of an application, with what the caller may do with it.
-func (h *Handlers) document(ctx context.Context, info *web.RequestInfo, a oauth.Application) (Application, error) {
+func (h *Handlers) document(ctx context.Context, info *web.RequestInfo, a client.Application) (Application, error) {
 	d := a.Document()
 	if !info.Principal.Scopes.Has("applications:write") {
 		return d, nil
 	}
-	used, err := h.Service.InUse(ctx, a)
-	d.CanRotateSecret, d.CanDisable, d.CanDelete = a.HasSecret(), a.State == oauth.Enabled, !used
+	used, err := h.Access.InUse(ctx, a)
+	d.CanRotateSecret, d.CanDisable, d.CanDelete = a.HasSecret(), a.State == client.Enabled, !used
 	return d, err
 }

@@ -11,7 +11,10 @@ import (
 	"stonetown/api/web"
 	"stonetown/identity/authn"
 	"stonetown/identity/session"
-	"stonetown/oauth"
+	"stonetown/oauth/access"
+	"stonetown/oauth/authorization"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/token"
 )
 
 // Sessions knows who is signed in.
@@ -41,13 +44,13 @@ func (h *Handlers) AuthorizeByForm(w http.ResponseWriter, r *http.Request) {
 func parseForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
-		return nil, &web.Error{Status: http.StatusBadRequest, Code: string(oauth.InvalidRequest), Message: "the body is not a valid form"}
+		return nil, &web.Error{Status: http.StatusBadRequest, Code: string(protocol.InvalidRequest), Message: "the body is not a valid form"}
 	}
 	return r.PostForm, nil
 }
 
 func (h *Handlers) authorize(w http.ResponseWriter, r *http.Request, params url.Values) {
-	request, _, err := h.Service.Authorize(r.Context(), tenantOf(r), params)
+	request, _, err := h.Authorization.Authorize(r.Context(), tenantOf(r), params)
 	if err != nil {
 		h.refuse(w, r, err)
 		return
@@ -57,16 +60,16 @@ func (h *Handlers) authorize(w http.ResponseWriter, r *http.Request, params url.
 		if id, err := h.wait(r, request); err != nil {
 			h.Server.Fail(w, r, err)
 		} else {
-			redirect(w, r, oauth.ResumePath, url.Values{"flow": {id}})
+			redirect(w, r, protocol.ResumePath, url.Values{"flow": {id}})
 		}
 		return
 	}
-	h.proceed(w, r, "", oauth.Flow{Request: request})
+	h.proceed(w, r, "", authorization.PendingRequest{Request: request})
 }
 
 // Resume goes on with a request whose person has signed in meanwhile.
 func (h *Handlers) Resume(w http.ResponseWriter, r *http.Request, params ResumeParams) {
-	flow, err := h.Service.ResumeFlow(r.Context(), tenantOf(r), params.Flow, browsers(r))
+	flow, err := h.Authorization.Resume(r.Context(), tenantOf(r), params.Flow, browsers(r))
 	if err != nil {
 		h.refuse(w, r, err)
 		return
@@ -77,7 +80,7 @@ func (h *Handlers) Resume(w http.ResponseWriter, r *http.Request, params ResumeP
 // proceed answers a request if the session of the browser is enough for it, and else leads
 // to the page where the user can do something about that. The flow has no id unless the
 // request has waited before.
-func (h *Handlers) proceed(w http.ResponseWriter, r *http.Request, flowID string, flow oauth.Flow) {
+func (h *Handlers) proceed(w http.ResponseWriter, r *http.Request, flowID string, flow authorization.PendingRequest) {
 	current, signedIn, err := h.current(r)
 	if err != nil {
 		h.Server.Fail(w, r, err)
@@ -92,7 +95,7 @@ func (h *Handlers) proceed(w http.ResponseWriter, r *http.Request, flowID string
 	case err != nil:
 		h.refuse(w, r, err)
 	case todo.page == "":
-		code, err := h.Service.IssueCode(r.Context(), tenantOf(r), request, oauth.Authentication{
+		code, err := h.Authorization.IssueCode(r.Context(), tenantOf(r), request, access.Authentication{
 			UserID: current.UserID, SessionID: current.ID, Methods: current.Methods, AuthTime: current.AuthTime, SecondFactor: current.SecondFactor,
 		})
 		if err != nil {
@@ -109,7 +112,7 @@ func (h *Handlers) proceed(w http.ResponseWriter, r *http.Request, flowID string
 				return
 			}
 		}
-		query := url.Values{"next": {oauth.ResumePath + "?flow=" + url.QueryEscape(flowID)}}
+		query := url.Values{"next": {protocol.ResumePath + "?flow=" + url.QueryEscape(flowID)}}
 		if todo.answersFlow {
 			query = url.Values{"flow": {flowID}}
 		}
@@ -128,7 +131,7 @@ type step struct {
 }
 
 // authenticate says what a user has to do to be authenticated as a request wants it.
-func (h *Handlers) authenticate(ctx context.Context, flowID string, flow oauth.Flow, current session.Session, signedIn bool) (step, error) {
+func (h *Handlers) authenticate(ctx context.Context, flowID string, flow authorization.PendingRequest, current session.Session, signedIn bool) (step, error) {
 	request := flow.Request
 	// What must be fresh is, if it was proved after the request came.
 	fresh := signedIn && flowID != "" && !current.AuthTime.Before(flow.CreatedAt)
@@ -141,13 +144,13 @@ func (h *Handlers) authenticate(ctx context.Context, flowID string, flow oauth.F
 		if request.Prompts("create") {
 			page = "/auth/sign-up"
 		}
-		return step{page: page, refusal: oauth.LoginRequired}, nil
+		return step{page: page, refusal: protocol.LoginRequired}, nil
 	case another:
-		return step{}, request.Refusal(oauth.LoginRequired, "the signed-in user is not the user that id_token_hint names")
+		return step{}, request.Refusal(protocol.LoginRequired, "the signed-in user is not the user that id_token_hint names")
 	case request.Prompts("select_account") && !fresh && flow.Answer.SessionID != current.ID:
-		return step{page: "/auth/select-account", refusal: oauth.InteractionRequired, answersFlow: true}, nil
+		return step{page: "/auth/select-account", refusal: protocol.InteractionRequired, answersFlow: true}, nil
 	case current.MustEnrol:
-		return step{page: enrolPage, refusal: oauth.InteractionRequired}, nil
+		return step{page: enrolPage, refusal: protocol.InteractionRequired}, nil
 	case request.AAL2 && !h.Sessions.SteppedUp(current.SecondFactor):
 		return h.stepUp(ctx, request, current)
 	}
@@ -159,7 +162,7 @@ const enrolPage = "/account/security?done=enrol"
 
 // stepUp says how a user gets to AAL 2: with a factor they have or, where a request demands it
 // (RFC 9470), one that they add. A request that only prefers it gets what there is.
-func (h *Handlers) stepUp(ctx context.Context, request oauth.AuthorizationRequest, current session.Session) (step, error) {
+func (h *Handlers) stepUp(ctx context.Context, request authorization.Request, current session.Session) (step, error) {
 	way, err := h.Sessions.WayToAAL2(ctx, current.TenantID, current.UserID)
 	switch {
 	case err != nil:
@@ -167,19 +170,19 @@ func (h *Handlers) stepUp(ctx context.Context, request oauth.AuthorizationReques
 	case !request.StepUp && (way != authn.Prove || request.Prompts("none")):
 		return step{}, nil
 	case way == authn.Prove:
-		return step{page: "/account/step-up", refusal: oauth.UnmetRequirements}, nil
+		return step{page: "/account/step-up", refusal: protocol.UnmetRequirements}, nil
 	case way == authn.Enrol:
-		return step{page: enrolPage, refusal: oauth.UnmetRequirements}, nil
+		return step{page: enrolPage, refusal: protocol.UnmetRequirements}, nil
 	}
-	return step{}, request.Refusal(oauth.UnmetRequirements, "the user has no second factor that can be used here")
+	return step{}, request.Refusal(protocol.UnmetRequirements, "the user has no second factor that can be used here")
 }
 
 // consented is the request of a flow as its user has consented to it, or says that they have
 // to be asked.
-func (h *Handlers) consented(r *http.Request, flow oauth.Flow, current session.Session) (oauth.AuthorizationRequest, step, error) {
-	request, err := h.Service.Consented(r.Context(), tenantOf(r), flow.Request, flow.Answer, current.UserID)
-	var refused *oauth.RedirectError
-	if errors.As(err, &refused) && refused.Code == oauth.ConsentRequired {
+func (h *Handlers) consented(r *http.Request, flow authorization.PendingRequest, current session.Session) (authorization.Request, step, error) {
+	request, err := h.Authorization.Consented(r.Context(), tenantOf(r), flow.Request, flow.Answer, current.UserID)
+	var refused *authorization.RedirectError
+	if errors.As(err, &refused) && refused.Code == protocol.ConsentRequired {
 		return flow.Request, step{page: "/auth/consent", refusal: refused.Code, answersFlow: true}, nil
 	}
 	return request, step{}, err
@@ -202,18 +205,18 @@ func (h *Handlers) current(r *http.Request) (current session.Session, signedIn b
 // refuse tells whoever may be told: the application at its redirect URI, once that is
 // proven to be its own, and else the person.
 func (h *Handlers) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	var page *oauth.PageError
-	var at *oauth.RedirectError
+	var page *authorization.PageError
+	var at *authorization.RedirectError
 	switch {
 	case errors.As(err, &at):
 		params := url.Values{"error": {at.Code}, "error_description": {at.Description}, "iss": {web.InfoOf(r.Context()).Tenant.BaseURL}}
 		h.answer(w, r, at.RedirectURI, at.ResponseMode, at.State, params)
 		return
 	case errors.As(err, &page):
-		err = &web.Error{Status: http.StatusBadRequest, Code: string(oauth.InvalidRequest), Message: page.Description}
-	case errors.Is(err, oauth.ErrFlowNotFound), errors.Is(err, oauth.ErrFlowExpired):
+		err = &web.Error{Status: http.StatusBadRequest, Code: string(protocol.InvalidRequest), Message: page.Description}
+	case errors.Is(err, authorization.ErrRequestNotFound), errors.Is(err, authorization.ErrRequestExpired):
 		err = &web.Error{
-			Status: http.StatusBadRequest, Code: string(oauth.InvalidRequest),
+			Status: http.StatusBadRequest, Code: string(protocol.InvalidRequest),
 			Message: "This sign-in was started in another browser, or more than 30 minutes ago. Please go back to the application and start again.",
 		}
 	}
@@ -226,7 +229,7 @@ func (h *Handlers) answer(w http.ResponseWriter, r *http.Request, to, mode, stat
 	if state != "" {
 		params.Set("state", state)
 	}
-	if mode != oauth.FormPost {
+	if mode != authorization.FormPost {
 		redirect(w, r, to, params)
 		return
 	}
@@ -256,9 +259,9 @@ func redirect(w http.ResponseWriter, r *http.Request, to string, query url.Value
 // GetUserInfo says who the user of an access token is (OIDC Core §5.3).
 func (h *Handlers) GetUserInfo(w http.ResponseWriter, r *http.Request) {
 	info := web.InfoOf(r.Context())
-	claims, err := h.Service.UserInfo(r.Context(), tenantOf(r), info.Principal)
-	if errors.Is(err, oauth.ErrPersonGone) {
-		err = web.InvalidToken(info, oauth.Revoked)
+	claims, err := h.Tokens.UserInfo(r.Context(), tenantOf(r), info.Principal)
+	if errors.Is(err, access.ErrUserGone) {
+		err = web.InvalidToken(info, token.Revoked)
 	}
 	if err == nil {
 		err = web.WriteJSON(w, http.StatusOK, claims)

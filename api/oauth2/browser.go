@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"stonetown/api/web"
-	"stonetown/oauth"
+	"stonetown/oauth/authorization"
 )
 
 // browserCookie begins the name of the cookie that holds a browser's secret, on which its
@@ -27,18 +27,18 @@ func browsers(r *http.Request) (secrets []string) {
 
 // wait stores a request while its user signs in. The browser keeps its secret for as long as
 // the newest flow lives.
-func (h *Handlers) wait(r *http.Request, request oauth.AuthorizationRequest) (flowID string, err error) {
-	cookie := &http.Cookie{Name: browserCookie + rand.Text()[:8], Value: oauth.NewBrowser()}
+func (h *Handlers) wait(r *http.Request, request authorization.Request) (flowID string, err error) {
+	cookie := &http.Cookie{Name: browserCookie + rand.Text()[:8], Value: authorization.NewBrowser()}
 	for _, old := range r.Cookies() {
 		if strings.HasPrefix(old.Name, browserCookie) && len(old.Value) == len(cookie.Value) {
 			cookie = &http.Cookie{Name: old.Name, Value: old.Value}
 			break
 		}
 	}
-	if flowID, err = h.Service.BeginFlow(r.Context(), tenantOf(r), request, cookie.Value); err != nil {
+	if flowID, err = h.Authorization.Suspend(r.Context(), tenantOf(r), request, cookie.Value); err != nil {
 		return "", err
 	}
-	cookie.Path, cookie.Secure, cookie.HttpOnly, cookie.SameSite, cookie.MaxAge = "/", true, true, http.SameSiteLaxMode, int(oauth.FlowFor.Seconds())
+	cookie.Path, cookie.Secure, cookie.HttpOnly, cookie.SameSite, cookie.MaxAge = "/", true, true, http.SameSiteLaxMode, int(authorization.SignInTimeout.Seconds())
 	web.InfoOf(r.Context()).SetCookie(cookie)
 	return flowID, nil
 }

@@ -7,21 +7,23 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/internal/ratelimit"
-	"stonetown/oauth"
+	"stonetown/oauth/authorization"
+	"stonetown/oauth/client"
+	"stonetown/oauth/protocol"
 )
 
 // AuthorizeDevice begins to wait for the user of a device (RFC 8628 §3.1).
 func (h *Handlers) AuthorizeDevice(w http.ResponseWriter, r *http.Request) {
 	info := web.InfoOf(r.Context())
-	var d oauth.Device
-	err := h.asClient(w, r, ratelimit.Token, func(by oauth.Credentials, form url.Values) (err error) {
-		d, err = h.Service.AuthorizeDevice(r.Context(), tenantOf(r), oauth.TokenRequest{
+	var d authorization.DeviceAuthorization
+	err := h.asClient(w, r, ratelimit.Token, func(by client.Credentials, form url.Values) (err error) {
+		d, err = h.Authorization.AuthorizeDevice(r.Context(), tenantOf(r), authorization.DeviceAuthorizationRequest{
 			Credentials: by, Scope: form.Get("scope"), Audience: slices.Concat(form["audience"], form["resource"]),
 		})
 		return err
 	})
 	if err == nil {
-		page := info.Tenant.BaseURL + oauth.DevicePagePath
+		page := info.Tenant.BaseURL + protocol.DevicePagePath
 		err = web.WriteJSON(w, http.StatusOK, struct {
 			DeviceCode string `json:"device_code"`
 			UserCode   string `json:"user_code"`

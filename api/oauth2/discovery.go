@@ -6,12 +6,12 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"stonetown/api/web"
-	"stonetown/oauth"
+	"stonetown/oauth/protocol"
 )
 
 // GetKeys serves the public signing keys (RFC 7517).
 func (h *Handlers) GetKeys(w http.ResponseWriter, r *http.Request) {
-	keys, err := h.Service.JWKS(r.Context(), tenantOf(r))
+	keys, err := h.Keys.JWKS(r.Context(), tenantOf(r))
 	if err != nil {
 		h.Server.Fail(w, r, err)
 		return
@@ -21,7 +21,7 @@ func (h *Handlers) GetKeys(w http.ResponseWriter, r *http.Request) {
 
 // RedirectToKeys leads those who look where other servers have their keys.
 func (h *Handlers) RedirectToKeys(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Location", oauth.JWKSPath)
+	w.Header().Set("Location", protocol.JWKSPath)
 	w.WriteHeader(http.StatusPermanentRedirect)
 }
 
@@ -68,7 +68,7 @@ type metadata struct {
 
 // GetAuthorizationServer serves the discovery document (RFC 8414).
 func (h *Handlers) GetAuthorizationServer(w http.ResponseWriter, r *http.Request) {
-	said, err := h.Service.Metadata(r.Context(), tenantOf(r))
+	said, err := h.Describer.Metadata(r.Context(), tenantOf(r))
 	var body []byte
 	if err == nil {
 		body, err = json.Marshal(metadata(said))

@@ -7,13 +7,14 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/internal/ratelimit"
-	"stonetown/oauth"
+	"stonetown/oauth/client"
+	"stonetown/oauth/token"
 )
 
 // RevokeToken takes a token back (RFC 7009).
 func (h *Handlers) RevokeToken(w http.ResponseWriter, r *http.Request) {
-	err := h.presented(w, r, func(by oauth.Credentials, token string) error {
-		return h.Service.Revoke(r.Context(), tenantOf(r), by, token)
+	err := h.presented(w, r, func(by client.Credentials, token string) error {
+		return h.Tokens.Revoke(r.Context(), tenantOf(r), by, token)
 	})
 	if err != nil {
 		h.Server.Fail(w, r, refusal(r, err))
@@ -24,9 +25,9 @@ func (h *Handlers) RevokeToken(w http.ResponseWriter, r *http.Request) {
 
 // IntrospectToken says what a token says (RFC 7662).
 func (h *Handlers) IntrospectToken(w http.ResponseWriter, r *http.Request) {
-	var i oauth.Introspection
-	err := h.presented(w, r, func(by oauth.Credentials, token string) (err error) {
-		i, err = h.Service.Introspect(r.Context(), tenantOf(r), by, token)
+	var i token.Introspection
+	err := h.presented(w, r, func(by client.Credentials, token string) (err error) {
+		i, err = h.Tokens.Introspect(r.Context(), tenantOf(r), by, token)
 		return err
 	})
 	if err == nil {
@@ -44,7 +45,7 @@ func (h *Handlers) IntrospectToken(w http.ResponseWriter, r *http.Request) {
 			TenantID  string       `json:"tid,omitzero"`
 			ACR       string       `json:"acr,omitzero"`
 			Confirm   keyOf        `json:"cnf,omitzero"`
-			Act       *oauth.Actor `json:"act,omitzero"`
+			Act       *token.Actor `json:"act,omitzero"`
 			IssuedAt  int64        `json:"iat,omitzero"`
 			NotBefore int64        `json:"nbf,omitzero"`
 			ExpiresAt int64        `json:"exp,omitzero"`
@@ -67,8 +68,8 @@ type keyOf struct {
 }
 
 // presented reads a request of a client about a token.
-func (h *Handlers) presented(w http.ResponseWriter, r *http.Request, do func(by oauth.Credentials, token string) error) error {
-	return h.asClient(w, r, ratelimit.Client, func(by oauth.Credentials, form url.Values) error {
+func (h *Handlers) presented(w http.ResponseWriter, r *http.Request, do func(by client.Credentials, token string) error) error {
+	return h.asClient(w, r, ratelimit.Client, func(by client.Credentials, form url.Values) error {
 		token := form.Get("token")
 		if token == "" {
 			return invalidRequest("token is missing")

@@ -6,7 +6,7 @@ import (
 
 	"stonetown/api/account"
 	"stonetown/api/web"
-	"stonetown/oauth"
+	"stonetown/oauth/protocol"
 )
 
 // EndSession signs the person out whom an application sends for that (OIDC RP-Initiated
@@ -23,12 +23,12 @@ func (h *Handlers) EndSessionByForm(w http.ResponseWriter, r *http.Request) {
 		h.Server.Fail(w, r, err)
 		return
 	}
-	redirect(w, r, oauth.EndSessionPath, params)
+	redirect(w, r, protocol.EndSessionPath, params)
 }
 
 func (h *Handlers) endSession(w http.ResponseWriter, r *http.Request) {
 	info, params := web.InfoOf(r.Context()), r.URL.Query()
-	request, err := h.Service.Logout(r.Context(), tenantOf(r), params)
+	request, err := h.Authorization.Logout(r.Context(), tenantOf(r), params)
 	if err != nil {
 		h.refuse(w, r, err)
 		return
@@ -39,7 +39,7 @@ func (h *Handlers) endSession(w http.ResponseWriter, r *http.Request) {
 		h.Server.Fail(w, r, err)
 		return
 	case signedIn && request.SessionID != current.ID: // nobody else may sign people out unasked
-		redirect(w, r, "/auth/sign-out", url.Values{"next": {oauth.EndSessionPath + "?" + params.Encode()}})
+		redirect(w, r, "/auth/sign-out", url.Values{"next": {protocol.EndSessionPath + "?" + params.Encode()}})
 		return
 	case signedIn:
 		if err := h.Sessions.SignOut(r.Context(), current, false); err != nil {

@@ -22,33 +22,59 @@ import (
 	"stonetown/api/web"
 	"stonetown/internal/ratelimit"
 	"stonetown/oauth"
+	"stonetown/oauth/access"
 	"stonetown/oauth/assertion"
+	"stonetown/oauth/authorization"
+	"stonetown/oauth/client"
 	"stonetown/oauth/dpop"
+	"stonetown/oauth/grants"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/token"
 )
 
-// Service is the part of [oauth.Service] that the operations use.
-type Service interface {
-	Token(ctx context.Context, t oauth.Tenant, req oauth.TokenRequest) (oauth.TokenResponse, error)
-	Metadata(ctx context.Context, t oauth.Tenant) (oauth.Metadata, error)
-	JWKS(ctx context.Context, t oauth.Tenant) ([]byte, error)
-	Authorize(ctx context.Context, t oauth.Tenant, params url.Values) (oauth.AuthorizationRequest, oauth.Application, error)
-	Push(ctx context.Context, t oauth.Tenant, by oauth.Credentials, params url.Values) (requestURI string, good time.Duration, err error)
-	AuthorizeDevice(ctx context.Context, t oauth.Tenant, req oauth.TokenRequest) (oauth.Device, error)
-	BeginFlow(ctx context.Context, t oauth.Tenant, r oauth.AuthorizationRequest, browser string) (id string, err error)
-	ResumeFlow(ctx context.Context, t oauth.Tenant, id string, browsers []string) (oauth.Flow, error)
-	IssueCode(ctx context.Context, t oauth.Tenant, r oauth.AuthorizationRequest, by oauth.Authentication) (code string, err error)
-	Revoke(ctx context.Context, t oauth.Tenant, by oauth.Credentials, token string) error
-	Introspect(ctx context.Context, t oauth.Tenant, by oauth.Credentials, token string) (oauth.Introspection, error)
-	Consented(ctx context.Context, t oauth.Tenant, r oauth.AuthorizationRequest, said oauth.Answer, userID string) (oauth.AuthorizationRequest, error)
-	Logout(ctx context.Context, t oauth.Tenant, params url.Values) (oauth.LogoutRequest, error)
-	UserInfo(ctx context.Context, t oauth.Tenant, p *oauth.Principal) (map[string]any, error)
-	Registrar
+// Grants is the part of [grants.Service] that the operations use.
+type Grants interface {
+	Token(ctx context.Context, t protocol.Tenant, req grants.Request) (token.Response, error)
+}
+
+// Authorization is the part of [authorization.Service] that the operations use.
+type Authorization interface {
+	Authorize(ctx context.Context, t protocol.Tenant, params url.Values) (authorization.Request, client.Application, error)
+	Push(ctx context.Context, t protocol.Tenant, by client.Credentials, params url.Values) (requestURI string, good time.Duration, err error)
+	AuthorizeDevice(ctx context.Context, t protocol.Tenant, req authorization.DeviceAuthorizationRequest) (authorization.DeviceAuthorization, error)
+	Suspend(ctx context.Context, t protocol.Tenant, r authorization.Request, browser string) (id string, err error)
+	Resume(ctx context.Context, t protocol.Tenant, id string, browsers []string) (authorization.PendingRequest, error)
+	IssueCode(ctx context.Context, t protocol.Tenant, r authorization.Request, by access.Authentication) (code string, err error)
+	Consented(ctx context.Context, t protocol.Tenant, r authorization.Request, said authorization.Answer, userID string) (authorization.Request, error)
+	Logout(ctx context.Context, t protocol.Tenant, params url.Values) (authorization.LogoutRequest, error)
+}
+
+// Tokens is the part of [token.Service] that the operations use.
+type Tokens interface {
+	Revoke(ctx context.Context, t protocol.Tenant, by client.Credentials, bearer string) error
+	Introspect(ctx context.Context, t protocol.Tenant, by client.Credentials, bearer string) (token.Introspection, error)
+	UserInfo(ctx context.Context, t protocol.Tenant, p *token.Principal) (map[string]any, error)
+}
+
+// Keys is the part of [stonetown/oauth/keys.Service] that the operations use.
+type Keys interface {
+	JWKS(ctx context.Context, t protocol.Tenant) ([]byte, error)
+}
+
+// Describer is the part of [oauth.Service] that the operations use.
+type Describer interface {
+	Metadata(ctx context.Context, t protocol.Tenant) (oauth.Metadata, error)
 }
 
 // Handlers implements the operations. It is safe for concurrent use.
 type Handlers struct {
-	Service  Service
-	Sessions Sessions
+	Grants        Grants
+	Authorization Authorization
+	Tokens        Tokens
+	Keys          Keys
+	Clients       Clients
+	Describer     Describer
+	Sessions      Sessions
 	// Server writes error responses, counts the requests of clients and decides which
 	// origins may read responses.
 	Server *web.Server
@@ -59,7 +85,7 @@ var _ ServerInterface = (*Handlers)(nil)
 // Mount adds the operations to a router.
 func (h *Handlers) Mount(router *mux.Router) {
 	HandlerWithOptions(h, GorillaServerOptions{BaseRouter: router, ErrorHandlerFunc: func(w http.ResponseWriter, r *http.Request, err error) {
-		if r.URL.Path == oauth.AuthorizePath { // which has words of its own for what is wrong
+		if r.URL.Path == protocol.AuthorizePath { // which has words of its own for what is wrong
 			h.authorize(w, r, r.URL.Query())
 			return
 		}
@@ -88,7 +114,7 @@ func tokenErrorBody(e *web.Error, requestID string) (status int, body any) {
 	status, code := e.Status, e.Code
 	switch code {
 	case "unsupported_media_type", "payload_too_large":
-		status, code = http.StatusBadRequest, string(oauth.InvalidRequest)
+		status, code = http.StatusBadRequest, string(protocol.InvalidRequest)
 	case "internal_error":
 		code = "server_error"
 	case "service_unavailable":
@@ -109,14 +135,14 @@ func (h *Handlers) issueToken(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	req := oauth.TokenRequest{
+	req := grants.Request{
 		GrantType: form.Get("grant_type"),
 		Scope:     form.Get("scope"),
 		Code:      form.Get("code"), RedirectURI: form.Get("redirect_uri"), CodeVerifier: form.Get("code_verifier"),
 		RefreshToken: form.Get("refresh_token"),
 		DeviceCode:   form.Get("device_code"),
 		Audience:     slices.Concat(form["audience"], form["resource"]),
-		Exchange: oauth.ExchangeRequest{
+		Exchange: grants.TokenExchange{
 			SubjectToken: form.Get("subject_token"), SubjectTokenType: form.Get("subject_token_type"),
 			ActorToken: form.Get("actor_token"), ActorTokenType: form.Get("actor_token_type"),
 			RequestedTokenType: form.Get("requested_token_type"),
@@ -125,7 +151,7 @@ func (h *Handlers) issueToken(w http.ResponseWriter, r *http.Request) error {
 	if req.Credentials, err = h.client(w, r, form, ratelimit.Token); err != nil {
 		return err
 	}
-	issued, err := h.Service.Token(r.Context(), tenantOf(r), req)
+	issued, err := h.Grants.Token(r.Context(), tenantOf(r), req)
 	if err != nil {
 		return err
 	}
@@ -143,12 +169,12 @@ func (h *Handlers) issueToken(w http.ResponseWriter, r *http.Request) error {
 // refusal states a refusal of package oauth as a response. A client that could
 // not be authenticated is told how to (RFC 6749 §5.2).
 func refusal(r *http.Request, err error) error {
-	var refused *oauth.Error
+	var refused *protocol.Error
 	if !errors.As(err, &refused) {
 		return err
 	}
 	e := &web.Error{Status: http.StatusBadRequest, Code: string(refused.Code), Message: refused.Description}
-	if refused.Code == oauth.InvalidClient {
+	if refused.Code == protocol.InvalidClient {
 		e.Status = http.StatusUnauthorized
 		e.Header = http.Header{"Www-Authenticate": {`Basic realm="` + web.InfoOf(r.Context()).Tenant.BaseURL + `", charset="UTF-8"`}}
 	}
@@ -156,7 +182,7 @@ func refusal(r *http.Request, err error) error {
 }
 
 func invalidRequest(description string) error {
-	return &oauth.Error{Code: oauth.InvalidRequest, Description: description}
+	return &protocol.Error{Code: protocol.InvalidRequest, Description: description}
 }
 
 // maxForm is the largest form, in bytes: more than any valid request has.
@@ -195,7 +221,7 @@ func readForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 }
 
 // asClient reads a request of a client.
-func (h *Handlers) asClient(w http.ResponseWriter, r *http.Request, counted ratelimit.Family, do func(by oauth.Credentials, form url.Values) error) error {
+func (h *Handlers) asClient(w http.ResponseWriter, r *http.Request, counted ratelimit.Family, do func(by client.Credentials, form url.Values) error) error {
 	form, err := readForm(w, r)
 	if err != nil {
 		return err
@@ -212,17 +238,17 @@ func (h *Handlers) asClient(w http.ResponseWriter, r *http.Request, counted rate
 // joined. An assertion (RFC 7521 §4.2) names its client itself. From here on only pages of
 // the client's origins may read the response. The service counts the request against a
 // limit, which only a client that has proved its identity can use up.
-func (h *Handlers) client(w http.ResponseWriter, r *http.Request, form url.Values, counted ratelimit.Family) (oauth.Credentials, error) {
+func (h *Handlers) client(w http.ResponseWriter, r *http.Request, form url.Values, counted ratelimit.Family) (client.Credentials, error) {
 	c, err := credentials(r, form)
 	h.Server.RestrictOrigin(w, r, c.ClientID)
 	c.Limit = func(ctx context.Context, key string) error { return h.Server.LimitClient(ctx, w, counted, key) }
 	return c, err
 }
 
-func credentials(r *http.Request, form url.Values) (c oauth.Credentials, err error) {
+func credentials(r *http.Request, form url.Values) (c client.Credentials, err error) {
 	c.ClientID, c.ClientSecret, c.Proofs = form.Get("client_id"), form.Get("client_secret"), r.Header.Values(dpop.Header)
 	if c.ClientSecret != "" {
-		c.ClientAuthMethods = append(c.ClientAuthMethods, oauth.ClientSecretPost)
+		c.ClientAuthMethods = append(c.ClientAuthMethods, client.ClientSecretPost)
 	}
 	if err := readAssertion(form, &c); err != nil {
 		return c, err
@@ -234,7 +260,7 @@ func credentials(r *http.Request, form url.Values) (c oauth.Credentials, err err
 	default:
 		return c, invalidRequest("more than one Authorization header")
 	}
-	malformed := &oauth.Error{Code: oauth.InvalidClient, Description: "the Authorization header is not valid Basic authentication"}
+	malformed := &protocol.Error{Code: protocol.InvalidClient, Description: "the Authorization header is not valid Basic authentication"}
 	user, password, ok := r.BasicAuth()
 	if !ok {
 		return c, malformed
@@ -251,12 +277,12 @@ func credentials(r *http.Request, form url.Values) (c oauth.Credentials, err err
 	if c.ClientSecret == "" {
 		c.ClientSecret = secret
 	}
-	c.ClientAuthMethods = append(c.ClientAuthMethods, oauth.ClientSecretBasic)
+	c.ClientAuthMethods = append(c.ClientAuthMethods, client.ClientSecretBasic)
 	return c, nil
 }
 
 // readAssertion reads an assertion by which the client says who it is, if there is one.
-func readAssertion(form url.Values, c *oauth.Credentials) error {
+func readAssertion(form url.Values, c *client.Credentials) error {
 	kind := form.Get("client_assertion_type")
 	c.Assertion = form.Get("client_assertion")
 	switch {
@@ -265,7 +291,7 @@ func readAssertion(form url.Values, c *oauth.Credentials) error {
 	case kind != assertion.Type || c.Assertion == "":
 		return invalidRequest("client_assertion requires the client_assertion_type " + assertion.Type)
 	}
-	c.ClientAuthMethods = append(c.ClientAuthMethods, oauth.PrivateKeyJWT)
+	c.ClientAuthMethods = append(c.ClientAuthMethods, client.PrivateKeyJWT)
 	id, err := assertion.ClientID(c.Assertion)
 	switch {
 	case err != nil: // which the service refuses
@@ -277,7 +303,7 @@ func readAssertion(form url.Values, c *oauth.Credentials) error {
 	return nil
 }
 
-func tenantOf(r *http.Request) oauth.Tenant {
+func tenantOf(r *http.Request) protocol.Tenant {
 	t := web.InfoOf(r.Context()).Tenant
-	return oauth.Tenant{ID: t.ID, BaseURL: t.BaseURL}
+	return protocol.Tenant{ID: t.ID, BaseURL: t.BaseURL}
 }

@@ -7,18 +7,18 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/internal/ratelimit"
-	"stonetown/oauth"
+	"stonetown/oauth/client"
 )
 
 // PushRequest takes an authorization request from the application itself (RFC 9126).
 func (h *Handlers) PushRequest(w http.ResponseWriter, r *http.Request) {
 	var requestURI string
 	var good time.Duration
-	err := h.asClient(w, r, ratelimit.Token, func(by oauth.Credentials, form url.Values) (err error) {
+	err := h.asClient(w, r, ratelimit.Token, func(by client.Credentials, form url.Values) (err error) {
 		for _, proof := range []string{"client_secret", "client_assertion", "client_assertion_type"} {
 			form.Del(proof)
 		}
-		requestURI, good, err = h.Service.Push(r.Context(), tenantOf(r), by, form)
+		requestURI, good, err = h.Authorization.Push(r.Context(), tenantOf(r), by, form)
 		return err
 	})
 	if err == nil {

@@ -9,17 +9,20 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/internal/ratelimit"
-	"stonetown/oauth"
+	"stonetown/oauth/client"
+	"stonetown/oauth/keys"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/token"
 )
 
-// Registrar is the part of [oauth.Service] that the operations use for clients that register
+// Clients is the part of [client.Registry] that the operations use for clients that register
 // themselves.
-type Registrar interface {
-	Settings(ctx context.Context, tenantID string) (oauth.Settings, error)
-	RegisterClient(ctx context.Context, t oauth.Tenant, m oauth.ClientMetadata, by string) (oauth.RegisteredClient, error)
-	ManagedClient(ctx context.Context, t oauth.Tenant, clientID, token string) (oauth.Application, error)
-	UpdateClient(ctx context.Context, t oauth.Tenant, clientID, token string, m oauth.ClientMetadata) (oauth.RegisteredClient, error)
-	DeleteClient(ctx context.Context, t oauth.Tenant, clientID, token string) error
+type Clients interface {
+	Settings(ctx context.Context, tenantID string) (client.Settings, error)
+	Register(ctx context.Context, t protocol.Tenant, m client.Metadata, by string) (client.Registered, error)
+	Managed(ctx context.Context, t protocol.Tenant, clientID, token string) (client.Application, error)
+	UpdateRegistered(ctx context.Context, t protocol.Tenant, clientID, token string, m client.Metadata) (client.Registered, error)
+	DeleteRegistered(ctx context.Context, t protocol.Tenant, clientID, token string) error
 	Settle(ctx context.Context)
 }
 
@@ -33,12 +36,12 @@ type clientMetadata struct {
 	ClientID     string `json:"client_id,omitzero"`
 	ClientSecret string `json:"client_secret,omitzero"`
 
-	RedirectURIs    []string               `json:"redirect_uris"`
-	AuthMethod      oauth.ClientAuthMethod `json:"token_endpoint_auth_method"`
-	GrantTypes      []string               `json:"grant_types"`
-	ResponseTypes   []string               `json:"response_types"`
-	ApplicationType string                 `json:"application_type"`
-	Scope           string                 `json:"scope"`
+	RedirectURIs    []string          `json:"redirect_uris"`
+	AuthMethod      client.AuthMethod `json:"token_endpoint_auth_method"`
+	GrantTypes      []string          `json:"grant_types"`
+	ResponseTypes   []string          `json:"response_types"`
+	ApplicationType string            `json:"application_type"`
+	Scope           string            `json:"scope"`
 
 	ClientName        string   `json:"client_name"`
 	ClientURI         string   `json:"client_uri,omitzero"`
@@ -52,7 +55,7 @@ type clientMetadata struct {
 
 	JWKS       json.RawMessage `json:"jwks,omitzero"`
 	JWKSURI    string          `json:"jwks_uri,omitzero"`
-	IDTokenAlg oauth.Alg       `json:"id_token_signed_response_alg"`
+	IDTokenAlg keys.Alg        `json:"id_token_signed_response_alg"`
 
 	PostLogoutRedirectURIs           []string `json:"post_logout_redirect_uris,omitempty"`
 	BackchannelLogoutURI             string   `json:"backchannel_logout_uri,omitzero"`
@@ -91,7 +94,7 @@ func (h *Handlers) registerClient(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	c, err := h.Service.RegisterClient(r.Context(), tenantOf(r), said, web.InfoOf(r.Context()).Principal.Subject)
+	c, err := h.Clients.Register(r.Context(), tenantOf(r), said, web.InfoOf(r.Context()).Principal.Subject)
 	if err != nil {
 		return err
 	}
@@ -102,7 +105,7 @@ func (h *Handlers) registerClient(w http.ResponseWriter, r *http.Request) error 
 func (h *Handlers) GetClient(w http.ResponseWriter, r *http.Request, clientID string) {
 	a, token, err := h.managed(w, r, clientID)
 	if err == nil {
-		err = writeInformation(w, r, http.StatusOK, oauth.RegisteredClient{Application: a, Token: token})
+		err = writeInformation(w, r, http.StatusOK, client.Registered{Application: a, Token: token})
 	}
 	if err != nil {
 		h.Server.Fail(w, r, registrationRefusal(r, err))
@@ -125,7 +128,7 @@ func (h *Handlers) putClient(w http.ResponseWriter, r *http.Request, clientID st
 	if err != nil {
 		return err
 	}
-	c, err := h.Service.UpdateClient(r.Context(), tenantOf(r), clientID, token, said)
+	c, err := h.Clients.UpdateRegistered(r.Context(), tenantOf(r), clientID, token, said)
 	if err != nil {
 		return err
 	}
@@ -136,20 +139,20 @@ func (h *Handlers) putClient(w http.ResponseWriter, r *http.Request, clientID st
 func (h *Handlers) DeleteClient(w http.ResponseWriter, r *http.Request, clientID string) {
 	_, token, err := h.managed(w, r, clientID)
 	if err == nil {
-		err = h.Service.DeleteClient(r.Context(), tenantOf(r), clientID, token)
+		err = h.Clients.DeleteRegistered(r.Context(), tenantOf(r), clientID, token)
 	}
 	if err != nil {
 		h.Server.Fail(w, r, registrationRefusal(r, err))
 		return
 	}
-	h.Service.Settle(r.Context())
+	h.Clients.Settle(r.Context())
 	w.WriteHeader(http.StatusNoContent)
 }
 
 // registrationOn refuses what the tenant has not switched on, as if it were not there.
 func (h *Handlers) registrationOn(r *http.Request) error {
-	settings, err := h.Service.Settings(r.Context(), web.InfoOf(r.Context()).Tenant.ID)
-	if err == nil && settings.DCRMode == oauth.DCROff {
+	settings, err := h.Clients.Settings(r.Context(), web.InfoOf(r.Context()).Tenant.ID)
+	if err == nil && settings.DCRMode == client.DCROff {
 		err = web.NotFound()
 	}
 	return err
@@ -157,31 +160,31 @@ func (h *Handlers) registrationOn(r *http.Request) error {
 
 // managed finds the application that a client manages, with the token by which it may, and
 // counts the request as its own. What then happens is the client's doing.
-func (h *Handlers) managed(w http.ResponseWriter, r *http.Request, clientID string) (a oauth.Application, token string, err error) {
+func (h *Handlers) managed(w http.ResponseWriter, r *http.Request, clientID string) (a client.Application, raw string, err error) {
 	if err := h.registrationOn(r); err != nil {
 		return a, "", err
 	}
 	if header := r.Header["Authorization"]; len(header) == 1 {
-		if scheme, value, _ := strings.Cut(header[0], " "); strings.EqualFold(scheme, oauth.TokenTypeBearer) {
-			token = value
+		if scheme, value, _ := strings.Cut(header[0], " "); strings.EqualFold(scheme, protocol.TokenTypeBearer) {
+			raw = value
 		}
 	}
-	if a, err = h.Service.ManagedClient(r.Context(), tenantOf(r), clientID, token); err != nil {
+	if a, err = h.Clients.Managed(r.Context(), tenantOf(r), clientID, raw); err != nil {
 		return a, "", err
 	}
-	web.InfoOf(r.Context()).Principal = &oauth.Principal{Subject: a.ClientID, ClientID: a.ClientID}
-	return a, token, h.Server.LimitClient(r.Context(), w, ratelimit.Token, a.ClientID)
+	web.InfoOf(r.Context()).Principal = &token.Principal{Subject: a.ClientID, ClientID: a.ClientID}
+	return a, raw, h.Server.LimitClient(r.Context(), w, ratelimit.Token, a.ClientID)
 }
 
 // registrationRefusal states a refusal as a response.
 func registrationRefusal(r *http.Request, err error) error {
-	if errors.Is(err, oauth.ErrRegistrationToken) {
+	if errors.Is(err, client.ErrRegistrationToken) {
 		return &web.Error{
-			Status: http.StatusUnauthorized, Code: "invalid_token", Message: oauth.ErrRegistrationToken.Error(),
+			Status: http.StatusUnauthorized, Code: "invalid_token", Message: client.ErrRegistrationToken.Error(),
 			Header: http.Header{"Www-Authenticate": {`Bearer realm="` + web.InfoOf(r.Context()).Tenant.BaseURL + `", error="invalid_token"`}},
 		}
 	}
-	if refused, ok := errors.AsType[*oauth.Error](err); ok && refused.Code == oauth.UnauthorizedClient { // RFC 7592 §2
+	if refused, ok := errors.AsType[*protocol.Error](err); ok && refused.Code == protocol.UnauthorizedClient { // RFC 7592 §2
 		return &web.Error{Status: http.StatusForbidden, Code: string(refused.Code), Message: refused.Description}
 	}
 	return refusal(r, err)
@@ -189,20 +192,20 @@ func registrationRefusal(r *http.Request, err error) error {
 
 // readMetadata reads what a client says about itself. Members that mean nothing here are
 // ignored (RFC 7591 §2).
-func readMetadata(w http.ResponseWriter, r *http.Request) (oauth.ClientMetadata, error) {
+func readMetadata(w http.ResponseWriter, r *http.Request) (client.Metadata, error) {
 	var said clientMetadata
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	err := web.DecodeJSON(w, r, &said)
 	if refused, ok := errors.AsType[*web.Error](err); ok {
-		err = &oauth.Error{Code: oauth.InvalidClientMetadata, Description: refused.Message}
+		err = &protocol.Error{Code: protocol.InvalidClientMetadata, Description: refused.Message}
 	}
-	return oauth.ClientMetadata(said), err
+	return client.Metadata(said), err
 }
 
-func writeInformation(w http.ResponseWriter, r *http.Request, status int, c oauth.RegisteredClient) error {
+func writeInformation(w http.ResponseWriter, r *http.Request, status int, c client.Registered) error {
 	i := information{
 		clientMetadata: clientMetadata(c.Metadata()), IssuedAt: c.Application.CreatedAt.Unix(), Token: c.Token,
-		URI: web.InfoOf(r.Context()).Tenant.BaseURL + oauth.RegisterPath + "/" + c.Application.ClientID,
+		URI: web.InfoOf(r.Context()).Tenant.BaseURL + protocol.RegisterPath + "/" + c.Application.ClientID,
 	}
 	if c.Secret != "" {
 		i.SecretExpiresAt = new(int64)

@@ -9,7 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"stonetown/oauth"
+	"stonetown/oauth/scope"
 )
 
 func TestJSONSaysTheSame(t *testing.T) {
@@ -138,18 +138,18 @@ func TestScopesAreDeclared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	demanded := slices.Clone(oauth.BuiltinScopes)
+	demanded := slices.Clone(scope.Builtin)
 	for _, op := range operations {
 		if op.Scope != "" {
 			demanded = append(demanded, op.Scope)
 		}
 	}
-	for _, scope := range slices.Concat(demanded, oauth.OIDCScopes) {
+	for _, scope := range slices.Concat(demanded, scope.OIDC) {
 		if !declared[scope] {
 			t.Errorf("the scope %s is not declared", scope)
 		}
 	}
-	if want := len(oauth.BuiltinScopes) + len(oauth.OIDCScopes); len(declared) != want {
+	if want := len(scope.Builtin) + len(scope.OIDC); len(declared) != want {
 		t.Errorf("%d scopes are declared, want %d", len(declared), want)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"stonetown/identity/external"
 	"stonetown/identity/factor"
 	"stonetown/identity/password"
-	"stonetown/oauth"
+	"stonetown/oauth/access"
 )
 
 // maxWords is the longest text that is looked for, in bytes.
@@ -135,7 +135,7 @@ type factorCount struct {
 	Count int    `json:"count"`
 }
 
-func detail(u identity.User, groups []identity.Group, factors []factor.Factor, identities []external.Identity, used []oauth.Authorization) userDetail {
+func detail(u identity.User, groups []identity.Group, factors []factor.Factor, identities []external.Identity, used []access.Authorization) userDetail {
 	d := userDetail{
 		UserDocument: u.Document(), Groups: []groupSummary{}, MfaFactors: []factorCount{}, ApplicationsUsed: []string{},
 		ExternalIdentities: profile.Identities(identities),

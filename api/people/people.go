@@ -15,7 +15,7 @@ import (
 	"stonetown/identity/password"
 	"stonetown/identity/session"
 	"stonetown/internal/geo"
-	"stonetown/oauth"
+	"stonetown/oauth/access"
 )
 
 // Directory is the part of [identity.Directory] that the operations use.
@@ -42,7 +42,7 @@ type Directory interface {
 
 // Authorizations knows the applications that users have signed in to; [oauth.Service] does.
 type Authorizations interface {
-	Authorizations(ctx context.Context, tenantID, userID string) ([]oauth.Authorization, error)
+	Authorizations(ctx context.Context, tenantID, userID string) ([]access.Authorization, error)
 }
 
 // Access is the part of [stonetown/identity/authn.Service] that the operations use: how users sign in.

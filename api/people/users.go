@@ -8,7 +8,7 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/identity"
-	"stonetown/oauth"
+	"stonetown/oauth/access"
 )
 
 // inlineGroups is how many groups the answer about a user shows.
@@ -186,7 +186,7 @@ func (h *Handlers) ListUserApplications(ctx context.Context, request ListUserApp
 	if err != nil {
 		return nil, err
 	}
-	page, limit, next, err := web.Page(h.Cursors, info.Tenant.ID, []string{"listUserApplications", request.UserID}, request.Params.Limit, request.Params.Cursor, all, func(z oauth.Authorization) string { return z.Application.ID })
+	page, limit, next, err := web.Page(h.Cursors, info.Tenant.ID, []string{"listUserApplications", request.UserID}, request.Params.Limit, request.Params.Cursor, all, func(z access.Authorization) string { return z.Application.ID })
 	if err != nil {
 		return nil, err
 	}

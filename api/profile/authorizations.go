@@ -2,7 +2,7 @@ package profile
 
 import (
 	"stonetown/internal/document"
-	"stonetown/oauth"
+	"stonetown/oauth/access"
 )
 
 // Authorization is an application that a user has signed in to, as clients get it.
@@ -18,7 +18,7 @@ type Authorization struct {
 }
 
 // Authorizations are those of a user.
-func Authorizations(list []oauth.Authorization) []Authorization {
+func Authorizations(list []access.Authorization) []Authorization {
 	all := make([]Authorization, len(list))
 	for i, z := range list {
 		a := z.Application

@@ -10,7 +10,7 @@ import (
 	"stonetown/api/web"
 	"stonetown/engine"
 	"stonetown/identity"
-	"stonetown/oauth"
+	"stonetown/oauth/client"
 	"stonetown/tuplestore"
 )
 
@@ -39,7 +39,7 @@ func (v *validation) resource(path, typ, id string) tuplestore.Object {
 func managed(o tuplestore.Object, relation string) error {
 	scope, kept := identity.Managed(o, relation)
 	if !kept {
-		scope, kept = "applications:write", oauth.Managed(o, relation)
+		scope, kept = "applications:write", client.Managed(o, relation)
 	}
 	if !kept {
 		return nil

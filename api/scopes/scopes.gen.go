@@ -11,7 +11,7 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/internal/document"
-	"stonetown/oauth"
+	"stonetown/oauth/scope"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gorilla/mux"
@@ -24,7 +24,7 @@ import (
 type Context map[string]interface{}
 
 // Entitlement Whether a user has the scope by being one, or through a group.
-type Entitlement = oauth.Entitlement
+type Entitlement = scope.Entitlement
 
 // Error defines model for Error.
 type Error struct {
@@ -60,7 +60,7 @@ type Meta struct {
 }
 
 // Scope defines model for Scope.
-type Scope = oauth.ScopeDocument
+type Scope = scope.Document
 
 // ScopeInput defines model for ScopeInput.
 type ScopeInput struct {

@@ -11,15 +11,15 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/engine"
-	"stonetown/oauth"
+	"stonetown/oauth/scope"
 )
 
 // Registry is the part of [oauth.Registry] that the operations use.
 type Registry interface {
-	Scopes(ctx context.Context, tenantID string) ([]oauth.Scope, error)
-	CreateScope(ctx context.Context, tenantID string, s oauth.Scope) (oauth.Scope, error)
-	UpdateScope(ctx context.Context, tenantID, name string, change func(*oauth.Scope)) (oauth.Scope, error)
-	DeleteScope(ctx context.Context, tenantID, name string, origin engine.Origin) error
+	List(ctx context.Context, tenantID string) ([]scope.Scope, error)
+	Create(ctx context.Context, tenantID string, s scope.Scope) (scope.Scope, error)
+	Update(ctx context.Context, tenantID, name string, change func(*scope.Scope)) (scope.Scope, error)
+	Delete(ctx context.Context, tenantID, name string, origin engine.Origin) error
 }
 
 // Handlers implements the operations. It is safe for concurrent use.
@@ -45,17 +45,17 @@ func translate(err error) *web.Error {
 		status int
 		code   string
 	}{
-		{oauth.ErrScopeNotFound, http.StatusNotFound, "scope_not_found"},
-		{oauth.ErrScopeExists, http.StatusConflict, "scope_exists"},
-		{oauth.ErrScopeInUse, http.StatusConflict, "scope_in_use"},
-		{oauth.ErrScopeReserved, http.StatusBadRequest, "scope_reserved"},
+		{scope.ErrNotFound, http.StatusNotFound, "scope_not_found"},
+		{scope.ErrExists, http.StatusConflict, "scope_exists"},
+		{scope.ErrInUse, http.StatusConflict, "scope_in_use"},
+		{scope.ErrReserved, http.StatusBadRequest, "scope_reserved"},
 	} {
 		if errors.Is(err, known.err) {
 			return &web.Error{Status: known.status, Code: known.code, Message: known.err.Error()}
 		}
 	}
-	if errors.Is(err, oauth.ErrScopeInvalid) {
-		return web.ValidationFailed(web.FieldError{Field: "name", Code: "invalid", Message: oauth.ErrScopeInvalid.Error()})
+	if errors.Is(err, scope.ErrInvalid) {
+		return web.ValidationFailed(web.FieldError{Field: "name", Code: "invalid", Message: scope.ErrInvalid.Error()})
 	}
 	return nil
 }
@@ -63,11 +63,11 @@ func translate(err error) *web.Error {
 // ListScopes lists scopes: a tenant has some dozens.
 func (h *Handlers) ListScopes(ctx context.Context, request ListScopesRequestObject) (ListScopesResponseObject, error) {
 	info := web.InfoOf(ctx)
-	found, err := h.Registry.Scopes(ctx, info.Tenant.ID)
+	found, err := h.Registry.List(ctx, info.Tenant.ID)
 	if err != nil {
 		return nil, err
 	}
-	page, limit, next, err := web.Page(h.Cursors, info.Tenant.ID, []string{"listScopes"}, request.Params.Limit, request.Params.Cursor, found, func(s oauth.Scope) string { return s.Name })
+	page, limit, next, err := web.Page(h.Cursors, info.Tenant.ID, []string{"listScopes"}, request.Params.Limit, request.Params.Cursor, found, func(s scope.Scope) string { return s.Name })
 	if err != nil {
 		return nil, err
 	}
@@ -88,8 +88,8 @@ func (h *Handlers) CreateScope(ctx context.Context, request CreateScopeRequestOb
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	scope := oauth.Scope{Name: in.Name, Description: in.Description, Entitlement: in.Entitlement}
-	scope, err := h.Registry.CreateScope(ctx, info.Tenant.ID, scope)
+	scope := scope.Scope{Name: in.Name, Description: in.Description, Entitlement: in.Entitlement}
+	scope, err := h.Registry.Create(ctx, info.Tenant.ID, scope)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (h *Handlers) PatchScope(ctx context.Context, request PatchScopeRequestObje
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	change := func(scope *oauth.Scope) {
+	change := func(scope *scope.Scope) {
 		if in.Description != nil {
 			scope.Description = *in.Description
 		}
@@ -120,7 +120,7 @@ func (h *Handlers) PatchScope(ctx context.Context, request PatchScopeRequestObje
 			scope.Entitlement = *in.Entitlement
 		}
 	}
-	scope, err := h.Registry.UpdateScope(ctx, info.Tenant.ID, request.Name, change)
+	scope, err := h.Registry.Update(ctx, info.Tenant.ID, request.Name, change)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (h *Handlers) PatchScope(ctx context.Context, request PatchScopeRequestObje
 func (h *Handlers) DeleteScope(ctx context.Context, request DeleteScopeRequestObject) (DeleteScopeResponseObject, error) {
 	info := web.InfoOf(ctx)
 	origin := engine.Origin{Actor: info.Principal.Subject, CommitID: info.CommitID}
-	if err := h.Registry.DeleteScope(ctx, info.Tenant.ID, request.Name, origin); err != nil {
+	if err := h.Registry.Delete(ctx, info.Tenant.ID, request.Name, origin); err != nil {
 		return nil, err
 	}
 	return DeleteScope204Response{}, nil
@@ -146,12 +146,12 @@ func description(v *web.Validation, text string) {
 
 func entitlement(v *web.Validation, e Entitlement) {
 	switch e {
-	case oauth.BySelf, oauth.ByGroup:
+	case scope.BySelf, scope.ByGroup:
 	default:
 		v.Add("entitlement", "unknown_value", "must be self or group")
 	}
 }
 
-func read(info *web.RequestInfo, s oauth.Scope) ScopeRead {
+func read(info *web.RequestInfo, s scope.Scope) ScopeRead {
 	return ScopeRead{Data: s.Document(), Meta: Meta{RequestID: info.RequestID}}
 }

@@ -4,17 +4,18 @@ import (
 	"net/http"
 	"strings"
 
-	"stonetown/oauth"
 	"stonetown/oauth/dpop"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/token"
 )
 
 // challenge returns WWW-Authenticate fields: of the scheme in the request, with the error, and
 // of the other one (RFC 6750 §3, RFC 9449 §7.1). params, if any, begin with a comma.
 func (info *RequestInfo) challenge(scheme, params string) http.Header {
 	realm := ` realm="` + info.Tenant.BaseURL + `"`
-	bearer := oauth.TokenTypeBearer + realm
-	bound := oauth.TokenTypeDPoP + realm + `, algs="` + strings.Join(dpop.Algs, " ") + `"`
-	if scheme == oauth.TokenTypeDPoP {
+	bearer := protocol.TokenTypeBearer + realm
+	bound := protocol.TokenTypeDPoP + realm + `, algs="` + strings.Join(dpop.Algs, " ") + `"`
+	if scheme == protocol.TokenTypeDPoP {
 		return http.Header{"Www-Authenticate": {bound + params, bearer}}
 	}
 	return http.Header{"Www-Authenticate": {bearer + params, bound}}
@@ -23,17 +24,17 @@ func (info *RequestInfo) challenge(scheme, params string) http.Header {
 // scheme returns the scheme of the caller's token; Bearer without a token.
 func (info *RequestInfo) scheme() string {
 	if info.Principal != nil && info.Principal.Thumbprint != "" {
-		return oauth.TokenTypeDPoP
+		return protocol.TokenTypeDPoP
 	}
-	return oauth.TokenTypeBearer
+	return protocol.TokenTypeBearer
 }
 
 // InvalidToken refuses a token that the pipeline had accepted.
-func InvalidToken(info *RequestInfo, reason oauth.Reason) *Error {
+func InvalidToken(info *RequestInfo, reason token.Reason) *Error {
 	return info.invalidToken(info.scheme(), reason)
 }
 
-func (info *RequestInfo) invalidToken(scheme string, reason oauth.Reason) *Error {
+func (info *RequestInfo) invalidToken(scheme string, reason token.Reason) *Error {
 	return &Error{
 		Status: http.StatusUnauthorized, Code: "invalid_token", Message: "the access token is not valid",
 		Details: Details{"reason": string(reason)}, Header: info.challenge(scheme, `, error="invalid_token"`),
@@ -43,6 +44,6 @@ func (info *RequestInfo) invalidToken(scheme string, reason oauth.Reason) *Error
 func (info *RequestInfo) invalidProof(reason dpop.Reason) *Error {
 	return &Error{
 		Status: http.StatusUnauthorized, Code: "invalid_dpop_proof", Message: "the DPoP proof is not valid",
-		Details: Details{"reason": string(reason)}, Header: info.challenge(oauth.TokenTypeDPoP, `, error="invalid_dpop_proof"`),
+		Details: Details{"reason": string(reason)}, Header: info.challenge(protocol.TokenTypeDPoP, `, error="invalid_dpop_proof"`),
 	}
 }

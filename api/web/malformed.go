@@ -43,7 +43,7 @@ func (c conn) Write(p []byte) (int, error) {
 var plain = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")
 
 var (
-	protocol = []byte("HTTP/1.1 ")
+	http11 = []byte("HTTP/1.1 ")
 	// expectation is the one answer of its own that it writes as it writes others.
 	expectation = []byte("HTTP/1.1 417 Expectation Failed\r\n")
 )
@@ -63,7 +63,7 @@ func restated(p []byte) []byte {
 	if !ok && bytes.HasPrefix(p, expectation) {
 		head, _, ok = bytes.Cut(p, []byte("\r\n"))
 	}
-	status, known := bytes.CutPrefix(head, protocol)
+	status, known := bytes.CutPrefix(head, http11)
 	if !ok || !known || bytes.IndexByte(head, '\n') >= 0 || len(status) < 3 {
 		return nil
 	}

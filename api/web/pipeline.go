@@ -23,8 +23,9 @@ import (
 	"stonetown/internal/id"
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/tracing"
-	"stonetown/oauth"
 	"stonetown/oauth/dpop"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/token"
 )
 
 // Header values that never change are shared between responses.
@@ -295,24 +296,24 @@ const SessionCookie = "__Host-sid"
 // credentials returns the token of a request and its scheme: a bearer token (RFC 6750), the
 // session cookie where the operation accepts it, or a token that is bound to a key (RFC 9449);
 // empty if there is none.
-func (s *Server) credentials(res *response, r *http.Request, op Operation) (scheme, token string, err error) {
+func (s *Server) credentials(res *response, r *http.Request, op Operation) (scheme, raw string, err error) {
 	header := r.Header["Authorization"]
 	if len(header) == 0 {
 		cookie, err := r.Cookie(SessionCookie)
 		if err != nil || !op.Cookie {
 			return "", "", nil
 		}
-		return oauth.TokenTypeBearer, cookie.Value, s.fromHere(r)
+		return protocol.TokenTypeBearer, cookie.Value, s.fromHere(r)
 	}
-	named, token, _ := strings.Cut(header[0], " ")
-	scheme = oauth.TokenTypeBearer
-	if strings.EqualFold(named, oauth.TokenTypeDPoP) {
-		scheme = oauth.TokenTypeDPoP
+	named, raw, _ := strings.Cut(header[0], " ")
+	scheme = protocol.TokenTypeBearer
+	if strings.EqualFold(named, protocol.TokenTypeDPoP) {
+		scheme = protocol.TokenTypeDPoP
 	}
-	if len(header) > 1 || !strings.EqualFold(named, scheme) || token == "" {
-		return "", "", res.invalidToken(scheme, oauth.Malformed)
+	if len(header) > 1 || !strings.EqualFold(named, scheme) || raw == "" {
+		return "", "", res.invalidToken(scheme, token.Malformed)
 	}
-	return scheme, token, nil
+	return scheme, raw, nil
 }
 
 // fromHere refuses requests that another site made the browser send: cookies are sent with them.
@@ -335,7 +336,7 @@ func (s *Server) authorize(res *response, r *http.Request, op Operation) error {
 	if token == "" {
 		return &Error{
 			Status: http.StatusUnauthorized, Code: "unauthenticated", Message: "an access token is required",
-			Header: res.challenge(oauth.TokenTypeBearer, ""),
+			Header: res.challenge(protocol.TokenTypeBearer, ""),
 		}
 	}
 	principal, err := s.verify(res, r, scheme, token)
@@ -377,19 +378,19 @@ func (s *Server) Authorize(w http.ResponseWriter, r *http.Request, scope string,
 
 // verify returns the principal of a token. A proof must name the tenant's own address and the
 // path of the request line; headers that a client or a proxy can set are ignored.
-func (s *Server) verify(res *response, r *http.Request, scheme, token string) (principal *oauth.Principal, err error) {
-	tenant := oauth.Tenant{ID: res.Tenant.ID, BaseURL: res.Tenant.BaseURL}
-	if scheme == oauth.TokenTypeDPoP {
-		principal, err = s.verifier.VerifyBound(r.Context(), tenant, token, dpop.Request{
+func (s *Server) verify(res *response, r *http.Request, scheme, raw string) (principal *token.Principal, err error) {
+	tenant := protocol.Tenant{ID: res.Tenant.ID, BaseURL: res.Tenant.BaseURL}
+	if scheme == protocol.TokenTypeDPoP {
+		principal, err = s.verifier.VerifyBound(r.Context(), tenant, raw, dpop.Request{
 			Proofs: r.Header.Values(dpop.Header), Method: res.request.Method, URL: tenant.BaseURL + r.URL.EscapedPath(),
 		})
 	} else {
-		principal, err = s.verifier.Verify(r.Context(), tenant, token)
+		principal, err = s.verifier.Verify(r.Context(), tenant, raw)
 	}
 	if err == nil {
 		return principal, nil
 	}
-	if refused, ok := errors.AsType[*oauth.TokenError](err); ok {
+	if refused, ok := errors.AsType[*token.Error](err); ok {
 		return nil, res.invalidToken(scheme, refused.Reason)
 	}
 	if refused, ok := errors.AsType[*dpop.Error](err); ok {

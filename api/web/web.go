@@ -33,8 +33,9 @@ import (
 	"stonetown/internal/idempotency"
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/tracing"
-	"stonetown/oauth"
 	"stonetown/oauth/dpop"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/token"
 )
 
 // Tenants finds the tenant that a request is for.
@@ -50,10 +51,10 @@ type Tenants interface {
 type Verifier interface {
 	// Verify returns the principal of a bearer token. An [*oauth.TokenError] means that
 	// the token is not valid for the tenant; any other error is internal.
-	Verify(ctx context.Context, t oauth.Tenant, bearer string) (*oauth.Principal, error)
+	Verify(ctx context.Context, t protocol.Tenant, bearer string) (*token.Principal, error)
 	// VerifyBound does so for a token that is bound to a key. A [*dpop.Error] means that
 	// the request has no valid proof of the key.
-	VerifyBound(ctx context.Context, t oauth.Tenant, token string, r dpop.Request) (*oauth.Principal, error)
+	VerifyBound(ctx context.Context, t protocol.Tenant, token string, r dpop.Request) (*token.Principal, error)
 }
 
 // Config configures a [Server]. Tenants, Verifier, Logger and Metrics are
@@ -227,7 +228,7 @@ type ErrorFormat struct {
 type RequestInfo struct {
 	RequestID string
 	Tenant    controlplane.Tenant
-	Principal *oauth.Principal // nil for requests without a token
+	Principal *token.Principal // nil for requests without a token
 	ClientIP  netip.Addr
 	// CommitID is the same for all attempts of a request with one Idempotency-Key;
 	// empty without a key. A transaction that stores it is not executed twice

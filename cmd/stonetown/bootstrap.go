@@ -18,7 +18,9 @@ import (
 	"stonetown/identity"
 	"stonetown/identity/password"
 	"stonetown/internal/sqldb"
-	"stonetown/oauth"
+	"stonetown/oauth/client"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/scope"
 	"stonetown/server"
 )
 
@@ -107,8 +109,8 @@ func bootstrap(ctx context.Context, s *server.Server, b bootstrapOptions, file s
 		if err != nil {
 			return err
 		}
-		app, secret, err := s.OAuth.CreateApplication(ctx, tx, tenant.ID, oauth.Application{
-			Name: "bootstrap", Type: oauth.Machine, AllowedScopes: oauth.BuiltinScopes,
+		app, secret, err := s.OAuth.Clients.CreateIn(ctx, tx, tenant.ID, client.Application{
+			Name: "bootstrap", Type: client.Machine, AllowedScopes: scope.Builtin,
 		})
 		if err != nil {
 			return err
@@ -125,7 +127,7 @@ func bootstrap(ctx context.Context, s *server.Server, b bootstrapOptions, file s
 	if err == nil {
 		// This creates the signing keys of the tenant, so that every later start finds
 		// a wrong master key.
-		_, err = s.OAuth.JWKS(ctx, oauth.Tenant{ID: c.TenantID, BaseURL: c.BaseURL})
+		_, err = s.OAuth.Keys.JWKS(ctx, protocol.Tenant{ID: c.TenantID, BaseURL: c.BaseURL})
 	}
 	if err != nil {
 		return credentials{}, fmt.Errorf("bootstrap: %w", err)

@@ -13,7 +13,10 @@ import (
 	"stonetown/controlplane"
 	"stonetown/identity"
 	"stonetown/internal/seal"
-	"stonetown/oauth"
+	"stonetown/oauth/client"
+	"stonetown/oauth/grants"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/scope"
 )
 
 // command runs the program to its end.
@@ -122,10 +125,10 @@ func TestBootstrap(t *testing.T) {
 	if _, err := m.Users.UserByEmail(t.Context(), c.TenantID, c.Owner.Email); !errors.Is(err, identity.ErrUserNotFound) {
 		t.Errorf("the owner is a user of the tenant: %v", err)
 	}
-	resp, err := m.OAuth.Token(t.Context(), oauth.Tenant{ID: c.TenantID, BaseURL: c.BaseURL}, oauth.TokenRequest{
-		GrantType: oauth.GrantClientCredentials, Credentials: oauth.Credentials{ClientID: c.ClientID, ClientSecret: c.ClientSecret},
+	resp, err := m.OAuth.Grants.Token(t.Context(), protocol.Tenant{ID: c.TenantID, BaseURL: c.BaseURL}, grants.Request{
+		GrantType: protocol.GrantClientCredentials, Credentials: client.Credentials{ClientID: c.ClientID, ClientSecret: c.ClientSecret},
 	})
-	if err != nil || resp.Scope != strings.Join(oauth.BuiltinScopes, " ") {
+	if err != nil || resp.Scope != strings.Join(scope.Builtin, " ") {
 		t.Errorf("%q, %v", resp.Scope, err)
 	}
 	if err := m.Close(); err != nil {

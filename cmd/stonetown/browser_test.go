@@ -98,8 +98,8 @@ func ask[T any](b *browser, action chromedp.Action[T]) T {
 	return value
 }
 
-// protocol sends a command of the protocol.
-func protocol[P, R any](b *browser, c cdp.Command[P, R], params P) {
+// perform sends a command of the protocol.
+func perform[P, R any](b *browser, c cdp.Command[P, R], params P) {
 	b.Helper()
 	if _, err := chromedp.Call(b.ctx, c, params); err != nil {
 		b.failed(err)
@@ -141,8 +141,8 @@ func (b *browser) picture(path, title string) {
 	b.seen[name] = true
 	for device, width := range map[string]int64{"phone": 390, "desktop": 1280} {
 		for _, scheme := range []string{"light", "dark"} {
-			protocol(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: 844, DeviceScaleFactor: 1, Mobile: device == "phone"})
-			protocol(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+			perform(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: 844, DeviceScaleFactor: 1, Mobile: device == "phone"})
+			perform(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
 			b.do(chromedp.Sleep(150 * time.Millisecond))
 			png := ask(b, chromedp.FullScreenshot(100))
 			file := fmt.Sprintf("%s %s %s.png", strings.ReplaceAll(name, "/", "-"), device, scheme)
@@ -151,7 +151,7 @@ func (b *browser) picture(path, title string) {
 			}
 		}
 	}
-	protocol(b, emulation.ClearDeviceMetricsOverride, cdp.Empty{})
+	perform(b, emulation.ClearDeviceMetricsOverride, cdp.Empty{})
 }
 
 // fill types into the fields of a form, by their names.
@@ -208,7 +208,7 @@ func (b *browser) letter(subject string) {
 // authenticator gives the browser one that knows its person.
 func (b *browser) authenticator() {
 	b.Helper()
-	protocol(b, webauthn.Enable, webauthn.EnableParams{})
+	perform(b, webauthn.Enable, webauthn.EnableParams{})
 	made, err := chromedp.Call(b.ctx, webauthn.AddVirtualAuthenticator, webauthn.AddVirtualAuthenticatorParams{Options: &webauthn.VirtualAuthenticatorOptions{
 		Protocol: webauthn.AuthenticatorProtocolCtap2, Transport: webauthn.AuthenticatorTransportInternal,
 		HasResidentKey: true, HasUserVerification: true, IsUserVerified: true, AutomaticPresenceSimulation: true,
@@ -222,7 +222,7 @@ func (b *browser) authenticator() {
 // touch says whether somebody is there to touch the authenticator when it asks.
 func (b *browser) touch(present bool) {
 	b.Helper()
-	protocol(b, webauthn.SetAutomaticPresenceSimulation, webauthn.SetAutomaticPresenceSimulationParams{AuthenticatorID: b.key, Enabled: present})
+	perform(b, webauthn.SetAutomaticPresenceSimulation, webauthn.SetAutomaticPresenceSimulationParams{AuthenticatorID: b.key, Enabled: present})
 }
 
 // A person signs up, and in, in every way there is, and looks after their account.

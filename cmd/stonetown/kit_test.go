@@ -22,7 +22,7 @@ func (s *running) define(c credentials, token, key, name string) *http.Response 
 	}
 	req.Host = hostOf(s.t, c.BaseURL)
 	req.Header = http.Header{"Authorization": {"Bearer " + token}, "Content-Type": {"application/json"}, "Idempotency-Key": {key}}
-	resp, err := client.Do(req)
+	resp, err := httpClient.Do(req)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestServeEndsStreams(t *testing.T) {
 	}
 	req.Host = hostOf(t, c.BaseURL)
 	req.Header.Set("Authorization", "Bearer "+s.token(c))
-	resp, err := client.Do(req)
+	resp, err := httpClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}

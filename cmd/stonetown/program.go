@@ -19,7 +19,7 @@ import (
 	"stonetown/internal/geo"
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/tracing"
-	"stonetown/oauth"
+	"stonetown/oauth/scope"
 	"stonetown/server"
 )
 
@@ -153,10 +153,10 @@ func (p *Program) openServer(ctx context.Context, metrics prometheus.Registerer)
 
 // prepareTenant writes the relations of a tenant that bootstrap created, unless they exist.
 func (p *Program) prepareTenant(ctx context.Context, tenantID string) error {
-	if err := p.server.Users.Administrators(ctx, tenantID, oauth.BuiltinScopes); err != nil {
+	if err := p.server.Users.Administrators(ctx, tenantID, scope.Builtin); err != nil {
 		return err
 	}
-	return p.server.OAuth.HoldScopes(ctx, tenantID)
+	return p.server.OAuth.Clients.HoldScopes(ctx, tenantID)
 }
 
 // prepareDevelopment prepares the tenant of a development server, and prints the quickstart.

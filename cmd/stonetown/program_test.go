@@ -87,8 +87,8 @@ func (s *running) wait() error {
 	return err
 }
 
-// client does not keep connections, so that none is left when a test ends.
-var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}
+// httpClient does not keep connections, so that none is left when a test ends.
+var httpClient = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}
 
 func (s *running) do(method, url, host, token, body string) (status int, answer map[string]any) {
 	s.t.Helper()
@@ -103,7 +103,7 @@ func (s *running) do(method, url, host, token, body string) (status int, answer 
 	} else {
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
-	resp, err := client.Do(req)
+	resp, err := httpClient.Do(req)
 	if err != nil {
 		s.t.Fatal(err)
 	}

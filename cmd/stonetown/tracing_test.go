@@ -137,7 +137,7 @@ func TestTraces(t *testing.T) {
 		}
 		req.Host = hostOf(t, c.BaseURL)
 		req.Header = http.Header{"Authorization": {"Bearer " + token}, "Content-Type": {"application/json"}, "Traceparent": {traceparent}}
-		res, err := client.Do(req)
+		res, err := httpClient.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"stonetown/identity"
-	"stonetown/oauth"
+	"stonetown/oauth/client"
 	"stonetown/tuplestore"
 )
 
@@ -105,7 +105,7 @@ func (e *Export) resources(ctx context.Context, typ string) error {
 func managed(r Stored[Resource]) bool {
 	o := tuplestore.Object{Type: r.Value.Ref.Type, ID: r.Value.Ref.ExternalID}
 	_, managed := identity.Managed(o, "")
-	return managed || oauth.Managed(o, "")
+	return managed || client.Managed(o, "")
 }
 
 // relations lists the resources anew rather than remember all of them.
@@ -146,7 +146,7 @@ func (e *Export) relationsOf(ctx context.Context, resources []Stored[Resource]) 
 	for i, p := range first {
 		for {
 			for _, t := range p.Items {
-				if oauth.Managed(tuplestore.Object{Type: resources[i].Value.Ref.Type}, t.Value.Relation) {
+				if client.Managed(tuplestore.Object{Type: resources[i].Value.Ref.Type}, t.Value.Relation) {
 					continue
 				}
 				if err := e.line(KindRelation, t.JSON, &e.end.Relations); err != nil {

@@ -1,0 +1,117 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"stonetown/internal/eventlog"
+	"stonetown/internal/sqldb"
+	"stonetown/oauth/client"
+	"stonetown/oauth/internal/storage"
+	"stonetown/oauth/protocol"
+)
+
+// ErrNoAuthorization is returned where a user has not let an application do anything.
+var ErrNoAuthorization = errors.New("the user has not signed in to the application")
+
+// SelectConsent are the scopes that a user has let an application have.
+func (s *Store) SelectConsent(ctx context.Context, from storage.Querier, tenant protocol.Tenant, userID, clientID string) ([]string, error) {
+	var scopes string
+	err := from.QueryRow(ctx, `SELECT scopes FROM authorizations WHERE tenant_id = $1 AND user_id = $2 AND client_id = $3`, tenant.ID, userID, clientID).Scan(&scopes)
+	if err != nil && !errors.Is(err, sqldb.ErrNoRows) {
+		return nil, fmt.Errorf("read consent: %w", err)
+	}
+	return strings.Fields(scopes), nil
+}
+
+// Authorization is an application that a user has signed in to.
+type Authorization struct {
+	Application client.Application
+	Scopes      []string  // that the user has consented to: none of the tenant's own applications
+	CreatedAt   time.Time // UTC, as is the other
+	UsedAt      time.Time // when the user was last sent back to it
+}
+
+// maxAuthorizations is how many applications of one user are listed.
+const maxAuthorizations = 1000
+
+// Authorizations lists the applications that a user has signed in to, the latest first, at
+// most 1,000.
+func (s *Store) Authorizations(ctx context.Context, tenantID, userID string) (list []Authorization, err error) {
+	rows, err := s.db.Query(ctx, `
+		SELECT z.scopes, z.created_at, z.used_at, a.id, a.client_id, a.name, a.options
+		FROM authorizations z JOIN applications a ON a.tenant_id = z.tenant_id AND a.client_id = z.client_id
+		WHERE z.tenant_id = $1 AND z.user_id = $2 ORDER BY z.used_at DESC, z.client_id LIMIT $3`, tenantID, userID, int64(maxAuthorizations))
+	if err != nil {
+		return nil, fmt.Errorf("list authorizations: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var z Authorization
+		var scopes, options string
+		var created, used int64
+		err := rows.Scan(&scopes, &created, &used, &z.Application.ID, &z.Application.ClientID, &z.Application.Name, &options)
+		if err == nil {
+			z.Application.FirstParty = true
+			err = storage.ReadJSON(options, &z.Application.Options)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list authorizations: %w", err)
+		}
+		z.Scopes, z.CreatedAt, z.UsedAt = strings.Fields(scopes), storage.Time(created), storage.Time(used)
+		list = append(list, z)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("list authorizations: %w", err)
+	}
+	return list, nil
+}
+
+// EndAuthorization takes back all that a user has let an application do, and forgets what
+// they have consented to. It fails with [ErrApplicationNotFound] or [ErrNoAuthorization].
+func (s *Store) EndAuthorization(ctx context.Context, tenant protocol.Tenant, userID, applicationID string) error {
+	app, err := client.SelectByID(ctx, s.db, tenant.ID, applicationID)
+	if err != nil {
+		return err
+	}
+	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		scopes, err := s.SelectConsent(ctx, tx, tenant, userID, app.ClientID)
+		if err != nil {
+			return err
+		}
+		n, err := tx.Exec(ctx, `DELETE FROM authorizations WHERE tenant_id = $1 AND user_id = $2 AND client_id = $3`, tenant.ID, userID, app.ClientID)
+		if err == nil && n == 0 {
+			err = ErrNoAuthorization
+		}
+		if err == nil {
+			_, err = tx.Exec(ctx, `UPDATE grants SET revoked_at = $4 WHERE tenant_id = $1 AND user_id = $2 AND client_id = $3 AND revoked_at = 0`,
+				tenant.ID, userID, app.ClientID, storage.Now(s.clock).UnixMicro())
+		}
+		if err != nil {
+			return err
+		}
+		var b sqldb.Batch
+		eventlog.Append(&b, tenant.ID, consentRevoked(ctx, app, userID, scopes))
+		return tx.Send(ctx, &b)
+	})
+	if err != nil {
+		return fmt.Errorf("end authorization: %w", err)
+	}
+	return nil
+}
+
+// ForgetUser queues that what a user has let applications do is taken back and forgotten.
+func (s *Store) ForgetUser(b *sqldb.Batch, tenantID, userID string) {
+	b.Queue(`UPDATE grants SET revoked_at = $3 WHERE tenant_id = $1 AND user_id = $2 AND revoked_at = 0`, []any{tenantID, userID, storage.Now(s.clock).UnixMicro()}, nil)
+	b.Queue(`DELETE FROM authorizations WHERE tenant_id = $1 AND user_id = $2`, []any{tenantID, userID}, nil)
+}
+
+// ForgetClient queues that the access of users to a deleted application is revoked and
+// forgotten.
+func (s *Store) ForgetClient(b *sqldb.Batch, tenantID, clientID string) {
+	b.Queue(`DELETE FROM authorizations WHERE tenant_id = $1 AND client_id = $2`, []any{tenantID, clientID}, nil)
+	b.Queue(`UPDATE grants SET revoked_at = $3 WHERE tenant_id = $1 AND client_id = $2 AND revoked_at = 0`, []any{tenantID, clientID, storage.Now(s.clock).UnixMicro()}, nil)
+}

@@ -1,0 +1,61 @@
+package access
+
+import (
+	"context"
+
+	"stonetown/internal/eventlog"
+	"stonetown/oauth/client"
+)
+
+// asClient is the context of a request that names an application but does not prove it, as
+// its tokens may have been stolen.
+func asClient(ctx context.Context, clientID string) context.Context {
+	return client.WithOrigin(ctx, func(o *eventlog.Origin) { o.ClientID = clientID })
+}
+
+// UserRef names a user that an event is about.
+type UserRef struct {
+	ID string `json:"id"`
+}
+
+type consentEvent struct {
+	Application client.Ref `json:"application"`
+	User        UserRef    `json:"user"`
+	Scopes      []string   `json:"scopes"`
+}
+
+func ConsentGranted(ctx context.Context, a client.Application, userID string, scopes []string) eventlog.Event {
+	return eventlog.Of(ctx, eventlog.ConsentGranted, consentEvent{a.Ref(), UserRef{userID}, scopes})
+}
+
+func consentRevoked(ctx context.Context, a client.Application, userID string, scopes []string) eventlog.Event {
+	return eventlog.Of(ctx, eventlog.ConsentRevoked, consentEvent{a.Ref(), UserRef{userID}, scopes})
+}
+
+// Event is an event of a grant that ends.
+type Event func(context.Context, Grant) eventlog.Event
+
+func AuthorizationCodeReused(ctx context.Context, g Grant) eventlog.Event {
+	return eventlog.Of(ctx, eventlog.SecurityAuthorizationCodeReused, g.data())
+}
+
+func RefreshTokenReused(ctx context.Context, g Grant) eventlog.Event {
+	return eventlog.Of(ctx, eventlog.SecurityRefreshTokenReused, g.data())
+}
+
+func TokenFamilyRevoked(ctx context.Context, g Grant) eventlog.Event {
+	return eventlog.Of(ctx, eventlog.TokenFamilyRevoked, g.data())
+}
+
+// data is what events say about a grant.
+func (g Grant) data() any {
+	var data struct {
+		Grant struct {
+			ID       string `json:"id"`
+			ClientID string `json:"client_id"`
+		} `json:"grant"`
+		User UserRef `json:"user"`
+	}
+	data.Grant.ID, data.Grant.ClientID, data.User.ID = g.ID, g.ClientID, g.Authentication.UserID
+	return data
+}

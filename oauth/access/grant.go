@@ -1,0 +1,124 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"stonetown/internal/eventlog"
+	"stonetown/internal/sqldb"
+	"stonetown/oauth/client"
+	"stonetown/oauth/internal/storage"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/scope"
+)
+
+// Grant is what a user has let an application do. All tokens that follow from one
+// authorization belong to one grant, and end with it.
+type Grant struct {
+	ID, tenantID, ClientID string
+	Authentication         Authentication
+	Scopes                 []string // without those of groups
+	Audience               string
+	Nonce                  string
+	CreatedAt, ExpiresAt   time.Time
+	RevokedAt              time.Time // zero: it is not
+}
+
+// Offline grants outlive their session (OIDC Core §11).
+func (g Grant) Offline() bool { return slices.Contains(g.Scopes, scope.OfflineAccess) }
+
+// Begin queues that a user lets an application do something, as of now.
+func (s *Store) Begin(b *sqldb.Batch, tenant protocol.Tenant, settings client.Settings, g Grant) {
+	now := storage.Now(s.clock)
+	b.Queue(`
+		INSERT INTO grants (tenant_id, id, client_id, user_id, session_id, scope, audience, nonce, methods, auth_time, second_factor_at, created_at, expires_at, revoked_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 0)`,
+		[]any{
+			tenant.ID, g.ID, g.ClientID, g.Authentication.UserID, g.Authentication.SessionID, strings.Join(g.Scopes, " "), g.Audience, g.Nonce, strings.Join(g.Authentication.Methods, " "),
+			g.Authentication.AuthTime.UnixMicro(), storage.Micros(g.Authentication.SecondFactor), now.UnixMicro(), now.Add(time.Duration(settings.RefreshFamilyMaxS) * time.Second).UnixMicro(),
+		}, nil)
+	b.Queue(`
+		INSERT INTO authorizations (tenant_id, user_id, client_id, scopes, created_at, used_at) VALUES ($1, $2, $3, '', $4, $4)
+		ON CONFLICT (tenant_id, user_id, client_id) DO UPDATE SET used_at = $4`,
+		[]any{tenant.ID, g.Authentication.UserID, g.ClientID, now.UnixMicro()}, nil)
+}
+
+// ErrInvalidGrant is the one refusal of a code or token, whatever is wrong with it.
+var ErrInvalidGrant = protocol.NewError(protocol.InvalidGrant, "the code or token is not valid for this client")
+
+// Holder is the user of a grant that is still good: for tokens that a new code is
+// exchanged for, only while the user is signed in.
+func (s *Store) Holder(ctx context.Context, tenant protocol.Tenant, g Grant, first bool) (User, error) {
+	if !g.RevokedAt.IsZero() || !storage.Now(s.clock).Before(g.ExpiresAt) {
+		return User{}, ErrInvalidGrant
+	}
+	if first || !g.Offline() {
+		live, err := s.users.SessionLive(ctx, tenant.ID, g.Authentication.SessionID)
+		if err != nil {
+			return User{}, err
+		}
+		if !live {
+			return User{}, ErrInvalidGrant
+		}
+	}
+	person, err := s.users.User(ctx, tenant.ID, g.Authentication.UserID)
+	if errors.Is(err, ErrUserGone) || err == nil && g.Offline() && g.CreatedAt.Before(person.ValidFrom) {
+		return User{}, ErrInvalidGrant
+	}
+	return person, err
+}
+
+// grantColumns are those of a grant g; grantRow reads them.
+const grantColumns = `g.id, g.client_id, g.user_id, g.session_id, g.scope, g.audience, g.nonce, g.methods, g.auth_time, g.second_factor_at,
+	g.created_at, g.expires_at, g.revoked_at`
+
+// grantRow reads a grant that was selected with more columns before its own. It fails with
+// invalidGrant if there is none.
+func grantRow(row *sqldb.Row, tenant protocol.Tenant, more ...any) (g Grant, err error) {
+	g = Grant{tenantID: tenant.ID}
+	var scope, methods string
+	var auth, second, created, expires, revoked int64
+	err = row.Scan(append(more, &g.ID, &g.ClientID, &g.Authentication.UserID, &g.Authentication.SessionID, &scope, &g.Audience, &g.Nonce, &methods, &auth, &second, &created, &expires, &revoked)...)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return g, ErrInvalidGrant
+	}
+	if err != nil {
+		return g, fmt.Errorf("read grant: %w", err)
+	}
+	g.Scopes, g.Authentication.Methods = strings.Fields(scope), strings.Fields(methods)
+	g.Authentication.AuthTime, g.Authentication.SecondFactor, g.CreatedAt, g.ExpiresAt, g.RevokedAt = storage.Time(auth), storage.Time(second), storage.Time(created), storage.Time(expires), storage.Time(revoked)
+	return g, nil
+}
+
+// SelectGrant finds a grant. It fails with invalidGrant.
+func SelectGrant(ctx context.Context, from storage.Querier, tenant protocol.Tenant, grantID string) (Grant, error) {
+	return grantRow(from.QueryRow(ctx, `SELECT `+grantColumns+` FROM grants g WHERE g.tenant_id = $1 AND g.id = $2`, tenant.ID, grantID), tenant)
+}
+
+// Revoke takes back what a user has let an application do, with all its tokens, and
+// records the events unless that was done before.
+func (s *Store) Revoke(ctx context.Context, tenant protocol.Tenant, grantID string, happened ...Event) error {
+	err := s.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		n, err := tx.Exec(ctx, `UPDATE grants SET revoked_at = $3 WHERE tenant_id = $1 AND id = $2 AND revoked_at = 0`, tenant.ID, grantID, storage.Now(s.clock).UnixMicro())
+		if err != nil || n == 0 {
+			return err
+		}
+		g, err := SelectGrant(ctx, tx, tenant, grantID)
+		if err != nil {
+			return err
+		}
+		var b sqldb.Batch
+		for _, event := range happened {
+			eventlog.Append(&b, tenant.ID, event(asClient(ctx, g.ClientID), g))
+		}
+		return tx.Send(ctx, &b)
+	})
+	if err != nil {
+		return fmt.Errorf("revoke grant: %w", err)
+	}
+	return nil
+}

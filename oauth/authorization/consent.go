@@ -1,0 +1,123 @@
+package authorization
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"stonetown/internal/eventlog"
+	"stonetown/internal/sqldb"
+	"stonetown/oauth/access"
+	"stonetown/oauth/client"
+	"stonetown/oauth/internal/storage"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/scope"
+)
+
+// Answer is what a person has said so far to an authorization request.
+type Answer struct {
+	SessionID string `json:"session,omitempty"` // that was chosen among the person's accounts
+
+	// What the application may have, said by a user; an empty user has not been asked.
+	UserID string   `json:"user,omitempty"`
+	Scopes []string `json:"scopes,omitempty"` // none: the user denied the request
+}
+
+// ErrScopesNotAsked is returned for consent to something that was not asked for.
+var ErrScopesNotAsked = errors.New("the application did not request all of these scopes")
+
+// Consented is a request as a user has consented to it: at this time, before, or because
+// the application is one of the tenant's own. It fails with [*RedirectError]:
+// [ConsentRequired] where the user has to be asked, [AccessDenied] where they said no.
+func (s *Service) Consented(ctx context.Context, tenant protocol.Tenant, r Request, said Answer, userID string) (Request, error) {
+	if said.UserID == userID {
+		if len(said.Scopes) == 0 {
+			return r, r.Refusal(protocol.AccessDenied, "the user denied the request")
+		}
+		r.Scopes = said.Scopes
+		return r, nil
+	}
+	ask := r.Refusal(protocol.ConsentRequired, "the user has not given consent")
+	if r.Prompts("consent") {
+		return r, ask
+	}
+	app, err := client.Select(ctx, s.db, tenant.ID, r.ClientID)
+	switch {
+	case client.IsNotFound(err):
+		return r, &PageError{"the application is unknown"}
+	case err != nil:
+		return r, err
+	case app.FirstParty:
+		return r, nil
+	case slices.Contains(r.Scopes, scope.OfflineAccess): // which lasts, and is asked for each time
+		return r, ask
+	}
+	before, err := s.access.SelectConsent(ctx, s.db, tenant, userID, r.ClientID)
+	if err == nil && len(scope.Intersect(r.Scopes, before)) < len(r.Scopes) {
+		err = ask
+	}
+	return r, err
+}
+
+// Consent records what a user lets an application have whose request waits: of the scopes
+// that it asked for some, all (nil), or none to deny it. What was consented to is
+// remembered. It fails with [ErrFlowNotFound], [ErrFlowExpired] or [ErrScopesNotAsked].
+func (s *Service) Consent(ctx context.Context, tenant protocol.Tenant, flowID, userID string, scopes []string) error {
+	flow, err := s.Pending(ctx, tenant, flowID)
+	if err != nil {
+		return err
+	}
+	if scopes == nil {
+		scopes = flow.Request.Scopes
+	}
+	if len(scope.Intersect(scopes, flow.Request.Scopes)) < len(scopes) {
+		return ErrScopesNotAsked
+	}
+	flow.Answer.UserID, flow.Answer.Scopes = userID, scopes
+	return s.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		if err := storeAnswer(ctx, tx, tenant, flowID, flow.Answer); err != nil || len(scopes) == 0 {
+			return err
+		}
+		before, err := s.access.SelectConsent(ctx, tx, tenant, userID, flow.Request.ClientID)
+		if err != nil {
+			return err
+		}
+		more := slices.DeleteFunc(slices.Clone(scopes), func(scope string) bool { return slices.Contains(before, scope) })
+		if len(more) == 0 {
+			return nil
+		}
+		app, err := client.Select(ctx, tx, tenant.ID, flow.Request.ClientID)
+		if err != nil {
+			return err
+		}
+		now := storage.Now(s.clock).UnixMicro()
+		var b sqldb.Batch
+		b.Queue(`
+			INSERT INTO authorizations (tenant_id, user_id, client_id, scopes, created_at, used_at) VALUES ($1, $2, $3, $4, $5, $5)
+			ON CONFLICT (tenant_id, user_id, client_id) DO UPDATE SET scopes = $4`,
+			[]any{tenant.ID, userID, app.ClientID, strings.Join(slices.Concat(before, more), " "), now}, nil)
+		eventlog.Append(&b, tenant.ID, access.ConsentGranted(ctx, app, userID, scopes))
+		return tx.Send(ctx, &b)
+	})
+}
+
+// Choose records that a person goes on with the account of a session. It fails with
+// [ErrFlowNotFound] or [ErrFlowExpired].
+func (s *Service) Choose(ctx context.Context, tenant protocol.Tenant, flowID, sessionID string) error {
+	flow, err := s.Pending(ctx, tenant, flowID)
+	if err != nil {
+		return err
+	}
+	flow.Answer.SessionID = sessionID
+	return s.db.Tx(ctx, func(tx *sqldb.Tx) error { return storeAnswer(ctx, tx, tenant, flowID, flow.Answer) })
+}
+
+func storeAnswer(ctx context.Context, tx *sqldb.Tx, tenant protocol.Tenant, flowID string, said Answer) error {
+	_, err := tx.Exec(ctx, `UPDATE flows SET answer = $3 WHERE tenant_id = $1 AND id = $2`, tenant.ID, protocol.Hash(flowID), storage.JSON(said))
+	if err != nil {
+		return fmt.Errorf("answer authorization request: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package authorization
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"stonetown/oauth/client"
+	"stonetown/oauth/protocol"
+)
+
+const (
+	// requestURIPrefix begins what a pushed request is referred to by (RFC 9126 §2.2).
+	requestURIPrefix = "urn:ietf:params:oauth:request_uri:"
+	// pushedFor is how long a pushed request waits for its person.
+	pushedFor = 90 * time.Second
+)
+
+// Push takes an authorization request from the application itself, before anybody's browser
+// is involved (RFC 9126), and returns what the browser then brings as request_uri, once and
+// within the time that is returned. Refusals are [*Error].
+func (s *Service) Push(ctx context.Context, tenant protocol.Tenant, by client.Credentials, params url.Values) (requestURI string, good time.Duration, err error) {
+	app, err := s.authn.Authenticate(ctx, tenant, &by)
+	if err != nil {
+		return "", 0, err
+	}
+	if params.Has("request_uri") {
+		return "", 0, protocol.NewError(protocol.InvalidRequest, "request_uri cannot be pushed")
+	}
+	params.Set("client_id", app.ClientID)
+	key, err := s.authn.ProvenKey(tenant, by, protocol.PushPath)
+	switch {
+	case err != nil:
+		return "", 0, err
+	}
+	if err := s.authn.Admit(ctx, by, app.ClientID); err != nil {
+		return "", 0, err
+	}
+	switch {
+	case key != "" && params.Has("dpop_jkt") && params.Get("dpop_jkt") != key: // RFC 9449 §10.1
+		return "", 0, protocol.NewError(protocol.InvalidRequest, "dpop_jkt does not match the key of the DPoP proof")
+	case key != "":
+		params.Set("dpop_jkt", key)
+	}
+	r, _, err := s.validate(ctx, tenant, params)
+	var page *PageError
+	var redirect *RedirectError
+	switch {
+	case errors.As(err, &page):
+		return "", 0, protocol.NewError(protocol.InvalidRequest, page.Description)
+	case errors.As(err, &redirect):
+		return "", 0, protocol.NewError(protocol.Code(redirect.Code), redirect.Description)
+	case err != nil:
+		return "", 0, err
+	}
+	requestURI = protocol.NewToken(requestURIPrefix)
+	return requestURI, pushedFor, s.storeRequest(ctx, tenant, requestURI, r, "", pushedFor)
+}
+
+// pushed is the request that a request_uri stands for, which is used up: for its own
+// client only, and only once (RFC 9126 §4). It fails as [Service.Authorize] does.
+func (s *Service) pushed(ctx context.Context, tenant protocol.Tenant, params url.Values) (r Request, app client.Application, err error) {
+	requestURI := params.Get("request_uri")
+	refused := &PageError{"the request_uri is unknown, used or expired"}
+	if len(params["request_uri"]) != 1 || !strings.HasPrefix(requestURI, requestURIPrefix) {
+		return r, app, refused
+	}
+	f, err := s.readRequest(ctx, tenant, requestURI)
+	r = f.Request
+	switch {
+	case errors.Is(err, ErrRequestNotFound) || errors.Is(err, ErrRequestExpired) || err == nil && !slices.Equal(params["client_id"], []string{r.ClientID}):
+		return r, app, refused
+	case err != nil:
+		return r, app, err
+	}
+	n, err := s.db.Exec(ctx, `DELETE FROM flows WHERE tenant_id = $1 AND id = $2`, tenant.ID, protocol.Hash(requestURI))
+	if err != nil {
+		return r, app, fmt.Errorf("use pushed request: %w", err)
+	}
+	if n == 0 {
+		return r, app, refused
+	}
+	app, err = s.client(ctx, tenant, url.Values{"client_id": {r.ClientID}, "redirect_uri": {r.RedirectURI}})
+	if err == nil && app.State != client.Enabled {
+		err = r.Refusal(string(protocol.UnauthorizedClient), "the application is disabled")
+	}
+	return r, app, err
+}

@@ -1,0 +1,103 @@
+package client
+
+import (
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"stonetown/internal/document"
+	"stonetown/oauth/keys"
+)
+
+// Document is the public representation of an application: operations answer
+// it, and events carry it. It holds no secret.
+type Document struct {
+	ID                    string             `json:"id"`
+	ClientID              string             `json:"client_id"`
+	Name                  string             `json:"name"`
+	Description           string             `json:"description"`
+	Type                  Type               `json:"type"`
+	State                 State              `json:"state"`
+	DynamicallyRegistered bool               `json:"dynamically_registered"`
+	CreatedAt             document.Timestamp `json:"created_at"`
+	UpdatedAt             document.Timestamp `json:"updated_at"`
+
+	RedirectURIs    []string      `json:"redirect_uris"`
+	AllowedOrigins  []string      `json:"allowed_origins"`
+	AllowedScopes   []string      `json:"allowed_scopes"`
+	Tags            []string      `json:"tags"`
+	GrantTypes      []string      `json:"grant_types"`
+	Audience        *string       `json:"audience"`
+	AccessTokenTTL  int           `json:"access_token_ttl_s"`
+	RefreshTokenTTL int           `json:"refresh_token_ttl_s"`
+	SigningAlg      keys.Alg      `json:"access_token_signing_alg"`
+	TokenExchange   TokenExchange `json:"token_exchange"`
+
+	LogoURI     *string        `json:"logo_uri"`
+	FirstParty  bool           `json:"first_party"`
+	AuthMethod  AuthMethod     `json:"token_endpoint_auth_method"`
+	JWKS        jsontext.Value `json:"jwks"` // null: none
+	JWKSURI     *string        `json:"jwks_uri"`
+	RequirePAR  bool           `json:"require_pushed_authorization_requests"`
+	RequirePKCE bool           `json:"require_pkce"`
+	DPoPBound   bool           `json:"dpop_bound_access_tokens"`
+	IDTokenAlg  keys.Alg       `json:"id_token_signed_response_alg"`
+	GroupScopes GroupScopes    `json:"group_scopes"`
+
+	PostLogoutRedirectURIs           []string `json:"post_logout_redirect_uris"`
+	BackchannelLogoutURI             *string  `json:"backchannel_logout_uri"`
+	BackchannelLogoutSessionRequired bool     `json:"backchannel_logout_session_required"`
+	IntrospectAll                    bool     `json:"introspect_all"`
+
+	*ServiceProvider // nil unless the type is saml
+
+	SecretRotatedAt *document.Timestamp `json:"secret_last_rotated_at"`
+	Audit           AuditSummary        `json:"audit_summary"`
+
+	// What the caller of an operation may do. Events have no caller: false.
+	CanRotateSecret bool `json:"can_rotate_secret"`
+	CanDisable      bool `json:"can_disable"`
+	CanDelete       bool `json:"can_delete"`
+}
+
+// AuditSummary says when an application was last changed and used.
+type AuditSummary struct {
+	LastChangeAt document.Timestamp  `json:"last_change_at"`
+	LastChangeBy *string             `json:"last_change_by"` // null: the product
+	LastUsedAt   *document.Timestamp `json:"last_used_at"`   // to within an hour; null: never
+}
+
+// Document is the public representation of the application.
+func (a Application) Document() Document {
+	d := Document{
+		ID: a.ID, ClientID: a.ClientID, Name: a.Name, Description: a.Description, Type: a.Type, State: a.State,
+		DynamicallyRegistered: a.Registration != nil, CreatedAt: document.Timestamp(a.CreatedAt), UpdatedAt: document.Timestamp(a.UpdatedAt),
+
+		RedirectURIs: a.RedirectURIs, AllowedOrigins: a.AllowedOrigins, AllowedScopes: a.AllowedScopes, Tags: a.Tags, GrantTypes: a.GrantTypes(),
+		Audience: document.OrNull(a.Audience), AccessTokenTTL: wholeSeconds(a.AccessTokenTTL), RefreshTokenTTL: wholeSeconds(a.RefreshTokenTTL),
+		SigningAlg: a.SigningAlg, TokenExchange: a.TokenExchange,
+
+		LogoURI: document.OrNull(a.LogoURI), FirstParty: a.FirstParty, AuthMethod: a.AuthMethod, JWKS: jsontext.Value(a.JWKS), JWKSURI: document.OrNull(a.JWKSURI),
+		RequirePAR: a.RequirePAR, RequirePKCE: a.RequirePKCE, DPoPBound: a.DPoPBound, IDTokenAlg: a.IDTokenAlg, GroupScopes: a.GroupScopes,
+
+		PostLogoutRedirectURIs: a.PostLogoutRedirectURIs, BackchannelLogoutURI: document.OrNull(a.BackchannelLogoutURI),
+		BackchannelLogoutSessionRequired: a.BackchannelLogoutSessionRequired, IntrospectAll: a.IntrospectAll,
+
+		SecretRotatedAt: document.TimeOrNull(a.SecretRotatedAt),
+		Audit:           AuditSummary{document.Timestamp(a.UpdatedAt), document.OrNull(a.ChangedBy), document.TimeOrNull(a.LastUsedAt)},
+	}
+	if a.Type == SAML {
+		d.ServiceProvider = &a.ServiceProvider
+	}
+	return d
+}
+
+func wholeSeconds(d time.Duration) int { return int(d.Seconds()) }
+
+// Ref names an application that an event is about.
+type Ref struct {
+	ID       string `json:"id"`
+	ClientID string `json:"client_id"`
+}
+
+func (a Application) Ref() Ref { return Ref{a.ID, a.ClientID} }

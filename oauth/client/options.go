@@ -1,0 +1,127 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+
+	"stonetown/internal/outbound"
+	"stonetown/oauth/assertion"
+	"stonetown/oauth/keys"
+)
+
+// Options are what an application can be set up with besides what most are. They are
+// stored together, as JSON.
+type Options struct {
+	LogoURI string `json:"logo_uri,omitempty"` // https; empty: none
+	// FirstParty applications are the tenant's own: users are not asked what to let them do.
+	FirstParty bool `json:"first_party"`
+
+	AuthMethod AuthMethod `json:"token_endpoint_auth_method"`
+	// JWKS and JWKSURI say with which keys the application signs: the set itself (RFC 7517),
+	// or where it is. At most one is there.
+	JWKS    json.RawMessage `json:"jwks,omitempty"`
+	JWKSURI string          `json:"jwks_uri,omitempty"`
+
+	PostLogoutRedirectURIs []string `json:"post_logout_redirect_uris,omitempty"` // compared byte for byte
+	// BackchannelLogoutURI is told when a session ends (OIDC Back-Channel Logout); empty:
+	// nobody is.
+	BackchannelLogoutURI             string `json:"backchannel_logout_uri,omitempty"`
+	BackchannelLogoutSessionRequired bool   `json:"backchannel_logout_session_required"`
+
+	RequirePAR  bool        `json:"require_pushed_authorization_requests"`
+	RequirePKCE bool        `json:"require_pkce"` // else a nonce does (RFC 9700 §2.1.1)
+	DPoPBound   bool        `json:"dpop_bound_access_tokens"`
+	IDTokenAlg  keys.Alg    `json:"id_token_signed_response_alg"`
+	GroupScopes GroupScopes `json:"group_scopes"`
+	// IntrospectAll lets the application ask about every token of the tenant, not only
+	// those it got or is the audience of.
+	IntrospectAll bool `json:"introspect_all"`
+
+	// Registration is there if the application was registered by its client. It is replaced
+	// and not changed: copies of the application share it.
+	Registration *Registration `json:"registration,omitempty"`
+}
+
+// GroupScopes says which scopes of users' groups their tokens carry.
+type GroupScopes string
+
+// All of them, or those that the application may have.
+const (
+	AllGroupScopes     GroupScopes = "all"
+	AllowedGroupScopes GroupScopes = "allowed_only"
+)
+
+// DefaultOptions are those of an application of a type unless it is said.
+func (t Type) DefaultOptions() Options {
+	o := Options{FirstParty: true, AuthMethod: NoClientAuth, RequirePKCE: true, IDTokenAlg: keys.RS256, GroupScopes: AllGroupScopes}
+	if t.Confidential() {
+		o.AuthMethod = ClientSecretBasic
+	}
+	return o
+}
+
+// authMethods are those that an application of a type can be set up with.
+func (t Type) authMethods() []AuthMethod {
+	if t.Confidential() {
+		return []AuthMethod{ClientSecretBasic, ClientSecretPost, PrivateKeyJWT}
+	}
+	return []AuthMethod{NoClientAuth}
+}
+
+func (o Options) validate(of Type, fetch *outbound.Client) error {
+	switch {
+	case !slices.Contains(of.authMethods(), o.AuthMethod):
+		return &ValidationError{"token_endpoint_auth_method", "unknown_value", fmt.Sprintf("must be one of %q for this type", of.authMethods())}
+	case !o.IDTokenAlg.Valid():
+		return &ValidationError{"id_token_signed_response_alg", "unknown_value", fmt.Sprintf("must be one of %q", keys.Algs)}
+	case o.GroupScopes != AllGroupScopes && o.GroupScopes != AllowedGroupScopes:
+		return &ValidationError{"group_scopes", "unknown_value", "must be all or allowed_only"}
+	case !o.RequirePKCE && of != Server:
+		return &ValidationError{"require_pkce", "invalid", "must be true unless the type is server"}
+	case o.IntrospectAll && !of.Confidential():
+		return &ValidationError{"introspect_all", "invalid", "must be false for applications without a secret"}
+	case len(o.PostLogoutRedirectURIs) > maxRedirectURIs:
+		return &ValidationError{"post_logout_redirect_uris", "too_many", fmt.Sprintf("must be at most %d", maxRedirectURIs)}
+	}
+	if o.LogoURI != "" && !secureURL(o.LogoURI) {
+		return &ValidationError{"logo_uri", "invalid", fmt.Sprintf("must be an https URL without fragment, of at most %d characters", maxURI)}
+	}
+	for field, uri := range map[string]string{"jwks_uri": o.JWKSURI, "backchannel_logout_uri": o.BackchannelLogoutURI} {
+		if uri != "" && fetch.CheckURL(uri) != nil {
+			return &ValidationError{field, "invalid", fmt.Sprintf("must be an https URL on the public Internet, without user information and fragment, of at most %d characters", maxURI)}
+		}
+	}
+	if err := o.validateKeys(); err != nil {
+		return err
+	}
+	for _, uri := range o.PostLogoutRedirectURIs {
+		if err := validateRedirectURI(of, uri); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// validateKeys refuses keys that no assertion could be verified with.
+func (o Options) validateKeys() error {
+	switch {
+	case o.JWKS != nil && o.JWKSURI != "":
+		return &ValidationError{"jwks_uri", "invalid", "cannot be combined with jwks"}
+	case o.AuthMethod == PrivateKeyJWT && o.JWKS == nil && o.JWKSURI == "":
+		return &ValidationError{"jwks", "required", "or jwks_uri is required for private_key_jwt"}
+	case o.JWKS == nil:
+		return nil
+	}
+	if _, err := assertion.ParseKeys(o.JWKS); err != nil {
+		return &ValidationError{"jwks", "invalid", err.Error()}
+	}
+	return nil
+}
+
+// secureURL reports whether a text is an address of a web server that proves who it is.
+func secureURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Scheme == "https" && u.Hostname() != "" && u.User == nil && u.Fragment == "" && len(text) <= maxURI && visible(text)
+}

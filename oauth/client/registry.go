@@ -1,0 +1,404 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"stonetown/engine"
+	"stonetown/engine/authority"
+	"stonetown/internal/eventlog"
+	"stonetown/internal/id"
+	"stonetown/internal/outbound"
+	"stonetown/internal/sqldb"
+	"stonetown/oauth/internal/storage"
+	"stonetown/oauth/keys"
+	"stonetown/oauth/revocation"
+	"stonetown/schema"
+	"stonetown/tuplestore"
+)
+
+// Relations is the part of [engine.Engine] that writes the relations of applications.
+type Relations interface {
+	Write(ctx context.Context, tenantID string, req engine.WriteRequest) (engine.WriteResponse, error)
+	Forget(ctx context.Context, tenantID string, subject tuplestore.Object, origin engine.Origin) (token string, err error)
+}
+
+// Access is the stored access of users to applications.
+type Access interface {
+	// Sessions counts the sessions in which users are signed in to an application: all of
+	// them, or enough to know that there are some.
+	Sessions(ctx context.Context, a Application, all bool) (InUseError, error)
+	// ForgetClient queues that the access of users to a deleted application is revoked and
+	// forgotten.
+	ForgetClient(b *sqldb.Batch, tenantID, clientID string)
+}
+
+// Config is the configuration of a [Registry]. All fields are required.
+type Config struct {
+	DB        *sqldb.DB
+	Relations Relations
+	Authority *authority.Checker // compares the rights that an application gets with those of the caller
+	Access    Access
+	Revoked   *revocation.Feed
+	Outbound  *outbound.Client // decides which URLs of applications can be fetched
+	Clock     func() time.Time
+}
+
+// Registry stores the applications of all tenants. It is safe for concurrent use.
+type Registry struct {
+	db        *sqldb.DB
+	relations Relations
+	authority *authority.Checker
+	access    Access
+	revoked   *revocation.Feed
+	outbound  *outbound.Client
+	clock     func() time.Time
+	origins   *lru.Cache[string, origins]
+}
+
+// NewRegistry returns the registry of the applications in c.DB.
+func NewRegistry(c Config) *Registry {
+	known, err := lru.New[string, origins](originsCacheSize)
+	if err != nil {
+		panic(err) // the size is positive
+	}
+	return &Registry{c.DB, c.Relations, c.Authority, c.Access, c.Revoked, c.Outbound, c.Clock, known}
+}
+
+// CreateIn creates an enabled application in the caller's transaction, without a caller whose
+// rights would be compared, without relations and without an event. [Registry.HoldScopes]
+// writes the relations of its scopes later. The secret, empty for an application without one,
+// is not stored and cannot be read again. An application that may exchange tokens is created by [Registry.Create]. Refusals
+// wrap [ErrInvalid].
+func (r *Registry) CreateIn(ctx context.Context, tx *sqldb.Tx, tenantID string, a Application) (app Application, secret string, err error) {
+	if app, secret, err = prepare(ctx, tx, tenantID, a, r.clock()); err != nil {
+		return Application{}, "", err
+	}
+	if len(app.exchanges()) > 0 {
+		return Application{}, "", errors.New("create application: one that may exchange tokens takes a transaction of the engine")
+	}
+	if err := insert(ctx, tx, app, r.outbound); err != nil {
+		return Application{}, "", err
+	}
+	return app, secret, nil
+}
+
+// prepare completes a new application with its ids, its defaults and its secret.
+func prepare(ctx context.Context, q storage.Querier, tenantID string, a Application, now time.Time) (app Application, secret string, err error) {
+	if err := a.setLifetimes(ctx, q, tenantID); err != nil {
+		return a, "", err
+	}
+	if a.SigningAlg == "" {
+		a.SigningAlg = keys.ES256
+	}
+	if reflect.DeepEqual(a.TokenExchange, TokenExchange{}) {
+		a.TokenExchange = a.Type.DefaultTokenExchange()
+	}
+	if reflect.DeepEqual(a.Options, Options{}) {
+		a.Options = a.Type.DefaultOptions()
+	}
+	a.ID, a.TenantID, a.ClientID, a.State = id.New(id.Application), tenantID, id.New(id.Client), Enabled
+	a.CreatedAt = now.UTC().Truncate(time.Microsecond)
+	a.UpdatedAt = a.CreatedAt
+	if a.HasSecret() {
+		secret = newSecret()
+		a.secrets.current = hashSecret(secret)
+	}
+	return a, secret, nil
+}
+
+// setLifetimes lets tokens of which it was not said be good as long as the tenant has it.
+func (a *Application) setLifetimes(ctx context.Context, q storage.Querier, tenantID string) error {
+	if a.AccessTokenTTL != 0 && a.RefreshTokenTTL != 0 {
+		return nil
+	}
+	settings, err := SelectSettings(ctx, q, tenantID)
+	if err != nil {
+		return err
+	}
+	a.AccessTokenTTL = cmp.Or(a.AccessTokenTTL, time.Duration(settings.Tokens.AccessS)*time.Second)
+	a.RefreshTokenTTL = cmp.Or(a.RefreshTokenTTL, time.Duration(settings.Tokens.RefreshS)*time.Second)
+	return nil
+}
+
+// insert validates and stores a new application.
+func insert(ctx context.Context, tx *sqldb.Tx, a Application, fetch *outbound.Client) error {
+	err := a.validate(ctx, tx, fetch)
+	if err == nil {
+		err = insertRow(ctx, tx, a)
+	}
+	if err != nil {
+		return fmt.Errorf("create application: %w", err)
+	}
+	return nil
+}
+
+// commit runs a transaction, with the relations of an application that change in it.
+func (s *Registry) commit(ctx context.Context, tenantID, by string, ops []engine.WriteOp, do func(ctx context.Context, tx *sqldb.Tx) error) error {
+	if len(ops) == 0 {
+		return s.db.Tx(ctx, func(tx *sqldb.Tx) error { return do(ctx, tx) })
+	}
+	_, err := s.relations.Write(ctx, tenantID, engine.WriteRequest{Origin: engine.Origin{Actor: by, Also: do}, Ops: ops})
+	return err
+}
+
+// Create is [Service.CreateApplication] in a transaction of its own, with the relations of
+// the application and its event. It also fails with [*authority.DeniedError] for an
+// application that would hold more than the caller.
+func (s *Registry) Create(ctx context.Context, tenantID string, a Application) (app Application, secret string, err error) {
+	if app, secret, err = prepare(ctx, s.db, tenantID, a, s.clock()); err != nil {
+		return Application{}, "", err
+	}
+	if err := app.TokenExchange.validate(app.Type); err != nil { // before they become relations
+		return Application{}, "", fmt.Errorf("create application: %w", err)
+	}
+	if err := s.authority.MayGive(ctx, tenantID, app.holds()); err != nil {
+		return Application{}, "", fmt.Errorf("create application: %w", err)
+	}
+	err = s.commit(ctx, tenantID, a.ChangedBy, relationsChanged(Application{}, app), func(ctx context.Context, tx *sqldb.Tx) error {
+		if err := insert(ctx, tx, app, s.outbound); err != nil {
+			return err
+		}
+		var b sqldb.Batch
+		eventlog.Append(&b, tenantID, applicationCreated(ctx, app))
+		return tx.Send(ctx, &b)
+	})
+	if err != nil {
+		return Application{}, "", err
+	}
+	return app, secret, nil
+}
+
+// ByClientID finds an application, enabled or not. It fails with
+// [ErrApplicationNotFound].
+func (s *Registry) ByClientID(ctx context.Context, tenantID, clientID string) (Application, error) {
+	return Select(ctx, s.db, tenantID, clientID)
+}
+
+// ByID finds an application by its id. It fails with [ErrApplicationNotFound].
+func (s *Registry) ByID(ctx context.Context, tenantID, applicationID string) (Application, error) {
+	return SelectByID(ctx, s.db, tenantID, applicationID)
+}
+
+// Settle waits, at most some tenths of a second, until on every process the tokens of
+// applications that were deleted before are refused.
+func (s *Registry) Settle(ctx context.Context) { s.revoked.Settle(ctx) }
+
+// errSetUpMeanwhile: an application was changed concurrently.
+var errChanged = errors.New("the application was changed concurrently")
+
+// Update changes an application: change gets it as it is and makes of it what
+// it shall be, and may run more than once; ids, type and creation stay. Without a difference
+// nothing is written. It fails with [ErrApplicationNotFound], or with
+// [*authority.DeniedError] for a change by which the caller gives more than it holds; refusals
+// wrap [ErrApplicationInvalid].
+func (s *Registry) Update(ctx context.Context, tenantID, applicationID, by string, change func(*Application)) (after Application, err error) {
+	for {
+		after, err = s.tryUpdate(ctx, tenantID, applicationID, by, change)
+		if !errors.Is(err, errChanged) {
+			break
+		}
+	}
+	if err != nil {
+		return Application{}, fmt.Errorf("update application: %w", err)
+	}
+	return after, nil
+}
+
+func (s *Registry) tryUpdate(ctx context.Context, tenantID, applicationID, by string, change func(*Application)) (after Application, err error) {
+	seen, err := s.ByID(ctx, tenantID, applicationID)
+	if err != nil {
+		return after, err
+	}
+	after = seen
+	change(&after)
+	if err := after.TokenExchange.validate(after.Type); err != nil {
+		return after, err
+	}
+	if err := s.authority.MayGive(ctx, tenantID, given(seen, after)); err != nil {
+		return after, err
+	}
+	err = s.commit(ctx, tenantID, by, relationsChanged(seen, after), func(ctx context.Context, tx *sqldb.Tx) error {
+		before, err := SelectByID(ctx, tx, tenantID, applicationID)
+		if err != nil {
+			return err
+		}
+		if !sameRights(before, seen) {
+			return errChanged
+		}
+		after = before
+		change(&after)
+		if err := after.setLifetimes(ctx, tx, tenantID); err != nil || reflect.DeepEqual(before, after) {
+			return err
+		}
+		if err := after.validate(ctx, tx, s.outbound); err != nil {
+			return err
+		}
+		if !after.HasSecret() { // nor will it when it is set up to have one, until that is rotated
+			after.secrets = secrets{}
+		}
+		after.UpdatedAt, after.ChangedBy = storage.Now(s.clock), by
+		if err := updateRow(ctx, tx, after); err != nil {
+			return err
+		}
+		var b sqldb.Batch
+		eventlog.Append(&b, tenantID, applicationChanged(ctx, before, after)...)
+		return tx.Send(ctx, &b)
+	})
+	return after, err
+}
+
+// Delete removes an application for good, with every relation that names it; its
+// client id is never used again. It fails with [ErrApplicationNotFound], and with
+// [*InUseError] while users are signed in to it.
+func (s *Registry) Delete(ctx context.Context, tenantID, applicationID, by string) error {
+	a, err := s.ByID(ctx, tenantID, applicationID)
+	if err == nil {
+		err = s.refuseInUse(ctx, a)
+	}
+	if err != nil {
+		return fmt.Errorf("delete application: %w", err)
+	}
+	return s.remove(ctx, a, by)
+}
+
+// remove does so whether or not users are signed in to it: what they have let it
+// do ends.
+func (s *Registry) remove(ctx context.Context, a Application, by string) error {
+	_, err := s.relations.Forget(ctx, a.TenantID, tuplestore.Object{Type: schema.ApplicationType, ID: a.ClientID}, engine.Origin{Actor: by, Also: func(ctx context.Context, tx *sqldb.Tx) error {
+		a, err := SelectByID(ctx, tx, a.TenantID, a.ID)
+		if err != nil {
+			return err
+		}
+		now := storage.Now(s.clock).UnixMicro()
+		var b sqldb.Batch
+		s.revoked.Set(&b, revocation.Item{TenantID: a.TenantID, Kind: revocation.Client, ID: a.ClientID}, storage.Now(s.clock).Add(maxAccessTokenTTL))
+		b.Queue(`DELETE FROM applications WHERE tenant_id = $1 AND client_id = $2`, []any{a.TenantID, a.ClientID}, nil)
+		s.access.ForgetClient(&b, a.TenantID, a.ClientID)
+		b.Queue(`INSERT INTO retired_clients (tenant_id, client_id, retired_at) VALUES ($1, $2, $3)`, []any{a.TenantID, a.ClientID, now}, nil)
+		eventlog.Append(&b, a.TenantID, applicationDeleted(ctx, a))
+		return tx.Send(ctx, &b)
+	}})
+	if err != nil {
+		return fmt.Errorf("delete application: %w", err)
+	}
+	return nil
+}
+
+// Rotated is what rotating a secret leads to.
+type Rotated struct {
+	Secret            string // the new one, which cannot be had again
+	PreviousExpiresAt time.Time
+}
+
+// RotateSecret gives an application a new secret. The one it had stays valid
+// for previousTTL, or without one as the tenant's settings say; one that was rotated out
+// before dies now. It fails with [ErrApplicationNotFound] or [ErrNotApplicable], or with
+// [*authority.DeniedError] for an application that holds more than the caller.
+func (s *Registry) RotateSecret(ctx context.Context, tenantID, applicationID, by string, previousTTL *time.Duration) (r Rotated, err error) {
+	for {
+		seen, err := s.ByID(ctx, tenantID, applicationID)
+		if err == nil {
+			err = s.authority.MayGive(ctx, tenantID, seen.holds())
+		}
+		if err == nil {
+			r, err = s.tryRotateSecret(ctx, seen, by, previousTTL)
+		}
+		if errors.Is(err, errChanged) {
+			continue
+		}
+		if err != nil {
+			return Rotated{}, fmt.Errorf("rotate secret: %w", err)
+		}
+		return r, nil
+	}
+}
+
+// tryRotateSecret does so, if the application still holds no more than it was seen to.
+func (s *Registry) tryRotateSecret(ctx context.Context, seen Application, by string, previousTTL *time.Duration) (r Rotated, err error) {
+	tenantID, applicationID := seen.TenantID, seen.ID
+	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		a, err := SelectByID(ctx, tx, tenantID, applicationID)
+		if err != nil {
+			return err
+		}
+		if !a.HasSecret() {
+			return ErrNotApplicable
+		}
+		if !sameRights(a, seen) {
+			return errChanged
+		}
+		settings, err := SelectSettings(ctx, tx, tenantID)
+		if err != nil {
+			return err
+		}
+		ttl := time.Duration(settings.PreviousSecretTTLS) * time.Second
+		if previousTTL != nil {
+			ttl = *previousTTL
+		}
+		now := storage.Now(s.clock)
+		r = Rotated{newSecret(), now.Add(ttl)}
+		a.secrets = secrets{current: hashSecret(r.Secret), previous: a.secrets.current, previousExpiresAt: r.PreviousExpiresAt}
+		a.SecretRotatedAt, a.UpdatedAt, a.ChangedBy = now, now, by
+		if err := updateRow(ctx, tx, a); err != nil {
+			return err
+		}
+		var b sqldb.Batch
+		eventlog.Append(&b, tenantID, secretRotated(ctx, a))
+		return tx.Send(ctx, &b)
+	})
+	return r, err
+}
+
+// usedEvery is how exact LastUsedAt is.
+const usedEvery = time.Hour
+
+// NoteUse notes that an application got a token.
+func (s *Registry) NoteUse(ctx context.Context, a Application) error {
+	now := storage.Now(s.clock)
+	if now.Sub(a.LastUsedAt) < usedEvery {
+		return nil
+	}
+	_, err := s.db.Exec(ctx, `UPDATE applications SET last_used_at = $3 WHERE tenant_id = $1 AND client_id = $2 AND last_used_at < $3`,
+		a.TenantID, a.ClientID, now.UnixMicro())
+	return err
+}
+
+// Filter says which applications a list is of; the zero value is all.
+type Filter struct {
+	Type  Type
+	State State
+	// Query are words, all of which are in name, description or client id.
+	Query string
+}
+
+// Position is where a page of a list ended.
+type Position struct {
+	CreatedAt time.Time
+	ID        string
+}
+
+// List lists applications, newest first, behind a position (nil: from the
+// start), at most limit.
+func (s *Registry) List(ctx context.Context, tenantID string, f Filter, after *Position, limit int) ([]Application, error) {
+	found, err := selectPage(ctx, s.db, tenantID, f, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list applications: %w", err)
+	}
+	return found, nil
+}
+
+// refuseInUse fails with [*InUseError] if users are signed in to an application.
+func (s *Registry) refuseInUse(ctx context.Context, a Application) error {
+	used, err := s.access.Sessions(ctx, a, true)
+	if err == nil && used.Sessions > 0 {
+		return &used
+	}
+	return err
+}

@@ -1,0 +1,257 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"stonetown/internal/outbound"
+	"stonetown/internal/sqldb"
+	"stonetown/internal/text"
+	"stonetown/oauth/keys"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/scope"
+)
+
+// Bounds of what an application can be set up with.
+const (
+	minAccessTokenTTL  = time.Minute
+	maxAccessTokenTTL  = protocol.MaxAccessTokenTTL
+	minRefreshTokenTTL = 5 * time.Minute
+	maxRefreshTokenTTL = 365 * 24 * time.Hour
+	maxRedirectURIs    = 50
+	maxURI             = 2048 // bytes
+	maxText            = 500  // bytes
+	maxTags            = 50
+	maxScopes          = 500
+)
+
+// ValidationError says what of an application cannot be as it is said to be. It wraps
+// [ErrApplicationInvalid].
+type ValidationError struct{ Field, Code, Message string }
+
+func (e *ValidationError) Error() string { return e.Field + " " + e.Message }
+
+// Unwrap makes it [ErrApplicationInvalid].
+func (e *ValidationError) Unwrap() error { return ErrInvalid }
+
+// UnknownScopesError is returned for scopes that the tenant does not have. It wraps
+// [ErrApplicationInvalid].
+type UnknownScopesError struct{ Scopes []string }
+
+func (e *UnknownScopesError) Error() string {
+	return fmt.Sprintf("scope %q is not registered", e.Scopes[0])
+}
+
+// Unwrap makes it [ErrApplicationInvalid].
+func (e *UnknownScopesError) Unwrap() error { return ErrInvalid }
+
+// RedirectURIError is returned for a redirect URI that is malformed or not allowed by
+// RFC 8252, or whose form is refused outright. It wraps [ErrApplicationInvalid].
+type RedirectURIError struct {
+	URI       string
+	Reason    string
+	Forbidden bool // its form: no server of any kind should accept it
+}
+
+func (e *RedirectURIError) Error() string { return "redirect URI refused: " + e.Reason }
+
+// Unwrap makes it [ErrApplicationInvalid].
+func (e *RedirectURIError) Unwrap() error { return ErrInvalid }
+
+// DefaultScopes are what an application of a type may ask for unless it is said.
+func (t Type) DefaultScopes() []string {
+	if !t.HasUsers() {
+		return nil
+	}
+	return append(slices.Clone(scope.OIDC), "me:read", "me:write")
+}
+
+// Defaults are an application of a type of which nothing more has been said.
+func (t Type) Defaults() *Application {
+	a := &Application{
+		Type: t, AllowedScopes: t.DefaultScopes(),
+		SigningAlg: keys.ES256, TokenExchange: t.DefaultTokenExchange(), Options: t.DefaultOptions(),
+	}
+	if t == SAML {
+		a.ServiceProvider = DefaultServiceProvider()
+	}
+	return a
+}
+
+// validate refuses what an application cannot be.
+func (a Application) validate(ctx context.Context, tx *sqldb.Tx, fetch *outbound.Client) error {
+	if !a.Type.valid() {
+		return &ValidationError{"type", "unknown_value", fmt.Sprintf("must be one of %q", Types)}
+	}
+	if a.Name == "" {
+		return &ValidationError{"name", "required", "is required"}
+	}
+	if err := cmp.Or(validLine("name", a.Name), validText("description", a.Description)); err != nil {
+		return err
+	}
+	if a.Type == SAML {
+		if err := a.ServiceProvider.validate(); err != nil {
+			return err
+		}
+	}
+	if u, err := url.Parse(a.Audience); a.Audience != "" && (err != nil || !u.IsAbs() || u.Fragment != "" || len(a.Audience) > maxURI || !visible(a.Audience)) {
+		return &ValidationError{"audience", "invalid", "must be an absolute URL without fragment"}
+	}
+	for field, ttl := range map[string][3]time.Duration{
+		"access_token_ttl_s":  {a.AccessTokenTTL, minAccessTokenTTL, maxAccessTokenTTL},
+		"refresh_token_ttl_s": {a.RefreshTokenTTL, minRefreshTokenTTL, maxRefreshTokenTTL},
+	} {
+		if ttl[0] < ttl[1] || ttl[0] > ttl[2] || ttl[0]%time.Second != 0 {
+			return &ValidationError{field, "out_of_range", fmt.Sprintf("must be between %d and %d whole seconds", int(ttl[1].Seconds()), int(ttl[2].Seconds()))}
+		}
+	}
+	if !a.SigningAlg.Valid() {
+		return &ValidationError{"access_token_signing_alg", "unknown_value", fmt.Sprintf("must be one of %q", keys.Algs)}
+	}
+	if err := ValidateOrigins(a.AllowedOrigins); err != nil {
+		return &ValidationError{"allowed_origins", "invalid", err.Error()}
+	}
+	if err := cmp.Or(a.TokenExchange.validate(a.Type), a.Options.validate(a.Type, fetch)); err != nil {
+		return err
+	}
+	if len(a.Tags) > maxTags {
+		return &ValidationError{"tags", "too_many", fmt.Sprintf("must be at most %d", maxTags)}
+	}
+	for _, tag := range a.Tags {
+		if tag == "" || len(tag) > 100 || !text.IsLine(tag) {
+			return &ValidationError{"tags", "invalid", "must each have 1 to 100 bytes and one line"}
+		}
+	}
+	if len(a.RedirectURIs) > maxRedirectURIs {
+		return &ValidationError{"redirect_uris", "too_many", fmt.Sprintf("must be at most %d", maxRedirectURIs)}
+	}
+	for _, uri := range a.RedirectURIs {
+		if err := validateRedirectURI(a.Type, uri); err != nil {
+			return err
+		}
+	}
+	return a.validateScopes(ctx, tx)
+}
+
+func (a Application) validateScopes(ctx context.Context, tx *sqldb.Tx) error {
+	if len(a.AllowedScopes) > maxScopes {
+		return &ValidationError{"allowed_scopes", "too_many", fmt.Sprintf("must be at most %d", maxScopes)}
+	}
+	rest := slices.DeleteFunc(slices.Clone(a.AllowedScopes), func(name string) bool {
+		return scope.IsBuiltin(name) || a.Type.HasUsers() && slices.Contains(scope.OIDC, name)
+	})
+	if len(rest) == 0 {
+		return nil
+	}
+	// Written rather than read: who takes a scope back at the same time then waits, and
+	// finds that it is in use.
+	var unknown []string
+	for _, name := range rest {
+		if !scope.Valid(name) {
+			unknown = append(unknown, name)
+			continue
+		}
+		n, err := tx.Exec(ctx, `UPDATE scopes SET description = description WHERE tenant_id = $1 AND name = $2`, a.TenantID, name)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			unknown = append(unknown, name)
+		}
+	}
+	if unknown != nil {
+		return &UnknownScopesError{unknown}
+	}
+	return nil
+}
+
+// validText refuses a text that is too long or has control characters but line breaks and
+// tabs.
+func validText(field, value string) error {
+	switch {
+	case !text.IsParagraphs(value):
+		return &ValidationError{field, "invalid", "must be UTF-8 without control characters except line breaks and tabs"}
+	case len(value) > maxText:
+		return &ValidationError{field, "too_long", fmt.Sprintf("must have at most %d bytes", maxText)}
+	}
+	return nil
+}
+
+// validLine refuses a text that is too long or more than a line.
+func validLine(field, value string) error {
+	if !text.IsLine(value) {
+		return &ValidationError{field, "invalid", "must be one line of UTF-8 without control characters"}
+	}
+	return validText(field, value)
+}
+
+// privateScheme is a scheme of an application's own, which by RFC 8252 §7.1 is a domain
+// name in reverse, and so has a dot.
+var privateScheme = regexp.MustCompile(`^[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+$`)
+
+// validateRedirectURI refuses what could lead a code elsewhere than where it was meant to go
+// (RFC 8252, RFC 9700 §4.1).
+func validateRedirectURI(t Type, uri string) error {
+	forbidden := func(reason string) error { return &RedirectURIError{uri, reason, true} }
+	invalid := func(reason string) error { return &RedirectURIError{uri, reason, false} }
+	switch {
+	case uri == "" || len(uri) > maxURI:
+		return invalid("length")
+	case !visible(uri) || strings.Contains(uri, `\`):
+		return forbidden("control_char")
+	case strings.Contains(uri, "*"):
+		return forbidden("wildcard")
+	case strings.Contains(uri, "#"):
+		return forbidden("fragment")
+	}
+	u, err := url.Parse(uri)
+	if err != nil {
+		return invalid("malformed")
+	}
+	path := strings.ToLower(u.EscapedPath())
+	switch {
+	case !u.IsAbs():
+		return forbidden("relative")
+	case slices.Contains([]string{"javascript", "data", "file", "vbscript", "blob", "about", "mailto"}, u.Scheme):
+		return forbidden("scheme")
+	case u.User != nil || strings.Contains(strings.SplitN(uri, "?", 2)[0], "@"):
+		return forbidden("userinfo")
+	case strings.Contains(u.Host, "%"): // an escape, or the zone of an address
+		return forbidden("host")
+	case strings.Contains("/"+path+"/", "/../"), strings.Contains(path, "%2e%2e"), strings.Contains(path, "..;"), strings.Contains(path, ".%2e"), strings.Contains(path, "%2e."):
+		return forbidden("path")
+	}
+	host := u.Hostname()
+	local := host == "127.0.0.1" || host == "::1" || host == "localhost"
+	switch {
+	case (u.Scheme == "https" || u.Scheme == "http") && u.Opaque != "":
+		return invalid("malformed")
+	case u.Scheme == "https" && host != "", u.Scheme == "http" && local:
+		if host != strings.ToLower(host) {
+			return invalid("host")
+		}
+		return nil
+	case u.Scheme == "http", u.Scheme == "https":
+		return invalid("scheme")
+	case t == Native && privateScheme.MatchString(u.Scheme):
+		return nil
+	}
+	return invalid("scheme")
+}
+
+// visible reports whether a text is visible ASCII: what is not has to be encoded in a
+// URL, and a host in Punycode.
+func visible(text string) bool {
+	for i := range len(text) {
+		if text[i] <= ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,61 @@
+package grants
+
+import (
+	"context"
+	"strings"
+
+	"stonetown/internal/eventlog"
+	"stonetown/oauth/client"
+	"stonetown/tuplestore"
+)
+
+// exchangeEvent is what events say about a token exchange.
+type exchangeEvent struct {
+	Application   client.Ref     `json:"application"`
+	Authenticated bool           `json:"client_authenticated"`
+	Subject       *partyRef      `json:"subject"` // null: its token was not good
+	SubjectJTI    string         `json:"subject_jti,omitzero"`
+	Actor         *partyRef      `json:"actor"`
+	NewJTI        string         `json:"new_jti,omitzero"`
+	Requested     exchangeTerms  `json:"requested"`
+	Granted       *exchangeTerms `json:"granted"`
+	Decision      string         `json:"decision"`
+	Reason        string         `json:"reason,omitzero"`
+}
+
+// partyRef names a user or an application.
+type partyRef struct {
+	Type string `json:"type"`
+	ID   string `json:"id"`
+}
+
+func refOf(s tuplestore.Subject) *partyRef { return &partyRef{s.Type, s.ID} }
+
+// exchangeTerms are the audience and the scope of a token.
+type exchangeTerms struct {
+	Audience []string `json:"audience"`
+	Scope    string   `json:"scope"`
+}
+
+func exchangeData(e exchange) exchangeEvent {
+	data := exchangeEvent{Application: e.app.Ref(), Authenticated: e.authenticated, Requested: exchangeTerms{e.audience, strings.Join(e.scopes, " ")}}
+	if e.subject.subject.ID != "" {
+		data.Subject, data.SubjectJTI = refOf(e.subject.subject), e.subject.tokenID
+	}
+	if e.actor != nil {
+		data.Actor = refOf(e.actor.subject)
+	}
+	return data
+}
+
+func tokenExchanged(ctx context.Context, e exchange) eventlog.Event {
+	data := exchangeData(e)
+	data.Decision, data.NewJTI, data.Granted = "allowed", e.granted.TokenID, &exchangeTerms{e.granted.Audience, e.carries.String()}
+	return eventlog.Of(ctx, eventlog.TokenExchanged, data)
+}
+
+func tokenExchangeDenied(ctx context.Context, e exchange, reason string) eventlog.Event {
+	data := exchangeData(e)
+	data.Decision, data.Reason = "denied", reason
+	return eventlog.Of(ctx, eventlog.TokenExchangeDenied, data)
+}

@@ -1,0 +1,290 @@
+package keys
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/lestrrat-go/jwx/v3/jwa"
+	"github.com/lestrrat-go/jwx/v3/jwk"
+	"github.com/lestrrat-go/jwx/v3/jws"
+	"golang.org/x/sync/singleflight"
+
+	"stonetown/internal/seal"
+	"stonetown/internal/sqldb"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/revocation"
+)
+
+// Alg is a signature algorithm of RFC 7518 §3.1.
+type Alg string
+
+// The algorithms that tokens are signed with. There are no others: what is not
+// listed here, none and the HMAC family among it, verifies nowhere.
+const (
+	ES256 Alg = "ES256"
+	RS256 Alg = "RS256"
+)
+
+var Algs = []Alg{ES256, RS256}
+
+func (a Alg) Valid() bool { return a == ES256 || a == RS256 }
+
+func (a Alg) JWA() jwa.SignatureAlgorithm {
+	if a == RS256 {
+		return jwa.RS256()
+	}
+	return jwa.ES256()
+}
+
+// generate makes a private key for the algorithm.
+func (a Alg) generate() (crypto.Signer, error) {
+	if a == RS256 {
+		return rsa.GenerateKey(rand.Reader, 2048)
+	}
+	return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+}
+
+// generate generates and seals a key of a tenant.
+func generate(sealer *seal.Key, tenantID string, alg Alg, now time.Time) (Key, error) {
+	private, err := alg.generate()
+	if err != nil {
+		return Key{}, err
+	}
+	public, err := publicJWK(alg, private)
+	if err != nil {
+		return Key{}, err
+	}
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		return Key{}, err
+	}
+	kid, _ := public.KeyID()
+	return Key{KID: kid, Alg: alg, CreatedAt: now, sealed: sealer.Seal(tenantID, kid, pkcs8)}, nil
+}
+
+// publicJWK is the public half as a JWK (RFC 7517 §4), with its RFC 7638
+// thumbprint as its id.
+func publicJWK(alg Alg, private crypto.Signer) (jwk.Key, error) {
+	public, err := jwk.Import(private.Public())
+	if err != nil {
+		return nil, err
+	}
+	return public, errors.Join(
+		jwk.AssignKeyID(public), // SHA-256 unless told otherwise
+		public.Set(jwk.AlgorithmKey, alg.JWA()),
+		public.Set(jwk.KeyUsageKey, jwk.ForSignature),
+	)
+}
+
+// open unseals the private key.
+func (k Key) open(sealer *seal.Key, tenantID string) (crypto.Signer, error) {
+	pkcs8, err := sealer.Open(tenantID, k.KID, k.sealed)
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(pkcs8)
+	if err != nil {
+		return nil, errors.New("not a PKCS #8 key") // the parser's error may quote it
+	}
+	private, ok := parsed.(crypto.Signer)
+	if !ok {
+		return nil, fmt.Errorf("a %T cannot sign", parsed)
+	}
+	return private, nil
+}
+
+// signingKey is a key ready to sign with.
+type signingKey struct {
+	kid     string
+	private crypto.Signer
+}
+
+// verifyingKey is a key ready to verify with, for one algorithm.
+type verifyingKey struct {
+	Alg    Alg
+	Public crypto.PublicKey
+}
+
+// keyring is what a tenant's keys are used for. It is not changed after it was
+// made.
+type keyring struct {
+	sign    map[Alg]signingKey      // active ones
+	verify  map[string]verifyingKey // those published, by kid
+	jwks    []byte                  // JSON, public members only
+	keys    []revocation.Item       // what would say that one of them was removed since
+	staleAt time.Time
+}
+
+func openKeyring(sealer *seal.Key, tenantID string, keys []Key) (*keyring, error) {
+	ring := &keyring{sign: make(map[Alg]signingKey), verify: make(map[string]verifyingKey)}
+	set := jwk.NewSet()
+	for _, key := range keys {
+		if key.State == Removed {
+			continue
+		}
+		private, err := key.open(sealer, tenantID)
+		if err != nil {
+			return nil, fmt.Errorf("signing key %s: %w", key.KID, err)
+		}
+		public, err := publicJWK(key.Alg, private)
+		if err == nil {
+			err = set.AddKey(public)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("signing key %s: %w", key.KID, err)
+		}
+		if key.State == Active {
+			ring.sign[key.Alg] = signingKey{key.KID, private}
+		}
+		// Nobody has a token of a key that is next, so there is no harm in verifying with it;
+		// and it may be active elsewhere by now.
+		ring.verify[key.KID] = verifyingKey{key.Alg, private.Public()}
+		ring.keys = append(ring.keys, revocation.Item{TenantID: tenantID, Kind: revocation.Key, ID: key.KID})
+	}
+	var err error
+	ring.jwks, err = json.Marshal(set)
+	return ring, err
+}
+
+// Service opens tenants' keys and keeps those of the tenants in use.
+type Service struct {
+	db      *sqldb.DB
+	sealer  *seal.Key
+	clock   func() time.Time
+	revoked *revocation.Feed
+	cache   *lru.Cache[string, *keyring]
+	flight  singleflight.Group
+}
+
+const (
+	keyringCacheSize = 4096
+	keyringFor       = time.Minute      // how old a cached ring may get
+	keyringTimeout   = 30 * time.Second // making an RSA key and committing it, on a busy machine
+)
+
+func New(db *sqldb.DB, sealer *seal.Key, clock func() time.Time, revoked *revocation.Feed) *Service {
+	cache, err := lru.New[string, *keyring](keyringCacheSize)
+	if err != nil {
+		panic(err) // only of a size that is not positive
+	}
+	return &Service{db: db, sealer: sealer, clock: clock, revoked: revoked, cache: cache}
+}
+
+// ring returns the keys of a tenant, which it makes first if there are none. They may be
+// as old as keyringFor, but none of them was removed. What a caller is looking for plays
+// no part: a key that is not in a ring is not looked for again, so a stranger cannot make
+// work by naming unknown ones, and nobody misses any, as keys are next for much longer
+// than a ring gets old.
+func (k *Service) ring(ctx context.Context, tenantID string) (*keyring, error) {
+	ring, _ := k.cache.Get(tenantID)
+	for range 3 { // what is in the cache, what was being read when a key was removed, what was read since
+		if ring == nil || !k.clock().Before(ring.staleAt) {
+			var err error
+			if ring, err = k.read(ctx, tenantID); err != nil {
+				return nil, err
+			}
+		}
+		removed, err := k.revoked.Has(ctx, ring.keys...)
+		if err != nil {
+			return nil, err
+		}
+		if !removed {
+			return ring, nil
+		}
+		ring = nil
+	}
+	return nil, fmt.Errorf("signing keys of tenant %s: %w", tenantID, errKeysChanged)
+}
+
+// read reads the keys of a tenant. Callers that wait for one tenant's keys share the work,
+// which is why it outlives the caller that began it.
+func (k *Service) read(ctx context.Context, tenantID string) (*keyring, error) {
+	result := k.flight.DoChan(tenantID, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keyringTimeout)
+		defer cancel()
+		return k.load(ctx, tenantID)
+	})
+	select {
+	case r := <-result:
+		if r.Err != nil {
+			return nil, fmt.Errorf("signing keys of tenant %s: %w", tenantID, r.Err)
+		}
+		return r.Val.(*keyring), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (k *Service) load(ctx context.Context, tenantID string) (*keyring, error) {
+	keys, err := selectKeys(ctx, k.db, tenantID)
+	if err == nil && len(keys) == 0 {
+		keys, err = k.advance(asProduct(ctx), tenantID, due, false)
+	}
+	if err != nil {
+		return nil, err
+	}
+	ring, err := openKeyring(k.sealer, tenantID, keys)
+	if err != nil {
+		return nil, err
+	}
+	ring.staleAt = k.clock().Add(keyringFor)
+	k.cache.Add(tenantID, ring)
+	return ring, nil
+}
+
+// VerificationKey finds a published key of a tenant by its id.
+func (s *Service) VerificationKey(ctx context.Context, tenantID, kid string) (key verifyingKey, ok bool, err error) {
+	ring, err := s.ring(ctx, tenantID)
+	if err != nil {
+		return key, false, err
+	}
+	key, ok = ring.verify[kid]
+	return key, ok, nil
+}
+
+// JWKS returns the tenant's public keys as a JWK set (RFC 7517 §5). The bytes
+// are shared: do not change them.
+func (s *Service) JWKS(ctx context.Context, tenant protocol.Tenant) ([]byte, error) {
+	ring, err := s.ring(ctx, tenant.ID)
+	if err != nil {
+		return nil, err
+	}
+	return ring.jwks, nil
+}
+
+// Sign makes a JWT with the tenant's key of an algorithm.
+func (s *Service) Sign(ctx context.Context, tenant protocol.Tenant, alg Alg, typ string, payload any) (string, error) {
+	ring, err := s.ring(ctx, tenant.ID)
+	if err != nil {
+		return "", err
+	}
+	key, ok := ring.sign[alg]
+	if !ok {
+		return "", fmt.Errorf("tenant %s has no %s signing key", tenant.ID, alg)
+	}
+	body, err := json.Marshal(payload)
+	if err != nil {
+		return "", fmt.Errorf("sign token: %w", err)
+	}
+	header := jws.NewHeaders()
+	for name, value := range map[string]string{jws.TypeKey: typ, jws.KeyIDKey: key.kid} {
+		if err := header.Set(name, value); err != nil {
+			return "", fmt.Errorf("sign token: %w", err)
+		}
+	}
+	token, err := jws.Sign(body, jws.WithKey(alg.JWA(), key.private, jws.WithProtectedHeaders(header)))
+	if err != nil {
+		return "", fmt.Errorf("sign token: %w", err)
+	}
+	return string(token), nil
+}

@@ -1,0 +1,115 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"stonetown/engine/authority"
+	"stonetown/internal/jobs"
+	"stonetown/internal/outbound"
+	"stonetown/internal/seal"
+	"stonetown/internal/sqldb"
+	"stonetown/oauth/access"
+	"stonetown/oauth/authorization"
+	"stonetown/oauth/client"
+	"stonetown/oauth/grants"
+	"stonetown/oauth/keys"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/revocation"
+	"stonetown/oauth/token"
+)
+
+// Relations is the part of [engine.Engine] that the module uses.
+type Relations interface {
+	client.Relations
+	grants.Relations
+}
+
+// Config is the configuration of a [Service].
+type Config struct {
+	// DB stores the module's state. Its tables are [Migrations]. Required.
+	DB *sqldb.DB
+
+	// Seal encrypts private signing keys at rest. Required.
+	Seal *seal.Key
+
+	// Users has the users that give access to applications. Required.
+	Users access.Users
+
+	// Relations has the relations of applications, which decide about token exchange.
+	// Required.
+	Relations Relations
+
+	// Authority compares the rights that an application gets with those of the caller.
+	// Required.
+	Authority *authority.Checker
+
+	// Jobs sends logout tokens to applications. Required.
+	Jobs *jobs.Queue
+
+	// Tenants finds the tenant of a job. Required.
+	Tenants func(ctx context.Context, tenantID string) (protocol.Tenant, error)
+
+	// Outbound fetches the keys that applications publish and delivers logout
+	// notifications. Default: a client that reaches the public Internet only.
+	Outbound *outbound.Client
+
+	// Logger logs key sets that cannot be fetched. Default: slog.Default().
+	Logger *slog.Logger
+
+	// Clock returns the time. Default: time.Now.
+	Clock func() time.Time
+}
+
+// Service is the module, composed of its packages. It is safe for concurrent use.
+type Service struct {
+	Clients       *client.Registry
+	Authenticator *client.Authenticator
+	Keys          *keys.Service
+	Access        *access.Store
+	Tokens        *token.Service
+	Grants        *grants.Service
+	Authorization *authorization.Service
+
+	db    *sqldb.DB
+	clock func() time.Time
+}
+
+// New returns the service whose state is in c.DB.
+func New(c Config) (*Service, error) {
+	if c.DB == nil || c.Seal == nil || c.Users == nil || c.Relations == nil || c.Authority == nil || c.Jobs == nil || c.Tenants == nil {
+		return nil, errors.New("oauth: all fields of Config without a default are required")
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	if c.Outbound == nil {
+		c.Outbound = outbound.New(outbound.Config{})
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	s := &Service{db: c.DB, clock: c.Clock}
+	revoked := revocation.New(c.DB, c.Clock)
+	s.Keys = keys.New(c.DB, c.Seal, c.Clock, revoked)
+	s.Access = access.NewStore(c.DB, c.Users, c.Clock)
+	s.Clients = client.NewRegistry(client.Config{
+		DB: c.DB, Relations: c.Relations, Authority: c.Authority, Access: s.Access, Revoked: revoked, Outbound: c.Outbound, Clock: c.Clock,
+	})
+	s.Authenticator = client.NewAuthenticator(c.DB, c.Outbound, c.Logger, c.Clock)
+	var minter *token.Minter
+	s.Tokens, minter = token.New(token.Config{
+		DB: c.DB, Users: c.Users, Keys: s.Keys, Access: s.Access, Clients: s.Authenticator, Revoked: revoked, Clock: c.Clock,
+	})
+	s.Grants = grants.New(grants.Config{
+		DB: c.DB, Users: c.Users, Authenticator: s.Authenticator, Clients: s.Clients, Access: s.Access, Tokens: s.Tokens, Minter: minter,
+		Relations: c.Relations, Clock: c.Clock,
+	})
+	s.Authorization = authorization.New(authorization.Config{
+		DB: c.DB, Clients: s.Authenticator, Keys: s.Keys, Access: s.Access, Tokens: s.Tokens, Jobs: c.Jobs, Outbound: c.Outbound,
+		Tenants: c.Tenants, Clock: c.Clock,
+	})
+	return s, nil
+}

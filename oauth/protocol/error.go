@@ -1,0 +1,52 @@
+package protocol
+
+// Code is an error code of the token endpoint (RFC 6749 §5.2, RFC 8707 §2).
+type Code string
+
+// The codes that [Service.Token] answers with.
+const (
+	InvalidRequest       Code = "invalid_request"
+	InvalidClient        Code = "invalid_client"
+	UnauthorizedClient   Code = "unauthorized_client"
+	UnsupportedGrantType Code = "unsupported_grant_type"
+	InvalidScope         Code = "invalid_scope"
+	InvalidTarget        Code = "invalid_target"
+	InvalidGrant         Code = "invalid_grant"
+	InvalidDPoPProof     Code = "invalid_dpop_proof" // RFC 9449 §5
+)
+
+// The codes of refused registrations (RFC 7591 §3.2.2).
+const (
+	InvalidRedirectURI       Code = "invalid_redirect_uri"
+	InvalidClientMetadata    Code = "invalid_client_metadata"
+	InvalidSoftwareStatement Code = "invalid_software_statement"
+)
+
+// NewError returns a refusal.
+func NewError(code Code, description string) *Error { return &Error{code, description} }
+
+// Error is a refusal that the client is told about. Description holds nothing
+// secret and only characters that RFC 6749 §5.2 allows in error_description.
+type Error struct {
+	Code        Code
+	Description string
+}
+
+func (e *Error) Error() string { return string(e.Code) + ": " + e.Description }
+
+// Codes of redirects (OIDC Core §3.1.2.6, RFC 6749 §4.1.2.1).
+const (
+	UnsupportedResponseType = "unsupported_response_type"
+	LoginRequired           = "login_required"
+	InteractionRequired     = "interaction_required"
+	AccessDenied            = "access_denied"
+	ConsentRequired         = "consent_required"
+	UnmetRequirements       = "unmet_authentication_requirements"
+)
+
+// Codes of the device grant (RFC 8628 §3.5).
+const (
+	AuthorizationPending Code = "authorization_pending"
+	SlowDown             Code = "slow_down"
+	ExpiredToken         Code = "expired_token"
+)

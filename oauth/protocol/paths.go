@@ -1,0 +1,17 @@
+package protocol
+
+// The paths of the OAuth endpoints on a tenant's host.
+const (
+	AuthorizePath  = "/oauth2/authorize"
+	ResumePath     = "/oauth2/authorize/resume"
+	PushPath       = "/oauth2/par"
+	DevicePath     = "/oauth2/device_authorization"
+	DevicePagePath = "/device"
+	TokenPath      = "/oauth2/token"
+	UserInfoPath   = "/oauth2/userinfo"
+	RevokePath     = "/oauth2/revoke"
+	IntrospectPath = "/oauth2/introspect"
+	EndSessionPath = "/oauth2/logout"
+	RegisterPath   = "/oauth2/register"
+	JWKSPath       = "/.well-known/jwks.json"
+)

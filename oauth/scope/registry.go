@@ -1,0 +1,267 @@
+package scope
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"stonetown/engine"
+	"stonetown/internal/eventlog"
+	"stonetown/internal/sqldb"
+	"stonetown/schema"
+	"stonetown/tuplestore"
+)
+
+var (
+	// ErrNotFound is returned for a scope that is not registered.
+	ErrNotFound = errors.New("scope is not registered")
+	// ErrExists is returned for a scope that is registered already.
+	ErrExists = errors.New("scope is already registered")
+	// ErrReserved is returned for what would change a scope of the product's own.
+	ErrReserved = errors.New("scope is built in")
+	// ErrInvalid is returned for what cannot be the name of a scope.
+	ErrInvalid = errors.New("name of a scope is not 1 to 128 printable ASCII characters without space, quotation mark and backslash")
+	// ErrInUse is returned for a scope that a group or an application has.
+	ErrInUse = errors.New("scope is in use by a group or an application")
+)
+
+// Entitlement says how users come to have a scope.
+type Entitlement string
+
+const (
+	BySelf  Entitlement = "self"  // by being users; applications ask for it
+	ByGroup Entitlement = "group" // by being in a group that holds it
+)
+
+// Scope is a scope of a tenant.
+type Scope struct {
+	Name        string
+	Description string
+	Entitlement Entitlement
+	BuiltIn     bool
+	CreatedAt   time.Time // UTC; zero if it is built in
+}
+
+// Relations is the part of [engine.Engine] that the registry uses.
+type Relations interface {
+	Retire(ctx context.Context, tenantID string, o tuplestore.Object, origin engine.Origin) (token string, err error)
+}
+
+// Registry knows the scopes of every tenant: those of the product and those that the
+// tenant registered. It is safe for concurrent use.
+type Registry struct {
+	db        *sqldb.DB
+	relations Relations
+	clock     func() time.Time
+}
+
+// NewRegistry returns the registry kept in a database, whose tables are [Migrations].
+func NewRegistry(db *sqldb.DB, relations Relations) *Registry {
+	return &Registry{db, relations, time.Now}
+}
+
+// describe describes a scope of the product's own.
+func describe(name string) Scope {
+	what, verb, _ := strings.Cut(name, ":")
+	s := Scope{Name: name, Entitlement: ByGroup, BuiltIn: true}
+	if what == "me" {
+		what, s.Entitlement = "the user's own account", BySelf
+	}
+	s.Description = map[string]string{"read": "Read ", "write": "Change "}[verb] + what
+	return s
+}
+
+// List lists all scopes of a tenant by name.
+func (r *Registry) List(ctx context.Context, tenantID string) ([]Scope, error) {
+	registered, err := Registered(ctx, r.db, tenantID)
+	if err != nil {
+		return nil, fmt.Errorf("list scopes: %w", err)
+	}
+	all := slices.Collect(maps.Values(registered))
+	for _, name := range Builtin {
+		all = append(all, describe(name))
+	}
+	slices.SortFunc(all, func(a, b Scope) int { return cmp.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+// maxScopeName bounds the name of a scope, in bytes.
+const maxScopeName = 128
+
+// Create registers a scope. It fails with [ErrScopeInvalid], [ErrScopeReserved] or
+// [ErrScopeExists].
+func (r *Registry) Create(ctx context.Context, tenantID string, s Scope) (Scope, error) {
+	switch {
+	case len(s.Name) > maxScopeName || !Valid(s.Name):
+		return Scope{}, ErrInvalid
+	case IsBuiltin(s.Name):
+		return Scope{}, ErrReserved
+	}
+	s.CreatedAt = r.clock().UTC().Truncate(time.Microsecond)
+	err := r.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		var b sqldb.Batch
+		b.Queue(`INSERT INTO scopes (tenant_id, name, description, entitlement, created_at) VALUES ($1, $2, $3, $4, $5)`,
+			[]any{tenantID, s.Name, s.Description, string(s.Entitlement), s.CreatedAt.UnixMicro()}, nil)
+		eventlog.Append(&b, tenantID, scopeCreated(ctx, s))
+		return tx.Send(ctx, &b)
+	})
+	if sqldb.IsUniqueViolation(err) {
+		return Scope{}, ErrExists
+	}
+	if err != nil {
+		return Scope{}, fmt.Errorf("register scope: %w", err)
+	}
+	return s, nil
+}
+
+// Update changes a scope: change makes of it what it shall be, but for its name.
+// Without a difference nothing is written. It fails with [ErrScopeReserved] or
+// [ErrScopeNotFound].
+func (r *Registry) Update(ctx context.Context, tenantID, name string, change func(*Scope)) (after Scope, err error) {
+	if IsBuiltin(name) {
+		return Scope{}, ErrReserved
+	}
+	err = r.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		registered, err := Registered(ctx, tx, tenantID)
+		if err != nil {
+			return err
+		}
+		before, ok := registered[name]
+		if !ok {
+			return ErrNotFound
+		}
+		after = before
+		if change(&after); after == before {
+			return nil
+		}
+		var b sqldb.Batch
+		b.Queue(`UPDATE scopes SET description = $3, entitlement = $4 WHERE tenant_id = $1 AND name = $2`,
+			[]any{tenantID, name, after.Description, string(after.Entitlement)}, nil)
+		eventlog.Append(&b, tenantID, scopeUpdated(ctx, before, after))
+		return tx.Send(ctx, &b)
+	})
+	if err != nil {
+		return Scope{}, fmt.Errorf("update scope: %w", err)
+	}
+	return after, nil
+}
+
+// Delete removes a scope that no group or application has. origin names the actor. It fails with
+// [ErrScopeReserved], [ErrScopeNotFound] or [ErrScopeInUse].
+func (r *Registry) Delete(ctx context.Context, tenantID, name string, origin engine.Origin) error {
+	switch {
+	case IsBuiltin(name):
+		return ErrReserved
+	case !Valid(name):
+		return ErrNotFound
+	}
+	// Groups come to hold scopes in line with this, and look whether they are there.
+	origin.Also = func(ctx context.Context, tx *sqldb.Tx) error {
+		n, err := tx.Exec(ctx, `DELETE FROM scopes WHERE tenant_id = $1 AND name = $2`, tenantID, name)
+		if err == nil && n == 0 {
+			err = ErrNotFound
+		}
+		if err == nil {
+			var used bool
+			if used, err = applicationsUse(ctx, tx, tenantID, name); used {
+				err = ErrInUse
+			}
+		}
+		return err
+	}
+	origin.Attach = func(_ tuplestore.Result, b *sqldb.Batch) {
+		eventlog.Append(b, tenantID, scopeDeleted(ctx, name))
+	}
+	_, err := r.relations.Retire(ctx, tenantID, tuplestore.Object{Type: schema.ScopeType, ID: name}, origin)
+	if errors.Is(err, engine.ErrHasRelations) {
+		return ErrInUse
+	}
+	if err != nil {
+		return fmt.Errorf("delete scope: %w", err)
+	}
+	return nil
+}
+
+// Querier is a database or a transaction.
+type Querier interface {
+	Query(ctx context.Context, sql string, args ...any) (*sqldb.Rows, error)
+}
+
+// UnknownScopes returns those of some scopes that a tenant does not have, as a
+// transaction sees them (nil: as they are now).
+func (r *Registry) UnknownScopes(ctx context.Context, from *sqldb.Tx, tenantID string, scopes []string) (unknown []string, err error) {
+	for _, scope := range scopes {
+		if !IsBuiltin(scope) {
+			unknown = append(unknown, scope)
+		}
+	}
+	if unknown == nil {
+		return nil, nil
+	}
+	var on Querier = r.db
+	if from != nil {
+		on = from
+	}
+	registered, err := Registered(ctx, on, tenantID)
+	if err != nil {
+		return nil, fmt.Errorf("read scopes: %w", err)
+	}
+	return slices.DeleteFunc(unknown, func(scope string) bool { _, ok := registered[scope]; return ok }), nil
+}
+
+func Registered(ctx context.Context, from Querier, tenantID string) (map[string]Scope, error) {
+	rows, err := from.Query(ctx, `SELECT name, description, entitlement, created_at FROM scopes WHERE tenant_id = $1`, tenantID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	found := map[string]Scope{}
+	for rows.Next() {
+		var s Scope
+		var created int64
+		if err := rows.Scan(&s.Name, &s.Description, (*string)(&s.Entitlement), &created); err != nil {
+			return nil, err
+		}
+		s.CreatedAt = time.UnixMicro(created).UTC()
+		found[s.Name] = s
+	}
+	return found, rows.Err()
+}
+
+// applicationsUse reports whether an application of the tenant may ask for a scope.
+func applicationsUse(ctx context.Context, tx *sqldb.Tx, tenantID, scope string) (bool, error) {
+	rows, err := tx.Query(ctx, `SELECT allowed_scopes FROM applications WHERE tenant_id = $1`, tenantID)
+	if err != nil {
+		return false, err
+	}
+	defer rows.Close()
+	used := false
+	for rows.Next() {
+		var scopes string
+		if err := rows.Scan(&scopes); err != nil {
+			return false, err
+		}
+		used = used || slices.Contains(strings.Fields(scopes), scope)
+	}
+	return used, rows.Err()
+}
+
+// Descriptions are what the tenant says of those scopes that it has described.
+func (s *Registry) Descriptions(ctx context.Context, tenantID string, scopes []string) (map[string]string, error) {
+	registered, err := Registered(ctx, s.db, tenantID)
+	if err != nil {
+		return nil, err
+	}
+	said := map[string]string{}
+	for _, scope := range scopes {
+		if text := registered[scope].Description; text != "" {
+			said[scope] = text
+		}
+	}
+	return said, nil
+}

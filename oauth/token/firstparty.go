@@ -1,0 +1,54 @@
+package token
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"stonetown/oauth/client"
+	"stonetown/oauth/keys"
+	"stonetown/oauth/protocol"
+)
+
+// FirstParty is the client_id of tokens that users get from the product itself, without
+// an application.
+const FirstParty = "first-party"
+
+// firstPartyTTL is how long such a token is good; it ends with its session in any case.
+const firstPartyTTL = time.Hour
+
+// UserToken is what a token says about its user.
+type UserToken struct {
+	UserID    string
+	SessionID string
+	Methods   []string  // amr (RFC 8176)
+	AuthTime  time.Time // of the last factor that was proved
+	AAL2      bool      // two factors were proved then
+}
+
+// IssueToUser issues a token for the product's own API to a user who has signed in: for
+// their own account, and with the scopes of their groups. It fails with [ErrPersonGone].
+func (s *Service) IssueToUser(ctx context.Context, tenant protocol.Tenant, t UserToken) (Response, error) {
+	acr := protocol.AAL1
+	if t.AAL2 {
+		acr = protocol.AAL2
+	}
+	person, err := s.users.User(ctx, tenant.ID, t.UserID)
+	if err != nil {
+		return Response{}, err
+	}
+	carries, err := s.Entitled(ctx, tenant, EntitlementRequest{Person: &person, Scopes: []string{"me:read", "me:write"}, Brings: true})
+	if err != nil {
+		return Response{}, err
+	}
+	slices.Sort(carries.Scopes)
+	app := client.Application{ClientID: FirstParty, SigningAlg: keys.ES256, AccessTokenTTL: firstPartyTTL}
+	token, err := s.mint(ctx, tenant, app, carries, &Claims{
+		Subject: t.UserID, Audience: Audience{tenant.BaseURL},
+		SessionID: t.SessionID, AuthTime: t.AuthTime.Unix(), ACR: acr, AMR: slices.Clone(t.Methods),
+	})
+	if err != nil {
+		return Response{}, err
+	}
+	return Response{AccessToken: token, TokenType: protocol.TokenTypeBearer, ExpiresIn: firstPartyTTL, Scope: carries.String()}, nil
+}

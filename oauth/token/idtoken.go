@@ -1,0 +1,64 @@
+package token
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+
+	"stonetown/oauth/access"
+	"stonetown/oauth/client"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/scope"
+)
+
+// IDToken tells an application who has signed in (OIDC Core §2). It names the key that what
+// comes with it is bound to, since it can be exchanged for an access token.
+func (m *Minter) IDToken(ctx context.Context, tenant protocol.Tenant, app client.Application, g access.Grant, person access.User, scopes scope.Set, accessToken string, first bool, key string) (string, error) {
+	now := m.s.clock()
+	c := person.Claims(scopes)
+	c["iss"], c["aud"], c["azp"] = tenant.BaseURL, app.ClientID, app.ClientID
+	c["iat"], c["exp"], c["auth_time"] = now.Unix(), now.Add(app.AccessTokenTTL).Unix(), g.Authentication.AuthTime.Unix()
+	c["acr"], c["amr"], c["sid"], c["gid"] = g.Authentication.ACR(), g.Authentication.Methods, g.Authentication.SessionID, g.ID
+	sum := sha256.Sum256([]byte(accessToken)) // the hash of every algorithm
+	c["at_hash"] = base64.RawURLEncoding.EncodeToString(sum[:16])
+	if first && g.Nonce != "" {
+		c["nonce"] = g.Nonce
+	}
+	if key != "" {
+		c["cnf"] = Confirmation{key}
+	}
+	return m.s.keys.Sign(ctx, tenant, app.IDTokenAlg, idTokenType, c)
+}
+
+// idTokenType is the typ header of ID tokens.
+const idTokenType = "JWT"
+
+// IDClaims are what is read from an ID token.
+type IDClaims struct {
+	Issuer    string `json:"iss"`
+	Subject   string `json:"sub"`
+	Audience  string `json:"aud"` // the application
+	Expires   int64  `json:"exp"`
+	GrantID   string `json:"gid"`
+	SessionID string `json:"sid"`
+
+	Confirmation Confirmation `json:"cnf"`
+}
+
+// ReadIDToken reads an ID token that has not expired. It fails with [*TokenError].
+func (s *Service) ReadIDToken(ctx context.Context, tenant protocol.Tenant, token string) (c IDClaims, err error) {
+	payload, _, err := s.openToken(ctx, tenant, token, strings.ToLower(idTokenType))
+	switch {
+	case err != nil:
+		return c, err
+	case json.Unmarshal(payload, &c) != nil || c.Audience == "" || c.GrantID == "":
+		return c, &Error{Malformed}
+	case c.Issuer != tenant.BaseURL:
+		return c, &Error{WrongIssuer}
+	case !s.clock().Before(Seconds(c.Expires)):
+		return c, &Error{Expired}
+	}
+	return c, nil
+}

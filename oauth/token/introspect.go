@@ -1,0 +1,136 @@
+package token
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"stonetown/oauth/access"
+	"stonetown/oauth/client"
+	"stonetown/oauth/internal/storage"
+	"stonetown/oauth/protocol"
+)
+
+// Introspection is what a token says, to those whom it concerns (RFC 7662 §2.2). The zero
+// value is all that others learn: that it is not good, or not for them.
+type Introspection struct {
+	Active                bool
+	TokenType             string // [TokenTypeBearer] or [TokenTypeDPoP]; empty for refresh tokens
+	Thumbprint            string // of the key that an access token is bound to; empty: to none
+	ClientID              string
+	Subject               string
+	Username              string // the address of a user
+	Scope                 string
+	Audience              []string
+	Issuer                string
+	TokenID               string
+	SessionID             string
+	TenantID              string
+	IssuedAt              time.Time
+	NotBefore             time.Time
+	ExpiresAt             time.Time
+	AuthTime              time.Time
+	AuthenticationContext string // acr
+	Actor                 *Actor // act; nil: nobody acts for the subject
+}
+
+// Introspect tells a client that can prove who it is about a token: about its own, and about
+// access tokens that are for it. Whatever ends a token is seen at once. Refusals of the
+// client are [*Error].
+func (s *Service) Introspect(ctx context.Context, tenant protocol.Tenant, by client.Credentials, token string) (Introspection, error) {
+	app, err := s.authn.Client(ctx, tenant, by)
+	if err != nil {
+		return Introspection{}, err
+	}
+	if !app.Type.Confidential() {
+		return Introspection{}, protocol.NewError(protocol.InvalidClient, "introspection requires a client with credentials")
+	}
+	var i Introspection
+	if strings.HasPrefix(token, access.RefreshTokenPrefix) {
+		i, err = s.introspectRefreshToken(ctx, tenant, app, token)
+	} else {
+		i, err = s.introspectAccessToken(ctx, tenant, app, token)
+	}
+	var refused *Error
+	if errors.As(err, &refused) || errors.Is(err, access.ErrInvalidGrant) || errors.Is(err, access.ErrUserGone) {
+		return Introspection{}, nil
+	}
+	return i, err
+}
+
+func (s *Service) introspectAccessToken(ctx context.Context, tenant protocol.Tenant, app client.Application, token string) (Introspection, error) {
+	c, err := s.Read(ctx, tenant, token, s.clock())
+	if err != nil {
+		return Introspection{}, err
+	}
+	if !app.IntrospectAll && c.ClientID != app.ClientID && (app.Audience == "" || !slices.Contains(c.Audience, app.Audience)) {
+		return Introspection{}, nil
+	}
+	if err := s.Alive(ctx, tenant, c); err != nil {
+		return Introspection{}, err
+	}
+	scopes, person, err := s.standingScopes(ctx, tenant, c)
+	if err != nil {
+		return Introspection{}, err
+	}
+	i := Introspection{
+		Active: true, TokenType: c.Confirmation.TokenType(), Thumbprint: c.Confirmation.Thumbprint, ClientID: c.ClientID, Subject: c.Subject, Scope: strings.Join(scopes, " "), Audience: c.Audience, Issuer: c.Issuer,
+		Actor: c.Act, TokenID: c.TokenID, SessionID: c.SessionID, TenantID: c.TenantID, AuthenticationContext: c.ACR,
+		IssuedAt: Seconds(c.IssuedAt), NotBefore: Seconds(c.NotBefore), ExpiresAt: Seconds(c.Expires),
+	}
+	if person != nil {
+		i.AuthTime, i.Username = Seconds(c.AuthTime), person.Email
+	}
+	return i, nil
+}
+
+// standingScopes are the scopes of an access token that its application may still have,
+// and the user that it speaks for; nil if it speaks for an application.
+func (s *Service) standingScopes(ctx context.Context, tenant protocol.Tenant, c Claims) (scopes []string, person *access.User, err error) {
+	if c.AuthTime != 0 {
+		p, err := s.users.User(ctx, tenant.ID, c.Subject)
+		if err != nil {
+			return nil, nil, err
+		}
+		person = &p
+	}
+	scopes = strings.Fields(c.Scope)
+	app, err := client.Select(ctx, s.db, tenant.ID, c.ClientID)
+	if client.IsNotFound(err) { // the product itself issued the token
+		return scopes, person, nil
+	}
+	granted := scopes
+	if err == nil && person != nil && c.Parent == "" {
+		var g access.Grant
+		if g, err = access.SelectGrant(ctx, s.db, tenant, c.GrantID); err == nil {
+			granted = g.Scopes
+		}
+	}
+	return standing(scopes, app, granted, person), person, err
+}
+
+func (s *Service) introspectRefreshToken(ctx context.Context, tenant protocol.Tenant, app client.Application, token string) (Introspection, error) {
+	r, err := s.access.SelectRefreshToken(ctx, tenant, token)
+	if err != nil {
+		return Introspection{}, err
+	}
+	if r.ClientID != app.ClientID || r.Rotated || !storage.Now(s.clock).Before(r.ExpiresAt) {
+		return Introspection{}, nil
+	}
+	g := r.Grant
+	person, err := s.access.Holder(ctx, tenant, g, false)
+	if err != nil {
+		return Introspection{}, err
+	}
+	// What the token would lead to now.
+	carries, err := s.Entitled(ctx, tenant, EntitlementRequest{App: app, Person: &person, Scopes: g.Scopes, Brings: true})
+	if err != nil {
+		return Introspection{}, err
+	}
+	return Introspection{
+		Active: true, ClientID: r.ClientID, Subject: person.ID, Username: person.Email, Scope: carries.String(), Issuer: tenant.BaseURL,
+		TenantID: tenant.ID, IssuedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, AuthTime: g.Authentication.AuthTime, AuthenticationContext: g.Authentication.ACR(),
+	}, nil
+}

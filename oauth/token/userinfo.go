@@ -1,0 +1,17 @@
+package token
+
+import (
+	"context"
+
+	"stonetown/oauth/protocol"
+)
+
+// UserInfo is what an application may know about the user of an access token (OIDC Core
+// §5.3). It fails with [ErrPersonGone].
+func (s *Service) UserInfo(ctx context.Context, tenant protocol.Tenant, p *Principal) (map[string]any, error) {
+	person, err := s.users.User(ctx, tenant.ID, p.Subject)
+	if err != nil {
+		return nil, err
+	}
+	return person.Claims(p.Scopes), nil
+}
