@@ -71,7 +71,7 @@ var concurrencyCases = []testCase{
 		f.holds(append(want, viewer("1", "existing"), held)...)
 	}},
 	{"writes that wait together see each other as if one came after the other", func(f *fixture) {
-		// All create the same tuple if it is absent; then all delete it.
+		// All writers create the same tuple if it is absent; then all delete it.
 		ann := viewer("1", "ann")
 		release := f.hold()
 		together := func(w tuplestore.Write) (succeeded int) {
@@ -145,7 +145,7 @@ var concurrencyCases = []testCase{
 		for range 3 {
 			readers.Go(func() {
 				var at tuplestore.Revision
-				var place tuplestore.Tuple // where the tuple is at that revision
+				var place tuplestore.Tuple // the tuple at that revision
 				for {
 					last := writing.Err() != nil
 					commits, err := f.store.Changes(f.ctx, f.tenant, at, 7)
@@ -225,7 +225,7 @@ var concurrencyCases = []testCase{
 	}},
 }
 
-// created is the tuple that a commit created.
+// created returns the tuple that a commit created.
 func created(c tuplestore.Commit) tuplestore.Tuple {
 	for _, change := range c.Changes {
 		if !change.Deleted {
@@ -244,8 +244,8 @@ func (f *fixture) mustWrite(w tuplestore.Write) tuplestore.Result {
 	return result
 }
 
-// writeTogether has 64 writers write to one tenant, in turn through the
-// stores of all fixtures, which are over one database.
+// writeTogether runs 64 writers of one tenant, distributed over the stores of all fixtures,
+// which share one database.
 func writeTogether(through ...*fixture) {
 	const writers, each = 64, 8
 	f := through[0]

@@ -8,7 +8,7 @@ import (
 	"stonetown/tuplestore"
 )
 
-// ids is text that has broken a store somewhere.
+// ids are texts that stores tend to handle incorrectly.
 var ids = []string{
 	"a", "A", "Z", "z", "0", "-", "_", " ", "  ", " leading", "trailing ", "tab\there", "line\nbreak", "\r\n",
 	"\x01", "\x7f", "\x1b[31m", "a\x01b",

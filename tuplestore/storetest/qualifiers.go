@@ -181,7 +181,7 @@ var qualifierCases = []testCase{
 				f.Errorf("%+v: conflict %+v, want %+v", c.filter, got, want)
 			}
 		}
-		// What the ops before it have left is what is deleted.
+		// An op deletes what the ops before it left.
 		result := f.apply(createOn(team7, viewer("1", "ann")), create(viewer("3", "bob")), removeMatching(filter))
 		f.same("counts", []int{1, 1, 1}, result.Counts)
 		f.holds(viewer("1", "bob"), viewer("3", "bob"), viewer("4", "bob"), related("folder", "1", "viewer", "user", "bob", ""))
@@ -198,7 +198,7 @@ var qualifierCases = []testCase{
 			done = append(done, f.start(f.ctx, w))
 		}
 		release()
-		results := make(map[tuplestore.Revision]tuplestore.Result) // by revision, of those that took one
+		results := make(map[tuplestore.Revision]tuplestore.Result) // by revision, of writes that took one
 		for i, c := range done {
 			o := wait(f, "writers", c)
 			if o.err != nil {

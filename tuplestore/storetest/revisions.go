@@ -132,7 +132,7 @@ var revisionCases = []testCase{
 		}
 	}},
 	{"a commit says who and when", func(f *fixture) {
-		before := time.Now().Add(-time.Minute) // the database's clock may differ from ours
+		before := time.Now().Add(-time.Minute) // the database's clock may differ
 		f.write(tuplestore.Write{Actor: "user:ann", Ops: creations(viewer("1", "bob"))})
 		commits := f.changes(0, 1)
 		if len(commits) != 1 || commits[0].Actor != "user:ann" {

@@ -11,8 +11,7 @@ import (
 	"stonetown/tuplestore"
 )
 
-// RunSQL checks that rows written through Also and Attach share the fate of
-// their write.
+// RunSQL tests that rows written by Also and Attach commit if and only if their write does.
 func RunSQL(t *testing.T, open func(t *testing.T) (tuplestore.Store, *sqldb.DB)) {
 	for _, c := range []struct {
 		promise string
@@ -74,7 +73,7 @@ func RunSQL(t *testing.T, open func(t *testing.T) (tuplestore.Store, *sqldb.DB))
 					w.Also = func(ctx context.Context, tx *sqldb.Tx) error {
 						return errors.Join(f.insert(row)(ctx, tx), f.insert("taken")(ctx, tx))
 					}
-				case 2: // all statements succeed, but the caller has second thoughts
+				case 2: // all statements succeed, but Also returns an error
 					w.Also = func(ctx context.Context, tx *sqldb.Tx) error {
 						return errors.Join(f.insert(row)(ctx, tx), sentinel)
 					}
@@ -199,7 +198,7 @@ func RunSQL(t *testing.T, open func(t *testing.T) (tuplestore.Store, *sqldb.DB))
 			f.rows("a", "b", "c")
 		}},
 		{"attached rows survive the failure of a neighbour, and keep the order", func(f *sqlFixture) {
-			// Each row says how many were there before it.
+			// Each row has the number of rows before it.
 			attach := func(r tuplestore.Result, b *sqldb.Batch) {
 				b.Queue(`INSERT INTO storetest_rows (id) SELECT 'row ' || count(*) || ' at ' || CAST($1 AS TEXT) FROM storetest_rows`,
 					[]any{fmt.Sprint(r.Revision)}, nil)
@@ -262,7 +261,7 @@ func RunSQL(t *testing.T, open func(t *testing.T) (tuplestore.Store, *sqldb.DB))
 	}
 }
 
-// sqlFixture is a fixture with a table that belongs to nobody else.
+// sqlFixture is a fixture with a table of its own.
 type sqlFixture struct {
 	*fixture
 	db *sqldb.DB
@@ -307,7 +306,7 @@ func (f *sqlFixture) rows(want ...string) {
 	f.same("rows", want, got)
 }
 
-// RunShared checks two stores over one database, as two processes have them.
+// RunShared tests two stores on one database, as in two processes.
 func RunShared(t *testing.T, open func(t *testing.T) (a, b tuplestore.Store)) {
 	for _, c := range []struct {
 		promise string
