@@ -118,7 +118,7 @@ func TestRoundTrips(t *testing.T) {
 }
 
 // Writes that are queued during one transaction are committed by the next.
-func TestWritersAreCommittedTogether(t *testing.T) {
+func TestQueuedWritesShareTransactions(t *testing.T) {
 	onEach(t, func(t *testing.T, url string) {
 		var transactions atomic.Int64
 		db := openDB(t, url)
@@ -205,7 +205,7 @@ func TestSerializationFailureRestartsTheGroup(t *testing.T) {
 	}
 }
 
-func TestPanicInAlsoIsItsWritersAlone(t *testing.T) {
+func TestPanicInAlsoFailsOnlyItsWrite(t *testing.T) {
 	onEach(t, func(t *testing.T, url string) {
 		s := open(t, Config{DB: openDB(t, url)})
 		_, err := s.Write(t.Context(), "t", tuplestore.Write{
@@ -441,7 +441,7 @@ func testLostCommits(t *testing.T, join func(b *breaker, what string, w *tuplest
 
 // If the server stays unavailable, the write waits, and fails with an unknown outcome in
 // the end.
-func TestUnknownOutcomeIsSaid(t *testing.T) {
+func TestUnknownOutcomeIsReported(t *testing.T) {
 	b := newBreaker(t, pgtest.URL(t))
 	s := open(t, Config{DB: openDB(t, b.url)})
 	err := make(chan error, 1)

@@ -21,12 +21,12 @@ type Collector interface {
 // RunCollection tests the collection of history: kept revisions are unchanged, and reads of
 // collected ones fail. clock is the time of the store.
 func RunCollection(t *testing.T, open func(t *testing.T, clock func() time.Time) Collector) {
-	t.Run("what has expired goes", func(t *testing.T) {
+	t.Run("expired tuples are deleted", func(t *testing.T) {
 		store := open(t, time.Now)
 		sweeps(newFixture(t, store), store)
 	})
 	for _, seed := range []uint64{1, 2, 3} {
-		t.Run(fmt.Sprintf("what is kept is as it was, seed %d", seed), func(t *testing.T) {
+		t.Run(fmt.Sprintf("kept revisions do not change, seed %d", seed), func(t *testing.T) {
 			now := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 			store := open(t, func() time.Time { return now })
 			f := newFixture(t, store)

@@ -14,8 +14,8 @@ import (
 // newest snapshot, and in the end the snapshot at every revision, is read in every way and
 // compared with the model.
 var historyCases = []testCase{
-	{"every revision is as the model has it, seed 1", func(f *fixture) { history(f, 1) }},
-	{"every revision is as the model has it, seed 2", func(f *fixture) { history(f, 2) }},
+	{"every revision equals the model, seed 1", func(f *fixture) { history(f, 1) }},
+	{"every revision equals the model, seed 2", func(f *fixture) { history(f, 2) }},
 	{"every revision of writers who wait together is as the changelog has it", concurrentHistory},
 }
 

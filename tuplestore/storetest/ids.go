@@ -59,7 +59,7 @@ var idCases = []testCase{
 		}
 		f.same("changes", tuples, changed)
 	}},
-	{"newest first is by descending bytes", func(f *fixture) {
+	{"newest first orders by descending bytes", func(f *fixture) {
 		var tuples []tuplestore.Tuple
 		for _, id := range ids {
 			tuples = append(tuples, presence("doc", id))
