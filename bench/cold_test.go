@@ -32,9 +32,8 @@ func openStore(t testing.TB, c sqldb.Config) *sqlstore.Store {
 	return s
 }
 
-// An engine that knows nothing of a tenant answers a batch of 500 over a
-// PostgreSQL 2 ms away in one round trip for the head and the schema and one
-// for each level of the graph.
+// An engine without data of a tenant answers a batch of 500 on a PostgreSQL 2 ms away in
+// one round trip for the head and the schema and one for each level of the graph.
 func TestColdBatchOverPostgreSQL(t *testing.T) {
 	url := pgtest.URL(t)
 	d := NewDocs()
@@ -45,7 +44,7 @@ func TestColdBatchOverPostgreSQL(t *testing.T) {
 	ctx := context.Background()
 	draw := d.Questioner(2, 0)
 	ask := func() (trips int, took time.Duration) {
-		p := newInProcess(t, store, engine.Config{ResidentBytes: -1}) // knows nothing
+		p := newInProcess(t, store, engine.Config{ResidentBytes: -1}) // without data
 		batch := draw.Batch(500)
 		before, began := roundTrips(), time.Now()
 		allowed, err := p.Prepare(batch)(ctx)
@@ -60,7 +59,7 @@ func TestColdBatchOverPostgreSQL(t *testing.T) {
 		}
 		return trips, took
 	}
-	ask() // the connection learns its statements
+	ask() // prepares the connection's statements
 	for range 5 {
 		trips, took := ask()
 		t.Logf("%d round trips, %v", trips, took)

@@ -8,12 +8,12 @@ import (
 	"stonetown/tuplestore"
 )
 
-// Docs is a shared drive: 50,000 documents in a tree of 2,000 folders, 10,000
-// users, 200 groups that view folders. Access to a document comes mostly from
-// far above, so a check walks up to six folders and looks into as many groups.
+// Docs is a shared drive: 50,000 documents in a tree of 2,000 folders, 10,000 users, 200
+// groups that view folders. Access to a document mostly comes from a folder far above, so a
+// check visits up to six folders and as many groups.
 //
-// The generator is fixed, draw by draw, so that figures of different engines
-// are about the same 165,998 tuples.
+// The generator is deterministic, so that figures of different engines are about the same
+// 165,998 tuples.
 type Docs struct {
 	groups    [docsGroups][]int // members
 	folders   [docsFolders]docsFolder
@@ -144,9 +144,9 @@ func (d *Docs) Tuples(yield func(tuplestore.Tuple) bool) {
 	}
 }
 
-// Zipf is the same drive with other questions: some documents, and some users, are
-// asked about far more often than others. The n-th of them comes up in proportion
-// to 1/n^1.1, so that more than one question in three is about the ten foremost documents.
+// Zipf is the same drive with other questions: some documents and users are far more
+// frequent than others. The frequency of the n-th is proportional to 1/n^1.1, so that more
+// than one question in three is about the ten most frequent documents.
 func (d *Docs) Zipf() Workload { return docsZipf{d} }
 
 type docsZipf struct{ *Docs }
@@ -165,8 +165,8 @@ func (z docsZipf) Questioner(seed, worker uint64) Questioner {
 	return q
 }
 
-// docsQuestioner draws half of the questions about any user and half about one who
-// is known to have access, mostly through the group of some folder above.
+// docsQuestioner draws half of the questions about any user and half about a user who is
+// known to have access, mostly through the group of a folder above.
 type docsQuestioner struct {
 	docs           *Docs
 	rand           *rand.Rand
@@ -185,7 +185,7 @@ func (d *Docs) questioner(seed, worker uint64) *docsQuestioner {
 	}
 }
 
-// New implements [Growing]: another document, with one viewer and nothing else.
+// New implements [Growing]: another document, with only one viewer.
 func (d *Docs) New(worker uint64, n int) (tuplestore.Tuple, Question) {
 	document, viewer := object("document", "new"+strconv.FormatUint(worker, 10)+"-", n), user(n%docsUsers)
 	return tuplestore.Tuple{Object: document, Relation: "viewer", Subject: viewer},

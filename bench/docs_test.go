@@ -13,7 +13,7 @@ import (
 	"stonetown/tuplestore/memstore"
 )
 
-// The workload is only comparable while it is drawn exactly like this.
+// Figures are comparable only if the workload is drawn exactly like this.
 func TestDocsIsTheDocumentedWorkload(t *testing.T) {
 	d := NewDocs()
 	count := map[string]int{}
@@ -80,7 +80,8 @@ func resident(tb testing.TB, w Workload) *InProcess {
 	return p
 }
 
-// again makes calls with questions in turn, as often as the benchmark says.
+// again makes calls with the drawn questions, round robin, for the iterations of the
+// benchmark.
 func again(b *testing.B, p *InProcess, drawn [][]Question) {
 	calls := make([]Call, len(drawn))
 	for i, questions := range drawn {
@@ -130,7 +131,7 @@ func BenchmarkBatch500(b *testing.B) {
 	}
 }
 
-// What the shapes' own arithmetic says is what the engine finds.
+// The engine's answers equal those of the shapes' own arithmetic.
 func TestShapes(t *testing.T) {
 	for _, w := range []Workload{Chain(1), Chain(7), NestedGroups(5), Group(1000), Diamond(50), Exclusions(), Tenants(20), NewDocs().Zipf()} {
 		t.Run(w.Name(), func(t *testing.T) {

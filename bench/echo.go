@@ -7,8 +7,8 @@ import (
 )
 
 // ServeEcho answers every POST as the fastest possible endpoint would: it decodes a JSON
-// object, or a form, and encodes an object. What it reaches is the floor under
-// every figure that is taken over HTTP.
+// object, or a form, and encodes an object. Its figures are the floor for every figure over
+// HTTP.
 func ServeEcho(l net.Listener) error {
 	return http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var check wireCheck
@@ -29,15 +29,15 @@ func ServeEcho(l net.Listener) error {
 			Meta struct{} `json:"meta"`
 		}
 		if err := json.NewEncoder(w).Encode(answer); err != nil {
-			panic(http.ErrAbortHandler) // the client is gone
+			panic(http.ErrAbortHandler) // the client has closed the connection
 		}
 	}))
 }
 
 const echoName = "echo"
 
-// echoing is the meter of an echo server that gets the requests that the HTTP target
-// gets, its bearer token included.
+// echoing returns the meter of an echo server that gets the requests of the HTTP target,
+// including its bearer token.
 func echoing(url string, h *HTTP, w Workload, workers int) *meter {
 	return checking(&HTTP{BaseURL: url, token: h.token, client: newClient(workers)}, w, workers, func(f *Figure) {
 		f.Target = echoName

@@ -24,15 +24,14 @@ import (
 	"stonetown/server"
 )
 
-// Fairness measures the checks of one tenant while another tenant of the same server
-// does its worst, one thing after the other, and between them the same checks while the
-// other does nothing. Checks are due at a modest rate, since the clients of both tenants
-// share the machine with the server. The clients that misuse it are a process of their
-// own at the lowest priority: what they compute must not count as unfairness of the
-// server.
+// Fairness measures the checks of one tenant while another tenant misuses the same server,
+// in one way after the other, and between these the same checks while the other tenant is
+// idle. The rate of checks is modest, because the clients of both tenants share the machine
+// with the server. The misusing clients are a process of their own at the lowest priority,
+// so that their computation does not count as unfairness of the server.
 type Fairness struct {
 	Binary   string // the product's
-	Dir      string // where data is kept
+	Dir      string // the folder for data
 	Duration time.Duration
 	Progress func(format string, args ...any)
 }
@@ -42,11 +41,11 @@ const (
 	fairnessRate    = 200 // checks a second
 )
 
-// FairnessRow is what the checks took while the other tenant did something.
+// FairnessRow has the latencies of the checks during one misuse of the other tenant.
 type FairnessRow struct {
 	Figure
-	Greedy string `json:"greedy"` // what the other tenant did
-	// ToIdle is how many times longer p99 was than while the other did nothing.
+	Greedy string `json:"greedy"` // the misuse
+	// ToIdle is the ratio of p99 to that while the other tenant was idle.
 	ToIdle  float64        `json:"to_idle"`
 	Answers map[int]uint64 `json:"answers"` // to the other tenant, by status
 }
@@ -96,7 +95,7 @@ func (f Fairness) Run(ctx context.Context) (rows []FairnessRow, err error) {
 		}
 		busy.Answers, busy.ToIdle = answers, busy.P99/idle.P99
 		rows = append(rows, idle, busy)
-		time.Sleep(time.Second) // what the server still does is not the next one's
+		time.Sleep(time.Second) // the server's remaining work must not count for the next measurement
 	}
 	return rows, nil
 }
@@ -112,7 +111,7 @@ func WriteFairness(w io.Writer, rows []FairnessRow) error {
 	return err
 }
 
-// start starts the product with two tenants.
+// start starts a server with two tenants.
 func (f Fairness) start(ctx context.Context) (modest, greedy *HTTP, stop func(), err error) {
 	// The credentials that the first start writes name its address.
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -147,8 +146,8 @@ func (f Fairness) start(ctx context.Context) (modest, greedy *HTTP, stop func(),
 	return modest, greedy, stop, nil
 }
 
-// addTenant gives the server that has its data in a folder, and is not running, a second
-// tenant with an application.
+// addTenant adds a second tenant with an application to the data of a server that is not
+// running.
 func addTenant(ctx context.Context, data string) (clientID, secret string, err error) {
 	key, err := seal.ReadKeyFile(filepath.Join(data, "master.key"))
 	if err != nil {

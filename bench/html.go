@@ -62,7 +62,7 @@ func number(n float64) string {
 	return text
 }
 
-// duration writes microseconds with three digits that count; none for zero.
+// duration writes microseconds with three significant digits; empty for zero.
 func duration(µs float64) string {
 	switch {
 	case µs == 0:

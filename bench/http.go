@@ -16,7 +16,7 @@ import (
 	"stonetown/tuplestore"
 )
 
-// HTTP reaches a running server through its public API.
+// HTTP calls a running server by its public API.
 type HTTP struct {
 	BaseURL string // the tenant's, without a trailing slash
 	token   string
@@ -26,8 +26,8 @@ type HTTP struct {
 	defined         map[string]bool // resource types
 }
 
-// Dial gets a token by client credentials. connections is how many are kept
-// open.
+// Dial gets a token by client credentials. connections is the number of connections that
+// are kept open.
 func Dial(ctx context.Context, baseURL, clientID, clientSecret string, connections int) (*HTTP, error) {
 	h := &HTTP{BaseURL: baseURL, client: newClient(connections), defined: map[string]bool{}}
 	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {clientID}, "client_secret": {clientSecret}}
@@ -55,8 +55,8 @@ func newClient(connections int) *http.Client {
 	t.Proxy = nil
 	dial := t.DialContext
 	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		// RFC 6761 §6.3: names under localhost are this machine, but not every
-		// resolver knows.
+		// RFC 6761 §6.3: names under localhost are this machine, but not every resolver
+		// implements it.
 		if host, port, err := net.SplitHostPort(address); err == nil && strings.HasSuffix(host, ".localhost") {
 			address = net.JoinHostPort("127.0.0.1", port)
 		}
@@ -159,7 +159,7 @@ func (h *HTTP) Write(ctx context.Context, tuples []tuplestore.Tuple) error {
 	return h.post(ctx, "/api/v1/resources/relations/bulk", map[string]any{"operations": operations})
 }
 
-// Warm asks until it gets no faster: until the tenant is in memory.
+// Warm sends checks until their latency stops decreasing: until the tenant is in memory.
 func (h *HTTP) Warm(ctx context.Context, w Workload) error {
 	best := 0.0
 	for range 30 {
@@ -201,9 +201,9 @@ func (h *HTTP) Prepare(questions []Question) Call {
 	}
 }
 
-// decisions reads the answers of a check or a batch, in the form in which the
-// product writes them: to decode them in full takes the client longer than the
-// server takes to answer.
+// decisions reads the answers of a check or a batch in the exact form that the product
+// writes. To decode them in full would take the client longer than the server takes to
+// answer.
 func decisions(answer []byte, allowed []bool) error {
 	data, _, ok := bytes.Cut(answer, []byte(`,"meta":`))
 	for i := range allowed {
@@ -225,7 +225,7 @@ func (h *HTTP) post(ctx context.Context, path string, body any) error {
 	return h.request(ctx, http.MethodPost, path, body, nil)
 }
 
-// request sends JSON, and reads the answer into one that is not nil.
+// request sends JSON, and decodes the response into answer if that is not nil.
 func (h *HTTP) request(ctx context.Context, method, path string, body, answer any) error {
 	encoded, err := json.Marshal(body)
 	if err != nil {

@@ -33,9 +33,9 @@ func BenchmarkLoad(b *testing.B) {
 	})
 }
 
-// BenchmarkColdStart is a process that starts with the workload in its database:
-// how long its first check takes, which is answered from the database, and how
-// many tuples a second it makes resident meanwhile.
+// BenchmarkColdStart measures a process that starts with the workload in its database: the
+// time of its first check, which is answered from the database, and the tuples per second
+// that become resident meanwhile.
 func BenchmarkColdStart(b *testing.B) {
 	onEach(b, func(b *testing.B, url string) {
 		d := NewDocs()

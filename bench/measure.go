@@ -14,40 +14,38 @@ import (
 	"stonetown/tuplestore"
 )
 
-// Figure is one measurement. Where Rate is 0 it is a closed loop: each worker asks
-// its next question when the last is answered, which finds out how much can be
-// done. Latencies are then those of calls that never meet a queue of others'.
-// With a rate, calls are due at fixed times, whatever became of those before, and
-// latencies count from when a call was due: so they are free of coordinated
-// omission.
+// Figure is one measurement. If Rate is 0 it is a closed loop: each worker makes its next
+// call when the last has returned, which measures the throughput. Latencies are then those
+// of calls without a queue. With a rate, calls are due at fixed times, independent of
+// earlier calls, and latencies count from the time at which a call was due, without
+// coordinated omission.
 type Figure struct {
 	Target   string `json:"target"`
 	Workload string `json:"workload"`
 	Measure  string `json:"measure"`
 	Workers  int    `json:"workers"`
-	// Rate is how many calls were due in a second, of all workers.
+	// Rate is the number of calls of all workers that were due per second.
 	Rate float64 `json:"rate,omitempty"`
-	// PerCall is how many units (checks, tuples) one call carries.
+	// PerCall is the number of units (checks, tuples) of one call.
 	PerCall   int     `json:"per_call"`
 	Calls     int64   `json:"calls"`
 	PerSecond float64 `json:"per_second"` // units
-	// Latencies of a call, in microseconds. Zero where they were not taken.
+	// Latencies of a call, in microseconds; zero if not measured.
 	P50  float64 `json:"p50_us,omitempty"`
 	P90  float64 `json:"p90_us,omitempty"`
 	P99  float64 `json:"p99_us,omitempty"`
 	P999 float64 `json:"p999_us,omitempty"`
-	// Failed is why another engine did not get through; the rest is then of no use.
+	// Failed is the error of another engine; the other fields are then meaningless.
 	Failed string `json:"failed,omitempty"`
 }
 
-// loaders is how many writes are under way at once while loading.
+// loaders is the number of concurrent writes during loading.
 const loaders = 4
 
 // bulkLoad is the measure of [load].
 const bulkLoad = "bulk load"
 
-// load writes all tuples and measures how fast. progress may be called by
-// several goroutines at once.
+// load writes all tuples and measures the rate. progress may be called concurrently.
 func load(ctx context.Context, t Target, w Workload, progress func(written int)) (Figure, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(loaders)
@@ -83,7 +81,7 @@ func load(ctx context.Context, t Target, w Workload, progress func(written int))
 	}, nil
 }
 
-// meter takes a figure, in one go or in several.
+// meter measures a figure, in one run or in several.
 type meter struct {
 	figure    Figure
 	calls     []func(context.Context) error // of each worker
@@ -91,8 +89,7 @@ type meter struct {
 	elapsed   time.Duration
 }
 
-// newMeter prepares workers. newWorker returns a worker's call, which carries
-// f.PerCall units.
+// newMeter prepares workers. newWorker returns a worker's call, which has f.PerCall units.
 func newMeter(f Figure, newWorker func(worker int) func(context.Context) error) *meter {
 	m := &meter{figure: f}
 	for w := range f.Workers {
@@ -102,14 +99,14 @@ func newMeter(f Figure, newWorker func(worker int) func(context.Context) error) 
 	return m
 }
 
-// run lets the workers call for a while.
+// run runs the workers for a duration.
 func (m *meter) run(ctx context.Context, duration time.Duration) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	f := &m.figure
 	var wg sync.WaitGroup
 	var calls atomic.Int64
-	runtime.GC() // what was left by others is not what is measured
+	runtime.GC() // the garbage of earlier measurements must not count
 	began := time.Now()
 	end := began.Add(duration)
 	var interval time.Duration // between the calls of a worker
@@ -124,13 +121,13 @@ func (m *meter) run(ctx context.Context, duration time.Duration) error {
 			}
 			for at.Before(end) && ctx.Err() == nil {
 				due := at
-				time.Sleep(time.Until(due)) // not at all in a closed loop
+				time.Sleep(time.Until(due)) // returns at once in a closed loop
 				if err := call(ctx); err != nil {
 					cancel(err)
 					return
 				}
 				now := time.Now()
-				// Only a call of over a minute is out of range; it counts as one.
+				// Only a call of over a minute is out of range; it counts as a minute.
 				if err := m.latencies[w].RecordValue(min(now.Sub(due), time.Minute).Nanoseconds()); err != nil {
 					cancel(err)
 					return
@@ -151,7 +148,7 @@ func (m *meter) run(ctx context.Context, duration time.Duration) error {
 	return nil
 }
 
-// result is the figure of all runs.
+// result returns the figure of all runs.
 func (m *meter) result() Figure {
 	all := hdrhistogram.New(1, time.Minute.Nanoseconds(), 3)
 	for _, h := range m.latencies {
@@ -172,9 +169,9 @@ func (m *meter) take(ctx context.Context, duration time.Duration) (Figure, error
 	return m.result(), nil
 }
 
-// inTurn runs meters by turns, a part of the duration each time, so that what
-// happens on the machine meanwhile happens to all of them.
-func inTurn(ctx context.Context, duration time.Duration, meters ...*meter) error {
+// interleave runs meters alternately, a part of the duration each time, so that other load
+// of the machine affects all of them.
+func interleave(ctx context.Context, duration time.Duration, meters ...*meter) error {
 	const parts = 6
 	for range parts {
 		for _, m := range meters {
@@ -186,8 +183,8 @@ func inTurn(ctx context.Context, duration time.Duration, meters ...*meter) error
 	return nil
 }
 
-// prepared is how many questions a worker asks in turn. They are drawn before
-// the clock starts: drawing costs more than answering.
+// prepared is the number of questions that a worker repeats. They are drawn before the
+// measurement, because drawing takes longer than answering.
 const prepared = 1 << 13
 
 // checks measures single checks.
@@ -195,8 +192,7 @@ func checks(ctx context.Context, t Target, w Workload, workers int, duration tim
 	return checking(t, w, workers, nil).take(ctx, duration)
 }
 
-// checking is the meter of single checks. change, if not nil, says what is different
-// about the figure.
+// checking returns the meter of single checks. change, if not nil, changes the figure.
 func checking(t Target, w Workload, workers int, change func(*Figure)) *meter {
 	f := Figure{Target: t.Name(), Workload: w.Name(), Measure: "check", Workers: workers, PerCall: 1}
 	if change != nil {
@@ -225,7 +221,8 @@ func batches(ctx context.Context, t Target, w Workload, size, workers int, durat
 	}).take(ctx, duration)
 }
 
-// asking is the meter of calls that ask questions, and may compare the answers.
+// asking returns the meter of calls that ask questions, and optionally compares the
+// answers.
 func asking(f Figure, t Target, compare bool, draw func(worker int) [][]Question) *meter {
 	return newMeter(f, func(worker int) func(context.Context) error {
 		drawn := draw(worker)
@@ -255,8 +252,8 @@ func wrong(q *Question, allowed bool) error {
 	return fmt.Errorf("wrong answer: may %s %s %s? got %v, the oracle says %v", q.Subject, q.Action, q.Resource, allowed, q.Allowed)
 }
 
-// writes measures calls of which one in so many writes a tuple. The next call asks
-// about that tuple, and must see it; the others ask like [checks].
+// writes measures calls of which one in every writes a tuple. The next call checks that
+// tuple, and must reflect the write; the others are the calls of [checks].
 func writes(ctx context.Context, t Target, w Growing, every, workers int, duration time.Duration) (Figure, error) {
 	f := Figure{Target: t.Name(), Workload: w.Name(), Measure: "write", Workers: workers, PerCall: 1}
 	if every > 1 {
@@ -264,7 +261,7 @@ func writes(ctx context.Context, t Target, w Growing, every, workers int, durati
 	}
 	return newMeter(f, func(worker int) func(context.Context) error {
 		draw := w.Questioner(3, uint64(worker))
-		writer := uint64((every*100+workers)*100 + worker) // adds other tuples than those of other figures
+		writer := uint64((every*100+workers)*100 + worker) // its tuples differ from those of other figures
 		n := 0
 		var question Question
 		return func(ctx context.Context) error {

@@ -29,7 +29,7 @@ func (a *answers) counts() map[int]uint64 {
 	return by
 }
 
-// misuses names what a tenant can do all the time.
+// misuses are the names of the misuses.
 var misuses = []string{signIns, costlyConditions, longLists, idleWatches, passwordImports}
 
 const (
@@ -40,7 +40,7 @@ const (
 	passwordImports  = "imports of users with passwords"
 )
 
-// greedyClients is how many requests of the greedy tenant are under way at once.
+// greedyClients is the number of concurrent requests of the greedy tenant.
 const greedyClients = 16
 
 // misuser is the input of the process of the greedy clients.
@@ -49,8 +49,8 @@ type misuser struct {
 	Token   string `json:"token"`
 }
 
-// misuse starts a process that misuses the server. end ends it, and returns how often
-// each status was answered.
+// misuse starts a process that misuses the server. end ends it, and returns the number of
+// responses by status.
 func (h *HTTP) misuse(ctx context.Context, what string) (end func() (map[int]uint64, error), err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -78,7 +78,7 @@ func (h *HTTP) misuse(ctx context.Context, what string) (end func() (map[int]uin
 }
 
 // Misuse is the process of the greedy clients: it misuses a server, named on in, until in
-// ends, and then writes how often each status was answered.
+// ends, and then writes the number of responses by status.
 func Misuse(ctx context.Context, what string, in io.Reader, out io.Writer) error {
 	var server misuser
 	told := json.NewDecoder(in)
@@ -101,7 +101,7 @@ const (
 	greedyMembers = 20_000 // of a list
 )
 
-// prepareWorst writes what the misuses need.
+// prepareWorst writes the data of the misuses.
 func (h *HTTP) prepareWorst(ctx context.Context) error {
 	err := h.post(ctx, "/api/v1/resource-types", map[string]any{
 		"name": "team", "relations": []wireRelation{{Name: "member", Subjects: []string{"user"}, Rewrites: []wireRewrite{}}},
@@ -157,13 +157,13 @@ func (h *HTTP) prepareWorst(ctx context.Context) error {
 	return send(0)
 }
 
-// worst is how to misuse a server, by name.
+// worst are the misuses of a server, by name.
 func (h *HTTP) worst() map[string]func(context.Context) (counted *answers, end func()) {
 	list := make([]int, 200)
 	for i := range list {
 		list[i] = greedyHolders + i
 	}
-	var rows bytes.Buffer // the same in each upload, so that making them keeps no processor busy here
+	var rows bytes.Buffer // the same in each upload, so that they take no time of this process
 	for i := range 200 {
 		fmt.Fprintf(&rows, `{"email":"u%d@example.com","password":"correct horse battery"}`+"\n", i)
 	}
@@ -193,7 +193,7 @@ func (h *HTTP) worst() map[string]func(context.Context) (counted *answers, end f
 	}
 }
 
-// posting is a request with a body, which is sent as JSON unless it is bytes.
+// posting returns a request with a body, which is sent as JSON unless it is bytes.
 func (h *HTTP) posting(ctx context.Context, path, contentType string, body any) (*http.Request, error) {
 	encoded, ok := body.([]byte)
 	if !ok {
@@ -209,7 +209,7 @@ func (h *HTTP) posting(ctx context.Context, path, contentType string, body any) 
 	return req, err
 }
 
-// flood sends requests from so many clients until end is called.
+// flood sends requests of concurrent clients until end is called.
 func (h *HTTP) flood(ctx context.Context, clients int, request func(context.Context) (*http.Request, error)) (counted *answers, end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	counted = new(answers)
@@ -229,7 +229,7 @@ func (h *HTTP) flood(ctx context.Context, clients int, request func(context.Cont
 				res.Body.Close()
 				counted[res.StatusCode].Add(1)
 				if res.StatusCode == http.StatusServiceUnavailable {
-					time.Sleep(10 * time.Millisecond) // far less than Retry-After asks for
+					time.Sleep(10 * time.Millisecond) // far less than Retry-After
 				}
 			}
 		})

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Start starts the product's own binary with a data folder of its own below dir,
-// and more arguments if given, and connects to it. stop ends it.
+// Start starts the product's binary with a new data folder below dir and optional
+// arguments, and connects to it. stop ends it.
 func Start(ctx context.Context, binary, dir string, more ...string) (h *HTTP, stop func(), err error) {
 	data := filepath.Join(dir, "data")
 	args := append([]string{"serve", "--dev", "--data-dir", data, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, more...)
@@ -34,7 +34,7 @@ func Start(ctx context.Context, binary, dir string, more ...string) (h *HTTP, st
 	return h, stop, nil
 }
 
-// await waits for the server to have written its credentials and to answer.
+// await waits until the server has written its credentials and answers.
 func await(ctx context.Context, bootstrap string) (*HTTP, error) {
 	var credentials struct {
 		BaseURL      string `json:"base_url"`
@@ -62,7 +62,7 @@ func await(ctx context.Context, bootstrap string) (*HTTP, error) {
 	}
 }
 
-// StopProcess ends a process that was started here, gently if it can.
+// StopProcess ends a process that this process started, gracefully if possible.
 func StopProcess(c *exec.Cmd) {
 	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
 		return // it has ended already

@@ -12,9 +12,9 @@ import (
 	"stonetown/tuplestore/sqlstore"
 )
 
-// BenchmarkFarDatabase is the latency of fully consistent checks on a resident
-// graph when the database is 2 ms away. Each waits for one read that began after it
-// came, and shares it with all who wait for the same one.
+// BenchmarkFarDatabase measures the latency of fully consistent checks on a resident graph
+// with a database 2 ms away. Each waits for one read that began after its arrival, which it
+// shares with the other waiting checks.
 func BenchmarkFarDatabase(b *testing.B) {
 	url := pgtest.URL(b)
 	d := NewDocs()
@@ -42,9 +42,9 @@ func BenchmarkFarDatabase(b *testing.B) {
 	}
 }
 
-// BenchmarkProcesses is fully consistent checks by one engine and by two, each with
-// connections of its own, on one PostgreSQL, 16 at once in all; and how many
-// statements the database sees for them.
+// BenchmarkProcesses measures fully consistent checks by one engine and by two, each with
+// connections of its own, on one PostgreSQL, 16 concurrent in total; and the number of
+// statements of the database.
 func BenchmarkProcesses(b *testing.B) {
 	url := pgtest.URL(b)
 	d := NewDocs()
@@ -93,9 +93,8 @@ func BenchmarkProcesses(b *testing.B) {
 	}
 }
 
-// BenchmarkTenants is checks that go about a thousand tenants, with room in memory
-// for all of them, for a tenth and for none: the others are answered from the
-// database.
+// BenchmarkTenants measures checks of a thousand tenants, with memory for all of them, for
+// a tenth and for none: the others are answered from the database.
 func BenchmarkTenants(b *testing.B) {
 	onEach(b, func(b *testing.B, url string) {
 		store := openStore(b, sqldb.Config{URL: url})

@@ -21,18 +21,17 @@ type Report struct {
 	Figures []Figure  `json:"figures"`
 }
 
-// Options say what to measure.
+// Options are the targets and workloads of a run.
 type Options struct {
 	Workloads []Workload // required
-	// InProcess returns an engine that knows nothing yet, for a workload. nil: not
-	// measured.
+	// InProcess returns an engine without data for a workload. nil: not measured.
 	InProcess func() *InProcess
-	EchoURL   string   // empty: not measured; otherwise in turn with HTTP, with the same requests
+	EchoURL   string   // empty: not measured; otherwise interleaved with HTTP, with the same requests
 	HTTP      *HTTP    // nil: not measured
-	Others    []Target // other engines, measured like HTTP
-	// Duration is how long each figure is measured. Default 3 s.
+	Others    []Target // other engines, measured as HTTP is
+	// Duration is the time for each figure. Default 3 s.
 	Duration time.Duration
-	// Progress is told what is going on.
+	// Progress gets messages about the progress.
 	Progress func(format string, args ...any)
 }
 
@@ -66,7 +65,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	return r.report, r.err
 }
 
-// remoteWorkers is how many calls are under way at once where many are.
+// remoteWorkers is the number of concurrent calls of remote targets.
 const remoteWorkers = 16
 
 // run collects figures until the first error.
@@ -76,7 +75,7 @@ type run struct {
 	err    error
 }
 
-// has reports whether a workload was loaded into a target that holds all of them.
+// has reports whether a workload was loaded into a target that has all of them.
 func (r *run) has(t Target, workload string) bool {
 	if _, apart := t.(*InProcess); apart {
 		return false // each in a tenant of its own
@@ -86,8 +85,8 @@ func (r *run) has(t Target, workload string) bool {
 	})
 }
 
-// isOther reports whether a target is another engine: that one of its calls fails, or
-// is answered wrongly, is a result.
+// isOther reports whether a target is another engine, whose failures and wrong answers are
+// results.
 func (r *run) isOther(target string) bool {
 	return slices.ContainsFunc(r.Others, func(t Target) bool { return t.Name() == target })
 }
@@ -124,7 +123,7 @@ func (r *run) target(ctx context.Context, t Target, w Workload, workers ...int) 
 			meters = append(meters, echoing(r.EchoURL, h, w, n))
 		}
 		if r.err == nil {
-			r.err = inTurn(ctx, r.Duration, meters...)
+			r.err = interleave(ctx, r.Duration, meters...)
 		}
 		for _, m := range meters {
 			r.figure(func() (Figure, error) { return m.result(), nil })
@@ -135,7 +134,7 @@ func (r *run) target(ctx context.Context, t Target, w Workload, workers ...int) 
 	}
 }
 
-// load writes the tuples, unless another workload has brought the same.
+// load writes the tuples, unless another workload with the same tuples was loaded.
 func (r *run) load(ctx context.Context, t Target, w Workload) {
 	if _, same := w.(docsZipf); same && r.has(t, (*Docs)(nil).Name()) {
 		return
@@ -157,8 +156,8 @@ func (r *run) load(ctx context.Context, t Target, w Workload) {
 	})
 }
 
-// remote also measures what takes longer than to sleep until it is due, and what
-// must be durable.
+// remote also measures calls at a rate, which take longer than the sleep between them, and
+// durable writes.
 func (r *run) remote(ctx context.Context, t Target, w Workload) {
 	r.target(ctx, t, w, 1, remoteWorkers)
 	most := 0.0
@@ -180,7 +179,7 @@ func (r *run) remote(ctx context.Context, t Target, w Workload) {
 	}
 }
 
-// WriteTable prints the report for people.
+// WriteTable writes the report as a table.
 func (r *Report) WriteTable(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "target\tworkload\tmeasure\tat once\tper call\tper second\tp50 µs\tp90 µs\tp99 µs\tp99.9 µs\t")

@@ -9,9 +9,8 @@ import (
 	"stonetown/tuplestore"
 )
 
-// Shapes are small worlds that are hard on an engine in one way each. A shape is a
-// workload of equals: every question is about one of users and drawn
-// the same way.
+// Shapes are small workloads, each of which is expensive in one way. Every question of a
+// shape is about one of its users and drawn in the same way.
 type shape struct {
 	name   string
 	types  []schema.Type
@@ -51,9 +50,8 @@ func asSubject(o tuplestore.Object, relation string) tuplestore.Subject {
 // drive is folders in folders, which users and groups may view.
 func drive() []schema.Type { return NewDocs().Types()[:1] }
 
-// Chain is 1,000 folders, each at the end of a chain of folders of its own, so
-// deep. Half of the users may view what is in a chain, since they may view its
-// first folder.
+// Chain is 1,000 folders, each at the end of a chain of folders of the given depth. Half of
+// the users may view the contents of a chain, because they may view its first folder.
 func Chain(depth int) Workload {
 	const chains, users = 1000, 1000
 	at := func(chain, level int) tuplestore.Object {
@@ -68,7 +66,7 @@ func Chain(depth int) Workload {
 						return
 					}
 				}
-				for i := range 5 { // five of the ten users whose number ends like the chain's
+				for i := range 5 { // five of the ten users whose number ends as the chain's does
 					if !yield(tuplestore.Tuple{Object: at(c, 0), Relation: "viewer", Subject: user((c + 100*i) % users)}) {
 						return
 					}
@@ -83,7 +81,7 @@ func Chain(depth int) Workload {
 	}
 }
 
-// NestedGroups is 500 towers of groups in groups, so deep, with a user in the
+// NestedGroups is 500 chains of nested groups of the given depth, with a user in the
 // innermost and a folder that the outermost may view.
 func NestedGroups(depth int) Workload {
 	const towers = 500
@@ -113,8 +111,8 @@ func NestedGroups(depth int) Workload {
 	}
 }
 
-// Group is one group of so many members, which may view 1,000 folders. Half of the
-// users who ask are members.
+// Group is one group with the given number of members, which may view 1,000 folders. Half
+// of the users of questions are members.
 func Group(members int) Workload {
 	const folders = 1000
 	all := object(schema.GroupType, "everyone", 0)
@@ -138,8 +136,8 @@ func Group(members int) Workload {
 	}
 }
 
-// Diamond is 20 folders that each lie in as many others as it is wide, all of which
-// lie in one, which one user in two may view: many ways that meet again.
+// Diamond is 20 folders, each with the given number of parents, all of which have one
+// common parent, which one user in two may view: many paths between the same two folders.
 func Diamond(width int) Workload {
 	const diamonds, users = 20, 40
 	return &shape{
@@ -167,8 +165,8 @@ func Diamond(width int) Workload {
 	}
 }
 
-// Exclusions is 10,000 reports, which a user may read who is in the audience of
-// its section and has signed for it, unless barred from it.
+// Exclusions is 10,000 reports. A user may read a report if the user is in the audience of
+// its section and has signed for it, and is not barred from it.
 func Exclusions() Workload {
 	const reports, sections, users = 10_000, 100, 1000
 	people := []schema.SubjectType{{Type: schema.UserType}}
@@ -191,7 +189,7 @@ func Exclusions() Workload {
 	inAudience := func(u, section int) bool { return u%sections != section }
 	signed := func(u, report int) bool { return u%3 == report%3 }
 	barred := func(u, report int) bool { return u%7 == report%7 }
-	near := func(report, i int) int { return (report + i) % users } // who has to do with a report
+	near := func(report, i int) int { return (report + i) % users } // the users that tuples of a report name
 	return &shape{
 		name: "exclusions", types: types, users: users,
 		tuples: func(yield func(tuplestore.Tuple) bool) {
@@ -222,7 +220,7 @@ func Exclusions() Workload {
 		},
 		ask: func(r *rand.Rand, u int) Question {
 			n := r.IntN(reports)
-			if r.IntN(2) == 0 { // one that has to do with the user
+			if r.IntN(2) == 0 { // one whose tuples name the user
 				n = (u-r.IntN(10)+users)%users + users*r.IntN(reports/users)
 			}
 			isNear := (u-near(n, 0)+users)%users < 10

@@ -16,20 +16,18 @@ type Target interface {
 	Name() string
 	// Define creates the resource types.
 	Define(ctx context.Context, types []schema.Type) error
-	// WriteLimit is how many tuples one Write may have.
+	// WriteLimit returns the maximum number of tuples of one Write.
 	WriteLimit() int
 	// Write creates tuples.
 	Write(ctx context.Context, tuples []tuplestore.Tuple) error
-	// Warm asks until the tuples are where they will be asked from.
+	// Warm sends checks until the tuples are in memory.
 	Warm(ctx context.Context, w Workload) error
-	// Prepare makes ready a call that asks questions about one subject: what it takes
-	// to describe them is not what is measured. The call may be made again, but not
-	// twice at once.
+	// Prepare returns a call that asks questions about one subject, encoded in advance so
+	// that this is not measured. The call may be repeated, but not concurrently.
 	Prepare(questions []Question) Call
 }
 
-// Call asks questions and returns the answers, in their order and good until the
-// next call.
+// Call asks questions and returns the answers in their order, valid until the next call.
 type Call func(ctx context.Context) (allowed []bool, err error)
 
 // InProcess calls an engine in this process.
@@ -60,7 +58,7 @@ func (p *InProcess) Write(ctx context.Context, tuples []tuplestore.Tuple) error 
 	return err
 }
 
-// Warm waits until the tenant is in memory. No other tenant may be loaded meanwhile.
+// Warm waits until the tenant is in memory. No other tenant may be loaded during that time.
 func (p *InProcess) Warm(ctx context.Context, w Workload) error {
 	before := p.Engine.Stats().Loads
 	call := p.Prepare([]Question{w.Questioner(1, 0).Next()})

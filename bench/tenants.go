@@ -12,9 +12,9 @@ import (
 	"stonetown/tuplestore"
 )
 
-// Tenants is so many worlds of ten short chains of folders; a check is mostly about
-// another world than the one before. In process each is a tenant of its own, on
-// other targets a part of one.
+// Tenants is the given number of tenants with ten short chains of folders each; a check is
+// mostly about another tenant than the one before. In process each is a tenant of its own,
+// on other targets a part of one tenant.
 func Tenants(n int) Workload { return tenants(n) }
 
 type tenants int
@@ -79,7 +79,7 @@ func (q *tenantsQuestioner) ask(tenant, u int) Question {
 	return Question{user(u), tenantFolder(tenant, chain, tenantDepth), "view", chain == u%tenantChains}
 }
 
-// tenanted is a target with a tenant for each world of [Tenants].
+// tenanted is a target with a tenant for each one of [Tenants].
 type tenanted struct {
 	*InProcess
 	tenants tenants
@@ -89,7 +89,7 @@ func (t *tenanted) tenant(n string) *InProcess {
 	return &InProcess{Engine: t.Engine, Tenant: t.Tenant + "_" + n}
 }
 
-// of is the tenant to which a resource belongs.
+// of returns the tenant of a resource.
 func (t *tenanted) of(o tuplestore.Object) *InProcess {
 	n, _, _ := strings.Cut(strings.TrimPrefix(o.ID, "tenant"), ".")
 	return t.tenant(n)
@@ -104,7 +104,7 @@ func (t *tenanted) Define(ctx context.Context, types []schema.Type) error {
 	return nil
 }
 
-// Write makes a write for each tenant; the tuples of one follow each other.
+// Write makes one write for each tenant; the tuples of a tenant are consecutive.
 func (t *tenanted) Write(ctx context.Context, tuples []tuplestore.Tuple) error {
 	for len(tuples) > 0 {
 		to, n := t.of(tuples[0].Object), 1
@@ -119,8 +119,8 @@ func (t *tenanted) Write(ctx context.Context, tuples []tuplestore.Tuple) error {
 	return nil
 }
 
-// Warm asks each tenant something and gives it a while to be loaded: those that
-// have no room in memory will not be.
+// Warm sends a check to each tenant and waits a while for it to be loaded, which does not
+// happen if the memory does not suffice.
 func (t *tenanted) Warm(ctx context.Context, w Workload) error {
 	for range 2 {
 		for n := range int(t.tenants) {

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// issuing is what is measured of a token endpoint: one application, and a user who has
-// signed in.
+// issuing is the data of measurements of a token endpoint: one application, and a user who
+// has signed in.
 type issuing struct {
 	*HTTP
 	clientID, clientSecret string
@@ -25,14 +25,14 @@ const (
 	introspectPath = "/oauth2/introspect"
 
 	workload    = "tokens"
-	tokenTarget = "https://api.example.com" // whom tokens are exchanged for
+	tokenTarget = "https://api.example.com" // the audience of exchanged tokens
 	callback    = "https://app.example.com/callback"
 	// The pair of RFC 7636, appendix B.
 	verifier, challenge = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk", "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 )
 
-// tokens measures how tokens are issued: to the application itself, in exchange for
-// another, for a code that the user's browser gets first; and what is said about one.
+// tokens measures token requests: client credentials, token exchange, authorization code
+// including the request of the user's browser; and introspection.
 func (r *run) tokens(ctx context.Context, h *HTTP) {
 	if r.err != nil {
 		return
@@ -67,7 +67,7 @@ func (r *run) tokens(ctx context.Context, h *HTTP) {
 			meters = append(meters, echo.posting(echoName, measures[0].name, n, tokenPath, measures[0].form))
 		}
 		if r.err == nil {
-			r.err = inTurn(ctx, r.Duration, meters...)
+			r.err = interleave(ctx, r.Duration, meters...)
 		}
 		for _, m := range meters {
 			r.figure(func() (Figure, error) { return m.result(), nil })
@@ -75,7 +75,7 @@ func (r *run) tokens(ctx context.Context, h *HTTP) {
 	}
 }
 
-// newIssuing makes an application that may exchange tokens, and signs its user in.
+// newIssuing creates an application that may exchange tokens, and signs its user in.
 func newIssuing(ctx context.Context, h *HTTP) (*issuing, error) {
 	i := &issuing{HTTP: h}
 	var made struct {
@@ -113,7 +113,7 @@ func newIssuing(ctx context.Context, h *HTTP) (*issuing, error) {
 	return i, err
 }
 
-// posting is the meter of one form that is posted again and again.
+// posting returns the meter of one form that is posted repeatedly.
 func (i *issuing) posting(target, measure string, workers int, path string, form url.Values) *meter {
 	return newMeter(Figure{Target: target, Workload: workload, Measure: measure, Workers: workers, PerCall: 1}, func(int) func(context.Context) error {
 		var answer bytes.Buffer
@@ -150,8 +150,8 @@ func (i *issuing) issue(ctx context.Context, form url.Values) (string, error) {
 	return token.AccessToken, json.Unmarshal(answer.Bytes(), &token)
 }
 
-// signIn is what signing in to an application takes of someone who is signed in: the
-// browser asks for a code, and the application for tokens.
+// signIn signs a user with a session in to an application: the browser requests a code, and
+// the application requests tokens.
 func (i *issuing) signIn(ctx context.Context) error {
 	query := url.Values{
 		"response_type": {"code"}, "client_id": {i.clientID}, "redirect_uri": {callback}, "scope": {"openid email"}, "state": {"state"},
@@ -162,7 +162,7 @@ func (i *issuing) signIn(ctx context.Context) error {
 		return err
 	}
 	req.AddCookie(&http.Cookie{Name: "__Host-sid", Value: i.session})
-	res, err := i.client.Transport.RoundTrip(req) // which follows nobody
+	res, err := i.client.Transport.RoundTrip(req) // which follows no redirects
 	if err != nil {
 		return err
 	}

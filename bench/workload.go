@@ -9,11 +9,11 @@ import (
 	"stonetown/tuplestore"
 )
 
-// Workload is tuples and questions about them whose answers are known. The same
-// seeds give the same questions. Those whose tuples differ have no resource in common,
-// so that all can be in one store.
+// Workload is tuples and questions about them whose answers are known. The same seeds give
+// the same questions. Workloads with different tuples have no resource in common, so that
+// all can be in one store.
 type Workload interface {
-	// Name names it on the command line and in reports, such as "chain-30".
+	// Name is the name on the command line and in reports, such as "chain-30".
 	Name() string
 	// Types are the resource types, in the order in which they are to be defined.
 	Types() []schema.Type
@@ -23,15 +23,14 @@ type Workload interface {
 	Questioner(seed, worker uint64) Questioner
 }
 
-// Growing is a workload that can be written to while it is asked.
+// Growing is a workload to which tuples can be added during checks.
 type Growing interface {
 	Workload
-	// New is the n-th tuple that a worker adds, and a question to which it makes the
-	// answer yes.
+	// New returns the n-th tuple that a worker adds, and a question that it makes allowed.
 	New(worker uint64, n int) (tuplestore.Tuple, Question)
 }
 
-// Workloads are all of them, the first being the one that is measured most.
+// Workloads returns all workloads, first the one with the most measurements.
 func Workloads() []Workload {
 	docs := NewDocs()
 	return []Workload{
@@ -72,8 +71,8 @@ type Questioner interface {
 	Batch(size int) []Question
 }
 
-// Question is a check and its right answer, which comes from the generator's own
-// arrays and not from an engine.
+// Question is a check and its correct answer, which comes from the generator's own arrays
+// and not from an engine.
 type Question struct {
 	Subject  tuplestore.Subject
 	Resource tuplestore.Object

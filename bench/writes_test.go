@@ -12,8 +12,8 @@ import (
 	"stonetown/tuplestore"
 )
 
-// BenchmarkChecksUnderWrites is what is left of the throughput of checks, fully
-// consistent, while 1,000 tuples are written each second, one by one.
+// BenchmarkChecksUnderWrites measures the remaining throughput of fully consistent checks
+// while 1,000 tuples are written per second, one by one.
 func BenchmarkChecksUnderWrites(b *testing.B) {
 	onEach(b, func(b *testing.B, url string) {
 		store := openStore(b, sqldb.Config{URL: url})

@@ -226,7 +226,7 @@ func TestReasonsOfSharedGoals(t *testing.T) {
 	}
 }
 
-func TestQueriesWithoutMeaning(t *testing.T) {
+func TestInvalidQueries(t *testing.T) {
 	w := newWorld(t, engine.Config{})
 	w.define("doc\n  viewer [user]")
 	w.write("doc:1#viewer@user:ann")
@@ -581,7 +581,7 @@ func TestConcurrentDefinitions(t *testing.T) {
 	}
 }
 
-func TestUnregisterLeavesNothingBehind(t *testing.T) {
+func TestUnregisterDeletesAllRelations(t *testing.T) {
 	w := newWorld(t, engine.Config{})
 	ctx := context.Background()
 	w.define("folder\n  viewer [user]\ndoc\n  parent [folder]\n  viewer [user]: this | parent->viewer")

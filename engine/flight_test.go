@@ -11,7 +11,7 @@ import (
 
 // A caller gets the outcome of a run that began after its call. The number and the
 // concurrency of runs keep their limits.
-func TestFlights(t *testing.T) {
+func TestFlightsBeginAfterTheirCallers(t *testing.T) {
 	for _, takes := range []time.Duration{0, 200 * time.Microsecond, 5 * time.Millisecond} {
 		var group sync.WaitGroup
 		var began, atOnce, most atomic.Int64 // runs so far, running, and the maximum of that
@@ -65,7 +65,7 @@ func TestFlights(t *testing.T) {
 	}
 }
 
-func TestFlightsLeaveCallersFree(t *testing.T) {
+func TestCallersOfFlightsEndWithTheirContext(t *testing.T) {
 	var group sync.WaitGroup
 	release := make(chan struct{})
 	f := &flights{group: &group, run: func() error { <-release; return nil }}

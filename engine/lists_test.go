@@ -78,7 +78,7 @@ func TestColdListsAreOneReadPerLevel(t *testing.T) {
 }
 
 // A list that exceeds the budget is an error, and never a shorter list.
-func TestListsAreBoundedAndNeverCut(t *testing.T) {
+func TestListsAreCompleteOrFail(t *testing.T) {
 	for name, resident := range map[string]int64{"resident": 0, "cold": -1} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, engine.Config{MaxVisits: 2000, ResidentBytes: resident})
@@ -249,7 +249,7 @@ func TestWatch(t *testing.T) {
 }
 
 // A watch of a tenant without writes begins before its history.
-func TestWatchFromTheBeginning(t *testing.T) {
+func TestWatchBeginsBeforeTheFirstWrite(t *testing.T) {
 	w := newWorld(t, engine.Config{})
 	var start string
 	stop := errors.New("stop")

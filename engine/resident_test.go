@@ -9,7 +9,7 @@ import (
 
 // The time before the next attempt at a tenant that is too large is proportional to that of
 // the last attempt, and increases.
-func TestRetriesOfTooLargeTenants(t *testing.T) {
+func TestRetriesOfTooLargeTenantsBackOff(t *testing.T) {
 	var l tooLarge
 	for i, want := range []time.Duration{time.Minute, 40 * time.Minute, 80 * time.Minute, 160 * time.Minute} {
 		took := 12 * time.Second

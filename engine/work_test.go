@@ -204,7 +204,7 @@ func TestLongListsAreHeavy(t *testing.T) {
 
 // Attempts to load a tenant that does not fit take a small part of the time. When the
 // tenant has shrunk, it is loaded at once.
-func TestTooLargeIsRememberedUntilItShrinks(t *testing.T) {
+func TestTooLargeTenantsAreLoadedWhenTheyShrink(t *testing.T) {
 	w := newWorld(t, engine.Config{ResidentBytes: 20_000})
 	scans := &countedScans{Store: w.store}
 	e := open(t, scans, engine.Config{ResidentBytes: 20_000})

@@ -216,7 +216,7 @@ func TestFlatten(t *testing.T) {
 	}
 }
 
-func TestArrowIsKeptWhereASubtypeDiffers(t *testing.T) {
+func TestArrowIsKeptIfOneTypeDiffers(t *testing.T) {
 	c := mustCompile(t,
 		Type{Name: "folder", Relations: []Relation{relation("editor"), relation("viewer", this(), computed("editor"))}},
 		Type{Name: "vault", Relations: []Relation{relation("editor"), relation("viewer")}},

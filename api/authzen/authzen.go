@@ -74,7 +74,7 @@ func serveConfiguration(w http.ResponseWriter, r *http.Request) {
 	web.Document{Body: text, MediaType: "application/json", CacheControl: "public, max-age=300"}.Serve(w, r)
 }
 
-// entities are the parts of a request in the engine's terms.
+// entities are the parts of a request in the engine's types.
 type entities struct {
 	subject  tuplestore.Subject
 	action   string
@@ -82,10 +82,10 @@ type entities struct {
 	values   map[string]any
 }
 
-// parts says which parts of a request must be there.
+// parts are the required parts of a request.
 type parts struct{ subjectID, action, resourceID bool }
 
-// entitiesOf states a request. Those parts that it asks for must be there.
+// entitiesOf converts a request. The required parts must be present.
 func entitiesOf(v *web.Validation, path string, in AuthZENEvaluation, must parts) entities {
 	if in.Subject == nil {
 		in.Subject = new(AuthZENSubject)
@@ -120,7 +120,7 @@ func entitiesOf(v *web.Validation, path string, in AuthZENEvaluation, must parts
 			if e.values == nil {
 				e.values = map[string]any{}
 			}
-			if _, given := e.values[entity+"_"+name]; !given { // the context goes first
+			if _, given := e.values[entity+"_"+name]; !given { // the context takes precedence
 				e.values[entity+"_"+name] = value
 			}
 		}

@@ -15,7 +15,7 @@ import (
 // maxEvaluations is the maximum number of decisions of a request.
 const maxEvaluations = 1000
 
-// The ways in which many evaluations end (AuthZEN §7.1.2.1).
+// The semantics of many evaluations (AuthZEN §7.1.2.1).
 const (
 	executeAll          = "execute_all"
 	denyOnFirstDeny     = "deny_on_first_deny"
@@ -91,7 +91,7 @@ func (h *Handlers) EvaluateMany(ctx context.Context, request EvaluateManyRequest
 	return EvaluateMany200JSONResponse{Body: AuthZENDecisions{Evaluations: decisions}}, nil
 }
 
-// withDefaults fills in the members that an evaluation lacks.
+// withDefaults adds the members that an evaluation lacks.
 func withDefaults(item, defaults AuthZENEvaluation) AuthZENEvaluation {
 	if item.Subject == nil {
 		item.Subject = defaults.Subject
@@ -108,8 +108,8 @@ func withDefaults(item, defaults AuthZENEvaluation) AuthZENEvaluation {
 	return item
 }
 
-// decide makes decisions in order. Neighbours that differ only in what is done
-// to which resource are answered together.
+// decide makes decisions in order. Consecutive evaluations that differ only in action and
+// resource are one batch.
 func (h *Handlers) decide(ctx context.Context, asked []entities) ([]AuthZENDecision, error) {
 	var decisions []AuthZENDecision
 	for len(asked) > 0 {
@@ -141,7 +141,7 @@ func (h *Handlers) decide(ctx context.Context, asked []entities) ([]AuthZENDecis
 	return decisions, nil
 }
 
-// decisionOf states a decision, with the reason why there is none.
+// decisionOf converts a decision, with the error if there is none.
 func decisionOf(allowed bool, err error) AuthZENDecision {
 	if err == nil {
 		return AuthZENDecision{Decision: allowed}

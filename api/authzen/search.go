@@ -9,14 +9,13 @@ import (
 	"stonetown/tuplestore"
 )
 
-// position is where a page of a search ended, and the state it reflects.
+// position is the end of a page of a search, and the revision that it reflects.
 type position struct {
 	Token string `json:"t"`
 	After string `json:"a"`
 }
 
-// page is a search under way: what its cursors are bound to, and where it goes
-// on.
+// page is one page of a search: the request that its cursors are bound to, and its start.
 type page struct {
 	handlers *Handlers
 	info     *web.RequestInfo
@@ -46,8 +45,8 @@ func (h *Handlers) page(ctx context.Context, name string, in AuthZENSearchInput)
 	return p, nil
 }
 
-// next closes the page. last is the last of its items, empty if the search ends
-// here.
+// next returns the metadata of the page. last is its last item, empty if the search ends
+// with it.
 func (p page) next(token, last string, count int) (AuthZENNextPage, error) {
 	next := AuthZENNextPage{Count: count}
 	if last == "" {
@@ -64,7 +63,8 @@ func (in AuthZENSearchInput) entities(must parts) (entities, error) {
 	return e, v.Err()
 }
 
-// SearchSubjects lists who may do something to a resource (AuthZEN §8.4).
+// SearchSubjects lists the subjects that may perform an action on a resource (AuthZEN
+// §8.4).
 func (h *Handlers) SearchSubjects(ctx context.Context, request SearchSubjectsRequestObject) (SearchSubjectsResponseObject, error) {
 	e, err := request.Body.entities(parts{action: true, resourceID: true})
 	if err != nil {
@@ -94,7 +94,7 @@ func (h *Handlers) SearchSubjects(ctx context.Context, request SearchSubjectsReq
 	}
 	for _, entry := range entries {
 		switch {
-		case entry.Subject.ID == tuplestore.Wildcard: // nobody that could be evaluated
+		case entry.Subject.ID == tuplestore.Wildcard: // not a subject that can be evaluated
 			everyone()
 		case entry.Excluded:
 			c := everyone()
@@ -109,7 +109,8 @@ func (h *Handlers) SearchSubjects(ctx context.Context, request SearchSubjectsReq
 	return SearchSubjects200JSONResponse{Body: body}, nil
 }
 
-// SearchResources lists to what a subject may do something (AuthZEN §8.5).
+// SearchResources lists the resources on which a subject may perform an action (AuthZEN
+// §8.5).
 func (h *Handlers) SearchResources(ctx context.Context, request SearchResourcesRequestObject) (SearchResourcesResponseObject, error) {
 	e, err := request.Body.entities(parts{subjectID: true, action: true})
 	if err != nil {
@@ -140,8 +141,8 @@ func (h *Handlers) SearchResources(ctx context.Context, request SearchResourcesR
 	return SearchResources200JSONResponse{Body: body}, nil
 }
 
-// SearchActions lists what a subject may do to a resource (AuthZEN §8.6). A type
-// has few actions, so all are on one page.
+// SearchActions lists the actions that a subject may perform on a resource (AuthZEN §8.6).
+// A type has few actions, so all are on one page.
 func (h *Handlers) SearchActions(ctx context.Context, request SearchActionsRequestObject) (SearchActionsResponseObject, error) {
 	e, err := request.Body.entities(parts{subjectID: true, resourceID: true})
 	if err != nil {

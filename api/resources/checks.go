@@ -95,7 +95,7 @@ func (h *Handlers) CheckBatch(ctx context.Context, request CheckBatchRequestObje
 		var faults validation
 		req.Queries = append(req.Queries, engine.Query{Resource: faults.resource("resource/", item.Resource.Type, item.Resource.ExternalID), Action: item.Action})
 		faults.Text("", "action", item.Action)
-		for _, f := range faults.Faults { // paths are only built for what is wrong
+		for _, f := range faults.Faults { // paths are only built for errors
 			path := "checks/" + strconv.Itoa(i) + "/"
 			v.Faults = append(v.Faults, web.FieldError{Field: path + f.Field, Code: f.Code, Message: path + f.Message})
 		}
@@ -114,7 +114,7 @@ func checkMeta(info *web.RequestInfo, answer *engine.CheckResponse) CheckMeta {
 	return CheckMeta{RequestID: info.RequestID, ConsistencyToken: answer.Token, ConsistencyTokenIgnored: answer.TokenIgnored}
 }
 
-// checkAnswer is a [CheckAnswer] without reasons that writes itself.
+// checkAnswer encodes a [CheckAnswer] without reasons.
 type checkAnswer struct {
 	allowed bool
 	meta    CheckMeta
@@ -132,8 +132,8 @@ func (a *checkAnswer) AppendJSON(b []byte) []byte {
 	return appendMeta(append(b, '}'), &a.meta)
 }
 
-// batchAnswer is a [CheckBatchAnswer], written already: encoding a large batch by
-// reflection would cost more than checking it.
+// batchAnswer is an encoded [CheckBatchAnswer]. To encode a large batch by reflection would
+// take longer than the checks.
 type batchAnswer []byte
 
 func newBatchAnswer(decisions []engine.Decision, meta CheckMeta) batchAnswer {
@@ -165,7 +165,7 @@ func (a batchAnswer) VisitCheckBatchResponse(w http.ResponseWriter) error {
 // AppendJSON appends the answer to b.
 func (a batchAnswer) AppendJSON(b []byte) []byte { return append(b, a...) }
 
-// appendMeta ends an answer that begins with its data.
+// appendMeta appends the end of an answer after its data.
 func appendMeta(b []byte, meta *CheckMeta) []byte {
 	b = append(b, `,"meta":{"consistency_token":"`...)
 	b = append(b, meta.ConsistencyToken...) // base64url
@@ -178,9 +178,9 @@ func appendMeta(b []byte, meta *CheckMeta) []byte {
 	return append(b, `"}}`...)
 }
 
-// itemCode says in one word why a check has no answer.
+// itemCode returns the code of the error of a check.
 func itemCode(err error) string {
-	switch err := err.(type) { // the engine documents these, and that they are not wrapped
+	switch err := err.(type) { // the engine documents that these are not wrapped
 	case *engine.UnknownTypeError:
 		return codeResourceTypeNotFound
 	case *engine.UndefinedRelationError:
@@ -196,7 +196,7 @@ func itemCode(err error) string {
 	}
 }
 
-// conditionCode tells values that are missing from those that do not fit.
+// conditionCode distinguishes missing values from values of the wrong type.
 func conditionCode(err *engine.ConditionError) string {
 	if err.Err != nil {
 		return codeConditionFailed

@@ -11,7 +11,7 @@ import (
 	"stonetown/schema"
 )
 
-// Codes that an answer, a batch item or a bulk failure can carry.
+// Codes of answers, batch items and bulk failures.
 const (
 	codeResourceTypeNotFound = "resource_type_not_found"
 	codeResourceNotFound     = "resource_not_found"
@@ -21,8 +21,8 @@ const (
 	codeExclusionCycle       = "exclusion_cycle"
 )
 
-// translate states an error of the engine as a response, or returns nil if it
-// is not one that a client can do anything about.
+// translate returns the response for an error of the engine, or nil if the client did not
+// cause it.
 func translate(err error) *web.Error {
 	var (
 		ours         *web.Error
@@ -100,8 +100,8 @@ func translate(err error) *web.Error {
 	return nil
 }
 
-// atIndex says which operation of a bulk write, or which contextual relation, an
-// error is about.
+// atIndex adds the index of an operation of a bulk write, or of a contextual relation, to
+// an error.
 func atIndex(e *web.Error, index int) *web.Error {
 	located := *e
 	located.Details = web.Details{"index": index, "code": e.Code}
@@ -109,10 +109,10 @@ func atIndex(e *web.Error, index int) *web.Error {
 	return &located
 }
 
-// pointer turns a path of the schema compiler, relations[2].rewrites[0], into a
-// JSON pointer (RFC 6901) without its leading slash.
+// pointer converts a path of the schema compiler, relations[2].rewrites[0], to a JSON
+// pointer (RFC 6901) without its leading slash.
 func pointer(path string) string {
-	if action, ok := strings.CutPrefix(path, "actions."); ok { // the only free name
+	if action, ok := strings.CutPrefix(path, "actions."); ok { // the only name that can contain other characters
 		return "actions/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(action)
 	}
 	return strings.NewReplacer("[", "/", "]", "", ".", "/").Replace(path)

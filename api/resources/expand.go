@@ -15,7 +15,7 @@ const (
 	maxDepth     = 50
 )
 
-// Expand shows how a set of subjects comes about.
+// Expand returns the derivation of a set of subjects.
 func (h *Handlers) Expand(ctx context.Context, request ExpandRequestObject) (ExpandResponseObject, error) {
 	info, in := web.InfoOf(ctx), request.Body
 	var v validation

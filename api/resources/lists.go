@@ -10,15 +10,14 @@ import (
 	"stonetown/engine"
 )
 
-// listPosition is where a page of a list ended, and the state that the list
-// reflects.
+// listPosition is the end of a page of a list, and the revision that it reflects.
 type listPosition struct {
 	Token string `json:"t"`
 	After string `json:"a"`
 }
 
-// resume turns a cursor into where the list goes on. Without one, the list
-// begins.
+// resume decodes a cursor to the position after which the list continues. Without a cursor,
+// it is the start.
 func (h *Handlers) resume(info *web.RequestInfo, list []string, cursor string, c *engine.Consistency) (after string, err error) {
 	if cursor == "" {
 		return "", nil
@@ -31,7 +30,8 @@ func (h *Handlers) resume(info *web.RequestInfo, list []string, cursor string, c
 	return p.After, nil
 }
 
-// pageMeta closes a page; last is its last item, empty if the list ends here.
+// pageMeta returns the metadata of a page; last is its last item, empty if the list ends
+// with it.
 func (h *Handlers) pageMeta(info *web.RequestInfo, list []string, limit int, token, last string) (PageMeta, error) {
 	meta := PageMeta{RequestID: info.RequestID, Limit: limit, ConsistencyToken: token}
 	if last == "" {
@@ -42,7 +42,7 @@ func (h *Handlers) pageMeta(info *web.RequestInfo, list []string, limit int, tok
 	return meta, err
 }
 
-// filters is what a cursor is bound to: the list and everything asked of it.
+// filters are the parts of a request that its cursor is bound to: all but the page.
 func filters(list string, in any) []string {
 	text, err := json.Marshal(in, json.Deterministic(true))
 	if err != nil {
@@ -51,7 +51,8 @@ func filters(list string, in any) []string {
 	return []string{list, string(text)}
 }
 
-// ListAllowedResources lists a page of what a subject may do something to.
+// ListAllowedResources lists a page of the resources on which a subject may perform an
+// action.
 func (h *Handlers) ListAllowedResources(ctx context.Context, request ListAllowedResourcesRequestObject) (ListAllowedResourcesResponseObject, error) {
 	info, in := web.InfoOf(ctx), request.Body
 	limit, err := web.Limit(in.Limit)
@@ -87,7 +88,7 @@ func (h *Handlers) ListAllowedResources(ctx context.Context, request ListAllowed
 	return ListAllowedResources200JSONResponse{Body: body}, nil
 }
 
-// StreamAllowedResources lists all of what a subject may do something to.
+// StreamAllowedResources lists all resources on which a subject may perform an action.
 func (h *Handlers) StreamAllowedResources(ctx context.Context, request StreamAllowedResourcesRequestObject) (StreamAllowedResourcesResponseObject, error) {
 	info := web.InfoOf(ctx)
 	req, _, err := resourcesRequest(*request.Body)
@@ -108,8 +109,7 @@ func (h *Handlers) StreamAllowedResources(ctx context.Context, request StreamAll
 	}), nil
 }
 
-// resourcesRequest states a request for a list, and what its cursors are bound
-// to: everything but the page.
+// resourcesRequest converts a request for a list, and returns the filters of its cursors.
 func resourcesRequest(in StreamResourcesInput) (engine.ListResourcesRequest, []string, error) {
 	var v validation
 	req := engine.ListResourcesRequest{
@@ -125,7 +125,8 @@ func resourcesRequest(in StreamResourcesInput) (engine.ListResourcesRequest, []s
 	return req, filters("listAllowedResources", in), v.Err()
 }
 
-// ListAllowedSubjects lists a page of who may do something to a resource.
+// ListAllowedSubjects lists a page of the subjects that may perform an action on a
+// resource.
 func (h *Handlers) ListAllowedSubjects(ctx context.Context, request ListAllowedSubjectsRequestObject) (ListAllowedSubjectsResponseObject, error) {
 	info, in := web.InfoOf(ctx), request.Body
 	limit, err := web.Limit(in.Limit)
@@ -163,7 +164,7 @@ func (h *Handlers) ListAllowedSubjects(ctx context.Context, request ListAllowedS
 	return ListAllowedSubjects200JSONResponse{Body: body}, nil
 }
 
-// StreamAllowedSubjects lists all who may do something to a resource.
+// StreamAllowedSubjects lists all subjects that may perform an action on a resource.
 func (h *Handlers) StreamAllowedSubjects(ctx context.Context, request StreamAllowedSubjectsRequestObject) (StreamAllowedSubjectsResponseObject, error) {
 	info := web.InfoOf(ctx)
 	req, _, err := subjectsRequest(*request.Body)
@@ -209,7 +210,7 @@ func streamMeta(info *web.RequestInfo, count int, token string) StreamMeta {
 	return StreamMeta{RequestID: info.RequestID, Count: count, ConsistencyToken: token}
 }
 
-// lines is a response that writes itself line by line.
+// lines is a response that is written line by line.
 type lines func(w *web.Lines) error
 
 func (write lines) visit(w http.ResponseWriter) error {

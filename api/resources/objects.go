@@ -49,8 +49,8 @@ func (h *Handlers) GetResource(ctx context.Context, request GetResourceRequestOb
 	return GetResource200JSONResponse{Body: ResourceRead{Data: r.Document(), Meta: Meta{RequestID: info.RequestID}}}, nil
 }
 
-// PatchResource changes the attributes of a resource: an object replaces them,
-// null clears them, and what is absent stays.
+// PatchResource changes the attributes of a resource: an object replaces them, null clears
+// them, and absent attributes stay.
 func (h *Handlers) PatchResource(ctx context.Context, request PatchResourceRequestObject) (PatchResourceResponseObject, error) {
 	info := web.InfoOf(ctx)
 	var v validation
@@ -99,8 +99,8 @@ func (h *Handlers) DeleteResource(ctx context.Context, request DeleteResourceReq
 	return DeleteResource204Response{Headers: DeletedResponseHeaders{XConsistencyToken: token}}, nil
 }
 
-// exchanged refuses to delete an audience, with which the operations on applications would
-// lose what they keep about it.
+// exchanged refuses to delete an audience, whose relations the operations on applications
+// maintain.
 func exchanged(o tuplestore.Object) error {
 	if o.Type != schema.AudienceType {
 		return nil
@@ -108,7 +108,7 @@ func exchanged(o tuplestore.Object) error {
 	return managed(o, schema.AudienceExchanger)
 }
 
-// resourcePosition is where a page of resources ended.
+// resourcePosition is the end of a page of resources.
 type resourcePosition struct {
 	Revision tuplestore.Revision `json:"r"`
 	ID       string              `json:"i"`

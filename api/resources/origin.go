@@ -5,7 +5,7 @@ import (
 	"stonetown/engine"
 )
 
-// origin says that a change comes from the caller.
+// origin returns the caller as the origin of a change.
 func origin(info *web.RequestInfo) engine.Origin {
 	return engine.Origin{Actor: info.Principal.Subject, CommitID: info.CommitID}
 }

@@ -10,7 +10,7 @@ import (
 	"stonetown/schema/condition"
 )
 
-// qualifier reads the qualifier on which a relation is to hold into op.
+// qualifier reads the expiry and the condition of a relation into op.
 func (v *validation) qualifier(path string, expiresAt *string, on *RelationCondition, op *engine.WriteOp) {
 	if expiresAt != nil {
 		at, err := time.Parse(time.RFC3339Nano, *expiresAt)
@@ -25,21 +25,20 @@ func (v *validation) qualifier(path string, expiresAt *string, on *RelationCondi
 	}
 }
 
-// lasting refuses a new relation that would have expired before it is written. The
-// qualifier of one that is deleted play no part, and a relation that a question brings
-// along may have expired: then it is not there.
+// lasting refuses a new relation that has expired already. Deletions have no expiry, and a
+// contextual relation may have expired: it then does not hold.
 func (v *validation) lasting(path string, op engine.WriteOp) {
 	if !op.Delete && op.ExpiresAt.UnixMicro() > 0 && !op.ExpiresAt.After(time.Now()) {
 		v.Add(path+"expires_at", "in_the_past", "must be in the future; to end a relation now, delete it")
 	}
 }
 
-// context reads the values that a request gives to conditions.
+// context reads the values of a request for conditions.
 func (v *validation) context(value jsontext.Value) map[string]any {
 	return v.Values("context", value, condition.MaxContext)
 }
 
-// contextual reads the relations that a request brings along.
+// contextual reads the contextual relations of a request.
 func (v *validation) contextual(in []ContextualRelation) ([]engine.WriteOp, error) {
 	if len(in) > engine.MaxContextual {
 		return nil, tooMany("contextual_relations", engine.MaxContextual)

@@ -16,7 +16,7 @@ import (
 // maxBulk is the maximum number of relations that a request writes.
 const maxBulk = 500
 
-// CreateRelation relates a subject to a resource.
+// CreateRelation creates a relation of a resource to a subject.
 func (h *Handlers) CreateRelation(ctx context.Context, request CreateRelationRequestObject) (CreateRelationResponseObject, error) {
 	info := web.InfoOf(ctx)
 	op, err := relationOf(request.Type, request.ExternalID, *request.Body, false)
@@ -136,7 +136,7 @@ func tooMany(field string, most int) *web.Error {
 	}
 }
 
-// relationPosition is where a page of relations ended.
+// relationPosition is the end of a page of relations.
 type relationPosition struct {
 	Relation        string `json:"r"`
 	SubjectType     string `json:"t"`

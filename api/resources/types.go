@@ -40,7 +40,7 @@ func (h *Handlers) GetResourceType(ctx context.Context, request GetResourceTypeR
 	return GetResourceType200JSONResponse{Body: ResourceTypeRead{Data: engine.TypeDocumentOf(t), Meta: Meta{RequestID: info.RequestID}}}, nil
 }
 
-// DeleteResourceType deletes a type that nothing uses.
+// DeleteResourceType deletes a type without tuples.
 func (h *Handlers) DeleteResourceType(ctx context.Context, request DeleteResourceTypeRequestObject) (DeleteResourceTypeResponseObject, error) {
 	info := web.InfoOf(ctx)
 	token, err := h.Engine.DeleteType(ctx, info.Tenant.ID, request.Name, origin(info))
@@ -50,14 +50,14 @@ func (h *Handlers) DeleteResourceType(ctx context.Context, request DeleteResourc
 	return DeleteResourceType204Response{Headers: DeletedResponseHeaders{XConsistencyToken: token}}, nil
 }
 
-// typePosition is where a page of types ended.
+// typePosition is the end of a page of types.
 type typePosition struct {
 	CreatedAt time.Time `json:"t"`
 	Name      string    `json:"n"`
 }
 
-// ListResourceTypes lists types, newest first. A tenant has a thousand at most,
-// in memory, so a page is cut from all of them.
+// ListResourceTypes lists types, newest first. A tenant has at most a thousand, which are
+// in memory, so a page is a part of the whole list.
 func (h *Handlers) ListResourceTypes(ctx context.Context, request ListResourceTypesRequestObject) (ListResourceTypesResponseObject, error) {
 	info := web.InfoOf(ctx)
 	limit, err := web.Limit(request.Params.Limit)
@@ -95,7 +95,7 @@ func (h *Handlers) ListResourceTypes(ctx context.Context, request ListResourceTy
 	return ListResourceTypes200JSONResponse{Body: body}, nil
 }
 
-// next is the cursor of a page that is not the last.
+// next returns the cursor of a page that is not the last.
 func (h *Handlers) next(info *web.RequestInfo, list []string, position any) (*string, error) {
 	cursor, err := h.Cursors.Next(info.Tenant.ID, list, position)
 	return &cursor, err

@@ -17,8 +17,8 @@ import (
 // maxAttributes is the largest attributes object, in bytes of compact JSON.
 const maxAttributes = 16 << 10
 
-// validation states the parts of a request in the engine's qualifier, and collects
-// what is wrong with them.
+// validation converts the parts of a request to the engine's types, and collects their
+// errors.
 type validation struct{ web.Validation }
 
 func (v *validation) resource(path, typ, id string) tuplestore.Object {
@@ -34,8 +34,8 @@ func (v *validation) resource(path, typ, id string) tuplestore.Object {
 	return tuplestore.Object{Type: typ, ID: id}
 }
 
-// managed refuses changes of what the operations on users, groups and applications keep:
-// a relation of an object or, without one, the object itself.
+// managed refuses changes of data that the operations on users, groups and applications
+// maintain: a relation of an object or, without a relation, the object itself.
 func managed(o tuplestore.Object, relation string) error {
 	scope, kept := identity.Managed(o, relation)
 	if !kept {
@@ -50,8 +50,8 @@ func managed(o tuplestore.Object, relation string) error {
 	}
 }
 
-// subject leaves the length of the id to the engine, which has a code of its
-// own for subjects.
+// subject does not validate the length of the id: the engine does, with a code of its own
+// for subjects.
 func (v *validation) subject(path string, s Subject) tuplestore.Subject {
 	v.Text(path, "subject/type", s.Type)
 	v.Text(path, "subject/id", s.ID)

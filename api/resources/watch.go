@@ -10,7 +10,7 @@ import (
 	"stonetown/tuplestore"
 )
 
-// Watch follows all changes of a tenant.
+// Watch streams all changes of a tenant.
 func (h *Handlers) Watch(ctx context.Context, request WatchRequestObject) (WatchResponseObject, error) {
 	return watch{ctx, h.Engine, web.InfoOf(ctx).Tenant.ID, request.Params.After}, nil
 }
@@ -25,7 +25,7 @@ type watch struct {
 
 // VisitWatchResponse implements [WatchResponseObject].
 func (r watch) VisitWatchResponse(w http.ResponseWriter) error {
-	to := web.NewLines(w) // nothing is sent before the first event: a watch can be refused
+	to := web.NewLines(w) // sends nothing before the first event, so that a watch can be refused
 	err := r.engine.Watch(r.ctx, r.tenant, engine.WatchRequest{After: r.after}, func(ev engine.WatchEvent) error {
 		if err := to.Write(wireEvent(ev)); err != nil {
 			return err
@@ -33,7 +33,7 @@ func (r watch) VisitWatchResponse(w http.ResponseWriter) error {
 		return to.Flush()
 	})
 	if r.ctx.Err() != nil {
-		return nil // the client went away, its token expired, or the service is going to stop
+		return nil // the client disconnected, its token expired, or the service stops
 	}
 	return err
 }

@@ -51,7 +51,7 @@ func main() {
 	}
 }
 
-// serveEcho prints the address it serves on, for its parent.
+// serveEcho prints its address for the parent process.
 func serveEcho(address string) error {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -113,8 +113,8 @@ func run(ctx context.Context, server, inProcessNames, httpNames, out string, dur
 	return report.WriteJSON(out)
 }
 
-// inProcess measures an engine on an embedded database of its own, a tenant for
-// each workload.
+// inProcess measures an engine on an embedded database of its own, with a tenant for each
+// workload.
 func inProcess(ctx context.Context, dir string, o bench.Options) (report *bench.Report, err error) {
 	db, err := sqldb.Open(ctx, sqldb.Config{URL: "sqlite://" + filepath.Join(dir, "inprocess.db")})
 	if err != nil {
@@ -142,8 +142,7 @@ func inProcess(ctx context.Context, dir string, o bench.Options) (report *bench.
 	return bench.Run(ctx, o)
 }
 
-// overHTTP starts the echo and the product as processes of their own and
-// measures both.
+// overHTTP starts the echo and the product as separate processes and measures both.
 func overHTTP(ctx context.Context, server, dir string, o bench.Options) (report *bench.Report, err error) {
 	self, err := os.Executable()
 	if err != nil {

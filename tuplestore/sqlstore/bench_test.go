@@ -10,7 +10,7 @@ import (
 	"stonetown/tuplestore"
 )
 
-// benchTenant is as long as real ones, for keys begin with it.
+// benchTenant is as long as real IDs, because keys begin with it.
 const benchTenant = "ten_BXUNRD5VVHPKQZ3A7KXG2SJWYM"
 
 // documents yields the tuples of a document store: each document has a folder,

@@ -12,12 +12,12 @@ import (
 	"stonetown/tuplestore"
 )
 
-// Retention is how long the past is kept unless a deployment says otherwise.
+// Retention is the default retention of history.
 const Retention = 24 * time.Hour
 
 const (
-	// receiptRetention is for how long a write can be sent again under its commit
-	// ID: longer than clients may do that.
+	// receiptRetention is how long a write can be sent again with its commit ID: longer
+	// than clients may do that.
 	receiptRetention = 25 * time.Hour
 
 	collectEvery  = 10 * time.Minute
@@ -26,8 +26,8 @@ const (
 	tenantsAtOnce = 500
 )
 
-// Run deletes what has expired, and collects what is past retention, now and
-// then, until ctx ends.
+// Run periodically deletes expired tuples and collects history older than the retention,
+// until ctx ends.
 func (s *Store) Run(ctx context.Context) {
 	jobs.Loop{Name: "collect history", Every: collectEvery, Logger: s.Logger}.Run(ctx, jobs.Once(func(ctx context.Context) error {
 		now := s.Clock()
@@ -36,11 +36,10 @@ func (s *Store) Run(ctx context.Context) {
 	}))
 }
 
-// Collect gives up the past before an instant. What was current at the instant
-// can still be read, and so can all that came after it; reading what was before
-// fails with [tuplestore.ErrRevisionCollected]. What was answered to writes
-// before another instant is forgotten. Several processes may collect at once, and
-// one may die doing so.
+// Collect collects the history before an instant. The revision that was current at the
+// instant and all later ones can still be read; earlier ones fail with
+// [tuplestore.ErrRevisionCollected]. Receipts of writes before another instant are deleted.
+// Several processes may collect concurrently, and one may end at any time.
 func (s *Store) Collect(ctx context.Context, before, receipts time.Time) error {
 	return s.eachTenant(ctx, func(tenant string) error {
 		if err := s.collect(ctx, tenant, before.UnixMicro(), receipts.UnixMicro()); err != nil {
@@ -50,7 +49,7 @@ func (s *Store) Collect(ctx context.Context, before, receipts time.Time) error {
 	})
 }
 
-// eachTenant calls fn with every tenant that was ever written, until one fails.
+// eachTenant calls fn with every tenant that has a history, until one fails.
 func (s *Store) eachTenant(ctx context.Context, fn func(tenant string) error) error {
 	for after := ""; ; {
 		tenants, err := s.tenantsAfter(ctx, after)
@@ -73,9 +72,9 @@ func (s *Store) tenantsAfter(ctx context.Context, after string) ([]string, error
 	return sqldb.Texts(s.DB.Query(ctx, `SELECT tenant_id FROM tenant_heads WHERE tenant_id > $1 ORDER BY tenant_id LIMIT $2`, after, int64(tenantsAtOnce)))
 }
 
-// collect raises the floor first, so that nobody reads what is on its way out,
-// and then deletes what is below it. The changelog says which tuples that is, and
-// goes last: what an earlier collection left over is still in it.
+// collect raises the floor first, so that no read uses rows that are being deleted, and
+// then deletes the rows below it. The changelog names these tuples and is deleted last, so
+// it still has those that an unfinished collection left.
 func (s *Store) collect(ctx context.Context, tenant string, before, receipts int64) error {
 	floor, err := s.floorAt(ctx, tenant, before)
 	if err != nil {
@@ -122,14 +121,14 @@ func (s *Store) collectPage(ctx context.Context, tenant string, floor tuplestore
 		if err != nil {
 			return false, fmt.Errorf("revision %d: %w", newest, err)
 		}
-		for _, c := range changes { // a new qualifier ends an existence, too
+		for _, c := range changes { // a replaced qualifier ends an existence, too
 			tuples = append(tuples, c.Tuple)
 		}
 	}
 	if err := rows.Err(); err != nil || n == 0 {
 		return true, err
 	}
-	rows.Close() // its connection is needed
+	rows.Close() // the next statement needs its connection
 	for part := range slices.Chunk(tuples, collectAtOnce) {
 		st := &statement{dialect: s.DB.Dialect(), args: []any{tenant}}
 		sql := st.deleted(history, keysOf(part, key), floor)
@@ -144,10 +143,10 @@ func (s *Store) collectPage(ctx context.Context, tenant string, floor tuplestore
 	return n < commitsAtOnce, err
 }
 
-// floorAt is the newest revision from before an instant, or the floor there is.
-// Revisions have no gaps, so it is searched for by halves.
+// floorAt returns the newest revision before an instant, or the current floor. It is a
+// binary search, because revisions have no gaps.
 func (s *Store) floorAt(ctx context.Context, tenant string, before int64) (tuplestore.Revision, error) {
-	var low, high int64 // low is, or is from before; high is not, or is not known
+	var low, high int64 // low is before the instant or the floor; high is not, or is unknown
 	err := s.DB.QueryRow(ctx, `SELECT min_rev, rev FROM tenant_heads WHERE tenant_id = $1`, tenant).Scan(&low, &high)
 	for high++; err == nil && high-low > 1; {
 		middle := low + (high-low)/2
@@ -165,7 +164,7 @@ func (s *Store) floorAt(ctx context.Context, tenant string, before int64) (tuple
 	return tuplestore.Revision(low), err
 }
 
-// deleteAll runs a statement that deletes some rows until there are none left.
+// deleteAll runs a statement that deletes some rows until no row is left.
 func (s *Store) deleteAll(ctx context.Context, sql string, args ...any) error {
 	for {
 		n, err := s.DB.Exec(ctx, sql, args...)
@@ -176,7 +175,7 @@ func (s *Store) deleteAll(ctx context.Context, sql string, args ...any) error {
 }
 
 const (
-	// The document that holds at the floor stays.
+	// The document of the floor's revision stays.
 	deleteSchemas = `
 		DELETE FROM tenant_schemas WHERE tenant_id = $1 AND rev IN (
 			SELECT rev FROM tenant_schemas

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// maxRestarts bounds how often a group is run because the database asks for it.
+	// maxRestarts bounds the retries of a group that the database requires.
 	maxRestarts = 20
-	// maxReconnects bounds how often one is run that a connection did not carry.
+	// maxReconnects bounds the retries of a group after failed connections.
 	maxReconnects = 5
 )
 
-// commit decides a group of writes and tells each its outcome.
+// commit commits a group of writes and returns each its outcome.
 func (s *Store) commit(tenant string, group []*request) {
 	var ambiguous error // a commit was sent and its outcome is unknown
 	supposeNew := s.suggestsNew(group)
@@ -52,12 +52,12 @@ func (s *Store) commit(tenant string, group []*request) {
 			ambiguous = err
 			s.Logger.Warn("outcome of a commit is unknown; reading it back", "tenant", tenant, "writes", len(group), "error", err)
 		case ambiguous != nil && s.stop.Err() == nil:
-			// Until the database answers, nobody can be told anything.
+			// The outcomes are unknown until the database answers.
 		case ambiguous != nil:
 			fail(group, ambiguous)
 			return
 		case sqldb.IsUnavailable(err) && restarts <= maxReconnects:
-			// Nothing was applied, and another connection may do.
+			// Nothing was applied, and another connection may work.
 		case !sqldb.IsRetryable(err) || restarts >= maxRestarts:
 			fail(group, fmt.Errorf("write to tenant %s: %w", tenant, err))
 			return
@@ -69,14 +69,13 @@ func (s *Store) commit(tenant string, group []*request) {
 	}
 }
 
-// manyCreates is from how many ops on a group is supposed to be a bulk load.
+// manyCreates is the number of ops from which a group counts as a bulk load.
 const manyCreates = 100
 
-// suggestsNew reports whether it is worth to suppose that no relation of a group
-// exists, which saves a quarter of the work of a bulk load on SQLite. If one does
-// the primary key tells, and the group is attempted again with a look at what
-// exists. A server has the look for half as much, and would keep the dead rows of
-// an attempt that failed.
+// suggestsNew reports whether to assume that no relation of a group exists, which saves a
+// quarter of the work of a bulk load on SQLite. If one exists, the primary key is violated,
+// and the group is attempted again with a read of the existing tuples. On a server the read
+// costs half as much, and a failed attempt would leave dead rows.
 func (s *Store) suggestsNew(group []*request) bool {
 	if s.DB.Dialect() != sqldb.SQLite {
 		return false
@@ -101,7 +100,7 @@ func asAmbiguous(err error) bool {
 	return ok
 }
 
-// backoff grows from about a millisecond to about a second.
+// backoff returns a time that grows from about a millisecond to about a second.
 func backoff(n int) time.Duration {
 	return mathrand.N(2*time.Millisecond<<min(n, 9)) + time.Millisecond
 }
@@ -127,18 +126,17 @@ type attempt struct {
 	effects effects
 }
 
-// receipt is what is known of a write that was applied before.
+// receipt is the stored result of a write that was applied before.
 type receipt struct {
 	hash   []byte
 	result tuplestore.Result
 }
 
-// attempt runs one transaction for the group and returns the outcome of each.
-// With an error there is none: either nothing was applied or, if it is an
-// AmbiguousCommitError, everything or nothing. An [*alsoError] says which
-// write to leave out. With supposeNew it does not look which relations
-// exist, only which presences; if one does the error is a violation of the
-// primary key.
+// attempt runs one transaction for the group and returns the outcome of each. With an error
+// there is none: either nothing was applied or, if it is an AmbiguousCommitError,
+// everything or nothing. An [*alsoError] names the write to leave out. With supposeNew it
+// reads only presences, not which relations exist; if one exists, the error is a violation
+// of the primary key.
 func (s *Store) attempt(tenant string, group []*request, supposeNew bool) (_ []outcome, err error) {
 	ctx, span := tracing.StartShared(context.Background(), "tuplestore.commit", func(yield func(context.Context) bool) {
 		for _, r := range group {
@@ -180,11 +178,11 @@ func (s *Store) attempt(tenant string, group []*request, supposeNew bool) (_ []o
 	return outcomes, nil
 }
 
-// errNoHead: the row that was just made sure of is not there.
+// errNoHead: the head row, which was just inserted if missing, does not exist.
 var errNoHead = errors.New("tenant has no head")
 
-// begin opens the transaction, takes the tenant's lock and reads what is
-// needed to validate the group.
+// begin opens the transaction, locks the tenant's head and reads the rows that validate the
+// group.
 func (a *attempt) begin(group []*request, supposeNew bool) (err error) {
 	writes := make([]tuplestore.Write, len(group))
 	for i, r := range group {
@@ -226,7 +224,7 @@ func (a *attempt) begin(group []*request, supposeNew bool) (err error) {
 	a.view = apply.NewView(*a.head)
 	a.view.Add(a.existing...)
 	if len(needs.Matching) > 0 && len(needs.Absent) > 0 {
-		// How much must be read of these depends on what was found for those.
+		// AbsentLimit depends on the number of tuples found above.
 		batch := new(sqldb.Batch)
 		a.existing = nil
 		a.readAbsent(batch, needs.Absent, needs.AbsentLimit(a.view.Len()))
@@ -238,8 +236,8 @@ func (a *attempt) begin(group []*request, supposeNew bool) (err error) {
 	return nil
 }
 
-// reads is the first batch of the transaction. Taking the lock comes first:
-// then the other statements see everything that was committed before.
+// reads is the first batch of the transaction. The lock comes first, so that the other
+// statements see all that was committed before.
 func (a *attempt) reads(group []*request, needs apply.Needs) (*sqldb.Batch, error) {
 	b := new(sqldb.Batch)
 	b.Queue(`UPDATE tenant_heads SET rev = rev WHERE tenant_id = $1 RETURNING epoch, rev, schema_rev`,
@@ -255,7 +253,7 @@ func (a *attempt) reads(group []*request, needs apply.Needs) (*sqldb.Batch, erro
 
 	var ids []string
 	for _, r := range group {
-		// A random commit ID is looked for too where this may be a second attempt.
+		// In a second attempt, random commit IDs are looked up, too.
 		if r.write.CommitID != "" || !a.store.onlyWriter() {
 			ids = append(ids, r.commitID)
 		}
@@ -294,7 +292,7 @@ func (a *attempt) readAbsent(b *sqldb.Batch, filters []tuplestore.Filter, limit 
 	}
 }
 
-// statement begins a statement whose $1 is the tenant.
+// statement returns a statement whose $1 is the tenant.
 func (a *attempt) statement() *statement {
 	return &statement{dialect: a.store.DB.Dialect(), args: []any{a.tenant}}
 }
@@ -328,8 +326,8 @@ func (a *attempt) readReceipts(rows *sqldb.Rows) error {
 	return nil
 }
 
-// decide finds the outcome of one write after those before it. The error, if
-// any, is about the transaction.
+// decide determines the outcome of one write after those before it. The error, if any, is
+// that of the transaction.
 func (a *attempt) decide(r *request) (outcome, error) {
 	if earlier, ok := a.receipts[r.commitID]; ok {
 		if !bytes.Equal(earlier.hash, r.hash) {
@@ -358,7 +356,7 @@ func (a *attempt) decide(r *request) (outcome, error) {
 		return outcome{}, &alsoError{r, err}
 	}
 	writes := effect.TakesRevision() || r.write.Also != nil || a.effects.attached.Len() > attached
-	// Only a server can leave the outcome of a commit unknown.
+	// Only with a server can the outcome of a commit be unknown.
 	unknown := !a.store.onlyWriter() && writes
 	if r.write.CommitID != "" || unknown {
 		a.effects.receipt(r, result, now)

@@ -99,7 +99,7 @@ func TestRoundTrips(t *testing.T) {
 		{"head", 1, func() error { _, err := s.Head(ctx, "t"); return err }},
 		{"latest", 1, func() error { _, _, err := s.Latest(ctx, "t"); return err }},
 	} {
-		for range 3 { // prepares the statements, all variants of them
+		for range 3 { // prepares all variants of the statements
 			if err := c.call(); err != nil {
 				t.Fatalf("%s: %v", c.name, err)
 			}
@@ -117,8 +117,8 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// While one transaction is under way, writers gather; the next one takes all.
-func TestWritersAreCommittedTogether(t *testing.T) {
+// Writes that are queued during one transaction are committed by the next.
+func TestQueuedWritesShareTransactions(t *testing.T) {
 	onEach(t, func(t *testing.T, url string) {
 		var transactions atomic.Int64
 		db := openDB(t, url)
@@ -166,7 +166,7 @@ func TestWritersAreCommittedTogether(t *testing.T) {
 				t.Fatalf("revisions %v, want 2 to %d", revisions, writers+1)
 			}
 		}
-		// Each alone would have needed several times as many.
+		// Separate transactions would take several times as many.
 		if n := db.Stats().Statements - before; n > 4*writers {
 			t.Errorf("%d statements for %d writes", n, writers)
 		}
@@ -205,7 +205,7 @@ func TestSerializationFailureRestartsTheGroup(t *testing.T) {
 	}
 }
 
-func TestPanicInAlsoIsItsWritersAlone(t *testing.T) {
+func TestPanicInAlsoFailsOnlyItsWrite(t *testing.T) {
 	onEach(t, func(t *testing.T, url string) {
 		s := open(t, Config{DB: openDB(t, url)})
 		_, err := s.Write(t.Context(), "t", tuplestore.Write{
@@ -259,7 +259,7 @@ func TestStoresShareADatabase(t *testing.T) {
 	wg.Wait()
 }
 
-// breaker stands between a store and its server and breaks connections.
+// breaker is a proxy between a store and its server that breaks connections.
 type breaker struct {
 	url  string
 	mode atomic.Int32
@@ -267,8 +267,8 @@ type breaker struct {
 
 const (
 	pass        int32 = iota
-	loseRequest       // the next thing sent is lost and the connection breaks
-	loseAnswer        // the next thing sent arrives, but the connection breaks before the answer
+	loseRequest       // the next request is lost and the connection breaks
+	loseAnswer        // the next request arrives, but the connection breaks before the answer
 	down              // no connection works
 )
 
@@ -316,7 +316,7 @@ func newBreaker(t *testing.T, target string) *breaker {
 
 func (b *breaker) serve(client, server net.Conn) {
 	var wg sync.WaitGroup
-	var broken atomic.Bool // by loseAnswer: wait for the answer and drop it
+	var broken atomic.Bool // by loseAnswer: the answer is read and dropped
 	wg.Go(func() {
 		defer server.Close()
 		buf := make([]byte, 64<<10)
@@ -352,8 +352,8 @@ func (b *breaker) serve(client, server net.Conn) {
 	_ = server.Close()
 }
 
-// Whatever happens to the connection while a group is committed, each write of
-// it is applied exactly once and its writer is told so.
+// If the connection breaks at any point of the commit of a group, each of its writes is
+// applied exactly once and succeeds.
 func TestLostCommits(t *testing.T) {
 	for name, mode := range map[string]int32{"COMMIT is lost": loseRequest, "its answer is lost": loseAnswer} {
 		t.Run(name, func(t *testing.T) {
@@ -392,8 +392,7 @@ func TestLostCommits(t *testing.T) {
 	}
 }
 
-// testLostCommits has every write given a row by join, which also breaks the
-// connection, once.
+// testLostCommits adds a row to every write by join, which also breaks the connection once.
 func testLostCommits(t *testing.T, join func(b *breaker, what string, w *tuplestore.Write)) {
 	b := newBreaker(t, pgtest.URL(t))
 	db := openDB(t, b.url)
@@ -440,8 +439,9 @@ func testLostCommits(t *testing.T, join func(b *breaker, what string, w *tuplest
 	}
 }
 
-// If the server stays away, the writer waits and is told the truth at the end.
-func TestUnknownOutcomeIsSaid(t *testing.T) {
+// If the server stays unavailable, the write waits, and fails with an unknown outcome in
+// the end.
+func TestUnknownOutcomeIsReported(t *testing.T) {
 	b := newBreaker(t, pgtest.URL(t))
 	s := open(t, Config{DB: openDB(t, b.url)})
 	err := make(chan error, 1)
@@ -468,7 +468,8 @@ func TestUnknownOutcomeIsSaid(t *testing.T) {
 	}
 }
 
-// A write that has to be alone sees those that waited before it, and takes none along.
+// A write that has to be alone sees the writes queued before it, and commits without
+// others.
 func TestWriteAloneSeesWritesBeforeIt(t *testing.T) {
 	onEach(t, func(t *testing.T, url string) {
 		s := open(t, Config{DB: openDB(t, url)})

@@ -14,10 +14,9 @@ import (
 	"stonetown/tuplestore"
 )
 
-// Whichever page of the embedded database is overwritten, a read is answered as
-// before or with an error, and the check of a restore finds it. Zeros are apart:
-// they can pass for the end of a value that spans pages, which only its reader
-// notices.
+// If any page of the embedded database is overwritten, a read is answered as before or with
+// an error, and the check of a restore finds it. Zeros are an exception: they can be taken
+// for the end of a value that spans pages, which only a read of the value detects.
 func TestCorruptPages(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "whole.db")
@@ -35,7 +34,7 @@ func TestCorruptPages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// reads are in every way, each an answer or the error instead.
+	// reads returns the answers of all kinds of reads, or their errors.
 	reads := func(s *Store) (answers []any, errs int) {
 		t.Helper()
 		add := func(answer any, err error) {
@@ -124,7 +123,7 @@ func TestCorruptPages(t *testing.T) {
 				t.Errorf("%s: reads fail, but the check of a restore finds nothing", name)
 			}
 			_ = s.Close()
-			_ = damagedDB.Close() // it may complain, too
+			_ = damagedDB.Close() // it may fail, too
 			_ = os.Remove(file)
 		}
 	}

@@ -1,5 +1,5 @@
-// Package sqlstore is the tuple store in a database: embedded SQLite,
-// PostgreSQL or CockroachDB, told apart only by [sqldb.Dialect].
+// Package sqlstore is the tuple store in a database: embedded SQLite, PostgreSQL or
+// CockroachDB, which differ only by [sqldb.Dialect].
 //
 // # Rows
 //
@@ -11,40 +11,39 @@
 //	tenant_commits          t  rev=5  changes=[["doc","1","viewer","user","alice","","-"]]
 //	relation_tuple_history  t  doc 1 viewer user alice  created_rev=3 deleted_rev=5
 //
-// In between, her row was in relation_tuples, which holds what exists now. So a
-// snapshot at revision r is the live rows with created_rev <= r and the history
-// rows with created_rev <= r < deleted_rev, and never changes. Every read takes
-// its rows and the tenant's head from one statement, and hence from one state
-// of the database: it knows exactly whether r is collected or not yet there.
+// Between the two, the row was in relation_tuples, which has the live tuples. A snapshot at
+// revision r consists of the live rows with created_rev <= r and the history rows with
+// created_rev <= r < deleted_rev, and never changes. Every read gets its rows and the
+// tenant's head from one statement, and therefore from one state of the database: whether r
+// is collected or in the future is exact.
 //
 // # Writing
 //
-// All writers of a tenant update its row in tenant_heads first, and so take
-// turns; revision order is commit order. Because that row is the bottleneck,
-// writers wait in this process ([fairqueue]) and are committed in groups, each
-// group in one READ COMMITTED transaction of two round trips:
+// All writes of a tenant lock its row in tenant_heads first, so revision order is commit
+// order. Because that row is the bottleneck, writes are queued in this process
+// ([fairqueue]) and committed in groups, each group in one READ COMMITTED transaction of
+// two round trips:
 //
 //	BEGIN; lock the head; read receipts and all rows the group asks about
 //	(validate each write in Go, in order; run its Also, ask its Attach)
 //	run what is attached; write the net effects of all; set the head; COMMIT
 //
-// Each write still has a revision, a receipt and an error of its own. If an
-// Also fails, the transaction is rolled back and the group is run again without
-// that write.
+// Each write has a revision, a receipt and an error of its own. If an Also fails, the
+// transaction is rolled back and the group is run again without that write.
 //
-// A tuple that is put with another qualifier moves to the history, like one that is
-// deleted, and comes back with the new ones.
+// A tuple whose qualifier is replaced moves to the history, as a deleted one does, and is
+// inserted again with the new qualifier.
 //
 // # When a commit's outcome is unknown
 //
-// A connection can break after COMMIT was sent. Then the group is run again,
-// as often as it takes: the lock on the head waits out the transaction that
-// may be in flight, and the receipts, which commit together with the writes,
-// tell which of them were applied. Nothing is ever replayed blindly.
+// A connection can break after COMMIT was sent. The group is then run again until the
+// outcome is known: the lock on the head waits for the transaction that may be in progress,
+// and the receipts, which commit together with the writes, show which of them were applied.
+// No write is repeated without this check.
 //
 // # On SQLite
 //
-// The process owns the file, and this package is the only one to write these
-// tables. So it remembers every head, and knows without asking when there is
-// nothing new. There must be one Store to a database.
+// The process owns the file, and only this package writes these tables. It therefore keeps
+// every head in memory, and needs no query to find that nothing is new. A database must
+// have only one Store.
 package sqlstore

@@ -9,11 +9,11 @@ import (
 	"stonetown/tuplestore/internal/apply"
 )
 
-// effects is what a group of writes does to the tables.
+// effects are the changes of a group of writes to the tables.
 type effects struct {
 	created   map[tuplestore.Tuple]version             // to live
 	deleted   map[tuplestore.Tuple]tuplestore.Revision // from live to history
-	transient []transient                              // to history, having lived within the group
+	transient []transient                              // to history, created and deleted within the group
 	commits   []commitRow
 	receipts  []receiptRow
 	schemas   []schemaRow
@@ -21,7 +21,7 @@ type effects struct {
 	others    bool        // an Also may have written
 }
 
-// version is where a tuple comes from, and the qualifier on which it came.
+// version is one existence of a tuple: its qualifier and its origin.
 type version struct {
 	qualifier tuplestore.Qualifier
 	rev       tuplestore.Revision
@@ -65,7 +65,7 @@ func (e *effects) commit(rev tuplestore.Revision, micros int64, w tuplestore.Wri
 		e.deleted = make(map[tuplestore.Tuple]tuplestore.Revision)
 	}
 	for _, c := range v.Changes {
-		// Who gets another qualifier dies and is tuples again.
+		// A replaced qualifier ends one version and begins the next.
 		if b, ok := e.created[c.Tuple]; ok {
 			delete(e.created, c.Tuple)
 			e.transient = append(e.transient, transient{c.Tuple, b, rev})
@@ -91,8 +91,8 @@ func (e *effects) receipt(r *request, result tuplestore.Result, micros int64) {
 	e.receipts = append(e.receipts, receiptRow{r.commitID, r.hash, result.Revision, encodeResult(result), micros})
 }
 
-// batch is the statements that bring about the effects and move the head,
-// behind those attached.
+// batch returns the statements that write the effects and move the head, after the attached
+// ones.
 func (e *effects) batch(dialect sqldb.Dialect, tenant string, before, after tuplestore.Head) (*sqldb.Batch, error) {
 	b := &e.attached
 	var failed error
@@ -154,7 +154,7 @@ func (e *effects) batch(dialect sqldb.Dialect, tenant string, before, after tupl
 	return b, failed
 }
 
-// columnsOf are the columns of qualifier and origins.
+// columnsOf returns the columns of qualifiers and origins.
 func columnsOf(created []version) []column {
 	n := len(created)
 	conditions, contexts, expiries := make([]string, n), make([]string, n), make([]int64, n)
@@ -173,7 +173,8 @@ func columnsOf(created []version) []column {
 	}
 }
 
-// sortedKeys is in primary-key order, so that neighbours are written together.
+// sortedKeys returns the keys in primary-key order, so that rows of the same page are
+// written together.
 func sortedKeys[V any](m map[tuplestore.Tuple]V) []tuplestore.Tuple {
 	keys := make([]tuplestore.Tuple, 0, len(m))
 	for t := range m {

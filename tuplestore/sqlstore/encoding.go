@@ -12,9 +12,9 @@ import (
 	"stonetown/tuplestore"
 )
 
-// A commit's changes are stored as a JSON array with an array for each change:
-// the six parts of the tuple and, if it went, "-" or, if it has qualifier, what
-// these are: when it expires, its condition and the context.
+// A commit's changes are stored as a JSON array with an array for each change: the six
+// parts of the tuple and, if it was deleted, "-" or, if it has a qualifier, its expiry,
+// condition and context.
 //
 //	[["doc","1","viewer","user","ann",""],
 //	 ["doc","1","viewer","user","bob","","-"],
@@ -77,7 +77,7 @@ func decodeChanges(text string) ([]tuplestore.Change, error) {
 	return changes, expect(d, jsontext.KindEndArray)
 }
 
-// decodeChange reads what is in a change's array, and its end.
+// decodeChange reads the elements of a change's array, and its end.
 func decodeChange(d *jsontext.Decoder) (c tuplestore.Change, err error) {
 	var parts [6]string
 	for i := range parts {
@@ -136,10 +136,9 @@ func expect(d *jsontext.Decoder, kind jsontext.Kind) error {
 	return nil
 }
 
-// A result is stored as one letter per op for what it did: c(reated),
-// e(xisted), d(eleted) or u(pdated), followed by a count where it is not the
-// usual one: 1, for existed 0. "cced12" says: created, created, existed, deleted
-// 12 tuples.
+// A result is stored as one letter per op: c(reated), e(xisted), d(eleted) or u(pdated),
+// followed by a count if it is not the usual one: 1, for existed 0. "cced12" means:
+// created, created, existed, deleted 12 tuples.
 
 const statusLetters = "cedu" // by tuplestore.Status
 
@@ -186,7 +185,7 @@ func decodeResult(text string) (statuses []tuplestore.Status, counts []int, err 
 	return statuses, counts, nil
 }
 
-// key is the tuple's part of the primary key, in the order of keyColumns.
+// key returns the tuple's part of the primary key, in the order of keyColumns.
 func key(t tuplestore.Tuple) [6]string {
 	return [6]string{t.Object.Type, t.Object.ID, t.Relation, t.Subject.Type, t.Subject.ID, t.Subject.Relation}
 }
@@ -199,8 +198,8 @@ func tuple(k [6]string) tuplestore.Tuple {
 	}
 }
 
-// checkText makes sure that a write can be stored in a text column of every
-// database and told in JSON.
+// checkText validates that a write can be stored in text columns of every database and
+// encoded as JSON.
 func checkText(w tuplestore.Write) error {
 	check := func(texts ...string) error {
 		for _, s := range texts {

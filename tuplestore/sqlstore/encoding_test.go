@@ -152,8 +152,8 @@ func TestWritesThatAreNotTextAreRefused(t *testing.T) {
 				t.Errorf("%q as actor was written", bad)
 			}
 		}
-		// Asked for, what is not text is not found, or refused; never taken for
-		// something else.
+		// A read of invalid text finds nothing or is refused, and never finds another
+		// tuple.
 		if _, err := s.Write(t.Context(), "t", tuplestore.Write{Ops: []tuplestore.Op{{Tuple: tuple([6]string{"doc", "a\uFFFDb", "viewer", "user", "ann", ""})}}}); err != nil {
 			t.Fatal(err)
 		}

@@ -9,13 +9,13 @@ import (
 	"stonetown/tuplestore"
 )
 
-// expiryActor is who the changelog says has deleted what had expired.
+// expiryActor is the actor of the deletion of expired tuples.
 const expiryActor = "expiry"
 
-// Expire deletes the tuples that had ceased to hold at an instant. Nobody's
-// checks are answered otherwise for it: they stopped to count by themselves. They
-// are deleted by ordinary writes, so the past stays as it was, and one that was
-// given more time meanwhile stays. Several processes may do so at once.
+// Expire deletes the tuples that had expired at an instant. That changes no answer, because
+// expired tuples do not hold. They are deleted by ordinary writes, so the history does not
+// change, and a tuple whose expiry was postponed meanwhile stays. Several processes may run
+// it concurrently.
 func (s *Store) Expire(ctx context.Context, before time.Time) error {
 	return s.eachTenant(ctx, func(tenant string) error {
 		for {
@@ -28,7 +28,7 @@ func (s *Store) Expire(ctx context.Context, before time.Time) error {
 			}
 			_, err = s.Write(ctx, tenant, tuplestore.Write{Actor: expiryActor, Ops: ops})
 			if _, busy := errors.AsType[*tuplestore.BusyError](err); busy {
-				return nil // others have something to write; there is a next time
+				return nil // other writes take precedence; the next run continues
 			}
 			if err != nil {
 				return fmt.Errorf("expire: %w", err)
@@ -37,7 +37,7 @@ func (s *Store) Expire(ctx context.Context, before time.Time) error {
 	})
 }
 
-// expired is how to delete the tuples that expired first.
+// expired returns ops that delete the tuples that expired first.
 func (s *Store) expired(ctx context.Context, tenant string, before int64) ([]tuplestore.Op, error) {
 	sql, st := s.findExpired(tenant, before)
 	rows, err := s.DB.Query(ctx, sql, st.args...)

@@ -10,9 +10,9 @@ import (
 	"stonetown/tuplestore"
 )
 
-// BenchmarkFairness is how long writes to other resources take while 5,000 writes
-// to one resource arrive at once: their p99, that of the same writes without the
-// burst, and what the commit of one of the burst's groups took.
+// BenchmarkFairness measures writes to other resources while 5,000 writes to one resource
+// arrive at once: their p99, that of the same writes without the burst, and the time of a
+// commit of one of the burst's groups.
 func BenchmarkFairness(b *testing.B) {
 	const burst, others, each = 5000, 16, 50
 	for _, d := range databases {
@@ -27,7 +27,7 @@ func BenchmarkFairness(b *testing.B) {
 				}
 				return time.Since(began)
 			}
-			// p99 of those who write on, each to a resource of its own.
+			// p99 of the other writes, each to a resource of its own.
 			p99 := func() time.Duration {
 				var mu sync.Mutex
 				var took []time.Duration

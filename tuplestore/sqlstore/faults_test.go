@@ -22,7 +22,7 @@ var (
 	faultWrites = flag.Int("fault-writes", 60, "writes of each writer while things go wrong")
 )
 
-// faulty is a store on a line that fails, and the database without it.
+// faulty is a store with a failing connection, and a connection without faults.
 type faulty struct {
 	*testing.T
 	line   *pgtest.Faulty
@@ -63,7 +63,7 @@ func op(kind tuplestore.OpKind, object string) tuplestore.Op {
 	return tuplestore.Op{Kind: kind, Tuple: tuple([6]string{"doc", object, "viewer", "user", "ann", ""})}
 }
 
-// counted are how often a write stands in each table.
+// counted is the number of rows of a write in each table.
 type counted struct{ Receipts, Attached int64 }
 
 func (f *faulty) count(id string) (c counted) {
@@ -77,9 +77,9 @@ func (f *faulty) count(id string) (c counted) {
 	return c
 }
 
-// Each fault by itself, at a batch that commits and at one that does not. A write
-// that succeeded is there once; one that failed is not there, and there once when
-// it is sent again.
+// Each fault alone, in a batch that commits and in one that does not. A write that
+// succeeded is stored once; one that failed is not stored, and is stored once after it is
+// sent again.
 func TestEachFault(t *testing.T) {
 	f := openFaulty(t)
 	if err := f.write(t.Context(), "first", op(tuplestore.Create, "first")); err != nil {
@@ -105,7 +105,7 @@ func TestEachFault(t *testing.T) {
 					}
 				}
 				f.line.Heal()
-				for range 2 { // the first time it may be new, the second it is not
+				for range 2 { // the write may be new the first time, but not the second time
 					if err := f.write(t.Context(), id, op(tuplestore.Create, id)); err != nil {
 						t.Error(err)
 					}
@@ -118,8 +118,8 @@ func TestEachFault(t *testing.T) {
 	}
 }
 
-// While a share of all batches meets a fault, everything acknowledged is there
-// exactly once, nothing refused is, and the history makes sense.
+// While a share of all batches has faults, every acknowledged write is stored exactly once,
+// no refused one is, and the history is consistent.
 func TestFaults(t *testing.T) {
 	seed := *faultSeed
 	if seed == 0 {

@@ -10,8 +10,8 @@ import (
 	"stonetown/tuplestore"
 )
 
-// When there is no room left, writes fail and say so, and reads go on. Nothing
-// that was acknowledged is lost, and with room again writes go on, too.
+// When the disk is full, writes fail with an error that names the cause, and reads work. No
+// acknowledged write is lost, and writes work again when there is space.
 func TestDiskFull(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	db := openDB(t, "sqlite://"+path)
@@ -59,7 +59,7 @@ func TestDiskFull(t *testing.T) {
 		}
 	}
 	exact()
-	for i := range 50 { // some may still fit somewhere
+	for i := range 50 { // some may still fit
 		if id := fmt.Sprint("late ", i); write(id) == nil {
 			there = append(there, id)
 		}

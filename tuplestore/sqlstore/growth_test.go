@@ -12,8 +12,8 @@ import (
 
 var growthRounds = flag.Int("growth-rounds", 12, "how many retentions of writing to go through, on each database")
 
-// However long is written, no more is kept than what was written within one
-// retention, and the embedded database's file ceases to grow.
+// Under continuous writes, the stored history is limited to one retention, and the file of
+// the embedded database stops growing.
 func TestGrowthIsBounded(t *testing.T) {
 	const perRound, retention = 300, time.Hour
 	onEach(t, func(t *testing.T, url string) {
@@ -27,11 +27,11 @@ func TestGrowthIsBounded(t *testing.T) {
 			}
 			return n
 		}
-		var early int64 // the size of the file when a few rounds were over
+		var early int64 // the size of the file after a few rounds
 		for round := range *growthRounds {
 			for i := range perRound {
 				now = now.Add(retention / perRound)
-				// A share that comes, gets another qualifier, and goes; a guest for ten minutes.
+				// A share that is created, updated and deleted; a guest for ten minutes.
 				share := tuple([6]string{"doc", fmt.Sprint(i % 10), "viewer", "user", "ann", ""})
 				guest := tuple([6]string{"doc", fmt.Sprint(i % 10), "viewer", "user", fmt.Sprintf("guest %d.%d", round, i), ""})
 				op := tuplestore.Op{Tuple: share}
@@ -55,8 +55,8 @@ func TestGrowthIsBounded(t *testing.T) {
 			if err := s.Collect(t.Context(), before, before); err != nil {
 				t.Fatal(err)
 			}
-			// Of a guest, its row is kept for a retention after it expired, and then
-			// its history for another.
+			// The row of a guest is kept for a retention after its expiry, and then its
+			// history for another.
 			for table, most := range map[string]int64{
 				live: 2*perRound + 10, history: 3 * perRound, "tenant_commits": perRound + 5,
 				"tenant_receipts": perRound + 5, "tenant_schemas": perRound + 5,

@@ -18,9 +18,9 @@ func (s *Store) KnownHead(tenant string) (tuplestore.Head, bool) {
 	return tuplestore.Head{}, false
 }
 
-// remember keeps a head that was read, so that whoever sees a commit before its
-// committer has told of it finds it at the head, too. A commit may have come
-// after the read: heads only move forward.
+// remember keeps a head that was read, so that a reader that sees a commit before its
+// committer has published it finds it in the head, too. A later commit may have been
+// published since the read: heads only move forward.
 func (s *Store) remember(tenant string, head tuplestore.Head) {
 	if !s.onlyWriter() {
 		return
@@ -113,7 +113,7 @@ func (s *Store) changes(ctx context.Context, tenant string, after tuplestore.Rev
 			return nil, tuplestore.ErrRevisionCollected
 		}
 		if rev == nil {
-			continue // the head alone: nothing is newer
+			continue // only the head: no commit is newer
 		}
 		c := tuplestore.Commit{Revision: tuplestore.Revision(*rev), At: instant(*at), Actor: *actor}
 		if c.Changes, err = decodeChanges(*changes); err != nil {
@@ -140,5 +140,5 @@ func notNil(b []byte) []byte {
 	return b
 }
 
-// instant is what a column of microseconds means.
+// instant returns the time in a column of microseconds.
 func instant(micros int64) time.Time { return time.UnixMicro(micros).UTC() }

@@ -10,10 +10,10 @@ import (
 	"stonetown/tuplestore"
 )
 
-// A million-member group must not be read to learn its usersets, nor a whole
-// tenant to find a tuple or those of a subject, nor a whole type to find what a
-// condition is used for, and not while the planner still believes that the
-// tables are empty, either. So the plans are looked at twice.
+// The usersets of a million-member group are read without its other members, a tuple or
+// those of a subject without the whole tenant, and the uses of a condition without the
+// whole type. That also holds while the planner's statistics say that the tables are empty,
+// so the plans are tested twice.
 func TestPlansUseIndexes(t *testing.T) {
 	onEach(t, func(t *testing.T, url string) {
 		db := openDB(t, url)
@@ -56,8 +56,8 @@ func checkPlans(t *testing.T, s *Store) {
 	for _, c := range []struct {
 		name    string
 		build   func() (string, *statement, error)
-		columns []string // that each access to tuples is restricted by
-		index   string   // that it uses, if it matters
+		columns []string // that restrict each access to tuples
+		index   string   // that is used, if required
 	}{
 		{"tuples", func() (string, *statement, error) { return sn.find(tuplestore.Lookup{Tuples: someTuples}) }, all, ""},
 		{"usersets", func() (string, *statement, error) { return sn.find(tuplestore.Lookup{Usersets: someNodes}) }, all[:4], "_usersets"},
@@ -125,7 +125,7 @@ func checkPlans(t *testing.T, s *Store) {
 	}
 }
 
-// access is how a plan comes by rows of the tables of tuples.
+// access is how a plan accesses rows of the tables of tuples.
 type access struct{ index, condition string }
 
 func explain(t *testing.T, db *sqldb.DB, sql string, args []any) (accesses []access) {

@@ -23,7 +23,7 @@ func (s *Store) SnapshotIn(tx *sqldb.Tx, tenant string) tuplestore.Snapshot {
 	return &snapshot{s, tx, tenant, newest}
 }
 
-// newest stands for the newest revision, whichever it is.
+// newest represents the newest revision.
 const newest tuplestore.Revision = math.MaxInt64
 
 type snapshot struct {
@@ -41,25 +41,25 @@ type querier interface {
 
 func (sn *snapshot) Revision() tuplestore.Revision { return sn.rev }
 
-// statement begins a statement whose $1 is the tenant and $2 the revision.
+// statement returns a statement whose $1 is the tenant and $2 the revision.
 func (sn *snapshot) statement() *statement {
 	return &statement{dialect: sn.store.DB.Dialect(), args: []any{sn.tenant, int64(sn.rev)}}
 }
 
-// headRow is the first part of every statement's answer: the head of the
-// tenant, told apart from tuples by its empty object type. Its created_rev is
-// the newest revision, its created_at the retention floor.
+// headRow selects the head of the tenant as the first part of every statement's result,
+// distinguished from tuples by its empty object type. Its created_rev is the newest
+// revision, its created_at the retention floor.
 const headRow = `SELECT '' AS object_type, '' AS object_id, '' AS relation, '' AS subject_type, '' AS subject_id, '' AS subject_relation,
 	'' AS condition, '' AS context, 0 AS expires_at, rev AS created_rev, min_rev AS created_at, '' AS created_by FROM tenant_heads WHERE tenant_id = $1`
 
-// The conditions for a row to belong to the snapshot. While the head is at the
-// snapshot's revision no history can belong to it, and none is looked for.
+// The conditions for a row to belong to the snapshot. If the head is at the snapshot's
+// revision, no history belongs to it, and the history is not read.
 const (
 	liveThen = ` AND t.created_rev <= $2`
 	goneThen = ` AND t.created_rev <= $2 AND t.deleted_rev > $2 AND (SELECT rev FROM tenant_heads WHERE tenant_id = $1) > $2`
 )
 
-// check says whether the snapshot can be read, given the tenant's head.
+// check returns an error if the snapshot cannot be read, given the tenant's head.
 func (sn *snapshot) check(head, floor tuplestore.Revision) error {
 	switch {
 	case sn.rev == newest:
@@ -100,7 +100,7 @@ func (sn *snapshot) find(l tuplestore.Lookup) (string, *statement, error) {
 	s := sn.statement()
 	var b strings.Builder
 	b.WriteString(headRow)
-	// The history is the same question once more.
+	// The history is selected in the same way.
 	both := func(index, extra string, columns []column) {
 		for _, from := range []struct{ table, then string }{{live, liveThen}, {history, goneThen}} {
 			fmt.Fprintf(&b, ` UNION ALL SELECT %s, 0, 0, '' FROM %s`,
@@ -166,7 +166,7 @@ func (sn *snapshot) list(f tuplestore.Filter, after *tuplestore.Record, limit in
 	if len(columns) > 0 {
 		orderBy = " ORDER BY t." + strings.Join(columns, direction+", t.") + direction
 	}
-	// A page of each table, which together hold the page asked for.
+	// A page of each table; both together contain the requested page.
 	var b strings.Builder
 	b.WriteString(headRow)
 	most := s.arg(int64(limit))
@@ -177,9 +177,9 @@ func (sn *snapshot) list(f tuplestore.Filter, after *tuplestore.Record, limit in
 	return b.String(), s, s.err
 }
 
-// order is the columns by which f lists, but for those that it fixes, and the
-// values of a record in them. An index can be entered in the middle only by a
-// comparison of columns that it has not been told already.
+// order returns the columns by which f lists, without those that it fixes, and the values
+// of a record in them. The database can seek in an index only by a comparison of columns
+// that the filter does not fix.
 func order(f tuplestore.Filter, at *tuplestore.Record) (columns []string, values []any) {
 	if at == nil {
 		at = &tuplestore.Record{}
@@ -196,8 +196,7 @@ func order(f tuplestore.Filter, at *tuplestore.Record) (columns []string, values
 	return columns, values
 }
 
-// Scan implements [tuplestore.Snapshot]. It reads a page ahead of whoever takes
-// the records.
+// Scan implements [tuplestore.Snapshot]. It reads a page ahead of its caller.
 func (sn *snapshot) Scan(ctx context.Context, f tuplestore.Filter) iter.Seq2[tuplestore.Record, error] {
 	return func(yield func(tuplestore.Record, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -224,7 +223,7 @@ func (sn *snapshot) Scan(ctx context.Context, f tuplestore.Filter) iter.Seq2[tup
 		}()
 		defer func() {
 			cancel()
-			for range pages { // nothing reads from the database any more
+			for range pages { // until no goroutine reads from the database
 			}
 		}()
 		for p := range pages {
@@ -244,7 +243,7 @@ func (sn *snapshot) Scan(ctx context.Context, f tuplestore.Filter) iter.Seq2[tup
 	}
 }
 
-// records runs a statement that answers with headRow and with records.
+// records runs a statement whose result is headRow and records.
 func (sn *snapshot) records(ctx context.Context, s *statement, sql string, each func(tuplestore.Record)) error {
 	rows, err := sn.db.Query(ctx, sql, s.args...)
 	if err != nil {

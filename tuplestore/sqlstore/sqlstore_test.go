@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// databases are the kinds of database at hand.
+// databases are the available kinds of databases.
 var databases = []struct {
 	name string
 	url  func(testing.TB) string

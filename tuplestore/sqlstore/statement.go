@@ -11,9 +11,8 @@ import (
 	"stonetown/tuplestore"
 )
 
-// statement is SQL under construction together with its arguments. There are
-// few different texts: they depend on which parts a request has, never on how
-// much is in them.
+// statement is SQL under construction with its arguments. There are few different texts:
+// they depend on which parts a request has, never on their sizes.
 type statement struct {
 	dialect sqldb.Dialect
 	args    []any
@@ -26,7 +25,7 @@ func (s *statement) arg(v any) string {
 	return "$" + strconv.Itoa(len(s.args))
 }
 
-// column is one column of values that a statement is given as rows.
+// column is one column of rows that are arguments of a statement.
 type column struct {
 	name  string
 	texts []string // one of these
@@ -55,13 +54,13 @@ func (c column) isConstant() bool {
 // keyColumns name the parts of a tuple, in primary-key order.
 var keyColumns = [6]string{"object_type", "object_id", "relation", "subject_type", "subject_id", "subject_relation"}
 
-// qualifierColumns hold a tuple's qualifier, originColumns where it comes from.
+// qualifierColumns have a tuple's qualifier, originColumns its origin.
 var (
 	qualifierColumns = [3]string{"condition", "context", "expires_at"}
 	originColumns    = [3]string{"created_rev", "created_at", "created_by"}
 )
 
-// keysOf are the columns of a list of tuples.
+// keysOf returns the columns of a list of tuples.
 func keysOf[T any](list []T, key func(T) [6]string) []column {
 	columns := make([]column, len(keyColumns))
 	values := make([]string, len(keyColumns)*len(list))
@@ -76,9 +75,9 @@ func keysOf[T any](list []T, key func(T) [6]string) []column {
 	return columns
 }
 
-// rows is a table of given rows, to stand in FROM under the name k. It takes
-// one argument per column or, on SQLite, one altogether. A row-by-row list of
-// values would be planned anew for every length, and slowly.
+// rows returns a table of the given rows, with the name k, for FROM. It has one argument
+// per column or, on SQLite, one in total. A row-by-row list of values would be planned
+// again for every length, and slowly.
 func (s *statement) rows(columns ...column) string {
 	var names, values []string
 	for i, c := range columns {
@@ -98,7 +97,7 @@ func (s *statement) rows(columns ...column) string {
 	return fmt.Sprintf("unnest(%s) AS k (%s)", strings.Join(values, ", "), strings.Join(names, ", "))
 }
 
-// json is rows as an array of arrays.
+// json returns rows as an array of arrays.
 func (s *statement) json(columns []column) string {
 	n := columns[0].len()
 	b := make([]byte, 0, 16*n*len(columns)+2)
@@ -126,12 +125,12 @@ func (s *statement) json(columns []column) string {
 	return string(append(b, ']'))
 }
 
-// joined is the rows t of a table that equal one of the given rows k in the key
-// columns and meet some conditions, each with AND before it. Each given row is
-// looked up in an index, whatever the planner believes about sizes: SQLite has
-// no statistics and takes the order as written, and PostgreSQL takes LATERAL
-// with OFFSET 0 as it stands. It would otherwise plan for the empty table that
-// it saw first, and go on reading the whole tenant for every row.
+// joined returns the rows t of a table that equal one of the given rows k in the key
+// columns and meet some conditions, each with AND before it. Each given row is looked up in
+// an index, regardless of the planner's statistics: SQLite has none and keeps the order of
+// the statement, and PostgreSQL does not reorder LATERAL with OFFSET 0. It would otherwise
+// plan for the empty table of its first statistics, and read the whole tenant for every
+// row.
 func (s *statement) joined(table, conditions string, keys []column, more ...column) string {
 	given := s.rows(append(keys, more...)...)
 	var equal strings.Builder
@@ -165,13 +164,12 @@ func insert(b *sqldb.Batch, dialect sqldb.Dialect, tenant, table string, columns
 	b.Queue(fmt.Sprintf("INSERT INTO %s SELECT $1, k.%s FROM %s", into, strings.Join(names, ", k."), given), s.args, nil)
 }
 
-// insertFew inserts a few rows at a time and the rest one by one, which takes
-// two texts. It is the fast way on SQLite. Functions that take JSON apart make
-// it copy each page before it changes it, to be able to undo the statement
-// alone (as it would without OR ROLLBACK, but a failure ends the transaction
-// anyway). And the driver takes time for each argument, more for each the more
-// there are: so a column with one value in all rows, as most are in a bulk
-// load, is told once a statement.
+// insertFew inserts a few rows at a time and the rest one by one, which takes two texts. It
+// is the fast way on SQLite. With functions that parse JSON, SQLite copies each page before
+// it changes it, to be able to undo the statement alone (as it would without OR ROLLBACK,
+// but a failure ends the transaction anyway). And the driver takes time for each argument,
+// more for each the more there are: a column with one value in all rows, as most are in a
+// bulk load, is therefore one argument of the statement.
 func insertFew(b *sqldb.Batch, tenant, into string, columns []column) {
 	const few = 8
 	total := columns[0].len()
@@ -214,9 +212,9 @@ func insertFew(b *sqldb.Batch, tenant, into string, columns []column) {
 	}
 }
 
-// deleted is the statement that deletes tuples from a table; from the history,
-// those that ended by a revision. On PostgreSQL it names them by their place, for
-// the reason told at joined.
+// deleted returns the statement that deletes tuples from a table; from the history, those
+// that ended by a revision. On PostgreSQL it names them by their ctid, for the reason given
+// at joined.
 func (s *statement) deleted(table string, keys []column, by tuplestore.Revision) string {
 	ended := func(string) string { return "" }
 	if table == history {
@@ -231,8 +229,8 @@ func (s *statement) deleted(table string, keys []column, by tuplestore.Revision)
 		table, keyList(""), keyList("k."), s.rows(keys...), ended(""))
 }
 
-// table names a table, as t, and on SQLite the index to use (any if empty). The
-// others choose by statistics.
+// table returns a table, as t, on SQLite with the index to use (any if empty). The others
+// choose by statistics.
 func (s *statement) table(name, index string) string {
 	if index == "" || s.dialect != sqldb.SQLite {
 		return name + " AS t"
@@ -245,7 +243,7 @@ const (
 	history = "relation_tuple_history"
 )
 
-// where is the conditions under which f selects t, each with AND before it.
+// where returns the conditions under which f selects t, each with AND before it.
 func (s *statement) where(f tuplestore.Filter) string {
 	var b strings.Builder
 	for i, value := range [6]string{f.ObjectType, f.ObjectID, f.Relation, f.SubjectType, f.SubjectID, f.SubjectRelation} {
@@ -281,7 +279,7 @@ func (s *statement) where(f tuplestore.Filter) string {
 	return b.String()
 }
 
-// indexFor is the index that serves f on SQLite; empty for the primary key.
+// indexFor returns the index that serves f on SQLite; empty for the primary key.
 func indexFor(f tuplestore.Filter) string {
 	switch {
 	case f.Newest:
@@ -295,15 +293,15 @@ func indexFor(f tuplestore.Filter) string {
 	}
 }
 
-// keyList is the columns of a tuple with a prefix to each.
+// keyList returns the columns of a tuple, each with a prefix.
 func keyList(prefix string) string { return prefixed(prefix, keyColumns[:]) }
 
-// factList is the columns of a tuple and its qualifier.
+// factList returns the columns of a tuple and its qualifier.
 func factList(prefix string) string {
 	return keyList(prefix) + ", " + prefixed(prefix, qualifierColumns[:])
 }
 
-// recordList is the columns of a tuple, its qualifier and its origin.
+// recordList returns the columns of a tuple, its qualifier and its origin.
 func recordList(prefix string) string {
 	return factList(prefix) + ", " + prefixed(prefix, originColumns[:])
 }

@@ -13,42 +13,40 @@ import (
 	"stonetown/tuplestore/internal/fairqueue"
 )
 
-// Config says where a store lives and how much may wait in it. The zero value
-// of a field stands for its default.
+// Config is the database of a store and the limits of its queues. Zero values get the
+// stated defaults.
 type Config struct {
 	// DB is the database; its tables come from [Migrations]. Required.
 	DB *sqldb.DB
 
-	// MaxWaitingPerResource is how many writes may wait for one object before
-	// more are refused with [*tuplestore.BusyError]. Default: 1,000.
+	// MaxWaitingPerResource is the number of queued writes to one object. Further ones fail
+	// with [*tuplestore.BusyError]. Default: 1,000.
 	MaxWaitingPerResource int
-	// MaxWaitingPerTenant is how many writes may wait in one tenant. Default:
-	// 10,000.
+	// MaxWaitingPerTenant is the number of queued writes of one tenant. Default: 10,000.
 	MaxWaitingPerTenant int
-	// RetryAfter is what refused writes are told to wait. Default: 1 second.
+	// RetryAfter is the time that refused writers should wait. Default: 1 second.
 	RetryAfter time.Duration
 
-	// GroupOps is how many ops one transaction carries; a single larger write
-	// has one to itself. Whoever comes new waits for the group under way and its
-	// own, so larger ones make waits longer; beyond some hundred they bring no more
-	// throughput. Default: 1,000.
+	// GroupOps is the number of ops of one transaction; a larger write has a transaction of
+	// its own. A new write waits for the group in progress and its own, so larger groups
+	// increase latency; beyond some hundred ops they do not increase throughput. Default:
+	// 1,000.
 	GroupOps int
-	// Committers is how many tenants are written at the same time by this
-	// process; each takes a connection. Default: 4; always 1 on SQLite, which has
-	// one writer.
+	// Committers is the number of tenants that this process writes concurrently; each takes
+	// a connection. Default: 4; always 1 on SQLite, which has one writer.
 	Committers int
 	// CommitTimeout bounds one attempt to commit a group. Default: 30 seconds.
 	CommitTimeout time.Duration
 
-	// ScanPage is how many records a scan reads at a time. Default: 2,000.
+	// ScanPage is the number of records in one read of a scan. Default: 2,000.
 	ScanPage int
 
-	// Retention is how long [Store.Run] keeps the past. Default: [Retention].
+	// Retention is how long [Store.Run] keeps history. Default: [Retention].
 	Retention time.Duration
 
-	// Clock tells when a write was committed. Default: time.Now.
+	// Clock is the time of commits. Default: time.Now.
 	Clock func() time.Time
-	// Logger hears of commits whose outcome was unknown. Default: none.
+	// Logger gets commits whose outcome was unknown. Default: none.
 	Logger *slog.Logger
 }
 
@@ -93,19 +91,19 @@ type Store struct {
 	Config
 	queue fairqueue.Config
 
-	// known has the head of every tenant whose row was seen, if this process is
-	// the only writer; otherwise it stays empty. A tenant's committer alone
-	// replaces an entry, before anyone hears of the new revision.
+	// known has the head of every tenant whose row was read, if this process is the only
+	// writer; otherwise it is empty. Only a tenant's committer replaces an entry, before it
+	// returns the new revision.
 	known sync.Map // tenant -> tuplestore.Head
 
 	stop    context.Context // ends with Close
 	cancel  context.CancelFunc
-	working sync.WaitGroup // committers; grows only under mu while not closed
+	working sync.WaitGroup // committers; grows only under mu before Close
 
 	mu         sync.Mutex
 	closed     bool
-	queues     map[string]*tenantQueue // the tenants with writes waiting or under way
-	ready      []*tenantQueue          // those of them that no committer has, in turn
+	queues     map[string]*tenantQueue // the tenants with writes queued or in progress
+	ready      []*tenantQueue          // those of them that no committer has, round robin
 	committers int
 }
 
@@ -126,5 +124,5 @@ func New(c Config) (*Store, error) {
 	return s, nil
 }
 
-// onlyWriter reports whether nobody but this store writes to its tables.
+// onlyWriter reports whether only this store writes to its tables.
 func (s *Store) onlyWriter() bool { return s.DB.Dialect() == sqldb.SQLite }

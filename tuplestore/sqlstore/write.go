@@ -11,13 +11,13 @@ import (
 	"stonetown/tuplestore/internal/fairqueue"
 )
 
-// request is a write on its way.
+// request is a write in progress.
 type request struct {
-	ctx      context.Context // of the caller; its end does not stop the commit
+	ctx      context.Context // of the caller; its end does not stop a commit
 	write    tuplestore.Write
 	commitID string       // write's own, or a random one
-	hash     []byte       // of what is written; empty under a random commit ID
-	outcome  chan outcome // takes exactly one, without blocking
+	hash     []byte       // of the contents; empty for a random commit ID
+	outcome  chan outcome // receives exactly one, without blocking
 }
 
 type outcome struct {
@@ -25,8 +25,8 @@ type outcome struct {
 	err    error
 }
 
-// line is a tenant's writes that wait. It is in Store.lines while it has any,
-// or while a committer has it.
+// tenantQueue is the queue of a tenant's writes. It is in Store.queues while it has any, or
+// while a committer has it.
 type tenantQueue struct {
 	tenant string
 	queue  *fairqueue.Queue[*request]
@@ -34,9 +34,9 @@ type tenantQueue struct {
 
 // Write implements [tuplestore.Store].
 //
-// If ctx ends while the write waits, it is withdrawn. Later it is not: Write
-// then returns at once, unless there is an Also or an Attach, for whose end it
-// waits. So the slices of w must not be changed after ctx has ended.
+// If ctx ends while the write is queued, it is withdrawn. Later it is not: Write then
+// returns at once, unless there is an Also or an Attach, whose end it awaits. The slices of
+// w must therefore not be changed after ctx has ended.
 //
 // All text in w must be UTF-8 without NUL.
 func (s *Store) Write(ctx context.Context, tenant string, w tuplestore.Write) (tuplestore.Result, error) {
@@ -68,8 +68,7 @@ func (s *Store) Write(ctx context.Context, tenant string, w tuplestore.Write) (t
 	return tuplestore.Result{}, ctx.Err()
 }
 
-// enqueue puts a request into its tenant's line and sees to it that a
-// committer will come.
+// enqueue adds a request to its tenant's queue, and starts a committer if necessary.
 func (s *Store) enqueue(tenant string, r *request) (*tenantQueue, *fairqueue.Handle, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +81,7 @@ func (s *Store) enqueue(tenant string, r *request) (*tenantQueue, *fairqueue.Han
 	}
 	weight := max(1, len(r.write.Ops))
 	if r.write.Alone {
-		weight = s.GroupOps + 1 // too heavy for any group
+		weight = s.GroupOps + 1 // too heavy for a group
 	}
 	handle, err := l.queue.Push(apply.Resource(r.write), weight, r)
 	if err != nil {
@@ -99,8 +98,8 @@ func (s *Store) enqueue(tenant string, r *request) (*tenantQueue, *fairqueue.Han
 	return l, handle, nil
 }
 
-// work is a committer: it serves the tenants that are ready, one group each in
-// turn, and ends when there are none.
+// work is a committer: it commits groups of the tenants that are ready, one group each,
+// round robin, and ends when there are none.
 func (s *Store) work() {
 	for l := s.next(nil); l != nil; l = s.next(l) {
 		if group := l.queue.Take(s.GroupOps); len(group) > 0 {
@@ -109,7 +108,7 @@ func (s *Store) work() {
 	}
 }
 
-// next puts back the line that was served and returns the next one.
+// next returns the next queue, after it has put back the one that was served.
 func (s *Store) next(served *tenantQueue) *tenantQueue {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,9 +128,8 @@ func (s *Store) next(served *tenantQueue) *tenantQueue {
 	return l
 }
 
-// Close implements [tuplestore.Store]. A write whose outcome is unknown, and
-// cannot be found out because the database is not there, fails with
-// [*sqldb.AmbiguousCommitError].
+// Close implements [tuplestore.Store]. A write whose outcome is unknown, and cannot be
+// determined because the database is unavailable, fails with [*sqldb.AmbiguousCommitError].
 func (s *Store) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -148,8 +146,8 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// runAlso calls the write's Also. Its context lives on when the caller's ends,
-// for others are in the same transaction. A panic is its write's error alone.
+// runAlso calls the write's Also. Its context does not end with the caller's, because other
+// writes are in the same transaction. A panic is the error of its write only.
 func (r *request) runAlso(a *attempt) (err error) {
 	if r.write.Also == nil {
 		return nil
@@ -164,7 +162,7 @@ func (r *request) runAlso(a *attempt) (err error) {
 	return r.write.Also(ctx, a.tx.Tx)
 }
 
-// runAttach calls the write's Attach. A panic is its write's error alone.
+// runAttach calls the write's Attach. A panic is the error of its write only.
 func (r *request) runAttach(result tuplestore.Result, b *sqldb.Batch) (err error) {
 	if r.write.Attach == nil {
 		return nil
@@ -178,7 +176,7 @@ func (r *request) runAttach(result tuplestore.Result, b *sqldb.Batch) (err error
 	return nil
 }
 
-// withDeadlineOf returns values from one context and the end of another.
+// withDeadlineOf returns a context with the values of one context and the end of another.
 func withDeadlineOf(values, end context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(values)
 	stop := context.AfterFunc(end, func() { cancel(context.Cause(end)) })

@@ -11,22 +11,22 @@ import (
 	"stonetown/tuplestore"
 )
 
-// Collector is a store that gives up its past.
+// Collector is a store that collects history.
 type Collector interface {
 	tuplestore.Store
 	Collect(ctx context.Context, before, receipts time.Time) error
 	Expire(ctx context.Context, before time.Time) error
 }
 
-// RunCollection checks a store that gives up its past: what is kept is as it was,
-// and what is not is never answered wrongly. The store tells the time by clock.
+// RunCollection tests the collection of history: kept revisions are unchanged, and reads of
+// collected ones fail. clock is the time of the store.
 func RunCollection(t *testing.T, open func(t *testing.T, clock func() time.Time) Collector) {
-	t.Run("what has expired goes", func(t *testing.T) {
+	t.Run("expired tuples are deleted", func(t *testing.T) {
 		store := open(t, time.Now)
 		sweeps(newFixture(t, store), store)
 	})
 	for _, seed := range []uint64{1, 2, 3} {
-		t.Run(fmt.Sprintf("what is kept is as it was, seed %d", seed), func(t *testing.T) {
+		t.Run(fmt.Sprintf("kept revisions do not change, seed %d", seed), func(t *testing.T) {
 			now := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 			store := open(t, func() time.Time { return now })
 			f := newFixture(t, store)
@@ -57,7 +57,7 @@ func RunCollection(t *testing.T, open func(t *testing.T, clock func() time.Time)
 					states, times, schemas = append(states, after), append(times, now), append(schemas, schema)
 				}
 				if i%40 == 39 {
-					keep = max(keep, 1+w.IntN(len(states)-1)) // what is given up does not come back
+					keep = max(keep, 1+w.IntN(len(states)-1)) // collected revisions stay collected
 					f.collect(store, times[keep].Add(time.Microsecond))
 					f.kept(w, states, schemas, keep)
 				}
@@ -69,7 +69,7 @@ func RunCollection(t *testing.T, open func(t *testing.T, clock func() time.Time)
 			if !other.exists(other.newest(), viewer("1", "ann")) {
 				f.Error("another tenant lost its newest state")
 			}
-			// A commit ID that was forgotten is as new.
+			// A commit ID whose receipt was deleted is new.
 			before := f.head().Revision
 			f.write(tuplestore.Write{CommitID: "commit 0", PutSchema: []byte("new")})
 			if after := f.head().Revision; after != before+1 {
@@ -79,10 +79,9 @@ func RunCollection(t *testing.T, open func(t *testing.T, clock func() time.Time)
 	}
 }
 
-// sweeps checks that what expired goes, like any tuple that is deleted, and that
-// nothing else does.
+// sweeps tests that expired tuples, and no others, are deleted as by any other write.
 func sweeps(f *fixture, store Collector) {
-	const some = 1200 // more than are deleted at once
+	const some = 1200 // more than one write deletes
 	at := func(n int64) time.Time { return time.UnixMicro(n) }
 	var ops []tuplestore.Op
 	for i := range some {
@@ -92,7 +91,7 @@ func sweeps(f *fixture, store Collector) {
 	ops = append(ops, create(lasting), createOn(tuplestore.Qualifier{ExpiresAt: 1}, viewer("1", "bob")))
 	other.apply(ops...)
 	before := f.apply(ops...).Revision
-	f.apply(createOn(tuplestore.Qualifier{ExpiresAt: 4}, viewer("1", "bob"))) // was given more time
+	f.apply(createOn(tuplestore.Qualifier{ExpiresAt: 4}, viewer("1", "bob"))) // its expiry is postponed
 	then := f.scan(f.newest(), everything)
 	if err := store.Expire(f.ctx, at(2)); err != nil {
 		f.Fatal(err)
@@ -122,7 +121,8 @@ func (f *fixture) collect(store Collector, before time.Time) {
 	}
 }
 
-// kept compares all that is kept with the model, and sees the rest refused.
+// kept compares the kept revisions with the model, and requires that reads of the others
+// fail.
 func (f *fixture) kept(w world, states []state, schemas [][]byte, floor int) {
 	f.Helper()
 	for i, s := range states {

@@ -17,7 +17,7 @@ var concurrencyCases = []testCase{
 	{"each of 64 writers reads its own writes, each at a revision of its own", func(f *fixture) {
 		writeTogether(f, f)
 	}},
-	{"a failing write leaves its neighbours alone", func(f *fixture) {
+	{"a failing write does not affect the others of its group", func(f *fixture) {
 		sentinel := errors.New("no")
 		f.apply(create(viewer("1", "existing")))
 		release := f.hold()
@@ -70,8 +70,8 @@ var concurrencyCases = []testCase{
 		}
 		f.holds(append(want, viewer("1", "existing"), held)...)
 	}},
-	{"writes that wait together see each other as if one came after the other", func(f *fixture) {
-		// All create the same tuple if it is absent; then all delete it.
+	{"writes of a group are validated one after the other", func(f *fixture) {
+		// All writers create the same tuple if it is absent; then all delete it.
 		ann := viewer("1", "ann")
 		release := f.hold()
 		together := func(w tuplestore.Write) (succeeded int) {
@@ -101,7 +101,7 @@ var concurrencyCases = []testCase{
 		}
 		f.holds(held)
 	}},
-	{"a schema change refuses those that wait behind it with the old one", func(f *fixture) {
+	{"queued writes that an older schema validated are refused after a schema change", func(f *fixture) {
 		release := f.hold()
 		var zero tuplestore.Revision
 		var done []<-chan outcome
@@ -126,7 +126,7 @@ var concurrencyCases = []testCase{
 			f.Errorf("schema is %q put at %d (error %v), want that of writer %d at 2", document, put, err, succeeded)
 		}
 	}},
-	{"readers never see half a write, nor a gap", func(f *fixture) {
+	{"readers see whole writes without gaps", func(f *fixture) {
 		// One tuple moves from object to object: each snapshot has it once.
 		f.apply(create(viewer("0", "ann")))
 		writing, stop := context.WithCancel(f.ctx)
@@ -145,7 +145,7 @@ var concurrencyCases = []testCase{
 		for range 3 {
 			readers.Go(func() {
 				var at tuplestore.Revision
-				var place tuplestore.Tuple // where the tuple is at that revision
+				var place tuplestore.Tuple // the tuple at that revision
 				for {
 					last := writing.Err() != nil
 					commits, err := f.store.Changes(f.ctx, f.tenant, at, 7)
@@ -199,14 +199,14 @@ var concurrencyCases = []testCase{
 		stop()
 		readers.Wait()
 	}},
-	{"cancelling a write that waits withdraws it", func(f *fixture) {
+	{"a queued write is withdrawn when its context ends", func(f *fixture) {
 		release := f.hold()
 		ctx, cancel := context.WithCancel(f.ctx)
 		cancelled := f.start(ctx, tuplestore.Write{Ops: creations(viewer("1", "cancelled"))})
 		patient := f.start(f.ctx, tuplestore.Write{Ops: creations(viewer("1", "patient"))})
 		settle()
 		cancel()
-		if o := wait(f, "cancelled write, while the line is held", cancelled); !errors.Is(o.err, context.Canceled) {
+		if o := wait(f, "cancelled write, while the queue is held", cancelled); !errors.Is(o.err, context.Canceled) {
 			f.Errorf("error is %v, want context.Canceled", o.err)
 		}
 		release()
@@ -225,7 +225,7 @@ var concurrencyCases = []testCase{
 	}},
 }
 
-// created is the tuple that a commit created.
+// created returns the tuple that a commit created.
 func created(c tuplestore.Commit) tuplestore.Tuple {
 	for _, change := range c.Changes {
 		if !change.Deleted {
@@ -244,8 +244,8 @@ func (f *fixture) mustWrite(w tuplestore.Write) tuplestore.Result {
 	return result
 }
 
-// writeTogether has 64 writers write to one tenant, in turn through the
-// stores of all fixtures, which are over one database.
+// writeTogether runs 64 writers of one tenant, distributed over the stores of all fixtures,
+// which share one database.
 func writeTogether(through ...*fixture) {
 	const writers, each = 64, 8
 	f := through[0]
@@ -300,13 +300,13 @@ func writeTogether(through ...*fixture) {
 }
 
 var closeCases = []testCase{
-	{"closing finishes what is under way and refuses the rest", func(f *fixture) {
+	{"closing finishes writes in progress and refuses queued ones", func(f *fixture) {
 		release := f.hold()
 		queued := f.start(f.ctx, tuplestore.Write{Ops: creations(viewer("1", "queued"))})
 		settle()
 		closed := make(chan error, 1)
 		go func() { closed <- f.store.Close() }()
-		if o := wait(f, "queued write, while the line is held", queued); !errors.Is(o.err, tuplestore.ErrClosed) {
+		if o := wait(f, "queued write, while the queue is held", queued); !errors.Is(o.err, tuplestore.ErrClosed) {
 			f.Errorf("queued write: error %v, want ErrClosed", o.err)
 		}
 		select {

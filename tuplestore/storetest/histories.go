@@ -10,12 +10,12 @@ import (
 	"stonetown/tuplestore"
 )
 
-// Random histories in a world so small that writes meet each other: now and
-// then the newest snapshot, and in the end the snapshot at every revision, is
-// read in every way there is and compared with the model.
+// Random histories of few tuples, so that writes often concern the same ones. Sometimes the
+// newest snapshot, and in the end the snapshot at every revision, is read in every way and
+// compared with the model.
 var historyCases = []testCase{
-	{"every revision is as the model has it, seed 1", func(f *fixture) { history(f, 1) }},
-	{"every revision is as the model has it, seed 2", func(f *fixture) { history(f, 2) }},
+	{"every revision equals the model, seed 1", func(f *fixture) { history(f, 1) }},
+	{"every revision equals the model, seed 2", func(f *fixture) { history(f, 2) }},
 	{"every revision of writers who wait together is as the changelog has it", concurrentHistory},
 }
 
@@ -53,7 +53,7 @@ func history(f *fixture, seed uint64) {
 	if len(commits) != len(states)-1 {
 		f.Fatalf("the changelog has %d commits, want %d", len(commits), len(states)-1)
 	}
-	var at []time.Time // of each revision, as the changelog has it
+	var at []time.Time // of each revision in the changelog
 	at = append(at, time.Time{})
 	for i, c := range commits {
 		f.same(fmt.Sprintf("changes of revision %d", i+1), difference(states[i], states[i+1]), f.netEffect(c))
@@ -69,9 +69,8 @@ func history(f *fixture, seed uint64) {
 	}
 }
 
-// concurrentHistory has writers meet in groups. Which came first is for the
-// store to say: what it says in the changelog must make sense, and agree with
-// the snapshots.
+// concurrentHistory runs concurrent writers. The store determines the order: its changelog
+// must be consistent, and agree with the snapshots.
 func concurrentHistory(f *fixture) {
 	const writers, each = 12, 15
 	var wg sync.WaitGroup
@@ -144,7 +143,7 @@ func (w world) qualifier() tuplestore.Qualifier {
 	return tuplestore.Qualifier{}
 }
 
-// filters is one filter of every kind, about random tuples.
+// filters returns one filter of every kind, for random tuples.
 func (w world) filters() []tuplestore.Filter {
 	t, s, condition := w.tuple(), w.subject(), pick(w, "on_call", "at_work", "never_used")
 	filters := []tuplestore.Filter{
@@ -175,7 +174,7 @@ func (w world) filters() []tuplestore.Filter {
 	return append(filters, tuplestore.Filter{ObjectType: t.Object.Type, Presence: tuplestore.OnlyPresence, Newest: true})
 }
 
-// narrow is a filter that leaves something to delete later.
+// narrow returns a filter that does not select all tuples.
 func (w world) narrow() tuplestore.Filter {
 	for {
 		f := pick(w, w.filters()...)
@@ -229,11 +228,11 @@ func (w world) compare(f *fixture, s state) {
 		got := timeless(f.list(snapshot, filter, size))
 		f.same(fmt.Sprintf("list %+v at revision %d in pages of %d", filter, s.rev, size), want, got)
 	}
-	filter := pick(w, filters[:len(filters)-1]...) // the last is in an order that only List has
+	filter := pick(w, filters[:len(filters)-1]...) // the last has an order that only List supports
 	f.same(fmt.Sprintf("scan %+v at revision %d", filter, s.rev), s.list(filter), timeless(f.scan(snapshot, filter)))
 }
 
-// timeless takes the time off records, as the model has none.
+// timeless removes the times of records, because the model has none.
 func timeless(records []tuplestore.Record) []tuplestore.Record {
 	for i := range records {
 		records[i].CreatedAt = time.Time{}

@@ -8,7 +8,7 @@ import (
 	"stonetown/tuplestore"
 )
 
-// ids is text that has broken a store somewhere.
+// ids are texts that stores tend to handle incorrectly.
 var ids = []string{
 	"a", "A", "Z", "z", "0", "-", "_", " ", "  ", " leading", "trailing ", "tab\there", "line\nbreak", "\r\n",
 	"\x01", "\x7f", "\x1b[31m", "a\x01b",
@@ -59,7 +59,7 @@ var idCases = []testCase{
 		}
 		f.same("changes", tuples, changed)
 	}},
-	{"newest first is by descending bytes", func(f *fixture) {
+	{"newest first orders by descending bytes", func(f *fixture) {
 		var tuples []tuplestore.Tuple
 		for _, id := range ids {
 			tuples = append(tuples, presence("doc", id))

@@ -7,16 +7,15 @@ import (
 	"stonetown/tuplestore"
 )
 
-// state is a whole tenant at one revision: the model of a store's history is
-// one state for every revision. Records have no CreatedAt, which a model
-// cannot know.
+// state is a whole tenant at one revision: the model of a store's history is one state for
+// every revision. Records have no CreatedAt, which the model does not know.
 type state struct {
 	rev     tuplestore.Revision
 	records map[tuplestore.Tuple]tuplestore.Record
 }
 
-// apply is what w does to the tenant. It is written without a thought of cost:
-// op after op on a copy. The next state is s itself if nothing changed.
+// apply returns the effect of w. It applies op after op to a copy, regardless of cost. The
+// next state is s itself if nothing changed.
 func (s state) apply(w tuplestore.Write) (next state, statuses []tuplestore.Status, counts []int, err error) {
 	for i, filter := range w.Absent {
 		if n := len(s.list(filter)); n > 0 {
@@ -66,7 +65,7 @@ func (s state) apply(w tuplestore.Write) (next state, statuses []tuplestore.Stat
 	return next, statuses, counts, nil
 }
 
-// list is what a filter selects, in its order.
+// list returns the records that a filter selects, in its order.
 func (s state) list(filter tuplestore.Filter) []tuplestore.Record {
 	var found []tuplestore.Record
 	for _, r := range s.records {
@@ -78,7 +77,7 @@ func (s state) list(filter tuplestore.Filter) []tuplestore.Record {
 	return found
 }
 
-// find is what a lookup asks for, in primary-key order.
+// find returns the tuples of a lookup, in primary-key order.
 func (s state) find(l tuplestore.Lookup) []tuplestore.Fact {
 	var found []tuplestore.Fact
 	for t, r := range s.records {
@@ -92,7 +91,7 @@ func (s state) find(l tuplestore.Lookup) []tuplestore.Fact {
 	return found
 }
 
-// difference is what changed between two states.
+// difference returns the changes between two states.
 func difference(before, after state) map[tuplestore.Tuple]tuplestore.Change {
 	changed := make(map[tuplestore.Tuple]tuplestore.Change)
 	for t := range before.records {
@@ -108,7 +107,7 @@ func difference(before, after state) map[tuplestore.Tuple]tuplestore.Change {
 	return changed
 }
 
-// netEffect is the same as the changelog tells it.
+// netEffect returns the same changes from the changelog.
 func (f *fixture) netEffect(c tuplestore.Commit) map[tuplestore.Tuple]tuplestore.Change {
 	f.Helper()
 	changed := make(map[tuplestore.Tuple]tuplestore.Change)

@@ -7,7 +7,7 @@ import (
 )
 
 var opCases = []testCase{
-	{"statuses and counts tell what each op did", func(f *fixture) {
+	{"statuses and counts are the outcome of each op", func(f *fixture) {
 		ann, bob := viewer("1", "ann"), viewer("1", "bob")
 		result := f.apply(
 			create(ann), create(ann), create(bob), remove(bob), create(bob), create(viewer("2", "bob")),
@@ -42,7 +42,7 @@ var opCases = []testCase{
 		}
 		f.holds(ann)
 	}},
-	{"only what has expired expires", func(f *fixture) {
+	{"expiring deletes only expired tuples", func(f *fixture) {
 		ann, bob, cid, dan := viewer("1", "ann"), viewer("1", "bob"), viewer("1", "cid"), viewer("1", "dan")
 		f.apply(create(ann), createOn(tuplestore.Qualifier{ExpiresAt: 10}, bob), createOn(tuplestore.Qualifier{ExpiresAt: 10}, cid))
 		result := f.apply(expire(ann, 10), expire(bob, 10), expire(cid, 9), expire(dan, 10))
@@ -51,7 +51,7 @@ var opCases = []testCase{
 		f.same("renewed meanwhile", []int{1, 0}, f.apply(createOn(tuplestore.Qualifier{ExpiresAt: 20}, cid), expire(cid, 10)).Counts)
 		f.holds(ann, cid)
 	}},
-	{"a write that fails in the middle leaves nothing", func(f *fixture) {
+	{"a write that fails in the middle changes nothing", func(f *fixture) {
 		ann := viewer("1", "ann")
 		f.apply(create(ann))
 		f.conflict(tuplestore.Write{
@@ -65,7 +65,7 @@ var opCases = []testCase{
 			f.Errorf("schema is %q, error %v", document, err)
 		}
 	}},
-	{"a tuple can come back", func(f *fixture) {
+	{"a deleted tuple can be created again", func(f *fixture) {
 		ann := viewer("1", "ann")
 		for i := range 4 {
 			f.apply(create(ann))
@@ -81,13 +81,13 @@ var opCases = []testCase{
 			f.Errorf("created at revision %d, want that of its last creation, 9", r.CreatedRevision)
 		}
 	}},
-	{"a change stands in the changelog once, as the net effect", func(f *fixture) {
+	{"the changelog has the net effect, each tuple once", func(f *fixture) {
 		ann, bob := viewer("1", "ann"), viewer("1", "bob")
 		f.apply(create(ann))
 		f.apply(remove(ann), create(bob), create(ann), remove(bob), remove(ann), create(bob))
 		f.same("net effect", map[tuplestore.Tuple]tuplestore.Change{ann: {Tuple: ann, Deleted: true}, bob: {Tuple: bob}}, f.netEffect(f.changes(1, 1)[0]))
 	}},
-	{"deleting what matches takes exactly that", func(f *fixture) {
+	{"deleting by filter deletes exactly the tuples that match", func(f *fixture) {
 		tuples := []tuplestore.Tuple{
 			presence("doc", "1"), presence("doc", "2"), presence("folder", "1"),
 			viewer("1", "ann"), viewer("1", "bob"), viewer("2", "ann"), viewer("1", tuplestore.Wildcard),
@@ -130,7 +130,7 @@ var opCases = []testCase{
 			g.holds(kept...)
 		}
 	}},
-	{"deleting what matches sees the ops before it", func(f *fixture) {
+	{"deleting by filter reflects the ops before it", func(f *fixture) {
 		f.apply(creations(viewer("1", "ann"), viewer("1", "bob"))...)
 		result := f.apply(
 			remove(viewer("1", "ann")), create(viewer("1", "cid")), create(viewer("2", "cid")),
@@ -140,7 +140,7 @@ var opCases = []testCase{
 		f.same("counts", []int{1, 1, 1, 2, 1}, result.Counts)
 		f.holds(viewer("2", "cid"), viewer("1", "dan"))
 	}},
-	{"a large write tells what of it existed", func(f *fixture) {
+	{"a large write has a status for each op", func(f *fixture) {
 		const n, c, e, u = 300, tuplestore.Created, tuplestore.Existed, tuplestore.Updated
 		user := func(i int) tuplestore.Tuple { return viewer("1", fmt.Sprintf("%03d", i)) }
 		f.apply(create(presence("doc", "1")), create(user(n-1)), createOn(tuplestore.Qualifier{ExpiresAt: 10}, user(0)))
@@ -180,7 +180,7 @@ var opCases = []testCase{
 }
 
 var preconditionCases = []testCase{
-	{"a filter that matches refuses the write and says how much", func(f *fixture) {
+	{"a precondition that fails refuses the write with a count", func(f *fixture) {
 		f.apply(creations(
 			presence("doc", "1"), viewer("1", "ann"), viewer("2", "ann"), viewer("1", tuplestore.Wildcard),
 			related("doc", "1", "viewer", "group", "g", "member"),
@@ -210,7 +210,7 @@ var preconditionCases = []testCase{
 			}
 		}
 	}},
-	{"subjects of allowed shapes are no obstacle", func(f *fixture) {
+	{"subjects of allowed shapes do not violate a precondition", func(f *fixture) {
 		f.apply(creations(
 			presence("doc", "1"), viewer("1", "ann"), viewer("1", tuplestore.Wildcard),
 			related("doc", "1", "viewer", "group", "g", "member"),

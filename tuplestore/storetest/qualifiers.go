@@ -42,7 +42,7 @@ var qualifierCases = []testCase{
 			}
 		}
 	}},
-	{"a tuple is deleted whatever its qualifier", func(f *fixture) {
+	{"a tuple is deleted with any qualifier", func(f *fixture) {
 		f.apply(createOn(atWork, viewer("1", "ann")), createOn(expired, presence("doc", "1")))
 		f.apply(remove(viewer("1", "ann")), remove(presence("doc", "1")))
 		f.same("changes", map[tuplestore.Tuple]tuplestore.Change{
@@ -51,7 +51,7 @@ var qualifierCases = []testCase{
 		}, f.netEffect(f.changes(1, 1)[0]))
 		f.holds()
 	}},
-	{"what counts is the qualifier before and after a write", func(f *fixture) {
+	{"the net effect compares the qualifiers before and after a write", func(f *fixture) {
 		ann, bob := viewer("1", "ann"), viewer("1", "bob")
 		all := removeMatching(tuplestore.Filter{ObjectType: "doc", ObjectID: "1"})
 		f.write(tuplestore.Write{Actor: "first", Ops: []tuplestore.Op{createOn(team7, ann)}})
@@ -110,7 +110,7 @@ var qualifierCases = []testCase{
 		}
 		f.same("found while deleted", []tuplestore.Fact{}, f.find(f.at(8), tuplestore.Lookup{Tuples: []tuplestore.Tuple{member}}))
 	}},
-	{"qualifier are kept as they are", func(f *fixture) {
+	{"qualifiers are stored unchanged", func(f *fixture) {
 		ann := viewer("1", "ann")
 		for _, qualifier := range []tuplestore.Qualifier{
 			{ExpiresAt: math.MaxInt64},
@@ -138,7 +138,7 @@ var qualifierCases = []testCase{
 			f.same("changes", want, changed)
 		}
 	}},
-	{"an expired tuple exists like any other", func(f *fixture) {
+	{"an expired tuple exists as any other", func(f *fixture) {
 		ann := viewer("1", "ann")
 		f.apply(createOn(expired, ann))
 		f.holds(ann)
@@ -149,7 +149,7 @@ var qualifierCases = []testCase{
 		f.apply(remove(ann))
 		f.holds()
 	}},
-	{"filters select by the name of a condition", func(f *fixture) {
+	{"filters select by condition", func(f *fixture) {
 		f.apply(
 			create(viewer("1", "ann")), createOn(onCall, viewer("1", "bob")), createOn(team7, viewer("2", "bob")),
 			createOn(atWork, viewer("3", "bob")), createOn(expired, viewer("4", "bob")),
@@ -181,12 +181,12 @@ var qualifierCases = []testCase{
 				f.Errorf("%+v: conflict %+v, want %+v", c.filter, got, want)
 			}
 		}
-		// What the ops before it have left is what is deleted.
+		// An op deletes what the ops before it left.
 		result := f.apply(createOn(team7, viewer("1", "ann")), create(viewer("3", "bob")), removeMatching(filter))
 		f.same("counts", []int{1, 1, 1}, result.Counts)
 		f.holds(viewer("1", "bob"), viewer("3", "bob"), viewer("4", "bob"), related("folder", "1", "viewer", "user", "bob", ""))
 	}},
-	{"writers who wait together update one after the other", func(f *fixture) {
+	{"writes of a group update one after the other", func(f *fixture) {
 		ann := viewer("1", "ann")
 		release := f.hold()
 		var done []<-chan outcome
@@ -198,7 +198,7 @@ var qualifierCases = []testCase{
 			done = append(done, f.start(f.ctx, w))
 		}
 		release()
-		results := make(map[tuplestore.Revision]tuplestore.Result) // by revision, of those that took one
+		results := make(map[tuplestore.Revision]tuplestore.Result) // by revision, of writes that took one
 		for i, c := range done {
 			o := wait(f, "writers", c)
 			if o.err != nil {

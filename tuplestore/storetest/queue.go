@@ -10,17 +10,16 @@ import (
 
 // Limits bounds a store's queues.
 type Limits struct {
-	PerResource int // writes that may wait for one resource
-	PerTenant   int // writes that may wait in one tenant
+	PerResource int // queued writes to one resource
+	PerTenant   int // queued writes of one tenant
 }
 
-// RunQueue checks that queues are bounded as configured. Writes under way do
-// not count as waiting.
+// RunQueue tests that queues are bounded as configured. Writes in progress are not queued.
 func RunQueue(t *testing.T, open func(t *testing.T, l Limits) tuplestore.Store) {
 	for _, c := range []struct {
 		promise  string
 		limits   Limits
-		resource func(i int) string // what write i is about
+		resource func(i int) string // the resource of write i
 		want     tuplestore.BusyError
 	}{
 		{
@@ -47,7 +46,7 @@ func RunQueue(t *testing.T, open func(t *testing.T, l Limits) tuplestore.Store) 
 					outcomes <- outcome{result, err}
 				}()
 			}
-			// Those refused come back while the others still wait.
+			// Refused writes return while the others are queued.
 			for range writes - c.want.Limit {
 				o := wait(f, "refused writes", outcomes)
 				busy, ok := errors.AsType[*tuplestore.BusyError](o.err)

@@ -139,7 +139,7 @@ var alsoCases = []testCase{
 		}
 		f.holds(viewer("1", "ann"), viewer("1", "bob"))
 	}},
-	{"it does not run for a write that is refused", func(f *fixture) {
+	{"it does not run for a refused write", func(f *fixture) {
 		f.apply(create(viewer("1", "ann")))
 		never := func(context.Context, *sqldb.Tx) error {
 			f.Error("it ran")

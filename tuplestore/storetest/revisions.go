@@ -9,7 +9,7 @@ import (
 )
 
 var revisionCases = []testCase{
-	{"a tenant needs no creation", func(f *fixture) {
+	{"a tenant need not be created", func(f *fixture) {
 		head, document, err := f.store.Latest(f.ctx, f.tenant)
 		if err != nil {
 			f.Fatalf("latest: %v", err)
@@ -82,7 +82,7 @@ var revisionCases = []testCase{
 			f.Errorf("result at revision %d, want the newest, 2", got)
 		}
 	}},
-	{"an epoch is kept", func(f *fixture) {
+	{"an epoch does not change", func(f *fixture) {
 		result := f.apply(create(viewer("1", "ann")))
 		if result.Epoch == "" || result.Epoch != f.head().Epoch {
 			f.Errorf("epoch %q in the result, %q in the head", result.Epoch, f.head().Epoch)
@@ -131,8 +131,8 @@ var revisionCases = []testCase{
 			f.Errorf("schema in b is %q, error %v", document, err)
 		}
 	}},
-	{"a commit says who and when", func(f *fixture) {
-		before := time.Now().Add(-time.Minute) // the database's clock may differ from ours
+	{"a commit has an actor and a time", func(f *fixture) {
+		before := time.Now().Add(-time.Minute) // the database's clock may differ
 		f.write(tuplestore.Write{Actor: "user:ann", Ops: creations(viewer("1", "bob"))})
 		commits := f.changes(0, 1)
 		if len(commits) != 1 || commits[0].Actor != "user:ann" {

@@ -8,7 +8,7 @@ import (
 )
 
 var schemaCases = []testCase{
-	{"the document is that of each revision", func(f *fixture) {
+	{"each revision has its document", func(f *fixture) {
 		type put struct {
 			document string
 			rev      tuplestore.Revision
@@ -46,7 +46,7 @@ var schemaCases = []testCase{
 			}
 		}
 	}},
-	{"putting a document takes a revision, be it the same", func(f *fixture) {
+	{"putting a document takes a revision, even an equal one", func(f *fixture) {
 		for want := range tuplestore.Revision(3) {
 			if got := f.write(tuplestore.Write{PutSchema: []byte("schema")}).Revision; got != want+1 {
 				f.Errorf("put at revision %d, want %d", got, want+1)

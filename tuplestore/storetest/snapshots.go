@@ -8,7 +8,7 @@ import (
 )
 
 var snapshotCases = []testCase{
-	{"a snapshot stays as it is", func(f *fixture) {
+	{"a snapshot does not change", func(f *fixture) {
 		f.apply(creations(presence("doc", "1"), viewer("1", "ann"), viewer("1", "bob"), viewer("2", "bob"))...)
 		s := f.newest()
 		before := f.scan(s, everything)
@@ -24,7 +24,7 @@ var snapshotCases = []testCase{
 			f.Errorf("the snapshot of revision 1 says it is of %d", s.Revision())
 		}
 	}},
-	{"pages of a snapshot fit together while it is written to", func(f *fixture) {
+	{"pages of a snapshot are consistent during writes", func(f *fixture) {
 		var all []tuplestore.Tuple
 		for i := range 30 {
 			all = append(all, viewer("1", fmt.Sprintf("%02d", i)))
@@ -45,7 +45,7 @@ var snapshotCases = []testCase{
 		}
 		f.same("tuples", all, got)
 	}},
-	{"finding answers just what is asked, without repeats", func(f *fixture) {
+	{"finding returns only requested tuples, without duplicates", func(f *fixture) {
 		member := related("doc", "1", "viewer", "group", "g", "member")
 		tuples := []tuplestore.Tuple{
 			presence("doc", "1"), viewer("1", "ann"), viewer("1", "bob"), viewer("1", tuplestore.Wildcard), member,
@@ -101,7 +101,7 @@ var snapshotCases = []testCase{
 		f.same("naming what is gone", []tuplestore.Tuple{}, f.findTuples(f.at(2), tuplestore.Lookup{Naming: objects("group", "g")}))
 		f.same("all of a node that is empty now", []tuplestore.Tuple{}, f.findTuples(f.at(2), tuplestore.Lookup{All: node(member)}))
 	}},
-	{"the usersets of a large group come without its members", func(f *fixture) {
+	{"finding the usersets of a large group returns no other members", func(f *fixture) {
 		const members = 20_000
 		group := tuplestore.Node{Object: tuplestore.Object{Type: "group", ID: "big"}, Relation: "member"}
 		member := func(i int) tuplestore.Tuple {
@@ -127,7 +127,7 @@ var snapshotCases = []testCase{
 			f.Errorf("the group has %d tuples, want %d", n, members+2)
 		}
 	}},
-	{"one lookup can ask for much", func(f *fixture) {
+	{"a lookup can be large", func(f *fixture) {
 		const many = 3000
 		var stored []tuplestore.Tuple
 		var l tuplestore.Lookup
@@ -152,7 +152,7 @@ var snapshotCases = []testCase{
 		f.apply(creations(stored...)...)
 		f.same("found", sorted(stored), f.findTuples(f.newest(), l))
 	}},
-	{"newest first is by revision, then by descending key", func(f *fixture) {
+	{"newest first orders by revision, then by descending key", func(f *fixture) {
 		var want []tuplestore.Tuple
 		for _, ids := range [][]string{{"b", "a", "c"}, {"z"}, {"d", "e"}, {"A"}} {
 			var ops []tuplestore.Op
@@ -176,7 +176,7 @@ var snapshotCases = []testCase{
 		})...)
 		f.same("after coming back", moved, tuplesOf(f.list(f.newest(), filter, 2)))
 	}},
-	{"a scan can be broken off", func(f *fixture) {
+	{"a scan can be stopped", func(f *fixture) {
 		f.apply(creations(viewer("1", "ann"), viewer("2", "ann"), viewer("3", "ann"))...)
 		for range f.newest().Scan(f.ctx, everything) {
 			break

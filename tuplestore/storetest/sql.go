@@ -11,8 +11,7 @@ import (
 	"stonetown/tuplestore"
 )
 
-// RunSQL checks that rows written through Also and Attach share the fate of
-// their write.
+// RunSQL tests that rows written by Also and Attach commit if and only if their write does.
 func RunSQL(t *testing.T, open func(t *testing.T) (tuplestore.Store, *sqldb.DB)) {
 	for _, c := range []struct {
 		promise string
@@ -60,7 +59,7 @@ func RunSQL(t *testing.T, open func(t *testing.T) (tuplestore.Store, *sqldb.DB))
 			}
 			f.rows("a", "b")
 		}},
-		{"a statement that fails aborts its own write alone", func(f *sqlFixture) {
+		{"a statement that fails aborts only its own write", func(f *sqlFixture) {
 			f.write(tuplestore.Write{Also: f.insert("taken")})
 			sentinel := errors.New("no")
 			release := f.hold()
@@ -74,7 +73,7 @@ func RunSQL(t *testing.T, open func(t *testing.T) (tuplestore.Store, *sqldb.DB))
 					w.Also = func(ctx context.Context, tx *sqldb.Tx) error {
 						return errors.Join(f.insert(row)(ctx, tx), f.insert("taken")(ctx, tx))
 					}
-				case 2: // all statements succeed, but the caller has second thoughts
+				case 2: // all statements succeed, but Also returns an error
 					w.Also = func(ctx context.Context, tx *sqldb.Tx) error {
 						return errors.Join(f.insert(row)(ctx, tx), sentinel)
 					}
@@ -119,7 +118,7 @@ func RunSQL(t *testing.T, open func(t *testing.T) (tuplestore.Store, *sqldb.DB))
 			f.holds(viewer("1", "ann"))
 			f.rows("a", "b", "c", "d", "e")
 		}},
-		{"nothing need be attached", func(f *sqlFixture) {
+		{"attaching nothing works", func(f *sqlFixture) {
 			f.write(tuplestore.Write{Ops: creations(viewer("1", "ann")), Attach: f.attach()})
 			if got := f.write(tuplestore.Write{Attach: f.attach()}).Revision; got != 1 {
 				f.Errorf("a write of nothing is at revision %d, want 1", got)
@@ -127,7 +126,7 @@ func RunSQL(t *testing.T, open func(t *testing.T) (tuplestore.Store, *sqldb.DB))
 			f.holds(viewer("1", "ann"))
 			f.rows()
 		}},
-		{"what is attached knows the result, and comes after Also", func(f *sqlFixture) {
+		{"Attach gets the result, and runs after Also", func(f *sqlFixture) {
 			f.apply(create(viewer("1", "ann")))
 			ran := false
 			var told tuplestore.Result
@@ -161,7 +160,7 @@ func RunSQL(t *testing.T, open func(t *testing.T) (tuplestore.Store, *sqldb.DB))
 			f.rows()
 			f.holds(viewer("1", "ann"))
 		}},
-		{"attached rows are rolled back with a write they make fail", func(f *sqlFixture) {
+		{"attached rows are rolled back with a write that they fail", func(f *sqlFixture) {
 			f.write(tuplestore.Write{Attach: f.attach("taken")})
 			for _, w := range []tuplestore.Write{
 				{CommitID: "id", Ops: creations(viewer("1", "ann")), Also: f.insert("a"), Attach: f.attach("b", "taken")},
@@ -198,8 +197,8 @@ func RunSQL(t *testing.T, open func(t *testing.T) (tuplestore.Store, *sqldb.DB))
 			}
 			f.rows("a", "b", "c")
 		}},
-		{"attached rows survive the failure of a neighbour, and keep the order", func(f *sqlFixture) {
-			// Each row says how many were there before it.
+		{"attached rows keep their order if another write fails", func(f *sqlFixture) {
+			// Each row has the number of rows before it.
 			attach := func(r tuplestore.Result, b *sqldb.Batch) {
 				b.Queue(`INSERT INTO storetest_rows (id) SELECT 'row ' || count(*) || ' at ' || CAST($1 AS TEXT) FROM storetest_rows`,
 					[]any{fmt.Sprint(r.Revision)}, nil)
@@ -262,7 +261,7 @@ func RunSQL(t *testing.T, open func(t *testing.T) (tuplestore.Store, *sqldb.DB))
 	}
 }
 
-// sqlFixture is a fixture with a table that belongs to nobody else.
+// sqlFixture is a fixture with a table of its own.
 type sqlFixture struct {
 	*fixture
 	db *sqldb.DB
@@ -307,13 +306,13 @@ func (f *sqlFixture) rows(want ...string) {
 	f.same("rows", want, got)
 }
 
-// RunShared checks two stores over one database, as two processes have them.
+// RunShared tests two stores on one database, as in two processes.
 func RunShared(t *testing.T, open func(t *testing.T) (a, b tuplestore.Store)) {
 	for _, c := range []struct {
 		promise string
 		test    func(a, b *fixture)
 	}{
-		{"what one writes the other sees at once", func(a, b *fixture) {
+		{"one store reads the other's writes at once", func(a, b *fixture) {
 			for i := range 20 {
 				here, there := a, b
 				if i%2 > 0 {
@@ -340,7 +339,7 @@ func RunShared(t *testing.T, open func(t *testing.T) (a, b tuplestore.Store)) {
 				}
 			}
 		}},
-		{"no head is known without asking", func(a, b *fixture) {
+		{"no head is known without a read", func(a, b *fixture) {
 			a.apply(create(viewer("1", "ann")))
 			b.apply(create(viewer("1", "bob")))
 			for _, f := range []*fixture{a, b} {
@@ -349,21 +348,21 @@ func RunShared(t *testing.T, open func(t *testing.T) (a, b tuplestore.Store)) {
 				}
 			}
 		}},
-		{"a write sent again to the other is a replay", func(a, b *fixture) {
+		{"a write sent again to the other store is a replay", func(a, b *fixture) {
 			w := tuplestore.Write{CommitID: "id", Ops: creations(viewer("1", "ann"))}
 			first := a.write(w)
 			a.apply(remove(viewer("1", "ann")))
 			a.same("result of the replay", first, b.write(w))
 			b.holds()
 		}},
-		{"a schema changed by the other refuses a write", func(a, b *fixture) {
+		{"a schema change by the other store refuses a write", func(a, b *fixture) {
 			a.write(tuplestore.Write{PutSchema: []byte("one")})
 			b.write(tuplestore.Write{IfSchema: new(tuplestore.Revision(1)), PutSchema: []byte("two")})
 			if err := a.refuse(tuplestore.Write{IfSchema: new(tuplestore.Revision(1)), Ops: creations(viewer("1", "ann"))}); !errors.Is(err, tuplestore.ErrSchemaChanged) {
 				a.Errorf("error is %v, want ErrSchemaChanged", err)
 			}
 		}},
-		{"64 writers through both take revisions of their own", func(a, b *fixture) {
+		{"64 writers of both take revisions of their own", func(a, b *fixture) {
 			writeTogether(a, b)
 		}},
 	} {

@@ -1,12 +1,11 @@
-// Package storetest is what every [tuplestore.Store] must pass.
+// Package storetest is the conformance suite of [tuplestore.Store].
 //
-// [Run] checks what the interface promises about one store, [RunQueue] the
-// bounds of its queues, [RunCollection] what giving up the past leaves,
-// [RunSQL] what a store over SQL adds, and [RunShared]
-// what two stores over one database promise together. Each takes a function
-// that opens a fresh store and calls it for every subtest, whose name is the
-// promise that broke if it fails. Histories are compared with a model so plain
-// that it is obviously right: a copy of the whole tenant at every revision.
+// [Run] tests the promises of the interface for one store, [RunQueue] the bounds of its
+// queues, [RunCollection] the collection of history, [RunSQL] the transactions of a store
+// on SQL, and [RunShared] two stores on one database. Each takes a function that opens a
+// fresh store and calls it for every subtest; the name of a subtest is the promise that it
+// tests. Histories are compared with a model that is simple enough to be obviously correct:
+// a copy of the whole tenant at every revision.
 package storetest
 
 import (
@@ -25,7 +24,7 @@ import (
 	"stonetown/tuplestore"
 )
 
-// Run checks one kind of store. Its queues must have room for 100 writes.
+// Run tests one kind of store. Its queues must have room for 100 writes.
 func Run(t *testing.T, open func(t *testing.T) tuplestore.Store) {
 	for _, group := range []struct {
 		name  string
@@ -54,13 +53,13 @@ func Run(t *testing.T, open func(t *testing.T) tuplestore.Store) {
 	}
 }
 
-// testCase is a promise and what finds out whether it is kept.
+// testCase is a promise and its test.
 type testCase struct {
 	promise string
 	test    func(*fixture)
 }
 
-// patience is how long anything may take before it counts as stuck.
+// patience is the time after which an operation counts as blocked.
 const patience = time.Minute
 
 // fixture is a fresh store and a tenant of it, with the calls that most tests
@@ -83,7 +82,7 @@ func newFixture(t *testing.T, store tuplestore.Store) *fixture {
 	return &fixture{T: t, ctx: ctx, store: store, tenant: "tenant"}
 }
 
-// in is the same store seen from another tenant.
+// in returns the fixture for another tenant of the same store.
 func (f *fixture) in(tenant string) *fixture {
 	g := *f
 	g.tenant = tenant
@@ -163,7 +162,7 @@ func (f *fixture) scan(s tuplestore.Snapshot, filter tuplestore.Filter) []tuples
 	return records
 }
 
-// list reads all that matches in pages of the given size.
+// list reads all records that match in pages of the given size.
 func (f *fixture) list(s tuplestore.Snapshot, filter tuplestore.Filter, size int) []tuplestore.Record {
 	f.Helper()
 	var records []tuplestore.Record
@@ -187,7 +186,7 @@ func (f *fixture) list(s tuplestore.Snapshot, filter tuplestore.Filter, size int
 	}
 }
 
-// find is what Find answers, in primary-key order.
+// find returns the result of Find in primary-key order.
 func (f *fixture) find(s tuplestore.Snapshot, l tuplestore.Lookup) []tuplestore.Fact {
 	f.Helper()
 	found, err := s.Find(f.ctx, l)
@@ -236,14 +235,14 @@ func (f *fixture) holds(want ...tuplestore.Tuple) {
 func (f *fixture) same(what string, want, got any) {
 	f.Helper()
 	if reflect.DeepEqual(want, got) {
-		return // cheaper by far
+		return // far cheaper
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		f.Fatalf("%s (-want +got):\n%s", what, diff)
 	}
 }
 
-// outcome is what one of many concurrent writes came to.
+// outcome is the outcome of one of many concurrent writes.
 type outcome struct {
 	result tuplestore.Result
 	err    error
@@ -259,7 +258,7 @@ func (f *fixture) start(ctx context.Context, w tuplestore.Write) <-chan outcome 
 	return done
 }
 
-// wait returns what c delivers.
+// wait returns the value that c delivers.
 func wait[T any](f *fixture, what string, c <-chan T) T {
 	f.Helper()
 	select {
@@ -271,9 +270,8 @@ func wait[T any](f *fixture, what string, c <-chan T) T {
 	}
 }
 
-// hold keeps the tenant's other writes waiting in the queue until release is
-// called, which returns once the holding write is done. It writes the presence
-// of storetest:held.
+// hold keeps the tenant's other writes in the queue until release is called, which returns
+// when the holding write is done. It writes the presence of storetest:held.
 func (f *fixture) hold() (release func()) {
 	f.Helper()
 	entered, released := make(chan struct{}), make(chan struct{})
@@ -299,8 +297,8 @@ func (f *fixture) hold() (release func()) {
 	}
 }
 
-// settle gives writes that were started the time to get into the queue. No
-// outcome depends on whether they did: only what is tested does.
+// settle gives started writes the time to be queued. No outcome depends on it, but whether
+// a test covers its case does.
 func settle() { time.Sleep(20 * time.Millisecond) }
 
 var held = presence("storetest", "held")

@@ -7,7 +7,7 @@ import (
 )
 
 // A set has the members that a map has, small and large, growing and shrinking.
-func TestIDSet(t *testing.T) {
+func TestIDSetEqualsMap(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	var s idSet
 	model := map[ObjectID]bool{}

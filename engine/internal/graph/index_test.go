@@ -7,7 +7,7 @@ import (
 )
 
 // The index finds the objects that a map finds, while objects are added and removed.
-func TestObjectIndex(t *testing.T) {
+func TestObjectIndexEqualsMap(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	g := New()
 	model := map[Key]ObjectID{}

@@ -5,7 +5,7 @@
 // writes of the group accepted so far. A store takes these steps:
 //
 //	needs := apply.NeedsOf(writes...)      // what must be read
-//	view := apply.NewView(head)            // head: locked, nobody else writes
+//	view := apply.NewView(head)            // head: locked
 //	view.Add(...)                          // what needs names, as far as it is stored
 //	for each write:
 //		effect, err := view.Validate(write)  // err is the caller's; nothing has changed

@@ -183,7 +183,7 @@ var (
 	})
 )
 
-func TestAgreesWithPlainApplication(t *testing.T) {
+func TestEffectsEqualNaiveApplication(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		state := factSet{}
 		for _, tuple := range rapid.SliceOfN(tuples, 0, 12).Draw(t, "stored") {
@@ -243,7 +243,7 @@ func TestAgreesWithPlainApplication(t *testing.T) {
 
 // Only some of the tuples that violate a precondition are read. If the group deletes those,
 // the precondition must still fail.
-func TestPartlyReadPrecondition(t *testing.T) {
+func TestPartlyReadPreconditionsFail(t *testing.T) {
 	const many = 3 * MaxCount
 	stored := factSet{}
 	member := func(i int) tuplestore.Tuple {
@@ -391,7 +391,7 @@ func TestResource(t *testing.T) {
 }
 
 // Only equal writes have equal fingerprints.
-func TestFingerprint(t *testing.T) {
+func TestFingerprintsOfEqualWritesAreEqual(t *testing.T) {
 	var zero tuplestore.Revision
 	base := func() tuplestore.Write {
 		return tuplestore.Write{Ops: []tuplestore.Op{{Tuple: tuplestore.Presence(tuplestore.Object{Type: "ab", ID: "c"})}}}

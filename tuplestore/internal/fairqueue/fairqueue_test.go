@@ -13,7 +13,7 @@ import (
 	"stonetown/tuplestore"
 )
 
-func TestBurstWaitsBehindItself(t *testing.T) {
+func TestBurstDelaysOnlyItsKey(t *testing.T) {
 	q := New[string](Config{PerKey: 10, Total: 100})
 	for _, name := range []string{"a1", "a2", "a3", "a4", "b1", "c1", "c2"} {
 		if _, err := q.Push(name[:1], 1, name); err != nil {

@@ -10,8 +10,8 @@ import (
 	"stonetown/tuplestore"
 )
 
-// namingPosition is where a page of the relations of a subject ended.
-type namingPosition struct {
+// subjectRelationPosition is the end of a page of the relations of a subject.
+type subjectRelationPosition struct {
 	Type            string `json:"o"`
 	ID              string `json:"e"`
 	Relation        string `json:"r"`
@@ -32,7 +32,7 @@ func (h *Handlers) ListSubjectRelations(ctx context.Context, request ListSubject
 	list := []string{"listSubjectRelations", p.SubjectType, p.SubjectID, p.SubjectRelation, p.ResourceType, p.ExternalID, p.Relation}
 	var after *tuplestore.Record
 	if p.Cursor != "" {
-		var at namingPosition
+		var at subjectRelationPosition
 		if err := h.Cursors.Resume(info.Tenant.ID, list, p.Cursor, &at); err != nil {
 			return nil, err
 		}
@@ -49,7 +49,7 @@ func (h *Handlers) ListSubjectRelations(ctx context.Context, request ListSubject
 	if len(records) > limit {
 		records = records[:limit]
 		last := records[limit-1]
-		position := namingPosition{last.Object.Type, last.Object.ID, last.Relation, last.Subject.Relation}
+		position := subjectRelationPosition{last.Object.Type, last.Object.ID, last.Relation, last.Subject.Relation}
 		if body.Meta.NextCursor, err = h.next(info, list, position); err != nil {
 			return nil, err
 		}
@@ -58,8 +58,8 @@ func (h *Handlers) ListSubjectRelations(ctx context.Context, request ListSubject
 	return ListSubjectRelations200JSONResponse{Body: body}, nil
 }
 
-// DeleteSubjectRelations deletes relations that name a subject, but for those that
-// other operations keep.
+// DeleteSubjectRelations deletes the relations that name a subject, except those that other
+// operations maintain.
 func (h *Handlers) DeleteSubjectRelations(ctx context.Context, _ DeleteSubjectRelationsRequestObject) (DeleteSubjectRelationsResponseObject, error) {
 	info := web.InfoOf(ctx)
 	f, err := subjectFilter(info)
@@ -79,8 +79,8 @@ func (h *Handlers) DeleteSubjectRelations(ctx context.Context, _ DeleteSubjectRe
 	return DeleteSubjectRelations200JSONResponse{Body: body}, nil
 }
 
-// subjectFilter reads the filter. A parameter that is empty, repeated or not known is
-// refused: left out of account, it would let more relations be deleted than meant.
+// subjectFilter reads the filter. An empty, repeated or unknown parameter is refused: to
+// ignore it could delete more relations than intended.
 func subjectFilter(info *web.RequestInfo, more ...string) (engine.SubjectFilter, error) {
 	f := engine.SubjectFilter{}
 	fields := map[string]*string{
