@@ -1,7 +1,7 @@
 // Package account has the operations of sign-in and of the user's own account.
 //
-// They accept access tokens of users and the opaque tokens of sessions ([Verifier]); the
-// tenant's own pages send the token of a session as a cookie.
+// They accept access tokens of users and the opaque tokens of sessions; the tenant's own pages
+// send the token of a session as a cookie.
 package account
 
 import (
@@ -28,7 +28,7 @@ import (
 
 // Service is the part of [authn.Service] that the operations use.
 type Service interface {
-	Sessions
+	ByID(ctx context.Context, tenantID, sessionID string) (session.Session, error)
 
 	Identify(ctx context.Context, t authn.Tenant, email string) []string
 	SignUp(ctx context.Context, t authn.Tenant, n authn.NewAccount) error

@@ -87,6 +87,4 @@ func slowDown(after time.Duration) *web.Error {
 	}
 }
 
-var _ web.Verifier = (*Verifier)(nil)
-
 var _ Tokens = (*token.Service)(nil)
