@@ -9,11 +9,13 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"stonetown/engine/authority"
 	"stonetown/identity"
 	"stonetown/identity/external"
 	"stonetown/identity/factor"
 	"stonetown/identity/onetime"
 	"stonetown/identity/password"
+	"stonetown/identity/password/breached"
 	"stonetown/identity/session"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/geo"
@@ -25,6 +27,12 @@ import (
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
+
+type (
+	relations   = identity.Relations // a name that does not hide the method
+	noRelations struct{ relations }
+	noScopes    struct{ identity.Scopes }
+)
 
 type tenants struct{}
 
@@ -91,7 +99,10 @@ func openBench(b *testing.B, url string) *Service {
 	must(db.Migrate(b.Context(), identity.Migrations(), session.Migrations(), onetime.Migrations(), factor.Migrations(), external.Migrations(), Migrations(), jobs.Migrations(), eventlog.Migrations()))
 	key, err := seal.NewKey(bytes.Repeat([]byte{1}, seal.KeySize))
 	must(err)
-	users, err := identity.New(identity.Config{DB: db})
+	users, err := identity.New(identity.Config{
+		DB: db, Relations: noRelations{}, Authority: authority.New(nil, nil), Breached: breached.None{}, Scopes: noScopes{},
+		Verification: identity.NoVerification{}, Logger: slog.New(slog.DiscardHandler),
+	})
 	must(err)
 	jobs, err := jobs.New(jobs.Config{DB: db, Seal: key})
 	must(err)
