@@ -18,8 +18,7 @@ import (
 // Errors is the error format of the operations.
 var Errors = web.ErrorFormat{Translate: translate}
 
-// translate states an error of the domain as a response, or returns nil if it is not
-// one that a client can do anything about.
+// translate returns the response to an error of the domain, or nil for an internal error.
 func translate(err error) *web.Error {
 	bad := func(code, message string) *web.Error {
 		return &web.Error{Status: http.StatusBadRequest, Code: code, Message: message}
@@ -77,7 +76,7 @@ func translate(err error) *web.Error {
 	return people.Errors.Translate(err)
 }
 
-// slowDown answers attempts that come too soon.
+// slowDown returns the response to an attempt that exceeds a limit.
 func slowDown(after time.Duration) *web.Error {
 	seconds := max(1, int((after+time.Second-1)/time.Second))
 	return &web.Error{
