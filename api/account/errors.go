@@ -23,7 +23,7 @@ func translate(err error) *web.Error {
 	bad := func(code, message string) *web.Error {
 		return &web.Error{Status: http.StatusBadRequest, Code: code, Message: message}
 	}
-	if e := flowError(err); e != nil {
+	if e := requestError(err); e != nil {
 		return e
 	}
 	var wrong *authn.WrongError

@@ -32,12 +32,12 @@ func (h *Handlers) owner(ctx context.Context, info *web.RequestInfo) (session.Se
 // GetFlow returns the authorization request that a user is signing in for.
 func (h *Handlers) GetFlow(ctx context.Context, request GetFlowRequestObject) (GetFlowResponseObject, error) {
 	info := web.InfoOf(ctx)
-	flow, err := h.Requests.Pending(ctx, oauthTenant(info), request.FlowID)
+	pending, err := h.Requests.Pending(ctx, oauthTenant(info), request.FlowID)
 	if err != nil {
 		return nil, err
 	}
-	app, err := h.Clients.ByClientID(ctx, info.Tenant.ID, flow.Request.ClientID)
-	if errors.Is(err, client.ErrNotFound) { // deleted meanwhile, and what it wanted with it
+	app, err := h.Clients.ByClientID(ctx, info.Tenant.ID, pending.Request.ClientID)
+	if errors.Is(err, client.ErrNotFound) { // deleted meanwhile, with its requests
 		err = authorization.ErrRequestNotFound
 	}
 	if err != nil {
@@ -46,13 +46,13 @@ func (h *Handlers) GetFlow(ctx context.Context, request GetFlowRequestObject) (G
 	body := FlowRead{Meta: meta(info)}
 	d := &body.Data
 	d.Client.Name, d.Client.LogoURI = app.Name, document.OrNull(app.LogoURI)
-	d.Scopes, d.GroupScopes, d.Prompt = append([]string{}, flow.Request.Scopes...), []string{}, append([]string{}, flow.Request.Prompt...)
-	d.LoginHint, d.Status, d.ExpiresAt = document.OrNull(flow.Request.LoginHint), "sign_in_required", document.Timestamp(flow.ExpiresAt)
+	d.Scopes, d.GroupScopes, d.Prompt = append([]string{}, pending.Request.Scopes...), []string{}, append([]string{}, pending.Request.Prompt...)
+	d.LoginHint, d.Status, d.ExpiresAt = document.OrNull(pending.Request.LoginHint), "sign_in_required", document.Timestamp(pending.ExpiresAt)
 	d.Methods = h.Service.Identify(ctx, tenant(info), "")
 	if info.Principal != nil && info.Principal.Subject != info.Principal.ClientID {
 		d.Status = "ready"
 		var refused *authorization.RedirectError
-		_, err := h.Requests.Consented(ctx, oauthTenant(info), flow.Request, flow.Answer, info.Principal.Subject)
+		_, err := h.Requests.Consented(ctx, oauthTenant(info), pending.Request, pending.Answer, info.Principal.Subject)
 		if errors.As(err, &refused) {
 			if refused.Code == protocol.ConsentRequired {
 				d.Status = refused.Code
@@ -60,7 +60,7 @@ func (h *Handlers) GetFlow(ctx context.Context, request GetFlowRequestObject) (G
 			err = nil
 		}
 		if err == nil {
-			d.GroupScopes, err = h.groupScopes(ctx, info, app, flow.Request.Scopes)
+			d.GroupScopes, err = h.groupScopes(ctx, info, app, pending.Request.Scopes)
 		}
 		if err != nil {
 			return nil, err
@@ -149,8 +149,8 @@ func (h *Handlers) EndMyAuthorization(ctx context.Context, request EndMyAuthoriz
 	return EndMyAuthorization204Response{}, err
 }
 
-// flowError returns the response to an error of an authorization request, or nil.
-func flowError(err error) *web.Error {
+// requestError returns the response to an error of an authorization request, or nil.
+func requestError(err error) *web.Error {
 	switch {
 	case errors.Is(err, authorization.ErrRequestNotFound):
 		return &web.Error{Status: http.StatusNotFound, Code: "flow_not_found", Message: authorization.ErrRequestNotFound.Error()}
