@@ -53,7 +53,6 @@ type OAuth struct {
 	Tokens interface {
 		oauth2.Tokens
 		account.Tokens
-		web.Verifier
 	}
 	Keys interface {
 		oauth2.Keys
@@ -81,6 +80,7 @@ func OAuthOf(s *oauth.Service) OAuth {
 type Authn interface {
 	account.Service
 	people.Access
+	oauth2.Sessions
 }
 
 // Engine answers checks and lists, and writes; [audit.Engine] implements it.
@@ -117,8 +117,8 @@ type Config struct {
 	// of a deployment. A new key invalidates the cursors of lists in progress.
 	CursorKey []byte
 
-	// The pipeline of all requests. New sets its Verifier, and defaults for Logger and
-	// Metrics.
+	// The pipeline of all requests. Default for Logger: errors are discarded; for Metrics:
+	// they are not published.
 	web.Config
 
 	// GeoIP locates the addresses of sessions; [geo.None] knows no location.
@@ -146,7 +146,6 @@ func New(c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	c.Verifier = &account.Verifier{Tokens: c.OAuth.Tokens, Sessions: c.Authn}
 	server, err := web.New(c.Config)
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)

@@ -17,7 +17,6 @@ import (
 	"stonetown/api/account"
 	"stonetown/api/applications"
 	"stonetown/api/oauth2"
-	"stonetown/api/web"
 	"stonetown/engine"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth/authorization"
@@ -99,7 +98,6 @@ func (f failingGrants) Token(ctx context.Context, tenant protocol.Tenant, req gr
 type tokens interface {
 	oauth2.Tokens
 	account.Tokens
-	web.Verifier
 }
 
 type failingTokens struct {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"stonetown/api"
+	"stonetown/api/web"
 	"stonetown/oauth/protocol"
 	"stonetown/oauth/token"
 )
@@ -527,12 +528,12 @@ func otherEpoch(t *testing.T, _ *world, c *client) {
 
 // expiring shortens the lifetime of all tokens.
 type expiring struct {
-	tokens
+	web.Verifier
 	in time.Duration
 }
 
 func (e expiring) Verify(ctx context.Context, t protocol.Tenant, bearer string) (*token.Principal, error) {
-	p, err := e.tokens.Verify(ctx, t, bearer)
+	p, err := e.Verifier.Verify(ctx, t, bearer)
 	if err == nil {
 		short := *p
 		short.ExpiresAt = time.Now().Add(e.in)
@@ -577,5 +578,5 @@ func TestStreamsEnd(t *testing.T) {
 	equal(t, "after all limits", long.next()["schema_changed"], true)
 	stop()
 	ends(long)
-	ends(serve(func(config *api.Config) { config.OAuth.Tokens = expiring{config.OAuth.Tokens, 2 * limit} }).watch(t, nil))
+	ends(serve(func(config *api.Config) { config.Verifier = expiring{config.Verifier, 2 * limit} }).watch(t, nil))
 }

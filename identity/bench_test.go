@@ -13,9 +13,8 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// BenchmarkUsers is what a page of 50 takes among 200,000 users: the first one, one
-// from the middle, and searches for what many have, for what one has, and for what
-// nobody has, for which every user is looked at.
+// BenchmarkUsers measures pages of 50 among 200,000 users: the first page, one in the middle, and
+// searches that match many users, one user, and none, which reads the texts of all users.
 func BenchmarkUsers(b *testing.B) {
 	const n = 200_000
 	for name, url := range map[string]func() string{
@@ -34,7 +33,7 @@ func BenchmarkUsers(b *testing.B) {
 			}
 			began := time.Now()
 			clock := func() time.Time { began = began.Add(time.Millisecond); return began }
-			d, err := New(Config{DB: db, Clock: clock})
+			d, err := New(testConfig(db, clock))
 			if err != nil {
 				b.Fatal(err)
 			}

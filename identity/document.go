@@ -6,8 +6,8 @@ import (
 	"stonetown/internal/document"
 )
 
-// UserDocument is the public representation of a user: operations answer it, and events
-// carry it. It holds no secret.
+// UserDocument is the public representation of a user, in responses and in events. It contains
+// no secrets.
 type UserDocument struct {
 	ID                  string              `json:"id"`
 	Email               string              `json:"email"`
@@ -26,7 +26,7 @@ type UserDocument struct {
 	LastSignedInAt      *document.Timestamp `json:"last_signed_in_at"`
 }
 
-// Document is the public representation of a user.
+// Document returns the public representation of a user.
 func (u User) Document() UserDocument {
 	d := UserDocument{
 		ID: u.ID, Email: u.Email, EmailVerified: u.EmailVerified, State: u.State,
@@ -52,7 +52,7 @@ type GroupDocument struct {
 	CreatedAt   document.Timestamp `json:"created_at"`
 }
 
-// Document is the public representation of a group.
+// Document returns the public representation of a group.
 func (g Group) Document() GroupDocument {
 	return GroupDocument{
 		ID: g.ID, Slug: g.Slug, Name: g.Name, Description: g.Description, Scopes: append([]string{}, g.Scopes...),

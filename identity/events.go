@@ -8,10 +8,10 @@ import (
 	"stonetown/internal/eventlog"
 )
 
-// Each type of event has one constructor, which takes the changed object. The object's
-// public representation is in the data, as it is after the change.
+// Each type of event has one constructor, which takes the changed object. The data contains its
+// public representation after the change.
 
-// Source says how an account was created.
+// Source is the way in which an account was created.
 type Source string
 
 // The sources of accounts.
@@ -21,7 +21,7 @@ const (
 	FromSignUp        Source = "sign_up"
 )
 
-// reference names an object by its id.
+// reference is an object that is named by its id.
 type reference struct {
 	ID   string `json:"id"`
 	Slug string `json:"slug,omitzero"`
@@ -39,7 +39,7 @@ func UserCreated(ctx context.Context, u User, source Source) eventlog.Event {
 	return eventlog.Of(ctx, eventlog.UserCreated, userEvent{User: u.Document(), Source: source})
 }
 
-// UserActivated is the event of a pending user who becomes active.
+// UserActivated is the event of a pending user that becomes active.
 func UserActivated(ctx context.Context, c Change) eventlog.Event {
 	return stateChanged(ctx, eventlog.UserActivated, c)
 }
@@ -71,8 +71,8 @@ func userDeleted(ctx context.Context, userID string) eventlog.Event {
 	}{reference{ID: userID}})
 }
 
-// events are those of a change: one for the state, one for the password, one for the rest
-// and one for each session that ended.
+// events returns the events of a change: one for the state, one for the password, one for the
+// other properties, and one for each session that was ended.
 func (c Change) events(ctx context.Context) (events []eventlog.Event) {
 	changes := document.Difference(c.Before.Document(), c.After.Document())
 	delete(changes, "updated_at")
@@ -122,7 +122,7 @@ func groupDeleted(ctx context.Context, g Group) eventlog.Event {
 	return eventlog.Of(ctx, eventlog.GroupDeleted, groupEvent{Group: g.Document()})
 }
 
-// memberEvent is the data of an event about a user who joins or leaves a group.
+// memberEvent is the data of an event about a new or former member of a group.
 type memberEvent struct {
 	Group reference `json:"group"`
 	User  reference `json:"user"`
@@ -136,7 +136,7 @@ func memberRemoved(ctx context.Context, g Group, userID string) eventlog.Event {
 	return eventlog.Of(ctx, eventlog.GroupMemberRemoved, memberEvent{reference{g.ID, g.Slug}, reference{ID: userID}})
 }
 
-// membersChanged are the events of several users, made by one of the constructors above.
+// membersChanged returns the events of several users, made by one of the constructors above.
 func membersChanged(ctx context.Context, one func(context.Context, Group, string) eventlog.Event, g Group, userIDs []string) []eventlog.Event {
 	events := make([]eventlog.Event, len(userIDs))
 	for i, userID := range userIDs {

@@ -19,23 +19,23 @@ import (
 )
 
 var (
-	// ErrGroupNotFound is returned for an id that no group has.
+	// ErrGroupNotFound is returned for an unknown group.
 	ErrGroupNotFound = errors.New("group not found")
-	// ErrSlugInvalid is returned for a slug that is not URL-safe, or reserved.
+	// ErrSlugInvalid is returned for an invalid or reserved slug.
 	ErrSlugInvalid = errors.New("slug is not 1 to 63 lower-case letters, digits and single hyphens, or is reserved")
-	// ErrSlugTaken is returned for a slug that another group has.
+	// ErrSlugTaken is returned for the slug of another group.
 	ErrSlugTaken = errors.New("another group has this slug")
-	// ErrBuiltin is returned for what would take the administrators' group away, or
-	// scopes from it.
+	// ErrBuiltin is returned for deleting the group of the administrators and for changing
+	// its scopes.
 	ErrBuiltin = errors.New("the administrators group cannot be deleted, and its scopes cannot be changed")
 )
 
-// AdministratorsSlug names the group that every tenant has from its beginning.
+// AdministratorsSlug is the slug of the group of administrators, which every tenant has.
 const AdministratorsSlug = "administrators"
 
-// Group is users who have something in common: scopes, and whatever relations name
-// the group as their subject. Who its members are is relations, too, and only those:
-// group:<id>#member@user:<id>. That it grants a scope is scope:<name>#holder@group:<id>#member.
+// Group is a set of users with common rights. Its members are the relations
+// group:<id>#member@user:<id>, and its scopes the relations
+// scope:<name>#holder@group:<id>#member.
 type Group struct {
 	ID          string
 	TenantID    string
@@ -48,16 +48,16 @@ type Group struct {
 	UpdatedAt   time.Time
 }
 
-// IsBuiltin reports whether the group is that of the administrators.
+// IsBuiltin reports whether the group is the group of the administrators.
 func (g Group) IsBuiltin() bool { return g.Slug == AdministratorsSlug }
 
-// NewGroup is what creating a group takes.
+// NewGroup describes a new group.
 type NewGroup struct {
 	Slug, Name, Description string
 	Scopes                  []string
 
-	initial bool     // the group comes with the tenant, which is not an event
-	first   []string // ids of its first members
+	initial bool     // the group is created with its tenant, without an event
+	first   []string // the ids of the first members
 }
 
 var slugPattern = regexp.MustCompile(`^[a-z0-9](-?[a-z0-9]){0,62}$`)
@@ -68,7 +68,7 @@ func groupObject(groupID string) tuplestore.Object {
 	return tuplestore.Object{Type: schema.GroupType, ID: groupID}
 }
 
-// grant is the relation that gives a group's members a scope.
+// grant is the relation that gives the members of a group a scope.
 func grant(groupID, scope string) engine.WriteOp {
 	return engine.WriteOp{
 		Resource: tuplestore.Object{Type: schema.ScopeType, ID: scope}, Relation: schema.ScopeHolder,
@@ -76,19 +76,16 @@ func grant(groupID, scope string) engine.WriteOp {
 	}
 }
 
-// UnknownScopesError is returned for scopes that the tenant does not have.
+// UnknownScopesError is returned for scopes that are not registered.
 type UnknownScopesError struct{ Scopes []string }
 
 func (e *UnknownScopesError) Error() string {
 	return fmt.Sprintf("scope %q is not registered", e.Scopes[0])
 }
 
-// known fails with [*UnknownScopesError] for scopes that a tenant does not have, as a
-// transaction sees them (nil: as they are now).
-func (d *Directory) known(ctx context.Context, tx *sqldb.Tx, tenantID string, scopes []string) error {
-	if d.scopes == nil {
-		return nil
-	}
+// checkScopes fails with [*UnknownScopesError] for scopes that a tenant does not have. tx may be
+// nil.
+func (d *Directory) checkScopes(ctx context.Context, tx *sqldb.Tx, tenantID string, scopes []string) error {
 	unknown, err := d.scopes.UnknownScopes(ctx, tx, tenantID, scopes)
 	if err == nil && len(unknown) > 0 {
 		err = &UnknownScopesError{unknown}
@@ -96,16 +93,17 @@ func (d *Directory) known(ctx context.Context, tx *sqldb.Tx, tenantID string, sc
 	return err
 }
 
-// CreateGroup adds a group without members. A commit id, if it is not empty, makes it safe
-// to ask again. It fails with [*UnknownScopesError], [ErrSlugInvalid] or [ErrSlugTaken], or
-// with [*authority.DeniedError] for a scope that the caller lacks.
+// CreateGroup adds a group without members. A commit id that is not empty makes the call
+// idempotent. CreateGroup fails with [*UnknownScopesError], [ErrSlugInvalid] or [ErrSlugTaken],
+// or with [*authority.DeniedError] for a scope that the caller lacks.
 func (d *Directory) CreateGroup(ctx context.Context, tenantID string, n NewGroup, commitID string) (Group, error) {
 	return d.createGroup(ctx, tenantID, n, origin(ctx, commitID))
 }
 
 func (d *Directory) createGroup(ctx context.Context, tenantID string, n NewGroup, origin engine.Origin) (Group, error) {
-	// Before the transaction, as some texts cannot be the id of a scope.
-	if err := d.known(ctx, nil, tenantID, n.Scopes); err != nil {
+	// Checked before the transaction as well, because not every text is a valid id of a
+	// scope.
+	if err := d.checkScopes(ctx, nil, tenantID, n.Scopes); err != nil {
 		return Group{}, err
 	}
 	if len(n.Slug) > 63 || !slugPattern.MatchString(n.Slug) || slices.Contains(reservedGroupSlugs, n.Slug) {
@@ -120,7 +118,7 @@ func (d *Directory) createGroup(ctx context.Context, tenantID string, n NewGroup
 		MemberCount: len(n.first), CreatedAt: now, UpdatedAt: now,
 	}
 	origin.Also = func(ctx context.Context, tx *sqldb.Tx) error {
-		if err := d.known(ctx, tx, tenantID, g.Scopes); err != nil {
+		if err := d.checkScopes(ctx, tx, tenantID, g.Scopes); err != nil {
 			return err
 		}
 		return insertGroup(ctx, tx, g)
@@ -140,19 +138,18 @@ func (d *Directory) createGroup(ctx context.Context, tenantID string, n NewGroup
 	if _, err := d.relations.Write(ctx, tenantID, req); err != nil {
 		return Group{}, fmt.Errorf("create group: %w", err)
 	}
-	return selectGroupBySlug(ctx, d.db, tenantID, g.Slug) // which the same request may have made before
+	return selectGroupBySlug(ctx, d.db, tenantID, g.Slug) // an idempotent request may have created it before
 }
 
-// Group finds a group by its id. It fails with [ErrGroupNotFound].
+// Group returns a group by its id. It fails with [ErrGroupNotFound].
 func (d *Directory) Group(ctx context.Context, tenantID, groupID string) (Group, error) {
 	return selectGroup(ctx, d.db, tenantID, groupID)
 }
 
-// UpdateGroup changes a group: change makes of it what it shall be; only name,
-// description and scopes may differ. Without a difference nothing is written. commitID is
-// that of [Directory.CreateGroup]. It fails with [ErrGroupNotFound], [*UnknownScopesError]
-// or [ErrBuiltin], or with [*authority.DeniedError] for a further scope that the caller
-// lacks.
+// UpdateGroup changes a group. change may modify name, description and scopes, and may run more
+// than once. Nothing is written if the group stays the same. commitID is as for
+// [Directory.CreateGroup]. UpdateGroup fails with [ErrGroupNotFound], [*UnknownScopesError] or
+// [ErrBuiltin], or with [*authority.DeniedError] for an additional scope that the caller lacks.
 func (d *Directory) UpdateGroup(ctx context.Context, tenantID, groupID string, change func(*Group), commitID string) (Group, error) {
 	for {
 		before, err := d.Group(ctx, tenantID, groupID)
@@ -167,7 +164,7 @@ func (d *Directory) UpdateGroup(ctx context.Context, tenantID, groupID string, c
 			return before, nil
 		}
 		further := added(before.Scopes, after.Scopes)
-		if err := d.known(ctx, nil, tenantID, further); err != nil {
+		if err := d.checkScopes(ctx, nil, tenantID, further); err != nil {
 			return Group{}, err
 		}
 		if !scopes && before.IsBuiltin() {
@@ -179,7 +176,7 @@ func (d *Directory) UpdateGroup(ctx context.Context, tenantID, groupID string, c
 		after.UpdatedAt = d.now()
 		req := engine.WriteRequest{Origin: origin(ctx, commitID)}
 		req.Also = func(ctx context.Context, tx *sqldb.Tx) error {
-			if err := d.known(ctx, tx, tenantID, further); err != nil {
+			if err := d.checkScopes(ctx, tx, tenantID, further); err != nil {
 				return err
 			}
 			return updateGroup(ctx, tx, before, after)
@@ -198,7 +195,7 @@ func (d *Directory) UpdateGroup(ctx context.Context, tenantID, groupID string, c
 		_, err = d.relations.Write(ctx, tenantID, req)
 		var gone *engine.RelationNotFoundError
 		if errors.Is(err, errChanged) || errors.As(err, &gone) {
-			continue // by somebody else, meanwhile
+			continue // the group was changed meanwhile
 		}
 		if err != nil {
 			return Group{}, fmt.Errorf("update group: %w", err)
@@ -207,8 +204,8 @@ func (d *Directory) UpdateGroup(ctx context.Context, tenantID, groupID string, c
 	}
 }
 
-// DeleteGroup removes a group, with every relation that names it. commitID is that of
-// [Directory.CreateGroup]. It fails with [ErrGroupNotFound] or [ErrBuiltin].
+// DeleteGroup deletes a group and the relations that name it. commitID is as for
+// [Directory.CreateGroup]. DeleteGroup fails with [ErrGroupNotFound] or [ErrBuiltin].
 func (d *Directory) DeleteGroup(ctx context.Context, tenantID, groupID, commitID string) error {
 	g, err := d.Group(ctx, tenantID, groupID)
 	if err != nil {
@@ -231,8 +228,9 @@ func (d *Directory) DeleteGroup(ctx context.Context, tenantID, groupID, commitID
 	return nil
 }
 
-// Groups lists groups, newest first, behind a position (nil: from the start), at most
-// limit: those that have a text in slug, name or description, and a user, if asked for.
+// Groups lists groups, newest first, at most limit, after a position (nil: from the start):
+// those with a text in slug, name or description and, unless userID is empty, with the user as a
+// member.
 func (d *Directory) Groups(ctx context.Context, tenantID, query, userID string, after *Position, limit int) ([]Group, error) {
 	var of []string
 	if userID != "" {
@@ -249,7 +247,7 @@ func (d *Directory) Groups(ctx context.Context, tenantID, query, userID string, 
 	return found, nil
 }
 
-// isMember reports within a transaction whether a user is a member of a group.
+// isMember reports, within a transaction, whether a user is a member of any group.
 func (d *Directory) isMember(ctx context.Context, tx *sqldb.Tx, tenantID, userID string) (bool, error) {
 	naming := func(ctx context.Context, tenantID, typ string, subject tuplestore.Object, after *tuplestore.Record, limit int) ([]tuplestore.Record, error) {
 		return d.relations.NamingIn(ctx, tx, tenantID, typ, subject, after, limit)
@@ -262,7 +260,7 @@ func (d *Directory) isMember(ctx context.Context, tx *sqldb.Tx, tenantID, userID
 	return len(found) > 0, err
 }
 
-// naming lists relations that name a subject, as [engine.Engine.Naming] does.
+// naming lists the relations that name a subject, as [engine.Engine.Naming] does.
 type naming func(ctx context.Context, tenantID, typ string, subject tuplestore.Object, after *tuplestore.Record, limit int) ([]tuplestore.Record, error)
 
 func groupIDs(memberships []tuplestore.Record) (ids []string) {
@@ -272,7 +270,7 @@ func groupIDs(memberships []tuplestore.Record) (ids []string) {
 	return ids
 }
 
-// memberships are the relations that make a user a member of groups.
+// memberships returns the relations that make a user a member of groups.
 func (d *Directory) memberships(ctx context.Context, list naming, tenantID, userID string) (found []tuplestore.Record, err error) {
 	const page = 1000
 	var after *tuplestore.Record
@@ -288,7 +286,7 @@ func (d *Directory) memberships(ctx context.Context, list naming, tenantID, user
 	}
 }
 
-// added are those scopes of after that are not among those of before.
+// added returns the scopes of after that are not in before.
 func added(before, after []string) []string {
 	return slices.DeleteFunc(slices.Clone(after), func(scope string) bool { return slices.Contains(before, scope) })
 }

@@ -26,7 +26,7 @@ func insertGroup(ctx context.Context, tx *sqldb.Tx, g Group) error {
 	return err
 }
 
-// updateGroup fails with errChanged if the group is no longer as it was before.
+// updateGroup fails with errChanged if the group was changed since before was read.
 func updateGroup(ctx context.Context, tx *sqldb.Tx, before, after Group) error {
 	n, err := tx.Exec(ctx, `
 		UPDATE user_groups SET name = $3, description = $4, search = $5, scopes = $6, updated_at = $7
@@ -47,7 +47,7 @@ func deleteGroup(ctx context.Context, tx *sqldb.Tx, g Group) error {
 	return err
 }
 
-// countMembers queues that a group has so many members more.
+// countMembers queues a change of the number of members of a group.
 func countMembers(b *sqldb.Batch, g Group, more int, now time.Time) {
 	b.Queue(`UPDATE user_groups SET member_count = member_count + $3, updated_at = $4 WHERE tenant_id = $1 AND id = $2`,
 		[]any{g.TenantID, g.ID, int64(more), now.UnixMicro()}, nil)
@@ -81,8 +81,8 @@ func selectGroupBySlug(ctx context.Context, from reader, tenantID, slug string) 
 	return scanGroup(from.QueryRow(ctx, `SELECT `+groupColumns+` FROM user_groups WHERE tenant_id = $1 AND slug = $2 AND slug <> ''`, tenantID, slug), tenantID)
 }
 
-// selectGroups lists the groups in which all words are found and, unless of is nil,
-// that are among these.
+// selectGroups lists the groups that contain all words and, unless of is nil, whose ids are in
+// of.
 func selectGroups(ctx context.Context, from lister, tenantID string, words, of []string, after *Position, limit int) (found []Group, err error) {
 	var q conditions
 	q.where("tenant_id = %s AND created_at > 0", tenantID)
@@ -115,9 +115,8 @@ type sender interface {
 	Send(ctx context.Context, b *sqldb.Batch) error
 }
 
-// selectUsers reads the accounts that exist of some ids. Each is looked up by itself:
-// a list of ids is planned for the size that a table has at the moment, and may then
-// go through all users of the tenant.
+// selectUsers returns the existing accounts among ids. Each is a statement of its own: PostgreSQL
+// can plan a list of ids as a scan of all users of the tenant.
 func selectUsers(ctx context.Context, from sender, tenantID string, userIDs []string) (map[string]User, error) {
 	found := make(map[string]User, len(userIDs))
 	var b sqldb.Batch
@@ -142,7 +141,7 @@ func selectUsers(ctx context.Context, from sender, tenantID string, userIDs []st
 	return found, from.Send(ctx, &b)
 }
 
-// selectKnown says which of some ids are accounts.
+// selectKnown returns the ids that are accounts.
 func selectKnown(ctx context.Context, from sender, tenantID string, userIDs []string) (map[string]bool, error) {
 	users, err := selectUsers(ctx, from, tenantID, userIDs)
 	known := make(map[string]bool, len(users))
@@ -152,7 +151,7 @@ func selectKnown(ctx context.Context, from sender, tenantID string, userIDs []st
 	return known, err
 }
 
-// countActive counts the active accounts among some ids.
+// countActive counts the active accounts among ids.
 func countActive(ctx context.Context, tx *sqldb.Tx, tenantID string, userIDs []string) (n int, err error) {
 	users, err := selectUsers(ctx, tx, tenantID, userIDs)
 	for _, u := range users {

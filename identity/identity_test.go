@@ -3,13 +3,17 @@ package identity
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"stonetown/engine/authority"
 	"stonetown/identity/password"
+	"stonetown/identity/password/breached"
 	"stonetown/internal/sqldb"
 )
 
@@ -23,11 +27,31 @@ func open(t *testing.T) (*Directory, *sqldb.DB) {
 	if err := db.Migrate(t.Context(), Migrations()); err != nil {
 		t.Fatal(err)
 	}
-	d, err := New(Config{DB: db})
+	d, err := New(testConfig(db, time.Now))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return d, db
+}
+
+// noRelations are for tests that use users only.
+type (
+	relations   = Relations // a name that does not hide the method
+	noRelations struct{ relations }
+)
+
+// anyScope is a registry that has every scope.
+type anyScope struct{}
+
+func (anyScope) UnknownScopes(context.Context, *sqldb.Tx, string, []string) ([]string, error) {
+	return nil, nil
+}
+
+func testConfig(db *sqldb.DB, clock func() time.Time) Config {
+	return Config{
+		DB: db, Relations: noRelations{}, Authority: authority.New(nil, nil), Breached: breached.None{}, Scopes: anyScope{},
+		Verification: NoVerification{}, Clock: clock, Logger: slog.New(slog.DiscardHandler),
+	}
 }
 
 func create(ctx context.Context, d *Directory, db *sqldb.DB, tenantID string, n NewUser) (u User, err error) {

@@ -9,30 +9,30 @@ import (
 	"stonetown/internal/text"
 )
 
-// Filter selects users. Its zero value selects all.
+// Filter selects users. The zero value selects all.
 type Filter struct {
-	Email        string    // the whole address, whatever its case
-	State        State     // in this state
-	CreatedAfter time.Time // later than this
-	// Query is words that all must be found somewhere in the address, the names or
-	// the attributes, whatever their case.
+	Email        string // the complete address, without regard to case
+	State        State
+	CreatedAfter time.Time
+	// Query consists of words that the address, the names or the attributes must contain,
+	// without regard to case.
 	Query string
 }
 
-// Position is a place in a list of users: behind this one.
+// Position is a position in a list: after the user or group with these properties.
 type Position struct {
 	CreatedAt time.Time
 	ID        string
 }
 
-// Users lists the users that a filter selects, newest first, behind a position
-// (nil: from the start), at most limit.
+// Users lists the users that a filter selects, newest first, at most limit, after a position (nil:
+// from the start).
 func (d *Directory) Users(ctx context.Context, tenantID string, f Filter, after *Position, limit int) ([]User, error) {
 	from, tenant, created, userID := "users u", "u.tenant_id", "u.created_at", "u.id"
 	words := strings.Fields(text.Fold(f.Query))
 	if len(words) > 0 {
-		// The texts stand by themselves, in the order of the list, so that looking
-		// through many of them reads little else.
+		// The texts are in a table of their own, in the order of the list, so that a
+		// search reads little else.
 		from = "user_search s JOIN users u ON u.tenant_id = s.tenant_id AND u.id = s.user_id"
 		tenant, created, userID = "s.tenant_id", "s.created_at", "s.user_id"
 	}
@@ -46,7 +46,7 @@ func (d *Directory) Users(ctx context.Context, tenantID string, f Filter, after 
 		c.where("u.state = %s AND u.state <> ''", string(f.State))
 	}
 	if !f.CreatedAfter.IsZero() {
-		// Clients know it in milliseconds, as the start of the one it lies in.
+		// The API rounds times down to milliseconds.
 		c.where(created+" >= %s", f.CreatedAfter.Truncate(time.Millisecond).Add(time.Millisecond).UnixMicro())
 	}
 	if after != nil {

@@ -8,10 +8,10 @@ import (
 	"stonetown/tuplestore"
 )
 
-// Managed reports whether a relation of an object is kept by the directory and by nobody
-// else: who is in one of its groups, who holds a scope, and all of its users but who may
-// act as them. The empty relation stands for the object itself. scope is what it takes to
-// change them.
+// Managed reports whether only the operations on users and groups change a relation of an object:
+// the members of groups, the holders of scopes, and all relations of users except those that
+// permit acting as them. The empty relation represents the object itself. scope is the scope that
+// those operations require.
 func Managed(o tuplestore.Object, relation string) (scope string, managed bool) {
 	switch {
 	case o.Type == schema.UserType && strings.HasPrefix(o.ID, id.User+"_"):

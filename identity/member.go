@@ -15,21 +15,21 @@ import (
 	"stonetown/tuplestore"
 )
 
-// ErrLastAdministrator is returned for what would leave a tenant without a user who
-// is among its administrators and can sign in.
+// ErrLastAdministrator is returned for a change that would leave a tenant without an active
+// administrator.
 var ErrLastAdministrator = errors.New("the last administrator cannot be removed, disabled or deleted")
 
-// MaxMembers is how many members one call may add or remove.
+// MaxMembers is the maximum number of members that a call can add or remove.
 const MaxMembers = 1000
 
 // Member is a user as the member of a group.
 type Member struct {
 	User
 	AddedAt time.Time
-	AddedBy string // who added the user: the id of a user or of an application's client
+	AddedBy string // the id of a user, or the client id of an application
 }
 
-// Outcome is what became of one user of a call about many.
+// Outcome is the result for one user of a call about several.
 type Outcome string
 
 const (
@@ -46,12 +46,12 @@ func membership(groupID, userID string) engine.WriteOp {
 	}
 }
 
-// errChanged: something else changed what a change was based on; it is tried again.
+// errChanged is returned for a change that was based on outdated state. The change is repeated.
 var errChanged = errors.New("changed concurrently")
 
-// AddMembers puts users into a group: all that exist, or none. Each user gets an
-// outcome. commitID is that of [Directory.CreateGroup]. It fails with [ErrGroupNotFound],
-// or with [*authority.DeniedError] for a group with a scope that the caller lacks.
+// AddMembers adds users to a group: all that exist, or none. It returns the outcome of each user.
+// commitID is as for [Directory.CreateGroup]. AddMembers fails with [ErrGroupNotFound], or with
+// [*authority.DeniedError] for a group with a scope that the caller lacks.
 func (d *Directory) AddMembers(ctx context.Context, tenantID, groupID string, userIDs []string, commitID string) (map[string]Outcome, error) {
 	for {
 		g, err := d.Group(ctx, tenantID, groupID)
@@ -84,7 +84,8 @@ func (d *Directory) AddMembers(ctx context.Context, tenantID, groupID string, us
 			req.Ops = append(req.Ops, membership(groupID, userID))
 		}
 		req.Also = func(ctx context.Context, tx *sqldb.Tx) error {
-			// From here on nobody can delete one of the users, or the group.
+			// The transaction holds the lock of the relations, which deleting a user or
+			// a group requires.
 			still, err := selectKnown(ctx, tx, tenantID, users)
 			if err == nil && len(still) < len(users) {
 				err = errChanged
@@ -99,15 +100,15 @@ func (d *Directory) AddMembers(ctx context.Context, tenantID, groupID string, us
 			return err
 		}
 		req.Attach = func(r tuplestore.Result, b *sqldb.Batch) {
-			var moved []string
+			var changed []string
 			for i, userID := range users {
 				if r.Statuses[i] == tuplestore.Created {
-					moved = append(moved, userID)
+					changed = append(changed, userID)
 				}
 			}
-			if len(moved) > 0 {
-				countMembers(b, g, len(moved), d.now())
-				eventlog.Append(b, tenantID, membersChanged(ctx, memberAdded, g, moved)...)
+			if len(changed) > 0 {
+				countMembers(b, g, len(changed), d.now())
+				eventlog.Append(b, tenantID, membersChanged(ctx, memberAdded, g, changed)...)
 			}
 		}
 		written, err := d.relations.Write(ctx, tenantID, req)
@@ -126,8 +127,8 @@ func (d *Directory) AddMembers(ctx context.Context, tenantID, groupID string, us
 	}
 }
 
-// RemoveMembers takes users out of a group. Each gets an outcome. commitID is that of
-// [Directory.CreateGroup]. It fails with [ErrGroupNotFound] or [ErrLastAdministrator].
+// RemoveMembers removes users from a group. It returns the outcome of each user. commitID is as
+// for [Directory.CreateGroup]. RemoveMembers fails with [ErrGroupNotFound] or [ErrLastAdministrator].
 func (d *Directory) RemoveMembers(ctx context.Context, tenantID, groupID string, userIDs []string, commitID string) (map[string]Outcome, error) {
 	g, err := d.Group(ctx, tenantID, groupID)
 	if err != nil {
@@ -141,7 +142,7 @@ func (d *Directory) RemoveMembers(ctx context.Context, tenantID, groupID string,
 	if err != nil {
 		return nil, fmt.Errorf("remove members: %w", err)
 	}
-	users := slices.Sorted(maps.Keys(known)) // no others can be members
+	users := slices.Sorted(maps.Keys(known)) // only existing users can be members
 	if len(users) == 0 {
 		return outcomes, nil
 	}
@@ -156,18 +157,18 @@ func (d *Directory) RemoveMembers(ctx context.Context, tenantID, groupID string,
 		if _, err := selectGroup(ctx, tx, tenantID, groupID); err != nil || !g.IsBuiltin() {
 			return err
 		}
-		return d.othersAdminister(ctx, tx, g, users)
+		return d.keepsAdministrator(ctx, tx, g, users)
 	}
 	req.Attach = func(r tuplestore.Result, b *sqldb.Batch) {
-		var moved []string
+		var changed []string
 		for i, userID := range users {
 			if r.Counts[i] > 0 {
-				moved = append(moved, userID)
+				changed = append(changed, userID)
 			}
 		}
-		if len(moved) > 0 {
-			countMembers(b, g, -len(moved), d.now())
-			eventlog.Append(b, tenantID, membersChanged(ctx, memberRemoved, g, moved)...)
+		if len(changed) > 0 {
+			countMembers(b, g, -len(changed), d.now())
+			eventlog.Append(b, tenantID, membersChanged(ctx, memberRemoved, g, changed)...)
 		}
 	}
 	written, err := d.relations.Write(ctx, tenantID, req)
@@ -182,12 +183,11 @@ func (d *Directory) RemoveMembers(ctx context.Context, tenantID, groupID string,
 	return outcomes, nil
 }
 
-// othersAdminister fails with [ErrLastAdministrator] unless somebody stays who is a
-// member of the administrators' group and active. It is called while the tenant's
-// relations cannot change.
-func (d *Directory) othersAdminister(ctx context.Context, tx *sqldb.Tx, g Group, leaving []string) error {
+// keepsAdministrator fails with [ErrLastAdministrator] if the group of the administrators has no
+// other active member than those that leave. The caller holds the lock of the relations.
+func (d *Directory) keepsAdministrator(ctx context.Context, tx *sqldb.Tx, g Group, leaving []string) error {
 	var after *tuplestore.Record
-	was := false // one of them an administrator
+	member := false // one of those that leave is a member
 	for {
 		records, err := d.relations.RelationsIn(ctx, tx, g.TenantID, groupObject(g.ID), schema.GroupMember, after, MaxMembers)
 		if err != nil {
@@ -196,7 +196,7 @@ func (d *Directory) othersAdminister(ctx context.Context, tx *sqldb.Tx, g Group,
 		var staying []string
 		for _, r := range records {
 			if slices.Contains(leaving, r.Subject.ID) {
-				was = true
+				member = true
 			} else {
 				staying = append(staying, r.Subject.ID)
 			}
@@ -205,7 +205,7 @@ func (d *Directory) othersAdminister(ctx context.Context, tx *sqldb.Tx, g Group,
 		switch {
 		case err != nil || active > 0:
 			return err
-		case len(records) < MaxMembers && was:
+		case len(records) < MaxMembers && member:
 			return ErrLastAdministrator
 		case len(records) < MaxMembers:
 			return nil
@@ -214,11 +214,11 @@ func (d *Directory) othersAdminister(ctx context.Context, tx *sqldb.Tx, g Group,
 	}
 }
 
-// MemberPosition is a place in a list of members: behind this one.
+// MemberPosition is a position in a list of members: after this one.
 type MemberPosition struct{ UserID string }
 
-// Members lists the members of a group by id, behind a position (nil: from the
-// start), at most limit. It fails with [ErrGroupNotFound].
+// Members lists the members of a group by id, at most limit, after a position (nil: from the
+// start). It fails with [ErrGroupNotFound].
 func (d *Directory) Members(ctx context.Context, tenantID, groupID string, after *MemberPosition, limit int) ([]Member, error) {
 	if _, err := d.Group(ctx, tenantID, groupID); err != nil {
 		return nil, err
@@ -251,10 +251,10 @@ func (d *Directory) Members(ctx context.Context, tenantID, groupID string, after
 	return members, nil
 }
 
-// ErrMemberNotFound is returned for a user who is not in the group.
+// ErrMemberNotFound is returned for a user who is not a member of the group.
 var ErrMemberNotFound = errors.New("member not found")
 
-// Member finds a member of a group. It fails with [ErrMemberNotFound].
+// Member returns a member of a group. It fails with [ErrMemberNotFound].
 func (d *Directory) Member(ctx context.Context, tenantID, groupID, userID string) (Member, error) {
 	memberships, err := d.memberships(ctx, d.relations.Naming, tenantID, userID)
 	if err != nil {
@@ -269,8 +269,8 @@ func (d *Directory) Member(ctx context.Context, tenantID, groupID, userID string
 	return Member{}, ErrMemberNotFound
 }
 
-// Administrators makes sure that a tenant has its group of administrators. If it has
-// none, one is made, with these scopes, and with the tenant's first user in it.
+// Administrators creates the group of administrators of a tenant if it does not exist, with the
+// given scopes and with the first user of the tenant as a member.
 func (d *Directory) Administrators(ctx context.Context, tenantID string, scopes []string) error {
 	if _, err := selectGroupBySlug(ctx, d.db, tenantID, AdministratorsSlug); !errors.Is(err, ErrGroupNotFound) {
 		return err
@@ -286,7 +286,7 @@ func (d *Directory) Administrators(ctx context.Context, tenantID string, scopes 
 		n.first = []string{first.ID}
 	}
 	_, err = d.createGroup(ctx, tenantID, n, engine.Origin{Actor: first.ID})
-	if errors.Is(err, ErrSlugTaken) { // by another process that starts
+	if errors.Is(err, ErrSlugTaken) { // created by another process meanwhile
 		return nil
 	}
 	return err

@@ -14,8 +14,7 @@ import (
 	"stonetown/tuplestore"
 )
 
-// Relations is what the directory needs of [engine.Engine]: what users and groups may
-// do is relations, and so is who is in a group.
+// Relations is the part of [engine.Engine] that the directory uses.
 type Relations interface {
 	Write(ctx context.Context, tenantID string, req engine.WriteRequest) (engine.WriteResponse, error)
 	Unregister(ctx context.Context, tenantID string, o tuplestore.Object, origin engine.Origin) (token string, err error)
@@ -27,7 +26,7 @@ type Relations interface {
 	NamingIn(ctx context.Context, tx *sqldb.Tx, tenantID, typ string, subject tuplestore.Object, after *tuplestore.Record, limit int) ([]tuplestore.Record, error)
 }
 
-// origin is that of a change of relations that the context's caller asks for.
+// origin returns the origin of a change of relations on behalf of the context's caller.
 func origin(ctx context.Context, commitID string) engine.Origin {
 	caller, _ := authority.Of(ctx)
 	return engine.Origin{Actor: caller.ID, CommitID: commitID}
@@ -37,11 +36,11 @@ func userObject(userID string) tuplestore.Object {
 	return tuplestore.Object{Type: schema.UserType, ID: userID}
 }
 
-// Delete removes an account for good, with every relation that names the user;
-// memberships go first, one group after the other. What other modules keep about the user
-// goes, too ([Config.OnDelete]). A commit id, if it is not empty, makes it safe to ask
-// again. It fails with [ErrUserNotFound] or [ErrLastAdministrator], or with
-// [*authority.DeniedError] for a user who holds more than the caller.
+// Delete deletes an account, first its memberships, one group after the other, then the other
+// relations that name the user and the data of other modules ([Config.OnDelete]). A commit id
+// that is not empty makes the call idempotent. Delete fails with [ErrUserNotFound] or
+// [ErrLastAdministrator], or with [*authority.DeniedError] for a user with more rights than the
+// caller.
 func (d *Directory) Delete(ctx context.Context, tenantID, userID, commitID string) error {
 	if err := d.MayManage(ctx, tenantID, userID); err != nil {
 		return err
@@ -70,7 +69,7 @@ func (d *Directory) Delete(ctx context.Context, tenantID, userID, commitID strin
 			eventlog.Append(b, tenantID, userDeleted(ctx, userID))
 		}
 		last.Also = func(ctx context.Context, tx *sqldb.Tx) error {
-			// Nobody can put the user into a group from here on.
+			// The lock of the relations keeps the user from joining another group.
 			member, err := d.isMember(ctx, tx, tenantID, userID)
 			if err == nil && member {
 				err = errChanged
@@ -91,16 +90,16 @@ func (d *Directory) Delete(ctx context.Context, tenantID, userID, commitID strin
 	}
 }
 
-// groupsOf are the groups that a user is a member of.
+// groupsOf returns the groups of a user.
 func (d *Directory) groupsOf(ctx context.Context, tenantID, userID string) ([]Group, error) {
 	const all = 1 << 30
 	return d.Groups(ctx, tenantID, "", userID, nil, all)
 }
 
-// Disable keeps a user from signing in and ends all sessions. commitID is that of
-// [Directory.Delete], and it fails as that does.
+// Disable makes an account disabled, so that its user cannot sign in, and ends all sessions.
+// commitID is as for [Directory.Delete]. Disable fails as Delete does.
 func (d *Directory) Disable(ctx context.Context, tenantID, userID, commitID string) (u User, err error) {
-	outer := ctx // events have its origin, which the context of a shared transaction lacks
+	outer := ctx // has the origin of the events, which the context of a shared transaction lacks
 	disable := func(ctx context.Context, tx *sqldb.Tx) error {
 		c, err := d.UpdateIn(ctx, tx, tenantID, userID, (*User).disable)
 		if u = c.After; err != nil || c.Before.State == Disabled {
@@ -127,18 +126,18 @@ func (d *Directory) Disable(ctx context.Context, tenantID, userID, commitID stri
 	if i < 0 {
 		err = d.db.Tx(ctx, func(tx *sqldb.Tx) error { return disable(ctx, tx) })
 	} else {
-		// In line with the changes of who is an administrator.
+		// Serialized with the changes of the members of the group.
 		change := origin(ctx, commitID)
 		change.Alone = true
 		change.Also = func(ctx context.Context, tx *sqldb.Tx) error {
-			if err := d.othersAdminister(ctx, tx, groups[i], []string{userID}); err != nil {
+			if err := d.keepsAdministrator(ctx, tx, groups[i], []string{userID}); err != nil {
 				return err
 			}
 			return disable(ctx, tx)
 		}
 		_, err = d.relations.Write(ctx, tenantID, engine.WriteRequest{Origin: change})
 	}
-	if err == nil && u.ID == "" { // done before, by the same request
+	if err == nil && u.ID == "" { // an idempotent request has disabled the user before
 		u, err = d.User(ctx, tenantID, userID)
 	}
 	if err != nil {

@@ -5,23 +5,22 @@ import (
 	"strings"
 )
 
-// conditions is the WHERE clause of a statement that is being written, and its
-// arguments.
+// conditions builds a WHERE clause and its arguments.
 type conditions struct {
 	parts []string
 	args  []any
 }
 
-// where adds a condition, with %s for each of its values.
+// where adds a condition, with %s for each value.
 func (c *conditions) where(condition string, values ...any) {
-	places := make([]any, len(values))
+	parameters := make([]any, len(values))
 	for i, value := range values {
-		places[i] = c.arg(value)
+		parameters[i] = c.arg(value)
 	}
-	c.parts = append(c.parts, fmt.Sprintf(condition, places...))
+	c.parts = append(c.parts, fmt.Sprintf(condition, parameters...))
 }
 
-// contains adds the condition that a text contains every one of some words.
+// contains adds the condition that a text contains all words.
 func (c *conditions) contains(column string, words []string) {
 	for _, word := range words {
 		c.where(column+` LIKE %s ESCAPE '\'`, "%"+likeEscaper.Replace(word)+"%")
@@ -30,22 +29,22 @@ func (c *conditions) contains(column string, words []string) {
 
 var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
-// among adds the condition that a column is one of some values, of which there is at
-// least one. The last is repeated up to the next power of two, so that there are few
-// different statements to prepare.
+// among adds the condition that a column has one of the values, of which there is at least one.
+// The last value is repeated up to the next power of two, so that there are few different
+// statements to prepare.
 func (c *conditions) among(column string, values []string) {
 	n := 1
 	for n < len(values) {
 		n *= 2
 	}
-	places := make([]string, n)
-	for i := range places {
-		places[i] = c.arg(values[min(i, len(values)-1)])
+	parameters := make([]string, n)
+	for i := range parameters {
+		parameters[i] = c.arg(values[min(i, len(values)-1)])
 	}
-	c.parts = append(c.parts, fmt.Sprintf("%s IN (%s)", column, strings.Join(places, ", ")))
+	c.parts = append(c.parts, fmt.Sprintf("%s IN (%s)", column, strings.Join(parameters, ", ")))
 }
 
-// arg adds an argument and returns its place.
+// arg adds an argument and returns its parameter.
 func (c *conditions) arg(value any) string {
 	c.args = append(c.args, value)
 	return fmt.Sprintf("$%d", len(c.args))

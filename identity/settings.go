@@ -15,60 +15,60 @@ import (
 	"stonetown/internal/sqldb"
 )
 
-// Settings are what a tenant decides about its users.
+// Settings are the settings of a tenant about its users.
 type Settings struct {
 	PasswordPolicy password.Policy `json:"password_policy"`
 	MFA            MFAPolicy       `json:"mfa_policy"`
 	Session        SessionTimes    `json:"session"`
-	// SignUp says whether people may create accounts of their own.
+	// SignUp determines whether users can create accounts.
 	SignUp SignUp `json:"sign_up"`
-	// RequireVerifiedEmail: a pending user cannot sign in.
+	// RequireVerifiedEmail keeps pending users from signing in.
 	RequireVerifiedEmail bool `json:"require_verified_email"`
 }
 
-// MFAPolicy says what second factors are for.
+// MFAPolicy is the policy of second factors.
 type MFAPolicy struct {
 	Mode  MFAMode       `json:"mode"`
-	Kinds []factor.Kind `json:"kinds"` // that can be added, sorted
+	Kinds []factor.Kind `json:"kinds"` // the kinds that users can add, sorted
 }
 
-// MFAMode says who needs a second factor.
+// MFAMode determines which users need a second factor.
 type MFAMode string
 
 // The modes of MFA.
 const (
-	MFAOff      MFAMode = "off"      // nobody is asked for one, and none can be added
-	MFAOptional MFAMode = "optional" // who has one is asked for it
-	MFARequired MFAMode = "required" // who has none adds one at sign-in
+	MFAOff      MFAMode = "off"      // no factors are required, and none can be added
+	MFAOptional MFAMode = "optional" // users with a factor must prove it
+	MFARequired MFAMode = "required" // users without a factor must add one at the sign-in
 )
 
-// SignUp says who creates accounts.
+// SignUp is the mode of sign-up.
 type SignUp string
 
-// Who creates accounts.
+// The modes of sign-up.
 const (
-	SignUpOpen   SignUp = "open" // everybody their own
-	SignUpClosed SignUp = "closed"
+	SignUpOpen   SignUp = "open"   // users
+	SignUpClosed SignUp = "closed" // administrators only
 )
 
-// SessionTimes say how long sessions last.
+// SessionTimes are the lifetimes of sessions.
 type SessionTimes struct {
-	IdleS     int `json:"idle_s"`     // seconds, without being used
-	AbsoluteS int `json:"absolute_s"` // seconds, in any case
+	IdleS     int `json:"idle_s"`     // seconds without use
+	AbsoluteS int `json:"absolute_s"` // seconds
 }
 
-// Lifetimes are the same as durations.
+// Lifetimes returns the lifetimes as durations.
 func (t SessionTimes) Lifetimes() session.Lifetimes {
 	return session.Lifetimes{Idle: time.Duration(t.IdleS) * time.Second, Absolute: time.Duration(t.AbsoluteS) * time.Second}
 }
 
-// How far a tenant's settings may go, in seconds.
+// The bounds of the lifetimes that a tenant can choose, in seconds.
 const (
 	LeastSessionTime = 5 * 60
 	MostSessionTime  = 365 * 24 * 60 * 60
 )
 
-// DefaultSettings hold for a tenant that decided nothing.
+// DefaultSettings are the settings of a tenant without settings of its own.
 func DefaultSettings() Settings {
 	return Settings{
 		PasswordPolicy: password.Policy{MinLength: 8, MaxLength: 128},
@@ -78,13 +78,13 @@ func DefaultSettings() Settings {
 	}
 }
 
-// Settings reads a tenant's settings.
+// Settings returns the settings of a tenant.
 func (d *Directory) Settings(ctx context.Context, tenantID string) (Settings, error) {
 	return selectSettings(ctx, d.db, tenantID)
 }
 
-// UpdateSettings changes a tenant's settings within a transaction; change gets them as
-// they are and makes of them what they shall be.
+// UpdateSettings changes the settings of a tenant within a transaction. change modifies the current
+// settings.
 func (d *Directory) UpdateSettings(ctx context.Context, tx *sqldb.Tx, tenantID string, change func(*Settings)) (before, after Settings, err error) {
 	if before, err = selectSettings(ctx, tx, tenantID); err != nil {
 		return before, after, err

@@ -20,7 +20,7 @@ var migrations embed.FS
 // Migrations create the package's tables.
 func Migrations() sqldb.Migrations { return sqldb.EmbeddedMigrations("identity", migrations) }
 
-// queueUser queues the insertion of an account.
+// queueUser queues the insertion of an account and its search text.
 func queueUser(b *sqldb.Batch, u User) {
 	b.Queue(`
 		INSERT INTO users (tenant_id, id, email, email_norm, email_verified, state, name, given_name, family_name, picture, locale,
@@ -34,7 +34,7 @@ func queueUser(b *sqldb.Batch, u User) {
 		[]any{u.TenantID, u.CreatedAt.UnixMicro(), u.ID, u.searchText()}, nil)
 }
 
-// updateUser queues what brings an account to its present state.
+// updateUser queues an update of an account and its search text.
 func updateUser(b *sqldb.Batch, u User) {
 	b.Queue(`
 		UPDATE users SET email = $3, email_norm = $4, email_verified = $5, state = $6, name = $7, given_name = $8, family_name = $9,
@@ -48,7 +48,7 @@ func updateUser(b *sqldb.Batch, u User) {
 		[]any{u.TenantID, u.CreatedAt.UnixMicro(), u.ID, u.searchText()}, nil)
 }
 
-// userColumns is what scanUser reads.
+// userColumns are the columns that scanUser reads.
 const userColumns = `u.id, u.email, u.email_verified, u.state, u.name, u.given_name, u.family_name, u.picture, u.locale,
 	u.attributes, u.password_hash, u.password_must_be_reset, u.password_check_at, u.must_enrol, u.created_at, u.updated_at, u.last_signed_in_at, u.signed_out_at`
 
@@ -97,7 +97,7 @@ func selectFirstUser(ctx context.Context, from reader, tenantID string) (User, e
 	return scanUser(from.QueryRow(ctx, `SELECT `+userColumns+` FROM users u WHERE u.tenant_id = $1 AND u.created_at > 0 ORDER BY u.created_at, u.id LIMIT 1`, tenantID), tenantID)
 }
 
-// deleteUser takes away all that is kept of an account.
+// deleteUser deletes an account with all data of this package and the packages below.
 func deleteUser(ctx context.Context, tx *sqldb.Tx, u User) error {
 	n, err := tx.Exec(ctx, `DELETE FROM users WHERE tenant_id = $1 AND id = $2`, u.TenantID, u.ID)
 	if err == nil && n == 0 {

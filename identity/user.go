@@ -25,34 +25,35 @@ import (
 )
 
 var (
-	// ErrUserNotFound is returned by lookups that match no account.
+	// ErrUserNotFound is returned for an unknown user.
 	ErrUserNotFound = errors.New("user not found")
 
 	// ErrUserExists is returned for an e-mail address that has an account in
 	// the tenant.
 	ErrUserExists = errors.New("a user with this e-mail address already exists")
 
-	// ErrEmailInvalid is returned for what is not an e-mail address.
+	// ErrEmailInvalid is returned for an invalid e-mail address.
 	ErrEmailInvalid = errors.New("not an e-mail address")
 )
 
-// State says whether a person may sign in.
+// State is the state of an account.
 type State string
 
-// The states of a user. An account becomes active when its address is verified, or
-// by somebody who vouches for it, and never pending again.
+// The states of an account. A pending account becomes active when its address is verified, by
+// its user or by an administrator, and is never pending again. Users of disabled accounts cannot
+// sign in.
 const (
 	Pending  State = "pending"
 	Active   State = "active"
 	Disabled State = "disabled"
 )
 
-// Profile is what people say about themselves. All of it is optional.
+// Profile is the profile of a user. All fields are optional.
 type Profile struct {
 	Name, GivenName, FamilyName string
 	Picture                     string // URL
 	Locale                      string // BCP 47
-	// Attributes is a JSON object of the application's own; nil if there is none.
+	// Attributes is a JSON object that applications define; nil if there is none.
 	Attributes []byte
 }
 
@@ -60,43 +61,43 @@ type Profile struct {
 type User struct {
 	ID            string
 	TenantID      string
-	Email         string // as it was entered
+	Email         string // as entered
 	EmailVerified bool
 	State         State
 	Profile
 	PasswordHash        password.Hash // empty when the account has no password
 	PasswordMustBeReset bool          // at the next sign-in
 	PasswordCheckAt     time.Time     // when to look the password up among breached ones; zero: at the next sign-in
-	MustEnrol           bool          // a second factor, at the next sign-in
-	CreatedAt           time.Time     // UTC, as are all
+	MustEnrol           bool          // the next sign-in requires adding a second factor
+	CreatedAt           time.Time     // UTC, as all times
 	UpdatedAt           time.Time
 	LastSignedInAt      time.Time // zero: never
-	SignedOutAt         time.Time // when [Directory.SignOut] last was; zero: never
+	SignedOutAt         time.Time // the last [Directory.SignOut]; zero: never
 }
 
-// NewUser is what creating an account takes.
+// NewUser describes a new account.
 type NewUser struct {
 	Email               string
-	EmailVerified       bool // the account is then active
+	EmailVerified       bool // the account is active then
 	Profile             Profile
 	PasswordHash        password.Hash // from [Directory.NewPassword]; a transaction must not wait for hashing
 	PasswordMustBeReset bool
 }
 
-// SetPassword replaces the password; the empty hash takes it away.
+// SetPassword replaces the password. The empty hash removes it.
 func (u *User) SetPassword(hash password.Hash) { u.PasswordHash, u.PasswordCheckAt = hash, time.Time{} }
 
 func (u *User) disable() { u.State = Disabled }
 
-// Enable takes [Directory.Disable] back. The account is active then, even if its
-// address was never verified; in other states nothing changes.
+// Enable makes a disabled account active, even if its address was never verified. It has no
+// effect in other states.
 func (u *User) Enable() {
 	if u.State == Disabled {
 		u.State = Active
 	}
 }
 
-// VerifyEmail says whether the address is the user's. That makes a pending account
+// VerifyEmail sets whether the address is verified. A verified address makes a pending account
 // active.
 func (u *User) VerifyEmail(verified bool) {
 	u.EmailVerified = verified
@@ -105,47 +106,54 @@ func (u *User) VerifyEmail(verified bool) {
 	}
 }
 
-// Config says what a directory works on.
+// Config contains the dependencies of a directory. All fields but Clock and OnDelete are
+// required.
 type Config struct {
-	// DB holds the rows. Required; its tables are [Migrations].
+	// DB stores users and groups. Its tables are [Migrations].
 	DB *sqldb.DB
-	// Relations has what users may do, and who is in which group. Required by
-	// everything about groups, and by disabling and deleting users.
+	// Relations stores memberships and the scopes of groups.
 	Relations Relations
-	// Authority compares the rights of callers. Required by everything that gives rights
-	// or takes accounts over on behalf of a caller.
+	// Authority compares the rights of callers.
 	Authority *authority.Checker
-	// Breached is the list of breached passwords. Default: [breached.None].
+	// Breached is the list of breached passwords; [breached.None] is an empty one.
 	Breached breached.List
-	// Clock tells the time. Default: time.Now.
-	Clock func() time.Time
-	// Logger gets what goes wrong without anybody being told. Default: discarded.
-	Logger *slog.Logger
-	// Scopes knows which scopes groups can have. Default: any.
+	// Scopes is the registry of the scopes that groups can have.
 	Scopes Scopes
-	// Verification has the addresses of new users verified. Default: no mail is sent.
+	// Verification sends the mails to new users; [NoVerification] sends none.
 	Verification Verification
-	// OnDelete queue what commits when a user is deleted: the removal of what other
-	// modules keep about the user.
+	// OnDelete are called when a user is deleted. They queue the deletion of the data of
+	// other modules about the user.
 	OnDelete []func(b *sqldb.Batch, tenantID, userID string)
+	// Clock returns the time. Default: time.Now.
+	Clock  func() time.Time
+	Logger *slog.Logger
 }
 
-// Scopes knows which scopes a tenant has.
+// Scopes is a registry of scopes.
 type Scopes interface {
-	// UnknownScopes returns those that the tenant does not have, as a transaction
-	// sees them (nil: as they are now).
+	// UnknownScopes returns the scopes that a tenant does not have, in a transaction or, if
+	// from is nil, outside of one.
 	UnknownScopes(ctx context.Context, from *sqldb.Tx, tenantID string, scopes []string) (unknown []string, err error)
 }
 
-// Verification sends new users the mail by which they verify their address.
+// Verification sends a mail with a link to verify the address of a new user.
 type Verification interface {
-	// Queue queues the mail; it is sent after the commit.
+	// Queue queues the mail. It is sent after the commit.
 	Queue(b *sqldb.Batch, u User)
-	// Wake has queued mail sent at once.
+	// Wake sends queued mails without delay.
 	Wake()
 }
 
-// Directory knows the users of every tenant. It is safe for concurrent use.
+// NoVerification is a [Verification] that sends no mails.
+type NoVerification struct{}
+
+// Queue implements [Verification].
+func (NoVerification) Queue(*sqldb.Batch, User) {}
+
+// Wake implements [Verification].
+func (NoVerification) Wake() {}
+
+// Directory stores the users and groups of all tenants. It is safe for concurrent use.
 type Directory struct {
 	db        *sqldb.DB
 	relations Relations
@@ -159,19 +167,13 @@ type Directory struct {
 	onDelete     []func(b *sqldb.Batch, tenantID, userID string)
 }
 
-// New returns the directory kept in c.DB.
+// New returns a directory.
 func New(c Config) (*Directory, error) {
-	if c.DB == nil {
-		return nil, errors.New("identity: Config.DB is required")
+	if c.DB == nil || c.Relations == nil || c.Authority == nil || c.Breached == nil || c.Scopes == nil || c.Verification == nil || c.Logger == nil {
+		return nil, errors.New("identity: Config.DB, Relations, Authority, Breached, Scopes, Verification and Logger are required")
 	}
 	if c.Clock == nil {
 		c.Clock = time.Now
-	}
-	if c.Breached == nil {
-		c.Breached = breached.None{}
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &Directory{
 		db: c.DB, relations: c.Relations, authority: c.Authority, breached: c.Breached, clock: c.Clock, log: c.Logger,
@@ -181,14 +183,14 @@ func New(c Config) (*Directory, error) {
 
 func (d *Directory) now() time.Time { return d.clock().UTC().Truncate(time.Microsecond) }
 
-// CreateUser adds an account within the caller's transaction, and no event. It fails with
+// CreateUser adds an account within a transaction, without an event. It fails with
 // [ErrEmailInvalid] or [ErrUserExists].
 func (d *Directory) CreateUser(ctx context.Context, tx *sqldb.Tx, tenantID string, n NewUser) (User, error) {
 	return d.createIn(ctx, tx, tenantID, n, func(User, *sqldb.Batch) {})
 }
 
-// createIn adds an account, with what attach queues, in one round trip. What attach queues
-// must not violate a unique index: that would be taken for the account's.
+// createIn adds an account together with the statements that attach queues, in one round trip.
+// These must not violate a unique index, which is reported as an existing account.
 func (d *Directory) createIn(ctx context.Context, tx *sqldb.Tx, tenantID string, n NewUser, attach func(User, *sqldb.Batch)) (User, error) {
 	if !ValidEmail(n.Email) {
 		return User{}, ErrEmailInvalid
@@ -220,8 +222,8 @@ func (d *Directory) newUser(tenantID string, n NewUser) User {
 	return u
 }
 
-// Create adds an account on behalf of an administrator. A user whose address is not
-// verified gets a mail to do so. It fails with [ErrEmailInvalid] or [ErrUserExists].
+// Create adds an account on behalf of an administrator. If the address is not verified, the user
+// gets a mail with a link to verify it. Create fails with [ErrEmailInvalid] or [ErrUserExists].
 func (d *Directory) Create(ctx context.Context, tenantID string, n NewUser) (u User, err error) {
 	err = d.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		u, err = d.createIn(ctx, tx, tenantID, n, func(u User, b *sqldb.Batch) {
@@ -230,42 +232,41 @@ func (d *Directory) Create(ctx context.Context, tenantID string, n NewUser) (u U
 		})
 		return err
 	})
-	if err == nil && !u.EmailVerified && d.verification != nil {
+	if err == nil && !u.EmailVerified {
 		d.verification.Wake()
 	}
 	return u, err
 }
 
-// verify queues the mail to a new user whose address is not verified.
+// verify queues the mail to a new user, unless the address is verified.
 func (d *Directory) verify(b *sqldb.Batch, u User) {
-	if !u.EmailVerified && d.verification != nil {
+	if !u.EmailVerified {
 		d.verification.Queue(b, u)
 	}
 }
 
-// User finds an account by its id. It fails with [ErrUserNotFound].
+// User returns an account by its id. It fails with [ErrUserNotFound].
 func (d *Directory) User(ctx context.Context, tenantID, userID string) (User, error) {
 	return selectUser(ctx, d.db, tenantID, userID)
 }
 
-// UserByEmail finds an account by its address, whatever the case. It fails with
+// UserByEmail returns an account by its address, without regard to case. It fails with
 // [ErrUserNotFound].
 func (d *Directory) UserByEmail(ctx context.Context, tenantID, email string) (User, error) {
 	return selectUserByEmail(ctx, d.db, tenantID, NormalEmail(email))
 }
 
-// Change is what became of an account.
+// Change is a change of an account.
 type Change struct {
 	Before, After User
-	Ended         []session.Session // with it
+	Ended         []session.Session // the sessions that it ended
 }
 
-// Update changes an account: change gets it as it is and makes of it what it shall
-// be; id, tenant and creation stay, and [Directory.Disable] disables. With another
-// password all sessions end. Without a difference nothing is written. change may run more
-// than once. It fails with [ErrUserNotFound], with
-// [ErrUserExists] for the address of another account, or with [*authority.DeniedError] for
-// a change by which the caller could act as a user who holds more.
+// Update changes an account. change modifies the current account and may run more than once; it
+// must not change id, tenant and creation, nor disable the account ([Directory.Disable]). A new
+// password ends all sessions. Nothing is written if the account stays the same. Update fails with
+// [ErrUserNotFound], with [ErrUserExists] for the address of another account, or with
+// [*authority.DeniedError] for a change by which the caller could act as a user with more rights.
 func (d *Directory) Update(ctx context.Context, tenantID, userID string, change func(*User)) (after User, err error) {
 	seen, err := d.User(ctx, tenantID, userID)
 	if err != nil {
@@ -307,15 +308,14 @@ func (d *Directory) Update(ctx context.Context, tenantID, userID string, change 
 	return after, nil
 }
 
-// takesOver reports whether a change lets somebody else sign in to an account, or sign in
-// again.
+// takesOver reports whether a change can let another person sign in to the account.
 func takesOver(before, after User) bool {
 	return before.PasswordHash != after.PasswordHash || before.EmailVerified != after.EmailVerified ||
 		before.PasswordMustBeReset != after.PasswordMustBeReset || before.State != after.State
 }
 
-// MayManage fails with [*authority.DeniedError] unless the caller holds what a user holds,
-// and with [ErrUserNotFound].
+// MayManage fails with [*authority.DeniedError] unless the caller has all rights of a user, or
+// with [ErrUserNotFound].
 func (d *Directory) MayManage(ctx context.Context, tenantID, userID string) error {
 	if _, err := d.User(ctx, tenantID, userID); err != nil {
 		return err
@@ -323,8 +323,7 @@ func (d *Directory) MayManage(ctx context.Context, tenantID, userID string) erro
 	return d.authority.MayManage(ctx, tenantID, userID)
 }
 
-// UpdateIn is [Directory.Update] within the caller's transaction. It ends no session and
-// writes no event.
+// UpdateIn is [Directory.Update] within a transaction. It ends no sessions and writes no events.
 func (d *Directory) UpdateIn(ctx context.Context, tx *sqldb.Tx, tenantID, userID string, change func(*User)) (Change, error) {
 	before, err := selectUser(ctx, tx, tenantID, userID)
 	if err != nil {
@@ -345,8 +344,8 @@ func (d *Directory) UpdateIn(ctx context.Context, tx *sqldb.Tx, tenantID, userID
 	return c, err
 }
 
-// SignOut ends the sessions of a user, except one, if it is named, and takes back
-// everything that was handed out before to sign in with or to act as the user.
+// SignOut ends the sessions of a user, except one if it is named, deletes the one-time tokens of
+// the user, and invalidates the tokens of applications that were issued before.
 func (d *Directory) SignOut(ctx context.Context, tx *sqldb.Tx, tenantID, userID, except string) (ended []session.Session, err error) {
 	all, err := session.OfUser(ctx, tx, tenantID, userID)
 	if err != nil {
@@ -359,28 +358,28 @@ func (d *Directory) SignOut(ctx context.Context, tx *sqldb.Tx, tenantID, userID,
 	return slices.DeleteFunc(all, func(s session.Session) bool { return s.ID == except }), tx.Send(ctx, &b)
 }
 
-// SignedIn queues that a user has just signed in.
+// SignedIn queues the time of a sign-in.
 func (d *Directory) SignedIn(b *sqldb.Batch, u User) {
 	b.Queue(`UPDATE users SET last_signed_in_at = $3 WHERE tenant_id = $1 AND id = $2`, []any{u.TenantID, u.ID, d.now().UnixMicro()}, nil)
 }
 
-// UserIn finds an account as a transaction sees it. It fails with [ErrUserNotFound].
+// UserIn is [Directory.User] within a transaction. It fails with [ErrUserNotFound].
 func (d *Directory) UserIn(ctx context.Context, tx *sqldb.Tx, tenantID, userID string) (User, error) {
 	return selectUser(ctx, tx, tenantID, userID)
 }
 
-// Hold is [Directory.UserIn], and nobody deletes or changes the account until the
-// transaction ends. It fails with [ErrUserNotFound].
+// Hold is [Directory.UserIn] and locks the account until the transaction ends. It fails with
+// [ErrUserNotFound].
 func (d *Directory) Hold(ctx context.Context, tx *sqldb.Tx, tenantID, userID string) (User, error) {
-	// What deletes a user commits with a write of relations, which is not serializable: a
-	// row that was only read would not be in its way.
+	// The transaction that deletes a user also writes relations and is not serializable, so
+	// reading the row would not conflict with it.
 	if _, err := tx.Exec(ctx, `UPDATE users SET updated_at = updated_at WHERE tenant_id = $1 AND id = $2`, tenantID, userID); err != nil {
 		return User{}, fmt.Errorf("hold user: %w", err)
 	}
 	return selectUser(ctx, tx, tenantID, userID)
 }
 
-// Scopes are those that a user has through groups, sorted.
+// Scopes returns the scopes of the groups of a user, sorted.
 func (d *Directory) Scopes(ctx context.Context, tenantID, userID string) ([]string, error) {
 	groups, err := d.groupsOf(ctx, tenantID, userID)
 	if err != nil {
@@ -393,8 +392,8 @@ func (d *Directory) Scopes(ctx context.Context, tenantID, userID string) ([]stri
 	return sorted(scopes), nil
 }
 
-// VerifyPassword finds an account by address and password. A wrong password and
-// an unknown address fail alike, in result and in time, with [ErrUserNotFound].
+// VerifyPassword returns an account by address and password. It fails with [ErrUserNotFound] for
+// an unknown address and for a wrong password, after the same time.
 func (d *Directory) VerifyPassword(ctx context.Context, tenantID, email, password string) (User, error) {
 	u, err := d.UserByEmail(ctx, tenantID, email)
 	if err != nil && !errors.Is(err, ErrUserNotFound) {
@@ -410,33 +409,34 @@ func (d *Directory) VerifyPassword(ctx context.Context, tenantID, email, passwor
 	return u, nil
 }
 
-// ValidEmail accepts one bare address, at most 254 bytes (RFC 5321 §4.5.3.1.3).
+// ValidEmail reports whether a text is one address without a display name, of at most 254 bytes
+// (RFC 5321 §4.5.3.1.3).
 func ValidEmail(email string) bool {
 	a, err := mail.ParseAddress(email)
 	return err == nil && a.Name == "" && a.Address == email && len(email) <= 254 && text.IsLine(email)
 }
 
-// NormalEmail is the form in which addresses are compared. Folding happens
-// here because databases disagree on it.
+// NormalEmail returns the form in which addresses are compared. The databases do not fold text,
+// because their rules differ.
 func NormalEmail(email string) string { return text.Fold(email) }
 
-// maxSearchText bounds what is kept of an account for searching, in bytes.
+// maxSearchText bounds the stored search text of an account, in bytes.
 const maxSearchText = 4096
 
-// searchText is what a search looks through: address, names and the texts and
-// numbers among the attributes, folded.
+// searchText returns the text that searches match: the address, the names, and the strings and
+// numbers of the attributes, folded.
 func (u User) searchText() string {
 	parts := []string{u.Email, u.Name, u.GivenName, u.FamilyName}
-	var walk func(value any)
-	walk = func(value any) {
+	var add func(value any)
+	add = func(value any) {
 		switch v := value.(type) {
 		case string:
-			parts = append(parts, strings.ReplaceAll(v, "\x00", " ")) // which JSON can hold, and PostgreSQL cannot
+			parts = append(parts, strings.ReplaceAll(v, "\x00", " ")) // NUL is valid in JSON and not in PostgreSQL
 		case json.Number:
 			parts = append(parts, v.String())
 		case []any:
 			for _, item := range v {
-				walk(item)
+				add(item)
 			}
 		case map[string]any:
 			keys := make([]string, 0, len(v))
@@ -445,7 +445,7 @@ func (u User) searchText() string {
 			}
 			slices.Sort(keys)
 			for _, key := range keys {
-				walk(v[key])
+				add(v[key])
 			}
 		}
 	}
@@ -454,7 +454,7 @@ func (u User) searchText() string {
 		d := json.NewDecoder(strings.NewReader(string(u.Attributes)))
 		d.UseNumber()
 		if d.Decode(&attributes) == nil {
-			walk(attributes)
+			add(attributes)
 		}
 	}
 	all := text.Fold(strings.Join(parts, "\n"))

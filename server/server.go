@@ -20,7 +20,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"stonetown/api"
-	"stonetown/api/account"
 	"stonetown/api/pages"
 	"stonetown/api/people"
 	"stonetown/api/web"
@@ -217,7 +216,7 @@ func (s *Server) compose(c Config) (err error) {
 		return err
 	}
 	s.OAuth, err = oauth.New(oauth.Config{
-		DB: s.DB, Seal: c.MasterKey, Relations: s.Engine, Authority: rights, Users: &account.People{Users: s.Users, Sessions: s.Authn},
+		DB: s.DB, Seal: c.MasterKey, Relations: s.Engine, Authority: rights, Users: &users{Users: s.Users, Sessions: s.Authn},
 		Jobs: s.Jobs, Tenants: tenants{s.Organizations}.OAuthTenant, Outbound: c.Outbound, Logger: c.Logger,
 	})
 	if err != nil {
@@ -240,7 +239,8 @@ func (s *Server) compose(c Config) (err error) {
 		SecurityContact: c.SecurityContact,
 		GeoIP:           c.GeoIP,
 		Config: web.Config{
-			Tenants: s.Organizations, Idempotency: keys, Limits: limits, Origins: s.OAuth.Clients,
+			Verifier: &verifier{Tokens: s.OAuth.Tokens, Sessions: s.Authn},
+			Tenants:  s.Organizations, Idempotency: keys, Limits: limits, Origins: s.OAuth.Clients,
 			Timeout: c.RequestTimeout, MaxWorking: c.MaxRequests, MaxStreams: c.MaxStreams,
 			TenantShare: c.TenantShare, CallerShare: c.CallerShare, TrustedProxies: c.TrustedProxies,
 			Dev: c.Dev, Stopping: c.Stopping,

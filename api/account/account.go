@@ -1,7 +1,7 @@
 // Package account has the operations of sign-in and of the user's own account.
 //
-// They accept access tokens of users and the opaque tokens of sessions ([Verifier]); the
-// tenant's own pages send the token of a session as a cookie.
+// They accept access tokens of users and the opaque tokens of sessions; the tenant's own pages
+// send the token of a session as a cookie.
 package account
 
 import (
@@ -28,7 +28,7 @@ import (
 
 // Service is the part of [authn.Service] that the operations use.
 type Service interface {
-	Sessions
+	ByID(ctx context.Context, tenantID, sessionID string) (session.Session, error)
 
 	Identify(ctx context.Context, t authn.Tenant, email string) []string
 	SignUp(ctx context.Context, t authn.Tenant, n authn.NewAccount) error
@@ -137,20 +137,20 @@ func tenant(info *web.RequestInfo) authn.Tenant {
 	return authn.Tenant{ID: info.Tenant.ID, Name: info.Tenant.Name, BaseURL: info.Tenant.BaseURL}
 }
 
-// By is the device that a request comes from.
+// By returns the device of a request.
 func By(info *web.RequestInfo) authn.By {
 	return authn.By{
 		Device: session.Device{IP: info.ClientIP.String(), UserAgent: info.UserAgent}, Known: info.Cookie(deviceCookie),
 	}
 }
 
-// deviceCookie holds the token of a device that is remembered.
+// deviceCookie is the cookie with the token of a remembered device.
 const deviceCookie = "__Host-dev"
 
 func meta(info *web.RequestInfo) Meta { return Meta{RequestID: info.RequestID} }
 
-// self is the user who makes a request, or on whose behalf an application does, which may
-// outlive the session. Programs are no users.
+// self returns the user of a request, also if an application sends it on behalf of the user, which
+// is possible after the session has ended. It fails for an application that acts for itself.
 func self(info *web.RequestInfo) (userID string, err error) {
 	if info.Principal.IsApplication() {
 		return "", notSignedIn()
@@ -164,8 +164,8 @@ func notSignedIn() error {
 	}
 }
 
-// person is the session of the user who makes a request. Programs have none, nor have
-// applications that outlive it.
+// person returns the session of a request. It fails for an application that acts for itself, and
+// for one whose user's session has ended.
 func (h *Handlers) person(ctx context.Context, info *web.RequestInfo) (session.Session, error) {
 	if info.Principal.SessionID == "" {
 		return session.Session{}, notSignedIn()
@@ -174,12 +174,12 @@ func (h *Handlers) person(ctx context.Context, info *web.RequestInfo) (session.S
 	if err != nil {
 		return session.Session{}, err
 	}
-	// What an access token says was proved is what it says, not what was since.
+	// The claims of the access token count, not later authentications in the session.
 	current.AuthTime, current.SecondFactor = info.Principal.AuthTime, info.Principal.SecondFactor
 	return current, nil
 }
 
-// steppedUp is person, for what takes a recent second factor.
+// steppedUp is person for operations that require a recent second factor.
 func (h *Handlers) steppedUp(ctx context.Context, info *web.RequestInfo) (session.Session, error) {
 	current, err := h.person(ctx, info)
 	if err == nil && !h.Service.SteppedUp(current.SecondFactor) {
@@ -188,8 +188,8 @@ func (h *Handlers) steppedUp(ctx context.Context, info *web.RequestInfo) (sessio
 	return current, err
 }
 
-// stepUp is the error that asks for a second factor. A user who has none has to add one, and
-// to sign in again first where that was too long ago for it.
+// stepUp returns the error that requires a second factor. A user without one must add one, and must
+// sign in again first if the last sign-in is too old.
 func (h *Handlers) stepUp(ctx context.Context, info *web.RequestInfo, current session.Session) error {
 	factors, err := h.Service.Factors(ctx, info.Tenant.ID, current.UserID)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"stonetown/oauth/access"
 )
 
-// AnswerDevice says what a device wants that waits for its user, or whether it may.
+// AnswerDevice returns the request of a device, or answers it.
 func (h *Handlers) AnswerDevice(ctx context.Context, request AnswerDeviceRequestObject) (AnswerDeviceResponseObject, error) {
 	info, form := web.InfoOf(ctx), request.Body
 	current, err := h.owner(ctx, info)
@@ -40,7 +40,7 @@ func (h *Handlers) AnswerDevice(ctx context.Context, request AnswerDeviceRequest
 	return AnswerDevice200JSONResponse{Body: body}, err
 }
 
-// proved is how the user of a session has proved to be who they are.
+// proved returns the authentication of a session.
 func proved(s session.Session) access.Authentication {
 	return access.Authentication{UserID: s.UserID, SessionID: s.ID, Methods: s.Methods, AuthTime: s.AuthTime, SecondFactor: s.SecondFactor}
 }

@@ -18,13 +18,12 @@ import (
 // Errors is the error format of the operations.
 var Errors = web.ErrorFormat{Translate: translate}
 
-// translate states an error of the domain as a response, or returns nil if it is not
-// one that a client can do anything about.
+// translate returns the response to an error of the domain, or nil for an internal error.
 func translate(err error) *web.Error {
 	bad := func(code, message string) *web.Error {
 		return &web.Error{Status: http.StatusBadRequest, Code: code, Message: message}
 	}
-	if e := flowError(err); e != nil {
+	if e := requestError(err); e != nil {
 		return e
 	}
 	var wrong *authn.WrongError
@@ -77,7 +76,7 @@ func translate(err error) *web.Error {
 	return people.Errors.Translate(err)
 }
 
-// slowDown answers attempts that come too soon.
+// slowDown returns the response to an attempt that exceeds a limit.
 func slowDown(after time.Duration) *web.Error {
 	seconds := max(1, int((after+time.Second-1)/time.Second))
 	return &web.Error{
@@ -86,7 +85,5 @@ func slowDown(after time.Duration) *web.Error {
 		Header:  http.Header{"Retry-After": {strconv.Itoa(seconds)}},
 	}
 }
-
-var _ web.Verifier = (*Verifier)(nil)
 
 var _ Tokens = (*token.Service)(nil)

@@ -12,7 +12,7 @@ import (
 	"stonetown/internal/document"
 )
 
-// maxLabel is the longest label of a factor, in characters.
+// maxLabel is the maximum length of a label, in characters.
 const maxLabel = 100
 
 func validLabel(label string) error {
@@ -48,7 +48,7 @@ func (h *Handlers) ListMyFactors(ctx context.Context, request ListMyFactorsReque
 	return ListMyFactors200JSONResponse{Body: body}, err
 }
 
-// BeginFactor begins to add a factor.
+// BeginFactor begins the enrolment of a factor.
 func (h *Handlers) BeginFactor(ctx context.Context, request BeginFactorRequestObject) (BeginFactorResponseObject, error) {
 	info, form := web.InfoOf(ctx), request.Body
 	if err := validLabel(form.Label); err != nil {
@@ -71,7 +71,7 @@ func (h *Handlers) BeginFactor(ctx context.Context, request BeginFactorRequestOb
 	return BeginFactor200JSONResponse{Body: body}, nil
 }
 
-// CompleteFactor adds a factor.
+// CompleteFactor completes the enrolment of a factor.
 func (h *Handlers) CompleteFactor(ctx context.Context, request CompleteFactorRequestObject) (CompleteFactorResponseObject, error) {
 	info, form := web.InfoOf(ctx), request.Body
 	err := need("ceremony_id", form.CeremonyID)
@@ -93,7 +93,7 @@ func (h *Handlers) CompleteFactor(ctx context.Context, request CompleteFactorReq
 	return CompleteFactor201JSONResponse{Body: FactorRead{Data: wireFactor(f), Meta: meta(info)}}, nil
 }
 
-// adding states an error of adding a factor, which may be that more has to be proved.
+// adding returns the response to an error of an enrolment, which may require a second factor.
 func (h *Handlers) adding(ctx context.Context, info *web.RequestInfo, current session.Session, err error) error {
 	if errors.Is(err, authn.ErrStepUp) {
 		return h.stepUp(ctx, info, current)
@@ -101,7 +101,7 @@ func (h *Handlers) adding(ctx context.Context, info *web.RequestInfo, current se
 	return err
 }
 
-// PatchFactor names a factor.
+// PatchFactor changes the label of a factor.
 func (h *Handlers) PatchFactor(ctx context.Context, request PatchFactorRequestObject) (PatchFactorResponseObject, error) {
 	info := web.InfoOf(ctx)
 	if err := validLabel(request.Body.Label); err != nil {

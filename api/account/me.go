@@ -59,7 +59,7 @@ func (h *Handlers) ChangePassword(ctx context.Context, request ChangePasswordReq
 	return ChangePassword204Response{}, err
 }
 
-// ChangeEmail begins to change the caller's address.
+// ChangeEmail begins a change of the caller's address.
 func (h *Handlers) ChangeEmail(ctx context.Context, request ChangeEmailRequestObject) (ChangeEmailResponseObject, error) {
 	info := web.InfoOf(ctx)
 	if err := need("new_email", request.Body.NewEmail); err != nil {
@@ -73,7 +73,7 @@ func (h *Handlers) ChangeEmail(ctx context.Context, request ChangeEmailRequestOb
 	return ChangeEmail200JSONResponse{Body: emailChange(info, c)}, err
 }
 
-// GetEmailChange says whether a change of address is done.
+// GetEmailChange returns a change of address.
 func (h *Handlers) GetEmailChange(ctx context.Context, request GetEmailChangeRequestObject) (GetEmailChangeResponseObject, error) {
 	info := web.InfoOf(ctx)
 	userID, err := self(info)
@@ -90,7 +90,7 @@ func emailChange(info *web.RequestInfo, c authn.EmailChange) EmailChangeRead {
 	return body
 }
 
-// CancelEmailChange gives a change of address up.
+// CancelEmailChange cancels a change of address.
 func (h *Handlers) CancelEmailChange(ctx context.Context, request CancelEmailChangeRequestObject) (CancelEmailChangeResponseObject, error) {
 	info := web.InfoOf(ctx)
 	current, err := h.person(ctx, info)
@@ -100,7 +100,7 @@ func (h *Handlers) CancelEmailChange(ctx context.Context, request CancelEmailCha
 	return CancelEmailChange204Response{}, err
 }
 
-// ResendVerification has the letter sent again that verifies the caller's address.
+// ResendVerification sends the link that verifies the caller's address again.
 func (h *Handlers) ResendVerification(ctx context.Context, _ ResendVerificationRequestObject) (ResendVerificationResponseObject, error) {
 	info := web.InfoOf(ctx)
 	current, err := h.person(ctx, info)
@@ -135,7 +135,7 @@ func (h *Handlers) ListMySessions(ctx context.Context, request ListMySessionsReq
 	return ListMySessions200JSONResponse{Body: body}, err
 }
 
-// EndMySessions ends the caller's sessions but the current one.
+// EndMySessions ends the caller's sessions except the current one.
 func (h *Handlers) EndMySessions(ctx context.Context, request EndMySessionsRequestObject) (EndMySessionsResponseObject, error) {
 	info := web.InfoOf(ctx)
 	if request.Params.Except != "current" {

@@ -7,18 +7,18 @@ import (
 	"stonetown/internal/document"
 )
 
-// ForgotPassword has a letter sent that leads to a new password.
+// ForgotPassword sends a link to a new password.
 func (h *Handlers) ForgotPassword(ctx context.Context, request ForgotPasswordRequestObject) (ForgotPasswordResponseObject, error) {
 	info, form := web.InfoOf(ctx), request.Body
-	then, err := letter(form)
+	then, err := mailForm(form)
 	if err == nil {
 		err = h.Service.Forgot(ctx, tenant(info), form.Email, then)
 	}
 	return ForgotPassword202JSONResponse{Body: sent(info)}, err
 }
 
-// letter checks a request for a letter, and returns the path that its link leads on to.
-func letter(form *LetterInput) (then string, err error) {
+// mailForm validates a request for a mail and returns the destination in its link.
+func mailForm(form *LetterInput) (then string, err error) {
 	if err := need("email", form.Email); err != nil {
 		return "", err
 	}
@@ -47,7 +47,7 @@ func (h *Handlers) ResetPassword(ctx context.Context, request ResetPasswordReque
 	return ResetPassword200JSONResponse{Body: body}, err
 }
 
-// ReadLink says what a mailed link is for.
+// ReadLink describes a mailed link.
 func (h *Handlers) ReadLink(ctx context.Context, request ReadLinkRequestObject) (ReadLinkResponseObject, error) {
 	info := web.InfoOf(ctx)
 	if err := need("token", request.Body.Token); err != nil {
@@ -75,17 +75,17 @@ func emailVerified(info *web.RequestInfo, email string) EmailVerified {
 	return body
 }
 
-// ResendEmail has the letter sent again that verifies an address.
+// ResendEmail sends the link that verifies an address again.
 func (h *Handlers) ResendEmail(ctx context.Context, request ResendEmailRequestObject) (ResendEmailResponseObject, error) {
 	info, form := web.InfoOf(ctx), request.Body
-	then, err := letter(form)
+	then, err := mailForm(form)
 	if err == nil {
 		err = h.Service.ResendTo(ctx, tenant(info), form.Email, then)
 	}
 	return ResendEmail202JSONResponse{Body: sent(info)}, err
 }
 
-// RevertEmail takes a change of address back.
+// RevertEmail reverts a change of address.
 func (h *Handlers) RevertEmail(ctx context.Context, request RevertEmailRequestObject) (RevertEmailResponseObject, error) {
 	info := web.InfoOf(ctx)
 	if err := need("token", request.Body.Token); err != nil {

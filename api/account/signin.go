@@ -19,10 +19,10 @@ import (
 	"stonetown/oauth/token"
 )
 
-// maxInput is the longest address, password or token that is looked at, in bytes.
+// maxInput is the maximum length of an address, a password or a token, in bytes.
 const maxInput = 2048
 
-// need checks members that must be there.
+// need validates required members.
 func need(members ...string) error {
 	var v web.Validation
 	for i := 0; i < len(members); i += 2 {
@@ -33,7 +33,7 @@ func need(members ...string) error {
 	return v.Err()
 }
 
-// localPath checks the member redirect_to.
+// localPath validates the member redirect_to.
 func localPath(v *web.Validation, path LocalPath) string {
 	switch {
 	case len(path) > maxInput:
@@ -44,7 +44,7 @@ func localPath(v *web.Validation, path LocalPath) string {
 	return path
 }
 
-// GetAuthPolicy says how people sign in and up.
+// GetAuthPolicy returns the settings of sign-in and sign-up.
 func (h *Handlers) GetAuthPolicy(ctx context.Context, _ GetAuthPolicyRequestObject) (GetAuthPolicyResponseObject, error) {
 	info := web.InfoOf(ctx)
 	settings, err := h.Users.Settings(ctx, info.Tenant.ID)
@@ -62,7 +62,7 @@ func (h *Handlers) GetAuthPolicy(ctx context.Context, _ GetAuthPolicyRequestObje
 	return GetAuthPolicy200JSONResponse{Body: body}, nil
 }
 
-// Identify says how somebody can sign in.
+// Identify returns the methods of signing in.
 func (h *Handlers) Identify(ctx context.Context, request IdentifyRequestObject) (IdentifyResponseObject, error) {
 	info := web.InfoOf(ctx)
 	if err := need("email", request.Body.Email); err != nil {
@@ -107,7 +107,7 @@ func (h *Handlers) SignIn(ctx context.Context, request SignInRequestObject) (Sig
 	return SignIn200JSONResponse{Body: body}, err
 }
 
-// ChallengeFactor asks for a second factor.
+// ChallengeFactor creates a challenge for a second factor.
 func (h *Handlers) ChallengeFactor(ctx context.Context, request ChallengeFactorRequestObject) (ChallengeFactorResponseObject, error) {
 	info, form := web.InfoOf(ctx), request.Body
 	if err := need("mfa_token", form.MfaToken); err != nil {
@@ -117,7 +117,7 @@ func (h *Handlers) ChallengeFactor(ctx context.Context, request ChallengeFactorR
 	return ChallengeFactor200JSONResponse{Body: ChallengeRead{Data: challenge(c), Meta: meta(info)}}, err
 }
 
-// VerifyFactor goes on with a sign-in by proving a second factor.
+// VerifyFactor continues a sign-in with a second factor.
 func (h *Handlers) VerifyFactor(ctx context.Context, request VerifyFactorRequestObject) (VerifyFactorResponseObject, error) {
 	info, form := web.InfoOf(ctx), request.Body
 	if err := need("mfa_token", form.MfaToken, "kind", form.Kind); err != nil {
@@ -134,7 +134,7 @@ func (h *Handlers) VerifyFactor(ctx context.Context, request VerifyFactorRequest
 	return VerifyFactor200JSONResponse{Body: body}, err
 }
 
-// BeginPasskey asks for a passkey.
+// BeginPasskey begins a sign-in with a passkey.
 func (h *Handlers) BeginPasskey(ctx context.Context, request BeginPasskeyRequestObject) (BeginPasskeyResponseObject, error) {
 	info := web.InfoOf(ctx)
 	if request.Body.Email != "" {
@@ -155,7 +155,7 @@ func (h *Handlers) BeginPasskey(ctx context.Context, request BeginPasskeyRequest
 	return BeginPasskey200JSONResponse{Body: body}, nil
 }
 
-// CompletePasskey signs in with a passkey.
+// CompletePasskey completes a sign-in with a passkey.
 func (h *Handlers) CompletePasskey(ctx context.Context, request CompletePasskeyRequestObject) (CompletePasskeyResponseObject, error) {
 	info, form := web.InfoOf(ctx), request.Body
 	if err := need("ceremony_id", form.CeremonyID); err != nil {
@@ -169,7 +169,7 @@ func (h *Handlers) CompletePasskey(ctx context.Context, request CompletePasskeyR
 	return CompletePasskey200JSONResponse{Body: body}, err
 }
 
-// BeginStepUp asks the signed-in user for a second factor.
+// BeginStepUp creates a challenge for the user of the session.
 func (h *Handlers) BeginStepUp(ctx context.Context, request BeginStepUpRequestObject) (BeginStepUpResponseObject, error) {
 	info := web.InfoOf(ctx)
 	current, err := h.person(ctx, info)
@@ -197,8 +197,8 @@ func (h *Handlers) BeginStepUp(ctx context.Context, request BeginStepUpRequestOb
 	return BeginStepUp200JSONResponse{Body: body}, nil
 }
 
-// preferred is the kind of factor to ask for where the caller names none: the strongest of
-// those that the user has. Empty if there are none.
+// preferred returns the strongest kind among the factors of the user, which is the default of a
+// challenge; empty if there are none.
 func preferred(factors []factor.Factor) factor.Kind {
 	for _, kind := range factor.Kinds {
 		if slices.ContainsFunc(factors, func(f factor.Factor) bool { return f.Kind == kind }) {
@@ -208,7 +208,7 @@ func preferred(factors []factor.Factor) factor.Kind {
 	return ""
 }
 
-// CompleteStepUp lifts a session to assurance level 2.
+// CompleteStepUp raises a session to assurance level 2.
 func (h *Handlers) CompleteStepUp(ctx context.Context, request CompleteStepUpRequestObject) (CompleteStepUpResponseObject, error) {
 	info, form := web.InfoOf(ctx), request.Body
 	if err := need("kind", form.Kind); err != nil {
@@ -248,7 +248,7 @@ func (h *Handlers) SignOut(ctx context.Context, request SignOutRequestObject) (S
 	return SignOut204Response{}, nil
 }
 
-// GetSession says who is signed in.
+// GetSession returns the current session.
 func (h *Handlers) GetSession(ctx context.Context, _ GetSessionRequestObject) (GetSessionResponseObject, error) {
 	info := web.InfoOf(ctx)
 	body := SessionStatus{Meta: meta(info)}
@@ -270,7 +270,7 @@ func (h *Handlers) GetSession(ctx context.Context, _ GetSessionRequestObject) (G
 	return GetSession200JSONResponse{Body: body}, nil
 }
 
-// result is what a step of a sign-in is answered with.
+// result returns the response to a step of a sign-in.
 func (h *Handlers) result(ctx context.Context, info *web.RequestInfo, r authn.Result) (AuthResult, error) {
 	body := AuthResult{Data: AuthStep{Status: string(r.Status)}, Meta: meta(info)}
 	d := &body.Data
@@ -299,18 +299,17 @@ func (h *Handlers) result(ctx context.Context, info *web.RequestInfo, r authn.Re
 	return body, nil
 }
 
-// secondsUntil is how long a token is still good, rounded to the next second.
+// secondsUntil returns the remaining lifetime of a token, rounded to the next second.
 func secondsUntil(end time.Time) int { return max(1, int((time.Until(end)+time.Second-1)/time.Second)) }
 
-// issue issues the access token of a session: for its user's own affairs, and for what
-// groups bring.
+// issue issues the access token of a session, with the scopes of the user and of the user's groups.
 func (h *Handlers) issue(ctx context.Context, info *web.RequestInfo, of session.Session) (token.Response, error) {
 	return h.Tokens.IssueToUser(ctx, oauthTenant(info), token.UserToken{
 		UserID: of.UserID, SessionID: of.ID, Methods: of.Methods, AuthTime: of.AuthTime, AAL2: !of.SecondFactor.IsZero(),
 	})
 }
 
-// setCookie gives a browser the token of its session or, empty, takes it back.
+// setCookie sets the cookie with the session token, or deletes it if the token is empty.
 func (h *Handlers) setCookie(info *web.RequestInfo, token string, of session.Session) {
 	if token == "" {
 		ForgetSession(info)
@@ -319,7 +318,7 @@ func (h *Handlers) setCookie(info *web.RequestInfo, token string, of session.Ses
 	info.SetCookie(sessionCookie(token, int(time.Until(of.ExpiresAt).Seconds())))
 }
 
-// ForgetSession takes the session's cookie from the browser.
+// ForgetSession deletes the cookie with the session token.
 func ForgetSession(info *web.RequestInfo) { info.SetCookie(sessionCookie("", -1)) }
 
 func sessionCookie(value string, maxAge int) *http.Cookie {
@@ -332,14 +331,14 @@ func challenge(c authn.Challenge) Challenge {
 	}
 }
 
-// options is what a browser is given, written as the library that made it has it.
+// options encodes options of WebAuthn as the library does.
 func options(o any) WebAuthnOptions {
 	if o == nil {
 		return nil
 	}
 	text, err := json.Marshal(o)
 	if err != nil {
-		panic("account: " + err.Error()) // of the library's own types
+		panic("account: " + err.Error()) // a programming error
 	}
 	return jsontext.Value(text)
 }

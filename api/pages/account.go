@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// problemOf is the answer of an operation that an error is, if it is one.
+// problemOf returns the error response of an operation, if err is one.
 func problemOf(err error) (*problem, bool) {
 	var p *problem
 	return p, errors.As(err, &p)
 }
 
-// is reports whether an operation answered with a code.
+// is reports whether err is an error response with a code.
 func is(err error, code string) bool {
 	p, ok := problemOf(err)
 	return ok && p.code == code
@@ -52,7 +52,8 @@ func saveProfile(v *visit) error {
 	return v.redirect("/account?done=profile")
 }
 
-// security shows how the user signs in, also to one who can do nothing yet but add a factor.
+// security shows the ways in which the user signs in. It also serves a session that can only add a
+// factor.
 func security(v *visit) error { return v.securityWith(nil) }
 
 func (v *visit) securityWith(p *problem) error {
@@ -93,10 +94,10 @@ func (v *visit) securityWith(p *problem) error {
 	return v.show("security.html", title, data)
 }
 
-// policy is what the tenant lets people do by themselves.
+// policy is the part of the settings of a tenant that pages show.
 type policy struct {
 	signUp    bool
-	kinds     []string // of second factors that can be added
+	kinds     []string // the kinds of second factors that users can add
 	minLength any      // of passwords
 }
 
@@ -165,7 +166,7 @@ func emailForm(v *visit) error {
 func changeEmail(v *visit) error {
 	_, err := v.one(http.MethodPost, "/api/v1/me/email/change", object{"new_email": v.form("new_email")})
 	if p, ok := problemOf(err); ok && (p.status == http.StatusBadRequest || p.code == "rate_limited") {
-		return v.again("email.html", "Change your e-mail address", object{"Email": v.person(), "New": v.form("new_email")}, p, "email", "new_email")
+		return v.again("email.html", "Change your e-mail address", object{"Email": v.user(), "New": v.form("new_email")}, p, "email", "new_email")
 	}
 	if err != nil {
 		return err
@@ -173,7 +174,7 @@ func changeEmail(v *visit) error {
 	return v.redirect("/account?done=email")
 }
 
-// added goes on after a factor was added: to what the user came for, or back to the list.
+// added redirects after a factor was added: to the destination of the user, or back to the list.
 func (v *visit) added(notice string) error {
 	if next := v.next(); next != home {
 		return v.redirect(next)
@@ -232,7 +233,7 @@ func addSMS(v *visit) error {
 
 func passkeyForm(v *visit) error { return v.passkeyWith(nil) }
 
-// passkeyWith begins to make a passkey, which the script of the page asks the browser for.
+// passkeyWith begins the registration of a passkey, which the script of the page completes.
 func (v *visit) passkeyWith(p *problem) error {
 	begun, err := v.one(http.MethodPost, "/api/v1/me/mfa/factors/webauthn/begin", object{"label": "Passkey"})
 	if err != nil {
@@ -262,7 +263,7 @@ func addPasskey(v *visit) error {
 	return v.added("passkey")
 }
 
-// credential is what the browser answered to the script of a page, as JSON.
+// credential returns the credential that the script of a page got from the browser, as JSON.
 func (v *visit) credential() string {
 	if text := v.form("credential"); json.Valid([]byte(text)) {
 		return text
@@ -270,7 +271,7 @@ func (v *visit) credential() string {
 	return "{}"
 }
 
-// stepUpForm asks for a second factor on the way to what takes one.
+// stepUpForm asks for a second factor that another page requires.
 func stepUpForm(v *visit) error { return v.stepUpWith(nil, object{}) }
 
 func (v *visit) stepUpWith(p *problem, data object) error {
@@ -310,7 +311,7 @@ func stepUp(v *visit) error {
 	return v.redirect(v.next())
 }
 
-// answer is what a form says to prove a second factor.
+// answer returns the answer to a challenge from a form.
 func (v *visit) answer() object {
 	answer := object{"kind": v.form("kind"), "code": v.form("code"), "challenge_id": v.form("challenge_id")}
 	if v.form("kind") == "webauthn" {

@@ -12,10 +12,10 @@ import (
 	"stonetown/api/web"
 )
 
-// object is JSON.
+// object is a JSON object.
 type object = map[string]any
 
-// problem is an error that an operation answered with.
+// problem is the error response of an operation.
 type problem struct {
 	status  int
 	code    string
@@ -26,7 +26,7 @@ type problem struct {
 
 func (p *problem) Error() string { return p.code }
 
-// text says what is wrong, on a page.
+// text returns the message of a problem on a page.
 func (p *problem) text() string {
 	switch p.code {
 	case "invalid_credentials":
@@ -89,7 +89,7 @@ func (p *problem) text() string {
 	return "Something went wrong. Please try again later."
 }
 
-// answer is what an operation answers with.
+// answer is the response of an operation.
 type answer struct {
 	Data any `json:"data"`
 	Meta struct {
@@ -100,7 +100,7 @@ type answer struct {
 	Details object `json:"details"`
 }
 
-// field is the field of a form that is wrong; empty if it is none in particular.
+// field returns the field of the form that the problem is about; empty if it is about no field.
 func (p *problem) field() string {
 	switch p.code {
 	case "invalid_credentials", "password_policy_violation":
@@ -122,9 +122,8 @@ func (p *problem) field() string {
 	return ""
 }
 
-// ask calls an operation as the person of the browser's session would, and returns its
-// data. Cookies of the answer go to the browser. The error is a [*problem] or one of the
-// service.
+// ask calls an operation with the session of the browser and returns its data. It passes the
+// cookies of the response to the browser. The error is a [*problem] or an internal one.
 func (v *visit) ask(method, path string, body any) (data any, err error) {
 	a, err := v.send(method, path, body)
 	return a.Data, err
@@ -141,7 +140,7 @@ func (v *visit) send(method, path string, body any) (a answer, err error) {
 	if err != nil {
 		return a, err
 	}
-	// The client is the one that asked for the page.
+	// The operation sees the client of the page.
 	req.Host, req.RemoteAddr = v.r.Host, v.r.RemoteAddr
 	for _, name := range []string{"User-Agent", "X-Forwarded-For"} {
 		if values := v.r.Header.Values(name); values != nil {
@@ -154,7 +153,7 @@ func (v *visit) send(method, path string, body any) (a answer, err error) {
 	if cookie, err := v.r.Cookie("__Host-dev"); err == nil {
 		req.AddCookie(cookie)
 	}
-	if cookie, err := v.r.Cookie(web.SessionCookie); err == nil && cookie.Value != "" && (strings.HasPrefix(path, "/api/v1/me/") || strings.HasPrefix(path, flowsPath) || sessionOperations[path]) {
+	if cookie, err := v.r.Cookie(web.SessionCookie); err == nil && cookie.Value != "" && (strings.HasPrefix(path, "/api/v1/me/") || strings.HasPrefix(path, requestsPath) || sessionOperations[path]) {
 		req.Header.Set("Authorization", "Bearer "+cookie.Value)
 	}
 	res := &recorder{header: http.Header{}, status: http.StatusOK}
@@ -175,23 +174,24 @@ func (v *visit) send(method, path string, body any) (a answer, err error) {
 	return a, nil
 }
 
-// flowsPath leads to what an application wants, which depends on who is signed in.
-const flowsPath = "/api/v1/auth/flows/"
+// requestsPath is the path of pending authorization requests, whose representation depends on the
+// session.
+const requestsPath = "/api/v1/auth/flows/"
 
-// sessionOperations are the operations outside of /me that are about the session.
+// sessionOperations are the operations outside of /me that use the session.
 var sessionOperations = map[string]bool{
 	"/api/v1/auth/logout": true, "/api/v1/auth/session": true, "/api/v1/auth/step-up/begin": true, "/api/v1/auth/step-up/complete": true,
 	"/api/v1/auth/consent": true, "/api/v1/auth/select-account": true, "/api/v1/auth/device": true,
 }
 
-// one is ask for what answers with an object.
+// one is ask for an operation that returns an object.
 func (v *visit) one(method, path string, body any) (object, error) {
 	data, err := v.ask(method, path, body)
 	o, _ := data.(object)
 	return o, err
 }
 
-// many is ask for what answers with a list, all its pages together.
+// many is ask for an operation that returns a list. It reads all pages.
 func (v *visit) many(path string) ([]any, error) {
 	var all []any
 	for cursor := ""; ; {
@@ -211,8 +211,8 @@ func (v *visit) many(path string) ([]any, error) {
 	}
 }
 
-// person is the address of the user who is signed in; empty if nobody is.
-func (v *visit) person() string {
+// user returns the address of the user who is signed in; empty if no user is.
+func (v *visit) user() string {
 	status, err := v.one(http.MethodGet, "/api/v1/auth/session", nil)
 	if err != nil {
 		return ""
@@ -222,7 +222,7 @@ func (v *visit) person() string {
 	return email
 }
 
-// recorder keeps an answer.
+// recorder records a response.
 type recorder struct {
 	header http.Header
 	status int

@@ -5,15 +5,15 @@ import (
 	"net/url"
 )
 
-// confirmation is a page that asks before something is removed. Its form is the only one that
-// does it, so that no single press of a button on a list does, and it works without a script.
+// confirmation is a page that requires a confirmation before something is removed. It works
+// without a script.
 type confirmation struct {
 	Text   string
-	Action string // where the form goes
-	Field  string // the name of what is sent along; empty: nothing
+	Action string // the path that the form is sent to
+	Field  string // the name of the value in the form; empty: none
 	Value  string
 	Button string
-	Cancel string // the page that goes back
+	Cancel string // the page to return to
 }
 
 func (v *visit) confirm(title string, c confirmation) error {
@@ -23,7 +23,7 @@ func (v *visit) confirm(title string, c confirmation) error {
 	return v.show("confirm.html", title, c)
 }
 
-// item finds an object of a list by a member; nil if it is gone.
+// item returns the object of a list with a value of a member; nil if there is none.
 func (v *visit) item(path, member, value string) (object, error) {
 	list, err := v.many(path)
 	for _, item := range list {
@@ -69,7 +69,7 @@ func removeIdentityForm(v *visit) error {
 	})
 }
 
-// provider names where an identity comes from.
+// provider returns the name of the provider of an identity.
 func provider(i object) string {
 	kind, _ := i["kind"].(string)
 	if name, ok := map[string]string{"social.google": "Google", "social.github": "GitHub", "social.microsoft": "Microsoft", "social.apple": "Apple"}[kind]; ok {

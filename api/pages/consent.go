@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// asked is what an application wants, as the page of consent shows it.
-type asked struct {
-	Flow, Client, Logo, Person string // Flow is the code, of a device
+// consentRequest is the request of an application, as pages show it.
+type consentRequest struct {
+	Flow, Client, Logo, Person string // Flow is the id of the authorization request, or the code of a device
 	Wants, ByGroups            []string
 }
 
-// consentForm shows what an application wants to be allowed.
+// consentForm asks the user to allow an application access.
 func consentForm(v *visit) error {
-	page, err := v.asked()
+	page, err := v.consentRequest()
 	if err != nil {
 		return err
 	}
@@ -29,12 +29,12 @@ func consentForm(v *visit) error {
 	return v.show("consent.html", "Allow "+page.Client+" to access your account?", page)
 }
 
-// hostName is a name that can stand in a policy as it is: no wildcard, and nothing that would
-// end a directive.
+// hostName matches names that are safe in a content security policy: no wildcard, and no character
+// that ends a directive.
 var hostName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$`)
 
-// pictureOrigin is the one origin that a page has to allow for an application's picture; empty if
-// the picture is not shown.
+// pictureOrigin returns the origin that the policy of a page must allow for the picture of an
+// application; empty if the picture is not shown.
 func pictureOrigin(picture string) string {
 	u, err := url.Parse(picture)
 	if err != nil || u.Scheme != "https" || u.User != nil || !hostName.MatchString(strings.ToLower(u.Hostname())) {
@@ -50,28 +50,28 @@ func pictureOrigin(picture string) string {
 }
 
 func consent(v *visit) error {
-	return v.answerFlow("/api/v1/auth/consent", object{"flow_id": v.form("flow"), "decision": v.form("decision")})
+	return v.answerRequest("/api/v1/auth/consent", object{"flow_id": v.form("flow"), "decision": v.form("decision")})
 }
 
-// accountForm shows which account an application would get.
+// accountForm shows the account that an application would get access to.
 func accountForm(v *visit) error {
-	page, err := v.asked()
+	page, err := v.consentRequest()
 	if err != nil {
 		return err
 	}
 	return v.show("select-account.html", "Choose an account", struct {
-		asked
+		consentRequest
 		Next string
 	}{page, "/oauth2/authorize/resume?flow=" + url.QueryEscape(page.Flow)})
 }
 
 func selectAccount(v *visit) error {
-	return v.answerFlow("/api/v1/auth/select-account", object{"flow_id": v.form("flow")})
+	return v.answerRequest("/api/v1/auth/select-account", object{"flow_id": v.form("flow")})
 }
 
-func (v *visit) asked() (asked, error) {
-	page := asked{Flow: v.form("flow"), Person: v.person()}
-	flow, err := v.one(http.MethodGet, flowsPath+url.PathEscape(page.Flow), nil)
+func (v *visit) consentRequest() (consentRequest, error) {
+	page := consentRequest{Flow: v.form("flow"), Person: v.user()}
+	flow, err := v.one(http.MethodGet, requestsPath+url.PathEscape(page.Flow), nil)
 	if err != nil {
 		return page, err
 	}
@@ -82,8 +82,8 @@ func (v *visit) asked() (asked, error) {
 	return page, nil
 }
 
-// read takes over what an application wants.
-func (page *asked) read(wants object) {
+// read reads the request from the response of an operation.
+func (page *consentRequest) read(wants object) {
 	client, _ := wants["client"].(object)
 	page.Client, _ = client["name"].(string)
 	page.Logo, _ = client["logo_uri"].(string)
@@ -91,8 +91,8 @@ func (page *asked) read(wants object) {
 	page.Wants, page.ByGroups = describe(wants["scopes"], said), describe(wants["group_scopes"], said)
 }
 
-// answerFlow answers a request of an application and goes where that leads.
-func (v *visit) answerFlow(path string, form object) error {
+// answerRequest answers an authorization request and redirects to the application.
+func (v *visit) answerRequest(path string, form object) error {
 	answer, err := v.one(http.MethodPost, path, form)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (v *visit) answerFlow(path string, form object) error {
 	return v.redirect(to)
 }
 
-// applications shows which applications the person has signed in to.
+// applications shows the applications that the user has signed in to.
 func applications(v *visit) error {
 	list, err := v.many("/api/v1/me/authorizations")
 	if err != nil {
@@ -115,8 +115,7 @@ func applications(v *visit) error {
 	return v.show("applications.html", "Applications", list)
 }
 
-// describe says in words what scopes let an application do: in the tenant's, in ours, or
-// by their names.
+// describe describes scopes: in the words of the tenant, in those of meanings, or by their names.
 func describe(scopes any, said object) (texts []string) {
 	list, _ := scopes.([]any)
 	for _, item := range list {
@@ -132,7 +131,7 @@ func describe(scopes any, said object) (texts []string) {
 	return texts
 }
 
-// meanings are what the product's own scopes let an application do.
+// meanings describe the built-in scopes.
 var meanings = map[string]string{
 	"openid": "Know who you are", "profile": "See your name and picture", "email": "See your e-mail address",
 	"offline_access": "Keep this access when you are not using it",

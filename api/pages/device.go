@@ -9,16 +9,16 @@ import (
 
 const devicePath = "/api/v1/auth/device"
 
-// deviceForm asks for the code that a device shows. It is asked for also where a link has
-// it: whoever made the link might be in front of the device.
+// deviceForm asks for the code that a device shows. It asks even if the link contains the code,
+// because an attacker may have made the link for a device of their own (RFC 8628 §5.4).
 func deviceForm(v *visit) error {
-	if v.person() == "" {
+	if v.user() == "" {
 		return v.redirect("/auth/sign-in?next=" + url.QueryEscape(v.r.URL.RequestURI()))
 	}
 	return v.show("device.html", "Connect a device", v.form("user_code"))
 }
 
-// device shows what the device wants, and then answers it.
+// device shows the request of a device, and then answers it.
 func device(v *visit) error {
 	form := object{"user_code": v.form("user_code")}
 	if decision := v.form("decision"); decision != "" {
@@ -38,9 +38,9 @@ func device(v *visit) error {
 		return v.show("device-done.html", "Device not connected", "It has no access to your account.")
 	}
 	page := struct {
-		asked
+		consentRequest
 		IP any
-	}{asked: asked{Flow: strings.ToUpper(v.form("user_code")), Person: v.person()}, IP: wants["ip"]}
+	}{consentRequest: consentRequest{Flow: strings.ToUpper(v.form("user_code")), Person: v.user()}, IP: wants["ip"]}
 	page.read(wants)
 	return v.show("device-confirm.html", "Connect this device?", page)
 }

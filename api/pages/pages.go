@@ -1,16 +1,15 @@
-// Package pages is what people see: signing in and up, and their accounts.
+// Package pages serves the hosted pages: sign-in, sign-up and the account of the user.
 //
-// A page is made on the server and works without a script, but for passkeys, which a
-// browser has by script only. A page knows nothing that a client could not: all it does
-// it asks of the public operations under /api/v1, as a client in the same process
-// (client.go), with the session of the browser's cookie. What a sign-in needs to remember
-// from one page to the next is in a cookie of its own (flow.go).
+// Pages are rendered on the server and work without scripts, except passkeys, which browsers
+// offer to scripts only. A page has no privileges: it calls the public operations under /api/v1
+// as a client in the same process (client.go), with the session of the browser's cookie. The
+// state of a sign-in between two pages is in a cookie of its own (pending.go).
 //
-// Each page carries the path that its user is going to in the field next, through signing up,
-// letters, second factors and back, and leads to it in the end.
+// The field next of each page contains the path of the user's destination, through sign-up,
+// mails, second factors and back.
 //
-// Nothing on a page is inline, so that its policy (CSP) can refuse all scripts and styles
-// but those of the tenant's own host.
+// Scripts and styles are never inline, so that the content security policy can refuse all except
+// those of the tenant's own host.
 package pages
 
 import (
@@ -35,33 +34,32 @@ var files embed.FS
 // data: URL.
 const contentPolicy = "default-src 'self'; " + images + "; frame-ancestors 'none'; base-uri 'none'; object-src 'none'"
 
-// images is where pictures may come from.
+// images are the sources of pictures.
 const images = "img-src 'self' data:"
 
-// Mailbox has what was sent to people, on a development server.
+// Mailbox contains the sent messages, on a development server.
 type Mailbox interface {
 	Items(limit int) ([]notify.Item, error)
 }
 
 // Handlers serves the pages. It is safe for concurrent use.
 type Handlers struct {
-	// API answers the operations of the tenant's host.
+	// API serves the operations.
 	API http.Handler
-	// Mailbox is shown to everybody. Default: there is none.
+	// Mailbox is shown without authentication. Default: there is no such page.
 	Mailbox Mailbox
-	// SecurityContact is whom to tell of weaknesses, as a URI (RFC 9116 §2.5.3). Default: that
-	// is not said.
+	// SecurityContact is the URI for reports of vulnerabilities (RFC 9116 §2.5.3). Default:
+	// none is published.
 	SecurityContact string
 
 	templates map[string]*template.Template
 	notFound  http.Handler
 }
 
-// page answers one method of a path.
+// page handles one method of a path.
 type page func(*visit) error
 
-// Routes returns the pages by path and method. wrap puts around each what every request
-// passes.
+// Routes returns the pages by path and method. wrap adds the pipeline of all requests to a page.
 func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler) http.Handler) (map[string]map[string]http.Handler, error) {
 	if err := h.parse(); err != nil {
 		return nil, err
@@ -126,7 +124,7 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 		}
 		document := web.Document{Body: text, MediaType: mime.TypeByExtension(path.Ext(entry.Name())), CacheControl: "public, max-age=300"}
 		op := web.Operation{ID: "asset", Method: http.MethodGet, Path: "/auth/assets/" + entry.Name(), Page: true, RateLimit: ratelimit.None}
-		if entry.Name() == "favicon.ico" { // where browsers look for it that were not told
+		if entry.Name() == "favicon.ico" { // the default path of browsers
 			op.Path = "/favicon.ico"
 			document.MediaType, document.CacheControl = "image/x-icon", "public, max-age=86400"
 		}
@@ -135,10 +133,11 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 	return routes, nil
 }
 
-// front leads to the account or, on from there, to the page of sign-in.
+// front redirects to the account, which redirects to the sign-in if there is no session.
 func front(v *visit) error { return v.redirect(home) }
 
-// NotFound answers for paths that lead nowhere, if it is a browser that asks for a page there.
+// NotFound serves a page for an unknown path, if the request is that of a browser for a page. It
+// reports whether it did.
 func (h *Handlers) NotFound(w http.ResponseWriter, r *http.Request) bool {
 	api := strings.HasPrefix(r.URL.Path, "/api/") || strings.HasPrefix(r.URL.Path, "/.well-known/")
 	if api || r.Method != http.MethodGet || !strings.Contains(r.Header.Get("Accept"), "text/html") {
@@ -148,7 +147,7 @@ func (h *Handlers) NotFound(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// parse reads the templates, each together with the layout.
+// parse parses the templates, each with the layout.
 func (h *Handlers) parse() error {
 	h.templates = map[string]*template.Template{}
 	layout, err := template.New("layout.html").Funcs(functions).ParseFS(files, "templates/layout.html")
@@ -190,7 +189,7 @@ func (h *Handlers) handler(p page) http.Handler {
 	})
 }
 
-// secure tells browsers what a page may do.
+// secure sets the security headers of a page.
 func secure(h http.Header) {
 	h.Set("Content-Security-Policy", contentPolicy)
 	h.Set("X-Frame-Options", "DENY")

@@ -21,7 +21,7 @@ func (v *visit) signInWith(p *problem) error {
 	return v.show("sign-in.html", "Sign in", data)
 }
 
-// signIn signs in with a password or, if the form has one, a passkey.
+// signIn signs in with a password or, if the form contains a ceremony, with a passkey.
 func signIn(v *visit) error {
 	path, form := "/api/v1/auth/sign-in", object{"email": v.form("email"), "password": v.form("password")}
 	if v.form("ceremony_id") != "" {
@@ -72,9 +72,9 @@ func signUp(v *visit) error {
 
 const verifyTitle = "Confirm your e-mail address"
 
-// verifyEmail is where a link leads that verifies an address. The link of a change of address
-// completes it. That of a sign-up asks first: programs open the links in letters, and must not
-// verify an account that somebody else made for the address.
+// verifyEmail is the page of links that verify an address. The link of a change of address
+// completes the change. The link of a sign-up requires a confirmation: mail scanners open links, and
+// must not verify an account that another person created for the address.
 func verifyEmail(v *visit) error {
 	if v.form("token") == "" {
 		return v.show("check-mail.html", verifyTitle, object{"Email": v.form("email")})
@@ -92,8 +92,8 @@ func verifyEmail(v *visit) error {
 	return v.show("confirm-email.html", verifyTitle, object{"Email": link["email"], "Token": v.form("token")})
 }
 
-// link says what the link that led to a page is for. One that is dead, or for something else
-// than one of some purposes, is a problem.
+// link describes the link to a page. An invalid link, and one with another purpose than those
+// given, is a problem.
 func (v *visit) link(purposes ...string) (object, error) {
 	link, err := v.one(http.MethodPost, "/api/v1/auth/link", object{"token": v.form("token")})
 	if err != nil {
@@ -115,13 +115,13 @@ func (v *visit) verify() error {
 		return err
 	}
 	verified["Continue"] = v.next()
-	if v.person() != verified["email"] { // not signed in yet, or as another user
+	if v.user() != verified["email"] { // signed out, or signed in as another user
 		verified["Continue"] = onTo("/auth/sign-in", v.next())
 	}
 	return v.show("verified.html", "E-mail address confirmed", verified)
 }
 
-// confirmEmail verifies an address whose owner has confirmed it, or sends the letter again.
+// confirmEmail verifies an address after the confirmation, or sends the mail again.
 func confirmEmail(v *visit) error {
 	if v.form("token") != "" {
 		return v.verify()
@@ -138,7 +138,7 @@ func confirmEmail(v *visit) error {
 
 const revertTitle = "Keep your e-mail address"
 
-// revertForm asks before anything is done: programs open the links in letters, too.
+// revertForm requires a confirmation, because mail scanners open links.
 func revertForm(v *visit) error {
 	link, err := v.link("revert_email")
 	if p, ok := problemOf(err); ok {
@@ -163,10 +163,10 @@ func revertEmail(v *visit) error {
 
 const forgotTitle, newPasswordTitle = "Forgot your password?", "Choose a new password"
 
-// resetForm asks for a new password, with the token of a link or on the way of a sign-in that
-// demands another password. Otherwise it asks for the address to send a link to.
+// resetForm asks for a new password, with the token of a link or during a sign-in that requires a
+// new one. Otherwise it asks for the address to send a link to.
 func resetForm(v *visit) error {
-	if f := v.flow(); f.Token != "" {
+	if f := v.pending(); f.Token != "" {
 		return v.newPasswordWith(nil, object{"Step": f.id})
 	}
 	if v.form("step") != "" {
@@ -198,7 +198,7 @@ func (v *visit) newPasswordWith(p *problem, data object) error {
 }
 
 func reset(v *visit) error {
-	f := v.flow()
+	f := v.pending()
 	token, next, data := v.form("token"), v.next(), object{"Token": v.form("token")}
 	if f.Token != "" {
 		token, next, data = f.Token, f.Next, object{"Step": f.id}
@@ -215,7 +215,7 @@ func reset(v *visit) error {
 	}
 	result, err := v.one(http.MethodPost, "/api/v1/auth/password/reset", object{"token": token, "password": v.form("password")})
 	if p, ok := problemOf(err); ok {
-		if p.code == "ceremony_invalid" { // used meanwhile, or too late
+		if p.code == "ceremony_invalid" { // used or expired meanwhile
 			return v.again("forgot.html", forgotTitle, object{}, p)
 		}
 		return v.newPasswordWith(p, data)
@@ -228,12 +228,12 @@ func reset(v *visit) error {
 
 const confirmTitle = "Confirm that it is you"
 
-// secondFactor asks for the factor that was chosen, or for the first there is.
+// secondFactor asks for the chosen factor, or for the first one.
 func secondFactor(v *visit) error { return v.factorForm(nil, object{}) }
 
-// factorForm shows what there is to choose from, and the form of what was chosen.
+// factorForm shows the choice of factors and the form of the chosen one.
 func (v *visit) factorForm(p *problem, data object) error {
-	f := v.flow()
+	f := v.pending()
 	if f.Token == "" {
 		return v.redirect(onTo("/auth/sign-in", v.next()))
 	}
@@ -245,7 +245,7 @@ func (v *visit) factorForm(p *problem, data object) error {
 	return v.show("second-factor.html", confirmTitle, data)
 }
 
-// choose fills in which factors there are, each kind once, and which was chosen.
+// choose sets the kinds of factors, each once, and the chosen one.
 func (v *visit) choose(all []choice, data object) {
 	chosen := v.form("kind")
 	var kinds []string
@@ -267,12 +267,12 @@ func (v *visit) choose(all []choice, data object) {
 }
 
 func proveFactor(v *visit) error {
-	f := v.flow()
+	f := v.pending()
 	if f.Token == "" {
 		return v.redirect(onTo("/auth/sign-in", v.next()))
 	}
 	data := object{"ChallengeID": v.form("challenge_id"), "Number": v.form("number")}
-	if v.form("send") != "" { // a text, first
+	if v.form("send") != "" { // request a text message first
 		challenge, err := v.one(http.MethodPost, "/api/v1/auth/mfa/challenge", object{"mfa_token": f.Token, "kind": v.form("kind")})
 		if p, ok := problemOf(err); ok {
 			return v.factorForm(p, data)
@@ -305,7 +305,7 @@ func errorPage(v *visit) error {
 }
 
 func signOutForm(v *visit) error {
-	return v.show("sign-out.html", "Sign out?", v.person())
+	return v.show("sign-out.html", "Sign out?", v.user())
 }
 
 func signOut(v *visit) error {

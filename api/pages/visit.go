@@ -23,24 +23,24 @@ type visit struct {
 	info     *web.RequestInfo
 }
 
-// view is what every template gets.
+// view is the data of every template.
 type view struct {
 	Tenant  string
 	Title   string
 	Path    string // of the page
-	Next    string // where to go after signing in
-	Problem string // what is wrong with the form
-	Bad     string // the field that it is about; empty: none in particular
-	Notice  string // what has been done
+	Next    string // the destination after the sign-in
+	Problem string // the error of the form
+	Bad     string // the field of the error; empty: none
+	Notice  string // the result of the last action
 	Person  string // the address of the user who is signed in, on the pages of the account
 	Data    any
 }
 
-// Link is the address of another page that leads on to the same page in the end.
+// Link returns the path of another page with the same destination.
 func (v view) Link(page string) string { return onTo(page, v.Next) }
 
-// Mark says of a field that it is wrong, if it is, and puts the cursor there; others may
-// describe the field besides, by their ids.
+// Mark returns the attributes of a field: those of an error and of the focus, if the field has an
+// error, and the ids of elements that describe it.
 func (v view) Mark(field string, others ...string) template.HTMLAttr {
 	if v.Bad != field {
 		return described(others)
@@ -48,7 +48,7 @@ func (v view) Mark(field string, others ...string) template.HTMLAttr {
 	return ` aria-invalid="true" autofocus` + described(append([]string{"problem"}, others...))
 }
 
-// First is Mark for the field that the cursor is in where none is wrong.
+// First is Mark for the field that has the focus if no field has an error.
 func (v view) First(field string, others ...string) template.HTMLAttr {
 	if v.Bad == "" {
 		return " autofocus" + described(others)
@@ -63,7 +63,7 @@ func described(ids []string) template.HTMLAttr {
 	return template.HTMLAttr(` aria-describedby="` + strings.Join(ids, " ") + `"`)
 }
 
-// form is a value of the form, or of the query.
+// form returns a value of the form or of the query.
 func (v *visit) form(name string) string { return v.r.Form.Get(name) }
 
 // show renders a template.
@@ -71,8 +71,8 @@ func (v *visit) show(name, title string, data any) error {
 	return v.render(http.StatusOK, name, view{Title: title, Data: data, Notice: notices[v.r.URL.Query().Get("done")]})
 }
 
-// again shows a form again that could not be accepted. The field that is wrong has its name of
-// the operation, unless the form has it by another.
+// again renders a form with an error. renamed are pairs of the names of fields in the operation and
+// in the form, where they differ.
 func (v *visit) again(name, title string, data any, problem *problem, renamed ...string) error {
 	bad := problem.field()
 	for i := 0; i+1 < len(renamed); i += 2 {
@@ -87,7 +87,7 @@ func (v *visit) again(name, title string, data any, problem *problem, renamed ..
 func (v *visit) render(status int, name string, page view) error {
 	page.Tenant, page.Path, page.Next = v.info.Tenant.Name, v.r.URL.Path, v.next()
 	if strings.HasPrefix(page.Path, "/account") {
-		page.Person = v.person()
+		page.Person = v.user()
 	}
 	return v.handlers.write(v.w, status, name, page)
 }
@@ -99,21 +99,21 @@ func (h *Handlers) write(w http.ResponseWriter, status int, name string, page vi
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // a client that went away needs no page
+	_, _ = w.Write(b.Bytes()) // an error means that the client has disconnected
 	return nil
 }
 
-// redirect leads to another page of the host, with a method of its own.
+// redirect redirects to another page with the method GET.
 func (v *visit) redirect(to string) error {
 	v.w.Header().Set("Location", to)
 	v.w.WriteHeader(http.StatusSeeOther)
 	return nil
 }
 
-// home is where a user goes who has named no page.
+// home is the default destination.
 const home = "/account"
 
-// next is where to go in the end: a page of this host, whatever the query says.
+// next returns the destination of the user: a path of this host, or home.
 func (v *visit) next() string {
 	if to := v.form("next"); web.IsLocalPath(to) {
 		return to
@@ -121,7 +121,7 @@ func (v *visit) next() string {
 	return home
 }
 
-// onward is next for the link in a letter; empty if that leads home anyway.
+// onward returns next for the link in a mail; empty for the default destination.
 func (v *visit) onward() string {
 	if next := v.next(); next != home {
 		return next
@@ -129,7 +129,7 @@ func (v *visit) onward() string {
 	return ""
 }
 
-// onTo is the address of a page that leads on to another one.
+// onTo returns the path of a page with a destination.
 func onTo(page, next string) string {
 	if next == home {
 		return page
@@ -141,7 +141,7 @@ func onTo(page, next string) string {
 	return page + separator + "next=" + url.QueryEscape(next)
 }
 
-// fail ends a request that cannot be answered otherwise.
+// fail responds with an error: with a redirect if another page can resolve it.
 func (v *visit) fail(err error) {
 	if p := new(problem); errors.As(err, &p) {
 		switch {
@@ -164,8 +164,8 @@ func (v *visit) fail(err error) {
 	v.handlers.fail(v.w, err, v.info)
 }
 
-// back is the page that a form came from, with what was entered where that is no secret: the
-// user comes back to it from signing in or proving a second factor.
+// back returns the path of the page that a form came from, with the values that are not secret. The
+// user returns to it after signing in or proving a second factor.
 func (v *visit) back() string {
 	if v.r.Method == http.MethodGet {
 		return v.r.URL.RequestURI()
@@ -182,7 +182,7 @@ func (v *visit) back() string {
 	return v.r.URL.Path + "?" + kept.Encode()
 }
 
-// fail shows an error on a page of its own.
+// fail renders an error on a page of its own.
 func (h *Handlers) fail(w http.ResponseWriter, err error, info *web.RequestInfo) {
 	var e *web.Error
 	if !errors.As(err, &e) {
@@ -191,7 +191,7 @@ func (h *Handlers) fail(w http.ResponseWriter, err error, info *web.RequestInfo)
 	h.RenderError(w, e, info)
 }
 
-// RenderError shows an error on a page of its own; see [web.ErrorFormat].
+// RenderError renders an error on a page of its own; see [web.ErrorFormat].
 func (h *Handlers) RenderError(w http.ResponseWriter, e *web.Error, info *web.RequestInfo) {
 	secure(w.Header())
 	title, message := "Something went wrong", sentence(e.Message)
@@ -205,7 +205,7 @@ func (h *Handlers) RenderError(w http.ResponseWriter, e *web.Error, info *web.Re
 	_ = h.write(w, e.Status, "error.html", view{Tenant: info.Tenant.Name, Title: title, Data: data})
 }
 
-// sentence begins with a capital letter and ends with a full stop.
+// sentence turns a message into a sentence, with a capital letter and a full stop.
 func sentence(text string) string {
 	first, size := utf8.DecodeRuneInString(text)
 	if size == 0 {
@@ -218,7 +218,7 @@ func sentence(text string) string {
 	return text
 }
 
-// notices are what pages say after something was done, by the name in their address.
+// notices are the messages about the last action, by the parameter done.
 var notices = map[string]string{
 	"profile":     "Profile saved.",
 	"password":    "Password changed. Your other devices are signed out.",
@@ -248,9 +248,9 @@ var functions = template.FuncMap{
 		}
 		return at.UTC().Format("2 January 2006, 15:04 UTC")
 	},
-	// link is the first link in a letter.
+	// link returns the first link in a mail.
 	"link": func(text string) string { return links.FindString(text) },
-	// picture lets a data: URL through that the server itself made.
+	// picture accepts only data: URLs of PNG pictures, which the server creates.
 	"picture": func(text string) template.URL {
 		if !strings.HasPrefix(text, "data:image/png;base64,") {
 			return ""

@@ -8,21 +8,21 @@ import (
 	"stonetown/api/web"
 )
 
-// wellKnown are the addresses at which programs look for a host's pages (RFC 8615).
+// wellKnown returns the pages at well-known paths (RFC 8615).
 func (h *Handlers) wellKnown() map[string]page {
 	pages := map[string]page{
-		// Of password managers (W3C: A Well-Known URL for Changing Passwords).
+		// For password managers (W3C: A Well-Known URL for Changing Passwords).
 		"/.well-known/change-password": func(v *visit) error {
 			v.w.Header().Set("Location", "/account/security")
 			v.w.WriteHeader(http.StatusFound)
 			return nil
 		},
-		// Of passkey providers (W3C: Passkey Endpoints).
+		// For passkey providers (W3C: Passkey Endpoints).
 		"/.well-known/passkey-endpoints": func(v *visit) error {
 			base := v.info.Tenant.BaseURL
 			return web.WriteJSON(v.w, http.StatusOK, map[string]string{"enroll": base + "/account/passkey", "manage": base + "/account/security"})
 		},
-		// Of browsers: who may use passkeys of this host (WebAuthn Level 3 §5.11).
+		// For browsers: the origins that can use passkeys of this host (WebAuthn Level 3 §5.11).
 		"/.well-known/webauthn": func(v *visit) error {
 			return web.WriteJSON(v.w, http.StatusOK, map[string][]string{"origins": {v.info.Tenant.BaseURL}})
 		},

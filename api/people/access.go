@@ -11,7 +11,7 @@ import (
 	"stonetown/internal/document"
 )
 
-// ResetUserPassword has a letter sent that leads to a new password.
+// ResetUserPassword sends a link to a new password.
 func (h *Handlers) ResetUserPassword(ctx context.Context, request ResetUserPasswordRequestObject) (ResetUserPasswordResponseObject, error) {
 	info := web.InfoOf(ctx)
 	if err := h.Access.SendReset(ctx, info.Tenant.ID, request.UserID); err != nil {
@@ -22,7 +22,7 @@ func (h *Handlers) ResetUserPassword(ctx context.Context, request ResetUserPassw
 	return ResetUserPassword202JSONResponse{Body: body}, nil
 }
 
-// ResetUserFactors takes all second factors from a user.
+// ResetUserFactors removes all second factors of a user.
 func (h *Handlers) ResetUserFactors(ctx context.Context, request ResetUserFactorsRequestObject) (ResetUserFactorsResponseObject, error) {
 	info := web.InfoOf(ctx)
 	if err := h.Directory.MayManage(ctx, info.Tenant.ID, request.UserID); err != nil {
@@ -104,7 +104,7 @@ func (h *Handlers) ListUserFactors(ctx context.Context, request ListUserFactorsR
 	return ListUserFactors200JSONResponse{Body: body}, err
 }
 
-// RemoveUserFactor takes a second factor from a user.
+// RemoveUserFactor removes a second factor of a user.
 func (h *Handlers) RemoveUserFactor(ctx context.Context, request RemoveUserFactorRequestObject) (RemoveUserFactorResponseObject, error) {
 	info := web.InfoOf(ctx)
 	_, err := h.Directory.User(ctx, info.Tenant.ID, request.UserID)

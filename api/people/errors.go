@@ -14,8 +14,7 @@ import (
 // Errors is the error format of the operations.
 var Errors = web.ErrorFormat{Translate: translate}
 
-// translate states an error of the directory as a response, or returns nil if it is
-// not one that a client can do anything about.
+// translate returns the response to an error of the directory, or nil for an internal error.
 func translate(err error) *web.Error {
 	var policy *password.PolicyError
 	var unknown *identity.UnknownScopesError

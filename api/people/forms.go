@@ -18,13 +18,13 @@ import (
 	"stonetown/oauth/access"
 )
 
-// maxWords is the longest text that is looked for, in bytes.
+// maxWords is the maximum length of a search text, in bytes.
 const maxWords = 254
 
-// validation reads the members of a user and collects what is wrong with them.
+// validation reads the members of a user and collects their errors.
 type validation struct{ profile.Validation }
 
-// password reads a new password; absent and null are none.
+// password reads a new password. It returns false if the member is absent or null.
 func (v *validation) password(value jsontext.Value) (password string, given bool) {
 	switch value.Kind() {
 	case 0, 'n':
@@ -55,14 +55,13 @@ func (h *Handlers) newUser(ctx context.Context, info *web.RequestInfo, form *Use
 	return n, err
 }
 
-// newPassword hashes a password that an administrator chose for a user, who may not exist
-// yet.
+// newPassword hashes a password that an administrator sets for a user, who may not exist yet.
 func (h *Handlers) newPassword(ctx context.Context, info *web.RequestInfo, password string, u identity.User) (password.Hash, error) {
 	hash, err := h.Directory.NewPassword(ctx, info.Tenant.ID, password, u)
 	return hash, h.Access.RecordRefusal(ctx, info.Tenant.ID, u, err)
 }
 
-// patch reads the form of a change, and the new password in it.
+// patch reads the form of a change and the new password, if there is one.
 func patch(form *UserPatch) (change func(*identity.User), password string, given bool, err error) {
 	if err := web.RefuseImmutable(
 		web.Member{Name: "id", Value: form.ID}, web.Member{Name: "email", Value: form.Email}, web.Member{Name: "created_at", Value: form.CreatedAt},
@@ -89,7 +88,7 @@ func patch(form *UserPatch) (change func(*identity.User), password string, given
 	}, password, given, v.Err()
 }
 
-// filterOf reads what a list is asked for.
+// filterOf reads the filter of a list.
 func filterOf(p ListUsersParams) (identity.Filter, error) {
 	var v web.Validation
 	f := identity.Filter{Email: p.Email, State: identity.State(p.State), Query: p.Q}
@@ -109,14 +108,14 @@ func filterOf(p ListUsersParams) (identity.Filter, error) {
 	return f, v.Err()
 }
 
-// words checks what is looked for.
+// words validates a search text.
 func words(v *web.Validation, field, text string) {
 	if text != "" && v.Text("", field, text) && len(text) > maxWords {
 		v.Add(field, "too_long", fmt.Sprintf("must have at most %d bytes", maxWords))
 	}
 }
 
-// userDetail is what is answered about one user.
+// userDetail is the representation of one user.
 type userDetail struct {
 	identity.UserDocument `json:",inline"`
 	Groups                []groupSummary     `json:"groups"`

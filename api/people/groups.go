@@ -12,7 +12,7 @@ import (
 	"stonetown/internal/document"
 )
 
-// inlineMembers is how many members the answer about a group shows.
+// inlineMembers is the number of members in the representation of a group.
 const inlineMembers = 50
 
 // ListGroups lists groups.
@@ -28,7 +28,7 @@ func (h *Handlers) ListGroups(ctx context.Context, request ListGroupsRequestObje
 	return ListGroups200JSONResponse{Body: body}, err
 }
 
-// groups is a page of a list of groups.
+// groups returns a page of a list of groups.
 func (h *Handlers) groups(ctx context.Context, info *web.RequestInfo, list []string, asked *int, cursor, query, userID string) (GroupList, error) {
 	limit, err := web.Limit(asked)
 	if err != nil {
@@ -123,7 +123,7 @@ func (h *Handlers) PatchGroup(ctx context.Context, request PatchGroupRequestObje
 	return PatchGroup200JSONResponse{Body: body}, err
 }
 
-// DeleteGroup deletes a group for good.
+// DeleteGroup deletes a group.
 func (h *Handlers) DeleteGroup(ctx context.Context, request DeleteGroupRequestObject) (DeleteGroupResponseObject, error) {
 	info := web.InfoOf(ctx)
 	if err := h.Directory.DeleteGroup(ctx, info.Tenant.ID, request.GroupID, info.CommitID); err != nil {
@@ -132,7 +132,7 @@ func (h *Handlers) DeleteGroup(ctx context.Context, request DeleteGroupRequestOb
 	return DeleteGroup204Response{}, nil
 }
 
-// memberPosition is where a page of members ended.
+// memberPosition is the last member of a page.
 type memberPosition struct {
 	ID string `json:"i"`
 }
@@ -167,7 +167,7 @@ func (h *Handlers) ListMembers(ctx context.Context, request ListMembersRequestOb
 	return ListMembers200JSONResponse{Body: body}, err
 }
 
-// AddMember puts a user into a group.
+// AddMember adds a user to a group.
 func (h *Handlers) AddMember(ctx context.Context, request AddMemberRequestObject) (AddMemberResponseObject, error) {
 	info, userID := web.InfoOf(ctx), request.Body.UserID
 	var v web.Validation
@@ -193,7 +193,7 @@ func (h *Handlers) AddMember(ctx context.Context, request AddMemberRequestObject
 	return AddMember201JSONResponse{Body: MemberAdded{Data: wireMember(m), Meta: Meta{RequestID: info.RequestID}}}, nil
 }
 
-// RemoveMember takes a user out of a group.
+// RemoveMember removes a user from a group.
 func (h *Handlers) RemoveMember(ctx context.Context, request RemoveMemberRequestObject) (RemoveMemberResponseObject, error) {
 	info := web.InfoOf(ctx)
 	outcomes, err := h.Directory.RemoveMembers(ctx, info.Tenant.ID, request.GroupID, []string{request.UserID}, info.CommitID)
@@ -206,7 +206,7 @@ func (h *Handlers) RemoveMember(ctx context.Context, request RemoveMemberRequest
 	return RemoveMember204Response{}, nil
 }
 
-// AddMembers puts users into a group.
+// AddMembers adds users to a group.
 func (h *Handlers) AddMembers(ctx context.Context, request AddMembersRequestObject) (AddMembersResponseObject, error) {
 	info := web.InfoOf(ctx)
 	if err := checkMembers(request.Body.UserIds); err != nil {
@@ -216,7 +216,7 @@ func (h *Handlers) AddMembers(ctx context.Context, request AddMembersRequestObje
 	return AddMembers200JSONResponse{Body: membersChanged(info, request.Body.UserIds, outcomes)}, err
 }
 
-// RemoveMembers takes users out of a group.
+// RemoveMembers removes users from a group.
 func (h *Handlers) RemoveMembers(ctx context.Context, request RemoveMembersRequestObject) (RemoveMembersResponseObject, error) {
 	info := web.InfoOf(ctx)
 	if err := checkMembers(request.Body.UserIds); err != nil {
@@ -243,7 +243,7 @@ func checkMembers(userIDs []string) error {
 	return v.Err()
 }
 
-// memberError is why nothing became of a user.
+// memberError is the error of one user.
 type memberError struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
@@ -280,7 +280,7 @@ func wireMember(m identity.Member) Member {
 	return Member{ID: m.ID, Email: m.Email, Name: document.OrNull(m.Name), AddedAt: document.Timestamp(m.AddedAt), AddedBy: m.AddedBy}
 }
 
-// groupDetail is what is answered about one group.
+// groupDetail is the representation of one group.
 type groupDetail struct {
 	identity.GroupDocument `json:",inline"`
 	Members                []memberSummary `json:"members"`
@@ -296,7 +296,7 @@ type memberSummary struct {
 	Name  *string `json:"name"`
 }
 
-// readGroup is the answer about a group.
+// readGroup returns the representation of a group.
 func (h *Handlers) readGroup(ctx context.Context, info *web.RequestInfo, g identity.Group) (GroupRead, error) {
 	members, err := h.Directory.Members(ctx, info.Tenant.ID, g.ID, nil, inlineMembers)
 	if err != nil {

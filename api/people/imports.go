@@ -20,7 +20,7 @@ type Importer interface {
 	Cancel(ctx context.Context, tenantID, jobID string) (userimport.Job, error)
 }
 
-// ImportUsers takes the rows of an import.
+// ImportUsers receives the rows of an import.
 func (h *Handlers) ImportUsers(ctx context.Context, request ImportUsersRequestObject) (ImportUsersResponseObject, error) {
 	info := web.InfoOf(ctx)
 	job, err := h.Importer.Receive(ctx, info.Tenant.ID, info.CommitID, request.Params.SendVerification, request.Body)
@@ -33,7 +33,7 @@ func (h *Handlers) ImportUsers(ctx context.Context, request ImportUsersRequestOb
 	}, nil
 }
 
-// GetImport reads how far an import has come.
+// GetImport returns the progress of an import.
 func (h *Handlers) GetImport(ctx context.Context, request GetImportRequestObject) (GetImportResponseObject, error) {
 	info := web.InfoOf(ctx)
 	job, err := h.Importer.Job(ctx, info.Tenant.ID, request.JobID)
@@ -75,7 +75,7 @@ type importForm struct {
 	Groups []string `json:"groups"`
 }
 
-// ParseImport reads a row of an import.
+// ParseImport parses a row of an import, which has the form of a new user.
 func ParseImport(line []byte) (row userimport.Row, failed *userimport.RowError) {
 	var form importForm
 	if err := web.Decode(line, &form); err != nil {
@@ -102,7 +102,7 @@ func ParseImport(line []byte) (row userimport.Row, failed *userimport.RowError) 
 	return row, nil
 }
 
-// rowError is an error of a request as that of a row.
+// rowError returns the error of a row for an error of a request.
 func rowError(email string, err error) *userimport.RowError {
 	failed := &userimport.RowError{Email: email, Code: "invalid_json", Message: "the line is not a JSON object that describes a user"}
 	var known *web.Error
@@ -115,7 +115,7 @@ func rowError(email string, err error) *userimport.RowError {
 	return failed
 }
 
-// importErrors translates what only imports fail with.
+// importErrors translates the errors of imports.
 func importErrors(err error) *web.Error {
 	switch {
 	case errors.Is(err, userimport.ErrNotFound):

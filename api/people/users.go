@@ -11,10 +11,10 @@ import (
 	"stonetown/oauth/access"
 )
 
-// inlineGroups is how many groups the answer about a user shows.
+// inlineGroups is the number of groups in the representation of a user.
 const inlineGroups = 50
 
-// position is where a page of the list ended.
+// position is the last item of a page.
 type position struct {
 	At int64  `json:"a"` // microseconds since 1970
 	ID string `json:"i"`
@@ -51,7 +51,7 @@ func (h *Handlers) ListUsers(ctx context.Context, request ListUsersRequestObject
 	return ListUsers200JSONResponse{Body: body}, err
 }
 
-// resume reads where a list goes on; nil at its start.
+// resume reads the position of a cursor; nil without one.
 func (h *Handlers) resume(info *web.RequestInfo, list []string, cursor string) (*identity.Position, error) {
 	if cursor == "" {
 		return nil, nil
@@ -63,7 +63,7 @@ func (h *Handlers) resume(info *web.RequestInfo, list []string, cursor string) (
 	return &identity.Position{CreatedAt: time.UnixMicro(p.At), ID: p.ID}, nil
 }
 
-// next is the cursor that leads to what follows a position.
+// next returns the cursor of a position.
 func (h *Handlers) next(info *web.RequestInfo, list []string, position any) (*string, error) {
 	cursor, err := h.Cursors.Next(info.Tenant.ID, list, position)
 	return &cursor, err
@@ -127,7 +127,7 @@ func (h *Handlers) PatchUser(ctx context.Context, request PatchUserRequestObject
 	return PatchUser200JSONResponse{Body: body}, err
 }
 
-// DisableUser keeps a user from signing in.
+// DisableUser disables a user.
 func (h *Handlers) DisableUser(ctx context.Context, request DisableUserRequestObject) (DisableUserResponseObject, error) {
 	info := web.InfoOf(ctx)
 	u, err := h.Directory.Disable(ctx, info.Tenant.ID, request.UserID, info.CommitID)
@@ -138,7 +138,7 @@ func (h *Handlers) DisableUser(ctx context.Context, request DisableUserRequestOb
 	return DisableUser200JSONResponse{Body: body}, err
 }
 
-// EnableUser lets a disabled user sign in again.
+// EnableUser enables a disabled user.
 func (h *Handlers) EnableUser(ctx context.Context, request EnableUserRequestObject) (EnableUserResponseObject, error) {
 	info := web.InfoOf(ctx)
 	u, err := h.Directory.Update(ctx, info.Tenant.ID, request.UserID, (*identity.User).Enable)
@@ -149,7 +149,7 @@ func (h *Handlers) EnableUser(ctx context.Context, request EnableUserRequestObje
 	return EnableUser200JSONResponse{Body: body}, err
 }
 
-// DeleteUser deletes a user for good.
+// DeleteUser deletes a user.
 func (h *Handlers) DeleteUser(ctx context.Context, request DeleteUserRequestObject) (DeleteUserResponseObject, error) {
 	info := web.InfoOf(ctx)
 	if err := h.Directory.Delete(ctx, info.Tenant.ID, request.UserID, info.CommitID); err != nil {
@@ -158,7 +158,7 @@ func (h *Handlers) DeleteUser(ctx context.Context, request DeleteUserRequestObje
 	return DeleteUser204Response{}, nil
 }
 
-// read is the answer about a user.
+// read returns the representation of a user.
 func (h *Handlers) read(ctx context.Context, info *web.RequestInfo, u identity.User) (UserRead, error) {
 	groups, err := h.Directory.Groups(ctx, info.Tenant.ID, "", u.ID, nil, inlineGroups)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"stonetown/oauth/access"
 )
 
-// Authorization is an application that a user has signed in to, as clients get it.
+// Authorization is the representation of an application that a user has signed in to.
 type Authorization struct {
 	ApplicationID    string             `json:"application_id"`
 	ClientID         string             `json:"client_id"`
@@ -17,7 +17,7 @@ type Authorization struct {
 	LastAuthorizedAt document.Timestamp `json:"last_authorized_at"`
 }
 
-// Authorizations are those of a user.
+// Authorizations returns the representations of a list.
 func Authorizations(list []access.Authorization) []Authorization {
 	all := make([]Authorization, len(list))
 	for i, z := range list {

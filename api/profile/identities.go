@@ -5,7 +5,7 @@ import (
 	"stonetown/internal/document"
 )
 
-// Identity is who a user is at a federation connection, as clients get it.
+// Identity is the representation of an external identity.
 type Identity struct {
 	ConnectionID string              `json:"connection_id"`
 	Slug         string              `json:"slug"`
@@ -16,7 +16,7 @@ type Identity struct {
 	LastUsedAt   *document.Timestamp `json:"last_used_at"`
 }
 
-// Identities are those of a user.
+// Identities returns the representations of a list.
 func Identities(list []external.Identity) []Identity {
 	all := make([]Identity, len(list))
 	for n, i := range list {

@@ -5,11 +5,11 @@ import (
 	"stonetown/internal/geo"
 )
 
-// Place is where an address is, as clients get it.
+// Place is the representation of the location of an address.
 type Place struct {
 	City    *string `json:"city"`
 	Country *string `json:"country"`
 }
 
-// PlaceOf is a place, or an object of nulls for one that is not known.
+// PlaceOf returns the representation of a location. The members of an unknown one are null.
 func PlaceOf(p geo.Place) Place { return Place{document.OrNull(p.City), document.OrNull(p.Country)} }

@@ -1,5 +1,5 @@
-// Package profile reads and writes what people say about themselves, which
-// administrators and they themselves send in the same form.
+// Package profile reads and writes the parts of a user's representation that administrators and
+// users share: the profile, external identities, authorized applications, locations.
 package profile
 
 import (
@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// MaxText is the longest text about a user, in bytes.
+	// MaxText is the maximum length of a text, in bytes.
 	MaxText = 500
-	// MaxAttributes is the largest attributes object, in bytes of compact JSON.
+	// MaxAttributes is the maximum size of the attributes, in bytes of compact JSON.
 	MaxAttributes = 16 << 10
 )
 
-// Validation reads the members of a user and collects what is wrong with them.
+// Validation reads the members of a user and collects their errors.
 type Validation struct{ web.Validation }
 
-// member reads a text into a field, if it is there; null clears it.
+// member reads a text into a field. Null clears the field, and an absent value leaves it.
 func (v *Validation) member(name string, value jsontext.Value, field *string) {
 	switch value.Kind() {
 	case 0:
@@ -70,14 +70,14 @@ func isLocale(text string) bool {
 	return err == nil
 }
 
-// attributes reads an object, if it is there; null clears it.
+// attributes reads an object. Null clears the field, and an absent value leaves it.
 func (v *Validation) attributes(value jsontext.Value, field *[]byte) {
 	switch value.Kind() {
 	case 0:
 	case 'n':
 		*field = nil
 	case '{':
-		value = value.Clone() // a form may be read more than once
+		value = value.Clone() // the form can be read again
 		if err := value.Compact(); err != nil {
 			v.Add("attributes", "invalid", "is not valid JSON")
 		} else if len(value) > MaxAttributes {
@@ -90,7 +90,7 @@ func (v *Validation) attributes(value jsontext.Value, field *[]byte) {
 	}
 }
 
-// Profile reads the members that are there into p; null clears them.
+// Profile reads members into p. Null clears a field, and absent values leave it.
 func (v *Validation) Profile(p *identity.Profile, name, givenName, familyName, picture, locale, attributes jsontext.Value) {
 	v.member("name", name, &p.Name)
 	v.member("given_name", givenName, &p.GivenName)

@@ -16,7 +16,9 @@ import (
 	"time"
 
 	"stonetown/engine"
+	"stonetown/engine/authority"
 	"stonetown/identity"
+	"stonetown/identity/password/breached"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/fair"
 	"stonetown/internal/pgtest"
@@ -48,6 +50,13 @@ func (w *world) importer(t testing.TB, parse func([]byte) (Row, *RowError)) *Imp
 		t.Fatal(err)
 	}
 	return i
+}
+
+// anyScope is a registry that has every scope.
+type anyScope struct{}
+
+func (anyScope) UnknownScopes(context.Context, *sqldb.Tx, string, []string) ([]string, error) {
+	return nil, nil
 }
 
 // onEach runs a test on every database.
@@ -84,7 +93,10 @@ func open(t testing.TB, url string) *world {
 	}
 	t.Cleanup(e.Close)
 	w := &world{db: db}
-	if w.users, err = identity.New(identity.Config{DB: db, Relations: e, Clock: w.now}); err != nil {
+	if w.users, err = identity.New(identity.Config{
+		DB: db, Relations: e, Authority: authority.New(e, nil), Breached: breached.None{}, Scopes: anyScope{},
+		Verification: identity.NoVerification{}, Clock: w.now, Logger: slog.New(slog.DiscardHandler),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	return w

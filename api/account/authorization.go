@@ -20,8 +20,8 @@ func oauthTenant(info *web.RequestInfo) protocol.Tenant {
 	return protocol.Tenant{ID: info.Tenant.ID, BaseURL: info.Tenant.BaseURL}
 }
 
-// owner is the session of the user who makes a request, and not an application for them: it
-// could let itself do whatever it wants.
+// owner is person, but refuses tokens of applications: an application must not answer its own
+// request for consent.
 func (h *Handlers) owner(ctx context.Context, info *web.RequestInfo) (session.Session, error) {
 	if info.Principal.GrantID != "" {
 		return session.Session{}, notSignedIn()
@@ -29,15 +29,15 @@ func (h *Handlers) owner(ctx context.Context, info *web.RequestInfo) (session.Se
 	return h.person(ctx, info)
 }
 
-// GetFlow says what an application wants, and of whom.
+// GetFlow returns the authorization request that a user is signing in for.
 func (h *Handlers) GetFlow(ctx context.Context, request GetFlowRequestObject) (GetFlowResponseObject, error) {
 	info := web.InfoOf(ctx)
-	flow, err := h.Requests.Pending(ctx, oauthTenant(info), request.FlowID)
+	pending, err := h.Requests.Pending(ctx, oauthTenant(info), request.FlowID)
 	if err != nil {
 		return nil, err
 	}
-	app, err := h.Clients.ByClientID(ctx, info.Tenant.ID, flow.Request.ClientID)
-	if errors.Is(err, client.ErrNotFound) { // deleted meanwhile, and what it wanted with it
+	app, err := h.Clients.ByClientID(ctx, info.Tenant.ID, pending.Request.ClientID)
+	if errors.Is(err, client.ErrNotFound) { // deleted meanwhile, with its requests
 		err = authorization.ErrRequestNotFound
 	}
 	if err != nil {
@@ -46,13 +46,13 @@ func (h *Handlers) GetFlow(ctx context.Context, request GetFlowRequestObject) (G
 	body := FlowRead{Meta: meta(info)}
 	d := &body.Data
 	d.Client.Name, d.Client.LogoURI = app.Name, document.OrNull(app.LogoURI)
-	d.Scopes, d.GroupScopes, d.Prompt = append([]string{}, flow.Request.Scopes...), []string{}, append([]string{}, flow.Request.Prompt...)
-	d.LoginHint, d.Status, d.ExpiresAt = document.OrNull(flow.Request.LoginHint), "sign_in_required", document.Timestamp(flow.ExpiresAt)
+	d.Scopes, d.GroupScopes, d.Prompt = append([]string{}, pending.Request.Scopes...), []string{}, append([]string{}, pending.Request.Prompt...)
+	d.LoginHint, d.Status, d.ExpiresAt = document.OrNull(pending.Request.LoginHint), "sign_in_required", document.Timestamp(pending.ExpiresAt)
 	d.Methods = h.Service.Identify(ctx, tenant(info), "")
 	if info.Principal != nil && info.Principal.Subject != info.Principal.ClientID {
 		d.Status = "ready"
 		var refused *authorization.RedirectError
-		_, err := h.Requests.Consented(ctx, oauthTenant(info), flow.Request, flow.Answer, info.Principal.Subject)
+		_, err := h.Requests.Consented(ctx, oauthTenant(info), pending.Request, pending.Answer, info.Principal.Subject)
 		if errors.As(err, &refused) {
 			if refused.Code == protocol.ConsentRequired {
 				d.Status = refused.Code
@@ -60,7 +60,7 @@ func (h *Handlers) GetFlow(ctx context.Context, request GetFlowRequestObject) (G
 			err = nil
 		}
 		if err == nil {
-			d.GroupScopes, err = h.groupScopes(ctx, info, app, flow.Request.Scopes)
+			d.GroupScopes, err = h.groupScopes(ctx, info, app, pending.Request.Scopes)
 		}
 		if err != nil {
 			return nil, err
@@ -70,13 +70,13 @@ func (h *Handlers) GetFlow(ctx context.Context, request GetFlowRequestObject) (G
 	return GetFlow200JSONResponse{Body: body}, err
 }
 
-// groupScopes are those that the groups of the caller bring besides.
+// groupScopes returns the additional scopes of the groups of the caller.
 func (h *Handlers) groupScopes(ctx context.Context, info *web.RequestInfo, app client.Application, asked []string) ([]string, error) {
 	more, err := h.Tokens.GroupScopesOf(ctx, oauthTenant(info), app, asked, info.Principal.Subject)
 	return append([]string{}, more...), err
 }
 
-// AnswerConsent lets an application have what it asks for, or not.
+// AnswerConsent allows or denies an authorization request.
 func (h *Handlers) AnswerConsent(ctx context.Context, request AnswerConsentRequestObject) (AnswerConsentResponseObject, error) {
 	info, form := web.InfoOf(ctx), request.Body
 	current, err := h.owner(ctx, info)
@@ -102,7 +102,7 @@ func (h *Handlers) AnswerConsent(ctx context.Context, request AnswerConsentReque
 	return AnswerConsent200JSONResponse{Body: answered(info, form.FlowID)}, err
 }
 
-// SelectAccount goes on with the account that is signed in.
+// SelectAccount continues an authorization request with the account of the session.
 func (h *Handlers) SelectAccount(ctx context.Context, request SelectAccountRequestObject) (SelectAccountResponseObject, error) {
 	info, form := web.InfoOf(ctx), request.Body
 	current, err := h.owner(ctx, info)
@@ -139,7 +139,7 @@ func (h *Handlers) ListMyAuthorizations(ctx context.Context, request ListMyAutho
 	return ListMyAuthorizations200JSONResponse{Body: AuthorizationList{Data: profile.Authorizations(page), Meta: ListMeta{RequestID: info.RequestID, Limit: limit, NextCursor: next}}}, nil
 }
 
-// EndMyAuthorization takes back what the caller has let an application do.
+// EndMyAuthorization revokes the access that the caller has given to an application.
 func (h *Handlers) EndMyAuthorization(ctx context.Context, request EndMyAuthorizationRequestObject) (EndMyAuthorizationResponseObject, error) {
 	info := web.InfoOf(ctx)
 	current, err := h.person(ctx, info)
@@ -149,8 +149,8 @@ func (h *Handlers) EndMyAuthorization(ctx context.Context, request EndMyAuthoriz
 	return EndMyAuthorization204Response{}, err
 }
 
-// flowError states what is wrong with a flow, or returns nil.
-func flowError(err error) *web.Error {
+// requestError returns the response to an error of an authorization request, or nil.
+func requestError(err error) *web.Error {
 	switch {
 	case errors.Is(err, authorization.ErrRequestNotFound):
 		return &web.Error{Status: http.StatusNotFound, Code: "flow_not_found", Message: authorization.ErrRequestNotFound.Error()}

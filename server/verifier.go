@@ -1,4 +1,4 @@
-package account
+package server
 
 import (
 	"context"
@@ -13,24 +13,23 @@ import (
 	"stonetown/oauth/token"
 )
 
-// Sessions knows who is signed in.
-type Sessions interface {
-	ByToken(ctx context.Context, tenantID, token string) (session.Session, error)
-	ByID(ctx context.Context, tenantID, sessionID string) (session.Session, error)
-}
-
-// Verifier accepts tokens of sessions beside access tokens, and of those only such whose
-// session has not ended.
-type Verifier struct {
+// verifier implements [web.Verifier]: it verifies the tokens of sessions, and access tokens, which
+// must not belong to a session that has ended.
+type verifier struct {
 	Tokens   web.Verifier
-	Sessions Sessions
+	Sessions interface {
+		ByToken(ctx context.Context, tenantID, token string) (session.Session, error)
+		ByID(ctx context.Context, tenantID, sessionID string) (session.Session, error)
+	}
 }
 
-// sessionScopes are what the token of a session is good for: nothing that takes a role.
+var _ web.Verifier = (*verifier)(nil)
+
+// sessionScopes are the scopes of session tokens, which no administrative operation accepts.
 var sessionScopes = scope.SetOf("me:read me:write")
 
 // Verify implements [web.Verifier].
-func (v *Verifier) Verify(ctx context.Context, t protocol.Tenant, bearer string) (*token.Principal, error) {
+func (v *verifier) Verify(ctx context.Context, t protocol.Tenant, bearer string) (*token.Principal, error) {
 	if strings.HasPrefix(bearer, session.Prefix) {
 		s, err := v.Sessions.ByToken(ctx, t.ID, bearer)
 		if err != nil {
@@ -45,14 +44,14 @@ func (v *Verifier) Verify(ctx context.Context, t protocol.Tenant, bearer string)
 	return v.alive(ctx, t, p, err)
 }
 
-// VerifyBound implements [web.Verifier]. Sessions are bound to no key.
-func (v *Verifier) VerifyBound(ctx context.Context, t protocol.Tenant, token string, r dpop.Request) (*token.Principal, error) {
+// VerifyBound implements [web.Verifier]. Session tokens are not bound to keys.
+func (v *verifier) VerifyBound(ctx context.Context, t protocol.Tenant, token string, r dpop.Request) (*token.Principal, error) {
 	p, err := v.Tokens.VerifyBound(ctx, t, token, r)
 	return v.alive(ctx, t, p, err)
 }
 
 // alive refuses a token whose session has ended.
-func (v *Verifier) alive(ctx context.Context, t protocol.Tenant, p *token.Principal, err error) (*token.Principal, error) {
+func (v *verifier) alive(ctx context.Context, t protocol.Tenant, p *token.Principal, err error) (*token.Principal, error) {
 	if err != nil || p.SessionID == "" {
 		return p, err
 	}
