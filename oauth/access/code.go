@@ -4,11 +4,15 @@ import (
 	"context"
 	"time"
 
+	"stonetown/internal/sqldb"
 	"stonetown/oauth/internal/storage"
 	"stonetown/oauth/protocol"
 )
 
-// Code is a stored authorization code.
+// codeTTL is the lifetime of an authorization code.
+const codeTTL = time.Minute
+
+// Code is a stored authorization code (RFC 6749 §4.1.2).
 type Code struct {
 	Grant                  Grant
 	ClientID               string
@@ -16,16 +20,33 @@ type Code struct {
 	Key                    string // thumbprint of the key that the request named; empty: none
 	Used                   bool
 	ExpiresAt              time.Time
+
+	hash string
 }
 
-// SelectCode finds an authorization code, valid or not, and its grant. It fails with
-// invalidGrant.
-func (s *Store) SelectCode(ctx context.Context, tenant protocol.Tenant, presented string) (c Code, err error) {
+// AddCode queues a new code of a grant and returns it.
+func (s *Store) AddCode(b *sqldb.Batch, tenant protocol.Tenant, grantID, clientID, redirectURI, challenge, key string) (code string) {
+	code = protocol.NewToken("ac_")
+	b.Queue(`
+		INSERT INTO codes (tenant_id, hash, grant_id, client_id, redirect_uri, challenge, dpop_jkt, expires_at, used_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)`,
+		[]any{tenant.ID, protocol.Hash(code), grantID, clientID, redirectURI, challenge, key, storage.Now(s.clock).Add(codeTTL).UnixMicro()}, nil)
+	return code
+}
+
+// Code finds an authorization code, valid or not, and its grant. It fails with
+// [ErrInvalidGrant].
+func (s *Store) Code(ctx context.Context, tenant protocol.Tenant, code string) (c Code, err error) {
+	c.hash = protocol.Hash(code)
 	var expires, used int64
 	c.Grant, err = grantRow(s.db.QueryRow(ctx, `
 		SELECT c.client_id, c.redirect_uri, c.challenge, c.dpop_jkt, c.expires_at, c.used_at, `+grantColumns+`
-		FROM codes c JOIN grants g ON g.tenant_id = c.tenant_id AND g.id = c.grant_id WHERE c.tenant_id = $1 AND c.hash = $2`, tenant.ID, protocol.Hash(presented)),
+		FROM codes c JOIN grants g ON g.tenant_id = c.tenant_id AND g.id = c.grant_id WHERE c.tenant_id = $1 AND c.hash = $2`, tenant.ID, c.hash),
 		tenant, &c.ClientID, &c.RedirectURI, &c.Challenge, &c.Key, &expires, &used)
 	c.ExpiresAt, c.Used = storage.Time(expires), used != 0
 	return c, err
+}
+
+// UseCode queues that a code is used. The transaction fails with [ErrUsed] if it was before.
+func (s *Store) UseCode(b *sqldb.Batch, tenant protocol.Tenant, c Code) {
+	useOnce(b, `UPDATE codes SET used_at = $3 WHERE tenant_id = $1 AND hash = $2 AND used_at = 0`, tenant.ID, c.hash, storage.Now(s.clock).UnixMicro())
 }

@@ -16,10 +16,10 @@ import (
 // after a request that came too soon (RFC 8628 §3.5).
 const PollInterval = 5 * time.Second
 
-// ErrUserCode is returned for a code that no waiting device has.
+// ErrUserCode is returned for a user code that no pending device authorization has.
 var ErrUserCode = errors.New("the code is unknown or expired")
 
-// Device is what is kept of one that waits.
+// Device is a stored device authorization (RFC 8628 §3.2).
 type Device struct {
 	Hash, ClientID, Audience, ClientIP, GrantID string
 	Scopes                                      []string
@@ -28,8 +28,8 @@ type Device struct {
 	PolledAt, UsedAt, ExpiresAt                 time.Time
 }
 
-// SelectDevice finds a device by the hash of one of its codes, waiting or not. It fails
-// with [ErrUserCode].
+// SelectDevice finds a device authorization, pending or not, by the hash of its device code or,
+// in the column user_hash, of its user code. It fails with [ErrUserCode].
 func SelectDevice(ctx context.Context, from storage.Querier, tenant protocol.Tenant, column, hash string) (d Device, err error) {
 	var scope string
 	var interval, polled, used, expires int64
@@ -46,4 +46,26 @@ func SelectDevice(ctx context.Context, from storage.Querier, tenant protocol.Ten
 	d.Scopes, d.Interval = strings.Fields(scope), time.Duration(interval)*time.Second
 	d.PolledAt, d.UsedAt, d.ExpiresAt = storage.Time(polled), storage.Time(used), storage.Time(expires)
 	return d, nil
+}
+
+// DeviceByCode finds a device authorization, pending or not, by its device code. It fails with
+// [ErrUserCode].
+func (s *Store) DeviceByCode(ctx context.Context, tenant protocol.Tenant, code string) (Device, error) {
+	return SelectDevice(ctx, s.db, tenant, "hash", protocol.Hash(code))
+}
+
+// UseDevice queues that a device code is used. The transaction fails with [ErrUsed] if it was
+// before.
+func (s *Store) UseDevice(b *sqldb.Batch, tenant protocol.Tenant, d Device) {
+	useOnce(b, `UPDATE device_codes SET used_at = $3 WHERE tenant_id = $1 AND hash = $2 AND used_at = 0`, tenant.ID, d.Hash, storage.Now(s.clock).UnixMicro())
+}
+
+// NotePoll stores that a device has polled, and its interval from then on.
+func (s *Store) NotePoll(ctx context.Context, tenant protocol.Tenant, d Device, interval time.Duration) error {
+	_, err := s.db.Exec(ctx, `UPDATE device_codes SET polled_at = $3, interval_s = $4 WHERE tenant_id = $1 AND hash = $2`,
+		tenant.ID, d.Hash, storage.Now(s.clock).UnixMicro(), int64(interval/time.Second))
+	if err != nil {
+		return fmt.Errorf("note poll of device: %w", err)
+	}
+	return nil
 }

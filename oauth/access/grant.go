@@ -77,7 +77,7 @@ const grantColumns = `g.id, g.client_id, g.user_id, g.session_id, g.scope, g.aud
 	g.created_at, g.expires_at, g.revoked_at`
 
 // grantRow reads a grant that was selected with more columns before its own. It fails with
-// invalidGrant if there is none.
+// [ErrInvalidGrant] if there is none.
 func grantRow(row *sqldb.Row, tenant protocol.Tenant, more ...any) (g Grant, err error) {
 	g = Grant{tenantID: tenant.ID}
 	var scope, methods string
@@ -94,8 +94,13 @@ func grantRow(row *sqldb.Row, tenant protocol.Tenant, more ...any) (g Grant, err
 	return g, nil
 }
 
-// SelectGrant finds a grant. It fails with invalidGrant.
-func SelectGrant(ctx context.Context, from storage.Querier, tenant protocol.Tenant, grantID string) (Grant, error) {
+// Grant finds a grant. It fails with [ErrInvalidGrant].
+func (s *Store) Grant(ctx context.Context, tenant protocol.Tenant, grantID string) (Grant, error) {
+	return selectGrant(ctx, s.db, tenant, grantID)
+}
+
+// selectGrant finds a grant. It fails with [ErrInvalidGrant].
+func selectGrant(ctx context.Context, from storage.Querier, tenant protocol.Tenant, grantID string) (Grant, error) {
 	return grantRow(from.QueryRow(ctx, `SELECT `+grantColumns+` FROM grants g WHERE g.tenant_id = $1 AND g.id = $2`, tenant.ID, grantID), tenant)
 }
 
@@ -107,7 +112,7 @@ func (s *Store) Revoke(ctx context.Context, tenant protocol.Tenant, grantID stri
 		if err != nil || n == 0 {
 			return err
 		}
-		g, err := SelectGrant(ctx, tx, tenant, grantID)
+		g, err := selectGrant(ctx, tx, tenant, grantID)
 		if err != nil {
 			return err
 		}

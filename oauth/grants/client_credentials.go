@@ -9,32 +9,27 @@ import (
 )
 
 // clientCredentials issues a token to the application itself (RFC 6749 §4.4).
-func (s *Service) clientCredentials(ctx context.Context, tenant protocol.Tenant, app client.Application, req Request) (token.Response, error) {
-	if !app.ActsForItself() {
-		return token.Response{}, protocol.NewError(protocol.UnauthorizedClient, "the application cannot use "+protocol.GrantClientCredentials)
+type clientCredentials struct{ noForm }
+
+func (clientCredentials) present(context.Context, *request) error { return nil }
+
+func (clientCredentials) decide(_ context.Context, r *request) (*issuance, error) {
+	if !r.app.ActsForItself() {
+		return nil, protocol.NewError(protocol.UnauthorizedClient, "the application cannot use "+protocol.GrantClientCredentials)
 	}
-	scopes, err := client.GrantedScopes(app, req.Scope)
+	scopes, err := client.GrantedScopes(r.app, r.Scope)
 	if err != nil {
-		return token.Response{}, err
+		return nil, err
 	}
-	aud, err := client.Audience(tenant, app, req.Audience, scopes)
+	audience, err := client.Audience(r.tenant, r.app, r.Audience, scopes)
 	if err != nil {
-		return token.Response{}, err
+		return nil, err
 	}
-	carries, err := s.tokens.Entitled(ctx, tenant, token.EntitlementRequest{App: app, Scopes: scopes})
-	if err == nil {
-		err = s.authn.Admit(ctx, req.Credentials, app.ClientID)
-	}
-	if err != nil {
-		return token.Response{}, err
-	}
-	c := token.Claims{Subject: app.ClientID, Audience: aud, Confirmation: token.Confirmation{Thumbprint: req.key}}
-	raw, err := s.minter.AccessToken(ctx, tenant, app, carries, &c)
-	if err == nil {
-		err = s.clients.NoteUse(ctx, app)
-	}
-	if err != nil {
-		return token.Response{}, err
-	}
-	return token.Response{AccessToken: raw, TokenType: c.Confirmation.TokenType(), ExpiresIn: app.AccessTokenTTL, Scope: carries.String()}, nil
+	return &issuance{
+		entitlement: token.EntitlementRequest{App: r.app, Scopes: scopes},
+		claims: func(carries token.Entitlement) (token.Entitlement, token.Claims, error) {
+			return carries, token.Claims{Subject: r.app.ClientID, Audience: audience}, nil
+		},
+		countedFor: r.app.ClientID,
+	}, nil
 }

@@ -1,14 +1,33 @@
+// Package grants is the token endpoint: one file for each grant type (RFC 6749 §1.3), and a
+// runner that all of them pass through.
+//
+// A grant decides to which tokens a request leads, and describes them (issuance). It issues
+// none: only the runner has the [token.Minter] and opens the transaction that consumes what
+// the request presents. The runner executes the phases in one order, so that no grant can
+// leave one out (run.go):
+//
+//  1. the form of the parameters
+//  2. client authentication, or for token exchange without it, the client of the token
+//  3. proof of possession of a key (RFC 9449)
+//  4. the decision of the grant about what is presented
+//  5. entitlement: the scopes that the tokens may carry
+//  6. limits; only then are assertions and proofs consumed
+//  7. signatures
+//  8. the commit: consumption of the code or token, and the rows and events of the new tokens
+//
+// A request that is over a limit, or that fails in the server, has consumed nothing and can be
+// sent again. A refused request has consumed its assertion and its proof.
 package grants
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
 	"stonetown/internal/eventlog"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth/access"
-
 	"stonetown/oauth/client"
 	"stonetown/oauth/protocol"
 	"stonetown/oauth/token"
@@ -19,23 +38,20 @@ type Request struct {
 	client.Credentials
 	GrantType string
 
-	// Scope is the scope parameter: names separated by spaces. Empty asks for
-	// the default.
+	// Scope is the scope parameter: names separated by spaces. Empty requests the default.
 	Scope string
-
-	// Code, RedirectURI and CodeVerifier are of the authorization_code grant, RefreshToken
-	// is of the refresh_token grant.
-	Code, RedirectURI, CodeVerifier string
-	RefreshToken                    string
-	DeviceCode                      string // of the device_code grant
-
-	// Exchange is of the token exchange grant.
-	Exchange TokenExchange
 
 	// Audience are the values of the audience or resource (RFC 8707) parameter.
 	Audience []string
 
-	key string // thumbprint of the one that the tokens will be bound to; empty: to none
+	// The parameters of the authorization_code grant.
+	Code, RedirectURI, CodeVerifier string
+	// The parameter of the refresh_token grant.
+	RefreshToken string
+	// The parameter of the device_code grant.
+	DeviceCode string
+	// The parameters of the token exchange grant.
+	Exchange TokenExchange
 }
 
 // Config is the configuration of a [Service]. All fields are required.
@@ -51,55 +67,68 @@ type Config struct {
 	Clock         func() time.Time
 }
 
-// Service is the token endpoint. It is safe for concurrent use.
+// Service is the token endpoint of any number of tenants. It is safe for concurrent use.
 type Service struct {
+	sources
+	authn   *client.Authenticator
+	clients *client.Registry
+	minter  *token.Minter
+	record  *eventlog.Recorder
+}
+
+// sources is what grants decide from. It cannot issue a token.
+type sources struct {
 	db        *sqldb.DB
 	users     access.Users
-	authn     *client.Authenticator
-	clients   *client.Registry
 	access    *access.Store
 	tokens    *token.Service
-	minter    *token.Minter
 	relations Relations
 	clock     func() time.Time
-	record    *eventlog.Recorder
 }
 
 // New returns the token endpoint.
 func New(c Config) *Service {
-	return &Service{c.DB, c.Users, c.Authenticator, c.Clients, c.Access, c.Tokens, c.Minter, c.Relations, c.Clock, eventlog.NewRecorder(c.DB)}
+	return &Service{
+		sources: sources{c.DB, c.Users, c.Access, c.Tokens, c.Relations, c.Clock},
+		authn:   c.Authenticator, clients: c.Clients, minter: c.Minter, record: eventlog.NewRecorder(c.DB),
+	}
 }
 
-// Token answers a request to the token endpoint. Refusals are [*Error]; any
-// other error is the server's.
-func (s *Service) Token(ctx context.Context, tenant protocol.Tenant, req Request) (token.Response, error) {
-	var answer func(context.Context, protocol.Tenant, client.Application, Request) (token.Response, error)
-	switch req.GrantType {
+// grantOf returns the grant of a grant_type, for one request.
+func (s *Service) grantOf(grantType string) (grant, error) {
+	switch grantType {
 	case "":
-		return token.Response{}, protocol.NewError(protocol.InvalidRequest, "grant_type is missing")
-	case protocol.GrantTokenExchange:
-		return s.exchangeToken(ctx, tenant, req)
+		return nil, protocol.NewError(protocol.InvalidRequest, "grant_type is missing")
 	case protocol.GrantClientCredentials:
-		answer = s.clientCredentials
+		return clientCredentials{}, nil
 	case protocol.GrantAuthorizationCode:
-		answer = s.exchangeCode
+		return authorizationCode{sources: s.sources}, nil
+	case protocol.GrantRefreshToken, "refresh": // the short name is documented, too
+		return refreshToken{sources: s.sources}, nil
 	case protocol.GrantDeviceCode:
-		answer = s.deviceToken
-	case protocol.GrantRefreshToken, "refresh": // which some clients have from the product's documentation
-		answer = s.refresh
-	default:
-		return token.Response{}, protocol.NewError(protocol.UnsupportedGrantType, "supported: "+strings.Join(protocol.GrantTypes, " "))
+		return deviceCode{sources: s.sources}, nil
+	case protocol.GrantTokenExchange:
+		return &tokenExchange{sources: s.sources, record: s.record}, nil
 	}
-	app, err := s.authn.Authenticate(ctx, tenant, &req.Credentials)
+	return nil, protocol.NewError(protocol.UnsupportedGrantType, "supported: "+strings.Join(protocol.GrantTypes, " "))
+}
+
+// Token answers a request to the token endpoint. Refusals are [*protocol.Error]; any other
+// error is the server's, or that of [client.Credentials.Limit].
+func (s *Service) Token(ctx context.Context, tenant protocol.Tenant, req Request) (token.Response, error) {
+	g, err := s.grantOf(req.GrantType)
 	if err != nil {
 		return token.Response{}, err
 	}
-	if req.GrantType != protocol.GrantClientCredentials && !app.Type.HasUsers() {
-		return token.Response{}, protocol.NewError(protocol.UnauthorizedClient, "applications of this type cannot get tokens for users")
+	r := &request{Request: req, tenant: tenant}
+	r.Start()
+	issued, err := s.run(ctx, g, r)
+	var refusal *protocol.Error
+	if errors.As(err, &refusal) {
+		if err := g.refused(ctx, r, err); err != nil {
+			return token.Response{}, err
+		}
+		err = r.Refused(ctx, refusal)
 	}
-	var issued token.Response
-	if req.key, err = s.authn.BindingKey(tenant, app, req.Credentials); err == nil {
-		issued, err = answer(ctx, tenant, app, req)
-	}
-	return issued, req.Refused(ctx, err)
+	return issued, err
 }

@@ -2,87 +2,74 @@ package grants
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"stonetown/internal/sqldb"
 	"stonetown/oauth/access"
 	"stonetown/oauth/client"
 	"stonetown/oauth/internal/storage"
-	"stonetown/oauth/protocol"
 	"stonetown/oauth/scope"
-	"stonetown/oauth/token"
 )
 
-// refresh answers the refresh_token grant. The token is replaced; who comes with one that
-// was replaced before ends its whole family (RFC 9700 §4.14.2), unless the tenant grants
-// some leeway ([Settings.RefreshReuseLeewayS]). A client without a secret needs the key that
-// it had when it got the token (RFC 9449 §5); without that, the token is left as it is.
-func (s *Service) refresh(ctx context.Context, tenant protocol.Tenant, app client.Application, req Request) (token.Response, error) {
-	r, err := s.access.SelectRefreshToken(ctx, tenant, req.RefreshToken)
-	switch {
-	case err != nil:
-		return token.Response{}, err
-	case r.ClientID != app.ClientID || r.Key != "" && r.Key != req.key && !app.Type.Confidential():
-		return token.Response{}, access.ErrInvalidGrant
-	}
-	hash := protocol.Hash(req.RefreshToken)
-	if r.Rotated {
-		if err := s.repeated(ctx, tenant, r.Grant.ID, hash); err != nil {
-			return token.Response{}, err
-		}
-	}
-	if !storage.Now(s.clock).Before(r.ExpiresAt) {
-		return token.Response{}, access.ErrInvalidGrant
-	}
-	g := r.Grant
-	narrower, err := scope.Parse(req.Scope)
-	if err != nil {
-		return token.Response{}, err
-	}
-	as := issuance{req: req, scopes: narrower, predecessor: hash}
-	if !r.Rotated {
-		as.uses = func(b *sqldb.Batch) {
-			now := storage.Now(s.clock).UnixMicro()
-			useOnce(b, `UPDATE refresh_tokens SET rotated_at = $3 WHERE tenant_id = $1 AND hash = $2 AND rotated_at = 0`, tenant.ID, hash, now)
-			if r.Predecessor != "" { // of tokens that were issued for the same one only the first used goes on
-				b.Queue(`UPDATE refresh_tokens SET rotated_at = $3 WHERE tenant_id = $1 AND predecessor = $2 AND rotated_at = 0`, []any{tenant.ID, r.Predecessor, now}, nil)
-			}
-		}
-	}
-	issued, err := s.issue(ctx, tenant, app, g, as)
-	if errors.Is(err, errReused) { // while this request was on its way
-		if err := s.repeated(ctx, tenant, g.ID, hash); err != nil {
-			return token.Response{}, err
-		}
-		as.uses = nil
-		issued, err = s.issue(ctx, tenant, app, g, as)
-	}
-	return issued, err
+// refreshToken replaces a refresh token by new tokens of the same grant (RFC 6749 §6). A token
+// that was replaced before revokes its grant (RFC 9700 §4.14.2), unless the tenant allows a
+// leeway ([client.Settings.RefreshReuseLeewayS]). A client without credentials needs the key
+// that it had when it got the token (RFC 9449 §5); without it the token stays as it is.
+type refreshToken struct {
+	sources
+	ofUsers
 }
 
-// repeated lets a refresh token that was replaced lead to another one, beside the first: a
-// moment later, while no successor was used, it may be that the client did not get the
-// answer. Else it ends the family, and fails with invalidGrant.
-func (s *Service) repeated(ctx context.Context, tenant protocol.Tenant, grantID, hash string) error {
-	settings, err := client.SelectSettings(ctx, s.db, tenant.ID)
+func (g refreshToken) decide(ctx context.Context, r *request) (*issuance, error) {
+	presented, err := g.access.RefreshToken(ctx, r.tenant, r.RefreshToken)
+	if err != nil {
+		return nil, err
+	}
+	if presented.ClientID != r.app.ClientID || presented.Key != "" && presented.Key != r.key && !r.app.Type.Confidential() {
+		return nil, access.ErrInvalidGrant
+	}
+	if presented.Rotated {
+		if err := g.repeated(ctx, r, presented); err != nil {
+			return nil, err
+		}
+	}
+	if !storage.Now(g.clock).Before(presented.ExpiresAt) {
+		return nil, access.ErrInvalidGrant
+	}
+	narrower, err := scope.Parse(r.Scope)
+	if err != nil {
+		return nil, err
+	}
+	described, err := g.ofGrant(ctx, r, presented.Grant, narrower, false)
+	if err != nil {
+		return nil, err
+	}
+	described.ofUser.predecessor = presented
+	if !presented.Rotated {
+		described.consumes = func(b *sqldb.Batch) { g.access.UseRefreshToken(b, r.tenant, presented) }
+	}
+	return described, nil
+}
+
+// repeated decides about a token that was replaced before. Within the leeway, and while no
+// successor was used, the client may not have received the response, so the token leads to
+// another successor. Otherwise repeated revokes the grant and fails with
+// [access.ErrInvalidGrant].
+func (g refreshToken) repeated(ctx context.Context, r *request, presented access.RefreshToken) error {
+	settings, err := client.SelectSettings(ctx, g.db, r.tenant.ID)
 	if err != nil {
 		return err
 	}
-	var rotated, used int64 // rotated is 0 of one without successors
+	var rotatedAt time.Time
+	used := false
 	if settings.RefreshReuseLeewayS > 0 {
-		err = s.db.QueryRow(ctx, `
-			SELECT r.rotated_at, MAX(s.rotated_at)
-			FROM refresh_tokens r JOIN refresh_tokens s ON s.tenant_id = r.tenant_id AND s.predecessor = r.hash AND s.predecessor <> ''
-			WHERE r.tenant_id = $1 AND r.hash = $2 GROUP BY r.rotated_at`, tenant.ID, hash).Scan(&rotated, &used)
-		if err != nil && !errors.Is(err, sqldb.ErrNoRows) {
-			return fmt.Errorf("look for successors of refresh token: %w", err)
+		if rotatedAt, used, err = g.access.Successors(ctx, r.tenant, presented); err != nil {
+			return err
 		}
 	}
-	late := storage.Now(s.clock).Sub(storage.Time(rotated)) > time.Duration(settings.RefreshReuseLeewayS)*time.Second
-	if late || used != 0 {
-		return s.reused(ctx, tenant, grantID, access.RefreshTokenReused)
+	late := storage.Now(g.clock).Sub(rotatedAt) > time.Duration(settings.RefreshReuseLeewayS)*time.Second
+	if late || used {
+		return g.reused(ctx, r.tenant, presented.Grant.ID, access.RefreshTokenReused)
 	}
 	return nil
 }

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"stonetown/engine"
+	"stonetown/oauth/client"
+	"stonetown/oauth/protocol"
+	"stonetown/schema"
 	"stonetown/tuplestore"
 )
 
@@ -14,16 +17,50 @@ type Relations interface {
 	Check(ctx context.Context, tenantID string, req engine.CheckRequest) (*engine.CheckResponse, error)
 }
 
-// question asks whether a subject has some relations; all are asked at one revision.
+// readPolicy asks the engine about an exchange: whether the application may exchange tokens,
+// and for the audiences; whether the subject may call them; and whether the actor may act as
+// the subject.
+func (g *tokenExchange) readPolicy(ctx context.Context, tenant protocol.Tenant) error {
+	application := tuplestore.Object{Type: schema.ApplicationType, ID: g.app.ClientID}
+	ofApplication := question{
+		subject: tuplestore.Subject{Type: schema.ApplicationType, ID: g.app.ClientID},
+		queries: []engine.Query{{Resource: application, Action: schema.Exchange}},
+	}
+	ofSubject := question{subject: g.subject.subject}
+	for _, audience := range g.audience {
+		ofApplication.queries = append(ofApplication.queries, engine.Query{Resource: client.AudienceObject(audience), Action: schema.AudienceExchanger})
+		ofSubject.queries = append(ofSubject.queries, engine.Query{Resource: client.AudienceObject(audience), Action: schema.AudienceCaller})
+	}
+	questions := []question{ofApplication, ofSubject}
+	if g.actor != nil {
+		questions[0].queries = append(questions[0].queries, engine.Query{Resource: application, Action: client.ActAsRelations[g.subject.subject.Type]})
+		questions = append(questions, question{
+			subject: g.actor.subject,
+			queries: []engine.Query{{Resource: tuplestore.Object{Type: g.subject.subject.Type, ID: g.subject.subject.ID}, Action: schema.ActAs}},
+		})
+	}
+	found, until, err := g.ask(ctx, tenant.ID, questions)
+	if err != nil {
+		return err
+	}
+	g.until = until
+	g.allowed = answers{exchange: found[0][0], targets: found[0][1 : 1+len(g.audience)], callers: found[1]}
+	if g.actor != nil {
+		g.allowed.delegates, g.allowed.acts = found[0][1+len(g.audience)], found[2][0]
+	}
+	return nil
+}
+
+// question asks whether a subject has some relations.
 type question struct {
 	subject tuplestore.Subject
 	queries []engine.Query
 }
 
-// ask answers questions at one revision, each with one answer a query. A query without an
-// answer is denied. until is when the first of the relations that prove the answers expires;
-// zero if none does.
-func (s *Service) ask(ctx context.Context, tenantID string, questions []question) (answers [][]bool, until time.Time, err error) {
+// ask answers questions at one revision, each with one answer for each query. A query that
+// fails is denied. until is the first expiry of the relations that prove the answers; zero if
+// none expires.
+func (s sources) ask(ctx context.Context, tenantID string, questions []question) (answers [][]bool, until time.Time, err error) {
 	var at engine.Consistency
 	for _, q := range questions {
 		var allowed []bool

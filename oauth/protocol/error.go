@@ -42,6 +42,7 @@ const (
 	AccessDenied            = "access_denied"
 	ConsentRequired         = "consent_required"
 	UnmetRequirements       = "unmet_authentication_requirements"
+	RequestNotSupported     = "request_not_supported"
 )
 
 // Codes of the device grant (RFC 8628 §3.5).

@@ -44,7 +44,7 @@ func (s *Service) checkAncestors(ctx context.Context, tenant protocol.Tenant, an
 // checkGrant refuses a token whose grant was revoked or, if it does not end with a
 // session, whose user was signed out of everything since.
 func (s *Service) checkGrant(ctx context.Context, tenant protocol.Tenant, grantID, sessionID, userID string) error {
-	g, err := access.SelectGrant(ctx, s.db, tenant, grantID)
+	g, err := s.access.Grant(ctx, tenant, grantID)
 	if errors.Is(err, access.ErrInvalidGrant) || err == nil && !g.RevokedAt.IsZero() {
 		return &Error{Revoked}
 	}

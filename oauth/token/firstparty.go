@@ -37,11 +37,11 @@ func (s *Service) IssueToUser(ctx context.Context, tenant protocol.Tenant, t Use
 	if err != nil {
 		return Response{}, err
 	}
-	carries, err := s.Entitled(ctx, tenant, EntitlementRequest{Person: &person, Scopes: []string{"me:read", "me:write"}, Brings: true})
+	carries, err := s.Entitled(ctx, tenant, EntitlementRequest{User: &person, Scopes: []string{"me:read", "me:write"}, GroupScopes: true})
 	if err != nil {
 		return Response{}, err
 	}
-	slices.Sort(carries.Scopes)
+	slices.Sort(carries.scopes)
 	app := client.Application{ClientID: FirstParty, SigningAlg: keys.ES256, AccessTokenTTL: firstPartyTTL}
 	token, err := s.mint(ctx, tenant, app, carries, &Claims{
 		Subject: t.UserID, Audience: Audience{tenant.BaseURL},

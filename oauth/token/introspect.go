@@ -104,7 +104,7 @@ func (s *Service) standingScopes(ctx context.Context, tenant protocol.Tenant, c 
 	granted := scopes
 	if err == nil && person != nil && c.Parent == "" {
 		var g access.Grant
-		if g, err = access.SelectGrant(ctx, s.db, tenant, c.GrantID); err == nil {
+		if g, err = s.access.Grant(ctx, tenant, c.GrantID); err == nil {
 			granted = g.Scopes
 		}
 	}
@@ -112,7 +112,7 @@ func (s *Service) standingScopes(ctx context.Context, tenant protocol.Tenant, c 
 }
 
 func (s *Service) introspectRefreshToken(ctx context.Context, tenant protocol.Tenant, app client.Application, token string) (Introspection, error) {
-	r, err := s.access.SelectRefreshToken(ctx, tenant, token)
+	r, err := s.access.RefreshToken(ctx, tenant, token)
 	if err != nil {
 		return Introspection{}, err
 	}
@@ -125,7 +125,7 @@ func (s *Service) introspectRefreshToken(ctx context.Context, tenant protocol.Te
 		return Introspection{}, err
 	}
 	// What the token would lead to now.
-	carries, err := s.Entitled(ctx, tenant, EntitlementRequest{App: app, Person: &person, Scopes: g.Scopes, Brings: true})
+	carries, err := s.Entitled(ctx, tenant, EntitlementRequest{App: app, User: &person, Scopes: g.Scopes, GroupScopes: true})
 	if err != nil {
 		return Introspection{}, err
 	}

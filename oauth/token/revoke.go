@@ -23,7 +23,7 @@ func (s *Service) Revoke(ctx context.Context, tenant protocol.Tenant, by client.
 		return err
 	}
 	if strings.HasPrefix(token, access.RefreshTokenPrefix) {
-		r, err := s.access.SelectRefreshToken(ctx, tenant, token)
+		r, err := s.access.RefreshToken(ctx, tenant, token)
 		if err == nil && r.ClientID == app.ClientID {
 			err = s.access.Revoke(ctx, tenant, r.Grant.ID, access.TokenFamilyRevoked)
 		}

@@ -1,0 +1,218 @@
+package authorization
+
+import (
+	"errors"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"stonetown/oauth/client"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/scope"
+)
+
+// facts are what the validation of an authorization request depends on.
+type facts struct {
+	tenant       protocol.Tenant
+	app          client.Application
+	params       url.Values
+	requireState bool // the tenant requires the parameter state
+	hint         hint // the ID token that is given as a hint
+}
+
+// hint is an ID token that is given as a hint (OIDC Core §3.1.2.1).
+type hint struct {
+	given  bool
+	own    bool // it was issued to the application by this tenant; it may have expired
+	userID string
+}
+
+// requested are the parameters of a request as they were parsed.
+type requested struct {
+	scopes    []string
+	scopesErr error
+	maxAgeErr error
+	audiences []string
+}
+
+const maxState = 2048 // bytes
+
+// sha256Pattern matches a SHA-256 in base64url.
+var sha256Pattern = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
+
+// singleParameters are the parameters that must not be repeated.
+var singleParameters = []string{
+	"response_type", "client_id", "redirect_uri", "scope", "state", "code_challenge", "code_challenge_method", "nonce", "prompt", "max_age",
+	"acr_values", "login_hint", "id_token_hint", "response_mode", "audience", "request", "dpop_jkt",
+}
+
+// ResponseModes are the supported values of response_mode.
+var ResponseModes = []string{"query", FormPost}
+
+// Prompts are the supported values of prompt.
+var Prompts = []string{"none", "login", "consent", "select_account", "create"}
+
+// parse reads the parameters of a request whose client and redirect URI belong together. What
+// is not valid is left to the rules.
+func parse(f facts) (r Request, p requested) {
+	params := f.params
+	r = Request{
+		ClientID: f.app.ClientID, RedirectURI: params.Get("redirect_uri"), Challenge: params.Get("code_challenge"), Thumbprint: params.Get("dpop_jkt"),
+		Nonce: params.Get("nonce"), Prompt: strings.Fields(params.Get("prompt")), MaxAge: -1, LoginHint: params.Get("login_hint"), UserID: f.hint.userID,
+	}
+	if mode := params.Get("response_mode"); mode == FormPost {
+		r.ResponseMode = mode
+	}
+	if validState(params.Get("state")) && len(params["state"]) == 1 { // otherwise a refusal has none
+		r.State = params.Get("state")
+	}
+	if text := params.Get("max_age"); text != "" {
+		seconds, err := strconv.ParseUint(text, 10, 31)
+		if errors.Is(err, strconv.ErrRange) { // a larger one counts as the largest, 68 years
+			err = nil
+		}
+		r.MaxAge, p.maxAgeErr = int(seconds), err
+	}
+	r.assurance(strings.Fields(params.Get("acr_values")))
+	p.scopes, p.scopesErr = scope.Parse(strings.ReplaceAll(params.Get("scope"), "+", " "))
+	r.Scopes = scope.Intersect(p.scopes, f.app.AllowedScopes) // the response states which ones
+	if len(p.scopes) == 0 {
+		r.Scopes = f.app.AllowedScopes
+	}
+	if p.audiences = slices.Concat(params["audience"], params["resource"]); len(p.audiences) == 1 {
+		r.Audience = p.audiences[0]
+	}
+	return r, p
+}
+
+// assurance reads acr_values, the authentication contexts that the application prefers, in order
+// of preference. They are voluntary (OIDC Core §3.1.2.1): the first known one is met if the user
+// can meet it, and otherwise the acr claim states the level that was reached. aal2 alone with
+// max_age is the requirement of a resource server (RFC 9470 §4), which the user has to meet, by
+// adding a second factor if there is none.
+func (r *Request) assurance(values []string) {
+	known := slices.DeleteFunc(values, func(value string) bool { return value != protocol.AAL1 && value != protocol.AAL2 })
+	r.AAL2 = len(known) > 0 && known[0] == protocol.AAL2
+	r.StepUp = r.AAL2 && r.MaxAge >= 0 && !slices.Contains(known, protocol.AAL1)
+}
+
+// requestRule is a condition of authorization requests.
+type requestRule struct {
+	code        protocol.Code
+	description string
+	violated    func(facts, Request, requested) bool
+}
+
+// requestRules are the conditions of authorization requests, in the order in which refusals are
+// reported.
+var requestRules = slices.Concat(
+	[]requestRule{
+		{protocol.InvalidRequest, "state must be at most 2,048 printable ASCII characters", func(f facts, _ Request, _ requested) bool {
+			return !validState(f.params.Get("state"))
+		}},
+	},
+	notRepeated(singleParameters),
+	[]requestRule{
+		{protocol.InvalidRequest, "a parameter is not valid text of at most 2,048 bytes", func(_ facts, r Request, _ requested) bool {
+			return !validText(r.Nonce) || !validText(r.LoginHint)
+		}},
+		{protocol.UnauthorizedClient, "the application is disabled", func(f facts, _ Request, _ requested) bool {
+			return f.app.State != client.Enabled
+		}},
+		{protocol.UnauthorizedClient, "applications of this type cannot get tokens for users", func(f facts, _ Request, _ requested) bool {
+			return !f.app.Type.HasUsers()
+		}},
+		{protocol.RequestNotSupported, "request objects are not supported", func(f facts, _ Request, _ requested) bool {
+			return f.params.Has("request")
+		}},
+		{protocol.InvalidRequest, "response_type is missing", func(f facts, _ Request, _ requested) bool {
+			return f.params.Get("response_type") == ""
+		}},
+		{protocol.UnsupportedResponseType, "supported: code", func(f facts, _ Request, _ requested) bool {
+			return f.params.Get("response_type") != protocol.ResponseTypeCode
+		}},
+		{protocol.InvalidRequest, "response_mode must be query or form_post", func(f facts, _ Request, _ requested) bool {
+			mode := f.params.Get("response_mode")
+			return mode != "" && !slices.Contains(ResponseModes, mode)
+		}},
+		{protocol.InvalidRequest, "state is missing", func(f facts, r Request, _ requested) bool {
+			return f.requireState && r.State == ""
+		}},
+		{protocol.InvalidRequest, "without PKCE a nonce is required", func(f facts, r Request, _ requested) bool {
+			return withoutPKCE(f) && r.Nonce == ""
+		}},
+		{protocol.InvalidRequest, "PKCE is required: code_challenge_method S256 and a code_challenge of 43 characters (RFC 7636)", func(f facts, r Request, _ requested) bool {
+			return !withoutPKCE(f) && (f.params.Get("code_challenge_method") != "S256" || !sha256Pattern.MatchString(r.Challenge))
+		}},
+		{protocol.InvalidRequest, "dpop_jkt must be a thumbprint of 43 characters (RFC 9449)", func(f facts, r Request, _ requested) bool {
+			return f.params.Has("dpop_jkt") && !sha256Pattern.MatchString(r.Thumbprint)
+		}},
+		{protocol.InvalidScope, "scope is malformed", func(_ facts, _ Request, p requested) bool {
+			return p.scopesErr != nil
+		}},
+		{protocol.InvalidRequest, "prompt none cannot be combined with other values", func(_ facts, r Request, _ requested) bool {
+			return len(r.Prompt) > 1 && r.Prompts("none")
+		}},
+		{protocol.InvalidRequest, "id_token_hint was not issued to this application", func(f facts, _ Request, _ requested) bool {
+			return f.hint.given && !f.hint.own
+		}},
+		{protocol.InvalidRequest, "prompt has an unknown value", func(_ facts, r Request, _ requested) bool {
+			return slices.ContainsFunc(r.Prompt, func(prompt string) bool { return !slices.Contains(Prompts, prompt) })
+		}},
+		{protocol.InvalidRequest, "max_age is not a number of seconds", func(_ facts, _ Request, p requested) bool {
+			return p.maxAgeErr != nil
+		}},
+		{protocol.InvalidScope, "the application is not allowed any of these scopes", func(_ facts, r Request, _ requested) bool {
+			return len(r.Scopes) == 0
+		}},
+		{protocol.InvalidTarget, "the application is not allowed tokens for this audience", func(f facts, _ Request, p requested) bool {
+			_, err := client.Audience(f.tenant, f.app, p.audiences, nil)
+			return err != nil
+		}},
+	},
+)
+
+// notRepeated returns a rule for each of some parameters: it is given at most once.
+func notRepeated(names []string) (rules []requestRule) {
+	for _, name := range names {
+		rules = append(rules, requestRule{protocol.InvalidRequest, name + " is given more than once", func(f facts, _ Request, _ requested) bool {
+			return len(f.params[name]) > 1
+		}})
+	}
+	return rules
+}
+
+// validate parses a request and applies the rules. It fails with [*RedirectError].
+func validate(f facts) (Request, error) {
+	r, p := parse(f)
+	for _, rule := range requestRules {
+		if rule.violated(f, r, p) {
+			return r, r.Refusal(string(rule.code), rule.description)
+		}
+	}
+	return r, nil
+}
+
+// withoutPKCE reports whether a request has no challenge and needs none.
+func withoutPKCE(f facts) bool {
+	return !f.app.RequirePKCE && !f.params.Has("code_challenge") && !f.params.Has("code_challenge_method")
+}
+
+func validState(state string) bool { return len(state) <= maxState && printable(state) }
+
+func validText(text string) bool {
+	return len(text) <= maxState && strings.IndexByte(text, 0) < 0 && utf8.ValidString(text)
+}
+
+// printable reports whether a text is printable ASCII.
+func printable(text string) bool {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return true
+}

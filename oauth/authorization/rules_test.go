@@ -1,0 +1,163 @@
+package authorization
+
+import (
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"stonetown/oauth/client"
+	"stonetown/oauth/protocol"
+)
+
+// website returns the facts of a valid request.
+func website() facts {
+	app := *client.Server.Defaults()
+	app.ClientID, app.State = "cl_web", client.Enabled
+	app.RedirectURIs, app.AllowedScopes, app.Audience = []string{"https://app.example.com/cb"}, []string{"openid", "email", "reports"}, "https://reports.example.com"
+	return facts{
+		tenant: protocol.Tenant{ID: "tnt_a", BaseURL: "https://a.example.com"}, app: app, requireState: true,
+		params: url.Values{
+			"client_id": {"cl_web"}, "redirect_uri": {"https://app.example.com/cb"}, "response_type": {"code"}, "state": {"s"}, "scope": {"openid reports"},
+			"code_challenge": {strings.Repeat("x", 43)}, "code_challenge_method": {"S256"},
+		},
+	}
+}
+
+// set returns a change of one parameter; without values it is removed.
+func set(name string, values ...string) func(*facts) {
+	return func(f *facts) {
+		if f.params[name] = values; len(values) == 0 {
+			delete(f.params, name)
+		}
+	}
+}
+
+func TestRequestRules(t *testing.T) {
+	if _, err := validate(website()); err != nil {
+		t.Fatalf("the valid request: %v", err)
+	}
+	long := strings.Repeat("x", maxState+1)
+	var applied []string
+	for _, test := range []struct {
+		name   string
+		change []func(*facts)
+		want   string // code and description
+	}{
+		{"long state", []func(*facts){set("state", long)}, "invalid_request: state must be at most 2,048 printable ASCII characters"},
+		{"state with a line break", []func(*facts){set("state", "a\nb")}, "invalid_request: state must be at most 2,048 printable ASCII characters"},
+		{"long nonce", []func(*facts){set("nonce", long)}, "invalid_request: a parameter is not valid text of at most 2,048 bytes"},
+		{"NUL in login_hint", []func(*facts){set("login_hint", "a\x00")}, "invalid_request: a parameter is not valid text of at most 2,048 bytes"},
+		{"nonce that is not UTF-8", []func(*facts){set("nonce", "\xff")}, "invalid_request: a parameter is not valid text of at most 2,048 bytes"},
+		{"disabled", []func(*facts){func(f *facts) { f.app.State = client.Disabled }}, "unauthorized_client: the application is disabled"},
+		{"machine", []func(*facts){func(f *facts) { f.app.Type = client.Machine }}, "unauthorized_client: applications of this type cannot get tokens for users"},
+		{"request object", []func(*facts){set("request", "x")}, "request_not_supported: request objects are not supported"},
+		{"no response_type", []func(*facts){set("response_type")}, "invalid_request: response_type is missing"},
+		{"implicit", []func(*facts){set("response_type", "token")}, "unsupported_response_type: supported: code"},
+		{"fragment", []func(*facts){set("response_mode", "fragment")}, "invalid_request: response_mode must be query or form_post"},
+		{"no state", []func(*facts){set("state")}, "invalid_request: state is missing"},
+		{"neither PKCE nor nonce", []func(*facts){set("code_challenge"), set("code_challenge_method"), func(f *facts) { f.app.RequirePKCE = false }}, "invalid_request: without PKCE a nonce is required"},
+		{"no PKCE", []func(*facts){set("code_challenge"), set("code_challenge_method")}, "invalid_request: PKCE is required: code_challenge_method S256 and a code_challenge of 43 characters (RFC 7636)"},
+		{"plain PKCE", []func(*facts){set("code_challenge_method", "plain")}, "invalid_request: PKCE is required: code_challenge_method S256 and a code_challenge of 43 characters (RFC 7636)"},
+		{"PKCE by choice, malformed", []func(*facts){set("code_challenge", "x"), func(f *facts) { f.app.RequirePKCE = false }}, "invalid_request: PKCE is required: code_challenge_method S256 and a code_challenge of 43 characters (RFC 7636)"},
+		{"short thumbprint", []func(*facts){set("dpop_jkt", "x")}, "invalid_request: dpop_jkt must be a thumbprint of 43 characters (RFC 9449)"},
+		{"malformed scope", []func(*facts){set("scope", `a"b`)}, "invalid_scope: scope is malformed"},
+		{"prompt none and login", []func(*facts){set("prompt", "none login")}, "invalid_request: prompt none cannot be combined with other values"},
+		{"hint of another application", []func(*facts){func(f *facts) { f.hint = hint{given: true} }}, "invalid_request: id_token_hint was not issued to this application"},
+		{"unknown prompt", []func(*facts){set("prompt", "login sing")}, "invalid_request: prompt has an unknown value"},
+		{"negative max_age", []func(*facts){set("max_age", "-1")}, "invalid_request: max_age is not a number of seconds"},
+		{"scopes of others", []func(*facts){set("scope", "admin")}, "invalid_scope: the application is not allowed any of these scopes"},
+		{"audience of others", []func(*facts){set("audience", "https://other.example.com")}, "invalid_target: the application is not allowed tokens for this audience"},
+		{"two resources", []func(*facts){set("resource", "https://reports.example.com", "https://a.example.com")}, "invalid_target: the application is not allowed tokens for this audience"},
+	} {
+		f := website()
+		for _, change := range test.change {
+			change(&f)
+		}
+		_, err := validate(f)
+		var refusal *RedirectError
+		if !errors.As(err, &refusal) || refusal.Error() != test.want || refusal.RedirectURI != "https://app.example.com/cb" {
+			t.Errorf("%s: %v, want %s", test.name, err, test.want)
+		}
+		applied = append(applied, test.want)
+	}
+	for _, name := range singleParameters {
+		f := website()
+		f.params[name] = []string{f.params.Get(name), f.params.Get(name)}
+		want := "invalid_request: " + name + " is given more than once"
+		var refusal *RedirectError
+		if _, err := validate(f); !errors.As(err, &refusal) || refusal.Error() != want || name == "state" && refusal.State != "" {
+			t.Errorf("%s twice: %v", name, err)
+		}
+		applied = append(applied, want)
+	}
+	for _, rule := range requestRules {
+		if text := string(rule.code) + ": " + rule.description; !slices.Contains(applied, text) {
+			t.Errorf("no request violates %q", text)
+		}
+	}
+}
+
+// A request that violates several rules is refused by the first of them.
+func TestRequestRulesHaveAnOrder(t *testing.T) {
+	f, last := website(), len(requestRules)
+	for _, change := range []func(*facts){
+		set("audience", "x"), set("scope", "admin"), set("max_age", "x"), set("prompt", "x"), func(f *facts) { f.hint = hint{given: true} }, set("dpop_jkt", "x"),
+		set("code_challenge", "x"), set("state"), set("response_mode", "x"), set("response_type", "token"), set("request", "x"),
+		func(f *facts) { f.app.State = client.Disabled }, set("nonce", "\xff"), set("login_hint", "a", "b"), set("state", "\n"),
+	} {
+		change(&f)
+		_, err := validate(f)
+		var refusal *RedirectError
+		if !errors.As(err, &refusal) {
+			t.Fatal(err)
+		}
+		// Each change violates an earlier rule than those before it.
+		at := slices.IndexFunc(requestRules, func(rule requestRule) bool { return rule.description == refusal.Description })
+		if at >= last {
+			t.Errorf("refused by %q, which comes after the rule before", refusal.Description)
+		}
+		last = at
+	}
+}
+
+func TestValidRequests(t *testing.T) {
+	base, _ := validate(website())
+	for _, test := range []struct {
+		name   string
+		change []func(*facts)
+		want   func(*Request)
+	}{
+		{"as it is", nil, func(*Request) {}},
+		{"scopes with plus signs, some of them allowed", []func(*facts){set("scope", "openid+admin+email")}, func(r *Request) { r.Scopes = []string{"openid", "email"} }},
+		{"no scope", []func(*facts){set("scope")}, func(r *Request) { r.Scopes = []string{"openid", "email", "reports"} }},
+		{"no state where it is optional", []func(*facts){set("state"), func(f *facts) { f.requireState = false }}, func(r *Request) { r.State = "" }},
+		{"nonce instead of PKCE", []func(*facts){set("code_challenge"), set("code_challenge_method"), set("nonce", "n"), func(f *facts) { f.app.RequirePKCE = false }}, func(r *Request) { r.Challenge, r.Nonce = "", "n" }},
+		{"form post", []func(*facts){set("response_mode", "form_post")}, func(r *Request) { r.ResponseMode = FormPost }},
+		{"query", []func(*facts){set("response_mode", "query")}, func(*Request) {}},
+		{"max_age", []func(*facts){set("max_age", "10")}, func(r *Request) { r.MaxAge = 10 }},
+		{"max_age beyond 68 years", []func(*facts){set("max_age", "99999999999999999999")}, func(r *Request) { r.MaxAge = 1<<31 - 1 }},
+		{"aal2 preferred", []func(*facts){set("acr_values", "gold aal2 aal1")}, func(r *Request) { r.AAL2 = true }},
+		{"aal1 preferred", []func(*facts){set("acr_values", "aal1 aal2"), set("max_age", "0")}, func(r *Request) { r.MaxAge = 0 }},
+		{"step-up", []func(*facts){set("acr_values", "aal2"), set("max_age", "0")}, func(r *Request) { r.MaxAge, r.AAL2, r.StepUp = 0, true, true }},
+		{"no step-up if aal1 is accepted", []func(*facts){set("acr_values", "aal2 aal1"), set("max_age", "0")}, func(r *Request) { r.MaxAge, r.AAL2 = 0, true }},
+		{"hint", []func(*facts){func(f *facts) { f.hint = hint{given: true, own: true, userID: "usr_1"} }}, func(r *Request) { r.UserID = "usr_1" }},
+		{"prompts", []func(*facts){set("prompt", "login consent")}, func(r *Request) { r.Prompt = []string{"login", "consent"} }},
+		{"its audience", []func(*facts){set("resource", "https://reports.example.com")}, func(r *Request) { r.Audience = "https://reports.example.com" }},
+		{"bound to a key", []func(*facts){set("dpop_jkt", strings.Repeat("k", 43))}, func(r *Request) { r.Thumbprint = strings.Repeat("k", 43) }},
+	} {
+		f := website()
+		for _, change := range test.change {
+			change(&f)
+		}
+		got, err := validate(f)
+		want := base
+		test.want(&want)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v\n%s", test.name, err, diff)
+		}
+	}
+}
