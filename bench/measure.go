@@ -249,7 +249,7 @@ func asking(f Figure, t Target, compare bool, draw func(worker int) [][]Question
 }
 
 func wrong(q *Question, allowed bool) error {
-	return fmt.Errorf("wrong answer: may %s %s %s? got %v, the oracle says %v", q.Subject, q.Action, q.Resource, allowed, q.Allowed)
+	return fmt.Errorf("wrong answer: may %s %s %s? got %v, the oracle answers %v", q.Subject, q.Action, q.Resource, allowed, q.Allowed)
 }
 
 // writes measures calls of which one in every writes a tuple. The next call checks that

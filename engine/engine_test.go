@@ -28,18 +28,18 @@ var by = engine.Origin{Actor: "test"}
 
 const tenant = "tnt_a"
 
-// world is an engine on a store of its own.
-type world struct {
+// fixture is an engine on a store of its own.
+type fixture struct {
 	*testing.T
 	store  tuplestore.Store
 	engine *engine.Engine
 }
 
-func newWorld(t *testing.T, c engine.Config) *world {
+func newFixture(t *testing.T, c engine.Config) *fixture {
 	t.Helper()
 	store := memstore.New(memstore.Config{})
 	t.Cleanup(func() { store.Close() })
-	return &world{t, store, open(t, store, c)}
+	return &fixture{t, store, open(t, store, c)}
 }
 
 func open(t *testing.T, store tuplestore.Store, c engine.Config) *engine.Engine {
@@ -53,7 +53,7 @@ func open(t *testing.T, store tuplestore.Store, c engine.Config) *engine.Engine 
 	return e
 }
 
-func (w *world) define(text string) {
+func (w *fixture) define(text string) {
 	w.Helper()
 	types, err := enginetest.ParseSchema(text)
 	if err != nil {
@@ -74,7 +74,7 @@ func op(w interface{ Fatal(...any) }, tuple string) engine.WriteOp {
 	return engine.WriteOp{Resource: t.Object, Relation: t.Relation, Subject: t.Subject}
 }
 
-func (w *world) write(tuples ...string) (token string) {
+func (w *fixture) write(tuples ...string) (token string) {
 	w.Helper()
 	var req engine.WriteRequest
 	for _, text := range tuples {
@@ -87,7 +87,7 @@ func (w *world) write(tuples ...string) (token string) {
 	return res.Token
 }
 
-func (w *world) remove(tuple string) error {
+func (w *fixture) remove(tuple string) error {
 	w.Helper()
 	o := op(w, tuple)
 	o.Delete = true
@@ -120,7 +120,7 @@ func ask(t *testing.T, e *engine.Engine, req engine.CheckRequest) (*engine.Check
 }
 
 // waitResident checks until the tenant's graph is loaded.
-func (w *world) waitResident(req engine.CheckRequest) {
+func (w *fixture) waitResident(req engine.CheckRequest) {
 	w.Helper()
 	for deadline := time.Now().Add(10 * time.Second); w.engine.Stats().Loads == 0; {
 		if time.Now().After(deadline) {
@@ -131,7 +131,7 @@ func (w *world) waitResident(req engine.CheckRequest) {
 }
 
 func TestWriteErrorsNameTheOperation(t *testing.T) {
-	w := newWorld(t, engine.Config{})
+	w := newFixture(t, engine.Config{})
 	w.define("doc\n  owner [user]\n  viewer [user, group]: this | owner\n  derived: viewer\nfolder\n  any")
 	long := strings.Repeat("x", engine.MaxID+1)
 	for name, c := range map[string]struct {
@@ -184,7 +184,7 @@ func reason(want string) func(error) bool {
 }
 
 func TestCheckSubjects(t *testing.T) {
-	w := newWorld(t, engine.Config{})
+	w := newFixture(t, engine.Config{})
 	w.define("doc\n  viewer [user, user:*]")
 	w.write("doc:1#viewer@user:*")
 	for subject, check := range map[string]func(error) bool{
@@ -204,7 +204,7 @@ func TestCheckSubjects(t *testing.T) {
 // TestReasonsOfSharedGoals requests the reasons of a ladder, each rung of which is linked
 // to both sides of the next: there are 2^40 paths.
 func TestReasonsOfSharedGoals(t *testing.T) {
-	w := newWorld(t, engine.Config{})
+	w := newFixture(t, engine.Config{})
 	w.define("doc\n  parent [doc]\n  viewer [user]: this | all parent->viewer")
 	const rungs = 40
 	for i := range rungs {
@@ -227,7 +227,7 @@ func TestReasonsOfSharedGoals(t *testing.T) {
 }
 
 func TestInvalidQueries(t *testing.T) {
-	w := newWorld(t, engine.Config{})
+	w := newFixture(t, engine.Config{})
 	w.define("doc\n  viewer [user]")
 	w.write("doc:1#viewer@user:ann")
 	for _, q := range []engine.Query{
@@ -257,7 +257,7 @@ func TestInvalidQueries(t *testing.T) {
 }
 
 func TestConsistencyTokens(t *testing.T) {
-	w := newWorld(t, engine.Config{MaxStaleness: time.Hour})
+	w := newFixture(t, engine.Config{MaxStaleness: time.Hour})
 	w.define("doc\n  viewer [user]")
 	w.write("doc:1#viewer@user:ann")
 	req := request("user:ann", "view", "doc:1")
@@ -318,7 +318,7 @@ type hideHead struct{ tuplestore.Store }
 func (hideHead) KnownHead(string) (tuplestore.Head, bool) { return tuplestore.Head{}, false }
 
 func TestChecksShareTheTailRead(t *testing.T) {
-	w := newWorld(t, engine.Config{})
+	w := newFixture(t, engine.Config{})
 	w.define("doc\n  viewer [user]")
 	w.write("doc:1#viewer@user:ann")
 	slow := &slowStore{Store: hideHead{w.store}, gate: make(chan struct{}, 1000)}
@@ -361,7 +361,7 @@ func (s *slowStore) Changes(ctx context.Context, tenant string, after tuplestore
 
 // If the database hangs, only the checks that read it fail.
 func TestTailReadsAreBounded(t *testing.T) {
-	w := newWorld(t, engine.Config{})
+	w := newFixture(t, engine.Config{})
 	w.define("doc\n  viewer [user]")
 	w.write("doc:1#viewer@user:ann")
 	hanging := &hangingStore{Store: hideHead{w.store}}
@@ -374,9 +374,9 @@ func TestTailReadsAreBounded(t *testing.T) {
 	if _, err := e.Check(context.Background(), tenant, req); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("while the database hangs: %v", err)
 	}
-	impatient, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+	cancelAt, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 	defer cancel()
-	if _, err := e.Check(impatient, tenant, req); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := e.Check(cancelAt, tenant, req); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a caller with less patience: %v", err)
 	}
 	stale := req
@@ -410,7 +410,7 @@ func (s *hangingStore) Changes(ctx context.Context, tenant string, after tuplest
 func TestWorkIsBounded(t *testing.T) {
 	for name, c := range map[string]engine.Config{"resident": {MaxVisits: 150}, "cold": {MaxVisits: 150, ResidentBytes: -1}} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, c)
+			w := newFixture(t, c)
 			w.define("team\n  member [user, team#member]")
 			for i := range 100 {
 				w.write(fmt.Sprintf("team:%d#member@team:%d#member", i, i+1))
@@ -432,7 +432,7 @@ func TestWorkIsBounded(t *testing.T) {
 }
 
 func TestDeepChains(t *testing.T) {
-	w := newWorld(t, engine.Config{})
+	w := newFixture(t, engine.Config{})
 	w.define("team\n  member [user, team#member]")
 	const depth = 20_000
 	var req engine.WriteRequest
@@ -452,7 +452,7 @@ func TestDeepChains(t *testing.T) {
 // A cold batch takes one read per level, regardless of the number of queries and the width
 // of the graph.
 func TestColdReadsAreOnePerLevel(t *testing.T) {
-	w := newWorld(t, engine.Config{ResidentBytes: -1})
+	w := newFixture(t, engine.Config{ResidentBytes: -1})
 	w.define("folder\n  parent [folder]\n  viewer [user, group]: this | parent->viewer\ndoc\n  parent [folder]\n  viewer [user]: this | parent->viewer")
 	const depth = 6 // folders
 	var req engine.WriteRequest
@@ -475,7 +475,7 @@ func TestColdReadsAreOnePerLevel(t *testing.T) {
 	}
 	before := w.engine.Stats().ColdReads
 	if _, allowed := ask(t, w.engine, batch); allowed {
-		t.Error("nobody is allowed")
+		t.Error("a user without relations is allowed")
 	}
 	// The document, six folders and the last one's group.
 	if reads := w.engine.Stats().ColdReads - before; reads != depth+2 {
@@ -484,7 +484,7 @@ func TestColdReadsAreOnePerLevel(t *testing.T) {
 }
 
 func TestTypesInUse(t *testing.T) {
-	w := newWorld(t, engine.Config{})
+	w := newFixture(t, engine.Config{})
 	w.define("folder\n  viewer [user]\ndoc\n  parent [folder]\n  viewer [user, group]\n  open")
 	w.write("doc:1#viewer@group:eng", "doc:1#parent@folder:a", "doc:2#open@folder:a")
 	put := func(text string) error {
@@ -531,7 +531,7 @@ func TestTypesInUse(t *testing.T) {
 // A changed rewrite and a deleted relation are as consistent as a tuple, also if another
 // engine made the change.
 func TestSchemaChangesAreConsistent(t *testing.T) {
-	w := newWorld(t, engine.Config{})
+	w := newFixture(t, engine.Config{})
 	w.define("doc\n  owner [user]\n  viewer [user]: this | owner")
 	w.write("doc:1#owner@user:ann")
 	other := open(t, hideHead{w.store}, engine.Config{})
@@ -557,7 +557,7 @@ func TestSchemaChangesAreConsistent(t *testing.T) {
 }
 
 func TestConcurrentDefinitions(t *testing.T) {
-	w := newWorld(t, engine.Config{})
+	w := newFixture(t, engine.Config{})
 	var group sync.WaitGroup
 	for i := range 20 {
 		group.Go(func() {
@@ -582,7 +582,7 @@ func TestConcurrentDefinitions(t *testing.T) {
 }
 
 func TestUnregisterDeletesAllRelations(t *testing.T) {
-	w := newWorld(t, engine.Config{})
+	w := newFixture(t, engine.Config{})
 	ctx := context.Background()
 	w.define("folder\n  viewer [user]\ndoc\n  parent [folder]\n  viewer [user]: this | parent->viewer")
 	w.write("folder:a#viewer@user:ann", "doc:1#parent@folder:a")
@@ -609,7 +609,7 @@ func TestUnregisterDeletesAllRelations(t *testing.T) {
 // Tenants beyond the budget are answered correctly from the database, and the tenants with
 // the most requests are in memory.
 func TestResidencyIsBounded(t *testing.T) {
-	w := newWorld(t, engine.Config{ResidentBytes: 20_000})
+	w := newFixture(t, engine.Config{ResidentBytes: 20_000})
 	ctx := context.Background()
 	types, err := enginetest.ParseSchema("doc\n  viewer [user]")
 	if err != nil {
@@ -678,7 +678,7 @@ func TestResidencyIsBounded(t *testing.T) {
 }
 
 func TestCancelledChecksEnd(t *testing.T) {
-	w := newWorld(t, engine.Config{})
+	w := newFixture(t, engine.Config{})
 	w.define("doc\n  viewer [user]")
 	w.write("doc:1#viewer@user:ann")
 	ctx, cancel := context.WithCancel(context.Background())
@@ -688,14 +688,14 @@ func TestCancelledChecksEnd(t *testing.T) {
 	}
 }
 
-// impatient is a context that is canceled at the nth call of Err.
-type impatient struct {
+// cancelAt is a context that is canceled at the nth call of Err.
+type cancelAt struct {
 	context.Context
 	left atomic.Int64
 	late atomic.Int64 // later calls
 }
 
-func (c *impatient) Err() error {
+func (c *cancelAt) Err() error {
 	if c.left.Add(-1) > 0 {
 		return nil
 	}
@@ -705,7 +705,7 @@ func (c *impatient) Err() error {
 
 // Work in progress stops when its request is canceled, also within a level of a traversal.
 func TestCancelledWorkStops(t *testing.T) {
-	w := newWorld(t, engine.Config{})
+	w := newFixture(t, engine.Config{})
 	w.define("team\n  owner [user]\n  member [user, team#member]: this | owner\ndoc\n  parent [team]\n  viewer: parent->member")
 	var tuples []string
 	for i := range 5000 {
@@ -732,20 +732,20 @@ func TestCancelledWorkStops(t *testing.T) {
 			return err
 		},
 	} {
-		looks := &impatient{Context: context.Background()}
-		looks.left.Store(1 << 40)
-		if err := work(looks); err != nil {
+		counted := &cancelAt{Context: context.Background()}
+		counted.left.Store(1 << 40)
+		if err := work(counted); err != nil {
 			t.Fatal(err)
 		}
-		all := 1<<40 - looks.left.Load()
+		all := 1<<40 - counted.left.Load()
 		if all < 8 { // there are four levels at most
-			t.Errorf("%s: looked %d times whether anybody waits", name, all)
+			t.Errorf("%s: %d checks of the context", name, all)
 		}
 		for n := range all {
-			ctx := &impatient{Context: context.Background()}
+			ctx := &cancelAt{Context: context.Background()}
 			ctx.left.Store(n + 1)
 			if err := work(ctx); !errors.Is(err, context.Canceled) || ctx.late.Load() > 1 {
-				t.Errorf("%s, cancelled at look %d of %d: %v after %d more", name, n, all, err, ctx.late.Load()-1)
+				t.Errorf("%s, cancelled at call %d of %d: %v after %d more", name, n, all, err, ctx.late.Load()-1)
 			}
 		}
 	}

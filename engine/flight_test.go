@@ -57,7 +57,7 @@ func TestFlightsBeginAfterTheirCallers(t *testing.T) {
 			t.Errorf("runs of %v: %d at once", takes, most.Load())
 		}
 		if failures.Load() == 0 || failures.Load() == calls.Load() {
-			t.Errorf("runs of %v: %d of %d calls were told of the runs that failed", takes, failures.Load(), calls.Load())
+			t.Errorf("runs of %v: %d of %d calls failed with their run", takes, failures.Load(), calls.Load())
 		}
 		if allowed := int64(time.Since(start)/apart) + 1; takes > apart && began.Load() > allowed {
 			t.Errorf("runs of %v: %d runs, more than one every %v", takes, began.Load(), apart)

@@ -24,7 +24,7 @@ document
   banned [user]
   viewer: parent->viewer - banned`
 
-func listResources(w *world, subject string, more func(*engine.ListResourcesRequest)) ([]string, error) {
+func listResources(w *fixture, subject string, more func(*engine.ListResourcesRequest)) ([]string, error) {
 	w.Helper()
 	req := engine.ListResourcesRequest{Subject: request(subject, "", "x:x").Subject, Type: "document", Action: "view"}
 	if more != nil {
@@ -38,7 +38,7 @@ func listResources(w *world, subject string, more func(*engine.ListResourcesRequ
 }
 
 // chain writes a chain of folders, with a document in the last one.
-func (w *world) chain(depth int) {
+func (w *fixture) chain(depth int) {
 	w.define(drive)
 	for i := range depth {
 		w.write(fmt.Sprintf("folder:%d#parent@folder:%d", i+1, i))
@@ -50,7 +50,7 @@ func (w *world) chain(depth int) {
 // each level of the check, regardless of the number of resources.
 func TestColdListsAreOneReadPerLevel(t *testing.T) {
 	const depth = 5
-	w := newWorld(t, engine.Config{ResidentBytes: -1})
+	w := newFixture(t, engine.Config{ResidentBytes: -1})
 	w.chain(depth)
 	for i := range 2500 {
 		w.write(fmt.Sprintf("document:%04d#parent@folder:%d", i, depth))
@@ -81,7 +81,7 @@ func TestColdListsAreOneReadPerLevel(t *testing.T) {
 func TestListsAreCompleteOrFail(t *testing.T) {
 	for name, resident := range map[string]int64{"resident": 0, "cold": -1} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, engine.Config{MaxVisits: 2000, ResidentBytes: resident})
+			w := newFixture(t, engine.Config{MaxVisits: 2000, ResidentBytes: resident})
 			w.define(drive)
 			w.write("folder:f#viewer@user:ann")
 			for i := range 900 {
@@ -111,7 +111,7 @@ func TestListsAreCompleteOrFail(t *testing.T) {
 
 // Writes and lists share a graph whose backward index is built during the writes.
 func TestListsWhileWriting(t *testing.T) {
-	w := newWorld(t, engine.Config{})
+	w := newFixture(t, engine.Config{})
 	w.define(drive)
 	w.write("folder:f#viewer@user:ann")
 	w.waitResident(request("user:ann", "view", "folder:f"))
@@ -146,7 +146,7 @@ func TestListsWhileWriting(t *testing.T) {
 }
 
 func TestListActions(t *testing.T) {
-	w := newWorld(t, engine.Config{})
+	w := newFixture(t, engine.Config{})
 	w.define(drive + "\n  editor [user]\n  act publish = editor")
 	w.write("document:d#parent@folder:f", "folder:f#viewer@user:ann", "document:d#editor@user:ann", "document:d#parent@folder:f")
 	list, err := w.engine.ListActions(context.Background(), tenant, engine.ListActionsRequest{
@@ -170,7 +170,7 @@ func editToken(t *testing.T, token string, part int, with string) string {
 }
 
 // watchUntil collects the events of a watch up to the one with the token.
-func watchUntil(w *world, after, last string) ([]engine.WatchEvent, error) {
+func watchUntil(w *fixture, after, last string) ([]engine.WatchEvent, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	var events []engine.WatchEvent
@@ -189,7 +189,7 @@ func watchUntil(w *world, after, last string) ([]engine.WatchEvent, error) {
 }
 
 func TestWatch(t *testing.T) {
-	w := newWorld(t, engine.Config{})
+	w := newFixture(t, engine.Config{})
 	w.define(drive)
 	first := w.write("folder:0#viewer@user:ann")
 	var last string
@@ -250,7 +250,7 @@ func TestWatch(t *testing.T) {
 
 // A watch of a tenant without writes begins before its history.
 func TestWatchBeginsBeforeTheFirstWrite(t *testing.T) {
-	w := newWorld(t, engine.Config{})
+	w := newFixture(t, engine.Config{})
 	var start string
 	stop := errors.New("stop")
 	err := w.engine.Watch(context.Background(), tenant, engine.WatchRequest{}, func(ev engine.WatchEvent) error {
@@ -276,7 +276,7 @@ func TestExpiryFollowsTheClock(t *testing.T) {
 	for name, resident := range map[string]int64{"resident": 0, "cold": -1} {
 		t.Run(name, func(t *testing.T) {
 			now := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
-			w := newWorld(t, engine.Config{ResidentBytes: resident, Clock: func() time.Time { return now }})
+			w := newFixture(t, engine.Config{ResidentBytes: resident, Clock: func() time.Time { return now }})
 			w.define(drive)
 			o := op(t, "folder:f#viewer@user:ann")
 			o.ExpiresAt = now.Add(time.Hour)
@@ -312,7 +312,7 @@ func TestExpiryFollowsTheClock(t *testing.T) {
 // TestDeleteSubjectRelations repeats a deletion, as a process does that takes over from one
 // that ended before it answered, and runs two deletions concurrently.
 func TestDeleteSubjectRelations(t *testing.T) {
-	w := newWorld(t, engine.Config{})
+	w := newFixture(t, engine.Config{})
 	w.define("doc\n  viewer [user]\n  owner [user]")
 	const n = 60
 	for i := range n {

@@ -15,7 +15,7 @@ const shelves = "shelf\n  parent [shelf]\n  peer [shelf]\n  reader [user]\n" +
 	"  viewer: reader - parent->viewer\n  seer: (reader | peer->seer) - parent->seer"
 
 // writeMany writes tuples in one revision.
-func (w *world) writeMany(count int, tuples func(i int) []string) {
+func (w *fixture) writeMany(count int, tuples func(i int) []string) {
 	w.Helper()
 	var req engine.WriteRequest
 	for i := range count {
@@ -37,7 +37,7 @@ func chain(i int) []string {
 // cycle at the end.
 func TestDeepChainsOfExclusions(t *testing.T) {
 	const depth = 10_000
-	w := newWorld(t, engine.Config{})
+	w := newFixture(t, engine.Config{})
 	w.define(shelves)
 	w.writeMany(depth, chain)
 	w.write(fmt.Sprintf("shelf:%d#reader@user:bob", depth)) // registers it
@@ -74,7 +74,7 @@ func TestDeepChainsOfExclusions(t *testing.T) {
 func TestRecursiveExclusionsAreBounded(t *testing.T) {
 	const depth = 400
 	for limit, exceeds := range map[int]bool{50_000: true, 10_000_000: false} {
-		w := newWorld(t, engine.Config{MaxVisits: limit})
+		w := newFixture(t, engine.Config{MaxVisits: limit})
 		w.define(shelves)
 		w.writeMany(depth, func(i int) []string {
 			return []string{
@@ -96,7 +96,7 @@ func TestRecursiveExclusionsAreBounded(t *testing.T) {
 // Cold, each level of the recursion is one read.
 func TestColdRecursiveExclusions(t *testing.T) {
 	const depth = 20
-	w := newWorld(t, engine.Config{ResidentBytes: -1})
+	w := newFixture(t, engine.Config{ResidentBytes: -1})
 	w.define(shelves)
 	w.writeMany(depth, chain)
 	before := w.engine.Stats().ColdReads
@@ -111,7 +111,7 @@ func TestColdRecursiveExclusions(t *testing.T) {
 
 // The message of the error names a node of the cycle.
 func TestNegativeCycleError(t *testing.T) {
-	w := newWorld(t, engine.Config{})
+	w := newFixture(t, engine.Config{})
 	w.define(shelves)
 	w.write("shelf:b#reader@user:ann", "shelf:a#reader@user:ann", "shelf:a#parent@shelf:a", "shelf:b#parent@shelf:a")
 	res, err := w.engine.Check(context.Background(), tenant, request("user:ann", "viewer", "shelf:b"))

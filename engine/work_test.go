@@ -75,7 +75,7 @@ func becomeResident(t *testing.T, e *engine.Engine, tenants ...string) {
 func TestConditionsCountAsWork(t *testing.T) {
 	for name, resident := range map[string]int64{"resident": 0, "cold": -1} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, engine.Config{ResidentBytes: resident})
+			w := newFixture(t, engine.Config{ResidentBytes: resident})
 			ask := endless(t, w.engine, tenant)
 			if resident == 0 {
 				becomeResident(t, w.engine, tenant)
@@ -86,7 +86,7 @@ func TestConditionsCountAsWork(t *testing.T) {
 			for _, err := range []error{checked, listed} {
 				budget, ok := errors.AsType[*engine.BudgetError](err)
 				if !ok || budget.Spent() != "conditions" || budget.OnConditions < 1_000_000 || !strings.Contains(err.Error(), "conditions") {
-					t.Errorf("got %v, want a *BudgetError that says that conditions spent it", err)
+					t.Errorf("got %v, want a *BudgetError that names conditions", err)
 				}
 			}
 		})
@@ -95,7 +95,7 @@ func TestConditionsCountAsWork(t *testing.T) {
 
 // Work ends with the context of its request.
 func TestWorkEndsWithItsContext(t *testing.T) {
-	w := newWorld(t, engine.Config{MaxVisits: 1 << 40})
+	w := newFixture(t, engine.Config{MaxVisits: 1 << 40})
 	ask := endless(t, w.engine, tenant)
 	becomeResident(t, w.engine, tenant)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -109,7 +109,7 @@ func TestWorkEndsWithItsContext(t *testing.T) {
 // answered, and its own heavy request waits without a lock that its writes need. The queue
 // has a limit.
 func TestHeavyRequestsWait(t *testing.T) {
-	w := newWorld(t, engine.Config{MaxVisits: 1 << 40})
+	w := newFixture(t, engine.Config{MaxVisits: 1 << 40})
 	const greedy, modest = "tnt_greedy", "tnt_modest"
 	ask := endless(t, w.engine, greedy)
 	endless(t, w.engine, modest)
@@ -151,7 +151,7 @@ func TestHeavyRequestsWait(t *testing.T) {
 // A long list needs a place for heavy work before it sorts its candidates; a short one is
 // answered without.
 func TestLongListsAreHeavy(t *testing.T) {
-	w := newWorld(t, engine.Config{MaxVisits: 1 << 40})
+	w := newFixture(t, engine.Config{MaxVisits: 1 << 40})
 	const greedy = "tnt_greedy"
 	ask := endless(t, w.engine, greedy)
 	w.define("doc\n  viewer [user]")
@@ -205,7 +205,7 @@ func TestLongListsAreHeavy(t *testing.T) {
 // Attempts to load a tenant that does not fit take a small part of the time. When the
 // tenant has shrunk, it is loaded at once.
 func TestTooLargeTenantsAreLoadedWhenTheyShrink(t *testing.T) {
-	w := newWorld(t, engine.Config{ResidentBytes: 20_000})
+	w := newFixture(t, engine.Config{ResidentBytes: 20_000})
 	scans := &countedScans{Store: w.store}
 	e := open(t, scans, engine.Config{ResidentBytes: 20_000})
 	w.engine = e

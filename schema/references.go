@@ -46,7 +46,7 @@ func (c *Compiled) validateSubjects(t *Type, index int) error {
 func (c *Compiled) validateArrows(t *Type, index int) error {
 	for j := range t.Relations[index].Rewrites {
 		var err error
-		t.Relations[index].Rewrites[j].walk(func(rw *Rewrite) {
+		t.Relations[index].Rewrites[j].visit(func(rw *Rewrite) {
 			if err != nil || rw.Kind != TupleToUserset || c.canLink(t, rw) {
 				return
 			}

@@ -174,7 +174,7 @@ func (r *Relation) isDirect() bool {
 	}
 	direct := false
 	for i := range r.Rewrites {
-		r.Rewrites[i].walk(func(rw *Rewrite) { direct = direct || rw.Kind == This })
+		r.Rewrites[i].visit(func(rw *Rewrite) { direct = direct || rw.Kind == This })
 	}
 	return direct
 }
@@ -184,24 +184,24 @@ func (r *Relation) isDirect() bool {
 func (r *Relation) subtractsTuples() bool {
 	found := false
 	for i := range r.Rewrites {
-		r.Rewrites[i].walk(func(rw *Rewrite) {
+		r.Rewrites[i].visit(func(rw *Rewrite) {
 			if rw.Kind == Exclusion {
-				rw.Subtract.walk(func(under *Rewrite) { found = found || under.Kind == This })
+				rw.Subtract.visit(func(under *Rewrite) { found = found || under.Kind == This })
 			}
 		})
 	}
 	return found
 }
 
-func (r *Rewrite) walk(visit func(*Rewrite)) {
-	visit(r)
+func (r *Rewrite) visit(fn func(*Rewrite)) {
+	fn(r)
 	for i := range r.Children {
-		r.Children[i].walk(visit)
+		r.Children[i].visit(fn)
 	}
 	if r.Base != nil {
-		r.Base.walk(visit)
+		r.Base.visit(fn)
 	}
 	if r.Subtract != nil {
-		r.Subtract.walk(visit)
+		r.Subtract.visit(fn)
 	}
 }

@@ -87,7 +87,7 @@ func (c *Checker) MayGive(ctx context.Context, tenantID string, scopes []string)
 		return nil
 	}
 	if c == nil {
-		return errors.New("authority: there is no checker")
+		return errors.New("authority: no checker")
 	}
 	var queries []engine.Query
 	for _, scope := range scopes {
@@ -121,7 +121,7 @@ func (c *Checker) MayManage(ctx context.Context, tenantID, userID string) error 
 		return nil
 	}
 	if c == nil {
-		return errors.New("authority: there is no checker")
+		return errors.New("authority: no checker")
 	}
 	held, err := c.engine.ListResources(ctx, tenantID, engine.ListResourcesRequest{
 		Subject: tuplestore.Subject{Type: schema.UserType, ID: userID}, Type: schema.ScopeType, Action: schema.ScopeHolder,

@@ -165,7 +165,7 @@ func (c *Cases) askOtherwise(t *testing.T, d *datadriven.TestData, q Question, w
 		}
 		same := got == want || got == Denied && unlisted[path.Base(name)] == want
 		if ok && err == nil && !same {
-			t.Errorf("%s: %s by %s: %s, a check says %s", d.Pos, q.Text, name, got, want)
+			t.Errorf("%s: %s by %s: %s, a check answers %s", d.Pos, q.Text, name, got, want)
 		}
 	}
 }

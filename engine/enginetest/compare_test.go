@@ -148,7 +148,7 @@ func (w *writer) at(t *testing.T, q question, token string) (state facts, rev tu
 	rev = revision(t, token)
 	stored := w.history.at(rev)
 	if stored == nil {
-		t.Errorf("answered from revision %d, which nobody wrote", rev)
+		t.Errorf("answered from revision %d, which no write took", rev)
 		return nil, rev, false
 	}
 	state = maps.Clone(stored)
@@ -224,10 +224,10 @@ func (w *writer) compare(ctx context.Context, t *testing.T, u *universe, consist
 		case err != nil:
 			t.Errorf("%s: %v", node, err)
 		case registered == (verdict == NotFound):
-			t.Errorf("%s at revision %d: registered %v, engine says %s", node.Object, rev, registered, verdict)
+			t.Errorf("%s at revision %d: registered %v, the engine answers %s", node.Object, rev, registered, verdict)
 		case verdict == NotFound, verdict == Undecided && !worlds.decided:
 		case !is(tables, node, verdict):
-			t.Errorf("%s in %s at revision %d: engine says %s, wrongly\nschema %s\ntuples %v\nquestion %v",
+			t.Errorf("%s in %s at revision %d: the engine answers %s, which is wrong\nschema %s\ntuples %v\nquestion %v",
 				subject, node, rev, verdict, schema.Encode(w.types), state, q)
 		}
 	}
@@ -306,7 +306,7 @@ func (w *writer) mustBeCyclic(t *testing.T, q question, subjects []tuplestore.Su
 	}
 	worlds := worldsOf(t, w.types, state, q.values)
 	if !mayBeCyclic(worlds, subjects, nodes) {
-		t.Errorf("list of %v in %v at revision %d: engine says %s, wrongly\nschema %s\ntuples %v\nquestion %v",
+		t.Errorf("list of %v in %v at revision %d: the engine answers %s, which is wrong\nschema %s\ntuples %v\nquestion %v",
 			subjects, nodes, rev, Cyclic, schema.Encode(w.types), state, q)
 	}
 }
@@ -420,7 +420,7 @@ func (w *writer) compareExpansion(ctx context.Context, t *testing.T, u *universe
 	oracle := NewOracle(w.types)
 	oracle.Tuples = holding
 	if want := oracle.Check(q.Subject, target); verdict != want {
-		t.Errorf("%s in %s at revision %d: the tree says %s, the oracle %s\nschema %s\ntuples %v",
+		t.Errorf("%s in %s at revision %d: the tree answers %s, the oracle %s\nschema %s\ntuples %v",
 			q.Subject, target, rev, verdict, want, schema.Encode(w.types), state)
 	}
 }

@@ -194,7 +194,7 @@ func (p *parser) primary() (schema.Rewrite, error) {
 	case name == "all" && p.token == scanner.Ident:
 		rw, err := p.primary()
 		if err == nil && rw.Kind != schema.TupleToUserset {
-			err = fmt.Errorf("all stands before an arrow")
+			err = fmt.Errorf("all must precede an arrow")
 		}
 		rw.Mode = schema.All
 		return rw, err

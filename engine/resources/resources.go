@@ -143,7 +143,7 @@ func (s *Store) withAttributes(ctx context.Context, tenant, typ string, records 
 	err := eachAttributes(ctx, s.db, tenant, typ, records, func(id string, attributes []byte, updatedAt time.Time) error {
 		i, ok := position[id]
 		if !ok {
-			return errors.New("row that was not asked for")
+			return errors.New("unexpected row")
 		}
 		found[i].Attributes, found[i].UpdatedAt = attributes, updatedAt
 		return nil

@@ -161,7 +161,7 @@ func (c *Condition) Evaluate(ctx context.Context, stored string, request map[str
 }
 
 // ErrNotQuick is the error of a quick evaluation that would take too long.
-var ErrNotQuick = errors.New("the evaluation takes long")
+var ErrNotQuick = errors.New("evaluation takes too long")
 
 // EvaluateMetered is [Condition.Evaluate] and adds its cost to steps: one step takes about
 // 30 ns. A quick evaluation fails with [ErrNotQuick] if it would take longer than a

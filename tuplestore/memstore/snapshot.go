@@ -36,29 +36,29 @@ func (s *snapshot) Find(ctx context.Context, l tuplestore.Lookup) ([]tuplestore.
 		return nil, err
 	}
 	found := make(map[tuplestore.Fact]struct{})
-	look := func(l *timeline) {
+	add := func(l *timeline) {
 		if interval, exists := l.at(s.rev); exists {
 			found[tuplestore.Fact{Tuple: l.tuple, Qualifier: interval.qualifier}] = struct{}{}
 		}
 	}
 	for _, tuple := range l.Tuples {
 		if timeline := t.timelines[tuple]; timeline != nil {
-			look(timeline)
+			add(timeline)
 		}
 	}
 	for _, n := range l.Usersets {
 		for _, timeline := range t.usersets[n] {
-			look(timeline)
+			add(timeline)
 		}
 	}
 	for _, n := range l.All {
 		for _, timeline := range t.nodes[n] {
-			look(timeline)
+			add(timeline)
 		}
 	}
 	for _, o := range l.Naming {
 		for _, timeline := range t.subjects[o] {
-			look(timeline)
+			add(timeline)
 		}
 	}
 	return slices.Collect(maps.Keys(found)), nil

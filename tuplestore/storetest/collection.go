@@ -30,7 +30,7 @@ func RunCollection(t *testing.T, open func(t *testing.T, clock func() time.Time)
 			now := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 			store := open(t, func() time.Time { return now })
 			f := newFixture(t, store)
-			w := world{rand.New(rand.NewPCG(seed, 7))}
+			g := generator{rand.New(rand.NewPCG(seed, 7))}
 			states := []state{{records: map[tuplestore.Tuple]tuplestore.Record{}}} // by revision
 			times := []time.Time{now}
 			schemas := [][]byte{nil}
@@ -39,9 +39,9 @@ func RunCollection(t *testing.T, open func(t *testing.T, clock func() time.Time)
 			other.apply(creations(viewer("1", "ann"))...)
 			for i := range 150 {
 				now = now.Add(time.Second)
-				write := w.write(fmt.Sprint("actor ", i))
+				write := g.write(fmt.Sprint("actor ", i))
 				schema := schemas[len(schemas)-1]
-				if w.IntN(10) == 0 {
+				if g.IntN(10) == 0 {
 					schema = fmt.Append(nil, "schema ", i)
 					write = tuplestore.Write{PutSchema: schema}
 				}
@@ -57,15 +57,15 @@ func RunCollection(t *testing.T, open func(t *testing.T, clock func() time.Time)
 					states, times, schemas = append(states, after), append(times, now), append(schemas, schema)
 				}
 				if i%40 == 39 {
-					keep = max(keep, 1+w.IntN(len(states)-1)) // collected revisions stay collected
+					keep = max(keep, 1+g.IntN(len(states)-1)) // collected revisions stay collected
 					f.collect(store, times[keep].Add(time.Microsecond))
-					f.kept(w, states, schemas, keep)
+					f.kept(g, states, schemas, keep)
 				}
 			}
 			f.collect(store, now.Add(time.Hour))
-			f.kept(w, states, schemas, len(states)-1)
+			f.kept(g, states, schemas, len(states)-1)
 			f.collect(store, now.Add(time.Hour)) // again
-			f.kept(w, states, schemas, len(states)-1)
+			f.kept(g, states, schemas, len(states)-1)
 			if !other.exists(other.newest(), viewer("1", "ann")) {
 				f.Error("another tenant lost its newest state")
 			}
@@ -123,12 +123,12 @@ func (f *fixture) collect(store Collector, before time.Time) {
 
 // kept compares the kept revisions with the model, and requires that reads of the others
 // fail.
-func (f *fixture) kept(w world, states []state, schemas [][]byte, floor int) {
+func (f *fixture) kept(g generator, states []state, schemas [][]byte, floor int) {
 	f.Helper()
 	for i, s := range states {
 		snapshot := f.at(s.rev)
 		if i < floor {
-			_, findErr := snapshot.Find(f.ctx, tuplestore.Lookup{Tuples: []tuplestore.Tuple{w.tuple()}})
+			_, findErr := snapshot.Find(f.ctx, tuplestore.Lookup{Tuples: []tuplestore.Tuple{g.tuple()}})
 			_, listErr := snapshot.List(f.ctx, everything, nil, 1)
 			_, _, schemaErr := snapshot.Schema(f.ctx)
 			_, changesErr := f.store.Changes(f.ctx, f.tenant, s.rev, 1000)
@@ -139,7 +139,7 @@ func (f *fixture) kept(w world, states []state, schemas [][]byte, floor int) {
 			}
 			continue
 		}
-		w.compare(f, s)
+		g.compare(f, s)
 		document, _, err := snapshot.Schema(f.ctx)
 		if err != nil || string(document) != string(schemas[i]) {
 			f.Fatalf("schema at revision %d is %q (error %v), want %q", s.rev, document, err, schemas[i])

@@ -21,10 +21,10 @@ var historyCases = []testCase{
 
 func history(f *fixture, seed uint64) {
 	const writes = 120
-	w := world{rand.New(rand.NewPCG(seed, 0))}
+	g := generator{rand.New(rand.NewPCG(seed, 0))}
 	states := []state{{records: map[tuplestore.Tuple]tuplestore.Record{}}} // by revision
 	for i := range writes {
-		write := w.write(fmt.Sprint("actor ", i))
+		write := g.write(fmt.Sprint("actor ", i))
 		before := states[len(states)-1]
 		after, statuses, counts, wantErr := before.apply(write)
 		result, err := f.store.Write(f.ctx, f.tenant, write)
@@ -42,7 +42,7 @@ func history(f *fixture, seed uint64) {
 			states = append(states, after)
 		}
 		if i%4 == 0 {
-			w.compare(f, after)
+			g.compare(f, after)
 		}
 	}
 	if len(states) < writes/2 {
@@ -60,7 +60,7 @@ func history(f *fixture, seed uint64) {
 		at = append(at, c.At)
 	}
 	for _, s := range states {
-		w.compare(f, s)
+		g.compare(f, s)
 		for _, r := range f.scan(f.at(s.rev), everything) {
 			if !r.CreatedAt.Equal(at[r.CreatedRevision]) {
 				f.Fatalf("%v was created at %v, but revision %d was committed at %v", r.Tuple, r.CreatedAt, r.CreatedRevision, at[r.CreatedRevision])
@@ -76,9 +76,9 @@ func concurrentHistory(f *fixture) {
 	var wg sync.WaitGroup
 	for n := range writers {
 		wg.Go(func() {
-			w := world{rand.New(rand.NewPCG(uint64(n), 1))}
+			g := generator{rand.New(rand.NewPCG(uint64(n), 1))}
 			for i := range each {
-				_, err := f.store.Write(f.ctx, f.tenant, w.write(fmt.Sprintf("writer %d.%d", n, i)))
+				_, err := f.store.Write(f.ctx, f.tenant, g.write(fmt.Sprintf("writer %d.%d", n, i)))
 				if _, ok := errors.AsType[*tuplestore.ConflictError](err); err != nil && !ok {
 					f.Errorf("writer %d: %v", n, err)
 				}
@@ -109,43 +109,43 @@ func concurrentHistory(f *fixture) {
 	}
 }
 
-// world draws from few objects, relations and subjects.
-type world struct{ *rand.Rand }
+// generator draws from few objects, relations and subjects.
+type generator struct{ *rand.Rand }
 
-func pick[T any](w world, from ...T) T { return from[w.IntN(len(from))] }
+func pick[T any](g generator, from ...T) T { return from[g.IntN(len(from))] }
 
-func (w world) tuple() tuplestore.Tuple {
-	t := presence(pick(w, "doc", "folder"), pick(w, "1", "2", "10"))
-	if w.IntN(5) == 0 {
+func (g generator) tuple() tuplestore.Tuple {
+	t := presence(pick(g, "doc", "folder"), pick(g, "1", "2", "10"))
+	if g.IntN(5) == 0 {
 		return t
 	}
-	t.Relation, t.Subject = pick(w, "viewer", "editor"), w.subject()
+	t.Relation, t.Subject = pick(g, "viewer", "editor"), g.subject()
 	return t
 }
 
-func (w world) subject() tuplestore.Subject {
-	switch w.IntN(5) {
+func (g generator) subject() tuplestore.Subject {
+	switch g.IntN(5) {
 	case 0:
-		return tuplestore.Subject{Type: "group", ID: pick(w, "g", "h"), Relation: pick(w, "member", "owner")}
+		return tuplestore.Subject{Type: "group", ID: pick(g, "g", "h"), Relation: pick(g, "member", "owner")}
 	case 1:
-		return tuplestore.Subject{Type: pick(w, "user", "group"), ID: tuplestore.Wildcard}
+		return tuplestore.Subject{Type: pick(g, "user", "group"), ID: tuplestore.Wildcard}
 	}
-	return tuplestore.Subject{Type: pick(w, "user", "group"), ID: pick(w, "ann", "bob", "g")}
+	return tuplestore.Subject{Type: pick(g, "user", "group"), ID: pick(g, "ann", "bob", "g")}
 }
 
-func (w world) qualifier() tuplestore.Qualifier {
-	switch w.IntN(5) {
+func (g generator) qualifier() tuplestore.Qualifier {
+	switch g.IntN(5) {
 	case 0:
-		return tuplestore.Qualifier{ExpiresAt: pick[int64](w, 1, 4102444800000000)}
+		return tuplestore.Qualifier{ExpiresAt: pick[int64](g, 1, 4102444800000000)}
 	case 1:
-		return tuplestore.Qualifier{Condition: pick(w, "on_call", "at_work"), Context: pick(w, "", `{"team":7}`)}
+		return tuplestore.Qualifier{Condition: pick(g, "on_call", "at_work"), Context: pick(g, "", `{"team":7}`)}
 	}
 	return tuplestore.Qualifier{}
 }
 
 // filters returns one filter of every kind, for random tuples.
-func (w world) filters() []tuplestore.Filter {
-	t, s, condition := w.tuple(), w.subject(), pick(w, "on_call", "at_work", "never_used")
+func (g generator) filters() []tuplestore.Filter {
+	t, s, condition := g.tuple(), g.subject(), pick(g, "on_call", "at_work", "never_used")
 	filters := []tuplestore.Filter{
 		{},
 		{ObjectType: t.Object.Type},
@@ -166,69 +166,69 @@ func (w world) filters() []tuplestore.Filter {
 		{SubjectType: s.Type, SubjectID: s.ID, Condition: condition},
 		{SubjectType: s.Type, SubjectID: s.ID, ObjectType: t.Object.Type, Condition: condition},
 		{ObjectType: t.Object.Type, Relation: t.Relation, SubjectsOutside: []tuplestore.SubjectShape{}},
-		{ObjectType: t.Object.Type, Relation: t.Relation, SubjectsOutside: []tuplestore.SubjectShape{s.Shape(), w.subject().Shape()}},
+		{ObjectType: t.Object.Type, Relation: t.Relation, SubjectsOutside: []tuplestore.SubjectShape{s.Shape(), g.subject().Shape()}},
 	}
 	for i := range filters {
-		filters[i].Presence = tuplestore.PresenceFilter(w.IntN(3))
+		filters[i].Presence = tuplestore.PresenceFilter(g.IntN(3))
 	}
 	return append(filters, tuplestore.Filter{ObjectType: t.Object.Type, Presence: tuplestore.OnlyPresence, Newest: true})
 }
 
 // narrow returns a filter that does not select all tuples.
-func (w world) narrow() tuplestore.Filter {
+func (g generator) narrow() tuplestore.Filter {
 	for {
-		f := pick(w, w.filters()...)
+		f := pick(g, g.filters()...)
 		if !f.Newest && (f.ObjectID != "" || f.SubjectID != "") {
 			return f
 		}
 	}
 }
 
-func (w world) write(actor string) tuplestore.Write {
+func (g generator) write(actor string) tuplestore.Write {
 	write := tuplestore.Write{Actor: actor}
-	for range 1 + w.IntN(4) {
-		switch n := w.IntN(20); {
+	for range 1 + g.IntN(4) {
+		switch n := g.IntN(20); {
 		case n < 14:
-			write.Ops = append(write.Ops, createOn(w.qualifier(), w.tuple()))
+			write.Ops = append(write.Ops, createOn(g.qualifier(), g.tuple()))
 		case n < 16:
-			write.Ops = append(write.Ops, expire(w.tuple(), pick[int64](w, 0, 1, 4102444800000000)))
+			write.Ops = append(write.Ops, expire(g.tuple(), pick[int64](g, 0, 1, 4102444800000000)))
 		case n < 19:
-			write.Ops = append(write.Ops, remove(w.tuple()))
+			write.Ops = append(write.Ops, remove(g.tuple()))
 		default:
-			write.Ops = append(write.Ops, removeMatching(w.narrow()))
+			write.Ops = append(write.Ops, removeMatching(g.narrow()))
 		}
 	}
-	if w.IntN(10) == 0 {
-		write.Absent = append(write.Absent, w.narrow())
+	if g.IntN(10) == 0 {
+		write.Absent = append(write.Absent, g.narrow())
 	}
 	return write
 }
 
 // compare reads the snapshot of s.rev in every way, with random parameters.
-func (w world) compare(f *fixture, s state) {
+func (g generator) compare(f *fixture, s state) {
 	f.Helper()
 	snapshot := f.at(s.rev)
 	for range 3 {
 		l := tuplestore.Lookup{}
-		for range w.IntN(6) {
-			l.Tuples = append(l.Tuples, w.tuple())
-			l.Usersets = append(l.Usersets, w.tuple().Node())
-			l.All = append(l.All, w.tuple().Node())
-			l.Naming = append(l.Naming, w.subject().Object())
+		for range g.IntN(6) {
+			l.Tuples = append(l.Tuples, g.tuple())
+			l.Usersets = append(l.Usersets, g.tuple().Node())
+			l.All = append(l.All, g.tuple().Node())
+			l.Naming = append(l.Naming, g.subject().Object())
 		}
-		l.Tuples = l.Tuples[:w.IntN(len(l.Tuples)+1)]
-		l.All = l.All[:w.IntN(len(l.All)+1)]
-		l.Naming = l.Naming[:w.IntN(len(l.Naming)+1)]
+		l.Tuples = l.Tuples[:g.IntN(len(l.Tuples)+1)]
+		l.All = l.All[:g.IntN(len(l.All)+1)]
+		l.Naming = l.Naming[:g.IntN(len(l.Naming)+1)]
 		f.same(fmt.Sprintf("find %+v at revision %d", l, s.rev), s.find(l), f.find(snapshot, l))
 	}
-	filters := w.filters()
+	filters := g.filters()
 	for _, filter := range filters {
 		want := s.list(filter)
-		size := 1 + w.IntN(25)
+		size := 1 + g.IntN(25)
 		got := timeless(f.list(snapshot, filter, size))
 		f.same(fmt.Sprintf("list %+v at revision %d in pages of %d", filter, s.rev, size), want, got)
 	}
-	filter := pick(w, filters[:len(filters)-1]...) // the last has an order that only List supports
+	filter := pick(g, filters[:len(filters)-1]...) // the last has an order that only List supports
 	f.same(fmt.Sprintf("scan %+v at revision %d", filter, s.rev), s.list(filter), timeless(f.scan(snapshot, filter)))
 }
 

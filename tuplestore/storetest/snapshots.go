@@ -21,7 +21,7 @@ var snapshotCases = []testCase{
 			f.Error("later writes show")
 		}
 		if s.Revision() != 1 {
-			f.Errorf("the snapshot of revision 1 says it is of %d", s.Revision())
+			f.Errorf("the snapshot of revision 1 has revision %d", s.Revision())
 		}
 	}},
 	{"pages of a snapshot are consistent during writes", func(f *fixture) {

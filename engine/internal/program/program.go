@@ -113,7 +113,7 @@ func New(c *schema.Compiled, g *graph.Graph) *Program {
 		for _, name := range from.Direct {
 			to.Direct = append(to.Direct, relation(name))
 		}
-		for _, a := range needed(c, from.Arrows) {
+		for _, a := range from.Arrows {
 			to.Arrows = append(to.Arrows, Arrow{relation(a.Tupleset), relation(a.Computed)})
 		}
 		for _, id := range from.Logic {
@@ -154,35 +154,6 @@ func New(c *schema.Compiled, g *graph.Graph) *Program {
 		}
 	}
 	return p
-}
-
-// needed removes arrows that another arrow of the same tupleset makes redundant:
-// parent->editor beside parent->viewer, if viewer includes editor for every type that has
-// editor.
-func needed(c *schema.Compiled, arrows []schema.Arrow) []schema.Arrow {
-	covers := func(a, b schema.Arrow) bool {
-		if a.Tupleset != b.Tupleset || a == b {
-			return false
-		}
-		for typ := range c.TypeNames() {
-			narrow, ok := c.Rule(typ, b.Computed)
-			if !ok {
-				continue
-			}
-			wide, ok := c.Rule(typ, a.Computed)
-			if !ok || wide != narrow && !slices.Contains(c.Rules[wide].Includes, b.Computed) {
-				return false
-			}
-		}
-		return true
-	}
-	kept := slices.Clone(arrows)
-	for _, b := range arrows { // one after another, since two may cover each other
-		if slices.ContainsFunc(kept, func(a schema.Arrow) bool { return covers(a, b) }) {
-			kept = slices.DeleteFunc(kept, func(a schema.Arrow) bool { return a == b })
-		}
-	}
-	return kept
 }
 
 // At returns the place of a type's relation in tables of all relations of all types, or

@@ -19,7 +19,7 @@ import (
 // the visited places. A traversal that meets logic, or a condition that cannot be decided,
 // fails with [ErrNotReachability], and the question has to be evaluated.
 //
-// Places are taken from both ends of the queue in turn. A traversal therefore takes at most
+// Places are taken alternately from both ends of the queue. A traversal therefore takes at most
 // twice as long as breadth first, which finds what is near, and as depth first, which finds
 // what many paths lead to.
 //
@@ -51,7 +51,7 @@ type place struct {
 }
 
 // ErrNotReachability is the error of a question that depends on more than reachability.
-var ErrNotReachability = errors.New("logic was met")
+var ErrNotReachability = errors.New("question depends on more than reachability")
 
 // few is the number of places that are searched linearly. Most questions visit no more, and
 // need no table.

@@ -20,7 +20,7 @@ import (
 // work: less than a millisecond.
 const LightSteps = 1 << 14
 
-// pollEvery is the number of steps between two looks at the context.
+// pollEvery is the number of steps between two checks of the context.
 const pollEvery = 512
 
 // Steps that work other than visits to the graph takes.
@@ -31,7 +31,7 @@ const (
 )
 
 // ErrHeavy is the error of an attempt that needs a place for heavy work.
-var ErrHeavy = errors.New("request needs more work than can be done at once")
+var ErrHeavy = errors.New("request exceeds the steps of a light attempt")
 
 // BudgetError is the error of a request that exceeds its budget.
 type BudgetError struct {

@@ -169,7 +169,7 @@ func TestAgreesWithNaiveQueue(t *testing.T) {
 					t.Fatalf("%d items wait, want %d", q.Len(), model.len())
 				}
 				if len(q.keys) != len(model.keys) || q.order.Len() != len(model.keys) {
-					t.Fatalf("%d lines and %d turns kept for %d keys that wait", len(q.keys), q.order.Len(), len(model.keys))
+					t.Fatalf("%d queues and %d in order for %d keys with items", len(q.keys), q.order.Len(), len(model.keys))
 				}
 			},
 		})
