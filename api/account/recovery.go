@@ -39,7 +39,7 @@ func (h *Handlers) ResetPassword(ctx context.Context, request ResetPasswordReque
 	if err := need("token", form.Token, "password", form.Password); err != nil {
 		return nil, err
 	}
-	r, err := h.Service.ResetPassword(ctx, tenant(info), form.Token, form.Password, By(info))
+	r, err := h.Service.ResetPassword(ctx, tenant(info), form.Token, form.Password, deviceOf(info))
 	if err != nil {
 		return nil, err
 	}

@@ -125,7 +125,7 @@ func (s *Service) SendReset(ctx context.Context, tenantID, userID string) error 
 // ResetPassword sets a new password, with the token of a mailed link or of a sign-in whose
 // password must be replaced, and continues the sign-in. A mailed link verifies the address as
 // well. All sessions end. ResetPassword fails with [ErrToken] or [*password.PolicyError].
-func (s *Service) ResetPassword(ctx context.Context, t Tenant, token, password string, by By) (Result, error) {
+func (s *Service) ResetPassword(ctx context.Context, t Tenant, token, password string, d Device) (Result, error) {
 	found, err := s.tokens.Find(ctx, t.ID, kindReset, token)
 	if err != nil {
 		return Result{}, invalid(err)
@@ -183,5 +183,5 @@ func (s *Service) ResetPassword(ctx context.Context, t Tenant, token, password s
 	if !slices.Contains(p.Methods, "pwd") {
 		p.Methods = append(p.Methods, "pwd")
 	}
-	return s.resume(ctx, t, u, proof{Methods: p.Methods, Second: p.Second}, by)
+	return s.resume(ctx, t, u, proof{Methods: p.Methods, Second: p.Second}, d)
 }

@@ -42,7 +42,7 @@ func TestChangePassword(t *testing.T) {
 		t.Error("not the other sessions ended")
 	}
 	w.mail("ann@example.com", "password was changed")
-	_, err := w.SignIn(t.Context(), tenantA, "ann@example.com", plain, By{})
+	_, err := w.SignIn(t.Context(), tenantA, "ann@example.com", plain, Device{})
 	w.wantErr("the old password", err, ErrCredentials)
 	for range freeFailures {
 		err = change("wrong", next)
@@ -197,12 +197,12 @@ func TestFailuresAreForgotten(t *testing.T) {
 	w := open(t)
 	w.user("ann@example.com")
 	for range freeFailures {
-		_, err := w.SignIn(t.Context(), tenantA, "ann@example.com", "wrong", By{})
+		_, err := w.SignIn(t.Context(), tenantA, "ann@example.com", "wrong", Device{})
 		w.wantErr("a free failure", err, ErrCredentials)
 	}
 	w.advance(forgetAfter + time.Second)
 	for range freeFailures {
-		_, err := w.SignIn(t.Context(), tenantA, "ann@example.com", "wrong", By{})
+		_, err := w.SignIn(t.Context(), tenantA, "ann@example.com", "wrong", Device{})
 		w.wantErr("a day later", err, ErrCredentials)
 	}
 }
