@@ -589,16 +589,16 @@ func TestCreateMany(t *testing.T) {
 	})
 }
 
-// Hold keeps a user from being deleted until the transaction ends.
-func TestHold(t *testing.T) {
+// Lock keeps a user from being deleted until the transaction ends.
+func TestLock(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		u := w.user("ann@example.com")
 		var deleting sync.WaitGroup
 		w.must(w.db.Tx(t.Context(), func(tx *sqldb.Tx) error {
-			if _, err := w.Hold(t.Context(), tx, tenant, u.ID); err != nil {
+			if _, err := w.Lock(t.Context(), tx, tenant, u.ID); err != nil {
 				return err
 			}
-			_, err := w.Hold(t.Context(), tx, tenant, "usr_x")
+			_, err := w.Lock(t.Context(), tx, tenant, "usr_x")
 			w.wantErr("an unknown user", err, ErrUserNotFound)
 			deleting.Go(func() {
 				if err := w.Delete(context.WithoutCancel(t.Context()), tenant, u.ID, ""); err != nil {

@@ -44,12 +44,12 @@ type Service interface {
 	SignOut(ctx context.Context, current session.Session, all bool) error
 
 	ReadLink(ctx context.Context, t authn.Tenant, token string) (authn.Link, error)
-	Forgot(ctx context.Context, t authn.Tenant, email, then string) error
+	Forgot(ctx context.Context, t authn.Tenant, email, next string) error
 	ResetPassword(ctx context.Context, t authn.Tenant, token, password string, d authn.Device) (authn.Result, error)
 	ChangePassword(ctx context.Context, t authn.Tenant, current session.Session, present, next string) error
 	VerifyEmail(ctx context.Context, t authn.Tenant, token string) (email string, err error)
 	RevertEmail(ctx context.Context, t authn.Tenant, token string) (email string, err error)
-	ResendTo(ctx context.Context, t authn.Tenant, email, then string) error
+	ResendTo(ctx context.Context, t authn.Tenant, email, next string) error
 	ResendVerification(ctx context.Context, t authn.Tenant, userID string) (time.Duration, error)
 	ChangeEmail(ctx context.Context, t authn.Tenant, current session.Session, email string) (authn.EmailChange, error)
 	EmailChange(ctx context.Context, tenantID, userID, changeID string) (authn.EmailChange, error)

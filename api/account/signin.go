@@ -80,7 +80,7 @@ func (h *Handlers) SignUp(ctx context.Context, request SignUpRequestObject) (Sig
 	var v profile.Validation
 	v.Text("", "email", form.Email)
 	v.Text("", "password", form.Password)
-	n.Then = localPath(&v.Validation, form.RedirectTo)
+	n.Next = localPath(&v.Validation, form.RedirectTo)
 	v.Profile(&n.Profile, form.Name, form.GivenName, form.FamilyName, nil, form.Locale, form.Attributes)
 	if err := v.Err(); err != nil {
 		return nil, err
