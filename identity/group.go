@@ -112,9 +112,13 @@ func (d *Directory) createGroup(ctx context.Context, tenantID string, n NewGroup
 	if err := d.authority.MayGive(ctx, tenantID, n.Scopes); err != nil {
 		return Group{}, err
 	}
+	groupID := id.New(id.Group)
+	if origin.CommitID != "" { // an idempotent request writes the same relations again
+		groupID = id.Of(id.Group, tenantID, origin.CommitID)
+	}
 	now := d.now()
 	g := Group{
-		ID: id.New(id.Group), TenantID: tenantID, Slug: n.Slug, Name: n.Name, Description: n.Description, Scopes: sorted(n.Scopes),
+		ID: groupID, TenantID: tenantID, Slug: n.Slug, Name: n.Name, Description: n.Description, Scopes: sorted(n.Scopes),
 		MemberCount: len(n.first), CreatedAt: now, UpdatedAt: now,
 	}
 	origin.Also = func(ctx context.Context, tx *sqldb.Tx) error {

@@ -8,8 +8,8 @@ import (
 	"stonetown/internal/sqldb"
 )
 
-// PostgreSQL plans the statements for tables that are empty, and keeps to that for a
-// while: each must use the index that was made for it.
+// PostgreSQL plans statements for empty tables, and keeps the plans for a while. Each must use its
+// index.
 func TestPlansUseIndexes(t *testing.T) {
 	db, err := sqldb.Open(t.Context(), sqldb.Config{URL: pgtest.URL(t), MaxConns: 1})
 	if err != nil {

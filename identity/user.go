@@ -368,13 +368,13 @@ func (d *Directory) UserIn(ctx context.Context, tx *sqldb.Tx, tenantID, userID s
 	return selectUser(ctx, tx, tenantID, userID)
 }
 
-// Hold is [Directory.UserIn] and locks the account until the transaction ends. It fails with
+// Lock is [Directory.UserIn] and locks the account until the transaction ends. It fails with
 // [ErrUserNotFound].
-func (d *Directory) Hold(ctx context.Context, tx *sqldb.Tx, tenantID, userID string) (User, error) {
+func (d *Directory) Lock(ctx context.Context, tx *sqldb.Tx, tenantID, userID string) (User, error) {
 	// The transaction that deletes a user also writes relations and is not serializable, so
 	// reading the row would not conflict with it.
 	if _, err := tx.Exec(ctx, `UPDATE users SET updated_at = updated_at WHERE tenant_id = $1 AND id = $2`, tenantID, userID); err != nil {
-		return User{}, fmt.Errorf("hold user: %w", err)
+		return User{}, fmt.Errorf("lock user: %w", err)
 	}
 	return selectUser(ctx, tx, tenantID, userID)
 }

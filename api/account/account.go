@@ -32,11 +32,11 @@ type Service interface {
 
 	Identify(ctx context.Context, t authn.Tenant, email string) []string
 	SignUp(ctx context.Context, t authn.Tenant, n authn.NewAccount) error
-	SignIn(ctx context.Context, t authn.Tenant, email, password string, by authn.By) (authn.Result, error)
+	SignIn(ctx context.Context, t authn.Tenant, email, password string, d authn.Device) (authn.Result, error)
 	Challenge(ctx context.Context, t authn.Tenant, mfaToken, factorID string, kind factor.Kind) (authn.Challenge, error)
-	VerifyFactor(ctx context.Context, t authn.Tenant, mfaToken string, a authn.Answer, by authn.By) (authn.Result, error)
+	VerifyFactor(ctx context.Context, t authn.Tenant, mfaToken string, a authn.Answer, d authn.Device) (authn.Result, error)
 	BeginPasskey(ctx context.Context, t authn.Tenant, email string) (authn.PasskeyRequest, error)
-	CompletePasskey(ctx context.Context, t authn.Tenant, ceremonyID string, credential []byte, by authn.By) (authn.Result, error)
+	CompletePasskey(ctx context.Context, t authn.Tenant, ceremonyID string, credential []byte, d authn.Device) (authn.Result, error)
 	BeginStepUp(ctx context.Context, t authn.Tenant, current session.Session, factorID string, kind factor.Kind) (authn.Challenge, error)
 	CompleteStepUp(ctx context.Context, t authn.Tenant, current session.Session, a authn.Answer) (session.Session, string, error)
 	SteppedUp(secondFactor time.Time) bool
@@ -44,12 +44,12 @@ type Service interface {
 	SignOut(ctx context.Context, current session.Session, all bool) error
 
 	ReadLink(ctx context.Context, t authn.Tenant, token string) (authn.Link, error)
-	Forgot(ctx context.Context, t authn.Tenant, email, then string) error
-	ResetPassword(ctx context.Context, t authn.Tenant, token, password string, by authn.By) (authn.Result, error)
+	Forgot(ctx context.Context, t authn.Tenant, email, next string) error
+	ResetPassword(ctx context.Context, t authn.Tenant, token, password string, d authn.Device) (authn.Result, error)
 	ChangePassword(ctx context.Context, t authn.Tenant, current session.Session, present, next string) error
 	VerifyEmail(ctx context.Context, t authn.Tenant, token string) (email string, err error)
 	RevertEmail(ctx context.Context, t authn.Tenant, token string) (email string, err error)
-	ResendTo(ctx context.Context, t authn.Tenant, email, then string) error
+	ResendTo(ctx context.Context, t authn.Tenant, email, next string) error
 	ResendVerification(ctx context.Context, t authn.Tenant, userID string) (time.Duration, error)
 	ChangeEmail(ctx context.Context, t authn.Tenant, current session.Session, email string) (authn.EmailChange, error)
 	EmailChange(ctx context.Context, tenantID, userID, changeID string) (authn.EmailChange, error)
@@ -137,10 +137,10 @@ func tenant(info *web.RequestInfo) authn.Tenant {
 	return authn.Tenant{ID: info.Tenant.ID, Name: info.Tenant.Name, BaseURL: info.Tenant.BaseURL}
 }
 
-// By returns the device of a request.
-func By(info *web.RequestInfo) authn.By {
-	return authn.By{
-		Device: session.Device{IP: info.ClientIP.String(), UserAgent: info.UserAgent}, Known: info.Cookie(deviceCookie),
+// deviceOf returns the device of a request.
+func deviceOf(info *web.RequestInfo) authn.Device {
+	return authn.Device{
+		Device: session.Device{IP: info.ClientIP.String(), UserAgent: info.UserAgent}, Token: info.Cookie(deviceCookie),
 	}
 }
 

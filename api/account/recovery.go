@@ -10,21 +10,21 @@ import (
 // ForgotPassword sends a link to a new password.
 func (h *Handlers) ForgotPassword(ctx context.Context, request ForgotPasswordRequestObject) (ForgotPasswordResponseObject, error) {
 	info, form := web.InfoOf(ctx), request.Body
-	then, err := mailForm(form)
+	next, err := mailForm(form)
 	if err == nil {
-		err = h.Service.Forgot(ctx, tenant(info), form.Email, then)
+		err = h.Service.Forgot(ctx, tenant(info), form.Email, next)
 	}
 	return ForgotPassword202JSONResponse{Body: sent(info)}, err
 }
 
 // mailForm validates a request for a mail and returns the destination in its link.
-func mailForm(form *LetterInput) (then string, err error) {
+func mailForm(form *LetterInput) (next string, err error) {
 	if err := need("email", form.Email); err != nil {
 		return "", err
 	}
 	var v web.Validation
-	then = localPath(&v, form.RedirectTo)
-	return then, v.Err()
+	next = localPath(&v, form.RedirectTo)
+	return next, v.Err()
 }
 
 func sent(info *web.RequestInfo) Sent {
@@ -39,7 +39,7 @@ func (h *Handlers) ResetPassword(ctx context.Context, request ResetPasswordReque
 	if err := need("token", form.Token, "password", form.Password); err != nil {
 		return nil, err
 	}
-	r, err := h.Service.ResetPassword(ctx, tenant(info), form.Token, form.Password, By(info))
+	r, err := h.Service.ResetPassword(ctx, tenant(info), form.Token, form.Password, deviceOf(info))
 	if err != nil {
 		return nil, err
 	}
@@ -78,9 +78,9 @@ func emailVerified(info *web.RequestInfo, email string) EmailVerified {
 // ResendEmail sends the link that verifies an address again.
 func (h *Handlers) ResendEmail(ctx context.Context, request ResendEmailRequestObject) (ResendEmailResponseObject, error) {
 	info, form := web.InfoOf(ctx), request.Body
-	then, err := mailForm(form)
+	next, err := mailForm(form)
 	if err == nil {
-		err = h.Service.ResendTo(ctx, tenant(info), form.Email, then)
+		err = h.Service.ResendTo(ctx, tenant(info), form.Email, next)
 	}
 	return ResendEmail202JSONResponse{Body: sent(info)}, err
 }

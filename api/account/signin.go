@@ -80,7 +80,7 @@ func (h *Handlers) SignUp(ctx context.Context, request SignUpRequestObject) (Sig
 	var v profile.Validation
 	v.Text("", "email", form.Email)
 	v.Text("", "password", form.Password)
-	n.Then = localPath(&v.Validation, form.RedirectTo)
+	n.Next = localPath(&v.Validation, form.RedirectTo)
 	v.Profile(&n.Profile, form.Name, form.GivenName, form.FamilyName, nil, form.Locale, form.Attributes)
 	if err := v.Err(); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (h *Handlers) SignIn(ctx context.Context, request SignInRequestObject) (Sig
 	if err := need("email", form.Email, "password", form.Password); err != nil {
 		return nil, err
 	}
-	r, err := h.Service.SignIn(ctx, tenant(info), form.Email, form.Password, By(info))
+	r, err := h.Service.SignIn(ctx, tenant(info), form.Email, form.Password, deviceOf(info))
 	if err != nil {
 		return nil, err
 	}
@@ -124,9 +124,9 @@ func (h *Handlers) VerifyFactor(ctx context.Context, request VerifyFactorRequest
 		return nil, err
 	}
 	answer := authn.Answer{Kind: factor.Kind(form.Kind), Code: form.Code, Credential: form.Credential, ChallengeID: form.ChallengeID}
-	by := By(info)
-	by.Remember = form.RememberDevice
-	r, err := h.Service.VerifyFactor(ctx, tenant(info), form.MfaToken, answer, by)
+	device := deviceOf(info)
+	device.Remember = form.RememberDevice
+	r, err := h.Service.VerifyFactor(ctx, tenant(info), form.MfaToken, answer, device)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func (h *Handlers) CompletePasskey(ctx context.Context, request CompletePasskeyR
 	if err := need("ceremony_id", form.CeremonyID); err != nil {
 		return nil, err
 	}
-	r, err := h.Service.CompletePasskey(ctx, tenant(info), form.CeremonyID, form.Credential, By(info))
+	r, err := h.Service.CompletePasskey(ctx, tenant(info), form.CeremonyID, form.Credential, deviceOf(info))
 	if err != nil {
 		return nil, err
 	}

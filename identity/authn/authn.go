@@ -107,11 +107,11 @@ type Tenant struct {
 	BaseURL string // of the hosted pages; the origin of passkeys
 }
 
-// By describes the device of a sign-in.
-type By struct {
-	Device session.Device
-	// Known is the token of a remembered device; empty if the request has none.
-	Known string
+// Device is the device of a sign-in.
+type Device struct {
+	session.Device
+	// Token is the token of a remembered device; empty if the request has none.
+	Token string
 	// Remember requests that the device need not prove a second factor again for DeviceFor.
 	Remember bool
 }

@@ -42,7 +42,7 @@ func BenchmarkSignIn(b *testing.B) {
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
 					email := fmt.Sprintf("u%d@example.com", next.Add(1)%people)
-					r, err := s.SignIn(b.Context(), tenantA, email, plain, By{})
+					r, err := s.SignIn(b.Context(), tenantA, email, plain, Device{})
 					if err != nil || r.Status != Complete {
 						b.Error(r.Status, err)
 					}

@@ -93,15 +93,15 @@ func (s *Service) ResendVerification(ctx context.Context, t Tenant, userID strin
 }
 
 // ResendTo sends the same mail to an address, if it is the unverified address of a user. The
-// result does not reveal whether it is. Unless it is empty, the path then is part of the link.
-func (s *Service) ResendTo(ctx context.Context, t Tenant, email, then string) error {
+// result does not reveal whether it is. Unless it is empty, the path next is part of the link.
+func (s *Service) ResendTo(ctx context.Context, t Tenant, email, next string) error {
 	var slow *SlowDownError
 	if err := s.limit(ctx, t.ID, "verify", identity.NormalEmail(email), mailLimits...); errors.As(err, &slow) {
 		return nil
 	} else if err != nil {
 		return err
 	}
-	return s.jobs.Put(ctx, t.ID, jobVerifyMail, verifyMail{Email: email, Then: then})
+	return s.jobs.Put(ctx, t.ID, jobVerifyMail, verifyMail{Email: email, Next: next})
 }
 
 // Verification is an [identity.Verification] that enqueues the mails. The service
@@ -114,9 +114,9 @@ func (v Verification) Queue(b *sqldb.Batch, u identity.User) { queueVerification
 // Wake implements [identity.Verification].
 func (v Verification) Wake() { v.Jobs.Wake() }
 
-// queueVerification queues the mail. Unless it is empty, the path then is part of the link.
-func queueVerification(o *jobs.Queue, b *sqldb.Batch, u identity.User, then string) {
-	o.Enqueue(b, u.TenantID, jobVerifyMail, verifyMail{UserID: u.ID, Then: then})
+// queueVerification queues the mail. Unless it is empty, the path next is part of the link.
+func queueVerification(o *jobs.Queue, b *sqldb.Batch, u identity.User, next string) {
+	o.Enqueue(b, u.TenantID, jobVerifyMail, verifyMail{UserID: u.ID, Next: next})
 }
 
 // ChangeEmail begins a change of address. The new address gets the link that completes it, and

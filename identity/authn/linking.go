@@ -21,7 +21,7 @@ func (s *Service) Link(ctx context.Context, i external.Identity) error {
 	added := false
 	err := s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		// The user must not be deleted before the link commits: the subject would stay taken.
-		u, err := s.users.Hold(ctx, tx, i.TenantID, i.UserID)
+		u, err := s.users.Lock(ctx, tx, i.TenantID, i.UserID)
 		if err == nil {
 			added, err = s.external.Link(ctx, tx, i)
 		}

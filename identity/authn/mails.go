@@ -22,12 +22,12 @@ type (
 	verifyMail struct {
 		UserID string `json:"user_id,omitzero"`
 		Email  string `json:"email,omitzero"`
-		Then   string `json:"then,omitzero"` // the path that the link leads to in the end
+		Next   string `json:"next,omitzero"` // the path that the link leads to in the end
 	}
 	resetMail struct {
 		UserID string          `json:"user_id,omitzero"`
 		Email  string          `json:"email,omitzero"`
-		Then   string          `json:"then,omitzero"`
+		Next   string          `json:"next,omitzero"`
 		Origin eventlog.Origin `json:"origin,omitzero"` // of the request
 	}
 	changeMail struct {
@@ -86,7 +86,7 @@ func (s *Service) sendVerification(ctx context.Context, job jobs.Job, m verifyMa
 	if err != nil || u.ID == "" || u.EmailVerified {
 		return err
 	}
-	return s.sendLink(ctx, u, u.Email, "verify_email", "/auth/verify-email", m.Then, onetime.New{Kind: kindVerify, Payload: addressed{Email: u.Email}, For: verifyFor})
+	return s.sendLink(ctx, u, u.Email, "verify_email", "/auth/verify-email", m.Next, onetime.New{Kind: kindVerify, Payload: addressed{Email: u.Email}, For: verifyFor})
 }
 
 // sendReset sends the link to a new password.
@@ -100,7 +100,7 @@ func (s *Service) sendReset(ctx context.Context, job jobs.Job, m resetMail) erro
 			return err
 		}
 	}
-	return s.sendLink(ctx, u, u.Email, "reset_password", "/auth/reset-password", m.Then, onetime.New{Kind: kindReset, Payload: proof{}, For: resetFor})
+	return s.sendLink(ctx, u, u.Email, "reset_password", "/auth/reset-password", m.Next, onetime.New{Kind: kindReset, Payload: proof{}, For: resetFor})
 }
 
 // sendChange sends the two mails of a change of address: to the new address the link that
@@ -167,8 +167,8 @@ func (s *Service) sendSignIn(ctx context.Context, job jobs.Job, m signInMail) er
 }
 
 // sendLink sends a mail with a link that contains a new one-time token of the user and, unless
-// it is empty, the path then.
-func (s *Service) sendLink(ctx context.Context, u identity.User, to, name, path, then string, n onetime.New) error {
+// it is empty, the path next.
+func (s *Service) sendLink(ctx context.Context, u identity.User, to, name, path, next string, n onetime.New) error {
 	n.TenantID, n.UserID = u.TenantID, u.ID
 	token, _, err := s.tokens.Create(ctx, n)
 	if err != nil {
@@ -176,8 +176,8 @@ func (s *Service) sendLink(ctx context.Context, u identity.User, to, name, path,
 	}
 	u.Email = to
 	link := path + "?token=" + url.QueryEscape(token)
-	if then != "" {
-		link += "&next=" + url.QueryEscape(then)
+	if next != "" {
+		link += "&next=" + url.QueryEscape(next)
 	}
 	return s.send(ctx, u.TenantID, u, name, mailData{Link: link, Hours: int(n.For / time.Hour)})
 }

@@ -69,7 +69,7 @@ func (s *Service) beginPasskeyOf(ctx context.Context, t Tenant, email string) (o
 
 // CompletePasskey signs in the owner of a passkey, which counts as two factors. It fails with
 // [ErrToken], [*WrongError] or [ErrDisabled].
-func (s *Service) CompletePasskey(ctx context.Context, t Tenant, ceremonyID string, credential []byte, by By) (Result, error) {
+func (s *Service) CompletePasskey(ctx context.Context, t Tenant, ceremonyID string, credential []byte, d Device) (Result, error) {
 	token, err := s.tokens.Find(ctx, t.ID, kindPasskey, ceremonyID)
 	if err != nil {
 		return Result{}, invalid(err)
@@ -101,5 +101,5 @@ func (s *Service) CompletePasskey(ctx context.Context, t Tenant, ceremonyID stri
 	if err != nil {
 		return Result{}, err
 	}
-	return s.proceed(ctx, t, u, proof{Methods: []string{factor.WebAuthn.Method(), "user"}, Second: true}, by)
+	return s.proceed(ctx, t, u, proof{Methods: []string{factor.WebAuthn.Method(), "user"}, Second: true}, d)
 }

@@ -92,15 +92,15 @@ func setPassword(hash password.Hash) func(*identity.User) {
 
 // Forgot sends a link to a new password to an address, if it has an account. A job looks the
 // address up, so that neither the result nor its timing reveals whether it has one. Unless it is
-// empty, the path then is part of the link.
-func (s *Service) Forgot(ctx context.Context, t Tenant, email, then string) error {
+// empty, the path next is part of the link.
+func (s *Service) Forgot(ctx context.Context, t Tenant, email, next string) error {
 	var slow *SlowDownError
 	if err := s.limit(ctx, t.ID, "reset", identity.NormalEmail(email), mailLimits...); errors.As(err, &slow) {
 		return nil // the address has got a mail already
 	} else if err != nil {
 		return err
 	}
-	return s.jobs.Put(ctx, t.ID, jobResetMail, resetMail{Email: email, Then: then, Origin: eventlog.OriginOf(ctx)})
+	return s.jobs.Put(ctx, t.ID, jobResetMail, resetMail{Email: email, Next: next, Origin: eventlog.OriginOf(ctx)})
 }
 
 // SendReset sends the same link to a user, on behalf of an administrator. It fails with
@@ -125,7 +125,7 @@ func (s *Service) SendReset(ctx context.Context, tenantID, userID string) error 
 // ResetPassword sets a new password, with the token of a mailed link or of a sign-in whose
 // password must be replaced, and continues the sign-in. A mailed link verifies the address as
 // well. All sessions end. ResetPassword fails with [ErrToken] or [*password.PolicyError].
-func (s *Service) ResetPassword(ctx context.Context, t Tenant, token, password string, by By) (Result, error) {
+func (s *Service) ResetPassword(ctx context.Context, t Tenant, token, password string, d Device) (Result, error) {
 	found, err := s.tokens.Find(ctx, t.ID, kindReset, token)
 	if err != nil {
 		return Result{}, invalid(err)
@@ -183,5 +183,5 @@ func (s *Service) ResetPassword(ctx context.Context, t Tenant, token, password s
 	if !slices.Contains(p.Methods, "pwd") {
 		p.Methods = append(p.Methods, "pwd")
 	}
-	return s.resume(ctx, t, u, proof{Methods: p.Methods, Second: p.Second}, by)
+	return s.resume(ctx, t, u, proof{Methods: p.Methods, Second: p.Second}, d)
 }

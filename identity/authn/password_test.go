@@ -42,7 +42,7 @@ func TestChangePassword(t *testing.T) {
 		t.Error("not the other sessions ended")
 	}
 	w.mail("ann@example.com", "password was changed")
-	_, err := w.SignIn(t.Context(), tenantA, "ann@example.com", plain, By{})
+	_, err := w.SignIn(t.Context(), tenantA, "ann@example.com", plain, Device{})
 	w.wantErr("the old password", err, ErrCredentials)
 	for range freeFailures {
 		err = change("wrong", next)
@@ -160,7 +160,7 @@ func TestSignUp(t *testing.T) {
 	w.wantErr("an invalid address", signUp(NewAccount{Email: "x", Password: plain}), identity.ErrEmailInvalid)
 	w.wantPolicy("the address as password", signUp(NewAccount{Email: "new.person@example.com", Password: "new.person@example.com"}), password.RuleContainsIdentifier)
 
-	w.must(signUp(NewAccount{Email: "new@example.com", Password: plain, Profile: identity.Profile{Name: "New"}, Then: "/device"}))
+	w.must(signUp(NewAccount{Email: "new@example.com", Password: plain, Profile: identity.Profile{Name: "New"}, Next: "/device"}))
 	mail := w.mail("new@example.com", "Confirm your e-mail address")
 	if !strings.Contains(mail.Text, "&next=%2Fdevice\n") {
 		t.Errorf("%s", mail.Text)
@@ -174,7 +174,7 @@ func TestSignUp(t *testing.T) {
 	}
 
 	// The owner of an existing account is notified, within a limit.
-	w.must(signUp(NewAccount{Email: "ANN@example.com", Password: next, Then: "/device"}))
+	w.must(signUp(NewAccount{Email: "ANN@example.com", Password: next, Next: "/device"}))
 	if mail := w.mail("ann@example.com", "You have an account"); !strings.Contains(mail.Text, "https://a.test/auth/sign-in?next=%2Fdevice\n") {
 		t.Errorf("%s", mail.Text)
 	}
@@ -197,12 +197,12 @@ func TestFailuresAreForgotten(t *testing.T) {
 	w := open(t)
 	w.user("ann@example.com")
 	for range freeFailures {
-		_, err := w.SignIn(t.Context(), tenantA, "ann@example.com", "wrong", By{})
+		_, err := w.SignIn(t.Context(), tenantA, "ann@example.com", "wrong", Device{})
 		w.wantErr("a free failure", err, ErrCredentials)
 	}
 	w.advance(forgetAfter + time.Second)
 	for range freeFailures {
-		_, err := w.SignIn(t.Context(), tenantA, "ann@example.com", "wrong", By{})
+		_, err := w.SignIn(t.Context(), tenantA, "ann@example.com", "wrong", Device{})
 		w.wantErr("a day later", err, ErrCredentials)
 	}
 }

@@ -112,7 +112,7 @@ func (s *Service) queueSMS(ctx context.Context, t Tenant, userID, number, code s
 
 // VerifyFactor continues a sign-in with a second factor. It fails with
 // [ErrToken], [*WrongError] or [*SlowDownError].
-func (s *Service) VerifyFactor(ctx context.Context, t Tenant, mfaToken string, a Answer, by By) (Result, error) {
+func (s *Service) VerifyFactor(ctx context.Context, t Tenant, mfaToken string, a Answer, d Device) (Result, error) {
 	// The limit of the account comes first: a refused attempt does not count for the token.
 	waiting, err := s.tokens.Find(ctx, t.ID, kindMFA, mfaToken)
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *Service) VerifyFactor(ctx context.Context, t Tenant, mfaToken string, a
 	if err != nil {
 		return Result{}, err
 	}
-	return s.resume(ctx, t, u, p.withSecond(method), by)
+	return s.resume(ctx, t, u, p.withSecond(method), d)
 }
 
 // prove verifies an answer and, if it is correct, runs then in the same transaction. It returns

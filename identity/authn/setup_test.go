@@ -273,8 +273,8 @@ func (w *world) settings(change func(*identity.Settings)) {
 }
 
 // device returns a client with a user agent.
-func device(agent string) By {
-	return By{Device: session.Device{IP: "192.0.2.1", UserAgent: agent}}
+func device(agent string) Device {
+	return Device{Device: session.Device{IP: "192.0.2.1", UserAgent: agent}}
 }
 
 // signIn signs a user in with the password plain.

@@ -78,7 +78,7 @@ const (
 
 // SignIn begins a sign-in with an address and a password. It fails with [ErrCredentials],
 // [*SlowDownError] or [ErrDisabled].
-func (s *Service) SignIn(ctx context.Context, t Tenant, email, plain string, by By) (Result, error) {
+func (s *Service) SignIn(ctx context.Context, t Tenant, email, plain string, d Device) (Result, error) {
 	account := identity.NormalEmail(email)
 	var failures int
 	var u identity.User
@@ -104,7 +104,7 @@ func (s *Service) SignIn(ctx context.Context, t Tenant, email, plain string, by 
 	if err := s.accept(as(ctx, u.ID), t, account, &u, plain); err != nil {
 		return Result{}, err
 	}
-	return s.proceed(ctx, t, u, proof{Methods: []string{"pwd"}}, by)
+	return s.proceed(ctx, t, u, proof{Methods: []string{"pwd"}}, d)
 }
 
 // failed records a failed attempt, whether or not the account exists.
@@ -164,7 +164,7 @@ func (s *Service) accept(ctx context.Context, t Tenant, account string, u *ident
 
 // proceed returns the result after a proof: a one-time token for the next step, or a session. It
 // fails with [ErrDisabled].
-func (s *Service) proceed(ctx context.Context, t Tenant, u identity.User, p proof, by By) (Result, error) {
+func (s *Service) proceed(ctx context.Context, t Tenant, u identity.User, p proof, d Device) (Result, error) {
 	settings, err := s.users.Settings(ctx, t.ID)
 	if err != nil {
 		return Result{}, err
@@ -174,7 +174,7 @@ func (s *Service) proceed(ctx context.Context, t Tenant, u identity.User, p proo
 		return Result{}, err
 	}
 	ctx = as(ctx, u.ID)
-	remembered, err := s.remembers(ctx, t, u, by.Known)
+	remembered, err := s.remembers(ctx, t, u, d.Token)
 	if err != nil {
 		return Result{}, err
 	}
@@ -185,7 +185,7 @@ func (s *Service) proceed(ctx context.Context, t Tenant, u identity.User, p proo
 	kind := kindPending
 	switch r.Status {
 	case Complete, EnrolmentRequired:
-		if err := s.begin(ctx, t, p, settings, by, &r); err != nil {
+		if err := s.begin(ctx, t, p, settings, d, &r); err != nil {
 			return Result{}, err
 		}
 		return r, nil
@@ -207,7 +207,7 @@ func (s *Service) proceed(ctx context.Context, t Tenant, u identity.User, p proo
 }
 
 // begin begins the session of a sign-in: an ordinary one, or one that can only add a factor.
-func (s *Service) begin(ctx context.Context, t Tenant, p proof, settings identity.Settings, by By, r *Result) error {
+func (s *Service) begin(ctx context.Context, t Tenant, p proof, settings identity.Settings, d Device, r *Result) error {
 	u, enrol := r.User, r.Status == EnrolmentRequired
 	err := s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		now, err := s.users.UserIn(ctx, tx, t.ID, u.ID)
@@ -221,7 +221,7 @@ func (s *Service) begin(ctx context.Context, t Tenant, p proof, settings identit
 			return err
 		}
 		r.Session, r.Token, err = s.sessions.Begin(ctx, tx, session.New{
-			TenantID: t.ID, UserID: u.ID, Device: by.Device, Methods: p.Methods, SecondFactor: p.Second, MustEnrol: enrol, Lifetimes: settings.Session.Lifetimes(),
+			TenantID: t.ID, UserID: u.ID, Device: d.Device, Methods: p.Methods, SecondFactor: p.Second, MustEnrol: enrol, Lifetimes: settings.Session.Lifetimes(),
 		})
 		if err != nil {
 			return err
@@ -239,11 +239,11 @@ func (s *Service) begin(ctx context.Context, t Tenant, p proof, settings identit
 			return err
 		}
 		if !known && (others || !now.LastSignedInAt.IsZero()) {
-			d := r.Session.Device
+			on := r.Session.Device
 			events = append(events, newDeviceSignIn(ctx, u, r.Session))
-			s.jobs.Enqueue(&b, t.ID, jobSignInMail, signInMail{UserID: u.ID, DeviceKind: d.Kind(), IP: d.IP, At: r.Session.CreatedAt})
+			s.jobs.Enqueue(&b, t.ID, jobSignInMail, signInMail{UserID: u.ID, DeviceKind: on.Kind(), IP: on.IP, At: r.Session.CreatedAt})
 		}
-		if r.Device = ""; by.Remember && p.Second {
+		if r.Device = ""; d.Remember && p.Second {
 			r.Device, _ = s.tokens.Issue(&b, onetime.New{Kind: kindDevice, TenantID: t.ID, UserID: u.ID, For: DeviceFor})
 		}
 		eventlog.Append(&b, t.ID, events...)
@@ -270,8 +270,8 @@ func (s *Service) remembers(ctx context.Context, t Tenant, u identity.User, devi
 
 // resume is proceed after a step with a one-time token, which a user who was disabled meanwhile
 // no longer has.
-func (s *Service) resume(ctx context.Context, t Tenant, u identity.User, p proof, by By) (Result, error) {
-	r, err := s.proceed(ctx, t, u, p, by)
+func (s *Service) resume(ctx context.Context, t Tenant, u identity.User, p proof, d Device) (Result, error) {
+	r, err := s.proceed(ctx, t, u, p, d)
 	if errors.Is(err, ErrDisabled) {
 		err = ErrToken
 	}

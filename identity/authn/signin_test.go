@@ -137,13 +137,13 @@ func TestSessionRequiresCurrentPassword(t *testing.T) {
 	}
 	before := w.stored(u)
 	changed(func(u *identity.User) { u.SetPassword("another") })
-	_, err := w.proceed(t.Context(), tenantA, before, proof{Methods: []string{"pwd"}}, By{})
+	_, err := w.proceed(t.Context(), tenantA, before, proof{Methods: []string{"pwd"}}, Device{})
 	w.wantErr("with another password", err, ErrCredentials)
 	before = w.stored(u)
 	changed(func(u *identity.User) { u.State = identity.Disabled })
-	_, err = w.proceed(t.Context(), tenantA, before, proof{Methods: []string{"pwd"}}, By{})
+	_, err = w.proceed(t.Context(), tenantA, before, proof{Methods: []string{"pwd"}}, Device{})
 	w.wantErr("disabled meanwhile", err, ErrDisabled)
-	_, err = w.resume(t.Context(), tenantA, w.stored(u), proof{}, By{})
+	_, err = w.resume(t.Context(), tenantA, w.stored(u), proof{}, Device{})
 	w.wantErr("with a token of a disabled user", err, ErrToken)
 }
 
@@ -217,16 +217,16 @@ func TestRememberedDevice(t *testing.T) {
 	w := open(t)
 	u := w.user("ann@example.com")
 	app := w.addTOTP(u)
-	by := device("test")
-	by.Remember = true
+	d := device("test")
+	d.Remember = true
 	r := w.signIn("ann@example.com")
-	r, err := w.VerifyFactor(t.Context(), tenantA, r.Continue, Answer{Kind: factor.TOTP, Code: app.next()}, by)
+	r, err := w.VerifyFactor(t.Context(), tenantA, r.Continue, Answer{Kind: factor.TOTP, Code: app.next()}, d)
 	w.must(err)
 	if r.Status != Complete || r.Device == "" {
 		t.Fatalf("%+v", r)
 	}
 	known := device("test")
-	known.Known = r.Device
+	known.Token = r.Device
 	again, err := w.SignIn(t.Context(), tenantA, "ann@example.com", plain, known)
 	if err != nil || again.Status != Complete {
 		t.Errorf("on the remembered device: %s, %v", again.Status, err)
@@ -241,7 +241,7 @@ func TestRememberedDevice(t *testing.T) {
 	if err != nil || again.Status != MFARequired {
 		t.Errorf("after another password: %s, %v", again.Status, err)
 	}
-	known.Known = "unknown"
+	known.Token = "unknown"
 	again, err = w.SignIn(t.Context(), tenantA, "ann@example.com", "another horse battery", known)
 	if err != nil || again.Status != MFARequired {
 		t.Errorf("with an unknown token: %s, %v", again.Status, err)

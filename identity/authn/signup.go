@@ -17,7 +17,7 @@ type NewAccount struct {
 	Email    string
 	Password string
 	Profile  identity.Profile
-	Then     string // the path that the mailed link leads to in the end; empty: none
+	Next     string // the path that the mailed link leads to in the end; empty: none
 }
 
 // SignUp queues the creation of an account. The job looks the address up, so that the response
@@ -45,7 +45,7 @@ func (s *Service) SignUp(ctx context.Context, t Tenant, n NewAccount) error {
 	if err != nil && !errors.As(err, &slow) {
 		return err
 	}
-	return s.jobs.Put(ctx, t.ID, jobSignUp, signUpJob{Email: n.Email, Hash: string(hash), Profile: n.Profile, Then: n.Then, Quiet: slow != nil, Origin: eventlog.OriginOf(ctx)})
+	return s.jobs.Put(ctx, t.ID, jobSignUp, signUpJob{Email: n.Email, Hash: string(hash), Profile: n.Profile, Next: n.Next, Quiet: slow != nil, Origin: eventlog.OriginOf(ctx)})
 }
 
 // signUpJob creates an account.
@@ -53,7 +53,7 @@ type signUpJob struct {
 	Email   string           `json:"email"`
 	Hash    string           `json:"hash"`
 	Profile identity.Profile `json:"profile"`
-	Then    string           `json:"then,omitzero"`
+	Next    string           `json:"next,omitzero"`
 	Quiet   bool             `json:"quiet,omitzero"` // no mail about an existing account
 	Origin  eventlog.Origin  `json:"origin"`
 }
@@ -69,7 +69,7 @@ func (s *Service) createAccount(ctx context.Context, job jobs.Job, n signUpJob) 
 		var b sqldb.Batch
 		ctx := as(from(ctx, n.Origin), u.ID)
 		eventlog.Append(&b, tenantID, identity.UserCreated(ctx, u, identity.FromSignUp), signedUp(ctx, u))
-		queueVerification(s.jobs, &b, u, n.Then)
+		queueVerification(s.jobs, &b, u, n.Next)
 		return tx.Send(ctx, &b)
 	})
 	if !errors.Is(err, identity.ErrUserExists) {
@@ -84,8 +84,8 @@ func (s *Service) createAccount(ctx context.Context, job jobs.Job, n signUpJob) 
 		return err
 	}
 	link := "/auth/sign-in"
-	if n.Then != "" {
-		link += "?next=" + url.QueryEscape(n.Then)
+	if n.Next != "" {
+		link += "?next=" + url.QueryEscape(n.Next)
 	}
 	return s.send(ctx, tenantID, u, "sign_up_again", mailData{Link: link})
 }

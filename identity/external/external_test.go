@@ -46,7 +46,7 @@ func everywhere(t *testing.T, test func(f *fixture)) {
 	}
 }
 
-// of is an identity in words: tenant, user, connection, subject.
+// of parses an identity: tenant, user, connection, subject.
 func of(text string) Identity {
 	w := strings.Fields(text)
 	return Identity{TenantID: w[0], UserID: w[1], ConnectionID: w[2], Slug: w[2], Kind: "oidc", Subject: w[3], Email: w[1] + "@example.com"}
@@ -60,7 +60,7 @@ func (f *fixture) link(i Identity) (added bool, err error) {
 	return added, err
 }
 
-// linked demands that an identity is linked now, and was not before.
+// linked links an identity, which must not be linked yet.
 func (f *fixture) linked(text string) Identity {
 	f.Helper()
 	i := of(text)
@@ -71,7 +71,7 @@ func (f *fixture) linked(text string) Identity {
 	return i
 }
 
-// send runs what a function queues.
+// send runs the statements that a function queues.
 func (f *fixture) send(queue func(b *sqldb.Batch)) {
 	f.Helper()
 	err := f.db.Tx(f.Context(), func(tx *sqldb.Tx) error {
@@ -84,7 +84,7 @@ func (f *fixture) send(queue func(b *sqldb.Batch)) {
 	}
 }
 
-// owner is whose a subject is; empty if nobody's.
+// owner returns the user of a subject; empty if there is none.
 func (f *fixture) owner(tenant, connection, subject string) string {
 	f.Helper()
 	i, err := f.Find(f.Context(), tenant, connection, subject)
@@ -107,7 +107,7 @@ func TestIdentities(t *testing.T) {
 		f.at = f.at.Add(time.Hour)
 		second := f.linked("a ann staff ann@example.com")
 		f.linked("a bob google 2")
-		f.linked("b eve google 1") // another tenant's
+		f.linked("b eve google 1") // in another tenant
 
 		list := func() []Identity {
 			f.Helper()
@@ -119,8 +119,8 @@ func TestIdentities(t *testing.T) {
 		}
 		f.equal("list", list(), []Identity{first, second})
 
-		// Again is no change; otherwise a subject stays whose it is, and there is one of a
-		// user at a connection.
+		// Linking again changes nothing. A subject keeps its user, and a user has one subject
+		// at a connection.
 		added, err := f.link(of("a ann google 1"))
 		f.equal("again", []any{added, err}, []any{false, error(nil)})
 		for text, want := range map[string]error{"a eve google 1": ErrTaken, "a ann google 3": ErrOther, "a ann google 2": ErrOther} {
@@ -131,14 +131,14 @@ func TestIdentities(t *testing.T) {
 		f.equal("list", list(), []Identity{first, second})
 		f.equal("found", []string{f.owner("a", "google", "1"), f.owner("b", "google", "1"), f.owner("a", "google", "2")}, []string{"ann", "eve", "bob"})
 
-		// Nobody is found by anything but exactly the subject.
+		// An identity is found only by exactly its subject.
 		for _, subject := range []string{"ann@example.com", "ANN@example.com", "", "01", "1 ", "%", "a\x00", "\xff", strings.Repeat("x", 1<<16)} {
 			f.equal(subject, f.owner("a", "google", subject), "")
 		}
 		f.equal("case", f.owner("a", "staff", "Ann@example.com"), "")
 		f.equal("connection", f.owner("a", "\xff", "1"), "")
 
-		// What was used says when, and how the provider calls it now.
+		// A use updates the time and the address.
 		used := first
 		used.Email = "new@example.com"
 		f.send(func(b *sqldb.Batch) { f.Used(b, used) })
@@ -152,14 +152,14 @@ func TestIdentities(t *testing.T) {
 		unlink := func(tenant, user, connection string) error {
 			return f.db.Tx(f.Context(), func(tx *sqldb.Tx) error { return Unlink(f.Context(), tx, tenant, user, connection) })
 		}
-		for _, nobodys := range [][3]string{{"a", "bob", "staff"}, {"b", "ann", "google"}, {"a", "ann", "x"}, {"a", "ann", "\x00"}} {
-			if err := unlink(nobodys[0], nobodys[1], nobodys[2]); !errors.Is(err, ErrNotFound) {
-				f.Errorf("unlink %v: %v", nobodys, err)
+		for _, missing := range [][3]string{{"a", "bob", "staff"}, {"b", "ann", "google"}, {"a", "ann", "x"}, {"a", "ann", "\x00"}} {
+			if err := unlink(missing[0], missing[1], missing[2]); !errors.Is(err, ErrNotFound) {
+				f.Errorf("unlink %v: %v", missing, err)
 			}
 		}
 		f.equal("unlink", unlink("a", "ann", "google"), error(nil))
 		f.equal("list", list(), []Identity{second})
-		f.linked("a eve google 1") // it is free
+		f.linked("a eve google 1") // the subject has no user any more
 
 		f.send(func(b *sqldb.Batch) { RemoveAll(b, "a", "ann") })
 		f.equal("removed", list(), []Identity(nil))
@@ -201,8 +201,8 @@ func TestAUserHasSoMany(t *testing.T) {
 	})
 }
 
-// Of many users who come with one subject at the same time, it is one's.
-func TestOneSubjectAtTheSameTime(t *testing.T) {
+// Of many concurrent links of a subject one succeeds.
+func TestConcurrentLinks(t *testing.T) {
 	everywhere(t, func(f *fixture) {
 		const users = 8
 		results := make(chan error, users)
@@ -215,20 +215,20 @@ func TestOneSubjectAtTheSameTime(t *testing.T) {
 		}
 		wg.Wait()
 		close(results)
-		won := 0
+		succeeded := 0
 		for err := range results {
 			if err == nil {
-				won++
+				succeeded++
 			} else if !errors.Is(err, ErrTaken) {
 				f.Error(err)
 			}
 		}
-		f.equal("won", won, 1)
+		f.equal("succeeded", succeeded, 1)
 	})
 }
 
-// PostgreSQL plans the statements for tables that are empty, and keeps to that for a
-// while: each must use the index that was made for it.
+// PostgreSQL plans statements for empty tables, and keeps the plans for a while. Each must use its
+// index.
 func TestPlansUseIndexes(t *testing.T) {
 	db, err := sqldb.Open(t.Context(), sqldb.Config{URL: pgtest.URL(t), MaxConns: 1})
 	if err != nil {
@@ -271,7 +271,7 @@ func TestPlansUseIndexes(t *testing.T) {
 	}
 }
 
-// Whatever a provider calls somebody is refused, or is found again to the byte.
+// A subject is either refused or found again bytewise.
 func FuzzSubject(f *testing.F) {
 	for _, subject := range []string{"", "1", "ann@example.com", "a\x00b", "\xff", "é", "é", "'; --", strings.Repeat("x", maxSubject)} {
 		f.Add(subject)

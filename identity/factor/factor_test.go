@@ -8,8 +8,8 @@ import (
 	"github.com/pquerna/otp/totp"
 )
 
-// A code is good one step before and after its own, and never behind the newest that
-// was accepted.
+// A code is valid one step before and after its own, and never at or before the latest accepted
+// step.
 func TestSteps(t *testing.T) {
 	key, err := NewKey("Example", "ann@example.com")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"stonetown/internal/sqldb"
 )
 
-// recognize signs a user in on a device, and says what it was taken for.
+// recognize signs a user in on a device, and returns whether it and other devices are known.
 func recognize(t testing.TB, s *Store, user, agent string) string {
 	t.Helper()
 	var known, others bool
@@ -46,7 +46,7 @@ func TestDevicesAreKnown(t *testing.T) {
 			}
 			want("usr_a", "Phone/1.0", theFirst)
 			want("usr_a", "Phone/1.0", onlyThis)
-			want("usr_a", "Phone/2.3.1", onlyThis) // updated
+			want("usr_a", "Phone/2.3.1", onlyThis) // a new version
 			want("usr_a", "Desktop", another)
 			want("usr_a", "Phone/2.3.1", both)
 			want("usr_b", "Phone/1.0", theFirst)
@@ -54,7 +54,7 @@ func TestDevicesAreKnown(t *testing.T) {
 			later(KnownFor - time.Minute)
 			want("usr_a", "Phone/1.0", both)
 			later(time.Minute)
-			want("usr_a", "Desktop", another) // too long ago, tidied or not
+			want("usr_a", "Desktop", another) // KnownFor has passed
 			later(KnownFor)
 			if err := s.DeleteForgotten(t.Context()); err != nil {
 				t.Fatal(err)
@@ -69,7 +69,7 @@ func TestDevicesAreKnown(t *testing.T) {
 			if n := devices(t, s, "usr_a"); n != MostDevices {
 				t.Errorf("%d devices are known", n)
 			}
-			want("usr_a", "Device 4", another) // made room; and takes that of 5
+			want("usr_a", "Device 4", another) // was replaced; now replaces 5
 			want("usr_a", "Device 6", both)
 			want("usr_a", "Device 5", another)
 
@@ -86,7 +86,7 @@ func TestDevicesAreKnown(t *testing.T) {
 	}
 }
 
-// devices is how many of a user are known; empty: of all.
+// devices counts the known devices of a user; of all users if it is empty.
 func devices(t testing.TB, s *Store, user string) (n int64) {
 	t.Helper()
 	if err := s.db.QueryRow(t.Context(), `SELECT COUNT(*) FROM known_devices WHERE user_id = $1 OR $1 = ''`, user).Scan(&n); err != nil {

@@ -19,7 +19,7 @@ var databases = map[string]func(testing.TB) string{
 	"PostgreSQL": pgtest.URL,
 }
 
-// open returns sessions on a database, and what moves their clock.
+// open returns a store on a database and a function that advances its clock.
 func open(t testing.TB, url string) (s *Store, later func(time.Duration)) {
 	t.Helper()
 	db, err := sqldb.Open(t.Context(), sqldb.Config{URL: url})
@@ -57,7 +57,7 @@ func TestSessionsEndByThemselves(t *testing.T) {
 			s, later := open(t, url(t))
 			_, idle := begin(t, s, "usr_a")
 			used, token := begin(t, s, "usr_a")
-			for range 30 { // half an hour each: used often enough, and then over in any case
+			for range 30 { // half an hour each: within the idle time, until the lifetime ends
 				later(30 * time.Minute)
 				found, err := s.ByToken(t.Context(), "tnt_a", token)
 				if over := !s.now().Before(used.ExpiresAt); over != errors.Is(err, ErrEnded) || err != nil && !over {
@@ -67,7 +67,7 @@ func TestSessionsEndByThemselves(t *testing.T) {
 				}
 			}
 			if _, err := s.ByToken(t.Context(), "tnt_a", idle); !errors.Is(err, ErrEnded) {
-				t.Errorf("one that nobody used: %v", err)
+				t.Errorf("an unused session: %v", err)
 			}
 			if all, err := s.List(t.Context(), "tnt_a", "usr_a"); err != nil || len(all) > 1 {
 				t.Errorf("listed: %v, %v", all, err)
@@ -118,7 +118,8 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// The plans of PostgreSQL for tables that it takes for empty.
+// PostgreSQL plans statements for empty tables, and keeps the plans for a while. Each must use its
+// index.
 func TestPlansUseIndexes(t *testing.T) {
 	s, _ := open(t, pgtest.URL(t))
 	for statement, index := range map[string]string{
@@ -145,8 +146,7 @@ func TestPlansUseIndexes(t *testing.T) {
 	}
 }
 
-// BenchmarkByToken is what every request with a session's token costs, beside others
-// of 20,000 users.
+// BenchmarkByToken measures the cost of a session token for a request, among 20,000 users.
 func BenchmarkByToken(b *testing.B) {
 	for name, url := range databases {
 		b.Run(name, func(b *testing.B) {
