@@ -148,6 +148,9 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
+	if c.Metrics == nil {
+		c.Metrics = prometheus.NewRegistry()
+	}
 	if c.RequestTimeout == 0 {
 		c.RequestTimeout = RequestTimeout
 	}
