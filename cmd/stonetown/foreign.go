@@ -24,23 +24,23 @@ const (
 
 const fromUsage = "`engine` that the files are for: openfga or spicedb (default by file name and content)"
 
-// readWorld reads the files of another engine as one world.
-func readWorld(files []string, from string) (*importer.World, error) {
-	world := new(importer.World)
+// readData reads the files of another engine as one data.
+func readData(files []string, from string) (*importer.Data, error) {
+	data := new(importer.Data)
 	for _, file := range files {
 		w, err := readForeign(file, from)
 		if err != nil {
 			return nil, err
 		}
-		world.Types = append(world.Types, w.Types...)
-		world.Relations = append(world.Relations, w.Relations...)
-		world.Assertions = append(world.Assertions, w.Assertions...)
-		world.Report = append(world.Report, w.Report...)
+		data.Types = append(data.Types, w.Types...)
+		data.Relations = append(data.Relations, w.Relations...)
+		data.Assertions = append(data.Assertions, w.Assertions...)
+		data.Report = append(data.Report, w.Report...)
 	}
-	return world, nil
+	return data, nil
 }
 
-func readForeign(file, from string) (*importer.World, error) {
+func readForeign(file, from string) (*importer.Data, error) {
 	dir, name, err := locate(file)
 	if err != nil {
 		return nil, err
@@ -119,14 +119,14 @@ func guessEngine(file string) (string, error) {
 	return fromOpenFGA, nil
 }
 
-// printReport tells what of a world is not as it was, and how much there is.
-func printReport(w io.Writer, world *importer.World) {
+// printReport tells what of a data is not as it was, and how much there is.
+func printReport(w io.Writer, data *importer.Data) {
 	counts := map[importer.FindingKind]int{}
-	for _, f := range world.Report {
+	for _, f := range data.Report {
 		counts[f.Kind]++
 		fmt.Fprintf(w, "%s %s: %s\n", at(f.At), f.Kind, f.Message)
 	}
-	fmt.Fprintf(w, "%d types, %d relations, %d assertions", len(world.Types), len(world.Relations), len(world.Assertions))
+	fmt.Fprintf(w, "%d types, %d relations, %d assertions", len(data.Types), len(data.Relations), len(data.Assertions))
 	for _, kind := range []importer.FindingKind{importer.Renamed, importer.Widened, importer.Unsupported} {
 		if counts[kind] > 0 {
 			fmt.Fprintf(w, "; %d %s", counts[kind], kind)
@@ -153,8 +153,8 @@ func at(p importer.Place) string {
 	return fmt.Sprintf("%s:%d:", p.File, p.Line)
 }
 
-func hasUnsupported(world *importer.World) bool {
-	return slices.ContainsFunc(world.Report, func(f importer.Finding) bool { return f.Kind == importer.Unsupported })
+func hasUnsupported(data *importer.Data) bool {
+	return slices.ContainsFunc(data.Report, func(f importer.Finding) bool { return f.Kind == importer.Unsupported })
 }
 
 // isExport tells an export of this product from files of others.
