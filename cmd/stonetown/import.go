@@ -19,7 +19,7 @@ import (
 	"stonetown/engine"
 )
 
-// importPatience outlasts a restart of the server.
+// importPatience is longer than a restart of the server.
 const importPatience = exportPatience
 
 func importCommand(environ []string) *cobra.Command {
@@ -75,7 +75,7 @@ A file that stonetown export wrote is imported unchanged.`,
 	return cmd
 }
 
-// acceptable reports what speaks against importing a data.
+// acceptable returns the reason not to import some data.
 func acceptable(cmd *cobra.Command, data *importer.Data) error {
 	var errs []error
 	if hasUnsupported(data) {
@@ -122,7 +122,7 @@ func importData(cmd *cobra.Command, c *apiclient.Client, output string, data *im
 	return printExpired(cmd.OutOrStdout(), expired)
 }
 
-// printExpired tells how many relations an import left out.
+// printExpired prints the number of relations that an import left out.
 func printExpired(w io.Writer, n int) error {
 	if n == 0 {
 		return nil
@@ -151,7 +151,7 @@ func tuplesOf(ops []engine.WriteOp) iter.Seq2[apiclient.Tuple, error] {
 	}
 }
 
-// importExports writes back what was exported.
+// importExports imports exports of this product.
 func importExports(cmd *cobra.Command, files []string, dryRun bool, open func() (*apiclient.Client, error)) error {
 	if dryRun {
 		return errors.New("--dry-run is for files of other engines; an export needs no translation")
