@@ -22,11 +22,9 @@ package api
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 
 	"github.com/gorilla/mux"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"stonetown/api/account"
 	"stonetown/api/applications"
@@ -117,8 +115,7 @@ type Config struct {
 	// of a deployment. A new key invalidates the cursors of lists in progress.
 	CursorKey []byte
 
-	// The pipeline of all requests. Default for Logger: errors are discarded; for Metrics:
-	// they are not published.
+	// The pipeline of all requests.
 	web.Config
 
 	// GeoIP locates the addresses of sessions; [geo.None] knows no location.
@@ -135,12 +132,6 @@ type Config struct {
 func New(c Config) (http.Handler, error) {
 	if c.Engine == nil || c.Resources == nil || c.Users == nil || c.Authn == nil || c.Importer == nil || c.Scopes == nil || c.OAuth == (OAuth{}) || c.Settings == nil || c.GeoIP == nil {
 		return nil, errors.New("api: Config.Engine, Resources, Users, Authn, Importer, Scopes, OAuth, Settings and GeoIP are required")
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	if c.Metrics == nil {
-		c.Metrics = prometheus.NewRegistry()
 	}
 	cursors, err := web.NewCursors(c.CursorKey)
 	if err != nil {

@@ -6,12 +6,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"stonetown/api"
 	"stonetown/api/people"
@@ -23,6 +27,9 @@ import (
 	"stonetown/engine/audit"
 	"stonetown/engine/resources"
 	"stonetown/internal/geo"
+	"stonetown/internal/idempotency"
+	"stonetown/internal/ratelimit"
+	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth/protocol"
 	"stonetown/oauth/scope"
@@ -86,10 +93,50 @@ func (*everything) CheckInto(_ context.Context, _ string, req *engine.CheckReque
 	return nil
 }
 
+// pipeline returns the configuration of a pipeline without limits.
+func pipeline(t testing.TB, e *everything) web.Config {
+	t.Helper()
+	ctx := context.Background()
+	db, err := sqldb.Open(ctx, sqldb.Config{URL: "sqlite://" + filepath.Join(t.TempDir(), "keys.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	if err := db.Migrate(ctx, idempotency.Migrations(), ratelimit.Migrations()); err != nil {
+		t.Fatal(err)
+	}
+	key, err := seal.NewKey(bytes.Repeat([]byte{1}, seal.KeySize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := idempotency.New(idempotency.Config{DB: db, Seal: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return web.Config{
+		Tenants: e, Verifier: e, Idempotency: keys, Limits: unlimited{}, Origins: noOrigins{},
+		Logger: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(),
+	}
+}
+
+type unlimited struct{}
+
+func (unlimited) Limit(ratelimit.Limits, ratelimit.Counted) ratelimit.Limit { return ratelimit.Limit{} }
+
+func (unlimited) Take(context.Context, ratelimit.Bucket, ratelimit.Limit) (ratelimit.Decision, error) {
+	return ratelimit.Decision{}, nil
+}
+
+type noOrigins struct{}
+
+func (noOrigins) OriginAllowed(context.Context, string, string, string) (bool, error) {
+	return false, nil
+}
+
 func newHandler(t testing.TB) (http.Handler, *everything) {
 	t.Helper()
 	e := new(everything)
-	h, err := api.New(api.Config{Engine: e, Resources: e, Config: web.Config{Tenants: e, Verifier: e}, Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: api.OAuth{Tokens: e}, Settings: noSettings{}, GeoIP: geo.None{}, CursorKey: cursorKey})
+	h, err := api.New(api.Config{Engine: e, Resources: e, Config: pipeline(t, e), Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: api.OAuth{Tokens: e}, Settings: noSettings{}, GeoIP: geo.None{}, CursorKey: cursorKey})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +240,7 @@ func newRealHandler(t testing.TB) http.Handler {
 	}
 	t.Cleanup(real.Close)
 	e := new(everything)
-	h, err := api.New(api.Config{Engine: audit.Engine{Engine: real}, Resources: e, Config: web.Config{Tenants: e, Verifier: e}, Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: api.OAuth{Tokens: e}, Settings: noSettings{}, GeoIP: geo.None{}, CursorKey: cursorKey})
+	h, err := api.New(api.Config{Engine: audit.Engine{Engine: real}, Resources: e, Config: pipeline(t, e), Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: api.OAuth{Tokens: e}, Settings: noSettings{}, GeoIP: geo.None{}, CursorKey: cursorKey})
 	if err != nil {
 		t.Fatal(err)
 	}

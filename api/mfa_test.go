@@ -800,7 +800,7 @@ func sessionLocations(t *testing.T, w *world, c *client) {
 	id := member(t, c, "ann@example.com")
 	me := signedIn(t, c, "ann@example.com")
 	equal(t, "unknown", me.want(t, 200, "", "GET", mePath+"/sessions", nil).list()[0].(map[string]any)["ip_geo"], object{"city": nil, "country": nil})
-	server := httptestServer(t, w, func(config *api.Config) { config.GeoIP, config.Metrics = germany(t), nil })
+	server := httptestServer(t, w, func(config *api.Config) { config.GeoIP = germany(t) })
 	me.server = server
 	admin := *c
 	admin.server = server

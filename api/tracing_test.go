@@ -17,6 +17,8 @@ import (
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"stonetown/api"
 	"stonetown/engine"
 	"stonetown/internal/tracing"
@@ -209,6 +211,7 @@ func BenchmarkTracing(b *testing.B) {
 	const body = `{"subject":{"type":"user","id":"ann"},"action":"view","resource":{"type":"document","external_id":"d"}}`
 	inInterface := func(b *testing.B, change func(*api.Config)) {
 		config := w.config
+		config.Metrics = prometheus.NewRegistry()
 		config.AccessLog, config.Logger = false, slog.New(slog.NewJSONHandler(file, nil))
 		if change != nil {
 			change(&config)

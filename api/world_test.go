@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"stonetown/api"
 	"stonetown/controlplane"
 	"stonetown/engine"
@@ -226,6 +228,7 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 func httptestServer(t testing.TB, w *world, change func(*api.Config)) *httptest.Server {
 	t.Helper()
 	config := w.config
+	config.Metrics = prometheus.NewRegistry()
 	if change != nil {
 		change(&config)
 	}

@@ -148,6 +148,9 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
+	if c.Metrics == nil {
+		c.Metrics = prometheus.NewRegistry()
+	}
 	if c.RequestTimeout == 0 {
 		c.RequestTimeout = RequestTimeout
 	}
@@ -225,7 +228,7 @@ func (s *Server) compose(c Config) (err error) {
 	s.Authn.OnSessionEnd(func(ctx context.Context, tx *sqldb.Tx, e session.Ended) error {
 		return s.OAuth.Authorization.SessionEnded(ctx, tx, e.TenantID, e.ID, e.UserID)
 	})
-	importer, err := userimport.New(userimport.Config{DB: s.DB, Seal: c.MasterKey, Users: s.Users, Parse: people.ParseImport, Logger: c.Logger})
+	importer, err := userimport.New(userimport.Config{DB: s.DB, Seal: c.MasterKey, Users: s.Users, Jobs: s.Jobs, Parse: people.ParseImport, Logger: c.Logger})
 	if err != nil {
 		return err
 	}

@@ -36,9 +36,6 @@ func newCORS(s *Server) *cors.Cors {
 }
 
 func (s *Server) originAllowed(r *http.Request, origin string) bool {
-	if s.origins == nil {
-		return false
-	}
 	tenant, err := s.tenant(r)
 	if err != nil || tenant.State != controlplane.TenantActive {
 		return false
@@ -74,7 +71,7 @@ func (s *Server) allowOrigin(w http.ResponseWriter, r *http.Request, paths Paths
 // application of the request.
 func (s *Server) RestrictOrigin(w http.ResponseWriter, r *http.Request, clientID string) {
 	origin := r.Header.Get("Origin")
-	if origin == "" || s.origins == nil || w.Header().Get("Access-Control-Allow-Origin") == "" {
+	if origin == "" || w.Header().Get("Access-Control-Allow-Origin") == "" {
 		return
 	}
 	allowed, err := s.origins.OriginAllowed(r.Context(), w.(*response).Tenant.ID, clientID, origin)

@@ -40,9 +40,6 @@ func (s *Server) LimitClient(ctx context.Context, w http.ResponseWriter, family 
 
 // limit counts a request and sets the fields of draft-ietf-httpapi-ratelimit-headers.
 func (s *Server) limit(ctx context.Context, res *response, c ratelimit.Counted, key string) error {
-	if s.limits == nil {
-		return nil
-	}
 	limit := s.limits.Limit(res.Tenant.RateLimits, c)
 	if limit == (ratelimit.Limit{}) {
 		return nil

@@ -49,7 +49,7 @@ type Tenants interface {
 
 // Verifier accepts or refuses access tokens.
 type Verifier interface {
-	// Verify returns the principal of a bearer token. An [*oauth.TokenError] means that
+	// Verify returns the principal of a bearer token. A [*token.Error] means that
 	// the token is not valid for the tenant; any other error is internal.
 	Verify(ctx context.Context, t protocol.Tenant, bearer string) (*token.Principal, error)
 	// VerifyBound does so for a token that is bound to a key. A [*dpop.Error] means that
@@ -57,13 +57,27 @@ type Verifier interface {
 	VerifyBound(ctx context.Context, t protocol.Tenant, token string, r dpop.Request) (*token.Principal, error)
 }
 
-// Config configures a [Server]. Tenants, Verifier, Logger and Metrics are
-// required.
+// Limits counts requests; [ratelimit.Limiter] implements it.
+type Limits interface {
+	// Limit returns the limit of a tenant, whose own limits take precedence. The zero Limit
+	// admits every request.
+	Limit(own ratelimit.Limits, c ratelimit.Counted) ratelimit.Limit
+	// Take counts a request.
+	Take(ctx context.Context, b ratelimit.Bucket, l ratelimit.Limit) (ratelimit.Decision, error)
+}
+
+// Config configures a [Server]. Its first part is required.
 type Config struct {
 	Tenants  Tenants
 	Verifier Verifier
-	Logger   *slog.Logger
-	Metrics  prometheus.Registerer
+	// Idempotency stores the responses to requests with idempotency keys.
+	Idempotency *idempotency.Store
+	// Limits counts requests.
+	Limits Limits
+	// Origins decides which web origins may read responses.
+	Origins Origins
+	Logger  *slog.Logger
+	Metrics prometheus.Registerer
 
 	// Timeout bounds the work on one request, the reading of its body excluded.
 	// Default: 30 seconds.
@@ -92,13 +106,6 @@ type Config struct {
 	Tracer *tracing.Tracer
 	// AccessLog logs each request at info level instead of debug.
 	AccessLog bool
-	// Idempotency stores the responses to requests with idempotency keys. Default: keys
-	// are ignored.
-	Idempotency *idempotency.Store
-	// Limits counts requests. Default: there are no limits.
-	Limits *ratelimit.Limiter
-	// Origins decides which web origins may read responses. Default: none.
-	Origins Origins
 }
 
 // Server runs requests. It is safe for concurrent use.
@@ -118,7 +125,7 @@ type Server struct {
 	uploads  *fair.Gate
 
 	idempotency *idempotency.Store
-	limits      *ratelimit.Limiter
+	limits      Limits
 	origins     Origins
 	cors        *cors.Cors
 	sameOrigin  *http.CrossOriginProtection
@@ -126,8 +133,8 @@ type Server struct {
 
 // New returns a server and registers its metrics.
 func New(c Config) (*Server, error) {
-	if c.Tenants == nil || c.Verifier == nil || c.Logger == nil || c.Metrics == nil {
-		return nil, errors.New("web: Config.Tenants, Verifier, Logger and Metrics are required")
+	if c.Tenants == nil || c.Verifier == nil || c.Idempotency == nil || c.Limits == nil || c.Origins == nil || c.Logger == nil || c.Metrics == nil {
+		return nil, errors.New("web: Config.Tenants, Verifier, Idempotency, Limits, Origins, Logger and Metrics are required")
 	}
 	if c.Timeout == 0 {
 		c.Timeout = 30 * time.Second

@@ -19,27 +19,27 @@ import (
 	"stonetown/server"
 )
 
-// admin is the listener for those who run the server:
+// admin is the listener for operators:
 //
 //	/healthz       200 while the process is alive
-//	/readyz        200 while it can do its work: tables up to date, database
-//	               reachable, not told to stop
+//	/readyz        200 while it can serve: tables up to date, database reachable,
+//	               not stopping
 //	/metrics       Prometheus
 //	/debug/pprof/  profiles
 type admin struct {
 	listen net.Listener
 	server *http.Server
-	served chan struct{} // closed when the server has ended
+	served chan struct{} // closed after the server has stopped
 	state  atomic.Pointer[readiness]
 }
 
-// readiness is why the server is not ready, or the database to ask.
+// readiness is the reason why the server is not ready, or the database to query.
 type readiness struct {
 	reason string
 	db     *sqldb.DB
 }
 
-// readyTimeout is how long the database may take to answer.
+// readyTimeout bounds a query of the database.
 const readyTimeout = 2 * time.Second
 
 func listenAdmin(addr string, registry *prometheus.Registry, log *slog.Logger) (*admin, error) {
@@ -60,7 +60,7 @@ func listenAdmin(addr string, registry *prometheus.Registry, log *slog.Logger) (
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 
-	// No write timeout: a profile takes as long as it was asked to.
+	// There is no write timeout, because the client chooses the duration of a profile.
 	a.server = &http.Server{
 		Handler: mux, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readHeaderTimeout, IdleTimeout: idleTimeout,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
@@ -74,10 +74,10 @@ func listenAdmin(addr string, registry *prometheus.Registry, log *slog.Logger) (
 	return a, nil
 }
 
-// ready says that the server does its work as long as db answers.
+// ready reports the server as ready while db answers.
 func (a *admin) ready(db *sqldb.DB) { a.state.Store(&readiness{db: db}) }
 
-// drain says that the server was told to stop.
+// drain reports that the server is stopping.
 func (a *admin) drain() { a.state.Store(&readiness{reason: "draining"}) }
 
 func (a *admin) serveReady(w http.ResponseWriter, r *http.Request) {

@@ -88,7 +88,7 @@ func instant(flag, text string) (time.Time, error) {
 	return at, nil
 }
 
-// findTenant returns the tenant of a slug or id or, without either, the first one.
+// findTenant returns the tenant with a slug or an id, or the first tenant if slugOrID is empty.
 func findTenant(ctx context.Context, db *sqldb.DB, slugOrID string) (controlplane.Tenant, error) {
 	directory, err := controlplane.New(controlplane.Config{DB: db})
 	if err != nil {
@@ -104,21 +104,21 @@ func findTenant(ctx context.Context, db *sqldb.DB, slugOrID string) (controlplan
 	return t, err
 }
 
-// auditExport writes events of a time.
+// auditExport writes the events of a period.
 type auditExport struct {
 	log          *eventlog.Log
 	tenant       controlplane.Tenant
 	since, until time.Time // zero: no limit
 }
 
-// auditLine is an event as it is written.
+// auditLine is an event in the export.
 type auditLine struct {
 	EventID    string          `json:"event_id"`
 	EventType  eventlog.Type   `json:"event_type"`
 	Sequence   int64           `json:"sequence"`
 	OccurredAt string          `json:"occurred_at"`
 	TenantID   string          `json:"tenant_id"`
-	Actor      *auditActor     `json:"actor"` // null: the product itself
+	Actor      *auditActor     `json:"actor"` // null: the program itself
 	ClientID   string          `json:"client_id,omitempty"`
 	RequestID  string          `json:"request_id,omitempty"`
 	ClientIP   string          `json:"client_ip,omitempty"`

@@ -90,8 +90,8 @@ they named no longer exists. Watches must start again.`,
 	return cmd
 }
 
-// restoreFile prepares the backup beside the database's place and takes the place
-// as the last step, so that a server never starts on half of it.
+// restoreFile prepares the backup beside the place of the database, and moves it there last, so
+// that a server never starts with a part of it.
 func restoreFile(ctx context.Context, config Config, backup, place string) (err error) {
 	if err := config.makeDataDir(); err != nil {
 		return err
@@ -119,11 +119,11 @@ func restoreFile(ctx context.Context, config Config, backup, place string) (err 
 	if err := beginEpoch(ctx, config); err != nil {
 		return fmt.Errorf("%s: %w", backup, err)
 	}
-	// A link, unlike a rename, never replaces what came meanwhile.
+	// A link, unlike a rename, never replaces a file that was created meanwhile.
 	return os.Link(copied, place)
 }
 
-// beginEpoch makes a database that was restored ready for servers.
+// beginEpoch prepares a restored database for servers.
 func beginEpoch(ctx context.Context, config Config) (err error) {
 	s, err := openForCommand(ctx, config) // fails with a wrong master key
 	if err != nil {
@@ -133,8 +133,8 @@ func beginEpoch(ctx context.Context, config Config) (err error) {
 	return sqlstore.BeginEpoch(ctx, s.DB)
 }
 
-// checkFile refuses what is damaged or no database of this product, before
-// anything is changed in it.
+// checkFile refuses a file that is damaged or not a database of this product, before the file
+// is changed.
 func checkFile(ctx context.Context, databaseURL string) (err error) {
 	db, err := sqldb.Open(ctx, sqldb.Config{URL: databaseURL, MaxConns: 1, ReadOnly: true})
 	if err != nil {

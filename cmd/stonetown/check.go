@@ -9,10 +9,10 @@ import (
 	apiclient "stonetown/cmd/stonetown/internal/client"
 )
 
-// patience of commands that somebody waits for.
+// patience is how long commands for users repeat a request.
 const patience = 15 * time.Second
 
-// Exit codes of check, which scripts branch on.
+// Exit codes of check, for scripts.
 const (
 	exitDenied = 1
 	exitFailed = 2 // there is no answer

@@ -24,30 +24,27 @@ import (
 	"stonetown/tuplestore/sqlstore"
 )
 
-// Config is all that can be configured. A setting comes from, in this order and
-// later ones winning: its default, the YAML file given by --config, the
-// environment variable STONETOWN_ plus its name in capitals, its flag. Unknown
-// keys in the file are errors. Secrets are never settings but paths of files
-// that hold them; the one exception is a password within database_url, which
-// database_url_file avoids.
+// Config has all settings. The value of a setting comes from the last of these that has one:
+// its default, the YAML file of --config, the environment variable STONETOWN_ followed by its
+// name in capitals, its flag. Unknown keys in the file are errors. Secrets are not settings;
+// settings have the paths of files with secrets. The one exception is a password within
+// database_url, which database_url_file avoids.
 type Config struct {
-	// Dev makes a server to try things on: it creates the master key and, on an
-	// empty database, an organisation, a tenant and an application, and prints
-	// how to use them. A bare localhost then means the first tenant. Do not show
-	// such a server to a network. Default false.
+	// Dev starts a development server. It creates the master key and, in an empty database, an
+	// organisation, a tenant and an application, and prints instructions. The host localhost is
+	// then the first tenant. Do not make such a server reachable from a network. Default false.
 	Dev bool `yaml:"dev" env:"DEV"`
 
-	// Listen is the host:port that tenants are served on, without TLS: put a
-	// proxy in front. Port 0 takes a free one. Default 127.0.0.1:8080.
+	// Listen is the host:port on which tenants are served, without TLS; a proxy must provide
+	// TLS. With port 0 the system chooses a port. Default 127.0.0.1:8080.
 	Listen string `yaml:"listen" env:"LISTEN"`
 
-	// AdminListen is the host:port for health, readiness, metrics and profiles.
-	// It asks for no credentials; keep it away from clients. Default
-	// 127.0.0.1:9090.
+	// AdminListen is the host:port for health, readiness, metrics and profiles. It requires no
+	// credentials and must not be reachable for clients. Default 127.0.0.1:9090.
 	AdminListen string `yaml:"admin_listen" env:"ADMIN_LISTEN"`
 
-	// DataDir is the folder for the embedded database, the master key and the
-	// first credentials, unless they are put elsewhere. Default ./data.
+	// DataDir is the folder of the embedded database, the master key and the first credentials,
+	// if they have no other path. Default ./data.
 	DataDir string `yaml:"data_dir" env:"DATA_DIR"`
 
 	// DatabaseURL is postgres://user@host:port/database, for PostgreSQL and
@@ -55,135 +52,128 @@ type Config struct {
 	// database. Default: SQLite in stonetown.db in DataDir.
 	DatabaseURL string `yaml:"database_url" env:"DATABASE_URL"`
 
-	// DatabaseURLFile is a file that holds the database URL. Default: none.
+	// DatabaseURLFile is a file with the database URL. Default: none.
 	DatabaseURLFile string `yaml:"database_url_file" env:"DATABASE_URL_FILE"`
 
-	// DatabaseConns bounds the connections to the database; requests beyond it
-	// wait. 0, the default: 4 per CPU, at least 8.
+	// DatabaseConns bounds the connections to the database; further requests are queued. 0, the
+	// default: 4 per CPU, at least 8.
 	DatabaseConns int `yaml:"database_conns" env:"DATABASE_CONNS"`
 
-	// MasterKeyFile holds the key under which secrets in the database are
-	// sealed: 32 random bytes in base64. Without it they are lost. Every node
-	// needs the same one. Default: master.key in DataDir.
+	// MasterKeyFile has the key that encrypts secrets in the database: 32 random bytes in
+	// base64. Without it the secrets are lost. All processes need the same key. Default:
+	// master.key in DataDir.
 	MasterKeyFile string `yaml:"master_key_file" env:"MASTER_KEY_FILE"`
 
-	// TrustedProxies are the networks, such as 10.0.0.0/8, whose X-Forwarded-For
-	// is believed as to a client's address, which is limited and logged. Default:
-	// none.
+	// TrustedProxies are the networks, such as 10.0.0.0/8, of proxies. The address of a client
+	// is taken from their X-Forwarded-For, and is limited and logged. Default: none.
 	TrustedProxies prefixes `yaml:"trusted_proxies" env:"TRUSTED_PROXIES"`
 
-	// RateLimits are limits on requests by family and whose they are: family.ip
-	// or family.caller. The families are token (getting tokens), sign-in, page
-	// (what showing a page begins), self-service, admin (changing how a tenant is
-	// set up), authz (checks, resources and relations) and client (what clients do
-	// with tokens). A limit is requests/unit, the unit being s, min, h or d, or
-	// unlimited. Tenants may have limits of their own. Default: token.ip=60/min,
-	// token.caller=600/h, sign-in.ip=30/min, page.ip=600/min,
-	// self-service.caller=600/h, admin.caller=6000/h, client.caller=6000/h, and no
-	// others.
+	// RateLimits are limits on requests by family and by address or caller: family.ip or
+	// family.caller. The families are token (requests for tokens), sign-in, page (requests of
+	// the hosted pages), self-service, admin (settings of a tenant), authz (checks, resources
+	// and relations) and client (other requests of clients). A limit is requests/unit, where
+	// the unit is s, min, h or d, or it is unlimited. Tenants can have limits of their own.
+	// Default: token.ip=60/min, token.caller=600/h, sign-in.ip=30/min, page.ip=600/min,
+	// self-service.caller=600/h, admin.caller=6000/h, client.caller=6000/h, and no others.
 	RateLimits rateLimits `yaml:"rate_limits" env:"RATE_LIMITS" envKeyValSeparator:"="`
 
-	// MailURL is the mail server that letters go through: smtp://[user@]host[:port],
-	// which must know STARTTLS unless it is on this machine, or smtps://. Default:
-	// none, and nothing is sent; with Dev, letters are put into the folder outbox in
-	// DataDir.
+	// MailURL is the mail server: smtp://[user@]host[:port], which must support STARTTLS unless
+	// it is on this machine, or smtps://. Default: none, and no mails are sent; with Dev, mails
+	// are stored in the folder outbox in DataDir.
 	MailURL string `yaml:"mail_url" env:"MAIL_URL"`
 
-	// MailPasswordFile is a file that holds the password for the mail server.
-	// Default: none.
+	// MailPasswordFile is a file with the password of the mail server. Default: none.
 	MailPasswordFile string `yaml:"mail_password_file" env:"MAIL_PASSWORD_FILE"`
 
-	// MailFrom is the address that letters come from. Required with MailURL.
+	// MailFrom is the sender of mails. Required with MailURL.
 	MailFrom string `yaml:"mail_from" env:"MAIL_FROM"`
 
-	// TextURL is the gateway for texts to telephones, an http(s) URL that takes
-	// POSTs of {"to": "+49…", "text": "…"}. Default: none, and telephones cannot be
-	// second factors; with Dev, texts are put into the folder outbox in DataDir.
+	// TextURL is the gateway for text messages, an http(s) URL that accepts POST of {"to":
+	// "+49…", "text": "…"}. Default: none, and phones cannot be second factors; with Dev, text
+	// messages are stored in the folder outbox in DataDir.
 	TextURL string `yaml:"text_url" env:"TEXT_URL"`
 
-	// TextTokenFile is a file that holds the bearer token for the gateway. Default:
-	// none.
+	// TextTokenFile is a file with the bearer token of the gateway. Default: none.
 	TextTokenFile string `yaml:"text_token_file" env:"TEXT_TOKEN_FILE"`
 
-	// TextCountries are the country codes, such as +49, of the numbers that texts are
-	// sent to. Default: all.
+	// TextCountries are the country codes, such as +49, of the numbers that receive text
+	// messages. Default: all.
 	TextCountries codes `yaml:"text_countries" env:"TEXT_COUNTRIES"`
 
-	// AllowInsecureTargets lets tenants name http URLs and addresses of private networks
-	// where the server fetches something, as their applications' keys, and so whatever
-	// this machine can reach. For development only. Default false; with Dev, always true.
+	// AllowInsecureTargets allows http URLs and addresses of private networks where tenants
+	// name a URL that the server requests, such as the keys of their applications. Tenants then
+	// reach every address that this machine reaches. For development only. Default false; with
+	// Dev, always true.
 	AllowInsecureTargets bool `yaml:"allow_insecure_targets" env:"ALLOW_INSECURE_TARGETS"`
 
-	// BreachedPasswordsURL is a service that knows passwords that were stolen somewhere, in
-	// the form of Pwned Passwords, whose URL is https://api.pwnedpasswords.com/range/. It
-	// is told 5 of the 40 digits of a password's SHA-1, when one is chosen and then every
-	// 30 days when it is signed in with. Default: none, and none is known.
+	// BreachedPasswordsURL is a service for breached passwords in the form of Pwned Passwords,
+	// which has the URL https://api.pwnedpasswords.com/range/. It receives 5 of the 40 digits
+	// of a password's SHA-1 when the password is chosen, and every 30 days at a sign-in with
+	// it. Default: none, and passwords are not compared.
 	BreachedPasswordsURL string `yaml:"breached_passwords_url" env:"BREACHED_PASSWORDS_URL"`
 
-	// GeoFile is a database in MaxMind's format (.mmdb) that says in which city or
-	// country an address is, for people to see where they are signed in. Default: none.
+	// GeoFile is a database in MaxMind's format (.mmdb) with the city or country of addresses,
+	// which users see in the list of their sessions. Default: none.
 	GeoFile string `yaml:"geo_file" env:"GEO_FILE"`
-	// SecurityContact is whom to tell of weaknesses, as a URI (mailto:, https:), which is
-	// then said in /.well-known/security.txt.
+	// SecurityContact is the URI (mailto:, https:) for reports of vulnerabilities, which
+	// /.well-known/security.txt contains. Default: none.
 	SecurityContact string `yaml:"security_contact" env:"SECURITY_CONTACT"`
 
-	// RequestTimeout bounds the work on one request; beyond it the answer is an
-	// error. Default 30s.
+	// RequestTimeout bounds the work on one request; after it the response is an error. Default
+	// 30s.
 	RequestTimeout time.Duration `yaml:"request_timeout" env:"REQUEST_TIMEOUT"`
 
-	// MaxRequests is how many requests are worked on at the same time; others wait,
-	// for as long as RequestTimeout. Default 256.
+	// MaxRequests is the number of concurrent requests; others are queued for at most
+	// RequestTimeout. Default 256.
 	MaxRequests int `yaml:"max_requests" env:"MAX_REQUESTS"`
 
-	// MaxStreams is how many watches may be open; more are refused. Default 1000.
+	// MaxStreams is the number of open watches; further ones are refused. Default 1000.
 	MaxStreams int `yaml:"max_streams" env:"MAX_STREAMS"`
 
-	// TenantShare and CallerShare are how much of MaxRequests, of MaxStreams and of the
-	// memory for incoming bodies one tenant, and one caller of it, may hold at the same
-	// time, in percent. Default 50 and 25.
+	// TenantShare and CallerShare are the parts, in percent, of MaxRequests, of MaxStreams and
+	// of the memory for incomplete bodies that one tenant, and one caller of it, can hold at a
+	// time. Default 50 and 25.
 	TenantShare int `yaml:"tenant_share" env:"TENANT_SHARE"`
 	CallerShare int `yaml:"caller_share" env:"CALLER_SHARE"`
 
-	// ResidentMemoryMiB is how much memory tenants' tuples may take, in MiB.
-	// Tenants beyond it are answered from the database, which is slower.
-	// Default 1024.
+	// ResidentMemoryMiB is the memory for the tuples of tenants, in MiB. Further tenants are
+	// evaluated in the database, which is slower. Default 1024.
 	ResidentMemoryMiB int64 `yaml:"resident_memory_mib" env:"RESIDENT_MEMORY_MIB"`
 
-	// AuditRetention is how long audit events are kept. Default 2160h (90 days).
+	// AuditRetention is how long audit events are stored. Default 2160h (90 days).
 	AuditRetention time.Duration `yaml:"audit_retention" env:"AUDIT_RETENTION"`
 
-	// HistoryRetention is how long the history of relations is kept: how far back
-	// consistency tokens, the pages of lists and watches reach. Default 24h.
+	// HistoryRetention is how long the history of relations is stored, which bounds the age of
+	// consistency tokens, of cursors of lists and of watches. Default 24h.
 	HistoryRetention time.Duration `yaml:"history_retention" env:"HISTORY_RETENTION"`
 
-	// DrainDelay is how long the server goes on accepting requests after it was
-	// told to stop and reports itself not ready, so that load balancers notice
-	// first. Default 0s.
+	// DrainDelay is how long the server goes on accepting requests after it begins to stop and
+	// reports that it is not ready, so that load balancers notice. Default 0s.
 	DrainDelay time.Duration `yaml:"drain_delay" env:"DRAIN_DELAY"`
 
-	// DrainTimeout is how long requests under way may then take to finish before
-	// they are cut off. Default 30s.
+	// DrainTimeout is how long requests in progress can then take before they are aborted.
+	// Default 30s.
 	DrainTimeout time.Duration `yaml:"drain_timeout" env:"DRAIN_TIMEOUT"`
 
-	// LogLevel is debug, info, warn or error; less grave messages are dropped.
-	// Default info.
+	// LogLevel is debug, info, warn or error; messages of lower levels are dropped. Default
+	// info.
 	LogLevel slog.Level `yaml:"log_level" env:"LOG_LEVEL"`
 
 	// LogFormat is json, for machines, or text. Default json; text with Dev.
 	LogFormat string `yaml:"log_format" env:"LOG_FORMAT"`
 
-	// AccessLog logs each request at level info: method, route, status, duration, bytes,
-	// and the ids of request, trace, tenant and caller. Default false, because a line
-	// costs about a third of what a check does apart from its connection.
+	// AccessLog logs each request at level info: method, route, status, duration, bytes, and
+	// the ids of request, trace, tenant and caller. Default false, because a line costs about a
+	// third of the time of a check without its connection.
 	AccessLog bool `yaml:"access_log" env:"ACCESS_LOG"`
 
-	// TraceURL is where traces of requests are sent, by OTLP over HTTP in protobuf, such
-	// as http://localhost:4318/v1/traces. Header fields that the receiver asks for come
-	// from the variable OTEL_EXPORTER_OTLP_HEADERS. Default: none, and nothing is traced.
+	// TraceURL is the receiver of traces, by OTLP over HTTP in protobuf, such as
+	// http://localhost:4318/v1/traces. Header fields that the receiver requires come from the
+	// variable OTEL_EXPORTER_OTLP_HEADERS. Default: none, and nothing is traced.
 	TraceURL string `yaml:"trace_url" env:"TRACE_URL"`
 
 	// TraceSample is the share of traces that is recorded, from 0 to 1. A request with a
-	// traceparent is recorded if its caller's span is. Default 1.
+	// traceparent is recorded if the span of its caller is. Default 1.
 	TraceSample float64 `yaml:"trace_sample" env:"TRACE_SAMPLE"`
 
 	embedded bool // the database is the one in DataDir
@@ -207,8 +197,7 @@ func defaultConfig() Config {
 	}
 }
 
-// bind registers a flag for every setting. The value that c holds is the
-// default that help shows.
+// bind registers a flag for every setting. The values of c are the defaults in the help text.
 func (c *Config) bind(f *pflag.FlagSet) {
 	f.BoolVar(&c.Dev, "dev", c.Dev, "run a development server, with a tenant to try things on")
 	f.StringVar(&c.Listen, "listen", c.Listen, "`host:port` to serve tenants on")
@@ -247,15 +236,15 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.Float64Var(&c.TraceSample, "trace-sample", c.TraceSample, "`share` of traces that is recorded, from 0 to 1")
 }
 
-// configFlags registers the flags of a command that is configured.
+// configFlags registers the flags of the settings for a command.
 func configFlags(f *pflag.FlagSet) {
 	c := defaultConfig()
 	c.bind(f)
 	f.String("config", "", "YAML `file` with settings; keys are flag names with underscores")
 }
 
-// resolveConfig is the one place where settings come together. flags have been
-// parsed after configFlags; environ is as os.Environ returns it.
+// resolveConfig combines all sources of settings. flags have been parsed after configFlags;
+// environ is as os.Environ returns it.
 func resolveConfig(flags *pflag.FlagSet, environ []string) (Config, error) {
 	c := defaultConfig()
 	environment := env.ToMap(environ)
@@ -274,8 +263,8 @@ func resolveConfig(flags *pflag.FlagSet, environ []string) (Config, error) {
 	if err := env.ParseWithOptions(&c, env.Options{Environment: environment, Prefix: "STONETOWN_"}); err != nil {
 		return Config{}, fmt.Errorf("environment: %w", err)
 	}
-	// Flags that were given are given again, to what the file and the
-	// environment have filled in.
+	// Flags that were given are set again, after the file and the environment have changed the
+	// values.
 	final := pflag.NewFlagSet("", pflag.ContinueOnError)
 	c.bind(final)
 	flags.Visit(func(f *pflag.Flag) {
@@ -294,14 +283,14 @@ func (c *Config) readFile(path string) error {
 	defer f.Close()
 	decoder := yaml.NewDecoder(f)
 	decoder.KnownFields(true)
-	if err := decoder.Decode(c); err != nil && !errors.Is(err, io.EOF) { // an empty file is fine
+	if err := decoder.Decode(c); err != nil && !errors.Is(err, io.EOF) { // an empty file is valid
 		return err
 	}
 	return nil
 }
 
-// complete fills in what follows from other settings, so that nothing
-// downstream asks whether something was set, and refuses what makes no sense.
+// complete sets settings that follow from others, so that later code need not test for them,
+// and refuses contradictions.
 func (c *Config) complete() error {
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
@@ -384,10 +373,10 @@ func (c *Config) complete() error {
 	return errors.Join(problems...)
 }
 
-// bootstrapFile is where the credentials of the first start are.
+// bootstrapFile is the path of the credentials of the first start.
 func (c Config) bootstrapFile() string { return filepath.Join(c.DataDir, "bootstrap.json") }
 
-// makeDataDir creates the data folder, for the owner only, if it is needed.
+// makeDataDir creates the data folder, readable by its owner only, unless it exists.
 func (c Config) makeDataDir() error {
 	if !c.Dev && !c.embedded {
 		return nil
@@ -398,7 +387,7 @@ func (c Config) makeDataDir() error {
 	return nil
 }
 
-// LogValue shows what a reader of logs may know.
+// LogValue has the settings without secrets.
 func (c Config) LogValue() slog.Value {
 	return slog.GroupValue(
 		slog.Bool("dev", c.Dev),
@@ -436,7 +425,7 @@ func (c Config) LogValue() slog.Value {
 	)
 }
 
-// redacted is a URL without what may be secret in it.
+// redacted is a URL without its secrets.
 func redacted(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -448,7 +437,7 @@ func redacted(text string) string {
 	return u.Redacted()
 }
 
-// prefixes is a list of networks, on the command line separated by commas.
+// prefixes is a list of networks; in a flag they are separated by commas.
 type prefixes []netip.Prefix
 
 func (p *prefixes) String() string {
@@ -476,10 +465,10 @@ func (p *prefixes) Set(text string) error {
 	return nil
 }
 
-// Type names the kind of flag in help.
+// Type is the kind of the flag in the help text.
 func (*prefixes) Type() string { return "networks" }
 
-// UnmarshalYAML takes a list, or the text that a flag takes.
+// UnmarshalYAML accepts a list, or the text of a flag.
 func (p *prefixes) UnmarshalYAML(node *yaml.Node) error {
 	text, err := commas(node)
 	if err != nil {
@@ -488,7 +477,7 @@ func (p *prefixes) UnmarshalYAML(node *yaml.Node) error {
 	return p.Set(text)
 }
 
-// commas joins the items of a YAML list by commas; a text is what it is.
+// commas joins the items of a YAML list by commas, and returns a text unchanged.
 func commas(node *yaml.Node) (string, error) {
 	if node.Kind == yaml.ScalarNode {
 		var text string
@@ -500,7 +489,7 @@ func commas(node *yaml.Node) (string, error) {
 	return strings.Join(list, ","), err
 }
 
-// codes is a list of texts, on the command line separated by commas.
+// codes is a list of texts; in a flag they are separated by commas.
 type codes []string
 
 func (c *codes) String() string { return strings.Join(*c, ",") }
@@ -516,10 +505,10 @@ func (c *codes) Set(text string) error {
 	return nil
 }
 
-// Type names the kind of flag in help.
+// Type is the kind of the flag in the help text.
 func (*codes) Type() string { return "codes" }
 
-// UnmarshalYAML takes a list, or the text that a flag takes.
+// UnmarshalYAML accepts a list, or the text of a flag.
 func (c *codes) UnmarshalYAML(node *yaml.Node) error {
 	text, err := commas(node)
 	if err != nil {
@@ -528,8 +517,8 @@ func (c *codes) UnmarshalYAML(node *yaml.Node) error {
 	return c.Set(text)
 }
 
-// rateLimits are limits by family.ip or family.caller, on the command line
-// name=limit separated by commas.
+// rateLimits are limits by family.ip or family.caller; in a flag they are name=limit, separated
+// by commas.
 type rateLimits map[string]string
 
 func (l *rateLimits) String() string {
@@ -557,5 +546,5 @@ func (l *rateLimits) Set(text string) error {
 	return nil
 }
 
-// Type names the kind of flag in help.
+// Type is the kind of the flag in the help text.
 func (*rateLimits) Type() string { return "limits" }

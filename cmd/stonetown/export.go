@@ -18,7 +18,7 @@ import (
 	apiclient "stonetown/cmd/stonetown/internal/client"
 )
 
-// exportPatience outlasts a restart of the server.
+// exportPatience is longer than a restart of the server.
 const exportPatience = 5 * time.Minute
 
 func exportCommand(environ []string) *cobra.Command {
@@ -46,7 +46,7 @@ the tenant are not exported; relations that name them are.`,
 			defer c.Close()
 			toFile := len(args) == 1 && args[0] != "-"
 			var p progress
-			if toFile || !isTerminal(cmd.OutOrStdout()) { // lines on a screen are progress enough
+			if toFile || !isTerminal(cmd.OutOrStdout()) { // lines on a terminal show the progress
 				p = newProgress(cmd.ErrOrStderr(), "exporting", -1)
 			}
 			defer p.done()
@@ -57,7 +57,7 @@ the tenant are not exported; relations that name them are.`,
 			return write(cmd.OutOrStdout())
 		},
 	})
-	// Lines of JSON are the only format.
+	// The only format is lines of JSON.
 	if err := cmd.Flags().MarkHidden("output"); err != nil {
 		panic(err)
 	}
@@ -73,7 +73,7 @@ func export(ctx context.Context, c *apiclient.Client, w io.Writer, p progress) e
 	return buffered.Flush()
 }
 
-// replaceFile makes a file, for the owner's eyes only, as a whole or not at all.
+// replaceFile writes a file atomically. Only the owner can read it.
 func replaceFile(path string, write func(io.Writer) error) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a file; omit it to write to the standard output", path)
@@ -84,7 +84,7 @@ func replaceFile(path string, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // fails after the rename, as it should
+	defer os.Remove(f.Name()) // fails after the rename
 	err = write(f)
 	if err == nil {
 		err = f.Sync()
@@ -95,11 +95,11 @@ func replaceFile(path string, write func(io.Writer) error) error {
 	return os.Rename(f.Name(), path)
 }
 
-// progress counts lines for somebody who watches.
+// progress shows the number of lines on a terminal.
 type progress struct{ bar *progressbar.ProgressBar }
 
-// newProgress shows nothing unless w is a terminal. lines is how many there will
-// be, -1 if nobody knows.
+// newProgress shows nothing unless w is a terminal. lines is the expected number of lines, or
+// -1 if it is unknown.
 func newProgress(w io.Writer, what string, lines int) progress {
 	if !isTerminal(w) {
 		return progress{}
@@ -117,7 +117,7 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// add ignores that the terminal may be gone.
+// add ignores errors of the terminal.
 func (p progress) add(lines int) {
 	if p.bar != nil {
 		_ = p.bar.Add(lines)

@@ -19,7 +19,7 @@ import (
 	"stonetown/engine"
 )
 
-// importPatience outlasts a restart of the server.
+// importPatience is longer than a restart of the server.
 const importPatience = exportPatience
 
 func importCommand(environ []string) *cobra.Command {
@@ -50,12 +50,12 @@ A file that stonetown export wrote is imported unchanged.`,
 			if from == "" && isExport(args[0]) {
 				return importExports(cmd, args, dryRun, open)
 			}
-			world, err := readWorld(args, from)
+			data, err := readData(args, from)
 			if err != nil {
 				return err
 			}
-			printReport(cmd.OutOrStdout(), world)
-			if err := acceptable(cmd, world); err != nil && !force {
+			printReport(cmd.OutOrStdout(), data)
+			if err := acceptable(cmd, data); err != nil && !force {
 				return fmt.Errorf("%w; nothing was written", err)
 			}
 			if dryRun {
@@ -66,7 +66,7 @@ A file that stonetown export wrote is imported unchanged.`,
 				return err
 			}
 			defer c.Close()
-			return importWorld(cmd, c, r.output, world)
+			return importData(cmd, c, r.output, data)
 		},
 	})
 	cmd.Flags().StringVar(&from, "from", "", fromUsage)
@@ -75,14 +75,14 @@ A file that stonetown export wrote is imported unchanged.`,
 	return cmd
 }
 
-// acceptable reports what speaks against importing a world.
-func acceptable(cmd *cobra.Command, world *importer.World) error {
+// acceptable returns the reason not to import some data.
+func acceptable(cmd *cobra.Command, data *importer.Data) error {
 	var errs []error
-	if hasUnsupported(world) {
+	if hasUnsupported(data) {
 		errs = append(errs, errors.New("not everything has an equivalent"))
 	}
-	if len(world.Assertions) > 0 {
-		result, err := importer.Validate(cmd.Context(), world)
+	if len(data.Assertions) > 0 {
+		result, err := importer.Validate(cmd.Context(), data)
 		if err != nil {
 			return err
 		}
@@ -94,9 +94,9 @@ func acceptable(cmd *cobra.Command, world *importer.World) error {
 	return errors.Join(errs...)
 }
 
-func importWorld(cmd *cobra.Command, c *apiclient.Client, output string, world *importer.World) error {
+func importData(cmd *cobra.Command, c *apiclient.Client, output string, data *importer.Data) error {
 	var definitions []apiclient.Definition
-	for _, t := range world.Types {
+	for _, t := range data.Types {
 		text, err := strict.Marshal(resources.Definition(t), strict.Deterministic(true))
 		if err != nil {
 			return err
@@ -106,23 +106,23 @@ func importWorld(cmd *cobra.Command, c *apiclient.Client, output string, world *
 	if err := applyTypes(cmd, c, output, definitions); err != nil {
 		return err
 	}
-	p := newProgress(cmd.ErrOrStderr(), "importing", len(world.Relations))
+	p := newProgress(cmd.ErrOrStderr(), "importing", len(data.Relations))
 	defer p.done()
 	before := 0
-	expired, err := c.WriteTuples(cmd.Context(), tuplesOf(world.Relations), func(written int) {
+	expired, err := c.WriteTuples(cmd.Context(), tuplesOf(data.Relations), func(written int) {
 		p.add(written - before)
 		before = written
 	})
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "wrote %d relations\n", len(world.Relations)-expired); err != nil {
+	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "wrote %d relations\n", len(data.Relations)-expired); err != nil {
 		return err
 	}
 	return printExpired(cmd.OutOrStdout(), expired)
 }
 
-// printExpired tells how many relations an import left out.
+// printExpired prints the number of relations that an import left out.
 func printExpired(w io.Writer, n int) error {
 	if n == 0 {
 		return nil
@@ -151,7 +151,7 @@ func tuplesOf(ops []engine.WriteOp) iter.Seq2[apiclient.Tuple, error] {
 	}
 }
 
-// importExports writes back what was exported.
+// importExports imports exports of this product.
 func importExports(cmd *cobra.Command, files []string, dryRun bool, open func() (*apiclient.Client, error)) error {
 	if dryRun {
 		return errors.New("--dry-run is for files of other engines; an export needs no translation")

@@ -5,15 +5,14 @@
 //	stonetown migrate         bring the database's tables up to date
 //	stonetown bootstrap       create the first organisation, tenant and application
 //	stonetown backup          copy the embedded database; restore puts a copy back
-//	stonetown audit export    write what happened, from the database
-//	stonetown check           ask a running server; so do relations and schema
-//	stonetown export          write what a tenant has; import writes it back
+//	stonetown audit export    write the audit events in the database
+//	stonetown check           query a running server; so do relations and schema
+//	stonetown export          write the data of a tenant; import writes it back
 //	stonetown import          write models and relationships of other engines
 //	stonetown validate        run the assertions of other engines' files
 //	stonetown version
 //
-// This package reads configuration and wires the others together; it holds
-// nothing else.
+// This package has configuration, listeners and signals; package server composes the product.
 package main
 
 import (
@@ -29,23 +28,23 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// The first signal asks to finish; from then on a second one kills.
+	// The first signal stops the program gracefully, a second one kills it.
 	context.AfterFunc(ctx, stop)
 	if err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr); err != nil {
-		if text := err.Error(); text != "" { // none: the exit code says it all
+		if text := err.Error(); text != "" { // without a text, the exit code has the result
 			fmt.Fprintln(os.Stderr, "stonetown:", text)
 		}
 		os.Exit(exitCode(err))
 	}
 }
 
-// run is the program without the process around it.
+// run is the program without its process.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
 	root := &cobra.Command{
 		Use:           "stonetown",
 		Short:         "A Zanzibar-style authorization engine with OAuth, in one binary",
 		SilenceUsage:  true,
-		SilenceErrors: true, // main prints them, once
+		SilenceErrors: true, // main prints errors
 	}
 	root.AddCommand(serveCommand(environ), migrateCommand(environ), bootstrapCommand(environ), versionCommand(), auditCommand(environ), backupCommand(environ), restoreCommand(environ))
 	root.AddCommand(checkCommand(environ), relationsCommand(environ), schemaCommand(environ), exportCommand(environ), importCommand(environ), validateCommand())

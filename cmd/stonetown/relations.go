@@ -17,7 +17,7 @@ func relationsCommand(environ []string) *cobra.Command {
 		Use:   "relations",
 		Short: "List, add, remove and delete relations on a running server",
 		Args:  cobra.NoArgs,
-		// Runnable, so that a misspelt subcommand is an error and not this help.
+		// Runnable, so that a misspelt subcommand is an error instead of this help text.
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(relationsList(environ), relationsAdd(environ), relationsRemove(environ), relationsDelete(environ))
@@ -109,7 +109,7 @@ func listRelations(cmd *cobra.Command, output string, relations iter.Seq2[apicli
 		if err != nil {
 			return err
 		}
-		if output == "json" { // one list, so that it is whole or not there
+		if output == "json" { // one list, which is complete or absent
 			found = append(found, t)
 		} else if err := printTuple(out, t.Value); err != nil {
 			return err
@@ -263,7 +263,7 @@ maintained by the operations on users, groups and applications are kept.`,
 	return r.command(cmd)
 }
 
-// parseTuple reads RESOURCE RELATION SUBJECT.
+// parseTuple parses RESOURCE RELATION SUBJECT.
 func parseTuple(args []string) (t apiclient.Tuple, err error) {
 	t.Relation = args[1]
 	if t.Resource, err = apiclient.ParseRef(args[0]); err != nil {

@@ -18,8 +18,7 @@ import (
 	apiclient "stonetown/cmd/stonetown/internal/client"
 )
 
-// exitError ends the process with a code of its own. Without an error there is
-// nothing left to say.
+// exitError ends the process with an exit code. Without an error nothing is printed.
 type exitError struct {
 	code int
 	err  error
@@ -34,7 +33,7 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// exitCode is what the process ends with after run.
+// exitCode is the exit code after the error of run.
 func exitCode(err error) int {
 	if err == nil {
 		return 0
@@ -45,7 +44,7 @@ func exitCode(err error) int {
 	return 1
 }
 
-// remote is how a command that talks to a server gets at it.
+// remote has the flags of a command that calls a server.
 type remote struct {
 	server, clientID, secretFile, dataDir, output string
 
@@ -68,7 +67,7 @@ func (r *remote) flags(f *pflag.FlagSet) {
 	f.StringVarP(&r.output, "output", "o", "text", "text or json")
 }
 
-// command makes a command of one that talks to a server.
+// command adds the flags to a command that calls a server.
 func (r *remote) command(cmd *cobra.Command) *cobra.Command {
 	cmd.Long += remoteHelp
 	r.flags(cmd.Flags())
@@ -88,7 +87,7 @@ func (r *remote) open(flags *pflag.FlagSet, patience time.Duration, scopes ...st
 	return apiclient.New(config)
 }
 
-// resolve is the one place where server and credentials come together.
+// resolve combines all sources of the server's address and the credentials.
 func (r *remote) resolve(flags *pflag.FlagSet) (apiclient.Config, error) {
 	environment := env.ToMap(r.environ)
 	first := func(values ...string) string {
@@ -141,7 +140,7 @@ func (r *remote) resolve(flags *pflag.FlagSet) (apiclient.Config, error) {
 	return config, nil
 }
 
-// clientSecret reads the secret from where it was said to be, if it was.
+// clientSecret reads the secret from its source, if there is one.
 func clientSecret(file string, environment map[string]string) (string, error) {
 	if file == "" {
 		secret := environment["STONETOWN_CLIENT_SECRET"]
@@ -164,7 +163,7 @@ func clientSecret(file string, environment map[string]string) (string, error) {
 	return secret, nil
 }
 
-// localCredentials reads what bootstrap wrote.
+// localCredentials reads the file of bootstrap.
 func localCredentials(file string) (credentials, error) {
 	var c credentials
 	text, err := os.ReadFile(file)
@@ -177,7 +176,7 @@ func localCredentials(file string) (credentials, error) {
 	return c, nil
 }
 
-// printJSON writes what --output json asks for.
+// printJSON prints the output of --output json.
 func printJSON(w io.Writer, v any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
@@ -185,7 +184,7 @@ func printJSON(w io.Writer, v any) error {
 	return encoder.Encode(v)
 }
 
-// jsonObject checks a value of a flag; empty means that it was not given.
+// jsonObject validates the value of a flag; empty means that the flag was not given.
 func jsonObject(flag, text string) (json.RawMessage, error) {
 	if text == "" {
 		return nil, nil

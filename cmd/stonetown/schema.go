@@ -18,7 +18,7 @@ func schemaCommand(environ []string) *cobra.Command {
 		Use:   "schema",
 		Short: "Read and change the resource types of a running server",
 		Args:  cobra.NoArgs,
-		// Runnable, so that a misspelt subcommand is an error and not this help.
+		// Runnable, so that a misspelt subcommand is an error instead of this help text.
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(schemaList(environ), schemaGet(environ), schemaApply(environ), schemaDelete(environ))
@@ -142,7 +142,7 @@ func readDefinitions(stdin io.Reader, files []string) ([]apiclient.Definition, e
 	return all, nil
 }
 
-// applyTypes prints what was done even if something failed later.
+// applyTypes prints the applied types, also if a later one failed.
 func applyTypes(cmd *cobra.Command, c *apiclient.Client, output string, definitions []apiclient.Definition) error {
 	type line struct {
 		Name   string `json:"name"`
@@ -189,7 +189,7 @@ func schemaDelete(environ []string) *cobra.Command {
 	})
 }
 
-// printYAML writes JSON as YAML, with the members in the order they have.
+// printYAML writes JSON as YAML and keeps the order of members.
 func printYAML(w io.Writer, text json.RawMessage) error {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
@@ -212,7 +212,7 @@ func yamlNode(decoder *json.Decoder) (*yaml.Node, error) {
 		return nil, err
 	}
 	node := new(yaml.Node)
-	if number, ok := token.(json.Number); ok { // its digits as they are
+	if number, ok := token.(json.Number); ok { // its digits stay unchanged
 		node.Kind, node.Value = yaml.ScalarNode, number.String()
 		return node, nil
 	}
@@ -224,7 +224,7 @@ func yamlNode(decoder *json.Decoder) (*yaml.Node, error) {
 	if delim == '{' {
 		node.Kind = yaml.MappingNode
 	}
-	for decoder.More() { // names of members are values of their own
+	for decoder.More() { // the names of members are values of their own
 		child, err := yamlNode(decoder)
 		if err != nil {
 			return nil, err
@@ -234,6 +234,6 @@ func yamlNode(decoder *json.Decoder) (*yaml.Node, error) {
 	if len(node.Content) == 0 {
 		node.Style = yaml.FlowStyle
 	}
-	_, err = decoder.Token() // the end
+	_, err = decoder.Token() // the closing bracket
 	return node, err
 }

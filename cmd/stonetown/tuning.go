@@ -6,15 +6,13 @@ import (
 	"stonetown/internal/fair"
 )
 
-// ballastSize is how much memory a server allocates and never touches, so that it takes
-// address space only. The garbage collector counts it, and so it starts when that much
-// has been allocated anew, instead of after every second password that is hashed (19 MiB
-// each).
+// ballastSize is the size of memory that a server allocates and never touches, so that it takes
+// address space only. The garbage collector counts it, and therefore starts when that much more
+// is allocated, instead of after every second password hash (19 MiB each).
 const ballastSize = 256 << 20
 
-// tune sets up the runtime of a server. What the environment of the process says about
-// the runtime is left as it is. The server keeps the ballast, if there is one, for as
-// long as it runs.
+// tune configures the runtime of a server. Settings of the runtime in the environment take
+// precedence. The server keeps the ballast, if there is one, while it runs.
 func tune() (ballast []byte) {
 	_, percent := os.LookupEnv("GOGC")
 	_, limit := os.LookupEnv("GOMEMLIMIT")
@@ -22,7 +20,7 @@ func tune() (ballast []byte) {
 		ballast = make([]byte, ballastSize)
 	}
 	if _, processors := os.LookupEnv("GOMAXPROCS"); !processors {
-		fair.AddProcessors(2) // passwords and complex questions
+		fair.AddProcessors(2) // for password hashing and heavy requests
 	}
 	return ballast
 }

@@ -24,12 +24,12 @@ Files may refer to other files in the current folder and in the folders below it
   stonetown validate schema-and-assertions.yaml`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			world, err := readWorld(args, from)
+			data, err := readData(args, from)
 			if err != nil {
 				return err
 			}
-			printReport(cmd.OutOrStdout(), world)
-			result, err := importer.Validate(cmd.Context(), world)
+			printReport(cmd.OutOrStdout(), data)
+			result, err := importer.Validate(cmd.Context(), data)
 			if err != nil {
 				return err
 			}

@@ -20,8 +20,7 @@ func versionCommand() *cobra.Command {
 	}
 }
 
-// version is what the build knows of itself: the module's version, or else the
-// commit it was built from.
+// version is the version of the module or, without it, the commit of the build.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

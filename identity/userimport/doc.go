@@ -1,4 +1,4 @@
-// Package userimport imports users in the background.
+// Package userimport imports users in the background, by jobs of [jobs.Queue].
 //
 // [Importer.Receive] stores the rows of an import as a job: one JSON object on each line,
 // encrypted, in chunks. Each chunk is imported in one transaction together with the progress of
@@ -6,7 +6,7 @@
 //
 //	receiving  the rows are being stored
 //	queued     no process has begun
-//	running    a process imports chunks; it holds a lease, which it renews
+//	running    a background job imports a chunk, and enqueues the job of the next chunk
 //	completed  every row was imported or has failed
 //	cancelled  the remaining rows were deleted
 //

@@ -107,6 +107,8 @@ type Config struct {
 	DB    *sqldb.DB
 	Seal  *seal.Key
 	Users *identity.Directory
+	// Jobs runs the imports.
+	Jobs *jobs.Queue
 	// Parse parses a line. It sets the code and the message of an error.
 	Parse func(line []byte) (Row, *RowError)
 	// Clock returns the time. Default: time.Now.
@@ -122,14 +124,14 @@ type Importer struct {
 	parse   func(line []byte) (Row, *RowError)
 	clock   func() time.Time
 	log     *slog.Logger
-	kicked  jobs.Signal
+	jobs    *jobs.Queue
 	refused *lru.Cache[string, time.Time] // when requests of tenants were last refused
 }
 
 // New returns an importer.
 func New(c Config) (*Importer, error) {
-	if c.DB == nil || c.Seal == nil || c.Users == nil || c.Parse == nil || c.Logger == nil {
-		return nil, errors.New("userimport: Config.DB, Seal, Users, Parse and Logger are required")
+	if c.DB == nil || c.Seal == nil || c.Users == nil || c.Jobs == nil || c.Parse == nil || c.Logger == nil {
+		return nil, errors.New("userimport: Config.DB, Seal, Users, Jobs, Parse and Logger are required")
 	}
 	if c.Clock == nil {
 		c.Clock = time.Now
@@ -138,7 +140,9 @@ func New(c Config) (*Importer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("userimport: %w", err)
 	}
-	return &Importer{db: c.DB, seal: c.Seal, users: c.Users, parse: c.Parse, clock: c.Clock, log: c.Logger, kicked: jobs.NewSignal(), refused: refused}, nil
+	i := &Importer{db: c.DB, seal: c.Seal, users: c.Users, parse: c.Parse, clock: c.Clock, log: c.Logger, jobs: c.Jobs, refused: refused}
+	i.register()
+	return i, nil
 }
 
 func (i *Importer) now() time.Time { return i.clock().UTC().Truncate(time.Microsecond) }
@@ -150,8 +154,8 @@ type line struct {
 	TooLong bool   `json:"l,omitempty"`
 }
 
-// Receive stores the rows of an import, one JSON object on each line, for [Importer.Run], which
-// imports them with the rights and the origin of the context's caller. With sendVerification,
+// Receive stores the rows of an import, one JSON object on each line, for background jobs that
+// import them with the rights and the origin of the context's caller. With sendVerification,
 // each user whose address is not verified gets a mail. A commit id that is not empty makes the
 // call idempotent. Receive fails with [*fair.ExhaustedError] if the tenant has [MaxUnfinished]
 // unfinished imports, with [ErrTooLong], [ErrEmpty] or [ErrReceiving], or as reading body does;
@@ -246,10 +250,18 @@ func (i *Importer) Receive(ctx context.Context, tenantID, commitID string, sendV
 		return Job{}, ErrEmpty
 	}
 	job.State = Queued
-	if err := queueJob(ctx, i.db, job); err != nil {
+	err = i.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		if err := queueJob(ctx, tx, job); err != nil {
+			return err
+		}
+		var b sqldb.Batch
+		i.jobs.Enqueue(&b, tenantID, kind, chunkJob{job.ID, 0})
+		return tx.Send(ctx, &b)
+	})
+	if err != nil {
 		return Job{}, fmt.Errorf("receive import: %w", err)
 	}
-	i.kicked.Send()
+	i.jobs.Wake()
 	return job, nil
 }
 

@@ -2,7 +2,6 @@ package userimport
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,75 +21,92 @@ import (
 )
 
 const (
-	// lease is how long a process may work on a chunk before another process takes over.
-	lease = time.Minute
-	// poll is the interval of queries for jobs that other processes received or abandoned.
-	poll = 2 * time.Second
-	// cleanup is the interval of deleting jobs: those not received within abandonedAfter,
+	// cleanup is the interval of deleting imports: those not received within abandonedAfter,
 	// and those that ended keptFor ago.
 	cleanup        = time.Hour
 	abandonedAfter = 6 * time.Hour
 	keptFor        = 30 * 24 * time.Hour
 )
 
-// errLeaseLost: the job was canceled, or its lease passed to another process.
-var errLeaseLost = errors.New("import lease lost")
+// kind is the kind of the background jobs that import a chunk.
+const kind = "user_import"
 
-// Run imports the rows of jobs until ctx ends. Several processes may run it.
-func (i *Importer) Run(ctx context.Context) {
-	var working sync.WaitGroup
-	defer working.Wait()
-	working.Go(func() {
-		jobs.Loop{Name: "remove old imports", Every: cleanup, Logger: i.log}.Run(ctx, jobs.Once(func(ctx context.Context) error {
-			now := i.now()
-			return deleteJobs(ctx, i.db, now.Add(-abandonedAfter), now.Add(-keptFor))
-		}))
-	})
-	jobs.Loop{Name: "import users", Every: poll, Wake: i.kicked, Logger: i.log}.Run(ctx, i.work)
+// chunkJob is the payload of a background job that imports a chunk, or that completes the
+// import if all chunks are imported.
+type chunkJob struct {
+	Import string `json:"import"`
+	Chunk  int    `json:"chunk"`
 }
 
-// work imports the remaining rows of one job. It reports whether there was a job.
-func (i *Importer) work(ctx context.Context) (found bool, err error) {
-	owner, now := rand.Text(), i.now()
-	job, err := selectWaiting(ctx, i.db, now)
-	if errors.Is(err, ErrNotFound) {
-		return false, nil
+// errSuperseded: the import was canceled, or another process has imported the chunk.
+var errSuperseded = errors.New("import canceled or advanced")
+
+// register registers the jobs. A failed chunk is repeated until it succeeds or the import is
+// canceled. Hashing the passwords of a chunk takes long if many users are signing in.
+func (i *Importer) register() {
+	i.jobs.Register(jobs.Kind{
+		Name: kind, Handle: i.handle, Concurrency: 1, Timeout: time.Hour,
+		Attempts: jobs.Unlimited, Backoff: jobs.Exponential(5*time.Second, time.Minute),
+	})
+}
+
+// Run deletes old imports until ctx ends. Several processes may run it.
+func (i *Importer) Run(ctx context.Context) {
+	jobs.Loop{Name: "remove old imports", Every: cleanup, Logger: i.log}.Run(ctx, jobs.Once(func(ctx context.Context) error {
+		now := i.now()
+		return deleteJobs(ctx, i.db, now.Add(-abandonedAfter), now.Add(-keptFor))
+	}))
+}
+
+// handle imports a chunk and enqueues the job of the next one, in one transaction. It has no
+// effect if the import was canceled or the chunk was imported before.
+func (i *Importer) handle(ctx context.Context, work jobs.Job) error {
+	var next chunkJob
+	if err := work.Read(&next); err != nil {
+		return errors.Join(err, jobs.ErrDrop)
 	}
+	err := i.advance(ctx, work.TenantID, next)
+	if errors.Is(err, errSuperseded) || errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+func (i *Importer) advance(ctx context.Context, tenantID string, next chunkJob) error {
+	job, err := selectJob(ctx, i.db, tenantID, next.Import)
 	if err != nil {
-		return false, err
+		return err
 	}
-	claimed, err := claim(ctx, i.db, job, owner, now, now.Add(lease))
-	if err != nil || !claimed {
-		return err == nil, err
+	if job.next != next.Chunk {
+		return errSuperseded
 	}
-	defer func() {
-		switch {
-		case errors.Is(err, errLeaseLost):
-			err = nil
-			return
-		case err != nil && ctx.Err() == nil:
-			return // other jobs are next until the lease ends
+	switch job.State {
+	case Queued:
+		if err := begin(ctx, i.db, job, i.now()); err != nil {
+			return err
 		}
-		// The next process need not wait until the lease ends.
-		err = errors.Join(err, release(context.WithoutCancel(ctx), i.db, job, owner))
-	}()
-	if job, err = selectJob(ctx, i.db, job.TenantID, job.ID); err != nil {
-		return true, err
+	case Running:
+	default:
+		return errSuperseded
 	}
 	if ctx, err = onBehalf(ctx, job); err != nil {
-		return true, err
+		return err
 	}
-	for job.next < job.chunks {
-		if err := ctx.Err(); err != nil {
-			return true, err
-		}
-		if err := i.importChunk(ctx, &job, owner); err != nil {
-			return true, err
-		}
+	if job.next < job.chunks {
+		err = i.importChunk(ctx, job)
+	} else {
+		err = i.complete(ctx, job)
 	}
+	if err == nil {
+		i.jobs.Wake()
+	}
+	return err
+}
+
+func (i *Importer) complete(ctx context.Context, job Job) error {
 	job.FinishedAt = i.now()
-	return true, i.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		if err := finish(ctx, tx, job, owner, job.FinishedAt); err != nil {
+	return i.db.Tx(ctx, func(tx *sqldb.Tx) error {
+		if err := finish(ctx, tx, job); err != nil {
 			return err
 		}
 		var b sqldb.Batch
@@ -119,9 +135,9 @@ type candidate struct {
 	failed *RowError
 }
 
-// importChunk imports the next chunk of a job.
-func (i *Importer) importChunk(ctx context.Context, job *Job, owner string) error {
-	sealed, err := selectChunk(ctx, i.db, *job)
+// importChunk imports the next chunk of an import.
+func (i *Importer) importChunk(ctx context.Context, job Job) error {
+	sealed, err := selectChunk(ctx, i.db, job)
 	if err != nil {
 		return err
 	}
@@ -142,7 +158,6 @@ func (i *Importer) importChunk(ctx context.Context, job *Job, owner string) erro
 		settings, err := i.users.Settings(hashCtx, job.TenantID)
 		return settings.PasswordPolicy, err
 	})
-	renewed := i.now()
 	for n, l := range lines {
 		c := &candidates[n]
 		c.line = l.Number
@@ -152,13 +167,6 @@ func (i *Importer) importChunk(ctx context.Context, job *Job, owner string) erro
 		}
 		if c.row, c.failed = i.parse(l.Text); c.failed != nil || c.row.Password == "" {
 			continue
-		}
-		// Hashing takes longer than the lease if many users are signing in.
-		if now := i.now(); now.Sub(renewed) > lease/3 {
-			renewed = now
-			if err := renew(ctx, i.db, *job, owner, now.Add(lease)); err != nil {
-				return errors.Join(err, hashing.Wait())
-			}
 		}
 		hashing.Go(func() (err error) {
 			about := identity.User{Email: c.row.Email, Profile: c.row.Profile}
@@ -180,16 +188,15 @@ func (i *Importer) importChunk(ctx context.Context, job *Job, owner string) erro
 	if err := hashing.Wait(); err != nil {
 		return err
 	}
-	imported, failed, err := i.commit(ctx, *job, owner, candidates)
-	if err != nil {
+	if err := i.commit(ctx, job, candidates); err != nil {
 		return fmt.Errorf("import users: %w", err)
 	}
-	job.Imported, job.Failed, job.next = job.Imported+imported, job.Failed+failed, job.next+1
 	return nil
 }
 
-// commit creates the users of a chunk and advances the job, in one transaction.
-func (i *Importer) commit(ctx context.Context, job Job, owner string, candidates []candidate) (imported, failed int, err error) {
+// commit creates the users of a chunk, advances the import, and enqueues the job of the next
+// chunk, in one transaction.
+func (i *Importer) commit(ctx context.Context, job Job, candidates []candidate) error {
 	bulk := identity.Bulk{Actor: job.ID, Source: identity.FromImport, SendVerification: job.SendVerification}
 	var accepted []int // the candidates of bulk.Users
 	for n, c := range candidates {
@@ -202,7 +209,7 @@ func (i *Importer) commit(ctx context.Context, job Job, owner string, candidates
 		for k, err := range errs {
 			results[accepted[k]].failed = rowError(err)
 		}
-		imported, failed = 0, 0
+		imported, failed := 0, 0
 		for _, c := range results {
 			if c.failed == nil {
 				imported++
@@ -212,10 +219,10 @@ func (i *Importer) commit(ctx context.Context, job Job, owner string, candidates
 				insertError(b, job, c)
 			}
 		}
-		return advance(ctx, tx, job, owner, imported, failed, i.now().Add(lease))
+		i.jobs.Enqueue(b, job.TenantID, kind, chunkJob{job.ID, job.next + 1})
+		return advance(ctx, tx, job, imported, failed)
 	}
-	err = i.users.CreateMany(ctx, job.TenantID, bulk)
-	return imported, failed, err
+	return i.users.CreateMany(ctx, job.TenantID, bulk)
 }
 
 // rowError returns the error of a row whose user was not created, or nil.

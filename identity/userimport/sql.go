@@ -24,8 +24,8 @@ func insertJob(ctx context.Context, db *sqldb.DB, job Job) error {
 		return err
 	}
 	_, err = db.Exec(ctx, `
-		INSERT INTO user_imports (tenant_id, id, state, origin, caller, total, imported, failed, chunks, next_chunk, owner, lease_until, created_at, started_at, finished_at)
-		VALUES ($1, $2, $3, $4, $5, 0, 0, 0, 0, 0, '', 0, $6, 0, 0)`,
+		INSERT INTO user_imports (tenant_id, id, state, origin, caller, total, imported, failed, chunks, next_chunk, created_at, started_at, finished_at)
+		VALUES ($1, $2, $3, $4, $5, 0, 0, 0, 0, 0, $6, 0, 0)`,
 		job.TenantID, job.ID, string(job.State), string(origin), string(job.caller), job.CreatedAt.UnixMicro())
 	return err
 }
@@ -36,8 +36,8 @@ func insertChunk(ctx context.Context, db *sqldb.DB, job Job, n int, sealed []byt
 	return err
 }
 
-func queueJob(ctx context.Context, db *sqldb.DB, job Job) error {
-	_, err := db.Exec(ctx, `UPDATE user_imports SET state = 'queued', total = $3, chunks = $4 WHERE tenant_id = $1 AND id = $2 AND state = 'receiving'`,
+func queueJob(ctx context.Context, tx *sqldb.Tx, job Job) error {
+	_, err := tx.Exec(ctx, `UPDATE user_imports SET state = 'queued', total = $3, chunks = $4 WHERE tenant_id = $1 AND id = $2 AND state = 'receiving'`,
 		job.TenantID, job.ID, int64(job.Total), int64(job.chunks))
 	return err
 }
@@ -105,25 +105,17 @@ func selectErrors(ctx context.Context, db *sqldb.DB, job Job) (found []RowError,
 	return found, rows.Err()
 }
 
-// selectWaiting returns a job without a lease. It fails with [ErrNotFound].
-func selectWaiting(ctx context.Context, db *sqldb.DB, now time.Time) (Job, error) {
-	return scan(db.QueryRow(ctx, `SELECT `+columns+` FROM user_imports
-		WHERE finished_at = 0 AND lease_until < $1 AND state IN ('queued', 'running') ORDER BY lease_until LIMIT 1`, now.UnixMicro()))
-}
-
 // insertError queues the error of a row.
 func insertError(b *sqldb.Batch, job Job, c candidate) {
 	b.Queue(`INSERT INTO user_import_errors (tenant_id, import_id, line, email, code, message) VALUES ($1, $2, $3, $4, $5, $6)`,
 		[]any{job.TenantID, job.ID, int64(c.line), cmp.Or(c.failed.Email, c.row.Email), c.failed.Code, c.failed.Message}, nil)
 }
 
-// claim takes the lease of a job. It reports false if another process has taken it.
-func claim(ctx context.Context, db *sqldb.DB, job Job, owner string, now, until time.Time) (claimed bool, err error) {
-	n, err := db.Exec(ctx, `
-		UPDATE user_imports SET state = 'running', owner = $3, lease_until = $4, started_at = CASE WHEN started_at = 0 THEN $5 ELSE started_at END
-		WHERE tenant_id = $1 AND id = $2 AND lease_until < $5 AND state IN ('queued', 'running')`,
-		job.TenantID, job.ID, owner, until.UnixMicro(), now.UnixMicro())
-	return n > 0, err
+// begin records that the import of the first chunk has begun.
+func begin(ctx context.Context, db *sqldb.DB, job Job, now time.Time) error {
+	_, err := db.Exec(ctx, `UPDATE user_imports SET state = 'running', started_at = $3 WHERE tenant_id = $1 AND id = $2 AND state = 'queued'`,
+		job.TenantID, job.ID, now.UnixMicro())
+	return err
 }
 
 // countUnfinished counts the imports of a tenant that have not ended.
@@ -132,25 +124,15 @@ func countUnfinished(ctx context.Context, db *sqldb.DB, tenantID string) (n int6
 	return n, err
 }
 
-// renew extends the lease of a job.
-func renew(ctx context.Context, db *sqldb.DB, job Job, owner string, until time.Time) error {
-	n, err := db.Exec(ctx, `UPDATE user_imports SET lease_until = $4 WHERE tenant_id = $1 AND id = $2 AND owner = $3 AND state = 'running'`,
-		job.TenantID, job.ID, owner, until.UnixMicro())
-	if err == nil && n == 0 {
-		err = errLeaseLost
-	}
-	return err
-}
-
 // advance records that the next chunk is imported, in the transaction that imports it. It fails
-// with errLeaseLost if another process has taken over.
-func advance(ctx context.Context, tx *sqldb.Tx, job Job, owner string, imported, failed int, until time.Time) error {
+// with errSuperseded if the import was canceled or another process has imported the chunk.
+func advance(ctx context.Context, tx *sqldb.Tx, job Job, imported, failed int) error {
 	n, err := tx.Exec(ctx, `
-		UPDATE user_imports SET next_chunk = next_chunk + 1, imported = imported + $5, failed = failed + $6, lease_until = $7
-		WHERE tenant_id = $1 AND id = $2 AND owner = $3 AND next_chunk = $4 AND state = 'running'`,
-		job.TenantID, job.ID, owner, int64(job.next), int64(imported), int64(failed), until.UnixMicro())
+		UPDATE user_imports SET next_chunk = next_chunk + 1, imported = imported + $4, failed = failed + $5
+		WHERE tenant_id = $1 AND id = $2 AND next_chunk = $3 AND state = 'running'`,
+		job.TenantID, job.ID, int64(job.next), int64(imported), int64(failed))
 	if err == nil && n == 0 {
-		err = errLeaseLost
+		err = errSuperseded
 	}
 	if err == nil {
 		_, err = tx.Exec(ctx, `DELETE FROM user_import_chunks WHERE tenant_id = $1 AND import_id = $2 AND chunk = $3`, job.TenantID, job.ID, int64(job.next))
@@ -158,17 +140,12 @@ func advance(ctx context.Context, tx *sqldb.Tx, job Job, owner string, imported,
 	return err
 }
 
-func finish(ctx context.Context, tx *sqldb.Tx, job Job, owner string, now time.Time) error {
-	n, err := tx.Exec(ctx, `UPDATE user_imports SET state = 'completed', finished_at = $4 WHERE tenant_id = $1 AND id = $2 AND owner = $3 AND state = 'running'`,
-		job.TenantID, job.ID, owner, now.UnixMicro())
+func finish(ctx context.Context, tx *sqldb.Tx, job Job) error {
+	n, err := tx.Exec(ctx, `UPDATE user_imports SET state = 'completed', finished_at = $3 WHERE tenant_id = $1 AND id = $2 AND state = 'running'`,
+		job.TenantID, job.ID, job.FinishedAt.UnixMicro())
 	if err == nil && n == 0 {
-		err = errLeaseLost
+		err = errSuperseded
 	}
-	return err
-}
-
-func release(ctx context.Context, db *sqldb.DB, job Job, owner string) error {
-	_, err := db.Exec(ctx, `UPDATE user_imports SET lease_until = 0 WHERE tenant_id = $1 AND id = $2 AND owner = $3`, job.TenantID, job.ID, owner)
 	return err
 }
 
@@ -187,7 +164,7 @@ func selectChunk(ctx context.Context, db *sqldb.DB, job Job) (sealed []byte, err
 	err = db.QueryRow(ctx, `SELECT sealed FROM user_import_chunks WHERE tenant_id = $1 AND import_id = $2 AND chunk = $3`,
 		job.TenantID, job.ID, int64(job.next)).Scan(&sealed)
 	if errors.Is(err, sqldb.ErrNoRows) {
-		err = errLeaseLost // canceled, or imported by another process
+		err = errSuperseded
 	}
 	return sealed, err
 }

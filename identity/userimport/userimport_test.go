@@ -21,6 +21,7 @@ import (
 	"stonetown/identity/password/breached"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/fair"
+	"stonetown/internal/jobs"
 	"stonetown/internal/pgtest"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
@@ -45,7 +46,12 @@ func (w *world) importer(t testing.TB, parse func([]byte) (Row, *RowError)) *Imp
 	if err != nil {
 		t.Fatal(err)
 	}
-	i, err := New(Config{DB: w.db, Seal: key, Users: w.users, Parse: parse, Clock: w.now, Logger: slog.New(slog.DiscardHandler)})
+	// A stop interrupts handlers.
+	queue, err := jobs.New(jobs.Config{DB: w.db, Seal: key, Clock: w.now, Grace: time.Microsecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i, err := New(Config{DB: w.db, Seal: key, Users: w.users, Jobs: queue, Parse: parse, Clock: w.now, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,6 +63,22 @@ type anyScope struct{}
 
 func (anyScope) UnknownScopes(context.Context, *sqldb.Tx, string, []string) ([]string, error) {
 	return nil, nil
+}
+
+// runAll runs the jobs of an importer until no import is unfinished.
+func (w *world) runAll(t testing.TB, i *Importer) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { i.jobs.Run(ctx) })
+	for unfinished := int64(1); unfinished > 0; time.Sleep(time.Millisecond) {
+		if err := w.db.QueryRow(ctx, `SELECT COUNT(*) FROM user_imports WHERE finished_at = 0`).Scan(&unfinished); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop()
 }
 
 // onEach runs a test on every database.
@@ -79,7 +101,7 @@ func open(t testing.TB, url string) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	if err := db.Migrate(ctx, sqlstore.Migrations(), identity.Migrations(), eventlog.Migrations()); err != nil {
+	if err := db.Migrate(ctx, sqlstore.Migrations(), identity.Migrations(), jobs.Migrations(), eventlog.Migrations()); err != nil {
 		t.Fatal(err)
 	}
 	store, err := sqlstore.New(sqlstore.Config{DB: db})
@@ -164,7 +186,7 @@ func TestImportSurvivesItsProcesses(t *testing.T) {
 				both.Go(func() {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(30+40*k)*time.Millisecond)
 					defer cancel()
-					w.importer(t, parseRow).Run(ctx)
+					w.importer(t, parseRow).jobs.Run(ctx)
 				})
 			}
 			both.Wait()
@@ -226,32 +248,54 @@ func TestImportSurvivesItsProcesses(t *testing.T) {
 	})
 }
 
-// A process keeps the lease of a chunk whose passwords take longer to hash than the lease lasts.
-func TestImportRenewsItsLease(t *testing.T) {
+// A job that runs again, because its process died before the result was stored, has no effect.
+func TestRepeatedJobsHaveNoEffect(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		rows := 0
-		parse := func(text []byte) (Row, *RowError) {
-			w.later.Add(int64(lease / 2)) // the time to hash the row before
-			rows++
-			if job, err := selectWaiting(t.Context(), w.db, w.now()); rows > 1 && !errors.Is(err, ErrNotFound) {
-				t.Errorf("at row %d another process finds %+v, %v", rows, job, err)
-			}
-			return parseRow(text)
-		}
-		i := w.importer(t, parse)
-		var body strings.Builder
-		for n := range 6 {
-			fmt.Fprintf(&body, `{"email":"u%d@example.com","password":"correct horse battery"}`+"\n", n)
-		}
-		job, err := i.Receive(t.Context(), "tnt_a", "commit", false, strings.NewReader(body.String()))
+		i := w.importer(t, parseRow)
+		job, err := i.Receive(t.Context(), "tnt_a", "commit", false, strings.NewReader(`{"email":"ann@example.com","password":"correct horse battery"}`+"\n"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := i.work(t.Context()); err != nil {
+		for _, chunk := range []int{1, 0, 0, 1, 1, 0, 2} { // one chunk, and the completion
+			if err := i.advance(t.Context(), "tnt_a", chunkJob{job.ID, chunk}); err != nil && !errors.Is(err, errSuperseded) {
+				t.Errorf("chunk %d: %v", chunk, err)
+			}
+		}
+		if job, err = i.Job(t.Context(), "tnt_a", job.ID); err != nil || job.State != Completed || job.Imported != 1 || job.Failed != 0 {
+			t.Errorf("%+v, %v", job, err)
+		}
+		want := map[eventlog.Type]int{eventlog.UserCreated: 1, eventlog.UserImportCompleted: 1}
+		if got := eventTypes(t, w.db, "tnt_a"); !maps.Equal(got, want) {
+			t.Errorf("events %v, want %v", got, want)
+		}
+	})
+}
+
+// The jobs of a canceled import end without an effect.
+func TestCanceledImportsEnd(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		i := w.importer(t, parseRow)
+		job, err := i.Receive(t.Context(), "tnt_a", "commit", false, strings.NewReader(`{"email":"ann@example.com"}`+"\n"))
+		if err != nil {
 			t.Fatal(err)
 		}
-		if job, err = i.Job(t.Context(), "tnt_a", job.ID); err != nil || job.State != Completed || job.Imported != 6 || rows != 6 {
-			t.Errorf("%+v after %d rows, %v", job, rows, err)
+		if job, err = i.Cancel(t.Context(), "tnt_a", job.ID); err != nil || job.State != Cancelled {
+			t.Fatal(job, err)
+		}
+		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+		defer stop()
+		var running sync.WaitGroup
+		running.Go(func() { i.jobs.Run(ctx) })
+		left := int64(1)
+		for left > 0 && ctx.Err() == nil {
+			if err := w.db.QueryRow(t.Context(), `SELECT COUNT(*) FROM jobs`).Scan(&left); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stop()
+		running.Wait()
+		if left > 0 || i.jobs.Stats().Failed > 0 {
+			t.Errorf("%d jobs are left, %+v", left, i.jobs.Stats())
 		}
 	})
 }
@@ -277,12 +321,7 @@ func TestUnfinishedImportsAreBounded(t *testing.T) {
 		if err := receive("tnt_b"); err != nil {
 			t.Errorf("another tenant: %v", err)
 		}
-		for more := true; more; {
-			var err error
-			if more, err = i.work(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		}
+		w.runAll(t, i)
 		if err := receive("tnt_a"); err == nil {
 			t.Error("the database was queried again at once")
 		}
@@ -301,7 +340,8 @@ func BenchmarkImport(b *testing.B) {
 		"postgres": pgtest.URL,
 	} {
 		b.Run(name, func(b *testing.B) {
-			i := open(b, url(b)).importer(b, parseRow)
+			w := open(b, url(b))
+			i := w.importer(b, parseRow)
 			var body strings.Builder
 			for k := range n {
 				fmt.Fprintf(&body, `{"email":"person.%d@example.com"}`+"\n", k)
@@ -310,9 +350,7 @@ func BenchmarkImport(b *testing.B) {
 				if _, err := i.Receive(b.Context(), fmt.Sprint("tnt_", tenant), "", false, strings.NewReader(body.String())); err != nil {
 					b.Fatal(err)
 				}
-				if found, err := i.work(b.Context()); !found || err != nil {
-					b.Fatal(found, err)
-				}
+				w.runAll(b, i)
 			}
 			b.ReportMetric(float64(b.N)*n/b.Elapsed().Seconds(), "rows/s")
 		})

@@ -9,16 +9,16 @@ import (
 	"reflect"
 )
 
-// Applied says what became of a definition.
+// Applied is the effect of a definition.
 type Applied struct {
 	Name   string
 	Change string // created, updated or unchanged
 }
 
-// ApplyTypes creates or replaces resource types. A definition that the server
-// refuses is tried again as long as others get through, for it may need what
-// they define. report, which may be nil, is told of each that is applied. After
-// an error those reported are applied and the others are not.
+// ApplyTypes creates or replaces resource types. It repeats a definition that the server
+// refuses while others succeed, because the definition may need one of them. report, which may
+// be nil, is called for each applied definition. After an error the reported definitions are
+// applied and the others are not.
 func (c *Client) ApplyTypes(ctx context.Context, definitions []Definition, report func(Applied)) error {
 	names := map[string]bool{}
 	for _, d := range definitions {
@@ -61,7 +61,7 @@ func (c *Client) ApplyTypes(ctx context.Context, definitions []Definition, repor
 	return nil
 }
 
-// isRefusal reports whether a request was refused for what it says.
+// isRefusal reports whether a request was refused because of its content.
 func isRefusal(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && (e.Status == http.StatusBadRequest || e.Status == http.StatusNotFound || e.Status == http.StatusConflict)
@@ -77,7 +77,7 @@ func change(created bool, before, after json.RawMessage) string {
 	return "updated"
 }
 
-// meaning is a type without its times.
+// meaning returns a type without its times.
 func meaning(text json.RawMessage) map[string]any {
 	var members map[string]any
 	if json.Unmarshal(text, &members) != nil {

@@ -14,12 +14,11 @@ import (
 )
 
 const (
-	// MaxBulk is how many operations the API takes in one request.
+	// MaxBulk is the maximum number of operations in a request of the API.
 	MaxBulk = 500
-	// maxBulkBytes leaves some of the API's 1 MiB for what is around the
-	// operations.
+	// maxBulkBytes leaves some of the API's 1 MiB for the members around the operations.
 	maxBulkBytes = 1<<20 - 1<<10
-	// bulksInFlight is how many requests write at a time.
+	// bulksInFlight is the number of concurrent requests.
 	bulksInFlight = 4
 )
 
@@ -29,14 +28,14 @@ type Operation struct {
 	Tuple
 }
 
-// Outcome is what became of an operation: created, exists, updated or deleted.
+// Outcome is the effect of an operation: created, exists, updated or deleted.
 type Outcome struct {
 	Index  int    `json:"index"`
 	Op     string `json:"op"`
 	Status string `json:"status"`
 }
 
-// Bulk applies operations in order, all or none.
+// Bulk applies all operations in order, or none.
 func (c *Client) Bulk(ctx context.Context, ops []Operation) ([]Outcome, error) {
 	texts := make([]json.RawMessage, len(ops))
 	for i, op := range ops {
@@ -56,7 +55,7 @@ func (c *Client) bulk(ctx context.Context, ops []json.RawMessage) ([]Outcome, er
 	return data.Results, err
 }
 
-// TupleError says which tuple of [Client.WriteTuples] was not written.
+// TupleError is the error of a tuple of [Client.WriteTuples].
 type TupleError struct {
 	Index int // from 0
 	Tuple Tuple
@@ -67,10 +66,10 @@ func (e *TupleError) Error() string {
 	return fmt.Sprintf("relation %d, %s: %v", e.Index+1, e.Tuple, e.Err)
 }
 
-// Unwrap returns the server's refusal.
+// Unwrap returns the error of the server.
 func (e *TupleError) Unwrap() error { return e.Err }
 
-// batch is a bulk under way.
+// batch is a bulk that is being filled.
 type batch struct {
 	tuples  []Tuple
 	indexes []int // of the tuples
@@ -78,12 +77,12 @@ type batch struct {
 	bytes   int
 }
 
-// WriteTuples writes tuples, in any order and several requests at a time.
-// progress, which may be nil, is told how many are written so far, one call at a
-// time. After an error some are written and some are not; writing all of them
-// again does no harm. Tuples that have expired are left out, as the server
-// refuses them; expired is how many. The error is a [*TupleError] if the server refused a
-// tuple, and the source's own if it yields one.
+// WriteTuples writes tuples, in any order and in several concurrent requests. progress, which
+// may be nil, is called with the number of tuples written so far, by one goroutine at a time.
+// After an error some tuples are written and some are not; all of them can be written again.
+// Tuples that have expired are left out, because the server refuses them; expired is their
+// number. The error is a [*TupleError] if the server refused a tuple, and the error of the
+// source if it yields one.
 func (c *Client) WriteTuples(ctx context.Context, tuples iter.Seq2[Tuple, error], progress func(written int)) (expired int, err error) {
 	outer := ctx
 	group, ctx := errgroup.WithContext(ctx)
@@ -141,12 +140,12 @@ func (c *Client) WriteTuples(ctx context.Context, tuples iter.Seq2[Tuple, error]
 		return expired, err
 	}
 	if failed == nil {
-		failed = outer.Err() // canceled before anything was sent
+		failed = outer.Err() // canceled before a request was sent
 	}
 	return expired, failed
 }
 
-// locate names the tuple that an error is about.
+// locate adds the tuple to an error about it.
 func (b batch) locate(err error) error {
 	if refused, ok := errors.AsType[*Error](err); ok {
 		if i, ok := refused.index(); ok && i >= 0 && i < len(b.tuples) {

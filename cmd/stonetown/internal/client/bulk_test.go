@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// tuples are n of them, distinct.
+// tuples returns n different tuples.
 func tuples(n int) iter.Seq2[Tuple, error] {
 	return func(yield func(Tuple, error) bool) {
 		for i := range n {
@@ -26,7 +26,7 @@ func tuples(n int) iter.Seq2[Tuple, error] {
 	}
 }
 
-// All are written once, in bulks of the maximum, four at a time.
+// TestWriteTuples writes all tuples once, in bulks of the maximum size, four at a time.
 func TestWriteTuples(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var (
@@ -59,7 +59,7 @@ func TestWriteTuples(t *testing.T) {
 				written[op["subject"].(map[string]any)["id"].(string)]++
 			}
 			mu.Unlock()
-			time.Sleep(time.Second) // of the bubble: as long as others take to get here
+			time.Sleep(time.Second) // in the bubble: until all other requests have arrived
 			mu.Lock()
 			flight--
 			mu.Unlock()
@@ -82,7 +82,7 @@ func TestWriteTuples(t *testing.T) {
 	})
 }
 
-// A request stays within what the server reads, however long ids are.
+// A request is not larger than the server accepts, however long ids are.
 func TestWriteTuplesLarge(t *testing.T) {
 	s := &server{t: t}
 	total := 0
@@ -109,7 +109,7 @@ func TestWriteTuplesLarge(t *testing.T) {
 	}
 }
 
-// A failure says which tuple of all it is about, and ends the rest.
+// An error names the tuple among all tuples, and stops the other requests.
 func TestWriteTuplesFails(t *testing.T) {
 	s := &server{t: t}
 	s.handle = func(w http.ResponseWriter, r *http.Request) {
@@ -133,12 +133,12 @@ func TestWriteTuplesFails(t *testing.T) {
 		t.Errorf("%d bulks were sent all the same", len(s.requests))
 	}
 
-	// One that is about no operation.
+	// An error that is about no operation.
 	s.handle = func(w http.ResponseWriter, _ *http.Request) { refuse(w, 403, "insufficient_scope", nil) }
 	_, err = s.client(0).WriteTuples(t.Context(), tuples(1), nil)
 	contains(t, err, "insufficient_scope")
 
-	// One of the source.
+	// An error of the source.
 	s.handle = func(w http.ResponseWriter, _ *http.Request) { answer(w, `{"results":[]}`) }
 	source := func(yield func(Tuple, error) bool) {
 		for t := range tuples(MaxBulk + 1) {
@@ -152,8 +152,8 @@ func TestWriteTuplesFails(t *testing.T) {
 	contains(t, err, "line 502")
 }
 
-// TestWriteTuplesExpired leaves out what has expired, and counts it where it says
-// which tuple was refused.
+// TestWriteTuplesExpired leaves out expired tuples, and counts them in the index of a refused
+// tuple.
 func TestWriteTuplesExpired(t *testing.T) {
 	s := &server{t: t}
 	s.handle = func(w http.ResponseWriter, r *http.Request) {

@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// Question is whether a subject may do something to a resource.
+// Question is a check: may a subject do something to a resource?
 type Question struct {
 	Subject          Subject         `json:"subject"`
 	Action           string          `json:"action"`
@@ -16,8 +16,8 @@ type Question struct {
 	Explain          bool            `json:"debug,omitempty"`
 }
 
-// Decision is the answer to a [Question]. Reasons are those of an allowed one
-// that was to be explained.
+// Decision is the answer to a [Question]. Reasons are those of an allowed check with an
+// explanation.
 type Decision struct {
 	Allowed          bool     `json:"allowed"`
 	Reasons          []Reason `json:"reasons,omitempty"`
@@ -31,7 +31,7 @@ type Reason struct {
 	Text    string `json:"text"`
 }
 
-// Check asks.
+// Check sends a check.
 func (c *Client) Check(ctx context.Context, q Question) (Decision, error) {
 	d, answer, err := call[Decision](ctx, c, request{method: http.MethodPost, path: resourcesPath + "/check", body: q, asks: true})
 	d.ConsistencyToken = answer.meta.ConsistencyToken

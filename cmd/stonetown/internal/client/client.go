@@ -1,11 +1,10 @@
-// Package client speaks to a running server over its HTTP API. It has what the
-// terminal commands need and no more: resource types, resources, relations and
-// checks.
+// Package client calls a running server over its HTTP API. It has the operations that the
+// terminal commands need: resource types, resources, relations and checks.
 //
-// A [Client] gets its own access tokens. It repeats what the server was too busy
-// for and what the network lost, but a write only under an Idempotency-Key, so
-// that nothing is done twice. Values that are read keep the JSON they came in,
-// so that what is written elsewhere lacks nothing this package does not know.
+// A [Client] gets its own access tokens. It repeats requests that the server was too busy for
+// or that the network lost. It repeats a write only under an Idempotency-Key, so that no write
+// is executed twice. Values that are read keep their JSON, so that members that this package
+// does not have are not lost when the values are written elsewhere.
 package client
 
 import (
@@ -26,37 +25,37 @@ const (
 	ScopeWrite = "resources:write"
 )
 
-// Config says which server, and as whom.
+// Config has the address of the server and the credentials.
 type Config struct {
-	// BaseURL is the tenant's, such as http://dev.localhost:8080.
+	// BaseURL is the URL of the tenant, such as http://dev.localhost:8080.
 	BaseURL string
 
-	// ClientID and ClientSecret are those of an application of the tenant.
+	// ClientID and ClientSecret are the credentials of an application of the tenant.
 	ClientID, ClientSecret string
 
-	// Scopes of the access tokens. None: all that the application may have.
+	// Scopes of the access tokens. Default: all that the application may have.
 	Scopes []string
 
-	// HTTP sends the requests. Default: as [NewHTTP] makes it.
+	// HTTP sends the requests. Default: [NewHTTP].
 	HTTP *http.Client
 
-	// Patience is how long after its start a call may be tried again, when the
-	// server is busy or out of reach. Default 15s.
+	// Patience is how long after its start a call is repeated while the server is busy or
+	// unreachable. Default 15s.
 	Patience time.Duration
 }
 
-// Client is a caller of the API. It may be used concurrently.
+// Client calls the API. It is safe for concurrent use.
 type Client struct {
-	base     string // without a slash at the end
+	base     string // without a final slash
 	http     *http.Client
 	tokens   tokens
 	patience time.Duration
 }
 
-// New returns a client. It sends nothing yet.
+// New returns a client. It sends no request.
 func New(config Config) (*Client, error) {
 	base, err := url.Parse(config.BaseURL)
-	// The errors do not quote the URL, which may hold a password.
+	// The errors do not quote the URL, which may have a password.
 	switch {
 	case err != nil:
 		return nil, errors.New("the server's URL is malformed")
@@ -82,5 +81,5 @@ func New(config Config) (*Client, error) {
 	return c, nil
 }
 
-// Close gives up the connections that are kept for further calls.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }

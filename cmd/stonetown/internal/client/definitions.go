@@ -13,20 +13,20 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Definition is a resource type to be applied, in the API's own shape.
+// Definition is a resource type to apply, in the form of the API.
 type Definition struct {
 	Name string
 	JSON json.RawMessage
 }
 
-// ParseDefinitions reads resource types from YAML or JSON: one, a list, an
-// object whose only member types is a list, or several YAML documents of those.
-// Members that the API does not have are errors. The server would ignore them,
-// and a misspelt restriction would be none.
+// ParseDefinitions parses resource types from YAML or JSON: one type, a list, an object with
+// the only member types, which is a list, or several YAML documents of these. Members that the
+// API does not have are errors, because the server would ignore them, and a misspelt
+// restriction would have no effect.
 func ParseDefinitions(text []byte) ([]Definition, error) {
 	var list []Definition
 	if start := bytes.TrimLeft(text, " \t\r\n"); len(start) > 0 && (start[0] == '{' || start[0] == '[') && json.Valid(text) {
-		// JSON is YAML for the most part only.
+		// YAML includes most, but not all, of JSON.
 		if err := appendDefinitions(&list, text); err != nil {
 			return nil, err
 		}
@@ -47,7 +47,7 @@ func appendYAML(list *[]Definition, text []byte) error {
 		} else if err != nil {
 			return err
 		}
-		if document == nil { // nothing but comments
+		if document == nil { // only comments
 			continue
 		}
 		converted, err := json.Marshal(document)
@@ -89,7 +89,7 @@ func appendDefinitions(list *[]Definition, text jsontext.Value) error {
 	return nil
 }
 
-// hasTypes tells an object that holds types from one that is a type.
+// hasTypes distinguishes an object with types from a type.
 func hasTypes(text jsontext.Value) bool {
 	var members map[string]jsontext.Value
 	if strict.Unmarshal(text, &members) != nil {
@@ -99,7 +99,7 @@ func hasTypes(text jsontext.Value) bool {
 	return ok
 }
 
-// readable says where and what, without the decoder's Go types.
+// readable states the place and the problem without the Go types of the decoder.
 func readable(err error) error {
 	semantic, ok := errors.AsType[*strict.SemanticError](err)
 	if !ok {
@@ -112,8 +112,8 @@ func readable(err error) error {
 	return fmt.Errorf("%s has the wrong type", cmp.Or(place, "it"))
 }
 
-// definition is ResourceTypeInput of the API's description, and what reading a
-// type adds to it.
+// definition is ResourceTypeInput of the API's document, and the members that reading a type
+// adds to it.
 type definition struct {
 	Name        string                `json:"name"`
 	Description string                `json:"description"`

@@ -10,15 +10,15 @@ import (
 	"unicode"
 )
 
-// Error is the server's refusal.
+// Error is an error of the server.
 type Error struct {
 	Status    int
-	Code      string // what to branch on; empty if the answer is not the API's
+	Code      string // for branching; empty if the answer is not from the API
 	Message   string
 	RequestID string
 	Details   map[string]any
 
-	retryAfter time.Duration // 0: the server does not say
+	retryAfter time.Duration // 0: none
 }
 
 func (e *Error) Error() string {
@@ -41,8 +41,7 @@ func (e *Error) index() (int, bool) {
 	return int(n), ok
 }
 
-// errorOf reads an answer that is not a success. OAuth's errors have the same
-// members.
+// errorOf parses an error response. The errors of OAuth have the same members.
 func errorOf(status int, header http.Header, body []byte) *Error {
 	var wire struct {
 		Error     string         `json:"error"`
@@ -54,7 +53,7 @@ func errorOf(status int, header http.Header, body []byte) *Error {
 	if json.Unmarshal(body, &wire) == nil {
 		e.Code, e.Message, e.RequestID, e.Details = wire.Error, wire.Message, wire.RequestID, wire.Details
 	}
-	if e.Message == "" { // a proxy's
+	if e.Message == "" { // the error of a proxy
 		e.Message = fmt.Sprintf("the server responded with %d %s", status, http.StatusText(status))
 	}
 	if seconds, err := strconv.Atoi(header.Get("Retry-After")); err == nil && seconds > 0 {
@@ -65,8 +64,8 @@ func errorOf(status int, header http.Header, body []byte) *Error {
 	return e
 }
 
-// Printable quotes text that would do more to a terminal than appear on it: ids
-// may hold any character.
+// Printable quotes text that contains control sequences of terminals: ids can have any
+// character.
 func Printable(text string) string {
 	for _, r := range text {
 		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {

@@ -17,7 +17,7 @@ import (
 	"stonetown/tuplestore"
 )
 
-// Kinds of lines of an export.
+// The kinds of lines in an export.
 const (
 	KindResourceType = "resource_type"
 	KindResource     = "resource"
@@ -25,7 +25,7 @@ const (
 	KindEnd          = "end"
 )
 
-// End is the last line of an export: it says that the export is whole.
+// End is the last line of an export, by which a complete export is recognized.
 type End struct {
 	Kind          string `json:"kind"`
 	ResourceTypes int    `json:"resource_types"`
@@ -33,27 +33,26 @@ type End struct {
 	Relations     int    `json:"relations"`
 }
 
-// readsInFlight is how many resources are asked for their relations at a time.
+// readsInFlight is the number of resources that are read concurrently.
 const readsInFlight = 8
 
-// Export writes what a tenant has as lines of JSON: the API's own objects with
-// their kind, types first, then resources, then relations, then an [End].
+// Export writes the data of a tenant as lines of JSON: the objects of the API with their kind,
+// types first, then resources, then relations, then an [End].
 //
-// The API offers no snapshot and lists relations by resource only, so what
-// changes meanwhile may or may not be in it, and it takes a request for each
-// resource.
+// The API has no snapshot of a tenant and lists relations by resource only. Changes during an
+// export are therefore part of it or not, and it takes a request for each resource.
 type Export struct {
 	Client   *Client
-	Progress func(lines int) // told how many more lines are written; may be nil
+	Progress func(lines int) // called with the number of further lines; may be nil
 
 	w   io.Writer
 	end End
 }
 
-// Write writes all of it. After an error w does not have the last line.
+// Write writes the export. After an error the export has no last line.
 func (e *Export) Write(ctx context.Context, w io.Writer) error {
 	e.w, e.end = w, End{Kind: KindEnd}
-	// Oldest first, which is nearer to an order in which they can be created.
+	// The oldest type is first, which is nearer to an order in which they can be created.
 	var types []Stored[Type]
 	for t, err := range e.Client.Types(ctx) {
 		if err != nil {
@@ -101,14 +100,14 @@ func (e *Export) resources(ctx context.Context, typ string) error {
 }
 
 // managed reports whether a resource belongs to the users, groups and applications of the
-// tenant, which are no part of an export.
+// tenant, which are not part of an export.
 func managed(r Stored[Resource]) bool {
 	o := tuplestore.Object{Type: r.Value.Ref.Type, ID: r.Value.Ref.ExternalID}
 	_, managed := identity.Managed(o, "")
 	return managed || client.Managed(o, "")
 }
 
-// relations lists the resources anew rather than remember all of them.
+// relations lists the resources again instead of storing all of them.
 func (e *Export) relations(ctx context.Context, typ string) error {
 	for cursor := ""; ; {
 		p, err := e.Client.ResourcesPage(ctx, typ, cursor)
@@ -127,9 +126,8 @@ func (e *Export) relations(ctx context.Context, typ string) error {
 	}
 }
 
-// relationsOf reads the first pages of relations in parallel and what follows
-// them one after another, so that memory stays bounded and the order does not
-// depend on chance.
+// relationsOf reads the first pages of relations concurrently and the further pages one after
+// another, so that memory is bounded and the order is stable.
 func (e *Export) relationsOf(ctx context.Context, resources []Stored[Resource]) error {
 	first := make([]Page[Tuple], len(resources))
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -189,7 +187,7 @@ func (e *Export) line(kind string, object json.RawMessage, count *int) error {
 	if text[start] != '{' || text[start+1] == '}' {
 		return fmt.Errorf("the server sent a %s as %.100s", kind, object)
 	}
-	// The object's brace goes, the one before the kind is there.
+	// The opening brace of the object is replaced by the one before the kind.
 	text = append(text[:start], text[start+1:]...)
 	if _, err := e.w.Write(append(text, '\n')); err != nil {
 		return err
@@ -201,8 +199,7 @@ func (e *Export) line(kind string, object json.RawMessage, count *int) error {
 	return nil
 }
 
-// isNotFound is about types and resources only: a tenant that is not found is a
-// failure.
+// isNotFound reports a missing type or resource. A missing tenant is an error.
 func isNotFound(err error) bool {
 	refused, ok := errors.AsType[*Error](err)
 	return ok && refused.Status == http.StatusNotFound && (refused.Code == "resource_type_not_found" || refused.Code == "resource_not_found")

@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	maxLine        = 2 << 20 // bytes; twice what the API takes
-	writesInFlight = 8       // resources written at a time
+	maxLine        = 2 << 20 // bytes; twice the limit of the API
+	writesInFlight = 8       // concurrent writes of resources
 )
 
 // Import writes an export to a tenant.
 type Import struct {
 	Client   *Client
-	Progress func(lines int) // told how many more lines are written; may be nil
+	Progress func(lines int) // called with the number of further lines; may be nil
 
-	// Expired is how many relations were left out since they have expired.
+	// Expired is the number of relations that were left out because they have expired.
 	Expired int
 
 	in   *bufio.Reader
@@ -32,14 +32,14 @@ type Import struct {
 	seen End
 }
 
-// exportLine is a line of an export, and what kind it is.
+// exportLine is a line of an export with its kind.
 type exportLine struct {
 	kind, name string
 	text       []byte
 }
 
-// Read writes all that r holds. It makes sure first that r is whole. After an
-// error some of it is written and some is not; reading it again does no harm.
+// Read writes the content of r. It first verifies that r is complete. After an error some of it
+// is written and some is not; it can be read again.
 func (i *Import) Read(ctx context.Context, r io.ReadSeeker) error {
 	end, err := readEnd(r)
 	if err != nil {
@@ -67,8 +67,7 @@ func (i *Import) Read(ctx context.Context, r io.ReadSeeker) error {
 	return err
 }
 
-// readEnd reads the last line, without which an export is not whole, and goes
-// back to the beginning.
+// readEnd reads the last line, which a complete export has, and returns to the beginning.
 func readEnd(r io.ReadSeeker) (end End, err error) {
 	size, err := r.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -108,7 +107,7 @@ func (i *Import) advance() error {
 	return nil
 }
 
-// each decodes the lines of a kind that come next.
+// each decodes the next lines of a kind.
 func each[T any](i *Import, kind string, count *int) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for i.next.kind == kind {
@@ -178,7 +177,7 @@ func (i *Import) count(lines int) {
 	}
 }
 
-// counter turns how many are written so far into how many more.
+// counter turns the total so far into increments.
 func (i *Import) counter() func(written int) {
 	before := 0
 	return func(written int) {

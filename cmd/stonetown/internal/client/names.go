@@ -16,8 +16,8 @@ type Ref struct {
 
 func (r Ref) String() string { return r.Type + ":" + Printable(r.ExternalID) }
 
-// Subject names who has a relation: an object, the holders of a relation to it,
-// or everyone of a type (id *).
+// Subject names a subject: an object, the members of a relation of an object, or all objects of
+// a type (id *).
 type Subject struct {
 	Type     string `json:"type"`
 	ID       string `json:"id"`
@@ -32,7 +32,7 @@ func (s Subject) String() string {
 	return text
 }
 
-// ParseRef reads type:external_id. The id may hold anything, colons too.
+// ParseRef parses type:external_id. The id may contain colons.
 func ParseRef(text string) (Ref, error) {
 	typ, id, ok := strings.Cut(text, ":")
 	if !ok || typ == "" || id == "" {
@@ -43,9 +43,8 @@ func ParseRef(text string) (Ref, error) {
 
 var relationName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
 
-// ParseSubject reads type:id and type:id#relation. What follows the last # is a
-// relation if it could be one; an id that ends like that is given as JSON, in
-// the API's shape.
+// ParseSubject parses type:id and type:id#relation. The text after the last # is a relation if
+// it is a valid name of one; an id with such an end is given as JSON, in the form of the API.
 func ParseSubject(text string) (Subject, error) {
 	if strings.HasPrefix(text, "{") {
 		var s Subject

@@ -10,16 +10,16 @@ import (
 	"strconv"
 )
 
-// pageSize is the largest that the API allows.
+// pageSize is the maximum page size of the API.
 const pageSize = 250
 
-// Stored is a value that was read, with the JSON it came in.
+// Stored is a value that was read, with its JSON.
 type Stored[T any] struct {
 	Value T
 	JSON  json.RawMessage
 }
 
-// UnmarshalJSON keeps the text.
+// UnmarshalJSON stores the text.
 func (s *Stored[T]) UnmarshalJSON(text []byte) error {
 	s.JSON = append(json.RawMessage(nil), text...)
 	return json.Unmarshal(text, &s.Value)
@@ -28,7 +28,7 @@ func (s *Stored[T]) UnmarshalJSON(text []byte) error {
 // MarshalJSON returns the text.
 func (s Stored[T]) MarshalJSON() ([]byte, error) { return s.JSON, nil }
 
-// Page is a part of a list. An empty Next means that it is the last one.
+// Page is a part of a list. The last one has an empty Next.
 type Page[T any] struct {
 	Items []Stored[T]
 	Next  string
@@ -47,7 +47,7 @@ func page[T any](ctx context.Context, c *Client, path string, query url.Values, 
 	return Page[T]{Items: items, Next: answer.meta.NextCursor}, err
 }
 
-// all goes through pages. An error ends it.
+// all iterates over all pages. An error is the last item.
 func all[T any](next func(cursor string) (Page[T], error)) iter.Seq2[Stored[T], error] {
 	return func(yield func(Stored[T], error) bool) {
 		for cursor := ""; ; {

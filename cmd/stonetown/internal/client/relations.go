@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Tuple relates a subject to a resource, possibly on terms.
+// Tuple relates a subject to a resource, possibly with an expiry and a condition.
 type Tuple struct {
 	Resource  Ref        `json:"resource"`
 	Relation  string     `json:"relation"`
@@ -18,31 +18,31 @@ type Tuple struct {
 	Condition *Condition `json:"condition,omitempty"`
 }
 
-// String writes it as resource#relation@subject.
+// String formats the tuple as resource#relation@subject.
 func (t Tuple) String() string {
 	return t.Resource.String() + "#" + t.Relation + "@" + t.Subject.String()
 }
 
-// hasExpired reports whether the tuple holds no longer. A time that cannot be read
-// is the server's to refuse.
+// hasExpired reports whether the tuple has expired. The server refuses a time that is not
+// valid.
 func (t Tuple) hasExpired(now time.Time) bool {
 	at, err := time.Parse(time.RFC3339Nano, t.ExpiresAt)
 	return err == nil && !at.After(now)
 }
 
-// Condition is one of the resource's type that must be met.
+// Condition is a condition of the resource type that must be met.
 type Condition struct {
 	Name    string          `json:"name"`
 	Context json.RawMessage `json:"context,omitempty"`
 }
 
-// Relations lists the direct relations of a resource, all or those of a
-// relation, ordered by relation and subject.
+// Relations lists the direct relations of a resource, all or those with a name, ordered by
+// relation and subject.
 func (c *Client) Relations(ctx context.Context, resource Ref, relation string) iter.Seq2[Stored[Tuple], error] {
 	return all(func(cursor string) (Page[Tuple], error) { return c.RelationsPage(ctx, resource, relation, cursor) })
 }
 
-// RelationsPage reads one page of [Client.Relations].
+// RelationsPage returns one page of [Client.Relations].
 func (c *Client) RelationsPage(ctx context.Context, resource Ref, relation, cursor string) (Page[Tuple], error) {
 	query := url.Values{}
 	if relation != "" {
@@ -51,8 +51,8 @@ func (c *Client) RelationsPage(ctx context.Context, resource Ref, relation, curs
 	return page[Tuple](ctx, c, relationsPath(resource), query, cursor)
 }
 
-// SubjectFilter selects relations by their subject. What is empty selects nothing
-// less: without a relation of the subject, its usersets count too.
+// SubjectFilter selects relations by their subject. Empty fields select all values: without a
+// relation, the usersets of the subject are included.
 type SubjectFilter struct {
 	Subject                            Subject
 	ResourceType, ExternalID, Relation string
@@ -72,16 +72,15 @@ func (f SubjectFilter) query() url.Values {
 
 const relationsOfSubjects = "/api/v1/relations"
 
-// SubjectRelations lists the direct relations of a subject, ordered by resource
-// and relation.
+// SubjectRelations lists the direct relations of a subject, ordered by resource and relation.
 func (c *Client) SubjectRelations(ctx context.Context, f SubjectFilter) iter.Seq2[Stored[Tuple], error] {
 	return all(func(cursor string) (Page[Tuple], error) {
 		return page[Tuple](ctx, c, relationsOfSubjects, f.query(), cursor)
 	})
 }
 
-// DeleteSubjectRelations deletes the direct relations of a subject, in as many
-// requests as it takes, and returns how many were deleted, after an error too.
+// DeleteSubjectRelations deletes the direct relations of a subject in as many requests as
+// necessary, and returns the number of deleted relations, also after an error.
 func (c *Client) DeleteSubjectRelations(ctx context.Context, f SubjectFilter) (deleted int, err error) {
 	for {
 		answer, _, err := call[struct {
@@ -95,13 +94,13 @@ func (c *Client) DeleteSubjectRelations(ctx context.Context, f SubjectFilter) (d
 	}
 }
 
-// CreateRelation writes a relation. One that exists takes on the terms given.
+// CreateRelation writes a relation. An existing relation gets the given expiry and condition.
 func (c *Client) CreateRelation(ctx context.Context, t Tuple) (created bool, err error) {
 	answer, err := c.do(ctx, request{method: http.MethodPost, path: relationsPath(t.Resource), body: t})
 	return answer.status == http.StatusCreated, err
 }
 
-// DeleteRelation removes a relation, whatever its terms.
+// DeleteRelation deletes a relation with any expiry and condition.
 func (c *Client) DeleteRelation(ctx context.Context, t Tuple) error {
 	t.ExpiresAt, t.Condition = "", nil
 	_, err := c.do(ctx, request{method: http.MethodDelete, path: relationsPath(t.Resource), body: t})

@@ -10,8 +10,7 @@ import (
 
 const resourcesPath = "/api/v1/resources"
 
-// Resource is a registered resource. To write one, absent Attributes keep those
-// it has.
+// Resource is a registered resource. A write without Attributes keeps the existing ones.
 type Resource struct {
 	Ref
 	Attributes json.RawMessage `json:"attributes,omitempty"`
@@ -22,7 +21,7 @@ func (c *Client) Resources(ctx context.Context, typ string) iter.Seq2[Stored[Res
 	return all(func(cursor string) (Page[Resource], error) { return c.ResourcesPage(ctx, typ, cursor) })
 }
 
-// ResourcesPage reads one page of [Client.Resources].
+// ResourcesPage returns one page of [Client.Resources].
 func (c *Client) ResourcesPage(ctx context.Context, typ, cursor string) (Page[Resource], error) {
 	return page[Resource](ctx, c, resourcesPath, url.Values{"type": {typ}}, cursor)
 }

@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	maxAnswer     = 64 << 20 // bytes; far above the largest page
-	maxUnheard    = 3        // times that a request the network lost is sent again
+	maxAnswer     = 64 << 20 // bytes; far more than the largest page
+	maxUnheard    = 3        // repetitions of a request that the network lost
 	firstPause    = 100 * time.Millisecond
 	longestPause  = 5 * time.Second
 	codeInProcess = "idempotency_in_progress"
 )
 
-// errNotOurs is returned when something else answers at the server's URL.
+// errNotOurs is returned if another program answers at the URL of the server.
 var errNotOurs = errors.New("the response is not from Stonetown: check the server's URL")
 
 // request is one call of the API.
@@ -33,10 +33,10 @@ type request struct {
 	path   string // escaped, below the base URL
 	query  url.Values
 	body   any  // as JSON; nil: none
-	asks   bool // changes nothing, although it is a POST
+	asks   bool // changes nothing, although the method is POST
 }
 
-// reply is a success.
+// reply is a successful response.
 type reply struct {
 	status int
 	data   json.RawMessage
@@ -46,7 +46,7 @@ type reply struct {
 	}
 }
 
-// do sends a request until it is answered or patience ends.
+// do sends a request until it has a response or patience ends.
 func (c *Client) do(ctx context.Context, r request) (reply, error) {
 	var body []byte
 	if r.body != nil {
@@ -55,8 +55,8 @@ func (c *Client) do(ctx context.Context, r request) (reply, error) {
 			return reply{}, err
 		}
 	}
-	// The same key for all attempts makes them one. Nothing is sent that could
-	// not be sent again.
+	// All attempts have the same key, so that the request is executed once. The body is in
+	// memory, so that it can be sent again.
 	key := ""
 	if r.method != http.MethodGet && !r.asks {
 		key = rand.Text()
@@ -72,7 +72,7 @@ func (c *Client) do(ctx context.Context, r request) (reply, error) {
 			}
 			refused, ok := errors.AsType[*Error](err)
 			if ok && refused.Status == http.StatusUnauthorized && !renewed {
-				renewed = true // revoked, or signed with a key that is gone
+				renewed = true // revoked, or signed with a removed key
 				c.tokens.forget(token)
 				continue
 			}
@@ -136,7 +136,7 @@ func replyOf(resp *http.Response, text []byte) (reply, error) {
 	return answer, nil
 }
 
-// call is do, with the data of the answer decoded.
+// call is do, and decodes the response.
 func call[T any](ctx context.Context, c *Client, r request) (data T, answer reply, err error) {
 	if answer, err = c.do(ctx, r); err != nil {
 		return data, answer, err
@@ -147,7 +147,7 @@ func call[T any](ctx context.Context, c *Client, r request) (data T, answer repl
 	return data, answer, nil
 }
 
-// encode leaves <, > and & as they are.
+// encode does not escape <, > and &.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -158,14 +158,14 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// pauses decides how often and when a request is sent again.
+// pauses decides whether and when a request is sent again.
 type pauses struct {
 	until   time.Time
 	times   int
 	unheard int
 }
 
-// after returns how long to wait after a failure, and whether to try again.
+// after returns the pause after a failure, and whether to try again.
 func (p *pauses) after(err error) (time.Duration, bool) {
 	pause := min(firstPause<<min(p.times, 10), longestPause)
 	p.times++
@@ -183,11 +183,11 @@ func (p *pauses) after(err error) (time.Duration, bool) {
 			return 0, false
 		}
 	}
-	pause += mathrand.N(pause / 4) // calls in parallel should not come back as one
+	pause += mathrand.N(pause / 4) // concurrent calls should not be repeated at the same time
 	return pause, !time.Now().Add(pause).After(p.until)
 }
 
-// isLost reports whether the network failed in a way that may pass.
+// isLost reports whether the network failed in a way that can be temporary.
 func isLost(err error) bool {
 	if errors.Is(err, context.Canceled) {
 		return false
@@ -202,7 +202,7 @@ func isLost(err error) bool {
 	return ok
 }
 
-// sleep reports whether it slept to the end.
+// sleep reports whether it slept for the whole time.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// A busy server is asked again when it says, with the same key.
+// A busy server gets the request again after its Retry-After, with the same key.
 func TestRetryBusy(t *testing.T) {
 	for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &server{t: t}
 			s.handle = func(w http.ResponseWriter, r *http.Request) {
-				decode(t, r) // the body is there every time
+				decode(t, r) // every attempt has the body
 				if len(s.requests) < 4 {
 					w.Header().Set("Retry-After", "7")
 					refuse(w, status, "busy", nil)
@@ -45,7 +45,7 @@ func TestRetryBusy(t *testing.T) {
 	}
 }
 
-// Without a word of the server the pauses grow.
+// Without a Retry-After the pauses grow.
 func TestRetryBusyWithoutTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{t: t, handle: func(w http.ResponseWriter, _ *http.Request) { refuse(w, 503, "service_unavailable", nil) }}
@@ -61,7 +61,7 @@ func TestRetryBusyWithoutTime(t *testing.T) {
 	})
 }
 
-// A pause beyond patience is not begun.
+// A pause that ends after patience is not begun.
 func TestRetryTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{t: t, handle: func(w http.ResponseWriter, _ *http.Request) {
@@ -77,7 +77,7 @@ func TestRetryTooLate(t *testing.T) {
 	})
 }
 
-// What is lost is sent again, a few times.
+// A request that the network lost is sent again, a few times.
 func TestRetryLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		losses := 2
@@ -88,7 +88,7 @@ func TestRetryLost(t *testing.T) {
 				panic(http.ErrAbortHandler)
 			}
 			if s.requests[len(s.requests)-2].key != "" && losses == 0 {
-				losses-- // the lost one may still be under way
+				losses-- // the lost request may still be in progress
 				w.Header().Set("Retry-After", "1")
 				refuse(w, 409, "idempotency_in_progress", nil)
 				return
@@ -134,14 +134,14 @@ func TestRetryEndsWithContext(t *testing.T) {
 		}}
 		began := time.Now()
 		_, err := s.client(time.Minute).Check(ctx, Question{})
-		contains(t, err, "rate_limited") // which says more than that time is up
+		contains(t, err, "rate_limited") // it has more information than that the time is over
 		if time.Since(began) != 3*time.Second {
 			t.Errorf("ended after %v", time.Since(began))
 		}
 	})
 }
 
-// What is no answer of Stonetown is an error that says so.
+// A response that is not from Stonetown is an error that states this.
 func TestStrangers(t *testing.T) {
 	for text, word := range map[string]string{"": "not from Stonetown", "<html>": "not from Stonetown", "{}": "not from Stonetown", `{"data":3}`: "decode"} {
 		s := &server{t: t, handle: func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(text)) }}
@@ -155,8 +155,7 @@ func TestStrangers(t *testing.T) {
 	contains(t, err, "502 Bad Gateway")
 }
 
-// Tokens are used until shortly before they expire, and replaced when the server
-// no longer takes them.
+// Tokens are used until shortly before they expire, and replaced if the server refuses them.
 func TestTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bad := ""
@@ -183,7 +182,7 @@ func TestTokens(t *testing.T) {
 		bad = "Bearer token-2"
 		ask(3)
 
-		// It does not go round in circles.
+		// The client does not repeat this for ever.
 		s.handle = func(w http.ResponseWriter, _ *http.Request) { refuse(w, 401, "invalid_token", nil) }
 		_, err := c.Check(t.Context(), Question{})
 		contains(t, err, "invalid_token")
@@ -207,7 +206,7 @@ func TestTokenRefused(t *testing.T) {
 		}
 		contains(t, err, "access token")
 
-		// Getting one is repeated like everything else.
+		// A request for a token is repeated like other requests.
 		times := 0
 		s.token = func() (int, http.Header, string) {
 			if times++; times < 3 {

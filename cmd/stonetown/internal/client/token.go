@@ -11,12 +11,12 @@ import (
 	"golang.org/x/oauth2/clientcredentials"
 )
 
-// tokens holds the access token and gets another when it is about to expire.
+// tokens has the access token, and requests another one before it expires.
 type tokens struct {
 	config clientcredentials.Config
 	http   *http.Client
 
-	mu    sync.Mutex // held while a token is fetched, so that only one is
+	mu    sync.Mutex // held during a request for a token, so that there is only one
 	token *oauth2.Token
 }
 
@@ -32,7 +32,7 @@ func (t *tokens) get(ctx context.Context) (string, error) {
 		refused, ok := errors.AsType[*oauth2.RetrieveError](err)
 		switch {
 		case ok && refused.Response.StatusCode == http.StatusOK:
-			err = errNotOurs // the library's own would quote the answer
+			err = errNotOurs // the error of the library quotes the response
 		case ok:
 			err = errorOf(refused.Response.StatusCode, refused.Response.Header, refused.Body)
 		}
@@ -42,8 +42,7 @@ func (t *tokens) get(ctx context.Context) (string, error) {
 	return token.AccessToken, nil
 }
 
-// forget drops a token that the server did not accept, unless another call has
-// replaced it already.
+// forget drops a token that the server refused, unless another call has replaced it.
 func (t *tokens) forget(token string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

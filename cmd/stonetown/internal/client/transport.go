@@ -10,14 +10,13 @@ import (
 	"time"
 )
 
-// attemptTimeout bounds one request: the server's own limit, and time to
-// transfer a large page.
+// attemptTimeout bounds one request: the timeout of the server, and the time to transfer a
+// large page.
 const attemptTimeout = time.Minute
 
-// NewHTTP makes the default HTTP client. Names under localhost mean this
-// machine, whatever the resolver says and without a proxy (RFC 6761 section
-// 6.3): development servers tell tenants apart by such names, and many resolvers
-// do not know them.
+// NewHTTP returns the default HTTP client. Names under localhost lead to this machine, without
+// the resolver and without a proxy (RFC 6761 §6.3), because development servers distinguish
+// tenants by such names, and many resolvers do not have them.
 func NewHTTP() *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.Proxy = func(r *http.Request) (*url.URL, error) {
@@ -42,11 +41,11 @@ func NewHTTP() *http.Client {
 		}
 		return nil, errors.Join(err, err6)
 	}
-	transport.MaxIdleConnsPerHost = 16 // what calls in parallel use
+	transport.MaxIdleConnsPerHost = 16 // for concurrent calls
 	return &http.Client{
 		Transport: transport,
 		Timeout:   attemptTimeout,
-		// The API does not redirect; following would send tokens elsewhere.
+		// The API does not redirect, and a redirect would send tokens elsewhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Names under localhost lead to this machine, with their name as Host.
+// Names under localhost lead to this machine, and are the Host of the request.
 func TestLocalhost(t *testing.T) {
 	hosts := make(chan string, 1)
 	handler := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { hosts <- r.Host })

@@ -8,12 +8,11 @@ import (
 	"net/url"
 )
 
-// BuiltinTypes exist in every tenant. The API does not list them, although
-// resources of them may be registered and groups have relations.
+// BuiltinTypes exist in every tenant. The API does not list them, although resources of them
+// can be registered and groups have relations.
 var BuiltinTypes = []string{"user", "application", "group", "audience"}
 
-// Type is what this package needs to know of a resource type; the rest is in
-// its JSON.
+// Type has the members of a resource type that this package needs; the others are in its JSON.
 type Type struct {
 	Name string `json:"name"`
 }
@@ -25,7 +24,7 @@ func (c *Client) Types(ctx context.Context) iter.Seq2[Stored[Type], error] {
 	return all(func(cursor string) (Page[Type], error) { return page[Type](ctx, c, typesPath, nil, cursor) })
 }
 
-// Type reads a resource type.
+// Type returns a resource type.
 func (c *Client) Type(ctx context.Context, name string) (Stored[Type], error) {
 	t, _, err := call[Stored[Type]](ctx, c, request{method: http.MethodGet, path: typesPath + "/" + segment(name)})
 	return t, err
@@ -37,14 +36,13 @@ func (c *Client) PutType(ctx context.Context, definition json.RawMessage) (store
 	return stored, answer.status == http.StatusCreated, err
 }
 
-// DeleteType deletes a resource type that nothing uses.
+// DeleteType deletes a resource type that is not in use.
 func (c *Client) DeleteType(ctx context.Context, name string) error {
 	_, err := c.do(ctx, request{method: http.MethodDelete, path: typesPath + "/" + segment(name)})
 	return err
 }
 
-// segment escapes text to be one segment of a path, and none that would lead
-// elsewhere.
+// segment escapes text as one segment of a path that does not lead elsewhere.
 func segment(text string) string {
 	switch text {
 	case ".":

@@ -14,7 +14,7 @@ import (
 // TestExamples: what the examples assert holds here, and all of it has an
 // equivalent.
 func TestExamples(t *testing.T) {
-	for dir, read := range map[string]func(fs.FS, string) (*importer.World, error){
+	for dir, read := range map[string]func(fs.FS, string) (*importer.Data, error){
 		"../../../../examples/openfga": openfga.Read, "../../../../examples/spicedb": spicedb.Read,
 	} {
 		files := os.DirFS(dir)
@@ -24,16 +24,16 @@ func TestExamples(t *testing.T) {
 		}
 		for _, name := range names {
 			t.Run(name, func(t *testing.T) {
-				world, err := read(files, name)
+				data, err := read(files, name)
 				if err != nil {
 					t.Fatal(err)
 				}
-				for _, f := range world.Report {
+				for _, f := range data.Report {
 					if f.Kind == importer.Unsupported {
 						t.Errorf("%s:%d: %s", f.At.File, f.At.Line, f.Message)
 					}
 				}
-				result, err := importer.Validate(t.Context(), world)
+				result, err := importer.Validate(t.Context(), data)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -2,7 +2,7 @@
 // relationships and the assertions that test them.
 //
 // A reader for each engine (importer/openfga, importer/spicedb) turns its files into
-// a [World]: resource types, relations and assertions of this product. What has no
+// a [Data]: resource types, relations and assertions of this product. What has no
 // equivalent is never dropped silently: it is in the report, with the place where it
 // was found. [Validate] runs the assertions on an engine in memory and reports the
 // answers that differ, before anything is imported.
@@ -14,8 +14,8 @@ import (
 	"stonetown/tuplestore"
 )
 
-// World is what was read.
-type World struct {
+// Data is what was read.
+type Data struct {
 	Types      []schema.Type
 	Relations  []engine.WriteOp
 	Assertions []Assertion
@@ -104,6 +104,6 @@ const (
 )
 
 // Find adds a finding to the report.
-func (w *World) Find(at Place, kind FindingKind, message string) {
+func (w *Data) Find(at Place, kind FindingKind, message string) {
 	w.Report = append(w.Report, Finding{at, kind, message})
 }

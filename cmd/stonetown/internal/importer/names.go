@@ -22,7 +22,7 @@ var (
 // here. One that may stay the same does; for each that may not, a finding is
 // made at the place where it is declared. No two get the same name, and the same
 // names get the same ones every time.
-func (w *World) Rename(kind string, declared map[string]Place, reserved func(string) bool) map[string]string {
+func (w *Data) Rename(kind string, declared map[string]Place, reserved func(string) bool) map[string]string {
 	renamed := map[string]string{}
 	taken := map[string]bool{}
 	numbers := map[string]int{}
@@ -56,7 +56,7 @@ func (w *World) Rename(kind string, declared map[string]Place, reserved func(str
 }
 
 // RenameAll gives everything its name here, the built-in types theirs.
-func (w *World) RenameAll(types, relations, conditions map[string]Place, builtIn func(string) bool) (typeNames, relationNames, conditionNames map[string]string) {
+func (w *Data) RenameAll(types, relations, conditions map[string]Place, builtIn func(string) bool) (typeNames, relationNames, conditionNames map[string]string) {
 	none := func(string) bool { return false }
 	typeNames = w.Rename("type", types, func(name string) bool { return schema.IsReserved(name) && !builtIn(name) })
 	return typeNames, w.Rename("relation", relations, none), w.Rename("condition", conditions, none)
@@ -67,7 +67,7 @@ func (w *World) RenameAll(types, relations, conditions map[string]Place, builtIn
 // groups whose members are users, applications and groups. A group as a subject
 // stands for its members here and for itself there, so there must be none.
 // Conditions matter only as to whether there are any.
-func (w *World) BuiltIns(types []schema.Type, group Place) map[string]bool {
+func (w *Data) BuiltIns(types []schema.Type, group Place) map[string]bool {
 	builtIn := map[string]bool{}
 	var members []schema.SubjectType
 	for _, t := range types {

@@ -12,7 +12,7 @@ func TestRename(t *testing.T) {
 	for i, name := range []string{"document", "docs/document", "docs_document", "User", "user", "9lives", "é", "é_"} {
 		declared[name] = Place{File: "f", Line: i + 1}
 	}
-	var w World
+	var w Data
 	got := w.Rename("type", declared, schema.IsReserved)
 	want := map[string]string{
 		"document": "document", "docs_document": "docs_document", "docs/document": "docs_document_2",
@@ -86,7 +86,7 @@ func TestBuiltIns(t *testing.T) {
 		"all groups":        {[]schema.Type{user, typ("group", "member", "user"), typ("doc", "owner", "group:*")}, map[string]bool{"user": true}, false},
 		"members as such":   {[]schema.Type{user, typ("group", "member", "user"), typ("doc", "owner", "group#member")}, map[string]bool{"user": true, "group": true}, true},
 	} {
-		var w World
+		var w Data
 		if got := w.BuiltIns(test.types, Place{}); !reflect.DeepEqual(got, test.want) || (len(w.Report) > 0) != test.widened {
 			t.Errorf("%s: %v, %v", name, got, w.Report)
 		}

@@ -13,7 +13,7 @@ import (
 	"stonetown/tuplestore/memstore"
 )
 
-// Result is how the assertions of a world turned out.
+// Result is how the assertions of a data turned out.
 type Result struct {
 	Passed      int
 	Differences []Difference
@@ -31,10 +31,10 @@ const (
 	writeAtOnce = 1000
 )
 
-// Validate puts a world into an engine in memory and asks it what the world's
-// assertions ask. An error is about the world as a whole; an assertion that
+// Validate puts a data into an engine in memory and asks it what the data's
+// assertions ask. An error is about the data as a whole; an assertion that
 // cannot be answered is a difference.
-func Validate(ctx context.Context, w *World) (*Result, error) {
+func Validate(ctx context.Context, w *Data) (*Result, error) {
 	e, err := w.load(ctx)
 	if err != nil {
 		return nil, err
@@ -55,9 +55,9 @@ func Validate(ctx context.Context, w *World) (*Result, error) {
 	return result, nil
 }
 
-// load returns an engine that has the world's types, all at once as they may need
+// load returns an engine that has the data's types, all at once as they may need
 // each other, and its relations.
-func (w *World) load(ctx context.Context) (*engine.Engine, error) {
+func (w *Data) load(ctx context.Context) (*engine.Engine, error) {
 	if _, err := schema.Compile(w.Types); err != nil {
 		return nil, err
 	}

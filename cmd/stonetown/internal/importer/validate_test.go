@@ -16,9 +16,9 @@ func object(typ, id string) tuplestore.Object { return tuplestore.Object{Type: t
 
 func user(id string) tuplestore.Subject { return tuplestore.Subject{Type: "user", ID: id} }
 
-// small is a world with an answer of every kind.
-func small() *World {
-	return &World{
+// small is a data with an answer of every kind.
+func small() *Data {
+	return &Data{
 		Types: []schema.Type{
 			{Name: "folder", Relations: []schema.Relation{{Name: "viewer", Subjects: []schema.SubjectType{{Type: "user"}, {Type: "user", Wildcard: true}}}}},
 			{
@@ -108,7 +108,7 @@ func TestValidate(t *testing.T) {
 // A relation may subtract what leads back to it. An assertion that depends on a cycle in
 // the tuples does not hold, whatever it expects.
 func TestValidateRecursionThroughExclusion(t *testing.T) {
-	w := &World{Types: []schema.Type{{Name: "folder", Relations: []schema.Relation{
+	w := &Data{Types: []schema.Type{{Name: "folder", Relations: []schema.Relation{
 		{Name: "parent", Subjects: []schema.SubjectType{{Type: "folder"}}},
 		{Name: "reader", Subjects: []schema.SubjectType{{Type: "user"}}},
 		{Name: "viewer", Rewrites: []schema.Rewrite{{

@@ -58,7 +58,7 @@ func (t *tester) test(n *yaml.Node) error {
 		t.contextual = nil
 	}
 	if len(t.contextual) > engine.MaxContextual {
-		t.reader.world.Find(t.at(n), importer.Unsupported, fmt.Sprintf(
+		t.reader.data.Find(t.at(n), importer.Unsupported, fmt.Sprintf(
 			"a test is left out: its %d tuples would be contextual tuples of each question, of which there may be %d", len(t.contextual), engine.MaxContextual))
 		return nil
 	}
@@ -193,10 +193,10 @@ func (t *tester) add(a pair, about, problem string, assertion importer.Assertion
 		return source.Errorf(a.at, "more than %d assertions", maxAssertions)
 	}
 	if problem != "" {
-		t.reader.world.Find(a.at, importer.Unsupported, fmt.Sprintf("an assertion about %s is left out: %s", source.Clip(about), problem))
+		t.reader.data.Find(a.at, importer.Unsupported, fmt.Sprintf("an assertion about %s is left out: %s", source.Clip(about), problem))
 		return nil
 	}
 	assertion.At, assertion.Contextual = a.at, t.contextual
-	t.reader.world.Assertions = append(t.reader.world.Assertions, assertion)
+	t.reader.data.Assertions = append(t.reader.data.Assertions, assertion)
 	return nil
 }

@@ -23,12 +23,12 @@ func (m *model) translateConditions() {
 		if err != nil {
 			why, _, _ := strings.Cut(err.Error(), "\n") // CEL draws the place below
 			m.refused[name] = source.Clip(why)
-			m.world.Find(m.where.ofCondition(name), importer.Unsupported, fmt.Sprintf("condition %s is left out: %s", source.Clip(name), m.refused[name]))
+			m.data.Find(m.where.ofCondition(name), importer.Unsupported, fmt.Sprintf("condition %s is left out: %s", source.Clip(name), m.refused[name]))
 			continue
 		}
 		m.conditions[name] = d
 		if !m.isUsed(name) {
-			m.world.Find(m.where.ofCondition(name), importer.Unsupported, fmt.Sprintf("condition %s is left out: conditions belong to types, and no relation names it", source.Clip(name)))
+			m.data.Find(m.where.ofCondition(name), importer.Unsupported, fmt.Sprintf("condition %s is left out: conditions belong to types, and no relation names it", source.Clip(name)))
 		}
 	}
 }

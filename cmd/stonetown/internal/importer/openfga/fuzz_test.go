@@ -11,7 +11,7 @@ import (
 	"stonetown/schema"
 )
 
-// FuzzRead: whatever a file says, it is refused or becomes a world that fits
+// FuzzRead: whatever a file says, it is refused or becomes a data that fits
 // together, the same one every time.
 func FuzzRead(f *testing.F) {
 	names := []string{"f.fga", "f.fga.yaml", "f.json", "f.jsonl", "f.csv", "fga.mod"}

@@ -16,7 +16,7 @@ import (
 // model is an authorization model on its way from one language to the other.
 // All keys are the names of the original.
 type model struct {
-	world *importer.World
+	data  *importer.Data
 	where *declarations
 
 	definitions []*definition
@@ -56,7 +56,7 @@ type relation struct {
 	subjects []*openfgav1.RelationReference
 }
 
-// model reads a file with a model and adds its types to the world.
+// model reads a file with a model and adds its types to the data.
 func (r *reader) model(name, text string) (*model, error) {
 	switch kindOf(name) {
 	case ".mod":
@@ -95,7 +95,7 @@ func (r *reader) dsl(name, text string, d *document, numbers []int) (*model, err
 
 func (r *reader) translated(proto *openfgav1.AuthorizationModel, where *declarations) (*model, error) {
 	m := &model{
-		world: r.world, where: where,
+		data: r.data, where: where,
 		types: map[string]*definition{}, relations: map[key]*relation{},
 		declared:   proto.GetConditions(),
 		conditions: map[string]condition.Definition{}, refused: map[string]string{},
@@ -107,7 +107,7 @@ func (r *reader) translated(proto *openfgav1.AuthorizationModel, where *declarat
 	if err := m.resolve(); err != nil {
 		return nil, err
 	}
-	m.builtIn = m.world.BuiltIns(m.outlines())
+	m.builtIn = m.data.BuiltIns(m.outlines())
 	m.rename()
 	m.translateConditions()
 	m.leaveOut()

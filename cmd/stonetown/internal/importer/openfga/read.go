@@ -52,17 +52,17 @@ const (
 // and none is read that lies outside the root of files.
 //
 // Errors begin with the file and, where it is known, the line.
-func Read(files fs.FS, name string) (*importer.World, error) {
-	r := &reader{files: source.Files{FS: files}, world: &importer.World{}}
+func Read(files fs.FS, name string) (*importer.Data, error) {
+	r := &reader{files: source.Files{FS: files}, data: &importer.Data{}}
 	if err := r.read(name); err != nil {
 		return nil, err
 	}
-	return r.world, nil
+	return r.data, nil
 }
 
 type reader struct {
 	files source.Files
-	world *importer.World
+	data  *importer.Data
 	// tupleFiles and tupleBytes are how many files of tuples were referred to,
 	// and their length together.
 	tupleFiles, tupleBytes int
@@ -109,7 +109,7 @@ func (r *reader) read(name string) error {
 
 // onlyTuples takes tuples that come without a model.
 func (r *reader) onlyTuples(tuples []written) (err error) {
-	r.world.Relations, err = r.operations(tuples, nil)
+	r.data.Relations, err = r.operations(tuples, nil)
 	return err
 }
 

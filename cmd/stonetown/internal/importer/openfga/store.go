@@ -24,7 +24,7 @@ func (r *reader) store(d *document) error {
 	if err != nil {
 		return err
 	}
-	if r.world.Relations, err = r.operations(tuples, m); err != nil {
+	if r.data.Relations, err = r.operations(tuples, m); err != nil {
 		return err
 	}
 	tests := members["tests"]
@@ -41,7 +41,7 @@ func (r *reader) store(d *document) error {
 // passOver reports a member that is not known.
 func (r *reader) passOver(what string) func(pair) error {
 	return func(p pair) error {
-		r.world.Find(p.at, importer.Unsupported, fmt.Sprintf("%s of a %s is not known and is left out", source.Quoted(p.key), what))
+		r.data.Find(p.at, importer.Unsupported, fmt.Sprintf("%s of a %s is not known and is left out", source.Quoted(p.key), what))
 		return nil
 	}
 }

@@ -21,7 +21,7 @@ func (m *model) leaveOut() {
 	for _, d := range m.definitions {
 		for _, r := range d.relations {
 			if why := m.leftOut[r.key]; why != "" {
-				m.world.Find(r.at, importer.Unsupported, fmt.Sprintf("%s is left out: %s", r.key, why))
+				m.data.Find(r.at, importer.Unsupported, fmt.Sprintf("%s is left out: %s", r.key, why))
 			}
 		}
 	}

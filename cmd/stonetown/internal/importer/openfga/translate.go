@@ -32,10 +32,10 @@ func (m *model) translate() error {
 			original[r.relation] = name
 		}
 		importer.PinActions(&t, original)
-		m.world.Types = append(m.world.Types, t)
+		m.data.Types = append(m.data.Types, t)
 	}
 	var err error
-	if m.compiled, err = schema.Compile(m.world.Types); err != nil {
+	if m.compiled, err = schema.Compile(m.data.Types); err != nil {
 		return m.misfit(err, kept)
 	}
 	return nil
@@ -64,7 +64,7 @@ func (m *model) subjects(t *schema.Type, r *relation) []schema.SubjectType {
 		}
 	}
 	if conditional {
-		m.world.Find(r.at, importer.Widened, fmt.Sprintf("any tuple of %s may stand on any condition of %s, or on none", r.key, r.typ))
+		m.data.Find(r.at, importer.Widened, fmt.Sprintf("any tuple of %s may stand on any condition of %s, or on none", r.key, r.typ))
 	}
 	return kinds
 }

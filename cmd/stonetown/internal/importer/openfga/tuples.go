@@ -106,12 +106,12 @@ func (r *reader) operations(tuples []written, m *model) ([]engine.WriteOp, error
 	for _, w := range tuples {
 		p, problem := w.parse()
 		if problem != "" {
-			r.world.Find(w.at, importer.Unsupported, fmt.Sprintf("%s is left out: %s", w, problem))
+			r.data.Find(w.at, importer.Unsupported, fmt.Sprintf("%s is left out: %s", w, problem))
 			continue
 		}
 		k := w.object + "#" + w.relation + "@" + w.user
 		if before, ok := seen[k]; ok {
-			r.world.Find(w.at, importer.Unsupported, fmt.Sprintf("%s is left out: it stands in %s already", w, spot(before)))
+			r.data.Find(w.at, importer.Unsupported, fmt.Sprintf("%s is left out: it stands in %s already", w, spot(before)))
 			continue
 		}
 		seen[k] = w.at
@@ -119,7 +119,7 @@ func (r *reader) operations(tuples []written, m *model) ([]engine.WriteOp, error
 	}
 	translate := (*model).operation
 	if m == nil {
-		m = &model{world: r.world}
+		m = &model{data: r.data}
 		if err := m.nameAfter(all); err != nil {
 			return nil, err
 		}
@@ -129,7 +129,7 @@ func (r *reader) operations(tuples []written, m *model) ([]engine.WriteOp, error
 	for _, p := range all {
 		op, problem := translate(m, p)
 		if problem != "" {
-			r.world.Find(p.at, importer.Unsupported, fmt.Sprintf("%s is left out: %s", p, problem))
+			r.data.Find(p.at, importer.Unsupported, fmt.Sprintf("%s is left out: %s", p, problem))
 			continue
 		}
 		ops = append(ops, op)
@@ -161,7 +161,7 @@ func (m *model) nameAfter(tuples []parsed) error {
 			return source.Errorf(p.at, "the tuples have more than %d types, relations or conditions", schema.MaxDocument)
 		}
 	}
-	m.typeNames, m.relationNames, m.conditionNames = m.world.RenameAll(types, relations, conditions, importer.IsShared)
+	m.typeNames, m.relationNames, m.conditionNames = m.data.RenameAll(types, relations, conditions, importer.IsShared)
 	return nil
 }
 

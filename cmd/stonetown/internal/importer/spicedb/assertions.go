@@ -35,7 +35,7 @@ func (a *asserter) assertions(n *yaml.Node) error {
 	for _, p := range pairs {
 		want, ok := wants[p.key.Value]
 		if !ok {
-			a.world.Find(a.at(p.key), importer.Unsupported, "assertions of the kind "+source.Quoted(p.key.Value)+" are not known and left out")
+			a.data.Find(a.at(p.key), importer.Unsupported, "assertions of the kind "+source.Quoted(p.key.Value)+" are not known and left out")
 			continue
 		}
 		items, err := a.items(p.value)
@@ -68,7 +68,7 @@ func (a *asserter) assertion(n *yaml.Node, want importer.Answer) error {
 		}
 	}
 	if w.caveat != "" || !w.expires.IsZero() {
-		a.world.Find(a.at(n), importer.Unsupported, "a question has no caveat or expiration, that of the assertion is left out")
+		a.data.Find(a.at(n), importer.Unsupported, "a question has no caveat or expiration, that of the assertion is left out")
 	}
 	return a.check(a.at(n), w.resource, w.relation, w.subject, context, want)
 }
@@ -87,7 +87,7 @@ func (a *asserter) check(at importer.Place, resource tuplestore.Object, relation
 		problem = "a group as a subject stands for its members here"
 	}
 	if problem != "" {
-		a.world.Find(at, importer.Unsupported, fmt.Sprintf("an assertion about %s#%s and %s is left out: %s", source.Clip(resource.String()), relation, source.Clip(s.String()), problem))
+		a.data.Find(at, importer.Unsupported, fmt.Sprintf("an assertion about %s#%s and %s is left out: %s", source.Clip(resource.String()), relation, source.Clip(s.String()), problem))
 		return nil
 	}
 	return a.add(importer.Assertion{At: at, Context: context, Check: &importer.Check{
@@ -96,10 +96,10 @@ func (a *asserter) check(at importer.Place, resource tuplestore.Object, relation
 }
 
 func (a *asserter) add(assertion importer.Assertion) error {
-	if len(a.world.Assertions) == maxAssertions {
+	if len(a.data.Assertions) == maxAssertions {
 		return source.Errorf(assertion.At, "more than %d assertions", maxAssertions)
 	}
-	a.world.Assertions = append(a.world.Assertions, assertion)
+	a.data.Assertions = append(a.data.Assertions, assertion)
 	return nil
 }
 
@@ -120,7 +120,7 @@ func (a *asserter) expectations(n *yaml.Node) error {
 		return err
 	}
 	if len(pairs) > 0 {
-		a.world.Find(a.at(n), importer.Widened, "expected relations are compared by their subjects, not by the relations through which these are found")
+		a.data.Find(a.at(n), importer.Widened, "expected relations are compared by their subjects, not by the relations through which these are found")
 	}
 	for _, p := range pairs {
 		if err := a.expectation(p); err != nil {
@@ -147,7 +147,7 @@ func (a *asserter) expectation(p pair) error {
 		return err
 	}
 	if problem := a.relationProblem(resource.Type, relation); problem != "" {
-		a.world.Find(a.at(p.key), importer.Unsupported, fmt.Sprintf("the subjects expected for %s#%s are left out: %s", source.Clip(resource.String()), relation, problem))
+		a.data.Find(a.at(p.key), importer.Unsupported, fmt.Sprintf("the subjects expected for %s#%s are left out: %s", source.Clip(resource.String()), relation, problem))
 		return nil
 	}
 	kinds := map[string]*expected{}
@@ -211,7 +211,7 @@ func (a *asserter) expectation(p pair) error {
 // view; one with caveats is not decided without their values.
 func (a *asserter) subjects(at importer.Place, resource tuplestore.Object, relation, typ string, kind *expected) error {
 	if kind.caveated {
-		a.world.Find(at, importer.Unsupported, fmt.Sprintf("the subjects %s of %s#%s are compared one by one, not as a list, since some depend on caveats", typ, source.Clip(resource.String()), relation))
+		a.data.Find(at, importer.Unsupported, fmt.Sprintf("the subjects %s of %s#%s are compared one by one, not as a list, since some depend on caveats", typ, source.Clip(resource.String()), relation))
 		return nil
 	}
 	return a.add(importer.Assertion{At: at, Subjects: &importer.Subjects{

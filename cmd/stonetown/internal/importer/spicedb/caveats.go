@@ -21,13 +21,13 @@ func (m *model) translateCaveats() {
 		if _, err := condition.Compile(d); err != nil {
 			why, _, _ := strings.Cut(err.Error(), "\n") // CEL draws the place below
 			m.refused[c.Name] = why
-			m.world.Find(place(c.Pos), importer.Unsupported, fmt.Sprintf("caveat %s is left out: %s", c.Name, why))
+			m.data.Find(place(c.Pos), importer.Unsupported, fmt.Sprintf("caveat %s is left out: %s", c.Name, why))
 			continue
 		}
 		m.conditions[c.Name] = d
 		for i, p := range c.Parameters {
 			if d.Parameters[i].Type != p.Type {
-				m.world.Find(place(c.Pos), importer.Widened, fmt.Sprintf("parameter %s of caveat %s may be negative", p.Name, c.Name))
+				m.data.Find(place(c.Pos), importer.Widened, fmt.Sprintf("parameter %s of caveat %s may be negative", p.Name, c.Name))
 			}
 		}
 	}

@@ -41,7 +41,7 @@ func (r *reader) collectInto(s *sources, seen map[string]bool, name, code string
 		switch at := place(statement.Pos); {
 		case statement.Use != "":
 			if !slices.Contains([]string{"expiration", "typechecking", "self", "partial", "import"}, statement.Use) {
-				r.world.Find(at, importer.Unsupported, "use "+statement.Use+" is not known and has no effect")
+				r.data.Find(at, importer.Unsupported, "use "+statement.Use+" is not known and has no effect")
 			}
 			s.flags[statement.Use] = true
 		case statement.Import != "":

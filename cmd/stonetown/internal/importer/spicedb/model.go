@@ -11,7 +11,7 @@ import (
 // names of the original.
 type model struct {
 	*sources
-	world *importer.World
+	data *importer.Data
 
 	types    map[string]*definition
 	members  map[key]*member
@@ -39,14 +39,14 @@ type key struct{ typ, relation string }
 
 func (k key) String() string { return k.typ + "#" + k.relation }
 
-// schema reads the text of a schema and adds its types to the world.
+// schema reads the text of a schema and adds its types to the data.
 func (r *reader) schema(name, source string, lines []int) (*model, error) {
 	s, err := r.collect(name, source, lines)
 	if err != nil {
 		return nil, err
 	}
 	m := &model{
-		sources: s, world: r.world,
+		sources: s, data: r.data,
 		types: map[string]*definition{}, members: map[key]*member{}, declared: map[string]*caveat{},
 		conditions: map[string]condition.Definition{}, refused: map[string]string{},
 		leftOut: map[key]string{}, empty: map[key]bool{},
@@ -63,7 +63,7 @@ func (r *reader) schema(name, source string, lines []int) (*model, error) {
 	if err := m.resolve(); err != nil {
 		return nil, err
 	}
-	m.builtIn = m.world.BuiltIns(m.outlines())
+	m.builtIn = m.data.BuiltIns(m.outlines())
 	m.rename()
 	m.translateCaveats()
 	m.leaveOut()

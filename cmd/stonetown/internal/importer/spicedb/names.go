@@ -7,7 +7,7 @@ import (
 	"stonetown/schema/condition"
 )
 
-// outlines are the definitions as far as [importer.World.BuiltIns] looks at them.
+// outlines are the definitions as far as [importer.Data.BuiltIns] looks at them.
 func (m *model) outlines() (all []schema.Type, group importer.Place) {
 	for _, d := range m.definitions {
 		all = append(all, outline(d))
@@ -49,7 +49,7 @@ func (m *model) rename() {
 	for _, c := range m.caveats {
 		conditions[c.Name] = place(c.Pos)
 	}
-	m.typeNames, m.relationNames, m.conditionNames = m.world.RenameAll(types, relations, conditions, func(name string) bool { return m.builtIn[name] })
+	m.typeNames, m.relationNames, m.conditionNames = m.data.RenameAll(types, relations, conditions, func(name string) bool { return m.builtIn[name] })
 }
 
 func appendOnce[T comparable](list []T, v T) []T {

@@ -42,8 +42,8 @@ const (
 // here, so that they fit the types of a schema that is read on its own.
 //
 // Errors begin with the file and, where it is known, the line.
-func Read(files fs.FS, name string) (*importer.World, error) {
-	r := &reader{files: source.Files{FS: files}, world: &importer.World{}}
+func Read(files fs.FS, name string) (*importer.Data, error) {
+	r := &reader{files: source.Files{FS: files}, data: &importer.Data{}}
 	text, err := r.files.Text(name, maxFile)
 	if err != nil {
 		return nil, err
@@ -61,10 +61,10 @@ func Read(files fs.FS, name string) (*importer.World, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.world, nil
+	return r.data, nil
 }
 
 type reader struct {
 	files source.Files
-	world *importer.World
+	data  *importer.Data
 }

@@ -105,7 +105,7 @@ func parseContext(text string) (map[string]any, error) {
 }
 
 // relationships reads relationships, one per line, and adds those that the
-// model allows to the world. Without a model, names stay what they are as far as
+// model allows to the data. Without a model, names stay what they are as far as
 // they may.
 func (r *reader) relationships(name, text string, lines []int, m *model) error {
 	type found struct {
@@ -131,7 +131,7 @@ func (r *reader) relationships(name, text string, lines []int, m *model) error {
 		}
 		key := w.resource.String() + "#" + w.relation + "@" + w.subject.String()
 		if first, ok := seen[key]; ok {
-			r.world.Find(at, importer.Unsupported, fmt.Sprintf("%s stands in line %d already, this one is left out", source.Clip(key), first.Line))
+			r.data.Find(at, importer.Unsupported, fmt.Sprintf("%s stands in line %d already, this one is left out", source.Clip(key), first.Line))
 			continue
 		}
 		seen[key] = at
@@ -139,7 +139,7 @@ func (r *reader) relationships(name, text string, lines []int, m *model) error {
 	}
 	translate := (*model).operation
 	if m == nil {
-		m = &model{world: r.world}
+		m = &model{data: r.data}
 		types, relations, conditions := map[string]importer.Place{}, map[string]importer.Place{}, map[string]importer.Place{}
 		for _, w := range all {
 			source.First(types, w.resource.Type, w.at)
@@ -155,16 +155,16 @@ func (r *reader) relationships(name, text string, lines []int, m *model) error {
 		if n := max(len(types), len(relations), len(conditions)); n > schema.MaxDocument {
 			return source.Errorf(importer.Place{File: name}, "more than %d types or relations", schema.MaxDocument)
 		}
-		m.typeNames, m.relationNames, m.conditionNames = m.world.RenameAll(types, relations, conditions, importer.IsShared)
+		m.typeNames, m.relationNames, m.conditionNames = m.data.RenameAll(types, relations, conditions, importer.IsShared)
 		translate = (*model).unchecked
 	}
 	for _, w := range all {
 		op, problem := translate(m, w.written)
 		if problem != "" {
-			r.world.Find(w.at, importer.Unsupported, fmt.Sprintf("%s#%s@%s is left out: %s", source.Clip(w.resource.String()), w.relation, source.Clip(w.subject.String()), problem))
+			r.data.Find(w.at, importer.Unsupported, fmt.Sprintf("%s#%s@%s is left out: %s", source.Clip(w.resource.String()), w.relation, source.Clip(w.subject.String()), problem))
 			continue
 		}
-		r.world.Relations = append(r.world.Relations, op)
+		r.data.Relations = append(r.data.Relations, op)
 	}
 	return nil
 }

@@ -36,8 +36,8 @@ func TestRead(t *testing.T) {
 	})
 }
 
-// show prints a world, a line for everything.
-func show(w *importer.World) string {
+// show prints a data, a line for everything.
+func show(w *importer.Data) string {
 	var b strings.Builder
 	for _, t := range w.Types {
 		fmt.Fprintf(&b, "type %s\n", t.Name)

@@ -21,7 +21,7 @@ func (m *model) leaveOut() {
 		for _, member := range d.Members {
 			k := key{d.Name, member.name()}
 			if why := m.leftOut[k]; why != "" {
-				m.world.Find(place(member.Pos), importer.Unsupported, fmt.Sprintf("%s is left out: %s", k, why))
+				m.data.Find(place(member.Pos), importer.Unsupported, fmt.Sprintf("%s is left out: %s", k, why))
 			}
 		}
 	}

@@ -44,10 +44,10 @@ func (m *model) translate() error {
 			original[k.relation] = r.Name
 		}
 		importer.PinActions(&t, original)
-		m.world.Types = append(m.world.Types, t)
+		m.data.Types = append(m.data.Types, t)
 	}
 	var err error
-	if m.compiled, err = schema.Compile(m.world.Types); err != nil {
+	if m.compiled, err = schema.Compile(m.data.Types); err != nil {
 		return m.misfit(err, kept)
 	}
 	return nil
@@ -84,7 +84,7 @@ func (m *model) findWidened(d *definition) {
 		}
 		if member.Permission != nil {
 			if len(member.Permission.Annotation) > 0 {
-				m.world.Find(place(member.Pos), importer.Widened, fmt.Sprintf("that %s is for %s only is not checked", k, strings.Join(member.Permission.Annotation, " and ")))
+				m.data.Find(place(member.Pos), importer.Widened, fmt.Sprintf("that %s is for %s only is not checked", k, strings.Join(member.Permission.Annotation, " and ")))
 			}
 			continue
 		}
@@ -93,10 +93,10 @@ func (m *model) findWidened(d *definition) {
 			caveats, expires = caveats || s.With != "", expires || s.Expires
 		}
 		if caveats {
-			m.world.Find(place(member.Pos), importer.Widened, fmt.Sprintf("any tuple of %s may stand on any condition of %s, or on none", k, d.Name))
+			m.data.Find(place(member.Pos), importer.Widened, fmt.Sprintf("any tuple of %s may stand on any condition of %s, or on none", k, d.Name))
 		}
 		if expires {
-			m.world.Find(place(member.Pos), importer.Widened, fmt.Sprintf("tuples of %s may have an expiration and need not, as everywhere", k))
+			m.data.Find(place(member.Pos), importer.Widened, fmt.Sprintf("tuples of %s may have an expiration and need not, as everywhere", k))
 		}
 	}
 }

@@ -88,7 +88,7 @@ func (r *reader) open(name, text string) (*document, error) {
 				d.sections[key] = pair.value
 			}
 		default:
-			r.world.Find(d.at(pair.key), importer.Unsupported, "the section "+source.Quoted(key)+" is not known and is left out")
+			r.data.Find(d.at(pair.key), importer.Unsupported, "the section "+source.Quoted(key)+" is not known and is left out")
 		}
 	}
 	return d, nil

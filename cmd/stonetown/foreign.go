@@ -16,7 +16,7 @@ import (
 	"stonetown/cmd/stonetown/internal/importer/spicedb"
 )
 
-// The engines whose files are read.
+// The engines with supported files.
 const (
 	fromOpenFGA = "openfga"
 	fromSpiceDB = "spicedb"
@@ -24,23 +24,23 @@ const (
 
 const fromUsage = "`engine` that the files are for: openfga or spicedb (default by file name and content)"
 
-// readWorld reads the files of another engine as one world.
-func readWorld(files []string, from string) (*importer.World, error) {
-	world := new(importer.World)
+// readData reads the files of another engine.
+func readData(files []string, from string) (*importer.Data, error) {
+	data := new(importer.Data)
 	for _, file := range files {
 		w, err := readForeign(file, from)
 		if err != nil {
 			return nil, err
 		}
-		world.Types = append(world.Types, w.Types...)
-		world.Relations = append(world.Relations, w.Relations...)
-		world.Assertions = append(world.Assertions, w.Assertions...)
-		world.Report = append(world.Report, w.Report...)
+		data.Types = append(data.Types, w.Types...)
+		data.Relations = append(data.Relations, w.Relations...)
+		data.Assertions = append(data.Assertions, w.Assertions...)
+		data.Report = append(data.Report, w.Report...)
 	}
-	return world, nil
+	return data, nil
 }
 
-func readForeign(file, from string) (*importer.World, error) {
+func readForeign(file, from string) (*importer.Data, error) {
 	dir, name, err := locate(file)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func readForeign(file, from string) (*importer.World, error) {
 			return nil, err
 		}
 	}
-	root, err := os.OpenRoot(dir) // links do not lead out of it either
+	root, err := os.OpenRoot(dir) // links in the folder cannot lead out of it
 	if err != nil {
 		return nil, err
 	}
@@ -64,10 +64,10 @@ func readForeign(file, from string) (*importer.World, error) {
 	return nil, fmt.Errorf("--from is %q; it must be %s or %s", from, fromOpenFGA, fromSpiceDB)
 }
 
-// locate finds the folder to read and the file's name in it. Files refer to others
-// in folders above theirs, but not above the one that the command is run in. A
-// file elsewhere refers to those of its own folder and below. What counts is
-// where a file is, not how its path is written.
+// locate returns the folder to read and the name of the file in it. Files refer to others in
+// folders above theirs, but not above the current folder of the process. A file elsewhere
+// refers to files in its own folder and below. The real path of the file decides, not the given
+// one.
 func locate(file string) (dir, name string, err error) {
 	if file, err = resolved(file); err != nil {
 		return "", "", err
@@ -81,19 +81,19 @@ func locate(file string) (dir, name string, err error) {
 	return dir, filepath.ToSlash(name), nil
 }
 
-// resolved is the absolute path of a file, without links.
+// resolved returns the absolute path of a file, without links.
 func resolved(file string) (string, error) {
-	file, err := filepath.EvalSymlinks(file) // first, as a link before .. matters
+	file, err := filepath.EvalSymlinks(file) // before Abs, because a link before .. matters
 	if err != nil {
 		return "", err
 	}
 	if file, err = filepath.Abs(file); err != nil {
 		return "", err
 	}
-	return filepath.EvalSymlinks(file) // there may be links above the current folder
+	return filepath.EvalSymlinks(file) // the path of the current folder may have links
 }
 
-// guessEngine says whose file it is.
+// guessEngine returns the engine of a file.
 func guessEngine(file string) (string, error) {
 	switch filepath.Ext(file) {
 	case ".zed", ".schema", ".txt", ".rel", ".relationships":
@@ -119,14 +119,14 @@ func guessEngine(file string) (string, error) {
 	return fromOpenFGA, nil
 }
 
-// printReport tells what of a world is not as it was, and how much there is.
-func printReport(w io.Writer, world *importer.World) {
+// printReport prints the findings, and the numbers of types, relations and assertions.
+func printReport(w io.Writer, data *importer.Data) {
 	counts := map[importer.FindingKind]int{}
-	for _, f := range world.Report {
+	for _, f := range data.Report {
 		counts[f.Kind]++
 		fmt.Fprintf(w, "%s %s: %s\n", at(f.At), f.Kind, f.Message)
 	}
-	fmt.Fprintf(w, "%d types, %d relations, %d assertions", len(world.Types), len(world.Relations), len(world.Assertions))
+	fmt.Fprintf(w, "%d types, %d relations, %d assertions", len(data.Types), len(data.Relations), len(data.Assertions))
 	for _, kind := range []importer.FindingKind{importer.Renamed, importer.Widened, importer.Unsupported} {
 		if counts[kind] > 0 {
 			fmt.Fprintf(w, "; %d %s", counts[kind], kind)
@@ -135,7 +135,7 @@ func printReport(w io.Writer, world *importer.World) {
 	fmt.Fprintln(w)
 }
 
-// printDifferences tells which assertions do not hold, and how many do.
+// printDifferences prints the assertions that do not hold, and the number of those that hold.
 func printDifferences(w io.Writer, r *importer.Result) {
 	for _, d := range r.Differences {
 		fmt.Fprintf(w, "%s %s expected %s, got %s\n", at(d.At), d.Question, d.Want, d.Got)
@@ -145,7 +145,7 @@ func printDifferences(w io.Writer, r *importer.Result) {
 	}
 }
 
-// at is a place as editors and compilers write it.
+// at formats a place as editors and compilers do.
 func at(p importer.Place) string {
 	if p.Line == 0 {
 		return p.File + ":"
@@ -153,11 +153,11 @@ func at(p importer.Place) string {
 	return fmt.Sprintf("%s:%d:", p.File, p.Line)
 }
 
-func hasUnsupported(world *importer.World) bool {
-	return slices.ContainsFunc(world.Report, func(f importer.Finding) bool { return f.Kind == importer.Unsupported })
+func hasUnsupported(data *importer.Data) bool {
+	return slices.ContainsFunc(data.Report, func(f importer.Finding) bool { return f.Kind == importer.Unsupported })
 }
 
-// isExport tells an export of this product from files of others.
+// isExport distinguishes an export of this product from files of other engines.
 func isExport(file string) bool {
 	f, err := os.Open(file)
 	if err != nil {

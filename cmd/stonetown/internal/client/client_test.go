@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// server answers requests in memory, so that tests can run on the clock of
-// testing/synctest. Tokens are its own business; answers come from handle.
+// server answers requests in memory, so that tests can run on the clock of testing/synctest. It
+// issues tokens itself and calls handle for other requests.
 type server struct {
 	t      *testing.T
 	handle func(w http.ResponseWriter, r *http.Request)
