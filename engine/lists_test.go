@@ -2,13 +2,10 @@ package engine_test
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -157,120 +154,6 @@ func TestListActions(t *testing.T) {
 	}
 }
 
-// editToken replaces one part of a consistency token.
-func editToken(t *testing.T, token string, part int, with string) string {
-	t.Helper()
-	text, err := base64.RawURLEncoding.DecodeString(token)
-	if err != nil {
-		t.Fatal(err)
-	}
-	parts := strings.Split(string(text), "|")
-	parts[part] = with
-	return base64.RawURLEncoding.EncodeToString([]byte(strings.Join(parts, "|")))
-}
-
-// watchUntil collects the events of a watch up to the one with the token.
-func watchUntil(w *fixture, after, last string) ([]engine.WatchEvent, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	var events []engine.WatchEvent
-	done := errors.New("seen enough")
-	err := w.engine.Watch(ctx, tenant, engine.WatchRequest{After: after, Heartbeat: 50 * time.Millisecond}, func(ev engine.WatchEvent) error {
-		events = append(events, ev)
-		if ev.Token == last && !ev.Heartbeat {
-			return done
-		}
-		return nil
-	})
-	if errors.Is(err, done) {
-		err = nil
-	}
-	return events, err
-}
-
-func TestWatch(t *testing.T) {
-	w := newFixture(t, engine.Config{})
-	w.define(drive)
-	first := w.write("folder:0#viewer@user:ann")
-	var last string
-	for i := range 600 { // more than one read of the changelog
-		last = w.write(fmt.Sprintf("folder:%d#viewer@user:ann", i+1))
-	}
-	events, err := watchUntil(w, first, last)
-	if err != nil || len(events) != 601 {
-		t.Fatalf("%d events, %v", len(events), err)
-	}
-	if !events[0].Heartbeat || events[0].Token != first {
-		t.Errorf("it begins with %+v", events[0])
-	}
-	for i, ev := range events[1:] {
-		want := fmt.Sprintf("folder:%d#viewer@user:ann", i+1)
-		if len(ev.Changes) != 2 || ev.Changes[0].Tuple.String() != want || !ev.Changes[1].Tuple.IsPresence() {
-			t.Fatalf("event %d: %+v, want %s", i, ev, want)
-		}
-	}
-
-	// Without changes there are heartbeats, and later changes follow.
-	next := make(chan string, 1)
-	go func() {
-		time.Sleep(200 * time.Millisecond)
-		next <- w.write("folder:0#viewer@user:bob")
-	}()
-	var beats int
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	done := errors.New("seen enough")
-	err = w.engine.Watch(ctx, tenant, engine.WatchRequest{Heartbeat: 20 * time.Millisecond}, func(ev engine.WatchEvent) error {
-		if !ev.Heartbeat {
-			if token := <-next; ev.Token != token {
-				t.Errorf("token %s, want %s", ev.Token, token)
-			}
-			return done
-		}
-		beats++
-		return nil
-	})
-	if !errors.Is(err, done) || beats < 2 {
-		t.Errorf("%v after %d heartbeats", err, beats)
-	}
-
-	for name, c := range map[string]struct {
-		token string
-		want  error
-	}{
-		"nonsense": {"x", engine.ErrTokenInvalid},
-		"ahead":    {editToken(t, last, 3, "999999"), engine.ErrTokenUnknown},
-		"restored": {editToken(t, last, 2, "another"), engine.ErrTokenExpired},
-	} {
-		if _, err := watchUntil(w, c.token, ""); !errors.Is(err, c.want) {
-			t.Errorf("%s: %v, want %v", name, err, c.want)
-		}
-	}
-}
-
-// A watch of a tenant without writes begins before its history.
-func TestWatchBeginsBeforeTheFirstWrite(t *testing.T) {
-	w := newFixture(t, engine.Config{})
-	var start string
-	stop := errors.New("stop")
-	err := w.engine.Watch(context.Background(), tenant, engine.WatchRequest{}, func(ev engine.WatchEvent) error {
-		start = ev.Token
-		return stop
-	})
-	if !errors.Is(err, stop) {
-		t.Fatal(err)
-	}
-	w.define("folder\n  viewer")
-	last := w.write("folder:0#viewer@user:ann")
-	events, err := watchUntil(w, start, last)
-	if err != nil || len(events) != 3 || !events[1].SchemaChanged {
-		t.Fatalf("%+v, %v", events, err)
-	}
-	if events, err = watchUntil(w, events[1].Token, last); err != nil || len(events) != 2 {
-		t.Fatalf("%+v, %v", events, err)
-	}
-}
-
 // An expiry takes effect at its instant without a write, in every mode.
 func TestExpiryFollowsTheClock(t *testing.T) {
 	for name, resident := range map[string]int64{"resident": 0, "cold": -1} {
@@ -306,59 +189,5 @@ func TestExpiryFollowsTheClock(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestDeleteSubjectRelations repeats a deletion, as a process does that takes over from one
-// that ended before it answered, and runs two deletions concurrently.
-func TestDeleteSubjectRelations(t *testing.T) {
-	w := newFixture(t, engine.Config{})
-	w.define("doc\n  viewer [user]\n  owner [user]")
-	const n = 60
-	for i := range n {
-		w.write(fmt.Sprintf("doc:%d#viewer@user:ann", i))
-	}
-	w.write("doc:1#owner@user:ann", "doc:1#viewer@user:bob")
-	deletion := func(commit string, limit int) engine.SubjectDeletion {
-		return engine.SubjectDeletion{
-			SubjectFilter: engine.SubjectFilter{Subject: tuplestore.Object{Type: "user", ID: "ann"}}, Limit: limit,
-			Keep:   func(_ tuplestore.Object, relation string) bool { return relation == "owner" },
-			Origin: func([]engine.WriteOp) engine.Origin { return engine.Origin{CommitID: commit} },
-		}
-	}
-	for range 2 {
-		got, err := w.engine.DeleteSubjectRelations(t.Context(), tenant, deletion("once", 10))
-		if err != nil || got.Count != 10 || !got.More {
-			t.Fatalf("%+v, %v", got, err)
-		}
-	}
-	var deleted atomic.Int64
-	var group sync.WaitGroup
-	for range 4 {
-		group.Go(func() {
-			for {
-				got, err := w.engine.DeleteSubjectRelations(t.Context(), tenant, deletion("", 7))
-				var busy *tuplestore.BusyError
-				if errors.As(err, &busy) {
-					continue // other deletions came first in every attempt
-				}
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				deleted.Add(int64(got.Count))
-				if !got.More {
-					return
-				}
-			}
-		})
-	}
-	group.Wait()
-	if deleted.Load() != n-10 {
-		t.Errorf("%d deleted, want %d", deleted.Load(), n-10)
-	}
-	left, err := w.engine.SubjectRelations(t.Context(), tenant, deletion("", 0).SubjectFilter, nil, 10)
-	if err != nil || len(left) != 1 || left[0].Relation != "owner" {
-		t.Errorf("left %v, %v", left, err)
 	}
 }

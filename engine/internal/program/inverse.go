@@ -7,24 +7,23 @@ import (
 	"stonetown/schema"
 )
 
-// Inverse is a program for traversals from subjects: the relations that a tuple, or a set
-// that is known to contain the subject, gets the subject into.
+// Inverse is a program for traversals from subjects: the relations that contain the subject
+// because of a tuple, or because of a set that contains it.
 //
 // It overestimates. Of an intersection it has only the first operand, of an exclusion only
-// the base, and an intersection arrow counts as an ordinary one. A subject that gets in by
-// one of these has to be checked; one that gets in without them is certain.
+// the base, and an intersection arrow counts as an ordinary one. A relation that is reached
+// through one of these has to be checked; one that is reached without them is sure.
 type Inverse struct {
 	program *Program
 	// The first three are indexed by [Program.At].
 	//
-	// ByTuple: a tuple of relation d of an object gets its subject into these relations
-	// of the same object.
+	// ByTuple: the subject of a tuple of the relation is in these relations of the same
+	// object.
 	ByTuple [][]Into
-	// BySet: a set that is the whole of relation r is part of these relations of the
-	// same object.
+	// BySet: the whole set of the relation is part of these relations of the same object.
 	BySet [][]Into
-	// ByLink: an object that a tuple of relation t links to gets its relation Computed
-	// into a relation of the object that has the tuple.
+	// ByLink: the relation Computed of an object that a tuple of the relation links to is
+	// part of these relations of the object with the tuple.
 	ByLink [][]IntoComputed
 	// BySelf, by type: an object is in these relations of itself.
 	BySelf [][]Into
@@ -39,13 +38,13 @@ type TypeRelation struct {
 	Relation graph.RelationID
 }
 
-// Into is a relation that a subject gets into.
+// Into is a relation that contains a subject, surely or possibly.
 type Into struct {
 	Relation graph.RelationID
 	Sure     bool
 }
 
-// IntoComputed is a relation that the relation Computed of a linked object gets into.
+// IntoComputed is a relation that contains the relation Computed of a linked object.
 type IntoComputed struct {
 	Computed graph.RelationID
 	Into
@@ -103,7 +102,7 @@ func (p *Program) sources(id int32, sure bool, seen map[int32]bool, visit func(f
 	}
 }
 
-// Relevant returns, by [Program.At], the relations through which a subject can get into the
+// Relevant returns, by [Program.At], the relations through which a subject can be in the
 // target.
 func (r *Inverse) Relevant(target TypeRelation) []bool {
 	r.mu.Lock()

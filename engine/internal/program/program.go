@@ -1,8 +1,8 @@
 // Package program translates a compiled schema into the numbers of a graph.
 //
-// A [Program] tells what a relation of an object consists of, for traversals from resources
-// to subjects: each [Rule] is a union, and [Logic] combines rules where a union does not
-// suffice. Its [Inverse] tells which relations a subject of a tuple gets into, for traversals
+// A [Program] has the derivation of each relation, for traversals from resources to
+// subjects: a [Rule] is a union, and [Logic] combines rules where a union does not suffice.
+// Its [Inverse] has the relations that the subject of a tuple is thereby in, for traversals
 // from subjects to resources.
 package program
 

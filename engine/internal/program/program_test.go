@@ -75,7 +75,7 @@ func TestInverseHasOnlyRelevantRelations(t *testing.T) {
 	}
 }
 
-// A tuple of editor surely gets its subject into viewer, and only perhaps into reader.
+// The subject of a tuple of editor is surely in viewer, and only possibly in reader.
 func TestInverseIsSureOnlyWithoutLogic(t *testing.T) {
 	p, v := newProgram(t)
 	relations := &v.Graph.Relations
