@@ -85,7 +85,7 @@ func TestSessionEndsAreReported(t *testing.T) {
 		select {
 		case e := <-reports:
 			got[e.ID]++
-		case <-time.After(10 * time.Second):
+		case <-time.After(30 * time.Second):
 			t.Fatalf("reported: %v", got)
 		}
 	}

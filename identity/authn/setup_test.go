@@ -46,7 +46,7 @@ type (
 	noScopes    struct{ identity.Scopes }
 )
 
-// world is a service on a database of its own, with a clock and a mailbox.
+// world is a service on a database of its own, with a clock that only tests advance, and a mailbox.
 type world struct {
 	*Service
 	testing.TB
@@ -76,7 +76,9 @@ func open(t testing.TB, configure ...func(*world)) *world {
 func openAt(t testing.TB, url string, configure ...func(*world)) *world {
 	t.Helper()
 	w := &world{TB: t}
-	clock := func() time.Time { return time.Now().Add(time.Duration(w.later.Load())) }
+	began := time.Now()
+	clock := func() time.Time { return began.Add(time.Duration(w.later.Load())) }
+	queueClock := func() time.Time { return time.Now().Add(time.Duration(w.later.Load())) } // jobs become due
 	log := slog.New(slog.DiscardHandler)
 	ctx := context.Background()
 	var err error
@@ -87,7 +89,7 @@ func openAt(t testing.TB, url string, configure ...func(*world)) *world {
 		external.Migrations(), Migrations(), jobs.Migrations(), eventlog.Migrations()))
 	key, err := seal.NewKey(bytes.Repeat([]byte{1}, seal.KeySize))
 	w.must(err)
-	queue, err := jobs.New(jobs.Config{DB: w.db, Seal: key, Clock: clock})
+	queue, err := jobs.New(jobs.Config{DB: w.db, Seal: key, Clock: queueClock})
 	w.must(err)
 	users, err := identity.New(identity.Config{
 		DB: w.db, Relations: noRelations{}, Authority: authority.New(nil, nil), Breached: &w.listed, Scopes: noScopes{},
@@ -148,7 +150,7 @@ func (m *mailbox) find(to, words string) (notify.Mail, bool) {
 // mail waits for a message to a recipient that contains words, and removes it.
 func (w *world) mail(to, words string) notify.Mail {
 	w.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
 		if mail, ok := w.find(to, words); ok {
 			return mail
 		}
@@ -173,7 +175,7 @@ func (w *world) link(to, words string) string {
 // idle waits until no job is left.
 func (w *world) idle() {
 	w.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
 		var n int64
 		w.must(w.db.QueryRow(context.Background(), `SELECT COUNT(*) FROM jobs`).Scan(&n))
 		if n == 0 {
