@@ -16,7 +16,7 @@ import (
 // methods are the handlers of a path.
 type methods map[string]http.Handler
 
-// allowed lists what may be done with the path.
+// allowed lists the methods of the path, for the header Allow.
 func (m methods) allowed() []string {
 	names := slices.Collect(maps.Keys(m))
 	if m[http.MethodGet] != nil {
@@ -26,15 +26,15 @@ func (m methods) allowed() []string {
 	return names
 }
 
-// router finds the handler of a request: by looking up the path if the path has
-// no variables, which are the busy ones, and else by trying the templates in turn. A
-// path that is spelled out hides one with a variable that would fit, whatever the
-// method, as the OpenAPI document has it.
+// router finds the handler of a request: by a lookup if the path has no variables, which is the
+// most frequent case, and otherwise by trying the templates in order. A literal path takes
+// precedence over a template that matches it, for every method, as the OpenAPI document
+// requires.
 type router struct {
 	exact     map[string]methods
 	templates *mux.Router
 	fail      func(http.ResponseWriter, *http.Request, error)
-	// notFoundPage answers for a path that leads nowhere, if that is asked for as a page.
+	// notFoundPage answers requests of browsers for an unknown path.
 	notFoundPage func(http.ResponseWriter, *http.Request) bool
 }
 
@@ -56,8 +56,7 @@ func newRouter(paths map[string]methods, notFoundPage func(http.ResponseWriter, 
 	return r
 }
 
-// literalFirst orders templates so that at each segment a literal comes before a
-// variable.
+// literalFirst orders templates so that in each segment a literal precedes a variable.
 func literalFirst(a, b string) int {
 	key := func(path string) []string {
 		segments := strings.Split(path, "/")
@@ -71,7 +70,7 @@ func literalFirst(a, b string) int {
 	return slices.Compare(key(a), key(b))
 }
 
-// dispatcher is a path as the router of templates knows it.
+// dispatcher is a path in the router of templates.
 type dispatcher struct {
 	router  *router
 	methods methods
@@ -82,7 +81,7 @@ func (d dispatcher) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		h.ServeHTTP(w, req)
 		return
 	}
-	// What may be done instead (RFC 9110 §15.5.6).
+	// The methods of the path (RFC 9110 §15.5.6).
 	d.router.fail(w, req, &web.Error{
 		Status: http.StatusMethodNotAllowed, Code: "method_not_allowed", Message: "the path does not support this method",
 		Header: http.Header{"Allow": {strings.Join(d.methods.allowed(), ", ")}},
@@ -90,7 +89,7 @@ func (d dispatcher) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 func (r *router) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	if req.Method == http.MethodHead { // net/http drops the body of the answer
+	if req.Method == http.MethodHead { // net/http drops the body of the response
 		get := *req
 		get.Method = http.MethodGet
 		req = &get
@@ -117,8 +116,8 @@ func (r *router) notFound(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// follow makes sure that routes and operations are the same, and returns the handlers,
-// each wrapped in what its operation demands, by the template of their path.
+// follow requires that routes and operations are the same, and returns the handlers by the
+// template of their path, each wrapped in the requirements of its operation.
 func follow(routes *mux.Router, wrap func(web.Operation, http.Handler) http.Handler) (map[string]methods, error) {
 	list, err := openapi.Operations()
 	if err != nil {

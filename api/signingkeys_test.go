@@ -35,7 +35,7 @@ func (w *world) process(t testing.TB, clock func() time.Time) (*oauth.Service, f
 		t.Fatal(err)
 	}
 	service := oauthtest.New(t, oauth.Config{DB: w.db, Seal: key, Relations: w.engine, Clock: clock})
-	server := httptestServer(t, w, func(c *api.Config) { c.OAuth = api.OAuthOf(service) })
+	server := httptestServer(t, w, func(c *api.Config) { c.OAuth, c.Verifier = api.OAuthOf(service), service.Tokens })
 	return service, func(c *client) *client { return &client{server: server, host: c.host, token: c.token} }
 }
 

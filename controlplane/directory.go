@@ -29,22 +29,22 @@ type Directory struct {
 }
 
 const (
-	// cacheSize bounds the hosts remembered, so that a flood of made-up host
-	// names costs a few megabytes and no more.
+	// cacheSize bounds the cached hosts, so that a flood of invented host names costs a few
+	// megabytes at most.
 	cacheSize = 8192
-	// How long an answer is believed: long enough to spare the database nearly
-	// every lookup, short enough that a suspension bites at once.
+	// The lifetimes of cached lookups: long enough to avoid nearly every query, and short
+	// enough that a suspension takes effect soon.
 	foundFor    = 3 * time.Second
 	notFoundFor = time.Second
 )
 
-// answer is a remembered lookup; a tenant without an id is one not found.
+// answer is a cached lookup; a tenant without an id was not found.
 type answer struct {
 	tenant Tenant
 	until  time.Time
 }
 
-// New returns the directory kept in c.DB.
+// New returns the directory in c.DB.
 func New(c Config) (*Directory, error) {
 	if c.DB == nil {
 		return nil, errors.New("controlplane: Config.DB is required")
@@ -59,7 +59,7 @@ func New(c Config) (*Directory, error) {
 	return &Directory{db: c.DB, clock: c.Clock, cache: cache}, nil
 }
 
-// now has the precision that the database keeps.
+// now has the precision of the database.
 func (d *Directory) now() time.Time { return d.clock().UTC().Truncate(time.Microsecond) }
 
 // TenantByHost returns the tenant of a host without port, in any state; case and one trailing
@@ -72,11 +72,11 @@ func (d *Directory) TenantByHost(ctx context.Context, host string) (Tenant, erro
 	return d.cached(host, func() (Tenant, error) { return selectTenantByHost(ctx, d.db, host) })
 }
 
-// FirstTenant returns the tenant that was created first: the one a development
-// server shows under a bare localhost. It fails with [ErrTenantNotFound] while
-// there is none. The answer may be a few seconds old.
+// FirstTenant returns the tenant that was created first, which a development server serves on
+// localhost. It fails with [ErrTenantNotFound] if there is none. The result may be a few
+// seconds old.
 func (d *Directory) FirstTenant(ctx context.Context) (Tenant, error) {
-	// No host is empty, so the key is free.
+	// No host is empty, so the empty key is available.
 	return d.cached("", func() (Tenant, error) { return selectFirstTenant(ctx, d.db) })
 }
 
@@ -111,7 +111,7 @@ func (d *Directory) cached(key string, read func() (Tenant, error)) (Tenant, err
 	switch {
 	case err == nil:
 		d.cache.Add(key, answer{tenant, now.Add(foundFor)})
-	case errors.Is(err, ErrTenantNotFound) && key != "": // a first tenant is found as soon as there is one
+	case errors.Is(err, ErrTenantNotFound) && key != "": // a first tenant is found as soon as it exists
 		d.cache.Add(key, answer{until: now.Add(notFoundFor)})
 	}
 	return tenant, err

@@ -36,7 +36,7 @@ func open(t *testing.T) (*Directory, *sqldb.DB, *clock) {
 	return d, db, c
 }
 
-// create makes an organisation, once, and a tenant in it.
+// create creates a tenant, and an organisation before the first one.
 func create(t *testing.T, d *Directory, db *sqldb.DB, slug, baseURL string) (tenant Tenant, err error) {
 	t.Helper()
 	err = db.Tx(t.Context(), func(tx *sqldb.Tx) error {
@@ -77,7 +77,7 @@ func TestFindTenant(t *testing.T) {
 		},
 	}
 	for name, lookup := range lookups {
-		for range 2 { // the second one from the cache, where there is one
+		for range 2 { // the second one from the cache, if there is one
 			got, err := lookup(t.Context())
 			if diff := cmp.Diff(want, got); err != nil || diff != "" {
 				t.Errorf("by %s: %v\n%s", name, err, diff)
@@ -93,7 +93,7 @@ func TestFindTenant(t *testing.T) {
 	}
 }
 
-// A cached answer is believed for a few seconds and not longer, whichever it is.
+// A lookup is cached for a few seconds, found or not.
 func TestCacheExpires(t *testing.T) {
 	d, db, c := open(t)
 	if _, err := d.TenantByHost(t.Context(), "acme.example.com"); !errors.Is(err, ErrTenantNotFound) {

@@ -30,8 +30,8 @@ var (
 	// ErrNameInvalid is returned for a name that is more than a line.
 	ErrNameInvalid = errors.New("name is not one line of at most 500 bytes, without control characters")
 
-	// ErrSlugTaken is returned when an organisation's or tenant's slug, or a
-	// tenant's host, is in use already.
+	// ErrSlugTaken is returned if the slug of an organisation or tenant, or the host of a
+	// tenant, is in use.
 	ErrSlugTaken = errors.New("slug or host is in use")
 
 	// ErrBaseURLInvalid is returned for a base URL that is more than a scheme,
@@ -49,7 +49,7 @@ const (
 	TenantDecommissioned TenantState = "decommissioned"
 )
 
-// Tenant is one isolated world of users, applications and relations.
+// Tenant is an isolated set of users, applications and relations.
 type Tenant struct {
 	ID        string
 	OrgID     string
@@ -58,8 +58,7 @@ type Tenant struct {
 	BaseURL   string // canonical address and token issuer; no trailing slash
 	State     TenantState
 	CreatedAt time.Time // UTC
-	// RateLimits are limits of its own, in the place of the deployment's. They
-	// must not be changed.
+	// RateLimits are limits that replace the deployment's. They must not be changed.
 	RateLimits ratelimit.Limits
 }
 
@@ -94,9 +93,8 @@ func (d *Directory) CreateTenant(ctx context.Context, tx *sqldb.Tx, n NewTenant)
 	return t, nil
 }
 
-// MoveTenant changes a tenant's base URL. Tokens issued under the old one are
-// refused from then on, so this is for development, where the port may change
-// from one start to the next.
+// MoveTenant changes a tenant's base URL. Tokens with the old issuer become invalid, so it is
+// for development, where the port may change between starts.
 func (d *Directory) MoveTenant(ctx context.Context, tx *sqldb.Tx, tenantID, baseURL string) error {
 	host, err := hostOf(baseURL)
 	if err == nil {
@@ -116,13 +114,13 @@ func validSlug(slug string) bool { return len(slug) <= 63 && slugPattern.MatchSt
 
 func validName(name string) bool { return len(name) <= 500 && text.IsLine(name) }
 
-// reservedSlugs are hosts that the deployment needs for itself.
+// reservedSlugs are hosts that the deployment needs itself.
 var reservedSlugs = []string{
 	"admin", "api", "app", "auth", "cdn", "console", "control", "docs", "help",
 	"localhost", "login", "mail", "static", "status", "support", "system", "www",
 }
 
-// hostOf returns the host, without port, that requests to a base URL carry.
+// hostOf returns the host of a base URL, without port.
 func hostOf(baseURL string) (string, error) {
 	u, err := url.Parse(baseURL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" ||

@@ -6,10 +6,10 @@ import (
 	"stonetown/oauth/client"
 )
 
-// Document is the public representation of settings: operations answer it, and events
-// carry it. Times are in seconds.
+// Document is the public representation of settings, in responses and events. Times are in
+// seconds.
 type Document struct {
-	RateLimits map[string]string `json:"rate_limits"` // as package ratelimit writes them
+	RateLimits map[string]string `json:"rate_limits"` // in the format of package ratelimit
 
 	PasswordPolicy       PasswordPolicy  `json:"password_policy"`
 	MFAPolicy            MFAPolicy       `json:"mfa_policy"`

@@ -28,16 +28,16 @@ func New(tenants *controlplane.Directory, users *identity.Directory, application
 
 // Settings are the settings of a tenant.
 type Settings struct {
-	RateLimits   ratelimit.Limits // those that the tenant has of its own
+	RateLimits   ratelimit.Limits // limits of the tenant itself
 	Users        identity.Settings
 	Applications client.Settings
 }
 
-// Change is a change of settings. Its functions get the current settings, may run more than
-// once, and keep all that they do not change.
+// Change is a change of settings. Its functions receive the current settings, may run more than
+// once, and keep all settings that they do not change.
 type Change struct {
 	SetLimits    ratelimit.Limits
-	ClearLimits  []ratelimit.Counted // the deployment's hold again
+	ClearLimits  []ratelimit.Counted // the deployment's limits apply again
 	Users        func(*identity.Settings)
 	Applications func(*client.Settings)
 }
@@ -56,9 +56,8 @@ func (s *Service) Settings(ctx context.Context, tenantID string) (all Settings, 
 	return all, err
 }
 
-// UpdateSettings changes the settings of a tenant, with the event tenant.settings_updated
-// if anything differs, and returns them as they are then. It fails with
-// [controlplane.ErrTenantNotFound].
+// UpdateSettings changes the settings of a tenant, with the event tenant.settings_updated if
+// anything differs, and returns the result. It fails with [controlplane.ErrTenantNotFound].
 func (s *Service) UpdateSettings(ctx context.Context, tenantID string, change Change) (after Settings, err error) {
 	_, err = s.tenants.UpdateRateLimits(ctx, tenantID, change.SetLimits, change.ClearLimits, func(ctx context.Context, tx *sqldb.Tx, limitsBefore, limits ratelimit.Limits) (err error) {
 		before := Settings{RateLimits: limitsBefore}
@@ -80,7 +79,7 @@ func (s *Service) UpdateSettings(ctx context.Context, tenantID string, change Ch
 	return after, err
 }
 
-// updated is the event of settings that have changed.
+// updated returns the event of changed settings.
 func updated(ctx context.Context, s Settings, changes document.Changes) eventlog.Event {
 	return eventlog.Of(ctx, eventlog.TenantSettingsUpdated, struct {
 		Settings Document         `json:"settings"`

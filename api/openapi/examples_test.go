@@ -11,8 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// TestExamples validates each example of the document, wherever it stands, by the schema
-// beside it.
+// TestExamples validates each example of the document by the schema beside it.
 func TestExamples(t *testing.T) {
 	text, err := JSON()
 	if err != nil {
@@ -41,8 +40,8 @@ type examples struct {
 	count    int
 }
 
-// walk looks for objects that have a schema and examples of it: media types, parameters
-// and headers. path is a JSON pointer.
+// walk finds objects with a schema and examples: media types, parameters and headers. path is a
+// JSON pointer.
 func (e *examples) walk(path string, node any) {
 	switch node := node.(type) {
 	case []any:

@@ -14,16 +14,16 @@ import (
 // Handlers serves the document. Make one with [NewHandlers].
 type Handlers struct{ asYAML, asJSON, asCollection form }
 
-// form is a form of the document, cut where it names the server.
+// form is a form of the document, cut at the addresses of the server.
 type form struct {
 	before, after []byte
 	mediaType     string
 }
 
-// sample is the address that the document has in the place of the tenant's.
+// sample is the address in the document that stands for the tenant's address.
 const sample = "http://dev.localhost:8080"
 
-// cut finds the sample behind a mark.
+// cut splits the document at the sample address after a mark.
 func cut(text []byte, mark, mediaType string) (form, error) {
 	at := bytes.Index(text, []byte(mark))
 	if at >= 0 {
@@ -66,7 +66,7 @@ func NewHandlers() (*Handlers, error) {
 // Mount adds the operations to a router.
 func (h *Handlers) Mount(router *mux.Router) { HandlerFromMux(h, router) }
 
-// GetDocumentYAML serves the document as it was written.
+// GetDocumentYAML serves the document in its original form.
 func (h *Handlers) GetDocumentYAML(w http.ResponseWriter, r *http.Request) { h.asYAML.serve(w, r) }
 
 // GetDocumentJSON serves the document as JSON.

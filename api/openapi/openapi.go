@@ -24,10 +24,10 @@ var document []byte
 //go:embed collection.json
 var collection []byte
 
-// YAML is the document as it was written. The caller must not change it.
+// YAML is the document in its original form. The caller must not change it.
 func YAML() []byte { return document }
 
-// JSON is the document as JSON, its members in the order of the original.
+// JSON is the document as JSON, with its members in the original order.
 func JSON() ([]byte, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(document, &root); err != nil {
@@ -40,7 +40,7 @@ func JSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// appendJSON writes a node; maps of Go would lose the order of members.
+// appendJSON writes a node. Maps of Go would lose the order of members.
 func appendJSON(b *bytes.Buffer, n *yaml.Node) error {
 	switch n.Kind {
 	case yaml.DocumentNode:
@@ -77,7 +77,7 @@ func appendJSON(b *bytes.Buffer, n *yaml.Node) error {
 		return nil
 	case yaml.ScalarNode:
 		var v any
-		if n.Tag == "!!timestamp" { // YAML's idea, not ours
+		if n.Tag == "!!timestamp" { // YAML recognizes dates, JSON does not
 			v = n.Value
 		} else if err := n.Decode(&v); err != nil {
 			return err
@@ -89,7 +89,7 @@ func appendJSON(b *bytes.Buffer, n *yaml.Node) error {
 	return fmt.Errorf("line %d: aliases are not supported", n.Line)
 }
 
-// operation is the part of an operation that requests are judged by.
+// operation has the members of an operation that the pipeline enforces.
 type operation struct {
 	ID       string                `yaml:"operationId"`
 	Tags     []string              `yaml:"tags"`
@@ -149,7 +149,7 @@ func (o operation) web(method, path string) (web.Operation, error) {
 		return op, fmt.Errorf("needs an operationId and exactly one tag")
 	}
 	op.Tag = o.Tags[0]
-	op.Effects = op.Tag == "authorization" // GET gives codes away, and signs people out
+	op.Effects = op.Tag == "authorization" // GET issues codes, and ends sessions
 	for _, requirement := range o.Security {
 		scopes, bearer := requirement["bearer"]
 		_, cookie := requirement["cookie"]
@@ -170,7 +170,7 @@ func (o operation) web(method, path string) (web.Operation, error) {
 	for _, p := range o.Parameters {
 		op.Idempotent = op.Idempotent || p.Ref == "#/components/parameters/IdempotencyKey"
 	}
-	// Reads may be repeated anyway, and their answers must be new.
+	// Reads can be repeated anyway, and their responses must be current.
 	if writes := strings.HasSuffix(op.Scope, ":write"); writes != op.Idempotent {
 		return op, fmt.Errorf("a bearer operation takes an IdempotencyKey if, and only if, it has a write scope")
 	}

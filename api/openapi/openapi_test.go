@@ -36,8 +36,8 @@ func TestJSONSaysTheSame(t *testing.T) {
 	}
 }
 
-// TestCollection: the collection has the operations of the document, no fewer
-// and no more, each with the example of its body.
+// TestCollection requires that the collection has exactly the operations of the document, each
+// with the example of its body.
 func TestCollection(t *testing.T) {
 	type item struct {
 		Item    []item

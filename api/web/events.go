@@ -18,7 +18,7 @@ func (info *RequestInfo) Origin() eventlog.Origin {
 		if p.IsApplication() {
 			o.Actor.Type = "application"
 		}
-		if p.Acting() { // it is they who do it
+		if p.Acting() { // the actor makes the change
 			o.Actor = p.Actor
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The log can be read while the server that writes it runs, and afterwards.
+// The log can be read while the server that writes it runs, and after its end.
 func TestAuditExport(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, "--dev", "--data-dir", dir)

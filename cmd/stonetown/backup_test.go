@@ -13,9 +13,9 @@ import (
 	"stonetown/internal/seal"
 )
 
-// A backup is made while the server runs. Restored, it is what it was, tokens
-// from a time that has not come yet name nothing, and later ones are not taken
-// for them.
+// A backup is made while the server runs. The restored database has the data of the backup;
+// consistency tokens of later revisions are not valid in it, and revisions that it writes do
+// not become valid for those tokens.
 func TestBackupAndRestore(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, "--dev", "--data-dir", dir)
@@ -84,7 +84,7 @@ func TestBackupAndRestore(t *testing.T) {
 	if allowed, _ := check(s, "bob", ""); allowed {
 		t.Error("what came after the backup is there")
 	}
-	relate(s, "cid") // takes the revision that bob's had
+	relate(s, "cid") // takes the revision that bob's relation had
 	if allowed, _ := check(s, "bob", lost); allowed {
 		t.Error("a token of the lost time brought it back")
 	}
@@ -146,7 +146,7 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
-// PostgreSQL has its own tools; what is left to do is the epoch.
+// PostgreSQL has its own tools for backups; only the epoch is left.
 func TestRestorePostgres(t *testing.T) {
 	db, dir := pgtest.URL(t), t.TempDir()
 	if _, err := seal.OpenKeyFile(filepath.Join(dir, "master.key")); err != nil {

@@ -19,7 +19,7 @@ import (
 	"stonetown/oauth/scope"
 )
 
-// command runs the program to its end.
+// command runs a command of the program to its end.
 func command(t *testing.T, args ...string) (stdout string, err error) {
 	t.Helper()
 	var out, errs strings.Builder
@@ -73,7 +73,7 @@ func TestBootstrap(t *testing.T) {
 	if _, err := seal.OpenKeyFile(filepath.Join(dir, "master.key")); err != nil {
 		t.Fatal(err)
 	}
-	// What the error says to run works, also where the folder is missing.
+	// The command in the error works, also if the folder is missing.
 	elsewhere := filepath.Join(dir, "no such folder", "it's.key")
 	_, err = command(t, append(args, "--master-key-file", elsewhere)...)
 	if err == nil {
@@ -101,7 +101,7 @@ func TestBootstrap(t *testing.T) {
 		t.Errorf("a secret was printed: %q", out)
 	}
 
-	// What the file says is so.
+	// The credentials in the file are valid.
 	config, err := resolve(t, []string{"--data-dir", dir}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +135,7 @@ func TestBootstrap(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// Once more changes nothing, and says so.
+	// A second run changes nothing and says so.
 	out, err = command(t, args...)
 	if err != nil || !strings.HasPrefix(out, "Nothing changed") {
 		t.Errorf("%q, %v", out, err)
@@ -160,7 +160,7 @@ func TestBootstrapKeepsForeignFile(t *testing.T) {
 	}
 }
 
-// A refused beginning leaves nothing half begun.
+// A bootstrap that is refused leaves no part of its changes.
 func TestBootstrapIsAtomic(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := command(t, "bootstrap", "--dev", "--data-dir", dir, "--owner-email", "nobody"); !errors.Is(err, identity.ErrEmailInvalid) {
@@ -174,8 +174,8 @@ func TestBootstrapIsAtomic(t *testing.T) {
 	}
 }
 
-// A development server that is pointed at a real deployment leaves its address
-// alone: moving a tenant kills its tokens.
+// A development server on the database of a production server does not change the tenant's
+// address, because that would invalidate its tokens.
 func TestServeDevLeavesRealTenants(t *testing.T) {
 	dir := t.TempDir()
 	const base = "https://people.example.com"

@@ -24,12 +24,12 @@ import (
 	"stonetown/internal/sqldb"
 )
 
-// browser is a Chromium with one page open, at a development server.
+// browser is a Chromium with an open page of a development server.
 type browser struct {
 	*testing.T
 	ctx  context.Context
 	base string
-	// shots is a folder for pictures of the pages, if STONETOWN_SCREENSHOTS names one.
+	// shots is a folder for screenshots, if STONETOWN_SCREENSHOTS names one.
 	shots string
 	seen  map[string]bool
 	key   webauthn.AuthenticatorID
@@ -56,14 +56,14 @@ func openBrowser(t *testing.T, server *running) *browser {
 		t.Fatal(err)
 	}
 	b := &browser{T: t, ctx: ctx, base: "http://dev.localhost:" + port, shots: os.Getenv("STONETOWN_SCREENSHOTS"), seen: map[string]bool{}}
-	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil { // lives as long as ctx
+	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil { // it ends with ctx
 		t.Fatal(err)
 	}
 	console := chromedp.Console(ctx)
 	var listening sync.WaitGroup
 	listening.Go(func() {
 		for message, err := range console {
-			// What the policy of a page forbids is said there, too.
+			// Violations of a page's policy are also logged there.
 			if err == nil && (message.IsException() || strings.Contains(message.String(), "Content Security Policy")) {
 				t.Errorf("on the console: %s", message)
 			}
@@ -73,7 +73,7 @@ func openBrowser(t *testing.T, server *running) *browser {
 	return b
 }
 
-// do runs actions, for a while at most.
+// do runs actions within a time limit.
 func (b *browser) do(actions ...chromedp.Action[chromedp.Void]) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, pagePatience)
@@ -83,10 +83,10 @@ func (b *browser) do(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// pagePatience is how long a page may take to become what it should be.
+// pagePatience is how long a page may take to reach the expected state.
 const pagePatience = 20 * time.Second
 
-// ask runs an action that has a value.
+// ask runs an action that returns a value.
 func ask[T any](b *browser, action chromedp.Action[T]) T {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, pagePatience)
@@ -115,13 +115,13 @@ func (b *browser) failed(err error) {
 	b.Fatalf("%v, at %s:\n%s", err, at, text)
 }
 
-// open shows a page.
+// open loads a page.
 func (b *browser) open(path string) {
 	b.Helper()
 	b.do(chromedp.Navigate(b.base + path))
 }
 
-// at waits for a page, and takes its picture.
+// at waits for a page, and takes screenshots.
 func (b *browser) at(path, title string) {
 	b.Helper()
 	b.do(chromedp.WaitVisible(chromedp.Search(fmt.Sprintf(`//h1[normalize-space()=%q]`, title))))
@@ -132,7 +132,7 @@ func (b *browser) at(path, title string) {
 	b.picture(strings.Trim(strings.ReplaceAll(path, "/", "-"), "-"), title)
 }
 
-// picture takes four of a page: on a telephone and a desk, by day and by night.
+// picture takes four screenshots of a page: narrow and wide, light and dark.
 func (b *browser) picture(path, title string) {
 	name := path + " " + title
 	if b.shots == "" || b.seen[name] {
@@ -163,19 +163,19 @@ func (b *browser) fill(pairs ...string) {
 	}
 }
 
-// press uses a button or a link, by what is on it.
+// press clicks a button or a link, by its text.
 func (b *browser) press(label string) {
 	b.Helper()
 	b.do(chromedp.Click(chromedp.Search(fmt.Sprintf(`//main//*[self::button or self::a][normalize-space()=%q] | //header//button[normalize-space()=%q]`, label, label))))
 }
 
-// says waits for words on the page.
+// says waits for a text on the page.
 func (b *browser) says(words string) {
 	b.Helper()
 	b.do(chromedp.WaitVisible(chromedp.Search(fmt.Sprintf(`//*[contains(text(), %q)]`, words))))
 }
 
-// focused demands that the cursor is in a field that is said to be wrong.
+// focused requires that an invalid field has the focus.
 func (b *browser) focused(field string) {
 	b.Helper()
 	is := ask(b, chromedp.Evaluate[string](`(e => [e.name, e.ariaInvalid, document.getElementById(e.getAttribute("aria-describedby")?.split(" ")[0])?.id].join())(document.activeElement)`))
@@ -189,7 +189,7 @@ func (b *browser) text(selector string) string {
 	return strings.TrimSpace(ask(b, chromedp.Text(chromedp.CSS(selector))))
 }
 
-// letter follows the link of the newest letter with a subject.
+// letter follows the link in the newest mail with a subject.
 func (b *browser) letter(subject string) {
 	b.Helper()
 	link := fmt.Sprintf(`(//article[h2[contains(., %q)]]//a)[1]`, subject)
@@ -205,7 +205,7 @@ func (b *browser) letter(subject string) {
 	b.Fatalf("no letter with %q", subject)
 }
 
-// authenticator gives the browser one that knows its person.
+// authenticator adds a virtual authenticator that verifies its user.
 func (b *browser) authenticator() {
 	b.Helper()
 	perform(b, webauthn.Enable, webauthn.EnableParams{})
@@ -219,19 +219,19 @@ func (b *browser) authenticator() {
 	b.key = made.AuthenticatorID
 }
 
-// touch says whether somebody is there to touch the authenticator when it asks.
+// touch sets whether the virtual authenticator confirms the presence of its user.
 func (b *browser) touch(present bool) {
 	b.Helper()
 	perform(b, webauthn.SetAutomaticPresenceSimulation, webauthn.SetAutomaticPresenceSimulationParams{AuthenticatorID: b.key, Enabled: present})
 }
 
-// A person signs up, and in, in every way there is, and looks after their account.
+// A user signs up, signs in with every method, and manages the account.
 func TestPages(t *testing.T) {
 	server := start(t, "--dev", "--data-dir", t.TempDir(), "--rate-limits", "sign-in.ip=unlimited,self-service.caller=unlimited")
 	b := openBrowser(t, server)
 	const email, password, another = "ann@example.com", "correct horse battery", "another long secret"
 
-	// Whoever is not signed in is asked to.
+	// A user without a session is asked to sign in.
 	b.open("/account/sessions")
 	b.at("/auth/sign-in", "Sign in")
 	b.press("Create one")
@@ -243,7 +243,7 @@ func TestPages(t *testing.T) {
 	b.press("Create account")
 	b.at("/auth/verify-email", "Confirm your e-mail address")
 	b.says(email)
-	b.posted(server, email) // the account is made after the answer
+	b.posted(server, email) // the account is created after the response
 	b.open("/auth/sign-in?next=/account/sessions")
 	b.fill("email", email, "password", password)
 	b.press("Sign in")
@@ -252,7 +252,7 @@ func TestPages(t *testing.T) {
 	b.at("/auth/verify-email", "Confirm your e-mail address")
 	b.press("Yes, this is my address")
 	b.at("/auth/verify-email", "E-mail address confirmed")
-	b.press("Continue") // to where the sign-in that waited was going
+	b.press("Continue") // to the destination of the pending sign-in
 	b.at("/auth/sign-in", "Sign in")
 	b.fill("email", email, "password", "wrong password")
 	b.press("Sign in")
@@ -326,7 +326,7 @@ func TestPages(t *testing.T) {
 	b.touch(true)
 	b.at("/account", "Your profile")
 	b.open("/account/sessions")
-	b.press("Sign out") // and at once in again: it is picked where the name is typed
+	b.press("Sign out") // then sign in again: the passkey is offered in the field of the address
 	b.at("/account", "Your profile")
 
 	// As a second factor.
@@ -344,7 +344,7 @@ func TestPages(t *testing.T) {
 	b.press("Use a passkey")
 	b.at("/account/security", "Sign-in and security")
 
-	// A telephone.
+	// A phone.
 	b.press("Add a phone")
 	b.at("/account/sms", "Add a phone")
 	b.fill("phone_number", "030 12345")
@@ -357,7 +357,7 @@ func TestPages(t *testing.T) {
 	b.at("/account/security", "Sign-in and security")
 	b.says("Phone")
 
-	// What takes a second factor asks for it, once it is no longer fresh.
+	// Operations that require a recent second factor ask for it.
 	server.age(t)
 	b.open("/account/email")
 	b.fill("new_email", "ann@example.org")
@@ -367,7 +367,7 @@ func TestPages(t *testing.T) {
 	b.press("Send a code")
 	b.fill("code", b.message(server, "+4930123456"))
 	b.press("Continue")
-	b.at("/account/email", "Change your e-mail address") // with what was entered
+	b.at("/account/email", "Change your e-mail address") // with the values of the first attempt
 	b.press("Continue")
 	b.says("We have sent an e-mail to the new address.")
 	b.letter("Confirm your new e-mail address")
@@ -382,7 +382,7 @@ func TestPages(t *testing.T) {
 	b.open("/account")
 	b.at("/auth/sign-in", "Sign in")
 
-	// A new password, by a letter; the second factor is asked for all the same.
+	// A new password, by the link in a mail; the second factor is required as well.
 	b.press("Forgot your password?")
 	b.at("/auth/reset-password", "Forgot your password?")
 	b.fill("email", email)
@@ -413,7 +413,7 @@ func TestPages(t *testing.T) {
 	b.press("Change password")
 	b.says("Password changed.")
 
-	// Accounts elsewhere, of which one goes.
+	// Accounts at other providers, one of which is removed.
 	server.linked(t, email, "google", "github", "staff")
 	b.open("/account/security")
 	b.says("Linked accounts")
@@ -422,10 +422,10 @@ func TestPages(t *testing.T) {
 	b.at("/account/remove-identity", "Unlink your GitHub account?")
 	b.press("Unlink")
 	b.says("Removed.")
-	b.open("/account/security") // which no longer says so
+	b.open("/account/security") // the page no longer names the account
 	b.says("Google")
 
-	// A factor goes, and so does every other device.
+	// A factor is removed, and all other devices are signed out.
 	b.do(chromedp.Click(chromedp.Search(`//li[contains(., "Phone")]//a`)))
 	b.at("/account/remove-factor", "Remove “Phone”?")
 	b.press("Cancel")
@@ -444,7 +444,7 @@ func TestPages(t *testing.T) {
 	b.at("/no/such/page", "Page not found")
 }
 
-// posted waits until something was sent to somebody.
+// posted waits until a message was sent to an address.
 func (b *browser) posted(server *running, to string) {
 	b.Helper()
 	for range 200 {
@@ -460,7 +460,7 @@ func (b *browser) posted(server *running, to string) {
 	b.Fatalf("nothing was sent to %s", to)
 }
 
-// message is the code in the newest text to a number.
+// message returns the code in the newest text message to a number.
 func (b *browser) message(server *running, number string) string {
 	b.Helper()
 	for range 100 {
@@ -501,7 +501,7 @@ func (s *running) linked(t *testing.T, email string, slugs ...string) {
 	}
 }
 
-// age lets what sessions have proved be an hour old.
+// age makes the proofs of all sessions one hour old.
 func (s *running) age(t *testing.T) {
 	t.Helper()
 	hour := time.Hour.Microseconds()

@@ -58,7 +58,7 @@ func TestCheckCommand(t *testing.T) {
 	}
 }
 
-// No failure may look like a denial.
+// A failure never looks like a denial.
 func TestCheckCommandFails(t *testing.T) {
 	dir := development(t)
 	want(t, dir, "schema", "apply", writeFile(t, documents))
@@ -83,7 +83,7 @@ func TestCheckCommandFails(t *testing.T) {
 	refused(t, dir, 2, "condition_context_missing", "check", "user:ann", "view", "document:near")
 }
 
-// The process ends with the code, and a denial leaves the standard error alone.
+// The process ends with the exit code, and a denial prints nothing to the standard error.
 func TestCheckProcess(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -102,10 +102,10 @@ func TestCheckProcess(t *testing.T) {
 	} {
 		var out, errs bytes.Buffer
 		cmd := exec.CommandContext(t.Context(), self, "check", subject, "view", "document:q3", "--data-dir", dir)
-		// The environment's proxy must not see what goes to this machine.
+		// The proxy of the environment does not receive requests to this machine.
 		cmd.Env = append(os.Environ(), "STONETOWN_TEST_MAIN=1", "HTTP_PROXY=http://127.0.0.1:1", "http_proxy=http://127.0.0.1:1", "NO_PROXY=", "no_proxy=")
 		cmd.Stdout, cmd.Stderr = &out, &errs
-		_ = cmd.Run() // the code is looked at below
+		_ = cmd.Run() // the exit code is tested below
 		code := cmd.ProcessState.ExitCode()
 		if code != test.code || out.String() != test.out || !strings.HasPrefix(errs.String(), test.errs) || (test.errs == "") != (errs.Len() == 0) {
 			t.Errorf("%s: code %d, %q, %q", subject, code, out.String(), errs.String())

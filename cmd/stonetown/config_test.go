@@ -37,7 +37,7 @@ func writeFile(t *testing.T, content string) string {
 	return path
 }
 
-// Each source wins over the one before it, setting by setting.
+// Each source takes precedence over the one before it, for each setting.
 func TestConfigPrecedence(t *testing.T) {
 	file := writeFile(t, `
 listen: file:1
@@ -74,14 +74,14 @@ log_level: warn
 		t.Error(diff)
 	}
 
-	// A flag wins even where it repeats the default.
+	// A flag takes precedence also if it repeats the default.
 	got, err = resolve(t, []string{"--listen", defaultConfig().Listen}, []string{"STONETOWN_CONFIG=" + file})
 	if err != nil || got.Listen != defaultConfig().Listen || got.AdminListen != "file:2" || got.TrustedProxies.String() != "10.0.0.0/8,fd00::/8" {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
 
-// A list in the file may be a text with commas, as it is in a flag.
+// A list in the file can be a text with commas, as in a flag.
 func TestConfigLists(t *testing.T) {
 	for _, file := range []string{
 		"trusted_proxies: 10.0.0.0/8, fd00::/8\ntext_countries: +49,+1", "trusted_proxies: [10.0.0.0/8, 'fd00::/8']\ntext_countries: ['+49', '+1']",
@@ -103,7 +103,7 @@ func TestConfigLists(t *testing.T) {
 	}
 }
 
-// The help names what limits can be set for.
+// The help text names all limits that can be set.
 func TestConfigHelpNamesFamilies(t *testing.T) {
 	out, err := command(t, "serve", "--help")
 	if err != nil {

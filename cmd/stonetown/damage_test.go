@@ -13,8 +13,7 @@ import (
 	"testing"
 )
 
-// What is wrong with its files ends the server at its start, with an error that
-// says so.
+// An invalid file ends the server at its start, with an error that names the problem.
 func TestDamagedFiles(t *testing.T) {
 	dir := t.TempDir()
 	p := startProcess(t, "--data-dir", dir)
@@ -75,8 +74,8 @@ func must(t *testing.T, errs ...error) {
 	}
 }
 
-// unprivileged is the program with the rights of an ordinary user, whom a file's
-// mode means something to, and who may use what is in dir.
+// unprivileged runs the program with the rights of an ordinary user, to whom file modes apply,
+// and who can use the files in dir.
 func unprivileged(t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()

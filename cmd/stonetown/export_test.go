@@ -28,8 +28,8 @@ func connect(t *testing.T, dir string) *apiclient.Client {
 	return conn
 }
 
-// Everything that was written is there, beyond one page of each, once; and what
-// was exported can be written to another tenant, which is then the same.
+// An export has all data once, also beyond the first page of each list. An import into another
+// tenant makes that tenant equal.
 func TestExportCommand(t *testing.T) {
 	dir := development(t)
 	c := connect(t, dir)
@@ -77,8 +77,7 @@ func TestExportCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := readExport(t, text)
-	// The documents, f, eng, t and those registered; a subject alone is no
-	// resource.
+	// The documents, f, eng, t and the registered ones; a subject alone is not a resource.
 	if first.end != (apiclient.End{Kind: "end", ResourceTypes: 2, Resources: 260 + 3 + 2, Relations: len(tuples)}) {
 		t.Errorf("%+v", first.end)
 	}
@@ -110,7 +109,7 @@ func sequence(tuples []apiclient.Tuple) func(yield func(apiclient.Tuple, error) 
 	}
 }
 
-// terms are tuples as comparable text, sorted.
+// terms returns tuples as comparable, sorted text.
 func terms(tuples []apiclient.Tuple) []string {
 	var texts []string
 	for _, t := range tuples {
@@ -121,7 +120,7 @@ func terms(tuples []apiclient.Tuple) []string {
 	return texts
 }
 
-// exported is an export read back.
+// exported is a parsed export.
 type exported struct {
 	types     []apiclient.Definition
 	resources []apiclient.Resource
@@ -171,12 +170,12 @@ func readExport(t *testing.T, text []byte) (e exported) {
 	return e
 }
 
-// texts are the types and resources, without their times.
+// texts returns the types and resources without their times.
 func (e exported) texts() []string {
 	var texts []string
 	for _, d := range e.types {
 		var members map[string]any
-		_ = json.Unmarshal(d.JSON, &members) // it was read before
+		_ = json.Unmarshal(d.JSON, &members) // it was parsed before
 		delete(members, "created_at")
 		delete(members, "updated_at")
 		text, _ := json.Marshal(members)
@@ -196,7 +195,7 @@ func TestExportEmpty(t *testing.T) {
 	}
 }
 
-// breaking fails requests after some that succeed.
+// breaking makes requests fail after some have succeeded.
 type breaking struct {
 	http.RoundTripper
 	left int
@@ -209,7 +208,7 @@ func (b *breaking) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.RoundTripper.RoundTrip(r)
 }
 
-// Wherever an export breaks off, nothing looks whole.
+// An export that fails anywhere does not look complete.
 func TestExportBreaks(t *testing.T) {
 	dir := development(t)
 	want(t, dir, "schema", "apply", writeFile(t, documents))

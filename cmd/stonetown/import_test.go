@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// folder writes files and returns the folder that they are in.
+// folder writes files and returns their folder.
 func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -174,7 +174,7 @@ func TestValidateCommand(t *testing.T) {
 	}
 }
 
-// TestValidateNothing shows that files which leave nothing to test are no success.
+// TestValidateNothing refuses files without assertions.
 func TestValidateNothing(t *testing.T) {
 	files := folder(t, map[string]string{
 		"schema.zed": zedSchema, "empty.yaml": "schema: ''\nrelationships: ''\n", "none.yaml": "schemaFile: schema.zed\n",
@@ -188,8 +188,8 @@ func TestValidateNothing(t *testing.T) {
 	}
 }
 
-// TestValidateCaveats asks what SpiceDB's caveats answer that take numbers as text,
-// write addresses and compare maps.
+// TestValidateCaveats tests caveats of SpiceDB that parse numbers, use addresses and compare
+// maps.
 func TestValidateCaveats(t *testing.T) {
 	files := folder(t, map[string]string{"all.yaml": `schema: |
   definition user {}
@@ -222,7 +222,7 @@ assertions:
 	}
 }
 
-// TestValidatePaths gives the same file by all its names: the answer is the same.
+// TestValidatePaths gives the same file by all its names, with the same result.
 func TestValidatePaths(t *testing.T) {
 	root := folder(t, map[string]string{
 		"shared/schema.zed": zedSchema, "cases/all.yaml": strings.Replace(zedValidation, "schema.zed", "../shared/schema.zed", 1),
@@ -245,7 +245,7 @@ func TestValidatePaths(t *testing.T) {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
-	// Elsewhere, a file refers to those of its own folder.
+	// Elsewhere, a file can refer to files of its own folder.
 	t.Chdir(t.TempDir())
 	if r := terminal(t, nil, "validate", filepath.Join(root, "cases/local.yaml")); r.code != 0 {
 		t.Errorf("%+v", r)
@@ -255,7 +255,7 @@ func TestValidatePaths(t *testing.T) {
 	}
 }
 
-// TestValidateFunctions asks what SpiceDB's functions and wildcards answer.
+// TestValidateFunctions tests SpiceDB's functions and wildcards.
 func TestValidateFunctions(t *testing.T) {
 	files := folder(t, map[string]string{"all.yaml": `schema: |
   use self

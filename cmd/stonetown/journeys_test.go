@@ -23,13 +23,13 @@ func (b *browser) tab() *browser {
 	return &other
 }
 
-// start begins at an application.
+// start begins a sign-in at an application.
 func (b *browser) start(application string) {
 	b.Helper()
 	b.do(chromedp.Navigate(application + "/sign-in"))
 }
 
-// arrived demands that an application has got its user, with a level of assurance perhaps.
+// arrived requires that the application has its user, optionally with a level of assurance.
 func (b *browser) arrived(email string, levels ...string) {
 	b.Helper()
 	b.do(chromedp.WaitVisible(chromedp.Search(fmt.Sprintf(`//h1[normalize-space()="Hello %s"]`, email))))
@@ -38,7 +38,7 @@ func (b *browser) arrived(email string, levels ...string) {
 	}
 }
 
-// forget signs the browser out, and drops what it holds.
+// forget signs the browser out and deletes its data.
 func (b *browser) forget() {
 	b.Helper()
 	b.open("/auth/sign-out")
@@ -46,8 +46,8 @@ func (b *browser) forget() {
 	b.at("/auth/sign-in", "Sign in")
 }
 
-// back goes to the page before. It is loaded again, because the protocol loses track of pages
-// that the browser has kept.
+// back returns to the previous page and reloads it, because the protocol loses track of pages
+// in the browser's cache.
 func (b *browser) back() {
 	b.Helper()
 	b.do(chromedp.NavigateBack(), chromedp.Reload())
@@ -80,7 +80,7 @@ func (b *browser) code(key, button string) {
 	b.press(button)
 }
 
-// Whatever links a person takes on the way from an application, they arrive at the application.
+// Every path of links from an application ends at the application.
 func TestJourneys(t *testing.T) {
 	dir := t.TempDir()
 	server := start(t, "--dev", "--data-dir", dir, "--rate-limits", "sign-in.ip=unlimited,self-service.caller=unlimited,token.ip=unlimited")
@@ -114,7 +114,7 @@ func TestJourneys(t *testing.T) {
 			journey(t, &own)
 			b.key = own.key
 		})
-		if t.Failed() { // the next begins where this one ends
+		if t.Failed() { // the next one begins where this one ends
 			t.FailNow()
 		}
 	}
@@ -122,7 +122,7 @@ func TestJourneys(t *testing.T) {
 		b.start(site)
 		b.at("/auth/sign-in", "Sign in")
 		b.press("Create one")
-		b.press("Sign in") // and there and back
+		b.press("Sign in") // to the sign-in page and back
 		b.at("/auth/sign-in", "Sign in")
 		b.press("Create one")
 		signUp(b, "one@example.com")
@@ -247,7 +247,7 @@ func TestJourneys(t *testing.T) {
 		b.start(site)
 		b.at("/auth/sign-in", "Sign in")
 		b.press("Sign in with a passkey")
-		b.touch(true) // not before, or the browser signs in by itself, from the field of the address
+		b.touch(true) // not before: the browser would sign in by itself from the field of the address
 		b.arrived("four@example.com", "aal2")
 	})
 	run("a password that has to be changed", func(t *testing.T, b *browser) {

@@ -28,7 +28,7 @@ var (
 	killSeed = flag.Uint64("kill-seed", 0, "seed of the load and of the moments of the kills; 0 draws one")
 )
 
-// process is the program in a process of its own, which can be killed.
+// process is the program in a separate process, which can be killed.
 type process struct {
 	cmd  *exec.Cmd
 	base string // http://127.0.0.1:port
@@ -64,15 +64,15 @@ func startProcess(t *testing.T, args ...string) *process {
 	return nil
 }
 
-// kill ends the process as a power failure does. It may be called again.
+// kill ends the process as a power failure does. It may be called more than once.
 func (p *process) kill() {
 	if p.cmd.ProcessState == nil {
 		_ = p.cmd.Process.Kill()
-		_ = p.cmd.Wait() // it says that it was killed
+		_ = p.cmd.Wait() // the error states that it was killed
 	}
 }
 
-// send returns status 0 if there was no answer.
+// send returns status 0 without a response.
 func (p *process) send(token, key, method, path string, body any) (status int, replayed bool, text string) {
 	encoded, err := json.Marshal(body)
 	if err != nil {
@@ -100,10 +100,10 @@ func (p *process) send(token, key, method, path string, body any) (status int, r
 
 var killClient = &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 32, DisableCompression: true}}
 
-// change is a relation written or removed under a key, and what was answered.
+// change is a relation that was written or removed under a key, with the response.
 type change struct {
 	key, document, method string
-	status                int // 0: nobody knows
+	status                int // 0: unknown
 	text                  string
 }
 
@@ -119,10 +119,10 @@ type writer struct {
 	name    string
 	n       int
 	changes []change
-	exists  []string // documents that it related and has not begun to unrelate
+	exists  []string // documents that it has related and not begun to unrelate
 }
 
-// write goes on until there is no answer.
+// write goes on until a request has no response.
 func (w *writer) write(p *process, token string) {
 	for {
 		c := change{key: fmt.Sprintf("%s-%d", w.name, w.n), method: http.MethodPost, document: fmt.Sprintf("%s-%d", w.name, w.n)}
@@ -143,9 +143,8 @@ func (w *writer) write(p *process, token string) {
 	}
 }
 
-// The server is killed in the middle of its work, again and again. What it had
-// acknowledged is there each time, once; what it had not can be asked for again
-// under the same key, and is then done once.
+// The server is killed repeatedly during its work. All acknowledged changes exist, each once;
+// the others can be sent again under the same key, and are then executed once.
 func TestKill(t *testing.T) {
 	seed := *killSeed
 	if seed == 0 {
@@ -183,7 +182,7 @@ func TestKill(t *testing.T) {
 				time.Sleep(time.Duration(200+random.IntN(600)) * time.Millisecond)
 				p.kill()
 				wg.Wait()
-				// Where servers share a database, its tenant keeps its address.
+				// With a shared database, the tenant keeps its address.
 				p = startProcess(t, append(args, "--listen", strings.TrimPrefix(p.base, "http://"))...)
 				token = p.token(t, c)
 				total := 0
@@ -230,8 +229,8 @@ func (p *process) token(t *testing.T, c credentials) string {
 	return answer.AccessToken
 }
 
-// resume sends the newest changes again: the last one, whose outcome nobody
-// knows, until it has one, and some before it, which were answered already.
+// resume sends the newest changes again: the last one, which has an unknown outcome, until it
+// has a response, and some before it, which have one.
 func (w *writer) resume(t *testing.T, p *process, token string) {
 	t.Helper()
 	for i := max(0, len(w.changes)-20); i < len(w.changes); i++ {
@@ -256,8 +255,8 @@ func (w *writer) resume(t *testing.T, p *process, token string) {
 	}
 }
 
-// expected is which documents are related after all changes, and how often each
-// was related and unrelated.
+// expected returns which documents are related after all changes, and how often each was
+// related and unrelated.
 func expected(writers []*writer) (exists map[string]bool, created, deleted map[string]int) {
 	exists, created, deleted = map[string]bool{}, map[string]int{}, map[string]int{}
 	for _, w := range writers {
@@ -272,7 +271,7 @@ func expected(writers []*writer) (exists map[string]bool, created, deleted map[s
 	return exists, created, deleted
 }
 
-// compare holds every answer against what was acknowledged.
+// compare compares every answer with the acknowledged changes.
 func compare(t *testing.T, p *process, token string, writers []*writer) {
 	t.Helper()
 	exists, _, _ := expected(writers)
@@ -299,7 +298,7 @@ func compare(t *testing.T, p *process, token string, writers []*writer) {
 	}
 }
 
-// compareEvents finds one event for each change, in its order.
+// compareEvents requires one event for each change, in order.
 func compareEvents(t *testing.T, args []string, writers []*writer) {
 	t.Helper()
 	out, err := command(t, append([]string{"audit", "export"}, args...)...)

@@ -18,9 +18,8 @@ import (
 	"github.com/lestrrat-go/jwx/v3/jwk"
 )
 
-// Applications in JavaScript are built on clients that others wrote, and that insist on the
-// letter of the standards. Each script in testdata/npmclients uses one of them for all there
-// is to it, and asserts what comes of it.
+// TestNPMClients runs independent JavaScript clients, which enforce the standards strictly.
+// Each script in testdata/npmclients uses all functions of one client and asserts the results.
 func TestNPMClients(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -28,7 +27,7 @@ func TestNPMClients(t *testing.T) {
 	if err := os.CopyFS(folder, os.DirFS("testdata/npmclients")); err != nil {
 		t.Fatal(err)
 	}
-	// run does a command in that copy, which npm writes to.
+	// run runs a command in the copy of the folder, because npm writes to it.
 	run := func(t *testing.T, setup, name string, args ...string) string {
 		t.Helper()
 		path, err := exec.LookPath(name)
@@ -89,7 +88,7 @@ func TestNPMClients(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Run("clients", func(t *testing.T) { // which returns when both are done
+	t.Run("clients", func(t *testing.T) { // it returns when both are done
 		for _, script := range []string{"openid-client", "oauth4webapi"} {
 			t.Run(script, func(t *testing.T) {
 				t.Parallel() // each waits for a device most of the time
@@ -99,7 +98,7 @@ func TestNPMClients(t *testing.T) {
 	})
 }
 
-// signingKey is a key of an application, whole and its public half.
+// signingKey is a key of an application, complete and as its public half.
 func signingKey(t *testing.T) (private, public jwk.Key) {
 	t.Helper()
 	raw, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -24,14 +24,14 @@ import (
 var (
 	overloadConnections = flag.Int("overload-connections", 1000, "how many connections send batches at the same time")
 	overloadTime        = flag.Duration("overload-time", 4*time.Second, "for how long they do")
-	// overloadMiB is the most memory that the server may take.
+	// overloadMiB is the memory that the server may use.
 	overloadMiB = 1 << 10
 )
 
-// A thousand connections send batches as large as they may be, all the time. Each
-// gets an answer, is told to come back or is cut off, the memory that the server takes
-// stays within what docs/operations.md says, and afterwards all is as it was. Those who
-// do not even finish their headers are cut off.
+// A thousand connections send batches of the maximum size continuously. Each gets a response or
+// a Retry-After, or is closed. The memory of the server stays within the limits in
+// docs/operations.md, and afterwards the server works as before. Connections that do not
+// complete their headers are closed.
 func TestOverloadedServer(t *testing.T) {
 	dir := t.TempDir()
 	p := startProcess(t, "--data-dir", dir, "--log-level", "error")
@@ -50,7 +50,7 @@ func TestOverloadedServer(t *testing.T) {
 	}
 	before := p.memoryMiB(t, "VmRSS")
 
-	// 500 checks whose contexts fill the body.
+	// 500 checks with contexts that fill the body.
 	var checks []any
 	for i := range 500 {
 		checks = append(checks, map[string]any{
@@ -90,7 +90,7 @@ func TestOverloadedServer(t *testing.T) {
 				}
 				req.Header = http.Header{"Authorization": {"Bearer " + token}, "Content-Type": {"application/json"}}
 				resp, err := client.Do(req)
-				if err != nil { // refused before all was sent, which not every client gets to read
+				if err != nil { // refused before the body was sent; not every client can read the response then
 					if !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, net.ErrClosed) && !errors.Is(err, io.EOF) {
 						t.Error(err)
 						return
@@ -133,10 +133,10 @@ func TestOverloadedServer(t *testing.T) {
 	}
 }
 
-// memoryMiB is a line of the kernel's account of the process.
+// memoryMiB is a line of the kernel's statistics of the process.
 func (p *process) memoryMiB(t *testing.T, line string) int {
 	t.Helper()
-	if runtime.GOOS != "linux" { // where nobody says it
+	if runtime.GOOS != "linux" { // other systems do not have them
 		return 0
 	}
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))

@@ -15,15 +15,15 @@ import (
 	"stonetown/internal/seal"
 )
 
-// TestServePostgres runs two servers on one PostgreSQL: what one acknowledges,
-// the other's next check knows, with the same keys and tokens.
+// TestServePostgres runs two servers on one PostgreSQL: the next check of one reflects the
+// acknowledged writes of the other, with the same keys and tokens.
 func TestServePostgres(t *testing.T) {
 	db, dir := pgtest.URL(t), t.TempDir()
 	if _, err := seal.OpenKeyFile(filepath.Join(dir, "master.key")); err != nil {
 		t.Fatal(err)
 	}
-	// Several at once, as a rollout might: all bring the tables up to date, one
-	// begins.
+	// Several start at the same time, as in a rollout: all migrate the tables, and one runs
+	// bootstrap.
 	files := make([]string, 3)
 	failures := make([]error, len(files))
 	var wg sync.WaitGroup
@@ -84,8 +84,8 @@ func TestServePostgres(t *testing.T) {
 	}
 }
 
-// A second development server does not take the address from the first, whose tokens would
-// be refused from then on.
+// A second development server does not change the tenant's address, which would invalidate the
+// tokens of the first one.
 func TestSecondDevelopmentServer(t *testing.T) {
 	db, dir := pgtest.URL(t), t.TempDir()
 	first := start(t, "--dev", "--data-dir", dir, "--database-url", db)

@@ -17,7 +17,7 @@ import (
 	"stonetown/internal/pgtest"
 )
 
-// TestMain lets the test binary stand in for the program.
+// TestMain makes the test binary act as the program.
 func TestMain(m *testing.M) {
 	if os.Getenv("STONETOWN_TEST_MAIN") != "" {
 		main()
@@ -26,8 +26,8 @@ func TestMain(m *testing.M) {
 	pgtest.Main(m)
 }
 
-// TestProcess starts the program as a process, pastes what it prints into a
-// shell, and ends it with SIGTERM.
+// TestProcess starts the program as a process, runs the printed commands in a shell, and ends
+// it with SIGTERM.
 func TestProcess(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -45,7 +45,7 @@ func TestProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	script := printed(stdout)
-	// A proxy of the machine's environment must not see the requests.
+	// The proxy of the environment must not receive the requests.
 	paste := strings.ReplaceAll(script, "curl -sS", "curl -sS --noproxy '*'")
 	out, err := exec.CommandContext(t.Context(), "sh", "-c", "set -eu\n"+paste).CombinedOutput()
 	if err != nil {
@@ -68,7 +68,7 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// printed is the commands that a development server prints.
+// printed returns the commands that a development server prints.
 func printed(stdout io.Reader) string {
 	var script strings.Builder
 	commands := strings.Split(strings.TrimSpace(quickstart), "\n")
@@ -83,11 +83,11 @@ func printed(stdout io.Reader) string {
 	return script.String()
 }
 
-// quickstartDecisions are what those commands lead to: Bob may view the plan through his
-// group; Eve the plan, and not the folder.
+// quickstartDecisions are the results of these commands: Bob may view the plan through his
+// group; Eve may view the plan, and not the folder.
 var quickstartDecisions = []string{"true", "true", "false"}
 
-// decisions are the answers to checks, and the codes of errors, in what commands printed.
+// decisions returns the answers to checks, and the codes of errors, in the output of commands.
 func decisions(out string) (all []string) {
 	for line := range strings.Lines(out) {
 		for _, answer := range regexp.MustCompile(`"allowed":(true|false)|"error":"(\w+)"`).FindAllStringSubmatch(line, -1) {
@@ -97,7 +97,7 @@ func decisions(out string) (all []string) {
 	return all
 }
 
-// section is the commands of a section of the README, up to the next one of its
+// section returns the commands of a section of the README, up to the next section of the same
 // level.
 func section(t *testing.T, readme, title string) string {
 	t.Helper()
@@ -115,7 +115,7 @@ func section(t *testing.T, readme, title string) string {
 	return script.String()
 }
 
-// TestReadme pastes the commands of the README.
+// TestReadme runs the commands of the README.
 func TestReadme(t *testing.T) {
 	text, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -150,7 +150,7 @@ func TestReadme(t *testing.T) {
 		return string(out)
 	}
 
-	// First what the server printed, with which the README begins as well.
+	// The README begins with the commands that the server prints.
 	first := strings.ReplaceAll(quickstart, "{{.File}}", "data/bootstrap.json")
 	if commands := section(t, readme, "Five minutes with curl"); !strings.HasPrefix(commands, first) {
 		t.Errorf("the README does not begin with quickstart.sh:\n%s", commands)
@@ -164,9 +164,9 @@ func TestReadme(t *testing.T) {
 	}
 	out := paste(section(t, readme, "Five minutes with curl"))
 	answers := decisions(out)
-	// Bob through his group; Eve, herself, the document but not the folder; Eve,
-	// banned; Cid from the office, and from nobody knows where; Dan, an auditor; an
-	// application that may not call an API, before it may.
+	// Bob through his group; Eve the document and not the folder; Eve after a ban; Cid from the
+	// office, and without an address; Dan, an auditor; an application before and after it may
+	// call an API.
 	if want := []string{"true", "true", "false", "false", "true", "condition_context_missing", "true", "invalid_target"}; !slices.Equal(answers, want) {
 		t.Errorf("answers %v, want %v\n%s", answers, want, out)
 	}

@@ -31,11 +31,11 @@ type running struct {
 	t    *testing.T
 	out  *bytes.Buffer // written before start returns
 	log  *syncBuffer
-	stop context.CancelFunc // as SIGTERM does
+	stop context.CancelFunc // acts as SIGTERM
 	done chan error
 }
 
-// syncBuffer is a log that may be read while it is written.
+// syncBuffer is a log that can be read while it is written.
 type syncBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -53,7 +53,7 @@ func (b *syncBuffer) String() string {
 	return b.buf.String()
 }
 
-// start runs serve on free ports. The test ends it with wait, or its end does.
+// start runs serve on free ports. The test stops it with wait, or it stops with the test.
 func start(t *testing.T, args ...string) *running {
 	t.Helper()
 	config, err := resolve(t, append([]string{"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--log-level", "debug"}, args...), nil)
@@ -73,7 +73,7 @@ func start(t *testing.T, args ...string) *running {
 	return s
 }
 
-// wait stops the server and returns how it ended. It may be called again.
+// wait stops the server and returns its error. It may be called more than once.
 func (s *running) wait() error {
 	s.stop()
 	err, ok := <-s.done
@@ -87,7 +87,7 @@ func (s *running) wait() error {
 	return err
 }
 
-// httpClient does not keep connections, so that none is left when a test ends.
+// httpClient does not keep connections, so that no connection outlives a test.
 var httpClient = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}
 
 func (s *running) do(method, url, host, token, body string) (status int, answer map[string]any) {
@@ -137,8 +137,8 @@ func hostOf(t *testing.T, base string) string {
 	return u.Host
 }
 
-// TestServeDev is a stranger's first minutes: start, get a token, define a type,
-// write, check; stop, start again on another port, and find everything there.
+// TestServeDev performs the first steps of a new user: start, get a token, define a type,
+// write, check; stop, start again on another port, and find all data.
 func TestServeDev(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	dir := t.TempDir()
@@ -183,7 +183,8 @@ func TestServeDev(t *testing.T) {
 		t.Errorf("bob: %v", got)
 	}
 
-	// In development a bare address means the first tenant; another name none.
+	// In development, an IP address or localhost is the first tenant; other names are no
+	// tenant.
 	for host, want := range map[string]int{s.Addr(): 200, "localhost:1": 200, "other.localhost": 404, "control.localhost": 404} {
 		if status, answer := s.do("GET", "http://"+s.Addr()+"/.well-known/jwks.json", host, "", ""); status != want {
 			t.Errorf("host %s: %d %v, want %d", host, status, answer, want)
@@ -218,7 +219,7 @@ func TestServeDev(t *testing.T) {
 	}
 }
 
-// Without its file the credentials are gone; the server says so, and serves.
+// If the file is lost, the credentials are lost; the server says so, and serves.
 func TestServeDevWithoutCredentials(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, "--dev", "--data-dir", dir)
@@ -260,7 +261,7 @@ func TestServeWithoutTenant(t *testing.T) {
 	if s.out.Len() > 0 || !strings.Contains(s.log.String(), "stonetown bootstrap") || strings.Contains(s.log.String(), "not for production") {
 		t.Errorf("printed %q, logged %s", s.out, s.log)
 	}
-	// Outside development no address means a tenant by itself.
+	// Outside development, no address is a tenant by itself.
 	if status, answer := s.do("GET", "http://"+s.Addr()+"/.well-known/jwks.json", "localhost", "", ""); status != 404 || answer["error"] != "tenant_not_found" {
 		t.Errorf("%d %v", status, answer)
 	}
@@ -284,7 +285,7 @@ func TestAdmin(t *testing.T) {
 		}
 	}
 
-	// Not ready: before the start is over, and when the database does not respond.
+	// Not ready: during the start, and if the database does not respond.
 	s.admin.state.Store(&readiness{reason: "starting"})
 	if status, text := get("/readyz"); status != 503 || !strings.Contains(text, "starting") {
 		t.Errorf("while starting: %d %s", status, text)
@@ -305,13 +306,13 @@ func TestAdmin(t *testing.T) {
 	}
 }
 
-// A server that is told to stop says that it is not ready, goes on serving while
-// load balancers find out, and finishes what it has begun.
+// A server that is told to stop reports that it is not ready, serves until load balancers have
+// noticed, and completes requests in progress.
 func TestServeDrains(t *testing.T) {
 	s := start(t, "--dev", "--data-dir", t.TempDir(), "--drain-delay", "1s")
 	c := readJSON(t, s.config.bootstrapFile())
 
-	// A request whose body is on its way for as long as the test wants.
+	// A request with a body that takes as long as the test requires.
 	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {c.ClientID}, "client_secret": {c.ClientSecret}}.Encode()
 	conn, err := net.Dial("tcp", s.Addr())
 	if err != nil {
@@ -360,7 +361,7 @@ func TestServeDrains(t *testing.T) {
 	}
 }
 
-// A request that never ends does not keep the server from ending.
+// A request without end does not prevent the server from stopping.
 func TestServeDrainTimeout(t *testing.T) {
 	s := start(t, "--dev", "--data-dir", t.TempDir(), "--drain-timeout", "100ms")
 	conn, err := net.Dial("tcp", s.Addr())
@@ -369,7 +370,7 @@ func TestServeDrainTimeout(t *testing.T) {
 	}
 	defer conn.Close()
 	fmt.Fprint(conn, "POST /oauth2/token HTTP/1.1\r\nHost: dev.localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 10\r\n\r\n")
-	s.do("GET", "http://"+s.Addr()+"/.well-known/jwks.json", "dev.localhost", "", "") // accepted later, so the first one is under way
+	s.do("GET", "http://"+s.Addr()+"/.well-known/jwks.json", "dev.localhost", "", "") // accepted later, so the first one is in progress
 	if err := s.wait(); err == nil || !strings.Contains(err.Error(), "100ms") {
 		t.Errorf("Serve returned %v, want a word about the timeout", err)
 	}
@@ -401,7 +402,7 @@ func TestOpenFails(t *testing.T) {
 	}
 }
 
-// A server that is told of a service for breached passwords asks it, and counts the questions.
+// A server with a service for breached passwords queries it, and counts the queries.
 func TestServeAsksForBreachedPasswords(t *testing.T) {
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/range/2F9E5" { // SHA-1 of correct horse

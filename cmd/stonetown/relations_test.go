@@ -84,7 +84,7 @@ func TestRelationsOfSubject(t *testing.T) {
 	}
 }
 
-// Ids may be anything, and the terminal gets no more than what can be seen.
+// Ids can have any character; only printable text reaches the terminal.
 func TestRelationsCommandOddIDs(t *testing.T) {
 	dir := development(t)
 	want(t, dir, "schema", "apply", writeFile(t, documents))

@@ -18,14 +18,14 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// website is an application of somebody else's, built on clients that others wrote. Who
-// asks for /sign-in?mode= comes back signed in.
+// website is an application on independent client libraries. A request of /sign-in?mode= ends
+// with a signed-in user.
 type website struct {
 	config   oauth2.Config
 	verifier *oidc.IDTokenVerifier
 	ctx      func(context.Context) context.Context
 
-	endSession string // the server's endpoint for that
+	endSession string // the endpoint of the server
 	self       string // its own address
 
 	mu    sync.Mutex
@@ -102,8 +102,8 @@ func (s *website) serve(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// A person connects a device by the code that it shows, from Chromium; the device runs on a
-// client that others wrote.
+// A user connects a device by the code that it shows, in Chromium; the device uses an
+// independent client library.
 func TestDevicePage(t *testing.T) {
 	dir := t.TempDir()
 	server := start(t, "--dev", "--data-dir", dir)
@@ -157,14 +157,14 @@ func TestDevicePage(t *testing.T) {
 	}
 }
 
-// direct reaches a server by names below localhost, which are for browsers to resolve.
+// direct reaches a server by names below localhost, which browsers resolve.
 func direct(server *running) *http.Client {
 	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, server.Addr())
 	}}}
 }
 
-// openWebsite makes a website known to a server and returns its address.
+// openWebsite registers a website at a server and returns its address.
 func openWebsite(t *testing.T, server *running, c credentials, name string, firstParty bool) string {
 	t.Helper()
 	s := &website{begun: map[string]string{}}
@@ -199,7 +199,7 @@ func openWebsite(t *testing.T, server *running, c credentials, name string, firs
 	return at.URL
 }
 
-// A person signs in at a website, from Chromium.
+// A user signs in at a website, in Chromium.
 func TestRelyingParty(t *testing.T) {
 	dir := t.TempDir()
 	server := start(t, "--dev", "--data-dir", dir)
@@ -217,7 +217,7 @@ func TestRelyingParty(t *testing.T) {
 	b.do(chromedp.Navigate(at+"/sign-in?mode=form_post"), chromedp.WaitVisible(chromedp.Search(hello))) // signed in already
 	b.says("by POST")
 
-	// With the account that is signed in, or another.
+	// With the account that is signed in, or another one.
 	b.do(chromedp.Navigate(at + "/sign-in?prompt=select_account"))
 	b.at("/auth/select-account", "Choose an account")
 	b.press("Use another account")
@@ -226,7 +226,7 @@ func TestRelyingParty(t *testing.T) {
 	b.press("Continue as " + c.Admin.Email)
 	b.do(chromedp.WaitVisible(chromedp.Search(hello)))
 
-	// A website of others asks once.
+	// A third-party website asks for consent once.
 	guest := openWebsite(t, server, c, "Guest book", false)
 	b.do(chromedp.Navigate(guest + "/sign-in"))
 	b.at("/auth/consent", "Allow Guest book to access your account?")
@@ -246,8 +246,8 @@ func TestRelyingParty(t *testing.T) {
 	b.do(chromedp.Navigate(guest + "/sign-in"))
 	b.at("/auth/consent", "Allow Guest book to access your account?")
 
-	// The website signs the person out, and gets them back; without the ID token of the
-	// session they are asked first.
+	// The website signs the user out and receives the browser again; without the ID token of
+	// the session the user is asked first.
 	b.do(chromedp.Navigate(at + "/sign-out?hint=none"))
 	b.at("/auth/sign-out", "Sign out?")
 	b.do(chromedp.Navigate(at+"/sign-in"), chromedp.WaitVisible(chromedp.Search(hello)))

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// ran is how a command ended.
+// ran is the result of a command.
 type ran struct {
-	out, errs string // errs is the error's text
+	out, errs string // errs is the text of the error
 	code      int
 }
 
@@ -34,7 +34,7 @@ func on(t *testing.T, dir string, args ...string) ran {
 	return terminal(t, nil, append(args, "--data-dir", dir)...)
 }
 
-// want runs a command that is to succeed and returns what it prints.
+// want runs a command that must succeed and returns its output.
 func want(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	r := on(t, dir, args...)
@@ -44,7 +44,7 @@ func want(t *testing.T, dir string, args ...string) string {
 	return r.out
 }
 
-// refused runs a command that is to fail with a word in its error.
+// refused runs a command that must fail with a text in its error.
 func refused(t *testing.T, dir string, code int, word string, args ...string) {
 	t.Helper()
 	r := on(t, dir, args...)
@@ -76,7 +76,7 @@ types:
   - {name: nearby, expression: distance < limit, parameters: {distance: int, limit: int}}
 `
 
-// Where the server and the credentials come from.
+// The sources of the server's address and the credentials.
 func TestRemoteSources(t *testing.T) {
 	dir := development(t)
 	c := readJSON(t, filepath.Join(dir, "bootstrap.json"))
@@ -84,7 +84,7 @@ func TestRemoteSources(t *testing.T) {
 	empty := t.TempDir()
 	for name, test := range map[string]struct {
 		environ, args []string
-		word          string // of the error; none: success
+		word          string // of the error; empty: no error
 	}{
 		"bootstrap.json":            {args: []string{"--data-dir", dir}},
 		"folder in the environment": {environ: []string{"STONETOWN_DATA_DIR=" + dir}},
@@ -128,7 +128,7 @@ func TestRemoteSources(t *testing.T) {
 	}
 }
 
-// The secret of one server is not for another.
+// The secret of one server is not sent to another.
 func TestRemoteKeepsCredentialsAtHome(t *testing.T) {
 	asked := false
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
@@ -155,7 +155,7 @@ func TestRemoteMalformedBootstrap(t *testing.T) {
 	}
 }
 
-// A server that does not run, and something else in its place.
+// A server that does not run, and another program in its place.
 func TestRemoteWithoutServer(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

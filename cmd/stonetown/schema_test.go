@@ -24,7 +24,7 @@ func TestSchemaCommand(t *testing.T) {
 		t.Errorf("list: %q", names)
 	}
 
-	// What get and list print, apply reads, as the same.
+	// apply reads the output of get and list, without a change.
 	for _, printed := range []string{
 		want(t, dir, "schema", "get", "document"), want(t, dir, "schema", "get", "document", "-o", "json"),
 		want(t, dir, "schema", "list", "-o", "json"),
@@ -57,7 +57,7 @@ func TestSchemaCommand(t *testing.T) {
 	refused(t, dir, 1, "resource_type_in_use", "schema", "delete", "folder")
 }
 
-// A type that needs what a later one in the file brings is applied after it.
+// A type that requires a later one in the file is applied after it.
 func TestSchemaApplyOrder(t *testing.T) {
 	dir := development(t)
 	want(t, dir, "schema", "apply", writeFile(t, "name: folder\nrelations: [{name: owner}]\n"))
@@ -104,7 +104,7 @@ func TestSchemaApplyFails(t *testing.T) {
 		t.Errorf("there are types now: %q", out)
 	}
 
-	// What was done is said, whatever comes after it.
+	// The applied types are printed, also if a later one fails.
 	text := "[{name: good}, {name: bad, relations: [{name: r, rewrites: [{kind: computed, relation: none}]}]}]"
 	for _, output := range []string{"text", "json"} {
 		r := on(t, dir, "schema", "apply", writeFile(t, text), "-o", output)
@@ -114,7 +114,7 @@ func TestSchemaApplyFails(t *testing.T) {
 	}
 }
 
-// JSON becomes YAML that means the same.
+// JSON becomes YAML with the same meaning.
 func TestPrintYAML(t *testing.T) {
 	var out strings.Builder
 	text := `{"z":[],"a":{"yes":"no","n":"1","e":"\ud83d\ude00\u2028","q":": #"},"big":12345678901234567890,"half":0.5,"nil":null,"t":true}`

@@ -30,8 +30,7 @@ func (s *running) define(c credentials, token, key, name string) *http.Response 
 	return resp
 }
 
-// What was answered under a key is answered again by the next process on the
-// database.
+// The next process on the database repeats a response that is stored under a key.
 func TestServeRemembersKeys(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, "--dev", "--data-dir", dir)
@@ -76,7 +75,7 @@ func TestServersCountTogether(t *testing.T) {
 	}
 }
 
-// A watch does not hold up the end of the server, and sees it as its own.
+// A watch does not delay the end of the server, and ends without an error.
 func TestServeEndsStreams(t *testing.T) {
 	s := start(t, "--dev", "--data-dir", t.TempDir(), "--drain-timeout", "20s")
 	c := readJSON(t, s.config.bootstrapFile())

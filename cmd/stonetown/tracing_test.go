@@ -20,7 +20,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// receiver takes spans by OTLP, as a collector does.
+// receiver receives spans by OTLP, as a collector does.
 type receiver struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -63,7 +63,7 @@ func newReceiver(t *testing.T) *receiver {
 	return r
 }
 
-// named is a span with what tests look at.
+// named is a span with the parts that tests read.
 type named struct {
 	*wire.Span
 	id, parent string
@@ -114,8 +114,8 @@ func below(t *testing.T, trace []named, parent named, name string) named {
 	return named{}
 }
 
-// A server sends the spans of its requests to a collector: in the caller's trace, each
-// below what it is a part of, and passes the trace on to whom it asks.
+// A server sends the spans of its requests to a collector: in the trace of the caller, each
+// below its parent. It passes the trace on in its own requests.
 func TestTraces(t *testing.T) {
 	collector := newReceiver(t)
 	var mu sync.Mutex
@@ -156,7 +156,7 @@ func TestTraces(t *testing.T) {
 	checked := send(in("4"), "POST", "/api/v1/resources/check", `{"subject":{"type":"user","id":"hunter2-ann"},"action":"view","resource":{"type":"document","external_id":"hunter2/plan"}}`)
 	own := send("00-bad", "GET", "/api/v1/resource-types/document?secret=hunter2", "")
 	send("00-"+traceID("5")+"-"+caller+"-00", "GET", "/api/v1/resource-types/document", "")
-	if err := s.wait(); err != nil { // which sends the remaining spans
+	if err := s.wait(); err != nil { // wait sends the remaining spans
 		t.Fatal(err)
 	}
 
@@ -227,7 +227,7 @@ func TestTraces(t *testing.T) {
 	if bytes, _ := lines[at]["bytes"].(float64); bytes < 20 {
 		t.Errorf("log: %v bytes", lines[at]["bytes"])
 	}
-	// A context that is not valid is ignored.
+	// An invalid context is ignored.
 	ignored := slices.IndexFunc(lines, func(e map[string]any) bool { return e["request_id"] == own })
 	if ignored < 0 || len(collector.trace(lines[ignored]["trace_id"].(string))) == 0 {
 		t.Errorf("no trace of %s", own)

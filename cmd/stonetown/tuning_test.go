@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// The runtime of a server collects garbage only when the ballast's size has been
-// allocated, unless the environment says otherwise.
+// The garbage collector of a server starts when the size of the ballast has been allocated,
+// unless the environment sets another value.
 func TestTune(t *testing.T) {
-	const before = 1 // other tests of this process may have raised it already
+	const before = 1 // other tests of this process may have raised it
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(before))
 	for _, name := range []string{"GOGC", "GOMEMLIMIT", "GOMAXPROCS"} {
 		if value, set := os.LookupEnv(name); set {

@@ -26,23 +26,23 @@ type Gate struct {
 
 	// Guarded by Shares.mu. A request is queued only if it cannot be admitted.
 	waiting int
-	turns   list.List // of *tenantLine: the tenants that wait, the next one first
-	lines   map[string]*tenantLine
+	order   list.List // of *tenantQueue: the tenants that wait, the next one first
+	queues  map[string]*tenantQueue
 	mean    time.Duration // of the times that places were held lately
 }
 
-// tenantLine is the queue of the callers of one tenant.
-type tenantLine struct {
-	turn    *list.Element
-	waiting int
-	turns   list.List // of *callerLine, the next one first
-	lines   map[string]*callerLine
+// tenantQueue is the queue of the callers of one tenant.
+type tenantQueue struct {
+	position *list.Element
+	waiting  int
+	order    list.List // of *callerQueue, the next one first
+	queues   map[string]*callerQueue
 }
 
-// callerLine is the queue of one caller, in the order of arrival.
-type callerLine struct {
-	turn    *list.Element
-	waiters list.List // of *waiter
+// callerQueue is the queue of one caller, in the order of arrival.
+type callerQueue struct {
+	position *list.Element
+	waiters  list.List // of *waiter
 }
 
 type waiter struct {
@@ -53,7 +53,7 @@ type waiter struct {
 
 // NewGate returns an empty gate for a resource that is named in the plural.
 func NewGate(of string, l Limits, q Queue) *Gate {
-	return &Gate{Shares: *NewShares(of, l), queue: q, lines: map[string]*tenantLine{}}
+	return &Gate{Shares: *NewShares(of, l), queue: q, queues: map[string]*tenantQueue{}}
 }
 
 // Place is the admission of a caller by a gate.
@@ -83,7 +83,7 @@ func (g *Gate) enter(ctx context.Context, c Caller, bounded bool) (Place, error)
 			return Place{}, err
 		}
 	}
-	w := g.line(c)
+	w := g.enqueue(c)
 	g.mu.Unlock()
 
 	var late <-chan time.Time
@@ -139,18 +139,18 @@ func (p Place) Leave() {
 // refuses returns why a caller may not wait; nil if it may.
 func (g *Gate) refuses(c Caller) error {
 	q := &g.queue
-	tenant := g.lines[c.Tenant]
+	tenant := g.queues[c.Tenant]
 	ofTenant, ofCaller, ahead := 0, 0, g.waiting
 	if tenant != nil {
 		ofTenant = tenant.waiting
-		if caller := tenant.lines[c.ID]; caller != nil {
+		if caller := tenant.queues[c.ID]; caller != nil {
 			ofCaller = caller.waiters.Len()
-			ahead = min(ahead, (ofCaller+1)*tenant.turns.Len()*g.turns.Len())
+			ahead = min(ahead, (ofCaller+1)*tenant.order.Len()*g.order.Len())
 		} else {
-			ahead = min(ahead, (tenant.turns.Len()+1)*g.turns.Len())
+			ahead = min(ahead, (tenant.order.Len()+1)*g.order.Len())
 		}
 	} else {
-		ahead = min(ahead, g.turns.Len())
+		ahead = min(ahead, g.order.Len())
 	}
 	wait := g.mean * time.Duration(ahead+1) / time.Duration(max(1, g.limits.Service))
 	switch {
@@ -168,19 +168,19 @@ func (g *Gate) refuses(c Caller) error {
 	return nil
 }
 
-// line puts a caller in line.
-func (g *Gate) line(c Caller) *waiter {
-	tenant := g.lines[c.Tenant]
+// enqueue adds a waiter to the queue of its caller.
+func (g *Gate) enqueue(c Caller) *waiter {
+	tenant := g.queues[c.Tenant]
 	if tenant == nil {
-		tenant = &tenantLine{lines: map[string]*callerLine{}}
-		tenant.turn = g.turns.PushBack(tenant)
-		g.lines[c.Tenant] = tenant
+		tenant = &tenantQueue{queues: map[string]*callerQueue{}}
+		tenant.position = g.order.PushBack(tenant)
+		g.queues[c.Tenant] = tenant
 	}
-	caller := tenant.lines[c.ID]
+	caller := tenant.queues[c.ID]
 	if caller == nil {
-		caller = &callerLine{}
-		caller.turn = tenant.turns.PushBack(caller)
-		tenant.lines[c.ID] = caller
+		caller = &callerQueue{}
+		caller.position = tenant.order.PushBack(caller)
+		tenant.queues[c.ID] = caller
 	}
 	w := &waiter{caller: c, admitted: make(chan struct{})}
 	w.element = caller.waiters.PushBack(w)
@@ -191,37 +191,37 @@ func (g *Gate) line(c Caller) *waiter {
 
 // remove removes a waiter from its queue, and queues that become empty.
 func (g *Gate) remove(w *waiter) {
-	tenant := g.lines[w.caller.Tenant]
-	caller := tenant.lines[w.caller.ID]
+	tenant := g.queues[w.caller.Tenant]
+	caller := tenant.queues[w.caller.ID]
 	caller.waiters.Remove(w.element)
 	w.element = nil
 	tenant.waiting--
 	g.waiting--
 	if caller.waiters.Len() == 0 {
-		tenant.turns.Remove(caller.turn)
-		delete(tenant.lines, w.caller.ID)
+		tenant.order.Remove(caller.position)
+		delete(tenant.queues, w.caller.ID)
 	}
 	if tenant.waiting == 0 {
-		g.turns.Remove(tenant.turn)
-		delete(g.lines, w.caller.Tenant)
+		g.order.Remove(tenant.position)
+		delete(g.queues, w.caller.Tenant)
 	}
 }
 
 // admitNext admits the first waiter whose shares allow it, if there is one. Its caller
 // is then the last of its tenant, and its tenant the last of all.
 func (g *Gate) admitNext() {
-	for t := g.turns.Front(); t != nil; t = t.Next() {
-		tenant := t.Value.(*tenantLine)
-		for c := tenant.turns.Front(); c != nil; c = c.Next() {
-			w := c.Value.(*callerLine).waiters.Front().Value.(*waiter)
+	for t := g.order.Front(); t != nil; t = t.Next() {
+		tenant := t.Value.(*tenantQueue)
+		for c := tenant.order.Front(); c != nil; c = c.Next() {
+			w := c.Value.(*callerQueue).waiters.Front().Value.(*waiter)
 			switch g.lacking(w.caller, 1) {
 			case OfCaller:
 				continue
 			case OfService:
 				return
 			case "":
-				tenant.turns.MoveToBack(c)
-				g.turns.MoveToBack(t)
+				tenant.order.MoveToBack(c)
+				g.order.MoveToBack(t)
 				g.remove(w)
 				g.take(w.caller, 1)
 				close(w.admitted)

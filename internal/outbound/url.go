@@ -60,9 +60,9 @@ func (c *Client) CheckURL(text string) error {
 	return nil
 }
 
-// isName reports whether a text is the name of a host (RFC 1123 §2.1; underscores occur).
-// Whose last label is a number is none: resolvers read 127.1, 0x7f.1 and 2130706433 as
-// addresses (WHATWG URL, "ends in a number").
+// isName reports whether a text is the name of a host (RFC 1123 §2.1; underscores occur). A
+// text with a number as its last label is not a name: resolvers read 127.1, 0x7f.1 and
+// 2130706433 as addresses (WHATWG URL, "ends in a number").
 func isName(host string) bool {
 	if host == "" || len(host) > 253 {
 		return false

@@ -89,7 +89,7 @@ func (p *proxy) serve(client, server net.Conn) {
 	p.conns[client], p.conns[server] = true, true
 	p.mu.Unlock()
 
-	var asked atomic.Bool // the client spoke last
+	var asked atomic.Bool // the last message is from the client
 	p.copying.Go(func() {
 		p.carry(server, client, func() { asked.Store(true) })
 	})

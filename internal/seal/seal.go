@@ -10,8 +10,8 @@
 //
 //	sealed = version (1) | key id (4) | nonce (12) | ciphertext | tag (16)
 //
-// The key id is derived from the key and tells "sealed under another
-// key", an operator's mistake, from "damaged or moved", which is worse.
+// The key id is derived from the key. It distinguishes a value that was sealed under another
+// key, which is a mistake of the operator, from one that is damaged or was moved.
 //
 // Random 96-bit nonces are safe for 2^32 values under one key (NIST SP 800-38D
 // §8.3), far beyond the few a tenant has.

@@ -18,8 +18,9 @@ import (
 func (pg *postgres) txFromSavepoint(ctx context.Context, fn func(*Tx) error) error {
 	err := crdbpgx.ExecuteTx(ctx, pg.pool, serializable, func(tx pgx.Tx) error { return fn(&Tx{pgQuerier{tx}}) })
 	if release, ok := errors.AsType[*crdb.AmbiguousCommitError](err); ok {
-		// So the library calls every error of a release that is not retryable. The server
-		// leaves no doubt about some, such as a statement that had failed before.
+		// The library returns this error for every failed release that is not retryable. The
+		// server has definitely rolled back for some of them, such as a statement that had
+		// failed before.
 		return commitError(release.Unwrap())
 	}
 	return err

@@ -16,7 +16,7 @@ import (
 // arguments.
 var sends = map[string]int{"Query": 2, "QueryRow": 2, "Exec": 2, "Queue": 3}
 
-// block is a piece of code, as a coverage profile describes it.
+// block is a piece of code in a coverage profile.
 type block struct{ startLine, startColumn, endLine, endColumn int }
 
 func (b block) contains(p token.Position) bool {
@@ -45,8 +45,8 @@ func ran(profile string) (map[string][]block, error) {
 	return blocks, nil
 }
 
-// unsent finds the places of a module that send a statement and were not run. The
-// package that carries statements, internal/sqldb, has none of its own but
+// unsent finds the places of a module that send a statement and were not run. The package
+// internal/sqldb, which sends the statements of others, has no statements of its own except
 // SQLite's.
 func unsent(root, module string, blocks map[string][]block) (places []token.Position, found int, err error) {
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

@@ -37,8 +37,8 @@ func dialSpiceDB(address, key string) (*spiceDB, error) {
 func (s *spiceDB) Name() string    { return "SpiceDB" }
 func (s *spiceDB) WriteLimit() int { return 5000 }
 
-// Define translates the types. A relation that has both tuples and rewrites becomes
-// a permission, and its tuples those of a relation beside it.
+// Define translates the types. A relation with both tuples and rewrites becomes a permission,
+// and its tuples are in another relation beside it.
 func (s *spiceDB) Define(ctx context.Context, types []schema.Type) error {
 	var b strings.Builder
 	b.WriteString("definition user {}\ndefinition group {\n\trelation member: user | group#member\n}\n")
@@ -167,7 +167,7 @@ func (s *spiceDB) Prepare(questions []bench.Question) bench.Call {
 	}
 }
 
-// together is types and those that are not among them yet.
+// together returns types and those that are not among them yet.
 func together(types, more []schema.Type) []schema.Type {
 	for _, t := range more {
 		if !slices.ContainsFunc(types, func(had schema.Type) bool { return had.Name == t.Name }) {
@@ -177,7 +177,7 @@ func together(types, more []schema.Type) []schema.Type {
 	return types
 }
 
-// hasThis reports whether tuples count among the rewrites.
+// hasThis reports whether the rewrites include tuples.
 func hasThis(rewrites []schema.Rewrite) bool {
 	return slices.ContainsFunc(rewrites, func(r schema.Rewrite) bool {
 		return r.Kind == schema.This || hasThis(r.Children) ||
@@ -185,7 +185,7 @@ func hasThis(rewrites []schema.Rewrite) bool {
 	})
 }
 
-// relationOf is the relation that the workload's action stands for.
+// relationOf returns the relation of the workload's action.
 func relationOf(action string) string {
 	if action == "view" {
 		return "viewer"

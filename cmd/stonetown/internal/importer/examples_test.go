@@ -11,8 +11,8 @@ import (
 	"stonetown/cmd/stonetown/internal/importer/spicedb"
 )
 
-// TestExamples: what the examples assert holds here, and all of it has an
-// equivalent.
+// TestExamples requires that the assertions of the examples hold, and that all of their
+// constructs have an equivalent.
 func TestExamples(t *testing.T) {
 	for dir, read := range map[string]func(fs.FS, string) (*importer.Data, error){
 		"../../../../examples/openfga": openfga.Read, "../../../../examples/spicedb": spicedb.Read,

@@ -1,11 +1,10 @@
 // Package importer reads the files of other authorization engines: models,
 // relationships and the assertions that test them.
 //
-// A reader for each engine (importer/openfga, importer/spicedb) turns its files into
-// a [Data]: resource types, relations and assertions of this product. What has no
-// equivalent is never dropped silently: it is in the report, with the place where it
-// was found. [Validate] runs the assertions on an engine in memory and reports the
-// answers that differ, before anything is imported.
+// A reader for each engine (importer/openfga, importer/spicedb) translates its files into
+// [Data]: resource types, relations and assertions of this product. Constructs without an
+// equivalent are in the report with their place. [Validate] runs the assertions on an engine in
+// memory and reports the answers that differ, before anything is imported.
 package importer
 
 import (
@@ -14,7 +13,7 @@ import (
 	"stonetown/tuplestore"
 )
 
-// Data is what was read.
+// Data is the content of the files.
 type Data struct {
 	Types      []schema.Type
 	Relations  []engine.WriteOp
@@ -22,18 +21,17 @@ type Data struct {
 	Report     []Finding
 }
 
-// Assertion is an answer that the files expect. Exactly one of the three
-// questions is set.
+// Assertion is an answer that the files expect. Exactly one of the three questions is set.
 type Assertion struct {
 	At Place
-	// Check asks whether Subject may do Action to Resource.
+	// Check: may Subject do Action to Resource?
 	Check *Check
-	// Resources asks to which resources of a type the subject may do the action.
+	// Resources: to which resources of a type may the subject do the action?
 	Resources *Resources
-	// Subjects asks which subjects of a kind may do the action to the resource.
+	// Subjects: which subjects of a kind may do the action to the resource?
 	Subjects *Subjects
 
-	// Context and Contextual are what the question brings along.
+	// Context and Contextual are part of the request.
 	Context    map[string]any
 	Contextual []engine.WriteOp
 }
@@ -46,18 +44,17 @@ type Check struct {
 	Want     Answer
 }
 
-// Answer is what a check is expected to say.
+// Answer is the expected answer to a check.
 type Answer string
 
 const (
 	Allowed Answer = "allowed"
 	Denied  Answer = "denied"
-	// Undecided: it depends on values that the question does not bring along.
+	// Undecided: the answer depends on values that the request does not have.
 	Undecided Answer = "undecided"
 )
 
-// Resources is an assertion about a list of resources; Want holds their IDs, in
-// any order.
+// Resources is an assertion about a list of resources; Want has their ids, in any order.
 type Resources struct {
 	Subject tuplestore.Subject
 	Action  string
@@ -65,41 +62,40 @@ type Resources struct {
 	Want    []string
 }
 
-// Subjects is an assertion about a list of subjects of one kind: the objects of
-// a type or, with a relation, usersets. Want holds their IDs, in any order, the
-// wildcard among them.
+// Subjects is an assertion about a list of subjects of one kind: the objects of a type or, with
+// a relation, usersets. Want has their ids and the wildcard, in any order.
 type Subjects struct {
 	Resource       tuplestore.Object
 	Action         string
 	Type, Relation string
 	Want           []string
-	// Partial: Want need not be all of them.
+	// Partial: Want may be a part of them.
 	Partial bool
 }
 
-// Place is where in the files something stands.
+// Place is a position in the files.
 type Place struct {
 	File string
 	Line int // from 1; 0 if unknown
 }
 
-// Finding is something that a reader of the report should know.
+// Finding is an entry of the report.
 type Finding struct {
 	At      Place
 	Kind    FindingKind
 	Message string
 }
 
-// FindingKind says how much a finding matters.
+// FindingKind is the severity of a finding.
 type FindingKind string
 
 const (
-	// Renamed: a name that this product does not allow was replaced, everywhere.
+	// Renamed: a name that is not valid here was replaced everywhere.
 	Renamed FindingKind = "renamed"
-	// Widened: what was translated accepts more than the original, in writing;
-	// the answers are the same.
+	// Widened: the translation accepts writes that the original refuses; the answers are the
+	// same.
 	Widened FindingKind = "widened"
-	// Unsupported: it has no equivalent and was left out.
+	// Unsupported: a construct has no equivalent and was left out.
 	Unsupported FindingKind = "unsupported"
 )
 

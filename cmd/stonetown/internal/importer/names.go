@@ -18,10 +18,9 @@ var (
 	notInNames  = regexp.MustCompile(`[^a-z0-9_]+`)
 )
 
-// Rename gives every name of a kind (type, relation, condition) the name it has
-// here. One that may stay the same does; for each that may not, a finding is
-// made at the place where it is declared. No two get the same name, and the same
-// names get the same ones every time.
+// Rename returns the translated name of every name of a kind (type, relation, condition). Valid
+// names stay the same; for each other name, a finding is added at the place of its declaration.
+// No two names become equal, and the result is the same for the same names.
 func (w *Data) Rename(kind string, declared map[string]Place, reserved func(string) bool) map[string]string {
 	renamed := map[string]string{}
 	taken := map[string]bool{}
@@ -55,18 +54,17 @@ func (w *Data) Rename(kind string, declared map[string]Place, reserved func(stri
 	return renamed
 }
 
-// RenameAll gives everything its name here, the built-in types theirs.
+// RenameAll translates all names; built-in types keep the built-in names.
 func (w *Data) RenameAll(types, relations, conditions map[string]Place, builtIn func(string) bool) (typeNames, relationNames, conditionNames map[string]string) {
 	none := func(string) bool { return false }
 	typeNames = w.Rename("type", types, func(name string) bool { return schema.IsReserved(name) && !builtIn(name) })
 	return typeNames, w.Rename("relation", relations, none), w.Rename("condition", conditions, none)
 }
 
-// BuiltIns finds those of the types of another engine, by their own names, that
-// every tenant has: users and applications without relations of their own, and
-// groups whose members are users, applications and groups. A group as a subject
-// stands for its members here and for itself there, so there must be none.
-// Conditions matter only as to whether there are any.
+// BuiltIns returns the types of another engine, by their own names, that are equal to built-in
+// types: users and applications without relations, and groups whose members are users,
+// applications and groups. A group as a subject stands for its members here and for itself in
+// other engines, so there must be no such subject. Of conditions, only their existence matters.
 func (w *Data) BuiltIns(types []schema.Type, group Place) map[string]bool {
 	builtIn := map[string]bool{}
 	var members []schema.SubjectType
@@ -99,9 +97,9 @@ func (w *Data) BuiltIns(types []schema.Type, group Place) map[string]bool {
 	return builtIn
 }
 
-// IsShared reports whether every tenant has a type that other engines' types of this
-// name can become, if nothing is known of them but their name. Scopes and audiences are of
-// OAuth here, and of somebody's model there.
+// IsShared reports whether a type of another engine with this name can become a built-in type,
+// if only its name is known. Scopes and audiences are part of OAuth here, and of the
+// application's model in other engines.
 func IsShared(name string) bool {
 	return schema.IsSystem(name) && name != schema.ScopeType && name != schema.AudienceType
 }
@@ -130,9 +128,9 @@ func isBuiltIn(t schema.Type) bool {
 	return false
 }
 
-// PinActions makes actions of the original names of a type's relations, given
-// with their names here, where those would mean another relation or none: edit,
-// view and delete mean editor, viewer and owner by convention.
+// PinActions adds actions for the original names of a type's relations, given with their
+// translated names, where the name by convention is another relation or none: edit, view and
+// delete are editor, viewer and owner.
 func PinActions(t *schema.Type, original map[string]string) {
 	for name, relation := range original {
 		conventional := name == "edit" || name == "view" || name == "delete"

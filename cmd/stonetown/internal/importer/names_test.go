@@ -62,7 +62,7 @@ func TestBuiltIns(t *testing.T) {
 	kinds := func(names ...string) []schema.SubjectType {
 		var all []schema.SubjectType
 		for _, name := range names {
-			if name == "group" { // which in the text form are its members
+			if name == "group" { // in the text form these are its members
 				all = append(all, schema.SubjectType{Type: name})
 				continue
 			}

@@ -13,7 +13,7 @@ import (
 	"stonetown/tuplestore/memstore"
 )
 
-// Result is how the assertions of a data turned out.
+// Result has the results of assertions.
 type Result struct {
 	Passed      int
 	Differences []Difference
@@ -31,9 +31,8 @@ const (
 	writeAtOnce = 1000
 )
 
-// Validate puts a data into an engine in memory and asks it what the data's
-// assertions ask. An error is about the data as a whole; an assertion that
-// cannot be answered is a difference.
+// Validate loads data into an engine in memory and runs the assertions. An error is about the
+// data as a whole; an assertion that cannot be answered is a difference.
 func Validate(ctx context.Context, w *Data) (*Result, error) {
 	e, err := w.load(ctx)
 	if err != nil {
@@ -55,8 +54,8 @@ func Validate(ctx context.Context, w *Data) (*Result, error) {
 	return result, nil
 }
 
-// load returns an engine that has the data's types, all at once as they may need
-// each other, and its relations.
+// load returns an engine with the relations and the types, which are defined together because
+// they may refer to each other.
 func (w *Data) load(ctx context.Context) (*engine.Engine, error) {
 	if _, err := schema.Compile(w.Types); err != nil {
 		return nil, err
@@ -89,7 +88,7 @@ func describe(op engine.WriteOp) string {
 	return tuplestore.Tuple{Object: op.Resource, Relation: op.Relation, Subject: op.Subject}.String()
 }
 
-// Want is what the assertion expects: an answer, or IDs in order.
+// Want formats the expected answer, or the expected ids in order.
 func (a Assertion) Want() []string {
 	var want []string
 	switch {
@@ -104,7 +103,7 @@ func (a Assertion) Want() []string {
 	return slices.Compact(want)
 }
 
-// Question is what the assertion asks, for people.
+// Question formats the question of the assertion for users.
 func (a Assertion) Question() string {
 	switch {
 	case a.Check != nil:
@@ -139,7 +138,7 @@ func text(answer []string) string {
 	return strings.Join(answer, ", ")
 }
 
-// ask returns what the engine says in the form of [Assertion.Want], or its error.
+// ask returns the answer of the engine in the form of [Assertion.Want], or its error.
 func (a Assertion) ask(ctx context.Context, e *engine.Engine) []string {
 	var ids []string
 	var err error
@@ -200,8 +199,8 @@ func (a Assertion) check(ctx context.Context, e *engine.Engine) string {
 	return d.Err.Error()
 }
 
-// isUnknownResource: nobody has a right to a resource that nothing was said of;
-// only this engine tells that from a denial.
+// isUnknownResource reports an error for a resource without any tuple, which other engines
+// answer as denied.
 func isUnknownResource(err error) bool {
 	var unknown *engine.ResourceNotFoundError
 	return errors.As(err, &unknown)

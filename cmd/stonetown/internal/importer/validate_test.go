@@ -16,7 +16,7 @@ func object(typ, id string) tuplestore.Object { return tuplestore.Object{Type: t
 
 func user(id string) tuplestore.Subject { return tuplestore.Subject{Type: "user", ID: id} }
 
-// small is a data with an answer of every kind.
+// small is data with answers of every kind.
 func small() *Data {
 	return &Data{
 		Types: []schema.Type{
@@ -97,7 +97,7 @@ func TestValidate(t *testing.T) {
 	}
 	for i := range min(len(want), len(result.Differences)) {
 		if got := &result.Differences[i]; want[i].Got != "" && strings.Contains(got.Got, want[i].Got) {
-			got.Got = want[i].Got // the messages are the engine's
+			got.Got = want[i].Got // the messages are from the engine
 		}
 	}
 	if diff := cmp.Diff(want, result.Differences); diff != "" || result.Passed != 0 {
@@ -105,8 +105,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// A relation may subtract what leads back to it. An assertion that depends on a cycle in
-// the tuples does not hold, whatever it expects.
+// A relation may subtract relations that lead back to it. An assertion that depends on a cycle
+// in the tuples does not hold, with any expected answer.
 func TestValidateRecursionThroughExclusion(t *testing.T) {
 	w := &Data{Types: []schema.Type{{Name: "folder", Relations: []schema.Relation{
 		{Name: "parent", Subjects: []schema.SubjectType{{Type: "folder"}}},

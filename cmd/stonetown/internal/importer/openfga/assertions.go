@@ -12,7 +12,7 @@ import (
 	"stonetown/tuplestore"
 )
 
-// These are far more than anybody writes.
+// The limits are far more than files have in practice.
 const (
 	maxAssertions = 100_000
 	maxFilters    = 100 // of one question
@@ -23,7 +23,7 @@ type tester struct {
 	*model
 	*document
 	*reader
-	left int // assertions that may still be added
+	left int // number of assertions that can still be added
 
 	contextual []engine.WriteOp // of the test that is read
 }
@@ -82,7 +82,7 @@ func (t *tester) test(n *yaml.Node) error {
 	return nil
 }
 
-// common reads what all kinds of questions have.
+// common reads the members that all kinds of questions have.
 func (t *tester) common(n *yaml.Node, what string, known ...string) (members map[string]*yaml.Node, context map[string]any, assertions []pair, err error) {
 	members, err = t.members(n, t.passOver(what), append(known, "context", "assertions")...)
 	if err != nil {
@@ -148,7 +148,7 @@ func (t *tester) oneOrMore(n *yaml.Node, members map[string]*yaml.Node, one, mor
 	return nil, source.Errorf(t.at(n), "%s or %s is missing", one, more)
 }
 
-// question takes apart what is asked, or says why it cannot be.
+// question parses a question, or returns the reason why it cannot be translated.
 func (t *tester) question(user, relation, object string) (o tuplestore.Object, s tuplestore.Subject, problem string) {
 	o, err := parseObject(object)
 	if err != nil {
@@ -163,7 +163,7 @@ func (t *tester) question(user, relation, object string) (o tuplestore.Object, s
 	return o, s, tooLong(o.ID)
 }
 
-// asker is the subject that a question is about.
+// asker returns the subject of a question.
 func (t *tester) asker(user string) (s tuplestore.Subject, problem string) {
 	s, err := parseUser(user)
 	if err != nil {
@@ -178,8 +178,8 @@ func (t *tester) asker(user string) (s tuplestore.Subject, problem string) {
 	return s, tooLong(s.ID)
 }
 
-// action is what is asked for a relation: its original name where that may be an
-// action, since the types map those.
+// action returns the action of a question about a relation: the original name if that can be an
+// action, because the types map those names.
 func (t *tester) action(relation string) string {
 	if schema.IsAction(relation) {
 		return relation

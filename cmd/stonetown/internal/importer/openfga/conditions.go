@@ -13,7 +13,7 @@ import (
 	"stonetown/schema/condition"
 )
 
-// translateConditions takes over the conditions that can be compiled here.
+// translateConditions adds the conditions that can be compiled here.
 func (m *model) translateConditions() {
 	for _, name := range m.conditionsInOrder() {
 		d, err := m.condition(name)
@@ -21,7 +21,7 @@ func (m *model) translateConditions() {
 			_, err = condition.Compile(d)
 		}
 		if err != nil {
-			why, _, _ := strings.Cut(err.Error(), "\n") // CEL draws the place below
+			why, _, _ := strings.Cut(err.Error(), "\n") // CEL draws the position on the next lines
 			m.refused[name] = source.Clip(why)
 			m.data.Find(m.where.ofCondition(name), importer.Unsupported, fmt.Sprintf("condition %s is left out: %s", source.Clip(name), m.refused[name]))
 			continue

@@ -22,7 +22,7 @@ const (
 	conditionContext = "condition_context"
 )
 
-// csvTuples reads tuples below a line that names their columns.
+// csvTuples reads tuples after a line with the names of their columns.
 func csvTuples(name, text string) ([]written, error) {
 	reader := csv.NewReader(strings.NewReader(text))
 	reader.ReuseRecord = true

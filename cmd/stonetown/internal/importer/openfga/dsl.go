@@ -16,13 +16,13 @@ import (
 	"stonetown/schema/condition"
 )
 
-// The parser of the language calls itself for every parenthesis and every blank
-// line, and a stack that overflows ends the process. What it does with nested
-// parentheses and long conditions takes far more time than they are long.
+// The parser of the language recurses for every parenthesis and every blank line, and a stack
+// overflow ends the process. For nested parentheses and long conditions it takes far more than
+// linear time.
 const (
 	maxParentheses = 32   // open at once
-	maxNested      = 1000 // that stand within 8 others
-	maxBlankLines  = 20   // in a row; more are not shown to the parser
+	maxNested      = 1000 // within 8 others
+	maxBlankLines  = 20   // in a row; further ones are removed before the parser
 	maxCondition   = 4 * condition.MaxExpression
 )
 
@@ -30,17 +30,16 @@ const (
 type script struct {
 	file  string
 	lines []string
-	// numbers are the lines of the file in which the lines stand, indents how
-	// far in.
+	// numbers are the line numbers in the file, and indents the indentations of the lines.
 	numbers, indents []int
 }
 
-// prepare makes a script of a text. Where it is part of a file, d and numbers
-// say where the lines of the text stand.
+// prepare returns the script of a text. If the text is a part of a file, d and numbers have the
+// positions of its lines.
 func prepare(name, text string, d *document, numbers []int) (*script, error) {
 	s := &script{file: name}
 	blank, open, nested, size := 0, 0, 0, 0
-	expression := -1 // bytes since a condition began
+	expression := -1 // bytes since the beginning of a condition
 	for i, line := range strings.Split(text, "\n") {
 		number, indent := i+1, 0
 		if numbers != nil {
@@ -52,7 +51,7 @@ func prepare(name, text string, d *document, numbers []int) (*script, error) {
 		if strings.ContainsFunc(line, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
 			return nil, source.Errorf(at, "a control character")
 		}
-		line, _, _ = strings.Cut(line, " #") // comments, as the parser sees them
+		line, _, _ = strings.Cut(line, " #") // comments, in the syntax of the parser
 		code := strings.TrimSpace(line)
 		if strings.HasPrefix(code, "#") {
 			code, line = "", ""
@@ -99,7 +98,7 @@ func prepare(name, text string, d *document, numbers []int) (*script, error) {
 
 func (s *script) text() string { return strings.Join(s.lines, "\n") }
 
-// at is the place of a line, from 0.
+// at returns the place of a line, from 0.
 func (s *script) at(line int) importer.Place {
 	if line < 0 || line >= len(s.numbers) {
 		line = len(s.numbers) - 1
@@ -107,7 +106,7 @@ func (s *script) at(line int) importer.Place {
 	return importer.Place{File: s.file, Line: s.numbers[line]}
 }
 
-// isModule reports whether the text is a part of a model.
+// isModule reports whether the text is a module.
 func (s *script) isModule() bool {
 	for _, line := range s.lines {
 		if words := strings.Fields(line); len(words) > 0 {
@@ -117,7 +116,7 @@ func (s *script) isModule() bool {
 	return false
 }
 
-// parse parses the text, of a whole model or a module.
+// parse parses the text, which is a whole model or a module.
 func (s *script) parse() (*openfgav1.AuthorizationModel, error) {
 	var model *openfgav1.AuthorizationModel
 	err := guarded(func() (err error) {
@@ -130,8 +129,8 @@ func (s *script) parse() (*openfgav1.AuthorizationModel, error) {
 	return model, nil
 }
 
-// guarded makes an error of a panic, which the parser's tree may cause when the
-// text is not well-formed.
+// guarded turns a panic into an error. The tree of the parser can cause one if the text is not
+// well-formed.
 func guarded(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -143,8 +142,8 @@ func guarded(f func() error) (err error) {
 
 var parserError = regexp.MustCompile(`(?s)line=(-?[0-9]+), column=([0-9]+): (.*)`)
 
-// misread is an error of the parser at its place. Of several the first is
-// enough: what follows is mostly because of it.
+// misread is an error of the parser, at its place. Of several errors the first one is returned,
+// because the others mostly follow from it.
 func (s *script) misread(err error) error {
 	var several *transformer.OpenFgaDslSyntaxMultipleError
 	more := ""
@@ -173,7 +172,7 @@ var (
 	conditionLine = regexp.MustCompile(`^\s*condition\s+([^\s(]+)`)
 )
 
-// declarations are the places where a model declares its names.
+// declarations are the places of the declarations in a model.
 type declarations struct {
 	file       string
 	types      map[string]importer.Place
@@ -185,7 +184,7 @@ func newDeclarations(file string) *declarations {
 	return &declarations{file, map[string]importer.Place{}, map[key]importer.Place{}, map[string]importer.Place{}}
 }
 
-// find looks for declarations, which the parser's result does not locate.
+// find finds the places of declarations, which the result of the parser does not have.
 func (d *declarations) find(s *script) {
 	typ := ""
 	for i, line := range s.lines {

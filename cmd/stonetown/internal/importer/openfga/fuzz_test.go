@@ -11,8 +11,7 @@ import (
 	"stonetown/schema"
 )
 
-// FuzzRead: whatever a file says, it is refused or becomes a data that fits
-// together, the same one every time.
+// FuzzRead requires that a file is refused or becomes consistent data, the same every time.
 func FuzzRead(f *testing.F) {
 	names := []string{"f.fga", "f.fga.yaml", "f.json", "f.jsonl", "f.csv", "fga.mod"}
 	for _, s := range slices.Concat(accessSamples, organizationSamples, conditionSamples) {
@@ -83,7 +82,7 @@ func fits(t *testing.T, c *schema.Compiled, ops []engine.WriteOp) {
 	}
 }
 
-// answers reports actions that mean nothing.
+// answers reports actions of undefined relations.
 func answers(t *testing.T, c *schema.Compiled, typ, action string) {
 	if _, ok := c.ActionRelation(typ, action); !ok {
 		t.Errorf("%s has no action %q", typ, action)

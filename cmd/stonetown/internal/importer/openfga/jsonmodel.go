@@ -15,15 +15,15 @@ import (
 	"stonetown/cmd/stonetown/internal/importer/source"
 )
 
-// The members by which a JSON file shows what it is: a model, a model as the API
-// returns it, or tuples as the API returns them.
+// The members that identify a JSON file: a model, a model in a response of the API, or tuples
+// in a response of the API.
 const (
 	memberTypes  = "type_definitions"
 	memberModel  = "authorization_model"
 	memberTuples = "tuples"
 )
 
-// isJSONModel tells a model from a list of tuples.
+// isJSONModel distinguishes a model from a list of tuples.
 func isJSONModel(name, text string) (bool, error) {
 	members, err := jsonMembers(name, text)
 	if err != nil {
@@ -38,7 +38,7 @@ func isJSONModel(name, text string) (bool, error) {
 	return false, source.Errorf(importer.Place{File: name}, "neither a model, which has type_definitions, nor a list of tuples")
 }
 
-// jsonMembers are the members of an object, nil for a list.
+// jsonMembers returns the members of an object, and nil for a list.
 func jsonMembers(name, text string) (map[string]json.RawMessage, error) {
 	if strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), "[") {
 		return nil, nil
@@ -53,8 +53,8 @@ func jsonMembers(name, text string) (map[string]json.RawMessage, error) {
 	return members, nil
 }
 
-// misreadJSON is an error of a JSON decoder at its line; start is the offset at
-// which the decoded text begins.
+// misreadJSON is an error of a JSON decoder, at its line; start is the offset of the decoded
+// text.
 func misreadJSON(name, text string, start int64, err error) error {
 	at := importer.Place{File: name}
 	var syntax *json.SyntaxError
@@ -75,11 +75,11 @@ func lineAt(text string, offset int64) int {
 	return 1 + strings.Count(text[:offset], "\n")
 }
 
-// protoPlace is how the decoder of the API's types says where an error is. It
-// varies its spaces on purpose.
+// protoPlace matches the position in the errors of the decoder of the API's types, which varies
+// its spaces on purpose.
 var protoPlace = regexp.MustCompile(`^proto:[\s\x{a0}]+(?:syntax error[\s\x{a0}]+)?\(line ([0-9]+):[0-9]+\):[\s\x{a0}]+`)
 
-// jsonModel reads a model in the form that the API of OpenFGA takes.
+// jsonModel reads a model in the form of OpenFGA's API.
 func jsonModel(name, text string) (*openfgav1.AuthorizationModel, error) {
 	at := importer.Place{File: name}
 	if len(text) > maxJSONModel {
@@ -102,7 +102,7 @@ func jsonModel(name, text string) (*openfgav1.AuthorizationModel, error) {
 		if parts := protoPlace.FindStringSubmatch(message); parts != nil {
 			message = message[len(parts[0]):]
 			at.Line, _ = strconv.Atoi(parts[1])
-			// A wrapped model is decoded on its own, from the line it begins in.
+			// A wrapped model is decoded separately, from its first line.
 			at.Line += lineAt(text, int64(max(0, strings.Index(text, string(body))))) - 1
 		}
 		return nil, source.Errorf(at, "%s", source.Clip(strings.ReplaceAll(message, "\u00a0", " ")))

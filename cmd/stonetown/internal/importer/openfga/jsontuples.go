@@ -11,8 +11,8 @@ import (
 	"stonetown/cmd/stonetown/internal/importer/source"
 )
 
-// jsonTuples reads a list of tuples, or what the API of OpenFGA returns for
-// them: {"tuples": [{"key": {...}, "timestamp": ...}]}.
+// jsonTuples reads a list of tuples, or the response of OpenFGA's API with tuples: {"tuples":
+// [{"key": {...}, "timestamp": ...}]}.
 func jsonTuples(name, text string) ([]written, error) {
 	j := &jsonReader{name: name, text: text, decoder: json.NewDecoder(strings.NewReader(text)), line: 1}
 	var tuples []written
@@ -37,17 +37,17 @@ func jsonTuples(name, text string) ([]written, error) {
 	return tuples, nil
 }
 
-// jsonReader reads values one by one, so that it knows their lines.
+// jsonReader reads values one by one, so that it has their lines.
 type jsonReader struct {
 	name, text string
 	decoder    *json.Decoder
-	line       int   // that offset stands in
-	offset     int64 // up to which lines are counted
+	line       int   // the line of offset
+	offset     int64 // lines are counted up to this offset
 }
 
 func (j *jsonReader) misread(err error) error { return misreadJSON(j.name, j.text, 0, err) }
 
-// place is where the next value begins.
+// place returns the beginning of the next value.
 func (j *jsonReader) place() importer.Place {
 	offset := j.decoder.InputOffset()
 	for offset < int64(len(j.text)) && strings.IndexByte(" \t\r\n,:", j.text[offset]) >= 0 {
@@ -58,7 +58,7 @@ func (j *jsonReader) place() importer.Place {
 	return importer.Place{File: j.name, Line: j.line}
 }
 
-// list reads the elements of a list that was begun.
+// list reads the elements of a list after its opening bracket.
 func (j *jsonReader) list() ([]written, error) {
 	var tuples []written
 	for j.decoder.More() {
@@ -73,13 +73,13 @@ func (j *jsonReader) list() ([]written, error) {
 		}
 		tuples = append(tuples, w)
 	}
-	if _, err := j.decoder.Token(); err != nil { // the bracket
+	if _, err := j.decoder.Token(); err != nil { // the closing bracket
 		return nil, j.misread(err)
 	}
 	return tuples, nil
 }
 
-// response reads the members of an object that was begun.
+// response reads the members of an object after its opening brace.
 func (j *jsonReader) response() ([]written, error) {
 	var tuples []written
 	for j.decoder.More() {
@@ -185,7 +185,7 @@ func jsonObject(text []byte) (map[string]any, error) {
 	return values, nil
 }
 
-// jsonLines reads tuples, one per line.
+// jsonLines reads tuples, one on each line.
 func jsonLines(name, text string) ([]written, error) {
 	var tuples []written
 	number := 0

@@ -60,7 +60,7 @@ func (t *tester) listObjects(n *yaml.Node) error {
 	return nil
 }
 
-// filter is a kind of subjects, as a question of list_users names it.
+// filter is a kind of subjects in a question of list_users.
 type filter struct{ typ, relation string }
 
 func (f filter) String() string {
@@ -163,7 +163,7 @@ func (t *tester) filterProblem(f filter) string {
 	return ""
 }
 
-// sortOut gives every filter those of the users that are of its kind.
+// sortOut assigns the users to the filters of their kind.
 func sortOut(filters []filter, users []located) (wants [][]string, problem string) {
 	wants = make([][]string, len(filters))
 	for i := range wants {

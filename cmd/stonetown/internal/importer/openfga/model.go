@@ -13,8 +13,7 @@ import (
 	"stonetown/schema/condition"
 )
 
-// model is an authorization model on its way from one language to the other.
-// All keys are the names of the original.
+// model is an authorization model during its translation. All keys are the original names.
 type model struct {
 	data  *importer.Data
 	where *declarations
@@ -24,15 +23,15 @@ type model struct {
 	relations   map[key]*relation
 	declared    map[string]*openfgav1.Condition
 
-	// builtIn are the types that every tenant has anyway.
+	// builtIn are the types that every tenant has.
 	builtIn map[string]bool
-	// The names here.
+	// The translated names.
 	typeNames, relationNames, conditionNames map[string]string
 
 	conditions map[string]condition.Definition
-	// refused are the conditions that cannot be compiled here, and why.
+	// refused are the conditions that cannot be compiled here, with the reasons.
 	refused map[string]string
-	// leftOut are the relations that are not translated, and why.
+	// leftOut are the relations that are not translated, with the reasons.
 	leftOut map[key]string
 
 	compiled *schema.Compiled
@@ -46,7 +45,7 @@ func (k key) String() string { return k.typ + "#" + k.relation }
 type definition struct {
 	name      string
 	at        importer.Place
-	relations []*relation // in the order of the file, if that is known
+	relations []*relation // in the order of the file, if it is known
 }
 
 type relation struct {
@@ -114,7 +113,7 @@ func (r *reader) translated(proto *openfgav1.AuthorizationModel, where *declarat
 	return m, m.translate()
 }
 
-// collect takes the parts of the model out of its wire form.
+// collect reads the parts of the model from its wire form.
 func (m *model) collect(proto *openfgav1.AuthorizationModel) error {
 	at := importer.Place{File: m.where.file}
 	switch version := proto.GetSchemaVersion(); version {
@@ -158,7 +157,7 @@ func (m *model) collect(proto *openfgav1.AuthorizationModel) error {
 	return nil
 }
 
-// inOrder compares by file, line and name: extensions come from other files.
+// inOrder compares by file, line and name, because extensions come from other files.
 func inOrder(a, b *relation) int {
 	if c := strings.Compare(a.at.File, b.at.File); c != 0 {
 		return c
@@ -169,15 +168,15 @@ func inOrder(a, b *relation) int {
 	return strings.Compare(a.relation, b.relation)
 }
 
-// maxName is the longest name that OpenFGA allows, of types, in bytes.
+// maxName is the maximum length of a type's name in OpenFGA, in bytes.
 const maxName = 254
 
-// isName reports whether OpenFGA could have a type or relation of a name.
+// isName reports whether a name of a type or relation is valid in OpenFGA.
 func isName(s string) bool {
 	return s != "" && len(s) <= maxName && !strings.ContainsFunc(s, func(r rune) bool {
 		return strings.ContainsRune(":#@*", r) || isSpace(r)
 	})
 }
 
-// conditionsInOrder are the declared conditions in a stable order.
+// conditionsInOrder returns the declared conditions in a stable order.
 func (m *model) conditionsInOrder() []string { return slices.Sorted(maps.Keys(m.declared)) }

@@ -12,8 +12,7 @@ import (
 	"stonetown/cmd/stonetown/internal/importer/source"
 )
 
-// modules reads the modules that a fga.mod file lists and makes one model of
-// them.
+// modules reads the modules that a fga.mod file lists and merges them to one model.
 func (r *reader) modules(name, text string) (*openfgav1.AuthorizationModel, *declarations, error) {
 	var list *transformer.ModFile
 	err := guarded(func() (err error) {
@@ -47,7 +46,7 @@ func (r *reader) modules(name, text string) (*openfgav1.AuthorizationModel, *dec
 		if !s.isModule() {
 			return nil, nil, source.Errorf(importer.Place{File: file, Line: 1}, "not a module: it does not begin with the word module")
 		}
-		if _, err := s.parse(); err != nil { // the errors of all together do not name the file
+		if _, err := s.parse(); err != nil { // the errors of the merged model do not name the file
 			return nil, nil, err
 		}
 		sources[file] = s
@@ -65,7 +64,7 @@ func (r *reader) modules(name, text string) (*openfgav1.AuthorizationModel, *dec
 	return model, where, nil
 }
 
-// misreadList is an error of a fga.mod file at its place.
+// misreadList is an error of a fga.mod file, at its place.
 func misreadList(name string, err error) error {
 	at := importer.Place{File: name}
 	var several *transformer.ModFileValidationMultipleError
@@ -82,8 +81,8 @@ func misreadList(name string, err error) error {
 	return misread(at, err)
 }
 
-// misfitting is why modules do not make a model. Their extensions are merged in
-// no certain order, so of several errors the first by its place is shown.
+// misfitting is the error of modules that cannot be merged. Their extensions are merged in no
+// certain order, so of several errors the first one by its place is returned.
 func misfitting(name string, sources map[string]*script, err error) error {
 	var several *transformer.ModuleValidationMultipleError
 	if !errors.As(err, &several) || len(several.Errors) == 0 {

@@ -1,20 +1,18 @@
-// Package openfga reads what people have for OpenFGA: authorization models, in
-// its language, as JSON or made of modules, relationship tuples, and the store
-// files that fga model test runs.
+// Package openfga reads the files of OpenFGA: authorization models, in its language, as JSON or
+// as modules, relationship tuples, and the store files that fga model test runs.
 //
-// A type becomes a resource type, and its relations become relations with the
-// same rewrites and the same kinds of subjects. A type user or group that is
-// just what every tenant has is not defined again. Conditions become conditions
-// of the types whose relations name them.
+// A type becomes a resource type, and its relations become relations with the same rewrites and
+// the same kinds of subjects. A type user or group that equals the built-in type is not defined
+// again. Conditions become conditions of the types whose relations name them.
 //
-// Tuples are taken as far as the model allows them. OpenFGA keeps those that a
-// later model forbids and passes them over in its answers, so they are left out.
-// The tuples of a test become contextual tuples of each of its assertions.
+// Tuples that the model does not allow are left out. OpenFGA stores tuples that a later model
+// forbids, and ignores them in its answers. The tuples of a test become contextual tuples of
+// each of its assertions.
 //
-// What has no equivalent (a condition that cannot be compiled here, a condition
-// that the tuples themselves bring) is left out together with every relation
-// whose members depend on it: a set that misses some of its members denies what
-// the original allows, and where it is subtracted allows what that denies.
+// A construct without an equivalent (a condition that cannot be compiled here, a condition in
+// the tuples themselves) is left out together with every relation that depends on it: a set
+// that lacks some of its members denies what the original allows, and where it is subtracted it
+// allows what the original denies.
 package openfga
 
 import (
@@ -25,19 +23,19 @@ import (
 	"stonetown/cmd/stonetown/internal/importer/source"
 )
 
-// The limits of what is read. What a parser turns into a tree of many times its
-// size may be less than what is read line by line.
+// The limits of files. A file that becomes a tree of many times its size has a lower limit than
+// one that is read line by line.
 const (
 	maxFile      = 32 << 20 // bytes
 	maxYAML      = 8 << 20  // bytes
 	maxJSONModel = 4 << 20  // bytes
-	maxDSL       = 1 << 18  // bytes without comments; what OpenFGA takes by default
+	maxDSL       = 1 << 18  // bytes without comments; the default limit of OpenFGA
 	maxModules   = 1 << 20  // bytes of all modules together, comments included
 	maxFiles     = 1000     // modules of a model; files of tuples of a store file
 )
 
-// Read reads a file and those that it refers to. What the file is, its name and
-// its contents say:
+// Read reads a file and the files that it refers to. The name and the content determine the
+// kind of the file:
 //
 //	.fga            a model in the language of OpenFGA
 //	fga.mod         a model made of modules
@@ -45,13 +43,13 @@ const (
 //	.yaml, .yml     a store file (.fga.yaml), or a list of tuples
 //	.jsonl, .csv    tuples, one per line
 //
-// Tuples without a model keep their names as far as these are allowed here, so
-// that they fit the types of a model that is read on its own.
+// Tuples without a model keep their names as far as they are valid here, so that they fit the
+// types of a model that is imported separately.
 //
-// Files are referred to by paths relative to the folder of the file that does,
-// and none is read that lies outside the root of files.
+// Files refer to others by paths relative to their own folder. Files outside the root are not
+// read.
 //
-// Errors begin with the file and, where it is known, the line.
+// Errors begin with the file and, if it is known, the line.
 func Read(files fs.FS, name string) (*importer.Data, error) {
 	r := &reader{files: source.Files{FS: files}, data: &importer.Data{}}
 	if err := r.read(name); err != nil {
@@ -63,8 +61,8 @@ func Read(files fs.FS, name string) (*importer.Data, error) {
 type reader struct {
 	files source.Files
 	data  *importer.Data
-	// tupleFiles and tupleBytes are how many files of tuples were referred to,
-	// and their length together.
+	// tupleFiles and tupleBytes are the number and the total size of the files of tuples so
+	// far.
 	tupleFiles, tupleBytes int
 }
 
@@ -107,13 +105,13 @@ func (r *reader) read(name string) error {
 	return r.onlyTuples(tuples)
 }
 
-// onlyTuples takes tuples that come without a model.
+// onlyTuples imports tuples without a model.
 func (r *reader) onlyTuples(tuples []written) (err error) {
 	r.data.Relations, err = r.operations(tuples, nil)
 	return err
 }
 
-// kindOf is what the name says of a file.
+// kindOf returns the kind of a file by its name.
 func kindOf(name string) string {
 	if path.Base(name) == "fga.mod" {
 		return ".mod"

@@ -12,7 +12,7 @@ import (
 
 const head = "model\n  schema 1.1\ntype user\ntype document\n  relations\n    define parent: [document]\n    define viewer: [user]\n"
 
-// TestErrors has a file for every way not to be one.
+// TestErrors has a file for each error.
 func TestErrors(t *testing.T) {
 	jsonHead := `{"schema_version": "1.1", "type_definitions": [{"type": "user"}, `
 	store := "model: |\n" + indented(head)
@@ -154,7 +154,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// bomb is a test whose context grows by ten with every line.
+// bomb returns a test with a context that grows by ten with every line.
 func bomb() string {
 	text := "tests:\n  - check:\n    - context:\n        v0: &v0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n"
 	for i := range 9 {
@@ -167,7 +167,7 @@ func indented(text string) string {
 	return "  " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ") + "\n"
 }
 
-// TestOutside: neither names nor links lead out of the folder.
+// TestOutside requires that neither names nor links lead out of the folder.
 func TestOutside(t *testing.T) {
 	dir := t.TempDir()
 	inside := filepath.Join(dir, "inside")

@@ -7,12 +7,11 @@ import (
 	"stonetown/cmd/stonetown/internal/importer/source"
 )
 
-// inline is the name under which a relation allows conditions that its tuples
-// bring along.
+// inline is the condition that stands for conditions in the tuples themselves.
 const inline = "$expression"
 
-// resolve refuses what OpenFGA refuses as well: names that nothing bears, links
-// that are no plain tuples, tuples without a word on what they may name.
+// resolve refuses models that OpenFGA refuses as well: names without a definition, links that
+// are not direct relations, direct relations without subject types.
 func (m *model) resolve() error {
 	for _, name := range m.conditionsInOrder() {
 		c := m.declared[name]
@@ -64,7 +63,7 @@ func (m *model) mustExist(at importer.Place, k key) error {
 	return nil
 }
 
-// resolveRewrite also finds out whether tuples of the relation itself count.
+// resolveRewrite also reports whether tuples of the relation itself are read.
 func (m *model) resolveRewrite(r *relation, rw *openfgav1.Userset, direct *bool) error {
 	switch u := rw.GetUserset().(type) {
 	case *openfgav1.Userset_This:
@@ -112,7 +111,7 @@ func (m *model) resolveLink(r *relation, t *openfgav1.TupleToUserset) error {
 	return nil
 }
 
-// operands are the parts of a union, an intersection or a difference.
+// operands returns the operands of a union, an intersection or a difference.
 func operands(rw *openfgav1.Userset) []*openfgav1.Userset {
 	switch u := rw.GetUserset().(type) {
 	case *openfgav1.Userset_Union:

@@ -15,7 +15,7 @@ import (
 	"stonetown/schema"
 )
 
-// folder makes a file system of files, named in turn with their texts.
+// folder returns a file system with files, given as names and texts.
 func folder(namesAndTexts ...string) fstest.MapFS {
 	files := fstest.MapFS{}
 	for i := 0; i < len(namesAndTexts); i += 2 {
@@ -24,7 +24,7 @@ func folder(namesAndTexts ...string) fstest.MapFS {
 	return files
 }
 
-// lines are those of a text, without the space around them.
+// lines returns the lines of a text, without surrounding space.
 func lines(text string) []string {
 	var all []string
 	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
@@ -35,8 +35,8 @@ func lines(text string) []string {
 	return all
 }
 
-// typeLines print types: a line for each, and for each of their relations,
-// actions and conditions.
+// typeLines formats types: a line for each, and for each of their relations, actions and
+// conditions.
 func typeLines(types []schema.Type) []string {
 	var all []string
 	for _, t := range types {
@@ -103,7 +103,7 @@ func reportLines(report []importer.Finding) []string {
 	return all
 }
 
-// assertionLines print questions with the answers that are expected.
+// assertionLines formats questions with the expected answers.
 func assertionLines(assertions []importer.Assertion) []string {
 	var all []string
 	for _, a := range assertions {
@@ -123,7 +123,7 @@ type sample struct {
 	name  string
 	files fstest.MapFS
 	read  string // store.fga.yaml if empty
-	// What is expected, a line each.
+	// The expected lines.
 	types, relations, report, assertions string
 }
 

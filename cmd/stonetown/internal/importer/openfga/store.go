@@ -38,7 +38,7 @@ func (r *reader) store(d *document) error {
 	return t.tests(tests)
 }
 
-// passOver reports a member that is not known.
+// passOver reports an unknown member.
 func (r *reader) passOver(what string) func(pair) error {
 	return func(p pair) error {
 		r.data.Find(p.at, importer.Unsupported, fmt.Sprintf("%s of a %s is not known and is left out", source.Quoted(p.key), what))
@@ -72,8 +72,8 @@ func (r *reader) modelOf(d *document, members map[string]*yaml.Node) (*model, er
 	return nil, nil
 }
 
-// tuplesOf reads the tuples of a store file or of a test: those that stand in it
-// and those of the files that it names.
+// tuplesOf reads the tuples of a store file or of a test: those in the file and those in the
+// files that it names.
 func (r *reader) tuplesOf(d *document, members map[string]*yaml.Node) ([]written, error) {
 	var all []written
 	if n := members["tuples"]; n != nil {

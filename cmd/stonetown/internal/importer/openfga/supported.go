@@ -10,7 +10,7 @@ import (
 	"stonetown/schema"
 )
 
-// leaveOut finds what cannot be translated, and all whose answers depend on it.
+// leaveOut finds the relations that cannot be translated, and all that depend on them.
 func (m *model) leaveOut() {
 	for k, r := range m.relations {
 		if why := m.obstacle(r); why != "" {
@@ -27,7 +27,7 @@ func (m *model) leaveOut() {
 	}
 }
 
-// obstacle says why a relation has no equivalent, as far as it stands alone.
+// obstacle returns the reason why a relation by itself has no equivalent.
 func (m *model) obstacle(r *relation) string {
 	for _, s := range r.subjects {
 		switch c := s.GetCondition(); {
@@ -54,8 +54,8 @@ func measure(rw *openfgav1.Userset) (size, depth int) {
 	return size + 1, depth + 1
 }
 
-// spread leaves out what uses something left out. Of several reasons it gives
-// the nearest, and always the same.
+// spread leaves out relations that use one that is left out. Of several reasons it returns the
+// nearest, in a stable order.
 func (m *model) spread() {
 	users := map[key][]key{}
 	var todo []key
@@ -79,8 +79,8 @@ func (m *model) spread() {
 	}
 }
 
-// uses visits the relations whose members a relation may have, and those that
-// link to them.
+// uses visits the relations whose members can be members of a relation, and those that it links
+// to.
 func (m *model) uses(r *relation, visit func(key)) {
 	for _, s := range r.subjects {
 		if s.GetRelation() != "" {

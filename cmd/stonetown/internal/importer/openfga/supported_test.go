@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestLeftOut: what has no equivalent takes with it everything that depends on
-// it, and nothing else.
+// TestLeftOut requires that a construct without an equivalent is left out with everything that
+// depends on it, and nothing else.
 func TestLeftOut(t *testing.T) {
 	w, err := Read(folder("store.yaml", `model: |
   model

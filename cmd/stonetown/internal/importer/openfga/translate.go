@@ -13,7 +13,7 @@ import (
 	"stonetown/schema"
 )
 
-// translate makes the resource types and compiles them.
+// translate creates the resource types and compiles them.
 func (m *model) translate() error {
 	kept := map[string][]*relation{}
 	for _, d := range m.definitions {
@@ -41,8 +41,7 @@ func (m *model) translate() error {
 	return nil
 }
 
-// subjects are those of a relation. The type gets the conditions on which they
-// may stand.
+// subjects returns the subjects of a relation. Their conditions are added to the type.
 func (m *model) subjects(t *schema.Type, r *relation) []schema.SubjectType {
 	var kinds []schema.SubjectType
 	conditional := false
@@ -69,7 +68,7 @@ func (m *model) subjects(t *schema.Type, r *relation) []schema.SubjectType {
 	return kinds
 }
 
-// rewrites are those of a relation, united; none if only its tuples count.
+// rewrites returns the operands of a relation as a union; none if only its tuples are read.
 func (m *model) rewrites(r *relation) []schema.Rewrite {
 	if _, direct := r.rewrite.GetUserset().(*openfgav1.Userset_This); direct {
 		return nil
@@ -105,7 +104,7 @@ func (m *model) rewrite(from *openfgav1.Userset) schema.Rewrite {
 	return schema.Rewrite{Kind: schema.This}
 }
 
-// misfit is an error of the compiler at the place of what it is about.
+// misfit is an error of the compiler, at the place of its subject.
 func (m *model) misfit(err error, kept map[string][]*relation) error {
 	var at *schema.Error
 	if !errors.As(err, &at) {

@@ -76,8 +76,7 @@ func (d *document) tuple(n *yaml.Node) (written, error) {
 	return w, w.incomplete()
 }
 
-// refuse makes an error of a member that is not known: on a tuple it could
-// change what that means.
+// refuse is the error of an unknown member, which could change the meaning of the tuple.
 func (d *document) refuse(p pair) error {
 	return source.Errorf(p.at, "%s is not known here", source.Quoted(p.key))
 }

@@ -23,7 +23,7 @@ type written struct {
 	context                map[string]any // of the condition; decoded JSON
 }
 
-// field is one of the three texts that every tuple has.
+// field is one of the three texts of every tuple.
 type field struct {
 	name  string
 	value *string
@@ -33,7 +33,7 @@ func (w *written) fields() []field {
 	return []field{{"user", &w.user}, {"relation", &w.relation}, {"object", &w.object}}
 }
 
-// incomplete is the error of a tuple that lacks one of them.
+// incomplete is the error of a tuple that lacks a text.
 func (w *written) incomplete() error {
 	for _, f := range w.fields() {
 		if *f.value == "" {
@@ -47,14 +47,14 @@ func (w written) String() string {
 	return fmt.Sprintf("%s#%s@%s", source.Clip(w.object), source.Clip(w.relation), source.Clip(w.user))
 }
 
-// parsed is a tuple with its parts taken apart, names still the original ones.
+// parsed is a tuple with its parts, under the original names.
 type parsed struct {
 	written
 	resource tuplestore.Object
 	subject  tuplestore.Subject
 }
 
-// parse takes a tuple apart, or says what is in the way.
+// parse parses a tuple, or returns the reason why it cannot be translated.
 func (w written) parse() (p parsed, problem string) {
 	p.written = w
 	var err error
@@ -78,7 +78,7 @@ func parseObject(text string) (tuplestore.Object, error) {
 	return tuplestore.Object{Type: typ, ID: id}, nil
 }
 
-// parseUser reads type:id, type:id#relation or type:*.
+// parseUser parses type:id, type:id#relation or type:*.
 func parseUser(text string) (tuplestore.Subject, error) {
 	object, relation, userset := strings.Cut(text, "#")
 	typ, id, _ := strings.Cut(object, ":")
@@ -89,17 +89,17 @@ func parseUser(text string) (tuplestore.Subject, error) {
 	return tuplestore.Subject{Type: typ, ID: id, Relation: relation}, nil
 }
 
-// isID is wider than what some versions of OpenFGA allow: what is in a store was
-// allowed by one.
+// isID accepts more than some versions of OpenFGA, because every id in a store was valid in
+// some version.
 func isID(s string) bool {
 	return s != "" && s != tuplestore.Wildcard && !strings.ContainsFunc(s, func(r rune) bool { return r == '#' || isSpace(r) })
 }
 
-// isSpace reports whether a character is a space or controls something.
+// isSpace reports whether a character is a space or a control character.
 func isSpace(r rune) bool { return r <= ' ' || r == 0x7f }
 
-// operations translates tuples that the model allows. Without a model, names
-// stay what they are as far as they may. All that is left out is reported.
+// operations translates the tuples that the model allows. Without a model, names stay the same
+// as far as they are valid. All tuples that are left out are in the report.
 func (r *reader) operations(tuples []written, m *model) ([]engine.WriteOp, error) {
 	seen := make(map[string]importer.Place, len(tuples))
 	all := make([]parsed, 0, len(tuples))
@@ -144,7 +144,7 @@ func spot(at importer.Place) string {
 	return fmt.Sprintf("%s:%d", at.File, at.Line)
 }
 
-// nameAfter names things after tuples that come without a model.
+// nameAfter assigns the translated names for tuples without a model.
 func (m *model) nameAfter(tuples []parsed) error {
 	types, relations, conditions := map[string]importer.Place{}, map[string]importer.Place{}, map[string]importer.Place{}
 	for _, p := range tuples {
@@ -165,8 +165,8 @@ func (m *model) nameAfter(tuples []parsed) error {
 	return nil
 }
 
-// operation translates a tuple that the model allows, or says what is in the
-// way.
+// operation translates a tuple that the model allows, or returns the reason why it is not
+// allowed.
 func (m *model) operation(p parsed) (op engine.WriteOp, problem string) {
 	k := key{p.resource.Type, p.relation}
 	if problem := m.relationProblem(k); problem != "" {
@@ -195,9 +195,9 @@ func (m *model) operation(p parsed) (op engine.WriteOp, problem string) {
 	return op, ""
 }
 
-// refuses says why the relation does not allow a tuple. Here any condition of a
-// type may stand on its tuples, or none, so what was asked for is asked now: a
-// tuple that lacks it counts for nothing in OpenFGA.
+// refuses returns the reason why the relation does not allow a tuple. Here tuples can have any
+// condition of the type, or none, so the requirement of the model is checked now: OpenFGA
+// ignores a tuple without the required condition.
 func (r *relation) refuses(p parsed) string {
 	kind := false
 	for _, s := range r.subjects {
@@ -221,7 +221,7 @@ func (r *relation) refuses(p parsed) string {
 
 func isWildcard(s *openfgav1.RelationReference) bool { return s.GetWildcard() != nil }
 
-// unchecked translates a tuple without asking the model.
+// unchecked translates a tuple without the model.
 func (m *model) unchecked(p parsed) (op engine.WriteOp, problem string) {
 	if problem := tooLong(p.resource.ID, p.subject.ID); problem != "" {
 		return op, problem
@@ -263,13 +263,13 @@ func (m *model) subject(s tuplestore.Subject) tuplestore.Subject {
 	return tuplestore.Subject{Type: m.typeNames[s.Type], ID: s.ID, Relation: m.relationNames[s.Relation]}
 }
 
-// standsForMembers reports whether a subject means something else here than it
-// says.
+// standsForMembers reports whether a subject has another meaning here: its members instead of
+// itself.
 func standsForMembers(s tuplestore.Subject) bool {
 	return s.Type == schema.GroupType && s.Relation == "" && s.ID != tuplestore.Wildcard
 }
 
-// relationProblem says why nothing can be told of a relation.
+// relationProblem returns the reason why a relation cannot have tuples.
 func (m *model) relationProblem(k key) string {
 	switch {
 	case m.types[k.typ] == nil:

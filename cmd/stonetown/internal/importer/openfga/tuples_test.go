@@ -154,8 +154,8 @@ tuples:
 `)
 }
 
-// TestGroupWithoutModel: a group as a subject cannot be told from its members
-// here.
+// TestGroupWithoutModel refuses a group as a subject, because it cannot be distinguished from
+// its members here.
 func TestGroupWithoutModel(t *testing.T) {
 	w, err := Read(folder("t.jsonl", `{"user": "group:x", "relation": "parent", "object": "group:y"}
 {"user": "group:x#member", "relation": "member", "object": "group:y"}

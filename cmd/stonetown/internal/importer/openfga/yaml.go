@@ -16,14 +16,13 @@ import (
 	"stonetown/cmd/stonetown/internal/importer/source"
 )
 
-// document is a YAML file. It is read from its nodes, since those know their
-// lines.
+// document is a YAML file. It is read from its nodes, because they have their lines.
 type document struct {
 	name  string
 	lines []string
 	root  *yaml.Node
-	// budget is how many more nodes may be looked at: with aliases few nodes can
-	// stand for very many.
+	// budget is the number of nodes that can still be visited: with aliases few nodes can stand
+	// for very many.
 	budget int
 }
 
@@ -68,7 +67,7 @@ func (d *document) at(n *yaml.Node) importer.Place { return importer.Place{File:
 
 func (d *document) isList() bool { return d.root.Kind == yaml.SequenceNode }
 
-// see is the node itself or what it is an alias of.
+// see returns the node, or the target of an alias.
 func (d *document) see(n *yaml.Node) (*yaml.Node, error) {
 	if d.budget--; d.budget < 0 {
 		return nil, source.Errorf(d.at(n), "aliases make the file too large")
@@ -81,7 +80,7 @@ func (d *document) see(n *yaml.Node) (*yaml.Node, error) {
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
-// scalar is the text of a node, whatever its type: IDs may look like numbers.
+// scalar returns the text of a node of any type, because ids can look like numbers.
 func (d *document) scalar(n *yaml.Node) (string, error) {
 	n, err := d.see(n)
 	if err != nil {
@@ -105,7 +104,7 @@ func (d *document) boolean(n *yaml.Node) (bool, error) {
 	return b, nil
 }
 
-// items are the elements of a list.
+// items returns the elements of a list.
 func (d *document) items(n *yaml.Node) ([]*yaml.Node, error) {
 	n, err := d.see(n)
 	switch {
@@ -119,7 +118,7 @@ func (d *document) items(n *yaml.Node) ([]*yaml.Node, error) {
 	return n.Content, nil
 }
 
-// texts are the elements of a list of texts.
+// texts returns the elements of a list of texts.
 func (d *document) texts(n *yaml.Node) ([]located, error) {
 	items, err := d.items(n)
 	if err != nil {
@@ -147,7 +146,7 @@ type pair struct {
 	value *yaml.Node
 }
 
-// pairs are the members of a mapping, none twice.
+// pairs returns the members of a mapping, and refuses duplicates.
 func (d *document) pairs(n *yaml.Node) ([]pair, error) {
 	n, err := d.see(n)
 	switch {
@@ -178,8 +177,7 @@ func (d *document) pairs(n *yaml.Node) ([]pair, error) {
 	return pairs, nil
 }
 
-// members are those of a mapping that may have only some. What to do about
-// others, unknown says.
+// members returns the members of a mapping with certain names. unknown handles others.
 func (d *document) members(n *yaml.Node, unknown func(pair) error, known ...string) (map[string]*yaml.Node, error) {
 	pairs, err := d.pairs(n)
 	if err != nil {
@@ -207,11 +205,11 @@ func (d *document) members(n *yaml.Node, unknown func(pair) error, known ...stri
 	return members, nil
 }
 
-// maxNesting is how deep the values of a context may nest. Aliases could make
-// them endless.
+// maxNesting is the maximum depth of the values of a context. With aliases it could be
+// infinite.
 const maxNesting = 32
 
-// object is a mapping as decoded JSON, numbers as [json.Number].
+// object returns a mapping as decoded JSON, with numbers as [json.Number].
 func (d *document) object(n *yaml.Node) (map[string]any, error) {
 	v, err := d.value(n, 0)
 	if err != nil {
@@ -285,7 +283,7 @@ func scalarValue(n *yaml.Node) (any, error) {
 			return nil, fmt.Errorf("%s is not a number that JSON has", source.Quoted(n.Value))
 		}
 		return json.Number(strconv.FormatFloat(f, 'g', -1, 64)), nil
-	case "!!str", "!!timestamp": // a time without quotes is a text like one with
+	case "!!str", "!!timestamp": // a time without quotes is a text like one with quotes
 		return n.Value, nil
 	default:
 		return nil, fmt.Errorf("a value of type %s has no equivalent in JSON", source.Quoted(tag))

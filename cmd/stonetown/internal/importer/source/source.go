@@ -1,6 +1,5 @@
-// Package source reads the files of other engines: whole and within limits, none
-// that lies outside the folder that was opened, and with a word on where
-// something stands that cannot be read.
+// Package source reads the files of other engines: completely, within limits, and only inside
+// the folder that was opened. Errors have the place of the text that cannot be read.
 package source
 
 import (
@@ -15,7 +14,7 @@ import (
 	"stonetown/cmd/stonetown/internal/importer"
 )
 
-// Files is the folder that is read, and all below it.
+// Files is the folder to read, with all folders below it.
 type Files struct{ fs.FS }
 
 // Text reads a file of at most limit bytes of UTF-8.
@@ -41,8 +40,8 @@ func (f Files) Text(name string, limit int) (string, error) {
 	return strings.TrimPrefix(string(b), "\ufeff"), nil
 }
 
-// Referred reads a file that another refers to, at a place, by a path relative to
-// its own folder.
+// Referred reads a file that another file refers to, at a place, by a path relative to the
+// folder of that file.
 func (f Files) Referred(at importer.Place, name string, limit int) (full, text string, err error) {
 	full = path.Join(path.Dir(at.File), name)
 	if path.IsAbs(name) || !fs.ValidPath(full) {
@@ -54,7 +53,7 @@ func (f Files) Referred(at importer.Place, name string, limit int) (full, text s
 	return full, text, nil
 }
 
-// reason is an error without the path, which stands before it already.
+// reason returns an error without the path, which already stands before it.
 func reason(err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {
@@ -63,9 +62,9 @@ func reason(err error) error {
 	return err
 }
 
-const maxMessage = 1000 // bytes; messages show what comes from the files
+const maxMessage = 1000 // bytes; messages quote the files
 
-// Errorf is an error at a place, written as compilers do.
+// Errorf returns an error at a place, in the format of compilers.
 func Errorf(at importer.Place, format string, args ...any) error {
 	message := fmt.Sprintf(format, args...)
 	if len(message) > maxMessage {
@@ -77,13 +76,13 @@ func Errorf(at importer.Place, format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %s", at.File, at.Line, message)
 }
 
-// Quoted and Clip show what comes from a file, not all of it if it is long.
+// Quoted and Clip return text of a file for messages, shortened if it is long.
 func Quoted(s string) string { return fmt.Sprintf("%.200q", s) }
 
 // Clip is Quoted without quotes.
 func Clip(s string) string { return fmt.Sprintf("%.200s", s) }
 
-// First notes the place of a name, unless it has one.
+// First stores the place of a name, unless the name has one.
 func First[K comparable](places map[K]importer.Place, k K, at importer.Place) {
 	if _, ok := places[k]; !ok {
 		places[k] = at

@@ -16,7 +16,7 @@ import (
 	"stonetown/tuplestore"
 )
 
-// maxAssertions are far more than anybody writes.
+// maxAssertions is far more than files have in practice.
 const maxAssertions = 100_000
 
 // asserter translates the parts of a validation file that expect answers.
@@ -25,7 +25,7 @@ type asserter struct {
 	*document
 }
 
-// assertions reads the section of that name: checks, by the answer they expect.
+// assertions reads the section assertions: checks, by the expected answer.
 func (a *asserter) assertions(n *yaml.Node) error {
 	pairs, err := a.pairs(n)
 	if err != nil {
@@ -73,7 +73,7 @@ func (a *asserter) assertion(n *yaml.Node, want importer.Answer) error {
 	return a.check(a.at(n), w.resource, w.relation, w.subject, context, want)
 }
 
-// check adds a check, or says why it cannot be asked.
+// check adds a check, or reports why it cannot be translated.
 func (a *asserter) check(at importer.Place, resource tuplestore.Object, relation string, s tuplestore.Subject, context map[string]any, want importer.Answer) error {
 	problem := a.relationProblem(resource.Type, relation)
 	if problem == "" {
@@ -103,8 +103,8 @@ func (a *asserter) add(assertion importer.Assertion) error {
 	return nil
 }
 
-// action is what is asked for a relation: its original name where that may be
-// an action, since the types map those.
+// action returns the action of a check for a relation: the original name if that can be an
+// action, because the types map those names.
 func (a *asserter) action(relation string) string {
 	if schema.IsAction(relation) {
 		return relation
@@ -112,8 +112,8 @@ func (a *asserter) action(relation string) string {
 	return a.relationNames[relation]
 }
 
-// expectations reads the section validation: for a relation of a resource, all
-// the subjects that the walk from it comes to.
+// expectations reads the section validation: for a relation of a resource, all subjects that an
+// expansion returns.
 func (a *asserter) expectations(n *yaml.Node) error {
 	pairs, err := a.pairs(n)
 	if err != nil {
@@ -130,7 +130,7 @@ func (a *asserter) expectations(n *yaml.Node) error {
 	return nil
 }
 
-// expected is what a list of subjects says of one type.
+// expected are the expected subjects of one type.
 type expected struct {
 	ids      []string
 	everyone bool
@@ -206,9 +206,9 @@ func (a *asserter) expectation(p pair) error {
 	return nil
 }
 
-// subjects expects a list of the subjects of a type. One that has everyone in it
-// names those besides that the walk came to, of which each engine has its own
-// view; one with caveats is not decided without their values.
+// subjects expects a list of the subjects of a type. A list with a wildcard also names other
+// subjects of the expansion, which the engines list differently; a list with caveats cannot be
+// decided without their values.
 func (a *asserter) subjects(at importer.Place, resource tuplestore.Object, relation, typ string, kind *expected) error {
 	if kind.caveated {
 		a.data.Find(at, importer.Unsupported, fmt.Sprintf("the subjects %s of %s#%s are compared one by one, not as a list, since some depend on caveats", typ, source.Clip(resource.String()), relation))
@@ -219,7 +219,7 @@ func (a *asserter) subjects(at importer.Place, resource tuplestore.Object, relat
 	}})
 }
 
-// plainTypes are those whose objects are subjects somewhere.
+// plainTypes are the types of objects that are subjects somewhere.
 func (m *model) plainTypes() []string {
 	var types []string
 	for _, d := range m.definitions {
@@ -245,8 +245,8 @@ type exception struct {
 	caveated bool
 }
 
-// parseExpected reads an expected subject: [user:ann] or [user:ann[...]], which
-// is one that depends on a caveat, or [user:* - {user:bob, user:eve[...]}].
+// parseExpected parses an expected subject: [user:ann], or [user:ann[...]] for a subject that
+// depends on a caveat, or [user:* - {user:bob, user:eve[...]}].
 func parseExpected(text string) (s tuplestore.Subject, caveated bool, except []exception, err error) {
 	from, to := strings.IndexByte(text, '['), strings.LastIndexByte(text, ']')
 	if from < 0 || to < from {

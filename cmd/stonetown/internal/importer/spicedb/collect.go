@@ -9,7 +9,7 @@ import (
 	"stonetown/schema"
 )
 
-// sources are the statements of a schema, imported files among them.
+// sources are the statements of a schema with its imported files.
 type sources struct {
 	definitions []*definition
 	partials    map[string]*definition
@@ -17,7 +17,7 @@ type sources struct {
 	flags       map[string]bool
 }
 
-// collect parses a file and what it imports, each file once.
+// collect parses a file and its imports, each file once.
 func (r *reader) collect(name, code string, lines []int) (*sources, error) {
 	s := &sources{partials: map[string]*definition{}, flags: map[string]bool{}}
 	if err := r.collectInto(s, map[string]bool{name: true}, name, code, lines); err != nil {
@@ -73,8 +73,8 @@ func (r *reader) collectInto(s *sources, seen map[string]bool, name, code string
 	return nil
 }
 
-// distinct refuses what is defined twice: definitions, caveats and partials
-// share their names.
+// distinct refuses duplicate definitions. Definitions, caveats and partials share one space of
+// names.
 func (s *sources) distinct() error {
 	if n := len(s.definitions); n > schema.MaxTypes {
 		return source.Errorf(place(s.definitions[n-1].Pos), "%d definitions, at most %d are allowed", n, schema.MaxTypes)
@@ -101,7 +101,7 @@ func (s *sources) distinct() error {
 	return nil
 }
 
-// expand puts the members of partials where these are named.
+// expand replaces the names of partials by their members.
 func (s *sources) expand() error {
 	e := expansion{s, map[string][]*member{}, map[string]bool{}}
 	total := 0

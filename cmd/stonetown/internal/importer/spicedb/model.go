@@ -7,8 +7,7 @@ import (
 	"stonetown/schema/condition"
 )
 
-// model is a schema on its way from one language to the other. All keys are the
-// names of the original.
+// model is a schema during its translation. All keys are the original names.
 type model struct {
 	*sources
 	data *importer.Data
@@ -17,19 +16,19 @@ type model struct {
 	members  map[key]*member
 	declared map[string]*caveat
 
-	// builtIn are the definitions that every tenant has anyway.
+	// builtIn are the definitions that every tenant has.
 	builtIn map[string]bool
-	// The names here.
+	// The translated names.
 	typeNames, relationNames, conditionNames map[string]string
 
 	conditions map[string]condition.Definition
-	// refused are the caveats that are no conditions here, and why.
+	// refused are the caveats that are not valid conditions here, with the reasons.
 	refused map[string]string
-	// leftOut are the relations and permissions that are not translated, and why.
+	// leftOut are the relations and permissions that are not translated, with the reasons.
 	leftOut map[key]string
-	// empty says of permissions whether nobody ever has them.
+	// empty stores whether a permission has no members.
 	empty map[key]bool
-	asked int // how many of these questions are open
+	asked int // open calls of isEmpty
 
 	compiled *schema.Compiled
 }
@@ -39,7 +38,7 @@ type key struct{ typ, relation string }
 
 func (k key) String() string { return k.typ + "#" + k.relation }
 
-// schema reads the text of a schema and adds its types to the data.
+// schema parses the text of a schema and adds its types to the data.
 func (r *reader) schema(name, source string, lines []int) (*model, error) {
 	s, err := r.collect(name, source, lines)
 	if err != nil {
@@ -70,7 +69,7 @@ func (r *reader) schema(name, source string, lines []int) (*model, error) {
 	return m, m.translate()
 }
 
-// resolve refuses names that nothing bears.
+// resolve refuses names without a definition.
 func (m *model) resolve() error {
 	for _, d := range m.definitions {
 		for _, member := range d.Members {
@@ -90,8 +89,8 @@ func (m *model) resolve() error {
 	return nil
 }
 
-// resolveSubject also tells the word expiration from a caveat of that name, and
-// a plain subject from one that is written as such.
+// resolveSubject also distinguishes the word expiration from a caveat of that name, and a
+// subject without a relation from one with the relation "...".
 func (m *model) resolveSubject(s *subject) error {
 	at := place(s.Pos)
 	if s.With == "expiration" && (m.flags["expiration"] || m.declared[s.With] == nil) {
@@ -135,7 +134,7 @@ func (m *model) resolveExpression(d *definition, e *expression) error {
 	return err
 }
 
-// operands visits what stands in an expression, groups opened.
+// operands visits the operands of an expression, also those in parentheses.
 func operands(e *expression, visit func(*operand)) {
 	for _, i := range e.Terms {
 		for _, u := range i.Terms {
@@ -150,14 +149,13 @@ func operands(e *expression, visit func(*operand)) {
 	}
 }
 
-// isSelf reports whether an operand is the resource itself: a word of the
-// language only where the schema says so.
+// isSelf reports whether an operand is the resource itself, which is a word of the language
+// only if the schema enables it.
 func (m *model) isSelf(o *operand) bool {
 	return o.Name == "self" && m.flags["self"] && len(o.Arrows) == 0
 }
 
-// target is the relation that an arrow asks for, and whether all that is linked
-// must have it.
+// target returns the relation of an arrow, and whether all linked objects must have it.
 func (a *arrow) target() (relation string, all bool) {
 	if a.Function != "" {
 		return a.Of, a.Function == "all"

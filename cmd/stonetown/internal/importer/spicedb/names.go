@@ -7,7 +7,7 @@ import (
 	"stonetown/schema/condition"
 )
 
-// outlines are the definitions as far as [importer.Data.BuiltIns] looks at them.
+// outlines returns the members of the definitions that [importer.Data.BuiltIns] reads.
 func (m *model) outlines() (all []schema.Type, group importer.Place) {
 	for _, d := range m.definitions {
 		all = append(all, outline(d))
@@ -37,7 +37,7 @@ func outline(d *definition) schema.Type {
 	return t
 }
 
-// rename gives everything its name here.
+// rename assigns the translated names.
 func (m *model) rename() {
 	types, relations, conditions := map[string]importer.Place{}, map[string]importer.Place{}, map[string]importer.Place{}
 	for _, d := range m.definitions {

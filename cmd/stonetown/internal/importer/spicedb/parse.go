@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// maxNesting is how deep parentheses may nest: the parser recurses, and the
-	// text comes from outside.
+	// maxNesting is the maximum depth of parentheses, because the parser recurses and the text
+	// is not trusted.
 	maxNesting = 100
-	// maxParts is how many subjects a relation or operands a permission may have.
-	// Through partials a short text can repeat them many times.
+	// maxParts is the maximum number of subjects of a relation or operands of a permission.
+	// With partials a short text can repeat them many times.
 	maxParts = 1000
 	maxName  = 256 // bytes
 )
 
-// The grammar of the schema language. Newlines end statements there; here the
-// keywords that begin the next one do, which accepts the same files and more.
+// The grammar of the schema language. SpiceDB ends a statement at a line break, and this parser
+// at the keyword of the next statement, which accepts the same files and more.
 type (
 	file struct {
 		Statements []*statement `parser:"( @@ | ';' )*"`
@@ -66,8 +66,8 @@ type (
 		Annotation []string    `parser:"( ':' @Ident ('|' @Ident)* )?"`
 		Expression *expression `parser:"'=' @@"`
 	}
-	// An expression is all of the first term without any of the others: in this
-	// language - binds loosest and + tightest.
+	// An expression is all members of the first term without those of the others: in this
+	// language - binds weakest and + strongest.
 	expression struct {
 		Terms []*intersection `parser:"@@ ('-' @@)*"`
 	}
@@ -99,16 +99,15 @@ type (
 	}
 	parameter struct {
 		Name string `parser:"@Ident"`
-		// Type is written without blanks: map<list<string>>.
+		// Type is written without spaces: map<list<string>>.
 		Type string `parser:"@(Ident ('<' Ident)* '>'*)"`
 	}
-	// body is where the text between the braces of a caveat stands.
+	// body is the position of the text between the braces of a caveat.
 	body struct{ from, to int }
 )
 
-// Parse implements [participle.Parseable]: it takes all up to the brace that
-// closes the caveat. Braces within strings
-// and comments are not tokens.
+// Parse implements [participle.Parseable]. It reads up to the brace that closes the caveat.
+// Braces within strings and comments are not tokens.
 func (b *body) Parse(lex *lexer.PeekingLexer) error {
 	b.from = lex.Peek().Pos.Offset
 	for depth := 0; ; {
@@ -129,8 +128,8 @@ func (b *body) Parse(lex *lexer.PeekingLexer) error {
 	}
 }
 
-// tokens never fail to match, even what is not closed: a pattern that failed
-// only at the end of the text would be tried again and again.
+// tokens match every text, also strings and comments without an end: a pattern that fails only
+// at the end of the text would be tried again and again.
 var tokens = lexer.MustSimple([]lexer.SimpleRule{
 	{Name: "Space", Pattern: `\s+`},
 	{Name: "Comment", Pattern: `//[^\n]*|/\*(?s:.*?)(?:\*/|\z)`},
@@ -145,8 +144,8 @@ var tokens = lexer.MustSimple([]lexer.SimpleRule{
 
 var parser = participle.MustBuild[file](participle.Lexer(tokens), participle.Elide("Space", "Comment"))
 
-// guarded is a lexer that numbers lines as they are in the file, where the
-// schema may be one part of many, and refuses what the parser must not see.
+// guarded is a lexer that numbers lines as in the file, of which the schema can be a part, and
+// refuses tokens that the parser must not read.
 type guarded struct {
 	lexer.Lexer
 	lines   []int // of the file, by the line of the text; nil if the same
@@ -188,7 +187,7 @@ var (
 	keyword = tokens.Symbols()["Keyword"]
 )
 
-// closed reports whether a string token ends as it began.
+// closed reports whether a string token ends with its quote.
 func closed(s string) bool {
 	body := strings.TrimLeft(s, "rR")
 	for _, quote := range []string{`"""`, `'''`, `"`, `'`} {
@@ -201,7 +200,7 @@ func closed(s string) bool {
 	return false
 }
 
-// parse reads the text of a schema that stands in a file.
+// parse parses the text of a schema in a file.
 func parse(name, code string, lines []int) (*file, error) {
 	raw, err := tokens.LexString(name, code)
 	if err != nil {
@@ -238,7 +237,7 @@ func parse(name, code string, lines []int) (*file, error) {
 	return f, nil
 }
 
-// name is what a statement defines.
+// name returns the name that a statement defines.
 func (s *statement) name() string {
 	switch {
 	case s.Definition != nil:
@@ -251,7 +250,7 @@ func (s *statement) name() string {
 	return ""
 }
 
-// limit refuses members of too many parts.
+// limit refuses members with too many parts.
 func (d *definition) limit() error {
 	for _, m := range d.Members {
 		parts := 0
@@ -268,7 +267,7 @@ func (d *definition) limit() error {
 	return nil
 }
 
-// docBefore is the text of the doc comment that ends the code.
+// docBefore returns the text of the doc comment at the end of the code.
 func docBefore(code string) string {
 	code, found := strings.CutSuffix(strings.TrimSpace(code), "*/")
 	from := strings.LastIndex(code, "/*")
@@ -291,5 +290,5 @@ func syntaxError(name string, err error) error {
 	return source.Errorf(importer.Place{File: name}, "%v", err)
 }
 
-// place is a position as the report has it.
+// place returns a position for the report.
 func place(p lexer.Position) importer.Place { return importer.Place{File: p.Filename, Line: p.Line} }

@@ -1,17 +1,16 @@
-// Package spicedb reads what people have for SpiceDB: schemas, relationships and
-// validation files, the YAML that zed validate runs.
+// Package spicedb reads the files of SpiceDB: schemas, relationships and validation files, the
+// YAML that zed validate runs.
 //
-// A definition becomes a resource type. Its relations become direct relations
-// with the same kinds of subjects, its permissions relations that are only
-// derived, and caveats become conditions of the types whose relations name them.
-// A definition user or group that is just what every tenant has is not defined
-// again.
+// A definition becomes a resource type. Its relations become direct relations with the same
+// kinds of subjects, its permissions become derived relations, and caveats become conditions of
+// the types whose relations name them. A definition user or group that equals the built-in type
+// is not defined again.
 //
-// The languages do not mean quite the same. What this product cannot express (an
-// arrow from a permission, a caveat that is no condition here) is left out
-// together with everything that depends on it, since a permission that misses one part of its expression may allow what the
-// original denies. What it does not ask for (that tuples of one relation have an
-// expiration, that only those have a certain caveat) is said in the report.
+// The languages differ. A construct that this product cannot express (an arrow from a
+// permission, a caveat that is not a valid condition here) is left out together with everything
+// that depends on it, because a permission that lacks one part of its expression may allow what
+// the original denies. Requirements that this product does not have (that tuples of one
+// relation have an expiration, or that only those have a certain caveat) are in the report.
 package spicedb
 
 import (
@@ -22,8 +21,8 @@ import (
 	"stonetown/cmd/stonetown/internal/importer/source"
 )
 
-// The limits of what is read. A schema has far fewer words than there are
-// relationships, and each costs more.
+// The limits of files. A schema has far fewer words than a file has relationships, and each
+// costs more.
 const (
 	maxFile   = 32 << 20 // bytes
 	maxSchema = 1 << 19  // bytes, of one file
@@ -31,17 +30,17 @@ const (
 
 )
 
-// Read reads a file and those that it refers to. What the file is, its name
-// says:
+// Read reads a file and the files that it refers to. The extension determines the kind of the
+// file:
 //
 //	.zed, .schema                a schema
 //	.yaml, .yml                  a validation file
 //	.txt, .rel, .relationships   relationships, one per line
 //
-// Relationships without a schema keep their names as far as these are allowed
-// here, so that they fit the types of a schema that is read on its own.
+// Relationships without a schema keep their names as far as they are valid here, so that they
+// fit the types of a schema that is imported separately.
 //
-// Errors begin with the file and, where it is known, the line.
+// Errors begin with the file and, if it is known, the line.
 func Read(files fs.FS, name string) (*importer.Data, error) {
 	r := &reader{files: source.Files{FS: files}, data: &importer.Data{}}
 	text, err := r.files.Text(name, maxFile)

@@ -23,7 +23,7 @@ const (
 var (
 	resourcePattern = regexp.MustCompile(`^(` + typePattern + `):(` + idPattern + `)#([A-Za-z0-9_]+)$`)
 	subjectPattern  = regexp.MustCompile(`^(` + typePattern + `):(` + idPattern + `|\*)(?:#([A-Za-z0-9_]+|\.\.\.))?$`)
-	// The terms stand behind the subject, a caveat before an expiration.
+	// The qualifiers follow the subject, a caveat before an expiration.
 	termsPattern = regexp.MustCompile(`^(?:\[(` + typePattern + `)(?::(\{.*\}))?\])?(?:\[expiration:([0-9TZ:.+-]+)\])?$`)
 )
 
@@ -104,9 +104,8 @@ func parseContext(text string) (map[string]any, error) {
 	return values, nil
 }
 
-// relationships reads relationships, one per line, and adds those that the
-// model allows to the data. Without a model, names stay what they are as far as
-// they may.
+// relationships reads relationships, one on each line, and adds those that the model allows to
+// the data. Without a model, names stay the same as far as they are valid.
 func (r *reader) relationships(name, text string, lines []int, m *model) error {
 	type found struct {
 		written
@@ -169,8 +168,8 @@ func (r *reader) relationships(name, text string, lines []int, m *model) error {
 	return nil
 }
 
-// operation translates a relationship that the schema allows, or says what is
-// in the way.
+// operation translates a relationship that the schema allows, or returns the reason why it is
+// not allowed.
 func (m *model) operation(w written) (op engine.WriteOp, problem string) {
 	if problem := m.relationProblem(w.resource.Type, w.relation); problem != "" {
 		return op, problem
@@ -206,7 +205,7 @@ func (m *model) operation(w written) (op engine.WriteOp, problem string) {
 	return op, ""
 }
 
-// unchecked translates a relationship without asking the schema.
+// unchecked translates a relationship without the schema.
 func (m *model) unchecked(w written) (op engine.WriteOp, problem string) {
 	switch {
 	case len(w.resource.ID) > engine.MaxID || len(w.subject.ID) > engine.MaxID:
@@ -235,13 +234,13 @@ func (m *model) subject(s tuplestore.Subject) tuplestore.Subject {
 	return tuplestore.Subject{Type: m.typeNames[s.Type], ID: s.ID, Relation: m.relationNames[s.Relation]}
 }
 
-// standsForMembers reports whether a subject means something else here than it
-// says.
+// standsForMembers reports whether a subject has another meaning here: its members instead of
+// itself.
 func standsForMembers(s tuplestore.Subject) bool {
 	return s.Type == schema.GroupType && s.Relation == "" && s.ID != tuplestore.Wildcard
 }
 
-// relationProblem says why nothing can be told of a relation or permission.
+// relationProblem returns the reason why a relation or permission cannot have relationships.
 func (m *model) relationProblem(typ, relation string) string {
 	k := key{typ, relation}
 	switch {

@@ -2,15 +2,15 @@ package spicedb
 
 import "stonetown/schema"
 
-// nobody stands for the empty set while an expression is translated. The model
-// has no rewrite for it: it vanishes, or the whole permission is empty.
+// nobody is the empty set during the translation of an expression. The schema of this product
+// has no rewrite for it: it is removed, or the whole permission is empty.
 var nobody = schema.Rewrite{}
 
 func isNobody(rw *schema.Rewrite) bool { return rw.Kind == "" }
 
-// isEmpty reports whether nothing but nil is left of a permission. One that asks
-// for itself on the way, or for one that asks for another and so on, counts as
-// not empty: it is translated as it stands, which means the same.
+// isEmpty reports whether only nil is left of a permission. A permission that refers to itself,
+// directly or through others, is not empty; it is translated as it is, which has the same
+// meaning.
 func (m *model) isEmpty(k key) bool {
 	empty, known := m.empty[k]
 	member := m.members[k]
@@ -24,7 +24,7 @@ func (m *model) isEmpty(k key) bool {
 	return m.empty[k]
 }
 
-// rewrites are those of a permission, united.
+// rewrites returns the operands of a permission as a union.
 func (m *model) rewrites(d *definition, p *permission) []schema.Rewrite {
 	rw := m.expression(d, p.Expression)
 	switch {
@@ -36,7 +36,7 @@ func (m *model) rewrites(d *definition, p *permission) []schema.Rewrite {
 	return []schema.Rewrite{rw}
 }
 
-// expression takes all that is subtracted at once: a-b-c is a-(b+c).
+// expression combines all subtracted operands: a-b-c is a-(b+c).
 func (m *model) expression(d *definition, e *expression) schema.Rewrite {
 	base := m.intersection(d, e.Terms[0])
 	subtracted := make([]schema.Rewrite, 0, len(e.Terms)-1)
@@ -115,12 +115,12 @@ func (m *model) operand(d *definition, o *operand) schema.Rewrite {
 	return schema.Rewrite{Kind: schema.Computed, Relation: m.relationNames[o.Name]}
 }
 
-// leads reports whether an arrow can lead anywhere: one that no linked type has
-// a relation for is an empty set there and a mistake here.
+// leads reports whether an arrow has a target: an arrow whose relation no linked type has is an
+// empty set in SpiceDB and an error here.
 func (m *model) leads(d *definition, links, relation string) bool {
 	from := m.members[key{d.Name, links}].Relation
 	if from == nil {
-		return true // left out as a whole
+		return true // the whole relation is left out
 	}
 	for _, s := range from.Subjects {
 		if m.members[key{s.Type, relation}] != nil {

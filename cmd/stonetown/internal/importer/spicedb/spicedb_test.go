@@ -16,8 +16,8 @@ import (
 	"stonetown/schema"
 )
 
-// TestRead runs testdata/read. A file command keeps a file, read does so too and
-// prints what was read or why it could not be.
+// TestRead runs testdata/read. The command file stores a file; read does so too, and prints the
+// data or the error.
 func TestRead(t *testing.T) {
 	datadriven.Walk(t, "testdata/read", func(t *testing.T, path string) {
 		files := fstest.MapFS{}
@@ -36,7 +36,7 @@ func TestRead(t *testing.T) {
 	})
 }
 
-// show prints a data, a line for everything.
+// show formats data, one line for each item.
 func show(w *importer.Data) string {
 	var b strings.Builder
 	for _, t := range w.Types {
@@ -126,8 +126,7 @@ func showRewrite(rw *schema.Rewrite) string {
 	return string(rw.Kind)
 }
 
-// TestLimits reads what is too much of something, which must be refused before
-// it costs anything.
+// TestLimits reads files that exceed a limit, which must be refused before they are expensive.
 func TestLimits(t *testing.T) {
 	many := strings.Repeat
 	var definitions strings.Builder
@@ -156,8 +155,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestChain reads permissions that each ask for the next, in parentheses, down
-// to nil.
+// TestChain reads permissions that each refer to the next one, in parentheses, down to nil.
 func TestChain(t *testing.T) {
 	const types, each = 3, 199
 	var b strings.Builder
@@ -190,7 +188,7 @@ func TestReadPath(t *testing.T) {
 	}
 }
 
-// FuzzRead checks that whatever is read compiles, and that nothing panics.
+// FuzzRead requires that the data of every accepted file compiles, and that nothing panics.
 func FuzzRead(f *testing.F) {
 	f.Add("definition user {}\ndefinition doc { relation r: user | user:* with c\n permission p = (r - nil) & r->p }\ncaveat c(a int) { a < 1 }", "doc:1#r@user:*[c:{\"a\":1}]", "doc:1#p@user:ann with {}")
 	f.Add("use partial\npartial p { relation m: group#m with expiration }\ndefinition group { ...p }", "group:1#m@group:2#m[expiration:2030-01-01T00:00:00Z]", "[group:2#m] is <group:1#m>")

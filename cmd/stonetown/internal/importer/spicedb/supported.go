@@ -7,7 +7,7 @@ import (
 	"stonetown/schema"
 )
 
-// leaveOut finds what cannot be translated, and all whose answers depend on it.
+// leaveOut finds the relations that cannot be translated, and all that depend on them.
 func (m *model) leaveOut() {
 	for _, d := range m.definitions {
 		for _, member := range d.Members {
@@ -27,8 +27,7 @@ func (m *model) leaveOut() {
 	}
 }
 
-// obstacle says why a relation or permission has no equivalent, as far as it
-// stands alone.
+// obstacle returns the reason why a relation or permission by itself has no equivalent.
 func (m *model) obstacle(d *definition, member *member) string {
 	why := ""
 	if member.Relation != nil {
@@ -84,8 +83,8 @@ func measure(rw *schema.Rewrite) (size, depth int) {
 	return size + 1, depth + 1
 }
 
-// spread leaves out what uses something left out: a set that has fewer members
-// than it should takes less away where it is excluded.
+// spread leaves out relations that use one that is left out: a set with too few members also
+// excludes too few where it is subtracted.
 func (m *model) spread() {
 	users := map[key][]key{}
 	var todo []key
@@ -110,8 +109,8 @@ func (m *model) spread() {
 	}
 }
 
-// uses visits the relations and permissions whose members a relation or
-// permission may have.
+// uses visits the relations and permissions whose members can be members of a relation or
+// permission.
 func (m *model) uses(d *definition, member *member, visit func(key)) {
 	if member.Relation != nil {
 		for _, s := range member.Relation.Subjects {

@@ -11,7 +11,7 @@ import (
 	"stonetown/schema"
 )
 
-// translate makes the types of the definitions and compiles them.
+// translate creates the types of the definitions and compiles them.
 func (m *model) translate() error {
 	kept := map[string][]*member{}
 	for _, d := range m.definitions {
@@ -34,7 +34,7 @@ func (m *model) translate() error {
 			case member.Relation != nil:
 				m.relation(&t, &r, member.Relation)
 			case m.isEmpty(k):
-				// A relation that may name nobody.
+				// A relation that can have no subject.
 				r.Subjects = []schema.SubjectType{}
 			default:
 				r.Rewrites = m.rewrites(d, member.Permission)
@@ -53,8 +53,7 @@ func (m *model) translate() error {
 	return nil
 }
 
-// relation gives a relation its subjects, and the type the conditions on which
-// these may stand.
+// relation sets the subjects of a relation, and adds their conditions to the type.
 func (m *model) relation(t *schema.Type, r *schema.Relation, from *relation) {
 	for _, s := range from.Subjects {
 		kind := schema.SubjectType{Type: m.typeNames[s.Type], Wildcard: s.Wildcard}
@@ -75,7 +74,7 @@ func (m *model) relation(t *schema.Type, r *schema.Relation, from *relation) {
 	}
 }
 
-// findWidened reports what the schema asks for and this product does not.
+// findWidened reports requirements of the schema that this product does not have.
 func (m *model) findWidened(d *definition) {
 	for _, member := range d.Members {
 		k := key{d.Name, member.name()}
@@ -101,7 +100,7 @@ func (m *model) findWidened(d *definition) {
 	}
 }
 
-// misfit is an error of the compiler at the place of what it is about.
+// misfit is an error of the compiler, at the place of its subject.
 func (m *model) misfit(err error, kept map[string][]*member) error {
 	var at *schema.Error
 	if !errors.As(err, &at) {

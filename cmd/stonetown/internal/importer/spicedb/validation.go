@@ -11,8 +11,8 @@ import (
 	"stonetown/cmd/stonetown/internal/importer/source"
 )
 
-// maxValidation is the longest validation file, in bytes: its tree takes many
-// times the memory of its text. Long lists of relationships have their own file.
+// maxValidation is the maximum size of a validation file in bytes: its tree takes many times
+// the memory of its text. Long lists of relationships have files of their own.
 const maxValidation = 8 << 20
 
 // document is a validation file.
@@ -110,7 +110,7 @@ func (r *reader) relationshipsOf(d *document, m *model) error {
 	return r.relationships(name, text, lines, m)
 }
 
-// section is text that stands in the document or in a file that it names.
+// section is a text in the document or in a file that the document names.
 func (r *reader) section(d *document, inline, file string, limit int) (name, text string, lines []int, err error) {
 	here, there := d.sections[inline], d.sections[file]
 	switch {
@@ -138,7 +138,7 @@ func (d *document) text(n *yaml.Node) (string, error) {
 	return n.Value, nil
 }
 
-// items are the elements of a list.
+// items returns the elements of a list.
 func (d *document) items(n *yaml.Node) ([]*yaml.Node, error) {
 	if n.Tag == "!!null" {
 		return nil, nil

@@ -1,0 +1,96 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http/httptest"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"stonetown/controlplane"
+	"stonetown/identity/password/breached"
+	"stonetown/internal/geo"
+	"stonetown/internal/notify"
+	"stonetown/internal/outbound"
+	"stonetown/internal/seal"
+	"stonetown/internal/sqldb"
+)
+
+func testConfig(t *testing.T, path string, fill byte) Config {
+	t.Helper()
+	key, err := seal.NewKey(bytes.Repeat([]byte{fill}, seal.KeySize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Config{
+		Database: sqldb.Config{URL: "sqlite://" + path}, MasterKey: key, Mail: notify.None{}, Texts: notify.None{},
+		BreachedPasswords: breached.None{}, GeoIP: geo.None{}, Outbound: outbound.New(outbound.Config{}), Logger: slog.New(slog.DiscardHandler),
+	}
+}
+
+// A server that lacks a dependency is refused.
+func TestDependenciesAreRequired(t *testing.T) {
+	for name, without := range map[string]func(*Config){
+		"MasterKey": func(c *Config) { c.MasterKey = nil }, "Mail": func(c *Config) { c.Mail = nil }, "Texts": func(c *Config) { c.Texts = nil },
+		"BreachedPasswords": func(c *Config) { c.BreachedPasswords = nil }, "GeoIP": func(c *Config) { c.GeoIP = nil },
+		"Outbound": func(c *Config) { c.Outbound = nil }, "Logger": func(c *Config) { c.Logger = nil }, "Database": func(c *Config) { c.Database.URL = "" },
+	} {
+		c := testConfig(t, filepath.Join(t.TempDir(), "test.db"), 1)
+		without(&c)
+		if s, err := Open(t.Context(), c); err == nil {
+			t.Errorf("a server without %s was opened", name)
+			s.Close()
+		}
+	}
+}
+
+// A server opens, serves, runs its background work and closes; a second one finds its data, and
+// only with the same master key.
+func TestOpen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "test.db")
+	s, err := Open(t.Context(), testConfig(t, path, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.DB.Tx(t.Context(), func(tx *sqldb.Tx) error {
+		org, err := s.Organizations.CreateOrganization(t.Context(), tx, "org", "Organisation")
+		if err != nil {
+			return err
+		}
+		_, err = s.Organizations.CreateTenant(t.Context(), tx, controlplane.NewTenant{OrgID: org.ID, Slug: "a", Name: "A", BaseURL: "https://a.test"})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler, err := s.Handler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, httptest.NewRequest("GET", "https://a.test/.well-known/jwks.json", nil))
+	if w.Code != 200 {
+		t.Errorf("keys: %d %s", w.Code, w.Body)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { s.Run(ctx) })
+	stop()
+	running.Wait()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	if _, err := Open(t.Context(), testConfig(t, path, 2)); !errors.Is(err, seal.ErrWrongKey) {
+		t.Errorf("with another master key: %v", err)
+	}
+	if s, err = Open(t.Context(), testConfig(t, path, 1)); err != nil { // the failure has released the database
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
