@@ -150,7 +150,7 @@ func (s *Registry) commit(ctx context.Context, tenantID, by string, ops []engine
 }
 
 // Create creates an enabled application, with its relations and its event, and returns its
-// secret as [CreateIn] does. It also fails with [*authority.DeniedError] for an application
+// secret as [Registry.CreateIn] does. It also fails with [*authority.DeniedError] for an application
 // that would hold more than the caller.
 func (s *Registry) Create(ctx context.Context, tenantID string, a Application) (app Application, secret string, err error) {
 	if app, secret, err = prepare(ctx, s.db, tenantID, a, s.clock()); err != nil {

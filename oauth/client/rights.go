@@ -38,7 +38,7 @@ func sameRights(a, seen Application) bool {
 }
 
 // HoldScopes writes the relations of the scopes of a tenant's applications where they are
-// missing: for applications that [CreateIn] created.
+// missing: for applications that [Registry.CreateIn] created.
 func (s *Registry) HoldScopes(ctx context.Context, tenantID string) error {
 	var after *Position
 	for {

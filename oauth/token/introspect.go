@@ -13,15 +13,15 @@ import (
 	"stonetown/oauth/protocol"
 )
 
-// Introspection is what a token says, to those whom it concerns (RFC 7662 §2.2). The zero
-// value is all that others learn: that it is not good, or not for them.
+// Introspection is the state of a token (RFC 7662 §2.2). The zero value is the response for a
+// token that is not valid or does not concern the client.
 type Introspection struct {
 	Active                bool
-	TokenType             string // [TokenTypeBearer] or [TokenTypeDPoP]; empty for refresh tokens
-	Thumbprint            string // of the key that an access token is bound to; empty: to none
+	TokenType             string // [protocol.TokenTypeBearer] or [protocol.TokenTypeDPoP]; empty for refresh tokens
+	Thumbprint            string // of the key to which an access token is bound; empty: none
 	ClientID              string
 	Subject               string
-	Username              string // the address of a user
+	Username              string // the e-mail address of a user
 	Scope                 string
 	Audience              []string
 	Issuer                string
@@ -33,12 +33,12 @@ type Introspection struct {
 	ExpiresAt             time.Time
 	AuthTime              time.Time
 	AuthenticationContext string // acr
-	Actor                 *Actor // act; nil: nobody acts for the subject
+	Actor                 *Actor // act; nil: there is none
 }
 
-// Introspect tells a client that can prove who it is about a token: about its own, and about
-// access tokens that are for it. Whatever ends a token is seen at once. Refusals of the
-// client are [*Error].
+// Introspect returns the state of a token to a client that authenticates: of its own tokens,
+// and of access tokens that have its audience. The end of a token is seen at once. Refusals of
+// the client are [*protocol.Error].
 func (s *Service) Introspect(ctx context.Context, tenant protocol.Tenant, by client.Credentials, token string) (Introspection, error) {
 	app, err := s.authn.Client(ctx, tenant, by)
 	if err != nil {
@@ -86,8 +86,8 @@ func (s *Service) introspectAccessToken(ctx context.Context, tenant protocol.Ten
 	return i, nil
 }
 
-// standingScopes are the scopes of an access token that its application may still have,
-// and the user that it speaks for; nil if it speaks for an application.
+// standingScopes returns the scopes of an access token that its application may still have,
+// and the user that it speaks for; nil for an application.
 func (s *Service) standingScopes(ctx context.Context, tenant protocol.Tenant, c Claims) (scopes []string, person *access.User, err error) {
 	if c.AuthTime != 0 {
 		p, err := s.users.User(ctx, tenant.ID, c.Subject)
@@ -124,7 +124,7 @@ func (s *Service) introspectRefreshToken(ctx context.Context, tenant protocol.Te
 	if err != nil {
 		return Introspection{}, err
 	}
-	// What the token would lead to now.
+	// The scopes to which the token would lead now.
 	carries, err := s.Entitled(ctx, tenant, EntitlementRequest{App: app, User: &person, Scopes: g.Scopes, GroupScopes: true})
 	if err != nil {
 		return Introspection{}, err
