@@ -66,11 +66,11 @@ func (s *Store) Holder(ctx context.Context, tenant protocol.Tenant, g Grant, fir
 			return User{}, ErrInvalidGrant
 		}
 	}
-	person, err := s.users.User(ctx, tenant.ID, g.Authentication.UserID)
-	if errors.Is(err, ErrUserGone) || err == nil && g.Offline() && g.CreatedAt.Before(person.ValidFrom) {
+	user, err := s.users.User(ctx, tenant.ID, g.Authentication.UserID)
+	if errors.Is(err, ErrUserGone) || err == nil && g.Offline() && g.CreatedAt.Before(user.ValidFrom) {
 		return User{}, ErrInvalidGrant
 	}
-	return person, err
+	return user, err
 }
 
 // grantColumns are the columns of a grant g, which grantRow reads.

@@ -32,12 +32,12 @@ var ErrScopesNotAsked = errors.New("the application did not request all of these
 // before, or because the application is first party. It fails with [*RedirectError]:
 // [protocol.ConsentRequired] if the user has to be asked, [protocol.AccessDenied] if the user
 // denied the request.
-func (s *Service) Consented(ctx context.Context, tenant protocol.Tenant, r Request, said Answer, userID string) (Request, error) {
-	if said.UserID == userID {
-		if len(said.Scopes) == 0 {
+func (s *Service) Consented(ctx context.Context, tenant protocol.Tenant, r Request, answer Answer, userID string) (Request, error) {
+	if answer.UserID == userID {
+		if len(answer.Scopes) == 0 {
 			return r, r.Refusal(protocol.AccessDenied, "the user denied the request")
 		}
-		r.Scopes = said.Scopes
+		r.Scopes = answer.Scopes
 		return r, nil
 	}
 	ask := r.Refusal(protocol.ConsentRequired, "the user has not given consent")
@@ -65,23 +65,23 @@ func (s *Service) Consented(ctx context.Context, tenant protocol.Tenant, r Reque
 // Consent stores the consent of a user to a pending request: to some of the requested scopes,
 // to all (nil), or to none, which denies the request. Later requests for the same scopes need
 // no consent. It fails with [ErrRequestNotFound], [ErrRequestExpired] or [ErrScopesNotAsked].
-func (s *Service) Consent(ctx context.Context, tenant protocol.Tenant, flowID, userID string, scopes []string) error {
-	flow, err := s.Pending(ctx, tenant, flowID)
+func (s *Service) Consent(ctx context.Context, tenant protocol.Tenant, requestID, userID string, scopes []string) error {
+	pending, err := s.Pending(ctx, tenant, requestID)
 	if err != nil {
 		return err
 	}
 	if scopes == nil {
-		scopes = flow.Request.Scopes
+		scopes = pending.Request.Scopes
 	}
-	if len(scope.Intersect(scopes, flow.Request.Scopes)) < len(scopes) {
+	if len(scope.Intersect(scopes, pending.Request.Scopes)) < len(scopes) {
 		return ErrScopesNotAsked
 	}
-	flow.Answer.UserID, flow.Answer.Scopes = userID, scopes
+	pending.Answer.UserID, pending.Answer.Scopes = userID, scopes
 	return s.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		if err := storeAnswer(ctx, tx, tenant, flowID, flow.Answer); err != nil || len(scopes) == 0 {
+		if err := storeAnswer(ctx, tx, tenant, requestID, pending.Answer); err != nil || len(scopes) == 0 {
 			return err
 		}
-		before, err := s.access.SelectConsent(ctx, tx, tenant, userID, flow.Request.ClientID)
+		before, err := s.access.SelectConsent(ctx, tx, tenant, userID, pending.Request.ClientID)
 		if err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func (s *Service) Consent(ctx context.Context, tenant protocol.Tenant, flowID, u
 		if len(more) == 0 {
 			return nil
 		}
-		app, err := client.Select(ctx, tx, tenant.ID, flow.Request.ClientID)
+		app, err := client.Select(ctx, tx, tenant.ID, pending.Request.ClientID)
 		if err != nil {
 			return err
 		}
@@ -106,18 +106,18 @@ func (s *Service) Consent(ctx context.Context, tenant protocol.Tenant, flowID, u
 
 // Choose stores that the user continues with the account of a session. It fails with
 // [ErrRequestNotFound] or [ErrRequestExpired].
-func (s *Service) Choose(ctx context.Context, tenant protocol.Tenant, flowID, sessionID string) error {
-	flow, err := s.Pending(ctx, tenant, flowID)
+func (s *Service) Choose(ctx context.Context, tenant protocol.Tenant, requestID, sessionID string) error {
+	pending, err := s.Pending(ctx, tenant, requestID)
 	if err != nil {
 		return err
 	}
-	flow.Answer.SessionID = sessionID
-	return s.db.Tx(ctx, func(tx *sqldb.Tx) error { return storeAnswer(ctx, tx, tenant, flowID, flow.Answer) })
+	pending.Answer.SessionID = sessionID
+	return s.db.Tx(ctx, func(tx *sqldb.Tx) error { return storeAnswer(ctx, tx, tenant, requestID, pending.Answer) })
 }
 
 // storeAnswer stores the answer of a user with the pending request.
-func storeAnswer(ctx context.Context, tx *sqldb.Tx, tenant protocol.Tenant, flowID string, said Answer) error {
-	_, err := tx.Exec(ctx, `UPDATE flows SET answer = $3 WHERE tenant_id = $1 AND id = $2`, tenant.ID, protocol.Hash(flowID), storage.JSON(said))
+func storeAnswer(ctx context.Context, tx *sqldb.Tx, tenant protocol.Tenant, requestID string, answer Answer) error {
+	_, err := tx.Exec(ctx, `UPDATE flows SET answer = $3 WHERE tenant_id = $1 AND id = $2`, tenant.ID, protocol.Hash(requestID), storage.JSON(answer))
 	if err != nil {
 		return fmt.Errorf("answer authorization request: %w", err)
 	}

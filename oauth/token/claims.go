@@ -45,7 +45,7 @@ type Claims struct {
 	keyID string // kid of the header, of a verified token
 }
 
-// Audience is one string or an array of them on the wire (RFC 7519 §4.1.3).
+// Audience is one string or an array on the wire (RFC 7519 §4.1.3).
 type Audience []string
 
 func (a Audience) MarshalJSON() ([]byte, error) {

@@ -34,11 +34,11 @@ func (s *Service) IssueToUser(ctx context.Context, tenant protocol.Tenant, t Use
 	if t.AAL2 {
 		acr = protocol.AAL2
 	}
-	person, err := s.users.User(ctx, tenant.ID, t.UserID)
+	user, err := s.users.User(ctx, tenant.ID, t.UserID)
 	if err != nil {
 		return Response{}, err
 	}
-	carries, err := s.Entitled(ctx, tenant, EntitlementRequest{User: &person, Scopes: []string{"me:read", "me:write"}, GroupScopes: true})
+	carries, err := s.Entitled(ctx, tenant, EntitlementRequest{User: &user, Scopes: []string{"me:read", "me:write"}, GroupScopes: true})
 	if err != nil {
 		return Response{}, err
 	}

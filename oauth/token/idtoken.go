@@ -16,9 +16,9 @@ import (
 // IDToken signs an ID token (OIDC Core §2). first states that the user has just signed in;
 // only then it has the nonce. It names the key to which the access token is bound, because it
 // can be exchanged for one. The caller issues it with accessToken.
-func (m *Minter) IDToken(ctx context.Context, tenant protocol.Tenant, app client.Application, g access.Grant, person access.User, scopes scope.Set, accessToken string, first bool, key string) (string, error) {
+func (m *Minter) IDToken(ctx context.Context, tenant protocol.Tenant, app client.Application, g access.Grant, user access.User, scopes scope.Set, accessToken string, first bool, key string) (string, error) {
 	now := m.s.clock()
-	c := person.Claims(scopes)
+	c := user.Claims(scopes)
 	c["iss"], c["aud"], c["azp"] = tenant.BaseURL, app.ClientID, app.ClientID
 	c["iat"], c["exp"], c["auth_time"] = now.Unix(), now.Add(app.AccessTokenTTL).Unix(), g.Authentication.AuthTime.Unix()
 	c["acr"], c["amr"], c["sid"], c["gid"] = g.Authentication.ACR(), g.Authentication.Methods, g.Authentication.SessionID, g.ID

@@ -71,7 +71,7 @@ func (s *Service) introspectAccessToken(ctx context.Context, tenant protocol.Ten
 	if err := s.Alive(ctx, tenant, c); err != nil {
 		return Introspection{}, err
 	}
-	scopes, person, err := s.standingScopes(ctx, tenant, c)
+	scopes, user, err := s.standingScopes(ctx, tenant, c)
 	if err != nil {
 		return Introspection{}, err
 	}
@@ -80,35 +80,35 @@ func (s *Service) introspectAccessToken(ctx context.Context, tenant protocol.Ten
 		Actor: c.Act, TokenID: c.TokenID, SessionID: c.SessionID, TenantID: c.TenantID, AuthenticationContext: c.ACR,
 		IssuedAt: Seconds(c.IssuedAt), NotBefore: Seconds(c.NotBefore), ExpiresAt: Seconds(c.Expires),
 	}
-	if person != nil {
-		i.AuthTime, i.Username = Seconds(c.AuthTime), person.Email
+	if user != nil {
+		i.AuthTime, i.Username = Seconds(c.AuthTime), user.Email
 	}
 	return i, nil
 }
 
 // standingScopes returns the scopes of an access token that its application may still have,
 // and the user that it speaks for; nil for an application.
-func (s *Service) standingScopes(ctx context.Context, tenant protocol.Tenant, c Claims) (scopes []string, person *access.User, err error) {
+func (s *Service) standingScopes(ctx context.Context, tenant protocol.Tenant, c Claims) (scopes []string, user *access.User, err error) {
 	if c.AuthTime != 0 {
 		p, err := s.users.User(ctx, tenant.ID, c.Subject)
 		if err != nil {
 			return nil, nil, err
 		}
-		person = &p
+		user = &p
 	}
 	scopes = strings.Fields(c.Scope)
 	app, err := client.Select(ctx, s.db, tenant.ID, c.ClientID)
 	if client.IsNotFound(err) { // the product itself issued the token
-		return scopes, person, nil
+		return scopes, user, nil
 	}
 	granted := scopes
-	if err == nil && person != nil && c.Parent == "" {
+	if err == nil && user != nil && c.Parent == "" {
 		var g access.Grant
 		if g, err = s.access.Grant(ctx, tenant, c.GrantID); err == nil {
 			granted = g.Scopes
 		}
 	}
-	return standing(scopes, app, granted, person), person, err
+	return standing(scopes, app, granted, user), user, err
 }
 
 func (s *Service) introspectRefreshToken(ctx context.Context, tenant protocol.Tenant, app client.Application, token string) (Introspection, error) {
@@ -120,17 +120,17 @@ func (s *Service) introspectRefreshToken(ctx context.Context, tenant protocol.Te
 		return Introspection{}, nil
 	}
 	g := r.Grant
-	person, err := s.access.Holder(ctx, tenant, g, false)
+	user, err := s.access.Holder(ctx, tenant, g, false)
 	if err != nil {
 		return Introspection{}, err
 	}
 	// The scopes to which the token would lead now.
-	carries, err := s.Entitled(ctx, tenant, EntitlementRequest{App: app, User: &person, Scopes: g.Scopes, GroupScopes: true})
+	carries, err := s.Entitled(ctx, tenant, EntitlementRequest{App: app, User: &user, Scopes: g.Scopes, GroupScopes: true})
 	if err != nil {
 		return Introspection{}, err
 	}
 	return Introspection{
-		Active: true, ClientID: r.ClientID, Subject: person.ID, Username: person.Email, Scope: carries.String(), Issuer: tenant.BaseURL,
+		Active: true, ClientID: r.ClientID, Subject: user.ID, Username: user.Email, Scope: carries.String(), Issuer: tenant.BaseURL,
 		TenantID: tenant.ID, IssuedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, AuthTime: g.Authentication.AuthTime, AuthenticationContext: g.Authentication.ACR(),
 	}, nil
 }
