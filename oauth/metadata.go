@@ -12,8 +12,7 @@ import (
 	"stonetown/oauth/scope"
 )
 
-// Metadata describes a tenant's authorization server (RFC 8414 §2, OIDC Discovery §3):
-// only what exists.
+// Metadata describes the authorization server of a tenant (RFC 8414 §2, OIDC Discovery §3).
 type Metadata struct {
 	Issuer                            string
 	AuthorizationEndpoint             string
@@ -53,7 +52,7 @@ type Metadata struct {
 	ServiceDocumentation              string
 }
 
-// Metadata returns what the discovery documents of a tenant say.
+// Metadata returns the content of a tenant's discovery documents.
 func (s *Service) Metadata(ctx context.Context, tenant protocol.Tenant) (Metadata, error) {
 	settings, err := client.SelectSettings(ctx, s.db, tenant.ID)
 	if err != nil {
@@ -96,7 +95,7 @@ func (s *Service) Metadata(ctx context.Context, tenant protocol.Tenant) (Metadat
 			"name", "given_name", "family_name", "picture", "locale", "updated_at", "email", "email_verified",
 		},
 		PromptValuesSupported:             authorization.Prompts,
-		UILocalesSupported:                []string{"en"}, // which the pages speak
+		UILocalesSupported:                []string{"en"}, // of the hosted pages
 		ServiceDocumentation:              tenant.BaseURL + "/api/v1/openapi.yaml",
 		BackchannelLogoutSupported:        true,
 		BackchannelLogoutSessionSupported: true,

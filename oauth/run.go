@@ -12,12 +12,12 @@ import (
 	"stonetown/oauth/keys"
 )
 
-// tidy deletes what is over: an hour later, so that who comes too late is told so, but for
-// proofs and assertions, which are many.
+// tidy deletes expired rows: an hour after their expiry, so that a late request gets a precise
+// error, and proofs and assertions, which are many, at once.
 func (s *Service) tidy(ctx context.Context) error {
 	for table, later := range map[string]time.Duration{
 		"flows": time.Hour, "codes": time.Hour, "device_codes": time.Hour, "refresh_tokens": time.Hour, "grants": time.Hour, "revocations": time.Hour, "dpop_proofs": 0,
-		"client_assertions": time.Minute, // for clocks that are behind
+		"client_assertions": time.Minute, // for clocks that are late
 	} {
 		if _, err := s.db.Exec(ctx, `DELETE FROM `+table+` WHERE expires_at < $1`, storage.Now(s.clock).Add(-later).UnixMicro()); err != nil {
 			return fmt.Errorf("delete %s that are over: %w", table, err)
@@ -29,11 +29,11 @@ func (s *Service) tidy(ctx context.Context) error {
 	return nil
 }
 
-// upkeepEvery is how often what time has brought about is looked for.
+// upkeepEvery is the interval of [Service.Run].
 const upkeepEvery = time.Minute
 
-// Run deletes what is over and rotates signing keys, from time to time, until ctx ends. Any
-// number of processes may do so.
+// Run deletes expired rows and rotates signing keys, periodically, until ctx ends. Any number
+// of processes may run it.
 func (s *Service) Run(ctx context.Context, log *slog.Logger) {
 	jobs.Loop{Name: "look after tokens and keys", Every: upkeepEvery, Logger: log}.Run(ctx, jobs.Once(func(ctx context.Context) error {
 		return errors.Join(s.tidy(ctx), s.Keys.RotateDue(ctx))

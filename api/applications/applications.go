@@ -45,7 +45,7 @@ func (h *Handlers) Mount(router *mux.Router, fail func(w http.ResponseWriter, r 
 	HandlerWithOptions(NewStrictHandler(h, fail), GorillaServerOptions{BaseRouter: router, ErrorHandlerFunc: web.Parameters(fail)})
 }
 
-// position is where a page of the list ended.
+// position is the end of a page of the list.
 type position struct {
 	At int64  `json:"a"` // microseconds since 1970
 	ID string `json:"i"`
@@ -93,7 +93,7 @@ func (h *Handlers) ListApplications(ctx context.Context, request ListApplication
 	return ListApplications200JSONResponse{Body: body}, nil
 }
 
-// CreateApplication adds an application.
+// CreateApplication creates an application.
 func (h *Handlers) CreateApplication(ctx context.Context, request CreateApplicationRequestObject) (CreateApplicationResponseObject, error) {
 	info := web.InfoOf(ctx)
 	change, err := form(*request.Body).read()
@@ -101,7 +101,7 @@ func (h *Handlers) CreateApplication(ctx context.Context, request CreateApplicat
 		return nil, err
 	}
 	var kind string
-	_ = json.Unmarshal((*request.Body)["type"], &kind) // what is no type is refused as one
+	_ = json.Unmarshal((*request.Body)["type"], &kind) // an invalid type is refused later
 	a := *client.Type(kind).Defaults()
 	a.ChangedBy = info.Principal.Subject
 	change(&a)
@@ -149,7 +149,7 @@ func (h *Handlers) PatchApplication(ctx context.Context, request PatchApplicatio
 	return PatchApplication200JSONResponse{Body: body}, err
 }
 
-// DeleteApplication removes an application.
+// DeleteApplication deletes an application.
 func (h *Handlers) DeleteApplication(ctx context.Context, request DeleteApplicationRequestObject) (DeleteApplicationResponseObject, error) {
 	info := web.InfoOf(ctx)
 	if err := h.delete(ctx, info, request.ApplicationID); err != nil {
@@ -163,7 +163,7 @@ func (h *Handlers) delete(ctx context.Context, info *web.RequestInfo, applicatio
 	return h.Clients.Delete(ctx, info.Tenant.ID, applicationID, info.Principal.Subject)
 }
 
-// RotateSecret gives an application a new secret.
+// RotateSecret replaces the secret of an application.
 func (h *Handlers) RotateSecret(ctx context.Context, request RotateSecretRequestObject) (RotateSecretResponseObject, error) {
 	info := web.InfoOf(ctx)
 	var ttl *time.Duration
@@ -184,8 +184,8 @@ func (h *Handlers) setState(ctx context.Context, info *web.RequestInfo, applicat
 	return h.Clients.Update(ctx, info.Tenant.ID, applicationID, info.Principal.Subject, func(a *client.Application) { a.State = state })
 }
 
-// DisableApplication keeps an application from getting tokens. Those it has are good until
-// they expire.
+// DisableApplication disables an application: it gets no new tokens, and those it has stay
+// valid until they expire.
 func (h *Handlers) DisableApplication(ctx context.Context, request DisableApplicationRequestObject) (DisableApplicationResponseObject, error) {
 	info := web.InfoOf(ctx)
 	a, err := h.setState(ctx, info, request.ApplicationID, client.Disabled)
@@ -196,7 +196,7 @@ func (h *Handlers) DisableApplication(ctx context.Context, request DisableApplic
 	return DisableApplication200JSONResponse{Body: body}, err
 }
 
-// EnableApplication lets a disabled application get tokens again.
+// EnableApplication enables an application.
 func (h *Handlers) EnableApplication(ctx context.Context, request EnableApplicationRequestObject) (EnableApplicationResponseObject, error) {
 	info := web.InfoOf(ctx)
 	a, err := h.setState(ctx, info, request.ApplicationID, client.Enabled)

@@ -12,7 +12,7 @@ import (
 	"stonetown/oauth/client"
 )
 
-// maxBulk is how many applications are changed at once.
+// maxBulk bounds the applications of one request.
 const maxBulk = 250
 
 // each does something to applications, each for itself and once, and says what became of
@@ -51,7 +51,7 @@ func each(info *web.RequestInfo, ids []string, do func(applicationID string) err
 	return body, nil
 }
 
-// DisableApplications keeps applications from getting tokens.
+// DisableApplications disables applications.
 func (h *Handlers) DisableApplications(ctx context.Context, request DisableApplicationsRequestObject) (DisableApplicationsResponseObject, error) {
 	info := web.InfoOf(ctx)
 	body, err := each(info, request.Body.Ids, func(applicationID string) error {
@@ -61,7 +61,7 @@ func (h *Handlers) DisableApplications(ctx context.Context, request DisableAppli
 	return DisableApplications200JSONResponse{Body: body}, err
 }
 
-// EnableApplications lets disabled applications get tokens again.
+// EnableApplications enables applications.
 func (h *Handlers) EnableApplications(ctx context.Context, request EnableApplicationsRequestObject) (EnableApplicationsResponseObject, error) {
 	info := web.InfoOf(ctx)
 	body, err := each(info, request.Body.Ids, func(applicationID string) error {
@@ -71,7 +71,7 @@ func (h *Handlers) EnableApplications(ctx context.Context, request EnableApplica
 	return EnableApplications200JSONResponse{Body: body}, err
 }
 
-// DeleteApplications removes applications.
+// DeleteApplications deletes applications.
 func (h *Handlers) DeleteApplications(ctx context.Context, request DeleteApplicationsRequestObject) (DeleteApplicationsResponseObject, error) {
 	info := web.InfoOf(ctx)
 	defer h.Clients.Settle(ctx)

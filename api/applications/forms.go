@@ -53,14 +53,14 @@ func translate(err error) *web.Error {
 	return nil
 }
 
-// form is what a request says about an application, member by member: what is absent
-// changes nothing, and null is the default again.
+// form has the members of a request about an application. An absent member changes nothing,
+// and null is the default.
 type form map[string]jsontext.Value
 
-// reader makes changes of the members of a form.
+// reader turns the members of a form into changes.
 type reader struct {
 	form
-	path    string // to the object that has the members
+	path    string // of the object with the members
 	faults  *web.Validation
 	changes *[]func(*client.Application)
 }
@@ -142,7 +142,7 @@ func (r *reader) serviceProvider() {
 	})
 }
 
-// What members must be.
+// The types of members, in error messages.
 const (
 	text = "must be a string or null"
 	list = "must be a list of strings, or null"
@@ -159,12 +159,12 @@ func member[T any](r *reader, name, must string, field func(*client.Application)
 	})
 }
 
-// seconds reads a member that is a time.
+// seconds reads a duration in seconds.
 func seconds(r *reader, name string, field func(*client.Application) *time.Duration) {
 	read(r, name, "must be a whole number of seconds, or null", func(a *client.Application, n int32, given bool) {
-		// What is below a second is out of range as a second is, and not absent.
+		// Less than a second is out of range as a second is, and not absent.
 		if *field(a) = max(time.Second, time.Duration(n)*time.Second); !given {
-			*field(a) = 0 // as the tenant has it
+			*field(a) = 0 // the tenant's default
 		}
 	})
 }
@@ -217,7 +217,7 @@ func (r *reader) tokenExchange() {
 	member(actAs, "allowed_subject_types", list, func(a *client.Application) *[]string { return &a.TokenExchange.ActAs.AllowedSubjectTypes })
 }
 
-// maxKeys is the longest set of keys, in bytes.
+// maxKeys bounds the size of a key set in bytes.
 const maxKeys = 64 << 10
 
 // jwks reads the set of an application's keys.
@@ -228,10 +228,10 @@ func (r *reader) jwks() {
 	}
 }
 
-// maxWords is the longest text that is looked for, in bytes.
+// maxWords bounds the length of a query in bytes.
 const maxWords = 200
 
-// filterOf reads what a list is asked for.
+// filterOf reads the filter of a list.
 func filterOf(p ListApplicationsParams) (client.Filter, error) {
 	var v web.Validation
 	f := client.Filter{Type: client.Type(p.Type), State: client.State(p.State), Query: p.Q}
@@ -249,7 +249,8 @@ func filterOf(p ListApplicationsParams) (client.Filter, error) {
 
 func meta(info *web.RequestInfo) Meta { return Meta{RequestID: info.RequestID} }
 
-// createdApplication is a new application, with its secret, which is answered this once.
+// createdApplication is a new application with its secret, which is only part of this
+// response.
 type createdApplication struct {
 	Application
 	ClientSecret string `json:"client_secret,omitzero"`

@@ -17,7 +17,7 @@ import (
 	"stonetown/oauth/token"
 )
 
-// Sessions knows who is signed in.
+// Sessions has the sessions of users.
 type Sessions interface {
 	ByToken(ctx context.Context, tenantID, token string) (session.Session, error)
 	SteppedUp(secondFactor time.Time) bool
@@ -30,7 +30,7 @@ func (h *Handlers) Authorize(w http.ResponseWriter, r *http.Request, _ Authorize
 	h.authorize(w, r, r.URL.Query())
 }
 
-// AuthorizeByForm is the same, by POST (OIDC Core §3.1.2.1).
+// AuthorizeByForm is the authorization endpoint for POST (OIDC Core §3.1.2.1).
 func (h *Handlers) AuthorizeByForm(w http.ResponseWriter, r *http.Request) {
 	params, err := parseForm(w, r)
 	if err != nil {
@@ -56,7 +56,7 @@ func (h *Handlers) authorize(w http.ResponseWriter, r *http.Request, params url.
 		return
 	}
 	if r.Method == http.MethodPost && web.InfoOf(r.Context()).Cookie(web.SessionCookie) == "" {
-		// A POST from another site comes without the cookie; the GET it becomes has it.
+		// A POST from another site has no cookies; the GET to which it is redirected has them.
 		if id, err := h.wait(r, request); err != nil {
 			h.Server.Fail(w, r, err)
 		} else {
@@ -67,29 +67,28 @@ func (h *Handlers) authorize(w http.ResponseWriter, r *http.Request, params url.
 	h.proceed(w, r, "", authorization.PendingRequest{Request: request})
 }
 
-// Resume goes on with a request whose person has signed in meanwhile.
+// Resume continues a pending request after its user has signed in.
 func (h *Handlers) Resume(w http.ResponseWriter, r *http.Request, params ResumeParams) {
-	flow, err := h.Authorization.Resume(r.Context(), tenantOf(r), params.Flow, browsers(r))
+	pending, err := h.Authorization.Resume(r.Context(), tenantOf(r), params.Flow, browsers(r))
 	if err != nil {
 		h.refuse(w, r, err)
 		return
 	}
-	h.proceed(w, r, params.Flow, flow)
+	h.proceed(w, r, params.Flow, pending)
 }
 
-// proceed answers a request if the session of the browser is enough for it, and else leads
-// to the page where the user can do something about that. The flow has no id unless the
-// request has waited before.
-func (h *Handlers) proceed(w http.ResponseWriter, r *http.Request, flowID string, flow authorization.PendingRequest) {
+// proceed responds to a request if the session of the browser suffices, and otherwise
+// redirects to the page of the next step. The request has an id only if it is pending.
+func (h *Handlers) proceed(w http.ResponseWriter, r *http.Request, requestID string, pending authorization.PendingRequest) {
 	current, signedIn, err := h.current(r)
 	if err != nil {
 		h.Server.Fail(w, r, err)
 		return
 	}
 	var todo step
-	request := flow.Request
-	if todo, err = h.authenticate(r.Context(), flowID, flow, current, signedIn); err == nil && todo.page == "" {
-		request, todo, err = h.consented(r, flow, current)
+	request := pending.Request
+	if todo, err = h.authenticate(r.Context(), requestID, pending, current, signedIn); err == nil && todo.page == "" {
+		request, todo, err = h.consented(r, pending, current)
 	}
 	switch {
 	case err != nil:
@@ -106,15 +105,15 @@ func (h *Handlers) proceed(w http.ResponseWriter, r *http.Request, flowID string
 	case request.Prompts("none"):
 		h.refuse(w, r, request.Refusal(todo.refusal, "the request requires user interaction"))
 	default:
-		if flowID == "" {
-			if flowID, err = h.wait(r, request); err != nil {
+		if requestID == "" {
+			if requestID, err = h.wait(r, request); err != nil {
 				h.Server.Fail(w, r, err)
 				return
 			}
 		}
-		query := url.Values{"next": {protocol.ResumePath + "?flow=" + url.QueryEscape(flowID)}}
-		if todo.answersFlow {
-			query = url.Values{"flow": {flowID}}
+		query := url.Values{"next": {protocol.ResumePath + "?flow=" + url.QueryEscape(requestID)}}
+		if todo.storesAnswer {
+			query = url.Values{"flow": {requestID}}
 		}
 		if request.LoginHint != "" {
 			query.Set("email", request.LoginHint)
@@ -123,18 +122,18 @@ func (h *Handlers) proceed(w http.ResponseWriter, r *http.Request, flowID string
 	}
 }
 
-// step is what a user has to do before an application gets its answer.
+// step is what the user has to do before the application gets its response.
 type step struct {
-	page        string // where they do it; empty: nothing
-	refusal     string // the error where nobody may be asked
-	answersFlow bool   // the page answers the flow, and does not only lead back to it
+	page         string // of the step; empty: there is none
+	refusal      string // the error if the user must not be asked (prompt=none)
+	storesAnswer bool   // the page stores an answer, instead of only redirecting back
 }
 
-// authenticate says what a user has to do to be authenticated as a request wants it.
-func (h *Handlers) authenticate(ctx context.Context, flowID string, flow authorization.PendingRequest, current session.Session, signedIn bool) (step, error) {
-	request := flow.Request
-	// What must be fresh is, if it was proved after the request came.
-	fresh := signedIn && flowID != "" && !current.AuthTime.Before(flow.CreatedAt)
+// authenticate returns the step that the authentication of a request requires.
+func (h *Handlers) authenticate(ctx context.Context, requestID string, pending authorization.PendingRequest, current session.Session, signedIn bool) (step, error) {
+	request := pending.Request
+	// A factor that was proved after the request came is recent enough.
+	fresh := signedIn && requestID != "" && !current.AuthTime.Before(pending.CreatedAt)
 	again := (request.Prompts("login") || request.Prompts("create")) && !fresh
 	another := signedIn && request.UserID != "" && current.UserID != request.UserID
 	again = again || another && !fresh || signedIn && request.MaxAge >= 0 && !fresh && time.Since(current.AuthTime) > time.Duration(request.MaxAge)*time.Second
@@ -147,8 +146,8 @@ func (h *Handlers) authenticate(ctx context.Context, flowID string, flow authori
 		return step{page: page, refusal: protocol.LoginRequired}, nil
 	case another:
 		return step{}, request.Refusal(protocol.LoginRequired, "the signed-in user is not the user that id_token_hint names")
-	case request.Prompts("select_account") && !fresh && flow.Answer.SessionID != current.ID:
-		return step{page: "/auth/select-account", refusal: protocol.InteractionRequired, answersFlow: true}, nil
+	case request.Prompts("select_account") && !fresh && pending.Answer.SessionID != current.ID:
+		return step{page: "/auth/select-account", refusal: protocol.InteractionRequired, storesAnswer: true}, nil
 	case current.MustEnrol:
 		return step{page: enrolPage, refusal: protocol.InteractionRequired}, nil
 	case request.AAL2 && !h.Sessions.SteppedUp(current.SecondFactor):
@@ -157,11 +156,12 @@ func (h *Handlers) authenticate(ctx context.Context, flowID string, flow authori
 	return step{}, nil
 }
 
-// enrolPage is where a user adds a first second factor.
+// enrolPage is the page on which a user adds a first second factor.
 const enrolPage = "/account/security?done=enrol"
 
-// stepUp says how a user gets to AAL 2: with a factor they have or, where a request demands it
-// (RFC 9470), one that they add. A request that only prefers it gets what there is.
+// stepUp returns the step to AAL2: by a factor that the user has or, if the request requires
+// it (RFC 9470), by one that the user adds. A request that only prefers AAL2 gets the level
+// that is possible.
 func (h *Handlers) stepUp(ctx context.Context, request authorization.Request, current session.Session) (step, error) {
 	way, err := h.Sessions.WayToAAL2(ctx, current.TenantID, current.UserID)
 	switch {
@@ -177,18 +177,18 @@ func (h *Handlers) stepUp(ctx context.Context, request authorization.Request, cu
 	return step{}, request.Refusal(protocol.UnmetRequirements, "the user has no second factor that can be used here")
 }
 
-// consented is the request of a flow as its user has consented to it, or says that they have
-// to be asked.
-func (h *Handlers) consented(r *http.Request, flow authorization.PendingRequest, current session.Session) (authorization.Request, step, error) {
-	request, err := h.Authorization.Consented(r.Context(), tenantOf(r), flow.Request, flow.Answer, current.UserID)
+// consented returns the request with the scopes to which the user agreed, or the step that
+// asks for consent.
+func (h *Handlers) consented(r *http.Request, pending authorization.PendingRequest, current session.Session) (authorization.Request, step, error) {
+	request, err := h.Authorization.Consented(r.Context(), tenantOf(r), pending.Request, pending.Answer, current.UserID)
 	var refused *authorization.RedirectError
 	if errors.As(err, &refused) && refused.Code == protocol.ConsentRequired {
-		return flow.Request, step{page: "/auth/consent", refusal: refused.Code, answersFlow: true}, nil
+		return pending.Request, step{page: "/auth/consent", refusal: refused.Code, storesAnswer: true}, nil
 	}
 	return request, step{}, err
 }
 
-// current is the session of the browser.
+// current returns the session of the browser.
 func (h *Handlers) current(r *http.Request) (current session.Session, signedIn bool, err error) {
 	info := web.InfoOf(r.Context())
 	token := info.Cookie(web.SessionCookie)
@@ -202,8 +202,8 @@ func (h *Handlers) current(r *http.Request) (current session.Session, signedIn b
 	return current, err == nil, err
 }
 
-// refuse tells whoever may be told: the application at its redirect URI, once that is
-// proven to be its own, and else the person.
+// refuse reports a refusal to the application, at its redirect URI, or to the user if the
+// redirect URI is not known to be the application's.
 func (h *Handlers) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var page *authorization.PageError
 	var at *authorization.RedirectError
@@ -223,8 +223,8 @@ func (h *Handlers) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	h.Server.Fail(w, r, err)
 }
 
-// answer gives the application what it asked for, or a refusal, the way it wants that and
-// with the state that it sent, if it did.
+// answer sends the response or refusal to the application, in the response mode of the
+// request, with its state if it has one.
 func (h *Handlers) answer(w http.ResponseWriter, r *http.Request, to, mode, state string, params url.Values) {
 	if state != "" {
 		params.Set("state", state)
@@ -238,8 +238,8 @@ func (h *Handlers) answer(w http.ResponseWriter, r *http.Request, to, mode, stat
 	}
 }
 
-// redirect leads elsewhere, keeping a query that is there (RFC 6749 §3.1.2), with a
-// status that never repeats a POST (RFC 9700 §4.12).
+// redirect redirects to a URI and keeps its query (RFC 6749 §3.1.2). The status never repeats
+// a POST (RFC 9700 §4.12).
 func redirect(w http.ResponseWriter, r *http.Request, to string, query url.Values) {
 	separator := "?"
 	switch {
@@ -256,7 +256,7 @@ func redirect(w http.ResponseWriter, r *http.Request, to string, query url.Value
 	w.WriteHeader(status)
 }
 
-// GetUserInfo says who the user of an access token is (OIDC Core §5.3).
+// GetUserInfo is the UserInfo endpoint (OIDC Core §5.3).
 func (h *Handlers) GetUserInfo(w http.ResponseWriter, r *http.Request) {
 	info := web.InfoOf(r.Context())
 	claims, err := h.Tokens.UserInfo(r.Context(), tenantOf(r), info.Principal)
@@ -271,5 +271,5 @@ func (h *Handlers) GetUserInfo(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// GetUserInfoByForm is the same, by POST.
+// GetUserInfoByForm is the UserInfo endpoint for POST.
 func (h *Handlers) GetUserInfoByForm(w http.ResponseWriter, r *http.Request) { h.GetUserInfo(w, r) }

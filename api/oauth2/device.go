@@ -12,7 +12,7 @@ import (
 	"stonetown/oauth/protocol"
 )
 
-// AuthorizeDevice begins to wait for the user of a device (RFC 8628 §3.1).
+// AuthorizeDevice is the device authorization endpoint (RFC 8628 §3.1).
 func (h *Handlers) AuthorizeDevice(w http.ResponseWriter, r *http.Request) {
 	info := web.InfoOf(r.Context())
 	var d authorization.DeviceAuthorization

@@ -19,14 +19,14 @@ func (h *Handlers) GetKeys(w http.ResponseWriter, r *http.Request) {
 	web.Document{Body: keys, MediaType: "application/json", CacheControl: "public, max-age=900"}.Serve(w, r)
 }
 
-// RedirectToKeys leads those who look where other servers have their keys.
+// RedirectToKeys redirects from the address at which other servers have their keys.
 func (h *Handlers) RedirectToKeys(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Location", protocol.JWKSPath)
 	w.WriteHeader(http.StatusPermanentRedirect)
 }
 
-// metadata is the discovery document (RFC 8414 §2). What does not exist is not in
-// it. The conversion below compiles only while it has all there is to say.
+// metadata is the discovery document (RFC 8414 §2). Members that do not apply are absent. The
+// conversion below compiles only while all members are there.
 type metadata struct {
 	Issuer                            string   `json:"issuer"`
 	AuthorizationEndpoint             string   `json:"authorization_endpoint"`
@@ -80,8 +80,7 @@ func (h *Handlers) GetAuthorizationServer(w http.ResponseWriter, r *http.Request
 	web.Document{Body: body, MediaType: "application/json", CacheControl: "public, max-age=300"}.Serve(w, r)
 }
 
-// GetOpenIDConfiguration serves the same document where OpenID Connect expects
-// it.
+// GetOpenIDConfiguration serves the same document at the address of OpenID Connect.
 func (h *Handlers) GetOpenIDConfiguration(w http.ResponseWriter, r *http.Request) {
 	h.GetAuthorizationServer(w, r)
 }

@@ -9,7 +9,7 @@ import (
 	"net/url"
 )
 
-// submit sends the form without a click; where scripts do not run there is the button.
+// submit submits the form. Without scripts there is a button.
 const submit = "document.forms[0].submit()"
 
 // formPost is a page that posts itself (OAuth 2.0 Form Post Response Mode §2).
@@ -23,8 +23,8 @@ var formPost = template.Must(template.New("").Parse(`<!doctype html>
 </html>
 `))
 
-// formPostPolicy lets that one script run and nothing else. Where forms lead is not
-// limited: applications lead on to where they like, which would count.
+// formPostPolicy allows that one script and nothing else. The targets of forms are not
+// limited, because the limit would also apply to redirects by the application.
 var formPostPolicy = func() string {
 	sum := sha256.Sum256([]byte(submit))
 	return "default-src 'none'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; frame-ancestors 'none'; base-uri 'none'"

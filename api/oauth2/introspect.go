@@ -11,7 +11,7 @@ import (
 	"stonetown/oauth/token"
 )
 
-// RevokeToken takes a token back (RFC 7009).
+// RevokeToken is the revocation endpoint (RFC 7009).
 func (h *Handlers) RevokeToken(w http.ResponseWriter, r *http.Request) {
 	err := h.presented(w, r, func(by client.Credentials, token string) error {
 		return h.Tokens.Revoke(r.Context(), tenantOf(r), by, token)
@@ -23,7 +23,7 @@ func (h *Handlers) RevokeToken(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// IntrospectToken says what a token says (RFC 7662).
+// IntrospectToken is the introspection endpoint (RFC 7662).
 func (h *Handlers) IntrospectToken(w http.ResponseWriter, r *http.Request) {
 	var i token.Introspection
 	err := h.presented(w, r, func(by client.Credentials, token string) (err error) {
@@ -62,12 +62,12 @@ func (h *Handlers) IntrospectToken(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// keyOf names the key that a token is bound to (RFC 9449 §6.2).
+// keyOf names the key to which a token is bound (RFC 9449 §6.2).
 type keyOf struct {
 	Thumbprint string `json:"jkt"`
 }
 
-// presented reads a request of a client about a token.
+// presented reads a request about a token.
 func (h *Handlers) presented(w http.ResponseWriter, r *http.Request, do func(by client.Credentials, token string) error) error {
 	return h.asClient(w, r, ratelimit.Client, func(by client.Credentials, form url.Values) error {
 		token := form.Get("token")
@@ -78,7 +78,7 @@ func (h *Handlers) presented(w http.ResponseWriter, r *http.Request, do func(by 
 	})
 }
 
-// unix is 0 for the zero time.
+// unix returns seconds since 1970; 0 for the zero time.
 func unix(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

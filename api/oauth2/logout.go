@@ -9,14 +9,14 @@ import (
 	"stonetown/oauth/protocol"
 )
 
-// EndSession signs the person out whom an application sends for that (OIDC RP-Initiated
-// Logout).
+// EndSession signs the user of the browser out at the request of an application (OIDC
+// RP-Initiated Logout).
 func (h *Handlers) EndSession(w http.ResponseWriter, r *http.Request, _ EndSessionParams) {
 	h.endSession(w, r)
 }
 
-// EndSessionByForm is the same, by POST. It becomes a GET: along with a POST from another
-// site a browser does not send the cookie that says who is signed in.
+// EndSessionByForm is EndSession for POST. It redirects to GET, because browsers do not send
+// the session cookie with a POST from another site.
 func (h *Handlers) EndSessionByForm(w http.ResponseWriter, r *http.Request) {
 	params, err := parseForm(w, r)
 	if err != nil {
@@ -38,7 +38,7 @@ func (h *Handlers) endSession(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		h.Server.Fail(w, r, err)
 		return
-	case signedIn && request.SessionID != current.ID: // nobody else may sign people out unasked
+	case signedIn && request.SessionID != current.ID: // the session of another user requires confirmation
 		redirect(w, r, "/auth/sign-out", url.Values{"next": {protocol.EndSessionPath + "?" + params.Encode()}})
 		return
 	case signedIn:

@@ -85,7 +85,7 @@ var _ ServerInterface = (*Handlers)(nil)
 // Mount adds the operations to a router.
 func (h *Handlers) Mount(router *mux.Router) {
 	HandlerWithOptions(h, GorillaServerOptions{BaseRouter: router, ErrorHandlerFunc: func(w http.ResponseWriter, r *http.Request, err error) {
-		if r.URL.Path == protocol.AuthorizePath { // which has words of its own for what is wrong
+		if r.URL.Path == protocol.AuthorizePath { // it has its own error responses
 			h.authorize(w, r, r.URL.Query())
 			return
 		}
@@ -93,7 +93,7 @@ func (h *Handlers) Mount(router *mux.Router) {
 	}})
 }
 
-// TokenErrors is how the token endpoint speaks of errors.
+// TokenErrors is the error format of the token endpoint.
 var TokenErrors = web.ErrorFormat{
 	Body:   tokenErrorBody,
 	Header: http.Header{"Pragma": {"no-cache"}}, // RFC 6749 §5.1
@@ -108,8 +108,7 @@ type tokenError struct {
 	RequestID   string      `json:"request_id"`
 }
 
-// tokenErrorBody says in the RFC's words what the shared steps of a request
-// found.
+// tokenErrorBody translates errors of the pipeline to the codes of the RFC.
 func tokenErrorBody(e *web.Error, requestID string) (status int, body any) {
 	status, code := e.Status, e.Code
 	switch code {
@@ -166,8 +165,8 @@ func (h *Handlers) issueToken(w http.ResponseWriter, r *http.Request) error {
 	}{issued.AccessToken, issued.TokenType, int(issued.ExpiresIn.Seconds()), issued.Scope, issued.RefreshToken, issued.IDToken, issued.IssuedTokenType})
 }
 
-// refusal states a refusal of package oauth as a response. A client that could
-// not be authenticated is told how to (RFC 6749 §5.2).
+// refusal returns the response to a refusal of package oauth. A client that failed to
+// authenticate gets a challenge (RFC 6749 §5.2).
 func refusal(r *http.Request, err error) error {
 	var refused *protocol.Error
 	if !errors.As(err, &refused) {
@@ -185,7 +184,7 @@ func invalidRequest(description string) error {
 	return &protocol.Error{Code: protocol.InvalidRequest, Description: description}
 }
 
-// maxForm is the largest form, in bytes: more than any valid request has.
+// maxForm bounds the size of a form in bytes. It is more than any valid request has.
 const maxForm = 64 << 10
 
 // readForm reads the parameters from the body, and from there only: in a URL a
@@ -220,7 +219,7 @@ func readForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	return form, nil
 }
 
-// asClient reads a request of a client.
+// asClient reads a request of a client and passes it on.
 func (h *Handlers) asClient(w http.ResponseWriter, r *http.Request, counted ratelimit.Family, do func(by client.Credentials, form url.Values) error) error {
 	form, err := readForm(w, r)
 	if err != nil {
@@ -233,11 +232,11 @@ func (h *Handlers) asClient(w http.ResponseWriter, r *http.Request, counted rate
 	return do(by, form)
 }
 
-// client reads the client's credentials from where it put them (RFC 6749 §2.3.1): the
-// body, or the Authorization header, where both parts are form-encoded before they are
-// joined. An assertion (RFC 7521 §4.2) names its client itself. From here on only pages of
-// the client's origins may read the response. The service counts the request against a
-// limit, which only a client that has proved its identity can use up.
+// client reads the credentials of the client (RFC 6749 §2.3.1) from the body, or from the
+// Authorization header, where both parts are form-encoded before they are joined. An assertion
+// (RFC 7521 §4.2) names its client itself. From then on only pages of the client's origins may
+// read the response. The service counts the request against a limit, which only an
+// authenticated client can use up.
 func (h *Handlers) client(w http.ResponseWriter, r *http.Request, form url.Values, counted ratelimit.Family) (client.Credentials, error) {
 	c, err := credentials(r, form)
 	h.Server.RestrictOrigin(w, r, c.ClientID)
@@ -281,7 +280,7 @@ func credentials(r *http.Request, form url.Values) (c client.Credentials, err er
 	return c, nil
 }
 
-// readAssertion reads an assertion by which the client says who it is, if there is one.
+// readAssertion reads the assertion of the client, if there is one.
 func readAssertion(form url.Values, c *client.Credentials) error {
 	kind := form.Get("client_assertion_type")
 	c.Assertion = form.Get("client_assertion")
@@ -294,7 +293,7 @@ func readAssertion(form url.Values, c *client.Credentials) error {
 	c.ClientAuthMethods = append(c.ClientAuthMethods, client.PrivateKeyJWT)
 	id, err := assertion.ClientID(c.Assertion)
 	switch {
-	case err != nil: // which the service refuses
+	case err != nil: // the service refuses it
 	case c.ClientID == "":
 		c.ClientID = id
 	case c.ClientID != id:

@@ -10,7 +10,7 @@ import (
 	"stonetown/oauth/client"
 )
 
-// PushRequest takes an authorization request from the application itself (RFC 9126).
+// PushRequest is the pushed authorization request endpoint (RFC 9126).
 func (h *Handlers) PushRequest(w http.ResponseWriter, r *http.Request) {
 	var requestURI string
 	var good time.Duration

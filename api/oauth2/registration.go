@@ -26,12 +26,12 @@ type Clients interface {
 	Settle(ctx context.Context)
 }
 
-// initialAccess is the scope of tokens with which clients are registered (RFC 7591 §3): who
-// may register one could also set one up by hand.
+// initialAccess is the scope of tokens that permit registration (RFC 7591 §3): a caller that
+// may register a client may also create an application.
 const initialAccess = "applications:write"
 
-// clientMetadata is what clients say and are told about themselves (RFC 7591 §2 and
-// §3.2.1). The conversion below compiles only while it has all that there is.
+// clientMetadata is the client metadata of requests and responses (RFC 7591 §2 and §3.2.1).
+// The conversion below compiles only while all members are there.
 type clientMetadata struct {
 	ClientID     string `json:"client_id,omitzero"`
 	ClientSecret string `json:"client_secret,omitzero"`
@@ -65,18 +65,17 @@ type clientMetadata struct {
 	DPoPBound  bool `json:"dpop_bound_access_tokens"`
 }
 
-// information is what a client is told about its registration (RFC 7591 §3.2.1, RFC 7592
-// §3).
+// information is the response to a registration (RFC 7591 §3.2.1, RFC 7592 §3).
 type information struct {
 	clientMetadata `json:",inline"`
 
 	IssuedAt        int64  `json:"client_id_issued_at"`
-	SecretExpiresAt *int64 `json:"client_secret_expires_at,omitzero"` // with a secret: 0, never
+	SecretExpiresAt *int64 `json:"client_secret_expires_at,omitzero"` // with a secret: 0, it does not expire
 	Token           string `json:"registration_access_token"`
 	URI             string `json:"registration_client_uri"`
 }
 
-// RegisterClient lets a client set itself up (RFC 7591 §3).
+// RegisterClient is the client registration endpoint (RFC 7591 §3).
 func (h *Handlers) RegisterClient(w http.ResponseWriter, r *http.Request) {
 	if err := h.registerClient(w, r); err != nil {
 		h.Server.Fail(w, r, registrationRefusal(r, err))
@@ -101,7 +100,7 @@ func (h *Handlers) registerClient(w http.ResponseWriter, r *http.Request) error 
 	return writeInformation(w, r, http.StatusCreated, c)
 }
 
-// GetClient tells a client what is kept of it (RFC 7592 §2.1).
+// GetClient reads the registration of a client (RFC 7592 §2.1).
 func (h *Handlers) GetClient(w http.ResponseWriter, r *http.Request, clientID string) {
 	a, token, err := h.managed(w, r, clientID)
 	if err == nil {
@@ -112,7 +111,7 @@ func (h *Handlers) GetClient(w http.ResponseWriter, r *http.Request, clientID st
 	}
 }
 
-// PutClient takes what a client says about itself now (RFC 7592 §2.2).
+// PutClient updates the registration of a client (RFC 7592 §2.2).
 func (h *Handlers) PutClient(w http.ResponseWriter, r *http.Request, clientID string) {
 	if err := h.putClient(w, r, clientID); err != nil {
 		h.Server.Fail(w, r, registrationRefusal(r, err))
@@ -135,7 +134,7 @@ func (h *Handlers) putClient(w http.ResponseWriter, r *http.Request, clientID st
 	return writeInformation(w, r, http.StatusOK, c)
 }
 
-// DeleteClient removes a client that wishes it (RFC 7592 §2.3).
+// DeleteClient deletes a client at its request (RFC 7592 §2.3).
 func (h *Handlers) DeleteClient(w http.ResponseWriter, r *http.Request, clientID string) {
 	_, token, err := h.managed(w, r, clientID)
 	if err == nil {
@@ -149,7 +148,7 @@ func (h *Handlers) DeleteClient(w http.ResponseWriter, r *http.Request, clientID
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// registrationOn refuses what the tenant has not switched on, as if it were not there.
+// registrationOn responds with 404 if the tenant has not enabled registration.
 func (h *Handlers) registrationOn(r *http.Request) error {
 	settings, err := h.Clients.Settings(r.Context(), web.InfoOf(r.Context()).Tenant.ID)
 	if err == nil && settings.DCRMode == client.DCROff {
@@ -158,8 +157,8 @@ func (h *Handlers) registrationOn(r *http.Request) error {
 	return err
 }
 
-// managed finds the application that a client manages, with the token by which it may, and
-// counts the request as its own. What then happens is the client's doing.
+// managed returns the application of a request to manage a client, with its registration
+// access token, and counts the request for the application, which becomes the actor.
 func (h *Handlers) managed(w http.ResponseWriter, r *http.Request, clientID string) (a client.Application, raw string, err error) {
 	if err := h.registrationOn(r); err != nil {
 		return a, "", err
@@ -176,7 +175,7 @@ func (h *Handlers) managed(w http.ResponseWriter, r *http.Request, clientID stri
 	return a, raw, h.Server.LimitClient(r.Context(), w, ratelimit.Token, a.ClientID)
 }
 
-// registrationRefusal states a refusal as a response.
+// registrationRefusal returns the response to a refusal.
 func registrationRefusal(r *http.Request, err error) error {
 	if errors.Is(err, client.ErrRegistrationToken) {
 		return &web.Error{
@@ -190,8 +189,7 @@ func registrationRefusal(r *http.Request, err error) error {
 	return refusal(r, err)
 }
 
-// readMetadata reads what a client says about itself. Members that mean nothing here are
-// ignored (RFC 7591 §2).
+// readMetadata reads client metadata. Unknown members are ignored (RFC 7591 §2).
 func readMetadata(w http.ResponseWriter, r *http.Request) (client.Metadata, error) {
 	var said clientMetadata
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)

@@ -14,10 +14,10 @@ import (
 	"stonetown/oauth/protocol"
 )
 
-// ErrNoAuthorization is returned where a user has not let an application do anything.
+// ErrNoAuthorization is returned if a user has given no access to an application.
 var ErrNoAuthorization = errors.New("the user has not signed in to the application")
 
-// SelectConsent are the scopes that a user has let an application have.
+// SelectConsent reads the scopes to which a user agreed for an application.
 func (s *Store) SelectConsent(ctx context.Context, from storage.Querier, tenant protocol.Tenant, userID, clientID string) ([]string, error) {
 	var scopes string
 	err := from.QueryRow(ctx, `SELECT scopes FROM authorizations WHERE tenant_id = $1 AND user_id = $2 AND client_id = $3`, tenant.ID, userID, clientID).Scan(&scopes)
@@ -27,18 +27,18 @@ func (s *Store) SelectConsent(ctx context.Context, from storage.Querier, tenant 
 	return strings.Fields(scopes), nil
 }
 
-// Authorization is an application that a user has signed in to.
+// Authorization is an application to which a user has signed in.
 type Authorization struct {
 	Application client.Application
-	Scopes      []string  // that the user has consented to: none of the tenant's own applications
-	CreatedAt   time.Time // UTC, as is the other
-	UsedAt      time.Time // when the user was last sent back to it
+	Scopes      []string  // to which the user agreed; none for first-party applications
+	CreatedAt   time.Time // UTC, as the other time
+	UsedAt      time.Time // when the user last got a code for it
 }
 
-// maxAuthorizations is how many applications of one user are listed.
+// maxAuthorizations bounds the list of one user.
 const maxAuthorizations = 1000
 
-// Authorizations lists the applications that a user has signed in to, the latest first, at
+// Authorizations lists the applications to which a user has signed in, the latest first, at
 // most 1,000.
 func (s *Store) Authorizations(ctx context.Context, tenantID, userID string) (list []Authorization, err error) {
 	rows, err := s.db.Query(ctx, `
@@ -70,8 +70,8 @@ func (s *Store) Authorizations(ctx context.Context, tenantID, userID string) (li
 	return list, nil
 }
 
-// EndAuthorization takes back all that a user has let an application do, and forgets what
-// they have consented to. It fails with [ErrApplicationNotFound] or [ErrNoAuthorization].
+// EndAuthorization revokes the access of an application to a user, and deletes the consent. It
+// fails with [client.ErrNotFound] or [ErrNoAuthorization].
 func (s *Store) EndAuthorization(ctx context.Context, tenant protocol.Tenant, userID, applicationID string) error {
 	app, err := client.SelectByID(ctx, s.db, tenant.ID, applicationID)
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *Store) EndAuthorization(ctx context.Context, tenant protocol.Tenant, us
 	return nil
 }
 
-// ForgetUser queues that what a user has let applications do is taken back and forgotten.
+// ForgetUser queues that the access of all applications to a user is revoked and forgotten.
 func (s *Store) ForgetUser(b *sqldb.Batch, tenantID, userID string) {
 	b.Queue(`UPDATE grants SET revoked_at = $3 WHERE tenant_id = $1 AND user_id = $2 AND revoked_at = 0`, []any{tenantID, userID, storage.Now(s.clock).UnixMicro()}, nil)
 	b.Queue(`DELETE FROM authorizations WHERE tenant_id = $1 AND user_id = $2`, []any{tenantID, userID}, nil)

@@ -7,13 +7,13 @@ import (
 	"stonetown/oauth/client"
 )
 
-// asClient is the context of a request that names an application but does not prove it, as
-// its tokens may have been stolen.
+// asClient returns the context of a request that names an application without proof: its
+// tokens may have been stolen.
 func asClient(ctx context.Context, clientID string) context.Context {
 	return client.WithOrigin(ctx, func(o *eventlog.Origin) { o.ClientID = clientID })
 }
 
-// UserRef names a user that an event is about.
+// UserRef names a user in an event.
 type UserRef struct {
 	ID string `json:"id"`
 }
@@ -32,7 +32,7 @@ func consentRevoked(ctx context.Context, a client.Application, userID string, sc
 	return eventlog.Of(ctx, eventlog.ConsentRevoked, consentEvent{a.Ref(), UserRef{userID}, scopes})
 }
 
-// Event is an event of a grant that ends.
+// Event returns an event of a grant that ends.
 type Event func(context.Context, Grant) eventlog.Event
 
 func AuthorizationCodeReused(ctx context.Context, g Grant) eventlog.Event {
@@ -47,7 +47,7 @@ func TokenFamilyRevoked(ctx context.Context, g Grant) eventlog.Event {
 	return eventlog.Of(ctx, eventlog.TokenFamilyRevoked, g.data())
 }
 
-// data is what events say about a grant.
+// data is the data of events of a grant.
 func (g Grant) data() any {
 	var data struct {
 		Grant struct {

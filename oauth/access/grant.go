@@ -16,22 +16,22 @@ import (
 	"stonetown/oauth/scope"
 )
 
-// Grant is what a user has let an application do. All tokens that follow from one
+// Grant is the access of an application to a user. All tokens that follow from one
 // authorization belong to one grant, and end with it.
 type Grant struct {
 	ID, tenantID, ClientID string
 	Authentication         Authentication
-	Scopes                 []string // without those of groups
+	Scopes                 []string // without the scopes of groups
 	Audience               string
 	Nonce                  string
 	CreatedAt, ExpiresAt   time.Time
-	RevokedAt              time.Time // zero: it is not
+	RevokedAt              time.Time // zero: never
 }
 
-// Offline grants outlive their session (OIDC Core §11).
+// Offline reports whether the grant outlives its session (OIDC Core §11).
 func (g Grant) Offline() bool { return slices.Contains(g.Scopes, scope.OfflineAccess) }
 
-// Begin queues that a user lets an application do something, as of now.
+// Begin queues a new grant.
 func (s *Store) Begin(b *sqldb.Batch, tenant protocol.Tenant, settings client.Settings, g Grant) {
 	now := storage.Now(s.clock)
 	b.Queue(`
@@ -47,11 +47,12 @@ func (s *Store) Begin(b *sqldb.Batch, tenant protocol.Tenant, settings client.Se
 		[]any{tenant.ID, g.Authentication.UserID, g.ClientID, now.UnixMicro()}, nil)
 }
 
-// ErrInvalidGrant is the one refusal of a code or token, whatever is wrong with it.
+// ErrInvalidGrant is the only refusal of a code or token, for any reason.
 var ErrInvalidGrant = protocol.NewError(protocol.InvalidGrant, "the code or token is not valid for this client")
 
-// Holder is the user of a grant that is still good: for tokens that a new code is
-// exchanged for, only while the user is signed in.
+// Holder returns the user of a grant that has not ended. first states that a new code is
+// redeemed; then the user must still be signed in, even if the grant is offline. It fails with
+// [ErrInvalidGrant].
 func (s *Store) Holder(ctx context.Context, tenant protocol.Tenant, g Grant, first bool) (User, error) {
 	if !g.RevokedAt.IsZero() || !storage.Now(s.clock).Before(g.ExpiresAt) {
 		return User{}, ErrInvalidGrant
@@ -65,19 +66,19 @@ func (s *Store) Holder(ctx context.Context, tenant protocol.Tenant, g Grant, fir
 			return User{}, ErrInvalidGrant
 		}
 	}
-	person, err := s.users.User(ctx, tenant.ID, g.Authentication.UserID)
-	if errors.Is(err, ErrUserGone) || err == nil && g.Offline() && g.CreatedAt.Before(person.ValidFrom) {
+	user, err := s.users.User(ctx, tenant.ID, g.Authentication.UserID)
+	if errors.Is(err, ErrUserGone) || err == nil && g.Offline() && g.CreatedAt.Before(user.ValidFrom) {
 		return User{}, ErrInvalidGrant
 	}
-	return person, err
+	return user, err
 }
 
-// grantColumns are those of a grant g; grantRow reads them.
+// grantColumns are the columns of a grant g, which grantRow reads.
 const grantColumns = `g.id, g.client_id, g.user_id, g.session_id, g.scope, g.audience, g.nonce, g.methods, g.auth_time, g.second_factor_at,
 	g.created_at, g.expires_at, g.revoked_at`
 
-// grantRow reads a grant that was selected with more columns before its own. It fails with
-// [ErrInvalidGrant] if there is none.
+// grantRow reads a grant that was selected after other columns. It fails with
+// [ErrInvalidGrant] if there is no row.
 func grantRow(row *sqldb.Row, tenant protocol.Tenant, more ...any) (g Grant, err error) {
 	g = Grant{tenantID: tenant.ID}
 	var scope, methods string
@@ -104,8 +105,8 @@ func selectGrant(ctx context.Context, from storage.Querier, tenant protocol.Tena
 	return grantRow(from.QueryRow(ctx, `SELECT `+grantColumns+` FROM grants g WHERE g.tenant_id = $1 AND g.id = $2`, tenant.ID, grantID), tenant)
 }
 
-// Revoke takes back what a user has let an application do, with all its tokens, and
-// records the events unless that was done before.
+// Revoke revokes a grant, with all its tokens, and records the events, unless it was revoked
+// before.
 func (s *Store) Revoke(ctx context.Context, tenant protocol.Tenant, grantID string, happened ...Event) error {
 	err := s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		n, err := tx.Exec(ctx, `UPDATE grants SET revoked_at = $3 WHERE tenant_id = $1 AND id = $2 AND revoked_at = 0`, tenant.ID, grantID, storage.Now(s.clock).UnixMicro())

@@ -10,11 +10,10 @@ import (
 	"stonetown/oauth/scope"
 )
 
-// sessionsAtOnce is how many sessions are asked about in one statement.
+// sessionsAtOnce is the number of sessions in one query of [Users].
 const sessionsAtOnce = 500
 
-// InUse reports whether users are signed in to an application, which keeps it from being
-// deleted.
+// InUse reports whether users are signed in to an application, which prevents its deletion.
 func (s *Store) InUse(ctx context.Context, a client.Application) (bool, error) {
 	used, err := s.Sessions(ctx, a, false)
 	return used.Sessions > 0, err
@@ -56,8 +55,8 @@ func (s *Store) Sessions(ctx context.Context, a client.Application, all bool) (u
 	return used, nil
 }
 
-// selectSessions lists the sessions in which users have authorized an application, behind
-// one of them.
+// selectSessions lists the sessions in which users authorized an application, after one of
+// them.
 func (s *Store) selectSessions(ctx context.Context, a client.Application, after string, now int64) ([]string, error) {
 	return sqldb.Texts(s.db.Query(ctx, `
 		SELECT DISTINCT session_id FROM grants

@@ -9,20 +9,20 @@ import (
 	"stonetown/oauth/scope"
 )
 
-// ErrUserGone is returned for a user who may have no tokens: deleted, or disabled.
+// ErrUserGone is returned for a user that is deleted or disabled, and so gets no tokens.
 var ErrUserGone = errors.New("the user is deleted or disabled")
 
-// Users knows the users that applications act for.
+// Users are the users that give access to applications.
 type Users interface {
-	// User returns a user as they are now. It fails with [ErrPersonGone].
+	// User returns a user. It fails with [ErrUserGone].
 	User(ctx context.Context, tenantID, userID string) (User, error)
-	// ValidFrom is since when what was handed out to act as a user counts: everything
-	// before was taken back. It fails with [ErrPersonGone].
+	// ValidFrom returns the time at which the user was last signed out of everything: offline
+	// grants of before are revoked. It fails with [ErrUserGone].
 	ValidFrom(ctx context.Context, tenantID, userID string) (time.Time, error)
 	// SessionLive reports whether a session has not ended.
 	SessionLive(ctx context.Context, tenantID, sessionID string) (bool, error)
-	// LiveSessions is how many of some sessions, at most 500, have not ended, and when the
-	// last of them will at the latest.
+	// LiveSessions counts those of at most 500 sessions that have not ended, and returns the
+	// latest of their expiries.
 	LiveSessions(ctx context.Context, tenantID string, sessionIDs []string) (n int, latest time.Time, err error)
 }
 
@@ -33,20 +33,20 @@ type User struct {
 	EmailVerified                                bool
 	Name, GivenName, FamilyName, Picture, Locale string
 	UpdatedAt                                    time.Time
-	Scopes                                       []string  // that groups bring
-	ValidFrom                                    time.Time // as of [People.ValidFrom]
+	Scopes                                       []string  // of the user's groups
+	ValidFrom                                    time.Time // see [Users.ValidFrom]
 }
 
-// Authentication is how a user has proved to be who they are.
+// Authentication is the way in which a user has signed in.
 type Authentication struct {
 	UserID       string
 	SessionID    string
-	Methods      []string  // amr (RFC 8176)
-	AuthTime     time.Time // when
-	SecondFactor time.Time // when with two factors; zero: never
+	Methods      []string // amr (RFC 8176)
+	AuthTime     time.Time
+	SecondFactor time.Time // when a second factor was proved; zero: never
 }
 
-// Claims are those about a user that scopes let an application have (OIDC Core §5.4).
+// Claims returns the claims about the user that scopes permit (OIDC Core §5.4).
 func (p User) Claims(scopes scope.Set) map[string]any {
 	c := map[string]any{"sub": p.ID}
 	put := func(name, value string) {

@@ -1,21 +1,20 @@
-// Package assertion verifies how a client proves who it is with a key of its own: a JWT
-// that it signs for each request (private_key_jwt; RFC 7523 §2.2 and §3, OpenID Connect
-// Core §9). Unlike a secret, what proves it is never sent, and the server has nothing that
-// could be stolen from it.
+// Package assertion verifies the assertions by which clients authenticate: JWTs that they sign
+// for each request (private_key_jwt; RFC 7523 §2.2 and §3, OpenID Connect Core §9). Unlike a
+// secret, the private key is never sent, and the server stores nothing that could be stolen.
 //
-// The package is pure: keys come in as text, and what has to be remembered (that an
-// assertion is used once) goes out as [Assertion.ID] and [Assertion.Expires].
+// The package is pure: keys are passed as text, and the caller must refuse an [Assertion.ID]
+// that was used before, until [Assertion.Expires].
 //
-// A signed JWT proves no more than that somebody signed it, some time, for some purpose.
-// That it was this client, now, and for this is what the rest of the rules says:
+// A signed JWT proves only that the key signed it at some time for some purpose. The rules
+// require that it was for this purpose, now:
 //
 //	alg  an asymmetric one of [Algs], and that of the key
-//	kid  chooses among the client's own keys; without it, only one key may fit
-//	typ  none, or one of a JWT that authenticates a client
+//	kid  selects among the client's own keys; without it, only one key may fit
+//	typ  none, or that of a JWT for client authentication
 //	iss  the client, as is sub
-//	aud  this server under one of its names, and nobody else
-//	exp  at most [MaxLifetime] ahead, and behind iat
-//	jti  there
+//	aud  this server under one of its names, and nothing else
+//	exp  at most [MaxLifetime] ahead, and after iat
+//	jti  present
 package assertion
 
 import (
@@ -30,36 +29,36 @@ import (
 	"github.com/lestrrat-go/jwx/v3/jws"
 )
 
-// Type is the client_assertion_type of such assertions (RFC 7523 §2.2).
+// Type is the client_assertion_type of the assertions (RFC 7523 §2.2).
 const Type = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
 const (
-	// MaxLifetime is the longest that an assertion can be good.
+	// MaxLifetime bounds the lifetime of an assertion.
 	MaxLifetime = 5 * time.Minute
-	// Skew is how far the client's clock may be ahead of ours.
+	// Skew is the tolerance for a client's clock that is ahead.
 	Skew = 10 * time.Second
 
 	maxSize = 16 << 10 // of an assertion, in bytes
 	maxText = 1024     // of a name in it, in bytes
 )
 
-// types are those that a JWT for the purpose may have (RFC 7519 §5.1); the last is of
-// draft-ietf-oauth-rfc7523bis. Others are access tokens, proofs, logout tokens.
+// types are the values of typ for this purpose (RFC 7519 §5.1); the last one is of
+// draft-ietf-oauth-rfc7523bis. JWTs with others are access tokens, proofs or logout tokens.
 var types = []string{"", "jwt", "client-authentication+jwt"}
 
-// Algs are the algorithms that assertions may be signed with. What is not listed here, none
-// and the HMAC family among it, proves nothing.
+// Algs are the supported signature algorithms. All others, such as none and the HMAC family,
+// are refused.
 var Algs = []string{"RS256", "PS256", "ES256", "EdDSA"}
 
 var (
 	// ErrInvalid is wrapped by every refusal of an assertion.
 	ErrInvalid = errors.New("invalid client assertion")
-	// ErrUnknownKey is returned for an assertion whose key is not among those of the client.
-	// It is [ErrInvalid], too.
+	// ErrUnknownKey is returned for an assertion whose key is not one of the client's. It wraps
+	// [ErrInvalid].
 	ErrUnknownKey = refused("signed with a key that the client has not registered")
 )
 
-// refusal is an [ErrInvalid] that says what is wrong. It never quotes the assertion.
+// refusal is an [ErrInvalid] with the reason. It never quotes the assertion.
 type refusal struct{ reason string }
 
 func refused(reason string) error { return &refusal{reason} }
@@ -68,14 +67,14 @@ func (r *refusal) Error() string { return ErrInvalid.Error() + ": " + r.reason }
 
 func (r *refusal) Unwrap() error { return ErrInvalid }
 
-// Assertion is what a client has proved.
+// Assertion is a valid assertion.
 type Assertion struct {
 	ClientID string
-	ID       string    // its jti: it may be used once
-	Expires  time.Time // until when it could be used again
+	ID       string    // its jti, which may be used once
+	Expires  time.Time // the time until which it could be used again
 }
 
-// claims are those of an assertion, as they are in it.
+// claims are the claims of an assertion.
 type claims struct {
 	Issuer    string   `json:"iss"`
 	Subject   string   `json:"sub"`
@@ -86,7 +85,7 @@ type claims struct {
 	IssuedAt  *float64 `json:"iat"`
 }
 
-// audience is one, or a list of several (RFC 7519 §4.1.3).
+// audience is one string or an array on the wire (RFC 7519 §4.1.3).
 type audience []string
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -98,7 +97,7 @@ func (a *audience) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]string)(a))
 }
 
-// ClientID is whom an assertion claims to be from. Nothing of that is proved.
+// ClientID returns the client that an assertion names. It verifies nothing.
 func ClientID(token string) (string, error) {
 	parts := strings.Split(token, ".")
 	if len(token) > maxSize || len(parts) != 3 {
@@ -125,9 +124,8 @@ func read(payload []byte) (c claims, err error) {
 	return c, nil
 }
 
-// Verify checks that a client signed an assertion for a server that has some names, with
-// one of the client's keys, and that its time is now. Refusals wrap [ErrInvalid]; it is for
-// the caller to find out whether it was used before.
+// Verify verifies that an assertion of a client was signed by one of its keys, for a server
+// with some names, and is valid now. Refusals wrap [ErrInvalid].
 func Verify(token, clientID string, keys Keys, names []string, now time.Time) (Assertion, error) {
 	payload, err := open(token, keys)
 	if err != nil {
@@ -142,7 +140,7 @@ func Verify(token, clientID string, keys Keys, names []string, now time.Time) (A
 	case c.Issuer != clientID || c.Subject != clientID:
 		return Assertion{}, refused("iss and sub must be the client's id")
 	case len(c.Audience) == 0 || slices.ContainsFunc(c.Audience, func(name string) bool { return !slices.Contains(names, name) }):
-		// An assertion that is for others, too, they could use here (RFC 7523bis).
+		// Another recipient could use an assertion here that is for both (RFC 7523bis).
 		return Assertion{}, refused("aud must name only this server")
 	case c.Expires == nil:
 		return Assertion{}, refused("exp is missing")
@@ -160,8 +158,8 @@ func Verify(token, clientID string, keys Keys, names []string, now time.Time) (A
 	return Assertion{c.Subject, c.TokenID, time.Unix(int64(math.Ceil(*c.Expires)), 0).UTC()}, nil
 }
 
-// open returns what a JWT says that one of some keys has signed. Of the header it goes by
-// alg and kid; keys, and where there might be some (jwk, jku, x5c, x5u), are not looked at.
+// open returns the payload of a JWT that was signed by one of some keys. Of the header it
+// reads alg, kid and typ; keys and references to keys (jwk, jku, x5c, x5u) are ignored.
 func open(token string, keys Keys) ([]byte, error) {
 	if len(token) > maxSize {
 		return nil, refused("it is too large")
@@ -171,7 +169,7 @@ func open(token string, keys Keys) ([]byte, error) {
 		return nil, refused("not a signed JWT")
 	}
 	header := message.Signatures()[0].ProtectedHeaders()
-	if header.Has(jws.CriticalKey) { // nothing critical is understood here (RFC 7515 §4.1.11)
+	if header.Has(jws.CriticalKey) { // no extension is supported (RFC 7515 §4.1.11)
 		return nil, refused("crit is not supported")
 	}
 	typ, _ := header.Type()

@@ -18,10 +18,10 @@ import (
 
 var base64url = base64.RawURLEncoding.Strict()
 
-// MaxKeys is how many keys a client can have.
+// MaxKeys bounds the keys of a client.
 const MaxKeys = 20
 
-// Bounds of RSA keys, in bits: shorter ones are not safe, and longer ones take long.
+// The bounds of RSA keys, in bits: shorter keys are weak, longer ones slow.
 const (
 	minRSA = 2048
 	maxRSA = 8192
@@ -33,14 +33,14 @@ type Keys []key
 type key struct {
 	id     string // kid; may be empty
 	public crypto.PublicKey
-	algs   []string // it is for
+	algs   []string // the algorithms of the key
 }
 
-// secretMembers are those that only private and symmetric keys have (RFC 7518 §6).
+// secretMembers are the members of private and symmetric keys (RFC 7518 §6).
 var secretMembers = []string{"d", "p", "q", "dp", "dq", "qi", "oth", "k"}
 
-// ParseKeys reads a JWK set (RFC 7517 §5) that is to hold nothing but 1 to [MaxKeys] keys to
-// verify assertions with. Its errors say what is wrong and do not quote keys.
+// ParseKeys reads a JWK set (RFC 7517 §5) of 1 to [MaxKeys] keys, all of which must be able to
+// verify assertions. Its errors do not quote keys.
 func ParseKeys(set []byte) (Keys, error) {
 	texts, err := split(set)
 	if err != nil {
@@ -66,8 +66,8 @@ func ParseKeys(set []byte) (Keys, error) {
 	return keys, nil
 }
 
-// UsableKeys reads a JWK set as a client publishes it for all who care: of its keys, those
-// count that can verify assertions (RFC 7517 §5).
+// UsableKeys reads a JWK set that a client publishes, and returns those of its keys that can
+// verify assertions (RFC 7517 §5).
 func UsableKeys(set []byte) (Keys, error) {
 	texts, err := split(set)
 	if err != nil {
@@ -119,7 +119,7 @@ func parse(text jsontext.Value) (k key, err error) {
 	if err == nil {
 		err = jwk.Export(parsed, &public)
 	}
-	if err != nil { // whose text may quote the key
+	if err != nil { // its text may quote the key
 		return k, errors.New("is not a JWK of type RSA, EC or OKP")
 	}
 	k.public = public
@@ -135,7 +135,7 @@ func parse(text jsontext.Value) (k key, err error) {
 	return k, nil
 }
 
-// algsOf are the algorithms that a public key can verify.
+// algsOf returns the algorithms that a public key can verify.
 func algsOf(public crypto.PublicKey) ([]string, error) {
 	switch public := public.(type) {
 	case *rsa.PublicKey:

@@ -32,14 +32,14 @@ const (
 	logoutTokenType = "logout+jwt"
 	logoutTokenFor  = 2 * time.Minute
 	logoutEvent     = "http://schemas.openid.net/event/backchannel-logout"
-	maxLogoutAnswer = 4 << 10 // bytes, of which none is looked at
+	maxLogoutAnswer = 4 << 10 // bytes; the content is ignored
 )
 
 // logoutRetries are the pauses before a logout token is sent again.
 var logoutRetries = []time.Duration{30 * time.Second, 5 * time.Minute}
 
-// SessionEnded queues, within the transaction, that those applications are told which a
-// user has let in during a session that has ended, and which want to know.
+// SessionEnded queues, within the transaction, a logout token for each application that got
+// tokens during the session and has a backchannel_logout_uri.
 func (s *Service) SessionEnded(ctx context.Context, tx *sqldb.Tx, tenantID, sessionID, userID string) error {
 	clients, err := selectClientsOfSession(ctx, tx, tenantID, sessionID)
 	if err != nil {

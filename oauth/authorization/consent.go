@@ -16,27 +16,28 @@ import (
 	"stonetown/oauth/scope"
 )
 
-// Answer is what a person has said so far to an authorization request.
+// Answer is the answer of a user to an authorization request, as far as it was given.
 type Answer struct {
-	SessionID string `json:"session,omitempty"` // that was chosen among the person's accounts
+	SessionID string `json:"session,omitempty"` // of the account that the user chose
 
-	// What the application may have, said by a user; an empty user has not been asked.
+	// The consent of a user; an empty user has not been asked.
 	UserID string   `json:"user,omitempty"`
 	Scopes []string `json:"scopes,omitempty"` // none: the user denied the request
 }
 
-// ErrScopesNotAsked is returned for consent to something that was not asked for.
+// ErrScopesNotAsked is returned for consent to scopes that were not requested.
 var ErrScopesNotAsked = errors.New("the application did not request all of these scopes")
 
-// Consented is a request as a user has consented to it: at this time, before, or because
-// the application is one of the tenant's own. It fails with [*RedirectError]:
-// [ConsentRequired] where the user has to be asked, [AccessDenied] where they said no.
-func (s *Service) Consented(ctx context.Context, tenant protocol.Tenant, r Request, said Answer, userID string) (Request, error) {
-	if said.UserID == userID {
-		if len(said.Scopes) == 0 {
+// Consented returns a request with the scopes to which the user agreed: for this request,
+// before, or because the application is first party. It fails with [*RedirectError]:
+// [protocol.ConsentRequired] if the user has to be asked, [protocol.AccessDenied] if the user
+// denied the request.
+func (s *Service) Consented(ctx context.Context, tenant protocol.Tenant, r Request, answer Answer, userID string) (Request, error) {
+	if answer.UserID == userID {
+		if len(answer.Scopes) == 0 {
 			return r, r.Refusal(protocol.AccessDenied, "the user denied the request")
 		}
-		r.Scopes = said.Scopes
+		r.Scopes = answer.Scopes
 		return r, nil
 	}
 	ask := r.Refusal(protocol.ConsentRequired, "the user has not given consent")
@@ -51,7 +52,7 @@ func (s *Service) Consented(ctx context.Context, tenant protocol.Tenant, r Reque
 		return r, err
 	case app.FirstParty:
 		return r, nil
-	case slices.Contains(r.Scopes, scope.OfflineAccess): // which lasts, and is asked for each time
+	case slices.Contains(r.Scopes, scope.OfflineAccess): // offline access requires consent each time
 		return r, ask
 	}
 	before, err := s.access.SelectConsent(ctx, s.db, tenant, userID, r.ClientID)
@@ -61,26 +62,26 @@ func (s *Service) Consented(ctx context.Context, tenant protocol.Tenant, r Reque
 	return r, err
 }
 
-// Consent records what a user lets an application have whose request waits: of the scopes
-// that it asked for some, all (nil), or none to deny it. What was consented to is
-// remembered. It fails with [ErrFlowNotFound], [ErrFlowExpired] or [ErrScopesNotAsked].
-func (s *Service) Consent(ctx context.Context, tenant protocol.Tenant, flowID, userID string, scopes []string) error {
-	flow, err := s.Pending(ctx, tenant, flowID)
+// Consent stores the consent of a user to a pending request: to some of the requested scopes,
+// to all (nil), or to none, which denies the request. Later requests for the same scopes need
+// no consent. It fails with [ErrRequestNotFound], [ErrRequestExpired] or [ErrScopesNotAsked].
+func (s *Service) Consent(ctx context.Context, tenant protocol.Tenant, requestID, userID string, scopes []string) error {
+	pending, err := s.Pending(ctx, tenant, requestID)
 	if err != nil {
 		return err
 	}
 	if scopes == nil {
-		scopes = flow.Request.Scopes
+		scopes = pending.Request.Scopes
 	}
-	if len(scope.Intersect(scopes, flow.Request.Scopes)) < len(scopes) {
+	if len(scope.Intersect(scopes, pending.Request.Scopes)) < len(scopes) {
 		return ErrScopesNotAsked
 	}
-	flow.Answer.UserID, flow.Answer.Scopes = userID, scopes
+	pending.Answer.UserID, pending.Answer.Scopes = userID, scopes
 	return s.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		if err := storeAnswer(ctx, tx, tenant, flowID, flow.Answer); err != nil || len(scopes) == 0 {
+		if err := storeAnswer(ctx, tx, tenant, requestID, pending.Answer); err != nil || len(scopes) == 0 {
 			return err
 		}
-		before, err := s.access.SelectConsent(ctx, tx, tenant, userID, flow.Request.ClientID)
+		before, err := s.access.SelectConsent(ctx, tx, tenant, userID, pending.Request.ClientID)
 		if err != nil {
 			return err
 		}
@@ -88,7 +89,7 @@ func (s *Service) Consent(ctx context.Context, tenant protocol.Tenant, flowID, u
 		if len(more) == 0 {
 			return nil
 		}
-		app, err := client.Select(ctx, tx, tenant.ID, flow.Request.ClientID)
+		app, err := client.Select(ctx, tx, tenant.ID, pending.Request.ClientID)
 		if err != nil {
 			return err
 		}
@@ -103,19 +104,20 @@ func (s *Service) Consent(ctx context.Context, tenant protocol.Tenant, flowID, u
 	})
 }
 
-// Choose records that a person goes on with the account of a session. It fails with
-// [ErrFlowNotFound] or [ErrFlowExpired].
-func (s *Service) Choose(ctx context.Context, tenant protocol.Tenant, flowID, sessionID string) error {
-	flow, err := s.Pending(ctx, tenant, flowID)
+// Choose stores that the user continues with the account of a session. It fails with
+// [ErrRequestNotFound] or [ErrRequestExpired].
+func (s *Service) Choose(ctx context.Context, tenant protocol.Tenant, requestID, sessionID string) error {
+	pending, err := s.Pending(ctx, tenant, requestID)
 	if err != nil {
 		return err
 	}
-	flow.Answer.SessionID = sessionID
-	return s.db.Tx(ctx, func(tx *sqldb.Tx) error { return storeAnswer(ctx, tx, tenant, flowID, flow.Answer) })
+	pending.Answer.SessionID = sessionID
+	return s.db.Tx(ctx, func(tx *sqldb.Tx) error { return storeAnswer(ctx, tx, tenant, requestID, pending.Answer) })
 }
 
-func storeAnswer(ctx context.Context, tx *sqldb.Tx, tenant protocol.Tenant, flowID string, said Answer) error {
-	_, err := tx.Exec(ctx, `UPDATE flows SET answer = $3 WHERE tenant_id = $1 AND id = $2`, tenant.ID, protocol.Hash(flowID), storage.JSON(said))
+// storeAnswer stores the answer of a user with the pending request.
+func storeAnswer(ctx context.Context, tx *sqldb.Tx, tenant protocol.Tenant, requestID string, answer Answer) error {
+	_, err := tx.Exec(ctx, `UPDATE flows SET answer = $3 WHERE tenant_id = $1 AND id = $2`, tenant.ID, protocol.Hash(requestID), storage.JSON(answer))
 	if err != nil {
 		return fmt.Errorf("answer authorization request: %w", err)
 	}

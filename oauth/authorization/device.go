@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// deviceCodeFor is how long a device waits for its user.
-	deviceCodeFor = 10 * time.Minute
+	// deviceCodeTTL is the lifetime of a device code.
+	deviceCodeTTL = 10 * time.Minute
 
-	// userCodeLetters are those of user codes: no vowels, so that no words come up (RFC 8628
-	// §6.1). Eight of them are 34 bits, guessed at against a limit and ten minutes.
+	// userCodeLetters are the letters of user codes: no vowels, so that no words result (RFC 8628
+	// §6.1). Eight of them are 34 bits, against a limit of guesses and ten minutes.
 	userCodeLetters = "BCDFGHJKLMNPQRSTVWXZ"
 	userCodeLength  = 8
 )
 
-// DeviceAuthorization is what a device gets that waits for its user.
+// DeviceAuthorization is the response to a device (RFC 8628 §3.2).
 type DeviceAuthorization struct {
 	DeviceCode string
 	UserCode   string // XXXX-XXXX
@@ -34,15 +34,15 @@ type DeviceAuthorization struct {
 	Interval   time.Duration
 }
 
-// DeviceAuthorizationRequest is a request of a device to act for a user (RFC 8628 §3.1).
+// DeviceAuthorizationRequest is a device authorization request (RFC 8628 §3.1).
 type DeviceAuthorizationRequest struct {
 	client.Credentials
 	Scope    string   // the scope parameter; empty: the default
 	Audience []string // the values of the audience or resource (RFC 8707) parameter
 }
 
-// AuthorizeDevice begins to wait for the user of a device (RFC 8628 §3.1). Refusals are
-// [*Error].
+// AuthorizeDevice stores a device authorization, which its user answers on another device (RFC
+// 8628 §3.1). Refusals are [*protocol.Error].
 func (s *Service) AuthorizeDevice(ctx context.Context, tenant protocol.Tenant, req DeviceAuthorizationRequest) (DeviceAuthorization, error) {
 	app, err := s.authn.Client(ctx, tenant, req.Credentials)
 	if err != nil {
@@ -58,8 +58,8 @@ func (s *Service) AuthorizeDevice(ctx context.Context, tenant protocol.Tenant, r
 	if _, err := client.Audience(tenant, app, req.Audience, nil); err != nil {
 		return DeviceAuthorization{}, err
 	}
-	d := DeviceAuthorization{DeviceCode: protocol.NewToken("dc_"), ExpiresIn: deviceCodeFor, Interval: access.PollInterval}
-	expires := storage.Now(s.clock).Add(deviceCodeFor).UnixMicro()
+	d := DeviceAuthorization{DeviceCode: protocol.NewToken("dc_"), ExpiresIn: deviceCodeTTL, Interval: access.PollInterval}
+	expires := storage.Now(s.clock).Add(deviceCodeTTL).UnixMicro()
 	for {
 		d.UserCode = newUserCode()
 		_, err := s.db.Exec(ctx, `
@@ -67,7 +67,7 @@ func (s *Service) AuthorizeDevice(ctx context.Context, tenant protocol.Tenant, r
 			VALUES ($1, $2, $3, $4, $5, $6, $7, '', FALSE, $8, 0, 0, $9)`,
 			tenant.ID, protocol.Hash(d.DeviceCode), protocol.Hash(d.UserCode), app.ClientID, strings.Join(scopes, " "), strings.Join(req.Audience, ""),
 			eventlog.OriginOf(ctx).ClientIP, int64(access.PollInterval/time.Second), expires)
-		if sqldb.IsUniqueViolation(err) { // another device waits with the same
+		if sqldb.IsUniqueViolation(err) { // another pending device has the same code
 			continue
 		}
 		if err != nil {
@@ -77,7 +77,7 @@ func (s *Service) AuthorizeDevice(ctx context.Context, tenant protocol.Tenant, r
 	}
 }
 
-// newUserCode is a code that people can read to each other.
+// newUserCode returns a code that users can read to each other.
 func newUserCode() string {
 	var code strings.Builder
 	for code.Len() < userCodeLength+1 {
@@ -86,14 +86,14 @@ func newUserCode() string {
 		}
 		var b [1]byte
 		rand.Read(b[:])
-		if int(b[0]) < 256/len(userCodeLetters)*len(userCodeLetters) { // each as likely as the others
+		if int(b[0]) < 256/len(userCodeLetters)*len(userCodeLetters) { // all letters are equally likely
 			code.WriteByte(userCodeLetters[int(b[0])%len(userCodeLetters)])
 		}
 	}
 	return code.String()
 }
 
-// readUserCode is a code as it was made, however it was typed.
+// readUserCode returns the code that a user typed, in its canonical form.
 func readUserCode(typed string) (code string, ok bool) {
 	code = strings.Map(func(r rune) rune {
 		if r == '-' || r == ' ' {
@@ -107,19 +107,22 @@ func readUserCode(typed string) (code string, ok bool) {
 	return code[:userCodeLength/2] + "-" + code[userCodeLength/2:], true
 }
 
-// DeviceRequest is what a waiting device wants.
+// DeviceRequest is a pending device authorization.
 type DeviceRequest struct {
 	Application client.Application
 	Scopes      []string
-	ClientIP    string // from where it was asked
+	ClientIP    string // of the device
 }
 
-// Device finds out what the device wants that shows a code. It fails with [ErrUserCode].
+// Device finds a pending device authorization by its user code. It fails with
+// [access.ErrUserCode].
 func (s *Service) Device(ctx context.Context, tenant protocol.Tenant, userCode string) (DeviceRequest, error) {
 	d, app, err := s.waiting(ctx, s.db, tenant, userCode)
 	return DeviceRequest{app, d.Scopes, d.ClientIP}, err
 }
 
+// waiting finds a pending device authorization and its application. It fails with
+// [access.ErrUserCode].
 func (s *Service) waiting(ctx context.Context, from storage.Querier, tenant protocol.Tenant, userCode string) (d access.Device, app client.Application, err error) {
 	code, ok := readUserCode(userCode)
 	if !ok {
@@ -138,8 +141,8 @@ func (s *Service) waiting(ctx context.Context, from storage.Querier, tenant prot
 	return d, app, err
 }
 
-// AnswerDevice lets the device that shows a code act for a user, or not. It fails with
-// [ErrUserCode].
+// AnswerDevice stores the answer of a user to a device authorization. It fails with
+// [access.ErrUserCode].
 func (s *Service) AnswerDevice(ctx context.Context, tenant protocol.Tenant, userCode string, by access.Authentication, allow bool) error {
 	return s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		d, app, err := s.waiting(ctx, tx, tenant, userCode)
@@ -156,7 +159,7 @@ func (s *Service) AnswerDevice(ctx context.Context, tenant protocol.Tenant, user
 		switch {
 		case err != nil:
 			return fmt.Errorf("answer device: %w", err)
-		case n == 0: // somebody else was faster
+		case n == 0: // another answer was first
 			return access.ErrUserCode
 		case !allow:
 			return nil

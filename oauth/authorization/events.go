@@ -10,8 +10,7 @@ import (
 	"stonetown/oauth/client"
 )
 
-// logoutFailed is the event of an application that could not be told that a session has
-// ended.
+// logoutFailed is the event of a logout token that could not be delivered.
 func logoutFailed(ctx context.Context, a client.Application, j logoutJob, failure error) eventlog.Event {
 	var data struct {
 		Application client.Ref `json:"application"`

@@ -11,17 +11,17 @@ import (
 	"stonetown/oauth/token"
 )
 
-// LogoutRequest is a request of an application to sign its user out (OIDC RP-Initiated
-// Logout §2).
+// LogoutRequest is a request of an application to sign its user out (OIDC RP-Initiated Logout
+// §2).
 type LogoutRequest struct {
-	SessionID string // of the ID token that the application has; empty: it has none
-	Redirect  string // where to send the person then; empty: nowhere
-	State     string // what to send along; empty: nothing
+	SessionID string // of the ID token; empty: there is none
+	Redirect  string // the address to which the user is redirected; empty: none
+	State     string // is sent with the redirect; empty: none
 }
 
-// Logout judges a request to sign a user out. What is not proven to be the application's
-// has no effect: without an ID token of this tenant the person is asked, and nobody is sent
-// anywhere that the application has not registered. It fails with [*PageError].
+// Logout validates a request to sign a user out. Without an ID token of the tenant the user is
+// asked, and a redirect requires that the application has registered the address. It fails
+// with [*PageError].
 func (s *Service) Logout(ctx context.Context, tenant protocol.Tenant, params url.Values) (r LogoutRequest, err error) {
 	for _, name := range []string{"id_token_hint", "client_id", "post_logout_redirect_uri", "state"} {
 		if len(params[name]) > 1 {
@@ -33,13 +33,13 @@ func (s *Service) Logout(ctx context.Context, tenant protocol.Tenant, params url
 	}
 	clientID := params.Get("client_id")
 	if hint := params.Get("id_token_hint"); hint != "" {
-		// One that has expired is as good: people stay signed in for longer than that.
+		// An expired ID token is accepted, because sessions outlive ID tokens.
 		c, err := s.tokens.ReadIDToken(ctx, tenant, hint)
 		var bad *token.Error
 		switch {
 		case err != nil && !errors.As(err, &bad):
 			return r, err
-		case err != nil && bad.Reason != token.Expired: // what else it says is not known to be true
+		case err != nil && bad.Reason != token.Expired: // its claims are not verified
 		case clientID != "" && clientID != c.Audience:
 			return r, &PageError{"the ID token was issued to another application"}
 		default:

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// requestURIPrefix begins what a pushed request is referred to by (RFC 9126 §2.2).
+	// requestURIPrefix begins the request_uri of pushed requests (RFC 9126 §2.2).
 	requestURIPrefix = "urn:ietf:params:oauth:request_uri:"
-	// pushedFor is how long a pushed request waits for its person.
-	pushedFor = 90 * time.Second
+	// pushedTTL is the lifetime of a pushed request.
+	pushedTTL = 90 * time.Second
 )
 
-// Push takes an authorization request from the application itself, before anybody's browser
-// is involved (RFC 9126), and returns what the browser then brings as request_uri, once and
-// within the time that is returned. Refusals are [*Error].
+// Push stores an authorization request of an application (RFC 9126), and returns the
+// request_uri for the browser and its lifetime. The request_uri is valid once. Refusals are
+// [*protocol.Error].
 func (s *Service) Push(ctx context.Context, tenant protocol.Tenant, by client.Credentials, params url.Values) (requestURI string, good time.Duration, err error) {
 	app, err := s.authn.Authenticate(ctx, tenant, &by)
 	if err != nil {
@@ -58,11 +58,11 @@ func (s *Service) Push(ctx context.Context, tenant protocol.Tenant, by client.Cr
 		return "", 0, err
 	}
 	requestURI = protocol.NewToken(requestURIPrefix)
-	return requestURI, pushedFor, s.storeRequest(ctx, tenant, requestURI, r, "", pushedFor)
+	return requestURI, pushedTTL, s.storeRequest(ctx, tenant, requestURI, r, "", pushedTTL)
 }
 
-// pushed is the request that a request_uri stands for, which is used up: for its own
-// client only, and only once (RFC 9126 §4). It fails as [Service.Authorize] does.
+// pushed returns the request of a request_uri and consumes it: a request_uri is valid for its
+// own client only, and once (RFC 9126 §4). It fails as [Service.Authorize] does.
 func (s *Service) pushed(ctx context.Context, tenant protocol.Tenant, params url.Values) (r Request, app client.Application, err error) {
 	requestURI := params.Get("request_uri")
 	refused := &PageError{"the request_uri is unknown, used or expired"}

@@ -13,45 +13,45 @@ import (
 	"stonetown/oauth/protocol"
 )
 
-// ErrFlowNotFound is returned for an id that no flow has, and ErrFlowExpired for one
-// whose time is over.
+// ErrRequestNotFound is returned for an id that no pending request has, and ErrRequestExpired
+// for a request that has expired.
 var (
 	ErrRequestNotFound = errors.New("the authorization request was not found")
 	ErrRequestExpired  = errors.New("the authorization request has expired")
 )
 
-// SignInTimeout is how long people may take to sign in.
+// SignInTimeout is how long a request waits for its user to sign in.
 const SignInTimeout = 30 * time.Minute
 
-// Flow is an authorization request whose user is signing in. It belongs to the browser that
-// it came from: that browser holds a secret, on which any number of flows can hang, and only
-// it can resume them ([Service.ResumeFlow]).
+// PendingRequest is an authorization request whose user is signing in. It is bound to the
+// browser from which it came: the browser has a secret, which any number of requests may
+// share, and only it can resume them ([Service.Resume]).
 type PendingRequest struct {
 	Request   Request
-	Answer    Answer    // of the user, so far
-	CreatedAt time.Time // UTC, as is the other
+	Answer    Answer    // of the user, as far as it was given
+	CreatedAt time.Time // UTC, as the other time
 	ExpiresAt time.Time
 	browser   string // hash of its secret
 }
 
 const (
-	requestPrefix = "flw_" // begins the ids of flows
+	requestPrefix = "flw_" // begins the ids of pending requests
 	browserPrefix = "bs_"  // begins the secrets of browsers
 )
 
 // NewBrowser returns a secret for a browser: bs_ and 256 random bits.
 func NewBrowser() string { return protocol.NewToken(browserPrefix) }
 
-// Suspend stores an authorization request that came from a browser and returns the id of
-// the flow: flw_ and 256 random bits.
+// Suspend stores an authorization request that came from a browser, and returns its id: flw_
+// and 256 random bits.
 func (s *Service) Suspend(ctx context.Context, tenant protocol.Tenant, r Request, browser string) (id string, err error) {
 	id = protocol.NewToken(requestPrefix)
 	return id, s.storeRequest(ctx, tenant, id, r, protocol.Hash(browser), SignInTimeout)
 }
 
-// Resume is [Service.Flow] for a browser that holds some secrets. The flow of another
-// browser is not found: an attacker who has the victim finish the attacker's flow, or who
-// finishes the victim's, gains nothing (RFC 9700 §4.7).
+// Resume is [Service.Pending] for a browser that has some secrets. The request of another
+// browser is not found: an attacker gains nothing by making a victim complete the attacker's
+// request, or by completing the victim's (RFC 9700 §4.7).
 func (s *Service) Resume(ctx context.Context, tenant protocol.Tenant, id string, browsers []string) (PendingRequest, error) {
 	f, err := s.Pending(ctx, tenant, id)
 	if err == nil && !slices.ContainsFunc(browsers, func(secret string) bool { return protocol.Hash(secret) == f.browser }) {
@@ -60,7 +60,7 @@ func (s *Service) Resume(ctx context.Context, tenant protocol.Tenant, id string,
 	return f, err
 }
 
-// Pending finds a flow. It fails with [ErrFlowNotFound] or [ErrFlowExpired].
+// Pending finds a pending request. It fails with [ErrRequestNotFound] or [ErrRequestExpired].
 func (s *Service) Pending(ctx context.Context, tenant protocol.Tenant, id string) (PendingRequest, error) {
 	if !strings.HasPrefix(id, requestPrefix) {
 		return PendingRequest{}, ErrRequestNotFound
@@ -68,7 +68,8 @@ func (s *Service) Pending(ctx context.Context, tenant protocol.Tenant, id string
 	return s.readRequest(ctx, tenant, id)
 }
 
-// storeRequest stores a request under a secret, for a browser unless its hash is empty.
+// storeRequest stores a request under a secret. browser is the hash of a browser's secret;
+// empty: the request is not bound to one.
 func (s *Service) storeRequest(ctx context.Context, tenant protocol.Tenant, secret string, r Request, browser string, good time.Duration) error {
 	now := storage.Now(s.clock)
 	_, err := s.db.Exec(ctx, `INSERT INTO flows (tenant_id, id, request, browser, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6)`,
@@ -79,6 +80,8 @@ func (s *Service) storeRequest(ctx context.Context, tenant protocol.Tenant, secr
 	return nil
 }
 
+// readRequest reads the request of a secret. It fails with [ErrRequestNotFound] or
+// [ErrRequestExpired].
 func (s *Service) readRequest(ctx context.Context, tenant protocol.Tenant, secret string) (f PendingRequest, err error) {
 	var text, said string
 	var created, expires int64

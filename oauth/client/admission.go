@@ -7,16 +7,16 @@ import (
 	"stonetown/oauth/protocol"
 )
 
-// onceOnly is what a request presents that counts only once, an assertion or a DPoP proof,
-// verified and not yet used up.
+// onceOnly are the assertions and proofs of a request, verified and not yet consumed. Each
+// func consumes one.
 type onceOnly []func(context.Context) error
 
 // Start begins a request that has presented nothing yet.
 func (c *Credentials) Start() { c.once = new(onceOnly) }
 
-// Admit counts a request of a client against a limit, keyed by the user or client that it
-// is for, and then uses up what it presents only once. It comes before everything that the
-// request changes, so that a client that is told to wait can send the same again.
+// Admit counts a request against the limit of the user or client that key names, and then
+// consumes its assertion and proof. It precedes every change that the request makes, so that a
+// client over its limit can send the same request again.
 func (s *Authenticator) Admit(ctx context.Context, c Credentials, key string) error {
 	if c.Limit != nil {
 		if err := c.Limit(ctx, key); err != nil {
@@ -26,7 +26,7 @@ func (s *Authenticator) Admit(ctx context.Context, c Credentials, key string) er
 	return c.useUp(ctx)
 }
 
-// useUp uses up what the request presents only once. The second time it does nothing.
+// useUp consumes the assertion and the proof of the request. The second time it does nothing.
 func (c Credentials) useUp(ctx context.Context) error {
 	if c.once == nil {
 		return nil
@@ -41,8 +41,7 @@ func (c Credentials) useUp(ctx context.Context) error {
 	return nil
 }
 
-// Client finds out which application asks, as [Service.authenticate] does, and admits the
-// request.
+// Client is [Authenticator.Authenticate] and [Authenticator.Admit].
 func (s *Authenticator) Client(ctx context.Context, tenant protocol.Tenant, c Credentials) (Application, error) {
 	app, err := s.Authenticate(ctx, tenant, &c)
 	if err == nil {
@@ -51,9 +50,8 @@ func (s *Authenticator) Client(ctx context.Context, tenant protocol.Tenant, c Cr
 	return app, err
 }
 
-// Refused uses up what a refused request presents only once, which must not serve for
-// another request either, and returns the refusal. A request that is over a limit is not
-// refused: it can be sent again.
+// Refused consumes the assertion and the proof of a refused request, which must not serve for
+// another one, and returns the refusal. A request over its limit is not refused.
 func (c Credentials) Refused(ctx context.Context, err error) error {
 	var refusal *protocol.Error
 	if errors.As(err, &refusal) {

@@ -7,8 +7,8 @@ import (
 	"stonetown/oauth/scope"
 )
 
-// GrantedScopes are those asked for, all of which must be allowed, or all
-// allowed ones if none is asked for.
+// GrantedScopes returns the requested scopes, all of which must be allowed, or all allowed
+// ones if none is requested.
 func GrantedScopes(app Application, parameter string) ([]string, error) {
 	asked, err := scope.Parse(parameter)
 	if err != nil {
@@ -25,9 +25,9 @@ func GrantedScopes(app Application, parameter string) ([]string, error) {
 	return asked, nil
 }
 
-// Audience is whom the token is for: the audience asked for, which must be
-// the application's or the tenant itself, or else the application's, or else the
-// tenant. A token with scopes of the product's own API is for the tenant too.
+// Audience returns the aud of a token: the requested audience, which must be that of the
+// application or the tenant; by default the application's, or the tenant if it has none. A
+// token with scopes of the product's own API has the tenant as a second audience.
 func Audience(tenant protocol.Tenant, app Application, asked, scopes []string) ([]string, error) {
 	aud := tenant.BaseURL
 	if app.Audience != "" {

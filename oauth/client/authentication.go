@@ -14,8 +14,7 @@ import (
 	"stonetown/oauth/protocol"
 )
 
-// AuthMethod is how a client authenticated, by its registered name (RFC
-// 7591 §2).
+// AuthMethod is a method of client authentication, by its registered name (RFC 7591 §2).
 type AuthMethod string
 
 // The methods of client authentication.
@@ -40,45 +39,43 @@ func NewAuthenticator(db *sqldb.DB, fetch *outbound.Client, log *slog.Logger, cl
 	return &Authenticator{db: db, clock: clock, keys: newPublishedKeys(fetch, clock, log)}
 }
 
-// Credentials are what a client presents to say who it is.
+// Credentials are what a client presents to authenticate.
 type Credentials struct {
-	// ClientID and ClientSecret are what the client presented, by whatever
-	// method; empty if nothing.
+	// ClientID and ClientSecret, by any method; empty if there are none.
 	ClientID     string
 	ClientSecret string
 
-	// Assertion is the JWT by which the client says who it is (private_key_jwt).
+	// Assertion is the JWT of the method private_key_jwt.
 	Assertion string
 
-	// ClientAuthMethods are the methods of authentication that the request
-	// used: none or one; more are refused (RFC 6749 §2.3).
+	// ClientAuthMethods are the methods that the request uses: none or one; more are refused
+	// (RFC 6749 §2.3).
 	ClientAuthMethods []AuthMethod
 
-	// Proofs are what it presents to say which key it has (RFC 9449): the values of the
-	// header [dpop.Header].
+	// Proofs are the proofs of possession of a key (RFC 9449): the values of [dpop.Header].
 	Proofs []string
 
 	// Limit counts the request against a limit of the user or client that key names. It is
-	// called once the client has proved its identity, before anything is consumed; its error
-	// ends the request. Default: there is no limit.
+	// called after authentication and before anything is consumed; its error ends the request.
+	// Default: there is no limit.
 	Limit func(ctx context.Context, key string) error
 
-	once *onceOnly // what the request presents, see admit
+	once *onceOnly // what the request presents, see Admit
 }
 
-// errUnknownClient is the one refusal of a client's authentication.
+// errUnknownClient is the only refusal of client authentication.
 var errUnknownClient = protocol.NewError(protocol.InvalidClient, "unknown client, or wrong secret or assertion")
 
-// Authenticate finds out which application asks (RFC 6749 §2.3). Only after it
-// has proved its identity does a client learn that it is disabled. An assertion is used up
-// when the request is admitted.
+// Authenticate returns the application of a request (RFC 6749 §2.3). A client learns that it
+// is disabled only after it has authenticated. An assertion is consumed when the request is
+// admitted.
 func (s *Authenticator) Authenticate(ctx context.Context, tenant protocol.Tenant, c *Credentials) (Application, error) {
 	c.Start()
 	if len(c.ClientAuthMethods) > 1 {
 		return Application{}, protocol.NewError(protocol.InvalidRequest, "the request authenticates the client in more than one way")
 	}
-	// An unknown client fails in the same words, and after the same work, as a
-	// wrong secret or a method of authentication that is not the application's.
+	// An unknown client gets the same response, after the same work, as a wrong secret or a
+	// method of authentication that is not the application's.
 	refused := errUnknownClient
 	if c.ClientID == "" {
 		return Application{}, refused
@@ -94,7 +91,7 @@ func (s *Authenticator) Authenticate(ctx context.Context, tenant protocol.Tenant
 		return Application{}, refused
 	case app.AuthMethod == PrivateKeyJWT:
 		proved, err = s.asserted(ctx, tenant, app, c)
-	case !app.Type.Confidential(): // there is nothing that it could prove
+	case !app.Type.Confidential(): // it has no credentials
 		proved = c.ClientSecret == "" && c.Assertion == ""
 	}
 	if err != nil {
@@ -109,14 +106,13 @@ func (s *Authenticator) Authenticate(ctx context.Context, tenant protocol.Tenant
 	return app, nil
 }
 
-// asserted reports whether an application has signed that it is who it says (RFC 7523 §3).
-// Only a valid assertion is used up, so that nobody else can use up the application's.
+// asserted reports whether the assertion is the application's (RFC 7523 §3). Only a valid
+// assertion is consumed, so that no other client can consume it.
 func (s *Authenticator) asserted(ctx context.Context, tenant protocol.Tenant, app Application, c *Credentials) (bool, error) {
 	if c.Assertion == "" || c.ClientSecret != "" {
 		return false, nil
 	}
-	// The names of the server at all endpoints; that of the last is to be accepted there by
-	// RFC 9126 §2.
+	// The names of the server at all endpoints. RFC 9126 §2 requires the last one.
 	names := []string{tenant.BaseURL, tenant.BaseURL + protocol.TokenPath, tenant.BaseURL + protocol.PushPath}
 	now := s.clock()
 	keys, err := s.keys.of(ctx, app, time.Time{})
@@ -131,12 +127,12 @@ func (s *Authenticator) asserted(ctx context.Context, tenant protocol.Tenant, ap
 		a, err = assertion.Verify(c.Assertion, app.ClientID, keys, names, now)
 	}
 	if err != nil {
-		return false, nil // in the words of all other refusals
+		return false, nil // the response is that of all other refusals
 	}
 	hash := protocol.Hash(a.ClientID + "\x00" + a.ID)
 	err = s.db.QueryRow(ctx, `SELECT 1 FROM client_assertions WHERE tenant_id = $1 AND hash = $2`, tenant.ID, hash).Scan(new(int64))
 	if !errors.Is(err, sqldb.ErrNoRows) {
-		return false, err // nil: it was used before
+		return false, err // nil: the assertion was used before
 	}
 	*c.once = append(*c.once, func(ctx context.Context) error {
 		n, err := s.db.Exec(ctx, `INSERT INTO client_assertions (tenant_id, hash, expires_at) VALUES ($1, $2, $3) ON CONFLICT (tenant_id, hash) DO NOTHING`,

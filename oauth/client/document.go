@@ -9,8 +9,8 @@ import (
 	"stonetown/oauth/keys"
 )
 
-// Document is the public representation of an application: operations answer
-// it, and events carry it. It holds no secret.
+// Document is the public representation of an application, in responses and in events. It
+// contains no secret.
 type Document struct {
 	ID                    string             `json:"id"`
 	ClientID              string             `json:"client_id"`
@@ -54,20 +54,20 @@ type Document struct {
 	SecretRotatedAt *document.Timestamp `json:"secret_last_rotated_at"`
 	Audit           AuditSummary        `json:"audit_summary"`
 
-	// What the caller of an operation may do. Events have no caller: false.
+	// The rights of the caller of an operation. False in events, which have none.
 	CanRotateSecret bool `json:"can_rotate_secret"`
 	CanDisable      bool `json:"can_disable"`
 	CanDelete       bool `json:"can_delete"`
 }
 
-// AuditSummary says when an application was last changed and used.
+// AuditSummary states when an application was last changed and used.
 type AuditSummary struct {
 	LastChangeAt document.Timestamp  `json:"last_change_at"`
 	LastChangeBy *string             `json:"last_change_by"` // null: the product
 	LastUsedAt   *document.Timestamp `json:"last_used_at"`   // to within an hour; null: never
 }
 
-// Document is the public representation of the application.
+// Document returns the public representation of the application.
 func (a Application) Document() Document {
 	d := Document{
 		ID: a.ID, ClientID: a.ClientID, Name: a.Name, Description: a.Description, Type: a.Type, State: a.State,
@@ -94,7 +94,7 @@ func (a Application) Document() Document {
 
 func wholeSeconds(d time.Duration) int { return int(d.Seconds()) }
 
-// Ref names an application that an event is about.
+// Ref names an application in an event.
 type Ref struct {
 	ID       string `json:"id"`
 	ClientID string `json:"client_id"`

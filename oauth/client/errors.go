@@ -15,15 +15,15 @@ var (
 	// ErrInvalid is wrapped by every refusal to create an application.
 	ErrInvalid = errors.New("invalid application")
 
-	// ErrNotApplicable is returned for a secret operation on an application
-	// that has none, by its type or because it signs.
+	// ErrNotApplicable is returned for the rotation of a secret of an application that has none,
+	// because of its type or because it signs.
 	ErrNotApplicable = errors.New("the application has no secret")
 )
 
-// InUseError is returned for an application that users are signed in to.
+// InUseError is returned for an application to which users are signed in.
 type InUseError struct {
-	Sessions int       // that have authorized it, and refresh tokens that outlive theirs
-	Latest   time.Time // when the last of them ends, if nobody ends it before
+	Sessions int       // that authorized it, and refresh tokens that outlive their session
+	Latest   time.Time // the latest of their expiries
 }
 
 func (e *InUseError) Error() string {

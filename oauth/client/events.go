@@ -8,11 +8,11 @@ import (
 	"stonetown/schema"
 )
 
-// Each type of event has one constructor. Events carry public representations, or ids.
-// Their origin is that of the context; the functions below change the actor.
+// Each type of event has one constructor. The data of events are public representations or
+// ids. Their origin is that of the context; the functions below change the actor.
 
-// AsActor is the context of an application that has authenticated by its
-// credentials, rather than by a token.
+// AsActor returns the context of an application that authenticated by its credentials and not
+// by a token.
 func AsActor(ctx context.Context, a Application) context.Context {
 	return WithOrigin(ctx, func(o *eventlog.Origin) {
 		o.ClientID, o.Actor = a.ClientID, eventlog.Actor{Type: schema.ApplicationType, ID: a.ClientID}
@@ -36,8 +36,8 @@ func applicationCreated(ctx context.Context, a Application) eventlog.Event {
 	return eventlog.Of(ctx, eventlog.ApplicationCreated, applicationEvent{Application: a.Document()})
 }
 
-// applicationChanged returns the events of a change: one of a new state, and one of the
-// rest. There are none if only secrets differ.
+// applicationChanged returns the events of a change: one of a new state, and one of the rest.
+// There are none if only secrets differ.
 func applicationChanged(ctx context.Context, before, after Application) (events []eventlog.Event) {
 	changes := document.Difference(before.Document(), after.Document())
 	delete(changes, "updated_at")

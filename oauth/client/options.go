@@ -11,49 +11,48 @@ import (
 	"stonetown/oauth/keys"
 )
 
-// Options are what an application can be set up with besides what most are. They are
-// stored together, as JSON.
+// Options are the less common settings of an application. They are stored together, as JSON.
 type Options struct {
 	LogoURI string `json:"logo_uri,omitempty"` // https; empty: none
-	// FirstParty applications are the tenant's own: users are not asked what to let them do.
+	// FirstParty applications are the tenant's own. Users are not asked for consent.
 	FirstParty bool `json:"first_party"`
 
 	AuthMethod AuthMethod `json:"token_endpoint_auth_method"`
-	// JWKS and JWKSURI say with which keys the application signs: the set itself (RFC 7517),
-	// or where it is. At most one is there.
+	// JWKS and JWKSURI have the keys with which the application signs: the set itself (RFC
+	// 7517) or its address. At most one is set.
 	JWKS    json.RawMessage `json:"jwks,omitempty"`
 	JWKSURI string          `json:"jwks_uri,omitempty"`
 
 	PostLogoutRedirectURIs []string `json:"post_logout_redirect_uris,omitempty"` // compared byte for byte
-	// BackchannelLogoutURI is told when a session ends (OIDC Back-Channel Logout); empty:
-	// nobody is.
+	// BackchannelLogoutURI gets a logout token when a session ends (OIDC Back-Channel Logout);
+	// empty: none is sent.
 	BackchannelLogoutURI             string `json:"backchannel_logout_uri,omitempty"`
 	BackchannelLogoutSessionRequired bool   `json:"backchannel_logout_session_required"`
 
 	RequirePAR  bool        `json:"require_pushed_authorization_requests"`
-	RequirePKCE bool        `json:"require_pkce"` // else a nonce does (RFC 9700 §2.1.1)
+	RequirePKCE bool        `json:"require_pkce"` // otherwise a nonce is required (RFC 9700 §2.1.1)
 	DPoPBound   bool        `json:"dpop_bound_access_tokens"`
 	IDTokenAlg  keys.Alg    `json:"id_token_signed_response_alg"`
 	GroupScopes GroupScopes `json:"group_scopes"`
-	// IntrospectAll lets the application ask about every token of the tenant, not only
-	// those it got or is the audience of.
+	// IntrospectAll allows the application to introspect every token of the tenant, not only
+	// those that were issued to it or name it as audience.
 	IntrospectAll bool `json:"introspect_all"`
 
-	// Registration is there if the application was registered by its client. It is replaced
-	// and not changed: copies of the application share it.
+	// Registration is set if the client registered the application. It is replaced and never
+	// changed, because copies of the application share it.
 	Registration *Registration `json:"registration,omitempty"`
 }
 
-// GroupScopes says which scopes of users' groups their tokens carry.
+// GroupScopes decides which scopes of users' groups tokens carry.
 type GroupScopes string
 
-// All of them, or those that the application may have.
+// All scopes, or those that the application is allowed.
 const (
 	AllGroupScopes     GroupScopes = "all"
 	AllowedGroupScopes GroupScopes = "allowed_only"
 )
 
-// DefaultOptions are those of an application of a type unless it is said.
+// DefaultOptions returns the options of a new application of a type.
 func (t Type) DefaultOptions() Options {
 	o := Options{FirstParty: true, AuthMethod: NoClientAuth, RequirePKCE: true, IDTokenAlg: keys.RS256, GroupScopes: AllGroupScopes}
 	if t.Confidential() {
@@ -62,7 +61,7 @@ func (t Type) DefaultOptions() Options {
 	return o
 }
 
-// authMethods are those that an application of a type can be set up with.
+// authMethods returns the methods of authentication of a type.
 func (t Type) authMethods() []AuthMethod {
 	if t.Confidential() {
 		return []AuthMethod{ClientSecretBasic, ClientSecretPost, PrivateKeyJWT}
@@ -104,7 +103,7 @@ func (o Options) validate(of Type, fetch *outbound.Client) error {
 	return nil
 }
 
-// validateKeys refuses keys that no assertion could be verified with.
+// validateKeys refuses keys that cannot verify assertions.
 func (o Options) validateKeys() error {
 	switch {
 	case o.JWKS != nil && o.JWKSURI != "":
@@ -120,7 +119,7 @@ func (o Options) validateKeys() error {
 	return nil
 }
 
-// secureURL reports whether a text is an address of a web server that proves who it is.
+// secureURL reports whether a text is an https URL that can be shown or fetched.
 func secureURL(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && u.Scheme == "https" && u.Hostname() != "" && u.User == nil && u.Fragment == "" && len(text) <= maxURI && visible(text)

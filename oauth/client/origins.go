@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// originsFor is how long the origins of a tenant's applications are believed.
+// originsFor is how long the origins of a tenant are cached.
 const originsFor = 5 * time.Second
 
-// originsCacheSize is how many tenants' origins are remembered.
+// originsCacheSize is the number of tenants whose origins are cached.
 const originsCacheSize = 4096
 
-// origins are those that the enabled applications of a tenant name.
+// origins are the web origins that the enabled applications of a tenant name.
 type origins struct {
 	byClient map[string][]string
-	trusted  []string // by the tenant
+	trusted  []string // of the tenant itself
 	until    time.Time
 }
 
@@ -55,8 +55,8 @@ func (s *Registry) OriginAllowed(ctx context.Context, tenantID, clientID, origin
 // maxOrigins bounds the origins of an application, and of a tenant.
 const maxOrigins = 50
 
-// ValidateOrigins demands origins as browsers send them (RFC 6454 §6.1): no
-// wildcards, no paths, and plain http for the developer's own machine only.
+// ValidateOrigins requires origins as browsers send them (RFC 6454 §6.1): without wildcards
+// and paths, and plain http only for loopback addresses.
 func ValidateOrigins(list []string) error {
 	if len(list) > maxOrigins {
 		return fmt.Errorf("%d allowed origins, at most %d are allowed", len(list), maxOrigins)

@@ -11,9 +11,9 @@ import (
 	"stonetown/oauth/protocol"
 )
 
-// ProvenKey is the thumbprint of the key that a client proves to have in a request to one of
-// the endpoints for clients; empty if it sends no proof. It fails with [*Error].
-// The proof is used up when the request is admitted.
+// ProvenKey returns the thumbprint of the key that a request to an endpoint for clients
+// proves; empty if it has no proof. It fails with [*protocol.Error]. The proof is consumed
+// when the request is admitted.
 func (s *Authenticator) ProvenKey(tenant protocol.Tenant, by Credentials, path string) (string, error) {
 	if len(by.Proofs) == 0 {
 		return "", nil
@@ -26,7 +26,7 @@ func (s *Authenticator) ProvenKey(tenant protocol.Tenant, by Credentials, path s
 	return proof.Thumbprint, nil
 }
 
-// invalidProof states the refusal of a proof as the token endpoint does (RFC 9449 §5).
+// invalidProof returns the refusal of a proof by the token endpoint (RFC 9449 §5).
 func invalidProof(err error) error {
 	if refused, ok := errors.AsType[*dpop.Error](err); ok {
 		return protocol.NewError(protocol.InvalidDPoPProof, "the DPoP proof is not valid: "+string(refused.Reason))
@@ -34,7 +34,8 @@ func invalidProof(err error) error {
 	return err
 }
 
-// BindingKey is the key that the tokens of a token request will be bound to, empty for none.
+// BindingKey returns the thumbprint of the key to which the tokens of a token request will be
+// bound; empty: to none.
 func (s *Authenticator) BindingKey(tenant protocol.Tenant, app Application, by Credentials) (string, error) {
 	if app.DPoPBound && len(by.Proofs) == 0 {
 		return "", protocol.NewError(protocol.InvalidDPoPProof, "the application requires tokens bound to a key, and the request has no DPoP proof")
@@ -42,12 +43,13 @@ func (s *Authenticator) BindingKey(tenant protocol.Tenant, app Application, by C
 	return s.ProvenKey(tenant, by, protocol.TokenPath)
 }
 
-// proofOverlap is for how much longer than it is accepted a proof is remembered: further
-// than the clocks of processes differ.
+// proofOverlap is how much longer than its validity a proof is stored. It is longer than the
+// clocks of processes differ.
 const proofOverlap = time.Minute
 
-// UseProof notes that a proof came, which must be right: who could send others might use up
-// what they name. It fails with [*dpop.Error] if it came before, to whichever process.
+// UseProof stores that a valid proof was used. It fails with [*dpop.Error] if the proof was
+// used before, on any process. Invalid proofs are not stored: otherwise an attacker could use
+// up the ids of a client's proofs.
 func (s *Authenticator) UseProof(ctx context.Context, tenant protocol.Tenant, p dpop.Proof) error {
 	n, err := s.db.Exec(ctx, `INSERT INTO dpop_proofs (tenant_id, replay_key, expires_at) VALUES ($1, $2, $3) ON CONFLICT (tenant_id, replay_key) DO NOTHING`,
 		tenant.ID, p.ReplayKey, p.Until.Add(proofOverlap).UnixMicro())

@@ -15,22 +15,21 @@ import (
 )
 
 const (
-	fetchEvery   = 15 * time.Minute // how old what was fetched may get
-	staleAfter   = 24 * time.Hour   // ... while it cannot be fetched again
-	retryAfter   = time.Minute      // how often fetching is tried again
+	fetchEvery   = 15 * time.Minute // the greatest age of fetched keys
+	staleAfter   = 24 * time.Hour   // ... while they cannot be fetched again
+	retryAfter   = time.Minute      // the pause after a failed fetch
 	keyCacheSize = 4096             // applications
-	maxWaiting   = 64               // requests that wait for keys at the same time
-	maxKeySet    = 128 << 10        // bytes of a set that is fetched
+	maxWaiting   = 64               // requests that wait for keys at a time
+	maxKeySet    = 128 << 10        // bytes of a fetched set
 )
 
-// clientKeys knows the keys that applications sign with: those that they are set up with,
-// and those that they publish (jwks_uri).
+// publishedKeys returns the keys with which applications sign: those of the application
+// itself, and those that it publishes (jwks_uri).
 //
-// What is published is fetched when it is needed and kept for a while. An application
-// changes its keys by publishing the new one and then using it, so a key that is not known
-// is a reason to look again, but for one application only once in a while, as anybody can
-// come with such a key. What is out of reach for a time is no reason to turn an application
-// away; it stays what it was.
+// Published keys are fetched when they are needed, and cached. An application changes its keys
+// by publishing a new one and then using it, so an unknown key is a reason to fetch again, but
+// at most once a minute for each application, because any client can send an unknown key. If
+// keys cannot be fetched for a time, the cached ones stay valid.
 type publishedKeys struct {
 	client  *outbound.Client
 	clock   func() time.Time
@@ -40,12 +39,12 @@ type publishedKeys struct {
 	waiting chan struct{}
 }
 
-// publication is where an application publishes its keys.
+// publication is the address at which an application publishes its keys.
 type publication struct{ tenantID, clientID, uri string }
 
-// keySet are those of one application. They are not changed after they were made.
+// keySet are the published keys of one application. It is immutable.
 type keySet struct {
-	keys      assertion.Keys // nil: none were ever fetched
+	keys      assertion.Keys // nil: none were fetched
 	fetchedAt time.Time
 	retryAt   time.Time // not before
 }
@@ -53,13 +52,13 @@ type keySet struct {
 func newPublishedKeys(client *outbound.Client, clock func() time.Time, log *slog.Logger) *publishedKeys {
 	cache, err := lru.New[publication, *keySet](keyCacheSize)
 	if err != nil {
-		panic(err) // only of a size that is not positive
+		panic(err) // the size is positive
 	}
 	return &publishedKeys{client: client, clock: clock, log: log, cache: cache, waiting: make(chan struct{}, maxWaiting)}
 }
 
-// of returns the keys of an application, which are none if they cannot be had. since is
-// when the last that were fetched turned out not to be enough; zero: they did not.
+// of returns the keys of an application; none if they cannot be fetched. since is the time at
+// which the cached keys did not suffice; zero: they were not tried.
 func (k *publishedKeys) of(ctx context.Context, app Application, since time.Time) (assertion.Keys, error) {
 	if app.JWKSURI == "" {
 		return assertion.ParseKeys(app.JWKS)
@@ -77,10 +76,10 @@ func (k *publishedKeys) of(ctx context.Context, app Application, since time.Time
 	select {
 	case k.waiting <- struct{}{}:
 		defer func() { <-k.waiting }()
-	default: // whoever publishes slowly must not occupy the whole server
+	default: // a slow publisher must not occupy the whole server
 		return seen.good(now), nil
 	}
-	// Others may wait for the same keys, so fetching does not end with this request.
+	// Other requests may wait for the same keys, so the fetch does not end with this one.
 	fetched := k.flight.DoChan(strings.Join([]string{p.tenantID, p.clientID, p.uri}, "\x00"), func() (any, error) {
 		return k.fetch(context.WithoutCancel(ctx), p, seen, fresh), nil
 	})
@@ -92,7 +91,7 @@ func (k *publishedKeys) of(ctx context.Context, app Application, since time.Time
 	}
 }
 
-// good are the keys that can still be used.
+// good returns the keys that can still be used.
 func (s *keySet) good(now time.Time) assertion.Keys {
 	if now.Before(s.fetchedAt.Add(staleAfter)) {
 		return s.keys
@@ -100,8 +99,8 @@ func (s *keySet) good(now time.Time) assertion.Keys {
 	return nil
 }
 
-// fetch replaces what was seen of an application's keys, unless somebody else just did.
-// early says that it was not time yet.
+// fetch replaces the cached keys of an application, unless another request has just done so.
+// early states that the cached keys have not expired.
 func (k *publishedKeys) fetch(ctx context.Context, p publication, seen *keySet, early bool) *keySet {
 	if newer, ok := k.cache.Get(p); ok && newer != seen {
 		return newer

@@ -17,13 +17,12 @@ import (
 	"stonetown/oauth/scope"
 )
 
-// Registration is what is kept of an application that was registered by a client
-// (RFC 7591), beside what it is set up with.
+// Registration is stored for an application that its client registered (RFC 7591).
 type Registration struct {
-	// TokenHash is of the secret by which the client manages the application (RFC 7592).
+	// TokenHash is the hash of the registration access token (RFC 7592).
 	TokenHash string `json:"token_hash"`
 
-	// What the client says about itself; nothing follows from it.
+	// Members without effect.
 	ClientURI       string   `json:"client_uri,omitempty"`
 	TOSURI          string   `json:"tos_uri,omitempty"`
 	PolicyURI       string   `json:"policy_uri,omitempty"`
@@ -32,11 +31,11 @@ type Registration struct {
 	SoftwareVersion string   `json:"software_version,omitempty"`
 }
 
-// Metadata is what a client says about itself (RFC 7591 §2, OIDC Registration §2), or
-// what has become of that. What is zero has not been said.
+// Metadata is the client metadata of a registration request or response (RFC 7591 §2, OIDC
+// Registration §2). The zero value of a member means that it is absent.
 type Metadata struct {
-	// ClientID and ClientSecret come with an update, if they are right (RFC 7592 §2.2), and
-	// with an answer, the secret when it is new.
+	// ClientID and ClientSecret are part of an update, where they must be right (RFC 7592
+	// §2.2), and of a response, the secret if it is new.
 	ClientID     string
 	ClientSecret string
 
@@ -55,7 +54,7 @@ type Metadata struct {
 	Contacts        []string
 	SoftwareID      string
 	SoftwareVersion string
-	// SoftwareStatement is somebody else's word for all this, which nobody's is taken for.
+	// SoftwareStatement is refused (RFC 7591 §2.3).
 	SoftwareStatement string
 
 	JWKS       json.RawMessage
@@ -70,7 +69,7 @@ type Metadata struct {
 	DPoPBound  bool
 }
 
-// The kinds of client (OIDC Registration §2).
+// The values of application_type (OIDC Registration §2).
 const (
 	WebClient    = "web"
 	NativeClient = "native"
@@ -79,21 +78,21 @@ const (
 // maxContacts bounds the contacts of a client.
 const maxContacts = 20
 
-// Registered is an application that was registered by a client, with the secrets that
-// are new. They cannot be had again.
+// Registered is an application that its client registered, with the secrets that are new. They
+// cannot be read again.
 type Registered struct {
 	Application Application
-	Secret      string // empty: none, or it is the old one
-	Token       string // by which it is managed: rat_ and 256 random bits
+	Secret      string // empty: there is none, or the old one stays
+	Token       string // the registration access token: rat_ and 256 random bits
 }
 
-// ErrRegistrationToken is returned where a client is to be managed with a token that is not
-// its own, or that is not there.
+// ErrRegistrationToken is returned for a registration access token that is missing or of
+// another client.
 var ErrRegistrationToken = errors.New("the registration access token is not valid for this client")
 
-// Register adds an application as a client describes it (RFC 7591 §3); by is who lets
-// it. It is not one of the tenant's own, and has nothing that a user could not let it have.
-// Refusals are [*Error].
+// Register creates an application from client metadata (RFC 7591 §3). by is the caller that
+// permits it. The application is not first party, and gets nothing that requires an
+// administrator. Refusals are [*protocol.Error].
 func (s *Registry) Register(ctx context.Context, tenant protocol.Tenant, m Metadata, by string) (c Registered, err error) {
 	m = m.withDefaults(Server)
 	change, err := s.described(ctx, tenant, m)
@@ -109,11 +108,11 @@ func (s *Registry) Register(ctx context.Context, tenant protocol.Tenant, m Metad
 	return c, refusedMetadata(err)
 }
 
-// registrationTokenPrefix begins the tokens by which clients are managed.
+// registrationTokenPrefix begins registration access tokens.
 const registrationTokenPrefix = "rat_"
 
-// Managed is the application that a registration access token is for (RFC 7592 §2). It
-// fails with [ErrRegistrationToken], and with [*Error] where somebody has disabled it.
+// Managed returns the application of a registration access token (RFC 7592 §2). It fails with
+// [ErrRegistrationToken], and with [*protocol.Error] if the application is disabled.
 func (s *Registry) Managed(ctx context.Context, tenant protocol.Tenant, clientID, token string) (Application, error) {
 	a, err := Select(ctx, s.db, tenant.ID, clientID)
 	switch {
@@ -129,9 +128,9 @@ func (a Application) managedWith(token string) bool {
 	return a.Registration != nil && subtle.ConstantTimeCompare([]byte(protocol.Hash(token)), []byte(a.Registration.TokenHash)) == 1
 }
 
-// UpdateRegistered makes of an application what its client says now (RFC 7592 §2.2): what is not
-// said is the default again. The token is replaced. What an administrator has set up, and
-// clients have no say in, stays. It fails as [Service.ManagedClient] does, and with [*Error].
+// UpdateRegistered replaces the metadata of an application (RFC 7592 §2.2); absent members get
+// their defaults. The registration access token is replaced. Settings that are not client
+// metadata stay. It fails as [Registry.Managed] does, and with [*protocol.Error].
 func (s *Registry) UpdateRegistered(ctx context.Context, tenant protocol.Tenant, clientID, token string, m Metadata) (c Registered, err error) {
 	a, err := s.Managed(ctx, tenant, clientID, token)
 	if err != nil {
@@ -148,13 +147,13 @@ func (s *Registry) UpdateRegistered(ctx context.Context, tenant protocol.Tenant,
 	switch {
 	case err != nil:
 		return c, err
-	case m.applicationType() != a.Type: // by which it is decided what it may be and do
+	case m.applicationType() != a.Type: // which decides about its grants and its authentication
 		return c, metadataError("token_endpoint_auth_method and application_type cannot change the type of the client")
 	}
 	c.Token = protocol.NewToken(registrationTokenPrefix)
 	mine := false
 	c.Application, err = s.Update(ctx, tenant.ID, a.ID, clientID, func(a *Application) {
-		if mine = a.managedWith(token); !mine { // somebody was faster
+		if mine = a.managedWith(token); !mine { // another request was first
 			return
 		}
 		c.Secret = ""
@@ -174,9 +173,8 @@ func (s *Registry) UpdateRegistered(ctx context.Context, tenant protocol.Tenant,
 	return c, nil
 }
 
-// DeleteRegistered removes an application at the wish of its client (RFC 7592 §2.3), and ends
-// what users have let it do: that people are signed in to it is its own affair. It fails as
-// [Service.ManagedClient] does.
+// DeleteRegistered deletes an application at the request of its client (RFC 7592 §2.3), and
+// revokes its grants, even if users are signed in to it. It fails as [Registry.Managed] does.
 func (s *Registry) DeleteRegistered(ctx context.Context, tenant protocol.Tenant, clientID, token string) error {
 	a, err := s.Managed(ctx, tenant, clientID, token)
 	if err == nil {
@@ -188,12 +186,13 @@ func (s *Registry) DeleteRegistered(ctx context.Context, tenant protocol.Tenant,
 	return err
 }
 
-// metadataError refuses what a client says about itself.
+// metadataError refuses client metadata.
 func metadataError(description string) *protocol.Error {
 	return protocol.NewError(protocol.InvalidClientMetadata, description)
 }
 
-// refusedMetadata states in the words of RFC 7591 §3.2.2 what is wrong with an application.
+// refusedMetadata returns the refusal of an application with the error codes of RFC 7591
+// §3.2.2.
 func refusedMetadata(err error) error {
 	if uri, ok := errors.AsType[*RedirectURIError](err); ok {
 		return protocol.NewError(protocol.InvalidRedirectURI, uri.Error())
@@ -207,8 +206,8 @@ func refusedMetadata(err error) error {
 	return err
 }
 
-// withDefaults says what was left out, of a client that is of a type already or, as RFC 7591
-// §2 has it, of a new one of the type [Server].
+// withDefaults adds the defaults of absent members, for an application of a type; a new one
+// has the type [Server] (RFC 7591 §2).
 func (m Metadata) withDefaults(t Type) Metadata {
 	m.AuthMethod = cmp.Or(m.AuthMethod, t.DefaultOptions().AuthMethod)
 	m.ApplicationType = cmp.Or(m.ApplicationType, t.clientKind())
@@ -219,7 +218,7 @@ func (m Metadata) withDefaults(t Type) Metadata {
 	return m
 }
 
-// clientKind is what OpenID Connect calls an application.
+// clientKind returns the application_type of OpenID Connect.
 func (t Type) clientKind() string {
 	if t == Native {
 		return NativeClient
@@ -227,8 +226,8 @@ func (t Type) clientKind() string {
 	return WebClient
 }
 
-// applicationType is what a client becomes: who cannot keep a secret is told from who can by
-// how it authenticates.
+// applicationType returns the type of an application with this metadata. A client without
+// authentication is public.
 func (m Metadata) applicationType() Type {
 	switch {
 	case m.AuthMethod != NoClientAuth:
@@ -239,9 +238,8 @@ func (m Metadata) applicationType() Type {
 	return SPA
 }
 
-// described judges what a client says about itself, with defaults, and returns what makes an
-// application of it. What is judged of all applications is left to that. It fails with
-// [*Error].
+// described validates client metadata that has its defaults, and returns the change of an
+// application that it describes. It fails with [*protocol.Error].
 func (s *Registry) described(ctx context.Context, tenant protocol.Tenant, m Metadata) (change func(*Application), err error) {
 	if err := m.validate(); err != nil {
 		return nil, err
@@ -260,17 +258,17 @@ func (s *Registry) described(ctx context.Context, tenant protocol.Tenant, m Meta
 	return func(a *Application) { m.describe(a, asked, registered) }, nil
 }
 
-// describe makes of an application what a client says of it, who asked for some scopes: what
-// clients have no say in stays.
+// describe changes an application to the metadata of its client, which requested some scopes.
+// Everything else stays.
 func (m Metadata) describe(a *Application, asked []string, registered map[string]scope.Scope) {
 	var scopes []string
 	for _, scope1 := range asked {
-		// What an administrator has let it have, it may keep.
+		// Scopes that an administrator has allowed stay.
 		if slices.Contains(scope.OIDC, scope1) || registered[scope1].Entitlement == scope.BySelf || slices.Contains(a.AllowedScopes, scope1) {
 			scopes = append(scopes, scope1)
 		}
 	}
-	if a.Type == SPA { // whose scripts have to read what it is answered
+	if a.Type == SPA { // whose scripts read the responses
 		named := originsOf(a.RedirectURIs)
 		others := slices.DeleteFunc(slices.Clone(a.AllowedOrigins), func(origin string) bool { return slices.Contains(named, origin) })
 		a.AllowedOrigins = append(originsOf(m.RedirectURIs), others...)
@@ -279,7 +277,7 @@ func (m Metadata) describe(a *Application, asked []string, registered map[string
 	a.LogoURI, a.AuthMethod, a.JWKS, a.JWKSURI, a.IDTokenAlg = m.LogoURI, m.AuthMethod, m.JWKS, m.JWKSURI, m.IDTokenAlg
 	a.PostLogoutRedirectURIs = m.PostLogoutRedirectURIs
 	a.BackchannelLogoutURI, a.BackchannelLogoutSessionRequired = m.BackchannelLogoutURI, m.BackchannelLogoutSessionRequired
-	// What is demanded of it may be an administrator's demand: it can add to that only.
+	// These may be requirements of an administrator, so the client can only add them.
 	a.RequirePAR, a.DPoPBound = a.RequirePAR || m.RequirePAR, a.DPoPBound || m.DPoPBound
 	a.Registration = &Registration{
 		TokenHash: a.Registration.TokenHash,
@@ -287,7 +285,7 @@ func (m Metadata) describe(a *Application, asked []string, registered map[string
 	}
 }
 
-// validate refuses what no client can be.
+// validate refuses metadata that no client can have. [Application.validate] checks the rest.
 func (m Metadata) validate() error {
 	t := m.applicationType()
 	grants := t.grantsOfUsers()
@@ -329,7 +327,8 @@ func (m Metadata) validate() error {
 	return nil
 }
 
-// name is what the client is called: without a name, by where it has people sent back to.
+// name returns the name of the client; without one, the host or scheme of its first redirect
+// URI.
 func (m Metadata) name() string {
 	where := ""
 	if len(m.RedirectURIs) > 0 {
@@ -340,7 +339,7 @@ func (m Metadata) name() string {
 	return cmp.Or(m.ClientName, where, "Application")
 }
 
-// originsOf are the web origins of redirect URIs that were accepted.
+// originsOf returns the web origins of valid redirect URIs.
 func originsOf(uris []string) (origins []string) {
 	for _, uri := range uris {
 		u, err := url.Parse(uri)
@@ -354,7 +353,7 @@ func originsOf(uris []string) (origins []string) {
 	return origins
 }
 
-// Metadata is what a client is told that registered the application.
+// Metadata returns the metadata of the response to the client.
 func (c Registered) Metadata() Metadata {
 	a := c.Application
 	return Metadata{

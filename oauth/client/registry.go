@@ -113,7 +113,8 @@ func prepare(ctx context.Context, q storage.Querier, tenantID string, a Applicat
 	return a, secret, nil
 }
 
-// setLifetimes lets tokens of which it was not said be good as long as the tenant has it.
+// setLifetimes sets the lifetimes of tokens to the tenant's defaults where the application has
+// none.
 func (a *Application) setLifetimes(ctx context.Context, q storage.Querier, tenantID string) error {
 	if a.AccessTokenTTL != 0 && a.RefreshTokenTTL != 0 {
 		return nil
@@ -139,7 +140,7 @@ func insert(ctx context.Context, tx *sqldb.Tx, a Application, fetch *outbound.Cl
 	return nil
 }
 
-// commit runs a transaction, with the relations of an application that change in it.
+// commit runs a transaction, which writes the relations of an application as well.
 func (s *Registry) commit(ctx context.Context, tenantID, by string, ops []engine.WriteOp, do func(ctx context.Context, tx *sqldb.Tx) error) error {
 	if len(ops) == 0 {
 		return s.db.Tx(ctx, func(tx *sqldb.Tx) error { return do(ctx, tx) })
@@ -148,9 +149,9 @@ func (s *Registry) commit(ctx context.Context, tenantID, by string, ops []engine
 	return err
 }
 
-// Create is [Service.CreateApplication] in a transaction of its own, with the relations of
-// the application and its event. It also fails with [*authority.DeniedError] for an
-// application that would hold more than the caller.
+// Create creates an enabled application, with its relations and its event, and returns its
+// secret as [Registry.CreateIn] does. It also fails with [*authority.DeniedError] for an application
+// that would hold more than the caller.
 func (s *Registry) Create(ctx context.Context, tenantID string, a Application) (app Application, secret string, err error) {
 	if app, secret, err = prepare(ctx, s.db, tenantID, a, s.clock()); err != nil {
 		return Application{}, "", err
@@ -175,29 +176,27 @@ func (s *Registry) Create(ctx context.Context, tenantID string, a Application) (
 	return app, secret, nil
 }
 
-// ByClientID finds an application, enabled or not. It fails with
-// [ErrApplicationNotFound].
+// ByClientID finds an application, enabled or not. It fails with [ErrNotFound].
 func (s *Registry) ByClientID(ctx context.Context, tenantID, clientID string) (Application, error) {
 	return Select(ctx, s.db, tenantID, clientID)
 }
 
-// ByID finds an application by its id. It fails with [ErrApplicationNotFound].
+// ByID finds an application by its id. It fails with [ErrNotFound].
 func (s *Registry) ByID(ctx context.Context, tenantID, applicationID string) (Application, error) {
 	return SelectByID(ctx, s.db, tenantID, applicationID)
 }
 
-// Settle waits, at most some tenths of a second, until on every process the tokens of
-// applications that were deleted before are refused.
+// Settle waits until every process refuses the tokens of applications that were deleted
+// before, a few tenths of a second.
 func (s *Registry) Settle(ctx context.Context) { s.revoked.Settle(ctx) }
 
-// errSetUpMeanwhile: an application was changed concurrently.
+// errChanged: another request changed the application concurrently.
 var errChanged = errors.New("the application was changed concurrently")
 
-// Update changes an application: change gets it as it is and makes of it what
-// it shall be, and may run more than once; ids, type and creation stay. Without a difference
-// nothing is written. It fails with [ErrApplicationNotFound], or with
-// [*authority.DeniedError] for a change by which the caller gives more than it holds; refusals
-// wrap [ErrApplicationInvalid].
+// Update changes an application. change is applied to the present application and may be
+// called more than once; ids, type and creation stay. If it changes nothing, nothing is
+// written. Update fails with [ErrNotFound], and with [*authority.DeniedError] for a change
+// that gives more than the caller holds; refusals wrap [ErrInvalid].
 func (s *Registry) Update(ctx context.Context, tenantID, applicationID, by string, change func(*Application)) (after Application, err error) {
 	for {
 		after, err = s.tryUpdate(ctx, tenantID, applicationID, by, change)
@@ -240,7 +239,7 @@ func (s *Registry) tryUpdate(ctx context.Context, tenantID, applicationID, by st
 		if err := after.validate(ctx, tx, s.outbound); err != nil {
 			return err
 		}
-		if !after.HasSecret() { // nor will it when it is set up to have one, until that is rotated
+		if !after.HasSecret() { // it gets a new one only by a rotation
 			after.secrets = secrets{}
 		}
 		after.UpdatedAt, after.ChangedBy = storage.Now(s.clock), by
@@ -254,9 +253,9 @@ func (s *Registry) tryUpdate(ctx context.Context, tenantID, applicationID, by st
 	return after, err
 }
 
-// Delete removes an application for good, with every relation that names it; its
-// client id is never used again. It fails with [ErrApplicationNotFound], and with
-// [*InUseError] while users are signed in to it.
+// Delete deletes an application, with every relation that names it. Its client id is never
+// used again. It fails with [ErrNotFound], and with [*InUseError] while users are signed in to
+// it.
 func (s *Registry) Delete(ctx context.Context, tenantID, applicationID, by string) error {
 	a, err := s.ByID(ctx, tenantID, applicationID)
 	if err == nil {
@@ -268,8 +267,7 @@ func (s *Registry) Delete(ctx context.Context, tenantID, applicationID, by strin
 	return s.remove(ctx, a, by)
 }
 
-// remove does so whether or not users are signed in to it: what they have let it
-// do ends.
+// remove deletes an application even if users are signed in to it, and revokes its grants.
 func (s *Registry) remove(ctx context.Context, a Application, by string) error {
 	_, err := s.relations.Forget(ctx, a.TenantID, tuplestore.Object{Type: schema.ApplicationType, ID: a.ClientID}, engine.Origin{Actor: by, Also: func(ctx context.Context, tx *sqldb.Tx) error {
 		a, err := SelectByID(ctx, tx, a.TenantID, a.ID)
@@ -291,15 +289,15 @@ func (s *Registry) remove(ctx context.Context, a Application, by string) error {
 	return nil
 }
 
-// Rotated is what rotating a secret leads to.
+// Rotated is the result of a rotation of a secret.
 type Rotated struct {
-	Secret            string // the new one, which cannot be had again
+	Secret            string // the new secret, which cannot be read again
 	PreviousExpiresAt time.Time
 }
 
-// RotateSecret gives an application a new secret. The one it had stays valid
-// for previousTTL, or without one as the tenant's settings say; one that was rotated out
-// before dies now. It fails with [ErrApplicationNotFound] or [ErrNotApplicable], or with
+// RotateSecret replaces the secret of an application. The present one stays valid for
+// previousTTL, or if that is nil, as long as the tenant's settings state; one that was
+// replaced before ends. It fails with [ErrNotFound] or [ErrNotApplicable], or with
 // [*authority.DeniedError] for an application that holds more than the caller.
 func (s *Registry) RotateSecret(ctx context.Context, tenantID, applicationID, by string, previousTTL *time.Duration) (r Rotated, err error) {
 	for {
@@ -320,7 +318,8 @@ func (s *Registry) RotateSecret(ctx context.Context, tenantID, applicationID, by
 	}
 }
 
-// tryRotateSecret does so, if the application still holds no more than it was seen to.
+// tryRotateSecret fails with errChanged if the rights of the application have changed since it
+// was read.
 func (s *Registry) tryRotateSecret(ctx context.Context, seen Application, by string, previousTTL *time.Duration) (r Rotated, err error) {
 	tenantID, applicationID := seen.TenantID, seen.ID
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
@@ -356,10 +355,10 @@ func (s *Registry) tryRotateSecret(ctx context.Context, seen Application, by str
 	return r, err
 }
 
-// usedEvery is how exact LastUsedAt is.
+// usedEvery is the precision of LastUsedAt.
 const usedEvery = time.Hour
 
-// NoteUse notes that an application got a token.
+// NoteUse stores that an application got a token.
 func (s *Registry) NoteUse(ctx context.Context, a Application) error {
 	now := storage.Now(s.clock)
 	if now.Sub(a.LastUsedAt) < usedEvery {
@@ -370,22 +369,21 @@ func (s *Registry) NoteUse(ctx context.Context, a Application) error {
 	return err
 }
 
-// Filter says which applications a list is of; the zero value is all.
+// Filter selects the applications of a list; the zero value selects all.
 type Filter struct {
 	Type  Type
 	State State
-	// Query are words, all of which are in name, description or client id.
+	// Query are words that must all occur in name, description or client id.
 	Query string
 }
 
-// Position is where a page of a list ended.
+// Position is the end of a page of a list.
 type Position struct {
 	CreatedAt time.Time
 	ID        string
 }
 
-// List lists applications, newest first, behind a position (nil: from the
-// start), at most limit.
+// List lists at most limit applications, newest first, after a position; nil: from the start.
 func (s *Registry) List(ctx context.Context, tenantID string, f Filter, after *Position, limit int) ([]Application, error) {
 	found, err := selectPage(ctx, s.db, tenantID, f, after, limit)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"stonetown/oauth/scope"
 )
 
-// holds are the administrative scopes that an application has without a user. They are
+// holds returns the administrative scopes that an application has without a user. They are
 // relations of the engine, scope:<name>#holder@application:<client_id>, by which package
 // authority compares rights.
 func (a Application) holds() []string {
@@ -20,9 +20,8 @@ func (a Application) holds() []string {
 	return scope.Intersect(scope.Administrative, a.AllowedScopes)
 }
 
-// given are the administrative scopes that a change of an application gives: further ones,
-// or all that it holds if the change leads to another credential or makes the old ones good
-// again.
+// given returns the administrative scopes that a change of an application gives: new ones, or
+// all that it holds if the change leads to another credential or enables the application.
 func given(before, after Application) []string {
 	credentials := before.AuthMethod != after.AuthMethod || before.JWKSURI != after.JWKSURI || !slices.Equal(before.JWKS, after.JWKS)
 	if credentials || before.State == Disabled && after.State == Enabled {
@@ -32,14 +31,14 @@ func given(before, after Application) []string {
 	return slices.DeleteFunc(after.holds(), func(scope string) bool { return slices.Contains(held, scope) })
 }
 
-// sameRights reports whether an application has the rights that it was seen to have, on
-// which a change of it was judged.
+// sameRights reports whether an application still has the rights for which a change of it was
+// permitted.
 func sameRights(a, seen Application) bool {
 	return reflect.DeepEqual(a.TokenExchange, seen.TokenExchange) && slices.Equal(a.holds(), seen.holds()) && a.State == seen.State
 }
 
-// HoldScopes writes the relations of the scopes that a tenant's applications hold, where
-// they are missing: those of applications made by [Service.CreateApplication].
+// HoldScopes writes the relations of the scopes of a tenant's applications where they are
+// missing: for applications that [Registry.CreateIn] created.
 func (s *Registry) HoldScopes(ctx context.Context, tenantID string) error {
 	var after *Position
 	for {

@@ -8,25 +8,25 @@ import (
 	"stonetown/oauth/protocol"
 )
 
-// newSecret makes a client secret.
+// newSecret returns a new client secret.
 func newSecret() string { return protocol.NewToken("cs_") }
 
-// secretHash is what is stored of a secret. All zero stands for none: no input
-// is known to hash to it.
+// secretHash is the SHA-256 of a secret. The zero value means that there is none: no input is
+// known to hash to it.
 type secretHash [sha256.Size]byte
 
 func hashSecret(secret string) secretHash { return sha256.Sum256([]byte(secret)) }
 
-// secrets are the hashes of an application's live secrets.
+// secrets are the hashes of the valid secrets of an application.
 type secrets struct {
 	current           secretHash
 	previous          secretHash
 	previousExpiresAt time.Time
 }
 
-// match reports whether a presented secret is live at a time. It always does
-// both comparisons, each in constant time, so that its duration tells neither
-// how much of a guess is right nor whether a previous secret exists.
+// match reports whether a secret is valid at a time. It always makes both comparisons, each in
+// constant time, so response timing reveals neither how much of a guess is right nor whether
+// there is a previous secret.
 func (s secrets) match(presented string, now time.Time) bool {
 	got := hashSecret(presented)
 	current := subtle.ConstantTimeCompare(got[:], s.current[:])

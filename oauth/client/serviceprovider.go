@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// ServiceProvider is an application that is told by SAML 2.0 who has signed in.
+// ServiceProvider is an application that gets SAML 2.0 assertions about users.
 type ServiceProvider struct {
 	EntityID string   `json:"entity_id"`
-	ACSURL   string   `json:"acs_url"`            // where assertions are posted to
-	ACSURLs  []string `json:"acs_urls,omitempty"` // and others that it may ask for
-	SLOURL   string   `json:"slo_url,omitempty"`  // empty: it is not told of sign-outs
-	// Certificate verifies its requests, and encrypts for it: one in PEM; empty: none.
+	ACSURL   string   `json:"acs_url"`            // to which assertions are posted
+	ACSURLs  []string `json:"acs_urls,omitempty"` // others that a request may name
+	SLOURL   string   `json:"slo_url,omitempty"`  // empty: it gets no logout requests
+	// Certificate, in PEM, verifies its requests and encrypts assertions; empty: none.
 	Certificate         string               `json:"certificate,omitempty"`
 	AttributeStatements []AttributeStatement `json:"attribute_statements,omitempty"`
 	NameIDFormat        string               `json:"name_id_format"`
@@ -32,7 +32,7 @@ type AttributeStatement struct {
 	Value      string `json:"value"` // a field of the profile, attributes.x, or groups
 }
 
-// The names of the members of a [ServiceProvider] that are lists of choices.
+// The values of enumerations of a [ServiceProvider].
 var (
 	nameIDFormats    = []string{"persistent", "emailAddress", "transient"}
 	attributeFormats = []string{"unspecified", "uri", "basic"}
@@ -45,7 +45,7 @@ const (
 	maxCertificate = 16 << 10 // bytes
 )
 
-// DefaultServiceProvider is a service provider of which nothing has been said.
+// DefaultServiceProvider returns a service provider with the default settings.
 func DefaultServiceProvider() ServiceProvider {
 	return ServiceProvider{NameIDFormat: nameIDFormats[0], SignAssertion: true}
 }

@@ -11,44 +11,44 @@ import (
 	"stonetown/oauth/internal/storage"
 )
 
-// Settings are what a tenant decides about its applications and their tokens. Times are in
+// Settings are the settings of a tenant for its applications and their tokens. Times are in
 // seconds.
 type Settings struct {
-	// DCRMode says who may register applications at [RegisterPath].
+	// DCRMode decides about registration at [protocol.RegisterPath].
 	DCRMode DCRMode `json:"dcr_mode"`
-	// RequireState refuses authorization requests without state. Where they all use PKCE,
-	// that protects from forged answers as well (RFC 9700 §2.1).
+	// RequireState refuses authorization requests without state. PKCE protects from forged
+	// responses as well (RFC 9700 §2.1).
 	RequireState bool `json:"require_state"`
-	// RefreshReuseLeewayS is for how long a refresh token that was replaced still leads to
-	// another one, for clients that lost the answer; 0: not at all.
+	// RefreshReuseLeewayS is how long a refresh token that was replaced still leads to another
+	// one, for clients that did not receive the response; 0: never.
 	RefreshReuseLeewayS int `json:"refresh_reuse_leeway_s"`
-	// RefreshFamilyMaxS is for how long refresh tokens can follow from one authorization.
+	// RefreshFamilyMaxS bounds how long refresh tokens follow from one authorization.
 	RefreshFamilyMaxS int `json:"refresh_family_max_s"`
-	// PreviousSecretTTLS is how long a rotated secret stays valid unless that is said.
+	// PreviousSecretTTLS is how long a rotated secret stays valid by default.
 	PreviousSecretTTLS int `json:"previous_secret_ttl_s"`
-	// Tokens says how long tokens are good of applications that do not say it.
+	// Tokens are the lifetimes of tokens of applications that set none.
 	Tokens Lifetimes `json:"token_defaults"`
 	// TrustedOrigins are web origins that may read responses of the API, besides those of
 	// applications.
 	TrustedOrigins []string `json:"trusted_origins,omitempty"`
 }
 
-// Lifetimes are how long tokens are good.
+// Lifetimes are the lifetimes of tokens.
 type Lifetimes struct {
 	AccessS  int `json:"access_token_ttl_s"`
 	RefreshS int `json:"refresh_token_ttl_s"`
 }
 
-// DCRMode says who may register applications (RFC 7591 §3).
+// DCRMode decides about dynamic client registration (RFC 7591 §3).
 type DCRMode string
 
 // The modes of registration.
 const (
 	DCROff                DCRMode = "off"
-	DCRInitialAccessToken DCRMode = "initial_access_token" // who has a token for that
+	DCRInitialAccessToken DCRMode = "initial_access_token" // callers with an access token of that scope
 )
 
-// How far a tenant's settings may go.
+// The bounds of settings.
 const (
 	MostRefreshReuseLeeway  = time.Minute
 	LeastRefreshFamily      = minRefreshTokenTTL
@@ -62,7 +62,7 @@ const (
 	defaultPreviousLifetime = 72 * time.Hour
 )
 
-// DefaultSettings hold for a tenant that decided nothing.
+// DefaultSettings returns the settings of a tenant that has set none.
 func DefaultSettings() Settings {
 	return Settings{
 		DCRMode: DCROff, RequireState: true,
@@ -71,14 +71,14 @@ func DefaultSettings() Settings {
 	}
 }
 
-// Settings reads a tenant's settings. It is not cached: what asks does so once in a while,
-// and by primary key.
+// Settings reads the settings of a tenant. They are not cached: few requests need them, and
+// they are read by primary key.
 func (s *Registry) Settings(ctx context.Context, tenantID string) (Settings, error) {
 	return SelectSettings(ctx, s.db, tenantID)
 }
 
-// UpdateSettings changes a tenant's settings within a transaction; change gets them as they
-// are and makes of them what they shall be.
+// UpdateSettings changes the settings of a tenant within a transaction. change is applied to
+// the present settings.
 func (s *Registry) UpdateSettings(ctx context.Context, tx *sqldb.Tx, tenantID string, change func(*Settings)) (before, after Settings, err error) {
 	if before, err = SelectSettings(ctx, tx, tenantID); err != nil {
 		return before, after, err

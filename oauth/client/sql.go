@@ -19,7 +19,7 @@ const columns = `client_id, id, name, type, state, allowed_scopes, audience, acc
 	updated_at, changed_by, secret_rotated_at, last_used_at, token_exchange,
 	options, service_provider`
 
-// values are those of the columns.
+// values returns the values of the columns.
 func (a Application) values() []any {
 	return []any{
 		a.TenantID, a.ClientID, a.ID, a.Name, string(a.Type), string(a.State), strings.Join(a.AllowedScopes, " "), a.Audience,
@@ -38,8 +38,7 @@ func insertRow(ctx context.Context, tx *sqldb.Tx, a Application) error {
 	return err
 }
 
-// updateRow brings an application to its present state; when it was last used
-// is noted elsewhere.
+// updateRow stores the present state of an application, except its last use.
 func updateRow(ctx context.Context, tx *sqldb.Tx, a Application) error {
 	v := a.values()
 	_, err := tx.Exec(ctx, `
@@ -52,6 +51,7 @@ func updateRow(ctx context.Context, tx *sqldb.Tx, a Application) error {
 	return err
 }
 
+// Select reads an application by its client id. It fails with [ErrNotFound].
 func Select(ctx context.Context, q storage.Querier, tenantID, clientID string) (Application, error) {
 	if !sqldb.IsText(clientID) {
 		return Application{}, ErrNotFound
@@ -59,6 +59,7 @@ func Select(ctx context.Context, q storage.Querier, tenantID, clientID string) (
 	return scanRow(q.QueryRow(ctx, `SELECT `+columns+` FROM applications WHERE tenant_id = $1 AND client_id = $2`, tenantID, clientID), tenantID)
 }
 
+// SelectByID reads an application by its id. It fails with [ErrNotFound].
 func SelectByID(ctx context.Context, q storage.Querier, tenantID, applicationID string) (Application, error) {
 	if !sqldb.IsText(applicationID) {
 		return Application{}, ErrNotFound
@@ -134,12 +135,12 @@ func selectPage(ctx context.Context, db *sqldb.DB, tenantID string, f Filter, af
 	return found, rows.Err()
 }
 
-// likeLiteral makes a pattern of LIKE that matches a text alone.
+// likeLiteral escapes a text for LIKE.
 var likeLiteral = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
 
 func fold(text string) string { return strings.ToLower(norm.NFC.String(text)) }
 
-// selectOrigins lists the origins that enabled applications name.
+// selectOrigins reads the origins that enabled applications name, by client id.
 func selectOrigins(ctx context.Context, db *sqldb.DB, tenantID string) (map[string][]string, error) {
 	rows, err := db.Query(ctx, `
 		SELECT client_id, allowed_origins FROM applications

@@ -12,21 +12,21 @@ import (
 	"stonetown/tuplestore"
 )
 
-// TokenExchange says what an application may exchange tokens for (RFC 8693). It is kept
-// twice: here, for those who read it, and as relations of the engine, which are asked when
-// tokens are exchanged. Both change in one transaction.
+// TokenExchange is what an application may exchange tokens for (RFC 8693). It is stored twice:
+// here, for readers, and as relations of the engine, which decide. Both change in one
+// transaction.
 type TokenExchange struct {
 	Enabled          bool     `json:"enabled"`
 	AllowedAudiences []string `json:"allowed_audiences"` // absolute URIs, at most 50
-	// RequireClientAuthentication: else whoever holds a token of the application can
-	// exchange it.
+	// RequireClientAuthentication: without it, the possession of a token of the application
+	// suffices to exchange the token.
 	RequireClientAuthentication bool  `json:"require_client_authentication"`
 	ActAs                       ActAs `json:"act_as"`
-	// SubjectTokens says which tokens the application may exchange.
+	// SubjectTokens decides which tokens the application may exchange.
 	SubjectTokens SubjectTokens `json:"subject_tokens,omitempty"`
 }
 
-// SubjectTokens says which tokens an application may exchange.
+// SubjectTokens decides which tokens an application may exchange.
 type SubjectTokens string
 
 const (
@@ -36,13 +36,13 @@ const (
 	OwnSubjectTokens SubjectTokens = "own"
 )
 
-// ActAs says whether somebody can act in the place of others through an application.
+// ActAs decides about delegation: actors that act for other subjects, through an application.
 type ActAs struct {
 	Enabled             bool     `json:"enabled"`
-	AllowedSubjectTypes []string `json:"allowed_subject_types"` // those others: user, application
+	AllowedSubjectTypes []string `json:"allowed_subject_types"` // of these subjects: user, application
 }
 
-// DefaultTokenExchange is what an application of a type may exchange unless it is said:
+// DefaultTokenExchange returns the settings of a new application of a type: it may exchange
 // nothing.
 func (t Type) DefaultTokenExchange() TokenExchange {
 	return TokenExchange{
@@ -51,7 +51,7 @@ func (t Type) DefaultTokenExchange() TokenExchange {
 	}
 }
 
-// ActAsRelations permit an application to let somebody act as a subject of a type.
+// ActAsRelations permit an application to let actors act for subjects of a type.
 var ActAsRelations = map[string]string{schema.UserType: schema.ActAsUser, schema.ApplicationType: schema.ActAsApplication}
 
 const maxAudiences = 50
@@ -79,20 +79,20 @@ func (t TokenExchange) validate(of Type) error {
 	return nil
 }
 
-// ValidAudience reports whether a text can name an API (RFC 8707 §2).
+// ValidAudience reports whether a text can be an audience (RFC 8707 §2).
 func ValidAudience(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && u.IsAbs() && len(text) <= engine.MaxID && visible(text) && !strings.Contains(text, "#")
 }
 
-// relation says one thing about an application.
+// relation is a relation whose subject is an application.
 type relation struct {
 	object tuplestore.Object
 	name   string
 }
 
-// relations are what an application may do, in the engine's terms: the administrative
-// scopes that it holds, and what it may exchange.
+// relations returns the relations of an application: the administrative scopes that it holds,
+// and its permissions to exchange tokens.
 func (a Application) relations() []relation {
 	all := a.exchanges()
 	for _, scope := range a.holds() {
@@ -101,7 +101,7 @@ func (a Application) relations() []relation {
 	return all
 }
 
-// exchanges are the relations by which an application may exchange tokens.
+// exchanges returns the relations by which an application may exchange tokens.
 func (a Application) exchanges() (all []relation) {
 	self := tuplestore.Object{Type: schema.ApplicationType, ID: a.ClientID}
 	if a.TokenExchange.Enabled {
@@ -118,12 +118,13 @@ func (a Application) exchanges() (all []relation) {
 	return all
 }
 
+// AudienceObject returns the object of an audience.
 func AudienceObject(audience string) tuplestore.Object {
 	return tuplestore.Object{Type: schema.AudienceType, ID: audience}
 }
 
-// relationsChanged are the writes by which the relations of an application as it was become
-// those of it as it is.
+// relationsChanged returns the writes that change the relations of an application from one
+// state to another.
 func relationsChanged(before, after Application) (ops []engine.WriteOp) {
 	was, is := before.relations(), after.relations()
 	of := func(r relation, gone bool) engine.WriteOp {
@@ -145,9 +146,9 @@ func relationsChanged(before, after Application) (ops []engine.WriteOp) {
 	return ops
 }
 
-// Managed reports whether a relation of an object is kept by the operations on
-// applications and by nobody else: which tokens they may exchange, and that they exist. The
-// empty relation stands for the object itself.
+// Managed reports whether only the operations on applications may write a relation of an
+// object: its existence, and what an application may exchange. The empty relation stands for
+// the object itself.
 func Managed(o tuplestore.Object, relation string) bool {
 	switch {
 	case o.Type == schema.ApplicationType && relation == "":

@@ -18,7 +18,7 @@ import (
 	"stonetown/oauth/scope"
 )
 
-// Bounds of what an application can be set up with.
+// The bounds of the settings of applications.
 const (
 	minAccessTokenTTL  = time.Minute
 	maxAccessTokenTTL  = protocol.MaxAccessTokenTTL
@@ -31,40 +31,39 @@ const (
 	maxScopes          = 500
 )
 
-// ValidationError says what of an application cannot be as it is said to be. It wraps
-// [ErrApplicationInvalid].
+// ValidationError is a refusal of one field of an application. It wraps [ErrInvalid].
 type ValidationError struct{ Field, Code, Message string }
 
 func (e *ValidationError) Error() string { return e.Field + " " + e.Message }
 
-// Unwrap makes it [ErrApplicationInvalid].
+// Unwrap returns [ErrInvalid].
 func (e *ValidationError) Unwrap() error { return ErrInvalid }
 
 // UnknownScopesError is returned for scopes that the tenant does not have. It wraps
-// [ErrApplicationInvalid].
+// [ErrInvalid].
 type UnknownScopesError struct{ Scopes []string }
 
 func (e *UnknownScopesError) Error() string {
 	return fmt.Sprintf("scope %q is not registered", e.Scopes[0])
 }
 
-// Unwrap makes it [ErrApplicationInvalid].
+// Unwrap returns [ErrInvalid].
 func (e *UnknownScopesError) Unwrap() error { return ErrInvalid }
 
-// RedirectURIError is returned for a redirect URI that is malformed or not allowed by
-// RFC 8252, or whose form is refused outright. It wraps [ErrApplicationInvalid].
+// RedirectURIError is returned for a redirect URI that is malformed or not allowed by RFC
+// 8252, or whose form is forbidden. It wraps [ErrInvalid].
 type RedirectURIError struct {
 	URI       string
 	Reason    string
-	Forbidden bool // its form: no server of any kind should accept it
+	Forbidden bool // its form, which no server should accept
 }
 
 func (e *RedirectURIError) Error() string { return "redirect URI refused: " + e.Reason }
 
-// Unwrap makes it [ErrApplicationInvalid].
+// Unwrap returns [ErrInvalid].
 func (e *RedirectURIError) Unwrap() error { return ErrInvalid }
 
-// DefaultScopes are what an application of a type may ask for unless it is said.
+// DefaultScopes returns the scopes of a new application of a type.
 func (t Type) DefaultScopes() []string {
 	if !t.HasUsers() {
 		return nil
@@ -72,7 +71,7 @@ func (t Type) DefaultScopes() []string {
 	return append(slices.Clone(scope.OIDC), "me:read", "me:write")
 }
 
-// Defaults are an application of a type of which nothing more has been said.
+// Defaults returns a new application of a type with all defaults.
 func (t Type) Defaults() *Application {
 	a := &Application{
 		Type: t, AllowedScopes: t.DefaultScopes(),
@@ -84,7 +83,7 @@ func (t Type) Defaults() *Application {
 	return a
 }
 
-// validate refuses what an application cannot be.
+// validate refuses an application that is not valid.
 func (a Application) validate(ctx context.Context, tx *sqldb.Tx, fetch *outbound.Client) error {
 	if !a.Type.valid() {
 		return &ValidationError{"type", "unknown_value", fmt.Sprintf("must be one of %q", Types)}
@@ -149,8 +148,8 @@ func (a Application) validateScopes(ctx context.Context, tx *sqldb.Tx) error {
 	if len(rest) == 0 {
 		return nil
 	}
-	// Written rather than read: who takes a scope back at the same time then waits, and
-	// finds that it is in use.
+	// A write instead of a read: a concurrent deletion of the scope then waits, and fails
+	// because the scope is in use.
 	var unknown []string
 	for _, name := range rest {
 		if !scope.Valid(name) {
@@ -171,8 +170,8 @@ func (a Application) validateScopes(ctx context.Context, tx *sqldb.Tx) error {
 	return nil
 }
 
-// validText refuses a text that is too long or has control characters but line breaks and
-// tabs.
+// validText refuses a text that is too long or has control characters other than line breaks
+// and tabs.
 func validText(field, value string) error {
 	switch {
 	case !text.IsParagraphs(value):
@@ -183,7 +182,7 @@ func validText(field, value string) error {
 	return nil
 }
 
-// validLine refuses a text that is too long or more than a line.
+// validLine refuses a text that is too long or has several lines.
 func validLine(field, value string) error {
 	if !text.IsLine(value) {
 		return &ValidationError{field, "invalid", "must be one line of UTF-8 without control characters"}
@@ -191,12 +190,12 @@ func validLine(field, value string) error {
 	return validText(field, value)
 }
 
-// privateScheme is a scheme of an application's own, which by RFC 8252 §7.1 is a domain
-// name in reverse, and so has a dot.
+// privateScheme matches a private-use URI scheme. It is a reversed domain name (RFC 8252
+// §7.1), and so contains a dot.
 var privateScheme = regexp.MustCompile(`^[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+$`)
 
-// validateRedirectURI refuses what could lead a code elsewhere than where it was meant to go
-// (RFC 8252, RFC 9700 §4.1).
+// validateRedirectURI refuses redirect URIs that could lead a code to another receiver (RFC
+// 8252, RFC 9700 §4.1).
 func validateRedirectURI(t Type, uri string) error {
 	forbidden := func(reason string) error { return &RedirectURIError{uri, reason, true} }
 	invalid := func(reason string) error { return &RedirectURIError{uri, reason, false} }
@@ -222,7 +221,7 @@ func validateRedirectURI(t Type, uri string) error {
 		return forbidden("scheme")
 	case u.User != nil || strings.Contains(strings.SplitN(uri, "?", 2)[0], "@"):
 		return forbidden("userinfo")
-	case strings.Contains(u.Host, "%"): // an escape, or the zone of an address
+	case strings.Contains(u.Host, "%"): // an escape, or the zone of an IPv6 address
 		return forbidden("host")
 	case strings.Contains("/"+path+"/", "/../"), strings.Contains(path, "%2e%2e"), strings.Contains(path, "..;"), strings.Contains(path, ".%2e"), strings.Contains(path, "%2e."):
 		return forbidden("path")
@@ -245,8 +244,8 @@ func validateRedirectURI(t Type, uri string) error {
 	return invalid("scheme")
 }
 
-// visible reports whether a text is visible ASCII: what is not has to be encoded in a
-// URL, and a host in Punycode.
+// visible reports whether a text is visible ASCII. Everything else has to be encoded in a URL,
+// and in a host with Punycode.
 func visible(text string) bool {
 	for i := range len(text) {
 		if text[i] <= ' ' || text[i] > '~' {

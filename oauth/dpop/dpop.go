@@ -1,19 +1,18 @@
-// Package dpop judges proofs that who sends a request holds a private key (RFC 9449).
+// Package dpop verifies proofs of possession of a private key (RFC 9449).
 //
-// A proof is a JWT for one request. Its header has the public half of the key that signed
-// it; its claims say what the request is and which proof this is:
+// A proof is a JWT for one request. Its header has the public key; its claims describe the
+// request and identify the proof:
 //
 //	htm  the method
 //	htu  the URL, without query and fragment
-//	iat  when it was made, no more than [Window] ago or ahead
-//	jti  names it among those of the key
-//	ath  SHA-256 of the access token that comes with it, if one does
+//	iat  the time at which it was made, at most [Window] ago or ahead
+//	jti  identifies it among the proofs of the key
+//	ath  SHA-256 of the access token of the request, if there is one
 //
-// A token that is bound to a key names its thumbprint (RFC 7638), and is good only beside
-// a proof of that key: who steals the token alone has nothing, and who steals a proof has
-// one for a request that was made. That it is not made again is for the caller to see to:
-// nothing is remembered here, so that a proof is judged by itself. [Proof.ReplayKey] must
-// not have come before; [Proof.Until] says for how long that needs to be known.
+// A token that is bound to a key names the key's thumbprint (RFC 7638), and is valid only with
+// a proof of the key. A stolen token alone is useless, and a stolen proof is for a request
+// that was already made. The package stores nothing: the caller must refuse a proof whose
+// [Proof.ReplayKey] was used before, and has to store it until [Proof.Until].
 package dpop
 
 import (
@@ -35,64 +34,64 @@ import (
 	"github.com/lestrrat-go/jwx/v3/jws"
 )
 
-// Header is the header of requests that proofs come in.
+// Header is the header field of proofs.
 const Header = "DPoP"
 
-// Algs are the algorithms that proofs may be signed with.
+// Algs are the supported signature algorithms of proofs.
 var Algs = []string{"ES256", "RS256", "PS256", "EdDSA"}
 
 const (
-	// Window is how far the clock of the client may be from ours, either way, with the
-	// time that the request takes.
+	// Window is the tolerance for the clock of the client, in both directions, including the
+	// duration of the request.
 	Window = time.Minute
 
 	maxProof = 8 << 10 // bytes: an RSA key of maxModulus, its signature, and a long URL
 	maxID    = 256     // bytes of jti
 
-	// Bits of RSA moduli: less is weak, more is work for us.
+	// The bounds of RSA moduli, in bits: shorter keys are weak, longer ones slow.
 	minModulus, maxModulus = 2048, 4096
 )
 
-// Reason says in a word why a proof was refused.
+// Reason is the reason for which a proof is refused.
 type Reason string
 
 const (
-	Missing        Reason = "missing"         // there is none
-	Repeated       Reason = "repeated"        // there are several
-	Malformed      Reason = "malformed"       // not a signed JWT, or a claim is missing or has no sense
+	Missing        Reason = "missing"         // the request has none
+	Repeated       Reason = "repeated"        // the request has several
+	Malformed      Reason = "malformed"       // not a signed JWT, or a claim is missing or invalid
 	WrongType      Reason = "wrong_type"      // a JWT for another purpose
 	UnsupportedAlg Reason = "unsupported_alg" // not one of [Algs]
-	WrongKey       Reason = "wrong_key"       // its key is not public, weak, elsewhere, or not for its algorithm
+	WrongKey       Reason = "wrong_key"       // its key is private, weak, referenced, or for another algorithm
 	BadSignature   Reason = "bad_signature"   // not signed by its key
 	WrongMethod    Reason = "wrong_method"    // for a request with another method
 	WrongURL       Reason = "wrong_url"       // for a request to another URL
 	WrongTime      Reason = "wrong_time"      // made too long ago, or in the future
 	WrongToken     Reason = "wrong_token"     // for a request with another access token
-	Replayed       Reason = "replayed"        // it came before; never of [Verify]
+	Replayed       Reason = "replayed"        // it was used before; not returned by [Verify]
 )
 
-// Error is the refusal of a proof, of which it quotes nothing.
+// Error is the refusal of a proof. It never quotes the proof.
 type Error struct{ Reason Reason }
 
 func (e *Error) Error() string { return "DPoP proof refused: " + string(e.Reason) }
 
-// Request is what a proof has to be for.
+// Request is the request that a proof has to match.
 type Request struct {
-	Proofs []string  // values of [Header]; there must be one
-	Method string    // as it was sent: methods are case-sensitive
-	URL    string    // by which the server knows itself, whatever the client says; query and fragment do not count
-	Token  string    // access token that the request is sent with; empty: none
-	Now    time.Time // when it came
+	Proofs []string  // the values of [Header]; there must be one
+	Method string    // as sent: methods are case-sensitive
+	URL    string    // the server's own URL, not one from the request's headers; query and fragment are ignored
+	Token  string    // the access token of the request; empty: none
+	Now    time.Time // the time of the request
 }
 
-// Proof is a proof that is right.
+// Proof is a valid proof.
 type Proof struct {
-	Thumbprint string    // of the key: SHA-256 in base64url (RFC 7638), as in cnf.jkt and dpop_jkt
-	ReplayKey  string    // the same for all proofs of the key with this jti: SHA-256 in base64url
-	Until      time.Time // when the proof will have become too old
+	Thumbprint string    // of the key (RFC 7638), as in cnf.jkt and dpop_jkt
+	ReplayKey  string    // of the key and the jti: SHA-256 in base64url
+	Until      time.Time // the time after which the proof is too old
 }
 
-// Verify judges the proof of a request (RFC 9449 §4.3). It fails with [*Error].
+// Verify verifies the proof of a request (RFC 9449 §4.3). It fails with [*Error].
 func Verify(r Request) (Proof, error) {
 	switch {
 	case len(r.Proofs) == 0:
@@ -106,7 +105,7 @@ func Verify(r Request) (Proof, error) {
 	if err != nil {
 		return Proof{}, err
 	}
-	made, id, err := judge(r, payload)
+	made, id, err := check(r, payload)
 	if err != nil {
 		return Proof{}, err
 	}
@@ -115,10 +114,10 @@ func Verify(r Request) (Proof, error) {
 		return Proof{}, &Error{WrongKey}
 	}
 	thumbprint := base64.RawURLEncoding.EncodeToString(sum)
-	return Proof{thumbprint, digest(thumbprint + id), made.Add(Window)}, nil // thumbprints are of one length
+	return Proof{thumbprint, digest(thumbprint + id), made.Add(Window)}, nil // all thumbprints have one length
 }
 
-// open returns what a proof says, and the key that has signed it.
+// open returns the payload of a proof, and the key that signed it.
 func open(proof string) (key jwk.Key, payload []byte, err error) {
 	encoded, _, _ := strings.Cut(proof, ".")
 	text, err := base64.RawURLEncoding.DecodeString(encoded)
@@ -135,7 +134,7 @@ func open(proof string) (key jwk.Key, payload []byte, err error) {
 		return nil, nil, &Error{WrongType}
 	case json.Unmarshal(header["alg"], &name) != nil || !slices.Contains(Algs, name):
 		return nil, nil, &Error{UnsupportedAlg}
-	case hasAny(header, "crit", "b64"): // nothing critical is understood here (RFC 7515 §4.1.11)
+	case hasAny(header, "crit", "b64"): // no extension is supported (RFC 7515 §4.1.11)
 		return nil, nil, &Error{Malformed}
 	case hasAny(header, "jku", "x5u", "x5c", "x5t", "x5t#S256"):
 		return nil, nil, &Error{WrongKey}
@@ -152,8 +151,8 @@ func open(proof string) (key jwk.Key, payload []byte, err error) {
 	return key, payload, nil
 }
 
-// readKey reads a key that is public, strong enough and for an algorithm; public is nil of
-// others.
+// readKey returns a key that is public, strong enough and for an algorithm; otherwise public
+// is nil.
 func readKey(text jsontext.Value, alg string) (key jwk.Key, public crypto.PublicKey) {
 	var members map[string]jsontext.Value
 	if json.Unmarshal(text, &members) != nil || hasAny(members, "d", "p", "q", "dp", "dq", "qi", "oth", "k") {
@@ -188,8 +187,8 @@ func hasAny(members map[string]jsontext.Value, names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { _, has := members[name]; return has })
 }
 
-// judge compares what a proof says with the request that it came with.
-func judge(r Request, payload []byte) (made time.Time, id string, err error) {
+// check compares the claims of a proof with its request.
+func check(r Request, payload []byte) (made time.Time, id string, err error) {
 	var claims struct {
 		ID     string   `json:"jti"`
 		Method string   `json:"htm"`

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// normalize writes an absolute http or https URL in the one way in which all that are the
-// same by RFC 3986 §6.2.2 and §6.2.3 are written, without query and fragment: lower case
-// of scheme and host, no default port, no escape that need not be one and the others in
-// upper case, no dot segments. It reports whether there is one.
+// normalize returns the normal form of an absolute http or https URL, without query and
+// fragment (RFC 3986 §6.2.2 and §6.2.3): lower case of scheme and host, no default port, no
+// unnecessary escapes and the others in upper case, no dot segments. It reports whether the
+// URL is one.
 func normalize(text string) (string, bool) {
 	u, err := url.Parse(text)
 	if err != nil || u.Opaque != "" || u.User != nil || u.Hostname() == "" {
@@ -23,8 +23,8 @@ func normalize(text string) (string, bool) {
 	return u.Scheme + "://" + host + path, ok && (u.Scheme == "http" || u.Scheme == "https")
 }
 
-// normalizePath does the part of a path, as it was sent. What may not stand in a URL
-// unescaped is escaped, as browsers do not with all of it.
+// normalizePath returns the normal form of a path. Characters that a URL must escape are
+// escaped, because browsers do not escape all of them.
 func normalizePath(raw string) (string, bool) {
 	var b strings.Builder
 	for i := 0; i < len(raw); i++ {
@@ -57,8 +57,8 @@ func unreserved(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }
 
-// removeDots resolves the segments . and .. of an absolute path (RFC 3986 §5.2.4). Others,
-// empty ones among them, stay.
+// removeDots resolves the segments . and .. of an absolute path (RFC 3986 §5.2.4). All others
+// stay, also empty ones.
 func removeDots(path string) string {
 	var kept []string
 	segments := strings.Split(strings.TrimPrefix(path, "/"), "/")

@@ -6,7 +6,7 @@ import (
 	"stonetown/internal/eventlog"
 )
 
-// rotated is the event of keys that have entered a state.
+// rotated is the event of keys that entered a state.
 func rotated(ctx context.Context, emergency bool, changed []Key) eventlog.Event {
 	type key struct {
 		KID   string `json:"kid"`

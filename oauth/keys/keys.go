@@ -1,3 +1,25 @@
+// Package keys has the signing keys of a tenant. Every token of a tenant is signed with a key
+// of its own, so a token of one tenant means nothing to another.
+//
+// A tenant has an ES256 key, the default, and an RS256 key of 2048 bits for clients that need
+// it. The id of a key is its RFC 7638 thumbprint. Private keys are sealed under the master key
+// of the deployment. The first keys are made when the first token is issued or the key set is
+// first read; processes that do so at once agree on one pair.
+//
+// # Rotation
+//
+//	next      published for a day, so that every client has it before it signs
+//	active    signs, for 90 days
+//	retired   published until the last token that it signed has expired, and an hour longer
+//	removed   refused; the private key is deleted
+//
+// The steps that the keys of a tenant have to take are a function of the keys and the time
+// (plan). Any process takes the steps that are due, if the keys have not changed since it
+// planned, so no process leads. A process may work with keys that are a minute old: no key
+// signs that was published for less than a day, and none is removed that was retired for less.
+// The exception is an emergency ([Service.Rotate]): old keys are removed and new ones sign at
+// once. Removals go through the feed of revocations, and a process that has a removed key
+// reads the keys again.
 package keys
 
 import (
@@ -28,8 +50,7 @@ import (
 // Alg is a signature algorithm of RFC 7518 §3.1.
 type Alg string
 
-// The algorithms that tokens are signed with. There are no others: what is not
-// listed here, none and the HMAC family among it, verifies nowhere.
+// The algorithms of tokens. All others, such as none and the HMAC family, are refused.
 const (
 	ES256 Alg = "ES256"
 	RS256 Alg = "RS256"
@@ -46,7 +67,7 @@ func (a Alg) JWA() jwa.SignatureAlgorithm {
 	return jwa.ES256()
 }
 
-// generate makes a private key for the algorithm.
+// generate returns a new private key for the algorithm.
 func (a Alg) generate() (crypto.Signer, error) {
 	if a == RS256 {
 		return rsa.GenerateKey(rand.Reader, 2048)
@@ -54,7 +75,7 @@ func (a Alg) generate() (crypto.Signer, error) {
 	return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 }
 
-// generate generates and seals a key of a tenant.
+// generate returns a new key of a tenant, sealed.
 func generate(sealer *seal.Key, tenantID string, alg Alg, now time.Time) (Key, error) {
 	private, err := alg.generate()
 	if err != nil {
@@ -72,15 +93,14 @@ func generate(sealer *seal.Key, tenantID string, alg Alg, now time.Time) (Key, e
 	return Key{KID: kid, Alg: alg, CreatedAt: now, sealed: sealer.Seal(tenantID, kid, pkcs8)}, nil
 }
 
-// publicJWK is the public half as a JWK (RFC 7517 §4), with its RFC 7638
-// thumbprint as its id.
+// publicJWK returns the public key as a JWK (RFC 7517 §4), with its RFC 7638 thumbprint as id.
 func publicJWK(alg Alg, private crypto.Signer) (jwk.Key, error) {
 	public, err := jwk.Import(private.Public())
 	if err != nil {
 		return nil, err
 	}
 	return public, errors.Join(
-		jwk.AssignKeyID(public), // SHA-256 unless told otherwise
+		jwk.AssignKeyID(public), // the default is SHA-256
 		public.Set(jwk.AlgorithmKey, alg.JWA()),
 		public.Set(jwk.KeyUsageKey, jwk.ForSignature),
 	)
@@ -94,7 +114,7 @@ func (k Key) open(sealer *seal.Key, tenantID string) (crypto.Signer, error) {
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(pkcs8)
 	if err != nil {
-		return nil, errors.New("not a PKCS #8 key") // the parser's error may quote it
+		return nil, errors.New("not a PKCS #8 key") // the error of the parser may quote the key
 	}
 	private, ok := parsed.(crypto.Signer)
 	if !ok {
@@ -103,25 +123,24 @@ func (k Key) open(sealer *seal.Key, tenantID string) (crypto.Signer, error) {
 	return private, nil
 }
 
-// signingKey is a key ready to sign with.
+// signingKey is a key that is ready to sign.
 type signingKey struct {
 	kid     string
 	private crypto.Signer
 }
 
-// verifyingKey is a key ready to verify with, for one algorithm.
+// verifyingKey is a key that is ready to verify, for one algorithm.
 type verifyingKey struct {
 	Alg    Alg
 	Public crypto.PublicKey
 }
 
-// keyring is what a tenant's keys are used for. It is not changed after it was
-// made.
+// keyring has the keys of a tenant. It is immutable.
 type keyring struct {
-	sign    map[Alg]signingKey      // active ones
-	verify  map[string]verifyingKey // those published, by kid
+	sign    map[Alg]signingKey      // the active keys
+	verify  map[string]verifyingKey // the published keys, by kid
 	jwks    []byte                  // JSON, public members only
-	keys    []revocation.Item       // what would say that one of them was removed since
+	keys    []revocation.Item       // the revocations that end the validity of this value
 	staleAt time.Time
 }
 
@@ -146,8 +165,7 @@ func openKeyring(sealer *seal.Key, tenantID string, keys []Key) (*keyring, error
 		if key.State == Active {
 			ring.sign[key.Alg] = signingKey{key.KID, private}
 		}
-		// Nobody has a token of a key that is next, so there is no harm in verifying with it;
-		// and it may be active elsewhere by now.
+		// A key that is next here may already be active on another process.
 		ring.verify[key.KID] = verifyingKey{key.Alg, private.Public()}
 		ring.keys = append(ring.keys, revocation.Item{TenantID: tenantID, Kind: revocation.Key, ID: key.KID})
 	}
@@ -156,7 +174,8 @@ func openKeyring(sealer *seal.Key, tenantID string, keys []Key) (*keyring, error
 	return ring, err
 }
 
-// Service opens tenants' keys and keeps those of the tenants in use.
+// Service has the signing keys of all tenants, and keeps those of the tenants in use open. It
+// is safe for concurrent use.
 type Service struct {
 	db      *sqldb.DB
 	sealer  *seal.Key
@@ -168,26 +187,26 @@ type Service struct {
 
 const (
 	keyringCacheSize = 4096
-	keyringFor       = time.Minute      // how old a cached ring may get
-	keyringTimeout   = 30 * time.Second // making an RSA key and committing it, on a busy machine
+	keyringFor       = time.Minute      // the greatest age of a cached keyring
+	keyringTimeout   = 30 * time.Second // to make an RSA key and commit it on a busy machine
 )
 
+// New returns the keys in a database. revoked is the feed of removals.
 func New(db *sqldb.DB, sealer *seal.Key, clock func() time.Time, revoked *revocation.Feed) *Service {
 	cache, err := lru.New[string, *keyring](keyringCacheSize)
 	if err != nil {
-		panic(err) // only of a size that is not positive
+		panic(err) // the size is positive
 	}
 	return &Service{db: db, sealer: sealer, clock: clock, revoked: revoked, cache: cache}
 }
 
-// ring returns the keys of a tenant, which it makes first if there are none. They may be
-// as old as keyringFor, but none of them was removed. What a caller is looking for plays
-// no part: a key that is not in a ring is not looked for again, so a stranger cannot make
-// work by naming unknown ones, and nobody misses any, as keys are next for much longer
-// than a ring gets old.
+// ring returns the keys of a tenant. If there are none, it makes them first. The keys may be
+// as old as keyringFor, but none of them was removed. It does not depend on the key that the
+// caller looks for: an unknown id causes no read, so a token with one is cheap. No key is
+// missed, because keys are next for much longer than keyringFor.
 func (k *Service) ring(ctx context.Context, tenantID string) (*keyring, error) {
 	ring, _ := k.cache.Get(tenantID)
-	for range 3 { // what is in the cache, what was being read when a key was removed, what was read since
+	for range 3 { // the cached keyring, one that was read while a key was removed, one that was read since
 		if ring == nil || !k.clock().Before(ring.staleAt) {
 			var err error
 			if ring, err = k.read(ctx, tenantID); err != nil {
@@ -206,8 +225,8 @@ func (k *Service) ring(ctx context.Context, tenantID string) (*keyring, error) {
 	return nil, fmt.Errorf("signing keys of tenant %s: %w", tenantID, errKeysChanged)
 }
 
-// read reads the keys of a tenant. Callers that wait for one tenant's keys share the work,
-// which is why it outlives the caller that began it.
+// read reads the keys of a tenant. Callers that wait for the keys of one tenant share the
+// read, so it does not end with the caller that began it.
 func (k *Service) read(ctx context.Context, tenantID string) (*keyring, error) {
 	result := k.flight.DoChan(tenantID, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keyringTimeout)
@@ -252,8 +271,8 @@ func (s *Service) VerificationKey(ctx context.Context, tenantID, kid string) (ke
 	return key, ok, nil
 }
 
-// JWKS returns the tenant's public keys as a JWK set (RFC 7517 §5). The bytes
-// are shared: do not change them.
+// JWKS returns the public keys of a tenant as a JWK set (RFC 7517 §5). The bytes are shared
+// and must not be changed.
 func (s *Service) JWKS(ctx context.Context, tenant protocol.Tenant) ([]byte, error) {
 	ring, err := s.ring(ctx, tenant.ID)
 	if err != nil {
@@ -262,7 +281,7 @@ func (s *Service) JWKS(ctx context.Context, tenant protocol.Tenant) ([]byte, err
 	return ring.jwks, nil
 }
 
-// Sign makes a JWT with the tenant's key of an algorithm.
+// Sign returns a JWT that is signed with the active key of an algorithm.
 func (s *Service) Sign(ctx context.Context, tenant protocol.Tenant, alg Alg, typ string, payload any) (string, error) {
 	ring, err := s.ring(ctx, tenant.ID)
 	if err != nil {

@@ -14,38 +14,35 @@ import (
 	"stonetown/oauth/revocation"
 )
 
-// State is where in its life a signing key is.
+// State is the state of a signing key.
 type State string
 
-// The states, in the order in which a key passes them. In an emergency it skips those
-// between.
+// The states, in their order. In an emergency a key skips those in between.
 const (
 	Next    State = "next"    // published, and does not sign yet
 	Active  State = "active"  // signs; there is one of each algorithm
-	Retired State = "retired" // signs no longer; what it has signed is good
-	Removed State = "removed" // what it has signed is refused, and its private half is gone
+	Retired State = "retired" // no longer signs; its tokens are valid
+	Removed State = "removed" // its tokens are refused, and the private key is deleted
 )
 
 const (
-	// publishedFor is how long a key is published before it signs, so that everybody has it
-	// by then who keeps a key set for up to a day; and until all processes publish it.
+	// publishedFor is how long a key is published before it signs: longer than clients cache a key
+	// set, which is up to a day, and than processes cache the keys.
 	publishedFor = 24*time.Hour + keyringFor
 
 	// signsFor is how long a key signs.
 	signsFor = 90 * 24 * time.Hour
 
-	// retiredFor is how long a retired key is published: until the last token that it has
-	// signed has expired, and an hour. In that hour fall the minute for which other processes
-	// may have signed with it still, as they know the keys of a minute ago, and the
-	// difference of clocks. So nobody has to wait for anybody when a key is retired.
+	// retiredFor is how long a retired key is published: until the last token that it signed has
+	// expired, and an hour. The hour covers the minute in which other processes may still sign
+	// with it, and the difference of clocks. So a key is retired without coordination.
 	retiredFor = protocol.MaxAccessTokenTTL + time.Hour
 
-	// RecordedFor is how long a key that was removed is listed.
+	// RecordedFor is how long a removed key is listed.
 	RecordedFor = 90 * 24 * time.Hour
 )
 
-// Key is a key that a tenant's tokens are signed with. Times are zero if what they
-// are of did not happen.
+// Key is a signing key of a tenant. The time of a state that the key has not entered is zero.
 type Key struct {
 	KID         string // RFC 7638 thumbprint
 	Alg         Alg
@@ -55,12 +52,12 @@ type Key struct {
 	RetiredAt   time.Time
 	RemovedAt   time.Time
 
-	// sealed is the private half, as PKCS #8, for (tenant, KID). The public half is derived
-	// from it, so that whoever can only write to the database cannot plant a key.
+	// sealed is the private key, as PKCS #8, sealed for (tenant, KID). The public key is derived
+	// from it, so that write access to the database does not suffice to plant a key.
 	sealed []byte
 }
 
-// enter is the key in another state.
+// enter returns the key in another state.
 func (k Key) enter(state State, now time.Time) Key {
 	k.State = state
 	switch state {
@@ -74,18 +71,18 @@ func (k Key) enter(state State, now time.Time) Key {
 	return k
 }
 
-// step is a state that a key enters: one that is there, or, without an id, a new one.
+// step is a state that a key enters. A step without kid makes a new key.
 type step struct {
 	kid string
 	alg Alg
 	to  State
 }
 
-// plan says which steps the keys of a tenant take, in this order, at a time. It depends on
+// plan returns the steps that the keys of a tenant take at a time, in order. It depends on
 // nothing else.
 type plan func(keys []Key, now time.Time) []step
 
-// due is the plan of the life that keys have by themselves.
+// due is the plan of the periodic rotation.
 func due(keys []Key, now time.Time) (steps []step) {
 	for _, alg := range Algs {
 		active, next := find(keys, alg, Active), find(keys, alg, Next)
@@ -106,8 +103,8 @@ func due(keys []Key, now time.Time) (steps []step) {
 	return steps
 }
 
-// succeed is the plan of a rotation that somebody asks for: every active key gets a
-// successor now, unless it has one. The rest is due in its time.
+// succeed is the plan of a requested rotation: every active key gets a successor now, unless
+// it has one. The following steps are due in their time.
 func succeed(keys []Key, _ time.Time) (steps []step) {
 	for _, alg := range Algs {
 		switch {
@@ -120,8 +117,8 @@ func succeed(keys []Key, _ time.Time) (steps []step) {
 	return steps
 }
 
-// replace is the plan of an emergency: whoever has got at one key may have got at all, so
-// they are removed, also those that are next, and new ones sign.
+// replace is the plan of an emergency: an intruder who has one key may have all, so all are
+// removed, also those that are next, and new ones sign.
 func replace(keys []Key, _ time.Time) (steps []step) {
 	for _, k := range keys {
 		if k.State != Removed {
@@ -142,13 +139,13 @@ func find(keys []Key, alg Alg, state State) *Key {
 	return &keys[i]
 }
 
-// errKeysChanged: another process has changed a tenant's keys in between.
+// errKeysChanged: another process changed the keys of the tenant concurrently.
 var errKeysChanged = errors.New("the signing keys were changed concurrently")
 
-// advance lets the keys of a tenant take the steps of a plan, and returns them as they are
-// then. Any number of processes may do so at once: the steps are written if the keys are
-// still those that they were planned for, and else planned anew. New keys are made before
-// the transaction, for which an RSA key would be a long time.
+// advance takes the steps of a plan for the keys of a tenant, and returns the keys afterwards.
+// Processes may do so at once: the steps are written if the keys are still those of the plan,
+// and otherwise planned again. New keys are made before the transaction, because an RSA key
+// takes long.
 func (k *Service) advance(ctx context.Context, tenantID string, by plan, emergency bool) ([]Key, error) {
 	for {
 		before, err := selectKeys(ctx, k.db, tenantID)
@@ -179,14 +176,14 @@ func (k *Service) advance(ctx context.Context, tenantID string, by plan, emergen
 					k.revoked.Set(&b, revocation.Item{TenantID: tenantID, Kind: revocation.Key, ID: key.KID}, now.Add(retiredFor))
 				}
 			}
-			if len(before) > 0 { // a tenant's first keys replace none
+			if len(before) > 0 { // the first keys of a tenant are no rotation
 				eventlog.Append(&b, tenantID, rotated(ctx, emergency, changed))
 			}
 			return tx.Send(ctx, &b)
 		})
 		switch {
 		case err == nil:
-			k.cache.Remove(tenantID) // other processes follow within keyringFor, or at once where keys are removed
+			k.cache.Remove(tenantID) // other processes follow within keyringFor, or at once if keys are removed
 			return selectKeys(ctx, k.db, tenantID)
 		case !errors.Is(err, errKeysChanged) && !sqldb.IsUniqueViolation(err):
 			return nil, err
@@ -194,7 +191,7 @@ func (k *Service) advance(ctx context.Context, tenantID string, by plan, emergen
 	}
 }
 
-// take returns the keys that steps change, as they are after them.
+// take returns the keys that steps change, as they are afterwards.
 func (k *Service) take(tenantID string, keys []Key, steps []step, now time.Time) (changed []Key, err error) {
 	for _, s := range steps {
 		var key Key
@@ -210,15 +207,15 @@ func (k *Service) take(tenantID string, keys []Key, steps []step, now time.Time)
 	return changed, nil
 }
 
-// List lists the keys of a tenant, also those removed in the last 90 days.
+// List lists the keys of a tenant, including those that were removed in the last 90 days.
 func (s *Service) List(ctx context.Context, tenantID string) ([]Key, error) {
 	return selectKeys(ctx, s.db, tenantID)
 }
 
-// Rotate publishes successors of a tenant's keys, unless there are some, which
-// sign when they have been published for a day ([Service.Run]). In an emergency new keys
-// sign at once and all others are removed: when it returns, no process accepts a token that
-// they have signed. It returns the keys as they are then.
+// Rotate publishes successors of a tenant's keys, unless there are some. They sign when they
+// have been published for a day. In an emergency new keys sign at once and all others are
+// removed: when Rotate returns, no process accepts a token that they signed. It returns the
+// keys as they are then.
 func (s *Service) Rotate(ctx context.Context, tenantID string, emergency bool) ([]Key, error) {
 	by := succeed
 	if emergency {
@@ -234,14 +231,14 @@ func (s *Service) Rotate(ctx context.Context, tenantID string, emergency bool) (
 	return keys, nil
 }
 
-// RotateDue lets all keys take the steps that are due.
+// RotateDue takes the steps that are due, for all tenants.
 func (s *Service) RotateDue(ctx context.Context) error {
 	tenants, err := selectLivingKeys(ctx, s.db)
 	if err != nil {
 		return err
 	}
 	var failed []error
-	for tenantID, keys := range tenants { // in no order, so that several processes share the work
+	for tenantID, keys := range tenants { // in random order, so that processes share the work
 		if len(due(keys, s.clock())) == 0 {
 			continue
 		}
@@ -252,7 +249,7 @@ func (s *Service) RotateDue(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// asProduct is the context of changes that the product makes without a caller.
+// asProduct returns the context of a change that the product makes without a caller.
 func asProduct(ctx context.Context) context.Context {
 	return eventlog.WithOrigin(ctx, func() eventlog.Origin { return eventlog.Origin{} })
 }

@@ -8,8 +8,8 @@ import (
 	"stonetown/oauth/internal/storage"
 )
 
-// putKey queues that a key is as it is. It violates an index if another of the algorithm
-// is active or next.
+// putKey queues the present state of a key. It violates an index if another key of the
+// algorithm is active or next.
 func putKey(b *sqldb.Batch, tenantID string, k Key) {
 	b.Queue(`
 		INSERT INTO signing_keys (tenant_id, kid, alg, state, private_sealed, created_at, activated_at, retired_at, removed_at)
@@ -19,7 +19,7 @@ func putKey(b *sqldb.Batch, tenantID string, k Key) {
 		[]any{tenantID, k.KID, string(k.Alg), string(k.State), k.sealed, k.CreatedAt.UnixMicro(), storage.Micros(k.ActivatedAt), storage.Micros(k.RetiredAt), storage.Micros(k.RemovedAt)}, nil)
 }
 
-// keyColumns but for the private half.
+// keyColumns are all columns except the private key.
 const keyColumns = `kid, alg, state, created_at, activated_at, retired_at, removed_at`
 
 func scanKey(rows *sqldb.Rows, k *Key, others ...any) error {
@@ -29,7 +29,7 @@ func scanKey(rows *sqldb.Rows, k *Key, others ...any) error {
 	return err
 }
 
-// selectKeys reads the keys of a tenant, by algorithm, and of each the active one first.
+// selectKeys reads the keys of a tenant by algorithm, the active one first.
 func selectKeys(ctx context.Context, from interface {
 	Query(ctx context.Context, sql string, args ...any) (*sqldb.Rows, error)
 }, tenantID string,
@@ -52,8 +52,8 @@ func selectKeys(ctx context.Context, from interface {
 	return keys, nil
 }
 
-// selectLivingKeys reads the keys of all tenants that are not removed, without their
-// private halves.
+// selectLivingKeys reads the keys of all tenants that are not removed, without the private
+// keys.
 func selectLivingKeys(ctx context.Context, db *sqldb.DB) (byTenant map[string][]Key, err error) {
 	rows, err := db.Query(ctx, `SELECT `+keyColumns+`, tenant_id FROM signing_keys WHERE state <> 'removed'`)
 	if err != nil {

@@ -1,9 +1,12 @@
+// Package protocol has the names and types that all of OAuth shares: the tenant as an
+// authorization server, refusals with their error codes, grant and token types, endpoint
+// paths, and random secrets.
 package protocol
 
-// Code is an error code of the token endpoint (RFC 6749 §5.2, RFC 8707 §2).
+// Code is an error code of an OAuth endpoint (RFC 6749 §5.2, RFC 8707 §2).
 type Code string
 
-// The codes that [Service.Token] answers with.
+// The error codes of the token endpoint.
 const (
 	InvalidRequest       Code = "invalid_request"
 	InvalidClient        Code = "invalid_client"
@@ -15,7 +18,7 @@ const (
 	InvalidDPoPProof     Code = "invalid_dpop_proof" // RFC 9449 §5
 )
 
-// The codes of refused registrations (RFC 7591 §3.2.2).
+// The error codes of client registration (RFC 7591 §3.2.2).
 const (
 	InvalidRedirectURI       Code = "invalid_redirect_uri"
 	InvalidClientMetadata    Code = "invalid_client_metadata"
@@ -25,8 +28,8 @@ const (
 // NewError returns a refusal.
 func NewError(code Code, description string) *Error { return &Error{code, description} }
 
-// Error is a refusal that the client is told about. Description holds nothing
-// secret and only characters that RFC 6749 §5.2 allows in error_description.
+// Error is a refusal that is reported to the client. Description contains no secret and only
+// characters that RFC 6749 §5.2 allows in error_description.
 type Error struct {
 	Code        Code
 	Description string
@@ -34,7 +37,7 @@ type Error struct {
 
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Description }
 
-// Codes of redirects (OIDC Core §3.1.2.6, RFC 6749 §4.1.2.1).
+// The error codes of the authorization endpoint (OIDC Core §3.1.2.6, RFC 6749 §4.1.2.1).
 const (
 	UnsupportedResponseType = "unsupported_response_type"
 	LoginRequired           = "login_required"
@@ -45,7 +48,7 @@ const (
 	RequestNotSupported     = "request_not_supported"
 )
 
-// Codes of the device grant (RFC 8628 §3.5).
+// The error codes of the device grant (RFC 8628 §3.5).
 const (
 	AuthorizationPending Code = "authorization_pending"
 	SlowDown             Code = "slow_down"

@@ -2,13 +2,13 @@ package protocol
 
 import "time"
 
-// GrantDeviceCode is the grant of RFC 8628.
+// GrantDeviceCode is the device authorization grant (RFC 8628).
 const GrantDeviceCode = "urn:ietf:params:oauth:grant-type:device_code"
 
-// GrantTokenExchange is the grant of RFC 8693.
+// GrantTokenExchange is the token exchange grant (RFC 8693).
 const GrantTokenExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
 
-// The types of token (RFC 8693 §3).
+// The token types of token exchange (RFC 8693 §3).
 const (
 	TypeAccessToken  = "urn:ietf:params:oauth:token-type:access_token"
 	TypeRefreshToken = "urn:ietf:params:oauth:token-type:refresh_token"
@@ -16,32 +16,32 @@ const (
 	TypeJWT          = "urn:ietf:params:oauth:token-type:jwt"
 )
 
-// The grants of users.
+// The grants that lead from an authorization request to tokens.
 const (
 	GrantAuthorizationCode = "authorization_code" // RFC 6749 §4.1
 	GrantRefreshToken      = "refresh_token"      // RFC 6749 §6
 )
 
-// GrantTypes are the ways to get tokens.
+// GrantTypes are the supported grant types.
 var GrantTypes = []string{GrantAuthorizationCode, GrantRefreshToken, GrantClientCredentials, GrantDeviceCode, GrantTokenExchange}
 
-// The values of token_type, and schemes of authentication at resources.
+// The values of token_type, which are also the authentication schemes at resources.
 const (
 	TokenTypeBearer = "Bearer" // RFC 6750
 	TokenTypeDPoP   = "DPoP"   // RFC 9449
 )
 
-// ResponseTypeCode is the only response type.
+// ResponseTypeCode is the only supported response type.
 const ResponseTypeCode = "code"
 
-// GrantClientCredentials is the grant of RFC 6749 §4.4.
+// GrantClientCredentials is the client credentials grant (RFC 6749 §4.4).
 const GrantClientCredentials = "client_credentials"
 
 // MaxAccessTokenTTL bounds the lifetime of access tokens. It also bounds how long a retired
 // signing key is published and a revocation is stored.
 const MaxAccessTokenTTL = 24 * time.Hour
 
-// Levels of assurance, as values of acr.
+// The levels of assurance, as values of the claim acr.
 const (
 	AAL1 = "aal1"
 	AAL2 = "aal2"

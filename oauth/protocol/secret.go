@@ -6,13 +6,14 @@ import (
 	"encoding/base64"
 )
 
-// Hash is what is kept of a secret.
+// Hash returns the form in which a secret is stored: its SHA-256 in base64url. Secrets have
+// 256 random bits, so a slower hash is not needed.
 func Hash(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// NewToken makes a secret: a prefix and 256 random bits in base64url.
+// NewToken returns a new secret: a prefix and 256 random bits in base64url.
 func NewToken(prefix string) string {
 	raw := make([]byte, 32)
 	rand.Read(raw)

@@ -1,6 +1,6 @@
 package protocol
 
-// Tenant is what the package needs to know of one.
+// Tenant is a tenant as an authorization server.
 type Tenant struct {
 	ID      string
 	BaseURL string // issuer and default audience

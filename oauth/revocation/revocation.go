@@ -1,3 +1,11 @@
+// Package revocation is the feed of revocations: access tokens, applications and signing keys
+// that are no longer valid before they expire.
+//
+// Every verification asks for them, and few requests change them. So each process keeps the
+// revocations in memory and reads new ones from the database at most once in half a [Lease],
+// and only while tokens are verified. A verification costs a lookup in memory. What a process
+// has read is at most one lease old, and a request that revokes something waits for one lease
+// before it answers ([Feed.Settle]). After the answer no process accepts what was revoked.
 package revocation
 
 import (
@@ -14,17 +22,16 @@ import (
 )
 
 const (
-	// Lease is how old a process lets what it knows of revocations become. Who
-	// revokes waits as long before it answers, so that from then on no process accepts
-	// what was revoked; that takes clocks that run equally fast, not equal clocks.
+	// Lease bounds the age of the revocations that a process has in memory. The rule above
+	// requires clocks that run equally fast, not equal clocks.
 	Lease = 200 * time.Millisecond
-	// overlap is how far every reading looks back behind the one before: further
-	// than clocks differ and transactions take.
+	// overlap is how far each read looks back before the one before it. It is longer than clocks
+	// differ and than transactions take.
 	overlap = time.Minute
 )
 
-// Item names what counts no longer: an access token by its jti, all of an
-// application, or all that a key has signed.
+// Item names what is revoked: an access token by its jti, an application with all its tokens,
+// or a signing key with all that it has signed.
 type Item struct{ TenantID, Kind, ID string }
 
 const (
@@ -33,33 +40,32 @@ const (
 	Key    = "key"
 )
 
-// Feed is what a process knows of them. It reads from the database what is new, at
-// most once in half a lease while tokens are verified and never while none are, so that a
-// verification costs a lookup in memory.
+// Feed is the revocations that one process has in memory. It is safe for concurrent use.
 type Feed struct {
 	db    *sqldb.DB
 	clock func() time.Time
 
 	reads  singleflight.Group
-	readAt atomic.Pointer[time.Time] // when the last reading began, for the lease
-	behind atomic.Bool               // a reading is under way of which nobody waits for the end
+	readAt atomic.Pointer[time.Time] // when the last read began, for the lease
+	behind atomic.Bool               // a read is in progress in the background
 
 	mu     sync.RWMutex
-	known  map[Item]int64 // until when, in microseconds since 1970
-	since  int64          // when the last reading began, by the clock that rows are stamped by
-	tidied int64          // when what is over was last forgotten
+	known  map[Item]int64 // expiry, in microseconds since 1970
+	since  int64          // when the last read began, by the clock of the rows
+	tidied int64          // when expired revocations were last removed
 }
 
+// New returns the feed of the revocations in a database.
 func New(db *sqldb.DB, clock func() time.Time) *Feed {
 	return &Feed{db: db, clock: clock, known: map[Item]int64{}}
 }
 
-// Has reports whether any of some things was revoked. Those without an id were not.
+// Has reports whether any of some items is revoked. Items without an ID are not.
 func (r *Feed) Has(ctx context.Context, things ...Item) (bool, error) {
 	for {
 		at := r.readAt.Load()
 		if at == nil || time.Since(*at) > Lease {
-			// Others may wait for the same reading, so it does not end with this request.
+			// Other requests may share the read, so it does not end with this request.
 			reading := r.reads.DoChan("", func() (any, error) { return nil, r.read(context.WithoutCancel(ctx)) })
 			select {
 			case <-ctx.Done():
@@ -74,7 +80,7 @@ func (r *Feed) Has(ctx context.Context, things ...Item) (bool, error) {
 		if time.Since(*at) > Lease/2 && r.behind.CompareAndSwap(false, true) {
 			go func() {
 				defer r.behind.Store(false)
-				// If it fails, who comes when the lease is over is told.
+				// If it fails, the next request after the lease gets the error.
 				_, _, _ = r.reads.Do("", func() (any, error) { return nil, r.read(context.WithoutCancel(ctx)) })
 			}()
 		}
@@ -93,7 +99,7 @@ func (r *Feed) knows(things []Item) bool {
 	return false
 }
 
-// read takes note of what has changed.
+// read reads the revocations since the last read.
 func (r *Feed) read(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -134,8 +140,7 @@ func (r *Feed) read(ctx context.Context) error {
 	return nil
 }
 
-// Set queues that something counts no longer; expires is when nothing of it would be good
-// any more.
+// Set queues a revocation. expires is the time at which the item would have expired.
 func (r *Feed) Set(b *sqldb.Batch, it Item, expires time.Time) {
 	b.Queue(`
 		INSERT INTO revocations (tenant_id, kind, id, changed_at, expires_at) VALUES ($1, $2, $3, $4, $5)
@@ -143,7 +148,7 @@ func (r *Feed) Set(b *sqldb.Batch, it Item, expires time.Time) {
 		[]any{it.TenantID, it.Kind, it.ID, r.clock().UnixMicro(), expires.UnixMicro()}, nil)
 }
 
-// Settle waits until every process goes by what was committed before.
+// Settle waits until every process has read the revocations that were committed before.
 func (r *Feed) Settle(ctx context.Context) {
 	r.readAt.Store(nil)
 	select {

@@ -4,8 +4,7 @@ import (
 	"stonetown/internal/document"
 )
 
-// Document is the public representation of a scope: operations answer it, and events
-// carry it.
+// Document is the public representation of a scope, in responses and in events.
 type Document struct {
 	Name        string              `json:"name"`
 	Description string              `json:"description"`
@@ -14,7 +13,7 @@ type Document struct {
 	CreatedAt   *document.Timestamp `json:"created_at"` // null: it is built in
 }
 
-// Document is the public representation of the scope.
+// Document returns the public representation of the scope.
 func (s Scope) Document() Document {
 	return Document{s.Name, s.Description, s.Entitlement, s.BuiltIn, document.TimeOrNull(s.CreatedAt)}
 }

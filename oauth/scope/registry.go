@@ -22,20 +22,20 @@ var (
 	ErrNotFound = errors.New("scope is not registered")
 	// ErrExists is returned for a scope that is registered already.
 	ErrExists = errors.New("scope is already registered")
-	// ErrReserved is returned for what would change a scope of the product's own.
+	// ErrReserved is returned for a change of a built-in scope.
 	ErrReserved = errors.New("scope is built in")
-	// ErrInvalid is returned for what cannot be the name of a scope.
+	// ErrInvalid is returned for a name that a scope cannot have.
 	ErrInvalid = errors.New("name of a scope is not 1 to 128 printable ASCII characters without space, quotation mark and backslash")
 	// ErrInUse is returned for a scope that a group or an application has.
 	ErrInUse = errors.New("scope is in use by a group or an application")
 )
 
-// Entitlement says how users come to have a scope.
+// Entitlement is the way in which users become entitled to a scope.
 type Entitlement string
 
 const (
-	BySelf  Entitlement = "self"  // by being users; applications ask for it
-	ByGroup Entitlement = "group" // by being in a group that holds it
+	BySelf  Entitlement = "self"  // every user is; applications request it
+	ByGroup Entitlement = "group" // members of a group that holds it
 )
 
 // Scope is a scope of a tenant.
@@ -52,20 +52,20 @@ type Relations interface {
 	Retire(ctx context.Context, tenantID string, o tuplestore.Object, origin engine.Origin) (token string, err error)
 }
 
-// Registry knows the scopes of every tenant: those of the product and those that the
-// tenant registered. It is safe for concurrent use.
+// Registry stores the scopes that tenants define, beside the built-in ones. It is safe for
+// concurrent use.
 type Registry struct {
 	db        *sqldb.DB
 	relations Relations
 	clock     func() time.Time
 }
 
-// NewRegistry returns the registry kept in a database, whose tables are [Migrations].
+// NewRegistry returns the registry in a database.
 func NewRegistry(db *sqldb.DB, relations Relations) *Registry {
 	return &Registry{db, relations, time.Now}
 }
 
-// describe describes a scope of the product's own.
+// describe returns a built-in scope.
 func describe(name string) Scope {
 	what, verb, _ := strings.Cut(name, ":")
 	s := Scope{Name: name, Entitlement: ByGroup, BuiltIn: true}
@@ -93,8 +93,7 @@ func (r *Registry) List(ctx context.Context, tenantID string) ([]Scope, error) {
 // maxScopeName bounds the name of a scope, in bytes.
 const maxScopeName = 128
 
-// Create registers a scope. It fails with [ErrScopeInvalid], [ErrScopeReserved] or
-// [ErrScopeExists].
+// Create registers a scope. It fails with [ErrInvalid], [ErrReserved] or [ErrExists].
 func (r *Registry) Create(ctx context.Context, tenantID string, s Scope) (Scope, error) {
 	switch {
 	case len(s.Name) > maxScopeName || !Valid(s.Name):
@@ -119,9 +118,8 @@ func (r *Registry) Create(ctx context.Context, tenantID string, s Scope) (Scope,
 	return s, nil
 }
 
-// Update changes a scope: change makes of it what it shall be, but for its name.
-// Without a difference nothing is written. It fails with [ErrScopeReserved] or
-// [ErrScopeNotFound].
+// Update changes a scope, except its name. change is applied to the present scope; if it
+// changes nothing, nothing is written. It fails with [ErrReserved] or [ErrNotFound].
 func (r *Registry) Update(ctx context.Context, tenantID, name string, change func(*Scope)) (after Scope, err error) {
 	if IsBuiltin(name) {
 		return Scope{}, ErrReserved
@@ -151,8 +149,8 @@ func (r *Registry) Update(ctx context.Context, tenantID, name string, change fun
 	return after, nil
 }
 
-// Delete removes a scope that no group or application has. origin names the actor. It fails with
-// [ErrScopeReserved], [ErrScopeNotFound] or [ErrScopeInUse].
+// Delete removes a scope that no group or application has. origin names the actor. It fails
+// with [ErrReserved], [ErrNotFound] or [ErrInUse].
 func (r *Registry) Delete(ctx context.Context, tenantID, name string, origin engine.Origin) error {
 	switch {
 	case IsBuiltin(name):
@@ -160,7 +158,7 @@ func (r *Registry) Delete(ctx context.Context, tenantID, name string, origin eng
 	case !Valid(name):
 		return ErrNotFound
 	}
-	// Groups come to hold scopes in line with this, and look whether they are there.
+	// Groups get scopes in the same order of transactions, and require that they exist.
 	origin.Also = func(ctx context.Context, tx *sqldb.Tx) error {
 		n, err := tx.Exec(ctx, `DELETE FROM scopes WHERE tenant_id = $1 AND name = $2`, tenantID, name)
 		if err == nil && n == 0 {
@@ -192,8 +190,8 @@ type Querier interface {
 	Query(ctx context.Context, sql string, args ...any) (*sqldb.Rows, error)
 }
 
-// UnknownScopes returns those of some scopes that a tenant does not have, as a
-// transaction sees them (nil: as they are now).
+// UnknownScopes returns those of some scopes that a tenant does not have, as a transaction
+// reads them; nil reads the present state.
 func (r *Registry) UnknownScopes(ctx context.Context, from *sqldb.Tx, tenantID string, scopes []string) (unknown []string, err error) {
 	for _, scope := range scopes {
 		if !IsBuiltin(scope) {
@@ -214,6 +212,7 @@ func (r *Registry) UnknownScopes(ctx context.Context, from *sqldb.Tx, tenantID s
 	return slices.DeleteFunc(unknown, func(scope string) bool { _, ok := registered[scope]; return ok }), nil
 }
 
+// Registered reads the scopes that a tenant defined, by name.
 func Registered(ctx context.Context, from Querier, tenantID string) (map[string]Scope, error) {
 	rows, err := from.Query(ctx, `SELECT name, description, entitlement, created_at FROM scopes WHERE tenant_id = $1`, tenantID)
 	if err != nil {
@@ -233,7 +232,7 @@ func Registered(ctx context.Context, from Querier, tenantID string) (map[string]
 	return found, rows.Err()
 }
 
-// applicationsUse reports whether an application of the tenant may ask for a scope.
+// applicationsUse reports whether an application of the tenant has a scope.
 func applicationsUse(ctx context.Context, tx *sqldb.Tx, tenantID, scope string) (bool, error) {
 	rows, err := tx.Query(ctx, `SELECT allowed_scopes FROM applications WHERE tenant_id = $1`, tenantID)
 	if err != nil {
@@ -251,7 +250,7 @@ func applicationsUse(ctx context.Context, tx *sqldb.Tx, tenantID, scope string) 
 	return used, rows.Err()
 }
 
-// Descriptions are what the tenant says of those scopes that it has described.
+// Descriptions returns the tenant's descriptions of scopes, without those that have none.
 func (s *Registry) Descriptions(ctx context.Context, tenantID string, scopes []string) (map[string]string, error) {
 	registered, err := Registered(ctx, s.db, tenantID)
 	if err != nil {

@@ -1,3 +1,6 @@
+// Package scope has the scopes of a tenant: the syntax of the scope parameter (RFC 6749 §3.3),
+// the built-in scopes of the product's own API, those of OpenID Connect, and the registry of
+// the scopes that the tenant defines.
 package scope
 
 import (
@@ -25,16 +28,16 @@ var Administrative = slices.DeleteFunc(slices.Clone(Builtin), IsSelf)
 // maxScopeParameter bounds the scope parameter of a request, in bytes.
 const maxScopeParameter = 16 << 10
 
-// Set is a set of scopes. It is not changed after it was made.
+// Set is a set of scopes. It must not be changed.
 type Set map[string]struct{}
 
-// Has reports whether the set holds a scope.
+// Has reports whether the set contains a scope.
 func (s Set) Has(scope string) bool {
 	_, ok := s[scope]
 	return ok
 }
 
-// SetOf makes a set of a space-separated list.
+// SetOf returns the set of a list of scopes that are separated by spaces.
 func SetOf(list string) Set {
 	set := make(Set)
 	for scope := range strings.FieldsSeq(list) {
@@ -43,8 +46,8 @@ func SetOf(list string) Set {
 	return set
 }
 
-// Parse splits a scope parameter (RFC 6749 §3.3), keeping the order and
-// dropping repetitions, in time linear in its length.
+// Parse splits a scope parameter (RFC 6749 §3.3), in time linear in its length. It keeps the
+// order and drops repetitions. It fails with [*protocol.Error].
 func Parse(parameter string) ([]string, error) {
 	if len(parameter) > maxScopeParameter {
 		return nil, protocol.NewError(protocol.InvalidScope, "scope is too long")
@@ -66,24 +69,25 @@ func Parse(parameter string) ([]string, error) {
 	return list, nil
 }
 
-// Valid follows scope-token in RFC 6749 §3.3: printable ASCII without
-// space, quotation mark and backslash.
+// Valid reports whether a text is a scope-token of RFC 6749 §3.3: printable ASCII without
+// space, quotation mark and backslash. The asterisk is excluded, because the engine, which
+// stores the holders of scopes, reads it as a wildcard.
 func Valid(scope string) bool {
-	// The engine, which keeps who holds a scope, takes the asterisk for a wildcard.
 	return scope != "" && scope != "*" && !strings.ContainsFunc(scope, func(r rune) bool {
 		return r <= ' ' || r == '"' || r == '\\' || r > '~'
 	})
 }
 
+// IsBuiltin reports whether a scope is one of [Builtin].
 func IsBuiltin(scope string) bool { return slices.Contains(Builtin, scope) }
 
-// IsSelf reports whether every user has a scope: those of OpenID Connect, and those for
-// their own account.
+// IsSelf reports whether every user has a scope: those of OpenID Connect, and the built-in
+// ones for the user's own account.
 func IsSelf(scope string) bool {
 	return slices.Contains(OIDC, scope) || IsBuiltin(scope) && strings.HasPrefix(scope, "me:")
 }
 
-// Intersect are those of some that are among others.
+// Intersect returns the elements of some that are also in others, in their order.
 func Intersect(some, others []string) []string {
 	var both []string
 	for _, item := range some {
@@ -94,8 +98,9 @@ func Intersect(some, others []string) []string {
 	return both
 }
 
-// OfflineAccess is the scope of grants that outlive their session.
+// OfflineAccess is the scope of grants that outlive their session (OIDC Core §11).
 const OfflineAccess = "offline_access"
 
-// OIDC are those that say what an application learns about a user who signs in.
+// OIDC are the scopes of OpenID Connect (OIDC Core §5.4, §11). The first three decide which
+// claims about a user an application gets.
 var OIDC = []string{"openid", "profile", "email", "offline_access"}

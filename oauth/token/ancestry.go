@@ -8,9 +8,9 @@ import (
 	"stonetown/oauth/protocol"
 )
 
-// Ancestor is a token that another one was exchanged from, or the token of an actor, by
-// all that can end it. A token names its ancestors (claim anc), the latest first, so that
-// each of them is looked at when it is verified: revoking one ends every descendant,
+// Ancestor is a token that another one was exchanged for, or the token of an actor, by the ids
+// of everything that can end it. A token names its ancestors (claim anc), the latest first,
+// and each one is checked at verification. So the revocation of one ends every descendant,
 // however long the chain.
 type Ancestor struct {
 	TokenID   string `json:"jti,omitempty"`
@@ -20,8 +20,8 @@ type Ancestor struct {
 	Subject   string `json:"sub,omitempty"`
 }
 
-// MaxAncestors bounds the claim: a token of 16 exchanges has 16 of them, or fewer if
-// actors took part.
+// MaxAncestors bounds the claim: a token of 16 exchanges has 16 ancestors, or more if actors
+// took part.
 const MaxAncestors = 16
 
 // checkAncestors refuses a token of which an ancestor has ended.
@@ -41,7 +41,7 @@ func (s *Service) checkAncestors(ctx context.Context, tenant protocol.Tenant, an
 	return nil
 }
 
-// checkGrant refuses a token whose grant was revoked or, if it does not end with a
+// checkGrant refuses a token whose grant was revoked or, if the grant does not end with a
 // session, whose user was signed out of everything since.
 func (s *Service) checkGrant(ctx context.Context, tenant protocol.Tenant, grantID, sessionID, userID string) error {
 	g, err := s.access.Grant(ctx, tenant, grantID)

@@ -10,8 +10,8 @@ import (
 	"stonetown/tuplestore"
 )
 
-// accessTokenType is the typ header of access tokens (RFC 9068 §2.1). It keeps
-// every other kind of JWT from being taken for one.
+// accessTokenType is the typ header of access tokens (RFC 9068 §2.1). It distinguishes them
+// from all other JWTs.
 const accessTokenType = "at+jwt"
 
 // Claims are the members of an access token (RFC 9068 §2.2).
@@ -22,30 +22,30 @@ type Claims struct {
 	ClientID  string   `json:"client_id"`
 	TenantID  string   `json:"tid"`
 	Scope     string   `json:"scope,omitempty"`
-	IssuedAt  int64    `json:"iat"` // this and the next two in seconds since 1970
+	IssuedAt  int64    `json:"iat"` // as the next two, in seconds since 1970
 	NotBefore int64    `json:"nbf"`
 	Expires   int64    `json:"exp"`
 	TokenID   string   `json:"jti"`
 
-	// Of users, who have signed in.
+	// In tokens of users who have signed in.
 	SessionID string   `json:"sid,omitempty"`
 	GrantID   string   `json:"gid,omitempty"`
 	AuthTime  int64    `json:"auth_time,omitempty"`
 	ACR       string   `json:"acr,omitempty"`
 	AMR       []string `json:"amr,omitempty"`
 
-	// Of tokens that are bound to a key.
+	// In tokens that are bound to a key.
 	Confirmation Confirmation `json:"cnf,omitzero"`
 
-	// Of tokens that others were exchanged for (RFC 8693).
+	// In tokens of a token exchange (RFC 8693).
 	Act       *Actor     `json:"act,omitempty"`
-	Parent    string     `json:"ptok,omitempty"` // jti
+	Parent    string     `json:"ptok,omitempty"` // jti of the subject token
 	Ancestors []Ancestor `json:"anc,omitempty"`
 
-	keyID string // kid of the header, of one that was verified
+	keyID string // kid of the header, of a verified token
 }
 
-// Audience is one string or an array of them on the wire (RFC 7519 §4.1.3).
+// Audience is one string or an array on the wire (RFC 7519 §4.1.3).
 type Audience []string
 
 func (a Audience) MarshalJSON() ([]byte, error) {
@@ -63,16 +63,17 @@ func (a *Audience) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]string)(a))
 }
 
-// Seconds is the inverse of time.Time.Unix.
+// Seconds is the inverse of [time.Time.Unix].
 func Seconds(s int64) time.Time { return time.Unix(s, 0).UTC() }
 
-// Actor is who acts for the subject of a token, and who acted before (RFC 8693 §4.1).
+// Actor is the actor of a token, and the actors before it (RFC 8693 §4.1).
 type Actor struct {
 	Subject  string `json:"sub"`
 	ClientID string `json:"client_id,omitempty"`
 	Act      *Actor `json:"act,omitempty"`
 }
 
+// Depth returns the number of actors.
 func (a *Actor) Depth() int {
 	if a == nil {
 		return 0
@@ -80,8 +81,8 @@ func (a *Actor) Depth() int {
 	return 1 + a.Act.Depth()
 }
 
-// SubjectOf tells a user from an application by the id. That the client is another one
-// proves nothing: it may have exchanged the token of an application.
+// SubjectOf returns the user or application of a sub, by the form of the id. A comparison with
+// client_id would not suffice: a token of an application may have been exchanged by another.
 func SubjectOf(sub string) tuplestore.Subject {
 	if strings.HasPrefix(sub, id.Client+"_") {
 		return tuplestore.Subject{Type: schema.ApplicationType, ID: sub}

@@ -7,12 +7,12 @@ import (
 	"stonetown/oauth/protocol"
 )
 
-// Confirmation names the key that a token is bound to (RFC 7800 §3, RFC 9449 §6.1).
+// Confirmation names the key to which a token is bound (RFC 7800 §3, RFC 9449 §6.1).
 type Confirmation struct {
-	Thumbprint string `json:"jkt,omitempty"` // empty: to none
+	Thumbprint string `json:"jkt,omitempty"` // empty: it is not bound
 }
 
-// TokenType is how a token is presented.
+// TokenType returns the token_type, which is the scheme by which the token is presented.
 func (c Confirmation) TokenType() string {
 	if c.Thumbprint != "" {
 		return protocol.TokenTypeDPoP
@@ -20,10 +20,9 @@ func (c Confirmation) TokenType() string {
 	return protocol.TokenTypeBearer
 }
 
-// VerifyBound is [Service.Verify] for tokens that are bound to a key, and for these only: the
-// request that the token came with must have a proof of that key, which is good once. It
-// says of r what the request was sent with, but for token and time. A token that is refused
-// is a [*TokenError], a proof a [*dpop.Error].
+// VerifyBound is [Service.Verify] for tokens that are bound to a key. The request must have a
+// proof of that key, which is valid once. r describes the request, except token and time.
+// Refusals of the token are [*Error], those of the proof [*dpop.Error].
 func (s *Service) VerifyBound(ctx context.Context, tenant protocol.Tenant, token string, r dpop.Request) (*Principal, error) {
 	p, err := s.verify(ctx, tenant, token)
 	if err != nil {

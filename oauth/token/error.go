@@ -1,23 +1,23 @@
 package token
 
-// Reason says in a word why an access token was refused.
+// Reason is the reason for which an access token is refused.
 type Reason string
 
-// The reasons that [Service.Verify] and [Service.VerifyBound] answer with.
+// The reasons of refusals by [Service.Verify] and [Service.VerifyBound].
 const (
 	Malformed      Reason = "malformed"       // not a signed JWT, or a required claim is missing
 	WrongType      Reason = "wrong_type"      // a JWT for another purpose
-	BadSignature   Reason = "bad_signature"   // not signed by this tenant, or not as its key is used
+	BadSignature   Reason = "bad_signature"   // not signed by this tenant, or with another algorithm than its key's
 	WrongIssuer    Reason = "wrong_issuer"    // issued under another base URL
 	WrongTenant    Reason = "wrong_tenant"    // issued for another tenant
-	WrongAudience  Reason = "wrong_audience"  // meant for another API
-	Expired        Reason = "expired"         // its time is over
-	NotYetValid    Reason = "not_yet_valid"   // its time has not come
-	Revoked        Reason = "revoked"         // its session has ended
-	UnsupportedAlg Reason = "unsupported_alg" // signed with an algorithm that is never used here
-	Bound          Reason = "bound"           // bound to a key, and presented as if it were not
-	NotBound       Reason = "not_bound"       // presented as bound to a key, and it is not
-	WrongKey       Reason = "wrong_key"       // bound to another key than the proof's
+	WrongAudience  Reason = "wrong_audience"  // for another API
+	Expired        Reason = "expired"         // exp has passed
+	NotYetValid    Reason = "not_yet_valid"   // nbf has not come
+	Revoked        Reason = "revoked"         // it was revoked, or something that it depends on has ended
+	UnsupportedAlg Reason = "unsupported_alg" // signed with an algorithm that is not supported
+	Bound          Reason = "bound"           // bound to a key, but presented without a proof
+	NotBound       Reason = "not_bound"       // presented with a proof, but not bound to a key
+	WrongKey       Reason = "wrong_key"       // bound to another key than that of the proof
 )
 
 // Error is the refusal of an access token. It never quotes the token.

@@ -10,34 +10,35 @@ import (
 	"stonetown/oauth/protocol"
 )
 
-// FirstParty is the client_id of tokens that users get from the product itself, without
-// an application.
+// FirstParty is the client_id of tokens that users get from the product itself, without an
+// application.
 const FirstParty = "first-party"
 
-// firstPartyTTL is how long such a token is good; it ends with its session in any case.
+// firstPartyTTL is the lifetime of such a token. It ends with its session in any case.
 const firstPartyTTL = time.Hour
 
-// UserToken is what a token says about its user.
+// UserToken describes the user of a token.
 type UserToken struct {
 	UserID    string
 	SessionID string
 	Methods   []string  // amr (RFC 8176)
-	AuthTime  time.Time // of the last factor that was proved
-	AAL2      bool      // two factors were proved then
+	AuthTime  time.Time // of the last factor
+	AAL2      bool      // two factors were proved
 }
 
-// IssueToUser issues a token for the product's own API to a user who has signed in: for
-// their own account, and with the scopes of their groups. It fails with [ErrPersonGone].
+// IssueToUser issues a token for the product's own API to a user who has signed in, with the
+// scopes for the own account and those of the user's groups. It fails with
+// [access.ErrUserGone].
 func (s *Service) IssueToUser(ctx context.Context, tenant protocol.Tenant, t UserToken) (Response, error) {
 	acr := protocol.AAL1
 	if t.AAL2 {
 		acr = protocol.AAL2
 	}
-	person, err := s.users.User(ctx, tenant.ID, t.UserID)
+	user, err := s.users.User(ctx, tenant.ID, t.UserID)
 	if err != nil {
 		return Response{}, err
 	}
-	carries, err := s.Entitled(ctx, tenant, EntitlementRequest{User: &person, Scopes: []string{"me:read", "me:write"}, GroupScopes: true})
+	carries, err := s.Entitled(ctx, tenant, EntitlementRequest{User: &user, Scopes: []string{"me:read", "me:write"}, GroupScopes: true})
 	if err != nil {
 		return Response{}, err
 	}

@@ -13,15 +13,16 @@ import (
 	"stonetown/oauth/scope"
 )
 
-// IDToken tells an application who has signed in (OIDC Core §2). It names the key that what
-// comes with it is bound to, since it can be exchanged for an access token.
-func (m *Minter) IDToken(ctx context.Context, tenant protocol.Tenant, app client.Application, g access.Grant, person access.User, scopes scope.Set, accessToken string, first bool, key string) (string, error) {
+// IDToken signs an ID token (OIDC Core §2). first states that the user has just signed in;
+// only then it has the nonce. It names the key to which the access token is bound, because it
+// can be exchanged for one. The caller issues it with accessToken.
+func (m *Minter) IDToken(ctx context.Context, tenant protocol.Tenant, app client.Application, g access.Grant, user access.User, scopes scope.Set, accessToken string, first bool, key string) (string, error) {
 	now := m.s.clock()
-	c := person.Claims(scopes)
+	c := user.Claims(scopes)
 	c["iss"], c["aud"], c["azp"] = tenant.BaseURL, app.ClientID, app.ClientID
 	c["iat"], c["exp"], c["auth_time"] = now.Unix(), now.Add(app.AccessTokenTTL).Unix(), g.Authentication.AuthTime.Unix()
 	c["acr"], c["amr"], c["sid"], c["gid"] = g.Authentication.ACR(), g.Authentication.Methods, g.Authentication.SessionID, g.ID
-	sum := sha256.Sum256([]byte(accessToken)) // the hash of every algorithm
+	sum := sha256.Sum256([]byte(accessToken)) // the hash of both algorithms
 	c["at_hash"] = base64.RawURLEncoding.EncodeToString(sum[:16])
 	if first && g.Nonce != "" {
 		c["nonce"] = g.Nonce
@@ -35,7 +36,7 @@ func (m *Minter) IDToken(ctx context.Context, tenant protocol.Tenant, app client
 // idTokenType is the typ header of ID tokens.
 const idTokenType = "JWT"
 
-// IDClaims are what is read from an ID token.
+// IDClaims are the claims that are read from an ID token.
 type IDClaims struct {
 	Issuer    string `json:"iss"`
 	Subject   string `json:"sub"`
@@ -47,7 +48,8 @@ type IDClaims struct {
 	Confirmation Confirmation `json:"cnf"`
 }
 
-// ReadIDToken reads an ID token that has not expired. It fails with [*TokenError].
+// ReadIDToken reads an ID token that has not expired. It fails with [*Error]; with the reason
+// [Expired] it returns the claims as well.
 func (s *Service) ReadIDToken(ctx context.Context, tenant protocol.Tenant, token string) (c IDClaims, err error) {
 	payload, _, err := s.openToken(ctx, tenant, token, strings.ToLower(idTokenType))
 	switch {

@@ -13,15 +13,15 @@ import (
 	"stonetown/oauth/protocol"
 )
 
-// Introspection is what a token says, to those whom it concerns (RFC 7662 §2.2). The zero
-// value is all that others learn: that it is not good, or not for them.
+// Introspection is the state of a token (RFC 7662 §2.2). The zero value is the response for a
+// token that is not valid or does not concern the client.
 type Introspection struct {
 	Active                bool
-	TokenType             string // [TokenTypeBearer] or [TokenTypeDPoP]; empty for refresh tokens
-	Thumbprint            string // of the key that an access token is bound to; empty: to none
+	TokenType             string // [protocol.TokenTypeBearer] or [protocol.TokenTypeDPoP]; empty for refresh tokens
+	Thumbprint            string // of the key to which an access token is bound; empty: none
 	ClientID              string
 	Subject               string
-	Username              string // the address of a user
+	Username              string // the e-mail address of a user
 	Scope                 string
 	Audience              []string
 	Issuer                string
@@ -33,12 +33,12 @@ type Introspection struct {
 	ExpiresAt             time.Time
 	AuthTime              time.Time
 	AuthenticationContext string // acr
-	Actor                 *Actor // act; nil: nobody acts for the subject
+	Actor                 *Actor // act; nil: there is none
 }
 
-// Introspect tells a client that can prove who it is about a token: about its own, and about
-// access tokens that are for it. Whatever ends a token is seen at once. Refusals of the
-// client are [*Error].
+// Introspect returns the state of a token to a client that authenticates: of its own tokens,
+// and of access tokens that have its audience. The end of a token is seen at once. Refusals of
+// the client are [*protocol.Error].
 func (s *Service) Introspect(ctx context.Context, tenant protocol.Tenant, by client.Credentials, token string) (Introspection, error) {
 	app, err := s.authn.Client(ctx, tenant, by)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Service) introspectAccessToken(ctx context.Context, tenant protocol.Ten
 	if err := s.Alive(ctx, tenant, c); err != nil {
 		return Introspection{}, err
 	}
-	scopes, person, err := s.standingScopes(ctx, tenant, c)
+	scopes, user, err := s.standingScopes(ctx, tenant, c)
 	if err != nil {
 		return Introspection{}, err
 	}
@@ -80,35 +80,35 @@ func (s *Service) introspectAccessToken(ctx context.Context, tenant protocol.Ten
 		Actor: c.Act, TokenID: c.TokenID, SessionID: c.SessionID, TenantID: c.TenantID, AuthenticationContext: c.ACR,
 		IssuedAt: Seconds(c.IssuedAt), NotBefore: Seconds(c.NotBefore), ExpiresAt: Seconds(c.Expires),
 	}
-	if person != nil {
-		i.AuthTime, i.Username = Seconds(c.AuthTime), person.Email
+	if user != nil {
+		i.AuthTime, i.Username = Seconds(c.AuthTime), user.Email
 	}
 	return i, nil
 }
 
-// standingScopes are the scopes of an access token that its application may still have,
-// and the user that it speaks for; nil if it speaks for an application.
-func (s *Service) standingScopes(ctx context.Context, tenant protocol.Tenant, c Claims) (scopes []string, person *access.User, err error) {
+// standingScopes returns the scopes of an access token that its application may still have,
+// and the user that it speaks for; nil for an application.
+func (s *Service) standingScopes(ctx context.Context, tenant protocol.Tenant, c Claims) (scopes []string, user *access.User, err error) {
 	if c.AuthTime != 0 {
 		p, err := s.users.User(ctx, tenant.ID, c.Subject)
 		if err != nil {
 			return nil, nil, err
 		}
-		person = &p
+		user = &p
 	}
 	scopes = strings.Fields(c.Scope)
 	app, err := client.Select(ctx, s.db, tenant.ID, c.ClientID)
 	if client.IsNotFound(err) { // the product itself issued the token
-		return scopes, person, nil
+		return scopes, user, nil
 	}
 	granted := scopes
-	if err == nil && person != nil && c.Parent == "" {
+	if err == nil && user != nil && c.Parent == "" {
 		var g access.Grant
 		if g, err = s.access.Grant(ctx, tenant, c.GrantID); err == nil {
 			granted = g.Scopes
 		}
 	}
-	return standing(scopes, app, granted, person), person, err
+	return standing(scopes, app, granted, user), user, err
 }
 
 func (s *Service) introspectRefreshToken(ctx context.Context, tenant protocol.Tenant, app client.Application, token string) (Introspection, error) {
@@ -120,17 +120,17 @@ func (s *Service) introspectRefreshToken(ctx context.Context, tenant protocol.Te
 		return Introspection{}, nil
 	}
 	g := r.Grant
-	person, err := s.access.Holder(ctx, tenant, g, false)
+	user, err := s.access.Holder(ctx, tenant, g, false)
 	if err != nil {
 		return Introspection{}, err
 	}
-	// What the token would lead to now.
-	carries, err := s.Entitled(ctx, tenant, EntitlementRequest{App: app, User: &person, Scopes: g.Scopes, GroupScopes: true})
+	// The scopes to which the token would lead now.
+	carries, err := s.Entitled(ctx, tenant, EntitlementRequest{App: app, User: &user, Scopes: g.Scopes, GroupScopes: true})
 	if err != nil {
 		return Introspection{}, err
 	}
 	return Introspection{
-		Active: true, ClientID: r.ClientID, Subject: person.ID, Username: person.Email, Scope: carries.String(), Issuer: tenant.BaseURL,
+		Active: true, ClientID: r.ClientID, Subject: user.ID, Username: user.Email, Scope: carries.String(), Issuer: tenant.BaseURL,
 		TenantID: tenant.ID, IssuedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, AuthTime: g.Authentication.AuthTime, AuthenticationContext: g.Authentication.ACR(),
 	}, nil
 }

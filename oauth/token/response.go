@@ -4,16 +4,16 @@ import (
 	"time"
 )
 
-// Response is a successful answer of the token endpoint (RFC 6749 §5.1).
+// Response is a successful response of the token endpoint (RFC 6749 §5.1).
 type Response struct {
 	AccessToken string
-	TokenType   string        // [TokenTypeBearer] or [TokenTypeDPoP]
+	TokenType   string        // [protocol.TokenTypeBearer] or [protocol.TokenTypeDPoP]
 	ExpiresIn   time.Duration // whole seconds
-	Scope       string        // what was granted, separated by spaces
+	Scope       string        // the granted scopes, separated by spaces
 
 	IssuedTokenType string // of token exchange
 
-	// Of users' grants.
+	// In responses to grants of users.
 	RefreshToken string
 	IDToken      string // with the scope openid
 }

@@ -13,10 +13,9 @@ import (
 	"stonetown/oauth/revocation"
 )
 
-// Revoke takes a token of a client back (RFC 7009): an access token alone, a refresh token
-// with all that followed from the same authorization. When it returns, no process accepts
-// it any more. Tokens that are not good, or not the client's, are left as they are.
-// Refusals of the client are [*Error].
+// Revoke revokes a token of a client (RFC 7009): an access token alone, a refresh token with
+// its grant. When it returns, no process accepts the token. Tokens that are not valid, or of
+// another client, stay as they are. Refusals of the client are [*protocol.Error].
 func (s *Service) Revoke(ctx context.Context, tenant protocol.Tenant, by client.Credentials, token string) error {
 	app, err := s.authn.Client(ctx, tenant, by)
 	if err != nil {

@@ -6,12 +6,12 @@ import (
 	"stonetown/oauth/protocol"
 )
 
-// UserInfo is what an application may know about the user of an access token (OIDC Core
-// §5.3). It fails with [ErrPersonGone].
+// UserInfo returns the claims about the user of an access token (OIDC Core §5.3). It fails
+// with [access.ErrUserGone].
 func (s *Service) UserInfo(ctx context.Context, tenant protocol.Tenant, p *Principal) (map[string]any, error) {
-	person, err := s.users.User(ctx, tenant.ID, p.Subject)
+	user, err := s.users.User(ctx, tenant.ID, p.Subject)
 	if err != nil {
 		return nil, err
 	}
-	return person.Claims(p.Scopes), nil
+	return user.Claims(p.Scopes), nil
 }

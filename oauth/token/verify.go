@@ -19,46 +19,45 @@ import (
 	"stonetown/schema"
 )
 
-// Principal is who an access token speaks for. It is shared: do not change it.
+// Principal is the user or application for which an access token speaks. It is shared and must
+// not be changed.
 type Principal struct {
 	Subject   string
 	ClientID  string
 	Scopes    scope.Set
 	TokenID   string
-	KeyID     string // kid of the tenant's key that has signed it
+	KeyID     string // kid of the signing key
 	ExpiresAt time.Time
 
-	// Of users, who have signed in: SessionID is empty for others.
+	// For users who have signed in. SessionID is empty for others.
 	SessionID string
-	GrantID   string // what the user has let an application do, if it is that
+	GrantID   string // of the application's access to the user; empty: none
 	AuthTime  time.Time
-	// SecondFactor is when a second factor was proved; zero: it was not.
+	// SecondFactor is the time at which a second factor was proved; zero: never.
 	SecondFactor time.Time
-	// Actor is who acts in the subject's place (RFC 8693); zero: nobody does.
+	// Actor acts for the subject (RFC 8693); zero: there is none.
 	Actor eventlog.Actor
-	// Thumbprint is of the key that the token is bound to (RFC 9449); empty: to none.
+	// Thumbprint is that of the key to which the token is bound (RFC 9449); empty: none.
 	Thumbprint string
-	// MustEnrol: the user can do nothing but add a second factor.
+	// MustEnrol restricts the user to adding a second factor.
 	MustEnrol bool
 
-	// Ancestors are the tokens that it was exchanged from; each of them ends it.
+	// Ancestors are the tokens from which the token descends; the end of each one ends it.
 	Ancestors []Ancestor
 }
 
 const (
-	// maxBearer bounds what is parsed, in bytes: 16 KiB of scopes in base64url,
-	// and the rest.
+	// maxBearer bounds the size of a token in bytes: 16 KiB of scopes in base64url, and the rest.
 	maxBearer = 32 << 10
 
-	// clockSkew is how far ahead of ours the clock of the node that issued a
-	// token may be. It is granted to nbf only: at the other end, late is late.
+	// clockSkew is the tolerance for the clock of the process that issued a token. It applies to
+	// nbf only.
 	clockSkew = 10 * time.Second
 )
 
-// Verify checks an access token that was presented to the product's own API on
-// the tenant's host (RFC 9068 §4) by whoever has it, and returns whom it speaks for.
-// Refusals, one that is bound to a key among them ([Service.VerifyBound]), are
-// [*TokenError]; any other error is the server's.
+// Verify verifies an access token for the product's own API on the tenant's host (RFC 9068
+// §4). Refusals are [*Error], also of a token that is bound to a key, see
+// [Service.VerifyBound]; any other error is the server's.
 func (s *Service) Verify(ctx context.Context, tenant protocol.Tenant, bearer string) (*Principal, error) {
 	p, err := s.verify(ctx, tenant, bearer)
 	if err == nil && p.Thumbprint != "" {
@@ -67,9 +66,9 @@ func (s *Service) Verify(ctx context.Context, tenant protocol.Tenant, bearer str
 	return p, err
 }
 
-// verify does so whether or not the token is bound to a key.
+// verify verifies a token whether or not it is bound to a key.
 func (s *Service) verify(ctx context.Context, tenant protocol.Tenant, bearer string) (*Principal, error) {
-	if len(bearer) > maxBearer { // which would cost to hash
+	if len(bearer) > maxBearer { // not hashed, because that takes time
 		return nil, &Error{Malformed}
 	}
 	key := verifiedKey{tenant, sha256.Sum256([]byte(bearer))}
@@ -95,9 +94,9 @@ func (s *Service) verify(ctx context.Context, tenant protocol.Tenant, bearer str
 	return p, nil
 }
 
-// live refuses a token that was revoked since it was issued: alone, with its application,
-// with the key that has signed it, with the grant of its user, or with an ancestor. The
-// token's own session is not looked at ([Service.alive]).
+// live refuses a token that was revoked since it was issued: alone, with its application, its
+// signing key, its grant or an ancestor. It does not check the session of the token itself,
+// see [Service.Alive].
 func (s *Service) live(ctx context.Context, tenant protocol.Tenant, p *Principal) error {
 	var most [8]revocation.Item
 	ends := append(most[:0],
@@ -118,7 +117,7 @@ func (s *Service) live(ctx context.Context, tenant protocol.Tenant, p *Principal
 	return err
 }
 
-// Alive refuses, besides what live refuses, a token whose session has ended.
+// Alive is live, and refuses a token whose session has ended.
 func (s *Service) Alive(ctx context.Context, tenant protocol.Tenant, c Claims) error {
 	if err := s.live(ctx, tenant, c.principal()); err != nil || c.SessionID == "" {
 		return err
@@ -126,8 +125,8 @@ func (s *Service) Alive(ctx context.Context, tenant protocol.Tenant, c Claims) e
 	return s.checkSession(ctx, tenant, c.SessionID)
 }
 
-// Read returns the claims of an access token of the tenant, whatever it is for. It
-// fails with [*TokenError].
+// Read returns the claims of an access token of the tenant, for any audience. It fails with
+// [*Error].
 func (s *Service) Read(ctx context.Context, tenant protocol.Tenant, bearer string, now time.Time) (c Claims, err error) {
 	payload, kid, err := s.openToken(ctx, tenant, bearer, accessTokenType, "application/"+accessTokenType)
 	if err == nil {
@@ -136,8 +135,8 @@ func (s *Service) Read(ctx context.Context, tenant protocol.Tenant, bearer strin
 	return c, err
 }
 
-// openToken returns what a JWT of one of some types says that the tenant has signed, and
-// with which key. It fails with [*TokenError].
+// openToken returns the payload of a JWT that the tenant signed, and the id of the key. The
+// JWT must have one of some types. It fails with [*Error].
 func (s *Service) openToken(ctx context.Context, tenant protocol.Tenant, bearer string, types ...string) (payload []byte, kid string, err error) {
 	if len(bearer) > maxBearer {
 		return nil, "", &Error{Malformed}
@@ -156,7 +155,7 @@ func (s *Service) openToken(ctx context.Context, tenant protocol.Tenant, bearer 
 	if !keys.Alg(alg.String()).Valid() {
 		return nil, "", &Error{UnsupportedAlg}
 	}
-	if header.Has(jws.CriticalKey) { // nothing critical is understood here (RFC 7515 §4.1.11)
+	if header.Has(jws.CriticalKey) { // no extension is supported (RFC 7515 §4.1.11)
 		return nil, "", &Error{Malformed}
 	}
 	kid, _ = header.KeyID()
@@ -174,7 +173,7 @@ func (s *Service) openToken(ctx context.Context, tenant protocol.Tenant, bearer 
 	return payload, kid, nil
 }
 
-// read takes over the claims of a token whose signature is right, and judges them.
+// read reads the claims of a token whose signature is valid, and validates them.
 func (c *Claims) read(tenant protocol.Tenant, payload []byte, now time.Time) error {
 	if json.Unmarshal(payload, c) != nil || c.Subject == "" || c.ClientID == "" || c.TokenID == "" || c.Expires == 0 {
 		return &Error{Malformed}
@@ -189,14 +188,14 @@ func (c *Claims) read(tenant protocol.Tenant, payload []byte, now time.Time) err
 	case !now.Before(Seconds(c.Expires)):
 		return &Error{Expired}
 	case Seconds(c.Expires).After(now.Add(protocol.MaxAccessTokenTTL + clockSkew)):
-		// Nobody issues such tokens but who has got at a key. What was accepted is remembered
-		// until it expires, which must not be after the key's removal is forgotten.
+		// Only a stolen key issues such a token. It must not be cached for longer than the
+		// removal of the key is stored.
 		return &Error{Malformed}
 	}
 	return nil
 }
 
-// principal is whom a token speaks for.
+// principal returns the principal of a token.
 func (c Claims) principal() *Principal {
 	p := &Principal{
 		Subject: c.Subject, ClientID: c.ClientID, Scopes: scope.SetOf(c.Scope),
@@ -216,21 +215,20 @@ func (c Claims) principal() *Principal {
 	return p
 }
 
-// IsApplication reports whether the token speaks for an application, and not for a user.
+// IsApplication reports whether the token speaks for an application.
 func (p *Principal) IsApplication() bool { return SubjectOf(p.Subject).Type == schema.ApplicationType }
 
-// Acting reports whether somebody else acts in the subject's place.
+// Acting reports whether an actor acts for the subject.
 func (p *Principal) Acting() bool { return p.Actor.ID != "" }
 
-// verifiedTokens remembers what has been verified, in shards so that cores do
-// not wait for one lock.
+// verifiedTokens caches verified tokens, in shards so that cores do not wait for one lock.
 type verifiedTokens struct {
 	shards [verifiedShards]*lru.Cache[verifiedKey, *Principal]
 }
 
-// verifiedKey holds everything that the answer depends on but time: the tenant,
-// because a token is good on one only, and the whole hash, because of a part an
-// attacker could find two tokens for.
+// verifiedKey has everything on which the result depends except time: the tenant, because a
+// token is valid for one only, and the whole hash, because an attacker could find two tokens
+// with the same part of it.
 type verifiedKey struct {
 	tenant protocol.Tenant
 	token  [sha256.Size]byte
@@ -246,7 +244,7 @@ func newVerifiedTokens() *verifiedTokens {
 	for i := range v.shards {
 		shard, err := lru.New[verifiedKey, *Principal](verifiedShardSize)
 		if err != nil {
-			panic(err) // only of a size that is not positive
+			panic(err) // the size is positive
 		}
 		v.shards[i] = shard
 	}

@@ -25,7 +25,7 @@ type Key struct {
 	public     jwk.Key
 }
 
-// NewKey makes one.
+// NewKey returns a new key.
 func NewKey(t testing.TB) *Key {
 	t.Helper()
 	k := new(Key)
@@ -44,8 +44,8 @@ func NewKey(t testing.TB) *Key {
 	return k
 }
 
-// Proof makes a new proof for a request, now; token is the access token that it comes with,
-// if any. changes are claims to set, or with nil to take away.
+// Proof returns a new proof for a request; token is its access token, empty if there is none.
+// changes are claims to set, or to delete if nil.
 func (k *Key) Proof(t testing.TB, method, url, token string, changes map[string]any) string {
 	t.Helper()
 	claims := map[string]any{"jti": rand.Text(), "htm": method, "htu": url, "iat": time.Now().Unix()}

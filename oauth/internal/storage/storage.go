@@ -1,3 +1,5 @@
+// Package storage has what the tables of OAuth have in common: how times and composite values
+// are stored.
 package storage
 
 import (
@@ -8,15 +10,15 @@ import (
 	"stonetown/internal/sqldb"
 )
 
-// Querier is the database or a transaction on it.
+// Querier is a database or a transaction.
 type Querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) *sqldb.Row
 }
 
-// Now is the present time as it is stored: UTC, in microseconds.
+// Now returns the time as it is stored: UTC, in microseconds.
 func Now(clock func() time.Time) time.Time { return clock().UTC().Truncate(time.Microsecond) }
 
-// Micros is 0 for the zero time, which is instant's inverse.
+// Micros returns a time in microseconds since 1970; 0 for the zero time.
 func Micros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -24,6 +26,7 @@ func Micros(t time.Time) int64 {
 	return t.UnixMicro()
 }
 
+// Time is the inverse of [Micros].
 func Time(micros int64) time.Time {
 	if micros == 0 {
 		return time.Time{}
@@ -31,16 +34,17 @@ func Time(micros int64) time.Time {
 	return time.UnixMicro(micros).UTC()
 }
 
-// JSON is how a part of an application is stored that is read and written whole.
+// JSON returns the stored form of a value that is read and written as a whole.
 func JSON(part any) string {
 	text, err := json.Marshal(part)
 	if err != nil {
-		panic("oauth: " + err.Error()) // of texts, numbers and truth values
+		panic("oauth: " + err.Error()) // values have strings, numbers and booleans only
 	}
 	return string(text)
 }
 
-// ReadJSON reads what stored wrote; of what was never written, part stays as it is.
+// ReadJSON reads what [JSON] returned. If text is empty, because the column has its default,
+// part stays as it is.
 func ReadJSON(text string, part any) error {
 	if text == "" {
 		return nil
