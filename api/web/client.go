@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// clientIP is the address that a request came from: the peer's or, if the peer
-// is a trusted proxy, the nearest address in X-Forwarded-For that is not one.
-// Everything left of that was written by the client.
+// clientIP returns the address of the client: the peer or, if the peer is a trusted proxy, the
+// last address in X-Forwarded-For that is not a trusted proxy. The client can forge all addresses
+// before that.
 func (s *Server) clientIP(r *http.Request) netip.Addr {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {

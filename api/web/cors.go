@@ -49,7 +49,7 @@ func (s *Server) originAllowed(r *http.Request, origin string) bool {
 
 // Paths reports whether the router has a path.
 type Paths interface {
-	// Has reports whether some method leads somewhere.
+	// Has reports whether the path has an operation of any method.
 	Has(r *http.Request) bool
 }
 

@@ -22,7 +22,7 @@ type lazyDeadline struct {
 	ended  bool
 }
 
-// withLazyDeadline is [context.WithTimeout] but for the timer. The caller ends it.
+// withLazyDeadline is [context.WithTimeout] with a lazy timer. The caller must call end.
 func withLazyDeadline(parent context.Context, timeout time.Duration) *lazyDeadline {
 	return &lazyDeadline{Context: parent, at: time.Now().Add(timeout)}
 }

@@ -28,6 +28,6 @@ func (d Document) Serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.Set("Content-Type", d.MediaType)
-	// A client that went away needs no answer.
+	// An error means that the client has disconnected.
 	_, _ = w.Write(d.Body)
 }

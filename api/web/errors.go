@@ -125,7 +125,7 @@ func (s *Server) Fail(w http.ResponseWriter, r *http.Request, err error) {
 
 func (s *Server) respond(res *response, e *Error) {
 	if res.status != 0 {
-		return // the client went away, or the response failed half-way
+		return // the client has disconnected, or the response is incomplete
 	}
 	for name, values := range e.Header {
 		res.Header()[name] = values
@@ -138,6 +138,6 @@ func (s *Server) respond(res *response, e *Error) {
 	if res.format.Body != nil {
 		status, body = res.format.Body(e, res.RequestID)
 	}
-	// An error that cannot be sent cannot be reported.
+	// An error means that the client has disconnected.
 	_ = WriteJSON(res, status, body)
 }

@@ -26,12 +26,12 @@ func (info *RequestInfo) Origin() eventlog.Origin {
 }
 
 // Caller is the party that makes the request, as package authority compares its rights.
-func (info *RequestInfo) Caller() (who authority.Caller) {
+func (info *RequestInfo) Caller() (caller authority.Caller) {
 	if p := info.Principal; p != nil {
-		who = authority.Caller{Type: schema.UserType, ID: p.Subject, Scopes: slices.Collect(maps.Keys(p.Scopes))}
+		caller = authority.Caller{Type: schema.UserType, ID: p.Subject, Scopes: slices.Collect(maps.Keys(p.Scopes))}
 		if p.IsApplication() {
-			who.Type = schema.ApplicationType
+			caller.Type = schema.ApplicationType
 		}
 	}
-	return who
+	return caller
 }

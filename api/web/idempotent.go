@@ -66,7 +66,8 @@ func (s *Server) idempotent(res *response, r *http.Request, op Operation, next h
 func (s *Server) hold(res *response, r *http.Request, claim *idempotency.Claim, next http.Handler) error {
 	res.held = new(bytes.Buffer)
 	ended := false
-	// Stored even if the client has gone: it will come back.
+	// The response is stored also if the client has disconnected, because it may repeat the
+	// request.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 10*time.Second)
 	defer cancel()
 	defer func() {
@@ -101,8 +102,8 @@ func (s *Server) hold(res *response, r *http.Request, claim *idempotency.Claim, 
 	return res.send(&response)
 }
 
-// isFinal reports whether a response would be the same the next time. What is
-// about the caller, the load or the service is not.
+// isFinal reports whether a repeated request would have the same response. Responses that
+// depend on the caller's rights, the load or the state of the service are not final.
 func isFinal(status int) bool {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests:
@@ -118,7 +119,7 @@ func (res *response) send(response *idempotency.Response) error {
 	}
 	res.WriteHeader(response.Status)
 	if len(response.Body) > 0 {
-		// A client that went away needs no answer.
+		// An error means that the client has disconnected.
 		_, _ = res.Write(response.Body)
 	}
 	return nil

@@ -21,8 +21,8 @@ const (
 	MaxDepth = 32
 )
 
-// buffers are reused, because a large batch of checks comes with every request
-// of some clients. A buffer that once grew beyond keep is left to the collector.
+// buffers are reused, because every request of some clients is a large batch of checks. Buffers
+// that are larger than keep are not reused.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 const keep = 1 << 20
@@ -47,7 +47,7 @@ func DecodeJSON(w http.ResponseWriter, r *http.Request, v any) error {
 	return Decode(b.Bytes(), v)
 }
 
-// DecodeOptionalJSON does so for a body that may be absent; v then stays as it is.
+// DecodeOptionalJSON is DecodeJSON for a body that may be absent, which leaves v unchanged.
 func DecodeOptionalJSON(w http.ResponseWriter, r *http.Request, v any) error {
 	b := buffers.Get().(*bytes.Buffer)
 	defer release(b)
@@ -114,7 +114,7 @@ func Decode(text []byte, v any) error {
 	if depth(text) > MaxDepth {
 		return invalidJSON(fmt.Sprintf("the body is nested more than %d levels deep", MaxDepth))
 	}
-	if string(bytes.TrimSpace(text)) == "null" { // to the library a value like any other
+	if string(bytes.TrimSpace(text)) == "null" { // the library would accept it
 		return ValidationFailed(FieldError{"", "type_invalid", "the body must not be null"})
 	}
 	err := json.Unmarshal(text, v)
@@ -171,8 +171,7 @@ type appender interface {
 	AppendJSON([]byte) []byte
 }
 
-// WriteJSON sends a response. An error means that the response was not sent, or
-// not wholly.
+// WriteJSON sends a response. An error means that the response was not sent completely.
 func WriteJSON(w http.ResponseWriter, status int, body any) error {
 	b := buffers.Get().(*bytes.Buffer)
 	defer release(b)

@@ -47,7 +47,7 @@ func (s *Server) limit(ctx context.Context, res *response, c ratelimit.Counted, 
 	d, err := s.limits.Take(ctx, ratelimit.Bucket{Tenant: res.Tenant.ID, Counted: c, Key: key}, limit)
 	if err != nil {
 		if c.Family == ratelimit.Token || c.Family == ratelimit.SignIn {
-			return fmt.Errorf("limit %s: %w", c, err) // guessing must not become free
+			return fmt.Errorf("limit %s: %w", c, err) // guesses must stay limited
 		}
 		// Callers with a token are known. Without the database they are not limited, rather
 		// than all refused.

@@ -25,7 +25,7 @@ func (l listener) Accept() (net.Conn, error) {
 	return c, err
 }
 
-// conn has all that a TCP connection has.
+// conn is a TCP connection with all its methods.
 type conn struct{ *net.TCPConn }
 
 func (c conn) Write(p []byte) (int, error) {
@@ -44,11 +44,11 @@ var plain = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: c
 
 var (
 	http11 = []byte("HTTP/1.1 ")
-	// expectation is the one answer of its own that it writes as it writes others.
+	// expectation is the error that net/http writes like an ordinary response.
 	expectation = []byte("HTTP/1.1 417 Expectation Failed\r\n")
 )
 
-// unreadable are the codes and messages of those answers.
+// unreadable are the codes and messages of these errors, by status.
 var unreadable = map[string][2]string{
 	"400": {"bad_request", "the request is not valid HTTP"},
 	"417": {"expectation_failed", "the only supported expectation is 100-continue"},
@@ -57,7 +57,7 @@ var unreadable = map[string][2]string{
 	"505": {"http_version_not_supported", "the HTTP version is not supported"},
 }
 
-// restated is an answer of net/http's own in the form of the API; nil for others.
+// restated returns an error of net/http in the form of the API, and nil for other responses.
 func restated(p []byte) []byte {
 	head, _, ok := bytes.Cut(p, plain)
 	if !ok && bytes.HasPrefix(p, expectation) {

@@ -15,7 +15,7 @@ const (
 	// DefaultLimit and MaxLimit are the sizes of a page.
 	DefaultLimit = 50
 	MaxLimit     = 250
-	// maxCursor is far longer than the longest position.
+	// maxCursor bounds the length of a cursor. Cursors of all lists are far shorter.
 	maxCursor = 8 << 10
 )
 
@@ -75,15 +75,15 @@ func (c *Cursors) Resume(tenant string, list []string, cursor string, position a
 	return nil
 }
 
-// place is where a page of a list ended that is held as a whole.
+// place is the end of a page of a list that is in memory.
 type place struct {
 	ID    string `json:"i"`
-	Index int    `json:"n"` // of the item behind it
+	Index int    `json:"n"` // of the next item
 }
 
-// Page cuts a page out of a list that is held as a whole, because it is never long, and
-// returns the cursor of the next one; nil if there is none. An item that was removed since
-// the page before ended with it does not matter.
+// Page returns a page of a list that is in memory, because it is never long, and the cursor of
+// the next page, or nil. If the last item of the previous page was removed meanwhile, the page
+// begins at its position.
 func Page[T any](c *Cursors, tenant string, list []string, size *int, cursor string, all []T, id func(T) string) (page []T, limit int, next *string, err error) {
 	if limit, err = Limit(size); err != nil {
 		return nil, 0, nil, err

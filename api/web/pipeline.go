@@ -36,7 +36,7 @@ var (
 	transport  = []string{"max-age=31536000"}
 )
 
-// Router leads requests to operations.
+// Router routes requests to operations.
 type Router interface {
 	http.Handler
 	Paths
@@ -142,7 +142,7 @@ func (s *Server) panicked(res *response, r *http.Request, fault any) {
 		s.respond(res, internal())
 		return
 	}
-	panic(http.ErrAbortHandler) // half a response must not look like a whole one
+	panic(http.ErrAbortHandler) // an incomplete response must not look complete
 }
 
 // Handle returns the handler of an operation, which checks the requirements of the operation
@@ -175,7 +175,7 @@ func (s *Server) Handle(op Operation, format ErrorFormat, next http.Handler) htt
 			if !isSafe(r.Method) {
 				err = s.fromHere(r)
 			}
-		case op.Streaming && res.request.Method == http.MethodHead: // has nothing to wait for
+		case op.Streaming && res.request.Method == http.MethodHead: // the response has no body
 			res.Header()["Content-Type"], res.Header()["X-Accel-Buffering"] = ndjson, unbuffered
 			res.WriteHeader(http.StatusOK)
 			return

@@ -14,13 +14,14 @@ import (
 // body takes many times the memory of a queued request; the bytes of bodies of requests that
 // are incomplete or queued; and open streams. A tenant and a caller have a share of each.
 
-// streamsRetryAfter is when to try again to open a stream: they are open for long.
+// streamsRetryAfter is the Retry-After of a stream that was refused. Streams are open for a
+// long time.
 const streamsRetryAfter = 10 * time.Second
 
-// share is so many percent of a number, and not nothing.
+// share returns a percentage of a number, at least 1.
 func share(percent int, of int64) int64 { return max(1, (of*int64(percent)+99)/100) }
 
-// limits are those of something of which the service has so much.
+// limits returns the limits of a resource, given the limit of the whole service.
 func (c *Config) limits(service int64) fair.Limits {
 	return fair.Limits{Service: service, Tenant: share(c.TenantShare, service), Caller: share(c.CallerShare, service)}
 }
@@ -64,7 +65,7 @@ type waitingBody struct {
 	entrance *entrance
 	ctx      context.Context
 	as       *fair.Request
-	received int64 // and not yet worked on
+	received int64 // bytes that count while the request has no place
 	entered  bool
 }
 

@@ -19,14 +19,13 @@ func (s *Server) stream(res *response, r *http.Request) (context.Context, contex
 	return ctx, func() { stop(); cancel() }
 }
 
-// Lines writes a response of newline-delimited JSON. It is not safe for
-// concurrent use.
+// Lines writes a response of newline-delimited JSON. It is not safe for concurrent use.
 type Lines struct {
 	w      http.ResponseWriter
 	buffer *bufio.Writer
 }
 
-// lineBuffer is how much is collected before it is sent.
+// lineBuffer is the size of the buffer in bytes.
 const lineBuffer = 32 << 10
 
 // NewLines starts a response with status 200. Its head is sent with the first
@@ -62,6 +61,6 @@ func (l *Lines) Flush() error {
 
 var (
 	ndjson = []string{"application/x-ndjson"}
-	// nginx would keep lines back until it has some thousand bytes of them.
+	// Without it nginx buffers some thousand bytes of lines.
 	unbuffered = []string{"no"}
 )

@@ -22,7 +22,7 @@ func (v *Validation) Add(field, code, message string) {
 	v.Faults = append(v.Faults, FieldError{Field: field, Code: code, Message: field + " " + message})
 }
 
-// Err is nil if nothing is wrong, else validation_failed.
+// Err returns validation_failed, or nil if there are no errors.
 func (v *Validation) Err() error {
 	if len(v.Faults) == 0 {
 		return nil
@@ -49,7 +49,7 @@ func (v *Validation) Text(path, field, value string) bool {
 	return false
 }
 
-// Line demands a value of one line, of at most most bytes.
+// Line requires a value of one line, of at most most bytes.
 func (v *Validation) Line(path, field, value string, most int) {
 	switch {
 	case !v.Text(path, field, value):
@@ -60,8 +60,7 @@ func (v *Validation) Line(path, field, value string, most int) {
 	}
 }
 
-// Paragraphs demands a text of at most most bytes, if there is one. It may have several
-// lines.
+// Paragraphs requires a text of at most most bytes, possibly empty or with several lines.
 func (v *Validation) Paragraphs(path, field, value string, most int) {
 	switch {
 	case value == "":
@@ -73,7 +72,7 @@ func (v *Validation) Paragraphs(path, field, value string, most int) {
 	}
 }
 
-// Object demands an object of at most limit bytes. It returns nil for one that
+// Object requires an object of at most limit bytes. It returns nil for one that
 // is absent or null.
 func (v *Validation) Object(field string, value jsontext.Value, limit int) []byte {
 	switch {
@@ -89,8 +88,8 @@ func (v *Validation) Object(field string, value jsontext.Value, limit int) []byt
 	return value
 }
 
-// Values decodes an object, as [Validation.Object] does. Numbers stay as they
-// were written ([json.Number]).
+// Values decodes an object, as [Validation.Object] does. Numbers keep their
+// digits ([json.Number]).
 func (v *Validation) Values(field string, value jsontext.Value, limit int) map[string]any {
 	text := v.Object(field, value, limit)
 	if text == nil {

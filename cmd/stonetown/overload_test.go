@@ -125,7 +125,7 @@ func TestOverloadedServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Fatal("who does not finish its header is not cut off")
+			t.Fatal("a connection without a complete header is not closed")
 		}
 	}
 	if status, _, text := p.send(token, "", "POST", "resources/check", one); status != 200 {

@@ -231,7 +231,7 @@ func TestServeDevWithoutCredentials(t *testing.T) {
 	}
 	s = start(t, "--dev", "--data-dir", dir)
 	if !strings.Contains(s.log.String(), "level=WARN") || !strings.Contains(s.log.String(), "allow_insecure_targets is set") {
-		t.Errorf("what tenants may name is not limited, and nobody was told:\n%s", s.log)
+		t.Errorf("the addresses of tenants are not limited, and no warning was logged:\n%s", s.log)
 	}
 	if out := s.out.String(); strings.Contains(out, "client_secret") || !strings.Contains(out, "does not hold its credentials") {
 		t.Errorf("printed:\n%s", out)

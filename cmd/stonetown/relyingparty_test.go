@@ -75,7 +75,7 @@ func (s *website) serve(w http.ResponseWriter, r *http.Request) error {
 	delete(s.begun, state)
 	s.mu.Unlock()
 	if !ok {
-		return fmt.Errorf("%s with a state of nobody's", r.URL.Path)
+		return fmt.Errorf("%s with an unknown state", r.URL.Path)
 	}
 	if code := r.FormValue("error"); code != "" {
 		return fmt.Errorf("%s: %s", code, r.FormValue("error_description"))
@@ -90,15 +90,15 @@ func (s *website) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var who struct{ Email, ACR string }
-	if err := idToken.Claims(&who); err != nil || idToken.Nonce != state {
+	var claims struct{ Email, ACR string }
+	if err := idToken.Claims(&claims); err != nil || idToken.Nonce != state {
 		return fmt.Errorf("nonce %q, %w", idToken.Nonce, err)
 	}
 	s.mu.Lock()
 	s.token = raw
 	s.mu.Unlock()
 	w.Header().Set("Content-Type", "text/html")
-	_, err = fmt.Fprintf(w, "<!doctype html><main><h1>Hello %s</h1><p>by %s</p><p>at %s</p></main>", who.Email, r.Method, who.ACR)
+	_, err = fmt.Fprintf(w, "<!doctype html><main><h1>Hello %s</h1><p>by %s</p><p>at %s</p></main>", claims.Email, r.Method, claims.ACR)
 	return err
 }
 
@@ -153,7 +153,7 @@ func TestDevicePage(t *testing.T) {
 		t.FailNow()
 	}
 	if info, err := provider.UserInfo(ctx, oauth2.StaticTokenSource(token)); err != nil || info.Email != c.Admin.Email {
-		t.Errorf("who uses the device: %v, %v", info, err)
+		t.Errorf("user of the device: %v, %v", info, err)
 	}
 }
 

@@ -32,10 +32,10 @@ const (
 	Factor       = "factor" // a second factor
 	Job          = "qjb"    // a job in the background
 	EmailChange  = "pec"
-	Grant        = "gnt" // what a user lets an application do
+	Grant        = "gnt" // the access that a user gives to an application
 )
 
-// randomLen is what crypto/rand.Text returns: base32 with 5 bits a character.
+// randomLen is the length of a text of crypto/rand.Text: base32 with 5 bits a character.
 const randomLen = 26
 
 // New returns a fresh id of the given kind. It is safe for concurrent use and

@@ -173,7 +173,7 @@ func TestRace(t *testing.T) {
 				}
 				wg.Wait()
 				if winner.Load() == nil {
-					t.Fatal("nobody got the claim")
+					t.Fatal("no request got the claim")
 				}
 				return n.Load(), winner.Load().CommitID
 			}

@@ -160,7 +160,19 @@ func (q *Queue) Enqueue(b *sqldb.Batch, tenantID, kind string, payload any, opti
 	for _, o := range options {
 		o(&job)
 	}
+	if job.order != "" {
+		q.requireOrdered(kind)
+	}
 	b.Queue(insertJob, []any{tenantID, job.ID, kind, job.order, q.seal.Seal(tenantID, job.ID, text), q.next()}, nil)
+}
+
+// requireOrdered panics if a kind of this process ignores order keys.
+func (q *Queue) requireOrdered(kind string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if l := q.lane(kind); l != nil && !l.Ordered {
+		panic(fmt.Sprintf("jobs: kind %q is not ordered", kind))
+	}
 }
 
 // next returns the current time, later than that of the calls before, so that it orders jobs.

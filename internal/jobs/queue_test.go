@@ -367,7 +367,7 @@ func TestProcessesShareJobs(t *testing.T) {
 
 // However many jobs of one tenant are due, a job of another tenant waits for one of them for
 // each place.
-func TestTenantsTakeTurns(t *testing.T) {
+func TestTenantsShareFairly(t *testing.T) {
 	onEveryDatabase(t, func(f *fixture) {
 		const places = 2
 		var mu sync.Mutex
@@ -569,6 +569,19 @@ func TestBackoff(t *testing.T) {
 			t.Errorf("jittered pause %d is %v, want %v at most and half of it at least", n, got, want)
 		}
 	}
+}
+
+// An order key of a kind without order is a mistake in the program.
+func TestOrderRequiresAnOrderedKind(t *testing.T) {
+	onEveryDatabase(t, func(f *fixture) {
+		f.Register(Kind{Name: "greet", Handle: func(context.Context, Job) error { return nil }})
+		defer func() {
+			if recover() == nil {
+				t.Error("the job was enqueued")
+			}
+		}()
+		f.Enqueue(new(sqldb.Batch), "tnt_a", "greet", "hello", OrderedBy("key"))
+	})
 }
 
 func TestRegisterRefuses(t *testing.T) {

@@ -143,7 +143,7 @@ func (w *world) forbidden(address string) net.Addr {
 			if err != nil {
 				return
 			}
-			w.t.Errorf("somebody came to %s", listener.Addr())
+			w.t.Errorf("a connection to %s", listener.Addr())
 			conn.Close()
 		}
 	}()

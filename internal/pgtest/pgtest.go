@@ -21,7 +21,7 @@ const ServerVariable = "STONETOWN_TEST_POSTGRES_URL"
 // private is the server of this test process.
 var private struct {
 	sync.Mutex
-	underMain bool // Main will stop what is started
+	underMain bool // Main stops the server
 	server    *Server
 	err       error // why it could not be started
 }

@@ -124,7 +124,7 @@ func (l Limit) validate() error {
 	return fmt.Errorf("%d requests in %v is not a limit", l.Requests, l.Window)
 }
 
-// Limits are limits by what they count. A missing one is not overridden.
+// Limits are limits by the requests that they count. A missing one is not overridden.
 type Limits map[Counted]Limit
 
 // Defaults are the limits of a deployment without limits of its own.

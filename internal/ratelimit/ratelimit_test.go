@@ -104,7 +104,7 @@ func TestBucketsAreBounded(t *testing.T) {
 		t.Errorf("%d buckets are kept", n)
 	}
 	if limited < 48_000 || !take(t, l, ann, limit).Limited {
-		t.Errorf("%d of 50,000 were limited, and who was before: %t", limited, take(t, l, ann, limit).Limited)
+		t.Errorf("%d of 50,000 were limited, and the caller that was limited before: %t", limited, take(t, l, ann, limit).Limited)
 	}
 	now = now.Add(time.Hour)
 	b.Key = "another"

@@ -58,7 +58,7 @@ func createKeyFile(path string) error {
 	raw := make([]byte, KeySize)
 	rand.Read(raw)
 	_, err = f.WriteString(base64.StdEncoding.EncodeToString(raw) + "\n")
-	// Synced, because what is sealed under the key may reach the disk before it.
+	// Synced, because sealed values may otherwise reach the disk before their key.
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}

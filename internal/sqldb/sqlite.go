@@ -27,9 +27,9 @@ type lite struct {
 	turn    chan struct{} // holds one value while the writer is free
 }
 
-// pragmas of every connection. WAL lets readers go on while the writer
-// commits; synchronous=FULL syncs each commit, for with NORMAL a power failure
-// can undo a revocation that was acknowledged.
+// pragmas of every connection. WAL lets readers go on while the writer commits.
+// synchronous=FULL syncs each commit: with NORMAL, a power failure could undo a revocation that
+// was acknowledged.
 var pragmas = []string{
 	"busy_timeout(10000)", // milliseconds; only a checkpoint or a stray tool can make us wait
 	"journal_mode(WAL)",
@@ -337,8 +337,8 @@ func (l *lite) pipeline(ctx context.Context, first *Batch) (pipeline, error) {
 	if err := l.acquire(ctx); err != nil {
 		return nil, err
 	}
-	// IMMEDIATE, for a transaction that reads before it writes would otherwise
-	// fail if a checkpoint or another tool came in between.
+	// IMMEDIATE, because a transaction that reads before it writes would otherwise fail
+	// after a concurrent checkpoint or write of another tool.
 	if _, err := l.write.exec(ctx, "BEGIN IMMEDIATE", nil); err != nil {
 		l.release()
 		return nil, err
