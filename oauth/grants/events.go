@@ -11,16 +11,16 @@ import (
 
 // exchangeEvent is the data of events of a token exchange.
 type exchangeEvent struct {
-	Application   client.Ref     `json:"application"`
-	Authenticated bool           `json:"client_authenticated"`
-	Subject       *partyRef      `json:"subject"` // null: its token was not valid
-	SubjectJTI    string         `json:"subject_jti,omitzero"`
-	Actor         *partyRef      `json:"actor"`
-	NewJTI        string         `json:"new_jti,omitzero"`
+	Application   client.Ref      `json:"application"`
+	Authenticated bool            `json:"client_authenticated"`
+	Subject       *partyRef       `json:"subject"` // null: its token was not valid
+	SubjectJTI    string          `json:"subject_jti,omitzero"`
+	Actor         *partyRef       `json:"actor"`
+	NewJTI        string          `json:"new_jti,omitzero"`
 	Requested     exchangeTarget  `json:"requested"`
 	Granted       *exchangeTarget `json:"granted"`
-	Decision      string         `json:"decision"`
-	Reason        string         `json:"reason,omitzero"`
+	Decision      string          `json:"decision"`
+	Reason        string          `json:"reason,omitzero"`
 }
 
 // partyRef names a user or an application.
