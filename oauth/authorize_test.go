@@ -59,8 +59,8 @@ func TestManyScopes(t *testing.T) {
 	}
 }
 
-// An ID token that has expired will do as a hint, of whoever the application got it for. One of
-// another application's will not, expired or not.
+// An expired ID token of the application is accepted as a hint. One of another application is
+// refused, expired or not.
 func TestIDTokenHint(t *testing.T) {
 	w := newWorld(t)
 	hints := map[string]string{}
@@ -92,7 +92,7 @@ func TestIDTokenHint(t *testing.T) {
 			if name == "its own" && (err != nil || r.UserID != "usr_1") || name != "its own" && (!errors.As(err, &refused) || refused.Code != string(protocol.InvalidRequest)) {
 				t.Errorf("%s, %v later: %q, %v", name, later, r.UserID, err)
 			}
-			// Nor does it say whose session to end.
+			// Nor does it select a session to end.
 			out, err := w.Authorization.Logout(t.Context(), tenantA, url.Values{"client_id": {own.ClientID}, "id_token_hint": {hint}})
 			var page *authorization.PageError
 			if name == "its own" && (err != nil || out.SessionID != "ses_1") || name != "its own" && !errors.As(err, &page) {
@@ -102,8 +102,8 @@ func TestIDTokenHint(t *testing.T) {
 	}
 }
 
-// FuzzAuthorize: nobody is sent anywhere but to a redirect URI of the application, and what
-// is accepted is what may be.
+// FuzzAuthorize looks for a request that redirects to an address that the application has not
+// registered, or is accepted although a rule forbids it.
 func FuzzAuthorize(f *testing.F) {
 	w := newWorld(f)
 	app, _ := w.website()

@@ -15,8 +15,7 @@ import (
 	"stonetown/tuplestore"
 )
 
-// BenchmarkIssue is what the ways to get a token cost, in process and on an embedded
-// database, all in one run.
+// BenchmarkIssue measures the grants in process, on an embedded database, all in one run.
 func BenchmarkIssue(b *testing.B) {
 	w := newWorld(b)
 	ctx := b.Context()

@@ -89,7 +89,7 @@ func presents(clientID, assertion string) grants.Request {
 	}
 }
 
-// code is what a request is refused with; empty: it is granted.
+// code returns the error code of a refusal; empty: the request is granted.
 func (w *world) code(req grants.Request) protocol.Code {
 	w.t.Helper()
 	_, err := w.Grants.Token(context.Background(), tenantA, req)
@@ -172,7 +172,7 @@ func TestAssertion(t *testing.T) {
 		}
 	}
 
-	// Nobody else uses up what the application may say.
+	// No other client can consume the assertions of an application.
 	said := w.asserts(tenantA, key, app.ClientID, map[string]any{"jti": "mine"})
 	for name, req := range map[string]grants.Request{
 		"wrong signature": w.asserts(tenantA, other, app.ClientID, map[string]any{"jti": "mine"}),
@@ -334,7 +334,7 @@ func TestPublishedKeys(t *testing.T) {
 	later(time.Second)
 	step("old", one, "", 1)
 
-	// A new key is looked for as soon as it is used, but not for everybody who makes one up.
+	// A new key is fetched as soon as it is used, but invented keys do not cause fetches.
 	p.publishes(setOf(t, one, two))
 	later(time.Second)
 	step("new key", two, "", 1)
@@ -407,7 +407,7 @@ func TestPublishedKeys(t *testing.T) {
 	}
 	<-begun
 	for end := time.Now().Add(10 * time.Second); refused.Load() < maxWaiting && time.Now().Before(end); {
-		time.Sleep(time.Millisecond) // those for whom there is no place to wait
+		time.Sleep(time.Millisecond) // until all requests beyond the limit are refused
 	}
 	close(release)
 	racers.Wait()

@@ -63,7 +63,8 @@ func TestVerifyBound(t *testing.T) {
 		}
 	}
 
-	// for nobody who has the token alone, though it be remembered; nor one as the other.
+	// A bound token is refused without a proof, also from the cache, and one that is not bound
+	// with a proof.
 	for range 2 {
 		_, err := w.Tokens.Verify(ctx, tenantA, bound)
 		refused("as a bearer token", err, token.Bound)
@@ -85,8 +86,8 @@ func TestVerifyBound(t *testing.T) {
 		}
 	}
 
-	// What was refused is not used up; what was accepted is, in every process, and for a
-	// proof of other contents too.
+	// A refused proof is not consumed. An accepted one is, on every process, and with it every
+	// proof of the same id.
 	id := map[string]any{"jti": "id-1"}
 	good := w.proof(key, "GET", resourceURL, bound, id)
 	_, err := ask(w.Service, tenantA, bound, w.proof(other, "GET", resourceURL, bound, id))

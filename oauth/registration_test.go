@@ -11,8 +11,8 @@ import (
 	"stonetown/oauth/protocol"
 )
 
-// What a client has fetched or told lies on the public Internet (RFC 7591 §5), and what it
-// shows to people is https.
+// Addresses that the product fetches or notifies are on the public Internet (RFC 7591 §5), and
+// those that pages show are https.
 func TestRegistrationTargets(t *testing.T) {
 	w := newWorld(t, func(c *oauth.Config) { c.Outbound = outbound.New(outbound.Config{}) })
 	register := func(m client.Metadata) error {

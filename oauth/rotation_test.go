@@ -90,7 +90,7 @@ func accepted(t *testing.T, s *oauth.Service, token string) {
 	}
 }
 
-// What a key has signed is good until the key is removed, and then no more.
+// Tokens are valid until their key is removed.
 func TestTokensAndTheirKeys(t *testing.T) {
 	w := newWorld(t)
 	app, secret := w.application(tenantA, client.Application{AccessTokenTTL: 24 * time.Hour})
@@ -105,7 +105,7 @@ func TestTokensAndTheirKeys(t *testing.T) {
 	first := raw()
 	old := kid(first)
 	stolen := w.steal(tenantA)[keys.ES256].private
-	copied := func() string { // what somebody signs who has got at the key
+	copied := func() string { // a token of an intruder who has the key
 		members := with(with(decode(t, first, 1), "exp", w.clock.Now().Add(24*time.Hour).Unix()), "jti", fmt.Sprint(w.clock.Now()))
 		return forge(t, jwa.ES256(), stolen, map[string]any{"typ": "at+jwt", "kid": old}, members)
 	}
@@ -212,7 +212,7 @@ func TestEmergency(t *testing.T) {
 	}
 }
 
-// Strangers who name keys that do not exist cause no reading.
+// Tokens that name unknown keys cause no reads.
 func TestUnknownKeys(t *testing.T) {
 	w := newWorld(t)
 	app, secret := w.application(tenantA, client.Application{})
@@ -290,7 +290,7 @@ func TestParallelRotation(t *testing.T) {
 	}
 }
 
-// Every step is on record, whoever has asked for it.
+// Every step is recorded, with its actor.
 func TestRotationEvents(t *testing.T) {
 	w := newWorld(t)
 	log, err := eventlog.Open(eventlog.Config{DB: w.db})
@@ -349,7 +349,7 @@ func TestRotationEvents(t *testing.T) {
 	}
 }
 
-// The loop of the program needs nobody to ask it.
+// Run rotates keys by itself.
 func TestRunRotates(t *testing.T) {
 	w := newWorld(t)
 	if _, err := w.Keys.JWKS(t.Context(), tenantA); err != nil {

@@ -113,7 +113,7 @@ func TestScopes(t *testing.T) {
 		app    client.Application
 		secret string
 		scope  string
-		want   string // what is granted, or the error code
+		want   string // the granted scopes, or the error code
 	}{
 		{app, secret, "", "resources:read resources:write users:read"},
 		{app, secret, "  ", "resources:read resources:write users:read"},
@@ -385,7 +385,7 @@ func TestRevocationReachesOtherProcesses(t *testing.T) {
 	w.Clients.Settle(ctx)
 	verifies("deleted", left, false)
 
-	// A process that was stopped in between learns what it missed, whatever the clock says.
+	// A process that was suspended reads the revocations that it missed.
 	late := w.service(w.db, 1)
 	if _, err := late.Tokens.Verify(ctx, tenantA, kept); err != nil {
 		t.Fatal(err)

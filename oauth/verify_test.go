@@ -178,8 +178,8 @@ func TestVerifyRefuses(t *testing.T) {
 		}
 	}
 
-	// The full media type is as good as its short form (RFC 9068 §4), and an
-	// audience among others as good as one alone.
+	// The full media type is accepted as well as its short form (RFC 9068 §4), and several
+	// audiences as well as one.
 	for name, token := range map[string]string{
 		"media type":       forge(t, jwa.ES256(), es.private, with(header, "typ", "application/AT+JWT"), members),
 		"several audience": forge(t, jwa.ES256(), es.private, header, with(members, "aud", []string{"x", tenantA.BaseURL})),

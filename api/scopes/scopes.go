@@ -88,12 +88,11 @@ func (h *Handlers) CreateScope(ctx context.Context, request CreateScopeRequestOb
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	scope := scope.Scope{Name: in.Name, Description: in.Description, Entitlement: in.Entitlement}
-	scope, err := h.Registry.Create(ctx, info.Tenant.ID, scope)
+	created, err := h.Registry.Create(ctx, info.Tenant.ID, scope.Scope{Name: in.Name, Description: in.Description, Entitlement: in.Entitlement})
 	if err != nil {
 		return nil, err
 	}
-	return CreateScope201JSONResponse{Body: read(info, scope), Headers: CreateScope201ResponseHeaders{Location: "/api/v1/scopes/" + url.PathEscape(scope.Name)}}, nil
+	return CreateScope201JSONResponse{Body: read(info, created), Headers: CreateScope201ResponseHeaders{Location: "/api/v1/scopes/" + url.PathEscape(created.Name)}}, nil
 }
 
 // PatchScope changes a scope.
@@ -112,19 +111,19 @@ func (h *Handlers) PatchScope(ctx context.Context, request PatchScopeRequestObje
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	change := func(scope *scope.Scope) {
+	change := func(s *scope.Scope) {
 		if in.Description != nil {
-			scope.Description = *in.Description
+			s.Description = *in.Description
 		}
 		if in.Entitlement != nil {
-			scope.Entitlement = *in.Entitlement
+			s.Entitlement = *in.Entitlement
 		}
 	}
-	scope, err := h.Registry.Update(ctx, info.Tenant.ID, request.Name, change)
+	updated, err := h.Registry.Update(ctx, info.Tenant.ID, request.Name, change)
 	if err != nil {
 		return nil, err
 	}
-	return PatchScope200JSONResponse{Body: read(info, scope)}, nil
+	return PatchScope200JSONResponse{Body: read(info, updated)}, nil
 }
 
 // DeleteScope deletes a scope.

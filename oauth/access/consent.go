@@ -27,6 +27,16 @@ func (s *Store) SelectConsent(ctx context.Context, from storage.Querier, tenant 
 	return strings.Fields(scopes), nil
 }
 
+// AddConsent queues, with its event, that a user agreed to some scopes for an application. all
+// are these and those to which the user agreed before.
+func (s *Store) AddConsent(ctx context.Context, b *sqldb.Batch, tenant protocol.Tenant, userID string, app client.Application, scopes, all []string) {
+	b.Queue(`
+		INSERT INTO authorizations (tenant_id, user_id, client_id, scopes, created_at, used_at) VALUES ($1, $2, $3, $4, $5, $5)
+		ON CONFLICT (tenant_id, user_id, client_id) DO UPDATE SET scopes = $4`,
+		[]any{tenant.ID, userID, app.ClientID, strings.Join(all, " "), storage.Now(s.clock).UnixMicro()}, nil)
+	eventlog.Append(b, tenant.ID, consentGranted(ctx, app, userID, scopes))
+}
+
 // Authorization is an application to which a user has signed in.
 type Authorization struct {
 	Application client.Application

@@ -24,7 +24,7 @@ type consentEvent struct {
 	Scopes      []string   `json:"scopes"`
 }
 
-func ConsentGranted(ctx context.Context, a client.Application, userID string, scopes []string) eventlog.Event {
+func consentGranted(ctx context.Context, a client.Application, userID string, scopes []string) eventlog.Event {
 	return eventlog.Of(ctx, eventlog.ConsentGranted, consentEvent{a.Ref(), UserRef{userID}, scopes})
 }
 

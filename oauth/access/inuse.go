@@ -63,3 +63,8 @@ func (s *Store) selectSessions(ctx context.Context, a client.Application, after 
 		WHERE tenant_id = $1 AND client_id = $2 AND session_id > $3 AND revoked_at = 0 AND expires_at > $4 ORDER BY session_id LIMIT $5`,
 		a.TenantID, a.ClientID, after, now, int64(sessionsAtOnce)))
 }
+
+// ClientsOfSession lists the client ids of the applications that users authorized in a session.
+func ClientsOfSession(ctx context.Context, tx *sqldb.Tx, tenantID, sessionID string) ([]string, error) {
+	return sqldb.Texts(tx.Query(ctx, `SELECT DISTINCT client_id FROM grants WHERE tenant_id = $1 AND session_id = $2`, tenantID, sessionID))
+}

@@ -286,7 +286,7 @@ func TestVerifyForged(t *testing.T) {
 		}
 	}
 
-	// What is not known may be known by now; what is wrong stays wrong.
+	// Only an unknown key is worth a second attempt with newer keys.
 	for name, test := range map[string]struct {
 		token string
 		want  bool

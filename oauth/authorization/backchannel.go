@@ -13,6 +13,7 @@ import (
 	"stonetown/internal/id"
 	"stonetown/internal/jobs"
 	"stonetown/internal/sqldb"
+	"stonetown/oauth/access"
 	"stonetown/oauth/client"
 	"stonetown/oauth/protocol"
 )
@@ -41,7 +42,7 @@ var logoutRetries = []time.Duration{30 * time.Second, 5 * time.Minute}
 // SessionEnded queues, within the transaction, a logout token for each application that got
 // tokens during the session and has a backchannel_logout_uri.
 func (s *Service) SessionEnded(ctx context.Context, tx *sqldb.Tx, tenantID, sessionID, userID string) error {
-	clients, err := selectClientsOfSession(ctx, tx, tenantID, sessionID)
+	clients, err := access.ClientsOfSession(ctx, tx, tenantID, sessionID)
 	if err != nil {
 		return fmt.Errorf("list clients of session: %w", err)
 	}
@@ -56,10 +57,6 @@ func (s *Service) SessionEnded(ctx context.Context, tx *sqldb.Tx, tenantID, sess
 		}
 	}
 	return tx.Send(ctx, &b)
-}
-
-func selectClientsOfSession(ctx context.Context, tx *sqldb.Tx, tenantID, sessionID string) ([]string, error) {
-	return sqldb.Texts(tx.Query(ctx, `SELECT DISTINCT client_id FROM grants WHERE tenant_id = $1 AND session_id = $2`, tenantID, sessionID))
 }
 
 // registerLogout registers the jobs that send logout tokens. Each is tried three times; an

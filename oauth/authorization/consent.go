@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
-	"stonetown/internal/eventlog"
 	"stonetown/internal/sqldb"
-	"stonetown/oauth/access"
 	"stonetown/oauth/client"
 	"stonetown/oauth/internal/storage"
 	"stonetown/oauth/protocol"
@@ -93,13 +90,8 @@ func (s *Service) Consent(ctx context.Context, tenant protocol.Tenant, requestID
 		if err != nil {
 			return err
 		}
-		now := storage.Now(s.clock).UnixMicro()
 		var b sqldb.Batch
-		b.Queue(`
-			INSERT INTO authorizations (tenant_id, user_id, client_id, scopes, created_at, used_at) VALUES ($1, $2, $3, $4, $5, $5)
-			ON CONFLICT (tenant_id, user_id, client_id) DO UPDATE SET scopes = $4`,
-			[]any{tenant.ID, userID, app.ClientID, strings.Join(slices.Concat(before, more), " "), now}, nil)
-		eventlog.Append(&b, tenant.ID, access.ConsentGranted(ctx, app, userID, scopes))
+		s.access.AddConsent(ctx, &b, tenant, userID, app, scopes, slices.Concat(before, more))
 		return tx.Send(ctx, &b)
 	})
 }

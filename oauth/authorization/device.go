@@ -59,19 +59,17 @@ func (s *Service) AuthorizeDevice(ctx context.Context, tenant protocol.Tenant, r
 		return DeviceAuthorization{}, err
 	}
 	d := DeviceAuthorization{DeviceCode: protocol.NewToken("dc_"), ExpiresIn: deviceCodeTTL, Interval: access.PollInterval}
-	expires := storage.Now(s.clock).Add(deviceCodeTTL).UnixMicro()
+	expires := storage.Now(s.clock).Add(deviceCodeTTL)
 	for {
 		d.UserCode = newUserCode()
-		_, err := s.db.Exec(ctx, `
-			INSERT INTO device_codes (tenant_id, hash, user_hash, client_id, scope, audience, client_ip, grant_id, denied, interval_s, polled_at, used_at, expires_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, '', FALSE, $8, 0, 0, $9)`,
-			tenant.ID, protocol.Hash(d.DeviceCode), protocol.Hash(d.UserCode), app.ClientID, strings.Join(scopes, " "), strings.Join(req.Audience, ""),
-			eventlog.OriginOf(ctx).ClientIP, int64(access.PollInterval/time.Second), expires)
+		err := s.access.AddDevice(ctx, tenant, d.DeviceCode, d.UserCode, access.Device{
+			ClientID: app.ClientID, Scopes: scopes, Audience: strings.Join(req.Audience, ""), ClientIP: eventlog.OriginOf(ctx).ClientIP, ExpiresAt: expires,
+		})
 		if sqldb.IsUniqueViolation(err) { // another pending device has the same code
 			continue
 		}
 		if err != nil {
-			return DeviceAuthorization{}, fmt.Errorf("keep device code: %w", err)
+			return DeviceAuthorization{}, fmt.Errorf("store device code: %w", err)
 		}
 		return d, nil
 	}
@@ -128,7 +126,7 @@ func (s *Service) waiting(ctx context.Context, from storage.Querier, tenant prot
 	if !ok {
 		return d, app, access.ErrUserCode
 	}
-	if d, err = access.SelectDevice(ctx, from, tenant, "user_hash", protocol.Hash(code)); err != nil {
+	if d, err = access.DeviceByUserCode(ctx, from, tenant, code); err != nil {
 		return d, app, err
 	}
 	if d.GrantID != "" || d.Denied || !storage.Now(s.clock).Before(d.ExpiresAt) {
@@ -153,16 +151,8 @@ func (s *Service) AnswerDevice(ctx context.Context, tenant protocol.Tenant, user
 		if allow {
 			grantID = id.New(id.Grant)
 		}
-		n, err := tx.Exec(ctx, `
-			UPDATE device_codes SET grant_id = $3, denied = $4 WHERE tenant_id = $1 AND hash = $2 AND grant_id = '' AND NOT denied`,
-			tenant.ID, d.Hash, grantID, !allow)
-		switch {
-		case err != nil:
-			return fmt.Errorf("answer device: %w", err)
-		case n == 0: // another answer was first
-			return access.ErrUserCode
-		case !allow:
-			return nil
+		if err := access.AnswerDevice(ctx, tx, tenant, d, grantID); err != nil || !allow {
+			return err
 		}
 		settings, err := client.SelectSettings(ctx, tx, tenant.ID)
 		if err != nil {

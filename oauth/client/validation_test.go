@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Redirect URIs that could lead a code to somebody else are refused (RFC 8252, RFC 9700
-// §4.1); those whose form nobody should accept, in a way of their own.
+// Redirect URIs that could lead a code to another receiver are refused (RFC 8252, RFC 9700
+// §4.1), and those of a forbidden form with an error of their own.
 func TestRedirectURIs(t *testing.T) {
 	for uri, reason := range map[string]string{
 		"https://app.example.com/callback": "", "https://app.example.com": "", "https://app.example.com:8443/a?b=c": "", "http://127.0.0.1:8080/cb": "",

@@ -9,18 +9,18 @@ import (
 	"stonetown/tuplestore"
 )
 
-// exchangeEvent is what events say about a token exchange.
+// exchangeEvent is the data of events of a token exchange.
 type exchangeEvent struct {
-	Application   client.Ref     `json:"application"`
-	Authenticated bool           `json:"client_authenticated"`
-	Subject       *partyRef      `json:"subject"` // null: its token was not good
-	SubjectJTI    string         `json:"subject_jti,omitzero"`
-	Actor         *partyRef      `json:"actor"`
-	NewJTI        string         `json:"new_jti,omitzero"`
-	Requested     exchangeTerms  `json:"requested"`
-	Granted       *exchangeTerms `json:"granted"`
-	Decision      string         `json:"decision"`
-	Reason        string         `json:"reason,omitzero"`
+	Application   client.Ref      `json:"application"`
+	Authenticated bool            `json:"client_authenticated"`
+	Subject       *partyRef       `json:"subject"` // null: its token was not valid
+	SubjectJTI    string          `json:"subject_jti,omitzero"`
+	Actor         *partyRef       `json:"actor"`
+	NewJTI        string          `json:"new_jti,omitzero"`
+	Requested     exchangeTarget  `json:"requested"`
+	Granted       *exchangeTarget `json:"granted"`
+	Decision      string          `json:"decision"`
+	Reason        string          `json:"reason,omitzero"`
 }
 
 // partyRef names a user or an application.
@@ -31,14 +31,14 @@ type partyRef struct {
 
 func refOf(s tuplestore.Subject) *partyRef { return &partyRef{s.Type, s.ID} }
 
-// exchangeTerms are the audience and the scope of a token.
-type exchangeTerms struct {
+// exchangeTarget are the audience and the scope of a token.
+type exchangeTarget struct {
 	Audience []string `json:"audience"`
 	Scope    string   `json:"scope"`
 }
 
 func exchangeData(e exchange) exchangeEvent {
-	data := exchangeEvent{Application: e.app.Ref(), Authenticated: e.authenticated, Requested: exchangeTerms{e.audience, strings.Join(e.scopes, " ")}}
+	data := exchangeEvent{Application: e.app.Ref(), Authenticated: e.authenticated, Requested: exchangeTarget{e.audience, strings.Join(e.scopes, " ")}}
 	if e.subject.subject.ID != "" {
 		data.Subject, data.SubjectJTI = refOf(e.subject.subject), e.subject.tokenID
 	}
@@ -50,7 +50,7 @@ func exchangeData(e exchange) exchangeEvent {
 
 func tokenExchanged(ctx context.Context, e exchange) eventlog.Event {
 	data := exchangeData(e)
-	data.Decision, data.NewJTI, data.Granted = "allowed", e.granted.TokenID, &exchangeTerms{e.granted.Audience, e.carries.String()}
+	data.Decision, data.NewJTI, data.Granted = "allowed", e.granted.TokenID, &exchangeTarget{e.granted.Audience, e.carries.String()}
 	return eventlog.Of(ctx, eventlog.TokenExchanged, data)
 }
 

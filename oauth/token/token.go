@@ -1,4 +1,5 @@
-// Package token has the tokens of a tenant: their claims, and what is done with them.
+// Package token has the access tokens and ID tokens of a tenant: their claims, and how they
+// are issued, verified, introspected and revoked.
 //
 // # Access tokens
 //
@@ -20,14 +21,14 @@
 // # Verification
 //
 // The header of a token selects one of the tenant's own keys by its id. The algorithm must be
-// that of the key; keys and URLs in the header are ignored. Verified tokens are remembered by
+// that of the key; keys and URLs in the header are ignored. Verified tokens are cached by
 // their SHA-256 until they expire, so that a repeated token costs a hash and a lookup.
 //
 // A token that is bound to a key (claim cnf, RFC 9449) requires a proof of the key with each
-// request: [Service.Verify] accepts only tokens that are not bound, [Service.VerifyBound]
-// only tokens that are.
+// request: [Service.Verify] accepts only tokens that are not bound, [Service.VerifyBound] only
+// tokens that are.
 //
-// # What ends a token
+// # The end of a token
 //
 // A token ends with its application, its signing key, its grant, its session and its own
 // revocation (RFC 7009). A token that was issued by a token exchange also names its ancestors

@@ -1,5 +1,4 @@
-// Package storage has what the tables of OAuth have in common: how times and composite values
-// are stored.
+// Package storage has the form in which the tables of OAuth store times and composite values.
 package storage
 
 import (
