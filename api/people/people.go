@@ -40,7 +40,7 @@ type Directory interface {
 	RemoveMembers(ctx context.Context, tenantID, groupID string, userIDs []string, commitID string) (map[string]identity.Outcome, error)
 }
 
-// Authorizations knows the applications that users have signed in to; [oauth.Service] does.
+// Authorizations is the part of [access.Store] that the operations use.
 type Authorizations interface {
 	Authorizations(ctx context.Context, tenantID, userID string) ([]access.Authorization, error)
 }

@@ -14,7 +14,7 @@ import (
 	"stonetown/oauth/scope"
 )
 
-// Registry is the part of [oauth.Registry] that the operations use.
+// Registry is the part of [stonetown/oauth/scope.Registry] that the operations use.
 type Registry interface {
 	List(ctx context.Context, tenantID string) ([]scope.Scope, error)
 	Create(ctx context.Context, tenantID string, s scope.Scope) (scope.Scope, error)
