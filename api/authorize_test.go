@@ -147,7 +147,7 @@ func authorizationCode(t *testing.T, w *world, c *client) {
 	equal(t, "another browser", stolen.status, 400)
 	other.ask(t, nil) // which has a secret of its own then
 	stolen, _ = other.browse(t, resume)
-	equal(t, "another browser with flows", []any{len(other.browser), stolen.status}, []any{1, 400})
+	equal(t, "another browser with requests", []any{len(other.browser), stolen.status}, []any{1, 400})
 	p.session = signIn(t, c, "ann@example.com", secret, "complete").data()["session_token"].(string)
 	a, to = p.browse(t, resume)
 	q := to.Query()
@@ -214,7 +214,7 @@ func authorizationCode(t *testing.T, w *world, c *client) {
 		t.Fatal(err)
 	}
 	equal(t, "late", p.exchange(t, code, nil).code(), "invalid_grant")
-	if _, err := w.db.Exec(t.Context(), `UPDATE flows SET expires_at = $1`, time.Now().UnixMicro()); err != nil {
+	if _, err := w.db.Exec(t.Context(), `UPDATE authorization_requests SET expires_at = $1`, time.Now().UnixMicro()); err != nil {
 		t.Fatal(err)
 	}
 	c.with("").want(t, 410, "flow_expired", "GET", authPath+"/flows/"+flowID, nil)
@@ -624,7 +624,7 @@ func pushedRequests(t *testing.T, w *world, c *client) {
 	_, to := refer(p, requestURI, nil)
 	equal(t, "sign in", to.Path, "/auth/sign-in")
 	p.session = session
-	if _, err := w.db.Exec(t.Context(), `DELETE FROM flows WHERE expires_at < $1`, time.Now().Add(5*time.Minute).UnixMicro()); err != nil {
+	if _, err := w.db.Exec(t.Context(), `DELETE FROM authorization_requests WHERE expires_at < $1`, time.Now().Add(5*time.Minute).UnixMicro()); err != nil {
 		t.Fatal(err)
 	}
 	a, _ := p.browse(t, to.Query().Get("next"))
@@ -635,7 +635,7 @@ func pushedRequests(t *testing.T, w *world, c *client) {
 		equal(t, what, []any{a.status, a.header.Get("Location")}, []any{400, ""})
 	}
 	requestURI = push(p, nil).body["request_uri"]
-	if _, err := w.db.Exec(t.Context(), `UPDATE flows SET expires_at = $1`, time.Now().UnixMicro()); err != nil {
+	if _, err := w.db.Exec(t.Context(), `UPDATE authorization_requests SET expires_at = $1`, time.Now().UnixMicro()); err != nil {
 		t.Fatal(err)
 	}
 	late, _ := refer(p, requestURI, nil)

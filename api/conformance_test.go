@@ -215,7 +215,7 @@ func noSecrets(t *testing.T, w *world) {
 	if found := secrets.FindString(w.log.String()); found != "" {
 		t.Errorf("the log has %s", found)
 	}
-	for _, text := range []string{"events, data", "codes, hash", "refresh_tokens, hash", "applications, options", "device_codes, hash", "flows, id", "flows, request", "flows, browser", "sessions, id"} {
+	for _, text := range []string{"events, data", "codes, hash", "refresh_tokens, hash", "applications, options", "device_codes, hash", "authorization_requests, id", "authorization_requests, request", "authorization_requests, browser", "sessions, id"} {
 		table, column, _ := strings.Cut(text, ", ")
 		rows, err := w.db.Query(t.Context(), `SELECT `+column+` FROM `+table)
 		if err != nil {
@@ -910,8 +910,8 @@ func access(t *testing.T, w *world, c *client) {
 	tried := 0
 	for target, methods := range targets("d") {
 		for _, method := range methods {
-			scope1 := scopeOf(t, method, target)
-			if scope1 == "" || target == authPath+"/session" || target == authPath+"/flows/{flow_id}" { // accepts requests without a token
+			required := scopeOf(t, method, target)
+			if required == "" || target == authPath+"/session" || target == authPath+"/flows/{flow_id}" { // accepts requests without a token
 				continue
 			}
 			tried++
@@ -926,14 +926,14 @@ func access(t *testing.T, w *world, c *client) {
 					t.Errorf("%s %s, token %s: %v %s", method, target, name, a.header, a.text)
 				}
 			}
-			if without[scope1] == nil {
-				others := slices.DeleteFunc(slices.Clone(scope.Builtin), func(s string) bool { return s == scope1 })
-				without[scope1] = c.with(w.token(t, c, w.application(t, c, others...)))
+			if without[required] == nil {
+				others := slices.DeleteFunc(slices.Clone(scope.Builtin), func(s string) bool { return s == required })
+				without[required] = c.with(w.token(t, c, w.application(t, c, others...)))
 			}
-			a = without[scope1].want(t, 403, "insufficient_scope", method, target, body)
-			equal(t, "required_scope", a.details()["required_scope"], scope1)
+			a = without[required].want(t, 403, "insufficient_scope", method, target, body)
+			equal(t, "required_scope", a.details()["required_scope"], required)
 			equal(t, "challenge", a.header.Get("WWW-Authenticate"),
-				`Bearer realm="`+c.base()+`", error="insufficient_scope", scope="`+scope1+`"`)
+				`Bearer realm="`+c.base()+`", error="insufficient_scope", scope="`+required+`"`)
 			h := http.Header{"Authorization": {"Bearer " + c.token, "Bearer " + c.token}}
 			equal(t, "two tokens", c.send(t, method, target, h, nil).code(), "invalid_token")
 			h = basic(elsewhere.id, elsewhere.secret)

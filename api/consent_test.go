@@ -122,7 +122,7 @@ func consent(t *testing.T, w *world, c *client) {
 	equal(t, "refresh", p.refresh(t, offline.body["refresh_token"].(string), nil).code(), "invalid_grant")
 	waits(url.Values{"scope": {"openid"}})
 	equal(t, "events", w.types(t, c, "consent."), []string{"consent.granted", "consent.granted", "consent.granted", "consent.granted", "consent.granted", "consent.granted", "consent.revoked"})
-	if _, err := w.db.Exec(t.Context(), `UPDATE flows SET expires_at = $1`, time.Now().UnixMicro()); err != nil {
+	if _, err := w.db.Exec(t.Context(), `UPDATE authorization_requests SET expires_at = $1`, time.Now().UnixMicro()); err != nil {
 		t.Fatal(err)
 	}
 	user.want(t, 410, "flow_expired", "POST", authPath+"/consent", object{"flow_id": flow, "decision": "allow"})

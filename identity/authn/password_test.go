@@ -122,7 +122,7 @@ func TestForgottenPassword(t *testing.T) {
 	w.wantErr("an expired token", err, ErrToken)
 	w.must(w.deleteExpired(t.Context()))
 	var rows int64
-	w.must(w.db.QueryRow(t.Context(), `SELECT COUNT(*) FROM tickets`).Scan(&rows))
+	w.must(w.db.QueryRow(t.Context(), `SELECT COUNT(*) FROM onetime_tokens`).Scan(&rows))
 	if rows != 0 {
 		t.Errorf("%d tokens are left", rows)
 	}

@@ -88,7 +88,7 @@ func (s *Store) Issue(b *sqldb.Batch, n New) (secret string, t Token) {
 		id: idOf(secret), payload: payload,
 	}
 	b.Queue(`
-		INSERT INTO tickets (tenant_id, id, kind, user_id, payload, attempts, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, 0, $6, $7)`,
+		INSERT INTO onetime_tokens (tenant_id, id, kind, user_id, payload, attempts, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, 0, $6, $7)`,
 		[]any{t.TenantID, t.id, string(t.Kind), t.UserID, s.seal.Seal(t.TenantID, t.id, payload), t.CreatedAt.UnixMicro(), t.ExpiresAt.UnixMicro()}, nil)
 	return secret, t
 }
@@ -108,7 +108,7 @@ func (s *Store) Create(ctx context.Context, n New) (secret string, t Token, err 
 
 // Find returns the token of a kind with a secret. It fails with [ErrInvalid].
 func (s *Store) Find(ctx context.Context, tenantID string, kind Kind, secret string) (Token, error) {
-	row := s.db.QueryRow(ctx, `SELECT `+columns+` FROM tickets WHERE tenant_id = $1 AND id = $2`, tenantID, idOf(secret))
+	row := s.db.QueryRow(ctx, `SELECT `+columns+` FROM onetime_tokens WHERE tenant_id = $1 AND id = $2`, tenantID, idOf(secret))
 	return s.scan(row, tenantID, kind, idOf(secret))
 }
 
@@ -117,7 +117,7 @@ func (s *Store) Find(ctx context.Context, tenantID string, kind Kind, secret str
 func (s *Store) Try(ctx context.Context, tenantID string, kind Kind, secret string, most int) (t Token, err error) {
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		row := tx.QueryRow(ctx, `
-			UPDATE tickets SET attempts = attempts + 1 WHERE tenant_id = $1 AND id = $2 AND kind = $3 AND attempts < $4 RETURNING `+columns,
+			UPDATE onetime_tokens SET attempts = attempts + 1 WHERE tenant_id = $1 AND id = $2 AND kind = $3 AND attempts < $4 RETURNING `+columns,
 			tenantID, idOf(secret), string(kind), int64(most))
 		t, err = s.scan(row, tenantID, kind, idOf(secret))
 		return err
@@ -131,7 +131,7 @@ func (t Token) Left(most int) int { return max(0, most-t.Attempts) }
 // Use deletes a token, in the transaction of its purpose. It fails with [ErrInvalid] if the
 // token has been used.
 func Use(ctx context.Context, tx *sqldb.Tx, t Token) error {
-	n, err := tx.Exec(ctx, `DELETE FROM tickets WHERE tenant_id = $1 AND id = $2`, t.TenantID, t.id)
+	n, err := tx.Exec(ctx, `DELETE FROM onetime_tokens WHERE tenant_id = $1 AND id = $2`, t.TenantID, t.id)
 	if err == nil && n == 0 {
 		err = ErrInvalid
 	}
@@ -142,16 +142,16 @@ func Use(ctx context.Context, tx *sqldb.Tx, t Token) error {
 // but [RevertEmail].
 func Discard(b *sqldb.Batch, tenantID, userID string, kinds ...Kind) {
 	if len(kinds) == 0 {
-		b.Queue(`DELETE FROM tickets WHERE tenant_id = $1 AND user_id = $2 AND user_id <> '' AND kind <> $3`, []any{tenantID, userID, string(RevertEmail)}, nil)
+		b.Queue(`DELETE FROM onetime_tokens WHERE tenant_id = $1 AND user_id = $2 AND user_id <> '' AND kind <> $3`, []any{tenantID, userID, string(RevertEmail)}, nil)
 	}
 	for _, kind := range kinds {
-		b.Queue(`DELETE FROM tickets WHERE tenant_id = $1 AND user_id = $2 AND user_id <> '' AND kind = $3`, []any{tenantID, userID, string(kind)}, nil)
+		b.Queue(`DELETE FROM onetime_tokens WHERE tenant_id = $1 AND user_id = $2 AND user_id <> '' AND kind = $3`, []any{tenantID, userID, string(kind)}, nil)
 	}
 }
 
 // DeleteExpired deletes the tokens that have expired.
 func (s *Store) DeleteExpired(ctx context.Context) error {
-	_, err := s.db.Exec(ctx, `DELETE FROM tickets WHERE expires_at <= $1`, s.now().UnixMicro())
+	_, err := s.db.Exec(ctx, `DELETE FROM onetime_tokens WHERE expires_at <= $1`, s.now().UnixMicro())
 	return err
 }
 

@@ -109,7 +109,7 @@ func TestTokens(t *testing.T) {
 				t.Error(err)
 			}
 			var rows int64
-			if err := db.QueryRow(ctx, `SELECT COUNT(*) FROM tickets`).Scan(&rows); err != nil || rows != 0 {
+			if err := db.QueryRow(ctx, `SELECT COUNT(*) FROM onetime_tokens`).Scan(&rows); err != nil || rows != 0 {
 				t.Errorf("%d rows are left, %v", rows, err)
 			}
 		})

@@ -12,8 +12,8 @@ import (
 //go:embed migrations
 var migrations embed.FS
 
-// Migrations create the table of tokens, which is named tickets.
-func Migrations() sqldb.Migrations { return sqldb.EmbeddedMigrations("ticket", migrations) }
+// Migrations create the table of tokens.
+func Migrations() sqldb.Migrations { return sqldb.EmbeddedMigrations("onetime", migrations) }
 
 const columns = `kind, user_id, payload, attempts, created_at, expires_at`
 

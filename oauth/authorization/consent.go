@@ -109,7 +109,7 @@ func (s *Service) Choose(ctx context.Context, tenant protocol.Tenant, requestID,
 
 // storeAnswer stores the answer of a user with the pending request.
 func storeAnswer(ctx context.Context, tx *sqldb.Tx, tenant protocol.Tenant, requestID string, answer Answer) error {
-	_, err := tx.Exec(ctx, `UPDATE flows SET answer = $3 WHERE tenant_id = $1 AND id = $2`, tenant.ID, protocol.Hash(requestID), storage.JSON(answer))
+	_, err := tx.Exec(ctx, `UPDATE authorization_requests SET answer = $3 WHERE tenant_id = $1 AND id = $2`, tenant.ID, protocol.Hash(requestID), storage.JSON(answer))
 	if err != nil {
 		return fmt.Errorf("answer authorization request: %w", err)
 	}

@@ -77,7 +77,7 @@ func (s *Service) pushed(ctx context.Context, tenant protocol.Tenant, params url
 	case err != nil:
 		return r, app, err
 	}
-	n, err := s.db.Exec(ctx, `DELETE FROM flows WHERE tenant_id = $1 AND id = $2`, tenant.ID, protocol.Hash(requestURI))
+	n, err := s.db.Exec(ctx, `DELETE FROM authorization_requests WHERE tenant_id = $1 AND id = $2`, tenant.ID, protocol.Hash(requestURI))
 	if err != nil {
 		return r, app, fmt.Errorf("use pushed request: %w", err)
 	}

@@ -72,7 +72,7 @@ func (s *Service) Pending(ctx context.Context, tenant protocol.Tenant, id string
 // empty: the request is not bound to one.
 func (s *Service) storeRequest(ctx context.Context, tenant protocol.Tenant, secret string, r Request, browser string, good time.Duration) error {
 	now := storage.Now(s.clock)
-	_, err := s.db.Exec(ctx, `INSERT INTO flows (tenant_id, id, request, browser, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6)`,
+	_, err := s.db.Exec(ctx, `INSERT INTO authorization_requests (tenant_id, id, request, browser, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6)`,
 		tenant.ID, protocol.Hash(secret), storage.JSON(r), browser, now.UnixMicro(), now.Add(good).UnixMicro())
 	if err != nil {
 		return fmt.Errorf("keep authorization request: %w", err)
@@ -85,7 +85,7 @@ func (s *Service) storeRequest(ctx context.Context, tenant protocol.Tenant, secr
 func (s *Service) readRequest(ctx context.Context, tenant protocol.Tenant, secret string) (f PendingRequest, err error) {
 	var text, said string
 	var created, expires int64
-	err = s.db.QueryRow(ctx, `SELECT request, answer, browser, created_at, expires_at FROM flows WHERE tenant_id = $1 AND id = $2`, tenant.ID, protocol.Hash(secret)).
+	err = s.db.QueryRow(ctx, `SELECT request, answer, browser, created_at, expires_at FROM authorization_requests WHERE tenant_id = $1 AND id = $2`, tenant.ID, protocol.Hash(secret)).
 		Scan(&text, &said, &f.browser, &created, &expires)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return f, ErrRequestNotFound

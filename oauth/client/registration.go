@@ -262,10 +262,10 @@ func (s *Registry) described(ctx context.Context, tenant protocol.Tenant, m Meta
 // Everything else stays.
 func (m Metadata) describe(a *Application, asked []string, registered map[string]scope.Scope) {
 	var scopes []string
-	for _, scope1 := range asked {
+	for _, name := range asked {
 		// Scopes that an administrator has allowed stay.
-		if slices.Contains(scope.OIDC, scope1) || registered[scope1].Entitlement == scope.BySelf || slices.Contains(a.AllowedScopes, scope1) {
-			scopes = append(scopes, scope1)
+		if slices.Contains(scope.OIDC, name) || registered[name].Entitlement == scope.BySelf || slices.Contains(a.AllowedScopes, name) {
+			scopes = append(scopes, name)
 		}
 	}
 	if a.Type == SPA { // whose scripts read the responses

@@ -1,4 +1,5 @@
+-- +goose NO TRANSACTION
 -- +goose Up
 -- The hash of the secret of the browser that the request came from; empty for one that the
 -- application pushed.
-ALTER TABLE flows ADD COLUMN browser TEXT NOT NULL DEFAULT '';
+ALTER TABLE authorization_requests ADD COLUMN IF NOT EXISTS browser TEXT NOT NULL DEFAULT '';

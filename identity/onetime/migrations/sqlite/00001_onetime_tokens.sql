@@ -2,7 +2,7 @@
 -- +goose Up
 -- What has been handed out for a while, by the hash of the secret. Instants are
 -- microseconds since 1970.
-CREATE TABLE IF NOT EXISTS tickets (
+CREATE TABLE IF NOT EXISTS onetime_tokens (
     tenant_id  TEXT   NOT NULL,
     id         TEXT   NOT NULL, -- SHA-256 of the secret
     kind       TEXT   NOT NULL,

@@ -1,4 +1,4 @@
 -- +goose NO TRANSACTION
 -- +goose Up
 -- What the person has said to the request, as JSON; empty: nothing yet.
-ALTER TABLE flows ADD COLUMN IF NOT EXISTS answer TEXT NOT NULL DEFAULT '';
+ALTER TABLE authorization_requests ADD COLUMN IF NOT EXISTS answer TEXT NOT NULL DEFAULT '';

@@ -1,3 +1,3 @@
 -- +goose Up
 -- What the person has said to the request, as JSON; empty: nothing yet.
-ALTER TABLE flows ADD COLUMN answer TEXT NOT NULL DEFAULT '';
+ALTER TABLE authorization_requests ADD COLUMN answer TEXT NOT NULL DEFAULT '';
