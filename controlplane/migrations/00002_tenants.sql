@@ -6,7 +6,7 @@ CREATE TABLE IF NOT EXISTS tenants (
     slug       TEXT   NOT NULL UNIQUE,
     name       TEXT   NOT NULL,
     base_url   TEXT   NOT NULL,
-    host       TEXT   NOT NULL UNIQUE, -- of base_url, without port: what requests are told apart by
+    host       TEXT   NOT NULL UNIQUE, -- of base_url, without port; it identifies the tenant of a request
     state      TEXT   NOT NULL,        -- active, suspended, decommissioned
     created_at BIGINT NOT NULL
 );

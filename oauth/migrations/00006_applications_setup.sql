@@ -1,7 +1,7 @@
 -- +goose NO TRANSACTION
 -- +goose Up
--- What administrators say about applications. Lists are separated by spaces, tags by line
--- breaks; search is what a search looks through, folded. Instants are microseconds since
+-- The configuration of applications by administrators. Lists are separated by spaces, tags by line
+-- breaks; search is the text that searches match, folded. Instants are microseconds since
 -- 1970, 0 is never.
 ALTER TABLE applications
     ADD COLUMN IF NOT EXISTS description TEXT NOT NULL DEFAULT '',

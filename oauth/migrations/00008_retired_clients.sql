@@ -1,6 +1,6 @@
 -- +goose NO TRANSACTION
 -- +goose Up
--- Client ids of applications that were deleted: nobody gets them again.
+-- Client ids of deleted applications, which are never assigned again.
 CREATE TABLE IF NOT EXISTS retired_clients (
     tenant_id  TEXT   NOT NULL,
     client_id  TEXT   NOT NULL,

@@ -1,4 +1,4 @@
 -- +goose NO TRANSACTION
 -- +goose Up
--- What an application is that is told by SAML who has signed in, as JSON; empty: it is not.
+-- The SAML service provider of an application, as JSON; empty: it is none.
 ALTER TABLE applications ADD COLUMN IF NOT EXISTS service_provider TEXT NOT NULL DEFAULT '';

@@ -10,7 +10,7 @@ CREATE TABLE IF NOT EXISTS device_codes (
     scope      TEXT   NOT NULL, -- asked for
     audience   TEXT   NOT NULL,
     client_ip  TEXT   NOT NULL, -- from where it was asked
-    grant_id   TEXT   NOT NULL, -- what the user has granted; empty: nothing yet
+    grant_id   TEXT   NOT NULL, -- the grant of the user; empty: there is none yet
     denied     BOOLEAN NOT NULL,
     interval_s BIGINT NOT NULL, -- between two polls
     polled_at  BIGINT NOT NULL,

@@ -1,9 +1,8 @@
 -- +goose NO TRANSACTION
 -- +goose Up
--- Instants are microseconds since 1970. All indexes beside the primary key are partial,
--- on what is always so, and serve only statements that say it: PostgreSQL, planning
--- for a table that is still empty, takes any index that begins with the tenant for
--- as good as any other.
+-- Instants are microseconds since 1970. All other indexes are partial on a condition that
+-- always holds, and serve only statements that state it: PostgreSQL, planning for an
+-- empty table, considers all indexes that begin with the tenant as equal.
 CREATE TABLE IF NOT EXISTS users (
     tenant_id              TEXT    NOT NULL,
     id                     TEXT    NOT NULL,

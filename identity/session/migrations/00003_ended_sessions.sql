@@ -1,6 +1,6 @@
 -- +goose NO TRANSACTION
 -- +goose Up
--- Sessions that somebody ended, until those who have to know are told.
+-- Sessions that were ended, until applications are notified.
 CREATE TABLE IF NOT EXISTS ended_sessions (
     tenant_id TEXT NOT NULL,
     id        TEXT NOT NULL,

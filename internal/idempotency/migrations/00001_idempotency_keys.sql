@@ -4,8 +4,8 @@
 -- instants are in microseconds since 1970. shard spreads the index by expiry.
 CREATE TABLE IF NOT EXISTS idempotency_keys (
     tenant_id    TEXT   NOT NULL,
-    scope_hash   BYTEA  NOT NULL, -- SHA-256 of who asks what under which key
-    request_hash BYTEA  NOT NULL, -- SHA-256 of what makes the request the same
+    scope_hash   BYTEA  NOT NULL, -- SHA-256 of caller, operation and key
+    request_hash BYTEA  NOT NULL, -- SHA-256 of the content of the request
     commit_id    TEXT   NOT NULL, -- the same for every attempt
     holder       TEXT   NOT NULL, -- the attempt under way
     lease_until  BIGINT NOT NULL,

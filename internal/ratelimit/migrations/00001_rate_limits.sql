@@ -1,7 +1,7 @@
 -- +goose NO TRANSACTION
 -- +goose Up
 -- The state of GCRA limiters: the theoretical arrival time of the next request,
--- in nanoseconds since 1970. A row whose time is over says nothing.
+-- in nanoseconds since 1970. An expired row has no meaning.
 CREATE TABLE IF NOT EXISTS rate_limits (
     tenant_id  TEXT   NOT NULL,
     bucket     TEXT   NOT NULL,

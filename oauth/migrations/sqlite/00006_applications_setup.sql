@@ -1,6 +1,6 @@
 -- +goose Up
--- What administrators say about applications. Lists are separated by spaces, tags by line
--- breaks; search is what a search looks through, folded. Instants are microseconds since
+-- The configuration of applications by administrators. Lists are separated by spaces, tags by line
+-- breaks; search is the text that searches match, folded. Instants are microseconds since
 -- 1970, 0 is never.
 ALTER TABLE applications ADD COLUMN description TEXT NOT NULL DEFAULT '';
 ALTER TABLE applications ADD COLUMN redirect_uris TEXT NOT NULL DEFAULT '';

@@ -1,7 +1,6 @@
 -- +goose NO TRANSACTION
 -- +goose Up
--- Refresh tokens, by their hashes: those that were rotated stay, to notice who comes back
--- with one.
+-- Refresh tokens, by their hashes: rotated ones stay, so that their reuse is detected.
 CREATE TABLE IF NOT EXISTS refresh_tokens (
     tenant_id  TEXT   NOT NULL,
     hash       TEXT   NOT NULL,

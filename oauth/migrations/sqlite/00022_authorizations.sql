@@ -1,6 +1,6 @@
 -- +goose Up
 -- What is remembered of users and applications: that the one has signed in to the other,
--- and what was consented to. Instants are microseconds since 1970.
+-- and the scopes of the consent. Instants are microseconds since 1970.
 CREATE TABLE IF NOT EXISTS authorizations (
     tenant_id  TEXT   NOT NULL,
     user_id    TEXT   NOT NULL,

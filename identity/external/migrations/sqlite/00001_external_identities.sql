@@ -9,7 +9,7 @@ CREATE TABLE IF NOT EXISTS external_identities (
     user_id       TEXT   NOT NULL,
     slug          TEXT   NOT NULL, -- of the connection, as is kind
     kind          TEXT   NOT NULL,
-    email         TEXT   NOT NULL, -- for people to read; empty: not known
+    email         TEXT   NOT NULL, -- for display; empty: unknown
     linked_at     BIGINT NOT NULL,
     last_used_at  BIGINT NOT NULL,
     PRIMARY KEY (tenant_id, connection_id, subject)
