@@ -291,24 +291,25 @@ func (c *Config) readFile(path string) error {
 
 // complete sets settings that follow from others, so that later code need not test for them,
 // and refuses contradictions.
-func (c *Config) complete() error {
-	var problems []error
-	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+func (c *Config) complete() error { return errors.Join(c.setDefaults(), c.validate()) }
 
-	if c.DatabaseURL != "" && c.DatabaseURLFile != "" {
-		problem("database_url and database_url_file are both set")
-	}
+// setDefaults fills in settings that follow from others.
+func (c *Config) setDefaults() error {
+	var problems []error
 	if c.DatabaseURLFile != "" {
 		text, err := os.ReadFile(c.DatabaseURLFile)
 		if err != nil {
-			problem("database_url_file: %w", err)
+			problems = append(problems, fmt.Errorf("database_url_file: %w", err))
+		}
+		if c.DatabaseURL != "" {
+			problems = append(problems, errors.New("database_url and database_url_file are both set"))
 		}
 		c.DatabaseURL = strings.TrimSpace(string(text))
 	}
 	if c.DatabaseURL == "" {
 		path, err := filepath.Abs(filepath.Join(c.DataDir, "stonetown.db"))
 		if err != nil {
-			problem("data_dir: %w", err)
+			problems = append(problems, fmt.Errorf("data_dir: %w", err))
 		}
 		c.DatabaseURL = "sqlite://" + (&url.URL{Path: path}).EscapedPath()
 		c.embedded = true
@@ -317,60 +318,63 @@ func (c *Config) complete() error {
 		c.MasterKeyFile = filepath.Join(c.DataDir, "master.key")
 	}
 	c.AllowInsecureTargets = c.AllowInsecureTargets || c.Dev
-	if u, err := url.Parse(c.SecurityContact); c.SecurityContact != "" && (err != nil || !u.IsAbs()) {
-		problem("security_contact %q is not a URI; use for example mailto:security@example.com", c.SecurityContact)
-	}
 	if c.LogFormat == "" {
 		c.LogFormat = "json"
 		if c.Dev {
 			c.LogFormat = "text"
 		}
 	}
-	if c.LogFormat != "json" && c.LogFormat != "text" {
-		problem("log_format is %q; it must be json or text", c.LogFormat)
+	return errors.Join(problems...)
+}
+
+// validate reports all settings that are not valid.
+func (c *Config) validate() error {
+	var problems []error
+	for _, rule := range []struct {
+		holds   bool
+		problem string
+	}{
+		{c.LogFormat == "json" || c.LogFormat == "text", fmt.Sprintf("log_format is %q; it must be json or text", c.LogFormat)},
+		{c.SecurityContact == "" || isURI(c.SecurityContact), fmt.Sprintf("security_contact %q is not a URI; use for example mailto:security@example.com", c.SecurityContact)},
+		{c.MailURL == "" || c.MailFrom != "", "mail_url needs mail_from"},
+		{c.TextURL == "" || isHTTP(c.TextURL), "text_url is not an http(s) URL"},
+		{c.TraceURL == "" || isHTTP(c.TraceURL), "trace_url is not an http(s) URL"},
+		{c.TraceSample >= 0 && c.TraceSample <= 1, "trace_sample must be from 0 to 1"}, // false for NaN
+		{c.RequestTimeout > 0 && c.DrainTimeout > 0 && c.DrainDelay >= 0, "request_timeout and drain_timeout must be positive and drain_delay not negative"},
+		{c.AuditRetention > 0, "audit_retention must be positive"},
+		{c.HistoryRetention >= time.Hour, "history_retention must be at least 1h"},
+		{c.MaxRequests > 0 && c.MaxStreams > 0, "max_requests and max_streams must be positive"},
+		{isPercentage(c.TenantShare) && isPercentage(c.CallerShare), "tenant_share and caller_share must be percentages from 1 to 100"},
+		{c.ResidentMemoryMiB > 0 && c.DatabaseConns >= 0, "resident_memory_mib must be positive and database_conns not negative"},
+	} {
+		if !rule.holds {
+			problems = append(problems, errors.New(rule.problem))
+		}
 	}
 	if _, err := ratelimit.ParseLimits(c.RateLimits); err != nil {
-		problem("rate_limits: %w", err)
-	}
-	if c.MailURL != "" && c.MailFrom == "" {
-		problem("mail_url needs mail_from")
-	}
-	if u, err := url.Parse(c.TextURL); c.TextURL != "" && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "") {
-		problem("text_url is not an http(s) URL")
-	}
-	if u, err := url.Parse(c.TraceURL); c.TraceURL != "" && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "") {
-		problem("trace_url is not an http(s) URL")
-	}
-	if !(c.TraceSample >= 0 && c.TraceSample <= 1) { // NaN included
-		problem("trace_sample must be from 0 to 1")
+		problems = append(problems, fmt.Errorf("rate_limits: %w", err))
 	}
 	if _, err := breached.New(breached.Config{URL: c.BreachedPasswordsURL}); c.BreachedPasswordsURL != "" && err != nil {
-		problem("breached_passwords_url is %w", err)
+		problems = append(problems, fmt.Errorf("breached_passwords_url is %w", err))
 	}
 	for _, code := range c.TextCountries {
 		if !strings.HasPrefix(code, "+") {
-			problem("text_countries: %q does not begin with +", code)
+			problems = append(problems, fmt.Errorf("text_countries: %q does not begin with +", code))
 		}
 	}
-	if c.RequestTimeout <= 0 || c.DrainTimeout <= 0 || c.DrainDelay < 0 {
-		problem("request_timeout and drain_timeout must be positive and drain_delay not negative")
-	}
-	if c.AuditRetention <= 0 {
-		problem("audit_retention must be positive")
-	}
-	if c.HistoryRetention < time.Hour {
-		problem("history_retention must be at least 1h")
-	}
-	if c.MaxRequests <= 0 || c.MaxStreams <= 0 {
-		problem("max_requests and max_streams must be positive")
-	}
-	if c.TenantShare < 1 || c.TenantShare > 100 || c.CallerShare < 1 || c.CallerShare > 100 {
-		problem("tenant_share and caller_share must be percentages from 1 to 100")
-	}
-	if c.ResidentMemoryMiB <= 0 || c.DatabaseConns < 0 {
-		problem("resident_memory_mib must be positive and database_conns not negative")
-	}
 	return errors.Join(problems...)
+}
+
+func isPercentage(n int) bool { return n >= 1 && n <= 100 }
+
+func isURI(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.IsAbs()
+}
+
+func isHTTP(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != ""
 }
 
 // bootstrapFile is the path of the credentials of the first start.
