@@ -28,9 +28,8 @@ type AuthPolicyRead struct {
 		MfaPolicy MfaPolicy `json:"mfa_policy"`
 
 		// PasswordPolicy Lengths are in characters. The most common passwords, and those that are mostly
-		// the user's name or address, are refused in any case. So are those that were stolen
-		// somewhere and published, if the deployment has a service that knows them, and it
-		// answers. `password_policy_violation` names in `violations` each `rule` that a password
+		// the user's name or address, are refused in any case. So are breached passwords, if the
+		// deployment has a service that lists them, and the service answers. `password_policy_violation` names in `violations` each `rule` that a password
 		// breaks: `min_length`, `max_length`, `common`, `contains_identifier` or `breached`.
 		PasswordPolicy PasswordPolicy `json:"password_policy"`
 
@@ -94,11 +93,11 @@ type AuthStep struct {
 	// SessionToken Opaque; a bearer token for `/api/v1/auth` and `/api/v1/me`.
 	SessionToken string `json:"session_token,omitempty"`
 
-	// Status `complete`, with `session`, `user` and tokens. Or what comes next:
+	// Status `complete`, with `session`, `user` and tokens. Or the next step:
 	// `mfa_required`, with `mfa_token` and `factors`; `password_change_required`, whose
 	// `continue_token` goes to `/auth/password/reset`; `email_verification_required`;
-	// `mfa_enrolment_required`, whose `continue_token` is a session's token that is good for
-	// adding a second factor and then for everything.
+	// `mfa_enrolment_required`, whose `continue_token` is the token of a session that can only
+	// add a second factor, and is unrestricted afterwards.
 	Status    string    `json:"status"`
 	TokenType string    `json:"token_type,omitempty"`
 	User      *AuthUser `json:"user,omitempty"`
@@ -174,7 +173,7 @@ type Context map[string]interface{}
 
 // Device defines model for Device.
 type Device struct {
-	// Fingerprint The same for sessions of the same kind of browser, whatever its version.
+	// Fingerprint Equal for sessions of the same kind of browser, of any version.
 	Fingerprint string `json:"fingerprint"`
 
 	// Kind `desktop`, `phone`, `tablet` or `other`.
@@ -335,7 +334,7 @@ type FactorInput struct {
 	// Label Of at most 100 characters.
 	Label string `json:"label,omitempty"`
 
-	// Passkey Of `webauthn`: whether the authenticator has to know its person (default true).
+	// Passkey Of `webauthn`: whether the authenticator must verify the user (default true).
 	Passkey *bool `json:"passkey,omitempty"`
 
 	// PhoneNumber Of `sms`, in international form: `+4930123456`.
@@ -363,7 +362,7 @@ type FactorRead struct {
 // FlowAnswered defines model for FlowAnswered.
 type FlowAnswered struct {
 	Data struct {
-		// RedirectTo Where the browser that began goes on.
+		// RedirectTo The path at which the browser of the request continues.
 		RedirectTo string `json:"redirect_to"`
 	} `json:"data"`
 	Meta Meta `json:"meta"`
@@ -385,7 +384,7 @@ type FlowRead struct {
 		// ExpiresAt RFC 3339, UTC, milliseconds.
 		ExpiresAt Timestamp `json:"expires_at"`
 
-		// GroupScopes What the groups of who is signed in bring besides.
+		// GroupScopes The additional scopes from the groups of the signed-in user.
 		GroupScopes []string `json:"group_scopes"`
 		LoginHint   *string  `json:"login_hint"`
 		Methods     []string `json:"methods"`
@@ -413,15 +412,6 @@ type Identified struct {
 // Immutable Cannot be changed; its presence is refused with `immutable_field`.
 type Immutable = jsontext.Value
 
-// LetterInput defines model for LetterInput.
-type LetterInput struct {
-	Email string `json:"email"`
-
-	// RedirectTo Where the user goes on after following the link in the letter: a path of this host, such as
-	// `/oauth2/authorize/resume?flow=...`. Other addresses are refused.
-	RedirectTo LocalPath `json:"redirect_to,omitempty"`
-}
-
 // LinkRead defines model for LinkRead.
 type LinkRead struct {
 	Data struct {
@@ -446,9 +436,18 @@ type ListMeta struct {
 	RequestID  string  `json:"request_id"`
 }
 
-// LocalPath Where the user goes on after following the link in the letter: a path of this host, such as
+// LocalPath Where the user continues after following the link in the mail: a path of this host, such as
 // `/oauth2/authorize/resume?flow=...`. Other addresses are refused.
 type LocalPath = string
+
+// MailInput defines model for MailInput.
+type MailInput struct {
+	Email string `json:"email"`
+
+	// RedirectTo Where the user continues after following the link in the mail: a path of this host, such as
+	// `/oauth2/authorize/resume?flow=...`. Other addresses are refused.
+	RedirectTo LocalPath `json:"redirect_to,omitempty"`
+}
 
 // Meta defines model for Meta.
 type Meta struct {
@@ -460,7 +459,7 @@ type MfaPolicy struct {
 	// Kinds Those that can be added, of `webauthn`, `totp` and `sms`.
 	Kinds []string `json:"kinds"`
 
-	// Mode `off`, `optional`, for who has a second factor, or `required` of everybody.
+	// Mode `off`, `optional`, for users with a second factor, or `required` for all users.
 	Mode string `json:"mode"`
 }
 
@@ -501,9 +500,8 @@ type PasswordInput struct {
 }
 
 // PasswordPolicy Lengths are in characters. The most common passwords, and those that are mostly
-// the user's name or address, are refused in any case. So are those that were stolen
-// somewhere and published, if the deployment has a service that knows them, and it
-// answers. `password_policy_violation` names in `violations` each `rule` that a password
+// the user's name or address, are refused in any case. So are breached passwords, if the
+// deployment has a service that lists them, and the service answers. `password_policy_violation` names in `violations` each `rule` that a password
 // breaks: `min_length`, `max_length`, `common`, `contains_identifier` or `breached`.
 type PasswordPolicy struct {
 	MaxLength int `json:"max_length"`
@@ -661,7 +659,7 @@ type SignUpInput struct {
 	Name     UserText `json:"name,omitempty"`
 	Password string   `json:"password"`
 
-	// RedirectTo Where the user goes on after following the link in the letter: a path of this host, such as
+	// RedirectTo Where the user continues after following the link in the mail: a path of this host, such as
 	// `/oauth2/authorize/resume?flow=...`. Other addresses are refused.
 	RedirectTo LocalPath `json:"redirect_to,omitempty"`
 }
@@ -1068,7 +1066,7 @@ type AnswerConsentJSONRequestBody = ConsentInput
 type AnswerDeviceJSONRequestBody = DeviceInput
 
 // ResendEmailJSONRequestBody defines body for ResendEmail for application/json ContentType.
-type ResendEmailJSONRequestBody = LetterInput
+type ResendEmailJSONRequestBody = MailInput
 
 // RevertEmailJSONRequestBody defines body for RevertEmail for application/json ContentType.
 type RevertEmailJSONRequestBody = TokenOnly
@@ -1089,7 +1087,7 @@ type ChallengeFactorJSONRequestBody = ChallengeInput
 type VerifyFactorJSONRequestBody = VerifyInput
 
 // ForgotPasswordJSONRequestBody defines body for ForgotPassword for application/json ContentType.
-type ForgotPasswordJSONRequestBody = LetterInput
+type ForgotPasswordJSONRequestBody = MailInput
 
 // ResetPasswordJSONRequestBody defines body for ResetPassword for application/json ContentType.
 type ResetPasswordJSONRequestBody = ResetInput
@@ -1135,13 +1133,13 @@ type PatchProfileJSONRequestBody = ProfilePatch
 
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
-	// AnswerConsent Let an application have what it asks for, or not
+	// AnswerConsent Answer a consent request
 	// (POST /api/v1/auth/consent)
 	AnswerConsent(w http.ResponseWriter, r *http.Request, params AnswerConsentParams)
 	// AnswerDevice Say whether a device may act for the user
 	// (POST /api/v1/auth/device)
 	AnswerDevice(w http.ResponseWriter, r *http.Request, params AnswerDeviceParams)
-	// ResendEmail Send the letter again that verifies an address
+	// ResendEmail Send the mail that verifies an address again
 	// (POST /api/v1/auth/email/resend)
 	ResendEmail(w http.ResponseWriter, r *http.Request)
 	// RevertEmail Take a change of address back
@@ -1150,10 +1148,10 @@ type ServerInterface interface {
 	// VerifyEmail Verify an address
 	// (POST /api/v1/auth/email/verify)
 	VerifyEmail(w http.ResponseWriter, r *http.Request)
-	// GetFlow What an application wants that somebody is signing in for
+	// GetFlow Read a pending authorization request
 	// (GET /api/v1/auth/flows/{flow_id})
 	GetFlow(w http.ResponseWriter, r *http.Request, flowID string)
-	// Identify How somebody can sign in
+	// Identify List the ways to sign in
 	// (POST /api/v1/auth/identify)
 	Identify(w http.ResponseWriter, r *http.Request)
 	// ReadLink What a mailed link is for
@@ -1204,7 +1202,7 @@ type ServerInterface interface {
 	// ListMyAuthorizations List the applications that one has signed in to
 	// (GET /api/v1/me/authorizations)
 	ListMyAuthorizations(w http.ResponseWriter, r *http.Request, params ListMyAuthorizationsParams)
-	// EndMyAuthorization Take back what an application may do
+	// EndMyAuthorization Revoke the authorization of an application
 	// (DELETE /api/v1/me/authorizations/{application_id})
 	EndMyAuthorization(w http.ResponseWriter, r *http.Request, applicationID ApplicationInPath, params EndMyAuthorizationParams)
 	// ChangeEmail Begin to change one's own address
@@ -1216,7 +1214,7 @@ type ServerInterface interface {
 	// GetEmailChange Whether a change of address is done
 	// (GET /api/v1/me/email/change/{pending_change_id})
 	GetEmailChange(w http.ResponseWriter, r *http.Request, pendingChangeID EmailChangeInPath)
-	// ResendVerification Send the letter again that verifies one's address
+	// ResendVerification Send the mail that verifies the user's address again
 	// (POST /api/v1/me/email/resend-verification)
 	ResendVerification(w http.ResponseWriter, r *http.Request, params ResendVerificationParams)
 	// ListMyIdentities List one's own external identities
@@ -3624,13 +3622,13 @@ func (response EndMySession204Response) VisitEndMySessionResponse(w http.Respons
 
 // StrictServerInterface has one method per operation.
 type StrictServerInterface interface {
-	// AnswerConsent Let an application have what it asks for, or not
+	// AnswerConsent Answer a consent request
 	// (POST /api/v1/auth/consent)
 	AnswerConsent(ctx context.Context, request AnswerConsentRequestObject) (AnswerConsentResponseObject, error)
 	// AnswerDevice Say whether a device may act for the user
 	// (POST /api/v1/auth/device)
 	AnswerDevice(ctx context.Context, request AnswerDeviceRequestObject) (AnswerDeviceResponseObject, error)
-	// ResendEmail Send the letter again that verifies an address
+	// ResendEmail Send the mail that verifies an address again
 	// (POST /api/v1/auth/email/resend)
 	ResendEmail(ctx context.Context, request ResendEmailRequestObject) (ResendEmailResponseObject, error)
 	// RevertEmail Take a change of address back
@@ -3639,10 +3637,10 @@ type StrictServerInterface interface {
 	// VerifyEmail Verify an address
 	// (POST /api/v1/auth/email/verify)
 	VerifyEmail(ctx context.Context, request VerifyEmailRequestObject) (VerifyEmailResponseObject, error)
-	// GetFlow What an application wants that somebody is signing in for
+	// GetFlow Read a pending authorization request
 	// (GET /api/v1/auth/flows/{flow_id})
 	GetFlow(ctx context.Context, request GetFlowRequestObject) (GetFlowResponseObject, error)
-	// Identify How somebody can sign in
+	// Identify List the ways to sign in
 	// (POST /api/v1/auth/identify)
 	Identify(ctx context.Context, request IdentifyRequestObject) (IdentifyResponseObject, error)
 	// ReadLink What a mailed link is for
@@ -3693,7 +3691,7 @@ type StrictServerInterface interface {
 	// ListMyAuthorizations List the applications that one has signed in to
 	// (GET /api/v1/me/authorizations)
 	ListMyAuthorizations(ctx context.Context, request ListMyAuthorizationsRequestObject) (ListMyAuthorizationsResponseObject, error)
-	// EndMyAuthorization Take back what an application may do
+	// EndMyAuthorization Revoke the authorization of an application
 	// (DELETE /api/v1/me/authorizations/{application_id})
 	EndMyAuthorization(ctx context.Context, request EndMyAuthorizationRequestObject) (EndMyAuthorizationResponseObject, error)
 	// ChangeEmail Begin to change one's own address
@@ -3705,7 +3703,7 @@ type StrictServerInterface interface {
 	// GetEmailChange Whether a change of address is done
 	// (GET /api/v1/me/email/change/{pending_change_id})
 	GetEmailChange(ctx context.Context, request GetEmailChangeRequestObject) (GetEmailChangeResponseObject, error)
-	// ResendVerification Send the letter again that verifies one's address
+	// ResendVerification Send the mail that verifies the user's address again
 	// (POST /api/v1/me/email/resend-verification)
 	ResendVerification(ctx context.Context, request ResendVerificationRequestObject) (ResendVerificationResponseObject, error)
 	// ListMyIdentities List one's own external identities

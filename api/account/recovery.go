@@ -18,7 +18,7 @@ func (h *Handlers) ForgotPassword(ctx context.Context, request ForgotPasswordReq
 }
 
 // mailForm validates a request for a mail and returns the destination in its link.
-func mailForm(form *LetterInput) (next string, err error) {
+func mailForm(form *MailInput) (next string, err error) {
 	if err := need("email", form.Email); err != nil {
 		return "", err
 	}

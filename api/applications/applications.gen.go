@@ -99,7 +99,7 @@ type ApplicationListItem struct {
 	// CreatedAt RFC 3339, UTC, milliseconds.
 	CreatedAt Timestamp `json:"created_at"`
 
-	// DynamicallyRegistered Whether a client has registered it (`/oauth2/register`), which can then change what it says about itself.
+	// DynamicallyRegistered Whether a client has registered it (`/oauth2/register`), which can then change its metadata.
 	DynamicallyRegistered bool   `json:"dynamically_registered"`
 	ID                    string `json:"id"`
 	Name                  string `json:"name"`

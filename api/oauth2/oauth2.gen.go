@@ -359,7 +359,7 @@ type Error struct {
 
 // ExpandNode defines model for ExpandNode.
 type ExpandNode struct {
-	// Children The operands; of an exclusion, the base and what is subtracted.
+	// Children The operands; of an exclusion, the base and the subtracted operand.
 	Children []ExpandNode `json:"children,omitempty"`
 
 	// Cut Why the node is not expanded.
@@ -369,8 +369,8 @@ type ExpandNode struct {
 	// Links For tuple_to_userset: the relations that link, as written.
 	Links []ExpandSubject `json:"links,omitempty"`
 
-	// Mode For tuple_to_userset: present if the node is what all of the children
-	// have in common, and not their union. Without children, that is nobody.
+	// Mode For tuple_to_userset: present if the node is the intersection of the
+	// children, and not their union. Without children it is empty.
 	Mode     ExpandNodeMode `json:"mode,omitempty"`
 	Relation string         `json:"relation"`
 	Resource ResourceRef    `json:"resource"`
@@ -388,8 +388,8 @@ type ExpandNodeCut string
 // ExpandNodeKind defines model for ExpandNode.Kind.
 type ExpandNodeKind string
 
-// ExpandNodeMode For tuple_to_userset: present if the node is what all of the children
-// have in common, and not their union. Without children, that is nobody.
+// ExpandNodeMode For tuple_to_userset: present if the node is the intersection of the
+// children, and not their union. Without children it is empty.
 type ExpandNodeMode string
 
 // ExpandSubject defines model for ExpandSubject.
@@ -418,7 +418,7 @@ type ExternalID = string
 type Introspection struct {
 	Acr IntrospectionAcr `json:"acr,omitempty"`
 
-	// Act Who acts in the subject's place, and who did before (RFC 8693, section 4.1).
+	// Act The actor, and the actors before (RFC 8693, section 4.1).
 	Act struct {
 		Act      map[string]interface{} `json:"act,omitempty"`
 		ClientID string                 `json:"client_id,omitempty"`
@@ -429,7 +429,7 @@ type Introspection struct {
 	AuthTime int      `json:"auth_time,omitempty"`
 	ClientID string   `json:"client_id,omitempty"`
 
-	// Cnf The key that the token is bound to, of which who uses it must have proof (RFC 9449).
+	// Cnf The key to which the token is bound; each use requires a proof of the key (RFC 9449).
 	Cnf struct {
 		// Jkt Its thumbprint (RFC 7638).
 		Jkt string `json:"jkt"`
@@ -497,7 +497,7 @@ type PresentedToken struct {
 	ClientSecret        string `json:"client_secret,omitempty"`
 	Token               string `json:"token"`
 
-	// TokenTypeHint Is not looked at; the token says it.
+	// TokenTypeHint Ignored; the token itself has its type.
 	TokenTypeHint string `json:"token_type_hint,omitempty"`
 }
 
@@ -535,7 +535,7 @@ type Rewrite0 struct {
 	Kind interface{} `json:"kind"`
 }
 
-// Rewrite1 The resource itself, such as a user who may see their own profile.
+// Rewrite1 The resource itself, such as a user who may view their own profile.
 type Rewrite1 struct {
 	Kind interface{} `json:"kind"`
 }
@@ -549,7 +549,7 @@ type Rewrite2 struct {
 // Rewrite3 The subjects of the relation `computed` of the resources that the
 // relation `tupleset` names, such as a parent folder. With `mode` `any`,
 // those of any of them. With `all`, only those that are subjects of it
-// at all of them: nobody, if `tupleset` names none, or one whose type
+// at all of them: none, if `tupleset` names no object, or one whose type
 // does not have the relation.
 type Rewrite3 struct {
 	Computed string       `json:"computed"`
@@ -626,7 +626,7 @@ type TokenAnswerTokenType string
 
 // TokenInput defines model for TokenInput.
 type TokenInput struct {
-	// ActorToken Of the one who acts in the subject's place.
+	// ActorToken The token of the actor.
 	ActorToken     string `json:"actor_token,omitempty"`
 	ActorTokenType string `json:"actor_token_type,omitempty"`
 
@@ -664,7 +664,7 @@ type TokenInput struct {
 	// Scope Separated by spaces; absent means all that the client may have.
 	Scope string `json:"scope,omitempty"`
 
-	// SubjectToken Of the one whom the new token speaks for (RFC 8693).
+	// SubjectToken The token of the subject of the new token (RFC 8693).
 	SubjectToken string `json:"subject_token,omitempty"`
 
 	// SubjectTokenType `urn:ietf:params:oauth:token-type:` and `access_token`, `refresh_token`, `id_token` or `jwt`.
@@ -784,7 +784,7 @@ type AuthorizeParams struct {
 	// Scope Separated by spaces. What the application may not have is dropped.
 	Scope string `form:"scope,omitempty" json:"scope,omitempty"`
 
-	// State Comes back as it was. Required unless the settings say otherwise (`require_state`).
+	// State Returned unchanged. Required unless the settings permit otherwise (`require_state`).
 	State string `form:"state,omitempty" json:"state,omitempty"`
 
 	// CodeChallenge Required (RFC 7636).
@@ -800,7 +800,7 @@ type AuthorizeParams struct {
 	// MaxAge How many seconds ago the user may have signed in, at most. With `acr_values=aal2`: a recent second factor is demanded.
 	MaxAge string `form:"max_age,omitempty" json:"max_age,omitempty"`
 
-	// AcrValues What the application would like, in order of preference: `aal1`, `aal2` (a second factor in the last 15 minutes). A user who has a factor is asked for it, and otherwise the `acr` claim tells what was reached. `acr_values=aal2` together with `max_age` demands it (RFC 9470): a user who has no factor adds one, and `unmet_authentication_requirements` is the answer where that is not possible.
+	// AcrValues The preferences of the application, in order: `aal1`, `aal2` (a second factor in the last 15 minutes). A user who has a factor is asked for it, and otherwise the `acr` claim tells what was reached. `acr_values=aal2` together with `max_age` demands it (RFC 9470): a user who has no factor adds one, and `unmet_authentication_requirements` is the answer where that is not possible.
 	AcrValues string `form:"acr_values,omitempty" json:"acr_values,omitempty"`
 	LoginHint string `form:"login_hint,omitempty" json:"login_hint,omitempty"`
 	Audience  string `form:"audience,omitempty" json:"audience,omitempty"`
@@ -1077,13 +1077,13 @@ type ServerInterface interface {
 	// AuthorizeDevice Begin to wait for the user of a device
 	// (POST /oauth2/device_authorization)
 	AuthorizeDevice(w http.ResponseWriter, r *http.Request)
-	// IntrospectToken What a token says, and whether it is still good
+	// IntrospectToken Read a token and whether it is valid
 	// (POST /oauth2/introspect)
 	IntrospectToken(w http.ResponseWriter, r *http.Request)
 	// RedirectToKeys Where other servers keep their keys
 	// (GET /oauth2/jwks)
 	RedirectToKeys(w http.ResponseWriter, r *http.Request)
-	// EndSession Sign a user out whom an application sends (OpenID Connect RP-Initiated Logout)
+	// EndSession Sign the user out at the request of an application (OpenID Connect RP-Initiated Logout)
 	// (GET /oauth2/logout)
 	EndSession(w http.ResponseWriter, r *http.Request, params EndSessionParams)
 	// EndSessionByForm The same, by POST

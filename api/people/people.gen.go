@@ -84,7 +84,7 @@ type Context map[string]interface{}
 
 // Device defines model for Device.
 type Device struct {
-	// Fingerprint The same for sessions of the same kind of browser, whatever its version.
+	// Fingerprint Equal for sessions of the same kind of browser, of any version.
 	Fingerprint string `json:"fingerprint"`
 
 	// Kind `desktop`, `phone`, `tablet` or `other`.
@@ -204,7 +204,7 @@ type Import struct {
 	JobID     string              `json:"job_id"`
 	StartedAt *document.Timestamp `json:"started_at"`
 
-	// State `completed` when every row was tried, whatever became of it.
+	// State `completed` when every row was imported or has failed.
 	State string `json:"state"`
 
 	// Total How many rows there are.
@@ -666,7 +666,7 @@ type RemoveMemberParams struct {
 
 // ListUsersParams defines parameters for ListUsers.
 type ListUsersParams struct {
-	// Email The whole address, whatever its case.
+	// Email The whole address, in any case.
 	Email string    `form:"email,omitempty" json:"email,omitempty"`
 	State UserState `form:"state,omitempty" json:"state,omitempty"`
 
@@ -693,7 +693,7 @@ type CreateUserParams struct {
 
 // ImportUsersParams defines parameters for ImportUsers.
 type ImportUsersParams struct {
-	// SendVerification Whether users whose address is not verified get a letter that verifies it.
+	// SendVerification Whether users with an unverified address get a mail to verify it.
 	SendVerification bool `form:"send_verification,omitempty" json:"send_verification,omitempty"`
 
 	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
@@ -928,7 +928,7 @@ type ServerInterface interface {
 	// RemoveUserFactor Take a second factor from a user
 	// (DELETE /api/v1/users/{user_id}/mfa/factors/{factor_id})
 	RemoveUserFactor(w http.ResponseWriter, r *http.Request, userID UserInPath, factorID FactorInPath, params RemoveUserFactorParams)
-	// ResetUserPassword Send a user a letter that leads to a new password
+	// ResetUserPassword Send a user a mail to set a new password
 	// (POST /api/v1/users/{user_id}/reset-password)
 	ResetUserPassword(w http.ResponseWriter, r *http.Request, userID UserInPath, params ResetUserPasswordParams)
 	// EndUserSessions End all sessions of a user
@@ -3358,7 +3358,7 @@ type StrictServerInterface interface {
 	// RemoveUserFactor Take a second factor from a user
 	// (DELETE /api/v1/users/{user_id}/mfa/factors/{factor_id})
 	RemoveUserFactor(ctx context.Context, request RemoveUserFactorRequestObject) (RemoveUserFactorResponseObject, error)
-	// ResetUserPassword Send a user a letter that leads to a new password
+	// ResetUserPassword Send a user a mail to set a new password
 	// (POST /api/v1/users/{user_id}/reset-password)
 	ResetUserPassword(ctx context.Context, request ResetUserPasswordRequestObject) (ResetUserPasswordResponseObject, error)
 	// EndUserSessions End all sessions of a user

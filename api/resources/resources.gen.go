@@ -197,7 +197,7 @@ type CheckBatchInput struct {
 	Context Context `json:"context,omitempty"`
 
 	// ContextualRelations Relations that hold for this request only, as if they had been written. One
-	// whose `expires_at` has passed is not there.
+	// whose `expires_at` has passed does not exist.
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
 	// Subject A user, a group (which means its members), a resource, the holders of a
@@ -235,7 +235,7 @@ type CheckInput struct {
 	Context Context `json:"context,omitempty"`
 
 	// ContextualRelations Relations that hold for this request only, as if they had been written. One
-	// whose `expires_at` has passed is not there.
+	// whose `expires_at` has passed does not exist.
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
 	// Debug Explain an allowed answer in `reasons`.
@@ -298,7 +298,7 @@ type ContextualRelation struct {
 }
 
 // ContextualRelations Relations that hold for this request only, as if they had been written. One
-// whose `expires_at` has passed is not there.
+// whose `expires_at` has passed does not exist.
 type ContextualRelations = []ContextualRelation
 
 // Error defines model for Error.
@@ -331,7 +331,7 @@ type ExpandInput struct {
 	ConsistencyToken string      `json:"consistency_token,omitempty"`
 
 	// ContextualRelations Relations that hold for this request only, as if they had been written. One
-	// whose `expires_at` has passed is not there.
+	// whose `expires_at` has passed does not exist.
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 	Depth               *int                `json:"depth,omitempty"`
 	Resource            ResourceRef         `json:"resource"`
@@ -339,7 +339,7 @@ type ExpandInput struct {
 
 // ExpandNode defines model for ExpandNode.
 type ExpandNode struct {
-	// Children The operands; of an exclusion, the base and what is subtracted.
+	// Children The operands; of an exclusion, the base and the subtracted operand.
 	Children []ExpandNode `json:"children,omitempty"`
 
 	// Cut Why the node is not expanded.
@@ -349,8 +349,8 @@ type ExpandNode struct {
 	// Links For tuple_to_userset: the relations that link, as written.
 	Links []ExpandSubject `json:"links,omitempty"`
 
-	// Mode For tuple_to_userset: present if the node is what all of the children
-	// have in common, and not their union. Without children, that is nobody.
+	// Mode For tuple_to_userset: present if the node is the intersection of the
+	// children, and not their union. Without children it is empty.
 	Mode     string      `json:"mode,omitempty"`
 	Relation string      `json:"relation"`
 	Resource ResourceRef `json:"resource"`
@@ -412,7 +412,7 @@ type ListResourcesInput struct {
 	Context Context `json:"context,omitempty"`
 
 	// ContextualRelations Relations that hold for this request only, as if they had been written. One
-	// whose `expires_at` has passed is not there.
+	// whose `expires_at` has passed does not exist.
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
 	// Cursor `meta.next_cursor` of the page before.
@@ -449,7 +449,7 @@ type ListSubjectsInput struct {
 	Context Context `json:"context,omitempty"`
 
 	// ContextualRelations Relations that hold for this request only, as if they had been written. One
-	// whose `expires_at` has passed is not there.
+	// whose `expires_at` has passed does not exist.
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
 	// Cursor `meta.next_cursor` of the page before.
@@ -702,7 +702,7 @@ type StreamResourcesInput struct {
 	Context Context `json:"context,omitempty"`
 
 	// ContextualRelations Relations that hold for this request only, as if they had been written. One
-	// whose `expires_at` has passed is not there.
+	// whose `expires_at` has passed does not exist.
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
 	// Subject A user, a group (which means its members), a resource, the holders of a
@@ -733,7 +733,7 @@ type StreamSubjectsInput struct {
 	Context Context `json:"context,omitempty"`
 
 	// ContextualRelations Relations that hold for this request only, as if they had been written. One
-	// whose `expires_at` has passed is not there.
+	// whose `expires_at` has passed does not exist.
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 	Resource            ResourceRef         `json:"resource"`
 	SubjectRelation     string              `json:"subject_relation,omitempty"`
@@ -1129,7 +1129,7 @@ type ServerInterface interface {
 	// CheckBatch Many checks of one subject, answered from one state
 	// (POST /api/v1/resources/check-batch)
 	CheckBatch(w http.ResponseWriter, r *http.Request)
-	// Expand How does the set of those who may do something come about?
+	// Expand Explain the set of subjects of a relation
 	// (POST /api/v1/resources/expand)
 	Expand(w http.ResponseWriter, r *http.Request)
 	// ListAllowedResources Which resources of a type may a subject do something to?
@@ -2853,7 +2853,7 @@ type StrictServerInterface interface {
 	// CheckBatch Many checks of one subject, answered from one state
 	// (POST /api/v1/resources/check-batch)
 	CheckBatch(ctx context.Context, request CheckBatchRequestObject) (CheckBatchResponseObject, error)
-	// Expand How does the set of those who may do something come about?
+	// Expand Explain the set of subjects of a relation
 	// (POST /api/v1/resources/expand)
 	Expand(ctx context.Context, request ExpandRequestObject) (ExpandResponseObject, error)
 	// ListAllowedResources Which resources of a type may a subject do something to?

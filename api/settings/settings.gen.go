@@ -58,14 +58,13 @@ type MfaPolicy struct {
 	// Kinds Those that can be added, of `webauthn`, `totp` and `sms`.
 	Kinds []string `json:"kinds"`
 
-	// Mode `off`, `optional`, for who has a second factor, or `required` of everybody.
+	// Mode `off`, `optional`, for users with a second factor, or `required` for all users.
 	Mode string `json:"mode"`
 }
 
 // PasswordPolicy Lengths are in characters. The most common passwords, and those that are mostly
-// the user's name or address, are refused in any case. So are those that were stolen
-// somewhere and published, if the deployment has a service that knows them, and it
-// answers. `password_policy_violation` names in `violations` each `rule` that a password
+// the user's name or address, are refused in any case. So are breached passwords, if the
+// deployment has a service that lists them, and the service answers. `password_policy_violation` names in `violations` each `rule` that a password
 // breaks: `min_length`, `max_length`, `common`, `contains_identifier` or `breached`.
 type PasswordPolicy struct {
 	MaxLength int `json:"max_length"`
@@ -101,7 +100,7 @@ type SettingsPatch struct {
 	// PreviousSecretTTLS Default: 259,200.
 	PreviousSecretTTLS jsontext.Value `json:"previous_secret_ttl_s,omitempty"`
 
-	// RateLimits Limits to set and, as null, to take back; null as a whole takes all back.
+	// RateLimits Limits to set and, as null, to remove; null as a whole removes all.
 	RateLimits jsontext.Value `json:"rate_limits,omitempty"`
 
 	// RefreshFamilyMaxS Default: 7,776,000.
@@ -150,7 +149,7 @@ type SigningKey struct {
 	// PublishedAt RFC 3339, UTC, milliseconds.
 	PublishedAt Timestamp `json:"published_at"`
 
-	// RemovedAt Since when what it has signed is refused.
+	// RemovedAt Since when its signatures are refused.
 	RemovedAt *document.Timestamp `json:"removed_at"`
 
 	// RetiredAt Since when another signs in its place.
@@ -168,7 +167,7 @@ type SigningKeyList struct {
 
 // SigningKeysRotation defines model for SigningKeysRotation.
 type SigningKeysRotation struct {
-	// Emergency Whether somebody may have got at the keys. Default false.
+	// Emergency Whether the keys may be compromised. Default false.
 	Emergency bool `json:"emergency,omitempty"`
 }
 
