@@ -3,7 +3,7 @@ tool  := $(GO) tool -modfile=tools/go.mod
 # One PostgreSQL for all test packages.
 withpg := $(GO) run ./internal/pgtest/withpg
 
-.PHONY: help build run setup test race cockroach test-cockroach fuzz generate collection bench bench-compare lint
+.PHONY: help build run setup peers test race cockroach test-cockroach fuzz generate collection bench bench-compare lint
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -18,13 +18,17 @@ run: build ## Start a development server on http://dev.localhost:8080
 setup: ## Install the tools that the tests need (Debian, as root), or print the commands
 	@tools/setup
 
-test: setup ## Run every test
-	$(withpg) $(GO) test -timeout 20m ./...
+peers: # The first build takes minutes, and must not disturb tests that measure time
+	@$(GO) -C tools/peers tool -n dex >/dev/null
 
-race: setup ## Run every test with the race detector
+test: setup peers ## Run every test
+	$(withpg) $(GO) test -timeout 20m ./...
+	cd tools/peers && $(GO) vet ./... && $(GO) test ./...
+
+race: setup peers ## Run every test with the race detector
 	$(withpg) $(GO) test -race -timeout 30m ./...
 
-cockroach: setup ## Run the tests with the SQL for CockroachDB on PostgreSQL, and parse it with CockroachDB's grammar
+cockroach: setup peers ## Run the tests with the SQL for CockroachDB on PostgreSQL, and parse it with CockroachDB's grammar
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
 	  STONETOWN_REHEARSAL="$$dir" $(withpg) $(GO) test -tags rehearsal -timeout 30m -skip 'TestOneConnection|TestPlansUseIndexes|TestDamagedFiles|TestOverloadedServer|TestCorruptPages' \
 	    -coverpkg ./... -coverprofile "$$dir/cover.out" \

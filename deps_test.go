@@ -24,7 +24,8 @@ const order = `
 	NONE < internal/document, internal/fair, internal/geo, internal/id, internal/seal, internal/text, internal/tracing;
 	internal/tracing < internal/outbound, internal/sqldb;
 	internal/id, internal/seal, internal/sqldb < internal/jobs;
-	internal/jobs < internal/eventlog, internal/idempotency, internal/notify, internal/ratelimit;
+	internal/sqldb < internal/groupcommit;
+	internal/groupcommit, internal/jobs < internal/eventlog, internal/idempotency, internal/notify, internal/ratelimit;
 	internal/document, internal/fair, internal/geo, internal/outbound, internal/text,
 	internal/eventlog, internal/idempotency, internal/notify, internal/ratelimit < internal;
 
@@ -45,9 +46,13 @@ const order = `
 
 	# Modules are clients of the engine and strangers to each other. What one
 	# needs of another it declares as an interface, and cmd plugs it in.
-	internal < identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime;
+	internal < identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime, identity/federation/relyingparty;
 	engine/authority, identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime < identity;
 	identity < identity/authn, identity/userimport;
+	internal/text < identity/federation/claims;
+	identity/federation/claims, identity/federation/relyingparty, identity/authn < identity/federation;
+	identity/federation < identity/federation/signin;
+	internal/text < identity/federation/serviceprovider;
 	NONE < oauth/assertion, oauth/dpop, oauth/protocol;
 	internal/sqldb < oauth/internal/storage, oauth/revocation;
 	engine, oauth/protocol < oauth/scope;
@@ -58,7 +63,11 @@ const order = `
 	oauth/token < oauth/grants, oauth/authorization;
 	oauth/grants, oauth/authorization < oauth;
 	oauth, tuplestore/sqlstore < oauth/oauthtest;
-	engine < webhooks, controlplane;
+	NONE < webhooks/signature;
+	engine, webhooks/signature < webhooks/subscription;
+	webhooks/subscription < webhooks/delivery;
+	webhooks/delivery < webhooks;
+	engine < controlplane;
 
 	# What modules keep of a tenant's settings is one document to the tenant.
 	identity, oauth/client, controlplane < settings;
@@ -66,22 +75,24 @@ const order = `
 	# HTTP only. api/web is what all operations share.
 	oauth/token, controlplane < api/web;
 	api/web < api/openapi, api/pages, api/scopes, api/applications;
+	api/openapi, webhooks < api/webhooks;
 	api/web, identity/authn, identity/userimport < api/profile;
 	api/web, settings < api/settings;
+	api/web, identity/federation/signin < api/federation;
 	api/web, identity, engine/resources < api/resources;
 	api/resources < api/authzen;
 	api/profile < api/people;
-	api/people, oauth/authorization < api/account;
+	api/people, oauth/authorization, identity/federation/signin < api/account;
 	api/account, oauth < api/oauth2;
-	api/openapi, api/pages, api/scopes, api/settings, api/authzen, api/applications, api/oauth2 < api;
+	api/webhooks, api/federation, api/pages, api/scopes, api/settings, api/authzen, api/applications, api/oauth2 < api;
 
 	# The composition of all packages, which the program and the tests of api open.
-	api, engine/audit, tuplestore/sqlstore < server;
+	api, engine/audit, tuplestore/sqlstore, webhooks < server;
 
 	# Commands only. Benchmarks load the product and are not part of it.
 	engine, tuplestore/memstore < cmd/stonetown/internal/importer;
 	identity, oauth/client < cmd/stonetown/internal/client;
-	server, cmd/stonetown/internal/importer, cmd/stonetown/internal/client < cmd/stonetown;
+	server, webhooks/signature, cmd/stonetown/internal/importer, cmd/stonetown/internal/client < cmd/stonetown;
 	server < bench;
 	bench < cmd/stonetown-bench;
 `
@@ -123,6 +134,8 @@ var apiMayNotImport = map[string][]string{
 	"api/resources":    {"internal/eventlog", "internal/sqldb"},
 	"api/scopes":       {"internal/eventlog", "internal/sqldb"},
 	"api/settings":     {"internal/eventlog", "internal/sqldb"},
+	"api/webhooks":     {"internal/eventlog", "internal/sqldb"},
+	"api/federation":   {"internal/eventlog", "internal/sqldb"},
 }
 
 func TestAPILeavesStorageToDomains(t *testing.T) {

@@ -24,7 +24,7 @@ func TestSetup(t *testing.T) {
 for package in "$@"; do
 	case $package in
 	postgresql) echo '#!/bin/sh' >"$BIN/initdb"; chmod +x "$BIN/initdb" ;;
-	chromium|npm|curl) echo '#!/bin/sh' >"$BIN/$package"; chmod +x "$BIN/$package" ;;
+	chromium|npm|python3|xmlsec1|curl) echo '#!/bin/sh' >"$BIN/$package"; chmod +x "$BIN/$package" ;;
 	esac
 done`
 	)
@@ -35,16 +35,20 @@ done`
 		ran  string // what apt-get was asked for
 		says string
 	}{
-		"nothing is missing": {has: map[string]string{"initdb": "", "chromium": "", "npm": "", "curl": "", "id": person}},
-		"a fresh machine":    {has: map[string]string{"id": root, "apt-get": apt}, ran: "update -q\n" + install + " postgresql chromium npm curl\n"},
-		"only Chromium":      {has: map[string]string{"initdb": "", "npm": "", "curl": "", "id": root, "apt-get": apt}, ran: "update -q\n" + install + " chromium\n"},
+		"nothing is missing": {has: map[string]string{"initdb": "", "chromium": "", "npm": "", "python3": "", "xmlsec1": "", "curl": "", "id": person}},
+		"a fresh machine":    {has: map[string]string{"id": root, "apt-get": apt}, ran: "update -q\n" + install + " postgresql chromium npm python3 python3-pysaml2 xmlsec1 curl\n"},
+		"only Chromium":      {has: map[string]string{"initdb": "", "npm": "", "python3": "", "xmlsec1": "", "curl": "", "id": root, "apt-get": apt}, ran: "update -q\n" + install + " chromium\n"},
 		"may not install": {
-			has: map[string]string{"initdb": "", "curl": "", "id": person, "apt-get": apt}, fail: true,
+			has: map[string]string{"initdb": "", "python3": "", "xmlsec1": "", "curl": "", "id": person, "apt-get": apt}, fail: true,
 			says: "sudo sh -c 'apt-get update -q && apt-get " + install + " chromium npm'",
 		},
-		"no apt-get":       {has: map[string]string{"id": root}, fail: true, says: "need what is not installed: postgresql chromium npm curl"},
-		"no packages":      {has: map[string]string{"id": root, "apt-get": `echo "$@" >>"$LOG"; [ "$1" = update ]`}, fail: true, ran: "update -q\n" + install + " postgresql chromium npm curl\n", says: "still missing: postgresql chromium npm curl"},
-		"an empty package": {has: map[string]string{"initdb": "", "npm": "", "curl": "", "id": root, "apt-get": `echo "$@" >>"$LOG"`}, fail: true, ran: "update -q\n" + install + " chromium\n", says: "still missing: chromium"},
+		"a Python without pysaml2": {
+			has: map[string]string{"initdb": "", "chromium": "", "npm": "", "python3": "exit 1", "xmlsec1": "", "curl": "", "id": person, "apt-get": apt}, fail: true,
+			says: "apt-get " + install + " python3-pysaml2'",
+		},
+		"no apt-get":       {has: map[string]string{"id": root}, fail: true, says: "need what is not installed: postgresql chromium npm python3 python3-pysaml2 xmlsec1 curl"},
+		"no packages":      {has: map[string]string{"id": root, "apt-get": `echo "$@" >>"$LOG"; [ "$1" = update ]`}, fail: true, ran: "update -q\n" + install + " postgresql chromium npm python3 python3-pysaml2 xmlsec1 curl\n", says: "still missing: postgresql chromium npm python3 python3-pysaml2 xmlsec1 curl"},
+		"an empty package": {has: map[string]string{"initdb": "", "npm": "", "python3": "", "xmlsec1": "", "curl": "", "id": root, "apt-get": `echo "$@" >>"$LOG"`}, fail: true, ran: "update -q\n" + install + " chromium\n", says: "still missing: chromium"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bin, log := t.TempDir(), filepath.Join(t.TempDir(), "log")
@@ -62,7 +66,7 @@ done`
 				t.Fatal(err)
 			}
 			cmd := exec.CommandContext(t.Context(), "/bin/sh", script)
-			cmd.Env = []string{"PATH=" + bin, "BIN=" + bin, "LOG=" + log, "POSTGRESQL=" + t.TempDir()}
+			cmd.Env = []string{"PATH=" + bin, "BIN=" + bin, "LOG=" + log, "POSTGRESQL=" + t.TempDir(), "PYTHON=" + filepath.Join(bin, "python3")}
 			out, err := cmd.CombinedOutput()
 			if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 				t.Fatal(err)

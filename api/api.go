@@ -9,6 +9,8 @@
 //	applications  OAuth clients
 //	scopes     the registry of scopes
 //	settings   the settings of a tenant
+//	federation connections to identity providers
+//	webhooks   webhook subscriptions and their deliveries
 //	pages      the hosted pages of sign-in and account
 //	authzen    the engine as OpenID AuthZEN
 //	oauth2     the token endpoint and discovery
@@ -29,6 +31,7 @@ import (
 	"stonetown/api/account"
 	"stonetown/api/applications"
 	"stonetown/api/authzen"
+	"stonetown/api/federation"
 	"stonetown/api/oauth2"
 	"stonetown/api/openapi"
 	"stonetown/api/pages"
@@ -37,6 +40,8 @@ import (
 	"stonetown/api/scopes"
 	"stonetown/api/settings"
 	"stonetown/api/web"
+	"stonetown/api/webhooks"
+	"stonetown/identity/federation/signin"
 	"stonetown/internal/geo"
 	"stonetown/oauth"
 )
@@ -100,16 +105,19 @@ type Scopes interface {
 }
 
 // Config configures the interface. Engine, Resources, Tenants, Users,
-// Authn, Importer, Scopes, OAuth, Settings and CursorKey are required.
+// Authn, Importer, Scopes, OAuth, Settings, Connections, SignIns, Webhooks and CursorKey are required.
 type Config struct {
-	Engine    Engine
-	Resources resources.Store
-	Users     Users
-	Authn     Authn
-	Importer  people.Importer
-	Scopes    Scopes
-	OAuth     OAuth
-	Settings  settings.Service
+	Engine      Engine
+	Resources   resources.Store
+	Users       Users
+	Authn       Authn
+	Importer    people.Importer
+	Scopes      Scopes
+	OAuth       OAuth
+	Settings    settings.Service
+	Connections federation.Registry
+	SignIns     *signin.Service // at connections
+	Webhooks    webhooks.Service
 
 	// CursorKey encrypts the cursors of lists: 32 random bytes, the same in all processes
 	// of a deployment. A new key invalidates the cursors of lists in progress.
@@ -130,8 +138,8 @@ type Config struct {
 
 // New returns the handler of all tenants' hosts.
 func New(c Config) (http.Handler, error) {
-	if c.Engine == nil || c.Resources == nil || c.Users == nil || c.Authn == nil || c.Importer == nil || c.Scopes == nil || c.OAuth == (OAuth{}) || c.Settings == nil || c.GeoIP == nil {
-		return nil, errors.New("api: Config.Engine, Resources, Users, Authn, Importer, Scopes, OAuth, Settings and GeoIP are required")
+	if c.Engine == nil || c.Resources == nil || c.Users == nil || c.Authn == nil || c.Importer == nil || c.Scopes == nil || c.OAuth == (OAuth{}) || c.Settings == nil || c.Connections == nil || c.Webhooks == nil || c.GeoIP == nil {
+		return nil, errors.New("api: Config.Engine, Resources, Users, Authn, Importer, Scopes, OAuth, Settings, Connections, Webhooks and GeoIP are required")
 	}
 	cursors, err := web.NewCursors(c.CursorKey)
 	if err != nil {
@@ -145,24 +153,31 @@ func New(c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
+	eventTypes, err := openapi.EventTypes()
+	if err != nil {
+		return nil, fmt.Errorf("api: %w", err)
+	}
 
 	routes := mux.NewRouter()
 	(&resources.Handlers{Engine: c.Engine, Store: c.Resources, Cursors: cursors}).Mount(routes, server.Fail)
 	(&authzen.Handlers{Engine: c.Engine, Cursors: cursors}).Mount(routes, server.Fail)
-	(&account.Handlers{Service: c.Authn, Users: c.Users, Tokens: c.OAuth.Tokens, Requests: c.OAuth.Authorization, Clients: c.OAuth.Clients, Access: c.OAuth.Access, Scopes: c.Scopes, Cursors: cursors, GeoIP: c.GeoIP}).Mount(routes, server.Fail)
+	(&account.Handlers{Service: c.Authn, Federation: c.SignIns, Users: c.Users, Tokens: c.OAuth.Tokens, Requests: c.OAuth.Authorization, Clients: c.OAuth.Clients, Access: c.OAuth.Access, Scopes: c.Scopes, Cursors: cursors, GeoIP: c.GeoIP}).Mount(routes, server.Fail)
 	(&people.Handlers{Directory: c.Users, Access: c.Authn, GeoIP: c.GeoIP, Importer: c.Importer, Authorizations: c.OAuth.Access, Cursors: cursors}).Mount(routes, server.Fail)
 	(&applications.Handlers{Clients: c.OAuth.Clients, Access: c.OAuth.Access, Cursors: cursors}).Mount(routes, server.Fail)
 	(&scopes.Handlers{Registry: c.Scopes, Cursors: cursors}).Mount(routes, server.Fail)
 	(&settings.Handlers{Service: c.Settings, Keys: c.OAuth.Keys, Cursors: cursors}).Mount(routes, server.Fail)
+	(&federation.Handlers{Registry: c.Connections, Tests: c.SignIns, Cursors: cursors}).Mount(routes, server.Fail)
+	(&webhooks.Handlers{Service: c.Webhooks, Cursors: cursors, EventTypes: eventTypes}).Mount(routes, server.Fail)
 	(&oauth2.Handlers{
 		Grants: c.OAuth.Grants, Authorization: c.OAuth.Authorization, Tokens: c.OAuth.Tokens, Keys: c.OAuth.Keys, Clients: c.OAuth.Clients,
 		Describer: c.OAuth.Describer, Sessions: c.Authn, Server: server,
 	}).Mount(routes)
 	document.Mount(routes)
 
-	formats := map[string]web.ErrorFormat{"resources": resources.Errors, "auth": account.Errors, "me": account.Errors, "users": people.Errors, "groups": people.Errors, "applications": applications.Errors, "scopes": scopes.Errors, "authzen": authzen.Errors, "oauth2": oauth2.TokenErrors, "registration": oauth2.TokenErrors}
+	formats := map[string]web.ErrorFormat{"resources": resources.Errors, "auth": account.Errors, "me": account.Errors, "users": people.Errors, "groups": people.Errors, "applications": applications.Errors, "scopes": scopes.Errors, "authzen": authzen.Errors, "federation": federation.Errors, "webhooks": webhooks.Errors, "oauth2": oauth2.TokenErrors, "registration": oauth2.TokenErrors}
 	hosted := &pages.Handlers{Mailbox: c.Mailbox, SecurityContact: c.SecurityContact}
 	formats["authorization"] = web.ErrorFormat{Render: hosted.RenderError}
+	formats["federated-sign-in"] = web.ErrorFormat{Translate: account.Errors.Translate, Render: hosted.RenderSignInError}
 	paths, err := follow(routes, func(op web.Operation, next http.Handler) http.Handler {
 		return server.Handle(op, formats[op.Tag], next)
 	})

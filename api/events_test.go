@@ -84,7 +84,10 @@ func events(t *testing.T, w *world, c *client) {
 	happened(c.want(t, 200, "", "POST", bulkPath, bulk(op("create", fact(ann)), op("create", fact(bob)), op("create", fact(ann)), op("delete", fact(bob)))),
 		event("relation.bulk_applied", object{
 			"created": 2.0, "updated": 0.0, "deleted": 1.0,
-			"operations": []any{op("create", fact(ann)), op("create", fact(bob)), op("delete", fact(bob))},
+			"operations": []any{
+				with(op("create", fact(ann)), object{"result": "created"}), with(op("create", fact(bob)), object{"result": "created"}),
+				with(op("delete", fact(bob)), object{"result": "deleted"}),
+			},
 		}))
 	happened(c.want(t, 200, "", "POST", bulkPath, bulk(op("create", fact(ann)))))
 	happened(c.want(t, 404, "relation_not_found", "POST", bulkPath, bulk(op("create", fact(bob)), op("delete", fact(user("eve"))))))

@@ -18,10 +18,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"stonetown/api"
+	"stonetown/api/federation"
 	"stonetown/api/people"
 	apiresources "stonetown/api/resources"
 	"stonetown/api/settings"
 	"stonetown/api/web"
+	"stonetown/api/webhooks"
 	"stonetown/controlplane"
 	"stonetown/engine"
 	"stonetown/engine/audit"
@@ -63,6 +65,10 @@ type noImporter struct{ people.Importer }
 type noScopes struct{ api.Scopes }
 
 type noSettings struct{ settings.Service }
+
+type noWebhooks struct{ webhooks.Service }
+
+type noConnections struct{ federation.Registry }
 
 func (noScopes) UnknownScopes(context.Context, *sqldb.Tx, string, []string) ([]string, error) {
 	return nil, nil
@@ -136,7 +142,7 @@ func (noOrigins) OriginAllowed(context.Context, string, string, string) (bool, e
 func newHandler(t testing.TB) (http.Handler, *everything) {
 	t.Helper()
 	e := new(everything)
-	h, err := api.New(api.Config{Engine: e, Resources: e, Config: pipeline(t, e), Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: api.OAuth{Tokens: e}, Settings: noSettings{}, GeoIP: geo.None{}, CursorKey: cursorKey})
+	h, err := api.New(api.Config{Engine: e, Resources: e, Config: pipeline(t, e), Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: api.OAuth{Tokens: e}, Settings: noSettings{}, Connections: noConnections{}, Webhooks: noWebhooks{}, GeoIP: geo.None{}, CursorKey: cursorKey})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +246,7 @@ func newRealHandler(t testing.TB) http.Handler {
 	}
 	t.Cleanup(real.Close)
 	e := new(everything)
-	h, err := api.New(api.Config{Engine: audit.Engine{Engine: real}, Resources: e, Config: pipeline(t, e), Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: api.OAuth{Tokens: e}, Settings: noSettings{}, GeoIP: geo.None{}, CursorKey: cursorKey})
+	h, err := api.New(api.Config{Engine: audit.Engine{Engine: real}, Resources: e, Config: pipeline(t, e), Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: api.OAuth{Tokens: e}, Settings: noSettings{}, Connections: noConnections{}, Webhooks: noWebhooks{}, GeoIP: geo.None{}, CursorKey: cursorKey})
 	if err != nil {
 		t.Fatal(err)
 	}

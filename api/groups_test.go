@@ -9,7 +9,10 @@ import (
 	"sync"
 	"testing"
 
+	"stonetown/engine"
 	"stonetown/identity"
+	"stonetown/schema"
+	"stonetown/tuplestore"
 )
 
 const groupsPath = "/api/v1/groups"
@@ -324,6 +327,79 @@ func groupRelations(t *testing.T, _ *world, c *client) {
 	c.want(t, 201, "", "POST", path("group", "eng")+"/relations", relation(user(ids[1]), "member"))
 	c.want(t, 204, "", "DELETE", usersPath+"/"+ids[1], nil)
 	equal(t, "of a deleted user", len(c.want(t, 200, "", "GET", path("group", "eng")+"/relations", nil).list()), 0)
+}
+
+// webhookRelations answers questions about webhook subscriptions, and refuses writes of their
+// relations by the operations on relations and resources.
+func webhookRelations(t *testing.T, w *world, c *client) {
+	ids := makeUsers(t, c, "webhook", 4)
+	g := group(t, c, "integrators", "resources:read")
+	c.want(t, 201, "", "POST", groupsPath+"/"+g+"/members", object{"user_id": ids[2]})
+	tenant, err := w.tenants.TenantByHost(t.Context(), c.host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	subscription := tuplestore.Object{Type: schema.WebhookSubscriptionType, ID: "whs_a"}
+	write := func(name string, subject tuplestore.Subject) engine.WriteOp {
+		return engine.WriteOp{Resource: subscription, Relation: name, Subject: subject}
+	}
+	_, err = w.engine.Write(t.Context(), tenant.ID, engine.WriteRequest{Ops: []engine.WriteOp{
+		write("owner", tuplestore.Subject{Type: "user", ID: ids[0]}),
+		write("owner", tuplestore.Subject{Type: "application", ID: "client_a"}),
+		write("viewer", tuplestore.Subject{Type: "user", ID: ids[1]}),
+		write("viewer", tuplestore.Subject{Type: "group", ID: g, Relation: "member"}),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := func() {
+		t.Helper()
+		for _, q := range []struct {
+			subject      object
+			manage, view bool
+		}{
+			{user(ids[0]), true, true},
+			{object{"type": "application", "id": "client_a"}, true, true},
+			{user(ids[1]), false, true},
+			{user(ids[2]), false, true},
+			{user(ids[3]), false, false},
+		} {
+			equal(t, fmt.Sprint(q.subject, " manages"), allowed(t, c, q.subject, "manage", subscription.Type, subscription.ID), q.manage)
+			equal(t, fmt.Sprint(q.subject, " views"), allowed(t, c, q.subject, "view", subscription.Type, subscription.ID), q.view)
+		}
+		equal(t, "relations", len(c.want(t, 200, "", "GET", path(subscription.Type, subscription.ID)+"/relations", nil).list()), 4)
+		equal(t, "relations of a subject", len(c.want(t, 200, "", "GET", naming(user(ids[0])), nil).list()), 1)
+	}
+	kept()
+
+	for _, name := range []string{"owner", "viewer"} {
+		for _, subject := range []string{ids[0], ids[1], ids[3]} {
+			op := with(object{"op": "create", "resource": resource(subscription.Type, subscription.ID)}, relation(user(subject), name))
+			for _, r := range []struct {
+				method, target string
+				body           any
+			}{
+				{"POST", path(subscription.Type, subscription.ID) + "/relations", relation(user(subject), name)},
+				{"DELETE", path(subscription.Type, subscription.ID) + "/relations", relation(user(subject), name)},
+				{"POST", path(subscription.Type, "another") + "/relations", relation(user(subject), name)},
+				{"POST", "/api/v1/resources/relations/bulk", object{"operations": []any{op}}},
+				{"POST", "/api/v1/resources/relations/bulk", object{"operations": []any{with(op, object{"op": "delete"})}}},
+			} {
+				refused := c.want(t, 403, "permission_denied", r.method, r.target, r.body)
+				equal(t, r.target, refused.details()["required_scope"], "webhooks:write")
+			}
+		}
+	}
+	c.want(t, 403, "permission_denied", "POST", "/api/v1/resources", resource(subscription.Type, "another"))
+	c.want(t, 403, "permission_denied", "PATCH", path(subscription.Type, subscription.ID), object{"attributes": object{}})
+	c.want(t, 403, "permission_denied", "DELETE", path(subscription.Type, subscription.ID), nil)
+	c.want(t, 400, "validation_failed", "POST", "/api/v1/resource-types", object{"name": subscription.Type, "relations": []any{object{"name": "owner"}}})
+	equal(t, "deleted by subject", c.want(t, 200, "", "DELETE", naming(user(ids[0])), nil).data()["deleted"], 0.0)
+	equal(t, "deleted by subject and type", c.want(t, 200, "", "DELETE", naming(user(ids[1]), "resource_type", subscription.Type), nil).data()["deleted"], 0.0)
+	kept()
+
+	c.want(t, 204, "", "DELETE", usersPath+"/"+ids[0], nil)
+	equal(t, "of a deleted user", len(c.want(t, 200, "", "GET", path(subscription.Type, subscription.ID)+"/relations", nil).list()), 3)
 }
 
 // administrators keeps at least one administrator who can sign in.

@@ -135,6 +135,11 @@ func noGrowth(t *testing.T, w *world, c *client) {
 	c.want(t, 201, "", "POST", groupsPath+"/"+strongGroup+"/members", object{"user_id": boss})
 	strong := c.want(t, 201, "", "POST", appsPath, object{"name": "Strong", "type": "m2m", "allowed_scopes": anys(scope.Administrative)}).data()
 	everything, all := anys(scope.Builtin), 0
+	target := newReceiver(t, http.StatusInternalServerError)
+	subscription, _ := subscribe(t, c, target.URL, nil, "*")
+	letter := deadLetters(t, c, subscription, 1)[0]
+	delivery := c.want(t, 200, "", "GET", subscriptionsPath+"/"+subscription+"/deliveries?event_type=test.ping", nil).list()[0].(object)["id"].(string)
+	const listening = "/api/v1/webhooks/"
 
 	for _, name := range scope.Administrative {
 		own := newParty(t, c, object{"name": "Weak", "type": "m2m", "redirect_uris": []any{}, "allowed_scopes": []any{name}})
@@ -143,10 +148,12 @@ func noGrowth(t *testing.T, w *world, c *client) {
 		email := strings.ReplaceAll(name, ":", ".") + "@example.com"
 		weak := member(t, c, email)
 		c.want(t, 201, "", "POST", groupsPath+"/"+weakGroup+"/members", object{"user_id": weak})
+		connectionPath, _ := connect(t, c, github("own-"+strings.ReplaceAll(name, ":", "-"), nil))
 		targets := map[string][]string{
 			"user_id": {boss, weak, accomplice}, "group_id": {strongGroup, weakGroup}, "application_id": {strong["id"].(string), ownID},
 			"type": {"scope", "group", "application", "user"}, "external_id": {"groups:write", strongGroup, own.id, boss}, "name": {"scope", "group", "groups:write"},
 			"factor_id": {"factor_x"}, "session_id": {"ses_x"}, "job_id": {"job_x"},
+			"subscription_id": {subscription}, "delivery_id": {delivery}, "entry_id": {letter}, "connection_id": {last(connectionPath, nil)},
 		}
 		holder := func(subject object) []object {
 			return []object{
@@ -167,6 +174,10 @@ func noGrowth(t *testing.T, w *world, c *client) {
 			},
 			"relations": {[]any{object{"name": "holder", "subjects": []any{object{"type": "application"}, object{"type": "user"}}}}},
 			"name":      {"scope", "greedy"}, "email": {"new@example.com"}, "redirect_uris": {[]any{callback}},
+			"url": {target.URL}, "events": {[]any{"*"}}, "visible_to": {object{"subject": user(boss), "action": "view"}},
+			"owners": {[]any{object{"type": "application", "id": own.id}, user(weak)}}, "viewers": {[]any{user(weak)}}, "entry_ids": {[]any{letter}},
+			"kind": {"social.github"}, "client_id": {"id of the caller"}, "client_secret": {"secret of the caller"}, "link_policy": {"verified_email"}, "trust_email": {true}, "second_factor": {"accept"},
+			"group_mapping": {[]any{object{"value": "all", "group_id": strongGroup}}}, "attribute_mapping": {object{"email": "$.any"}}, "claims": {object{}},
 			"dcr_mode": {"initial_access_token"}, "sign_up": {"open"}, "external_id": {"groups:write"}, "attributes": {object{}}, "resource": {resource("scope", "groups:write")},
 		}
 		tokens := map[string]string{
@@ -188,6 +199,9 @@ func noGrowth(t *testing.T, w *world, c *client) {
 						}
 						if a.status >= 500 {
 							t.Errorf("%s %s with %v: %d %s", op.method, path, body, a.status, a.text)
+						}
+						if strings.HasPrefix(path, listening) && a.status < 400 && name != "webhooks:write" {
+							t.Errorf("%s: %s %s with %v: %d %s", name, op.method, path, body, a.status, a.text)
 						}
 						d, _ := a.body["data"].(map[string]any)
 						if key, ok := d["client_secret"].(string); ok {
@@ -229,6 +243,12 @@ func noGrowth(t *testing.T, w *world, c *client) {
 				grew(who, got)
 			}
 		}
+		for _, item := range c.want(t, 200, "", "GET", connectionsPath+"?limit=250", nil).list() {
+			d := c.want(t, 200, "", "GET", connectionsPath+"/"+item.(object)["id"].(string), nil).data()
+			if len(d["group_mapping"].([]any)) > 0 || d["link_policy"] == "verified_email" && (d["client_id"] != "id" || d["trust_email"] != false) {
+				t.Errorf("%s: a provider of the caller decides who signs in: %v", name, d)
+			}
+		}
 		equal(t, name+": the administrator's own password", signIn(t, c, "boss@example.com", secret, "complete").data()["status"], "complete")
 	}
 	if all < 1000 {
@@ -248,19 +268,22 @@ type operation struct {
 	op           *openapi3.Operation
 }
 
-// operationsOf are the operations of the document that a scope allows, deletions last.
+// operationsOf are the operations of the document that a scope or a relation allows, deletions
+// last.
 func operationsOf(scope string) (found []operation) {
 	for path, item := range document().doc.Paths.Map() {
 		for method, op := range item.Operations() {
 			if op.Security == nil || method == http.MethodGet {
 				continue
 			}
+			allowed := isRelated(op) // also without a scope
 			for _, requirement := range *op.Security {
 				for _, scopes := range requirement {
-					if slices.Contains(scopes, scope) {
-						found = append(found, operation{method, path, op})
-					}
+					allowed = allowed || slices.Contains(scopes, scope)
 				}
+			}
+			if allowed {
+				found = append(found, operation{method, path, op})
 			}
 		}
 	}

@@ -136,7 +136,7 @@ func authPolicy(t *testing.T, _ *world, c *client) {
 	anon := c.with("")
 	policy := anon.want(t, 200, "", "GET", authPath+"/policy", nil).data()
 	equal(t, "policy", policy, object{
-		"sign_up": "open", "methods": []any{"password", "passkey"}, "password_policy": object{"min_length": 8.0, "max_length": 128.0},
+		"sign_up": "open", "methods": []any{"password", "passkey"}, "connections": []any{}, "password_policy": object{"min_length": 8.0, "max_length": 128.0},
 		"mfa_policy": object{"mode": "optional", "kinds": []any{"sms", "totp", "webauthn"}},
 	})
 	c.want(t, 200, "", "PATCH", "/api/v1/settings", object{"sign_up": "closed"})

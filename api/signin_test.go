@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"stonetown/internal/eventlog"
 )
 
 const authPath, mePath = "/api/v1/auth", "/api/v1/me"
@@ -194,7 +196,7 @@ func sessions(t *testing.T, w *world, c *client) {
 	form := object{"current": "x", "next": "y", "new_email": "a@b.c", "ceremony_id": "x", "kind": "totp", "label": "x"}
 	for path, item := range document().doc.Paths.Map() {
 		for method, op := range item.Operations() {
-			if path == authPath+"/session" || path == authPath+"/flows/{flow_id}" || op.Security == nil || len(*op.Security) != 2 || op.Tags[0] == "oauth2" {
+			if path == authPath+"/session" || path == authPath+"/flows/{flow_id}" || op.Security == nil || len(*op.Security) != 2 || op.Tags[0] == "oauth2" || isRelated(op) {
 				continue
 			}
 			for _, name := range []string{"{session_id}", "{factor_id}", "{kind}", "{pending_change_id}"} {
@@ -403,6 +405,37 @@ func (w *world) types(t testing.TB, c *client, prefixes ...string) (types []stri
 		}
 	}
 	return types
+}
+
+// passwordAttack guesses passwords, of an account and of an address without one. Both lead to
+// the same events.
+func passwordAttack(t *testing.T, w *world, c *client) {
+	const known, unknown = "known@attack.test", "unknown@attack.test"
+	id := member(t, c, known)
+	for _, email := range []string{known, unknown} {
+		before := len(w.events(t, c, 0))
+		for range 10 {
+			c.with("").want(t, 401, "invalid_credentials", "POST", authPath+"/sign-in", object{"email": email, "password": "wrong"})
+			w.later(time.Minute) // the longest wait between attempts
+		}
+		var got []object
+		for _, e := range w.events(t, c, before) {
+			if e.Type != eventlog.UserSignInFailed {
+				got = append(got, object{"type": string(e.Type), "data": parse(t, string(e.Data))})
+			}
+		}
+		var owner any
+		if email == known {
+			owner = object{"id": id, "email": known}
+		}
+		failed := func(n float64) object {
+			return object{"user": owner, "reason": "invalid_credentials", "failures": n}
+		}
+		equal(t, "events", got, []object{
+			{"type": "user.locked", "data": failed(5)},
+			{"type": "security.brute_force_detected", "data": failed(10)},
+		})
+	}
 }
 
 // signUpMails signs up with addresses that have an account. The response is the same, and the

@@ -23,6 +23,7 @@ import (
 	"stonetown/controlplane"
 	"stonetown/engine"
 	"stonetown/identity/authn"
+	"stonetown/identity/federation"
 	"stonetown/identity/password/breached"
 	"stonetown/internal/geo"
 	"stonetown/internal/notify"
@@ -42,19 +43,23 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // world is the whole product below the command line, on one database.
 type world struct {
-	db      *sqldb.DB
-	tenants *directory
-	oauth   *oauth.Service
-	engine  *engine.Engine
-	config  api.Config
-	server  *httptest.Server
-	log     *logs
-	org     string
-	authn   *authn.Service
-	mailbox mailbox
-	ranges  ranges
-	quiet   func()       // ends the background jobs
-	ahead   atomic.Int64 // added to the clock of sign-ins, jobs and idempotency keys, in nanoseconds
+	db          *sqldb.DB
+	tenants     *directory
+	oauth       *oauth.Service
+	engine      *engine.Engine
+	config      api.Config
+	server      *httptest.Server
+	log         *logs
+	org         string
+	authn       *authn.Service
+	connections *federation.Registry
+	mailbox     mailbox
+	ranges      ranges
+	t           testing.TB
+	// receiver gets the deliveries of the subscriptions of households; nil: there are none.
+	receiver *receiver
+	quiet    func()       // ends the background jobs
+	ahead    atomic.Int64 // added to the clock of sign-ins, jobs and idempotency keys, in nanoseconds
 }
 
 // now returns the time of sign-ins, jobs and idempotency keys.
@@ -178,7 +183,7 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 			t.Fatal(err)
 		}
 	}
-	w := &world{log: new(logs)}
+	w := &world{log: new(logs), t: t}
 	key, err := seal.NewKey(bytes.Repeat([]byte{1}, seal.KeySize))
 	must(err)
 	compromised, err := breached.New(breached.Config{URL: w.ranges.start(t), Clock: w.now})
@@ -190,7 +195,7 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 	}
 	config := server.Config{
 		Database: database, MasterKey: key, Mail: &w.mailbox, Texts: &w.mailbox,
-		BreachedPasswords: compromised, GeoIP: germany(t), Outbound: outbound.New(outbound.Config{AllowInsecure: true}),
+		BreachedPasswords: compromised, GeoIP: germany(t), Outbound: outbound.New(outbound.Config{AllowInsecure: true, KeepAlive: true}),
 		RateLimits: unlimited, SecurityContact: "mailto:security@example.com",
 		Logger: slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})), AccessLog: true,
 		Clock: w.now, Pace: time.Millisecond,
@@ -201,13 +206,17 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 	s, err := server.Open(ctx, config)
 	must(err)
 	t.Cleanup(func() { must(s.Close()) })
+	w.db = s.DB
+	if _, benchmark := t.(*testing.B); !benchmark {
+		t.Cleanup(func() { catalogued(t, w) })
+	}
 	running, stop := context.WithCancel(ctx)
 	var background sync.WaitGroup
 	background.Go(func() { s.Run(running) })
 	w.quiet = func() { stop(); background.Wait() }
 	t.Cleanup(w.quiet)
 
-	w.db, w.engine, w.oauth, w.authn = s.DB, s.Engine, s.OAuth, s.Authn
+	w.engine, w.oauth, w.authn, w.connections = s.Engine, s.OAuth, s.Authn, s.Connections
 	w.tenants = &directory{Directory: s.Organizations}
 	w.config = s.API
 	w.config.Tenants, w.config.GeoIP = w.tenants, geo.None{}

@@ -90,6 +90,11 @@ func (d *Directory) TenantBySlug(ctx context.Context, slug string) (Tenant, erro
 	return selectTenantBySlug(ctx, d.db, slug)
 }
 
+// InactiveTenants lists the ids of the tenants that are not active.
+func (d *Directory) InactiveTenants(ctx context.Context) ([]string, error) {
+	return sqldb.Texts(d.db.Query(ctx, selectInactive))
+}
+
 // Empty reports, as of the transaction, whether no tenant was ever created.
 func (d *Directory) Empty(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	_, err := selectFirstTenant(ctx, tx)

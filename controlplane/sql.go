@@ -90,3 +90,6 @@ func scanTenant(row *sqldb.Row) (Tenant, error) {
 	}
 	return t, nil
 }
+
+// The condition is that of the index tenants_inactive.
+const selectInactive = `SELECT id FROM tenants WHERE state <> 'active'`

@@ -62,7 +62,10 @@ func (op WriteOp) Document() RelationDocument {
 	if !op.ExpiresAt.IsZero() {
 		r.ExpiresAt = document.Timestamp(op.ExpiresAt)
 	}
-	r.Condition = ConditionDocument{Name: op.Condition, Context: op.Context}
+	r.Condition = ConditionDocument{Name: op.Condition}
+	if len(op.Context) > 0 { // else there is none, which is not the empty value
+		r.Condition.Context = op.Context
+	}
 	return r
 }
 

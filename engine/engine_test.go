@@ -25,19 +25,19 @@ const tenant = "tnt_a"
 
 // fixture is an engine on a store of its own.
 type fixture struct {
-	*testing.T
+	testing.TB
 	store  tuplestore.Store
 	engine *engine.Engine
 }
 
-func newFixture(t *testing.T, c engine.Config) *fixture {
+func newFixture(t testing.TB, c engine.Config) *fixture {
 	t.Helper()
 	store := memstore.New(memstore.Config{})
 	t.Cleanup(func() { store.Close() })
 	return &fixture{t, store, open(t, store, c)}
 }
 
-func open(t *testing.T, store tuplestore.Store, c engine.Config) *engine.Engine {
+func open(t testing.TB, store tuplestore.Store, c engine.Config) *engine.Engine {
 	t.Helper()
 	c.Store = store
 	e, err := engine.New(c)
@@ -102,7 +102,7 @@ func request(subject, action, resource string) engine.CheckRequest {
 	return engine.CheckRequest{Subject: s, Queries: []engine.Query{{Resource: r.Object(), Action: action}}}
 }
 
-func ask(t *testing.T, e *engine.Engine, req engine.CheckRequest) (*engine.CheckResponse, bool) {
+func ask(t testing.TB, e *engine.Engine, req engine.CheckRequest) (*engine.CheckResponse, bool) {
 	t.Helper()
 	res, err := e.Check(context.Background(), tenant, req)
 	if err != nil {
@@ -121,7 +121,7 @@ func (w *fixture) waitResident(req engine.CheckRequest) {
 		if time.Now().After(deadline) {
 			w.Fatal("the tenant did not become resident")
 		}
-		ask(w.T, w.engine, req)
+		ask(w.TB, w.engine, req)
 	}
 }
 

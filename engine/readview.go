@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"stonetown/engine/internal/eval"
@@ -112,6 +113,10 @@ func (v *readView) leave() {
 	v.scratch = nil
 }
 
+// errStoredSchema is the error of an earlier revision whose schema this version of the product
+// cannot read.
+var errStoredSchema = errors.New("schema of an earlier revision")
+
 // past returns the position of an earlier snapshot.
 func (e *Engine) past(ctx context.Context, tenantID string, now position, s tuplestore.Snapshot) (position, error) {
 	at := now
@@ -124,7 +129,7 @@ func (e *Engine) past(ctx context.Context, tenantID string, now position, s tupl
 			return at, err
 		}
 		if at.compiled, err = compileDocument(document); err != nil {
-			return at, err
+			return at, fmt.Errorf("%w: %w", errStoredSchema, err)
 		}
 		at.schemaRevision = rev
 	}

@@ -101,9 +101,9 @@ type Origin struct {
 	// [tuplestore.Write.Attach]. The result's statuses begin with those of the
 	// request's own ops.
 	Attach func(r tuplestore.Result, b *sqldb.Batch)
-	// AttachType is Attach for [Engine.PutType]. Its arguments are the stored definition
-	// and whether it is new.
-	AttachType func(stored schema.Type, created bool, b *sqldb.Batch)
+	// AttachType is Attach for [Engine.PutType]. Its arguments include the stored
+	// definition and whether it is new.
+	AttachType func(r tuplestore.Result, stored schema.Type, created bool, b *sqldb.Batch)
 }
 
 // WriteRequest changes relations. It is applied whole or not at all.

@@ -48,7 +48,7 @@ func (e *Engine) Type(ctx context.Context, tenantID, name string) (schema.Type, 
 func (e *Engine) PutType(ctx context.Context, tenantID string, t schema.Type, origin Origin) (stored schema.Type, created bool, token string, err error) {
 	var after []schema.Type
 	if attach := origin.AttachType; attach != nil {
-		origin.Attach = func(_ tuplestore.Result, b *sqldb.Batch) { attach(stored, created, b) }
+		origin.Attach = func(r tuplestore.Result, b *sqldb.Batch) { attach(r, stored, created, b) }
 	}
 	token, err = e.changeTypes(ctx, tenantID, origin, func(before []schema.Type) ([]schema.Type, error) {
 		now := time.Now().UTC().Truncate(time.Millisecond)

@@ -10,6 +10,7 @@ import (
 	"stonetown/engine/authority"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/sqldb"
+	"stonetown/tuplestore"
 )
 
 // bulkAttempts is how often users are created before a concurrent change of the same users or
@@ -96,17 +97,17 @@ func (d *Directory) createMany(ctx context.Context, tenantID string, bulk Bulk) 
 			joining[slug] = append(joining[slug], users[n].ID)
 		}
 	}
-	outer := ctx // has the origin of the events, which the context of a shared transaction lacks
-	commit := func(ctx context.Context, tx *sqldb.Tx) error {
-		var b sqldb.Batch
-		if err := bulk.Commit(ctx, tx, &b, errs); err != nil {
+	var events []eventlog.Event // of the last attempt
+	outer := ctx                // has the origin of the events, which the context of a shared transaction lacks
+	queue := func(ctx context.Context, tx *sqldb.Tx, b *sqldb.Batch) error {
+		if err := bulk.Commit(ctx, tx, b, errs); err != nil {
 			return err
 		}
-		var events []eventlog.Event
+		events = nil
 		for _, u := range created {
-			queueUser(&b, u)
+			queueUser(b, u)
 			if bulk.SendVerification {
-				d.verify(&b, u)
+				d.verify(b, u)
 			}
 			events = append(events, UserCreated(outer, u, bulk.Source))
 		}
@@ -119,16 +120,31 @@ func (d *Directory) createMany(ctx context.Context, tenantID string, bulk Bulk) 
 			if err != nil {
 				return err
 			}
-			countMembers(&b, g, len(userIDs), d.now())
+			countMembers(b, g, len(userIDs), d.now())
 			events = append(events, membersChanged(outer, memberAdded, g, userIDs)...)
 		}
-		eventlog.Append(&b, tenantID, events...)
-		return tx.Send(ctx, &b)
+		return nil
 	}
 	if len(req.Ops) == 0 {
-		return d.db.Tx(ctx, func(tx *sqldb.Tx) error { return commit(ctx, tx) })
+		return d.db.Tx(ctx, func(tx *sqldb.Tx) error {
+			var b sqldb.Batch
+			if err := queue(ctx, tx, &b); err != nil {
+				return err
+			}
+			eventlog.Append(&b, tenantID, events...)
+			return tx.Send(ctx, &b)
+		})
 	}
-	req.Also = commit
+	req.Also = func(ctx context.Context, tx *sqldb.Tx) error {
+		var b sqldb.Batch
+		if err := queue(ctx, tx, &b); err != nil {
+			return err
+		}
+		return tx.Send(ctx, &b)
+	}
+	req.Attach = func(r tuplestore.Result, b *sqldb.Batch) {
+		eventlog.AppendAt(b, tenantID, int64(r.Revision), events...)
+	}
 	_, err = d.relations.Write(ctx, tenantID, req)
 	return err
 }

@@ -134,9 +134,9 @@ func (d *Directory) createGroup(ctx context.Context, tenantID string, n NewGroup
 	for _, userID := range n.first {
 		req.Ops = append(req.Ops, membership(g.ID, userID))
 	}
-	req.Attach = func(_ tuplestore.Result, b *sqldb.Batch) {
+	req.Attach = func(r tuplestore.Result, b *sqldb.Batch) {
 		if !n.initial {
-			eventlog.Append(b, tenantID, groupCreated(ctx, g))
+			eventlog.AppendAt(b, tenantID, int64(r.Revision), groupCreated(ctx, g))
 		}
 	}
 	if _, err := d.relations.Write(ctx, tenantID, req); err != nil {
@@ -193,8 +193,8 @@ func (d *Directory) UpdateGroup(ctx context.Context, tenantID, groupID string, c
 			op.Delete = true
 			req.Ops = append(req.Ops, op)
 		}
-		req.Attach = func(_ tuplestore.Result, b *sqldb.Batch) {
-			eventlog.Append(b, tenantID, groupUpdated(ctx, before, after))
+		req.Attach = func(r tuplestore.Result, b *sqldb.Batch) {
+			eventlog.AppendAt(b, tenantID, int64(r.Revision), groupUpdated(ctx, before, after))
 		}
 		_, err = d.relations.Write(ctx, tenantID, req)
 		var gone *engine.RelationNotFoundError
@@ -220,7 +220,9 @@ func (d *Directory) DeleteGroup(ctx context.Context, tenantID, groupID, commitID
 	}
 	change := origin(ctx, commitID)
 	change.Also = func(ctx context.Context, tx *sqldb.Tx) error { return deleteGroup(ctx, tx, g) }
-	change.Attach = func(_ tuplestore.Result, b *sqldb.Batch) { eventlog.Append(b, tenantID, groupDeleted(ctx, g)) }
+	change.Attach = func(r tuplestore.Result, b *sqldb.Batch) {
+		eventlog.AppendAt(b, tenantID, int64(r.Revision), groupDeleted(ctx, g))
+	}
 	_, err = d.relations.Unregister(ctx, tenantID, groupObject(groupID), change)
 	var gone *engine.ResourceNotFoundError
 	if errors.As(err, &gone) {

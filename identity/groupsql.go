@@ -66,7 +66,7 @@ func scanGroup(row interface{ Scan(...any) error }, tenantID string) (Group, err
 	if err != nil {
 		return Group{}, fmt.Errorf("read group: %w", err)
 	}
-	g.Scopes, g.MemberCount, g.CreatedAt, g.UpdatedAt = strings.Fields(scopes), int(members), instant(created), instant(updated)
+	g.Scopes, g.MemberCount, g.CreatedAt, g.UpdatedAt = strings.Fields(scopes), int(members), sqldb.Instant(created), sqldb.Instant(updated)
 	return g, nil
 }
 

@@ -108,7 +108,7 @@ func (d *Directory) AddMembers(ctx context.Context, tenantID, groupID string, us
 			}
 			if len(changed) > 0 {
 				countMembers(b, g, len(changed), d.now())
-				eventlog.Append(b, tenantID, membersChanged(ctx, memberAdded, g, changed)...)
+				eventlog.AppendAt(b, tenantID, int64(r.Revision), membersChanged(ctx, memberAdded, g, changed)...)
 			}
 		}
 		written, err := d.relations.Write(ctx, tenantID, req)
@@ -168,7 +168,7 @@ func (d *Directory) RemoveMembers(ctx context.Context, tenantID, groupID string,
 		}
 		if len(changed) > 0 {
 			countMembers(b, g, -len(changed), d.now())
-			eventlog.Append(b, tenantID, membersChanged(ctx, memberRemoved, g, changed)...)
+			eventlog.AppendAt(b, tenantID, int64(r.Revision), membersChanged(ctx, memberRemoved, g, changed)...)
 		}
 	}
 	written, err := d.relations.Write(ctx, tenantID, req)

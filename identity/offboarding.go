@@ -62,11 +62,11 @@ func (d *Directory) Delete(ctx context.Context, tenantID, userID, commitID strin
 		}
 		last := origin(ctx, commitID)
 		last.Alone = true
-		last.Attach = func(_ tuplestore.Result, b *sqldb.Batch) {
+		last.Attach = func(r tuplestore.Result, b *sqldb.Batch) {
 			for _, queue := range d.onDelete {
 				queue(b, tenantID, userID)
 			}
-			eventlog.Append(b, tenantID, userDeleted(ctx, userID))
+			eventlog.AppendAt(b, tenantID, int64(r.Revision), userDeleted(ctx, userID))
 		}
 		last.Also = func(ctx context.Context, tx *sqldb.Tx) error {
 			// The lock of the relations keeps the user from joining another group.

@@ -44,7 +44,7 @@ func (u User) Identifiers() []string {
 const recheckAfter = 30 * 24 * time.Hour
 
 // neverAgain is the next check of a password that was found: its user has been notified.
-var neverAgain = instant(math.MaxInt64)
+var neverAgain = sqldb.Instant(math.MaxInt64)
 
 // PasswordCheckDue reports whether the password that a user signs in with is to be looked up
 // among breached passwords.

@@ -5,7 +5,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"time"
 
 	"stonetown/identity/external"
 	"stonetown/identity/factor"
@@ -28,7 +27,7 @@ func queueUser(b *sqldb.Batch, u User) {
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
 		[]any{
 			u.TenantID, u.ID, u.Email, NormalEmail(u.Email), u.EmailVerified, string(u.State), u.Name, u.GivenName, u.FamilyName, u.Picture, u.Locale,
-			string(u.Attributes), string(u.PasswordHash), u.PasswordMustBeReset, micros(u.PasswordCheckAt), u.MustEnrol, u.CreatedAt.UnixMicro(), u.UpdatedAt.UnixMicro(), micros(u.LastSignedInAt),
+			string(u.Attributes), string(u.PasswordHash), u.PasswordMustBeReset, sqldb.Micros(u.PasswordCheckAt), u.MustEnrol, u.CreatedAt.UnixMicro(), u.UpdatedAt.UnixMicro(), sqldb.Micros(u.LastSignedInAt),
 		}, nil)
 	b.Queue(`INSERT INTO user_search (tenant_id, created_at, user_id, text) VALUES ($1, $2, $3, $4)`,
 		[]any{u.TenantID, u.CreatedAt.UnixMicro(), u.ID, u.searchText()}, nil)
@@ -42,7 +41,7 @@ func updateUser(b *sqldb.Batch, u User) {
 		WHERE tenant_id = $1 AND id = $2`,
 		[]any{
 			u.TenantID, u.ID, u.Email, NormalEmail(u.Email), u.EmailVerified, string(u.State), u.Name, u.GivenName, u.FamilyName,
-			u.Picture, u.Locale, string(u.Attributes), string(u.PasswordHash), u.PasswordMustBeReset, u.MustEnrol, u.UpdatedAt.UnixMicro(), micros(u.PasswordCheckAt),
+			u.Picture, u.Locale, string(u.Attributes), string(u.PasswordHash), u.PasswordMustBeReset, u.MustEnrol, u.UpdatedAt.UnixMicro(), sqldb.Micros(u.PasswordCheckAt),
 		}, nil)
 	b.Queue(`UPDATE user_search SET text = $4 WHERE tenant_id = $1 AND created_at = $2 AND user_id = $3`,
 		[]any{u.TenantID, u.CreatedAt.UnixMicro(), u.ID, u.searchText()}, nil)
@@ -67,8 +66,8 @@ func scanUser(row interface{ Scan(...any) error }, tenantID string) (User, error
 	if attributes != "" {
 		u.Attributes = []byte(attributes)
 	}
-	u.PasswordCheckAt = instant(check)
-	u.CreatedAt, u.UpdatedAt, u.LastSignedInAt, u.SignedOutAt = instant(created), instant(updated), instant(signedIn), instant(signedOut)
+	u.PasswordCheckAt = sqldb.Instant(check)
+	u.CreatedAt, u.UpdatedAt, u.LastSignedInAt, u.SignedOutAt = sqldb.Instant(created), sqldb.Instant(updated), sqldb.Instant(signedIn), sqldb.Instant(signedOut)
 	return u, nil
 }
 
@@ -116,19 +115,4 @@ func deleteUser(ctx context.Context, tx *sqldb.Tx, u User) error {
 		return err
 	}
 	return factor.RemoveAll(ctx, tx, u.TenantID, u.ID)
-}
-
-// micros is the inverse of instant: 0 for the zero time.
-func micros(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMicro()
-}
-
-func instant(micros int64) time.Time {
-	if micros == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(micros).UTC()
 }

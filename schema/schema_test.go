@@ -55,6 +55,7 @@ func TestInvalidTypes(t *testing.T) {
 		"type name":            {[]Type{{Name: "Doc"}}, "name", "name_invalid", false},
 		"reserved type":        {[]Type{{Name: "check"}}, "name", "name_reserved", false},
 		"system type":          {[]Type{{Name: "group"}}, "name", "name_reserved", false},
+		"system type, webhook": {[]Type{{Name: "webhook_subscription"}}, "name", "name_reserved", false},
 		"type twice":           {[]Type{{Name: "doc"}, {Name: "doc"}}, "name", "duplicate", false},
 		"long description":     {[]Type{{Name: "doc", Description: strings.Repeat("x", MaxText+1)}}, "description", "too_long", false},
 		"relation name":        {doc(relation("a b")), "relations[0].name", "name_invalid", false},
@@ -245,6 +246,9 @@ func TestActionRelation(t *testing.T) {
 		{"lock", "edit", "edit", false},     //
 		{"nothing", "view", "", false},      //
 		{"group", "member", "member", true}, // system types too
+		{"webhook_subscription", "manage", "owner", true},
+		{"webhook_subscription", "view", "viewer", true},
+		{"webhook_subscription", "edit", "edit", false},
 	} {
 		relation, ok := c.ActionRelation(c2.typ, c2.action)
 		if ok != c2.ok || ok && relation != c2.relation {

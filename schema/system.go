@@ -2,11 +2,12 @@ package schema
 
 // The system types and their relations.
 const (
-	UserType        = "user"
-	ApplicationType = "application"
-	GroupType       = "group"
-	ScopeType       = "scope"
-	AudienceType    = "audience"
+	UserType                = "user"
+	ApplicationType         = "application"
+	GroupType               = "group"
+	ScopeType               = "scope"
+	AudienceType            = "audience"
+	WebhookSubscriptionType = "webhook_subscription"
 
 	// GroupMember is the relation that a subject {type: group} represents.
 	GroupMember = "member"
@@ -24,12 +25,17 @@ const (
 	// ones in which an actor acts as a user, or as an application.
 	ActAsUser        = "act_as_user"
 	ActAsApplication = "act_as_application"
+	// WebhookOwner: may read and change the webhook subscription.
+	WebhookOwner = "owner"
+	// WebhookViewer: may read the webhook subscription. Owners are viewers.
+	WebhookViewer = "viewer"
 )
 
 // system types exist in every tenant and in no document. Groups have members, which can be
 // groups. The holders of an OAuth scope are entitled to it. Relations of users and
 // applications determine which subjects may act in their place, and relations of
-// applications and audiences which tokens may be exchanged (RFC 8693).
+// applications and audiences which tokens may be exchanged (RFC 8693). Relations of webhook
+// subscriptions determine which subjects may manage and view them.
 var system = []Type{
 	{Name: UserType, Relations: []Relation{{Name: ActAs, Subjects: actors}}},
 	{Name: ApplicationType, Relations: []Relation{
@@ -54,6 +60,14 @@ var system = []Type{
 		},
 		Actions: map[string]string{"call": AudienceCaller},
 	},
+	{
+		Name: WebhookSubscriptionType,
+		Relations: []Relation{
+			{Name: WebhookOwner, Subjects: actors},
+			{Name: WebhookViewer, Subjects: actors, Rewrites: []Rewrite{{Kind: This}, {Kind: Computed, Relation: WebhookOwner}}},
+		},
+		Actions: map[string]string{"manage": WebhookOwner, "view": WebhookViewer},
+	},
 }
 
 var (
@@ -64,7 +78,7 @@ var (
 // reserved names cannot be defined: system types, and words that paths of the API have in
 // the place of a type.
 var reserved = map[string]bool{
-	UserType: true, ApplicationType: true, GroupType: true, ScopeType: true, AudienceType: true,
+	UserType: true, ApplicationType: true, GroupType: true, ScopeType: true, AudienceType: true, WebhookSubscriptionType: true,
 	"relations": true, "check": true, "check-batch": true,
 }
 

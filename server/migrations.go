@@ -7,6 +7,8 @@ import (
 	"stonetown/identity/authn"
 	"stonetown/identity/external"
 	"stonetown/identity/factor"
+	"stonetown/identity/federation"
+	"stonetown/identity/federation/signin"
 	"stonetown/identity/onetime"
 	"stonetown/identity/session"
 	"stonetown/internal/eventlog"
@@ -16,6 +18,7 @@ import (
 	"stonetown/internal/sqldb"
 	"stonetown/oauth"
 	"stonetown/tuplestore/sqlstore"
+	"stonetown/webhooks"
 )
 
 // migrations are the tables of all packages.
@@ -29,11 +32,14 @@ func migrations() []sqldb.Migrations {
 		onetime.Migrations(),
 		factor.Migrations(),
 		external.Migrations(),
+		federation.Migrations(),
+		signin.Migrations(),
 		authn.Migrations(),
 		oauth.Migrations(),
 		eventlog.Migrations(),
 		idempotency.Migrations(),
 		jobs.Migrations(),
 		ratelimit.Migrations(),
+		webhooks.Migrations(),
 	}
 }

@@ -30,6 +30,9 @@ import (
 	"stonetown/engine/resources"
 	"stonetown/identity"
 	"stonetown/identity/authn"
+	"stonetown/identity/federation"
+	"stonetown/identity/federation/relyingparty"
+	"stonetown/identity/federation/signin"
 	"stonetown/identity/password/breached"
 	"stonetown/identity/session"
 	"stonetown/identity/userimport"
@@ -48,6 +51,7 @@ import (
 	"stonetown/oauth/scope"
 	"stonetown/settings"
 	"stonetown/tuplestore/sqlstore"
+	"stonetown/webhooks"
 )
 
 // RequestTimeout is the default of [Config.RequestTimeout].
@@ -69,7 +73,8 @@ type Config struct {
 	BreachedPasswords breached.List
 	// GeoIP locates IP addresses; [geo.None] knows no location.
 	GeoIP geo.Locator
-	// Outbound sends requests to the addresses that applications have registered.
+	// Outbound sends requests to the addresses that tenants set. It keeps connections, for
+	// the receivers of webhooks.
 	Outbound *outbound.Client
 	// Logger receives errors that are not returned.
 	Logger *slog.Logger
@@ -125,6 +130,8 @@ type Server struct {
 	Authn         *authn.Service
 	OAuth         *oauth.Service
 	Jobs          *jobs.Queue
+	Connections   *federation.Registry
+	Webhooks      *webhooks.Service
 
 	BreachedPasswords breached.List
 	// API is the configuration of [Server.Handler].
@@ -218,6 +225,17 @@ func (s *Server) compose(c Config) (err error) {
 	if err != nil {
 		return err
 	}
+	providers, err := relyingparty.New(relyingparty.Config{Client: c.Outbound, Clock: c.Clock, Log: c.Logger})
+	if err != nil {
+		return err
+	}
+	s.Connections = federation.NewRegistry(federation.Config{
+		DB: s.DB, Seal: c.MasterKey, Groups: s.Users, Authority: rights, Scopes: scope.Administrative, Tenants: tenants{s.Organizations}, Jobs: s.Jobs,
+		Outbound: c.Outbound, Providers: providers, Clock: c.Clock, Logger: c.Logger,
+	})
+	signIns := signin.New(signin.Config{
+		DB: s.DB, Seal: c.MasterKey, Connections: s.Connections, Accounts: s.Authn, Groups: s.Users, Providers: providers, Clock: c.Clock, Logger: c.Logger,
+	})
 	s.OAuth, err = oauth.New(oauth.Config{
 		DB: s.DB, Seal: c.MasterKey, Relations: s.Engine, Authority: rights, Users: &users{Users: s.Users, Sessions: s.Authn},
 		Jobs: s.Jobs, Tenants: tenants{s.Organizations}.OAuthTenant, Outbound: c.Outbound, Logger: c.Logger,
@@ -233,10 +251,21 @@ func (s *Server) compose(c Config) (err error) {
 		return err
 	}
 
+	s.Webhooks, err = webhooks.New(webhooks.Config{
+		DB: s.DB, Seal: c.MasterKey, Log: events, Relations: s.Engine, Tenants: tenants{s.Organizations}, Jobs: s.Jobs,
+		Outbound: c.Outbound, Clock: c.Clock, Logger: c.Logger,
+	})
+	if err != nil {
+		return err
+	}
+
 	s.API = api.Config{
 		Engine: audit.Engine{Engine: s.Engine}, Resources: resources.New(s.Engine, s.DB),
 		Users: s.Users, Authn: s.Authn, Importer: importer, Scopes: scopes, OAuth: api.OAuthOf(s.OAuth),
 		Settings:        settings.New(s.Organizations, s.Users, s.OAuth.Clients),
+		Connections:     s.Connections,
+		SignIns:         signIns,
+		Webhooks:        s.Webhooks,
 		CursorKey:       c.MasterKey.Derive("cursors"),
 		Mailbox:         c.Mailbox,
 		SecurityContact: c.SecurityContact,
@@ -251,7 +280,7 @@ func (s *Server) compose(c Config) (err error) {
 		},
 	}
 	s.loops = []func(context.Context){
-		keys.Run, limits.Run, events.Run, s.store.Run, s.Authn.Run, importer.Run, s.Jobs.Run,
+		keys.Run, limits.Run, events.Run, s.store.Run, s.Authn.Run, importer.Run, s.Jobs.Run, s.Connections.Run, s.Webhooks.Run,
 		func(ctx context.Context) { s.OAuth.Run(ctx, c.Logger) },
 	}
 	return nil

@@ -5,7 +5,9 @@ import (
 
 	"stonetown/controlplane"
 	"stonetown/identity/authn"
+	"stonetown/identity/federation"
 	"stonetown/oauth/protocol"
+	"stonetown/webhooks/delivery"
 )
 
 // tenants adapts the directory of tenants to the packages that act for one of them in the
@@ -22,4 +24,21 @@ func (t tenants) AuthnTenant(ctx context.Context, tenantID string) (authn.Tenant
 func (t tenants) OAuthTenant(ctx context.Context, tenantID string) (protocol.Tenant, error) {
 	found, err := t.directory.TenantByID(ctx, tenantID)
 	return protocol.Tenant{ID: found.ID, BaseURL: found.BaseURL}, err
+}
+
+// FederationTenant implements [federation.Tenants].
+func (t tenants) FederationTenant(ctx context.Context, tenantID string) (federation.Tenant, error) {
+	found, err := t.directory.TenantByID(ctx, tenantID)
+	return federation.Tenant{ID: found.ID, BaseURL: found.BaseURL}, err
+}
+
+// WebhookTenant implements [delivery.Tenants].
+func (t tenants) WebhookTenant(ctx context.Context, tenantID string) (delivery.Tenant, error) {
+	found, err := t.directory.TenantByID(ctx, tenantID)
+	return delivery.Tenant{ID: found.ID, Slug: found.Slug}, err
+}
+
+// InactiveTenants implements [delivery.Tenants].
+func (t tenants) InactiveTenants(ctx context.Context) ([]string, error) {
+	return t.directory.InactiveTenants(ctx)
 }

@@ -11,6 +11,7 @@ import (
 
 	"stonetown/api/profile"
 	"stonetown/api/web"
+	"stonetown/identity/federation/signin"
 	"stonetown/internal/document"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -24,8 +25,10 @@ type Attributes = jsontext.Value
 // AuthPolicyRead defines model for AuthPolicyRead.
 type AuthPolicyRead struct {
 	Data struct {
-		Methods   []string  `json:"methods"`
-		MfaPolicy MfaPolicy `json:"mfa_policy"`
+		// Connections The federation connections at which users can sign in.
+		Connections []ConnectionChoice `json:"connections"`
+		Methods     []string           `json:"methods"`
+		MfaPolicy   MfaPolicy          `json:"mfa_policy"`
 
 		// PasswordPolicy Lengths are in characters. The most common passwords, and those that are mostly
 		// the user's name or address, are refused in any case. So are breached passwords, if the
@@ -81,26 +84,38 @@ type AuthStep struct {
 	AccessToken   string `json:"access_token,omitempty"`
 	ContinueToken string `json:"continue_token,omitempty"`
 
+	// Email The address to verify, or that of the account to prove.
+	Email string `json:"email,omitempty"`
+
 	// ExpiresIn In seconds: of `access_token`, `mfa_token` or `continue_token`, whichever there is.
 	ExpiresIn int            `json:"expires_in,omitempty"`
 	Factors   []FactorChoice `json:"factors,omitempty"`
 
+	// LinkToken For `/auth/federation/link`.
+	LinkToken string `json:"link_token,omitempty"`
+
 	// MfaToken For 10 minutes, and for `/auth/mfa` only.
-	MfaToken string       `json:"mfa_token,omitempty"`
-	Scope    string       `json:"scope,omitempty"`
-	Session  *AuthSession `json:"session,omitempty"`
+	MfaToken string `json:"mfa_token,omitempty"`
+
+	// RedirectTo The path to continue at after a sign-in at a connection.
+	RedirectTo string       `json:"redirect_to,omitempty"`
+	Scope      string       `json:"scope,omitempty"`
+	Session    *AuthSession `json:"session,omitempty"`
 
 	// SessionToken Opaque; a bearer token for `/api/v1/auth` and `/api/v1/me`.
 	SessionToken string `json:"session_token,omitempty"`
 
 	// Status `complete`, with `session`, `user` and tokens. Or the next step:
 	// `mfa_required`, with `mfa_token` and `factors`; `password_change_required`, whose
-	// `continue_token` goes to `/auth/password/reset`; `email_verification_required`;
-	// `mfa_enrolment_required`, whose `continue_token` is the token of a session that can only
-	// add a second factor, and is unrestricted afterwards.
-	Status    string    `json:"status"`
-	TokenType string    `json:"token_type,omitempty"`
-	User      *AuthUser `json:"user,omitempty"`
+	// `continue_token` goes to `/auth/password/reset`; `email_verification_required`, with
+	// `email`; `mfa_enrolment_required`, whose `continue_token` is the token of a session that
+	// can only add a second factor, and is unrestricted afterwards; `link_required`, whose
+	// `link_token` goes to `/auth/federation/link` with a proof of the account with the address
+	// `email`. `tested`, with `test`, ends the test of a connection.
+	Status    string          `json:"status"`
+	Test      *ConnectionTest `json:"test,omitempty"`
+	TokenType string          `json:"token_type,omitempty"`
+	User      *AuthUser       `json:"user,omitempty"`
 }
 
 // AuthUser defines model for AuthUser.
@@ -155,6 +170,16 @@ type ChallengeRead struct {
 	Data Challenge `json:"data"`
 	Meta Meta      `json:"meta"`
 }
+
+// ConnectionChoice defines model for ConnectionChoice.
+type ConnectionChoice struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	Slug string `json:"slug"`
+}
+
+// ConnectionTest defines model for ConnectionTest.
+type ConnectionTest = signin.Document
 
 // ConsentInput defines model for ConsentInput.
 type ConsentInput struct {
@@ -359,6 +384,29 @@ type FactorRead struct {
 	Meta Meta   `json:"meta"`
 }
 
+// FederationAnswer defines model for FederationAnswer.
+type FederationAnswer struct {
+	// Parameters Of the query or the form, each with its one value.
+	Parameters map[string]string `json:"parameters"`
+
+	// Secret Of the cookie.
+	Secret string `json:"secret"`
+
+	// Slug Of the connection whose callback received the parameters.
+	Slug string `json:"slug"`
+}
+
+// FederationLink defines model for FederationLink.
+type FederationLink struct {
+	// CeremonyID Of `/auth/webauthn/begin`, for a passkey instead of the password.
+	CeremonyID string `json:"ceremony_id,omitempty"`
+
+	// Credential AuthenticationResponseJSON
+	Credential jsontext.Value `json:"credential,omitempty"`
+	LinkToken  string         `json:"link_token"`
+	Password   string         `json:"password,omitempty"`
+}
+
 // FlowAnswered defines model for FlowAnswered.
 type FlowAnswered struct {
 	Data struct {
@@ -380,6 +428,9 @@ type FlowRead struct {
 			LogoURI *string `json:"logo_uri"`
 			Name    string  `json:"name"`
 		} `json:"client"`
+
+		// Connections The federation connections at which the user can sign in.
+		Connections []ConnectionChoice `json:"connections"`
 
 		// ExpiresAt RFC 3339, UTC, milliseconds.
 		ExpiresAt Timestamp `json:"expires_at"`
@@ -405,6 +456,21 @@ type Identified struct {
 	Data struct {
 		Connection *string  `json:"connection"`
 		Methods    []string `json:"methods"`
+	} `json:"data"`
+	Meta Meta `json:"meta"`
+}
+
+// IdentityBegin defines model for IdentityBegin.
+type IdentityBegin struct {
+	// Slug Of the connection.
+	Slug string `json:"slug"`
+}
+
+// IdentityBegun defines model for IdentityBegun.
+type IdentityBegun struct {
+	Data struct {
+		// RedirectTo The address of the identity provider.
+		RedirectTo string `json:"redirect_to"`
 	} `json:"data"`
 	Meta Meta `json:"meta"`
 }
@@ -762,8 +828,17 @@ type ApplicationInPath = string
 // ConnectionInPath defines model for ConnectionInPath.
 type ConnectionInPath = string
 
+// ConnectionSlugInPath defines model for ConnectionSlugInPath.
+type ConnectionSlugInPath = string
+
 // Cursor defines model for Cursor.
 type Cursor = string
+
+// DeadLetterInPath defines model for DeadLetterInPath.
+type DeadLetterInPath = string
+
+// DeliveryInPath defines model for DeliveryInPath.
+type DeliveryInPath = string
 
 // EmailChangeInPath defines model for EmailChangeInPath.
 type EmailChangeInPath = string
@@ -815,6 +890,9 @@ type SubjectRelationInQuery = string
 
 // SubjectTypeInQuery defines model for SubjectTypeInQuery.
 type SubjectTypeInQuery = string
+
+// SubscriptionInPath defines model for SubscriptionInPath.
+type SubscriptionInPath = string
 
 // TypeInPath defines model for TypeInPath.
 type TypeInPath = string
@@ -872,6 +950,21 @@ type AnswerDeviceParams struct {
 	// the same key gets the first one's response, with `Idempotent-Replayed`.
 	// 1 to 255 visible ASCII characters, such as a UUID.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// StartFederationParams defines parameters for StartFederation.
+type StartFederationParams struct {
+	// Flow The id of the pending authorization request to continue with.
+	Flow string `form:"flow,omitempty" json:"flow,omitempty"`
+
+	// Next The path on this host to continue at, without `flow`.
+	Next string `form:"next,omitempty" json:"next,omitempty"`
+
+	// LoginHint The user's e-mail address, for the provider.
+	LoginHint string `form:"login_hint,omitempty" json:"login_hint,omitempty"`
+
+	// Test The secret of a test, from its `test_url`.
+	Test string `form:"test,omitempty" json:"test,omitempty"`
 }
 
 // SignOutParams defines parameters for SignOut.
@@ -956,6 +1049,22 @@ type ListMyIdentitiesParams struct {
 
 	// Limit How many items a page has at most.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// BeginMyIdentityParams defines parameters for BeginMyIdentity.
+type BeginMyIdentityParams struct {
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// CompleteMyIdentityParams defines parameters for CompleteMyIdentity.
+type CompleteMyIdentityParams struct {
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
 // UnlinkMyIdentityParams defines parameters for UnlinkMyIdentity.
@@ -1074,6 +1183,12 @@ type RevertEmailJSONRequestBody = TokenOnly
 // VerifyEmailJSONRequestBody defines body for VerifyEmail for application/json ContentType.
 type VerifyEmailJSONRequestBody = TokenOnly
 
+// CompleteFederationJSONRequestBody defines body for CompleteFederation for application/json ContentType.
+type CompleteFederationJSONRequestBody = FederationAnswer
+
+// LinkFederationJSONRequestBody defines body for LinkFederation for application/json ContentType.
+type LinkFederationJSONRequestBody = FederationLink
+
 // IdentifyJSONRequestBody defines body for Identify for application/json ContentType.
 type IdentifyJSONRequestBody = EmailInput
 
@@ -1116,6 +1231,12 @@ type CompletePasskeyJSONRequestBody = PasskeyAnswer
 // ChangeEmailJSONRequestBody defines body for ChangeEmail for application/json ContentType.
 type ChangeEmailJSONRequestBody = EmailChangeInput
 
+// BeginMyIdentityJSONRequestBody defines body for BeginMyIdentity for application/json ContentType.
+type BeginMyIdentityJSONRequestBody = IdentityBegin
+
+// CompleteMyIdentityJSONRequestBody defines body for CompleteMyIdentity for application/json ContentType.
+type CompleteMyIdentityJSONRequestBody = FederationAnswer
+
 // PatchFactorJSONRequestBody defines body for PatchFactor for application/json ContentType.
 type PatchFactorJSONRequestBody = FactorPatch
 
@@ -1148,6 +1269,15 @@ type ServerInterface interface {
 	// VerifyEmail Verify an address
 	// (POST /api/v1/auth/email/verify)
 	VerifyEmail(w http.ResponseWriter, r *http.Request)
+	// CompleteFederation Complete a sign-in at a federation connection
+	// (POST /api/v1/auth/federation/complete)
+	CompleteFederation(w http.ResponseWriter, r *http.Request)
+	// LinkFederation Prove an account, to link it
+	// (POST /api/v1/auth/federation/link)
+	LinkFederation(w http.ResponseWriter, r *http.Request)
+	// StartFederation Sign in at a federation connection
+	// (GET /api/v1/auth/federation/{slug}/start)
+	StartFederation(w http.ResponseWriter, r *http.Request, slug ConnectionSlugInPath, params StartFederationParams)
 	// GetFlow Read a pending authorization request
 	// (GET /api/v1/auth/flows/{flow_id})
 	GetFlow(w http.ResponseWriter, r *http.Request, flowID string)
@@ -1220,6 +1350,12 @@ type ServerInterface interface {
 	// ListMyIdentities List one's own external identities
 	// (GET /api/v1/me/identities)
 	ListMyIdentities(w http.ResponseWriter, r *http.Request, params ListMyIdentitiesParams)
+	// BeginMyIdentity Begin to link an external identity
+	// (POST /api/v1/me/identities/begin)
+	BeginMyIdentity(w http.ResponseWriter, r *http.Request, params BeginMyIdentityParams)
+	// CompleteMyIdentity Link an external identity
+	// (POST /api/v1/me/identities/complete)
+	CompleteMyIdentity(w http.ResponseWriter, r *http.Request, params CompleteMyIdentityParams)
 	// UnlinkMyIdentity Remove an external identity
 	// (DELETE /api/v1/me/identities/{connection_id})
 	UnlinkMyIdentity(w http.ResponseWriter, r *http.Request, connectionID ConnectionInPath, params UnlinkMyIdentityParams)
@@ -1385,6 +1521,115 @@ func (siw *ServerInterfaceWrapper) VerifyEmail(w http.ResponseWriter, r *http.Re
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.VerifyEmail(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CompleteFederation operation middleware
+func (siw *ServerInterfaceWrapper) CompleteFederation(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CompleteFederation(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// LinkFederation operation middleware
+func (siw *ServerInterfaceWrapper) LinkFederation(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.LinkFederation(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// StartFederation operation middleware
+func (siw *ServerInterfaceWrapper) StartFederation(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "slug" -------------
+	var slug ConnectionSlugInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "slug", mux.Vars(r)["slug"], &slug, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "slug", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params StartFederationParams
+
+	// ------------- Optional query parameter "flow" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "flow", r.URL.Query(), &params.Flow, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "flow"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "flow", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "next" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "next", r.URL.Query(), &params.Next, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "next"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "next", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "login_hint" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "login_hint", r.URL.Query(), &params.LoginHint, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "login_hint"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "login_hint", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "test" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "test", r.URL.Query(), &params.Test, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "test"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "test", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.StartFederation(w, r, slug, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2056,6 +2301,88 @@ func (siw *ServerInterfaceWrapper) ListMyIdentities(w http.ResponseWriter, r *ht
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListMyIdentities(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// BeginMyIdentity operation middleware
+func (siw *ServerInterfaceWrapper) BeginMyIdentity(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params BeginMyIdentityParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.BeginMyIdentity(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CompleteMyIdentity operation middleware
+func (siw *ServerInterfaceWrapper) CompleteMyIdentity(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CompleteMyIdentityParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CompleteMyIdentity(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2771,6 +3098,12 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 
 	r.HandleFunc(options.BaseURL+"/api/v1/auth/email/verify", wrapper.VerifyEmail).Methods(http.MethodPost)
 
+	r.HandleFunc(options.BaseURL+"/api/v1/auth/federation/{slug}/start", wrapper.StartFederation).Methods(http.MethodGet)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/auth/federation/complete", wrapper.CompleteFederation).Methods(http.MethodPost)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/auth/federation/link", wrapper.LinkFederation).Methods(http.MethodPost)
+
 	r.HandleFunc(options.BaseURL+"/api/v1/auth/flows/{flow_id}", wrapper.GetFlow).Methods(http.MethodGet)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/auth/identify", wrapper.Identify).Methods(http.MethodPost)
@@ -2820,6 +3153,10 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 	r.HandleFunc(options.BaseURL+"/api/v1/me/identities", wrapper.ListMyIdentities).Methods(http.MethodGet)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/me/identities/{connection_id}", wrapper.UnlinkMyIdentity).Methods(http.MethodDelete)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/me/identities/begin", wrapper.BeginMyIdentity).Methods(http.MethodPost)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/me/identities/complete", wrapper.CompleteMyIdentity).Methods(http.MethodPost)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/me/mfa/backup-codes", wrapper.NewBackupCodes).Methods(http.MethodPost)
 
@@ -2938,6 +3275,52 @@ type VerifyEmail200JSONResponse struct {
 func (response VerifyEmail200JSONResponse) VisitVerifyEmailResponse(w http.ResponseWriter) error {
 
 	return web.WriteJSON(w, 200, response.Body)
+}
+
+type CompleteFederationRequestObject struct {
+	Body *CompleteFederationJSONRequestBody
+}
+
+// CompleteFederationResponseObject is one of the successful responses.
+type CompleteFederationResponseObject interface {
+	VisitCompleteFederationResponse(w http.ResponseWriter) error
+}
+
+type CompleteFederation200JSONResponse struct {
+	Body AuthResult
+}
+
+func (response CompleteFederation200JSONResponse) VisitCompleteFederationResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
+type LinkFederationRequestObject struct {
+	Body *LinkFederationJSONRequestBody
+}
+
+// LinkFederationResponseObject is one of the successful responses.
+type LinkFederationResponseObject interface {
+	VisitLinkFederationResponse(w http.ResponseWriter) error
+}
+
+type LinkFederation200JSONResponse struct {
+	Body AuthResult
+}
+
+func (response LinkFederation200JSONResponse) VisitLinkFederationResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
+type StartFederationRequestObject struct {
+	Slug   ConnectionSlugInPath
+	Params StartFederationParams
+}
+
+// StartFederationResponseObject is one of the successful responses.
+type StartFederationResponseObject interface {
+	VisitStartFederationResponse(w http.ResponseWriter) error
 }
 
 type GetFlowRequestObject struct {
@@ -3376,6 +3759,44 @@ func (response ListMyIdentities200JSONResponse) VisitListMyIdentitiesResponse(w 
 	return web.WriteJSON(w, 200, response.Body)
 }
 
+type BeginMyIdentityRequestObject struct {
+	Params BeginMyIdentityParams
+	Body   *BeginMyIdentityJSONRequestBody
+}
+
+// BeginMyIdentityResponseObject is one of the successful responses.
+type BeginMyIdentityResponseObject interface {
+	VisitBeginMyIdentityResponse(w http.ResponseWriter) error
+}
+
+type BeginMyIdentity200JSONResponse struct {
+	Body IdentityBegun
+}
+
+func (response BeginMyIdentity200JSONResponse) VisitBeginMyIdentityResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
+type CompleteMyIdentityRequestObject struct {
+	Params CompleteMyIdentityParams
+	Body   *CompleteMyIdentityJSONRequestBody
+}
+
+// CompleteMyIdentityResponseObject is one of the successful responses.
+type CompleteMyIdentityResponseObject interface {
+	VisitCompleteMyIdentityResponse(w http.ResponseWriter) error
+}
+
+type CompleteMyIdentity204Response struct {
+}
+
+func (response CompleteMyIdentity204Response) VisitCompleteMyIdentityResponse(w http.ResponseWriter) error {
+
+	w.WriteHeader(204)
+	return nil
+}
+
 type UnlinkMyIdentityRequestObject struct {
 	ConnectionID ConnectionInPath
 	Params       UnlinkMyIdentityParams
@@ -3637,6 +4058,15 @@ type StrictServerInterface interface {
 	// VerifyEmail Verify an address
 	// (POST /api/v1/auth/email/verify)
 	VerifyEmail(ctx context.Context, request VerifyEmailRequestObject) (VerifyEmailResponseObject, error)
+	// CompleteFederation Complete a sign-in at a federation connection
+	// (POST /api/v1/auth/federation/complete)
+	CompleteFederation(ctx context.Context, request CompleteFederationRequestObject) (CompleteFederationResponseObject, error)
+	// LinkFederation Prove an account, to link it
+	// (POST /api/v1/auth/federation/link)
+	LinkFederation(ctx context.Context, request LinkFederationRequestObject) (LinkFederationResponseObject, error)
+	// StartFederation Sign in at a federation connection
+	// (GET /api/v1/auth/federation/{slug}/start)
+	StartFederation(ctx context.Context, request StartFederationRequestObject) (StartFederationResponseObject, error)
 	// GetFlow Read a pending authorization request
 	// (GET /api/v1/auth/flows/{flow_id})
 	GetFlow(ctx context.Context, request GetFlowRequestObject) (GetFlowResponseObject, error)
@@ -3709,6 +4139,12 @@ type StrictServerInterface interface {
 	// ListMyIdentities List one's own external identities
 	// (GET /api/v1/me/identities)
 	ListMyIdentities(ctx context.Context, request ListMyIdentitiesRequestObject) (ListMyIdentitiesResponseObject, error)
+	// BeginMyIdentity Begin to link an external identity
+	// (POST /api/v1/me/identities/begin)
+	BeginMyIdentity(ctx context.Context, request BeginMyIdentityRequestObject) (BeginMyIdentityResponseObject, error)
+	// CompleteMyIdentity Link an external identity
+	// (POST /api/v1/me/identities/complete)
+	CompleteMyIdentity(ctx context.Context, request CompleteMyIdentityRequestObject) (CompleteMyIdentityResponseObject, error)
 	// UnlinkMyIdentity Remove an external identity
 	// (DELETE /api/v1/me/identities/{connection_id})
 	UnlinkMyIdentity(ctx context.Context, request UnlinkMyIdentityRequestObject) (UnlinkMyIdentityResponseObject, error)
@@ -3842,6 +4278,53 @@ func (sh *strictHandler) VerifyEmail(w http.ResponseWriter, r *http.Request) {
 	response, err := sh.ssi.VerifyEmail(r.Context(), request)
 	if err == nil {
 		err = response.VisitVerifyEmailResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) CompleteFederation(w http.ResponseWriter, r *http.Request) {
+	var request CompleteFederationRequestObject
+	var body CompleteFederationJSONRequestBody
+	if err := web.DecodeJSON(w, r, &body); err != nil {
+		sh.fail(w, r, err)
+		return
+	}
+	request.Body = &body
+	response, err := sh.ssi.CompleteFederation(r.Context(), request)
+	if err == nil {
+		err = response.VisitCompleteFederationResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) LinkFederation(w http.ResponseWriter, r *http.Request) {
+	var request LinkFederationRequestObject
+	var body LinkFederationJSONRequestBody
+	if err := web.DecodeJSON(w, r, &body); err != nil {
+		sh.fail(w, r, err)
+		return
+	}
+	request.Body = &body
+	response, err := sh.ssi.LinkFederation(r.Context(), request)
+	if err == nil {
+		err = response.VisitLinkFederationResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) StartFederation(w http.ResponseWriter, r *http.Request, slug ConnectionSlugInPath, params StartFederationParams) {
+	var request StartFederationRequestObject
+	request.Slug = slug
+	request.Params = params
+	response, err := sh.ssi.StartFederation(r.Context(), request)
+	if err == nil {
+		err = response.VisitStartFederationResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)
@@ -4204,6 +4687,42 @@ func (sh *strictHandler) ListMyIdentities(w http.ResponseWriter, r *http.Request
 	response, err := sh.ssi.ListMyIdentities(r.Context(), request)
 	if err == nil {
 		err = response.VisitListMyIdentitiesResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) BeginMyIdentity(w http.ResponseWriter, r *http.Request, params BeginMyIdentityParams) {
+	var request BeginMyIdentityRequestObject
+	request.Params = params
+	var body BeginMyIdentityJSONRequestBody
+	if err := web.DecodeJSON(w, r, &body); err != nil {
+		sh.fail(w, r, err)
+		return
+	}
+	request.Body = &body
+	response, err := sh.ssi.BeginMyIdentity(r.Context(), request)
+	if err == nil {
+		err = response.VisitBeginMyIdentityResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) CompleteMyIdentity(w http.ResponseWriter, r *http.Request, params CompleteMyIdentityParams) {
+	var request CompleteMyIdentityRequestObject
+	request.Params = params
+	var body CompleteMyIdentityJSONRequestBody
+	if err := web.DecodeJSON(w, r, &body); err != nil {
+		sh.fail(w, r, err)
+		return
+	}
+	request.Body = &body
+	response, err := sh.ssi.CompleteMyIdentity(r.Context(), request)
+	if err == nil {
+		err = response.VisitCompleteMyIdentityResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)

@@ -37,6 +37,8 @@ type Service interface {
 	VerifyFactor(ctx context.Context, t authn.Tenant, mfaToken string, a authn.Answer, d authn.Device) (authn.Result, error)
 	BeginPasskey(ctx context.Context, t authn.Tenant, email string) (authn.PasskeyRequest, error)
 	CompletePasskey(ctx context.Context, t authn.Tenant, ceremonyID string, credential []byte, d authn.Device) (authn.Result, error)
+	LinkWithPassword(ctx context.Context, t authn.Tenant, token, password string, d authn.Device) (authn.Result, error)
+	LinkWithPasskey(ctx context.Context, t authn.Tenant, token, ceremonyID string, credential []byte, d authn.Device) (authn.Result, error)
 	BeginStepUp(ctx context.Context, t authn.Tenant, current session.Session, factorID string, kind factor.Kind) (authn.Challenge, error)
 	CompleteStepUp(ctx context.Context, t authn.Tenant, current session.Session, a authn.Answer) (session.Session, string, error)
 	SteppedUp(secondFactor time.Time) bool
@@ -113,14 +115,15 @@ type Scopes interface {
 
 // Handlers implements the operations. It is safe for concurrent use.
 type Handlers struct {
-	Service  Service
-	Users    Users
-	Tokens   Tokens
-	Requests Requests
-	Clients  Clients
-	Access   Access
-	Scopes   Scopes
-	Cursors  *web.Cursors
+	Service    Service
+	Federation Federation
+	Users      Users
+	Tokens     Tokens
+	Requests   Requests
+	Clients    Clients
+	Access     Access
+	Scopes     Scopes
+	Cursors    *web.Cursors
 	// GeoIP locates the addresses of sessions.
 	GeoIP geo.Locator
 }

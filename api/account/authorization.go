@@ -49,6 +49,9 @@ func (h *Handlers) GetFlow(ctx context.Context, request GetFlowRequestObject) (G
 	d.Scopes, d.GroupScopes, d.Prompt = append([]string{}, pending.Request.Scopes...), []string{}, append([]string{}, pending.Request.Prompt...)
 	d.LoginHint, d.Status, d.ExpiresAt = document.OrNull(pending.Request.LoginHint), "sign_in_required", document.Timestamp(pending.ExpiresAt)
 	d.Methods = h.Service.Identify(ctx, tenant(info), "")
+	if d.Connections, err = h.connections(ctx, info); err != nil {
+		return nil, err
+	}
 	if info.Principal != nil && info.Principal.Subject != info.Principal.ClientID {
 		d.Status = "ready"
 		var refused *authorization.RedirectError

@@ -3,6 +3,7 @@ package account
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
 	"time"
@@ -24,6 +25,16 @@ func translate(err error) *web.Error {
 		return &web.Error{Status: http.StatusBadRequest, Code: code, Message: message}
 	}
 	if e := requestError(err); e != nil {
+		return e
+	}
+	if e := federationError(err); e != nil {
+		if again, ok := errors.AsType[*returningError](err); ok {
+			e.Details = maps.Clone(e.Details)
+			if e.Details == nil {
+				e.Details = web.Details{}
+			}
+			e.Details["redirect_to"] = again.next
+		}
 		return e
 	}
 	var wrong *authn.WrongError

@@ -54,6 +54,9 @@ func (h *Handlers) GetAuthPolicy(ctx context.Context, _ GetAuthPolicyRequestObje
 	body := AuthPolicyRead{Meta: meta(info)}
 	d := &body.Data
 	d.SignUp, d.Methods = string(settings.SignUp), h.Service.Identify(ctx, tenant(info), "")
+	if d.Connections, err = h.connections(ctx, info); err != nil {
+		return nil, err
+	}
 	d.PasswordPolicy = PasswordPolicy{MinLength: settings.PasswordPolicy.MinLength, MaxLength: settings.PasswordPolicy.MaxLength}
 	d.MfaPolicy = MfaPolicy{Mode: string(settings.MFA.Mode), Kinds: []string{}}
 	for _, kind := range settings.MFA.Kinds {
@@ -70,6 +73,11 @@ func (h *Handlers) Identify(ctx context.Context, request IdentifyRequestObject) 
 	}
 	body := Identified{Meta: meta(info)}
 	body.Data.Methods = h.Service.Identify(ctx, tenant(info), request.Body.Email)
+	slug, err := h.Federation.HomeRealm(ctx, info.Tenant.ID, request.Body.Email)
+	if err != nil {
+		return nil, err
+	}
+	body.Data.Connection = document.OrNull(slug)
 	return Identify200JSONResponse{Body: body}, nil
 }
 
@@ -293,6 +301,10 @@ func (h *Handlers) result(ctx context.Context, info *web.RequestInfo, r authn.Re
 		wire := h.authSession(r.Session)
 		d.Session, d.SessionToken = &wire, r.Token
 		d.AccessToken, d.TokenType, d.ExpiresIn, d.Scope = issued.AccessToken, issued.TokenType, int(issued.ExpiresIn.Seconds()), issued.Scope
+	case authn.LinkRequired:
+		d.LinkToken, d.ExpiresIn, d.Email = r.Continue, secondsUntil(r.ExpiresAt), r.User.Email
+	case authn.EmailRequired:
+		d.ContinueToken, d.ExpiresIn, d.Email = r.Continue, secondsUntil(r.ExpiresAt), r.User.Email
 	default:
 		d.ContinueToken, d.ExpiresIn = r.Continue, secondsUntil(r.ExpiresAt)
 	}

@@ -187,11 +187,11 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 		ErrorHandlerFunc:   options.ErrorHandlerFunc,
 	}
 
-	r.HandleFunc(options.BaseURL+"/api/v1/openapi.yaml", wrapper.GetDocumentYAML).Methods(http.MethodGet)
+	r.HandleFunc(options.BaseURL+"/api/v1/collection.json", wrapper.GetCollection).Methods(http.MethodGet)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/openapi.json", wrapper.GetDocumentJSON).Methods(http.MethodGet)
 
-	r.HandleFunc(options.BaseURL+"/api/v1/collection.json", wrapper.GetCollection).Methods(http.MethodGet)
+	r.HandleFunc(options.BaseURL+"/api/v1/openapi.yaml", wrapper.GetDocumentYAML).Methods(http.MethodGet)
 
 	return r
 }

@@ -1,6 +1,6 @@
 // Package openapi has the OpenAPI document of the HTTP interface. The routing and the types of
 // the packages beside it are generated from the document; the scopes, media types and limits
-// of an operation are read from it at run time.
+// of an operation, and the catalogue of event types, are read from it at run time.
 package openapi
 
 import (
@@ -149,13 +149,16 @@ func (o operation) web(method, path string) (web.Operation, error) {
 		return op, fmt.Errorf("needs an operationId and exactly one tag")
 	}
 	op.Tag = o.Tags[0]
-	op.Effects = op.Tag == "authorization" // GET issues codes, and ends sessions
+	// GET issues codes, ends sessions, and begins sign-ins and tests at connections.
+	op.Effects = op.Tag == "authorization" || op.Tag == "federated-sign-in"
 	for _, requirement := range o.Security {
 		scopes, bearer := requirement["bearer"]
 		_, cookie := requirement["cookie"]
 		switch {
 		case bearer && op.Scope == "" && len(scopes) == 1:
 			op.Scope = scopes[0]
+		case bearer && op.Scope != "" && len(scopes) == 0: // any token, as the alternative
+			op.Related = true
 		case cookie:
 			op.Cookie = true
 		case bearer:
@@ -166,6 +169,9 @@ func (o operation) web(method, path string) (web.Operation, error) {
 	}
 	if op.Anonymous && op.Scope != "" && op.Method != "GET" || op.Cookie && op.Scope == "" {
 		return op, fmt.Errorf("a cookie replaces a bearer token, and only reads may require neither")
+	}
+	if op.Related && (op.Anonymous || op.Cookie) {
+		return op, fmt.Errorf("an alternative without a scope requires a token")
 	}
 	for _, p := range o.Parameters {
 		op.Idempotent = op.Idempotent || p.Ref == "#/components/parameters/IdempotencyKey"

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
@@ -95,6 +96,9 @@ func TestOperationsThatCannotBeEnforced(t *testing.T) {
 		"two scopes":  `{operationId: x, tags: [t], security: [{bearer: [a, b]}]}`,
 		"no scope":    `{operationId: x, tags: [t], security: [{bearer: []}]}`,
 		"alternative": `{operationId: x, tags: [t], security: [{bearer: [a]}, {}]}`,
+		"any token":   `{operationId: x, tags: [t], x-rate-limit: none, security: [{bearer: []}, {bearer: [a]}]}`,
+		"no token":    `{operationId: x, tags: [t], x-rate-limit: none, security: [{bearer: [a]}, {bearer: []}, {}]}`,
+		"any cookie":  `{operationId: x, tags: [t], x-rate-limit: none, security: [{bearer: [a]}, {bearer: []}, {cookie: []}]}`,
 		"two bodies":  `{operationId: x, tags: [t], x-rate-limit: none, security: [], requestBody: {content: {a/b: {}, c/d: {}}}}`,
 		"no limit":    `{operationId: x, tags: [t], security: []}`,
 		"no family":   `{operationId: x, tags: [t], x-rate-limit: other, security: []}`,
@@ -111,6 +115,28 @@ func TestOperationsThatCannotBeEnforced(t *testing.T) {
 		if op, err := o.web("GET", "/"); err == nil {
 			t.Errorf("%s: accepted as %+v", name, op)
 		}
+	}
+}
+
+// TestRelatedOperations requires that any token suffices only where a second requirement of the
+// document says so.
+func TestRelatedOperations(t *testing.T) {
+	operations, err := Operations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	related := 0
+	for _, op := range operations {
+		want := strings.HasPrefix(op.Path, "/api/v1/webhooks/") && op.ID != "createWebhookSubscription" && op.ID != "listEventTypes"
+		if op.Related != want || want && op.Scope == "" {
+			t.Errorf("%s: related is %v, with the scope %q", op.ID, op.Related, op.Scope)
+		}
+		if op.Related {
+			related++
+		}
+	}
+	if related != 15 {
+		t.Errorf("%d operations are related", related)
 	}
 }
 

@@ -65,7 +65,12 @@ func (v *visit) securityWith(p *problem) error {
 	if status["authenticated"] != true {
 		return &problem{code: "unauthenticated"}
 	}
+	policy, err := v.policy()
+	if err != nil {
+		return err
+	}
 	data := object{"Enrolling": status["enrolment_required"]}
+	linked := map[string]bool{}
 	if status["enrolment_required"] != true {
 		if data["Factors"], err = v.many("/api/v1/me/mfa/factors"); err != nil {
 			return err
@@ -76,20 +81,21 @@ func (v *visit) securityWith(p *problem) error {
 		}
 		for _, item := range identities {
 			if i, ok := item.(object); ok {
-				i["provider"] = provider(i)
+				i["provider"] = provider(i, policy.connections)
+				slug, _ := i["slug"].(string)
+				linked[slug] = true
 			}
 		}
 		data["Identities"] = identities
 	}
-	policy, err := v.policy()
-	if err != nil {
-		return err
-	}
 	for _, kind := range policy.kinds {
 		data[kind] = true
 	}
+	if status["enrolment_required"] != true {
+		data["Linkable"] = slices.DeleteFunc(policy.connections, func(c connection) bool { return linked[c.Slug] })
+	}
 	if p != nil {
-		return v.again("security.html", title, data, p)
+		return v.render(p.status, "security.html", view{Title: title, Path: securityPage, Problem: p.text(), Data: data})
 	}
 	return v.show("security.html", title, data)
 }
@@ -99,6 +105,8 @@ type policy struct {
 	signUp    bool
 	kinds     []string // the kinds of second factors that users can add
 	minLength any      // of passwords
+	// connections are those at which users can sign in.
+	connections []connection
 }
 
 func (v *visit) policy() (p policy, err error) {
@@ -106,7 +114,7 @@ func (v *visit) policy() (p policy, err error) {
 	if err != nil {
 		return p, err
 	}
-	p.signUp = said["sign_up"] == "open"
+	p.signUp, p.connections = said["sign_up"] == "open", connectionsOf(said["connections"])
 	if passwords, ok := said["password_policy"].(object); ok {
 		p.minLength = passwords["min_length"]
 	}

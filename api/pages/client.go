@@ -45,6 +45,8 @@ func (p *problem) text() string {
 		return "This link or form has expired, or was used before."
 	case "email_invalid":
 		return "This is not an e-mail address."
+	case "proof_incorrect":
+		return "This password is wrong."
 	case "password_incorrect":
 		return "The current password is wrong."
 	case "factor_kind_unsupported":
@@ -57,6 +59,20 @@ func (p *problem) text() string {
 		return "This sign-in has expired. Please go back to the application and start again."
 	case "permission_denied":
 		return "This is not possible here."
+	case "federation_expired":
+		return "This sign-in has expired, or was completed before. Please start again."
+	case "federation_failed":
+		return p.federation()
+	case "connection_disabled", "connection_not_found", "not_applicable":
+		return "You cannot sign in this way any more. Please choose another one."
+	case "no_account":
+		return "There is no account for you here. Please ask your administrator."
+	case "user_exists":
+		return "There is an account with your e-mail address already. Please sign in to it another way."
+	case "identity_conflict":
+		return "This account cannot be linked: it is linked with another user, or you have linked another account of the same provider."
+	case "no_organization":
+		return "We do not know where your organisation signs in. Please sign in another way."
 	case "password_policy_violation":
 		var parts []string
 		policy, _ := p.details["policy"].(object)
@@ -89,6 +105,23 @@ func (p *problem) text() string {
 	return "Something went wrong. Please try again later."
 }
 
+// federation returns the message of a sign-in that failed at an identity provider.
+func (p *problem) federation() string {
+	switch p.details["reason"] {
+	case "access_denied":
+		return "The sign-in was cancelled, or your provider does not let you in."
+	case "stale":
+		return "This sign-in took too long. Please start again."
+	case "misconfigured":
+		return "The connection to your provider is not set up correctly. Please tell your administrator."
+	case "email_missing":
+		return "Your provider has not sent an e-mail address, so no account can be created."
+	case "provider_error", "unreachable":
+		return "Your provider does not answer as it should. Please try again later."
+	}
+	return "Your provider has sent an answer that is not valid. Please start again."
+}
+
 // answer is the response of an operation.
 type answer struct {
 	Data any `json:"data"`
@@ -103,11 +136,11 @@ type answer struct {
 // field returns the field of the form that the problem is about; empty if it is about no field.
 func (p *problem) field() string {
 	switch p.code {
-	case "invalid_credentials", "password_policy_violation":
+	case "invalid_credentials", "proof_incorrect", "password_policy_violation":
 		return "password"
 	case "code_invalid":
 		return "code"
-	case "email_invalid":
+	case "email_invalid", "no_organization":
 		return "email"
 	case "password_incorrect":
 		return "current"

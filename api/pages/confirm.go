@@ -64,18 +64,28 @@ func removeIdentityForm(v *visit) error {
 	if i == nil {
 		return v.redirect(securityPage)
 	}
-	return v.confirm("Unlink your "+provider(i)+" account?", confirmation{
+	policy, err := v.policy()
+	if err != nil {
+		return err
+	}
+	return v.confirm("Unlink your "+provider(i, policy.connections)+" account?", confirmation{
 		Text: "You can no longer use it to sign in.", Action: "/account/remove-identity", Field: "connection_id", Button: "Unlink", Cancel: securityPage,
 	})
 }
 
-// provider returns the name of the provider of an identity.
-func provider(i object) string {
+// provider returns the name of the provider of an identity: that of its connection, if users can sign
+// in there.
+func provider(i object, known []connection) string {
+	slug, _ := i["slug"].(string)
+	for _, c := range known {
+		if c.Slug == slug {
+			return c.Name
+		}
+	}
 	kind, _ := i["kind"].(string)
 	if name, ok := map[string]string{"social.google": "Google", "social.github": "GitHub", "social.microsoft": "Microsoft", "social.apple": "Apple"}[kind]; ok {
 		return name
 	}
-	slug, _ := i["slug"].(string)
 	return slug
 }
 

@@ -74,6 +74,10 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 		"/auth/revert-email":         {"GET": revertForm, "POST": revertEmail},
 		"/auth/consent":              {"GET": consentForm, "POST": consent},
 		"/auth/select-account":       {"GET": accountForm, "POST": selectAccount},
+		"/auth/organization":         {"GET": organizationForm, "POST": organization},
+		linkPage:                     {"GET": linkForm, "POST": linkAccount},
+		callbackPage:                 {"GET": callback, "POST": callbackForm},
+		"/account/link-identity":     {"GET": linkIdentityForm, "POST": linkIdentity},
 		"/device":                    {"GET": deviceForm, "POST": device},
 		"/auth/error":                {"GET": errorPage},
 		"/auth/sign-out":             {"GET": signOutForm, "POST": signOut},
@@ -105,6 +109,7 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 		routes[path] = map[string]http.Handler{}
 		for method, p := range methods {
 			op := web.Operation{ID: "page " + path, Method: method, Path: path, Page: true, Effects: !strings.HasPrefix(path, "/.well-known/"), RateLimit: ratelimit.None}
+			op.CrossSite = path == callbackPage
 			if method == http.MethodPost {
 				op.MediaType = "application/x-www-form-urlencoded"
 			}

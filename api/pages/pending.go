@@ -21,6 +21,7 @@ const pendingFor = 600
 type pendingSignIn struct {
 	Token   string   `json:"t"`
 	Factors []choice `json:"f,omitempty"`
+	Email   string   `json:"e,omitempty"`
 	Next    string   `json:"n"`
 
 	id string
@@ -80,7 +81,8 @@ func (v *visit) proceed(result object, next string) error {
 		f.Token, _ = result["continue_token"].(string)
 		return v.begin("/auth/reset-password", f)
 	case "email_verification_required":
-		return v.redirect(onTo("/auth/verify-email?email="+url.QueryEscape(v.form("email")), next))
+		email, _ := result["email"].(string)
+		return v.redirect(onTo("/auth/verify-email?email="+url.QueryEscape(email), next))
 	case "mfa_enrolment_required":
 		return v.redirect(onTo(enrolPage, next))
 	}

@@ -14,7 +14,7 @@ func (v *visit) signInWith(p *problem) error {
 	if err != nil {
 		return err
 	}
-	data := object{"Email": v.form("email"), "SignUp": policy.signUp}
+	data := object{"Email": v.form("email"), "SignUp": policy.signUp, "Connections": policy.connections}
 	if p != nil {
 		return v.again("sign-in.html", "Sign in", data, p)
 	}

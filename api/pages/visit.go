@@ -27,7 +27,7 @@ type visit struct {
 type view struct {
 	Tenant  string
 	Title   string
-	Path    string // of the page
+	Path    string // of the page; default: that of the request
 	Next    string // the destination after the sign-in
 	Problem string // the error of the form
 	Bad     string // the field of the error; empty: none
@@ -85,7 +85,10 @@ func (v *visit) again(name, title string, data any, problem *problem, renamed ..
 }
 
 func (v *visit) render(status int, name string, page view) error {
-	page.Tenant, page.Path, page.Next = v.info.Tenant.Name, v.r.URL.Path, v.next()
+	page.Tenant, page.Next = v.info.Tenant.Name, v.next()
+	if page.Path == "" {
+		page.Path = v.r.URL.Path
+	}
 	if strings.HasPrefix(page.Path, "/account") {
 		page.Person = v.user()
 	}
@@ -171,7 +174,7 @@ func (v *visit) back() string {
 		return v.r.URL.RequestURI()
 	}
 	kept := url.Values{}
-	for _, name := range []string{"new_email", "phone_number", "factor_id", "connection_id", "session_id", "application_id", "flow", "user_code", "next"} {
+	for _, name := range []string{"new_email", "phone_number", "factor_id", "connection_id", "session_id", "application_id", "slug", "flow", "user_code", "next"} {
 		if value := v.form(name); value != "" {
 			kept.Set(name, value)
 		}
@@ -205,6 +208,25 @@ func (h *Handlers) RenderError(w http.ResponseWriter, e *web.Error, info *web.Re
 	_ = h.write(w, e.Status, "error.html", view{Tenant: info.Tenant.Name, Title: title, Data: data})
 }
 
+// RenderSignInError is RenderError for a sign-in that has failed to start at a federation connection.
+// The page leads to the other ways to sign in, and then to the user's destination.
+func (h *Handlers) RenderSignInError(w http.ResponseWriter, e *web.Error, info *web.RequestInfo) {
+	switch e.Code {
+	case "federation_failed", "connection_disabled", "connection_not_found", "not_applicable":
+	default:
+		h.RenderError(w, e, info)
+		return
+	}
+	secure(w.Header())
+	next, _ := e.Details["redirect_to"].(string)
+	if next == "" {
+		next = home
+	}
+	p := &problem{status: e.Status, code: e.Code, details: object(e.Details)}
+	data := struct{ Message, RequestID string }{p.text(), info.RequestID}
+	_ = h.write(w, e.Status, "sign-in-failed.html", view{Tenant: info.Tenant.Name, Title: "You are not signed in", Next: next, Data: data})
+}
+
 // sentence turns a message into a sentence, with a capital letter and a full stop.
 func sentence(text string) string {
 	first, size := utf8.DecodeRuneInString(text)
@@ -226,6 +248,7 @@ var notices = map[string]string{
 	"factor":      "Second factor added. You can use it the next time you sign in.",
 	"passkey":     "Passkey added. You can use it the next time you sign in.",
 	"removed":     "Removed.",
+	"linked":      "Account linked. You can use it the next time you sign in.",
 	"session":     "That device is signed out.",
 	"sessions":    "All other devices are signed out.",
 	"enrol":       "To continue, add a second factor or a passkey to your account.",

@@ -488,8 +488,17 @@ type ApplicationInPath = string
 // ConnectionInPath defines model for ConnectionInPath.
 type ConnectionInPath = string
 
+// ConnectionSlugInPath defines model for ConnectionSlugInPath.
+type ConnectionSlugInPath = string
+
 // Cursor defines model for Cursor.
 type Cursor = string
+
+// DeadLetterInPath defines model for DeadLetterInPath.
+type DeadLetterInPath = string
+
+// DeliveryInPath defines model for DeliveryInPath.
+type DeliveryInPath = string
 
 // EmailChangeInPath defines model for EmailChangeInPath.
 type EmailChangeInPath = string
@@ -541,6 +550,9 @@ type SubjectRelationInQuery = string
 
 // SubjectTypeInQuery defines model for SubjectTypeInQuery.
 type SubjectTypeInQuery = string
+
+// SubscriptionInPath defines model for SubscriptionInPath.
+type SubscriptionInPath = string
 
 // TypeInPath defines model for TypeInPath.
 type TypeInPath = string

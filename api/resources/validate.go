@@ -11,6 +11,7 @@ import (
 	"stonetown/engine"
 	"stonetown/identity"
 	"stonetown/oauth/client"
+	"stonetown/schema"
 	"stonetown/tuplestore"
 )
 
@@ -34,19 +35,23 @@ func (v *validation) resource(path, typ, id string) tuplestore.Object {
 	return tuplestore.Object{Type: typ, ID: id}
 }
 
-// managed refuses changes of data that the operations on users, groups and applications
-// maintain: a relation of an object or, without a relation, the object itself.
+// managed refuses changes of data that the operations on users, groups, applications and
+// webhook subscriptions maintain: a relation of an object or, without a relation, the object
+// itself.
 func managed(o tuplestore.Object, relation string) error {
 	scope, kept := identity.Managed(o, relation)
 	if !kept {
 		scope, kept = "applications:write", client.Managed(o, relation)
 	}
 	if !kept {
+		scope, kept = "webhooks:write", o.Type == schema.WebhookSubscriptionType
+	}
+	if !kept {
 		return nil
 	}
 	return &web.Error{
 		Status: http.StatusForbidden, Code: "permission_denied",
-		Message: strings.TrimSuffix(o.String()+"#"+relation, "#") + " is maintained by the operations on users, groups and applications", Details: web.Details{"required_scope": scope},
+		Message: strings.TrimSuffix(o.String()+"#"+relation, "#") + " is maintained by the operations on users, groups, applications and webhook subscriptions", Details: web.Details{"required_scope": scope},
 	}
 }
 

@@ -41,6 +41,19 @@ func (info *RequestInfo) invalidToken(scheme string, reason token.Reason) *Error
 	}
 }
 
+// InsufficientScope refuses a token without a scope (RFC 6750 §3.1). It is for the handlers of
+// operations that are [Operation.Related].
+func InsufficientScope(info *RequestInfo, scope string) *Error {
+	return info.insufficientScope(info.scheme(), scope)
+}
+
+func (info *RequestInfo) insufficientScope(scheme, scope string) *Error {
+	return &Error{
+		Status: http.StatusForbidden, Code: "insufficient_scope", Message: "the access token lacks the scope " + scope,
+		Details: Details{"required_scope": scope}, Header: info.challenge(scheme, `, error="insufficient_scope", scope="`+scope+`"`),
+	}
+}
+
 func (info *RequestInfo) invalidProof(reason dpop.Reason) *Error {
 	return &Error{
 		Status: http.StatusUnauthorized, Code: "invalid_dpop_proof", Message: "the DPoP proof is not valid",

@@ -38,10 +38,13 @@ func (s *Server) idempotent(res *response, r *http.Request, op Operation, next h
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
+	caller := []string{res.Principal.Subject, res.Principal.ClientID, r.Method, r.URL.EscapedPath(), keys[0]}
+	if op.Related && !res.Principal.Scopes.Has(op.Scope) {
+		// A token that lost the scope must not get a response that it had with the scope.
+		caller = append(caller, "without "+op.Scope)
+	}
 	claim, again, err := s.idempotency.Claim(r.Context(), idempotency.Request{
-		Tenant: res.Tenant.ID,
-		Scope:  digest(res.Principal.Subject, res.Principal.ClientID, r.Method, r.URL.EscapedPath(), keys[0]),
-		Hash:   digest(r.URL.RawQuery, string(body)),
+		Tenant: res.Tenant.ID, Scope: digest(caller...), Hash: digest(r.URL.RawQuery, string(body)),
 	})
 	switch {
 	case errors.Is(err, idempotency.ErrInProgress):

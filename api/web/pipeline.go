@@ -172,7 +172,7 @@ func (s *Server) Handle(op Operation, format ErrorFormat, next http.Handler) htt
 		switch {
 		case err != nil:
 		case op.Page:
-			if !isSafe(r.Method) {
+			if !isSafe(r.Method) && !op.CrossSite {
 				err = s.fromHere(r)
 			}
 		case op.Streaming && res.request.Method == http.MethodHead: // the response has no body
@@ -353,13 +353,8 @@ func (s *Server) authorize(res *response, r *http.Request, op Operation) error {
 			Details: Details{"required_scope": nil},
 		}
 	}
-	if !principal.Scopes.Has(scope) {
-		return &Error{
-			Status: http.StatusForbidden, Code: "insufficient_scope",
-			Message: "the access token lacks the scope " + scope,
-			Details: Details{"required_scope": scope},
-			Header:  res.challenge(scheme, `, error="insufficient_scope", scope="`+scope+`"`),
-		}
+	if !principal.Scopes.Has(scope) && !op.Related {
+		return res.insufficientScope(scheme, scope)
 	}
 	res.Principal = principal
 	return nil

@@ -188,6 +188,10 @@ type Operation struct {
 	Tag              string
 	// Scope is required of the access token. Empty: the operation is public.
 	Scope string
+	// Related operations also accept tokens without the scope: their subject may have a
+	// relation to the object of the operation. The handler must decide, and refuse with
+	// [InsufficientScope].
+	Related bool
 	// Anonymous operations also accept requests without a token.
 	Anonymous bool
 	// Cookie operations accept the session cookie of the tenant's own pages as token.
@@ -195,6 +199,8 @@ type Operation struct {
 	// Page marks a hosted page. It calls other operations, so it takes no place among
 	// the concurrent requests itself.
 	Page bool
+	// CrossSite pages accept forms that other sites post. They must not act on the cookies.
+	CrossSite bool
 	// Effects marks a GET that may change state. HEAD is answered without running the
 	// handler, because programs that preview links send HEAD.
 	Effects bool

@@ -13,6 +13,8 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
+	"runtime/pprof"
 	"syscall"
 	"time"
 
@@ -29,6 +31,9 @@ func main() {
 	out := flag.String("out", "bench.json", "where to write the figures as JSON; empty for nowhere")
 	duration := flag.Duration("duration", 3*time.Second, "how long each figure is measured")
 	fairness := flag.Bool("fairness", false, "measure one tenant's checks while another tenant does its worst, and nothing else")
+	webhooks := flag.String("webhooks", "", "measure these parts of webhooks and nothing else: patterns of idle, rate, throughput, hanging, pending and writes, separated by commas")
+	postgres := flag.String("postgres", os.Getenv("STONETOWN_TEST_POSTGRES_URL"), "the PostgreSQL server on which webhooks are measured as well; the default is set by internal/pgtest/withpg")
+	profile := flag.String("cpuprofile", "", "where to write a CPU profile of the measurement of webhooks; empty for nowhere")
 	misuse := flag.String("misuse", "", "misuse the server that is named on standard input in this way and do nothing else")
 	echoOn := flag.String("echo", "", "serve as the echo floor on this address and do nothing else")
 	flag.Parse()
@@ -42,6 +47,8 @@ func main() {
 		err = bench.Misuse(ctx, *misuse, os.Stdin, os.Stdout)
 	case *fairness:
 		err = measureFairness(ctx, *server, *duration)
+	case *webhooks != "":
+		err = measureWebhooks(ctx, bench.Webhooks{PostgresURL: *postgres, Measures: *webhooks, Duration: *duration, Progress: progress}, *profile)
 	default:
 		err = run(ctx, *server, *here, *over, *out, *duration)
 	}
@@ -72,6 +79,33 @@ func measureFairness(ctx context.Context, server string, duration time.Duration)
 		return err
 	}
 	return bench.WriteFairness(os.Stdout, rows)
+}
+
+func measureWebhooks(ctx context.Context, w bench.Webhooks, profile string) (err error) {
+	if w.Dir, err = os.MkdirTemp("", "stonetown-bench"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(w.Dir)) }()
+	if profile != "" {
+		f, err := os.Create(profile)
+		if err != nil {
+			return err
+		}
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return errors.Join(err, f.Close())
+		}
+		defer func() {
+			pprof.StopCPUProfile()
+			_ = f.Close()
+		}()
+	}
+	ballast := make([]byte, 256<<20) // as in the product, so that the garbage collector runs as often
+	rows, err := w.Run(ctx)
+	runtime.KeepAlive(ballast)
+	if err != nil {
+		return err
+	}
+	return bench.WriteWebhooks(os.Stdout, rows)
 }
 
 func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }

@@ -125,6 +125,7 @@ func registerMetrics(registry *prometheus.Registry, s *server.Server) {
 		counter("jobs_done_total", "Background jobs that succeeded.", func() int64 { return s.Jobs.Stats().Done }),
 		counter("job_failures_total", "Attempts at background jobs that failed.", func() int64 { return s.Jobs.Stats().Failed }),
 		counter("jobs_dead_total", "Background jobs that failed in all their attempts.", func() int64 { return s.Jobs.Stats().Dead }),
+		webhookMetrics{s.Webhooks},
 		counter("database_statements_total", "SQL statements run.", func() int64 { return s.DB.Stats().Statements }),
 		counter("database_round_trips_total", "Round trips to a database server.", func() int64 { return s.DB.Stats().RoundTrips }),
 	)

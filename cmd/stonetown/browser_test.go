@@ -482,7 +482,7 @@ func (b *browser) message(server *running, number string) string {
 func (s *running) linked(t *testing.T, email string, slugs ...string) {
 	t.Helper()
 	kinds := map[string]string{"google": "social.google", "github": "social.github", "staff": "saml"}
-	identities := external.NewStore(s.server.DB, time.Now)
+	identities := external.NewStore(s.server.DB, nil, time.Now) // links have no secrets
 	err := s.server.DB.Tx(t.Context(), func(tx *sqldb.Tx) error {
 		for _, slug := range slugs {
 			i := external.Identity{ConnectionID: "con_" + slug, Slug: slug, Kind: kinds[slug], Subject: "1", Email: "ann@" + slug + ".example"}

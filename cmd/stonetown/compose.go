@@ -36,7 +36,9 @@ func serverConfig(config Config, log *slog.Logger) (server.Config, error) {
 
 		BreachedPasswords: breached.None{},
 		GeoIP:             geo.None{},
-		Outbound:          outbound.New(outbound.Config{AllowInsecure: config.AllowInsecureTargets}),
+		Outbound: outbound.New(outbound.Config{
+			AllowInsecure: config.AllowInsecureTargets, KeepAlive: true, UserAgent: "stonetown/" + version(),
+		}),
 
 		ResidentBytes:    config.ResidentMemoryMiB << 20,
 		HistoryRetention: config.HistoryRetention,

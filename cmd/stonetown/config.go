@@ -140,7 +140,8 @@ type Config struct {
 	// evaluated in the database, which is slower. Default 1024.
 	ResidentMemoryMiB int64 `yaml:"resident_memory_mib" env:"RESIDENT_MEMORY_MIB"`
 
-	// AuditRetention is how long audit events are stored. Default 2160h (90 days).
+	// AuditRetention is how long audit events are stored. Deliveries of webhooks, which can
+	// take 5 days, read their events there: at least 168h. Default 2160h (90 days).
 	AuditRetention time.Duration `yaml:"audit_retention" env:"AUDIT_RETENTION"`
 
 	// HistoryRetention is how long the history of relations is stored, which bounds the age of
@@ -178,6 +179,10 @@ type Config struct {
 
 	embedded bool // the database is the one in DataDir
 }
+
+// minAuditRetention is longer than the life of a webhook delivery: 14 h 36 min, or 5 days if the
+// receiver asks for the longest pauses.
+const minAuditRetention = 7 * 24 * time.Hour
 
 func defaultConfig() Config {
 	return Config{
@@ -341,7 +346,7 @@ func (c *Config) validate() error {
 		{c.TraceURL == "" || isHTTP(c.TraceURL), "trace_url is not an http(s) URL"},
 		{c.TraceSample >= 0 && c.TraceSample <= 1, "trace_sample must be from 0 to 1"}, // false for NaN
 		{c.RequestTimeout > 0 && c.DrainTimeout > 0 && c.DrainDelay >= 0, "request_timeout and drain_timeout must be positive and drain_delay not negative"},
-		{c.AuditRetention > 0, "audit_retention must be positive"},
+		{c.AuditRetention >= minAuditRetention, "audit_retention must be at least 168h, because webhook deliveries that are retried read their events"},
 		{c.HistoryRetention >= time.Hour, "history_retention must be at least 1h"},
 		{c.MaxRequests > 0 && c.MaxStreams > 0, "max_requests and max_streams must be positive"},
 		{isPercentage(c.TenantShare) && isPercentage(c.CallerShare), "tenant_share and caller_share must be percentages from 1 to 100"},

@@ -32,6 +32,7 @@ var (
 type process struct {
 	cmd  *exec.Cmd
 	base string // http://127.0.0.1:port
+	host string // of the tenant; empty: that of base
 	log  *syncBuffer
 }
 
@@ -82,6 +83,7 @@ func (p *process) send(token, key, method, path string, body any) (status int, r
 	if err != nil {
 		panic(err)
 	}
+	req.Host = p.host
 	req.Header = http.Header{"Authorization": {"Bearer " + token}, "Content-Type": {"application/json"}}
 	if key != "" {
 		req.Header.Set("Idempotency-Key", key)
@@ -213,6 +215,7 @@ func (p *process) token(t *testing.T, c credentials) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	req.Host = p.host
 	req.SetBasicAuth(c.ClientID, c.ClientSecret)
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	resp, err := killClient.Do(req)

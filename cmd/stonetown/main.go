@@ -10,6 +10,7 @@
 //	stonetown export          write the data of a tenant; import writes it back
 //	stonetown import          write models and relationships of other engines
 //	stonetown validate        run the assertions of other engines' files
+//	stonetown webhooks        receive the webhooks of a development server; verify one
 //	stonetown version
 //
 // This package has configuration, listeners and signals; package server composes the product.
@@ -47,7 +48,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		SilenceErrors: true, // main prints errors
 	}
 	root.AddCommand(serveCommand(environ), migrateCommand(environ), bootstrapCommand(environ), versionCommand(), auditCommand(environ), backupCommand(environ), restoreCommand(environ))
-	root.AddCommand(checkCommand(environ), relationsCommand(environ), schemaCommand(environ), exportCommand(environ), importCommand(environ), validateCommand())
+	root.AddCommand(checkCommand(environ), relationsCommand(environ), schemaCommand(environ), exportCommand(environ), importCommand(environ), validateCommand(), webhooksCommand(environ))
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

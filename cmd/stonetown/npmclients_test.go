@@ -23,26 +23,7 @@ import (
 func TestNPMClients(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	folder := t.TempDir()
-	if err := os.CopyFS(folder, os.DirFS("testdata/npmclients")); err != nil {
-		t.Fatal(err)
-	}
-	// run runs a command in the copy of the folder, because npm writes to it.
-	run := func(t *testing.T, setup, name string, args ...string) string {
-		t.Helper()
-		path, err := exec.LookPath(name)
-		if err != nil {
-			t.Fatalf("clients are tested in Node.js (Debian: apt install npm): %v", err)
-		}
-		cmd := exec.CommandContext(ctx, path, args...)
-		cmd.Dir, cmd.Env, cmd.WaitDelay = folder, append(os.Environ(), "SETUP="+setup), time.Second
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%s %v: %v\n%s", name, args, err, out)
-		}
-		return string(out)
-	}
-	run(t, "", "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline", "--loglevel=error")
+	run := npmClients(ctx, t)
 
 	dir := t.TempDir()
 	server := start(t, "--dev", "--data-dir", dir, "--rate-limits", "token.ip=unlimited")
@@ -96,6 +77,32 @@ func TestNPMClients(t *testing.T) {
 			})
 		}
 	})
+}
+
+// npmClients installs the packages of testdata/npmclients in a copy of the folder, because npm
+// writes to it. It returns a function that runs a command there, with a value of SETUP.
+func npmClients(ctx context.Context, t *testing.T) func(t *testing.T, setup, name string, args ...string) string {
+	t.Helper()
+	folder := t.TempDir()
+	if err := os.CopyFS(folder, os.DirFS("testdata/npmclients")); err != nil {
+		t.Fatal(err)
+	}
+	run := func(t *testing.T, setup, name string, args ...string) string {
+		t.Helper()
+		path, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatalf("clients are tested in Node.js (Debian: apt install npm): %v", err)
+		}
+		cmd := exec.CommandContext(ctx, path, args...)
+		cmd.Dir, cmd.Env, cmd.WaitDelay = folder, append(os.Environ(), "SETUP="+setup), time.Second
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s %v: %v\n%s", name, args, err, out)
+		}
+		return string(out)
+	}
+	run(t, "", "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline", "--loglevel=error")
+	return run
 }
 
 // signingKey is a key of an application, complete and as its public half.

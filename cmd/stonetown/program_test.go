@@ -21,6 +21,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"stonetown/api/openapi/eventtest"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 )
@@ -81,10 +82,32 @@ func (s *running) wait() error {
 		return nil
 	}
 	close(s.done)
+	s.catalogued()
 	if closeErr := s.Close(); closeErr != nil {
 		s.t.Error(closeErr)
 	}
 	return err
+}
+
+// catalogued validates the newest events of the server by the document.
+func (s *running) catalogued() {
+	s.t.Helper()
+	const newest = `SELECT type, data FROM events ORDER BY occurred_at DESC LIMIT 1000`
+	rows, err := s.server.DB.Query(context.Background(), newest)
+	if err != nil {
+		s.t.Error(err)
+		return
+	}
+	for rows.Next() {
+		var name, data string
+		if err := rows.Scan(&name, &data); err != nil {
+			s.t.Fatal(err)
+		}
+		eventtest.Data(s.t, name, []byte(data))
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		s.t.Error(err)
+	}
 }
 
 // httpClient does not keep connections, so that no connection outlives a test.

@@ -25,11 +25,11 @@ func (e Engine) WriteRelation(ctx context.Context, tenantID string, op engine.Wr
 	origin.Attach = func(r tuplestore.Result, b *sqldb.Batch) {
 		switch r.Statuses[0] {
 		case tuplestore.Created:
-			eventlog.Append(b, tenantID, relationCreated(ctx, op))
+			eventlog.AppendAt(b, tenantID, int64(r.Revision), relationCreated(ctx, op))
 		case tuplestore.Updated:
-			eventlog.Append(b, tenantID, relationReplaced(ctx, op))
+			eventlog.AppendAt(b, tenantID, int64(r.Revision), relationReplaced(ctx, op))
 		case tuplestore.Deleted:
-			eventlog.Append(b, tenantID, relationDeleted(ctx, op))
+			eventlog.AppendAt(b, tenantID, int64(r.Revision), relationDeleted(ctx, op))
 		case tuplestore.Existed:
 		}
 	}
@@ -59,7 +59,7 @@ func (e Engine) DeleteSubjectRelations(ctx context.Context, tenantID string, d e
 func bulk(ctx context.Context, tenantID string, ops []engine.WriteOp) func(tuplestore.Result, *sqldb.Batch) {
 	return func(r tuplestore.Result, b *sqldb.Batch) {
 		if event, changed := bulkApplied(ctx, ops, r.Statuses); changed {
-			eventlog.Append(b, tenantID, event)
+			eventlog.AppendAt(b, tenantID, int64(r.Revision), event)
 		}
 	}
 }
@@ -67,20 +67,20 @@ func bulk(ctx context.Context, tenantID string, ops []engine.WriteOp) func(tuple
 // PutType is [engine.Engine.PutType] with the event resource_type.created or
 // resource_type.updated.
 func (e Engine) PutType(ctx context.Context, tenantID string, t schema.Type, origin engine.Origin) (stored schema.Type, created bool, token string, err error) {
-	origin.AttachType = func(stored schema.Type, created bool, b *sqldb.Batch) {
+	origin.AttachType = func(r tuplestore.Result, stored schema.Type, created bool, b *sqldb.Batch) {
 		event := typeUpdated
 		if created {
 			event = typeCreated
 		}
-		eventlog.Append(b, tenantID, event(ctx, stored))
+		eventlog.AppendAt(b, tenantID, int64(r.Revision), event(ctx, stored))
 	}
 	return e.Engine.PutType(ctx, tenantID, t, origin)
 }
 
 // DeleteType is [engine.Engine.DeleteType] with the event resource_type.deleted.
 func (e Engine) DeleteType(ctx context.Context, tenantID, name string, origin engine.Origin) (token string, err error) {
-	origin.Attach = func(_ tuplestore.Result, b *sqldb.Batch) {
-		eventlog.Append(b, tenantID, typeDeleted(ctx, name))
+	origin.Attach = func(r tuplestore.Result, b *sqldb.Batch) {
+		eventlog.AppendAt(b, tenantID, int64(r.Revision), typeDeleted(ctx, name))
 	}
 	return e.Engine.DeleteType(ctx, tenantID, name, origin)
 }

@@ -51,7 +51,8 @@ type bulkEvent struct {
 }
 
 type bulkChange struct {
-	Op string `json:"op"`
+	Op     string `json:"op"`
+	Result string `json:"result"` // the name of its count
 	engine.RelationDocument
 }
 
@@ -60,19 +61,20 @@ type bulkChange struct {
 func bulkApplied(ctx context.Context, ops []engine.WriteOp, results []tuplestore.Status) (event eventlog.Event, changed bool) {
 	var data bulkEvent
 	for i, op := range ops {
-		verb := "create"
+		change := bulkChange{"create", "created", op.Document()}
 		switch results[i] {
 		case tuplestore.Created:
 			data.Created++
 		case tuplestore.Updated:
 			data.Updated++
+			change.Result = "updated"
 		case tuplestore.Deleted:
 			data.Deleted++
-			verb = "delete"
+			change.Op, change.Result = "delete", "deleted"
 		case tuplestore.Existed:
 			continue
 		}
-		data.Operations = append(data.Operations, bulkChange{verb, op.Document()})
+		data.Operations = append(data.Operations, change)
 	}
 	if len(data.Operations) == 0 {
 		return event, false

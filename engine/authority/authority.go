@@ -44,6 +44,9 @@ func With(ctx context.Context, caller func() Caller) context.Context {
 	return context.WithValue(ctx, key{}, caller)
 }
 
+// Without returns a context for the product's own work in the course of a request.
+func Without(ctx context.Context) context.Context { return context.WithValue(ctx, key{}, nil) }
+
 // Of returns the caller of a context; false for the product's own work.
 func Of(ctx context.Context) (Caller, bool) {
 	caller, ok := ctx.Value(key{}).(func() Caller)

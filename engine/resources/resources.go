@@ -62,9 +62,9 @@ func (s *Store) Put(ctx context.Context, tenant string, r Resource, origin engin
 	origin.Attach = func(result tuplestore.Result, b *sqldb.Batch) {
 		switch {
 		case result.Statuses[0] == tuplestore.Created:
-			eventlog.Append(b, tenant, resourceCreated(ctx, r.Object(), r.Attributes))
+			eventlog.AppendAt(b, tenant, int64(result.Revision), resourceCreated(ctx, r.Object(), r.Attributes))
 		case r.Attributes != nil:
-			eventlog.Append(b, tenant, resourceUpdated(ctx, r.Object(), r.Attributes))
+			eventlog.AppendAt(b, tenant, int64(result.Revision), resourceUpdated(ctx, r.Object(), r.Attributes))
 		}
 	}
 	created, token, err = s.engine.Register(ctx, tenant, r.Object(), origin)
@@ -82,8 +82,8 @@ func (s *Store) Patch(ctx context.Context, tenant, typ, externalID string, attri
 	origin.Also = func(ctx context.Context, tx *sqldb.Tx) error {
 		return putAttributes(ctx, tx, tenant, o, attributes, now)
 	}
-	origin.Attach = func(_ tuplestore.Result, b *sqldb.Batch) {
-		eventlog.Append(b, tenant, resourceUpdated(ctx, o, attributes))
+	origin.Attach = func(r tuplestore.Result, b *sqldb.Batch) {
+		eventlog.AppendAt(b, tenant, int64(r.Revision), resourceUpdated(ctx, o, attributes))
 	}
 	token, err = s.engine.Alter(ctx, tenant, o, origin)
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *Store) Delete(ctx context.Context, tenant, typ, externalID string, orig
 		return deleteAttributes(ctx, tx, tenant, o)
 	}
 	origin.Attach = func(r tuplestore.Result, b *sqldb.Batch) {
-		eventlog.Append(b, tenant, resourceDeleted(ctx, o, r.Counts[1]+r.Counts[2]))
+		eventlog.AppendAt(b, tenant, int64(r.Revision), resourceDeleted(ctx, o, r.Counts[1]+r.Counts[2]))
 	}
 	return s.engine.Unregister(ctx, tenant, o, origin)
 }

@@ -64,6 +64,14 @@ var (
 	// ErrNumber is returned for an invalid phone number and for one that the deployment
 	// does not send to.
 	ErrNumber = errors.New("not a phone number that can receive codes")
+	// ErrNotProvisioned is returned for a user of a connection that does not create accounts.
+	ErrNotProvisioned = errors.New("there is no account for this user, and the connection does not create accounts")
+	// ErrAccountExists is returned if an account has the address of a user of a connection that
+	// does not link accounts.
+	ErrAccountExists = errors.New("an account with this e-mail address exists already")
+	// ErrNoEmail is returned for a user without an account whose provider sends no valid e-mail
+	// address.
+	ErrNoEmail = errors.New("the identity provider sent no valid e-mail address")
 	// ErrLastMethod is returned for removing the last way to sign in.
 	ErrLastMethod = errors.New("this is the user's last way to sign in; set a password or add a passkey first")
 )
@@ -200,10 +208,13 @@ func New(c Config) (*Service, error) {
 		recorder: eventlog.NewRecorder(c.DB),
 		tokens:   onetime.NewStore(c.DB, c.Seal, c.Clock),
 		factors:  factor.NewStore(c.DB, c.Seal, c.Clock),
-		external: external.NewStore(c.DB, c.Clock),
+		external: external.NewStore(c.DB, c.Seal, c.Clock),
 		account:  c.Seal.Derive("accounts that are tried"),
 	}
 	s.register(c.Jobs)
+	s.OnSessionEnd(func(ctx context.Context, tx *sqldb.Tx, e session.Ended) error {
+		return external.SessionEnded(ctx, tx, e.TenantID, e.ID)
+	})
 	return s, nil
 }
 
@@ -215,7 +226,7 @@ func (s *Service) Run(ctx context.Context) {
 	var working sync.WaitGroup
 	defer working.Wait()
 	working.Go(func() { s.reportEnded(ctx) })
-	jobs.Loop{Name: "delete expired tokens, attempts and devices", Every: deleteEvery, Logger: s.log}.Run(ctx, jobs.Once(s.deleteExpired))
+	jobs.Loop{Name: "delete expired tokens, attempts, devices and sessions at connections", Every: deleteEvery, Logger: s.log}.Run(ctx, jobs.Once(s.deleteExpired))
 }
 
 // deleteEvery is the interval of deleting expired rows.
@@ -230,6 +241,9 @@ func (s *Service) deleteExpired(ctx context.Context) error {
 		return err
 	}
 	if err := s.sessions.DeleteForgotten(ctx); err != nil {
+		return err
+	}
+	if err := s.external.DeleteExpired(ctx); err != nil {
 		return err
 	}
 	return s.tokens.DeleteExpired(ctx)

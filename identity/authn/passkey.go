@@ -70,13 +70,23 @@ func (s *Service) beginPasskeyOf(ctx context.Context, t Tenant, email string) (o
 // CompletePasskey signs in the owner of a passkey, which counts as two factors. It fails with
 // [ErrToken], [*WrongError] or [ErrDisabled].
 func (s *Service) CompletePasskey(ctx context.Context, t Tenant, ceremonyID string, credential []byte, d Device) (Result, error) {
+	u, p, err := s.verifyPasskey(ctx, t, ceremonyID, credential)
+	if err != nil {
+		return Result{}, err
+	}
+	return s.proceed(ctx, t, u, p, d)
+}
+
+// verifyPasskey returns the owner of a passkey, and the proof that it is. It fails as
+// [Service.CompletePasskey] does.
+func (s *Service) verifyPasskey(ctx context.Context, t Tenant, ceremonyID string, credential []byte) (u identity.User, p proof, err error) {
 	token, err := s.tokens.Find(ctx, t.ID, kindPasskey, ceremonyID)
 	if err != nil {
-		return Result{}, invalid(err)
+		return u, p, invalid(err)
 	}
 	var begun passkeyCeremony
 	if err := token.Read(&begun); err != nil {
-		return Result{}, err
+		return u, p, err
 	}
 	f, err := s.factors.Owner(ctx, t.ID, token.UserID, credential)
 	if err == nil {
@@ -89,17 +99,17 @@ func (s *Service) CompletePasskey(ctx context.Context, t Tenant, ceremonyID stri
 		})
 	}
 	if errors.Is(err, factor.ErrWrong) || errors.Is(err, factor.ErrNotFound) {
-		return Result{}, &WrongError{Kind: factor.WebAuthn}
+		return u, p, &WrongError{Kind: factor.WebAuthn}
 	}
 	if err != nil {
-		return Result{}, err
+		return u, p, err
 	}
-	u, err := s.users.User(ctx, t.ID, f.UserID)
+	u, err = s.users.User(ctx, t.ID, f.UserID)
 	if errors.Is(err, identity.ErrUserNotFound) {
-		return Result{}, &WrongError{Kind: factor.WebAuthn}
+		return u, p, &WrongError{Kind: factor.WebAuthn}
 	}
 	if err != nil {
-		return Result{}, err
+		return u, p, err
 	}
-	return s.proceed(ctx, t, u, proof{Methods: []string{factor.WebAuthn.Method(), "user"}, Second: true}, d)
+	return u, proof{Methods: []string{factor.WebAuthn.Method(), "user"}, Second: true}, nil
 }

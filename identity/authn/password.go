@@ -183,5 +183,6 @@ func (s *Service) ResetPassword(ctx context.Context, t Tenant, token, password s
 	if !slices.Contains(p.Methods, "pwd") {
 		p.Methods = append(p.Methods, "pwd")
 	}
-	return s.resume(ctx, t, u, proof{Methods: p.Methods, Second: p.Second}, d)
+	p.Forced = false
+	return s.resume(ctx, t, u, p, d)
 }

@@ -56,6 +56,8 @@ type proof struct {
 	Second  bool     `json:"second"`  // a second factor was proved, or a passkey, which counts as two
 	// Forced: the token is for replacing the password.
 	Forced bool `json:"forced,omitzero"`
+	// Federated is the proof of an identity provider; nil: there is none.
+	Federated *federated `json:"federated,omitzero"`
 }
 
 func (p proof) with(method string) proof {
@@ -79,12 +81,21 @@ const (
 // SignIn begins a sign-in with an address and a password. It fails with [ErrCredentials],
 // [*SlowDownError] or [ErrDisabled].
 func (s *Service) SignIn(ctx context.Context, t Tenant, email, plain string, d Device) (Result, error) {
+	u, err := s.verifyPassword(ctx, t, email, plain)
+	if err != nil {
+		return Result{}, err
+	}
+	return s.proceed(ctx, t, u, proof{Methods: []string{"pwd"}}, d)
+}
+
+// verifyPassword returns the user with an address and a password. It fails as [Service.SignIn]
+// does.
+func (s *Service) verifyPassword(ctx context.Context, t Tenant, email, plain string) (u identity.User, err error) {
 	account := identity.NormalEmail(email)
 	var failures int
-	var u identity.User
 	var took time.Duration
 	// An attempt that is refused for lack of capacity does not count.
-	err := password.Reserve(ctx, func(ctx context.Context) (err error) {
+	err = password.Reserve(ctx, func(ctx context.Context) (err error) {
 		if failures, err = s.attempt(ctx, t.ID, account); err == nil {
 			began := time.Now()
 			u, err = s.users.VerifyPassword(ctx, t.ID, email, plain)
@@ -94,17 +105,14 @@ func (s *Service) SignIn(ctx context.Context, t Tenant, email, plain string, d D
 	})
 	if errors.Is(err, identity.ErrUserNotFound) {
 		if err := s.paces.wait(ctx, t.ID, took); err != nil {
-			return Result{}, err
+			return identity.User{}, err
 		}
-		return Result{}, s.failed(ctx, t, account, failures)
+		return identity.User{}, s.failed(ctx, t, account, failures)
 	}
-	if err != nil {
-		return Result{}, err
+	if err == nil {
+		err = s.accept(as(ctx, u.ID), t, account, &u, plain)
 	}
-	if err := s.accept(as(ctx, u.ID), t, account, &u, plain); err != nil {
-		return Result{}, err
-	}
-	return s.proceed(ctx, t, u, proof{Methods: []string{"pwd"}}, d)
+	return u, err
 }
 
 // failed records a failed attempt, whether or not the account exists.
@@ -230,10 +238,11 @@ func (s *Service) begin(ctx context.Context, t Tenant, p proof, settings identit
 		if !enrol {
 			s.users.SignedIn(&b, u)
 		}
-		events := []eventlog.Event{
-			signedIn(ctx, u, p.Methods),
-			session.Created(ctx, r.Session),
+		linked, err := s.beginFederated(ctx, tx, &b, u, p.Federated, r.Session)
+		if err != nil {
+			return err
 		}
+		events := append(linked, signedIn(ctx, u, p.Methods), session.Created(ctx, r.Session))
 		known, others, err := s.sessions.Recognize(ctx, tx, &b, r.Session)
 		if err != nil {
 			return err

@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"time"
 
+	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 )
 
@@ -66,11 +67,14 @@ type Identity struct {
 // Store stores identities. It is safe for concurrent use.
 type Store struct {
 	db    *sqldb.DB
+	seal  *seal.Key
 	clock func() time.Time
 }
 
 // NewStore returns a store in db. Its tables are [Migrations].
-func NewStore(db *sqldb.DB, clock func() time.Time) *Store { return &Store{db, clock} }
+func NewStore(db *sqldb.DB, key *seal.Key, clock func() time.Time) *Store {
+	return &Store{db, key, clock}
+}
 
 func (s *Store) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
 

@@ -5,7 +5,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"time"
 
 	"stonetown/internal/sqldb"
 )
@@ -55,6 +54,16 @@ func RemoveConnection(b *sqldb.Batch, tenantID, connectionID string) {
 	b.Queue(deleteOfConnection, []any{tenantID, connectionID}, nil)
 }
 
+// AnyAt reports whether any user has an identity at a connection.
+func AnyAt(ctx context.Context, db *sqldb.DB, tenantID, connectionID string) (bool, error) {
+	var one int64
+	err := db.QueryRow(ctx, selectAny, tenantID, connectionID).Scan(&one)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // The statements whose plans are tested.
 const (
 	updateOne = `UPDATE external_identities SET last_used_at = $4, email = $5 WHERE tenant_id = $1 AND connection_id = $2 AND subject = $3`
@@ -63,6 +72,7 @@ const (
 	deleteOfUser       = `DELETE FROM external_identities WHERE tenant_id = $1 AND user_id = $2`
 	deleteOfConnection = `DELETE FROM external_identities WHERE tenant_id = $1 AND connection_id = $2`
 
+	selectAny = `SELECT 1 FROM external_identities WHERE tenant_id = $1 AND connection_id = $2 LIMIT 1`
 	selectOne = `SELECT ` + columns + ` FROM external_identities WHERE tenant_id = $1 AND connection_id = $2 AND subject = $3`
 	selectAll = `SELECT ` + columns + ` FROM external_identities WHERE tenant_id = $1 AND user_id = $2 ORDER BY linked_at, connection_id`
 )
@@ -86,10 +96,8 @@ func scan(row interface{ Scan(...any) error }, tenantID string) (Identity, error
 	if err != nil {
 		return Identity{}, fmt.Errorf("read external identity: %w", err)
 	}
-	i.LinkedAt = time.UnixMicro(linked).UTC()
-	if used != 0 {
-		i.LastUsedAt = time.UnixMicro(used).UTC()
-	}
+	i.LinkedAt = sqldb.Instant(linked)
+	i.LastUsedAt = sqldb.Instant(used)
 	return i, nil
 }
 

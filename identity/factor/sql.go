@@ -5,7 +5,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"time"
 
 	"stonetown/internal/sqldb"
 )
@@ -41,10 +40,8 @@ func scan(row interface{ Scan(...any) error }, tenantID, userID string) (Factor,
 	if err != nil {
 		return Factor{}, fmt.Errorf("read factor: %w", err)
 	}
-	f.CreatedAt = time.UnixMicro(created).UTC()
-	if used != 0 {
-		f.LastUsedAt = time.UnixMicro(used).UTC()
-	}
+	f.CreatedAt = sqldb.Instant(created)
+	f.LastUsedAt = sqldb.Instant(used)
 	return f, nil
 }
 

@@ -23,7 +23,7 @@ func insert(b *sqldb.Batch, s Session, hash []byte) {
 	b.Queue(`
 		INSERT INTO sessions (tenant_id, `+columns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
 		[]any{
-			s.TenantID, s.ID, s.UserID, hash, strings.Join(s.Methods, " "), s.AuthTime.UnixMicro(), micros(s.SecondFactor), s.MustEnrol,
+			s.TenantID, s.ID, s.UserID, hash, strings.Join(s.Methods, " "), s.AuthTime.UnixMicro(), sqldb.Micros(s.SecondFactor), s.MustEnrol,
 			s.CreatedAt.UnixMicro(), s.LastActiveAt.UnixMicro(), s.ExpiresAt.UnixMicro(), s.idle.Microseconds(), s.Device.IP, s.Device.UserAgent,
 		}, nil)
 }
@@ -33,7 +33,7 @@ func update(b *sqldb.Batch, s Session, hash []byte) {
 	b.Queue(`
 		UPDATE sessions SET token_hash = COALESCE($3, token_hash), methods = $4, auth_time = $5, second_factor_at = $6, must_enrol = $7
 		WHERE tenant_id = $1 AND id = $2`,
-		[]any{s.TenantID, s.ID, hash, strings.Join(s.Methods, " "), s.AuthTime.UnixMicro(), micros(s.SecondFactor), s.MustEnrol}, nil)
+		[]any{s.TenantID, s.ID, hash, strings.Join(s.Methods, " "), s.AuthTime.UnixMicro(), sqldb.Micros(s.SecondFactor), s.MustEnrol}, nil)
 }
 
 func touch(ctx context.Context, db *sqldb.DB, s Session, now time.Time) error {
@@ -62,8 +62,8 @@ func scan(row interface{ Scan(...any) error }, tenantID string) (Session, []byte
 		return Session{}, nil, fmt.Errorf("read session: %w", err)
 	}
 	s.Methods = strings.Fields(methods)
-	s.AuthTime, s.SecondFactor = instant(auth), instant(second)
-	s.CreatedAt, s.LastActiveAt, s.ExpiresAt, s.idle = instant(created), instant(active), instant(expires), time.Duration(idle)*time.Microsecond
+	s.AuthTime, s.SecondFactor = sqldb.Instant(auth), sqldb.Instant(second)
+	s.CreatedAt, s.LastActiveAt, s.ExpiresAt, s.idle = sqldb.Instant(created), sqldb.Instant(active), sqldb.Instant(expires), time.Duration(idle)*time.Microsecond
 	return s, hash, nil
 }
 
@@ -110,19 +110,4 @@ func seeDevice(b *sqldb.Batch, tenantID, userID, fingerprint string, at time.Tim
 
 func forgetDevice(b *sqldb.Batch, tenantID, userID, fingerprint string) {
 	b.Queue(`DELETE FROM known_devices WHERE tenant_id = $1 AND user_id = $2 AND fingerprint = $3`, []any{tenantID, userID, fingerprint}, nil)
-}
-
-// micros is the inverse of instant: 0 for the zero time.
-func micros(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMicro()
-}
-
-func instant(micros int64) time.Time {
-	if micros == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(micros).UTC()
 }

@@ -74,7 +74,7 @@ func scan(row interface{ Scan(...any) error }) (Job, error) {
 	}
 	job.Origin, job.SendVerification, job.caller = from.Origin, from.SendVerification, []byte(caller)
 	job.Total, job.Imported, job.Failed, job.chunks, job.next = int(total), int(imported), int(failed), int(chunks), int(next)
-	job.CreatedAt, job.StartedAt, job.FinishedAt = instant(created), instant(started), instant(finished)
+	job.CreatedAt, job.StartedAt, job.FinishedAt = sqldb.Instant(created), sqldb.Instant(started), sqldb.Instant(finished)
 	return job, nil
 }
 
@@ -187,11 +187,4 @@ func deleteJobs(ctx context.Context, db *sqldb.DB, begun, ended time.Time) error
 		}
 		return nil
 	})
-}
-
-func instant(micros int64) time.Time {
-	if micros == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(micros).UTC()
 }

@@ -321,7 +321,9 @@ func TestUnfinishedImportsAreBounded(t *testing.T) {
 		if err := receive("tnt_b"); err != nil {
 			t.Errorf("another tenant: %v", err)
 		}
+		began := time.Now()
 		w.runAll(t, i)
+		w.later.Add(-int64(time.Since(began))) // the imports take no time
 		if err := receive("tnt_a"); err == nil {
 			t.Error("the database was queried again at once")
 		}

@@ -17,6 +17,13 @@ func (t Timestamp) MarshalText() ([]byte, error) {
 	return time.Time(t).UTC().AppendFormat(nil, "2006-01-02T15:04:05.000Z"), nil
 }
 
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (t *Timestamp) UnmarshalText(text []byte) error {
+	at, err := time.Parse(time.RFC3339, string(text))
+	*t = Timestamp(at.UTC())
+	return err
+}
+
 // Changes are the members of a representation that differ, each with its value before
 // and after.
 type Changes map[string][2]any

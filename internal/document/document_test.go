@@ -17,6 +17,16 @@ func TestTimestamp(t *testing.T) {
 		if got, err := Timestamp(in).MarshalText(); err != nil || string(got) != want {
 			t.Errorf("%v: %s, %v, want %s", in, got, err, want)
 		}
+		var read Timestamp
+		if err := read.UnmarshalText([]byte(want)); err != nil || !time.Time(read).Equal(in.Truncate(time.Millisecond)) {
+			t.Errorf("%s: read as %v, %v", want, time.Time(read), err)
+		}
+	}
+}
+
+func TestTimestampInvalid(t *testing.T) {
+	if err := new(Timestamp).UnmarshalText([]byte("yesterday")); err == nil {
+		t.Error("accepted")
 	}
 }
 

@@ -4,7 +4,11 @@
 // append-only log. Its events are numbered without gaps in the order of their commits,
 // because every writer takes its numbers from one row, which it locks until it has
 // committed. A reader that has read up to a position has therefore missed no earlier
-// event, and stores only that number ([Reader]).
+// event, and stores only that number ([Reader]). Notices of new events save readers in the
+// process of the writer the wait for their next poll ([Log.OnAppend]).
+//
+// An event has the revision of the tenant's relations at which it happened ([Event.Revision]), so
+// that a reader can ask about permissions as of the event.
 //
 // Events are kept for [Config.Retention]. Older ones are deleted from the start of the
 // log; a read from before that floor is an error, not an answer with a gap.
@@ -21,7 +25,7 @@ import (
 	"stonetown/internal/sqldb"
 )
 
-//go:embed migrations/*.sql
+//go:embed migrations
 var migrations embed.FS
 
 // Migrations create the package's tables.
@@ -66,21 +70,31 @@ func Open(c Config) (*Log, error) {
 	return &Log{c.DB, c.Retention, c.Clock, c.Logger}, nil
 }
 
-// Append adds statements that insert events to b. They cannot violate a constraint. They lock
-// the row that orders the tenant's log, so they belong at the end of a transaction.
+// Append adds events to a batch. Their statements come last in it and cannot violate a constraint;
+// events of several calls share them. They lock the row that orders the tenant's log, so the batch
+// belongs at the end of a transaction.
 func Append(b *sqldb.Batch, tenantID string, events ...Event) {
+	AppendAt(b, tenantID, 0, events...)
+}
+
+// AppendAt is Append for events that commit with a change of relations. revision is that of the
+// change, and becomes their [Event.Revision].
+func AppendAt(b *sqldb.Batch, tenantID string, revision int64, events ...Event) {
 	if len(events) == 0 {
 		return
 	}
-	b.Queue(advanceHead, []any{tenantID, int64(len(events))}, nil)
-	for i, e := range events {
-		o := e.Origin
-		b.Queue(insertEvent, []any{
-			tenantID, int64(len(events) - 1 - i), e.ID, string(e.Type), e.At.UnixMicro(),
-			o.Actor.Type, o.Actor.ID, o.ClientID, o.RequestID, o.ClientIP, string(e.Data),
-		}, nil)
-	}
+	b.Notify(appended, tenantID)
+	c := b.Collect(appendKey{tenantID}, func() sqldb.Collector { return &appending{tenantID: tenantID} }).(*appending)
+	c.add(revision, events)
 }
+
+// appended is the topic of the notices of new events; their key is the tenant.
+const appended = "events"
+
+// OnAppend calls fn with the tenant of each transaction of this process that has appended
+// events, after its commit. fn must be quick and must not block, and may be called concurrently.
+// Events of other processes do not lead to calls. See [sqldb.DB.OnNotice].
+func (l *Log) OnAppend(fn func(tenantID string)) { l.db.OnNotice(appended, fn) }
 
 // ExpiredError is returned for events that are no longer kept.
 type ExpiredError struct {
@@ -105,6 +119,22 @@ func (l *Log) Read(ctx context.Context, tenantID string, after int64, limit int)
 	// After the read, because events may have been deleted during it.
 	if _, err := l.notBelow(ctx, tenantID, after); err != nil {
 		return nil, fmt.Errorf("read events: %w", err)
+	}
+	return events, nil
+}
+
+// Pick returns the events at given positions, at most [MaxPage], in order and in one round trip.
+// Positions without an event, or whose event is no longer kept, are left out.
+func (l *Log) Pick(ctx context.Context, tenantID string, positions []int64) ([]Event, error) {
+	if len(positions) > MaxPage {
+		return nil, fmt.Errorf("pick events: %d positions, more than %d", len(positions), MaxPage)
+	}
+	if len(positions) == 0 {
+		return nil, nil
+	}
+	events, err := l.readAt(ctx, tenantID, positions)
+	if err != nil {
+		return nil, fmt.Errorf("pick events: %w", err)
 	}
 	return events, nil
 }

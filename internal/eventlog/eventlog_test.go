@@ -174,44 +174,283 @@ func TestNothingAppearsBehindAReader(t *testing.T) {
 
 func TestReaders(t *testing.T) {
 	everywhere(t, func(f *fixture) {
-		f.append("a", `{"n":1}`, `{"n":2}`, `{"n":3}`)
 		webhooks, audit := f.Reader("webhooks"), f.Reader("audit")
+		batch := func(queue func(b *sqldb.Batch, tenantID string), tenantID string) {
+			f.Helper()
+			var b sqldb.Batch
+			queue(&b, tenantID)
+			if err := f.db.Tx(f.Context(), func(tx *sqldb.Tx) error { return tx.Send(f.Context(), &b) }); err != nil {
+				f.Fatal(err)
+			}
+		}
 		next := func(r *Reader) []string {
 			f.Helper()
-			events, err := r.Next(f.Context(), "a", 2)
+			after, events, err := r.Next(f.Context(), "a", 2)
 			if err != nil {
 				f.Fatal(err)
 			}
-			return texts(events)
+			return append([]string{fmt.Sprint("after ", after)}, texts(events)...)
 		}
-		advance := func(r *Reader, to int64, also error) error {
-			return f.db.Tx(f.Context(), func(tx *sqldb.Tx) error {
-				return errors.Join(r.Advance(f.Context(), tx, "a", to), also)
+		advance := func(r *Reader, from, to int64, also error) (moved bool, err error) {
+			err = f.db.Tx(f.Context(), func(tx *sqldb.Tx) error {
+				moved, err = r.Advance(f.Context(), tx, "a", from, to)
+				return errors.Join(err, also)
+			})
+			return moved, err
+		}
+		mustAdvance := func(r *Reader, from, to int64, want bool) {
+			f.Helper()
+			if moved, err := advance(r, from, to, nil); err != nil || moved != want {
+				f.Fatalf("from %d to %d: moved %t, %v", from, to, moved, err)
+			}
+		}
+		batch(audit.Start, "a") // before the first event
+		f.append("a", `{"n":1}`)
+		f.equal("before it is started", next(webhooks), []string{"after 0"})
+		mustAdvance(webhooks, 0, 1, false)
+		batch(webhooks.Start, "a")
+		f.equal("only newer events", next(webhooks), []string{"after 1"})
+		f.append("a", `{"n":2}`, `{"n":3}`, `{"n":4}`)
+		batch(webhooks.Start, "a")
+		f.equal("started again", next(webhooks), []string{"after 1", `2{"n":2}`, `3{"n":3}`})
+		mustAdvance(webhooks, 1, 3, true)
+		f.equal("then", next(webhooks), []string{"after 3", `4{"n":4}`})
+		mustAdvance(webhooks, 1, 3, false)
+		mustAdvance(webhooks, 2, 4, false)
+		if _, err := advance(webhooks, 3, 2, nil); err == nil {
+			f.Error("it went back")
+		}
+		undone := errors.New("undone")
+		if _, err := advance(webhooks, 3, 4, undone); !errors.Is(err, undone) {
+			f.Fatal(err)
+		}
+		f.equal("after a transaction that failed", next(webhooks), []string{"after 3", `4{"n":4}`})
+		f.equal("another reader", next(audit), []string{"after 0", `1{"n":1}`, `2{"n":2}`})
+
+		batch(webhooks.Stop, "a")
+		f.equal("stopped", next(webhooks), []string{"after 0"})
+		mustAdvance(webhooks, 3, 4, false)
+		f.equal("another reader", next(audit), []string{"after 0", `1{"n":1}`, `2{"n":2}`})
+		batch(webhooks.Start, "a")
+		f.equal("started anew", next(webhooks), []string{"after 4"})
+	})
+}
+
+func TestReadersAreBehind(t *testing.T) {
+	everywhere(t, func(f *fixture) {
+		webhooks := f.Reader("webhooks")
+		behind := func(after string, limit int) []Lag {
+			f.Helper()
+			list, err := webhooks.Behind(f.Context(), after, limit)
+			if err != nil {
+				f.Fatal(err)
+			}
+			return list
+		}
+		var b sqldb.Batch
+		for _, tenant := range []string{"d", "b", "a", "c", "e"} {
+			f.append(tenant, `{}`)
+			webhooks.Start(&b, tenant)
+		}
+		webhooks.Start(&b, "empty")
+		f.Reader("audit").Start(&b, "other")
+		if err := f.db.Tx(f.Context(), func(tx *sqldb.Tx) error { return tx.Send(f.Context(), &b) }); err != nil {
+			f.Fatal(err)
+		}
+		f.equal("none", behind("", 10), []Lag(nil))
+		for _, tenant := range []string{"other", "unknown", "c", "a", "d"} {
+			f.append(tenant, `{}`, `{}`)
+		}
+		f.equal("a page", behind("", 2), []Lag{{"a", 1, 3}, {"c", 1, 3}})
+		f.equal("the next", behind("c", 2), []Lag{{"d", 1, 3}})
+		f.equal("the end", behind("d", 2), []Lag(nil))
+		err := f.db.Tx(f.Context(), func(tx *sqldb.Tx) error {
+			_, err := webhooks.Advance(f.Context(), tx, "a", 1, 3)
+			if err == nil {
+				_, err = webhooks.Advance(f.Context(), tx, "c", 1, 2)
+			}
+			return err
+		})
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.equal("advanced", behind("", 10), []Lag{{"c", 2, 3}, {"d", 1, 3}})
+	})
+}
+
+// Of several processes that handle the same page, one advances the reader.
+func TestOnePageIsHandledOnce(t *testing.T) {
+	everywhere(t, func(f *fixture) {
+		const events, processes, page = 60, 4, 7
+		webhooks := f.Reader("webhooks")
+		err := f.db.Tx(f.Context(), func(tx *sqldb.Tx) error {
+			var b sqldb.Batch
+			webhooks.Start(&b, "a")
+			b.Queue(`CREATE TABLE handled (position BIGINT NOT NULL)`, nil, nil)
+			return tx.Send(f.Context(), &b)
+		})
+		if err != nil {
+			f.Fatal(err)
+		}
+		for range events {
+			f.append("a", `{}`)
+		}
+		errLost := errors.New("another process handled the page")
+		var wg sync.WaitGroup
+		for range processes {
+			wg.Go(func() {
+				for {
+					after, found, err := webhooks.Next(f.Context(), "a", page)
+					if err != nil {
+						f.Error(err)
+					}
+					if err != nil || len(found) == 0 {
+						return
+					}
+					err = f.db.Tx(f.Context(), func(tx *sqldb.Tx) error {
+						var b sqldb.Batch
+						for _, e := range found {
+							b.Queue(`INSERT INTO handled VALUES ($1)`, []any{e.Position}, nil)
+						}
+						if err := tx.Send(f.Context(), &b); err != nil {
+							return err
+						}
+						moved, err := webhooks.Advance(f.Context(), tx, "a", after, found[len(found)-1].Position)
+						if err == nil && !moved {
+							err = errLost
+						}
+						return err
+					})
+					if err != nil && !errors.Is(err, errLost) {
+						f.Error(err)
+						return
+					}
+				}
 			})
 		}
-		f.equal("first", next(webhooks), []string{`1{"n":1}`, `2{"n":2}`})
-		f.equal("again", next(webhooks), []string{`1{"n":1}`, `2{"n":2}`})
-		if err := advance(webhooks, 2, nil); err != nil {
+		wg.Wait()
+		var n, distinct int64
+		if err := f.db.QueryRow(f.Context(), `SELECT COUNT(position), COUNT(DISTINCT position) FROM handled`).Scan(&n, &distinct); err != nil {
 			f.Fatal(err)
 		}
-		f.equal("then", next(webhooks), []string{`3{"n":3}`})
-		if err := advance(webhooks, 1, nil); err != nil {
+		f.equal("handled", []int64{n, distinct}, []int64{events, events})
+	})
+}
+
+func TestPick(t *testing.T) {
+	everywhere(t, func(f *fixture) {
+		f.append("a", `{"n":1}`, `{"n":2}`, `{"n":3}`)
+		f.append("b", `{}`, `{}`, `{}`, `{"n":4}`)
+		pick := func(positions ...int64) []string {
+			f.Helper()
+			before := f.db.Stats().Statements
+			events, err := f.Pick(f.Context(), "a", positions)
+			if err != nil {
+				f.Fatal(err)
+			}
+			if n := f.db.Stats().Statements - before; n > 1 {
+				f.Errorf("%d statements", n)
+			}
+			return texts(events)
+		}
+		f.equal("some, in order, each once", pick(3, 1, 3), []string{`1{"n":1}`, `3{"n":3}`})
+		f.equal("missing ones", pick(4, 2, 0, -1), []string{`2{"n":2}`})
+		f.equal("none", pick(), []string(nil))
+		f.append("a", slices.Repeat([]string{"{}"}, MaxPage)...)
+		all := make([]int64, MaxPage)
+		for n := range all {
+			all[n] = int64(n + 4)
+		}
+		f.equal("as many as possible", len(pick(all...)), MaxPage)
+		if _, err := f.Pick(f.Context(), "a", append(all, 1)); err == nil {
+			f.Error("too many were read")
+		}
+		want, err := f.Read(f.Context(), "a", 2, 1)
+		if err != nil {
 			f.Fatal(err)
 		}
-		f.equal("not back", next(webhooks), []string{`3{"n":3}`})
-		undone := errors.New("undone")
-		if err := advance(webhooks, 3, undone); !errors.Is(err, undone) {
+		got, err := f.Pick(f.Context(), "a", []int64{3})
+		if err != nil {
 			f.Fatal(err)
 		}
-		f.equal("after a transaction that failed", next(webhooks), []string{`3{"n":3}`})
-		f.equal("another reader", next(audit), []string{`1{"n":1}`, `2{"n":2}`})
+		f.equal("everything", got, want)
+	})
+}
+
+// A revision is that of the event's own change, or of the newest change before it.
+func TestRevisions(t *testing.T) {
+	everywhere(t, func(f *fixture) {
+		event := func() Event { return New(UserUpdated, Origin{}, jsontext.Value(`{}`)) }
+		commit := func(queue func(b *sqldb.Batch)) {
+			f.Helper()
+			err := f.db.Tx(f.Context(), func(tx *sqldb.Tx) error {
+				var b sqldb.Batch
+				queue(&b)
+				return tx.Send(f.Context(), &b)
+			})
+			if err != nil {
+				f.Fatal(err)
+			}
+		}
+		commit(func(b *sqldb.Batch) { Append(b, "a", event()) })
+		commit(func(b *sqldb.Batch) { AppendAt(b, "a", 5, event(), event()) })
+		commit(func(b *sqldb.Batch) { Append(b, "a", event()) })
+		commit(func(b *sqldb.Batch) { // a group of writes
+			AppendAt(b, "a", 6, event())
+			Append(b, "a", event())
+			AppendAt(b, "a", 8, event())
+		})
+		commit(func(b *sqldb.Batch) { AppendAt(b, "a", 7, event()) })
+		commit(func(b *sqldb.Batch) { AppendAt(b, "a", 9) })
+		commit(func(b *sqldb.Batch) { AppendAt(b, "b", 3, event()) })
+		revisions := func(tenant string) (all []int64) {
+			f.Helper()
+			events, err := f.Read(f.Context(), tenant, 0, 100)
+			if err != nil {
+				f.Fatal(err)
+			}
+			for _, e := range events {
+				all = append(all, e.Revision)
+			}
+			return all
+		}
+		f.equal("revisions", revisions("a"), []int64{0, 5, 5, 5, 6, 6, 8, 8})
+		f.equal("of another tenant", revisions("b"), []int64{3})
+	})
+}
+
+func TestOnAppend(t *testing.T) {
+	everywhere(t, func(f *fixture) {
+		tenants := make(chan string, 100)
+		f.OnAppend(func(tenantID string) { tenants <- tenantID })
+		f.append("a", `{}`, `{}`)
+		f.equal("one for a transaction", []any{<-tenants, len(tenants)}, []any{"a", 0})
+		f.append("a")
+		if err := f.tryAppend(f.Context(), "a", errors.New("undone"), `{}`); err == nil {
+			f.Fatal("committed")
+		}
+		f.equal("none without events", len(tenants), 0)
+		if err := NewRecorder(f.db).Record(f.Context(), "b", New("a", Origin{}, jsontext.Value(`{}`))); err != nil {
+			f.Fatal(err)
+		}
+		f.equal("of a recorder", <-tenants, "b")
 	})
 }
 
 func TestRetention(t *testing.T) {
 	everywhere(t, func(f *fixture) {
 		const old = 2*collectAtOnce + 3
-		for range old {
+		f.append("a", `{}`)
+		slow := f.Reader("slow")
+		err := f.db.Tx(f.Context(), func(tx *sqldb.Tx) error {
+			var b sqldb.Batch
+			slow.Start(&b, "a")
+			return tx.Send(f.Context(), &b)
+		})
+		if err != nil {
+			f.Fatal(err)
+		}
+		for range old - 1 {
 			f.append("a", `{}`)
 		}
 		f.append("b", `{"kept":false}`)
@@ -232,8 +471,8 @@ func TestRetention(t *testing.T) {
 		if _, err := f.Read(f.Context(), "a", old-1, 1); !errors.As(err, &expired) || expired.Floor != old {
 			f.Errorf("below the floor: %v", err)
 		}
-		if _, err := f.Reader("slow").Next(f.Context(), "a", 1); !errors.As(err, &expired) {
-			f.Errorf("a reader below the floor: %v", err)
+		if after, _, err := slow.Next(f.Context(), "a", 1); !errors.As(err, &expired) || after != 1 || expired.Floor != old {
+			f.Errorf("a reader below the floor, after %d: %v", after, err)
 		}
 		kept := fmt.Sprintf(`%d{"kept":true}`, old+1)
 		f.equal("kept", f.read("a", old, 10), []string{kept})

@@ -3,48 +3,96 @@ package eventlog
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"stonetown/internal/sqldb"
 )
 
 const (
 	advanceHead = `
-		INSERT INTO event_heads (tenant_id, position) VALUES ($1, $2)
-		ON CONFLICT (tenant_id) DO UPDATE SET position = event_heads.position + excluded.position`
+		INSERT INTO event_heads (tenant_id, position, revision) VALUES ($1, $2, $3)
+		ON CONFLICT (tenant_id) DO UPDATE SET position = event_heads.position + excluded.position,
+			revision = CASE WHEN event_heads.revision < excluded.revision THEN excluded.revision ELSE event_heads.revision END`
 
-	// insertEvent puts an event so many positions before the head.
-	insertEvent = `
-		INSERT INTO events (tenant_id, position, id, type, occurred_at, actor_type, actor_id, client_id, request_id, client_ip, data)
-		SELECT h.tenant_id, h.position - $2, $3, $4, $5, $6, $7, $8, $9, $10, $11 FROM event_heads AS h WHERE h.tenant_id = $1`
+	columns = `e.position, e.id, e.type, e.occurred_at, e.origin, e.data, e.revision`
 
-	advanceReader = `
-		INSERT INTO event_readers (tenant_id, reader, position) VALUES ($1, $2, $3)
-		ON CONFLICT (tenant_id, reader) DO UPDATE SET position = excluded.position WHERE event_readers.position < excluded.position`
+	selectAfter = `SELECT ` + columns + ` FROM events AS e WHERE e.tenant_id = $1 AND e.position > $2 ORDER BY e.position LIMIT $3`
+
+	startReader = `
+		INSERT INTO event_readers (reader, tenant_id, position)
+		VALUES ($1, $2, COALESCE((SELECT position FROM event_heads WHERE tenant_id = $2), 0))
+		ON CONFLICT (reader, tenant_id) DO NOTHING`
+	stopReader    = `DELETE FROM event_readers WHERE reader = $1 AND tenant_id = $2`
+	advanceReader = `UPDATE event_readers SET position = $4 WHERE reader = $1 AND tenant_id = $2 AND position = $3`
+	selectReader  = `SELECT position FROM event_readers WHERE reader = $1 AND tenant_id = $2`
+
+	// selectBehind looks each head up by its key, also where the planner would read all heads in
+	// the order of a join.
+	selectBehind = `
+		SELECT l.tenant_id, l.position, l.newest FROM (
+			SELECT r.tenant_id, r.position, (SELECT h.position FROM event_heads AS h WHERE h.tenant_id = r.tenant_id) AS newest
+			FROM event_readers AS r WHERE r.reader = $1 AND r.tenant_id > $2) AS l
+		WHERE l.newest > l.position ORDER BY l.tenant_id LIMIT $3`
 )
 
+// selectAt reads the events at given positions, each of which is looked up in the index.
+// PostgreSQL does not reorder LATERAL with OFFSET 0; it would otherwise plan by the statistics
+// of the table, which may be of an empty one.
+var selectAt = map[sqldb.Dialect]string{
+	sqldb.SQLite: `SELECT ` + columns + ` FROM json_each($2) AS k CROSS JOIN events AS e ON e.tenant_id = $1 AND e.position = k.value ORDER BY e.position`,
+	sqldb.Postgres: `SELECT ` + columns + ` FROM unnest(CAST($2 AS BIGINT[])) AS k (position)
+		CROSS JOIN LATERAL (SELECT * FROM events AS t WHERE t.tenant_id = $1 AND t.position = k.position OFFSET 0) AS e ORDER BY e.position`,
+	sqldb.Cockroach: `SELECT ` + columns + ` FROM unnest(CAST($2 AS BIGINT[])) AS k (position)
+		JOIN events AS e ON e.tenant_id = $1 AND e.position = k.position ORDER BY e.position`,
+}
+
 func (l *Log) readAfter(ctx context.Context, tenantID string, after int64, limit int) ([]Event, error) {
-	rows, err := l.db.Query(ctx, `
-		SELECT position, id, type, occurred_at, actor_type, actor_id, client_id, request_id, client_ip, data
-		FROM events WHERE tenant_id = $1 AND position > $2 ORDER BY position LIMIT $3`, tenantID, after, int64(limit))
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var events []Event
-	for rows.Next() {
-		e := Event{TenantID: tenantID}
-		var µs int64
-		var data string
-		err := rows.Scan(&e.Position, &e.ID, &e.Type, &µs, &e.Origin.Actor.Type, &e.Origin.Actor.ID,
-			&e.Origin.ClientID, &e.Origin.RequestID, &e.Origin.ClientIP, &data)
+	return scan(tenantID)(l.db.Query(ctx, selectAfter, tenantID, after, int64(limit)))
+}
+
+func (l *Log) readAt(ctx context.Context, tenantID string, positions []int64) ([]Event, error) {
+	positions = slices.Clone(positions)
+	slices.Sort(positions)
+	positions = slices.Compact(positions)
+	dialect := l.db.Dialect()
+	var list any = positions
+	if dialect == sqldb.SQLite {
+		text, err := json.Marshal(positions)
 		if err != nil {
 			return nil, err
 		}
-		e.At, e.Data = time.UnixMicro(µs).UTC(), []byte(data)
-		events = append(events, e)
+		list = string(text)
 	}
-	return events, rows.Err()
+	return scan(tenantID)(l.db.Query(ctx, selectAt[dialect], tenantID, list))
+}
+
+// scan returns a function that reads the columns of a tenant's events.
+func scan(tenantID string) func(*sqldb.Rows, error) ([]Event, error) {
+	return func(rows *sqldb.Rows, err error) ([]Event, error) {
+		if err != nil {
+			return nil, err
+		}
+		defer rows.Close()
+		var events []Event
+		for rows.Next() {
+			e := Event{TenantID: tenantID}
+			var µs int64
+			var origin, data string
+			if err := rows.Scan(&e.Position, &e.ID, &e.Type, &µs, &origin, &data, &e.Revision); err != nil {
+				return nil, err
+			}
+			if err := json.Unmarshal([]byte(origin), &e.Origin); err != nil {
+				return nil, fmt.Errorf("origin of event %s: %w", e.ID, err)
+			}
+			e.At, e.Data = time.UnixMicro(µs).UTC(), []byte(data)
+			events = append(events, e)
+		}
+		return events, rows.Err()
+	}
 }
 
 // head is the newest position of a log and its floor, both 0 for one without
@@ -57,12 +105,30 @@ func (l *Log) head(ctx context.Context, tenantID string) (position, floor int64,
 	return position, floor, err
 }
 
-func (l *Log) place(ctx context.Context, tenantID, reader string) (position int64, err error) {
-	err = l.db.QueryRow(ctx, `SELECT position FROM event_readers WHERE tenant_id = $1 AND reader = $2`, tenantID, reader).Scan(&position)
+// place is the position of a reader; ok is false if it has not been started.
+func (l *Log) place(ctx context.Context, tenantID, reader string) (position int64, ok bool, err error) {
+	err = l.db.QueryRow(ctx, selectReader, reader, tenantID).Scan(&position)
 	if errors.Is(err, sqldb.ErrNoRows) {
-		err = nil
+		return 0, false, nil
 	}
-	return position, err
+	return position, err == nil, err
+}
+
+func (l *Log) behind(ctx context.Context, reader, after string, limit int) ([]Lag, error) {
+	rows, err := l.db.Query(ctx, selectBehind, reader, after, int64(limit))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var list []Lag
+	for rows.Next() {
+		var lag Lag
+		if err := rows.Scan(&lag.TenantID, &lag.Position, &lag.Newest); err != nil {
+			return nil, err
+		}
+		list = append(list, lag)
+	}
+	return list, rows.Err()
 }
 
 // tenants lists those that have a log, in order.

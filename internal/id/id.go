@@ -15,6 +15,7 @@ import (
 	"fmt"
 	mathrand "math/rand/v2"
 	"strings"
+	"time"
 )
 
 // The kinds of thing that have ids.
@@ -33,6 +34,13 @@ const (
 	Job          = "qjb"    // a job in the background
 	EmailChange  = "pec"
 	Grant        = "gnt" // the access that a user gives to an application
+
+	WebhookSubscription = "whs"
+	WebhookDelivery     = "whd"
+	DeadLetter          = "dle" // a delivery of which all attempts failed
+
+	Connection     = "fed" // to an identity provider
+	ConnectionTest = "tst"
 )
 
 // randomLen is the length of a text of crypto/rand.Text: base32 with 5 bits a character.
@@ -57,6 +65,31 @@ func Of(kind string, parts ...string) string {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
 	return kind + "_" + strings.ToLower(base32.StdEncoding.EncodeToString(h.Sum(nil)))[:randomLen]
+}
+
+// The characters of the time in an id of [NewOrdered], in the order in which texts compare.
+const ordered = "234567abcdefghijklmnopqrstuvwxyz"
+
+// timeLen is the length of that time: 50 bits of milliseconds.
+const timeLen = 10
+
+// NewOrdered returns a fresh id that begins with a time, in milliseconds: ids compare as their
+// times do, and random characters with 80 bits follow. It is for rows that are added
+// to the end of a long list and read in the order of time.
+func NewOrdered(kind string, at time.Time) string {
+	return Earliest(kind, at) + strings.ToLower(rand.Text()[:randomLen-timeLen])
+}
+
+// Earliest returns a prefix that compares before the ids of [NewOrdered] of a time and later, and after
+// all earlier ones.
+func Earliest(kind string, at time.Time) string {
+	var text [timeLen]byte
+	ms := uint64(max(0, at.UnixMilli()))
+	for i := range text {
+		text[timeLen-1-i] = ordered[ms&31]
+		ms >>= 5
+	}
+	return kind + "_" + string(text[:])
 }
 
 // OfRequest returns a fresh id of a request, req_…. There is one for every request

@@ -18,10 +18,9 @@
 // A job that fails is run again after the backoff of its kind. A job that has failed in
 // all its attempts is dead: it is moved to the table dead_jobs and counted in [Stats].
 //
-// # Fairness and order
+// # Fairness
 //
 // While more jobs of a kind are due than can run, a free place goes to the next tenant in
 // turn that has one. Ten thousand jobs of one tenant delay a job of another tenant by one
-// job for each place, not by ten thousand. Jobs with one order key (see [OrderedBy]) run one
-// at a time, in the order in which they were enqueued.
+// job for each place, not by ten thousand.
 package jobs

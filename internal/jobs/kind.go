@@ -3,7 +3,6 @@ package jobs
 import (
 	"context"
 	"math"
-	"math/rand/v2"
 	"time"
 
 	"stonetown/internal/sqldb"
@@ -44,8 +43,6 @@ type Kind struct {
 	// Lease is how long after the death of a process another process takes over its job.
 	// It is renewed after each third of it. Default: [DefaultLease].
 	Lease time.Duration
-	// Ordered allows the option [OrderedBy].
-	Ordered bool
 	// Dead is called with the last error of a job that has failed in all its attempts, in
 	// the transaction that removes the job from the queue. Default: no function.
 	Dead func(ctx context.Context, tx *sqldb.Tx, job Job, last error) error
@@ -81,14 +78,5 @@ func Exponential(first, last time.Duration) func(n int) time.Duration {
 			pause *= 2
 		}
 		return min(pause, last)
-	}
-}
-
-// Jittered returns a backoff that shortens each pause by a random part of it, up to a half,
-// so that jobs that failed together are not run again together.
-func Jittered(backoff func(n int) time.Duration) func(n int) time.Duration {
-	return func(n int) time.Duration {
-		pause := backoff(n)
-		return pause - rand.N(pause/2+1)
 	}
 }

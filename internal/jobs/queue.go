@@ -52,7 +52,6 @@ type Job struct {
 	Attempt   int // from 1
 	CreatedAt time.Time
 
-	order   string
 	payload []byte // JSON; sealed until the job is taken
 	due     int64  // microseconds since 1970; of a running job the end of its lease
 }
@@ -85,10 +84,9 @@ type Queue struct {
 	grace  time.Duration
 	wake   Signal
 
-	created atomic.Int64 // the last CreatedAt, in microseconds
-	done    atomic.Int64
-	failed  atomic.Int64
-	dead    atomic.Int64
+	done   atomic.Int64
+	failed atomic.Int64
+	dead   atomic.Int64
 
 	mu    sync.Mutex
 	kinds []*lane
@@ -140,61 +138,24 @@ func (q *Queue) lane(name string) *lane {
 	return nil
 }
 
-// Option is an option of [Queue.Enqueue].
-type Option func(*Job)
-
-// OrderedBy lets the jobs of a tenant and a kind with one key run one at a time, in the
-// order in which they were enqueued: a job that is run again later delays those after it.
-// The order is that of the clocks of the processes that enqueue them.
-func OrderedBy(key string) Option { return func(j *Job) { j.order = key } }
-
 // Enqueue adds the statement that stores a job to b, so that the job commits with the
 // transaction that b is part of. Calling [Queue.Wake] after the commit starts the job
 // without waiting for the next poll.
-func (q *Queue) Enqueue(b *sqldb.Batch, tenantID, kind string, payload any, options ...Option) {
+func (q *Queue) Enqueue(b *sqldb.Batch, tenantID, kind string, payload any) {
 	text, err := json.Marshal(payload)
 	if err != nil {
 		panic("jobs: " + err.Error()) // payloads are types of this program
 	}
-	job := Job{ID: id.New(id.Job), TenantID: tenantID, Kind: kind}
-	for _, o := range options {
-		o(&job)
-	}
-	if job.order != "" {
-		q.requireOrdered(kind)
-	}
-	b.Queue(insertJob, []any{tenantID, job.ID, kind, job.order, q.seal.Seal(tenantID, job.ID, text), q.next()}, nil)
-}
-
-// requireOrdered panics if a kind of this process ignores order keys.
-func (q *Queue) requireOrdered(kind string) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if l := q.lane(kind); l != nil && !l.Ordered {
-		panic(fmt.Sprintf("jobs: kind %q is not ordered", kind))
-	}
-}
-
-// next returns the current time, later than that of the calls before, so that it orders jobs.
-// If the clock was set back by more than a second, it returns the new time.
-func (q *Queue) next() int64 {
-	for {
-		last, now := q.created.Load(), q.clock().UnixMicro()
-		if ahead := last - now; ahead >= 0 && ahead < time.Second.Microseconds() {
-			now = last + 1
-		}
-		if q.created.CompareAndSwap(last, now) {
-			return now
-		}
-	}
+	jobID := id.New(id.Job)
+	b.Queue(insertJob, []any{tenantID, jobID, kind, q.seal.Seal(tenantID, jobID, text), q.clock().UnixMicro()}, nil)
 }
 
 // Put enqueues a job in a transaction of its own. It never wakes the worker, so response
 // timing does not reveal whether the job has work to do. The job starts within [Poll].
-func (q *Queue) Put(ctx context.Context, tenantID, kind string, payload any, options ...Option) error {
+func (q *Queue) Put(ctx context.Context, tenantID, kind string, payload any) error {
 	err := q.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		var b sqldb.Batch
-		q.Enqueue(&b, tenantID, kind, payload, options...)
+		q.Enqueue(&b, tenantID, kind, payload)
 		return tx.Send(ctx, &b)
 	})
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -63,9 +62,9 @@ func (f *fixture) process(db *sqldb.DB, grace time.Duration) *Queue {
 	return q
 }
 
-func (f *fixture) put(tenantID, payload string, options ...Option) {
+func (f *fixture) put(tenantID, payload string) {
 	f.Helper()
-	if err := f.Put(f.Context(), tenantID, "greet", payload, options...); err != nil {
+	if err := f.Put(f.Context(), tenantID, "greet", payload); err != nil {
 		f.Fatal(err)
 	}
 }
@@ -426,61 +425,6 @@ func TestKindsHavePlacesOfTheirOwn(t *testing.T) {
 	})
 }
 
-// Jobs with one order key run one at a time in their order, although the first one fails.
-func TestOrder(t *testing.T) {
-	onEveryDatabase(t, func(f *fixture) {
-		var mu sync.Mutex
-		var order []string
-		running, failures := 0, 0
-		f.Register(Kind{
-			Name: "greet", Ordered: true, Backoff: func(int) time.Duration { return 10 * time.Millisecond },
-			Handle: func(_ context.Context, job Job) error {
-				var payload string
-				if err := job.Read(&payload); err != nil {
-					return err
-				}
-				if strings.HasPrefix(payload, "x") {
-					return nil
-				}
-				mu.Lock()
-				if running++; running > 1 {
-					t.Error("two jobs with one key run at the same time")
-				}
-				mu.Unlock()
-				time.Sleep(time.Millisecond)
-				mu.Lock()
-				defer mu.Unlock()
-				running--
-				if payload == "0" && failures < 2 {
-					failures++
-					return errors.New("not now")
-				}
-				order = append(order, payload)
-				return nil
-			},
-		})
-		var b sqldb.Batch
-		var want []string
-		for i := range 10 {
-			f.Enqueue(&b, "tnt_a", "greet", fmt.Sprint(i), OrderedBy("endpoint"))
-			f.Enqueue(&b, "tnt_a", "greet", "x", OrderedBy("another"))
-			f.Enqueue(&b, "tnt_a", "greet", "x")
-			want = append(want, fmt.Sprint(i))
-		}
-		if err := f.db.Tx(t.Context(), func(tx *sqldb.Tx) error { return tx.Send(t.Context(), &b) }); err != nil {
-			t.Fatal(err)
-		}
-		f.run(f.Queue)
-		f.Wake()
-		eventually(t, "all jobs done", func() bool { return f.rows("jobs") == 0 })
-		mu.Lock()
-		defer mu.Unlock()
-		if !slices.Equal(order, want) {
-			t.Errorf("order %v, want %v", order, want)
-		}
-	})
-}
-
 // A stop waits for handlers, and returns jobs of those that take too long without counting
 // the attempt.
 func TestStop(t *testing.T) {
@@ -521,20 +465,6 @@ func TestStop(t *testing.T) {
 	})
 }
 
-// A clock that is set back does not delay jobs.
-func TestClockSetBack(t *testing.T) {
-	onEveryDatabase(t, func(f *fixture) {
-		f.Register(Kind{Name: "greet", Handle: func(context.Context, Job) error { return nil }})
-		f.ahead.Store(int64(time.Hour))
-		f.put("tnt_a", "early")
-		f.ahead.Store(0)
-		f.put("tnt_a", "hello")
-		if tried := f.runDue(); !slices.Equal(tried, []string{"hello"}) {
-			t.Errorf("run %v", tried)
-		}
-	})
-}
-
 // A process leaves jobs of kinds that it does not have to processes that have them.
 func TestUnknownKinds(t *testing.T) {
 	onEveryDatabase(t, func(f *fixture) {
@@ -565,23 +495,7 @@ func TestBackoff(t *testing.T) {
 		if got := b(n); got != want {
 			t.Errorf("pause %d is %v, want %v", n, got, want)
 		}
-		if got := Jittered(b)(n); got > want || got < want/2 {
-			t.Errorf("jittered pause %d is %v, want %v at most and half of it at least", n, got, want)
-		}
 	}
-}
-
-// An order key of a kind without order is a mistake in the program.
-func TestOrderRequiresAnOrderedKind(t *testing.T) {
-	onEveryDatabase(t, func(f *fixture) {
-		f.Register(Kind{Name: "greet", Handle: func(context.Context, Job) error { return nil }})
-		defer func() {
-			if recover() == nil {
-				t.Error("the job was enqueued")
-			}
-		}()
-		f.Enqueue(new(sqldb.Batch), "tnt_a", "greet", "hello", OrderedBy("key"))
-	})
 }
 
 func TestRegisterRefuses(t *testing.T) {

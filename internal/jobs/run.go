@@ -128,7 +128,7 @@ func (q *Queue) work(ctx context.Context, l *lane, job Job) {
 	defer func() {
 		q.mu.Lock()
 		l.running--
-		behind := l.behind || job.order != "" // the next job of the key may run now
+		behind := l.behind
 		q.mu.Unlock()
 		if behind {
 			q.wake.Send()

@@ -8,22 +8,14 @@ import (
 )
 
 const insertJob = `
-	INSERT INTO jobs (tenant_id, id, kind, order_key, payload, attempts, created_at, due_at) VALUES ($1, $2, $3, $4, $5, 0, $6, $6)`
+	INSERT INTO jobs (tenant_id, id, kind, payload, attempts, created_at, due_at) VALUES ($1, $2, $3, $4, 0, $5, $5)`
 
-const columns = `tenant_id, id, kind, order_key, payload, attempts, created_at, due_at`
-
-// first excludes jobs that follow another one with their order key.
-const first = ` AND (order_key = '' OR NOT EXISTS (
-		SELECT 1 FROM jobs AS earlier
-		WHERE earlier.kind = jobs.kind AND earlier.tenant_id = jobs.tenant_id AND earlier.order_key = jobs.order_key AND earlier.order_key <> ''
-			AND (earlier.created_at, earlier.id) < (jobs.created_at, jobs.id)))`
+const columns = `tenant_id, id, kind, payload, attempts, created_at, due_at`
 
 const (
-	selectDue        = `SELECT ` + columns + ` FROM jobs WHERE kind = $1 AND due_at <= $2 ORDER BY due_at LIMIT $3`
-	selectDueOrdered = `SELECT ` + columns + ` FROM jobs WHERE kind = $1 AND due_at <= $2` + first + ` ORDER BY due_at LIMIT $3`
+	selectDue = `SELECT ` + columns + ` FROM jobs WHERE kind = $1 AND due_at <= $2 ORDER BY due_at LIMIT $3`
 
-	selectAfter        = `SELECT ` + columns + ` FROM jobs WHERE kind = $1 AND due_at <= $2 AND tenant_id > $4 ORDER BY tenant_id, due_at LIMIT $3`
-	selectAfterOrdered = `SELECT ` + columns + ` FROM jobs WHERE kind = $1 AND due_at <= $2 AND tenant_id > $4` + first + ` ORDER BY tenant_id, due_at LIMIT $3`
+	selectAfter = `SELECT ` + columns + ` FROM jobs WHERE kind = $1 AND due_at <= $2 AND tenant_id > $4 ORDER BY tenant_id, due_at LIMIT $3`
 )
 
 // due reads the due jobs of some kinds, the longest overdue first: of each kind one more
@@ -33,11 +25,7 @@ func (q *Queue) due(ctx context.Context, free map[*lane]int) (map[*lane][]Job, e
 	now := q.clock().UnixMicro()
 	var b sqldb.Batch
 	for l, n := range free {
-		sql := selectDue
-		if l.Ordered {
-			sql = selectDueOrdered
-		}
-		b.Queue(sql, []any{l.Name, now, int64(n + 1)}, func(rows *sqldb.Rows) (err error) {
+		b.Queue(selectDue, []any{l.Name, now, int64(n + 1)}, func(rows *sqldb.Rows) (err error) {
 			found[l], err = scan(rows)
 			return err
 		})
@@ -51,11 +39,7 @@ func (q *Queue) due(ctx context.Context, free map[*lane]int) (map[*lane][]Job, e
 // dueAfter reads some due jobs of the first tenant that has any, of those whose id follows
 // another id.
 func (q *Queue) dueAfter(ctx context.Context, l *lane, tenantID string) ([]Job, error) {
-	sql := selectAfter
-	if l.Ordered {
-		sql = selectAfterOrdered
-	}
-	rows, err := q.db.Query(ctx, sql, l.Name, q.clock().UnixMicro(), int64(candidates), tenantID)
+	rows, err := q.db.Query(ctx, selectAfter, l.Name, q.clock().UnixMicro(), int64(candidates), tenantID)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +57,7 @@ func scan(rows *sqldb.Rows) (found []Job, err error) {
 	for rows.Next() {
 		var job Job
 		var attempts, created int64
-		if err := rows.Scan(&job.TenantID, &job.ID, &job.Kind, &job.order, &job.payload, &attempts, &created, &job.due); err != nil {
+		if err := rows.Scan(&job.TenantID, &job.ID, &job.Kind, &job.payload, &attempts, &created, &job.due); err != nil {
 			return nil, err
 		}
 		job.Attempt, job.CreatedAt = int(attempts)+1, time.UnixMicro(created).UTC()
@@ -124,8 +108,8 @@ func (q *Queue) bury(ctx context.Context, l *lane, job Job, last error) error {
 		if err != nil || n == 0 {
 			return err
 		}
-		_, err = tx.Exec(ctx, `INSERT INTO dead_jobs (tenant_id, id, kind, order_key, attempts, created_at, died_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-			job.TenantID, job.ID, job.Kind, job.order, int64(min(job.Attempt, l.Attempts)), job.CreatedAt.UnixMicro(), q.clock().UnixMicro())
+		_, err = tx.Exec(ctx, `INSERT INTO dead_jobs (tenant_id, id, kind, attempts, created_at, died_at) VALUES ($1, $2, $3, $4, $5, $6)`,
+			job.TenantID, job.ID, job.Kind, int64(min(job.Attempt, l.Attempts)), job.CreatedAt.UnixMicro(), q.clock().UnixMicro())
 		if err != nil {
 			return err
 		}

@@ -30,7 +30,8 @@ const (
 // addresses and is for logs.
 type Error struct {
 	Class  Class
-	Status int // of the answer, for the classes Status and TooLarge
+	Status int    // of the answer, for the classes Status and TooLarge
+	Part   string // of the URL, for the class Invalid: scheme, host, port, or url for another
 	err    error
 }
 
@@ -48,6 +49,7 @@ func (e *Error) Unwrap() error { return e.err }
 func classify(err error) *Error {
 	var known *Error
 	var lookup *net.DNSError
+	var op *net.OpError
 	var slow interface{ Timeout() bool }
 	switch {
 	case errors.As(err, &known):
@@ -58,6 +60,8 @@ func classify(err error) *Error {
 		return &Error{Class: DNS, err: err}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &slow) && slow.Timeout():
 		return &Error{Class: Timeout, err: err}
+	case errors.As(err, &op) && op.Op == "remote error":
+		return &Error{Class: TLS, err: err} // an alert: in TLS 1.3 the server may refuse after the client's handshake
 	}
 	return &Error{Class: Connection, err: err}
 }

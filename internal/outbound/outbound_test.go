@@ -39,7 +39,13 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{Client: New(Config{}), t: t}
+	return worldOf(t, Config{})
+}
+
+func worldOf(t testing.TB, config Config) *world {
+	t.Helper()
+	w := &world{Client: New(config), t: t}
+	t.Cleanup(w.Close)
 	w.resolve(outside)
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {

@@ -16,32 +16,32 @@ const maxURL = 2048
 // It is for the time when a URL is set: [Client.Do] checks again, with the addresses. It
 // fails with an [*Error] of the class [Invalid] or [BlockedAddress].
 func (c *Client) CheckURL(text string) error {
-	invalid := func(reason string) error { return &Error{Class: Invalid, err: errors.New(reason)} }
+	invalid := func(part, reason string) error { return &Error{Class: Invalid, Part: part, err: errors.New(reason)} }
 	if len(text) > maxURL {
-		return invalid("longer than 2048 bytes")
+		return invalid("url", "longer than 2048 bytes")
 	}
 	for i := range len(text) {
 		if text[i] <= ' ' || text[i] > '~' || text[i] == '\\' {
-			return invalid("a character that must be percent-encoded")
+			return invalid("url", "a character that must be percent-encoded")
 		}
 	}
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Opaque != "" || u.Host == "":
-		return invalid("not an absolute URL")
+		return invalid("url", "not an absolute URL")
 	case u.Scheme != "https" && (u.Scheme != "http" || !c.insecure):
-		return invalid("not https")
+		return invalid("scheme", "not https")
 	case u.User != nil:
-		return invalid("user information in a URL")
+		return invalid("url", "user information in a URL")
 	case strings.Contains(text, "#"):
-		return invalid("a fragment")
+		return invalid("url", "a fragment")
 	case strings.HasSuffix(u.Host, ":"):
-		return invalid("an empty port")
+		return invalid("port", "an empty port")
 	}
 	if port := u.Port(); port != "" {
 		n, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || slices.Contains(badPorts, uint16(n)) {
-			return invalid("a port that is not allowed")
+			return invalid("port", "a port that is not allowed")
 		}
 	}
 	host := u.Hostname()
@@ -53,7 +53,7 @@ func (c *Client) CheckURL(text string) error {
 	}
 	switch {
 	case !isName(host):
-		return invalid("not a host name")
+		return invalid("host", "not a host name")
 	case !c.insecure && isLocal(host):
 		return &Error{Class: BlockedAddress, err: errors.New("a name that is not on the public Internet")}
 	}

@@ -1,10 +1,19 @@
 package sqldb
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // Batch is a list of statements that travel together: one round trip on a
 // server, one after another on SQLite.
-type Batch struct{ items []batchItem }
+type Batch struct {
+	items      []batchItem
+	collectors map[any]Collector
+	keys       []any // of collectors, in order of their first use
+	collected  int
+	notices    []notice
+}
 
 type batchItem struct {
 	sql  string
@@ -18,8 +27,8 @@ func (b *Batch) Queue(sql string, args []any, scan func(*Rows) error) {
 	b.items = append(b.items, batchItem{sql, args, scan})
 }
 
-// Len is the number of statements queued.
-func (b *Batch) Len() int { return len(b.items) }
+// Len is the number of statements queued and of calls of Collect.
+func (b *Batch) Len() int { return len(b.items) + b.collected }
 
 // read passes the rows of one item to its scan function.
 func (it batchItem) read(rows *Rows) error {
@@ -48,24 +57,29 @@ type pipeline interface {
 // ends with Commit or Rollback, one of which must be called.
 type Pipeline struct {
 	*Tx
-	p pipeline
+	p  pipeline
+	db *DB
 }
 
 // Pipeline begins a transaction; BEGIN travels with the statements of first.
 // It is never retried: see [IsRetryable] for errors that invite the caller to.
 func (db *DB) Pipeline(ctx context.Context, first *Batch) (*Pipeline, error) {
+	first.complete(db.Dialect())
 	p, err := db.backend.pipeline(ctx, first)
 	if err != nil {
 		return nil, err
 	}
-	return &Pipeline{&Tx{p}, p}, nil
+	return &Pipeline{&Tx{q: p, dialect: db.Dialect(), notices: slices.Clone(first.notices)}, p, db}, nil
 }
 
 // Commit runs the statements of last and commits in the same round trip. If
 // the outcome is unknown the error is an [*AmbiguousCommitError]; any other
 // error means that nothing was applied.
 func (p *Pipeline) Commit(ctx context.Context, last *Batch) error {
-	return p.p.commit(ctx, last)
+	last.complete(p.db.Dialect())
+	err := p.p.commit(ctx, last)
+	p.db.listeners.deliver(append(p.notices, last.notices...), err)
+	return err
 }
 
 // Rollback ends the transaction without effect. After Commit it does nothing.

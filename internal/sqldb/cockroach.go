@@ -16,7 +16,7 @@ import (
 // It is for CockroachDB only. On PostgreSQL a transaction that returns to a savepoint keeps its
 // snapshot, and so the conflict, and releasing a savepoint commits nothing.
 func (pg *postgres) txFromSavepoint(ctx context.Context, fn func(*Tx) error) error {
-	err := crdbpgx.ExecuteTx(ctx, pg.pool, serializable, func(tx pgx.Tx) error { return fn(&Tx{pgQuerier{tx}}) })
+	err := crdbpgx.ExecuteTx(ctx, pg.pool, serializable, func(tx pgx.Tx) error { return fn(&Tx{q: pgQuerier{tx}}) })
 	if release, ok := errors.AsType[*crdb.AmbiguousCommitError](err); ok {
 		// The library returns this error for every failed release that is not retryable. The
 		// server has definitely rolled back for some of them, such as a statement that had

@@ -103,7 +103,7 @@ func (pg *postgres) txOnce(ctx context.Context, fn func(*Tx) error) error {
 		return err
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx)) // does nothing after Commit
-	if err := fn(&Tx{pgQuerier{tx}}); err != nil {
+	if err := fn(&Tx{q: pgQuerier{tx}}); err != nil {
 		return err
 	}
 	if err := tx.Commit(ctx); errors.Is(err, pgx.ErrTxCommitRollback) {

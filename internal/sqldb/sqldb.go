@@ -80,8 +80,9 @@ var defaultConns = max(8, 4*runtime.GOMAXPROCS(0))
 
 // DB is an open database. All methods are safe for concurrent use.
 type DB struct {
-	backend backend
-	stats   stats
+	backend   backend
+	stats     stats
+	listeners listeners
 }
 
 // backend is the part that differs between the two drivers.
@@ -169,7 +170,10 @@ func (db *DB) Exec(ctx context.Context, sql string, args ...any) (rowsAffected i
 func IsText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
 // Send runs statements that only read, each for itself, in one round trip.
-func (db *DB) Send(ctx context.Context, b *Batch) error { return db.backend.reads().send(ctx, b) }
+func (db *DB) Send(ctx context.Context, b *Batch) error {
+	b.complete(db.Dialect())
+	return db.backend.reads().send(ctx, b)
+}
 
 // Close waits for the connections in use to be returned and closes all.
 func (db *DB) Close() error { return db.backend.close() }

@@ -36,10 +36,16 @@ var pragmas = []string{
 	"synchronous(FULL)",
 	"foreign_keys(1)",
 	"temp_store(MEMORY)",
-	"cache_size(-32768)",           // KiB of page cache
 	"wal_autocheckpoint(8192)",     // pages of log before it is folded into the file
 	"journal_size_limit(67108864)", // bytes of log kept on disk afterwards
 }
+
+// The page caches, in KiB. Many connections read, and the operating system caches the file for
+// all of them.
+const (
+	writerCache = "cache_size(-32768)"
+	readerCache = "cache_size(-4096)"
+)
 
 // SQLitePath is the file of an embedded database; ok is false if the URL is of
 // another kind.
@@ -87,7 +93,7 @@ func openSQLite(ctx context.Context, u *url.URL, cfg Config, st *stats) (_ backe
 	if err != nil {
 		return nil, err
 	}
-	if l.readers, err = openPool(path, cfg.maxConns(), "query_only(1)"); err != nil {
+	if l.readers, err = openPool(path, cfg.maxConns(), readerCache, "query_only(1)"); err != nil {
 		return nil, err
 	}
 	l.read = newLiteQuerier(l.readers, st)
@@ -111,7 +117,7 @@ func (l *lite) own(ctx context.Context) (err error) {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	if l.writer, err = openPool(l.path, 1); err != nil {
+	if l.writer, err = openPool(l.path, 1, writerCache); err != nil {
 		return err
 	}
 	if l.conn, err = l.writer.Conn(ctx); err != nil {
@@ -319,7 +325,7 @@ func (l *lite) tx(ctx context.Context, fn func(*Tx) error) error {
 		return err
 	}
 	defer p.rollback()
-	if err := fn(&Tx{p}); err != nil {
+	if err := fn(&Tx{q: p}); err != nil {
 		return err
 	}
 	return p.commit(ctx, &Batch{})

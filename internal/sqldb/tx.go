@@ -4,7 +4,11 @@ import "context"
 
 // Tx is an open transaction. It runs one statement at a time and is not safe for concurrent
 // use.
-type Tx struct{ q querier }
+type Tx struct {
+	q       querier
+	dialect Dialect
+	notices []notice // of the batches sent
+}
 
 // Query runs a statement and returns its rows, which the caller closes before
 // the next statement.
@@ -23,7 +27,11 @@ func (tx *Tx) Exec(ctx context.Context, sql string, args ...any) (rowsAffected i
 }
 
 // Send runs the statements of b in order, in one round trip.
-func (tx *Tx) Send(ctx context.Context, b *Batch) error { return tx.q.send(ctx, b) }
+func (tx *Tx) Send(ctx context.Context, b *Batch) error {
+	b.complete(tx.dialect)
+	tx.notices = append(tx.notices, b.notices...)
+	return tx.q.send(ctx, b)
+}
 
 // Tx runs fn in a serializable transaction and commits it if fn returns nil.
 // If it conflicts with others, the transaction is rolled back and fn runs
@@ -34,5 +42,13 @@ func (tx *Tx) Send(ctx context.Context, b *Batch) error { return tx.q.send(ctx, 
 //
 // The error is fn's own, the database's, or an [*AmbiguousCommitError].
 func (db *DB) Tx(ctx context.Context, fn func(*Tx) error) error {
-	return db.backend.tx(ctx, fn)
+	var last *Tx // of the attempt that ran last
+	err := db.backend.tx(ctx, func(tx *Tx) error {
+		last, tx.dialect = tx, db.Dialect()
+		return fn(tx)
+	})
+	if last != nil {
+		db.listeners.deliver(last.notices, err)
+	}
+	return err
 }

@@ -42,7 +42,7 @@ func (s *Store) Code(ctx context.Context, tenant protocol.Tenant, code string) (
 		SELECT c.client_id, c.redirect_uri, c.challenge, c.dpop_jkt, c.expires_at, c.used_at, `+grantColumns+`
 		FROM codes c JOIN grants g ON g.tenant_id = c.tenant_id AND g.id = c.grant_id WHERE c.tenant_id = $1 AND c.hash = $2`, tenant.ID, c.hash),
 		tenant, &c.ClientID, &c.RedirectURI, &c.Challenge, &c.Key, &expires, &used)
-	c.ExpiresAt, c.Used = storage.Time(expires), used != 0
+	c.ExpiresAt, c.Used = sqldb.Instant(expires), used != 0
 	return c, err
 }
 

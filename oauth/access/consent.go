@@ -71,7 +71,7 @@ func (s *Store) Authorizations(ctx context.Context, tenantID, userID string) (li
 		if err != nil {
 			return nil, fmt.Errorf("list authorizations: %w", err)
 		}
-		z.Scopes, z.CreatedAt, z.UsedAt = strings.Fields(scopes), storage.Time(created), storage.Time(used)
+		z.Scopes, z.CreatedAt, z.UsedAt = strings.Fields(scopes), sqldb.Instant(created), sqldb.Instant(used)
 		list = append(list, z)
 	}
 	if err := rows.Err(); err != nil {

@@ -76,7 +76,7 @@ func selectDevice(ctx context.Context, from storage.Querier, tenant protocol.Ten
 		return d, fmt.Errorf("read device code: %w", err)
 	}
 	d.Scopes, d.Interval = strings.Fields(scope), time.Duration(interval)*time.Second
-	d.PolledAt, d.UsedAt, d.ExpiresAt = storage.Time(polled), storage.Time(used), storage.Time(expires)
+	d.PolledAt, d.UsedAt, d.ExpiresAt = sqldb.Instant(polled), sqldb.Instant(used), sqldb.Instant(expires)
 	return d, nil
 }
 

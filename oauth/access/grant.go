@@ -39,7 +39,7 @@ func (s *Store) Begin(b *sqldb.Batch, tenant protocol.Tenant, settings client.Se
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 0)`,
 		[]any{
 			tenant.ID, g.ID, g.ClientID, g.Authentication.UserID, g.Authentication.SessionID, strings.Join(g.Scopes, " "), g.Audience, g.Nonce, strings.Join(g.Authentication.Methods, " "),
-			g.Authentication.AuthTime.UnixMicro(), storage.Micros(g.Authentication.SecondFactor), now.UnixMicro(), now.Add(time.Duration(settings.RefreshFamilyMaxS) * time.Second).UnixMicro(),
+			g.Authentication.AuthTime.UnixMicro(), sqldb.Micros(g.Authentication.SecondFactor), now.UnixMicro(), now.Add(time.Duration(settings.RefreshFamilyMaxS) * time.Second).UnixMicro(),
 		}, nil)
 	b.Queue(`
 		INSERT INTO authorizations (tenant_id, user_id, client_id, scopes, created_at, used_at) VALUES ($1, $2, $3, '', $4, $4)
@@ -91,7 +91,7 @@ func grantRow(row *sqldb.Row, tenant protocol.Tenant, more ...any) (g Grant, err
 		return g, fmt.Errorf("read grant: %w", err)
 	}
 	g.Scopes, g.Authentication.Methods = strings.Fields(scope), strings.Fields(methods)
-	g.Authentication.AuthTime, g.Authentication.SecondFactor, g.CreatedAt, g.ExpiresAt, g.RevokedAt = storage.Time(auth), storage.Time(second), storage.Time(created), storage.Time(expires), storage.Time(revoked)
+	g.Authentication.AuthTime, g.Authentication.SecondFactor, g.CreatedAt, g.ExpiresAt, g.RevokedAt = sqldb.Instant(auth), sqldb.Instant(second), sqldb.Instant(created), sqldb.Instant(expires), sqldb.Instant(revoked)
 	return g, nil
 }
 

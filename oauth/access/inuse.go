@@ -35,7 +35,7 @@ func (s *Store) Sessions(ctx context.Context, a client.Application, all bool) (u
 	if err != nil {
 		return used, fmt.Errorf("count refresh tokens: %w", err)
 	}
-	used.Latest = storage.Time(latest)
+	used.Latest = sqldb.Instant(latest)
 	for after, more := "", true; more && (all || used.Sessions == 0); {
 		ids, err := s.selectSessions(ctx, a, after, now)
 		if err != nil {

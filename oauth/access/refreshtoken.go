@@ -39,7 +39,7 @@ func (s *Store) RefreshToken(ctx context.Context, tenant protocol.Tenant, token 
 	if err != nil {
 		return r, err
 	}
-	r.CreatedAt, r.ExpiresAt, r.Rotated = storage.Time(created), storage.Time(expires), rotated != 0
+	r.CreatedAt, r.ExpiresAt, r.Rotated = sqldb.Instant(created), sqldb.Instant(expires), rotated != 0
 	return r, nil
 }
 
@@ -81,5 +81,5 @@ func (s *Store) Successors(ctx context.Context, tenant protocol.Tenant, r Refres
 	if err != nil && !errors.Is(err, sqldb.ErrNoRows) {
 		return rotatedAt, false, fmt.Errorf("look for successors of refresh token: %w", err)
 	}
-	return storage.Time(rotated), latest != 0, nil
+	return sqldb.Instant(rotated), latest != 0, nil
 }

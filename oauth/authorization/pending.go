@@ -96,7 +96,7 @@ func (s *Service) readRequest(ctx context.Context, tenant protocol.Tenant, secre
 	if err != nil {
 		return f, fmt.Errorf("read authorization request: %w", err)
 	}
-	f.CreatedAt, f.ExpiresAt = storage.Time(created), storage.Time(expires)
+	f.CreatedAt, f.ExpiresAt = sqldb.Instant(created), sqldb.Instant(expires)
 	if !storage.Now(s.clock).Before(f.ExpiresAt) {
 		return f, ErrRequestExpired
 	}

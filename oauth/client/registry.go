@@ -140,12 +140,30 @@ func insert(ctx context.Context, tx *sqldb.Tx, a Application, fetch *outbound.Cl
 	return nil
 }
 
-// commit runs a transaction, which writes the relations of an application as well.
-func (s *Registry) commit(ctx context.Context, tenantID, by string, ops []engine.WriteOp, do func(ctx context.Context, tx *sqldb.Tx) error) error {
+// commit runs a transaction, which writes the relations of an application as well, and the
+// events that do returns.
+func (s *Registry) commit(ctx context.Context, tenantID, by string, ops []engine.WriteOp, do func(ctx context.Context, tx *sqldb.Tx) ([]eventlog.Event, error)) error {
 	if len(ops) == 0 {
-		return s.db.Tx(ctx, func(tx *sqldb.Tx) error { return do(ctx, tx) })
+		return s.db.Tx(ctx, func(tx *sqldb.Tx) error {
+			events, err := do(ctx, tx)
+			if err != nil || len(events) == 0 {
+				return err
+			}
+			var b sqldb.Batch
+			eventlog.Append(&b, tenantID, events...)
+			return tx.Send(ctx, &b)
+		})
 	}
-	_, err := s.relations.Write(ctx, tenantID, engine.WriteRequest{Origin: engine.Origin{Actor: by, Also: do}, Ops: ops})
+	var events []eventlog.Event // of the last attempt
+	origin := engine.Origin{Actor: by}
+	origin.Also = func(ctx context.Context, tx *sqldb.Tx) (err error) {
+		events, err = do(ctx, tx)
+		return err
+	}
+	origin.Attach = func(r tuplestore.Result, b *sqldb.Batch) {
+		eventlog.AppendAt(b, tenantID, int64(r.Revision), events...)
+	}
+	_, err := s.relations.Write(ctx, tenantID, engine.WriteRequest{Origin: origin, Ops: ops})
 	return err
 }
 
@@ -162,13 +180,8 @@ func (s *Registry) Create(ctx context.Context, tenantID string, a Application) (
 	if err := s.authority.MayGive(ctx, tenantID, app.holds()); err != nil {
 		return Application{}, "", fmt.Errorf("create application: %w", err)
 	}
-	err = s.commit(ctx, tenantID, a.ChangedBy, relationsChanged(Application{}, app), func(ctx context.Context, tx *sqldb.Tx) error {
-		if err := insert(ctx, tx, app, s.outbound); err != nil {
-			return err
-		}
-		var b sqldb.Batch
-		eventlog.Append(&b, tenantID, applicationCreated(ctx, app))
-		return tx.Send(ctx, &b)
+	err = s.commit(ctx, tenantID, a.ChangedBy, relationsChanged(Application{}, app), func(ctx context.Context, tx *sqldb.Tx) ([]eventlog.Event, error) {
+		return []eventlog.Event{applicationCreated(ctx, app)}, insert(ctx, tx, app, s.outbound)
 	})
 	if err != nil {
 		return Application{}, "", err
@@ -223,32 +236,30 @@ func (s *Registry) tryUpdate(ctx context.Context, tenantID, applicationID, by st
 	if err := s.authority.MayGive(ctx, tenantID, given(seen, after)); err != nil {
 		return after, err
 	}
-	err = s.commit(ctx, tenantID, by, relationsChanged(seen, after), func(ctx context.Context, tx *sqldb.Tx) error {
+	err = s.commit(ctx, tenantID, by, relationsChanged(seen, after), func(ctx context.Context, tx *sqldb.Tx) ([]eventlog.Event, error) {
 		before, err := SelectByID(ctx, tx, tenantID, applicationID)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if !sameRights(before, seen) {
-			return errChanged
+			return nil, errChanged
 		}
 		after = before
 		change(&after)
 		if err := after.setLifetimes(ctx, tx, tenantID); err != nil || reflect.DeepEqual(before, after) {
-			return err
+			return nil, err
 		}
 		if err := after.validate(ctx, tx, s.outbound); err != nil {
-			return err
+			return nil, err
 		}
 		if !after.HasSecret() { // it gets a new one only by a rotation
 			after.secrets = secrets{}
 		}
 		after.UpdatedAt, after.ChangedBy = storage.Now(s.clock), by
 		if err := updateRow(ctx, tx, after); err != nil {
-			return err
+			return nil, err
 		}
-		var b sqldb.Batch
-		eventlog.Append(&b, tenantID, applicationChanged(ctx, before, after)...)
-		return tx.Send(ctx, &b)
+		return applicationChanged(ctx, before, after), nil
 	})
 	return after, err
 }
@@ -269,9 +280,10 @@ func (s *Registry) Delete(ctx context.Context, tenantID, applicationID, by strin
 
 // remove deletes an application even if users are signed in to it, and revokes its grants.
 func (s *Registry) remove(ctx context.Context, a Application, by string) error {
-	_, err := s.relations.Forget(ctx, a.TenantID, tuplestore.Object{Type: schema.ApplicationType, ID: a.ClientID}, engine.Origin{Actor: by, Also: func(ctx context.Context, tx *sqldb.Tx) error {
-		a, err := SelectByID(ctx, tx, a.TenantID, a.ID)
-		if err != nil {
+	var deleted Application // as the last attempt read it
+	origin := engine.Origin{Actor: by}
+	origin.Also = func(ctx context.Context, tx *sqldb.Tx) (err error) {
+		if deleted, err = SelectByID(ctx, tx, a.TenantID, a.ID); err != nil {
 			return err
 		}
 		now := storage.Now(s.clock).UnixMicro()
@@ -280,9 +292,12 @@ func (s *Registry) remove(ctx context.Context, a Application, by string) error {
 		b.Queue(`DELETE FROM applications WHERE tenant_id = $1 AND client_id = $2`, []any{a.TenantID, a.ClientID}, nil)
 		s.access.ForgetClient(&b, a.TenantID, a.ClientID)
 		b.Queue(`INSERT INTO retired_clients (tenant_id, client_id, retired_at) VALUES ($1, $2, $3)`, []any{a.TenantID, a.ClientID, now}, nil)
-		eventlog.Append(&b, a.TenantID, applicationDeleted(ctx, a))
 		return tx.Send(ctx, &b)
-	}})
+	}
+	origin.Attach = func(r tuplestore.Result, b *sqldb.Batch) {
+		eventlog.AppendAt(b, a.TenantID, int64(r.Revision), applicationDeleted(ctx, deleted))
+	}
+	_, err := s.relations.Forget(ctx, a.TenantID, tuplestore.Object{Type: schema.ApplicationType, ID: a.ClientID}, origin)
 	if err != nil {
 		return fmt.Errorf("delete application: %w", err)
 	}

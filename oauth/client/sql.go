@@ -23,10 +23,10 @@ const columns = `client_id, id, name, type, state, allowed_scopes, audience, acc
 func (a Application) values() []any {
 	return []any{
 		a.TenantID, a.ClientID, a.ID, a.Name, string(a.Type), string(a.State), strings.Join(a.AllowedScopes, " "), a.Audience,
-		int64(a.AccessTokenTTL / time.Second), string(a.SigningAlg), a.secrets.current[:], a.secrets.previous[:], storage.Micros(a.secrets.previousExpiresAt),
+		int64(a.AccessTokenTTL / time.Second), string(a.SigningAlg), a.secrets.current[:], a.secrets.previous[:], sqldb.Micros(a.secrets.previousExpiresAt),
 		a.CreatedAt.UnixMicro(), strings.Join(a.AllowedOrigins, " "), a.Description, strings.Join(a.RedirectURIs, " "),
 		int64(a.RefreshTokenTTL / time.Second), strings.Join(a.Tags, "\n"), fold(a.Name + "\n" + a.Description + "\n" + a.ClientID),
-		storage.Micros(a.UpdatedAt), a.ChangedBy, storage.Micros(a.SecretRotatedAt), storage.Micros(a.LastUsedAt),
+		sqldb.Micros(a.UpdatedAt), a.ChangedBy, sqldb.Micros(a.SecretRotatedAt), sqldb.Micros(a.LastUsedAt),
 		storage.JSON(a.TokenExchange), storage.JSON(a.Options), storage.JSON(a.ServiceProvider),
 	}
 }
@@ -90,7 +90,7 @@ func scanRow(row interface{ Scan(...any) error }, tenantID string) (Application,
 	}
 	copy(a.secrets.current[:], current)
 	copy(a.secrets.previous[:], previous)
-	a.secrets.previousExpiresAt = storage.Time(previousExpires)
+	a.secrets.previousExpiresAt = sqldb.Instant(previousExpires)
 	a.AllowedScopes, a.AllowedOrigins, a.RedirectURIs = strings.Fields(scopes), strings.Fields(origins), strings.Fields(redirects)
 	if tags != "" {
 		a.Tags = strings.Split(tags, "\n")
@@ -100,7 +100,7 @@ func scanRow(row interface{ Scan(...any) error }, tenantID string) (Application,
 		return Application{}, fmt.Errorf("read application %s: %w", a.ClientID, err)
 	}
 	a.AccessTokenTTL, a.RefreshTokenTTL = time.Duration(ttl)*time.Second, time.Duration(refresh)*time.Second
-	a.CreatedAt, a.UpdatedAt, a.SecretRotatedAt, a.LastUsedAt = storage.Time(created), storage.Time(updated), storage.Time(rotated), storage.Time(lastUsed)
+	a.CreatedAt, a.UpdatedAt, a.SecretRotatedAt, a.LastUsedAt = sqldb.Instant(created), sqldb.Instant(updated), sqldb.Instant(rotated), sqldb.Instant(lastUsed)
 	return a, nil
 }
 

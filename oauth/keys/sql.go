@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"stonetown/internal/sqldb"
-	"stonetown/oauth/internal/storage"
 )
 
 // putKey queues the present state of a key. It violates an index if another key of the
@@ -16,7 +15,7 @@ func putKey(b *sqldb.Batch, tenantID string, k Key) {
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 		ON CONFLICT (tenant_id, kid) DO UPDATE SET state = excluded.state, private_sealed = excluded.private_sealed,
 			activated_at = excluded.activated_at, retired_at = excluded.retired_at, removed_at = excluded.removed_at`,
-		[]any{tenantID, k.KID, string(k.Alg), string(k.State), k.sealed, k.CreatedAt.UnixMicro(), storage.Micros(k.ActivatedAt), storage.Micros(k.RetiredAt), storage.Micros(k.RemovedAt)}, nil)
+		[]any{tenantID, k.KID, string(k.Alg), string(k.State), k.sealed, k.CreatedAt.UnixMicro(), sqldb.Micros(k.ActivatedAt), sqldb.Micros(k.RetiredAt), sqldb.Micros(k.RemovedAt)}, nil)
 }
 
 // keyColumns are all columns except the private key.
@@ -25,7 +24,7 @@ const keyColumns = `kid, alg, state, created_at, activated_at, retired_at, remov
 func scanKey(rows *sqldb.Rows, k *Key, others ...any) error {
 	var created, activated, retired, removed int64
 	err := rows.Scan(append([]any{&k.KID, (*string)(&k.Alg), (*string)(&k.State), &created, &activated, &retired, &removed}, others...)...)
-	k.CreatedAt, k.ActivatedAt, k.RetiredAt, k.RemovedAt = storage.Time(created), storage.Time(activated), storage.Time(retired), storage.Time(removed)
+	k.CreatedAt, k.ActivatedAt, k.RetiredAt, k.RemovedAt = sqldb.Instant(created), sqldb.Instant(activated), sqldb.Instant(retired), sqldb.Instant(removed)
 	return err
 }
 

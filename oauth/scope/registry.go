@@ -172,8 +172,8 @@ func (r *Registry) Delete(ctx context.Context, tenantID, name string, origin eng
 		}
 		return err
 	}
-	origin.Attach = func(_ tuplestore.Result, b *sqldb.Batch) {
-		eventlog.Append(b, tenantID, scopeDeleted(ctx, name))
+	origin.Attach = func(result tuplestore.Result, b *sqldb.Batch) {
+		eventlog.AppendAt(b, tenantID, int64(result.Revision), scopeDeleted(ctx, name))
 	}
 	_, err := r.relations.Retire(ctx, tenantID, tuplestore.Object{Type: schema.ScopeType, ID: name}, origin)
 	if errors.Is(err, engine.ErrHasRelations) {

@@ -102,15 +102,15 @@ var snapshotCases = []testCase{
 		f.same("all of a node that is empty now", []tuplestore.Tuple{}, f.findTuples(f.at(2), tuplestore.Lookup{All: node(member)}))
 	}},
 	{"finding the usersets of a large group returns no other members", func(f *fixture) {
-		const members = 20_000
+		const members, chunk = 5_000, 1_000
 		group := tuplestore.Node{Object: tuplestore.Object{Type: "group", ID: "big"}, Relation: "member"}
 		member := func(i int) tuplestore.Tuple {
 			return related("group", "big", "member", "user", fmt.Sprint(i), "")
 		}
-		for chunk := range members / 4000 {
+		for first := 0; first < members; first += chunk {
 			var ops []tuplestore.Op
-			for i := range 4000 {
-				ops = append(ops, create(member(chunk*4000+i)))
+			for i := range chunk {
+				ops = append(ops, create(member(first+i)))
 			}
 			f.apply(ops...)
 		}

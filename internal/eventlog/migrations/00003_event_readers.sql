@@ -1,9 +1,10 @@
 -- +goose NO TRANSACTION
 -- +goose Up
--- How far each reader of a tenant's log has come.
+-- The position of each reader in the tenant's log: it has handled the events up
+-- to it.
 CREATE TABLE IF NOT EXISTS event_readers (
-    tenant_id TEXT   NOT NULL,
     reader    TEXT   NOT NULL,
+    tenant_id TEXT   NOT NULL,
     position  BIGINT NOT NULL,
-    PRIMARY KEY (tenant_id, reader)
+    PRIMARY KEY (reader, tenant_id)
 );

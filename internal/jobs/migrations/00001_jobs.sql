@@ -6,7 +6,6 @@ CREATE TABLE IF NOT EXISTS jobs (
     tenant_id  TEXT   NOT NULL,
     id         TEXT   NOT NULL,
     kind       TEXT   NOT NULL,
-    order_key  TEXT   NOT NULL, -- empty: the job may run at the same time as all others
     payload    BYTEA  NOT NULL, -- sealed
     attempts   BIGINT NOT NULL, -- begun
     created_at BIGINT NOT NULL,

@@ -17,22 +17,6 @@ type Querier interface {
 // Now returns the time as it is stored: UTC, in microseconds.
 func Now(clock func() time.Time) time.Time { return clock().UTC().Truncate(time.Microsecond) }
 
-// Micros returns a time in microseconds since 1970; 0 for the zero time.
-func Micros(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMicro()
-}
-
-// Time is the inverse of [Micros].
-func Time(micros int64) time.Time {
-	if micros == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(micros).UTC()
-}
-
 // JSON returns the stored form of a value that is read and written as a whole.
 func JSON(part any) string {
 	text, err := json.Marshal(part)

@@ -1,5 +1,6 @@
 // Package client calls a running server over its HTTP API. It has the operations that the
-// terminal commands need: resource types, resources, relations and checks.
+// terminal commands need: resource types, resources, relations, checks and webhook
+// subscriptions.
 //
 // A [Client] gets its own access tokens. It repeats requests that the server was too busy for
 // or that the network lost. It repeats a write only under an Idempotency-Key, so that no write
@@ -21,8 +22,9 @@ import (
 
 // Scopes that the operations need.
 const (
-	ScopeRead  = "resources:read"
-	ScopeWrite = "resources:write"
+	ScopeRead      = "resources:read"
+	ScopeWrite     = "resources:write"
+	ScopeSubscribe = "webhooks:write"
 )
 
 // Config has the address of the server and the credentials.

@@ -98,10 +98,14 @@ func (w *Data) BuiltIns(types []schema.Type, group Place) map[string]bool {
 }
 
 // IsShared reports whether a type of another engine with this name can become a built-in type,
-// if only its name is known. Scopes and audiences are part of OAuth here, and of the
-// application's model in other engines.
+// if only its name is known. Scopes, audiences and webhook subscriptions are part of the product
+// here, and of the application's model in other engines.
 func IsShared(name string) bool {
-	return schema.IsSystem(name) && name != schema.ScopeType && name != schema.AudienceType
+	switch name {
+	case schema.ScopeType, schema.AudienceType, schema.WebhookSubscriptionType:
+		return false
+	}
+	return schema.IsSystem(name)
 }
 
 func isBuiltIn(t schema.Type) bool {

@@ -92,3 +92,15 @@ func TestBuiltIns(t *testing.T) {
 		}
 	}
 }
+
+// Tuples of another engine cannot become relations of the product's own types.
+func TestTypesThatAreNotShared(t *testing.T) {
+	for name, want := range map[string]bool{
+		schema.UserType: true, schema.ApplicationType: true, schema.GroupType: true,
+		schema.ScopeType: false, schema.AudienceType: false, schema.WebhookSubscriptionType: false, "document": false,
+	} {
+		if got := IsShared(name); got != want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

@@ -5,7 +5,6 @@ CREATE TABLE IF NOT EXISTS dead_jobs (
     tenant_id  TEXT   NOT NULL,
     id         TEXT   NOT NULL,
     kind       TEXT   NOT NULL,
-    order_key  TEXT   NOT NULL,
     attempts   BIGINT NOT NULL,
     created_at BIGINT NOT NULL,
     died_at    BIGINT NOT NULL,

@@ -1,0 +1,3 @@
+-- +goose NO TRANSACTION
+-- +goose Up
+CREATE INDEX IF NOT EXISTS tenants_inactive ON tenants (id) WHERE state <> 'active';

@@ -1,0 +1,211 @@
+package serviceprovider
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/beevik/etree"
+)
+
+// The namespaces.
+const (
+	protocolNS   = "urn:oasis:names:tc:SAML:2.0:protocol"
+	assertionNS  = "urn:oasis:names:tc:SAML:2.0:assertion"
+	metadataNS   = "urn:oasis:names:tc:SAML:2.0:metadata"
+	signatureNS  = "http://www.w3.org/2000/09/xmldsig#"
+	encryptionNS = "http://www.w3.org/2001/04/xmlenc#"
+)
+
+// The limits of documents.
+const (
+	maxDepth      = 32
+	maxElements   = 10_000
+	maxAttributes = 32 // of an element, with declarations of namespaces
+)
+
+var (
+	assertionName          = xml.Name{Space: assertionNS, Local: "Assertion"}
+	encryptedAssertionName = xml.Name{Space: assertionNS, Local: "EncryptedAssertion"}
+	signatureName          = xml.Name{Space: signatureNS, Local: "Signature"}
+	responseName           = xml.Name{Space: protocolNS, Local: "Response"}
+)
+
+// The errors of inspect complete the sentence "the document ...".
+var (
+	errTooLarge    = errors.New("is too large")
+	errInvalidName = errors.New("has an invalid name of an element or an attribute")
+)
+
+// inspect reads all tokens of a document, and returns the name of its root. It refuses what
+// programs read in different ways, and what costs more than a real document: a document type,
+// which can declare entities (XML 1.0 §4.2), comments, processing instructions, names that are none
+// in XML namespaces, attributes of an element with the same name, an ID twice, and documents that are
+// too deep or too large.
+//
+// Comments are allowed in metadata, which is trusted and often has them.
+func inspect(document []byte, metadata bool) (root xml.Name, err error) {
+	if len(document) > MaxDocument {
+		return root, errTooLarge
+	}
+	if !utf8.Valid(document) {
+		return root, errors.New("is not UTF-8")
+	}
+	d := xml.NewDecoder(bytes.NewReader(document))
+	ids := make(map[string]bool)
+	for depth, elements := 0, 0; ; {
+		begins := d.InputOffset() == 0
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return root, errors.New("is not well-formed XML")
+		}
+		switch token := token.(type) {
+		case xml.Directive:
+			return root, errors.New("has a document type")
+		case xml.Comment:
+			if !metadata {
+				return root, errors.New("has a comment")
+			}
+		case xml.ProcInst:
+			if !begins || token.Target != "xml" {
+				return root, errors.New("has a processing instruction")
+			}
+		case xml.CharData:
+			if depth == 0 && len(bytes.TrimSpace(token)) > 0 {
+				return root, errors.New("has text outside of its root")
+			}
+		case xml.EndElement:
+			depth--
+		case xml.StartElement:
+			if depth == 0 {
+				if elements > 0 {
+					return root, errors.New("has two roots")
+				}
+				root = token.Name
+			}
+			depth++
+			elements++
+			if depth > maxDepth || elements > maxElements || len(token.Attr) > maxAttributes {
+				return root, errors.New("is too deep, or has too many elements or attributes")
+			}
+			if strings.Contains(token.Name.Local, ":") {
+				return root, errInvalidName
+			}
+			if err := checkAttributes(token.Attr, ids); err != nil {
+				return root, err
+			}
+		}
+	}
+	if root.Local == "" {
+		return root, errors.New("is empty")
+	}
+	return root, nil
+}
+
+// checkAttributes refuses attributes of an element with the same local name, and an ID that another
+// element has. Declarations of namespaces count as attributes, because libraries find attributes by
+// the local name only: xmlns:ID would be found as ID.
+func checkAttributes(attributes []xml.Attr, ids map[string]bool) error {
+	for i, a := range attributes {
+		if strings.Contains(a.Name.Local, ":") {
+			return errInvalidName
+		}
+		for _, other := range attributes[:i] {
+			if strings.EqualFold(other.Name.Local, a.Name.Local) {
+				return errors.New("has an element with two attributes of a name")
+			}
+		}
+		if strings.EqualFold(a.Name.Local, "id") {
+			if ids[a.Value] {
+				return errors.New("has an ID twice")
+			}
+			ids[a.Value] = true
+		}
+	}
+	return nil
+}
+
+// parse returns the root of a message, which must have the given name. The structure is that of
+// a message without nested ones: at most one assertion, plain or encrypted, a child of the root
+// or the root; signatures only as children of the root and of the assertion, one of each.
+func parse(document []byte, want xml.Name) (*etree.Element, error) {
+	root, err := inspect(document, false)
+	if err != nil {
+		return nil, refused("the document %v", err)
+	}
+	if root != want {
+		return nil, refused("the document is not a %s", want.Local)
+	}
+	tree := etree.NewDocument()
+	if tree.ReadFromBytes(document) != nil || tree.Root() == nil || !is(tree.Root(), want) {
+		return nil, refused("the document is not well-formed XML")
+	}
+	assertions := 0
+	return tree.Root(), checkStructure(tree.Root(), 0, &assertions)
+}
+
+// checkStructure refuses what parse excludes, below an element and in it.
+func checkStructure(e *etree.Element, depth int, assertions *int) error {
+	signatures := 0
+	space := e.NamespaceURI()
+	switch {
+	case space == assertionNS && (e.Tag == assertionName.Local || e.Tag == encryptedAssertionName.Local):
+		if *assertions++; *assertions > 1 || depth > 1 {
+			return refused("the document has several assertions, or one that is nested")
+		}
+	case space == protocolNS && depth > 0 && (e.SelectAttr("IssueInstant") != nil || e.Tag == responseName.Local):
+		return refused("the document has a nested message")
+	}
+	for _, child := range e.ChildElements() {
+		if is(child, signatureName) {
+			if signatures++; signatures > 1 || depth > 0 && !is(e, assertionName) {
+				return refused("the document has several signatures of an element, or one that is nested")
+			}
+		}
+		if err := checkStructure(child, depth+1, assertions); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func is(e *etree.Element, name xml.Name) bool {
+	return e.Tag == name.Local && e.NamespaceURI() == name.Space
+}
+
+// children returns the children of an element with a name.
+func children(e *etree.Element, name xml.Name) (list []*etree.Element) {
+	for _, child := range e.ChildElements() {
+		if is(child, name) {
+			list = append(list, child)
+		}
+	}
+	return list
+}
+
+// detach returns a copy of an element, as the root of a document, that has the declarations of
+// namespaces of its ancestors.
+func detach(e *etree.Element) *etree.Element {
+	c := e.Copy()
+	for ancestor := e.Parent(); ancestor != nil; ancestor = ancestor.Parent() {
+		for _, a := range ancestor.Attr {
+			if (a.Space == "xmlns" || a.Space == "" && a.Key == "xmlns") && c.SelectAttr(a.FullKey()) == nil {
+				c.CreateAttr(a.FullKey(), a.Value)
+			}
+		}
+	}
+	return c
+}
+
+// write returns the XML of an element.
+func write(e *etree.Element) ([]byte, error) {
+	doc := etree.NewDocument()
+	doc.SetRoot(e)
+	return doc.WriteToBytes()
+}

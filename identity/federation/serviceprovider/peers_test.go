@@ -1,0 +1,341 @@
+package serviceprovider
+
+import (
+	"bufio"
+	"bytes"
+	"crypto"
+	"crypto/elliptic"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/beevik/etree"
+	"github.com/google/go-cmp/cmp"
+)
+
+// python returns a Python that has pysaml2.
+func python(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"python3", "/usr/bin/python3"} {
+		if exec.CommandContext(t.Context(), name, "-c", "import saml2").Run() == nil {
+			return name
+		}
+	}
+	t.Fatal("make setup installs python3-pysaml2")
+	return ""
+}
+
+func program(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Fatalf("make setup installs %s: %v", name, err)
+	}
+	return path
+}
+
+func writeFile(t *testing.T, name string, content []byte) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// files writes a key in PEM, and returns the names of the private key and of the certificate.
+func files(t *testing.T, key Key) (private, certificate string) {
+	t.Helper()
+	der, err := x509.MarshalPKCS8PrivateKey(key.Private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return writeFile(t, "key.pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
+		writeFile(t, "certificate.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: key.Certificate.Raw}))
+}
+
+// pysaml2 is an identity provider that runs testdata/identityprovider.py.
+type pysaml2 struct {
+	t      *testing.T
+	in     io.Writer
+	out    *bufio.Reader
+	stderr bytes.Buffer
+}
+
+// pysaml2Answer is the answer to an operation; each has some of the members.
+type pysaml2Answer struct {
+	Metadata   string
+	Message    jsonMessage
+	Name       string
+	Sessions   []string
+	OK         bool
+	RelayState string `json:"relay_state"`
+}
+
+// do sends an operation, and returns its answer.
+func (p *pysaml2) do(operation any) (answer pysaml2Answer) {
+	p.t.Helper()
+	if err := json.NewEncoder(p.in).Encode(operation); err != nil {
+		p.t.Fatalf("%v\n%s", err, p.stderr.String())
+	}
+	line, err := p.out.ReadBytes('\n')
+	if err != nil {
+		p.t.Fatalf("%v\n%s", err, p.stderr.String())
+	}
+	if err := json.Unmarshal(line, &answer); err != nil {
+		p.t.Fatalf("%v\n%s", err, line)
+	}
+	return answer
+}
+
+// jsonMessage is Message in JSON.
+type jsonMessage struct {
+	URL  string     `json:"url"`
+	Form url.Values `json:"form"`
+}
+
+// openPysaml2 starts an identity provider for a service provider, whose identity provider it
+// becomes by its metadata.
+func openPysaml2(t *testing.T, p *Provider) *pysaml2 {
+	t.Helper()
+	document, err := p.Metadata()
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, certificate := files(t, newKeyAt(idpKey().Private, time.Now()))
+	program(t, "xmlsec1")                                          // which pysaml2 runs
+	cmd := exec.Command(python(t), "testdata/identityprovider.py") // ends with its input
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	idp := &pysaml2{t: t, in: in, out: bufio.NewReader(out)}
+	cmd.Stderr = &idp.stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := in.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := cmd.Wait(); err != nil && !t.Failed() {
+			t.Errorf("%v\n%s", err, idp.stderr.String())
+		}
+	})
+	answer := idp.do(map[string]string{
+		"entity": testIDP, "sso": testSSOURL, "slo": testSLOURL, "key": private, "certificate": certificate,
+		"service_provider": writeFile(t, "sp.xml", document), "service_provider_entity": testEntity, "service_provider_slo": testSLO,
+	})
+	metadata, err := ParseMetadata([]byte(answer.Metadata), time.Now())
+	if err != nil {
+		t.Fatalf("%v\n%s", err, answer.Metadata)
+	}
+	p.IdentityProvider = *metadata
+	return idp
+}
+
+// Users of pysaml2 sign in and out, with both bindings, and with each form of signature and
+// encryption.
+func TestPysaml2(t *testing.T) {
+	p := testProvider()
+	p.Keys = []Key{newKeyAt(spKey().Private, time.Now())}
+	p.NameIDFormat = "urn:oasis:names:tc:SAML:2.0:nameid-format:persistent"
+	idp := openPysaml2(t, p)
+	services := p.IdentityProvider
+	if len(services.SingleSignOn) != 2 || len(services.SingleLogout) != 2 || len(services.Certificates) != 1 {
+		t.Fatalf("%+v", services)
+	}
+	for _, binding := range []string{Redirect, Post} {
+		p.IdentityProvider.SingleSignOn = only(services.SingleSignOn, binding)
+		p.IdentityProvider.SingleLogout = only(services.SingleLogout, binding)
+		var identity Identity
+		for _, how := range []struct{ assertion, response, encrypt bool }{{true, false, false}, {false, true, false}, {true, true, false}, {true, false, true}, {true, true, true}} {
+			message, pending, err := p.Begin(Request{ForceAuthn: true}, time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer := idp.do(map[string]any{
+				"operation": "sign_in", "message": jsonMessage(message),
+				"sign_assertion": how.assertion, "sign_response": how.response, "encrypt": how.encrypt,
+			})
+			if document, err := base64.StdEncoding.DecodeString(answer.Message.Form.Get("SAMLResponse")); err != nil || bytes.Contains(document, []byte("EncryptedData")) != how.encrypt {
+				t.Fatalf("%s %v", document, err)
+			}
+			if identity, err = p.Finish(&pending, answer.Message.Form, time.Now()); err != nil {
+				t.Fatalf("%+v: %s", how, err.(*Error).Detail)
+			}
+			want := Identity{
+				Subject: NameID{Value: "ann", Format: p.NameIDFormat, NameQualifier: testIDP, SPNameQualifier: testEntity},
+				Attributes: map[string]any{
+					"urn:oid:0.9.2342.19200300.100.1.3": []string{"ann@example.com"}, "urn:oid:1.3.6.1.4.1.5923.1.1.1.7": []string{"staff", "R&D <ops>"},
+				},
+				SessionIndex: identity.SessionIndex, AuthnContext: "urn:oasis:names:tc:SAML:2.0:ac:classes:Password",
+				AuthnInstant: identity.AuthnInstant, AssertionID: identity.AssertionID, NotOnOrAfter: identity.NotOnOrAfter,
+			}
+			if diff := cmp.Diff(want, identity); diff != "" || identity.SessionIndex == "" || identity.AssertionID == "" {
+				t.Errorf("%+v: %s", how, diff)
+			}
+		}
+		message, pending, err := p.Begin(Request{}, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer := idp.do(map[string]any{"operation": "refuse", "message": jsonMessage(message)})
+		_, err = p.Finish(&pending, answer.Message.Form, time.Now())
+		if e := wantClass(t, err, Denied); !strings.Contains(e.Detail, "the user canceled") {
+			t.Error(e.Detail)
+		}
+
+		message, logout, err := p.BeginLogout(identity.Subject, identity.SessionIndex, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer = idp.do(map[string]any{"operation": "answer_logout", "message": jsonMessage(message)})
+		if answer.Name != "ann" || !slices.Equal(answer.Sessions, []string{identity.SessionIndex}) {
+			t.Error(answer)
+		}
+		response, err := p.read(t, Message(answer.Message), time.Now())
+		if err != nil {
+			t.Fatal(err.(*Error).Detail)
+		}
+		if complete, err := p.FinishLogout(logout, response); !complete || err != nil {
+			t.Error(complete, err)
+		}
+
+		answer = idp.do(map[string]any{"operation": "begin_logout", "binding": binding, "subject": identity.Subject, "session": identity.SessionIndex})
+		request, err := p.read(t, Message(answer.Message), time.Now())
+		if err != nil {
+			t.Fatal(err.(*Error).Detail)
+		}
+		if request.Request == nil || request.Request.Subject != identity.Subject || !slices.Equal(request.Request.SessionIndexes, []string{identity.SessionIndex}) {
+			t.Errorf("%+v", request.Request)
+		}
+		message, err = p.AnswerLogout(*request.Request, request.RelayState, false, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		end := idp.do(map[string]any{"operation": "finish_logout", "message": jsonMessage(message)})
+		if !end.OK || end.RelayState != "state" {
+			t.Error(end)
+		}
+	}
+}
+
+func only(list []Service, binding string) []Service {
+	return slices.DeleteFunc(slices.Clone(list), func(s Service) bool { return s.Binding != binding })
+}
+
+// xmlsec1 runs the program, and returns its output.
+func xmlsec1(t *testing.T, args ...string) []byte {
+	t.Helper()
+	var stderr bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), program(t, "xmlsec1"), args...)
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("xmlsec1 %v: %v\n%s%s", args, err, out, stderr.Bytes())
+	}
+	return out
+}
+
+// peerKeys are keys of each kind, by the algorithm of their signatures.
+func peerKeys() map[string]Key {
+	now := time.Now()
+	return map[string]Key{
+		"rsa-sha256":   newKeyAt(idpKey().Private, now),
+		"ecdsa-sha256": newKeyAt(newECDSA(elliptic.P256()).Private, now),
+		"ecdsa-sha384": newKeyAt(newECDSA(elliptic.P384()).Private, now),
+		"ecdsa-sha512": newKeyAt(newECDSA(elliptic.P521()).Private, now),
+	}
+}
+
+// xmlsec1 verifies the signatures of requests.
+func TestXMLSecVerifies(t *testing.T) {
+	for method, key := range peerKeys() {
+		t.Run(method, func(t *testing.T) {
+			p := testProvider()
+			p.Keys = []Key{key}
+			p.IdentityProvider.SingleSignOn = []Service{{Binding: Post, Location: testSSOURL}}
+			p.IdentityProvider.SingleLogout = []Service{{Binding: Post, Location: testSLOURL}}
+			signIn, _, err := p.Begin(Request{AuthnContexts: []string{"urn:a"}}, time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			logout, _, err := p.BeginLogout(NameID{Value: "ann"}, "s1", time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			answered, err := p.AnswerLogout(LogoutRequest{ID: "_r"}, "", true, time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, certificate := files(t, key)
+			for name, encoded := range map[string]string{
+				"AuthnRequest": signIn.Form.Get("SAMLRequest"), "LogoutRequest": logout.Form.Get("SAMLRequest"), "LogoutResponse": answered.Form.Get("SAMLResponse"),
+			} {
+				document, err := base64.StdEncoding.DecodeString(encoded)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !bytes.Contains(document, []byte("xmldsig-more#"+method)) {
+					t.Errorf("%s has another algorithm: %s", name, document)
+				}
+				xmlsec1(t, "--verify", "--pubkey-cert-pem", certificate, "--id-attr:ID", protocolNS+":"+name, writeFile(t, "message.xml", document))
+			}
+		})
+	}
+}
+
+// xmlsec1 signs and encrypts assertions.
+func TestXMLSecSigns(t *testing.T) {
+	const template = `<ds:Signature xmlns:ds="http://www.w3.org/2000/09/xmldsig#"><ds:SignedInfo><ds:CanonicalizationMethod Algorithm="http://www.w3.org/2001/10/xml-exc-c14n#"/><ds:SignatureMethod Algorithm="http://www.w3.org/2001/04/xmldsig-more#METHOD"/>
+		<ds:Reference URI="#_assertion"><ds:Transforms><ds:Transform Algorithm="http://www.w3.org/2000/09/xmldsig#enveloped-signature"/><ds:Transform Algorithm="http://www.w3.org/2001/10/xml-exc-c14n#"><ec:InclusiveNamespaces xmlns:ec="http://www.w3.org/2001/10/xml-exc-c14n#" PrefixList="xs"/></ds:Transform></ds:Transforms><ds:DigestMethod Algorithm="http://www.w3.org/2001/04/xmlenc#sha256"/><ds:DigestValue/></ds:Reference></ds:SignedInfo><ds:SignatureValue/><ds:KeyInfo><ds:X509Data/></ds:KeyInfo></ds:Signature>`
+	for method, key := range peerKeys() {
+		t.Run(method, func(t *testing.T) {
+			p := testProvider()
+			p.IdentityProvider.Certificates = [][]byte{newKey(key.Private).Certificate.Raw}
+			unsigned := answer{}.wrap(strings.Replace(answer{}.assertion(), "</saml:Issuer>", "</saml:Issuer>"+strings.Replace(template, "METHOD", method, 1), 1))
+			private, certificate := files(t, key)
+			document := xmlsec1(t, "--sign", "--privkey-pem", private+","+certificate, "--id-attr:ID", assertionNS+":Assertion", writeFile(t, "response.xml", []byte(unsigned)))
+			identity, err := p.Finish(testPending(), post(string(document)), testNow)
+			if err != nil {
+				t.Fatalf("%s\n%s", err.(*Error).Detail, document)
+			}
+			if identity.Subject.Value != "ann" {
+				t.Error(identity)
+			}
+			root := tree(t, string(document))
+			plain := writeFile(t, "assertion.xml", []byte(asText(assertionOf(root))))
+			for _, data := range []string{"http://www.w3.org/2009/xmlenc11#aes256-gcm", "http://www.w3.org/2001/04/xmlenc#aes256-cbc"} {
+				x := encryption{data: data, key: oaepWithSHA1Mask, hash: crypto.SHA1, maskHash: crypto.SHA1}
+				_, certificate := files(t, newKeyAt(spKey().Private, time.Now()))
+				encrypted := tree(t, x.element("", ""))
+				empty := etree.NewDocument()
+				empty.SetRoot(detach(encrypted.FindElement("xenc:EncryptedData")))
+				text, err := empty.WriteToBytes()
+				if err != nil {
+					t.Fatal(err)
+				}
+				out := xmlsec1(t, "--encrypt", "--pubkey-cert-pem", certificate, "--session-key", "aes-256", "--xml-data", plain, writeFile(t, "template.xml", text))
+				response := answer{}.wrap("<saml:EncryptedAssertion>" + serialize(t, tree(t, string(out))) + "</saml:EncryptedAssertion>")
+				if _, err := p.Finish(testPending(), post(response), testNow); err != nil {
+					t.Errorf("%s: %s\n%s", data, err.(*Error).Detail, response)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,290 @@
+package signin
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"stonetown/identity"
+	"stonetown/identity/authn"
+	"stonetown/identity/external"
+	"stonetown/identity/federation"
+	"stonetown/identity/federation/claims"
+	"stonetown/identity/federation/relyingparty"
+	"stonetown/identity/onetime"
+	"stonetown/identity/session"
+	"stonetown/internal/eventlog"
+	"stonetown/internal/seal"
+	"stonetown/internal/sqldb"
+)
+
+var (
+	// ErrDisabled is returned for a connection that is disabled.
+	ErrDisabled = errors.New("the connection is disabled")
+	// ErrUnsupported is returned for a connection of a kind with which no user can sign in.
+	ErrUnsupported = errors.New("users cannot sign in at connections of this kind")
+	// ErrTestExpired is returned for the URL of a test that has expired or was used before.
+	ErrTestExpired = errors.New("the test has expired, or its URL was used before")
+	// ErrExpired is returned for an answer to no sign-in of this browser that is in progress: it was
+	// completed before, it has expired, or another browser began it.
+	ErrExpired = errors.New("the sign-in has expired, or another browser began it")
+)
+
+const (
+	// For is how long a sign-in waits for the answer of the provider.
+	For = 15 * time.Minute
+	// completeFor bounds the requests to the provider at the end.
+	completeFor = 30 * time.Second
+
+	kindPending onetime.Kind = "federation"
+)
+
+// Connections is the part of [federation.Registry] that the package uses.
+type Connections interface {
+	Get(ctx context.Context, tenantID, connectionID string) (federation.Connection, error)
+	BySlug(ctx context.Context, tenantID, slug string) (federation.Connection, error)
+	Provider(c federation.Connection) (relyingparty.Provider, error)
+	List(ctx context.Context, tenantID string, f federation.Filter) ([]federation.Summary, error)
+	ByDomain(ctx context.Context, tenantID, domain string) (federation.Summary, error)
+}
+
+// Accounts is the part of [authn.Service] that the package uses.
+type Accounts interface {
+	SignInFederated(ctx context.Context, t authn.Tenant, a authn.Assertion, d authn.Device) (authn.Result, error)
+	Link(ctx context.Context, i external.Identity) error
+}
+
+// Groups is the part of [identity.Directory] that the package uses.
+type Groups interface {
+	AddMembers(ctx context.Context, tenantID, groupID string, userIDs []string, commitID string) (map[string]identity.Outcome, error)
+	RemoveMembers(ctx context.Context, tenantID, groupID string, userIDs []string, commitID string) (map[string]identity.Outcome, error)
+	Member(ctx context.Context, tenantID, groupID, userID string) (identity.Member, error)
+}
+
+// Config contains the dependencies of a service. All fields are required.
+type Config struct {
+	DB          *sqldb.DB
+	Seal        *seal.Key
+	Connections Connections
+	Accounts    Accounts
+	Groups      Groups
+	Providers   *relyingparty.Service
+	Clock       func() time.Time
+	Logger      *slog.Logger
+}
+
+// Service signs users in at connections. It is safe for concurrent use.
+type Service struct {
+	Config
+	tokens *onetime.Store
+}
+
+// New returns a service. Its tables are [Migrations] and those of package onetime.
+func New(c Config) *Service { return &Service{c, onetime.NewStore(c.DB, c.Seal, c.Clock)} }
+
+func (s *Service) now() time.Time { return s.Clock().UTC().Truncate(time.Microsecond) }
+
+// Choices lists the connections at which users can sign in, newest first.
+func (s *Service) Choices(ctx context.Context, tenantID string) ([]federation.Summary, error) {
+	all, err := s.Connections.List(ctx, tenantID, federation.Filter{State: federation.Enabled})
+	return slices.DeleteFunc(all, func(c federation.Summary) bool { return c.Kind == federation.SAML }), err
+}
+
+// HomeRealm returns the slug of the connection at which the users with addresses of a domain sign in;
+// empty if there is none. It depends on the domain alone, so it does not reveal accounts.
+func (s *Service) HomeRealm(ctx context.Context, tenantID, email string) (slug string, err error) {
+	c, err := s.Connections.ByDomain(ctx, tenantID, email[strings.LastIndex(email, "@")+1:])
+	if errors.Is(err, federation.ErrNotFound) || err == nil && c.Kind == federation.SAML {
+		return "", nil
+	}
+	return c.Slug, err
+}
+
+// pending is a sign-in between [Service.Begin] and [Service.Complete].
+type pending struct {
+	ConnectionID string               `json:"connection_id"`
+	Party        relyingparty.Pending `json:"party"`
+	Next         string               `json:"next,omitzero"`
+	SessionID    string               `json:"session_id,omitzero"` // in which a link began
+	TestID       string               `json:"test_id,omitzero"`
+}
+
+// Request describes a sign-in.
+type Request struct {
+	Slug      string // of the connection
+	Next      string // the path to which the user returns
+	LoginHint string // the address of the user, if it is known
+	SessionID string // in which a link begins; empty: a sign-in begins
+}
+
+// Begun is a sign-in whose user is at the provider.
+type Begun struct {
+	URL    string // of the provider, to which the browser is sent
+	State  string // identifies the sign-in in the answer
+	Secret string // for the browser alone
+}
+
+// Begin begins a sign-in at a connection. It fails with [federation.ErrNotFound], [ErrDisabled],
+// [ErrUnsupported] or [*relyingparty.Error].
+func (s *Service) Begin(ctx context.Context, t federation.Tenant, r Request) (Begun, error) {
+	c, err := s.Connections.BySlug(ctx, t.ID, r.Slug)
+	if err == nil && c.State != federation.Enabled {
+		err = ErrDisabled
+	}
+	if err != nil {
+		return Begun{}, err
+	}
+	b, err := s.begin(ctx, t, c, pending{Next: r.Next, SessionID: r.SessionID}, relyingparty.Request{LoginHint: r.LoginHint})
+	return b, s.logged(ctx, c, err)
+}
+
+func (s *Service) begin(ctx context.Context, t federation.Tenant, c federation.Connection, p pending, r relyingparty.Request) (b Begun, err error) {
+	provider, err := s.provider(c)
+	if err != nil {
+		return Begun{}, err
+	}
+	r.RedirectURI = c.URLs(t).Callback
+	if b.URL, p.Party, err = s.Providers.Begin(ctx, provider, r); err != nil {
+		return Begun{}, err
+	}
+	p.ConnectionID, b.State = c.ID, p.Party.State
+	b.Secret, _, err = s.tokens.Create(ctx, onetime.New{Kind: kindPending, TenantID: t.ID, Payload: p, For: For})
+	return b, err
+}
+
+// provider returns a connection as package relyingparty uses it.
+func (s *Service) provider(c federation.Connection) (relyingparty.Provider, error) {
+	if c.Kind == federation.SAML {
+		return relyingparty.Provider{}, ErrUnsupported
+	}
+	return s.Connections.Provider(c)
+}
+
+// Outcome is the end of a sign-in or of a test.
+type Outcome struct {
+	Next   string
+	Result *authn.Result // of a sign-in: its next step
+	Test   *Test         // a test that has ended
+}
+
+// Answer is the answer of a provider, as the browser brings it.
+type Answer struct {
+	Slug       string // of the connection whose callback received it
+	Secret     string // of the browser, see [Begun.Secret]
+	Parameters url.Values
+}
+
+// Complete completes a sign-in or a test with the answer of the provider, once. It fails with
+// [ErrExpired], [ErrDisabled] or [*relyingparty.Error], or as [authn.Service.SignInFederated] does.
+func (s *Service) Complete(ctx context.Context, t authn.Tenant, a Answer, d authn.Device) (Outcome, error) {
+	p, c, err := s.take(ctx, t.ID, a, "")
+	if err != nil {
+		return Outcome{Next: p.Next}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, completeFor)
+	defer cancel()
+	i, err := s.finish(ctx, c, p, a.Parameters)
+	if p.TestID != "" {
+		report, err := s.report(ctx, federation.Tenant{ID: t.ID, BaseURL: t.BaseURL}, c, p.TestID, i, err)
+		return Outcome{Test: &Test{ID: p.TestID, State: TestCompleted, Report: report}}, err
+	}
+	if err != nil {
+		return Outcome{Next: p.Next}, s.logged(ctx, c, err)
+	}
+	user, _, err := c.User(i.Claims)
+	if err != nil {
+		return Outcome{Next: p.Next}, err
+	}
+	r, err := s.Accounts.SignInFederated(ctx, t, assertion(c, i, user, p.Next), d)
+	if err == nil && r.Status != authn.LinkRequired {
+		err = s.joinGroups(ctx, t.ID, c, user, r.User.ID)
+	}
+	return Outcome{Next: p.Next, Result: &r}, err
+}
+
+// take returns what an answer completes, once, and its connection: a link that began in a session
+// or, without one, a sign-in or a test.
+func (s *Service) take(ctx context.Context, tenantID string, a Answer, sessionID string) (p pending, c federation.Connection, err error) {
+	token, err := s.tokens.Find(ctx, tenantID, kindPending, a.Secret)
+	if err == nil {
+		err = token.Read(&p)
+	}
+	if err == nil && p.SessionID != sessionID {
+		err = onetime.ErrInvalid
+	}
+	if err == nil {
+		err = s.DB.Tx(ctx, func(tx *sqldb.Tx) error { return onetime.Use(ctx, tx, token) })
+	}
+	if errors.Is(err, onetime.ErrInvalid) {
+		return pending{}, c, ErrExpired
+	}
+	if err != nil {
+		return p, c, err
+	}
+	c, err = s.Connections.Get(ctx, tenantID, p.ConnectionID)
+	switch {
+	case errors.Is(err, federation.ErrNotFound): // deleted meanwhile
+		err = ErrExpired
+	case err != nil:
+	case c.Slug != a.Slug: // the answer of another provider (RFC 9700 §4.4.2.2)
+		err = ErrExpired
+	case p.TestID == "" && c.State != federation.Enabled:
+		err = ErrDisabled
+	}
+	return p, c, err
+}
+
+func (s *Service) finish(ctx context.Context, c federation.Connection, p pending, answer url.Values) (relyingparty.Identity, error) {
+	provider, err := s.provider(c)
+	if err != nil {
+		return relyingparty.Identity{}, err
+	}
+	return s.Providers.Finish(ctx, provider, p.Party, answer)
+}
+
+// CompleteLink links the identity in the answer of a provider with the user of the session in which
+// the link began. It fails with [ErrExpired], [ErrDisabled] or [*relyingparty.Error], or as
+// [authn.Service.Link] does.
+func (s *Service) CompleteLink(ctx context.Context, tenantID string, a Answer, current session.Session) error {
+	p, c, err := s.take(ctx, tenantID, a, current.ID)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, completeFor)
+	defer cancel()
+	i, err := s.finish(ctx, c, p, a.Parameters)
+	if err != nil {
+		return s.logged(ctx, c, err)
+	}
+	return s.Accounts.Link(ctx, external.Identity{
+		TenantID: tenantID, UserID: current.UserID, ConnectionID: c.ID, Slug: c.Slug, Kind: string(c.Kind), Subject: i.Subject, Email: i.Email,
+	})
+}
+
+// assertion returns what a connection asserts about a user, who continues at the path next.
+func assertion(c federation.Connection, i relyingparty.Identity, u federation.User, next string) authn.Assertion {
+	return authn.Assertion{
+		ConnectionID: c.ID, Slug: c.Slug, Kind: string(c.Kind), Subject: i.Subject,
+		Email: u.Email, EmailVerified: u.EmailVerified, Profile: profile(u.Profile),
+		SecondFactor: c.SecondFactor == federation.AcceptSecondFactor && secondFactor(i.AMR, i.ACR),
+		ProviderID:   i.SessionID, Hint: i.IDToken,
+		Provision: c.JITProvisioning, Link: authn.LinkPolicy(c.LinkPolicy), Next: next,
+	}
+}
+
+func profile(p claims.Profile) identity.Profile {
+	return identity.Profile{Name: p.Name, GivenName: p.GivenName, FamilyName: p.FamilyName, Picture: p.Picture, Locale: p.Locale, Attributes: p.Attributes}
+}
+
+// logged logs the details of an error, which are not for the user.
+func (s *Service) logged(ctx context.Context, c federation.Connection, err error) error {
+	if failed, ok := errors.AsType[*relyingparty.Error](err); ok {
+		s.Logger.WarnContext(ctx, "sign-in at connection failed", "tenant", c.TenantID, "connection", c.ID,
+			"class", failed.Class, "step", failed.Step, "detail", failed.Detail, "error", failed.Unwrap(), "request_id", eventlog.OriginOf(ctx).RequestID)
+	}
+	return err
+}

@@ -1,0 +1,3 @@
+-- +goose NO TRANSACTION
+-- +goose Up
+CREATE INDEX IF NOT EXISTS webhook_dead_letters_by_state ON webhook_dead_letters (tenant_id, subscription_id, state, id);
