@@ -79,8 +79,8 @@ func (d *Directory) TenantByHost(ctx context.Context, host string) (Tenant, erro
 	return d.cached(ctx, host, func() (Tenant, error) { return selectTenantByHost(ctx, d.db, host) })
 }
 
-// FirstTenant returns the tenant that was created first, which a development server serves on
-// localhost. It fails with [ErrTenantNotFound] if there is none. The result is at most one
+// FirstTenant returns the first tenant that was created and is not decommissioned, which a
+// development server serves on localhost. It fails with [ErrTenantNotFound] if there is none. The result is at most one
 // [lease.Term] old.
 func (d *Directory) FirstTenant(ctx context.Context) (Tenant, error) {
 	// No host is empty, so the empty key is available.
@@ -97,6 +97,26 @@ func (d *Directory) TenantBySlug(ctx context.Context, slug string) (Tenant, erro
 	return selectTenantBySlug(ctx, d.db, slug)
 }
 
+// MaxPage is how many tenants are listed at once at most.
+const MaxPage = 250
+
+// Tenants lists up to limit tenants after a slug, by slug, in all states.
+func (d *Directory) Tenants(ctx context.Context, after string, limit int) (list []Tenant, err error) {
+	rows, err := d.db.Query(ctx, selectTenants, after, min(limit, MaxPage))
+	if err != nil {
+		return nil, fmt.Errorf("list tenants: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		t, err := scanTenant(rows)
+		if err != nil {
+			return nil, fmt.Errorf("list tenants: %w", err)
+		}
+		list = append(list, t)
+	}
+	return list, rows.Err()
+}
+
 // InactiveTenants lists the ids of the tenants that are not active.
 func (d *Directory) InactiveTenants(ctx context.Context) ([]string, error) {
 	return sqldb.Texts(d.db.Query(ctx, selectInactive))
@@ -104,11 +124,9 @@ func (d *Directory) InactiveTenants(ctx context.Context) ([]string, error) {
 
 // Empty reports, as of the transaction, whether no tenant was ever created.
 func (d *Directory) Empty(ctx context.Context, tx *sqldb.Tx) (bool, error) {
-	_, err := selectFirstTenant(ctx, tx)
-	if errors.Is(err, ErrTenantNotFound) {
-		return true, nil
-	}
-	return false, err
+	var n int64
+	err := tx.QueryRow(ctx, selectAny).Scan(&n)
+	return n == 0, err
 }
 
 // cached returns the result of read for the current version of the tenants.

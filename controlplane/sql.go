@@ -96,7 +96,7 @@ func selectTenantBySlug(ctx context.Context, q querier, slug string) (Tenant, er
 }
 
 func selectFirstTenant(ctx context.Context, q querier) (Tenant, error) {
-	return scanTenant(q.QueryRow(ctx, selectTenant+`ORDER BY created_at, id LIMIT 1`))
+	return scanTenant(q.QueryRow(ctx, selectTenant+`WHERE state <> 'decommissioned' ORDER BY created_at, id LIMIT 1`))
 }
 
 // scanTenant reads the columns of selectTenant.
@@ -134,3 +134,19 @@ const selectPurgeable = `SELECT id FROM tenants WHERE purge_at > 0 AND purge_at 
 
 // updatePurged forgets all of a tenant but its names, which are never used again.
 const updatePurged = `UPDATE tenants SET purge_at = 0, name = '', rate_limits = '' WHERE id = $1 AND purge_at > 0`
+
+// selectAny counts up to one tenant.
+const selectAny = `SELECT COUNT(*) FROM (SELECT id FROM tenants LIMIT 1) AS any_tenant`
+
+func selectOrganizationBySlug(ctx context.Context, q querier, slug string) (o Organization, err error) {
+	var created int64
+	err = q.QueryRow(ctx, `SELECT id, slug, name, created_at FROM organizations WHERE slug = $1`, slug).Scan(&o.ID, &o.Slug, &o.Name, &created)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return Organization{}, ErrOrganizationNotFound
+	}
+	if err != nil {
+		return Organization{}, fmt.Errorf("read organisation: %w", err)
+	}
+	o.CreatedAt = sqldb.Instant(created)
+	return o, nil
+}
