@@ -50,9 +50,9 @@ const order = `
 	engine/authority, identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime < identity;
 	identity < identity/authn, identity/userimport;
 	internal/text < identity/federation/claims;
-	identity/federation/claims, identity/federation/relyingparty, identity/authn < identity/federation;
-	identity/federation < identity/federation/signin;
 	internal/text < identity/federation/serviceprovider;
+	identity/federation/claims, identity/federation/relyingparty, identity/federation/serviceprovider, identity/authn < identity/federation;
+	identity/federation < identity/federation/signin;
 	NONE < oauth/assertion, oauth/dpop, oauth/protocol;
 	internal/sqldb < oauth/internal/storage, oauth/revocation;
 	engine, oauth/protocol < oauth/scope;
