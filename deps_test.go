@@ -21,12 +21,12 @@ import (
 // of their own, and within one name everything goes.
 const order = `
 	# One thing each. The third line keeps rows.
-	NONE < internal/document, internal/fair, internal/geo, internal/id, internal/seal, internal/text, internal/tracing;
+	NONE < internal/document, internal/fair, internal/geo, internal/id, internal/jwks, internal/seal, internal/text, internal/tracing;
 	internal/tracing < internal/outbound, internal/sqldb;
 	internal/id, internal/seal, internal/sqldb < internal/jobs;
 	internal/sqldb < internal/groupcommit;
 	internal/groupcommit, internal/jobs < internal/eventlog, internal/idempotency, internal/notify, internal/ratelimit;
-	internal/document, internal/fair, internal/geo, internal/outbound, internal/text,
+	internal/document, internal/fair, internal/geo, internal/jwks, internal/outbound, internal/text,
 	internal/eventlog, internal/idempotency, internal/notify, internal/ratelimit < internal;
 
 	# Revisioned tuples know no schema, and the schema knows no tuples:
@@ -53,7 +53,8 @@ const order = `
 	internal/text < identity/federation/serviceprovider;
 	identity/federation/claims, identity/federation/relyingparty, identity/federation/serviceprovider, identity/authn < identity/federation;
 	identity/federation < identity/federation/signin;
-	NONE < oauth/assertion, oauth/dpop, oauth/protocol;
+	internal/jwks < oauth/assertion;
+	NONE < oauth/dpop, oauth/protocol;
 	internal/sqldb < oauth/internal/storage, oauth/revocation;
 	engine, oauth/protocol < oauth/scope;
 	internal, oauth/internal/storage, oauth/protocol, oauth/revocation < oauth/keys;
