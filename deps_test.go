@@ -26,8 +26,9 @@ const order = `
 	internal/id, internal/seal, internal/sqldb < internal/jobs;
 	internal/sqldb < internal/groupcommit;
 	internal/groupcommit, internal/jobs < internal/eventlog, internal/idempotency, internal/notify, internal/ratelimit;
+	internal/document, internal/eventlog < internal/samlkeys;
 	internal/document, internal/fair, internal/geo, internal/jwks, internal/outbound, internal/text,
-	internal/eventlog, internal/idempotency, internal/notify, internal/ratelimit < internal;
+	internal/idempotency, internal/notify, internal/ratelimit, internal/samlkeys < internal;
 
 	# Revisioned tuples know no schema, and the schema knows no tuples:
 	# the two meet in the engine, which knows no store.

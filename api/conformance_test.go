@@ -151,6 +151,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"a_deleted_scope_reaches_no_group":                         scopeRace,
 	"settings_take_effect_and_reset":                           tenantSettings,
 	"signing_keys_are_listed_and_rotated":                      signingKeys,
+	"saml_certificates_are_listed_and_rotated":                 samlCertificates,
 	"relying_parties_follow_a_key_rotation":                    keyRotation,
 	"id_tokens_use_the_algorithm_of_the_application":           idTokenAlgorithm,
 	"tokens_from_before_a_restore_are_ignored":                 otherEpoch,
