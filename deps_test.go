@@ -20,8 +20,9 @@ import (
 // each other. A name stands for the folder and all below it that have no name
 // of their own, and within one name everything goes.
 const order = `
-	# One thing each. The third line keeps rows.
+	# One thing each. The fourth line keeps rows.
 	NONE < internal/document, internal/fair, internal/geo, internal/id, internal/jwks, internal/seal, internal/text, internal/tracing;
+	internal/text < internal/samlprotocol;
 	internal/tracing < internal/outbound, internal/sqldb;
 	internal/id, internal/seal, internal/sqldb < internal/jobs;
 	internal/sqldb < internal/groupcommit;
@@ -51,7 +52,7 @@ const order = `
 	engine/authority, identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime < identity;
 	identity < identity/authn, identity/userimport;
 	internal/text < identity/federation/claims;
-	internal/text < identity/federation/serviceprovider;
+	internal/samlprotocol < identity/federation/serviceprovider;
 	identity/federation/claims, identity/federation/relyingparty, identity/federation/serviceprovider, identity/authn < identity/federation;
 	identity/federation < identity/federation/signin;
 	internal/jwks < oauth/assertion;

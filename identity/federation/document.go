@@ -86,7 +86,7 @@ type CertificateDocument struct {
 	NotAfter    document.Timestamp `json:"not_after"`
 }
 
-func documentOf(c serviceprovider.Certificate) CertificateDocument {
+func certificateDocument(c serviceprovider.Certificate) CertificateDocument {
 	return CertificateDocument{c.Fingerprint, document.Timestamp(c.NotAfter)}
 }
 
@@ -126,8 +126,8 @@ func (c Connection) Document(t Tenant) Document {
 			if len(idp.SingleLogout) > 0 {
 				d.IDPSLOURL = &idp.SingleLogout[0].Location
 			}
-			for _, certificate := range c.Metadata.certificates() {
-				d.IDPCertificates = append(d.IDPCertificates, documentOf(certificate))
+			for _, c := range describe(idp) {
+				d.IDPCertificates = append(d.IDPCertificates, certificateDocument(c))
 			}
 		}
 	}

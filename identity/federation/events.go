@@ -69,5 +69,5 @@ func certificateExpiring(ctx context.Context, t Tenant, c Connection, last servi
 	return eventlog.Of(ctx, eventlog.FederationCertificateExpiring, struct {
 		Connection  Document            `json:"connection"`
 		Certificate CertificateDocument `json:"certificate"`
-	}{c.Document(t), documentOf(last)})
+	}{c.Document(t), certificateDocument(last)})
 }

@@ -28,6 +28,7 @@ import (
 	"stonetown/identity"
 	"stonetown/identity/external"
 	"stonetown/identity/federation/relyingparty"
+	"stonetown/identity/federation/serviceprovider"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/jobs"
 	"stonetown/internal/outbound"
@@ -479,36 +480,87 @@ func TestMicrosoftTenant(t *testing.T) {
 	}
 }
 
-// Browsers are sent to the services of an identity provider, which can be within the network of the
-// tenant.
 func TestIdentityProvider(t *testing.T) {
 	now := time.Now()
-	c := certificate(t, now.Add(time.Hour))
-	strict := outbound.New(outbound.Config{})
-	logout := `<SingleLogoutService Binding="` + bindings + `HTTP-POST" Location="https://idp.example.com/slo" ResponseLocation="https://idp.example.com/done"/>`
-	good := entity(`entityID="urn:idp"`, key("", c)+logout+sso)
-	for _, host := range []string{"idp.example.com", "10.1.2.3", "localhost"} {
-		p, err := parseIdentityProvider([]byte(strings.ReplaceAll(good, "idp.example.com", host)), now, strict)
-		if err != nil || p.SingleSignOn[0].Location != "https://"+host+"/sso" || p.SingleLogout[0].ResponseLocation != "https://"+host+"/done" {
-			t.Errorf("%s: %v, %v", host, p, err)
-			continue
-		}
-		if last := (Metadata{IdentityProvider: p}).lastCertificate(); last.NotAfter.Before(now.Add(time.Minute)) || len(last.Fingerprint) != 64 {
-			t.Errorf("last: %v", last)
+	a, b := certificate(t, now.Add(time.Hour)), certificate(t, now.Add(2*time.Hour))
+	named := `entityID="urn:idp"`
+	full := entity(named+` validUntil="2999-01-01T00:00:00Z"`, key("signing", "\n  "+a[:20]+"\n"+a[20:])+key("encryption", b)+key("", b)+key("signing", a)+
+		`<SingleLogoutService Binding="`+bindings+`HTTP-POST" Location="https://idp.example.com/slo" ResponseLocation="https://idp.example.com/done"/><NameIDFormat> urn:x </NameIDFormat>`+
+		`<SingleSignOnService Binding="`+bindings+`SOAP" Location="https://idp.example.com/soap"/>`+sso)
+	p, err := parseIdentityProvider([]byte(full), now, insecure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &serviceprovider.IdentityProvider{
+		EntityID: "urn:idp", SingleSignOn: []serviceprovider.Service{{Binding: bindings + "HTTP-Redirect", Location: "https://idp.example.com/sso"}},
+		ValidUntil:   time.Date(2999, 1, 1, 0, 0, 0, 0, time.UTC),
+		SingleLogout: []serviceprovider.Service{{Binding: bindings + "HTTP-POST", Location: "https://idp.example.com/slo", ResponseLocation: "https://idp.example.com/done"}}, NameIDFormats: []string{"urn:x"}, Certificates: p.Certificates,
+	}
+	if diff := cmp.Diff(want, p); diff != "" || len(p.Certificates) != 2 {
+		t.Errorf("%d certificates; %s", len(p.Certificates), diff)
+	}
+	if last := lastCertificate(p); last.NotAfter.Before(now.Add(time.Hour)) || len(last.Fingerprint) != 64 {
+		t.Errorf("last: %v", last)
+	}
+	good := key("signing", a) + sso
+	group := func(attributes string, entities ...string) string {
+		return `<EntitiesDescriptor xmlns="urn:oasis:names:tc:SAML:2.0:metadata"` + attributes + `>` + strings.Join(entities, "") + `</EntitiesDescriptor>`
+	}
+	sp := `<EntityDescriptor entityID="urn:sp"><SPSSODescriptor ` + protocolAttr + `/></EntityDescriptor>`
+	for name, text := range map[string]string{"a group": group("", sp, entity(named, good)), "a group of groups": group("", group("", entity(named, good)))} {
+		if p, err := parseIdentityProvider([]byte(text), now, insecure); err != nil || p.EntityID != "urn:idp" {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, at := range []string{"/sso", "/slo", "/done"} {
-		for _, url := range []string{"http://idp.example.com", "https://user@idp.example.com", "https://idp.example.com:22", "javascript:alert(1)//"} {
-			if p, err := parseIdentityProvider([]byte(strings.Replace(good, "https://idp.example.com"+at, url+at, 1)), now, strict); err == nil {
-				t.Errorf("%s%s is accepted: %v", url, at, p)
-			}
-		}
+	var many strings.Builder
+	for range 21 {
+		many.WriteString(key("", certificate(t, now.Add(time.Hour))))
 	}
-	for name, text := range map[string]string{"empty": "", "no certificate": entity(`entityID="urn:idp"`, sso), "large": good + strings.Repeat(" ", MaxMetadata)} {
-		if p, err := parseIdentityProvider([]byte(text), now, strict); err == nil {
+	for name, text := range map[string]string{
+		"empty": "", "no XML": "{}", "another root": "<a/>", "another namespace": `<EntityDescriptor entityID="a"/>`, "unclosed": full[:200],
+		"a document type":   "<!DOCTYPE EntityDescriptor>" + full,
+		"entities":          `<!DOCTYPE a [<!ENTITY b "c">]>` + strings.Replace(full, "urn:idp", "&b;", 1),
+		"no entity id":      entity(``, good),
+		"a long entity id":  entity(`entityID="`+strings.Repeat("x", 1025)+`"`, good),
+		"expired":           entity(named+` validUntil="2020-01-01T00:00:00Z"`, good),
+		"an expired group":  group(` validUntil="2020-01-01T00:00:00Z"`, entity(named, good)),
+		"SAML 1.1":          strings.Replace(entity(named, good), "SAML:2.0:protocol", "SAML:1.1:protocol", 1),
+		"two providers":     group("", entity(named, good), entity(`entityID="urn:b"`, good)),
+		"service provider":  group("", sp),
+		"no certificate":    entity(named, sso),
+		"encryption only":   entity(named, key("encryption", a)+sso),
+		"not a certificate": entity(named, key("", "AAAA")+sso), "not base64": entity(named, key("", "?")+sso),
+		"many certificates": entity(named, many.String()+sso),
+		"no sign-on":        entity(named, key("", a)),
+		"a SOAP sign-on":    entity(named, key("", a)+strings.Replace(sso, "HTTP-Redirect", "SOAP", 1)),
+		"a script":          entity(named, key("", a)+strings.Replace(sso, "https://idp.example.com/sso", "javascript:alert(1)", 1)),
+		"a script later":    entity(named, key("", a)+strings.Replace(sso, "/>", ` ResponseLocation="javascript:alert(1)"/>`, 1)),
+		"no location":       entity(named, key("", a)+strings.Replace(sso, "https://idp.example.com/sso", "", 1)),
+		"large":             full + strings.Repeat(" ", MaxMetadata),
+	} {
+		if p, err := parseIdentityProvider([]byte(text), now, insecure); err == nil {
 			t.Errorf("%s is accepted: %v", name, p)
 		}
 	}
+}
+
+// Whatever the document, parsing ends, and what is accepted can be used.
+func FuzzIdentityProvider(f *testing.F) {
+	c := certificate(f, time.Now().Add(time.Hour))
+	f.Add(entity(`entityID="urn:idp"`, key("", c)+sso))
+	f.Add(`<EntitiesDescriptor xmlns="urn:oasis:names:tc:SAML:2.0:metadata"><Signature><Child/></Signature></EntitiesDescriptor>`)
+	f.Add(entity(`entityID="a" validUntil="x" cacheDuration="P1Y"`, sso))
+	f.Add(`<?xml version="1.0" encoding="UTF-16"?><a>&lt;</a>`)
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := parseIdentityProvider([]byte(text), time.Now(), insecure)
+		if err != nil {
+			return
+		}
+		signers, err := p.Signers()
+		if err != nil || len(signers) == 0 || p.EntityID == "" || len(p.SingleSignOn) == 0 || strings.Contains(strings.ToUpper(text), "<!DOCTYPE") && !strings.Contains(text, "<!--") && !strings.Contains(text, "CDATA") {
+			t.Errorf("%v, %v", p, err)
+		}
+	})
 }
 
 // saml creates a connection to a provider of metadata.

@@ -9,8 +9,8 @@ import (
 	"stonetown/internal/outbound"
 )
 
-// parseIdentityProvider parses and validates metadata of a SAML identity provider. Its services can
-// be at all addresses to which this server sends browsers.
+// parseIdentityProvider parses the metadata of a SAML identity provider. It refuses services to
+// which browsers must not be sent.
 func parseIdentityProvider(document []byte, now time.Time, client *outbound.Client) (*serviceprovider.IdentityProvider, error) {
 	p, err := serviceprovider.ParseMetadata(document, now)
 	if err != nil {
@@ -18,7 +18,7 @@ func parseIdentityProvider(document []byte, now time.Time, client *outbound.Clie
 	}
 	for _, s := range slices.Concat(p.SingleSignOn, p.SingleLogout) {
 		for _, at := range []string{s.Location, s.ResponseLocation} {
-			if at == "" {
+			if at == "" { // ResponseLocation is optional
 				continue
 			}
 			if err := checkBrowserURL(client, at); err != nil {
@@ -29,13 +29,9 @@ func parseIdentityProvider(document []byte, now time.Time, client *outbound.Clie
 	return p, nil
 }
 
-// certificates returns descriptions of the signing certificates of a SAML identity provider. Those
-// that are stored are valid.
-func (m Metadata) certificates() []serviceprovider.Certificate {
-	if m.IdentityProvider == nil {
-		return nil
-	}
-	list, err := m.IdentityProvider.Describe()
+// describe returns descriptions of the signing certificates. Those that are stored are valid.
+func describe(p *serviceprovider.IdentityProvider) []serviceprovider.Certificate {
+	list, err := p.Describe()
 	if err != nil {
 		return nil
 	}
@@ -43,8 +39,8 @@ func (m Metadata) certificates() []serviceprovider.Certificate {
 }
 
 // lastCertificate returns the signing certificate that expires last.
-func (m Metadata) lastCertificate() (last serviceprovider.Certificate) {
-	for _, c := range m.certificates() {
+func lastCertificate(p *serviceprovider.IdentityProvider) (last serviceprovider.Certificate) {
+	for _, c := range describe(p) {
 		if c.NotAfter.After(last.NotAfter) {
 			last = c
 		}

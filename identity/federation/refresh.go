@@ -185,9 +185,19 @@ func sameProvider(before, after Metadata) error {
 	return nil
 }
 
-// equal reports whether two readings are of equal metadata.
+// equal reports whether two readings are of equal metadata. The end of its validity, which is new in
+// each reading of some, does not matter.
 func (m Metadata) equal(other Metadata) bool {
-	return reflect.DeepEqual(m.Provider, other.Provider) && reflect.DeepEqual(m.IdentityProvider, other.IdentityProvider)
+	return reflect.DeepEqual(m.Provider, other.Provider) && reflect.DeepEqual(lasting(m.IdentityProvider), lasting(other.IdentityProvider))
+}
+
+func lasting(p *serviceprovider.IdentityProvider) *serviceprovider.IdentityProvider {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	c.ValidUntil = time.Time{}
+	return &c
 }
 
 // expiring returns the signing certificate that expires last, if that is soon and there was no
@@ -196,6 +206,6 @@ func (c Connection) expiring(now time.Time) (last serviceprovider.Certificate, o
 	if c.Metadata.IdentityProvider == nil {
 		return last, false
 	}
-	last = c.Metadata.lastCertificate()
+	last = lastCertificate(c.Metadata.IdentityProvider)
 	return last, now.Add(ExpiryNotice).After(last.NotAfter) && !c.warned.Equal(last.NotAfter)
 }
