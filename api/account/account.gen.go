@@ -470,7 +470,7 @@ type IdentityBegin struct {
 type IdentityBegun struct {
 	Data struct {
 		// Form The fields of the form that the browser posts there; null: it is redirected.
-		Form map[string]string `json:"form"`
+		Form *map[string]string `json:"form"`
 
 		// RedirectTo The address of the identity provider.
 		RedirectTo string `json:"redirect_to"`

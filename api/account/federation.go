@@ -176,10 +176,11 @@ func (h *Handlers) BeginMyIdentity(ctx context.Context, request BeginMyIdentityR
 	body := IdentityBegun{Meta: meta(info)}
 	body.Data.RedirectTo = begun.URL
 	if begun.Form != nil {
-		body.Data.Form = map[string]string{}
+		form := map[string]string{}
 		for name := range begun.Form {
-			body.Data.Form[name] = begun.Form.Get(name)
+			form[name] = begun.Form.Get(name)
 		}
+		body.Data.Form = &form
 	}
 	return BeginMyIdentity200JSONResponse{Body: body}, nil
 }
