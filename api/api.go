@@ -168,7 +168,7 @@ func New(c Config) (http.Handler, error) {
 	(&applications.Handlers{Clients: c.OAuth.Clients, Access: c.OAuth.Access, Cursors: cursors}).Mount(routes, server.Fail)
 	(&scopes.Handlers{Registry: c.Scopes, Cursors: cursors}).Mount(routes, server.Fail)
 	(&settings.Handlers{Service: c.Settings, Keys: c.OAuth.Keys, SAMLKeys: c.SAMLKeys, Cursors: cursors}).Mount(routes, server.Fail)
-	(&federation.Handlers{Registry: c.Connections, Tests: c.SignIns, Cursors: cursors}).Mount(routes, server.Fail)
+	(&federation.Handlers{Registry: c.Connections, SignIns: c.SignIns, Cursors: cursors}).Mount(routes, server.Fail)
 	(&webhooks.Handlers{Service: c.Webhooks, Cursors: cursors, EventTypes: eventTypes}).Mount(routes, server.Fail)
 	(&oauth2.Handlers{
 		Grants: c.OAuth.Grants, Authorization: c.OAuth.Authorization, Tokens: c.OAuth.Tokens, Keys: c.OAuth.Keys, Clients: c.OAuth.Clients,

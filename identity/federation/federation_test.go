@@ -693,6 +693,24 @@ func TestRefreshAtSignIn(t *testing.T) {
 	if p.requested() != 2 {
 		t.Errorf("%d requests", p.requested())
 	}
+	// Concurrent sign-ins share one request, and a failure counts as one.
+	for i, document := range []string{entity(`entityID="urn:idp"`, key("", next)+sso), "fails"} {
+		p.publish(document)
+		f.ahead.Add(int64(MinRefresh))
+		var both sync.WaitGroup
+		for range 10 {
+			both.Go(func() {
+				got, err := f.Refresh(t.Context(), acme.ID, c.ID)
+				if err != nil || len(got.Metadata.IdentityProvider.Certificates) != 1 || got.Metadata.FailingSince.IsZero() != (i == 0) {
+					t.Errorf("%q: %+v, %v", document, got.Metadata, err)
+				}
+			})
+		}
+		both.Wait()
+		if p.requested() != 3+i {
+			t.Errorf("%d requests after %q", p.requested(), document)
+		}
+	}
 	if _, err := f.Refresh(t.Context(), acme.ID, "fed_x"); !errors.Is(err, ErrNotFound) {
 		t.Error(err)
 	}
