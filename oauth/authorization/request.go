@@ -31,6 +31,17 @@ type Request struct {
 	// ResponseMode is how the response reaches the application: empty for the query of its
 	// redirect URI, or [FormPost].
 	ResponseMode string `json:"response_mode,omitempty"`
+	// SAML is the request of a SAML service provider, which has no redirect URI; nil: the
+	// application is an OAuth client.
+	SAML *SAMLRequest `json:"saml,omitempty"`
+}
+
+// SAMLRequest has the members of a request that only a SAML service provider needs. Its response has
+// an assertion instead of a code; package saml makes both.
+type SAMLRequest struct {
+	ID         string `json:"id,omitempty"` // of its message; empty: the user began at the tenant
+	ACSURL     string `json:"acs_url"`      // that gets the response, and is registered
+	RelayState string `json:"relay_state,omitempty"`
 }
 
 // FormPost is the response mode of a form that the browser posts (OAuth 2.0 Form Post Response
@@ -39,7 +50,7 @@ const FormPost = "form_post"
 
 // Refusal returns a refusal in the request's response mode.
 func (r Request) Refusal(code, description string) *RedirectError {
-	return &RedirectError{r.RedirectURI, r.ResponseMode, r.State, code, description}
+	return &RedirectError{r.RedirectURI, r.ResponseMode, r.State, code, description, r.ClientID, r.SAML}
 }
 
 // Prompts reports whether prompt has a value.
@@ -50,6 +61,8 @@ func (r Request) Prompts(value string) bool { return slices.Contains(r.Prompt, v
 type RedirectError struct {
 	RedirectURI, ResponseMode, State string
 	Code, Description                string
+	ClientID                         string
+	SAML                             *SAMLRequest // nil: the application is an OAuth client
 }
 
 func (e *RedirectError) Error() string { return e.Code + ": " + e.Description }

@@ -1,11 +1,14 @@
 package client
 
 import (
+	"context"
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
 	"slices"
 	"strings"
+
+	"stonetown/internal/sqldb"
 )
 
 // ServiceProvider is an application that gets SAML 2.0 assertions about users.
@@ -95,6 +98,19 @@ func (p ServiceProvider) validate() error {
 		}
 	}
 	return nil
+}
+
+// validateEntityID refuses the entity id of another application: the issuer of a message must lead to
+// one application.
+func (a Application) validateEntityID(ctx context.Context, tx *sqldb.Tx) error {
+	other, err := SelectByEntityID(ctx, tx, a.TenantID, a.ServiceProvider.EntityID)
+	switch {
+	case IsNotFound(err) || err == nil && other.ID == a.ID:
+		return nil
+	case err != nil:
+		return err
+	}
+	return &ValidationError{"entity_id", "taken", "is the entity id of another application"}
 }
 
 func validCertificate(text string) bool {
