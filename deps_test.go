@@ -20,8 +20,9 @@ import (
 // each other. A name stands for the folder and all below it that have no name
 // of their own, and within one name everything goes.
 const order = `
-	# One thing each. The third line keeps rows.
+	# One thing each. The fourth line keeps rows.
 	NONE < internal/document, internal/fair, internal/geo, internal/id, internal/seal, internal/text, internal/tracing;
+	internal/text < internal/samlprotocol;
 	internal/tracing < internal/outbound, internal/sqldb;
 	internal/id, internal/seal, internal/sqldb < internal/jobs;
 	internal/sqldb < internal/groupcommit;
@@ -51,9 +52,9 @@ const order = `
 	engine/authority, identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime < identity;
 	identity < identity/authn, identity/userimport;
 	internal/text < identity/federation/claims;
-	identity/federation/claims, identity/federation/relyingparty, identity/authn < identity/federation;
+	internal/samlprotocol < identity/federation/serviceprovider;
+	identity/federation/claims, identity/federation/relyingparty, identity/federation/serviceprovider, identity/authn < identity/federation;
 	identity/federation < identity/federation/signin;
-	internal/text < identity/federation/serviceprovider;
 	NONE < oauth/assertion, oauth/dpop, oauth/protocol;
 	internal/sqldb < oauth/internal/storage, oauth/revocation;
 	engine, oauth/protocol < oauth/scope;
@@ -64,6 +65,7 @@ const order = `
 	oauth/token < oauth/grants, oauth/authorization;
 	oauth/grants, oauth/authorization < oauth;
 	oauth, tuplestore/sqlstore < oauth/oauthtest;
+	internal/samlprotocol < oauth/saml/identityprovider;
 	NONE < webhooks/signature;
 	engine, webhooks/signature < webhooks/subscription;
 	webhooks/subscription < webhooks/delivery;

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"time"
 
+	"stonetown/identity/federation/serviceprovider"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/jobs"
 	"stonetown/internal/sqldb"
@@ -177,17 +178,27 @@ func sameProvider(before, after Metadata) error {
 	return nil
 }
 
-// equal reports whether two readings are of equal metadata.
+// equal reports whether two readings are of equal metadata. The end of its validity, which is new in
+// each reading of some, does not matter.
 func (m Metadata) equal(other Metadata) bool {
-	return reflect.DeepEqual(m.Provider, other.Provider) && reflect.DeepEqual(m.IdentityProvider, other.IdentityProvider)
+	return reflect.DeepEqual(m.Provider, other.Provider) && reflect.DeepEqual(lasting(m.IdentityProvider), lasting(other.IdentityProvider))
+}
+
+func lasting(p *serviceprovider.IdentityProvider) *serviceprovider.IdentityProvider {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	c.ValidUntil = time.Time{}
+	return &c
 }
 
 // expiring returns the signing certificate that expires last, if that is soon and there was no
 // event about it.
-func (c Connection) expiring(now time.Time) (last Certificate, ok bool) {
+func (c Connection) expiring(now time.Time) (last serviceprovider.Certificate, ok bool) {
 	if c.Metadata.IdentityProvider == nil {
 		return last, false
 	}
-	last = c.Metadata.IdentityProvider.lastCertificate()
+	last = lastCertificate(c.Metadata.IdentityProvider)
 	return last, now.Add(ExpiryNotice).After(last.NotAfter) && !c.warned.Equal(last.NotAfter)
 }
