@@ -62,7 +62,9 @@ const order = `
 	engine/authority, oauth/assertion, oauth/dpop, oauth/keys, oauth/scope < oauth/client;
 	oauth/client < oauth/access;
 	oauth/access < oauth/token;
-	oauth/token < oauth/grants, oauth/authorization;
+	oauth/token < oauth/grants;
+	oauth/token, oauth/saml/identityprovider < oauth/authorization;
+	oauth/authorization < oauth/saml;
 	oauth/grants, oauth/authorization < oauth;
 	oauth, tuplestore/sqlstore < oauth/oauthtest;
 	internal/samlprotocol < oauth/saml/identityprovider;
@@ -86,7 +88,7 @@ const order = `
 	api/resources < api/authzen;
 	api/profile < api/people;
 	api/people, oauth/authorization, identity/federation/signin < api/account;
-	api/account, oauth < api/oauth2;
+	api/account, oauth, oauth/saml < api/oauth2;
 	api/webhooks, api/federation, api/pages, api/scopes, api/settings, api/authzen, api/applications, api/oauth2 < api;
 
 	# The composition of all packages, which the program and the tests of api open.

@@ -205,6 +205,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"a_mapping_is_tried_without_a_sign_in":                     mappingPreview,
 	"a_provider_is_set_by_callers_with_all_scopes":             connectionRights,
 	"a_tenant_has_two_hundred_connections":                     connectionLimit,
+	"saml_applications_sign_users_in":                          samlSignOn,
 	"discovery_describes_the_endpoints":                        discovery,
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"stonetown/oauth/client"
 	"stonetown/oauth/protocol"
+	"stonetown/oauth/saml/identityprovider"
 	"stonetown/oauth/token"
 )
 
@@ -31,17 +32,9 @@ type Request struct {
 	// ResponseMode is how the response reaches the application: empty for the query of its
 	// redirect URI, or [FormPost].
 	ResponseMode string `json:"response_mode,omitempty"`
-	// SAML is the request of a SAML service provider, which has no redirect URI; nil: the
-	// application is an OAuth client.
-	SAML *SAMLRequest `json:"saml,omitempty"`
-}
-
-// SAMLRequest has the members of a request that only a SAML service provider needs. Its response has
-// an assertion instead of a code; package saml makes both.
-type SAMLRequest struct {
-	ID         string `json:"id,omitempty"` // of its message; empty: the user began at the tenant
-	ACSURL     string `json:"acs_url"`      // that gets the response, and is registered
-	RelayState string `json:"relay_state,omitempty"`
+	// SAML is the request of a SAML service provider, to which package saml responds instead of
+	// [Service.IssueCode]; nil: the application is an OAuth client.
+	SAML *identityprovider.Request `json:"saml,omitempty"`
 }
 
 // FormPost is the response mode of a form that the browser posts (OAuth 2.0 Form Post Response
@@ -62,7 +55,7 @@ type RedirectError struct {
 	RedirectURI, ResponseMode, State string
 	Code, Description                string
 	ClientID                         string
-	SAML                             *SAMLRequest // nil: the application is an OAuth client
+	SAML                             *identityprovider.Request // see [Request]
 }
 
 func (e *RedirectError) Error() string { return e.Code + ": " + e.Description }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
@@ -83,8 +84,15 @@ func (p ServiceProvider) validate() error {
 		return &ValidationError{"certificate", "required", "is required for encrypt_assertion and signed_requests"}
 	case len(p.AttributeStatements) > maxAttributes:
 		return &ValidationError{"attribute_statements", "too_many", fmt.Sprintf("must be at most %d", maxAttributes)}
-	case p.Certificate != "" && !validCertificate(p.Certificate):
-		return &ValidationError{"certificate", "invalid", "must be one X.509 certificate in PEM"}
+	}
+	if p.Certificate != "" {
+		certificate, ok := parseCertificate(p.Certificate)
+		if !ok {
+			return &ValidationError{"certificate", "invalid", "must be one X.509 certificate in PEM"}
+		}
+		if _, ok := certificate.PublicKey.(*rsa.PublicKey); p.EncryptAssertion && !ok {
+			return &ValidationError{"certificate", "invalid", "must have an RSA key for encrypt_assertion"}
+		}
 	}
 	for _, a := range p.AttributeStatements {
 		known := slices.Contains(attributeValues, a.Value) || strings.HasPrefix(a.Value, "attributes.") && len(a.Value) > len("attributes.")
@@ -113,14 +121,15 @@ func (a Application) validateEntityID(ctx context.Context, tx *sqldb.Tx) error {
 	return &ValidationError{"entity_id", "taken", "is the entity id of another application"}
 }
 
-func validCertificate(text string) bool {
+// parseCertificate reads one certificate in PEM.
+func parseCertificate(text string) (*x509.Certificate, bool) {
 	if len(text) > maxCertificate {
-		return false
+		return nil, false
 	}
 	block, rest := pem.Decode([]byte(text))
 	if block == nil || block.Type != "CERTIFICATE" || len(strings.TrimSpace(string(rest))) > 0 {
-		return false
+		return nil, false
 	}
-	_, err := x509.ParseCertificate(block.Bytes)
-	return err == nil
+	certificate, err := x509.ParseCertificate(block.Bytes)
+	return certificate, err == nil
 }
