@@ -21,14 +21,14 @@ import (
 // of their own, and within one name everything goes.
 const order = `
 	# One thing each. The fourth line keeps rows.
-	NONE < internal/document, internal/fair, internal/geo, internal/id, internal/seal, internal/text, internal/tracing;
+	NONE < internal/document, internal/fair, internal/geo, internal/id, internal/jwks, internal/lease, internal/seal, internal/text, internal/tracing;
 	internal/text < internal/samlprotocol;
 	internal/tracing < internal/outbound, internal/sqldb;
 	internal/id, internal/seal, internal/sqldb < internal/jobs;
 	internal/sqldb < internal/groupcommit;
 	internal/groupcommit, internal/jobs < internal/eventlog, internal/idempotency, internal/notify, internal/ratelimit;
 	internal/document, internal/eventlog < internal/samlkeys;
-	internal/document, internal/fair, internal/geo, internal/outbound, internal/text,
+	internal/document, internal/fair, internal/geo, internal/jwks, internal/lease, internal/outbound, internal/text,
 	internal/idempotency, internal/notify, internal/ratelimit, internal/samlkeys < internal;
 
 	# Revisioned tuples know no schema, and the schema knows no tuples:
@@ -55,8 +55,10 @@ const order = `
 	internal/samlprotocol < identity/federation/serviceprovider;
 	identity/federation/claims, identity/federation/relyingparty, identity/federation/serviceprovider, identity/authn < identity/federation;
 	identity/federation < identity/federation/signin;
-	NONE < oauth/assertion, oauth/dpop, oauth/protocol;
-	internal/sqldb < oauth/internal/storage, oauth/revocation;
+	internal/jwks < oauth/assertion;
+	NONE < oauth/dpop, oauth/protocol;
+	internal/sqldb < oauth/internal/storage;
+	internal/lease, internal/sqldb < oauth/revocation;
 	engine, oauth/protocol < oauth/scope;
 	internal, oauth/internal/storage, oauth/protocol, oauth/revocation < oauth/keys;
 	engine/authority, oauth/assertion, oauth/dpop, oauth/keys, oauth/scope < oauth/client;
