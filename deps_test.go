@@ -64,12 +64,12 @@ const order = `
 	engine/authority, oauth/assertion, oauth/dpop, oauth/keys, oauth/scope < oauth/client;
 	oauth/client < oauth/access;
 	oauth/access < oauth/token;
+	internal/samlprotocol < oauth/saml/identityprovider;
 	oauth/token < oauth/grants;
 	oauth/token, oauth/saml/identityprovider < oauth/authorization;
 	oauth/authorization < oauth/saml;
 	oauth/grants, oauth/authorization < oauth;
 	oauth, tuplestore/sqlstore < oauth/oauthtest;
-	internal/samlprotocol < oauth/saml/identityprovider;
 	NONE < webhooks/signature;
 	engine, webhooks/signature < webhooks/subscription;
 	webhooks/subscription < webhooks/delivery;
