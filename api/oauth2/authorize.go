@@ -132,11 +132,14 @@ type step struct {
 // authenticate returns the step that the authentication of a request requires.
 func (h *Handlers) authenticate(ctx context.Context, requestID string, pending authorization.PendingRequest, current session.Session, signedIn bool) (step, error) {
 	request := pending.Request
-	// A factor that was proved after the request came is recent enough.
+	// A factor that was proved after the request came is recent enough. A session that began since
+	// is that of the user's choice, although the user may have authenticated at another provider
+	// before.
 	fresh := signedIn && requestID != "" && !current.AuthTime.Before(pending.CreatedAt)
+	chosen := fresh || signedIn && requestID != "" && !current.CreatedAt.Before(pending.CreatedAt)
 	again := (request.Prompts("login") || request.Prompts("create")) && !fresh
 	another := signedIn && request.UserID != "" && current.UserID != request.UserID
-	again = again || another && !fresh || signedIn && request.MaxAge >= 0 && !fresh && time.Since(current.AuthTime) > time.Duration(request.MaxAge)*time.Second
+	again = again || another && !chosen || signedIn && request.MaxAge >= 0 && !fresh && time.Since(current.AuthTime) > time.Duration(request.MaxAge)*time.Second
 	switch {
 	case !signedIn || again:
 		page := "/auth/sign-in"
@@ -146,7 +149,7 @@ func (h *Handlers) authenticate(ctx context.Context, requestID string, pending a
 		return step{page: page, refusal: protocol.LoginRequired}, nil
 	case another:
 		return step{}, request.Refusal(protocol.LoginRequired, "the signed-in user is not the user that id_token_hint names")
-	case request.Prompts("select_account") && !fresh && pending.Answer.SessionID != current.ID:
+	case request.Prompts("select_account") && !chosen && pending.Answer.SessionID != current.ID:
 		return step{page: "/auth/select-account", refusal: protocol.InteractionRequired, storesAnswer: true}, nil
 	case current.MustEnrol:
 		return step{page: enrolPage, refusal: protocol.InteractionRequired}, nil

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-func signInForm(v *visit) error { return v.signInWith(nil) }
+func signInForm(v *visit) error { return v.signInWith(v.failure()) }
 
 func (v *visit) signInWith(p *problem) error {
 	policy, err := v.policy()

@@ -143,7 +143,7 @@ func (s *Service) BeginTest(ctx context.Context, t federation.Tenant, slug, secr
 	if err != nil {
 		return Begun{}, err
 	}
-	b, err := s.begin(ctx, t, c, pending{TestID: p.TestID}, relyingparty.Request{})
+	b, err := s.begin(ctx, t, c, pending{TestID: p.TestID}, "", Demands{})
 	if failed, ok := errors.AsType[*relyingparty.Error](err); ok {
 		if _, err := s.report(ctx, t, c, p.TestID, relyingparty.Identity{}, failed); err != nil {
 			return Begun{}, err

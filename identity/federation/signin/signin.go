@@ -118,6 +118,7 @@ type Request struct {
 	Slug      string // of the connection
 	Next      string // the path to which the user returns
 	LoginHint string // the address of the user, if it is known
+	Demands   Demands
 	SessionID string // in which a link begins; empty: a sign-in begins
 }
 
@@ -138,16 +139,20 @@ func (s *Service) Begin(ctx context.Context, t federation.Tenant, r Request) (Be
 	if err != nil {
 		return Begun{}, err
 	}
-	b, err := s.begin(ctx, t, c, pending{Next: r.Next, SessionID: r.SessionID}, relyingparty.Request{LoginHint: r.LoginHint})
+	b, err := s.begin(ctx, t, c, pending{Next: r.Next, SessionID: r.SessionID}, r.LoginHint, r.Demands)
 	return b, s.logged(ctx, c, err)
 }
 
-func (s *Service) begin(ctx context.Context, t federation.Tenant, c federation.Connection, p pending, r relyingparty.Request) (b Begun, err error) {
+func (s *Service) begin(ctx context.Context, t federation.Tenant, c federation.Connection, p pending, loginHint string, d Demands) (b Begun, err error) {
 	provider, err := s.provider(c)
 	if err != nil {
 		return Begun{}, err
 	}
-	r.RedirectURI = c.URLs(t).Callback
+	r, err := s.request(ctx, c, provider, d)
+	if err != nil {
+		return Begun{}, err
+	}
+	r.RedirectURI, r.LoginHint = c.URLs(t).Callback, loginHint
 	if b.URL, p.Party, err = s.Providers.Begin(ctx, provider, r); err != nil {
 		return Begun{}, err
 	}
@@ -199,10 +204,9 @@ func (s *Service) Complete(ctx context.Context, t authn.Tenant, a Answer, d auth
 	if err != nil {
 		return Outcome{Next: p.Next}, err
 	}
-	r, err := s.Accounts.SignInFederated(ctx, t, assertion(c, i, user, p.Next), d)
-	if err == nil && r.Status != authn.LinkRequired {
-		err = s.joinGroups(ctx, t.ID, c, user, r.User.ID)
-	}
+	proved := assertion(c, i, user, p.Next)
+	proved.AuthTime = authTime(i.AuthTime, p.Party.Begun, s.now())
+	r, err := s.Accounts.SignInFederated(ctx, t, proved, d)
 	return Outcome{Next: p.Next, Result: &r}, err
 }
 
@@ -272,7 +276,7 @@ func assertion(c federation.Connection, i relyingparty.Identity, u federation.Us
 		Email: u.Email, EmailVerified: u.EmailVerified, Profile: profile(u.Profile),
 		SecondFactor: c.SecondFactor == federation.AcceptSecondFactor && secondFactor(i.AMR, i.ACR),
 		ProviderID:   i.SessionID, Hint: i.IDToken,
-		Provision: c.JITProvisioning, Link: authn.LinkPolicy(c.LinkPolicy), Next: next,
+		Provision: c.JITProvisioning, Link: authn.LinkPolicy(c.LinkPolicy), Groups: u.GroupIDs, Next: next,
 	}
 }
 
