@@ -30,6 +30,8 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"demands_of_applications_reach_the_provider":               federatedDemands,
 	"a_sign_in_that_waits_ends_with_its_connection":            federatedSteps,
 	"an_identity_is_unlinked_after_a_recent_sign_in":           unlinkingWithoutFactors,
+	"a_sign_out_leads_through_the_provider":                    federatedLogout,
+	"logout_tokens_end_sessions":                               logoutTokens,
 	"relations_lead_to_access":                                 firstSteps,
 	"resource_types_come_back_as_defined":                      types,
 	"invalid_types_are_refused_with_a_path":                    invalidTypes,
@@ -1044,7 +1046,7 @@ func isolation(t *testing.T, w *world, c *client) {
 
 // forPeople reports whether an operation answers with pages.
 func forPeople(target string) bool {
-	return strings.HasPrefix(target, "/oauth2/authorize") || target == logoutPath || strings.HasSuffix(target, "/start")
+	return strings.HasPrefix(target, "/oauth2/authorize") || target == logoutPath || strings.HasSuffix(target, "/start") || strings.HasSuffix(target, "/logged-out")
 }
 
 func tenantStates(t *testing.T, w *world, c *client) {

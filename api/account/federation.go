@@ -26,6 +26,9 @@ type Federation interface {
 	BeginTest(ctx context.Context, t federation.Tenant, slug, secret string) (signin.Begun, error)
 	Complete(ctx context.Context, t authn.Tenant, a signin.Answer, d authn.Device) (signin.Outcome, error)
 	CompleteLink(ctx context.Context, tenantID string, a signin.Answer, current session.Session) error
+	BeginLogout(ctx context.Context, t federation.Tenant, sessionID, next string) (signin.Begun, error)
+	FinishLogout(ctx context.Context, tenantID, slug, state, secret string) (next string, err error)
+	EndByToken(ctx context.Context, tenantID, slug, token string) error
 }
 
 func federationTenant(info *web.RequestInfo) federation.Tenant {

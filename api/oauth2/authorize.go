@@ -241,17 +241,22 @@ func (h *Handlers) answer(w http.ResponseWriter, r *http.Request, to, mode, stat
 	}
 }
 
-// redirect redirects to a URI and keeps its query (RFC 6749 §3.1.2). The status never repeats
-// a POST (RFC 9700 §4.12).
-func redirect(w http.ResponseWriter, r *http.Request, to string, query url.Values) {
+// with returns a URI with more parameters, and keeps its query (RFC 6749 §3.1.2).
+func with(to string, query url.Values) string {
 	separator := "?"
 	switch {
 	case len(query) == 0:
-		separator = ""
+		return to
 	case strings.Contains(to, "?"):
 		separator = "&"
 	}
-	w.Header().Set("Location", to+separator+query.Encode())
+	return to + separator + query.Encode()
+}
+
+// redirect redirects to a URI with more parameters. The status never repeats a POST (RFC 9700
+// §4.12).
+func redirect(w http.ResponseWriter, r *http.Request, to string, query url.Values) {
+	w.Header().Set("Location", with(to, query))
 	status := http.StatusFound
 	if r.Method == http.MethodPost {
 		status = http.StatusSeeOther

@@ -1,13 +1,17 @@
 package authn
 
 import (
+	"context"
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"stonetown/identity"
 	"stonetown/identity/external"
 	"stonetown/identity/factor"
+	"stonetown/identity/session"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/sqldb"
 )
@@ -280,6 +284,61 @@ func TestFederatedSignInOfDisabled(t *testing.T) {
 	}))
 	_, err = w.federated(assertion())
 	w.wantErr("linked", err, ErrDisabled)
+}
+
+// A sign-out at a provider ends the sessions that began there: of a session of the provider, of a
+// subject, or of both.
+func TestEndAtProvider(t *testing.T) {
+	w := open(t)
+	begin := func(connection, subject, sid string) session.Session {
+		t.Helper()
+		a := assertion()
+		a.ConnectionID, a.Slug, a.Subject, a.Email, a.ProviderID = connection, connection, subject, subject+"@example.com", sid
+		r, err := w.federated(a)
+		w.must(err)
+		return r.Session
+	}
+	alive := func(s session.Session) bool {
+		t.Helper()
+		_, err := w.ByID(t.Context(), tenantA.ID, s.ID)
+		if err != nil && !errors.Is(err, session.ErrEnded) {
+			t.Fatal(err)
+		}
+		return err == nil
+	}
+	for _, test := range []struct {
+		what string
+		at   AtProvider
+		want string // the sessions that end
+	}{
+		{"a session of the provider", AtProvider{ConnectionID: "con_a", ProviderIDs: []string{"s1"}}, "ann1 bob1"},
+		{"a session of a subject", AtProvider{ConnectionID: "con_a", Subject: "ann", ProviderIDs: []string{"s1"}}, "ann1"},
+		{"sessions of a subject", AtProvider{ConnectionID: "con_a", Subject: "ann", ProviderIDs: []string{"s1", "s2", "s3"}}, "ann1 ann2"},
+		{"a subject", AtProvider{ConnectionID: "con_a", Subject: "ann"}, "ann1 ann2"},
+		{"an unknown session", AtProvider{ConnectionID: "con_a", Subject: "ann", ProviderIDs: []string{"s3"}}, ""},
+		{"no session", AtProvider{ConnectionID: "con_a", Subject: "ann", ProviderIDs: []string{""}}, ""},
+		{"an unknown subject", AtProvider{ConnectionID: "con_a", Subject: "cid"}, ""},
+		{"another connection", AtProvider{ConnectionID: "con_b", Subject: "ann"}, "other"},
+		{"nobody", AtProvider{ConnectionID: "con_a"}, ""},
+	} {
+		all := map[string]session.Session{
+			"ann1": begin("con_a", "ann", "s1"), "ann2": begin("con_a", "ann", "s2"), "bob1": begin("con_a", "bob", "s1"), "other": begin("con_b", "ann", "s1"),
+		}
+		refused := errors.New("refused")
+		w.wantErr(test.what, w.EndAtProvider(t.Context(), tenantA.ID, test.at, func(context.Context, *sqldb.Tx) error { return refused }), refused)
+		for name, s := range all {
+			if !alive(s) {
+				t.Errorf("%s: %s ended, although it was refused", test.what, name)
+			}
+		}
+		w.must(w.EndAtProvider(t.Context(), tenantA.ID, test.at, func(context.Context, *sqldb.Tx) error { return nil }))
+		for name, s := range all {
+			if ends := slices.Contains(strings.Fields(test.want), name); alive(s) == ends {
+				t.Errorf("%s: %s ended: %t", test.what, name, !ends)
+			}
+			w.must(w.SignOut(t.Context(), s, false))
+		}
+	}
 }
 
 // The sessions that began at a session of a provider are found by it.

@@ -56,6 +56,8 @@ type Connections interface {
 type Accounts interface {
 	SignInFederated(ctx context.Context, t authn.Tenant, a authn.Assertion, d authn.Device) (authn.Result, error)
 	Link(ctx context.Context, i external.Identity) error
+	SessionAtProvider(ctx context.Context, tenantID, sessionID string) (external.Session, error)
+	EndAtProvider(ctx context.Context, tenantID string, at authn.AtProvider, also func(ctx context.Context, tx *sqldb.Tx) error) error
 }
 
 // Groups is the part of [identity.Directory] that the package uses.
