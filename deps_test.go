@@ -20,14 +20,16 @@ import (
 // each other. A name stands for the folder and all below it that have no name
 // of their own, and within one name everything goes.
 const order = `
-	# One thing each. The third line keeps rows.
-	NONE < internal/document, internal/fair, internal/geo, internal/id, internal/seal, internal/text, internal/tracing;
+	# One thing each. The fourth line keeps rows.
+	NONE < internal/document, internal/fair, internal/geo, internal/id, internal/jwks, internal/seal, internal/text, internal/tracing;
+	internal/text < internal/samlprotocol;
 	internal/tracing < internal/outbound, internal/sqldb;
 	internal/id, internal/seal, internal/sqldb < internal/jobs;
 	internal/sqldb < internal/groupcommit;
 	internal/groupcommit, internal/jobs < internal/eventlog, internal/idempotency, internal/notify, internal/ratelimit;
-	internal/document, internal/fair, internal/geo, internal/outbound, internal/text,
-	internal/eventlog, internal/idempotency, internal/notify, internal/ratelimit < internal;
+	internal/document, internal/eventlog < internal/samlkeys;
+	internal/document, internal/fair, internal/geo, internal/jwks, internal/outbound, internal/text,
+	internal/idempotency, internal/notify, internal/ratelimit, internal/samlkeys < internal;
 
 	# Revisioned tuples know no schema, and the schema knows no tuples:
 	# the two meet in the engine, which knows no store.
@@ -50,10 +52,11 @@ const order = `
 	engine/authority, identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime < identity;
 	identity < identity/authn, identity/userimport;
 	internal/text < identity/federation/claims;
-	identity/federation/claims, identity/federation/relyingparty, identity/authn < identity/federation;
+	internal/samlprotocol < identity/federation/serviceprovider;
+	identity/federation/claims, identity/federation/relyingparty, identity/federation/serviceprovider, identity/authn < identity/federation;
 	identity/federation < identity/federation/signin;
-	internal/text < identity/federation/serviceprovider;
-	NONE < oauth/assertion, oauth/dpop, oauth/protocol;
+	internal/jwks < oauth/assertion;
+	NONE < oauth/dpop, oauth/protocol;
 	internal/sqldb < oauth/internal/storage, oauth/revocation;
 	engine, oauth/protocol < oauth/scope;
 	internal, oauth/internal/storage, oauth/protocol, oauth/revocation < oauth/keys;

@@ -105,7 +105,8 @@ type Scopes interface {
 }
 
 // Config configures the interface. Engine, Resources, Tenants, Users,
-// Authn, Importer, Scopes, OAuth, Settings, Connections, SignIns, Webhooks and CursorKey are required.
+// Authn, Importer, Scopes, OAuth, Settings, Connections, SignIns, Webhooks,
+// SAMLKeys and CursorKey are required.
 type Config struct {
 	Engine      Engine
 	Resources   resources.Store
@@ -118,6 +119,7 @@ type Config struct {
 	Connections federation.Registry
 	SignIns     *signin.Service // at connections
 	Webhooks    webhooks.Service
+	SAMLKeys    settings.SAMLKeys
 
 	// CursorKey encrypts the cursors of lists: 32 random bytes, the same in all processes
 	// of a deployment. A new key invalidates the cursors of lists in progress.
@@ -138,8 +140,8 @@ type Config struct {
 
 // New returns the handler of all tenants' hosts.
 func New(c Config) (http.Handler, error) {
-	if c.Engine == nil || c.Resources == nil || c.Users == nil || c.Authn == nil || c.Importer == nil || c.Scopes == nil || c.OAuth == (OAuth{}) || c.Settings == nil || c.Connections == nil || c.Webhooks == nil || c.GeoIP == nil {
-		return nil, errors.New("api: Config.Engine, Resources, Users, Authn, Importer, Scopes, OAuth, Settings, Connections, Webhooks and GeoIP are required")
+	if c.Engine == nil || c.Resources == nil || c.Users == nil || c.Authn == nil || c.Importer == nil || c.Scopes == nil || c.OAuth == (OAuth{}) || c.Settings == nil || c.Connections == nil || c.Webhooks == nil || c.SAMLKeys == nil || c.GeoIP == nil {
+		return nil, errors.New("api: Config.Engine, Resources, Users, Authn, Importer, Scopes, OAuth, Settings, Connections, Webhooks, SAMLKeys and GeoIP are required")
 	}
 	cursors, err := web.NewCursors(c.CursorKey)
 	if err != nil {
@@ -165,8 +167,8 @@ func New(c Config) (http.Handler, error) {
 	(&people.Handlers{Directory: c.Users, Access: c.Authn, GeoIP: c.GeoIP, Importer: c.Importer, Authorizations: c.OAuth.Access, Cursors: cursors}).Mount(routes, server.Fail)
 	(&applications.Handlers{Clients: c.OAuth.Clients, Access: c.OAuth.Access, Cursors: cursors}).Mount(routes, server.Fail)
 	(&scopes.Handlers{Registry: c.Scopes, Cursors: cursors}).Mount(routes, server.Fail)
-	(&settings.Handlers{Service: c.Settings, Keys: c.OAuth.Keys, Cursors: cursors}).Mount(routes, server.Fail)
-	(&federation.Handlers{Registry: c.Connections, Tests: c.SignIns, Cursors: cursors}).Mount(routes, server.Fail)
+	(&settings.Handlers{Service: c.Settings, Keys: c.OAuth.Keys, SAMLKeys: c.SAMLKeys, Cursors: cursors}).Mount(routes, server.Fail)
+	(&federation.Handlers{Registry: c.Connections, SignIns: c.SignIns, Cursors: cursors}).Mount(routes, server.Fail)
 	(&webhooks.Handlers{Service: c.Webhooks, Cursors: cursors, EventTypes: eventTypes}).Mount(routes, server.Fail)
 	(&oauth2.Handlers{
 		Grants: c.OAuth.Grants, Authorization: c.OAuth.Authorization, Tokens: c.OAuth.Tokens, Keys: c.OAuth.Keys, Clients: c.OAuth.Clients,

@@ -15,6 +15,7 @@ import (
 	"stonetown/internal/idempotency"
 	"stonetown/internal/jobs"
 	"stonetown/internal/ratelimit"
+	"stonetown/internal/samlkeys"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth"
 	"stonetown/tuplestore/sqlstore"
@@ -40,6 +41,7 @@ func migrations() []sqldb.Migrations {
 		idempotency.Migrations(),
 		jobs.Migrations(),
 		ratelimit.Migrations(),
+		samlkeys.Migrations(),
 		webhooks.Migrations(),
 	}
 }

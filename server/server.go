@@ -43,6 +43,7 @@ import (
 	"stonetown/internal/notify"
 	"stonetown/internal/outbound"
 	"stonetown/internal/ratelimit"
+	"stonetown/internal/samlkeys"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 	"stonetown/internal/tracing"
@@ -209,6 +210,8 @@ func (s *Server) compose(c Config) (err error) {
 		return err
 	}
 
+	samlKeys := samlkeys.NewStore(samlkeys.Config{DB: s.DB, Seal: c.MasterKey, Clock: c.Clock, Logger: c.Logger})
+
 	rights := authority.New(s.Engine, scope.Administrative)
 	scopes := scope.NewRegistry(s.DB, s.Engine)
 	s.Users, err = identity.New(identity.Config{
@@ -234,7 +237,8 @@ func (s *Server) compose(c Config) (err error) {
 		Outbound: c.Outbound, Providers: providers, Clock: c.Clock, Logger: c.Logger,
 	})
 	signIns := signin.New(signin.Config{
-		DB: s.DB, Seal: c.MasterKey, Connections: s.Connections, Accounts: s.Authn, Groups: s.Users, Providers: providers, Clock: c.Clock, Logger: c.Logger,
+		DB: s.DB, Seal: c.MasterKey, Connections: s.Connections, Accounts: s.Authn, Groups: s.Users, Providers: providers,
+		Keys: serviceProviderKeys{samlKeys}, Clock: c.Clock, Logger: c.Logger,
 	})
 	s.Authn.UseConnections(signIns)
 	s.OAuth, err = oauth.New(oauth.Config{
@@ -267,6 +271,7 @@ func (s *Server) compose(c Config) (err error) {
 		Connections:     s.Connections,
 		SignIns:         signIns,
 		Webhooks:        s.Webhooks,
+		SAMLKeys:        samlKeys,
 		CursorKey:       c.MasterKey.Derive("cursors"),
 		Mailbox:         c.Mailbox,
 		SecurityContact: c.SecurityContact,
@@ -281,7 +286,7 @@ func (s *Server) compose(c Config) (err error) {
 		},
 	}
 	s.loops = []func(context.Context){
-		keys.Run, limits.Run, events.Run, s.store.Run, s.Authn.Run, importer.Run, s.Jobs.Run, s.Connections.Run, s.Webhooks.Run,
+		keys.Run, limits.Run, events.Run, samlKeys.Run, s.store.Run, s.Authn.Run, importer.Run, s.Jobs.Run, s.Connections.Run, signIns.Run, s.Webhooks.Run,
 		func(ctx context.Context) { s.OAuth.Run(ctx, c.Logger) },
 	}
 	return nil

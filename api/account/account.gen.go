@@ -390,8 +390,8 @@ type FederationAnswer struct {
 	// Parameters Of the query or the form, each with its one value.
 	Parameters map[string]string `json:"parameters"`
 
-	// Secret Of the cookie.
-	Secret string `json:"secret"`
+	// Secret Of the cookie. Absent: a SAML response to no request.
+	Secret string `json:"secret,omitempty"`
 
 	// Slug Of the connection whose callback received the parameters.
 	Slug string `json:"slug"`
@@ -485,6 +485,9 @@ type IdentityBegin struct {
 // IdentityBegun defines model for IdentityBegun.
 type IdentityBegun struct {
 	Data struct {
+		// Form The fields of the form that the browser posts there; null: it is redirected.
+		Form *map[string]string `json:"form"`
+
 		// RedirectTo The address of the identity provider.
 		RedirectTo string `json:"redirect_to"`
 	} `json:"data"`

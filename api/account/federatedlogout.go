@@ -47,7 +47,7 @@ func (h *Handlers) BeginFederationLogout(ctx context.Context, request BeginFeder
 }
 
 // VisitFinishFederationLogoutResponse implements [FinishFederationLogoutResponseObject].
-func (to redirected) VisitFinishFederationLogoutResponse(w http.ResponseWriter) error {
+func (to toProvider) VisitFinishFederationLogoutResponse(w http.ResponseWriter) error {
 	return to.VisitStartFederationResponse(w)
 }
 
@@ -59,7 +59,7 @@ func (h *Handlers) FinishFederationLogout(ctx context.Context, request FinishFed
 	if errors.Is(err, signin.ErrExpired) {
 		next, err = signedOutPage, nil
 	}
-	return redirected(next), err
+	return toProvider{URL: next}, err
 }
 
 // maxLogoutForm bounds the body of a request with a logout token, in bytes.
@@ -80,15 +80,15 @@ func (h *Handlers) ReceiveLogoutToken(ctx context.Context, request ReceiveLogout
 		return nil, invalid("the body must be a form of at most 128 KiB with one logout_token")
 	}
 	err = h.Federation.EndByToken(ctx, web.InfoOf(ctx).Tenant.ID, request.Slug, form.Get("logout_token"))
-	failed, ok := errors.AsType[*relyingparty.Error](err)
+	failed, ok := errors.AsType[*signin.Failure](err)
 	switch {
-	case ok && failed.Class == relyingparty.Stale:
+	case ok && failed.Reason == string(relyingparty.Stale):
 		err = invalid("the logout token was used before")
-	case ok && (failed.Class == relyingparty.Unavailable || failed.Class == relyingparty.Unreachable):
+	case ok && (failed.Reason == string(relyingparty.Unavailable) || failed.Reason == string(relyingparty.Unreachable)):
 		err = invalid("the logout token cannot be verified: the keys of the provider cannot be read")
 	case ok:
 		err = invalid("the logout token is not valid")
-	case errors.Is(err, signin.ErrUnsupported), errors.Is(err, federation.ErrNotFound):
+	case errors.Is(err, federation.ErrNotFound):
 		err = &web.Error{Status: http.StatusNotFound, Code: "connection_not_found", Message: federation.ErrNotFound.Error()}
 	}
 	return ReceiveLogoutToken200Response{Headers: ReceiveLogoutToken200ResponseHeaders{CacheControl: "no-store"}}, err

@@ -236,7 +236,7 @@ func (h *Handlers) answer(w http.ResponseWriter, r *http.Request, to, mode, stat
 		redirect(w, r, to, params)
 		return
 	}
-	if err := postForm(w, to, params); err != nil {
+	if err := web.PostForm(w, to, params); err != nil {
 		h.Server.Fail(w, r, err)
 	}
 }

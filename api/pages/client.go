@@ -63,7 +63,7 @@ func (p *problem) text() string {
 		return "This sign-in has expired, or was completed before. Please start again."
 	case "federation_failed":
 		return p.federation()
-	case "connection_disabled", "connection_not_found", "not_applicable":
+	case "connection_disabled", "connection_not_found":
 		return "You cannot sign in this way any more. Please choose another one."
 	case "no_account":
 		return "There is no account for you here. Please ask your administrator."

@@ -13,8 +13,18 @@ import (
 // maxAnswer bounds the parameters of an identity provider, in bytes.
 const maxAnswer = 8 << 10
 
-// callbackPage is the redirect URI of connections.
-const callbackPage = "/federation/{slug}/callback"
+// maxResponse bounds the form of a SAML identity provider, in bytes: 256 KiB of XML in base64, and
+// what is escaped of it.
+const maxResponse = 512 << 10
+
+const (
+	// callbackPage is the redirect URI of connections.
+	callbackPage = "/federation/{slug}/callback"
+	// acsPage is the assertion consumer service of connections of the kind saml, to which identity
+	// providers post, and responsePage is where the form goes from there.
+	acsPage      = "/saml/sp/{slug}/acs"
+	responsePage = "/saml/sp/{slug}/response"
+)
 
 // connection is a federation connection at which users can sign in.
 type connection struct {
@@ -85,7 +95,36 @@ func callback(v *visit) error {
 	if secret == "" {
 		return v.failed("/auth/sign-in", &problem{code: "federation_expired"})
 	}
-	answer := object{"slug": strings.Split(v.r.URL.Path, "/")[2], "secret": secret, "parameters": parameters}
+	return v.answered(object{"slug": strings.Split(v.r.URL.Path, "/")[2], "secret": secret, "parameters": parameters}, link)
+}
+
+// acs receives the form that a SAML identity provider posts. The browser sends no cookies with a form
+// of another site, so this page posts it again, to another one.
+func acs(v *visit) error {
+	form := url.Values{}
+	for _, name := range []string{"SAMLResponse", "RelayState"} {
+		switch values := v.r.PostForm[name]; {
+		case len(values) > 1:
+			return &web.Error{Status: http.StatusBadRequest, Code: "validation_failed", Message: "the field " + name + " is repeated"}
+		case len(values) == 1:
+			form.Set(name, values[0])
+		}
+	}
+	return web.PostForm(v.w, strings.TrimSuffix(v.r.URL.EscapedPath(), "acs")+"response", form)
+}
+
+// samlResponse continues with the form of a SAML identity provider. Without a cookie it can be a
+// response to no request, whose RelayState is not used.
+func samlResponse(v *visit) error {
+	parameters := map[string]string{"SAMLResponse": v.r.PostForm.Get("SAMLResponse"), "RelayState": v.r.PostForm.Get("RelayState")}
+	delete(v.r.Form, "next") // of the provider
+	secret, link := v.info.TakeFederationCookie(parameters["RelayState"])
+	return v.answered(object{"slug": strings.Split(v.r.URL.Path, "/")[3], "secret": secret, "parameters": parameters}, link)
+}
+
+// answered continues with the answer of an identity provider to a sign-in or, if link is true, to a
+// link in the session of the browser.
+func (v *visit) answered(answer object, link bool) error {
 	if link {
 		_, err := v.ask(http.MethodPost, "/api/v1/me/identities/complete", answer)
 		if p, ok := problemOf(err); ok {
@@ -258,5 +297,13 @@ func linkIdentity(v *visit) error {
 		return err
 	}
 	to, _ := begun["redirect_to"].(string)
+	if fields, ok := begun["form"].(object); ok {
+		form := url.Values{}
+		for name, value := range fields {
+			text, _ := value.(string)
+			form.Set(name, text)
+		}
+		return web.PostForm(v.w, to, form)
+	}
 	return v.redirect(to)
 }

@@ -18,6 +18,24 @@ import (
 	"github.com/oapi-codegen/runtime"
 )
 
+// Defines values for SAMLCertificateRotationUse.
+const (
+	IdentityProvider SAMLCertificateRotationUse = "identity_provider"
+	ServiceProvider  SAMLCertificateRotationUse = "service_provider"
+)
+
+// Valid indicates whether the value is a known member of the SAMLCertificateRotationUse enum.
+func (e SAMLCertificateRotationUse) Valid() bool {
+	switch e {
+	case IdentityProvider:
+		return true
+	case ServiceProvider:
+		return true
+	default:
+		return false
+	}
+}
+
 // Context Values for the parameters of conditions. Those stored with a relation go
 // before those of a request; a request's values that no condition asks for
 // are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
@@ -73,6 +91,55 @@ type PasswordPolicy struct {
 
 // RateLimitText Requests and the time in which they may come, a second, minute, hour or day; or `unlimited`.
 type RateLimitText = string
+
+// SAMLCertificate defines model for SAMLCertificate.
+type SAMLCertificate struct {
+	// ActivatedAt Since when its key has signed.
+	ActivatedAt *document.Timestamp `json:"activated_at"`
+
+	// Certificate In PEM.
+	Certificate string `json:"certificate"`
+
+	// CreatedAt RFC 3339, UTC, milliseconds.
+	CreatedAt Timestamp `json:"created_at"`
+
+	// Fingerprint SHA-256 of the certificate, in lower-case hexadecimal.
+	Fingerprint string `json:"fingerprint"`
+
+	// NotAfter RFC 3339, UTC, milliseconds.
+	NotAfter Timestamp `json:"not_after"`
+
+	// NotBefore RFC 3339, UTC, milliseconds.
+	NotBefore Timestamp `json:"not_before"`
+
+	// PublishedAt RFC 3339, UTC, milliseconds.
+	PublishedAt Timestamp `json:"published_at"`
+
+	// RetiredAt Since when another signs in its place.
+	RetiredAt *document.Timestamp `json:"retired_at"`
+
+	// State `next`, `active` or `retired`.
+	State string `json:"state"`
+
+	// Use `identity_provider` or `service_provider`.
+	Use string `json:"use"`
+}
+
+// SAMLCertificateList defines model for SAMLCertificateList.
+type SAMLCertificateList struct {
+	Data []SAMLCertificate `json:"data"`
+	Meta ListMeta          `json:"meta"`
+}
+
+// SAMLCertificateRotation defines model for SAMLCertificateRotation.
+type SAMLCertificateRotation struct {
+	// Emergency Whether the keys may be compromised. Default false.
+	Emergency bool                       `json:"emergency,omitempty"`
+	Use       SAMLCertificateRotationUse `json:"use"`
+}
+
+// SAMLCertificateRotationUse defines model for SAMLCertificateRotation.Use.
+type SAMLCertificateRotationUse string
 
 // SessionSettings defines model for SessionSettings.
 type SessionSettings struct {
@@ -296,6 +363,23 @@ type PatchSettingsParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListSAMLCertificatesParams defines parameters for ListSAMLCertificates.
+type ListSAMLCertificatesParams struct {
+	// Cursor Opaque; `meta.next_cursor` of the page before.
+	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// RotateSAMLCertificateParams defines parameters for RotateSAMLCertificate.
+type RotateSAMLCertificateParams struct {
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // ListSigningKeysParams defines parameters for ListSigningKeys.
 type ListSigningKeysParams struct {
 	// Cursor Opaque; `meta.next_cursor` of the page before.
@@ -316,6 +400,9 @@ type RotateSigningKeysParams struct {
 // PatchSettingsJSONRequestBody defines body for PatchSettings for application/json ContentType.
 type PatchSettingsJSONRequestBody = SettingsPatch
 
+// RotateSAMLCertificateJSONRequestBody defines body for RotateSAMLCertificate for application/json ContentType.
+type RotateSAMLCertificateJSONRequestBody = SAMLCertificateRotation
+
 // RotateSigningKeysJSONRequestBody defines body for RotateSigningKeys for application/json ContentType.
 type RotateSigningKeysJSONRequestBody = SigningKeysRotation
 
@@ -327,6 +414,12 @@ type ServerInterface interface {
 	// PatchSettings Change the tenant's settings
 	// (PATCH /api/v1/settings)
 	PatchSettings(w http.ResponseWriter, r *http.Request, params PatchSettingsParams)
+	// ListSAMLCertificates List the tenant's certificates for SAML
+	// (GET /api/v1/settings/saml-certificates)
+	ListSAMLCertificates(w http.ResponseWriter, r *http.Request, params ListSAMLCertificatesParams)
+	// RotateSAMLCertificate Replace a certificate of the tenant for SAML
+	// (POST /api/v1/settings/saml-certificates/rotate)
+	RotateSAMLCertificate(w http.ResponseWriter, r *http.Request, params RotateSAMLCertificateParams)
 	// ListSigningKeys List the keys that the tenant's tokens are signed with
 	// (GET /api/v1/settings/signing-keys)
 	ListSigningKeys(w http.ResponseWriter, r *http.Request, params ListSigningKeysParams)
@@ -390,6 +483,93 @@ func (siw *ServerInterfaceWrapper) PatchSettings(w http.ResponseWriter, r *http.
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.PatchSettings(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListSAMLCertificates operation middleware
+func (siw *ServerInterfaceWrapper) ListSAMLCertificates(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListSAMLCertificatesParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListSAMLCertificates(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RotateSAMLCertificate operation middleware
+func (siw *ServerInterfaceWrapper) RotateSAMLCertificate(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RotateSAMLCertificateParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RotateSAMLCertificate(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -603,6 +783,10 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 
 	r.HandleFunc(options.BaseURL+"/api/v1/settings", wrapper.PatchSettings).Methods(http.MethodPatch)
 
+	r.HandleFunc(options.BaseURL+"/api/v1/settings/saml-certificates", wrapper.ListSAMLCertificates).Methods(http.MethodGet)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/settings/saml-certificates/rotate", wrapper.RotateSAMLCertificate).Methods(http.MethodPost)
+
 	r.HandleFunc(options.BaseURL+"/api/v1/settings/signing-keys", wrapper.ListSigningKeys).Methods(http.MethodGet)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/settings/signing-keys/rotate", wrapper.RotateSigningKeys).Methods(http.MethodPost)
@@ -642,6 +826,43 @@ type PatchSettings200JSONResponse struct {
 }
 
 func (response PatchSettings200JSONResponse) VisitPatchSettingsResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
+type ListSAMLCertificatesRequestObject struct {
+	Params ListSAMLCertificatesParams
+}
+
+// ListSAMLCertificatesResponseObject is one of the successful responses.
+type ListSAMLCertificatesResponseObject interface {
+	VisitListSAMLCertificatesResponse(w http.ResponseWriter) error
+}
+
+type ListSAMLCertificates200JSONResponse struct {
+	Body SAMLCertificateList
+}
+
+func (response ListSAMLCertificates200JSONResponse) VisitListSAMLCertificatesResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
+type RotateSAMLCertificateRequestObject struct {
+	Params RotateSAMLCertificateParams
+	Body   *RotateSAMLCertificateJSONRequestBody
+}
+
+// RotateSAMLCertificateResponseObject is one of the successful responses.
+type RotateSAMLCertificateResponseObject interface {
+	VisitRotateSAMLCertificateResponse(w http.ResponseWriter) error
+}
+
+type RotateSAMLCertificate200JSONResponse struct {
+	Body SAMLCertificateList
+}
+
+func (response RotateSAMLCertificate200JSONResponse) VisitRotateSAMLCertificateResponse(w http.ResponseWriter) error {
 
 	return web.WriteJSON(w, 200, response.Body)
 }
@@ -691,6 +912,12 @@ type StrictServerInterface interface {
 	// PatchSettings Change the tenant's settings
 	// (PATCH /api/v1/settings)
 	PatchSettings(ctx context.Context, request PatchSettingsRequestObject) (PatchSettingsResponseObject, error)
+	// ListSAMLCertificates List the tenant's certificates for SAML
+	// (GET /api/v1/settings/saml-certificates)
+	ListSAMLCertificates(ctx context.Context, request ListSAMLCertificatesRequestObject) (ListSAMLCertificatesResponseObject, error)
+	// RotateSAMLCertificate Replace a certificate of the tenant for SAML
+	// (POST /api/v1/settings/saml-certificates/rotate)
+	RotateSAMLCertificate(ctx context.Context, request RotateSAMLCertificateRequestObject) (RotateSAMLCertificateResponseObject, error)
 	// ListSigningKeys List the keys that the tenant's tokens are signed with
 	// (GET /api/v1/settings/signing-keys)
 	ListSigningKeys(ctx context.Context, request ListSigningKeysRequestObject) (ListSigningKeysResponseObject, error)
@@ -733,6 +960,36 @@ func (sh *strictHandler) PatchSettings(w http.ResponseWriter, r *http.Request, p
 	response, err := sh.ssi.PatchSettings(r.Context(), request)
 	if err == nil {
 		err = response.VisitPatchSettingsResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) ListSAMLCertificates(w http.ResponseWriter, r *http.Request, params ListSAMLCertificatesParams) {
+	var request ListSAMLCertificatesRequestObject
+	request.Params = params
+	response, err := sh.ssi.ListSAMLCertificates(r.Context(), request)
+	if err == nil {
+		err = response.VisitListSAMLCertificatesResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) RotateSAMLCertificate(w http.ResponseWriter, r *http.Request, params RotateSAMLCertificateParams) {
+	var request RotateSAMLCertificateRequestObject
+	request.Params = params
+	var body RotateSAMLCertificateJSONRequestBody
+	if err := web.DecodeJSON(w, r, &body); err != nil {
+		sh.fail(w, r, err)
+		return
+	}
+	request.Body = &body
+	response, err := sh.ssi.RotateSAMLCertificate(r.Context(), request)
+	if err == nil {
+		err = response.VisitRotateSAMLCertificateResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)

@@ -1,5 +1,5 @@
 // Package settings has the operations on the settings of a tenant, which override those of
-// the deployment, and on its signing keys.
+// the deployment, and on its signing keys and certificates.
 package settings
 
 import (
@@ -25,9 +25,10 @@ type Service interface {
 
 // Handlers implements the operations. It is safe for concurrent use.
 type Handlers struct {
-	Service Service
-	Keys    Keys
-	Cursors *web.Cursors
+	Service  Service
+	Keys     Keys
+	SAMLKeys SAMLKeys
+	Cursors  *web.Cursors
 }
 
 var _ StrictServerInterface = (*Handlers)(nil)

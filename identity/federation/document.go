@@ -1,6 +1,7 @@
 package federation
 
 import (
+	"stonetown/identity/federation/serviceprovider"
 	"stonetown/internal/document"
 )
 
@@ -87,7 +88,7 @@ type CertificateDocument struct {
 	NotAfter    document.Timestamp `json:"not_after"`
 }
 
-func (c Certificate) document() CertificateDocument {
+func certificateDocument(c serviceprovider.Certificate) CertificateDocument {
 	return CertificateDocument{c.Fingerprint, document.Timestamp(c.NotAfter)}
 }
 
@@ -127,8 +128,8 @@ func (c Connection) Document(t Tenant) Document {
 			if len(idp.SingleLogout) > 0 {
 				d.IDPSLOURL = &idp.SingleLogout[0].Location
 			}
-			for _, certificate := range idp.describe() {
-				d.IDPCertificates = append(d.IDPCertificates, certificate.document())
+			for _, c := range describe(idp) {
+				d.IDPCertificates = append(d.IDPCertificates, certificateDocument(c))
 			}
 		}
 	}

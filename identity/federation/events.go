@@ -3,6 +3,7 @@ package federation
 import (
 	"context"
 
+	"stonetown/identity/federation/serviceprovider"
 	"stonetown/internal/document"
 	"stonetown/internal/eventlog"
 )
@@ -64,9 +65,9 @@ func refreshed(ctx context.Context, t Tenant, before, after Connection) eventlog
 	return eventlog.Of(ctx, eventlog.FederationMetadataRefreshed, connectionEvent{to, changes})
 }
 
-func certificateExpiring(ctx context.Context, t Tenant, c Connection, last Certificate) eventlog.Event {
+func certificateExpiring(ctx context.Context, t Tenant, c Connection, last serviceprovider.Certificate) eventlog.Event {
 	return eventlog.Of(ctx, eventlog.FederationCertificateExpiring, struct {
 		Connection  Document            `json:"connection"`
 		Certificate CertificateDocument `json:"certificate"`
-	}{c.Document(t), last.document()})
+	}{c.Document(t), certificateDocument(last)})
 }

@@ -28,6 +28,7 @@ import (
 	"stonetown/identity"
 	"stonetown/identity/external"
 	"stonetown/identity/federation/relyingparty"
+	"stonetown/identity/federation/serviceprovider"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/jobs"
 	"stonetown/internal/outbound"
@@ -490,14 +491,15 @@ func TestIdentityProvider(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &IdentityProvider{
-		EntityID: "urn:idp", SingleSignOn: []Service{{bindings + "HTTP-Redirect", "https://idp.example.com/sso", ""}},
-		SingleLogout: []Service{{bindings + "HTTP-POST", "https://idp.example.com/slo", "https://idp.example.com/done"}}, NameIDFormats: []string{"urn:x"}, Certificates: p.Certificates,
+	want := &serviceprovider.IdentityProvider{
+		EntityID: "urn:idp", SingleSignOn: []serviceprovider.Service{{Binding: bindings + "HTTP-Redirect", Location: "https://idp.example.com/sso"}},
+		ValidUntil:   time.Date(2999, 1, 1, 0, 0, 0, 0, time.UTC),
+		SingleLogout: []serviceprovider.Service{{Binding: bindings + "HTTP-POST", Location: "https://idp.example.com/slo", ResponseLocation: "https://idp.example.com/done"}}, NameIDFormats: []string{"urn:x"}, Certificates: p.Certificates,
 	}
 	if diff := cmp.Diff(want, p); diff != "" || len(p.Certificates) != 2 {
 		t.Errorf("%d certificates; %s", len(p.Certificates), diff)
 	}
-	if last := p.lastCertificate(); last.NotAfter.Before(now.Add(time.Hour)) || len(last.Fingerprint) != 64 {
+	if last := lastCertificate(p); last.NotAfter.Before(now.Add(time.Hour)) || len(last.Fingerprint) != 64 {
 		t.Errorf("last: %v", last)
 	}
 	good := key("signing", a) + sso
@@ -511,7 +513,7 @@ func TestIdentityProvider(t *testing.T) {
 		}
 	}
 	var many strings.Builder
-	for range maxCertificates + 1 {
+	for range 21 {
 		many.WriteString(key("", certificate(t, now.Add(time.Hour))))
 	}
 	for name, text := range map[string]string{
@@ -519,7 +521,7 @@ func TestIdentityProvider(t *testing.T) {
 		"a document type":   "<!DOCTYPE EntityDescriptor>" + full,
 		"entities":          `<!DOCTYPE a [<!ENTITY b "c">]>` + strings.Replace(full, "urn:idp", "&b;", 1),
 		"no entity id":      entity(``, good),
-		"a long entity id":  entity(`entityID="`+strings.Repeat("x", maxEntityID+1)+`"`, good),
+		"a long entity id":  entity(`entityID="`+strings.Repeat("x", 1025)+`"`, good),
 		"expired":           entity(named+` validUntil="2020-01-01T00:00:00Z"`, good),
 		"an expired group":  group(` validUntil="2020-01-01T00:00:00Z"`, entity(named, good)),
 		"SAML 1.1":          strings.Replace(entity(named, good), "SAML:2.0:protocol", "SAML:1.1:protocol", 1),
@@ -706,6 +708,24 @@ func TestRefreshAtSignIn(t *testing.T) {
 	}
 	if p.requested() != 2 {
 		t.Errorf("%d requests", p.requested())
+	}
+	// Concurrent sign-ins share one request, and a failure counts as one.
+	for i, document := range []string{entity(`entityID="urn:idp"`, key("", next)+sso), "fails"} {
+		p.publish(document)
+		f.ahead.Add(int64(MinRefresh))
+		var both sync.WaitGroup
+		for range 10 {
+			both.Go(func() {
+				got, err := f.Refresh(t.Context(), acme.ID, c.ID)
+				if err != nil || len(got.Metadata.IdentityProvider.Certificates) != 1 || got.Metadata.FailingSince.IsZero() != (i == 0) {
+					t.Errorf("%q: %+v, %v", document, got.Metadata, err)
+				}
+			})
+		}
+		both.Wait()
+		if p.requested() != 3+i {
+			t.Errorf("%d requests after %q", p.requested(), document)
+		}
 	}
 	if _, err := f.Refresh(t.Context(), acme.ID, "fed_x"); !errors.Is(err, ErrNotFound) {
 		t.Error(err)

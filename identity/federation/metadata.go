@@ -8,18 +8,20 @@ import (
 	"time"
 
 	"stonetown/identity/federation/relyingparty"
+	"stonetown/identity/federation/serviceprovider"
 	"stonetown/internal/outbound"
 )
 
 // MaxMetadata is the maximum size of a document about a provider, in bytes.
-const MaxMetadata = 256 << 10
+const MaxMetadata = serviceprovider.MaxDocument
 
 // Metadata is what a provider publishes about itself. It is stored as JSON.
 type Metadata struct {
-	Provider         *relyingparty.Metadata `json:"provider,omitempty"`          // of OpenID, from its discovery document
-	IdentityProvider *IdentityProvider      `json:"identity_provider,omitempty"` // of SAML
-	RefreshedAt      time.Time              `json:"refreshed_at,omitzero"`       // UTC, as FailingSince
-	FailingSince     time.Time              `json:"failing_since,omitzero"`      // the first failed refresh since then; zero: none
+	Provider         *relyingparty.Metadata            `json:"provider,omitempty"`          // of OpenID, from its discovery document
+	IdentityProvider *serviceprovider.IdentityProvider `json:"identity_provider,omitempty"` // of SAML
+	RefreshedAt      time.Time                         `json:"refreshed_at,omitzero"`       // UTC, as FailingSince
+	FailingSince     time.Time                         `json:"failing_since,omitzero"`      // the first failed refresh since then; zero: none
+	FailedAt         time.Time                         `json:"failed_at,omitzero"`          // the last one; zero: none since then
 }
 
 // The reasons of a [MetadataError] that are not classes of [outbound.Error].
@@ -85,7 +87,7 @@ func inMetadata(host string, err error) error {
 		return nil
 	}
 	reason := invalidMetadata
-	if errors.Is(err, errTooLarge) {
+	if errors.Is(err, serviceprovider.ErrMetadataTooLarge) {
 		reason = string(outbound.TooLarge)
 	}
 	return &MetadataError{host, reason, err.Error()}

@@ -86,8 +86,9 @@ const (
 	ScopeUpdated Type = "scope.updated"
 	ScopeDeleted Type = "scope.deleted"
 
-	TenantSettingsUpdated   Type = "tenant.settings_updated"
-	TenantSigningKeyRotated Type = "tenant.signing_key_rotated" // signing keys have entered a state
+	TenantSettingsUpdated        Type = "tenant.settings_updated"
+	TenantSigningKeyRotated      Type = "tenant.signing_key_rotated"      // signing keys have entered a state
+	TenantSAMLCertificateRotated Type = "tenant.saml_certificate_rotated" // keys for SAML have entered a state
 
 	WebhookSubscriptionCreated  Type = "webhook.subscription_created"
 	WebhookSubscriptionUpdated  Type = "webhook.subscription_updated"
@@ -130,7 +131,7 @@ var types = []Type{
 	ConsentGranted, ConsentRevoked,
 	TokenExchanged, TokenExchangeDenied, TokenRevoked, TokenFamilyRevoked,
 	ScopeCreated, ScopeUpdated, ScopeDeleted,
-	TenantSettingsUpdated, TenantSigningKeyRotated,
+	TenantSettingsUpdated, TenantSigningKeyRotated, TenantSAMLCertificateRotated,
 	WebhookSubscriptionCreated, WebhookSubscriptionUpdated, WebhookSubscriptionEnabled,
 	WebhookSubscriptionDisabled, WebhookSubscriptionDeleted, WebhookSubscriptionFailing,
 	WebhookSecretRotated, WebhookDeliveryDeadLettered, WebhookDeadLetterReplayed,

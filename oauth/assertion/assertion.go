@@ -18,6 +18,7 @@
 package assertion
 
 import (
+	"encoding/base64"
 	"errors"
 	"math"
 	"slices"
@@ -41,6 +42,8 @@ const (
 	maxSize = 16 << 10 // of an assertion, in bytes
 	maxText = 1024     // of a name in it, in bytes
 )
+
+var base64url = base64.RawURLEncoding.Strict()
 
 // types are the values of typ for this purpose (RFC 7519 §5.1); the last one is of
 // draft-ietf-oauth-rfc7523bis. JWTs with others are access tokens, proofs or logout tokens.
@@ -181,11 +184,11 @@ func open(token string, keys Keys) ([]byte, error) {
 		return nil, refused("alg is not supported")
 	}
 	kid, _ := header.KeyID()
-	key, err := keys.choose(kid, alg.String())
+	key, err := keys.Choose(kid, alg.String())
 	if err != nil {
-		return nil, err
+		return nil, refusals[err]
 	}
-	payload, err := jws.Verify([]byte(token), jws.WithKey(alg, key), jws.WithCompact())
+	payload, err := jws.Verify([]byte(token), jws.WithKey(alg, key.Public), jws.WithCompact())
 	if err != nil {
 		return nil, refused("the signature is wrong")
 	}

@@ -372,7 +372,7 @@ func TestParseKeys(t *testing.T) {
 
 	// What is published may be for others, too.
 	keys, err := UsableKeys(setOf(t, public(t, "p384", nil), private, public(t, "p256", nil), object{"kty": "x"}, public(t, "rsa2048", object{"use": "enc"}), x25519))
-	if err != nil || len(keys) != 1 || keys[0].id != "p256" {
+	if err != nil || len(keys) != 1 || keys[0].ID != "p256" {
 		t.Errorf("%v, %v", keys, err)
 	}
 	if keys, err = UsableKeys(setOf(t, many...)); err != nil || len(keys) != MaxKeys {
@@ -444,7 +444,7 @@ func FuzzParseKeys(f *testing.F) {
 			t.Errorf("%s: %d keys, but %d usable: %v", set, len(strict), len(usable), usableErr)
 		}
 		for _, k := range usable {
-			if len(k.algs) == 0 || k.public == nil {
+			if len(k.Algs) == 0 || k.Public == nil {
 				t.Errorf("%s: %+v", set, k)
 			}
 		}

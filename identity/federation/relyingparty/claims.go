@@ -7,6 +7,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"stonetown/internal/jwks"
 )
 
 // claims are the claims of a token that the protocol uses.
@@ -76,11 +78,11 @@ func readClaims(payload []byte) (c claims, err error) {
 }
 
 // check refuses claims that are not by the provider, for the client, and valid now.
-func (c claims) check(issuers issuers, k key, clientID string, now time.Time) error {
+func (c claims) check(issuers issuers, k jwks.Key, clientID string, now time.Time) error {
 	switch {
 	case !issuers.accept(c.Issuer, c.text("tid")):
 		return refused("iss is not the issuer of the provider")
-	case issuers.template != "" && k.issuer != "" && issuerOf(k.issuer, c.text("tid")) != c.Issuer:
+	case issuers.template != "" && k.Issuer != "" && issuerOf(k.Issuer, c.text("tid")) != c.Issuer:
 		return refused("the key is that of another issuer")
 	case !slices.Contains(c.Audience, clientID):
 		return refused("aud does not contain the client id")

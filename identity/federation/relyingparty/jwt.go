@@ -12,6 +12,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/lestrrat-go/jwx/v3/jwa"
 	"github.com/lestrrat-go/jwx/v3/jws"
+
+	"stonetown/internal/jwks"
 )
 
 // refusal is the reason for which a token or an answer is refused. It never quotes it.
@@ -24,6 +26,12 @@ func (r *refusal) Error() string { return r.reason }
 var (
 	errUnknownKey = refused("signed with a key that the provider does not publish")
 	errSignature  = refused("the signature is wrong")
+
+	keyRefusals = map[error]error{
+		jwks.ErrUnknown:   errUnknownKey,
+		jwks.ErrAlgorithm: refused("the key does not allow alg"),
+		jwks.ErrSeveral:   refused("several keys of the provider match kid and alg"),
+	}
 )
 
 var base64url = base64.RawURLEncoding.Strict()
@@ -32,7 +40,7 @@ var base64url = base64.RawURLEncoding.Strict()
 type signed struct {
 	payload []byte
 	alg     string
-	key     key
+	key     jwks.Key
 }
 
 // header is the header of a JWT, as far as it is used. Keys in it and references to keys (jwk, jku,
@@ -47,7 +55,7 @@ type header struct {
 
 // open returns a JWT that was signed by one of some keys, has one of some algorithms, and one of
 // some types, in lower case.
-func (keys keySet) open(token string, algs, types []string) (signed, error) {
+func open(keys jwks.Set, token string, algs, types []string) (signed, error) {
 	if len(token) > maxToken {
 		return signed{}, refused("the token is too large")
 	}
@@ -69,11 +77,11 @@ func (keys keySet) open(token string, algs, types []string) (signed, error) {
 	case !known || !slices.Contains(algs, h.Alg):
 		return signed{}, refused("alg is not one that the metadata of the provider allows")
 	}
-	k, err := keys.choose(h.KeyID, h.Alg)
+	k, err := keys.Choose(h.KeyID, h.Alg)
 	if err != nil {
-		return signed{}, err
+		return signed{}, keyRefusals[err]
 	}
-	payload, err := jws.Verify([]byte(token), jws.WithKey(alg, k.public), jws.WithCompact())
+	payload, err := jws.Verify([]byte(token), jws.WithKey(alg, k.Public), jws.WithCompact())
 	if err != nil {
 		return signed{}, errSignature
 	}
@@ -89,7 +97,7 @@ func (s *Service) verify(ctx context.Context, m Metadata, token string, types ..
 		if err != nil {
 			return signed{}, err
 		}
-		opened, err := keys.open(token, m.algorithms(), types)
+		opened, err := open(keys, token, m.algorithms(), types)
 		if !since.IsZero() || !errors.Is(err, errUnknownKey) && !errors.Is(err, errSignature) {
 			return opened, err
 		}

@@ -271,12 +271,6 @@ func TestKeySets(t *testing.T) {
 			t.Errorf("%s: %s", what, detail(err))
 		}
 	}
-	if keys := parseKeys([]byte(`{"keys":[` + strings.Repeat(string(text(t, public(t, "p256", nil)))+",", 150) + `{}]}`)); len(keys) != maxKeys {
-		t.Errorf("%d keys", len(keys))
-	}
-	if got := algorithmsOf(signers()["p224"].Public()); got != nil {
-		t.Errorf("P-224: %v", got)
-	}
 }
 
 // Requests for the same document share one fetch, and a failed one is logged.

@@ -56,7 +56,7 @@ var signers = sync.OnceValue(func() map[string]crypto.Signer {
 		key, err := rsa.GenerateKey(rand.Reader, bits)
 		keep(name, key, err)
 	}
-	for name, curve := range map[string]elliptic.Curve{"p256": elliptic.P256(), "other": elliptic.P256(), "p384": elliptic.P384(), "p521": elliptic.P521(), "p224": elliptic.P224()} {
+	for name, curve := range map[string]elliptic.Curve{"p256": elliptic.P256(), "other": elliptic.P256(), "p384": elliptic.P384(), "p521": elliptic.P521()} {
 		key, err := ecdsa.GenerateKey(curve, rand.Reader)
 		keep(name, key, err)
 	}

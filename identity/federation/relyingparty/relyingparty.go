@@ -58,6 +58,7 @@ import (
 	"log/slog"
 	"time"
 
+	"stonetown/internal/jwks"
 	"stonetown/internal/outbound"
 )
 
@@ -89,7 +90,7 @@ type Service struct {
 	clock    func() time.Time
 	presets  map[Kind]Preset
 	metadata *documents[location, Metadata]
-	keys     *documents[string, keySet]
+	keys     *documents[string, jwks.Set]
 }
 
 // New returns a service.

@@ -6,18 +6,19 @@ import (
 	"strings"
 	"time"
 
+	"stonetown/internal/samlprotocol"
 	"stonetown/internal/text"
 )
 
 // assertion is what is read of an assertion (SAML Core §2.3.3). Members that may be present once
 // are lists, so that a second one is found.
 type assertion struct {
-	XMLName      xml.Name  `xml:"urn:oasis:names:tc:SAML:2.0:assertion Assertion"`
-	ID           string    `xml:"ID,attr"`
-	Version      string    `xml:"Version,attr"`
-	IssueInstant string    `xml:"IssueInstant,attr"`
-	Issuers      []issuer  `xml:"urn:oasis:names:tc:SAML:2.0:assertion Issuer"`
-	Subjects     []subject `xml:"urn:oasis:names:tc:SAML:2.0:assertion Subject"`
+	XMLName      xml.Name              `xml:"urn:oasis:names:tc:SAML:2.0:assertion Assertion"`
+	ID           string                `xml:"ID,attr"`
+	Version      string                `xml:"Version,attr"`
+	IssueInstant string                `xml:"IssueInstant,attr"`
+	Issuers      []samlprotocol.Issuer `xml:"urn:oasis:names:tc:SAML:2.0:assertion Issuer"`
+	Subjects     []subject             `xml:"urn:oasis:names:tc:SAML:2.0:assertion Subject"`
 	Conditions   []struct {
 		validity
 		Members []condition `xml:",any"`
@@ -35,7 +36,7 @@ type assertion struct {
 }
 
 type subject struct {
-	Names         []nameID `xml:"urn:oasis:names:tc:SAML:2.0:assertion NameID"`
+	Names         []samlprotocol.NameIDElement `xml:"urn:oasis:names:tc:SAML:2.0:assertion NameID"`
 	Confirmations []struct {
 		Method string `xml:"Method,attr"`
 		Data   []struct {
@@ -46,15 +47,6 @@ type subject struct {
 	} `xml:"urn:oasis:names:tc:SAML:2.0:assertion SubjectConfirmation"`
 }
 
-type nameID struct {
-	Value           string     `xml:",chardata"`
-	Format          string     `xml:"Format,attr"`
-	NameQualifier   string     `xml:"NameQualifier,attr"`
-	SPNameQualifier string     `xml:"SPNameQualifier,attr"`
-	SPProvidedID    string     `xml:"SPProvidedID,attr"`
-	Members         []struct{} `xml:",any"`
-}
-
 type condition struct {
 	XMLName   xml.Name
 	Audiences []string `xml:"urn:oasis:names:tc:SAML:2.0:assertion Audience"`
@@ -63,8 +55,8 @@ type condition struct {
 type attribute struct {
 	Name   string `xml:"Name,attr"`
 	Values []struct {
-		Text  string   `xml:",chardata"`
-		Names []nameID `xml:"urn:oasis:names:tc:SAML:2.0:assertion NameID"`
+		Text  string                       `xml:",chardata"`
+		Names []samlprotocol.NameIDElement `xml:"urn:oasis:names:tc:SAML:2.0:assertion NameID"`
 	} `xml:"urn:oasis:names:tc:SAML:2.0:assertion AttributeValue"`
 }
 
@@ -83,18 +75,18 @@ const (
 // check refuses a period that has ended or not begun, and returns its end; zero: none.
 func (v validity) check(now time.Time) (end time.Time, err error) {
 	if v.NotBefore != "" {
-		begin, err := parseTime(v.NotBefore)
+		begin, err := samlprotocol.ParseTime(v.NotBefore)
 		if err != nil || now.Add(Skew).Before(begin) {
-			return end, refused("the assertion is not valid yet (NotBefore)")
+			return end, samlprotocol.Refused("the assertion is not valid yet (NotBefore)")
 		}
 	}
 	if v.NotOnOrAfter != "" {
-		end, err = parseTime(v.NotOnOrAfter)
+		end, err = samlprotocol.ParseTime(v.NotOnOrAfter)
 		if err != nil {
-			return end, refused("NotOnOrAfter is not a time")
+			return end, samlprotocol.Refused("NotOnOrAfter is not a time")
 		}
 		if end = end.Add(Skew); !now.Before(end) {
-			return end, failed(Stale, "the assertion has expired (NotOnOrAfter)")
+			return end, samlprotocol.Failed(Stale, "the assertion has expired (NotOnOrAfter)")
 		}
 	}
 	return end, nil
@@ -103,30 +95,30 @@ func (v validity) check(now time.Time) (end time.Time, err error) {
 // readAssertion reads an assertion from the bytes that are signed.
 func readAssertion(document []byte) (a assertion, err error) {
 	if xml.Unmarshal(document, &a) != nil {
-		return a, refused("the signed element is not an assertion")
+		return a, samlprotocol.Refused("the signed element is not an assertion")
 	}
 	return a, nil
 }
 
 // accept validates an assertion for a sign-in (SAML Profiles §4.1.4.3).
 func (p *Provider) accept(a assertion, inResponseTo string, now time.Time) (Identity, error) {
-	issued, err := parseTime(a.IssueInstant)
+	issued, err := samlprotocol.ParseTime(a.IssueInstant)
 	switch {
-	case a.Version != version || a.ID == "" || len(a.ID) > maxText:
-		return Identity{}, refused("the assertion has another version than 2.0, or no ID")
+	case a.Version != samlprotocol.Version || a.ID == "" || len(a.ID) > samlprotocol.MaxText:
+		return Identity{}, samlprotocol.Refused("the assertion has another version than 2.0, or no ID")
 	case !p.isProvider(a.Issuers):
-		return Identity{}, refused("the issuer of the assertion is not the identity provider")
-	case err != nil || !sentWithin(issued, now):
-		return Identity{}, refused("the assertion was issued in the future, or has no time")
+		return Identity{}, samlprotocol.Refused("the issuer of the assertion is not the identity provider")
+	case err != nil || !samlprotocol.SentWithin(issued, now):
+		return Identity{}, samlprotocol.Refused("the assertion was issued in the future, or has no time")
 	}
 	identity := Identity{AssertionID: a.ID}
 	if identity.NotOnOrAfter, err = p.checkConditions(a, now); err != nil {
 		return Identity{}, err
 	}
 	if len(a.Subjects) != 1 || len(a.Subjects[0].Names) != 1 {
-		return Identity{}, refused("the assertion does not have one subject with one NameID that is not encrypted")
+		return Identity{}, samlprotocol.Refused("the assertion does not have one subject with one NameID that is not encrypted")
 	}
-	if identity.Subject, err = a.Subjects[0].Names[0].read(); err != nil {
+	if identity.Subject, err = a.Subjects[0].Names[0].Read(); err != nil {
 		return Identity{}, err
 	}
 	confirmed, err := p.confirm(a.Subjects[0], inResponseTo, now)
@@ -147,7 +139,7 @@ func (p *Provider) accept(a assertion, inResponseTo string, now time.Time) (Iden
 // required, and a condition that is not understood makes an assertion invalid (SAML Core §2.5.1.1).
 func (p *Provider) checkConditions(a assertion, now time.Time) (end time.Time, err error) {
 	if len(a.Conditions) != 1 {
-		return end, refused("the assertion does not have one Conditions element")
+		return end, samlprotocol.Refused("the assertion does not have one Conditions element")
 	}
 	conditions := a.Conditions[0]
 	if end, err = conditions.check(now); err != nil {
@@ -156,19 +148,19 @@ func (p *Provider) checkConditions(a assertion, now time.Time) (end time.Time, e
 	restricted := false
 	for _, c := range conditions.Members {
 		switch {
-		case c.XMLName.Space != assertionNS:
-			return end, refused("a condition of the assertion is not supported: %s", quote(c.XMLName.Local))
+		case c.XMLName.Space != samlprotocol.AssertionNS:
+			return end, samlprotocol.Refused("a condition of the assertion is not supported: %s", samlprotocol.Quote(c.XMLName.Local))
 		case c.XMLName.Local == "AudienceRestriction": // each of several must hold
 			if !slices.ContainsFunc(c.Audiences, func(a string) bool { return strings.TrimSpace(a) == p.EntityID }) {
-				return end, refused("the audience of the assertion is another service provider, not %s", quote(p.EntityID))
+				return end, samlprotocol.Refused("the audience of the assertion is another service provider, not %s", samlprotocol.Quote(p.EntityID))
 			}
 			restricted = true
 		case c.XMLName.Local != "OneTimeUse" && c.XMLName.Local != "ProxyRestriction": // an assertion is used once, and not passed on
-			return end, refused("a condition of the assertion is not supported: %s", quote(c.XMLName.Local))
+			return end, samlprotocol.Refused("a condition of the assertion is not supported: %s", samlprotocol.Quote(c.XMLName.Local))
 		}
 	}
 	if !restricted {
-		return end, refused("the assertion has no audience")
+		return end, samlprotocol.Refused("the assertion has no audience")
 	}
 	return end, nil
 }
@@ -176,7 +168,7 @@ func (p *Provider) checkConditions(a assertion, now time.Time) (end time.Time, e
 // confirm finds a confirmation with which the bearer of an assertion is its subject (SAML Profiles
 // §4.1.4.2), and returns its end.
 func (p *Provider) confirm(s subject, inResponseTo string, now time.Time) (end time.Time, err error) {
-	err = refused("the subject of the assertion has no bearer confirmation")
+	err = samlprotocol.Refused("the subject of the assertion has no bearer confirmation")
 	for _, c := range s.Confirmations {
 		if c.Method != bearer || len(c.Data) != 1 {
 			continue
@@ -189,13 +181,13 @@ func (p *Provider) confirm(s subject, inResponseTo string, now time.Time) (end t
 		until, problem := data.check(now)
 		switch {
 		case data.Recipient != p.ACS:
-			err = refused("the recipient of the assertion is %s, not %s", quote(data.Recipient), quote(p.ACS))
+			err = samlprotocol.Refused("the recipient of the assertion is %s, not %s", samlprotocol.Quote(data.Recipient), samlprotocol.Quote(p.ACS))
 		case to != inResponseTo:
-			err = failed(Stale, "the assertion is not for the request of this sign-in (InResponseTo)")
+			err = samlprotocol.Failed(Stale, "the assertion is not for the request of this sign-in (InResponseTo)")
 		case problem != nil:
 			err = problem
 		case until.IsZero():
-			err = refused("the confirmation of the subject has no end (NotOnOrAfter)")
+			err = samlprotocol.Refused("the confirmation of the subject has no end (NotOnOrAfter)")
 		case until.After(end):
 			end = until
 		}
@@ -206,37 +198,23 @@ func (p *Provider) confirm(s subject, inResponseTo string, now time.Time) (end t
 	return end, nil
 }
 
-// read validates a name. It is compared bytewise, so blanks are not removed.
-func (n nameID) read() (NameID, error) {
-	if strings.TrimSpace(n.Value) == "" || len(n.Members) > 0 {
-		return NameID{}, refused("NameID is empty, or is not text")
-	}
-	id := NameID{n.Value, n.Format, n.NameQualifier, n.SPNameQualifier, n.SPProvidedID}
-	for _, s := range []string{id.Value, id.Format, id.NameQualifier, id.SPNameQualifier, id.SPProvidedID} {
-		if len(s) > maxText || !text.IsLine(s) {
-			return NameID{}, refused("NameID or an attribute of it is not one line of at most %d bytes", maxText)
-		}
-	}
-	return id, nil
-}
-
 // readAuthentication reads the first authentication of an assertion. One is required (SAML Profiles
 // §4.1.4.2).
 func (i *Identity) readAuthentication(a assertion, now time.Time) (err error) {
 	if len(a.Authentications) == 0 {
-		return refused("the assertion has no AuthnStatement")
+		return samlprotocol.Refused("the assertion has no AuthnStatement")
 	}
 	statement := a.Authentications[0]
-	if i.AuthnInstant, err = parseTime(statement.Instant); err != nil || !sentWithin(i.AuthnInstant, now) {
-		return refused("AuthnInstant is in the future, or is not a time")
+	if i.AuthnInstant, err = samlprotocol.ParseTime(statement.Instant); err != nil || !samlprotocol.SentWithin(i.AuthnInstant, now) {
+		return samlprotocol.Refused("AuthnInstant is in the future, or is not a time")
 	}
 	if statement.SessionEnds != "" {
-		i.SessionEnds, err = parseTime(statement.SessionEnds)
+		i.SessionEnds, err = samlprotocol.ParseTime(statement.SessionEnds)
 		if err != nil || i.SessionEnds.IsZero() {
-			return refused("SessionNotOnOrAfter is not a time")
+			return samlprotocol.Refused("SessionNotOnOrAfter is not a time")
 		}
 		if !now.Before(i.SessionEnds.Add(Skew)) {
-			return failed(Stale, "the session at the identity provider has ended (SessionNotOnOrAfter)")
+			return samlprotocol.Failed(Stale, "the session at the identity provider has ended (SessionNotOnOrAfter)")
 		}
 	}
 	if len(statement.Contexts) > 0 {
@@ -244,8 +222,8 @@ func (i *Identity) readAuthentication(a assertion, now time.Time) (err error) {
 	}
 	i.SessionIndex = statement.SessionIndex
 	for _, s := range []string{i.AuthnContext, i.SessionIndex} {
-		if len(s) > maxText || !text.IsLine(s) {
-			return refused("SessionIndex or the class of the authentication is not one line of at most %d bytes", maxText)
+		if len(s) > samlprotocol.MaxText || !text.IsLine(s) {
+			return samlprotocol.Refused("SessionIndex or the class of the authentication is not one line of at most %d bytes", samlprotocol.MaxText)
 		}
 	}
 	return nil
@@ -257,11 +235,11 @@ func (a assertion) attributes() (map[string]any, error) {
 	all := make(map[string]any)
 	for _, s := range a.Statements {
 		if len(s.Encrypted) > 0 {
-			return nil, refused("the assertion has an encrypted attribute, which is not supported; the assertion can be encrypted")
+			return nil, samlprotocol.Refused("the assertion has an encrypted attribute, which is not supported; the assertion can be encrypted")
 		}
 		for _, at := range s.Attributes {
-			if at.Name == "" || len(at.Name) > maxText || !text.IsLine(at.Name) {
-				return nil, refused("the name of an attribute is not one line of 1 to %d bytes", maxText)
+			if at.Name == "" || len(at.Name) > samlprotocol.MaxText || !text.IsLine(at.Name) {
+				return nil, samlprotocol.Refused("the name of an attribute is not one line of 1 to %d bytes", samlprotocol.MaxText)
 			}
 			values, _ := all[at.Name].([]string)
 			if values == nil {
@@ -275,7 +253,7 @@ func (a assertion) attributes() (map[string]any, error) {
 				values = append(values, value)
 			}
 			if all[at.Name] = values; len(all) > maxAttributeNames {
-				return nil, refused("the assertion has more than %d attributes", maxAttributeNames)
+				return nil, samlprotocol.Refused("the assertion has more than %d attributes", maxAttributeNames)
 			}
 		}
 	}

@@ -13,6 +13,9 @@ import (
 	"testing"
 
 	"github.com/crewjam/saml/xmlenc"
+
+	"stonetown/internal/samlprotocol"
+	"stonetown/internal/samlprotocol/samltest"
 )
 
 // encryption is how a test encrypts.
@@ -23,6 +26,11 @@ type encryption struct {
 	more                    string
 }
 
+const (
+	oaep             = "http://www.w3.org/2009/xmlenc11#rsa-oaep"
+	oaepWithSHA1Mask = "http://www.w3.org/2001/04/xmlenc#rsa-oaep-mgf1p"
+)
+
 var standardEncryption = encryption{
 	data: "http://www.w3.org/2009/xmlenc11#aes256-gcm", key: oaepWithSHA1Mask, hash: crypto.SHA1, maskHash: crypto.SHA1,
 }
@@ -30,10 +38,11 @@ var standardEncryption = encryption{
 func encrypt(to Key, plain string) string { return standardEncryption.encrypt(to, plain) }
 
 func (x encryption) encrypt(to Key, plain string) string {
-	sessionKey := make([]byte, keySizes[x.data])
-	if len(sessionKey) == 0 {
-		sessionKey = make([]byte, 32)
+	bits := 0
+	if _, err := fmt.Sscanf(x.data[strings.Index(x.data, "#"):], "#aes%d", &bits); err != nil {
+		panic(err)
 	}
+	sessionKey := make([]byte, bits/8)
 	_, _ = rand.Read(sessionKey)
 	wrapped, err := rsa.EncryptOAEPWithOptions(rand.Reader, to.Certificate.PublicKey.(*rsa.PublicKey), sessionKey, &rsa.OAEPOptions{Hash: x.hash, MGFHash: x.maskHash})
 	if err != nil {
@@ -93,7 +102,7 @@ func TestEncryptedAssertion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := testProvider()
-			p.Keys = []Key{newECDSA(elliptic.P256()), otherKey(), spKey()} // the key is not the first
+			p.Keys = []Key{samltest.ECDSA(elliptic.P256()), otherKey(), spKey()} // the key is not the first
 			for _, signResponse := range []bool{false, true} {
 				a := answer{}
 				if signResponse {
@@ -167,7 +176,7 @@ func TestEncryptedInjection(t *testing.T) {
 			_, err := testProvider().Finish(testPending(), post(document), testNow)
 			e := wantClass(t, err, Invalid)
 			// The causes after decryption are not distinguishable.
-			if e != errDecrypt && !strings.Contains(name, " a signed assertion") {
+			if e != samlprotocol.ErrDecrypt && !strings.Contains(name, " a signed assertion") {
 				t.Error(e.Detail)
 			}
 		})
@@ -205,7 +214,7 @@ func TestEncryptionAlgorithms(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := testProvider().Finish(testPending(), post(answer{}.wrap(tc.element("AAAA", "AAAA"))), testNow)
-			if e := wantClass(t, err, tc.class); e == errDecrypt {
+			if e := wantClass(t, err, tc.class); e == samlprotocol.ErrDecrypt {
 				t.Error("an algorithm that is not accepted was tried")
 			}
 		})
@@ -220,7 +229,7 @@ func TestEncryptionAlgorithms(t *testing.T) {
 		})
 	}
 	p := testProvider()
-	p.Keys = []Key{newECDSA(elliptic.P256())}
+	p.Keys = []Key{samltest.ECDSA(elliptic.P256())}
 	_, err := p.Finish(testPending(), post(answer{}.wrap(encrypt(spKey(), "x"))), testNow)
 	wantClass(t, err, Misconfigured)
 }

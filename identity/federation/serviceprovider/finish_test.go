@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"stonetown/internal/samlprotocol/samltest"
 )
 
 func TestFinish(t *testing.T) {
@@ -20,15 +22,15 @@ func TestFinish(t *testing.T) {
 		SessionIndex: "s1", AuthnContext: "urn:oasis:names:tc:SAML:2.0:ac:classes:Password",
 		AuthnInstant: testNow.Add(-time.Minute), AssertionID: "_assertion", NotOnOrAfter: testNow.Add(6 * time.Minute),
 	}
-	p256, p384, p521 := newECDSA(elliptic.P256()), newECDSA(elliptic.P384()), newECDSA(elliptic.P521())
+	p256, p384, p521 := samltest.ECDSA(elliptic.P256()), samltest.ECDSA(elliptic.P384()), samltest.ECDSA(elliptic.P521())
 	for name, a := range map[string]answer{
 		"assertion signed":        {signAssertion: idpKey()},
 		"response signed":         {signResponse: idpKey()},
 		"both signed":             {signAssertion: idpKey(), signResponse: idpKey()},
 		"RSA with SHA-512":        {signAssertion: idpKey(), method: crypto.SHA512},
 		"ECDSA P-256":             {signAssertion: p256},
-		"ECDSA P-384, SHA-384":    {signResponse: p384, method: crypto.SHA384},
-		"ECDSA P-521, SHA-512":    {signAssertion: p521, method: crypto.SHA512},
+		"ECDSA P-384, SHA-384":    {signResponse: p384},
+		"ECDSA P-521, SHA-512":    {signAssertion: p521},
 		"without optional things": {signAssertion: idpKey(), destination: "-", responseIssuer: "-", notBefore: "-", notOnOrAfter: "-"},
 		"skew":                    {signAssertion: idpKey(), issued: at(50 * time.Second), notBefore: at(50 * time.Second), confirmEnd: at(5 * time.Minute)},
 	} {

@@ -10,21 +10,12 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/beevik/etree"
-	"github.com/crewjam/saml"
-
+	"stonetown/internal/samlprotocol"
 	"stonetown/internal/text"
-)
-
-// The bindings of messages that are supported.
-const (
-	Redirect = saml.HTTPRedirectBinding
-	Post     = saml.HTTPPostBinding
 )
 
 // The limits of metadata.
@@ -50,13 +41,6 @@ type IdentityProvider struct {
 	ValidUntil         time.Time `json:"valid_until,omitzero"` // the first validUntil that applies; zero: none
 }
 
-// Service is an endpoint of an identity provider. Its URLs have the scheme https or http.
-type Service struct {
-	Binding          string `json:"binding"` // Redirect or Post
-	Location         string `json:"location"`
-	ResponseLocation string `json:"response_location,omitempty"` // of responses; empty: Location
-}
-
 // Certificate describes a signing certificate.
 type Certificate struct {
 	Fingerprint string    // SHA-256 of the DER, in lower-case hexadecimal
@@ -68,7 +52,7 @@ func (p *IdentityProvider) Signers() (list []*x509.Certificate, err error) {
 	for _, der := range p.Certificates {
 		c, err := x509.ParseCertificate(der)
 		if err != nil {
-			return nil, failed(Misconfigured, "a stored signing certificate is not X.509")
+			return nil, samlprotocol.Failed(Misconfigured, "a stored signing certificate is not X.509")
 		}
 		list = append(list, c)
 	}
@@ -126,12 +110,12 @@ func ParseMetadata(document []byte, now time.Time) (*IdentityProvider, error) {
 	if len(document) > MaxDocument {
 		return nil, ErrMetadataTooLarge
 	}
-	root, err := inspect(document, true)
+	root, err := samlprotocol.Inspect(document, true)
 	if err != nil {
 		return nil, fmt.Errorf("the metadata %w", err)
 	}
 	var d descriptor
-	if root.Space != metadataNS || root.Local != "EntityDescriptor" && root.Local != "EntitiesDescriptor" || xml.Unmarshal(document, &d) != nil {
+	if root.Space != samlprotocol.MetadataNS || root.Local != "EntityDescriptor" && root.Local != "EntitiesDescriptor" || xml.Unmarshal(document, &d) != nil {
 		return nil, errors.New("the document is not SAML 2.0 metadata")
 	}
 	p := new(IdentityProvider)
@@ -173,7 +157,7 @@ func (p *IdentityProvider) limit(until string, now time.Time) error {
 	if until == "" {
 		return nil
 	}
-	at, err := parseTime(until)
+	at, err := samlprotocol.ParseTime(until)
 	if err != nil {
 		return errors.New("validUntil of the metadata is not a time")
 	}
@@ -190,11 +174,11 @@ func (p *IdentityProvider) limit(until string, now time.Time) error {
 func (p *IdentityProvider) read(d descriptor, now time.Time) (err error) {
 	idp := d.Providers[0]
 	p.EntityID = strings.TrimSpace(d.EntityID)
-	p.WantRequestsSigned = isTrue(idp.WantRequestsSigned)
+	p.WantRequestsSigned = samlprotocol.IsTrue(idp.WantRequestsSigned)
 	switch {
-	case p.EntityID == "" || len(p.EntityID) > maxText || !text.IsLine(p.EntityID):
-		return fmt.Errorf("the metadata must have an entityID of 1 to %d bytes", maxText)
-	case !slices.Contains(strings.Fields(idp.Protocols), protocolNS):
+	case p.EntityID == "" || len(p.EntityID) > samlprotocol.MaxText || !text.IsLine(p.EntityID):
+		return fmt.Errorf("the metadata must have an entityID of 1 to %d bytes", samlprotocol.MaxText)
+	case !slices.Contains(strings.Fields(idp.Protocols), samlprotocol.ProtocolNS):
 		return errors.New("the identity provider does not support SAML 2.0")
 	}
 	if err := p.limit(idp.ValidUntil, now); err != nil {
@@ -210,7 +194,7 @@ func (p *IdentityProvider) read(d descriptor, now time.Time) (err error) {
 		return err
 	}
 	for _, format := range idp.NameIDFormats {
-		if name := strings.TrimSpace(format); name != "" && len(name) <= maxText && text.IsLine(name) && len(p.NameIDFormats) < maxServices {
+		if name := strings.TrimSpace(format); name != "" && len(name) <= samlprotocol.MaxText && text.IsLine(name) && len(p.NameIDFormats) < maxServices {
 			p.NameIDFormats = append(p.NameIDFormats, name)
 		}
 	}
@@ -236,7 +220,7 @@ func (p *IdentityProvider) read(d descriptor, now time.Time) (err error) {
 
 // addCertificate adds a signing certificate, once.
 func (p *IdentityProvider) addCertificate(encoded string) error {
-	der, err := decodeBase64(encoded)
+	der, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(encoded), ""))
 	var c *x509.Certificate
 	if err == nil {
 		c, err = x509.ParseCertificate(der)
@@ -244,8 +228,8 @@ func (p *IdentityProvider) addCertificate(encoded string) error {
 	if err != nil {
 		return errors.New("the metadata has a signing certificate that is not X.509 in base64")
 	}
-	if key, ok := c.PublicKey.(*rsa.PublicKey); ok && key.N.BitLen() < minRSA {
-		return fmt.Errorf("the metadata has a signing certificate with an RSA key of less than %d bits", minRSA)
+	if key, ok := c.PublicKey.(*rsa.PublicKey); ok && key.N.BitLen() < samlprotocol.MinRSA {
+		return fmt.Errorf("the metadata has a signing certificate with an RSA key of less than %d bits", samlprotocol.MinRSA)
 	}
 	if slices.ContainsFunc(p.Certificates, func(have []byte) bool { return bytes.Equal(have, der) }) {
 		return nil
@@ -262,8 +246,8 @@ func services(all []endpoint) (list []Service, err error) {
 		if e.Binding != Redirect && e.Binding != Post {
 			continue
 		}
-		s := Service{e.Binding, strings.TrimSpace(e.Location), strings.TrimSpace(e.ResponseLocation)}
-		if !isWebURL(s.Location) || s.ResponseLocation != "" && !isWebURL(s.ResponseLocation) {
+		s := Service{Binding: e.Binding, Location: strings.TrimSpace(e.Location), ResponseLocation: strings.TrimSpace(e.ResponseLocation)}
+		if !samlprotocol.IsWebURL(s.Location) || s.ResponseLocation != "" && !samlprotocol.IsWebURL(s.ResponseLocation) {
 			return nil, errors.New("a service of the identity provider has an invalid URL")
 		}
 		if list = append(list, s); len(list) > maxServices {
@@ -273,75 +257,29 @@ func services(all []endpoint) (list []Service, err error) {
 	return list, nil
 }
 
-// isWebURL reports whether browsers can be sent to a URL. A URL of another scheme, such as
-// javascript, would run as a program of this site.
-func isWebURL(location string) bool {
-	u, err := url.Parse(location)
-	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.User == nil && u.Fragment == "" && text.IsLine(location)
-}
-
-// isTrue reads an xs:boolean.
-func isTrue(value string) bool { return value == "true" || value == "1" }
-
 // Metadata returns the metadata document of the service provider.
 func (p *Provider) Metadata() ([]byte, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	_, signed := p.signs()
-	root := etree.NewElement("md:EntityDescriptor")
-	root.CreateAttr("xmlns:md", metadataNS)
-	root.CreateAttr("entityID", p.EntityID)
-	sp := root.CreateElement("md:SPSSODescriptor")
-	sp.CreateAttr("AuthnRequestsSigned", fmt.Sprint(signed))
-	sp.CreateAttr("WantAssertionsSigned", "true")
-	sp.CreateAttr("protocolSupportEnumeration", protocolNS)
+	m := samlprotocol.NewMetadata(p.EntityID, "SPSSODescriptor")
+	m.Role.CreateAttr("AuthnRequestsSigned", fmt.Sprint(samlprotocol.Signer(p.Keys) != nil))
+	m.Role.CreateAttr("WantAssertionsSigned", "true")
 	for _, key := range p.Keys {
-		_, canDecrypt := key.Certificate.PublicKey.(*rsa.PublicKey)
-		addKey(sp, "signing", key)
-		if canDecrypt {
-			addKey(sp, "encryption", key)
+		m.AddKey(key, false)
+		if key.CanDecrypt() {
+			m.AddKey(key, true)
 		}
 	}
 	if p.SLO != "" {
-		for _, binding := range []string{Redirect, Post} {
-			addEndpoint(sp, "md:SingleLogoutService", binding, p.SLO)
-		}
+		m.AddService("SingleLogoutService", Redirect, p.SLO)
+		m.AddService("SingleLogoutService", Post, p.SLO)
 	}
 	if p.NameIDFormat != "" {
-		sp.CreateElement("md:NameIDFormat").SetText(p.NameIDFormat)
+		m.AddNameIDFormat(p.NameIDFormat)
 	}
-	acs := addEndpoint(sp, "md:AssertionConsumerService", Post, p.ACS)
+	acs := m.AddService("AssertionConsumerService", Post, p.ACS)
 	acs.CreateAttr("index", "0")
 	acs.CreateAttr("isDefault", "true")
-	doc := etree.NewDocument()
-	doc.CreateProcInst("xml", `version="1.0" encoding="UTF-8"`)
-	doc.SetRoot(root)
-	doc.Indent(2)
-	return doc.WriteToBytes()
-}
-
-func addEndpoint(sp *etree.Element, name, binding, location string) *etree.Element {
-	e := sp.CreateElement(name)
-	e.CreateAttr("Binding", binding)
-	e.CreateAttr("Location", location)
-	return e
-}
-
-// addKey adds the certificate of a key. For encryption, it names the accepted algorithms.
-func addKey(sp *etree.Element, use string, key Key) {
-	e := sp.CreateElement("md:KeyDescriptor")
-	e.CreateAttr("use", use)
-	info := e.CreateElement("ds:KeyInfo")
-	info.CreateAttr("xmlns:ds", signatureNS)
-	info.CreateElement("ds:X509Data").CreateElement("ds:X509Certificate").SetText(base64.StdEncoding.EncodeToString(key.Certificate.Raw))
-	if use != "encryption" {
-		return
-	}
-	for _, name := range []string{
-		"http://www.w3.org/2009/xmlenc11#aes256-gcm", "http://www.w3.org/2009/xmlenc11#aes128-gcm",
-		"http://www.w3.org/2001/04/xmlenc#aes256-cbc", "http://www.w3.org/2001/04/xmlenc#aes128-cbc", oaepWithSHA1Mask,
-	} {
-		e.CreateElement("md:EncryptionMethod").CreateAttr("Algorithm", name)
-	}
+	return m.Document()
 }

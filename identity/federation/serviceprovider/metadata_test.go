@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"stonetown/internal/samlprotocol/samltest"
 )
 
 func pemless(c *x509.Certificate) string { return base64.StdEncoding.EncodeToString(c.Raw) }
@@ -104,7 +106,7 @@ func TestParseMetadata(t *testing.T) {
 		"relative URL":        {entity(id, strings.Replace(goodDescriptor(), "https://idp.example.com/sso", "/sso", 1)), "invalid URL"},
 		"no certificate":      {entity(id, idpDescriptor("", redirectService+keyDescriptor("encryption", idpKey().Certificate))), "no signing certificate"},
 		"not a certificate":   {entity(id, strings.Replace(goodDescriptor(), pemless(idpKey().Certificate)[:8], "AAAAAAAA", 1)), "X.509"},
-		"small key":           {entity(id, idpDescriptor("", redirectService+keyDescriptor("", newRSA(1024).Certificate))), "2048"},
+		"small key":           {entity(id, idpDescriptor("", redirectService+keyDescriptor("", samltest.RSA(1024).Certificate))), "2048"},
 		"many services":       {entity(id, idpDescriptor("", strings.Repeat(redirectService, 21))), "more than 20"},
 		"document type":       {`<!DOCTYPE x [<!ENTITY e "x">]>` + entity(id, goodDescriptor()), "document type"},
 		"deep":                {strings.Repeat("<a>", 100), "too deep"},
@@ -126,10 +128,10 @@ func TestParseMetadata(t *testing.T) {
 }
 
 func TestManyCertificates(t *testing.T) {
-	private := newECDSA(elliptic.P256()).Private
+	private := samltest.ECDSA(elliptic.P256()).Private
 	var keys strings.Builder
 	for n := 1; n <= maxCertificates+1; n++ {
-		keys.WriteString(keyDescriptor("signing", newKey(private).Certificate)) // each has another signature
+		keys.WriteString(keyDescriptor("signing", samltest.NewKey(private, testNow).Certificate)) // each has another signature
 		_, err := ParseMetadata([]byte(entity(`entityID="x"`, idpDescriptor("", redirectService+keys.String()))), testNow)
 		if (err == nil) != (n <= maxCertificates) {
 			t.Errorf("%d certificates: %v", n, err)

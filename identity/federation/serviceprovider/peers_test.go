@@ -21,6 +21,9 @@ import (
 
 	"github.com/beevik/etree"
 	"github.com/google/go-cmp/cmp"
+
+	"stonetown/internal/samlprotocol"
+	"stonetown/internal/samlprotocol/samltest"
 )
 
 // python returns a Python that has pysaml2.
@@ -112,7 +115,7 @@ func openPysaml2(t *testing.T, p *Provider) *pysaml2 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	private, certificate := files(t, newKeyAt(idpKey().Private, time.Now()))
+	private, certificate := files(t, samltest.NewKey(idpKey().Private, time.Now()))
 	program(t, "xmlsec1")                                          // which pysaml2 runs
 	cmd := exec.Command(python(t), "testdata/identityprovider.py") // ends with its input
 	in, err := cmd.StdinPipe()
@@ -152,7 +155,7 @@ func openPysaml2(t *testing.T, p *Provider) *pysaml2 {
 // encryption.
 func TestPysaml2(t *testing.T) {
 	p := testProvider()
-	p.Keys = []Key{newKeyAt(spKey().Private, time.Now())}
+	p.Keys = []Key{samltest.NewKey(spKey().Private, time.Now())}
 	p.NameIDFormat = "urn:oasis:names:tc:SAML:2.0:nameid-format:persistent"
 	idp := openPysaml2(t, p)
 	services := p.IdentityProvider
@@ -256,10 +259,10 @@ func xmlsec1(t *testing.T, args ...string) []byte {
 func peerKeys() map[string]Key {
 	now := time.Now()
 	return map[string]Key{
-		"rsa-sha256":   newKeyAt(idpKey().Private, now),
-		"ecdsa-sha256": newKeyAt(newECDSA(elliptic.P256()).Private, now),
-		"ecdsa-sha384": newKeyAt(newECDSA(elliptic.P384()).Private, now),
-		"ecdsa-sha512": newKeyAt(newECDSA(elliptic.P521()).Private, now),
+		"rsa-sha256":   samltest.NewKey(idpKey().Private, now),
+		"ecdsa-sha256": samltest.NewKey(samltest.ECDSA(elliptic.P256()).Private, now),
+		"ecdsa-sha384": samltest.NewKey(samltest.ECDSA(elliptic.P384()).Private, now),
+		"ecdsa-sha512": samltest.NewKey(samltest.ECDSA(elliptic.P521()).Private, now),
 	}
 }
 
@@ -294,7 +297,7 @@ func TestXMLSecVerifies(t *testing.T) {
 				if !bytes.Contains(document, []byte("xmldsig-more#"+method)) {
 					t.Errorf("%s has another algorithm: %s", name, document)
 				}
-				xmlsec1(t, "--verify", "--pubkey-cert-pem", certificate, "--id-attr:ID", protocolNS+":"+name, writeFile(t, "message.xml", document))
+				xmlsec1(t, "--verify", "--pubkey-cert-pem", certificate, "--id-attr:ID", samlprotocol.ProtocolNS+":"+name, writeFile(t, "message.xml", document))
 			}
 		})
 	}
@@ -307,10 +310,10 @@ func TestXMLSecSigns(t *testing.T) {
 	for method, key := range peerKeys() {
 		t.Run(method, func(t *testing.T) {
 			p := testProvider()
-			p.IdentityProvider.Certificates = [][]byte{newKey(key.Private).Certificate.Raw}
+			p.IdentityProvider.Certificates = [][]byte{samltest.NewKey(key.Private, testNow).Certificate.Raw}
 			unsigned := answer{}.wrap(strings.Replace(answer{}.assertion(), "</saml:Issuer>", "</saml:Issuer>"+strings.Replace(template, "METHOD", method, 1), 1))
 			private, certificate := files(t, key)
-			document := xmlsec1(t, "--sign", "--privkey-pem", private+","+certificate, "--id-attr:ID", assertionNS+":Assertion", writeFile(t, "response.xml", []byte(unsigned)))
+			document := xmlsec1(t, "--sign", "--privkey-pem", private+","+certificate, "--id-attr:ID", samlprotocol.AssertionNS+":Assertion", writeFile(t, "response.xml", []byte(unsigned)))
 			identity, err := p.Finish(testPending(), post(string(document)), testNow)
 			if err != nil {
 				t.Fatalf("%s\n%s", err.(*Error).Detail, document)
@@ -322,10 +325,10 @@ func TestXMLSecSigns(t *testing.T) {
 			plain := writeFile(t, "assertion.xml", []byte(asText(assertionOf(root))))
 			for _, data := range []string{"http://www.w3.org/2009/xmlenc11#aes256-gcm", "http://www.w3.org/2001/04/xmlenc#aes256-cbc"} {
 				x := encryption{data: data, key: oaepWithSHA1Mask, hash: crypto.SHA1, maskHash: crypto.SHA1}
-				_, certificate := files(t, newKeyAt(spKey().Private, time.Now()))
+				_, certificate := files(t, samltest.NewKey(spKey().Private, time.Now()))
 				encrypted := tree(t, x.element("", ""))
 				empty := etree.NewDocument()
-				empty.SetRoot(detach(encrypted.FindElement("xenc:EncryptedData")))
+				empty.SetRoot(samlprotocol.Detach(encrypted.FindElement("xenc:EncryptedData")))
 				text, err := empty.WriteToBytes()
 				if err != nil {
 					t.Fatal(err)

@@ -2,16 +2,9 @@ package serviceprovider
 
 import (
 	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"math/big"
 	"net/url"
 	"strings"
 	"sync"
@@ -20,6 +13,9 @@ import (
 
 	"github.com/beevik/etree"
 	dsig "github.com/russellhaering/goxmldsig"
+
+	"stonetown/internal/samlprotocol"
+	"stonetown/internal/samlprotocol/samltest"
 )
 
 const (
@@ -31,48 +27,12 @@ const (
 	testSLOURL = "https://idp.example.com/slo"
 )
 
-var testNow = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-
-// newKey returns a key with a certificate that is valid for a year around testNow.
-func newKey(private crypto.Signer) Key { return newKeyAt(private, testNow) }
-
-// newKeyAt returns a key with a certificate that is valid for a year around an instant.
-func newKeyAt(private crypto.Signer, now time.Time) Key {
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"},
-		NotBefore: now.AddDate(-1, 0, 0), NotAfter: now.AddDate(1, 0, 0),
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		panic(err)
-	}
-	certificate, err := x509.ParseCertificate(der)
-	if err != nil {
-		panic(err)
-	}
-	return Key{private, certificate}
-}
-
-func newRSA(bits int) Key {
-	private, err := rsa.GenerateKey(rand.Reader, bits)
-	if err != nil {
-		panic(err)
-	}
-	return newKey(private)
-}
-
-func newECDSA(curve elliptic.Curve) Key {
-	private, err := ecdsa.GenerateKey(curve, rand.Reader)
-	if err != nil {
-		panic(err)
-	}
-	return newKey(private)
-}
+var testNow = samltest.Now
 
 var (
-	idpKey   = sync.OnceValue(func() Key { return newRSA(2048) })
-	spKey    = sync.OnceValue(func() Key { return newRSA(2048) })
-	otherKey = sync.OnceValue(func() Key { return newRSA(2048) })
+	idpKey   = sync.OnceValue(func() Key { return samltest.RSA(2048) })
+	spKey    = sync.OnceValue(func() Key { return samltest.RSA(2048) })
+	otherKey = sync.OnceValue(func() Key { return samltest.RSA(2048) })
 )
 
 func testProvider() *Provider {
@@ -175,22 +135,22 @@ func signed(a answer) answer {
 	return a
 }
 
-// sign signs the root of a document with goxmldsig.
+// sign signs the root of a document, with a hash that RSA keys do not have by default, or 0.
 func sign(t testing.TB, document string, key Key, hash crypto.Hash) string {
 	t.Helper()
-	var signer crypto.Signer = key.Private
-	if _, ok := key.Private.(*ecdsa.PrivateKey); ok {
-		signer = xmlSigner{key.Private}
+	root := tree(t, document)
+	if hash == 0 {
+		if err := samlprotocol.Sign(root, key); err != nil {
+			t.Fatal(err)
+		}
+		return serialize(t, root)
 	}
-	context, err := dsig.NewSigningContext(signer, [][]byte{key.Certificate.Raw})
+	context, err := dsig.NewSigningContext(key.Private, [][]byte{key.Certificate.Raw})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if hash != 0 {
-		context.Hash = hash
-	}
+	context.Hash = hash
 	context.Canonicalizer = dsig.MakeC14N10ExclusiveCanonicalizerWithPrefixList("")
-	root := tree(t, document)
 	signature, err := context.ConstructSignature(root, true)
 	if err != nil {
 		t.Fatal(err)
@@ -210,7 +170,7 @@ func tree(t testing.TB, document string) *etree.Element {
 
 func serialize(t testing.TB, root *etree.Element) string {
 	t.Helper()
-	out, err := write(root.Copy())
+	out, err := samlprotocol.Write(root.Copy())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,19 +41,43 @@
 package serviceprovider
 
 import (
-	"crypto"
-	"crypto/x509"
 	"slices"
 	"time"
+
+	"stonetown/internal/samlprotocol"
 )
 
 const (
 	// Skew is the tolerance for the clock of an identity provider, in both directions.
-	Skew = time.Minute
+	Skew = samlprotocol.Skew
 	// MaxDocument is the maximum size of a message or of metadata, in bytes of XML.
-	MaxDocument = 256 << 10
+	MaxDocument = samlprotocol.MaxDocument
+)
 
-	maxText = 1024 // bytes of a name identifier, of an entity id, and of other identifiers
+// The terms that identity providers share, see [samlprotocol].
+type (
+	Key     = samlprotocol.Key
+	NameID  = samlprotocol.NameID
+	Service = samlprotocol.Service
+	Message = samlprotocol.Message
+	Error   = samlprotocol.Error
+	Class   = samlprotocol.Class
+)
+
+// The bindings of messages that are supported.
+const (
+	Redirect = samlprotocol.Redirect
+	Post     = samlprotocol.Post
+)
+
+// The classes of errors.
+const (
+	Denied              = samlprotocol.Denied
+	InteractionRequired = samlprotocol.InteractionRequired
+	Stale               = samlprotocol.Stale
+	Invalid             = samlprotocol.Invalid
+	Misconfigured       = samlprotocol.Misconfigured
+	Unavailable         = samlprotocol.Unavailable
 )
 
 // Provider is one connection: this service provider, and an identity provider.
@@ -75,23 +99,6 @@ type Provider struct {
 	NameIDFormat string
 	// AllowIDPInitiated accepts responses that no request preceded, see [Provider.Finish].
 	AllowIDPInitiated bool
-}
-
-// Key is a key pair of a service provider: RSA, or ECDSA, which can only sign.
-type Key struct {
-	// Private also implements [crypto.Decrypter] for RSA.
-	Private     crypto.Signer
-	Certificate *x509.Certificate
-}
-
-// NameID is the name of a user at an identity provider (SAML Core §2.2.3). Its qualifiers are
-// for requests to the identity provider, which compares them.
-type NameID struct {
-	Value           string `json:"value"`
-	Format          string `json:"format,omitempty"` // empty: unspecified
-	NameQualifier   string `json:"name_qualifier,omitempty"`
-	SPNameQualifier string `json:"sp_name_qualifier,omitempty"`
-	SPProvidedID    string `json:"sp_provided_id,omitempty"`
 }
 
 // Identity is a user at an identity provider.
@@ -116,21 +123,10 @@ type Identity struct {
 	Unsolicited bool
 }
 
-// sentWithin reports whether an instant is not in the future.
-func sentWithin(at, now time.Time) bool { return !at.IsZero() && !at.After(now.Add(Skew)) }
-
-// signs returns the key that signs.
-func (p *Provider) signs() (Key, bool) {
-	if len(p.Keys) == 0 || p.Keys[0].Private == nil || p.Keys[0].Certificate == nil {
-		return Key{}, false
-	}
-	return p.Keys[0], true
-}
-
 // check refuses a configuration without the names that messages are compared with.
 func (p *Provider) check() error {
 	if slices.Contains([]string{p.EntityID, p.ACS, p.IdentityProvider.EntityID}, "") {
-		return failed(Misconfigured, "an entity id or the URL of the assertion consumer service is missing")
+		return samlprotocol.Failed(Misconfigured, "an entity id or the URL of the assertion consumer service is missing")
 	}
 	return nil
 }

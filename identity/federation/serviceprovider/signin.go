@@ -4,10 +4,11 @@ import (
 	"crypto/rand"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/crewjam/saml"
+
+	"stonetown/internal/samlprotocol"
 )
 
 // Request describes a sign-in.
@@ -39,19 +40,20 @@ func (p *Provider) Begin(r Request, now time.Time) (Message, Pending, error) {
 	if err := p.check(); err != nil {
 		return Message{}, Pending{}, err
 	}
-	if _, signed := p.signs(); !signed && p.IdentityProvider.WantRequestsSigned {
-		return Message{}, Pending{}, failed(Misconfigured, "the identity provider requires signed requests, and there is no key")
+	key := samlprotocol.Signer(p.Keys)
+	if key == nil && p.IdentityProvider.WantRequestsSigned {
+		return Message{}, Pending{}, samlprotocol.Failed(Misconfigured, "the identity provider requires signed requests, and there is no key")
 	}
-	service, ok := choose(p.IdentityProvider.SingleSignOn)
+	service, ok := samlprotocol.ChooseService(p.IdentityProvider.SingleSignOn)
 	if !ok {
-		return Message{}, Pending{}, failed(Misconfigured, "the identity provider has no single sign-on service")
+		return Message{}, Pending{}, samlprotocol.Failed(Misconfigured, "the identity provider has no single sign-on service")
 	}
 	pending := Pending{
-		RequestID: newID(), RelayState: rand.Text(), Provider: p.IdentityProvider.EntityID, Begun: now.UTC(),
+		RequestID: samlprotocol.NewID(), RelayState: rand.Text(), Provider: p.IdentityProvider.EntityID, Begun: now.UTC(),
 		ForceAuthn: r.ForceAuthn, AuthnContexts: r.AuthnContexts,
 	}
 	request := saml.AuthnRequest{
-		ID: pending.RequestID, Version: version, IssueInstant: instant(now), Destination: service.Location,
+		ID: pending.RequestID, Version: samlprotocol.Version, IssueInstant: samlprotocol.Instant(now), Destination: service.Location,
 		Issuer: &saml.Issuer{Value: p.EntityID}, AssertionConsumerServiceURL: p.ACS, ProtocolBinding: Post,
 		NameIDPolicy: &saml.NameIDPolicy{AllowCreate: new(true)},
 	}
@@ -72,18 +74,11 @@ func (p *Provider) Begin(r Request, now time.Time) (Message, Pending, error) {
 			contexts.CreateElement("saml:AuthnContextClassRef").SetText(class)
 		}
 	}
-	message, err := p.send(service.Binding, service.Location, requestParam, element, pending.RelayState)
+	message, err := samlprotocol.Outgoing{
+		Binding: service.Binding, To: service.Location, Document: element, RelayState: pending.RelayState, Key: key,
+	}.Message()
 	return message, pending, err
 }
-
-// version is that of all messages and assertions.
-const version = "2.0"
-
-// newID returns the ID of a message: an NCName with 130 random bits (SAML Core §1.3.4).
-func newID() string { return "_" + rand.Text() }
-
-// instant returns a time as messages have it (SAML Core §1.3.3).
-func instant(at time.Time) time.Time { return at.UTC().Truncate(time.Millisecond) }
 
 // Finish completes a sign-in with the form that the browser posts to the assertion consumer
 // service. Pending is nil for a form whose RelayState belongs to no sign-in: a response to no
@@ -94,26 +89,29 @@ func (p *Provider) Finish(pending *Pending, form url.Values, now time.Time) (Ide
 	if err := p.check(); err != nil {
 		return Identity{}, err
 	}
-	m, err := readForm(form)
+	m, err := samlprotocol.ReadForm(form)
 	if err != nil {
 		return Identity{}, err
 	}
 	inResponseTo := ""
 	switch {
-	case m.isRequest:
-		return Identity{}, refused("there is a request where a response is expected")
+	case m.IsRequest:
+		return Identity{}, samlprotocol.Refused("there is a request where a response is expected")
 	case pending == nil && !p.AllowIDPInitiated:
-		return Identity{}, failed(Stale, "the response belongs to no sign-in, and the connection does not allow sign-ins that the identity provider begins")
+		return Identity{}, samlprotocol.Failed(Stale, "the response belongs to no sign-in, and the connection does not allow sign-ins that the identity provider begins")
 	case pending == nil:
-	case pending.RequestID == "" || pending.RelayState == "" || m.relayState != pending.RelayState:
-		return Identity{}, failed(Stale, "RelayState is not that of the sign-in")
+	case pending.RequestID == "" || pending.RelayState == "" || m.RelayState != pending.RelayState:
+		return Identity{}, samlprotocol.Failed(Stale, "RelayState is not that of the sign-in")
 	case pending.Provider != p.IdentityProvider.EntityID:
-		return Identity{}, failed(Stale, "the sign-in began at another identity provider, or before the connection was changed")
+		return Identity{}, samlprotocol.Failed(Stale, "the sign-in began at another identity provider, or before the connection was changed")
 	default:
 		inResponseTo = pending.RequestID
 	}
-	document, err := p.openResponse(m.document, inResponseTo, now)
+	document, err := m.Document()
 	if err != nil {
+		return Identity{}, err
+	}
+	if document, err = p.openResponse(document, inResponseTo, now); err != nil {
 		return Identity{}, err
 	}
 	a, err := readAssertion(document)
@@ -135,24 +133,13 @@ func (p *Provider) Finish(pending *Pending, form url.Values, now time.Time) (Ide
 func (p *Pending) check(identity Identity) error {
 	switch {
 	case p.ForceAuthn && identity.AuthnInstant.Before(p.Begun.Add(-Skew)):
-		return refused("the user authenticated before the request, which requires a new authentication")
+		return samlprotocol.Refused("the user authenticated before the request, which requires a new authentication")
 	case len(p.AuthnContexts) > 0 && !slices.Contains(p.AuthnContexts, identity.AuthnContext):
-		return failed(Denied, "the class of the authentication is none that was requested: %s", quote(identity.AuthnContext))
+		return samlprotocol.Failed(Denied, "the class of the authentication is none that was requested: %s", samlprotocol.Quote(identity.AuthnContext))
 	}
 	return nil
 }
 
 // RelayState returns the RelayState of a form or a query, by which the caller finds a [Pending];
 // empty: there is none, or several.
-func RelayState(values url.Values) string {
-	if list := values[relayStateParam]; len(list) == 1 && len(list[0]) <= maxRelayState {
-		return list[0]
-	}
-	return ""
-}
-
-func parseTime(text string) (time.Time, error) {
-	var at saml.RelaxedTime
-	err := at.UnmarshalText([]byte(strings.TrimSpace(text)))
-	return time.Time(at).UTC(), err
-}
+func RelayState(values url.Values) string { return samlprotocol.RelayState(values) }

@@ -92,7 +92,7 @@ func TestTestThatCannotStart(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = s.BeginTest(t.Context(), at, o.Slug, secret)
-		if failed, ok := err.(*relyingparty.Error); !ok || failed.Class != relyingparty.Unreachable {
+		if failed, ok := err.(*Failure); !ok || failed.Reason != string(relyingparty.Unreachable) {
 			t.Fatalf("start: %v", err)
 		}
 		test, err := s.Test(t.Context(), tenant, o.ID, begun.ID)

@@ -2,11 +2,8 @@ package signin
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"net/url"
-	"time"
 
 	"stonetown/identity/authn"
 	"stonetown/identity/external"
@@ -67,7 +64,7 @@ func (s *Service) logoutURL(ctx context.Context, t federation.Tenant, c federati
 	if c.Kind != federation.OIDC {
 		return "", nil
 	}
-	provider, err := s.provider(c)
+	provider, err := s.Connections.Provider(c)
 	if err != nil {
 		return "", err
 	}
@@ -76,7 +73,7 @@ func (s *Service) logoutURL(ctx context.Context, t federation.Tenant, c federati
 		hint = ""
 	}
 	to, err := s.Providers.LogoutURL(ctx, provider, relyingparty.Logout{IDToken: hint, RedirectURI: c.URLs(t).PostLogout, State: state})
-	if failed, ok := errors.AsType[*relyingparty.Error](err); ok {
+	if failed, ok := errors.AsType[*Failure](failing(err)); ok {
 		_ = s.logged(ctx, c, failed)
 		return "", nil
 	}
@@ -110,42 +107,33 @@ func (s *Service) FinishLogout(ctx context.Context, tenantID, slug, state, secre
 // EndByToken ends the sessions that a logout token of a provider names (Back-Channel Logout 1.0
 // §2.6): those that began at a session of the provider (sid), or all of a subject. A token is accepted
 // once, also while the connection is disabled, because its sessions stay. EndByToken fails with
-// [federation.ErrNotFound], [ErrUnsupported] or [*relyingparty.Error].
+// [federation.ErrNotFound], also for other kinds than OIDC, or with [*Failure].
 func (s *Service) EndByToken(ctx context.Context, tenantID, slug, token string) error {
 	c, err := s.Connections.BySlug(ctx, tenantID, slug)
 	if err == nil && c.Kind != federation.OIDC {
-		err = ErrUnsupported
+		err = federation.ErrNotFound
 	}
 	if err != nil {
 		return err
 	}
-	provider, err := s.provider(c)
+	provider, err := s.Connections.Provider(c)
 	if err != nil {
 		return err
 	}
 	out, err := s.Providers.VerifyLogoutToken(ctx, provider, token)
 	if err != nil {
-		return s.logged(ctx, c, err)
+		return s.logged(ctx, c, failing(err))
 	}
 	at := authn.AtProvider{ConnectionID: c.ID, Subject: out.Subject}
 	if out.SessionID != "" {
 		at.ProviderIDs = []string{out.SessionID}
 	}
-	return s.logged(ctx, c, s.Accounts.EndAtProvider(ctx, tenantID, at, func(ctx context.Context, tx *sqldb.Tx) error {
-		return once(ctx, tx, c, "logout token "+out.ID, out.Expires)
-	}))
+	err = s.Accounts.EndAtProvider(ctx, tenantID, at, func(ctx context.Context, tx *sqldb.Tx) error {
+		first, err := once(ctx, tx, c, "logout "+out.ID, out.Expires)
+		if err == nil && !first {
+			err = &relyingparty.Error{Class: relyingparty.Stale, Step: relyingparty.LogoutToken, Detail: "the token was used before"}
+		}
+		return err
+	})
+	return s.logged(ctx, c, failing(err))
 }
-
-// once records a message of a provider until it expires. It fails with [*relyingparty.Error] if the
-// message was accepted before.
-func once(ctx context.Context, tx *sqldb.Tx, c federation.Connection, id string, expires time.Time) error {
-	sum := sha256.Sum256([]byte(id)) // an id is as long as the provider makes it
-	n, err := tx.Exec(ctx, insertMessage, c.TenantID, c.ID, base64.RawURLEncoding.EncodeToString(sum[:]), expires.UnixMicro())
-	if err == nil && n == 0 {
-		err = &relyingparty.Error{Class: relyingparty.Stale, Step: relyingparty.LogoutToken, Detail: "the token was used before"}
-	}
-	return err
-}
-
-const insertMessage = `
-	INSERT INTO federation_assertions (tenant_id, connection_id, id, expires_at) VALUES ($1, $2, $3, $4) ON CONFLICT (tenant_id, connection_id, id) DO NOTHING`

@@ -1,18 +1,21 @@
-package serviceprovider
+package samlprotocol
 
 import (
 	"crypto"
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/rand"
 	"crypto/rsa"
 	_ "crypto/sha1" // OAEP, where it is sound
+	"crypto/x509"
+	"encoding/base64"
 	"encoding/xml"
 
 	"github.com/beevik/etree"
 )
 
 // The algorithms of XML Encryption 1.1 that are accepted: RSA-OAEP, and AES. PKCS #1 v1.5 and
-// triple DES are not. AES-CBC does not authenticate, but many identity providers use it; its
+// triple DES are not. AES-CBC does not authenticate, but many providers use it; its
 // plaintext is used only after the verification of the signature in it.
 var (
 	keySizes = map[string]int{ // bytes
@@ -48,7 +51,7 @@ const (
 	oaepWithSHA1Mask = "http://www.w3.org/2001/04/xmlenc#rsa-oaep-mgf1p"
 	oaep             = "http://www.w3.org/2009/xmlenc11#rsa-oaep"
 
-	maxEncryptedKeys = 4 // an RSA operation for each, and for each key of the service provider
+	maxEncryptedKeys = 4 // an RSA operation for each, and for each own key
 )
 
 // encrypted is EncryptedAssertion (SAML Core §2.3.4), or the same with another name.
@@ -74,26 +77,27 @@ type encryptedKey struct {
 	Value string `xml:"http://www.w3.org/2001/04/xmlenc# CipherData>CipherValue"`
 }
 
-// errDecrypt is the one error after decryption began. The cause would help to decrypt an assertion
+// ErrDecrypt is the one error after decryption began. The cause would help to decrypt an assertion
 // that was intercepted, by changed copies of it (a padding oracle): it must not be distinguishable
 // whether the padding, the XML or the signature is wrong.
-var errDecrypt = refused("the encrypted assertion cannot be decrypted, or has no valid signature in it")
+var ErrDecrypt = Refused("the encrypted assertion cannot be decrypted, or has no valid signature in it")
 
-// decrypt returns the plaintext of an encrypted element. Its content is not authenticated.
-func (p *Provider) decrypt(e *etree.Element) ([]byte, error) {
+// Decrypt returns the plaintext of an encrypted element, with any of the keys that are RSA. Its
+// content is not authenticated.
+func Decrypt(e *etree.Element, own []Key) ([]byte, error) {
 	var x encrypted
-	text, err := write(detach(e))
+	text, err := Write(Detach(e))
 	if err != nil || xml.Unmarshal(text, &x) != nil || len(x.Data) != 1 {
-		return nil, refused("the encrypted element does not have one EncryptedData")
+		return nil, Refused("the encrypted element does not have one EncryptedData")
 	}
 	data := x.Data[0]
 	size := keySizes[data.Method.Name]
 	if size == 0 {
-		return nil, refused("the algorithm of encryption is not accepted: %s", quote(data.Method.Name))
+		return nil, Refused("the algorithm of encryption is not accepted: %s", Quote(data.Method.Name))
 	}
 	keys := append(data.Info.Keys, x.Keys...)
 	if len(keys) == 0 || len(keys) > maxEncryptedKeys {
-		return nil, refused("the encrypted element has no EncryptedKey, or more than %d", maxEncryptedKeys)
+		return nil, Refused("the encrypted element has no EncryptedKey, or more than %d", maxEncryptedKeys)
 	}
 	tried := false
 	for _, k := range keys {
@@ -101,9 +105,9 @@ func (p *Provider) decrypt(e *etree.Element) ([]byte, error) {
 		if !ok {
 			continue
 		}
-		for _, own := range p.Keys {
-			decrypter, ok := own.Private.(crypto.Decrypter)
-			if _, isRSA := own.Private.Public().(*rsa.PublicKey); !ok || !isRSA {
+		for _, pair := range own {
+			decrypter, ok := pair.Private.(crypto.Decrypter)
+			if _, isRSA := pair.Private.Public().(*rsa.PublicKey); !ok || !isRSA {
 				continue
 			}
 			tried = true
@@ -113,9 +117,9 @@ func (p *Provider) decrypt(e *etree.Element) ([]byte, error) {
 		}
 	}
 	if !tried {
-		return nil, failed(Misconfigured, "an assertion is encrypted, but there is no key for it, or the algorithm of its EncryptedKey is not accepted")
+		return nil, Failed(Misconfigured, "an assertion is encrypted, but there is no key for it, or the algorithm of its EncryptedKey is not accepted")
 	}
-	return nil, errDecrypt
+	return nil, ErrDecrypt
 }
 
 // options returns the parameters of RSA-OAEP.
@@ -177,4 +181,60 @@ func openCBC(block cipher.Block, sealed []byte) ([]byte, bool) {
 		return nil, false
 	}
 	return plain[:len(plain)-padding], true
+}
+
+// The algorithms of [Encrypt]: authenticated encryption, and the form of RSA-OAEP that all
+// implementations have.
+const (
+	encryptsData = "http://www.w3.org/2009/xmlenc11#aes256-gcm"
+	encryptsKey  = oaepWithSHA1Mask
+	sha1Digest   = "http://www.w3.org/2000/09/xmldsig#sha1"
+)
+
+// Encrypt encrypts an assertion for the RSA key of a certificate, and returns its EncryptedAssertion
+// (SAML Core §2.3.4). The assertion must be signed before, because anybody can encrypt.
+func Encrypt(assertion *etree.Element, to *x509.Certificate) (*etree.Element, error) {
+	public, ok := to.PublicKey.(*rsa.PublicKey)
+	if !ok || public.N.BitLen() < MinRSA {
+		return nil, Failed(Misconfigured, "the certificate of the other side has no RSA key of at least %d bits to encrypt for", MinRSA)
+	}
+	plain, err := Write(assertion)
+	if err != nil {
+		return nil, err
+	}
+	key := make([]byte, keySizes[encryptsData])
+	_, _ = rand.Read(key)
+	wrapped, err := rsa.EncryptOAEPWithOptions(rand.Reader, public, key, &rsa.OAEPOptions{Hash: crypto.SHA1, MGFHash: crypto.SHA1})
+	if err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	gcm, err := cipher.NewGCMWithRandomNonce(block) // before the ciphertext, as XML Encryption has it
+	if err != nil {
+		return nil, err
+	}
+	sealed := gcm.Seal(nil, nil, plain, nil)
+
+	e := etree.NewElement("saml:EncryptedAssertion")
+	e.CreateAttr("xmlns:saml", AssertionNS)
+	data := e.CreateElement("xenc:EncryptedData")
+	data.CreateAttr("xmlns:xenc", EncryptionNS)
+	data.CreateAttr("Type", "http://www.w3.org/2001/04/xmlenc#Element")
+	data.CreateElement("xenc:EncryptionMethod").CreateAttr("Algorithm", encryptsData)
+	info := data.CreateElement("ds:KeyInfo")
+	info.CreateAttr("xmlns:ds", SignatureNS)
+	encryptedKey := info.CreateElement("xenc:EncryptedKey")
+	method := encryptedKey.CreateElement("xenc:EncryptionMethod")
+	method.CreateAttr("Algorithm", encryptsKey)
+	method.CreateElement("ds:DigestMethod").CreateAttr("Algorithm", sha1Digest)
+	addCipherValue(encryptedKey, wrapped)
+	addCipherValue(data, sealed)
+	return e, nil
+}
+
+func addCipherValue(e *etree.Element, value []byte) {
+	e.CreateElement("xenc:CipherData").CreateElement("xenc:CipherValue").SetText(base64.StdEncoding.EncodeToString(value))
 }

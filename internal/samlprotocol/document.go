@@ -1,4 +1,4 @@
-package serviceprovider
+package samlprotocol
 
 import (
 	"bytes"
@@ -13,11 +13,11 @@ import (
 
 // The namespaces.
 const (
-	protocolNS   = "urn:oasis:names:tc:SAML:2.0:protocol"
-	assertionNS  = "urn:oasis:names:tc:SAML:2.0:assertion"
-	metadataNS   = "urn:oasis:names:tc:SAML:2.0:metadata"
-	signatureNS  = "http://www.w3.org/2000/09/xmldsig#"
-	encryptionNS = "http://www.w3.org/2001/04/xmlenc#"
+	ProtocolNS   = "urn:oasis:names:tc:SAML:2.0:protocol"
+	AssertionNS  = "urn:oasis:names:tc:SAML:2.0:assertion"
+	MetadataNS   = "urn:oasis:names:tc:SAML:2.0:metadata"
+	SignatureNS  = "http://www.w3.org/2000/09/xmldsig#"
+	EncryptionNS = "http://www.w3.org/2001/04/xmlenc#"
 )
 
 // The limits of documents.
@@ -27,27 +27,28 @@ const (
 	maxAttributes = 32 // of an element, with declarations of namespaces
 )
 
+// The names of elements that have a place of their own in a message.
 var (
-	assertionName          = xml.Name{Space: assertionNS, Local: "Assertion"}
-	encryptedAssertionName = xml.Name{Space: assertionNS, Local: "EncryptedAssertion"}
-	signatureName          = xml.Name{Space: signatureNS, Local: "Signature"}
-	responseName           = xml.Name{Space: protocolNS, Local: "Response"}
+	AssertionName          = xml.Name{Space: AssertionNS, Local: "Assertion"}
+	EncryptedAssertionName = xml.Name{Space: AssertionNS, Local: "EncryptedAssertion"}
+	SignatureName          = xml.Name{Space: SignatureNS, Local: "Signature"}
+	ResponseName           = xml.Name{Space: ProtocolNS, Local: "Response"}
 )
 
-// The errors of inspect complete the sentence "the document ...".
+// The errors of Inspect complete the sentence "the document ...".
 var (
 	errTooLarge    = errors.New("is too large")
 	errInvalidName = errors.New("has an invalid name of an element or an attribute")
 )
 
-// inspect reads all tokens of a document, and returns the name of its root. It refuses what
+// Inspect reads all tokens of a document, and returns the name of its root. It refuses what
 // programs read in different ways, and what costs more than a real document: a document type,
 // which can declare entities (XML 1.0 §4.2), comments, processing instructions, names that are none
 // in XML namespaces, attributes of an element with the same name, an ID twice, and documents that are
 // too deep or too large.
 //
 // Comments are allowed in metadata, which is trusted and often has them.
-func inspect(document []byte, metadata bool) (root xml.Name, err error) {
+func Inspect(document []byte, metadata bool) (root xml.Name, err error) {
 	if len(document) > MaxDocument {
 		return root, errTooLarge
 	}
@@ -131,41 +132,41 @@ func checkAttributes(attributes []xml.Attr, ids map[string]bool) error {
 	return nil
 }
 
-// parse returns the root of a message, which must have the given name. The structure is that of
+// Parse returns the root of a message, which must have the given name. The structure is that of
 // a message without nested ones: at most one assertion, plain or encrypted, a child of the root
 // or the root; signatures only as children of the root and of the assertion, one of each.
-func parse(document []byte, want xml.Name) (*etree.Element, error) {
-	root, err := inspect(document, false)
+func Parse(document []byte, want xml.Name) (*etree.Element, error) {
+	root, err := Inspect(document, false)
 	if err != nil {
-		return nil, refused("the document %v", err)
+		return nil, Refused("the document %v", err)
 	}
 	if root != want {
-		return nil, refused("the document is not a %s", want.Local)
+		return nil, Refused("the document is not a %s", want.Local)
 	}
 	tree := etree.NewDocument()
 	if tree.ReadFromBytes(document) != nil || tree.Root() == nil || !is(tree.Root(), want) {
-		return nil, refused("the document is not well-formed XML")
+		return nil, Refused("the document is not well-formed XML")
 	}
 	assertions := 0
 	return tree.Root(), checkStructure(tree.Root(), 0, &assertions)
 }
 
-// checkStructure refuses what parse excludes, below an element and in it.
+// checkStructure refuses what Parse excludes, below an element and in it.
 func checkStructure(e *etree.Element, depth int, assertions *int) error {
 	signatures := 0
 	space := e.NamespaceURI()
 	switch {
-	case space == assertionNS && (e.Tag == assertionName.Local || e.Tag == encryptedAssertionName.Local):
+	case space == AssertionNS && (e.Tag == AssertionName.Local || e.Tag == EncryptedAssertionName.Local):
 		if *assertions++; *assertions > 1 || depth > 1 {
-			return refused("the document has several assertions, or one that is nested")
+			return Refused("the document has several assertions, or one that is nested")
 		}
-	case space == protocolNS && depth > 0 && (e.SelectAttr("IssueInstant") != nil || e.Tag == responseName.Local):
-		return refused("the document has a nested message")
+	case space == ProtocolNS && depth > 0 && (e.SelectAttr("IssueInstant") != nil || e.Tag == ResponseName.Local):
+		return Refused("the document has a nested message")
 	}
 	for _, child := range e.ChildElements() {
-		if is(child, signatureName) {
-			if signatures++; signatures > 1 || depth > 0 && !is(e, assertionName) {
-				return refused("the document has several signatures of an element, or one that is nested")
+		if is(child, SignatureName) {
+			if signatures++; signatures > 1 || depth > 0 && !is(e, AssertionName) {
+				return Refused("the document has several signatures of an element, or one that is nested")
 			}
 		}
 		if err := checkStructure(child, depth+1, assertions); err != nil {
@@ -179,8 +180,8 @@ func is(e *etree.Element, name xml.Name) bool {
 	return e.Tag == name.Local && e.NamespaceURI() == name.Space
 }
 
-// children returns the children of an element with a name.
-func children(e *etree.Element, name xml.Name) (list []*etree.Element) {
+// Children returns the children of an element with a name.
+func Children(e *etree.Element, name xml.Name) (list []*etree.Element) {
 	for _, child := range e.ChildElements() {
 		if is(child, name) {
 			list = append(list, child)
@@ -189,9 +190,9 @@ func children(e *etree.Element, name xml.Name) (list []*etree.Element) {
 	return list
 }
 
-// detach returns a copy of an element, as the root of a document, that has the declarations of
+// Detach returns a copy of an element, as the root of a document, that has the declarations of
 // namespaces of its ancestors.
-func detach(e *etree.Element) *etree.Element {
+func Detach(e *etree.Element) *etree.Element {
 	c := e.Copy()
 	for ancestor := e.Parent(); ancestor != nil; ancestor = ancestor.Parent() {
 		for _, a := range ancestor.Attr {
@@ -203,8 +204,8 @@ func detach(e *etree.Element) *etree.Element {
 	return c
 }
 
-// write returns the XML of an element.
-func write(e *etree.Element) ([]byte, error) {
+// Write returns the XML of an element.
+func Write(e *etree.Element) ([]byte, error) {
 	doc := etree.NewDocument()
 	doc.SetRoot(e)
 	return doc.WriteToBytes()

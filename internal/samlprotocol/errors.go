@@ -1,4 +1,4 @@
-package serviceprovider
+package samlprotocol
 
 import (
 	"fmt"
@@ -13,9 +13,9 @@ type Class string
 const (
 	Denied              Class = "access_denied"        // the user or the identity provider refused
 	InteractionRequired Class = "interaction_required" // the request was passive, and the provider would have to ask
-	Stale               Class = "stale"                // the answer came too late, or belongs to another sign-in
-	Invalid             Class = "invalid_response"     // the answer violates the protocol; it may be an attack
-	Misconfigured       Class = "misconfigured"        // the connection must be changed, here or at the provider
+	Stale               Class = "stale"                // the message came too late, or belongs to another exchange
+	Invalid             Class = "invalid_response"     // the message violates the protocol; it may be an attack
+	Misconfigured       Class = "misconfigured"        // the configuration must be changed, here or at the other side
 	Unavailable         Class = "provider_error"       // the identity provider failed
 )
 
@@ -24,16 +24,16 @@ var sentences = map[Class]string{
 	Denied:              "the identity provider refused the sign-in, or it was canceled there",
 	InteractionRequired: "the identity provider requires the user to interact",
 	Stale:               "the sign-in has expired or was completed before; start again",
-	Invalid:             "the answer of the identity provider is not valid",
-	Misconfigured:       "the connection to the identity provider is not configured correctly",
+	Invalid:             "the message of the other site is not valid",
+	Misconfigured:       "the connection to the other site is not configured correctly",
 	Unavailable:         "the identity provider failed; try again later",
 }
 
 // Error is a failed operation. Its text is safe for a person: it contains nothing that the
-// identity provider sent.
+// other side sent.
 type Error struct {
 	Class Class
-	// Detail is the cause, for logs and for the administrator of the connection. It may quote
+	// Detail is the cause, for logs and for an administrator. It may quote
 	// identifiers of the message as printable text of limited length, but no attributes and no
 	// names of users.
 	Detail string
@@ -41,19 +41,19 @@ type Error struct {
 
 func (e *Error) Error() string { return sentences[e.Class] }
 
-// failed returns an error. The detail must not quote a message, except by quote.
-func failed(class Class, format string, args ...any) *Error {
+// Failed returns an error. The detail must not quote a message, except by [Quote].
+func Failed(class Class, format string, args ...any) *Error {
 	return &Error{Class: class, Detail: fmt.Sprintf(format, args...)}
 }
 
-// refused returns the error of a message that violates the protocol.
-func refused(format string, args ...any) *Error { return failed(Invalid, format, args...) }
+// Refused returns the error of a message that violates the protocol.
+func Refused(format string, args ...any) *Error { return Failed(Invalid, format, args...) }
 
 const maxQuote = 200 // characters
 
-// quote returns text of a message in quotation marks, without control characters and the rest of
+// Quote returns text of a message in quotation marks, without control characters and the rest of
 // a long text.
-func quote(text string) string {
+func Quote(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) && r != unicode.ReplacementChar {
 			return r

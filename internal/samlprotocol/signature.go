@@ -1,4 +1,4 @@
-package serviceprovider
+package samlprotocol
 
 import (
 	"crypto"
@@ -40,28 +40,28 @@ var digests = []string{
 	"http://www.w3.org/2001/04/xmlenc#sha512",
 }
 
-// minRSA is the minimum size of RSA keys, in bits (NIST SP 800-131A).
-const minRSA = 2048
+// MinRSA is the minimum size of RSA keys, in bits (NIST SP 800-131A).
+const MinRSA = 2048
 
-var errSignature = errors.New("the signature is not that of a certificate in the metadata")
+var errSignature = errors.New("the signature is not that of a certificate of the other side")
 
-// verify verifies the enveloped signature of an element (SAML Core §5.4), which must be a child of
+// Verify verifies the enveloped signature of an element (SAML Core §5.4), which must be a child of
 // it. It returns the bytes that the digest covers: the element without the signature, in canonical
 // form. Only what is read from these is authentic.
-func verify(e *etree.Element, certificates []*x509.Certificate, now time.Time) ([]byte, error) {
-	e = detach(e)
+func Verify(e *etree.Element, certificates []*x509.Certificate, now time.Time) ([]byte, error) {
+	e = Detach(e)
 	method, err := checkSignature(e)
 	if err != nil {
 		return nil, err
 	}
-	signature := children(e, signatureName)[0]
+	signature := Children(e, SignatureName)[0]
 	value := signature.FindElement("./" + dsig.SignatureValueTag)
 	raw, err := decodeBase64(value.Text())
 	if err != nil {
-		return nil, refused("SignatureValue is not base64")
+		return nil, Refused("SignatureValue is not base64")
 	}
-	// KeyInfo is not signed: the certificates of the metadata are tried instead.
-	for _, info := range children(signature, xml.Name{Space: signatureNS, Local: dsig.KeyInfoTag}) {
+	// KeyInfo is not signed: the given certificates are tried instead.
+	for _, info := range Children(signature, xml.Name{Space: SignatureNS, Local: dsig.KeyInfoTag}) {
 		signature.RemoveChild(info)
 	}
 	var covered []byte
@@ -73,7 +73,7 @@ func verify(e *etree.Element, certificates []*x509.Certificate, now time.Time) (
 		if err != nil {
 			return err
 		}
-		covered, err = write(verified)
+		covered, err = Write(verified)
 		return err
 	})
 	return covered, err
@@ -84,9 +84,9 @@ func verify(e *etree.Element, certificates []*x509.Certificate, now time.Time) (
 // canonicalization, and no objects. It returns the algorithm.
 func checkSignature(e *etree.Element) (method string, err error) {
 	id := e.SelectAttrValue("ID", "")
-	signatures := children(e, signatureName)
+	signatures := Children(e, SignatureName)
 	if len(signatures) != 1 || id == "" {
-		return "", refused("the element has no ID, or not one signature")
+		return "", Refused("the element has no ID, or not one signature")
 	}
 	var s struct {
 		Infos []struct {
@@ -103,36 +103,36 @@ func checkSignature(e *etree.Element) (method string, err error) {
 		} `xml:"http://www.w3.org/2000/09/xmldsig# SignedInfo"`
 		Values []string `xml:"http://www.w3.org/2000/09/xmldsig# SignatureValue"`
 	}
-	text, err := write(detach(signatures[0]))
+	text, err := Write(Detach(signatures[0]))
 	if err == nil {
 		err = xml.Unmarshal(text, &s)
 	}
 	if err != nil {
-		return "", refused("the signature is not XML")
+		return "", Refused("the signature is not XML")
 	}
 	for _, child := range signatures[0].ChildElements() {
-		if child.NamespaceURI() != signatureNS || !slices.Contains([]string{dsig.SignedInfoTag, dsig.SignatureValueTag, dsig.KeyInfoTag}, child.Tag) {
-			return "", refused("the signature has an element that SAML excludes")
+		if child.NamespaceURI() != SignatureNS || !slices.Contains([]string{dsig.SignedInfoTag, dsig.SignatureValueTag, dsig.KeyInfoTag}, child.Tag) {
+			return "", Refused("the signature has an element that SAML excludes")
 		}
 	}
 	if len(s.Infos) != 1 || len(s.Values) != 1 || len(s.Infos[0].References) != 1 {
-		return "", refused("the signature does not have one SignedInfo with one Reference, and one SignatureValue")
+		return "", Refused("the signature does not have one SignedInfo with one Reference, and one SignatureValue")
 	}
 	info, reference := s.Infos[0], s.Infos[0].References[0]
 	if len(signatures[0].FindElement("./"+dsig.SignedInfoTag).ChildElements()) != 3 || len(info.Canonicalization) != 1 || len(info.Method) != 1 || len(reference.Transforms) != 1 || len(reference.Digest) != 1 || len(reference.Value) != 1 {
-		return "", refused("the signature has an element twice, or misses one")
+		return "", Refused("the signature has an element twice, or misses one")
 	}
 	method = info.Method[0].Name
 	transforms := reference.Transforms[0].List
 	exclusive := dsig.CanonicalXML10ExclusiveAlgorithmId.String()
 	switch {
 	case reference.URI != "#"+id:
-		return "", refused("the signature refers to another element")
+		return "", Refused("the signature refers to another element")
 	case methods[method] == 0 || !slices.Contains(digests, reference.Digest[0].Name):
-		return "", refused("the algorithm of the signature or of its digest is not accepted: %s, %s", quote(method), quote(reference.Digest[0].Name))
+		return "", Refused("the algorithm of the signature or of its digest is not accepted: %s, %s", Quote(method), Quote(reference.Digest[0].Name))
 	case info.Canonicalization[0].Name != exclusive,
 		len(transforms) != 2 || transforms[0].Name != dsig.EnvelopedSignatureAltorithmId.String() || transforms[1].Name != exclusive:
-		return "", refused("the signature must have the transforms of an enveloped signature and of exclusive canonicalization without comments")
+		return "", Refused("the signature must have the transforms of an enveloped signature and of exclusive canonicalization without comments")
 	}
 	return method, nil
 }
@@ -157,9 +157,9 @@ func tryCertificates(certificates []*x509.Certificate, method string, raw []byte
 		expired = expired || !valid
 	}
 	if expired {
-		return failed(Misconfigured, "%v, and an expired certificate was not tried", errSignature)
+		return Failed(Misconfigured, "%v, and an expired certificate was not tried", errSignature)
 	}
-	return refused("%v", errSignature)
+	return Refused("%v", errSignature)
 }
 
 // fits reports whether a key can have made a signature with an algorithm, and returns the
@@ -169,7 +169,7 @@ func fits(key crypto.PublicKey, method x509.SignatureAlgorithm, raw []byte) ([]b
 	switch method {
 	case x509.SHA256WithRSA, x509.SHA384WithRSA, x509.SHA512WithRSA:
 		rsaKey, ok := key.(*rsa.PublicKey)
-		return raw, ok && rsaKey.N.BitLen() >= minRSA
+		return raw, ok && rsaKey.N.BitLen() >= MinRSA
 	}
 	curveKey, ok := key.(*ecdsa.PublicKey)
 	if !ok || curveKey.Curve == elliptic.P224() || len(raw) != 2*curveSize(curveKey) {
@@ -210,7 +210,7 @@ func (s xmlSigner) Sign(random io.Reader, digest []byte, options crypto.SignerOp
 func signing(key Key) (*dsig.SigningContext, error) {
 	context, err := dsig.NewSigningContext(xmlSigner{key.Private}, [][]byte{key.Certificate.Raw})
 	if err != nil {
-		return nil, err
+		return nil, errCannotSign
 	}
 	context.Canonicalizer = dsig.MakeC14N10ExclusiveCanonicalizerWithPrefixList("")
 	method := dsig.RSASHA256SignatureMethod
@@ -224,8 +224,28 @@ func signing(key Key) (*dsig.SigningContext, error) {
 			method = dsig.ECDSASHA256SignatureMethod
 		}
 	}
-	return context, context.SetSignatureMethod(method)
+	if context.SetSignatureMethod(method) != nil {
+		return nil, errCannotSign
+	}
+	return context, nil
 }
+
+// Sign signs an element (SAML Core §5.4), which must have an ID and, as its first child, Issuer: the
+// schema has the signature after it.
+func Sign(e *etree.Element, key Key) error {
+	context, err := signing(key)
+	if err != nil {
+		return err
+	}
+	signature, err := context.ConstructSignature(e, true)
+	if err != nil {
+		return errCannotSign
+	}
+	e.InsertChildAt(e.ChildElements()[0].Index()+1, signature)
+	return nil
+}
+
+var errCannotSign = Failed(Misconfigured, "the key of this side cannot sign")
 
 // decodeBase64 decodes base64 with blanks and line breaks, as XML has it.
 func decodeBase64(text string) ([]byte, error) {
