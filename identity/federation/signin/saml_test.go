@@ -74,7 +74,10 @@ func (c connections) Refresh(ctx context.Context, tenantID, connectionID string)
 }
 
 // accounts record the sign-ins and links.
-type accounts struct{ *partner }
+type accounts struct {
+	Accounts
+	*partner
+}
 
 func (a accounts) SignInFederated(_ context.Context, _ authn.Tenant, s authn.Assertion, _ authn.Device) (authn.Result, error) {
 	a.assertions = append(a.assertions, s)
@@ -128,7 +131,7 @@ func withPartner(t *testing.T, test func(p *partner)) {
 			key, err := seal.NewKey(bytes.Repeat([]byte{1}, seal.KeySize))
 			p.must(err)
 			p.Service = New(Config{
-				DB: db, Seal: key, Connections: connections{nil, p}, Accounts: accounts{p}, Keys: serviceKeys{p},
+				DB: db, Seal: key, Connections: connections{nil, p}, Accounts: accounts{partner: p}, Keys: serviceKeys{p},
 				Clock: func() time.Time { return p.now }, Logger: slog.New(slog.NewTextHandler(&p.log, nil)),
 			})
 			test(p)
