@@ -67,6 +67,7 @@ const order = `
 	oauth/token < oauth/grants, oauth/authorization;
 	oauth/grants, oauth/authorization < oauth;
 	oauth, tuplestore/sqlstore < oauth/oauthtest;
+	internal/samlprotocol < oauth/saml/identityprovider;
 	NONE < webhooks/signature;
 	engine, webhooks/signature < webhooks/subscription;
 	webhooks/subscription < webhooks/delivery;
