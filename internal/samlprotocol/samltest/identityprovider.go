@@ -98,7 +98,7 @@ type Response struct {
 	Context    string // class of the authentication
 	Session    string
 	Age        time.Duration // since the user authenticated
-	Status     string // the second status code of a failure
+	Status     string        // the second status code of a failure
 	// InResponseTo replaces the ID of the request; "-": none.
 	InResponseTo string
 	AssertionID  string
