@@ -7,9 +7,9 @@
 //
 // Between the two, the database keeps a sealed one-time token ([onetime]) with what the answer must
 // match: the connection, state, nonce and code verifier (RelayState and the ID of the request for
-// SAML), and the destination of the user. The secret
-// of that token is known to the browser only, so nobody can make a browser complete the sign-in of
-// another one (RFC 9700 §4.7), and nothing is stored for a browser that never returns.
+// SAML), and the destination of the user. The secret of that token is known to the browser only, so
+// nobody can make a browser complete the sign-in of another one (RFC 9700 §4.7), and nothing is stored
+// for a browser that never returns.
 //
 // The same two steps serve three purposes:
 //
