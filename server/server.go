@@ -240,6 +240,7 @@ func (s *Server) compose(c Config) (err error) {
 		DB: s.DB, Seal: c.MasterKey, Connections: s.Connections, Accounts: s.Authn, Groups: s.Users, Providers: providers,
 		Keys: serviceProviderKeys{samlKeys}, Clock: c.Clock, Logger: c.Logger,
 	})
+	s.Authn.UseConnections(signIns)
 	s.OAuth, err = oauth.New(oauth.Config{
 		DB: s.DB, Seal: c.MasterKey, Relations: s.Engine, Authority: rights, Users: &users{Users: s.Users, Sessions: s.Authn},
 		Jobs: s.Jobs, Tenants: tenants{s.Organizations}.OAuthTenant, Outbound: c.Outbound, Logger: c.Logger,
