@@ -21,14 +21,14 @@ import (
 // of their own, and within one name everything goes.
 const order = `
 	# One thing each. The fourth line keeps rows.
-	NONE < internal/document, internal/fair, internal/geo, internal/id, internal/jwks, internal/seal, internal/text, internal/tracing;
+	NONE < internal/document, internal/fair, internal/geo, internal/id, internal/jwks, internal/lease, internal/seal, internal/text, internal/tracing;
 	internal/text < internal/samlprotocol;
 	internal/tracing < internal/outbound, internal/sqldb;
 	internal/id, internal/seal, internal/sqldb < internal/jobs;
 	internal/sqldb < internal/groupcommit;
 	internal/groupcommit, internal/jobs < internal/eventlog, internal/idempotency, internal/notify, internal/ratelimit;
 	internal/document, internal/eventlog < internal/samlkeys;
-	internal/document, internal/fair, internal/geo, internal/jwks, internal/outbound, internal/text,
+	internal/document, internal/fair, internal/geo, internal/jwks, internal/lease, internal/outbound, internal/text,
 	internal/idempotency, internal/notify, internal/ratelimit, internal/samlkeys < internal;
 
 	# Revisioned tuples know no schema, and the schema knows no tuples:
@@ -57,7 +57,8 @@ const order = `
 	identity/federation < identity/federation/signin;
 	internal/jwks < oauth/assertion;
 	NONE < oauth/dpop, oauth/protocol;
-	internal/sqldb < oauth/internal/storage, oauth/revocation;
+	internal/sqldb < oauth/internal/storage;
+	internal/lease, internal/sqldb < oauth/revocation;
 	engine, oauth/protocol < oauth/scope;
 	internal, oauth/internal/storage, oauth/protocol, oauth/revocation < oauth/keys;
 	engine/authority, oauth/assertion, oauth/dpop, oauth/keys, oauth/scope < oauth/client;
@@ -66,6 +67,7 @@ const order = `
 	oauth/token < oauth/grants, oauth/authorization;
 	oauth/grants, oauth/authorization < oauth;
 	oauth, tuplestore/sqlstore < oauth/oauthtest;
+	internal/samlprotocol < oauth/saml/identityprovider;
 	NONE < webhooks/signature;
 	engine, webhooks/signature < webhooks/subscription;
 	webhooks/subscription < webhooks/delivery;

@@ -31,7 +31,7 @@ func TestAgreement(t *testing.T) {
 				name := strings.TrimSuffix(filepath.Base(file), ".txt")
 				t.Run(name, func(t *testing.T) {
 					c := w.tenant(t, name)
-					tenant, err := w.tenants.Directory.TenantByHost(t.Context(), c.host)
+					tenant, err := w.tenants.TenantByHost(t.Context(), c.host)
 					if err != nil {
 						t.Fatal(err)
 					}

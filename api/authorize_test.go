@@ -672,7 +672,7 @@ func pushedRequests(t *testing.T, w *world, c *client) {
 
 func mustTenant(t testing.TB, w *world, c *client) string {
 	t.Helper()
-	tenant, err := w.tenants.Directory.TenantByHost(t.Context(), c.host)
+	tenant, err := w.tenants.TenantByHost(t.Context(), c.host)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"stonetown/api"
 	"stonetown/controlplane"
+	"stonetown/internal/eventlog"
 	"stonetown/oauth/scope"
 )
 
@@ -184,6 +185,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"every_operation_requires_its_scope":                       access,
 	"other_tenants_resources_do_not_exist":                     isolation,
 	"tenants_are_served_in_their_state_only":                   tenantStates,
+	"purged_tenants_leave_no_row":                              purgedTenants,
 	"malformed_bodies_are_refused":                             malformed,
 	"unknown_routes_are_errors_of_the_api":                     routing,
 	"equivalent_requests_have_the_same_effect":                 requestForms,
@@ -1081,8 +1083,15 @@ func tenantStates(t *testing.T, w *world, c *client) {
 	}
 	equal(t, "localhost", (&client{server: c.server, host: "localhost"}).do(t, "GET", "/.well-known/jwks.json", nil).code(), "tenant_not_found")
 
-	states := func(state controlplane.TenantState, status int, code string, published int) {
-		w.tenants.states.Store(c.host, state)
+	tenant, err := w.tenants.TenantByHost(t.Context(), c.host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	states := func(changed controlplane.Tenant, err error, status int, code string, published int) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		state := changed.State
 		for target, methods := range targets("d") {
 			for _, method := range methods {
 				a := c.do(t, method, target, body)
@@ -1094,8 +1103,10 @@ func tenantStates(t *testing.T, w *world, c *client) {
 			}
 		}
 	}
-	states(controlplane.TenantSuspended, 403, "tenant_suspended", 200)
-	states(controlplane.TenantDecommissioned, 410, "tenant_decommissioned", 410)
+	suspended, err := w.tenants.Suspend(t.Context(), tenant.ID, "", eventlog.Origin{})
+	states(suspended, err, 403, "tenant_suspended", 200)
+	ended, err := w.tenants.Decommission(t.Context(), tenant.ID, eventlog.Origin{})
+	states(ended, err, 410, "tenant_decommissioned", 410)
 }
 
 func malformed(t *testing.T, _ *world, c *client) {

@@ -21,7 +21,7 @@ func (w *world) events(t testing.TB, c *client, after int) []eventlog.Event {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tenant, err := w.tenants.Directory.TenantByHost(t.Context(), c.host)
+	tenant, err := w.tenants.TenantByHost(t.Context(), c.host)
 	if err != nil {
 		t.Fatal(err)
 	}

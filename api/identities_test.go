@@ -17,7 +17,7 @@ import (
 // identityOf returns the external identity of a user at a connection.
 func (w *world) identityOf(t testing.TB, c *client, userID, connection, subject string) external.Identity {
 	t.Helper()
-	tenant, err := w.tenants.Directory.TenantByHost(t.Context(), c.host)
+	tenant, err := w.tenants.TenantByHost(t.Context(), c.host)
 	if err != nil {
 		t.Fatal(err)
 	}

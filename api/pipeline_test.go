@@ -275,7 +275,7 @@ func webOrigins(t *testing.T, w *world, c *client) {
 	app := w.newApplication(t, c, oauthclient.Application{Name: "web", Type: oauthclient.Machine, AllowedScopes: []string{"resources:read"}, AllowedOrigins: []string{ours, "http://localhost:3000"}})
 	off := w.newApplication(t, c, oauthclient.Application{Name: "off", Type: oauthclient.SPA, AllowedOrigins: []string{disabled}})
 	w.newApplication(t, c, oauthclient.Application{Name: "third", Type: oauthclient.SPA, AllowedOrigins: []string{theirs}})
-	tenant, err := w.tenants.Directory.TenantByHost(t.Context(), c.host)
+	tenant, err := w.tenants.TenantByHost(t.Context(), c.host)
 	if err != nil {
 		t.Fatal(err)
 	}

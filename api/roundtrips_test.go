@@ -88,7 +88,7 @@ func TestRequestRoundTrips(t *testing.T) {
 			}
 		}},
 		{"sign in with a password", func() func() answer {
-			time.Sleep(250 * time.Millisecond) // hashing takes so long elsewhere that revocations are read again
+			time.Sleep(250 * time.Millisecond) // hashing takes so long elsewhere that revocations and the version of the tenants are read again
 			return func() answer { return signIn(t, c, "ann@example.com", secret, "complete") }
 		}},
 		{"read one's profile, by session", func() func() answer {

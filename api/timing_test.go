@@ -20,7 +20,7 @@ func TestTimingTellsNothing(t *testing.T) {
 	const people = 250
 	w := newWorld(t, databases["SQLite"](t), nil)
 	c := w.tenant(t, "timing")
-	tenant, err := w.tenants.Directory.TenantByHost(t.Context(), c.host)
+	tenant, err := w.tenants.TenantByHost(t.Context(), c.host)
 	if err != nil {
 		t.Fatal(err)
 	}

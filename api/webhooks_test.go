@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"stonetown/api/openapi"
+	"stonetown/controlplane"
+	"stonetown/internal/eventlog"
 	"stonetown/webhooks/signature"
 	"stonetown/webhooks/subscription"
 )
@@ -775,7 +777,7 @@ func subscriptionLimit(t *testing.T, _ *world, c *client) {
 // suspendedDeliveries holds deliveries back while the tenant is suspended.
 func suspendedDeliveries(t *testing.T, w *world, c *client) {
 	w.ahead.Store(0)
-	tenant, err := w.tenants.Directory.TenantByHost(t.Context(), c.host)
+	tenant, err := w.tenants.TenantByHost(t.Context(), c.host)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -783,12 +785,12 @@ func suspendedDeliveries(t *testing.T, w *world, c *client) {
 	id, _ := subscribe(t, c, r.URL, nil, "scope.*")
 	delivery := pingBy(t, c, id)
 	deliveryBy(t, c, delivery, "retrying")
-	state := func(state string, paused bool) {
+	state := func(changed controlplane.Tenant, err error, paused bool) {
 		t.Helper()
-		if _, err := w.db.Exec(t.Context(), `UPDATE tenants SET state = $2 WHERE id = $1`, tenant.ID, state); err != nil {
+		if err != nil {
 			t.Fatal(err)
 		}
-		until(t, state, func() bool {
+		until(t, string(changed.State), func() bool {
 			var n int64
 			if err := w.db.QueryRow(t.Context(), `SELECT COUNT(*) FROM webhook_lanes WHERE tenant_id = $1 AND paused_at > 0`, tenant.ID).Scan(&n); err != nil {
 				t.Fatal(err)
@@ -796,11 +798,13 @@ func suspendedDeliveries(t *testing.T, w *world, c *client) {
 			return (n > 0) == paused
 		})
 	}
-	state("suspended", true)
+	suspended, err := w.tenants.Suspend(t.Context(), tenant.ID, "", eventlog.Origin{})
+	state(suspended, err, true)
 	w.later(time.Hour)
 	time.Sleep(1500 * time.Millisecond) // in which an attempt that is due would begin
 	equal(t, "attempts while suspended", len(r.all()), 1)
-	state("active", false)
+	active, err := w.tenants.Resume(t.Context(), tenant.ID, eventlog.Origin{})
+	state(active, err, false)
 	r.respond(http.StatusNoContent)
 	time.Sleep(1500 * time.Millisecond)
 	equal(t, "attempts before the rest of the delay", len(r.all()), 1)

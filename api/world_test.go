@@ -44,7 +44,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // world is the whole product below the command line, on one database.
 type world struct {
 	db          *sqldb.DB
-	tenants     *directory
+	tenants     *controlplane.Directory
 	oauth       *oauth.Service
 	engine      *engine.Engine
 	config      api.Config
@@ -67,20 +67,6 @@ func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Lo
 
 // later moves this time forward.
 func (w *world) later(d time.Duration) { w.ahead.Add(int64(d)) }
-
-// directory is the real one, with states that nothing can set yet.
-type directory struct {
-	*controlplane.Directory
-	states sync.Map // host -> controlplane.TenantState
-}
-
-func (d *directory) TenantByHost(ctx context.Context, host string) (controlplane.Tenant, error) {
-	t, err := d.Directory.TenantByHost(ctx, host)
-	if state, ok := d.states.Load(host); ok && err == nil {
-		t.State = state.(controlplane.TenantState)
-	}
-	return t, err
-}
 
 // mailbox stores sent messages by recipient.
 type mailbox struct {
@@ -217,9 +203,9 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 	t.Cleanup(w.quiet)
 
 	w.engine, w.oauth, w.authn, w.connections = s.Engine, s.OAuth, s.Authn, s.Connections
-	w.tenants = &directory{Directory: s.Organizations}
+	w.tenants = s.Organizations
 	w.config = s.API
-	w.config.Tenants, w.config.GeoIP = w.tenants, geo.None{}
+	w.config.GeoIP = geo.None{}
 	if change != nil {
 		change(&w.config)
 	}
@@ -289,7 +275,7 @@ func (w *world) application(t testing.TB, c *client, scopes ...string) applicati
 func (w *world) newApplication(t testing.TB, c *client, n oauthclient.Application) application {
 	t.Helper()
 	ctx := context.Background()
-	tenant, err := w.tenants.Directory.TenantByHost(ctx, c.host)
+	tenant, err := w.tenants.TenantByHost(ctx, c.host)
 	if err != nil {
 		t.Fatal(err)
 	}

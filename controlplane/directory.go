@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"stonetown/internal/lease"
 	"stonetown/internal/sqldb"
 )
 
@@ -19,29 +22,28 @@ type Config struct {
 
 	// Clock returns the current time. Default: time.Now.
 	Clock func() time.Time
+	// Logger receives the errors of background work. Default: they are discarded.
+	Logger *slog.Logger
 }
 
 // Directory stores organisations and tenants. It is safe for concurrent use.
 type Directory struct {
-	db    *sqldb.DB
-	clock func() time.Time
-	cache *lru.Cache[string, answer]
+	db      *sqldb.DB
+	clock   func() time.Time
+	log     *slog.Logger
+	cache   *lru.Cache[string, answer]
+	lease   *lease.Lease // of the version
+	version atomic.Int64 // of all tenants, as this process has read it
 }
 
-const (
-	// cacheSize bounds the cached hosts, so that a flood of invented host names costs a few
-	// megabytes at most.
-	cacheSize = 8192
-	// The lifetimes of cached lookups: long enough to avoid nearly every query, and short
-	// enough that a suspension takes effect soon.
-	foundFor    = 3 * time.Second
-	notFoundFor = time.Second
-)
+// cacheSize bounds the cached hosts, so that a flood of invented host names costs a few megabytes
+// at most.
+const cacheSize = 16384
 
-// answer is a cached lookup; a tenant without an id was not found.
+// answer is a cached lookup; a tenant without an id was not found. It is valid for one version.
 type answer struct {
-	tenant Tenant
-	until  time.Time
+	tenant  Tenant
+	version int64
 }
 
 // New returns the directory in c.DB.
@@ -56,28 +58,33 @@ func New(c Config) (*Directory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("controlplane: %w", err)
 	}
-	return &Directory{db: c.DB, clock: c.Clock, cache: cache}, nil
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	d := &Directory{db: c.DB, clock: c.Clock, log: c.Logger, cache: cache}
+	d.lease = lease.New(d.readVersion)
+	return d, nil
 }
 
 // now has the precision of the database.
 func (d *Directory) now() time.Time { return d.clock().UTC().Truncate(time.Microsecond) }
 
 // TenantByHost returns the tenant of a host without port, in any state; case and one trailing
-// dot do not matter. It fails with [ErrTenantNotFound]. The result may be a few seconds old.
+// dot do not matter. It fails with [ErrTenantNotFound]. The result is at most one [lease.Term] old.
 func (d *Directory) TenantByHost(ctx context.Context, host string) (Tenant, error) {
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	if host == "" || len(host) > 253 { // the longest DNS name
 		return Tenant{}, ErrTenantNotFound
 	}
-	return d.cached(host, func() (Tenant, error) { return selectTenantByHost(ctx, d.db, host) })
+	return d.cached(ctx, host, func() (Tenant, error) { return selectTenantByHost(ctx, d.db, host) })
 }
 
-// FirstTenant returns the tenant that was created first, which a development server serves on
-// localhost. It fails with [ErrTenantNotFound] if there is none. The result may be a few
-// seconds old.
+// FirstTenant returns the first tenant that was created and is not decommissioned, which a
+// development server serves on localhost. It fails with [ErrTenantNotFound] if there is none. The result is at most one
+// [lease.Term] old.
 func (d *Directory) FirstTenant(ctx context.Context) (Tenant, error) {
 	// No host is empty, so the empty key is available.
-	return d.cached("", func() (Tenant, error) { return selectFirstTenant(ctx, d.db) })
+	return d.cached(ctx, "", func() (Tenant, error) { return selectFirstTenant(ctx, d.db) })
 }
 
 // TenantByID returns a tenant in any state. It fails with [ErrTenantNotFound].
@@ -90,6 +97,26 @@ func (d *Directory) TenantBySlug(ctx context.Context, slug string) (Tenant, erro
 	return selectTenantBySlug(ctx, d.db, slug)
 }
 
+// MaxPage is how many tenants are listed at once at most.
+const MaxPage = 250
+
+// Tenants lists up to limit tenants after a slug, by slug, in all states.
+func (d *Directory) Tenants(ctx context.Context, after string, limit int) (list []Tenant, err error) {
+	rows, err := d.db.Query(ctx, selectTenants, after, min(limit, MaxPage))
+	if err != nil {
+		return nil, fmt.Errorf("list tenants: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		t, err := scanTenant(rows)
+		if err != nil {
+			return nil, fmt.Errorf("list tenants: %w", err)
+		}
+		list = append(list, t)
+	}
+	return list, rows.Err()
+}
+
 // InactiveTenants lists the ids of the tenants that are not active.
 func (d *Directory) InactiveTenants(ctx context.Context) ([]string, error) {
 	return sqldb.Texts(d.db.Query(ctx, selectInactive))
@@ -97,27 +124,34 @@ func (d *Directory) InactiveTenants(ctx context.Context) ([]string, error) {
 
 // Empty reports, as of the transaction, whether no tenant was ever created.
 func (d *Directory) Empty(ctx context.Context, tx *sqldb.Tx) (bool, error) {
-	_, err := selectFirstTenant(ctx, tx)
-	if errors.Is(err, ErrTenantNotFound) {
-		return true, nil
-	}
-	return false, err
+	var n int64
+	err := tx.QueryRow(ctx, selectAny).Scan(&n)
+	return n == 0, err
 }
 
-func (d *Directory) cached(key string, read func() (Tenant, error)) (Tenant, error) {
-	now := d.clock()
-	if a, ok := d.cache.Get(key); ok && now.Before(a.until) {
+// cached returns the result of read for the current version of the tenants.
+func (d *Directory) cached(ctx context.Context, key string, read func() (Tenant, error)) (Tenant, error) {
+	if err := d.lease.Hold(ctx); err != nil {
+		return Tenant{}, err
+	}
+	version := d.version.Load() // before the read, which may see a newer one
+	if a, ok := d.cache.Get(key); ok && a.version == version {
 		if a.tenant.ID == "" {
 			return Tenant{}, ErrTenantNotFound
 		}
 		return a.tenant, nil
 	}
 	tenant, err := read()
-	switch {
-	case err == nil:
-		d.cache.Add(key, answer{tenant, now.Add(foundFor)})
-	case errors.Is(err, ErrTenantNotFound) && key != "": // a first tenant is found as soon as it exists
-		d.cache.Add(key, answer{until: now.Add(notFoundFor)})
+	if err == nil || errors.Is(err, ErrTenantNotFound) && key != "" { // a first tenant is found as soon as it exists
+		d.cache.Add(key, answer{tenant, version})
 	}
 	return tenant, err
+}
+
+func (d *Directory) readVersion(ctx context.Context) error {
+	version, err := selectVersion(ctx, d.db)
+	if err == nil {
+		d.version.Store(version)
+	}
+	return err
 }

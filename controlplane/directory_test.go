@@ -10,6 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"stonetown/internal/eventlog"
+	"stonetown/internal/lease"
+	"stonetown/internal/pgtest"
 	"stonetown/internal/sqldb"
 )
 
@@ -18,14 +21,30 @@ type clock struct{ now time.Time }
 
 func (c *clock) Now() time.Time { return c.now }
 
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// backends are the databases.
+var backends = []struct {
+	name string
+	url  func(testing.TB) string
+}{
+	{"SQLite", func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") }},
+	{"PostgreSQL", pgtest.URL},
+}
+
 func open(t *testing.T) (*Directory, *sqldb.DB, *clock) {
 	t.Helper()
-	db, err := sqldb.Open(t.Context(), sqldb.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "test.db")})
+	return openAt(t, backends[0].url(t))
+}
+
+func openAt(t *testing.T, url string) (*Directory, *sqldb.DB, *clock) {
+	t.Helper()
+	db, err := sqldb.Open(t.Context(), sqldb.Config{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	if err := db.Migrate(t.Context(), Migrations()); err != nil {
+	if err := db.Migrate(t.Context(), Migrations(), eventlog.Migrations()); err != nil {
 		t.Fatal(err)
 	}
 	c := &clock{time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)}
@@ -93,32 +112,54 @@ func TestFindTenant(t *testing.T) {
 	}
 }
 
-// A lookup is cached for a few seconds, found or not.
-func TestCacheExpires(t *testing.T) {
-	d, db, c := open(t)
-	if _, err := d.TenantByHost(t.Context(), "acme.example.com"); !errors.Is(err, ErrTenantNotFound) {
-		t.Fatal(err)
-	}
-	if _, err := create(t, d, db, "acme", "https://acme.example.com"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := d.TenantByHost(t.Context(), "acme.example.com"); !errors.Is(err, ErrTenantNotFound) {
-		t.Fatalf("the absence was not cached: %v", err)
-	}
-	c.now = c.now.Add(notFoundFor)
-	if _, err := d.TenantByHost(t.Context(), "acme.example.com"); err != nil {
-		t.Fatalf("absence outlived its time: %v", err)
-	}
-
-	if _, err := db.Exec(t.Context(), `UPDATE tenants SET state = 'suspended'`); err != nil {
-		t.Fatal(err)
-	}
-	if got, _ := d.TenantByHost(t.Context(), "acme.example.com"); got.State != TenantActive {
-		t.Fatalf("state %q: the tenant was not cached", got.State)
-	}
-	c.now = c.now.Add(foundFor)
-	if got, _ := d.TenantByHost(t.Context(), "acme.example.com"); got.State != TenantSuspended {
-		t.Fatalf("state %q outlived its time", got.State)
+// A change is known to every process when the call that makes it returns, and what did not change
+// is answered from memory.
+func TestChangesAreKnown(t *testing.T) {
+	for _, backend := range backends {
+		t.Run(backend.name, func(t *testing.T) {
+			d, db, c := openAt(t, backend.url(t))
+			other, err := New(Config{DB: db, Clock: c.Now})
+			if err != nil {
+				t.Fatal(err)
+			}
+			processes := []*Directory{d, other}
+			state := func(want TenantState) {
+				t.Helper()
+				for i, p := range processes {
+					got, err := p.TenantByHost(t.Context(), "acme.example.com")
+					if err != nil && !errors.Is(err, ErrTenantNotFound) || got.State != want {
+						t.Errorf("process %d: %q, %v, want %q", i, got.State, err, want)
+					}
+				}
+			}
+			state("")
+			tenant, err := create(t, d, db, "acme", "https://acme.example.com")
+			if err != nil {
+				t.Fatal(err)
+			}
+			lease.Settle(t.Context())
+			state(TenantActive)
+			before := db.Stats().Statements
+			for range 1000 {
+				state(TenantActive)
+			}
+			if n := db.Stats().Statements - before; n > 100 { // only the versions are read
+				t.Errorf("2,000 lookups sent %d statements", n)
+			}
+			for _, change := range []struct {
+				to   TenantState
+				make func() (Tenant, error)
+			}{
+				{TenantSuspended, func() (Tenant, error) { return d.Suspend(t.Context(), tenant.ID, "late", eventlog.Origin{}) }},
+				{TenantActive, func() (Tenant, error) { return other.Resume(t.Context(), tenant.ID, eventlog.Origin{}) }},
+				{TenantDecommissioned, func() (Tenant, error) { return d.Decommission(t.Context(), tenant.ID, eventlog.Origin{}) }},
+			} {
+				if got, err := change.make(); err != nil || got.State != change.to {
+					t.Fatalf("%+v, %v, want %q", got, err, change.to)
+				}
+				state(change.to)
+			}
+		})
 	}
 }
 
@@ -207,13 +248,12 @@ func TestMoveTenant(t *testing.T) {
 }
 
 func BenchmarkTenantByHost(b *testing.B) {
-	d := &Directory{clock: time.Now}
-	full, err := New(Config{DB: new(sqldb.DB)})
+	d, err := New(Config{DB: new(sqldb.DB)})
 	if err != nil {
 		b.Fatal(err)
 	}
-	d.cache = full.cache
-	d.cache.Add("dev.localhost", answer{Tenant{ID: "tnt_x"}, time.Now().Add(time.Hour)})
+	d.lease = lease.New(func(context.Context) error { return nil })
+	d.cache.Add("dev.localhost", answer{tenant: Tenant{ID: "tnt_x"}})
 	for b.Loop() {
 		if _, err := d.TenantByHost(b.Context(), "dev.localhost"); err != nil {
 			b.Fatal(err)

@@ -7,7 +7,7 @@
 //
 // The state of a tenant decides which requests are served on its host:
 //
-//	active -> suspended        users and applications are refused, keys stay published
+//	active <-> suspended       users and applications are refused, keys stay published
 //	active, suspended -> decommissioned
 //	                           gone for good; the slug is never used again
 //
@@ -15,7 +15,13 @@
 // belongs to no organisation and has neither a row nor a host, so no request reaches it through
 // the directory.
 //
-// Methods that write take the caller's transaction, so that a tenant, its first application and
-// its administrator commit together. The two reads of the request path use a cache whose
-// entries live for a few seconds: a change of state reaches every process within that time.
+// A decommissioned tenant keeps its data for [PurgeAfter]; then every row of it is deleted, in
+// whichever table, because each has a column with the tenant ([Directory.Purge]). Only the slug
+// and the host stay, so that they are never used again.
+//
+// Methods that create take the caller's transaction, so that a tenant, its first application and
+// its administrator commit together. The two reads of the request path are answered from memory
+// under a lease ([lease]): every change of a tenant increments a version, which each process
+// reads a few times a second while it serves requests. When [Directory.Suspend] returns, no
+// process serves the tenant.
 package controlplane

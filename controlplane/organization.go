@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -31,4 +32,12 @@ func (d *Directory) CreateOrganization(ctx context.Context, tx *sqldb.Tx, slug, 
 		return Organization{}, fmt.Errorf("create organisation %q: %w", slug, err)
 	}
 	return o, nil
+}
+
+// ErrOrganizationNotFound is returned by lookups that match no organisation.
+var ErrOrganizationNotFound = errors.New("organisation not found")
+
+// OrganizationBySlug returns an organisation. It fails with [ErrOrganizationNotFound].
+func (d *Directory) OrganizationBySlug(ctx context.Context, slug string) (Organization, error) {
+	return selectOrganizationBySlug(ctx, d.db, slug)
 }

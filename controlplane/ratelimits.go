@@ -33,6 +33,9 @@ func (d *Directory) UpdateRateLimits(ctx context.Context, tenantID string, set r
 			if err != nil {
 				return err
 			}
+			if err := advance(ctx, tx); err != nil {
+				return err
+			}
 			if _, err := tx.Exec(ctx, updateRateLimits, tenantID, string(text)); err != nil {
 				return err
 			}
@@ -42,7 +45,7 @@ func (d *Directory) UpdateRateLimits(ctx context.Context, tenantID string, set r
 	if err != nil {
 		return nil, fmt.Errorf("update rate limits: %w", err)
 	}
-	d.cache.Purge()
+	d.lease.End()
 	return after, nil
 }
 

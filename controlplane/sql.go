@@ -5,7 +5,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"time"
 
 	"stonetown/internal/sqldb"
 )
@@ -53,7 +52,36 @@ func taken(err error) error {
 	return err
 }
 
-const selectTenant = `SELECT id, org_id, slug, name, base_url, state, created_at, rate_limits FROM tenants `
+// advance increments the version of the tenants. It locks its row until the transaction ends, so
+// that changes of tenants have an order.
+func advance(ctx context.Context, tx *sqldb.Tx) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO directory_versions (name, version) VALUES ('tenants', 1)
+		ON CONFLICT (name) DO UPDATE SET version = directory_versions.version + 1`)
+	return err
+}
+
+// selectVersion reads the version of the tenants; 0 before the first one.
+func selectVersion(ctx context.Context, q querier) (version int64, err error) {
+	err = q.QueryRow(ctx, `SELECT version FROM directory_versions WHERE name = 'tenants'`).Scan(&version)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read version of tenants: %w", err)
+	}
+	return version, nil
+}
+
+// updateState queues an update of what the state of a tenant sets.
+func updateState(b *sqldb.Batch, t Tenant) {
+	b.Queue(`
+		UPDATE tenants SET state = $2, suspended_at = $3, suspend_reason = $4, decommissioned_at = $5, purge_at = $6 WHERE id = $1`,
+		[]any{t.ID, string(t.State), sqldb.Micros(t.SuspendedAt), t.SuspendReason, sqldb.Micros(t.DecommissionedAt), sqldb.Micros(t.PurgeAt)}, nil)
+}
+
+const selectTenant = `
+	SELECT id, org_id, slug, name, base_url, state, created_at, suspended_at, suspend_reason, decommissioned_at, purge_at, rate_limits FROM tenants `
 
 func selectTenantByHost(ctx context.Context, q querier, host string) (Tenant, error) {
 	return scanTenant(q.QueryRow(ctx, selectTenant+`WHERE host = $1`, host))
@@ -68,23 +96,26 @@ func selectTenantBySlug(ctx context.Context, q querier, slug string) (Tenant, er
 }
 
 func selectFirstTenant(ctx context.Context, q querier) (Tenant, error) {
-	return scanTenant(q.QueryRow(ctx, selectTenant+`ORDER BY created_at, id LIMIT 1`))
+	return scanTenant(q.QueryRow(ctx, selectTenant+`WHERE state <> 'decommissioned' ORDER BY created_at, id LIMIT 1`))
 }
 
-func scanTenant(row *sqldb.Row) (Tenant, error) {
+// scanTenant reads the columns of selectTenant.
+func scanTenant(row interface{ Scan(dest ...any) error }) (Tenant, error) {
 	var (
-		t       Tenant
-		created int64
-		limits  string
+		t                                             Tenant
+		created, suspended, decommissioned, purgeable int64
+		limits                                        string
 	)
-	err := row.Scan(&t.ID, &t.OrgID, &t.Slug, &t.Name, &t.BaseURL, (*string)(&t.State), &created, &limits)
+	err := row.Scan(&t.ID, &t.OrgID, &t.Slug, &t.Name, &t.BaseURL, (*string)(&t.State), &created,
+		&suspended, &t.SuspendReason, &decommissioned, &purgeable, &limits)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return Tenant{}, ErrTenantNotFound
 	}
 	if err != nil {
 		return Tenant{}, fmt.Errorf("read tenant: %w", err)
 	}
-	t.CreatedAt = time.UnixMicro(created).UTC()
+	t.CreatedAt, t.SuspendedAt = sqldb.Instant(created), sqldb.Instant(suspended)
+	t.DecommissionedAt, t.PurgeAt = sqldb.Instant(decommissioned), sqldb.Instant(purgeable)
 	if t.RateLimits, err = loadRateLimits(limits); err != nil {
 		return Tenant{}, fmt.Errorf("read tenant: %w", err)
 	}
@@ -93,3 +124,29 @@ func scanTenant(row *sqldb.Row) (Tenant, error) {
 
 // The condition is that of the index tenants_inactive.
 const selectInactive = `SELECT id FROM tenants WHERE state <> 'active'`
+
+// selectTenants lists the tenants after a slug.
+const selectTenants = selectTenant + `WHERE slug > $1 ORDER BY slug LIMIT $2`
+
+// selectPurgeable lists decommissioned tenants with data whose time has come. The condition is that
+// of the index tenants_by_purge.
+const selectPurgeable = `SELECT id FROM tenants WHERE purge_at > 0 AND purge_at <= $1 ORDER BY purge_at, id LIMIT $2`
+
+// updatePurged forgets all of a tenant but its names, which are never used again.
+const updatePurged = `UPDATE tenants SET purge_at = 0, name = '', rate_limits = '' WHERE id = $1 AND purge_at > 0`
+
+// selectAny counts up to one tenant.
+const selectAny = `SELECT COUNT(*) FROM (SELECT id FROM tenants LIMIT 1) AS any_tenant`
+
+func selectOrganizationBySlug(ctx context.Context, q querier, slug string) (o Organization, err error) {
+	var created int64
+	err = q.QueryRow(ctx, `SELECT id, slug, name, created_at FROM organizations WHERE slug = $1`, slug).Scan(&o.ID, &o.Slug, &o.Name, &created)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return Organization{}, ErrOrganizationNotFound
+	}
+	if err != nil {
+		return Organization{}, fmt.Errorf("read organisation: %w", err)
+	}
+	o.CreatedAt = sqldb.Instant(created)
+	return o, nil
+}

@@ -27,6 +27,9 @@ var (
 	// reserved.
 	ErrSlugInvalid = errors.New("slug is not 1 to 63 lower-case letters, digits and single hyphens, or is reserved")
 
+	// ErrReasonInvalid is returned for a reason that is more than a line.
+	ErrReasonInvalid = errors.New("reason is not one line of at most 500 bytes, without control characters")
+
 	// ErrNameInvalid is returned for a name that is more than a line.
 	ErrNameInvalid = errors.New("name is not one line of at most 500 bytes, without control characters")
 
@@ -57,7 +60,14 @@ type Tenant struct {
 	Name      string
 	BaseURL   string // canonical address and token issuer; no trailing slash
 	State     TenantState
-	CreatedAt time.Time // UTC
+	CreatedAt time.Time // UTC, as all times
+
+	// Zero in other states.
+	SuspendedAt      time.Time
+	SuspendReason    string
+	DecommissionedAt time.Time
+	PurgeAt          time.Time // when its data is deleted; zero if it was
+
 	// RateLimits are limits that replace the deployment's. They must not be changed.
 	RateLimits ratelimit.Limits
 }
@@ -87,9 +97,14 @@ func (d *Directory) CreateTenant(ctx context.Context, tx *sqldb.Tx, n NewTenant)
 	if err != nil {
 		return Tenant{}, fmt.Errorf("create tenant %q: %w", n.Slug, err)
 	}
-	if err := insertTenant(ctx, tx, t, host); err != nil {
+	err = advance(ctx, tx)
+	if err == nil {
+		err = insertTenant(ctx, tx, t, host)
+	}
+	if err != nil {
 		return Tenant{}, fmt.Errorf("create tenant %q: %w", n.Slug, err)
 	}
+	d.lease.End()
 	return t, nil
 }
 
@@ -98,12 +113,15 @@ func (d *Directory) CreateTenant(ctx context.Context, tx *sqldb.Tx, n NewTenant)
 func (d *Directory) MoveTenant(ctx context.Context, tx *sqldb.Tx, tenantID, baseURL string) error {
 	host, err := hostOf(baseURL)
 	if err == nil {
+		err = advance(ctx, tx)
+	}
+	if err == nil {
 		err = updateBaseURL(ctx, tx, tenantID, baseURL, host)
 	}
 	if err != nil {
 		return fmt.Errorf("move tenant %s: %w", tenantID, err)
 	}
-	d.cache.Purge()
+	d.lease.End()
 	return nil
 }
 

@@ -15,11 +15,11 @@ import (
 	"github.com/lestrrat-go/jwx/v3/jwa"
 
 	"stonetown/internal/eventlog"
+	"stonetown/internal/lease"
 	"stonetown/oauth"
 	"stonetown/oauth/client"
 	"stonetown/oauth/keys"
 	"stonetown/oauth/protocol"
-	"stonetown/oauth/revocation"
 	"stonetown/oauth/token"
 )
 
@@ -141,7 +141,7 @@ func TestTokensAndTheirKeys(t *testing.T) {
 	accepted(t, w.Service, forged) // still
 	w.pass(time.Minute)
 	states(map[string]int{"active ES256": 1, "active RS256": 1, "removed ES256": 1, "removed RS256": 1})
-	time.Sleep(revocation.Lease)
+	time.Sleep(lease.Term)
 	refused(t, w.Service, forged, token.Revoked)
 	refused(t, w.Service, copied(), token.BadSignature)
 	refused(t, w.service(w.db, 1), forged, token.BadSignature)
@@ -229,7 +229,7 @@ func TestUnknownKeys(t *testing.T) {
 				t.Error("an unknown key was accepted")
 			}
 		}
-		if n, most := w.db.Stats().Statements-before, 2+int64(time.Since(began)/(revocation.Lease/2)); n > most {
+		if n, most := w.db.Stats().Statements-before, 2+int64(time.Since(began)/(lease.Term/2)); n > most {
 			t.Errorf("200 tokens of unknown keys have caused %d statements, at most %d", n, most)
 		}
 	}

@@ -188,7 +188,7 @@ func (s *Server) compose(c Config) (err error) {
 	if s.Engine, err = engine.New(engine.Config{Store: s.store, ResidentBytes: c.ResidentBytes, Logger: c.Logger}); err != nil {
 		return err
 	}
-	if s.Organizations, err = controlplane.New(controlplane.Config{DB: s.DB}); err != nil {
+	if s.Organizations, err = controlplane.New(controlplane.Config{DB: s.DB, Clock: c.Clock, Logger: c.Logger}); err != nil {
 		return err
 	}
 	if s.Jobs, err = jobs.New(jobs.Config{DB: s.DB, Seal: c.MasterKey, Clock: c.Clock, Logger: c.Logger, Tracer: c.Tracer}); err != nil {
@@ -290,7 +290,7 @@ func (s *Server) compose(c Config) (err error) {
 		},
 	}
 	s.loops = []func(context.Context){
-		keys.Run, limits.Run, events.Run, samlKeys.Run, s.store.Run, s.Authn.Run, importer.Run, s.Jobs.Run, s.Connections.Run, signIns.Run, s.Webhooks.Run,
+		keys.Run, limits.Run, events.Run, samlKeys.Run, s.store.Run, s.Authn.Run, importer.Run, s.Jobs.Run, s.Connections.Run, signIns.Run, s.Webhooks.Run, s.Organizations.Run,
 		func(ctx context.Context) { s.OAuth.Run(ctx, c.Logger) },
 	}
 	return nil

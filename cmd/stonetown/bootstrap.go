@@ -18,9 +18,7 @@ import (
 	"stonetown/identity"
 	"stonetown/identity/password"
 	"stonetown/internal/sqldb"
-	"stonetown/oauth/client"
 	"stonetown/oauth/protocol"
-	"stonetown/oauth/scope"
 	"stonetown/server"
 )
 
@@ -80,8 +78,7 @@ func bootstrap(ctx context.Context, s *server.Server, b bootstrapOptions, file s
 	if err != nil {
 		return credentials{}, err
 	}
-	written := false
-	err = s.DB.Tx(ctx, func(tx *sqldb.Tx) error {
+	err = c.commit(ctx, s, file, func(tx *sqldb.Tx) error {
 		if empty, err := s.Organizations.Empty(ctx, tx); err != nil {
 			return err
 		} else if !empty {
@@ -91,31 +88,25 @@ func bootstrap(ctx context.Context, s *server.Server, b bootstrapOptions, file s
 		if err != nil {
 			return err
 		}
-		tenant, err := s.Organizations.CreateTenant(ctx, tx, controlplane.NewTenant{
-			OrgID: org.ID, Slug: b.Tenant, Name: b.Tenant, BaseURL: b.BaseURL,
-		})
-		if err != nil {
-			return err
-		}
-		_, err = s.Users.CreateUser(ctx, tx, tenant.ID, identity.NewUser{
-			Email: b.AdminEmail, EmailVerified: true, Profile: identity.Profile{Name: "Administrator"}, PasswordHash: adminHash,
-		})
+		err = c.provision(ctx, s, tx, controlplane.NewTenant{OrgID: org.ID, Slug: b.Tenant, Name: b.Tenant, BaseURL: b.BaseURL}, adminHash)
 		if err != nil {
 			return err
 		}
 		_, err = s.Users.CreateUser(ctx, tx, controlplane.SystemTenant, identity.NewUser{
 			Email: b.OwnerEmail, EmailVerified: true, Profile: identity.Profile{Name: "Owner"}, PasswordHash: ownerHash,
 		})
-		if err != nil {
+		return err
+	})
+	return c, err
+}
+
+// commit commits what create adds to the database and to c, and writes c to a file.
+func (c *credentials) commit(ctx context.Context, s *server.Server, file string, create func(*sqldb.Tx) error) error {
+	written := false
+	err := s.DB.Tx(ctx, func(tx *sqldb.Tx) error {
+		if err := create(tx); err != nil {
 			return err
 		}
-		app, secret, err := s.OAuth.Clients.CreateIn(ctx, tx, tenant.ID, client.Application{
-			Name: "bootstrap", Type: client.Machine, AllowedScopes: scope.Builtin,
-		})
-		if err != nil {
-			return err
-		}
-		c.OrgID, c.TenantID, c.ClientID, c.ClientSecret = org.ID, tenant.ID, app.ClientID, secret
 		// The file is written before the commit. If the process dies in between, the
 		// next start replaces the file. After the commit, the secrets would be lost.
 		written = true
@@ -130,9 +121,10 @@ func bootstrap(ctx context.Context, s *server.Server, b bootstrapOptions, file s
 		_, err = s.OAuth.Keys.JWKS(ctx, protocol.Tenant{ID: c.TenantID, BaseURL: c.BaseURL})
 	}
 	if err != nil {
-		return credentials{}, fmt.Errorf("bootstrap: %w", err)
+		*c = credentials{}
+		return fmt.Errorf("create tenant: %w", err)
 	}
-	return c, nil
+	return nil
 }
 
 // write replaces the file atomically. Only the owner can read it.

@@ -63,7 +63,7 @@ const never = int64(1)<<62 - 1
 // insert fails with [ErrSlugTaken].
 func insert(ctx context.Context, tx *sqldb.Tx, c Connection, checkAt int64) error {
 	_, err := tx.Exec(ctx, insertConnection,
-		c.TenantID, c.ID, c.Slug, string(c.Kind), c.Name, string(c.State), asJSON(c.Settings), blob(c.ClientSecret.sealed), blob(c.PrivateKey.sealed),
+		c.TenantID, c.ID, c.Slug, string(c.Kind), c.Name, string(c.State), asJSON(c.Settings), sqldb.Blob(c.ClientSecret.sealed), sqldb.Blob(c.PrivateKey.sealed),
 		asJSON(c.Metadata), c.MetadataXML, checkAt, sqldb.Micros(c.warned), c.CreatedAt.UnixMicro(), c.UpdatedAt.UnixMicro())
 	if sqldb.IsUniqueViolation(err) {
 		err = ErrSlugTaken
@@ -74,7 +74,7 @@ func insert(ctx context.Context, tx *sqldb.Tx, c Connection, checkAt int64) erro
 // update fails with errChanged if the connection was changed since it was read.
 func update(ctx context.Context, tx *sqldb.Tx, c Connection, checkAt int64) error {
 	n, err := tx.Exec(ctx, updateConnection,
-		c.TenantID, c.ID, c.Name, string(c.State), asJSON(c.Settings), blob(c.ClientSecret.sealed), blob(c.PrivateKey.sealed),
+		c.TenantID, c.ID, c.Name, string(c.State), asJSON(c.Settings), sqldb.Blob(c.ClientSecret.sealed), sqldb.Blob(c.PrivateKey.sealed),
 		asJSON(c.Metadata), c.MetadataXML, checkAt, sqldb.Micros(c.warned), c.UpdatedAt.UnixMicro(), c.version)
 	if err == nil && n == 0 {
 		err = errChanged
@@ -160,14 +160,6 @@ func selectAllDue(ctx context.Context, from querier, now time.Time) (found []due
 		found = append(found, d)
 	}
 	return found, rows.Err()
-}
-
-// blob returns the stored form of bytes, which is not NULL.
-func blob(b []byte) []byte {
-	if b == nil {
-		return []byte{}
-	}
-	return b
 }
 
 // asJSON returns the stored form of settings and metadata.

@@ -204,9 +204,12 @@ func Detach(e *etree.Element) *etree.Element {
 	return c
 }
 
-// Write returns the XML of an element.
+// Write returns the XML of an element. All characters of it are read as they are, including line
+// breaks, which parsers change if they are not escaped; those that XML does not have are replaced, as
+// in canonical XML.
 func Write(e *etree.Element) ([]byte, error) {
 	doc := etree.NewDocument()
+	doc.WriteSettings.CanonicalText, doc.WriteSettings.CanonicalAttrVal = true, true
 	doc.SetRoot(e)
 	return doc.WriteToBytes()
 }

@@ -1,11 +1,9 @@
 // Package revocation is the feed of revocations: access tokens, applications and signing keys
 // that are no longer valid before they expire.
 //
-// Every verification asks for them, and few requests change them. So each process keeps the
-// revocations in memory and reads new ones from the database at most once in half a [Lease],
-// and only while tokens are verified. A verification costs a lookup in memory. What a process
-// has read is at most one lease old, and a request that revokes something waits for one lease
-// before it answers ([Feed.Settle]). After the answer no process accepts what was revoked.
+// Every verification asks for them, and few requests change them. So each process keeps them in
+// memory under a lease ([lease]): a verification costs a lookup, and after the answer to a request
+// that revokes something ([Feed.Settle]) no process accepts what was revoked.
 package revocation
 
 import (
@@ -13,22 +11,15 @@ import (
 	"fmt"
 	"maps"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
+	"stonetown/internal/lease"
 	"stonetown/internal/sqldb"
 )
 
-const (
-	// Lease bounds the age of the revocations that a process has in memory. The rule above
-	// requires clocks that run equally fast, not equal clocks.
-	Lease = 200 * time.Millisecond
-	// overlap is how far each read looks back before the one before it. It is longer than clocks
-	// differ and than transactions take.
-	overlap = time.Minute
-)
+// overlap is how far each read looks back before the one before it. It is longer than clocks
+// differ and than transactions take.
+const overlap = time.Minute
 
 // Item names what is revoked: an access token by its jti, an application with all its tokens,
 // or a signing key with all that it has signed.
@@ -44,10 +35,7 @@ const (
 type Feed struct {
 	db    *sqldb.DB
 	clock func() time.Time
-
-	reads  singleflight.Group
-	readAt atomic.Pointer[time.Time] // when the last read began, for the lease
-	behind atomic.Bool               // a read is in progress in the background
+	lease *lease.Lease
 
 	mu     sync.RWMutex
 	known  map[Item]int64 // expiry, in microseconds since 1970
@@ -57,35 +45,17 @@ type Feed struct {
 
 // New returns the feed of the revocations in a database.
 func New(db *sqldb.DB, clock func() time.Time) *Feed {
-	return &Feed{db: db, clock: clock, known: map[Item]int64{}}
+	f := &Feed{db: db, clock: clock, known: map[Item]int64{}}
+	f.lease = lease.New(f.read)
+	return f
 }
 
 // Has reports whether any of some items is revoked. Items without an ID are not.
 func (r *Feed) Has(ctx context.Context, things ...Item) (bool, error) {
-	for {
-		at := r.readAt.Load()
-		if at == nil || time.Since(*at) > Lease {
-			// Other requests may share the read, so it does not end with this request.
-			reading := r.reads.DoChan("", func() (any, error) { return nil, r.read(context.WithoutCancel(ctx)) })
-			select {
-			case <-ctx.Done():
-				return false, ctx.Err()
-			case result := <-reading:
-				if result.Err != nil {
-					return false, result.Err
-				}
-			}
-			continue
-		}
-		if time.Since(*at) > Lease/2 && r.behind.CompareAndSwap(false, true) {
-			go func() {
-				defer r.behind.Store(false)
-				// If it fails, the next request after the lease gets the error.
-				_, _, _ = r.reads.Do("", func() (any, error) { return nil, r.read(context.WithoutCancel(ctx)) })
-			}()
-		}
-		return r.knows(things), nil
+	if err := r.lease.Hold(ctx); err != nil {
+		return false, err
 	}
+	return r.knows(things), nil
 }
 
 func (r *Feed) knows(things []Item) bool {
@@ -101,9 +71,7 @@ func (r *Feed) knows(things []Item) bool {
 
 // read reads the revocations since the last read.
 func (r *Feed) read(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	began, now := time.Now(), r.clock().UnixMicro()
+	now := r.clock().UnixMicro()
 	r.mu.RLock()
 	since := r.since - overlap.Microseconds()
 	r.mu.RUnlock()
@@ -136,7 +104,6 @@ func (r *Feed) read(ctx context.Context) error {
 		r.tidied = now
 	}
 	r.since = now
-	r.readAt.Store(&began)
 	return nil
 }
 
@@ -150,9 +117,6 @@ func (r *Feed) Set(b *sqldb.Batch, it Item, expires time.Time) {
 
 // Settle waits until every process has read the revocations that were committed before.
 func (r *Feed) Settle(ctx context.Context) {
-	r.readAt.Store(nil)
-	select {
-	case <-ctx.Done():
-	case <-time.After(Lease):
-	}
+	r.lease.End()
+	lease.Settle(ctx)
 }
