@@ -1052,7 +1052,7 @@ func isolation(t *testing.T, w *world, c *client) {
 
 // forPeople reports whether an operation answers with pages.
 func forPeople(target string) bool {
-	return strings.HasPrefix(target, "/oauth2/authorize") || target == logoutPath || strings.HasSuffix(target, "/start")
+	return strings.HasPrefix(target, "/oauth2/authorize") || target == logoutPath || strings.HasPrefix(target, "/saml/idp/s") || strings.HasSuffix(target, "/start")
 }
 
 func tenantStates(t *testing.T, w *world, c *client) {
