@@ -23,7 +23,13 @@ const (
 	maxDestination = 8 << 10
 )
 
-// BeginFederationLogout begins to sign the user out at the provider at which the session began.
+// SAML is the part of [saml.Service] that the operations use.
+type SAML interface {
+	BeginLogout(ctx context.Context, t protocol.Tenant, sessionID, next string) (to string, err error)
+}
+
+// BeginFederationLogout begins to sign the user out at the SAML applications of the session and, after
+// them, at the provider at which the session began.
 func (h *Handlers) BeginFederationLogout(ctx context.Context, request BeginFederationLogoutRequestObject) (BeginFederationLogoutResponseObject, error) {
 	info := web.InfoOf(ctx)
 	current, err := h.owner(ctx, info)
@@ -38,11 +44,15 @@ func (h *Handlers) BeginFederationLogout(ctx context.Context, request BeginFeder
 	if err != nil {
 		return nil, err
 	}
+	first, err := h.SAML.BeginLogout(ctx, protocol.Tenant{ID: info.Tenant.ID, BaseURL: info.Tenant.BaseURL}, current.ID, cmp.Or(begun.URL, next))
+	if err != nil {
+		return nil, err
+	}
 	if begun.URL != "" {
 		info.SetFederationCookie(begun.State, begun.Secret, false, signin.For)
 	}
 	body := FederationLogoutBegun{Meta: meta(info)}
-	body.Data.RedirectTo = document.OrNull(begun.URL)
+	body.Data.RedirectTo = document.OrNull(cmp.Or(first, begun.URL))
 	return BeginFederationLogout200JSONResponse{Body: body}, nil
 }
 

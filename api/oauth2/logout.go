@@ -1,6 +1,7 @@
 package oauth2
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -58,7 +59,14 @@ func (h *Handlers) endSession(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if signedIn {
-		begun, err := h.SignIns.BeginLogout(r.Context(), federation.Tenant{ID: info.Tenant.ID, BaseURL: info.Tenant.BaseURL}, current.ID, with(to, query))
+		// First the SAML applications, then the provider, then the destination.
+		to, query = with(to, query), nil
+		begun, err := h.SignIns.BeginLogout(r.Context(), federation.Tenant{ID: info.Tenant.ID, BaseURL: info.Tenant.BaseURL}, current.ID, to)
+		to = cmp.Or(begun.URL, to)
+		var first string
+		if err == nil {
+			first, err = h.SAML.BeginLogout(r.Context(), tenantOf(r), current.ID, to)
+		}
 		if err == nil {
 			err = h.Sessions.SignOut(r.Context(), current, false)
 		}
@@ -68,8 +76,8 @@ func (h *Handlers) endSession(w http.ResponseWriter, r *http.Request) {
 		}
 		if begun.URL != "" {
 			info.SetFederationCookie(begun.State, begun.Secret, false, signin.For)
-			to, query = begun.URL, nil
 		}
+		to = cmp.Or(first, to)
 	}
 	account.ForgetSession(info)
 	redirect(w, r, to, query)
