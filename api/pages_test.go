@@ -115,7 +115,7 @@ func hostedPages(t *testing.T, w *world, c *client) {
 		}
 	}
 	equal(t, "not a form", c.visit(t, "POST", "/account", http.Header{"Content-Type": {"text/plain"}, "Cookie": {"__Host-sid=" + bob}}, nil).status, 415)
-	equal(t, "too large", c.visit(t, "POST", "/auth/sign-in", nil, url.Values{"email": {long(70_000)}}).status, 400)
+	equal(t, "too large", c.visit(t, "POST", "/auth/sign-in", nil, url.Values{"email": {long(70_000)}}).status, 413)
 	equal(t, "method", c.visit(t, "DELETE", "/account", nil, nil).status, 405)
 
 	// A sign-in replaces a cookie that was planted.

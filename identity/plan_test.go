@@ -1,11 +1,11 @@
 package identity
 
 import (
-	"strings"
 	"testing"
 
 	"stonetown/internal/pgtest"
 	"stonetown/internal/sqldb"
+	"stonetown/internal/sqldb/sqltest"
 )
 
 // PostgreSQL plans statements for empty tables, and keeps the plans for a while. Each must use its
@@ -27,23 +27,6 @@ func TestPlansUseIndexes(t *testing.T) {
 		`SELECT ` + groupColumns + ` FROM user_groups WHERE tenant_id = $1 AND id = $2`:                                                                                         "user_groups_pkey",
 		`SELECT ` + groupColumns + ` FROM user_groups WHERE tenant_id = $1 AND slug = $2 AND slug <> ''`:                                                                        "user_groups_by_slug",
 	} {
-		rows, err := db.Query(t.Context(), `EXPLAIN `+statement, "t", "x")
-		if err != nil {
-			t.Fatal(err)
-		}
-		var plan strings.Builder
-		for rows.Next() {
-			var line string
-			if err := rows.Scan(&line); err != nil {
-				t.Fatal(err)
-			}
-			plan.WriteString(line + "\n")
-		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(plan.String(), "using "+index+" on") {
-			t.Errorf("%s does not use %s:\n%s", statement, index, plan.String())
-		}
+		sqltest.UsesIndex(t, db, index, statement, "t", "x")
 	}
 }

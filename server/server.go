@@ -239,8 +239,10 @@ func (s *Server) compose(c Config) (err error) {
 		Outbound: c.Outbound, Providers: providers, Clock: c.Clock, Logger: c.Logger,
 	})
 	signIns := signin.New(signin.Config{
-		DB: s.DB, Seal: c.MasterKey, Connections: s.Connections, Accounts: s.Authn, Groups: s.Users, Providers: providers, Clock: c.Clock, Logger: c.Logger,
+		DB: s.DB, Seal: c.MasterKey, Connections: s.Connections, Accounts: s.Authn, Groups: s.Users, Providers: providers,
+		Keys: serviceProviderKeys{samlKeys}, Clock: c.Clock, Logger: c.Logger,
 	})
+	s.Authn.UseConnections(signIns)
 	accounts := &users{Users: s.Users, Sessions: s.Authn}
 	s.OAuth, err = oauth.New(oauth.Config{
 		DB: s.DB, Seal: c.MasterKey, Relations: s.Engine, Authority: rights, Users: accounts,
@@ -291,7 +293,7 @@ func (s *Server) compose(c Config) (err error) {
 		},
 	}
 	s.loops = []func(context.Context){
-		keys.Run, limits.Run, events.Run, samlKeys.Run, s.store.Run, s.Authn.Run, importer.Run, s.Jobs.Run, s.Connections.Run, s.Webhooks.Run, s.Organizations.Run,
+		keys.Run, limits.Run, events.Run, samlKeys.Run, s.store.Run, s.Authn.Run, importer.Run, s.Jobs.Run, s.Connections.Run, signIns.Run, s.Webhooks.Run, s.Organizations.Run,
 		func(ctx context.Context) { s.OAuth.Run(ctx, c.Logger) },
 	}
 	return nil

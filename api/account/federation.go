@@ -5,14 +5,15 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"time"
 
 	"stonetown/api/web"
 	"stonetown/identity/authn"
 	"stonetown/identity/external"
 	"stonetown/identity/federation"
-	"stonetown/identity/federation/relyingparty"
 	"stonetown/identity/federation/signin"
 	"stonetown/identity/session"
+	"stonetown/oauth/authorization"
 	"stonetown/oauth/protocol"
 )
 
@@ -23,7 +24,10 @@ type Federation interface {
 	Begin(ctx context.Context, t federation.Tenant, r signin.Request) (signin.Begun, error)
 	BeginTest(ctx context.Context, t federation.Tenant, slug, secret string) (signin.Begun, error)
 	Complete(ctx context.Context, t authn.Tenant, a signin.Answer, d authn.Device) (signin.Outcome, error)
-	CompleteLink(ctx context.Context, tenantID string, a signin.Answer, current session.Session) error
+	CompleteLink(ctx context.Context, t federation.Tenant, a signin.Answer, current session.Session) error
+	BeginLogout(ctx context.Context, t federation.Tenant, sessionID, next string) (signin.Begun, error)
+	FinishLogout(ctx context.Context, tenantID, slug, state, secret string) (next string, err error)
+	EndByToken(ctx context.Context, tenantID, slug, token string) error
 }
 
 func federationTenant(info *web.RequestInfo) federation.Tenant {
@@ -40,18 +44,21 @@ func (h *Handlers) connections(ctx context.Context, info *web.RequestInfo) ([]Co
 	return list, err
 }
 
-// redirected is a redirect of a browser.
-type redirected string
+// toProvider is a browser that is sent to an identity provider.
+type toProvider signin.Begun
 
 // VisitStartFederationResponse implements [StartFederationResponseObject].
-func (to redirected) VisitStartFederationResponse(w http.ResponseWriter) error {
-	w.Header().Set("Location", string(to))
+func (to toProvider) VisitStartFederationResponse(w http.ResponseWriter) error {
+	if to.Form != nil {
+		return web.PostForm(w, to.URL, to.Form)
+	}
+	w.Header().Set("Location", to.URL)
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusSeeOther)
 	return nil
 }
 
-// StartFederation redirects the browser to an identity provider.
+// StartFederation sends the browser to an identity provider.
 func (h *Handlers) StartFederation(ctx context.Context, request StartFederationRequestObject) (StartFederationResponseObject, error) {
 	info, params := web.InfoOf(ctx), request.Params
 	var begun signin.Begun
@@ -70,31 +77,61 @@ func (h *Handlers) StartFederation(ctx context.Context, request StartFederationR
 		if len(params.LoginHint) > maxInput {
 			return nil, web.ValidationFailed(web.FieldError{Field: "login_hint", Code: "too_long", Message: "login_hint must have at most 2,048 bytes"})
 		}
-		begun, err = h.Federation.Begin(ctx, federationTenant(info), signin.Request{Slug: request.Slug, Next: next, LoginHint: params.LoginHint})
+		r := signin.Request{Slug: request.Slug, Next: next, LoginHint: params.LoginHint}
+		if r.Demands, err = h.demands(ctx, info, next); err != nil {
+			return nil, err
+		}
+		begun, err = h.Federation.Begin(ctx, federationTenant(info), r)
 	}
 	if err != nil {
 		return nil, returning(err, next)
 	}
 	info.SetFederationCookie(begun.State, begun.Secret, false, signin.For)
-	return redirected(begun.URL), nil
+	return toProvider(begun), nil
 }
 
-// answerOf reads the answer of a provider.
+// demands returns what the authorization request that a path continues demands of the
+// authentication; nothing if the path continues none.
+func (h *Handlers) demands(ctx context.Context, info *web.RequestInfo, next string) (d signin.Demands, err error) {
+	to, err := url.Parse(next)
+	if err != nil || to.Path != protocol.ResumePath {
+		return d, nil
+	}
+	pending, err := h.Requests.Pending(ctx, oauthTenant(info), to.Query().Get("flow"))
+	if errors.Is(err, authorization.ErrRequestNotFound) || errors.Is(err, authorization.ErrRequestExpired) {
+		return d, nil // the path responds with the error
+	}
+	r := pending.Request
+	d.Fresh, d.SecondFactor = r.Prompts("login") || r.Prompts("create"), r.AAL2
+	if r.MaxAge >= 0 && err == nil {
+		d.MaxAge = new(time.Duration(r.MaxAge) * time.Second)
+	}
+	return d, err
+}
+
+// answerOf reads the answer of a provider to a request.
 func answerOf(form FederationAnswer) (signin.Answer, error) {
 	if err := need("slug", form.Slug, "secret", form.Secret); err != nil {
 		return signin.Answer{}, err
 	}
+	return readAnswer(form), nil
+}
+
+func readAnswer(form FederationAnswer) signin.Answer {
 	a := signin.Answer{Slug: form.Slug, Secret: form.Secret, Parameters: url.Values{}}
 	for name, value := range form.Parameters {
 		a.Parameters.Set(name, value)
 	}
-	return a, nil
+	return a
 }
 
 // CompleteFederation completes a sign-in at a connection, or the test of one.
 func (h *Handlers) CompleteFederation(ctx context.Context, request CompleteFederationRequestObject) (CompleteFederationResponseObject, error) {
 	info := web.InfoOf(ctx)
 	a, err := answerOf(*request.Body)
+	if _, saml := request.Body.Parameters["SAMLResponse"]; saml && request.Body.Secret == "" { // perhaps to no request
+		a, err = readAnswer(*request.Body), need("slug", request.Body.Slug)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -166,6 +203,13 @@ func (h *Handlers) BeginMyIdentity(ctx context.Context, request BeginMyIdentityR
 	info.SetFederationCookie(begun.State, begun.Secret, true, signin.For)
 	body := IdentityBegun{Meta: meta(info)}
 	body.Data.RedirectTo = begun.URL
+	if begun.Form != nil {
+		form := map[string]string{}
+		for name := range begun.Form {
+			form[name] = begun.Form.Get(name)
+		}
+		body.Data.Form = &form
+	}
 	return BeginMyIdentity200JSONResponse{Body: body}, nil
 }
 
@@ -178,7 +222,7 @@ func (h *Handlers) CompleteMyIdentity(ctx context.Context, request CompleteMyIde
 	}
 	a, err := answerOf(*request.Body)
 	if err == nil {
-		err = h.Federation.CompleteLink(ctx, info.Tenant.ID, a, current)
+		err = h.Federation.CompleteLink(ctx, federationTenant(info), a, current)
 	}
 	return CompleteMyIdentity204Response{}, err
 }
@@ -188,9 +232,9 @@ func federationError(err error) *web.Error {
 	conflict := func(code string) *web.Error {
 		return &web.Error{Status: http.StatusConflict, Code: code, Message: err.Error()}
 	}
-	if failed, ok := errors.AsType[*relyingparty.Error](err); ok {
+	if failed, ok := errors.AsType[*signin.Failure](err); ok {
 		return &web.Error{
-			Status: http.StatusBadRequest, Code: "federation_failed", Message: failed.Error(), Details: web.Details{"reason": string(failed.Class)},
+			Status: http.StatusBadRequest, Code: "federation_failed", Message: failed.Error(), Details: web.Details{"reason": failed.Reason},
 		}
 	}
 	switch {
@@ -198,8 +242,6 @@ func federationError(err error) *web.Error {
 		return &web.Error{Status: http.StatusNotFound, Code: "connection_not_found", Message: federation.ErrNotFound.Error()}
 	case errors.Is(err, signin.ErrDisabled):
 		return &web.Error{Status: http.StatusForbidden, Code: "connection_disabled", Message: signin.ErrDisabled.Error()}
-	case errors.Is(err, signin.ErrUnsupported):
-		return &web.Error{Status: http.StatusBadRequest, Code: "not_applicable", Message: signin.ErrUnsupported.Error()}
 	case errors.Is(err, signin.ErrTestExpired):
 		return &web.Error{Status: http.StatusBadRequest, Code: "ceremony_invalid", Message: signin.ErrTestExpired.Error()}
 	case errors.Is(err, signin.ErrExpired):

@@ -212,6 +212,9 @@ type Connection struct {
 	AttributeMapping      map[string]string `json:"attribute_mapping"`
 	AuthorizationEndpoint string            `json:"authorization_endpoint,omitempty"`
 
+	// BackchannelLogoutURL Of `oidc`: the `backchannel_logout_uri` to register at the provider, for its logout tokens.
+	BackchannelLogoutURL string `json:"backchannel_logout_url,omitempty"`
+
 	// CallbackURL The redirect URI to register at the provider.
 	CallbackURL string `json:"callback_url,omitempty"`
 	ClientID    string `json:"client_id,omitempty"`
@@ -258,8 +261,11 @@ type Connection struct {
 	// MetadataRefreshedAt Null if nothing is read from the provider.
 	MetadataRefreshedAt time.Time `json:"metadata_refreshed_at"`
 	Name                string    `json:"name"`
-	PrivateKeySet       bool      `json:"private_key_set,omitempty"`
-	Scopes              []string  `json:"scopes,omitempty"`
+
+	// PostLogoutURL Of `oidc`: the `post_logout_redirect_uri` to register at the provider, which sends browsers back to it after a sign-out.
+	PostLogoutURL string   `json:"post_logout_url,omitempty"`
+	PrivateKeySet bool     `json:"private_key_set,omitempty"`
+	Scopes        []string `json:"scopes,omitempty"`
 
 	// SecondFactor `ask` for one here, as after a password, or also `accept` one of the provider.
 	SecondFactor ConnectionSecondFactor `json:"second_factor"`
@@ -532,6 +538,9 @@ type NotFound = Error
 // RateLimited defines model for RateLimited.
 type RateLimited = Error
 
+// Suspended defines model for Suspended.
+type Suspended = Error
+
 // TooLarge defines model for TooLarge.
 type TooLarge = Error
 
@@ -652,6 +661,9 @@ type ServerInterface interface {
 	// GetConnectionTest Read the report of a test
 	// (GET /api/v1/federation/connections/{connection_id}/test/{test_id})
 	GetConnectionTest(w http.ResponseWriter, r *http.Request, connectionID ConnectionInPath, testID string)
+	// GetServiceProviderMetadata The SAML metadata of a connection
+	// (GET /saml/sp/{slug}/metadata)
+	GetServiceProviderMetadata(w http.ResponseWriter, r *http.Request, slug ConnectionSlugInPath)
 }
 
 // ServerInterfaceWrapper converts contexts to parameters.
@@ -1113,6 +1125,32 @@ func (siw *ServerInterfaceWrapper) GetConnectionTest(w http.ResponseWriter, r *h
 	handler.ServeHTTP(w, r)
 }
 
+// GetServiceProviderMetadata operation middleware
+func (siw *ServerInterfaceWrapper) GetServiceProviderMetadata(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "slug" -------------
+	var slug ConnectionSlugInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "slug", mux.Vars(r)["slug"], &slug, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "slug", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetServiceProviderMetadata(w, r, slug)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 type UnescapedCookieParamError struct {
 	ParamName string
 	Err       error
@@ -1245,6 +1283,8 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 	r.HandleFunc(options.BaseURL+"/api/v1/federation/connections/{connection_id}/test", wrapper.TestConnection).Methods(http.MethodPost)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/federation/connections/{connection_id}/test/{test_id}", wrapper.GetConnectionTest).Methods(http.MethodGet)
+
+	r.HandleFunc(options.BaseURL+"/saml/sp/{slug}/metadata", wrapper.GetServiceProviderMetadata).Methods(http.MethodGet)
 
 	return r
 }
@@ -1444,6 +1484,15 @@ func (response GetConnectionTest200JSONResponse) VisitGetConnectionTestResponse(
 	return web.WriteJSON(w, 200, response.Body)
 }
 
+type GetServiceProviderMetadataRequestObject struct {
+	Slug ConnectionSlugInPath
+}
+
+// GetServiceProviderMetadataResponseObject is one of the successful responses.
+type GetServiceProviderMetadataResponseObject interface {
+	VisitGetServiceProviderMetadataResponse(w http.ResponseWriter) error
+}
+
 // StrictServerInterface has one method per operation.
 type StrictServerInterface interface {
 	// ListConnections List connections to identity providers, newest first
@@ -1476,6 +1525,9 @@ type StrictServerInterface interface {
 	// GetConnectionTest Read the report of a test
 	// (GET /api/v1/federation/connections/{connection_id}/test/{test_id})
 	GetConnectionTest(ctx context.Context, request GetConnectionTestRequestObject) (GetConnectionTestResponseObject, error)
+	// GetServiceProviderMetadata The SAML metadata of a connection
+	// (GET /saml/sp/{slug}/metadata)
+	GetServiceProviderMetadata(ctx context.Context, request GetServiceProviderMetadataRequestObject) (GetServiceProviderMetadataResponseObject, error)
 }
 
 // strictHandler decodes a request, calls the operation and writes its response.
@@ -1627,6 +1679,18 @@ func (sh *strictHandler) GetConnectionTest(w http.ResponseWriter, r *http.Reques
 	response, err := sh.ssi.GetConnectionTest(r.Context(), request)
 	if err == nil {
 		err = response.VisitGetConnectionTestResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) GetServiceProviderMetadata(w http.ResponseWriter, r *http.Request, slug ConnectionSlugInPath) {
+	var request GetServiceProviderMetadataRequestObject
+	request.Slug = slug
+	response, err := sh.ssi.GetServiceProviderMetadata(r.Context(), request)
+	if err == nil {
+		err = response.VisitGetServiceProviderMetadataResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)

@@ -28,16 +28,17 @@ type Registry interface {
 	Preview(ctx context.Context, tenantID, connectionID string, from map[string]any, mapping map[string]string) (federation.User, []claims.Warning, error)
 }
 
-// Tests is the part of [signin.Service] that the operations use.
-type Tests interface {
+// SignIns is the part of [signin.Service] that the operations use.
+type SignIns interface {
 	NewTest(ctx context.Context, tenantID, connectionID string) (test signin.Test, secret string, c federation.Connection, err error)
 	Test(ctx context.Context, tenantID, connectionID, testID string) (signin.Test, error)
+	Metadata(ctx context.Context, t federation.Tenant, slug string) ([]byte, error)
 }
 
 // Handlers implements the operations. It is safe for concurrent use.
 type Handlers struct {
 	Registry Registry
-	Tests    Tests
+	SignIns  SignIns
 	Cursors  *web.Cursors
 }
 
@@ -193,7 +194,7 @@ func (h *Handlers) PreviewConnectionMapping(ctx context.Context, request Preview
 // TestConnection creates a test of a connection.
 func (h *Handlers) TestConnection(ctx context.Context, request TestConnectionRequestObject) (TestConnectionResponseObject, error) {
 	info := web.InfoOf(ctx)
-	test, secret, c, err := h.Tests.NewTest(ctx, info.Tenant.ID, request.ConnectionID)
+	test, secret, c, err := h.SignIns.NewTest(ctx, info.Tenant.ID, request.ConnectionID)
 	if err != nil {
 		return nil, err
 	}
@@ -206,6 +207,22 @@ func (h *Handlers) TestConnection(ctx context.Context, request TestConnectionReq
 // GetConnectionTest reads a test of a connection.
 func (h *Handlers) GetConnectionTest(ctx context.Context, request GetConnectionTestRequestObject) (GetConnectionTestResponseObject, error) {
 	info := web.InfoOf(ctx)
-	test, err := h.Tests.Test(ctx, info.Tenant.ID, request.ConnectionID, request.TestID)
+	test, err := h.SignIns.Test(ctx, info.Tenant.ID, request.ConnectionID, request.TestID)
 	return GetConnectionTest200JSONResponse{Body: ConnectionTestRead{Data: test.Document(), Meta: meta(info)}}, err
+}
+
+// spMetadata is the metadata of a service provider (SAML Metadata, Appendix A).
+type spMetadata []byte
+
+// VisitGetServiceProviderMetadataResponse implements [GetServiceProviderMetadataResponseObject].
+func (m spMetadata) VisitGetServiceProviderMetadataResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/samlmetadata+xml")
+	_, err := w.Write(m)
+	return err
+}
+
+// GetServiceProviderMetadata returns the SAML metadata of a connection.
+func (h *Handlers) GetServiceProviderMetadata(ctx context.Context, request GetServiceProviderMetadataRequestObject) (GetServiceProviderMetadataResponseObject, error) {
+	document, err := h.SignIns.Metadata(ctx, tenant(web.InfoOf(ctx)), request.Slug)
+	return spMetadata(document), err
 }

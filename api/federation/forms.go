@@ -30,8 +30,6 @@ func translate(err error) *web.Error {
 		return &web.Error{Status: http.StatusNotFound, Code: "connection_not_found", Message: federation.ErrNotFound.Error()}
 	case errors.Is(err, signin.ErrTestNotFound):
 		return &web.Error{Status: http.StatusNotFound, Code: "test_not_found", Message: signin.ErrTestNotFound.Error()}
-	case errors.Is(err, signin.ErrUnsupported):
-		return bad("not_applicable", signin.ErrUnsupported, nil)
 	case errors.Is(err, federation.ErrSlugInvalid):
 		return bad("slug_invalid", federation.ErrSlugInvalid, nil)
 	case errors.Is(err, federation.ErrSlugTaken):

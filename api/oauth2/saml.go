@@ -102,7 +102,7 @@ func (h *Handlers) carry(w http.ResponseWriter, r *http.Request, m samlprotocol.
 		redirect(w, r, m.URL, nil)
 		return
 	}
-	if err := postForm(w, m.URL, m.Form); err != nil {
+	if err := web.PostForm(w, m.URL, m.Form); err != nil {
 		h.Server.Fail(w, r, err)
 	}
 }

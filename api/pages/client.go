@@ -63,7 +63,7 @@ func (p *problem) text() string {
 		return "This sign-in has expired, or was completed before. Please start again."
 	case "federation_failed":
 		return p.federation()
-	case "connection_disabled", "connection_not_found", "not_applicable":
+	case "connection_disabled", "connection_not_found":
 		return "You cannot sign in this way any more. Please choose another one."
 	case "no_account":
 		return "There is no account for you here. Please ask your administrator."
@@ -213,7 +213,7 @@ const requestsPath = "/api/v1/auth/flows/"
 
 // sessionOperations are the operations outside of /me that use the session.
 var sessionOperations = map[string]bool{
-	"/api/v1/auth/logout": true, "/api/v1/auth/session": true, "/api/v1/auth/step-up/begin": true, "/api/v1/auth/step-up/complete": true,
+	"/api/v1/auth/logout": true, "/api/v1/auth/federation/logout": true, "/api/v1/auth/session": true, "/api/v1/auth/step-up/begin": true, "/api/v1/auth/step-up/complete": true,
 	"/api/v1/auth/consent": true, "/api/v1/auth/select-account": true, "/api/v1/auth/device": true,
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"stonetown/api/web"
@@ -12,8 +13,18 @@ import (
 // maxAnswer bounds the parameters of an identity provider, in bytes.
 const maxAnswer = 8 << 10
 
-// callbackPage is the redirect URI of connections.
-const callbackPage = "/federation/{slug}/callback"
+// maxResponse bounds the form of a SAML identity provider, in bytes: 256 KiB of XML in base64, and
+// what is escaped of it.
+const maxResponse = 512 << 10
+
+const (
+	// callbackPage is the redirect URI of connections.
+	callbackPage = "/federation/{slug}/callback"
+	// acsPage is the assertion consumer service of connections of the kind saml, to which identity
+	// providers post, and responsePage is where the form goes from there.
+	acsPage      = "/saml/sp/{slug}/acs"
+	responsePage = "/saml/sp/{slug}/response"
+)
 
 // connection is a federation connection at which users can sign in.
 type connection struct {
@@ -82,9 +93,38 @@ func callback(v *visit) error {
 	delete(v.r.Form, "next") // of the provider
 	secret, link := v.info.TakeFederationCookie(parameters["state"])
 	if secret == "" {
-		return v.signInWith(&problem{status: http.StatusBadRequest, code: "federation_expired"})
+		return v.failed("/auth/sign-in", &problem{code: "federation_expired"})
 	}
-	answer := object{"slug": strings.Split(v.r.URL.Path, "/")[2], "secret": secret, "parameters": parameters}
+	return v.answered(object{"slug": strings.Split(v.r.URL.Path, "/")[2], "secret": secret, "parameters": parameters}, link)
+}
+
+// acs receives the form that a SAML identity provider posts. The browser sends no cookies with a form
+// of another site, so this page posts it again, to another one.
+func acs(v *visit) error {
+	form := url.Values{}
+	for _, name := range []string{"SAMLResponse", "RelayState"} {
+		switch values := v.r.PostForm[name]; {
+		case len(values) > 1:
+			return &web.Error{Status: http.StatusBadRequest, Code: "validation_failed", Message: "the field " + name + " is repeated"}
+		case len(values) == 1:
+			form.Set(name, values[0])
+		}
+	}
+	return web.PostForm(v.w, strings.TrimSuffix(v.r.URL.EscapedPath(), "acs")+"response", form)
+}
+
+// samlResponse continues with the form of a SAML identity provider. Without a cookie it can be a
+// response to no request, whose RelayState is not used.
+func samlResponse(v *visit) error {
+	parameters := map[string]string{"SAMLResponse": v.r.PostForm.Get("SAMLResponse"), "RelayState": v.r.PostForm.Get("RelayState")}
+	delete(v.r.Form, "next") // of the provider
+	secret, link := v.info.TakeFederationCookie(parameters["RelayState"])
+	return v.answered(object{"slug": strings.Split(v.r.URL.Path, "/")[3], "secret": secret, "parameters": parameters}, link)
+}
+
+// answered continues with the answer of an identity provider to a sign-in or, if link is true, to a
+// link in the session of the browser.
+func (v *visit) answered(answer object, link bool) error {
 	if link {
 		_, err := v.ask(http.MethodPost, "/api/v1/me/identities/complete", answer)
 		if p, ok := problemOf(err); ok {
@@ -94,7 +134,7 @@ func callback(v *visit) error {
 			if p.code == "ceremony_invalid" {
 				p.code = "federation_expired"
 			}
-			return v.securityWith(p)
+			return v.failed(securityPage, p)
 		}
 		if err != nil {
 			return err
@@ -112,7 +152,7 @@ func callback(v *visit) error {
 		case "permission_denied":
 			p.code = "no_account"
 		}
-		return v.signInWith(p)
+		return v.failed("/auth/sign-in", p)
 	}
 	if err != nil {
 		return err
@@ -131,6 +171,38 @@ func callback(v *visit) error {
 		return v.begin(linkPage, f)
 	}
 	return v.proceed(result, next)
+}
+
+// failures are the errors of a sign-in or a link at a connection, after which another page is shown.
+var failures = []string{
+	"federation_expired", "federation_failed", "connection_disabled", "connection_not_found",
+	"no_account", "user_exists", "user_disabled", "identity_conflict",
+}
+
+// failed redirects to a page that shows an error of a sign-in at a connection: the callback accepts an
+// answer once, so the user could not load it again. Other errors are shown at once.
+func (v *visit) failed(page string, p *problem) error {
+	switch {
+	case slices.Contains(failures, p.code):
+	case page == securityPage:
+		return v.securityWith(p)
+	default:
+		return v.signInWith(p)
+	}
+	query := url.Values{"failed": {p.code}}
+	if reason, ok := p.details["reason"].(string); ok {
+		query.Set("reason", reason)
+	}
+	return v.redirect(onTo(page+"?"+query.Encode(), v.next()))
+}
+
+// failure returns the error that a page shows after failed; nil if there is none.
+func (v *visit) failure() *problem {
+	query := v.r.URL.Query()
+	if !slices.Contains(failures, query.Get("failed")) {
+		return nil
+	}
+	return &problem{status: http.StatusOK, code: query.Get("failed"), details: object{"reason": query.Get("reason")}}
 }
 
 // testReport shows the report of a test of a connection.
@@ -186,7 +258,7 @@ func linkAccount(v *visit) error {
 			if p.code == "ceremony_invalid" {
 				p.code = "federation_expired"
 			}
-			return v.signInWith(p)
+			return v.failed("/auth/sign-in", p)
 		}
 		if p.code == "invalid_credentials" { // the page has no field for the address
 			p.code = "proof_incorrect"
@@ -225,5 +297,13 @@ func linkIdentity(v *visit) error {
 		return err
 	}
 	to, _ := begun["redirect_to"].(string)
+	if fields, ok := begun["form"].(object); ok {
+		form := url.Values{}
+		for name, value := range fields {
+			text, _ := value.(string)
+			form.Set(name, text)
+		}
+		return web.PostForm(v.w, to, form)
+	}
 	return v.redirect(to)
 }

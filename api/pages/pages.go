@@ -14,6 +14,7 @@ package pages
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"html/template"
 	"io/fs"
@@ -77,6 +78,8 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 		"/auth/organization":         {"GET": organizationForm, "POST": organization},
 		linkPage:                     {"GET": linkForm, "POST": linkAccount},
 		callbackPage:                 {"GET": callback, "POST": callbackForm},
+		acsPage:                      {"POST": acs},
+		responsePage:                 {"POST": samlResponse},
 		"/account/link-identity":     {"GET": linkIdentityForm, "POST": linkIdentity},
 		"/device":                    {"GET": deviceForm, "POST": device},
 		"/auth/error":                {"GET": errorPage},
@@ -109,15 +112,19 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 		routes[path] = map[string]http.Handler{}
 		for method, p := range methods {
 			op := web.Operation{ID: "page " + path, Method: method, Path: path, Page: true, Effects: !strings.HasPrefix(path, "/.well-known/"), RateLimit: ratelimit.None}
-			op.CrossSite = path == callbackPage
+			op.CrossSite = path == callbackPage || path == acsPage
 			if method == http.MethodPost {
 				op.MediaType = "application/x-www-form-urlencoded"
 			}
-			routes[path][method] = wrap(op, format, h.handler(p))
+			limit := int64(maxForm)
+			if path == acsPage || path == responsePage {
+				limit = maxResponse
+			}
+			routes[path][method] = wrap(op, format, h.handler(p, limit))
 		}
 	}
 	h.notFound = wrap(web.Operation{ID: "page not found", Method: http.MethodGet, Page: true, RateLimit: ratelimit.None}, format,
-		h.handler(func(*visit) error { return web.NotFound() }))
+		h.handler(func(*visit) error { return web.NotFound() }, maxForm))
 	assets, err := fs.ReadDir(files, "assets")
 	if err != nil {
 		return nil, err
@@ -174,16 +181,19 @@ func (h *Handlers) parse() error {
 	return nil
 }
 
-// maxForm bounds the body of a form, in bytes.
+// maxForm bounds the body of most forms, in bytes.
 const maxForm = 64 << 10
 
-func (h *Handlers) handler(p page) http.Handler {
+// handler serves a page whose forms have at most limit bytes.
+func (h *Handlers) handler(p page, limit int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := &visit{handlers: h, w: w, r: r, info: web.InfoOf(r.Context())}
 		secure(w.Header())
-		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		r.Body = http.MaxBytesReader(w, r.Body, limit)
 		err := r.ParseForm()
-		if err != nil {
+		if _, large := errors.AsType[*http.MaxBytesError](err); large {
+			err = &web.Error{Status: http.StatusRequestEntityTooLarge, Code: "payload_too_large", Message: fmt.Sprintf("the form must have at most %d KiB", limit>>10)}
+		} else if err != nil {
 			err = &web.Error{Status: http.StatusBadRequest, Code: "validation_failed", Message: "the form is not valid"}
 		} else {
 			err = p(v)

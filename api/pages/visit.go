@@ -212,7 +212,7 @@ func (h *Handlers) RenderError(w http.ResponseWriter, e *web.Error, info *web.Re
 // The page leads to the other ways to sign in, and then to the user's destination.
 func (h *Handlers) RenderSignInError(w http.ResponseWriter, e *web.Error, info *web.RequestInfo) {
 	switch e.Code {
-	case "federation_failed", "connection_disabled", "connection_not_found", "not_applicable":
+	case "federation_failed", "connection_disabled", "connection_not_found":
 	default:
 		h.RenderError(w, e, info)
 		return

@@ -14,6 +14,7 @@ import (
 	"stonetown/internal/pgtest"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
+	"stonetown/internal/sqldb/sqltest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -262,24 +263,7 @@ func TestPlansUseIndexes(t *testing.T) {
 		{deleteSession, []any{"t", "s"}, "external_sessions_pkey"},
 		{deleteExpired, []any{int64(1)}, "external_sessions_by_expiry"},
 	} {
-		rows, err := db.Query(t.Context(), `EXPLAIN `+tc.statement, tc.args...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var plan strings.Builder
-		for rows.Next() {
-			var line string
-			if err := rows.Scan(&line); err != nil {
-				t.Fatal(err)
-			}
-			plan.WriteString(line + "\n")
-		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(err)
-		}
-		if text := plan.String(); !strings.Contains(text, "using "+tc.index) && !strings.Contains(text, "Bitmap Index Scan on "+tc.index) {
-			t.Errorf("%s does not use %s:\n%s", tc.statement, tc.index, text)
-		}
+		sqltest.UsesIndex(t, db, tc.index, tc.statement, tc.args...)
 	}
 }
 

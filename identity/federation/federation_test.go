@@ -35,6 +35,7 @@ import (
 	"stonetown/internal/pgtest"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
+	"stonetown/internal/sqldb/sqltest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -337,24 +338,7 @@ func TestPlansUseIndexes(t *testing.T) {
 		selectByID: {"t", "c"}, selectBySlug: {"t", "s"}, selectByDomain: {"t", "d"}, selectSummaries: {"t"}, countConnections: {"t"}, selectDue: {int64(1)},
 		claimDue: {"t", "c", int64(1), int64(2)}, deleteConnection: {"t", "c"}, deleteDomain: {"t", "d", "c"}, deleteDomains: {"t", "c"},
 	} {
-		rows, err := f.db.Query(t.Context(), `EXPLAIN `+statement, args...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var plan strings.Builder
-		for rows.Next() {
-			var line string
-			if err := rows.Scan(&line); err != nil {
-				t.Fatal(err)
-			}
-			plan.WriteString(line + "\n")
-		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(err)
-		}
-		if text := plan.String(); strings.Contains(text, "Seq Scan") || !strings.Contains(text, "Index") {
-			t.Errorf("%s uses no index:\n%s", statement, text)
-		}
+		sqltest.UsesIndex(t, f.db, "", statement, args...)
 	}
 }
 
@@ -708,6 +692,24 @@ func TestRefreshAtSignIn(t *testing.T) {
 	}
 	if p.requested() != 2 {
 		t.Errorf("%d requests", p.requested())
+	}
+	// Concurrent sign-ins share one request, and a failure counts as one.
+	for i, document := range []string{entity(`entityID="urn:idp"`, key("", next)+sso), "fails"} {
+		p.publish(document)
+		f.ahead.Add(int64(MinRefresh))
+		var both sync.WaitGroup
+		for range 10 {
+			both.Go(func() {
+				got, err := f.Refresh(t.Context(), acme.ID, c.ID)
+				if err != nil || len(got.Metadata.IdentityProvider.Certificates) != 1 || got.Metadata.FailingSince.IsZero() != (i == 0) {
+					t.Errorf("%q: %+v, %v", document, got.Metadata, err)
+				}
+			})
+		}
+		both.Wait()
+		if p.requested() != 3+i {
+			t.Errorf("%d requests after %q", p.requested(), document)
+		}
 	}
 	if _, err := f.Refresh(t.Context(), acme.ID, "fed_x"); !errors.Is(err, ErrNotFound) {
 		t.Error(err)

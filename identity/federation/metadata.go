@@ -21,6 +21,7 @@ type Metadata struct {
 	IdentityProvider *serviceprovider.IdentityProvider `json:"identity_provider,omitempty"` // of SAML
 	RefreshedAt      time.Time                         `json:"refreshed_at,omitzero"`       // UTC, as FailingSince
 	FailingSince     time.Time                         `json:"failing_since,omitzero"`      // the first failed refresh since then; zero: none
+	FailedAt         time.Time                         `json:"failed_at,omitzero"`          // the last one; zero: none since then
 }
 
 // The reasons of a [MetadataError] that are not classes of [outbound.Error].

@@ -96,14 +96,20 @@ func (r *Registry) checkAt(c Connection) int64 {
 }
 
 // Refresh reads the metadata of a provider again, at a sign-in with a key that is not in it. It
-// returns the connection with what was read, or as it is if the metadata is younger than
-// [MinRefresh] or cannot be read. It fails with [ErrNotFound].
+// returns the connection with what was read, or as it is if the metadata was read, or could not be
+// read, less than [MinRefresh] ago. It fails with [ErrNotFound].
 func (r *Registry) Refresh(ctx context.Context, tenantID, connectionID string) (Connection, error) {
 	c, err := r.Get(ctx, tenantID, connectionID)
-	if err != nil || c.source() == "" || r.now().Before(c.Metadata.RefreshedAt.Add(MinRefresh)) {
+	since := r.now().Add(-MinRefresh)
+	if err != nil || c.source() == "" || c.Metadata.RefreshedAt.After(since) || c.Metadata.FailedAt.After(since) {
 		return c, err
 	}
-	if err := r.refresh(ctx, tenantID, connectionID); err != nil {
+	// Concurrent sign-ins wait for one request to the provider, which the first of them must not
+	// cancel.
+	_, err, _ = r.refreshes.Do(tenantID+"/"+connectionID, func() (any, error) {
+		return nil, r.refresh(context.WithoutCancel(ctx), tenantID, connectionID)
+	})
+	if err != nil {
 		return Connection{}, err
 	}
 	return r.Get(ctx, tenantID, connectionID)
@@ -136,8 +142,9 @@ func (r *Registry) refresh(ctx context.Context, tenantID, connectionID string) e
 		switch {
 		case errors.As(err, &failed):
 			r.log.WarnContext(ctx, "metadata of an identity provider", "tenant", tenantID, "connection", connectionID, "host", failed.URLHost, "reason", failed.Reason, "error", failed.Message)
+			after.Metadata.FailedAt = r.now()
 			if after.Metadata.FailingSince.IsZero() {
-				after.Metadata.FailingSince = r.now()
+				after.Metadata.FailingSince = after.Metadata.FailedAt
 			}
 		case err != nil:
 			return err

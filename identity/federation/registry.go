@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"stonetown/engine/authority"
 	"stonetown/identity"
 	"stonetown/identity/external"
@@ -71,11 +73,15 @@ type Registry struct {
 	providers *relyingparty.Service
 	clock     func() time.Time
 	log       *slog.Logger
+	refreshes singleflight.Group
 }
 
 // NewRegistry returns the registry of the connections in c.DB, and registers its kind of job.
 func NewRegistry(c Config) *Registry {
-	r := &Registry{c.DB, c.Seal, c.Groups, c.Authority, c.Scopes, c.Tenants, c.Jobs, c.Outbound, c.Providers, c.Clock, c.Logger}
+	r := &Registry{
+		db: c.DB, seal: c.Seal, groups: c.Groups, authority: c.Authority, scopes: c.Scopes, tenants: c.Tenants, jobs: c.Jobs,
+		outbound: c.Outbound, providers: c.Providers, clock: c.Clock, log: c.Logger,
+	}
 	r.registerJob()
 	return r
 }

@@ -46,6 +46,7 @@ const (
 		SELECT c.id, c.slug, c.kind, c.name, c.state, c.created_at FROM federation_domains AS d
 		JOIN federation_connections AS c ON c.tenant_id = d.tenant_id AND c.id = d.connection_id
 		WHERE d.tenant_id = $1 AND d.domain = $2`
+	selectEnabled    = `SELECT 1 FROM federation_connections WHERE tenant_id = $1 AND id = $2 AND state = 'enabled'`
 	countConnections = `SELECT COUNT(*) FROM federation_connections WHERE tenant_id = $1`
 
 	insertDomain  = `INSERT INTO federation_domains (tenant_id, domain, connection_id) VALUES ($1, $2, $3) ON CONFLICT (tenant_id, domain) DO NOTHING`
@@ -62,7 +63,7 @@ const never = int64(1)<<62 - 1
 // insert fails with [ErrSlugTaken].
 func insert(ctx context.Context, tx *sqldb.Tx, c Connection, checkAt int64) error {
 	_, err := tx.Exec(ctx, insertConnection,
-		c.TenantID, c.ID, c.Slug, string(c.Kind), c.Name, string(c.State), asJSON(c.Settings), blob(c.ClientSecret.sealed), blob(c.PrivateKey.sealed),
+		c.TenantID, c.ID, c.Slug, string(c.Kind), c.Name, string(c.State), asJSON(c.Settings), sqldb.Blob(c.ClientSecret.sealed), sqldb.Blob(c.PrivateKey.sealed),
 		asJSON(c.Metadata), c.MetadataXML, checkAt, sqldb.Micros(c.warned), c.CreatedAt.UnixMicro(), c.UpdatedAt.UnixMicro())
 	if sqldb.IsUniqueViolation(err) {
 		err = ErrSlugTaken
@@ -73,7 +74,7 @@ func insert(ctx context.Context, tx *sqldb.Tx, c Connection, checkAt int64) erro
 // update fails with errChanged if the connection was changed since it was read.
 func update(ctx context.Context, tx *sqldb.Tx, c Connection, checkAt int64) error {
 	n, err := tx.Exec(ctx, updateConnection,
-		c.TenantID, c.ID, c.Name, string(c.State), asJSON(c.Settings), blob(c.ClientSecret.sealed), blob(c.PrivateKey.sealed),
+		c.TenantID, c.ID, c.Name, string(c.State), asJSON(c.Settings), sqldb.Blob(c.ClientSecret.sealed), sqldb.Blob(c.PrivateKey.sealed),
 		asJSON(c.Metadata), c.MetadataXML, checkAt, sqldb.Micros(c.warned), c.UpdatedAt.UnixMicro(), c.version)
 	if err == nil && n == 0 {
 		err = errChanged
@@ -107,6 +108,16 @@ func selectOne(ctx context.Context, from querier, statement, tenantID, key strin
 	c.Kind, c.State, c.MetadataXML = Kind(kind), State(state), xml
 	c.warned, c.CreatedAt, c.UpdatedAt = sqldb.Instant(warned), sqldb.Instant(created), sqldb.Instant(updated)
 	return c, nil
+}
+
+// IsEnabled reports, in a transaction, whether a connection exists and is enabled.
+func IsEnabled(ctx context.Context, tx *sqldb.Tx, tenantID, connectionID string) (bool, error) {
+	var one int64
+	err := tx.QueryRow(ctx, selectEnabled, tenantID, connectionID).Scan(&one)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // summaries reads connections of a list.
@@ -149,14 +160,6 @@ func selectAllDue(ctx context.Context, from querier, now time.Time) (found []due
 		found = append(found, d)
 	}
 	return found, rows.Err()
-}
-
-// blob returns the stored form of bytes, which is not NULL.
-func blob(b []byte) []byte {
-	if b == nil {
-		return []byte{}
-	}
-	return b
 }
 
 // asJSON returns the stored form of settings and metadata.

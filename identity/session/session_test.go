@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"stonetown/internal/pgtest"
 	"stonetown/internal/sqldb"
+	"stonetown/internal/sqldb/sqltest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -128,21 +128,7 @@ func TestPlansUseIndexes(t *testing.T) {
 		`SELECT fingerprint FROM known_devices WHERE tenant_id = $1 AND user_id = $2 AND last_seen_at > 1`: "known_devices_pkey",
 		`DELETE FROM known_devices WHERE last_seen_at <= LENGTH($1) + LENGTH($2)`:                          "known_devices_by_age",
 	} {
-		rows, err := s.db.Query(t.Context(), `EXPLAIN `+statement, "t", "x")
-		if err != nil {
-			t.Fatal(err)
-		}
-		var plan strings.Builder
-		for rows.Next() {
-			var line string
-			if err := rows.Scan(&line); err != nil {
-				t.Fatal(err)
-			}
-			fmt.Fprintln(&plan, line)
-		}
-		if !strings.Contains(plan.String(), index) {
-			t.Errorf("%s does not use %s:\n%s", statement, index, &plan)
-		}
+		sqltest.UsesIndex(t, s.db, index, statement, "t", "x")
 	}
 }
 

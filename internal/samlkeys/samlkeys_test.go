@@ -22,6 +22,7 @@ import (
 	"stonetown/internal/pgtest"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
+	"stonetown/internal/sqldb/sqltest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -379,24 +380,7 @@ func TestPlansUseIndexes(t *testing.T) {
 		{deleteKey, []any{"t1", "identity_provider", "k1"}, "saml_keys_pkey"},
 		{selectOwed, []any{int64(5)}, "saml_keys_due"},
 	} {
-		rows, err := db.Query(t.Context(), `EXPLAIN `+tc.statement, tc.args...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var plan strings.Builder
-		for rows.Next() {
-			var line string
-			if err := rows.Scan(&line); err != nil {
-				t.Fatal(err)
-			}
-			plan.WriteString(line + "\n")
-		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(err)
-		}
-		if text := plan.String(); !strings.Contains(text, "using "+tc.index) && !strings.Contains(text, "Bitmap Index Scan on "+tc.index) {
-			t.Errorf("%s does not use %s:\n%s", tc.statement, tc.index, text)
-		}
+		sqltest.UsesIndex(t, db, tc.index, tc.statement, tc.args...)
 	}
 }
 

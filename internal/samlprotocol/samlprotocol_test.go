@@ -75,3 +75,22 @@ func TestSigningMethods(t *testing.T) {
 		}
 	}
 }
+
+// An element is signed with the declarations of namespaces of its ancestors, and is not changed but
+// for the signature, although a canonical form has no declarations that only values need.
+func TestSignInPlace(t *testing.T) {
+	key := samltest.RSA(2048)
+	root := samltest.Parse(t, `<a:root xmlns:a="urn:a" xmlns:b="urn:b"><b:child ID="_1"><a:Issuer/><b:value xmlns:xs="urn:xs" a:type="xs:string">&#xD;</b:value></b:child></a:root>`)
+	child := root.ChildElements()[0]
+	if err := samlprotocol.Sign(child, key); err != nil {
+		t.Fatal(err)
+	}
+	document := samltest.Write(t, root)
+	if !strings.Contains(document, `<b:child ID="_1"><a:Issuer/><ds:Signature `) || !strings.Contains(document, `<b:value xmlns:xs="urn:xs" a:type="xs:string">&#xD;</b:value>`) {
+		t.Error(document)
+	}
+	covered, err := samlprotocol.Verify(samltest.Parse(t, document).ChildElements()[0], []*x509.Certificate{key.Certificate}, samltest.Now)
+	if err != nil || !strings.Contains(string(covered), "&#xD;") {
+		t.Errorf("%s %v", covered, err)
+	}
+}

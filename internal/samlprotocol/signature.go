@@ -237,7 +237,7 @@ func Sign(e *etree.Element, key Key) error {
 	if err != nil {
 		return err
 	}
-	signature, err := context.ConstructSignature(e.Copy(), true) // which becomes canonical
+	signature, err := context.ConstructSignature(Detach(e), true) // a copy, which becomes canonical
 	if err != nil {
 		return errCannotSign
 	}

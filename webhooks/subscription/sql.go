@@ -69,7 +69,7 @@ func queueCount(b *sqldb.Batch, tenantID string, count *int64) {
 func insert(b *sqldb.Batch, s Subscription) {
 	b.Queue(insertSubscription, []any{
 		s.TenantID, s.ID, s.Name, s.URL, s.Description, asJSON(s.Events), visibility(s.VisibleTo), asJSON(s.Owners), asJSON(s.Viewers),
-		string(s.State), string(s.DisabledReason), s.secret, blob(s.previous), sqldb.Micros(s.PreviousExpiresAt), s.CreatedAt.UnixMicro(), s.UpdatedAt.UnixMicro(), unlimited,
+		string(s.State), string(s.DisabledReason), s.secret, sqldb.Blob(s.previous), sqldb.Micros(s.PreviousExpiresAt), s.CreatedAt.UnixMicro(), s.UpdatedAt.UnixMicro(), unlimited,
 	}, nil)
 }
 
@@ -77,7 +77,7 @@ func update(b *sqldb.Batch, s Subscription) {
 	noteChange(b, s.TenantID, s.ID)
 	b.Queue(updateSubscription, []any{
 		s.TenantID, s.ID, s.Name, s.URL, s.Description, asJSON(s.Events), visibility(s.VisibleTo), asJSON(s.Owners), asJSON(s.Viewers),
-		string(s.State), string(s.DisabledReason), s.secret, blob(s.previous), sqldb.Micros(s.PreviousExpiresAt), s.UpdatedAt.UnixMicro(),
+		string(s.State), string(s.DisabledReason), s.secret, sqldb.Blob(s.previous), sqldb.Micros(s.PreviousExpiresAt), s.UpdatedAt.UnixMicro(),
 	}, nil)
 }
 
@@ -143,14 +143,6 @@ func visibility(v *Visibility) string {
 		return ""
 	}
 	return asJSON(v)
-}
-
-// blob returns the stored form of bytes, which is not NULL.
-func blob(b []byte) []byte {
-	if b == nil {
-		return []byte{}
-	}
-	return b
 }
 
 // asJSON returns the stored form of a list or an object.

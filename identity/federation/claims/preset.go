@@ -39,9 +39,10 @@ var (
 	Apple = OpenID
 
 	// SAML has the names that identity providers use for attributes: plain ones, those of
-	// X.500 as URIs (SAML 2.0 Profiles §8.2), and those of WS-Federation.
+	// X.500 as URIs (SAML 2.0 Profiles §8.2), and those of WS-Federation. A NameID is an attribute
+	// with the name of its format.
 	SAML = preset(Attributes, map[string][]string{
-		"email":       {"email", "mail", "urn:oid:0.9.2342.19200300.100.1.3", "urn:oid:1.2.840.113549.1.9.1", ws + "emailaddress"},
+		"email":       {"email", "mail", "urn:oid:0.9.2342.19200300.100.1.3", "urn:oid:1.2.840.113549.1.9.1", ws + "emailaddress", "urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress"},
 		"name":        {"name", "displayName", "urn:oid:2.16.840.1.113730.3.1.241", "http://schemas.microsoft.com/identity/claims/displayname", "cn", "urn:oid:2.5.4.3"},
 		"given_name":  {"given_name", "first_name", "givenName", "firstName", "urn:oid:2.5.4.42", ws + "givenname"},
 		"family_name": {"family_name", "last_name", "sn", "surname", "lastName", "urn:oid:2.5.4.4", ws + "surname"},

@@ -1,8 +1,6 @@
 package serviceprovider
 
 import (
-	"bytes"
-	"compress/flate"
 	"crypto/elliptic"
 	"encoding/base64"
 	"fmt"
@@ -12,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	dsig "github.com/russellhaering/goxmldsig"
 
 	"stonetown/internal/samlprotocol"
 	"stonetown/internal/samlprotocol/samltest"
@@ -130,33 +127,7 @@ const (
 // signQuery returns a signed query of the redirect binding.
 func signQuery(t testing.TB, param, document string, key Key) string {
 	t.Helper()
-	var deflated bytes.Buffer
-	w, err := flate.NewWriter(&deflated, flate.BestSpeed)
-	if err == nil {
-		_, err = w.Write([]byte(document))
-	}
-	if err == nil {
-		err = w.Close()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return signRaw(t, param+"="+url.QueryEscape(base64.StdEncoding.EncodeToString(deflated.Bytes())), key)
-}
-
-// signRaw adds the algorithm and the signature to a query.
-func signRaw(t testing.TB, query string, key Key) string {
-	t.Helper()
-	context, err := dsig.NewSigningContext(key.Private, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	query += "&SigAlg=" + url.QueryEscape(context.GetSignatureMethodIdentifier())
-	raw, err := context.SignString(query)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return query + "&Signature=" + url.QueryEscape(base64.StdEncoding.EncodeToString(raw))
+	return samltest.SignQuery(t, samltest.Query(t, param, document), key)
 }
 
 func TestLogoutQueryAttacks(t *testing.T) {
@@ -192,9 +163,9 @@ func TestLogoutQueryAttacks(t *testing.T) {
 		"SHA-1":                         {strings.Replace(good, url.QueryEscape("http://www.w3.org/2001/04/xmldsig-more#rsa-sha256"), url.QueryEscape("http://www.w3.org/2000/09/xmldsig#rsa-sha1"), 1), "not accepted"},
 		"SAMLEncoding":                  {good + "&SAMLEncoding=gzip", "encoding"},
 		"deflate bomb":                  {signQuery(t, "SAMLRequest", logoutRequestXML+bomb, idpKey()), "too large"},
-		"not DEFLATE":                   {signRaw(t, "SAMLRequest=AAAA", idpKey()), "DEFLATE"},
-		"not base64":                    {signRaw(t, "SAMLRequest=%25", idpKey()), "base64"},
-		"no message":                    {signRaw(t, "SAMLRequest=", idpKey()), "base64"},
+		"not DEFLATE":                   {samltest.SignQuery(t, "SAMLRequest=AAAA", idpKey()), "DEFLATE"},
+		"not base64":                    {samltest.SignQuery(t, "SAMLRequest=%25", idpKey()), "base64"},
+		"no message":                    {samltest.SignQuery(t, "SAMLRequest=", idpKey()), "base64"},
 		"nothing":                       {"", "missing"},
 		"a signature in it":             {signQuery(t, "SAMLRequest", sign(t, logoutRequestXML, idpKey(), 0), idpKey()), "signature in it"},
 		"response as a request":         {signQuery(t, "SAMLRequest", logoutResponseXML, idpKey()), "not a LogoutRequest"},
@@ -227,14 +198,11 @@ func TestLogoutQueryAttacks(t *testing.T) {
 }
 
 func TestLogoutFormAttacks(t *testing.T) {
-	form := func(param, document string) url.Values {
-		return url.Values{param: {base64.StdEncoding.EncodeToString([]byte(document))}}
-	}
-	good := form("SAMLRequest", sign(t, logoutRequestXML, idpKey(), 0))
+	good := samltest.Form("SAMLRequest", sign(t, logoutRequestXML, idpKey(), 0))
 	if _, err := testProvider().ReadLogoutForm(good, testNow); err != nil {
 		t.Fatal(err.(*Error).Detail)
 	}
-	both := form("SAMLRequest", sign(t, logoutRequestXML, idpKey(), 0))
+	both := samltest.Form("SAMLRequest", sign(t, logoutRequestXML, idpKey(), 0))
 	both.Set("SAMLResponse", "x")
 	wrapped := tree(t, sign(t, logoutRequestXML, idpKey(), 0))
 	original := withoutSignature(wrapped)
@@ -245,12 +213,12 @@ func TestLogoutFormAttacks(t *testing.T) {
 		form   url.Values
 		detail string
 	}{
-		"unsigned request":  {form("SAMLRequest", logoutRequestXML), "not signed"},
-		"unsigned response": {form("SAMLResponse", logoutResponseXML), "not signed"},
+		"unsigned request":  {samltest.Form("SAMLRequest", logoutRequestXML), "not signed"},
+		"unsigned response": {samltest.Form("SAMLResponse", logoutResponseXML), "not signed"},
 		"signed outside":    {signedForm(t), "not signed"},
-		"another key":       {form("SAMLResponse", sign(t, logoutResponseXML, otherKey(), 0)), "certificate"},
-		"changed":           {form("SAMLRequest", strings.Replace(sign(t, logoutRequestXML, idpKey(), 0), ">ann<", ">bob<", 1)), "certificate"},
-		"wrapped":           {form("SAMLRequest", serialize(t, wrapped)), "nested"},
+		"another key":       {samltest.Form("SAMLResponse", sign(t, logoutResponseXML, otherKey(), 0)), "certificate"},
+		"changed":           {samltest.Form("SAMLRequest", strings.Replace(sign(t, logoutRequestXML, idpKey(), 0), ">ann<", ">bob<", 1)), "certificate"},
+		"wrapped":           {samltest.Form("SAMLRequest", serialize(t, wrapped)), "nested"},
 		"both":              {both, "request and a response"},
 		"deflated":          {url.Values{"SAMLRequest": {"AAAA"}}, "document"},
 	} {

@@ -1,19 +1,10 @@
 package serviceprovider
 
 import (
-	"bufio"
 	"bytes"
 	"crypto"
 	"crypto/elliptic"
-	"crypto/x509"
 	"encoding/base64"
-	"encoding/json"
-	"encoding/pem"
-	"io"
-	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -26,59 +17,13 @@ import (
 	"stonetown/internal/samlprotocol/samltest"
 )
 
-// python returns a Python that has pysaml2.
-func python(t *testing.T) string {
-	t.Helper()
-	for _, name := range []string{"python3", "/usr/bin/python3"} {
-		if exec.CommandContext(t.Context(), name, "-c", "import saml2").Run() == nil {
-			return name
-		}
-	}
-	t.Fatal("make setup installs python3-pysaml2")
-	return ""
-}
-
-func program(t *testing.T, name string) string {
-	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		t.Fatalf("make setup installs %s: %v", name, err)
-	}
-	return path
-}
-
-func writeFile(t *testing.T, name string, content []byte) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(file, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
-}
-
-// files writes a key in PEM, and returns the names of the private key and of the certificate.
-func files(t *testing.T, key Key) (private, certificate string) {
-	t.Helper()
-	der, err := x509.MarshalPKCS8PrivateKey(key.Private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return writeFile(t, "key.pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
-		writeFile(t, "certificate.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: key.Certificate.Raw}))
-}
-
 // pysaml2 is an identity provider that runs testdata/identityprovider.py.
-type pysaml2 struct {
-	t      *testing.T
-	in     io.Writer
-	out    *bufio.Reader
-	stderr bytes.Buffer
-}
+type pysaml2 struct{ *samltest.Peer }
 
 // pysaml2Answer is the answer to an operation; each has some of the members.
 type pysaml2Answer struct {
 	Metadata   string
-	Message    jsonMessage
+	Message    samltest.Message
 	Name       string
 	Sessions   []string
 	OK         bool
@@ -87,24 +32,8 @@ type pysaml2Answer struct {
 
 // do sends an operation, and returns its answer.
 func (p *pysaml2) do(operation any) (answer pysaml2Answer) {
-	p.t.Helper()
-	if err := json.NewEncoder(p.in).Encode(operation); err != nil {
-		p.t.Fatalf("%v\n%s", err, p.stderr.String())
-	}
-	line, err := p.out.ReadBytes('\n')
-	if err != nil {
-		p.t.Fatalf("%v\n%s", err, p.stderr.String())
-	}
-	if err := json.Unmarshal(line, &answer); err != nil {
-		p.t.Fatalf("%v\n%s", err, line)
-	}
+	p.Do(operation, &answer)
 	return answer
-}
-
-// jsonMessage is Message in JSON.
-type jsonMessage struct {
-	URL  string     `json:"url"`
-	Form url.Values `json:"form"`
 }
 
 // openPysaml2 starts an identity provider for a service provider, whose identity provider it
@@ -115,33 +44,11 @@ func openPysaml2(t *testing.T, p *Provider) *pysaml2 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	private, certificate := files(t, samltest.NewKey(idpKey().Private, time.Now()))
-	program(t, "xmlsec1")                                          // which pysaml2 runs
-	cmd := exec.Command(python(t), "testdata/identityprovider.py") // ends with its input
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	idp := &pysaml2{t: t, in: in, out: bufio.NewReader(out)}
-	cmd.Stderr = &idp.stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := in.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := cmd.Wait(); err != nil && !t.Failed() {
-			t.Errorf("%v\n%s", err, idp.stderr.String())
-		}
-	})
+	private, certificate := samltest.Files(t, samltest.NewKey(idpKey().Private, time.Now()))
+	idp := &pysaml2{samltest.Start(t, samltest.Python(t), "testdata/identityprovider.py")}
 	answer := idp.do(map[string]string{
 		"entity": testIDP, "sso": testSSOURL, "slo": testSLOURL, "key": private, "certificate": certificate,
-		"service_provider": writeFile(t, "sp.xml", document), "service_provider_entity": testEntity, "service_provider_slo": testSLO,
+		"service_provider": samltest.File(t, "sp.xml", document), "service_provider_entity": testEntity, "service_provider_slo": testSLO,
 	})
 	metadata, err := ParseMetadata([]byte(answer.Metadata), time.Now())
 	if err != nil {
@@ -172,7 +79,7 @@ func TestPysaml2(t *testing.T) {
 				t.Fatal(err)
 			}
 			answer := idp.do(map[string]any{
-				"operation": "sign_in", "message": jsonMessage(message),
+				"operation": "sign_in", "message": samltest.Message(message),
 				"sign_assertion": how.assertion, "sign_response": how.response, "encrypt": how.encrypt,
 			})
 			if document, err := base64.StdEncoding.DecodeString(answer.Message.Form.Get("SAMLResponse")); err != nil || bytes.Contains(document, []byte("EncryptedData")) != how.encrypt {
@@ -197,7 +104,7 @@ func TestPysaml2(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer := idp.do(map[string]any{"operation": "refuse", "message": jsonMessage(message)})
+		answer := idp.do(map[string]any{"operation": "refuse", "message": samltest.Message(message)})
 		_, err = p.Finish(&pending, answer.Message.Form, time.Now())
 		if e := wantClass(t, err, Denied); !strings.Contains(e.Detail, "the user canceled") {
 			t.Error(e.Detail)
@@ -207,7 +114,7 @@ func TestPysaml2(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer = idp.do(map[string]any{"operation": "answer_logout", "message": jsonMessage(message)})
+		answer = idp.do(map[string]any{"operation": "answer_logout", "message": samltest.Message(message)})
 		if answer.Name != "ann" || !slices.Equal(answer.Sessions, []string{identity.SessionIndex}) {
 			t.Error(answer)
 		}
@@ -231,7 +138,7 @@ func TestPysaml2(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		end := idp.do(map[string]any{"operation": "finish_logout", "message": jsonMessage(message)})
+		end := idp.do(map[string]any{"operation": "finish_logout", "message": samltest.Message(message)})
 		if !end.OK || end.RelayState != "state" {
 			t.Error(end)
 		}
@@ -240,19 +147,6 @@ func TestPysaml2(t *testing.T) {
 
 func only(list []Service, binding string) []Service {
 	return slices.DeleteFunc(slices.Clone(list), func(s Service) bool { return s.Binding != binding })
-}
-
-// xmlsec1 runs the program, and returns its output.
-func xmlsec1(t *testing.T, args ...string) []byte {
-	t.Helper()
-	var stderr bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), program(t, "xmlsec1"), args...)
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("xmlsec1 %v: %v\n%s%s", args, err, out, stderr.Bytes())
-	}
-	return out
 }
 
 // peerKeys are keys of each kind, by the algorithm of their signatures.
@@ -286,7 +180,7 @@ func TestXMLSecVerifies(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, certificate := files(t, key)
+			_, certificate := samltest.Files(t, key)
 			for name, encoded := range map[string]string{
 				"AuthnRequest": signIn.Form.Get("SAMLRequest"), "LogoutRequest": logout.Form.Get("SAMLRequest"), "LogoutResponse": answered.Form.Get("SAMLResponse"),
 			} {
@@ -297,7 +191,7 @@ func TestXMLSecVerifies(t *testing.T) {
 				if !bytes.Contains(document, []byte("xmldsig-more#"+method)) {
 					t.Errorf("%s has another algorithm: %s", name, document)
 				}
-				xmlsec1(t, "--verify", "--pubkey-cert-pem", certificate, "--id-attr:ID", samlprotocol.ProtocolNS+":"+name, writeFile(t, "message.xml", document))
+				samltest.XMLSec1(t, "--verify", "--pubkey-cert-pem", certificate, "--id-attr:ID", samlprotocol.ProtocolNS+":"+name, samltest.File(t, "message.xml", document))
 			}
 		})
 	}
@@ -312,8 +206,8 @@ func TestXMLSecSigns(t *testing.T) {
 			p := testProvider()
 			p.IdentityProvider.Certificates = [][]byte{samltest.NewKey(key.Private, testNow).Certificate.Raw}
 			unsigned := answer{}.wrap(strings.Replace(answer{}.assertion(), "</saml:Issuer>", "</saml:Issuer>"+strings.Replace(template, "METHOD", method, 1), 1))
-			private, certificate := files(t, key)
-			document := xmlsec1(t, "--sign", "--privkey-pem", private+","+certificate, "--id-attr:ID", samlprotocol.AssertionNS+":Assertion", writeFile(t, "response.xml", []byte(unsigned)))
+			private, certificate := samltest.Files(t, key)
+			document := samltest.XMLSec1(t, "--sign", "--privkey-pem", private+","+certificate, "--id-attr:ID", samlprotocol.AssertionNS+":Assertion", samltest.File(t, "response.xml", []byte(unsigned)))
 			identity, err := p.Finish(testPending(), post(string(document)), testNow)
 			if err != nil {
 				t.Fatalf("%s\n%s", err.(*Error).Detail, document)
@@ -322,10 +216,10 @@ func TestXMLSecSigns(t *testing.T) {
 				t.Error(identity)
 			}
 			root := tree(t, string(document))
-			plain := writeFile(t, "assertion.xml", []byte(asText(assertionOf(root))))
+			plain := samltest.File(t, "assertion.xml", []byte(asText(assertionOf(root))))
 			for _, data := range []string{"http://www.w3.org/2009/xmlenc11#aes256-gcm", "http://www.w3.org/2001/04/xmlenc#aes256-cbc"} {
 				x := encryption{data: data, key: oaepWithSHA1Mask, hash: crypto.SHA1, maskHash: crypto.SHA1}
-				_, certificate := files(t, samltest.NewKey(spKey().Private, time.Now()))
+				_, certificate := samltest.Files(t, samltest.NewKey(spKey().Private, time.Now()))
 				encrypted := tree(t, x.element("", ""))
 				empty := etree.NewDocument()
 				empty.SetRoot(samlprotocol.Detach(encrypted.FindElement("xenc:EncryptedData")))
@@ -333,7 +227,7 @@ func TestXMLSecSigns(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				out := xmlsec1(t, "--encrypt", "--pubkey-cert-pem", certificate, "--session-key", "aes-256", "--xml-data", plain, writeFile(t, "template.xml", text))
+				out := samltest.XMLSec1(t, "--encrypt", "--pubkey-cert-pem", certificate, "--session-key", "aes-256", "--xml-data", plain, samltest.File(t, "template.xml", text))
 				response := answer{}.wrap("<saml:EncryptedAssertion>" + serialize(t, tree(t, string(out))) + "</saml:EncryptedAssertion>")
 				if _, err := p.Finish(testPending(), post(response), testNow); err != nil {
 					t.Errorf("%s: %s\n%s", data, err.(*Error).Detail, response)

@@ -14,7 +14,6 @@ import (
 	"github.com/beevik/etree"
 	dsig "github.com/russellhaering/goxmldsig"
 
-	"stonetown/internal/samlprotocol"
 	"stonetown/internal/samlprotocol/samltest"
 )
 
@@ -138,13 +137,10 @@ func signed(a answer) answer {
 // sign signs the root of a document, with a hash that RSA keys do not have by default, or 0.
 func sign(t testing.TB, document string, key Key, hash crypto.Hash) string {
 	t.Helper()
-	root := tree(t, document)
 	if hash == 0 {
-		if err := samlprotocol.Sign(root, key); err != nil {
-			t.Fatal(err)
-		}
-		return serialize(t, root)
+		return samltest.Sign(t, document, key)
 	}
+	root := tree(t, document)
 	context, err := dsig.NewSigningContext(key.Private, [][]byte{key.Certificate.Raw})
 	if err != nil {
 		t.Fatal(err)
@@ -161,20 +157,12 @@ func sign(t testing.TB, document string, key Key, hash crypto.Hash) string {
 
 func tree(t testing.TB, document string) *etree.Element {
 	t.Helper()
-	doc := etree.NewDocument()
-	if err := doc.ReadFromString(document); err != nil {
-		t.Fatal(err)
-	}
-	return doc.Root()
+	return samltest.Parse(t, document)
 }
 
 func serialize(t testing.TB, root *etree.Element) string {
 	t.Helper()
-	out, err := samlprotocol.Write(root.Copy())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(out)
+	return samltest.Write(t, root)
 }
 
 func post(document string) url.Values {

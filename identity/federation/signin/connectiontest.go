@@ -10,7 +10,6 @@ import (
 
 	"stonetown/identity/federation"
 	"stonetown/identity/federation/claims"
-	"stonetown/identity/federation/relyingparty"
 	"stonetown/identity/onetime"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/id"
@@ -94,18 +93,14 @@ type report struct {
 }
 
 // NewTest creates a test of a connection, enabled or not, and returns the secret with which one
-// browser can begin it. It fails with [federation.ErrNotFound] or [ErrUnsupported].
+// browser can begin it. It fails with [federation.ErrNotFound].
 func (s *Service) NewTest(ctx context.Context, tenantID, connectionID string) (test Test, secret string, c federation.Connection, err error) {
 	if c, err = s.Connections.Get(ctx, tenantID, connectionID); err != nil {
-		return Test{}, "", c, err
-	}
-	if _, err := s.provider(c); err != nil {
 		return Test{}, "", c, err
 	}
 	test = Test{ID: id.New(id.ConnectionTest), State: TestPending, ExpiresAt: s.now().Add(TestFor)}
 	err = s.DB.Tx(ctx, func(tx *sqldb.Tx) error {
 		var b sqldb.Batch
-		b.Queue(deleteReports, []any{s.now().Add(-ReportFor).UnixMicro()}, nil)
 		b.Queue(insertTest, []any{tenantID, test.ID, connectionID, []byte{}, int64(0), test.ExpiresAt.UnixMicro()}, nil)
 		secret, _ = s.tokens.Issue(&b, onetime.New{Kind: kindTest, TenantID: tenantID, Payload: pending{ConnectionID: connectionID, TestID: test.ID}, For: TestFor})
 		return tx.Send(ctx, &b)
@@ -143,9 +138,9 @@ func (s *Service) BeginTest(ctx context.Context, t federation.Tenant, slug, secr
 	if err != nil {
 		return Begun{}, err
 	}
-	b, err := s.begin(ctx, t, c, pending{TestID: p.TestID}, relyingparty.Request{})
-	if failed, ok := errors.AsType[*relyingparty.Error](err); ok {
-		if _, err := s.report(ctx, t, c, p.TestID, relyingparty.Identity{}, failed); err != nil {
+	b, err := s.begin(ctx, t, c, pending{TestID: p.TestID}, "", Demands{})
+	if failed, ok := errors.AsType[*Failure](err); ok {
+		if _, err := s.report(ctx, t, c, p.TestID, statement{}, failed); err != nil {
 			return Begun{}, err
 		}
 	}
@@ -188,24 +183,24 @@ func (s *Service) Test(ctx context.Context, tenantID, connectionID, testID strin
 }
 
 // report stores the report of a test, with its event.
-func (s *Service) report(ctx context.Context, t federation.Tenant, c federation.Connection, testID string, i relyingparty.Identity, failed error) (*Report, error) {
+func (s *Service) report(ctx context.Context, t federation.Tenant, c federation.Connection, testID string, i statement, failed error) (*Report, error) {
 	r := report{Success: failed == nil, Claims: i.Claims}
 	if failed == nil {
 		user, warnings, err := c.User(i.Claims)
 		if err != nil {
 			return nil, err
 		}
-		r.Warnings = warnings
+		r.Warnings = append(warnings, i.Warnings...)
 		if user.Email != "" && !user.EmailVerified {
 			r.Warnings = append(r.Warnings, claims.Warning{Target: "email_verified", Code: "unverified", Message: "the provider has not verified the address, so accounts are linked only with a proof"})
 		}
 	} else {
-		failure, ok := errors.AsType[*relyingparty.Error](failed)
+		failure, ok := errors.AsType[*Failure](failed)
 		if !ok {
 			return nil, failed
 		}
 		// The detail is for the administrator, who runs the test.
-		r.Warnings = []claims.Warning{{Code: string(failure.Class), Message: failure.Detail}}
+		r.Warnings = []claims.Warning{{Code: failure.Reason, Message: failure.Detail}}
 		if failure.Detail == "" {
 			r.Warnings[0].Message = failure.Error()
 		}

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"stonetown/identity/federation"
-	"stonetown/identity/federation/relyingparty"
 )
 
 func TestSecondFactor(t *testing.T) {
@@ -63,7 +62,7 @@ func TestSecondFactor(t *testing.T) {
 		for policy, want := range map[federation.SecondFactor]bool{federation.AcceptSecondFactor: test.want, federation.AskSecondFactor: false, "": false} {
 			c := federation.OIDC.Defaults()
 			c.SecondFactor = policy
-			if got := assertion(c, relyingparty.Identity{AMR: test.methods, ACR: test.context}, federation.User{}, ""); got.SecondFactor != want {
+			if got := assertion(c, statement{AMR: test.methods, ACR: []string{test.context}}, federation.User{}, ""); got.SecondFactor != want {
 				t.Errorf("amr %q, acr %q with the policy %q: %t", test.methods, test.context, policy, got.SecondFactor)
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"stonetown/identity/federation"
 	"stonetown/identity/federation/claims"
 	"stonetown/identity/federation/relyingparty"
+	"stonetown/identity/federation/serviceprovider"
 	"stonetown/identity/onetime"
 	"stonetown/identity/session"
 	"stonetown/internal/eventlog"
@@ -25,8 +25,6 @@ import (
 var (
 	// ErrDisabled is returned for a connection that is disabled.
 	ErrDisabled = errors.New("the connection is disabled")
-	// ErrUnsupported is returned for a connection of a kind with which no user can sign in.
-	ErrUnsupported = errors.New("users cannot sign in at connections of this kind")
 	// ErrTestExpired is returned for the URL of a test that has expired or was used before.
 	ErrTestExpired = errors.New("the test has expired, or its URL was used before")
 	// ErrExpired is returned for an answer to no sign-in of this browser that is in progress: it was
@@ -48,6 +46,7 @@ type Connections interface {
 	Get(ctx context.Context, tenantID, connectionID string) (federation.Connection, error)
 	BySlug(ctx context.Context, tenantID, slug string) (federation.Connection, error)
 	Provider(c federation.Connection) (relyingparty.Provider, error)
+	Refresh(ctx context.Context, tenantID, connectionID string) (federation.Connection, error)
 	List(ctx context.Context, tenantID string, f federation.Filter) ([]federation.Summary, error)
 	ByDomain(ctx context.Context, tenantID, domain string) (federation.Summary, error)
 }
@@ -56,6 +55,8 @@ type Connections interface {
 type Accounts interface {
 	SignInFederated(ctx context.Context, t authn.Tenant, a authn.Assertion, d authn.Device) (authn.Result, error)
 	Link(ctx context.Context, i external.Identity) error
+	SessionAtProvider(ctx context.Context, tenantID, sessionID string) (external.Session, error)
+	EndAtProvider(ctx context.Context, tenantID string, at authn.AtProvider, also func(ctx context.Context, tx *sqldb.Tx) error) error
 }
 
 // Groups is the part of [identity.Directory] that the package uses.
@@ -73,6 +74,7 @@ type Config struct {
 	Accounts    Accounts
 	Groups      Groups
 	Providers   *relyingparty.Service
+	Keys        Keys
 	Clock       func() time.Time
 	Logger      *slog.Logger
 }
@@ -90,15 +92,14 @@ func (s *Service) now() time.Time { return s.Clock().UTC().Truncate(time.Microse
 
 // Choices lists the connections at which users can sign in, newest first.
 func (s *Service) Choices(ctx context.Context, tenantID string) ([]federation.Summary, error) {
-	all, err := s.Connections.List(ctx, tenantID, federation.Filter{State: federation.Enabled})
-	return slices.DeleteFunc(all, func(c federation.Summary) bool { return c.Kind == federation.SAML }), err
+	return s.Connections.List(ctx, tenantID, federation.Filter{State: federation.Enabled})
 }
 
 // HomeRealm returns the slug of the connection at which the users with addresses of a domain sign in;
 // empty if there is none. It depends on the domain alone, so it does not reveal accounts.
 func (s *Service) HomeRealm(ctx context.Context, tenantID, email string) (slug string, err error) {
 	c, err := s.Connections.ByDomain(ctx, tenantID, email[strings.LastIndex(email, "@")+1:])
-	if errors.Is(err, federation.ErrNotFound) || err == nil && c.Kind == federation.SAML {
+	if errors.Is(err, federation.ErrNotFound) {
 		return "", nil
 	}
 	return c.Slug, err
@@ -106,11 +107,20 @@ func (s *Service) HomeRealm(ctx context.Context, tenantID, email string) (slug s
 
 // pending is a sign-in between [Service.Begin] and [Service.Complete].
 type pending struct {
-	ConnectionID string               `json:"connection_id"`
-	Party        relyingparty.Pending `json:"party"`
-	Next         string               `json:"next,omitzero"`
-	SessionID    string               `json:"session_id,omitzero"` // in which a link began
-	TestID       string               `json:"test_id,omitzero"`
+	ConnectionID string                   `json:"connection_id"`
+	Party        relyingparty.Pending     `json:"party,omitzero"`
+	SAML         *serviceprovider.Pending `json:"saml,omitzero"` // instead of Party
+	Next         string                   `json:"next,omitzero"`
+	SessionID    string                   `json:"session_id,omitzero"` // in which a link began
+	TestID       string                   `json:"test_id,omitzero"`
+}
+
+// begun returns the time at which the sign-in began; zero if the provider began it.
+func (p pending) begun() time.Time {
+	if p.SAML != nil {
+		return p.SAML.Begun
+	}
+	return p.Party.Begun
 }
 
 // Request describes a sign-in.
@@ -118,18 +128,20 @@ type Request struct {
 	Slug      string // of the connection
 	Next      string // the path to which the user returns
 	LoginHint string // the address of the user, if it is known
+	Demands   Demands
 	SessionID string // in which a link begins; empty: a sign-in begins
 }
 
 // Begun is a sign-in whose user is at the provider.
 type Begun struct {
-	URL    string // of the provider, to which the browser is sent
-	State  string // identifies the sign-in in the answer
-	Secret string // for the browser alone
+	URL    string     // of the provider, to which the browser is sent
+	Form   url.Values // that it posts there; nil: it is redirected
+	State  string     // identifies the sign-in in the answer
+	Secret string     // for the browser alone
 }
 
-// Begin begins a sign-in at a connection. It fails with [federation.ErrNotFound], [ErrDisabled],
-// [ErrUnsupported] or [*relyingparty.Error].
+// Begin begins a sign-in at a connection. It fails with [federation.ErrNotFound], [ErrDisabled] or
+// [*Failure].
 func (s *Service) Begin(ctx context.Context, t federation.Tenant, r Request) (Begun, error) {
 	c, err := s.Connections.BySlug(ctx, t.ID, r.Slug)
 	if err == nil && c.State != federation.Enabled {
@@ -138,30 +150,39 @@ func (s *Service) Begin(ctx context.Context, t federation.Tenant, r Request) (Be
 	if err != nil {
 		return Begun{}, err
 	}
-	b, err := s.begin(ctx, t, c, pending{Next: r.Next, SessionID: r.SessionID}, relyingparty.Request{LoginHint: r.LoginHint})
+	b, err := s.begin(ctx, t, c, pending{Next: r.Next, SessionID: r.SessionID}, r.LoginHint, r.Demands)
 	return b, s.logged(ctx, c, err)
 }
 
-func (s *Service) begin(ctx context.Context, t federation.Tenant, c federation.Connection, p pending, r relyingparty.Request) (b Begun, err error) {
-	provider, err := s.provider(c)
+func (s *Service) begin(ctx context.Context, t federation.Tenant, c federation.Connection, p pending, loginHint string, d Demands) (b Begun, err error) {
+	if c.Kind == federation.SAML {
+		p.SAML = new(serviceprovider.Pending)
+		b, *p.SAML, err = s.beginSAML(ctx, t, c, d)
+	} else {
+		b, p.Party, err = s.beginOpenID(ctx, t, c, loginHint, d)
+	}
 	if err != nil {
-		return Begun{}, err
+		return Begun{}, failing(err)
 	}
-	r.RedirectURI = c.URLs(t).Callback
-	if b.URL, p.Party, err = s.Providers.Begin(ctx, provider, r); err != nil {
-		return Begun{}, err
-	}
-	p.ConnectionID, b.State = c.ID, p.Party.State
+	p.ConnectionID = c.ID
 	b.Secret, _, err = s.tokens.Create(ctx, onetime.New{Kind: kindPending, TenantID: t.ID, Payload: p, For: For})
 	return b, err
 }
 
-// provider returns a connection as package relyingparty uses it.
-func (s *Service) provider(c federation.Connection) (relyingparty.Provider, error) {
-	if c.Kind == federation.SAML {
-		return relyingparty.Provider{}, ErrUnsupported
+// beginOpenID begins a sign-in at a connection of any kind but SAML.
+func (s *Service) beginOpenID(ctx context.Context, t federation.Tenant, c federation.Connection, loginHint string, d Demands) (b Begun, p relyingparty.Pending, err error) {
+	provider, err := s.Connections.Provider(c)
+	if err != nil {
+		return Begun{}, p, err
 	}
-	return s.Connections.Provider(c)
+	r, err := s.request(ctx, c, provider, d)
+	if err != nil {
+		return Begun{}, p, err
+	}
+	r.RedirectURI, r.LoginHint = c.URLs(t).Callback, loginHint
+	b.URL, p, err = s.Providers.Begin(ctx, provider, r)
+	b.State = p.State
+	return b, p, err
 }
 
 // Outcome is the end of a sign-in or of a test.
@@ -174,12 +195,17 @@ type Outcome struct {
 // Answer is the answer of a provider, as the browser brings it.
 type Answer struct {
 	Slug       string // of the connection whose callback received it
-	Secret     string // of the browser, see [Begun.Secret]
+	Secret     string // of the browser, see [Begun.Secret]; empty: a SAML response to no request
 	Parameters url.Values
 }
 
 // Complete completes a sign-in or a test with the answer of the provider, once. It fails with
-// [ErrExpired], [ErrDisabled] or [*relyingparty.Error], or as [authn.Service.SignInFederated] does.
+// [ErrExpired], [ErrDisabled] or [*Failure], or as [authn.Service.SignInFederated] does.
+//
+// An answer without a secret is a sign-in that a SAML identity provider begins. It is never a test.
+// Any site that gets the response of a user can send it to the browser of another one, who is then
+// signed in as the first; see [serviceprovider.Provider.Finish]. Therefore connections refuse such
+// responses by default, and Next is empty.
 func (s *Service) Complete(ctx context.Context, t authn.Tenant, a Answer, d authn.Device) (Outcome, error) {
 	p, c, err := s.take(ctx, t.ID, a, "")
 	if err != nil {
@@ -187,9 +213,10 @@ func (s *Service) Complete(ctx context.Context, t authn.Tenant, a Answer, d auth
 	}
 	ctx, cancel := context.WithTimeout(ctx, completeFor)
 	defer cancel()
-	i, err := s.finish(ctx, c, p, a.Parameters)
+	at := federation.Tenant{ID: t.ID, BaseURL: t.BaseURL}
+	i, err := s.finish(ctx, at, c, p, a.Parameters)
 	if p.TestID != "" {
-		report, err := s.report(ctx, federation.Tenant{ID: t.ID, BaseURL: t.BaseURL}, c, p.TestID, i, err)
+		report, err := s.report(ctx, at, c, p.TestID, i, err)
 		return Outcome{Test: &Test{ID: p.TestID, State: TestCompleted, Report: report}}, err
 	}
 	if err != nil {
@@ -199,16 +226,19 @@ func (s *Service) Complete(ctx context.Context, t authn.Tenant, a Answer, d auth
 	if err != nil {
 		return Outcome{Next: p.Next}, err
 	}
-	r, err := s.Accounts.SignInFederated(ctx, t, assertion(c, i, user, p.Next), d)
-	if err == nil && r.Status != authn.LinkRequired {
-		err = s.joinGroups(ctx, t.ID, c, user, r.User.ID)
-	}
+	proved := assertion(c, i, user, p.Next)
+	proved.AuthTime = authTime(i.AuthTime, p.begun(), s.now())
+	r, err := s.Accounts.SignInFederated(ctx, t, proved, d)
 	return Outcome{Next: p.Next, Result: &r}, err
 }
 
 // take returns what an answer completes, once, and its connection: a link that began in a session
 // or, without one, a sign-in or a test.
 func (s *Service) take(ctx context.Context, tenantID string, a Answer, sessionID string) (p pending, c federation.Connection, err error) {
+	if a.Secret == "" && sessionID == "" {
+		c, err = s.unsolicited(ctx, tenantID, a.Slug)
+		return pending{}, c, err
+	}
 	token, err := s.tokens.Find(ctx, tenantID, kindPending, a.Secret)
 	if err == nil {
 		err = token.Read(&p)
@@ -238,41 +268,67 @@ func (s *Service) take(ctx context.Context, tenantID string, a Answer, sessionID
 	return p, c, err
 }
 
-func (s *Service) finish(ctx context.Context, c federation.Connection, p pending, answer url.Values) (relyingparty.Identity, error) {
-	provider, err := s.provider(c)
-	if err != nil {
-		return relyingparty.Identity{}, err
+// statement is what a provider states about a user who has signed in there.
+type statement struct {
+	Subject  string         // the key of links
+	Claims   map[string]any // for the mappings of the connection
+	AMR, ACR []string       // methods and contexts of the authentication
+	AuthTime time.Time      // of the authentication; zero: not stated
+	// SessionID and Hint are ProviderID and Hint of [external.Session].
+	SessionID, Hint string
+	Warnings        []claims.Warning // for the report of a test
+}
+
+// finish verifies an answer. A statement that is returned with an error is for reports only.
+func (s *Service) finish(ctx context.Context, t federation.Tenant, c federation.Connection, p pending, answer url.Values) (i statement, err error) {
+	if c.Kind == federation.SAML {
+		i, err = s.finishSAML(ctx, t, c, p.SAML, answer)
+	} else {
+		i, err = s.finishOpenID(ctx, c, p.Party, answer)
 	}
-	return s.Providers.Finish(ctx, provider, p.Party, answer)
+	return i, failing(err)
+}
+
+func (s *Service) finishOpenID(ctx context.Context, c federation.Connection, p relyingparty.Pending, answer url.Values) (statement, error) {
+	provider, err := s.Connections.Provider(c)
+	if err != nil {
+		return statement{}, err
+	}
+	i, err := s.Providers.Finish(ctx, provider, p, answer)
+	return statement{Subject: i.Subject, Claims: i.Claims, AMR: i.AMR, ACR: []string{i.ACR}, AuthTime: i.AuthTime, SessionID: i.SessionID, Hint: i.IDToken}, err
 }
 
 // CompleteLink links the identity in the answer of a provider with the user of the session in which
-// the link began. It fails with [ErrExpired], [ErrDisabled] or [*relyingparty.Error], or as
+// the link began. It fails with [ErrExpired], [ErrDisabled] or [*Failure], or as
 // [authn.Service.Link] does.
-func (s *Service) CompleteLink(ctx context.Context, tenantID string, a Answer, current session.Session) error {
-	p, c, err := s.take(ctx, tenantID, a, current.ID)
+func (s *Service) CompleteLink(ctx context.Context, t federation.Tenant, a Answer, current session.Session) error {
+	p, c, err := s.take(ctx, t.ID, a, current.ID)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, completeFor)
 	defer cancel()
-	i, err := s.finish(ctx, c, p, a.Parameters)
+	i, err := s.finish(ctx, t, c, p, a.Parameters)
 	if err != nil {
 		return s.logged(ctx, c, err)
 	}
+	user, _, err := c.User(i.Claims)
+	if err != nil {
+		return err
+	}
 	return s.Accounts.Link(ctx, external.Identity{
-		TenantID: tenantID, UserID: current.UserID, ConnectionID: c.ID, Slug: c.Slug, Kind: string(c.Kind), Subject: i.Subject, Email: i.Email,
+		TenantID: t.ID, UserID: current.UserID, ConnectionID: c.ID, Slug: c.Slug, Kind: string(c.Kind), Subject: i.Subject, Email: user.Email,
 	})
 }
 
 // assertion returns what a connection asserts about a user, who continues at the path next.
-func assertion(c federation.Connection, i relyingparty.Identity, u federation.User, next string) authn.Assertion {
+func assertion(c federation.Connection, i statement, u federation.User, next string) authn.Assertion {
 	return authn.Assertion{
 		ConnectionID: c.ID, Slug: c.Slug, Kind: string(c.Kind), Subject: i.Subject,
 		Email: u.Email, EmailVerified: u.EmailVerified, Profile: profile(u.Profile),
-		SecondFactor: c.SecondFactor == federation.AcceptSecondFactor && secondFactor(i.AMR, i.ACR),
-		ProviderID:   i.SessionID, Hint: i.IDToken,
-		Provision: c.JITProvisioning, Link: authn.LinkPolicy(c.LinkPolicy), Next: next,
+		SecondFactor: c.SecondFactor == federation.AcceptSecondFactor && secondFactor(i.AMR, i.ACR...),
+		ProviderID:   i.SessionID, Hint: i.Hint,
+		Provision: c.JITProvisioning, Link: authn.LinkPolicy(c.LinkPolicy), Groups: u.GroupIDs, Next: next,
 	}
 }
 
@@ -282,9 +338,9 @@ func profile(p claims.Profile) identity.Profile {
 
 // logged logs the details of an error, which are not for the user.
 func (s *Service) logged(ctx context.Context, c federation.Connection, err error) error {
-	if failed, ok := errors.AsType[*relyingparty.Error](err); ok {
+	if failed, ok := errors.AsType[*Failure](err); ok {
 		s.Logger.WarnContext(ctx, "sign-in at connection failed", "tenant", c.TenantID, "connection", c.ID,
-			"class", failed.Class, "step", failed.Step, "detail", failed.Detail, "error", failed.Unwrap(), "request_id", eventlog.OriginOf(ctx).RequestID)
+			"class", failed.Reason, "step", failed.Step, "detail", failed.Detail, "error", errors.Unwrap(failed.Unwrap()), "request_id", eventlog.OriginOf(ctx).RequestID)
 	}
 	return err
 }

@@ -61,6 +61,8 @@ func (p *Provider) Respond(sp ServiceProvider, r Request, a Assertion, now time.
 		return samlprotocol.Message{}, err
 	}
 	switch {
+	case a.NameID.Value == "":
+		return samlprotocol.Message{}, samlprotocol.Failed(samlprotocol.Misconfigured, "the user has no name in the format of the service provider: %s", sp.NameIDFormat)
 	case r.Subject != nil && !sameSubject(*r.Subject, a.NameID):
 		return samlprotocol.Message{}, unsupported(UnknownPrincipal, "another user signed in than the requested subject")
 	case len(r.AuthnContexts) > 0 && !slices.Contains(r.AuthnContexts, a.AuthnContext):

@@ -1,4 +1,4 @@
-package oauth2
+package web
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 // submit submits the form. Without scripts there is a button.
 const submit = "document.forms[0].submit()"
 
-// formPost is a page that posts itself (OAuth 2.0 Form Post Response Mode §2).
+// formPost is a page that posts a form (OAuth 2.0 Form Post Response Mode §2, SAML Bindings §3.5.4).
 var formPost = template.Must(template.New("").Parse(`<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>One moment</title>
 <form method="post" action="{{.To}}">
@@ -24,16 +24,16 @@ var formPost = template.Must(template.New("").Parse(`<!doctype html>
 `))
 
 // formPostPolicy allows that one script and nothing else. The targets of forms are not
-// limited, because the limit would also apply to redirects by the application.
+// limited, because the limit would also apply to redirects by the receiver.
 var formPostPolicy = func() string {
 	sum := sha256.Sum256([]byte(submit))
 	return "default-src 'none'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; frame-ancestors 'none'; base-uri 'none'"
 }()
 
-// postForm answers with a form that the browser posts to an application. to is a
-// registered redirect URI, whose scheme was checked then; html/template would know only
-// http and https.
-func postForm(w http.ResponseWriter, to string, params url.Values) error {
+// PostForm responds with a page that posts a form to a URL. Without scripts, the user presses a
+// button. The caller must have checked the scheme of the URL; html/template would know only http and
+// https.
+func PostForm(w http.ResponseWriter, to string, params url.Values) error {
 	var page bytes.Buffer
 	if err := formPost.Execute(&page, struct {
 		To     template.URL

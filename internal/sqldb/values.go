@@ -17,3 +17,11 @@ func Instant(micros int64) time.Time {
 	}
 	return time.UnixMicro(micros).UTC()
 }
+
+// Blob returns bytes as they are stored: not NULL.
+func Blob(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
