@@ -76,6 +76,7 @@ type Handlers struct {
 	Describer     Describer
 	Sessions      Sessions
 	SignIns       SignIns
+	SAML          SAML
 	// Server writes error responses, counts the requests of clients and decides which
 	// origins may read responses.
 	Server *web.Server
