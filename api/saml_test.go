@@ -131,7 +131,7 @@ var (
 func posted(t testing.TB, a answer) (action string, form url.Values) {
 	t.Helper()
 	found := formAction.FindStringSubmatch(a.text)
-	if a.status != 200 || found == nil || !strings.Contains(a.header.Get("Content-Security-Policy"), "script-src 'sha256-") || strings.Contains(a.header.Get("Content-Security-Policy"), "form-action") {
+	if a.status != 200 || found == nil || !strings.Contains(a.header.Get("Content-Security-Policy"), "script-src 'sha256-") || strings.Contains(a.header.Get("Content-Security-Policy"), "form-action") || !strings.Contains(a.text, "<button>Continue</button>") {
 		t.Fatalf("no form: %d to %q\n%s", a.status, a.header.Get("Location"), a.text)
 	}
 	form = url.Values{}
