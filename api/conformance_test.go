@@ -1063,7 +1063,7 @@ func isolation(t *testing.T, w *world, c *client) {
 
 // forPeople reports whether an operation answers with pages.
 func forPeople(target string) bool {
-	return strings.HasPrefix(target, "/oauth2/authorize") || target == logoutPath || strings.HasSuffix(target, "/start") || strings.HasSuffix(target, "/logged-out")
+	return strings.HasPrefix(target, "/oauth2/authorize") || target == logoutPath || strings.HasPrefix(target, "/saml/idp/s") || strings.HasSuffix(target, "/start") || strings.HasSuffix(target, "/logged-out")
 }
 
 func tenantStates(t *testing.T, w *world, c *client) {

@@ -75,8 +75,8 @@ type Handlers struct {
 	Clients       Clients
 	Describer     Describer
 	Sessions      Sessions
-	SignIns       SignIns
 	SAML          SAML
+	SignIns       SignIns
 	// Server writes error responses, counts the requests of clients and decides which
 	// origins may read responses.
 	Server *web.Server
