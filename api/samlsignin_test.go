@@ -2,8 +2,10 @@ package api_test
 
 import (
 	"crypto/rand"
+	"html"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -40,8 +42,24 @@ func partner(t testing.TB, c *client, p *samltest.IdentityProvider, more object)
 	return path
 }
 
-// answer returns the page as a response.
-func (s shown) answer() answer { return answer{status: s.status, header: s.header, text: s.html} }
+var (
+	formAction = regexp.MustCompile(`<form method="post" action="([^"]*)">`)
+	formField  = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`)
+)
+
+// posted returns the form that a page posts, and its address.
+func posted(t testing.TB, page shown) (to string, form url.Values) {
+	t.Helper()
+	action := formAction.FindStringSubmatch(page.html)
+	if page.status != 200 || action == nil || !strings.HasPrefix(page.header.Get("Content-Security-Policy"), "default-src 'none'; script-src 'sha256-") || !strings.Contains(page.html, "<button>Continue</button>") {
+		t.Fatalf("no page that posts a form: %d %v %s", page.status, page.header, page.html)
+	}
+	form = url.Values{}
+	for _, field := range formField.FindAllStringSubmatch(page.html, -1) {
+		form.Add(field[1], html.UnescapeString(field[2]))
+	}
+	return html.UnescapeString(action[1]), form
+}
 
 // startSAML starts a sign-in, and returns the request as the identity provider reads it.
 func (c *client) startSAML(t testing.TB, p *samltest.IdentityProvider, query string) (begun, samltest.Request) {
@@ -49,7 +67,7 @@ func (c *client) startSAML(t testing.TB, p *samltest.IdentityProvider, query str
 	page := c.visit(t, "GET", authPath+"/federation/partner/start"+query, nil, nil)
 	to, form := page.header.Get("Location"), url.Values(nil)
 	if page.status != 303 {
-		to, form = posted(t, page.answer())
+		to, form = posted(t, page)
 	}
 	return begunBy(t, page.header, to), p.Read(t, to, form)
 }
@@ -63,7 +81,7 @@ func (c *client) returned(t testing.TB, slug string, cookies []string, response 
 	if len(page.header.Values("Set-Cookie")) > 0 {
 		t.Errorf("cookies by a form of another site: %v", page.header)
 	}
-	to, form := posted(t, page.answer())
+	to, form := posted(t, page)
 	equal(t, "address", to, "/saml/sp/"+slug+"/response")
 	return c.visit(t, "POST", to, http.Header{"Cookie": {strings.Join(cookies, "; ")}, "Sec-Fetch-Site": {"same-origin"}, "Origin": {c.base()}}, form)
 }
@@ -187,7 +205,7 @@ func samlLinking(t *testing.T, w *world, c *client) {
 		page := c.visit(t, "POST", "/account/link-identity", browser, url.Values{"slug": {"partner"}})
 		to, fields := page.header.Get("Location"), url.Values(nil)
 		if binding == samlPost {
-			to, fields = posted(t, page.answer())
+			to, fields = posted(t, page)
 		}
 		b = begunBy(t, page.header, to)
 		name.Value += "2"
