@@ -173,7 +173,7 @@ func New(c Config) (http.Handler, error) {
 	(&webhooks.Handlers{Service: c.Webhooks, Cursors: cursors, EventTypes: eventTypes}).Mount(routes, server.Fail)
 	(&oauth2.Handlers{
 		Grants: c.OAuth.Grants, Authorization: c.OAuth.Authorization, Tokens: c.OAuth.Tokens, Keys: c.OAuth.Keys, Clients: c.OAuth.Clients,
-		Describer: c.OAuth.Describer, Sessions: c.Authn, SignIns: c.SignIns, SAML: c.SAML, Server: server,
+		Describer: c.OAuth.Describer, Sessions: c.Authn, SAML: c.SAML, SignIns: c.SignIns, Server: server,
 	}).Mount(routes)
 	document.Mount(routes)
 

@@ -1,11 +1,11 @@
 package access_test
 
 import (
-	"strings"
 	"testing"
 
 	"stonetown/internal/pgtest"
 	"stonetown/internal/sqldb"
+	"stonetown/internal/sqldb/sqltest"
 	"stonetown/oauth"
 	"stonetown/oauth/access"
 )
@@ -45,23 +45,6 @@ func TestPlansUseIndexes(t *testing.T) {
 		{access.SelectParticipants, []any{"t1", "s1", int64(100)}, "grants_by_session"},
 		{`SELECT id FROM applications WHERE tenant_id = $1 AND entity_id = $2 AND entity_id <> '' ORDER BY created_at, id LIMIT 1`, []any{"t1", "e1"}, "applications_by_entity_id"},
 	} {
-		rows, err := db.Query(t.Context(), `EXPLAIN `+tc.statement, tc.args...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var plan strings.Builder
-		for rows.Next() {
-			var line string
-			if err := rows.Scan(&line); err != nil {
-				t.Fatal(err)
-			}
-			plan.WriteString(line + "\n")
-		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(err)
-		}
-		if text := plan.String(); !strings.Contains(text, "using "+tc.index) && !strings.Contains(text, "Bitmap Index Scan on "+tc.index) {
-			t.Errorf("%s does not use %s:\n%s", tc.statement, tc.index, text)
-		}
+		sqltest.UsesIndex(t, db, tc.index, tc.statement, tc.args...)
 	}
 }
