@@ -32,7 +32,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"a_sign_in_that_waits_ends_with_its_connection":            federatedSteps,
 	"an_identity_is_unlinked_after_a_recent_sign_in":           unlinkingWithoutFactors,
 	"an_application_names_a_connection":                        namedConnection,
-	"users_sign_out_by_saml":                                   samlLogout,
+	"users_sign_out_by_saml":                                   partnerLogout,
 	"a_sign_out_leads_through_the_provider":                    federatedLogout,
 	"logout_tokens_end_sessions":                               logoutTokens,
 	"a_user_signs_in_by_saml":                                  samlSignIn,
@@ -220,6 +220,14 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"a_mapping_is_tried_without_a_sign_in":                     mappingPreview,
 	"a_provider_is_set_by_callers_with_all_scopes":             connectionRights,
 	"a_tenant_has_two_hundred_connections":                     connectionLimit,
+	"saml_applications_sign_users_in":                          samlSignOn,
+	"saml_assertions_state_what_is_configured":                 samlUsers,
+	"saml_messages_of_others_are_refused":                      samlRefuses,
+	"saml_attributes_need_consent":                             samlConsent,
+	"saml_applications_require_second_factors":                 samlContexts,
+	"saml_sign_ins_start_here_where_allowed":                   samlLaunch,
+	"saml_applications_end_sessions":                           samlLogout,
+	"saml_metadata_has_the_next_certificate":                   samlPublishes,
 	"discovery_describes_the_endpoints":                        discovery,
 }
 
@@ -1057,7 +1065,7 @@ func isolation(t *testing.T, w *world, c *client) {
 
 // forPeople reports whether an operation answers with pages.
 func forPeople(target string) bool {
-	return strings.HasPrefix(target, "/oauth2/authorize") || target == logoutPath || strings.HasSuffix(target, "/start") || strings.HasSuffix(target, "/logged-out") || strings.HasSuffix(target, "/slo")
+	return strings.HasPrefix(target, "/oauth2/authorize") || target == logoutPath || strings.HasPrefix(target, "/saml/idp/s") || strings.HasSuffix(target, "/start") || strings.HasSuffix(target, "/logged-out") || strings.HasSuffix(target, "/slo")
 }
 
 func tenantStates(t *testing.T, w *world, c *client) {

@@ -15,9 +15,9 @@ import (
 
 var certificateText = regexp.MustCompile(`X509Certificate>([^<]+)<`)
 
-// samlLogout signs users out with a SAML identity provider: at its request, and at the request of a
+// partnerLogout signs users out with a SAML identity provider: at its request, and at the request of a
 // user here, in both bindings.
-func samlLogout(t *testing.T, w *world, c *client) {
+func partnerLogout(t *testing.T, w *world, c *client) {
 	w.ahead.Store(0) // both clocks count here
 	for _, binding := range []string{samlprotocol.Redirect, samlprotocol.Post} {
 		name := binding[strings.LastIndex(binding, "-")+1:]

@@ -175,7 +175,7 @@ func (v *visit) answered(answer object, link bool) error {
 
 // failures are the errors of a sign-in or a link at a connection, after which another page is shown.
 var failures = []string{
-	"federation_expired", "federation_failed", "connection_disabled", "connection_not_found", "not_applicable",
+	"federation_expired", "federation_failed", "connection_disabled", "connection_not_found",
 	"no_account", "user_exists", "user_disabled", "identity_conflict",
 }
 

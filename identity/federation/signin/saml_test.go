@@ -241,6 +241,33 @@ func TestSAMLResponseOfAnother(t *testing.T) {
 	})
 }
 
+// The session is as old as the authentication, unless the application demands a new one.
+func TestSAMLAuthTime(t *testing.T) {
+	withPartner(t, func(p *partner) {
+		old := samltest.Response{Age: time.Hour}
+		b, r := p.begin(Request{})
+		_, err := p.complete(b.Secret, p.idp.Respond(p, r, old))
+		p.must(err)
+		if a := p.signedIn(); r.ForceAuthn || !a.AuthTime.Equal(p.now.Add(-time.Hour)) {
+			p.Errorf("%+v %v", r, a.AuthTime)
+		}
+		for _, d := range []Demands{{Fresh: true}, {MaxAge: new(time.Minute)}} {
+			b, r := p.begin(Request{Demands: d})
+			if !r.ForceAuthn {
+				p.Errorf("%+v: %+v", d, r)
+			}
+			_, err := p.complete(b.Secret, p.idp.Respond(p, r, old))
+			p.wantFailure("an old authentication", err, serviceprovider.Invalid, "new authentication")
+			b, r = p.begin(Request{Demands: d})
+			_, err = p.complete(b.Secret, p.idp.Respond(p, r, samltest.Response{}))
+			p.must(err)
+			if a := p.signedIn(); !a.AuthTime.Equal(p.now) {
+				p.Error(a.AuthTime)
+			}
+		}
+	})
+}
+
 // A disabled connection refuses both steps, and responses to no request; a test of it works.
 func TestSAMLDisabled(t *testing.T) {
 	withPartner(t, func(p *partner) {
