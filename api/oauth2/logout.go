@@ -1,7 +1,6 @@
 package oauth2
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -10,6 +9,7 @@ import (
 	"stonetown/api/web"
 	"stonetown/identity/federation"
 	"stonetown/identity/federation/signin"
+	"stonetown/internal/samlprotocol"
 	"stonetown/oauth/protocol"
 )
 
@@ -58,14 +58,16 @@ func (h *Handlers) endSession(w http.ResponseWriter, r *http.Request) {
 			query.Set("state", request.State)
 		}
 	}
+	end := samlprotocol.Message{URL: with(to, query)}
 	if signedIn {
 		// First the SAML applications, then the provider, then the destination.
-		to, query = with(to, query), nil
-		begun, err := h.SignIns.BeginLogout(r.Context(), federation.Tenant{ID: info.Tenant.ID, BaseURL: info.Tenant.BaseURL}, current.ID, to)
-		to = cmp.Or(begun.URL, to)
-		var first string
+		begun, err := h.SignIns.BeginLogout(r.Context(), federation.Tenant{ID: info.Tenant.ID, BaseURL: info.Tenant.BaseURL}, current.ID, end.URL)
+		if begun.URL != "" {
+			end = samlprotocol.Message{URL: begun.URL, Form: begun.Form}
+		}
+		var first samlprotocol.Message
 		if err == nil {
-			first, err = h.SAML.BeginLogout(r.Context(), tenantOf(r), current.ID, to)
+			first, err = h.SAML.BeginLogout(r.Context(), tenantOf(r), current.ID, end)
 		}
 		if err == nil {
 			err = h.Sessions.SignOut(r.Context(), current, false)
@@ -77,8 +79,10 @@ func (h *Handlers) endSession(w http.ResponseWriter, r *http.Request) {
 		if begun.URL != "" {
 			info.SetFederationCookie(begun.State, begun.Secret, false, signin.For)
 		}
-		to = cmp.Or(first, to)
+		if first.URL != "" {
+			end = first
+		}
 	}
 	account.ForgetSession(info)
-	redirect(w, r, to, query)
+	h.carry(w, r, end)
 }
