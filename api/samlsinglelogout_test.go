@@ -13,6 +13,7 @@ import (
 
 	"stonetown/identity/federation/serviceprovider"
 	"stonetown/internal/samlprotocol"
+	"stonetown/internal/samlprotocol/samltest"
 )
 
 // samlGuest is a SAML application at which a user has signed in.
@@ -318,4 +319,17 @@ func samlSignOut(t *testing.T, w *world, c *client) {
 	}
 	back = c.visit(t, "GET", "/federation/staff/logged-out?state="+at.Query().Get("state"), http.Header{"Cookie": begunBy(t, a.header, "").cookies}, nil)
 	equal(t, "the application, after the provider", back.header.Get("Location"), bye)
+
+	// In a session that began at a SAML identity provider, which gets a form.
+	idp := newSAML(w, samlprotocol.Post)
+	idp.SLO = "https://idp.example.com/slo"
+	partner(t, c, idp, object{"trust_email": true})
+	for _, binding := range []string{serviceprovider.Redirect, serviceprovider.Post} {
+		app.session = samlEnters(t, c, idp, samltest.Response{Session: "s1"})
+		all = enter(t, app.session, one)
+		page = c.visit(t, "POST", "/auth/sign-out", asBrowser(app.session), url.Values{})
+		a, _ = all[0].deliver(t, all[0].reply(t, binding, all[0].asked(t, page.header.Get("Location")), false))
+		to, form := posted(t, shown{a.status, a.header, a.text})
+		equal(t, "a form", []any{to, form.Has("SAMLRequest"), form.Has("RelayState")}, []any{idp.SLO, true, true})
+	}
 }
