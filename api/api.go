@@ -164,7 +164,7 @@ func New(c Config) (http.Handler, error) {
 	routes := mux.NewRouter()
 	(&resources.Handlers{Engine: c.Engine, Store: c.Resources, Cursors: cursors}).Mount(routes, server.Fail)
 	(&authzen.Handlers{Engine: c.Engine, Cursors: cursors}).Mount(routes, server.Fail)
-	(&account.Handlers{Service: c.Authn, Federation: c.SignIns, Users: c.Users, Tokens: c.OAuth.Tokens, Requests: c.OAuth.Authorization, Clients: c.OAuth.Clients, Access: c.OAuth.Access, Scopes: c.Scopes, Cursors: cursors, GeoIP: c.GeoIP}).Mount(routes, server.Fail)
+	(&account.Handlers{Service: c.Authn, Federation: c.SignIns, SAML: c.SAML, Users: c.Users, Tokens: c.OAuth.Tokens, Requests: c.OAuth.Authorization, Clients: c.OAuth.Clients, Access: c.OAuth.Access, Scopes: c.Scopes, Cursors: cursors, GeoIP: c.GeoIP}).Mount(routes, server.Fail)
 	(&people.Handlers{Directory: c.Users, Access: c.Authn, GeoIP: c.GeoIP, Importer: c.Importer, Authorizations: c.OAuth.Access, Cursors: cursors}).Mount(routes, server.Fail)
 	(&applications.Handlers{Clients: c.OAuth.Clients, Access: c.OAuth.Access, Cursors: cursors}).Mount(routes, server.Fail)
 	(&scopes.Handlers{Registry: c.Scopes, Cursors: cursors}).Mount(routes, server.Fail)

@@ -227,6 +227,8 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"saml_applications_require_second_factors":                 samlContexts,
 	"saml_sign_ins_start_here_where_allowed":                   samlLaunch,
 	"saml_applications_end_sessions":                           samlLogout,
+	"a_sign_out_reaches_the_other_saml_applications":           samlSingleLogout,
+	"a_sign_out_here_reaches_saml_applications":                samlSignOut,
 	"saml_metadata_has_the_next_certificate":                   samlPublishes,
 	"discovery_describes_the_endpoints":                        discovery,
 }

@@ -651,12 +651,6 @@ func samlLogout(t *testing.T, w *world, c *client) {
 	a, _ = leave(serviceprovider.Redirect, *p.sp, identity.Subject, identity.SessionIndex)
 	equal(t, "without an slo_url", []any{a.status, live(session)}, []any{400, true})
 	c.want(t, 200, "", "PATCH", appsPath+"/"+p.app["id"].(string), object{"slo_url": p.sp.SLO})
-
-	// Other applications of the session are not notified, and the answer says so.
-	foreign.session = p.session
-	foreign.identity(t)
-	a, pending := leave(serviceprovider.Redirect, *p.sp, identity.Subject, identity.SessionIndex)
-	equal(t, "partial", []bool{finish(a, pending), live(session)}, []bool{false, false})
 }
 
 // samlPublishes publishes the next certificate before it signs.

@@ -16,7 +16,7 @@ import (
 // error, and proofs and assertions, which are many, at once.
 func (s *Service) tidy(ctx context.Context) error {
 	for table, later := range map[string]time.Duration{
-		"authorization_requests": time.Hour, "codes": time.Hour, "device_codes": time.Hour, "refresh_tokens": time.Hour, "grants": time.Hour, "revocations": time.Hour, "dpop_proofs": 0,
+		"authorization_requests": time.Hour, "codes": time.Hour, "device_codes": time.Hour, "refresh_tokens": time.Hour, "grants": time.Hour, "revocations": time.Hour, "dpop_proofs": 0, "saml_logouts": 0,
 		"client_assertions": time.Minute, // for clocks that are late
 	} {
 		if _, err := s.db.Exec(ctx, `DELETE FROM `+table+` WHERE expires_at < $1`, storage.Now(s.clock).Add(-later).UnixMicro()); err != nil {

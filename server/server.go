@@ -256,7 +256,7 @@ func (s *Server) compose(c Config) (err error) {
 		return err
 	}
 	s.SAML = saml.New(saml.Config{
-		DB: s.DB, Clients: s.OAuth.Clients, Access: s.OAuth.Access, Users: accounts, Keys: samlKeys, NameKey: c.MasterKey.Derive("saml names"), Clock: c.Clock, Logger: c.Logger,
+		DB: s.DB, Seal: c.MasterKey, Clients: s.OAuth.Clients, Access: s.OAuth.Access, Users: accounts, Keys: samlKeys, NameKey: c.MasterKey.Derive("saml names"), Clock: c.Clock, Logger: c.Logger,
 	})
 	s.Authn.OnSessionEnd(func(ctx context.Context, tx *sqldb.Tx, e session.Ended) error {
 		return s.OAuth.Authorization.SessionEnded(ctx, tx, e.TenantID, e.ID, e.UserID)

@@ -117,6 +117,7 @@ type Scopes interface {
 type Handlers struct {
 	Service    Service
 	Federation Federation
+	SAML       SAML
 	Users      Users
 	Tokens     Tokens
 	Requests   Requests

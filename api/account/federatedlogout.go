@@ -24,7 +24,13 @@ const (
 	maxDestination = 8 << 10
 )
 
-// BeginFederationLogout begins to sign the user out at the provider at which the session began.
+// SAML is the part of [saml.Service] that the operations use.
+type SAML interface {
+	BeginLogout(ctx context.Context, t protocol.Tenant, sessionID, next string) (to string, err error)
+}
+
+// BeginFederationLogout begins to sign the user out at the provider at which the session began and,
+// after it, at the SAML applications of the session.
 func (h *Handlers) BeginFederationLogout(ctx context.Context, request BeginFederationLogoutRequestObject) (BeginFederationLogoutResponseObject, error) {
 	info := web.InfoOf(ctx)
 	current, err := h.owner(ctx, info)
@@ -35,7 +41,11 @@ func (h *Handlers) BeginFederationLogout(ctx context.Context, request BeginFeder
 	if len(next) > maxDestination || !web.IsLocalPath(next) {
 		return nil, web.ValidationFailed(web.FieldError{Field: "redirect_to", Code: "invalid", Message: "redirect_to must be a path on this host, of at most 8,192 bytes"})
 	}
-	begun, err := h.Federation.BeginLogout(ctx, federationTenant(info), current.ID, next)
+	first, err := h.SAML.BeginLogout(ctx, protocol.Tenant{ID: info.Tenant.ID, BaseURL: info.Tenant.BaseURL}, current.ID, next)
+	if err != nil {
+		return nil, err
+	}
+	begun, err := h.Federation.BeginLogout(ctx, federationTenant(info), current.ID, cmp.Or(first, next))
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +53,7 @@ func (h *Handlers) BeginFederationLogout(ctx context.Context, request BeginFeder
 		info.SetFederationCookie(begun.State, begun.Secret, false, signin.For)
 	}
 	body := FederationLogoutBegun{Meta: meta(info)}
-	body.Data.RedirectTo, body.Data.Form = document.OrNull(begun.URL), fields(begun.Form)
+	body.Data.RedirectTo, body.Data.Form = document.OrNull(cmp.Or(begun.URL, first)), fields(begun.Form)
 	return BeginFederationLogout200JSONResponse{Body: body}, nil
 }
 

@@ -1,6 +1,7 @@
 package oauth2
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -58,7 +59,14 @@ func (h *Handlers) endSession(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if signedIn {
-		begun, err := h.SignIns.BeginLogout(r.Context(), federation.Tenant{ID: info.Tenant.ID, BaseURL: info.Tenant.BaseURL}, current.ID, with(to, query))
+		// First the provider, then the SAML applications, then the destination. The requests to
+		// the applications can wait in an address, but that to a provider may be a form.
+		to, query = with(to, query), nil
+		first, err := h.SAML.BeginLogout(r.Context(), tenantOf(r), current.ID, to)
+		var begun signin.Begun
+		if err == nil {
+			begun, err = h.SignIns.BeginLogout(r.Context(), federation.Tenant{ID: info.Tenant.ID, BaseURL: info.Tenant.BaseURL}, current.ID, cmp.Or(first, to))
+		}
 		if err == nil {
 			err = h.Sessions.SignOut(r.Context(), current, false)
 		}
@@ -66,16 +74,16 @@ func (h *Handlers) endSession(w http.ResponseWriter, r *http.Request) {
 			h.Server.Fail(w, r, err)
 			return
 		}
+		to = cmp.Or(begun.URL, first, to)
 		if begun.URL != "" {
 			info.SetFederationCookie(begun.State, begun.Secret, false, signin.For)
-			if begun.Form != nil {
-				account.ForgetSession(info)
-				if err := web.PostForm(w, begun.URL, begun.Form); err != nil {
-					h.Server.Fail(w, r, err)
-				}
-				return
+		}
+		if begun.Form != nil {
+			account.ForgetSession(info)
+			if err := web.PostForm(w, to, begun.Form); err != nil {
+				h.Server.Fail(w, r, err)
 			}
-			to, query = begun.URL, nil
+			return
 		}
 	}
 	account.ForgetSession(info)

@@ -881,10 +881,10 @@ type EndSAMLSessionParams struct {
 	// SAMLRequest LogoutRequest, deflated, in base64.
 	SAMLRequest string `form:"SAMLRequest,omitempty" json:"SAMLRequest,omitempty"`
 
-	// SAMLResponse LogoutResponse, deflated, in base64. It changes nothing.
+	// SAMLResponse LogoutResponse to a request of this server, deflated, in base64.
 	SAMLResponse string `form:"SAMLResponse,omitempty" json:"SAMLResponse,omitempty"`
 
-	// RelayState Returned unchanged, at most 1,024 bytes.
+	// RelayState With a LogoutRequest: returned unchanged, at most 1,024 bytes. With a LogoutResponse: that of the request.
 	RelayState string `form:"RelayState,omitempty" json:"RelayState,omitempty"`
 
 	// SigAlg Algorithm of the signature of the query. SHA-1 is refused.

@@ -23,7 +23,8 @@ type SAML interface {
 	Respond(ctx context.Context, t protocol.Tenant, r authorization.Request, by access.Authentication) (samlprotocol.Message, error)
 	Refuse(ctx context.Context, t protocol.Tenant, refused *authorization.RedirectError) (samlprotocol.Message, error)
 	ReadLogout(ctx context.Context, t protocol.Tenant, m samlprotocol.Received) (saml.Logout, error)
-	AnswerLogout(ctx context.Context, t protocol.Tenant, l saml.Logout) (samlprotocol.Message, error)
+	ContinueLogout(ctx context.Context, t protocol.Tenant, l saml.Logout) (samlprotocol.Message, error)
+	BeginLogout(ctx context.Context, t protocol.Tenant, sessionID, next string) (to string, err error)
 }
 
 // GetSAMLMetadata serves the metadata of the identity provider (SAML Metadata §4.1.1).
@@ -119,7 +120,8 @@ func (h *Handlers) EndSAMLSessionByForm(w http.ResponseWriter, r *http.Request) 
 	h.endSessions(w, r, m, err)
 }
 
-// endSessions ends the sessions that a message names, which need not be that of the browser.
+// endSessions ends the sessions that a request names, which need not be that of the browser, and leads
+// the browser to the next application of these sessions. The response of an application leads it on.
 func (h *Handlers) endSessions(w http.ResponseWriter, r *http.Request, m samlprotocol.Received, err error) {
 	ctx, info := r.Context(), web.InfoOf(r.Context())
 	var logout saml.Logout
@@ -128,10 +130,6 @@ func (h *Handlers) endSessions(w http.ResponseWriter, r *http.Request, m samlpro
 	}
 	if err != nil {
 		h.refuse(w, r, err)
-		return
-	}
-	if !logout.IsRequest() {
-		redirect(w, r, "/auth/sign-in", map[string][]string{"done": {"out"}})
 		return
 	}
 	current, signedIn, err := h.current(r)
@@ -152,7 +150,7 @@ func (h *Handlers) endSessions(w http.ResponseWriter, r *http.Request, m samlpro
 	}
 	var message samlprotocol.Message
 	if err == nil {
-		message, err = h.SAML.AnswerLogout(ctx, tenantOf(r), logout)
+		message, err = h.SAML.ContinueLogout(ctx, tenantOf(r), logout)
 	}
 	if err != nil {
 		h.refuse(w, r, err)

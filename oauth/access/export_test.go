@@ -2,7 +2,7 @@ package access
 
 // The statements about sign-ins to service providers.
 const (
-	SelectSignIn           = selectSignIn
-	SelectSignIns          = selectSignIns
-	SelectServiceProviders = selectServiceProviders
+	SelectSignIn       = selectSignIn
+	SelectSignIns      = selectSignIns
+	SelectParticipants = selectParticipants
 )

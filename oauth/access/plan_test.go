@@ -42,7 +42,7 @@ func TestPlansUseIndexes(t *testing.T) {
 	}{
 		{access.SelectSignIn, []any{"t1", "s1", "c1", "n1", int64(0)}, "grants_by_"},
 		{access.SelectSignIns, []any{"t1", "c1", "n1", int64(100)}, "grants_by_name_id"},
-		{access.SelectServiceProviders, []any{"t1", "s1"}, "grants_by_session"},
+		{access.SelectParticipants, []any{"t1", "s1", int64(100)}, "grants_by_session"},
 		{`SELECT id FROM applications WHERE tenant_id = $1 AND entity_id = $2 AND entity_id <> '' ORDER BY created_at, id LIMIT 1`, []any{"t1", "e1"}, "applications_by_entity_id"},
 	} {
 		sqltest.UsesIndex(t, db, tc.index, tc.statement, tc.args...)

@@ -51,11 +51,14 @@ const (
 	selectSignIns = `
 		SELECT ` + grantColumns + ` FROM grants g
 		WHERE g.tenant_id = $1 AND g.client_id = $2 AND g.name_id = $3 AND g.name_id <> '' AND g.revoked_at = 0 ORDER BY g.created_at DESC, g.id LIMIT $4`
-	// selectServiceProviders finds the service providers of a session.
-	selectServiceProviders = `SELECT DISTINCT client_id FROM grants WHERE tenant_id = $1 AND session_id = $2 AND name_id <> '' AND revoked_at = 0 ORDER BY client_id`
+	// selectParticipants finds the grants of a session for service providers.
+	selectParticipants = `
+		SELECT ` + grantColumns + ` FROM grants g
+		WHERE g.tenant_id = $1 AND g.session_id = $2 AND g.name_id <> '' AND g.revoked_at = 0 ORDER BY g.created_at, g.id LIMIT $3`
 )
 
-// maxSignIns bounds the sessions that end at the request of a service provider.
+// maxSignIns bounds the sessions that end at the request of a service provider, and the service
+// providers of a session that learn of its end.
 const maxSignIns = 100
 
 // SignIns lists the latest grants with which a user, by the name at a SAML service provider, has
@@ -64,28 +67,32 @@ func (s *Store) SignIns(ctx context.Context, tenant protocol.Tenant, clientID, n
 	if !sqldb.IsText(nameID) {
 		return nil, nil
 	}
-	rows, err := s.db.Query(ctx, selectSignIns, tenant.ID, clientID, nameID, int64(maxSignIns))
+	found, err := s.signIns(ctx, tenant, selectSignIns, tenant.ID, clientID, nameID, int64(maxSignIns))
+	return slices.DeleteFunc(found, func(g Grant) bool { return len(ids) > 0 && !slices.Contains(ids, g.ID) }), err
+}
+
+// Participants lists the grants with which a user has signed in to SAML service providers during a
+// session, the oldest first, at most 100. Those that were revoked are not listed.
+func (s *Store) Participants(ctx context.Context, tenant protocol.Tenant, sessionID string) ([]Grant, error) {
+	return s.signIns(ctx, tenant, selectParticipants, tenant.ID, sessionID, int64(maxSignIns))
+}
+
+// signIns reads the grants that a statement selects.
+func (s *Store) signIns(ctx context.Context, tenant protocol.Tenant, statement string, args ...any) (list []Grant, err error) {
+	rows, err := s.db.Query(ctx, statement, args...)
 	if err != nil {
-		return nil, fmt.Errorf("list sign-ins to a service provider: %w", err)
+		return nil, fmt.Errorf("list sign-ins to service providers: %w", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		g, err := grantRow(rows, tenant)
 		if err != nil {
-			return nil, fmt.Errorf("list sign-ins to a service provider: %w", err)
+			return nil, fmt.Errorf("list sign-ins to service providers: %w", err)
 		}
-		if len(ids) == 0 || slices.Contains(ids, g.ID) {
-			list = append(list, g)
-		}
+		list = append(list, g)
 	}
 	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("list sign-ins to a service provider: %w", err)
+		return nil, fmt.Errorf("list sign-ins to service providers: %w", err)
 	}
 	return list, nil
-}
-
-// ServiceProviders lists the client ids of the SAML service providers to which a user has signed in
-// during a session.
-func (s *Store) ServiceProviders(ctx context.Context, tenant protocol.Tenant, sessionID string) ([]string, error) {
-	return sqldb.Texts(s.db.Query(ctx, selectServiceProviders, tenant.ID, sessionID))
 }

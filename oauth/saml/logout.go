@@ -10,20 +10,20 @@ import (
 	"stonetown/oauth/protocol"
 )
 
-// Logout is a valid message of single logout (SAML Profiles §4.4).
+// Logout is a valid message of single logout (SAML Profiles §4.4), with which
+// [Service.ContinueLogout] continues.
 type Logout struct {
-	// Sessions are the ids of the sessions that a service provider requests to end. They may have
-	// ended already.
+	// Sessions are the ids of the sessions that a service provider requests to end: those that it
+	// names, which may have ended already, or all of its user.
 	Sessions []string
-	// Partial reports that the user signed in to other service providers in these sessions, which
-	// have single logout, too.
-	Partial bool
 
-	clientID string
-	message  samlprotocol.Logout
+	app     client.Application // the sender
+	channel samlprotocol.SingleLogout
+	message samlprotocol.Logout
 }
 
-// IsRequest reports whether the message is a request, which [Service.AnswerLogout] answers.
+// IsRequest reports whether the message is a request, whose sessions must end before the sign-out
+// continues.
 func (l Logout) IsRequest() bool { return l.message.Request != nil }
 
 // ReadLogout validates a message of single logout, which its sender must have signed. It fails as
@@ -44,11 +44,11 @@ func (s *Service) ReadLogout(ctx context.Context, tenant protocol.Tenant, m saml
 	if err != nil {
 		return Logout{}, err
 	}
-	message, err := p.SingleLogout(sp).Read(m, s.Clock())
-	if err != nil {
+	l := Logout{app: app, channel: p.SingleLogout(sp)}
+	if l.message, err = l.channel.Read(m, s.Clock()); err != nil {
 		return Logout{}, s.refusal(ctx, tenant, app, err)
 	}
-	l := Logout{clientID: app.ClientID, message: message}
+	message := l.message
 	if message.Request == nil || !matches(message.Request.Subject, p.NameID(sp, message.Request.Subject.Value)) {
 		return l, nil
 	}
@@ -57,12 +57,23 @@ func (s *Service) ReadLogout(ctx context.Context, tenant protocol.Tenant, m saml
 		return l, err
 	}
 	for _, g := range grants {
-		if !slices.Contains(l.Sessions, g.Authentication.SessionID) {
-			l.Sessions = append(l.Sessions, g.Authentication.SessionID)
+		id := g.Authentication.SessionID
+		if slices.Contains(l.Sessions, id) {
+			continue
+		}
+		// A session that is named may have ended without its service providers, which are reached
+		// now. The others of the past would be too many.
+		live := len(message.Request.SessionIndexes) > 0
+		if !live {
+			if live, err = s.Users.SessionLive(ctx, tenant.ID, id); err != nil {
+				return l, err
+			}
+		}
+		if live {
+			l.Sessions = append(l.Sessions, id)
 		}
 	}
-	l.Partial, err = s.others(ctx, tenant, l)
-	return l, err
+	return l, nil
 }
 
 // matches reports whether a name in a message is a name here. Members that the message does not
@@ -71,40 +82,4 @@ func matches(got, own samlprotocol.NameID) bool {
 	same := func(got, own string) bool { return got == "" || got == own }
 	return got.Value == own.Value && same(got.Format, own.Format) && same(got.NameQualifier, own.NameQualifier) &&
 		same(got.SPNameQualifier, own.SPNameQualifier) && got.SPProvidedID == ""
-}
-
-// others reports whether the user signed in to other applications with single logout in the
-// sessions of a request.
-func (s *Service) others(ctx context.Context, tenant protocol.Tenant, l Logout) (bool, error) {
-	for _, sessionID := range l.Sessions {
-		list, err := s.Access.ServiceProviders(ctx, tenant, sessionID)
-		if err != nil {
-			return false, err
-		}
-		for _, clientID := range list {
-			app, err := s.Clients.ByClientID(ctx, tenant.ID, clientID)
-			switch {
-			case client.IsNotFound(err) || clientID == l.clientID:
-			case err != nil:
-				return false, err
-			case app.ServiceProvider.SLOURL != "":
-				return true, nil
-			}
-		}
-	}
-	return false, nil
-}
-
-// AnswerLogout returns the answer to a request whose sessions have ended. It fails as
-// [Service.ReadLogout] does.
-func (s *Service) AnswerLogout(ctx context.Context, tenant protocol.Tenant, l Logout) (samlprotocol.Message, error) {
-	app, sp, p, err := s.parties(ctx, tenant, l.clientID)
-	if err != nil {
-		return samlprotocol.Message{}, err
-	}
-	message, err := p.SingleLogout(sp).Answer(*l.message.Request, l.message.RelayState, l.Partial, s.Clock())
-	if err != nil {
-		return message, s.refusal(ctx, tenant, app, err)
-	}
-	return message, nil
 }

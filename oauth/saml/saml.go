@@ -19,7 +19,9 @@
 // # Sessions
 //
 // A sign-in is a grant of package access, which ends with the session. Its id is the SessionIndex at
-// the application, by which single logout finds the session again (logout.go).
+// the application, by which single logout finds the session again (logout.go). A sign-out that an
+// application requests, or that begins at the tenant, is led to all other applications of the session
+// (propagation.go).
 package saml
 
 import (
@@ -35,6 +37,7 @@ import (
 
 	"stonetown/internal/samlkeys"
 	"stonetown/internal/samlprotocol"
+	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth/access"
 	"stonetown/oauth/authorization"
@@ -47,6 +50,8 @@ import (
 type Users interface {
 	// Person returns a user. It fails with [access.ErrUserGone].
 	Person(ctx context.Context, tenantID, userID string) (Person, error)
+	// SessionLive reports whether a session has not ended.
+	SessionLive(ctx context.Context, tenantID, sessionID string) (bool, error)
 }
 
 // Person has the members of a user that attributes can state.
@@ -64,6 +69,7 @@ type Keys interface {
 // Config is the configuration of a [Service]. All fields are required.
 type Config struct {
 	DB      *sqldb.DB
+	Seal    *seal.Key
 	Clients *client.Registry
 	Access  *access.Store
 	Users   Users
