@@ -64,10 +64,12 @@ const order = `
 	engine/authority, oauth/assertion, oauth/dpop, oauth/keys, oauth/scope < oauth/client;
 	oauth/client < oauth/access;
 	oauth/access < oauth/token;
-	oauth/token < oauth/grants, oauth/authorization;
+	internal/samlprotocol < oauth/saml/identityprovider;
+	oauth/token < oauth/grants;
+	oauth/token, oauth/saml/identityprovider < oauth/authorization;
+	oauth/authorization < oauth/saml;
 	oauth/grants, oauth/authorization < oauth;
 	oauth, tuplestore/sqlstore < oauth/oauthtest;
-	internal/samlprotocol < oauth/saml/identityprovider;
 	NONE < webhooks/signature;
 	engine, webhooks/signature < webhooks/subscription;
 	webhooks/subscription < webhooks/delivery;
@@ -88,7 +90,7 @@ const order = `
 	api/resources < api/authzen;
 	api/profile < api/people;
 	api/people, oauth/authorization, identity/federation/signin < api/account;
-	api/account, oauth < api/oauth2;
+	api/account, oauth, oauth/saml < api/oauth2;
 	api/webhooks, api/federation, api/pages, api/scopes, api/settings, api/authzen, api/applications, api/oauth2 < api;
 
 	# The composition of all packages, which the program and the tests of api open.

@@ -106,7 +106,7 @@ type Scopes interface {
 
 // Config configures the interface. Engine, Resources, Tenants, Users,
 // Authn, Importer, Scopes, OAuth, Settings, Connections, SignIns, Webhooks,
-// SAMLKeys and CursorKey are required.
+// SAMLKeys, SAML and CursorKey are required.
 type Config struct {
 	Engine      Engine
 	Resources   resources.Store
@@ -120,6 +120,7 @@ type Config struct {
 	SignIns     *signin.Service // at connections
 	Webhooks    webhooks.Service
 	SAMLKeys    settings.SAMLKeys
+	SAML        oauth2.SAML // the identity provider of applications
 
 	// CursorKey encrypts the cursors of lists: 32 random bytes, the same in all processes
 	// of a deployment. A new key invalidates the cursors of lists in progress.
@@ -140,8 +141,8 @@ type Config struct {
 
 // New returns the handler of all tenants' hosts.
 func New(c Config) (http.Handler, error) {
-	if c.Engine == nil || c.Resources == nil || c.Users == nil || c.Authn == nil || c.Importer == nil || c.Scopes == nil || c.OAuth == (OAuth{}) || c.Settings == nil || c.Connections == nil || c.Webhooks == nil || c.SAMLKeys == nil || c.GeoIP == nil {
-		return nil, errors.New("api: Config.Engine, Resources, Users, Authn, Importer, Scopes, OAuth, Settings, Connections, Webhooks, SAMLKeys and GeoIP are required")
+	if c.Engine == nil || c.Resources == nil || c.Users == nil || c.Authn == nil || c.Importer == nil || c.Scopes == nil || c.OAuth == (OAuth{}) || c.Settings == nil || c.Connections == nil || c.Webhooks == nil || c.SAMLKeys == nil || c.SAML == nil || c.GeoIP == nil {
+		return nil, errors.New("api: Config.Engine, Resources, Users, Authn, Importer, Scopes, OAuth, Settings, Connections, Webhooks, SAMLKeys, SAML and GeoIP are required")
 	}
 	cursors, err := web.NewCursors(c.CursorKey)
 	if err != nil {
@@ -172,7 +173,7 @@ func New(c Config) (http.Handler, error) {
 	(&webhooks.Handlers{Service: c.Webhooks, Cursors: cursors, EventTypes: eventTypes}).Mount(routes, server.Fail)
 	(&oauth2.Handlers{
 		Grants: c.OAuth.Grants, Authorization: c.OAuth.Authorization, Tokens: c.OAuth.Tokens, Keys: c.OAuth.Keys, Clients: c.OAuth.Clients,
-		Describer: c.OAuth.Describer, Sessions: c.Authn, Server: server,
+		Describer: c.OAuth.Describer, Sessions: c.Authn, SAML: c.SAML, Server: server,
 	}).Mount(routes)
 	document.Mount(routes)
 

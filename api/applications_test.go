@@ -1,9 +1,11 @@
 package api_test
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
@@ -126,7 +128,11 @@ func applicationSetup(t *testing.T, w *world, c *client) {
 	shows(c.want(t, 200, "", "PATCH", path, nulls), defaults)
 
 	// A SAML service provider.
-	certificate := selfSigned(t)
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate := certificateOf(t, key)
 	saml := object{
 		"entity_id": "https://sp.example.com/saml", "acs_url": "https://sp.example.com/acs", "acs_urls": []any{"https://sp.example.com/acs2"}, "slo_url": "https://sp.example.com/slo",
 		"certificate": certificate, "name_id_format": "emailAddress", "sign_response": true, "sign_assertion": false, "encrypt_assertion": true,
@@ -144,6 +150,11 @@ func applicationSetup(t *testing.T, w *world, c *client) {
 	}
 	a = c.want(t, 201, "", "POST", appsPath, form(nil))
 	shows(a, saml)
+	shows(a, object{
+		"idp_entity_id": c.base() + "/saml/idp/metadata", "idp_metadata_url": c.base() + "/saml/idp/metadata",
+		"idp_sso_url": c.base() + "/saml/idp/sso", "idp_slo_url": c.base() + "/saml/idp/slo",
+	})
+	equal(t, "the same entity id", fields(c.want(t, 400, "validation_failed", "POST", appsPath, form(nil))), []string{"entity_id"})
 	equal(t, "secret", a.data()["client_secret"], nil)
 	equal(t, "rotate", a.data()["can_rotate_secret"], false)
 	path = appsPath + "/" + a.data()["id"].(string)
@@ -158,6 +169,7 @@ func applicationSetup(t *testing.T, w *world, c *client) {
 		{"acs_urls": []any{""}},
 		{"slo_url": "javascript:alert(1)"},
 		{"certificate": "x"},
+		{"certificate": selfSigned(t)}, // has no RSA key, which could decrypt
 		{"certificate": nil},
 		{"name_id_format": "x509"},
 		{"sign_response": false},
@@ -180,7 +192,13 @@ func selfSigned(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	return certificateOf(t, key)
+}
+
+// certificateOf is a certificate of a key in PEM.
+func certificateOf(t testing.TB, key crypto.Signer) string {
+	t.Helper()
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(1000 * time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)

@@ -213,6 +213,14 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"a_mapping_is_tried_without_a_sign_in":                     mappingPreview,
 	"a_provider_is_set_by_callers_with_all_scopes":             connectionRights,
 	"a_tenant_has_two_hundred_connections":                     connectionLimit,
+	"saml_applications_sign_users_in":                          samlSignOn,
+	"saml_assertions_state_what_is_configured":                 samlUsers,
+	"saml_messages_of_others_are_refused":                      samlRefuses,
+	"saml_attributes_need_consent":                             samlConsent,
+	"saml_applications_require_second_factors":                 samlContexts,
+	"saml_sign_ins_start_here_where_allowed":                   samlLaunch,
+	"saml_applications_end_sessions":                           samlLogout,
+	"saml_metadata_has_the_next_certificate":                   samlPublishes,
 	"discovery_describes_the_endpoints":                        discovery,
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -31,6 +32,13 @@ func (u fakeUsers) User(_ context.Context, _, userID string) (identity.User, err
 
 func (fakeUsers) Scopes(context.Context, string, string) ([]string, error) {
 	return []string{"users:read"}, nil
+}
+
+func (fakeUsers) Groups(_ context.Context, _, _, userID string, _ *identity.Position, _ int) ([]identity.Group, error) {
+	if userID != "usr_a" {
+		return nil, nil
+	}
+	return []identity.Group{{Slug: "writers"}, {Slug: "editors"}}, nil
 }
 
 // fakeSessions are sessions by id, which is also their token without the prefix.
@@ -88,6 +96,13 @@ func TestUsers(t *testing.T) {
 	p, err := a.User(t.Context(), "tnt_a", "usr_a")
 	if err != nil || p.ID != "usr_a" || p.Email != "ann@example.com" || len(p.Scopes) != 1 || !p.ValidFrom.Equal(now) {
 		t.Errorf("%+v, %v", p, err)
+	}
+	person, err := a.Person(t.Context(), "tnt_a", "usr_a")
+	if err != nil || person.Email != "ann@example.com" || !slices.Equal(person.Groups, []string{"editors", "writers"}) {
+		t.Errorf("%+v, %v", person, err)
+	}
+	if _, err := a.Person(t.Context(), "tnt_a", "usr_disabled"); !errors.Is(err, access.ErrUserGone) {
+		t.Errorf("Person: %v, want ErrUserGone", err)
 	}
 	for sessionID, want := range map[string]bool{"ses_a": true, "ses_enrol": false, "ses_ended": false} {
 		if live, err := a.SessionLive(t.Context(), "tnt_a", sessionID); err != nil || live != want {

@@ -49,6 +49,7 @@ import (
 	"stonetown/internal/tracing"
 	"stonetown/oauth"
 	"stonetown/oauth/protocol"
+	"stonetown/oauth/saml"
 	"stonetown/oauth/scope"
 	"stonetown/settings"
 	"stonetown/tuplestore/sqlstore"
@@ -130,6 +131,7 @@ type Server struct {
 	Users         *identity.Directory
 	Authn         *authn.Service
 	OAuth         *oauth.Service
+	SAML          *saml.Service
 	Jobs          *jobs.Queue
 	Connections   *federation.Registry
 	Webhooks      *webhooks.Service
@@ -240,13 +242,17 @@ func (s *Server) compose(c Config) (err error) {
 		DB: s.DB, Seal: c.MasterKey, Connections: s.Connections, Accounts: s.Authn, Groups: s.Users, Providers: providers,
 		Keys: serviceProviderKeys{samlKeys}, Clock: c.Clock, Logger: c.Logger,
 	})
+	accounts := &users{Users: s.Users, Sessions: s.Authn}
 	s.OAuth, err = oauth.New(oauth.Config{
-		DB: s.DB, Seal: c.MasterKey, Relations: s.Engine, Authority: rights, Users: &users{Users: s.Users, Sessions: s.Authn},
+		DB: s.DB, Seal: c.MasterKey, Relations: s.Engine, Authority: rights, Users: accounts,
 		Jobs: s.Jobs, Tenants: tenants{s.Organizations}.OAuthTenant, Outbound: c.Outbound, Logger: c.Logger,
 	})
 	if err != nil {
 		return err
 	}
+	s.SAML = saml.New(saml.Config{
+		DB: s.DB, Clients: s.OAuth.Clients, Access: s.OAuth.Access, Users: accounts, Keys: samlKeys, NameKey: c.MasterKey.Derive("saml names"), Clock: c.Clock, Logger: c.Logger,
+	})
 	s.Authn.OnSessionEnd(func(ctx context.Context, tx *sqldb.Tx, e session.Ended) error {
 		return s.OAuth.Authorization.SessionEnded(ctx, tx, e.TenantID, e.ID, e.UserID)
 	})
@@ -271,6 +277,7 @@ func (s *Server) compose(c Config) (err error) {
 		SignIns:         signIns,
 		Webhooks:        s.Webhooks,
 		SAMLKeys:        samlKeys,
+		SAML:            s.SAML,
 		CursorKey:       c.MasterKey.Derive("cursors"),
 		Mailbox:         c.Mailbox,
 		SecurityContact: c.SecurityContact,

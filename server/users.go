@@ -3,11 +3,13 @@ package server
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"stonetown/identity"
 	"stonetown/identity/session"
 	"stonetown/oauth/access"
+	"stonetown/oauth/saml"
 )
 
 // users implements [access.Users] by the users and sessions of package identity.
@@ -15,6 +17,7 @@ type users struct {
 	Users interface {
 		User(ctx context.Context, tenantID, userID string) (identity.User, error)
 		Scopes(ctx context.Context, tenantID, userID string) ([]string, error)
+		Groups(ctx context.Context, tenantID, query, userID string, after *identity.Position, limit int) ([]identity.Group, error)
 	}
 	Sessions interface {
 		ByID(ctx context.Context, tenantID, sessionID string) (session.Session, error)
@@ -22,7 +25,10 @@ type users struct {
 	}
 }
 
-var _ access.Users = (*users)(nil)
+var (
+	_ access.Users = (*users)(nil)
+	_ saml.Users   = (*users)(nil)
+)
 
 // enabled returns a user who can have tokens. It fails with [access.ErrUserGone].
 func (u *users) enabled(ctx context.Context, tenantID, userID string) (identity.User, error) {
@@ -46,10 +52,35 @@ func (u *users) User(ctx context.Context, tenantID, userID string) (access.User,
 		return access.User{}, err
 	}
 	scopes, err := u.Users.Scopes(ctx, tenantID, userID)
+	return userOf(found, scopes), err
+}
+
+func userOf(found identity.User, scopes []string) access.User {
 	return access.User{
 		ID: found.ID, Email: found.Email, EmailVerified: found.EmailVerified, Name: found.Name, GivenName: found.GivenName, FamilyName: found.FamilyName,
 		Picture: found.Picture, Locale: found.Locale, UpdatedAt: found.UpdatedAt, Scopes: scopes, ValidFrom: found.SignedOutAt,
-	}, err
+	}
+}
+
+// maxGroups is the maximum number of groups of a user.
+const maxGroups = 1000
+
+// Person implements [saml.Users].
+func (u *users) Person(ctx context.Context, tenantID, userID string) (saml.Person, error) {
+	found, err := u.enabled(ctx, tenantID, userID)
+	if err != nil {
+		return saml.Person{}, err
+	}
+	groups, err := u.Users.Groups(ctx, tenantID, "", userID, nil, maxGroups)
+	if err != nil {
+		return saml.Person{}, err
+	}
+	p := saml.Person{User: userOf(found, nil), Attributes: found.Attributes}
+	for _, g := range groups {
+		p.Groups = append(p.Groups, g.Slug)
+	}
+	slices.Sort(p.Groups)
+	return p, nil
 }
 
 // SessionLive implements [access.Users].

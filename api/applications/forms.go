@@ -16,6 +16,7 @@ import (
 	"stonetown/internal/document"
 	"stonetown/oauth/client"
 	"stonetown/oauth/keys"
+	"stonetown/oauth/protocol"
 )
 
 // Errors is the error format of the operations.
@@ -265,6 +266,9 @@ func (h *Handlers) answer(ctx context.Context, info *web.RequestInfo, a client.A
 // document is the representation of an application, with what the caller may do with it.
 func (h *Handlers) document(ctx context.Context, info *web.RequestInfo, a client.Application) (Application, error) {
 	d := a.Document()
+	if a.Type == client.SAML {
+		d.IdentityProvider = client.IdentityProviderOf(protocol.Tenant{ID: info.Tenant.ID, BaseURL: info.Tenant.BaseURL})
+	}
 	if !info.Principal.Scopes.Has("applications:write") {
 		return d, nil
 	}

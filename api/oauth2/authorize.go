@@ -11,6 +11,7 @@ import (
 	"stonetown/api/web"
 	"stonetown/identity/authn"
 	"stonetown/identity/session"
+	"stonetown/internal/samlprotocol"
 	"stonetown/oauth/access"
 	"stonetown/oauth/authorization"
 	"stonetown/oauth/protocol"
@@ -22,6 +23,7 @@ type Sessions interface {
 	ByToken(ctx context.Context, tenantID, token string) (session.Session, error)
 	SteppedUp(secondFactor time.Time) bool
 	WayToAAL2(ctx context.Context, tenantID, userID string) (authn.Way, error)
+	ByID(ctx context.Context, tenantID, sessionID string) (session.Session, error)
 	SignOut(ctx context.Context, current session.Session, all bool) error
 }
 
@@ -32,7 +34,7 @@ func (h *Handlers) Authorize(w http.ResponseWriter, r *http.Request, _ Authorize
 
 // AuthorizeByForm is the authorization endpoint for POST (OIDC Core §3.1.2.1).
 func (h *Handlers) AuthorizeByForm(w http.ResponseWriter, r *http.Request) {
-	params, err := parseForm(w, r)
+	params, err := parseForm(w, r, maxForm)
 	if err != nil {
 		h.Server.Fail(w, r, err)
 		return
@@ -40,9 +42,9 @@ func (h *Handlers) AuthorizeByForm(w http.ResponseWriter, r *http.Request) {
 	h.authorize(w, r, params)
 }
 
-// parseForm reads a form that a browser posted.
-func parseForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+// parseForm reads a form that a browser posted, of at most limit bytes.
+func parseForm(w http.ResponseWriter, r *http.Request, limit int64) (url.Values, error) {
+	r.Body = http.MaxBytesReader(w, r.Body, limit)
 	if err := r.ParseForm(); err != nil {
 		return nil, &web.Error{Status: http.StatusBadRequest, Code: string(protocol.InvalidRequest), Message: "the body is not a valid form"}
 	}
@@ -55,6 +57,11 @@ func (h *Handlers) authorize(w http.ResponseWriter, r *http.Request, params url.
 		h.refuse(w, r, err)
 		return
 	}
+	h.begin(w, r, request)
+}
+
+// begin responds to a valid request that is not pending.
+func (h *Handlers) begin(w http.ResponseWriter, r *http.Request, request authorization.Request) {
 	if r.Method == http.MethodPost && web.InfoOf(r.Context()).Cookie(web.SessionCookie) == "" {
 		// A POST from another site has no cookies; the GET to which it is redirected has them.
 		if id, err := h.wait(r, request); err != nil {
@@ -94,9 +101,14 @@ func (h *Handlers) proceed(w http.ResponseWriter, r *http.Request, requestID str
 	case err != nil:
 		h.refuse(w, r, err)
 	case todo.page == "":
-		code, err := h.Authorization.IssueCode(r.Context(), tenantOf(r), request, access.Authentication{
+		by := access.Authentication{
 			UserID: current.UserID, SessionID: current.ID, Methods: current.Methods, AuthTime: current.AuthTime, SecondFactor: current.SecondFactor,
-		})
+		}
+		if request.SAML != nil {
+			h.assert(w, r, request, by)
+			return
+		}
+		code, err := h.Authorization.IssueCode(r.Context(), tenantOf(r), request, by)
 		if err != nil {
 			h.Server.Fail(w, r, err)
 			return
@@ -207,7 +219,18 @@ func (h *Handlers) current(r *http.Request) (current session.Session, signedIn b
 func (h *Handlers) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var page *authorization.PageError
 	var at *authorization.RedirectError
+	var refused *samlprotocol.Error
 	switch {
+	case errors.As(err, &at) && at.SAML != nil:
+		message, err := h.SAML.Refuse(r.Context(), tenantOf(r), at)
+		if err != nil {
+			h.refuse(w, r, err)
+			return
+		}
+		h.carry(w, r, message)
+		return
+	case errors.As(err, &refused):
+		err = &web.Error{Status: http.StatusBadRequest, Code: string(protocol.InvalidRequest), Message: "the application sent a message that is not valid"}
 	case errors.As(err, &at):
 		params := url.Values{"error": {at.Code}, "error_description": {at.Description}, "iss": {web.InfoOf(r.Context()).Tenant.BaseURL}}
 		h.answer(w, r, at.RedirectURI, at.ResponseMode, at.State, params)

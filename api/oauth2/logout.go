@@ -18,7 +18,7 @@ func (h *Handlers) EndSession(w http.ResponseWriter, r *http.Request, _ EndSessi
 // EndSessionByForm is EndSession for POST. It redirects to GET, because browsers do not send
 // the session cookie with a POST from another site.
 func (h *Handlers) EndSessionByForm(w http.ResponseWriter, r *http.Request) {
-	params, err := parseForm(w, r)
+	params, err := parseForm(w, r, maxForm)
 	if err != nil {
 		h.Server.Fail(w, r, err)
 		return

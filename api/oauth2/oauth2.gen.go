@@ -873,6 +873,49 @@ type PushRequestFormdataBody struct {
 	ClientSecret        string `form:"client_secret,omitempty" json:"client_secret,omitempty"`
 }
 
+// EndSAMLSessionParams defines parameters for EndSAMLSession.
+type EndSAMLSessionParams struct {
+	// SAMLRequest LogoutRequest, deflated, in base64.
+	SAMLRequest string `form:"SAMLRequest,omitempty" json:"SAMLRequest,omitempty"`
+
+	// SAMLResponse LogoutResponse, deflated, in base64. It changes nothing.
+	SAMLResponse string `form:"SAMLResponse,omitempty" json:"SAMLResponse,omitempty"`
+
+	// RelayState Returned unchanged, at most 1,024 bytes.
+	RelayState string `form:"RelayState,omitempty" json:"RelayState,omitempty"`
+
+	// SigAlg Algorithm of the signature of the query. SHA-1 is refused.
+	SigAlg    string `form:"SigAlg,omitempty" json:"SigAlg,omitempty"`
+	Signature string `form:"Signature,omitempty" json:"Signature,omitempty"`
+}
+
+// EndSAMLSessionByFormFormdataBody defines parameters for EndSAMLSessionByForm.
+type EndSAMLSessionByFormFormdataBody = struct {
+}
+
+// StartSAMLSignOnParams defines parameters for StartSAMLSignOn.
+type StartSAMLSignOnParams struct {
+	// SAMLRequest AuthnRequest, deflated, in base64.
+	SAMLRequest string `form:"SAMLRequest,omitempty" json:"SAMLRequest,omitempty"`
+
+	// RelayState Returned unchanged, at most 1,024 bytes.
+	RelayState string `form:"RelayState,omitempty" json:"RelayState,omitempty"`
+
+	// SigAlg Algorithm of the signature of the query. SHA-1 is refused.
+	SigAlg    string `form:"SigAlg,omitempty" json:"SigAlg,omitempty"`
+	Signature string `form:"Signature,omitempty" json:"Signature,omitempty"`
+}
+
+// StartSAMLSignOnByFormFormdataBody defines parameters for StartSAMLSignOnByForm.
+type StartSAMLSignOnByFormFormdataBody = struct {
+}
+
+// LaunchSAMLSignOnParams defines parameters for LaunchSAMLSignOn.
+type LaunchSAMLSignOnParams struct {
+	// RelayState What the application gets with the response, at most 1,024 bytes.
+	RelayState string `form:"RelayState,omitempty" json:"RelayState,omitempty"`
+}
+
 // AuthorizeByFormFormdataRequestBody defines body for AuthorizeByForm for application/x-www-form-urlencoded ContentType.
 type AuthorizeByFormFormdataRequestBody = AuthorizeByFormFormdataBody
 
@@ -899,6 +942,12 @@ type RevokeTokenFormdataRequestBody = PresentedToken
 
 // IssueTokenFormdataRequestBody defines body for IssueToken for application/x-www-form-urlencoded ContentType.
 type IssueTokenFormdataRequestBody = TokenInput
+
+// EndSAMLSessionByFormFormdataRequestBody defines body for EndSAMLSessionByForm for application/x-www-form-urlencoded ContentType.
+type EndSAMLSessionByFormFormdataRequestBody = EndSAMLSessionByFormFormdataBody
+
+// StartSAMLSignOnByFormFormdataRequestBody defines body for StartSAMLSignOnByForm for application/x-www-form-urlencoded ContentType.
+type StartSAMLSignOnByFormFormdataRequestBody = StartSAMLSignOnByFormFormdataBody
 
 // AsRewrite0 returns the union data inside the Rewrite as a Rewrite0
 func (t Rewrite) AsRewrite0() (Rewrite0, error) {
@@ -1128,6 +1177,24 @@ type ServerInterface interface {
 	// GetUserInfoByForm The same, by POST
 	// (POST /oauth2/userinfo)
 	GetUserInfoByForm(w http.ResponseWriter, r *http.Request)
+	// GetSAMLMetadata Metadata of the SAML 2.0 identity provider
+	// (GET /saml/idp/metadata)
+	GetSAMLMetadata(w http.ResponseWriter, r *http.Request)
+	// EndSAMLSession Sign a user out at the request of a SAML application
+	// (GET /saml/idp/slo)
+	EndSAMLSession(w http.ResponseWriter, r *http.Request, params EndSAMLSessionParams)
+	// EndSAMLSessionByForm The same, by POST
+	// (POST /saml/idp/slo)
+	EndSAMLSessionByForm(w http.ResponseWriter, r *http.Request)
+	// StartSAMLSignOn Sign a user in to a SAML application
+	// (GET /saml/idp/sso)
+	StartSAMLSignOn(w http.ResponseWriter, r *http.Request, params StartSAMLSignOnParams)
+	// StartSAMLSignOnByForm The same, by POST
+	// (POST /saml/idp/sso)
+	StartSAMLSignOnByForm(w http.ResponseWriter, r *http.Request)
+	// LaunchSAMLSignOn Sign a user in to a SAML application, started here
+	// (GET /saml/idp/sso/{application_id})
+	LaunchSAMLSignOn(w http.ResponseWriter, r *http.Request, applicationID ApplicationInPath, params LaunchSAMLSignOnParams)
 }
 
 // ServerInterfaceWrapper converts contexts to parameters.
@@ -1720,6 +1787,247 @@ func (siw *ServerInterfaceWrapper) GetUserInfoByForm(w http.ResponseWriter, r *h
 	handler.ServeHTTP(w, r)
 }
 
+// GetSAMLMetadata operation middleware
+func (siw *ServerInterfaceWrapper) GetSAMLMetadata(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetSAMLMetadata(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// EndSAMLSession operation middleware
+func (siw *ServerInterfaceWrapper) EndSAMLSession(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params EndSAMLSessionParams
+
+	// ------------- Optional query parameter "SAMLRequest" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "SAMLRequest", r.URL.Query(), &params.SAMLRequest, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "SAMLRequest"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "SAMLRequest", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "SAMLResponse" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "SAMLResponse", r.URL.Query(), &params.SAMLResponse, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "SAMLResponse"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "SAMLResponse", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "RelayState" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "RelayState", r.URL.Query(), &params.RelayState, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "RelayState"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "RelayState", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "SigAlg" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "SigAlg", r.URL.Query(), &params.SigAlg, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "SigAlg"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "SigAlg", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "Signature" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "Signature", r.URL.Query(), &params.Signature, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "Signature"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Signature", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.EndSAMLSession(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// EndSAMLSessionByForm operation middleware
+func (siw *ServerInterfaceWrapper) EndSAMLSessionByForm(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.EndSAMLSessionByForm(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// StartSAMLSignOn operation middleware
+func (siw *ServerInterfaceWrapper) StartSAMLSignOn(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params StartSAMLSignOnParams
+
+	// ------------- Optional query parameter "SAMLRequest" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "SAMLRequest", r.URL.Query(), &params.SAMLRequest, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "SAMLRequest"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "SAMLRequest", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "RelayState" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "RelayState", r.URL.Query(), &params.RelayState, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "RelayState"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "RelayState", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "SigAlg" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "SigAlg", r.URL.Query(), &params.SigAlg, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "SigAlg"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "SigAlg", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "Signature" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "Signature", r.URL.Query(), &params.Signature, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "Signature"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Signature", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.StartSAMLSignOn(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// StartSAMLSignOnByForm operation middleware
+func (siw *ServerInterfaceWrapper) StartSAMLSignOnByForm(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.StartSAMLSignOnByForm(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// LaunchSAMLSignOn operation middleware
+func (siw *ServerInterfaceWrapper) LaunchSAMLSignOn(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "application_id" -------------
+	var applicationID ApplicationInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "application_id", mux.Vars(r)["application_id"], &applicationID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "application_id", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params LaunchSAMLSignOnParams
+
+	// ------------- Optional query parameter "RelayState" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "RelayState", r.URL.Query(), &params.RelayState, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "RelayState"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "RelayState", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.LaunchSAMLSignOn(w, r, applicationID, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 type UnescapedCookieParamError struct {
 	ParamName string
 	Err       error
@@ -1872,6 +2180,18 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 	r.HandleFunc(options.BaseURL+"/oauth2/userinfo", wrapper.GetUserInfo).Methods(http.MethodGet)
 
 	r.HandleFunc(options.BaseURL+"/oauth2/userinfo", wrapper.GetUserInfoByForm).Methods(http.MethodPost)
+
+	r.HandleFunc(options.BaseURL+"/saml/idp/metadata", wrapper.GetSAMLMetadata).Methods(http.MethodGet)
+
+	r.HandleFunc(options.BaseURL+"/saml/idp/slo", wrapper.EndSAMLSession).Methods(http.MethodGet)
+
+	r.HandleFunc(options.BaseURL+"/saml/idp/slo", wrapper.EndSAMLSessionByForm).Methods(http.MethodPost)
+
+	r.HandleFunc(options.BaseURL+"/saml/idp/sso", wrapper.StartSAMLSignOn).Methods(http.MethodGet)
+
+	r.HandleFunc(options.BaseURL+"/saml/idp/sso", wrapper.StartSAMLSignOnByForm).Methods(http.MethodPost)
+
+	r.HandleFunc(options.BaseURL+"/saml/idp/sso/{application_id}", wrapper.LaunchSAMLSignOn).Methods(http.MethodGet)
 
 	return r
 }

@@ -75,6 +75,7 @@ type Handlers struct {
 	Clients       Clients
 	Describer     Describer
 	Sessions      Sessions
+	SAML          SAML
 	// Server writes error responses, counts the requests of clients and decides which
 	// origins may read responses.
 	Server *web.Server

@@ -79,15 +79,28 @@ func TestNPMClients(t *testing.T) {
 	})
 }
 
-// npmClients installs the packages of testdata/npmclients in a copy of the folder, because npm
-// writes to it. It returns a function that runs a command there, with a value of SETUP.
+// npmClients installs the packages of testdata/npmclients, and returns a function that runs a command
+// there, with a value of SETUP.
 func npmClients(ctx context.Context, t *testing.T) func(t *testing.T, setup, name string, args ...string) string {
+	t.Helper()
+	return inFolder(ctx, npmFolder(ctx, t))
+}
+
+// npmFolder installs the packages of testdata/npmclients in a copy of the folder, because npm writes
+// to it.
+func npmFolder(ctx context.Context, t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
 	if err := os.CopyFS(folder, os.DirFS("testdata/npmclients")); err != nil {
 		t.Fatal(err)
 	}
-	run := func(t *testing.T, setup, name string, args ...string) string {
+	inFolder(ctx, folder)(t, "", "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline", "--loglevel=error")
+	return folder
+}
+
+// inFolder returns a function that runs a command in a folder.
+func inFolder(ctx context.Context, folder string) func(t *testing.T, setup, name string, args ...string) string {
+	return func(t *testing.T, setup, name string, args ...string) string {
 		t.Helper()
 		path, err := exec.LookPath(name)
 		if err != nil {
@@ -101,8 +114,6 @@ func npmClients(ctx context.Context, t *testing.T) func(t *testing.T, setup, nam
 		}
 		return string(out)
 	}
-	run(t, "", "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline", "--loglevel=error")
-	return run
 }
 
 // signingKey is a key of an application, complete and as its public half.

@@ -24,6 +24,7 @@ type Grant struct {
 	Scopes                 []string // without the scopes of groups
 	Audience               string
 	Nonce                  string
+	NameID                 string // of the user at a SAML service provider; else empty
 	CreatedAt, ExpiresAt   time.Time
 	RevokedAt              time.Time // zero: never
 }
@@ -35,16 +36,21 @@ func (g Grant) Offline() bool { return slices.Contains(g.Scopes, scope.OfflineAc
 func (s *Store) Begin(b *sqldb.Batch, tenant protocol.Tenant, settings client.Settings, g Grant) {
 	now := storage.Now(s.clock)
 	b.Queue(`
-		INSERT INTO grants (tenant_id, id, client_id, user_id, session_id, scope, audience, nonce, methods, auth_time, second_factor_at, created_at, expires_at, revoked_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 0)`,
+		INSERT INTO grants (tenant_id, id, client_id, user_id, session_id, scope, audience, nonce, methods, auth_time, second_factor_at, created_at, expires_at, revoked_at, name_id)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 0, $14)`,
 		[]any{
 			tenant.ID, g.ID, g.ClientID, g.Authentication.UserID, g.Authentication.SessionID, strings.Join(g.Scopes, " "), g.Audience, g.Nonce, strings.Join(g.Authentication.Methods, " "),
-			g.Authentication.AuthTime.UnixMicro(), sqldb.Micros(g.Authentication.SecondFactor), now.UnixMicro(), now.Add(time.Duration(settings.RefreshFamilyMaxS) * time.Second).UnixMicro(),
+			g.Authentication.AuthTime.UnixMicro(), sqldb.Micros(g.Authentication.SecondFactor), now.UnixMicro(), now.Add(time.Duration(settings.RefreshFamilyMaxS) * time.Second).UnixMicro(), g.NameID,
 		}, nil)
+	s.noteUse(b, tenant, g)
+}
+
+// noteUse queues that a user has signed in to an application.
+func (s *Store) noteUse(b *sqldb.Batch, tenant protocol.Tenant, g Grant) {
 	b.Queue(`
 		INSERT INTO authorizations (tenant_id, user_id, client_id, scopes, created_at, used_at) VALUES ($1, $2, $3, '', $4, $4)
 		ON CONFLICT (tenant_id, user_id, client_id) DO UPDATE SET used_at = $4`,
-		[]any{tenant.ID, g.Authentication.UserID, g.ClientID, now.UnixMicro()}, nil)
+		[]any{tenant.ID, g.Authentication.UserID, g.ClientID, storage.Now(s.clock).UnixMicro()}, nil)
 }
 
 // ErrInvalidGrant is the only refusal of a code or token, for any reason.
@@ -75,15 +81,15 @@ func (s *Store) Holder(ctx context.Context, tenant protocol.Tenant, g Grant, fir
 
 // grantColumns are the columns of a grant g, which grantRow reads.
 const grantColumns = `g.id, g.client_id, g.user_id, g.session_id, g.scope, g.audience, g.nonce, g.methods, g.auth_time, g.second_factor_at,
-	g.created_at, g.expires_at, g.revoked_at`
+	g.created_at, g.expires_at, g.revoked_at, g.name_id`
 
 // grantRow reads a grant that was selected after other columns. It fails with
 // [ErrInvalidGrant] if there is no row.
-func grantRow(row *sqldb.Row, tenant protocol.Tenant, more ...any) (g Grant, err error) {
+func grantRow(row interface{ Scan(...any) error }, tenant protocol.Tenant, more ...any) (g Grant, err error) {
 	g = Grant{tenantID: tenant.ID}
 	var scope, methods string
 	var auth, second, created, expires, revoked int64
-	err = row.Scan(append(more, &g.ID, &g.ClientID, &g.Authentication.UserID, &g.Authentication.SessionID, &scope, &g.Audience, &g.Nonce, &methods, &auth, &second, &created, &expires, &revoked)...)
+	err = row.Scan(append(more, &g.ID, &g.ClientID, &g.Authentication.UserID, &g.Authentication.SessionID, &scope, &g.Audience, &g.Nonce, &methods, &auth, &second, &created, &expires, &revoked, &g.NameID)...)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return g, ErrInvalidGrant
 	}

@@ -22,7 +22,7 @@ func (s *Store) InUse(ctx context.Context, a client.Application) (bool, error) {
 // Sessions counts the sessions in which users are signed in to an application: all of them, or
 // enough to know that there are some.
 func (s *Store) Sessions(ctx context.Context, a client.Application, all bool) (used client.InUseError, err error) {
-	if !a.Type.HasUsers() || s.users == nil {
+	if !a.Type.SignsUsersIn() || s.users == nil {
 		return used, nil
 	}
 	now := storage.Now(s.clock).UnixMicro()

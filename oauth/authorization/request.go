@@ -8,6 +8,7 @@ import (
 
 	"stonetown/oauth/client"
 	"stonetown/oauth/protocol"
+	"stonetown/oauth/saml/identityprovider"
 	"stonetown/oauth/token"
 )
 
@@ -31,6 +32,9 @@ type Request struct {
 	// ResponseMode is how the response reaches the application: empty for the query of its
 	// redirect URI, or [FormPost].
 	ResponseMode string `json:"response_mode,omitempty"`
+	// SAML is the request of a SAML service provider, to which package saml responds instead of
+	// [Service.IssueCode]; nil: the application is an OAuth client.
+	SAML *identityprovider.Request `json:"saml,omitempty"`
 }
 
 // FormPost is the response mode of a form that the browser posts (OAuth 2.0 Form Post Response
@@ -39,7 +43,7 @@ const FormPost = "form_post"
 
 // Refusal returns a refusal in the request's response mode.
 func (r Request) Refusal(code, description string) *RedirectError {
-	return &RedirectError{r.RedirectURI, r.ResponseMode, r.State, code, description}
+	return &RedirectError{r.RedirectURI, r.ResponseMode, r.State, code, description, r.ClientID, r.SAML}
 }
 
 // Prompts reports whether prompt has a value.
@@ -50,6 +54,8 @@ func (r Request) Prompts(value string) bool { return slices.Contains(r.Prompt, v
 type RedirectError struct {
 	RedirectURI, ResponseMode, State string
 	Code, Description                string
+	ClientID                         string
+	SAML                             *identityprovider.Request // see [Request]
 }
 
 func (e *RedirectError) Error() string { return e.Code + ": " + e.Description }

@@ -56,6 +56,9 @@ func (t Type) Confidential() bool { return t == Machine || t == Server }
 // HasUsers reports whether applications of the type get tokens of users.
 func (t Type) HasUsers() bool { return t != Machine && t != SAML }
 
+// SignsUsersIn reports whether users sign in to applications of the type.
+func (t Type) SignsUsersIn() bool { return t != Machine }
+
 // State decides whether an application gets new tokens.
 type State string
 

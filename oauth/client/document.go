@@ -7,6 +7,7 @@ import (
 
 	"stonetown/internal/document"
 	"stonetown/oauth/keys"
+	"stonetown/oauth/protocol"
 )
 
 // Document is the public representation of an application, in responses and in events. It
@@ -49,7 +50,8 @@ type Document struct {
 	BackchannelLogoutSessionRequired bool     `json:"backchannel_logout_session_required"`
 	IntrospectAll                    bool     `json:"introspect_all"`
 
-	*ServiceProvider // nil unless the type is saml
+	*ServiceProvider  // nil unless the type is saml
+	*IdentityProvider // nil in events, and unless the type is saml
 
 	SecretRotatedAt *document.Timestamp `json:"secret_last_rotated_at"`
 	Audit           AuditSummary        `json:"audit_summary"`
@@ -58,6 +60,20 @@ type Document struct {
 	CanRotateSecret bool `json:"can_rotate_secret"`
 	CanDisable      bool `json:"can_disable"`
 	CanDelete       bool `json:"can_delete"`
+}
+
+// IdentityProvider names the tenant's identity provider for an application of the type saml.
+type IdentityProvider struct {
+	EntityID    string `json:"idp_entity_id"`
+	SSOURL      string `json:"idp_sso_url"`
+	SLOURL      string `json:"idp_slo_url"`
+	MetadataURL string `json:"idp_metadata_url"`
+}
+
+// IdentityProviderOf returns the identity provider of a tenant.
+func IdentityProviderOf(tenant protocol.Tenant) *IdentityProvider {
+	metadata := tenant.BaseURL + protocol.SAMLMetadataPath
+	return &IdentityProvider{metadata, tenant.BaseURL + protocol.SAMLSignOnPath, tenant.BaseURL + protocol.SAMLLogoutPath, metadata}
 }
 
 // AuditSummary states when an application was last changed and used.

@@ -1,11 +1,15 @@
 package client
 
 import (
+	"context"
+	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
 	"slices"
 	"strings"
+
+	"stonetown/internal/sqldb"
 )
 
 // ServiceProvider is an application that gets SAML 2.0 assertions about users.
@@ -80,8 +84,15 @@ func (p ServiceProvider) validate() error {
 		return &ValidationError{"certificate", "required", "is required for encrypt_assertion and signed_requests"}
 	case len(p.AttributeStatements) > maxAttributes:
 		return &ValidationError{"attribute_statements", "too_many", fmt.Sprintf("must be at most %d", maxAttributes)}
-	case p.Certificate != "" && !validCertificate(p.Certificate):
-		return &ValidationError{"certificate", "invalid", "must be one X.509 certificate in PEM"}
+	}
+	if p.Certificate != "" {
+		certificate, ok := parseCertificate(p.Certificate)
+		if !ok {
+			return &ValidationError{"certificate", "invalid", "must be one X.509 certificate in PEM"}
+		}
+		if _, ok := certificate.PublicKey.(*rsa.PublicKey); p.EncryptAssertion && !ok {
+			return &ValidationError{"certificate", "invalid", "must have an RSA key for encrypt_assertion"}
+		}
 	}
 	for _, a := range p.AttributeStatements {
 		known := slices.Contains(attributeValues, a.Value) || strings.HasPrefix(a.Value, "attributes.") && len(a.Value) > len("attributes.")
@@ -97,14 +108,28 @@ func (p ServiceProvider) validate() error {
 	return nil
 }
 
-func validCertificate(text string) bool {
+// validateEntityID refuses the entity id of another application: the issuer of a message must lead to
+// one application.
+func (a Application) validateEntityID(ctx context.Context, tx *sqldb.Tx) error {
+	other, err := SelectByEntityID(ctx, tx, a.TenantID, a.ServiceProvider.EntityID)
+	switch {
+	case IsNotFound(err) || err == nil && other.ID == a.ID:
+		return nil
+	case err != nil:
+		return err
+	}
+	return &ValidationError{"entity_id", "taken", "is the entity id of another application"}
+}
+
+// parseCertificate reads one certificate in PEM.
+func parseCertificate(text string) (*x509.Certificate, bool) {
 	if len(text) > maxCertificate {
-		return false
+		return nil, false
 	}
 	block, rest := pem.Decode([]byte(text))
 	if block == nil || block.Type != "CERTIFICATE" || len(strings.TrimSpace(string(rest))) > 0 {
-		return false
+		return nil, false
 	}
-	_, err := x509.ParseCertificate(block.Bytes)
-	return err == nil
+	certificate, err := x509.ParseCertificate(block.Bytes)
+	return certificate, err == nil
 }

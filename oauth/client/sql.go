@@ -17,7 +17,7 @@ import (
 const columns = `client_id, id, name, type, state, allowed_scopes, audience, access_token_ttl_s, signing_alg, secret_hash,
 	previous_secret_hash, previous_expires_at, created_at, allowed_origins, description, redirect_uris, refresh_token_ttl_s, tags, search,
 	updated_at, changed_by, secret_rotated_at, last_used_at, token_exchange,
-	options, service_provider`
+	options, service_provider, entity_id`
 
 // values returns the values of the columns.
 func (a Application) values() []any {
@@ -27,14 +27,14 @@ func (a Application) values() []any {
 		a.CreatedAt.UnixMicro(), strings.Join(a.AllowedOrigins, " "), a.Description, strings.Join(a.RedirectURIs, " "),
 		int64(a.RefreshTokenTTL / time.Second), strings.Join(a.Tags, "\n"), fold(a.Name + "\n" + a.Description + "\n" + a.ClientID),
 		sqldb.Micros(a.UpdatedAt), a.ChangedBy, sqldb.Micros(a.SecretRotatedAt), sqldb.Micros(a.LastUsedAt),
-		storage.JSON(a.TokenExchange), storage.JSON(a.Options), storage.JSON(a.ServiceProvider),
+		storage.JSON(a.TokenExchange), storage.JSON(a.Options), storage.JSON(a.ServiceProvider), a.ServiceProvider.EntityID,
 	}
 }
 
 func insertRow(ctx context.Context, tx *sqldb.Tx, a Application) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO applications (tenant_id, `+columns+`)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)`, a.values()...)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28)`, a.values()...)
 	return err
 }
 
@@ -45,7 +45,7 @@ func updateRow(ctx context.Context, tx *sqldb.Tx, a Application) error {
 		UPDATE applications SET name = $3, state = $4, allowed_scopes = $5, audience = $6, access_token_ttl_s = $7, signing_alg = $8,
 			secret_hash = $9, previous_secret_hash = $10, previous_expires_at = $11, allowed_origins = $12, description = $13,
 			redirect_uris = $14, refresh_token_ttl_s = $15, tags = $16, search = $17, updated_at = $18, changed_by = $19, secret_rotated_at = $20, token_exchange = $21,
-			options = $22, service_provider = $23
+			options = $22, service_provider = $23, entity_id = $24
 		WHERE tenant_id = $1 AND client_id = $2`,
 		slices.Concat(v[:2], v[3:4], v[5:13], v[14:23], v[24:])...)
 	return err
@@ -67,18 +67,28 @@ func SelectByID(ctx context.Context, q storage.Querier, tenantID, applicationID 
 	return scanRow(q.QueryRow(ctx, `SELECT `+columns+` FROM applications WHERE tenant_id = $1 AND id = $2`, tenantID, applicationID), tenantID)
 }
 
+// SelectByEntityID reads the oldest application that has an entity id as a SAML service provider. It
+// fails with [ErrNotFound].
+func SelectByEntityID(ctx context.Context, q storage.Querier, tenantID, entityID string) (Application, error) {
+	if entityID == "" || !sqldb.IsText(entityID) {
+		return Application{}, ErrNotFound
+	}
+	return scanRow(q.QueryRow(ctx, `
+		SELECT `+columns+` FROM applications WHERE tenant_id = $1 AND entity_id = $2 AND entity_id <> '' ORDER BY created_at, id LIMIT 1`, tenantID, entityID), tenantID)
+}
+
 func scanRow(row interface{ Scan(...any) error }, tenantID string) (Application, error) {
 	a := Application{TenantID: tenantID}
 	var (
 		scopes, origins, redirects, tags, search             string
-		exchange, options, provider                          string
+		exchange, options, provider, entityID                string
 		ttl, refresh                                         int64
 		current, previous                                    []byte
 		previousExpires, created, updated, rotated, lastUsed int64
 	)
 	err := row.Scan(&a.ClientID, &a.ID, &a.Name, (*string)(&a.Type), (*string)(&a.State), &scopes, &a.Audience, &ttl, (*string)(&a.SigningAlg),
 		&current, &previous, &previousExpires, &created, &origins, &a.Description, &redirects, &refresh, &tags, &search, &updated, &a.ChangedBy, &rotated, &lastUsed,
-		&exchange, &options, &provider)
+		&exchange, &options, &provider, &entityID)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return Application{}, ErrNotFound
 	}

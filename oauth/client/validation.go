@@ -98,6 +98,9 @@ func (a Application) validate(ctx context.Context, tx *sqldb.Tx, fetch *outbound
 		if err := a.ServiceProvider.validate(); err != nil {
 			return err
 		}
+		if err := a.validateEntityID(ctx, tx); err != nil {
+			return err
+		}
 	}
 	if u, err := url.Parse(a.Audience); a.Audience != "" && (err != nil || !u.IsAbs() || u.Fragment != "" || len(a.Audience) > maxURI || !visible(a.Audience)) {
 		return &ValidationError{"audience", "invalid", "must be an absolute URL without fragment"}

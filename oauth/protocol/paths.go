@@ -15,3 +15,11 @@ const (
 	RegisterPath   = "/oauth2/register"
 	JWKSPath       = "/.well-known/jwks.json"
 )
+
+// The paths of the SAML identity provider on a tenant's host. The URL of the metadata is its entity
+// id.
+const (
+	SAMLMetadataPath = "/saml/idp/metadata"
+	SAMLSignOnPath   = "/saml/idp/sso"
+	SAMLLogoutPath   = "/saml/idp/slo"
+)

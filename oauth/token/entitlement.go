@@ -105,6 +105,9 @@ func standing(scopes []string, app client.Application, granted []string, user *a
 // GroupScopesOf returns the scopes that a user's groups add to the tokens of an application,
 // beyond those that it requested.
 func (s *Service) GroupScopesOf(ctx context.Context, tenant protocol.Tenant, app client.Application, asked []string, userID string) ([]string, error) {
+	if !app.Type.HasUsers() {
+		return nil, nil // it gets no tokens
+	}
 	user, err := s.users.User(ctx, tenant.ID, userID)
 	if err != nil {
 		return nil, err
