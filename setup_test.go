@@ -24,19 +24,21 @@ func TestSetup(t *testing.T) {
 for package in "$@"; do
 	case $package in
 	postgresql) echo '#!/bin/sh' >"$BIN/initdb"; chmod +x "$BIN/initdb" ;;
+	libapache2-mod-auth-mellon) : >"$MELLON" ;;
 	chromium|npm|python3|xmlsec1|curl) echo '#!/bin/sh' >"$BIN/$package"; chmod +x "$BIN/$package" ;;
 	esac
 done`
 	)
 	const install = "install -yq --no-install-recommends"
 	for name, tc := range map[string]struct {
-		has  map[string]string // programs
-		fail bool
-		ran  string // what apt-get was asked for
-		says string
+		has      map[string]string // programs
+		noMellon bool
+		fail     bool
+		ran      string // what apt-get was asked for
+		says     string
 	}{
 		"nothing is missing": {has: map[string]string{"initdb": "", "chromium": "", "npm": "", "python3": "", "xmlsec1": "", "curl": "", "id": person}},
-		"a fresh machine":    {has: map[string]string{"id": root, "apt-get": apt}, ran: "update -q\n" + install + " postgresql chromium npm python3 python3-pysaml2 xmlsec1 curl\n"},
+		"a fresh machine":    {noMellon: true, has: map[string]string{"id": root, "apt-get": apt}, ran: "update -q\n" + install + " postgresql chromium npm python3 python3-pysaml2 xmlsec1 libapache2-mod-auth-mellon curl\n"},
 		"only Chromium":      {has: map[string]string{"initdb": "", "npm": "", "python3": "", "xmlsec1": "", "curl": "", "id": root, "apt-get": apt}, ran: "update -q\n" + install + " chromium\n"},
 		"may not install": {
 			has: map[string]string{"initdb": "", "python3": "", "xmlsec1": "", "curl": "", "id": person, "apt-get": apt}, fail: true,
@@ -46,8 +48,8 @@ done`
 			has: map[string]string{"initdb": "", "chromium": "", "npm": "", "python3": "exit 1", "xmlsec1": "", "curl": "", "id": person, "apt-get": apt}, fail: true,
 			says: "apt-get " + install + " python3-pysaml2'",
 		},
-		"no apt-get":       {has: map[string]string{"id": root}, fail: true, says: "need what is not installed: postgresql chromium npm python3 python3-pysaml2 xmlsec1 curl"},
-		"no packages":      {has: map[string]string{"id": root, "apt-get": `echo "$@" >>"$LOG"; [ "$1" = update ]`}, fail: true, ran: "update -q\n" + install + " postgresql chromium npm python3 python3-pysaml2 xmlsec1 curl\n", says: "still missing: postgresql chromium npm python3 python3-pysaml2 xmlsec1 curl"},
+		"no apt-get":       {noMellon: true, has: map[string]string{"id": root}, fail: true, says: "need what is not installed: postgresql chromium npm python3 python3-pysaml2 xmlsec1 libapache2-mod-auth-mellon curl"},
+		"no packages":      {noMellon: true, has: map[string]string{"id": root, "apt-get": `echo "$@" >>"$LOG"; [ "$1" = update ]`}, fail: true, ran: "update -q\n" + install + " postgresql chromium npm python3 python3-pysaml2 xmlsec1 libapache2-mod-auth-mellon curl\n", says: "still missing: postgresql chromium npm python3 python3-pysaml2 xmlsec1 libapache2-mod-auth-mellon curl"},
 		"an empty package": {has: map[string]string{"initdb": "", "npm": "", "python3": "", "xmlsec1": "", "curl": "", "id": root, "apt-get": `echo "$@" >>"$LOG"`}, fail: true, ran: "update -q\n" + install + " chromium\n", says: "still missing: chromium"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -65,8 +67,14 @@ done`
 			if err != nil {
 				t.Fatal(err)
 			}
+			mellon := filepath.Join(t.TempDir(), "mod_auth_mellon.so")
+			if !tc.noMellon {
+				if err := os.WriteFile(mellon, nil, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
 			cmd := exec.CommandContext(t.Context(), "/bin/sh", script)
-			cmd.Env = []string{"PATH=" + bin, "BIN=" + bin, "LOG=" + log, "POSTGRESQL=" + t.TempDir(), "PYTHON=" + filepath.Join(bin, "python3")}
+			cmd.Env = []string{"PATH=" + bin, "BIN=" + bin, "LOG=" + log, "POSTGRESQL=" + t.TempDir(), "PYTHON=" + filepath.Join(bin, "python3"), "MELLON=" + mellon}
 			out, err := cmd.CombinedOutput()
 			if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 				t.Fatal(err)

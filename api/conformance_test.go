@@ -28,6 +28,11 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"an_identity_is_linked_with_a_proof":                       federatedLinking,
 	"federated_sign_ins_are_refused":                           federatedRefusals,
 	"a_connection_is_tested_without_a_session":                 connectionTests,
+	"demands_of_applications_reach_the_provider":               federatedDemands,
+	"a_sign_in_that_waits_ends_with_its_connection":            federatedSteps,
+	"an_identity_is_unlinked_after_a_recent_sign_in":           unlinkingWithoutFactors,
+	"a_sign_out_leads_through_the_provider":                    federatedLogout,
+	"logout_tokens_end_sessions":                               logoutTokens,
 	"a_user_signs_in_by_saml":                                  samlSignIn,
 	"a_nameid_is_linked_with_a_proof":                          samlLinking,
 	"saml_responses_are_refused":                               samlRefusals,
@@ -1058,7 +1063,7 @@ func isolation(t *testing.T, w *world, c *client) {
 
 // forPeople reports whether an operation answers with pages.
 func forPeople(target string) bool {
-	return strings.HasPrefix(target, "/oauth2/authorize") || target == logoutPath || strings.HasSuffix(target, "/start")
+	return strings.HasPrefix(target, "/oauth2/authorize") || target == logoutPath || strings.HasPrefix(target, "/saml/idp/s") || strings.HasSuffix(target, "/start") || strings.HasSuffix(target, "/logged-out")
 }
 
 func tenantStates(t *testing.T, w *world, c *client) {

@@ -31,12 +31,16 @@ type openID struct {
 	*httptest.Server
 	mu    sync.Mutex
 	codes map[string]object // the claims of ID tokens
+	more  object            // members of the metadata
 	now   func() time.Time
 }
 
-func newOpenID(t testing.TB, w *world) *openID {
+func newOpenID(t testing.TB, w *world, more ...object) *openID {
 	t.Helper()
-	p := &openID{codes: map[string]object{}, now: w.now}
+	p := &openID{codes: map[string]object{}, more: object{}, now: w.now}
+	for _, m := range more {
+		maps.Copy(p.more, m)
+	}
 	answer := func(w http.ResponseWriter, body any) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(body)
@@ -44,10 +48,10 @@ func newOpenID(t testing.TB, w *world) *openID {
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/.well-known/openid-configuration":
-			answer(w, object{
+			answer(w, with(object{
 				"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize", "token_endpoint": p.URL + "/token", "jwks_uri": p.URL + "/keys",
 				"response_types_supported": []any{"code"}, "id_token_signing_alg_values_supported": []any{"RS256"}, "authorization_response_iss_parameter_supported": true,
-			})
+			}, p.more))
 		case "/keys":
 			key, err := jwk.Import(providerKey().Public())
 			if err == nil {
@@ -67,20 +71,26 @@ func newOpenID(t testing.TB, w *world) *openID {
 				answer(w, object{"error": "invalid_grant"})
 				return
 			}
-			header := jws.NewHeaders()
-			_ = header.Set("kid", "k")
-			body, _ := json.Marshal(claims)
-			token, err := jws.Sign(body, jws.WithKey(jwa.RS256(), providerKey(), jws.WithProtectedHeaders(header)))
-			if err != nil {
-				t.Error(err)
-			}
-			answer(w, object{"access_token": "opaque", "token_type": "Bearer", "id_token": string(token)})
+			answer(w, object{"access_token": "opaque", "token_type": "Bearer", "id_token": p.sign(t, "JWT", claims)})
 		default:
 			http.NotFound(w, r)
 		}
 	}))
 	t.Cleanup(p.Close)
 	return p
+}
+
+// sign returns a token of the provider.
+func (p *openID) sign(t testing.TB, typ string, claims object) string {
+	t.Helper()
+	header := jws.NewHeaders()
+	_, _ = header.Set("kid", "k"), header.Set("typ", typ)
+	body, _ := json.Marshal(claims)
+	token, err := jws.Sign(body, jws.WithKey(jwa.RS256(), providerKey(), jws.WithProtectedHeaders(header)))
+	if err != nil {
+		t.Error(err)
+	}
+	return string(token)
 }
 
 // signIn is the answer of the provider to a request, with claims of the user.
@@ -137,6 +147,16 @@ func (c *client) start(t testing.TB, slug, query string) begun {
 	return begunBy(t, a.header, a.header.Get("Location"))
 }
 
+// failure is the page with the error of a sign-in, to which a callback redirects; empty: it does not.
+func (c *client) failure(t testing.TB, page shown) (html string) {
+	t.Helper()
+	to := page.header.Get("Location")
+	if page.status != 303 || !strings.Contains(to, "?failed=") {
+		return ""
+	}
+	return c.visit(t, "GET", to, nil, nil).html
+}
+
 // complete is the request that completes a sign-in.
 func (b begun) complete(slug string, answer url.Values) object {
 	parameters := object{}
@@ -178,8 +198,8 @@ func federatedSignIn(t *testing.T, w *world, c *client) {
 	equal(t, "hint", strings.Contains(b.request, "login_hint=x%40example.org"), true)
 	answer := p.signIn(t, b.request, claims)
 	callback := "/federation/staff/callback?" + answer.Encode()
-	if page := c.visit(t, "GET", callback, nil, nil); page.status != 400 || cookieOf(page) != "" || !strings.Contains(page.html, "expired") {
-		t.Errorf("another browser: %d %s", page.status, page.html)
+	if page := c.visit(t, "GET", callback, nil, nil); page.status != 303 || cookieOf(page) != "" || page.header.Get("Location") != "/auth/sign-in?failed=federation_expired" {
+		t.Errorf("another browser: %d %v", page.status, page.header)
 	}
 	equal(t, "repeated parameter", c.visit(t, "GET", callback+"&code=x", http.Header{"Cookie": b.cookies}, nil).status, 400)
 	page := c.visit(t, "GET", callback, http.Header{"Cookie": b.cookies}, nil)
@@ -194,9 +214,23 @@ func federatedSignIn(t *testing.T, w *world, c *client) {
 	equal(t, "identity", []any{len(identities), identities[0].(map[string]any)["connection_id"], identities[0].(map[string]any)["subject"]}, []any{1, id, "1"})
 	member := "/api/v1/groups/" + group.(string) + "/members"
 	equal(t, "members", len(c.want(t, 200, "", "GET", member, nil).list()), 1)
-	if page := c.visit(t, "GET", callback, http.Header{"Cookie": b.cookies}, nil); page.status != 400 || cookieOf(page) != "" {
-		t.Errorf("the answer again: %d", page.status)
+	page = c.visit(t, "GET", callback, http.Header{"Cookie": b.cookies}, nil)
+	if to := page.header.Get("Location"); page.status != 303 || cookieOf(page) != "" || to != "/auth/sign-in?failed=federation_expired" {
+		t.Errorf("the answer again: %d %v", page.status, page.header)
+	} else if shown := c.visit(t, "GET", to, nil, nil); shown.status != 200 || !strings.Contains(shown.html, "This sign-in has expired") {
+		t.Errorf("the answer again: %d %s", shown.status, shown.html)
 	}
+
+	// A sign-in that fails keeps the destination, also if the page is loaded again.
+	b = c.start(t, "staff", "?next=/account/sessions?x=1")
+	page = c.visit(t, "GET", "/federation/staff/callback?"+url.Values{"error": {"access_denied"}, "state": {stateOf(b)}, "iss": {p.URL}}.Encode(), http.Header{"Cookie": b.cookies}, nil)
+	at := page.header.Get("Location")
+	equal(t, "denied", []any{page.status, at}, []any{303, "/auth/sign-in?failed=federation_failed&reason=access_denied&next=%2Faccount%2Fsessions%3Fx%3D1"})
+	for range 2 {
+		shown := c.visit(t, "GET", at, nil, nil)
+		equal(t, "denied", []any{shown.status, strings.Contains(shown.html, "cancelled"), strings.Contains(shown.html, `/federation/staff/start?next=%2Faccount%2Fsessions%3Fx%3D1`)}, []any{200, true, true})
+	}
+	equal(t, "an unknown error", strings.Contains(c.visit(t, "GET", "/auth/sign-in?failed=%3Cb%3E", nil, nil).html, "went wrong"), false)
 
 	// Without a browser, by another address, and without the group.
 	b = c.start(t, "staff", "?flow=flw_x")

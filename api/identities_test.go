@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"stonetown/identity"
 	"stonetown/identity/external"
@@ -105,9 +106,15 @@ func externalIdentities(t *testing.T, w *world, c *client) {
 	// Applications have no identities, and users see only their own.
 	c.want(t, 403, "permission_denied", "GET", identitiesPath, nil)
 	c.want(t, 403, "permission_denied", "DELETE", identitiesPath+"/con_google", nil)
+	w.later(11 * time.Minute)
 	refused := me.want(t, 401, "insufficient_user_authentication", "DELETE", identitiesPath+"/con_google", nil)
-	equal(t, "enrolment", refused.details()["enrolment_required"], true)
+	w.later(-11 * time.Minute)
+	equal(t, "sign in again", refused.details()["sign_in_required"], true)
 	enrol(t, w, me)
+	w.later(16 * time.Minute)
+	refused = me.want(t, 401, "insufficient_user_authentication", "DELETE", identitiesPath+"/con_google", nil)
+	w.later(-16 * time.Minute)
+	equal(t, "a factor that was proved long ago", refused.details()["enrolment_required"], false)
 	for _, nobodys := range []string{"x", "con_apple", "%00", "%FF"} {
 		me.want(t, 404, "identity_not_found", "DELETE", identitiesPath+"/"+nobodys, nil)
 	}
@@ -220,7 +227,9 @@ func identityPage(t *testing.T, w *world, c *client) {
 		t.Helper()
 		return c.visit(t, "POST", "/account/remove-identity", asBrowser(token), url.Values{"connection_id": {connection}})
 	}
-	equal(t, "without a second factor", remove("con_google").header.Get("Location"), "/account/security?done=enrol&next="+url.QueryEscape("/account/remove-identity?connection_id=con_google"))
+	w.later(11 * time.Minute)
+	equal(t, "after a while", remove("con_google").header.Get("Location"), "/auth/sign-in?done=again&next="+url.QueryEscape("/account/remove-identity?connection_id=con_google"))
+	w.later(-11 * time.Minute)
 	enrol(t, w, c.with(token))
 	for _, connection := range []string{"con_google", "con_google", "x", "../profile"} { // gone is gone
 		p := remove(connection)

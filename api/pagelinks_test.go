@@ -161,7 +161,7 @@ func pageErrors(t *testing.T, w *world, c *client) {
 	if p := c.visit(t, "GET", back, asBrowser(session), nil); !strings.Contains(p.html, `value="new@example.com"`) {
 		t.Errorf("what was entered is lost:\n%s", p.html)
 	}
-	if _, err := w.db.Exec(t.Context(), `UPDATE sessions SET auth_time = auth_time - 3600000000`); err != nil {
+	if _, err := w.db.Exec(t.Context(), `UPDATE sessions SET auth_time = auth_time - 3600000000, created_at = created_at - 3600000000`); err != nil {
 		t.Fatal(err)
 	}
 	p = c.visit(t, "GET", "/account/totp?next="+url.QueryEscape(back), asBrowser(session), nil)

@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"errors"
-	"html"
 	"maps"
 	"net/http"
 	"net/url"
@@ -122,29 +121,16 @@ func (p *samlParty) deliver(t testing.TB, m serviceprovider.Message) (answer, *u
 	return a, to
 }
 
-var (
-	formAction = regexp.MustCompile(`<form method="post" action="([^"]*)">`)
-	formField  = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`)
-)
-
-// posted returns the form of a page that posts itself.
-func posted(t testing.TB, a answer) (action string, form url.Values) {
+// responseForm returns the form of a page that posts a response to an application.
+func responseForm(t testing.TB, a answer) (action string, form url.Values) {
 	t.Helper()
-	found := formAction.FindStringSubmatch(a.text)
-	if a.status != 200 || found == nil || !strings.Contains(a.header.Get("Content-Security-Policy"), "script-src 'sha256-") || strings.Contains(a.header.Get("Content-Security-Policy"), "form-action") {
-		t.Fatalf("no form: %d to %q\n%s", a.status, a.header.Get("Location"), a.text)
-	}
-	form = url.Values{}
-	for _, field := range formField.FindAllStringSubmatch(a.text, -1) {
-		form.Set(html.UnescapeString(field[1]), html.UnescapeString(field[2]))
-	}
-	return html.UnescapeString(found[1]), form
+	return posted(t, shown{a.status, a.header, a.text})
 }
 
 // accept completes the sign-in at the application.
 func (p *samlParty) accept(t testing.TB, a answer) serviceprovider.Identity {
 	t.Helper()
-	action, form := posted(t, a)
+	action, form := responseForm(t, a)
 	equal(t, "the assertion consumer service", action, p.sp.ACS)
 	identity, err := p.sp.Finish(&p.pending, form, p.w.now())
 	if err != nil {
@@ -171,7 +157,7 @@ func detailOf(err error) string {
 // status returns the second status of a response without an assertion.
 func (p *samlParty) status(t testing.TB, a answer) string {
 	t.Helper()
-	action, form := posted(t, a)
+	action, form := responseForm(t, a)
 	equal(t, "the assertion consumer service", action, p.sp.ACS)
 	_, err := p.sp.Finish(&p.pending, form, p.w.now())
 	if err == nil {
@@ -239,7 +225,7 @@ func samlSignOn(t *testing.T, w *world, c *client) {
 	secretly := newSAMLParty(t, w, c, "secretly", true, object{"encrypt_assertion": true})
 	secretly.session = p.session
 	a, _ = secretly.ask(t, serviceprovider.Request{})
-	_, form := posted(t, a)
+	_, form := responseForm(t, a)
 	if text := documentOf(t, form); strings.Contains(text, "NameID") || !strings.Contains(text, "EncryptedAssertion") {
 		t.Errorf("not encrypted: %s", text)
 	}
@@ -311,7 +297,7 @@ func samlUsers(t *testing.T, w *world, c *client) {
 		"remote": []string{"true"}, "sites": []string{"Bern", "Biel"},
 	}
 	equal(t, "attributes", got.Attributes, want)
-	_, form := posted(t, a)
+	_, form := responseForm(t, a)
 	for _, format := range []string{"uri", "basic", "unspecified"} {
 		if !strings.Contains(documentOf(t, form), `NameFormat="urn:oasis:names:tc:SAML:2.0:attrname-format:`+format+`"`) {
 			t.Errorf("no attribute has the format %s", format)
@@ -522,7 +508,7 @@ func samlLaunch(t *testing.T, w *world, c *client) {
 	at := "/saml/idp/sso/" + p.app["id"].(string)
 	accept := func(a answer, relayState string) {
 		t.Helper()
-		action, form := posted(t, a)
+		action, form := responseForm(t, a)
 		equal(t, "posted", []any{action, form.Get("RelayState")}, []any{p.sp.ACS, relayState})
 		sp := *p.sp
 		_, err := sp.Finish(nil, form, w.now())
@@ -688,7 +674,7 @@ func samlPublishes(t *testing.T, w *world, c *client) {
 	p.identity(t)
 	p.sp.IdentityProvider.Certificates = first.Certificates
 	a, _ := p.ask(t, serviceprovider.Request{})
-	_, form := posted(t, a)
+	_, form := responseForm(t, a)
 	_, err := p.sp.Finish(&p.pending, form, w.now())
 	equal(t, "the first one signs no more", err != nil, true)
 	w.ahead.Store(0)

@@ -242,6 +242,7 @@ func (s *Server) compose(c Config) (err error) {
 		DB: s.DB, Seal: c.MasterKey, Connections: s.Connections, Accounts: s.Authn, Groups: s.Users, Providers: providers,
 		Keys: serviceProviderKeys{samlKeys}, Clock: c.Clock, Logger: c.Logger,
 	})
+	s.Authn.UseConnections(signIns)
 	accounts := &users{Users: s.Users, Sessions: s.Authn}
 	s.OAuth, err = oauth.New(oauth.Config{
 		DB: s.DB, Seal: c.MasterKey, Relations: s.Engine, Authority: rights, Users: accounts,

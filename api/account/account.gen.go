@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 
 	"stonetown/api/profile"
@@ -407,6 +408,21 @@ type FederationLink struct {
 	Password   string         `json:"password,omitempty"`
 }
 
+// FederationLogout defines model for FederationLogout.
+type FederationLogout struct {
+	// RedirectTo The path of this host at which the sign-out ends; by default a page that says so.
+	RedirectTo string `json:"redirect_to,omitempty"`
+}
+
+// FederationLogoutBegun defines model for FederationLogoutBegun.
+type FederationLogoutBegun struct {
+	Data struct {
+		// RedirectTo The address of the identity provider.
+		RedirectTo *string `json:"redirect_to"`
+	} `json:"data"`
+	Meta Meta `json:"meta"`
+}
+
 // FlowAnswered defines model for FlowAnswered.
 type FlowAnswered struct {
 	Data struct {
@@ -509,6 +525,11 @@ type ListMeta struct {
 // `/oauth2/authorize/resume?flow=...`. Other addresses are refused.
 type LocalPath = string
 
+// LogoutToken defines model for LogoutToken.
+type LogoutToken struct {
+	LogoutToken string `json:"logout_token"`
+}
+
 // MailInput defines model for MailInput.
 type MailInput struct {
 	Email string `json:"email"`
@@ -530,6 +551,17 @@ type MfaPolicy struct {
 
 	// Mode `off`, `optional`, for users with a second factor, or `required` for all users.
 	Mode string `json:"mode"`
+}
+
+// OAuthError defines model for OAuthError.
+type OAuthError struct {
+	Details          map[string]interface{} `json:"details"`
+	Error            string                 `json:"error"`
+	ErrorDescription string                 `json:"error_description"`
+
+	// Message The same as error_description.
+	Message   string `json:"message"`
+	RequestID string `json:"request_id"`
 }
 
 // PasskeyAnswer defines model for PasskeyAnswer.
@@ -924,6 +956,18 @@ type KeyReused = Error
 // NotFound defines model for NotFound.
 type NotFound = Error
 
+// OAuthForbidden defines model for OAuthForbidden.
+type OAuthForbidden = OAuthError
+
+// OAuthGone defines model for OAuthGone.
+type OAuthGone = OAuthError
+
+// OAuthNotFound defines model for OAuthNotFound.
+type OAuthNotFound = OAuthError
+
+// OAuthRateLimited defines model for OAuthRateLimited.
+type OAuthRateLimited = OAuthError
+
 // RateLimited defines model for RateLimited.
 type RateLimited = Error
 
@@ -949,6 +993,14 @@ type AnswerConsentParams struct {
 
 // AnswerDeviceParams defines parameters for AnswerDevice.
 type AnswerDeviceParams struct {
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// BeginFederationLogoutParams defines parameters for BeginFederationLogout.
+type BeginFederationLogoutParams struct {
 	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
 	// the same key gets the first one's response, with `Idempotent-Replayed`.
 	// 1 to 255 visible ASCII characters, such as a UUID.
@@ -1171,6 +1223,12 @@ type EndMySessionParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// FinishFederationLogoutParams defines parameters for FinishFederationLogout.
+type FinishFederationLogoutParams struct {
+	// State That of the sign-out.
+	State string `form:"state,omitempty" json:"state,omitempty"`
+}
+
 // AnswerConsentJSONRequestBody defines body for AnswerConsent for application/json ContentType.
 type AnswerConsentJSONRequestBody = ConsentInput
 
@@ -1191,6 +1249,9 @@ type CompleteFederationJSONRequestBody = FederationAnswer
 
 // LinkFederationJSONRequestBody defines body for LinkFederation for application/json ContentType.
 type LinkFederationJSONRequestBody = FederationLink
+
+// BeginFederationLogoutJSONRequestBody defines body for BeginFederationLogout for application/json ContentType.
+type BeginFederationLogoutJSONRequestBody = FederationLogout
 
 // IdentifyJSONRequestBody defines body for Identify for application/json ContentType.
 type IdentifyJSONRequestBody = EmailInput
@@ -1255,6 +1316,9 @@ type ChangePasswordJSONRequestBody = PasswordInput
 // PatchProfileJSONRequestBody defines body for PatchProfile for application/json ContentType.
 type PatchProfileJSONRequestBody = ProfilePatch
 
+// ReceiveLogoutTokenFormdataRequestBody defines body for ReceiveLogoutToken for application/x-www-form-urlencoded ContentType.
+type ReceiveLogoutTokenFormdataRequestBody = LogoutToken
+
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
 	// AnswerConsent Answer a consent request
@@ -1278,6 +1342,9 @@ type ServerInterface interface {
 	// LinkFederation Prove an account, to link it
 	// (POST /api/v1/auth/federation/link)
 	LinkFederation(w http.ResponseWriter, r *http.Request)
+	// BeginFederationLogout Begin to sign out at the identity provider
+	// (POST /api/v1/auth/federation/logout)
+	BeginFederationLogout(w http.ResponseWriter, r *http.Request, params BeginFederationLogoutParams)
 	// StartFederation Sign in at a federation connection
 	// (GET /api/v1/auth/federation/{slug}/start)
 	StartFederation(w http.ResponseWriter, r *http.Request, slug ConnectionSlugInPath, params StartFederationParams)
@@ -1398,6 +1465,12 @@ type ServerInterface interface {
 	// EndMySession End one of one's own sessions
 	// (DELETE /api/v1/me/sessions/{session_id})
 	EndMySession(w http.ResponseWriter, r *http.Request, sessionID SessionInPath, params EndMySessionParams)
+	// ReceiveLogoutToken End the sessions that an identity provider names
+	// (POST /federation/{slug}/backchannel-logout)
+	ReceiveLogoutToken(w http.ResponseWriter, r *http.Request, slug ConnectionSlugInPath)
+	// FinishFederationLogout Continue after a sign-out at the identity provider
+	// (GET /federation/{slug}/logged-out)
+	FinishFederationLogout(w http.ResponseWriter, r *http.Request, slug ConnectionSlugInPath, params FinishFederationLogoutParams)
 }
 
 // ServerInterfaceWrapper converts contexts to parameters.
@@ -1552,6 +1625,47 @@ func (siw *ServerInterfaceWrapper) LinkFederation(w http.ResponseWriter, r *http
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.LinkFederation(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// BeginFederationLogout operation middleware
+func (siw *ServerInterfaceWrapper) BeginFederationLogout(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params BeginFederationLogoutParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.BeginFederationLogout(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2978,6 +3092,74 @@ func (siw *ServerInterfaceWrapper) EndMySession(w http.ResponseWriter, r *http.R
 	handler.ServeHTTP(w, r)
 }
 
+// ReceiveLogoutToken operation middleware
+func (siw *ServerInterfaceWrapper) ReceiveLogoutToken(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "slug" -------------
+	var slug ConnectionSlugInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "slug", mux.Vars(r)["slug"], &slug, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "slug", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ReceiveLogoutToken(w, r, slug)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// FinishFederationLogout operation middleware
+func (siw *ServerInterfaceWrapper) FinishFederationLogout(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "slug" -------------
+	var slug ConnectionSlugInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "slug", mux.Vars(r)["slug"], &slug, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "slug", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params FinishFederationLogoutParams
+
+	// ------------- Optional query parameter "state" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "state", r.URL.Query(), &params.State, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "state"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "state", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.FinishFederationLogout(w, r, slug, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 type UnescapedCookieParamError struct {
 	ParamName string
 	Err       error
@@ -3107,6 +3289,8 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 
 	r.HandleFunc(options.BaseURL+"/api/v1/auth/federation/link", wrapper.LinkFederation).Methods(http.MethodPost)
 
+	r.HandleFunc(options.BaseURL+"/api/v1/auth/federation/logout", wrapper.BeginFederationLogout).Methods(http.MethodPost)
+
 	r.HandleFunc(options.BaseURL+"/api/v1/auth/flows/{flow_id}", wrapper.GetFlow).Methods(http.MethodGet)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/auth/identify", wrapper.Identify).Methods(http.MethodPost)
@@ -3184,6 +3368,10 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 	r.HandleFunc(options.BaseURL+"/api/v1/me/sessions", wrapper.ListMySessions).Methods(http.MethodGet)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/me/sessions/{session_id}", wrapper.EndMySession).Methods(http.MethodDelete)
+
+	r.HandleFunc(options.BaseURL+"/federation/{slug}/backchannel-logout", wrapper.ReceiveLogoutToken).Methods(http.MethodPost)
+
+	r.HandleFunc(options.BaseURL+"/federation/{slug}/logged-out", wrapper.FinishFederationLogout).Methods(http.MethodGet)
 
 	return r
 }
@@ -3312,6 +3500,25 @@ type LinkFederation200JSONResponse struct {
 }
 
 func (response LinkFederation200JSONResponse) VisitLinkFederationResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
+type BeginFederationLogoutRequestObject struct {
+	Params BeginFederationLogoutParams
+	Body   *BeginFederationLogoutJSONRequestBody
+}
+
+// BeginFederationLogoutResponseObject is one of the successful responses.
+type BeginFederationLogoutResponseObject interface {
+	VisitBeginFederationLogoutResponse(w http.ResponseWriter) error
+}
+
+type BeginFederationLogout200JSONResponse struct {
+	Body FederationLogoutBegun
+}
+
+func (response BeginFederationLogout200JSONResponse) VisitBeginFederationLogoutResponse(w http.ResponseWriter) error {
 
 	return web.WriteJSON(w, 200, response.Body)
 }
@@ -4044,6 +4251,41 @@ func (response EndMySession204Response) VisitEndMySessionResponse(w http.Respons
 	return nil
 }
 
+type ReceiveLogoutTokenRequestObject struct {
+	Slug ConnectionSlugInPath
+	Body io.Reader
+}
+
+// ReceiveLogoutTokenResponseObject is one of the successful responses.
+type ReceiveLogoutTokenResponseObject interface {
+	VisitReceiveLogoutTokenResponse(w http.ResponseWriter) error
+}
+
+type ReceiveLogoutToken200ResponseHeaders struct {
+	CacheControl string
+}
+
+type ReceiveLogoutToken200Response struct {
+	Headers ReceiveLogoutToken200ResponseHeaders
+}
+
+func (response ReceiveLogoutToken200Response) VisitReceiveLogoutTokenResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Cache-Control", response.Headers.CacheControl)
+	w.WriteHeader(200)
+	return nil
+}
+
+type FinishFederationLogoutRequestObject struct {
+	Slug   ConnectionSlugInPath
+	Params FinishFederationLogoutParams
+}
+
+// FinishFederationLogoutResponseObject is one of the successful responses.
+type FinishFederationLogoutResponseObject interface {
+	VisitFinishFederationLogoutResponse(w http.ResponseWriter) error
+}
+
 // StrictServerInterface has one method per operation.
 type StrictServerInterface interface {
 	// AnswerConsent Answer a consent request
@@ -4067,6 +4309,9 @@ type StrictServerInterface interface {
 	// LinkFederation Prove an account, to link it
 	// (POST /api/v1/auth/federation/link)
 	LinkFederation(ctx context.Context, request LinkFederationRequestObject) (LinkFederationResponseObject, error)
+	// BeginFederationLogout Begin to sign out at the identity provider
+	// (POST /api/v1/auth/federation/logout)
+	BeginFederationLogout(ctx context.Context, request BeginFederationLogoutRequestObject) (BeginFederationLogoutResponseObject, error)
 	// StartFederation Sign in at a federation connection
 	// (GET /api/v1/auth/federation/{slug}/start)
 	StartFederation(ctx context.Context, request StartFederationRequestObject) (StartFederationResponseObject, error)
@@ -4187,6 +4432,12 @@ type StrictServerInterface interface {
 	// EndMySession End one of one's own sessions
 	// (DELETE /api/v1/me/sessions/{session_id})
 	EndMySession(ctx context.Context, request EndMySessionRequestObject) (EndMySessionResponseObject, error)
+	// ReceiveLogoutToken End the sessions that an identity provider names
+	// (POST /federation/{slug}/backchannel-logout)
+	ReceiveLogoutToken(ctx context.Context, request ReceiveLogoutTokenRequestObject) (ReceiveLogoutTokenResponseObject, error)
+	// FinishFederationLogout Continue after a sign-out at the identity provider
+	// (GET /federation/{slug}/logged-out)
+	FinishFederationLogout(ctx context.Context, request FinishFederationLogoutRequestObject) (FinishFederationLogoutResponseObject, error)
 }
 
 // strictHandler decodes a request, calls the operation and writes its response.
@@ -4315,6 +4566,24 @@ func (sh *strictHandler) LinkFederation(w http.ResponseWriter, r *http.Request) 
 	response, err := sh.ssi.LinkFederation(r.Context(), request)
 	if err == nil {
 		err = response.VisitLinkFederationResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) BeginFederationLogout(w http.ResponseWriter, r *http.Request, params BeginFederationLogoutParams) {
+	var request BeginFederationLogoutRequestObject
+	request.Params = params
+	var body BeginFederationLogoutJSONRequestBody
+	if err := web.DecodeOptionalJSON(w, r, &body); err != nil {
+		sh.fail(w, r, err)
+		return
+	}
+	request.Body = &body
+	response, err := sh.ssi.BeginFederationLogout(r.Context(), request)
+	if err == nil {
+		err = response.VisitBeginFederationLogoutResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)
@@ -4917,6 +5186,32 @@ func (sh *strictHandler) EndMySession(w http.ResponseWriter, r *http.Request, se
 	response, err := sh.ssi.EndMySession(r.Context(), request)
 	if err == nil {
 		err = response.VisitEndMySessionResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) ReceiveLogoutToken(w http.ResponseWriter, r *http.Request, slug ConnectionSlugInPath) {
+	var request ReceiveLogoutTokenRequestObject
+	request.Slug = slug
+	request.Body = r.Body
+	response, err := sh.ssi.ReceiveLogoutToken(r.Context(), request)
+	if err == nil {
+		err = response.VisitReceiveLogoutTokenResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) FinishFederationLogout(w http.ResponseWriter, r *http.Request, slug ConnectionSlugInPath, params FinishFederationLogoutParams) {
+	var request FinishFederationLogoutRequestObject
+	request.Slug = slug
+	request.Params = params
+	response, err := sh.ssi.FinishFederationLogout(r.Context(), request)
+	if err == nil {
+		err = response.VisitFinishFederationLogoutResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"time"
 
 	"stonetown/api/web"
 	"stonetown/identity/authn"
@@ -12,6 +13,7 @@ import (
 	"stonetown/identity/federation"
 	"stonetown/identity/federation/signin"
 	"stonetown/identity/session"
+	"stonetown/oauth/authorization"
 	"stonetown/oauth/protocol"
 )
 
@@ -23,6 +25,9 @@ type Federation interface {
 	BeginTest(ctx context.Context, t federation.Tenant, slug, secret string) (signin.Begun, error)
 	Complete(ctx context.Context, t authn.Tenant, a signin.Answer, d authn.Device) (signin.Outcome, error)
 	CompleteLink(ctx context.Context, t federation.Tenant, a signin.Answer, current session.Session) error
+	BeginLogout(ctx context.Context, t federation.Tenant, sessionID, next string) (signin.Begun, error)
+	FinishLogout(ctx context.Context, tenantID, slug, state, secret string) (next string, err error)
+	EndByToken(ctx context.Context, tenantID, slug, token string) error
 }
 
 func federationTenant(info *web.RequestInfo) federation.Tenant {
@@ -72,13 +77,36 @@ func (h *Handlers) StartFederation(ctx context.Context, request StartFederationR
 		if len(params.LoginHint) > maxInput {
 			return nil, web.ValidationFailed(web.FieldError{Field: "login_hint", Code: "too_long", Message: "login_hint must have at most 2,048 bytes"})
 		}
-		begun, err = h.Federation.Begin(ctx, federationTenant(info), signin.Request{Slug: request.Slug, Next: next, LoginHint: params.LoginHint})
+		r := signin.Request{Slug: request.Slug, Next: next, LoginHint: params.LoginHint}
+		if r.Demands, err = h.demands(ctx, info, next); err != nil {
+			return nil, err
+		}
+		begun, err = h.Federation.Begin(ctx, federationTenant(info), r)
 	}
 	if err != nil {
 		return nil, returning(err, next)
 	}
 	info.SetFederationCookie(begun.State, begun.Secret, false, signin.For)
 	return toProvider(begun), nil
+}
+
+// demands returns what the authorization request that a path continues demands of the
+// authentication; nothing if the path continues none.
+func (h *Handlers) demands(ctx context.Context, info *web.RequestInfo, next string) (d signin.Demands, err error) {
+	to, err := url.Parse(next)
+	if err != nil || to.Path != protocol.ResumePath {
+		return d, nil
+	}
+	pending, err := h.Requests.Pending(ctx, oauthTenant(info), to.Query().Get("flow"))
+	if errors.Is(err, authorization.ErrRequestNotFound) || errors.Is(err, authorization.ErrRequestExpired) {
+		return d, nil // the path responds with the error
+	}
+	r := pending.Request
+	d.Fresh, d.SecondFactor = r.Prompts("login") || r.Prompts("create"), r.AAL2
+	if r.MaxAge >= 0 && err == nil {
+		d.MaxAge = new(time.Duration(r.MaxAge) * time.Second)
+	}
+	return d, err
 }
 
 // answerOf reads the answer of a provider to a request.

@@ -29,7 +29,11 @@ func (h *Handlers) ListMyIdentities(ctx context.Context, request ListMyIdentitie
 // UnlinkMyIdentity removes one of the caller's external identities.
 func (h *Handlers) UnlinkMyIdentity(ctx context.Context, request UnlinkMyIdentityRequestObject) (UnlinkMyIdentityResponseObject, error) {
 	info := web.InfoOf(ctx)
-	current, err := h.steppedUp(ctx, info)
+	current, err := h.person(ctx, info)
+	if err == nil {
+		// As for adding one: a user without a second factor must have signed in recently.
+		err = h.adding(ctx, info, current, h.Service.MayAddFactor(ctx, current))
+	}
 	if err == nil {
 		err = h.Service.Unlink(ctx, info.Tenant.ID, current.UserID, request.ConnectionID)
 	}

@@ -212,6 +212,9 @@ type Connection struct {
 	AttributeMapping      map[string]string `json:"attribute_mapping"`
 	AuthorizationEndpoint string            `json:"authorization_endpoint,omitempty"`
 
+	// BackchannelLogoutURL Of `oidc`: the `backchannel_logout_uri` to register at the provider, for its logout tokens.
+	BackchannelLogoutURL string `json:"backchannel_logout_url,omitempty"`
+
 	// CallbackURL The redirect URI to register at the provider.
 	CallbackURL string `json:"callback_url,omitempty"`
 	ClientID    string `json:"client_id,omitempty"`
@@ -258,8 +261,11 @@ type Connection struct {
 	// MetadataRefreshedAt Null if nothing is read from the provider.
 	MetadataRefreshedAt time.Time `json:"metadata_refreshed_at"`
 	Name                string    `json:"name"`
-	PrivateKeySet       bool      `json:"private_key_set,omitempty"`
-	Scopes              []string  `json:"scopes,omitempty"`
+
+	// PostLogoutURL Of `oidc`: the `post_logout_redirect_uri` to register at the provider, which sends browsers back to it after a sign-out.
+	PostLogoutURL string   `json:"post_logout_url,omitempty"`
+	PrivateKeySet bool     `json:"private_key_set,omitempty"`
+	Scopes        []string `json:"scopes,omitempty"`
 
 	// SecondFactor `ask` for one here, as after a password, or also `accept` one of the provider.
 	SecondFactor ConnectionSecondFactor `json:"second_factor"`

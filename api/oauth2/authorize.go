@@ -144,11 +144,14 @@ type step struct {
 // authenticate returns the step that the authentication of a request requires.
 func (h *Handlers) authenticate(ctx context.Context, requestID string, pending authorization.PendingRequest, current session.Session, signedIn bool) (step, error) {
 	request := pending.Request
-	// A factor that was proved after the request came is recent enough.
+	// A factor that was proved after the request came is recent enough. A session that began since
+	// is that of the user's choice, although the user may have authenticated at another provider
+	// before.
 	fresh := signedIn && requestID != "" && !current.AuthTime.Before(pending.CreatedAt)
+	chosen := fresh || signedIn && requestID != "" && !current.CreatedAt.Before(pending.CreatedAt)
 	again := (request.Prompts("login") || request.Prompts("create")) && !fresh
 	another := signedIn && request.UserID != "" && current.UserID != request.UserID
-	again = again || another && !fresh || signedIn && request.MaxAge >= 0 && !fresh && time.Since(current.AuthTime) > time.Duration(request.MaxAge)*time.Second
+	again = again || another && !chosen || signedIn && request.MaxAge >= 0 && !fresh && time.Since(current.AuthTime) > time.Duration(request.MaxAge)*time.Second
 	switch {
 	case !signedIn || again:
 		page := "/auth/sign-in"
@@ -158,7 +161,7 @@ func (h *Handlers) authenticate(ctx context.Context, requestID string, pending a
 		return step{page: page, refusal: protocol.LoginRequired}, nil
 	case another:
 		return step{}, request.Refusal(protocol.LoginRequired, "the signed-in user is not the user that id_token_hint names")
-	case request.Prompts("select_account") && !fresh && pending.Answer.SessionID != current.ID:
+	case request.Prompts("select_account") && !chosen && pending.Answer.SessionID != current.ID:
 		return step{page: "/auth/select-account", refusal: protocol.InteractionRequired, storesAnswer: true}, nil
 	case current.MustEnrol:
 		return step{page: enrolPage, refusal: protocol.InteractionRequired}, nil
@@ -261,17 +264,22 @@ func (h *Handlers) answer(w http.ResponseWriter, r *http.Request, to, mode, stat
 	}
 }
 
-// redirect redirects to a URI and keeps its query (RFC 6749 §3.1.2). The status never repeats
-// a POST (RFC 9700 §4.12).
-func redirect(w http.ResponseWriter, r *http.Request, to string, query url.Values) {
+// with returns a URI with more parameters, and keeps its query (RFC 6749 §3.1.2).
+func with(to string, query url.Values) string {
 	separator := "?"
 	switch {
 	case len(query) == 0:
-		separator = ""
+		return to
 	case strings.Contains(to, "?"):
 		separator = "&"
 	}
-	w.Header().Set("Location", to+separator+query.Encode())
+	return to + separator + query.Encode()
+}
+
+// redirect redirects to a URI with more parameters. The status never repeats a POST (RFC 9700
+// §4.12).
+func redirect(w http.ResponseWriter, r *http.Request, to string, query url.Values) {
+	w.Header().Set("Location", with(to, query))
 	status := http.StatusFound
 	if r.Method == http.MethodPost {
 		status = http.StatusSeeOther

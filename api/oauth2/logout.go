@@ -1,13 +1,21 @@
 package oauth2
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 
 	"stonetown/api/account"
 	"stonetown/api/web"
+	"stonetown/identity/federation"
+	"stonetown/identity/federation/signin"
 	"stonetown/oauth/protocol"
 )
+
+// SignIns is the part of [signin.Service] that the operations use.
+type SignIns interface {
+	BeginLogout(ctx context.Context, t federation.Tenant, sessionID, next string) (signin.Begun, error)
+}
 
 // EndSession signs the user of the browser out at the request of an application (OIDC
 // RP-Initiated Logout).
@@ -41,19 +49,28 @@ func (h *Handlers) endSession(w http.ResponseWriter, r *http.Request) {
 	case signedIn && request.SessionID != current.ID: // the session of another user requires confirmation
 		redirect(w, r, "/auth/sign-out", url.Values{"next": {protocol.EndSessionPath + "?" + params.Encode()}})
 		return
-	case signedIn:
-		if err := h.Sessions.SignOut(r.Context(), current, false); err != nil {
+	}
+	to, query := "/auth/sign-in", url.Values{"done": {"out"}}
+	if request.Redirect != "" {
+		to, query = request.Redirect, url.Values{}
+		if request.State != "" {
+			query.Set("state", request.State)
+		}
+	}
+	if signedIn {
+		begun, err := h.SignIns.BeginLogout(r.Context(), federation.Tenant{ID: info.Tenant.ID, BaseURL: info.Tenant.BaseURL}, current.ID, with(to, query))
+		if err == nil {
+			err = h.Sessions.SignOut(r.Context(), current, false)
+		}
+		if err != nil {
 			h.Server.Fail(w, r, err)
 			return
 		}
+		if begun.URL != "" {
+			info.SetFederationCookie(begun.State, begun.Secret, false, signin.For)
+			to, query = begun.URL, nil
+		}
 	}
 	account.ForgetSession(info)
-	switch {
-	case request.Redirect == "":
-		redirect(w, r, "/auth/sign-in", url.Values{"done": {"out"}})
-	case request.State == "":
-		redirect(w, r, request.Redirect, nil)
-	default:
-		redirect(w, r, request.Redirect, url.Values{"state": {request.State}})
-	}
+	redirect(w, r, to, query)
 }

@@ -76,6 +76,7 @@ type Handlers struct {
 	Describer     Describer
 	Sessions      Sessions
 	SAML          SAML
+	SignIns       SignIns
 	// Server writes error responses, counts the requests of clients and decides which
 	// origins may read responses.
 	Server *web.Server

@@ -54,7 +54,7 @@ func saveProfile(v *visit) error {
 
 // security shows the ways in which the user signs in. It also serves a session that can only add a
 // factor.
-func security(v *visit) error { return v.securityWith(nil) }
+func security(v *visit) error { return v.securityWith(v.failure()) }
 
 func (v *visit) securityWith(p *problem) error {
 	const title = "Sign-in and security"

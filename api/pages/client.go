@@ -213,7 +213,7 @@ const requestsPath = "/api/v1/auth/flows/"
 
 // sessionOperations are the operations outside of /me that use the session.
 var sessionOperations = map[string]bool{
-	"/api/v1/auth/logout": true, "/api/v1/auth/session": true, "/api/v1/auth/step-up/begin": true, "/api/v1/auth/step-up/complete": true,
+	"/api/v1/auth/logout": true, "/api/v1/auth/federation/logout": true, "/api/v1/auth/session": true, "/api/v1/auth/step-up/begin": true, "/api/v1/auth/step-up/complete": true,
 	"/api/v1/auth/consent": true, "/api/v1/auth/select-account": true, "/api/v1/auth/device": true,
 }
 

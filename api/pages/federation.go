@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"stonetown/api/web"
@@ -92,7 +93,7 @@ func callback(v *visit) error {
 	delete(v.r.Form, "next") // of the provider
 	secret, link := v.info.TakeFederationCookie(parameters["state"])
 	if secret == "" {
-		return v.signInWith(&problem{status: http.StatusBadRequest, code: "federation_expired"})
+		return v.failed("/auth/sign-in", &problem{code: "federation_expired"})
 	}
 	return v.answered(object{"slug": strings.Split(v.r.URL.Path, "/")[2], "secret": secret, "parameters": parameters}, link)
 }
@@ -133,7 +134,7 @@ func (v *visit) answered(answer object, link bool) error {
 			if p.code == "ceremony_invalid" {
 				p.code = "federation_expired"
 			}
-			return v.securityWith(p)
+			return v.failed(securityPage, p)
 		}
 		if err != nil {
 			return err
@@ -151,7 +152,7 @@ func (v *visit) answered(answer object, link bool) error {
 		case "permission_denied":
 			p.code = "no_account"
 		}
-		return v.signInWith(p)
+		return v.failed("/auth/sign-in", p)
 	}
 	if err != nil {
 		return err
@@ -170,6 +171,38 @@ func (v *visit) answered(answer object, link bool) error {
 		return v.begin(linkPage, f)
 	}
 	return v.proceed(result, next)
+}
+
+// failures are the errors of a sign-in or a link at a connection, after which another page is shown.
+var failures = []string{
+	"federation_expired", "federation_failed", "connection_disabled", "connection_not_found",
+	"no_account", "user_exists", "user_disabled", "identity_conflict",
+}
+
+// failed redirects to a page that shows an error of a sign-in at a connection: the callback accepts an
+// answer once, so the user could not load it again. Other errors are shown at once.
+func (v *visit) failed(page string, p *problem) error {
+	switch {
+	case slices.Contains(failures, p.code):
+	case page == securityPage:
+		return v.securityWith(p)
+	default:
+		return v.signInWith(p)
+	}
+	query := url.Values{"failed": {p.code}}
+	if reason, ok := p.details["reason"].(string); ok {
+		query.Set("reason", reason)
+	}
+	return v.redirect(onTo(page+"?"+query.Encode(), v.next()))
+}
+
+// failure returns the error that a page shows after failed; nil if there is none.
+func (v *visit) failure() *problem {
+	query := v.r.URL.Query()
+	if !slices.Contains(failures, query.Get("failed")) {
+		return nil
+	}
+	return &problem{status: http.StatusOK, code: query.Get("failed"), details: object{"reason": query.Get("reason")}}
 }
 
 // testReport shows the report of a test of a connection.
@@ -225,7 +258,7 @@ func linkAccount(v *visit) error {
 			if p.code == "ceremony_invalid" {
 				p.code = "federation_expired"
 			}
-			return v.signInWith(p)
+			return v.failed("/auth/sign-in", p)
 		}
 		if p.code == "invalid_credentials" { // the page has no field for the address
 			p.code = "proof_incorrect"

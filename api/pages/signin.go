@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-func signInForm(v *visit) error { return v.signInWith(nil) }
+func signInForm(v *visit) error { return v.signInWith(v.failure()) }
 
 func (v *visit) signInWith(p *problem) error {
 	policy, err := v.policy()
@@ -308,16 +308,25 @@ func signOutForm(v *visit) error {
 	return v.show("sign-out.html", "Sign out?", v.user())
 }
 
+// signOut signs out here, and then at the provider at which the session began.
 func signOut(v *visit) error {
+	next := "/auth/sign-in?done=out"
+	if v.form("next") != "" {
+		next = v.next()
+	}
+	begun, err := v.one(http.MethodPost, "/api/v1/auth/federation/logout", object{"redirect_to": next})
+	if _, ok := problemOf(err); err != nil && !ok {
+		return err
+	}
 	if _, err := v.ask(http.MethodPost, "/api/v1/auth/logout", nil); err != nil {
 		if _, ok := problemOf(err); !ok {
 			return err
 		}
 	}
-	if v.form("next") != "" {
-		return v.redirect(v.next())
+	if at, ok := begun["redirect_to"].(string); ok {
+		next = at
 	}
-	return v.redirect("/auth/sign-in?done=out")
+	return v.redirect(next)
 }
 
 func mailbox(v *visit) error {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"os/user"
@@ -75,7 +76,7 @@ func newApache(t *testing.T, key, certificate string) *apache {
 	return a
 }
 
-// nobody returns how root starts a process without privileges.
+// nobody returns how root starts a process without privileges: Apache answers nothing as root.
 func nobody(t *testing.T) *syscall.SysProcAttr {
 	t.Helper()
 	u, err := user.Lookup("nobody")
@@ -213,7 +214,7 @@ func TestMellon(t *testing.T) {
 	form, err := json.Marshal(map[string]any{
 		"name": "Apache", "type": "saml", "entity_id": own.EntityID, "certificate": certificate, "name_id_format": "transient",
 		"acs_url": own.with(t, own.Role.ACS, "HTTP-POST"), "slo_url": own.with(t, own.Role.SLO, "HTTP-Redirect"),
-		"want_authn_requests_signed": true, "sign_response": true, "encrypt_assertion": true,
+		"want_authn_requests_signed": true, "sign_response": true, "encrypt_assertion": true, "allow_idp_initiated": true, "first_party": false,
 		"attribute_statements": []map[string]string{
 			{"name": "mail", "name_format": "basic", "value": "email"},
 			{"name": "name", "name_format": "basic", "value": "name"},
@@ -223,7 +224,7 @@ func TestMellon(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server.call(t, c, "POST", "applications", string(form), 201)
+	app := server.call(t, c, "POST", "applications", string(form), 201)
 	const password = "correct horse battery"
 	zoe := server.call(t, c, "POST", "users", fmt.Sprintf(`{"email":"zoe@example.com","name":"Zoë & Co","email_verified":true,"password":%q}`, password), 201)["id"].(string)
 	for _, slug := range []string{"readers", "writers"} {
@@ -231,9 +232,10 @@ func TestMellon(t *testing.T) {
 		server.call(t, c, "POST", "groups/"+group+"/members", fmt.Sprintf(`{"user_id":%q}`, zoe), 201)
 	}
 
+	page := website.site + "/private/page.html"
 	visit := func() {
 		t.Helper()
-		b.do(chromedp.Navigate(website.site + "/private/page.html"))
+		b.do(chromedp.Navigate(page))
 	}
 	signIn := func() {
 		t.Helper()
@@ -248,6 +250,9 @@ func TestMellon(t *testing.T) {
 	}
 	visit()
 	signIn()
+	b.at("/auth/consent", "Allow Apache to access your account?")
+	b.says("See your groups")
+	b.press("Allow")
 	arrived()
 
 	// Single logout ends the session at the website, and the one here.
@@ -255,7 +260,9 @@ func TestMellon(t *testing.T) {
 	b.says("Goodbye")
 	b.open("/account")
 	b.at("/auth/sign-in", "Sign in")
-	visit()
+
+	// From here to the website.
+	b.do(chromedp.Navigate(app["idp_sso_url"].(string) + "/" + app["id"].(string) + "?RelayState=" + url.QueryEscape(page)))
 	signIn()
 	arrived()
 
@@ -267,8 +274,8 @@ func TestMellon(t *testing.T) {
 	}
 	rotate(false)
 	second := metadata()
-	if second == first {
-		t.Error("the next certificate is not published")
+	if n := strings.Count(first, "<ds:X509Certificate>"); strings.Count(second, "<ds:X509Certificate>") != n+1 {
+		t.Errorf("the next certificate is not published: %s", second)
 	}
 	b.press("Sign out")
 	b.says("Goodbye")

@@ -207,9 +207,9 @@ func TestSAMLPages(t *testing.T) {
 	b.press("Continue with Partner")
 	b.do(chromedp.WaitVisible(chromedp.Search(`//h1[normalize-space()="Partner"]`)))
 	b.press("Cancel")
-	b.at("/saml/sp/partner/response", "Sign in")
+	b.at("/auth/sign-in", "Sign in")
 	b.says("cancelled")
-	b.picture("saml-response", "canceled")
+	b.picture("auth-sign-in", "canceled at a SAML provider")
 	if text := b.text("body"); strings.Contains(text, "555") {
 		t.Errorf("the page quotes the provider: %s", text)
 	}

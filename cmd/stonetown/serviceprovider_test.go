@@ -49,7 +49,9 @@ func loopbackPair(t *testing.T) (key, certificate, pin string) {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256(public)
-	text := func(typ string, der []byte) string { return string(pem.EncodeToMemory(&pem.Block{Type: typ, Bytes: der})) }
+	text := func(typ string, der []byte) string {
+		return string(pem.EncodeToMemory(&pem.Block{Type: typ, Bytes: der}))
+	}
 	return text("PRIVATE KEY", pkcs8), text("CERTIFICATE", der), base64.StdEncoding.EncodeToString(sum[:])
 }
 

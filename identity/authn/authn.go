@@ -171,17 +171,19 @@ type Service struct {
 	tokens   *onetime.Store
 	factors  *factor.Store
 	external *external.Store
-	jobs     *jobs.Queue
-	recorder *eventlog.Recorder
-	mail     notify.Mailer
-	texts    notify.Texter
-	tenants  Tenants
-	geoIP    geo.Locator
-	limits   Limits
-	account  []byte // the key of [Service.accountKey]
-	paces    *paces
-	clock    func() time.Time
-	log      *slog.Logger
+	// connections is set by UseConnections.
+	connections Connections
+	jobs        *jobs.Queue
+	recorder    *eventlog.Recorder
+	mail        notify.Mailer
+	texts       notify.Texter
+	tenants     Tenants
+	geoIP       geo.Locator
+	limits      Limits
+	account     []byte // the key of [Service.accountKey]
+	paces       *paces
+	clock       func() time.Time
+	log         *slog.Logger
 
 	sessionEnded []func(ctx context.Context, tx *sqldb.Tx, e session.Ended) error
 }

@@ -47,13 +47,18 @@ type NewFactor struct {
 
 // MayAddFactor fails with [ErrStepUp] if the user has to authenticate again first. A user with a
 // factor must have proved it recently, so that a stolen session cannot add a factor of its own;
-// a user without one must have signed in recently.
+// a user without one must have signed in recently, here: at an identity provider, the user may have
+// authenticated long before.
 func (s *Service) MayAddFactor(ctx context.Context, current session.Session) error {
 	have, err := s.factors.List(ctx, current.TenantID, current.UserID)
 	if err != nil {
 		return err
 	}
-	if len(have) > 0 && !s.SteppedUp(current.SecondFactor) || len(have) == 0 && s.now().Sub(current.AuthTime) > PrimaryFor {
+	signedIn := current.AuthTime
+	if current.CreatedAt.After(signedIn) {
+		signedIn = current.CreatedAt
+	}
+	if len(have) > 0 && !s.SteppedUp(current.SecondFactor) || len(have) == 0 && s.now().Sub(signedIn) > PrimaryFor {
 		return ErrStepUp
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"stonetown/identity"
 	"stonetown/identity/external"
@@ -43,6 +44,9 @@ type Assertion struct {
 	EmailVerified bool // by the provider, or the connection trusts its addresses
 	Profile       identity.Profile
 
+	// AuthTime is the time at which the user authenticated at the provider, which can be long before
+	// the assertion; zero: the provider has not stated it, and the session begins with it.
+	AuthTime time.Time
 	// SecondFactor: the provider has verified a second factor, and the connection accepts it.
 	SecondFactor bool
 	// ProviderID is the provider's identifier of its session, and Hint names the session in a
@@ -52,6 +56,8 @@ type Assertion struct {
 	// Provision creates an account for a user who has none.
 	Provision bool
 	Link      LinkPolicy
+	// Groups are ids of groups, for [Connections.SessionBegan].
+	Groups []string
 	// Next is the path that the link in a mail to the new user leads to in the end; empty: none.
 	Next string
 }
@@ -67,14 +73,31 @@ type federated struct {
 	Identity external.Identity `json:"identity"`
 	Session  external.Session  `json:"session"`
 	// Link: the session of this sign-in links the identity.
-	Link bool `json:"link,omitzero"`
+	Link   bool     `json:"link,omitzero"`
+	Groups []string `json:"groups,omitzero"`
 }
+
+// Connections are the connections at which users sign in. They can change while a sign-in waits for
+// its next step.
+type Connections interface {
+	// Usable reports, in the transaction that begins a session, whether users can sign in at a
+	// connection.
+	Usable(ctx context.Context, tx *sqldb.Tx, tenantID, connectionID string) (bool, error)
+	// SessionBegan is called after a session has begun at a connection, before its user gets it.
+	// groups are [Assertion.Groups].
+	SessionBegan(ctx context.Context, tenantID, connectionID, userID string, groups []string) error
+}
+
+// UseConnections sets the connections, which depend on the service. It must be called before the
+// first sign-in at a connection.
+func (s *Service) UseConnections(c Connections) { s.connections = c }
 
 // proof returns the proof of a user.
 func (a Assertion) proof(tenantID, userID string) proof {
 	p := proof{
-		Methods: []string{"fed"},
+		Methods: []string{"fed"}, At: a.AuthTime,
 		Federated: &federated{
+			Groups:   a.Groups,
 			Identity: a.identity(tenantID, userID),
 			Session:  external.Session{TenantID: tenantID, ConnectionID: a.ConnectionID, Subject: a.Subject, ProviderID: a.ProviderID, Hint: a.Hint},
 		},
@@ -226,11 +249,19 @@ func (s *Service) link(ctx context.Context, t Tenant, token onetime.Token, f *fe
 }
 
 // beginFederated links the identity of a federated sign-in if it is to be linked, and records at
-// which session of the provider the session began. It fails with [ErrCredentials] if the identity
-// has been removed since the sign-in began.
+// which session of the provider the session began. It fails with [ErrToken] if the connection has
+// been disabled or deleted since the sign-in began, and with [ErrCredentials] if the identity has
+// been removed.
 func (s *Service) beginFederated(ctx context.Context, tx *sqldb.Tx, b *sqldb.Batch, u identity.User, f *federated, begun session.Session) (events []eventlog.Event, err error) {
 	if f == nil {
 		return nil, nil
+	}
+	usable, err := s.connections.Usable(ctx, tx, u.TenantID, f.Identity.ConnectionID)
+	if err == nil && !usable {
+		err = ErrToken
+	}
+	if err != nil {
+		return nil, err
 	}
 	if f.Link {
 		added, err := s.external.Link(ctx, tx, f.Identity)
@@ -256,4 +287,12 @@ func (s *Service) beginFederated(ctx context.Context, tx *sqldb.Tx, b *sqldb.Bat
 	at.SessionID, at.ExpiresAt = begun.ID, begun.ExpiresAt
 	s.external.Began(b, at)
 	return events, nil
+}
+
+// federatedBegan reports the session of a federated sign-in.
+func (s *Service) federatedBegan(ctx context.Context, u identity.User, f *federated) error {
+	if f == nil {
+		return nil
+	}
+	return s.connections.SessionBegan(ctx, u.TenantID, f.Identity.ConnectionID, u.ID, f.Groups)
 }

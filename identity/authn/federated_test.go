@@ -1,13 +1,17 @@
 package authn
 
 import (
+	"context"
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"stonetown/identity"
 	"stonetown/identity/external"
 	"stonetown/identity/factor"
+	"stonetown/identity/session"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/sqldb"
 )
@@ -192,6 +196,82 @@ func TestFederatedSignInAfterUnlink(t *testing.T) {
 	w.wantErr("the second factor", err, ErrCredentials)
 }
 
+// A sign-in that waits for its next step ends if its connection is disabled or deleted meanwhile, and
+// nothing is linked. Its groups are reported with the session, and not before.
+func TestFederatedSignInAfterDisabling(t *testing.T) {
+	w := open(t)
+	u := w.user("ann@example.com")
+	app := w.addTOTP(u)
+	before, err := w.Sessions(t.Context(), tenantA.ID, u.ID)
+	w.must(err)
+	a := assertion()
+	a.Link, a.Groups = LinkPrompt, []string{"grp_a", "grp_b"}
+	prove := func() (Result, error) {
+		t.Helper()
+		r, err := w.federated(a)
+		w.must(err)
+		if r, err = w.LinkWithPassword(t.Context(), tenantA, r.Continue, plain, device("test")); err != nil || r.Status != MFARequired {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		if len(w.at.began) > 0 {
+			t.Errorf("before the second factor: %q", w.at.began)
+		}
+		w.advance(30 * time.Second) // to the next code
+		return w.VerifyFactor(t.Context(), tenantA, r.Continue, Answer{Kind: factor.TOTP, Code: app.next()}, device("test"))
+	}
+	w.at.not = []string{"con_a"}
+	_, err = prove()
+	w.wantErr("the second factor", err, ErrToken)
+	have, err := w.Identities(t.Context(), tenantA.ID, u.ID)
+	w.must(err)
+	sessions, err := w.Sessions(t.Context(), tenantA.ID, u.ID)
+	if err != nil || len(have) != 0 || len(sessions) != len(before) || len(w.at.began) != 0 {
+		t.Errorf("identities %v, sessions %v, %v, began %q", have, sessions, err, w.at.began)
+	}
+	w.at.not = nil
+	if r, err := prove(); err != nil || r.Status != Complete {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if want := tenantA.ID + " con_a " + u.ID + " grp_a,grp_b"; !slices.Equal(w.at.began, []string{want}) {
+		t.Errorf("began %q, want %q", w.at.began, want)
+	}
+	bob := assertion()
+	bob.Subject, bob.Email = "bob", "bob@example.com"
+	w.at.not = []string{"con_a"}
+	_, err = w.federated(bob)
+	w.wantErr("without another step", err, ErrToken)
+}
+
+// A session has the time of the authentication at the provider, and an accepted second factor is as
+// old. A factor that is proved here is new.
+func TestFederatedAuthTime(t *testing.T) {
+	w := open(t)
+	before := w.now().Add(-time.Hour)
+	a := assertion()
+	a.AuthTime, a.SecondFactor = before, true
+	r, err := w.federated(a)
+	w.must(err)
+	if s := r.Session; !s.AuthTime.Equal(before) || !s.SecondFactor.Equal(before) || w.SteppedUp(s.SecondFactor) || s.CreatedAt.Equal(before) {
+		t.Errorf("accepted: %+v", s)
+	}
+	w.must(w.MayAddFactor(t.Context(), r.Session)) // the sign-in here is recent
+	r.Session.CreatedAt = before
+	w.wantErr("an old sign-in", w.MayAddFactor(t.Context(), r.Session), ErrStepUp)
+	a.AuthTime = w.now().Add(-time.Minute)
+	if r, err = w.federated(a); err != nil || !w.SteppedUp(r.Session.SecondFactor) {
+		t.Errorf("recent: %+v, %v", r, err)
+	}
+	app := w.addTOTP(r.User)
+	a.SecondFactor = false
+	if r, err = w.federated(a); err != nil || r.Status != MFARequired {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	r, err = w.VerifyFactor(t.Context(), tenantA, r.Continue, Answer{Kind: factor.TOTP, Code: app.next()}, device("test"))
+	if err != nil || !r.Session.AuthTime.Equal(r.Session.CreatedAt) || !r.Session.SecondFactor.Equal(r.Session.CreatedAt) {
+		t.Errorf("proved here: %+v, %v", r.Session, err)
+	}
+}
+
 // A disabled user cannot sign in at a connection, linked or not.
 func TestFederatedSignInOfDisabled(t *testing.T) {
 	w := open(t)
@@ -204,6 +284,61 @@ func TestFederatedSignInOfDisabled(t *testing.T) {
 	}))
 	_, err = w.federated(assertion())
 	w.wantErr("linked", err, ErrDisabled)
+}
+
+// A sign-out at a provider ends the sessions that began there: of a session of the provider, of a
+// subject, or of both.
+func TestEndAtProvider(t *testing.T) {
+	w := open(t)
+	begin := func(connection, subject, sid string) session.Session {
+		t.Helper()
+		a := assertion()
+		a.ConnectionID, a.Slug, a.Subject, a.Email, a.ProviderID = connection, connection, subject, subject+"@example.com", sid
+		r, err := w.federated(a)
+		w.must(err)
+		return r.Session
+	}
+	alive := func(s session.Session) bool {
+		t.Helper()
+		_, err := w.ByID(t.Context(), tenantA.ID, s.ID)
+		if err != nil && !errors.Is(err, session.ErrEnded) {
+			t.Fatal(err)
+		}
+		return err == nil
+	}
+	for _, test := range []struct {
+		what string
+		at   AtProvider
+		want string // the sessions that end
+	}{
+		{"a session of the provider", AtProvider{ConnectionID: "con_a", ProviderIDs: []string{"s1"}}, "ann1 bob1"},
+		{"a session of a subject", AtProvider{ConnectionID: "con_a", Subject: "ann", ProviderIDs: []string{"s1"}}, "ann1"},
+		{"sessions of a subject", AtProvider{ConnectionID: "con_a", Subject: "ann", ProviderIDs: []string{"s1", "s2", "s3"}}, "ann1 ann2"},
+		{"a subject", AtProvider{ConnectionID: "con_a", Subject: "ann"}, "ann1 ann2"},
+		{"an unknown session", AtProvider{ConnectionID: "con_a", Subject: "ann", ProviderIDs: []string{"s3"}}, ""},
+		{"no session", AtProvider{ConnectionID: "con_a", Subject: "ann", ProviderIDs: []string{""}}, ""},
+		{"an unknown subject", AtProvider{ConnectionID: "con_a", Subject: "cid"}, ""},
+		{"another connection", AtProvider{ConnectionID: "con_b", Subject: "ann"}, "other"},
+		{"nobody", AtProvider{ConnectionID: "con_a"}, ""},
+	} {
+		all := map[string]session.Session{
+			"ann1": begin("con_a", "ann", "s1"), "ann2": begin("con_a", "ann", "s2"), "bob1": begin("con_a", "bob", "s1"), "other": begin("con_b", "ann", "s1"),
+		}
+		refused := errors.New("refused")
+		w.wantErr(test.what, w.EndAtProvider(t.Context(), tenantA.ID, test.at, func(context.Context, *sqldb.Tx) error { return refused }), refused)
+		for name, s := range all {
+			if !alive(s) {
+				t.Errorf("%s: %s ended, although it was refused", test.what, name)
+			}
+		}
+		w.must(w.EndAtProvider(t.Context(), tenantA.ID, test.at, func(context.Context, *sqldb.Tx) error { return nil }))
+		for name, s := range all {
+			if ends := slices.Contains(strings.Fields(test.want), name); alive(s) == ends {
+				t.Errorf("%s: %s ended: %t", test.what, name, !ends)
+			}
+			w.must(w.SignOut(t.Context(), s, false))
+		}
+	}
 }
 
 // The sessions that began at a session of a provider are found by it.

@@ -55,6 +55,22 @@ type world struct {
 	mailbox
 	limits
 	listed // the list of breached passwords
+	at     usable
+}
+
+// usable are connections at which users can sign in, except some.
+type usable struct {
+	not   []string
+	began []string // the users and the groups of sessions
+}
+
+func (u *usable) Usable(_ context.Context, _ *sqldb.Tx, _, connectionID string) (bool, error) {
+	return !slices.Contains(u.not, connectionID), nil
+}
+
+func (u *usable) SessionBegan(_ context.Context, tenantID, connectionID, userID string, groups []string) error {
+	u.began = append(u.began, tenantID+" "+connectionID+" "+userID+" "+strings.Join(groups, ","))
+	return nil
 }
 
 // advance moves the clock.
@@ -101,6 +117,7 @@ func openAt(t testing.TB, url string, configure ...func(*world)) *world {
 		GeoIP: berlin{}, Limits: &w.limits, Pace: time.Millisecond, Clock: clock, Logger: log,
 	})
 	w.must(err)
+	w.UseConnections(&w.at)
 	for _, f := range configure {
 		f(w)
 	}

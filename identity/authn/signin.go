@@ -54,6 +54,9 @@ type Result struct {
 type proof struct {
 	Methods []string `json:"methods"` // RFC 8176
 	Second  bool     `json:"second"`  // a second factor was proved, or a passkey, which counts as two
+	// At is the time of the authentication if it was at an identity provider, and no proof has
+	// followed here; zero: that of the session.
+	At time.Time `json:"at,omitzero"`
 	// Forced: the token is for replacing the password.
 	Forced bool `json:"forced,omitzero"`
 	// Federated is the proof of an identity provider; nil: there is none.
@@ -68,7 +71,7 @@ func (p proof) with(method string) proof {
 // withSecond adds a second factor.
 func (p proof) withSecond(method string) proof {
 	p = p.with(method).with("mfa")
-	p.Second = true
+	p.Second, p.At = true, time.Time{}
 	return p
 }
 
@@ -229,7 +232,7 @@ func (s *Service) begin(ctx context.Context, t Tenant, p proof, settings identit
 			return err
 		}
 		r.Session, r.Token, err = s.sessions.Begin(ctx, tx, session.New{
-			TenantID: t.ID, UserID: u.ID, Device: d.Device, Methods: p.Methods, SecondFactor: p.Second, MustEnrol: enrol, Lifetimes: settings.Session.Lifetimes(),
+			TenantID: t.ID, UserID: u.ID, Device: d.Device, Methods: p.Methods, SecondFactor: p.Second, AuthTime: p.At, MustEnrol: enrol, Lifetimes: settings.Session.Lifetimes(),
 		})
 		if err != nil {
 			return err
@@ -258,6 +261,9 @@ func (s *Service) begin(ctx context.Context, t Tenant, p proof, settings identit
 		eventlog.Append(&b, t.ID, events...)
 		return tx.Send(ctx, &b)
 	})
+	if err == nil {
+		err = s.federatedBegan(ctx, u, p.Federated)
+	}
 	if err != nil {
 		return fmt.Errorf("begin session: %w", err)
 	}

@@ -63,6 +63,8 @@ type OpenIDDocument struct {
 	JWKS          string  `json:"jwks_uri"`
 	UserInfo      *string `json:"userinfo_endpoint"`
 	EndSession    *string `json:"end_session_endpoint"`
+	PostLogout    string  `json:"post_logout_url"`
+	Logout        string  `json:"backchannel_logout_url"`
 }
 
 // SAMLDocument is a SAML identity provider, and the service provider that it must know.
@@ -114,7 +116,7 @@ func (c Connection) Document(t Tenant) Document {
 	case OIDC:
 		m := c.providerMetadata()
 		d.OpenIDDocument = &OpenIDDocument{
-			c.Issuer, c.UseDiscovery, m.AuthorizationEndpoint, m.TokenEndpoint, m.JWKSURI, document.OrNull(m.UserinfoEndpoint), document.OrNull(m.EndSessionEndpoint),
+			c.Issuer, c.UseDiscovery, m.AuthorizationEndpoint, m.TokenEndpoint, m.JWKSURI, document.OrNull(m.UserinfoEndpoint), document.OrNull(m.EndSessionEndpoint), urls.PostLogout, urls.Logout,
 		}
 	case SAML:
 		d.SAMLDocument = &SAMLDocument{

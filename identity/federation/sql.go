@@ -46,6 +46,7 @@ const (
 		SELECT c.id, c.slug, c.kind, c.name, c.state, c.created_at FROM federation_domains AS d
 		JOIN federation_connections AS c ON c.tenant_id = d.tenant_id AND c.id = d.connection_id
 		WHERE d.tenant_id = $1 AND d.domain = $2`
+	selectEnabled    = `SELECT 1 FROM federation_connections WHERE tenant_id = $1 AND id = $2 AND state = 'enabled'`
 	countConnections = `SELECT COUNT(*) FROM federation_connections WHERE tenant_id = $1`
 
 	insertDomain  = `INSERT INTO federation_domains (tenant_id, domain, connection_id) VALUES ($1, $2, $3) ON CONFLICT (tenant_id, domain) DO NOTHING`
@@ -107,6 +108,16 @@ func selectOne(ctx context.Context, from querier, statement, tenantID, key strin
 	c.Kind, c.State, c.MetadataXML = Kind(kind), State(state), xml
 	c.warned, c.CreatedAt, c.UpdatedAt = sqldb.Instant(warned), sqldb.Instant(created), sqldb.Instant(updated)
 	return c, nil
+}
+
+// IsEnabled reports, in a transaction, whether a connection exists and is enabled.
+func IsEnabled(ctx context.Context, tx *sqldb.Tx, tenantID, connectionID string) (bool, error) {
+	var one int64
+	err := tx.QueryRow(ctx, selectEnabled, tenantID, connectionID).Scan(&one)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // summaries reads connections of a list.

@@ -12,6 +12,7 @@ const (
 	EndedByAdmin     = "admin"
 	EndedByPassword  = "password_change"
 	EndedByDisabling = "disabled"
+	EndedByProvider  = "provider" // the user signed out at the identity provider
 )
 
 // Summary is the representation of a session in events.

@@ -68,9 +68,11 @@ type New struct {
 	TenantID, UserID string
 	Device           Device
 	Methods          []string
-	SecondFactor     bool
-	MustEnrol        bool
-	Lifetimes        Lifetimes
+	SecondFactor     bool // the authentication had two factors
+	// AuthTime is the time of the authentication; zero: now.
+	AuthTime  time.Time
+	MustEnrol bool
+	Lifetimes Lifetimes
 }
 
 // Store stores sessions. It is safe for concurrent use.
@@ -101,13 +103,16 @@ func (s *Store) Begin(ctx context.Context, tx *sqldb.Tx, n New) (Session, string
 			kept--
 		}
 	}
+	if n.AuthTime.IsZero() {
+		n.AuthTime = now
+	}
 	session := Session{
-		ID: id.New(id.Session), TenantID: n.TenantID, UserID: n.UserID, Device: n.Device, Methods: n.Methods, AuthTime: now,
+		ID: id.New(id.Session), TenantID: n.TenantID, UserID: n.UserID, Device: n.Device, Methods: n.Methods, AuthTime: n.AuthTime,
 		MustEnrol: n.MustEnrol, CreatedAt: now, LastActiveAt: now, ExpiresAt: now.Add(n.Lifetimes.Absolute), idle: n.Lifetimes.Idle,
 	}
 	session.Device.UserAgent = strings.ToValidUTF8(session.Device.UserAgent[:min(len(session.Device.UserAgent), maxAgent)], "")
 	if n.SecondFactor {
-		session.SecondFactor = now
+		session.SecondFactor = n.AuthTime
 	}
 	token, hash := newToken(session.ID)
 	insert(&b, session, hash)

@@ -27,8 +27,17 @@ func (a Application) values() []any {
 		a.CreatedAt.UnixMicro(), strings.Join(a.AllowedOrigins, " "), a.Description, strings.Join(a.RedirectURIs, " "),
 		int64(a.RefreshTokenTTL / time.Second), strings.Join(a.Tags, "\n"), fold(a.Name + "\n" + a.Description + "\n" + a.ClientID),
 		sqldb.Micros(a.UpdatedAt), a.ChangedBy, sqldb.Micros(a.SecretRotatedAt), sqldb.Micros(a.LastUsedAt),
-		storage.JSON(a.TokenExchange), storage.JSON(a.Options), storage.JSON(a.ServiceProvider), a.ServiceProvider.EntityID,
+		storage.JSON(a.TokenExchange), storage.JSON(a.Options), storage.JSON(a.ServiceProvider), a.entityID(),
 	}
+}
+
+// entityID returns the entity id of a service provider. Other applications may have one that was not
+// validated, which is not used.
+func (a Application) entityID() string {
+	if a.Type != SAML {
+		return ""
+	}
+	return a.ServiceProvider.EntityID
 }
 
 func insertRow(ctx context.Context, tx *sqldb.Tx, a Application) error {

@@ -23,6 +23,7 @@
 package saml
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/json"
@@ -170,7 +171,7 @@ func (s *Service) refusal(ctx context.Context, tenant protocol.Tenant, app clien
 		return err
 	}
 	s.Logger.InfoContext(ctx, "SAML message refused", "tenant", tenant.ID, "application", app.ID, "class", string(refused.Class), "detail", refused.Detail)
-	return &authorization.PageError{Description: pageTexts[refused.Class]}
+	return &authorization.PageError{Description: cmp.Or(pageTexts[refused.Class], pageTexts[samlprotocol.Invalid])}
 }
 
 // pageTexts are shown to users. Nothing of the message is in them.

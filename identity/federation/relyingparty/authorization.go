@@ -18,6 +18,10 @@ type Request struct {
 	// from those of other providers, see the package.
 	RedirectURI string
 	LoginHint   string
+	// Fresh asks that the user authenticates again, in the way of the kind; see [Preset.Again].
+	// [Service.Finish] refuses an ID token with an older auth_time. Most providers state it only if
+	// they are asked for MaxAge.
+	Fresh bool
 	// Prompt are values of prompt, such as login.
 	Prompt []string
 	// ACRValues are the requested authentication context classes. A provider may ignore them,
@@ -42,6 +46,7 @@ type Pending struct {
 	ClientID    string
 	RedirectURI string
 	Begun       time.Time
+	Fresh       bool
 	MaxAge      *time.Duration
 }
 
@@ -60,7 +65,7 @@ func (s *Service) Begin(ctx context.Context, p Provider, r Request) (to string, 
 	}
 	pending = Pending{
 		State: oauth2.GenerateVerifier(), Verifier: oauth2.GenerateVerifier(), // 256 random bits
-		Issuer: m.Issuer, ClientID: p.ClientID, RedirectURI: r.RedirectURI, Begun: s.clock().UTC(), MaxAge: r.MaxAge,
+		Issuer: m.Issuer, ClientID: p.ClientID, RedirectURI: r.RedirectURI, Begun: s.clock().UTC(), Fresh: r.Fresh, MaxAge: r.MaxAge,
 	}
 	options := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(pending.Verifier)}
 	set := func(name, value string) {
@@ -74,7 +79,11 @@ func (s *Service) Begin(ctx context.Context, p Provider, r Request) (to string, 
 	set("nonce", pending.Nonce)
 	set("response_mode", preset.ResponseMode)
 	set("login_hint", r.LoginHint)
-	set("prompt", strings.Join(r.Prompt, " "))
+	prompt := r.Prompt
+	if r.Fresh && preset.Again != "" && !slices.Contains(prompt, preset.Again) {
+		prompt = append(slices.Clone(prompt), preset.Again)
+	}
+	set("prompt", strings.Join(prompt, " "))
 	set("acr_values", strings.Join(r.ACRValues, " "))
 	set("ui_locales", strings.Join(r.UILocales, " "))
 	if r.MaxAge != nil {

@@ -87,6 +87,10 @@ func (i *Identity) setEmail(preset Preset) {
 		verified = isTrue(i.Claims[preset.VerifiedClaim])
 	}
 	i.Email, _ = i.Claims["email"].(string)
+	if preset.HostedClaim != "" && !strings.HasSuffix(strings.ToLower(i.Email), preset.HostedDomain) {
+		hosted, _ := i.Claims[preset.HostedClaim].(string)
+		verified = verified && hosted != ""
+	}
 	i.EmailVerified = verified && i.Email != ""
 	if i.Email == "" {
 		delete(i.Claims, "email")
@@ -110,14 +114,14 @@ func (c claims) checkIDToken(pending Pending, alg, accessToken, code string) err
 	case c.CodeHash != nil && *c.CodeHash != halfHash(alg, code):
 		return refused("c_hash is not that of the code")
 	}
-	if pending.MaxAge != nil {
-		at, ok := c.date("auth_time")
-		if !ok {
-			return refused("auth_time is missing, which max_age requires")
-		}
-		if at < seconds(pending.Begun.Add(-*pending.MaxAge-Skew)) {
-			return refused("auth_time is before what max_age requires")
-		}
+	at, ok := c.date("auth_time")
+	switch {
+	case pending.MaxAge != nil && !ok:
+		return refused("auth_time is missing, which max_age requires")
+	case pending.MaxAge != nil && at < seconds(pending.Begun.Add(-*pending.MaxAge-Skew)):
+		return refused("auth_time is before what max_age requires")
+	case pending.Fresh && ok && at < seconds(pending.Begun.Add(-Skew)):
+		return refused("auth_time is before the sign-in, which had to be a new one")
 	}
 	return nil
 }

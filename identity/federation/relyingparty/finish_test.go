@@ -187,6 +187,55 @@ func TestMaxAge(t *testing.T) {
 	}
 }
 
+// TestFresh asks for a new authentication in the way of each kind. An older one is refused if the
+// provider states it.
+func TestFresh(t *testing.T) {
+	p := newProvider(t)
+	s := p.service(nil, nil)
+	for _, test := range []struct {
+		what   string
+		claims object
+		reason string
+	}{
+		{"not stated", nil, ""},
+		{"new", object{"auth_time": p.clock.Now().Unix()}, ""},
+		{"within the skew", object{"auth_time": p.clock.Now().Add(-Skew).Unix()}, ""},
+		{"old", object{"auth_time": p.clock.Now().Add(-Skew - time.Second).Unix()}, "auth_time"},
+	} {
+		p.claims = test.claims
+		pending, params := p.begin(s, p.discovered(), Request{Fresh: true})
+		_, err := s.Finish(t.Context(), p.discovered(), pending, params)
+		if test.reason != "" {
+			wantError(t, test.what, err, Invalid, IDToken, test.reason)
+		} else if err != nil {
+			t.Errorf("%s: %s", test.what, detail(err))
+		}
+	}
+	prompt := func(provider Provider, r Request) string {
+		t.Helper()
+		r.RedirectURI = redirectURI
+		to, _, err := s.Begin(t.Context(), provider, r)
+		if err != nil {
+			t.Fatal(detail(err))
+		}
+		u, err := url.Parse(to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u.Query().Get("prompt")
+	}
+	for want, got := range map[string]string{
+		"":               prompt(p.discovered(), Request{}),
+		"login":          prompt(p.discovered(), Request{Fresh: true, Prompt: []string{"login"}}),
+		"consent login":  prompt(p.discovered(), Request{Fresh: true, Prompt: []string{"consent"}}),
+		"select_account": prompt(Provider{Kind: GitHub, ClientID: clientID}, Request{Fresh: true}),
+	} {
+		if got != want {
+			t.Errorf("prompt is %q, want %q", got, want)
+		}
+	}
+}
+
 // TestForgedIDTokens has tokens of an attacker who knows the nonce and everything that is public.
 func TestForgedIDTokens(t *testing.T) {
 	p := newProvider(t)

@@ -47,8 +47,14 @@ type Preset struct {
 	AuthMethod string
 	// NoUserinfo states that the ID token has all claims.
 	NoUserinfo bool
+	// Again is the value of prompt with which the provider lets the user authenticate again or, if
+	// it cannot, choose an account; empty: there is none.
+	Again string
 	// VerifiedClaim is the claim which states that email was verified; empty: email_verified.
 	VerifiedClaim string
+	// HostedClaim is the claim without which an address counts as verified only if it ends with
+	// HostedDomain; empty: there is none.
+	HostedClaim, HostedDomain string
 }
 
 // API has the addresses of GitHub's API.
@@ -65,13 +71,19 @@ func Presets() map[Kind]Preset {
 	return map[Kind]Preset{
 		OIDC: {
 			Scopes: []string{"openid", "profile", "email"},
+			Again:  "login",
 		},
+		// Google is authoritative for addresses of Gmail, and for those of an organisation, hd. The
+		// owner of another address can have changed since Google verified it
+		// (https://developers.google.com/identity/gsi/web/guides/verify-google-id-token).
 		Google: {
 			Issuer:      "https://accounts.google.com",
 			OtherIssuer: "accounts.google.com", // which older documentation of Google names as well
 			Scopes:      []string{"openid", "profile", "email"},
 			AuthMethod:  ClientSecretPost, // as in the documentation, as for Microsoft
 			NoUserinfo:  true,
+			Again:       "select_account",
+			HostedClaim: "hd", HostedDomain: "@gmail.com",
 		},
 		// A directory's administrator can give users any address as email, so only xms_edov,
 		// which Microsoft sets if the domain of the address belongs to the directory, states a
@@ -87,6 +99,7 @@ func Presets() map[Kind]Preset {
 			Scopes:        []string{"openid", "profile", "email"},
 			AuthMethod:    ClientSecretPost,
 			NoUserinfo:    true,
+			Again:         "login",
 			VerifiedClaim: "xms_edov",
 		},
 		// The scopes name and email require form_post. The name is not in the ID token but in
@@ -108,6 +121,7 @@ func Presets() map[Kind]Preset {
 			API:        &API{User: "https://api.github.com/user", Emails: "https://api.github.com/user/emails"},
 			Scopes:     []string{"read:user", "user:email"},
 			AuthMethod: ClientSecretPost,
+			Again:      "select_account",
 		},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -157,6 +158,24 @@ func TestGoogle(t *testing.T) {
 	}
 	if r.count("/openidconnect.googleapis.com/v1/userinfo") != 0 {
 		t.Error("userinfo was called")
+	}
+	for _, test := range []struct {
+		claims   object
+		verified bool
+	}{
+		{object{"email": "ann@gmail.com", "hd": nil}, true},
+		{object{"email": "Ann@Gmail.com", "hd": nil}, true},
+		{object{"email": "ann@example.com", "hd": nil}, false},
+		{object{"email": "ann@example.com", "hd": ""}, false},
+		{object{"email": "ann@notgmail.com", "hd": nil}, false},
+		{object{"email": "ann@gmail.com.example", "hd": nil}, false},
+		{object{"email": "ann@example.com", "hd": "example.com", "email_verified": false}, false},
+		{object{"email": "ann@example.com", "hd": "example.com", "email_verified": true}, true},
+	} {
+		maps.Copy(r.claims, test.claims)
+		if i, err := r.in(nil); err != nil || i.EmailVerified != test.verified || i.Claims["email_verified"] != test.verified {
+			t.Errorf("%v: verified %t, %s", test.claims, i.EmailVerified, detail(err))
+		}
 	}
 	issuer := r.Discovery["issuer"].(string)
 	if _, err := r.in(func(v url.Values) { v.Set("iss", issuer) }); err != nil {

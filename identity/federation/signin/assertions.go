@@ -14,16 +14,25 @@ import (
 
 // useAssertion records an assertion until it expires, so that it is accepted once, by all processes.
 func (s *Service) useAssertion(ctx context.Context, c federation.Connection, i serviceprovider.Identity) error {
-	// An ID is as long as the identity provider makes it.
-	sum := sha256.Sum256([]byte(i.AssertionID))
-	n, err := s.DB.Exec(ctx, insertAssertion, c.TenantID, c.ID, base64.RawURLEncoding.EncodeToString(sum[:]), i.NotOnOrAfter.UnixMicro())
+	first, err := once(ctx, s.DB, c, i.AssertionID, i.NotOnOrAfter)
+	if err == nil && !first {
+		err = &serviceprovider.Error{Class: serviceprovider.Stale, Detail: "the assertion was used before"}
+	}
+	return err
+}
+
+// once records a message of a provider until it expires, and reports whether it was not recorded
+// before. The ids of assertions have no spaces; those of other messages have one.
+func once(ctx context.Context, by interface {
+	Exec(ctx context.Context, statement string, args ...any) (int64, error)
+}, c federation.Connection, id string, expires time.Time,
+) (bool, error) {
+	sum := sha256.Sum256([]byte(id)) // an id is as long as the provider makes it
+	n, err := by.Exec(ctx, insertAssertion, c.TenantID, c.ID, base64.RawURLEncoding.EncodeToString(sum[:]), expires.UnixMicro())
 	if err != nil {
-		return fmt.Errorf("record assertion: %w", err)
+		return false, fmt.Errorf("record a message of a provider: %w", err)
 	}
-	if n == 0 {
-		return &serviceprovider.Error{Class: serviceprovider.Stale, Detail: "the assertion was used before"}
-	}
-	return nil
+	return n > 0, nil
 }
 
 // deleteEvery is the interval of deleting expired rows.

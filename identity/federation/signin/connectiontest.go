@@ -10,7 +10,6 @@ import (
 
 	"stonetown/identity/federation"
 	"stonetown/identity/federation/claims"
-	"stonetown/identity/federation/relyingparty"
 	"stonetown/identity/onetime"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/id"
@@ -139,7 +138,7 @@ func (s *Service) BeginTest(ctx context.Context, t federation.Tenant, slug, secr
 	if err != nil {
 		return Begun{}, err
 	}
-	b, err := s.begin(ctx, t, c, pending{TestID: p.TestID}, relyingparty.Request{})
+	b, err := s.begin(ctx, t, c, pending{TestID: p.TestID}, "", Demands{})
 	if failed, ok := errors.AsType[*Failure](err); ok {
 		if _, err := s.report(ctx, t, c, p.TestID, statement{}, failed); err != nil {
 			return Begun{}, err

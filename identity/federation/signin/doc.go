@@ -6,9 +6,10 @@
 //	Complete  the answer of the provider, with the secret: the result of the sign-in
 //
 // Between the two, the database keeps a sealed one-time token ([onetime]) with what the answer must
-// match: the connection, state, nonce and code verifier, and the destination of the user. The secret
-// of that token is known to the browser only, so nobody can make a browser complete the sign-in of
-// another one (RFC 9700 §4.7), and nothing is stored for a browser that never returns.
+// match: the connection, state, nonce and code verifier (RelayState and the ID of the request for
+// SAML), and the destination of the user. The secret of that token is known to the browser only, so
+// nobody can make a browser complete the sign-in of another one (RFC 9700 §4.7), and nothing is stored
+// for a browser that never returns.
 //
 // The same two steps serve three purposes:
 //
@@ -17,4 +18,8 @@
 //	test     an administrator sees what the provider sends ([Report]); there is no session
 //
 // The connection must be enabled in both steps, except for a test.
+//
+// At a SAML identity provider, the answer must be for the request, and its assertion is recorded until
+// it expires, so that it is accepted once. A connection can allow sign-ins that the identity provider
+// begins: these have no first step, and are neither links nor tests.
 package signin

@@ -9,12 +9,31 @@ import (
 	"stonetown/engine/authority"
 	"stonetown/identity"
 	"stonetown/identity/federation"
+	"stonetown/internal/sqldb"
 )
 
+// Usable implements [authn.Connections].
+func (s *Service) Usable(ctx context.Context, tx *sqldb.Tx, tenantID, connectionID string) (bool, error) {
+	return federation.IsEnabled(ctx, tx, tenantID, connectionID)
+}
+
+// SessionBegan implements [authn.Connections]. A user whose sign-in does not end with a session joins
+// no group.
+func (s *Service) SessionBegan(ctx context.Context, tenantID, connectionID, userID string, groups []string) error {
+	c, err := s.Connections.Get(ctx, tenantID, connectionID)
+	if errors.Is(err, federation.ErrNotFound) { // deleted meanwhile
+		return nil
+	}
+	if err == nil {
+		err = s.joinGroups(ctx, tenantID, c, userID, groups)
+	}
+	return err
+}
+
 // joinGroups makes a user a member of those groups of the connection's mapping whose values the
-// provider has sent, and of no others of the mapping. Groups that the mapping does not name are not
+// provider has sent at the sign-in, groupIDs, and of no others of the mapping. Groups that the mapping does not name are not
 // changed.
-func (s *Service) joinGroups(ctx context.Context, tenantID string, c federation.Connection, u federation.User, userID string) error {
+func (s *Service) joinGroups(ctx context.Context, tenantID string, c federation.Connection, userID string, groupIDs []string) error {
 	ctx = authority.Without(ctx) // an administrator with the rights has decided on the mapping
 	var done []string
 	for _, rule := range c.GroupMapping {
@@ -27,7 +46,7 @@ func (s *Service) joinGroups(ctx context.Context, tenantID string, c federation.
 		if err != nil && !errors.Is(err, identity.ErrMemberNotFound) && !errors.Is(err, identity.ErrGroupNotFound) {
 			return fmt.Errorf("groups of a federated user: %w", err)
 		}
-		switch wanted := slices.Contains(u.GroupIDs, rule.GroupID); {
+		switch wanted := slices.Contains(groupIDs, rule.GroupID); {
 		case wanted && !member:
 			_, err = s.Groups.AddMembers(ctx, tenantID, rule.GroupID, []string{userID}, "")
 		case !wanted && member:

@@ -120,7 +120,7 @@ func (m *members) signIn(ctx context.Context, c federation.Connection, values ..
 	m.Helper()
 	u, _, err := c.User(map[string]any{"sub": "1", "groups": values})
 	m.must(err)
-	return m.joinGroups(ctx, tenant, c, u, m.user.ID)
+	return m.joinGroups(ctx, tenant, c, m.user.ID, u.GroupIDs)
 }
 
 // want fails the test unless the user is a member of some groups among all.

@@ -58,12 +58,12 @@ func (s *Service) Metadata(ctx context.Context, t federation.Tenant, slug string
 }
 
 // beginSAML begins a sign-in at a SAML identity provider.
-func (s *Service) beginSAML(ctx context.Context, t federation.Tenant, c federation.Connection) (b Begun, p serviceprovider.Pending, err error) {
+func (s *Service) beginSAML(ctx context.Context, t federation.Tenant, c federation.Connection, d Demands) (b Begun, p serviceprovider.Pending, err error) {
 	provider, err := s.serviceProvider(ctx, t, c)
 	if err != nil {
 		return Begun{}, p, err
 	}
-	message, p, err := provider.Begin(serviceprovider.Request{}, s.now())
+	message, p, err := provider.Begin(serviceprovider.Request{ForceAuthn: d.Fresh || d.MaxAge != nil}, s.now())
 	return Begun{URL: message.URL, Form: message.Form, State: p.RelayState}, p, err
 }
 
@@ -110,7 +110,7 @@ func (s *Service) finishSAML(ctx context.Context, t federation.Tenant, c federat
 	}
 	subject, problem := subjectOf(provider, i.Subject)
 	received := statement{
-		Subject: subject, Claims: maps.Clone(i.Attributes), ACR: []string{i.AuthnContext},
+		Subject: subject, Claims: maps.Clone(i.Attributes), ACR: []string{i.AuthnContext}, AuthTime: i.AuthnInstant,
 		SessionID: i.SessionIndex, Hint: string(hint), Warnings: nameWarnings(i.Subject),
 	}
 	received.Claims[formatOf(i.Subject)] = []string{i.Subject.Value}

@@ -74,7 +74,10 @@ func (c connections) Refresh(ctx context.Context, tenantID, connectionID string)
 }
 
 // accounts record the sign-ins and links.
-type accounts struct{ *partner }
+type accounts struct {
+	Accounts
+	*partner
+}
 
 func (a accounts) SignInFederated(_ context.Context, _ authn.Tenant, s authn.Assertion, _ authn.Device) (authn.Result, error) {
 	a.assertions = append(a.assertions, s)
@@ -128,7 +131,7 @@ func withPartner(t *testing.T, test func(p *partner)) {
 			key, err := seal.NewKey(bytes.Repeat([]byte{1}, seal.KeySize))
 			p.must(err)
 			p.Service = New(Config{
-				DB: db, Seal: key, Connections: connections{nil, p}, Accounts: accounts{p}, Keys: serviceKeys{p},
+				DB: db, Seal: key, Connections: connections{nil, p}, Accounts: accounts{partner: p}, Keys: serviceKeys{p},
 				Clock: func() time.Time { return p.now }, Logger: slog.New(slog.NewTextHandler(&p.log, nil)),
 			})
 			test(p)
@@ -234,6 +237,33 @@ func TestSAMLResponseOfAnother(t *testing.T) {
 		p.now = p.now.Add(For)
 		if _, err := p.complete(b.Secret, p.idp.Respond(p, r, samltest.Response{})); !errors.Is(err, ErrExpired) {
 			p.Errorf("after the lifetime: %v", err)
+		}
+	})
+}
+
+// The session is as old as the authentication, unless the application demands a new one.
+func TestSAMLAuthTime(t *testing.T) {
+	withPartner(t, func(p *partner) {
+		old := samltest.Response{Age: time.Hour}
+		b, r := p.begin(Request{})
+		_, err := p.complete(b.Secret, p.idp.Respond(p, r, old))
+		p.must(err)
+		if a := p.signedIn(); r.ForceAuthn || !a.AuthTime.Equal(p.now.Add(-time.Hour)) {
+			p.Errorf("%+v %v", r, a.AuthTime)
+		}
+		for _, d := range []Demands{{Fresh: true}, {MaxAge: new(time.Minute)}} {
+			b, r := p.begin(Request{Demands: d})
+			if !r.ForceAuthn {
+				p.Errorf("%+v: %+v", d, r)
+			}
+			_, err := p.complete(b.Secret, p.idp.Respond(p, r, old))
+			p.wantFailure("an old authentication", err, serviceprovider.Invalid, "new authentication")
+			b, r = p.begin(Request{Demands: d})
+			_, err = p.complete(b.Secret, p.idp.Respond(p, r, samltest.Response{}))
+			p.must(err)
+			if a := p.signedIn(); !a.AuthTime.Equal(p.now) {
+				p.Error(a.AuthTime)
+			}
 		}
 	})
 }

@@ -55,6 +55,8 @@ type Connections interface {
 type Accounts interface {
 	SignInFederated(ctx context.Context, t authn.Tenant, a authn.Assertion, d authn.Device) (authn.Result, error)
 	Link(ctx context.Context, i external.Identity) error
+	SessionAtProvider(ctx context.Context, tenantID, sessionID string) (external.Session, error)
+	EndAtProvider(ctx context.Context, tenantID string, at authn.AtProvider, also func(ctx context.Context, tx *sqldb.Tx) error) error
 }
 
 // Groups is the part of [identity.Directory] that the package uses.
@@ -113,11 +115,20 @@ type pending struct {
 	TestID       string                   `json:"test_id,omitzero"`
 }
 
+// begun returns the time at which the sign-in began; zero if the provider began it.
+func (p pending) begun() time.Time {
+	if p.SAML != nil {
+		return p.SAML.Begun
+	}
+	return p.Party.Begun
+}
+
 // Request describes a sign-in.
 type Request struct {
 	Slug      string // of the connection
 	Next      string // the path to which the user returns
 	LoginHint string // the address of the user, if it is known
+	Demands   Demands
 	SessionID string // in which a link begins; empty: a sign-in begins
 }
 
@@ -139,16 +150,16 @@ func (s *Service) Begin(ctx context.Context, t federation.Tenant, r Request) (Be
 	if err != nil {
 		return Begun{}, err
 	}
-	b, err := s.begin(ctx, t, c, pending{Next: r.Next, SessionID: r.SessionID}, relyingparty.Request{LoginHint: r.LoginHint})
+	b, err := s.begin(ctx, t, c, pending{Next: r.Next, SessionID: r.SessionID}, r.LoginHint, r.Demands)
 	return b, s.logged(ctx, c, err)
 }
 
-func (s *Service) begin(ctx context.Context, t federation.Tenant, c federation.Connection, p pending, r relyingparty.Request) (b Begun, err error) {
+func (s *Service) begin(ctx context.Context, t federation.Tenant, c federation.Connection, p pending, loginHint string, d Demands) (b Begun, err error) {
 	if c.Kind == federation.SAML {
 		p.SAML = new(serviceprovider.Pending)
-		b, *p.SAML, err = s.beginSAML(ctx, t, c)
+		b, *p.SAML, err = s.beginSAML(ctx, t, c, d)
 	} else {
-		b, p.Party, err = s.beginOpenID(ctx, t, c, r)
+		b, p.Party, err = s.beginOpenID(ctx, t, c, loginHint, d)
 	}
 	if err != nil {
 		return Begun{}, failing(err)
@@ -159,12 +170,16 @@ func (s *Service) begin(ctx context.Context, t federation.Tenant, c federation.C
 }
 
 // beginOpenID begins a sign-in at a connection of any kind but SAML.
-func (s *Service) beginOpenID(ctx context.Context, t federation.Tenant, c federation.Connection, r relyingparty.Request) (b Begun, p relyingparty.Pending, err error) {
+func (s *Service) beginOpenID(ctx context.Context, t federation.Tenant, c federation.Connection, loginHint string, d Demands) (b Begun, p relyingparty.Pending, err error) {
 	provider, err := s.Connections.Provider(c)
 	if err != nil {
 		return Begun{}, p, err
 	}
-	r.RedirectURI = c.URLs(t).Callback
+	r, err := s.request(ctx, c, provider, d)
+	if err != nil {
+		return Begun{}, p, err
+	}
+	r.RedirectURI, r.LoginHint = c.URLs(t).Callback, loginHint
 	b.URL, p, err = s.Providers.Begin(ctx, provider, r)
 	b.State = p.State
 	return b, p, err
@@ -211,10 +226,9 @@ func (s *Service) Complete(ctx context.Context, t authn.Tenant, a Answer, d auth
 	if err != nil {
 		return Outcome{Next: p.Next}, err
 	}
-	r, err := s.Accounts.SignInFederated(ctx, t, assertion(c, i, user, p.Next), d)
-	if err == nil && r.Status != authn.LinkRequired {
-		err = s.joinGroups(ctx, t.ID, c, user, r.User.ID)
-	}
+	proved := assertion(c, i, user, p.Next)
+	proved.AuthTime = authTime(i.AuthTime, p.begun(), s.now())
+	r, err := s.Accounts.SignInFederated(ctx, t, proved, d)
 	return Outcome{Next: p.Next, Result: &r}, err
 }
 
@@ -259,6 +273,7 @@ type statement struct {
 	Subject  string         // the key of links
 	Claims   map[string]any // for the mappings of the connection
 	AMR, ACR []string       // methods and contexts of the authentication
+	AuthTime time.Time      // of the authentication; zero: not stated
 	// SessionID and Hint are ProviderID and Hint of [external.Session].
 	SessionID, Hint string
 	Warnings        []claims.Warning // for the report of a test
@@ -280,7 +295,7 @@ func (s *Service) finishOpenID(ctx context.Context, c federation.Connection, p r
 		return statement{}, err
 	}
 	i, err := s.Providers.Finish(ctx, provider, p, answer)
-	return statement{Subject: i.Subject, Claims: i.Claims, AMR: i.AMR, ACR: []string{i.ACR}, SessionID: i.SessionID, Hint: i.IDToken}, err
+	return statement{Subject: i.Subject, Claims: i.Claims, AMR: i.AMR, ACR: []string{i.ACR}, AuthTime: i.AuthTime, SessionID: i.SessionID, Hint: i.IDToken}, err
 }
 
 // CompleteLink links the identity in the answer of a provider with the user of the session in which
@@ -313,7 +328,7 @@ func assertion(c federation.Connection, i statement, u federation.User, next str
 		Email: u.Email, EmailVerified: u.EmailVerified, Profile: profile(u.Profile),
 		SecondFactor: c.SecondFactor == federation.AcceptSecondFactor && secondFactor(i.AMR, i.ACR...),
 		ProviderID:   i.SessionID, Hint: i.Hint,
-		Provision: c.JITProvisioning, Link: authn.LinkPolicy(c.LinkPolicy), Next: next,
+		Provision: c.JITProvisioning, Link: authn.LinkPolicy(c.LinkPolicy), Groups: u.GroupIDs, Next: next,
 	}
 }
 

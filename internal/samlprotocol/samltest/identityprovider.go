@@ -97,7 +97,8 @@ type Response struct {
 	Attributes map[string][]string
 	Context    string // class of the authentication
 	Session    string
-	Status     string // the second status code of a failure
+	Age        time.Duration // since the user authenticated
+	Status     string        // the second status code of a failure
 	// InResponseTo replaces the ID of the request; "-": none.
 	InResponseTo string
 	AssertionID  string
@@ -142,7 +143,7 @@ func (p *IdentityProvider) Respond(t testing.TB, to Request, r Response) url.Val
 		fmt.Sprintf(`<saml:Conditions NotBefore="%s" NotOnOrAfter="%s"><saml:AudienceRestriction><saml:Audience>%s</saml:Audience></saml:AudienceRestriction></saml:Conditions>`,
 			at(-time.Minute), at(10*time.Minute), e(audience)) +
 		fmt.Sprintf(`<saml:AuthnStatement AuthnInstant="%s" SessionIndex="%s"><saml:AuthnContext><saml:AuthnContextClassRef>%s</saml:AuthnContextClassRef></saml:AuthnContext></saml:AuthnStatement>`,
-			at(0), e(cmp.Or(r.Session, "s1")), e(cmp.Or(r.Context, "urn:oasis:names:tc:SAML:2.0:ac:classes:Password"))) +
+			at(-r.Age), e(cmp.Or(r.Session, "s1")), e(cmp.Or(r.Context, "urn:oasis:names:tc:SAML:2.0:ac:classes:Password"))) +
 		`<saml:AttributeStatement>` + attributes.String() + `</saml:AttributeStatement></saml:Assertion>`
 	status := `<samlp:StatusCode Value="urn:oasis:names:tc:SAML:2.0:status:Success"/>`
 	if r.Status != "" {

@@ -1,0 +1,95 @@
+package account
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+
+	"stonetown/api/web"
+	"stonetown/identity/federation"
+	"stonetown/identity/federation/relyingparty"
+	"stonetown/identity/federation/signin"
+	"stonetown/internal/document"
+	"stonetown/oauth/protocol"
+)
+
+const (
+	// signedOutPage is the page after a sign-out without another destination.
+	signedOutPage = "/auth/sign-in?done=out"
+	// maxDestination bounds the destination of a sign-out, in bytes. It can have an ID token.
+	maxDestination = 8 << 10
+)
+
+// BeginFederationLogout begins to sign the user out at the provider at which the session began.
+func (h *Handlers) BeginFederationLogout(ctx context.Context, request BeginFederationLogoutRequestObject) (BeginFederationLogoutResponseObject, error) {
+	info := web.InfoOf(ctx)
+	current, err := h.owner(ctx, info)
+	if err != nil {
+		return nil, err
+	}
+	next := cmp.Or(request.Body.RedirectTo, signedOutPage)
+	if len(next) > maxDestination || !web.IsLocalPath(next) {
+		return nil, web.ValidationFailed(web.FieldError{Field: "redirect_to", Code: "invalid", Message: "redirect_to must be a path on this host, of at most 8,192 bytes"})
+	}
+	begun, err := h.Federation.BeginLogout(ctx, federationTenant(info), current.ID, next)
+	if err != nil {
+		return nil, err
+	}
+	if begun.URL != "" {
+		info.SetFederationCookie(begun.State, begun.Secret, false, signin.For)
+	}
+	body := FederationLogoutBegun{Meta: meta(info)}
+	body.Data.RedirectTo = document.OrNull(begun.URL)
+	return BeginFederationLogout200JSONResponse{Body: body}, nil
+}
+
+// VisitFinishFederationLogoutResponse implements [FinishFederationLogoutResponseObject].
+func (to toProvider) VisitFinishFederationLogoutResponse(w http.ResponseWriter) error {
+	return to.VisitStartFederationResponse(w)
+}
+
+// FinishFederationLogout redirects a browser that comes back from a sign-out at a provider.
+func (h *Handlers) FinishFederationLogout(ctx context.Context, request FinishFederationLogoutRequestObject) (FinishFederationLogoutResponseObject, error) {
+	info := web.InfoOf(ctx)
+	secret, _ := info.TakeFederationCookie(request.Params.State)
+	next, err := h.Federation.FinishLogout(ctx, info.Tenant.ID, request.Slug, request.Params.State, secret)
+	if errors.Is(err, signin.ErrExpired) {
+		next, err = signedOutPage, nil
+	}
+	return toProvider{URL: next}, err
+}
+
+// maxLogoutForm bounds the body of a request with a logout token, in bytes.
+const maxLogoutForm = 128 << 10
+
+// ReceiveLogoutToken ends the sessions that a logout token names. Its errors are those of OAuth
+// (Back-Channel Logout 1.0 §2.8).
+func (h *Handlers) ReceiveLogoutToken(ctx context.Context, request ReceiveLogoutTokenRequestObject) (ReceiveLogoutTokenResponseObject, error) {
+	invalid := func(message string) error {
+		return &web.Error{Status: http.StatusBadRequest, Code: string(protocol.InvalidRequest), Message: message}
+	}
+	body, err := io.ReadAll(io.LimitReader(request.Body, maxLogoutForm+1))
+	if err != nil {
+		return nil, web.BodyError(err)
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil || len(body) > maxLogoutForm || len(form["logout_token"]) != 1 {
+		return nil, invalid("the body must be a form of at most 128 KiB with one logout_token")
+	}
+	err = h.Federation.EndByToken(ctx, web.InfoOf(ctx).Tenant.ID, request.Slug, form.Get("logout_token"))
+	failed, ok := errors.AsType[*signin.Failure](err)
+	switch {
+	case ok && failed.Reason == string(relyingparty.Stale):
+		err = invalid("the logout token was used before")
+	case ok && (failed.Reason == string(relyingparty.Unavailable) || failed.Reason == string(relyingparty.Unreachable)):
+		err = invalid("the logout token cannot be verified: the keys of the provider cannot be read")
+	case ok:
+		err = invalid("the logout token is not valid")
+	case errors.Is(err, federation.ErrNotFound):
+		err = &web.Error{Status: http.StatusNotFound, Code: "connection_not_found", Message: federation.ErrNotFound.Error()}
+	}
+	return ReceiveLogoutToken200Response{Headers: ReceiveLogoutToken200ResponseHeaders{CacheControl: "no-store"}}, err
+}
