@@ -31,6 +31,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"demands_of_applications_reach_the_provider":               federatedDemands,
 	"a_sign_in_that_waits_ends_with_its_connection":            federatedSteps,
 	"an_identity_is_unlinked_after_a_recent_sign_in":           unlinkingWithoutFactors,
+	"an_application_names_a_connection":                        namedConnection,
 	"a_sign_out_leads_through_the_provider":                    federatedLogout,
 	"logout_tokens_end_sessions":                               logoutTokens,
 	"a_user_signs_in_by_saml":                                  samlSignIn,

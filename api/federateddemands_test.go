@@ -142,3 +142,64 @@ func unlinkingWithoutFactors(t *testing.T, w *world, c *client) {
 	a := me.want(t, 401, "insufficient_user_authentication", "DELETE", identitiesPath+"/con_github", nil)
 	equal(t, "details", a.details()["sign_in_required"], true)
 }
+
+// namedConnection leads a user straight to the connection that an authorization request names.
+func namedConnection(t *testing.T, w *world, c *client) {
+	w.ahead.Store(0) // both clocks count here
+	p := newOpenID(t, w)
+	path, _ := staff(t, c, p, nil)
+	app := newParty(t, c, nil)
+	at := func(changes url.Values) (answer, *url.URL) {
+		t.Helper()
+		return app.ask(t, merged(url.Values{"connection": {"staff"}}, changes))
+	}
+	const start = "/api/v1/auth/federation/staff/start"
+	a, to := at(url.Values{"login_hint": {"ann@example.org"}})
+	equal(t, "straight", []any{a.status, to.Path, to.Query().Get("login_hint")}, []any{302, start, "ann@example.org"})
+	b := c.start(t, "staff", "?"+to.RawQuery)
+	claims := object{"sub": "1", "email": "ann@example.org", "email_verified": true}
+	d := c.with("").want(t, 200, "", "POST", authPath+"/federation/complete", b.complete("staff", p.signIn(t, b.request, claims))).data()
+	app.session = d["session_token"].(string)
+	_, to = app.browse(t, d["redirect_to"].(string))
+	equal(t, "back", []any{to.Path, to.Query().Get("code") != ""}, []any{"/cb", true})
+	_, to = at(nil)
+	equal(t, "the session suffices", to.Path, "/cb")
+	_, to = at(url.Values{"prompt": {"login"}})
+	equal(t, "again", to.Path, start)
+	_, to = at(url.Values{"prompt": {"create"}})
+	equal(t, "an account", to.Path, "/auth/sign-up")
+
+	// A provider that does not satisfy the request is not asked in a circle.
+	_, to = at(url.Values{"max_age": {"0"}})
+	equal(t, "max_age", to.Path, start)
+	flow := to.Query().Get("next")
+	app.session = p.enters(t, c, with(claims, object{"auth_time": w.now().Add(-time.Hour).Unix()}))
+	_, to = app.browse(t, flow)
+	equal(t, "no circle", to.Path, "/auth/sign-in")
+	app.session = ""
+	_, to = app.browse(t, flow)
+	equal(t, "without a session", to.Path, start)
+
+	// Not at a connection at which the user cannot sign in.
+	_, to = at(url.Values{"prompt": {"none"}})
+	equal(t, "prompt=none", to.Query().Get("error"), "login_required")
+	for _, bad := range []string{"../x", "A", "a b", long(64)} {
+		_, to = at(url.Values{"connection": {bad}})
+		equal(t, bad, to.Query().Get("error"), "invalid_request")
+	}
+	_, to = at(url.Values{"connection": {"staff", "staff"}})
+	equal(t, "repeated", to.Query().Get("error"), "invalid_request")
+	c.want(t, 200, "", "POST", path+"/disable", nil)
+	for slug, status := range map[string]int{"staff": 403, "none": 404} {
+		_, to = at(url.Values{"connection": {slug}})
+		page := c.visit(t, "GET", to.RequestURI(), nil, nil)
+		back := "/auth/sign-in?next=" + url.QueryEscape(to.Query().Get("next"))
+		equal(t, slug, []any{page.status, strings.Contains(page.html, strings.ReplaceAll(back, "&", "&amp;"))}, []any{status, true})
+	}
+}
+
+// merged returns values with others instead.
+func merged(values, others url.Values) url.Values {
+	maps.Copy(values, others)
+	return values
+}

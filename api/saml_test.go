@@ -209,6 +209,17 @@ func samlSignOn(t *testing.T, w *world, c *client) {
 	equal(t, "by a form", []any{a.status, to.Path}, []any{303, "/oauth2/authorize/resume"})
 	a, _ = p.browse(t, to.String())
 	second := p.accept(t, a)
+	// A form of this site has them at once.
+	message, pending, err := func() (serviceprovider.Message, serviceprovider.Pending, error) {
+		sp := *p.sp
+		sp.IdentityProvider.SingleSignOn = slices.DeleteFunc(slices.Clone(sp.IdentityProvider.SingleSignOn), func(s serviceprovider.Service) bool { return s.Binding != serviceprovider.Post })
+		return sp.Begin(serviceprovider.Request{}, w.now())
+	}()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.pending = pending
+	p.accept(t, p.send(t, "POST", "/saml/idp/sso", http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Cookie": {"__Host-sid=" + p.session}}, []byte(message.Form.Encode())))
 	equal(t, "again", []any{second.Subject, second.SessionIndex}, []any{first.Subject, first.SessionIndex})
 	equal(t, "in use", c.want(t, 200, "", "GET", appsPath+"/"+p.app["id"].(string), nil).data()["can_delete"], false)
 	c.want(t, 409, "application_has_active_sessions", "DELETE", appsPath+"/"+p.app["id"].(string), nil)

@@ -230,7 +230,11 @@ func (s *Server) compose(c Config) (err error) {
 	if err != nil {
 		return err
 	}
-	providers, err := relyingparty.New(relyingparty.Config{Client: c.Outbound, Clock: c.Clock, Log: c.Logger})
+	measured, err := newFederationMetrics(c.Metrics)
+	if err != nil {
+		return err
+	}
+	providers, err := relyingparty.New(relyingparty.Config{Client: c.Outbound, Clock: c.Clock, Log: c.Logger, Observe: measured.request})
 	if err != nil {
 		return err
 	}
@@ -240,7 +244,7 @@ func (s *Server) compose(c Config) (err error) {
 	})
 	signIns := signin.New(signin.Config{
 		DB: s.DB, Seal: c.MasterKey, Connections: s.Connections, Accounts: s.Authn, Groups: s.Users, Providers: providers,
-		Keys: serviceProviderKeys{samlKeys}, Clock: c.Clock, Logger: c.Logger,
+		Keys: serviceProviderKeys{samlKeys}, Observe: measured.signIn, Clock: c.Clock, Logger: c.Logger,
 	})
 	s.Authn.UseConnections(signIns)
 	accounts := &users{Users: s.Users, Sessions: s.Authn}

@@ -123,12 +123,15 @@ func (h *Handlers) proceed(w http.ResponseWriter, r *http.Request, requestID str
 				return
 			}
 		}
-		query := url.Values{"next": {protocol.ResumePath + "?flow=" + url.QueryEscape(requestID)}}
-		if todo.storesAnswer {
+		query, hint := url.Values{"next": {protocol.ResumePath + "?flow=" + url.QueryEscape(requestID)}}, "email"
+		switch {
+		case todo.storesAnswer:
 			query = url.Values{"flow": {requestID}}
+		case todo.atConnection:
+			todo.page, hint = "/api/v1/auth/federation/"+url.PathEscape(request.Connection)+"/start", "login_hint"
 		}
 		if request.LoginHint != "" {
-			query.Set("email", request.LoginHint)
+			query.Set(hint, request.LoginHint)
 		}
 		redirect(w, r, todo.page, query)
 	}
@@ -139,6 +142,7 @@ type step struct {
 	page         string // of the step; empty: there is none
 	refusal      string // the error if the user must not be asked (prompt=none)
 	storesAnswer bool   // the page stores an answer, instead of only redirecting back
+	atConnection bool   // the user signs in at the connection of the request, instead of on the page
 }
 
 // authenticate returns the step that the authentication of a request requires.
@@ -154,11 +158,14 @@ func (h *Handlers) authenticate(ctx context.Context, requestID string, pending a
 	again = again || another && !chosen || signedIn && request.MaxAge >= 0 && !fresh && time.Since(current.AuthTime) > time.Duration(request.MaxAge)*time.Second
 	switch {
 	case !signedIn || again:
-		page := "/auth/sign-in"
+		todo := step{page: "/auth/sign-in", refusal: protocol.LoginRequired}
 		if request.Prompts("create") {
-			page = "/auth/sign-up"
+			todo.page = "/auth/sign-up"
+		} else {
+			// A provider whose answer does not suffice must not be asked again and again.
+			todo.atConnection = request.Connection != "" && !chosen
 		}
-		return step{page: page, refusal: protocol.LoginRequired}, nil
+		return todo, nil
 	case another:
 		return step{}, request.Refusal(protocol.LoginRequired, "the signed-in user is not the user that id_token_hint names")
 	case request.Prompts("select_account") && !chosen && pending.Answer.SessionID != current.ID:

@@ -27,7 +27,8 @@ type Request struct {
 	AAL2        bool     `json:"aal2,omitempty"`    // a recent second factor is preferred
 	StepUp      bool     `json:"step_up,omitempty"` // a recent second factor is required, see assurance
 	LoginHint   string   `json:"login_hint,omitempty"`
-	UserID      string   `json:"user,omitempty"` // of the ID token that was given as a hint
+	Connection  string   `json:"connection,omitempty"` // slug of the federation connection at which a user signs in
+	UserID      string   `json:"user,omitempty"`       // of the ID token that was given as a hint
 	Audience    string   `json:"audience"`
 	// ResponseMode is how the response reaches the application: empty for the query of its
 	// redirect URI, or [FormPost].

@@ -43,10 +43,14 @@ const maxState = 2048 // bytes
 // sha256Pattern matches a SHA-256 in base64url.
 var sha256Pattern = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 
+// slugPattern matches the slugs of federation connections. Whether there is one is not validated: the
+// user is told, and can sign in another way.
+var slugPattern = regexp.MustCompile(`^[a-z0-9-]{1,63}$`)
+
 // singleParameters are the parameters that must not be repeated.
 var singleParameters = []string{
 	"response_type", "client_id", "redirect_uri", "scope", "state", "code_challenge", "code_challenge_method", "nonce", "prompt", "max_age",
-	"acr_values", "login_hint", "id_token_hint", "response_mode", "audience", "request", "dpop_jkt",
+	"acr_values", "login_hint", "id_token_hint", "response_mode", "audience", "request", "dpop_jkt", "connection",
 }
 
 // ResponseModes are the supported values of response_mode.
@@ -61,7 +65,7 @@ func parse(f facts) (r Request, p requested) {
 	params := f.params
 	r = Request{
 		ClientID: f.app.ClientID, RedirectURI: params.Get("redirect_uri"), Challenge: params.Get("code_challenge"), Thumbprint: params.Get("dpop_jkt"),
-		Nonce: params.Get("nonce"), Prompt: strings.Fields(params.Get("prompt")), MaxAge: -1, LoginHint: params.Get("login_hint"), UserID: f.hint.userID,
+		Nonce: params.Get("nonce"), Prompt: strings.Fields(params.Get("prompt")), MaxAge: -1, LoginHint: params.Get("login_hint"), Connection: params.Get("connection"), UserID: f.hint.userID,
 	}
 	if mode := params.Get("response_mode"); mode == FormPost {
 		r.ResponseMode = mode
@@ -149,6 +153,9 @@ var requestRules = slices.Concat(
 		}},
 		{protocol.InvalidRequest, "dpop_jkt must be a thumbprint of 43 characters (RFC 9449)", func(f facts, r Request, _ requested) bool {
 			return f.params.Has("dpop_jkt") && !sha256Pattern.MatchString(r.Thumbprint)
+		}},
+		{protocol.InvalidRequest, "connection is not a slug", func(_ facts, r Request, _ requested) bool {
+			return r.Connection != "" && !slugPattern.MatchString(r.Connection)
 		}},
 		{protocol.InvalidScope, "scope is malformed", func(_ facts, _ Request, p requested) bool {
 			return p.scopesErr != nil

@@ -64,6 +64,7 @@ func TestRequestRules(t *testing.T) {
 		{"plain PKCE", []func(*facts){set("code_challenge_method", "plain")}, "invalid_request: PKCE is required: code_challenge_method S256 and a code_challenge of 43 characters (RFC 7636)"},
 		{"PKCE by choice, malformed", []func(*facts){set("code_challenge", "x"), func(f *facts) { f.app.RequirePKCE = false }}, "invalid_request: PKCE is required: code_challenge_method S256 and a code_challenge of 43 characters (RFC 7636)"},
 		{"short thumbprint", []func(*facts){set("dpop_jkt", "x")}, "invalid_request: dpop_jkt must be a thumbprint of 43 characters (RFC 9449)"},
+		{"connection with a path", []func(*facts){set("connection", "../x")}, "invalid_request: connection is not a slug"},
 		{"malformed scope", []func(*facts){set("scope", `a"b`)}, "invalid_scope: scope is malformed"},
 		{"prompt none and login", []func(*facts){set("prompt", "none login")}, "invalid_request: prompt none cannot be combined with other values"},
 		{"hint of another application", []func(*facts){func(f *facts) { f.hint = hint{given: true} }}, "invalid_request: id_token_hint was not issued to this application"},
@@ -105,7 +106,7 @@ func TestRequestRules(t *testing.T) {
 func TestRequestRulesHaveAnOrder(t *testing.T) {
 	f, last := website(), len(requestRules)
 	for _, change := range []func(*facts){
-		set("audience", "x"), set("scope", "admin"), set("max_age", "x"), set("prompt", "x"), func(f *facts) { f.hint = hint{given: true} }, set("dpop_jkt", "x"),
+		set("audience", "x"), set("scope", "admin"), set("max_age", "x"), set("prompt", "x"), func(f *facts) { f.hint = hint{given: true} }, set("connection", "X"), set("dpop_jkt", "x"),
 		set("code_challenge", "x"), set("state"), set("response_mode", "x"), set("response_type", "token"), set("request", "x"),
 		func(f *facts) { f.app.State = client.Disabled }, set("nonce", "\xff"), set("login_hint", "a", "b"), set("state", "\n"),
 	} {

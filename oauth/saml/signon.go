@@ -45,7 +45,10 @@ func (s *Service) Read(ctx context.Context, tenant protocol.Tenant, m samlprotoc
 	return r, nil
 }
 
-var errDisabled = &authorization.PageError{Description: "the application is disabled"}
+var (
+	errDisabled    = &authorization.PageError{Description: "the application is disabled"}
+	errNotLaunched = &authorization.PageError{Description: "a sign-in to this application must start at the application"}
+)
 
 // request returns the authorization request for a request of an application.
 func request(app client.Application, asked identityprovider.Request) authorization.Request {
@@ -83,7 +86,7 @@ func (s *Service) Launch(ctx context.Context, tenant protocol.Tenant, applicatio
 	case app.State != client.Enabled:
 		return authorization.Request{}, errDisabled
 	case !app.ServiceProvider.AllowIDPInitiated:
-		return authorization.Request{}, &authorization.PageError{Description: "a sign-in to this application must start at the application"}
+		return authorization.Request{}, errNotLaunched
 	case len(relayState) > samlprotocol.MaxRelayState:
 		return authorization.Request{}, &authorization.PageError{Description: "RelayState is too long"}
 	}
@@ -105,8 +108,11 @@ func (s *Service) Respond(ctx context.Context, tenant protocol.Tenant, r authori
 	if err != nil {
 		return samlprotocol.Message{}, err
 	}
-	if app.State != client.Enabled || r.SAML.ID == "" && !app.ServiceProvider.AllowIDPInitiated { // by now
+	switch { // the application may have changed since the request
+	case app.State != client.Enabled:
 		return samlprotocol.Message{}, errDisabled
+	case r.SAML.ID == "" && !app.ServiceProvider.AllowIDPInitiated:
+		return samlprotocol.Message{}, errNotLaunched
 	}
 	user, err := s.Users.Person(ctx, tenant.ID, by.UserID)
 	if errors.Is(err, access.ErrUserGone) {

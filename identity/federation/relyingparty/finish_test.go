@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -233,6 +234,25 @@ func TestFresh(t *testing.T) {
 		if got != want {
 			t.Errorf("prompt is %q, want %q", got, want)
 		}
+	}
+}
+
+// TestObserve measures each request of a sign-in.
+func TestObserve(t *testing.T) {
+	p := newProvider(t)
+	s := p.service(nil, nil)
+	got := map[Step]int{}
+	s.observe = func(step Step, took time.Duration, err error) {
+		if took <= 0 || err != nil {
+			t.Errorf("%s: %v, %v", step, took, err)
+		}
+		got[step]++
+	}
+	if _, err := p.signIn(s, p.discovered()); err != nil {
+		t.Fatal(detail(err))
+	}
+	if want := map[Step]int{Discovery: 1, Token: 1, Keys: 1, Userinfo: 1}; !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 

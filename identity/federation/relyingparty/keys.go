@@ -14,7 +14,7 @@ const maxKeys = 100
 
 // fetchKeys returns the usable keys that a provider publishes.
 func (s *Service) fetchKeys(ctx context.Context, from string) (jwks.Set, error) {
-	text, err := s.fetch(ctx, from)
+	text, err := s.fetch(ctx, from, Keys)
 	if err != nil {
 		return nil, at(Keys, err)
 	}

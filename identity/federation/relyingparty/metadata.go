@@ -156,7 +156,7 @@ func (s *Service) fetchMetadata(ctx context.Context, from location) (m Metadata,
 	if err := s.CheckIssuer(strings.TrimSuffix(from.url, wellKnown)); err != nil {
 		return Metadata{}, err
 	}
-	text, err := s.fetch(ctx, from.url)
+	text, err := s.fetch(ctx, from.url, Discovery)
 	if err != nil {
 		return Metadata{}, at(Discovery, err)
 	}
@@ -182,13 +182,13 @@ func (s *Service) parseMetadata(document []byte, from location) (m Metadata, err
 	return m, nil
 }
 
-// fetch returns a JSON document.
-func (s *Service) fetch(ctx context.Context, from string) ([]byte, error) {
+// fetch returns a JSON document for a step.
+func (s *Service) fetch(ctx context.Context, from string, step Step) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
 	if err != nil {
 		return nil, &outbound.Error{Class: outbound.Invalid}
 	}
 	req.Header.Set("Accept", "application/json")
-	a, err := s.client.Do(req, maxDocument)
+	a, err := s.do(req, step)
 	return a.Body, err
 }

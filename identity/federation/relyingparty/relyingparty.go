@@ -56,6 +56,7 @@ import (
 	"cmp"
 	"errors"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"stonetown/internal/jwks"
@@ -82,6 +83,9 @@ type Config struct {
 	// Presets are the providers of the kinds. The default is [Presets]; tests replace the
 	// addresses in them.
 	Presets map[Kind]Preset
+	// Observe receives the step, the duration and the error of each request to a provider. The
+	// default ignores them.
+	Observe func(step Step, took time.Duration, err error)
 }
 
 // Service signs in at providers. It is safe for concurrent use.
@@ -89,6 +93,7 @@ type Service struct {
 	client   *outbound.Client
 	clock    func() time.Time
 	presets  map[Kind]Preset
+	observe  func(step Step, took time.Duration, err error)
 	metadata *documents[location, Metadata]
 	keys     *documents[string, jwks.Set]
 }
@@ -98,17 +103,28 @@ func New(config Config) (*Service, error) {
 	if config.Client == nil {
 		return nil, errors.New("relyingparty: a client is required")
 	}
-	s := &Service{client: config.Client, clock: config.Clock, presets: config.Presets}
+	s := &Service{client: config.Client, clock: config.Clock, presets: config.Presets, observe: config.Observe}
 	if s.clock == nil {
 		s.clock = time.Now
 	}
 	if s.presets == nil {
 		s.presets = Presets()
 	}
+	if s.observe == nil {
+		s.observe = func(Step, time.Duration, error) {}
+	}
 	log := cmp.Or(config.Log, slog.New(slog.DiscardHandler))
 	s.metadata = newDocuments(s.fetchMetadata, s.clock, log)
 	s.keys = newDocuments(s.fetchKeys, s.clock, log)
 	return s, nil
+}
+
+// do sends a request of a step to a provider.
+func (s *Service) do(req *http.Request, step Step) (outbound.Answer, error) {
+	began := time.Now()
+	a, err := s.client.Do(req, maxDocument)
+	s.observe(step, time.Since(began), err)
+	return a, err
 }
 
 // Provider is a provider as a tenant has configured it.

@@ -46,7 +46,7 @@ func (s *Service) redeem(ctx context.Context, p Provider, m Metadata, pending Pe
 		config.Endpoint.AuthStyle = oauth2.AuthStyleInHeader
 	}
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, &http.Client{
-		Transport:     transport{s.client},
+		Transport:     transport{s},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	})
 	token, err := config.Exchange(ctx, code, oauth2.VerifierOption(pending.Verifier))
@@ -81,7 +81,7 @@ func authMethod(p Provider, preset Preset, m Metadata, secret string) (string, e
 }
 
 // transport sends the requests of package oauth2 by package outbound.
-type transport struct{ client *outbound.Client }
+type transport struct{ service *Service }
 
 // RoundTrip implements [http.RoundTripper].
 func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -90,7 +90,7 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	req = req.Clone(req.Context())
 	req.Header.Set("Accept", "application/json") // GitHub answers with a form otherwise
-	a, err := t.client.Do(req, maxDocument)
+	a, err := t.service.do(req, Token)
 	var status *outbound.Error
 	if err != nil && (!errors.As(err, &status) || status.Class != outbound.Status) {
 		return nil, err

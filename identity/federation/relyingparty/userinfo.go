@@ -50,7 +50,7 @@ func (s *Service) call(ctx context.Context, to, accessToken, accept string) (out
 	}
 	req.Header.Set("Authorization", "Bearer "+accessToken)
 	req.Header.Set("Accept", accept)
-	return s.client.Do(req, maxDocument)
+	return s.do(req, Userinfo)
 }
 
 const githubMedia = "application/vnd.github+json"

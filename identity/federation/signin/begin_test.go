@@ -3,15 +3,20 @@ package signin
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"stonetown/identity/authn"
+	"stonetown/identity/external"
 	"stonetown/identity/federation"
 	"stonetown/identity/federation/relyingparty"
 	"stonetown/identity/onetime"
@@ -150,6 +155,49 @@ func TestDemands(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Starts and callbacks are observed with their outcome.
+func TestOutcomes(t *testing.T) {
+	withOne(t, func(t *testing.T, s *Service, o *one) {
+		var got []string
+		s.Observe = func(kind federation.Kind, outcome string) { got = append(got, string(kind)+" "+outcome) }
+		at := federation.Tenant{ID: tenant, BaseURL: "https://a.test"}
+		if _, err := s.Begin(t.Context(), at, Request{Slug: o.Slug}); err == nil {
+			t.Error("the provider cannot be reached")
+		}
+		o.provider = relyingparty.Provider{Kind: relyingparty.GitHub, ClientID: "id"}
+		o.Kind = federation.GitHub
+		b, err := s.Begin(t.Context(), at, Request{Slug: o.Slug})
+		if err != nil {
+			t.Fatal(err)
+		}
+		complete := func(secret string, q url.Values) {
+			t.Helper()
+			if _, err := s.Complete(t.Context(), authn.Tenant{ID: tenant, BaseURL: "https://a.test"}, Answer{Slug: o.Slug, Secret: secret, Parameters: q}, authn.Device{}); err == nil {
+				t.Error("there is no error")
+			}
+		}
+		complete("unknown", nil) // of no connection
+		complete(b.Secret, url.Values{"error": {"access_denied"}, "state": {b.State}})
+		b, err = s.Begin(t.Context(), at, Request{Slug: o.Slug})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.State = federation.Disabled
+		complete(b.Secret, nil)
+		want := []string{"social.google unreachable", "social.github started", "social.github access_denied", "social.github started", "social.github disabled"}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	})
+	for err, want := range map[error]string{
+		ErrExpired: "expired", ErrDisabled: "disabled", external.ErrTaken: "refused", fmt.Errorf("sign in: %w", authn.ErrNotProvisioned): "refused", errors.New("x"): "internal_error",
+	} {
+		if got := outcomeOf(err); got != want {
+			t.Errorf("%v: %s, want %s", err, got, want)
+		}
+	}
 }
 
 func TestAuthTime(t *testing.T) {

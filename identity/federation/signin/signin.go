@@ -66,7 +66,7 @@ type Groups interface {
 	Member(ctx context.Context, tenantID, groupID, userID string) (identity.Member, error)
 }
 
-// Config contains the dependencies of a service. All fields are required.
+// Config contains the dependencies of a service. All fields but Observe are required.
 type Config struct {
 	DB          *sqldb.DB
 	Seal        *seal.Key
@@ -75,8 +75,11 @@ type Config struct {
 	Groups      Groups
 	Providers   *relyingparty.Service
 	Keys        Keys
-	Clock       func() time.Time
-	Logger      *slog.Logger
+	// Observe receives the kind of the connection and the outcome of each start and each callback
+	// of a sign-in or a link: one of a fixed set of values. The default ignores them.
+	Observe func(kind federation.Kind, outcome string)
+	Clock   func() time.Time
+	Logger  *slog.Logger
 }
 
 // Service signs users in at connections. It is safe for concurrent use.
@@ -86,7 +89,12 @@ type Service struct {
 }
 
 // New returns a service. Its tables are [Migrations] and those of package onetime.
-func New(c Config) *Service { return &Service{c, onetime.NewStore(c.DB, c.Seal, c.Clock)} }
+func New(c Config) *Service {
+	if c.Observe == nil {
+		c.Observe = func(federation.Kind, string) {}
+	}
+	return &Service{c, onetime.NewStore(c.DB, c.Seal, c.Clock)}
+}
 
 func (s *Service) now() time.Time { return s.Clock().UTC().Truncate(time.Microsecond) }
 
@@ -151,6 +159,7 @@ func (s *Service) Begin(ctx context.Context, t federation.Tenant, r Request) (Be
 		return Begun{}, err
 	}
 	b, err := s.begin(ctx, t, c, pending{Next: r.Next, SessionID: r.SessionID}, r.LoginHint, r.Demands)
+	s.observed(c, outcomeStarted, err)
 	return b, s.logged(ctx, c, err)
 }
 
@@ -209,6 +218,7 @@ type Answer struct {
 func (s *Service) Complete(ctx context.Context, t authn.Tenant, a Answer, d authn.Device) (Outcome, error) {
 	p, c, err := s.take(ctx, t.ID, a, "")
 	if err != nil {
+		s.observed(c, outcomeAccepted, err)
 		return Outcome{Next: p.Next}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, completeFor)
@@ -220,6 +230,7 @@ func (s *Service) Complete(ctx context.Context, t authn.Tenant, a Answer, d auth
 		return Outcome{Test: &Test{ID: p.TestID, State: TestCompleted, Report: report}}, err
 	}
 	if err != nil {
+		s.observed(c, outcomeAccepted, err)
 		return Outcome{Next: p.Next}, s.logged(ctx, c, err)
 	}
 	user, _, err := c.User(i.Claims)
@@ -229,6 +240,7 @@ func (s *Service) Complete(ctx context.Context, t authn.Tenant, a Answer, d auth
 	proved := assertion(c, i, user, p.Next)
 	proved.AuthTime = authTime(i.AuthTime, p.begun(), s.now())
 	r, err := s.Accounts.SignInFederated(ctx, t, proved, d)
+	s.observed(c, outcomeAccepted, err)
 	return Outcome{Next: p.Next, Result: &r}, err
 }
 
@@ -301,8 +313,9 @@ func (s *Service) finishOpenID(ctx context.Context, c federation.Connection, p r
 // CompleteLink links the identity in the answer of a provider with the user of the session in which
 // the link began. It fails with [ErrExpired], [ErrDisabled] or [*Failure], or as
 // [authn.Service.Link] does.
-func (s *Service) CompleteLink(ctx context.Context, t federation.Tenant, a Answer, current session.Session) error {
+func (s *Service) CompleteLink(ctx context.Context, t federation.Tenant, a Answer, current session.Session) (err error) {
 	p, c, err := s.take(ctx, t.ID, a, current.ID)
+	defer func() { s.observed(c, outcomeAccepted, err) }()
 	if err != nil {
 		return err
 	}
