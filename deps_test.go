@@ -25,9 +25,9 @@ const order = `
 	internal/text < internal/samlprotocol;
 	internal/tracing < internal/outbound, internal/sqldb;
 	internal/id, internal/seal, internal/sqldb < internal/jobs;
-	internal/sqldb < internal/groupcommit;
+	internal/sqldb < internal/groupcommit, internal/rotation;
 	internal/groupcommit, internal/jobs < internal/eventlog, internal/idempotency, internal/notify, internal/ratelimit;
-	internal/document, internal/eventlog < internal/samlkeys;
+	internal/document, internal/eventlog, internal/rotation < internal/samlkeys;
 	internal/document, internal/fair, internal/geo, internal/jwks, internal/lease, internal/outbound, internal/text,
 	internal/idempotency, internal/notify, internal/ratelimit, internal/samlkeys < internal;
 

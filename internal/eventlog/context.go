@@ -10,6 +10,11 @@ func WithOrigin(ctx context.Context, origin func() Origin) context.Context {
 	return context.WithValue(ctx, originKey{}, origin)
 }
 
+// AsProduct returns the context of changes that the product makes without a caller.
+func AsProduct(ctx context.Context) context.Context {
+	return WithOrigin(ctx, func() Origin { return Origin{} })
+}
+
 // OriginOf returns the origin of changes in a context; zero for the product itself.
 func OriginOf(ctx context.Context) Origin {
 	if origin, ok := ctx.Value(originKey{}).(func() Origin); ok {

@@ -6,11 +6,11 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"time"
 
 	"stonetown/internal/eventlog"
+	"stonetown/internal/rotation"
 	"stonetown/internal/sqldb"
 )
 
@@ -132,57 +132,30 @@ func find(keys []Key, state State) *Key {
 	return &keys[i]
 }
 
-// errKeysChanged: another process changed the keys concurrently.
-var errKeysChanged = errors.New("the SAML keys were changed concurrently")
-
-// advance takes the steps of a plan, and returns the keys afterwards, without their private keys.
-// Processes may do so at once: the steps are written if the keys are still those of the plan,
-// and otherwise planned again. New keys are made before the transaction, because an RSA key
-// takes long.
+// advance takes the steps of a plan, and returns the keys afterwards, without their private keys. New
+// keys are made before the transaction, because an RSA key takes long.
 func (s *Store) advance(ctx context.Context, of owner, by plan, emergency bool) ([]Key, error) {
-	for {
-		before, err := selectKeys(ctx, s.DB, of)
-		if err != nil {
-			return nil, err
-		}
-		now := s.Clock().UTC().Truncate(time.Microsecond)
-		steps := by(before, now)
-		if len(steps) == 0 {
-			return before, nil
-		}
-		changed, err := s.take(of, before, steps, now)
-		if err != nil {
-			return nil, err
-		}
-		err = s.DB.Tx(ctx, func(tx *sqldb.Tx) error {
-			again, err := selectKeys(ctx, tx, of)
-			if err != nil {
-				return err
-			}
-			if !reflect.DeepEqual(before, again) {
-				return errKeysChanged
-			}
-			var b sqldb.Batch
+	keys, changed, err := rotation.Rows[Key]{
+		DB: s.DB, Clock: s.Clock,
+		Read: func(ctx context.Context, from rotation.Querier) ([]Key, error) { return selectKeys(ctx, from, of) },
+		Plan: func(keys []Key, now time.Time) ([]Key, error) { return s.take(of, keys, by(keys, now), now) },
+		Write: func(b *sqldb.Batch, before, changed []Key, _ time.Time) {
 			for _, key := range changed {
 				if key.State == Removed {
 					b.Queue(deleteKey, []any{of.tenantID, string(of.use), key.ID}, nil)
 				} else {
-					putKey(&b, of.tenantID, key)
+					putKey(b, of.tenantID, key)
 				}
 			}
 			if len(before) > 0 { // the first key is no rotation
-				eventlog.Append(&b, of.tenantID, rotated(ctx, emergency, changed))
+				eventlog.Append(b, of.tenantID, rotated(ctx, emergency, changed))
 			}
-			return tx.Send(ctx, &b)
-		})
-		switch {
-		case err == nil:
-			s.cache.Remove(of) // other processes follow within cacheFor
-			return selectKeys(ctx, s.DB, of)
-		case !errors.Is(err, errKeysChanged) && !sqldb.IsUniqueViolation(err):
-			return nil, err
-		}
+		},
+	}.Advance(ctx)
+	if changed {
+		s.cache.Remove(of) // other processes follow within cacheFor
 	}
+	return keys, err
 }
 
 // take returns the keys that steps change, as they are afterwards.
@@ -229,9 +202,4 @@ func (s *Store) RotateDue(ctx context.Context) error {
 		}
 	}
 	return errors.Join(failed...)
-}
-
-// asProduct returns the context of a change that the product makes without a caller.
-func asProduct(ctx context.Context) context.Context {
-	return eventlog.WithOrigin(ctx, func() eventlog.Origin { return eventlog.Origin{} })
 }

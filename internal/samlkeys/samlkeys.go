@@ -32,6 +32,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/sync/singleflight"
 
+	"stonetown/internal/eventlog"
 	"stonetown/internal/jobs"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
@@ -129,7 +130,7 @@ func (s *Store) Keys(ctx context.Context, tenantID string, use Use) ([]Key, erro
 func (s *Store) load(ctx context.Context, of owner) ([]Key, error) {
 	keys, err := selectKeys(ctx, s.DB, of)
 	if err == nil && len(keys) == 0 {
-		keys, err = s.advance(asProduct(ctx), of, due, false)
+		keys, err = s.advance(eventlog.AsProduct(ctx), of, due, false)
 	}
 	if err != nil {
 		return nil, err

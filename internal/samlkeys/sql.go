@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"stonetown/internal/rotation"
 	"stonetown/internal/sqldb"
 )
 
@@ -30,10 +31,7 @@ func putKey(b *sqldb.Batch, tenantID string, k Key) {
 }
 
 // selectKeys reads the keys of a tenant for a use, the active one first.
-func selectKeys(ctx context.Context, from interface {
-	Query(ctx context.Context, sql string, args ...any) (*sqldb.Rows, error)
-}, of owner,
-) (keys []Key, err error) {
+func selectKeys(ctx context.Context, from rotation.Querier, of owner) (keys []Key, err error) {
 	rows, err := from.Query(ctx, selectUse, of.tenantID, string(of.use))
 	if err != nil {
 		return nil, fmt.Errorf("read SAML keys: %w", err)

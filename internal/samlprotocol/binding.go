@@ -14,6 +14,8 @@ import (
 
 	"github.com/beevik/etree"
 	"github.com/crewjam/saml"
+
+	"stonetown/internal/text"
 )
 
 // The bindings of messages that are supported.
@@ -194,7 +196,7 @@ func ReadQuery(query string) (Received, error) {
 		return Received{}, err
 	}
 	if encoding := values.Get(encodingParam); encoding != "" && encoding != deflateEncoding {
-		return Received{}, Refused("the encoding is not supported: %s", Quote(encoding))
+		return Received{}, Refused("the encoding is not supported: %s", text.Quote(encoding))
 	}
 	param := responseParam
 	if raw.Has(requestParam) {
@@ -295,7 +297,7 @@ func (m Received) Open(root xml.Name, certificates []*x509.Certificate, now time
 // verify verifies the signature of a query.
 func (s querySignature) verify(certificates []*x509.Certificate, now time.Time) error {
 	if methods[s.method] == 0 {
-		return Refused("the message is not signed, or with an algorithm that is not accepted: %s", Quote(s.method))
+		return Refused("the message is not signed, or with an algorithm that is not accepted: %s", text.Quote(s.method))
 	}
 	raw, err := decodeBase64(s.value)
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 	"encoding/xml"
 
 	"github.com/beevik/etree"
+
+	"stonetown/internal/text"
 )
 
 // The algorithms of XML Encryption 1.1 that are accepted: RSA-OAEP, and AES. PKCS #1 v1.5 and
@@ -86,14 +88,14 @@ var ErrDecrypt = Refused("the encrypted assertion cannot be decrypted, or has no
 // content is not authenticated.
 func Decrypt(e *etree.Element, own []Key) ([]byte, error) {
 	var x encrypted
-	text, err := Write(Detach(e))
-	if err != nil || xml.Unmarshal(text, &x) != nil || len(x.Data) != 1 {
+	document, err := Write(Detach(e))
+	if err != nil || xml.Unmarshal(document, &x) != nil || len(x.Data) != 1 {
 		return nil, Refused("the encrypted element does not have one EncryptedData")
 	}
 	data := x.Data[0]
 	size := keySizes[data.Method.Name]
 	if size == 0 {
-		return nil, Refused("the algorithm of encryption is not accepted: %s", Quote(data.Method.Name))
+		return nil, Refused("the algorithm of encryption is not accepted: %s", text.Quote(data.Method.Name))
 	}
 	keys := append(data.Info.Keys, x.Keys...)
 	if len(keys) == 0 || len(keys) > maxEncryptedKeys {

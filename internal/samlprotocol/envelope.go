@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/crewjam/saml"
+
+	"stonetown/internal/text"
 )
 
 // Envelope is what messages have in common (SAML Core §3.2), as it is received. Members that may be
@@ -54,9 +56,9 @@ func (e Envelope) Check(from, destination string, signed bool, now time.Time) er
 	case err != nil || !SentWithin(at, now):
 		return Refused("the message was issued in the future, or has no time")
 	case e.Destination != destination && (e.Destination != "" || signed):
-		return Refused("Destination is %s, not %s", Quote(e.Destination), Quote(destination))
+		return Refused("Destination is %s, not %s", text.Quote(e.Destination), text.Quote(destination))
 	case !IsFrom(e.Issuers, from) && (len(e.Issuers) > 0 || signed):
-		return Refused("the issuer of the message is not %s", Quote(from))
+		return Refused("the issuer of the message is not %s", text.Quote(from))
 	}
 	return nil
 }
@@ -127,12 +129,12 @@ func (s Status) check() error {
 	if !ok {
 		class = Unavailable
 	}
-	detail := "the other side answers " + Quote(top.Value)
+	detail := "the other side answers " + text.Quote(top.Value)
 	if second != "" {
-		detail += ", " + Quote(second)
+		detail += ", " + text.Quote(second)
 	}
 	if message := strings.TrimSpace(s.Message); message != "" {
-		detail += ": " + Quote(message)
+		detail += ": " + text.Quote(message)
 	}
 	return Failed(class, "%s", detail)
 }

@@ -2,8 +2,6 @@ package samlprotocol
 
 import (
 	"fmt"
-	"strings"
-	"unicode"
 )
 
 // Class is the class of an error: what a person can do about it.
@@ -48,20 +46,3 @@ func Failed(class Class, format string, args ...any) *Error {
 
 // Refused returns the error of a message that violates the protocol.
 func Refused(format string, args ...any) *Error { return Failed(Invalid, format, args...) }
-
-const maxQuote = 200 // characters
-
-// Quote returns text of a message in quotation marks, without control characters and the rest of
-// a long text.
-func Quote(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) && r != unicode.ReplacementChar {
-			return r
-		}
-		return ' '
-	}, text)
-	if runes := []rune(text); len(runes) > maxQuote {
-		text = string(runes[:maxQuote]) + "…"
-	}
-	return `"` + text + `"`
-}

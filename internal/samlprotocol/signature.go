@@ -20,6 +20,8 @@ import (
 
 	"github.com/beevik/etree"
 	dsig "github.com/russellhaering/goxmldsig"
+
+	"stonetown/internal/text"
 )
 
 // methods are the algorithms of signatures that are accepted: RSA (PKCS #1 v1.5) and ECDSA with
@@ -103,9 +105,9 @@ func checkSignature(e *etree.Element) (method string, err error) {
 		} `xml:"http://www.w3.org/2000/09/xmldsig# SignedInfo"`
 		Values []string `xml:"http://www.w3.org/2000/09/xmldsig# SignatureValue"`
 	}
-	text, err := Write(Detach(signatures[0]))
+	document, err := Write(Detach(signatures[0]))
 	if err == nil {
-		err = xml.Unmarshal(text, &s)
+		err = xml.Unmarshal(document, &s)
 	}
 	if err != nil {
 		return "", Refused("the signature is not XML")
@@ -129,7 +131,7 @@ func checkSignature(e *etree.Element) (method string, err error) {
 	case reference.URI != "#"+id:
 		return "", Refused("the signature refers to another element")
 	case methods[method] == 0 || !slices.Contains(digests, reference.Digest[0].Name):
-		return "", Refused("the algorithm of the signature or of its digest is not accepted: %s, %s", Quote(method), Quote(reference.Digest[0].Name))
+		return "", Refused("the algorithm of the signature or of its digest is not accepted: %s, %s", text.Quote(method), text.Quote(reference.Digest[0].Name))
 	case info.Canonicalization[0].Name != exclusive,
 		len(transforms) != 2 || transforms[0].Name != dsig.EnvelopedSignatureAltorithmId.String() || transforms[1].Name != exclusive:
 		return "", Refused("the signature must have the transforms of an enveloped signature and of exclusive canonicalization without comments")
@@ -248,6 +250,6 @@ func Sign(e *etree.Element, key Key) error {
 var errCannotSign = Failed(Misconfigured, "the key of this side cannot sign")
 
 // decodeBase64 decodes base64 with blanks and line breaks, as XML has it.
-func decodeBase64(text string) ([]byte, error) {
-	return base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
+func decodeBase64(encoded string) ([]byte, error) {
+	return base64.StdEncoding.DecodeString(strings.Join(strings.Fields(encoded), ""))
 }

@@ -29,3 +29,20 @@ func breaks(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == 
 // Fold returns the form of a text by which it is compared without regard to case: lower case,
 // in NFC.
 func Fold(s string) string { return strings.ToLower(norm.NFC.String(s)) }
+
+const maxQuote = 200 // characters
+
+// Quote returns a text of others, for logs, in quotation marks, without control characters and the
+// rest of a long text.
+func Quote(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) && r != unicode.ReplacementChar {
+			return r
+		}
+		return ' '
+	}, s)
+	if runes := []rune(s); len(runes) > maxQuote {
+		s = string(runes[:maxQuote]) + "…"
+	}
+	return `"` + s + `"`
+}

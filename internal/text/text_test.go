@@ -1,6 +1,9 @@
 package text
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestTexts(t *testing.T) {
 	for _, tc := range []struct {
@@ -21,6 +24,20 @@ func TestTexts(t *testing.T) {
 	} {
 		if IsLine(tc.text) != tc.line || IsParagraphs(tc.text) != tc.paragraphs {
 			t.Errorf("%q: line %v, paragraphs %v", tc.text, IsLine(tc.text), IsParagraphs(tc.text))
+		}
+	}
+}
+
+func TestQuote(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                          `""`,
+		"urn:a":                     `"urn:a"`,
+		"a\nb\x00\u2028c\xff":       `"a b  c "`,
+		strings.Repeat("ä", 201):    `"` + strings.Repeat("ä", 200) + `…"`,
+		`he said "no"` + "\x1b[31m": `"he said "no" [31m"`,
+	} {
+		if got := Quote(in); got != want {
+			t.Errorf("Quote(%q) = %s, want %s", in, got, want)
 		}
 	}
 }

@@ -41,6 +41,7 @@ import (
 	"github.com/lestrrat-go/jwx/v3/jws"
 	"golang.org/x/sync/singleflight"
 
+	"stonetown/internal/eventlog"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth/protocol"
@@ -222,7 +223,7 @@ func (k *Service) ring(ctx context.Context, tenantID string) (*keyring, error) {
 		}
 		ring = nil
 	}
-	return nil, fmt.Errorf("signing keys of tenant %s: %w", tenantID, errKeysChanged)
+	return nil, fmt.Errorf("the signing keys of tenant %s change again and again", tenantID)
 }
 
 // read reads the keys of a tenant. Callers that wait for the keys of one tenant share the
@@ -247,7 +248,7 @@ func (k *Service) read(ctx context.Context, tenantID string) (*keyring, error) {
 func (k *Service) load(ctx context.Context, tenantID string) (*keyring, error) {
 	keys, err := selectKeys(ctx, k.db, tenantID)
 	if err == nil && len(keys) == 0 {
-		keys, err = k.advance(asProduct(ctx), tenantID, due, false)
+		keys, err = k.advance(eventlog.AsProduct(ctx), tenantID, due, false)
 	}
 	if err != nil {
 		return nil, err

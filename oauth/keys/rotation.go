@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"time"
 
 	"stonetown/internal/eventlog"
+	"stonetown/internal/rotation"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth/protocol"
 	"stonetown/oauth/revocation"
@@ -139,56 +139,31 @@ func find(keys []Key, alg Alg, state State) *Key {
 	return &keys[i]
 }
 
-// errKeysChanged: another process changed the keys of the tenant concurrently.
-var errKeysChanged = errors.New("the signing keys were changed concurrently")
-
-// advance takes the steps of a plan for the keys of a tenant, and returns the keys afterwards.
-// Processes may do so at once: the steps are written if the keys are still those of the plan,
-// and otherwise planned again. New keys are made before the transaction, because an RSA key
-// takes long.
+// advance takes the steps of a plan for the keys of a tenant, and returns the keys afterwards. New
+// keys are made before the transaction, because an RSA key takes long.
 func (k *Service) advance(ctx context.Context, tenantID string, by plan, emergency bool) ([]Key, error) {
-	for {
-		before, err := selectKeys(ctx, k.db, tenantID)
-		if err != nil {
-			return nil, err
-		}
-		now := k.clock().UTC().Truncate(time.Microsecond)
-		steps := by(before, now)
-		if len(steps) == 0 {
-			return before, nil
-		}
-		changed, err := k.take(tenantID, before, steps, now)
-		if err != nil {
-			return nil, err
-		}
-		err = k.db.Tx(ctx, func(tx *sqldb.Tx) error {
-			again, err := selectKeys(ctx, tx, tenantID)
-			if err != nil {
-				return err
-			}
-			if !reflect.DeepEqual(before, again) {
-				return errKeysChanged
-			}
-			var b sqldb.Batch
+	keys, changed, err := rotation.Rows[Key]{
+		DB: k.db, Clock: k.clock,
+		Read: func(ctx context.Context, from rotation.Querier) ([]Key, error) {
+			return selectKeys(ctx, from, tenantID)
+		},
+		Plan: func(keys []Key, now time.Time) ([]Key, error) { return k.take(tenantID, keys, by(keys, now), now) },
+		Write: func(b *sqldb.Batch, before, changed []Key, now time.Time) {
 			for _, key := range changed {
-				putKey(&b, tenantID, key)
+				putKey(b, tenantID, key)
 				if key.State == Removed {
-					k.revoked.Set(&b, revocation.Item{TenantID: tenantID, Kind: revocation.Key, ID: key.KID}, now.Add(retiredFor))
+					k.revoked.Set(b, revocation.Item{TenantID: tenantID, Kind: revocation.Key, ID: key.KID}, now.Add(retiredFor))
 				}
 			}
 			if len(before) > 0 { // the first keys of a tenant are no rotation
-				eventlog.Append(&b, tenantID, rotated(ctx, emergency, changed))
+				eventlog.Append(b, tenantID, rotated(ctx, emergency, changed))
 			}
-			return tx.Send(ctx, &b)
-		})
-		switch {
-		case err == nil:
-			k.cache.Remove(tenantID) // other processes follow within keyringFor, or at once if keys are removed
-			return selectKeys(ctx, k.db, tenantID)
-		case !errors.Is(err, errKeysChanged) && !sqldb.IsUniqueViolation(err):
-			return nil, err
-		}
+		},
+	}.Advance(ctx)
+	if changed {
+		k.cache.Remove(tenantID) // other processes follow within keyringFor, or at once if keys are removed
 	}
+	return keys, err
 }
 
 // take returns the keys that steps change, as they are afterwards.
@@ -247,9 +222,4 @@ func (s *Service) RotateDue(ctx context.Context) error {
 		}
 	}
 	return errors.Join(failed...)
-}
-
-// asProduct returns the context of a change that the product makes without a caller.
-func asProduct(ctx context.Context) context.Context {
-	return eventlog.WithOrigin(ctx, func() eventlog.Origin { return eventlog.Origin{} })
 }

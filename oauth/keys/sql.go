@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"stonetown/internal/rotation"
 	"stonetown/internal/sqldb"
 )
 
@@ -29,10 +30,7 @@ func scanKey(rows *sqldb.Rows, k *Key, others ...any) error {
 }
 
 // selectKeys reads the keys of a tenant by algorithm, the active one first.
-func selectKeys(ctx context.Context, from interface {
-	Query(ctx context.Context, sql string, args ...any) (*sqldb.Rows, error)
-}, tenantID string,
-) (keys []Key, err error) {
+func selectKeys(ctx context.Context, from rotation.Querier, tenantID string) (keys []Key, err error) {
 	rows, err := from.Query(ctx, `SELECT `+keyColumns+`, private_sealed FROM signing_keys WHERE tenant_id = $1 ORDER BY alg, state, created_at DESC, kid`, tenantID)
 	if err != nil {
 		return nil, fmt.Errorf("read signing keys: %w", err)

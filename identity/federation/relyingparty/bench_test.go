@@ -36,7 +36,7 @@ func BenchmarkFinish(b *testing.B) {
 func BenchmarkSignature(b *testing.B) {
 	for name, of := range algorithms {
 		b.Run(name, func(b *testing.B) {
-			keys := jwks.Usable(text(b, object{"keys": []object{public(b, of.key, nil)}}), Algorithms, maxKeys)
+			keys := jwks.Usable(asText(b, object{"keys": []object{public(b, of.key, nil)}}), Algorithms, maxKeys)
 			token := sign(b, of.alg, signers()[of.key], object{"kid": of.key}, object{"iss": "https://op.example", "sub": "1", "aud": clientID, "nonce": "n", "email": "ann@example.com"})
 			for b.Loop() {
 				if _, err := open(keys, token, Algorithms, []string{""}); err != nil {

@@ -28,13 +28,13 @@ func (r *recorded) issuer(id string) string { return issuerOf(r.Discovery["issue
 func (r *recorded) publish(directory, part, id string) {
 	r.t.Helper()
 	m := object{}
-	below := strings.ReplaceAll(string(text(r.t, r.Discovery)), microsoftLogin+"common/", microsoftLogin+part+"/")
+	below := strings.ReplaceAll(string(asText(r.t, r.Discovery)), microsoftLogin+"common/", microsoftLogin+part+"/")
 	if err := json.Unmarshal([]byte(below), &m); err != nil {
 		r.t.Fatal(err)
 	}
 	m["issuer"] = r.issuer(id)
 	serve := func(document any) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(text(r.t, document)) }
+		return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(asText(r.t, document)) }
 	}
 	r.on(microsoftLogin+directory+"/v2.0"+wellKnown, serve(m))
 	r.on(pathOf(r.t, m["jwks_uri"].(string)), serve(r.jwks))

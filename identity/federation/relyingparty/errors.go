@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode"
 
 	"golang.org/x/oauth2"
 
 	"stonetown/internal/outbound"
+	"stonetown/internal/text"
 )
 
 // Class is the class of an error: what a person can do about it.
@@ -169,24 +169,13 @@ func retrieved(err error, secrets ...string) error {
 	return failed(Invalid, Token, "the answer is not a token response") // the library's text may quote it
 }
 
-const maxQuote = 200 // characters
-
 // quote returns text of a provider in quotation marks, without secrets, control characters and
 // the rest of a long text.
-func quote(text string, secrets []string) string {
+func quote(sent string, secrets []string) string {
 	for _, secret := range secrets {
 		if secret != "" {
-			text = strings.ReplaceAll(text, secret, "[removed]")
+			sent = strings.ReplaceAll(sent, secret, "[removed]")
 		}
 	}
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) && r != unicode.ReplacementChar {
-			return r
-		}
-		return ' '
-	}, text)
-	if runes := []rune(text); len(runes) > maxQuote {
-		text = string(runes[:maxQuote]) + "…"
-	}
-	return `"` + text + `"`
+	return text.Quote(sent)
 }

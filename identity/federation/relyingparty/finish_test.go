@@ -261,7 +261,7 @@ func TestForgedIDTokens(t *testing.T) {
 	p := newProvider(t)
 	s := p.service(nil, nil)
 	es, rs, attacker := signers()["p256"], signers()["rsa"], signers()["other"]
-	jwkText := string(text(t, public(t, "rsa", nil)))
+	jwkText := string(asText(t, public(t, "rsa", nil)))
 	for what, forge := range map[string]struct {
 		mint   func(claims object) string
 		reason string
@@ -287,10 +287,10 @@ func TestForgedIDTokens(t *testing.T) {
 		"access token": {func(c object) string { return sign(t, jwa.ES256(), es, object{"kid": "p256", "typ": "at+jwt"}, c) }, "typ"},
 		"logout token": {func(c object) string { return sign(t, jwa.ES256(), es, object{"kid": "p256", "typ": "logout+jwt"}, c) }, "typ"},
 		"a claim twice": {func(c object) string {
-			return sign(t, jwa.ES256(), es, object{"kid": "p256"}, `{"sub":"admin",`+string(text(t, c))[1:])
+			return sign(t, jwa.ES256(), es, object{"kid": "p256"}, `{"sub":"admin",`+string(asText(t, c))[1:])
 		}, "JSON"},
 		"claims in case": {func(c object) string {
-			return sign(t, jwa.ES256(), es, object{"kid": "p256"}, strings.ToUpper(string(text(t, c))))
+			return sign(t, jwa.ES256(), es, object{"kid": "p256"}, strings.ToUpper(string(asText(t, c))))
 		}, "iss"},
 		"claims are null":   {func(object) string { return sign(t, jwa.ES256(), es, object{"kid": "p256"}, "null") }, "JSON"},
 		"claims are a list": {func(object) string { return sign(t, jwa.ES256(), es, object{"kid": "p256"}, "[]") }, "JSON"},
@@ -302,7 +302,7 @@ func TestForgedIDTokens(t *testing.T) {
 		"changed": {func(c object) string {
 			parts := strings.Split(sign(t, jwa.ES256(), es, object{"kid": "p256"}, c), ".")
 			c["sub"] = "admin"
-			return parts[0] + "." + base64.RawURLEncoding.EncodeToString(text(t, c)) + "." + parts[2]
+			return parts[0] + "." + base64.RawURLEncoding.EncodeToString(asText(t, c)) + "." + parts[2]
 		}, "signature"},
 		"a header member twice": {func(c object) string {
 			parts := strings.Split(sign(t, jwa.ES256(), es, object{"kid": "p256"}, c), ".")

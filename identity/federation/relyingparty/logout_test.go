@@ -70,7 +70,7 @@ func TestVerifyLogoutToken(t *testing.T) {
 			t.Errorf("%s: %+v, %s", what, got, detail(err))
 		}
 	}
-	null := sign(t, jwa.ES256(), es, nil, `{"nonce":null,`+string(text(t, base))[1:])
+	null := sign(t, jwa.ES256(), es, nil, `{"nonce":null,`+string(asText(t, base))[1:])
 	_, err := s.VerifyLogoutToken(t.Context(), p.discovered(), null)
 	wantError(t, "nonce is null", err, Invalid, LogoutToken, "nonce")
 	_, err = s.VerifyLogoutToken(t.Context(), p.discovered(), sign(t, jwa.ES256(), signers()["other"], object{"kid": "p256"}, base))

@@ -61,7 +61,7 @@ func openRecorded(t *testing.T, kind Kind) *recorded {
 		t.Fatal(err)
 	}
 	var preset Preset
-	if err := json.Unmarshal(local(text(t, Presets()[kind])), &preset); err != nil {
+	if err := json.Unmarshal(local(asText(t, Presets()[kind])), &preset); err != nil {
 		t.Fatal(err)
 	}
 	r.Service = r.service(map[Kind]Preset{kind: preset}, nil)
@@ -72,7 +72,7 @@ func openRecorded(t *testing.T, kind Kind) *recorded {
 	serveJSON := func(address string, body func() any) {
 		r.serve[pathOf(t, address)] = func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json; charset=utf-8")
-			_, _ = w.Write(text(t, body()))
+			_, _ = w.Write(asText(t, body()))
 		}
 	}
 	tokenEndpoint := r.Discovery["token_endpoint"]

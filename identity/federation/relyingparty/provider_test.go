@@ -76,14 +76,14 @@ func public(t testing.TB, name string, changes object) object {
 		t.Fatal(err)
 	}
 	m := object{}
-	if err := json.Unmarshal(text(t, imported), &m); err != nil {
+	if err := json.Unmarshal(asText(t, imported), &m); err != nil {
 		t.Fatal(err)
 	}
 	m["kid"] = name
 	return with(m, changes)
 }
 
-func text(t testing.TB, value any) []byte {
+func asText(t testing.TB, value any) []byte {
 	t.Helper()
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -97,7 +97,7 @@ func sign(t testing.TB, alg jwa.SignatureAlgorithm, key any, header object, payl
 	t.Helper()
 	body, ok := payload.(string)
 	if !ok {
-		body = string(text(t, payload))
+		body = string(asText(t, payload))
 	}
 	h := jws.NewHeaders()
 	for name, value := range header {
@@ -189,15 +189,15 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	switch r.URL.Path {
 	case "/.well-known/openid-configuration":
-		_, _ = w.Write(text(p.t, p.metadata))
+		_, _ = w.Write(asText(p.t, p.metadata))
 	case "/keys":
-		_, _ = w.Write(text(p.t, p.jwks))
+		_, _ = w.Write(asText(p.t, p.jwks))
 	case "/userinfo":
 		if r.Header.Get("Authorization") != "Bearer "+accessToken {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		_, _ = w.Write(text(p.t, p.info))
+		_, _ = w.Write(asText(p.t, p.info))
 	case "/token":
 		p.redeem(w, r)
 	default:
@@ -246,7 +246,7 @@ func (p *provider) redeem(w http.ResponseWriter, r *http.Request) {
 			return sign(p.t, p.alg, signers()[p.key], with(object{"kid": p.key}, p.header), claims)
 		}
 	}
-	_, _ = w.Write(text(p.t, with(object{"access_token": accessToken, "token_type": "Bearer", "expires_in": 60, "id_token": mint(claims)}, p.answer)))
+	_, _ = w.Write(asText(p.t, with(object{"access_token": accessToken, "token_type": "Bearer", "expires_in": 60, "id_token": mint(claims)}, p.answer)))
 }
 
 // authorize is the browser of a user who signs in at the provider: it returns the parameters of the

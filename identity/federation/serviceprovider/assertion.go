@@ -149,14 +149,14 @@ func (p *Provider) checkConditions(a assertion, now time.Time) (end time.Time, e
 	for _, c := range conditions.Members {
 		switch {
 		case c.XMLName.Space != samlprotocol.AssertionNS:
-			return end, samlprotocol.Refused("a condition of the assertion is not supported: %s", samlprotocol.Quote(c.XMLName.Local))
+			return end, samlprotocol.Refused("a condition of the assertion is not supported: %s", text.Quote(c.XMLName.Local))
 		case c.XMLName.Local == "AudienceRestriction": // each of several must hold
 			if !slices.ContainsFunc(c.Audiences, func(a string) bool { return strings.TrimSpace(a) == p.EntityID }) {
-				return end, samlprotocol.Refused("the audience of the assertion is another service provider, not %s", samlprotocol.Quote(p.EntityID))
+				return end, samlprotocol.Refused("the audience of the assertion is another service provider, not %s", text.Quote(p.EntityID))
 			}
 			restricted = true
 		case c.XMLName.Local != "OneTimeUse" && c.XMLName.Local != "ProxyRestriction": // an assertion is used once, and not passed on
-			return end, samlprotocol.Refused("a condition of the assertion is not supported: %s", samlprotocol.Quote(c.XMLName.Local))
+			return end, samlprotocol.Refused("a condition of the assertion is not supported: %s", text.Quote(c.XMLName.Local))
 		}
 	}
 	if !restricted {
@@ -181,7 +181,7 @@ func (p *Provider) confirm(s subject, inResponseTo string, now time.Time) (end t
 		until, problem := data.check(now)
 		switch {
 		case data.Recipient != p.ACS:
-			err = samlprotocol.Refused("the recipient of the assertion is %s, not %s", samlprotocol.Quote(data.Recipient), samlprotocol.Quote(p.ACS))
+			err = samlprotocol.Refused("the recipient of the assertion is %s, not %s", text.Quote(data.Recipient), text.Quote(p.ACS))
 		case to != inResponseTo:
 			err = samlprotocol.Failed(Stale, "the assertion is not for the request of this sign-in (InResponseTo)")
 		case problem != nil:

@@ -9,6 +9,7 @@ import (
 	"github.com/crewjam/saml"
 
 	"stonetown/internal/samlprotocol"
+	"stonetown/internal/text"
 )
 
 // Request describes a sign-in.
@@ -135,7 +136,7 @@ func (p *Pending) check(identity Identity) error {
 	case p.ForceAuthn && identity.AuthnInstant.Before(p.Begun.Add(-Skew)):
 		return samlprotocol.Refused("the user authenticated before the request, which requires a new authentication")
 	case len(p.AuthnContexts) > 0 && !slices.Contains(p.AuthnContexts, identity.AuthnContext):
-		return samlprotocol.Failed(Denied, "the class of the authentication is none that was requested: %s", samlprotocol.Quote(identity.AuthnContext))
+		return samlprotocol.Failed(Denied, "the class of the authentication is none that was requested: %s", text.Quote(identity.AuthnContext))
 	}
 	return nil
 }

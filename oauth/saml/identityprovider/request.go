@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"stonetown/internal/samlprotocol"
+	"stonetown/internal/text"
 )
 
 // RequestLifetime is the time in which a request must arrive.
@@ -110,7 +111,7 @@ func (p *Provider) ReadRequest(sp ServiceProvider, m samlprotocol.Received, now 
 		return Request{}, samlprotocol.Refused("the message is not an AuthnRequest")
 	}
 	if !samlprotocol.IsFrom(a.Issuers, sp.EntityID) { // required (SAML Profiles §4.1.4.1)
-		return Request{}, samlprotocol.Refused("the issuer of the request is not %s", samlprotocol.Quote(sp.EntityID))
+		return Request{}, samlprotocol.Refused("the issuer of the request is not %s", text.Quote(sp.EntityID))
 	}
 	if err := a.Check(sp.EntityID, p.SSO, signed, now); err != nil {
 		return Request{}, err
@@ -137,13 +138,13 @@ func (sp ServiceProvider) chooseACS(location, index string) (string, error) {
 		return "", samlprotocol.Refused("the request has a URL and an index of an assertion consumer service")
 	case location != "":
 		if !slices.Contains(sp.ACS, location) {
-			return "", samlprotocol.Refused("the assertion consumer service is not registered: %s", samlprotocol.Quote(location))
+			return "", samlprotocol.Refused("the assertion consumer service is not registered: %s", text.Quote(location))
 		}
 		return location, nil
 	case index != "":
 		i, err := strconv.ParseUint(index, 10, 16)
 		if err != nil || i >= uint64(len(sp.ACS)) {
-			return "", samlprotocol.Refused("no assertion consumer service is registered with the index %s", samlprotocol.Quote(index))
+			return "", samlprotocol.Refused("no assertion consumer service is registered with the index %s", text.Quote(index))
 		}
 		return sp.ACS[i], nil
 	}
@@ -154,7 +155,7 @@ func (sp ServiceProvider) chooseACS(location, index string) (string, error) {
 // with.
 func (p *Provider) readWishes(r *Request, sp ServiceProvider, a authnRequest) error {
 	if a.Binding != "" && a.Binding != samlprotocol.Post {
-		return unsupported(UnsupportedBinding, "the response is requested with the binding "+samlprotocol.Quote(a.Binding))
+		return unsupported(UnsupportedBinding, "the response is requested with the binding "+text.Quote(a.Binding))
 	}
 	if len(a.Subjects) > 1 || len(a.Policies) > 1 || len(a.Contexts) > 1 {
 		return samlprotocol.Refused("the request has an element twice")
@@ -171,10 +172,10 @@ func (p *Provider) readWishes(r *Request, sp ServiceProvider, a authnRequest) er
 	}
 	for _, policy := range a.Policies {
 		if policy.Format != "" && policy.Format != Unspecified && policy.Format != sp.NameIDFormat {
-			return unsupported(InvalidNameIDPolicy, "the requested format of the NameID is not that of the service provider: "+samlprotocol.Quote(policy.Format))
+			return unsupported(InvalidNameIDPolicy, "the requested format of the NameID is not that of the service provider: "+text.Quote(policy.Format))
 		}
 		if policy.SPNameQualifier != "" && policy.SPNameQualifier != sp.EntityID {
-			return unsupported(InvalidNameIDPolicy, "the requested NameID is that of another service provider: "+samlprotocol.Quote(policy.SPNameQualifier))
+			return unsupported(InvalidNameIDPolicy, "the requested NameID is that of another service provider: "+text.Quote(policy.SPNameQualifier))
 		}
 	}
 	for _, c := range a.Contexts {
@@ -222,7 +223,7 @@ func (p *Provider) acceptable(c requestedContext) (list []string, err error) {
 		list = slices.Clone(p.AuthnContexts[:highest+1])
 		slices.Reverse(list)
 	default:
-		return nil, samlprotocol.Refused("the comparison of classes of authentication is unknown: %s", samlprotocol.Quote(c.Comparison))
+		return nil, samlprotocol.Refused("the comparison of classes of authentication is unknown: %s", text.Quote(c.Comparison))
 	}
 	if !known || len(list) == 0 {
 		return nil, unsupported(NoAuthnContext, "none of the requested classes of authentication is supported")
