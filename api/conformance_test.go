@@ -32,6 +32,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"a_sign_in_that_waits_ends_with_its_connection":            federatedSteps,
 	"an_identity_is_unlinked_after_a_recent_sign_in":           unlinkingWithoutFactors,
 	"an_application_names_a_connection":                        namedConnection,
+	"users_sign_out_by_saml":                                   partnerLogout,
 	"a_sign_out_leads_through_the_provider":                    federatedLogout,
 	"logout_tokens_end_sessions":                               logoutTokens,
 	"a_user_signs_in_by_saml":                                  samlSignIn,
@@ -1064,7 +1065,7 @@ func isolation(t *testing.T, w *world, c *client) {
 
 // forPeople reports whether an operation answers with pages.
 func forPeople(target string) bool {
-	return strings.HasPrefix(target, "/oauth2/authorize") || target == logoutPath || strings.HasPrefix(target, "/saml/idp/s") || strings.HasSuffix(target, "/start") || strings.HasSuffix(target, "/logged-out")
+	return strings.HasPrefix(target, "/oauth2/authorize") || target == logoutPath || strings.HasPrefix(target, "/saml/idp/s") || strings.HasSuffix(target, "/start") || strings.HasSuffix(target, "/logged-out") || strings.HasSuffix(target, "/slo")
 }
 
 func tenantStates(t *testing.T, w *world, c *client) {

@@ -30,14 +30,14 @@ var providerKey = sync.OnceValue(func() *rsa.PrivateKey {
 type openID struct {
 	*httptest.Server
 	mu    sync.Mutex
-	codes map[string]object // the claims of ID tokens
+	codes map[string]string // the ID tokens
 	more  object            // members of the metadata
 	now   func() time.Time
 }
 
 func newOpenID(t testing.TB, w *world, more ...object) *openID {
 	t.Helper()
-	p := &openID{codes: map[string]object{}, more: object{}, now: w.now}
+	p := &openID{codes: map[string]string{}, more: object{}, now: w.now}
 	for _, m := range more {
 		maps.Copy(p.more, m)
 	}
@@ -63,15 +63,15 @@ func newOpenID(t testing.TB, w *world, more ...object) *openID {
 			answer(w, object{"keys": []any{key}})
 		case "/token":
 			p.mu.Lock()
-			claims := p.codes[r.FormValue("code")]
+			token := p.codes[r.FormValue("code")]
 			delete(p.codes, r.FormValue("code"))
 			p.mu.Unlock()
-			if claims == nil {
+			if token == "" {
 				w.WriteHeader(http.StatusBadRequest)
 				answer(w, object{"error": "invalid_grant"})
 				return
 			}
-			answer(w, object{"access_token": "opaque", "token_type": "Bearer", "id_token": p.sign(t, "JWT", claims)})
+			answer(w, object{"access_token": "opaque", "token_type": "Bearer", "id_token": token})
 		default:
 			http.NotFound(w, r)
 		}
@@ -106,10 +106,10 @@ func (p *openID) signIn(t testing.TB, request string, claims object) url.Values 
 	}
 	all := object{"iss": p.URL, "aud": q.Get("client_id"), "nonce": q.Get("nonce"), "iat": p.now().Unix(), "exp": p.now().Add(time.Minute).Unix()}
 	maps.Copy(all, claims)
-	code := rand.Text()
+	code, token := rand.Text(), p.sign(t, "JWT", all)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.codes[code] = all
+	p.codes[code] = token
 	return url.Values{"code": {code}, "state": {q.Get("state")}, "iss": {p.URL}}
 }
 

@@ -417,6 +417,9 @@ type FederationLogout struct {
 // FederationLogoutBegun defines model for FederationLogoutBegun.
 type FederationLogoutBegun struct {
 	Data struct {
+		// Form The fields of the form that the browser posts there; null: it is redirected.
+		Form *map[string]string `json:"form"`
+
 		// RedirectTo The address of the identity provider.
 		RedirectTo *string `json:"redirect_to"`
 	} `json:"data"`
@@ -685,6 +688,13 @@ type Resent struct {
 type ResetInput struct {
 	Password string `json:"password"`
 	Token    string `json:"token"`
+}
+
+// SAMLMessage defines model for SAMLMessage.
+type SAMLMessage struct {
+	RelayState   string `json:"RelayState,omitempty"`
+	SAMLRequest  string `json:"SAMLRequest,omitempty"`
+	SAMLResponse string `json:"SAMLResponse,omitempty"`
 }
 
 // Sent defines model for Sent.
@@ -1319,6 +1329,9 @@ type PatchProfileJSONRequestBody = ProfilePatch
 // ReceiveLogoutTokenFormdataRequestBody defines body for ReceiveLogoutToken for application/x-www-form-urlencoded ContentType.
 type ReceiveLogoutTokenFormdataRequestBody = LogoutToken
 
+// ReceiveSAMLLogoutFormFormdataRequestBody defines body for ReceiveSAMLLogoutForm for application/x-www-form-urlencoded ContentType.
+type ReceiveSAMLLogoutFormFormdataRequestBody = SAMLMessage
+
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
 	// AnswerConsent Answer a consent request
@@ -1471,6 +1484,12 @@ type ServerInterface interface {
 	// FinishFederationLogout Continue after a sign-out at the identity provider
 	// (GET /federation/{slug}/logged-out)
 	FinishFederationLogout(w http.ResponseWriter, r *http.Request, slug ConnectionSlugInPath, params FinishFederationLogoutParams)
+	// ReceiveSAMLLogoutQuery Single logout with a SAML identity provider, by redirect
+	// (GET /saml/sp/{slug}/slo)
+	ReceiveSAMLLogoutQuery(w http.ResponseWriter, r *http.Request, slug ConnectionSlugInPath)
+	// ReceiveSAMLLogoutForm The same, by POST
+	// (POST /saml/sp/{slug}/slo)
+	ReceiveSAMLLogoutForm(w http.ResponseWriter, r *http.Request, slug ConnectionSlugInPath)
 }
 
 // ServerInterfaceWrapper converts contexts to parameters.
@@ -3160,6 +3179,58 @@ func (siw *ServerInterfaceWrapper) FinishFederationLogout(w http.ResponseWriter,
 	handler.ServeHTTP(w, r)
 }
 
+// ReceiveSAMLLogoutQuery operation middleware
+func (siw *ServerInterfaceWrapper) ReceiveSAMLLogoutQuery(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "slug" -------------
+	var slug ConnectionSlugInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "slug", mux.Vars(r)["slug"], &slug, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "slug", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ReceiveSAMLLogoutQuery(w, r, slug)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ReceiveSAMLLogoutForm operation middleware
+func (siw *ServerInterfaceWrapper) ReceiveSAMLLogoutForm(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "slug" -------------
+	var slug ConnectionSlugInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "slug", mux.Vars(r)["slug"], &slug, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "slug", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ReceiveSAMLLogoutForm(w, r, slug)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 type UnescapedCookieParamError struct {
 	ParamName string
 	Err       error
@@ -3372,6 +3443,10 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 	r.HandleFunc(options.BaseURL+"/federation/{slug}/backchannel-logout", wrapper.ReceiveLogoutToken).Methods(http.MethodPost)
 
 	r.HandleFunc(options.BaseURL+"/federation/{slug}/logged-out", wrapper.FinishFederationLogout).Methods(http.MethodGet)
+
+	r.HandleFunc(options.BaseURL+"/saml/sp/{slug}/slo", wrapper.ReceiveSAMLLogoutQuery).Methods(http.MethodGet)
+
+	r.HandleFunc(options.BaseURL+"/saml/sp/{slug}/slo", wrapper.ReceiveSAMLLogoutForm).Methods(http.MethodPost)
 
 	return r
 }
@@ -4286,6 +4361,25 @@ type FinishFederationLogoutResponseObject interface {
 	VisitFinishFederationLogoutResponse(w http.ResponseWriter) error
 }
 
+type ReceiveSAMLLogoutQueryRequestObject struct {
+	Slug ConnectionSlugInPath
+}
+
+// ReceiveSAMLLogoutQueryResponseObject is one of the successful responses.
+type ReceiveSAMLLogoutQueryResponseObject interface {
+	VisitReceiveSAMLLogoutQueryResponse(w http.ResponseWriter) error
+}
+
+type ReceiveSAMLLogoutFormRequestObject struct {
+	Slug ConnectionSlugInPath
+	Body io.Reader
+}
+
+// ReceiveSAMLLogoutFormResponseObject is one of the successful responses.
+type ReceiveSAMLLogoutFormResponseObject interface {
+	VisitReceiveSAMLLogoutFormResponse(w http.ResponseWriter) error
+}
+
 // StrictServerInterface has one method per operation.
 type StrictServerInterface interface {
 	// AnswerConsent Answer a consent request
@@ -4438,6 +4532,12 @@ type StrictServerInterface interface {
 	// FinishFederationLogout Continue after a sign-out at the identity provider
 	// (GET /federation/{slug}/logged-out)
 	FinishFederationLogout(ctx context.Context, request FinishFederationLogoutRequestObject) (FinishFederationLogoutResponseObject, error)
+	// ReceiveSAMLLogoutQuery Single logout with a SAML identity provider, by redirect
+	// (GET /saml/sp/{slug}/slo)
+	ReceiveSAMLLogoutQuery(ctx context.Context, request ReceiveSAMLLogoutQueryRequestObject) (ReceiveSAMLLogoutQueryResponseObject, error)
+	// ReceiveSAMLLogoutForm The same, by POST
+	// (POST /saml/sp/{slug}/slo)
+	ReceiveSAMLLogoutForm(ctx context.Context, request ReceiveSAMLLogoutFormRequestObject) (ReceiveSAMLLogoutFormResponseObject, error)
 }
 
 // strictHandler decodes a request, calls the operation and writes its response.
@@ -5212,6 +5312,31 @@ func (sh *strictHandler) FinishFederationLogout(w http.ResponseWriter, r *http.R
 	response, err := sh.ssi.FinishFederationLogout(r.Context(), request)
 	if err == nil {
 		err = response.VisitFinishFederationLogoutResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) ReceiveSAMLLogoutQuery(w http.ResponseWriter, r *http.Request, slug ConnectionSlugInPath) {
+	var request ReceiveSAMLLogoutQueryRequestObject
+	request.Slug = slug
+	response, err := sh.ssi.ReceiveSAMLLogoutQuery(r.Context(), request)
+	if err == nil {
+		err = response.VisitReceiveSAMLLogoutQueryResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) ReceiveSAMLLogoutForm(w http.ResponseWriter, r *http.Request, slug ConnectionSlugInPath) {
+	var request ReceiveSAMLLogoutFormRequestObject
+	request.Slug = slug
+	request.Body = r.Body
+	response, err := sh.ssi.ReceiveSAMLLogoutForm(r.Context(), request)
+	if err == nil {
+		err = response.VisitReceiveSAMLLogoutFormResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -42,7 +43,7 @@ func (h *Handlers) BeginFederationLogout(ctx context.Context, request BeginFeder
 		info.SetFederationCookie(begun.State, begun.Secret, false, signin.For)
 	}
 	body := FederationLogoutBegun{Meta: meta(info)}
-	body.Data.RedirectTo = document.OrNull(begun.URL)
+	body.Data.RedirectTo, body.Data.Form = document.OrNull(begun.URL), fields(begun.Form)
 	return BeginFederationLogout200JSONResponse{Body: body}, nil
 }
 
@@ -62,8 +63,62 @@ func (h *Handlers) FinishFederationLogout(ctx context.Context, request FinishFed
 	return toProvider{URL: next}, err
 }
 
-// maxLogoutForm bounds the body of a request with a logout token, in bytes.
-const maxLogoutForm = 128 << 10
+// VisitReceiveSAMLLogoutQueryResponse implements [ReceiveSAMLLogoutQueryResponseObject].
+func (to toProvider) VisitReceiveSAMLLogoutQueryResponse(w http.ResponseWriter) error {
+	return to.VisitStartFederationResponse(w)
+}
+
+// VisitReceiveSAMLLogoutFormResponse implements [ReceiveSAMLLogoutFormResponseObject].
+func (to toProvider) VisitReceiveSAMLLogoutFormResponse(w http.ResponseWriter) error {
+	return to.VisitStartFederationResponse(w)
+}
+
+// ReceiveSAMLLogoutQuery receives a message of single logout by the redirect binding.
+func (h *Handlers) ReceiveSAMLLogoutQuery(ctx context.Context, request ReceiveSAMLLogoutQueryRequestObject) (ReceiveSAMLLogoutQueryResponseObject, error) {
+	return h.singleLogout(ctx, request.Slug, signin.LogoutMessage{Query: web.InfoOf(ctx).RawQuery})
+}
+
+// ReceiveSAMLLogoutForm receives a message of single logout by the POST binding.
+func (h *Handlers) ReceiveSAMLLogoutForm(ctx context.Context, request ReceiveSAMLLogoutFormRequestObject) (ReceiveSAMLLogoutFormResponseObject, error) {
+	form, err := readForm(request.Body, maxSAMLForm)
+	if err != nil {
+		return nil, err
+	}
+	return h.singleLogout(ctx, request.Slug, signin.LogoutMessage{Form: form})
+}
+
+// singleLogout answers a request of an identity provider. After its answer to a request of this side,
+// the browser continues as after other providers: the cookies are not sent with a form of another site,
+// but with the request to which it is redirected.
+func (h *Handlers) singleLogout(ctx context.Context, slug string, m signin.LogoutMessage) (toProvider, error) {
+	begun, err := h.Federation.SingleLogout(ctx, federationTenant(web.InfoOf(ctx)), slug, m)
+	if err == nil && begun.URL == "" {
+		begun.URL = "/federation/" + url.PathEscape(slug) + "/logged-out?state=" + url.QueryEscape(begun.State)
+	}
+	return toProvider(begun), err
+}
+
+// The bounds of the body of a request with a logout token, and with a SAML message, in bytes.
+const (
+	maxLogoutForm = 128 << 10
+	maxSAMLForm   = 512 << 10
+)
+
+// readForm reads the form of a request of an identity provider.
+func readForm(body io.Reader, most int64) (url.Values, error) {
+	text, err := io.ReadAll(io.LimitReader(body, most+1))
+	if err != nil {
+		return nil, web.BodyError(err)
+	}
+	if int64(len(text)) > most {
+		return nil, &web.Error{Status: http.StatusRequestEntityTooLarge, Code: "payload_too_large", Message: fmt.Sprintf("the form must have at most %d KiB", most>>10)}
+	}
+	form, err := url.ParseQuery(string(text))
+	if err != nil {
+		return nil, &web.Error{Status: http.StatusBadRequest, Code: "validation_failed", Message: "the body is not a valid form"}
+	}
+	return form, nil
+}
 
 // ReceiveLogoutToken ends the sessions that a logout token names. Its errors are those of OAuth
 // (Back-Channel Logout 1.0 §2.8).
@@ -71,12 +126,8 @@ func (h *Handlers) ReceiveLogoutToken(ctx context.Context, request ReceiveLogout
 	invalid := func(message string) error {
 		return &web.Error{Status: http.StatusBadRequest, Code: string(protocol.InvalidRequest), Message: message}
 	}
-	body, err := io.ReadAll(io.LimitReader(request.Body, maxLogoutForm+1))
-	if err != nil {
-		return nil, web.BodyError(err)
-	}
-	form, err := url.ParseQuery(string(body))
-	if err != nil || len(body) > maxLogoutForm || len(form["logout_token"]) != 1 {
+	form, err := readForm(request.Body, maxLogoutForm)
+	if err != nil || len(form["logout_token"]) != 1 {
 		return nil, invalid("the body must be a form of at most 128 KiB with one logout_token")
 	}
 	err = h.Federation.EndByToken(ctx, web.InfoOf(ctx).Tenant.ID, request.Slug, form.Get("logout_token"))

@@ -27,6 +27,7 @@ type Federation interface {
 	CompleteLink(ctx context.Context, t federation.Tenant, a signin.Answer, current session.Session) error
 	BeginLogout(ctx context.Context, t federation.Tenant, sessionID, next string) (signin.Begun, error)
 	FinishLogout(ctx context.Context, tenantID, slug, state, secret string) (next string, err error)
+	SingleLogout(ctx context.Context, t federation.Tenant, slug string, m signin.LogoutMessage) (signin.Begun, error)
 	EndByToken(ctx context.Context, tenantID, slug, token string) error
 }
 
@@ -203,14 +204,20 @@ func (h *Handlers) BeginMyIdentity(ctx context.Context, request BeginMyIdentityR
 	info.SetFederationCookie(begun.State, begun.Secret, true, signin.For)
 	body := IdentityBegun{Meta: meta(info)}
 	body.Data.RedirectTo = begun.URL
-	if begun.Form != nil {
-		form := map[string]string{}
-		for name := range begun.Form {
-			form[name] = begun.Form.Get(name)
-		}
-		body.Data.Form = &form
-	}
+	body.Data.Form = fields(begun.Form)
 	return BeginMyIdentity200JSONResponse{Body: body}, nil
+}
+
+// fields returns the fields of a form; nil if there is no form.
+func fields(form url.Values) *map[string]string {
+	if form == nil {
+		return nil
+	}
+	all := map[string]string{}
+	for name := range form {
+		all[name] = form.Get(name)
+	}
+	return &all
 }
 
 // CompleteMyIdentity links an identity with the user of the session.

@@ -68,6 +68,13 @@ func (h *Handlers) endSession(w http.ResponseWriter, r *http.Request) {
 		}
 		if begun.URL != "" {
 			info.SetFederationCookie(begun.State, begun.Secret, false, signin.For)
+			if begun.Form != nil {
+				account.ForgetSession(info)
+				if err := web.PostForm(w, begun.URL, begun.Form); err != nil {
+					h.Server.Fail(w, r, err)
+				}
+				return
+			}
 			to, query = begun.URL, nil
 		}
 	}

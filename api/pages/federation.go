@@ -296,6 +296,11 @@ func linkIdentity(v *visit) error {
 	if err != nil {
 		return err
 	}
+	return v.toProvider(begun)
+}
+
+// toProvider sends the browser to an identity provider.
+func (v *visit) toProvider(begun object) error {
 	to, _ := begun["redirect_to"].(string)
 	if fields, ok := begun["form"].(object); ok {
 		form := url.Values{}

@@ -323,8 +323,8 @@ func signOut(v *visit) error {
 			return err
 		}
 	}
-	if at, ok := begun["redirect_to"].(string); ok {
-		next = at
+	if begun["redirect_to"] != nil {
+		return v.toProvider(begun)
 	}
 	return v.redirect(next)
 }

@@ -50,7 +50,7 @@ func (s *Server) Serve(router Router) http.Handler {
 		res := &response{ResponseWriter: w, operation: "none"}
 		res.RequestID = id.OfRequest()
 		res.ClientIP = s.clientIP(r)
-		res.UserAgent = r.UserAgent()
+		res.UserAgent, res.RawQuery = r.UserAgent(), r.URL.RawQuery
 		h := w.Header()
 		res.header, res.request = h, r
 		h["X-Request-Id"] = []string{res.RequestID}

@@ -247,6 +247,8 @@ type RequestInfo struct {
 	// empty without a key. A transaction that stores it is not executed twice
 	// ([tuplestore.Write.CommitID]).
 	CommitID string
+	// RawQuery is the query of the URL as it was sent, which signatures cover.
+	RawQuery string
 	// UserAgent is the User-Agent header.
 	UserAgent string
 

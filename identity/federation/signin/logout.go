@@ -31,8 +31,8 @@ type logout struct {
 }
 
 // BeginLogout begins to sign the user of a session out at the provider where the session began, which
-// the caller ends (RP-Initiated Logout 1.0). The browser returns to the PostLogout URL of the
-// connection, and then goes to next, which the caller must have validated. The result is zero if the
+// the caller ends: RP-Initiated Logout 1.0, or SAML Profiles §4.4. The browser returns to the PostLogout
+// or SLO URL of the connection, and then goes to next, which the caller must have validated. The result is zero if the
 // session did not begin at a connection that is enabled, or the provider has no sign-out; a failure
 // of the provider is logged, because it does not prevent the sign-out here.
 func (s *Service) BeginLogout(ctx context.Context, t federation.Tenant, sessionID, next string) (Begun, error) {
@@ -50,34 +50,39 @@ func (s *Service) BeginLogout(ctx context.Context, t federation.Tenant, sessionI
 	if err != nil {
 		return Begun{}, err
 	}
-	b := Begun{State: oauth2.GenerateVerifier()} // 256 random bits
-	if b.URL, err = s.logoutURL(ctx, t, c, at, b.State); b.URL == "" || err != nil {
+	b, err := s.requestLogout(ctx, t, c, at)
+	if failed, ok := errors.AsType[*Failure](failing(err)); ok {
+		_ = s.logged(ctx, c, failed)
+		return Begun{}, nil
+	}
+	if b.URL == "" || err != nil {
 		return Begun{}, err
 	}
 	b.Secret, _, err = s.tokens.Create(ctx, onetime.New{Kind: kindLogout, TenantID: t.ID, Payload: logout{c.ID, b.State, next}, For: For})
 	return b, err
 }
 
-// logoutURL returns the URL at which the provider of a connection ends a session; empty: there is
-// none.
-func (s *Service) logoutURL(ctx context.Context, t federation.Tenant, c federation.Connection, at external.Session, state string) (string, error) {
-	if c.Kind != federation.OIDC {
-		return "", nil
+// requestLogout returns the request with which the provider of a connection ends a session; zero:
+// there is none.
+func (s *Service) requestLogout(ctx context.Context, t federation.Tenant, c federation.Connection, at external.Session) (b Begun, err error) {
+	switch c.Kind {
+	case federation.SAML:
+		return s.requestSAMLLogout(ctx, t, c, at)
+	case federation.OIDC:
+	default:
+		return Begun{}, nil
 	}
 	provider, err := s.Connections.Provider(c)
 	if err != nil {
-		return "", err
+		return Begun{}, err
 	}
 	hint := at.Hint
 	if len(url.QueryEscape(hint)) > maxHint {
 		hint = ""
 	}
-	to, err := s.Providers.LogoutURL(ctx, provider, relyingparty.Logout{IDToken: hint, RedirectURI: c.URLs(t).PostLogout, State: state})
-	if failed, ok := errors.AsType[*Failure](failing(err)); ok {
-		_ = s.logged(ctx, c, failed)
-		return "", nil
-	}
-	return to, err
+	b.State = oauth2.GenerateVerifier() // 256 random bits
+	b.URL, err = s.Providers.LogoutURL(ctx, provider, relyingparty.Logout{IDToken: hint, RedirectURI: c.URLs(t).PostLogout, State: b.State})
+	return b, err
 }
 
 // FinishLogout returns the place at which a browser continues that comes back from the provider, once.

@@ -32,7 +32,7 @@ func (s *Service) serviceProvider(ctx context.Context, t federation.Tenant, c fe
 		return nil, fmt.Errorf("keys of a service provider: %w", err)
 	}
 	urls := c.URLs(t)
-	p := &serviceprovider.Provider{EntityID: urls.EntityID, ACS: urls.ACS, Keys: keys, AllowIDPInitiated: c.AllowIDPInitiated}
+	p := &serviceprovider.Provider{EntityID: urls.EntityID, ACS: urls.ACS, SLO: urls.SLO, Keys: keys, AllowIDPInitiated: c.AllowIDPInitiated}
 	if c.Metadata.IdentityProvider != nil {
 		p.IdentityProvider = *c.Metadata.IdentityProvider
 	}
@@ -83,23 +83,13 @@ func (s *Service) unsolicited(ctx context.Context, tenantID, slug string) (feder
 // finishSAML verifies the response of a SAML identity provider to a request or, if p is nil, to none,
 // and accepts its assertion once. If it fails because of the NameID, the statement has the claims.
 func (s *Service) finishSAML(ctx context.Context, t federation.Tenant, c federation.Connection, p *serviceprovider.Pending, form url.Values) (statement, error) {
-	provider, err := s.serviceProvider(ctx, t, c)
+	var i serviceprovider.Identity
+	provider, err := s.verified(ctx, t, c, func(provider *serviceprovider.Provider) (err error) {
+		i, err = provider.Finish(p, form, s.now())
+		return err
+	})
 	if err != nil {
 		return statement{}, err
-	}
-	i, problem := provider.Finish(p, form, s.now())
-	if e, ok := errors.AsType[*serviceprovider.Error](problem); ok && e.Class == serviceprovider.Invalid { // the key can be a new one
-		fresh, err := s.refreshed(ctx, t, c)
-		if err != nil {
-			return statement{}, err
-		}
-		if !reflect.DeepEqual(fresh.IdentityProvider.Certificates, provider.IdentityProvider.Certificates) {
-			provider = fresh
-			i, problem = provider.Finish(p, form, s.now())
-		}
-	}
-	if problem != nil {
-		return statement{}, problem
 	}
 	if err := s.useAssertion(ctx, c, i); err != nil {
 		return statement{}, err
@@ -117,6 +107,26 @@ func (s *Service) finishSAML(ctx context.Context, t federation.Tenant, c federat
 	methods, _ := i.Attributes[microsoftMethods].([]string)
 	received.ACR = append(received.ACR, methods...)
 	return received, problem
+}
+
+// verified returns the provider with which a message was verified. If the message is not valid, the key
+// can be a new one, so it is verified again if the metadata of the identity provider has another.
+func (s *Service) verified(ctx context.Context, t federation.Tenant, c federation.Connection, verify func(*serviceprovider.Provider) error) (*serviceprovider.Provider, error) {
+	provider, err := s.serviceProvider(ctx, t, c)
+	if err != nil {
+		return nil, err
+	}
+	problem := verify(provider)
+	if e, ok := errors.AsType[*serviceprovider.Error](problem); ok && e.Class == serviceprovider.Invalid {
+		fresh, err := s.refreshed(ctx, t, c)
+		if err != nil {
+			return nil, err
+		}
+		if !reflect.DeepEqual(fresh.IdentityProvider.Certificates, provider.IdentityProvider.Certificates) {
+			provider, problem = fresh, verify(fresh)
+		}
+	}
+	return provider, problem
 }
 
 // refreshed is serviceProvider after the metadata of the identity provider is read again, which is
