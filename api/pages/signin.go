@@ -308,8 +308,8 @@ func signOutForm(v *visit) error {
 	return v.show("sign-out.html", "Sign out?", v.user())
 }
 
-// signOut signs out here, and then at the SAML applications of the session and at the provider at
-// which it began.
+// signOut signs out here, and then at the provider at which the session began and at its SAML
+// applications.
 func signOut(v *visit) error {
 	next := "/auth/sign-in?done=out"
 	if v.form("next") != "" {

@@ -1,160 +1,302 @@
 package main
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/xml"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
 )
 
-// apacheModules is where Debian keeps the modules of Apache.
-const apacheModules = "/usr/lib/apache2/modules/"
+// apache is a website of Apache with mod_auth_mellon, see testdata/mellon.
+type apache struct {
+	*testing.T
+	site   string // its address
+	client *http.Client
+	folder string
+	port   int
+	as     *syscall.SysProcAttr
+	stop   func()
+}
 
-// mellonConfig configures Apache: a folder that Mellon protects. The first argument is the folder, the
-// second the port.
-const mellonConfig = `
-ServerRoot %[1]q
-ServerName 127.0.0.1
-PidFile %[1]s/pid
-DefaultRuntimeDir %[1]s
-ErrorLog %[1]s/error.log
-Listen 127.0.0.1:%[2]d
-%[3]s
-DocumentRoot %[1]s/www
-DirectoryIndex index.html
-SSLEngine on
-SSLCertificateFile %[1]s/cert.pem
-SSLCertificateKeyFile %[1]s/key.pem
-SSLSessionCache none
-<Location />
-	Require all granted
-	MellonEnable info
-	MellonEndpointPath /mellon
-	MellonSPPrivateKeyFile %[1]s/key.pem
-	MellonSPCertFile %[1]s/cert.pem
-	MellonSPentityId %[4]s/saml
-	MellonIdPMetadataFile %[1]s/idp.xml
-	MellonSecureCookie On
-	MellonSignatureMethod rsa-sha256
-</Location>
-<Location /private>
-	MellonEnable auth
-	Require valid-user
-	Options +Includes
-	SetOutputFilter INCLUDES
-</Location>
-`
-
-// Mellon, the module of Apache, signs users in and out, in Chromium.
-func TestMellon(t *testing.T) {
-	apache, err := exec.LookPath("apache2")
+// newApache prepares a website. Key and certificate are those of its TLS and of its messages.
+func newApache(t *testing.T, key, certificate string) *apache {
+	t.Helper()
+	// Folders of testing are only for their owner, which Apache must not be when it is root.
+	folder, err := os.MkdirTemp("", "mellon")
 	if err != nil {
-		apache = "/usr/sbin/apache2" // which is not in the PATH of users
+		t.Fatal(err)
 	}
-	if _, err := os.Stat(apacheModules + "mod_auth_mellon.so"); err != nil {
-		t.Fatal("SAML is tested with Mellon (Debian: apt install libapache2-mod-auth-mellon): ", err)
+	a := &apache{T: t, folder: folder, stop: func() {}}
+	t.Cleanup(func() {
+		a.stop()
+		if t.Failed() {
+			t.Logf("Apache: %s", a.log())
+		}
+		if err := os.RemoveAll(folder); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.CopyFS(folder, os.DirFS("testdata/mellon")); err != nil {
+		t.Fatal(err)
 	}
+	a.write("key.pem", key)
+	a.write("certificate.pem", certificate)
+	if os.Getuid() == 0 {
+		a.as = nobody(t)
+		if err := os.Chown(folder, int(a.as.Credential.Uid), int(a.as.Credential.Gid)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.port = free.Addr().(*net.TCPAddr).Port
+	free.Close()
+	a.site = fmt.Sprintf("https://127.0.0.1:%d", a.port)
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM([]byte(certificate))
+	a.client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: roots}}}
+	return a
+}
+
+// nobody returns how root starts a process without privileges: Apache answers nothing as root.
+func nobody(t *testing.T) *syscall.SysProcAttr {
+	t.Helper()
+	u, err := user.Lookup("nobody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gid, err := strconv.ParseUint(u.Gid, 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+}
+
+func (a *apache) write(name, text string) {
+	a.Helper()
+	if err := os.WriteFile(filepath.Join(a.folder, name), []byte(text), 0o644); err != nil {
+		a.Fatal(err)
+	}
+}
+
+func (a *apache) log() string {
+	a.Helper()
+	text, err := os.ReadFile(filepath.Join(a.folder, "error.log"))
+	if err != nil {
+		a.Error(err)
+	}
+	return string(text)
+}
+
+// mellonMetadata is the metadata that mod_auth_mellon makes of its configuration.
+type mellonMetadata struct {
+	EntityID string `xml:"entityID,attr"`
+	Role     struct {
+		AuthnRequestsSigned bool      `xml:"AuthnRequestsSigned,attr"`
+		SLO                 []service `xml:"SingleLogoutService"`
+		ACS                 []service `xml:"AssertionConsumerService"`
+	} `xml:"SPSSODescriptor"`
+}
+
+// service is an endpoint in metadata.
+type service struct {
+	Binding  string `xml:"Binding,attr"`
+	Location string `xml:"Location,attr"`
+}
+
+// with returns the location of the service with a binding.
+func (m mellonMetadata) with(t *testing.T, list []service, binding string) string {
+	t.Helper()
+	for _, s := range list {
+		if s.Binding == "urn:oasis:names:tc:SAML:2.0:bindings:"+binding {
+			return s.Location
+		}
+	}
+	t.Fatalf("no service with %s in %+v", binding, m)
+	return ""
+}
+
+// start starts the website with the metadata of its identity provider, and returns its own. It ends
+// the one before.
+func (a *apache) start(provider string) (own mellonMetadata) {
+	a.Helper()
+	a.stop()
+	a.write("provider.xml", provider)
+	program, err := exec.LookPath("apache2")
+	if err != nil {
+		program = "/usr/sbin/apache2" // not in the PATH of all users
+	}
+	// One process, which does not wait for open connections when it ends: with this one at the latest.
+	cmd := exec.Command("sh", "-c", `"$@" >>error.log 2>&1 & read -r end; kill -9 $!; wait $!`, "sh", program, "-X", "-d", a.folder, "-f", "apache.conf", "-C", fmt.Sprintf("Define PORT %d", a.port))
+	cmd.Dir, cmd.SysProcAttr = a.folder, a.as
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		a.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		a.Fatal(err)
+	}
+	a.stop = func() {
+		stdin.Close()
+		_ = cmd.Wait()
+		a.stop = func() {}
+	}
+	var res *http.Response
+	for range 100 {
+		if res, err = a.client.Get(a.site + "/private/saml/metadata"); err == nil {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	if err != nil {
+		a.Fatal("make setup installs libapache2-mod-auth-mellon: ", err)
+	}
+	defer res.Body.Close()
+	document, err := io.ReadAll(res.Body)
+	if err == nil {
+		err = xml.Unmarshal(document, &own)
+	}
+	if err != nil || res.StatusCode != http.StatusOK {
+		a.Fatalf("%s %v\n%s", res.Status, err, document)
+	}
+	return own
+}
+
+// A website of Apache with mod_auth_mellon signs users in and out, in Chromium, before and after the
+// certificate of its identity provider is replaced.
+func TestMellon(t *testing.T) {
 	dir := t.TempDir()
 	server := start(t, "--dev", "--data-dir", dir, "--rate-limits", "sign-in.ip=unlimited,self-service.caller=unlimited,token.ip=unlimited")
 	c := readJSON(t, filepath.Join(dir, "bootstrap.json"))
 	key, certificate, pin := loopbackPair(t)
 	b := openBrowser(t, server, chromedp.Flag("ignore-certificate-errors-spki-list", pin))
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	metadata := func() string {
+		t.Helper()
+		res, err := direct(server).Get(c.BaseURL + "/saml/idp/metadata")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		document, err := io.ReadAll(res.Body)
+		if err != nil || res.StatusCode != http.StatusOK {
+			t.Fatalf("%s %v\n%s", res.Status, err, document)
+		}
+		return string(document)
 	}
-	port := free.Addr().(*net.TCPAddr).Port
-	free.Close()
-	site := fmt.Sprintf("https://127.0.0.1:%d", port)
-
-	const password = "correct horse battery"
-	server.call(t, c, "POST", "users", `{"email":"ann@example.com","name":"Ann","email_verified":true,"password":"`+password+`"}`, 201)
+	website := newApache(t, key, certificate)
+	first := metadata()
+	own := website.start(first)
+	if !own.Role.AuthnRequestsSigned {
+		t.Errorf("requests are not signed: %+v", own)
+	}
 	form, err := json.Marshal(map[string]any{
-		"name": "Intranet", "type": "saml", "entity_id": site + "/saml", "acs_url": site + "/mellon/postResponse", "slo_url": site + "/mellon/logout", "certificate": certificate,
-		"name_id_format": "transient", "want_authn_requests_signed": true, "first_party": false,
-		"attribute_statements": []map[string]string{{"name": "mail", "name_format": "basic", "value": "email"}},
+		"name": "Apache", "type": "saml", "entity_id": own.EntityID, "certificate": certificate, "name_id_format": "transient",
+		"acs_url": own.with(t, own.Role.ACS, "HTTP-POST"), "slo_url": own.with(t, own.Role.SLO, "HTTP-Redirect"),
+		"want_authn_requests_signed": true, "sign_response": true, "encrypt_assertion": true, "allow_idp_initiated": true, "first_party": false,
+		"attribute_statements": []map[string]string{
+			{"name": "mail", "name_format": "basic", "value": "email"},
+			{"name": "name", "name_format": "basic", "value": "name"},
+			{"name": "groups", "name_format": "basic", "value": "groups"},
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	app := server.call(t, c, "POST", "applications", string(form), 201)
-	answer, err := direct(server).Get(app["idp_metadata_url"].(string))
-	if err != nil {
-		t.Fatal(err)
-	}
-	metadata, err := io.ReadAll(answer.Body)
-	answer.Body.Close()
-	if err != nil {
-		t.Fatal(err)
+	const password = "correct horse battery"
+	zoe := server.call(t, c, "POST", "users", fmt.Sprintf(`{"email":"zoe@example.com","name":"Zoë & Co","email_verified":true,"password":%q}`, password), 201)["id"].(string)
+	for _, slug := range []string{"readers", "writers"} {
+		group := server.call(t, c, "POST", "groups", fmt.Sprintf(`{"slug":%q,"name":%q}`, slug, slug), 201)["id"].(string)
+		server.call(t, c, "POST", "groups/"+group+"/members", fmt.Sprintf(`{"user_id":%q}`, zoe), 201)
 	}
 
-	folder := t.TempDir()
-	var modules strings.Builder
-	for _, name := range []string{"mpm_event", "authn_core", "authz_core", "authz_user", "dir", "include", "ssl", "auth_mellon"} {
-		fmt.Fprintf(&modules, "LoadModule %s_module %smod_%s.so\n", name, apacheModules, name)
+	page := website.site + "/private/page.html"
+	visit := func() {
+		t.Helper()
+		b.do(chromedp.Navigate(page))
 	}
-	if os.Getuid() == 0 { // Apache refuses to answer as root
-		modules.WriteString("User www-data\nGroup www-data\n")
+	signIn := func() {
+		t.Helper()
+		b.at("/auth/sign-in", "Sign in")
+		b.fill("email", "zoe@example.com", "password", password)
+		b.press("Sign in")
 	}
-	for name, text := range map[string]string{
-		"key.pem": key, "cert.pem": certificate, "idp.xml": string(metadata),
-		"httpd.conf":             fmt.Sprintf(mellonConfig, folder, port, modules.String(), site),
-		"www/index.html":         "<!doctype html><main><h1>Goodbye</h1></main>",
-		"www/private/index.html": `<!doctype html><main><h1>Hello <!--#echo var="MELLON_mail" --></h1></main>`,
-	} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(folder, name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+	arrived := func() {
+		t.Helper()
+		b.says("Hello Zoë & Co")
+		b.says("zoe@example.com in readers, writers")
 	}
-	for at := folder; at != os.TempDir() && at != "/"; at = filepath.Dir(at) { // for another user
-		if err := os.Chmod(at, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cmd := exec.CommandContext(t.Context(), apache, "-f", filepath.Join(folder, "httpd.conf"), "-DFOREGROUND")
-	cmd.Stderr, cmd.Cancel, cmd.WaitDelay = os.Stderr, func() error { return cmd.Process.Signal(os.Interrupt) }, 10*time.Second
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Wait() // the context of the test has ended
-		if t.Failed() {
-			text, _ := os.ReadFile(filepath.Join(folder, "error.log"))
-			t.Logf("Apache: %s", text)
-		}
-	})
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err == nil {
-			conn.Close()
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("Apache does not start: ", err)
-		}
-	}
-
-	b.do(chromedp.Navigate(site + "/private/"))
-	b.at("/auth/sign-in", "Sign in")
-	b.fill("email", "ann@example.com", "password", password)
-	b.press("Sign in")
-	b.at("/auth/consent", "Allow Intranet to access your account?")
-	b.says("See your e-mail address")
+	visit()
+	signIn()
+	b.at("/auth/consent", "Allow Apache to access your account?")
+	b.says("See your groups")
 	b.press("Allow")
-	b.says("Hello ann@example.com")
-	b.do(chromedp.Navigate(site + "/mellon/logout?ReturnTo=" + site + "/"))
+	arrived()
+
+	// Single logout ends the session at the website, and the one here.
+	b.press("Sign out")
 	b.says("Goodbye")
-	b.do(chromedp.Navigate(site + "/private/"))
+	b.open("/account")
 	b.at("/auth/sign-in", "Sign in")
+
+	// From here to the website.
+	b.do(chromedp.Navigate(app["idp_sso_url"].(string) + "/" + app["id"].(string) + "?RelayState=" + url.QueryEscape(page)))
+	signIn()
+	arrived()
+
+	// The next certificate is published before it signs.
+	rotate := func(emergency bool) {
+		t.Helper()
+		body := fmt.Sprintf(`{"use":"identity_provider","emergency":%t}`, emergency)
+		server.call(t, c, "POST", "settings/saml-certificates/rotate", body, 200)
+	}
+	rotate(false)
+	second := metadata()
+	if n := strings.Count(first, "<ds:X509Certificate>"); strings.Count(second, "<ds:X509Certificate>") != n+1 {
+		t.Errorf("the next certificate is not published: %s", second)
+	}
+	b.press("Sign out")
+	b.says("Goodbye")
+	visit()
+	signIn()
+	arrived()
+	website.start(second) // with both, and without the sessions of before
+	visit()
+	arrived()
+
+	// A key that signs at once is refused until the website has the metadata with it.
+	rotate(true)
+	website.start(second)
+	visit()
+	b.do(chromedp.WaitVisible(chromedp.Search(`//h1[normalize-space()="Bad Request"]`)))
+	if log := website.log(); !strings.Contains(log, "Failed to verify signature") {
+		t.Errorf("refused for another reason: %s", log)
+	}
+	website.start(metadata())
+	visit()
+	arrived()
+	b.press("Sign out")
+	b.says("Goodbye")
 }
