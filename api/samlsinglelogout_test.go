@@ -13,6 +13,7 @@ import (
 
 	"stonetown/identity/federation/serviceprovider"
 	"stonetown/internal/samlprotocol"
+	"stonetown/internal/samlprotocol/samltest"
 )
 
 // samlGuest is a SAML application at which a user has signed in.
@@ -235,8 +236,8 @@ func samlSingleLogout(t *testing.T, w *world, c *client) {
 	equal(t, "the rest", guests[0].left(t, guests[21].passes(t, to), pending), true)
 }
 
-// samlSignOut leads a sign-out that begins here to the provider, then to the SAML applications of the
-// session, and then to its destination.
+// samlSignOut leads a sign-out that begins here to the SAML applications of the session, then to the
+// provider, and then to its destination.
 func samlSignOut(t *testing.T, w *world, c *client) {
 	w.ahead.Store(0)
 	member(t, c, "ann@example.com")
@@ -299,19 +300,36 @@ func samlSignOut(t *testing.T, w *world, c *client) {
 	app.session = p.enters(t, c, object{"sub": "1", "email": "bob@example.org", "email_verified": true})
 	all = enter(t, app.session, one)
 	page = c.visit(t, "POST", "/auth/sign-out", asBrowser(app.session), url.Values{"next": {"/account/sessions"}})
-	through := func(header http.Header) (to string) {
-		t.Helper()
-		at, err := url.Parse(header.Get("Location"))
-		if err != nil || !strings.HasPrefix(at.String(), p.URL+"/logout?") {
-			t.Fatalf("to %q", at)
-		}
-		cookies := begunBy(t, header, "").cookies
-		return c.visit(t, "GET", "/federation/staff/logged-out?state="+at.Query().Get("state"), http.Header{"Cookie": cookies}, nil).header.Get("Location")
+	cookies := begunBy(t, page.header, "").cookies
+	to = all[0].passes(t, page.header.Get("Location"))
+	at, err := url.Parse(to)
+	if err != nil || !strings.HasPrefix(to, p.URL+"/logout?") {
+		t.Fatalf("to %q", to)
 	}
-	equal(t, "after the provider and the application", all[0].passes(t, through(page.header)), "/account/sessions")
+	back := c.visit(t, "GET", "/federation/staff/logged-out?state="+at.Query().Get("state"), http.Header{"Cookie": cookies}, nil)
+	equal(t, "after the provider", back.header.Get("Location"), "/account/sessions")
 	app.session = p.enters(t, c, object{"sub": "1", "email": "bob@example.org", "email_verified": true})
 	all = enter(t, app.session, one)
 	hint = app.exchange(t, app.code(t, nil), nil).body["id_token"].(string)
 	a, _ = app.browse(t, logoutPath+"?"+url.Values{"id_token_hint": {hint}, "post_logout_redirect_uri": {bye}}.Encode())
-	equal(t, "the application, after the provider", all[0].passes(t, through(a.header)), bye)
+	to = all[0].passes(t, a.header.Get("Location"))
+	at, err = url.Parse(to)
+	if err != nil || !strings.HasPrefix(to, p.URL+"/logout?") {
+		t.Fatalf("to %q", to)
+	}
+	back = c.visit(t, "GET", "/federation/staff/logged-out?state="+at.Query().Get("state"), http.Header{"Cookie": begunBy(t, a.header, "").cookies}, nil)
+	equal(t, "the application, after the provider", back.header.Get("Location"), bye)
+
+	// In a session that began at a SAML identity provider, which gets a form.
+	idp := newSAML(w, samlprotocol.Post)
+	idp.SLO = "https://idp.example.com/slo"
+	partner(t, c, idp, object{"trust_email": true})
+	for _, binding := range []string{serviceprovider.Redirect, serviceprovider.Post} {
+		app.session = samlEnters(t, c, idp, samltest.Response{Session: "s1"})
+		all = enter(t, app.session, one)
+		page = c.visit(t, "POST", "/auth/sign-out", asBrowser(app.session), url.Values{})
+		a, _ = all[0].deliver(t, all[0].reply(t, binding, all[0].asked(t, page.header.Get("Location")), false))
+		to, form := posted(t, shown{a.status, a.header, a.text})
+		equal(t, "a form", []any{to, form.Has("SAMLRequest"), form.Has("RelayState")}, []any{idp.SLO, true, true})
+	}
 }

@@ -1355,7 +1355,7 @@ type ServerInterface interface {
 	// LinkFederation Prove an account, to link it
 	// (POST /api/v1/auth/federation/link)
 	LinkFederation(w http.ResponseWriter, r *http.Request)
-	// BeginFederationLogout Begin to sign out at the identity provider and at SAML applications
+	// BeginFederationLogout Begin to sign out at SAML applications and at the identity provider
 	// (POST /api/v1/auth/federation/logout)
 	BeginFederationLogout(w http.ResponseWriter, r *http.Request, params BeginFederationLogoutParams)
 	// StartFederation Sign in at a federation connection
@@ -4403,7 +4403,7 @@ type StrictServerInterface interface {
 	// LinkFederation Prove an account, to link it
 	// (POST /api/v1/auth/federation/link)
 	LinkFederation(ctx context.Context, request LinkFederationRequestObject) (LinkFederationResponseObject, error)
-	// BeginFederationLogout Begin to sign out at the identity provider and at SAML applications
+	// BeginFederationLogout Begin to sign out at SAML applications and at the identity provider
 	// (POST /api/v1/auth/federation/logout)
 	BeginFederationLogout(ctx context.Context, request BeginFederationLogoutRequestObject) (BeginFederationLogoutResponseObject, error)
 	// StartFederation Sign in at a federation connection

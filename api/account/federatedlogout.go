@@ -14,6 +14,7 @@ import (
 	"stonetown/identity/federation/relyingparty"
 	"stonetown/identity/federation/signin"
 	"stonetown/internal/document"
+	"stonetown/internal/samlprotocol"
 	"stonetown/oauth/protocol"
 )
 
@@ -26,11 +27,11 @@ const (
 
 // SAML is the part of [saml.Service] that the operations use.
 type SAML interface {
-	BeginLogout(ctx context.Context, t protocol.Tenant, sessionID, next string) (to string, err error)
+	BeginLogout(ctx context.Context, t protocol.Tenant, sessionID string, end samlprotocol.Message) (first samlprotocol.Message, err error)
 }
 
-// BeginFederationLogout begins to sign the user out at the provider at which the session began and,
-// after it, at the SAML applications of the session.
+// BeginFederationLogout begins to sign the user out at the SAML applications of the session and, after
+// them, at the provider at which the session began.
 func (h *Handlers) BeginFederationLogout(ctx context.Context, request BeginFederationLogoutRequestObject) (BeginFederationLogoutResponseObject, error) {
 	info := web.InfoOf(ctx)
 	current, err := h.owner(ctx, info)
@@ -41,19 +42,22 @@ func (h *Handlers) BeginFederationLogout(ctx context.Context, request BeginFeder
 	if len(next) > maxDestination || !web.IsLocalPath(next) {
 		return nil, web.ValidationFailed(web.FieldError{Field: "redirect_to", Code: "invalid", Message: "redirect_to must be a path on this host, of at most 8,192 bytes"})
 	}
-	first, err := h.SAML.BeginLogout(ctx, protocol.Tenant{ID: info.Tenant.ID, BaseURL: info.Tenant.BaseURL}, current.ID, next)
+	begun, err := h.Federation.BeginLogout(ctx, federationTenant(info), current.ID, next)
 	if err != nil {
 		return nil, err
 	}
-	begun, err := h.Federation.BeginLogout(ctx, federationTenant(info), current.ID, cmp.Or(first, next))
+	first, err := h.SAML.BeginLogout(ctx, protocol.Tenant{ID: info.Tenant.ID, BaseURL: info.Tenant.BaseURL}, current.ID, samlprotocol.Message{URL: cmp.Or(begun.URL, next), Form: begun.Form})
 	if err != nil {
 		return nil, err
 	}
 	if begun.URL != "" {
 		info.SetFederationCookie(begun.State, begun.Secret, false, signin.For)
 	}
+	if first.URL != "" {
+		begun.URL, begun.Form = first.URL, first.Form
+	}
 	body := FederationLogoutBegun{Meta: meta(info)}
-	body.Data.RedirectTo, body.Data.Form = document.OrNull(cmp.Or(begun.URL, first)), fields(begun.Form)
+	body.Data.RedirectTo, body.Data.Form = document.OrNull(begun.URL), fields(begun.Form)
 	return BeginFederationLogout200JSONResponse{Body: body}, nil
 }
 

@@ -1,7 +1,6 @@
 package oauth2
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -10,6 +9,7 @@ import (
 	"stonetown/api/web"
 	"stonetown/identity/federation"
 	"stonetown/identity/federation/signin"
+	"stonetown/internal/samlprotocol"
 	"stonetown/oauth/protocol"
 )
 
@@ -58,14 +58,16 @@ func (h *Handlers) endSession(w http.ResponseWriter, r *http.Request) {
 			query.Set("state", request.State)
 		}
 	}
+	end := samlprotocol.Message{URL: with(to, query)}
 	if signedIn {
-		// First the provider, then the SAML applications, then the destination. The requests to
-		// the applications can wait in an address, but that to a provider may be a form.
-		to, query = with(to, query), nil
-		first, err := h.SAML.BeginLogout(r.Context(), tenantOf(r), current.ID, to)
-		var begun signin.Begun
+		// First the SAML applications, then the provider, then the destination.
+		begun, err := h.SignIns.BeginLogout(r.Context(), federation.Tenant{ID: info.Tenant.ID, BaseURL: info.Tenant.BaseURL}, current.ID, end.URL)
+		if begun.URL != "" {
+			end = samlprotocol.Message{URL: begun.URL, Form: begun.Form}
+		}
+		var first samlprotocol.Message
 		if err == nil {
-			begun, err = h.SignIns.BeginLogout(r.Context(), federation.Tenant{ID: info.Tenant.ID, BaseURL: info.Tenant.BaseURL}, current.ID, cmp.Or(first, to))
+			first, err = h.SAML.BeginLogout(r.Context(), tenantOf(r), current.ID, end)
 		}
 		if err == nil {
 			err = h.Sessions.SignOut(r.Context(), current, false)
@@ -74,18 +76,13 @@ func (h *Handlers) endSession(w http.ResponseWriter, r *http.Request) {
 			h.Server.Fail(w, r, err)
 			return
 		}
-		to = cmp.Or(begun.URL, first, to)
 		if begun.URL != "" {
 			info.SetFederationCookie(begun.State, begun.Secret, false, signin.For)
 		}
-		if begun.Form != nil {
-			account.ForgetSession(info)
-			if err := web.PostForm(w, to, begun.Form); err != nil {
-				h.Server.Fail(w, r, err)
-			}
-			return
+		if first.URL != "" {
+			end = first
 		}
 	}
 	account.ForgetSession(info)
-	redirect(w, r, to, query)
+	h.carry(w, r, end)
 }

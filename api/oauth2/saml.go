@@ -24,7 +24,7 @@ type SAML interface {
 	Refuse(ctx context.Context, t protocol.Tenant, refused *authorization.RedirectError) (samlprotocol.Message, error)
 	ReadLogout(ctx context.Context, t protocol.Tenant, m samlprotocol.Received) (saml.Logout, error)
 	ContinueLogout(ctx context.Context, t protocol.Tenant, l saml.Logout) (samlprotocol.Message, error)
-	BeginLogout(ctx context.Context, t protocol.Tenant, sessionID, next string) (to string, err error)
+	BeginLogout(ctx context.Context, t protocol.Tenant, sessionID string, end samlprotocol.Message) (first samlprotocol.Message, err error)
 }
 
 // GetSAMLMetadata serves the metadata of the identity provider (SAML Metadata §4.1.1).

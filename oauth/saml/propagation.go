@@ -23,12 +23,11 @@ const maxParticipants = 20
 // request: 130 random bits, which only the browser and that service provider learn. So nothing in a
 // message decides where the browser continues.
 type signOut struct {
-	// Next is the URL at which the browser continues at the end; empty: RequestID of ClientID is
-	// answered instead.
-	Next       string `json:"next,omitempty"`
-	ClientID   string `json:"client_id,omitempty"`
-	RequestID  string `json:"request_id,omitempty"`
-	RelayState string `json:"relay_state,omitempty"`
+	// End leads the browser on at the end. Without a URL, RequestID of ClientID is answered instead.
+	End        samlprotocol.Message `json:"end"`
+	ClientID   string               `json:"client_id,omitempty"`
+	RequestID  string               `json:"request_id,omitempty"`
+	RelayState string               `json:"relay_state,omitempty"`
 
 	Left    []string                   `json:"left,omitempty"` // ids of the grants whose service providers are not asked yet
 	Asked   string                     `json:"asked"`          // id of the grant whose service provider is asked
@@ -56,20 +55,20 @@ func (s *Service) include(ctx context.Context, tenant protocol.Tenant, o *signOu
 }
 
 // BeginLogout begins to sign the user of a session out at its service providers, which the caller
-// ends. The result is the URL to which the browser goes; it returns from there and then goes to next,
-// which the caller must have validated. The result is empty if there are no service providers.
-func (s *Service) BeginLogout(ctx context.Context, tenant protocol.Tenant, sessionID, next string) (to string, err error) {
-	o := signOut{Next: next}
+// ends. The result is the message to the first of them; the browser returns from there, and at the end
+// has the message end, whose URL the caller must have validated. The result is zero if there are no
+// service providers.
+func (s *Service) BeginLogout(ctx context.Context, tenant protocol.Tenant, sessionID string, end samlprotocol.Message) (first samlprotocol.Message, err error) {
+	o := signOut{End: end}
 	if err := s.include(ctx, tenant, &o, sessionID); err != nil || len(o.Left) == 0 {
-		return "", err
+		return first, err
 	}
-	message, err := s.proceed(ctx, tenant, "", o)
-	return message.URL, err
+	return s.proceed(ctx, tenant, "", o)
 }
 
 // ContinueLogout returns the next message of a sign-out: after a request, whose sessions must have
 // ended, or after a response. It is a request to the next service provider or, after the last one, the
-// answer to the first request, or the URL at which a sign-out ends that began here. It fails as
+// answer to the first request, or the message that [Service.BeginLogout] got. It fails as
 // [Service.ReadLogout] does.
 func (s *Service) ContinueLogout(ctx context.Context, tenant protocol.Tenant, l Logout) (samlprotocol.Message, error) {
 	if l.IsRequest() {
@@ -121,14 +120,13 @@ func (s *Service) proceed(ctx context.Context, tenant protocol.Tenant, answered 
 		}
 		return message, s.replace(ctx, tenant, answered, &o)
 	}
-	message, err := samlprotocol.Message{URL: o.Next}, error(nil)
-	if o.Next == "" {
-		message, err = s.answerLogout(ctx, tenant, o)
+	if o.End.URL == "" {
+		var err error
+		if o.End, err = s.answerLogout(ctx, tenant, o); err != nil {
+			return o.End, err
+		}
 	}
-	if err != nil {
-		return message, err
-	}
-	return message, s.replace(ctx, tenant, answered, nil)
+	return o.End, s.replace(ctx, tenant, answered, nil)
 }
 
 // participant finds a grant and its service provider. It fails with [access.ErrInvalidGrant] if they
