@@ -41,7 +41,6 @@ import (
 	"stonetown/api/settings"
 	"stonetown/api/web"
 	"stonetown/api/webhooks"
-	"stonetown/identity/federation/signin"
 	"stonetown/internal/geo"
 	"stonetown/oauth"
 )
@@ -104,6 +103,13 @@ type Scopes interface {
 	scopes.Registry
 }
 
+// SignIns is the part of [signin.Service] that the operations use.
+type SignIns interface {
+	account.Federation
+	federation.SignIns
+	oauth2.SignIns
+}
+
 // Config configures the interface. Engine, Resources, Tenants, Users,
 // Authn, Importer, Scopes, OAuth, Settings, Connections, SignIns, Webhooks,
 // SAMLKeys, SAML and CursorKey are required.
@@ -117,7 +123,7 @@ type Config struct {
 	OAuth       OAuth
 	Settings    settings.Service
 	Connections federation.Registry
-	SignIns     *signin.Service // at connections
+	SignIns     SignIns // at connections
 	Webhooks    webhooks.Service
 	SAMLKeys    settings.SAMLKeys
 	SAML        oauth2.SAML // the identity provider of applications
@@ -141,8 +147,8 @@ type Config struct {
 
 // New returns the handler of all tenants' hosts.
 func New(c Config) (http.Handler, error) {
-	if c.Engine == nil || c.Resources == nil || c.Users == nil || c.Authn == nil || c.Importer == nil || c.Scopes == nil || c.OAuth == (OAuth{}) || c.Settings == nil || c.Connections == nil || c.Webhooks == nil || c.SAMLKeys == nil || c.SAML == nil || c.GeoIP == nil {
-		return nil, errors.New("api: Config.Engine, Resources, Users, Authn, Importer, Scopes, OAuth, Settings, Connections, Webhooks, SAMLKeys, SAML and GeoIP are required")
+	if c.Engine == nil || c.Resources == nil || c.Users == nil || c.Authn == nil || c.Importer == nil || c.Scopes == nil || c.OAuth == (OAuth{}) || c.Settings == nil || c.Connections == nil || c.SignIns == nil || c.Webhooks == nil || c.SAMLKeys == nil || c.SAML == nil || c.GeoIP == nil {
+		return nil, errors.New("api: Config.Engine, Resources, Users, Authn, Importer, Scopes, OAuth, Settings, Connections, SignIns, Webhooks, SAMLKeys, SAML and GeoIP are required")
 	}
 	cursors, err := web.NewCursors(c.CursorKey)
 	if err != nil {

@@ -131,6 +131,16 @@ func (f failingRequests) AuthorizeDevice(ctx context.Context, tenant protocol.Te
 	return authorization.DeviceAuthorization{}, f.fault(ctx)
 }
 
+// failingSignIns are sign-ins at connections that fail in the same way.
+type failingSignIns struct {
+	*failing
+	api.SignIns
+}
+
+func (f failingSignIns) EndByToken(ctx context.Context, tenantID, slug, token string) error {
+	return f.fault(ctx)
+}
+
 type clients interface {
 	oauth2.Clients
 	account.Clients
@@ -208,11 +218,12 @@ func faults(t *testing.T) {
 		c.Engine, c.Timeout = f, 2*time.Second
 		c.OAuth.Grants, c.OAuth.Tokens = failingGrants{f, c.OAuth.Grants}, failingTokens{f, c.OAuth.Tokens}
 		c.OAuth.Authorization, c.OAuth.Clients = failingRequests{f, c.OAuth.Authorization}, failingClients{f, c.OAuth.Clients}
+		c.SignIns = failingSignIns{f, c.SignIns}
 	})
 	c := w.tenant(t, "faults")
 	define(t, c)
 	is := func(err error) func(context.Context) error { return func(context.Context) error { return err } }
-	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {"x"}, "client_secret": {"y"}, "token": {"z"}}
+	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {"x"}, "client_secret": {"y"}, "token": {"z"}, "logout_token": {"z"}}
 
 	for name, tc := range map[string]struct {
 		fault  func(context.Context) error
@@ -277,7 +288,7 @@ func faults(t *testing.T) {
 				c.want(t, tc.status, tc.code, "GET", "/api/v1/resources/watch", nil)
 			}
 			if tc.oauth != "" {
-				for _, target := range []string{"/oauth2/token", "/oauth2/par", "/oauth2/device_authorization", introspectPath, revokePath} {
+				for _, target := range []string{"/oauth2/token", "/oauth2/par", "/oauth2/device_authorization", introspectPath, revokePath, "/federation/partner/backchannel-logout"} {
 					a := c.present(t, target, nil, form)
 					if a.status != tc.status || a.code() != tc.oauth {
 						t.Errorf("%s: %d %s, want %d %s", target, a.status, a.text, tc.status, tc.oauth)

@@ -86,11 +86,15 @@ func singleLogout(t *testing.T, w *world, c *client, binding string) {
 	send := func(slug string, m samlprotocol.Message, cookies []string) shown {
 		t.Helper()
 		at := "/saml/sp/" + slug + "/slo"
+		var a answer
 		if m.Form != nil {
-			return c.visit(t, "POST", at, http.Header{"Sec-Fetch-Site": {"cross-site"}, "Origin": {"https://idp.example.com"}}, m.Form)
+			fromThere := http.Header{"Sec-Fetch-Site": {"cross-site"}, "Origin": {"https://idp.example.com"}, "Content-Type": {"application/x-www-form-urlencoded"}}
+			a = c.with("").send(t, "POST", at, fromThere, []byte(m.Form.Encode()))
+		} else {
+			_, query, _ := strings.Cut(m.URL, "?")
+			a = c.with("").send(t, "GET", at+"?"+query, http.Header{"Cookie": cookies}, nil)
 		}
-		_, query, _ := strings.Cut(m.URL, "?")
-		return c.visit(t, "GET", at+"?"+query, http.Header{"Cookie": cookies}, nil)
+		return shown{a.status, a.header, a.text}
 	}
 	ann := samlprotocol.NameID{Value: "ann", Format: "urn:oasis:names:tc:SAML:2.0:nameid-format:persistent"}
 	enters := func(session string) string {
@@ -159,6 +163,13 @@ func singleLogout(t *testing.T, w *world, c *client, binding string) {
 		equal(t, "answered", read(send("partner", begin(other, ""), nil)).Response != nil, true)
 	}
 	live(false, true)
+	byRedirect := idp
+	byRedirect.Services = []samlprotocol.Service{{Binding: samlprotocol.Redirect, Location: slo}}
+	request, _, err := byRedirect.Begin(samlprotocol.NameID{Value: "nobody"}, "", w.now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "the other binding", read(send("partner", request, nil)).Response != nil, true)
 	c.want(t, 200, "", "POST", path+"/disable", nil)
 	equal(t, "while it is disabled", read(send("partner", begin(ann, ""), nil)).Response != nil, true)
 	live(false, false)

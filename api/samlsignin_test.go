@@ -124,6 +124,7 @@ func samlSignIn(t *testing.T, w *world, c *client) {
 	// With the POST binding, without a browser, and without the group.
 	p.Bindings = []string{samlPost}
 	c.want(t, 200, "", "PATCH", at, object{"idp_metadata_xml": p.Metadata()})
+	equal(t, "by the document", anyone.do(t, "GET", authPath+"/federation/partner/start", nil).status, 200)
 	b, r = c.startSAML(t, p, "?flow=flw_x")
 	attributes["memberOf"] = nil
 	form := b.complete("partner", p.Respond(t, r, samltest.Response{Attributes: attributes}))
@@ -342,6 +343,7 @@ func samlMetadataOf(t *testing.T, w *world, c *client) {
 	c.want(t, 200, "", "POST", at+"/disable", nil)
 	equal(t, "disabled", read().html, page.html)
 	equal(t, "HEAD", anyone.visit(t, "HEAD", "/saml/sp/partner/metadata", nil, nil).status, 200)
+	equal(t, "by the document", anyone.do(t, "GET", "/saml/sp/partner/metadata", nil).status, 200)
 	staff(t, c, newOpenID(t, w), nil)
 	for _, slug := range []string{"none", "staff", "%00"} {
 		anyone.want(t, 404, "connection_not_found", "GET", "/saml/sp/"+slug+"/metadata", nil)
