@@ -119,7 +119,8 @@ func (b *browser) atPartner(user string) {
 
 var redirectService = regexp.MustCompile(`<[a-z0-9:]*SingleSignOnService [^>]*HTTP-Redirect[^>]*/>`)
 
-// Users sign in at an identity provider with pysaml2, in Chromium, by each binding of requests.
+// Users sign in at an identity provider with pysaml2, in Chromium, by each binding of requests, and
+// sign out on both sides.
 func TestSAMLPages(t *testing.T) {
 	dir := t.TempDir()
 	server := start(t, "--dev", "--data-dir", dir, "--rate-limits", "sign-in.ip=unlimited,self-service.caller=unlimited,token.ip=unlimited")
@@ -172,6 +173,22 @@ func TestSAMLPages(t *testing.T) {
 	b.press("Continue with Partner")
 	b.atPartner("ann")
 	b.arrived("ann@example.com")
+
+	// A sign-out here leads through the identity provider, and one there ends the session here.
+	b.open("/auth/sign-out")
+	b.press("Sign out")
+	b.at("/auth/sign-in", "Sign in")
+	b.do(chromedp.Navigate(idp.base + "/left"))
+	b.says("id of ann, id of ann") // forget signs out, too
+	b.open("/account")
+	b.at("/auth/sign-in", "Sign in")
+	b.press("Continue with Partner")
+	b.atPartner("ann")
+	b.at("/account", "Your profile")
+	b.do(chromedp.Navigate(idp.base + "/leave?user=ann"))
+	b.says("Signed out everywhere")
+	b.open("/account")
+	b.at("/auth/sign-in", "Sign in")
 
 	// A first sign-in proves the account.
 	server.call(t, c, "POST", "users", fmt.Sprintf(`{"email":"bob@example.com","email_verified":true,"password":%q}`, password), 201)

@@ -6,6 +6,9 @@ attributes. It answers with its metadata in a line of JSON, and serves:
     POST /trust     the metadata of a service provider
     /sso            a page with a form for the name of the user
     POST /sign-in   a page that posts the response to the service provider
+    /slo            single logout: signs a user out, or a page after the service provider has done so
+    /leave?user=    begins single logout at the service provider
+    /left           the names of the users whom the service provider has signed out
 """
 
 import json
@@ -35,6 +38,7 @@ entity.pre_encryption_part = partial(
 settings = json.loads(sys.stdin.readline())
 base = f"http://127.0.0.1:{settings['port']}"
 trusted = []
+left = []
 
 
 def provider():
@@ -48,7 +52,8 @@ def provider():
         "service": {"idp": {
             "signing_algorithm": SIG_RSA_SHA256,
             "digest_algorithm": DIGEST_SHA256,
-            "endpoints": {"single_sign_on_service": [(base + "/sso", b) for b in services]},
+            "endpoints": {"single_sign_on_service": [(base + "/sso", b) for b in services],
+                          "single_logout_service": [(base + "/slo", BINDING_HTTP_REDIRECT)]},
             "name_id_format": [NAMEID_FORMAT_PERSISTENT],
             "policy": {"default": {"lifetime": {"minutes": 15}, "name_form": NAME_FORMAT_URI}},
         }},
@@ -56,6 +61,20 @@ def provider():
     server = Server(config=config)
     server.sec.encrypt_assertion = partial(server.sec.encrypt_assertion, key_type="aes-256")
     return server
+
+
+def name_of(server, user, service):
+    return NameID(text="id of " + user, format=NAMEID_FORMAT_PERSISTENT,
+                  name_qualifier=server.config.entityid, sp_name_qualifier=service)
+
+
+def verify_query(server, params, message):
+    """Verifies the signature of the redirect binding."""
+    [certificate] = server.metadata.certs(message.issuer.text, "any", "signing")
+    if isinstance(certificate, tuple):
+        certificate = certificate[1]
+    if not verify_redirect_signature(params, server.sec.sec_backend, certificate):
+        raise ValueError("the signature of the query is not valid")
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -75,9 +94,45 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self):
         at = urlsplit(self.path)
-        if at.path != "/sso":
-            return self.page("Not found", 404)
-        self.ask(dict(parse_qsl(at.query)), BINDING_HTTP_REDIRECT)
+        params = dict(parse_qsl(at.query))
+        if at.path == "/sso":
+            self.ask(params, BINDING_HTTP_REDIRECT)
+        elif at.path == "/slo" and "SAMLRequest" in params:
+            self.leave(params)
+        elif at.path == "/slo":
+            server = provider()
+            verify_query(server, params, server.parse_logout_request_response(params["SAMLResponse"], BINDING_HTTP_REDIRECT).response)
+            self.page("Signed out everywhere")
+        elif at.path == "/leave":
+            self.begin_leaving(params["user"])
+        elif at.path == "/left":
+            self.page(", ".join(left))
+        else:
+            self.page("Not found", 404)
+
+    def redirect(self, http):
+        self.send_response(303)
+        self.send_header("Location", dict(http["headers"])["Location"])
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def leave(self, params):
+        """Verifies a request of single logout, and answers it."""
+        server = provider()
+        request = server.parse_logout_request(params["SAMLRequest"], BINDING_HTTP_REDIRECT).message
+        verify_query(server, params, request)
+        left.append(request.name_id.text)
+        response = server.create_logout_response(request, [BINDING_HTTP_REDIRECT], sign=False)
+        self.redirect(server.apply_binding(
+            BINDING_HTTP_REDIRECT, str(response), response.destination, params["RelayState"], response=True, sign=True, sigalg=SIG_RSA_SHA256))
+
+    def begin_leaving(self, user):
+        """Begins single logout at the last service provider."""
+        server = provider()
+        [service] = [s for s in server.metadata.service_providers() if s.endswith("/partner/metadata")]
+        to = server.metadata.single_logout_service(service, BINDING_HTTP_REDIRECT, "spsso")[0]["location"]
+        _, request = server.create_logout_request(to, service, name_id=name_of(server, user, service), sign=False)
+        self.redirect(server.apply_binding(BINDING_HTTP_REDIRECT, str(request), to, "leaving", sign=True, sigalg=SIG_RSA_SHA256))
 
     def do_POST(self):
         body = self.body()
@@ -94,11 +149,7 @@ class Handler(BaseHTTPRequestHandler):
         server = provider()
         request = server.parse_authn_request(params["SAMLRequest"], binding)
         if binding == BINDING_HTTP_REDIRECT:
-            [certificate] = server.metadata.certs(request.message.issuer.text, "any", "signing")
-            if isinstance(certificate, tuple):
-                certificate = certificate[1]
-            if not verify_redirect_signature(params, server.sec.sec_backend, certificate):
-                raise ValueError("the signature of the query is not valid")
+            verify_query(server, params, request.message)
         elif not request.message.signature:
             raise ValueError("the request is not signed")
         hidden = "".join(f'<input type="hidden" name="{n}" value="{escape(v)}">' for n, v in {
@@ -115,10 +166,8 @@ class Handler(BaseHTTPRequestHandler):
             response = server.create_error_response(args["in_response_to"], args["destination"], reason, sign=True)
         else:
             user = form["user"]
-            name_id = NameID(text="id of " + user, format=NAMEID_FORMAT_PERSISTENT,
-                             name_qualifier=server.config.entityid, sp_name_qualifier=request.issuer.text)
             response = server.create_authn_response(
-                settings["users"][user], userid=user, name_id=name_id, authn={"class_ref": PASSWORD, "authn_auth": base},
+                settings["users"][user], userid=user, name_id=name_of(server, user, request.issuer.text), authn={"class_ref": PASSWORD, "authn_auth": base},
                 sign_assertion=True, sign_response=True, encrypt_assertion=True, sign_alg=SIG_RSA_SHA256, digest_alg=DIGEST_SHA256, **args)
         http = server.apply_binding(BINDING_HTTP_POST, str(response), args["destination"], form["state"], response=True)
         body = "".join(http["data"]).encode()
