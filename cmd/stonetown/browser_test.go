@@ -506,7 +506,7 @@ func (s *running) linked(t *testing.T, email string, slugs ...string) {
 func (s *running) age(t *testing.T) {
 	t.Helper()
 	hour := time.Hour.Microseconds()
-	if _, err := s.server.DB.Exec(t.Context(), `UPDATE sessions SET auth_time = auth_time - $1, second_factor_at = second_factor_at - $1`, hour); err != nil {
+	if _, err := s.server.DB.Exec(t.Context(), `UPDATE sessions SET auth_time = auth_time - $1, second_factor_at = second_factor_at - $1, created_at = created_at - $1`, hour); err != nil {
 		t.Fatal(err)
 	}
 }
