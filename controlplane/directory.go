@@ -20,6 +20,10 @@ type Config struct {
 	// DB holds the rows. Required; its tables are [Migrations].
 	DB *sqldb.DB
 
+	// ControlURL is the address of the control plane, as the base URL of a tenant: the system
+	// tenant is served there, and tenants that are created by slug get the host beside it
+	// ([Directory.TenantURL]). Default: there is no control plane.
+	ControlURL string
 	// Clock returns the current time. Default: time.Now.
 	Clock func() time.Time
 	// Logger receives the errors of background work. Default: they are discarded.
@@ -29,6 +33,8 @@ type Config struct {
 // Directory stores organisations and tenants. It is safe for concurrent use.
 type Directory struct {
 	db      *sqldb.DB
+	system  Tenant // without an id if there is no control plane
+	control string // the host of the control plane; empty: there is none
 	clock   func() time.Time
 	log     *slog.Logger
 	cache   *lru.Cache[string, answer]
@@ -62,6 +68,12 @@ func New(c Config) (*Directory, error) {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	d := &Directory{db: c.DB, clock: c.Clock, log: c.Logger, cache: cache}
+	if c.ControlURL != "" {
+		if d.control, err = hostOf(c.ControlURL); err != nil {
+			return nil, fmt.Errorf("controlplane: Config.ControlURL: %w", err)
+		}
+		d.system = Tenant{ID: SystemTenant, Slug: "system", Name: "Control plane", BaseURL: c.ControlURL, State: TenantActive}
+	}
 	d.lease = lease.New(d.readVersion)
 	return d, nil
 }
@@ -76,6 +88,9 @@ func (d *Directory) TenantByHost(ctx context.Context, host string) (Tenant, erro
 	if host == "" || len(host) > 253 { // the longest DNS name
 		return Tenant{}, ErrTenantNotFound
 	}
+	if host == d.control {
+		return d.system, nil
+	}
 	return d.cached(ctx, host, func() (Tenant, error) { return selectTenantByHost(ctx, d.db, host) })
 }
 
@@ -89,12 +104,26 @@ func (d *Directory) FirstTenant(ctx context.Context) (Tenant, error) {
 
 // TenantByID returns a tenant in any state. It fails with [ErrTenantNotFound].
 func (d *Directory) TenantByID(ctx context.Context, tenantID string) (Tenant, error) {
+	if tenantID == SystemTenant && d.control != "" {
+		return d.system, nil
+	}
 	return selectTenantByID(ctx, d.db, tenantID)
 }
 
 // TenantBySlug returns a tenant in any state. It fails with [ErrTenantNotFound].
 func (d *Directory) TenantBySlug(ctx context.Context, slug string) (Tenant, error) {
 	return selectTenantBySlug(ctx, d.db, slug)
+}
+
+// ControlURL returns the address of the control plane; empty: there is none.
+func (d *Directory) ControlURL() string { return d.system.BaseURL }
+
+// TenantURL returns the base URL of a new tenant: that of the control plane with the slug in place
+// of the first label of its host.
+func (d *Directory) TenantURL(slug string) string {
+	scheme, host, _ := strings.Cut(d.system.BaseURL, "://")
+	_, domain, _ := strings.Cut(host, ".")
+	return scheme + "://" + slug + "." + domain
 }
 
 // MaxPage is how many tenants are listed at once at most.

@@ -69,10 +69,12 @@ func (d *Directory) change(ctx context.Context, tenantID string, o eventlog.Orig
 		if !slices.Contains(c.from, t.State) {
 			return &StateError{t.State}
 		}
-		c.apply(&t, d.now())
+		now := d.now()
+		c.apply(&t, now)
+		t.UpdatedAt = now
 		var b sqldb.Batch
-		updateState(&b, t)
-		eventlog.Append(&b, t.OrgID, eventlog.New(c.event, o, t.document()))
+		updateTenant(&b, t)
+		eventlog.Append(&b, t.OrgID, eventlog.New(c.event, o, t.Document()))
 		return tx.Send(ctx, &b)
 	})
 	if err != nil {

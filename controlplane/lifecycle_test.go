@@ -61,7 +61,7 @@ func TestLifecycle(t *testing.T) {
 				}
 				got, err := d.TenantByID(ctx, tenant.ID)
 				want := tenant
-				switch want.State = test.want; want.State {
+				switch want.State, want.UpdatedAt = test.want, c.now; want.State {
 				case TenantSuspended:
 					want.SuspendedAt, want.SuspendReason = c.now, "unpaid"
 				case TenantDecommissioned:

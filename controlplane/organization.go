@@ -15,13 +15,15 @@ type Organization struct {
 	ID        string
 	Slug      string // unique in the deployment
 	Name      string
-	CreatedAt time.Time // UTC
+	CreatedAt time.Time // UTC, as all times
+	UpdatedAt time.Time
 }
 
 // CreateOrganization adds an organisation. It fails with [ErrSlugInvalid],
 // [ErrNameInvalid] or [ErrSlugTaken].
 func (d *Directory) CreateOrganization(ctx context.Context, tx *sqldb.Tx, slug, name string) (Organization, error) {
-	o := Organization{ID: id.New(id.Organization), Slug: slug, Name: name, CreatedAt: d.now()}
+	now := d.now()
+	o := Organization{ID: id.New(id.Organization), Slug: slug, Name: name, CreatedAt: now, UpdatedAt: now}
 	if !validSlug(slug) {
 		return Organization{}, fmt.Errorf("create organisation %q: %w", slug, ErrSlugInvalid)
 	}
@@ -39,5 +41,5 @@ var ErrOrganizationNotFound = errors.New("organisation not found")
 
 // OrganizationBySlug returns an organisation. It fails with [ErrOrganizationNotFound].
 func (d *Directory) OrganizationBySlug(ctx context.Context, slug string) (Organization, error) {
-	return selectOrganizationBySlug(ctx, d.db, slug)
+	return scanOrganization(d.db.QueryRow(ctx, selectOrganization+`WHERE slug = $1`, slug))
 }

@@ -47,9 +47,20 @@ type TenantState string
 
 // The states of a tenant; see the package documentation.
 const (
+	TenantProvisioning   TenantState = "provisioning"
 	TenantActive         TenantState = "active"
 	TenantSuspended      TenantState = "suspended"
 	TenantDecommissioned TenantState = "decommissioned"
+)
+
+// Environment is what a tenant is for.
+type Environment string
+
+// The environments of tenants. They have no effect on a tenant.
+const (
+	Production  Environment = "production"
+	Staging     Environment = "staging"
+	Development Environment = "development"
 )
 
 // Tenant is an isolated set of users, applications and relations.
@@ -60,7 +71,11 @@ type Tenant struct {
 	Name      string
 	BaseURL   string // canonical address and token issuer; no trailing slash
 	State     TenantState
+	Environment Environment
+	Region    string // of its data; empty if the deployment has none
+	CreatedBy string // id of the user or application; empty: by a command
 	CreatedAt time.Time // UTC, as all times
+	UpdatedAt time.Time
 
 	// Zero in other states.
 	SuspendedAt      time.Time
@@ -78,14 +93,26 @@ type NewTenant struct {
 	Slug    string
 	Name    string
 	BaseURL string
+	Environment Environment // default: production
+	Region    string
+	CreatedBy string
+	// Provisioning leaves the tenant in this state, until [Directory.Activate].
+	Provisioning bool
 }
 
 // CreateTenant adds an active tenant. It fails with [ErrSlugInvalid], [ErrNameInvalid],
 // [ErrBaseURLInvalid] or [ErrSlugTaken].
 func (d *Directory) CreateTenant(ctx context.Context, tx *sqldb.Tx, n NewTenant) (Tenant, error) {
+	now := d.now()
 	t := Tenant{
 		ID: id.New(id.Tenant), OrgID: n.OrgID, Slug: n.Slug, Name: n.Name, BaseURL: n.BaseURL,
-		State: TenantActive, CreatedAt: d.now(),
+		State: TenantActive, Environment: n.Environment, Region: n.Region, CreatedBy: n.CreatedBy, CreatedAt: now, UpdatedAt: now,
+	}
+	if n.Provisioning {
+		t.State = TenantProvisioning
+	}
+	if t.Environment == "" {
+		t.Environment = Production
 	}
 	if !validSlug(n.Slug) || slices.Contains(reservedSlugs, n.Slug) {
 		return Tenant{}, fmt.Errorf("create tenant %q: %w", n.Slug, ErrSlugInvalid)

@@ -81,6 +81,10 @@ type Config struct {
 	// Logger receives errors that are not returned.
 	Logger *slog.Logger
 
+	// ControlURL is the address of the control plane; see [controlplane.Config]. Default: there
+	// is no control plane.
+	ControlURL string
+
 	// Mailbox shows sent messages on a public page. For development only. Default: there
 	// is no such page.
 	Mailbox pages.Mailbox
@@ -190,7 +194,7 @@ func (s *Server) compose(c Config) (err error) {
 	if s.Engine, err = engine.New(engine.Config{Store: s.store, ResidentBytes: c.ResidentBytes, Logger: c.Logger}); err != nil {
 		return err
 	}
-	if s.Organizations, err = controlplane.New(controlplane.Config{DB: s.DB, Clock: c.Clock, Logger: c.Logger}); err != nil {
+	if s.Organizations, err = controlplane.New(controlplane.Config{DB: s.DB, ControlURL: c.ControlURL, Clock: c.Clock, Logger: c.Logger}); err != nil {
 		return err
 	}
 	if s.Jobs, err = jobs.New(jobs.Config{DB: s.DB, Seal: c.MasterKey, Clock: c.Clock, Logger: c.Logger, Tracer: c.Tracer}); err != nil {
