@@ -65,17 +65,17 @@ const (
 
 // Tenant is an isolated set of users, applications and relations.
 type Tenant struct {
-	ID        string
-	OrgID     string
-	Slug      string // unique in the deployment and immutable
-	Name      string
-	BaseURL   string // canonical address and token issuer; no trailing slash
-	State     TenantState
+	ID          string
+	OrgID       string
+	Slug        string // unique in the deployment and immutable
+	Name        string
+	BaseURL     string // canonical address and token issuer; no trailing slash
+	State       TenantState
 	Environment Environment
-	Region    string // of its data; empty if the deployment has none
-	CreatedBy string // id of the user or application; empty: by a command
-	CreatedAt time.Time // UTC, as all times
-	UpdatedAt time.Time
+	Region      string    // of its data; empty if the deployment has none
+	CreatedBy   string    // id of the user or application; empty: by a command
+	CreatedAt   time.Time // UTC, as all times
+	UpdatedAt   time.Time
 
 	// Zero in other states.
 	SuspendedAt      time.Time
@@ -89,13 +89,13 @@ type Tenant struct {
 
 // NewTenant has the values of a tenant to create.
 type NewTenant struct {
-	OrgID   string
-	Slug    string
-	Name    string
-	BaseURL string
+	OrgID       string
+	Slug        string
+	Name        string
+	BaseURL     string
 	Environment Environment // default: production
-	Region    string
-	CreatedBy string
+	Region      string
+	CreatedBy   string
 	// Provisioning leaves the tenant in this state, until [Directory.Activate].
 	Provisioning bool
 }
