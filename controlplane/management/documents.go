@@ -3,6 +3,7 @@ package management
 import (
 	"time"
 
+	"stonetown/controlplane"
 	"stonetown/internal/document"
 	"stonetown/internal/eventlog"
 )
@@ -42,6 +43,33 @@ type ServiceAccount struct {
 	Role      Role
 	CreatedBy string
 	CreatedAt time.Time
+}
+
+// NewTenant describes a tenant to create.
+type NewTenant struct {
+	Slug        string // the first label of its host
+	Name        string
+	Environment controlplane.Environment // default: production
+	Region      string                   // default: the first region of the deployment
+}
+
+// CreatedTenant is a new tenant with the credentials of the application that administers it.
+// There is no other copy of the secret.
+type CreatedTenant struct {
+	controlplane.Tenant
+	ApplicationID, ClientID, ClientSecret string
+}
+
+// ServiceAccountChange is a change of a service account. Nil leaves a value as it is.
+type ServiceAccountChange struct {
+	Name *string
+	Role *Role
+}
+
+// RotatedSecret is the new secret of a service account.
+type RotatedSecret struct {
+	Secret            string
+	PreviousExpiresAt time.Time // of the secret before
 }
 
 // InvitationState is the state of an invitation.
