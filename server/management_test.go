@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"stonetown/controlplane"
 	"stonetown/controlplane/management"
+	"stonetown/engine"
 	"stonetown/identity"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/notify"
@@ -353,6 +355,374 @@ func TestRoles(t *testing.T) {
 					t.Errorf("%s, %s: %q, want %q", role, test.what, got, want)
 				}
 			}
+		}
+	})
+}
+
+// The creator of an organisation owns it. On a deployment that is not open, only owners create
+// others.
+func TestCreateOrganization(t *testing.T) {
+	onBackends(t, func(c *Config) { c.OpenOrganizations = false }, func(t *testing.T, d *deployment) {
+		ctx, m := t.Context(), d.Management
+		first := d.user("first")
+		_, err := m.CreateOrganization(ctx, first, "acme", "Acme")
+		d.refused("forbidden", err)
+		var org controlplane.Organization
+		d.must(d.DB.Tx(ctx, func(tx *sqldb.Tx) (err error) {
+			org, err = d.Organizations.CreateOrganization(ctx, tx, "acme", "Acme")
+			return err
+		}))
+		for range 2 { // as every start of a server does
+			d.must(m.Adopt(ctx, org.ID))
+		}
+		if got := d.member(org.ID, first); got.Role != management.Owner || got.Email != address("first") || got.Name != "first" || got.MFAEnrolled {
+			t.Errorf("the first user is %+v", got)
+		}
+		first.CommitID = "commit_1"
+		var ids []string
+		for range 2 { // the second is the same request, sent again
+			o, err := m.CreateOrganization(ctx, first, "other", "Other")
+			d.must(err)
+			ids = append(ids, o.ID)
+		}
+		if ids[0] != ids[1] {
+			t.Errorf("one request created %v", ids)
+		}
+		first.CommitID = ""
+		_, err = m.CreateOrganization(ctx, first, "other", "Other")
+		d.refused("conflict", err)
+		_, err = m.CreateOrganization(ctx, first, "Not a slug", "Other")
+		if !errors.Is(err, controlplane.ErrSlugInvalid) {
+			t.Error(err)
+		}
+		list, err := m.Organizations(ctx, first, nil, 10)
+		if err != nil || len(list) != 2 || list[0].Slug != "other" || list[1].Slug != "acme" {
+			t.Errorf("%+v, %v", list, err)
+		}
+		list, err = m.Organizations(ctx, first, &management.Position{At: list[0].CreatedAt, ID: list[0].ID}, 10)
+		if err != nil || len(list) != 1 || list[0].Slug != "acme" {
+			t.Errorf("the second page: %+v, %v", list, err)
+		}
+		want := []eventlog.Type{controlplane.OrganizationCreatedEvent, management.MemberJoinedEvent}
+		if got := d.types(first, ids[0], management.EventFilter{}); !slices.Equal(got, want) {
+			t.Errorf("events %v, want %v", got, want)
+		}
+		unverified := d.user("unverified")
+		_, err = d.Users.Update(ctx, controlplane.SystemTenant, unverified.Subject.ID, func(u *identity.User) { u.VerifyEmail(false) })
+		d.must(err)
+		d.refused("forbidden", func() error { _, err := m.CreateOrganization(ctx, unverified, "third", "Third"); return err }())
+	})
+}
+
+// An organisation keeps an owner who is a user, also if all owners leave at the same time.
+func TestLastOwner(t *testing.T) {
+	onBackends(t, nil, func(t *testing.T, d *deployment) {
+		ctx, m := t.Context(), d.Management
+		org, owner, _ := d.organization("acme")
+		only := d.member(org.ID, owner)
+		d.refused("conflict", m.RemoveMember(ctx, owner, org.ID, only.ID))
+		_, err := m.ChangeRole(ctx, owner, org.ID, only.ID, management.Viewer)
+		d.refused("conflict", err)
+		_, _, err = m.CreateServiceAccount(ctx, owner, org.ID, "robot", management.Owner)
+		d.must(err)
+		d.refused("conflict", m.RemoveMember(ctx, owner, org.ID, only.ID))
+
+		owners := []management.Caller{owner}
+		for i := range 4 {
+			owners = append(owners, d.join(org.ID, owner, fmt.Sprintf("owner%d", i), management.Owner))
+		}
+		var callers sync.WaitGroup
+		var mu sync.Mutex
+		left := map[string]int{}
+		for i, by := range owners {
+			id := d.member(org.ID, by).ID
+			callers.Go(func() {
+				var err error
+				if i%2 == 0 {
+					err = m.RemoveMember(ctx, by, org.ID, id)
+				} else {
+					_, err = m.ChangeRole(ctx, by, org.ID, id, management.Viewer)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				left[refusal(err)]++
+			})
+		}
+		callers.Wait()
+		if left[""] != 4 || left["conflict"] != 1 {
+			t.Errorf("of 5 owners that left: %v", left)
+		}
+	})
+}
+
+// An invitation is accepted once, by the verified address that it was sent to, while it is pending.
+func TestInvitations(t *testing.T) {
+	onBackends(t, nil, func(t *testing.T, d *deployment) {
+		ctx, m := t.Context(), d.Management
+		org, owner, others := d.organization("acme", management.Admin)
+		ann, eve := d.user("ann"), d.user("eve")
+		for email, want := range map[string]string{"": "invalid email", "ann": "invalid email", "Ann <ann@example.com>": "invalid email", address("owner-of-acme"): "conflict"} {
+			_, err := m.Invite(ctx, owner, org.ID, email, management.Viewer)
+			d.refused(want, err)
+		}
+		_, err := m.Invite(ctx, owner, org.ID, address("ann"), "emperor")
+		d.refused("invalid role", err)
+
+		i, err := m.Invite(ctx, owner, org.ID, "Ann@Example.com", management.Viewer)
+		d.must(err)
+		_, err = m.Invite(ctx, owner, org.ID, address("ann"), management.Admin)
+		d.refused("conflict", err)
+		first := d.token("Ann@Example.com", 1)
+		_, err = m.ResendInvitation(ctx, owner, org.ID, i.ID)
+		d.must(err)
+		second := d.token("Ann@Example.com", 2)
+		_, err = m.AcceptInvitation(ctx, ann, first)
+		d.refused("not found", err) // the second mail replaced it
+		_, err = m.AcceptInvitation(ctx, eve, second)
+		d.refused("forbidden", err)
+		_, err = m.AcceptInvitation(ctx, ann, "it_wrong")
+		d.refused("not found", err)
+
+		outcomes := make(chan string, 8)
+		var callers sync.WaitGroup
+		for range cap(outcomes) {
+			callers.Go(func() {
+				_, err := m.AcceptInvitation(ctx, ann, second)
+				outcomes <- refusal(err)
+			})
+		}
+		callers.Wait()
+		close(outcomes)
+		won := 0
+		for outcome := range outcomes {
+			switch outcome {
+			case "":
+				won++
+			case "not found", "conflict":
+			default:
+				t.Errorf("accept: %q", outcome)
+			}
+		}
+		if got := d.member(org.ID, ann); won != 1 || got.Role != management.Viewer || got.InvitedBy != owner.Subject.ID {
+			t.Errorf("%d accepted; %+v", won, got)
+		}
+		if got, err := m.Invitation(ctx, owner, org.ID, i.ID); err != nil || got.State != management.InvitationAccepted || got.AcceptedAt.IsZero() {
+			t.Errorf("%+v, %v", got, err)
+		}
+		d.refused("conflict", m.RevokeInvitation(ctx, owner, org.ID, i.ID))
+
+		// One that has expired is gone, and another one takes its place.
+		bob := d.user("bob")
+		_, err = m.Invite(ctx, owner, org.ID, address("bob"), management.Operator)
+		d.must(err)
+		late := d.token(address("bob"), 1)
+		d.later(8 * 24 * time.Hour)
+		_, err = m.AcceptInvitation(ctx, bob, late)
+		d.refused("not found", err)
+		_, err = m.Invite(ctx, owner, org.ID, address("bob"), management.Operator)
+		d.must(err)
+		_, err = m.AcceptInvitation(ctx, bob, d.token(address("bob"), 2))
+		d.must(err)
+		list, err := m.Invitations(ctx, owner, org.ID, management.InvitationExpired, nil, 10)
+		if err != nil || len(list) != 1 || list[0].Email != address("bob") {
+			t.Errorf("expired: %+v, %v", list, err)
+		}
+
+		// Those of a member who loses the right to invite end.
+		admin := others[management.Admin]
+		by, err := m.Invite(ctx, admin, org.ID, address("eve"), management.Viewer)
+		d.must(err)
+		token := d.token(address("eve"), 1)
+		_, err = m.ChangeRole(ctx, owner, org.ID, d.member(org.ID, admin).ID, management.Viewer)
+		d.must(err)
+		_, err = m.AcceptInvitation(ctx, eve, token)
+		d.refused("not found", err)
+		if got, err := m.Invitation(ctx, owner, org.ID, by.ID); err != nil || got.State != management.InvitationRevoked {
+			t.Errorf("%+v, %v", got, err)
+		}
+		events := d.types(owner, org.ID, management.EventFilter{})
+		for _, want := range []eventlog.Type{
+			management.InvitationCreatedEvent, management.InvitationResentEvent, management.InvitationAcceptedEvent, management.InvitationExpiredEvent,
+			management.InvitationRevokedEvent, management.MemberJoinedEvent, management.MemberRoleChangedEvent,
+		} {
+			if !slices.Contains(events, want) {
+				t.Errorf("no event %s in %v", want, events)
+			}
+		}
+		// A resent request to invite is one invitation.
+		owner.CommitID = "commit_2"
+		for range 2 {
+			_, err := m.Invite(ctx, owner, org.ID, address("carol"), management.Viewer)
+			d.must(err)
+		}
+		if list, err := m.Invitations(ctx, owner, org.ID, management.InvitationPending, nil, 10); err != nil || len(list) != 1 {
+			t.Errorf("pending: %+v, %v", list, err)
+		}
+	})
+}
+
+// A tenant is whole after a crash between any two steps of its creation, and a repeated request
+// returns a secret that works.
+func TestCreateTenant(t *testing.T) {
+	onBackends(t, func(c *Config) { c.MaxTenants, c.Regions = 3, []string{"eu", "us"} }, func(t *testing.T, d *deployment) {
+		ctx, m := t.Context(), d.Management
+		org, owner, _ := d.organization("acme")
+		owner.CommitID = "commit_1"
+		var secrets []string
+		var created management.CreatedTenant
+		for range 2 {
+			var err error
+			created, err = m.CreateTenant(ctx, owner, org.ID, management.NewTenant{Slug: "one", Name: "One"})
+			d.must(err)
+			secrets = append(secrets, created.ClientSecret)
+		}
+		if secrets[0] == "" || secrets[1] == "" || secrets[0] == secrets[1] {
+			t.Errorf("secrets %q", secrets)
+		}
+		if created.BaseURL != "https://one.example.com" || created.Region != "eu" || created.State != controlplane.TenantActive || created.CreatedBy != owner.Subject.ID {
+			t.Errorf("%+v", created.Tenant)
+		}
+		if found, err := d.Organizations.TenantByHost(ctx, "one.example.com"); err != nil || found.ID != created.ID {
+			t.Errorf("%+v, %v", found, err)
+		}
+		owner.CommitID = ""
+		for slug, want := range map[string]string{"one": "conflict", "": "slug", "control": "slug", "A": "slug"} {
+			_, err := m.CreateTenant(ctx, owner, org.ID, management.NewTenant{Slug: slug, Name: "T"})
+			if got := refusal(err); want == "slug" && !errors.Is(err, controlplane.ErrSlugInvalid) || want != "slug" && got != want {
+				t.Errorf("slug %q: %v", slug, err)
+			}
+		}
+		_, err := m.CreateTenant(ctx, owner, org.ID, management.NewTenant{Slug: "far", Name: "T", Region: "moon"})
+		d.refused("invalid region", err)
+
+		// A process died after the transaction of the creation.
+		var left controlplane.Tenant
+		d.must(d.DB.Tx(ctx, func(tx *sqldb.Tx) (err error) {
+			left, err = d.Organizations.CreateTenant(ctx, tx, controlplane.NewTenant{OrgID: org.ID, Slug: "left", Name: "Left", BaseURL: "https://left.example.com", Provisioning: true})
+			return err
+		}))
+		if found, err := d.Organizations.TenantByHost(ctx, "left.example.com"); err != nil || found.State != controlplane.TenantProvisioning {
+			t.Errorf("%+v, %v", found, err)
+		}
+		_, err = m.SuspendTenant(ctx, owner, org.ID, left.ID, "")
+		d.refused("conflict", err)
+		d.later(time.Hour)
+		d.must(m.Resume(ctx))
+		if found, err := d.Organizations.TenantByHost(ctx, "left.example.com"); err != nil || found.State != controlplane.TenantActive {
+			t.Errorf("after a restart: %+v, %v", found, err)
+		}
+		groups, err := d.Users.Groups(ctx, left.ID, "", "", nil, 10)
+		if err != nil || len(groups) != 1 || groups[0].Slug != identity.AdministratorsSlug {
+			t.Errorf("groups %+v, %v", groups, err)
+		}
+		_, err = m.CreateTenant(ctx, owner, org.ID, management.NewTenant{Slug: "three", Name: "T"})
+		d.must(err)
+		_, err = m.CreateTenant(ctx, owner, org.ID, management.NewTenant{Slug: "four", Name: "T"})
+		d.refused("conflict", err)
+
+		list, err := m.Tenants(ctx, owner, org.ID, controlplane.TenantActive, nil, 2)
+		if err != nil || len(list) != 2 || list[0].Slug != "three" || list[1].Slug != "left" {
+			t.Errorf("%+v, %v", list, err)
+		}
+		list, err = m.Tenants(ctx, owner, org.ID, "", &management.Position{At: list[1].CreatedAt, ID: list[1].ID}, 2)
+		if err != nil || len(list) != 1 || list[0].ID != created.ID {
+			t.Errorf("%+v, %v", list, err)
+		}
+		_, err = m.DecommissionTenant(ctx, owner, org.ID, created.ID, "two")
+		d.refused("invalid confirm", err)
+		want := []eventlog.Type{controlplane.TenantCreatedEvent}
+		if got := d.types(owner, org.ID, management.EventFilter{TenantID: created.ID}); !slices.Equal(got, want) {
+			t.Errorf("events %v, want %v", got, want)
+		}
+		// Members of another organisation have no access, with the id of either.
+		rivals, rival, _ := d.organization("rival")
+		_, err = m.Tenant(ctx, rival, org.ID, created.ID)
+		d.refused("no organisation", err)
+		_, err = m.Tenant(ctx, rival, rivals.ID, created.ID)
+		d.refused("not found", err)
+		_, err = m.SuspendTenant(ctx, rival, rivals.ID, created.ID, "")
+		d.refused("not found", err)
+	})
+}
+
+// A service account has a role as a member has, and none after it is deleted.
+func TestServiceAccounts(t *testing.T) {
+	onBackends(t, nil, func(t *testing.T, d *deployment) {
+		ctx, m := t.Context(), d.Management
+		org, owner, _ := d.organization("acme")
+		owner.CommitID = "commit_1"
+		a, first, err := m.CreateServiceAccount(ctx, owner, org.ID, "CI", management.Operator)
+		d.must(err)
+		again, second, err := m.CreateServiceAccount(ctx, owner, org.ID, "CI", management.Operator)
+		d.must(err)
+		if again != a || first == "" || second == "" || first == second {
+			t.Errorf("%+v with %q, and again %+v with %q", a, first, again, second)
+		}
+		owner.CommitID = ""
+		robot := management.Caller{Subject: tuplestore.Subject{Type: schema.ApplicationType, ID: a.ClientID}}
+		if got, err := m.Permissions(ctx, robot, org.ID); err != nil || !slices.Equal(got, []string{"read", "suspend_tenant"}) {
+			t.Errorf("an operator has %v, %v", got, err)
+		}
+		after, err := m.UpdateServiceAccount(ctx, owner, org.ID, a.ID, management.ServiceAccountChange{Role: new(management.Admin), Name: new("Deploy")})
+		if err != nil || after.Role != management.Admin || after.Name != "Deploy" {
+			t.Errorf("%+v, %v", after, err)
+		}
+		if got, err := m.Permissions(ctx, robot, org.ID); err != nil || !slices.Contains(got, "create_tenant") {
+			t.Errorf("an admin has %v, %v", got, err)
+		}
+		_, err = m.UpdateServiceAccount(ctx, owner, org.ID, a.ID, management.ServiceAccountChange{Name: new("")})
+		d.refused("invalid name", err)
+		_, err = m.CreateOrganization(ctx, robot, "robots", "Robots")
+		d.refused("forbidden", err)
+		if list, err := m.Organizations(ctx, robot, nil, 10); err != nil || len(list) != 1 || list[0].ID != org.ID {
+			t.Errorf("%+v, %v", list, err)
+		}
+		d.must(m.DeleteServiceAccount(ctx, owner, org.ID, a.ID))
+		_, err = m.Organization(ctx, robot, org.ID)
+		d.refused("no organisation", err)
+		d.refused("not found", m.DeleteServiceAccount(ctx, owner, org.ID, a.ID))
+		// What an interrupted deletion left is deleted.
+		b, _, err := m.CreateServiceAccount(ctx, owner, org.ID, "CI", management.Operator)
+		d.must(err)
+		d.must(d.OAuth.Clients.Delete(ctx, controlplane.SystemTenant, b.ID, ""))
+		d.must(m.DeleteServiceAccount(ctx, owner, org.ID, b.ID))
+		if list, err := m.ServiceAccounts(ctx, owner, org.ID, nil, 10); err != nil || len(list) != 0 {
+			t.Errorf("%+v, %v", list, err)
+		}
+	})
+}
+
+// A role is one more relation of the type, and stays at the next start.
+func TestCustomRole(t *testing.T) {
+	onBackends(t, nil, func(t *testing.T, d *deployment) {
+		ctx, m := t.Context(), d.Management
+		before, err := d.Engine.Type(ctx, controlplane.SystemTenant, "organization")
+		d.must(err)
+		d.must(m.Prepare(ctx))
+		if again, err := d.Engine.Type(ctx, controlplane.SystemTenant, "organization"); err != nil || !again.UpdatedAt.Equal(before.UpdatedAt) {
+			t.Errorf("a start defined the type again: %v", err)
+		}
+		org, owner, _ := d.organization("acme")
+		custom := before
+		custom.Relations = append(slices.Clone(custom.Relations), schema.Relation{Name: "auditor", Subjects: []schema.SubjectType{{Type: schema.UserType}}})
+		for i, r := range custom.Relations {
+			if r.Name == "read" {
+				custom.Relations[i].Rewrites = append(slices.Clone(r.Rewrites), schema.Rewrite{Kind: schema.Computed, Relation: "auditor"})
+			}
+		}
+		_, _, _, err = d.Engine.PutType(ctx, controlplane.SystemTenant, custom, engine.Origin{})
+		d.must(err)
+		d.must(m.Prepare(ctx))
+		auditor := d.join(org.ID, owner, "auditor", "auditor")
+		if got, err := m.Permissions(ctx, auditor, org.ID); err != nil || !slices.Equal(got, []string{"read"}) {
+			t.Errorf("an auditor has %v, %v", got, err)
+		}
+		expanded, err := d.Engine.Expand(ctx, controlplane.SystemTenant, engine.ExpandRequest{
+			Resource: tuplestore.Object{Type: "organization", ID: org.ID}, Action: "read",
+		})
+		d.must(err)
+		if text, err := json.Marshal(expanded.Root); err != nil || !strings.Contains(string(text), auditor.Subject.ID) {
+			t.Errorf("expand: %s, %v", text, err)
 		}
 	})
 }

@@ -33,11 +33,6 @@ func (s *Service) CreateTenant(ctx context.Context, by Caller, orgID string, n N
 	app := NewApplication{ID: id.Of(id.Application, commit), ClientID: id.Of(id.Client, commit), Name: "Administration", Administers: true}
 	created := CreatedTenant{ApplicationID: app.ID, ClientID: app.ClientID}
 	err := s.DB.Tx(ctx, func(tx *sqldb.Tx) (err error) {
-		if n, err := s.Directory.CountTenants(ctx, tx, orgID); err != nil {
-			return err
-		} else if n >= s.MaxTenants {
-			return &ConflictError{fmt.Sprintf("the organisation has %d tenants, which is the limit", s.MaxTenants)}
-		}
 		if created.ClientSecret, err = s.Applications.Create(ctx, tx, tenantID, app); err != nil {
 			return err
 		}
@@ -45,6 +40,14 @@ func (s *Service) CreateTenant(ctx context.Context, by Caller, orgID string, n N
 			ID: tenantID, OrgID: orgID, Slug: n.Slug, Name: n.Name, BaseURL: s.Directory.TenantURL(n.Slug),
 			Environment: n.Environment, Region: n.Region, CreatedBy: by.Subject.ID, Provisioning: true,
 		})
+		if err != nil {
+			return err
+		}
+		// The directory orders the creations, so none is missed.
+		n, err := s.Directory.CountTenants(ctx, tx, orgID)
+		if err == nil && n > s.MaxTenants {
+			err = &ConflictError{fmt.Sprintf("the organisation has %d tenants, which is the limit", s.MaxTenants)}
+		}
 		return err
 	})
 	if by.CommitID != "" && (errors.Is(err, controlplane.ErrSlugTaken) || sqldb.IsUniqueViolation(err)) {
