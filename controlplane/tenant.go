@@ -182,6 +182,12 @@ var reservedSlugs = []string{
 	"localhost", "login", "mail", "static", "status", "support", "system", "www",
 }
 
+// ValidBaseURL fails with [ErrBaseURLInvalid] for a text that cannot be the base URL of a tenant.
+func ValidBaseURL(baseURL string) error {
+	_, err := hostOf(baseURL)
+	return err
+}
+
 // hostOf returns the host of a base URL, without port.
 func hostOf(baseURL string) (string, error) {
 	u, err := url.Parse(baseURL)
