@@ -96,7 +96,7 @@ const order = `
 	api/control, api/webhooks, api/federation, api/pages, api/scopes, api/settings, api/authzen, api/applications, api/oauth2 < api;
 
 	# The composition of all packages, which the program and the tests of api open.
-	api, engine/audit, tuplestore/sqlstore, webhooks < server;
+	api, controlplane/management, engine/audit, tuplestore/sqlstore, webhooks < server;
 
 	# Commands only. Benchmarks load the product and are not part of it.
 	engine, tuplestore/memstore < cmd/stonetown/internal/importer;

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -131,19 +132,35 @@ const MaxPage = 250
 
 // Tenants lists up to limit tenants after a slug, by slug, in all states.
 func (d *Directory) Tenants(ctx context.Context, after string, limit int) (list []Tenant, err error) {
-	rows, err := d.db.Query(ctx, selectTenants, after, min(limit, MaxPage))
+	if list, err = scanTenants(d.db.Query(ctx, selectTenants, after, min(limit, MaxPage))); err != nil {
+		return nil, fmt.Errorf("list tenants: %w", err)
+	}
+	return list, nil
+}
+
+// TenantsOf lists up to limit tenants of an organisation, newest first, in one state or, if it is
+// empty, in all states, after a tenant (the zero time: from the newest).
+func (d *Directory) TenantsOf(ctx context.Context, orgID string, state TenantState, createdAt time.Time, id string, limit int) ([]Tenant, error) {
+	before := int64(math.MaxInt64)
+	if !createdAt.IsZero() {
+		before = createdAt.UnixMicro()
+	}
+	list, err := scanTenants(d.db.Query(ctx, selectTenantsOf, orgID, string(state), before, id, limit))
 	if err != nil {
 		return nil, fmt.Errorf("list tenants: %w", err)
 	}
-	defer rows.Close()
-	for rows.Next() {
-		t, err := scanTenant(rows)
-		if err != nil {
-			return nil, fmt.Errorf("list tenants: %w", err)
-		}
-		list = append(list, t)
-	}
-	return list, rows.Err()
+	return list, nil
+}
+
+// CountTenants counts the tenants of an organisation that are not decommissioned.
+func (d *Directory) CountTenants(ctx context.Context, tx *sqldb.Tx, orgID string) (n int, err error) {
+	err = tx.QueryRow(ctx, countTenants, orgID).Scan(&n)
+	return n, err
+}
+
+// Provisioning lists up to limit tenants that have been in this state since a time.
+func (d *Directory) Provisioning(ctx context.Context, since time.Time, limit int) ([]Tenant, error) {
+	return scanTenants(d.db.Query(ctx, selectProvisioning, since.UnixMicro(), limit))
 }
 
 // InactiveTenants lists the ids of the tenants that are not active.
@@ -158,13 +175,22 @@ func (d *Directory) Empty(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	return n == 0, err
 }
 
-// cached returns the result of read for the current version of the tenants.
+// cached returns the result of read for the current version of the tenants. That a tenant does not
+// exist, or is not active yet, is answered for the version of this moment, so that a new tenant is
+// served at once.
 func (d *Directory) cached(ctx context.Context, key string, read func() (Tenant, error)) (Tenant, error) {
 	if err := d.lease.Hold(ctx); err != nil {
 		return Tenant{}, err
 	}
+	a, ok := d.cache.Get(key)
+	if ok && a.version == d.version.Load() && (a.tenant.ID == "" || a.tenant.State == TenantProvisioning) {
+		d.lease.End()
+		if err := d.lease.Hold(ctx); err != nil {
+			return Tenant{}, err
+		}
+	}
 	version := d.version.Load() // before the read, which may see a newer one
-	if a, ok := d.cache.Get(key); ok && a.version == version {
+	if ok && a.version == version {
 		if a.tenant.ID == "" {
 			return Tenant{}, ErrTenantNotFound
 		}

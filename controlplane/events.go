@@ -8,6 +8,10 @@ import (
 // The types of the events of organisations. The log of an organisation has its id in place of that
 // of a tenant.
 const (
+	OrganizationCreatedEvent  eventlog.Type = "organization.created"
+	OrganizationUpdatedEvent  eventlog.Type = "organization.updated"
+	TenantCreatedEvent        eventlog.Type = "tenant.created"
+	TenantUpdatedEvent        eventlog.Type = "tenant.updated"
 	TenantSuspendedEvent      eventlog.Type = "tenant.suspended"
 	TenantResumedEvent        eventlog.Type = "tenant.resumed"
 	TenantDecommissionedEvent eventlog.Type = "tenant.decommissioned"

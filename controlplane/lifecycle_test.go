@@ -75,7 +75,7 @@ func TestLifecycle(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				logged, err := events.Read(ctx, tenant.OrgID, 0, 10)
+				logged, err := events.Read(ctx, tenant.OrgID, 2, 10) // after those of the creation
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -215,7 +215,7 @@ func TestPurge(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			logged, err := events.Read(ctx, gone.OrgID, 0, 10)
+			logged, err := events.Read(ctx, gone.OrgID, 2, 10) // after those of the creation
 			if err != nil || len(logged) != 2 || logged[1].Type != TenantPurgedEvent {
 				t.Errorf("%+v, %v", logged, err)
 			}

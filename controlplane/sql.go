@@ -122,6 +122,31 @@ func scanTenant(row interface{ Scan(dest ...any) error }) (Tenant, error) {
 	return t, nil
 }
 
+func scanTenants(rows *sqldb.Rows, err error) (list []Tenant, _ error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		t, err := scanTenant(rows)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, t)
+	}
+	return list, rows.Err()
+}
+
+// selectTenantsOf lists the tenants of an organisation in the order of the index
+// tenants_by_organization.
+const selectTenantsOf = selectTenant + `
+	WHERE org_id = $1 AND ($2 = '' OR state = $2) AND (created_at, id) < ($3, $4) ORDER BY created_at DESC, id DESC LIMIT $5`
+
+const countTenants = `SELECT COUNT(*) FROM tenants WHERE org_id = $1 AND state <> 'decommissioned'`
+
+// selectProvisioning lists tenants by the index tenants_inactive.
+const selectProvisioning = selectTenant + `WHERE state <> 'active' AND state = 'provisioning' AND created_at <= $1 ORDER BY id LIMIT $2`
+
 // The condition is that of the index tenants_inactive.
 const selectInactive = `SELECT id FROM tenants WHERE state <> 'active'`
 

@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"stonetown/internal/eventlog"
 	"stonetown/internal/id"
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/sqldb"
@@ -29,6 +31,9 @@ var (
 
 	// ErrReasonInvalid is returned for a reason that is more than a line.
 	ErrReasonInvalid = errors.New("reason is not one line of at most 500 bytes, without control characters")
+
+	// ErrEnvironmentInvalid is returned for an unknown [Environment].
+	ErrEnvironmentInvalid = errors.New("environment is not production, staging or development")
 
 	// ErrNameInvalid is returned for a name that is more than a line.
 	ErrNameInvalid = errors.New("name is not one line of at most 500 bytes, without control characters")
@@ -89,6 +94,7 @@ type Tenant struct {
 
 // NewTenant has the values of a tenant to create.
 type NewTenant struct {
+	ID          string // default: a new one
 	OrgID       string
 	Slug        string
 	Name        string
@@ -100,12 +106,13 @@ type NewTenant struct {
 	Provisioning bool
 }
 
-// CreateTenant adds an active tenant. It fails with [ErrSlugInvalid], [ErrNameInvalid],
+// CreateTenant adds a tenant, with its event. Every process serves it as soon as the transaction has
+// committed. CreateTenant fails with [ErrSlugInvalid], [ErrNameInvalid], [ErrEnvironmentInvalid],
 // [ErrBaseURLInvalid] or [ErrSlugTaken].
 func (d *Directory) CreateTenant(ctx context.Context, tx *sqldb.Tx, n NewTenant) (Tenant, error) {
 	now := d.now()
 	t := Tenant{
-		ID: id.New(id.Tenant), OrgID: n.OrgID, Slug: n.Slug, Name: n.Name, BaseURL: n.BaseURL,
+		ID: cmp.Or(n.ID, id.New(id.Tenant)), OrgID: n.OrgID, Slug: n.Slug, Name: n.Name, BaseURL: n.BaseURL,
 		State: TenantActive, Environment: n.Environment, Region: n.Region, CreatedBy: n.CreatedBy, CreatedAt: now, UpdatedAt: now,
 	}
 	if n.Provisioning {
@@ -113,6 +120,11 @@ func (d *Directory) CreateTenant(ctx context.Context, tx *sqldb.Tx, n NewTenant)
 	}
 	if t.Environment == "" {
 		t.Environment = Production
+	}
+	switch t.Environment {
+	case Production, Staging, Development:
+	default:
+		return Tenant{}, fmt.Errorf("create tenant %q: %w", n.Slug, ErrEnvironmentInvalid)
 	}
 	if !validSlug(n.Slug) || slices.Contains(reservedSlugs, n.Slug) {
 		return Tenant{}, fmt.Errorf("create tenant %q: %w", n.Slug, ErrSlugInvalid)
@@ -127,6 +139,11 @@ func (d *Directory) CreateTenant(ctx context.Context, tx *sqldb.Tx, n NewTenant)
 	err = advance(ctx, tx)
 	if err == nil {
 		err = insertTenant(ctx, tx, t, host)
+	}
+	if err == nil {
+		var b sqldb.Batch
+		eventlog.Append(&b, t.OrgID, eventlog.Of(ctx, TenantCreatedEvent, t.Document()))
+		err = tx.Send(ctx, &b)
 	}
 	if err != nil {
 		return Tenant{}, fmt.Errorf("create tenant %q: %w", n.Slug, err)

@@ -24,6 +24,7 @@ import (
 	"stonetown/api/people"
 	"stonetown/api/web"
 	"stonetown/controlplane"
+	"stonetown/controlplane/management"
 	"stonetown/engine"
 	"stonetown/engine/audit"
 	"stonetown/engine/authority"
@@ -84,6 +85,10 @@ type Config struct {
 	// ControlURL is the address of the control plane; see [controlplane.Config]. Default: there
 	// is no control plane.
 	ControlURL string
+	// OpenOrganizations, Regions and MaxTenants are those of [management.Config].
+	OpenOrganizations bool
+	Regions           []string
+	MaxTenants        int
 
 	// Mailbox shows sent messages on a public page. For development only. Default: there
 	// is no such page.
@@ -139,6 +144,7 @@ type Server struct {
 	Jobs          *jobs.Queue
 	Connections   *federation.Registry
 	Webhooks      *webhooks.Service
+	Management    *management.Service
 
 	BreachedPasswords breached.List
 	// API is the configuration of [Server.Handler].
@@ -182,6 +188,11 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 	}
 	if err = s.compose(c); err != nil {
 		return nil, err
+	}
+	if c.ControlURL != "" {
+		if err = s.Management.Prepare(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return s, s.checkMasterKey(ctx)
 }
@@ -278,6 +289,15 @@ func (s *Server) compose(c Config) (err error) {
 		return err
 	}
 
+	s.Management, err = management.New(management.Config{
+		DB: s.DB, Directory: s.Organizations, Relations: s.Engine, Users: managers{s.Users, s.Authn}, Mail: managers{s.Users, s.Authn},
+		Applications: applications{s.OAuth.Clients, s.Users}, Jobs: s.Jobs, Log: events,
+		Open: c.OpenOrganizations, Regions: c.Regions, MaxTenants: c.MaxTenants, Clock: c.Clock, Logger: c.Logger,
+	})
+	if err != nil {
+		return err
+	}
+
 	s.API = api.Config{
 		Engine: audit.Engine{Engine: s.Engine}, Resources: resources.New(s.Engine, s.DB),
 		Users: s.Users, Authn: s.Authn, Importer: importer, Scopes: scopes, OAuth: api.OAuthOf(s.OAuth),
@@ -301,7 +321,7 @@ func (s *Server) compose(c Config) (err error) {
 		},
 	}
 	s.loops = []func(context.Context){
-		keys.Run, limits.Run, events.Run, samlKeys.Run, s.store.Run, s.Authn.Run, importer.Run, s.Jobs.Run, s.Connections.Run, signIns.Run, s.Webhooks.Run, s.Organizations.Run,
+		keys.Run, limits.Run, events.Run, samlKeys.Run, s.store.Run, s.Authn.Run, importer.Run, s.Jobs.Run, s.Connections.Run, signIns.Run, s.Webhooks.Run, s.Organizations.Run, s.Management.Run,
 		func(ctx context.Context) { s.OAuth.Run(ctx, c.Logger) },
 	}
 	return nil
