@@ -145,6 +145,7 @@ var apiMayNotImport = map[string][]string{
 	"api/settings":     {"internal/eventlog", "internal/sqldb"},
 	"api/webhooks":     {"internal/eventlog", "internal/sqldb"},
 	"api/federation":   {"internal/eventlog", "internal/sqldb"},
+	"api/control":      {"internal/eventlog", "internal/sqldb"},
 }
 
 func TestAPILeavesStorageToDomains(t *testing.T) {

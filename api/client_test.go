@@ -27,7 +27,7 @@ import (
 // document is the OpenAPI document, parsed by an independent library, and the responses that
 // tests have seen.
 var document = sync.OnceValue(func() *contract {
-	doc, err := openapi3.NewLoader().LoadFromData(openapi.YAML())
+	doc, err := openapi3.NewLoader().LoadFromData(openapi.DataPlane.YAML)
 	if err != nil {
 		panic(err)
 	}

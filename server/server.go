@@ -307,6 +307,8 @@ func (s *Server) compose(c Config) (err error) {
 		Webhooks:        s.Webhooks,
 		SAMLKeys:        samlKeys,
 		SAML:            s.SAML,
+		ControlURL:      c.ControlURL,
+		Organizations:   s.Management,
 		CursorKey:       c.MasterKey.Derive("cursors"),
 		Mailbox:         c.Mailbox,
 		SecurityContact: c.SecurityContact,

@@ -186,8 +186,11 @@ func New(c Config) (*Server, error) {
 type Operation struct {
 	ID, Method, Path string
 	Tag              string
-	// Scope is required of the access token. Empty: the operation is public.
+	// Scope is required of the access token. Empty: the operation is public, or AnyScope.
 	Scope string
+	// AnyScope operations require an access token and none of its scopes, because the roles of
+	// the caller decide. They do not accept delegated tokens.
+	AnyScope bool
 	// Related operations also accept tokens without the scope: their subject may have a
 	// relation to the object of the operation. The handler must decide, and refuse with
 	// [InsufficientScope].
