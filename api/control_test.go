@@ -433,7 +433,9 @@ func permissionMatrix(t *testing.T, w *world, c *client) {
 				in = object{"name": "x", "role": "viewer", "email": "next." + c.name() + "@example.com", "slug": c.name() + "-next"}
 				if immutable := controlDocument().doc.Paths.Find(path).Operations()[method].RequestBody; method == "PATCH" && immutable != nil {
 					members := membersOf(immutable.Value.Content["application/json"].Schema.Value)
-					maps.DeleteFunc(in, func(name string, _ any) bool { return members[name] == nil || members[name].Ref != "" && strings.HasSuffix(members[name].Ref, "/Immutable") })
+					maps.DeleteFunc(in, func(name string, _ any) bool {
+						return members[name] == nil || members[name].Ref != "" && strings.HasSuffix(members[name].Ref, "/Immutable")
+					})
 				}
 			}
 			for role, caller := range callers {
