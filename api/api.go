@@ -27,6 +27,7 @@ package api
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -211,7 +212,9 @@ func New(c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	all := &hosts{tenants: newRouter(operations, routed, hosted.NotFound, server.Fail)}
+	ofTenants := maps.Clone(routed)
+	delete(ofTenants, pages.InvitationPage)
+	all := &hosts{tenants: newRouter(operations, ofTenants, hosted.NotFound, server.Fail)}
 	if c.ControlURL != "" {
 		managed, err := controlOperations(c, cursors, server)
 		if err != nil {

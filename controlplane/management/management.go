@@ -43,12 +43,15 @@ type FieldError struct {
 
 func (e *FieldError) Error() string { return fmt.Sprintf("%s %s", e.Field, e.Message) }
 
-// Caller is the party that asks for an operation: a user or an application of the system tenant.
+// Caller is the party that asks for an operation: a user or an application of the system tenant, or
+// a command of the operator of the deployment.
 type Caller struct {
 	Subject tuplestore.Subject
 	// CommitID is the same for all attempts of one request, so that it takes effect once; empty
 	// for a request that is not repeated.
 	CommitID string
+	// Operator has every permission on every organisation, and no subject.
+	Operator bool
 }
 
 // Position is the place of an item in a list, which is ordered by time and id, newest first.

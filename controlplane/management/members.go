@@ -2,11 +2,13 @@ package management
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"stonetown/controlplane"
 	"stonetown/engine"
 	"stonetown/internal/eventlog"
+	"stonetown/internal/id"
 	"stonetown/internal/sqldb"
 	"stonetown/schema"
 	"stonetown/tuplestore"
@@ -85,6 +87,54 @@ func needed(roles ...Role) []Permission {
 		}
 	}
 	return []Permission{ManageMembers}
+}
+
+// Add makes a user of the system tenant a member without an invitation, for a command. It fails with
+// [ErrOrganizationNotFound], [*FieldError] or [*ConflictError].
+func (s *Service) Add(ctx context.Context, orgID, email string, role Role) (Member, error) {
+	if err := s.may(ctx, Caller{Operator: true}, orgID); err != nil {
+		return Member{}, err
+	}
+	if err := s.known(ctx, role); err != nil {
+		return Member{}, err
+	}
+	person, ok, err := s.Users.ByEmail(ctx, email)
+	if err != nil {
+		return Member{}, err
+	}
+	if !ok {
+		return Member{}, &FieldError{Field: "email", Code: "invalid", Message: "must be the address of a user of the control plane"}
+	}
+	m := Member{ID: id.New(id.Member), OrgID: orgID, UserID: person.ID, Role: role, JoinedAt: s.now()}.of(person)
+	err = s.replace(ctx, Caller{}, orgID, m.subject(), "", role, func(ctx context.Context, tx *sqldb.Tx) ([]eventlog.Event, error) {
+		if err := s.hasRoom(ctx, tx, orgID); err != nil {
+			return nil, err
+		}
+		return []eventlog.Event{eventlog.Of(ctx, MemberJoinedEvent, m.Document())}, insertMember(ctx, tx, m)
+	})
+	if errors.Is(err, errRoleChanged) {
+		err = &ConflictError{"the user is a member"}
+	}
+	if err != nil {
+		return Member{}, fmt.Errorf("add member: %w", err)
+	}
+	return m, nil
+}
+
+// MemberByEmail returns the member with an address. It fails with [ErrMemberNotFound].
+func (s *Service) MemberByEmail(ctx context.Context, orgID, email string) (Member, error) {
+	person, ok, err := s.Users.ByEmail(ctx, email)
+	if err != nil {
+		return Member{}, err
+	}
+	if !ok {
+		return Member{}, ErrMemberNotFound
+	}
+	m, err := scanMember(s.DB.QueryRow(ctx, selectMemberOf+`WHERE user_id = $1 AND org_id = $2`, person.ID, orgID))
+	if err != nil {
+		return Member{}, err
+	}
+	return s.member(ctx, orgID, m.ID)
 }
 
 // ChangeRole gives a member another role. The invitations that the member has sent are revoked. It

@@ -78,21 +78,11 @@ func (s *Service) Adopt(ctx context.Context, orgID string) error {
 	if members, err := s.selectMembers(ctx, orgID, nil, 1); err != nil || len(members) > 0 {
 		return err
 	}
-	subject := tuplestore.Subject{Type: schema.UserType, ID: first.ID}
-	joined := Member{ID: id.New(id.Member), OrgID: orgID, UserID: first.ID, Role: Owner, JoinedAt: s.now()}
-	req := engine.WriteRequest{Ops: []engine.WriteOp{relation(orgID, Owner, subject)}}
-	req.Also = func(ctx context.Context, tx *sqldb.Tx) error { return insertMember(ctx, tx, joined) }
-	req.Attach = func(_ tuplestore.Result, b *sqldb.Batch) {
-		eventlog.Append(b, orgID, eventlog.Of(ctx, MemberJoinedEvent, joined.of(first).Document()))
-	}
-	_, err = s.Relations.Write(ctx, controlplane.SystemTenant, req)
+	_, err = s.Add(ctx, orgID, first.Email, Owner)
 	if conflict := (*ConflictError)(nil); errors.As(err, &conflict) { // another process has done it
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("adopt organisation %s: %w", orgID, err)
-	}
-	return nil
+	return err
 }
 
 // Organizations lists the organisations in which the caller has a role, newest first, after a

@@ -189,6 +189,13 @@ func (s *Service) mayTenant(ctx context.Context, by Caller, orgID, tenantID stri
 }
 
 func (s *Service) decide(ctx context.Context, by Caller, of tuplestore.Object, orgID string, wanted []Permission, contextual []engine.WriteOp) error {
+	if by.Operator {
+		_, err := s.Directory.OrganizationByID(ctx, orgID)
+		if errors.Is(err, controlplane.ErrOrganizationNotFound) {
+			err = ErrOrganizationNotFound
+		}
+		return err
+	}
 	if len(orgID) > engine.MaxID {
 		return ErrOrganizationNotFound
 	}
