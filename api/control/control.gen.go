@@ -125,7 +125,7 @@ type Error struct {
 			// Code The machine-readable reason, such as `required`, `type_invalid` or `immutable_field`.
 			Code string `json:"code"`
 
-			// Field A JSON pointer without its leading slash
+			// Field A JSON pointer without its leading slash, or the name of a parameter or header. Empty for the whole body.
 			Field string `json:"field"`
 
 			// Message For people; it may change.
@@ -162,7 +162,7 @@ type Invitation = management.InvitationDocument
 type InvitationInput struct {
 	Email string `json:"email"`
 
-	// Role The introduction lists the permissions of each role.
+	// Role `owner`, `admin`, `operator`, `viewer`, or another role of the deployment. The introduction lists the permissions of these four.
 	Role Role `json:"role"`
 }
 
@@ -226,7 +226,7 @@ type MemberPatch struct {
 	// OrgID Cannot be changed; its presence is refused with a field error `immutable_field`.
 	OrgID Immutable `json:"org_id,omitempty"`
 
-	// Role The introduction lists the permissions of each role.
+	// Role `owner`, `admin`, `operator`, `viewer`, or another role of the deployment. The introduction lists the permissions of these four.
 	Role Role `json:"role"`
 
 	// UserID Cannot be changed; its presence is refused with a field error `immutable_field`.
@@ -304,7 +304,7 @@ type PermissionsRead struct {
 	Meta Meta        `json:"meta"`
 }
 
-// Role The introduction lists the permissions of each role.
+// Role `owner`, `admin`, `operator`, `viewer`, or another role of the deployment. The introduction lists the permissions of these four.
 type Role = management.Role
 
 // ServiceAccount defines model for ServiceAccount.
@@ -321,7 +321,7 @@ type ServiceAccountInput struct {
 	// Name One line of at most 200 bytes.
 	Name string `json:"name"`
 
-	// Role The introduction lists the permissions of each role.
+	// Role `owner`, `admin`, `operator`, `viewer`, or another role of the deployment. The introduction lists the permissions of these four.
 	Role Role `json:"role"`
 }
 
@@ -351,7 +351,7 @@ type ServiceAccountPatch struct {
 	// OrgID Cannot be changed; its presence is refused with a field error `immutable_field`.
 	OrgID Immutable `json:"org_id,omitempty"`
 
-	// Role The introduction lists the permissions of each role.
+	// Role `owner`, `admin`, `operator`, `viewer`, or another role of the deployment. The introduction lists the permissions of these four.
 	Role *Role `json:"role,omitempty"`
 }
 

@@ -34,7 +34,7 @@ func (h *Handlers) CreateInvitation(ctx context.Context, request CreateInvitatio
 	info, by := caller(ctx)
 	var v web.Validation
 	v.Text("", "email", request.Body.Email)
-	role(&v, request.Body.Role)
+	v.Text("", "role", string(request.Body.Role))
 	if err := v.Err(); err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func (h *Handlers) CreateServiceAccount(ctx context.Context, request CreateServi
 	info, by := caller(ctx)
 	var v web.Validation
 	v.Text("", "name", request.Body.Name)
-	role(&v, request.Body.Role)
+	v.Text("", "role", string(request.Body.Role))
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (h *Handlers) PatchServiceAccount(ctx context.Context, request PatchService
 		v.Text("", "name", *in.Name)
 	}
 	if in.Role != nil {
-		role(&v, *in.Role)
+		v.Text("", "role", string(*in.Role))
 	}
 	if err := v.Err(); err != nil {
 		return nil, err

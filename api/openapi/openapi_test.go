@@ -40,6 +40,29 @@ func TestOperationsThatCannotBeEnforced(t *testing.T) {
 	}
 }
 
+// Where roles decide, operations have a token without scopes, and all that write take a key.
+func TestOperationsByRole(t *testing.T) {
+	for text, accepted := range map[string]bool{
+		`{security: [{bearer: []}]}`:         true,
+		`{security: []}`:                     true,
+		`{security: [{bearer: ["a:read"]}]}`: false,
+		`{security: [{bearer: []}], parameters: [{$ref: "#/components/parameters/IdempotencyKey"}]}`: false,
+	} {
+		o := operation{ID: "x", Tags: []string{"t"}, RateLimit: "none"}
+		if err := yaml.Unmarshal([]byte(text), &o); err != nil {
+			t.Fatal(err)
+		}
+		op, err := o.web("GET", "/", true)
+		if (err == nil) != accepted || accepted && op.AnyScope != (len(o.Security) > 0) {
+			t.Errorf("%s: %v, %+v", text, err, op)
+		}
+	}
+	o := operation{ID: "x", Tags: []string{"t"}, RateLimit: "none", Security: []map[string][]string{{"bearer": {}}}}
+	if op, err := o.web("POST", "/", true); err == nil {
+		t.Errorf("a write without a key was accepted as %+v", op)
+	}
+}
+
 // TestRelatedOperations requires that any token suffices only where a second requirement of the
 // document says so.
 func TestRelatedOperations(t *testing.T) {
