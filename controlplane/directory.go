@@ -108,6 +108,9 @@ func (d *Directory) TenantByID(ctx context.Context, tenantID string) (Tenant, er
 	if tenantID == SystemTenant && d.control != "" {
 		return d.system, nil
 	}
+	if !sqldb.IsText(tenantID) {
+		return Tenant{}, ErrTenantNotFound
+	}
 	return selectTenantByID(ctx, d.db, tenantID)
 }
 

@@ -65,6 +65,9 @@ func (s *Service) selectMembers(ctx context.Context, orgID string, after *Positi
 }
 
 func (s *Service) selectMember(ctx context.Context, orgID, memberID string) (Member, error) {
+	if !sqldb.IsText(memberID) {
+		return Member{}, ErrMemberNotFound
+	}
 	return scanMember(s.DB.QueryRow(ctx, selectMemberOf+`WHERE org_id = $1 AND id = $2`, orgID, memberID))
 }
 
@@ -107,6 +110,9 @@ func (s *Service) selectAccounts(ctx context.Context, orgID string, after *Posit
 }
 
 func (s *Service) selectAccount(ctx context.Context, orgID, accountID string) (ServiceAccount, error) {
+	if !sqldb.IsText(accountID) {
+		return ServiceAccount{}, ErrServiceAccountNotFound
+	}
 	return scanAccount(s.DB.QueryRow(ctx, selectAccountOf+`WHERE org_id = $1 AND id = $2`, orgID, accountID))
 }
 
@@ -149,6 +155,9 @@ func updateInvitation(ctx context.Context, tx *sqldb.Tx, i Invitation) error {
 }
 
 func (s *Service) selectInvitation(ctx context.Context, from querier, orgID, invitationID string) (Invitation, error) {
+	if !sqldb.IsText(invitationID) {
+		return Invitation{}, ErrInvitationNotFound
+	}
 	return scanInvitation(from.QueryRow(ctx, selectInvitationsOf+`WHERE org_id = $1 AND id = $2`, orgID, invitationID), s.now())
 }
 
