@@ -113,6 +113,9 @@ type Config struct {
 	// SecurityContact is the URI for reports of vulnerabilities (RFC 9116 §2.5.3).
 	// Default: none is published.
 	SecurityContact string
+	// ServeRegions and ServeTenants limit the tenants that the interface serves, to those of a
+	// region or with a slug in the lists. The control plane is always served. Default: all are.
+	ServeRegions, ServeTenants []string
 	// Dev serves the first tenant on localhost and loopback addresses.
 	Dev bool
 	// AccessLog logs each request at info level instead of debug.
@@ -318,7 +321,8 @@ func (s *Server) compose(c Config) (err error) {
 			Tenants:  s.Organizations, Idempotency: keys, Limits: limits, Origins: s.OAuth.Clients,
 			Timeout: c.RequestTimeout, MaxWorking: c.MaxRequests, MaxStreams: c.MaxStreams,
 			TenantShare: c.TenantShare, CallerShare: c.CallerShare, TrustedProxies: c.TrustedProxies,
-			Dev: c.Dev, Stopping: c.Stopping,
+			Serves: c.serves(),
+			Dev:    c.Dev, Stopping: c.Stopping,
 			Logger: c.Logger, AccessLog: c.AccessLog, Metrics: c.Metrics, Tracer: c.Tracer,
 		},
 	}

@@ -234,6 +234,8 @@ func (s *Server) admit(res *response, r *http.Request, op Operation) error {
 		res.Header()["Strict-Transport-Security"] = transport
 	}
 	switch {
+	case !s.serves(tenant): // RFC 9110 §15.5.20
+		return &Error{Status: http.StatusMisdirectedRequest, Code: "tenant_elsewhere", Message: "this server does not serve the tenant"}
 	case tenant.State == controlplane.TenantDecommissioned:
 		return &Error{Status: http.StatusGone, Code: "tenant_decommissioned", Message: "the tenant was decommissioned"}
 	case tenant.State == controlplane.TenantSuspended && !strings.HasPrefix(op.Path, "/.well-known/"):

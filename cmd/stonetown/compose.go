@@ -55,6 +55,8 @@ func serverConfig(config Config, log *slog.Logger) (server.Config, error) {
 		OpenOrganizations: config.OpenOrganizations,
 		MaxTenants:        config.MaxTenants,
 		Regions:           config.Regions,
+		ServeRegions:      config.ServeRegions,
+		ServeTenants:      config.ServeTenants,
 
 		SecurityContact: config.SecurityContact,
 		Dev:             config.Dev,

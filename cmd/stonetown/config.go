@@ -120,6 +120,12 @@ type Config struct {
 	// tenants have none.
 	Regions words `yaml:"regions" env:"REGIONS"`
 
+	// ServeRegions and ServeTenants limit the tenants that this process serves, to those of the
+	// regions and those with the slugs; requests for others get 421. Background work is not
+	// limited. Default: all tenants.
+	ServeRegions words `yaml:"serve_regions" env:"SERVE_REGIONS"`
+	ServeTenants words `yaml:"serve_tenants" env:"SERVE_TENANTS"`
+
 	// AllowInsecureTargets allows http URLs and addresses of private networks where tenants
 	// name a URL that the server requests, such as the keys of their applications. Tenants then
 	// reach every address that this machine reaches. For development only. Default false; with
@@ -245,6 +251,8 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.BoolVar(&c.OpenOrganizations, "open-organizations", c.OpenOrganizations, "let everybody create an organisation at the control plane (always with --dev)")
 	f.IntVar(&c.MaxTenants, "max-tenants", c.MaxTenants, "limit on the tenants of one organisation")
 	f.Var(&c.Regions, "regions", "`names` of the regions of tenants, the default first, such as eu,us")
+	f.Var(&c.ServeRegions, "serve-regions", "serve only the tenants of these `regions`, and of serve-tenants")
+	f.Var(&c.ServeTenants, "serve-tenants", "serve only the tenants with these `slugs`, and of serve-regions")
 	f.BoolVar(&c.AllowInsecureTargets, "allow-insecure-targets", c.AllowInsecureTargets, "let tenants set http URLs and private addresses to fetch from (always with --dev)")
 	f.StringVar(&c.BreachedPasswordsURL, "breached-passwords-url", c.BreachedPasswordsURL, "https `URL` of a service that checks for breached passwords")
 	f.StringVar(&c.SecurityContact, "security-contact", c.SecurityContact, "contact `URI` for vulnerability reports, in /.well-known/security.txt")
@@ -454,6 +462,8 @@ func (c Config) LogValue() slog.Value {
 		slog.Bool("open_organizations", c.OpenOrganizations),
 		slog.Int("max_tenants", c.MaxTenants),
 		slog.String("regions", c.Regions.String()),
+		slog.String("serve_regions", c.ServeRegions.String()),
+		slog.String("serve_tenants", c.ServeTenants.String()),
 		slog.Bool("allow_insecure_targets", c.AllowInsecureTargets),
 		slog.String("breached_passwords_url", redacted(c.BreachedPasswordsURL)),
 		slog.String("geo_file", c.GeoFile),

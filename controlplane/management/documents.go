@@ -29,7 +29,7 @@ type Member struct {
 	Role         Role
 	MFAEnrolled  bool // has a second factor
 	JoinedAt     time.Time
-	InvitedBy    string    // id of the user or application; empty for the first owner
+	InvitedBy    string    // id of the user or application; empty for the first owner, or by the operator
 	LastActiveAt time.Time // of the newest session; zero: there is none
 }
 
@@ -90,7 +90,7 @@ type Invitation struct {
 	Email      string
 	Role       Role
 	State      InvitationState
-	InvitedBy  string
+	InvitedBy  string // id of the user or application; empty for the operator
 	CreatedAt  time.Time
 	ExpiresAt  time.Time
 	AcceptedAt time.Time // zero in other states
@@ -157,7 +157,7 @@ type InvitationDocument struct {
 	Email      string              `json:"email"`
 	Role       Role                `json:"role"`
 	State      InvitationState     `json:"state"`
-	InvitedBy  string              `json:"invited_by"`
+	InvitedBy  *string             `json:"invited_by"`
 	CreatedAt  document.Timestamp  `json:"created_at"`
 	ExpiresAt  document.Timestamp  `json:"expires_at"`
 	AcceptedAt *document.Timestamp `json:"accepted_at"`
@@ -166,6 +166,6 @@ type InvitationDocument struct {
 // Document returns the public representation.
 func (i Invitation) Document() InvitationDocument {
 	return InvitationDocument{
-		i.ID, i.OrgID, i.Email, i.Role, i.State, i.InvitedBy, document.Timestamp(i.CreatedAt), document.Timestamp(i.ExpiresAt), document.TimeOrNull(i.AcceptedAt),
+		i.ID, i.OrgID, i.Email, i.Role, i.State, document.OrNull(i.InvitedBy), document.Timestamp(i.CreatedAt), document.Timestamp(i.ExpiresAt), document.TimeOrNull(i.AcceptedAt),
 	}
 }
