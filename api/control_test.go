@@ -556,6 +556,12 @@ func strangeControl(t *testing.T, w *world, c *client) {
 		}
 		return path
 	}
+	for _, nothing := range []string{"%00", "a%00", "%FF"} {
+		for _, list := range []string{"tenants", "members", "invitations", "service-accounts"} {
+			ann.want(t, 404, "NOT_FOUND", "GET", org+"/"+list+"/"+nothing, nil)
+		}
+		ann.want(t, 404, "NOT_FOUND", "GET", orgsPath+"/"+nothing, nil)
+	}
 	try := func(method, target string, body any) {
 		t.Helper()
 		text, err := json.Marshal(body)
