@@ -120,15 +120,15 @@ func backchannelLogout(t *testing.T, w *world, c *client) {
 		}
 		return sid
 	}
-	keys, err := jwk.Parse([]byte(c.with("").want(t, 200, "", "GET", "/.well-known/jwks.json", nil).text))
-	if err != nil {
-		t.Fatal(err)
-	}
 	// hears waits for a logout token and returns its claims.
 	hears := func() map[string]any {
 		t.Helper()
 		select {
 		case token := <-tokens:
+			keys, err := jwk.Parse([]byte(c.with("").want(t, 200, "", "GET", "/.well-known/jwks.json", nil).text))
+			if err != nil {
+				t.Fatal(err)
+			}
 			if _, err := jws.Verify([]byte(token), jws.WithKeySet(keys)); err != nil {
 				t.Fatalf("logout token: %v", err)
 			}

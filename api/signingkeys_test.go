@@ -20,6 +20,7 @@ import (
 	"stonetown/internal/seal"
 	"stonetown/oauth"
 	oauthclient "stonetown/oauth/client"
+	"stonetown/oauth/keys"
 	"stonetown/oauth/oauthtest"
 	"stonetown/oauth/protocol"
 	"stonetown/oauth/scope"
@@ -77,8 +78,16 @@ func keyStates(a answer) (states []string) {
 	return states
 }
 
+// rs256 makes an application whose tokens are signed with RS256, and a token.
+func (w *world) rs256(t testing.TB, c *client) {
+	t.Helper()
+	w.token(t, c, w.newApplication(t, c, oauthclient.Application{Name: "RS256", Type: oauthclient.Machine, SigningAlg: keys.RS256}))
+}
+
 func signingKeys(t *testing.T, w *world, c *client) {
 	list := func(by *client) answer { t.Helper(); return by.want(t, 200, "", "GET", signingKeysPath, nil) }
+	equal(t, "without an application that uses RS256", keyStates(list(c)), []string{"ES256 active cre pub act"})
+	w.rs256(t, c)
 	equal(t, "at first", keyStates(list(c)), []string{"ES256 active cre pub act", "RS256 active cre pub act"})
 	first, tag := c.jwks(t)
 
@@ -147,16 +156,17 @@ func keyRotation(t *testing.T, w *world, c *client) {
 	service, here := w.process(t, clock)
 	second, other := w.process(t, clock)
 	c = here(c)
+	w.rs256(t, c)
 	app := w.newApplication(t, c, oauthclient.Application{Name: "test", Type: oauthclient.Machine, AllowedScopes: []string{"settings:read", "settings:write"}, AccessTokenTTL: 24 * time.Hour})
 	token := func() string { t.Helper(); return w.token(t, c, app) }
 	c = c.with(token())
 
 	var fetched atomic.Int64
 	ctx := oidc.ClientContext(t.Context(), &http.Client{Transport: counting{elsewhere{c}, &fetched}})
-	keys := oidc.NewRemoteKeySet(ctx, "https://"+c.host+protocol.JWKSPath)
+	party := oidc.NewRemoteKeySet(ctx, "https://"+c.host+protocol.JWKSPath)
 	verifies := func(token string, fetches int64) {
 		t.Helper()
-		if _, err := keys.VerifySignature(ctx, token); err != nil {
+		if _, err := party.VerifySignature(ctx, token); err != nil {
 			t.Error(err)
 		}
 		equal(t, "fetches", fetched.Load(), fetches)

@@ -46,6 +46,10 @@ type Config struct {
 	// resident.
 	ResidentBytes int64
 
+	// IdleAfter is how long a tenant without requests stays in memory: its graph and its schema.
+	// Default 15 minutes.
+	IdleAfter time.Duration
+
 	// MaxVisits bounds the work of one request: objects visited, edges followed, conditions
 	// evaluated, tuples read. Its unit is a visit, about 30 ns. Beyond it the request fails
 	// with a [*BudgetError]. Default 2,000,000.
@@ -70,6 +74,7 @@ type Config struct {
 type Engine struct {
 	store        tuplestore.Store
 	budget       int64
+	idleAfter    time.Duration
 	maxVisits    int
 	maxStaleness time.Duration
 	tailTimeout  time.Duration
@@ -94,6 +99,9 @@ func New(c Config) (*Engine, error) {
 	if c.ResidentBytes == 0 {
 		c.ResidentBytes = 4 << 30
 	}
+	if c.IdleAfter == 0 {
+		c.IdleAfter = 15 * time.Minute
+	}
 	if c.MaxVisits == 0 {
 		c.MaxVisits = 2_000_000
 	}
@@ -109,15 +117,16 @@ func New(c Config) (*Engine, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	if c.MaxVisits < 0 || c.MaxStaleness < 0 || c.TailTimeout < 0 {
-		return nil, errors.New("engine: MaxVisits, MaxStaleness and TailTimeout must not be negative")
+	if c.MaxVisits < 0 || c.MaxStaleness < 0 || c.TailTimeout < 0 || c.IdleAfter < 0 {
+		return nil, errors.New("engine: MaxVisits, MaxStaleness, TailTimeout and IdleAfter must not be negative")
 	}
 	e := &Engine{
-		store: c.Store, budget: c.ResidentBytes, maxVisits: c.MaxVisits,
+		store: c.Store, budget: c.ResidentBytes, idleAfter: c.IdleAfter, maxVisits: c.MaxVisits,
 		maxStaleness: c.MaxStaleness, tailTimeout: c.TailTimeout, clock: c.Clock, logger: c.Logger,
 		heavy: newHeavyGate(),
 	}
 	e.background, e.stop = context.WithCancel(context.Background())
+	e.loads.Go(e.dropIdle)
 	return e, nil
 }
 

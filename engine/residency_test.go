@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -79,4 +80,97 @@ func TestResidencyIsBounded(t *testing.T) {
 			t.Fatal("what is asked about most is not resident")
 		}
 	}
+}
+
+// A tenant without requests leaves the memory, and the next request finds all that was written. One
+// with requests stays.
+func TestIdleTenantsLeaveMemory(t *testing.T) {
+	const idleAfter = 200 * time.Millisecond
+	w := newFixture(t, engine.Config{IdleAfter: idleAfter})
+	ctx := context.Background()
+	types, err := enginetest.ParseSchema("doc\n  viewer [user]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tenants := []string{"tnt_busy", "tnt_idle"}
+	for _, id := range tenants {
+		if _, _, _, err := w.engine.PutType(ctx, id, types[0], by); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.engine.Write(ctx, id, engine.WriteRequest{Ops: []engine.WriteOp{op(t, "doc:1#viewer@user:ann")}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(id, user string, mode engine.ConsistencyMode) bool {
+		t.Helper()
+		req := request("user:"+user, "view", "doc:1")
+		req.Consistency.Mode = mode
+		res, err := w.engine.Check(ctx, id, req)
+		if err != nil || len(res.Decisions) != 1 {
+			t.Fatalf("%s: %+v %v", id, res, err)
+		}
+		return res.Decisions[0].Allowed
+	}
+	until := func(what string, done func() bool) {
+		t.Helper()
+		for end := time.Now().Add(20 * time.Second); !done(); time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("%s: %+v", what, w.engine.Stats())
+			}
+		}
+	}
+	until("both are loaded", func() bool {
+		check(tenants[0], "ann", engine.Full)
+		check(tenants[1], "ann", engine.Full)
+		return w.engine.Stats().Loads >= 2
+	})
+	both := w.engine.Stats().ResidentBytes
+	until("one leaves", func() bool {
+		check(tenants[0], "ann", engine.Full)
+		return w.engine.Stats().ResidentBytes == both/2
+	})
+	if loads := w.engine.Stats().Loads; loads != 2 {
+		t.Errorf("%d loads: the tenant with requests has left, too", loads)
+	}
+	until("both leave", func() bool { return w.engine.Stats().ResidentBytes == 0 })
+	if _, err := w.engine.Write(ctx, tenants[1], engine.WriteRequest{Ops: []engine.WriteOp{op(t, "doc:1#viewer@user:bob")}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range []engine.ConsistencyMode{engine.Full, engine.MinimizeLatency} {
+		if !check(tenants[1], "ann", mode) || !check(tenants[1], "bob", mode) || check(tenants[1], "cid", mode) {
+			t.Errorf("mode %v: wrong answers after the tenant has left", mode)
+		}
+	}
+}
+
+// Requests at the moment at which a tenant leaves the memory are answered.
+func TestRequestsWhileTenantsLeaveMemory(t *testing.T) {
+	w := newFixture(t, engine.Config{IdleAfter: time.Microsecond})
+	ctx := context.Background()
+	types, err := enginetest.ParseSchema("doc\n  viewer [user]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, _, err := w.engine.PutType(ctx, "tnt_a", types[0], by); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for worker := range 4 {
+		all.Go(func() {
+			for n := range 200 {
+				user := fmt.Sprintf("%d-%d", worker, n)
+				if _, err := w.engine.Write(ctx, "tnt_a", engine.WriteRequest{Ops: []engine.WriteOp{op(t, "doc:1#viewer@user:"+user)}}); err != nil {
+					t.Error(err)
+					return
+				}
+				res, err := w.engine.Check(ctx, "tnt_a", request("user:"+user, "view", "doc:1"))
+				if err != nil || !res.Decisions[0].Allowed {
+					t.Errorf("%s: %+v %v", user, res, err)
+					return
+				}
+				time.Sleep(time.Duration(n%7) * time.Millisecond)
+			}
+		})
+	}
+	all.Wait()
 }

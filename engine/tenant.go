@@ -24,12 +24,13 @@ type tenant struct {
 
 	// mu guards position, program, graph and its contents. Checks on a resident
 	// graph hold it for reading, so each sees one revision. The position only moves
-	// forward.
+	// forward, or is forgotten when the tenant is idle.
 	mu       sync.RWMutex
 	position position
 	graph    *graph.Graph     // nil: the tenant is not resident
 	program  *program.Program // in the numbers of graph
 
+	unused  atomic.Int32 // looks of dropIdle since the last request
 	freshAt atomic.Int64 // Unix ns at which the position was the newest
 	heat    heat         // how many requests it gets
 	size    atomic.Int64 // in bytes, of its graph when that was last accounted for
@@ -66,6 +67,7 @@ func newTenant(e *Engine, id string) *tenant {
 // rlock locks mu for reading when the position is as fresh as c requires. It reports
 // whether c's token had to be ignored.
 func (t *tenant) rlock(ctx context.Context, c Consistency) (tokenIgnored bool, err error) {
+	t.use()
 	var epoch string
 	var rev tuplestore.Revision
 	if c.Mode == AtLeast || c.Mode == Exactly {
@@ -78,14 +80,20 @@ func (t *tenant) rlock(ctx context.Context, c Consistency) (tokenIgnored bool, e
 		return false, nil
 	}
 	t.mu.RUnlock()
-	// The read itself is shared with other requests and belongs to no trace.
-	_, span := tracing.Start(ctx, "engine.wait_for_newest_revision")
-	err = t.tail.do(ctx)
-	span.End(err)
-	if err != nil {
-		return false, err
+	for known := false; !known; { // it may be forgotten after the read
+		t.use()
+		// The read itself is shared with other requests and belongs to no trace.
+		_, span := tracing.Start(ctx, "engine.wait_for_newest_revision")
+		err = t.tail.do(ctx)
+		span.End(err)
+		if err != nil {
+			return false, err
+		}
+		t.mu.RLock()
+		if known = t.position.known; !known {
+			t.mu.RUnlock()
+		}
 	}
-	t.mu.RLock()
 	switch {
 	case c.Mode != AtLeast && c.Mode != Exactly:
 		return false, nil

@@ -46,7 +46,7 @@ type Config struct {
 	// Required.
 	Authority *authority.Checker
 
-	// Jobs sends logout tokens to applications. Required.
+	// Jobs sends logout tokens to applications, and makes signing keys. Required.
 	Jobs *jobs.Queue
 
 	// Tenants finds the tenant of a job. Required.
@@ -93,10 +93,10 @@ func New(c Config) (*Service, error) {
 	}
 	s := &Service{db: c.DB, clock: c.Clock}
 	revoked := revocation.New(c.DB, c.Clock)
-	s.Keys = keys.New(c.DB, c.Seal, c.Clock, revoked)
+	s.Keys = keys.New(c.DB, c.Seal, c.Clock, revoked, c.Jobs)
 	s.Access = access.NewStore(c.DB, c.Users, c.Clock)
 	s.Clients = client.NewRegistry(client.Config{
-		DB: c.DB, Relations: c.Relations, Authority: c.Authority, Access: s.Access, Revoked: revoked, Outbound: c.Outbound, Clock: c.Clock,
+		DB: c.DB, Relations: c.Relations, Authority: c.Authority, Access: s.Access, Keys: s.Keys, Revoked: revoked, Outbound: c.Outbound, Clock: c.Clock,
 	})
 	s.Authenticator = client.NewAuthenticator(c.DB, c.Outbound, c.Logger, c.Clock)
 	var minter *token.Minter

@@ -172,6 +172,7 @@ func TestTokensAndTheirKeys(t *testing.T) {
 // those alone, when the answer comes.
 func TestEmergency(t *testing.T) {
 	w := newWorld(t)
+	w.allKeys(tenantA)
 	other := w.service(w.db, 1)
 	app, secret := w.application(tenantA, client.Application{})
 	first := published(t, w.Service, tenantA)
@@ -239,9 +240,8 @@ func TestUnknownKeys(t *testing.T) {
 func TestParallelRotation(t *testing.T) {
 	w := newWorld(t)
 	processes := []*oauth.Service{w.Service, w.service(w.db, 1)}
-	if _, err := w.Keys.JWKS(t.Context(), tenantB); err != nil { // tenant A has none
-		t.Fatal(err)
-	}
+	w.allKeys(tenantA)
+	w.allKeys(tenantB)
 	together := func(do func(*oauth.Service) error) {
 		t.Helper()
 		var all sync.WaitGroup
@@ -297,9 +297,7 @@ func TestRotationEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Keys.JWKS(t.Context(), tenantA); err != nil { // the first are no rotation
-		t.Fatal(err)
-	}
+	w.allKeys(tenantA) // the first are no rotation
 	ann := eventlog.Origin{Actor: eventlog.Actor{Type: "user", ID: "usr_ann"}, RequestID: "req_1"}
 	byAnn := eventlog.WithOrigin(t.Context(), func() eventlog.Origin { return ann })
 	for range 2 {
@@ -349,12 +347,54 @@ func TestRotationEvents(t *testing.T) {
 	}
 }
 
+// The periodic rotation reads the keys that are due, however many tenants there are, and also those
+// whose time an older version of the product has not stored.
+func TestRotateDueOfManyTenants(t *testing.T) {
+	w := newWorld(t)
+	const tenants = 230 // more than are read at once
+	for i := range tenants {
+		published(t, w.Service, protocol.Tenant{ID: fmt.Sprint("tnt_", i)})
+	}
+	count := func(where string) (n int) {
+		t.Helper()
+		if err := w.db.QueryRow(t.Context(), `SELECT COUNT(*) FROM signing_keys WHERE `+where).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	idle := func(after string) {
+		t.Helper()
+		before := w.db.Stats().Statements
+		w.pass(0)
+		if n := w.db.Stats().Statements - before; n != 1 {
+			t.Errorf("%s: %d statements while nothing is due, want 1", after, n)
+		}
+	}
+	idle("new keys")
+	if _, err := w.db.Exec(t.Context(), `UPDATE signing_keys SET due_at = 0`); err != nil {
+		t.Fatal(err)
+	}
+	w.pass(0)
+	if n := count(`due_at = 0`); n != 0 {
+		t.Errorf("%d keys have no time", n)
+	}
+	idle("keys of an older version")
+	for _, step := range []struct {
+		after time.Duration
+		state string
+	}{{signsFor - publishedFor, "next"}, {publishedFor, "retired"}, {retiredFor, "removed"}} {
+		w.pass(step.after)
+		if n := count(`state = '` + step.state + `'`); n != tenants {
+			t.Errorf("%d keys are %s, want %d", n, step.state, tenants)
+		}
+		idle(step.state)
+	}
+}
+
 // Run rotates keys by itself.
 func TestRunRotates(t *testing.T) {
 	w := newWorld(t)
-	if _, err := w.Keys.JWKS(t.Context(), tenantA); err != nil {
-		t.Fatal(err)
-	}
+	w.allKeys(tenantA)
 	w.clock.add(signsFor)
 	var loop sync.WaitGroup
 	ctx, stop := context.WithCancel(t.Context())

@@ -9,7 +9,6 @@ import (
 
 	"stonetown/internal/jobs"
 	"stonetown/oauth/internal/storage"
-	"stonetown/oauth/keys"
 )
 
 // tidy deletes expired rows: an hour after their expiry, so that a late request gets a precise
@@ -23,10 +22,7 @@ func (s *Service) tidy(ctx context.Context) error {
 			return fmt.Errorf("delete %s that are over: %w", table, err)
 		}
 	}
-	if _, err := s.db.Exec(ctx, `DELETE FROM signing_keys WHERE state = 'removed' AND removed_at < $1`, storage.Now(s.clock).Add(-keys.RecordedFor).UnixMicro()); err != nil {
-		return fmt.Errorf("delete signing keys that are over: %w", err)
-	}
-	return nil
+	return s.Keys.DeleteRecords(ctx)
 }
 
 // upkeepEvery is the interval of [Service.Run].

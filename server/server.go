@@ -94,9 +94,10 @@ type Config struct {
 	// is no such page.
 	Mailbox pages.Mailbox
 
-	// ResidentBytes, HistoryRetention and AuditRetention are those of [engine.Config],
-	// [sqlstore.Config] and [eventlog.Config].
+	// ResidentBytes and IdleAfter, HistoryRetention and AuditRetention are those of
+	// [engine.Config], [sqlstore.Config] and [eventlog.Config].
 	ResidentBytes    int64
+	IdleAfter        time.Duration
 	HistoryRetention time.Duration
 	AuditRetention   time.Duration
 
@@ -205,7 +206,7 @@ func (s *Server) compose(c Config) (err error) {
 	if s.store, err = sqlstore.New(sqlstore.Config{DB: s.DB, Retention: c.HistoryRetention, Logger: c.Logger}); err != nil {
 		return err
 	}
-	if s.Engine, err = engine.New(engine.Config{Store: s.store, ResidentBytes: c.ResidentBytes, Logger: c.Logger}); err != nil {
+	if s.Engine, err = engine.New(engine.Config{Store: s.store, ResidentBytes: c.ResidentBytes, IdleAfter: c.IdleAfter, Logger: c.Logger}); err != nil {
 		return err
 	}
 	if s.Organizations, err = controlplane.New(controlplane.Config{DB: s.DB, ControlURL: c.ControlURL, Clock: c.Clock, Logger: c.Logger}); err != nil {

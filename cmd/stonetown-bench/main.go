@@ -31,8 +31,9 @@ func main() {
 	out := flag.String("out", "bench.json", "where to write the figures as JSON; empty for nowhere")
 	duration := flag.Duration("duration", 3*time.Second, "how long each figure is measured")
 	fairness := flag.Bool("fairness", false, "measure one tenant's checks while another tenant does its worst, and nothing else")
+	tenants := flag.Int("tenants", 0, "measure a deployment with so many tenants beside one with a single tenant, and nothing else")
 	webhooks := flag.String("webhooks", "", "measure these parts of webhooks and nothing else: patterns of idle, rate, throughput, hanging, pending and writes, separated by commas")
-	postgres := flag.String("postgres", os.Getenv("STONETOWN_TEST_POSTGRES_URL"), "the PostgreSQL server on which webhooks are measured as well; the default is set by internal/pgtest/withpg")
+	postgres := flag.String("postgres", os.Getenv("STONETOWN_TEST_POSTGRES_URL"), "the PostgreSQL server on which webhooks and tenants are measured as well; the default is set by internal/pgtest/withpg")
 	profile := flag.String("cpuprofile", "", "where to write a CPU profile of the measurement of webhooks; empty for nowhere")
 	misuse := flag.String("misuse", "", "misuse the server that is named on standard input in this way and do nothing else")
 	echoOn := flag.String("echo", "", "serve as the echo floor on this address and do nothing else")
@@ -47,6 +48,8 @@ func main() {
 		err = bench.Misuse(ctx, *misuse, os.Stdin, os.Stdout)
 	case *fairness:
 		err = measureFairness(ctx, *server, *duration)
+	case *tenants > 1:
+		err = measureTenants(ctx, bench.ManyTenants{Binary: *server, PostgresURL: *postgres, Tenants: *tenants, Duration: *duration, Progress: progress})
 	case *webhooks != "":
 		err = measureWebhooks(ctx, bench.Webhooks{PostgresURL: *postgres, Measures: *webhooks, Duration: *duration, Progress: progress}, *profile)
 	default:
@@ -79,6 +82,18 @@ func measureFairness(ctx context.Context, server string, duration time.Duration)
 		return err
 	}
 	return bench.WriteFairness(os.Stdout, rows)
+}
+
+func measureTenants(ctx context.Context, m bench.ManyTenants) (err error) {
+	if m.Dir, err = os.MkdirTemp("", "stonetown-bench"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(m.Dir)) }()
+	rows, err := m.Run(ctx)
+	if err != nil {
+		return err
+	}
+	return m.WriteTable(os.Stdout, rows)
 }
 
 func measureWebhooks(ctx context.Context, w bench.Webhooks, profile string) (err error) {

@@ -41,6 +41,7 @@ func serverConfig(config Config, log *slog.Logger) (server.Config, error) {
 		}),
 
 		ResidentBytes:    config.ResidentMemoryMiB << 20,
+		IdleAfter:        config.IdleAfter,
 		HistoryRetention: config.HistoryRetention,
 		AuditRetention:   config.AuditRetention,
 

@@ -170,6 +170,9 @@ type Config struct {
 	// take 5 days, read their events there: at least 168h. Default 2160h (90 days).
 	AuditRetention time.Duration `yaml:"audit_retention" env:"AUDIT_RETENTION"`
 
+	// IdleAfter is how long a tenant without requests stays in memory.
+	IdleAfter time.Duration `yaml:"idle_after" env:"IDLE_AFTER"`
+
 	// HistoryRetention is how long the history of relations is stored, which bounds the age of
 	// consistency tokens, of cursors of lists and of watches. Default 24h.
 	HistoryRetention time.Duration `yaml:"history_retention" env:"HISTORY_RETENTION"`
@@ -223,6 +226,7 @@ func defaultConfig() Config {
 		CallerShare:       25,
 		ResidentMemoryMiB: 1024,
 		AuditRetention:    eventlog.Retention,
+		IdleAfter:         15 * time.Minute,
 		HistoryRetention:  sqlstore.Retention,
 		DrainTimeout:      30 * time.Second,
 		TraceSample:       1,
@@ -264,6 +268,7 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.IntVar(&c.CallerShare, "caller-share", c.CallerShare, "share of max-requests and max-streams that one caller may use, in percent")
 	f.Int64Var(&c.ResidentMemoryMiB, "resident-memory-mib", c.ResidentMemoryMiB, "memory limit for tenants' tuples, in `MiB`")
 	f.DurationVar(&c.AuditRetention, "audit-retention", c.AuditRetention, "how long audit events are kept")
+	f.DurationVar(&c.IdleAfter, "idle-after", c.IdleAfter, "time without requests after which a tenant leaves memory")
 	f.DurationVar(&c.HistoryRetention, "history-retention", c.HistoryRetention, "how long the history of relations is kept")
 	f.DurationVar(&c.DrainDelay, "drain-delay", c.DrainDelay, "time from the moment /readyz fails until the server stops accepting requests")
 	f.DurationVar(&c.DrainTimeout, "drain-timeout", c.DrainTimeout, "time for requests in progress to finish")
@@ -383,6 +388,7 @@ func (c *Config) validate() error {
 		{c.TraceSample >= 0 && c.TraceSample <= 1, "trace_sample must be from 0 to 1"}, // false for NaN
 		{c.RequestTimeout > 0 && c.DrainTimeout > 0 && c.DrainDelay >= 0, "request_timeout and drain_timeout must be positive and drain_delay not negative"},
 		{c.AuditRetention >= minAuditRetention, "audit_retention must be at least 168h, because webhook deliveries that are retried read their events"},
+		{c.IdleAfter >= time.Second, "idle_after must be at least 1s"},
 		{c.HistoryRetention >= time.Hour, "history_retention must be at least 1h"},
 		{c.MaxRequests > 0 && c.MaxStreams > 0, "max_requests and max_streams must be positive"},
 		{isPercentage(c.TenantShare) && isPercentage(c.CallerShare), "tenant_share and caller_share must be percentages from 1 to 100"},
@@ -475,6 +481,7 @@ func (c Config) LogValue() slog.Value {
 		slog.Int("max_streams", c.MaxStreams),
 		slog.Int64("resident_memory_mib", c.ResidentMemoryMiB),
 		slog.Duration("audit_retention", c.AuditRetention),
+		slog.Duration("idle_after", c.IdleAfter),
 		slog.Duration("history_retention", c.HistoryRetention),
 		slog.Duration("drain_delay", c.DrainDelay),
 		slog.Duration("drain_timeout", c.DrainTimeout),

@@ -139,6 +139,7 @@ func TestConfigRefuses(t *testing.T) {
 		"no requests":         {file: "max_requests: 0", want: "max_requests"},
 		"share above all":     {file: "tenant_share: 101", want: "tenant_share"},
 		"short retention":     {args: []string{"--audit-retention", "167h59m"}, want: "audit_retention must be at least 168h"},
+		"no time in memory":   {args: []string{"--idle-after", "0s"}, want: "idle_after"},
 		"no history":          {args: []string{"--history-retention", "59m"}, want: "history_retention"},
 		"malformed limit":     {args: []string{"--rate-limits", "admin.caller=6000"}, want: "requests/unit"},
 		"not a limit":         {file: "rate_limits: admin.caller", want: "cannot unmarshal"},

@@ -462,7 +462,9 @@ func TestRetention(t *testing.T) {
 				f.Fatal(err)
 			}
 		}
+		before := f.db.Stats().Statements
 		collect()
+		f.equal("statements while nothing is old", f.db.Stats().Statements-before, int64(1))
 		f.equal("nothing is old", len(f.read("a", 0, MaxPage)), MaxPage)
 
 		f.now = f.now.Add(Retention - time.Minute)

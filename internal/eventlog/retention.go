@@ -26,7 +26,7 @@ func (l *Log) Collect(ctx context.Context) error {
 	before := l.clock().Add(-l.retention).UnixMicro()
 	after := ""
 	for {
-		tenants, err := l.tenants(ctx, after, tenantsAtOnce)
+		tenants, err := l.expiring(ctx, before, after, tenantsAtOnce)
 		if err != nil {
 			return fmt.Errorf("collect events: %w", err)
 		}

@@ -131,10 +131,16 @@ func (l *Log) behind(ctx context.Context, reader, after string, limit int) ([]La
 	return list, rows.Err()
 }
 
-// tenants lists those that have a log, in order.
-func (l *Log) tenants(ctx context.Context, after string, limit int) ([]string, error) {
-	return sqldb.Texts(l.db.Query(ctx, `SELECT tenant_id FROM event_heads WHERE tenant_id > $1 ORDER BY tenant_id LIMIT $2`, after, int64(limit)))
+// expiring lists the tenants whose oldest event is from before an instant, in order.
+func (l *Log) expiring(ctx context.Context, before int64, after string, limit int) ([]string, error) {
+	return sqldb.Texts(l.db.Query(ctx, selectExpiring, after, int64(limit), before))
 }
+
+// A scalar subquery is read for each row by an index; EXISTS might become a join with a scan.
+const selectExpiring = `
+	SELECT h.tenant_id FROM event_heads AS h WHERE h.tenant_id > $1
+		AND (SELECT e.occurred_at FROM events AS e WHERE e.tenant_id = h.tenant_id ORDER BY e.position LIMIT 1) < $3
+	ORDER BY h.tenant_id LIMIT $2`
 
 // times returns the times of the events after a position.
 func (l *Log) times(ctx context.Context, tenantID string, after int64, limit int) ([]int64, error) {

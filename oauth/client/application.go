@@ -133,6 +133,17 @@ func (a Application) ActsForItself() bool { return a.Type.Confidential() && a.Re
 // HasSecret reports whether the application authenticates by a secret.
 func (a Application) HasSecret() bool { return a.Type.Confidential() && a.AuthMethod != PrivateKeyJWT }
 
+// signingAlgs returns the algorithms by which the tokens of the application are signed.
+func (a Application) signingAlgs() (algs []keys.Alg) {
+	if a.Type != SAML {
+		algs = append(algs, a.SigningAlg)
+	}
+	if a.Type.HasUsers() && a.IDTokenAlg != a.SigningAlg {
+		algs = append(algs, a.IDTokenAlg)
+	}
+	return algs
+}
+
 func (t Type) valid() bool { return slices.Contains(Types, t) }
 
 // HasDevices reports whether applications of the type may run on devices without a browser.

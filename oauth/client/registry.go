@@ -45,6 +45,7 @@ type Config struct {
 	Relations Relations
 	Authority *authority.Checker // compares the rights that an application gets with those of the caller
 	Access    Access
+	Keys      *keys.Service // has the keys that sign the tokens of applications
 	Revoked   *revocation.Feed
 	Outbound  *outbound.Client // decides which URLs of applications can be fetched
 	Clock     func() time.Time
@@ -56,6 +57,7 @@ type Registry struct {
 	relations Relations
 	authority *authority.Checker
 	access    Access
+	keys      *keys.Service
 	revoked   *revocation.Feed
 	outbound  *outbound.Client
 	clock     func() time.Time
@@ -68,7 +70,7 @@ func NewRegistry(c Config) *Registry {
 	if err != nil {
 		panic(err) // the size is positive
 	}
-	return &Registry{c.DB, c.Relations, c.Authority, c.Access, c.Revoked, c.Outbound, c.Clock, known}
+	return &Registry{c.DB, c.Relations, c.Authority, c.Access, c.Keys, c.Revoked, c.Outbound, c.Clock, known}
 }
 
 // CreateIn creates an enabled application in the caller's transaction, without a caller whose
@@ -83,7 +85,7 @@ func (r *Registry) CreateIn(ctx context.Context, tx *sqldb.Tx, tenantID string, 
 	if len(app.exchanges()) > 0 {
 		return Application{}, "", errors.New("create application: one that may exchange tokens takes a transaction of the engine")
 	}
-	if err := insert(ctx, tx, app, r.outbound); err != nil {
+	if err := r.insert(ctx, tx, app); err != nil {
 		return Application{}, "", err
 	}
 	return app, secret, nil
@@ -130,10 +132,13 @@ func (a *Application) setLifetimes(ctx context.Context, q storage.Querier, tenan
 }
 
 // insert validates and stores a new application.
-func insert(ctx context.Context, tx *sqldb.Tx, a Application, fetch *outbound.Client) error {
-	err := a.validate(ctx, tx, fetch)
+func (r *Registry) insert(ctx context.Context, tx *sqldb.Tx, a Application) error {
+	err := a.validate(ctx, tx, r.outbound)
 	if err == nil {
 		err = insertRow(ctx, tx, a)
+	}
+	if err == nil {
+		err = r.keys.Require(ctx, tx, a.TenantID, a.signingAlgs()...)
 	}
 	if err != nil {
 		return fmt.Errorf("create application: %w", err)
@@ -182,11 +187,12 @@ func (s *Registry) Create(ctx context.Context, tenantID string, a Application) (
 		return Application{}, "", fmt.Errorf("create application: %w", err)
 	}
 	err = s.commit(ctx, tenantID, a.ChangedBy, relationsChanged(Application{}, app), func(ctx context.Context, tx *sqldb.Tx) ([]eventlog.Event, error) {
-		return []eventlog.Event{applicationCreated(ctx, app)}, insert(ctx, tx, app, s.outbound)
+		return []eventlog.Event{applicationCreated(ctx, app)}, s.insert(ctx, tx, app)
 	})
 	if err != nil {
 		return Application{}, "", err
 	}
+	s.keys.Wake()
 	return app, secret, nil
 }
 
@@ -221,6 +227,7 @@ func (s *Registry) Update(ctx context.Context, tenantID, applicationID, by strin
 	if err != nil {
 		return Application{}, fmt.Errorf("update application: %w", err)
 	}
+	s.keys.Wake()
 	return after, nil
 }
 
@@ -258,6 +265,9 @@ func (s *Registry) tryUpdate(ctx context.Context, tenantID, applicationID, by st
 		}
 		after.UpdatedAt, after.ChangedBy = storage.Now(s.clock), by
 		if err := updateRow(ctx, tx, after); err != nil {
+			return nil, err
+		}
+		if err := s.keys.Require(ctx, tx, tenantID, after.signingAlgs()...); err != nil {
 			return nil, err
 		}
 		return applicationChanged(ctx, before, after), nil

@@ -1,10 +1,18 @@
 // Package keys has the signing keys of a tenant. Every token of a tenant is signed with a key
 // of its own, so a token of one tenant means nothing to another.
 //
-// A tenant has an ES256 key, the default, and an RS256 key of 2048 bits for clients that need
-// it. The id of a key is its RFC 7638 thumbprint. Private keys are sealed under the master key
-// of the deployment. The first keys are made when the first token is issued or the key set is
-// first read; processes that do so at once agree on one pair.
+// A tenant has an ES256 key, the default, and an RS256 key of 2048 bits if it has applications
+// that need one. The id of a key is its RFC 7638 thumbprint. Private keys are sealed under the
+// master key of the deployment.
+//
+// # The first keys
+//
+// The ES256 key is made when the first token is issued or the key set is first read. An RSA key
+// takes up to half a second, so it is made by a job, when an application is stored whose tokens
+// are signed with it ([Service.Require]). A signature that is requested earlier waits for it. From
+// then on the key rotates as the other one does. Processes that make the first key of an
+// algorithm at once agree on one. The others read it at once: what they have in memory ends by an
+// item of the feed of revocations that has the name of the algorithm.
 //
 // # Rotation
 //
@@ -42,6 +50,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"stonetown/internal/eventlog"
+	"stonetown/internal/jobs"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth/protocol"
@@ -170,9 +179,20 @@ func openKeyring(sealer *seal.Key, tenantID string, keys []Key) (*keyring, error
 		ring.verify[key.KID] = verifyingKey{key.Alg, private.Public()}
 		ring.keys = append(ring.keys, revocation.Item{TenantID: tenantID, Kind: revocation.Key, ID: key.KID})
 	}
+	for _, alg := range Algs {
+		if _, ok := ring.sign[alg]; !ok {
+			ring.keys = append(ring.keys, firstOf(tenantID, alg))
+		}
+	}
 	var err error
 	ring.jwks, err = json.Marshal(set)
 	return ring, err
+}
+
+// firstOf is the revocation of keyrings without a key of an algorithm, of which the tenant has one
+// now.
+func firstOf(tenantID string, alg Alg) revocation.Item {
+	return revocation.Item{TenantID: tenantID, Kind: revocation.Key, ID: string(alg)}
 }
 
 // Service has the signing keys of all tenants, and keeps those of the tenants in use open. It
@@ -182,6 +202,7 @@ type Service struct {
 	sealer  *seal.Key
 	clock   func() time.Time
 	revoked *revocation.Feed
+	jobs    *jobs.Queue
 	cache   *lru.Cache[string, *keyring]
 	flight  singleflight.Group
 }
@@ -192,16 +213,18 @@ const (
 	keyringTimeout   = 30 * time.Second // to make an RSA key and commit it on a busy machine
 )
 
-// New returns the keys in a database. revoked is the feed of removals.
-func New(db *sqldb.DB, sealer *seal.Key, clock func() time.Time, revoked *revocation.Feed) *Service {
+// New returns the keys in a database. revoked is the feed of removals, and jobs makes RSA keys.
+func New(db *sqldb.DB, sealer *seal.Key, clock func() time.Time, revoked *revocation.Feed, queue *jobs.Queue) *Service {
 	cache, err := lru.New[string, *keyring](keyringCacheSize)
 	if err != nil {
 		panic(err) // the size is positive
 	}
-	return &Service{db: db, sealer: sealer, clock: clock, revoked: revoked, cache: cache}
+	k := &Service{db: db, sealer: sealer, clock: clock, revoked: revoked, jobs: queue, cache: cache}
+	queue.Register(jobs.Kind{Name: firstKind, Handle: k.makeFirst, Concurrency: 1}) // each takes a processor
+	return k
 }
 
-// ring returns the keys of a tenant. If there are none, it makes them first. The keys may be
+// ring returns the keys of a tenant. If there are none, it makes the first. The keys may be
 // as old as keyringFor, but none of them was removed. It does not depend on the key that the
 // caller looks for: an unknown id causes no read, so a token with one is cheap. No key is
 // missed, because keys are next for much longer than keyringFor.
@@ -210,15 +233,15 @@ func (k *Service) ring(ctx context.Context, tenantID string) (*keyring, error) {
 	for range 3 { // the cached keyring, one that was read while a key was removed, one that was read since
 		if ring == nil || !k.clock().Before(ring.staleAt) {
 			var err error
-			if ring, err = k.read(ctx, tenantID); err != nil {
+			if ring, err = k.read(ctx, tenantID, ""); err != nil {
 				return nil, err
 			}
 		}
-		removed, err := k.revoked.Has(ctx, ring.keys...)
+		revoked, err := k.revoked.Has(ctx, ring.keys...)
 		if err != nil {
 			return nil, err
 		}
-		if !removed {
+		if !revoked {
 			return ring, nil
 		}
 		ring = nil
@@ -226,12 +249,18 @@ func (k *Service) ring(ctx context.Context, tenantID string) (*keyring, error) {
 	return nil, fmt.Errorf("the signing keys of tenant %s change again and again", tenantID)
 }
 
-// read reads the keys of a tenant. Callers that wait for the keys of one tenant share the
-// read, so it does not end with the caller that began it.
-func (k *Service) read(ctx context.Context, tenantID string) (*keyring, error) {
-	result := k.flight.DoChan(tenantID, func() (any, error) {
+// read reads the keys of a tenant. If first is not empty, it makes the first key of that algorithm
+// unless there is one. Callers that wait for the same share the read, so it does not end with the
+// caller that began it.
+func (k *Service) read(ctx context.Context, tenantID string, first Alg) (*keyring, error) {
+	result := k.flight.DoChan(tenantID+" "+string(first), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keyringTimeout)
 		defer cancel()
+		if first != "" {
+			if err := k.first(ctx, tenantID, first); err != nil {
+				return nil, err
+			}
+		}
 		return k.load(ctx, tenantID)
 	})
 	select {
@@ -282,7 +311,8 @@ func (s *Service) JWKS(ctx context.Context, tenant protocol.Tenant) ([]byte, err
 	return ring.jwks, nil
 }
 
-// Sign returns a JWT that is signed with the active key of an algorithm.
+// Sign returns a JWT that is signed with the active key of an algorithm. If there is none yet, it
+// makes one.
 func (s *Service) Sign(ctx context.Context, tenant protocol.Tenant, alg Alg, typ string, payload any) (string, error) {
 	ring, err := s.ring(ctx, tenant.ID)
 	if err != nil {
@@ -290,7 +320,12 @@ func (s *Service) Sign(ctx context.Context, tenant protocol.Tenant, alg Alg, typ
 	}
 	key, ok := ring.sign[alg]
 	if !ok {
-		return "", fmt.Errorf("tenant %s has no %s signing key", tenant.ID, alg)
+		if ring, err = s.read(ctx, tenant.ID, alg); err != nil {
+			return "", err
+		}
+		if key, ok = ring.sign[alg]; !ok {
+			return "", fmt.Errorf("tenant %s has no %s signing key", tenant.ID, alg)
+		}
 	}
 	body, err := json.Marshal(payload)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -40,6 +41,13 @@ const (
 
 	// RecordedFor is how long a removed key is listed.
 	RecordedFor = 90 * 24 * time.Hour
+
+	// announcedFor is how long processes are told that a first key exists: longer than keyringFor,
+	// and than their clocks differ.
+	announcedFor = time.Hour
+
+	// rotatedAtOnce is how many keys that are due are read at once.
+	rotatedAtOnce = 100
 )
 
 // Key is a signing key of a tenant. The time of a state that the key has not entered is zero.
@@ -51,6 +59,8 @@ type Key struct {
 	ActivatedAt time.Time
 	RetiredAt   time.Time
 	RemovedAt   time.Time
+
+	dueAt time.Time // as stored; see dueAt
 
 	// sealed is the private key, as PKCS #8, sealed for (tenant, KID). The public key is derived
 	// from it, so that write access to the database does not suffice to plant a key.
@@ -82,31 +92,68 @@ type step struct {
 // nothing else.
 type plan func(keys []Key, now time.Time) []step
 
+// dueAt returns the time of the next step of one of the keys of a tenant. That of a removed key is
+// its deletion.
+func dueAt(keys []Key, k Key) time.Time {
+	switch k.State {
+	case Next:
+		return k.CreatedAt.Add(publishedFor)
+	case Active:
+		if next := find(keys, k.Alg, Next); next != nil {
+			return dueAt(keys, *next)
+		}
+		return k.ActivatedAt.Add(signsFor - publishedFor)
+	case Retired:
+		return k.RetiredAt.Add(retiredFor)
+	default:
+		return k.RemovedAt.Add(RecordedFor)
+	}
+}
+
 // due is the plan of the periodic rotation.
 func due(keys []Key, now time.Time) (steps []step) {
-	for _, alg := range Algs {
-		active, next := find(keys, alg, Active), find(keys, alg, Next)
-		switch {
-		case active == nil:
-			steps = append(steps, step{"", alg, Active})
-		case next == nil && !now.Before(active.ActivatedAt.Add(signsFor-publishedFor)):
-			steps = append(steps, step{"", alg, Next})
-		case next != nil && !now.Before(next.CreatedAt.Add(publishedFor)):
-			steps = append(steps, step{active.KID, alg, Retired}, step{next.KID, alg, Active})
-		}
-	}
+	steps = missing(used(keys)...)(keys, now)
 	for _, k := range keys {
-		if k.State == Retired && !now.Before(k.RetiredAt.Add(retiredFor)) {
+		active, next := find(keys, k.Alg, Active), find(keys, k.Alg, Next)
+		switch {
+		case now.Before(dueAt(keys, k)):
+		case k.State == Active && next == nil:
+			steps = append(steps, step{"", k.Alg, Next})
+		case k.State == Next && active != nil:
+			steps = append(steps, step{active.KID, k.Alg, Retired}, step{k.KID, k.Alg, Active})
+		case k.State == Retired:
 			steps = append(steps, step{k.KID, k.Alg, Removed})
 		}
 	}
 	return steps
 }
 
+// used returns the algorithms of a tenant: the default, and those of which it has had a key.
+func used(keys []Key) (algs []Alg) {
+	for _, alg := range Algs {
+		if alg == ES256 || slices.ContainsFunc(keys, func(k Key) bool { return k.Alg == alg }) {
+			algs = append(algs, alg)
+		}
+	}
+	return algs
+}
+
+// missing is the plan that makes the active keys of algorithms that have none.
+func missing(algs ...Alg) plan {
+	return func(keys []Key, _ time.Time) (steps []step) {
+		for _, alg := range algs {
+			if find(keys, alg, Active) == nil {
+				steps = append(steps, step{"", alg, Active})
+			}
+		}
+		return steps
+	}
+}
+
 // succeed is the plan of a requested rotation: every active key gets a successor now, unless
 // it has one. The following steps are due in their time.
 func succeed(keys []Key, _ time.Time) (steps []step) {
-	for _, alg := range Algs {
+	for _, alg := range used(keys) {
 		switch {
 		case find(keys, alg, Active) == nil:
 			steps = append(steps, step{"", alg, Active})
@@ -125,7 +172,7 @@ func replace(keys []Key, _ time.Time) (steps []step) {
 			steps = append(steps, step{k.KID, k.Alg, Removed})
 		}
 	}
-	for _, alg := range Algs {
+	for _, alg := range used(keys) {
 		steps = append(steps, step{"", alg, Active})
 	}
 	return steps
@@ -151,12 +198,23 @@ func (k *Service) advance(ctx context.Context, tenantID string, by plan, emergen
 		Write: func(b *sqldb.Batch, before, changed []Key, now time.Time) {
 			for _, key := range changed {
 				putKey(b, tenantID, key)
+			}
+			entered := entered(before, changed)
+			for _, key := range entered {
 				if key.State == Removed {
 					k.revoked.Set(b, revocation.Item{TenantID: tenantID, Kind: revocation.Key, ID: key.KID}, now.Add(retiredFor))
 				}
 			}
-			if len(before) > 0 { // the first keys of a tenant are no rotation
-				eventlog.Append(b, tenantID, rotated(ctx, emergency, changed))
+			// The first key of an algorithm is no rotation.
+			later := slices.DeleteFunc(entered, func(key Key) bool {
+				first := !slices.ContainsFunc(before, func(k Key) bool { return k.Alg == key.Alg })
+				if first && len(before) > 0 { // otherwise no process has keys of the tenant
+					k.revoked.Set(b, firstOf(tenantID, key.Alg), now.Add(announcedFor))
+				}
+				return first
+			})
+			if len(later) > 0 {
+				eventlog.Append(b, tenantID, rotated(ctx, emergency, later))
 			}
 		},
 	}.Advance(ctx)
@@ -166,20 +224,35 @@ func (k *Service) advance(ctx context.Context, tenantID string, by plan, emergen
 	return keys, err
 }
 
-// take returns the keys that steps change, as they are afterwards.
+// take returns the keys that differ after some steps, and those whose time in the row is not that
+// of their next step.
 func (k *Service) take(tenantID string, keys []Key, steps []step, now time.Time) (changed []Key, err error) {
+	after := slices.Clone(keys)
 	for _, s := range steps {
-		var key Key
+		i := slices.IndexFunc(after, func(k Key) bool { return k.KID == s.kid })
 		if s.kid == "" {
-			if key, err = generate(k.sealer, tenantID, s.alg, now); err != nil {
+			key, err := generate(k.sealer, tenantID, s.alg, now)
+			if err != nil {
 				return nil, fmt.Errorf("make %s key: %w", s.alg, err)
 			}
-		} else {
-			key = keys[slices.IndexFunc(keys, func(k Key) bool { return k.KID == s.kid })]
+			after, i = append(after, key), len(after)
 		}
-		changed = append(changed, key.enter(s.to, now))
+		after[i] = after[i].enter(s.to, now)
+	}
+	for i, key := range after {
+		key.dueAt = dueAt(after, key)
+		if i >= len(keys) || !reflect.DeepEqual(key, keys[i]) {
+			changed = append(changed, key)
+		}
 	}
 	return changed, nil
+}
+
+// entered returns the changed keys that are in another state than before, or new.
+func entered(before, changed []Key) []Key {
+	return slices.DeleteFunc(slices.Clone(changed), func(key Key) bool {
+		return slices.ContainsFunc(before, func(k Key) bool { return k.KID == key.KID && k.State == key.State })
+	})
 }
 
 // List lists the keys of a tenant, including those that were removed in the last 90 days.
@@ -206,20 +279,26 @@ func (s *Service) Rotate(ctx context.Context, tenantID string, emergency bool) (
 	return keys, nil
 }
 
-// RotateDue takes the steps that are due, for all tenants.
+// RotateDue takes the steps that are due, for all tenants. Other tenants cost nothing.
 func (s *Service) RotateDue(ctx context.Context) error {
-	tenants, err := selectLivingKeys(ctx, s.db)
-	if err != nil {
-		return err
-	}
 	var failed []error
-	for tenantID, keys := range tenants { // in random order, so that processes share the work
-		if len(due(keys, s.clock())) == 0 {
-			continue
+	now := s.clock()
+	for last := (dueKey{}); ; {
+		page, err := selectDue(ctx, s.db, now, last)
+		if err != nil {
+			return errors.Join(append(failed, err)...)
 		}
-		if _, err := s.advance(ctx, tenantID, due, false); err != nil {
-			failed = append(failed, fmt.Errorf("rotate signing keys of tenant %s: %w", tenantID, err))
+		tenants := map[string]bool{}
+		for _, key := range page {
+			tenants[key.tenantID], last = true, key
+		}
+		for tenantID := range tenants { // in random order, so that processes share the work
+			if _, err := s.advance(ctx, tenantID, due, false); err != nil {
+				failed = append(failed, fmt.Errorf("rotate signing keys of tenant %s: %w", tenantID, err))
+			}
+		}
+		if len(page) < rotatedAtOnce {
+			return errors.Join(failed...)
 		}
 	}
-	return errors.Join(failed...)
 }

@@ -35,8 +35,12 @@ func TestPlans(t *testing.T) {
 		keys []Key
 		want []step
 	}{
-		"the first":                {due, nil, []step{{"", ES256, Active}, {"", RS256, Active}}},
+		"the first":                {due, nil, []step{{"", ES256, Active}}},
+		"the first of two":         {missing(ES256, RS256), nil, []step{{"", ES256, Active}, {"", RS256, Active}}},
+		"the second":               {missing(ES256, RS256), []Key{active("a", ES256, 500*day)}, []step{{"", RS256, Active}}},
 		"one is missing":           {due, []Key{rs, removed}, []step{{"", ES256, Active}}},
+		"one was never needed":     {due, []Key{active("a", ES256, 0)}, nil},
+		"one was removed":          {due, []Key{active("a", ES256, 0), {KID: "s", Alg: RS256, State: Removed, RemovedAt: now}}, []step{{"", RS256, Active}}},
 		"new":                      {due, []Key{active("a", ES256, 0), rs}, nil},
 		"before a successor":       {due, []Key{active("a", ES256, 90*day-publishing-1), rs}, nil},
 		"a successor":              {due, []Key{active("a", ES256, 90*day-publishing), rs}, []step{{"", ES256, Next}}},
@@ -51,8 +55,10 @@ func TestPlans(t *testing.T) {
 		"asked for":                {succeed, []Key{active("a", ES256, 0), rs}, []step{{"", ES256, Next}, {"", RS256, Next}}},
 		"asked for again":          {succeed, []Key{active("a", ES256, 0), next("n", ES256, 0), rs, next("m", RS256, 2*day)}, nil},
 		"asked for, one has it":    {succeed, []Key{active("a", ES256, 0), rs, next("m", RS256, day), retired("r", 9*day)}, []step{{"", ES256, Next}}},
-		"asked for without any":    {succeed, nil, []step{{"", ES256, Active}, {"", RS256, Active}}},
-		"an emergency without any": {replace, nil, []step{{"", ES256, Active}, {"", RS256, Active}}},
+		"asked for without any":    {succeed, nil, []step{{"", ES256, Active}}},
+		"asked for, one algorithm": {succeed, []Key{active("a", ES256, 0)}, []step{{"", ES256, Next}}},
+		"an emergency without any": {replace, nil, []step{{"", ES256, Active}}},
+		"one in an emergency":      {replace, []Key{active("a", ES256, 0)}, []step{{"a", ES256, Removed}, {"", ES256, Active}}},
 		"an emergency": {
 			replace,
 			[]Key{active("a", ES256, 0), next("n", ES256, 0), removed, retired("r", 0), rs},
@@ -73,7 +79,9 @@ func TestLivesOfKeys(t *testing.T) {
 	asked := false
 	for made := 0; made < 2000; {
 		by := plan(due)
-		if rand.IntN(50) == 0 {
+		if made == 0 {
+			by = missing(Algs...)
+		} else if rand.IntN(50) == 0 {
 			by, asked = succeed, true
 		}
 		for _, s := range by(keys, now) {
@@ -88,6 +96,9 @@ func TestLivesOfKeys(t *testing.T) {
 		}
 		count := map[step]int{}
 		for _, k := range keys {
+			if len(due(keys, now)) == 0 && !dueAt(keys, k).After(now) && k.State != Removed {
+				t.Fatalf("it is due, and there is no step: %+v", k)
+			}
 			count[step{"", k.Alg, k.State}]++
 			first := k.KID == "1" || k.KID == "2"
 			switch {

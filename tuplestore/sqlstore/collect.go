@@ -41,7 +41,7 @@ func (s *Store) Run(ctx context.Context) {
 // [tuplestore.ErrRevisionCollected]. Receipts of writes before another instant are deleted.
 // Several processes may collect concurrently, and one may end at any time.
 func (s *Store) Collect(ctx context.Context, before, receipts time.Time) error {
-	return s.eachTenant(ctx, func(tenant string) error {
+	return s.eachTenant(ctx, selectCollectable, receipts, func(tenant string) error {
 		if err := s.collect(ctx, tenant, before.UnixMicro(), receipts.UnixMicro()); err != nil {
 			return fmt.Errorf("collect tenant %s: %w", tenant, err)
 		}
@@ -49,10 +49,11 @@ func (s *Store) Collect(ctx context.Context, before, receipts time.Time) error {
 	})
 }
 
-// eachTenant calls fn with every tenant that has a history, until one fails.
-func (s *Store) eachTenant(ctx context.Context, fn func(tenant string) error) error {
+// eachTenant calls fn with every tenant that a statement selects, until one fails. The statement
+// reads one index entry of a tenant that has nothing to do.
+func (s *Store) eachTenant(ctx context.Context, statement string, at time.Time, fn func(tenant string) error) error {
 	for after := ""; ; {
-		tenants, err := s.tenantsAfter(ctx, after)
+		tenants, err := sqldb.Texts(s.DB.Query(ctx, statement, after, int64(tenantsAtOnce), at.UnixMicro()))
 		if err != nil {
 			return fmt.Errorf("list tenants: %w", err)
 		}
@@ -68,13 +69,28 @@ func (s *Store) eachTenant(ctx context.Context, fn func(tenant string) error) er
 	}
 }
 
-func (s *Store) tenantsAfter(ctx context.Context, after string) ([]string, error) {
-	return sqldb.Texts(s.DB.Query(ctx, `SELECT tenant_id FROM tenant_heads WHERE tenant_id > $1 ORDER BY tenant_id LIMIT $2`, after, int64(tenantsAtOnce)))
-}
+const (
+	// selectCollectable lists the tenants whose history may have grown since it was last collected,
+	// that have receipts from before $3, or whose last collection was not finished. An idle tenant
+	// is none of them. Scalar subqueries are read for each row by an index; EXISTS might become a
+	// join with a scan.
+	selectCollectable = `
+		SELECT h.tenant_id FROM tenant_heads AS h WHERE h.tenant_id > $1 AND (
+			h.min_rev < h.rev
+			OR (SELECT MIN(r.committed_at) FROM tenant_receipts AS r WHERE r.tenant_id = h.tenant_id) < $3
+			OR (SELECT MIN(c.rev) FROM tenant_commits AS c WHERE c.tenant_id = h.tenant_id) < h.min_rev)
+		ORDER BY h.tenant_id LIMIT $2`
+
+	// selectExpiring lists the tenants with tuples that expired at $3 or before.
+	selectExpiring = `
+		SELECT h.tenant_id FROM tenant_heads AS h WHERE h.tenant_id > $1
+			AND (SELECT MIN(t.expires_at) FROM relation_tuples AS t WHERE t.tenant_id = h.tenant_id AND t.expires_at <> 0) <= $3
+		ORDER BY h.tenant_id LIMIT $2`
+)
 
 // collect raises the floor first, so that no read uses rows that are being deleted, and
 // then deletes the rows below it. The changelog names these tuples and is deleted last, so
-// it still has those that an unfinished collection left.
+// it still has those that an unfinished collection left, and tells that there was one.
 func (s *Store) collect(ctx context.Context, tenant string, before, receipts int64) error {
 	floor, err := s.floorAt(ctx, tenant, before)
 	if err != nil {
@@ -82,6 +98,9 @@ func (s *Store) collect(ctx context.Context, tenant string, before, receipts int
 	}
 	_, err = s.DB.Exec(ctx, `UPDATE tenant_heads SET min_rev = $2 WHERE tenant_id = $1 AND min_rev < $2`, tenant, int64(floor))
 	if err != nil {
+		return err
+	}
+	if err := s.deleteAll(ctx, deleteSchemas, tenant, int64(floor), int64(collectAtOnce)); err != nil {
 		return err
 	}
 	for {
@@ -92,9 +111,6 @@ func (s *Store) collect(ctx context.Context, tenant string, before, receipts int
 		if last {
 			break
 		}
-	}
-	if err := s.deleteAll(ctx, deleteSchemas, tenant, int64(floor), int64(collectAtOnce)); err != nil {
-		return err
 	}
 	return s.deleteAll(ctx, deleteReceipts, tenant, receipts, int64(collectAtOnce))
 }

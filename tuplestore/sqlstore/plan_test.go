@@ -94,6 +94,9 @@ func checkPlans(t *testing.T, s *Store) {
 			sql, st := s.findExpired("t", 1)
 			return sql, st, nil
 		}, []string{"tenant_id", "expires_at"}, "_by_expiry"},
+		{"tenants with tuples that have expired", func() (string, *statement, error) {
+			return selectExpiring, &statement{dialect: s.DB.Dialect(), args: []any{"", int64(10), int64(1)}}, nil
+		}, []string{"tenant_id"}, "_by_expiry"},
 		{"deletion", func() (string, *statement, error) {
 			st := &statement{dialect: s.DB.Dialect(), args: []any{"t"}}
 			return st.deleted(live, keysOf(someTuples, key), 0), st, st.err

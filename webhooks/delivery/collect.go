@@ -27,9 +27,19 @@ type purgeJob struct {
 }
 
 const (
+	// selectLanes lists the lanes with rows to delete: finished deliveries before $4 or beyond $6,
+	// and dead letters that have expired at $5. So lanes without any cost no statements. Scalar
+	// subqueries are read for each row by an index; EXISTS might become a join with a scan.
 	selectLanes = `
-		SELECT tenant_id, subscription_id, clock_offset, paused_at FROM webhook_lanes
-		WHERE (tenant_id, subscription_id) > ($1, $2) ORDER BY tenant_id, subscription_id LIMIT $3`
+		SELECT l.tenant_id, l.subscription_id, l.clock_offset, l.paused_at FROM webhook_lanes AS l
+		WHERE (l.tenant_id, l.subscription_id) > ($1, $2) AND (
+			(SELECT d.id FROM webhook_deliveries AS d
+				WHERE d.tenant_id = l.tenant_id AND d.subscription_id = l.subscription_id AND d.id < $4 AND d.due_at = 0 ORDER BY d.id LIMIT 1) IS NOT NULL
+			OR (SELECT d.id FROM webhook_deliveries AS d
+				WHERE d.tenant_id = l.tenant_id AND d.subscription_id = l.subscription_id AND d.due_at = 0 ORDER BY d.id DESC LIMIT 1 OFFSET $6) IS NOT NULL
+			OR (SELECT MIN(m.expires_at) FROM webhook_dead_letters AS m
+				WHERE m.tenant_id = l.tenant_id AND m.subscription_id = l.subscription_id) <= CASE WHEN l.paused_at > 0 THEN l.paused_at ELSE $5 END - l.clock_offset)
+		ORDER BY l.tenant_id, l.subscription_id LIMIT $3`
 
 	deleteFinished = `
 		DELETE FROM webhook_deliveries WHERE tenant_id = $1 AND subscription_id = $2 AND id IN (
@@ -81,7 +91,8 @@ type clockedLane struct {
 }
 
 func (q *Queue) lanePage(ctx context.Context, after laneKey) (page []clockedLane, last laneKey, err error) {
-	rows, err := q.db.Query(ctx, selectLanes, after.tenantID, after.subscriptionID, int64(collectedTogether))
+	now := q.clock()
+	rows, err := q.db.Query(ctx, selectLanes, after.tenantID, after.subscriptionID, int64(collectedTogether), q.keptSince(now), now.UnixMicro(), int64(maxFinished))
 	if err != nil {
 		return nil, last, err
 	}
@@ -97,8 +108,14 @@ func (q *Queue) lanePage(ctx context.Context, after laneKey) (page []clockedLane
 	return page, last, rows.Err()
 }
 
+// keptSince returns the id below which finished deliveries are past their retention.
+func (q *Queue) keptSince(now time.Time) string {
+	return id.Earliest(id.WebhookDelivery, now.Add(-q.retention))
+}
+
+// collectLane deletes the rows of a lane that [Queue.Collect] deletes.
 func (q *Queue) collectLane(ctx context.Context, l clockedLane) error {
-	before := id.Earliest(id.WebhookDelivery, q.clock().Add(-q.retention))
+	before := q.keptSince(q.clock())
 	var nth string
 	err := q.db.QueryRow(ctx, selectNth, l.tenantID, l.subscriptionID, int64(maxFinished)).Scan(&nth)
 	if err != nil && !errors.Is(err, sqldb.ErrNoRows) {

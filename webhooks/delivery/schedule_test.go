@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"stonetown/internal/eventlog"
+	"stonetown/internal/id"
 	"stonetown/internal/outbound"
 	"stonetown/webhooks/delivery"
+	"stonetown/webhooks/subscription"
 )
 
 // bubble runs a test on a fake clock: time passes when everything waits. Each poll of the
@@ -126,6 +128,46 @@ func TestCollect(t *testing.T) {
 		}
 		if got := w.receivers.of(e.ID, s.URL); len(got) != 1 {
 			t.Errorf("%d attempts", len(got))
+		}
+	})
+}
+
+// A collection costs one statement while there is nothing to delete, however many lanes there are.
+func TestCollectReadsOnlyWhatIsOver(t *testing.T) {
+	databases(t, func(t *testing.T, url string) {
+		w := open(t, url, new(receivers), nil)
+		var s subscription.Subscription
+		for range 5 {
+			s = w.subscribe("https://a.example.com/", "user.*")
+		}
+		collect := func() int64 {
+			t.Helper()
+			before := w.db.Stats().Statements
+			if err := w.queue.Collect(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return w.db.Stats().Statements - before
+		}
+		add := func(created time.Time) {
+			t.Helper()
+			_, err := w.db.Exec(t.Context(), `
+				INSERT INTO webhook_deliveries (tenant_id, subscription_id, id, position, event_id, event_type, event, operations, size, status, attempts, history, last_response, due_at, created_at)
+				VALUES ($1, $2, $3, 1, 'evt', 'user.created', '', '', 1, 'succeeded', 1, '', '', 0, 0)`, tenantID, s.ID, id.Earliest(id.WebhookDelivery, created))
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		add(time.Now().Add(-time.Hour))
+		if n := collect(); n != 1 {
+			t.Errorf("%d statements while nothing is over, want 1", n)
+		}
+		add(time.Now().Add(-30 * 24 * time.Hour))
+		if n := collect(); n == 1 {
+			t.Error("an old delivery was not found")
+		}
+		var left int
+		if err := w.db.QueryRow(t.Context(), `SELECT COUNT(*) FROM webhook_deliveries`).Scan(&left); err != nil || left != 1 {
+			t.Errorf("%d deliveries are left, want 1; %v", left, err)
 		}
 	})
 }
