@@ -26,10 +26,11 @@ const order = `
 	internal/tracing < internal/outbound, internal/sqldb;
 	internal/id, internal/seal, internal/sqldb < internal/jobs;
 	internal/sqldb < internal/groupcommit, internal/rotation;
+	internal/seal, internal/sqldb < internal/tenantkeys;
 	internal/groupcommit, internal/jobs < internal/eventlog, internal/idempotency, internal/notify, internal/ratelimit;
 	internal/document, internal/eventlog, internal/rotation < internal/samlkeys;
 	internal/document, internal/fair, internal/geo, internal/jwks, internal/lease, internal/outbound, internal/text,
-	internal/idempotency, internal/notify, internal/ratelimit, internal/samlkeys < internal;
+	internal/idempotency, internal/notify, internal/ratelimit, internal/samlkeys, internal/tenantkeys < internal;
 
 	# Revisioned tuples know no schema, and the schema knows no tuples:
 	# the two meet in the engine, which knows no store.

@@ -17,6 +17,7 @@ import (
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/samlkeys"
 	"stonetown/internal/sqldb"
+	"stonetown/internal/tenantkeys"
 	"stonetown/oauth"
 	"stonetown/tuplestore/sqlstore"
 	"stonetown/webhooks"
@@ -42,6 +43,7 @@ func migrations() []sqldb.Migrations {
 		jobs.Migrations(),
 		ratelimit.Migrations(),
 		samlkeys.Migrations(),
+		tenantkeys.Migrations(),
 		webhooks.Migrations(),
 	}
 }
