@@ -76,6 +76,7 @@ const order = `
 	webhooks/subscription < webhooks/delivery;
 	webhooks/delivery < webhooks;
 	engine < controlplane;
+	controlplane, oauth/revocation, tuplestore/sqlstore < controlplane/transfer;
 
 	# What modules keep of a tenant's settings is one document to the tenant.
 	identity, oauth/client, controlplane < settings;
@@ -100,7 +101,7 @@ const order = `
 	# Commands only. Benchmarks load the product and are not part of it.
 	engine, tuplestore/memstore < cmd/stonetown/internal/importer;
 	identity, oauth/client < cmd/stonetown/internal/client;
-	server, webhooks/signature, cmd/stonetown/internal/importer, cmd/stonetown/internal/client < cmd/stonetown;
+	server, controlplane/transfer, webhooks/signature, cmd/stonetown/internal/importer, cmd/stonetown/internal/client < cmd/stonetown;
 	server < bench;
 	bench < cmd/stonetown-bench;
 `

@@ -12,6 +12,7 @@ const (
 	TenantResumedEvent        eventlog.Type = "tenant.resumed"
 	TenantDecommissionedEvent eventlog.Type = "tenant.decommissioned"
 	TenantPurgedEvent         eventlog.Type = "tenant.purged"
+	TenantImportedEvent       eventlog.Type = "tenant.imported"
 )
 
 // tenantDocument is a tenant in the data of events.

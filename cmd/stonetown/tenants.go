@@ -27,7 +27,7 @@ import (
 func tenantsCommand(environ []string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tenants",
-		Short: "List, create, suspend and decommission tenants",
+		Short: "List, create, suspend, decommission and move tenants",
 		Long: `Manages the tenants of a deployment. The commands use the database directly.
 Servers on PostgreSQL may be running, and know of a change when the command ends;
 a server on the embedded database must be stopped before a change.`,
@@ -35,7 +35,8 @@ a server on the embedded database must be stopped before a change.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(tenantsListCommand(environ), tenantsCreateCommand(environ), tenantsSuspendCommand(environ),
-		tenantsResumeCommand(environ), tenantsDecommissionCommand(environ))
+		tenantsResumeCommand(environ), tenantsDecommissionCommand(environ),
+		tenantsExportCommand(environ), tenantsImportCommand(environ))
 	return cmd
 }
 

@@ -94,7 +94,8 @@ func (s *Store) open(ctx context.Context) (_ *sqldb.DB, err error) {
 // Read returns the keys of a tenant as [seal.ImportedKeys] does.
 func Read(ctx context.Context, q interface {
 	Query(ctx context.Context, sql string, args ...any) (*sqldb.Rows, error)
-}, master *seal.Key, tenantID string) (keys []*seal.TenantKey, err error) {
+}, master *seal.Key, tenantID string,
+) (keys []*seal.TenantKey, err error) {
 	rows, err := q.Query(ctx, `SELECT key_id, sealed FROM tenant_keys WHERE tenant_id = $1 ORDER BY position`, tenantID)
 	if err != nil {
 		return nil, fmt.Errorf("read tenant keys: %w", err)
