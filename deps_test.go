@@ -76,6 +76,7 @@ const order = `
 	webhooks/subscription < webhooks/delivery;
 	webhooks/delivery < webhooks;
 	engine < controlplane;
+	# A tenant moves with the rows of all modules, two of which have to refresh theirs.
 	controlplane, oauth/revocation, tuplestore/sqlstore < controlplane/transfer;
 
 	# What modules keep of a tenant's settings is one document to the tenant.

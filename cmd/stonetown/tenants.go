@@ -54,26 +54,33 @@ func withServer(cmd *cobra.Command, environ []string, run func(context.Context, 
 	return run(cmd.Context(), config, s)
 }
 
+// withReader runs a command on the database, which a server may use.
+func withReader(cmd *cobra.Command, environ []string, run func(context.Context, Config, *sqldb.DB) error) (err error) {
+	config, err := resolveConfig(cmd.Flags(), environ)
+	if err != nil {
+		return err
+	}
+	db, err := sqldb.Open(cmd.Context(), sqldb.Config{URL: config.DatabaseURL, MaxConns: 1, ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return run(cmd.Context(), config, db)
+}
+
 func tenantsListCommand(environ []string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the tenants, by slug",
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			config, err := resolveConfig(cmd.Flags(), environ)
-			if err != nil {
-				return err
-			}
-			db, err := sqldb.Open(cmd.Context(), sqldb.Config{URL: config.DatabaseURL, MaxConns: 1, ReadOnly: true})
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, db.Close()) }()
-			directory, err := controlplane.New(controlplane.Config{DB: db})
-			if err != nil {
-				return err
-			}
-			return listTenants(cmd.Context(), directory, cmd.OutOrStdout())
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withReader(cmd, environ, func(ctx context.Context, _ Config, db *sqldb.DB) error {
+				directory, err := controlplane.New(controlplane.Config{DB: db})
+				if err != nil {
+					return err
+				}
+				return listTenants(ctx, directory, cmd.OutOrStdout())
+			})
 		},
 	}
 	configFlags(cmd.Flags())

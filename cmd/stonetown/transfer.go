@@ -36,41 +36,34 @@ Keep it as you keep the master key.`,
   stonetown tenants suspend acme --reason "moves"
   stonetown tenants export acme --passphrase-file passphrase --out acme.archive`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			config, err := resolveConfig(cmd.Flags(), environ)
-			if err != nil {
-				return err
-			}
+		RunE: func(cmd *cobra.Command, args []string) error {
 			recipients, err := secret.recipients()
 			if err != nil {
 				return err
 			}
-			key, err := seal.ReadKeyFile(config.MasterKeyFile)
-			if err != nil {
-				return err
-			}
-			db, err := sqldb.Open(cmd.Context(), sqldb.Config{URL: config.DatabaseURL, MaxConns: 1, ReadOnly: true})
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, db.Close()) }()
-			t, err := findTenant(cmd.Context(), db, args[0])
-			if err != nil {
-				return err
-			}
-			if out == "" {
-				out = filepath.Join(config.DataDir, t.Slug+".archive")
-			}
-			from := transfer.Deployment{DB: db, MasterKey: key, Product: version()}
-			done, err := exportFile(cmd.Context(), from, t.ID, out, recipients)
-			if errors.Is(err, seal.ErrWrongKey) {
-				return fmt.Errorf("%s is not the master key of this database: %w", config.MasterKeyFile, err)
-			}
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "Exported the tenant %s to %s: %d rows of %d tables.\n", t.Slug, out, done.Rows, done.Tables)
-			return nil
+			return withReader(cmd, environ, func(ctx context.Context, config Config, db *sqldb.DB) error {
+				key, err := seal.ReadKeyFile(config.MasterKeyFile)
+				if err != nil {
+					return err
+				}
+				t, err := findTenant(ctx, db, args[0])
+				if err != nil {
+					return err
+				}
+				if out == "" {
+					out = filepath.Join(config.DataDir, t.Slug+".archive")
+				}
+				from := transfer.Deployment{DB: db, MasterKey: key, Product: version()}
+				done, err := exportFile(ctx, from, t.ID, out, recipients)
+				if errors.Is(err, seal.ErrWrongKey) {
+					return fmt.Errorf("%s is not the master key of this database: %w", config.MasterKeyFile, err)
+				}
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "Exported the tenant %s to %s: %d rows of %d tables.\n", t.Slug, out, done.Rows, done.Tables)
+				return nil
+			})
 		},
 	}
 	configFlags(cmd.Flags())
@@ -141,6 +134,9 @@ configured for the new address.`,
 				defer f.Close()
 				to := transfer.Deployment{DB: s.DB, MasterKey: key, Product: version()}
 				t, done, err := transfer.Import(ctx, to, s.Organizations, f, at, identities...)
+				if unknown := new(sqldb.AmbiguousCommitError); errors.As(err, &unknown) {
+					return fmt.Errorf("%w; if tenants list shows the tenant, all of it is imported, and suspended", err)
+				}
 				if err != nil {
 					return err
 				}

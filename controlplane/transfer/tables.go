@@ -116,13 +116,18 @@ func (t table) selectRows() string {
 	return fmt.Sprintf(`SELECT %s FROM "%s" WHERE tenant_id = $1%s`, quoted(t.columnNames()), t.Name, order)
 }
 
-// insertRow writes a row of a tenant.
-func (t table) insertRow() string {
-	var places strings.Builder
-	for i := range t.Columns {
-		fmt.Fprintf(&places, ", $%d", i+2)
+// insertRows writes n rows of a tenant, whose values follow each other.
+func (t table) insertRows(n int) string {
+	rows, place := make([]string, n), 1
+	for i := range rows {
+		rows[i] = "($1"
+		for range t.Columns {
+			place++
+			rows[i] += fmt.Sprintf(", $%d", place)
+		}
+		rows[i] += ")"
 	}
-	return fmt.Sprintf(`INSERT INTO "%s" (tenant_id, %s) VALUES ($1%s)`, t.Name, quoted(t.columnNames()), places.String())
+	return fmt.Sprintf(`INSERT INTO "%s" (tenant_id, %s) VALUES %s`, t.Name, quoted(t.columnNames()), strings.Join(rows, ", "))
 }
 
 func (t table) columnNames() (names []string) {
