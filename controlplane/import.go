@@ -15,23 +15,22 @@ import (
 // ErrTenantExists is returned by the import of a tenant that the deployment has, or had, already.
 var ErrTenantExists = errors.New("a tenant with this id exists already")
 
-// importedReason is the reason for which an imported tenant is suspended.
-const importedReason = "imported"
-
 // ImportTenant adds a tenant of another deployment with its id, its slug, its name, its base URL
-// and its rate limits, in the state suspended. It fails as [Directory.CreateTenant] does, or with
-// [ErrTenantExists]. The rows of the tenant are written in the same transaction, and
-// [Directory.Imported] is its last step.
-func (d *Directory) ImportTenant(ctx context.Context, tx *sqldb.Tx, t Tenant) (Tenant, error) {
+// and its rate limits, in the state suspended. write writes the rows of the tenant in the same
+// transaction. The tenant is added after them, because that locks rows which changes of other
+// tenants wait for; whether its names are free is checked before, too. ImportTenant fails as
+// [Directory.CreateTenant] and write do, or with [ErrTenantExists].
+func (d *Directory) ImportTenant(ctx context.Context, tx *sqldb.Tx, t Tenant, write func() error) (Tenant, error) {
 	t.State, t.CreatedAt = TenantSuspended, d.now()
-	t.SuspendedAt, t.SuspendReason = t.CreatedAt, importedReason
-	if err := importTenant(ctx, tx, t); err != nil {
+	t.SuspendedAt, t.SuspendReason = t.CreatedAt, "imported"
+	if err := importTenant(ctx, tx, t, write); err != nil {
 		return Tenant{}, fmt.Errorf("import tenant %q: %w", t.Slug, err)
 	}
+	d.lease.End()
 	return t, nil
 }
 
-func importTenant(ctx context.Context, tx *sqldb.Tx, t Tenant) error {
+func importTenant(ctx context.Context, tx *sqldb.Tx, t Tenant, write func() error) error {
 	if !strings.HasPrefix(t.ID, id.Tenant+"_") || t.ID == SystemTenant {
 		return fmt.Errorf("%q is not the id of a tenant", t.ID)
 	}
@@ -39,11 +38,17 @@ func importTenant(ctx context.Context, tx *sqldb.Tx, t Tenant) error {
 	if err != nil {
 		return err
 	}
-	_, err = selectTenantByID(ctx, tx, t.ID)
-	if err == nil {
-		return ErrTenantExists
+	limits, err := json.Marshal(t.RateLimits.Text())
+	if err != nil {
+		return err
 	}
-	if !errors.Is(err, ErrTenantNotFound) {
+	if err := checkFree(ctx, tx, t, host); err != nil {
+		return err
+	}
+	if err := write(); err != nil {
+		return err
+	}
+	if err := advance(ctx, tx); err != nil {
 		return err
 	}
 	if err := insertTenant(ctx, tx, t, host); err != nil {
@@ -51,28 +56,26 @@ func importTenant(ctx context.Context, tx *sqldb.Tx, t Tenant) error {
 	}
 	var b sqldb.Batch
 	updateState(&b, t)
-	if len(t.RateLimits) > 0 {
-		text, err := json.Marshal(t.RateLimits.Text())
-		if err != nil {
-			return err
-		}
-		b.Queue(updateRateLimits, []any{t.ID, string(text)}, nil)
-	}
+	b.Queue(updateRateLimits, []any{t.ID, string(limits)}, nil)
+	eventlog.Append(&b, t.OrgID, eventlog.New(TenantImportedEvent, eventlog.Origin{}, t.document()))
 	return tx.Send(ctx, &b)
 }
 
-// Imported completes the import of a tenant, with its event in the log of the organisation. It
-// locks a row that every change of a tenant locks.
-func (d *Directory) Imported(ctx context.Context, tx *sqldb.Tx, t Tenant) error {
-	if err := advance(ctx, tx); err != nil {
-		return fmt.Errorf("import tenant %q: %w", t.Slug, err)
+// checkFree fails if the id, the slug or the host of a tenant is in use.
+func checkFree(ctx context.Context, tx *sqldb.Tx, t Tenant, host string) error {
+	for _, name := range []struct {
+		find  func(context.Context, querier, string) (Tenant, error)
+		value string
+		used  error
+	}{{selectTenantByID, t.ID, ErrTenantExists}, {selectTenantBySlug, t.Slug, ErrSlugTaken}, {selectTenantByHost, host, ErrSlugTaken}} {
+		_, err := name.find(ctx, tx, name.value)
+		if err == nil {
+			return name.used
+		}
+		if !errors.Is(err, ErrTenantNotFound) {
+			return err
+		}
 	}
-	var b sqldb.Batch
-	eventlog.Append(&b, t.OrgID, eventlog.New(TenantImportedEvent, eventlog.Origin{}, t.document()))
-	if err := tx.Send(ctx, &b); err != nil {
-		return fmt.Errorf("import tenant %q: %w", t.Slug, err)
-	}
-	d.lease.End()
 	return nil
 }
 

@@ -64,21 +64,20 @@ func importArchive(ctx context.Context, to Deployment, directory *controlplane.D
 		return t, done, err
 	}
 	defer tx.Rollback()
-	// First the tenant, so that another import or creation with the same names fails or waits.
-	if t, err = directory.ImportTenant(ctx, tx.Tx, t); err != nil {
-		return t, done, err
+	t, err = directory.ImportTenant(ctx, tx.Tx, t, func() error {
+		if done, err = a.write(ctx, tx.Tx, here); err != nil {
+			return err
+		}
+		var last sqldb.Batch
+		tenantkeys.Add(&last, to.MasterKey, t.ID, keys)
+		sqlstore.BeginTenantEpoch(&last, t.ID)
+		revocation.Republish(&last, t.ID, to.now())
+		return tx.Send(ctx, &last)
+	})
+	if sqldb.IsUniqueViolation(err) { // another import of the tenant has committed meanwhile
+		err = fmt.Errorf("%w: %w", controlplane.ErrTenantExists, err)
 	}
-	if done, err = a.write(ctx, tx.Tx, here); err != nil {
-		return t, done, err
-	}
-	var last sqldb.Batch
-	tenantkeys.Add(&last, to.MasterKey, t.ID, keys)
-	sqlstore.BeginTenantEpoch(&last, t.ID)
-	revocation.Republish(&last, t.ID, to.now())
-	if err := tx.Send(ctx, &last); err != nil {
-		return t, done, err
-	}
-	if err := directory.Imported(ctx, tx.Tx, t); err != nil {
+	if err != nil {
 		return t, done, err
 	}
 	return t, done, tx.Commit(ctx, &sqldb.Batch{})

@@ -49,7 +49,7 @@ func peak(done <-chan struct{}) (most uint64) {
 func TestMemory(t *testing.T) {
 	n, err := strconv.Atoi(os.Getenv("STONETOWN_TRANSFER_TUPLES"))
 	if err != nil {
-		n = 30_000
+		n = 50_000
 	}
 	for name, url := range databases {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestMemory(t *testing.T) {
 				must(t, err)
 				grown := int64(<-most) - int64(before)
 				t.Logf("%s: %d rows in %v, heap +%d MiB", what, summary.Rows, took.Round(time.Millisecond), grown>>20)
-				if grown > 20<<20 || summary.Rows < int64(n) {
+				if grown > 16<<20 || summary.Rows < int64(n) {
 					t.Errorf("%s: the heap grew by %d MiB for %d rows", what, grown>>20, summary.Rows)
 				}
 			}

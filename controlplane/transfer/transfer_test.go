@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -304,6 +305,39 @@ func TestDamage(t *testing.T) {
 	}
 }
 
+// The content of an archive is verified even if it is encrypted for the right key: rows that
+// differ from their hash, or are no rows, are refused and leave nothing.
+func TestDamagedContent(t *testing.T) {
+	from, to := open(t, databases["SQLite"](t), 1), open(t, databases["SQLite"](t), 2)
+	tenant := from.tenant(t, "acme")
+	archive, _ := from.export(t, tenant.ID)
+	decrypted, err := age.Decrypt(bytes.NewReader(archive), secret)
+	must(t, err)
+	content, err := io.ReadAll(decrypted)
+	must(t, err)
+	rows := bytes.Index(content, []byte("\x64rows")) // after the header
+	if rows < 0 {
+		t.Fatal("no rows")
+	}
+	for range 200 {
+		damaged := bytes.Clone(content)
+		n := rows + rand.N(len(content)-rows)
+		damaged[n] ^= byte(1 + rand.N(255))
+		var encrypted bytes.Buffer
+		w, err := age.Encrypt(&encrypted, secret.Recipient())
+		must(t, err)
+		_, err = w.Write(damaged)
+		must(t, err)
+		must(t, w.Close())
+		if _, _, err := to.importArchive(t, encrypted.Bytes()); err == nil {
+			t.Fatalf("byte %d of %d: accepted", n, len(content))
+		}
+		if counts := to.counts(t, tenant.ID); len(counts) != 0 {
+			t.Fatalf("byte %d of %d leaves %v", n, len(content), counts)
+		}
+	}
+}
+
 // A database with other columns is not written to.
 func TestOtherSchema(t *testing.T) {
 	for name, url := range databases {
@@ -365,7 +399,64 @@ func TestImportIsAllOrNothing(t *testing.T) {
 	}
 }
 
-// interruption cancels an import when it has read a part of the archive.
+// Of two imports at the same time one succeeds, and the rows are there once.
+func TestParallelImports(t *testing.T) {
+	for name, url := range databases {
+		t.Run(name, func(t *testing.T) {
+			from, to := open(t, databases["SQLite"](t), 1), open(t, url(t), 2)
+			tenant := from.tenant(t, "acme")
+			archive, _ := from.export(t, tenant.ID)
+			errs := make(chan error)
+			for n := range 2 {
+				at := transfer.Address{OrgID: to.org, Slug: fmt.Sprintf("acme-%d", n), BaseURL: fmt.Sprintf("https://acme-%d.example.com", n)}
+				go func() {
+					_, _, err := transfer.Import(t.Context(), to.Deployment, to.directory, bytes.NewReader(archive), at, secret)
+					errs <- err
+				}()
+			}
+			one, other := <-errs, <-errs
+			if one != nil {
+				one, other = other, one
+			}
+			if one != nil || !errors.Is(other, controlplane.ErrTenantExists) {
+				t.Errorf("%v and %v", one, other)
+			}
+			if diff := cmp.Diff(from.rows(t, tenant.ID), to.rows(t, tenant.ID)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// An import does not delay changes of other tenants; one that takes its slug meanwhile makes it
+// fail at its end.
+func TestImportBesideChanges(t *testing.T) {
+	from, to := open(t, databases["SQLite"](t), 1), open(t, databases["PostgreSQL"](t), 2)
+	tenant := from.tenant(t, "acme")
+	from.fill(t, "users", tenant.ID, 500)
+	archive, _ := from.export(t, tenant.ID)
+	for _, slug := range []string{"acme", "other"} {
+		want := map[string]error{"acme": controlplane.ErrSlugTaken}[slug]
+		meanwhile := sync.OnceFunc(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			must(t, to.DB.Tx(ctx, func(tx *sqldb.Tx) error {
+				_, err := to.directory.CreateTenant(ctx, tx, controlplane.NewTenant{OrgID: to.org, Slug: slug, BaseURL: "https://" + slug + ".example.org"})
+				return err
+			}))
+		})
+		at := transfer.Address{OrgID: to.org}
+		if want == nil {
+			at.Slug = "acme-2"
+		}
+		_, _, err := transfer.Import(t.Context(), to.Deployment, to.directory, &interruption{archive: archive, at: len(archive) / 2, interrupt: meanwhile}, at, secret)
+		if !errors.Is(err, want) {
+			t.Errorf("%s is created meanwhile: %v, want %v", slug, err, want)
+		}
+	}
+}
+
+// interruption calls a function when a part of an archive was read.
 type interruption struct {
 	archive   []byte
 	at, read  int
