@@ -59,10 +59,12 @@ generate: ## Regenerate code from the OpenAPI document
 	$(GO) generate ./...
 
 CONVERTER := openapi-to-postmanv2@6.3.3
-collection: ## Convert the OpenAPI document to api/openapi/collection.json (needs npm; at release)
+collection: ## Convert the OpenAPI documents to collection.json beside them (needs npm; at release)
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
 	  npm install --prefix "$$dir" --no-audit --no-fund --silent $(CONVERTER) && \
-	  (cd "$$dir" && node $(CURDIR)/api/openapi/collection.mjs $(CURDIR)/api/openapi/openapi.yaml $(CURDIR)/api/openapi/collection.json)
+	  for of in openapi control; do \
+	    (cd "$$dir" && node $(CURDIR)/api/openapi/collection.mjs $(CURDIR)/api/$$of/openapi.yaml $(CURDIR)/api/$$of/collection.json) || exit 1; \
+	  done
 
 bench: build ## Measure the product and write bench.json
 	bin/stonetown-bench -server bin/stonetown -out bench.json

@@ -78,6 +78,7 @@ const order = `
 	engine < controlplane;
 	# A tenant moves with the rows of all modules, two of which have to refresh theirs.
 	controlplane, oauth/revocation, tuplestore/sqlstore < controlplane/transfer;
+	controlplane < controlplane/management;
 
 	# What modules keep of a tenant's settings is one document to the tenant.
 	identity, oauth/client, controlplane < settings;
@@ -94,10 +95,11 @@ const order = `
 	api/profile < api/people;
 	api/people, oauth/authorization, identity/federation/signin < api/account;
 	api/account, oauth, oauth/saml < api/oauth2;
-	api/webhooks, api/federation, api/pages, api/scopes, api/settings, api/authzen, api/applications, api/oauth2 < api;
+	api/openapi, controlplane/management < api/control;
+	api/control, api/webhooks, api/federation, api/pages, api/scopes, api/settings, api/authzen, api/applications, api/oauth2 < api;
 
 	# The composition of all packages, which the program and the tests of api open.
-	api, engine/audit, tuplestore/sqlstore, webhooks < server;
+	api, controlplane/management, engine/audit, tuplestore/sqlstore, webhooks < server;
 
 	# Commands only. Benchmarks load the product and are not part of it.
 	engine, tuplestore/memstore < cmd/stonetown/internal/importer;
@@ -146,6 +148,7 @@ var apiMayNotImport = map[string][]string{
 	"api/settings":     {"internal/eventlog", "internal/sqldb"},
 	"api/webhooks":     {"internal/eventlog", "internal/sqldb"},
 	"api/federation":   {"internal/eventlog", "internal/sqldb"},
+	"api/control":      {"internal/eventlog", "internal/sqldb"},
 }
 
 func TestAPILeavesStorageToDomains(t *testing.T) {

@@ -1,5 +1,4 @@
-// Package api assembles the HTTP interface of a tenant from groups of operations, one
-// package each:
+// Package api assembles the HTTP interface from groups of operations, one package each:
 //
 //	openapi    the document that everything else follows, and serves it
 //	web        the steps that every request passes, and shared helpers
@@ -14,23 +13,30 @@
 //	pages      the hosted pages of sign-in and account
 //	authzen    the engine as OpenID AuthZEN
 //	oauth2     the token endpoint and discovery
+//	control    organisations and their tenants, with a document of its own
 //
 // Each package mounts its generated routes on one router; [New] then wraps every route in
 // the steps that the document requires of its operation. A route without an operation, or an
 // operation without a route, is an error at start, so only documented operations are served.
 // The hosted pages are not part of the document.
+//
+// At the address of the control plane are the operations of package control and, of the others,
+// those of sign-in and the own account; on the hosts of tenants are all others.
 package api
 
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"strings"
 
 	"github.com/gorilla/mux"
 
 	"stonetown/api/account"
 	"stonetown/api/applications"
 	"stonetown/api/authzen"
+	"stonetown/api/control"
 	"stonetown/api/federation"
 	"stonetown/api/oauth2"
 	"stonetown/api/openapi"
@@ -128,6 +134,12 @@ type Config struct {
 	SAMLKeys    settings.SAMLKeys
 	SAML        oauth2.SAML // the identity provider of applications
 
+	// ControlURL is the address of the control plane, as [controlplane.Config] has it. Default:
+	// there is none.
+	ControlURL string
+	// Organizations are managed by the operations of the control plane. Required if there is one.
+	Organizations control.Service
+
 	// CursorKey encrypts the cursors of lists: 32 random bytes, the same in all processes
 	// of a deployment. A new key invalidates the cursors of lists in progress.
 	CursorKey []byte
@@ -145,10 +157,13 @@ type Config struct {
 	SecurityContact string
 }
 
-// New returns the handler of all tenants' hosts.
+// New returns the handler of all hosts.
 func New(c Config) (http.Handler, error) {
 	if c.Engine == nil || c.Resources == nil || c.Users == nil || c.Authn == nil || c.Importer == nil || c.Scopes == nil || c.OAuth == (OAuth{}) || c.Settings == nil || c.Connections == nil || c.SignIns == nil || c.Webhooks == nil || c.SAMLKeys == nil || c.SAML == nil || c.GeoIP == nil {
 		return nil, errors.New("api: Config.Engine, Resources, Users, Authn, Importer, Scopes, OAuth, Settings, Connections, SignIns, Webhooks, SAMLKeys, SAML and GeoIP are required")
+	}
+	if c.ControlURL != "" && c.Organizations == nil {
+		return nil, errors.New("api: Config.Organizations is required with a ControlURL")
 	}
 	cursors, err := web.NewCursors(c.CursorKey)
 	if err != nil {
@@ -158,7 +173,7 @@ func New(c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	document, err := openapi.NewHandlers()
+	document, err := openapi.NewHandlers(openapi.DataPlane)
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
@@ -187,7 +202,7 @@ func New(c Config) (http.Handler, error) {
 	hosted := &pages.Handlers{Mailbox: c.Mailbox, SecurityContact: c.SecurityContact}
 	formats["authorization"] = web.ErrorFormat{Render: hosted.RenderError}
 	formats["federated-sign-in"] = web.ErrorFormat{Translate: account.Errors.Translate, Render: hosted.RenderSignInError}
-	paths, err := follow(routes, func(op web.Operation, next http.Handler) http.Handler {
+	operations, err := follow(routes, openapi.DataPlane, func(op web.Operation, next http.Handler) http.Handler {
 		return server.Handle(op, formats[op.Tag], next)
 	})
 	if err != nil {
@@ -197,10 +212,45 @@ func New(c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	for path, methods := range routed {
-		paths[path] = methods
+	ofTenants := maps.Clone(routed)
+	delete(ofTenants, pages.InvitationPage)
+	all := &hosts{tenants: newRouter(operations, ofTenants, hosted.NotFound, server.Fail)}
+	if c.ControlURL != "" {
+		managed, err := controlOperations(c, cursors, server)
+		if err != nil {
+			return nil, fmt.Errorf("api: %w", err)
+		}
+		for _, op := range operations {
+			if servedByControl(op.Operation) {
+				managed = append(managed, op)
+			}
+		}
+		if all.control, err = hostOf(c.ControlURL); err != nil {
+			return nil, fmt.Errorf("api: Config.ControlURL: %w", err)
+		}
+		all.managed = newRouter(managed, routed, hosted.NotFound, func(w http.ResponseWriter, r *http.Request, err error) {
+			if strings.HasPrefix(r.URL.Path, "/api/") {
+				server.FailAs(w, r, err, control.Errors)
+			} else {
+				server.Fail(w, r, err)
+			}
+		})
 	}
-	handler := server.Serve(newRouter(paths, hosted.NotFound, server.Fail))
+	handler := server.Serve(all)
 	hosted.API = handler
 	return handler, nil
+}
+
+// controlOperations returns the operations of the control plane.
+func controlOperations(c Config, cursors *web.Cursors, server *web.Server) ([]route, error) {
+	document, err := openapi.NewHandlers(control.Document)
+	if err != nil {
+		return nil, err
+	}
+	routes := mux.NewRouter()
+	(&control.Handlers{Service: c.Organizations, Cursors: cursors}).Mount(routes, server.Fail)
+	document.Mount(routes)
+	return follow(routes, control.Document, func(op web.Operation, next http.Handler) http.Handler {
+		return server.Handle(op, control.Errors, next)
+	})
 }

@@ -12,11 +12,15 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"stonetown/api"
 	"stonetown/api/account"
 	"stonetown/api/applications"
+	"stonetown/api/control"
 	"stonetown/api/oauth2"
+	"stonetown/controlplane"
+	"stonetown/controlplane/management"
 	"stonetown/engine"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth/authorization"
@@ -141,6 +145,20 @@ func (f failingSignIns) EndByToken(ctx context.Context, tenantID, slug, token st
 	return f.fault(ctx)
 }
 
+// failingOrganizations fails in the same way.
+type failingOrganizations struct {
+	*failing
+	control.Service
+}
+
+func (f failingOrganizations) SuspendTenant(ctx context.Context, by management.Caller, orgID, tenantID, reason string) (controlplane.Tenant, error) {
+	return controlplane.Tenant{}, f.fault(ctx)
+}
+
+func (f failingOrganizations) Organizations(ctx context.Context, by management.Caller, after *management.Position, limit int) ([]controlplane.Organization, error) {
+	return nil, f.fault(ctx)
+}
+
 type clients interface {
 	oauth2.Clients
 	account.Clients
@@ -218,10 +236,11 @@ func faults(t *testing.T) {
 		c.Engine, c.Timeout = f, 2*time.Second
 		c.OAuth.Grants, c.OAuth.Tokens = failingGrants{f, c.OAuth.Grants}, failingTokens{f, c.OAuth.Tokens}
 		c.OAuth.Authorization, c.OAuth.Clients = failingRequests{f, c.OAuth.Authorization}, failingClients{f, c.OAuth.Clients}
-		c.SignIns = failingSignIns{f, c.SignIns}
+		c.SignIns, c.Organizations = failingSignIns{f, c.SignIns}, failingOrganizations{f, c.Organizations}
 	})
 	c := w.tenant(t, "faults")
 	define(t, c)
+	ann, _ := w.console(t, c, "ann")
 	is := func(err error) func(context.Context) error { return func(context.Context) error { return err } }
 	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {"x"}, "client_secret": {"y"}, "token": {"z"}, "logout_token": {"z"}}
 
@@ -284,6 +303,18 @@ func faults(t *testing.T) {
 					equal(t, "Retry-After", a.header.Get("Retry-After"), "2")
 				}
 			}
+			if tc.status >= 500 && name != "slow" {
+				for method, target := range map[string]string{"GET": orgsPath, "POST": orgsPath + "/org_x/tenants/tnt_x/suspend"} {
+					before := len(w.log.String())
+					a := ann.want(t, tc.status, "INTERNAL_ERROR", method, target, nil)
+					if equal(t, "field errors", faultsOf(t, a), []string(nil)); strings.Contains(a.text, "secret") || (tc.status == 503) != (a.header.Get("Retry-After") != "") {
+						t.Errorf("%s: %s %v", target, a.text, a.header)
+					}
+					if tc.status == 500 && !strings.Contains(w.log.String()[before:], a.meta("request_id").(string)) {
+						t.Error("the request id does not lead to the fault")
+					}
+				}
+			}
 			if name == "unknown" { // a stream that has not begun can still fail
 				c.want(t, tc.status, tc.code, "GET", "/api/v1/resources/watch", nil)
 			}
@@ -323,5 +354,19 @@ func TestDevelopmentServesTheFirstTenantOnLoopback(t *testing.T) {
 func TestConfigIsChecked(t *testing.T) {
 	if _, err := api.New(api.Config{}); err == nil {
 		t.Error("an empty configuration was accepted")
+	}
+	w := newWorld(t, databases["SQLite"](t), nil)
+	for name, change := range map[string]func(*api.Config){
+		"no organisations": func(c *api.Config) { c.Organizations = nil },
+		"no address":       func(c *api.Config) { c.ControlURL = "://" },
+	} {
+		config := w.config
+		config.Metrics = prometheus.NewRegistry()
+		if change(&config); config.ControlURL == "" {
+			t.Fatal("there is no control plane")
+		}
+		if _, err := api.New(config); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
 	}
 }

@@ -417,7 +417,7 @@ func strangeParametersOf(t *testing.T, h household, path string, item *openapi3.
 // strangeMethods sends HEAD and OPTIONS to each path, and requests it with a slash at its end.
 func strangeMethods(t *testing.T, w *world, _ *client) {
 	h := w.household(t, "methods")
-	operations, err := openapi.Operations()
+	operations, err := openapi.DataPlane.Operations()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,6 +37,7 @@ import (
 	"stonetown/oauth/protocol"
 	"stonetown/oauth/scope"
 	"stonetown/oauth/token"
+	"stonetown/server"
 	"stonetown/tuplestore"
 	"stonetown/tuplestore/memstore"
 )
@@ -237,6 +238,57 @@ func FuzzRequestBody(f *testing.F) {
 				if !json.Valid([]byte(line)) {
 					t.Fatalf("%s %q: %d %s", target, text, w.Code, w.Body)
 				}
+			}
+		}
+	})
+}
+
+// FuzzControlBody sends bodies to the operations of the control plane, as FuzzRequestBody does to
+// others.
+func FuzzControlBody(f *testing.F) {
+	w := newWorldOn(f, sqldb.Config{URL: databases["SQLite"](f)}, nil, func(c *server.Config) {
+		c.RateLimits[ratelimit.Counted{Family: ratelimit.Admin, By: ratelimit.Caller}] = ratelimit.Limit{}
+	})
+	ann, _ := w.console(f, w.tenant(f, "fuzz"), "ann")
+	org := organization(f, ann, "fuzz")
+	tenant := ann.want(f, 201, "", "POST", org+"/tenants", object{"slug": "fuzz-1", "name": "One"}).header.Get("Location")
+	targets := map[string]string{}
+	for path, item := range controlDocument().doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			if op.RequestBody == nil {
+				continue
+			}
+			text, err := json.Marshal(exampleOf(f, op.RequestBody.Value.Content["application/json"]))
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(text)
+			path := strings.Replace(path, orgsPath+"/{org_id}/tenants/{tenant_id}", tenant, 1)
+			targets[method+" "+strings.NewReplacer(orgsPath+"/{org_id}", org, "{", "", "}", "").Replace(path)] = method
+		}
+	}
+	f.Add([]byte(`{"id":null,"slug":"a","name":"","role":"owner","email":"a@b.c","reason":1,"confirm":"fuzz-1"}`))
+	config := w.config
+	config.Metrics = prometheus.NewRegistry()
+	h, err := api.New(config)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		for target, method := range targets {
+			r := httptest.NewRequest(method, "https://"+controlHost+strings.TrimPrefix(target, method+" "), bytes.NewReader(text))
+			r.Header.Set("Authorization", "Bearer "+ann.token)
+			r.Header.Set("Content-Type", "application/json")
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			var refused struct {
+				Error struct {
+					Code   string
+					Fields []object `json:"field_errors"`
+				}
+			}
+			if err := json.Unmarshal(w.Body.Bytes(), &refused); err != nil || w.Code >= 500 || w.Code >= 400 && (refused.Error.Code == "" || refused.Error.Fields == nil) {
+				t.Fatalf("%s %q: %d %s", target, text, w.Code, w.Body)
 			}
 		}
 	})

@@ -38,8 +38,19 @@ type router struct {
 	notFoundPage func(http.ResponseWriter, *http.Request) bool
 }
 
-func newRouter(paths map[string]methods, notFoundPage func(http.ResponseWriter, *http.Request) bool, fail func(http.ResponseWriter, *http.Request, error)) *router {
+// newRouter returns the router of operations and pages.
+func newRouter(operations []route, hosted map[string]map[string]http.Handler, notFoundPage func(http.ResponseWriter, *http.Request) bool, fail func(http.ResponseWriter, *http.Request, error)) *router {
 	r := &router{exact: map[string]methods{}, templates: mux.NewRouter().UseEncodedPath().SkipClean(true), fail: fail, notFoundPage: notFoundPage}
+	paths := map[string]methods{}
+	for _, op := range operations {
+		if paths[op.Path] == nil {
+			paths[op.Path] = methods{}
+		}
+		paths[op.Path][op.Method] = op.handler
+	}
+	for path, methods := range hosted {
+		paths[path] = methods
+	}
 	var templates []string
 	for path, methods := range paths {
 		if strings.Contains(path, "{") {
@@ -116,10 +127,16 @@ func (r *router) notFound(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// follow requires that routes and operations are the same, and returns the handlers by the
-// template of their path, each wrapped in the requirements of its operation.
-func follow(routes *mux.Router, wrap func(web.Operation, http.Handler) http.Handler) (map[string]methods, error) {
-	list, err := openapi.Operations()
+// route is an operation with its handler in the pipeline.
+type route struct {
+	web.Operation
+	handler http.Handler
+}
+
+// follow requires that routes and the operations of a document are the same, and returns the
+// operations with their handlers, each wrapped in the requirements of its operation.
+func follow(routes *mux.Router, document openapi.Document, wrap func(web.Operation, http.Handler) http.Handler) (found []route, err error) {
+	list, err := document.Operations()
 	if err != nil {
 		return nil, err
 	}
@@ -127,13 +144,12 @@ func follow(routes *mux.Router, wrap func(web.Operation, http.Handler) http.Hand
 	for _, op := range list {
 		operations[op.Method+" "+op.Path] = op
 	}
-	paths := map[string]methods{}
-	err = routes.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
-		path, err := route.GetPathTemplate()
+	err = routes.Walk(func(r *mux.Route, _ *mux.Router, _ []*mux.Route) error {
+		path, err := r.GetPathTemplate()
 		if err != nil {
 			return err
 		}
-		names, err := route.GetMethods()
+		names, err := r.GetMethods()
 		if err != nil || len(names) != 1 {
 			return fmt.Errorf("route %s must have one method", path)
 		}
@@ -143,10 +159,7 @@ func follow(routes *mux.Router, wrap func(web.Operation, http.Handler) http.Hand
 			return fmt.Errorf("route %s is not in the document", key)
 		}
 		delete(operations, key)
-		if paths[path] == nil {
-			paths[path] = methods{}
-		}
-		paths[path][op.Method] = wrap(op, route.GetHandler())
+		found = append(found, route{op, wrap(op, r.GetHandler())})
 		return nil
 	})
 	if err != nil {
@@ -155,5 +168,5 @@ func follow(routes *mux.Router, wrap func(web.Operation, http.Handler) http.Hand
 	for key := range operations {
 		return nil, fmt.Errorf("operation %s has no route", key)
 	}
-	return paths, nil
+	return found, nil
 }

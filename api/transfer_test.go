@@ -134,7 +134,7 @@ func (m *mover) prepare(t testing.TB) {
 	m.jwks = published(t, c)
 	m.token = relate(t, c, "document", "q3", "viewer", user("usr_late")).meta("consistency_token").(string)
 	m.receiver = newReceiver(t, http.StatusNoContent)
-	m.hook, m.secret = subscribe(t, c, m.receiver.URL, nil, "user.*")
+	m.hook, m.secret = subscribe(t, c, m.receiver.URL, nil, "user.created")
 	m.created = m.repeated(t)
 	equal(t, "created", m.created.status, 201)
 	m.checks = m.check(t)

@@ -184,7 +184,7 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 		BreachedPasswords: compromised, GeoIP: germany(t), Outbound: outbound.New(outbound.Config{AllowInsecure: true, KeepAlive: true}),
 		RateLimits: unlimited, SecurityContact: "mailto:security@example.com",
 		Logger: slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})), AccessLog: true,
-		Clock: w.now, Pace: time.Millisecond,
+		Clock: w.now, Pace: time.Millisecond, ControlURL: "https://" + controlHost, OpenOrganizations: true,
 	}
 	for _, change := range changes {
 		change(&config)

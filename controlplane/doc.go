@@ -7,13 +7,14 @@
 //
 // The state of a tenant decides which requests are served on its host:
 //
+//	provisioning -> active     while what a tenant begins with is made
 //	active <-> suspended       users and applications are refused, keys stay published
 //	active, suspended -> decommissioned
 //	                           gone for good; the slug is never used again
 //
 // The system tenant, [SystemTenant], has the accounts of the users who manage organisations. It
-// belongs to no organisation and has neither a row nor a host, so no request reaches it through
-// the directory.
+// belongs to no organisation and has no row; it is served at the address of the control plane
+// ([Config.ControlURL]). What they do there is package [stonetown/controlplane/management].
 //
 // A decommissioned tenant keeps its data for [PurgeAfter]; then every row of it is deleted, in
 // whichever table, because each has a column with the tenant ([Directory.Purge]). Only the slug

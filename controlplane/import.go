@@ -15,28 +15,32 @@ import (
 // ErrTenantExists is returned by the import of a tenant that the deployment has, or had, already.
 var ErrTenantExists = errors.New("a tenant with this id exists already")
 
-// ImportTenant adds a tenant of another deployment with its id, its slug, its name, its base URL
-// and its rate limits, in the state suspended. write writes the rows of the tenant in the same
+// ImportTenant adds a tenant of another deployment with its id, its slug, its name, its base URL,
+// its environment, its region and its rate limits, in the state suspended. write writes the rows of the tenant in the same
 // transaction. The tenant is added after them, because that locks rows which changes of other
 // tenants wait for; whether its names are free is checked before, too. ImportTenant fails as
 // [Directory.CreateTenant] and write do, or with [ErrTenantExists].
 func (d *Directory) ImportTenant(ctx context.Context, tx *sqldb.Tx, t Tenant, write func() error) (Tenant, error) {
-	t.State, t.CreatedAt = TenantSuspended, d.now()
-	t.SuspendedAt, t.SuspendReason = t.CreatedAt, "imported"
-	if err := importTenant(ctx, tx, t, write); err != nil {
+	now := d.now()
+	t.State, t.CreatedAt, t.UpdatedAt = TenantSuspended, now, now
+	t.SuspendedAt, t.SuspendReason = now, "imported"
+	if err := d.importTenant(ctx, tx, t, write); err != nil {
 		return Tenant{}, fmt.Errorf("import tenant %q: %w", t.Slug, err)
 	}
 	d.lease.End()
 	return t, nil
 }
 
-func importTenant(ctx context.Context, tx *sqldb.Tx, t Tenant, write func() error) error {
+func (d *Directory) importTenant(ctx context.Context, tx *sqldb.Tx, t Tenant, write func() error) error {
 	if !strings.HasPrefix(t.ID, id.Tenant+"_") || t.ID == SystemTenant {
 		return fmt.Errorf("%q is not the id of a tenant", t.ID)
 	}
 	host, err := t.validate()
 	if err != nil {
 		return err
+	}
+	if host == d.control {
+		return ErrSlugTaken
 	}
 	limits, err := json.Marshal(t.RateLimits.Text())
 	if err != nil {
@@ -55,9 +59,9 @@ func importTenant(ctx context.Context, tx *sqldb.Tx, t Tenant, write func() erro
 		return err
 	}
 	var b sqldb.Batch
-	updateState(&b, t)
+	updateTenant(&b, t)
 	b.Queue(updateRateLimits, []any{t.ID, string(limits)}, nil)
-	eventlog.Append(&b, t.OrgID, eventlog.New(TenantImportedEvent, eventlog.Origin{}, t.document()))
+	eventlog.Append(&b, t.OrgID, eventlog.Of(ctx, TenantImportedEvent, t.Document()))
 	return tx.Send(ctx, &b)
 }
 

@@ -25,7 +25,28 @@ func (e *StateError) Error() string { return "the tenant is " + string(e.State) 
 type change struct {
 	from  []TenantState
 	apply func(t *Tenant, now time.Time)
-	event eventlog.Type
+	event eventlog.Type // empty: none
+	// settles waits until every process knows of the change.
+	settles bool
+}
+
+// Activate makes a tenant active that was created as provisioning. It fails with
+// [ErrTenantNotFound] or [*StateError].
+func (d *Directory) Activate(ctx context.Context, tenantID string) (Tenant, error) {
+	return d.change(ctx, tenantID, eventlog.Origin{}, change{[]TenantState{TenantProvisioning}, func(t *Tenant, _ time.Time) {
+		t.State = TenantActive
+	}, "", false})
+}
+
+// Rename changes the name of a tenant. It fails with [ErrTenantNotFound], [ErrNameInvalid] or
+// [*StateError].
+func (d *Directory) Rename(ctx context.Context, tenantID, name string, o eventlog.Origin) (Tenant, error) {
+	if !validName(name) {
+		return Tenant{}, ErrNameInvalid
+	}
+	return d.change(ctx, tenantID, o, change{[]TenantState{TenantProvisioning, TenantActive, TenantSuspended}, func(t *Tenant, _ time.Time) {
+		t.Name = name
+	}, TenantUpdatedEvent, false})
 }
 
 // Suspend suspends an active tenant, until [Directory.Resume]. It fails with [ErrTenantNotFound],
@@ -36,14 +57,14 @@ func (d *Directory) Suspend(ctx context.Context, tenantID, reason string, o even
 	}
 	return d.change(ctx, tenantID, o, change{[]TenantState{TenantActive}, func(t *Tenant, now time.Time) {
 		t.State, t.SuspendedAt, t.SuspendReason = TenantSuspended, now, reason
-	}, TenantSuspendedEvent})
+	}, TenantSuspendedEvent, true})
 }
 
 // Resume makes a suspended tenant active. It fails with [ErrTenantNotFound] or [*StateError].
 func (d *Directory) Resume(ctx context.Context, tenantID string, o eventlog.Origin) (Tenant, error) {
 	return d.change(ctx, tenantID, o, change{[]TenantState{TenantSuspended}, func(t *Tenant, _ time.Time) {
 		t.State, t.SuspendedAt, t.SuspendReason = TenantActive, time.Time{}, ""
-	}, TenantResumedEvent})
+	}, TenantResumedEvent, true})
 }
 
 // Decommission ends a tenant for good. Its data is deleted after [PurgeAfter], and its slug and its
@@ -53,7 +74,7 @@ func (d *Directory) Decommission(ctx context.Context, tenantID string, o eventlo
 	return d.change(ctx, tenantID, o, change{[]TenantState{TenantActive, TenantSuspended}, func(t *Tenant, now time.Time) {
 		t.State, t.SuspendedAt, t.SuspendReason = TenantDecommissioned, time.Time{}, ""
 		t.DecommissionedAt, t.PurgeAt = now, now.Add(PurgeAfter)
-	}, TenantDecommissionedEvent})
+	}, TenantDecommissionedEvent, true})
 }
 
 // change changes the state of a tenant, with its event in the log of the organisation. Of changes
@@ -69,16 +90,22 @@ func (d *Directory) change(ctx context.Context, tenantID string, o eventlog.Orig
 		if !slices.Contains(c.from, t.State) {
 			return &StateError{t.State}
 		}
-		c.apply(&t, d.now())
+		now := d.now()
+		c.apply(&t, now)
+		t.UpdatedAt = now
 		var b sqldb.Batch
-		updateState(&b, t)
-		eventlog.Append(&b, t.OrgID, eventlog.New(c.event, o, t.document()))
+		updateTenant(&b, t)
+		if c.event != "" {
+			eventlog.Append(&b, t.OrgID, eventlog.New(c.event, o, t.Document()))
+		}
 		return tx.Send(ctx, &b)
 	})
 	if err != nil {
 		return Tenant{}, fmt.Errorf("change tenant %s: %w", tenantID, err)
 	}
 	d.lease.End()
-	lease.Settle(ctx)
+	if c.settles {
+		lease.Settle(ctx)
+	}
 	return t, nil
 }

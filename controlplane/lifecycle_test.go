@@ -61,7 +61,7 @@ func TestLifecycle(t *testing.T) {
 				}
 				got, err := d.TenantByID(ctx, tenant.ID)
 				want := tenant
-				switch want.State = test.want; want.State {
+				switch want.State, want.UpdatedAt = test.want, c.now; want.State {
 				case TenantSuspended:
 					want.SuspendedAt, want.SuspendReason = c.now, "unpaid"
 				case TenantDecommissioned:
@@ -75,7 +75,7 @@ func TestLifecycle(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				logged, err := events.Read(ctx, tenant.OrgID, 0, 10)
+				logged, err := events.Read(ctx, tenant.OrgID, 2, 10) // after those of the creation
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -215,7 +215,7 @@ func TestPurge(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			logged, err := events.Read(ctx, gone.OrgID, 0, 10)
+			logged, err := events.Read(ctx, gone.OrgID, 2, 10) // after those of the creation
 			if err != nil || len(logged) != 2 || logged[1].Type != TenantPurgedEvent {
 				t.Errorf("%+v, %v", logged, err)
 			}

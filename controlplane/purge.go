@@ -76,7 +76,7 @@ func (d *Directory) purge(ctx context.Context, tenantID string, tables []sqldb.T
 			return err
 		}
 		var b sqldb.Batch
-		eventlog.Append(&b, t.OrgID, eventlog.New(TenantPurgedEvent, eventlog.Origin{}, t.document()))
+		eventlog.Append(&b, t.OrgID, eventlog.New(TenantPurgedEvent, eventlog.Origin{}, t.Document()))
 		return tx.Send(ctx, &b)
 	})
 }

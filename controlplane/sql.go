@@ -22,16 +22,16 @@ type querier interface {
 
 func insertOrganization(ctx context.Context, tx *sqldb.Tx, o Organization) error {
 	_, err := tx.Exec(ctx, `
-		INSERT INTO organizations (id, slug, name, created_at) VALUES ($1, $2, $3, $4)`,
-		o.ID, o.Slug, o.Name, o.CreatedAt.UnixMicro())
+		INSERT INTO organizations (id, slug, name, created_at, updated_at) VALUES ($1, $2, $3, $4, $5)`,
+		o.ID, o.Slug, o.Name, o.CreatedAt.UnixMicro(), o.UpdatedAt.UnixMicro())
 	return taken(err)
 }
 
 func insertTenant(ctx context.Context, tx *sqldb.Tx, t Tenant, host string) error {
 	_, err := tx.Exec(ctx, `
-		INSERT INTO tenants (id, org_id, slug, name, base_url, host, state, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		t.ID, t.OrgID, t.Slug, t.Name, t.BaseURL, host, string(t.State), t.CreatedAt.UnixMicro())
+		INSERT INTO tenants (id, org_id, slug, name, base_url, host, state, environment, region, created_by, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+		t.ID, t.OrgID, t.Slug, t.Name, t.BaseURL, host, string(t.State), string(t.Environment), t.Region, t.CreatedBy, t.CreatedAt.UnixMicro(), t.UpdatedAt.UnixMicro())
 	return taken(err)
 }
 
@@ -73,15 +73,15 @@ func selectVersion(ctx context.Context, q querier) (version int64, err error) {
 	return version, nil
 }
 
-// updateState queues an update of what the state of a tenant sets.
-func updateState(b *sqldb.Batch, t Tenant) {
+// updateTenant queues an update of what can change of a tenant, apart from its address and limits.
+func updateTenant(b *sqldb.Batch, t Tenant) {
 	b.Queue(`
-		UPDATE tenants SET state = $2, suspended_at = $3, suspend_reason = $4, decommissioned_at = $5, purge_at = $6 WHERE id = $1`,
-		[]any{t.ID, string(t.State), sqldb.Micros(t.SuspendedAt), t.SuspendReason, sqldb.Micros(t.DecommissionedAt), sqldb.Micros(t.PurgeAt)}, nil)
+		UPDATE tenants SET name = $2, state = $3, suspended_at = $4, suspend_reason = $5, decommissioned_at = $6, purge_at = $7, updated_at = $8 WHERE id = $1`,
+		[]any{t.ID, t.Name, string(t.State), sqldb.Micros(t.SuspendedAt), t.SuspendReason, sqldb.Micros(t.DecommissionedAt), sqldb.Micros(t.PurgeAt), t.UpdatedAt.UnixMicro()}, nil)
 }
 
 const selectTenant = `
-	SELECT id, org_id, slug, name, base_url, state, created_at, suspended_at, suspend_reason, decommissioned_at, purge_at, rate_limits FROM tenants `
+	SELECT id, org_id, slug, name, base_url, state, environment, region, created_by, created_at, updated_at, suspended_at, suspend_reason, decommissioned_at, purge_at, rate_limits FROM tenants `
 
 func selectTenantByHost(ctx context.Context, q querier, host string) (Tenant, error) {
 	return scanTenant(q.QueryRow(ctx, selectTenant+`WHERE host = $1`, host))
@@ -102,25 +102,50 @@ func selectFirstTenant(ctx context.Context, q querier) (Tenant, error) {
 // scanTenant reads the columns of selectTenant.
 func scanTenant(row interface{ Scan(dest ...any) error }) (Tenant, error) {
 	var (
-		t                                             Tenant
-		created, suspended, decommissioned, purgeable int64
-		limits                                        string
+		t                                                      Tenant
+		created, updated, suspended, decommissioned, purgeable int64
+		limits                                                 string
 	)
-	err := row.Scan(&t.ID, &t.OrgID, &t.Slug, &t.Name, &t.BaseURL, (*string)(&t.State), &created,
-		&suspended, &t.SuspendReason, &decommissioned, &purgeable, &limits)
+	err := row.Scan(&t.ID, &t.OrgID, &t.Slug, &t.Name, &t.BaseURL, (*string)(&t.State), (*string)(&t.Environment), &t.Region, &t.CreatedBy,
+		&created, &updated, &suspended, &t.SuspendReason, &decommissioned, &purgeable, &limits)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return Tenant{}, ErrTenantNotFound
 	}
 	if err != nil {
 		return Tenant{}, fmt.Errorf("read tenant: %w", err)
 	}
-	t.CreatedAt, t.SuspendedAt = sqldb.Instant(created), sqldb.Instant(suspended)
+	t.CreatedAt, t.UpdatedAt, t.SuspendedAt = sqldb.Instant(created), sqldb.Instant(updated), sqldb.Instant(suspended)
 	t.DecommissionedAt, t.PurgeAt = sqldb.Instant(decommissioned), sqldb.Instant(purgeable)
 	if t.RateLimits, err = loadRateLimits(limits); err != nil {
 		return Tenant{}, fmt.Errorf("read tenant: %w", err)
 	}
 	return t, nil
 }
+
+func scanTenants(rows *sqldb.Rows, err error) (list []Tenant, _ error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		t, err := scanTenant(rows)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, t)
+	}
+	return list, rows.Err()
+}
+
+// selectTenantsOf lists the tenants of an organisation in the order of the index
+// tenants_by_organization.
+const selectTenantsOf = selectTenant + `
+	WHERE org_id = $1 AND ($2 = '' OR state = $2) AND (created_at, id) < ($3, $4) ORDER BY created_at DESC, id DESC LIMIT $5`
+
+const countTenants = `SELECT COUNT(*) FROM tenants WHERE org_id = $1 AND state <> 'decommissioned'`
+
+// selectProvisioning lists tenants by the index tenants_inactive.
+const selectProvisioning = selectTenant + `WHERE state <> 'active' AND state = 'provisioning' AND created_at <= $1 ORDER BY id LIMIT $2`
 
 // The condition is that of the index tenants_inactive.
 const selectInactive = `SELECT id FROM tenants WHERE state <> 'active'`
@@ -138,15 +163,18 @@ const updatePurged = `UPDATE tenants SET purge_at = 0, name = '', rate_limits = 
 // selectAny counts up to one tenant.
 const selectAny = `SELECT COUNT(*) FROM (SELECT id FROM tenants LIMIT 1) AS any_tenant`
 
-func selectOrganizationBySlug(ctx context.Context, q querier, slug string) (o Organization, err error) {
-	var created int64
-	err = q.QueryRow(ctx, `SELECT id, slug, name, created_at FROM organizations WHERE slug = $1`, slug).Scan(&o.ID, &o.Slug, &o.Name, &created)
+const selectOrganization = `SELECT id, slug, name, created_at, updated_at FROM organizations `
+
+// scanOrganization reads the columns of selectOrganization.
+func scanOrganization(row interface{ Scan(dest ...any) error }) (o Organization, err error) {
+	var created, updated int64
+	err = row.Scan(&o.ID, &o.Slug, &o.Name, &created, &updated)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return Organization{}, ErrOrganizationNotFound
 	}
 	if err != nil {
 		return Organization{}, fmt.Errorf("read organisation: %w", err)
 	}
-	o.CreatedAt = sqldb.Instant(created)
+	o.CreatedAt, o.UpdatedAt = sqldb.Instant(created), sqldb.Instant(updated)
 	return o, nil
 }

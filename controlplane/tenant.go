@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"stonetown/internal/eventlog"
 	"stonetown/internal/id"
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/sqldb"
@@ -30,6 +32,9 @@ var (
 	// ErrReasonInvalid is returned for a reason that is more than a line.
 	ErrReasonInvalid = errors.New("reason is not one line of at most 500 bytes, without control characters")
 
+	// ErrEnvironmentInvalid is returned for an unknown [Environment].
+	ErrEnvironmentInvalid = errors.New("environment is not production, staging or development")
+
 	// ErrNameInvalid is returned for a name that is more than a line.
 	ErrNameInvalid = errors.New("name is not one line of at most 500 bytes, without control characters")
 
@@ -47,20 +52,35 @@ type TenantState string
 
 // The states of a tenant; see the package documentation.
 const (
+	TenantProvisioning   TenantState = "provisioning"
 	TenantActive         TenantState = "active"
 	TenantSuspended      TenantState = "suspended"
 	TenantDecommissioned TenantState = "decommissioned"
 )
 
+// Environment is what a tenant is for.
+type Environment string
+
+// The environments of tenants. They have no effect on a tenant.
+const (
+	Production  Environment = "production"
+	Staging     Environment = "staging"
+	Development Environment = "development"
+)
+
 // Tenant is an isolated set of users, applications and relations.
 type Tenant struct {
-	ID        string
-	OrgID     string
-	Slug      string // unique in the deployment and immutable
-	Name      string
-	BaseURL   string // canonical address and token issuer; no trailing slash
-	State     TenantState
-	CreatedAt time.Time // UTC, as all times
+	ID          string
+	OrgID       string
+	Slug        string // unique in the deployment and immutable
+	Name        string
+	BaseURL     string // canonical address and token issuer; no trailing slash
+	State       TenantState
+	Environment Environment
+	Region      string    // of its data; empty if the deployment has none
+	CreatedBy   string    // id of the user or application; empty: by a command
+	CreatedAt   time.Time // UTC, as all times
+	UpdatedAt   time.Time
 
 	// Zero in other states.
 	SuspendedAt      time.Time
@@ -74,18 +94,32 @@ type Tenant struct {
 
 // NewTenant has the values of a tenant to create.
 type NewTenant struct {
-	OrgID   string
-	Slug    string
-	Name    string
-	BaseURL string
+	ID          string // default: a new one
+	OrgID       string
+	Slug        string
+	Name        string
+	BaseURL     string
+	Environment Environment // default: production
+	Region      string
+	CreatedBy   string
+	// Provisioning leaves the tenant in this state, until [Directory.Activate].
+	Provisioning bool
 }
 
-// CreateTenant adds an active tenant. It fails with [ErrSlugInvalid], [ErrNameInvalid],
+// CreateTenant adds a tenant, with its event. Every process serves it as soon as the transaction has
+// committed. CreateTenant fails with [ErrSlugInvalid], [ErrNameInvalid], [ErrEnvironmentInvalid],
 // [ErrBaseURLInvalid] or [ErrSlugTaken].
 func (d *Directory) CreateTenant(ctx context.Context, tx *sqldb.Tx, n NewTenant) (Tenant, error) {
+	now := d.now()
 	t := Tenant{
-		ID: id.New(id.Tenant), OrgID: n.OrgID, Slug: n.Slug, Name: n.Name, BaseURL: n.BaseURL,
-		State: TenantActive, CreatedAt: d.now(),
+		ID: cmp.Or(n.ID, id.New(id.Tenant)), OrgID: n.OrgID, Slug: n.Slug, Name: n.Name, BaseURL: n.BaseURL,
+		State: TenantActive, Environment: n.Environment, Region: n.Region, CreatedBy: n.CreatedBy, CreatedAt: now, UpdatedAt: now,
+	}
+	if n.Provisioning {
+		t.State = TenantProvisioning
+	}
+	if t.Environment == "" {
+		t.Environment = Production
 	}
 	host, err := t.validate()
 	if err == nil {
@@ -94,6 +128,11 @@ func (d *Directory) CreateTenant(ctx context.Context, tx *sqldb.Tx, n NewTenant)
 	if err == nil {
 		err = insertTenant(ctx, tx, t, host)
 	}
+	if err == nil {
+		var b sqldb.Batch
+		eventlog.Append(&b, t.OrgID, eventlog.Of(ctx, TenantCreatedEvent, t.Document()))
+		err = tx.Send(ctx, &b)
+	}
 	if err != nil {
 		return Tenant{}, fmt.Errorf("create tenant %q: %w", n.Slug, err)
 	}
@@ -101,8 +140,13 @@ func (d *Directory) CreateTenant(ctx context.Context, tx *sqldb.Tx, n NewTenant)
 	return t, nil
 }
 
-// validate returns the host of a tenant whose slug, name and base URL are valid.
+// validate returns the host of a tenant whose slug, name, environment and base URL are valid.
 func (t Tenant) validate() (host string, err error) {
+	switch t.Environment {
+	case Production, Staging, Development:
+	default:
+		return "", ErrEnvironmentInvalid
+	}
 	if !validSlug(t.Slug) || slices.Contains(reservedSlugs, t.Slug) {
 		return "", ErrSlugInvalid
 	}
@@ -140,6 +184,12 @@ func validName(name string) bool { return len(name) <= 500 && text.IsLine(name) 
 var reservedSlugs = []string{
 	"admin", "api", "app", "auth", "cdn", "console", "control", "docs", "help",
 	"localhost", "login", "mail", "static", "status", "support", "system", "www",
+}
+
+// ValidBaseURL fails with [ErrBaseURLInvalid] for a text that cannot be the base URL of a tenant.
+func ValidBaseURL(baseURL string) error {
+	_, err := hostOf(baseURL)
+	return err
 }
 
 // hostOf returns the host of a base URL, without port.

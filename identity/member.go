@@ -275,7 +275,7 @@ func (d *Directory) Administrators(ctx context.Context, tenantID string, scopes 
 	if _, err := selectGroupBySlug(ctx, d.db, tenantID, AdministratorsSlug); !errors.Is(err, ErrGroupNotFound) {
 		return err
 	}
-	first, err := selectFirstUser(ctx, d.db, tenantID)
+	first, err := d.FirstUser(ctx, tenantID)
 	if err != nil && !errors.Is(err, ErrUserNotFound) {
 		return err
 	}

@@ -250,6 +250,20 @@ func (d *Directory) User(ctx context.Context, tenantID, userID string) (User, er
 	return selectUser(ctx, d.db, tenantID, userID)
 }
 
+// UsersByID returns those of some users that exist, by id.
+func (d *Directory) UsersByID(ctx context.Context, tenantID string, userIDs []string) (map[string]User, error) {
+	found, err := selectUsers(ctx, d.db, tenantID, userIDs)
+	if err != nil {
+		return nil, fmt.Errorf("read users: %w", err)
+	}
+	return found, nil
+}
+
+// FirstUser returns the user of a tenant that was created first. It fails with [ErrUserNotFound].
+func (d *Directory) FirstUser(ctx context.Context, tenantID string) (User, error) {
+	return selectFirstUser(ctx, d.db, tenantID)
+}
+
 // UserByEmail returns an account by its address, without regard to case. It fails with
 // [ErrUserNotFound].
 func (d *Directory) UserByEmail(ctx context.Context, tenantID, email string) (User, error) {

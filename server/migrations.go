@@ -2,6 +2,7 @@ package server
 
 import (
 	"stonetown/controlplane"
+	"stonetown/controlplane/management"
 	"stonetown/engine/resources"
 	"stonetown/identity"
 	"stonetown/identity/authn"
@@ -29,6 +30,7 @@ func migrations() []sqldb.Migrations {
 		sqlstore.Migrations(),
 		resources.Migrations(),
 		controlplane.Migrations(),
+		management.Migrations(),
 		identity.Migrations(),
 		session.Migrations(),
 		onetime.Migrations(),

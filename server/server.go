@@ -24,6 +24,7 @@ import (
 	"stonetown/api/people"
 	"stonetown/api/web"
 	"stonetown/controlplane"
+	"stonetown/controlplane/management"
 	"stonetown/engine"
 	"stonetown/engine/audit"
 	"stonetown/engine/authority"
@@ -82,6 +83,14 @@ type Config struct {
 	// Logger receives errors that are not returned.
 	Logger *slog.Logger
 
+	// ControlURL is the address of the control plane; see [controlplane.Config]. Default: there
+	// is no control plane.
+	ControlURL string
+	// OpenOrganizations, Regions and MaxTenants are those of [management.Config].
+	OpenOrganizations bool
+	Regions           []string
+	MaxTenants        int
+
 	// Mailbox shows sent messages on a public page. For development only. Default: there
 	// is no such page.
 	Mailbox pages.Mailbox
@@ -105,6 +114,9 @@ type Config struct {
 	// SecurityContact is the URI for reports of vulnerabilities (RFC 9116 §2.5.3).
 	// Default: none is published.
 	SecurityContact string
+	// ServeRegions and ServeTenants limit the tenants that the interface serves, to those of a
+	// region or with a slug in the lists. The control plane is always served. Default: all are.
+	ServeRegions, ServeTenants []string
 	// Dev serves the first tenant on localhost and loopback addresses.
 	Dev bool
 	// AccessLog logs each request at info level instead of debug.
@@ -136,6 +148,7 @@ type Server struct {
 	Jobs          *jobs.Queue
 	Connections   *federation.Registry
 	Webhooks      *webhooks.Service
+	Management    *management.Service
 
 	BreachedPasswords breached.List
 	// API is the configuration of [Server.Handler].
@@ -181,6 +194,11 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 	if err = s.compose(c); err != nil {
 		return nil, err
 	}
+	if c.ControlURL != "" {
+		if err = s.Management.Prepare(ctx); err != nil {
+			return nil, err
+		}
+	}
 	return s, s.checkMasterKey(ctx)
 }
 
@@ -196,7 +214,7 @@ func (s *Server) compose(c Config) (err error) {
 	if s.Engine, err = engine.New(engine.Config{Store: s.store, ResidentBytes: c.ResidentBytes, Logger: c.Logger}); err != nil {
 		return err
 	}
-	if s.Organizations, err = controlplane.New(controlplane.Config{DB: s.DB, Clock: c.Clock, Logger: c.Logger}); err != nil {
+	if s.Organizations, err = controlplane.New(controlplane.Config{DB: s.DB, ControlURL: c.ControlURL, Clock: c.Clock, Logger: c.Logger}); err != nil {
 		return err
 	}
 	if s.Jobs, err = jobs.New(jobs.Config{DB: s.DB, Seal: sealer, Clock: c.Clock, Logger: c.Logger, Tracer: c.Tracer}); err != nil {
@@ -280,6 +298,15 @@ func (s *Server) compose(c Config) (err error) {
 		return err
 	}
 
+	s.Management, err = management.New(management.Config{
+		DB: s.DB, Directory: s.Organizations, Relations: s.Engine, Users: managers{s.Users, s.Authn}, Mail: managers{s.Users, s.Authn},
+		Applications: applications{s.OAuth.Clients, s.Users}, Jobs: s.Jobs, Log: events,
+		Open: c.OpenOrganizations, Regions: c.Regions, MaxTenants: c.MaxTenants, Clock: c.Clock, Logger: c.Logger,
+	})
+	if err != nil {
+		return err
+	}
+
 	s.API = api.Config{
 		Engine: audit.Engine{Engine: s.Engine}, Resources: resources.New(s.Engine, s.DB),
 		Users: s.Users, Authn: s.Authn, Importer: importer, Scopes: scopes, OAuth: api.OAuthOf(s.OAuth),
@@ -289,6 +316,8 @@ func (s *Server) compose(c Config) (err error) {
 		Webhooks:        s.Webhooks,
 		SAMLKeys:        samlKeys,
 		SAML:            s.SAML,
+		ControlURL:      c.ControlURL,
+		Organizations:   s.Management,
 		CursorKey:       c.MasterKey.Derive("cursors"),
 		Mailbox:         c.Mailbox,
 		SecurityContact: c.SecurityContact,
@@ -298,12 +327,13 @@ func (s *Server) compose(c Config) (err error) {
 			Tenants:  s.Organizations, Idempotency: keys, Limits: limits, Origins: s.OAuth.Clients,
 			Timeout: c.RequestTimeout, MaxWorking: c.MaxRequests, MaxStreams: c.MaxStreams,
 			TenantShare: c.TenantShare, CallerShare: c.CallerShare, TrustedProxies: c.TrustedProxies,
-			Dev: c.Dev, Stopping: c.Stopping,
+			Serves: c.serves(),
+			Dev:    c.Dev, Stopping: c.Stopping,
 			Logger: c.Logger, AccessLog: c.AccessLog, Metrics: c.Metrics, Tracer: c.Tracer,
 		},
 	}
 	s.loops = []func(context.Context){
-		keys.Run, limits.Run, events.Run, samlKeys.Run, s.store.Run, s.Authn.Run, importer.Run, s.Jobs.Run, s.Connections.Run, signIns.Run, s.Webhooks.Run, s.Organizations.Run,
+		keys.Run, limits.Run, events.Run, samlKeys.Run, s.store.Run, s.Authn.Run, importer.Run, s.Jobs.Run, s.Connections.Run, signIns.Run, s.Webhooks.Run, s.Organizations.Run, s.Management.Run,
 		func(ctx context.Context) { s.OAuth.Run(ctx, c.Logger) },
 	}
 	return nil

@@ -94,3 +94,41 @@ func TestOpen(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A server that is limited to some tenants refuses requests for others.
+func TestServeRegions(t *testing.T) {
+	c := testConfig(t, filepath.Join(t.TempDir(), "test.db"), 1)
+	c.ControlURL, c.ServeRegions, c.ServeTenants = "https://control.test", []string{"eu"}, []string{"listed"}
+	s, err := Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	err = s.DB.Tx(t.Context(), func(tx *sqldb.Tx) error {
+		org, err := s.Organizations.CreateOrganization(t.Context(), tx, "org", "Organisation")
+		for slug, region := range map[string]string{"near": "eu", "far": "us", "listed": "us", "nowhere": ""} {
+			if err == nil {
+				_, err = s.Organizations.CreateTenant(t.Context(), tx, controlplane.NewTenant{OrgID: org.ID, Slug: slug, Name: slug, Region: region, BaseURL: "https://" + slug + ".test"})
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler, err := s.Handler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for host, want := range map[string]int{"near": 200, "listed": 200, "control": 200, "far": 421, "nowhere": 421, "unknown": 404} {
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequest("GET", "https://"+host+".test/.well-known/jwks.json", nil))
+		if w.Code != want {
+			t.Errorf("%s: %d %s, want %d", host, w.Code, w.Body, want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"slices"
 
 	"stonetown/controlplane"
 	"stonetown/identity/authn"
@@ -41,4 +42,14 @@ func (t tenants) WebhookTenant(ctx context.Context, tenantID string) (delivery.T
 // InactiveTenants implements [delivery.Tenants].
 func (t tenants) InactiveTenants(ctx context.Context) ([]string, error) {
 	return t.directory.InactiveTenants(ctx)
+}
+
+// serves returns which tenants are served; nil for all.
+func (c Config) serves() func(controlplane.Tenant) bool {
+	if len(c.ServeRegions) == 0 && len(c.ServeTenants) == 0 {
+		return nil
+	}
+	return func(t controlplane.Tenant) bool {
+		return t.ID == controlplane.SystemTenant || slices.Contains(c.ServeRegions, t.Region) || slices.Contains(c.ServeTenants, t.Slug)
+	}
 }

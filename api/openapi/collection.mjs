@@ -1,5 +1,5 @@
 // Writes collection.json, the document as a collection for HTTP clients (Postman
-// v2.1): openapi.yaml converted by openapi-to-postmanv2, without what changes
+// v2.1): a document converted by openapi-to-postmanv2, without what changes
 // from run to run. Run by `make collection`.
 import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -13,7 +13,10 @@ const options = {
   alwaysInheritAuthentication: true,
 };
 
-convertV2({ type: "string", data: readFileSync(from, "utf8") }, options, (error, result) => {
+const document = readFileSync(from, "utf8");
+const [, server] = /\nservers:\n  - url: (\S+)\n/.exec(document);
+
+convertV2({ type: "string", data: document }, options, (error, result) => {
   if (error || !result.result) throw error ?? new Error(result.reason);
   const { info, item } = result.output[0].data;
   delete info._postman_id;
@@ -22,7 +25,7 @@ convertV2({ type: "string", data: readFileSync(from, "utf8") }, options, (error,
     item: item.map(clean),
     auth: { type: "bearer", bearer: [{ key: "token", value: "{{access_token}}", type: "string" }] },
     variable: [
-      { key: "baseUrl", value: "http://dev.localhost:8080" },
+      { key: "baseUrl", value: server },
       { key: "access_token", value: "" },
     ],
   };

@@ -19,8 +19,8 @@ type EventType struct {
 	Schema json.RawMessage
 }
 
-// EventTypes returns the types of all events, in the order of the section webhooks of the
-// document. It parses the document.
+// EventTypes returns the types of all events, in the order of the section webhooks of
+// [DataPlane]. It parses the document.
 func EventTypes() ([]EventType, error) {
 	var doc struct {
 		Webhooks   yaml.Node `yaml:"webhooks"`
@@ -28,7 +28,7 @@ func EventTypes() ([]EventType, error) {
 			Schemas map[string]yaml.Node `yaml:"schemas"`
 		} `yaml:"components"`
 	}
-	if err := yaml.Unmarshal(document, &doc); err != nil {
+	if err := yaml.Unmarshal(DataPlane.YAML, &doc); err != nil {
 		return nil, fmt.Errorf("openapi: %w", err)
 	}
 	var types []EventType

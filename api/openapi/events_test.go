@@ -40,7 +40,7 @@ func TestEventTypes(t *testing.T) {
 	var doc struct {
 		Webhooks map[string]webhook `yaml:"webhooks"`
 	}
-	if err := yaml.Unmarshal(document, &doc); err != nil {
+	if err := yaml.Unmarshal(DataPlane.YAML, &doc); err != nil {
 		t.Fatal(err)
 	}
 	var names []eventlog.Type

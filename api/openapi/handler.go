@@ -11,7 +11,7 @@ import (
 	"stonetown/api/web"
 )
 
-// Handlers serves the document. Make one with [NewHandlers].
+// Handlers serves a document. Make one with [NewHandlers].
 type Handlers struct{ asYAML, asJSON, asCollection form }
 
 // form is a form of the document, cut at the addresses of the server.
@@ -20,21 +20,18 @@ type form struct {
 	mediaType     string
 }
 
-// sample is the address in the document that stands for the tenant's address.
-const sample = "http://dev.localhost:8080"
-
-// cut splits the document at the sample address after a mark.
-func cut(text []byte, mark, mediaType string) (form, error) {
+// cut splits a form of the document at its server after a mark.
+func (d Document) cut(text []byte, mark, mediaType string) (form, error) {
 	at := bytes.Index(text, []byte(mark))
 	if at >= 0 {
-		if n := bytes.Index(text[at:], []byte(sample)); n >= 0 {
-			return form{text[:at+n], text[at+n+len(sample):], mediaType}, nil
+		if n := bytes.Index(text[at:], []byte(d.Server)); n >= 0 {
+			return form{text[:at+n], text[at+n+len(d.Server):], mediaType}, nil
 		}
 	}
 	return form{}, fmt.Errorf("openapi: no server behind %q", mark)
 }
 
-// serve sends the document with the tenant's address, which needs no escaping in any form.
+// serve sends the document with the tenant's address as its server, which needs no escaping in any form.
 func (f form) serve(w http.ResponseWriter, r *http.Request) {
 	address := []byte(web.InfoOf(r.Context()).Tenant.BaseURL)
 	web.Document{
@@ -44,20 +41,20 @@ func (f form) serve(w http.ResponseWriter, r *http.Request) {
 
 var _ ServerInterface = (*Handlers)(nil)
 
-// NewHandlers prepares the forms of the document.
-func NewHandlers() (*Handlers, error) {
-	text, err := JSON()
+// NewHandlers prepares the forms of a document.
+func NewHandlers(d Document) (*Handlers, error) {
+	text, err := d.JSON()
 	if err != nil {
 		return nil, err
 	}
 	h := new(Handlers)
-	if h.asYAML, err = cut(YAML(), "\nservers:\n", "application/yaml"); err != nil {
+	if h.asYAML, err = d.cut(d.YAML, "\nservers:\n", "application/yaml"); err != nil {
 		return nil, err
 	}
-	if h.asJSON, err = cut(text, `"servers":[`, "application/json"); err != nil {
+	if h.asJSON, err = d.cut(text, `"servers":[`, "application/json"); err != nil {
 		return nil, err
 	}
-	if h.asCollection, err = cut(collection, `"key": "baseUrl"`, "application/json"); err != nil {
+	if h.asCollection, err = d.cut(d.Collection, `"key": "baseUrl"`, "application/json"); err != nil {
 		return nil, err
 	}
 	return h, nil

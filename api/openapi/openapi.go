@@ -1,6 +1,7 @@
-// Package openapi has the OpenAPI document of the HTTP interface. The routing and the types of
-// the packages beside it are generated from the document; the scopes, media types and limits
-// of an operation, and the catalogue of event types, are read from it at run time.
+// Package openapi has the OpenAPI document of tenants ([DataPlane]), and reads and serves
+// documents ([Document]). The routing and the types of the packages beside it are generated from
+// a document; the scopes, media types and limits of an operation, and the catalogue of event
+// types, are read from it at run time.
 package openapi
 
 import (
@@ -16,21 +17,32 @@ import (
 	"stonetown/internal/ratelimit"
 )
 
-//go:embed openapi.yaml
-var document []byte
+var (
+	//go:embed openapi.yaml
+	source []byte
+	//go:embed collection.json
+	collection []byte
+)
 
-// collection is the document converted by collection.mjs.
-//
-//go:embed collection.json
-var collection []byte
+// DataPlane is the document that is served on the hosts of tenants.
+var DataPlane = Document{YAML: source, Collection: collection, Server: "http://dev.localhost:8080"}
 
-// YAML is the document in its original form. The caller must not change it.
-func YAML() []byte { return document }
+// Document is an OpenAPI document. Its contents must not be changed.
+type Document struct {
+	YAML []byte
+	// Collection is the document converted by collection.mjs.
+	Collection []byte
+	// Server is the address in the document that stands for the one where it is served.
+	Server string
+	// ByRole means that the roles of the caller decide: operations require a token, but no
+	// scope of it.
+	ByRole bool
+}
 
 // JSON is the document as JSON, with its members in the original order.
-func JSON() ([]byte, error) {
+func (d Document) JSON() ([]byte, error) {
 	var root yaml.Node
-	if err := yaml.Unmarshal(document, &root); err != nil {
+	if err := yaml.Unmarshal(d.YAML, &root); err != nil {
 		return nil, fmt.Errorf("openapi: %w", err)
 	}
 	var b bytes.Buffer
@@ -112,12 +124,12 @@ type operation struct {
 var methods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 
 // Operations lists the operations of the document.
-func Operations() ([]web.Operation, error) {
+func (d Document) Operations() ([]web.Operation, error) {
 	var doc struct {
 		Security []map[string][]string           `yaml:"security"`
 		Paths    map[string]map[string]yaml.Node `yaml:"paths"`
 	}
-	if err := yaml.Unmarshal(document, &doc); err != nil {
+	if err := yaml.Unmarshal(d.YAML, &doc); err != nil {
 		return nil, fmt.Errorf("openapi: %w", err)
 	}
 	var ops []web.Operation
@@ -131,7 +143,7 @@ func Operations() ([]web.Operation, error) {
 			if err := node.Decode(&o); err != nil {
 				return nil, fmt.Errorf("openapi: %s %s: %w", method, path, err)
 			}
-			op, err := o.web(strings.ToUpper(method), path)
+			op, err := o.web(strings.ToUpper(method), path, d.ByRole)
 			if err != nil {
 				return nil, fmt.Errorf("openapi: %s %s: %w", method, path, err)
 			}
@@ -143,7 +155,7 @@ func Operations() ([]web.Operation, error) {
 
 // web converts the operation for the request pipeline. A requirement that the pipeline cannot
 // enforce is an error, so the document never promises more than is enforced.
-func (o operation) web(method, path string) (web.Operation, error) {
+func (o operation) web(method, path string, byRole bool) (web.Operation, error) {
 	op := web.Operation{ID: o.ID, Method: method, Path: path}
 	if o.ID == "" || len(o.Tags) != 1 {
 		return op, fmt.Errorf("needs an operationId and exactly one tag")
@@ -155,14 +167,16 @@ func (o operation) web(method, path string) (web.Operation, error) {
 		scopes, bearer := requirement["bearer"]
 		_, cookie := requirement["cookie"]
 		switch {
-		case bearer && op.Scope == "" && len(scopes) == 1:
+		case bearer && byRole && len(scopes) == 0:
+			op.AnyScope = true
+		case bearer && !byRole && op.Scope == "" && len(scopes) == 1:
 			op.Scope = scopes[0]
 		case bearer && op.Scope != "" && len(scopes) == 0: // any token, as the alternative
 			op.Related = true
 		case cookie:
 			op.Cookie = true
 		case bearer:
-			return op, fmt.Errorf("a bearer operation needs exactly one scope")
+			return op, fmt.Errorf("a bearer operation needs exactly one scope, or none where roles decide")
 		case len(requirement) == 0:
 			op.Anonymous = true
 		}
@@ -177,8 +191,8 @@ func (o operation) web(method, path string) (web.Operation, error) {
 		op.Idempotent = op.Idempotent || p.Ref == "#/components/parameters/IdempotencyKey"
 	}
 	// Reads can be repeated anyway, and their responses must be current.
-	if writes := strings.HasSuffix(op.Scope, ":write"); writes != op.Idempotent {
-		return op, fmt.Errorf("a bearer operation takes an IdempotencyKey if, and only if, it has a write scope")
+	if writes := strings.HasSuffix(op.Scope, ":write") || op.AnyScope && method != "GET"; writes != op.Idempotent {
+		return op, fmt.Errorf("a bearer operation takes an IdempotencyKey if, and only if, it writes")
 	}
 	op.RateLimit, op.Streaming, op.MaxUpload, op.Enrolling = o.RateLimit, o.Streaming, o.MaxUpload, o.Enrolling
 	if !op.RateLimit.Known() {

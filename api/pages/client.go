@@ -73,6 +73,14 @@ func (p *problem) text() string {
 		return "This account cannot be linked: it is linked with another user, or you have linked another account of the same provider."
 	case "no_organization":
 		return "We do not know where your organisation signs in. Please sign in another way."
+	case "NOT_FOUND":
+		return "This invitation has expired, was revoked, or was accepted before."
+	case "FORBIDDEN":
+		return "This invitation was sent to another address than the verified one of your account."
+	case "CONFLICT":
+		return "You are a member of this organisation already."
+	case "RATE_LIMITED":
+		return fmt.Sprintf("Too many attempts. Please wait %d seconds and try again.", max(1, p.after))
 	case "password_policy_violation":
 		var parts []string
 		policy, _ := p.details["policy"].(object)
@@ -128,9 +136,24 @@ type answer struct {
 	Meta struct {
 		NextCursor string `json:"next_cursor"`
 	} `json:"meta"`
-	Error   string `json:"error"`
+	Error   code   `json:"error"`
 	Message string `json:"message"`
 	Details object `json:"details"`
+}
+
+// code is the code of an error. The control plane has it in an object.
+type code string
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (c *code) UnmarshalJSON(text []byte) error {
+	var ofControlPlane struct {
+		Code string `json:"code"`
+	}
+	if json.Unmarshal(text, &ofControlPlane) == nil {
+		*c = code(ofControlPlane.Code)
+		return nil
+	}
+	return json.Unmarshal(text, (*string)(c))
 }
 
 // field returns the field of the form that the problem is about; empty if it is about no field.
@@ -202,7 +225,7 @@ func (v *visit) send(method, path string, body any) (a answer, err error) {
 	}
 	if res.status >= 400 {
 		after, _ := strconv.Atoi(res.header.Get("Retry-After"))
-		return a, &problem{res.status, a.Error, a.Message, a.Details, after}
+		return a, &problem{res.status, string(a.Error), a.Message, a.Details, after}
 	}
 	return a, nil
 }
@@ -215,6 +238,7 @@ const requestsPath = "/api/v1/auth/flows/"
 var sessionOperations = map[string]bool{
 	"/api/v1/auth/logout": true, "/api/v1/auth/federation/logout": true, "/api/v1/auth/session": true, "/api/v1/auth/step-up/begin": true, "/api/v1/auth/step-up/complete": true,
 	"/api/v1/auth/consent": true, "/api/v1/auth/select-account": true, "/api/v1/auth/device": true,
+	acceptPath: true,
 }
 
 // one is ask for an operation that returns an object.

@@ -81,6 +81,7 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 		acsPage:                      {"POST": acs},
 		responsePage:                 {"POST": samlResponse},
 		"/account/link-identity":     {"GET": linkIdentityForm, "POST": linkIdentity},
+		InvitationPage:               {"GET": invitationForm, "POST": acceptInvitation},
 		"/device":                    {"GET": deviceForm, "POST": device},
 		"/auth/error":                {"GET": errorPage},
 		"/auth/sign-out":             {"GET": signOutForm, "POST": signOut},

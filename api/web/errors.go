@@ -123,6 +123,13 @@ func (s *Server) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	s.respond(res, e)
 }
 
+// FailAs is [Server.Fail] in the format of a group of operations, for a request that has no
+// operation.
+func (s *Server) FailAs(w http.ResponseWriter, r *http.Request, err error, format ErrorFormat) {
+	w.(*response).format = format
+	s.Fail(w, r, err)
+}
+
 func (s *Server) respond(res *response, e *Error) {
 	if res.status != 0 {
 		return // the client has disconnected, or the response is incomplete

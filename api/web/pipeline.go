@@ -234,15 +234,19 @@ func (s *Server) admit(res *response, r *http.Request, op Operation) error {
 		res.Header()["Strict-Transport-Security"] = transport
 	}
 	switch {
+	case !s.serves(tenant): // RFC 9110 §15.5.20
+		return &Error{Status: http.StatusMisdirectedRequest, Code: "tenant_elsewhere", Message: "this server does not serve the tenant"}
 	case tenant.State == controlplane.TenantDecommissioned:
 		return &Error{Status: http.StatusGone, Code: "tenant_decommissioned", Message: "the tenant was decommissioned"}
 	case tenant.State == controlplane.TenantSuspended && !strings.HasPrefix(op.Path, "/.well-known/"):
 		return &Error{Status: http.StatusForbidden, Code: "tenant_suspended", Message: "the tenant is suspended"}
+	case tenant.State == controlplane.TenantProvisioning && !strings.HasPrefix(op.Path, "/.well-known/"):
+		return Unavailable("the tenant is being set up", time.Second)
 	}
 	if err := s.limitAddress(res, r, op.RateLimit); err != nil {
 		return err
 	}
-	if op.Scope != "" {
+	if op.Scope != "" || op.AnyScope {
 		if err := s.authorize(res, r, op); err != nil {
 			return err
 		}
@@ -265,16 +269,21 @@ func (s *Server) admit(res *response, r *http.Request, op Operation) error {
 // tenant returns the tenant of the host. Other headers, which a proxy or a client can set, are
 // ignored.
 func (s *Server) tenant(r *http.Request) (controlplane.Tenant, error) {
-	host := r.Host
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
+	host := Host(r)
 	if s.dev && isLoopback(host) {
 		tenant, err := s.tenants.FirstTenant(r.Context())
 		return tenant, tenantError(err)
 	}
 	tenant, err := s.tenants.TenantByHost(r.Context(), host)
 	return tenant, tenantError(err)
+}
+
+// Host returns the host that a request is for, without port.
+func Host(r *http.Request) string {
+	if host, _, err := net.SplitHostPort(r.Host); err == nil {
+		return host
+	}
+	return r.Host
 }
 
 func tenantError(err error) error {
@@ -346,14 +355,19 @@ func (s *Server) authorize(res *response, r *http.Request, op Operation) error {
 	if principal.MustEnrol && !op.Enrolling {
 		return StepUpRequired(&res.RequestInfo, 0, true)
 	}
-	// A delegated token does not give access to the subject's own account and ways to sign in.
-	if principal.Acting() && (op.Tag == "auth" || op.Tag == "me" && !isSafe(r.Method)) {
+	// A token that was exchanged for a narrower one has not all the roles of its subject.
+	if op.AnyScope && len(principal.Ancestors) > 0 {
+		return &Error{Status: http.StatusForbidden, Code: "permission_denied", Message: "exchanged tokens cannot be used for this operation"}
+	}
+	// A delegated token gives access neither to the subject's own account and ways to sign in nor
+	// to its roles.
+	if principal.Acting() && (op.Tag == "auth" || op.Tag == "me" && !isSafe(r.Method) || op.AnyScope) {
 		return &Error{
 			Status: http.StatusForbidden, Code: "permission_denied", Message: "delegated tokens cannot be used for this operation; it requires a token of the user without act",
 			Details: Details{"required_scope": nil},
 		}
 	}
-	if !principal.Scopes.Has(scope) && !op.Related {
+	if !op.AnyScope && !op.Related && !principal.Scopes.Has(scope) {
 		return res.insufficientScope(scheme, scope)
 	}
 	res.Principal = principal

@@ -96,6 +96,9 @@ type Config struct {
 	// TrustedProxies are the proxies whose X-Forwarded-For is accepted. Limits of
 	// addresses apply to the address in it. Default: none.
 	TrustedProxies []netip.Prefix
+	// Serves reports whether this process serves a tenant. Requests for others are refused with
+	// 421, so that a proxy that routes by tenant notices its mistake. Default: it serves all.
+	Serves func(controlplane.Tenant) bool
 	// Dev serves the first tenant on localhost and loopback addresses.
 	Dev bool
 	// Stopping ends when the server begins to stop; streams end with it.
@@ -115,6 +118,7 @@ type Server struct {
 	log      *slog.Logger
 	timeout  time.Duration
 	trusted  []netip.Prefix
+	serves   func(controlplane.Tenant) bool
 	dev      bool
 	stopping context.Context
 	duration *prometheus.HistogramVec
@@ -154,6 +158,9 @@ func New(c Config) (*Server, error) {
 	if c.CallerShare == 0 {
 		c.CallerShare = 25
 	}
+	if c.Serves == nil {
+		c.Serves = func(controlplane.Tenant) bool { return true }
+	}
 	if c.Stopping == nil {
 		c.Stopping = context.Background()
 	}
@@ -168,7 +175,7 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{
 		tenants: c.Tenants, verifier: c.Verifier, log: c.Logger, timeout: c.Timeout,
-		trusted: c.TrustedProxies, dev: c.Dev, stopping: c.Stopping, duration: duration, tracer: c.Tracer, access: c.AccessLog,
+		trusted: c.TrustedProxies, serves: c.Serves, dev: c.Dev, stopping: c.Stopping, duration: duration, tracer: c.Tracer, access: c.AccessLog,
 		entrance: &entrance{
 			working:  fair.NewGate("concurrent requests", c.limits(int64(c.MaxWorking)), fair.Queue{}),
 			received: fair.NewShares("bytes of incomplete request bodies", c.limits(c.MaxReceiving)),
@@ -186,8 +193,11 @@ func New(c Config) (*Server, error) {
 type Operation struct {
 	ID, Method, Path string
 	Tag              string
-	// Scope is required of the access token. Empty: the operation is public.
+	// Scope is required of the access token. Empty: the operation is public, or AnyScope.
 	Scope string
+	// AnyScope operations require an access token and none of its scopes, because the roles of
+	// the caller decide. They do not accept delegated tokens.
+	AnyScope bool
 	// Related operations also accept tokens without the scope: their subject may have a
 	// relation to the object of the operation. The handler must decide, and refuse with
 	// [InsufficientScope].

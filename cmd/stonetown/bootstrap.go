@@ -176,7 +176,7 @@ func bootstrapDevelopment(ctx context.Context, s *server.Server, b bootstrapOpti
 	}
 	c, err = readCredentials(file, tenant.ID)
 	if errors.Is(err, fs.ErrNotExist) {
-		return credentials{BaseURL: tenant.BaseURL}, nil
+		return credentials{BaseURL: tenant.BaseURL, ControlURL: b.ControlURL}, nil
 	}
 	if err != nil || c.BaseURL == b.BaseURL && tenant.BaseURL == b.BaseURL {
 		return c, err
@@ -223,7 +223,7 @@ database already has a tenant, the command changes nothing and prints a notice.`
 			if err != nil {
 				return err
 			}
-			if !cmd.Flags().Changed("control-url") {
+			if b.ControlURL = config.ControlURL; b.ControlURL == "" {
 				b.ControlURL = controlURL(b.BaseURL)
 			}
 			if out == "" {
@@ -237,7 +237,6 @@ database already has a tenant, the command changes nothing and prints a notice.`
 	f.StringVar(&b.Organization, "organization", b.Organization, "`slug` of the organisation")
 	f.StringVar(&b.Tenant, "tenant", b.Tenant, "`slug` of the tenant")
 	f.StringVar(&b.BaseURL, "base-url", b.BaseURL, "`URL` at which clients reach the tenant")
-	f.StringVar(&b.ControlURL, "control-url", "", "`URL` of the control plane (default the base URL with control in place of its first label)")
 	f.StringVar(&b.AdminEmail, "admin-email", b.AdminEmail, "`address` of the tenant's administrator")
 	f.StringVar(&b.OwnerEmail, "owner-email", b.OwnerEmail, "`address` of the organisation's owner")
 	f.StringVar(&out, "out", "", "`file` for the credentials (default bootstrap.json in the data folder)")

@@ -51,6 +51,13 @@ func serverConfig(config Config, log *slog.Logger) (server.Config, error) {
 		CallerShare:    config.CallerShare,
 		TrustedProxies: config.TrustedProxies,
 
+		ControlURL:        config.ControlURL,
+		OpenOrganizations: config.OpenOrganizations,
+		MaxTenants:        config.MaxTenants,
+		Regions:           config.Regions,
+		ServeRegions:      config.ServeRegions,
+		ServeTenants:      config.ServeTenants,
+
 		SecurityContact: config.SecurityContact,
 		Dev:             config.Dev,
 		AccessLog:       config.AccessLog,

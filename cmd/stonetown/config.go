@@ -18,6 +18,8 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
+	"stonetown/controlplane"
+	"stonetown/controlplane/management"
 	"stonetown/identity/password/breached"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/ratelimit"
@@ -98,7 +100,31 @@ type Config struct {
 
 	// TextCountries are the country codes, such as +49, of the numbers that receive text
 	// messages. Default: all.
-	TextCountries codes `yaml:"text_countries" env:"TEXT_COUNTRIES"`
+	TextCountries words `yaml:"text_countries" env:"TEXT_COUNTRIES"`
+
+	// ControlURL is the address of the control plane, such as https://control.example.com, where
+	// organisations manage their tenants. A tenant that is created there has its slug in place of
+	// the first label: https://acme.example.com. Default: there is no control plane; with Dev,
+	// http://control.localhost with the port of Listen.
+	ControlURL string `yaml:"control_url" env:"CONTROL_URL"`
+
+	// OpenOrganizations lets everybody sign up at the control plane and create an organisation.
+	// Otherwise only owners of an organisation create others. Default false; with Dev, always
+	// true.
+	OpenOrganizations bool `yaml:"open_organizations" env:"OPEN_ORGANIZATIONS"`
+
+	// MaxTenants is how many tenants an organisation can have. Default 100.
+	MaxTenants int `yaml:"max_tenants" env:"MAX_TENANTS"`
+
+	// Regions are the names of the regions that tenants can have, the default first. Default:
+	// tenants have none.
+	Regions words `yaml:"regions" env:"REGIONS"`
+
+	// ServeRegions and ServeTenants limit the tenants that this process serves, to those of the
+	// regions and those with the slugs; requests for others get 421. Background work is not
+	// limited. Default: all tenants.
+	ServeRegions words `yaml:"serve_regions" env:"SERVE_REGIONS"`
+	ServeTenants words `yaml:"serve_tenants" env:"SERVE_TENANTS"`
 
 	// AllowInsecureTargets allows http URLs and addresses of private networks where tenants
 	// name a URL that the server requests, such as the keys of their applications. Tenants then
@@ -192,6 +218,7 @@ func defaultConfig() Config {
 		RequestTimeout:    30 * time.Second,
 		MaxRequests:       256,
 		MaxStreams:        1000,
+		MaxTenants:        management.MaxTenants,
 		TenantShare:       50,
 		CallerShare:       25,
 		ResidentMemoryMiB: 1024,
@@ -220,6 +247,12 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.StringVar(&c.TextURL, "text-url", c.TextURL, "http(s) `URL` of the gateway for text messages")
 	f.StringVar(&c.TextTokenFile, "text-token-file", c.TextTokenFile, "`file` that holds the token for the text gateway")
 	f.Var(&c.TextCountries, "text-countries", "country `codes` that text messages may be sent to, such as +49,+1")
+	f.StringVar(&c.ControlURL, "control-url", c.ControlURL, "`URL` of the control plane; tenants that are created there have their slug in place of its first label")
+	f.BoolVar(&c.OpenOrganizations, "open-organizations", c.OpenOrganizations, "let everybody create an organisation at the control plane (always with --dev)")
+	f.IntVar(&c.MaxTenants, "max-tenants", c.MaxTenants, "limit on the tenants of one organisation")
+	f.Var(&c.Regions, "regions", "`names` of the regions of tenants, the default first, such as eu,us")
+	f.Var(&c.ServeRegions, "serve-regions", "serve only the tenants of these `regions`, and of serve-tenants")
+	f.Var(&c.ServeTenants, "serve-tenants", "serve only the tenants with these `slugs`, and of serve-regions")
 	f.BoolVar(&c.AllowInsecureTargets, "allow-insecure-targets", c.AllowInsecureTargets, "let tenants set http URLs and private addresses to fetch from (always with --dev)")
 	f.StringVar(&c.BreachedPasswordsURL, "breached-passwords-url", c.BreachedPasswordsURL, "https `URL` of a service that checks for breached passwords")
 	f.StringVar(&c.SecurityContact, "security-contact", c.SecurityContact, "contact `URI` for vulnerability reports, in /.well-known/security.txt")
@@ -323,6 +356,7 @@ func (c *Config) setDefaults() error {
 		c.MasterKeyFile = filepath.Join(c.DataDir, "master.key")
 	}
 	c.AllowInsecureTargets = c.AllowInsecureTargets || c.Dev
+	c.OpenOrganizations = c.OpenOrganizations || c.Dev
 	if c.LogFormat == "" {
 		c.LogFormat = "json"
 		if c.Dev {
@@ -341,6 +375,8 @@ func (c *Config) validate() error {
 	}{
 		{c.LogFormat == "json" || c.LogFormat == "text", fmt.Sprintf("log_format is %q; it must be json or text", c.LogFormat)},
 		{c.SecurityContact == "" || isURI(c.SecurityContact), fmt.Sprintf("security_contact %q is not a URI; use for example mailto:security@example.com", c.SecurityContact)},
+		{c.ControlURL == "" || isControlURL(c.ControlURL), fmt.Sprintf("control_url %q is not http(s)://host in lower case, with a host of two labels or more, such as https://control.example.com", c.ControlURL)},
+		{c.MaxTenants > 0, "max_tenants must be positive"},
 		{c.MailURL == "" || c.MailFrom != "", "mail_url needs mail_from"},
 		{c.TextURL == "" || isHTTP(c.TextURL), "text_url is not an http(s) URL"},
 		{c.TraceURL == "" || isHTTP(c.TraceURL), "trace_url is not an http(s) URL"},
@@ -382,6 +418,16 @@ func isHTTP(text string) bool {
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != ""
 }
 
+// isControlURL reports whether tenants can have addresses beside that of a control plane.
+func isControlURL(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil {
+		return false
+	}
+	_, domain, _ := strings.Cut(u.Hostname(), ".")
+	return domain != "" && controlplane.ValidBaseURL(text) == nil
+}
+
 // bootstrapFile is the path of the credentials of the first start.
 func (c Config) bootstrapFile() string { return filepath.Join(c.DataDir, "bootstrap.json") }
 
@@ -412,6 +458,12 @@ func (c Config) LogValue() slog.Value {
 		slog.String("mail_from", c.MailFrom),
 		slog.String("text_url", redacted(c.TextURL)),
 		slog.String("text_countries", c.TextCountries.String()),
+		slog.String("control_url", c.ControlURL),
+		slog.Bool("open_organizations", c.OpenOrganizations),
+		slog.Int("max_tenants", c.MaxTenants),
+		slog.String("regions", c.Regions.String()),
+		slog.String("serve_regions", c.ServeRegions.String()),
+		slog.String("serve_tenants", c.ServeTenants.String()),
 		slog.Bool("allow_insecure_targets", c.AllowInsecureTargets),
 		slog.String("breached_passwords_url", redacted(c.BreachedPasswordsURL)),
 		slog.String("geo_file", c.GeoFile),
@@ -498,13 +550,13 @@ func commas(node *yaml.Node) (string, error) {
 	return strings.Join(list, ","), err
 }
 
-// codes is a list of texts; in a flag they are separated by commas.
-type codes []string
+// words is a list of texts; in a flag they are separated by commas.
+type words []string
 
-func (c *codes) String() string { return strings.Join(*c, ",") }
+func (c *words) String() string { return strings.Join(*c, ",") }
 
 // Set replaces the list, as a flag.
-func (c *codes) Set(text string) error {
+func (c *words) Set(text string) error {
 	*c = nil
 	for part := range strings.SplitSeq(text, ",") {
 		if part = strings.TrimSpace(part); part != "" {
@@ -515,10 +567,10 @@ func (c *codes) Set(text string) error {
 }
 
 // Type is the kind of the flag in the help text.
-func (*codes) Type() string { return "codes" }
+func (*words) Type() string { return "list" }
 
 // UnmarshalYAML accepts a list, or the text of a flag.
-func (c *codes) UnmarshalYAML(node *yaml.Node) error {
+func (c *words) UnmarshalYAML(node *yaml.Node) error {
 	text, err := commas(node)
 	if err != nil {
 		return err

@@ -74,6 +74,15 @@ func (p *Program) Open(ctx context.Context) error {
 	if p.listen, err = (&net.ListenConfig{}).Listen(ctx, "tcp", p.config.Listen); err != nil {
 		return err
 	}
+	_, port, err := net.SplitHostPort(p.Addr())
+	if err != nil {
+		return err
+	}
+	development := developmentOptions(port)
+	if p.config.Dev && p.config.ControlURL == "" {
+		p.config.ControlURL = development.ControlURL
+	}
+	development.ControlURL = p.config.ControlURL
 	if err := p.openServer(ctx, registry); err != nil {
 		return err
 	}
@@ -96,7 +105,7 @@ func (p *Program) Open(ctx context.Context) error {
 	p.http.RegisterOnShutdown(p.stop)
 	p.background.Go(func() { p.server.Run(p.running) })
 	if p.config.Dev {
-		return p.prepareDevelopment(ctx)
+		return p.prepareDevelopment(ctx, development)
 	}
 	first, err := p.server.Organizations.FirstTenant(ctx)
 	if errors.Is(err, controlplane.ErrTenantNotFound) {
@@ -106,7 +115,7 @@ func (p *Program) Open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.prepareTenant(ctx, first.ID)
+	return p.prepareTenant(ctx, first)
 }
 
 // openServer composes the server of the configuration.
@@ -151,26 +160,33 @@ func (p *Program) openServer(ctx context.Context, metrics prometheus.Registerer)
 	return err
 }
 
-// prepareTenant writes the relations of a tenant that bootstrap created, unless they exist.
-func (p *Program) prepareTenant(ctx context.Context, tenantID string) error {
-	if err := p.server.Users.Administrators(ctx, tenantID, scope.Builtin); err != nil {
+// prepareTenant writes the relations of a tenant that bootstrap created, and of its organisation,
+// unless they exist.
+func (p *Program) prepareTenant(ctx context.Context, t controlplane.Tenant) error {
+	if err := p.server.Users.Administrators(ctx, t.ID, scope.Builtin); err != nil {
 		return err
 	}
-	return p.server.OAuth.Clients.HoldScopes(ctx, tenantID)
+	if err := p.server.OAuth.Clients.HoldScopes(ctx, t.ID); err != nil {
+		return err
+	}
+	if p.config.ControlURL == "" {
+		return nil
+	}
+	return p.server.Management.Adopt(ctx, t.OrgID)
 }
 
 // prepareDevelopment prepares the tenant of a development server, and prints the quickstart.
-func (p *Program) prepareDevelopment(ctx context.Context) error {
-	_, port, err := net.SplitHostPort(p.Addr())
-	if err != nil {
-		return err
-	}
+func (p *Program) prepareDevelopment(ctx context.Context, o bootstrapOptions) error {
 	file := p.config.bootstrapFile()
-	c, err := bootstrapDevelopment(ctx, p.server, developmentOptions(port), file)
+	c, err := bootstrapDevelopment(ctx, p.server, o, file)
 	if err != nil {
 		return err
 	}
-	if err := p.prepareTenant(ctx, c.TenantID); err != nil {
+	first, err := p.server.Organizations.FirstTenant(ctx)
+	if err == nil {
+		err = p.prepareTenant(ctx, first)
+	}
+	if err != nil {
 		return err
 	}
 	return printQuickstart(p.out, c, p.AdminAddr(), file)

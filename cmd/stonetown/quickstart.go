@@ -20,6 +20,7 @@ Stonetown runs on {{.BaseURL}}
 (on this machine, also on any localhost address with that port).
 Health and metrics: http://{{.AdminAddr}}/readyz, /metrics. Credentials: {{.File}}
 Pages: {{.BaseURL}}/auth/sign-in{{with .Admin.Email}} (as {{.}}; the password is in the credentials file){{end}}.
+Control plane: {{.ControlURL}}{{with .Owner.Email}} (as {{.}}; the password is in the credentials file){{end}}.
 Mails and text messages: {{.BaseURL}}/dev/mailbox
 {{if .ClientSecret}}
 Paste this into another terminal, in the same folder, to get a token, define types, write relations and check them.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"filippo.io/age"
@@ -127,6 +128,12 @@ configured for the new address.`,
 				if at.OrgID, err = organizationOf(ctx, s, organization); err != nil {
 					return err
 				}
+				switch {
+				case at.Region == "" && len(config.Regions) > 0:
+					at.Region = config.Regions[0]
+				case at.Region != "" && !slices.Contains(config.Regions, at.Region):
+					return fmt.Errorf("the deployment has the regions %q", config.Regions)
+				}
 				f, err := os.Open(args[0])
 				if err != nil {
 					return err
@@ -154,6 +161,7 @@ configured for the new address.`,
 	f := cmd.Flags()
 	f.StringVar(&at.Slug, "slug", "", "`slug` of the tenant (default the one it had)")
 	f.StringVar(&at.BaseURL, "base-url", "", "`URL` at which clients reach the tenant (default the one it had)")
+	f.StringVar(&at.Region, "region", "", "`name` of the region of the tenant (default the first of the deployment)")
 	f.StringVar(&organization, "organization", "", "`slug` of the organisation (default that of the first tenant)")
 	f.BoolVar(&suspended, "suspended", false, "leave the tenant suspended, until tenants resume")
 	secret.passphraseFlag(f)

@@ -75,6 +75,7 @@ func TestMoveTenant(t *testing.T) {
 	wantError(first, "exists already", "import", archive, "--passphrase-file", passphrase)
 	wantError(second, "another passphrase", "import", archive, "--passphrase-file", file("other", "another passphrase"))
 	wantError(second, "organisation not found", "import", archive, "--passphrase-file", passphrase, "--organization", "none")
+	wantError(second, "has the regions", "import", archive, "--passphrase-file", passphrase, "--region", "mars")
 	wantError(second, "in use", "import", archive, "--passphrase-file", passphrase, "--slug", "dev")
 	want(second, "It is suspended", "import", archive, "--passphrase-file", passphrase, "--suspended")
 	want(second, "imported", "list")

@@ -31,11 +31,12 @@ type header struct {
 }
 
 type tenant struct {
-	ID         string            `cbor:"id"`
-	Slug       string            `cbor:"slug"`
-	Name       string            `cbor:"name"`
-	BaseURL    string            `cbor:"base_url"`
-	RateLimits map[string]string `cbor:"rate_limits"`
+	ID          string            `cbor:"id"`
+	Slug        string            `cbor:"slug"`
+	Name        string            `cbor:"name"`
+	BaseURL     string            `cbor:"base_url"`
+	Environment string            `cbor:"environment"`
+	RateLimits  map[string]string `cbor:"rate_limits"`
 }
 
 // key is a [seal.TenantKey].

@@ -34,7 +34,8 @@ func (d Deployment) now() time.Time {
 
 // Export writes an archive of a tenant to w, for recipients: one [age.ScryptRecipient], or public
 // keys. It reads one snapshot of the database, which may be open to be read only, while servers go
-// on. It fails with [controlplane.ErrTenantNotFound], with [ErrDecommissioned], or with
+// on. It fails with [controlplane.ErrTenantNotFound], with
+// [*controlplane.StateError] unless the tenant is active or suspended, or with
 // [seal.ErrWrongKey] if the master key is not that of the deployment. After an error, what was
 // written is no archive.
 func Export(ctx context.Context, from Deployment, tenantID string, w io.Writer, recipients ...age.Recipient) (done Summary, err error) {
@@ -75,8 +76,8 @@ func describe(ctx context.Context, tx *sqldb.Tx, from Deployment, tenantID strin
 	if err != nil {
 		return header{}, err
 	}
-	if t.State == controlplane.TenantDecommissioned {
-		return header{}, ErrDecommissioned
+	if t.State != controlplane.TenantActive && t.State != controlplane.TenantSuspended {
+		return header{}, &controlplane.StateError{State: t.State}
 	}
 	earlier, err := tenantkeys.Read(ctx, tx, from.MasterKey, tenantID)
 	if err != nil {
@@ -87,7 +88,7 @@ func describe(ctx context.Context, tx *sqldb.Tx, from Deployment, tenantID strin
 	}
 	h := header{
 		Format: format, Version: formatVersion, Product: from.Product, ExportedAt: from.now().UnixMicro(),
-		Tenant: tenant{ID: t.ID, Slug: t.Slug, Name: t.Name, BaseURL: t.BaseURL, RateLimits: t.RateLimits.Text()},
+		Tenant: tenant{ID: t.ID, Slug: t.Slug, Name: t.Name, BaseURL: t.BaseURL, Environment: string(t.Environment), RateLimits: t.RateLimits.Text()},
 	}
 	own := from.MasterKey.Tenant(tenantID)
 	keys := earlier

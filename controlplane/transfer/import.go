@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -18,11 +19,12 @@ import (
 	"stonetown/tuplestore/sqlstore"
 )
 
-// Address says where an imported tenant belongs. Empty members but OrgID keep what the tenant had.
+// Address says where an imported tenant belongs.
 type Address struct {
 	OrgID   string
-	Slug    string
-	BaseURL string
+	Region  string // default: none
+	Slug    string // default: the one that the tenant had
+	BaseURL string // default: the one that the tenant had
 }
 
 // Import reads an archive from r and adds its tenant, suspended. Servers of the deployment may go
@@ -110,13 +112,8 @@ func (a *archiveReader) tenant(at Address) (t controlplane.Tenant, err error) {
 		return t, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	t = controlplane.Tenant{
-		ID: a.Tenant.ID, OrgID: at.OrgID, Slug: a.Tenant.Slug, Name: a.Tenant.Name, BaseURL: a.Tenant.BaseURL, RateLimits: limits,
-	}
-	if at.Slug != "" {
-		t.Slug = at.Slug
-	}
-	if at.BaseURL != "" {
-		t.BaseURL = at.BaseURL
+		ID: a.Tenant.ID, OrgID: at.OrgID, Region: at.Region, Slug: cmp.Or(at.Slug, a.Tenant.Slug), Name: a.Tenant.Name,
+		BaseURL: cmp.Or(at.BaseURL, a.Tenant.BaseURL), Environment: controlplane.Environment(a.Tenant.Environment), RateLimits: limits,
 	}
 	return t, nil
 }

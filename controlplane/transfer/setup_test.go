@@ -67,7 +67,7 @@ func (d *deployment) tenant(t testing.TB, slug string) controlplane.Tenant {
 	t.Helper()
 	var tenant controlplane.Tenant
 	must(t, d.DB.Tx(t.Context(), func(tx *sqldb.Tx) (err error) {
-		tenant, err = d.directory.CreateTenant(t.Context(), tx, controlplane.NewTenant{OrgID: d.org, Slug: slug, Name: "Ténant", BaseURL: "https://" + slug + ".example.com"})
+		tenant, err = d.directory.CreateTenant(t.Context(), tx, controlplane.NewTenant{OrgID: d.org, Slug: slug, Name: "Ténant", Environment: controlplane.Staging, BaseURL: "https://" + slug + ".example.com"})
 		return err
 	}))
 	tables, err := d.DB.TablesWith(t.Context(), "tenant_id")

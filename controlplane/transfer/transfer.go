@@ -37,8 +37,6 @@ var (
 	ErrWrongSecret = errors.New("the archive is encrypted for another passphrase or key")
 	// ErrDamaged is returned for an archive that was changed or is incomplete.
 	ErrDamaged = errors.New("the archive is damaged or incomplete")
-	// ErrDecommissioned is returned for a tenant that is gone for good.
-	ErrDecommissioned = errors.New("the tenant is decommissioned")
 )
 
 // SchemaError is returned if an archive does not have the tables of this deployment.

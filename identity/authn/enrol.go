@@ -198,6 +198,11 @@ func (s *Service) Factors(ctx context.Context, tenantID, userID string) ([]facto
 	return s.factors.List(ctx, tenantID, userID)
 }
 
+// FactorHolders returns those of some users that have a factor.
+func (s *Service) FactorHolders(ctx context.Context, tenantID string, userIDs []string) (map[string]bool, error) {
+	return s.factors.Holders(ctx, tenantID, userIDs)
+}
+
 // RenameFactor changes the label of a factor. It fails with [factor.ErrNotFound].
 func (s *Service) RenameFactor(ctx context.Context, tenantID, userID, factorID, label string) (f factor.Factor, err error) {
 	if f, err = s.factors.Find(ctx, tenantID, userID, factorID); err != nil {

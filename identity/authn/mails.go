@@ -197,6 +197,13 @@ func (s *Service) send(ctx context.Context, tenantID string, u identity.User, na
 	return s.mail.SendMail(ctx, mail)
 }
 
+// SendInvitation sends an invitation to an organisation, with a link to a page of a tenant that works
+// for some time.
+func (s *Service) SendInvitation(ctx context.Context, tenantID, email, organization, inviter, link string, valid time.Duration) error {
+	days := int((valid + 12*time.Hour) / (24 * time.Hour))
+	return s.send(ctx, tenantID, identity.User{Email: email}, "invitation", mailData{Organization: organization, Inviter: inviter, Link: link, Days: max(1, days)})
+}
+
 // sendSMS sends a code to a phone, unless the code has expired.
 func (s *Service) sendSMS(ctx context.Context, job jobs.Job, m sms) error {
 	if s.now().Sub(job.CreatedAt) > smsFor {

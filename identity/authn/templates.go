@@ -31,6 +31,10 @@ type mailData struct {
 	Device    string // desktop, phone, tablet or other
 	IP, Place string // Place is empty if it is unknown
 	At        string
+
+	// Of an invitation.
+	Organization, Inviter string
+	Days                  int // the lifetime of the link
 }
 
 //go:embed mails

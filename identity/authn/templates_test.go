@@ -8,7 +8,7 @@ import (
 // Every language has every mail, and each mail can be composed.
 func TestMails(t *testing.T) {
 	english := translations()[0].mails
-	data := mailData{Tenant: "Example & Sons <b>", Email: "ann@example.com", Name: "Ann", Link: "https://example.test/auth/verify-email?token=abc_-1", Hours: 24, Code: "123456", Device: "phone", IP: "192.0.2.1", Place: "Berlin, DE", At: "2026-11-21 17:21 UTC"}
+	data := mailData{Tenant: "Example & Sons <b>", Email: "ann@example.com", Name: "Ann", Link: "https://example.test/auth/verify-email?token=abc_-1", Hours: 24, Code: "123456", Device: "phone", IP: "192.0.2.1", Place: "Berlin, DE", At: "2026-11-21 17:21 UTC", Organization: "Example & Sons <b>", Inviter: "bob@example.com", Days: 7}
 	for _, translation := range translations() {
 		for name := range english {
 			w, ok := translation.mails[name]

@@ -96,6 +96,33 @@ func (s *Store) List(ctx context.Context, tenantID, userID string) ([]Factor, er
 	return found, nil
 }
 
+// Holders returns those of some users that have a factor.
+func (s *Store) Holders(ctx context.Context, tenantID string, userIDs []string) (map[string]bool, error) {
+	found := map[string]bool{}
+	var b sqldb.Batch
+	for _, userID := range userIDs {
+		b.Queue(`SELECT COUNT(*) FROM factors WHERE tenant_id = $1 AND user_id = $2`, []any{tenantID, userID}, func(rows *sqldb.Rows) error {
+			for rows.Next() {
+				var n int
+				if err := rows.Scan(&n); err != nil {
+					return err
+				}
+				if n > 0 {
+					found[userID] = true
+				}
+			}
+			return nil
+		})
+	}
+	if b.Len() == 0 {
+		return found, nil
+	}
+	if err := s.db.Send(ctx, &b); err != nil {
+		return nil, fmt.Errorf("read factors: %w", err)
+	}
+	return found, nil
+}
+
 // Find returns a factor of a user. It fails with [ErrNotFound].
 func (s *Store) Find(ctx context.Context, tenantID, userID, factorID string) (Factor, error) {
 	return selectFactor(ctx, s.db, tenantID, userID, factorID)

@@ -21,6 +21,8 @@ import (
 // The kinds of thing that have ids.
 const (
 	Organization = "org"
+	Member       = "mem" // of an organisation
+	Invitation   = "inv"
 	Tenant       = "tnt"
 	User         = "usr"
 	Group        = "grp"

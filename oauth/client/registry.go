@@ -103,7 +103,8 @@ func prepare(ctx context.Context, q storage.Querier, tenantID string, a Applicat
 	if reflect.DeepEqual(a.Options, Options{}) {
 		a.Options = a.Type.DefaultOptions()
 	}
-	a.ID, a.TenantID, a.ClientID, a.State = id.New(id.Application), tenantID, id.New(id.Client), Enabled
+	a.ID, a.ClientID = cmp.Or(a.ID, id.New(id.Application)), cmp.Or(a.ClientID, id.New(id.Client))
+	a.TenantID, a.State = tenantID, Enabled
 	a.CreatedAt = now.UTC().Truncate(time.Microsecond)
 	a.UpdatedAt = a.CreatedAt
 	if a.HasSecret() {

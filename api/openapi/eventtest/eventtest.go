@@ -54,7 +54,7 @@ var catalogue = sync.OnceValue(func() *schemas {
 // bodies has the schemas of the document.
 var bodies = sync.OnceValue(func() *schemas {
 	s := newSchemas()
-	text, err := openapi.JSON()
+	text, err := openapi.DataPlane.JSON()
 	if err != nil {
 		panic(err)
 	}
