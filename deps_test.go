@@ -26,10 +26,11 @@ const order = `
 	internal/tracing < internal/outbound, internal/sqldb;
 	internal/id, internal/seal, internal/sqldb < internal/jobs;
 	internal/sqldb < internal/groupcommit, internal/rotation;
+	internal/seal, internal/sqldb < internal/tenantkeys;
 	internal/groupcommit, internal/jobs < internal/eventlog, internal/idempotency, internal/notify, internal/ratelimit;
 	internal/document, internal/eventlog, internal/rotation < internal/samlkeys;
 	internal/document, internal/fair, internal/geo, internal/jwks, internal/lease, internal/outbound, internal/text,
-	internal/idempotency, internal/notify, internal/ratelimit, internal/samlkeys < internal;
+	internal/idempotency, internal/notify, internal/ratelimit, internal/samlkeys, internal/tenantkeys < internal;
 
 	# Revisioned tuples know no schema, and the schema knows no tuples:
 	# the two meet in the engine, which knows no store.
@@ -75,6 +76,8 @@ const order = `
 	webhooks/subscription < webhooks/delivery;
 	webhooks/delivery < webhooks;
 	engine < controlplane;
+	# A tenant moves with the rows of all modules, two of which have to refresh theirs.
+	controlplane, oauth/revocation, tuplestore/sqlstore < controlplane/transfer;
 	controlplane < controlplane/management;
 
 	# What modules keep of a tenant's settings is one document to the tenant.
@@ -101,7 +104,7 @@ const order = `
 	# Commands only. Benchmarks load the product and are not part of it.
 	engine, tuplestore/memstore < cmd/stonetown/internal/importer;
 	identity, oauth/client < cmd/stonetown/internal/client;
-	server, webhooks/signature, cmd/stonetown/internal/importer, cmd/stonetown/internal/client < cmd/stonetown;
+	server, controlplane/transfer, webhooks/signature, cmd/stonetown/internal/importer, cmd/stonetown/internal/client < cmd/stonetown;
 	server < bench;
 	bench < cmd/stonetown-bench;
 `

@@ -16,6 +16,7 @@ const (
 	TenantResumedEvent        eventlog.Type = "tenant.resumed"
 	TenantDecommissionedEvent eventlog.Type = "tenant.decommissioned"
 	TenantPurgedEvent         eventlog.Type = "tenant.purged"
+	TenantImportedEvent       eventlog.Type = "tenant.imported"
 )
 
 // TenantDocument is the public representation of a [Tenant].

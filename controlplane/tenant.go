@@ -121,22 +121,10 @@ func (d *Directory) CreateTenant(ctx context.Context, tx *sqldb.Tx, n NewTenant)
 	if t.Environment == "" {
 		t.Environment = Production
 	}
-	switch t.Environment {
-	case Production, Staging, Development:
-	default:
-		return Tenant{}, fmt.Errorf("create tenant %q: %w", n.Slug, ErrEnvironmentInvalid)
+	host, err := t.validate()
+	if err == nil {
+		err = advance(ctx, tx)
 	}
-	if !validSlug(n.Slug) || slices.Contains(reservedSlugs, n.Slug) {
-		return Tenant{}, fmt.Errorf("create tenant %q: %w", n.Slug, ErrSlugInvalid)
-	}
-	if !validName(n.Name) {
-		return Tenant{}, fmt.Errorf("create tenant %q: %w", n.Slug, ErrNameInvalid)
-	}
-	host, err := hostOf(n.BaseURL)
-	if err != nil {
-		return Tenant{}, fmt.Errorf("create tenant %q: %w", n.Slug, err)
-	}
-	err = advance(ctx, tx)
 	if err == nil {
 		err = insertTenant(ctx, tx, t, host)
 	}
@@ -150,6 +138,22 @@ func (d *Directory) CreateTenant(ctx context.Context, tx *sqldb.Tx, n NewTenant)
 	}
 	d.lease.End()
 	return t, nil
+}
+
+// validate returns the host of a tenant whose slug, name, environment and base URL are valid.
+func (t Tenant) validate() (host string, err error) {
+	switch t.Environment {
+	case Production, Staging, Development:
+	default:
+		return "", ErrEnvironmentInvalid
+	}
+	if !validSlug(t.Slug) || slices.Contains(reservedSlugs, t.Slug) {
+		return "", ErrSlugInvalid
+	}
+	if !validName(t.Name) {
+		return "", ErrNameInvalid
+	}
+	return hostOf(t.BaseURL)
 }
 
 // MoveTenant changes a tenant's base URL. Tokens with the old issuer become invalid, so it is

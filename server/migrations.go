@@ -18,6 +18,7 @@ import (
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/samlkeys"
 	"stonetown/internal/sqldb"
+	"stonetown/internal/tenantkeys"
 	"stonetown/oauth"
 	"stonetown/tuplestore/sqlstore"
 	"stonetown/webhooks"
@@ -44,6 +45,7 @@ func migrations() []sqldb.Migrations {
 		jobs.Migrations(),
 		ratelimit.Migrations(),
 		samlkeys.Migrations(),
+		tenantkeys.Migrations(),
 		webhooks.Migrations(),
 	}
 }

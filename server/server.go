@@ -47,6 +47,7 @@ import (
 	"stonetown/internal/samlkeys"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
+	"stonetown/internal/tenantkeys"
 	"stonetown/internal/tracing"
 	"stonetown/oauth"
 	"stonetown/oauth/protocol"
@@ -154,6 +155,7 @@ type Server struct {
 	// API is the configuration of [Server.Handler].
 	API api.Config
 
+	keys  *tenantkeys.Store
 	store *sqlstore.Store
 	loops []func(context.Context)
 }
@@ -203,6 +205,10 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 
 // compose makes the services, each after those that it needs.
 func (s *Server) compose(c Config) (err error) {
+	if s.keys, err = tenantkeys.New(c.MasterKey, c.Database); err != nil {
+		return err
+	}
+	sealer := c.MasterKey.WithImported(s.keys)
 	if s.store, err = sqlstore.New(sqlstore.Config{DB: s.DB, Retention: c.HistoryRetention, Logger: c.Logger}); err != nil {
 		return err
 	}
@@ -212,7 +218,7 @@ func (s *Server) compose(c Config) (err error) {
 	if s.Organizations, err = controlplane.New(controlplane.Config{DB: s.DB, ControlURL: c.ControlURL, Clock: c.Clock, Logger: c.Logger}); err != nil {
 		return err
 	}
-	if s.Jobs, err = jobs.New(jobs.Config{DB: s.DB, Seal: c.MasterKey, Clock: c.Clock, Logger: c.Logger, Tracer: c.Tracer}); err != nil {
+	if s.Jobs, err = jobs.New(jobs.Config{DB: s.DB, Seal: sealer, Clock: c.Clock, Logger: c.Logger, Tracer: c.Tracer}); err != nil {
 		return err
 	}
 	events, err := eventlog.Open(eventlog.Config{DB: s.DB, Retention: c.AuditRetention, Logger: c.Logger})
@@ -224,14 +230,14 @@ func (s *Server) compose(c Config) (err error) {
 		return err
 	}
 	keys, err := idempotency.New(idempotency.Config{
-		DB: s.DB, Seal: c.MasterKey, Clock: c.Clock, Logger: c.Logger,
+		DB: s.DB, Seal: sealer, Clock: c.Clock, Logger: c.Logger,
 		Lease: c.RequestTimeout + storeTime, // no request holds its key for longer
 	})
 	if err != nil {
 		return err
 	}
 
-	samlKeys := samlkeys.NewStore(samlkeys.Config{DB: s.DB, Seal: c.MasterKey, Clock: c.Clock, Logger: c.Logger})
+	samlKeys := samlkeys.NewStore(samlkeys.Config{DB: s.DB, Seal: sealer, Clock: c.Clock, Logger: c.Logger})
 
 	rights := authority.New(s.Engine, scope.Administrative)
 	scopes := scope.NewRegistry(s.DB, s.Engine)
@@ -243,7 +249,7 @@ func (s *Server) compose(c Config) (err error) {
 		return err
 	}
 	s.Authn, err = authn.New(authn.Config{
-		DB: s.DB, Seal: c.MasterKey, Users: s.Users, Jobs: s.Jobs, Mail: c.Mail, Texts: c.Texts, Tenants: tenants{s.Organizations},
+		DB: s.DB, Seal: sealer, Users: s.Users, Jobs: s.Jobs, Mail: c.Mail, Texts: c.Texts, Tenants: tenants{s.Organizations},
 		GeoIP: c.GeoIP, Limits: limits, Clock: c.Clock, Pace: c.Pace, Logger: c.Logger,
 	})
 	if err != nil {
@@ -258,35 +264,35 @@ func (s *Server) compose(c Config) (err error) {
 		return err
 	}
 	s.Connections = federation.NewRegistry(federation.Config{
-		DB: s.DB, Seal: c.MasterKey, Groups: s.Users, Authority: rights, Scopes: scope.Administrative, Tenants: tenants{s.Organizations}, Jobs: s.Jobs,
+		DB: s.DB, Seal: sealer, Groups: s.Users, Authority: rights, Scopes: scope.Administrative, Tenants: tenants{s.Organizations}, Jobs: s.Jobs,
 		Outbound: c.Outbound, Providers: providers, Clock: c.Clock, Logger: c.Logger,
 	})
 	signIns := signin.New(signin.Config{
-		DB: s.DB, Seal: c.MasterKey, Connections: s.Connections, Accounts: s.Authn, Groups: s.Users, Providers: providers,
+		DB: s.DB, Seal: sealer, Connections: s.Connections, Accounts: s.Authn, Groups: s.Users, Providers: providers,
 		Keys: serviceProviderKeys{samlKeys}, Observe: measured.signIn, Clock: c.Clock, Logger: c.Logger,
 	})
 	s.Authn.UseConnections(signIns)
 	accounts := &users{Users: s.Users, Sessions: s.Authn}
 	s.OAuth, err = oauth.New(oauth.Config{
-		DB: s.DB, Seal: c.MasterKey, Relations: s.Engine, Authority: rights, Users: accounts,
+		DB: s.DB, Seal: sealer, Relations: s.Engine, Authority: rights, Users: accounts,
 		Jobs: s.Jobs, Tenants: tenants{s.Organizations}.OAuthTenant, Outbound: c.Outbound, Logger: c.Logger,
 	})
 	if err != nil {
 		return err
 	}
 	s.SAML = saml.New(saml.Config{
-		DB: s.DB, Seal: c.MasterKey, Clients: s.OAuth.Clients, Access: s.OAuth.Access, Users: accounts, Keys: samlKeys, NameKey: c.MasterKey.Derive("saml names"), Clock: c.Clock, Logger: c.Logger,
+		DB: s.DB, Seal: sealer, Clients: s.OAuth.Clients, Access: s.OAuth.Access, Users: accounts, Keys: samlKeys, Clock: c.Clock, Logger: c.Logger,
 	})
 	s.Authn.OnSessionEnd(func(ctx context.Context, tx *sqldb.Tx, e session.Ended) error {
 		return s.OAuth.Authorization.SessionEnded(ctx, tx, e.TenantID, e.ID, e.UserID)
 	})
-	importer, err := userimport.New(userimport.Config{DB: s.DB, Seal: c.MasterKey, Users: s.Users, Jobs: s.Jobs, Parse: people.ParseImport, Logger: c.Logger})
+	importer, err := userimport.New(userimport.Config{DB: s.DB, Seal: sealer, Users: s.Users, Jobs: s.Jobs, Parse: people.ParseImport, Logger: c.Logger})
 	if err != nil {
 		return err
 	}
 
 	s.Webhooks, err = webhooks.New(webhooks.Config{
-		DB: s.DB, Seal: c.MasterKey, Log: events, Relations: s.Engine, Tenants: tenants{s.Organizations}, Jobs: s.Jobs,
+		DB: s.DB, Seal: sealer, Log: events, Relations: s.Engine, Tenants: tenants{s.Organizations}, Jobs: s.Jobs,
 		Outbound: c.Outbound, Clock: c.Clock, Logger: c.Logger,
 	})
 	if err != nil {
@@ -375,6 +381,9 @@ func (s *Server) Close() error {
 	var errs []error
 	if s.store != nil {
 		errs = append(errs, s.store.Close())
+	}
+	if s.keys != nil {
+		errs = append(errs, s.keys.Close())
 	}
 	if s.DB != nil {
 		errs = append(errs, s.DB.Close())

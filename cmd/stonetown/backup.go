@@ -27,17 +27,10 @@ without it the secrets in a backup cannot be decrypted.
 PostgreSQL and CockroachDB are backed up with their own tools.`,
 		Example: `  stonetown backup /backups/stonetown-$(date +%F).db`,
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			config, err := resolveConfig(cmd.Flags(), environ)
-			if err != nil {
-				return err
-			}
-			db, err := sqldb.Open(cmd.Context(), sqldb.Config{URL: config.DatabaseURL, MaxConns: 1, ReadOnly: true})
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, db.Close()) }()
-			return db.Backup(cmd.Context(), args[0])
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withReader(cmd, environ, func(ctx context.Context, _ Config, db *sqldb.DB) error {
+				return db.Backup(ctx, args[0])
+			})
 		},
 	}
 	configFlags(cmd.Flags())

@@ -27,7 +27,7 @@ import (
 func tenantsCommand(environ []string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tenants",
-		Short: "List, create, suspend and decommission tenants",
+		Short: "List, create, suspend, decommission and move tenants",
 		Long: `Manages the tenants of a deployment. The commands use the database directly.
 Servers on PostgreSQL may be running, and know of a change when the command ends;
 a server on the embedded database must be stopped before a change.`,
@@ -35,7 +35,8 @@ a server on the embedded database must be stopped before a change.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(tenantsListCommand(environ), tenantsCreateCommand(environ), tenantsSuspendCommand(environ),
-		tenantsResumeCommand(environ), tenantsDecommissionCommand(environ))
+		tenantsResumeCommand(environ), tenantsDecommissionCommand(environ),
+		tenantsExportCommand(environ), tenantsImportCommand(environ))
 	return cmd
 }
 
@@ -53,26 +54,33 @@ func withServer(cmd *cobra.Command, environ []string, run func(context.Context, 
 	return run(cmd.Context(), config, s)
 }
 
+// withReader runs a command on the database, which a server may use.
+func withReader(cmd *cobra.Command, environ []string, run func(context.Context, Config, *sqldb.DB) error) (err error) {
+	config, err := resolveConfig(cmd.Flags(), environ)
+	if err != nil {
+		return err
+	}
+	db, err := sqldb.Open(cmd.Context(), sqldb.Config{URL: config.DatabaseURL, MaxConns: 1, ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return run(cmd.Context(), config, db)
+}
+
 func tenantsListCommand(environ []string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the tenants, by slug",
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			config, err := resolveConfig(cmd.Flags(), environ)
-			if err != nil {
-				return err
-			}
-			db, err := sqldb.Open(cmd.Context(), sqldb.Config{URL: config.DatabaseURL, MaxConns: 1, ReadOnly: true})
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, db.Close()) }()
-			directory, err := controlplane.New(controlplane.Config{DB: db})
-			if err != nil {
-				return err
-			}
-			return listTenants(cmd.Context(), directory, cmd.OutOrStdout())
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withReader(cmd, environ, func(ctx context.Context, _ Config, db *sqldb.DB) error {
+				directory, err := controlplane.New(controlplane.Config{DB: db})
+				if err != nil {
+					return err
+				}
+				return listTenants(ctx, directory, cmd.OutOrStdout())
+			})
 		},
 	}
 	configFlags(cmd.Flags())

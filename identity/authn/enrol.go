@@ -245,7 +245,9 @@ func (s *Service) NewBackupCodes(ctx context.Context, tenantID, userID string) (
 	}
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		var b sqldb.Batch
-		codes = s.factors.NewBackupCodes(&b, tenantID, userID)
+		if codes, err = s.factors.NewBackupCodes(&b, tenantID, userID); err != nil {
+			return err
+		}
 		eventlog.Append(&b, tenantID, backupCodesRegenerated(ctx, u))
 		return tx.Send(ctx, &b)
 	})

@@ -20,8 +20,12 @@ const (
 	crockford = "0123456789abcdefghjkmnpqrstvwxyz"
 )
 
-// NewBackupCodes replaces the backup codes of a user.
-func (s *Store) NewBackupCodes(b *sqldb.Batch, tenantID, userID string) []string {
+// NewBackupCodes queues that the backup codes of a user are replaced, and returns the new ones.
+func (s *Store) NewBackupCodes(b *sqldb.Batch, tenantID, userID string) ([]string, error) {
+	pepper, err := s.pepper(tenantID)
+	if err != nil {
+		return nil, err
+	}
 	b.Queue(`DELETE FROM backup_codes WHERE tenant_id = $1 AND user_id = $2`, []any{tenantID, userID}, nil)
 	codes := make([]string, BackupCodes)
 	for i := range codes {
@@ -31,10 +35,10 @@ func (s *Store) NewBackupCodes(b *sqldb.Batch, tenantID, userID string) []string
 			random[n] = crockford[random[n]&31]
 		}
 		code := string(random)
-		b.Queue(`INSERT INTO backup_codes (tenant_id, user_id, hash) VALUES ($1, $2, $3)`, []any{tenantID, userID, s.codeHash(tenantID, userID, code)}, nil)
+		b.Queue(`INSERT INTO backup_codes (tenant_id, user_id, hash) VALUES ($1, $2, $3)`, []any{tenantID, userID, codeHash(pepper, tenantID, userID, code)}, nil)
 		codes[i] = code[:codeLen/2] + "-" + code[codeLen/2:]
 	}
-	return codes
+	return codes, nil
 }
 
 // BackupCodesLeft returns the number of unused codes of a user.
@@ -50,8 +54,12 @@ func (s *Store) BackupCodesLeft(ctx context.Context, tenantID, userID string) (n
 // UseBackupCode accepts a code once, without regard to case and grouping. It fails with
 // [ErrWrong].
 func (s *Store) UseBackupCode(ctx context.Context, tx *sqldb.Tx, tenantID, userID, code string) error {
+	pepper, err := s.pepper(tenantID)
+	if err != nil {
+		return err
+	}
 	n, err := tx.Exec(ctx, `DELETE FROM backup_codes WHERE tenant_id = $1 AND user_id = $2 AND hash = $3`,
-		tenantID, userID, s.codeHash(tenantID, userID, code))
+		tenantID, userID, codeHash(pepper, tenantID, userID, code))
 	if err == nil && n == 0 {
 		err = ErrWrong
 	}
@@ -61,8 +69,13 @@ func (s *Store) UseBackupCode(ctx context.Context, tx *sqldb.Tx, tenantID, userI
 // normalize removes grouping and replaces letters by the digits that look like them.
 var normalize = strings.NewReplacer("-", "", " ", "", "o", "0", "i", "1", "l", "1")
 
+// pepper returns the key of the hashes of a tenant's codes.
+func (s *Store) pepper(tenantID string) ([]byte, error) {
+	return s.seal.DeriveFor(tenantID, "backup codes")
+}
+
 // codeHash returns the stored hash of a code. It is keyed, because the 50 bits of a code could be
 // found from an unkeyed hash.
-func (s *Store) codeHash(tenantID, userID, code string) string {
-	return base64.RawURLEncoding.EncodeToString(keyed(s.pepper, tenantID, userID, normalize.Replace(strings.ToLower(code))))
+func codeHash(pepper []byte, tenantID, userID, code string) string {
+	return base64.RawURLEncoding.EncodeToString(keyed(pepper, tenantID, userID, normalize.Replace(strings.ToLower(code))))
 }

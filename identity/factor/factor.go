@@ -75,16 +75,14 @@ type Factor struct {
 
 // Store stores factors. It is safe for concurrent use.
 type Store struct {
-	db     *sqldb.DB
-	seal   *seal.Key
-	pepper []byte // of backup codes
-	handle []byte // of WebAuthn user handles
-	clock  func() time.Time
+	db    *sqldb.DB
+	seal  *seal.Key
+	clock func() time.Time
 }
 
 // NewStore returns a store in db. Its tables are [Migrations].
 func NewStore(db *sqldb.DB, key *seal.Key, clock func() time.Time) *Store {
-	return &Store{db, key, key.Derive("backup codes"), key.Derive("webauthn user handles"), clock}
+	return &Store{db, key, clock}
 }
 
 func (s *Store) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }

@@ -125,8 +125,9 @@ func TestBackupCodes(t *testing.T) {
 	renew := func(userID string) (codes []string) {
 		f.must(f.tx(func(tx *sqldb.Tx) error {
 			var b sqldb.Batch
-			codes = f.NewBackupCodes(&b, tenant, userID)
-			return tx.Send(t.Context(), &b)
+			var err error
+			codes, err = f.NewBackupCodes(&b, tenant, userID)
+			return errors.Join(err, tx.Send(t.Context(), &b))
 		}))
 		return codes
 	}
@@ -175,8 +176,8 @@ func TestFactors(t *testing.T) {
 	f.must(f.tx(func(tx *sqldb.Tx) error {
 		var b sqldb.Batch
 		f.Used(&b, second)
-		f.NewBackupCodes(&b, tenant, ann)
-		return tx.Send(t.Context(), &b)
+		_, err := f.NewBackupCodes(&b, tenant, ann)
+		return errors.Join(err, tx.Send(t.Context(), &b))
 	}))
 	if found, err := f.Find(t.Context(), tenant, ann, second.ID); err != nil || !found.LastUsedAt.Equal(f.at) {
 		t.Errorf("%+v, %v", found, err)

@@ -69,12 +69,18 @@ func (h holder) WebAuthnName() string                       { return h.Name }
 func (h holder) WebAuthnDisplayName() string                { return h.DisplayName }
 func (h holder) WebAuthnCredentials() []webauthn.Credential { return h.credentials }
 
-// handleOf returns the user handle of a user: 32 bytes without personal data (WebAuthn L3
-// §14.6.1).
-func (s *Store) handleOf(tenantID, userID string) []byte { return keyed(s.handle, tenantID, userID) }
+// handleKey returns the key of the user handles of a tenant: 32 bytes for each user, without
+// personal data (WebAuthn L3 §14.6.1).
+func (s *Store) handleKey(tenantID string) ([]byte, error) {
+	return s.seal.DeriveFor(tenantID, "webauthn user handles")
+}
 
 func (s *Store) holder(p Person, factors []Factor) (holder, error) {
-	h := holder{Person: p, handle: s.handleOf(p.TenantID, p.UserID)}
+	key, err := s.handleKey(p.TenantID)
+	if err != nil {
+		return holder{}, err
+	}
+	h := holder{Person: p, handle: keyed(key, p.TenantID, p.UserID)}
 	for _, f := range factors {
 		if f.Kind != WebAuthn {
 			continue
@@ -137,7 +143,11 @@ func (s *Store) AddCredential(ctx context.Context, tx *sqldb.Tx, rp Party, p Per
 	if err != nil {
 		return Factor{}, wrong(err)
 	}
-	made, err := w.CreateCredential(holder{Person: p, handle: s.handleOf(p.TenantID, p.UserID)}, c, parsed)
+	h, err := s.holder(p, nil)
+	if err != nil {
+		return Factor{}, err
+	}
+	made, err := w.CreateCredential(h, c, parsed)
 	if err != nil {
 		return Factor{}, wrong(err)
 	}
@@ -211,11 +221,15 @@ func (s *Store) BeginDecoy(rp Party, tenantID, account string) (options protocol
 	if err != nil {
 		return options, nil, err
 	}
-	made := keyed(s.handle, tenantID, "decoy credential: "+account)
-	id := append(made, keyed(s.handle, tenantID, "decoy credential, continued: "+account)...)
-	drawn := keyed(s.handle, tenantID, "decoy authenticator: "+account)
+	key, err := s.handleKey(tenantID)
+	if err != nil {
+		return options, nil, err
+	}
+	made := keyed(key, tenantID, "decoy credential: "+account)
+	id := append(made, keyed(key, tenantID, "decoy credential, continued: "+account)...)
+	drawn := keyed(key, tenantID, "decoy authenticator: "+account)
 	like := shapes[int(drawn[0])%len(shapes)]
-	h := holder{handle: s.handleOf(tenantID, "decoy: "+account), credentials: []webauthn.Credential{{ID: id[:like.idLen], Transport: like.transports}}}
+	h := holder{handle: keyed(key, tenantID, "decoy: "+account), credentials: []webauthn.Credential{{ID: id[:like.idLen], Transport: like.transports}}}
 	assertion, c, err := w.BeginLogin(h, webauthn.WithUserVerification(protocol.VerificationRequired))
 	if err != nil {
 		return options, nil, fmt.Errorf("begin assertion: %w", err)

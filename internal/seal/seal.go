@@ -4,14 +4,19 @@
 //
 // A [Key] is the deployment's one master key, 32 random bytes in a file that is
 // kept apart from the database, so that neither a copy of the database nor of
-// the file is enough. Sealing is AES-256-GCM with a random nonce. The tenant
-// and the id of the row that holds the ciphertext are authenticated with it: a
+// the file is enough. Every tenant has a key of its own, which is derived from it
+// ([TenantKey]). Sealing is AES-256-GCM under the key of the tenant, with a random
+// nonce. The id of the row that holds the ciphertext is authenticated with it: a
 // sealed value that is moved to another row or another tenant does not open.
 //
 //	sealed = version (1) | key id (4) | nonce (12) | ciphertext | tag (16)
 //
-// The key id is derived from the key. It distinguishes a value that was sealed under another
-// key, which is a mistake of the operator, from one that is damaged or was moved.
+// The key id is derived from the master key. It distinguishes a value that was sealed under
+// another key, which is a mistake of the operator, from one that is damaged or was moved.
+//
+// A tenant that came from another deployment brings the key that it had there. Its old values
+// carry the key id of that deployment, and open with that key ([ImportedKeys]); new ones are sealed
+// under the key of this deployment, as those of any tenant.
 //
 // Random 96-bit nonces are safe for 2^32 values under one key (NIST SP 800-38D
 // §8.3), far beyond the few a tenant has.
@@ -19,12 +24,12 @@ package seal
 
 import (
 	"bytes"
-	"crypto/aes"
-	"crypto/cipher"
 	"crypto/hkdf"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 // KeySize is the size of a master key in bytes.
@@ -40,43 +45,39 @@ var (
 	ErrCorrupt = errors.New("seal: sealed value is damaged or belongs to another row")
 )
 
-const (
-	version   = 1
-	keyIDSize = 4
-	headSize  = 1 + keyIDSize
-)
-
 // Key is a master key. It is safe for concurrent use.
 type Key struct {
-	raw  []byte
-	aead cipher.AEAD
-	head [headSize]byte // version and key id, in front of every sealed value
+	raw      []byte
+	id       KeyID
+	tenants  *lru.Cache[string, *TenantKey]
+	imported ImportedKeys
 }
+
+// cachedTenants bounds the keys of tenants in memory, of about 1 kB each.
+const cachedTenants = 4096
 
 // NewKey makes a key of KeySize random bytes.
 func NewKey(raw []byte) (*Key, error) {
 	if len(raw) != KeySize {
 		return nil, fmt.Errorf("seal: master key has %d bytes, want %d", len(raw), KeySize)
 	}
-	block, err := aes.NewCipher(raw)
+	tenants, err := lru.New[string, *TenantKey](cachedTenants)
 	if err != nil {
 		return nil, fmt.Errorf("seal: %w", err)
 	}
-	aead, err := cipher.NewGCMWithRandomNonce(block)
-	if err != nil {
-		return nil, fmt.Errorf("seal: %w", err)
-	}
-	k := &Key{aead: aead, raw: bytes.Clone(raw)}
-	k.head[0] = version
-	copy(k.head[1:], k.Derive("key id"))
+	k := &Key{raw: bytes.Clone(raw), tenants: tenants, imported: none{}}
+	copy(k.id[:], k.Derive("key id"))
 	return k, nil
 }
 
-// Derive returns KeySize bytes for one purpose other than sealing, always the
-// same ones (HKDF-Expand, RFC 5869 §2.3). Nothing can be learned from them about
-// the master key or what it derives for another purpose.
-func (k *Key) Derive(purpose string) []byte {
-	derived, err := hkdf.Expand(sha256.New, k.raw, "stonetown "+purpose, KeySize)
+// Derive returns KeySize bytes for one purpose of the deployment other than sealing, always the
+// same ones. For those of a tenant there is [Key.DeriveFor].
+func (k *Key) Derive(purpose string) []byte { return derive(k.raw, purpose) }
+
+// derive returns KeySize bytes, of which nothing can be learned about the key or what it derives
+// for another purpose (HKDF-Expand, RFC 5869 §2.3).
+func derive(key []byte, purpose string) []byte {
+	derived, err := hkdf.Expand(sha256.New, key, "stonetown "+purpose, KeySize)
 	if err != nil {
 		panic(err) // only of a length beyond what SHA-256 can expand to
 	}
@@ -85,25 +86,30 @@ func (k *Key) Derive(purpose string) []byte {
 
 // Seal encrypts plaintext for the row id of a tenant.
 func (k *Key) Seal(tenant, id string, plaintext []byte) []byte {
-	sealed := make([]byte, headSize, headSize+len(plaintext)+k.aead.Overhead())
-	copy(sealed, k.head[:])
-	return k.aead.Seal(sealed, nil, plaintext, associated(tenant, id))
+	return k.Tenant(tenant).seal(id, plaintext)
 }
 
-// Open decrypts what Seal returned for the same tenant and id. It fails with
-// [ErrWrongKey] or [ErrCorrupt].
+// Open decrypts what Seal returned for the same tenant and id, in this deployment or in one from
+// which the tenant came. It fails with [ErrWrongKey] or [ErrCorrupt], or if the keys of the tenant
+// cannot be read.
 func (k *Key) Open(tenant, id string, sealed []byte) ([]byte, error) {
-	if len(sealed) < headSize+k.aead.Overhead() || sealed[0] != version {
+	of, ok := keyID(sealed)
+	if !ok {
 		return nil, ErrCorrupt
 	}
-	if !bytes.Equal(sealed[:headSize], k.head[:]) {
-		return nil, ErrWrongKey
+	if of == k.id {
+		return k.Tenant(tenant).open(id, sealed)
 	}
-	plaintext, err := k.aead.Open(nil, nil, sealed[headSize:], associated(tenant, id))
+	keys, err := k.imported.Keys(tenant)
 	if err != nil {
-		return nil, ErrCorrupt
+		return nil, fmt.Errorf("seal: keys of an imported tenant: %w", err)
 	}
-	return plaintext, nil
+	for _, key := range keys {
+		if key.id == of {
+			return key.open(id, sealed)
+		}
+	}
+	return nil, ErrWrongKey
 }
 
 // String keeps the key out of logs and error messages.
@@ -111,6 +117,3 @@ func (k *Key) String() string { return "seal.Key(redacted)" }
 
 // GoString does the same for %#v.
 func (k *Key) GoString() string { return k.String() }
-
-// associated is unambiguous because a tenant id never holds a vertical bar.
-func associated(tenant, id string) []byte { return []byte(tenant + "|" + id) }

@@ -75,6 +75,83 @@ func TestDerive(t *testing.T) {
 	}
 }
 
+// moved are the keys of one tenant.
+type moved struct {
+	tenant string
+	keys   []*TenantKey
+	err    error
+}
+
+func (m moved) Keys(tenant string) ([]*TenantKey, error) {
+	if m.err != nil || tenant != m.tenant {
+		return nil, m.err
+	}
+	return m.keys, nil
+}
+
+// A tenant that has moved twice keeps what was sealed and derived for it, and other tenants get
+// nothing of it.
+func TestImportedKeys(t *testing.T) {
+	first, second, third := testKey(t, 1), testKey(t, 2), testKey(t, 3)
+	inFirst := first.Seal("tnt_a", "row", []byte("first"))
+	inSecond := second.Seal("tnt_a", "row", []byte("second"))
+	var keys []*TenantKey
+	for _, from := range []*Key{first, second} {
+		own := from.Tenant("tnt_a")
+		key, err := NewTenantKey(own.ID(), own.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, key)
+	}
+	here := third.WithImported(moved{tenant: "tnt_a", keys: keys})
+	for want, sealed := range map[string][]byte{"first": inFirst, "second": inSecond, "third": here.Seal("tnt_a", "row", []byte("third"))} {
+		if got, err := here.Open("tnt_a", "row", sealed); err != nil || string(got) != want {
+			t.Errorf("Open = %q, %v, want %q", got, err, want)
+		}
+		if _, err := here.Open("tnt_a", "other", sealed); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s, in another row: %v, want ErrCorrupt", want, err)
+		}
+	}
+	if _, err := here.Open("tnt_b", "row", first.Seal("tnt_b", "row", nil)); !errors.Is(err, ErrWrongKey) {
+		t.Errorf("a tenant that was not imported: %v, want ErrWrongKey", err)
+	}
+	if _, err := third.Open("tnt_a", "row", inFirst); !errors.Is(err, ErrWrongKey) {
+		t.Errorf("without the keys: %v, want ErrWrongKey", err)
+	}
+	for tenant, want := range map[string]*Key{"tnt_a": first, "tnt_b": third} {
+		expected, err := want.DeriveFor(tenant, "names")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := here.DeriveFor(tenant, "names"); err != nil || !bytes.Equal(got, expected) {
+			t.Errorf("%s: derived %x, %v, want %x", tenant, got, err, expected)
+		}
+	}
+	unreadable := third.WithImported(moved{err: os.ErrDeadlineExceeded})
+	if _, err := unreadable.Open("tnt_a", "row", inFirst); !errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, ErrWrongKey) {
+		t.Errorf("keys that cannot be read: %v", err)
+	}
+	if _, err := unreadable.DeriveFor("tnt_a", "names"); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("keys that cannot be read: %v", err)
+	}
+}
+
+func TestKeyID(t *testing.T) {
+	id := testKey(t, 1).Tenant("tnt_a").ID()
+	if got, err := ParseKeyID(id.String()); err != nil || got != id {
+		t.Errorf("%v, %v, want %v", got, err, id)
+	}
+	for _, text := range []string{"", "00", "0011223344", "zz112233"} {
+		if _, err := ParseKeyID(text); err == nil {
+			t.Errorf("%q is accepted", text)
+		}
+	}
+	if _, err := NewTenantKey(id, make([]byte, 16)); err == nil {
+		t.Error("a short key is accepted")
+	}
+}
+
 func TestKeyFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "master.key")
 	if _, err := ReadKeyFile(path); !errors.Is(err, os.ErrNotExist) {
@@ -122,6 +199,22 @@ func TestKeyPrintsNothing(t *testing.T) {
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
 		if got := fmt.Sprintf(verb, key); got != "seal.Key(redacted)" {
 			t.Errorf("%s prints %q", verb, got)
+		}
+		if got := fmt.Sprintf(verb, key.Tenant("tnt_a")); got != "seal.TenantKey(redacted)" {
+			t.Errorf("%s prints %q", verb, got)
+		}
+	}
+}
+
+func BenchmarkSealOpen(b *testing.B) {
+	key, err := NewKey(make([]byte, KeySize))
+	if err != nil {
+		b.Fatal(err)
+	}
+	secret := make([]byte, 100)
+	for b.Loop() {
+		if _, err := key.Open("tnt_a", "row", key.Seal("tnt_a", "row", secret)); err != nil {
+			b.Fatal(err)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package sqldb
 import (
 	"context"
 	"fmt"
+	"strings"
 )
 
 // Table is a table of the database.
@@ -33,21 +34,79 @@ func (db *DB) TablesWith(ctx context.Context, column string) (list []Table, err 
 	if db.Dialect() == SQLite {
 		query = catalogSQLite
 	}
-	rows, err := db.Query(ctx, query, column)
-	if err != nil {
-		return nil, fmt.Errorf("read catalog: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var table, key string
-		if err := rows.Scan(&table, &key); err != nil {
-			return nil, fmt.Errorf("read catalog: %w", err)
-		}
+	err = db.catalog(ctx, func(table, key string) error {
 		if n := len(list); n == 0 || list[n-1].Name != table {
 			list = append(list, Table{Name: table})
 		}
 		t := &list[len(list)-1]
 		t.Key = append(t.Key, key)
+		return nil
+	}, query, column)
+	return list, err
+}
+
+// Type is the type of a column.
+type Type string
+
+// The types of columns that the product uses.
+const (
+	Text    Type = "text"
+	Integer Type = "integer" // 64 bits
+	Boolean Type = "boolean"
+	Bytes   Type = "bytes"
+)
+
+// types are the names of the types in the catalogs, in lower case.
+var types = map[string]Type{
+	"text":   Text,
+	"bigint": Integer, "integer": Integer, "smallint": Integer,
+	"boolean": Boolean,
+	"bytea":   Bytes, "blob": Bytes,
+}
+
+// Column is a column of a table.
+type Column struct {
+	Name     string
+	Type     Type
+	Nullable bool
+}
+
+// Columns lists the columns of a table, by name. It fails if one has a type that is not among the
+// constants.
+func (db *DB) Columns(ctx context.Context, table string) (list []Column, err error) {
+	query := `
+		SELECT column_name, data_type || CASE is_nullable WHEN 'YES' THEN '?' ELSE '' END FROM information_schema.columns
+		WHERE table_schema = current_schema() AND table_name = $1 ORDER BY column_name`
+	if db.Dialect() == SQLite {
+		query = `SELECT name, type || CASE "notnull" WHEN 0 THEN '?' ELSE '' END FROM pragma_table_info($1) ORDER BY name`
 	}
-	return list, rows.Err()
+	err = db.catalog(ctx, func(column, declared string) error {
+		declared, nullable := strings.CutSuffix(declared, "?")
+		of, ok := types[strings.ToLower(declared)]
+		if !ok {
+			return fmt.Errorf("column %s.%s has the type %s", table, column, declared)
+		}
+		list = append(list, Column{column, of, nullable})
+		return nil
+	}, query, table)
+	return list, err
+}
+
+// catalog reads two texts of each row.
+func (db *DB) catalog(ctx context.Context, row func(a, b string) error, query, arg string) error {
+	rows, err := db.Query(ctx, query, arg)
+	if err != nil {
+		return fmt.Errorf("read catalog: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var a, b string
+		if err := rows.Scan(&a, &b); err != nil {
+			return fmt.Errorf("read catalog: %w", err)
+		}
+		if err := row(a, b); err != nil {
+			return fmt.Errorf("read catalog: %w", err)
+		}
+	}
+	return rows.Err()
 }

@@ -91,6 +91,7 @@ type backend interface {
 	reads() querier
 	writes() querier
 	tx(ctx context.Context, fn func(*Tx) error) error
+	snapshot(ctx context.Context, fn func(*Tx) error) error
 	pipeline(ctx context.Context, first *Batch) (pipeline, error)
 	migrate(ctx context.Context, m Migrations) error
 	close() error

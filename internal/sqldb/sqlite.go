@@ -177,7 +177,7 @@ type liteQuerier struct {
 	prepared map[string]*sql.Stmt // by the statement as it was written
 }
 
-// liteHandle is a [*sql.DB] or a [*sql.Conn].
+// liteHandle is a [*sql.DB], a [*sql.Conn] or a [*sql.Tx].
 type liteHandle interface {
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)

@@ -115,6 +115,12 @@ func (r *Feed) Set(b *sqldb.Batch, it Item, expires time.Time) {
 		[]any{it.TenantID, it.Kind, it.ID, r.clock().UnixMicro(), expires.UnixMicro()}, nil)
 }
 
+// Republish queues that every process reads the revocations of a tenant, which is imported in this
+// transaction: processes read only what has changed since they last read.
+func Republish(b *sqldb.Batch, tenantID string, now time.Time) {
+	b.Queue(`UPDATE revocations SET changed_at = $2 WHERE tenant_id = $1`, []any{tenantID, now.UnixMicro()}, nil)
+}
+
 // Settle waits until every process has read the revocations that were committed before.
 func (r *Feed) Settle(ctx context.Context) {
 	r.lease.End()

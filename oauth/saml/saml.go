@@ -74,9 +74,6 @@ type Config struct {
 	Access  *access.Store
 	Users   Users
 	Keys    Keys
-	// NameKey is the secret from which the names of users at service providers are derived: 32
-	// random bytes, the same in all processes and for ever.
-	NameKey []byte
 	Clock   func() time.Time
 	Logger  *slog.Logger // receives the causes of refusals
 }

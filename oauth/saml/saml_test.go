@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"stonetown/internal/samlprotocol"
+	"stonetown/internal/seal"
 	"stonetown/oauth/access"
 	"stonetown/oauth/client"
 	"stonetown/oauth/protocol"
@@ -59,28 +60,40 @@ func TestAttributesNeedTheirScopes(t *testing.T) {
 
 // Names do not lead from one application, tenant or session to another.
 func TestNames(t *testing.T) {
-	s := &Service{Config{NameKey: []byte("12345678901234567890123456789012")}}
+	key, err := seal.NewKey([]byte("12345678901234567890123456789012"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Service{Config{Seal: key}}
+	name := func(tenant protocol.Tenant, app client.Application, user Person, sessionID string) string {
+		t.Helper()
+		name, err := s.nameID(tenant, app, user, sessionID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
 	app := func(id, format string) client.Application {
 		return client.Application{ClientID: id, ServiceProvider: client.ServiceProvider{NameIDFormat: format}}
 	}
 	user := Person{User: access.User{ID: "usr_a", Email: "ann@example.com"}}
 	a, b := protocol.Tenant{ID: "tnt_a"}, protocol.Tenant{ID: "tnt_b"}
-	persistent := s.nameID(a, app("one", "persistent"), user, "ses_1")
-	if persistent != s.nameID(a, app("one", "persistent"), user, "ses_2") {
+	persistent := name(a, app("one", "persistent"), user, "ses_1")
+	if persistent != name(a, app("one", "persistent"), user, "ses_2") {
 		t.Error("a persistent name changes with the session")
 	}
 	names := []string{
-		persistent, s.nameID(a, app("two", "persistent"), user, "ses_1"), s.nameID(b, app("one", "persistent"), user, "ses_1"),
-		s.nameID(a, app("one", "transient"), user, "ses_1"), s.nameID(a, app("one", "transient"), user, "ses_2"), s.nameID(a, app("two", "transient"), user, "ses_1"),
+		persistent, name(a, app("two", "persistent"), user, "ses_1"), name(b, app("one", "persistent"), user, "ses_1"),
+		name(a, app("one", "transient"), user, "ses_1"), name(a, app("one", "transient"), user, "ses_2"), name(a, app("two", "transient"), user, "ses_1"),
 	}
 	if slices.Sort(names); len(slices.Compact(names)) != 6 {
 		t.Error("two names are equal")
 	}
-	if got := s.nameID(a, app("one", "emailAddress"), user, "ses_1"); got != "" {
+	if got := name(a, app("one", "emailAddress"), user, "ses_1"); got != "" {
 		t.Errorf("an address that is not verified is the name %q", got)
 	}
 	user.EmailVerified = true
-	if got := s.nameID(a, app("one", "emailAddress"), user, "ses_1"); got != "ann@example.com" {
+	if got := name(a, app("one", "emailAddress"), user, "ses_1"); got != "ann@example.com" {
 		t.Errorf("the address is %q", got)
 	}
 }

@@ -121,7 +121,10 @@ func (s *Service) Respond(ctx context.Context, tenant protocol.Tenant, r authori
 	if err != nil {
 		return samlprotocol.Message{}, err
 	}
-	name := s.nameID(tenant, app, user, by.SessionID)
+	name, err := s.nameID(tenant, app, user, by.SessionID)
+	if err != nil {
+		return samlprotocol.Message{}, err
+	}
 	switch {
 	case name == "":
 		return samlprotocol.Message{}, &authorization.PageError{Description: "the application requires a verified e-mail address; verify yours and try again"}

@@ -17,3 +17,9 @@ func BeginEpoch(ctx context.Context, db *sqldb.DB) error {
 	}
 	return nil
 }
+
+// BeginTenantEpoch queues that a new epoch begins for one tenant, in the transaction that imports
+// it: the deployment from which it came may have issued further revisions since.
+func BeginTenantEpoch(b *sqldb.Batch, tenantID string) {
+	b.Queue(`UPDATE tenant_heads SET epoch = $2 WHERE tenant_id = $1`, []any{tenantID, rand.Text()}, nil)
+}

@@ -6,7 +6,7 @@ CREATE TABLE IF NOT EXISTS saml_keys (
     key_use        TEXT   NOT NULL, -- service_provider, identity_provider
     id             TEXT   NOT NULL, -- SHA-256 of the certificate, in hexadecimal
     state          TEXT   NOT NULL, -- next, active, retired
-    private_sealed BLOB   NOT NULL, -- PKCS #8 under the master key, for (tenant_id, id)
+    private_sealed BLOB   NOT NULL, -- PKCS #8 sealed, for (tenant_id, id)
     certificate    BLOB   NOT NULL, -- DER
     created_at     BIGINT NOT NULL,
     activated_at   BIGINT NOT NULL,
