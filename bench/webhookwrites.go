@@ -13,7 +13,7 @@ import (
 )
 
 // writeRounds is how often the writes are measured in each way, alternately.
-const writeRounds = 24
+const writeRounds = 48
 
 // writes measures what events, and webhooks without subscriptions, add to the writes of
 // relations. The ways take turns in short rounds, and each round is compared with those beside
@@ -41,7 +41,7 @@ func (w Webhooks) writes(ctx context.Context, db database) (rows []WebhooksRow, 
 	for _, workers := range []int{1, remoteWorkers} {
 		measure := func(write func(context.Context) error) (float64, error) {
 			m := newMeter(Figure{Workers: workers, PerCall: 1}, func(int) func(context.Context) error { return write })
-			err := m.run(ctx, w.Duration/10)
+			err := m.run(ctx, w.Duration/20)
 			return m.result().PerSecond, err
 		}
 		var alone, events, webhooks []float64 // per second, by round

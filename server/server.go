@@ -184,7 +184,12 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 
 // compose makes the services, each after those that it needs.
 func (s *Server) compose(c Config) (err error) {
-	if s.store, err = sqlstore.New(sqlstore.Config{DB: s.DB, Retention: c.HistoryRetention, Logger: c.Logger}); err != nil {
+	events, err := eventlog.Open(eventlog.Config{DB: s.DB, Retention: c.AuditRetention, Logger: c.Logger})
+	if err != nil {
+		return err
+	}
+	s.store, err = sqlstore.New(sqlstore.Config{DB: s.DB, Retention: c.HistoryRetention, EventFloor: events.Floor, Logger: c.Logger})
+	if err != nil {
 		return err
 	}
 	if s.Engine, err = engine.New(engine.Config{Store: s.store, ResidentBytes: c.ResidentBytes, Logger: c.Logger}); err != nil {
@@ -194,10 +199,6 @@ func (s *Server) compose(c Config) (err error) {
 		return err
 	}
 	if s.Jobs, err = jobs.New(jobs.Config{DB: s.DB, Seal: c.MasterKey, Clock: c.Clock, Logger: c.Logger, Tracer: c.Tracer}); err != nil {
-		return err
-	}
-	events, err := eventlog.Open(eventlog.Config{DB: s.DB, Retention: c.AuditRetention, Logger: c.Logger})
-	if err != nil {
 		return err
 	}
 	limits, err := ratelimit.New(ratelimit.Config{DB: s.DB, Limits: c.RateLimits, Logger: c.Logger})

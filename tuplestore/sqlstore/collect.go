@@ -73,8 +73,9 @@ func (s *Store) tenantsAfter(ctx context.Context, after string) ([]string, error
 }
 
 // collect raises the floor first, so that no read uses rows that are being deleted, and
-// then deletes the rows below it. The changelog names these tuples and is deleted last, so
-// it still has those that an unfinished collection left.
+// then deletes the rows below it. The changelog names these tuples, and a commit counts as
+// collected, or is deleted, after them, so an unfinished collection is continued. Commits with
+// an event stay until the event is no longer kept.
 func (s *Store) collect(ctx context.Context, tenant string, before, receipts int64) error {
 	floor, err := s.floorAt(ctx, tenant, before)
 	if err != nil {
@@ -93,29 +94,40 @@ func (s *Store) collect(ctx context.Context, tenant string, before, receipts int
 			break
 		}
 	}
+	events, err := s.EventFloor(ctx, tenant)
+	if err != nil {
+		return err
+	}
+	if err := s.deleteAll(ctx, deleteCommits, tenant, min(events, int64(floor)-1), int64(collectAtOnce)); err != nil {
+		return err
+	}
 	if err := s.deleteAll(ctx, deleteSchemas, tenant, int64(floor), int64(collectAtOnce)); err != nil {
 		return err
 	}
 	return s.deleteAll(ctx, deleteReceipts, tenant, receipts, int64(collectAtOnce))
 }
 
-// collectPage deletes the oldest commits below the floor, and the tuples that
-// they ended. The commit at the floor stays, and with it the newest.
+// collectPage deletes the tuples that the oldest commits below the floor ended, and those of the
+// commits that have no event. The commit at the floor stays, and with it the newest.
 func (s *Store) collectPage(ctx context.Context, tenant string, floor tuplestore.Revision) (last bool, err error) {
 	rows, err := s.DB.Query(ctx, `
-		SELECT rev, changes FROM tenant_commits WHERE tenant_id = $1 AND rev < $2 ORDER BY rev LIMIT $3`,
+		SELECT rev, changes FROM tenant_commits
+		WHERE tenant_id = $1 AND rev > (SELECT collected_rev FROM tenant_heads WHERE tenant_id = $1) AND rev < $2 ORDER BY rev LIMIT $3`,
 		tenant, int64(floor), int64(commitsAtOnce))
 	if err != nil {
 		return false, err
 	}
 	defer rows.Close()
-	var newest int64
+	var oldest, newest int64
 	var tuples []tuplestore.Tuple
 	n := 0
 	for ; rows.Next(); n++ {
 		var text string
 		if err := rows.Scan(&newest, &text); err != nil {
 			return false, err
+		}
+		if n == 0 {
+			oldest = newest
 		}
 		changes, err := decodeChanges(text)
 		if err != nil {
@@ -139,7 +151,10 @@ func (s *Store) collectPage(ctx context.Context, tenant string, floor tuplestore
 			return false, err
 		}
 	}
-	_, err = s.DB.Exec(ctx, `DELETE FROM tenant_commits WHERE tenant_id = $1 AND rev <= $2`, tenant, newest)
+	if _, err := s.DB.Exec(ctx, `DELETE FROM tenant_commits WHERE tenant_id = $1 AND rev >= $2 AND rev <= $3 AND event = ''`, tenant, oldest, newest); err != nil {
+		return false, err
+	}
+	_, err = s.DB.Exec(ctx, `UPDATE tenant_heads SET collected_rev = $2 WHERE tenant_id = $1 AND collected_rev < $2`, tenant, newest)
 	return n < commitsAtOnce, err
 }
 
@@ -181,6 +196,10 @@ const (
 			SELECT rev FROM tenant_schemas
 			WHERE tenant_id = $1 AND rev < (SELECT MAX(rev) FROM tenant_schemas WHERE tenant_id = $1 AND rev <= $2)
 			ORDER BY rev LIMIT $3)`
+
+	deleteCommits = `
+		DELETE FROM tenant_commits WHERE tenant_id = $1 AND rev IN (
+			SELECT rev FROM tenant_commits WHERE tenant_id = $1 AND rev <= $2 ORDER BY rev LIMIT $3)`
 
 	deleteReceipts = `
 		DELETE FROM tenant_receipts WHERE tenant_id = $1 AND commit_id IN (
