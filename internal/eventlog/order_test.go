@@ -356,7 +356,7 @@ func TestOrderDuringRetention(t *testing.T) {
 	})
 }
 
-func TestPlans(t *testing.T) {
+func TestPlansUseIndexes(t *testing.T) {
 	everywhere(t, func(f *fixture) {
 		if f.db.Dialect() == sqldb.SQLite {
 			f.Skip("plans are those of PostgreSQL")
