@@ -290,7 +290,7 @@ func noSecrets(t *testing.T, w *world) {
 	if found := secrets.FindString(w.log.String()); found != "" {
 		t.Errorf("the log has %s", found)
 	}
-	for _, text := range []string{"events, data", "codes, hash", "refresh_tokens, hash", "applications, options", "device_codes, hash", "authorization_requests, id", "authorization_requests, request", "authorization_requests, browser", "sessions, id", "webhook_deliveries, history", "webhook_dead_letters, event", "federation_connections, settings", "organization_invitations, token_hash"} {
+	for _, text := range []string{"events, data", "tenant_commits, event", "codes, hash", "refresh_tokens, hash", "applications, options", "device_codes, hash", "authorization_requests, id", "authorization_requests, request", "authorization_requests, browser", "sessions, id", "webhook_deliveries, history", "webhook_dead_letters, event", "federation_connections, settings", "organization_invitations, token_hash"} {
 		table, column, _ := strings.Cut(text, ", ")
 		rows, err := w.db.Query(t.Context(), `SELECT `+column+` FROM `+table)
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"stonetown/internal/lease"
 	"stonetown/internal/pgtest"
 	"stonetown/internal/sqldb"
+	"stonetown/tuplestore/sqlstore"
 )
 
 // clock is a clock that tests set.
@@ -44,7 +45,7 @@ func openAt(t *testing.T, url string) (*Directory, *sqldb.DB, *clock) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	if err := db.Migrate(t.Context(), Migrations(), eventlog.Migrations()); err != nil {
+	if err := db.Migrate(t.Context(), Migrations(), eventlog.Migrations(), sqlstore.Migrations()); err != nil {
 		t.Fatal(err)
 	}
 	c := &clock{time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)}

@@ -101,6 +101,8 @@ type Origin struct {
 	// [tuplestore.Write.Attach]. The result's statuses begin with those of the
 	// request's own ops.
 	Attach func(r tuplestore.Result, b *sqldb.Batch)
+	// Event returns the text of the event of the change; see [tuplestore.Write.Event].
+	Event func(r tuplestore.Result) string
 	// AttachType is Attach for [Engine.PutType]. Its arguments include the stored
 	// definition and whether it is new.
 	AttachType func(r tuplestore.Result, stored schema.Type, created bool, b *sqldb.Batch)

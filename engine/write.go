@@ -120,7 +120,7 @@ func qualifierOf(c *schema.Compiled, op WriteOp) (tuplestore.Qualifier, error) {
 
 // write begins a write of this origin.
 func (o Origin) write() tuplestore.Write {
-	return tuplestore.Write{Actor: o.Actor, CommitID: o.CommitID, Also: o.Also, Alone: o.Alone, Attach: o.Attach}
+	return tuplestore.Write{Actor: o.Actor, CommitID: o.CommitID, Also: o.Also, Alone: o.Alone, Attach: o.Attach, Event: o.Event}
 }
 
 // opError translates the store's error of an op.

@@ -9,6 +9,7 @@ import (
 	"stonetown/internal/eventlog"
 	"stonetown/internal/pgtest"
 	"stonetown/internal/sqldb"
+	"stonetown/tuplestore/sqlstore"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -28,7 +29,7 @@ func BenchmarkUsers(b *testing.B) {
 				b.Fatal(err)
 			}
 			b.Cleanup(func() { db.Close() })
-			if err := db.Migrate(ctx, Migrations(), eventlog.Migrations()); err != nil {
+			if err := db.Migrate(ctx, Migrations(), eventlog.Migrations(), sqlstore.Migrations()); err != nil {
 				b.Fatal(err)
 			}
 			began := time.Now()

@@ -209,7 +209,12 @@ func (s *Server) compose(c Config) (err error) {
 		return err
 	}
 	sealer := c.MasterKey.WithImported(s.keys)
-	if s.store, err = sqlstore.New(sqlstore.Config{DB: s.DB, Retention: c.HistoryRetention, Logger: c.Logger}); err != nil {
+	events, err := eventlog.Open(eventlog.Config{DB: s.DB, Retention: c.AuditRetention, Logger: c.Logger})
+	if err != nil {
+		return err
+	}
+	s.store, err = sqlstore.New(sqlstore.Config{DB: s.DB, Retention: c.HistoryRetention, EventFloor: events.Floor, EventRetention: events.Retention(), Logger: c.Logger})
+	if err != nil {
 		return err
 	}
 	if s.Engine, err = engine.New(engine.Config{Store: s.store, ResidentBytes: c.ResidentBytes, IdleAfter: c.IdleAfter, Logger: c.Logger}); err != nil {
@@ -219,10 +224,6 @@ func (s *Server) compose(c Config) (err error) {
 		return err
 	}
 	if s.Jobs, err = jobs.New(jobs.Config{DB: s.DB, Seal: sealer, Clock: c.Clock, Logger: c.Logger, Tracer: c.Tracer}); err != nil {
-		return err
-	}
-	events, err := eventlog.Open(eventlog.Config{DB: s.DB, Retention: c.AuditRetention, Logger: c.Logger})
-	if err != nil {
 		return err
 	}
 	limits, err := ratelimit.New(ratelimit.Config{DB: s.DB, Limits: c.RateLimits, Logger: c.Logger})

@@ -52,7 +52,13 @@ Events are kept for audit_retention.`,
 			if e.until, err = instant("until", until); err != nil {
 				return err
 			}
-			db, err := sqldb.Open(cmd.Context(), sqldb.Config{URL: config.DatabaseURL, MaxConns: 1, ReadOnly: true})
+			// Only the process that owns a SQLite database may write. On a server, the events of new
+			// commits get their positions when they are read.
+			_, isSQLite, err := sqldb.SQLitePath(config.DatabaseURL)
+			if err != nil {
+				return err
+			}
+			db, err := sqldb.Open(cmd.Context(), sqldb.Config{URL: config.DatabaseURL, MaxConns: 1, ReadOnly: isSQLite})
 			if err != nil {
 				return err
 			}

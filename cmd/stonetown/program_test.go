@@ -92,21 +92,31 @@ func (s *running) wait() error {
 // catalogued validates the newest events of tenants by the document.
 func (s *running) catalogued() {
 	s.t.Helper()
-	const newest = `SELECT type, data FROM events WHERE tenant_id LIKE 'tnt_%' ORDER BY occurred_at DESC LIMIT 1000`
-	rows, err := s.server.DB.Query(context.Background(), newest)
-	if err != nil {
-		s.t.Error(err)
-		return
-	}
-	for rows.Next() {
-		var name, data string
-		if err := rows.Scan(&name, &data); err != nil {
-			s.t.Fatal(err)
+	for query, read := range map[string]func(row string) (name string, data []byte, err error){
+		`SELECT type || ' ' || data FROM events WHERE tenant_id LIKE 'tnt_%' ORDER BY occurred_at DESC LIMIT 1000`: func(row string) (string, []byte, error) {
+			name, data, _ := strings.Cut(row, " ")
+			return name, []byte(data), nil
+		},
+		`SELECT event FROM tenant_commits WHERE event <> '' ORDER BY committed_at DESC LIMIT 1000`: func(row string) (string, []byte, error) {
+			parts := make([]json.RawMessage, 4)
+			var name string
+			err := json.Unmarshal([]byte(row), &parts)
+			err = errors.Join(err, json.Unmarshal(parts[1], &name))
+			return name, parts[3], err
+		},
+	} {
+		rows, err := sqldb.Texts(s.server.DB.Query(context.Background(), query))
+		if err != nil {
+			s.t.Error(err)
+			return
 		}
-		eventtest.Data(s.t, name, []byte(data))
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-		s.t.Error(err)
+		for _, row := range rows {
+			name, data, err := read(row)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			eventtest.Data(s.t, name, data)
+		}
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"stonetown/tuplestore"
 )
 
-// Engine is an engine whose writes have events. It sets the Attach of their origins.
+// Engine is an engine whose writes have events. It sets Attach and Event of their origins.
 type Engine struct {
 	*engine.Engine
 }
@@ -22,24 +22,28 @@ type Engine struct {
 // WriteRelation writes or deletes one relation, with the event relation.created or
 // relation.deleted if that changes something. It fails as [engine.Engine.Write] does.
 func (e Engine) WriteRelation(ctx context.Context, tenantID string, op engine.WriteOp, origin engine.Origin) (engine.WriteResponse, error) {
-	origin.Attach = func(r tuplestore.Result, b *sqldb.Batch) {
-		switch r.Statuses[0] {
-		case tuplestore.Created:
-			eventlog.AppendAt(b, tenantID, int64(r.Revision), relationCreated(ctx, op))
-		case tuplestore.Updated:
-			eventlog.AppendAt(b, tenantID, int64(r.Revision), relationReplaced(ctx, op))
-		case tuplestore.Deleted:
-			eventlog.AppendAt(b, tenantID, int64(r.Revision), relationDeleted(ctx, op))
-		case tuplestore.Existed:
-		}
+	usual := relationCreated
+	if op.Delete {
+		usual = relationDeleted
 	}
+	text := usual(ctx, op).Text() // here, because other writes wait for a commit
+	record(&origin, tenantID, func(r tuplestore.Result) string {
+		switch r.Statuses[0] {
+		case tuplestore.Created, tuplestore.Deleted:
+			return text
+		case tuplestore.Updated:
+			return relationReplaced(ctx, op).Text()
+		default:
+			return ""
+		}
+	})
 	return e.Engine.Write(ctx, tenantID, engine.WriteRequest{Origin: origin, Ops: []engine.WriteOp{op}})
 }
 
 // Write is [engine.Engine.Write] with the event relation.bulk_applied if it changes
 // something.
 func (e Engine) Write(ctx context.Context, tenantID string, req engine.WriteRequest) (engine.WriteResponse, error) {
-	req.Attach = bulk(ctx, tenantID, req.Ops)
+	record(&req.Origin, tenantID, bulk(ctx, req.Ops))
 	return e.Engine.Write(ctx, tenantID, req)
 }
 
@@ -49,17 +53,33 @@ func (e Engine) DeleteSubjectRelations(ctx context.Context, tenantID string, d e
 	of := d.Origin
 	d.Origin = func(ops []engine.WriteOp) engine.Origin {
 		origin := of(ops)
-		origin.Attach = bulk(ctx, tenantID, ops)
+		record(&origin, tenantID, bulk(ctx, ops))
 		return origin
 	}
 	return e.Engine.DeleteSubjectRelations(ctx, tenantID, d)
 }
 
-// bulk attaches the event of many relations to a write of ops.
-func bulk(ctx context.Context, tenantID string, ops []engine.WriteOp) func(tuplestore.Result, *sqldb.Batch) {
-	return func(r tuplestore.Result, b *sqldb.Batch) {
-		if event, changed := bulkApplied(ctx, ops, r.Statuses); changed {
-			eventlog.AppendAt(b, tenantID, int64(r.Revision), event)
+// bulk returns the event of a write of ops.
+func bulk(ctx context.Context, ops []engine.WriteOp) func(tuplestore.Result) string {
+	return func(r tuplestore.Result) string {
+		event, changed := bulkApplied(ctx, ops, r.Statuses)
+		if !changed {
+			return ""
+		}
+		return event.Text()
+	}
+}
+
+// record stores an event, unless it is empty, in the row of the commit.
+func record(origin *engine.Origin, tenantID string, event func(tuplestore.Result) string) {
+	var text string
+	origin.Event = func(r tuplestore.Result) string {
+		text = event(r)
+		return text
+	}
+	origin.Attach = func(_ tuplestore.Result, b *sqldb.Batch) {
+		if text != "" {
+			eventlog.NotifyCommit(b, tenantID)
 		}
 	}
 }

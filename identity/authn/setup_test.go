@@ -30,6 +30,7 @@ import (
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
+	"stonetown/tuplestore/sqlstore"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -102,7 +103,7 @@ func openAt(t testing.TB, url string, configure ...func(*world)) *world {
 	w.must(err)
 	t.Cleanup(func() { w.db.Close() })
 	w.must(w.db.Migrate(ctx, identity.Migrations(), session.Migrations(), onetime.Migrations(), factor.Migrations(),
-		external.Migrations(), Migrations(), jobs.Migrations(), eventlog.Migrations()))
+		external.Migrations(), Migrations(), jobs.Migrations(), eventlog.Migrations(), sqlstore.Migrations()))
 	key, err := seal.NewKey(bytes.Repeat([]byte{1}, seal.KeySize))
 	w.must(err)
 	queue, err := jobs.New(jobs.Config{DB: w.db, Seal: key, Clock: queueClock})

@@ -36,6 +36,7 @@ import (
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 	"stonetown/internal/sqldb/sqltest"
+	"stonetown/tuplestore/sqlstore"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -70,7 +71,7 @@ func open(t testing.TB, url string, client *outbound.Client) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	if err := db.Migrate(t.Context(), Migrations(), external.Migrations(), eventlog.Migrations(), jobs.Migrations()); err != nil {
+	if err := db.Migrate(t.Context(), Migrations(), external.Migrations(), eventlog.Migrations(), sqlstore.Migrations(), jobs.Migrations()); err != nil {
 		t.Fatal(err)
 	}
 	key, err := seal.NewKey(bytes.Repeat([]byte{1}, seal.KeySize))

@@ -17,10 +17,10 @@ type appendKey struct{ tenantID string }
 // appending collects the events of a batch for the log of a tenant.
 type appending struct {
 	tenantID string
-	events   []Event // with their revision; 0: that of the head
+	events   []Event // with their revision; 0: the newest when they are appended
 }
 
-// add appends events that commit with a revision, 0 if they do not change relations.
+// add appends events that commit with a revision, 0 if there is none.
 func (a *appending) add(revision int64, events []Event) {
 	if n := len(a.events); n > 0 {
 		revision = max(revision, a.events[n-1].Revision) // it never decreases
@@ -32,43 +32,53 @@ func (a *appending) add(revision int64, events []Event) {
 }
 
 // Queue implements [sqldb.Collector]. Events before the first with a revision of its own get that
-// of the head before it advances, so they are appended by themselves. Where the head is ahead of
-// the last event, all get the revision of the head.
+// one, because they commit with it.
 func (a *appending) Queue(d sqldb.Dialect, b *sqldb.Batch) {
-	first := 0
-	for first < len(a.events) && a.events[first].Revision == 0 {
-		first++
+	n := len(a.events)
+	last := a.events[n-1].Revision
+	if last == 0 {
+		queueAdvance(b, a.tenantID, n)
+	} else {
+		b.Queue(advanceTo, []any{a.tenantID, int64(n), last}, nil)
 	}
-	for _, events := range [][]Event{a.events[:first], a.events[first:]} {
-		if len(events) == 0 {
-			continue
+	for i := n - 2; i >= 0; i-- {
+		if a.events[i].Revision == 0 {
+			a.events[i].Revision = a.events[i+1].Revision
 		}
-		b.Queue(advanceHead, []any{a.tenantID, int64(len(events)), events[len(events)-1].Revision}, nil)
-		if d == sqldb.SQLite {
-			a.queueSQLite(b, events)
-		} else {
-			a.queuePostgres(b, events)
-		}
+	}
+	if d == sqldb.SQLite {
+		a.queueSQLite(b)
+	} else {
+		a.queuePostgres(b)
 	}
 }
 
-// insertEvents inserts events before the head.
+// queueAdvance queues the numbers of events: first those of all commits that have none, and then n
+// more.
+func queueAdvance(b *sqldb.Batch, tenantID string, n int) {
+	b.Queue(advanceHead, []any{tenantID, int64(n)}, nil)
+}
+
+// insertEvents inserts events before the head. Each is preceded by the events of the commits up to
+// its revision.
 const insertEvents = `
-	INSERT INTO events (tenant_id, position, id, type, occurred_at, origin, data, revision)
-	SELECT h.tenant_id, h.position - k.back, k.id, k.type, k.occurred_at, k.origin, k.data, CASE WHEN h.revision > $2 THEN h.revision ELSE k.revision END
-	FROM event_heads AS h CROSS JOIN unnest(CAST($3 AS BIGINT[]), CAST($4 AS TEXT[]), CAST($5 AS TEXT[]), CAST($6 AS BIGINT[]), CAST($7 AS TEXT[]), CAST($8 AS TEXT[]), CAST($9 AS BIGINT[]))
+	INSERT INTO events (tenant_id, position, id, type, occurred_at, origin, data, revision, commit_events)
+	SELECT h.tenant_id, h.position - h.commit_events - k.back + COALESCE(c.commit_events, h.commit_events), k.id, k.type, k.occurred_at, k.origin, k.data,
+		CASE WHEN k.revision = 0 THEN h.revision ELSE k.revision END, COALESCE(c.commit_events, h.commit_events)
+	FROM event_heads AS h CROSS JOIN unnest(CAST($2 AS BIGINT[]), CAST($3 AS TEXT[]), CAST($4 AS TEXT[]), CAST($5 AS BIGINT[]), CAST($6 AS TEXT[]), CAST($7 AS TEXT[]), CAST($8 AS BIGINT[]))
 		AS k (back, id, type, occurred_at, origin, data, revision)
+	LEFT JOIN tenant_commits AS c ON c.tenant_id = h.tenant_id AND c.rev = k.revision
 	WHERE h.tenant_id = $1`
 
-func (a *appending) queuePostgres(b *sqldb.Batch, events []Event) {
-	n := len(events)
+func (a *appending) queuePostgres(b *sqldb.Batch) {
+	n := len(a.events)
 	backs, times, revisions := make([]int64, n), make([]int64, n), make([]int64, n)
 	ids, types, origins, data := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
-	for i, e := range events {
+	for i, e := range a.events {
 		backs[i], ids[i], types[i], times[i] = int64(n-1-i), e.ID, string(e.Type), e.At.UnixMicro()
 		origins[i], data[i], revisions[i] = e.Origin.text(), string(e.Data), e.Revision
 	}
-	b.Queue(insertEvents, []any{a.tenantID, events[n-1].Revision, backs, ids, types, times, origins, data, revisions}, nil)
+	b.Queue(insertEvents, []any{a.tenantID, backs, ids, types, times, origins, data, revisions}, nil)
 }
 
 // fewEvents is how many events one statement inserts on SQLite; further ones are inserted one by
@@ -83,18 +93,20 @@ func insertSQLite(n int) string {
 	rows := make([]string, n)
 	for i := range rows {
 		place := func(column int) string { return "$" + strconv.Itoa(2+7*i+column) }
-		rows[i] = fmt.Sprintf(`($1, (SELECT position FROM event_heads WHERE tenant_id = $1) - %s, %s, %s, %s, %s, %s,
-			COALESCE((SELECT revision FROM event_heads WHERE tenant_id = $1 AND revision > $2), %s))`,
-			place(1), place(2), place(3), place(4), place(5), place(6), place(7))
+		rows[i] = fmt.Sprintf(`($1, (SELECT h.position - h.commit_events - %[1]s + COALESCE((SELECT commit_events FROM tenant_commits WHERE tenant_id = $1 AND rev = %[7]s), h.commit_events)
+				FROM event_heads AS h WHERE h.tenant_id = $1), %[2]s, %[3]s, %[4]s, %[5]s, %[6]s,
+			CASE WHEN %[7]s = 0 THEN (SELECT revision FROM event_heads WHERE tenant_id = $1) ELSE %[7]s END,
+			COALESCE((SELECT commit_events FROM tenant_commits WHERE tenant_id = $1 AND rev = %[7]s), (SELECT commit_events FROM event_heads WHERE tenant_id = $1)))`,
+			place(0), place(1), place(2), place(3), place(4), place(5), place(6))
 	}
-	return `INSERT OR ROLLBACK INTO events (tenant_id, position, id, type, occurred_at, origin, data, revision) VALUES ` + strings.Join(rows, ", ")
+	return `INSERT OR ROLLBACK INTO events (tenant_id, position, id, type, occurred_at, origin, data, revision, commit_events) VALUES ` + strings.Join(rows, ", ")
 }
 
-func (a *appending) queueSQLite(b *sqldb.Batch, events []Event) {
-	n := len(events)
+func (a *appending) queueSQLite(b *sqldb.Batch) {
+	n := len(a.events)
 	args := func(first, count int) []any {
-		args := append(make([]any, 0, 2+7*count), a.tenantID, events[n-1].Revision)
-		for i, e := range events[first : first+count] {
+		args := append(make([]any, 0, 1+7*count), a.tenantID)
+		for i, e := range a.events[first : first+count] {
 			args = append(args, int64(n-1-first-i), e.ID, string(e.Type), e.At.UnixMicro(), e.Origin.text(), string(e.Data), e.Revision)
 		}
 		return args

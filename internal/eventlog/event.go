@@ -21,10 +21,9 @@ type Event struct {
 	// Data is a JSON object: the public representation of the changed resource. It has no
 	// secrets.
 	Data []byte
-	// Revision is the newest revision of the tenant's relations that commits with the event or
-	// is that of an earlier event; 0 if there is none. A check at that revision answers as of
-	// the event, apart from changes of relations that had no event. It never decreases from
-	// one position to the next.
+	// Revision is the revision of the tenant's relations that commits with the event, or else the
+	// newest one that its transaction knew; 0 if there is none. A check at that revision answers
+	// as of the event. It never decreases from one position to the next.
 	Revision int64
 }
 

@@ -7,11 +7,17 @@
 // event, and stores only that number ([Reader]). Notices of new events save readers in the
 // process of the writer the wait for their next poll ([Log.OnAppend]).
 //
+// Writes of relations are too many for rows of their own. The event of such a write is text in the
+// row of its commit ([Event.Text]), which the tuple store writes anyway, and gets its number later:
+// from the next event that is not of a commit, or from the first reader. order.go describes this.
+// The package reads the tables tenant_heads and tenant_commits of package sqlstore for it.
+//
 // An event has the revision of the tenant's relations at which it happened ([Event.Revision]), so
 // that a reader can ask about permissions as of the event.
 //
 // Events are kept for [Config.Retention]. Older ones are deleted from the start of the
-// log; a read from before that floor is an error, not an answer with a gap.
+// log; a read from before that floor is an error, not an answer with a gap. The store of the
+// commits deletes their events up to [Log.Floor].
 package eventlog
 
 import (
@@ -70,6 +76,9 @@ func Open(c Config) (*Log, error) {
 	return &Log{c.DB, c.Retention, c.Clock, c.Logger}, nil
 }
 
+// Retention returns how long events are kept.
+func (l *Log) Retention() time.Duration { return l.retention }
+
 // Append adds events to a batch. Their statements come last in it and cannot violate a constraint;
 // events of several calls share them. They lock the row that orders the tenant's log, so the batch
 // belongs at the end of a transaction.
@@ -112,18 +121,19 @@ const MaxPage = 1000
 // none if there are none yet. It fails with [*ExpiredError] if there were others
 // that are no longer kept.
 func (l *Log) Read(ctx context.Context, tenantID string, after int64, limit int) ([]Event, error) {
-	events, err := l.readAfter(ctx, tenantID, after, min(limit, MaxPage))
+	page, err := l.after(ctx, tenantID, after, min(limit, MaxPage))
 	if err != nil {
 		return nil, fmt.Errorf("read events: %w", err)
 	}
-	// After the read, because events may have been deleted during it.
-	if _, err := l.notBelow(ctx, tenantID, after); err != nil {
-		return nil, fmt.Errorf("read events: %w", err)
+	events := make([]Event, len(page))
+	for i, e := range page {
+		events[i] = e.Event
 	}
 	return events, nil
 }
 
-// Pick returns the events at given positions, at most [MaxPage], in order and in one round trip.
+// Pick returns the events at given positions, at most [MaxPage], in order. Events that are not of
+// commits take one round trip.
 // Positions without an event, or whose event is no longer kept, are left out.
 func (l *Log) Pick(ctx context.Context, tenantID string, positions []int64) ([]Event, error) {
 	if len(positions) > MaxPage {
@@ -132,30 +142,21 @@ func (l *Log) Pick(ctx context.Context, tenantID string, positions []int64) ([]E
 	if len(positions) == 0 {
 		return nil, nil
 	}
-	events, err := l.readAt(ctx, tenantID, positions)
+	events, err := l.at(ctx, tenantID, positions)
 	if err != nil {
 		return nil, fmt.Errorf("pick events: %w", err)
 	}
 	return events, nil
 }
 
-// notBelow returns the newest position, or [*ExpiredError] if events after a
-// position are no longer kept.
-func (l *Log) notBelow(ctx context.Context, tenantID string, after int64) (newest int64, err error) {
-	newest, floor, err := l.head(ctx, tenantID)
-	if err == nil && after < floor {
-		err = &ExpiredError{Floor: floor}
-	}
-	return newest, err
-}
-
 // All calls fn with every event that is kept, in order, up to those that were
 // there when it began.
 func (l *Log) All(ctx context.Context, tenantID string, fn func(Event) error) error {
-	newest, after, err := l.head(ctx, tenantID)
+	h, err := l.settled(ctx, tenantID)
 	if err != nil {
 		return fmt.Errorf("read events: %w", err)
 	}
+	newest, after := h.position, h.floor.position
 	for after < newest {
 		events, err := l.Read(ctx, tenantID, after, MaxPage)
 		var expired *ExpiredError

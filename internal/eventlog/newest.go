@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"stonetown/internal/sqldb"
 )
 
 // Filter selects events. Zero fields select all.
@@ -19,9 +21,10 @@ const selectNewest = `
 	WHERE e.tenant_id = $1 AND e.position < $2 AND ($3 = '' OR e.type = $3) AND e.occurred_at >= $4 AND e.occurred_at < $5
 	ORDER BY e.position DESC LIMIT $6`
 
-// Newest returns up to limit events that a filter selects, at most [MaxPage], the newest first,
-// before a position (0: from the newest).
-func (l *Log) Newest(ctx context.Context, tenantID string, before int64, f Filter, limit int) ([]Event, error) {
+// Newest returns up to limit events of an organisation that a filter selects, at most [MaxPage], the
+// newest first, before a position (0: from the newest). The log of an organisation has no events of
+// commits, which Newest does not return.
+func (l *Log) Newest(ctx context.Context, orgID string, before int64, f Filter, limit int) (events []Event, err error) {
 	if before == 0 {
 		before = math.MaxInt64
 	}
@@ -32,8 +35,15 @@ func (l *Log) Newest(ctx context.Context, tenantID string, before int64, f Filte
 	if !f.Until.IsZero() {
 		until = f.Until.UnixMicro()
 	}
-	events, err := scan(tenantID)(l.db.Query(ctx, selectNewest, tenantID, before, string(f.Type), since, until, int64(min(limit, MaxPage))))
-	if err != nil {
+	var b sqldb.Batch
+	b.Queue(selectNewest, []any{orgID, before, string(f.Type), since, until, int64(min(limit, MaxPage))}, func(rows *sqldb.Rows) error {
+		stored, err := scanStored(rows, orgID)
+		for _, e := range stored {
+			events = append(events, e.Event)
+		}
+		return err
+	})
+	if err := l.db.Send(ctx, &b); err != nil {
 		return nil, fmt.Errorf("read events: %w", err)
 	}
 	return events, nil

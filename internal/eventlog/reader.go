@@ -21,6 +21,7 @@ func (l *Log) Reader(name string) *Reader { return &Reader{l, name} }
 // Start queues the start of the reader for a tenant, at the newest position that its log has when
 // the statement runs. A reader that has been started keeps its position.
 func (r *Reader) Start(b *sqldb.Batch, tenantID string) {
+	queueAdvance(b, tenantID, 0)
 	b.Queue(startReader, []any{r.name, tenantID}, nil)
 }
 

@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -23,7 +24,7 @@ func (l *Log) Run(ctx context.Context) {
 // Collect deletes the events that are past their retention. Several processes may
 // do so at once.
 func (l *Log) Collect(ctx context.Context) error {
-	before := l.clock().Add(-l.retention).UnixMicro()
+	before := l.clock().Add(-l.retention)
 	after := ""
 	for {
 		tenants, err := l.expiring(ctx, before, after, tenantsAtOnce)
@@ -43,27 +44,40 @@ func (l *Log) Collect(ctx context.Context) error {
 }
 
 // collect deletes a tenant's events from the floor up to the first one that has
-// to be kept.
-func (l *Log) collect(ctx context.Context, tenantID string, before int64) error {
+// to be kept. Those of commits are deleted by the store of the commits; see [Log.Floor].
+func (l *Log) collect(ctx context.Context, tenantID string, before time.Time) error {
 	for {
-		_, floor, err := l.head(ctx, tenantID)
+		h, err := l.settled(ctx, tenantID)
 		if err != nil {
 			return err
 		}
-		times, err := l.times(ctx, tenantID, floor, collectAtOnce)
+		page, err := l.after(ctx, tenantID, h.floor.position, collectAtOnce)
+		if _, raised := errors.AsType[*ExpiredError](err); raised {
+			continue // by another process
+		}
 		if err != nil {
 			return err
 		}
 		n := 0
-		for n < len(times) && times[n] < before {
+		for n < len(page) && page[n].At.Before(before) {
 			n++
 		}
 		if n == 0 {
 			return nil
 		}
-		err = l.db.Tx(ctx, func(tx *sqldb.Tx) error { return deleteUpTo(ctx, tx, tenantID, floor, floor+int64(n)) })
+		err = l.db.Tx(ctx, func(tx *sqldb.Tx) error { return deleteUpTo(ctx, tx, tenantID, h.floor, page[n-1].mark()) })
 		if err != nil || n < collectAtOnce {
 			return err
 		}
 	}
+}
+
+// Floor returns the newest revision of a tenant whose event, if its commit has one, is no longer
+// kept.
+func (l *Log) Floor(ctx context.Context, tenantID string) (revision int64, err error) {
+	h, err := l.head(ctx, tenantID)
+	if err != nil {
+		return 0, fmt.Errorf("read floor of events: %w", err)
+	}
+	return h.floor.revision, nil
 }

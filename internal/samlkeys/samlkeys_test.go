@@ -23,6 +23,7 @@ import (
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 	"stonetown/internal/sqldb/sqltest"
+	"stonetown/tuplestore/sqlstore"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -72,7 +73,7 @@ func everywhere(t *testing.T, test func(f *fixture)) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { db.Close() })
-			if err := db.Migrate(t.Context(), eventlog.Migrations(), Migrations()); err != nil {
+			if err := db.Migrate(t.Context(), eventlog.Migrations(), sqlstore.Migrations(), Migrations()); err != nil {
 				t.Fatal(err)
 			}
 			f := &fixture{T: t, db: db, at: time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)}

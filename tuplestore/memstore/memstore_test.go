@@ -17,6 +17,10 @@ func TestNothingIsAttached(t *testing.T) {
 	_, err := s.Write(t.Context(), "t", tuplestore.Write{
 		Ops:    []tuplestore.Op{{Tuple: tuplestore.Presence(tuplestore.Object{Type: "doc", ID: "1"})}},
 		Attach: func(tuplestore.Result, *sqldb.Batch) { t.Error("there is no SQL to attach") },
+		Event: func(tuplestore.Result) string {
+			t.Error("there is no event log")
+			return ""
+		},
 	})
 	if err != nil {
 		t.Error(err)

@@ -41,19 +41,19 @@ func (s *Store) Run(ctx context.Context) {
 // [tuplestore.ErrRevisionCollected]. Receipts of writes before another instant are deleted.
 // Several processes may collect concurrently, and one may end at any time.
 func (s *Store) Collect(ctx context.Context, before, receipts time.Time) error {
-	return s.eachTenant(ctx, selectCollectable, receipts, func(tenant string) error {
+	return s.eachTenant(ctx, selectCollectable, func(tenant string) error {
 		if err := s.collect(ctx, tenant, before.UnixMicro(), receipts.UnixMicro()); err != nil {
 			return fmt.Errorf("collect tenant %s: %w", tenant, err)
 		}
 		return nil
-	})
+	}, receipts.UnixMicro(), s.Clock().Add(-s.EventRetention).UnixMicro())
 }
 
 // eachTenant calls fn with every tenant that a statement selects, until one fails. The statement
 // reads one index entry of a tenant that has nothing to do.
-func (s *Store) eachTenant(ctx context.Context, statement string, at time.Time, fn func(tenant string) error) error {
+func (s *Store) eachTenant(ctx context.Context, statement string, fn func(tenant string) error, at ...any) error {
 	for after := ""; ; {
-		tenants, err := sqldb.Texts(s.DB.Query(ctx, statement, after, int64(tenantsAtOnce), at.UnixMicro()))
+		tenants, err := sqldb.Texts(s.DB.Query(ctx, statement, append([]any{after, int64(tenantsAtOnce)}, at...)...))
 		if err != nil {
 			return fmt.Errorf("list tenants: %w", err)
 		}
@@ -71,14 +71,15 @@ func (s *Store) eachTenant(ctx context.Context, statement string, at time.Time, 
 
 const (
 	// selectCollectable lists the tenants whose history may have grown since it was last collected,
-	// that have receipts from before $3, or whose last collection was not finished. An idle tenant
-	// is none of them. Scalar subqueries are read for each row by an index; EXISTS might become a
-	// join with a scan.
+	// whose last collection was not finished, that have receipts from before $3, or commits below
+	// the floor whose events are from before $4. An idle tenant is none of them. Scalar subqueries
+	// are read for each row by an index; EXISTS might become a join with a scan.
 	selectCollectable = `
 		SELECT h.tenant_id FROM tenant_heads AS h WHERE h.tenant_id > $1 AND (
 			h.min_rev < h.rev
+			OR h.collected_rev < h.min_rev - 1
 			OR (SELECT MIN(r.committed_at) FROM tenant_receipts AS r WHERE r.tenant_id = h.tenant_id) < $3
-			OR (SELECT MIN(c.rev) FROM tenant_commits AS c WHERE c.tenant_id = h.tenant_id) < h.min_rev)
+			OR (SELECT c.committed_at FROM tenant_commits AS c WHERE c.tenant_id = h.tenant_id AND c.rev < h.min_rev ORDER BY c.rev LIMIT 1) < $4)
 		ORDER BY h.tenant_id LIMIT $2`
 
 	// selectExpiring lists the tenants with tuples that expired at $3 or before.
@@ -89,8 +90,9 @@ const (
 )
 
 // collect raises the floor first, so that no read uses rows that are being deleted, and
-// then deletes the rows below it. The changelog names these tuples and is deleted last, so
-// it still has those that an unfinished collection left, and tells that there was one.
+// then deletes the rows below it. The changelog names these tuples, and a commit counts as
+// collected, or is deleted, after them, so an unfinished collection is continued. Commits with
+// an event stay until the event is no longer kept.
 func (s *Store) collect(ctx context.Context, tenant string, before, receipts int64) error {
 	floor, err := s.floorAt(ctx, tenant, before)
 	if err != nil {
@@ -112,26 +114,37 @@ func (s *Store) collect(ctx context.Context, tenant string, before, receipts int
 			break
 		}
 	}
+	events, err := s.EventFloor(ctx, tenant)
+	if err != nil {
+		return err
+	}
+	if err := s.deleteAll(ctx, deleteCommits, tenant, min(events, int64(floor)-1), int64(collectAtOnce)); err != nil {
+		return err
+	}
 	return s.deleteAll(ctx, deleteReceipts, tenant, receipts, int64(collectAtOnce))
 }
 
-// collectPage deletes the oldest commits below the floor, and the tuples that
-// they ended. The commit at the floor stays, and with it the newest.
+// collectPage deletes the tuples that the oldest commits below the floor ended, and those of the
+// commits that have no event. The commit at the floor stays, and with it the newest.
 func (s *Store) collectPage(ctx context.Context, tenant string, floor tuplestore.Revision) (last bool, err error) {
 	rows, err := s.DB.Query(ctx, `
-		SELECT rev, changes FROM tenant_commits WHERE tenant_id = $1 AND rev < $2 ORDER BY rev LIMIT $3`,
+		SELECT rev, changes FROM tenant_commits
+		WHERE tenant_id = $1 AND rev > (SELECT collected_rev FROM tenant_heads WHERE tenant_id = $1) AND rev < $2 ORDER BY rev LIMIT $3`,
 		tenant, int64(floor), int64(commitsAtOnce))
 	if err != nil {
 		return false, err
 	}
 	defer rows.Close()
-	var newest int64
+	var oldest, newest int64
 	var tuples []tuplestore.Tuple
 	n := 0
 	for ; rows.Next(); n++ {
 		var text string
 		if err := rows.Scan(&newest, &text); err != nil {
 			return false, err
+		}
+		if n == 0 {
+			oldest = newest
 		}
 		changes, err := decodeChanges(text)
 		if err != nil {
@@ -155,7 +168,10 @@ func (s *Store) collectPage(ctx context.Context, tenant string, floor tuplestore
 			return false, err
 		}
 	}
-	_, err = s.DB.Exec(ctx, `DELETE FROM tenant_commits WHERE tenant_id = $1 AND rev <= $2`, tenant, newest)
+	if _, err := s.DB.Exec(ctx, `DELETE FROM tenant_commits WHERE tenant_id = $1 AND rev >= $2 AND rev <= $3 AND event = ''`, tenant, oldest, newest); err != nil {
+		return false, err
+	}
+	_, err = s.DB.Exec(ctx, `UPDATE tenant_heads SET collected_rev = $2 WHERE tenant_id = $1 AND collected_rev < $2`, tenant, newest)
 	return n < commitsAtOnce, err
 }
 
@@ -197,6 +213,10 @@ const (
 			SELECT rev FROM tenant_schemas
 			WHERE tenant_id = $1 AND rev < (SELECT MAX(rev) FROM tenant_schemas WHERE tenant_id = $1 AND rev <= $2)
 			ORDER BY rev LIMIT $3)`
+
+	deleteCommits = `
+		DELETE FROM tenant_commits WHERE tenant_id = $1 AND rev IN (
+			SELECT rev FROM tenant_commits WHERE tenant_id = $1 AND rev <= $2 ORDER BY rev LIMIT $3)`
 
 	deleteReceipts = `
 		DELETE FROM tenant_receipts WHERE tenant_id = $1 AND commit_id IN (

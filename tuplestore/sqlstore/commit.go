@@ -122,6 +122,8 @@ type attempt struct {
 	existing []tuplestore.Fact  // for the view, as it is read
 	receipts map[string]receipt // by commit ID
 
+	commitEvents int64 // how many commits have an event before the group
+
 	view    *apply.View
 	effects effects
 }
@@ -165,7 +167,7 @@ func (s *Store) attempt(tenant string, group []*request, supposeNew bool) (_ []o
 	if a.effects.empty() {
 		return outcomes, nil
 	}
-	last, err := a.effects.batch(s.DB.Dialect(), tenant, before, a.view.Head())
+	last, err := a.effects.batch(s.DB.Dialect(), tenant, before, a.view.Head(), a.commitEvents)
 	if err != nil {
 		return nil, err
 	}
@@ -240,11 +242,11 @@ func (a *attempt) begin(group []*request, supposeNew bool) (err error) {
 // statements see all that was committed before.
 func (a *attempt) reads(group []*request, needs apply.Needs) (*sqldb.Batch, error) {
 	b := new(sqldb.Batch)
-	b.Queue(`UPDATE tenant_heads SET rev = rev WHERE tenant_id = $1 RETURNING epoch, rev, schema_rev`,
+	b.Queue(`UPDATE tenant_heads SET rev = rev WHERE tenant_id = $1 RETURNING epoch, rev, schema_rev, commit_events`,
 		[]any{a.tenant}, func(rows *sqldb.Rows) error {
 			for rows.Next() {
 				a.head = new(tuplestore.Head)
-				if err := rows.Scan(&a.head.Epoch, &a.head.Revision, &a.head.SchemaRevision); err != nil {
+				if err := rows.Scan(&a.head.Epoch, &a.head.Revision, &a.head.SchemaRevision, &a.commitEvents); err != nil {
 					return err
 				}
 			}
@@ -347,7 +349,11 @@ func (a *attempt) decide(r *request) (outcome, error) {
 	a.receipts[r.commitID] = receipt{r.hash, result}
 	now := a.store.Clock().UnixMicro()
 	if effect.TakesRevision() {
-		if err := a.effects.commit(result.Revision, now, r.write, effect); err != nil {
+		event, err := r.runEvent(result)
+		if err != nil {
+			return outcome{}, &alsoError{r, err}
+		}
+		if err := a.effects.commit(result.Revision, now, r.write, effect, event); err != nil {
 			return outcome{}, err
 		}
 	}

@@ -11,6 +11,9 @@
 //	tenant_commits          t  rev=5  changes=[["doc","1","viewer","user","alice","","-"]]
 //	relation_tuple_history  t  doc 1 viewer user alice  created_rev=3 deleted_rev=5
 //
+// A commit also has the event of its write, if the write has one, for the event log; see
+// [tuplestore.Write.Event].
+//
 // Between the two, the row was in relation_tuples, which has the live tuples. A snapshot at
 // revision r consists of the live rows with created_rev <= r and the history rows with
 // created_rev <= r < deleted_rev, and never changes. Every read gets its rows and the

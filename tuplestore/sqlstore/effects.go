@@ -36,9 +36,9 @@ type transient struct {
 }
 
 type commitRow struct {
-	rev            tuplestore.Revision
-	micros         int64
-	actor, changes string
+	rev                   tuplestore.Revision
+	micros                int64
+	actor, changes, event string
 }
 
 type receiptRow struct {
@@ -59,7 +59,7 @@ func (e *effects) empty() bool {
 }
 
 // commit adds a write that takes a revision.
-func (e *effects) commit(rev tuplestore.Revision, micros int64, w tuplestore.Write, v *apply.Effect) error {
+func (e *effects) commit(rev tuplestore.Revision, micros int64, w tuplestore.Write, v *apply.Effect, event string) error {
 	if e.created == nil {
 		e.created = make(map[tuplestore.Tuple]version, len(v.Changes))
 		e.deleted = make(map[tuplestore.Tuple]tuplestore.Revision)
@@ -80,7 +80,7 @@ func (e *effects) commit(rev tuplestore.Revision, micros int64, w tuplestore.Wri
 	if err != nil {
 		return err
 	}
-	e.commits = append(e.commits, commitRow{rev, micros, w.Actor, changes})
+	e.commits = append(e.commits, commitRow{rev, micros, w.Actor, changes, event})
 	if v.PutsSchema {
 		e.schemas = append(e.schemas, schemaRow{rev, w.PutSchema})
 	}
@@ -92,8 +92,8 @@ func (e *effects) receipt(r *request, result tuplestore.Result, micros int64) {
 }
 
 // batch returns the statements that write the effects and move the head, after the attached
-// ones.
-func (e *effects) batch(dialect sqldb.Dialect, tenant string, before, after tuplestore.Head) (*sqldb.Batch, error) {
+// ones. commitEvents is how many commits have an event before.
+func (e *effects) batch(dialect sqldb.Dialect, tenant string, before, after tuplestore.Head, commitEvents int64) (*sqldb.Batch, error) {
 	b := &e.attached
 	var failed error
 	queue := func(sql func(s *statement) string) {
@@ -136,8 +136,11 @@ func (e *effects) batch(dialect sqldb.Dialect, tenant string, before, after tupl
 		insert(b, dialect, tenant, live, append(keysOf(tuples, key), columnsOf(created)...))
 	}
 	for _, c := range e.commits {
-		b.Queue(`INSERT INTO tenant_commits (tenant_id, rev, actor, committed_at, changes) VALUES ($1, $2, $3, $4, $5)`,
-			[]any{tenant, int64(c.rev), c.actor, c.micros, c.changes}, nil)
+		if c.event != "" {
+			commitEvents++
+		}
+		b.Queue(`INSERT INTO tenant_commits (tenant_id, rev, actor, committed_at, changes, event, commit_events) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+			[]any{tenant, int64(c.rev), c.actor, c.micros, c.changes, c.event, commitEvents}, nil)
 	}
 	for _, s := range e.schemas {
 		b.Queue(`INSERT INTO tenant_schemas (tenant_id, rev, document) VALUES ($1, $2, $3)`,
@@ -148,8 +151,8 @@ func (e *effects) batch(dialect sqldb.Dialect, tenant string, before, after tupl
 			[]any{tenant, r.commitID, r.hash, int64(r.rev), r.result, r.micros}, nil)
 	}
 	if after != before {
-		b.Queue(`UPDATE tenant_heads SET rev = $2, schema_rev = $3 WHERE tenant_id = $1`,
-			[]any{tenant, int64(after.Revision), int64(after.SchemaRevision)}, nil)
+		b.Queue(`UPDATE tenant_heads SET rev = $2, schema_rev = $3, commit_events = $4 WHERE tenant_id = $1`,
+			[]any{tenant, int64(after.Revision), int64(after.SchemaRevision), commitEvents}, nil)
 	}
 	return b, failed
 }

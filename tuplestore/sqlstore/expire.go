@@ -17,7 +17,7 @@ const expiryActor = "expiry"
 // change, and a tuple whose expiry was postponed meanwhile stays. Several processes may run
 // it concurrently.
 func (s *Store) Expire(ctx context.Context, before time.Time) error {
-	return s.eachTenant(ctx, selectExpiring, before, func(tenant string) error {
+	return s.eachTenant(ctx, selectExpiring, func(tenant string) error {
 		for {
 			ops, err := s.expired(ctx, tenant, before.UnixMicro())
 			if err != nil {
@@ -34,7 +34,7 @@ func (s *Store) Expire(ctx context.Context, before time.Time) error {
 				return fmt.Errorf("expire: %w", err)
 			}
 		}
-	})
+	}, before.UnixMicro())
 }
 
 // expired returns ops that delete the tuples that expired first.

@@ -47,15 +47,21 @@ func openFaulty(t *testing.T) *faulty {
 	return f
 }
 
-// write creates or deletes a relation, with a row of its own.
+// write creates a relation, with an event of the commit, or deletes one, with another event. Both
+// have a row of their own.
 func (f *faulty) write(ctx context.Context, id string, op tuplestore.Op) error {
-	_, err := f.store.Write(ctx, "t", tuplestore.Write{
-		CommitID: id, Ops: []tuplestore.Op{op},
-		Attach: func(_ tuplestore.Result, b *sqldb.Batch) {
-			b.Queue(`INSERT INTO attached VALUES ($1)`, []any{id}, nil)
-			eventlog.Append(b, "t", eventlog.New(eventlog.RelationCreated, eventlog.Origin{RequestID: id}, struct{}{}))
-		},
-	})
+	e := eventlog.New(eventlog.RelationCreated, eventlog.Origin{RequestID: id}, struct{}{})
+	w := tuplestore.Write{CommitID: id, Ops: []tuplestore.Op{op}}
+	if op.Kind == tuplestore.Create {
+		w.Event = func(tuplestore.Result) string { return e.Text() }
+	}
+	w.Attach = func(_ tuplestore.Result, b *sqldb.Batch) {
+		b.Queue(`INSERT INTO attached VALUES ($1)`, []any{id}, nil)
+		if w.Event == nil {
+			eventlog.Append(b, "t", e)
+		}
+	}
+	_, err := f.store.Write(ctx, "t", w)
 	return err
 }
 
@@ -216,15 +222,16 @@ func TestFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	position := int64(0)
+	position, logged := int64(0), map[string]bool{}
 	err = log.All(t.Context(), "t", func(e eventlog.Event) error {
+		logged[e.Origin.RequestID] = true
 		if position++; e.Position != position {
 			t.Errorf("event %d follows event %d", e.Position, position-1)
 		}
 		return nil
 	})
-	if err != nil || int(position) != succeeded {
-		t.Errorf("%d events, %v, want %d", position, err, succeeded)
+	if err != nil || int(position) != succeeded || len(logged) != succeeded {
+		t.Errorf("%d events, %d different, %v, want %d", position, len(logged), err, succeeded)
 	}
 	t.Logf("%s; %d writes acknowledged, %d refused", f.line, succeeded, refused)
 	if succeeded < writers**faultWrites/2 || len(f.line.Injected()) < 5 {

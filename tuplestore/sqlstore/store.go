@@ -5,6 +5,7 @@ import (
 	"embed"
 	"errors"
 	"log/slog"
+	"math"
 	"sync"
 	"time"
 
@@ -44,6 +45,13 @@ type Config struct {
 	// Retention is how long [Store.Run] keeps history. Default: [Retention].
 	Retention time.Duration
 
+	// EventFloor returns the newest revision of a tenant whose event ([tuplestore.Write.Event]) may
+	// be deleted with its commit. Default: events are kept as long as the history.
+	EventFloor func(ctx context.Context, tenant string) (revision int64, err error)
+	// EventRetention is how long events are kept at least, so that younger ones need not be looked
+	// at. Default: 0.
+	EventRetention time.Duration
+
 	// Clock is the time of commits. Default: time.Now.
 	Clock func() time.Time
 	// Logger gets commits whose outcome was unknown. Default: none.
@@ -65,6 +73,9 @@ func (c Config) withDefaults() (Config, error) {
 	byDefault(&c.CommitTimeout, 30*time.Second)
 	byDefault(&c.ScanPage, 2000)
 	byDefault(&c.Retention, Retention)
+	if c.EventFloor == nil {
+		c.EventFloor = func(context.Context, string) (int64, error) { return math.MaxInt64, nil }
+	}
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}

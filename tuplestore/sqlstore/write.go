@@ -162,6 +162,19 @@ func (r *request) runAlso(a *attempt) (err error) {
 	return r.write.Also(ctx, a.tx.Tx)
 }
 
+// runEvent calls the write's Event. A panic is the error of its write only.
+func (r *request) runEvent(result tuplestore.Result) (event string, err error) {
+	if r.write.Event == nil {
+		return "", nil
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic in Event: %v", p)
+		}
+	}()
+	return r.write.Event(result), nil
+}
+
 // runAttach calls the write's Attach. A panic is the error of its write only.
 func (r *request) runAttach(result tuplestore.Result, b *sqldb.Batch) (err error) {
 	if r.write.Attach == nil {

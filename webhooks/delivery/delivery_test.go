@@ -19,6 +19,7 @@ import (
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
+	"stonetown/tuplestore/sqlstore"
 	"stonetown/webhooks"
 	"stonetown/webhooks/delivery"
 	"stonetown/webhooks/subscription"
@@ -165,7 +166,7 @@ func open(t testing.TB, url string, r *receivers, allowed func(int64, tuplestore
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	if err := db.Migrate(t.Context(), eventlog.Migrations(), jobs.Migrations(), webhooks.Migrations()); err != nil {
+	if err := db.Migrate(t.Context(), eventlog.Migrations(), sqlstore.Migrations(), jobs.Migrations(), webhooks.Migrations()); err != nil {
 		t.Fatal(err)
 	}
 	key, err := seal.NewKey(make([]byte, seal.KeySize))

@@ -25,6 +25,7 @@ import (
 	"stonetown/internal/pgtest"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
+	"stonetown/tuplestore/sqlstore"
 )
 
 // one is the only connection of a tenant.
@@ -61,7 +62,7 @@ func withOne(t *testing.T, test func(t *testing.T, s *Service, o *one)) {
 			db, err := sqldb.Open(t.Context(), sqldb.Config{URL: url(t)})
 			must(err)
 			t.Cleanup(func() { db.Close() })
-			must(db.Migrate(t.Context(), Migrations(), onetime.Migrations(), eventlog.Migrations()))
+			must(db.Migrate(t.Context(), Migrations(), onetime.Migrations(), eventlog.Migrations(), sqlstore.Migrations()))
 			key, err := seal.NewKey(bytes.Repeat([]byte{1}, seal.KeySize))
 			must(err)
 			server := httptest.NewServer(http.NotFoundHandler())

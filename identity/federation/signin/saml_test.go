@@ -28,6 +28,7 @@ import (
 	"stonetown/internal/samlprotocol/samltest"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
+	"stonetown/tuplestore/sqlstore"
 )
 
 // partner is a service with one SAML connection, and its identity provider.
@@ -127,7 +128,7 @@ func withPartner(t *testing.T, test func(p *partner)) {
 			db, err := sqldb.Open(t.Context(), sqldb.Config{URL: url(t)})
 			p.must(err)
 			t.Cleanup(func() { db.Close() })
-			p.must(db.Migrate(t.Context(), onetime.Migrations(), eventlog.Migrations(), Migrations()))
+			p.must(db.Migrate(t.Context(), onetime.Migrations(), eventlog.Migrations(), sqlstore.Migrations(), Migrations()))
 			key, err := seal.NewKey(bytes.Repeat([]byte{1}, seal.KeySize))
 			p.must(err)
 			p.Service = New(Config{

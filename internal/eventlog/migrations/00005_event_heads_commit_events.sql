@@ -1,0 +1,8 @@
+-- +goose NO TRANSACTION
+-- +goose Up
+-- How many events of commits are numbered up to the position, and up to the floor, and the
+-- newest revision at the floor.
+ALTER TABLE event_heads
+    ADD COLUMN IF NOT EXISTS commit_events BIGINT NOT NULL DEFAULT 0,
+    ADD COLUMN IF NOT EXISTS floor_commit_events BIGINT NOT NULL DEFAULT 0,
+    ADD COLUMN IF NOT EXISTS floor_revision BIGINT NOT NULL DEFAULT 0;
