@@ -135,6 +135,32 @@ func TestLifecycleRaces(t *testing.T) {
 			if n := won.Load(); n != 1 {
 				t.Errorf("%d of 8 suspended the tenant", n)
 			}
+
+			var suspended, resumed atomic.Int64
+			for n := range 16 {
+				callers.Go(func() {
+					var err error
+					count := &suspended
+					if n%2 == 0 {
+						_, err = d.Suspend(t.Context(), tenant.ID, "", eventlog.Origin{})
+					} else {
+						count = &resumed
+						_, err = d.Resume(t.Context(), tenant.ID, eventlog.Origin{})
+					}
+					var refused *StateError
+					switch {
+					case err == nil:
+						count.Add(1)
+					case !errors.As(err, &refused):
+						t.Error(err)
+					}
+				})
+			}
+			callers.Wait()
+			want := map[int64]TenantState{0: TenantSuspended, 1: TenantActive}[resumed.Load()-suspended.Load()]
+			if after, err := d.TenantByID(t.Context(), tenant.ID); err != nil || want == "" || after.State != want {
+				t.Errorf("suspended %d times and resumed %d times: %q, %v", suspended.Load(), resumed.Load(), after.State, err)
+			}
 		})
 	}
 }

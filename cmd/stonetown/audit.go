@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"stonetown/controlplane"
 	"stonetown/internal/eventlog"
+	"stonetown/internal/id"
 	"stonetown/internal/sqldb"
 )
 
@@ -28,11 +30,11 @@ func auditCommand(environ []string) *cobra.Command {
 }
 
 func auditExportCommand(environ []string) *cobra.Command {
-	var tenant, since, until string
+	var tenant, organization, since, until string
 	cmd := &cobra.Command{
 		Use:   "export [FILE]",
-		Short: "Write a tenant's audit log as lines of JSON",
-		Long: `Writes the events of a tenant, oldest first, as lines of JSON to a file that only
+		Short: "Write the audit log of a tenant or an organisation as lines of JSON",
+		Long: `Writes the events of a tenant, or those of an organisation, oldest first, as lines of JSON to a file that only
 you can read, or to the standard output. The command reads the database directly;
 the server may be running.
 
@@ -63,7 +65,7 @@ Events are kept for audit_retention.`,
 				return err
 			}
 			defer func() { err = errors.Join(err, db.Close()) }()
-			if e.tenant, err = findTenant(cmd.Context(), db, tenant); err != nil {
+			if e.logID, err = findLog(cmd.Context(), db, tenant, organization); err != nil {
 				return err
 			}
 			if e.log, err = eventlog.Open(eventlog.Config{DB: db}); err != nil {
@@ -78,6 +80,8 @@ Events are kept for audit_retention.`,
 	}
 	configFlags(cmd.Flags())
 	cmd.Flags().StringVar(&tenant, "tenant", "", "`slug` or id of the tenant (default the first tenant that was created)")
+	cmd.Flags().StringVar(&organization, "organization", "", "`slug` of an organisation, for its events instead of those of a tenant")
+	cmd.MarkFlagsMutuallyExclusive("tenant", "organization")
 	cmd.Flags().StringVar(&since, "since", "", "only events at or after this `time` (RFC 3339)")
 	cmd.Flags().StringVar(&until, "until", "", "only events before this `time` (RFC 3339)")
 	return cmd
@@ -92,6 +96,20 @@ func instant(flag, text string) (time.Time, error) {
 		return at, fmt.Errorf("--%s is %q, not a time such as 2026-11-01T00:00:00Z", flag, text)
 	}
 	return at, nil
+}
+
+// findLog returns the id of the log of a tenant or, if it is named, of an organisation.
+func findLog(ctx context.Context, db *sqldb.DB, tenant, organization string) (string, error) {
+	if organization == "" {
+		t, err := findTenant(ctx, db, tenant)
+		return t.ID, err
+	}
+	directory, err := controlplane.New(controlplane.Config{DB: db})
+	if err != nil {
+		return "", err
+	}
+	o, err := directory.OrganizationBySlug(ctx, organization)
+	return o.ID, err
 }
 
 // findTenant returns the tenant with a slug or an id, or the first tenant if slugOrID is empty.
@@ -113,7 +131,7 @@ func findTenant(ctx context.Context, db *sqldb.DB, slugOrID string) (controlplan
 // auditExport writes the events of a period.
 type auditExport struct {
 	log          *eventlog.Log
-	tenant       controlplane.Tenant
+	logID        string
 	since, until time.Time // zero: no limit
 }
 
@@ -123,7 +141,8 @@ type auditLine struct {
 	EventType  eventlog.Type   `json:"event_type"`
 	Sequence   int64           `json:"sequence"`
 	OccurredAt string          `json:"occurred_at"`
-	TenantID   string          `json:"tenant_id"`
+	TenantID   string          `json:"tenant_id,omitempty"`
+	OrgID      string          `json:"org_id,omitempty"`
 	Actor      *auditActor     `json:"actor"` // null: the program itself
 	ClientID   string          `json:"client_id,omitempty"`
 	RequestID  string          `json:"request_id,omitempty"`
@@ -140,14 +159,19 @@ func (e auditExport) write(ctx context.Context, w io.Writer) error {
 	buffered := bufio.NewWriterSize(w, 1<<16)
 	encoder := json.NewEncoder(buffered)
 	encoder.SetEscapeHTML(false)
-	err := e.log.All(ctx, e.tenant.ID, func(ev eventlog.Event) error {
+	err := e.log.All(ctx, e.logID, func(ev eventlog.Event) error {
 		if ev.At.Before(e.since) || !e.until.IsZero() && !ev.At.Before(e.until) {
 			return nil
 		}
 		line := auditLine{
 			EventID: ev.ID, EventType: ev.Type, Sequence: ev.Position,
-			OccurredAt: ev.At.Format("2006-01-02T15:04:05.000Z"), TenantID: ev.TenantID,
-			ClientID: ev.Origin.ClientID, RequestID: ev.Origin.RequestID, ClientIP: ev.Origin.ClientIP, Data: ev.Data,
+			OccurredAt: ev.At.Format("2006-01-02T15:04:05.000Z"),
+			ClientID:   ev.Origin.ClientID, RequestID: ev.Origin.RequestID, ClientIP: ev.Origin.ClientIP, Data: ev.Data,
+		}
+		if strings.HasPrefix(ev.TenantID, id.Organization+"_") {
+			line.OrgID = ev.TenantID
+		} else {
+			line.TenantID = ev.TenantID
 		}
 		if a := ev.Origin.Actor; a != (eventlog.Actor{}) {
 			line.Actor = &auditActor{a.Type, a.ID}

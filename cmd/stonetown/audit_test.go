@@ -66,8 +66,13 @@ func TestAuditExport(t *testing.T) {
 	if got := lines("--until", at.Add(-time.Minute).Format(time.RFC3339), "--tenant", c.TenantID); len(got) != 0 {
 		t.Errorf("too early: %v", got)
 	}
+	ofOrganization := lines("--organization", "dev")
+	if len(ofOrganization) != 3 || ofOrganization[0]["event_type"] != "organization.created" || ofOrganization[0]["org_id"] != c.OrgID || ofOrganization[0]["tenant_id"] != nil {
+		t.Errorf("events of the organisation: %v", ofOrganization)
+	}
 	for want, args := range map[string][]string{
-		"tenant not found": {"--tenant", "other"}, "--since": {"--since", "yesterday"}, "--until": {"--until", "1"},
+		"organisation not found": {"--organization", "other"},
+		"tenant not found":       {"--tenant", "other"}, "--since": {"--since", "yesterday"}, "--until": {"--until", "1"},
 	} {
 		if _, err := command(t, append([]string{"audit", "export", "--data-dir", dir}, args...)...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v", args, err)
