@@ -22,7 +22,7 @@ peers: # The first build takes minutes, and must not disturb tests that measure 
 	@$(GO) -C tools/peers tool -n dex >/dev/null
 
 test: setup peers ## Run every test
-	$(withpg) $(GO) test -timeout 20m ./...
+	$(withpg) $(GO) test -timeout 30m ./...
 	cd tools/peers && $(GO) vet ./... && $(GO) test ./...
 
 race: setup peers ## Run every test with the race detector
@@ -30,7 +30,7 @@ race: setup peers ## Run every test with the race detector
 
 cockroach: setup peers ## Run the tests with the SQL for CockroachDB on PostgreSQL, and parse it with CockroachDB's grammar
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
-	  STONETOWN_REHEARSAL="$$dir" $(withpg) $(GO) test -tags rehearsal -timeout 30m -skip 'TestOneConnection|TestPlansUseIndexes|TestDamagedFiles|TestOverloadedServer|TestCorruptPages' \
+	  STONETOWN_REHEARSAL="$$dir" $(withpg) $(GO) test -tags rehearsal -timeout 45m -skip 'TestOneConnection|TestPlansUseIndexes|TestDamagedFiles|TestOverloadedServer|TestCorruptPages' \
 	    -coverpkg ./... -coverprofile "$$dir/cover.out" \
 	    $$($(GO) list ./... | grep -Ev '/(internal/sqldb|bench|cmd/stonetown-bench)$$') && \
 	  cd tools/cockroach && $(GO) vet ./... && $(GO) test ./... && $(GO) run . "$$dir"
