@@ -336,7 +336,9 @@ func TestExportErrors(t *testing.T) {
 			if took := time.Since(began); took > flushTime+time.Second {
 				t.Errorf("Close took %v", took)
 			}
-			if n := strings.Count(out.String(), "level=WARN"); n != 1 {
+			// An export that Close interrupts may fail before or after Close has given up.
+			most := map[string]int{"refuses": 1, "silent": 2}[name]
+			if n := strings.Count(out.String(), "level=WARN"); n < 1 || n > most {
 				t.Errorf("%d warnings\n%s", n, out.String())
 			}
 		})
