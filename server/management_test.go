@@ -549,6 +549,30 @@ func TestInvitations(t *testing.T) {
 				t.Errorf("no event %s in %v", want, events)
 			}
 		}
+		// The background ends those whose time is over.
+		_, err = m.Invite(ctx, owner, org.ID, address("dave"), management.Viewer)
+		d.must(err)
+		before := len(d.types(owner, org.ID, management.EventFilter{Type: string(management.InvitationExpiredEvent)}))
+		d.later(8 * 24 * time.Hour)
+		for end := time.Now().Add(30 * time.Second); len(d.types(owner, org.ID, management.EventFilter{Type: string(management.InvitationExpiredEvent)})) == before; time.Sleep(50 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal("an invitation does not expire")
+			}
+		}
+		// A request to accept that is sent again has the same member.
+		frank := d.user("frank")
+		_, err = m.Invite(ctx, owner, org.ID, address("frank"), management.Viewer)
+		d.must(err)
+		token, frank.CommitID = d.token(address("frank"), 1), "commit_accept"
+		var joined []string
+		for range 2 {
+			member, err := m.AcceptInvitation(ctx, frank, token)
+			d.must(err)
+			joined = append(joined, member.ID)
+		}
+		if joined[0] != joined[1] {
+			t.Errorf("one request made the members %v", joined)
+		}
 		// A resent request to invite is one invitation.
 		owner.CommitID = "commit_2"
 		for range 2 {
