@@ -167,7 +167,7 @@ func (s *Service) UpdateServiceAccount(ctx context.Context, by Caller, orgID, ac
 	return after, nil
 }
 
-// DeleteServiceAccount deletes a service account; its tokens end at once. It fails with
+// DeleteServiceAccount deletes a service account; its role ends at once. It fails with
 // [ErrOrganizationNotFound], [ErrServiceAccountNotFound] or [*ForbiddenError].
 func (s *Service) DeleteServiceAccount(ctx context.Context, by Caller, orgID, accountID string) error {
 	a, err := s.managed(ctx, by, orgID, accountID)

@@ -10,6 +10,8 @@
 //	organization:org_1#owner@application:client_ci
 //	tenant:tnt_1#parent@organization:org_1       the tenant belongs to the organisation
 //
+// The last one is not stored: a check gets it as a contextual relation, from the row of the tenant.
+//
 // An operation asks whether its caller has one permission on the organisation, or on the tenant,
 // which takes its permissions from its parent ([Types]). A caller that may not read the
 // organisation is told that it does not exist. To expand a permission explains every decision.
