@@ -66,6 +66,8 @@ func events(t *testing.T, w *world, c *client) {
 	}
 	defined := c.want(t, 201, "", "POST", "/api/v1/resource-types", document)
 	happened(defined, event("resource_type.created", object{"resource_type": defined.data()}))
+	happened(c.want(t, 200, "", "POST", "/api/v1/resource-types", document))
+	document["description"] = "A document"
 	defined = c.want(t, 200, "", "POST", "/api/v1/resource-types", document)
 	happened(defined, event("resource_type.updated", object{"resource_type": defined.data()}))
 	happened(c.want(t, 400, "rewrite_invalid", "POST", "/api/v1/resource-types", object{"name": "x", "relations": []any{object{"name": "y", "rewrites": []any{object{"kind": "computed", "relation": "z"}}}}}))

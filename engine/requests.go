@@ -6,7 +6,6 @@ import (
 
 	"stonetown/engine/internal/eval"
 	"stonetown/internal/sqldb"
-	"stonetown/schema"
 	"stonetown/tuplestore"
 )
 
@@ -103,9 +102,8 @@ type Origin struct {
 	Attach func(r tuplestore.Result, b *sqldb.Batch)
 	// Event returns the text of the event of the change; see [tuplestore.Write.Event].
 	Event func(r tuplestore.Result) string
-	// AttachType is Attach for [Engine.PutType]. Its arguments include the stored
-	// definition and whether it is new.
-	AttachType func(r tuplestore.Result, stored schema.Type, created bool, b *sqldb.Batch)
+	// AttachTypes is Attach for [Engine.ApplyTypes], with the changes that the write makes.
+	AttachTypes func(r tuplestore.Result, changes []TypeChange, b *sqldb.Batch)
 }
 
 // WriteRequest changes relations. It is applied whole or not at all.

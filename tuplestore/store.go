@@ -175,8 +175,8 @@ type Write struct {
 	// result of the first and changes nothing. Empty: a random one.
 	CommitID string
 	// Request, if not empty, is compared to recognize a write that is sent again under its
-	// commit ID, instead of IfSchema and Ops. It is for ops that depend on stored data,
-	// which may differ when the write is sent again.
+	// commit ID, instead of IfSchema, Absent, Ops and PutSchema. It is for writes that depend
+	// on stored data, which may differ when the write is sent again.
 	Request string
 	Actor   string
 	// IfSchema, if not nil, requires the schema to be the one put at this

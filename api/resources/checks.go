@@ -191,6 +191,8 @@ func itemCode(err error) string {
 		return conditionCode(err)
 	case *engine.NegativeCycleError:
 		return codeExclusionCycle
+	case *engine.InvalidSubjectError:
+		return codeSubjectInvalid
 	default:
 		panic(fmt.Sprintf("a check has no answer for an undocumented reason: %v", err))
 	}

@@ -19,6 +19,7 @@ const (
 	codeContextMissing       = "condition_context_missing"
 	codeConditionFailed      = "condition_failed"
 	codeExclusionCycle       = "exclusion_cycle"
+	codeSubjectInvalid       = "subject_invalid"
 )
 
 // translate returns the response for an error of the engine, or nil if the client did not
@@ -38,6 +39,7 @@ func translate(err error) *web.Error {
 		undecided    *engine.ConditionError
 		cycle        *engine.NegativeCycleError
 		inUse        *engine.TypeInUseError
+		typesChanged *engine.TypesChangedError
 		invalidType  *schema.Error
 		tooComplex   *engine.BudgetError
 		answer       = func(status int, code string, cause error, details web.Details) *web.Error {
@@ -61,7 +63,7 @@ func translate(err error) *web.Error {
 	case errors.As(err, &noRelation):
 		return answer(http.StatusNotFound, "relation_not_found", noRelation, nil)
 	case errors.As(err, &badSubject):
-		return answer(http.StatusBadRequest, "subject_invalid", badSubject, web.Details{"reason": badSubject.Reason})
+		return answer(http.StatusBadRequest, codeSubjectInvalid, badSubject, web.Details{"reason": badSubject.Reason})
 	case errors.As(err, &badResource):
 		return web.ValidationFailed(web.FieldError{Field: "external_id", Code: "invalid", Message: badResource.Message})
 	case errors.As(err, &noCondition):
@@ -84,6 +86,8 @@ func translate(err error) *web.Error {
 			details["condition"] = inUse.Condition
 		}
 		return answer(http.StatusConflict, "resource_type_in_use", inUse, details)
+	case errors.As(err, &typesChanged):
+		return answer(http.StatusConflict, "resource_types_changed", typesChanged, web.Details{"revision": typesChanged.Version})
 	case errors.As(err, &invalidType) && invalidType.IsRewrite():
 		return answer(http.StatusBadRequest, "rewrite_invalid", invalidType, web.Details{"type": invalidType.Type, "path": pointer(invalidType.Path), "reason": invalidType.Reason})
 	case errors.As(err, &invalidType):

@@ -67,6 +67,13 @@ func (e Consistency) Valid() bool {
 	}
 }
 
+// AffectedType defines model for AffectedType.
+type AffectedType struct {
+	Actions   []string `json:"actions"`
+	Relations []string `json:"relations"`
+	Type      string   `json:"type"`
+}
+
 // AllowedResourceLine A resource, or in the last line `meta`.
 type AllowedResourceLine struct {
 	ExternalID string     `json:"external_id,omitempty"`
@@ -102,6 +109,29 @@ type AllowedSubjectLine struct {
 type AllowedSubjectList struct {
 	Data []AllowedSubject `json:"data"`
 	Meta PageMeta         `json:"meta"`
+}
+
+// ApplyAnswer defines model for ApplyAnswer.
+type ApplyAnswer struct {
+	Data struct {
+		Changes []TypeChange `json:"changes"`
+
+		// Revision The version of the types after the change.
+		Revision string `json:"revision"`
+	} `json:"data"`
+	Meta TokenMeta `json:"meta"`
+}
+
+// ApplyInput defines model for ApplyInput.
+type ApplyInput struct {
+	// Delete Names of types to delete.
+	Delete []string `json:"delete,omitempty"`
+
+	// ExpectedRevision The `revision` of a plan or of an earlier change.
+	ExpectedRevision string `json:"expected_revision,omitempty"`
+
+	// Types Types to define, or to replace.
+	Types []ResourceTypeInput `json:"types,omitempty"`
 }
 
 // Attributes Free-form, stored for the caller and ignored by checks. At most 16 KiB.
@@ -384,6 +414,41 @@ type ExpandSubject struct {
 // ExternalID Chosen by the caller. 1 to 512 bytes of UTF-8 without NUL; `*` alone is reserved.
 type ExternalID = string
 
+// IllegalRelations Stored relations or resources that the new types do not allow, for one reason.
+type IllegalRelations struct {
+	// Condition The condition that would have other parameters or be gone.
+	Condition string `json:"condition,omitempty"`
+
+	// Count At most 1,000,000.
+	Count int `json:"count"`
+
+	// Exact There are not more.
+	Exact bool `json:"exact"`
+
+	// Relation Absent if all of the type is concerned.
+	Relation string          `json:"relation,omitempty"`
+	Samples  []IllegalSample `json:"samples"`
+
+	// Type The type of the resources.
+	Type string `json:"type"`
+}
+
+// IllegalSample A relation or, without a subject, a registered resource.
+type IllegalSample struct {
+	Relation string      `json:"relation,omitempty"`
+	Resource ResourceRef `json:"resource"`
+
+	// Subject A user, a group (which means its members), a resource, the holders of a
+	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
+	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
+	Subject Subject `json:"subject,omitzero"`
+}
+
 // Immutable Cannot be changed; its presence is refused with `immutable_field`.
 type Immutable = jsontext.Value
 
@@ -478,6 +543,73 @@ type PageMeta struct {
 	// NextCursor Null ends the list.
 	NextCursor *string `json:"next_cursor"`
 	RequestID  string  `json:"request_id"`
+}
+
+// PlanAnswer defines model for PlanAnswer.
+type PlanAnswer struct {
+	Data struct {
+		Affected []AffectedType `json:"affected"`
+
+		// Answers One for each question.
+		Answers []PlannedAnswer    `json:"answers"`
+		Changes []TypeChange       `json:"changes"`
+		Illegal []IllegalRelations `json:"illegal"`
+
+		// Revision The version of the types as they are.
+		Revision string `json:"revision"`
+	} `json:"data"`
+	Meta CheckMeta `json:"meta"`
+}
+
+// PlanInput defines model for PlanInput.
+type PlanInput struct {
+	// Context Values for the parameters of conditions. Those stored with a relation go
+	// before those of a request; a request's values that no condition asks for
+	// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
+	Context Context `json:"context,omitempty"`
+
+	// Delete Names of types to delete.
+	Delete []string `json:"delete,omitempty"`
+
+	// ExpectedRevision The `revision` of an earlier plan or change.
+	ExpectedRevision string `json:"expected_revision,omitempty"`
+
+	// Questions Answered before and after the change.
+	Questions []PlanQuestion `json:"questions,omitempty"`
+
+	// Types Types to define, or to replace.
+	Types []ResourceTypeInput `json:"types,omitempty"`
+}
+
+// PlanQuestion defines model for PlanQuestion.
+type PlanQuestion struct {
+	Action   string      `json:"action"`
+	Resource ResourceRef `json:"resource"`
+
+	// Subject A user, a group (which means its members), a resource, the holders of a
+	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
+	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
+	Subject Subject `json:"subject"`
+}
+
+// PlannedAnswer defines model for PlannedAnswer.
+type PlannedAnswer struct {
+	After   PlannedDecision `json:"after"`
+	Before  PlannedDecision `json:"before"`
+	Differs bool            `json:"differs"`
+}
+
+// PlannedDecision defines model for PlannedDecision.
+type PlannedDecision struct {
+	Allowed bool `json:"allowed"`
+
+	// Error Why the question has no answer.
+	Error string `json:"error,omitempty"`
 }
 
 // Reason defines model for Reason.
@@ -760,6 +892,12 @@ type TokenMeta struct {
 	RequestID        string `json:"request_id"`
 }
 
+// TypeChange defines model for TypeChange.
+type TypeChange struct {
+	Change engine.TypeResult `json:"change"`
+	Name   string            `json:"name"`
+}
+
 // WatchChange A relation that was created, changed its terms, or was deleted. Without
 // `relation` and `subject`, a resource that was registered or deleted.
 type WatchChange struct {
@@ -984,6 +1122,14 @@ type PutResourceTypeParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ApplyResourceTypesParams defines parameters for ApplyResourceTypes.
+type ApplyResourceTypesParams struct {
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // DeleteResourceTypeParams defines parameters for DeleteResourceType.
 type DeleteResourceTypeParams struct {
 	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
@@ -1073,6 +1219,12 @@ type CreateRelationParams struct {
 // PutResourceTypeJSONRequestBody defines body for PutResourceType for application/json ContentType.
 type PutResourceTypeJSONRequestBody = ResourceTypeInput
 
+// ApplyResourceTypesJSONRequestBody defines body for ApplyResourceTypes for application/json ContentType.
+type ApplyResourceTypesJSONRequestBody = ApplyInput
+
+// PlanResourceTypesJSONRequestBody defines body for PlanResourceTypes for application/json ContentType.
+type PlanResourceTypesJSONRequestBody = PlanInput
+
 // PutResourceJSONRequestBody defines body for PutResource for application/json ContentType.
 type PutResourceJSONRequestBody = ResourceInput
 
@@ -1123,6 +1275,12 @@ type ServerInterface interface {
 	// PutResourceType Define a resource type, or replace its definition
 	// (POST /api/v1/resource-types)
 	PutResourceType(w http.ResponseWriter, r *http.Request, params PutResourceTypeParams)
+	// ApplyResourceTypes Change several resource types at once
+	// (POST /api/v1/resource-types/apply)
+	ApplyResourceTypes(w http.ResponseWriter, r *http.Request, params ApplyResourceTypesParams)
+	// PlanResourceTypes What would a change of several resource types do?
+	// (POST /api/v1/resource-types/plan)
+	PlanResourceTypes(w http.ResponseWriter, r *http.Request)
 	// DeleteResourceType Delete a resource type that nothing uses
 	// (DELETE /api/v1/resource-types/{name})
 	DeleteResourceType(w http.ResponseWriter, r *http.Request, name NameInPath, params DeleteResourceTypeParams)
@@ -1512,6 +1670,61 @@ func (siw *ServerInterfaceWrapper) PutResourceType(w http.ResponseWriter, r *htt
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.PutResourceType(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ApplyResourceTypes operation middleware
+func (siw *ServerInterfaceWrapper) ApplyResourceTypes(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ApplyResourceTypesParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ApplyResourceTypes(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// PlanResourceTypes operation middleware
+func (siw *ServerInterfaceWrapper) PlanResourceTypes(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.PlanResourceTypes(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2342,6 +2555,10 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 
 	r.HandleFunc(options.BaseURL+"/api/v1/resource-types/{name}", wrapper.GetResourceType).Methods(http.MethodGet)
 
+	r.HandleFunc(options.BaseURL+"/api/v1/resource-types/apply", wrapper.ApplyResourceTypes).Methods(http.MethodPost)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/resource-types/plan", wrapper.PlanResourceTypes).Methods(http.MethodPost)
+
 	r.HandleFunc(options.BaseURL+"/api/v1/resources", wrapper.ListResources).Methods(http.MethodGet)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/resources", wrapper.PutResource).Methods(http.MethodPost)
@@ -2469,6 +2686,43 @@ func (response PutResourceType201JSONResponse) VisitPutResourceTypeResponse(w ht
 
 	w.Header().Set("Location", response.Headers.Location)
 	return web.WriteJSON(w, 201, response.Body)
+}
+
+type ApplyResourceTypesRequestObject struct {
+	Params ApplyResourceTypesParams
+	Body   *ApplyResourceTypesJSONRequestBody
+}
+
+// ApplyResourceTypesResponseObject is one of the successful responses.
+type ApplyResourceTypesResponseObject interface {
+	VisitApplyResourceTypesResponse(w http.ResponseWriter) error
+}
+
+type ApplyResourceTypes200JSONResponse struct {
+	Body ApplyAnswer
+}
+
+func (response ApplyResourceTypes200JSONResponse) VisitApplyResourceTypesResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
+type PlanResourceTypesRequestObject struct {
+	Body *PlanResourceTypesJSONRequestBody
+}
+
+// PlanResourceTypesResponseObject is one of the successful responses.
+type PlanResourceTypesResponseObject interface {
+	VisitPlanResourceTypesResponse(w http.ResponseWriter) error
+}
+
+type PlanResourceTypes200JSONResponse struct {
+	Body PlanAnswer
+}
+
+func (response PlanResourceTypes200JSONResponse) VisitPlanResourceTypesResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
 }
 
 type DeleteResourceTypeRequestObject struct {
@@ -2847,6 +3101,12 @@ type StrictServerInterface interface {
 	// PutResourceType Define a resource type, or replace its definition
 	// (POST /api/v1/resource-types)
 	PutResourceType(ctx context.Context, request PutResourceTypeRequestObject) (PutResourceTypeResponseObject, error)
+	// ApplyResourceTypes Change several resource types at once
+	// (POST /api/v1/resource-types/apply)
+	ApplyResourceTypes(ctx context.Context, request ApplyResourceTypesRequestObject) (ApplyResourceTypesResponseObject, error)
+	// PlanResourceTypes What would a change of several resource types do?
+	// (POST /api/v1/resource-types/plan)
+	PlanResourceTypes(ctx context.Context, request PlanResourceTypesRequestObject) (PlanResourceTypesResponseObject, error)
 	// DeleteResourceType Delete a resource type that nothing uses
 	// (DELETE /api/v1/resource-types/{name})
 	DeleteResourceType(ctx context.Context, request DeleteResourceTypeRequestObject) (DeleteResourceTypeResponseObject, error)
@@ -2965,6 +3225,41 @@ func (sh *strictHandler) PutResourceType(w http.ResponseWriter, r *http.Request,
 	response, err := sh.ssi.PutResourceType(r.Context(), request)
 	if err == nil {
 		err = response.VisitPutResourceTypeResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) ApplyResourceTypes(w http.ResponseWriter, r *http.Request, params ApplyResourceTypesParams) {
+	var request ApplyResourceTypesRequestObject
+	request.Params = params
+	var body ApplyResourceTypesJSONRequestBody
+	if err := web.DecodeJSON(w, r, &body); err != nil {
+		sh.fail(w, r, err)
+		return
+	}
+	request.Body = &body
+	response, err := sh.ssi.ApplyResourceTypes(r.Context(), request)
+	if err == nil {
+		err = response.VisitApplyResourceTypesResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) PlanResourceTypes(w http.ResponseWriter, r *http.Request) {
+	var request PlanResourceTypesRequestObject
+	var body PlanResourceTypesJSONRequestBody
+	if err := web.DecodeJSON(w, r, &body); err != nil {
+		sh.fail(w, r, err)
+		return
+	}
+	request.Body = &body
+	response, err := sh.ssi.PlanResourceTypes(r.Context(), request)
+	if err == nil {
+		err = response.VisitPlanResourceTypesResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)

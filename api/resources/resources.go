@@ -37,6 +37,8 @@ type Engine interface {
 	Type(ctx context.Context, tenant, name string) (schema.Type, error)
 	PutType(ctx context.Context, tenant string, t schema.Type, origin engine.Origin) (stored schema.Type, created bool, token string, err error)
 	DeleteType(ctx context.Context, tenant, name string, origin engine.Origin) (token string, err error)
+	PlanTypes(ctx context.Context, tenant string, req engine.PlanRequest) (*engine.TypesPlan, error)
+	ApplyTypes(ctx context.Context, tenant string, change engine.TypesChange, origin engine.Origin) (engine.TypesApplied, error)
 }
 
 // Store is the part of [resources.Store] that the operations use.

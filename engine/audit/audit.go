@@ -84,23 +84,35 @@ func record(origin *engine.Origin, tenantID string, event func(tuplestore.Result
 	}
 }
 
-// PutType is [engine.Engine.PutType] with the event resource_type.created or
-// resource_type.updated.
-func (e Engine) PutType(ctx context.Context, tenantID string, t schema.Type, origin engine.Origin) (stored schema.Type, created bool, token string, err error) {
-	origin.AttachType = func(r tuplestore.Result, stored schema.Type, created bool, b *sqldb.Batch) {
-		event := typeUpdated
-		if created {
-			event = typeCreated
-		}
-		eventlog.AppendAt(b, tenantID, int64(r.Revision), event(ctx, stored))
-	}
-	return e.Engine.PutType(ctx, tenantID, t, origin)
+// ApplyTypes is [engine.Engine.ApplyTypes] with the event resource_type.created,
+// resource_type.updated or resource_type.deleted for each type that it changes.
+func (e Engine) ApplyTypes(ctx context.Context, tenantID string, change engine.TypesChange, origin engine.Origin) (engine.TypesApplied, error) {
+	return e.Engine.ApplyTypes(ctx, tenantID, change, withTypeEvents(ctx, tenantID, origin))
 }
 
-// DeleteType is [engine.Engine.DeleteType] with the event resource_type.deleted.
+// PutType is [engine.Engine.PutType] with the event of ApplyTypes.
+func (e Engine) PutType(ctx context.Context, tenantID string, t schema.Type, origin engine.Origin) (stored schema.Type, created bool, token string, err error) {
+	return e.Engine.PutType(ctx, tenantID, t, withTypeEvents(ctx, tenantID, origin))
+}
+
+// DeleteType is [engine.Engine.DeleteType] with the event of ApplyTypes.
 func (e Engine) DeleteType(ctx context.Context, tenantID, name string, origin engine.Origin) (token string, err error) {
-	origin.Attach = func(r tuplestore.Result, b *sqldb.Batch) {
-		eventlog.AppendAt(b, tenantID, int64(r.Revision), typeDeleted(ctx, name))
+	return e.Engine.DeleteType(ctx, tenantID, name, withTypeEvents(ctx, tenantID, origin))
+}
+
+func withTypeEvents(ctx context.Context, tenantID string, origin engine.Origin) engine.Origin {
+	origin.AttachTypes = func(r tuplestore.Result, changes []engine.TypeChange, b *sqldb.Batch) {
+		for _, c := range changes {
+			switch c.Result {
+			case engine.TypeCreated:
+				eventlog.AppendAt(b, tenantID, int64(r.Revision), typeCreated(ctx, c.Type))
+			case engine.TypeUpdated:
+				eventlog.AppendAt(b, tenantID, int64(r.Revision), typeUpdated(ctx, c.Type))
+			case engine.TypeDeleted:
+				eventlog.AppendAt(b, tenantID, int64(r.Revision), typeDeleted(ctx, c.Type.Name))
+			case engine.TypeUnchanged:
+			}
+		}
 	}
-	return e.Engine.DeleteType(ctx, tenantID, name, origin)
+	return origin
 }

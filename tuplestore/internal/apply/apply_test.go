@@ -437,8 +437,10 @@ func TestFingerprintsOfEqualWritesAreEqual(t *testing.T) {
 		t.Error("the commit ID changes the fingerprint")
 	}
 	requested := change(func(w *tuplestore.Write) { w.Request = "r" })
-	other := change(func(w *tuplestore.Write) { w.Request, w.Ops, w.IfSchema = "r", nil, &zero })
+	other := change(func(w *tuplestore.Write) {
+		w.Request, w.Ops, w.IfSchema, w.Absent, w.PutSchema = "r", nil, &zero, []tuplestore.Filter{{}}, []byte("s")
+	})
 	if string(Fingerprint(requested)) != string(Fingerprint(other)) {
-		t.Error("the ops change the fingerprint of a request")
+		t.Error("what depends on stored data changes the fingerprint of a request")
 	}
 }

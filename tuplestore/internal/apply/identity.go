@@ -47,16 +47,16 @@ func Fingerprint(w tuplestore.Write) []byte {
 	}
 
 	text(w.Actor)
-	ifSchema, ops := w.IfSchema, w.Ops
+	ifSchema, absent, ops, putSchema := w.IfSchema, w.Absent, w.Ops, w.PutSchema
 	if w.Request != "" {
-		ifSchema, ops = nil, nil
+		ifSchema, absent, ops, putSchema = nil, nil, nil, nil
 	}
 	number(present(ifSchema != nil))
 	if ifSchema != nil {
 		number(int(*ifSchema))
 	}
-	number(len(w.Absent))
-	for _, f := range w.Absent {
+	number(len(absent))
+	for _, f := range absent {
 		filter(f)
 	}
 	if w.Request != "" {
@@ -76,8 +76,8 @@ func Fingerprint(w tuplestore.Write) []byte {
 		b = binary.AppendVarint(b, op.Qualifier.ExpiresAt)
 		text(op.Qualifier.Condition, op.Qualifier.Context)
 	}
-	number(present(w.PutSchema != nil))
-	text(string(w.PutSchema))
+	number(present(putSchema != nil))
+	text(string(putSchema))
 
 	sum := sha256.Sum256(b)
 	return sum[:]

@@ -1,0 +1,125 @@
+package api_test
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+)
+
+const (
+	planPath  = "/api/v1/resource-types/plan"
+	applyPath = "/api/v1/resource-types/apply"
+)
+
+// typePlans plans changes of several types, and makes one of them.
+func typePlans(t *testing.T, w *world, c *client) {
+	define(t, c)
+	relate(t, c, "folder", "f", "viewer", user("ann"))
+	relate(t, c, "document", "d", "parent", object{"type": "folder", "id": "f"})
+	relate(t, c, "document", "d", "banned", user("eve"))
+
+	folder := object{"name": "folder", "relations": []any{
+		object{"name": "owner"},
+		object{"name": "parent", "subjects": []any{"folder"}},
+		object{"name": "viewer", "rewrites": []any{object{"kind": "computed", "relation": "owner"}}},
+	}}
+	note := object{"name": "note", "relations": []any{object{"name": "viewer"}}}
+	question := object{"subject": user("ann"), "action": "view", "resource": resource("document", "d")}
+	stranger := object{"subject": object{"type": "robot", "id": "r"}, "action": "view", "resource": resource("document", "none")}
+
+	plan := c.want(t, 200, "", "POST", planPath, object{"types": []any{folder, note}, "questions": []any{question, stranger}})
+	data := plan.data()
+	equal(t, "changes", data["changes"], []any{object{"name": "folder", "change": "updated"}, object{"name": "note", "change": "created"}})
+	equal(t, "illegal", data["illegal"], []any{object{
+		"type": "folder", "relation": "viewer", "count": 1.0, "exact": true,
+		"samples": []any{object{"resource": resource("folder", "f"), "relation": "viewer", "subject": user("ann")}},
+	}})
+	invalid := object{"allowed": false, "error": "subject_invalid"}
+	equal(t, "answers", data["answers"], []any{
+		object{"before": object{"allowed": true}, "after": object{"allowed": false}, "differs": true},
+		object{"before": invalid, "after": invalid, "differs": false},
+	})
+	for _, affected := range data["affected"].([]any) {
+		typ := affected.(object)
+		if typ["type"] == "note" {
+			t.Errorf("a new type is affected: %v", typ)
+		}
+	}
+	c.want(t, 404, "resource_type_not_found", "GET", "/api/v1/resource-types/note", nil) // nothing changed
+
+	a := c.want(t, 409, "resource_type_in_use", "POST", applyPath, object{"types": []any{folder, note}})
+	equal(t, "details", a.details(), object{"type": "folder", "relation": "viewer", "count": 1.0})
+	c.want(t, 404, "resource_type_not_found", "GET", "/api/v1/resource-types/note", nil)
+
+	c.want(t, 204, "", "DELETE", path("folder", "f")+"/relations", relation(user("ann"), "viewer"))
+	revision := data["revision"]
+	applied := c.want(t, 200, "", "POST", applyPath, object{"types": []any{folder, note}, "expected_revision": revision})
+	equal(t, "applied", applied.data()["changes"], data["changes"])
+	c.want(t, 200, "", "GET", "/api/v1/resource-types/note", nil)
+	equal(t, "decision", allowed(t, c, user("ann"), "view", "document", "d"), false)
+
+	a = c.want(t, 409, "resource_types_changed", "POST", planPath, object{"expected_revision": revision})
+	equal(t, "revision", a.details()["revision"], applied.data()["revision"])
+	c.want(t, 409, "resource_types_changed", "POST", applyPath, object{"delete": []any{"note"}, "expected_revision": revision})
+	again := c.want(t, 200, "", "POST", applyPath, object{"types": []any{folder}, "delete": []any{"note"}, "expected_revision": applied.data()["revision"]})
+	equal(t, "changes", again.data()["changes"], []any{object{"name": "folder", "change": "unchanged"}, object{"name": "note", "change": "deleted"}})
+	if same := c.want(t, 200, "", "POST", applyPath, object{"types": []any{folder}}); same.data()["revision"] != again.data()["revision"] {
+		t.Error("an unchanged type has another revision")
+	}
+
+	relate(t, c, "folder", "g", "owner", user("ann"))
+	gone := c.want(t, 200, "", "POST", planPath, object{"delete": []any{"folder"}}).data()
+	if illegal := gone["illegal"].([]any)[0].(object); illegal["relation"] != nil || illegal["count"] != 3.0 { // folders f and g, and a relation of g
+		t.Errorf("illegal after a deletion: %v", illegal)
+	}
+	empty := c.want(t, 200, "", "POST", planPath, object{}).data()
+	for _, name := range []string{"changes", "illegal", "affected", "answers"} {
+		equal(t, name, empty[name], []any{})
+	}
+}
+
+// typePlansRefused sends changes that are not valid.
+func typePlansRefused(t *testing.T, _ *world, c *client) {
+	define(t, c)
+	note := object{"name": "note", "relations": []any{object{"name": "viewer", "rewrites": []any{object{"kind": "computed", "relation": "x"}}}}}
+	named := func(name string) object { return object{"name": name} }
+	for _, target := range []string{planPath, applyPath} {
+		a := c.want(t, 400, "rewrite_invalid", "POST", target, object{"types": []any{named("plain"), note}})
+		equal(t, "path", a.details()["path"], "types/1/relations/0/rewrites/0/relation")
+		a = c.want(t, 400, "validation_failed", "POST", target, object{"types": []any{named("a"), named("Note")}})
+		equal(t, "field", fields(a), []string{"types/1/name"})
+		a = c.want(t, 400, "validation_failed", "POST", target, object{"types": []any{named("a"), named("a")}, "delete": []any{"b", "a"}})
+		equal(t, "fields", fields(a), []string{"types/1/name", "delete/1"})
+		a = c.want(t, 404, "resource_type_not_found", "POST", target, object{"delete": []any{"nothing"}})
+		equal(t, "details", a.details(), object{"type": "nothing"})
+		a = c.want(t, 400, "validation_failed", "POST", target, object{"expected_revision": "x"})
+		equal(t, "field", fields(a), []string{"expected_revision"})
+		c.want(t, 400, "invalid_json", "POST", target, "{")
+		equal(t, "max", c.want(t, 400, "bulk_too_large", "POST", target, object{"delete": slices.Repeat([]any{"x"}, 1001)}).details()["max"], 1000.0)
+		equal(t, "max", c.want(t, 400, "bulk_too_large", "POST", target, object{"types": slices.Repeat([]any{named("a")}, 1001)}).details()["max"], 1000.0)
+	}
+	equal(t, "max", c.want(t, 400, "bulk_too_large", "POST", planPath, object{
+		"questions": slices.Repeat([]any{object{"subject": user("a"), "action": "view", "resource": resource("document", "d")}}, 1001),
+	}).details()["max"], 1000.0)
+
+	// A relation that other types need.
+	lost := object{"name": "folder", "relations": []any{object{"name": "parent"}}}
+	users := object{"name": "vault", "relations": []any{object{"name": "viewer", "subjects": []any{"folder#viewer"}}}}
+	c.want(t, 200, "", "POST", applyPath, object{"types": []any{users}})
+	a := c.do(t, "POST", planPath, object{"types": []any{lost}})
+	if a.status != http.StatusBadRequest {
+		t.Errorf("a change that makes another type invalid: %d %s", a.status, a.text)
+	}
+}
+
+// repeatedTypes sends a change twice under one key.
+func repeatedTypes(t *testing.T, _ *world, c *client) {
+	define(t, c)
+	revision := c.want(t, 200, "", "POST", planPath, object{}).data()["revision"]
+	change := object{"types": []any{object{"name": "note"}}, "expected_revision": revision}
+	first := c.under(t, "once", "POST", applyPath, change)
+	second := c.under(t, "once", "POST", applyPath, change)
+	equal(t, "answer", second.text, first.text)
+	equal(t, "status", second.status, 200)
+	equal(t, "another change", c.under(t, "once", "POST", applyPath, object{"delete": []any{"note"}}).status, 422)
+}

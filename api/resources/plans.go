@@ -1,0 +1,176 @@
+package resources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"stonetown/api/web"
+	"stonetown/engine"
+	"stonetown/schema"
+	"stonetown/tuplestore"
+)
+
+// maxQuestions is the maximum number of questions of a plan.
+const maxQuestions = 1000
+
+// PlanResourceTypes answers what a change of several types would do.
+func (h *Handlers) PlanResourceTypes(ctx context.Context, request PlanResourceTypesRequestObject) (PlanResourceTypesResponseObject, error) {
+	info, in := web.InfoOf(ctx), request.Body
+	change, err := typesChange(in.Types, in.Delete, in.ExpectedRevision)
+	if err != nil {
+		return nil, err
+	}
+	if len(in.Questions) > maxQuestions {
+		return nil, tooMany("questions", maxQuestions)
+	}
+	var v validation
+	req := engine.PlanRequest{TypesChange: change, Context: v.context(in.Context)}
+	for i, q := range in.Questions {
+		path := "questions/" + strconv.Itoa(i) + "/"
+		req.Questions = append(req.Questions, engine.Question{
+			Subject: v.subject(path, q.Subject),
+			Query:   engine.Query{Resource: v.resource(path+"resource/", q.Resource.Type, q.Resource.ExternalID), Action: q.Action},
+		})
+		v.Text(path, "action", q.Action)
+	}
+	if err := v.Err(); err != nil {
+		return nil, err
+	}
+	plan, err := h.Engine.PlanTypes(ctx, info.Tenant.ID, req)
+	if err != nil {
+		return nil, within(change, err)
+	}
+	body := PlanAnswer{Meta: CheckMeta{RequestID: info.RequestID, ConsistencyToken: plan.Token}}
+	body.Data.Revision = plan.Version
+	body.Data.Changes = changesOf(plan.Changes)
+	for _, found := range plan.Illegal {
+		body.Data.Illegal = append(body.Data.Illegal, illegalOf(found))
+	}
+	body.Data.Affected = affectedOf(plan)
+	for _, a := range plan.Answers {
+		body.Data.Answers = append(body.Data.Answers, PlannedAnswer{Before: plannedOf(a.Before), After: plannedOf(a.After), Differs: a.Differs()})
+	}
+	return PlanResourceTypes200JSONResponse{Body: body}, nil
+}
+
+// ApplyResourceTypes changes several types in one revision.
+func (h *Handlers) ApplyResourceTypes(ctx context.Context, request ApplyResourceTypesRequestObject) (ApplyResourceTypesResponseObject, error) {
+	info, in := web.InfoOf(ctx), request.Body
+	change, err := typesChange(in.Types, in.Delete, in.ExpectedRevision)
+	if err != nil {
+		return nil, err
+	}
+	applied, err := h.Engine.ApplyTypes(ctx, info.Tenant.ID, change, origin(info))
+	if err != nil {
+		return nil, within(change, err)
+	}
+	body := ApplyAnswer{Meta: tokenMeta(info, applied.Token)}
+	body.Data.Revision, body.Data.Changes = applied.Version, changesOf(applied.Changes)
+	return ApplyResourceTypes200JSONResponse{Body: body}, nil
+}
+
+// typesChange reads a change, in which each type may be named once.
+func typesChange(types []ResourceTypeInput, deleted []string, expected string) (engine.TypesChange, error) {
+	change := engine.TypesChange{Delete: deleted, Expected: expected}
+	if len(types) > schema.MaxTypes {
+		return change, tooMany("types", schema.MaxTypes)
+	}
+	if len(deleted) > schema.MaxTypes {
+		return change, tooMany("delete", schema.MaxTypes)
+	}
+	var v validation
+	named := map[string]bool{}
+	once := func(field, name string) {
+		if named[name] {
+			v.Add(field, "duplicate", fmt.Sprintf("names the type %q a second time", name))
+		}
+		named[name] = true
+	}
+	for i, t := range types {
+		once("types/"+strconv.Itoa(i)+"/name", t.Name)
+		change.Put = append(change.Put, typeOf(t))
+	}
+	for i, name := range deleted {
+		field := "delete/" + strconv.Itoa(i)
+		if v.Text("delete/", strconv.Itoa(i), name) {
+			once(field, name)
+		}
+	}
+	return change, v.Err()
+}
+
+// within adds the place of a type in a change to an error in its definition. Types that the
+// change does not contain can become invalid, too; the message then names the type.
+func within(change engine.TypesChange, err error) error {
+	var invalid *schema.Error
+	switch {
+	case errors.As(err, &invalid):
+		located := *invalid
+		i := slices.IndexFunc(change.Put, func(t schema.Type) bool { return t.Name == invalid.Type })
+		if i < 0 {
+			located.Message = fmt.Sprintf("resource type %q: %s", invalid.Type, invalid.Message)
+		} else {
+			located.Path = fmt.Sprintf("types[%d].%s", i, invalid.Path)
+		}
+		return &located
+	case errors.Is(err, engine.ErrTokenInvalid):
+		return web.ValidationFailed(web.FieldError{Field: "expected_revision", Code: "invalid", Message: "the revision was not issued for this tenant"})
+	}
+	return err
+}
+
+func changesOf(in []engine.TypeChange) (all []TypeChange) {
+	for _, c := range in {
+		all = append(all, TypeChange{Name: c.Type.Name, Change: c.Result})
+	}
+	return all
+}
+
+func illegalOf(in engine.IllegalTuples) IllegalRelations {
+	out := IllegalRelations{Type: in.Type, Relation: in.Relation, Condition: in.Condition, Count: in.Count, Exact: in.Exact}
+	for _, r := range in.Samples {
+		out.Samples = append(out.Samples, sampleOf(r.Tuple))
+	}
+	return out
+}
+
+func sampleOf(t tuplestore.Tuple) IllegalSample {
+	s := IllegalSample{Resource: engine.RefTo(t.Object)}
+	if !t.IsPresence() {
+		s.Relation, s.Subject = t.Relation, engine.SubjectDocumentOf(t.Subject)
+	}
+	return s
+}
+
+// affectedOf groups what a plan affects by type, in the order of types.
+func affectedOf(plan *engine.TypesPlan) (all []AffectedType) {
+	at := func(typ string) *AffectedType {
+		for i := range all {
+			if all[i].Type == typ {
+				return &all[i]
+			}
+		}
+		all = append(all, AffectedType{Type: typ})
+		return &all[len(all)-1]
+	}
+	for _, r := range plan.Affected {
+		t := at(r.Type)
+		t.Relations = append(t.Relations, r.Relation)
+	}
+	for _, a := range plan.Actions {
+		t := at(a.Type)
+		t.Actions = append(t.Actions, a.Action)
+	}
+	return all
+}
+
+func plannedOf(d engine.Decision) PlannedDecision {
+	p := PlannedDecision{Allowed: d.Allowed}
+	if d.Err != nil {
+		p.Error = itemCode(d.Err)
+	}
+	return p
+}

@@ -1,0 +1,198 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"stonetown/engine/internal/work"
+	"stonetown/schema"
+	"stonetown/tuplestore"
+)
+
+// PlanRequest asks for the effects of a [TypesChange] that is not made.
+type PlanRequest struct {
+	TypesChange
+	// Questions are answered by the types as they are, and by those that are planned.
+	Questions []Question
+	// Context has the values of condition parameters; see [CheckRequest.Context].
+	Context map[string]any
+}
+
+// Question asks whether a subject may perform an action on a resource.
+type Question struct {
+	Subject tuplestore.Subject
+	Query
+}
+
+// TypesPlan is the answer to a [PlanRequest]. All of it is of one revision.
+type TypesPlan struct {
+	Changes []TypeChange // those of Put, then those of Delete
+	// Illegal are the stored tuples that the planned types do not allow. While there are any,
+	// the change cannot be made.
+	Illegal []IllegalTuples
+	// Affected are the relations of the types as they are whose sets may change. The answers
+	// of all others stay the same.
+	Affected []AffectedRelation
+	// Actions are the actions of the types as they are whose answers may change.
+	Actions []AffectedAction
+	// Answers has one entry for each question. The planned types answer as if the illegal
+	// tuples were deleted.
+	Answers []PlannedAnswer
+	Version string // of the types as they are
+	Token   string // names the revision
+}
+
+// IllegalTuples are stored tuples of one type that the planned types do not allow, for one
+// reason.
+type IllegalTuples struct {
+	Type string
+	// Relation and Condition are empty if all tuples and resources of the type are meant.
+	Relation  string
+	Condition string // the tuples with this condition
+	Count     int    // at most MaxIllegal
+	Exact     bool   // there are not more
+	Samples   []tuplestore.Record
+}
+
+// Limits of a plan.
+const (
+	MaxIllegal = 1_000_000 // how many tuples are counted for one reason
+	MaxSamples = 10        // how many of them are returned
+)
+
+// AffectedRelation is a relation whose set may change.
+type AffectedRelation = schema.RelationName
+
+// AffectedAction is an action of a type whose answer may change.
+type AffectedAction struct{ Type, Action string }
+
+// PlannedAnswer is a question's decision before and after a change. The error of a decision
+// also says that the subject is not valid ([*InvalidSubjectError]).
+type PlannedAnswer struct{ Before, After Decision }
+
+// Differs reports whether the change alters the answer.
+func (a PlannedAnswer) Differs() bool {
+	return a.Before.Allowed != a.After.Allowed || (a.Before.Err == nil) != (a.After.Err == nil)
+}
+
+// PlanTypes answers what [Engine.ApplyTypes] would change. Errors are those of ApplyTypes
+// without [*TypeInUseError], and those of [Engine.Check] that are not of one question.
+func (e *Engine) PlanTypes(ctx context.Context, tenantID string, req PlanRequest) (*TypesPlan, error) {
+	at, err := e.tenant(tenantID).at(ctx, true)
+	if err != nil {
+		return nil, fmt.Errorf("plan resource types: %w", err)
+	}
+	p, err := req.propose(tenantID, at)
+	if err != nil {
+		return nil, fmt.Errorf("plan resource types: %w", err)
+	}
+	plan := &TypesPlan{Changes: p.changes, Version: at.typesVersion(tenantID), Token: at.token}
+	plan.Affected = schema.Affected(at.compiled, p.compiled)
+	for _, t := range at.compiled.Types {
+		for _, action := range schema.AffectedActions(at.compiled, p.compiled, t.Name, plan.Affected) {
+			plan.Actions = append(plan.Actions, AffectedAction{t.Name, action})
+		}
+	}
+	snapshot := e.store.Snapshot(tenantID, at.revision)
+	gone := narrowed(at.compiled, p.compiled)
+	planned := at
+	planned.compiled = p.compiled
+	// The tuples are read beside the requests that need little work.
+	err = e.attemptHeavy(ctx, tenantID, func(l work.Limits) error {
+		if plan.Illegal, err = illegal(ctx, snapshot, gone); err != nil {
+			return err
+		}
+		plan.Answers = make([]PlannedAnswer, len(req.Questions))
+		if err := e.decide(ctx, snapshot, at, req, l, func(i int, d Decision) { plan.Answers[i].Before = d }); err != nil {
+			return err
+		}
+		return e.decide(ctx, without{snapshot, gone}, planned, req, l, func(i int, d Decision) { plan.Answers[i].After = d })
+	})
+	if err != nil {
+		return nil, fmt.Errorf("plan resource types: %w", err)
+	}
+	return plan, nil
+}
+
+// illegal counts the tuples that filters select.
+func illegal(ctx context.Context, s tuplestore.Snapshot, filters []tuplestore.Filter) ([]IllegalTuples, error) {
+	var all []IllegalTuples
+	for _, f := range filters {
+		found := IllegalTuples{Type: f.ObjectType, Relation: f.Relation, Condition: f.Condition, Exact: true}
+		for r, err := range s.Scan(ctx, f) {
+			if err != nil {
+				return nil, err
+			}
+			if found.Count == MaxIllegal {
+				found.Exact = false
+				break
+			}
+			found.Count++
+			if len(found.Samples) < MaxSamples {
+				found.Samples = append(found.Samples, r)
+			}
+		}
+		if found.Count > 0 {
+			all = append(all, found)
+		}
+	}
+	return all, nil
+}
+
+// without is a snapshot without the tuples that filters select, for questions.
+type without struct {
+	tuplestore.Snapshot
+	gone []tuplestore.Filter
+}
+
+func (s without) Find(ctx context.Context, l tuplestore.Lookup) ([]tuplestore.Fact, error) {
+	found, err := s.Snapshot.Find(ctx, l)
+	return slices.DeleteFunc(found, func(fact tuplestore.Fact) bool {
+		return slices.ContainsFunc(s.gone, func(f tuplestore.Filter) bool { return f.Matches(fact) })
+	}), err
+}
+
+// decide answers the questions of a plan at a position, one subject after another.
+func (e *Engine) decide(ctx context.Context, s tuplestore.Snapshot, at position, req PlanRequest, l work.Limits, answer func(i int, d Decision)) error {
+	bySubject := map[tuplestore.Subject][]int{}
+	var subjects []tuplestore.Subject
+	for i, q := range req.Questions {
+		if len(bySubject[q.Subject]) == 0 {
+			subjects = append(subjects, q.Subject)
+		}
+		bySubject[q.Subject] = append(bySubject[q.Subject], i)
+	}
+	for _, subject := range subjects {
+		one := CheckRequest{Subject: subject, Context: req.Context}
+		for _, i := range bySubject[subject] {
+			one.Queries = append(one.Queries, req.Questions[i].Query)
+		}
+		decisions, err := e.checkAt(ctx, s, at, &one, l)
+		if err != nil {
+			return err
+		}
+		for k, i := range bySubject[subject] {
+			answer(i, decisions[k])
+		}
+	}
+	return nil
+}
+
+// checkAt answers a check at a position that need not be one of the tenant's. An invalid
+// subject is the error of each decision.
+func (e *Engine) checkAt(ctx context.Context, s tuplestore.Snapshot, at position, req *CheckRequest, l work.Limits) ([]Decision, error) {
+	decisions := make([]Decision, len(req.Queries))
+	if _, err := checkedSubject(at.compiled, req.Subject); err != nil {
+		for i := range decisions {
+			decisions[i].Err = err
+		}
+		return decisions, nil
+	}
+	v := readView{engine: e, limits: l, at: at}
+	v.goCold(s)
+	c := check{readView: v, req: req, response: &CheckResponse{Decisions: decisions}}
+	defer c.leave()
+	err := c.answer(ctx)
+	return decisions, err
+}
