@@ -217,9 +217,11 @@ func FuzzRequestBody(f *testing.F) {
 	f.Add([]byte(conditionalType))
 	f.Add([]byte(`{"name":"x","relations":[{"name":"r","rewrites":[{"kind":"exclusion","base":{"kind":"this"},"subtract":{"kind":"computed","relation":"r"}}]}]}`))
 
+	f.Add([]byte(`{"types":[{"name":"x","relations":[{"name":"r"}]}],"delete":["area"],"questions":[{"subject":{"type":"user","id":"a"},"action":"visitor","resource":{"type":"area","external_id":"a"}}]}`))
+
 	h := newRealHandler(f)
 	targets := []string{
-		"/api/v1/resource-types", path("area", "a") + "/relations", "/api/v1/resources/relations/bulk",
+		"/api/v1/resource-types", planPath, applyPath, path("area", "a") + "/relations", "/api/v1/resources/relations/bulk",
 		checkPath, batchPath, resourcesPath, resourcesPath + "/stream", subjectsPath, subjectsPath + "/stream", expandPath,
 		"/access/v1/evaluation", "/access/v1/evaluations",
 		"/access/v1/search/subject", "/access/v1/search/resource", "/access/v1/search/action",

@@ -98,11 +98,11 @@ func (e *Engine) PlanTypes(ctx context.Context, tenantID string, req PlanRequest
 	gone := narrowed(at.compiled, p.compiled)
 	planned := at
 	planned.compiled = p.compiled
-	// The tuples are read beside the requests that need little work.
-	err = e.attemptHeavy(ctx, tenantID, func(l work.Limits) error {
-		if plan.Illegal, err = illegal(ctx, snapshot, gone); err != nil {
-			return err
-		}
+	// Pages of tuples are read as for a list of relations, however many there are.
+	if plan.Illegal, err = illegal(ctx, snapshot, gone); err != nil {
+		return nil, fmt.Errorf("plan resource types: %w", err)
+	}
+	err = e.attempt(ctx, tenantID, func(l work.Limits) error {
 		plan.Answers = make([]PlannedAnswer, len(req.Questions))
 		if err := e.decide(ctx, snapshot, at, req, l, func(i int, d Decision) { plan.Answers[i].Before = d }); err != nil {
 			return err

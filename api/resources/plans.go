@@ -102,17 +102,15 @@ func typesChange(types []ResourceTypeInput, deleted []string, expected string) (
 	return change, v.Err()
 }
 
-// within adds the place of a type in a change to an error in its definition. Types that the
-// change does not contain can become invalid, too; the message then names the type.
+// within adds the name of a type and its place in a change to an error in its definition. A type
+// that the change does not contain can become invalid, too.
 func within(change engine.TypesChange, err error) error {
 	var invalid *schema.Error
 	switch {
 	case errors.As(err, &invalid):
 		located := *invalid
-		i := slices.IndexFunc(change.Put, func(t schema.Type) bool { return t.Name == invalid.Type })
-		if i < 0 {
-			located.Message = fmt.Sprintf("resource type %q: %s", invalid.Type, invalid.Message)
-		} else {
+		located.Message = fmt.Sprintf("resource type %q: %s", invalid.Type, invalid.Message)
+		if i := slices.IndexFunc(change.Put, func(t schema.Type) bool { return t.Name == invalid.Type }); i >= 0 {
 			located.Path = fmt.Sprintf("types[%d].%s", i, invalid.Path)
 		}
 		return &located

@@ -95,15 +95,15 @@ func acceptable(cmd *cobra.Command, data *importer.Data) error {
 }
 
 func importData(cmd *cobra.Command, c *apiclient.Client, output string, data *importer.Data) error {
-	var definitions []apiclient.Definition
+	var change apiclient.TypesChange
 	for _, t := range data.Types {
 		text, err := strict.Marshal(resources.Definition(t), strict.Deterministic(true))
 		if err != nil {
 			return err
 		}
-		definitions = append(definitions, apiclient.Definition{Name: t.Name, JSON: json.RawMessage(text)})
+		change.Types = append(change.Types, json.RawMessage(text))
 	}
-	if err := applyTypes(cmd, c, output, definitions); err != nil {
+	if err := applyTypes(cmd, c, output, change); err != nil {
 		return err
 	}
 	p := newProgress(cmd.ErrOrStderr(), "importing", len(data.Relations))

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
 	apiclient "stonetown/cmd/stonetown/internal/client"
@@ -21,7 +22,7 @@ func schemaCommand(environ []string) *cobra.Command {
 		// Runnable, so that a misspelt subcommand is an error instead of this help text.
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(schemaList(environ), schemaGet(environ), schemaApply(environ), schemaDelete(environ))
+	cmd.AddCommand(schemaList(environ), schemaGet(environ), schemaPlan(environ), schemaApply(environ), schemaDelete(environ))
 	return cmd
 }
 
@@ -89,35 +90,86 @@ both.`,
 	})
 }
 
+// typesFlags complete a change that is read from files.
+type typesFlags struct {
+	remove   []string
+	expected string
+}
+
+func (t *typesFlags) add(f *pflag.FlagSet) {
+	f.StringArrayVar(&t.remove, "delete", nil, "delete the type of this `name`; may be repeated")
+	f.StringVar(&t.expected, "expected-revision", "", "fail if the types have changed since this `revision`, which schema plan prints")
+}
+
+// change reads the files of a command.
+func (t *typesFlags) change(stdin io.Reader, files []string) (apiclient.TypesChange, error) {
+	definitions, err := readDefinitions(stdin, files)
+	if err != nil {
+		return apiclient.TypesChange{}, err
+	}
+	change := apiclient.TypesChange{Delete: t.remove, ExpectedRevision: t.expected}
+	for _, d := range definitions {
+		change.Types = append(change.Types, d.JSON)
+	}
+	return change, nil
+}
+
+const typeFiles = `A file holds one type in the format of the API, a list of types, or an object with a
+list named types, as YAML or JSON. A member that the API does not define is an error.
+- is the standard input.`
+
 func schemaApply(environ []string) *cobra.Command {
 	r := &remote{environ: environ}
-	return r.command(&cobra.Command{
+	var flags typesFlags
+	cmd := &cobra.Command{
 		Use:   "apply FILE...",
-		Short: "Create and replace resource types",
-		Long: `Reads resource types from YAML or JSON files, creates those that do not exist,
-replaces the others, and prints for each: created, updated or unchanged. Types that
-are in no file are not changed. - is the standard input.
+		Short: "Create, replace and delete resource types",
+		Long: `Reads resource types from files, creates those that do not exist, replaces the
+others, deletes those of --delete, and prints for each: created, updated, deleted or
+unchanged. Types that are neither in a file nor in --delete are not changed. All of it
+is one change: if a type is rejected, none is changed.
 
-A file holds one type in the format of the API, a list of types, or an object with a
-list named types. A member that the API does not define is an error. All files are
-read before anything is changed. If a type is rejected, types that were applied
-before it stay. The order does not matter.`,
+` + typeFiles,
 		Example: `  stonetown schema apply types.yaml
+  stonetown schema apply types.yaml --delete draft
   stonetown schema get document | sed s/Draft/Paper/ | stonetown schema apply -`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			definitions, err := readDefinitions(cmd.InOrStdin(), args)
+			change, err := flags.change(cmd.InOrStdin(), args)
 			if err != nil {
 				return err
 			}
-			c, err := r.open(cmd.Flags(), patience, apiclient.ScopeRead, apiclient.ScopeWrite)
+			c, err := r.open(cmd.Flags(), patience, apiclient.ScopeWrite)
 			if err != nil {
 				return err
 			}
 			defer c.Close()
-			return applyTypes(cmd, c, r.output, definitions)
+			return applyTypes(cmd, c, r.output, change)
 		},
-	})
+	}
+	flags.add(cmd.Flags())
+	return r.command(cmd)
+}
+
+// applyTypes makes a change and prints its effects.
+func applyTypes(cmd *cobra.Command, c *apiclient.Client, output string, change apiclient.TypesChange) error {
+	changes, err := c.ApplyTypes(cmd.Context(), change)
+	if err != nil {
+		return err
+	}
+	if output == "json" {
+		return printJSON(cmd.OutOrStdout(), changes)
+	}
+	return printChanges(cmd.OutOrStdout(), changes)
+}
+
+func printChanges(w io.Writer, changes []apiclient.Applied) error {
+	for _, c := range changes {
+		if _, err := fmt.Fprintln(w, c.Change, c.Name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func readDefinitions(stdin io.Reader, files []string) ([]apiclient.Definition, error) {
@@ -140,27 +192,6 @@ func readDefinitions(stdin io.Reader, files []string) ([]apiclient.Definition, e
 		all = append(all, definitions...)
 	}
 	return all, nil
-}
-
-// applyTypes prints the applied types, also if a later one failed.
-func applyTypes(cmd *cobra.Command, c *apiclient.Client, output string, definitions []apiclient.Definition) error {
-	type line struct {
-		Name   string `json:"name"`
-		Change string `json:"change"`
-	}
-	lines := []line{}
-	err := c.ApplyTypes(cmd.Context(), definitions, func(a apiclient.Applied) {
-		lines = append(lines, line{a.Name, a.Change})
-		if output == "text" {
-			fmt.Fprintln(cmd.OutOrStdout(), a.Change, a.Name)
-		}
-	})
-	if output == "json" {
-		if printErr := printJSON(cmd.OutOrStdout(), lines); err == nil {
-			err = printErr
-		}
-	}
-	return err
 }
 
 func schemaDelete(environ []string) *cobra.Command {

@@ -57,7 +57,7 @@ func TestSchemaCommand(t *testing.T) {
 	refused(t, dir, 1, "resource_type_in_use", "schema", "delete", "folder")
 }
 
-// A type that requires a later one in the file is applied after it.
+// The order of types in a file does not matter.
 func TestSchemaApplyOrder(t *testing.T) {
 	dir := development(t)
 	want(t, dir, "schema", "apply", writeFile(t, "name: folder\nrelations: [{name: owner}]\n"))
@@ -69,7 +69,7 @@ func TestSchemaApplyOrder(t *testing.T) {
 - name: folder
   relations: [{name: owner}, {name: reader}]
 `))
-	if out != "updated folder\ncreated document\n" {
+	if out != "created document\nupdated folder\n" {
 		t.Errorf("%q", out)
 	}
 }
@@ -92,7 +92,7 @@ func TestSchemaApplyFails(t *testing.T) {
 		"{types: [], more: 1}":   "/more is not a member",
 		"{name: a, name: b}":     "already defined",
 		"{name: a, 1: b}":        "a key that is not text",
-		"[{name: a}, {name: a}]": "defined twice",
+		"[{name: a}, {name: a}]": "a second time",
 		"{name: user}":           "reserved",
 		"{name: a, relations: [{name: r, rewrites: [{kind: computed, relation: none}]}]}": "rewrite_invalid",
 	} {
@@ -104,14 +104,44 @@ func TestSchemaApplyFails(t *testing.T) {
 		t.Errorf("there are types now: %q", out)
 	}
 
-	// The applied types are printed, also if a later one fails.
-	text := "[{name: good}, {name: bad, relations: [{name: r, rewrites: [{kind: computed, relation: none}]}]}]"
-	for _, output := range []string{"text", "json"} {
-		r := on(t, dir, "schema", "apply", writeFile(t, text), "-o", output)
-		if r.code != 1 || !strings.Contains(r.out, "good") || !strings.Contains(r.errs, "resource type bad") || strings.Contains(r.out, "bad") {
-			t.Errorf("%s: %+v", output, r)
+	// A change is made whole or not at all.
+	refused(t, dir, 1, `resource type "bad"`, "schema", "apply", writeFile(t, "[{name: good}, {name: bad, relations: [{name: r, rewrites: [{kind: computed, relation: none}]}]}]"))
+	if out := want(t, dir, "schema", "list"); out != "" {
+		t.Errorf("there are types now: %q", out)
+	}
+}
+
+func TestSchemaPlan(t *testing.T) {
+	dir := development(t)
+	want(t, dir, "schema", "apply", writeFile(t, documents))
+	want(t, dir, "relations", "add", "document:q3", "viewer", "user:ann")
+	changed := writeFile(t, "name: document\nrelations: [{name: owner}, {name: viewer, rewrites: [{kind: computed, relation: owner}]}]\n")
+	r := on(t, dir, "schema", "plan", changed, "--question", "user:ann view document:q3")
+	for _, line := range []string{
+		"updated document\n", "illegal document#viewer: 1 stored, such as document:q3#viewer@user:ann\n",
+		"answer user:ann view document:q3: allowed, then denied\n", "affected document: relations ", "revision ",
+	} {
+		if !strings.Contains(r.out, line) {
+			t.Errorf("%q is missing in %q", line, r.out)
 		}
 	}
+	if r.code != 1 {
+		t.Errorf("exit code %d for a change that cannot be made", r.code)
+	}
+	out := want(t, dir, "schema", "plan", writeFile(t, "{name: note}"), "-o", "json")
+	var plan struct {
+		Revision string
+		Changes  []struct{ Change string }
+	}
+	if err := json.Unmarshal([]byte(out), &plan); err != nil || len(plan.Changes) != 1 || plan.Changes[0].Change != "created" {
+		t.Fatalf("%v: %s", err, out)
+	}
+	want(t, dir, "schema", "apply", writeFile(t, "{name: note}"), "--expected-revision", plan.Revision)
+	refused(t, dir, 1, "resource_types_changed", "schema", "apply", writeFile(t, "{name: tag}"), "--expected-revision", plan.Revision)
+	if out := want(t, dir, "schema", "apply", writeFile(t, "{name: tag}"), "--delete", "note"); out != "created tag\ndeleted note\n" {
+		t.Errorf("apply: %q", out)
+	}
+	refused(t, dir, 1, "SUBJECT ACTION RESOURCE", "schema", "plan", changed, "--question", "user:ann view")
 }
 
 // JSON becomes YAML with the same meaning.

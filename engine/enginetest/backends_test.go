@@ -14,21 +14,21 @@ import (
 )
 
 // backends open an empty store each.
-var backends = map[string]func(t *testing.T) tuplestore.Store{
-	"memory": func(t *testing.T) tuplestore.Store {
+var backends = map[string]func(t testing.TB) tuplestore.Store{
+	"memory": func(t testing.TB) tuplestore.Store {
 		s := memstore.New(memstore.Config{})
 		t.Cleanup(func() { s.Close() })
 		return s
 	},
-	"sqlite": func(t *testing.T) tuplestore.Store {
+	"sqlite": func(t testing.TB) tuplestore.Store {
 		return openSQL(t, "sqlite://"+filepath.Join(t.TempDir(), "test.db"))
 	},
-	"postgres": func(t *testing.T) tuplestore.Store {
+	"postgres": func(t testing.TB) tuplestore.Store {
 		return openSQL(t, pgtest.URL(t))
 	},
 }
 
-func openSQL(t *testing.T, url string) tuplestore.Store {
+func openSQL(t testing.TB, url string) tuplestore.Store {
 	t.Helper()
 	ctx := context.Background()
 	db, err := sqldb.Open(ctx, sqldb.Config{URL: url})
@@ -53,7 +53,7 @@ var temperatures = map[string]engine.Config{
 	"cold":     {ResidentBytes: -1},
 }
 
-func newEngine(t *testing.T, c engine.Config, s tuplestore.Store) *engine.Engine {
+func newEngine(t testing.TB, c engine.Config, s tuplestore.Store) *engine.Engine {
 	t.Helper()
 	c.Store = s
 	e, err := engine.New(c)

@@ -21,7 +21,7 @@ func TestPlansComeTrue(t *testing.T) {
 		randomly(t, func(t *testing.T, r *rand.Rand) {
 			ctx := context.Background()
 			made, refused, differ := 0, 0, 0
-			for round := range max(10, *rounds) {
+			for round := range max(10, *rounds/2) {
 				w := newTenant(ctx, t, e, r, fmt.Sprintf("tnt_%d", round))
 				for range 15 {
 					w.write(ctx, t)

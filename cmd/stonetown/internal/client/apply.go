@@ -3,87 +3,81 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
-	"reflect"
 )
 
-// Applied is the effect of a definition.
+// TypesChange is a change of several resource types at once.
+type TypesChange struct {
+	Types  []json.RawMessage `json:"types,omitempty"` // definitions in the form of the API
+	Delete []string          `json:"delete,omitempty"`
+	// ExpectedRevision, if not empty, is the revision of the types for which the change was made.
+	ExpectedRevision string `json:"expected_revision,omitempty"`
+}
+
+// Applied is the effect of a change on one type.
 type Applied struct {
-	Name   string
-	Change string // created, updated or unchanged
+	Name   string `json:"name"`
+	Change string `json:"change"` // created, updated, deleted or unchanged
 }
 
-// ApplyTypes creates or replaces resource types. It repeats a definition that the server
-// refuses while others succeed, because the definition may need one of them. report, which may
-// be nil, is called for each applied definition. After an error the reported definitions are
-// applied and the others are not.
-func (c *Client) ApplyTypes(ctx context.Context, definitions []Definition, report func(Applied)) error {
-	names := map[string]bool{}
-	for _, d := range definitions {
-		if names[d.Name] {
-			return fmt.Errorf("resource type %s is defined twice", d.Name)
-		}
-		names[d.Name] = true
-	}
-	before := map[string]json.RawMessage{}
-	for t, err := range c.Types(ctx) {
-		if err != nil {
-			return err
-		}
-		before[t.Value.Name] = t.JSON
-	}
-	for len(definitions) > 0 {
-		var (
-			refused []Definition
-			errs    []error
-		)
-		for _, d := range definitions {
-			stored, created, err := c.PutType(ctx, d.JSON)
-			switch {
-			case err == nil:
-				if report != nil {
-					report(Applied{d.Name, change(created, before[d.Name], stored.JSON)})
-				}
-			case isRefusal(err):
-				refused = append(refused, d)
-				errs = append(errs, fmt.Errorf("resource type %s: %w", d.Name, err))
-			default:
-				return fmt.Errorf("resource type %s: %w", d.Name, err)
-			}
-		}
-		if len(refused) == len(definitions) {
-			return errors.Join(errs...)
-		}
-		definitions = refused
-	}
-	return nil
+// ApplyTypes makes a change, all or nothing.
+func (c *Client) ApplyTypes(ctx context.Context, change TypesChange) ([]Applied, error) {
+	applied, _, err := call[struct{ Changes []Applied }](ctx, c, request{method: http.MethodPost, path: typesPath + "/apply", body: change})
+	return applied.Changes, err
 }
 
-// isRefusal reports whether a request was refused because of its content.
-func isRefusal(err error) bool {
-	e, ok := errors.AsType[*Error](err)
-	return ok && (e.Status == http.StatusBadRequest || e.Status == http.StatusNotFound || e.Status == http.StatusConflict)
+// PlanQuestion is a question that a plan answers before and after its change.
+type PlanQuestion struct {
+	Subject  Subject `json:"subject"`
+	Action   string  `json:"action"`
+	Resource Ref     `json:"resource"`
 }
 
-func change(created bool, before, after json.RawMessage) string {
-	switch {
-	case created:
-		return "created"
-	case before != nil && reflect.DeepEqual(meaning(before), meaning(after)):
-		return "unchanged"
-	}
-	return "updated"
+// TypesPlan is what a change would do.
+type TypesPlan struct {
+	Revision string    `json:"revision"` // of the types as they are
+	Changes  []Applied `json:"changes"`
+	// Illegal are the stored relations and resources that prevent the change.
+	Illegal []struct {
+		Type      string `json:"type"`
+		Relation  string `json:"relation"`
+		Condition string `json:"condition"`
+		Count     int    `json:"count"`
+		Exact     bool   `json:"exact"`
+		Samples   []struct {
+			Resource Ref     `json:"resource"`
+			Relation string  `json:"relation"`
+			Subject  Subject `json:"subject"`
+		} `json:"samples"`
+	} `json:"illegal"`
+	// Affected are the relations and actions whose answers may change.
+	Affected []struct {
+		Type      string   `json:"type"`
+		Relations []string `json:"relations"`
+		Actions   []string `json:"actions"`
+	} `json:"affected"`
+	Answers []PlannedAnswer `json:"answers"` // one for each question
 }
 
-// meaning returns a type without its times.
-func meaning(text json.RawMessage) map[string]any {
-	var members map[string]any
-	if json.Unmarshal(text, &members) != nil {
-		return nil
-	}
-	delete(members, "created_at")
-	delete(members, "updated_at")
-	return members
+// PlannedAnswer is a decision before and after a change.
+type PlannedAnswer struct {
+	Before  PlannedDecision `json:"before"`
+	After   PlannedDecision `json:"after"`
+	Differs bool            `json:"differs"`
+}
+
+// PlannedDecision is a decision or the code of the reason why there is none.
+type PlannedDecision struct {
+	Allowed bool   `json:"allowed"`
+	Error   string `json:"error"`
+}
+
+// PlanTypes answers what a change would do. It also returns the plan as the server sent it.
+func (c *Client) PlanTypes(ctx context.Context, change TypesChange, questions []PlanQuestion) (Stored[TypesPlan], error) {
+	body := struct {
+		TypesChange
+		Questions []PlanQuestion `json:"questions,omitempty"`
+	}{change, questions}
+	plan, _, err := call[Stored[TypesPlan]](ctx, c, request{method: http.MethodPost, path: typesPath + "/plan", body: body})
+	return plan, err
 }

@@ -128,15 +128,32 @@ func each[T any](i *Import, kind string, count *int) iter.Seq2[T, error] {
 	}
 }
 
+// typesAtOnce is the number of bytes of resource types in one request, which may have at most
+// 1 MiB. Types of later requests may be named before.
+const typesAtOnce = 512 << 10
+
 func (i *Import) types(ctx context.Context) error {
-	var definitions []Definition
+	var change TypesChange
+	size := 0
+	apply := func() error {
+		_, err := i.Client.ApplyTypes(ctx, change)
+		i.count(len(change.Types))
+		change.Types, size = nil, 0
+		return err
+	}
 	for text, err := range each[json.RawMessage](i, KindResourceType, &i.seen.ResourceTypes) {
 		if err != nil {
 			return err
 		}
-		definitions = append(definitions, Definition{i.next.name, text})
+		if size += len(text); size > typesAtOnce && len(change.Types) > 0 {
+			if err := apply(); err != nil {
+				return err
+			}
+			size = len(text)
+		}
+		change.Types = append(change.Types, text)
 	}
-	return i.Client.ApplyTypes(ctx, definitions, func(Applied) { i.count(1) })
+	return apply()
 }
 
 func (i *Import) resources(ctx context.Context) error {

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"iter"
 	"net/http"
 	"net/url"
@@ -28,12 +27,6 @@ func (c *Client) Types(ctx context.Context) iter.Seq2[Stored[Type], error] {
 func (c *Client) Type(ctx context.Context, name string) (Stored[Type], error) {
 	t, _, err := call[Stored[Type]](ctx, c, request{method: http.MethodGet, path: typesPath + "/" + segment(name)})
 	return t, err
-}
-
-// PutType defines a resource type or replaces its definition.
-func (c *Client) PutType(ctx context.Context, definition json.RawMessage) (stored Stored[Type], created bool, err error) {
-	stored, answer, err := call[Stored[Type]](ctx, c, request{method: http.MethodPost, path: typesPath, body: definition})
-	return stored, answer.status == http.StatusCreated, err
 }
 
 // DeleteType deletes a resource type that is not in use.
