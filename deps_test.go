@@ -102,7 +102,7 @@ const order = `
 	api, controlplane/management, engine/audit, tuplestore/sqlstore, webhooks < server;
 
 	# Commands only. Benchmarks load the product and are not part of it.
-	engine, tuplestore/memstore < cmd/stonetown/internal/importer;
+	engine, tuplestore/memstore, api/resources, cmd/stonetown/internal/client < cmd/stonetown/internal/importer;
 	identity, oauth/client < cmd/stonetown/internal/client;
 	server, controlplane/transfer, webhooks/signature, cmd/stonetown/internal/importer, cmd/stonetown/internal/client < cmd/stonetown;
 	server < bench;

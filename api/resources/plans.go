@@ -91,7 +91,7 @@ func typesChange(types []ResourceTypeInput, deleted []string, expected string) (
 	}
 	for i, t := range types {
 		once("types/"+strconv.Itoa(i)+"/name", t.Name)
-		change.Put = append(change.Put, typeOf(t))
+		change.Put = append(change.Put, TypeOf(t))
 	}
 	for i, name := range deleted {
 		field := "delete/" + strconv.Itoa(i)

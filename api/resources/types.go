@@ -17,7 +17,7 @@ import (
 // PutResourceType defines a type or replaces its definition.
 func (h *Handlers) PutResourceType(ctx context.Context, request PutResourceTypeRequestObject) (PutResourceTypeResponseObject, error) {
 	info := web.InfoOf(ctx)
-	stored, created, token, err := h.Engine.PutType(ctx, info.Tenant.ID, typeOf(*request.Body), origin(info))
+	stored, created, token, err := h.Engine.PutType(ctx, info.Tenant.ID, TypeOf(*request.Body), origin(info))
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,8 @@ func tokenMeta(info *web.RequestInfo, token string) TokenMeta {
 	return TokenMeta{RequestID: info.RequestID, ConsistencyToken: token}
 }
 
-func typeOf(in ResourceTypeInput) schema.Type {
+// TypeOf is the type that a body defines.
+func TypeOf(in ResourceTypeInput) schema.Type {
 	t := schema.Type{Name: in.Name, Description: in.Description, Actions: in.Actions}
 	for _, c := range in.Conditions {
 		d := condition.Definition{Name: c.Name, Expression: c.Expression}

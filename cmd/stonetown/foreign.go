@@ -12,19 +12,21 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"stonetown/cmd/stonetown/internal/importer"
+	"stonetown/cmd/stonetown/internal/importer/native"
 	"stonetown/cmd/stonetown/internal/importer/openfga"
 	"stonetown/cmd/stonetown/internal/importer/spicedb"
 )
 
 // The engines with supported files.
 const (
-	fromOpenFGA = "openfga"
-	fromSpiceDB = "spicedb"
+	fromStonetown = "stonetown"
+	fromOpenFGA   = "openfga"
+	fromSpiceDB   = "spicedb"
 )
 
-const fromUsage = "`engine` that the files are for: openfga or spicedb (default by file name and content)"
+const fromUsage = "`engine` that the files are for: stonetown, openfga or spicedb (default by file name and content)"
 
-// readData reads the files of another engine.
+// readData reads tests of a model, or files of another engine.
 func readData(files []string, from string) (*importer.Data, error) {
 	data := new(importer.Data)
 	for _, file := range files {
@@ -56,12 +58,14 @@ func readForeign(file, from string) (*importer.Data, error) {
 	}
 	defer root.Close()
 	switch from {
+	case fromStonetown:
+		return native.Read(root.FS(), name)
 	case fromOpenFGA:
 		return openfga.Read(root.FS(), name)
 	case fromSpiceDB:
 		return spicedb.Read(root.FS(), name)
 	}
-	return nil, fmt.Errorf("--from is %q; it must be %s or %s", from, fromOpenFGA, fromSpiceDB)
+	return nil, fmt.Errorf("--from is %q; it must be %s, %s or %s", from, fromStonetown, fromOpenFGA, fromSpiceDB)
 }
 
 // locate returns the folder to read and the name of the file in it. Files refer to others in
@@ -110,6 +114,9 @@ func guessEngine(file string) (string, error) {
 	}
 	var members map[string]yaml.Node
 	if yaml.NewDecoder(bytes.NewReader(text)).Decode(&members) == nil {
+		if native.Is(members) {
+			return fromStonetown, nil
+		}
 		for _, name := range []string{"schema", "schemaFile", "relationships", "relationshipsFile", "validation", "assertions"} {
 			if _, found := members[name]; found {
 				return fromSpiceDB, nil

@@ -158,7 +158,7 @@ func TestImportRefuses(t *testing.T) {
 	} {
 		refused(t, dir, 1, word, "import", filepath.Join(files, name))
 	}
-	refused(t, dir, 1, "must be openfga", "import", "--from", "keto", filepath.Join(files, "unknown"))
+	refused(t, dir, 1, "must be stonetown", "import", "--from", "keto", filepath.Join(files, "unknown"))
 	want(t, dir, "import", "--from", "spicedb", "--dry-run", filepath.Join(folder(t, map[string]string{"x.zed": zedSchema}), "x.zed"))
 }
 

@@ -1,13 +1,16 @@
-// Package importer reads the files of other authorization engines: models,
-// relationships and the assertions that test them.
+// Package importer reads models, relationships and the assertions that test them, from the files
+// of this product and of other authorization engines.
 //
-// A reader for each engine (importer/openfga, importer/spicedb) translates its files into
-// [Data]: resource types, relations and assertions of this product. Constructs without an
-// equivalent are in the report with their place. [Validate] runs the assertions on an engine in
-// memory and reports the answers that differ, before anything is imported.
+// A reader for each engine (importer/native, importer/openfga, importer/spicedb) translates its
+// files into [Data]: resource types, relations and assertions of this product. Constructs without
+// an equivalent are in the report with their place. [Validate] runs the assertions on an engine in
+// memory and reports the answers that differ, before anything is imported. [Uncovered] names the
+// parts of the types that no assertion depends on.
 package importer
 
 import (
+	"time"
+
 	"stonetown/engine"
 	"stonetown/schema"
 	"stonetown/tuplestore"
@@ -23,7 +26,8 @@ type Data struct {
 
 // Assertion is an answer that the files expect. Exactly one of the three questions is set.
 type Assertion struct {
-	At Place
+	At   Place
+	Name string // of the test that it is part of; may be empty
 	// Check: may Subject do Action to Resource?
 	Check *Check
 	// Resources: to which resources of a type may the subject do the action?
@@ -34,6 +38,8 @@ type Assertion struct {
 	// Context and Contextual are part of the request.
 	Context    map[string]any
 	Contextual []engine.WriteOp
+	// Instant is the time of the request; zero: now.
+	Instant time.Time
 }
 
 // Check is an assertion about one subject and one resource.
@@ -42,6 +48,8 @@ type Check struct {
 	Action   string
 	Resource tuplestore.Object
 	Want     Answer
+	// Reasons are steps that the proof of an allowed check must have; see [engine.Reason].
+	Reasons []string
 }
 
 // Answer is the expected answer to a check.

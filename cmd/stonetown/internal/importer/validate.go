@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"stonetown/engine"
 	"stonetown/schema"
@@ -21,6 +23,7 @@ type Result struct {
 
 // Difference is an assertion that does not hold here.
 type Difference struct {
+	Index     int // of the assertion
 	At        Place
 	Question  string
 	Want, Got string
@@ -34,14 +37,14 @@ const (
 // Validate loads data into an engine in memory and runs the assertions. An error is about the
 // data as a whole; an assertion that cannot be answered is a difference.
 func Validate(ctx context.Context, w *Data) (*Result, error) {
-	e, err := w.load(ctx)
+	m, err := load(ctx, w.Types, w.Relations)
 	if err != nil {
 		return nil, err
 	}
-	defer e.Close()
+	defer m.close()
 	result := new(Result)
-	for _, a := range w.Assertions {
-		want, got := a.Want(), a.ask(ctx, e)
+	for i, a := range w.Assertions {
+		want, got := a.Want(), m.ask(ctx, a)
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -49,29 +52,44 @@ func Validate(ctx context.Context, w *Data) (*Result, error) {
 			result.Passed++
 			continue
 		}
-		result.Differences = append(result.Differences, Difference{a.At, a.Question(), text(want), text(got)})
+		result.Differences = append(result.Differences, Difference{i, a.At, a.Question(), text(want), text(got)})
 	}
 	return result, nil
 }
 
+// memory is an engine in memory at an instant of the caller's.
+type memory struct {
+	engine  *engine.Engine
+	store   *memstore.Store
+	instant atomic.Pointer[time.Time] // nil: now
+}
+
+func (m *memory) close() {
+	m.engine.Close()
+	m.store.Close()
+}
+
 // load returns an engine with the relations and the types, which are defined together because
 // they may refer to each other.
-func (w *Data) load(ctx context.Context) (*engine.Engine, error) {
-	if _, err := schema.Compile(w.Types); err != nil {
+func load(ctx context.Context, types []schema.Type, relations []engine.WriteOp) (*memory, error) {
+	m := &memory{store: memstore.New(memstore.Config{})}
+	if err := m.define(ctx, types); err != nil {
 		return nil, err
 	}
-	store := memstore.New(memstore.Config{})
-	if _, err := store.Write(ctx, scratch, tuplestore.Write{PutSchema: schema.Encode(w.Types)}); err != nil {
-		return nil, err
-	}
-	e, err := engine.New(engine.Config{Store: store})
+	var err error
+	m.engine, err = engine.New(engine.Config{Store: m.store, Clock: func() time.Time {
+		if at := m.instant.Load(); at != nil {
+			return *at
+		}
+		return time.Now()
+	}})
 	if err != nil {
 		return nil, err
 	}
 	written := 0
-	for ops := range slices.Chunk(w.Relations, writeAtOnce) {
-		if _, err := e.Write(ctx, scratch, engine.WriteRequest{Ops: ops}); err != nil {
-			e.Close()
+	for ops := range slices.Chunk(relations, writeAtOnce) {
+		if _, err := m.engine.Write(ctx, scratch, engine.WriteRequest{Ops: ops}); err != nil {
+			m.close()
 			var failed *engine.OpError
 			if errors.As(err, &failed) {
 				op := ops[failed.Index]
@@ -81,7 +99,16 @@ func (w *Data) load(ctx context.Context) (*engine.Engine, error) {
 		}
 		written += len(ops)
 	}
-	return e, nil
+	return m, nil
+}
+
+// define replaces the types, without regard to the stored relations.
+func (m *memory) define(ctx context.Context, types []schema.Type) error {
+	if _, err := schema.Compile(types); err != nil {
+		return err
+	}
+	_, err := m.store.Write(ctx, scratch, tuplestore.Write{PutSchema: schema.Encode(types)})
+	return err
 }
 
 func describe(op engine.WriteOp) string {
@@ -139,7 +166,12 @@ func text(answer []string) string {
 }
 
 // ask returns the answer of the engine in the form of [Assertion.Want], or its error.
-func (a Assertion) ask(ctx context.Context, e *engine.Engine) []string {
+func (m *memory) ask(ctx context.Context, a Assertion) []string {
+	m.instant.Store(nil)
+	if !a.Instant.IsZero() {
+		m.instant.Store(&a.Instant)
+	}
+	e := m.engine
 	var ids []string
 	var err error
 	switch {
@@ -181,7 +213,7 @@ func (a Assertion) ask(ctx context.Context, e *engine.Engine) []string {
 func (a Assertion) check(ctx context.Context, e *engine.Engine) string {
 	response, err := e.Check(ctx, scratch, engine.CheckRequest{
 		Subject: a.Check.Subject, Queries: []engine.Query{{Resource: a.Check.Resource, Action: a.Check.Action}},
-		Context: a.Context, Contextual: a.Contextual,
+		Context: a.Context, Contextual: a.Contextual, Reasons: len(a.Check.Reasons) > 0,
 	})
 	if err != nil {
 		return err.Error()
@@ -190,13 +222,27 @@ func (a Assertion) check(ctx context.Context, e *engine.Engine) string {
 	var undecided *engine.ConditionError
 	switch {
 	case d.Allowed:
-		return string(Allowed)
+		return string(Allowed) + unlike(a.Check.Reasons, d.Reasons)
 	case d.Err == nil, isUnknownResource(d.Err):
 		return string(Denied)
 	case errors.As(d.Err, &undecided) && len(undecided.Missing) > 0:
 		return string(Undecided)
 	}
 	return d.Err.Error()
+}
+
+// unlike says which of the wanted steps a proof does not have; empty: it has all.
+func unlike(want []string, proof []engine.Reason) string {
+	steps := make([]string, len(proof))
+	for i, r := range proof {
+		steps[i] = r.Via
+	}
+	for _, step := range want {
+		if !slices.Contains(steps, step) {
+			return fmt.Sprintf(" without %s, by %s", step, strings.Join(steps, ", "))
+		}
+	}
+	return ""
 }
 
 // isUnknownResource reports an error for a resource without any tuple, which other engines
