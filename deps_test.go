@@ -102,8 +102,8 @@ const order = `
 	api, controlplane/management, engine/audit, tuplestore/sqlstore, webhooks < server;
 
 	# Commands only. Benchmarks load the product and are not part of it.
-	engine, tuplestore/memstore, api/resources, cmd/stonetown/internal/client < cmd/stonetown/internal/importer;
 	identity, oauth/client < cmd/stonetown/internal/client;
+	engine, tuplestore/memstore, api/resources, cmd/stonetown/internal/client < cmd/stonetown/internal/importer;
 	server, controlplane/transfer, webhooks/signature, cmd/stonetown/internal/importer, cmd/stonetown/internal/client < cmd/stonetown;
 	server < bench;
 	bench < cmd/stonetown-bench;
