@@ -31,6 +31,10 @@ func TestRead(t *testing.T) {
 			if err != nil {
 				return err.Error() + "\n"
 			}
+			renamed := slices.ContainsFunc(w.Report, func(f importer.Finding) bool { return f.Kind == importer.Renamed })
+			if !printsBack(t, w.Types) && !renamed { // the original names are actions
+				t.Errorf("%s: not all can be said: %q", d.Pos, Print(w.Types).Lost)
+			}
 			return show(w)
 		})
 	})
