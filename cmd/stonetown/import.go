@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,10 +9,8 @@ import (
 	"os"
 	"time"
 
-	strict "github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 
-	"stonetown/api/resources"
 	apiclient "stonetown/cmd/stonetown/internal/client"
 	"stonetown/cmd/stonetown/internal/importer"
 	"stonetown/engine"
@@ -95,15 +92,11 @@ func acceptable(cmd *cobra.Command, data *importer.Data) error {
 }
 
 func importData(cmd *cobra.Command, c *apiclient.Client, output string, data *importer.Data) error {
-	var change apiclient.TypesChange
-	for _, t := range data.Types {
-		text, err := strict.Marshal(resources.Definition(t), strict.Deterministic(true))
-		if err != nil {
-			return err
-		}
-		change.Types = append(change.Types, json.RawMessage(text))
+	definitions, err := definitionsOf(data.Types)
+	if err != nil {
+		return err
 	}
-	if err := applyTypes(cmd, c, output, change); err != nil {
+	if err := applyTypes(cmd, c, output, apiclient.TypesChange{Types: definitions}); err != nil {
 		return err
 	}
 	p := newProgress(cmd.ErrOrStderr(), "importing", len(data.Relations))

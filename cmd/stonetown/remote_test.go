@@ -184,7 +184,7 @@ func TestRemoteWithoutServer(t *testing.T) {
 func TestHelp(t *testing.T) {
 	for _, command := range []string{
 		"check", "relations list", "relations add", "relations remove",
-		"schema list", "schema get", "schema plan", "schema apply", "schema delete", "export",
+		"schema list", "schema get", "schema diff", "schema plan", "schema apply", "schema delete", "export",
 	} {
 		r := terminal(t, nil, append(strings.Fields(command), "--help")...)
 		if r.code != 0 || !strings.Contains(r.out, "Examples:\n  stonetown "+command) || !strings.Contains(r.out, "STONETOWN_CLIENT_SECRET_FILE") {

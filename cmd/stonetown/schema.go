@@ -2,10 +2,11 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -22,7 +23,7 @@ func schemaCommand(environ []string) *cobra.Command {
 		// Runnable, so that a misspelt subcommand is an error instead of this help text.
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(schemaList(environ), schemaGet(environ), schemaPlan(environ), schemaApply(environ), schemaDelete(environ))
+	cmd.AddCommand(schemaList(environ), schemaGet(environ), schemaDiff(environ), schemaPlan(environ), schemaApply(environ), schemaDelete(environ))
 	return cmd
 }
 
@@ -42,12 +43,9 @@ their definitions, in the form that schema apply reads.`,
 				return err
 			}
 			defer c.Close()
-			found := []apiclient.Stored[apiclient.Type]{}
-			for t, err := range c.Types(cmd.Context()) {
-				if err != nil {
-					return err
-				}
-				found = append(found, t)
+			found, err := allTypes(cmd.Context(), c)
+			if err != nil {
+				return err
 			}
 			if r.output == "json" {
 				return printJSON(cmd.OutOrStdout(), found)
@@ -64,59 +62,97 @@ their definitions, in the form that schema apply reads.`,
 
 func schemaGet(environ []string) *cobra.Command {
 	r := &remote{environ: environ}
-	return r.command(&cobra.Command{
-		Use:   "get NAME",
-		Short: "Print the definition of a resource type",
-		Long: `Prints the definition of a resource type as YAML, or as JSON; schema apply reads
-both.`,
+	var format languageFlag
+	cmd := &cobra.Command{
+		Use:   "get [NAME]",
+		Short: "Print the definition of a resource type, or of all",
+		Long: `Prints the definition of a resource type, or of all, as YAML or JSON or in the
+language of another engine; schema apply reads all of them. What a language cannot say
+is printed on the standard error.`,
 		Example: `  stonetown schema get document > document.yaml
-  stonetown schema get document --output json`,
-		Args: cobra.ExactArgs(1),
+  stonetown schema get document --output json
+  stonetown schema get --format openfga > model.fga`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := format.validate(); err != nil {
+				return err
+			}
 			c, err := r.open(cmd.Flags(), patience, apiclient.ScopeRead)
 			if err != nil {
 				return err
 			}
 			defer c.Close()
-			t, err := c.Type(cmd.Context(), args[0])
+			var found []apiclient.Stored[apiclient.Type]
+			if len(args) == 0 {
+				found, err = allTypes(cmd.Context(), c)
+			} else {
+				found = make([]apiclient.Stored[apiclient.Type], 1)
+				found[0], err = c.Type(cmd.Context(), args[0])
+			}
 			if err != nil {
 				return err
 			}
-			if r.output == "json" {
-				return printJSON(cmd.OutOrStdout(), t)
+			if r.output == "json" && len(args) > 0 {
+				return printJSON(cmd.OutOrStdout(), found[0])
 			}
-			return printYAML(cmd.OutOrStdout(), t.JSON)
+			if r.output == "json" {
+				return printJSON(cmd.OutOrStdout(), found)
+			}
+			if format == yamlFormat && len(args) > 0 {
+				return printYAML(cmd.OutOrStdout(), found[0].JSON)
+			}
+			definitions := make([]json.RawMessage, 0, len(found))
+			for _, t := range slices.Backward(found) { // oldest first
+				definitions = append(definitions, t.JSON)
+			}
+			text, lost, err := format.text(definitions)
+			if err != nil {
+				return err
+			}
+			printLost(cmd.ErrOrStderr(), lost)
+			_, err = io.WriteString(cmd.OutOrStdout(), text)
+			return err
 		},
-	})
+	}
+	format.add(cmd.Flags())
+	return r.command(cmd)
+}
+
+// allTypes returns the resource types, newest first.
+func allTypes(ctx context.Context, c *apiclient.Client) ([]apiclient.Stored[apiclient.Type], error) {
+	found := []apiclient.Stored[apiclient.Type]{}
+	for t, err := range c.Types(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, t)
+	}
+	return found, nil
 }
 
 // typesFlags complete a change that is read from files.
 type typesFlags struct {
-	remove   []string
-	expected string
+	remove         []string
+	expected, from string
 }
 
 func (t *typesFlags) add(f *pflag.FlagSet) {
 	f.StringArrayVar(&t.remove, "delete", nil, "delete the type of this `name`; may be repeated")
+	f.StringVar(&t.from, "from", "", "`engine` whose language the files are in: openfga or spicedb (default by file name)")
 	f.StringVar(&t.expected, "expected-revision", "", "fail if the types have changed since this `revision`, which schema plan prints")
 }
 
 // change reads the files of a command.
-func (t *typesFlags) change(stdin io.Reader, files []string) (apiclient.TypesChange, error) {
-	definitions, err := readDefinitions(stdin, files)
-	if err != nil {
-		return apiclient.TypesChange{}, err
-	}
-	change := apiclient.TypesChange{Delete: t.remove, ExpectedRevision: t.expected}
-	for _, d := range definitions {
-		change.Types = append(change.Types, d.JSON)
-	}
-	return change, nil
+func (t *typesFlags) change(cmd *cobra.Command, files []string) (apiclient.TypesChange, error) {
+	definitions, err := readDefinitions(cmd, files, t.from)
+	return apiclient.TypesChange{Types: definitions, Delete: t.remove, ExpectedRevision: t.expected}, err
 }
 
 const typeFiles = `A file holds one type in the format of the API, a list of types, or an object with a
 list named types, as YAML or JSON. A member that the API does not define is an error.
-- is the standard input.`
+Files that end in .fga or .mod are in the language of OpenFGA, those that end in .zed in
+that of SpiceDB; it is an error if something in them has no equivalent. - is the
+standard input.`
 
 func schemaApply(environ []string) *cobra.Command {
 	r := &remote{environ: environ}
@@ -135,7 +171,7 @@ is one change: if a type is rejected, none is changed.
   stonetown schema get document | sed s/Draft/Paper/ | stonetown schema apply -`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			change, err := flags.change(cmd.InOrStdin(), args)
+			change, err := flags.change(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -170,28 +206,6 @@ func printChanges(w io.Writer, changes []apiclient.Applied) error {
 		}
 	}
 	return nil
-}
-
-func readDefinitions(stdin io.Reader, files []string) ([]apiclient.Definition, error) {
-	var all []apiclient.Definition
-	for _, file := range files {
-		var text []byte
-		var err error
-		if file == "-" {
-			text, err = io.ReadAll(stdin)
-		} else {
-			text, err = os.ReadFile(file)
-		}
-		if err != nil {
-			return nil, err
-		}
-		definitions, err := apiclient.ParseDefinitions(text)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-		all = append(all, definitions...)
-	}
-	return all, nil
 }
 
 func schemaDelete(environ []string) *cobra.Command {

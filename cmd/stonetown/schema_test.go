@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -142,6 +144,50 @@ func TestSchemaPlan(t *testing.T) {
 		t.Errorf("apply: %q", out)
 	}
 	refused(t, dir, 1, "SUBJECT ACTION RESOURCE", "schema", "plan", changed, "--question", "user:ann view")
+}
+
+func TestSchemaLanguages(t *testing.T) {
+	dir := development(t)
+	write := func(name, text string) string {
+		file := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	const fga = "model\n  schema 1.1\n\ntype user\n\ntype folder\n  relations\n    define owner: [user]\n    define viewer: [user] or owner\n"
+	model := write("model.fga", fga)
+	if out := want(t, dir, "schema", "apply", model); out != "created folder\n" {
+		t.Errorf("apply: %q", out)
+	}
+	if out := want(t, dir, "schema", "get", "--format", "openfga"); out != fga {
+		t.Errorf("get: %q", out)
+	}
+	if out := want(t, dir, "schema", "diff", model, "--format", "openfga"); out != "" {
+		t.Errorf("diff: %q", out)
+	}
+	// SpiceDB has no relation that is derived and takes relations of its own.
+	if r := on(t, dir, "schema", "get", "--format", "spicedb"); r.code != 0 || !strings.Contains(r.out, "permission viewer = viewer_direct + owner") || !strings.Contains(r.errs, "cannot be said: folder#viewer") {
+		t.Errorf("get: %+v", r)
+	}
+	zed := write("model.zed", "definition user {}\ndefinition folder {\n\trelation owner: user\n\tpermission viewer = owner\n}\n")
+	if r := on(t, dir, "schema", "diff", zed, "--format", "spicedb"); r.code != 1 || !strings.Contains(r.out, "\n+\tpermission viewer = owner\n") {
+		t.Errorf("diff: %+v", r)
+	}
+	if r := on(t, dir, "schema", "diff", zed); r.code != 1 || !strings.Contains(r.out, "--- server\n+++ files\n") {
+		t.Errorf("diff: %+v", r)
+	}
+	want(t, dir, "schema", "apply", zed)
+	if out := want(t, dir, "schema", "diff", zed); out != "" {
+		t.Errorf("diff: %q", out)
+	}
+	// The YAML of all types is read as it was printed.
+	all := writeFile(t, want(t, dir, "schema", "get"))
+	if out := want(t, dir, "schema", "apply", all); out != "unchanged folder\n" {
+		t.Errorf("apply: %q", out)
+	}
+	refused(t, dir, 1, "must be yaml, openfga or spicedb", "schema", "get", "--format", "keto")
+	refused(t, dir, 1, "not everything has an equivalent", "schema", "apply", write("arrow.zed", "definition user {}\ndefinition doc {\n\trelation any: user:*\n\tpermission view = any->self\n}\n"))
 }
 
 // JSON becomes YAML with the same meaning.

@@ -28,7 +28,7 @@ exits with 1 if stored relations prevent the change.
   stonetown schema plan types.yaml --delete draft --output json`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			change, err := flags.change(cmd.InOrStdin(), args)
+			change, err := flags.change(cmd, args)
 			if err != nil {
 				return err
 			}
