@@ -27,8 +27,9 @@ const order = `
 	internal/id, internal/seal, internal/sqldb < internal/jobs;
 	internal/sqldb < internal/groupcommit, internal/rotation;
 	internal/seal, internal/sqldb < internal/tenantkeys;
-	internal/groupcommit, internal/jobs < internal/eventlog, internal/idempotency, internal/notify, internal/ratelimit;
-	internal/document, internal/eventlog, internal/rotation < internal/samlkeys;
+	internal/document, internal/groupcommit, internal/jobs < internal/eventlog;
+	internal/groupcommit, internal/jobs < internal/idempotency, internal/notify, internal/ratelimit;
+	internal/eventlog, internal/rotation < internal/samlkeys;
 	internal/document, internal/fair, internal/geo, internal/jwks, internal/lease, internal/outbound, internal/text,
 	internal/idempotency, internal/notify, internal/ratelimit, internal/samlkeys, internal/tenantkeys < internal;
 

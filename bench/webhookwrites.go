@@ -12,8 +12,13 @@ import (
 	"stonetown/engine/audit"
 )
 
-// writeRounds is how often the writes are measured in each way, alternately.
-const writeRounds = 72
+const (
+	// writeRounds is how often the writes are measured in each way, alternately.
+	writeRounds = 72
+	// settling is the pause before each measurement, in which webhooks that were started read their
+	// state. Without webhooks it is as long, because writes after a pause are slower.
+	settling = 20 * time.Millisecond
+)
 
 // writes measures what events, and webhooks without subscriptions, add to the writes of
 // relations. The ways take turns in short rounds, and each round is compared with those beside
@@ -41,6 +46,7 @@ func (w Webhooks) writes(ctx context.Context, db database) (rows []WebhooksRow, 
 	for _, workers := range []int{1, remoteWorkers} {
 		measure := func(write func(context.Context) error) (float64, error) {
 			m := newMeter(Figure{Workers: workers, PerCall: 1}, func(int) func(context.Context) error { return write })
+			time.Sleep(settling)
 			err := m.run(ctx, w.Duration/20)
 			return m.result().PerSecond, err
 		}
@@ -51,7 +57,6 @@ func (w Webhooks) writes(ctx context.Context, db database) (rows []WebhooksRow, 
 			func() error {
 				stop := background(h.Webhooks.Run)
 				defer stop()
-				time.Sleep(20 * time.Millisecond)
 				return add(&webhooks, measure, withEvent)
 			},
 		}

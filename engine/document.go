@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"stonetown/internal/document"
@@ -43,6 +44,32 @@ type RelationDocument struct {
 	Relation  string             `json:"relation"`
 	Resource  ResourceRef        `json:"resource"`
 	Subject   SubjectDocument    `json:"subject"`
+}
+
+// AppendJSON appends the form in which package json encodes the relation. An event is stored with
+// each write of a relation, so this is done without reflection, except for a condition.
+func (r RelationDocument) AppendJSON(b []byte) []byte {
+	b = append(b, '{')
+	if r.Condition.Name != "" || r.Condition.Context != nil {
+		condition, err := json.Marshal(r.Condition, jsontext.AllowInvalidUTF8(true))
+		if err != nil {
+			panic("engine: condition that is not JSON: " + err.Error())
+		}
+		b = append(append(append(b, `"condition":`...), condition...), ',')
+	}
+	if r.ExpiresAt != (document.Timestamp{}) {
+		at, _ := r.ExpiresAt.MarshalText() // never fails
+		b = append(append(append(b, `"expires_at":"`...), at...), `",`...)
+	}
+	b = document.AppendQuote(append(b, `"relation":`...), r.Relation)
+	b = document.AppendQuote(append(b, `,"resource":{"external_id":`...), r.Resource.ExternalID)
+	b = document.AppendQuote(append(b, `,"type":`...), r.Resource.Type)
+	b = document.AppendQuote(append(b, `},"subject":{"id":`...), r.Subject.ID)
+	if r.Subject.Relation != "" {
+		b = document.AppendQuote(append(b, `,"relation":`...), r.Subject.Relation)
+	}
+	b = document.AppendQuote(append(b, `,"type":`...), r.Subject.Type)
+	return append(b, `}}`...)
 }
 
 // ConditionDocument is the public representation of the condition of a relation, with

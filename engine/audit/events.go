@@ -1,7 +1,10 @@
 package audit
 
 import (
+	"bytes"
 	"context"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"stonetown/engine"
 	"stonetown/internal/eventlog"
@@ -25,22 +28,27 @@ func typeDeleted(ctx context.Context, name string) eventlog.Event {
 	return eventlog.Of(ctx, eventlog.ResourceTypeDeleted, typeEvent{map[string]string{"name": name}})
 }
 
-type relationEvent struct {
-	Relation engine.RelationDocument `json:"relation"`
-	// Replaced: the relation existed with another expiry or condition.
-	Replaced bool `json:"replaced,omitzero"`
-}
-
 func relationCreated(ctx context.Context, op engine.WriteOp) eventlog.Event {
-	return eventlog.Of(ctx, eventlog.RelationCreated, relationEvent{Relation: op.Document()})
+	return eventlog.Of(ctx, eventlog.RelationCreated, relationEvent(op, false))
 }
 
 func relationReplaced(ctx context.Context, op engine.WriteOp) eventlog.Event {
-	return eventlog.Of(ctx, eventlog.RelationCreated, relationEvent{op.Document(), true})
+	return eventlog.Of(ctx, eventlog.RelationCreated, relationEvent(op, true))
 }
 
 func relationDeleted(ctx context.Context, op engine.WriteOp) eventlog.Event {
-	return eventlog.Of(ctx, eventlog.RelationDeleted, relationEvent{Relation: op.Document()})
+	return eventlog.Of(ctx, eventlog.RelationDeleted, relationEvent(op, false))
+}
+
+// relationEvent is the data of the event of one relation. replaced: the relation existed with
+// another expiry or condition.
+func relationEvent(op engine.WriteOp, replaced bool) jsontext.Value {
+	b := append(make([]byte, 0, 512), `{"relation":`...) // on the stack
+	b = op.Document().AppendJSON(b)
+	if replaced {
+		b = append(b, `,"replaced":true`...)
+	}
+	return bytes.Clone(append(b, '}'))
 }
 
 type bulkEvent struct {

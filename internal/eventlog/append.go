@@ -5,9 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
+	"stonetown/internal/document"
 	"stonetown/internal/sqldb"
 )
 
@@ -121,10 +119,29 @@ func (a *appending) queueSQLite(b *sqldb.Batch) {
 }
 
 // text returns the stored form.
-func (o Origin) text() string {
-	text, err := json.Marshal(o, jsontext.AllowInvalidUTF8(true))
-	if err != nil {
-		panic("eventlog: " + err.Error()) // a struct of text
+func (o Origin) text() string { return string(o.appendJSON(make([]byte, 0, usualOrigin))) }
+
+// usualOrigin is enough for most stored forms, so that they are made on the stack.
+const usualOrigin = 256
+
+// appendJSON appends the form in which package json encodes the origin, without reflection.
+func (o Origin) appendJSON(b []byte) []byte {
+	b = append(b, '{')
+	if o.Actor != (Actor{}) {
+		b = document.AppendQuote(append(b, `"actor":{"type":`...), o.Actor.Type)
+		b = document.AppendQuote(append(b, `,"id":`...), o.Actor.ID)
+		b = append(b, '}')
 	}
-	return string(text)
+	for _, member := range [...]struct{ name, text string }{
+		{`"client_id":`, o.ClientID}, {`"request_id":`, o.RequestID}, {`"client_ip":`, o.ClientIP},
+	} {
+		if member.text == "" {
+			continue
+		}
+		if b[len(b)-1] != '{' {
+			b = append(b, ',')
+		}
+		b = document.AppendQuote(append(b, member.name...), member.text)
+	}
+	return append(b, '}')
 }

@@ -12,16 +12,8 @@ import (
 // Text returns the form in which an event is stored in the row of a commit: id, type, origin and
 // data. Its time is that of the commit.
 func (e Event) Text() string {
-	b := make([]byte, 0, 192+len(e.Data))
-	b = append(b, `["`...)
-	b = append(b, e.ID...)
-	b = append(b, `","`...)
-	b = append(b, e.Type...)
-	b = append(b, `",`...)
-	b = append(b, e.Origin.text()...)
-	b = append(b, ',')
-	b = append(b, e.Data...)
-	return string(append(b, ']'))
+	origin := e.Origin.appendJSON(make([]byte, 0, usualOrigin))
+	return `["` + e.ID + `","` + string(e.Type) + `",` + string(origin) + `,` + string(e.Data) + `]`
 }
 
 // parse reads the event of a commit.

@@ -43,11 +43,15 @@ type Actor struct {
 
 // New returns an event of this moment. data must encode as a JSON object, the public
 // representation, without secrets. Bytes that are not UTF-8 become U+FFFD, because clients send
-// some of the text, and an event must not panic. [Append] assigns the position.
+// some of the text, and an event must not panic. Data of the type [jsontext.Value] is such an
+// object already. [Append] assigns the position.
 func New(t Type, o Origin, data any) Event {
-	text, err := json.Marshal(data, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
-	if err != nil {
-		panic("eventlog: data that is not JSON: " + err.Error())
+	text, encoded := data.(jsontext.Value)
+	if !encoded {
+		var err error
+		if text, err = json.Marshal(data, json.Deterministic(true), jsontext.AllowInvalidUTF8(true)); err != nil {
+			panic("eventlog: data that is not JSON: " + err.Error())
+		}
 	}
 	return Event{ID: id.New(id.Event), Type: t, At: time.Now(), Origin: o, Data: text}
 }

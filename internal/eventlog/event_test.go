@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -26,6 +27,34 @@ func FuzzNew(f *testing.F) {
 		e := New(UserUpdated, Origin{ClientID: text}, data)
 		if v := jsontext.Value(e.Data); !v.IsValid() || v.Kind() != '{' || !utf8.Valid(e.Data) {
 			t.Errorf("the data is %q", e.Data)
+		}
+	})
+}
+
+// FuzzText compares the stored form of an event with what package json makes of its parts, and reads
+// it back.
+func FuzzText(f *testing.F) {
+	f.Add("", "", "", "", "")
+	f.Add("application", "app_a", "client_a", "req_a", "192.0.2.7")
+	f.Add("user", "", "", "", "2001:db8::1")
+	f.Add("", "née 李\u2028", "", "<&>\"\\", "")
+	f.Add("\xff", "\xed\xa0\x80", "\x00", "", "\x7f")
+	f.Fuzz(func(t *testing.T, actorType, actorID, client, request, address string) {
+		e := New(UserUpdated, Origin{Actor{actorType, actorID}, client, request, address}, map[string]string{"text": actorID})
+		want, err := json.Marshal([]any{e.ID, e.Type, e.Origin, jsontext.Value(e.Data)}, jsontext.AllowInvalidUTF8(true))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := e.Text()
+		if text != string(want) {
+			t.Fatalf("%s, want %s", text, want)
+		}
+		var read Event
+		if err := read.parse(text); err != nil {
+			t.Fatal(err)
+		}
+		if again := read.Text(); again != text {
+			t.Errorf("read as %s, want %s", again, text)
 		}
 	})
 }

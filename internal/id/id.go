@@ -45,18 +45,21 @@ const (
 	ConnectionTest = "tst"
 )
 
-// randomLen is the length of a text of crypto/rand.Text: base32 with 5 bits a character.
-const randomLen = 26
+const (
+	// alphabet is that of base32, in lower case: a character has 5 bits.
+	alphabet  = "abcdefghijklmnopqrstuvwxyz234567"
+	randomLen = 26
+)
 
 // New returns a fresh id of the given kind. It is safe for concurrent use and
 // cannot fail: crypto/rand ends the process rather than return weak bytes.
 func New(kind string) string {
-	text := rand.Text()
-	if len(text) < randomLen {
-		// The package documents "at least 128 bits" and may grow; it never shrinks.
-		panic("id: crypto/rand.Text returned fewer characters than documented")
+	var random [randomLen]byte
+	_, _ = rand.Read(random[:]) // never fails
+	for i, bits := range random {
+		random[i] = alphabet[bits&31]
 	}
-	return kind + "_" + strings.ToLower(text[:randomLen])
+	return kind + "_" + string(random[:])
 }
 
 // Of returns an id of the given kind that is derived from parts: equal for equal parts, and
@@ -97,7 +100,6 @@ func Earliest(kind string, at time.Time) string {
 // OfRequest returns a fresh id of a request, req_…. There is one for every request
 // and guessing one is of no use, so it comes from the runtime's generator, which is faster.
 func OfRequest() string {
-	const alphabet = "abcdefghijklmnopqrstuvwxyz234567"
 	text := [4 + randomLen]byte{'r', 'e', 'q', '_'}
 	var bits uint64
 	for i := range randomLen {
