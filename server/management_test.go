@@ -69,38 +69,74 @@ func (d *deployment) token(to string, n int) string {
 	return ""
 }
 
+// eventually waits until the background work has done something.
+func (d *deployment) eventually(what string, done func() bool) {
+	d.t.Helper()
+	for end := time.Now().Add(30 * time.Second); !done(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			d.t.Fatalf("not in time: %s", what)
+		}
+	}
+}
+
+func (d *deployment) clock() time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return time.Now().Add(d.ahead)
+}
+
 func (d *deployment) later(by time.Duration) { d.mu.Lock(); d.ahead += by; d.mu.Unlock() }
+
+// config configures a server on a database.
+func (d *deployment) config(url string) Config {
+	c := testConfig(d.t, "", 1)
+	c.Database.URL, c.ControlURL, c.OpenOrganizations, c.Mail = url, "https://control.example.com", true, &d.mails
+	c.Clock = d.clock
+	return c
+}
+
+// databases are the backends of the tests, each with the URL of a new database.
+var databases = map[string]func(testing.TB) string{
+	"SQLite":     func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") },
+	"PostgreSQL": pgtest.URL,
+}
 
 // onBackends runs a test on a deployment of each database.
 func onBackends(t *testing.T, change func(*Config), test func(t *testing.T, d *deployment)) {
-	for name, url := range map[string]func(testing.TB) string{
-		"SQLite":     func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") },
-		"PostgreSQL": pgtest.URL,
-	} {
+	for name, url := range databases {
 		t.Run(name, func(t *testing.T) {
 			d := &deployment{t: t}
-			c := testConfig(t, "", 1)
-			c.Database.URL, c.ControlURL, c.OpenOrganizations, c.Mail = url(t), "https://control.example.com", true, &d.mails
-			c.Clock = func() time.Time { d.mu.Lock(); defer d.mu.Unlock(); return time.Now().Add(d.ahead) }
+			c := d.config(url(t))
 			if change != nil {
 				change(&c)
 			}
-			var err error
-			if d.Server, err = Open(t.Context(), c); err != nil {
-				t.Fatal(err)
-			}
-			ctx, stop := context.WithCancel(t.Context())
-			var running sync.WaitGroup
-			running.Go(func() { d.Run(ctx) })
+			d.open(c)
+			stop := d.run()
 			t.Cleanup(func() {
 				stop()
-				running.Wait()
-				if err := d.Close(); err != nil {
-					t.Error(err)
-				}
+				d.must(d.Close())
 			})
 			test(t, d)
 		})
+	}
+}
+
+// open starts a server.
+func (d *deployment) open(c Config) {
+	d.t.Helper()
+	var err error
+	d.Server, err = Open(d.t.Context(), c)
+	d.must(err)
+}
+
+// run runs the background work of the server until it is stopped.
+func (d *deployment) run() (stop func()) {
+	ctx, cancel := context.WithCancel(d.t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { d.Run(ctx) })
+	return func() {
+		cancel()
+		running.Wait()
 	}
 }
 
@@ -554,11 +590,9 @@ func TestInvitations(t *testing.T) {
 		d.must(err)
 		before := len(d.types(owner, org.ID, management.EventFilter{Type: string(management.InvitationExpiredEvent)}))
 		d.later(8 * 24 * time.Hour)
-		for end := time.Now().Add(30 * time.Second); len(d.types(owner, org.ID, management.EventFilter{Type: string(management.InvitationExpiredEvent)})) == before; time.Sleep(50 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatal("an invitation does not expire")
-			}
-		}
+		d.eventually("an invitation expires", func() bool {
+			return len(d.types(owner, org.ID, management.EventFilter{Type: string(management.InvitationExpiredEvent)})) > before
+		})
 		// A request to accept that is sent again has the same member.
 		frank := d.user("frank")
 		_, err = m.Invite(ctx, owner, org.ID, address("frank"), management.Viewer)
@@ -585,7 +619,7 @@ func TestInvitations(t *testing.T) {
 	})
 }
 
-// A tenant is whole after a crash between any two steps of its creation, and a repeated request
+// A tenant has the values of its request and the defaults of the deployment, and a repeated request
 // returns a secret that works.
 func TestCreateTenant(t *testing.T) {
 	onBackends(t, func(c *Config) { c.MaxTenants, c.Regions = 3, []string{"eu", "us"} }, func(t *testing.T, d *deployment) {
