@@ -342,7 +342,7 @@ func serviceAccounts(t *testing.T, w *world, c *client) {
 	}
 	pagesOf(t, ann, list)
 	ann.want(t, 204, "", "DELETE", account, nil)
-	terraform.want(t, 404, "NOT_FOUND", "GET", org, nil)
+	terraform.want(t, 401, "UNAUTHENTICATED", "GET", org, nil)
 	for _, method := range []string{"GET", "PATCH", "DELETE"} {
 		ann.want(t, 404, "NOT_FOUND", method, account, object{"name": "x"})
 	}

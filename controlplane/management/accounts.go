@@ -167,8 +167,9 @@ func (s *Service) UpdateServiceAccount(ctx context.Context, by Caller, orgID, ac
 	return after, nil
 }
 
-// DeleteServiceAccount deletes a service account; its role ends at once. It fails with
-// [ErrOrganizationNotFound], [ErrServiceAccountNotFound] or [*ForbiddenError].
+// DeleteServiceAccount deletes a service account. Its role ends at once, and after the return no
+// process accepts its tokens. It fails with [ErrOrganizationNotFound], [ErrServiceAccountNotFound]
+// or [*ForbiddenError].
 func (s *Service) DeleteServiceAccount(ctx context.Context, by Caller, orgID, accountID string) error {
 	a, err := s.managed(ctx, by, orgID, accountID)
 	if err != nil {

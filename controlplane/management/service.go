@@ -74,7 +74,8 @@ type Applications interface {
 	// RotateSecret replaces the secret of an application. The secret before stays valid for the
 	// time of the tenant's settings, or ends at once.
 	RotateSecret(ctx context.Context, tenantID, applicationID string, atOnce bool) (RotatedSecret, error)
-	// Delete deletes an application, with its relations, if it exists.
+	// Delete deletes an application, with its relations, if it exists. After it returns, no process
+	// accepts its tokens.
 	Delete(ctx context.Context, tenantID, applicationID string) error
 }
 
