@@ -45,6 +45,8 @@ func TestTenants(t *testing.T) {
 	want("Created the tenant https://acme.example.com", acme...)
 	wantError("exists", acme...)
 	wantError("in use", append(acme, "--out", filepath.Join(dir, "other.json"))...)
+	wantError("the host is that of the control plane", "create", "manage", "--base-url", "https://manage.example.com",
+		"--admin-email", "ann@acme.example", "--control-url", "https://manage.example.com")
 	wantError("reserved", "create", "www", "--base-url", "https://www.example.com", "--admin-email", "ann@acme.example")
 
 	c := readJSON(t, filepath.Join(dir, "acme.json"))
