@@ -782,5 +782,58 @@ func TestCustomRole(t *testing.T) {
 		if text, err := json.Marshal(expanded.Root); err != nil || !strings.Contains(string(text), auditor.Subject.ID) {
 			t.Errorf("expand: %s, %v", text, err)
 		}
+		// The engine keeps a role that a member has. Without permissions, and then without the role,
+		// a member can still get another one and be removed.
+		second := d.join(org.ID, owner, "second", "auditor")
+		_, _, err = m.CreateServiceAccount(ctx, owner, org.ID, "robot", "auditor") // a role for users
+		d.refused("invalid role", err)
+		invited := d.user("invited")
+		invitation, err := m.Invite(ctx, owner, org.ID, address("invited"), "auditor")
+		d.must(err)
+		_, _, _, err = d.Engine.PutType(ctx, controlplane.SystemTenant, before, engine.Origin{})
+		if used := (*engine.TypeInUseError)(nil); !errors.As(err, &used) {
+			t.Errorf("the role of a member was removed: %v", err)
+		}
+		for i := range custom.Relations {
+			if custom.Relations[i].Name == "read" {
+				custom.Relations[i].Rewrites = before.Relations[i].Rewrites
+			}
+		}
+		_, _, _, err = d.Engine.PutType(ctx, controlplane.SystemTenant, custom, engine.Origin{})
+		d.must(err)
+		_, err = m.Permissions(ctx, auditor, org.ID)
+		d.refused("no organisation", err)
+		members := map[string]management.Member{}
+		list, err := m.Members(ctx, owner, org.ID, nil, 10)
+		d.must(err)
+		for _, one := range list {
+			members[one.UserID] = one
+		}
+		for user, ofRole := range map[string]management.Role{auditor.Subject.ID: "auditor", second.Subject.ID: ""} {
+			if ofRole == "" { // the operator has deleted the relation
+				_, err := d.Engine.Write(ctx, controlplane.SystemTenant, engine.WriteRequest{Ops: []engine.WriteOp{{
+					Delete: true, Resource: tuplestore.Object{Type: "organization", ID: org.ID}, Relation: "auditor", Subject: second.Subject,
+				}}})
+				d.must(err)
+			}
+			got, err := m.Member(ctx, owner, org.ID, members[user].ID)
+			if err != nil || got.Role != ofRole {
+				t.Errorf("%+v, %v", got, err)
+			}
+			got, err = m.ChangeRole(ctx, owner, org.ID, got.ID, management.Viewer)
+			if err != nil || got.Role != management.Viewer {
+				t.Errorf("%+v, %v", got, err)
+			}
+		}
+		if got, err := m.Permissions(ctx, second, org.ID); err != nil || !slices.Equal(got, []string{"read"}) {
+			t.Errorf("a viewer has %v, %v", got, err)
+		}
+		d.must(m.RemoveMember(ctx, owner, org.ID, members[second.Subject.ID].ID))
+		// The role of an invitation can be removed.
+		_, _, _, err = d.Engine.PutType(ctx, controlplane.SystemTenant, before, engine.Origin{})
+		d.must(err)
+		_, err = m.AcceptInvitation(ctx, invited, d.token(address("invited"), 1))
+		d.refused("conflict", err)
+		d.must(m.RevokeInvitation(ctx, owner, org.ID, invitation.ID))
 	})
 }

@@ -41,7 +41,7 @@ func (s *Service) CreateServiceAccount(ctx context.Context, by Caller, orgID, na
 	if err := validName(name); err != nil {
 		return account, "", err
 	}
-	if err := s.known(ctx, role); err != nil {
+	if err := s.known(ctx, role, schema.ApplicationType); err != nil {
 		return account, "", err
 	}
 	account = ServiceAccount{
@@ -63,7 +63,7 @@ func (s *Service) CreateServiceAccount(ctx context.Context, by Caller, orgID, na
 	req.Attach = func(_ tuplestore.Result, b *sqldb.Batch) {
 		eventlog.Append(b, orgID, eventlog.Of(ctx, ServiceAccountCreatedEvent, account.Document()))
 	}
-	if _, err := s.Relations.Write(ctx, controlplane.SystemTenant, req); err != nil {
+	if err := s.write(ctx, req); err != nil {
 		return ServiceAccount{}, "", fmt.Errorf("create service account: %w", err)
 	}
 	if secret == "" { // committed by an earlier attempt
@@ -142,7 +142,7 @@ func (s *Service) UpdateServiceAccount(ctx context.Context, by Caller, orgID, ac
 		after.Name = *change.Name
 	}
 	if change.Role != nil {
-		if err := s.known(ctx, *change.Role); err != nil {
+		if err := s.known(ctx, *change.Role, schema.ApplicationType); err != nil {
 			return ServiceAccount{}, err
 		}
 		if err := s.may(ctx, by, orgID, needed(*change.Role)...); err != nil {

@@ -48,7 +48,7 @@ func (s *Service) Invite(ctx context.Context, by Caller, orgID, email string, ro
 	if err := s.may(ctx, by, orgID, needed(role)...); err != nil {
 		return Invitation{}, err
 	}
-	if err := s.known(ctx, role); err != nil {
+	if err := s.known(ctx, role, schema.UserType); err != nil {
 		return Invitation{}, err
 	}
 	norm, err := s.Users.NormalEmail(email)

@@ -95,7 +95,7 @@ func (s *Service) Add(ctx context.Context, orgID, email string, role Role) (Memb
 	if err := s.may(ctx, Caller{Operator: true}, orgID); err != nil {
 		return Member{}, err
 	}
-	if err := s.known(ctx, role); err != nil {
+	if err := s.known(ctx, role, schema.UserType); err != nil {
 		return Member{}, err
 	}
 	person, ok, err := s.Users.ByEmail(ctx, email)
@@ -144,7 +144,7 @@ func (s *Service) ChangeRole(ctx context.Context, by Caller, orgID, memberID str
 	if err := s.may(ctx, by, orgID, ManageMembers); err != nil {
 		return Member{}, err
 	}
-	if err := s.known(ctx, role); err != nil {
+	if err := s.known(ctx, role, schema.UserType); err != nil {
 		return Member{}, err
 	}
 	m, err := s.member(ctx, orgID, memberID)
@@ -249,8 +249,7 @@ func (s *Service) replace(ctx context.Context, by Caller, orgID string, subject 
 		},
 		Attach: func(_ tuplestore.Result, b *sqldb.Batch) { eventlog.Append(b, orgID, events...) },
 	}}
-	_, err := s.Relations.Write(ctx, controlplane.SystemTenant, req)
-	return err
+	return s.write(ctx, req)
 }
 
 // owners counts the users that own an organisation.

@@ -62,7 +62,7 @@ func (s *Service) CreateOrganization(ctx context.Context, by Caller, slug, name 
 	req.Attach = func(_ tuplestore.Result, b *sqldb.Batch) {
 		eventlog.Append(b, orgID, eventlog.Of(ctx, MemberJoinedEvent, joined.of(person).Document()))
 	}
-	if _, err := s.Relations.Write(ctx, controlplane.SystemTenant, req); err != nil {
+	if err := s.write(ctx, req); err != nil {
 		return none, fmt.Errorf("create organisation: %w", err)
 	}
 	return s.Directory.OrganizationByID(ctx, orgID)

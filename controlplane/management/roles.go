@@ -124,18 +124,20 @@ func complete(t, with schema.Type) (_ schema.Type, changed bool) {
 	return t, changed
 }
 
-// roles returns the roles of the deployment: the direct relations of an organisation.
-func (s *Service) roles(ctx context.Context) (roles []Role, err error) {
+// roles returns the roles of the deployment for a type of subjects: the direct relations of an
+// organisation that allow them.
+func (s *Service) roles(ctx context.Context, subjects string) (roles []Role, err error) {
 	types, err := s.Relations.Types(ctx, controlplane.SystemTenant)
 	if err != nil {
 		return nil, fmt.Errorf("read roles: %w", err)
 	}
+	allowed := func(t schema.SubjectType) bool { return t == schema.SubjectType{Type: subjects} }
 	for _, t := range types {
 		if t.Name != organizationType {
 			continue
 		}
 		for _, r := range t.Relations {
-			if len(r.Rewrites) == 0 {
+			if len(r.Rewrites) == 0 && (r.Subjects == nil || slices.ContainsFunc(r.Subjects, allowed)) {
 				roles = append(roles, Role(r.Name))
 			}
 		}
@@ -143,9 +145,9 @@ func (s *Service) roles(ctx context.Context) (roles []Role, err error) {
 	return roles, nil
 }
 
-// known fails with [*FieldError] for a role that does not exist.
-func (s *Service) known(ctx context.Context, role Role) error {
-	roles, err := s.roles(ctx)
+// known fails with [*FieldError] for a role that does not exist for a type of subjects.
+func (s *Service) known(ctx context.Context, role Role, subjects string) error {
+	roles, err := s.roles(ctx, subjects)
 	if err != nil {
 		return err
 	}
@@ -162,6 +164,17 @@ func organizationObject(orgID string) tuplestore.Object {
 // relation is the relation of a role.
 func relation(orgID string, role Role, subject tuplestore.Subject) engine.WriteOp {
 	return engine.WriteOp{Resource: organizationObject(orgID), Relation: string(role), Subject: subject}
+}
+
+// write writes relations of an organisation. It fails with [*ConflictError] for a role that the
+// operator has removed since it was chosen.
+func (s *Service) write(ctx context.Context, req engine.WriteRequest) error {
+	_, err := s.Relations.Write(ctx, controlplane.SystemTenant, req)
+	undefined, invalid := (*engine.UndefinedRelationError)(nil), (*engine.InvalidSubjectError)(nil)
+	if errors.As(err, &undefined) || errors.As(err, &invalid) {
+		return &ConflictError{"the role is no longer available"}
+	}
+	return err
 }
 
 // may fails with [ErrOrganizationNotFound] for a caller that may not read an organisation, and with
