@@ -55,7 +55,7 @@ func (s *Service) CreateServiceAccount(ctx context.Context, by Caller, orgID, na
 		if err := s.hasRoom(ctx, tx, orgID); err != nil {
 			return err
 		}
-		if secret, err = s.Applications.Create(ctx, tx, controlplane.SystemTenant, NewApplication{ID: account.ID, ClientID: account.ClientID, Name: name}); err != nil {
+		if secret, err = s.applications.Create(ctx, tx, controlplane.SystemTenant, NewApplication{ID: account.ID, ClientID: account.ClientID, Name: name}); err != nil {
 			return err
 		}
 		return insertAccount(ctx, tx, account)
@@ -67,7 +67,7 @@ func (s *Service) CreateServiceAccount(ctx context.Context, by Caller, orgID, na
 		return ServiceAccount{}, "", fmt.Errorf("create service account: %w", err)
 	}
 	if secret == "" { // committed by an earlier attempt
-		rotated, err := s.Applications.RotateSecret(ctx, controlplane.SystemTenant, account.ID, true)
+		rotated, err := s.applications.RotateSecret(ctx, controlplane.SystemTenant, account.ID, true)
 		if err != nil {
 			return ServiceAccount{}, "", fmt.Errorf("create service account: %w", err)
 		}
@@ -176,10 +176,10 @@ func (s *Service) DeleteServiceAccount(ctx context.Context, by Caller, orgID, ac
 		return err
 	}
 	// The row is deleted last, so that a deletion that was interrupted can be repeated.
-	if err := s.Applications.Delete(ctx, controlplane.SystemTenant, accountID); err != nil {
+	if err := s.applications.Delete(ctx, controlplane.SystemTenant, accountID); err != nil {
 		return fmt.Errorf("delete service account: %w", err)
 	}
-	err = s.DB.Tx(ctx, func(tx *sqldb.Tx) error {
+	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		n, err := tx.Exec(ctx, deleteAccount, orgID, accountID)
 		if err != nil {
 			return err
@@ -204,7 +204,7 @@ func (s *Service) RotateServiceAccountSecret(ctx context.Context, by Caller, org
 	if err != nil {
 		return RotatedSecret{}, err
 	}
-	rotated, err := s.Applications.RotateSecret(ctx, controlplane.SystemTenant, accountID, false)
+	rotated, err := s.applications.RotateSecret(ctx, controlplane.SystemTenant, accountID, false)
 	if err != nil {
 		return RotatedSecret{}, fmt.Errorf("rotate secret: %w", err)
 	}
@@ -214,7 +214,7 @@ func (s *Service) RotateServiceAccountSecret(ctx context.Context, by Caller, org
 
 // record appends an event to the log of an organisation in a transaction of its own.
 func (s *Service) record(ctx context.Context, orgID string, e eventlog.Event) error {
-	return s.DB.Tx(ctx, func(tx *sqldb.Tx) error {
+	return s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		var b sqldb.Batch
 		eventlog.Append(&b, orgID, e)
 		return tx.Send(ctx, &b)

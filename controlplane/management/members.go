@@ -50,7 +50,7 @@ func (s *Service) complete(ctx context.Context, orgID string, list []Member) err
 	for i, m := range list {
 		ids[i] = m.UserID
 	}
-	people, err := s.Users.People(ctx, ids)
+	people, err := s.users.People(ctx, ids)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (s *Service) Add(ctx context.Context, orgID, email string, role Role) (Memb
 	if err := s.known(ctx, role, schema.UserType); err != nil {
 		return Member{}, err
 	}
-	person, ok, err := s.Users.ByEmail(ctx, email)
+	person, ok, err := s.users.ByEmail(ctx, email)
 	if err != nil {
 		return Member{}, err
 	}
@@ -123,14 +123,14 @@ func (s *Service) Add(ctx context.Context, orgID, email string, role Role) (Memb
 
 // MemberByEmail returns the member with an address. It fails with [ErrMemberNotFound].
 func (s *Service) MemberByEmail(ctx context.Context, orgID, email string) (Member, error) {
-	person, ok, err := s.Users.ByEmail(ctx, email)
+	person, ok, err := s.users.ByEmail(ctx, email)
 	if err != nil {
 		return Member{}, err
 	}
 	if !ok {
 		return Member{}, ErrMemberNotFound
 	}
-	m, err := scanMember(s.DB.QueryRow(ctx, selectMemberOf+`WHERE user_id = $1 AND org_id = $2`, person.ID, orgID))
+	m, err := scanMember(s.db.QueryRow(ctx, selectMemberOf+`WHERE user_id = $1 AND org_id = $2`, person.ID, orgID))
 	if err != nil {
 		return Member{}, err
 	}
@@ -209,7 +209,7 @@ var errRoleChanged = &ConflictError{"the role was changed by another request at 
 // an owner who is a user fails with [*ConflictError].
 func (s *Service) replace(ctx context.Context, by Caller, orgID string, subject tuplestore.Subject, from, to Role, also func(context.Context, *sqldb.Tx) ([]eventlog.Event, error)) error {
 	if from == to {
-		return s.DB.Tx(ctx, func(tx *sqldb.Tx) error {
+		return s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 			events, err := also(ctx, tx)
 			if err != nil {
 				return err
@@ -234,7 +234,7 @@ func (s *Service) replace(ctx context.Context, by Caller, orgID string, subject 
 		// The owners must be those of this moment, so no other change commits together with this.
 		Alone: true,
 		Also: func(ctx context.Context, tx *sqldb.Tx) error {
-			records, err := s.Relations.RelationsIn(ctx, tx, controlplane.SystemTenant, organizationObject(orgID), "", nil, 2*maxSubjects)
+			records, err := s.relations.RelationsIn(ctx, tx, controlplane.SystemTenant, organizationObject(orgID), "", nil, 2*maxSubjects)
 			if err != nil {
 				return err
 			}
