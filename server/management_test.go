@@ -450,6 +450,32 @@ func TestCreateOrganization(t *testing.T) {
 	})
 }
 
+// A user is in 100 organisations at most, so the list of them has all.
+func TestMembershipLimit(t *testing.T) {
+	onBackends(t, nil, func(t *testing.T, d *deployment) {
+		ctx, m := t.Context(), d.Management
+		org, owner, _ := d.organization("acme")
+		busy := d.user("busy")
+		for n := range 100 {
+			_, err := d.DB.Exec(ctx, `INSERT INTO organization_members (org_id, id, user_id, invited_by, joined_at) VALUES ($1, 'mem_x', $2, '', 0)`, fmt.Sprint(n), busy.Subject.ID)
+			d.must(err)
+		}
+		_, err := m.CreateOrganization(ctx, busy, "more", "More")
+		d.refused("conflict", err)
+		_, err = m.Add(ctx, org.ID, address("busy"), management.Viewer)
+		d.refused("conflict", err)
+		_, err = m.Invite(ctx, owner, org.ID, address("busy"), management.Viewer)
+		d.must(err)
+		token := d.token(address("busy"), 1)
+		_, err = m.AcceptInvitation(ctx, busy, token)
+		d.refused("conflict", err)
+		_, err = d.DB.Exec(ctx, `DELETE FROM organization_members WHERE org_id = '7'`)
+		d.must(err)
+		_, err = m.AcceptInvitation(ctx, busy, token)
+		d.must(err)
+	})
+}
+
 // An organisation keeps an owner who is a user, also if all owners leave at the same time.
 func TestLastOwner(t *testing.T) {
 	onBackends(t, nil, func(t *testing.T, d *deployment) {

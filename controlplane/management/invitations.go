@@ -365,14 +365,3 @@ func (s *Service) expireOf(ctx context.Context, tx *sqldb.Tx, orgID, norm string
 	}
 	return events, nil
 }
-
-// insertMember stores a member. It fails with [*ConflictError] for a user that is one.
-func insertMember(ctx context.Context, tx *sqldb.Tx, m Member) error {
-	_, err := tx.Exec(ctx, `
-		INSERT INTO organization_members (org_id, id, user_id, invited_by, joined_at) VALUES ($1, $2, $3, $4, $5)`,
-		m.OrgID, m.ID, m.UserID, m.InvitedBy, m.JoinedAt.UnixMicro())
-	if sqldb.IsUniqueViolation(err) {
-		return &ConflictError{"the user is a member"}
-	}
-	return err
-}

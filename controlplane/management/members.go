@@ -61,6 +61,25 @@ func (s *Service) complete(ctx context.Context, orgID string, list []Member) err
 	return nil
 }
 
+// insertMember stores a member. It fails with [*ConflictError] for a user who is one, or who is in as
+// many organisations as a user can be.
+func insertMember(ctx context.Context, tx *sqldb.Tx, m Member) error {
+	var n int
+	if err := tx.QueryRow(ctx, countMemberships, m.UserID).Scan(&n); err != nil {
+		return err
+	}
+	if n >= maxMemberships {
+		return &ConflictError{fmt.Sprintf("the user is in %d organisations, which is the limit", maxMemberships)}
+	}
+	_, err := tx.Exec(ctx, `
+		INSERT INTO organization_members (org_id, id, user_id, invited_by, joined_at) VALUES ($1, $2, $3, $4, $5)`,
+		m.OrgID, m.ID, m.UserID, m.InvitedBy, m.JoinedAt.UnixMicro())
+	if sqldb.IsUniqueViolation(err) {
+		return &ConflictError{"the user is a member"}
+	}
+	return err
+}
+
 // Member returns a member. It fails with [ErrOrganizationNotFound] or [ErrMemberNotFound].
 func (s *Service) Member(ctx context.Context, by Caller, orgID, memberID string) (Member, error) {
 	if err := s.may(ctx, by, orgID); err != nil {

@@ -37,9 +37,6 @@ func (s *Service) CreateOrganization(ctx context.Context, by Caller, slug, name 
 	if err != nil {
 		return none, fmt.Errorf("create organisation: %w", err)
 	}
-	if len(held) >= maxMemberships {
-		return none, &ConflictError{fmt.Sprintf("the caller is in %d organisations, which is the limit", maxMemberships)}
-	}
 	owns := func(r tuplestore.Record) bool { return Role(r.Relation) == Owner }
 	if !s.open && !slices.ContainsFunc(held, owns) {
 		return none, &ForbiddenError{"only owners of an organisation can create others on this deployment"}

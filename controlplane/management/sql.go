@@ -33,6 +33,9 @@ const (
 	countSubjects  = `
 		SELECT (SELECT COUNT(*) FROM organization_members WHERE org_id = $1) + (SELECT COUNT(*) FROM service_accounts WHERE org_id = $1)`
 
+	// countMemberships counts by the index of the users.
+	countMemberships = `SELECT COUNT(*) FROM organization_members WHERE user_id = $1`
+
 	selectAccountOf = `SELECT org_id, id, client_id, name, created_by, created_at FROM service_accounts `
 	renameAccount   = `UPDATE service_accounts SET name = $3 WHERE org_id = $1 AND id = $2`
 	deleteAccount   = `DELETE FROM service_accounts WHERE org_id = $1 AND id = $2`
