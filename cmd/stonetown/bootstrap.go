@@ -78,6 +78,10 @@ func bootstrap(ctx context.Context, s *server.Server, b bootstrapOptions, file s
 	if err != nil {
 		return credentials{}, err
 	}
+	region, err := s.Management.Region("")
+	if err != nil {
+		return credentials{}, err
+	}
 	err = c.commit(ctx, s, file, func(tx *sqldb.Tx) error {
 		if empty, err := s.Organizations.Empty(ctx, tx); err != nil {
 			return err
@@ -88,7 +92,7 @@ func bootstrap(ctx context.Context, s *server.Server, b bootstrapOptions, file s
 		if err != nil {
 			return err
 		}
-		err = c.provision(ctx, s, tx, controlplane.NewTenant{OrgID: org.ID, Slug: b.Tenant, Name: b.Tenant, BaseURL: b.BaseURL}, adminHash)
+		err = c.provision(ctx, s, tx, controlplane.NewTenant{OrgID: org.ID, Slug: b.Tenant, Name: b.Tenant, BaseURL: b.BaseURL, Region: region}, adminHash)
 		if err != nil {
 			return err
 		}

@@ -75,7 +75,8 @@ func TestTenants(t *testing.T) {
 	wantError("bootstrap first", acme...)
 	x.want("Created the tenant", "bootstrap")
 	wantError("organisation not found", append(acme, "--organization", "none")...)
-	want("Created the tenant https://acme.example.com", acme...)
+	wantError("region must be one of", append(acme, "--regions", "eu,us", "--region", "moon")...)
+	want("Created the tenant https://acme.example.com", append(acme, "--regions", "eu,us")...)
 	wantError("exists", acme...)
 	wantError("in use", append(acme, "--out", filepath.Join(x.dir, "other.json"))...)
 	wantError("the host is that of the control plane", "create", "manage", "--base-url", "https://manage.example.com",
@@ -92,6 +93,9 @@ func TestTenants(t *testing.T) {
 	}
 	if _, err := s.Users.VerifyPassword(t.Context(), c.TenantID, c.Admin.Email, c.Admin.Password); err != nil {
 		t.Errorf("the administrator of the tenant: %v", err)
+	}
+	if got, err := s.Organizations.TenantByID(t.Context(), c.TenantID); err != nil || got.Region != "eu" {
+		t.Errorf("%+v, %v", got, err)
 	}
 	state := func(want controlplane.TenantState) {
 		t.Helper()

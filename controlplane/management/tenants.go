@@ -23,7 +23,8 @@ func (s *Service) CreateTenant(ctx context.Context, by Caller, orgID string, n N
 	if err := s.may(ctx, by, orgID, CreateTenant); err != nil {
 		return CreatedTenant{}, err
 	}
-	if err := s.region(&n); err != nil {
+	region, err := s.Region(n.Region)
+	if err != nil {
 		return CreatedTenant{}, err
 	}
 	tenantID, commit := id.New(id.Tenant), cmp.Or(by.CommitID, id.New(id.Job))
@@ -32,13 +33,13 @@ func (s *Service) CreateTenant(ctx context.Context, by Caller, orgID string, n N
 	}
 	app := NewApplication{ID: id.Of(id.Application, commit), ClientID: id.Of(id.Client, commit), Name: "Administration", Administers: true}
 	created := CreatedTenant{ApplicationID: app.ID, ClientID: app.ClientID}
-	err := s.db.Tx(ctx, func(tx *sqldb.Tx) (err error) {
+	err = s.db.Tx(ctx, func(tx *sqldb.Tx) (err error) {
 		if created.ClientSecret, err = s.applications.Create(ctx, tx, tenantID, app); err != nil {
 			return err
 		}
 		created.Tenant, err = s.directory.CreateTenant(ctx, tx, controlplane.NewTenant{
 			ID: tenantID, OrgID: orgID, Slug: n.Slug, Name: n.Name, BaseURL: s.directory.TenantURL(n.Slug),
-			Environment: n.Environment, Region: n.Region, CreatedBy: by.Subject.ID, Provisioning: true,
+			Environment: n.Environment, Region: region, CreatedBy: by.Subject.ID, Provisioning: true,
 		})
 		if err != nil {
 			return err
@@ -73,17 +74,18 @@ func (s *Service) CreateTenant(ctx context.Context, by Caller, orgID string, n N
 	return created, nil
 }
 
-// region sets the default region of a new tenant, and refuses one that the deployment lacks.
-func (s *Service) region(n *NewTenant) error {
+// Region returns the region of a new tenant: the one that is asked for or, if that is empty, the
+// default. It fails with [*FieldError] for one that the deployment lacks.
+func (s *Service) Region(wanted string) (string, error) {
 	switch {
-	case n.Region == "" && len(s.regions) > 0:
-		n.Region = s.regions[0]
-	case n.Region != "" && len(s.regions) == 0:
-		return &FieldError{Field: "region", Code: "unknown_value", Message: "must be absent: the deployment has no regions"}
-	case n.Region != "" && !slices.Contains(s.regions, n.Region):
-		return &FieldError{Field: "region", Code: "unknown_value", Message: fmt.Sprintf("must be one of %q", s.regions)}
+	case wanted == "" && len(s.regions) > 0:
+		return s.regions[0], nil
+	case wanted != "" && len(s.regions) == 0:
+		return "", &FieldError{Field: "region", Code: "unknown_value", Message: "must be absent: the deployment has no regions"}
+	case wanted != "" && !slices.Contains(s.regions, wanted):
+		return "", &FieldError{Field: "region", Code: "unknown_value", Message: fmt.Sprintf("must be one of %q", s.regions)}
 	}
-	return nil
+	return wanted, nil
 }
 
 // provision makes what a tenant begins with, and then makes it active. It can be repeated.
