@@ -198,13 +198,14 @@ func createTenant(ctx context.Context, s *server.Server, n newTenant, file strin
 	if err != nil {
 		return credentials{}, err
 	}
-	err = c.commit(ctx, s, file, func(tx *sqldb.Tx) error { return c.provision(ctx, s, tx, n.NewTenant, hash) })
+	err = c.commit(ctx, s, file, func(tx *sqldb.Tx) error { return c.create(ctx, s, tx, n.NewTenant, hash) })
 	return c, err
 }
 
-// provision creates a tenant with the administrator of c and an application that has all built-in
-// scopes, and adds their credentials to c.
-func (c *credentials) provision(ctx context.Context, s *server.Server, tx *sqldb.Tx, n controlplane.NewTenant, adminHash password.Hash) error {
+// create creates a tenant, to be provisioned, with the administrator of c and an application that has
+// all built-in scopes, and adds their credentials to c.
+func (c *credentials) create(ctx context.Context, s *server.Server, tx *sqldb.Tx, n controlplane.NewTenant, adminHash password.Hash) error {
+	n.Provisioning = true
 	tenant, err := s.Organizations.CreateTenant(ctx, tx, n)
 	if err != nil {
 		return err

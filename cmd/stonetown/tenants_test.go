@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"stonetown/controlplane"
+	"stonetown/identity"
 	"stonetown/internal/pgtest"
 	"stonetown/internal/seal"
 	"stonetown/oauth/client"
@@ -96,6 +97,10 @@ func TestTenants(t *testing.T) {
 	}
 	if got, err := s.Organizations.TenantByID(t.Context(), c.TenantID); err != nil || got.Region != "eu" {
 		t.Errorf("%+v, %v", got, err)
+	}
+	groups, err := s.Users.Groups(t.Context(), c.TenantID, "", "", nil, 10)
+	if err != nil || len(groups) != 1 || groups[0].Slug != identity.AdministratorsSlug || groups[0].MemberCount != 1 {
+		t.Errorf("groups %+v, %v", groups, err)
 	}
 	state := func(want controlplane.TenantState) {
 		t.Helper()

@@ -66,7 +66,7 @@ func (s *Service) CreateTenant(ctx context.Context, by Caller, orgID string, n N
 		return CreatedTenant{}, err
 	}
 	// The tenant exists. If this fails, the background goes on.
-	if active, err := s.provision(ctx, created.Tenant); err == nil {
+	if active, err := s.Provision(ctx, tenantID); err == nil {
 		created.Tenant = active
 	} else {
 		s.logger.WarnContext(ctx, "provision tenant", "tenant", tenantID, "error", err)
@@ -88,14 +88,15 @@ func (s *Service) Region(wanted string) (string, error) {
 	return wanted, nil
 }
 
-// provision makes what a tenant begins with, and then makes it active. It can be repeated.
-func (s *Service) provision(ctx context.Context, t controlplane.Tenant) (controlplane.Tenant, error) {
-	if err := s.applications.Provision(ctx, t.ID); err != nil {
-		return t, err
+// Provision makes what a tenant begins with, and then makes it active, which no caller is asked for:
+// the tenant exists. It can be repeated.
+func (s *Service) Provision(ctx context.Context, tenantID string) (controlplane.Tenant, error) {
+	if err := s.applications.Provision(ctx, tenantID); err != nil {
+		return controlplane.Tenant{}, err
 	}
-	active, err := s.directory.Activate(ctx, t.ID)
+	active, err := s.directory.Activate(ctx, tenantID)
 	if refused := (*controlplane.StateError)(nil); errors.As(err, &refused) { // another process was first
-		return s.directory.TenantByID(ctx, t.ID)
+		return s.directory.TenantByID(ctx, tenantID)
 	}
 	return active, err
 }
@@ -107,7 +108,7 @@ const provisioningFor = 30 * time.Second
 func (s *Service) Resume(ctx context.Context) error {
 	left, err := s.directory.Provisioning(ctx, s.now().Add(-provisioningFor), atOnce)
 	for _, t := range left {
-		if _, failed := s.provision(eventlog.AsProduct(ctx), t); failed != nil {
+		if _, failed := s.Provision(eventlog.AsProduct(ctx), t.ID); failed != nil {
 			err = errors.Join(err, fmt.Errorf("provision tenant %s: %w", t.ID, failed))
 		}
 	}
