@@ -110,8 +110,7 @@ func (s *Service) account(ctx context.Context, orgID, accountID string) (Service
 	if err != nil {
 		return ServiceAccount{}, err
 	}
-	roles, err := s.subjects(ctx, orgID)
-	a.Role = roles[a.subject()]
+	a.Role, err = s.roleOf(ctx, orgID, a.subject())
 	return a, err
 }
 

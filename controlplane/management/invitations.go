@@ -102,11 +102,11 @@ func (s *Service) notMember(ctx context.Context, orgID, email string) error {
 	if err != nil || !ok {
 		return err
 	}
-	roles, err := s.subjects(ctx, orgID)
+	role, err := s.roleOf(ctx, orgID, tuplestore.Subject{Type: schema.UserType, ID: person.ID})
 	if err != nil {
 		return err
 	}
-	if _, member := roles[tuplestore.Subject{Type: schema.UserType, ID: person.ID}]; member {
+	if role != "" {
 		return &ConflictError{"the user with this address is a member"}
 	}
 	return nil

@@ -31,21 +31,18 @@ func (s *Service) Members(ctx context.Context, by Caller, orgID string, after *P
 		return nil, err
 	}
 	list, err := s.selectMembers(ctx, orgID, after, limit)
-	if err != nil {
+	if err != nil || len(list) == 0 {
 		return nil, err
-	}
-	return list, s.complete(ctx, orgID, list)
-}
-
-// complete adds to members their roles and the data of their users.
-func (s *Service) complete(ctx context.Context, orgID string, list []Member) error {
-	if len(list) == 0 {
-		return nil
 	}
 	roles, err := s.subjects(ctx, orgID)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	return list, s.complete(ctx, list, roles)
+}
+
+// complete adds to members their roles and the data of their users.
+func (s *Service) complete(ctx context.Context, list []Member, roles map[tuplestore.Subject]Role) error {
 	ids := make([]string, len(list))
 	for i, m := range list {
 		ids[i] = m.UserID
@@ -93,8 +90,12 @@ func (s *Service) member(ctx context.Context, orgID, memberID string) (Member, e
 	if err != nil {
 		return Member{}, err
 	}
+	role, err := s.roleOf(ctx, orgID, m.subject())
+	if err != nil {
+		return Member{}, err
+	}
 	one := []Member{m}
-	err = s.complete(ctx, orgID, one)
+	err = s.complete(ctx, one, map[tuplestore.Subject]Role{m.subject(): role})
 	return one[0], err
 }
 

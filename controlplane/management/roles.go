@@ -158,6 +158,16 @@ func rolesIn(records []tuplestore.Record) map[tuplestore.Subject]Role {
 	return found
 }
 
+// roleOf returns the role of a subject in an organisation; empty if it has none.
+func (s *Service) roleOf(ctx context.Context, orgID string, subject tuplestore.Subject) (Role, error) {
+	records, err := s.relations.Naming(ctx, controlplane.SystemTenant, organizationType, subject.Object(), nil, 2*maxMemberships)
+	if err != nil {
+		return "", fmt.Errorf("read roles: %w", err)
+	}
+	records = slices.DeleteFunc(records, func(r tuplestore.Record) bool { return r.Object.ID != orgID })
+	return rolesIn(records)[subject], nil
+}
+
 // subjects returns the roles in an organisation that exists.
 func (s *Service) subjects(ctx context.Context, orgID string) (map[tuplestore.Subject]Role, error) {
 	records, err := s.relations.Relations(ctx, controlplane.SystemTenant, organizationObject(orgID), "", nil, 2*maxSubjects)
