@@ -88,8 +88,8 @@ func (s *Service) Region(wanted string) (string, error) {
 	return wanted, nil
 }
 
-// Provision makes what a tenant begins with, and then makes it active, which no caller is asked for:
-// the tenant exists. It can be repeated.
+// Provision makes what a tenant begins with, and then makes it active. It can be repeated. It needs no
+// permission, because it is a part of the creation.
 func (s *Service) Provision(ctx context.Context, tenantID string) (controlplane.Tenant, error) {
 	if err := s.applications.Provision(ctx, tenantID); err != nil {
 		return controlplane.Tenant{}, err
