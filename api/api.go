@@ -29,7 +29,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"strings"
 
 	"github.com/gorilla/mux"
 
@@ -229,10 +228,10 @@ func New(c Config) (http.Handler, error) {
 			return nil, fmt.Errorf("api: Config.ControlURL: %w", err)
 		}
 		all.managed = newRouter(managed, routed, hosted.NotFound, func(w http.ResponseWriter, r *http.Request, err error) {
-			if strings.HasPrefix(r.URL.Path, "/api/") {
-				server.FailAs(w, r, err, control.Errors)
-			} else {
+			if isProtocol(r.URL.Path) {
 				server.Fail(w, r, err)
+			} else {
+				server.FailAs(w, r, err, control.Errors)
 			}
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"stonetown/api/web"
+	"stonetown/controlplane/management"
 	oauthclient "stonetown/oauth/client"
 )
 
@@ -261,6 +262,28 @@ func memberships(t *testing.T, w *world, c *client) {
 	ann.want(t, 404, "NOT_FOUND", "DELETE", list+"/inv_x", nil)
 	ann.want(t, 404, "NOT_FOUND", "POST", list+"/inv_x/resend", nil)
 
+	// An invitation expires, and another one can take its place.
+	dan, dans := w.console(t, c, "dan")
+	late := ann.want(t, 201, "", "POST", list, object{"email": dans, "role": "viewer"}).header.Get("Location")
+	token = link(t, w.mailbox.take(t, dans, "/invitation?token="))
+	if n, err := w.db.Exec(t.Context(), `UPDATE organization_invitations SET expires_at = 1 WHERE id = $1`, late[strings.LastIndex(late, "/")+1:]); err != nil || n != 1 {
+		t.Fatal(n, err)
+	}
+	equal(t, "expired", ann.want(t, 200, "", "GET", late, nil).data()["state"], "expired")
+	dan.want(t, 404, "NOT_FOUND", "POST", acceptPath, object{"token": token})
+	ann.want(t, 409, "CONFLICT", "POST", late+"/resend", nil)
+	ann.want(t, 201, "", "POST", list, object{"email": dans, "role": "viewer"})
+	equal(t, "expired ones", len(ann.want(t, 200, "", "GET", list+"?state=expired", nil).list()), 1)
+	// A member by another way cannot accept.
+	token = link(t, w.mailbox.take(t, dans, "/invitation?token="))
+	added, err := w.config.Organizations.(*management.Service).Add(t.Context(), strings.TrimPrefix(org, orgsPath+"/"), dans, management.Viewer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dan.want(t, 409, "CONFLICT", "POST", acceptPath, object{"token": token})
+	ann.want(t, 204, "", "DELETE", org+"/members/"+added.ID, nil)
+	dan.want(t, 200, "", "POST", acceptPath, object{"token": token})
+
 	members := org + "/members"
 	self := members + "/" + joined["id"].(string)
 	read := bob.want(t, 200, "", "GET", self, nil).data()
@@ -319,6 +342,12 @@ func serviceAccounts(t *testing.T, w *world, c *client) {
 	terraform.want(t, 403, "FORBIDDEN", "POST", "/api/v1/invitations/accept", object{"token": "x"})
 	terraform.want(t, 403, "FORBIDDEN", "POST", list, object{"name": "More", "role": "owner"})
 
+	// The system tenant permits no application to exchange tokens.
+	refused := anon.form(t, basic(created["client_id"].(string), first), url.Values{
+		"grant_type": {exchangeGrant}, "subject_token": {terraform.token}, "subject_token_type": {tokenTypes + "access_token"},
+	})
+	equal(t, "exchange", []any{refused.status, refused.code()}, []any{400, "invalid_grant"})
+
 	ann.wantFaults(t, "POST", list, object{}, "name required", "role required")
 	ann.wantFaults(t, "POST", list, object{"name": "a\nb", "role": "viewer"}, "name invalid")
 	ann.wantFaults(t, "POST", list, object{"name": "x", "role": "boss"}, "role unknown_value")
@@ -342,7 +371,7 @@ func serviceAccounts(t *testing.T, w *world, c *client) {
 	}
 	pagesOf(t, ann, list)
 	ann.want(t, 204, "", "DELETE", account, nil)
-	terraform.want(t, 404, "NOT_FOUND", "GET", org, nil)
+	terraform.want(t, 401, "UNAUTHENTICATED", "GET", org, nil)
 	for _, method := range []string{"GET", "PATCH", "DELETE"} {
 		ann.want(t, 404, "NOT_FOUND", method, account, object{"name": "x"})
 	}
@@ -464,7 +493,7 @@ func permissionMatrix(t *testing.T, w *world, c *client) {
 func controlErrors(t *testing.T, w *world, c *client) {
 	ann, _ := w.console(t, c, "ann")
 	org := organization(t, ann, c.name())
-	for _, target := range []string{"/api/v1", "/api/v1/nothing", "/api/v2/organizations", orgsPath + "/", org + "/nothing", "/api/v1/users", "/api/v1/resources/check", "/api/v1/settings"} {
+	for _, target := range []string{"/api/v1", "/api/v1/nothing", "/api/v2/organizations", orgsPath + "/", org + "/nothing", "/api/v1/users", "/api/v1/resources/check", "/api/v1/settings", "/api", "/organizations"} {
 		a := ann.want(t, 404, "NOT_FOUND", "GET", target, nil)
 		equal(t, target, faultsOf(t, a), []string(nil))
 		equal(t, target, a.meta("request_id"), a.header.Get("X-Request-Id"))

@@ -23,6 +23,12 @@ func servedByControl(op web.Operation) bool {
 	return false
 }
 
+// isProtocol reports whether a path belongs to OAuth 2.0 and OpenID Connect, whose clients do not
+// know the error format of the control plane.
+func isProtocol(path string) bool {
+	return strings.HasPrefix(path, "/oauth2/") || strings.HasPrefix(path, "/.well-known/")
+}
+
 // hosts routes requests by their host: at the address of the control plane is its own interface, and
 // at all others that of tenants.
 type hosts struct {

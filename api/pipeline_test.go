@@ -202,6 +202,7 @@ func TestRateLimits(t *testing.T) {
 			c := w.tenant(t, "limits")
 			app := w.application(t, c, "resources:read", "resources:write")
 			other := c.with(w.token(t, c, w.application(t, c, "resources:read", "resources:write")))
+			unlimited := c
 			limited := httptestServer(t, w, func(config *api.Config) { config.Limits = tight })
 			c, other = &client{server: limited, host: c.host, token: c.token}, &client{server: limited, host: c.host, token: other.token}
 
@@ -225,8 +226,17 @@ func TestRateLimits(t *testing.T) {
 			}
 			equal(t, "not an answer to keep", c.under(t, "k", "POST", "/api/v1/resource-types", object{"name": "t7"}).status, 429)
 
+			ann, _ := w.console(t, unlimited, "ann")
+			console := &client{server: limited, host: controlHost, token: ann.token}
+			for range 5 {
+				console.want(t, 200, "", "GET", orgsPath, nil)
+			}
+			a = console.want(t, 429, "RATE_LIMITED", "GET", orgsPath, nil)
+			if equal(t, "field errors", faultsOf(t, a), []string(nil)); a.header.Get("Retry-After") == "" {
+				t.Errorf("no Retry-After: %v", a.header)
+			}
+
 			// The tenant may have limits of its own.
-			unlimited := &client{server: w.server, host: c.host, token: c.token}
 			unlimited.want(t, 200, "", "PATCH", "/api/v1/settings", `{"rate_limits":{"admin.caller":"1000/h","authz.caller":"1/h"}}`)
 			eventually(t, func() bool { // other processes keep tenants for a moment
 				return strings.Contains(c.do(t, "POST", "/api/v1/resource-types", "{}").header.Get("RateLimit-Policy"), "q=1000;")

@@ -185,7 +185,11 @@ func TestNamesAreOneLine(t *testing.T) {
 }
 
 func TestCreateTenantRefuses(t *testing.T) {
-	d, db, _ := open(t)
+	_, db, c := open(t)
+	d, err := New(Config{DB: db, Clock: c.Now, ControlURL: "https://manage.example.com"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, err := create(t, d, db, "acme", "https://acme.example.com"); err != nil {
 		t.Fatal(err)
 	}
@@ -208,6 +212,7 @@ func TestCreateTenantRefuses(t *testing.T) {
 		{"x", "https://", ErrBaseURLInvalid},
 		{"acme", "https://x.example.com", ErrSlugTaken},
 		{"x", "http://acme.example.com:81", ErrSlugTaken},
+		{"manage", "https://manage.example.com", errControlHost},
 	} {
 		err := db.Tx(t.Context(), func(tx *sqldb.Tx) error {
 			org, err := d.CreateOrganization(t.Context(), tx, "other", "Other")
@@ -224,7 +229,11 @@ func TestCreateTenantRefuses(t *testing.T) {
 }
 
 func TestMoveTenant(t *testing.T) {
-	d, db, _ := open(t)
+	_, db, c := open(t)
+	d, err := New(Config{DB: db, Clock: c.Now, ControlURL: "http://control.localhost:8080"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	tenant, err := create(t, d, db, "dev", "http://dev.localhost:8080")
 	if err != nil {
 		t.Fatal(err)
@@ -232,18 +241,19 @@ func TestMoveTenant(t *testing.T) {
 	if _, err := d.TenantByHost(t.Context(), "dev.localhost"); err != nil {
 		t.Fatal(err)
 	}
-	move := func(id string) error {
-		return db.Tx(t.Context(), func(tx *sqldb.Tx) error {
-			return d.MoveTenant(t.Context(), tx, id, "http://dev.localhost:9000")
-		})
+	move := func(id, baseURL string) error {
+		return db.Tx(t.Context(), func(tx *sqldb.Tx) error { return d.MoveTenant(t.Context(), tx, id, baseURL) })
 	}
-	if err := move(tenant.ID); err != nil {
+	if err := move(tenant.ID, "http://control.localhost:9000"); !errors.Is(err, errControlHost) {
+		t.Errorf("moving a tenant to the control plane: %v", err)
+	}
+	if err := move(tenant.ID, "http://dev.localhost:9000"); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := d.TenantByHost(t.Context(), "dev.localhost"); err != nil || got.BaseURL != "http://dev.localhost:9000" {
 		t.Errorf("after the move: %+v, %v", got, err)
 	}
-	if err := move("tnt_other"); !errors.Is(err, ErrTenantNotFound) {
+	if err := move("tnt_other", "http://dev.localhost:9000"); !errors.Is(err, ErrTenantNotFound) {
 		t.Errorf("moving an unknown tenant: %v", err)
 	}
 }

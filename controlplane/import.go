@@ -16,10 +16,10 @@ import (
 var ErrTenantExists = errors.New("a tenant with this id exists already")
 
 // ImportTenant adds a tenant of another deployment with its id, its slug, its name, its base URL,
-// its environment, its region and its rate limits, in the state suspended. write writes the rows of the tenant in the same
-// transaction. The tenant is added after them, because that locks rows which changes of other
-// tenants wait for; whether its names are free is checked before, too. ImportTenant fails as
-// [Directory.CreateTenant] and write do, or with [ErrTenantExists].
+// its environment, its region and its rate limits, in the state suspended. write writes the rows
+// of the tenant in the same transaction. The tenant is added after them, because that locks rows
+// which changes of other tenants wait for; whether its names are free is checked before, too.
+// ImportTenant fails as [Directory.CreateTenant] and write do, or with [ErrTenantExists].
 func (d *Directory) ImportTenant(ctx context.Context, tx *sqldb.Tx, t Tenant, write func() error) (Tenant, error) {
 	now := d.now()
 	t.State, t.CreatedAt, t.UpdatedAt = TenantSuspended, now, now
@@ -35,12 +35,9 @@ func (d *Directory) importTenant(ctx context.Context, tx *sqldb.Tx, t Tenant, wr
 	if !strings.HasPrefix(t.ID, id.Tenant+"_") || t.ID == SystemTenant {
 		return fmt.Errorf("%q is not the id of a tenant", t.ID)
 	}
-	host, err := t.validate()
+	host, err := d.validate(t)
 	if err != nil {
 		return err
-	}
-	if host == d.control {
-		return ErrSlugTaken
 	}
 	limits, err := json.Marshal(t.RateLimits.Text())
 	if err != nil {

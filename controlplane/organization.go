@@ -86,15 +86,21 @@ func (d *Directory) OrganizationByID(ctx context.Context, orgID string) (Organiz
 
 // OrganizationsByID returns those of some organisations that exist, newest first.
 func (d *Directory) OrganizationsByID(ctx context.Context, orgIDs []string) (list []Organization, err error) {
+	var b sqldb.Batch
 	for _, orgID := range orgIDs {
-		o, err := d.OrganizationByID(ctx, orgID)
-		if errors.Is(err, ErrOrganizationNotFound) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, o)
+		b.Queue(selectOrganization+`WHERE id = $1`, []any{orgID}, func(rows *sqldb.Rows) error {
+			for rows.Next() {
+				o, err := scanOrganization(rows)
+				if err != nil {
+					return err
+				}
+				list = append(list, o)
+			}
+			return nil
+		})
+	}
+	if err := d.db.Send(ctx, &b); err != nil {
+		return nil, fmt.Errorf("read organisations: %w", err)
 	}
 	slices.SortFunc(list, func(a, b Organization) int {
 		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.ID, a.ID))

@@ -42,6 +42,10 @@ var (
 	// tenant, is in use.
 	ErrSlugTaken = errors.New("slug or host is in use")
 
+	// errControlHost is returned for a tenant at the address of the control plane, which would
+	// never receive a request.
+	errControlHost = fmt.Errorf("%w: the host is that of the control plane", ErrSlugTaken)
+
 	// ErrBaseURLInvalid is returned for a base URL that is more than a scheme,
 	// http or https, and a host.
 	ErrBaseURLInvalid = errors.New("base URL is not http(s)://host[:port] in lower case")
@@ -121,7 +125,7 @@ func (d *Directory) CreateTenant(ctx context.Context, tx *sqldb.Tx, n NewTenant)
 	if t.Environment == "" {
 		t.Environment = Production
 	}
-	host, err := t.validate()
+	host, err := d.validate(t)
 	if err == nil {
 		err = advance(ctx, tx)
 	}
@@ -141,7 +145,7 @@ func (d *Directory) CreateTenant(ctx context.Context, tx *sqldb.Tx, n NewTenant)
 }
 
 // validate returns the host of a tenant whose slug, name, environment and base URL are valid.
-func (t Tenant) validate() (host string, err error) {
+func (d *Directory) validate(t Tenant) (host string, err error) {
 	switch t.Environment {
 	case Production, Staging, Development:
 	default:
@@ -153,13 +157,22 @@ func (t Tenant) validate() (host string, err error) {
 	if !validName(t.Name) {
 		return "", ErrNameInvalid
 	}
-	return hostOf(t.BaseURL)
+	return d.tenantHost(t.BaseURL)
+}
+
+// tenantHost returns the host of the base URL of a tenant, without port.
+func (d *Directory) tenantHost(baseURL string) (string, error) {
+	host, err := hostOf(baseURL)
+	if err == nil && host == d.control {
+		err = errControlHost
+	}
+	return host, err
 }
 
 // MoveTenant changes a tenant's base URL. Tokens with the old issuer become invalid, so it is
 // for development, where the port may change between starts.
 func (d *Directory) MoveTenant(ctx context.Context, tx *sqldb.Tx, tenantID, baseURL string) error {
-	host, err := hostOf(baseURL)
+	host, err := d.tenantHost(baseURL)
 	if err == nil {
 		err = advance(ctx, tx)
 	}

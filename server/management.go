@@ -126,8 +126,9 @@ func (a applications) RotateSecret(ctx context.Context, tenantID, applicationID 
 // Delete implements [management.Applications].
 func (a applications) Delete(ctx context.Context, tenantID, applicationID string) error {
 	err := a.clients.Delete(authority.Without(ctx), tenantID, applicationID, "")
-	if client.IsNotFound(err) {
-		return nil
+	if err != nil && !client.IsNotFound(err) {
+		return err
 	}
-	return err
+	a.clients.Settle(ctx)
+	return nil
 }

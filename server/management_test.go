@@ -69,38 +69,74 @@ func (d *deployment) token(to string, n int) string {
 	return ""
 }
 
+// eventually waits until the background work has done something.
+func (d *deployment) eventually(what string, done func() bool) {
+	d.t.Helper()
+	for end := time.Now().Add(30 * time.Second); !done(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			d.t.Fatalf("not in time: %s", what)
+		}
+	}
+}
+
+func (d *deployment) clock() time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return time.Now().Add(d.ahead)
+}
+
 func (d *deployment) later(by time.Duration) { d.mu.Lock(); d.ahead += by; d.mu.Unlock() }
+
+// config configures a server on a database.
+func (d *deployment) config(url string) Config {
+	c := testConfig(d.t, "", 1)
+	c.Database.URL, c.ControlURL, c.OpenOrganizations, c.Mail = url, "https://control.example.com", true, &d.mails
+	c.Clock = d.clock
+	return c
+}
+
+// databases are the backends of the tests, each with the URL of a new database.
+var databases = map[string]func(testing.TB) string{
+	"SQLite":     func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") },
+	"PostgreSQL": pgtest.URL,
+}
 
 // onBackends runs a test on a deployment of each database.
 func onBackends(t *testing.T, change func(*Config), test func(t *testing.T, d *deployment)) {
-	for name, url := range map[string]func(testing.TB) string{
-		"SQLite":     func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") },
-		"PostgreSQL": pgtest.URL,
-	} {
+	for name, url := range databases {
 		t.Run(name, func(t *testing.T) {
 			d := &deployment{t: t}
-			c := testConfig(t, "", 1)
-			c.Database.URL, c.ControlURL, c.OpenOrganizations, c.Mail = url(t), "https://control.example.com", true, &d.mails
-			c.Clock = func() time.Time { d.mu.Lock(); defer d.mu.Unlock(); return time.Now().Add(d.ahead) }
+			c := d.config(url(t))
 			if change != nil {
 				change(&c)
 			}
-			var err error
-			if d.Server, err = Open(t.Context(), c); err != nil {
-				t.Fatal(err)
-			}
-			ctx, stop := context.WithCancel(t.Context())
-			var running sync.WaitGroup
-			running.Go(func() { d.Run(ctx) })
+			d.open(c)
+			stop := d.run()
 			t.Cleanup(func() {
 				stop()
-				running.Wait()
-				if err := d.Close(); err != nil {
-					t.Error(err)
-				}
+				d.must(d.Close())
 			})
 			test(t, d)
 		})
+	}
+}
+
+// open starts a server.
+func (d *deployment) open(c Config) {
+	d.t.Helper()
+	var err error
+	d.Server, err = Open(d.t.Context(), c)
+	d.must(err)
+}
+
+// run runs the background work of the server until it is stopped.
+func (d *deployment) run() (stop func()) {
+	ctx, cancel := context.WithCancel(d.t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { d.Run(ctx) })
+	return func() {
+		cancel()
+		running.Wait()
 	}
 }
 
@@ -414,6 +450,32 @@ func TestCreateOrganization(t *testing.T) {
 	})
 }
 
+// A user is in 100 organisations at most, so the list of them has all.
+func TestMembershipLimit(t *testing.T) {
+	onBackends(t, nil, func(t *testing.T, d *deployment) {
+		ctx, m := t.Context(), d.Management
+		org, owner, _ := d.organization("acme")
+		busy := d.user("busy")
+		for n := range 100 {
+			_, err := d.DB.Exec(ctx, `INSERT INTO organization_members (org_id, id, user_id, invited_by, joined_at) VALUES ($1, 'mem_x', $2, '', 0)`, fmt.Sprint(n), busy.Subject.ID)
+			d.must(err)
+		}
+		_, err := m.CreateOrganization(ctx, busy, "more", "More")
+		d.refused("conflict", err)
+		_, err = m.Add(ctx, org.ID, address("busy"), management.Viewer)
+		d.refused("conflict", err)
+		_, err = m.Invite(ctx, owner, org.ID, address("busy"), management.Viewer)
+		d.must(err)
+		token := d.token(address("busy"), 1)
+		_, err = m.AcceptInvitation(ctx, busy, token)
+		d.refused("conflict", err)
+		_, err = d.DB.Exec(ctx, `DELETE FROM organization_members WHERE org_id = '7'`)
+		d.must(err)
+		_, err = m.AcceptInvitation(ctx, busy, token)
+		d.must(err)
+	})
+}
+
 // An organisation keeps an owner who is a user, also if all owners leave at the same time.
 func TestLastOwner(t *testing.T) {
 	onBackends(t, nil, func(t *testing.T, d *deployment) {
@@ -554,11 +616,9 @@ func TestInvitations(t *testing.T) {
 		d.must(err)
 		before := len(d.types(owner, org.ID, management.EventFilter{Type: string(management.InvitationExpiredEvent)}))
 		d.later(8 * 24 * time.Hour)
-		for end := time.Now().Add(30 * time.Second); len(d.types(owner, org.ID, management.EventFilter{Type: string(management.InvitationExpiredEvent)})) == before; time.Sleep(50 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatal("an invitation does not expire")
-			}
-		}
+		d.eventually("an invitation expires", func() bool {
+			return len(d.types(owner, org.ID, management.EventFilter{Type: string(management.InvitationExpiredEvent)})) > before
+		})
 		// A request to accept that is sent again has the same member.
 		frank := d.user("frank")
 		_, err = m.Invite(ctx, owner, org.ID, address("frank"), management.Viewer)
@@ -585,7 +645,7 @@ func TestInvitations(t *testing.T) {
 	})
 }
 
-// A tenant is whole after a crash between any two steps of its creation, and a repeated request
+// A tenant has the values of its request and the defaults of the deployment, and a repeated request
 // returns a secret that works.
 func TestCreateTenant(t *testing.T) {
 	onBackends(t, func(c *Config) { c.MaxTenants, c.Regions = 3, []string{"eu", "us"} }, func(t *testing.T, d *deployment) {
@@ -748,5 +808,58 @@ func TestCustomRole(t *testing.T) {
 		if text, err := json.Marshal(expanded.Root); err != nil || !strings.Contains(string(text), auditor.Subject.ID) {
 			t.Errorf("expand: %s, %v", text, err)
 		}
+		// The engine keeps a role that a member has. Without permissions, and then without the role,
+		// a member can still get another one and be removed.
+		second := d.join(org.ID, owner, "second", "auditor")
+		_, _, err = m.CreateServiceAccount(ctx, owner, org.ID, "robot", "auditor") // a role for users
+		d.refused("invalid role", err)
+		invited := d.user("invited")
+		invitation, err := m.Invite(ctx, owner, org.ID, address("invited"), "auditor")
+		d.must(err)
+		_, _, _, err = d.Engine.PutType(ctx, controlplane.SystemTenant, before, engine.Origin{})
+		if used := (*engine.TypeInUseError)(nil); !errors.As(err, &used) {
+			t.Errorf("the role of a member was removed: %v", err)
+		}
+		for i := range custom.Relations {
+			if custom.Relations[i].Name == "read" {
+				custom.Relations[i].Rewrites = before.Relations[i].Rewrites
+			}
+		}
+		_, _, _, err = d.Engine.PutType(ctx, controlplane.SystemTenant, custom, engine.Origin{})
+		d.must(err)
+		_, err = m.Permissions(ctx, auditor, org.ID)
+		d.refused("no organisation", err)
+		members := map[string]management.Member{}
+		list, err := m.Members(ctx, owner, org.ID, nil, 10)
+		d.must(err)
+		for _, one := range list {
+			members[one.UserID] = one
+		}
+		for user, ofRole := range map[string]management.Role{auditor.Subject.ID: "auditor", second.Subject.ID: ""} {
+			if ofRole == "" { // the operator has deleted the relation
+				_, err := d.Engine.Write(ctx, controlplane.SystemTenant, engine.WriteRequest{Ops: []engine.WriteOp{{
+					Delete: true, Resource: tuplestore.Object{Type: "organization", ID: org.ID}, Relation: "auditor", Subject: second.Subject,
+				}}})
+				d.must(err)
+			}
+			got, err := m.Member(ctx, owner, org.ID, members[user].ID)
+			if err != nil || got.Role != ofRole {
+				t.Errorf("%+v, %v", got, err)
+			}
+			got, err = m.ChangeRole(ctx, owner, org.ID, got.ID, management.Viewer)
+			if err != nil || got.Role != management.Viewer {
+				t.Errorf("%+v, %v", got, err)
+			}
+		}
+		if got, err := m.Permissions(ctx, second, org.ID); err != nil || !slices.Equal(got, []string{"read"}) {
+			t.Errorf("a viewer has %v, %v", got, err)
+		}
+		d.must(m.RemoveMember(ctx, owner, org.ID, members[second.Subject.ID].ID))
+		// The role of an invitation can be removed.
+		_, _, _, err = d.Engine.PutType(ctx, controlplane.SystemTenant, before, engine.Origin{})
+		d.must(err)
+		_, err = m.AcceptInvitation(ctx, invited, d.token(address("invited"), 1))
+		d.refused("conflict", err)
+		d.must(m.RevokeInvitation(ctx, owner, org.ID, invitation.ID))
 	})
 }

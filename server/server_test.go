@@ -125,10 +125,16 @@ func TestServeRegions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for host, want := range map[string]int{"near": 200, "listed": 200, "control": 200, "far": 421, "nowhere": 421, "unknown": 404} {
-		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, httptest.NewRequest("GET", "https://"+host+".test/.well-known/jwks.json", nil))
-		if w.Code != want {
-			t.Errorf("%s: %d %s, want %d", host, w.Code, w.Body, want)
+		operation := "/api/v1/users"
+		if host == "control" {
+			operation = "/api/v1/organizations"
+		}
+		for path, served := range map[string]int{"/.well-known/jwks.json": 200, operation: 401} {
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, httptest.NewRequest("GET", "https://"+host+".test"+path, nil))
+			if want == 200 && w.Code != served || want != 200 && w.Code != want {
+				t.Errorf("%s%s: %d %s", host, path, w.Code, w.Body)
+			}
 		}
 	}
 }

@@ -11,9 +11,7 @@ import (
 	"context"
 	_ "embed"
 	"net/http"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/gorilla/mux"
 
@@ -87,32 +85,8 @@ var _ StrictServerInterface = (*Handlers)(nil)
 // error.
 func (h *Handlers) Mount(router *mux.Router, fail func(w http.ResponseWriter, r *http.Request, err error)) {
 	HandlerWithOptions(NewStrictHandler(h, fail), GorillaServerOptions{
-		BaseRouter: router, Middlewares: []MiddlewareFunc{storable(fail)}, ErrorHandlerFunc: web.Parameters(fail),
+		BaseRouter: router, ErrorHandlerFunc: web.Parameters(fail),
 	})
-}
-
-// named are the errors for objects that do not exist, by the variables of paths.
-var named = map[string]error{
-	"org_id":             management.ErrOrganizationNotFound,
-	"tenant_id":          management.ErrTenantNotFound,
-	"member_id":          management.ErrMemberNotFound,
-	"invitation_id":      management.ErrInvitationNotFound,
-	"service_account_id": management.ErrServiceAccountNotFound,
-}
-
-// storable refuses ids that no database can store, and that therefore belong to nothing.
-func storable(fail func(w http.ResponseWriter, r *http.Request, err error)) MiddlewareFunc {
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			for name, id := range mux.Vars(r) {
-				if !utf8.ValidString(id) || strings.Contains(id, "\x00") {
-					fail(w, r, named[name])
-					return
-				}
-			}
-			next.ServeHTTP(w, r)
-		})
-	}
 }
 
 // caller returns what the handlers of all operations read from a request.

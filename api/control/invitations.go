@@ -16,7 +16,7 @@ func (h *Handlers) ListInvitations(ctx context.Context, request ListInvitationsR
 	info, by := caller(ctx)
 	state := management.InvitationState(request.Params.State)
 	var v web.Validation
-	oneOf(&v, "state", state, management.InvitationPending, management.InvitationAccepted, management.InvitationRevoked, management.InvitationExpired)
+	web.OneOf(&v, "state", state, management.InvitationPending, management.InvitationAccepted, management.InvitationRevoked, management.InvitationExpired)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}

@@ -2,8 +2,6 @@ package control
 
 import (
 	"context"
-	"fmt"
-	"slices"
 
 	"stonetown/api/web"
 	"stonetown/controlplane"
@@ -27,19 +25,12 @@ func tenant(info *web.RequestInfo, t controlplane.Tenant) TenantRead {
 	return TenantRead{Data: t.Document(), Meta: meta(info)}
 }
 
-// oneOf requires a value to be absent or one of some values.
-func oneOf[T ~string](v *web.Validation, name string, value T, values ...T) {
-	if value != "" && !slices.Contains(values, value) {
-		v.Add(name, "unknown_value", fmt.Sprintf("must be one of %q", values))
-	}
-}
-
 // ListTenants lists the tenants of an organisation.
 func (h *Handlers) ListTenants(ctx context.Context, request ListTenantsRequestObject) (ListTenantsResponseObject, error) {
 	info, by := caller(ctx)
 	state := controlplane.TenantState(request.Params.State)
 	var v web.Validation
-	oneOf(&v, "state", state, controlplane.TenantProvisioning, controlplane.TenantActive, controlplane.TenantSuspended, controlplane.TenantDecommissioned)
+	web.OneOf(&v, "state", state, controlplane.TenantProvisioning, controlplane.TenantActive, controlplane.TenantSuspended, controlplane.TenantDecommissioned)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -59,7 +50,7 @@ func (h *Handlers) CreateTenant(ctx context.Context, request CreateTenantRequest
 	var v web.Validation
 	v.Text("", "slug", in.Slug)
 	v.Text("", "name", in.Name)
-	oneOf(&v, "environment", in.Environment, controlplane.Production, controlplane.Staging, controlplane.Development)
+	web.OneOf(&v, "environment", in.Environment, controlplane.Production, controlplane.Staging, controlplane.Development)
 	if in.Region != "" {
 		v.Text("", "region", in.Region)
 	}

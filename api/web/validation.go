@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -69,6 +70,13 @@ func (v *Validation) Paragraphs(path, field, value string, most int) {
 		v.Add(path+field, "control_character", "must have no control characters except line breaks and tabs")
 	case len(value) > most:
 		v.Add(path+field, "too_long", fmt.Sprintf("must have at most %d bytes", most))
+	}
+}
+
+// OneOf requires a value to be absent or one of some values.
+func OneOf[T ~string](v *Validation, field string, value T, values ...T) {
+	if value != "" && !slices.Contains(values, value) {
+		v.Add(field, "unknown_value", fmt.Sprintf("must be one of %q", values))
 	}
 }
 

@@ -67,7 +67,7 @@ func (h *Handlers) filterOf(p ListWebhookDeliveriesParams) (delivery.Filter, err
 	if f.EventType != "" && v.Text("", "event_type", f.EventType) && !slices.ContainsFunc(h.EventTypes, func(t openapi.EventType) bool { return t.Name == f.EventType }) {
 		return f, unknownEvent(&subscription.UnknownEventError{Pattern: f.EventType})
 	}
-	oneOf(&v, "status", f.Status, delivery.Statuses...)
+	web.OneOf(&v, "status", f.Status, delivery.Statuses...)
 	if p.Since != "" {
 		f.Since = instant(&v, "since", p.Since)
 	}
@@ -111,7 +111,7 @@ func (h *Handlers) ListWebhookDeadLetters(ctx context.Context, request ListWebho
 		state = delivery.Queued
 	}
 	var v web.Validation
-	oneOf(&v, "state", state, delivery.Queued, delivery.Replayed, delivery.Dropped)
+	web.OneOf(&v, "state", state, delivery.Queued, delivery.Replayed, delivery.Dropped)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}

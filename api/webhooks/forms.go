@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -63,13 +62,6 @@ func translate(err error) *web.Error {
 
 func unknownEvent(e *subscription.UnknownEventError) *web.Error {
 	return &web.Error{Status: http.StatusBadRequest, Code: "event_type_unknown", Message: e.Error(), Details: web.Details{"pattern": e.Pattern}}
-}
-
-// oneOf requires an optional parameter to be one of some values.
-func oneOf[T ~string](v *web.Validation, name string, value T, values ...T) {
-	if value != "" && !slices.Contains(values, value) {
-		v.Add(name, "unknown_value", fmt.Sprintf("must be one of %q", values))
-	}
 }
 
 // form has the members of a request, so that absent ones are told from null and empty ones.

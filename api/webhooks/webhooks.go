@@ -108,7 +108,7 @@ func (h *Handlers) ListWebhookSubscriptions(ctx context.Context, request ListWeb
 	info, by := caller(ctx)
 	state := subscription.State(request.Params.State)
 	var v web.Validation
-	oneOf(&v, "state", state, subscription.Enabled, subscription.Disabled)
+	web.OneOf(&v, "state", state, subscription.Enabled, subscription.Disabled)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}

@@ -78,6 +78,10 @@ func bootstrap(ctx context.Context, s *server.Server, b bootstrapOptions, file s
 	if err != nil {
 		return credentials{}, err
 	}
+	region, err := s.Management.Region("")
+	if err != nil {
+		return credentials{}, err
+	}
 	err = c.commit(ctx, s, file, func(tx *sqldb.Tx) error {
 		if empty, err := s.Organizations.Empty(ctx, tx); err != nil {
 			return err
@@ -88,7 +92,7 @@ func bootstrap(ctx context.Context, s *server.Server, b bootstrapOptions, file s
 		if err != nil {
 			return err
 		}
-		err = c.provision(ctx, s, tx, controlplane.NewTenant{OrgID: org.ID, Slug: b.Tenant, Name: b.Tenant, BaseURL: b.BaseURL}, adminHash)
+		err = c.create(ctx, s, tx, controlplane.NewTenant{OrgID: org.ID, Slug: b.Tenant, Name: b.Tenant, BaseURL: b.BaseURL, Region: region}, adminHash)
 		if err != nil {
 			return err
 		}
@@ -100,7 +104,8 @@ func bootstrap(ctx context.Context, s *server.Server, b bootstrapOptions, file s
 	return c, err
 }
 
-// commit commits what create adds to the database and to c, and writes c to a file.
+// commit commits what create adds to the database and to c, and writes c to a file. Then it
+// provisions the tenant; if the process dies before the end, a server does.
 func (c *credentials) commit(ctx context.Context, s *server.Server, file string, create func(*sqldb.Tx) error) error {
 	written := false
 	err := s.DB.Tx(ctx, func(tx *sqldb.Tx) error {
@@ -119,6 +124,9 @@ func (c *credentials) commit(ctx context.Context, s *server.Server, file string,
 		// This creates the signing keys of the tenant, so that every later start finds
 		// a wrong master key.
 		_, err = s.OAuth.Keys.JWKS(ctx, protocol.Tenant{ID: c.TenantID, BaseURL: c.BaseURL})
+	}
+	if err == nil {
+		_, err = s.Management.Provision(ctx, c.TenantID)
 	}
 	if err != nil {
 		*c = credentials{}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"text/tabwriter"
 	"time"
@@ -30,20 +31,13 @@ func invitationsListCommand(environ []string) *cobra.Command {
 	return asOperator(environ, cmd, func(ctx context.Context, m *management.Service, orgID string, _ []string) error {
 		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 		fmt.Fprintln(w, "ID\tEMAIL\tROLE\tSTATE\tCREATED\tEXPIRES")
-		var after *management.Position
-		for {
-			list, err := m.Invitations(ctx, operator, orgID, "", after, listPage)
-			if err != nil {
-				return err
-			}
-			for _, i := range list {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", i.ID, i.Email, i.Role, i.State, i.CreatedAt.Format(time.RFC3339), i.ExpiresAt.Format(time.RFC3339))
-				after = &management.Position{At: i.CreatedAt, ID: i.ID}
-			}
-			if len(list) < listPage {
-				return w.Flush()
-			}
-		}
+		err := inPages(func(after *management.Position, limit int) ([]management.Invitation, error) {
+			return m.Invitations(ctx, operator, orgID, "", after, limit)
+		}, func(i management.Invitation) management.Position {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", i.ID, i.Email, i.Role, i.State, i.CreatedAt.Format(time.RFC3339), i.ExpiresAt.Format(time.RFC3339))
+			return management.Position{At: i.CreatedAt, ID: i.ID}
+		})
+		return errors.Join(err, w.Flush())
 	})
 }
 

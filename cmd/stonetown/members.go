@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"text/tabwriter"
 	"time"
@@ -56,32 +57,41 @@ func membersListCommand(environ []string) *cobra.Command {
 	return asOperator(environ, cmd, func(ctx context.Context, m *management.Service, orgID string, _ []string) error {
 		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 		fmt.Fprintln(w, "EMAIL\tROLE\tSECOND FACTOR\tJOINED\tLAST SIGN-IN")
-		var after *management.Position
-		for {
-			list, err := m.Members(ctx, operator, orgID, after, listPage)
-			if err != nil {
-				return err
+		err := inPages(func(after *management.Position, limit int) ([]management.Member, error) {
+			return m.Members(ctx, operator, orgID, after, limit)
+		}, func(one management.Member) management.Position {
+			factor, last := "no", "never"
+			if one.MFAEnrolled {
+				factor = "yes"
 			}
-			for _, one := range list {
-				factor, last := "no", "never"
-				if one.MFAEnrolled {
-					factor = "yes"
-				}
-				if !one.LastActiveAt.IsZero() {
-					last = one.LastActiveAt.Format(time.RFC3339)
-				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", one.Email, one.Role, factor, one.JoinedAt.Format(time.RFC3339), last)
-				after = &management.Position{At: one.JoinedAt, ID: one.ID}
+			if !one.LastActiveAt.IsZero() {
+				last = one.LastActiveAt.Format(time.RFC3339)
 			}
-			if len(list) < listPage {
-				return w.Flush()
-			}
-		}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", one.Email, one.Role, factor, one.JoinedAt.Format(time.RFC3339), last)
+			return management.Position{At: one.JoinedAt, ID: one.ID}
+		})
+		return errors.Join(err, w.Flush())
 	})
 }
 
-// listPage is how many items are read at once.
-const listPage = 250
+// inPages reads a whole list, and passes each item to print, which returns its position.
+func inPages[T any](read func(after *management.Position, limit int) ([]T, error), print func(T) management.Position) error {
+	const limit = 250
+	var after *management.Position
+	for {
+		list, err := read(after, limit)
+		if err != nil {
+			return err
+		}
+		for _, item := range list {
+			position := print(item)
+			after = &position
+		}
+		if len(list) < limit {
+			return nil
+		}
+	}
+}
 
 func membersAddCommand(environ []string) *cobra.Command {
 	cmd := &cobra.Command{

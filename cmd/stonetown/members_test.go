@@ -1,51 +1,23 @@
 package main
 
 import (
-	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
 	"stonetown/controlplane"
 	"stonetown/identity"
-	"stonetown/internal/pgtest"
-	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 )
 
 // Members and invitations are managed at the terminal.
 func TestMembers(t *testing.T) {
-	dir := t.TempDir()
-	if _, err := seal.OpenKeyFile(filepath.Join(dir, "master.key")); err != nil {
-		t.Fatal(err)
-	}
-	flags := []string{"--data-dir", dir, "--database-url", pgtest.URL(t)}
-	want := func(text string, args ...string) string {
-		t.Helper()
-		out, err := command(t, slices.Concat(args, flags)...)
-		if err != nil || !strings.Contains(out, text) {
-			t.Errorf("%v: %q, %v, want %q", args, out, err, text)
-		}
-		return out
-	}
-	wantError := func(text string, args ...string) {
-		t.Helper()
-		if out, err := command(t, slices.Concat(args, flags)...); err == nil || !strings.Contains(err.Error(), text) {
-			t.Errorf("%v: %q, %v, want the error %q", args, out, err, text)
-		}
-	}
+	x := newCommands(t)
+	want, wantError := x.want, x.wantError
 	wantError("bootstrap first", "members", "list")
 	want("Created the tenant", "bootstrap")
-	config, err := resolve(t, flags, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := openForCommand(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = s.DB.Tx(t.Context(), func(tx *sqldb.Tx) error {
+	s := x.open()
+	err := s.DB.Tx(t.Context(), func(tx *sqldb.Tx) error {
 		_, err := s.Users.CreateUser(t.Context(), tx, controlplane.SystemTenant, identity.NewUser{Email: "ann@example.com", EmailVerified: true})
 		return err
 	})

@@ -19,7 +19,6 @@ import (
 	"stonetown/internal/geo"
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/tracing"
-	"stonetown/oauth/scope"
 	"stonetown/server"
 )
 
@@ -160,14 +159,13 @@ func (p *Program) openServer(ctx context.Context, metrics prometheus.Registerer)
 	return err
 }
 
-// prepareTenant writes the relations of a tenant that bootstrap created, and of its organisation,
-// unless they exist.
+// prepareTenant finishes a tenant that bootstrap left, and gives its organisation an owner, unless it
+// has one.
 func (p *Program) prepareTenant(ctx context.Context, t controlplane.Tenant) error {
-	if err := p.server.Users.Administrators(ctx, t.ID, scope.Builtin); err != nil {
-		return err
-	}
-	if err := p.server.OAuth.Clients.HoldScopes(ctx, t.ID); err != nil {
-		return err
+	if t.State == controlplane.TenantProvisioning {
+		if _, err := p.server.Management.Provision(ctx, t.ID); err != nil {
+			return err
+		}
 	}
 	if p.config.ControlURL == "" {
 		return nil

@@ -140,6 +140,9 @@ The credentials are written to a file that only you can read.`,
 				if n.OrgID, err = organizationOf(ctx, s, organization); err != nil {
 					return err
 				}
+				if n.Region, err = s.Management.Region(n.Region); err != nil {
+					return err
+				}
 				c, err := createTenant(ctx, s, n, out)
 				if err != nil {
 					return err
@@ -154,6 +157,7 @@ The credentials are written to a file that only you can read.`,
 	f.StringVar(&n.BaseURL, "base-url", "", "`URL` at which clients reach the tenant")
 	f.StringVar(&n.AdminEmail, "admin-email", "", "`address` of the tenant's administrator")
 	f.StringVar(&n.Name, "name", "", "`name` of the tenant (default its slug)")
+	f.StringVar(&n.Region, "region", "", "`name` of the region (default the first one of the setting regions)")
 	f.StringVar(&organization, "organization", "", "`slug` of the organisation (default that of the first tenant)")
 	f.StringVar(&out, "out", "", "`file` for the credentials (default SLUG.json in the data folder)")
 	for _, required := range []string{"base-url", "admin-email"} {
@@ -194,13 +198,14 @@ func createTenant(ctx context.Context, s *server.Server, n newTenant, file strin
 	if err != nil {
 		return credentials{}, err
 	}
-	err = c.commit(ctx, s, file, func(tx *sqldb.Tx) error { return c.provision(ctx, s, tx, n.NewTenant, hash) })
+	err = c.commit(ctx, s, file, func(tx *sqldb.Tx) error { return c.create(ctx, s, tx, n.NewTenant, hash) })
 	return c, err
 }
 
-// provision creates a tenant with the administrator of c and an application that has all built-in
-// scopes, and adds their credentials to c.
-func (c *credentials) provision(ctx context.Context, s *server.Server, tx *sqldb.Tx, n controlplane.NewTenant, adminHash password.Hash) error {
+// create creates a tenant, to be provisioned, with the administrator of c and an application that has
+// all built-in scopes, and adds their credentials to c.
+func (c *credentials) create(ctx context.Context, s *server.Server, tx *sqldb.Tx, n controlplane.NewTenant, adminHash password.Hash) error {
+	n.Provisioning = true
 	tenant, err := s.Organizations.CreateTenant(ctx, tx, n)
 	if err != nil {
 		return err

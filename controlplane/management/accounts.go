@@ -41,7 +41,7 @@ func (s *Service) CreateServiceAccount(ctx context.Context, by Caller, orgID, na
 	if err := validName(name); err != nil {
 		return account, "", err
 	}
-	if err := s.known(ctx, role); err != nil {
+	if err := s.known(ctx, role, schema.ApplicationType); err != nil {
 		return account, "", err
 	}
 	account = ServiceAccount{
@@ -55,7 +55,7 @@ func (s *Service) CreateServiceAccount(ctx context.Context, by Caller, orgID, na
 		if err := s.hasRoom(ctx, tx, orgID); err != nil {
 			return err
 		}
-		if secret, err = s.Applications.Create(ctx, tx, controlplane.SystemTenant, NewApplication{ID: account.ID, ClientID: account.ClientID, Name: name}); err != nil {
+		if secret, err = s.applications.Create(ctx, tx, controlplane.SystemTenant, NewApplication{ID: account.ID, ClientID: account.ClientID, Name: name}); err != nil {
 			return err
 		}
 		return insertAccount(ctx, tx, account)
@@ -63,11 +63,11 @@ func (s *Service) CreateServiceAccount(ctx context.Context, by Caller, orgID, na
 	req.Attach = func(_ tuplestore.Result, b *sqldb.Batch) {
 		eventlog.Append(b, orgID, eventlog.Of(ctx, ServiceAccountCreatedEvent, account.Document()))
 	}
-	if _, err := s.Relations.Write(ctx, controlplane.SystemTenant, req); err != nil {
+	if err := s.write(ctx, req); err != nil {
 		return ServiceAccount{}, "", fmt.Errorf("create service account: %w", err)
 	}
 	if secret == "" { // committed by an earlier attempt
-		rotated, err := s.Applications.RotateSecret(ctx, controlplane.SystemTenant, account.ID, true)
+		rotated, err := s.applications.RotateSecret(ctx, controlplane.SystemTenant, account.ID, true)
 		if err != nil {
 			return ServiceAccount{}, "", fmt.Errorf("create service account: %w", err)
 		}
@@ -110,8 +110,7 @@ func (s *Service) account(ctx context.Context, orgID, accountID string) (Service
 	if err != nil {
 		return ServiceAccount{}, err
 	}
-	roles, err := s.subjects(ctx, orgID)
-	a.Role = roles[a.subject()]
+	a.Role, err = s.roleOf(ctx, orgID, a.subject())
 	return a, err
 }
 
@@ -142,7 +141,7 @@ func (s *Service) UpdateServiceAccount(ctx context.Context, by Caller, orgID, ac
 		after.Name = *change.Name
 	}
 	if change.Role != nil {
-		if err := s.known(ctx, *change.Role); err != nil {
+		if err := s.known(ctx, *change.Role, schema.ApplicationType); err != nil {
 			return ServiceAccount{}, err
 		}
 		if err := s.may(ctx, by, orgID, needed(*change.Role)...); err != nil {
@@ -167,18 +166,19 @@ func (s *Service) UpdateServiceAccount(ctx context.Context, by Caller, orgID, ac
 	return after, nil
 }
 
-// DeleteServiceAccount deletes a service account; its role ends at once. It fails with
-// [ErrOrganizationNotFound], [ErrServiceAccountNotFound] or [*ForbiddenError].
+// DeleteServiceAccount deletes a service account. Its role ends at once, and after the return no
+// process accepts its tokens. It fails with [ErrOrganizationNotFound], [ErrServiceAccountNotFound]
+// or [*ForbiddenError].
 func (s *Service) DeleteServiceAccount(ctx context.Context, by Caller, orgID, accountID string) error {
 	a, err := s.managed(ctx, by, orgID, accountID)
 	if err != nil {
 		return err
 	}
 	// The row is deleted last, so that a deletion that was interrupted can be repeated.
-	if err := s.Applications.Delete(ctx, controlplane.SystemTenant, accountID); err != nil {
+	if err := s.applications.Delete(ctx, controlplane.SystemTenant, accountID); err != nil {
 		return fmt.Errorf("delete service account: %w", err)
 	}
-	err = s.DB.Tx(ctx, func(tx *sqldb.Tx) error {
+	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		n, err := tx.Exec(ctx, deleteAccount, orgID, accountID)
 		if err != nil {
 			return err
@@ -203,7 +203,7 @@ func (s *Service) RotateServiceAccountSecret(ctx context.Context, by Caller, org
 	if err != nil {
 		return RotatedSecret{}, err
 	}
-	rotated, err := s.Applications.RotateSecret(ctx, controlplane.SystemTenant, accountID, false)
+	rotated, err := s.applications.RotateSecret(ctx, controlplane.SystemTenant, accountID, false)
 	if err != nil {
 		return RotatedSecret{}, fmt.Errorf("rotate secret: %w", err)
 	}
@@ -213,7 +213,7 @@ func (s *Service) RotateServiceAccountSecret(ctx context.Context, by Caller, org
 
 // record appends an event to the log of an organisation in a transaction of its own.
 func (s *Service) record(ctx context.Context, orgID string, e eventlog.Event) error {
-	return s.DB.Tx(ctx, func(tx *sqldb.Tx) error {
+	return s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		var b sqldb.Batch
 		eventlog.Append(&b, orgID, e)
 		return tx.Send(ctx, &b)

@@ -43,7 +43,7 @@ func (s *Service) Events(ctx context.Context, by Caller, orgID string, f EventFi
 	var list []Event
 	actors := map[string]bool{}
 	for len(list) < limit {
-		page, err := s.Log.Newest(ctx, orgID, before, eventlog.Filter{Type: eventlog.Type(f.Type), Since: f.Since, Until: f.Until}, eventlog.MaxPage)
+		page, err := s.log.Newest(ctx, orgID, before, eventlog.Filter{Type: eventlog.Type(f.Type), Since: f.Since, Until: f.Until}, eventlog.MaxPage)
 		if err != nil {
 			return nil, err
 		}
@@ -63,7 +63,7 @@ func (s *Service) Events(ctx context.Context, by Caller, orgID string, f EventFi
 	for id := range actors {
 		ids = append(ids, id)
 	}
-	people, err := s.Users.People(ctx, ids)
+	people, err := s.users.People(ctx, ids)
 	if err != nil {
 		return nil, fmt.Errorf("list events: %w", err)
 	}

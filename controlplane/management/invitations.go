@@ -48,10 +48,10 @@ func (s *Service) Invite(ctx context.Context, by Caller, orgID, email string, ro
 	if err := s.may(ctx, by, orgID, needed(role)...); err != nil {
 		return Invitation{}, err
 	}
-	if err := s.known(ctx, role); err != nil {
+	if err := s.known(ctx, role, schema.UserType); err != nil {
 		return Invitation{}, err
 	}
-	norm, err := s.Users.NormalEmail(email)
+	norm, err := s.users.NormalEmail(email)
 	if err != nil {
 		return Invitation{}, &FieldError{Field: "email", Code: "invalid", Message: "must be an e-mail address"}
 	}
@@ -65,11 +65,11 @@ func (s *Service) Invite(ctx context.Context, by Caller, orgID, email string, ro
 	}
 	if by.CommitID != "" {
 		i.ID = id.Of(id.Invitation, by.CommitID)
-		if again, err := s.selectInvitation(ctx, s.DB, orgID, i.ID); !errors.Is(err, ErrInvitationNotFound) {
+		if again, err := s.selectInvitation(ctx, s.db, orgID, i.ID); !errors.Is(err, ErrInvitationNotFound) {
 			return again, err // committed by an earlier attempt
 		}
 	}
-	err = s.DB.Tx(ctx, func(tx *sqldb.Tx) error {
+	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		expired, err := s.expireOf(ctx, tx, orgID, norm)
 		if err != nil {
 			return err
@@ -85,28 +85,28 @@ func (s *Service) Invite(ctx context.Context, by Caller, orgID, email string, ro
 			return err
 		}
 		var b sqldb.Batch
-		s.Jobs.Enqueue(&b, controlplane.SystemTenant, invitationJob, invitationMail{orgID, i.ID})
+		s.jobs.Enqueue(&b, controlplane.SystemTenant, invitationJob, invitationMail{orgID, i.ID})
 		eventlog.Append(&b, orgID, append(expired, eventlog.Of(ctx, InvitationCreatedEvent, i.Document()))...)
 		return tx.Send(ctx, &b)
 	})
 	if err != nil {
 		return Invitation{}, fmt.Errorf("invite: %w", err)
 	}
-	s.Jobs.Wake()
+	s.jobs.Wake()
 	return i, nil
 }
 
 // notMember fails with [*ConflictError] if the user with an address is a member.
 func (s *Service) notMember(ctx context.Context, orgID, email string) error {
-	person, ok, err := s.Users.ByEmail(ctx, email)
+	person, ok, err := s.users.ByEmail(ctx, email)
 	if err != nil || !ok {
 		return err
 	}
-	roles, err := s.subjects(ctx, orgID)
+	role, err := s.roleOf(ctx, orgID, tuplestore.Subject{Type: schema.UserType, ID: person.ID})
 	if err != nil {
 		return err
 	}
-	if _, member := roles[tuplestore.Subject{Type: schema.UserType, ID: person.ID}]; member {
+	if role != "" {
 		return &ConflictError{"the user with this address is a member"}
 	}
 	return nil
@@ -128,7 +128,7 @@ func (s *Service) Invitation(ctx context.Context, by Caller, orgID, invitationID
 	if err := s.may(ctx, by, orgID); err != nil {
 		return Invitation{}, err
 	}
-	return s.selectInvitation(ctx, s.DB, orgID, invitationID)
+	return s.selectInvitation(ctx, s.db, orgID, invitationID)
 }
 
 // changeInvitation changes a pending invitation in one transaction, with an event.
@@ -139,7 +139,7 @@ func (s *Service) changeInvitation(ctx context.Context, by Caller, orgID, invita
 	if err := s.may(ctx, by, orgID, needed(i.Role)...); err != nil {
 		return Invitation{}, err
 	}
-	err = s.DB.Tx(ctx, func(tx *sqldb.Tx) error {
+	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		if i, err = s.selectInvitation(ctx, tx, orgID, invitationID); err != nil {
 			return err
 		}
@@ -174,12 +174,12 @@ func (s *Service) RevokeInvitation(ctx context.Context, by Caller, orgID, invita
 func (s *Service) ResendInvitation(ctx context.Context, by Caller, orgID, invitationID string) (Invitation, error) {
 	i, err := s.changeInvitation(ctx, by, orgID, invitationID, InvitationResentEvent, func(i *Invitation, b *sqldb.Batch) {
 		i.ExpiresAt = s.now().Add(invitationFor)
-		s.Jobs.Enqueue(b, controlplane.SystemTenant, invitationJob, invitationMail{orgID, invitationID})
+		s.jobs.Enqueue(b, controlplane.SystemTenant, invitationJob, invitationMail{orgID, invitationID})
 	})
 	if err != nil {
 		return Invitation{}, fmt.Errorf("resend invitation: %w", err)
 	}
-	s.Jobs.Wake()
+	s.jobs.Wake()
 	return i, nil
 }
 
@@ -189,20 +189,20 @@ func (s *Service) mailInvitation(ctx context.Context, job jobs.Job) error {
 	if err := job.Read(&m); err != nil {
 		return err
 	}
-	i, err := s.selectInvitation(ctx, s.DB, m.OrgID, m.InvitationID)
+	i, err := s.selectInvitation(ctx, s.db, m.OrgID, m.InvitationID)
 	if err != nil || i.State != InvitationPending {
 		return errors.Join(err, jobs.ErrDrop)
 	}
-	o, err := s.Directory.OrganizationByID(ctx, i.OrgID)
+	o, err := s.directory.OrganizationByID(ctx, i.OrgID)
 	if err != nil {
 		return err
 	}
-	inviter, err := s.Users.People(ctx, []string{i.InvitedBy})
+	inviter, err := s.users.People(ctx, []string{i.InvitedBy})
 	if err != nil {
 		return err
 	}
 	token := newToken()
-	if n, err := s.DB.Exec(ctx, setToken, i.OrgID, i.ID, hashToken(token)); err != nil {
+	if n, err := s.db.Exec(ctx, setToken, i.OrgID, i.ID, hashToken(token)); err != nil {
 		return err
 	} else if n == 0 {
 		return jobs.ErrDrop
@@ -211,7 +211,7 @@ func (s *Service) mailInvitation(ctx context.Context, job jobs.Job) error {
 	if from == "" { // a service account
 		from = o.Name
 	}
-	err = s.Mail.SendInvitation(ctx, i.Email, o.Name, from, invitationPage+"?token="+url.QueryEscape(token), i.ExpiresAt.Sub(s.now()))
+	err = s.mail.SendInvitation(ctx, i.Email, o.Name, from, invitationPage+"?token="+url.QueryEscape(token), i.ExpiresAt.Sub(s.now()))
 	if errors.Is(err, notify.ErrRefused) {
 		err = errors.Join(err, jobs.ErrDrop)
 	}
@@ -246,12 +246,12 @@ func (s *Service) AcceptInvitation(ctx context.Context, by Caller, token string)
 	if err != nil {
 		return Member{}, err
 	}
-	people, err := s.Users.People(ctx, []string{by.Subject.ID})
+	people, err := s.users.People(ctx, []string{by.Subject.ID})
 	if err != nil {
 		return Member{}, err
 	}
 	person := people[by.Subject.ID]
-	if own, err := s.Users.NormalEmail(person.Email); err != nil || own != norm || !person.EmailVerified {
+	if own, err := s.users.NormalEmail(person.Email); err != nil || own != norm || !person.EmailVerified {
 		return Member{}, &ForbiddenError{"the invitation was sent to another address than the verified one of the caller"}
 	}
 	m := Member{ID: id.New(id.Member), OrgID: i.OrgID, UserID: person.ID, Role: i.Role, JoinedAt: s.now(), InvitedBy: i.InvitedBy}
@@ -292,7 +292,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, by Caller, token string)
 // acceptedBy returns the member that an earlier attempt of a request has made; the zero member if
 // there is none.
 func (s *Service) acceptedBy(ctx context.Context, by Caller) (Member, error) {
-	m, err := scanMember(s.DB.QueryRow(ctx, selectMemberOf+`WHERE user_id = $1 AND id = $2`, by.Subject.ID, id.Of(id.Member, by.CommitID)))
+	m, err := scanMember(s.db.QueryRow(ctx, selectMemberOf+`WHERE user_id = $1 AND id = $2`, by.Subject.ID, id.Of(id.Member, by.CommitID)))
 	if errors.Is(err, ErrMemberNotFound) {
 		return Member{}, nil
 	}
@@ -304,12 +304,12 @@ func (s *Service) acceptedBy(ctx context.Context, by Caller) (Member, error) {
 
 // invitationByToken returns a pending invitation, and its address for comparisons.
 func (s *Service) invitationByToken(ctx context.Context, hash string) (i Invitation, norm string, err error) {
-	err = s.DB.QueryRow(ctx, selectByToken, hash, s.now().UnixMicro()).Scan(&i.OrgID, &i.ID, &norm)
+	err = s.db.QueryRow(ctx, selectByToken, hash, s.now().UnixMicro()).Scan(&i.OrgID, &i.ID, &norm)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return i, "", ErrInvitationNotFound
 	}
 	if err == nil {
-		i, err = s.selectInvitation(ctx, s.DB, i.OrgID, i.ID)
+		i, err = s.selectInvitation(ctx, s.db, i.OrgID, i.ID)
 	}
 	return i, norm, err
 }
@@ -333,9 +333,9 @@ func (s *Service) revokeOf(ctx context.Context, tx *sqldb.Tx, orgID, userID stri
 
 // expire ends invitations whose time is over.
 func (s *Service) expire(ctx context.Context) error {
-	rows, err := scanInvitations(s.now())(s.DB.Query(ctx, selectInvitationsOf+`WHERE state = 'pending' AND expires_at <= $1 ORDER BY expires_at, id LIMIT $2`, s.now().UnixMicro(), atOnce))
+	rows, err := scanInvitations(s.now())(s.db.Query(ctx, selectInvitationsOf+`WHERE state = 'pending' AND expires_at <= $1 ORDER BY expires_at, id LIMIT $2`, s.now().UnixMicro(), atOnce))
 	for _, i := range rows {
-		failed := s.DB.Tx(ctx, func(tx *sqldb.Tx) error {
+		failed := s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 			n, err := tx.Exec(ctx, expireInvitation, i.OrgID, i.ID, s.now().UnixMicro())
 			if err != nil || n == 0 { // another process has done it, or it was sent again
 				return err
@@ -364,15 +364,4 @@ func (s *Service) expireOf(ctx context.Context, tx *sqldb.Tx, orgID, norm string
 		events = append(events, eventlog.New(InvitationExpiredEvent, eventlog.Origin{}, i.Document()))
 	}
 	return events, nil
-}
-
-// insertMember stores a member. It fails with [*ConflictError] for a user that is one.
-func insertMember(ctx context.Context, tx *sqldb.Tx, m Member) error {
-	_, err := tx.Exec(ctx, `
-		INSERT INTO organization_members (org_id, id, user_id, invited_by, joined_at) VALUES ($1, $2, $3, $4, $5)`,
-		m.OrgID, m.ID, m.UserID, m.InvitedBy, m.JoinedAt.UnixMicro())
-	if sqldb.IsUniqueViolation(err) {
-		return &ConflictError{"the user is a member"}
-	}
-	return err
 }

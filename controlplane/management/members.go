@@ -31,26 +31,23 @@ func (s *Service) Members(ctx context.Context, by Caller, orgID string, after *P
 		return nil, err
 	}
 	list, err := s.selectMembers(ctx, orgID, after, limit)
-	if err != nil {
+	if err != nil || len(list) == 0 {
 		return nil, err
-	}
-	return list, s.complete(ctx, orgID, list)
-}
-
-// complete adds to members their roles and the data of their users.
-func (s *Service) complete(ctx context.Context, orgID string, list []Member) error {
-	if len(list) == 0 {
-		return nil
 	}
 	roles, err := s.subjects(ctx, orgID)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	return list, s.complete(ctx, list, roles)
+}
+
+// complete adds to members their roles and the data of their users.
+func (s *Service) complete(ctx context.Context, list []Member, roles map[tuplestore.Subject]Role) error {
 	ids := make([]string, len(list))
 	for i, m := range list {
 		ids[i] = m.UserID
 	}
-	people, err := s.Users.People(ctx, ids)
+	people, err := s.users.People(ctx, ids)
 	if err != nil {
 		return err
 	}
@@ -59,6 +56,25 @@ func (s *Service) complete(ctx context.Context, orgID string, list []Member) err
 		list[i] = m.of(people[m.UserID])
 	}
 	return nil
+}
+
+// insertMember stores a member. It fails with [*ConflictError] for a user who is one, or who is in as
+// many organisations as a user can be.
+func insertMember(ctx context.Context, tx *sqldb.Tx, m Member) error {
+	var n int
+	if err := tx.QueryRow(ctx, countMemberships, m.UserID).Scan(&n); err != nil {
+		return err
+	}
+	if n >= maxMemberships {
+		return &ConflictError{fmt.Sprintf("the user is in %d organisations, which is the limit", maxMemberships)}
+	}
+	_, err := tx.Exec(ctx, `
+		INSERT INTO organization_members (org_id, id, user_id, invited_by, joined_at) VALUES ($1, $2, $3, $4, $5)`,
+		m.OrgID, m.ID, m.UserID, m.InvitedBy, m.JoinedAt.UnixMicro())
+	if sqldb.IsUniqueViolation(err) {
+		return &ConflictError{"the user is a member"}
+	}
+	return err
 }
 
 // Member returns a member. It fails with [ErrOrganizationNotFound] or [ErrMemberNotFound].
@@ -74,8 +90,12 @@ func (s *Service) member(ctx context.Context, orgID, memberID string) (Member, e
 	if err != nil {
 		return Member{}, err
 	}
+	role, err := s.roleOf(ctx, orgID, m.subject())
+	if err != nil {
+		return Member{}, err
+	}
 	one := []Member{m}
-	err = s.complete(ctx, orgID, one)
+	err = s.complete(ctx, one, map[tuplestore.Subject]Role{m.subject(): role})
 	return one[0], err
 }
 
@@ -95,10 +115,10 @@ func (s *Service) Add(ctx context.Context, orgID, email string, role Role) (Memb
 	if err := s.may(ctx, Caller{Operator: true}, orgID); err != nil {
 		return Member{}, err
 	}
-	if err := s.known(ctx, role); err != nil {
+	if err := s.known(ctx, role, schema.UserType); err != nil {
 		return Member{}, err
 	}
-	person, ok, err := s.Users.ByEmail(ctx, email)
+	person, ok, err := s.users.ByEmail(ctx, email)
 	if err != nil {
 		return Member{}, err
 	}
@@ -123,14 +143,14 @@ func (s *Service) Add(ctx context.Context, orgID, email string, role Role) (Memb
 
 // MemberByEmail returns the member with an address. It fails with [ErrMemberNotFound].
 func (s *Service) MemberByEmail(ctx context.Context, orgID, email string) (Member, error) {
-	person, ok, err := s.Users.ByEmail(ctx, email)
+	person, ok, err := s.users.ByEmail(ctx, email)
 	if err != nil {
 		return Member{}, err
 	}
 	if !ok {
 		return Member{}, ErrMemberNotFound
 	}
-	m, err := scanMember(s.DB.QueryRow(ctx, selectMemberOf+`WHERE user_id = $1 AND org_id = $2`, person.ID, orgID))
+	m, err := scanMember(s.db.QueryRow(ctx, selectMemberOf+`WHERE user_id = $1 AND org_id = $2`, person.ID, orgID))
 	if err != nil {
 		return Member{}, err
 	}
@@ -144,7 +164,7 @@ func (s *Service) ChangeRole(ctx context.Context, by Caller, orgID, memberID str
 	if err := s.may(ctx, by, orgID, ManageMembers); err != nil {
 		return Member{}, err
 	}
-	if err := s.known(ctx, role); err != nil {
+	if err := s.known(ctx, role, schema.UserType); err != nil {
 		return Member{}, err
 	}
 	m, err := s.member(ctx, orgID, memberID)
@@ -209,7 +229,7 @@ var errRoleChanged = &ConflictError{"the role was changed by another request at 
 // an owner who is a user fails with [*ConflictError].
 func (s *Service) replace(ctx context.Context, by Caller, orgID string, subject tuplestore.Subject, from, to Role, also func(context.Context, *sqldb.Tx) ([]eventlog.Event, error)) error {
 	if from == to {
-		return s.DB.Tx(ctx, func(tx *sqldb.Tx) error {
+		return s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 			events, err := also(ctx, tx)
 			if err != nil {
 				return err
@@ -234,7 +254,7 @@ func (s *Service) replace(ctx context.Context, by Caller, orgID string, subject 
 		// The owners must be those of this moment, so no other change commits together with this.
 		Alone: true,
 		Also: func(ctx context.Context, tx *sqldb.Tx) error {
-			records, err := s.Relations.RelationsIn(ctx, tx, controlplane.SystemTenant, organizationObject(orgID), "", nil, 2*maxSubjects)
+			records, err := s.relations.RelationsIn(ctx, tx, controlplane.SystemTenant, organizationObject(orgID), "", nil, 2*maxSubjects)
 			if err != nil {
 				return err
 			}
@@ -249,8 +269,7 @@ func (s *Service) replace(ctx context.Context, by Caller, orgID string, subject 
 		},
 		Attach: func(_ tuplestore.Result, b *sqldb.Batch) { eventlog.Append(b, orgID, events...) },
 	}}
-	_, err := s.Relations.Write(ctx, controlplane.SystemTenant, req)
-	return err
+	return s.write(ctx, req)
 }
 
 // owners counts the users that own an organisation.

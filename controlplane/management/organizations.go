@@ -26,22 +26,19 @@ func (s *Service) CreateOrganization(ctx context.Context, by Caller, slug, name 
 	if by.Subject.Type != schema.UserType {
 		return none, &ForbiddenError{"a service account cannot create an organisation"}
 	}
-	people, err := s.Users.People(ctx, []string{by.Subject.ID})
+	people, err := s.users.People(ctx, []string{by.Subject.ID})
 	if err != nil {
 		return none, err
 	}
 	if !people[by.Subject.ID].EmailVerified {
 		return none, &ForbiddenError{"the caller must verify the e-mail address of the account first"}
 	}
-	held, err := s.Relations.Naming(ctx, controlplane.SystemTenant, organizationType, by.Subject.Object(), nil, maxMemberships)
+	held, err := s.relations.Naming(ctx, controlplane.SystemTenant, organizationType, by.Subject.Object(), nil, maxMemberships)
 	if err != nil {
 		return none, fmt.Errorf("create organisation: %w", err)
 	}
-	if len(held) >= maxMemberships {
-		return none, &ConflictError{fmt.Sprintf("the caller is in %d organisations, which is the limit", maxMemberships)}
-	}
 	owns := func(r tuplestore.Record) bool { return Role(r.Relation) == Owner }
-	if !s.Open && !slices.ContainsFunc(held, owns) {
+	if !s.open && !slices.ContainsFunc(held, owns) {
 		return none, &ForbiddenError{"only owners of an organisation can create others on this deployment"}
 	}
 
@@ -52,7 +49,7 @@ func (s *Service) CreateOrganization(ctx context.Context, by Caller, slug, name 
 	req := engine.WriteRequest{Ops: []engine.WriteOp{relation(orgID, Owner, by.Subject)}, Origin: engine.Origin{Actor: by.Subject.ID, CommitID: by.CommitID}}
 	var joined Member
 	req.Also = func(ctx context.Context, tx *sqldb.Tx) error {
-		if _, err := s.Directory.CreateOrganizationAs(ctx, tx, orgID, slug, name); err != nil {
+		if _, err := s.directory.CreateOrganizationAs(ctx, tx, orgID, slug, name); err != nil {
 			return err
 		}
 		joined = Member{ID: id.New(id.Member), OrgID: orgID, UserID: by.Subject.ID, Role: Owner, JoinedAt: s.now()}
@@ -62,16 +59,16 @@ func (s *Service) CreateOrganization(ctx context.Context, by Caller, slug, name 
 	req.Attach = func(_ tuplestore.Result, b *sqldb.Batch) {
 		eventlog.Append(b, orgID, eventlog.Of(ctx, MemberJoinedEvent, joined.of(person).Document()))
 	}
-	if _, err := s.Relations.Write(ctx, controlplane.SystemTenant, req); err != nil {
+	if err := s.write(ctx, req); err != nil {
 		return none, fmt.Errorf("create organisation: %w", err)
 	}
-	return s.Directory.OrganizationByID(ctx, orgID)
+	return s.directory.OrganizationByID(ctx, orgID)
 }
 
 // Adopt makes the first user of the system tenant the owner of an organisation that has neither
 // members nor service accounts, as one that a command has created.
 func (s *Service) Adopt(ctx context.Context, orgID string) error {
-	first, ok, err := s.Users.First(ctx)
+	first, ok, err := s.users.First(ctx)
 	if err != nil || !ok {
 		return err
 	}
@@ -88,7 +85,7 @@ func (s *Service) Adopt(ctx context.Context, orgID string) error {
 // Organizations lists the organisations in which the caller has a role, newest first, after a
 // position (nil: from the start), at most limit.
 func (s *Service) Organizations(ctx context.Context, by Caller, after *Position, limit int) ([]controlplane.Organization, error) {
-	records, err := s.Relations.Naming(ctx, controlplane.SystemTenant, organizationType, by.Subject.Object(), nil, maxMemberships)
+	records, err := s.relations.Naming(ctx, controlplane.SystemTenant, organizationType, by.Subject.Object(), nil, maxMemberships)
 	if err != nil {
 		return nil, fmt.Errorf("list organisations: %w", err)
 	}
@@ -97,7 +94,7 @@ func (s *Service) Organizations(ctx context.Context, by Caller, after *Position,
 		ids = append(ids, r.Object.ID)
 	}
 	slices.Sort(ids)
-	list, err := s.Directory.OrganizationsByID(ctx, slices.Compact(ids))
+	list, err := s.directory.OrganizationsByID(ctx, slices.Compact(ids))
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +111,7 @@ func (s *Service) Organization(ctx context.Context, by Caller, orgID string) (co
 	if err := s.may(ctx, by, orgID); err != nil {
 		return controlplane.Organization{}, err
 	}
-	return s.Directory.OrganizationByID(ctx, orgID)
+	return s.directory.OrganizationByID(ctx, orgID)
 }
 
 // UpdateOrganization changes the name of an organisation. It fails with [ErrOrganizationNotFound],
@@ -123,10 +120,10 @@ func (s *Service) UpdateOrganization(ctx context.Context, by Caller, orgID strin
 	if err := s.may(ctx, by, orgID, UpdateOrganization); err != nil {
 		return controlplane.Organization{}, err
 	}
-	o, err := s.Directory.OrganizationByID(ctx, orgID)
+	o, err := s.directory.OrganizationByID(ctx, orgID)
 	if err != nil {
 		return controlplane.Organization{}, err
 	}
 	change(&o)
-	return s.Directory.RenameOrganization(ctx, orgID, o.Name)
+	return s.directory.RenameOrganization(ctx, orgID, o.Name)
 }

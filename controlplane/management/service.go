@@ -74,7 +74,8 @@ type Applications interface {
 	// RotateSecret replaces the secret of an application. The secret before stays valid for the
 	// time of the tenant's settings, or ends at once.
 	RotateSecret(ctx context.Context, tenantID, applicationID string, atOnce bool) (RotatedSecret, error)
-	// Delete deletes an application, with its relations, if it exists.
+	// Delete deletes an application, with its relations, if it exists. After it returns, no process
+	// accepts its tokens.
 	Delete(ctx context.Context, tenantID, applicationID string) error
 }
 
@@ -113,7 +114,19 @@ const MaxTenants = 100
 
 // Service implements the operations of the control plane. It is safe for concurrent use.
 type Service struct {
-	Config
+	db           *sqldb.DB
+	directory    *controlplane.Directory
+	relations    Relations
+	users        Users
+	applications Applications
+	mail         Mail
+	jobs         *jobs.Queue
+	log          *eventlog.Log
+	open         bool
+	regions      []string
+	maxTenants   int
+	clock        func() time.Time
+	logger       *slog.Logger
 }
 
 // New returns a service, and registers its jobs.
@@ -130,12 +143,15 @@ func New(c Config) (*Service, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Service{c}
-	s.Jobs.Register(jobs.Kind{Name: invitationJob, Handle: s.mailInvitation})
+	s := &Service{
+		db: c.DB, directory: c.Directory, relations: c.Relations, users: c.Users, applications: c.Applications, mail: c.Mail, jobs: c.Jobs,
+		log: c.Log, open: c.Open, regions: c.Regions, maxTenants: c.MaxTenants, clock: c.Clock, logger: c.Logger,
+	}
+	s.jobs.Register(jobs.Kind{Name: invitationJob, Handle: s.mailInvitation})
 	return s, nil
 }
 
-func (s *Service) now() time.Time { return s.Clock().UTC().Truncate(time.Microsecond) }
+func (s *Service) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
 
 const (
 	// backgroundEvery is the pause between the steps of [Service.Run].
@@ -147,7 +163,7 @@ const (
 // Run finishes tenants that a process left while it provisioned them, and ends invitations that
 // have expired, until ctx ends. Every process may run it.
 func (s *Service) Run(ctx context.Context) {
-	jobs.Loop{Name: "control plane", Every: backgroundEvery, Logger: s.Logger}.Run(ctx, jobs.Once(func(ctx context.Context) error {
+	jobs.Loop{Name: "control plane", Every: backgroundEvery, Logger: s.logger}.Run(ctx, jobs.Once(func(ctx context.Context) error {
 		return errors.Join(s.Resume(ctx), s.expire(ctx))
 	}))
 }

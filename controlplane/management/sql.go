@@ -33,6 +33,9 @@ const (
 	countSubjects  = `
 		SELECT (SELECT COUNT(*) FROM organization_members WHERE org_id = $1) + (SELECT COUNT(*) FROM service_accounts WHERE org_id = $1)`
 
+	// countMemberships counts by the index of the users.
+	countMemberships = `SELECT COUNT(*) FROM organization_members WHERE user_id = $1`
+
 	selectAccountOf = `SELECT org_id, id, client_id, name, created_by, created_at FROM service_accounts `
 	renameAccount   = `UPDATE service_accounts SET name = $3 WHERE org_id = $1 AND id = $2`
 	deleteAccount   = `DELETE FROM service_accounts WHERE org_id = $1 AND id = $2`
@@ -48,7 +51,7 @@ const (
 
 func (s *Service) selectMembers(ctx context.Context, orgID string, after *Position, limit int) (list []Member, err error) {
 	at, id := before(after)
-	rows, err := s.DB.Query(ctx, selectMemberOf+`
+	rows, err := s.db.Query(ctx, selectMemberOf+`
 		WHERE org_id = $1 AND (joined_at, id) < ($2, $3) ORDER BY joined_at DESC, id DESC LIMIT $4`, orgID, at, id, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list members: %w", err)
@@ -68,7 +71,7 @@ func (s *Service) selectMember(ctx context.Context, orgID, memberID string) (Mem
 	if !sqldb.IsText(memberID) {
 		return Member{}, ErrMemberNotFound
 	}
-	return scanMember(s.DB.QueryRow(ctx, selectMemberOf+`WHERE org_id = $1 AND id = $2`, orgID, memberID))
+	return scanMember(s.db.QueryRow(ctx, selectMemberOf+`WHERE org_id = $1 AND id = $2`, orgID, memberID))
 }
 
 func scanMember(row scanner) (m Member, err error) {
@@ -93,7 +96,7 @@ func insertAccount(ctx context.Context, tx *sqldb.Tx, a ServiceAccount) error {
 
 func (s *Service) selectAccounts(ctx context.Context, orgID string, after *Position, limit int) (list []ServiceAccount, err error) {
 	at, id := before(after)
-	rows, err := s.DB.Query(ctx, selectAccountOf+`
+	rows, err := s.db.Query(ctx, selectAccountOf+`
 		WHERE org_id = $1 AND (created_at, id) < ($2, $3) ORDER BY created_at DESC, id DESC LIMIT $4`, orgID, at, id, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list service accounts: %w", err)
@@ -113,7 +116,7 @@ func (s *Service) selectAccount(ctx context.Context, orgID, accountID string) (S
 	if !sqldb.IsText(accountID) {
 		return ServiceAccount{}, ErrServiceAccountNotFound
 	}
-	return scanAccount(s.DB.QueryRow(ctx, selectAccountOf+`WHERE org_id = $1 AND id = $2`, orgID, accountID))
+	return scanAccount(s.db.QueryRow(ctx, selectAccountOf+`WHERE org_id = $1 AND id = $2`, orgID, accountID))
 }
 
 func scanAccount(row scanner) (a ServiceAccount, err error) {
@@ -165,7 +168,7 @@ func (s *Service) selectInvitation(ctx context.Context, from querier, orgID, inv
 func (s *Service) selectInvitations(ctx context.Context, orgID string, state InvitationState, after *Position, limit int) ([]Invitation, error) {
 	at, id := before(after)
 	now := s.now()
-	list, err := scanInvitations(now)(s.DB.Query(ctx, selectInvitationsOf+`
+	list, err := scanInvitations(now)(s.db.Query(ctx, selectInvitationsOf+`
 		WHERE org_id = $1 AND (created_at, id) < ($2, $3)
 			AND ($4 = '' OR $4 = CASE WHEN state = 'pending' AND expires_at <= $5 THEN 'expired' ELSE state END)
 		ORDER BY created_at DESC, id DESC LIMIT $6`, orgID, at, id, string(state), now.UnixMicro(), limit))

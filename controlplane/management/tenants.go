@@ -23,7 +23,8 @@ func (s *Service) CreateTenant(ctx context.Context, by Caller, orgID string, n N
 	if err := s.may(ctx, by, orgID, CreateTenant); err != nil {
 		return CreatedTenant{}, err
 	}
-	if err := s.region(&n); err != nil {
+	region, err := s.Region(n.Region)
+	if err != nil {
 		return CreatedTenant{}, err
 	}
 	tenantID, commit := id.New(id.Tenant), cmp.Or(by.CommitID, id.New(id.Job))
@@ -32,28 +33,28 @@ func (s *Service) CreateTenant(ctx context.Context, by Caller, orgID string, n N
 	}
 	app := NewApplication{ID: id.Of(id.Application, commit), ClientID: id.Of(id.Client, commit), Name: "Administration", Administers: true}
 	created := CreatedTenant{ApplicationID: app.ID, ClientID: app.ClientID}
-	err := s.DB.Tx(ctx, func(tx *sqldb.Tx) (err error) {
-		if created.ClientSecret, err = s.Applications.Create(ctx, tx, tenantID, app); err != nil {
+	err = s.db.Tx(ctx, func(tx *sqldb.Tx) (err error) {
+		if created.ClientSecret, err = s.applications.Create(ctx, tx, tenantID, app); err != nil {
 			return err
 		}
-		created.Tenant, err = s.Directory.CreateTenant(ctx, tx, controlplane.NewTenant{
-			ID: tenantID, OrgID: orgID, Slug: n.Slug, Name: n.Name, BaseURL: s.Directory.TenantURL(n.Slug),
-			Environment: n.Environment, Region: n.Region, CreatedBy: by.Subject.ID, Provisioning: true,
+		created.Tenant, err = s.directory.CreateTenant(ctx, tx, controlplane.NewTenant{
+			ID: tenantID, OrgID: orgID, Slug: n.Slug, Name: n.Name, BaseURL: s.directory.TenantURL(n.Slug),
+			Environment: n.Environment, Region: region, CreatedBy: by.Subject.ID, Provisioning: true,
 		})
 		if err != nil {
 			return err
 		}
 		// The directory orders the creations, so none is missed.
-		n, err := s.Directory.CountTenants(ctx, tx, orgID)
-		if err == nil && n > s.MaxTenants {
-			err = &ConflictError{fmt.Sprintf("the organisation has %d tenants, which is the limit", s.MaxTenants)}
+		n, err := s.directory.CountTenants(ctx, tx, orgID)
+		if err == nil && n > s.maxTenants {
+			err = &ConflictError{fmt.Sprintf("the organisation has %d tenants, which is the limit", s.maxTenants)}
 		}
 		return err
 	})
 	if by.CommitID != "" && (errors.Is(err, controlplane.ErrSlugTaken) || sqldb.IsUniqueViolation(err)) {
-		again, found := s.Directory.TenantByID(ctx, tenantID)
+		again, found := s.directory.TenantByID(ctx, tenantID)
 		if found == nil && again.OrgID == orgID {
-			secret, err := s.Applications.RotateSecret(ctx, tenantID, app.ID, true)
+			secret, err := s.applications.RotateSecret(ctx, tenantID, app.ID, true)
 			if err != nil {
 				return CreatedTenant{}, fmt.Errorf("create tenant: %w", err)
 			}
@@ -65,35 +66,37 @@ func (s *Service) CreateTenant(ctx context.Context, by Caller, orgID string, n N
 		return CreatedTenant{}, err
 	}
 	// The tenant exists. If this fails, the background goes on.
-	if active, err := s.provision(ctx, created.Tenant); err == nil {
+	if active, err := s.Provision(ctx, tenantID); err == nil {
 		created.Tenant = active
 	} else {
-		s.Logger.WarnContext(ctx, "provision tenant", "tenant", tenantID, "error", err)
+		s.logger.WarnContext(ctx, "provision tenant", "tenant", tenantID, "error", err)
 	}
 	return created, nil
 }
 
-// region sets the default region of a new tenant, and refuses one that the deployment lacks.
-func (s *Service) region(n *NewTenant) error {
+// Region returns the region of a new tenant: the one that is asked for or, if that is empty, the
+// default. It fails with [*FieldError] for one that the deployment lacks.
+func (s *Service) Region(wanted string) (string, error) {
 	switch {
-	case n.Region == "" && len(s.Regions) > 0:
-		n.Region = s.Regions[0]
-	case n.Region != "" && len(s.Regions) == 0:
-		return &FieldError{Field: "region", Code: "unknown_value", Message: "must be absent: the deployment has no regions"}
-	case n.Region != "" && !slices.Contains(s.Regions, n.Region):
-		return &FieldError{Field: "region", Code: "unknown_value", Message: fmt.Sprintf("must be one of %q", s.Regions)}
+	case wanted == "" && len(s.regions) > 0:
+		return s.regions[0], nil
+	case wanted != "" && len(s.regions) == 0:
+		return "", &FieldError{Field: "region", Code: "unknown_value", Message: "must be absent: the deployment has no regions"}
+	case wanted != "" && !slices.Contains(s.regions, wanted):
+		return "", &FieldError{Field: "region", Code: "unknown_value", Message: fmt.Sprintf("must be one of %q", s.regions)}
 	}
-	return nil
+	return wanted, nil
 }
 
-// provision makes what a tenant begins with, and then makes it active. It can be repeated.
-func (s *Service) provision(ctx context.Context, t controlplane.Tenant) (controlplane.Tenant, error) {
-	if err := s.Applications.Provision(ctx, t.ID); err != nil {
-		return t, err
+// Provision makes what a tenant begins with, and then makes it active. It can be repeated. It needs no
+// permission, because it is a part of the creation.
+func (s *Service) Provision(ctx context.Context, tenantID string) (controlplane.Tenant, error) {
+	if err := s.applications.Provision(ctx, tenantID); err != nil {
+		return controlplane.Tenant{}, err
 	}
-	active, err := s.Directory.Activate(ctx, t.ID)
+	active, err := s.directory.Activate(ctx, tenantID)
 	if refused := (*controlplane.StateError)(nil); errors.As(err, &refused) { // another process was first
-		return s.Directory.TenantByID(ctx, t.ID)
+		return s.directory.TenantByID(ctx, tenantID)
 	}
 	return active, err
 }
@@ -103,9 +106,9 @@ const provisioningFor = 30 * time.Second
 
 // Resume provisions the tenants of requests that have not finished.
 func (s *Service) Resume(ctx context.Context) error {
-	left, err := s.Directory.Provisioning(ctx, s.now().Add(-provisioningFor), atOnce)
+	left, err := s.directory.Provisioning(ctx, s.now().Add(-provisioningFor), atOnce)
 	for _, t := range left {
-		if _, failed := s.provision(eventlog.AsProduct(ctx), t); failed != nil {
+		if _, failed := s.Provision(eventlog.AsProduct(ctx), t.ID); failed != nil {
 			err = errors.Join(err, fmt.Errorf("provision tenant %s: %w", t.ID, failed))
 		}
 	}
@@ -122,7 +125,7 @@ func (s *Service) Tenants(ctx context.Context, by Caller, orgID string, state co
 	if after == nil {
 		after = &Position{}
 	}
-	return s.Directory.TenantsOf(ctx, orgID, state, after.At, after.ID, limit)
+	return s.directory.TenantsOf(ctx, orgID, state, after.At, after.ID, limit)
 }
 
 // Tenant returns a tenant. It fails with [ErrOrganizationNotFound] or [ErrTenantNotFound].
@@ -136,7 +139,7 @@ func (s *Service) RenameTenant(ctx context.Context, by Caller, orgID, tenantID, 
 	if _, err := s.mayTenant(ctx, by, orgID, tenantID, UpdateTenant); err != nil {
 		return controlplane.Tenant{}, err
 	}
-	return s.Directory.Rename(ctx, tenantID, name, eventlog.OriginOf(ctx))
+	return s.directory.Rename(ctx, tenantID, name, eventlog.OriginOf(ctx))
 }
 
 // SuspendTenant suspends a tenant; see [controlplane.Directory.Suspend]. It also fails with
@@ -145,7 +148,7 @@ func (s *Service) SuspendTenant(ctx context.Context, by Caller, orgID, tenantID,
 	if _, err := s.mayTenant(ctx, by, orgID, tenantID, SuspendTenant); err != nil {
 		return controlplane.Tenant{}, err
 	}
-	return s.Directory.Suspend(ctx, tenantID, reason, eventlog.OriginOf(ctx))
+	return s.directory.Suspend(ctx, tenantID, reason, eventlog.OriginOf(ctx))
 }
 
 // ResumeTenant resumes a tenant; see [controlplane.Directory.Resume]. It also fails with
@@ -154,7 +157,7 @@ func (s *Service) ResumeTenant(ctx context.Context, by Caller, orgID, tenantID s
 	if _, err := s.mayTenant(ctx, by, orgID, tenantID, SuspendTenant); err != nil {
 		return controlplane.Tenant{}, err
 	}
-	return s.Directory.Resume(ctx, tenantID, eventlog.OriginOf(ctx))
+	return s.directory.Resume(ctx, tenantID, eventlog.OriginOf(ctx))
 }
 
 // DecommissionTenant ends a tenant for good; see [controlplane.Directory.Decommission]. confirm
@@ -168,5 +171,5 @@ func (s *Service) DecommissionTenant(ctx context.Context, by Caller, orgID, tena
 	if confirm != t.Slug {
 		return controlplane.Tenant{}, &FieldError{Field: "confirm", Code: "invalid", Message: "must be the slug of the tenant, because this cannot be undone"}
 	}
-	return s.Directory.Decommission(ctx, tenantID, eventlog.OriginOf(ctx))
+	return s.directory.Decommission(ctx, tenantID, eventlog.OriginOf(ctx))
 }

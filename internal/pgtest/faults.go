@@ -129,6 +129,24 @@ func (f *Faulty) Next(commits bool, fault Fault) {
 	}
 }
 
+// DropAfter drops the connections at every batch after the next n ones, so that the database sees a
+// client die. The channel is closed when that happens.
+func (f *Faulty) DropAfter(n int) (dropped <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	first := make(chan struct{})
+	f.choose = func(bool) Fault {
+		if n--; n >= 0 {
+			return ""
+		}
+		if n == -1 {
+			close(first)
+		}
+		return Dropped
+	}
+	return first
+}
+
 // Heal ends the injection of faults.
 func (f *Faulty) Heal() {
 	f.mu.Lock()
