@@ -87,7 +87,7 @@ func (s *Store) suggestsNew(group []*request) bool {
 				return false
 			}
 		}
-		if len(r.write.Absent) > 0 {
+		if len(r.write.Absent)+len(r.write.Preconditions) > 0 {
 			return false
 		}
 		n += len(r.write.Ops)
@@ -225,11 +225,11 @@ func (a *attempt) begin(group []*request, supposeNew bool) (err error) {
 	}
 	a.view = apply.NewView(*a.head)
 	a.view.Add(a.existing...)
-	if len(needs.Matching) > 0 && len(needs.Absent) > 0 {
-		// AbsentLimit depends on the number of tuples found above.
+	if len(needs.Matching) > 0 && len(needs.Absent)+len(needs.Existing) > 0 {
+		// The limits depend on the number of tuples found above.
 		batch := new(sqldb.Batch)
 		a.existing = nil
-		a.readAbsent(batch, needs.Absent, needs.AbsentLimit(a.view.Len()))
+		a.readPreconditions(batch, needs, a.view.Len())
 		if err := a.tx.Send(a.ctx, batch); err != nil {
 			return err
 		}
@@ -280,18 +280,30 @@ func (a *attempt) reads(group []*request, needs apply.Needs) (*sqldb.Batch, erro
 		b.Queue(fmt.Sprintf(`SELECT %s FROM %s WHERE t.tenant_id = $1%s`, factList("t."), s.table(live, indexFor(f)), s.where(f)), s.args, a.readFacts)
 	}
 	if len(needs.Matching) == 0 {
-		a.readAbsent(b, needs.Absent, needs.AbsentLimit(len(needs.Tuples)))
+		a.readPreconditions(b, needs, len(needs.Tuples))
 	}
 	return b, nil
 }
 
-func (a *attempt) readAbsent(b *sqldb.Batch, filters []tuplestore.Filter, limit int) {
-	for _, f := range filters {
+// readPreconditions reads the tuples that decide preconditions, if known tuples were found for
+// the rest of the needs.
+func (a *attempt) readPreconditions(b *sqldb.Batch, needs apply.Needs, known int) {
+	for _, f := range needs.Absent {
 		s := a.statement()
-		f.Newest = false
-		b.Queue(fmt.Sprintf(`SELECT %s FROM %s WHERE t.tenant_id = $1%s LIMIT %s`,
-			factList("t."), s.table(live, indexFor(f)), s.where(f), s.arg(int64(limit))), s.args, a.readFacts)
+		b.Queue(s.some(f, "", needs.AbsentLimit(known)), s.args, a.readFacts)
 	}
+	for _, e := range needs.Existing {
+		s := a.statement()
+		holds := " AND (t.expires_at = 0 OR t.expires_at > " + s.arg(e.Now) + ")"
+		b.Queue(s.some(e.Filter, holds, needs.ExistingLimit(known)), s.args, a.readFacts)
+	}
+}
+
+// some returns the query for some live tuples that match f and more conditions.
+func (s *statement) some(f tuplestore.Filter, conditions string, limit int) string {
+	f.Newest = false
+	return fmt.Sprintf(`SELECT %s FROM %s WHERE t.tenant_id = $1%s%s LIMIT %s`,
+		factList("t."), s.table(live, indexFor(f)), s.where(f), conditions, s.arg(int64(limit)))
 }
 
 // statement returns a statement whose $1 is the tenant.
