@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
 )
 
@@ -13,15 +14,33 @@ import (
 // the others are compared with the rows of the range, of which one page examines only the next
 // ones.
 func (s *Store) Page(ctx context.Context, tenant string, f tuplestore.Filter, after *tuplestore.Record, limit, reads int) (page []tuplestore.Record, next *tuplestore.Record, err error) {
-	f.Newest = false
-	if f.Contiguous() {
-		page, err = (&snapshot{s, s.DB, tenant, newest}).List(ctx, f, after, limit+1)
-	} else {
-		page, next, err = s.examine(ctx, tenant, f, after, limit+1, reads)
+	sql, st := s.page(tenant, f, after, limit+1, reads)
+	b := new(sqldb.Batch)
+	if st.dialect == sqldb.Postgres {
+		b.Queue(inIndexOrder, nil, nil)
 	}
-	if err != nil {
+	b.Queue(sql, st.args, func(rows *sqldb.Rows) error {
+		for rows.Next() {
+			var k [6]string
+			var r tuplestore.Record
+			var rev, at int64
+			var isLast int
+			if err := rows.Scan(&k[0], &k[1], &k[2], &k[3], &k[4], &k[5], &r.Condition, &r.Context, &r.ExpiresAt, &rev, &at, &r.CreatedBy, &isLast); err != nil {
+				return err
+			}
+			r.Tuple, r.CreatedRevision, r.CreatedAt = tuple(k), tuplestore.Revision(rev), instant(at)
+			if isLast == 1 {
+				next = &r
+			} else {
+				page = append(page, r)
+			}
+		}
+		return nil
+	})
+	if err := s.DB.Send(ctx, b); err != nil {
 		return nil, nil, fmt.Errorf("page of tenant %s: %w", tenant, err)
 	}
+	slices.SortFunc(page, f.Compare)
 	if len(page) > limit {
 		page = page[:limit]
 		next = &page[limit-1]
@@ -29,53 +48,36 @@ func (s *Store) Page(ctx context.Context, tenant string, f tuplestore.Filter, af
 	return page, next, nil
 }
 
-// examine returns the tuples that match among the next ones of the index, in order, and the
-// last one that was examined if more follow.
-func (s *Store) examine(ctx context.Context, tenant string, f tuplestore.Filter, after *tuplestore.Record, limit, reads int) (found []tuplestore.Record, last *tuplestore.Record, err error) {
-	sql, st := s.examination(tenant, f, after, limit, reads)
-	rows, err := s.DB.Query(ctx, sql, st.args...)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var k [6]string
-		var r tuplestore.Record
-		var rev, at int64
-		var isLast int
-		if err := rows.Scan(&k[0], &k[1], &k[2], &k[3], &k[4], &k[5], &r.Condition, &r.Context, &r.ExpiresAt, &rev, &at, &r.CreatedBy, &isLast); err != nil {
-			return nil, nil, err
-		}
-		r.Tuple, r.CreatedRevision, r.CreatedAt = tuple(k), tuplestore.Revision(rev), instant(at)
-		if isLast == 1 {
-			last = &r
-		} else {
-			found = append(found, r)
-		}
-	}
-	slices.SortFunc(found, f.Compare)
-	return found, last, rows.Err()
-}
+// inIndexOrder makes PostgreSQL read the next rows of an index in its order, until the end of
+// the batch. While its statistics do not know the range, a plan that reads and sorts all of it
+// seems as good.
+const inIndexOrder = `SELECT set_config('enable_sort', 'off', TRUE)`
 
-// examination builds the statement of examine: the rows that match among the next ones, and
-// the last one of these, if there are so many. It examines the columns of the index only, and
-// reads rows that match.
-func (s *Store) examination(tenant string, f tuplestore.Filter, after *tuplestore.Record, limit, reads int) (string, *statement) {
+// page builds the statement of Page: the rows that match among the next ones, and the last one
+// of these, if there are so many. It examines the columns of the index only, and reads rows that
+// match.
+func (s *Store) page(tenant string, f tuplestore.Filter, after *tuplestore.Record, limit, reads int) (string, *statement) {
 	st := &statement{dialect: s.DB.Dialect(), args: []any{tenant}}
 	index, places := indexFor(f), byObject
 	var span, match strings.Builder // the conditions that select a range of the index, and rows of it
-	switch index {
-	case "by_subject":
+	match.WriteString("x.relation <> ''")
+	switch {
+	case index == "by_subject":
 		places = bySubject
 		span.WriteString(" AND t.relation <> ''")
-	case "usersets":
+	case index == "usersets":
 		span.WriteString(" AND t.subject_relation <> ''")
+	case f.Presence == tuplestore.OnlyPresence:
+		match.Reset()
+		match.WriteString("x.relation = ''")
+	case f.Presence == tuplestore.WithPresence:
+		match.Reset()
+		match.WriteString("TRUE")
 	}
 	given := fields(f)
-	prefix := slices.IndexFunc(places[:], func(i int) bool { return given[i] == "" })
-	match.WriteString("TRUE")
-	if f.Presence != tuplestore.WithPresence {
-		match.WriteString(map[bool]string{false: " AND x.relation <> ''", true: " AND x.relation = ''"}[f.Presence == tuplestore.OnlyPresence])
+	prefix := 0
+	for prefix < len(places)-1 && given[places[prefix]] != "" {
+		prefix++
 	}
 	var columns, from []string
 	for n, i := range places {
@@ -94,9 +96,15 @@ func (s *Store) examination(tenant string, f tuplestore.Filter, after *tuplestor
 	if after != nil {
 		fmt.Fprintf(&span, " AND (%s) > (%s)", prefixed("t.", columns), strings.Join(from, ", "))
 	}
-	// The number of rows is in the text, so that the plan reflects it.
 	next := fmt.Sprintf("SELECT %s FROM %s WHERE t.tenant_id = $1%s ORDER BY %s", keyList("t."), st.table(live, index), span.String(), prefixed("t.", columns))
-	matching := fmt.Sprintf("(SELECT * FROM (%s LIMIT %d) AS x WHERE %s ORDER BY %s LIMIT %s) AS k", next, reads, match.String(), prefixed("x.", columns), st.arg(int64(limit)))
-	return fmt.Sprintf(`SELECT %s, 0 AS last FROM %s UNION ALL SELECT k.*, '', '', 0, 0, 0, '', 1 FROM (%s LIMIT 1 OFFSET %d) AS k`,
-		recordList("t."), st.lookup(matching, st.table(live, ""), "", keyColumns[:]), next, reads-1), st
+	most := ""
+	if !f.Contiguous() {
+		most = fmt.Sprint(" LIMIT ", reads) // in the text, so that the plan reflects it
+	}
+	matching := fmt.Sprintf("(SELECT * FROM (%s%s) AS x WHERE %s ORDER BY %s LIMIT %s) AS k", next, most, match.String(), prefixed("x.", columns), st.arg(int64(limit)))
+	sql := fmt.Sprintf("SELECT %s, 0 AS last FROM %s", recordList("t."), st.lookup(matching, st.table(live, ""), "", keyColumns[:]))
+	if most != "" {
+		sql += fmt.Sprintf(" UNION ALL SELECT k.*, '', '', 0, 0, 0, '', 1 FROM (%s LIMIT 1 OFFSET %d) AS k", next, reads-1)
+	}
+	return sql, st
 }
