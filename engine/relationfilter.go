@@ -10,7 +10,7 @@ import (
 
 // maxExamined is the number of relations that one page examines, unless the filter selects
 // those of an index that are side by side.
-const maxExamined = 2000
+const maxExamined = 1000
 
 // RelationFilter selects the relations that equal every non-empty field. It has at least the
 // type of the resource or that of the subject, because relations are stored by resource and

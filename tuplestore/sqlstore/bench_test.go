@@ -181,7 +181,7 @@ func BenchmarkPage(b *testing.B) {
 					var after *tuplestore.Record
 					for range 100 {
 						start := time.Now()
-						_, last, err := s.Page(b.Context(), benchTenant, c.filter, after, 50, 2000)
+						_, last, err := s.Page(b.Context(), benchTenant, c.filter, after, 50, 1000)
 						if err != nil {
 							b.Fatal(err)
 						}

@@ -290,20 +290,36 @@ func (a *attempt) reads(group []*request, needs apply.Needs) (*sqldb.Batch, erro
 func (a *attempt) readPreconditions(b *sqldb.Batch, needs apply.Needs, known int) {
 	for _, f := range needs.Absent {
 		s := a.statement()
-		b.Queue(s.some(f, "", needs.AbsentLimit(known)), s.args, a.readFacts)
+		f.Newest = false
+		b.Queue(fmt.Sprintf(`SELECT %s FROM %s WHERE t.tenant_id = $1%s LIMIT %s`,
+			factList("t."), s.table(live, indexFor(f)), s.where(f), s.arg(int64(needs.AbsentLimit(known)))), s.args, a.readFacts)
+	}
+	if len(needs.Existing) == 0 {
+		return
+	}
+	ordered := a.store.DB.Dialect() == sqldb.Postgres
+	if ordered {
+		b.Queue(inIndexOrder, nil, nil)
 	}
 	for _, e := range needs.Existing {
 		s := a.statement()
-		holds := " AND (t.expires_at = 0 OR t.expires_at > " + s.arg(e.Now) + ")"
-		b.Queue(s.some(e.Filter, holds, needs.ExistingLimit(known)), s.args, a.readFacts)
+		b.Queue(s.existing(e, needs.ExistingLimit(known)), s.args, a.readFacts)
+	}
+	if ordered {
+		b.Queue(inAnyOrder, nil, nil)
 	}
 }
 
-// some returns the query for some live tuples that match f and more conditions.
-func (s *statement) some(f tuplestore.Filter, conditions string, limit int) string {
+// existing returns the query for some of the tuples, the first ones of an index.
+func (s *statement) existing(e apply.Existing, limit int) string {
+	f := e.Filter
 	f.Newest = false
-	return fmt.Sprintf(`SELECT %s FROM %s WHERE t.tenant_id = $1%s%s LIMIT %s`,
-		factList("t."), s.table(live, indexFor(f)), s.where(f), conditions, s.arg(int64(limit)))
+	orderBy := ""
+	if columns, _ := order(f, nil); len(columns) > 0 {
+		orderBy = " ORDER BY " + prefixed("t.", columns)
+	}
+	return fmt.Sprintf(`SELECT %s FROM %s WHERE t.tenant_id = $1%s AND (t.expires_at = 0 OR t.expires_at > %s)%s LIMIT %s`,
+		factList("t."), s.table(live, indexFor(f)), s.where(f), s.arg(e.Now), orderBy, s.arg(int64(limit)))
 }
 
 // statement returns a statement whose $1 is the tenant.

@@ -49,9 +49,12 @@ func (s *Store) Page(ctx context.Context, tenant string, f tuplestore.Filter, af
 }
 
 // inIndexOrder makes PostgreSQL read the next rows of an index in its order, until the end of
-// the batch. While its statistics do not know the range, a plan that reads and sorts all of it
-// seems as good.
-const inIndexOrder = `SELECT set_config('enable_sort', 'off', TRUE)`
+// the transaction, or of the batch, or until inAnyOrder. While its statistics do not know the range, a plan that reads
+// and sorts all of it seems as good.
+const (
+	inIndexOrder = `SELECT set_config('enable_sort', 'off', TRUE)`
+	inAnyOrder   = `SET LOCAL enable_sort = DEFAULT`
+)
 
 // page builds the statement of Page: the rows that match among the next ones, and the last one
 // of these, if there are so many. It examines the columns of the index only, and reads rows that
