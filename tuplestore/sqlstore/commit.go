@@ -229,7 +229,7 @@ func (a *attempt) begin(group []*request, supposeNew bool) (err error) {
 		// The limits depend on the number of tuples found above.
 		batch := new(sqldb.Batch)
 		a.existing = nil
-		a.readPreconditions(batch, needs, a.view.Len())
+		a.readPreconditions(batch, needs, a.view)
 		if err := a.tx.Send(a.ctx, batch); err != nil {
 			return err
 		}
@@ -280,14 +280,18 @@ func (a *attempt) reads(group []*request, needs apply.Needs) (*sqldb.Batch, erro
 		b.Queue(fmt.Sprintf(`SELECT %s FROM %s WHERE t.tenant_id = $1%s`, factList("t."), s.table(live, indexFor(f)), s.where(f)), s.args, a.readFacts)
 	}
 	if len(needs.Matching) == 0 {
-		a.readPreconditions(b, needs, len(needs.Tuples))
+		a.readPreconditions(b, needs, nil)
 	}
 	return b, nil
 }
 
-// readPreconditions reads the tuples that decide preconditions, if known tuples were found for
-// the rest of the needs.
-func (a *attempt) readPreconditions(b *sqldb.Batch, needs apply.Needs, known int) {
+// readPreconditions reads the tuples that decide preconditions. The view has the tuples of the
+// rest of the needs; it is nil if Matching is empty.
+func (a *attempt) readPreconditions(b *sqldb.Batch, needs apply.Needs, view *apply.View) {
+	known := len(needs.Tuples)
+	if view != nil {
+		known = view.Len()
+	}
 	for _, f := range needs.Absent {
 		s := a.statement()
 		f.Newest = false
@@ -303,7 +307,7 @@ func (a *attempt) readPreconditions(b *sqldb.Batch, needs apply.Needs, known int
 	}
 	for _, e := range needs.Existing {
 		s := a.statement()
-		b.Queue(s.existing(e, needs.ExistingLimit(known)), s.args, a.readFacts)
+		b.Queue(s.existing(e, needs.ExistingLimit(e, view)), s.args, a.readFacts)
 	}
 	if ordered {
 		b.Queue(inAnyOrder, nil, nil)

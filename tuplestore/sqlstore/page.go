@@ -63,18 +63,19 @@ func (s *Store) page(tenant string, f tuplestore.Filter, after *tuplestore.Recor
 	st := &statement{dialect: s.DB.Dialect(), args: []any{tenant}}
 	index, places := indexFor(f), byObject
 	var span, match strings.Builder // the conditions that select a range of the index, and rows of it
-	match.WriteString("x.relation <> ''")
-	switch {
-	case index == "by_subject":
+	switch index {
+	case "by_subject":
 		places = bySubject
 		span.WriteString(" AND t.relation <> ''")
-	case index == "usersets":
+	case "usersets":
 		span.WriteString(" AND t.subject_relation <> ''")
-	case f.Presence == tuplestore.OnlyPresence:
-		match.Reset()
+	}
+	switch f.Presence {
+	case tuplestore.WithoutPresence:
+		match.WriteString("x.relation <> ''")
+	case tuplestore.OnlyPresence:
 		match.WriteString("x.relation = ''")
-	case f.Presence == tuplestore.WithPresence:
-		match.Reset()
+	default:
 		match.WriteString("TRUE")
 	}
 	given := fields(f)

@@ -43,14 +43,17 @@ func load(stored factSet, needs Needs, head tuplestore.Head) *View {
 	for _, f := range needs.Matching {
 		v.Add(stored.matching(f)...)
 	}
-	known := v.Len()
-	limit := needs.AbsentLimit(known)
+	limit := needs.AbsentLimit(v.Len())
 	for _, f := range needs.Absent {
 		found := stored.matching(f)
 		v.Add(found[:min(limit, len(found))]...)
 	}
-	limit = needs.ExistingLimit(known)
+	var seen *View
+	if len(needs.Matching) > 0 {
+		seen = v
+	}
 	for _, e := range needs.Existing {
+		limit := needs.ExistingLimit(e, seen)
 		found := stored.holding(e.Filter, e.Now)
 		v.Add(found[:min(limit, len(found))]...)
 	}

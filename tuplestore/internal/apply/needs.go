@@ -57,6 +57,23 @@ func NeedsOf(writes ...tuplestore.Write) Needs {
 // round trip.
 func (n Needs) AbsentLimit(known int) int { return MaxCount + known }
 
-// ExistingLimit returns the number of tuples of Existing that suffice, in the same way: one
-// is left, or all were read.
-func (n Needs) ExistingLimit(known int) int { return 1 + known }
+// ExistingLimit returns the number of tuples of e that suffice, in the same way: one is left,
+// or all were read. Only those that the group can delete or update count, which are in the
+// view of Tuples and Matching or, if it is nil because Matching is empty, among Tuples.
+func (n Needs) ExistingLimit(e Existing, v *View) int {
+	limit := 1
+	if v != nil {
+		for range v.rows.matching(e.Filter) {
+			limit++
+		}
+		return limit
+	}
+	f := e.Filter
+	f.Condition = "" // what is stored is not known
+	for _, t := range n.Tuples {
+		if f.Matches(tuplestore.Fact{Tuple: t}) {
+			limit++
+		}
+	}
+	return limit
+}
