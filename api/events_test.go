@@ -82,7 +82,6 @@ func events(t *testing.T, w *world, c *client) {
 
 	bulk := func(ops ...object) object { return object{"operations": ops} }
 	op := func(name string, fact object) object { return with(object{"op": name}, fact) }
-	const bulkPath = "/api/v1/resources/relations/bulk"
 	happened(c.want(t, 200, "", "POST", bulkPath, bulk(op("create", fact(ann)), op("create", fact(bob)), op("create", fact(ann)), op("delete", fact(bob)))),
 		event("relation.bulk_applied", object{
 			"created": 2.0, "updated": 0.0, "deleted": 1.0,

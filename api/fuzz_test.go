@@ -207,7 +207,12 @@ func FuzzRequestBody(f *testing.F) {
 		"contextual_relations": []object{contextualRelation("area", "a", "visitor", user("bob"))},
 		"type":                 "area", "subject_type": "user", "relation": "visitor", "depth": 3, "limit": 2, "cursor": "x", "debug": true,
 		"condition": condition("nearby", object{"limit": 5}), "expires_at": "2901-01-01T00:00:00Z",
-		"operations": []object{op("create", "area", "a", "visitor", user("cid"))},
+		"operations": []object{op("create", "area", "a", "visitor", user("cid")), op("delete", "area", "a", "visitor", user("dan"))},
+		"on_missing": "ok", "on_existing": "fail",
+		"preconditions": []object{
+			{"must_exist": object{"resource_type": "area", "external_id": "a", "relation": "visitor", "subject_type": "user", "subject_id": "ann"}},
+			{"must_not_exist": object{"subject_type": "user", "subject_id": "cid", "resource_type": "area"}},
+		},
 	})
 	add(asked)
 	add(evaluation(user("ann"), "visitor", "area", "a"))

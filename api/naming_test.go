@@ -69,7 +69,7 @@ func subjectRelations(t *testing.T, w *world, c *client) {
 
 	for _, method := range []string{"GET", "DELETE"} {
 		c.want(t, 400, "validation_failed", method, "/api/v1/relations", nil)
-		c.want(t, 400, "validation_failed", method, "/api/v1/relations?subject_type=user", nil)
+		c.want(t, 400, "validation_failed", method, "/api/v1/relations?subject_id=ann", nil)
 		c.want(t, 400, "validation_failed", method, naming(ann, "external_id", "d0"), nil)
 		for _, wrong := range []string{"relation=", "external_id=", "resourcetype=document", "relation=viewer&relation=owner", "subject_id=bob"} {
 			c.want(t, 400, "validation_failed", method, naming(ann)+"&"+wrong, nil)
@@ -132,7 +132,6 @@ func pastExpiry(t *testing.T, _ *world, c *client) {
 	past := object{"expires_at": "2001-01-01T00:00:00Z"}
 	a := c.want(t, 400, "validation_failed", "POST", target, with(relation(user("ann"), "viewer"), past))
 	equal(t, "fields", fields(a), []string{"expires_at"})
-	bulkPath := "/api/v1/resources/relations/bulk"
 	ops := []any{op("create", "document", "d", "viewer", user("bob")), with(op("create", "document", "d", "viewer", user("ann")), past)}
 	a = c.want(t, 400, "validation_failed", "POST", bulkPath, object{"operations": ops})
 	equal(t, "index", a.details()["index"], 1.0)

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"stonetown/engine/internal/eval"
 	"stonetown/engine/internal/view"
@@ -41,6 +42,43 @@ type ResourceNotFoundError struct{ Resource tuplestore.Object }
 
 func (e *ResourceNotFoundError) Error() string {
 	return fmt.Sprintf("resource %s does not exist", e.Resource)
+}
+
+// RelationExistsError: the relation to be created exists.
+type RelationExistsError struct{ Tuple tuplestore.Tuple }
+
+func (e *RelationExistsError) Error() string {
+	return fmt.Sprintf("relation %s exists", e.Tuple)
+}
+
+// FilterError: no index serves the filter, so it would read more relations than it selects.
+type FilterError struct {
+	Field   string // of the API's filter: the one at fault; empty: all together
+	Code    string // a stable word: required, conflict, not_indexed
+	Message string
+}
+
+func (e *FilterError) Error() string { return strings.TrimSpace(e.Field + " " + e.Message) }
+
+// InvalidPreconditionError is the error of one precondition of a write.
+type InvalidPreconditionError struct {
+	Index int
+	Err   error
+}
+
+func (e *InvalidPreconditionError) Error() string {
+	return fmt.Sprintf("precondition %d: %v", e.Index, e.Err)
+}
+func (e *InvalidPreconditionError) Unwrap() error { return e.Err }
+
+// PreconditionError: a precondition of a write is not met.
+type PreconditionError struct {
+	Index int
+	Token string // names the revision by which it was judged
+}
+
+func (e *PreconditionError) Error() string {
+	return fmt.Sprintf("precondition %d is not met", e.Index)
 }
 
 // RelationNotFoundError: the relation to be deleted does not exist.

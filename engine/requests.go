@@ -110,20 +110,32 @@ type Origin struct {
 type WriteRequest struct {
 	Origin
 	Ops []WriteOp
+	// Preconditions must all be met before the write. Their filters have the first fields of
+	// one of two orders: resource type and ID, relation, subject type, ID and relation; or
+	// subject type and ID, resource type and ID, relation, subject relation.
+	Preconditions []Precondition
 	// Register registers further resources, besides those of the new relations.
 	Register []tuplestore.Object
+}
+
+// Precondition requires that relations exist that a filter selects, or that none does.
+// Relations that have expired do not exist.
+type Precondition struct {
+	Filter    RelationFilter
+	MustExist bool
 }
 
 // WriteOp creates or deletes one relation. To create a relation that exists replaces its
 // expiry and condition.
 type WriteOp struct {
 	Delete bool
-	// IfPresent: to delete a relation that does not exist is no error. All relations to the
-	// subject and its usersets are deleted, so no userset may be related.
+	// IfPresent: to delete a relation that does not exist is no error.
 	IfPresent bool
-	Resource  tuplestore.Object
-	Relation  string
-	Subject   tuplestore.Subject
+	// New: to create a relation that exists, and has not expired, is an error.
+	New      bool
+	Resource tuplestore.Object
+	Relation string
+	Subject  tuplestore.Subject
 	// The qualifier of a new relation: its expiry (the zero time: never), a condition of
 	// the resource's type, and values for the condition's parameters as a JSON object.
 	// Deletions ignore them.

@@ -15,11 +15,19 @@ import (
 const schemaAttempts = 5
 
 // Write applies the request whole or not at all; writing a relation registers its resource.
-// The error of an op is an [*OpError]. Other errors are those of [tuplestore.Store.Write].
+// The error of an op is an [*OpError], that of a precondition a [*PreconditionError] or, if its
+// filter is not valid, an [*InvalidPreconditionError]. Other errors are those of
+// [tuplestore.Store.Write].
 func (e *Engine) Write(ctx context.Context, tenantID string, req WriteRequest) (WriteResponse, error) {
 	result, token, err := e.commit(ctx, tenantID, func(at position) (tuplestore.Write, error) {
-		return validate(at.compiled, req)
+		w, err := validate(at.compiled, req)
+		w.Now = e.clock().UnixMicro()
+		return w, err
 	})
+	var unmet *tuplestore.PreconditionError
+	if errors.As(err, &unmet) {
+		err = &PreconditionError{Index: unmet.Index, Token: encodeToken(tenantID, unmet.Epoch, unmet.Revision)}
+	}
 	if err != nil {
 		return WriteResponse{}, fmt.Errorf("write: %w", opError(err))
 	}
@@ -30,22 +38,29 @@ func (e *Engine) Write(ctx context.Context, tenantID string, req WriteRequest) (
 // follow the request's own ops.
 func validate(c *schema.Compiled, req WriteRequest) (tuplestore.Write, error) {
 	w := req.write()
+	for i, p := range req.Preconditions {
+		f, err := p.Filter.precondition(c)
+		if err != nil {
+			return w, &InvalidPreconditionError{Index: i, Err: err}
+		}
+		w.Preconditions = append(w.Preconditions, tuplestore.Precondition{Filter: f, Exists: p.MustExist})
+	}
 	w.Ops = make([]tuplestore.Op, 0, len(req.Ops)+1)
 	for i, op := range req.Ops {
 		f, err := validateOp(c, op)
 		if err != nil {
 			return w, &OpError{Index: i, Err: err}
 		}
+		kind := tuplestore.Create
 		switch {
 		case op.Delete && op.IfPresent:
-			w.Ops = append(w.Ops, tuplestore.Op{Kind: tuplestore.DeleteMatching, Match: tuplestore.Filter{
-				ObjectType: f.Object.Type, ObjectID: f.Object.ID, Relation: f.Relation, SubjectType: f.Subject.Type, SubjectID: f.Subject.ID,
-			}})
+			kind = tuplestore.DeleteExisting
 		case op.Delete:
-			w.Ops = append(w.Ops, tuplestore.Op{Kind: tuplestore.Delete, Tuple: f.Tuple})
-		default:
-			w.Ops = append(w.Ops, tuplestore.Op{Kind: tuplestore.Create, Tuple: f.Tuple, Qualifier: f.Qualifier})
+			kind = tuplestore.Delete
+		case op.New:
+			kind = tuplestore.CreateNew
 		}
+		w.Ops = append(w.Ops, tuplestore.Op{Kind: kind, Tuple: f.Tuple, Qualifier: f.Qualifier})
 	}
 	for _, o := range req.Register {
 		w.Ops = append(w.Ops, tuplestore.Op{Kind: tuplestore.Create, Tuple: tuplestore.Presence(o)})
@@ -126,10 +141,14 @@ func (o Origin) write() tuplestore.Write {
 // opError translates the store's error of an op.
 func opError(err error) error {
 	var conflict *tuplestore.ConflictError
-	if errors.As(err, &conflict) && conflict.Op >= 0 {
+	switch {
+	case !errors.As(err, &conflict) || conflict.Op < 0:
+		return err
+	case conflict.Exists:
+		return &OpError{Index: conflict.Op, Err: &RelationExistsError{Tuple: conflict.Tuple}}
+	default:
 		return &OpError{Index: conflict.Op, Err: &RelationNotFoundError{Tuple: conflict.Tuple}}
 	}
-	return err
 }
 
 // Register registers a resource without a relation. created is false if it was registered

@@ -52,7 +52,8 @@
 //	6         delete doc:1#viewer@user:cid                Deleted
 //
 // The store does not read the clock: a tuple that has expired exists, is found and violates
-// preconditions until it is deleted. Its readers decide whether it holds at their instant.
+// preconditions until it is deleted. Its readers decide whether it holds at their instant, and
+// a writer can name an instant by which preconditions are judged ([Write.Now]).
 //
 // # Writes
 //
@@ -65,10 +66,12 @@
 //     fails with [ErrSchemaChanged]. A writer that validates its tuples without a lock then
 //     has to validate them again.
 //  3. If a tuple exists that must be absent ([Write.Absent]), it fails with a
-//     [*ConflictError].
+//     [*ConflictError]; if another precondition is not met ([Write.Preconditions]), with a
+//     [*PreconditionError].
 //  4. Its ops are applied in order, each to the result of the one before. To create a tuple
 //     that exists changes at most its qualifier, to delete a missing one is a
-//     [*ConflictError], to delete what matches a filter never fails.
+//     [*ConflictError], to delete what matches a filter never fails. There are also ops that
+//     require a new tuple, and that accept a missing one.
 //  5. [Write.Also] adds the caller's own rows to the same transaction: rows that must not
 //     exist without the tuples, nor the tuples without them. It may read, and refuse the write.
 //  6. [Write.Attach] adds rows that cannot be refused, such as events and idempotency

@@ -20,19 +20,35 @@ var (
 )
 
 // ConflictError is the error of a write that cannot be applied: an op deletes a missing
-// tuple, or a filter of Absent matches.
+// tuple or creates an existing one, or a filter of Absent matches.
 type ConflictError struct {
 	Op     int   // index into Write.Ops, or -1
 	Absent int   // index into Write.Absent, or -1
 	Count  int   // for Absent: how many tuples match, counted to at most 1,000
-	Tuple  Tuple // for Op: the missing tuple
+	Tuple  Tuple // for Op: the missing or existing tuple
+	Exists bool  // for Op: the tuple exists
 }
 
 func (e *ConflictError) Error() string {
+	if e.Op >= 0 && e.Exists {
+		return fmt.Sprintf("op %d: %s exists", e.Op, e.Tuple)
+	}
 	if e.Op >= 0 {
 		return fmt.Sprintf("op %d: %s does not exist", e.Op, e.Tuple)
 	}
 	return fmt.Sprintf("precondition %d: %d tuples exist", e.Absent, e.Count)
+}
+
+// PreconditionError is the error of a write of which a precondition is not met.
+type PreconditionError struct {
+	Index int // into Write.Preconditions
+	// Revision is the newest revision when the write was validated, of the history Epoch.
+	Revision Revision
+	Epoch    string
+}
+
+func (e *PreconditionError) Error() string {
+	return fmt.Sprintf("precondition %d is not met at revision %d", e.Index, e.Revision)
 }
 
 // BusyError is the error of a write to a full queue.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"stonetown/internal/sqldb"
@@ -54,6 +55,14 @@ type Store interface {
 	// with [ErrRevisionCollected] if the commits have been collected.
 	Changes(ctx context.Context, tenant string, after Revision, limit int) ([]Commit, error)
 
+	// Page lists tuples of the tenant's newest revision at a bounded cost: those that match f,
+	// in the order of f, after the given record (nil: from the start), at most limit. Unless
+	// f is contiguous ([Filter.Contiguous]) it examines at most reads tuples, and so can
+	// return fewer than limit, even none, although there are more. next has the tuple after
+	// which the next page continues; nil: there are no more. f has only fields of tuples and
+	// a Presence.
+	Page(ctx context.Context, tenant string, f Filter, after *Record, limit, reads int) (page []Record, next *Record, err error)
+
 	// Snapshot returns the state of the tenant at rev. Reads fail with
 	// [ErrRevisionCollected] below the retained history and with [ErrRevisionUnknown]
 	// beyond the head.
@@ -101,8 +110,9 @@ type Lookup struct {
 	Naming []Object
 }
 
-// Filter selects the tuples that equal every non-empty field. A filter has an ObjectType,
-// or a SubjectType and SubjectID, or is empty (every tuple): each is served by an index.
+// Filter selects the tuples that equal every non-empty field. A filter has an ObjectType or a
+// SubjectType, or is empty (every tuple): each is served by an index, of objects or of
+// subjects.
 type Filter struct {
 	ObjectType, ObjectID   string
 	Relation               string
@@ -131,13 +141,40 @@ func (f Filter) Matches(t Fact) bool {
 		!slices.Contains(f.SubjectsOutside, t.Subject.Shape())
 }
 
-// Compare orders records as List does: by primary key or, for [Filter.Newest], by
-// descending revision and then descending primary key. It returns -1, 0 or 1.
+// Compare orders records as List does: by primary key; without an ObjectType, by subject and
+// then by primary key; for [Filter.Newest], by descending revision and then descending
+// primary key. It returns -1, 0 or 1.
 func (f Filter) Compare(a, b Record) int {
 	if f.Newest {
 		return cmp.Or(cmp.Compare(b.CreatedRevision, a.CreatedRevision), b.Tuple.Compare(a.Tuple))
 	}
+	if f.BySubject() {
+		return cmp.Or(cmp.Compare(a.Subject.ID, b.Subject.ID), a.Tuple.Compare(b.Tuple))
+	}
 	return a.Tuple.Compare(b.Tuple)
+}
+
+// BySubject reports whether List orders by subject: f has a SubjectType and no ObjectType.
+func (f Filter) BySubject() bool { return f.ObjectType == "" && f.SubjectType != "" }
+
+// Contiguous reports whether an index has the relations that f selects side by side: its
+// fields are the first ones of object type, object ID, relation, subject type, subject ID
+// and subject relation, with at least the object, or the first ones of subject type, subject
+// ID, object type, object ID, relation and subject relation. To find some of them, or that
+// there are none, then takes the same time however many other tuples there are.
+func (f Filter) Contiguous() bool {
+	if f.Condition != "" || f.Presence != WithoutPresence || f.SubjectsOutside != nil || f.Newest {
+		return false
+	}
+	// A type has registrations between its relations.
+	return f.ObjectID != "" && first(f.ObjectType, f.ObjectID, f.Relation, f.SubjectType, f.SubjectID, f.SubjectRelation) ||
+		first(f.SubjectType, f.SubjectID, f.ObjectType, f.ObjectID, f.Relation, f.SubjectRelation)
+}
+
+// first reports whether some fields have values, and only the first ones.
+func first(fields ...string) bool {
+	n := slices.Index(append(fields, ""), "")
+	return n > 0 && strings.Join(fields[n:], "") == ""
 }
 
 // PresenceFilter selects relations, presence tuples or both.
@@ -182,8 +219,15 @@ type Write struct {
 	// IfSchema, if not nil, requires the schema to be the one put at this
 	// revision (0: none); otherwise the write fails with [ErrSchemaChanged].
 	IfSchema *Revision
-	// Absent lists filters that must match no tuple before the write.
+	// Absent lists filters that must match no tuple before the write. The error counts those
+	// that do.
 	Absent []Filter
+	// Preconditions must all be met before the write; the first one that is not refuses it.
+	Preconditions []Precondition
+	// Now is the instant, in microseconds since 1970, by which tuples have expired for
+	// Preconditions and CreateNew, which ignore these; 0: none has. It is not compared to
+	// recognize a write that is sent again.
+	Now int64
 	// Ops are applied in order; each sees the effect of those before it.
 	Ops []Op
 	// PutSchema, if not nil, replaces the schema document.
@@ -210,11 +254,18 @@ type Write struct {
 	Event func(r Result) string
 }
 
+// Precondition requires that tuples exist, or that none does.
+type Precondition struct {
+	Filter Filter
+	// Exists: a tuple must match the filter. Otherwise none may.
+	Exists bool
+}
+
 // Op is one change to the tuples.
 type Op struct {
 	Kind      OpKind
-	Tuple     Tuple     // Create, Delete, Expire
-	Qualifier Qualifier // Create; of Expire, ExpiresAt
+	Tuple     Tuple     // not of DeleteMatching
+	Qualifier Qualifier // Create, CreateNew; of Expire, ExpiresAt
 	Match     Filter    // DeleteMatching
 }
 
@@ -226,6 +277,8 @@ const (
 	Delete                       // deleting a missing tuple is a conflict
 	DeleteMatching               // deletes all tuples that match, if any
 	Expire                       // deletes a tuple if it exists and expired at or before Qualifier.ExpiresAt
+	CreateNew                    // creating an existing tuple is a conflict, unless it has expired
+	DeleteExisting               // deletes a tuple if it exists
 )
 
 // Status is the outcome of an [Op].

@@ -32,6 +32,8 @@ func translate(err error) *web.Error {
 		undefined    *engine.UndefinedRelationError
 		noResource   *engine.ResourceNotFoundError
 		noRelation   *engine.RelationNotFoundError
+		hasRelation  *engine.RelationExistsError
+		filter       *engine.FilterError
 		badSubject   *engine.InvalidSubjectError
 		badResource  *engine.InvalidResourceError
 		noCondition  *engine.UnknownConditionError
@@ -62,6 +64,10 @@ func translate(err error) *web.Error {
 		return answer(http.StatusNotFound, codeResourceNotFound, noResource, web.Details{"type": noResource.Resource.Type, "external_id": noResource.Resource.ID})
 	case errors.As(err, &noRelation):
 		return answer(http.StatusNotFound, "relation_not_found", noRelation, nil)
+	case errors.As(err, &hasRelation):
+		return answer(http.StatusConflict, "relation_exists", hasRelation, nil)
+	case errors.As(err, &filter):
+		return web.ValidationFailed(web.FieldError{Field: filter.Field, Code: filter.Code, Message: filter.Message})
 	case errors.As(err, &badSubject):
 		return answer(http.StatusBadRequest, codeSubjectInvalid, badSubject, web.Details{"reason": badSubject.Reason})
 	case errors.As(err, &badResource):

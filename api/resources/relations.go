@@ -74,12 +74,22 @@ func (h *Handlers) WriteRelations(ctx context.Context, request WriteRelationsReq
 	if len(in) > maxBulk {
 		return nil, tooMany("operations", maxBulk)
 	}
+	var outcomes validation
+	ifNew := outcomes.fails("on_existing", request.Body.OnExisting, false)
+	ifPresent := !outcomes.fails("on_missing", request.Body.OnMissing, true)
+	if err := outcomes.Err(); err != nil {
+		return nil, err
+	}
+	conditions, err := preconditions(info, request.Body.Preconditions)
+	if err != nil {
+		return nil, err
+	}
 	ops := make([]engine.WriteOp, len(in))
 	for i, item := range in {
 		var v validation
 		path := "operations/" + strconv.Itoa(i) + "/"
 		ops[i] = engine.WriteOp{
-			Delete:   item.Op == "delete",
+			Delete: item.Op == "delete", New: ifNew, IfPresent: ifPresent,
 			Resource: v.resource(path+"resource/", item.Resource.Type, item.Resource.ExternalID),
 			Relation: item.Relation,
 			Subject:  v.subject(path, item.Subject),
@@ -94,8 +104,11 @@ func (h *Handlers) WriteRelations(ctx context.Context, request WriteRelationsReq
 			return nil, atIndex(web.ValidationFailed(v.Faults...), i)
 		}
 	}
-	written, err := h.writeAll(ctx, info, ops)
+	written, err := h.writeAll(ctx, info, engine.WriteRequest{Origin: origin(info), Ops: ops, Preconditions: conditions})
 	if err != nil {
+		if e := preconditionError(err); e != nil {
+			return nil, e
+		}
 		var failed *engine.OpError
 		if errors.As(err, &failed) {
 			if e := translate(failed.Err); e != nil {
@@ -107,21 +120,34 @@ func (h *Handlers) WriteRelations(ctx context.Context, request WriteRelationsReq
 	body := BulkWritten{Meta: tokenMeta(info, written.Token)}
 	body.Data.Results = make([]BulkResult, len(in))
 	for i, status := range written.Statuses {
-		if status != tuplestore.Existed {
-			body.Data.Applied++
-		}
+		body.Data.Applied += written.Counts[i]
 		body.Data.Results[i] = BulkResult{Index: i, Op: in[i].Op, Status: statusNames[status]}
+		if status == tuplestore.Deleted && written.Counts[i] == 0 {
+			body.Data.Results[i].Status = "missing"
+		}
 	}
 	return WriteRelations200JSONResponse{Body: body}, nil
 }
 
-func (h *Handlers) writeAll(ctx context.Context, info *web.RequestInfo, ops []engine.WriteOp) (engine.WriteResponse, error) {
-	for i, op := range ops {
+// fails reads the outcome of an operation that changes nothing: ok or fail.
+func (v *validation) fails(field, value string, byDefault bool) bool {
+	switch value {
+	case "":
+		return byDefault
+	case "ok", "fail":
+	default:
+		v.Add(field, "unknown_value", "must be ok or fail")
+	}
+	return value == "fail"
+}
+
+func (h *Handlers) writeAll(ctx context.Context, info *web.RequestInfo, req engine.WriteRequest) (engine.WriteResponse, error) {
+	for i, op := range req.Ops {
 		if err := managed(op.Resource, op.Relation); err != nil {
 			return engine.WriteResponse{}, &engine.OpError{Index: i, Err: err}
 		}
 	}
-	return h.Engine.Write(ctx, info.Tenant.ID, engine.WriteRequest{Origin: origin(info), Ops: ops})
+	return h.Engine.Write(ctx, info.Tenant.ID, req)
 }
 
 var statusNames = map[tuplestore.Status]string{

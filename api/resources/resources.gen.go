@@ -139,7 +139,13 @@ type Attributes = jsontext.Value
 
 // BulkInput defines model for BulkInput.
 type BulkInput struct {
-	Operations []BulkOperation `json:"operations"`
+	// OnExisting To create a relation that exists: succeeds, or refuses the request with `relation_exists`.
+	OnExisting string `json:"on_existing,omitempty"`
+
+	// OnMissing To delete a relation that does not exist: has the status `missing`, or refuses the request with `relation_not_found`.
+	OnMissing     string          `json:"on_missing,omitempty"`
+	Operations    []BulkOperation `json:"operations"`
+	Preconditions []Precondition  `json:"preconditions,omitempty"`
 }
 
 // BulkOperation defines model for BulkOperation.
@@ -166,8 +172,10 @@ type BulkOperation struct {
 
 // BulkResult defines model for BulkResult.
 type BulkResult struct {
-	Index  int    `json:"index"`
-	Op     string `json:"op"`
+	Index int    `json:"index"`
+	Op    string `json:"op"`
+
+	// Status `missing` only with `on_missing: ok`.
 	Status string `json:"status"`
 }
 
@@ -330,6 +338,16 @@ type ContextualRelation struct {
 // ContextualRelations Relations that hold for this request only, as if they had been written. One
 // whose `expires_at` has passed does not exist.
 type ContextualRelations = []ContextualRelation
+
+// DeletionMeta defines model for DeletionMeta.
+type DeletionMeta struct {
+	// ConsistencyToken Names the state after the deletion.
+	ConsistencyToken string `json:"consistency_token"`
+
+	// NextCursor Where the next call goes on; null: no more relations match.
+	NextCursor *string `json:"next_cursor"`
+	RequestID  string  `json:"request_id"`
+}
 
 // Error defines model for Error.
 type Error struct {
@@ -612,6 +630,45 @@ type PlannedDecision struct {
 	Error string `json:"error,omitempty"`
 }
 
+// Precondition One of the two.
+type Precondition struct {
+	// MustExist Selects the relations that equal all given members. Because other writes
+	// wait while it is judged, an index must decide it: the members are the first
+	// ones of `resource_type`, `external_id`, `relation`, `subject_type`,
+	// `subject_id` and `subject_relation`, at least two of them, or the first ones
+	// of `subject_type`, `subject_id`, `resource_type`, `external_id`, `relation`
+	// and `subject_relation`. A subject without `subject_relation` includes
+	// relations to it.
+	MustExist *PreconditionFilter `json:"must_exist,omitempty"`
+
+	// MustNotExist Selects the relations that equal all given members. Because other writes
+	// wait while it is judged, an index must decide it: the members are the first
+	// ones of `resource_type`, `external_id`, `relation`, `subject_type`,
+	// `subject_id` and `subject_relation`, at least two of them, or the first ones
+	// of `subject_type`, `subject_id`, `resource_type`, `external_id`, `relation`
+	// and `subject_relation`. A subject without `subject_relation` includes
+	// relations to it.
+	MustNotExist *PreconditionFilter `json:"must_not_exist,omitempty"`
+}
+
+// PreconditionFilter Selects the relations that equal all given members. Because other writes
+// wait while it is judged, an index must decide it: the members are the first
+// ones of `resource_type`, `external_id`, `relation`, `subject_type`,
+// `subject_id` and `subject_relation`, at least two of them, or the first ones
+// of `subject_type`, `subject_id`, `resource_type`, `external_id`, `relation`
+// and `subject_relation`. A subject without `subject_relation` includes
+// relations to it.
+type PreconditionFilter struct {
+	ExternalID   *string `json:"external_id,omitempty"`
+	Relation     *string `json:"relation,omitempty"`
+	ResourceType *string `json:"resource_type,omitempty"`
+
+	// SubjectID Can be `*`.
+	SubjectID       *string `json:"subject_id,omitempty"`
+	SubjectRelation *string `json:"subject_relation,omitempty"`
+	SubjectType     *string `json:"subject_type,omitempty"`
+}
+
 // Reason defines model for Reason.
 type Reason struct {
 	// Rewrite The kind of rewrite.
@@ -705,13 +762,13 @@ type RelationsDeleted struct {
 		// Deleted How many relations were deleted.
 		Deleted int `json:"deleted"`
 
-		// HasMore More relations match: call again.
+		// HasMore More relations may match: call again.
 		HasMore bool `json:"has_more"`
 
 		// Limit How many relations one call deletes at most.
 		Limit int `json:"limit"`
 	} `json:"data"`
-	Meta TokenMeta `json:"meta"`
+	Meta DeletionMeta `json:"meta"`
 }
 
 // Resource defines model for Resource.
@@ -1052,16 +1109,10 @@ type Unavailable = Error
 // UnsupportedMediaType defines model for UnsupportedMediaType.
 type UnsupportedMediaType = Error
 
-// DeleteSubjectRelationsParams defines parameters for DeleteSubjectRelations.
-type DeleteSubjectRelationsParams struct {
-	// SubjectType The type of the subject.
-	SubjectType SubjectTypeInQuery `form:"subject_type" json:"subject_type"`
-
-	// SubjectID The id of the subject; `*` for the relations to everyone of the type.
-	SubjectID SubjectIDInQuery `form:"subject_id" json:"subject_id"`
-
-	// SubjectRelation Only relations that name this relation to the subject.
-	SubjectRelation SubjectRelationInQuery `form:"subject_relation,omitempty" json:"subject_relation,omitempty"`
+// DeleteRelationsParams defines parameters for DeleteRelations.
+type DeleteRelationsParams struct {
+	// Cursor Opaque; `meta.next_cursor` of the call before.
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// ResourceType Only relations to resources of this type.
 	ResourceType ResourceTypeInQuery `form:"resource_type,omitempty" json:"resource_type,omitempty"`
@@ -1071,6 +1122,15 @@ type DeleteSubjectRelationsParams struct {
 
 	// Relation Only this relation.
 	Relation RelationInQuery `form:"relation,omitempty" json:"relation,omitempty"`
+
+	// SubjectType Only relations to subjects of this type.
+	SubjectType SubjectTypeInQuery `form:"subject_type,omitempty" json:"subject_type,omitempty"`
+
+	// SubjectID Only relations to this subject of the `subject_type`; `*` for those to everyone of the type.
+	SubjectID SubjectIDInQuery `form:"subject_id,omitempty" json:"subject_id,omitempty"`
+
+	// SubjectRelation Only relations to this relation of their subject, such as `member` of a group.
+	SubjectRelation SubjectRelationInQuery `form:"subject_relation,omitempty" json:"subject_relation,omitempty"`
 
 	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
 	// the same key gets the first one's response, with `Idempotent-Replayed`.
@@ -1078,22 +1138,13 @@ type DeleteSubjectRelationsParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
-// ListSubjectRelationsParams defines parameters for ListSubjectRelations.
-type ListSubjectRelationsParams struct {
+// FindRelationsParams defines parameters for FindRelations.
+type FindRelationsParams struct {
 	// Cursor Opaque; `meta.next_cursor` of the page before.
 	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Limit How many items a page has at most.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
-
-	// SubjectType The type of the subject.
-	SubjectType SubjectTypeInQuery `form:"subject_type" json:"subject_type"`
-
-	// SubjectID The id of the subject; `*` for the relations to everyone of the type.
-	SubjectID SubjectIDInQuery `form:"subject_id" json:"subject_id"`
-
-	// SubjectRelation Only relations that name this relation to the subject.
-	SubjectRelation SubjectRelationInQuery `form:"subject_relation,omitempty" json:"subject_relation,omitempty"`
 
 	// ResourceType Only relations to resources of this type.
 	ResourceType ResourceTypeInQuery `form:"resource_type,omitempty" json:"resource_type,omitempty"`
@@ -1103,6 +1154,15 @@ type ListSubjectRelationsParams struct {
 
 	// Relation Only this relation.
 	Relation RelationInQuery `form:"relation,omitempty" json:"relation,omitempty"`
+
+	// SubjectType Only relations to subjects of this type.
+	SubjectType SubjectTypeInQuery `form:"subject_type,omitempty" json:"subject_type,omitempty"`
+
+	// SubjectID Only relations to this subject of the `subject_type`; `*` for those to everyone of the type.
+	SubjectID SubjectIDInQuery `form:"subject_id,omitempty" json:"subject_id,omitempty"`
+
+	// SubjectRelation Only relations to this relation of their subject, such as `member` of a group.
+	SubjectRelation SubjectRelationInQuery `form:"subject_relation,omitempty" json:"subject_relation,omitempty"`
 }
 
 // ListResourceTypesParams defines parameters for ListResourceTypes.
@@ -1263,12 +1323,12 @@ type CreateRelationJSONRequestBody = RelationInput
 
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
-	// DeleteSubjectRelations Delete the direct relations of a subject
+	// DeleteRelations Delete direct relations by a filter
 	// (DELETE /api/v1/relations)
-	DeleteSubjectRelations(w http.ResponseWriter, r *http.Request, params DeleteSubjectRelationsParams)
-	// ListSubjectRelations List the direct relations of a subject
+	DeleteRelations(w http.ResponseWriter, r *http.Request, params DeleteRelationsParams)
+	// FindRelations List direct relations by a filter
 	// (GET /api/v1/relations)
-	ListSubjectRelations(w http.ResponseWriter, r *http.Request, params ListSubjectRelationsParams)
+	FindRelations(w http.ResponseWriter, r *http.Request, params FindRelationsParams)
 	// ListResourceTypes List the resource types, newest first
 	// (GET /api/v1/resource-types)
 	ListResourceTypes(w http.ResponseWriter, r *http.Request, params ListResourceTypesParams)
@@ -1349,50 +1409,24 @@ type ServerInterfaceWrapper struct {
 
 type MiddlewareFunc func(http.Handler) http.Handler
 
-// DeleteSubjectRelations operation middleware
-func (siw *ServerInterfaceWrapper) DeleteSubjectRelations(w http.ResponseWriter, r *http.Request) {
+// DeleteRelations operation middleware
+func (siw *ServerInterfaceWrapper) DeleteRelations(w http.ResponseWriter, r *http.Request) {
 
 	var err error
 	_ = err
 
 	// Parameter object where we will unmarshal all parameters from the context
-	var params DeleteSubjectRelationsParams
+	var params DeleteRelationsParams
 
-	// ------------- Required query parameter "subject_type" -------------
+	// ------------- Optional query parameter "cursor" -------------
 
-	err = runtime.BindQueryParameterWithOptions("form", true, true, "subject_type", r.URL.Query(), &params.SubjectType, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
 	if err != nil {
 		var requiredError *runtime.RequiredParameterError
 		if errors.As(err, &requiredError) {
-			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "subject_type"})
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
 		} else {
-			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "subject_type", Err: err})
-		}
-		return
-	}
-
-	// ------------- Required query parameter "subject_id" -------------
-
-	err = runtime.BindQueryParameterWithOptions("form", true, true, "subject_id", r.URL.Query(), &params.SubjectID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
-	if err != nil {
-		var requiredError *runtime.RequiredParameterError
-		if errors.As(err, &requiredError) {
-			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "subject_id"})
-		} else {
-			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "subject_id", Err: err})
-		}
-		return
-	}
-
-	// ------------- Optional query parameter "subject_relation" -------------
-
-	err = runtime.BindQueryParameterWithOptions("form", true, false, "subject_relation", r.URL.Query(), &params.SubjectRelation, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
-	if err != nil {
-		var requiredError *runtime.RequiredParameterError
-		if errors.As(err, &requiredError) {
-			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "subject_relation"})
-		} else {
-			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "subject_relation", Err: err})
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
 		}
 		return
 	}
@@ -1436,6 +1470,45 @@ func (siw *ServerInterfaceWrapper) DeleteSubjectRelations(w http.ResponseWriter,
 		return
 	}
 
+	// ------------- Optional query parameter "subject_type" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "subject_type", r.URL.Query(), &params.SubjectType, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "subject_type"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "subject_type", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "subject_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "subject_id", r.URL.Query(), &params.SubjectID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "subject_id"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "subject_id", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "subject_relation" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "subject_relation", r.URL.Query(), &params.SubjectRelation, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "subject_relation"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "subject_relation", Err: err})
+		}
+		return
+	}
+
 	headers := r.Header
 
 	// ------------- Optional header parameter "Idempotency-Key" -------------
@@ -1458,7 +1531,7 @@ func (siw *ServerInterfaceWrapper) DeleteSubjectRelations(w http.ResponseWriter,
 	}
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.DeleteSubjectRelations(w, r, params)
+		siw.Handler.DeleteRelations(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1468,14 +1541,14 @@ func (siw *ServerInterfaceWrapper) DeleteSubjectRelations(w http.ResponseWriter,
 	handler.ServeHTTP(w, r)
 }
 
-// ListSubjectRelations operation middleware
-func (siw *ServerInterfaceWrapper) ListSubjectRelations(w http.ResponseWriter, r *http.Request) {
+// FindRelations operation middleware
+func (siw *ServerInterfaceWrapper) FindRelations(w http.ResponseWriter, r *http.Request) {
 
 	var err error
 	_ = err
 
 	// Parameter object where we will unmarshal all parameters from the context
-	var params ListSubjectRelationsParams
+	var params FindRelationsParams
 
 	// ------------- Optional query parameter "cursor" -------------
 
@@ -1503,45 +1576,6 @@ func (siw *ServerInterfaceWrapper) ListSubjectRelations(w http.ResponseWriter, r
 		return
 	}
 
-	// ------------- Required query parameter "subject_type" -------------
-
-	err = runtime.BindQueryParameterWithOptions("form", true, true, "subject_type", r.URL.Query(), &params.SubjectType, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
-	if err != nil {
-		var requiredError *runtime.RequiredParameterError
-		if errors.As(err, &requiredError) {
-			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "subject_type"})
-		} else {
-			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "subject_type", Err: err})
-		}
-		return
-	}
-
-	// ------------- Required query parameter "subject_id" -------------
-
-	err = runtime.BindQueryParameterWithOptions("form", true, true, "subject_id", r.URL.Query(), &params.SubjectID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
-	if err != nil {
-		var requiredError *runtime.RequiredParameterError
-		if errors.As(err, &requiredError) {
-			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "subject_id"})
-		} else {
-			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "subject_id", Err: err})
-		}
-		return
-	}
-
-	// ------------- Optional query parameter "subject_relation" -------------
-
-	err = runtime.BindQueryParameterWithOptions("form", true, false, "subject_relation", r.URL.Query(), &params.SubjectRelation, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
-	if err != nil {
-		var requiredError *runtime.RequiredParameterError
-		if errors.As(err, &requiredError) {
-			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "subject_relation"})
-		} else {
-			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "subject_relation", Err: err})
-		}
-		return
-	}
-
 	// ------------- Optional query parameter "resource_type" -------------
 
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "resource_type", r.URL.Query(), &params.ResourceType, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
@@ -1581,8 +1615,47 @@ func (siw *ServerInterfaceWrapper) ListSubjectRelations(w http.ResponseWriter, r
 		return
 	}
 
+	// ------------- Optional query parameter "subject_type" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "subject_type", r.URL.Query(), &params.SubjectType, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "subject_type"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "subject_type", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "subject_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "subject_id", r.URL.Query(), &params.SubjectID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "subject_id"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "subject_id", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "subject_relation" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "subject_relation", r.URL.Query(), &params.SubjectRelation, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "subject_relation"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "subject_relation", Err: err})
+		}
+		return
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.ListSubjectRelations(w, r, params)
+		siw.Handler.FindRelations(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2543,9 +2616,9 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 		ErrorHandlerFunc:   options.ErrorHandlerFunc,
 	}
 
-	r.HandleFunc(options.BaseURL+"/api/v1/relations", wrapper.DeleteSubjectRelations).Methods(http.MethodDelete)
+	r.HandleFunc(options.BaseURL+"/api/v1/relations", wrapper.DeleteRelations).Methods(http.MethodDelete)
 
-	r.HandleFunc(options.BaseURL+"/api/v1/relations", wrapper.ListSubjectRelations).Methods(http.MethodGet)
+	r.HandleFunc(options.BaseURL+"/api/v1/relations", wrapper.FindRelations).Methods(http.MethodGet)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/resource-types", wrapper.ListResourceTypes).Methods(http.MethodGet)
 
@@ -2600,38 +2673,38 @@ type DeletedResponseHeaders struct {
 	XConsistencyToken string
 }
 
-type DeleteSubjectRelationsRequestObject struct {
-	Params DeleteSubjectRelationsParams
+type DeleteRelationsRequestObject struct {
+	Params DeleteRelationsParams
 }
 
-// DeleteSubjectRelationsResponseObject is one of the successful responses.
-type DeleteSubjectRelationsResponseObject interface {
-	VisitDeleteSubjectRelationsResponse(w http.ResponseWriter) error
+// DeleteRelationsResponseObject is one of the successful responses.
+type DeleteRelationsResponseObject interface {
+	VisitDeleteRelationsResponse(w http.ResponseWriter) error
 }
 
-type DeleteSubjectRelations200JSONResponse struct {
+type DeleteRelations200JSONResponse struct {
 	Body RelationsDeleted
 }
 
-func (response DeleteSubjectRelations200JSONResponse) VisitDeleteSubjectRelationsResponse(w http.ResponseWriter) error {
+func (response DeleteRelations200JSONResponse) VisitDeleteRelationsResponse(w http.ResponseWriter) error {
 
 	return web.WriteJSON(w, 200, response.Body)
 }
 
-type ListSubjectRelationsRequestObject struct {
-	Params ListSubjectRelationsParams
+type FindRelationsRequestObject struct {
+	Params FindRelationsParams
 }
 
-// ListSubjectRelationsResponseObject is one of the successful responses.
-type ListSubjectRelationsResponseObject interface {
-	VisitListSubjectRelationsResponse(w http.ResponseWriter) error
+// FindRelationsResponseObject is one of the successful responses.
+type FindRelationsResponseObject interface {
+	VisitFindRelationsResponse(w http.ResponseWriter) error
 }
 
-type ListSubjectRelations200JSONResponse struct {
+type FindRelations200JSONResponse struct {
 	Body RelationList
 }
 
-func (response ListSubjectRelations200JSONResponse) VisitListSubjectRelationsResponse(w http.ResponseWriter) error {
+func (response FindRelations200JSONResponse) VisitFindRelationsResponse(w http.ResponseWriter) error {
 
 	return web.WriteJSON(w, 200, response.Body)
 }
@@ -3089,12 +3162,12 @@ func (response CreateRelation201JSONResponse) VisitCreateRelationResponse(w http
 
 // StrictServerInterface has one method per operation.
 type StrictServerInterface interface {
-	// DeleteSubjectRelations Delete the direct relations of a subject
+	// DeleteRelations Delete direct relations by a filter
 	// (DELETE /api/v1/relations)
-	DeleteSubjectRelations(ctx context.Context, request DeleteSubjectRelationsRequestObject) (DeleteSubjectRelationsResponseObject, error)
-	// ListSubjectRelations List the direct relations of a subject
+	DeleteRelations(ctx context.Context, request DeleteRelationsRequestObject) (DeleteRelationsResponseObject, error)
+	// FindRelations List direct relations by a filter
 	// (GET /api/v1/relations)
-	ListSubjectRelations(ctx context.Context, request ListSubjectRelationsRequestObject) (ListSubjectRelationsResponseObject, error)
+	FindRelations(ctx context.Context, request FindRelationsRequestObject) (FindRelationsResponseObject, error)
 	// ListResourceTypes List the resource types, newest first
 	// (GET /api/v1/resource-types)
 	ListResourceTypes(ctx context.Context, request ListResourceTypesRequestObject) (ListResourceTypesResponseObject, error)
@@ -3177,24 +3250,24 @@ func NewStrictHandler(ssi StrictServerInterface, fail func(w http.ResponseWriter
 	return &strictHandler{ssi: ssi, fail: fail}
 }
 
-func (sh *strictHandler) DeleteSubjectRelations(w http.ResponseWriter, r *http.Request, params DeleteSubjectRelationsParams) {
-	var request DeleteSubjectRelationsRequestObject
+func (sh *strictHandler) DeleteRelations(w http.ResponseWriter, r *http.Request, params DeleteRelationsParams) {
+	var request DeleteRelationsRequestObject
 	request.Params = params
-	response, err := sh.ssi.DeleteSubjectRelations(r.Context(), request)
+	response, err := sh.ssi.DeleteRelations(r.Context(), request)
 	if err == nil {
-		err = response.VisitDeleteSubjectRelationsResponse(w)
+		err = response.VisitDeleteRelationsResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)
 	}
 }
 
-func (sh *strictHandler) ListSubjectRelations(w http.ResponseWriter, r *http.Request, params ListSubjectRelationsParams) {
-	var request ListSubjectRelationsRequestObject
+func (sh *strictHandler) FindRelations(w http.ResponseWriter, r *http.Request, params FindRelationsParams) {
+	var request FindRelationsRequestObject
 	request.Params = params
-	response, err := sh.ssi.ListSubjectRelations(r.Context(), request)
+	response, err := sh.ssi.FindRelations(r.Context(), request)
 	if err == nil {
-		err = response.VisitListSubjectRelationsResponse(w)
+		err = response.VisitFindRelationsResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)

@@ -30,8 +30,8 @@ type Engine interface {
 	Write(ctx context.Context, tenant string, req engine.WriteRequest) (engine.WriteResponse, error)
 	WriteRelation(ctx context.Context, tenant string, op engine.WriteOp, origin engine.Origin) (engine.WriteResponse, error)
 	Relations(ctx context.Context, tenant string, resource tuplestore.Object, relation string, after *tuplestore.Record, limit int) ([]tuplestore.Record, error)
-	SubjectRelations(ctx context.Context, tenant string, f engine.SubjectFilter, after *tuplestore.Record, limit int) ([]tuplestore.Record, error)
-	DeleteSubjectRelations(ctx context.Context, tenant string, d engine.SubjectDeletion) (engine.SubjectDeleted, error)
+	FindRelations(ctx context.Context, tenant string, f engine.RelationFilter, after *tuplestore.Record, limit int) (page []tuplestore.Record, next *tuplestore.Record, err error)
+	DeleteRelations(ctx context.Context, tenant string, d engine.RelationDeletion) (engine.RelationsDeleted, error)
 
 	Types(ctx context.Context, tenant string) ([]schema.Type, error)
 	Type(ctx context.Context, tenant, name string) (schema.Type, error)

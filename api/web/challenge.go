@@ -42,7 +42,7 @@ func (info *RequestInfo) invalidToken(scheme string, reason token.Reason) *Error
 }
 
 // InsufficientScope refuses a token without a scope (RFC 6750 §3.1). It is for the handlers of
-// operations that are [Operation.Related].
+// operations that are [Operation.Related], or that require another scope for a part of the request.
 func InsufficientScope(info *RequestInfo, scope string) *Error {
 	return info.insufficientScope(info.scheme(), scope)
 }

@@ -71,17 +71,67 @@ func TestRelationsOfSubject(t *testing.T) {
 		t.Errorf("delete: %q", out)
 	}
 	want(t, dir, "check", "user:bob", "view", "document:a")
+	for flags, lines := range map[string]string{
+		"--resource-type document":                     "document:a#parent@folder:f\ndocument:a#viewer@user:bob\n",
+		"--resource-type document --subject-type user": "document:a#viewer@user:bob\n",
+		"--resource document:a --relation parent":      "document:a#parent@folder:f\n",
+		"--subject-type folder":                        "document:a#parent@folder:f\n",
+		"--subject-type user --relation parent":        "",
+	} {
+		if out := want(t, dir, append([]string{"relations", "list"}, strings.Fields(flags)...)...); out != lines {
+			t.Errorf("list %s:\n%s", flags, out)
+		}
+	}
+	if out := want(t, dir, "relations", "delete", "--resource-type", "document", "--relation", "parent"); out != "deleted 1 relations\n" {
+		t.Errorf("delete: %q", out)
+	}
 	for args, word := range map[string]string{
-		"delete":                                                 "subject",
+		"delete":                                                 "is required",
+		"delete --relation viewer":                               "is required",
+		"delete --subject-relation viewer":                       "is required",
 		"delete --subject ann":                                   "not a subject",
 		"delete --subject ghost:x":                               "subject_invalid",
-		"list --resource-type document":                          "accepts 1 arg",
+		"list --subject-relation viewer":                         "is required",
+		"list --resource-type ghost":                             "resource_type_not_found",
 		"list document:a --subject u:x":                          "unknown command",
-		"list document:a --resource a:b":                         "require --subject",
+		"list document:a --resource a:b":                         "unknown command",
+		"list --subject user:a --subject-type user":              "cannot be combined",
 		"list --subject user:a --resource a:b --resource-type c": "cannot be combined",
 	} {
 		refused(t, dir, 1, word, append([]string{"relations"}, strings.Fields(args)...)...)
 	}
+}
+
+// TestRelationsCommandConditions writes and removes under conditions.
+func TestRelationsCommandConditions(t *testing.T) {
+	dir := development(t)
+	want(t, dir, "schema", "apply", writeFile(t, documents))
+	run := func(text string) string {
+		return want(t, dir, append([]string{"relations"}, strings.Fields(text)...)...)
+	}
+	refuse := func(code, text string) {
+		t.Helper()
+		refused(t, dir, 1, code, append([]string{"relations"}, strings.Fields(text)...)...)
+	}
+	if out := run("add document:q3 viewer user:ann --new --must-not-exist document:q3#viewer"); out != "created document:q3#viewer@user:ann\n" {
+		t.Errorf("add: %q", out)
+	}
+	refuse("precondition_failed", "add document:q3 viewer user:bob --must-not-exist document:q3#viewer")
+	refuse("relation_exists", "add document:q3 viewer user:ann --new")
+	run("add document:q3 viewer user:bob --must-exist document:q3#viewer@user:ann --must-not-exist document@user:bob --must-not-exist @user:eve")
+	refuse("precondition_failed", "remove document:q3 viewer user:bob --must-exist document:q3#viewer@user:cid")
+	if out := run("remove document:q3 viewer user:bob --must-exist document:q3"); out != "removed document:q3#viewer@user:bob\n" {
+		t.Errorf("remove: %q", out)
+	}
+	if out := run("remove document:q3 viewer user:bob --if-exists"); out != "missing document:q3#viewer@user:bob\n" {
+		t.Errorf("remove: %q", out)
+	}
+	refuse("relation_not_found", "remove document:q3 viewer user:bob")
+	refuse("validation_failed", "add document:q3 viewer user:bob --must-exist document#viewer")
+	for _, filter := range []string{"#viewer", "document:", "@", ":q3", "document:q3@:ann", `{"resource":"document:q3"}`} {
+		refuse("does not select relations", "add document:q3 viewer user:bob --must-exist "+filter)
+	}
+	run(`add document:q3 viewer user:bob --must-exist {"resource_type":"document","external_id":"q3"}`)
 }
 
 // Ids can have any character; only printable text reaches the terminal.

@@ -47,22 +47,22 @@ func (e Engine) Write(ctx context.Context, tenantID string, req engine.WriteRequ
 	return e.Engine.Write(ctx, tenantID, req)
 }
 
-// DeleteSubjectRelations is [engine.Engine.DeleteSubjectRelations] with the event
-// relation.bulk_applied if it deletes something.
-func (e Engine) DeleteSubjectRelations(ctx context.Context, tenantID string, d engine.SubjectDeletion) (engine.SubjectDeleted, error) {
+// DeleteRelations is [engine.Engine.DeleteRelations] with the event relation.bulk_applied if
+// it deletes something.
+func (e Engine) DeleteRelations(ctx context.Context, tenantID string, d engine.RelationDeletion) (engine.RelationsDeleted, error) {
 	of := d.Origin
 	d.Origin = func(ops []engine.WriteOp) engine.Origin {
 		origin := of(ops)
 		record(&origin, tenantID, bulk(ctx, ops))
 		return origin
 	}
-	return e.Engine.DeleteSubjectRelations(ctx, tenantID, d)
+	return e.Engine.DeleteRelations(ctx, tenantID, d)
 }
 
 // bulk returns the event of a write of ops.
 func bulk(ctx context.Context, ops []engine.WriteOp) func(tuplestore.Result) string {
 	return func(r tuplestore.Result) string {
-		event, changed := bulkApplied(ctx, ops, r.Statuses)
+		event, changed := bulkApplied(ctx, ops, r)
 		if !changed {
 			return ""
 		}

@@ -66,11 +66,14 @@ type bulkChange struct {
 
 // bulkApplied is the event of ops with these results; changed is false if none of them
 // changed anything.
-func bulkApplied(ctx context.Context, ops []engine.WriteOp, results []tuplestore.Status) (event eventlog.Event, changed bool) {
+func bulkApplied(ctx context.Context, ops []engine.WriteOp, results tuplestore.Result) (event eventlog.Event, changed bool) {
 	var data bulkEvent
 	for i, op := range ops {
+		if results.Counts[i] == 0 {
+			continue
+		}
 		change := bulkChange{"create", "created", op.Document()}
-		switch results[i] {
+		switch results.Statuses[i] {
 		case tuplestore.Created:
 			data.Created++
 		case tuplestore.Updated:
@@ -79,8 +82,6 @@ func bulkApplied(ctx context.Context, ops []engine.WriteOp, results []tuplestore
 		case tuplestore.Deleted:
 			data.Deleted++
 			change.Op, change.Result = "delete", "deleted"
-		case tuplestore.Existed:
-			continue
 		}
 		data.Operations = append(data.Operations, change)
 	}

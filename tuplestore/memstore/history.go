@@ -159,7 +159,11 @@ func (t *tenant) view(epoch string, w tuplestore.Write) *apply.View {
 			}
 		}
 	}
-	for _, f := range slices.Concat(needs.Matching, needs.Absent) {
+	filters := slices.Concat(needs.Matching, needs.Absent)
+	for _, existing := range needs.Existing {
+		filters = append(filters, existing.Filter)
+	}
+	for _, f := range filters {
 		for r := range t.matching(f, head.Revision) {
 			view.Add(r.Fact)
 		}

@@ -98,6 +98,16 @@ func (s *Store) Changes(_ context.Context, tenant string, after tuplestore.Revis
 	return s.tenant(tenant).changes(after, limit), nil
 }
 
+// Page implements [tuplestore.Store]. It examines all tuples that may match, because they
+// are in memory.
+func (s *Store) Page(ctx context.Context, tenant string, f tuplestore.Filter, after *tuplestore.Record, limit, _ int) (page []tuplestore.Record, next *tuplestore.Record, err error) {
+	page, err = s.SnapshotIn(nil, tenant).List(ctx, f, after, limit+1)
+	if err != nil || len(page) <= limit {
+		return page, nil, err
+	}
+	return page[:limit], &page[limit-1], nil
+}
+
 // Snapshot implements [tuplestore.Store].
 func (s *Store) Snapshot(tenant string, rev tuplestore.Revision) tuplestore.Snapshot {
 	return &snapshot{s.tenant(tenant), rev}

@@ -1,11 +1,14 @@
 package sqlstore
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"stonetown/tuplestore"
 )
@@ -129,4 +132,66 @@ func BenchmarkFind(b *testing.B) {
 			})
 		})
 	}
+}
+
+var pageTuples = flag.Int("page-tuples", 100_000, "tuples that BenchmarkPage reads")
+
+// BenchmarkPage reads pages by filters of every kind, in a tenant whose documents are registered
+// and in which one user has many relations. It reports the median and the slowest of 100 pages.
+func BenchmarkPage(b *testing.B) {
+	benchOnEach(b, func(b *testing.B, s *Store) {
+		next, n := documents(), 0
+		for n < *pageTuples {
+			ops := make([]tuplestore.Op, 0, 7000)
+			for range 5000 / 3 {
+				for range 3 {
+					ops = append(ops, tuplestore.Op{Tuple: next()})
+				}
+				document := ops[len(ops)-1].Tuple.Object
+				ops = append(ops, tuplestore.Op{Tuple: tuplestore.Presence(document)},
+					tuplestore.Op{Tuple: tuplestore.Tuple{Object: document, Relation: "reader", Subject: tuplestore.Subject{Type: "user", ID: "everywhere"}}})
+			}
+			if _, err := s.Write(b.Context(), benchTenant, tuplestore.Write{Ops: ops}); err != nil {
+				b.Fatal(err)
+			}
+			n += len(ops)
+		}
+		middle := fmt.Sprint("d", n/5/2)
+		for _, c := range []struct {
+			name   string
+			filter tuplestore.Filter
+		}{
+			{"type", tuplestore.Filter{ObjectType: "document"}},
+			{"object", tuplestore.Filter{ObjectType: "document", ObjectID: middle}},
+			{"node", tuplestore.Filter{ObjectType: "document", ObjectID: middle, Relation: "viewer"}},
+			{"relation of a type", tuplestore.Filter{ObjectType: "document", Relation: "owner"}},
+			{"absent relation of a type", tuplestore.Filter{ObjectType: "document", Relation: "none"}},
+			{"subject type in a type", tuplestore.Filter{ObjectType: "document", SubjectType: "folder"}},
+			{"absent userset in a type", tuplestore.Filter{ObjectType: "document", SubjectRelation: "member"}},
+			{"subject", tuplestore.Filter{SubjectType: "user", SubjectID: "u17"}},
+			{"subject with many", tuplestore.Filter{SubjectType: "user", SubjectID: "everywhere"}},
+			{"subject of an object", tuplestore.Filter{ObjectType: "document", ObjectID: middle, SubjectType: "user", SubjectID: "everywhere"}},
+			{"absent relation to a subject", tuplestore.Filter{Relation: "none", SubjectType: "user", SubjectID: "everywhere"}},
+			{"subject type", tuplestore.Filter{SubjectType: "folder"}},
+			{"absent relation to a subject type", tuplestore.Filter{Relation: "none", SubjectType: "user"}},
+		} {
+			b.Run(c.name, func(b *testing.B) {
+				var took []time.Duration
+				for b.Loop() {
+					var after *tuplestore.Record
+					for range 100 {
+						start := time.Now()
+						_, last, err := s.Page(b.Context(), benchTenant, c.filter, after, 50, 1000)
+						if err != nil {
+							b.Fatal(err)
+						}
+						took, after = append(took, time.Since(start)), last
+					}
+				}
+				slices.Sort(took)
+				b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
+				b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
+			})
+		}
+	})
 }

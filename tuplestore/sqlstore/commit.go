@@ -87,7 +87,7 @@ func (s *Store) suggestsNew(group []*request) bool {
 				return false
 			}
 		}
-		if len(r.write.Absent) > 0 {
+		if len(r.write.Absent)+len(r.write.Preconditions) > 0 {
 			return false
 		}
 		n += len(r.write.Ops)
@@ -225,11 +225,11 @@ func (a *attempt) begin(group []*request, supposeNew bool) (err error) {
 	}
 	a.view = apply.NewView(*a.head)
 	a.view.Add(a.existing...)
-	if len(needs.Matching) > 0 && len(needs.Absent) > 0 {
-		// AbsentLimit depends on the number of tuples found above.
+	if len(needs.Matching) > 0 && len(needs.Absent)+len(needs.Existing) > 0 {
+		// The limits depend on the number of tuples found above.
 		batch := new(sqldb.Batch)
 		a.existing = nil
-		a.readAbsent(batch, needs.Absent, needs.AbsentLimit(a.view.Len()))
+		a.readPreconditions(batch, needs, a.view)
 		if err := a.tx.Send(a.ctx, batch); err != nil {
 			return err
 		}
@@ -280,18 +280,50 @@ func (a *attempt) reads(group []*request, needs apply.Needs) (*sqldb.Batch, erro
 		b.Queue(fmt.Sprintf(`SELECT %s FROM %s WHERE t.tenant_id = $1%s`, factList("t."), s.table(live, indexFor(f)), s.where(f)), s.args, a.readFacts)
 	}
 	if len(needs.Matching) == 0 {
-		a.readAbsent(b, needs.Absent, needs.AbsentLimit(len(needs.Tuples)))
+		a.readPreconditions(b, needs, nil)
 	}
 	return b, nil
 }
 
-func (a *attempt) readAbsent(b *sqldb.Batch, filters []tuplestore.Filter, limit int) {
-	for _, f := range filters {
+// readPreconditions reads the tuples that decide preconditions. The view has the tuples of the
+// rest of the needs; it is nil if Matching is empty.
+func (a *attempt) readPreconditions(b *sqldb.Batch, needs apply.Needs, view *apply.View) {
+	known := len(needs.Tuples)
+	if view != nil {
+		known = view.Len()
+	}
+	for _, f := range needs.Absent {
 		s := a.statement()
 		f.Newest = false
 		b.Queue(fmt.Sprintf(`SELECT %s FROM %s WHERE t.tenant_id = $1%s LIMIT %s`,
-			factList("t."), s.table(live, indexFor(f)), s.where(f), s.arg(int64(limit))), s.args, a.readFacts)
+			factList("t."), s.table(live, indexFor(f)), s.where(f), s.arg(int64(needs.AbsentLimit(known)))), s.args, a.readFacts)
 	}
+	if len(needs.Existing) == 0 {
+		return
+	}
+	ordered := a.store.DB.Dialect() == sqldb.Postgres
+	if ordered {
+		b.Queue(inIndexOrder, nil, nil)
+	}
+	for _, e := range needs.Existing {
+		s := a.statement()
+		b.Queue(s.existing(e, needs.ExistingLimit(e, view)), s.args, a.readFacts)
+	}
+	if ordered {
+		b.Queue(inAnyOrder, nil, nil)
+	}
+}
+
+// existing returns the query for some of the tuples, the first ones of an index.
+func (s *statement) existing(e apply.Existing, limit int) string {
+	f := e.Filter
+	f.Newest = false
+	orderBy := ""
+	if columns, _ := order(f, nil); len(columns) > 0 {
+		orderBy = " ORDER BY " + prefixed("t.", columns)
+	}
+	return fmt.Sprintf(`SELECT %s FROM %s WHERE t.tenant_id = $1%s AND (t.expires_at = 0 OR t.expires_at > %s)%s LIMIT %s`,
+		factList("t."), s.table(live, indexFor(f)), s.where(f), s.arg(e.Now), orderBy, s.arg(int64(limit)))
 }
 
 // statement returns a statement whose $1 is the tenant.

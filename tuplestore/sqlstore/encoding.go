@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -212,10 +213,13 @@ func checkText(w tuplestore.Write) error {
 	if err := check(w.CommitID, w.Actor); err != nil {
 		return err
 	}
-	filters := w.Absent
+	filters := slices.Clip(w.Absent)
+	for _, p := range w.Preconditions {
+		filters = append(filters, p.Filter)
+	}
 	for i, op := range w.Ops {
 		if op.Kind == tuplestore.DeleteMatching {
-			filters = append(filters[:len(filters):len(filters)], op.Match)
+			filters = append(filters, op.Match)
 			continue
 		}
 		k := key(op.Tuple)

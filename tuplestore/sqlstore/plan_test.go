@@ -3,11 +3,13 @@ package sqlstore
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
 	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
+	"stonetown/tuplestore/internal/apply"
 )
 
 // The usersets of a million-member group are read without its other members, a tuple or
@@ -51,8 +53,20 @@ func checkPlans(t *testing.T, s *Store) {
 	someNodes := []tuplestore.Node{someTuples[0].Node(), someTuples[1].Node()}
 	after := &tuplestore.Record{Fact: tuplestore.Fact{Tuple: someTuples[0]}, CreatedRevision: 1}
 	sn := &snapshot{s, s.DB, "t", 0}
+	page := func(f tuplestore.Filter) func() (string, *statement, error) {
+		return func() (string, *statement, error) {
+			sql, st := s.page("t", f, after, 10, 1000)
+			return sql, st, st.err
+		}
+	}
 	subject := []string{"tenant_id", "subject_type", "subject_id"}
 	all := []string{"tenant_id", "object_type", "object_id", "relation", "subject_type", "subject_id", "subject_relation"}
+	precondition := func(f tuplestore.Filter) func() (string, *statement, error) {
+		return func() (string, *statement, error) {
+			st := &statement{dialect: s.DB.Dialect(), args: []any{"t"}}
+			return st.existing(apply.Existing{Filter: f}, 1), st, st.err
+		}
+	}
 	for _, c := range []struct {
 		name    string
 		build   func() (string, *statement, error)
@@ -72,6 +86,29 @@ func checkPlans(t *testing.T, s *Store) {
 		{"list of a subject in a type", func() (string, *statement, error) {
 			return sn.list(tuplestore.Filter{ObjectType: "doc", Relation: "viewer", SubjectType: "user", SubjectID: "1"}, after, 10)
 		}, subject, "_by_subject"},
+		{"list of a subject of an object", func() (string, *statement, error) {
+			return sn.list(tuplestore.Filter{ObjectType: "doc", ObjectID: "1", SubjectType: "user", SubjectID: "1"}, after, 10)
+		}, append(subject, "object_type", "object_id"), "_by_subject"},
+		{"list of a type of subjects", func() (string, *statement, error) {
+			return sn.list(tuplestore.Filter{SubjectType: "user"}, after, 10)
+		}, subject[:2], "_by_subject"},
+		{"page of an object", page(tuplestore.Filter{ObjectType: "doc", ObjectID: "1"}), all[:4], ""},
+		{"page of a subject", page(tuplestore.Filter{SubjectType: "user", SubjectID: "1"}), append(subject, "object_type"), "_by_subject"},
+		{"page of a type of subjects", page(tuplestore.Filter{SubjectType: "user"}), subject, "_by_subject"},
+		{"first page of a type", func() (string, *statement, error) {
+			sql, st := s.page("t", tuplestore.Filter{ObjectType: "doc"}, nil, 10, 1000)
+			return sql, st, st.err
+		}, all[:2], ""},
+		{"page of a type", page(tuplestore.Filter{ObjectType: "doc"}), all[:3], ""},
+		{"page of a relation of a type", page(tuplestore.Filter{ObjectType: "doc", Relation: "viewer"}), all[:3], ""},
+		{"page of a type of subjects in a type", page(tuplestore.Filter{ObjectType: "doc", SubjectType: "user"}), all[:3], ""},
+		{"page of a type of subjects of an object", page(tuplestore.Filter{ObjectType: "doc", ObjectID: "1", SubjectType: "user"}), all[:4], ""},
+		{"page of usersets in a type", page(tuplestore.Filter{ObjectType: "doc", SubjectRelation: "member"}), all[:3], "_usersets"},
+		{"page of usersets of a node", page(tuplestore.Filter{ObjectType: "doc", ObjectID: "1", Relation: "viewer", SubjectRelation: "member"}), all[:5], "_usersets"},
+		{"page of a relation to a subject", page(tuplestore.Filter{Relation: "viewer", SubjectType: "user", SubjectID: "1"}), append(subject, "object_type"), "_by_subject"},
+		{"page of a relation to a subject in a type", page(tuplestore.Filter{ObjectType: "doc", Relation: "viewer", SubjectType: "user", SubjectID: "1"}), append(subject, "object_type", "object_id"), "_by_subject"},
+		{"page of a relation to a userset", page(tuplestore.Filter{SubjectType: "group", SubjectID: "1", SubjectRelation: "member"}), append(subject, "object_type"), "_by_subject"},
+		{"page of a relation to a type of subjects", page(tuplestore.Filter{Relation: "viewer", SubjectType: "user"}), subject, "_by_subject"},
 		{"list of a condition", func() (string, *statement, error) {
 			return sn.list(tuplestore.Filter{ObjectType: "group", Condition: "on_call"}, nil, 10)
 		}, []string{"tenant_id", "object_type", "condition"}, "_by_condition"},
@@ -86,6 +123,10 @@ func checkPlans(t *testing.T, s *Store) {
 		{"list of new objects", func() (string, *statement, error) {
 			return sn.list(tuplestore.Filter{ObjectType: "doc", Presence: tuplestore.OnlyPresence, Newest: true}, after, 10)
 		}, all[:2], "_newest"},
+		{"precondition of a node", precondition(tuplestore.Filter{ObjectType: "doc", ObjectID: "1", Relation: "viewer", SubjectType: "user"}), all[:5], ""},
+		{"precondition of a tuple", precondition(tuplestore.Filter{ObjectType: "doc", ObjectID: "1", Relation: "viewer", SubjectType: "user", SubjectID: "1"}), all[:4], ""},
+		{"precondition of a subject in a type", precondition(tuplestore.Filter{ObjectType: "doc", SubjectType: "user", SubjectID: "1"}), append(subject, "object_type"), "_by_subject"},
+		{"precondition of a type of subjects", precondition(tuplestore.Filter{SubjectType: "user"}), subject[:2], "_by_subject"},
 		{"existing tuples of a write", func() (string, *statement, error) {
 			st := &statement{dialect: s.DB.Dialect(), args: []any{"t"}}
 			return `SELECT t.object_id FROM ` + st.joined(st.table(live, ""), "", keysOf(someTuples, key)), st, st.err
@@ -121,12 +162,15 @@ func checkPlans(t *testing.T, s *Store) {
 					t.Errorf("%s: not restricted by %s: %+v", c.name, column, access)
 				}
 			}
-			if c.index != "" && !strings.HasSuffix(access.index, c.index) {
+			if c.index != "" && !strings.HasSuffix(access.index, c.index) && !oneTuple.MatchString(access.condition) {
 				t.Errorf("%s: does not use an index %s: %+v", c.name, c.index, access)
 			}
 		}
 	}
 }
+
+// oneTuple matches the condition of an access to the tuple of another row.
+var oneTuple = regexp.MustCompile(`subject_relation( = \w+\.|=\?)`)
 
 // access is how a plan accesses rows of the tables of tuples.
 type access struct{ index, condition string }
@@ -171,6 +215,11 @@ func explain(t *testing.T, db *sqldb.DB, sql string, args []any) (accesses []acc
 	}
 	var text string
 	err := db.Tx(t.Context(), func(tx *sqldb.Tx) error {
+		if strings.Contains(sql, "AS last") || strings.Contains(sql, "expires_at = 0 OR") { // a page, or a precondition
+			if _, err := tx.Exec(t.Context(), inIndexOrder); err != nil {
+				return err
+			}
+		}
 		if _, err := tx.Exec(t.Context(), "PREPARE explained AS "+sql); err != nil {
 			return err
 		}

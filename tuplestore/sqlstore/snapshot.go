@@ -187,9 +187,13 @@ func order(f tuplestore.Filter, at *tuplestore.Record) (columns []string, values
 	if f.Newest {
 		return []string{"created_rev", "object_id"}, []any{int64(at.CreatedRevision), at.Object.ID}
 	}
-	parts := key(at.Tuple)
-	for i, fixed := range [6]string{f.ObjectType, f.ObjectID, f.Relation, f.SubjectType, f.SubjectID, f.SubjectRelation} {
-		if fixed == "" {
+	places := byObject
+	if f.BySubject() {
+		places = bySubject
+	}
+	parts, fixed := key(at.Tuple), fields(f)
+	for _, i := range places {
+		if fixed[i] == "" {
 			columns, values = append(columns, keyColumns[i]), append(values, parts[i])
 		}
 	}

@@ -126,17 +126,24 @@ func (s *statement) json(columns []column) string {
 }
 
 // joined returns the rows t of a table that equal one of the given rows k in the key
-// columns and meet some conditions, each with AND before it. Each given row is looked up in
-// an index, regardless of the planner's statistics: SQLite has none and keeps the order of
-// the statement, and PostgreSQL does not reorder LATERAL with OFFSET 0. It would otherwise
-// plan for the empty table of its first statistics, and read the whole tenant for every
-// row.
+// columns and meet some conditions, each with AND before it.
 func (s *statement) joined(table, conditions string, keys []column, more ...column) string {
-	given := s.rows(append(keys, more...)...)
+	names := make([]string, len(keys))
+	for i, c := range keys {
+		names[i] = c.name
+	}
+	return s.lookup(s.rows(append(keys, more...)...), table, conditions, names)
+}
+
+// lookup is joined for the rows k of an expression. Each is looked up in an index, regardless
+// of the planner's statistics: SQLite has none and keeps the order of the statement, and
+// PostgreSQL does not reorder LATERAL with OFFSET 0. It would otherwise plan for the empty
+// table of its first statistics, and read the whole tenant for every row.
+func (s *statement) lookup(given, table, conditions string, keys []string) string {
 	var equal strings.Builder
 	equal.WriteString("t.tenant_id = $1")
-	for _, c := range keys {
-		fmt.Fprintf(&equal, " AND t.%s = k.%[1]s", c.name)
+	for _, name := range keys {
+		fmt.Fprintf(&equal, " AND t.%s = k.%[1]s", name)
 	}
 	switch s.dialect {
 	case sqldb.SQLite:
@@ -246,10 +253,13 @@ const (
 // where returns the conditions under which f selects t, each with AND before it.
 func (s *statement) where(f tuplestore.Filter) string {
 	var b strings.Builder
-	for i, value := range [6]string{f.ObjectType, f.ObjectID, f.Relation, f.SubjectType, f.SubjectID, f.SubjectRelation} {
+	for i, value := range fields(f) {
 		if value != "" {
 			fmt.Fprintf(&b, " AND t.%s = %s", keyColumns[i], s.arg(value))
 		}
+	}
+	if f.SubjectRelation != "" {
+		b.WriteString(" AND t.subject_relation <> ''") // as the index of usersets requires
 	}
 	if f.Condition != "" {
 		fmt.Fprintf(&b, " AND t.condition = %s AND t.condition <> ''", s.arg(f.Condition))
@@ -284,13 +294,26 @@ func indexFor(f tuplestore.Filter) string {
 	switch {
 	case f.Newest:
 		return "newest"
-	case f.ObjectID == "" && f.SubjectType != "" && f.SubjectID != "":
+	case f.BySubject(), f.SubjectType != "" && f.SubjectID != "" && (f.ObjectID == "" || f.Relation == ""):
 		return "by_subject"
 	case f.ObjectID == "" && f.ObjectType != "" && f.Condition != "":
 		return "by_condition"
+	case f.ObjectType != "" && f.SubjectRelation != "" && f.SubjectID == "":
+		return "usersets"
 	default:
 		return ""
 	}
+}
+
+// The columns of the indexes of tuples, as places in keyColumns.
+var (
+	byObject  = [6]int{0, 1, 2, 3, 4, 5}
+	bySubject = [6]int{3, 4, 0, 1, 2, 5}
+)
+
+// fields returns the fields of f in the order of keyColumns.
+func fields(f tuplestore.Filter) [6]string {
+	return [6]string{f.ObjectType, f.ObjectID, f.Relation, f.SubjectType, f.SubjectID, f.SubjectRelation}
 }
 
 // keyList returns the columns of a tuple, each with a prefix.

@@ -79,7 +79,7 @@ func (s *Store) enqueue(tenant string, r *request) (*tenantQueue, *fairqueue.Han
 	if !ok {
 		l = &tenantQueue{tenant, fairqueue.New[*request](s.queue)}
 	}
-	weight := max(1, len(r.write.Ops))
+	weight := max(1, len(r.write.Ops)+len(r.write.Preconditions))
 	if r.write.Alone {
 		weight = s.GroupOps + 1 // too heavy for a group
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"stonetown/internal/sqldb"
@@ -100,6 +101,12 @@ var concurrencyCases = []testCase{
 			f.Errorf("%d writers deleted the one tuple", n)
 		}
 		f.holds(held)
+	}},
+	{"of conditional writes, each sees those before it", func(f *fixture) {
+		takeTurns(f, f)
+	}},
+	{"races of conditional writes have one winner each", func(f *fixture) {
+		race(f, f)
 	}},
 	{"queued writes that an older schema validated are refused after a schema change", func(f *fixture) {
 		release := f.hold()
@@ -296,6 +303,89 @@ func writeTogether(through ...*fixture) {
 				f.Fatalf("commit %d of %s has changes %+v", c.Revision, c.Actor, c.Changes)
 			}
 		}
+	}
+}
+
+// unmet reports whether a write was refused by a precondition.
+func unmet(err error) bool {
+	_, ok := errors.AsType[*tuplestore.PreconditionError](err)
+	return ok
+}
+
+// takeTurns runs writers that each replace the tuple of the one before by their own, once it
+// exists, and attempt that until it succeeds.
+func takeTurns(through ...*fixture) {
+	const turns = 24
+	turn := func(n int) tuplestore.Tuple { return related("turn", "now", "is", "user", fmt.Sprint(n), "") }
+	must := func(n int, exists bool) tuplestore.Precondition {
+		t := turn(n)
+		return tuplestore.Precondition{Exists: exists, Filter: tuplestore.Filter{
+			ObjectType: t.Object.Type, ObjectID: t.Object.ID, Relation: t.Relation, SubjectType: t.Subject.Type, SubjectID: t.Subject.ID,
+		}}
+	}
+	f := through[0]
+	f.apply(create(turn(0)))
+	var wg sync.WaitGroup
+	for n := range turns {
+		wg.Go(func() {
+			f := through[n%len(through)]
+			w := tuplestore.Write{
+				Preconditions: []tuplestore.Precondition{must(n+1, false), must(n, true)},
+				Ops:           []tuplestore.Op{remove(turn(n)), create(turn(n + 1)), create(viewer("done", fmt.Sprint(n)))},
+			}
+			if n%3 == 0 { // in a group with needs of another kind
+				w.Ops[0] = removeMatching(tuplestore.Filter{ObjectType: "turn", ObjectID: "now"})
+			}
+			_, err := f.store.Write(f.ctx, f.tenant, w)
+			for unmet(err) {
+				_, err = f.store.Write(f.ctx, f.tenant, w)
+			}
+			if err != nil {
+				f.Errorf("writer %d: %v", n, err)
+			}
+		})
+	}
+	wg.Wait()
+	f.same("turn", []tuplestore.Tuple{turn(turns)}, tuplesOf(f.scan(f.newest(), tuplestore.Filter{ObjectType: "turn"})))
+	if n := len(f.scan(f.newest(), tuplestore.Filter{ObjectType: "doc"})); n != turns {
+		f.Errorf("%d turns, want %d", n, turns)
+	}
+	if head := f.head().Revision; head != turns+1 {
+		f.Errorf("%d revisions, want one for each turn", head)
+	}
+}
+
+// race runs writers that all want each of some objects, which must have no relations.
+func race(through ...*fixture) {
+	const writers, objects = 12, 15
+	var won [objects]atomic.Int64
+	var wg sync.WaitGroup
+	for n := range writers {
+		wg.Go(func() {
+			f := through[n%len(through)]
+			for i := range objects {
+				w := tuplestore.Write{
+					Preconditions: []tuplestore.Precondition{{Filter: tuplestore.Filter{ObjectType: "doc", ObjectID: fmt.Sprint(i)}}},
+					Ops:           creations(viewer(fmt.Sprint(i), fmt.Sprint(n))),
+				}
+				_, err := f.store.Write(f.ctx, f.tenant, w)
+				if err == nil {
+					won[i].Add(1)
+				} else if !unmet(err) {
+					f.Errorf("writer %d: %v", n, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	f := through[0]
+	for i := range won {
+		if n := won[i].Load(); n != 1 {
+			f.Errorf("object %d has %d winners, want 1", i, n)
+		}
+	}
+	if n := len(f.scan(f.newest(), tuplestore.Filter{ObjectType: "doc"})); n != objects {
+		f.Errorf("%d tuples, want %d", n, objects)
 	}
 }
 

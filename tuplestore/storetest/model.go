@@ -22,12 +22,22 @@ func (s state) apply(w tuplestore.Write) (next state, statuses []tuplestore.Stat
 			return s, nil, nil, &tuplestore.ConflictError{Op: -1, Absent: i, Count: n}
 		}
 	}
+	expired := func(r tuplestore.Record, at int64) bool { return r.ExpiresAt != 0 && r.ExpiresAt <= at }
+	for i, p := range w.Preconditions {
+		existing := slices.DeleteFunc(s.list(p.Filter), func(r tuplestore.Record) bool { return expired(r, w.Now) })
+		if len(existing) > 0 != p.Exists {
+			return s, nil, nil, &tuplestore.PreconditionError{Index: i, Revision: s.rev}
+		}
+	}
 	next = state{s.rev + 1, maps.Clone(s.records)}
 	for i, op := range w.Ops {
 		have, exists := next.records[op.Tuple]
 		status, count := tuplestore.Deleted, 1
 		switch op.Kind {
-		case tuplestore.Create:
+		case tuplestore.Create, tuplestore.CreateNew:
+			if op.Kind == tuplestore.CreateNew && exists && !expired(have, w.Now) {
+				return s, nil, nil, &tuplestore.ConflictError{Op: i, Absent: -1, Tuple: op.Tuple, Exists: true}
+			}
 			if exists && have.Qualifier == op.Qualifier {
 				status, count = tuplestore.Existed, 0
 				break
@@ -45,6 +55,10 @@ func (s state) apply(w tuplestore.Write) (next state, statuses []tuplestore.Stat
 				return s, nil, nil, &tuplestore.ConflictError{Op: i, Absent: -1, Tuple: op.Tuple}
 			}
 			delete(next.records, op.Tuple)
+		case tuplestore.DeleteExisting:
+			if delete(next.records, op.Tuple); !exists {
+				count = 0
+			}
 		case tuplestore.DeleteMatching:
 			matches := next.list(op.Match)
 			count = len(matches)
@@ -52,7 +66,7 @@ func (s state) apply(w tuplestore.Write) (next state, statuses []tuplestore.Stat
 				delete(next.records, r.Tuple)
 			}
 		case tuplestore.Expire:
-			if count = 0; have.ExpiresAt != 0 && have.ExpiresAt <= op.Qualifier.ExpiresAt {
+			if count = 0; expired(have, op.Qualifier.ExpiresAt) {
 				delete(next.records, op.Tuple)
 				count = 1
 			}

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 
 	"stonetown/tuplestore"
@@ -50,6 +51,32 @@ var opCases = []testCase{
 		f.holds(ann, cid)
 		f.same("renewed meanwhile", []int{1, 0}, f.apply(createOn(tuplestore.Qualifier{ExpiresAt: 20}, cid), expire(cid, 10)).Counts)
 		f.holds(ann, cid)
+	}},
+	{"ops can require that a tuple is new, and accept that it is missing", func(f *fixture) {
+		isNew := func(t tuplestore.Tuple) tuplestore.Op { return tuplestore.Op{Kind: tuplestore.CreateNew, Tuple: t} }
+		gone := func(t tuplestore.Tuple) tuplestore.Op {
+			return tuplestore.Op{Kind: tuplestore.DeleteExisting, Tuple: t}
+		}
+		ann, bob, group := viewer("1", "ann"), viewer("1", "bob"), related("doc", "1", "viewer", "group", "g", "member")
+		result := f.apply(isNew(ann), gone(ann), gone(ann), isNew(ann), create(group), gone(related("doc", "1", "viewer", "group", "g", "")))
+		f.same("counts", []int{1, 1, 0, 1, 1, 0}, result.Counts)
+		f.holds(ann, group)
+		for name, ops := range map[string][]tuplestore.Op{
+			"existing":         {isNew(ann)},
+			"created before":   {isNew(bob), isNew(bob)},
+			"other qualifier":  {{Kind: tuplestore.CreateNew, Tuple: ann, Qualifier: tuplestore.Qualifier{ExpiresAt: 7}}},
+			"after a deletion": {remove(ann), create(ann), isNew(ann)},
+		} {
+			last := len(ops) - 1
+			want := tuplestore.ConflictError{Op: last, Absent: -1, Tuple: ops[last].Tuple, Exists: true}
+			if got := f.conflict(tuplestore.Write{Ops: ops}); got != want {
+				f.Errorf("%s: conflict %+v, want %+v", name, got, want)
+			}
+		}
+		// An expired tuple does not hold: a new one replaces it.
+		f.apply(createOn(tuplestore.Qualifier{ExpiresAt: 10}, bob))
+		f.conflict(tuplestore.Write{Now: 9, Ops: []tuplestore.Op{isNew(bob)}})
+		f.same("statuses", []tuplestore.Status{tuplestore.Updated}, f.write(tuplestore.Write{Now: 10, Ops: []tuplestore.Op{isNew(bob)}}).Statuses)
 	}},
 	{"a write that fails in the middle changes nothing", func(f *fixture) {
 		ann := viewer("1", "ann")
@@ -263,6 +290,57 @@ var preconditionCases = []testCase{
 		f.apply(ops...)
 		if got := f.conflict(tuplestore.Write{Absent: []tuplestore.Filter{{ObjectType: "doc"}}}); got.Count != 1000 {
 			f.Errorf("counted %d of 1,500, want 1,000", got.Count)
+		}
+	}},
+	{"preconditions require that tuples exist, and that none does", func(f *fixture) {
+		ann, member := viewer("1", "ann"), related("doc", "1", "viewer", "group", "g", "member")
+		f.apply(create(presence("doc", "1")), create(ann), create(member), createOn(tuplestore.Qualifier{ExpiresAt: 10}, viewer("2", "bob")))
+		for _, c := range []struct {
+			filter tuplestore.Filter
+			now    int64
+			exists bool
+		}{
+			{tuplestore.Filter{ObjectType: "doc", ObjectID: "1"}, 0, true},
+			{tuplestore.Filter{ObjectType: "doc", ObjectID: "1", Relation: "viewer", SubjectType: "user", SubjectID: "ann"}, 0, true},
+			{tuplestore.Filter{ObjectType: "doc", ObjectID: "1", SubjectType: "group"}, 0, true},
+			{tuplestore.Filter{ObjectType: "doc", ObjectID: "1", Relation: "editor"}, 0, false},
+			{tuplestore.Filter{ObjectType: "doc", ObjectID: "3"}, 0, false},
+			{tuplestore.Filter{SubjectType: "user"}, 0, true},
+			{tuplestore.Filter{SubjectType: "robot"}, 0, false},
+			{tuplestore.Filter{SubjectType: "user", SubjectID: "ann", ObjectType: "doc"}, 0, true},
+			{tuplestore.Filter{SubjectType: "group", SubjectID: "g", SubjectRelation: "owner"}, 0, false},
+			{tuplestore.Filter{ObjectType: "doc", ObjectID: "2"}, 9, true},
+			{tuplestore.Filter{ObjectType: "doc", ObjectID: "2"}, 10, false},
+		} {
+			for _, exists := range []bool{true, false} {
+				w := tuplestore.Write{Now: c.now, Preconditions: []tuplestore.Precondition{
+					{Filter: tuplestore.Filter{ObjectType: "doc", ObjectID: "1"}, Exists: true}, {Filter: c.filter, Exists: exists},
+				}}
+				if exists == c.exists {
+					f.write(w)
+					continue
+				}
+				unmet, ok := errors.AsType[*tuplestore.PreconditionError](f.refuse(w))
+				if want := (tuplestore.PreconditionError{Index: 1, Revision: 1, Epoch: f.head().Epoch}); !ok || *unmet != want {
+					f.Errorf("%+v: error %+v, want %+v", c, unmet, want)
+				}
+			}
+		}
+		f.write(tuplestore.Write{ // its own ops do not count
+			Preconditions: []tuplestore.Precondition{{Filter: tuplestore.Filter{ObjectType: "doc", ObjectID: "1"}, Exists: true}},
+			Ops:           []tuplestore.Op{remove(ann), remove(member)},
+		})
+	}},
+	{"a write that was applied has its result although its precondition is no longer met", func(f *fixture) {
+		w := tuplestore.Write{CommitID: "once", Now: 1, Ops: creations(viewer("1", "ann")), Preconditions: []tuplestore.Precondition{
+			{Filter: tuplestore.Filter{ObjectType: "doc", ObjectID: "1"}},
+		}}
+		first := f.write(w)
+		w.Now = 2
+		f.same("result", first, f.write(w))
+		w.Preconditions[0].Exists = true
+		if err := f.refuse(w); !errors.Is(err, tuplestore.ErrCommitIDReused) {
+			f.Errorf("another precondition: error %v, want ErrCommitIDReused", err)
 		}
 	}},
 	{"preconditions come before ops", func(f *fixture) {

@@ -365,6 +365,8 @@ func RunShared(t *testing.T, open func(t *testing.T) (a, b tuplestore.Store)) {
 		{"64 writers of both take revisions of their own", func(a, b *fixture) {
 			writeTogether(a, b)
 		}},
+		{"of conditional writes to both, each sees those before it", func(a, b *fixture) { takeTurns(a, b) }},
+		{"races of conditional writes to both have one winner each", func(a, b *fixture) { race(a, b) }},
 	} {
 		t.Run(c.promise, func(t *testing.T) {
 			a, b := open(t)

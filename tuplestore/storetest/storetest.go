@@ -186,6 +186,27 @@ func (f *fixture) list(s tuplestore.Snapshot, filter tuplestore.Filter, size int
 	}
 }
 
+// page reads all records that match in pages of the newest revision.
+func (f *fixture) page(filter tuplestore.Filter, limit, reads int) []tuplestore.Record {
+	f.Helper()
+	var records []tuplestore.Record
+	var after *tuplestore.Record
+	for {
+		page, next, err := f.store.Page(f.ctx, f.tenant, filter, after, limit, reads)
+		if err != nil || len(page) > limit {
+			f.Fatalf("page of %+v: %d records, error %v", filter, len(page), err)
+		}
+		records = append(records, page...)
+		if next == nil {
+			return records
+		}
+		if after != nil && filter.Compare(*after, *next) >= 0 {
+			f.Fatalf("page of %+v: the page after %v goes on after %v", filter, after.Tuple, next.Tuple)
+		}
+		after = next
+	}
+}
+
 // find returns the result of Find in primary-key order.
 func (f *fixture) find(s tuplestore.Snapshot, l tuplestore.Lookup) []tuplestore.Fact {
 	f.Helper()

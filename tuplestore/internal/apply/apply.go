@@ -74,9 +74,9 @@ type Effect struct {
 func (d *Effect) TakesRevision() bool { return len(d.Changes) > 0 || d.PutsSchema }
 
 // Validate returns the effect of w on the view, which it does not change. It fails with
-// [tuplestore.ErrSchemaChanged] or a [*tuplestore.ConflictError]; preconditions come before
-// ops, and the first failure is reported. All tuples that [NeedsOf] requires for w must
-// have been added.
+// [tuplestore.ErrSchemaChanged], a [*tuplestore.ConflictError] or a
+// [*tuplestore.PreconditionError]; preconditions come before ops, and the first failure is
+// reported. All tuples that [NeedsOf] requires for w must have been added.
 func (v *View) Validate(w tuplestore.Write) (*Effect, error) {
 	if w.IfSchema != nil && *w.IfSchema != v.head.SchemaRevision {
 		return nil, tuplestore.ErrSchemaChanged
@@ -84,6 +84,11 @@ func (v *View) Validate(w tuplestore.Write) (*Effect, error) {
 	for i, f := range w.Absent {
 		if n := v.count(f); n > 0 {
 			return nil, &tuplestore.ConflictError{Op: -1, Absent: i, Count: n}
+		}
+	}
+	for i, p := range w.Preconditions {
+		if v.exists(p.Filter, w.Now) != p.Exists {
+			return nil, &tuplestore.PreconditionError{Index: i, Revision: v.head.Revision, Epoch: v.head.Epoch}
 		}
 	}
 
@@ -95,9 +100,11 @@ func (v *View) Validate(w tuplestore.Write) (*Effect, error) {
 	}
 	for i, op := range w.Ops {
 		switch op.Kind {
-		case tuplestore.Create:
+		case tuplestore.Create, tuplestore.CreateNew:
 			qualifier, exists := d.qualifier(op.Tuple)
 			switch {
+			case op.Kind == tuplestore.CreateNew && exists && !expired(qualifier, w.Now):
+				return nil, &tuplestore.ConflictError{Op: i, Absent: -1, Tuple: op.Tuple, Exists: true}
 			case !exists:
 				effect.statuses[i], effect.counts[i] = tuplestore.Created, 1
 			case qualifier != op.Qualifier:
@@ -107,12 +114,14 @@ func (v *View) Validate(w tuplestore.Write) (*Effect, error) {
 				continue
 			}
 			d.set(tuplestore.Change{Tuple: op.Tuple, Qualifier: op.Qualifier})
-		case tuplestore.Delete:
-			if _, exists := d.qualifier(op.Tuple); !exists {
+		case tuplestore.Delete, tuplestore.DeleteExisting:
+			effect.statuses[i] = tuplestore.Deleted
+			if _, exists := d.qualifier(op.Tuple); exists {
+				d.set(tuplestore.Change{Tuple: op.Tuple, Deleted: true})
+				effect.counts[i] = 1
+			} else if op.Kind == tuplestore.Delete {
 				return nil, &tuplestore.ConflictError{Op: i, Absent: -1, Tuple: op.Tuple}
 			}
-			d.set(tuplestore.Change{Tuple: op.Tuple, Deleted: true})
-			effect.statuses[i], effect.counts[i] = tuplestore.Deleted, 1
 		case tuplestore.DeleteMatching:
 			matches := d.matching(op.Match)
 			for _, t := range matches {
@@ -121,7 +130,7 @@ func (v *View) Validate(w tuplestore.Write) (*Effect, error) {
 			effect.statuses[i], effect.counts[i] = tuplestore.Deleted, len(matches)
 		case tuplestore.Expire:
 			effect.statuses[i] = tuplestore.Deleted
-			if qualifier, exists := d.qualifier(op.Tuple); exists && qualifier.ExpiresAt != 0 && qualifier.ExpiresAt <= op.Qualifier.ExpiresAt {
+			if qualifier, exists := d.qualifier(op.Tuple); exists && expired(qualifier, op.Qualifier.ExpiresAt) {
 				d.set(tuplestore.Change{Tuple: op.Tuple, Deleted: true})
 				effect.counts[i] = 1
 			}
@@ -140,6 +149,18 @@ func (v *View) count(f tuplestore.Filter) (n int) {
 	}
 	return n
 }
+
+// exists reports whether a tuple matches that has not expired.
+func (v *View) exists(f tuplestore.Filter, now int64) bool {
+	for t := range v.rows.matching(f) {
+		if qualifier, _ := v.rows.qualifier(t); !expired(qualifier, now) {
+			return true
+		}
+	}
+	return false
+}
+
+func expired(q tuplestore.Qualifier, now int64) bool { return q.ExpiresAt != 0 && q.ExpiresAt <= now }
 
 // Accept applies the effect of a write to the view and returns the result of the write,
 // with its revision. The effect must come from this view in its current state.

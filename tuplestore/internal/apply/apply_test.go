@@ -27,6 +27,11 @@ func (s factSet) matching(f tuplestore.Filter) []tuplestore.Fact {
 	return found
 }
 
+// holding returns the facts that match and have not expired.
+func (s factSet) holding(f tuplestore.Filter, now int64) []tuplestore.Fact {
+	return slices.DeleteFunc(s.matching(f), func(f tuplestore.Fact) bool { return f.ExpiresAt != 0 && f.ExpiresAt <= now })
+}
+
 // load reads only the stored tuples that needs requires.
 func load(stored factSet, needs Needs, head tuplestore.Head) *View {
 	v := NewView(head)
@@ -41,6 +46,15 @@ func load(stored factSet, needs Needs, head tuplestore.Head) *View {
 	limit := needs.AbsentLimit(v.Len())
 	for _, f := range needs.Absent {
 		found := stored.matching(f)
+		v.Add(found[:min(limit, len(found))]...)
+	}
+	var seen *View
+	if len(needs.Matching) > 0 {
+		seen = v
+	}
+	for _, e := range needs.Existing {
+		limit := needs.ExistingLimit(e, seen)
+		found := stored.holding(e.Filter, e.Now)
 		v.Add(found[:min(limit, len(found))]...)
 	}
 	return v
@@ -65,13 +79,20 @@ func plainly(before factSet, head tuplestore.Head, w tuplestore.Write) effect {
 			return effect{err: &tuplestore.ConflictError{Op: -1, Absent: i, Count: min(n, MaxCount)}}
 		}
 	}
+	for i, p := range w.Preconditions {
+		if len(before.holding(p.Filter, w.Now)) > 0 != p.Exists {
+			return effect{err: &tuplestore.PreconditionError{Index: i, Revision: head.Revision, Epoch: head.Epoch}}
+		}
+	}
 	o := effect{after: maps.Clone(before), changes: map[tuplestore.Tuple]tuplestore.Change{}}
 	for i, op := range w.Ops {
 		status, count := tuplestore.Deleted, 1
 		switch op.Kind {
-		case tuplestore.Create:
+		case tuplestore.Create, tuplestore.CreateNew:
 			qualifier, exists := o.after[op.Tuple]
 			switch {
+			case op.Kind == tuplestore.CreateNew && exists && (qualifier.ExpiresAt == 0 || qualifier.ExpiresAt > w.Now):
+				return effect{err: &tuplestore.ConflictError{Op: i, Absent: -1, Tuple: op.Tuple, Exists: true}}
 			case !exists:
 				status = tuplestore.Created
 			case qualifier != op.Qualifier:
@@ -83,6 +104,11 @@ func plainly(before factSet, head tuplestore.Head, w tuplestore.Write) effect {
 		case tuplestore.Delete:
 			if _, exists := o.after[op.Tuple]; !exists {
 				return effect{err: &tuplestore.ConflictError{Op: i, Absent: -1, Tuple: op.Tuple}}
+			}
+			delete(o.after, op.Tuple)
+		case tuplestore.DeleteExisting:
+			if _, exists := o.after[op.Tuple]; !exists {
+				count = 0
 			}
 			delete(o.after, op.Tuple)
 		case tuplestore.DeleteMatching:
@@ -158,19 +184,25 @@ var (
 	writes = rapid.Custom(func(t *rapid.T) tuplestore.Write {
 		var w tuplestore.Write
 		for range rapid.IntRange(0, 4).Draw(t, "ops") {
-			op := tuplestore.Op{Kind: tuplestore.OpKind(rapid.IntRange(0, 3).Draw(t, "kind"))}
+			op := tuplestore.Op{Kind: tuplestore.OpKind(rapid.IntRange(0, 5).Draw(t, "kind"))}
 			if op.Kind == tuplestore.DeleteMatching {
 				op.Match = filters.Draw(t, "match")
 			} else {
 				op.Tuple = tuples.Draw(t, "tuple")
 			}
-			if op.Kind == tuplestore.Create || op.Kind == tuplestore.Expire {
+			if op.Kind == tuplestore.Create || op.Kind == tuplestore.CreateNew || op.Kind == tuplestore.Expire {
 				op.Qualifier = qualifier.Draw(t, "qualifier")
 			}
 			w.Ops = append(w.Ops, op)
 		}
 		if rapid.IntRange(0, 4).Draw(t, "precondition") == 0 {
 			w.Absent = rapid.SliceOfN(filters, 1, 2).Draw(t, "absent")
+		}
+		w.Now = rapid.Int64Range(0, 2).Draw(t, "now")
+		for range rapid.IntRange(0, 2).Draw(t, "preconditions") {
+			w.Preconditions = append(w.Preconditions, tuplestore.Precondition{
+				Filter: filters.Draw(t, "precondition"), Exists: rapid.IntRange(0, 3).Draw(t, "exists") > 0,
+			})
 		}
 		if rapid.IntRange(0, 9).Draw(t, "schema") == 0 {
 			w.PutSchema = []byte("schema")
@@ -421,6 +453,9 @@ func TestFingerprintsOfEqualWritesAreEqual(t *testing.T) {
 		change(func(w *tuplestore.Write) { w.Ops[0].Tuple.Object = tuplestore.Object{Type: "a", ID: "bc"} }),
 		change(func(w *tuplestore.Write) { w.Ops = append(w.Ops, w.Ops[0]) }),
 		change(func(w *tuplestore.Write) { w.Ops = nil }),
+		change(func(w *tuplestore.Write) { w.Preconditions = []tuplestore.Precondition{{}} }),
+		change(func(w *tuplestore.Write) { w.Preconditions = []tuplestore.Precondition{{Exists: true}} }),
+		change(func(w *tuplestore.Write) { w.Preconditions = make([]tuplestore.Precondition, 2) }),
 		change(func(w *tuplestore.Write) { w.Request = "r" }),
 		change(func(w *tuplestore.Write) { w.Request = "s" }),
 	}
@@ -432,9 +467,9 @@ func TestFingerprintsOfEqualWritesAreEqual(t *testing.T) {
 		}
 		seen[sum] = i
 	}
-	again := change(func(w *tuplestore.Write) { w.CommitID = "other" })
+	again := change(func(w *tuplestore.Write) { w.CommitID, w.Now = "other", 1 })
 	if string(Fingerprint(again)) != string(Fingerprint(base())) {
-		t.Error("the commit ID changes the fingerprint")
+		t.Error("the commit ID or the instant changes the fingerprint")
 	}
 	requested := change(func(w *tuplestore.Write) { w.Request = "r" })
 	other := change(func(w *tuplestore.Write) {

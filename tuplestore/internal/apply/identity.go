@@ -78,6 +78,10 @@ func Fingerprint(w tuplestore.Write) []byte {
 	}
 	number(present(putSchema != nil))
 	text(string(putSchema))
+	for _, p := range w.Preconditions {
+		filter(p.Filter)
+		number(present(p.Exists))
+	}
 
 	sum := sha256.Sum256(b)
 	return sum[:]

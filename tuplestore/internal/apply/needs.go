@@ -5,11 +5,19 @@ import "stonetown/tuplestore"
 // Needs are the stored tuples that are required to validate a group of writes.
 //
 // Read Tuples and Matching first, and add them to the view. Then read [Needs.AbsentLimit]
-// tuples of each filter of Absent, and add them, too. A tuple can be part of several needs.
+// tuples of each filter of Absent, and [Needs.ExistingLimit] of each of Existing, and add them,
+// too. A tuple can be part of several needs.
 type Needs struct {
 	Tuples   []tuplestore.Tuple  // those of these that exist; without duplicates
 	Matching []tuplestore.Filter // all tuples that match one of these
 	Absent   []tuplestore.Filter // some tuples of each of these
+	Existing []Existing          // some tuples of each of these
+}
+
+// Existing are the tuples that match a filter and have not expired.
+type Existing struct {
+	Filter tuplestore.Filter
+	Now    int64
 }
 
 // NeedsOf collects the needs of a group.
@@ -23,6 +31,9 @@ func NeedsOf(writes ...tuplestore.Write) Needs {
 	asked := make(map[tuplestore.Tuple]struct{}, ops)
 	for _, w := range writes {
 		n.Absent = append(n.Absent, w.Absent...)
+		for _, p := range w.Preconditions {
+			n.Existing = append(n.Existing, Existing{p.Filter, w.Now})
+		}
 		for _, op := range w.Ops {
 			if op.Kind == tuplestore.DeleteMatching {
 				n.Matching = append(n.Matching, op.Match)
@@ -45,3 +56,24 @@ func NeedsOf(writes ...tuplestore.Write) Needs {
 // If Matching is empty, known is at most len(Tuples), so all tuples can be read in one
 // round trip.
 func (n Needs) AbsentLimit(known int) int { return MaxCount + known }
+
+// ExistingLimit returns the number of tuples of e that suffice, in the same way: one is left,
+// or all were read. Only those that the group can delete or update count, which are in the
+// view of Tuples and Matching or, if it is nil because Matching is empty, among Tuples.
+func (n Needs) ExistingLimit(e Existing, v *View) int {
+	limit := 1
+	if v != nil {
+		for range v.rows.matching(e.Filter) {
+			limit++
+		}
+		return limit
+	}
+	f := e.Filter
+	f.Condition = "" // what is stored is not known
+	for _, t := range n.Tuples {
+		if f.Matches(tuplestore.Fact{Tuple: t}) {
+			limit++
+		}
+	}
+	return limit
+}

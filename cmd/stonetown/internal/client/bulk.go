@@ -28,7 +28,26 @@ type Operation struct {
 	Tuple
 }
 
-// Outcome is the effect of an operation: created, exists, updated or deleted.
+// Conditions are the conditions of a bulk.
+type Conditions struct {
+	Preconditions []Precondition `json:"preconditions,omitempty"`
+	OnExisting    string         `json:"on_existing,omitempty"` // ok or fail; empty: ok
+	OnMissing     string         `json:"on_missing,omitempty"`  // ok or fail; empty: fail
+}
+
+// None reports whether there are no conditions.
+func (c Conditions) None() bool {
+	return len(c.Preconditions) == 0 && c.OnExisting == "" && c.OnMissing == ""
+}
+
+// Precondition requires a relation that a filter selects, or that there is none: it has one of
+// both.
+type Precondition struct {
+	MustExist    *RelationFilter `json:"must_exist,omitempty"`
+	MustNotExist *RelationFilter `json:"must_not_exist,omitempty"`
+}
+
+// Outcome is the effect of an operation: created, exists, updated, deleted or missing.
 type Outcome struct {
 	Index  int    `json:"index"`
 	Op     string `json:"op"`
@@ -36,7 +55,7 @@ type Outcome struct {
 }
 
 // Bulk applies all operations in order, or none.
-func (c *Client) Bulk(ctx context.Context, ops []Operation) ([]Outcome, error) {
+func (c *Client) Bulk(ctx context.Context, ops []Operation, conditions Conditions) ([]Outcome, error) {
 	texts := make([]json.RawMessage, len(ops))
 	for i, op := range ops {
 		text, err := encode(op)
@@ -45,13 +64,16 @@ func (c *Client) Bulk(ctx context.Context, ops []Operation) ([]Outcome, error) {
 		}
 		texts[i] = text
 	}
-	return c.bulk(ctx, texts)
+	return c.bulk(ctx, texts, conditions)
 }
 
-func (c *Client) bulk(ctx context.Context, ops []json.RawMessage) ([]Outcome, error) {
+func (c *Client) bulk(ctx context.Context, ops []json.RawMessage, conditions Conditions) ([]Outcome, error) {
 	data, _, err := call[struct {
 		Results []Outcome `json:"results"`
-	}](ctx, c, request{method: http.MethodPost, path: resourcesPath + "/relations/bulk", body: map[string]any{"operations": ops}})
+	}](ctx, c, request{method: http.MethodPost, path: resourcesPath + "/relations/bulk", body: struct {
+		Operations []json.RawMessage `json:"operations"`
+		Conditions
+	}{ops, conditions}})
 	return data.Results, err
 }
 
@@ -93,7 +115,7 @@ func (c *Client) WriteTuples(ctx context.Context, tuples iter.Seq2[Tuple, error]
 	)
 	send := func(b batch) {
 		group.Go(func() error {
-			if _, err := c.bulk(ctx, b.texts); err != nil {
+			if _, err := c.bulk(ctx, b.texts, Conditions{}); err != nil {
 				return b.locate(err)
 			}
 			mu.Lock()

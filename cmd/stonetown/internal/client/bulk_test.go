@@ -187,7 +187,7 @@ func TestBulk(t *testing.T) {
 		}
 		answer(w, `{"applied":2,"results":[{"index":0,"op":"create","status":"created"},{"index":1,"op":"delete","status":"deleted"}]}`)
 	}
-	outcomes, err := s.client(0).Bulk(t.Context(), []Operation{{"create", ann}, {"delete", ann}})
+	outcomes, err := s.client(0).Bulk(t.Context(), []Operation{{"create", ann}, {"delete", ann}}, Conditions{})
 	if err != nil || len(outcomes) != 2 || outcomes[1] != (Outcome{1, "delete", "deleted"}) || s.requests[0].key == "" {
 		t.Errorf("%v, %v", outcomes, err)
 	}

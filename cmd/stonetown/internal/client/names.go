@@ -65,3 +65,36 @@ func ParseSubject(text string) (Subject, error) {
 	}
 	return s, nil
 }
+
+// ParseFilter parses RESOURCE#RELATION@SUBJECT, of which parts can be missing: a resource or a
+// subject is type:id or only a type. The text after the first @ is the subject; a resource with
+// an @ in its id is given as JSON, in the form of the API.
+func ParseFilter(text string) (f RelationFilter, err error) {
+	malformed := fmt.Errorf("%q does not select relations: resource#relation@subject, of which parts can be missing, such as document:q3#viewer or document@user:ann", text)
+	if strings.HasPrefix(text, "{") {
+		decoder := json.NewDecoder(strings.NewReader(text))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&f); err != nil || decoder.More() {
+			return f, malformed
+		}
+		return f, nil
+	}
+	resource, subject, named := strings.Cut(text, "@")
+	if i := strings.LastIndexByte(resource, '#'); i >= 0 && relationName.MatchString(resource[i+1:]) {
+		resource, f.Relation = resource[:i], resource[i+1:]
+	}
+	if i := strings.LastIndexByte(subject, '#'); i >= 0 && relationName.MatchString(subject[i+1:]) {
+		subject, f.SubjectRelation = subject[:i], subject[i+1:]
+	}
+	var identified bool
+	if f.ResourceType, f.ExternalID, identified = strings.Cut(resource, ":"); identified && f.ExternalID == "" || f.ResourceType == "" && resource != "" {
+		return f, malformed
+	}
+	if f.SubjectType, f.SubjectID, identified = strings.Cut(subject, ":"); identified && f.SubjectID == "" || f.SubjectType == "" && named {
+		return f, malformed
+	}
+	if f.ResourceType == "" && f.SubjectType == "" {
+		return f, malformed
+	}
+	return f, nil
+}

@@ -51,17 +51,22 @@ func (c *Client) RelationsPage(ctx context.Context, resource Ref, relation, curs
 	return page[Tuple](ctx, c, relationsPath(resource), query, cursor)
 }
 
-// SubjectFilter selects relations by their subject. Empty fields select all values: without a
-// relation, the usersets of the subject are included.
-type SubjectFilter struct {
-	Subject                            Subject
-	ResourceType, ExternalID, Relation string
+// RelationFilter selects relations. Empty fields select all values: a subject without a
+// relation includes its usersets. The server requires a type of resources or of subjects.
+type RelationFilter struct {
+	ResourceType    string `json:"resource_type,omitempty"`
+	ExternalID      string `json:"external_id,omitempty"`
+	Relation        string `json:"relation,omitempty"`
+	SubjectType     string `json:"subject_type,omitempty"`
+	SubjectID       string `json:"subject_id,omitempty"`
+	SubjectRelation string `json:"subject_relation,omitempty"`
 }
 
-func (f SubjectFilter) query() url.Values {
-	query := url.Values{"subject_type": {f.Subject.Type}, "subject_id": {f.Subject.ID}}
+func (f RelationFilter) query() url.Values {
+	query := url.Values{}
 	for name, value := range map[string]string{
-		"subject_relation": f.Subject.Relation, "resource_type": f.ResourceType, "external_id": f.ExternalID, "relation": f.Relation,
+		"resource_type": f.ResourceType, "external_id": f.ExternalID, "relation": f.Relation,
+		"subject_type": f.SubjectType, "subject_id": f.SubjectID, "subject_relation": f.SubjectRelation,
 	} {
 		if value != "" {
 			query.Set(name, value)
@@ -70,27 +75,30 @@ func (f SubjectFilter) query() url.Values {
 	return query
 }
 
-const relationsOfSubjects = "/api/v1/relations"
+const filteredRelations = "/api/v1/relations"
 
-// SubjectRelations lists the direct relations of a subject, ordered by resource and relation.
-func (c *Client) SubjectRelations(ctx context.Context, f SubjectFilter) iter.Seq2[Stored[Tuple], error] {
+// FindRelations lists the direct relations that a filter selects, ordered by resource, relation
+// and subject or, without a type of resources, by subject, resource and relation.
+func (c *Client) FindRelations(ctx context.Context, f RelationFilter) iter.Seq2[Stored[Tuple], error] {
 	return all(func(cursor string) (Page[Tuple], error) {
-		return page[Tuple](ctx, c, relationsOfSubjects, f.query(), cursor)
+		return page[Tuple](ctx, c, filteredRelations, f.query(), cursor)
 	})
 }
 
-// DeleteSubjectRelations deletes the direct relations of a subject in as many requests as
+// DeleteRelations deletes the direct relations that a filter selects in as many requests as
 // necessary, and returns the number of deleted relations, also after an error.
-func (c *Client) DeleteSubjectRelations(ctx context.Context, f SubjectFilter) (deleted int, err error) {
+func (c *Client) DeleteRelations(ctx context.Context, f RelationFilter) (deleted int, err error) {
+	query := f.query()
 	for {
-		answer, _, err := call[struct {
+		data, answer, err := call[struct {
 			Deleted int  `json:"deleted"`
 			HasMore bool `json:"has_more"`
-		}](ctx, c, request{method: http.MethodDelete, path: relationsOfSubjects, query: f.query()})
-		deleted += answer.Deleted
-		if err != nil || !answer.HasMore {
+		}](ctx, c, request{method: http.MethodDelete, path: filteredRelations, query: query})
+		deleted += data.Deleted
+		if err != nil || !data.HasMore {
 			return deleted, err
 		}
+		query.Set("cursor", answer.meta.NextCursor)
 	}
 }
 
