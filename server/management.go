@@ -114,12 +114,12 @@ func (a applications) Provision(ctx context.Context, tenantID string) error {
 }
 
 // RotateSecret implements [management.Applications].
-func (a applications) RotateSecret(ctx context.Context, tenantID, applicationID string, atOnce bool) (management.RotatedSecret, error) {
+func (a applications) RotateSecret(ctx context.Context, tenantID, applicationID string, atOnce bool, attach func(b *sqldb.Batch)) (management.RotatedSecret, error) {
 	var previousTTL *time.Duration
 	if atOnce {
 		previousTTL = new(time.Duration)
 	}
-	rotated, err := a.clients.RotateSecret(authority.Without(ctx), tenantID, applicationID, "", previousTTL)
+	rotated, err := a.clients.RotateSecretWith(authority.Without(ctx), tenantID, applicationID, "", previousTTL, attach)
 	return management.RotatedSecret{Secret: rotated.Secret, PreviousExpiresAt: rotated.PreviousExpiresAt}, err
 }
 

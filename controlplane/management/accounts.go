@@ -67,7 +67,7 @@ func (s *Service) CreateServiceAccount(ctx context.Context, by Caller, orgID, na
 		return ServiceAccount{}, "", fmt.Errorf("create service account: %w", err)
 	}
 	if secret == "" { // committed by an earlier attempt
-		rotated, err := s.applications.RotateSecret(ctx, controlplane.SystemTenant, account.ID, true)
+		rotated, err := s.applications.RotateSecret(ctx, controlplane.SystemTenant, account.ID, true, func(*sqldb.Batch) {})
 		if err != nil {
 			return ServiceAccount{}, "", fmt.Errorf("create service account: %w", err)
 		}
@@ -203,21 +203,13 @@ func (s *Service) RotateServiceAccountSecret(ctx context.Context, by Caller, org
 	if err != nil {
 		return RotatedSecret{}, err
 	}
-	rotated, err := s.applications.RotateSecret(ctx, controlplane.SystemTenant, accountID, false)
+	rotated, err := s.applications.RotateSecret(ctx, controlplane.SystemTenant, accountID, false, func(b *sqldb.Batch) {
+		eventlog.Append(b, orgID, eventlog.Of(ctx, ServiceAccountSecretRotatedEvent, a.Document()))
+	})
 	if err != nil {
 		return RotatedSecret{}, fmt.Errorf("rotate secret: %w", err)
 	}
-	err = s.record(ctx, orgID, eventlog.Of(ctx, ServiceAccountSecretRotatedEvent, a.Document()))
-	return rotated, err
-}
-
-// record appends an event to the log of an organisation in a transaction of its own.
-func (s *Service) record(ctx context.Context, orgID string, e eventlog.Event) error {
-	return s.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		var b sqldb.Batch
-		eventlog.Append(&b, orgID, e)
-		return tx.Send(ctx, &b)
-	})
+	return rotated, nil
 }
 
 // hasRoom fails with [*ConflictError] if an organisation has as many members and service accounts

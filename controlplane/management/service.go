@@ -72,8 +72,9 @@ type Applications interface {
 	// Provision makes what a tenant has from the beginning, and can be repeated.
 	Provision(ctx context.Context, tenantID string) error
 	// RotateSecret replaces the secret of an application. The secret before stays valid for the
-	// time of the tenant's settings, or ends at once.
-	RotateSecret(ctx context.Context, tenantID, applicationID string, atOnce bool) (RotatedSecret, error)
+	// time of the tenant's settings, or ends at once. attach queues statements that
+	// commit with the rotation.
+	RotateSecret(ctx context.Context, tenantID, applicationID string, atOnce bool, attach func(b *sqldb.Batch)) (RotatedSecret, error)
 	// Delete deletes an application, with its relations, if it exists. After it returns, no process
 	// accepts its tokens.
 	Delete(ctx context.Context, tenantID, applicationID string) error

@@ -54,7 +54,7 @@ func (s *Service) CreateTenant(ctx context.Context, by Caller, orgID string, n N
 	if by.CommitID != "" && (errors.Is(err, controlplane.ErrSlugTaken) || sqldb.IsUniqueViolation(err)) {
 		again, found := s.directory.TenantByID(ctx, tenantID)
 		if found == nil && again.OrgID == orgID {
-			secret, err := s.applications.RotateSecret(ctx, tenantID, app.ID, true)
+			secret, err := s.applications.RotateSecret(ctx, tenantID, app.ID, true, func(*sqldb.Batch) {})
 			if err != nil {
 				return CreatedTenant{}, fmt.Errorf("create tenant: %w", err)
 			}

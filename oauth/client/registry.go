@@ -325,14 +325,19 @@ type Rotated struct {
 // previousTTL, or if that is nil, as long as the tenant's settings state; one that was
 // replaced before ends. It fails with [ErrNotFound] or [ErrNotApplicable], or with
 // [*authority.DeniedError] for an application that holds more than the caller.
-func (s *Registry) RotateSecret(ctx context.Context, tenantID, applicationID, by string, previousTTL *time.Duration) (r Rotated, err error) {
+func (s *Registry) RotateSecret(ctx context.Context, tenantID, applicationID, by string, previousTTL *time.Duration) (Rotated, error) {
+	return s.RotateSecretWith(ctx, tenantID, applicationID, by, previousTTL, func(*sqldb.Batch) {})
+}
+
+// RotateSecretWith is RotateSecret with statements that commit with the rotation.
+func (s *Registry) RotateSecretWith(ctx context.Context, tenantID, applicationID, by string, previousTTL *time.Duration, attach func(b *sqldb.Batch)) (r Rotated, err error) {
 	for {
 		seen, err := s.ByID(ctx, tenantID, applicationID)
 		if err == nil {
 			err = s.authority.MayGive(ctx, tenantID, seen.holds())
 		}
 		if err == nil {
-			r, err = s.tryRotateSecret(ctx, seen, by, previousTTL)
+			r, err = s.tryRotateSecret(ctx, seen, by, previousTTL, attach)
 		}
 		if errors.Is(err, errChanged) {
 			continue
@@ -346,7 +351,7 @@ func (s *Registry) RotateSecret(ctx context.Context, tenantID, applicationID, by
 
 // tryRotateSecret fails with errChanged if the rights of the application have changed since it
 // was read.
-func (s *Registry) tryRotateSecret(ctx context.Context, seen Application, by string, previousTTL *time.Duration) (r Rotated, err error) {
+func (s *Registry) tryRotateSecret(ctx context.Context, seen Application, by string, previousTTL *time.Duration, attach func(b *sqldb.Batch)) (r Rotated, err error) {
 	tenantID, applicationID := seen.TenantID, seen.ID
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		a, err := SelectByID(ctx, tx, tenantID, applicationID)
@@ -376,6 +381,7 @@ func (s *Registry) tryRotateSecret(ctx context.Context, seen Application, by str
 		}
 		var b sqldb.Batch
 		eventlog.Append(&b, tenantID, secretRotated(ctx, a))
+		attach(&b)
 		return tx.Send(ctx, &b)
 	})
 	return r, err
