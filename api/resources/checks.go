@@ -70,7 +70,7 @@ func (h *Handlers) Check(ctx context.Context, request CheckRequestObject) (Check
 	return Check200JSONResponse{Body: body}, nil
 }
 
-// CheckBatch answers many checks of one subject.
+// CheckBatch answers many checks, about the subject of the request or their own.
 func (h *Handlers) CheckBatch(ctx context.Context, request CheckBatchRequestObject) (CheckBatchResponseObject, error) {
 	in := request.Body
 	if len(in.Checks) > maxBatch {
@@ -83,7 +83,15 @@ func (h *Handlers) CheckBatch(ctx context.Context, request CheckBatchRequestObje
 		v.Add("checks", "required", "must have at least one item")
 	}
 	req := &c.request
-	req.Subject = v.subject("", in.Subject)
+	common := in.Subject
+	for i := range in.Checks {
+		if common == nil && in.Checks[i].Subject == nil {
+			common = new(Subject) // which is missing
+		}
+	}
+	if common != nil {
+		req.Subject = v.subject("", *common)
+	}
 	req.Consistency = v.consistency(in.Consistency, in.ConsistencyToken)
 	req.Context = v.context(in.Context)
 	var err error
@@ -93,7 +101,12 @@ func (h *Handlers) CheckBatch(ctx context.Context, request CheckBatchRequestObje
 	for i := range in.Checks {
 		item := &in.Checks[i]
 		var faults validation
-		req.Queries = append(req.Queries, engine.Query{Resource: faults.resource("resource/", item.Resource.Type, item.Resource.ExternalID), Action: item.Action})
+		q := engine.Query{Resource: faults.resource("resource/", item.Resource.Type, item.Resource.ExternalID), Action: item.Action}
+		if item.Subject != nil {
+			own := faults.subject("", *item.Subject)
+			q.Subject = &own
+		}
+		req.Queries = append(req.Queries, q)
 		faults.Text("", "action", item.Action)
 		for _, f := range faults.Faults { // paths are only built for errors
 			path := "checks/" + strconv.Itoa(i) + "/"
@@ -187,6 +200,8 @@ func itemCode(err error) string {
 		return codeRelationUndefined
 	case *engine.ResourceNotFoundError:
 		return codeResourceNotFound
+	case *engine.InvalidSubjectError:
+		return codeSubjectInvalid
 	case *engine.ConditionError:
 		return conditionCode(err)
 	case *engine.NegativeCycleError:

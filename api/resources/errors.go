@@ -16,6 +16,7 @@ const (
 	codeResourceTypeNotFound = "resource_type_not_found"
 	codeResourceNotFound     = "resource_not_found"
 	codeRelationUndefined    = "relation_undefined"
+	codeSubjectInvalid       = "subject_invalid"
 	codeContextMissing       = "condition_context_missing"
 	codeConditionFailed      = "condition_failed"
 	codeExclusionCycle       = "exclusion_cycle"
@@ -61,7 +62,7 @@ func translate(err error) *web.Error {
 	case errors.As(err, &noRelation):
 		return answer(http.StatusNotFound, "relation_not_found", noRelation, nil)
 	case errors.As(err, &badSubject):
-		return answer(http.StatusBadRequest, "subject_invalid", badSubject, web.Details{"reason": badSubject.Reason})
+		return answer(http.StatusBadRequest, codeSubjectInvalid, badSubject, web.Details{"reason": badSubject.Reason})
 	case errors.As(err, &badResource):
 		return web.ValidationFailed(web.FieldError{Field: "external_id", Code: "invalid", Message: badResource.Message})
 	case errors.As(err, &noCondition):
