@@ -55,6 +55,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"checks_explain_their_answers":                             checks,
 	"a_token_shows_its_write":                                  consistency,
 	"a_batch_answers_each_check":                               batch,
+	"a_denial_names_sufficient_changes":                        denials,
 	"a_batch_is_about_several_subjects":                        batchOfSeveral,
 	"a_bulk_reports_each_operation":                            bulk,
 	"a_failed_bulk_writes_nothing":                             bulkFailures,

@@ -324,6 +324,72 @@ func listResources(t *testing.T, _ *world, c *client) {
 	equal(t, "far", c.want(t, 200, "", "POST", resourcesPath, with(areas, object{"context": object{"distance": 9}})).list(), []any{})
 }
 
+// denials asks why checks are denied, makes the changes, and is allowed.
+func denials(t *testing.T, _ *world, c *client) {
+	define(t, c)
+	c.want(t, 201, "", "POST", "/api/v1/resource-types", conditionalType)
+	ask := func(in object) map[string]any {
+		t.Helper()
+		data := c.want(t, 200, "", "POST", checkPath, with(in, object{"debug": true})).data()
+		equal(t, "allowed", data["allowed"], false)
+		denial, _ := data["denial"].(map[string]any)
+		equal(t, "truncated", denial["truncated"], false)
+		return denial
+	}
+	way := func(relations ...object) object {
+		var list []any
+		for _, r := range relations {
+			list = append(list, r)
+		}
+		return object{"relations": list}
+	}
+	missing := func(typ, id, name string, subject object, more object) object {
+		return with(contextualRelation(typ, id, name, subject), with(object{"state": "absent"}, more))
+	}
+	ways := func(list ...any) []any { return list }
+
+	relate(t, c, "document", "d", "parent", object{"type": "folder", "id": "f"})
+	relate(t, c, "folder", "f", "viewer", object{"type": "group", "id": "staff"})
+	approve := check(user("ann"), "approver", resource("document", "d"))
+	equal(t, "ways", ask(approve)["ways"], ways(way(missing("document", "d", "owner", user("ann"), nil))))
+	view := check(user("ann"), "view", resource("document", "d"))
+	equal(t, "ways", ask(view)["ways"], ways(
+		way(missing("document", "d", "editor", user("ann"), nil)), way(missing("document", "d", "owner", user("ann"), nil)),
+		way(missing("document", "d", "viewer", user("ann"), nil)), way(missing("folder", "f", "owner", user("ann"), nil)),
+		way(missing("folder", "f", "viewer", user("ann"), nil)), way(missing("group", "staff", "member", user("ann"), nil)),
+	))
+	relate(t, c, "group", "staff", "member", user("ann"))
+	data := c.want(t, 200, "", "POST", checkPath, with(view, object{"debug": true})).data()
+	equal(t, "allowed", data["allowed"], true)
+	equal(t, "denial of an allowed check", data["denial"], nil)
+	relate(t, c, "document", "d", "banned", user("ann"))
+	equal(t, "excluded", ask(with(view, object{"action": "reader"}))["ways"], ways(object{"exclusions": []any{object{
+		"resource": resource("document", "d"), "relation": "reader",
+		"reasons": []any{object{"via": "document:d#banned@user:ann", "rewrite": "this", "text": "user:ann is banned of document:d"}},
+	}}}))
+	plain := c.want(t, 200, "", "POST", checkPath, with(view, object{"action": "reader"})).data()
+	equal(t, "without debug", plain, object{"allowed": false})
+
+	// A condition has its name and values, and an expired relation its expiry.
+	near := with(relation(user("ann"), "visitor"), object{"condition": condition("nearby", object{"limit": 5})})
+	c.want(t, 201, "", "POST", path("area", "a")+"/relations", near)
+	far := with(check(user("ann"), "visitor", resource("area", "a")), object{"context": object{"distance": 7, "ip": "192.0.2.1"}})
+	unmet := missing("area", "a", "visitor", user("ann"), object{
+		"state": "condition_unmet", "condition": condition("nearby", object{"distance": 7.0, "limit": 5.0}),
+	})
+	equal(t, "unmet", ask(far)["ways"], ways(way(unmet)))
+	instant := "2001-02-03T04:05:06.000Z"
+	expired := with(contextualRelation("area", "a", "visitor", user("bob")), object{"expires_at": instant})
+	ended := ask(with(check(user("bob"), "visitor", resource("area", "a")), object{"contextual_relations": []object{expired}}))
+	equal(t, "expired", ended["ways"], ways(way(missing("area", "a", "visitor", user("bob"), object{"state": "expired", "expires_at": instant}))))
+
+	// What cannot be decided or does not exist is an error, with debug as without.
+	c.want(t, 400, "condition_context_missing", "POST", checkPath, with(check(user("ann"), "visitor", resource("area", "a")), object{"debug": true}))
+	c.want(t, 404, "resource_not_found", "POST", checkPath, with(check(user("ann"), "view", resource("document", "none")), object{"debug": true}))
+	// Nothing can be proposed for a subject that no relation may name.
+	equal(t, "none", ask(check(user("ann"), "parent", resource("document", "d")))["ways"], []any{})
+}
+
 // batchOfSeveral asks about subjects of the checks, with and without one of the request.
 func batchOfSeveral(t *testing.T, _ *world, c *client) {
 	define(t, c)

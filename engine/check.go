@@ -63,6 +63,11 @@ func (e *Engine) checkWithin(ctx context.Context, tenantID string, req *CheckReq
 	if err := c.answer(ctx); err != nil {
 		return fmt.Errorf("check: %w", err)
 	}
+	if req.Denials {
+		if err := c.explainDenials(ctx); err != nil {
+			return fmt.Errorf("check: %w", err)
+		}
+	}
 	e.stats.checks.Add(int64(len(req.Queries)))
 	return nil
 }

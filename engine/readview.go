@@ -24,6 +24,7 @@ type readView struct {
 	tokenIgnored bool
 	locked       *tenant // for reading, while the graph is resident
 	limits       work.Limits
+	contextual   []tuplestore.Fact // those of the overlay
 	*scratch
 }
 
@@ -157,6 +158,7 @@ func (v *readView) addContextual(ops []WriteOp) error {
 			return &ContextualError{Index: i, Err: err}
 		}
 	}
+	v.contextual = facts
 	v.view.Overlay = graph.NewOverlay(v.view.Graph, v.view.Reader != nil, facts)
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"stonetown/engine/internal/denial"
 	"stonetown/engine/internal/eval"
 	"stonetown/internal/sqldb"
 	"stonetown/schema"
@@ -60,6 +61,9 @@ type CheckRequest struct {
 	Contextual []WriteOp
 	// Reasons asks for the path that proved each allowed answer.
 	Reasons bool
+	// Denials asks why each denied answer is denied. All explanations of a request have one
+	// budget.
+	Denials bool
 }
 
 // Decision is the answer to one [Query].
@@ -73,7 +77,25 @@ type Decision struct {
 	// Until is when the first of the relations in Reasons expires; zero: none expires, or
 	// Reasons was not requested.
 	Until time.Time
+	// Denial is what would have to change for a denied answer; nil if that was not requested.
+	Denial *Denial
 }
+
+// The explanation of a denied answer.
+type (
+	Denial           = denial.Denial
+	Way              = denial.Way
+	MissingRelation  = denial.Relation
+	AppliedExclusion = denial.Exclusion
+)
+
+// Why a relation does not hold that is part of an explanation.
+const (
+	RelationAbsent     = denial.Absent
+	RelationExpired    = denial.Expired
+	ConditionUnmet     = denial.Unmet
+	ConditionUndecided = denial.Undecided
+)
 
 // Reason is one step of a proof, from the resource towards the subject.
 type Reason = eval.Reason

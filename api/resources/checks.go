@@ -41,7 +41,7 @@ func (h *Handlers) Check(ctx context.Context, request CheckRequestObject) (Check
 	req.Subject = v.subject("", in.Subject)
 	req.Queries = append(req.Queries, engine.Query{Resource: v.resource("resource/", in.Resource.Type, in.Resource.ExternalID), Action: in.Action})
 	req.Consistency = v.consistency(in.Consistency, in.ConsistencyToken)
-	req.Reasons = in.Debug
+	req.Reasons, req.Denials = in.Debug, in.Debug
 	req.Context = v.context(in.Context)
 	v.Text("", "action", in.Action)
 	var err error
@@ -60,14 +60,51 @@ func (h *Handlers) Check(ctx context.Context, request CheckRequestObject) (Check
 		return nil, decision.Err
 	}
 	answer := checkAnswer{allowed: decision.Allowed, meta: checkMeta(at, &c.response)}
-	if len(decision.Reasons) == 0 {
+	if !in.Debug {
 		return answer, nil
 	}
-	body := CheckAnswer{Data: CheckDecision{Allowed: decision.Allowed}, Meta: answer.meta}
-	for _, r := range decision.Reasons {
-		body.Data.Reasons = append(body.Data.Reasons, Reason{Via: r.Via, Rewrite: r.Rewrite, Text: r.Text})
+	return Check200JSONResponse{Body: CheckAnswer{Data: CheckDecision{
+		Allowed: decision.Allowed, Reasons: reasons(decision.Reasons), Denial: denial(decision.Denial),
+	}, Meta: answer.meta}}, nil
+}
+
+func reasons(list []engine.Reason) []Reason {
+	var out []Reason
+	for _, r := range list {
+		out = append(out, Reason{Via: r.Via, Rewrite: r.Rewrite, Text: r.Text})
 	}
-	return Check200JSONResponse{Body: body}, nil
+	return out
+}
+
+// denial represents the explanation of a denied check; nil if there is none.
+func denial(d *engine.Denial) *Denial {
+	if d == nil {
+		return nil
+	}
+	out := &Denial{Truncated: d.Truncated}
+	for _, way := range d.Ways {
+		var w DenialWay
+		for _, r := range way.Relations {
+			item := DenialRelation{
+				Resource: engine.RefTo(r.Object), Relation: r.Relation, Subject: engine.SubjectDocumentOf(r.Subject), State: string(r.State),
+			}
+			switch expiresAt, condition := engine.QualifierDocument(r.Qualifier); r.State {
+			case engine.RelationExpired:
+				item.ExpiresAt = expiresAt
+			case engine.ConditionUnmet, engine.ConditionUndecided:
+				condition.Context = r.Values
+				item.Condition = condition
+			}
+			w.Relations = append(w.Relations, item)
+		}
+		for _, x := range way.Exclusions {
+			w.Exclusions = append(w.Exclusions, DenialExclusion{
+				Resource: engine.RefTo(x.Node.Object), Relation: x.Node.Relation, Reasons: reasons(x.Reasons),
+			})
+		}
+		out.Ways = append(out.Ways, w)
+	}
+	return out
 }
 
 // CheckBatch answers many checks, about the subject of the request or their own.

@@ -243,7 +243,10 @@ type CheckBatchInput struct {
 type CheckDecision struct {
 	Allowed bool `json:"allowed"`
 
-	// Reasons Only with `debug`.
+	// Denial Why the check is denied. Only with `debug`.
+	Denial *Denial `json:"denial,omitempty"`
+
+	// Reasons Why the check is allowed. Only with `debug`.
 	Reasons []Reason `json:"reasons,omitempty"`
 }
 
@@ -266,7 +269,7 @@ type CheckInput struct {
 	// whose `expires_at` has passed does not exist.
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
-	// Debug Explain an allowed answer in `reasons`.
+	// Debug Explain the answer, in `reasons` or `denial`.
 	Debug    bool        `json:"debug,omitempty"`
 	Resource ResourceRef `json:"resource"`
 
@@ -370,6 +373,57 @@ type CountResourcesInput struct {
 	// subjects that may not are those that `list-subjects` returns as excluded.
 	Subject Subject `json:"subject"`
 	Type    string  `json:"type,omitempty"`
+}
+
+// Denial Why the check is denied. Only with `debug`.
+type Denial struct {
+	// Truncated There may be more ways.
+	Truncated bool        `json:"truncated"`
+	Ways      []DenialWay `json:"ways"`
+}
+
+// DenialExclusion defines model for DenialExclusion.
+type DenialExclusion struct {
+	// Reasons Why the subject is excluded.
+	Reasons []Reason `json:"reasons"`
+
+	// Relation The relation whose definition has the exclusion.
+	Relation string      `json:"relation"`
+	Resource ResourceRef `json:"resource"`
+}
+
+// DenialRelation defines model for DenialRelation.
+type DenialRelation struct {
+	// Condition The condition that is not met, with its values, stored or of the request.
+	Condition engine.ConditionDocument `json:"condition,omitzero"`
+
+	// ExpiresAt When an expired relation has expired.
+	ExpiresAt document.Timestamp `json:"expires_at,omitzero"`
+	Relation  string             `json:"relation"`
+	Resource  ResourceRef        `json:"resource"`
+
+	// State Why the relation does not hold. The condition of an undecided one lacks
+	// values.
+	State string `json:"state"`
+
+	// Subject A user, a group (which means its members), a resource, the holders of a
+	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
+	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
+	Subject Subject `json:"subject"`
+}
+
+// DenialWay Changes that together are enough for the check to be allowed.
+type DenialWay struct {
+	// Exclusions Exclusions that must not apply to the subject.
+	Exclusions []DenialExclusion `json:"exclusions,omitempty"`
+
+	// Relations Relations that would have to hold.
+	Relations []DenialRelation `json:"relations,omitempty"`
 }
 
 // Error defines model for Error.

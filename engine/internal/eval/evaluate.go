@@ -29,6 +29,7 @@ import (
 	"stonetown/engine/internal/program"
 	"stonetown/engine/internal/view"
 	"stonetown/engine/internal/work"
+	"stonetown/tuplestore"
 )
 
 // Question asks whether the subject is in the set that a rule gives for an object.
@@ -47,6 +48,8 @@ type Question struct {
 type Evaluation struct {
 	// Explain keeps every step of a proof, for Reasons.
 	Explain bool
+	// Suspended are nodes whose exclusions subtract nothing.
+	Suspended map[tuplestore.Node]bool
 
 	view    *view.View
 	graph   *graph.Graph
@@ -106,6 +109,7 @@ func (e *Evaluation) Release() {
 		return
 	}
 	e.recursion.cycles = nil
+	e.Suspended = nil
 	e.Explain, e.view, e.graph, e.program, e.budget, e.reader = false, nil, nil, nil, nil, nil
 }
 
