@@ -91,7 +91,7 @@ type resolved struct {
 
 // answer fills in the decisions.
 func (c *check) answer(ctx context.Context) error {
-	if slices.ContainsFunc(c.req.Queries, hasSubject) {
+	if c.isAboutSeveral() {
 		return c.answerAboutSeveral(ctx)
 	}
 	subject, err := checkedSubject(c.at.compiled, c.req.Subject)

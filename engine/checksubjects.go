@@ -7,7 +7,15 @@ import (
 	"stonetown/tuplestore"
 )
 
-func hasSubject(q Query) bool { return q.Subject != nil }
+// isAboutSeveral reports whether queries have subjects of their own.
+func (c *check) isAboutSeveral() bool {
+	for i := range c.req.Queries {
+		if c.req.Queries[i].Subject != nil {
+			return true
+		}
+	}
+	return false
+}
 
 // subjectQueries are the queries of a request about one subject.
 type subjectQueries struct {
