@@ -52,6 +52,7 @@ func httpWays(t *testing.T, c *client) map[string]enginetest.Way {
 	return map[string]enginetest.Way{
 		"http/check": w.check, "http/batch": w.batch,
 		"http/list-resources": w.listResources, "http/stream/list-resources": w.streamResources,
+		"http/batch-of-several": w.several, "http/count/list-resources": w.count, "http/list-actions": w.listActions,
 		"http/list-subjects": w.listSubjects, "http/stream/list-subjects": w.streamSubjects,
 		"authzen/evaluation": w.evaluation, "authzen/evaluations": w.evaluations,
 		"authzen/list-resources": w.searchResources, "authzen/list-subjects": w.searchSubjects,
@@ -126,6 +127,36 @@ func (w wayOverHTTP) check(_ context.Context, q enginetest.Question) (enginetest
 	a := w.c.do(w.t, "POST", checkPath, with(check(wireSubject(q.Subject), q.Action, resource(q.Resource.Type, q.Resource.ID)), more(q)))
 	v, err := verdictOf(a.code(), a.data()["allowed"] == true)
 	return v, true, err
+}
+
+// several asks in a batch whose checks have subjects of their own.
+func (w wayOverHTTP) several(_ context.Context, q enginetest.Question) (enginetest.Verdict, bool, error) {
+	item := object{"subject": wireSubject(q.Subject), "action": q.Action, "resource": resource(q.Resource.Type, q.Resource.ID)}
+	a := w.c.do(w.t, "POST", batchPath, with(object{"checks": []object{with(item, object{"subject": user("other")}), item}}, more(q)))
+	if a.status != 200 {
+		v, err := verdictOf(a.code(), false)
+		return v, true, err
+	}
+	answer := a.list()[1].(map[string]any)
+	code, _ := answer["error"].(string)
+	v, err := verdictOf(code, answer["allowed"] == true)
+	return v, true, err
+}
+
+// count counts the resource among itself.
+func (w wayOverHTTP) count(_ context.Context, q enginetest.Question) (enginetest.Verdict, bool, error) {
+	a := w.c.do(w.t, "POST", countPath, with(object{
+		"subject": wireSubject(q.Subject), "action": q.Action, "type": q.Resource.Type, "ids": []string{q.Resource.ID}, "limit": 1,
+	}, more(q)))
+	v, err := verdictOf(a.code(), a.data()["count"] == 1.0)
+	return v, true, err
+}
+
+// listActions cannot distinguish an action that cannot be decided from another one.
+func (w wayOverHTTP) listActions(_ context.Context, q enginetest.Question) (enginetest.Verdict, bool, error) {
+	a := w.c.do(w.t, "POST", actionsPath, with(object{"subject": wireSubject(q.Subject), "resource": resource(q.Resource.Type, q.Resource.ID)}, more(q)))
+	actions, _ := a.data()["actions"].([]any)
+	return listVerdict(a.code(), slices.Contains(actions, any(q.Action)))
 }
 
 func (w wayOverHTTP) batch(_ context.Context, q enginetest.Question) (enginetest.Verdict, bool, error) {

@@ -69,6 +69,10 @@ func (f *failing) ListResources(ctx context.Context, tenant string, req engine.L
 	return nil, f.fault(ctx)
 }
 
+func (f *failing) ListAllowed(ctx context.Context, tenant string, req engine.ListAllowedRequest) (*engine.AllowedList, error) {
+	return nil, f.fault(ctx)
+}
+
 func (f *failing) ListSubjects(ctx context.Context, tenant string, req engine.ListSubjectsRequest) (*engine.SubjectList, error) {
 	return nil, f.fault(ctx)
 }
@@ -271,6 +275,7 @@ func faults(t *testing.T) {
 			for _, target := range []string{
 				"/api/v1/resources/check", "/api/v1/resources/check-batch", path("document", "d") + "/relations",
 				"/api/v1/resources/list-resources", "/api/v1/resources/list-resources/stream",
+				"/api/v1/resources/list-resources/count", "/api/v1/resources/list-actions",
 				"/api/v1/resources/list-subjects", "/api/v1/resources/list-subjects/stream", "/api/v1/resources/expand",
 				"/access/v1/evaluation", "/access/v1/evaluations", "/access/v1/search/subject", "/access/v1/search/resource", "/access/v1/search/action",
 			} {

@@ -215,6 +215,10 @@ func FuzzRequestBody(f *testing.F) {
 		},
 	})
 	add(asked)
+	add(object{
+		"subject": user("ann"), "queries": []object{{"type": "area", "action": "visitor"}, {"type": "area", "action": "entrant"}}, "limit": 2, "id_prefix": "a",
+		"checks": []object{{"subject": user("bob"), "action": "visitor", "resource": resource("area", "a")}}, "ids": []string{"a", "b"}, "context": object{"distance": 3},
+	})
 	add(evaluation(user("ann"), "visitor", "area", "a"))
 	add(object{"evaluations": []object{evaluation(user("ann"), "visitor", "area", "a")}, "page": object{"token": "x", "limit": 1}})
 	add([]int{1})
@@ -227,7 +231,7 @@ func FuzzRequestBody(f *testing.F) {
 	h := newRealHandler(f)
 	targets := []string{
 		"/api/v1/resource-types", planPath, applyPath, path("area", "a") + "/relations", "/api/v1/resources/relations/bulk",
-		checkPath, batchPath, resourcesPath, resourcesPath + "/stream", subjectsPath, subjectsPath + "/stream", expandPath,
+		checkPath, batchPath, resourcesPath, resourcesPath + "/stream", countPath, actionsPath, subjectsPath, subjectsPath + "/stream", expandPath,
 		"/access/v1/evaluation", "/access/v1/evaluations",
 		"/access/v1/search/subject", "/access/v1/search/resource", "/access/v1/search/action",
 	}

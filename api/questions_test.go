@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,8 @@ const (
 	checkPath     = "/api/v1/resources/check"
 	batchPath     = "/api/v1/resources/check-batch"
 	resourcesPath = "/api/v1/resources/list-resources"
+	countPath     = "/api/v1/resources/list-resources/count"
+	actionsPath   = "/api/v1/resources/list-actions"
 	subjectsPath  = "/api/v1/resources/list-subjects"
 	expandPath    = "/api/v1/resources/expand"
 	watchPath     = "/api/v1/resources/watch"
@@ -179,6 +182,8 @@ func contextual(t *testing.T, _ *world, c *client) {
 		checkPath: ask(nil), batchPath: {"subject": user("ann"), "checks": []object{{"action": "view", "resource": resource("document", "d")}}},
 		resourcesPath:             {"subject": user("ann"), "action": "view", "type": "document"},
 		resourcesPath + "/stream": {"subject": user("ann"), "action": "view", "type": "document"},
+		countPath:                 {"subject": user("ann"), "action": "view", "type": "document"},
+		actionsPath:               {"subject": user("ann"), "resource": resource("document", "d")},
 		subjectsPath:              {"resource": resource("document", "d"), "action": "view", "subject_type": "user"},
 		subjectsPath + "/stream":  {"resource": resource("document", "d"), "action": "view", "subject_type": "user"},
 		expandPath:                {"resource": resource("document", "d"), "action": "view"},
@@ -229,7 +234,9 @@ func exclusionCycles(t *testing.T, _ *world, c *client) {
 	listed := object{"subject": user("ann"), "action": "viewer", "type": "shelf"}
 	subjects := object{"resource": resource("shelf", "mixed"), "action": "viewer", "subject_type": "user"}
 	for target, in := range map[string]object{
-		resourcesPath: listed, resourcesPath + "/stream": listed, subjectsPath: subjects, subjectsPath + "/stream": subjects,
+		resourcesPath: listed, resourcesPath + "/stream": listed, countPath: listed,
+		actionsPath:  {"subject": user("ann"), "resource": resource("shelf", "mixed")},
+		subjectsPath: subjects, subjectsPath + "/stream": subjects,
 		"/access/v1/search/resource": {"subject": user("ann"), "action": object{"name": "viewer"}, "resource": object{"type": "shelf"}},
 		"/access/v1/search/subject":  {"subject": object{"type": "user"}, "action": object{"name": "viewer"}, "resource": shelf("mixed")},
 		"/access/v1/search/action":   {"subject": user("ann"), "resource": shelf("mixed")},
@@ -315,6 +322,280 @@ func listResources(t *testing.T, _ *world, c *client) {
 		c.want(t, 200, "", "POST", target, with(areas, object{"context": object{"distance": 3}}))
 	}
 	equal(t, "far", c.want(t, 200, "", "POST", resourcesPath, with(areas, object{"context": object{"distance": 9}})).list(), []any{})
+}
+
+// denials asks why checks are denied, makes the changes, and is allowed.
+func denials(t *testing.T, _ *world, c *client) {
+	define(t, c)
+	c.want(t, 201, "", "POST", "/api/v1/resource-types", conditionalType)
+	ask := func(in object) map[string]any {
+		t.Helper()
+		data := c.want(t, 200, "", "POST", checkPath, with(in, object{"debug": true})).data()
+		equal(t, "allowed", data["allowed"], false)
+		denial, _ := data["denial"].(map[string]any)
+		equal(t, "truncated", denial["truncated"], false)
+		return denial
+	}
+	way := func(relations ...object) object {
+		var list []any
+		for _, r := range relations {
+			list = append(list, r)
+		}
+		return object{"relations": list}
+	}
+	missing := func(typ, id, name string, subject object, more object) object {
+		return with(contextualRelation(typ, id, name, subject), with(object{"state": "absent"}, more))
+	}
+	ways := func(list ...any) []any { return list }
+
+	relate(t, c, "document", "d", "parent", object{"type": "folder", "id": "f"})
+	relate(t, c, "folder", "f", "viewer", object{"type": "group", "id": "staff"})
+	approve := check(user("ann"), "approver", resource("document", "d"))
+	equal(t, "ways", ask(approve)["ways"], ways(way(missing("document", "d", "owner", user("ann"), nil))))
+	view := check(user("ann"), "view", resource("document", "d"))
+	equal(t, "ways", ask(view)["ways"], ways(
+		way(missing("document", "d", "editor", user("ann"), nil)), way(missing("document", "d", "owner", user("ann"), nil)),
+		way(missing("document", "d", "viewer", user("ann"), nil)), way(missing("folder", "f", "owner", user("ann"), nil)),
+		way(missing("folder", "f", "viewer", user("ann"), nil)), way(missing("group", "staff", "member", user("ann"), nil)),
+	))
+	relate(t, c, "group", "staff", "member", user("ann"))
+	data := c.want(t, 200, "", "POST", checkPath, with(view, object{"debug": true})).data()
+	equal(t, "allowed", data["allowed"], true)
+	equal(t, "denial of an allowed check", data["denial"], nil)
+	relate(t, c, "document", "d", "banned", user("ann"))
+	equal(t, "excluded", ask(with(view, object{"action": "reader"}))["ways"], ways(object{"exclusions": []any{object{
+		"resource": resource("document", "d"), "relation": "reader",
+		"reasons": []any{object{"via": "document:d#banned@user:ann", "rewrite": "this", "text": "user:ann is banned of document:d"}},
+	}}}))
+	plain := c.want(t, 200, "", "POST", checkPath, with(view, object{"action": "reader"})).data()
+	equal(t, "without debug", plain, object{"allowed": false})
+
+	// A condition has its name and values, and an expired relation its expiry.
+	near := with(relation(user("ann"), "visitor"), object{"condition": condition("nearby", object{"limit": 5})})
+	c.want(t, 201, "", "POST", path("area", "a")+"/relations", near)
+	far := with(check(user("ann"), "visitor", resource("area", "a")), object{"context": object{"distance": 7, "ip": "192.0.2.1"}})
+	unmet := missing("area", "a", "visitor", user("ann"), object{
+		"state": "condition_unmet", "condition": condition("nearby", object{"distance": 7.0, "limit": 5.0}),
+	})
+	equal(t, "unmet", ask(far)["ways"], ways(way(unmet)))
+	instant := "2001-02-03T04:05:06.000Z"
+	expired := with(contextualRelation("area", "a", "visitor", user("bob")), object{"expires_at": instant})
+	ended := ask(with(check(user("bob"), "visitor", resource("area", "a")), object{"contextual_relations": []object{expired}}))
+	equal(t, "expired", ended["ways"], ways(way(missing("area", "a", "visitor", user("bob"), object{"state": "expired", "expires_at": instant}))))
+
+	// What cannot be decided or does not exist is an error, with debug as without.
+	c.want(t, 400, "condition_context_missing", "POST", checkPath, with(check(user("ann"), "visitor", resource("area", "a")), object{"debug": true}))
+	c.want(t, 404, "resource_not_found", "POST", checkPath, with(check(user("ann"), "view", resource("document", "none")), object{"debug": true}))
+	// Nothing can be proposed for a subject that no relation may name.
+	equal(t, "none", ask(check(user("ann"), "parent", resource("document", "d")))["ways"], []any{})
+}
+
+// batchOfSeveral asks about subjects of the checks, with and without one of the request.
+func batchOfSeveral(t *testing.T, _ *world, c *client) {
+	define(t, c)
+	relate(t, c, "folder", "f", "viewer", object{"type": "group", "id": "staff"})
+	relate(t, c, "group", "staff", "member", user("ann"))
+	relate(t, c, "document", "d", "parent", object{"type": "folder", "id": "f"})
+	relate(t, c, "document", "d", "viewer", user("bob"))
+	item := object{"action": "view", "resource": resource("document", "d")}
+	of := func(subject object) object { return with(item, object{"subject": subject}) }
+	no, yes := object{"allowed": false}, object{"allowed": true}
+	checks := []object{of(user("ann")), item, of(user("cid")), of(object{"type": "group", "id": "staff"}), of(object{"type": "house", "id": "x"}), of(user("ann"))}
+	a := c.want(t, 200, "", "POST", batchPath, object{"subject": user("bob"), "checks": checks})
+	equal(t, "answers", a.list(), []any{yes, yes, no, yes, with(no, object{"error": "subject_invalid"}), yes})
+
+	// Without a subject of the request, each check needs its own.
+	a = c.want(t, 200, "", "POST", batchPath, object{"checks": []object{of(user("ann")), of(user("cid"))}})
+	equal(t, "answers", a.list(), []any{yes, no})
+	a = c.want(t, 400, "validation_failed", "POST", batchPath, object{"checks": checks})
+	equal(t, "fields", fields(a), []string{"subject/type", "subject/id"})
+	a = c.want(t, 400, "validation_failed", "POST", batchPath, object{"subject": user("bob"), "checks": []object{item, of(object{"type": "user", "id": ""})}})
+	equal(t, "fields", fields(a), []string{"checks/1/subject/id"})
+	// A subject of the request that is not needed must be valid all the same.
+	c.want(t, 400, "subject_invalid", "POST", batchPath, object{"subject": object{"type": "house", "id": "x"}, "checks": []object{of(user("ann"))}})
+
+	many := make([]object, 1000)
+	for i := range many {
+		many[i] = of(user([]string{"ann", "cid", fmt.Sprint(i)}[i%3]))
+	}
+	answers := c.want(t, 200, "", "POST", batchPath, object{"checks": many}).list()
+	for i, answer := range answers {
+		equal(t, fmt.Sprint("check ", i), answer, any(object{"allowed": i%3 == 0}))
+	}
+	c.want(t, 400, "bulk_too_large", "POST", batchPath, object{"checks": append(many, many[0])})
+}
+
+// listByQueries lists resources of several types and actions.
+func listByQueries(t *testing.T, _ *world, c *client) {
+	define(t, c)
+	query := func(typ, action string) object { return object{"type": typ, "action": action} }
+	relate(t, c, "folder", "f", "viewer", user("ann"))
+	for i := range 4 {
+		relate(t, c, "document", fmt.Sprint("d", i), []string{"viewer", "owner"}[i%2], user("ann"))
+	}
+	in := object{"subject": user("ann"), "queries": []object{query("folder", "view"), query("document", "owner"), query("document", "view"), query("folder", "owner")}}
+	listed := func(typ, id string, actions ...any) object {
+		return with(resource(typ, id), object{"actions": actions})
+	}
+	want := []any{
+		listed("document", "d0", "view"), listed("document", "d1", "owner", "view"), listed("document", "d2", "view"),
+		listed("document", "d3", "owner", "view"), listed("folder", "f", "view"),
+	}
+	equal(t, "list", c.want(t, 200, "", "POST", resourcesPath, in).list(), want)
+	first := c.want(t, 200, "", "POST", resourcesPath, with(in, object{"limit": 2}))
+	got := first.list()
+	c.want(t, 204, "", "DELETE", path("folder", "f"), nil)
+	for page := first; page.meta("next_cursor") != nil; {
+		page = c.want(t, 200, "", "POST", resourcesPath, with(in, object{"limit": 2, "cursor": page.meta("next_cursor")}))
+		equal(t, "token", page.meta("consistency_token"), first.meta("consistency_token"))
+		got = append(got, page.list()...)
+	}
+	equal(t, "pages", got, want)
+	lines := c.want(t, 200, "", "POST", resourcesPath+"/stream", in).lines(t)
+	equal(t, "lines", fmt.Sprint(lines[:len(lines)-1]), fmt.Sprint(want[:4]))
+	equal(t, "count", c.want(t, 200, "", "POST", countPath, in).data(), object{"count": 4.0, "exact": true})
+
+	twenty := make([]object, 21)
+	for i := range twenty {
+		twenty[i] = query("document", fmt.Sprint("a", i))
+	}
+	for _, target := range []string{resourcesPath, resourcesPath + "/stream", countPath} {
+		a := c.want(t, 400, "bulk_too_large", "POST", target, with(in, object{"queries": twenty}))
+		equal(t, "max", a.details()["max"], 20.0)
+		c.want(t, 400, "relation_undefined", "POST", target, with(in, object{"queries": twenty[:20]}))
+		c.want(t, 404, "resource_type_not_found", "POST", target, with(in, object{"queries": []object{query("house", "view")}}))
+		for name, bad := range map[string]object{
+			"queries":        {"type": "document"},
+			"queries/1":      {"queries": []object{query("document", "view"), query("document", "view")}},
+			"queries/0/type": {"queries": []object{query("", "view")}},
+		} {
+			equal(t, "fields", fields(c.want(t, 400, "validation_failed", "POST", target, with(in, bad))), []string{name})
+		}
+		equal(t, "fields", fields(c.want(t, 400, "validation_failed", "POST", target, with(in, object{"queries": []object{}}))), []string{"queries"})
+	}
+}
+
+// listSome restricts lists to some ids.
+func listSome(t *testing.T, _ *world, c *client) {
+	define(t, c)
+	for _, id := range []string{"a1", "a2", "b1"} {
+		relate(t, c, "document", id, "viewer", user("ann"))
+	}
+	relate(t, c, "document", "a3", "viewer", user("bob"))
+	in := object{"subject": user("ann"), "action": "view", "type": "document"}
+	ids := with(in, object{"ids": []string{"b1", "a3", "none", "b1", "a1"}})
+	found := func(ids ...string) []any {
+		var list []any
+		for _, id := range ids {
+			list = append(list, resource("document", id))
+		}
+		return list
+	}
+	equal(t, "prefix", c.want(t, 200, "", "POST", resourcesPath, with(in, object{"id_prefix": "a"})).list(), found("a1", "a2"))
+	equal(t, "ids", c.want(t, 200, "", "POST", resourcesPath, ids).list(), found("a1", "b1"))
+	equal(t, "both", c.want(t, 200, "", "POST", resourcesPath, with(ids, object{"id_prefix": "b"})).list(), found("b1"))
+	first := c.want(t, 200, "", "POST", resourcesPath, with(ids, object{"limit": 1}))
+	second := c.want(t, 200, "", "POST", resourcesPath, with(ids, object{"limit": 1, "cursor": first.meta("next_cursor")}))
+	equal(t, "pages", append(first.list(), second.list()...), found("a1", "b1"))
+	c.want(t, 400, "cursor_invalid", "POST", resourcesPath, with(in, object{"limit": 1, "cursor": first.meta("next_cursor")}))
+	equal(t, "count", c.want(t, 200, "", "POST", countPath, ids).data(), object{"count": 2.0, "exact": true})
+	equal(t, "lines", len(c.want(t, 200, "", "POST", resourcesPath+"/stream", ids).lines(t)), 3)
+
+	relate(t, c, "document", "open", "viewer", user("*"))
+	relate(t, c, "document", "open", "banned", user("bob"))
+	relate(t, c, "document", "open", "viewer", user("ann"))
+	subjects := object{"resource": resource("document", "open"), "action": "reader", "subject_type": "user"}
+	equal(t, "subjects", c.want(t, 200, "", "POST", subjectsPath, with(subjects, object{"ids": []string{"cid", "bob", "ann"}})).list(), []any{user("ann"), user("cid")})
+	equal(t, "wildcard", c.want(t, 200, "", "POST", subjectsPath, with(subjects, object{"ids": []string{"cid", "*"}})).list(), []any{user("*"), user("cid")})
+	excluded := with(user("bob"), object{"excluded": true})
+	equal(t, "prefix", c.want(t, 200, "", "POST", subjectsPath, with(subjects, object{"id_prefix": "b"})).list(), []any{user("*"), excluded})
+	page := c.want(t, 200, "", "POST", subjectsPath, with(subjects, object{"ids": []string{"cid", "*", "ann"}, "limit": 1}))
+	got := page.list()
+	for page.meta("next_cursor") != nil {
+		page = c.want(t, 200, "", "POST", subjectsPath, with(subjects, object{"ids": []string{"cid", "*", "ann"}, "limit": 1, "cursor": page.meta("next_cursor")}))
+		got = append(got, page.list()...)
+	}
+	equal(t, "pages", got, []any{user("*"), user("ann"), user("cid")})
+	equal(t, "lines", len(c.want(t, 200, "", "POST", subjectsPath+"/stream", with(subjects, object{"ids": []string{"bob"}})).lines(t)), 1)
+	c.want(t, 404, "resource_not_found", "POST", subjectsPath, with(subjects, object{"resource": resource("document", "none"), "ids": []string{"ann"}}))
+
+	thousand := make([]string, 1001)
+	for i := range thousand {
+		thousand[i] = fmt.Sprint(i)
+	}
+	for target, in := range map[string]object{
+		resourcesPath: in, resourcesPath + "/stream": in, countPath: in, subjectsPath: subjects, subjectsPath + "/stream": subjects,
+	} {
+		c.want(t, 200, "", "POST", target, with(in, object{"ids": thousand[:1000]}))
+		equal(t, "max", c.want(t, 400, "bulk_too_large", "POST", target, with(in, object{"ids": thousand})).details()["max"], 1000.0)
+		for name, bad := range map[string]object{
+			"ids": {"ids": []string{}}, "ids/1": {"ids": []string{"a", ""}}, "ids/0": {"ids": []string{strings.Repeat("x", 513)}},
+			"id_prefix": {"id_prefix": strings.Repeat("x", 513)},
+		} {
+			equal(t, "fields", fields(c.want(t, 400, "validation_failed", "POST", target, with(in, bad))), []string{name})
+		}
+	}
+}
+
+func countResources(t *testing.T, _ *world, c *client) {
+	define(t, c)
+	for i := range 3 {
+		relate(t, c, "document", fmt.Sprint("d", i), "viewer", user("ann"))
+	}
+	in := object{"subject": user("ann"), "action": "view", "type": "document"}
+	for limit, want := range map[any]object{
+		nil: {"count": 3.0, "exact": true}, 10000: {"count": 3.0, "exact": true}, 3: {"count": 3.0, "exact": true}, 2: {"count": 2.0, "exact": false},
+	} {
+		ask := in
+		if limit != nil {
+			ask = with(in, object{"limit": limit})
+		}
+		equal(t, fmt.Sprint("count up to ", limit), c.want(t, 200, "", "POST", countPath, ask).data(), want)
+	}
+	equal(t, "none", c.want(t, 200, "", "POST", countPath, with(in, object{"subject": user("bob")})).data(), object{"count": 0.0, "exact": true})
+	for _, limit := range []int{0, 10001} {
+		equal(t, "fields", fields(c.want(t, 400, "validation_failed", "POST", countPath, with(in, object{"limit": limit}))), []string{"limit"})
+	}
+	c.want(t, 400, "subject_invalid", "POST", countPath, with(in, object{"subject": object{"type": "house", "id": "x"}}))
+	c.want(t, 201, "", "POST", "/api/v1/resource-types", conditionalType)
+	c.want(t, 201, "", "POST", path("area", "a")+"/relations", with(relation(user("ann"), "visitor"), object{"condition": condition("nearby", object{"limit": 5})}))
+	areas := object{"subject": user("ann"), "action": "visitor", "type": "area"}
+	c.want(t, 400, "condition_context_missing", "POST", countPath, areas)
+	c.want(t, 400, "condition_failed", "POST", countPath, with(areas, object{"context": object{"distance": "x"}}))
+}
+
+func listActions(t *testing.T, _ *world, c *client) {
+	c.want(t, 201, "", "POST", "/api/v1/resource-types", object{"name": "paper", "actions": object{"publish": "owner", "view": "owner"}, "relations": []object{
+		{"name": "owner"}, {"name": "viewer"}, {"name": "delete"},
+	}})
+	for _, name := range []string{"owner", "viewer", "delete"} {
+		relate(t, c, "paper", name, name, user("ann"))
+	}
+	actions := func(id string) any {
+		return c.want(t, 200, "", "POST", actionsPath, object{"subject": user("ann"), "resource": resource("paper", id)}).data()["actions"]
+	}
+	// Own actions, then conventions, then relations; view is an action of the type's own.
+	equal(t, "owner", actions("owner"), []any{"delete", "owner", "publish", "view"}) // the convention: delete is owner
+	equal(t, "viewer", actions("viewer"), []any{"viewer"})
+	equal(t, "delete", actions("delete"), []any{}) // not the relation of that name
+	for _, action := range []string{"delete", "owner", "publish", "view", "viewer"} {
+		listed := slices.Contains(actions("owner").([]any), any(action))
+		equal(t, action, allowed(t, c, user("ann"), action, "paper", "owner"), listed)
+	}
+	in := object{"subject": user("ann"), "resource": resource("paper", "owner")}
+	equal(t, "contextual", c.want(t, 200, "", "POST", actionsPath, with(in, object{
+		"subject": user("bob"), "contextual_relations": []object{contextualRelation("paper", "owner", "viewer", user("bob"))},
+	})).data()["actions"], []any{"viewer"})
+	c.want(t, 404, "resource_not_found", "POST", actionsPath, with(in, object{"resource": resource("paper", "none")}))
+	c.want(t, 404, "resource_type_not_found", "POST", actionsPath, with(in, object{"resource": resource("house", "none")}))
+	c.want(t, 400, "subject_invalid", "POST", actionsPath, with(in, object{"subject": object{"type": "house", "id": "x"}}))
+	equal(t, "fields", fields(c.want(t, 400, "validation_failed", "POST", actionsPath, `{}`)), []string{"subject/type", "subject/id", "resource/type", "resource/external_id"})
+	c.want(t, 201, "", "POST", "/api/v1/resource-types", conditionalType)
+	c.want(t, 201, "", "POST", path("area", "a")+"/relations", with(relation(user("ann"), "visitor"), object{"condition": condition("nearby", object{"limit": 5})}))
+	area := object{"subject": user("ann"), "resource": resource("area", "a")}
+	c.want(t, 400, "condition_context_missing", "POST", actionsPath, area)
+	c.want(t, 400, "condition_failed", "POST", actionsPath, with(area, object{"context": object{"distance": "x"}}))
+	equal(t, "near", c.want(t, 200, "", "POST", actionsPath, with(area, object{"context": object{"distance": 3}})).data()["actions"], []any{"entrant", "visitor"})
 }
 
 func listSubjects(t *testing.T, _ *world, c *client) {

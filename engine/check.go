@@ -9,6 +9,7 @@ import (
 	"stonetown/engine/internal/eval"
 	"stonetown/engine/internal/graph"
 	"stonetown/engine/internal/traversal"
+	"stonetown/engine/internal/view"
 	"stonetown/engine/internal/work"
 	"stonetown/internal/tracing"
 	"stonetown/schema"
@@ -62,6 +63,11 @@ func (e *Engine) checkWithin(ctx context.Context, tenantID string, req *CheckReq
 	if err := c.answer(ctx); err != nil {
 		return fmt.Errorf("check: %w", err)
 	}
+	if req.Denials {
+		if err := c.explainDenials(ctx); err != nil {
+			return fmt.Errorf("check: %w", err)
+		}
+	}
 	e.stats.checks.Add(int64(len(req.Queries)))
 	return nil
 }
@@ -85,6 +91,9 @@ type resolved struct {
 
 // answer fills in the decisions.
 func (c *check) answer(ctx context.Context) error {
+	if c.isAboutSeveral() {
+		return c.answerAboutSeveral(ctx)
+	}
 	subject, err := checkedSubject(c.at.compiled, c.req.Subject)
 	if err != nil {
 		return err
@@ -94,29 +103,19 @@ func (c *check) answer(ctx context.Context) error {
 	}
 	s := c.begin(ctx, subject, c.req.Context)
 	c.eval.Explain = c.req.Reasons
-	if c.view.Reader == nil && c.view.Overlay == nil {
-		c.findAll()
-	}
-	tryReachability := traversal.Decides(&c.view, s) && !c.req.Reasons
+	c.findAll()
+	tryReachability := c.mayReach(s)
 	var few [16]eval.Question
 	questions := few[:0]
 	for i := range c.req.Queries {
-		d := &c.response.Decisions[i]
 		q := eval.Question{Query: i}
-		if d.Err = c.resolve(&q); d.Err != nil {
-			continue
+		open, err := c.ask(&q, &c.eval, tryReachability)
+		if err != nil {
+			return err
 		}
-		if tryReachability {
-			d.Allowed, err = c.reach.Reaches(q.Object, q.Rule)
-			if err == nil {
-				continue
-			}
-			if !errors.Is(err, traversal.ErrNotReachability) {
-				return err
-			}
+		if open {
+			questions = append(questions, q)
 		}
-		c.eval.Ask(&q)
-		questions = append(questions, q)
 	}
 	if len(questions) == 0 {
 		return nil
@@ -124,22 +123,56 @@ func (c *check) answer(ctx context.Context) error {
 	if err := c.eval.Run(ctx, questions); err != nil {
 		return err
 	}
+	c.decide(&c.eval, questions)
+	return nil
+}
+
+// mayReach reports whether reachability may decide questions about a subject. It gives no
+// reasons.
+func (c *check) mayReach(s view.Subject) bool {
+	return traversal.Decides(&c.view, s) && !c.req.Reasons
+}
+
+// ask resolves a question, and asks it unless it can be decided at once. It reports whether
+// the question is open.
+func (c *check) ask(q *eval.Question, e *eval.Evaluation, tryReachability bool) (open bool, err error) {
+	d := &c.response.Decisions[q.Query]
+	if d.Err = c.resolve(q); d.Err != nil {
+		return false, nil
+	}
+	if tryReachability {
+		d.Allowed, err = c.reach.Reaches(q.Object, q.Rule)
+		if err == nil {
+			return false, nil
+		}
+		if !errors.Is(err, traversal.ErrNotReachability) {
+			return false, err
+		}
+	}
+	e.Ask(q)
+	return true, nil
+}
+
+// decide fills in the decisions of questions that an evaluation has answered.
+func (c *check) decide(e *eval.Evaluation, questions []eval.Question) {
 	for _, q := range questions {
 		d := &c.response.Decisions[q.Query]
 		if !c.view.IsRegistered(q.Object) {
 			d.Err = &ResourceNotFoundError{Resource: c.req.Queries[q.Query].Resource}
 			continue
 		}
-		d.Allowed, d.Err = c.eval.Answer(q)
+		d.Allowed, d.Err = e.Answer(q)
 		if d.Allowed && c.req.Reasons {
-			d.Reasons, d.Until = c.eval.Reasons(q)
+			d.Reasons, d.Until = e.Reasons(q)
 		}
 	}
-	return nil
 }
 
-// findAll finds the resources of all queries in a resident graph.
+// findAll finds the resources of all queries, if a resident graph has all of them.
 func (c *check) findAll() {
+	if c.view.Reader != nil || c.view.Overlay != nil {
+		return
+	}
 	var typ string
 	number, known := graph.TypeID(0), false
 	for i := range c.req.Queries {

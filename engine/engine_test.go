@@ -327,6 +327,38 @@ func TestColdReadsAreOnePerLevel(t *testing.T) {
 	}
 }
 
+// The subjects of a batch share the reads: it takes as many as the deepest of its questions.
+func TestColdReadsAreOnePerLevelOfAllSubjects(t *testing.T) {
+	w := newFixture(t, engine.Config{ResidentBytes: -1})
+	w.define("folder\n  parent [folder]\n  viewer [user]: this | parent->viewer\n")
+	const depth, subjects = 5, 40
+	for i := range depth {
+		w.write(fmt.Sprintf("folder:%d#parent@folder:%d", i, i+1))
+	}
+	req := engine.CheckRequest{}
+	for i := range subjects {
+		if i%2 == 0 {
+			w.write(fmt.Sprintf("folder:%d#viewer@user:%d", i%(depth+1), i))
+		}
+		req.Queries = append(req.Queries, engine.Query{
+			Resource: tuplestore.Object{Type: "folder", ID: "0"}, Action: "viewer", Subject: &tuplestore.Subject{Type: "user", ID: fmt.Sprint(i)},
+		})
+	}
+	before := w.engine.Stats().ColdReads
+	answer, err := w.engine.Check(t.Context(), tenant, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if reads := w.engine.Stats().ColdReads - before; reads != depth+1 {
+		t.Errorf("%d reads, want %d", reads, depth+1)
+	}
+	for i, d := range answer.Decisions {
+		if d.Err != nil || d.Allowed != (i%2 == 0) {
+			t.Errorf("user %d: %+v", i, d)
+		}
+	}
+}
+
 func TestUnregisterDeletesAllRelations(t *testing.T) {
 	w := newFixture(t, engine.Config{})
 	ctx := context.Background()

@@ -11,9 +11,11 @@ import (
 
 // ListActionsRequest asks for the actions that a subject may perform on a resource.
 type ListActionsRequest struct {
-	Subject     tuplestore.Subject
-	Resource    tuplestore.Object
-	Context     map[string]any // as for a check
+	Subject  tuplestore.Subject
+	Resource tuplestore.Object
+	// Context and Contextual are as for a check.
+	Context     map[string]any
+	Contextual  []WriteOp
 	Consistency Consistency
 }
 
@@ -48,7 +50,7 @@ func (e *Engine) listActionsWithin(ctx context.Context, tenantID string, req *Li
 		return nil, &UnknownTypeError{Type: req.Resource.Type}
 	}
 	actions := v.at.compiled.Actions(req.Resource.Type)
-	checks := CheckRequest{Subject: req.Subject, Context: req.Context}
+	checks := CheckRequest{Subject: req.Subject, Context: req.Context, Contextual: req.Contextual}
 	for _, action := range actions {
 		checks.Queries = append(checks.Queries, Query{Resource: req.Resource, Action: action})
 	}

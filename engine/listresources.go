@@ -105,18 +105,33 @@ func (v *readView) listResources(ctx context.Context, req *ListResourcesRequest)
 		return nil, err
 	}
 	s := v.begin(ctx, subject, req.Context)
-	found, err := v.candidates(ctx, s, req.Type, target.rule)
-	if err != nil {
+	return v.allowedIDs(ctx, s, req.Type, target.rule, ResourceFilter{}, req.After, req.Limit)
+}
+
+// ResourceFilter restricts a list of resources. Its zero value admits all.
+type ResourceFilter struct {
+	IDPrefix string
+	// IDs admits only these IDs, unless it is nil. The list is then made by checks of them.
+	IDs []string
+}
+
+// allowedIDs lists the resources of a type for which a rule's set contains the subject.
+func (v *readView) allowedIDs(ctx context.Context, s view.Subject, typ string, rule int32, f ResourceFilter, after string, limit int) ([]string, error) {
+	var found []candidate
+	var err error
+	if f.IDs != nil {
+		found = v.named(typ, f.IDs)
+	} else if found, err = v.candidates(ctx, s, typ, rule); err != nil {
 		return nil, err
 	}
-	found = slices.DeleteFunc(found, func(c candidate) bool { return c.id <= req.After })
+	found = slices.DeleteFunc(found, func(c candidate) bool { return c.id <= after || !strings.HasPrefix(c.id, f.IDPrefix) })
 	sortCandidates(found)
 
 	var ids []string
-	for len(found) > 0 && (req.Limit == 0 || len(ids) < req.Limit) {
+	for len(found) > 0 && (limit == 0 || len(ids) < limit) {
 		chunk := found[:min(verifiedAtOnce, len(found))]
 		found = found[len(chunk):]
-		if err := v.verify(ctx, s, chunk, target.rule); err != nil {
+		if err := v.verify(ctx, s, chunk, rule); err != nil {
 			return nil, err
 		}
 		for _, c := range chunk {
@@ -125,10 +140,21 @@ func (v *readView) listResources(ctx context.Context, req *ListResourcesRequest)
 			}
 		}
 	}
-	if req.Limit > 0 && len(ids) > req.Limit {
-		ids = ids[:req.Limit]
+	if limit > 0 && len(ids) > limit {
+		ids = ids[:limit]
 	}
 	return ids, nil
+}
+
+// named returns the resources of a type that IDs name, each once. None of them is sure.
+func (v *readView) named(typ string, ids []string) []candidate {
+	list := make([]candidate, 0, len(ids))
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
+		if object, ok := v.view.Resource(tuplestore.Object{Type: typ, ID: id}); ok {
+			list = append(list, candidate{object: object, id: id})
+		}
+	}
+	return list
 }
 
 // candidate is an object that may belong to a list.

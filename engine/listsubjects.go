@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"stonetown/engine/internal/eval"
 	"stonetown/engine/internal/traversal"
@@ -19,6 +21,11 @@ type ListSubjectsRequest struct {
 	// SubjectType and SubjectRelation are the kind: objects of a type or, with a
 	// relation, usersets. The type group without a relation means its members.
 	SubjectType, SubjectRelation string
+	// IDPrefix admits only subjects whose IDs begin with it, and the wildcard.
+	IDPrefix string
+	// IDs admits only subjects with these IDs, unless it is nil. The list then has each of
+	// them that a check allows, and the wildcard only if it is among them.
+	IDs []string
 	// Context and Contextual are as for a check.
 	Context     map[string]any
 	Contextual  []WriteOp
@@ -83,6 +90,9 @@ func (v *readView) listSubjects(ctx context.Context, req *ListSubjectsRequest) (
 	if target.err != nil {
 		return nil, target.err
 	}
+	if req.IDs != nil {
+		return v.checkSubjects(ctx, req, other)
+	}
 	if err := v.addContextual(req.Contextual); err != nil {
 		return nil, err
 	}
@@ -117,7 +127,7 @@ func (v *readView) listSubjects(ctx context.Context, req *ListSubjectsRequest) (
 	}
 	found := make([]candidate, 0, len(forward.Found))
 	for object, sure := range forward.Found {
-		if id := v.view.Key(object).ID; req.After == "" || req.After == tuplestore.Wildcard || id > req.After {
+		if id := v.view.Key(object).ID; req.isAfter(id) && strings.HasPrefix(id, req.IDPrefix) {
 			found = append(found, candidate{object, id, sure})
 		}
 	}
@@ -136,6 +146,47 @@ func (v *readView) listSubjects(ctx context.Context, req *ListSubjectsRequest) (
 		}
 		if allowed || everyone {
 			entries = append(entries, SubjectEntry{Subject: s, Excluded: !allowed})
+		}
+	}
+	return entries, nil
+}
+
+// isAfter reports whether the entry of a subject other than the wildcard is still to be
+// listed.
+func (r *ListSubjectsRequest) isAfter(id string) bool {
+	return r.After == "" || r.After == tuplestore.Wildcard || id > r.After
+}
+
+// checkSubjects makes a list of the subjects that the request names by ID, of the kind of a
+// subject.
+func (v *readView) checkSubjects(ctx context.Context, req *ListSubjectsRequest, kind tuplestore.Subject) ([]SubjectEntry, error) {
+	var ids []string
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(req.IDs))) {
+		switch {
+		case !strings.HasPrefix(id, req.IDPrefix):
+		case id == tuplestore.Wildcard && req.After == "":
+			ids = slices.Insert(ids, 0, id)
+		case id != tuplestore.Wildcard && req.isAfter(id):
+			ids = append(ids, id)
+		}
+	}
+	checks := CheckRequest{Context: req.Context, Contextual: req.Contextual}
+	for _, id := range ids {
+		s := kind
+		s.ID = id
+		checks.Queries = append(checks.Queries, Query{Resource: req.Resource, Action: req.Action, Subject: &s})
+	}
+	c := check{readView: *v, req: &checks, response: &CheckResponse{Decisions: make([]Decision, len(ids))}}
+	if err := c.answerAboutSeveral(ctx); err != nil {
+		return nil, err
+	}
+	var entries []SubjectEntry
+	for i, d := range c.response.Decisions {
+		if d.Err != nil {
+			return nil, d.Err
+		}
+		if d.Allowed && (req.Limit == 0 || len(entries) < req.Limit) {
+			entries = append(entries, SubjectEntry{Subject: *checks.Queries[i].Subject})
 		}
 	}
 	return entries, nil

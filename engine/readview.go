@@ -24,6 +24,7 @@ type readView struct {
 	tokenIgnored bool
 	locked       *tenant // for reading, while the graph is resident
 	limits       work.Limits
+	contextual   []tuplestore.Fact // those of the overlay
 	*scratch
 }
 
@@ -157,6 +158,7 @@ func (v *readView) addContextual(ops []WriteOp) error {
 			return &ContextualError{Index: i, Err: err}
 		}
 	}
+	v.contextual = facts
 	v.view.Overlay = graph.NewOverlay(v.view.Graph, v.view.Reader != nil, facts)
 	return nil
 }
@@ -164,12 +166,22 @@ func (v *readView) addContextual(ops []WriteOp) error {
 // begin prepares the view for questions about a subject, which comes from
 // [checkedSubject].
 func (v *readView) begin(ctx context.Context, subject tuplestore.Subject, values map[string]any) view.Subject {
-	if v.view.Reader != nil {
-		v.view.Reader.About(subject)
-	}
-	v.view.Start(ctx, v.limits, v.engine.clock, values)
-	s := v.view.Subject(subject)
+	v.start(ctx, values)
+	s := v.about(subject)
 	v.reach.Begin(&v.view, s)
 	v.eval.Begin(&v.view, s)
 	return s
+}
+
+// start sets what all questions of a request are answered with.
+func (v *readView) start(ctx context.Context, values map[string]any) {
+	v.view.Start(ctx, v.limits, v.engine.clock, values)
+}
+
+// about returns a subject, which comes from [checkedSubject], in the numbers of the view.
+func (v *readView) about(s tuplestore.Subject) view.Subject {
+	if v.view.Reader != nil {
+		v.view.Reader.About(s)
+	}
+	return v.view.Subject(s)
 }

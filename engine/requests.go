@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"stonetown/engine/internal/denial"
 	"stonetown/engine/internal/eval"
 	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
@@ -37,15 +38,17 @@ type Query struct {
 	// Action is mapped to a relation by the resource's type: its own actions,
 	// then the convention, then the relation of the same name.
 	Action string
+	// Subject is the query's own subject. Nil: that of the request.
+	Subject *tuplestore.Subject
 }
 
-// CheckRequest asks several queries about one subject, answered from one
-// revision.
+// CheckRequest asks several queries, answered from one revision: about one subject or, for
+// queries with subjects of their own, about several.
 type CheckRequest struct {
 	// Subject is an object, a userset, or the wildcard type:*. The wildcard represents a
 	// subject of the type that no tuple names: only tuples with the subject type:* include
 	// it, and only those exclude it. A list of subjects names the wildcard exactly where a
-	// check allows it.
+	// check allows it. It may be empty if each query has a subject of its own.
 	Subject     tuplestore.Subject
 	Queries     []Query
 	Consistency Consistency
@@ -57,20 +60,41 @@ type CheckRequest struct {
 	Contextual []WriteOp
 	// Reasons asks for the path that proved each allowed answer.
 	Reasons bool
+	// Denials asks why each denied answer is denied. All explanations of a request have one
+	// budget.
+	Denials bool
 }
 
 // Decision is the answer to one [Query].
 type Decision struct {
 	Allowed bool
 	// Err is why the query is invalid ([*UnknownTypeError], [*UndefinedRelationError],
-	// [*ResourceNotFoundError]) or has no answer ([*ConditionError],
-	// [*NegativeCycleError]); Allowed is then false.
+	// [*ResourceNotFoundError], [*InvalidSubjectError] of its own subject) or has no answer
+	// ([*ConditionError], [*NegativeCycleError]); Allowed is then false.
 	Err     error
 	Reasons []Reason
 	// Until is when the first of the relations in Reasons expires; zero: none expires, or
 	// Reasons was not requested.
 	Until time.Time
+	// Denial is what would have to change for a denied answer; nil if that was not requested.
+	Denial *Denial
 }
+
+// The explanation of a denied answer.
+type (
+	Denial           = denial.Denial
+	Way              = denial.Way
+	MissingRelation  = denial.Relation
+	AppliedExclusion = denial.Exclusion
+)
+
+// Why a relation does not hold that is part of an explanation.
+const (
+	RelationAbsent     = denial.Absent
+	RelationExpired    = denial.Expired
+	ConditionUnmet     = denial.Unmet
+	ConditionUndecided = denial.Undecided
+)
 
 // Reason is one step of a proof, from the resource towards the subject.
 type Reason = eval.Reason

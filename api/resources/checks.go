@@ -41,7 +41,7 @@ func (h *Handlers) Check(ctx context.Context, request CheckRequestObject) (Check
 	req.Subject = v.subject("", in.Subject)
 	req.Queries = append(req.Queries, engine.Query{Resource: v.resource("resource/", in.Resource.Type, in.Resource.ExternalID), Action: in.Action})
 	req.Consistency = v.consistency(in.Consistency, in.ConsistencyToken)
-	req.Reasons = in.Debug
+	req.Reasons, req.Denials = in.Debug, in.Debug
 	req.Context = v.context(in.Context)
 	v.Text("", "action", in.Action)
 	var err error
@@ -60,17 +60,54 @@ func (h *Handlers) Check(ctx context.Context, request CheckRequestObject) (Check
 		return nil, decision.Err
 	}
 	answer := checkAnswer{allowed: decision.Allowed, meta: checkMeta(at, &c.response)}
-	if len(decision.Reasons) == 0 {
+	if !in.Debug {
 		return answer, nil
 	}
-	body := CheckAnswer{Data: CheckDecision{Allowed: decision.Allowed}, Meta: answer.meta}
-	for _, r := range decision.Reasons {
-		body.Data.Reasons = append(body.Data.Reasons, Reason{Via: r.Via, Rewrite: r.Rewrite, Text: r.Text})
-	}
-	return Check200JSONResponse{Body: body}, nil
+	return Check200JSONResponse{Body: CheckAnswer{Data: CheckDecision{
+		Allowed: decision.Allowed, Reasons: reasons(decision.Reasons), Denial: denial(decision.Denial),
+	}, Meta: answer.meta}}, nil
 }
 
-// CheckBatch answers many checks of one subject.
+func reasons(list []engine.Reason) []Reason {
+	var out []Reason
+	for _, r := range list {
+		out = append(out, Reason{Via: r.Via, Rewrite: r.Rewrite, Text: r.Text})
+	}
+	return out
+}
+
+// denial represents the explanation of a denied check; nil if there is none.
+func denial(d *engine.Denial) *Denial {
+	if d == nil {
+		return nil
+	}
+	out := &Denial{Truncated: d.Truncated}
+	for _, way := range d.Ways {
+		var w DenialWay
+		for _, r := range way.Relations {
+			item := DenialRelation{
+				Resource: engine.RefTo(r.Object), Relation: r.Relation, Subject: engine.SubjectDocumentOf(r.Subject), State: string(r.State),
+			}
+			switch expiresAt, condition := engine.QualifierDocument(r.Qualifier); r.State {
+			case engine.RelationExpired:
+				item.ExpiresAt = expiresAt
+			case engine.ConditionUnmet, engine.ConditionUndecided:
+				condition.Context = r.Values
+				item.Condition = condition
+			}
+			w.Relations = append(w.Relations, item)
+		}
+		for _, x := range way.Exclusions {
+			w.Exclusions = append(w.Exclusions, DenialExclusion{
+				Resource: engine.RefTo(x.Node.Object), Relation: x.Node.Relation, Reasons: reasons(x.Reasons),
+			})
+		}
+		out.Ways = append(out.Ways, w)
+	}
+	return out
+}
+
+// CheckBatch answers many checks, about the subject of the request or their own.
 func (h *Handlers) CheckBatch(ctx context.Context, request CheckBatchRequestObject) (CheckBatchResponseObject, error) {
 	in := request.Body
 	if len(in.Checks) > maxBatch {
@@ -83,7 +120,15 @@ func (h *Handlers) CheckBatch(ctx context.Context, request CheckBatchRequestObje
 		v.Add("checks", "required", "must have at least one item")
 	}
 	req := &c.request
-	req.Subject = v.subject("", in.Subject)
+	common := in.Subject
+	for i := range in.Checks {
+		if common == nil && in.Checks[i].Subject == nil {
+			common = new(Subject) // which is missing
+		}
+	}
+	if common != nil {
+		req.Subject = v.subject("", *common)
+	}
 	req.Consistency = v.consistency(in.Consistency, in.ConsistencyToken)
 	req.Context = v.context(in.Context)
 	var err error
@@ -93,7 +138,12 @@ func (h *Handlers) CheckBatch(ctx context.Context, request CheckBatchRequestObje
 	for i := range in.Checks {
 		item := &in.Checks[i]
 		var faults validation
-		req.Queries = append(req.Queries, engine.Query{Resource: faults.resource("resource/", item.Resource.Type, item.Resource.ExternalID), Action: item.Action})
+		q := engine.Query{Resource: faults.resource("resource/", item.Resource.Type, item.Resource.ExternalID), Action: item.Action}
+		if item.Subject != nil {
+			own := faults.subject("", *item.Subject)
+			q.Subject = &own
+		}
+		req.Queries = append(req.Queries, q)
 		faults.Text("", "action", item.Action)
 		for _, f := range faults.Faults { // paths are only built for errors
 			path := "checks/" + strconv.Itoa(i) + "/"
@@ -187,12 +237,12 @@ func itemCode(err error) string {
 		return codeRelationUndefined
 	case *engine.ResourceNotFoundError:
 		return codeResourceNotFound
+	case *engine.InvalidSubjectError:
+		return codeSubjectInvalid
 	case *engine.ConditionError:
 		return conditionCode(err)
 	case *engine.NegativeCycleError:
 		return codeExclusionCycle
-	case *engine.InvalidSubjectError:
-		return codeSubjectInvalid
 	default:
 		panic(fmt.Sprintf("a check has no answer for an undocumented reason: %v", err))
 	}

@@ -16,10 +16,10 @@ const (
 	codeResourceTypeNotFound = "resource_type_not_found"
 	codeResourceNotFound     = "resource_not_found"
 	codeRelationUndefined    = "relation_undefined"
+	codeSubjectInvalid       = "subject_invalid"
 	codeContextMissing       = "condition_context_missing"
 	codeConditionFailed      = "condition_failed"
 	codeExclusionCycle       = "exclusion_cycle"
-	codeSubjectInvalid       = "subject_invalid"
 )
 
 // translate returns the response for an error of the engine, or nil if the client did not

@@ -1,44 +1,58 @@
 package resources
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"net/http"
+	"slices"
+	"strconv"
 
 	"github.com/go-json-experiment/json"
 
 	"stonetown/api/web"
 	"stonetown/engine"
+	"stonetown/tuplestore"
+)
+
+// Limits of the parts of lists.
+const (
+	maxListQueries = 20
+	maxListIDs     = 1000
+	maxCount       = 10_000
 )
 
 // listPosition is the end of a page of a list, and the revision that it reflects.
 type listPosition struct {
 	Token string `json:"t"`
 	After string `json:"a"`
+	// Type is the type of the resource After, in a list of several types.
+	Type string `json:"k,omitempty"`
 }
 
 // resume decodes a cursor to the position after which the list continues. Without a cursor,
 // it is the start.
-func (h *Handlers) resume(info *web.RequestInfo, list []string, cursor string, c *engine.Consistency) (after string, err error) {
+func (h *Handlers) resume(info *web.RequestInfo, list []string, cursor string, c *engine.Consistency) (after listPosition, err error) {
 	if cursor == "" {
-		return "", nil
+		return after, nil
 	}
-	var p listPosition
-	if err := h.Cursors.Resume(info.Tenant.ID, list, cursor, &p); err != nil {
-		return "", err
+	if err := h.Cursors.Resume(info.Tenant.ID, list, cursor, &after); err != nil {
+		return after, err
 	}
-	*c = engine.Consistency{Mode: engine.Exactly, Token: p.Token}
-	return p.After, nil
+	*c = engine.Consistency{Mode: engine.Exactly, Token: after.Token}
+	return after, nil
 }
 
-// pageMeta returns the metadata of a page; last is its last item, empty if the list ends
+// pageMeta returns the metadata of a page; last is its last item, zero if the list ends
 // with it.
-func (h *Handlers) pageMeta(info *web.RequestInfo, list []string, limit int, token, last string) (PageMeta, error) {
+func (h *Handlers) pageMeta(info *web.RequestInfo, list []string, limit int, token string, last listPosition) (PageMeta, error) {
 	meta := PageMeta{RequestID: info.RequestID, Limit: limit, ConsistencyToken: token}
-	if last == "" {
+	if last.After == "" {
 		return meta, nil
 	}
+	last.Token = token
 	var err error
-	meta.NextCursor, err = h.next(info, list, listPosition{token, last})
+	meta.NextCursor, err = h.next(info, list, last)
 	return meta, err
 }
 
@@ -51,8 +65,7 @@ func filters(list string, in any) []string {
 	return []string{list, string(text)}
 }
 
-// ListAllowedResources lists a page of the resources on which a subject may perform an
-// action.
+// ListAllowedResources lists a page of the resources that a subject is allowed.
 func (h *Handlers) ListAllowedResources(ctx context.Context, request ListAllowedResourcesRequestObject) (ListAllowedResourcesResponseObject, error) {
 	info, in := web.InfoOf(ctx), request.Body
 	limit, err := web.Limit(in.Limit)
@@ -61,26 +74,35 @@ func (h *Handlers) ListAllowedResources(ctx context.Context, request ListAllowed
 	}
 	req, list, err := resourcesRequest(StreamResourcesInput{
 		Action: in.Action, Consistency: in.Consistency, ConsistencyToken: in.ConsistencyToken,
-		Context: in.Context, ContextualRelations: in.ContextualRelations, Subject: in.Subject, Type: in.Type,
+		Context: in.Context, ContextualRelations: in.ContextualRelations, IDPrefix: in.IDPrefix, IDs: in.IDs,
+		Queries: in.Queries, Subject: in.Subject, Type: in.Type,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if req.After, err = h.resume(info, list, in.Cursor, &req.Consistency); err != nil {
-		return nil, err
-	}
-	req.Limit = limit + 1
-	found, err := h.Engine.ListResources(ctx, info.Tenant.ID, req)
+	after, err := h.resume(info, list, in.Cursor, &req.Consistency)
 	if err != nil {
 		return nil, err
 	}
-	ids, last := found.IDs, ""
-	if len(ids) > limit {
-		ids, last = ids[:limit], ids[limit-1]
+	if after.After != "" {
+		req.After = tuplestore.Object{Type: cmp.Or(after.Type, in.Type), ID: after.After}
+	}
+	req.Limit = limit + 1
+	found, err := h.Engine.ListAllowed(ctx, info.Tenant.ID, req)
+	if err != nil {
+		return nil, err
+	}
+	resources, last := found.Resources, listPosition{}
+	if len(resources) > limit {
+		resources = resources[:limit]
+		last.After = resources[limit-1].ID
+		if in.Queries != nil {
+			last.Type = resources[limit-1].Type
+		}
 	}
 	var body AllowedResourceList
-	for _, id := range ids {
-		body.Data = append(body.Data, ResourceRef{Type: req.Type, ExternalID: id})
+	for _, r := range resources {
+		body.Data = append(body.Data, allowedResource(r, in.Queries))
 	}
 	if body.Meta, err = h.pageMeta(info, list, limit, found.Token, last); err != nil {
 		return nil, err
@@ -88,41 +110,147 @@ func (h *Handlers) ListAllowedResources(ctx context.Context, request ListAllowed
 	return ListAllowedResources200JSONResponse{Body: body}, nil
 }
 
-// StreamAllowedResources lists all resources on which a subject may perform an action.
+// StreamAllowedResources lists all resources that a subject is allowed.
 func (h *Handlers) StreamAllowedResources(ctx context.Context, request StreamAllowedResourcesRequestObject) (StreamAllowedResourcesResponseObject, error) {
-	info := web.InfoOf(ctx)
-	req, _, err := resourcesRequest(*request.Body)
+	info, in := web.InfoOf(ctx), request.Body
+	req, _, err := resourcesRequest(*in)
 	if err != nil {
 		return nil, err
 	}
-	found, err := h.Engine.ListResources(ctx, info.Tenant.ID, req)
+	found, err := h.Engine.ListAllowed(ctx, info.Tenant.ID, req)
 	if err != nil {
 		return nil, err
 	}
 	return lines(func(w *web.Lines) error {
-		for _, id := range found.IDs {
-			if err := w.Write(AllowedResourceLine{Type: req.Type, ExternalID: id}); err != nil {
+		for _, r := range found.Resources {
+			item := allowedResource(r, in.Queries)
+			if err := w.Write(AllowedResourceLine{Actions: item.Actions, Type: item.Type, ExternalID: item.ExternalID}); err != nil {
 				return err
 			}
 		}
-		return w.Write(AllowedResourceLine{Meta: streamMeta(info, len(found.IDs), found.Token)})
+		return w.Write(AllowedResourceLine{Meta: streamMeta(info, len(found.Resources), found.Token)})
 	}), nil
 }
 
+// CountAllowedResources counts the resources that a subject is allowed, up to a limit.
+func (h *Handlers) CountAllowedResources(ctx context.Context, request CountAllowedResourcesRequestObject) (CountAllowedResourcesResponseObject, error) {
+	info, in := web.InfoOf(ctx), request.Body
+	limit := maxCount
+	if in.Limit != nil {
+		if limit = *in.Limit; limit < 1 || limit > maxCount {
+			var v web.Validation
+			v.Add("limit", "out_of_range", fmt.Sprintf("must be between 1 and %d", maxCount))
+			return nil, v.Err()
+		}
+	}
+	req, _, err := resourcesRequest(StreamResourcesInput{
+		Action: in.Action, Consistency: in.Consistency, ConsistencyToken: in.ConsistencyToken,
+		Context: in.Context, ContextualRelations: in.ContextualRelations, IDPrefix: in.IDPrefix, IDs: in.IDs,
+		Queries: in.Queries, Subject: in.Subject, Type: in.Type,
+	})
+	if err != nil {
+		return nil, err
+	}
+	req.Limit = limit + 1
+	found, err := h.Engine.ListAllowed(ctx, info.Tenant.ID, req)
+	if err != nil {
+		return nil, err
+	}
+	body := AllowedResourceCount{Meta: tokenMeta(info, found.Token)}
+	body.Data.Count = min(len(found.Resources), limit)
+	body.Data.Exact = len(found.Resources) <= limit
+	return CountAllowedResources200JSONResponse{Body: body}, nil
+}
+
+// allowedResource represents a resource, with its actions if the request has queries.
+func allowedResource(r engine.AllowedResource, queries ResourceQueries) AllowedResource {
+	out := AllowedResource{Type: r.Type, ExternalID: r.ID}
+	if queries != nil {
+		out.Actions = r.Actions
+	}
+	return out
+}
+
 // resourcesRequest converts a request for a list, and returns the filters of its cursors.
-func resourcesRequest(in StreamResourcesInput) (engine.ListResourcesRequest, []string, error) {
+func resourcesRequest(in StreamResourcesInput) (engine.ListAllowedRequest, []string, error) {
 	var v validation
-	req := engine.ListResourcesRequest{
-		Subject: v.subject("", in.Subject), Type: in.Type, Action: in.Action, Context: v.context(in.Context),
+	req := engine.ListAllowedRequest{
+		Subject: v.subject("", in.Subject), Context: v.context(in.Context),
 		Consistency: v.consistency(in.Consistency, in.ConsistencyToken),
 	}
-	v.Text("", "type", in.Type)
-	v.Text("", "action", in.Action)
+	switch {
+	case len(in.Queries) > maxListQueries:
+		return req, nil, tooMany("queries", maxListQueries)
+	case in.Queries == nil:
+		v.Text("", "type", in.Type)
+		v.Text("", "action", in.Action)
+		req.Queries = []engine.ResourceQuery{{Type: in.Type, Action: in.Action}}
+	case in.Type != "" || in.Action != "":
+		v.Add("queries", "conflict", "cannot be combined with type and action")
+	case len(in.Queries) == 0:
+		v.Add("queries", "required", "must have at least one item")
+	}
+	for i, item := range in.Queries {
+		path := "queries/" + strconv.Itoa(i) + "/"
+		v.Text(path, "type", item.Type)
+		v.Text(path, "action", item.Action)
+		q := engine.ResourceQuery{Type: item.Type, Action: item.Action}
+		if slices.Contains(req.Queries, q) {
+			v.Add("queries/"+strconv.Itoa(i), "duplicate", "is an item that the list has already")
+		}
+		req.Queries = append(req.Queries, q)
+	}
 	var err error
+	if req.Filter.IDPrefix, req.Filter.IDs, err = v.ids(in.IDPrefix, in.IDs); err != nil {
+		return req, nil, err
+	}
 	if req.Contextual, err = v.contextual(in.ContextualRelations); err != nil {
 		return req, nil, err
 	}
 	return req, filters("listAllowedResources", in), v.Err()
+}
+
+// ids reads the ids that a list is restricted to.
+func (v *validation) ids(prefix string, ids []string) (string, []string, error) {
+	if len(ids) > maxListIDs {
+		return "", nil, tooMany("ids", maxListIDs)
+	}
+	if prefix != "" && v.Text("", "id_prefix", prefix) && len(prefix) > engine.MaxID {
+		v.Add("id_prefix", "too_long", fmt.Sprintf("must have at most %d bytes", engine.MaxID))
+	}
+	if ids != nil && len(ids) == 0 {
+		v.Add("ids", "required", "must have at least one item")
+	}
+	for i, id := range ids {
+		if field := strconv.Itoa(i); v.Text("ids/", field, id) && len(id) > engine.MaxID {
+			v.Add("ids/"+field, "too_long", fmt.Sprintf("must have at most %d bytes", engine.MaxID))
+		}
+	}
+	return prefix, ids, nil
+}
+
+// ListAllowedActions lists the actions that a subject may perform on a resource.
+func (h *Handlers) ListAllowedActions(ctx context.Context, request ListAllowedActionsRequestObject) (ListAllowedActionsResponseObject, error) {
+	info, in := web.InfoOf(ctx), request.Body
+	var v validation
+	req := engine.ListActionsRequest{
+		Subject: v.subject("", in.Subject), Resource: v.resource("resource/", in.Resource.Type, in.Resource.ExternalID),
+		Context: v.context(in.Context), Consistency: v.consistency(in.Consistency, in.ConsistencyToken),
+	}
+	var err error
+	if req.Contextual, err = v.contextual(in.ContextualRelations); err != nil {
+		return nil, err
+	}
+	if err := v.Err(); err != nil {
+		return nil, err
+	}
+	found, err := h.Engine.ListActions(ctx, info.Tenant.ID, req)
+	if err != nil {
+		return nil, err
+	}
+	body := AllowedActionList{Meta: tokenMeta(info, found.Token)}
+	body.Data.Actions = found.Actions
+	return ListAllowedActions200JSONResponse{Body: body}, nil
 }
 
 // ListAllowedSubjects lists a page of the subjects that may perform an action on a
@@ -135,23 +263,25 @@ func (h *Handlers) ListAllowedSubjects(ctx context.Context, request ListAllowedS
 	}
 	req, list, err := subjectsRequest(StreamSubjectsInput{
 		Action: in.Action, Consistency: in.Consistency, ConsistencyToken: in.ConsistencyToken, Context: in.Context,
-		ContextualRelations: in.ContextualRelations, Resource: in.Resource,
+		ContextualRelations: in.ContextualRelations, IDPrefix: in.IDPrefix, IDs: in.IDs, Resource: in.Resource,
 		SubjectRelation: in.SubjectRelation, SubjectType: in.SubjectType,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if req.After, err = h.resume(info, list, in.Cursor, &req.Consistency); err != nil {
+	after, err := h.resume(info, list, in.Cursor, &req.Consistency)
+	if err != nil {
 		return nil, err
 	}
+	req.After = after.After
 	req.Limit = limit + 1
 	found, err := h.Engine.ListSubjects(ctx, info.Tenant.ID, req)
 	if err != nil {
 		return nil, err
 	}
-	entries, last := found.Entries, ""
+	entries, last := found.Entries, listPosition{}
 	if len(entries) > limit {
-		entries, last = entries[:limit], entries[limit-1].Subject.ID
+		entries, last.After = entries[:limit], entries[limit-1].Subject.ID
 	}
 	var body AllowedSubjectList
 	for _, e := range entries {
@@ -200,6 +330,9 @@ func subjectsRequest(in StreamSubjectsInput) (engine.ListSubjectsRequest, []stri
 		v.Text("", "subject_relation", in.SubjectRelation)
 	}
 	var err error
+	if req.IDPrefix, req.IDs, err = v.ids(in.IDPrefix, in.IDs); err != nil {
+		return req, nil, err
+	}
 	if req.Contextual, err = v.contextual(in.ContextualRelations); err != nil {
 		return req, nil, err
 	}

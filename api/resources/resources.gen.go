@@ -27,6 +27,7 @@ const (
 	RelationUndefined       CheckBatchAnswerDataError = "relation_undefined"
 	ResourceNotFound        CheckBatchAnswerDataError = "resource_not_found"
 	ResourceTypeNotFound    CheckBatchAnswerDataError = "resource_type_not_found"
+	SubjectInvalid          CheckBatchAnswerDataError = "subject_invalid"
 )
 
 // Valid indicates whether the value is a known member of the CheckBatchAnswerDataError enum.
@@ -43,6 +44,8 @@ func (e CheckBatchAnswerDataError) Valid() bool {
 	case ResourceNotFound:
 		return true
 	case ResourceTypeNotFound:
+		return true
+	case SubjectInvalid:
 		return true
 	default:
 		return false
@@ -74,8 +77,37 @@ type AffectedType struct {
 	Type      string   `json:"type"`
 }
 
+// AllowedActionList defines model for AllowedActionList.
+type AllowedActionList struct {
+	Data struct {
+		Actions []string `json:"actions"`
+	} `json:"data"`
+	Meta TokenMeta `json:"meta"`
+}
+
+// AllowedResource defines model for AllowedResource.
+type AllowedResource struct {
+	// Actions With `queries`: the actions that are allowed, in their order.
+	Actions    []string `json:"actions,omitempty"`
+	ExternalID string   `json:"external_id"`
+	Type       string   `json:"type"`
+}
+
+// AllowedResourceCount defines model for AllowedResourceCount.
+type AllowedResourceCount struct {
+	Data struct {
+		// Count At most `limit`.
+		Count int `json:"count"`
+
+		// Exact False if there are more than `count`.
+		Exact bool `json:"exact"`
+	} `json:"data"`
+	Meta TokenMeta `json:"meta"`
+}
+
 // AllowedResourceLine A resource, or in the last line `meta`.
 type AllowedResourceLine struct {
+	Actions    []string   `json:"actions,omitempty"`
 	ExternalID string     `json:"external_id,omitempty"`
 	Meta       StreamMeta `json:"meta,omitzero"`
 	Type       string     `json:"type,omitempty"`
@@ -83,8 +115,8 @@ type AllowedResourceLine struct {
 
 // AllowedResourceList defines model for AllowedResourceList.
 type AllowedResourceList struct {
-	Data []ResourceRef `json:"data"`
-	Meta PageMeta      `json:"meta"`
+	Data []AllowedResource `json:"data"`
+	Meta PageMeta          `json:"meta"`
 }
 
 // AllowedSubject defines model for AllowedSubject.
@@ -221,6 +253,9 @@ type CheckBatchInput struct {
 	Checks []struct {
 		Action   string      `json:"action"`
 		Resource ResourceRef `json:"resource"`
+
+		// Subject The subject of this check, if it is not that of the request.
+		Subject *engine.SubjectDocument `json:"subject,omitempty"`
 	} `json:"checks"`
 
 	// Consistency `full` (the default) reflects every write acknowledged before the
@@ -238,22 +273,18 @@ type CheckBatchInput struct {
 	// whose `expires_at` has passed does not exist.
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
-	// Subject A user, a group (which means its members), a resource, the holders of a
-	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
-	// are opaque: people may live in another directory.
-	//
-	// A question about everyone of a type asks about a subject that no relation
-	// names individually. Only relations to everyone count, for and against:
-	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
-	// subjects that may not are those that `list-subjects` returns as excluded.
-	Subject Subject `json:"subject"`
+	// Subject Required unless each check has a subject.
+	Subject *engine.SubjectDocument `json:"subject,omitempty"`
 }
 
 // CheckDecision defines model for CheckDecision.
 type CheckDecision struct {
 	Allowed bool `json:"allowed"`
 
-	// Reasons Only with `debug`.
+	// Denial Why the check is denied. Only with `debug`.
+	Denial *Denial `json:"denial,omitempty"`
+
+	// Reasons Why the check is allowed. Only with `debug`.
 	Reasons []Reason `json:"reasons,omitempty"`
 }
 
@@ -276,7 +307,7 @@ type CheckInput struct {
 	// whose `expires_at` has passed does not exist.
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
-	// Debug Explain an allowed answer in `reasons`.
+	// Debug Explain the answer, in `reasons` or `denial`.
 	Debug    bool        `json:"debug,omitempty"`
 	Resource ResourceRef `json:"resource"`
 
@@ -339,6 +370,49 @@ type ContextualRelation struct {
 // whose `expires_at` has passed does not exist.
 type ContextualRelations = []ContextualRelation
 
+// CountResourcesInput Either `type` and `action`, or `queries`.
+type CountResourcesInput struct {
+	Action string `json:"action,omitempty"`
+
+	// Consistency `full` (the default) reflects every write acknowledged before the
+	// request; `minimize_latency` may be a little behind. Not to be combined
+	// with `consistency_token`.
+	Consistency      Consistency `json:"consistency,omitempty"`
+	ConsistencyToken string      `json:"consistency_token,omitempty"`
+
+	// Context Values for the parameters of conditions. Those stored with a relation go
+	// before those of a request; a request's values that no condition asks for
+	// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
+	Context Context `json:"context,omitempty"`
+
+	// ContextualRelations Relations that hold for this request only, as if they had been written. One
+	// whose `expires_at` has passed does not exist.
+	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
+
+	// IDPrefix Only ids that begin with this text. At most 512 bytes.
+	IDPrefix IDPrefix `json:"id_prefix,omitempty"`
+
+	// IDs Only these ids.
+	IDs IDs `json:"ids,omitempty"`
+
+	// Limit Where counting stops.
+	Limit *int `json:"limit,omitempty"`
+
+	// Queries Types and actions to list at once.
+	Queries ResourceQueries `json:"queries,omitempty"`
+
+	// Subject A user, a group (which means its members), a resource, the holders of a
+	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
+	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
+	Subject Subject `json:"subject"`
+	Type    string  `json:"type,omitempty"`
+}
+
 // DeletionMeta defines model for DeletionMeta.
 type DeletionMeta struct {
 	// ConsistencyToken Names the state after the deletion.
@@ -347,6 +421,57 @@ type DeletionMeta struct {
 	// NextCursor Where the next call goes on; null: no more relations match.
 	NextCursor *string `json:"next_cursor"`
 	RequestID  string  `json:"request_id"`
+}
+
+// Denial Why the check is denied. Only with `debug`.
+type Denial struct {
+	// Truncated There may be more ways.
+	Truncated bool        `json:"truncated"`
+	Ways      []DenialWay `json:"ways"`
+}
+
+// DenialExclusion defines model for DenialExclusion.
+type DenialExclusion struct {
+	// Reasons Why the subject is excluded.
+	Reasons []Reason `json:"reasons"`
+
+	// Relation The relation whose definition has the exclusion.
+	Relation string      `json:"relation"`
+	Resource ResourceRef `json:"resource"`
+}
+
+// DenialRelation defines model for DenialRelation.
+type DenialRelation struct {
+	// Condition The condition that is not met, with its values, stored or of the request.
+	Condition engine.ConditionDocument `json:"condition,omitzero"`
+
+	// ExpiresAt When an expired relation has expired.
+	ExpiresAt document.Timestamp `json:"expires_at,omitzero"`
+	Relation  string             `json:"relation"`
+	Resource  ResourceRef        `json:"resource"`
+
+	// State Why the relation does not hold. The condition of an undecided one lacks
+	// values.
+	State string `json:"state"`
+
+	// Subject A user, a group (which means its members), a resource, the holders of a
+	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
+	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
+	Subject Subject `json:"subject"`
+}
+
+// DenialWay Changes that together are enough for the check to be allowed.
+type DenialWay struct {
+	// Exclusions Exclusions that must not apply to the subject.
+	Exclusions []DenialExclusion `json:"exclusions,omitempty"`
+
+	// Relations Relations that would have to hold.
+	Relations []DenialRelation `json:"relations,omitempty"`
 }
 
 // Error defines model for Error.
@@ -432,6 +557,12 @@ type ExpandSubject struct {
 // ExternalID Chosen by the caller. 1 to 512 bytes of UTF-8 without NUL; `*` alone is reserved.
 type ExternalID = string
 
+// IDPrefix Only ids that begin with this text. At most 512 bytes.
+type IDPrefix = string
+
+// IDs Only these ids.
+type IDs = []string
+
 // IllegalRelations Stored relations or resources that the new types do not allow, for one reason.
 type IllegalRelations struct {
 	// Condition The condition that would have other parameters or be gone.
@@ -470,6 +601,35 @@ type IllegalSample struct {
 // Immutable Cannot be changed; its presence is refused with `immutable_field`.
 type Immutable = jsontext.Value
 
+// ListActionsInput defines model for ListActionsInput.
+type ListActionsInput struct {
+	// Consistency `full` (the default) reflects every write acknowledged before the
+	// request; `minimize_latency` may be a little behind. Not to be combined
+	// with `consistency_token`.
+	Consistency      Consistency `json:"consistency,omitempty"`
+	ConsistencyToken string      `json:"consistency_token,omitempty"`
+
+	// Context Values for the parameters of conditions. Those stored with a relation go
+	// before those of a request; a request's values that no condition asks for
+	// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
+	Context Context `json:"context,omitempty"`
+
+	// ContextualRelations Relations that hold for this request only, as if they had been written. One
+	// whose `expires_at` has passed does not exist.
+	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
+	Resource            ResourceRef         `json:"resource"`
+
+	// Subject A user, a group (which means its members), a resource, the holders of a
+	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
+	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
+	Subject Subject `json:"subject"`
+}
+
 // ListMeta defines model for ListMeta.
 type ListMeta struct {
 	Limit int `json:"limit"`
@@ -479,9 +639,9 @@ type ListMeta struct {
 	RequestID  string  `json:"request_id"`
 }
 
-// ListResourcesInput defines model for ListResourcesInput.
+// ListResourcesInput Either `type` and `action`, or `queries`.
 type ListResourcesInput struct {
-	Action string `json:"action"`
+	Action string `json:"action,omitempty"`
 
 	// Consistency `full` (the default) reflects every write acknowledged before the
 	// request; `minimize_latency` may be a little behind. Not to be combined
@@ -500,7 +660,16 @@ type ListResourcesInput struct {
 
 	// Cursor `meta.next_cursor` of the page before.
 	Cursor string `json:"cursor,omitempty"`
-	Limit  *int   `json:"limit,omitempty"`
+
+	// IDPrefix Only ids that begin with this text. At most 512 bytes.
+	IDPrefix IDPrefix `json:"id_prefix,omitempty"`
+
+	// IDs Only these ids.
+	IDs   IDs  `json:"ids,omitempty"`
+	Limit *int `json:"limit,omitempty"`
+
+	// Queries Types and actions to list at once.
+	Queries ResourceQueries `json:"queries,omitempty"`
 
 	// Subject A user, a group (which means its members), a resource, the holders of a
 	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
@@ -513,7 +682,7 @@ type ListResourcesInput struct {
 	Subject Subject `json:"subject"`
 
 	// Type The type of the resources.
-	Type string `json:"type"`
+	Type string `json:"type,omitempty"`
 }
 
 // ListSubjectsInput defines model for ListSubjectsInput.
@@ -536,7 +705,13 @@ type ListSubjectsInput struct {
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
 	// Cursor `meta.next_cursor` of the page before.
-	Cursor   string      `json:"cursor,omitempty"`
+	Cursor string `json:"cursor,omitempty"`
+
+	// IDPrefix Only ids that begin with this text. At most 512 bytes.
+	IDPrefix IDPrefix `json:"id_prefix,omitempty"`
+
+	// IDs Only these ids.
+	IDs      IDs         `json:"ids,omitempty"`
 	Limit    *int        `json:"limit,omitempty"`
 	Resource ResourceRef `json:"resource"`
 
@@ -814,6 +989,12 @@ type ResourcePatched struct {
 	Meta ChangeMeta `json:"meta"`
 }
 
+// ResourceQueries Types and actions to list at once.
+type ResourceQueries = []struct {
+	Action string `json:"action"`
+	Type   string `json:"type"`
+}
+
 // ResourceRead defines model for ResourceRead.
 type ResourceRead struct {
 	Data Resource `json:"data"`
@@ -875,9 +1056,9 @@ type StreamMeta struct {
 	RequestID string `json:"request_id"`
 }
 
-// StreamResourcesInput defines model for StreamResourcesInput.
+// StreamResourcesInput Either `type` and `action`, or `queries`.
 type StreamResourcesInput struct {
-	Action string `json:"action"`
+	Action string `json:"action,omitempty"`
 
 	// Consistency `full` (the default) reflects every write acknowledged before the
 	// request; `minimize_latency` may be a little behind. Not to be combined
@@ -894,6 +1075,15 @@ type StreamResourcesInput struct {
 	// whose `expires_at` has passed does not exist.
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
+	// IDPrefix Only ids that begin with this text. At most 512 bytes.
+	IDPrefix IDPrefix `json:"id_prefix,omitempty"`
+
+	// IDs Only these ids.
+	IDs IDs `json:"ids,omitempty"`
+
+	// Queries Types and actions to list at once.
+	Queries ResourceQueries `json:"queries,omitempty"`
+
 	// Subject A user, a group (which means its members), a resource, the holders of a
 	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
 	// are opaque: people may live in another directory.
@@ -903,7 +1093,7 @@ type StreamResourcesInput struct {
 	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
 	// subjects that may not are those that `list-subjects` returns as excluded.
 	Subject Subject `json:"subject"`
-	Type    string  `json:"type"`
+	Type    string  `json:"type,omitempty"`
 }
 
 // StreamSubjectsInput defines model for StreamSubjectsInput.
@@ -924,9 +1114,15 @@ type StreamSubjectsInput struct {
 	// ContextualRelations Relations that hold for this request only, as if they had been written. One
 	// whose `expires_at` has passed does not exist.
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
-	Resource            ResourceRef         `json:"resource"`
-	SubjectRelation     string              `json:"subject_relation,omitempty"`
-	SubjectType         string              `json:"subject_type"`
+
+	// IDPrefix Only ids that begin with this text. At most 512 bytes.
+	IDPrefix IDPrefix `json:"id_prefix,omitempty"`
+
+	// IDs Only these ids.
+	IDs             IDs         `json:"ids,omitempty"`
+	Resource        ResourceRef `json:"resource"`
+	SubjectRelation string      `json:"subject_relation,omitempty"`
+	SubjectType     string      `json:"subject_type"`
 }
 
 // Subject A user, a group (which means its members), a resource, the holders of a
@@ -1297,8 +1493,14 @@ type CheckBatchJSONRequestBody = CheckBatchInput
 // ExpandJSONRequestBody defines body for Expand for application/json ContentType.
 type ExpandJSONRequestBody = ExpandInput
 
+// ListAllowedActionsJSONRequestBody defines body for ListAllowedActions for application/json ContentType.
+type ListAllowedActionsJSONRequestBody = ListActionsInput
+
 // ListAllowedResourcesJSONRequestBody defines body for ListAllowedResources for application/json ContentType.
 type ListAllowedResourcesJSONRequestBody = ListResourcesInput
+
+// CountAllowedResourcesJSONRequestBody defines body for CountAllowedResources for application/json ContentType.
+type CountAllowedResourcesJSONRequestBody = CountResourcesInput
 
 // StreamAllowedResourcesJSONRequestBody defines body for StreamAllowedResources for application/json ContentType.
 type StreamAllowedResourcesJSONRequestBody = StreamResourcesInput
@@ -1356,16 +1558,22 @@ type ServerInterface interface {
 	// Check May a subject do something to a resource?
 	// (POST /api/v1/resources/check)
 	Check(w http.ResponseWriter, r *http.Request)
-	// CheckBatch Many checks of one subject, answered from one state
+	// CheckBatch Many checks, answered from one state
 	// (POST /api/v1/resources/check-batch)
 	CheckBatch(w http.ResponseWriter, r *http.Request)
 	// Expand Explain the set of subjects of a relation
 	// (POST /api/v1/resources/expand)
 	Expand(w http.ResponseWriter, r *http.Request)
-	// ListAllowedResources Which resources of a type may a subject do something to?
+	// ListAllowedActions What may a subject do to a resource?
+	// (POST /api/v1/resources/list-actions)
+	ListAllowedActions(w http.ResponseWriter, r *http.Request)
+	// ListAllowedResources Which resources may a subject do something to?
 	// (POST /api/v1/resources/list-resources)
 	ListAllowedResources(w http.ResponseWriter, r *http.Request)
-	// StreamAllowedResources All resources of a type that a subject may do something to, as lines
+	// CountAllowedResources How many resources may a subject do something to?
+	// (POST /api/v1/resources/list-resources/count)
+	CountAllowedResources(w http.ResponseWriter, r *http.Request)
+	// StreamAllowedResources All resources that a subject may do something to, as lines
 	// (POST /api/v1/resources/list-resources/stream)
 	StreamAllowedResources(w http.ResponseWriter, r *http.Request)
 	// ListAllowedSubjects Which subjects of a kind may do something to a resource?
@@ -2025,11 +2233,39 @@ func (siw *ServerInterfaceWrapper) Expand(w http.ResponseWriter, r *http.Request
 	handler.ServeHTTP(w, r)
 }
 
+// ListAllowedActions operation middleware
+func (siw *ServerInterfaceWrapper) ListAllowedActions(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListAllowedActions(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // ListAllowedResources operation middleware
 func (siw *ServerInterfaceWrapper) ListAllowedResources(w http.ResponseWriter, r *http.Request) {
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListAllowedResources(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CountAllowedResources operation middleware
+func (siw *ServerInterfaceWrapper) CountAllowedResources(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CountAllowedResources(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2654,7 +2890,11 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 
 	r.HandleFunc(options.BaseURL+"/api/v1/resources/expand", wrapper.Expand).Methods(http.MethodPost)
 
+	r.HandleFunc(options.BaseURL+"/api/v1/resources/list-actions", wrapper.ListAllowedActions).Methods(http.MethodPost)
+
 	r.HandleFunc(options.BaseURL+"/api/v1/resources/list-resources", wrapper.ListAllowedResources).Methods(http.MethodPost)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/resources/list-resources/count", wrapper.CountAllowedResources).Methods(http.MethodPost)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/resources/list-resources/stream", wrapper.StreamAllowedResources).Methods(http.MethodPost)
 
@@ -2943,6 +3183,24 @@ func (response Expand200JSONResponse) VisitExpandResponse(w http.ResponseWriter)
 	return web.WriteJSON(w, 200, response.Body)
 }
 
+type ListAllowedActionsRequestObject struct {
+	Body *ListAllowedActionsJSONRequestBody
+}
+
+// ListAllowedActionsResponseObject is one of the successful responses.
+type ListAllowedActionsResponseObject interface {
+	VisitListAllowedActionsResponse(w http.ResponseWriter) error
+}
+
+type ListAllowedActions200JSONResponse struct {
+	Body AllowedActionList
+}
+
+func (response ListAllowedActions200JSONResponse) VisitListAllowedActionsResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
 type ListAllowedResourcesRequestObject struct {
 	Body *ListAllowedResourcesJSONRequestBody
 }
@@ -2957,6 +3215,24 @@ type ListAllowedResources200JSONResponse struct {
 }
 
 func (response ListAllowedResources200JSONResponse) VisitListAllowedResourcesResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
+type CountAllowedResourcesRequestObject struct {
+	Body *CountAllowedResourcesJSONRequestBody
+}
+
+// CountAllowedResourcesResponseObject is one of the successful responses.
+type CountAllowedResourcesResponseObject interface {
+	VisitCountAllowedResourcesResponse(w http.ResponseWriter) error
+}
+
+type CountAllowedResources200JSONResponse struct {
+	Body AllowedResourceCount
+}
+
+func (response CountAllowedResources200JSONResponse) VisitCountAllowedResourcesResponse(w http.ResponseWriter) error {
 
 	return web.WriteJSON(w, 200, response.Body)
 }
@@ -3195,16 +3471,22 @@ type StrictServerInterface interface {
 	// Check May a subject do something to a resource?
 	// (POST /api/v1/resources/check)
 	Check(ctx context.Context, request CheckRequestObject) (CheckResponseObject, error)
-	// CheckBatch Many checks of one subject, answered from one state
+	// CheckBatch Many checks, answered from one state
 	// (POST /api/v1/resources/check-batch)
 	CheckBatch(ctx context.Context, request CheckBatchRequestObject) (CheckBatchResponseObject, error)
 	// Expand Explain the set of subjects of a relation
 	// (POST /api/v1/resources/expand)
 	Expand(ctx context.Context, request ExpandRequestObject) (ExpandResponseObject, error)
-	// ListAllowedResources Which resources of a type may a subject do something to?
+	// ListAllowedActions What may a subject do to a resource?
+	// (POST /api/v1/resources/list-actions)
+	ListAllowedActions(ctx context.Context, request ListAllowedActionsRequestObject) (ListAllowedActionsResponseObject, error)
+	// ListAllowedResources Which resources may a subject do something to?
 	// (POST /api/v1/resources/list-resources)
 	ListAllowedResources(ctx context.Context, request ListAllowedResourcesRequestObject) (ListAllowedResourcesResponseObject, error)
-	// StreamAllowedResources All resources of a type that a subject may do something to, as lines
+	// CountAllowedResources How many resources may a subject do something to?
+	// (POST /api/v1/resources/list-resources/count)
+	CountAllowedResources(ctx context.Context, request CountAllowedResourcesRequestObject) (CountAllowedResourcesResponseObject, error)
+	// StreamAllowedResources All resources that a subject may do something to, as lines
 	// (POST /api/v1/resources/list-resources/stream)
 	StreamAllowedResources(ctx context.Context, request StreamAllowedResourcesRequestObject) (StreamAllowedResourcesResponseObject, error)
 	// ListAllowedSubjects Which subjects of a kind may do something to a resource?
@@ -3445,6 +3727,23 @@ func (sh *strictHandler) Expand(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+func (sh *strictHandler) ListAllowedActions(w http.ResponseWriter, r *http.Request) {
+	var request ListAllowedActionsRequestObject
+	var body ListAllowedActionsJSONRequestBody
+	if err := web.DecodeJSON(w, r, &body); err != nil {
+		sh.fail(w, r, err)
+		return
+	}
+	request.Body = &body
+	response, err := sh.ssi.ListAllowedActions(r.Context(), request)
+	if err == nil {
+		err = response.VisitListAllowedActionsResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
 func (sh *strictHandler) ListAllowedResources(w http.ResponseWriter, r *http.Request) {
 	var request ListAllowedResourcesRequestObject
 	var body ListAllowedResourcesJSONRequestBody
@@ -3456,6 +3755,23 @@ func (sh *strictHandler) ListAllowedResources(w http.ResponseWriter, r *http.Req
 	response, err := sh.ssi.ListAllowedResources(r.Context(), request)
 	if err == nil {
 		err = response.VisitListAllowedResourcesResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) CountAllowedResources(w http.ResponseWriter, r *http.Request) {
+	var request CountAllowedResourcesRequestObject
+	var body CountAllowedResourcesJSONRequestBody
+	if err := web.DecodeJSON(w, r, &body); err != nil {
+		sh.fail(w, r, err)
+		return
+	}
+	request.Body = &body
+	response, err := sh.ssi.CountAllowedResources(r.Context(), request)
+	if err == nil {
+		err = response.VisitCountAllowedResourcesResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)

@@ -23,7 +23,8 @@ import (
 // Engine is the part of [audit.Engine] that the operations use.
 type Engine interface {
 	CheckInto(ctx context.Context, tenant string, req *engine.CheckRequest, res *engine.CheckResponse) error
-	ListResources(ctx context.Context, tenant string, req engine.ListResourcesRequest) (*engine.ResourceList, error)
+	ListAllowed(ctx context.Context, tenant string, req engine.ListAllowedRequest) (*engine.AllowedList, error)
+	ListActions(ctx context.Context, tenant string, req engine.ListActionsRequest) (*engine.ActionList, error)
 	ListSubjects(ctx context.Context, tenant string, req engine.ListSubjectsRequest) (*engine.SubjectList, error)
 	Expand(ctx context.Context, tenant string, req engine.ExpandRequest) (*engine.Expansion, error)
 	Watch(ctx context.Context, tenant string, req engine.WatchRequest, emit func(engine.WatchEvent) error) error

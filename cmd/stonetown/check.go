@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -55,7 +56,7 @@ A resource is type:id.`,
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exitError{exitFailed, err} })
 	f := cmd.Flags()
 	f.StringVar(&context, "context", "", "`JSON` object with values for conditions")
-	f.BoolVar(&reasons, "reasons", false, "print the reasons if the answer is allowed")
+	f.BoolVar(&reasons, "reasons", false, "print the reasons if the answer is allowed, and what would allow it if it is denied")
 	f.StringVar(&token, "consistency-token", "", "accept any state at least as new as that of a consistency `token`; it may be faster")
 	return r.command(cmd)
 }
@@ -100,5 +101,44 @@ func printDecision(cmd *cobra.Command, output string, d apiclient.Decision) erro
 			return err
 		}
 	}
+	if d.Denial == nil {
+		return nil
+	}
+	for _, way := range d.Denial.Ways {
+		if _, err := fmt.Fprintln(out, "allowed if", describe(way)); err != nil {
+			return err
+		}
+	}
+	if d.Denial.Truncated {
+		_, err := fmt.Fprintln(out, "there may be other ways")
+		return err
+	}
 	return nil
+}
+
+// describe describes the changes of a way as parts of a sentence.
+func describe(way apiclient.Way) string {
+	var parts []string
+	for _, m := range way.Relations {
+		part := m.Tuple.String() + " existed"
+		switch {
+		case m.State == "expired":
+			part = m.Tuple.String() + " had not expired at " + m.ExpiresAt
+		case m.Condition != nil:
+			part = m.Tuple.String() + " had no condition " + m.Condition.Name + ", which is not met with " + apiclient.Printable(string(m.Condition.Context))
+		}
+		parts = append(parts, part)
+	}
+	for _, x := range way.Exclusions {
+		part := fmt.Sprintf("the subject were not excluded from %s of %s", x.Relation, x.Resource)
+		for i, reason := range x.Reasons {
+			separator := ", as "
+			if i > 0 {
+				separator = " and "
+			}
+			part += separator + apiclient.Printable(reason.Text)
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, ", and ")
 }

@@ -19,6 +19,8 @@ func TestCheckCommand(t *testing.T) {
 	}
 	want(t, dir, "relations", "add", "document:near", "viewer", "user:ann", "--condition", "nearby", "--condition-context", `{"limit":5}`)
 
+	want(t, dir, "relations", "add", "document:lone", "viewer", "user:ann")
+
 	for _, test := range []struct {
 		args, out string
 		code      int
@@ -29,7 +31,9 @@ func TestCheckCommand(t *testing.T) {
 		{`{"type":"group","id":"eng"} view document:q3`, "allowed\n", 0},
 		{`user:ann view document:near --context {"distance":4}`, "allowed\n", 0},
 		{`user:ann view document:near --context {"distance":6}`, "denied\n", 1},
-		{"user:bob view document:q3 --reasons", "denied\n", 1},
+		{"user:bob view document:lone --reasons", "denied\nallowed if document:lone#viewer@user:bob existed\n", 1},
+		{`user:ann view document:near --context {"distance":6} --reasons`, "denied\nallowed if document:near#viewer@user:ann had no condition nearby, which is not met with {\"distance\":6,\"limit\":5}\n", 1},
+		{"user:bob view document:lone", "denied\n", 1},
 	} {
 		r := on(t, dir, append([]string{"check"}, strings.Fields(test.args)...)...)
 		if r.out != test.out || r.code != test.code || r.errs != "" {

@@ -67,7 +67,7 @@ func (c *Cases) run(t *testing.T, d *datadriven.TestData) string {
 				fmt.Fprintln(&out, err)
 			}
 		}
-	case "check", "reasons":
+	case "check", "reasons", "denials":
 		for line := range strings.Lines(d.Input) {
 			q, err := ParseQuestion(strings.TrimSpace(line))
 			if err != nil {
@@ -120,7 +120,7 @@ func (c *Cases) check(t *testing.T, d *datadriven.TestData, q Question, out *str
 	t.Helper()
 	ctx := t.Context()
 	answer, err := c.Engine.Check(ctx, c.Tenant, engine.CheckRequest{
-		Subject: q.Subject, Reasons: d.Cmd == "reasons", Context: q.Context, Contextual: q.Contextual,
+		Subject: q.Subject, Reasons: d.Cmd == "reasons", Denials: d.Cmd == "denials", Context: q.Context, Contextual: q.Contextual,
 		Queries: []engine.Query{{Resource: q.Resource, Action: q.Action}},
 	})
 	if err != nil {
@@ -145,9 +145,41 @@ func (c *Cases) check(t *testing.T, d *datadriven.TestData, q Question, out *str
 		d.Fatalf(t, "%v", err)
 	}
 	fmt.Fprintf(out, "%s: %s\n", q.Text, verdict)
+	writeDenial(out, decision.Denial)
 	c.askOtherwise(t, d, q, verdict)
 	if verdict == Allowed || verdict == Denied || verdict == Cyclic {
 		c.holdAgainstOracle(t, d, q, verdict)
+	}
+}
+
+// writeDenial writes the ways of a denial, one per line.
+func writeDenial(out *strings.Builder, d *engine.Denial) {
+	if d == nil {
+		return
+	}
+	for _, way := range d.Ways {
+		var parts []string
+		for _, r := range way.Relations {
+			part := r.Tuple.String()
+			switch r.State {
+			case engine.RelationExpired:
+				part += " (expired)"
+			case engine.ConditionUnmet, engine.ConditionUndecided:
+				part += fmt.Sprintf(" (%s %s %s)", r.State, r.Qualifier.Condition, r.Values)
+			}
+			parts = append(parts, part)
+		}
+		for _, x := range way.Exclusions {
+			part := "no exclusion at " + x.Node.String()
+			for _, reason := range x.Reasons {
+				part += ", " + reason.Via
+			}
+			parts = append(parts, "("+part+")")
+		}
+		fmt.Fprintf(out, "  %s\n", strings.Join(parts, " and "))
+	}
+	if d.Truncated {
+		fmt.Fprintln(out, "  and there may be more")
 	}
 }
 

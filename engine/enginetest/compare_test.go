@@ -1,11 +1,14 @@
 package enginetest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -103,14 +106,6 @@ func is(tables []table, node tuplestore.Node, verdict Verdict) bool {
 	return !slices.ContainsFunc(tables, func(t table) bool { return t.verdict(node) != verdict })
 }
 
-// listed returns the verdict of a list.
-func listed(allowed bool) Verdict {
-	if allowed {
-		return Allowed
-	}
-	return Denied
-}
-
 // mayBeCyclic reports whether a list may fail with [engine.NegativeCycleError]:
 // some answer of it is cyclic in every world.
 func mayBeCyclic(worlds worlds, subjects []tuplestore.Subject, nodes []tuplestore.Node) bool {
@@ -181,12 +176,23 @@ func (w *writer) compare(ctx context.Context, t *testing.T, u *universe, consist
 		w.compareExpansion(ctx, t, u)
 		return
 	}
+	if consistency.Mode == engine.Full && u.rand.IntN(4) == 0 {
+		w.compareAllowed(ctx, t, u)
+		w.compareActions(ctx, t, u)
+		compared.Add(2)
+		return
+	}
 	subject, q := u.subject(), u.question()
 	nodes := make([]tuplestore.Node, 1+u.rand.IntN(10))
 	queries := make([]engine.Query, len(nodes))
+	several := u.rand.IntN(3) == 0
 	for i := range nodes {
 		nodes[i] = u.node()
 		queries[i] = engine.Query{Resource: nodes[i].Object, Action: nodes[i].Relation}
+		if several && u.rand.IntN(3) > 0 {
+			own := u.subject()
+			queries[i].Subject = &own
+		}
 	}
 	before := tuplestore.Revision(w.acked.Load())
 	switch consistency.Mode {
@@ -212,9 +218,18 @@ func (w *writer) compare(ctx context.Context, t *testing.T, u *universe, consist
 	}
 	compared.Add(int64(len(nodes)))
 	worlds := worldsOf(t, w.types, state, q.values)
-	tables := worlds.holds(subject)
+	known := map[tuplestore.Subject][]table{}
 	for i, node := range nodes {
 		d := res.Decisions[i]
+		subject := subject
+		if own := queries[i].Subject; own != nil {
+			subject = *own
+		}
+		tables, ok := known[subject]
+		if !ok {
+			tables = worlds.holds(subject)
+			known[subject] = tables
+		}
 		verdict, err := VerdictOf(d.Allowed, d.Err)
 		if verdict == Cyclic {
 			cyclic.Add(1)
@@ -229,6 +244,124 @@ func (w *writer) compare(ctx context.Context, t *testing.T, u *universe, consist
 		case !is(tables, node, verdict):
 			t.Errorf("%s in %s at revision %d: the engine answers %s, which is wrong\nschema %s\ntuples %v\nquestion %v",
 				subject, node, rev, verdict, schema.Encode(w.types), state, q)
+		}
+	}
+}
+
+// compareAllowed compares a list of the resources of several types and actions, whole and in
+// pages, with lists of one type and action each, which are compared with the oracle.
+func (w *writer) compareAllowed(ctx context.Context, t *testing.T, u *universe) {
+	t.Helper()
+	q := u.question()
+	req := engine.ListAllowedRequest{Subject: u.subject(), Context: q.values, Contextual: q.contextual}
+	for range 1 + u.rand.IntN(4) {
+		n := u.node()
+		if query := (engine.ResourceQuery{Type: n.Object.Type, Action: n.Relation}); !slices.Contains(req.Queries, query) {
+			req.Queries = append(req.Queries, query)
+		}
+	}
+	switch u.rand.IntN(4) {
+	case 0:
+		req.Filter.IDPrefix = fmt.Sprint(u.rand.IntN(u.objects))
+	case 1:
+		req.Filter.IDs = []string{"3", "none", fmt.Sprint(u.rand.IntN(u.objects)), "3", fmt.Sprint(u.rand.IntN(u.objects))}
+	}
+	list, err := w.engine.ListAllowed(ctx, w.tenant, req)
+	if undecidable(err) {
+		return
+	}
+	if err != nil {
+		w.failed(t, "list allowed: %v", err)
+		return
+	}
+	exactly := engine.Consistency{Mode: engine.Exactly, Token: list.Token}
+	want := map[tuplestore.Object][]string{}
+	for _, query := range req.Queries {
+		one, err := w.engine.ListResources(ctx, w.tenant, engine.ListResourcesRequest{
+			Subject: req.Subject, Type: query.Type, Action: query.Action, Context: q.values, Contextual: q.contextual, Consistency: exactly,
+		})
+		if undecidable(err) {
+			return // the resource that cannot be decided is not admitted by the filter
+		}
+		if err != nil {
+			w.failed(t, "list resources: %v", err)
+			return
+		}
+		for _, id := range one.IDs {
+			if strings.HasPrefix(id, req.Filter.IDPrefix) && (req.Filter.IDs == nil || slices.Contains(req.Filter.IDs, id)) {
+				o := tuplestore.Object{Type: query.Type, ID: id}
+				want[o] = append(want[o], query.Action)
+			}
+		}
+	}
+	sorted := slices.SortedFunc(maps.Keys(want), func(a, b tuplestore.Object) int {
+		return cmp.Or(strings.Compare(a.Type, b.Type), strings.Compare(a.ID, b.ID))
+	})
+	same := len(sorted) == len(list.Resources)
+	for i, o := range sorted {
+		same = same && list.Resources[i].Object == o && slices.Equal(list.Resources[i].Actions, want[o])
+	}
+	if !same {
+		t.Errorf("list of %+v: %+v, want %v", req, list.Resources, want)
+	}
+	req.Consistency = exactly
+	req.Limit = 1 + u.rand.IntN(2)
+	var paged []engine.AllowedResource
+	for {
+		page, err := w.engine.ListAllowed(ctx, w.tenant, req)
+		if err != nil {
+			w.failed(t, "page of allowed: %v", err)
+			return
+		}
+		paged = append(paged, page.Resources...)
+		if len(page.Resources) < req.Limit {
+			break
+		}
+		req.After = paged[len(paged)-1].Object
+	}
+	if !reflect.DeepEqual(paged, list.Resources) {
+		t.Errorf("pages %v, whole %v", paged, list.Resources)
+	}
+}
+
+// undecidable reports whether an answer depends on values that are missing, or on its own
+// negation.
+func undecidable(err error) bool {
+	var undecided *engine.ConditionError
+	var cycle *engine.NegativeCycleError
+	return errors.As(err, &undecided) || errors.As(err, &cycle)
+}
+
+// compareActions compares a list of actions with the oracle.
+func (w *writer) compareActions(ctx context.Context, t *testing.T, u *universe) {
+	t.Helper()
+	q, o, subject := u.question(), u.object(), u.subject()
+	list, err := w.engine.ListActions(ctx, w.tenant, engine.ListActionsRequest{
+		Subject: subject, Resource: o, Context: q.values, Contextual: q.contextual,
+	})
+	var missing *engine.ResourceNotFoundError
+	if undecidable(err) || errors.As(err, &missing) {
+		return
+	}
+	if err != nil {
+		w.failed(t, "list actions: %v", err)
+		return
+	}
+	state, rev, ok := w.at(t, q, list.Token)
+	if !ok {
+		return
+	}
+	tables := worldsOf(t, w.types, state, q.values).holds(subject)
+	for _, typ := range w.types {
+		if typ.Name != o.Type {
+			continue
+		}
+		for _, r := range typ.Relations {
+			node := tuplestore.Node{Object: o, Relation: r.Name}
+			if in := slices.Contains(list.Actions, r.Name); !is(tables, node, listed(in)) {
+				t.Errorf("%s in %s at revision %d: listed %v, wrongly\nschema %s\ntuples %v\nquestion %v",
+					subject, node, rev, in, schema.Encode(w.types), state, q)
+			}
 		}
 	}
 }
@@ -360,6 +493,31 @@ func (w *writer) compareSubjects(ctx context.Context, t *testing.T, u *universe)
 		if tables := worlds.holds(s); !is(tables, target, listed(allowed)) {
 			t.Errorf("%s in %s at revision %d: listed %v, wrongly\nschema %s\ntuples %v\nquestion %v",
 				s, target, rev, allowed, schema.Encode(w.types), state, q)
+		}
+	}
+
+	// Only the subjects with some IDs: those that a check of each allows.
+	some := req
+	some.Consistency = engine.Consistency{Mode: engine.Exactly, Token: list.Token}
+	some.IDs = []string{"2", fmt.Sprint(u.rand.IntN(len(subjects))), "2", "none"}
+	among, err := w.engine.ListSubjects(ctx, w.tenant, some)
+	var wanted, got []string
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(some.IDs))) {
+		allowed, ok := named[id]
+		if allowed || !ok && everyone {
+			wanted = append(wanted, id)
+		}
+	}
+	switch {
+	case undecidable(err): // the wildcard can be decided, and this subject cannot
+	case err != nil:
+		w.failed(t, "list some subjects: %v", err)
+	default:
+		for _, entry := range among.Entries {
+			got = append(got, entry.Subject.ID)
+		}
+		if !slices.Equal(got, wanted) {
+			t.Errorf("some subjects of %v: %v, want %v", list.Entries, got, wanted)
 		}
 	}
 

@@ -22,16 +22,29 @@ import (
 type Oracle struct {
 	Types  []schema.Type // system types included by NewOracle
 	Tuples map[tuplestore.Tuple]bool
+	// Suspended are nodes whose exclusions subtract nothing.
+	Suspended map[tuplestore.Node]bool
 
 	named map[tuplestore.Node][]tuplestore.Subject // Tuples by node, while it answers
 }
 
 // NewOracle starts without tuples.
 func NewOracle(types []schema.Type) *Oracle {
+	direct := func(names ...string) (list []schema.Relation) {
+		for _, name := range names {
+			list = append(list, schema.Relation{Name: name})
+		}
+		return list
+	}
 	all := append([]schema.Type{
-		{Name: schema.UserType},
-		{Name: schema.ApplicationType},
-		{Name: schema.GroupType, Relations: []schema.Relation{{Name: schema.GroupMember}}},
+		{Name: schema.UserType, Relations: direct(schema.ActAs)},
+		{Name: schema.ApplicationType, Relations: direct(schema.ActAs, schema.Exchange, schema.ActAsUser, schema.ActAsApplication)},
+		{Name: schema.GroupType, Relations: direct(schema.GroupMember)},
+		{Name: schema.ScopeType, Relations: direct(schema.ScopeHolder)},
+		{Name: schema.AudienceType, Relations: direct(schema.AudienceCaller, schema.AudienceExchanger)},
+		{Name: schema.WebhookSubscriptionType, Relations: append(direct(schema.WebhookOwner), schema.Relation{
+			Name: schema.WebhookViewer, Rewrites: []schema.Rewrite{{Kind: schema.This}, {Kind: schema.Computed, Relation: schema.WebhookOwner}},
+		})},
 	}, types...)
 	return &Oracle{Types: all, Tuples: map[tuplestore.Tuple]bool{}}
 }
@@ -179,7 +192,7 @@ func (o *Oracle) rewrite(subject tuplestore.Subject, node tuplestore.Node, rw *s
 		return true
 	case schema.Exclusion:
 		return o.rewrite(subject, node, rw.Base, holds, assumed) &&
-			!o.subtracted(subject, node, rw.Subtract, assumed)
+			(o.Suspended[node] || !o.subtracted(subject, node, rw.Subtract, assumed))
 	}
 	panic("unknown rewrite " + rw.Kind)
 }

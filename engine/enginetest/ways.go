@@ -62,6 +62,7 @@ func Ways(e *engine.Engine, tenant string) map[string]Way {
 	return map[string]Way{
 		"check": w.check, "batch": w.batch, "list-resources": w.listResources,
 		"list-subjects": w.listSubjects, "expand": w.expand,
+		"batch-of-several": w.several, "ids/list-resources": w.amongResources, "ids/list-subjects": w.amongSubjects, "list-actions": w.listActions,
 	}
 }
 
@@ -101,6 +102,75 @@ func (w ways) batch(ctx context.Context, q Question) (Verdict, bool, error) {
 	}
 	v, err := VerdictOf(one.Allowed, one.Err)
 	return v, true, err
+}
+
+// several asks the question in a batch about several subjects.
+func (w ways) several(ctx context.Context, q Question) (Verdict, bool, error) {
+	query := engine.Query{Resource: q.Resource, Action: q.Action, Subject: &q.Subject}
+	other := query
+	other.Subject = &tuplestore.Subject{Type: schema.UserType, ID: "other"}
+	req := w.request(q, other, query, other, query)
+	req.Subject = tuplestore.Subject{}
+	answer, err := w.engine.Check(ctx, w.tenant, req)
+	if err != nil {
+		v, err := VerdictOf(false, err)
+		return v, true, err
+	}
+	one, two := answer.Decisions[1], answer.Decisions[3]
+	if one.Allowed != two.Allowed {
+		return "", true, fmt.Errorf("answers of one batch differ: %v and %v", one, two)
+	}
+	v, err := VerdictOf(one.Allowed, one.Err)
+	return v, true, err
+}
+
+// amongResources reports whether the resource is in a list of some, by ID.
+func (w ways) amongResources(ctx context.Context, q Question) (Verdict, bool, error) {
+	list, err := w.engine.ListAllowed(ctx, w.tenant, engine.ListAllowedRequest{
+		Subject: q.Subject, Queries: []engine.ResourceQuery{{Type: q.Resource.Type, Action: q.Action}},
+		Filter: engine.ResourceFilter{IDs: []string{"none", q.Resource.ID}}, Context: q.Context, Contextual: q.Contextual,
+	})
+	if err != nil {
+		v, err := VerdictOf(false, err)
+		return v, true, err
+	}
+	return listed(len(list.Resources) == 1), true, nil
+}
+
+// amongSubjects reports whether the subject is in a list of some, by ID.
+func (w ways) amongSubjects(ctx context.Context, q Question) (Verdict, bool, error) {
+	if q.Subject.Type == schema.GroupType && q.Subject.ID == tuplestore.Wildcard {
+		return "", false, nil // a list of groups is one of their members
+	}
+	list, err := w.engine.ListSubjects(ctx, w.tenant, engine.ListSubjectsRequest{
+		Resource: q.Resource, Action: q.Action, SubjectType: q.Subject.Type, SubjectRelation: q.Subject.Relation,
+		IDs: []string{q.Subject.ID}, Context: q.Context, Contextual: q.Contextual,
+	})
+	if err != nil {
+		v, err := VerdictOf(false, err)
+		return v, true, err
+	}
+	return listed(len(list.Entries) == 1), true, nil
+}
+
+// listActions reports whether the action is in the list.
+func (w ways) listActions(ctx context.Context, q Question) (Verdict, bool, error) {
+	list, err := w.engine.ListActions(ctx, w.tenant, engine.ListActionsRequest{
+		Subject: q.Subject, Resource: q.Resource, Context: q.Context, Contextual: q.Contextual,
+	})
+	if err != nil {
+		v, err := VerdictOf(false, err)
+		return v, v != Undecided && v != Cyclic, err // the cause may be another action
+	}
+	return listed(slices.Contains(list.Actions, q.Action)), true, nil
+}
+
+// listed returns the verdict of a list.
+func listed(allowed bool) Verdict {
+	if allowed {
+		return Allowed
+	}
+	return Denied
 }
 
 // listResources reports whether the resource is in the list. A list does not distinguish

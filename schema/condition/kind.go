@@ -226,6 +226,25 @@ func (c *Condition) decode(values []byte) (map[string]any, error) {
 	return decoded, nil
 }
 
+// Values returns the values of an evaluation, as a JSON object: the stored ones, and for the
+// other parameters those of the request.
+func (c *Condition) Values(stored string, request map[string]any) ([]byte, error) {
+	values, err := rawObject([]byte(stored))
+	if err != nil {
+		return nil, err
+	}
+	if values == nil {
+		values = map[string]any{}
+	}
+	for _, p := range c.definition.Parameters {
+		given, ok := request[p.Name]
+		if _, has := values[p.Name]; ok && !has {
+			values[p.Name] = given
+		}
+	}
+	return json.Marshal(values) // sorts members
+}
+
 func (c *Condition) typeOf(name string) string {
 	for _, p := range c.definition.Parameters {
 		if p.Name == name {

@@ -29,6 +29,7 @@ import (
 	"stonetown/engine/internal/program"
 	"stonetown/engine/internal/view"
 	"stonetown/engine/internal/work"
+	"stonetown/tuplestore"
 )
 
 // Question asks whether the subject is in the set that a rule gives for an object.
@@ -47,6 +48,8 @@ type Question struct {
 type Evaluation struct {
 	// Explain keeps every step of a proof, for Reasons.
 	Explain bool
+	// Suspended are nodes whose exclusions subtract nothing.
+	Suspended map[tuplestore.Node]bool
 
 	view    *view.View
 	graph   *graph.Graph
@@ -106,6 +109,7 @@ func (e *Evaluation) Release() {
 		return
 	}
 	e.recursion.cycles = nil
+	e.Suspended = nil
 	e.Explain, e.view, e.graph, e.program, e.budget, e.reader = false, nil, nil, nil, nil, nil
 }
 
@@ -129,13 +133,18 @@ func (e *Evaluation) Run(ctx context.Context, questions []Question) error {
 	if !e.view.Undecided {
 		return nil
 	}
+	e.askInModes(questions)
+	return e.run(ctx)
+}
+
+// askInModes asks the questions again, in both modes.
+func (e *Evaluation) askInModes(questions []Question) {
 	e.Reset()
 	e.modes = true
 	for i := range questions {
 		q := &questions[i]
 		q.goal, q.possibly = e.root(q, certain), e.root(q, possible)
 	}
-	return e.run(ctx)
 }
 
 // Answer returns the answer to a question after Run. It fails with [*NegativeCycleError] or
@@ -163,34 +172,51 @@ func (e *Evaluation) Answer(q Question) (bool, error) {
 
 // run evaluates the roots.
 func (e *Evaluation) run(ctx context.Context) error {
-	if e.reader == nil && e.subject.IsUnknown() {
-		return nil // nothing can be proven
-	}
-	for len(e.next) > 0 && e.open > 0 {
-		e.frontier, e.next = e.next, e.frontier[:0]
+	for e.advance() {
 		if e.reader != nil {
-			if err := e.read(ctx); err != nil {
+			e.want()
+			if err := e.reader.Read(ctx, e.budget); err != nil {
 				return err
 			}
 		}
-		for _, g := range e.frontier {
-			if e.goals[g].proven {
-				continue
-			}
-			e.expand(g)
-			if err := e.budget.Err(); err != nil {
-				return err
-			}
-			if e.open == 0 {
-				return nil
-			}
+		if err := e.expandFrontier(); err != nil {
+			return err
 		}
 	}
 	return e.settle()
 }
 
-// read reads the tuples that the goals of the frontier depend on.
-func (e *Evaluation) read(ctx context.Context) error {
+// advance makes the goals of the next level the frontier. It reports whether there are any,
+// and a root that depends on them.
+func (e *Evaluation) advance() bool {
+	if e.reader == nil && e.subject.IsUnknown() {
+		return false // nothing can be proven
+	}
+	if len(e.next) == 0 || e.open == 0 {
+		return false
+	}
+	e.frontier, e.next = e.next, e.frontier[:0]
+	return true
+}
+
+func (e *Evaluation) expandFrontier() error {
+	for _, g := range e.frontier {
+		if e.goals[g].proven {
+			continue
+		}
+		e.expand(g)
+		if err := e.budget.Err(); err != nil {
+			return err
+		}
+		if e.open == 0 {
+			return nil
+		}
+	}
+	return nil
+}
+
+// want adds the tuples that the goals of the frontier depend on to the next read.
+func (e *Evaluation) want() {
 	for _, g := range e.frontier {
 		at := &e.goals[g]
 		if at.proven {
@@ -207,10 +233,9 @@ func (e *Evaluation) read(ctx context.Context) error {
 			e.reader.WantAll(at.object, a.Tupleset)
 		}
 		for _, relation := range rule.Direct {
-			e.reader.Want(at.object, relation)
+			e.reader.Want(at.object, relation, e.subject)
 		}
 	}
-	return e.reader.Read(ctx, e.budget)
 }
 
 // goal returns the goal of a part of the program for an object. A new goal is added to the

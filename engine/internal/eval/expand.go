@@ -52,6 +52,12 @@ func (e *Evaluation) expandLogic(g int32, at goal) {
 		return
 	case lg.IsExclusion():
 		e.exclusions = append(e.exclusions, g)
+		if e.isSuspended(g) {
+			e.goals[g].state = cleared
+			e.depend(at.object, rulePart(lg.Operands[0], at.part.mode()), link{parent: g})
+			e.propagate()
+			return
+		}
 	default:
 		e.goals[g].missing = int32(len(lg.Operands))
 	}

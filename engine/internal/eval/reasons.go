@@ -26,7 +26,7 @@ type Reason struct {
 // once: the operands of nested intersections may share goals, and the number of paths has no
 // bound. until is when the first relation on the path expires; zero if none does.
 func (e *Evaluation) Reasons(q Question) (steps []Reason, until time.Time) {
-	w := reasonWriter{e: e, explained: map[int32]bool{}}
+	w := reasonWriter{e: e, explained: map[int32]bool{}, operand: -1}
 	w.explain(q.goal)
 	return w.steps, w.until
 }
@@ -34,6 +34,7 @@ func (e *Evaluation) Reasons(q Question) (steps []Reason, until time.Time) {
 type reasonWriter struct {
 	e         *Evaluation
 	explained map[int32]bool
+	operand   int32 // a goal that is only a part of its relation, or -1
 	steps     []Reason
 	until     time.Time
 }
@@ -68,14 +69,14 @@ func (w *reasonWriter) explain(g int32) {
 	}
 	relation := name(e.program.Rules[at.part.index()].Relation)
 	if at.proof.step == byLogic {
-		if lg := e.program.Logic[e.goals[at.proof.child].part.index()]; name(lg.Relation) != relation {
+		if lg := e.program.Logic[e.goals[at.proof.child].part.index()]; name(lg.Relation) != relation && g != w.operand {
 			w.computed(object, name(lg.Relation), relation)
 		}
 		w.explain(at.proof.child)
 		return
 	}
 	t := tuplestore.Tuple{Object: object, Relation: name(at.proof.relation)}
-	if t.Relation != relation && at.proof.step != byArrow && at.proof.step != bySelf {
+	if t.Relation != relation && g != w.operand && at.proof.step != byArrow && at.proof.step != bySelf {
 		w.computed(object, t.Relation, relation)
 	}
 	switch at.proof.step {

@@ -19,7 +19,6 @@ type Reverse struct {
 	inverse  *program.Inverse
 	relevant []bool // the relations that lead to the target
 	found    graph.Table
-	named    map[graph.ObjectID]bool // objects whose tuples have been read
 	next     []origin
 }
 
@@ -38,7 +37,7 @@ type origin struct {
 
 // Run traverses from a subject to sets of the target, which are among the found ones.
 func (r *Reverse) Run(ctx context.Context, v *view.View, s view.Subject, target program.TypeRelation) error {
-	r.view, r.inverse, r.named = v, v.Program.Inverse(), map[graph.ObjectID]bool{}
+	r.view, r.inverse = v, v.Program.Inverse()
 	r.relevant = r.inverse.Relevant(target)
 	r.found.Clear()
 	if s.IsSet {
@@ -84,10 +83,7 @@ func (r *Reverse) read(ctx context.Context, level []origin) error {
 		return nil
 	}
 	for _, from := range level {
-		if !r.named[from.Object] {
-			r.named[from.Object] = true
-			v.Reader.WantNaming(v.Graph.Object(from.Object))
-		}
+		v.Reader.WantNaming(from.Object)
 	}
 	return v.Reader.Read(ctx, &v.Budget)
 }

@@ -78,6 +78,16 @@ func (v *View) HasExpired(q *tuplestore.Qualifier) bool {
 	return q != nil && q.ExpiresAt != 0 && q.ExpiresAt <= v.conditions.instant()
 }
 
+// Values returns the values with which the condition of a tuple of an object is evaluated, as
+// a JSON object.
+func (v *View) Values(of graph.ObjectID, q *tuplestore.Qualifier) ([]byte, error) {
+	program := v.conditions.compiled.Condition(v.Graph.Types.Name(v.Type(of)), q.Condition)
+	if program == nil {
+		return nil, errors.New("condition is not defined")
+	}
+	return program.Values(q.Context, v.conditions.values)
+}
+
 // ConditionError returns the conditions that could not be decided so far.
 func (v *View) ConditionError() *ConditionError {
 	e := &v.conditions.undecided

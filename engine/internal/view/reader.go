@@ -9,25 +9,31 @@ import (
 )
 
 // Reader fills the graph of one request from the store, one read per level of a traversal.
-// A request that is about one subject reads exact tuples and usersets of the relations that
-// a rule unites, and all tuples of those that arrows follow. However large a set is, its
-// plain members are never read.
+// A request about subjects reads exact tuples and usersets of the relations that a rule
+// unites, and all tuples of those that arrows follow. However large a set is, its plain
+// members are never read.
 type Reader struct {
-	find    func(context.Context, tuplestore.Lookup) ([]tuplestore.Fact, error)
-	graph   *graph.Graph
-	subject tuplestore.Subject
-	wanted  map[graph.Node]bool // true: all tuples of the node
-	lookup  tuplestore.Lookup   // the next read
+	find   func(context.Context, tuplestore.Lookup) ([]tuplestore.Fact, error)
+	graph  *graph.Graph
+	wanted map[graph.Node]bool // true: all tuples of the node
+	exact  map[exactTuple]bool // tuples that were wanted by themselves
+	named  map[graph.ObjectID]bool
+	lookup tuplestore.Lookup // the next read
+}
+
+// exactTuple is a tuple with a plain subject.
+type exactTuple struct {
+	node    graph.Node
+	subject graph.ObjectID
 }
 
 // NewReader returns a reader that fills a graph with the results of find.
 func NewReader(g *graph.Graph, find func(context.Context, tuplestore.Lookup) ([]tuplestore.Fact, error)) *Reader {
-	return &Reader{find: find, graph: g, wanted: map[graph.Node]bool{}}
+	return &Reader{find: find, graph: g, wanted: map[graph.Node]bool{}, exact: map[exactTuple]bool{}, named: map[graph.ObjectID]bool{}}
 }
 
-// About sets the subject that questions are about, which gets numbers in the graph.
+// About gives numbers in the graph to a subject that questions are about.
 func (r *Reader) About(s tuplestore.Subject) {
-	r.subject = s
 	r.graph.Intern(s.Object())
 	if s.IsUserset() {
 		r.graph.Relations.Intern(s.Relation)
@@ -43,8 +49,11 @@ func (r *Reader) WantObject(o tuplestore.Object) graph.ObjectID {
 }
 
 // WantNaming adds all tuples that name an object as their subject to the next read.
-func (r *Reader) WantNaming(o tuplestore.Object) {
-	r.lookup.Naming = append(r.lookup.Naming, o)
+func (r *Reader) WantNaming(id graph.ObjectID) {
+	if !r.named[id] {
+		r.named[id] = true
+		r.lookup.Naming = append(r.lookup.Naming, r.graph.Object(id))
+	}
 }
 
 // WantAll adds all tuples of a relation of an object to the next read.
@@ -57,24 +66,28 @@ func (r *Reader) WantAll(id graph.ObjectID, relation graph.RelationID) {
 	r.lookup.All = append(r.lookup.All, r.node(key))
 }
 
-// Want adds the tuples of a relation of an object that name the subject or a userset to the
+// Want adds the tuples of a relation of an object that name a subject or a userset to the
 // next read.
-func (r *Reader) Want(id graph.ObjectID, relation graph.RelationID) {
+func (r *Reader) Want(id graph.ObjectID, relation graph.RelationID, s Subject) {
 	key := graph.Node{Object: id, Relation: relation}
-	if _, wanted := r.wanted[key]; wanted {
+	all, wanted := r.wanted[key]
+	if all {
 		return
 	}
-	r.wanted[key] = false
-	n := r.node(key)
-	r.lookup.Usersets = append(r.lookup.Usersets, n)
-	if r.subject.IsUserset() {
-		return // found among the usersets
+	if !wanted {
+		r.wanted[key] = false
+		r.lookup.Usersets = append(r.lookup.Usersets, r.node(key))
 	}
-	everyone := r.subject
-	everyone.ID = tuplestore.Wildcard
-	r.lookup.Tuples = append(r.lookup.Tuples, tuplestore.Tuple{Object: n.Object, Relation: n.Relation, Subject: everyone})
-	if r.subject != everyone {
-		r.lookup.Tuples = append(r.lookup.Tuples, tuplestore.Tuple{Object: n.Object, Relation: n.Relation, Subject: r.subject})
+	for _, plain := range [2]graph.ObjectID{s.Everyone, s.Plain} { // a userset is found among the usersets
+		t := exactTuple{key, plain}
+		if plain == graph.NoObject || r.exact[t] {
+			continue
+		}
+		r.exact[t] = true
+		n, o := r.node(key), r.graph.Object(plain)
+		r.lookup.Tuples = append(r.lookup.Tuples, tuplestore.Tuple{
+			Object: n.Object, Relation: n.Relation, Subject: tuplestore.Subject{Type: o.Type, ID: o.ID},
+		})
 	}
 }
 

@@ -115,7 +115,9 @@ func TestReaderReadsEachNodeOnce(t *testing.T) {
 	})
 	r.About(tuplestore.Subject{Type: "user", ID: "ann"})
 	doc, viewer := r.WantObject(tuplestore.Object{Type: "doc", ID: "1"}), v.Graph.Relations.Known("viewer")
-	for _, want := range []func(graph.ObjectID, graph.RelationID){r.Want, r.Want, r.WantAll, r.WantAll, r.Want} {
+	subject := v.Subject(tuplestore.Subject{Type: "user", ID: "ann"})
+	some := func(id graph.ObjectID, relation graph.RelationID) { r.Want(id, relation, subject) }
+	for _, want := range []func(graph.ObjectID, graph.RelationID){some, some, r.WantAll, r.WantAll, some} {
 		want(doc, viewer)
 		if err := r.Read(context.Background(), &v.Budget); err != nil {
 			t.Fatal(err)

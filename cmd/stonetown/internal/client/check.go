@@ -16,11 +16,12 @@ type Question struct {
 	Explain          bool            `json:"debug,omitempty"`
 }
 
-// Decision is the answer to a [Question]. Reasons are those of an allowed check with an
-// explanation.
+// Decision is the answer to a [Question]. With an explanation, an allowed one has Reasons and
+// a denied one a Denial.
 type Decision struct {
 	Allowed          bool     `json:"allowed"`
 	Reasons          []Reason `json:"reasons,omitempty"`
+	Denial           *Denial  `json:"denial,omitempty"`
 	ConsistencyToken string   `json:"consistency_token"`
 }
 
@@ -29,6 +30,31 @@ type Reason struct {
 	Via     string `json:"via"`
 	Rewrite string `json:"rewrite"`
 	Text    string `json:"text"`
+}
+
+// Denial has the ways in which a check would be allowed. Truncated: there may be more.
+type Denial struct {
+	Ways      []Way `json:"ways"`
+	Truncated bool  `json:"truncated"`
+}
+
+// Way is a set of changes that is enough.
+type Way struct {
+	Relations  []Missing   `json:"relations,omitempty"`
+	Exclusions []Exclusion `json:"exclusions,omitempty"`
+}
+
+// Missing is a relation that does not hold.
+type Missing struct {
+	Tuple
+	State string `json:"state"`
+}
+
+// Exclusion is an exclusion in the definition of a relation that applies to the subject.
+type Exclusion struct {
+	Resource Ref      `json:"resource"`
+	Relation string   `json:"relation"`
+	Reasons  []Reason `json:"reasons"`
 }
 
 // Check sends a check.

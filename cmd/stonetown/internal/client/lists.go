@@ -1,0 +1,105 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+)
+
+// Allowed asks for the resources on which a subject may perform actions.
+type Allowed struct {
+	Subject  Subject         `json:"subject"`
+	Queries  []Allowance     `json:"queries"`
+	IDPrefix string          `json:"id_prefix,omitempty"`
+	Context  json.RawMessage `json:"context,omitempty"` // values for conditions
+}
+
+// Allowance is an action on the resources of a type.
+type Allowance struct {
+	Type   string `json:"type"`
+	Action string `json:"action"`
+}
+
+// AllowedResource is a resource with the actions that are allowed.
+type AllowedResource struct {
+	Ref
+	Actions []string `json:"actions"`
+}
+
+// Holders asks for the subjects of a kind that may perform an action on a resource.
+type Holders struct {
+	Resource        Ref             `json:"resource"`
+	Action          string          `json:"action"`
+	SubjectType     string          `json:"subject_type"`
+	SubjectRelation string          `json:"subject_relation,omitempty"`
+	IDPrefix        string          `json:"id_prefix,omitempty"`
+	Context         json.RawMessage `json:"context,omitempty"` // values for conditions
+}
+
+// Holder is a subject of a list. Excluded: it is not allowed, although the wildcard is.
+type Holder struct {
+	Subject
+	Excluded bool `json:"excluded,omitempty"`
+}
+
+// Count is a number of resources. It is not exact if there are more.
+type Count struct {
+	Count int  `json:"count"`
+	Exact bool `json:"exact"`
+}
+
+// AllowedResources iterates over the resources that a subject is allowed.
+func (c *Client) AllowedResources(ctx context.Context, a Allowed) iter.Seq2[Stored[AllowedResource], error] {
+	return all(func(cursor string) (Page[AllowedResource], error) {
+		return question[AllowedResource](ctx, c, "/list-resources", struct {
+			Allowed
+			paging
+		}{a, pageFrom(cursor)})
+	})
+}
+
+// CountAllowed counts the resources that a subject is allowed, up to a limit.
+func (c *Client) CountAllowed(ctx context.Context, a Allowed, limit int) (Count, error) {
+	n, _, err := call[Count](ctx, c, request{method: http.MethodPost, path: resourcesPath + "/list-resources/count", asks: true, body: struct {
+		Allowed
+		Limit int `json:"limit"`
+	}{a, limit}})
+	return n, err
+}
+
+// AllowedSubjects iterates over the subjects that may perform an action.
+func (c *Client) AllowedSubjects(ctx context.Context, h Holders) iter.Seq2[Stored[Holder], error] {
+	return all(func(cursor string) (Page[Holder], error) {
+		return question[Holder](ctx, c, "/list-subjects", struct {
+			Holders
+			paging
+		}{h, pageFrom(cursor)})
+	})
+}
+
+// AllowedActions lists the actions that a subject may perform on a resource.
+func (c *Client) AllowedActions(ctx context.Context, s Subject, r Ref, values json.RawMessage) ([]string, error) {
+	list, _, err := call[struct {
+		Actions []string `json:"actions"`
+	}](ctx, c, request{method: http.MethodPost, path: resourcesPath + "/list-actions", asks: true, body: struct {
+		Subject  Subject         `json:"subject"`
+		Resource Ref             `json:"resource"`
+		Context  json.RawMessage `json:"context,omitempty"`
+	}{s, r, values}})
+	return list.Actions, err
+}
+
+// paging is the page of a list that a body asks for.
+type paging struct {
+	Limit  int    `json:"limit"`
+	Cursor string `json:"cursor,omitempty"`
+}
+
+func pageFrom(cursor string) paging { return paging{pageSize, cursor} }
+
+// question reads a page of a list that a body asks for.
+func question[T any](ctx context.Context, c *Client, path string, body any) (Page[T], error) {
+	items, answer, err := call[[]Stored[T]](ctx, c, request{method: http.MethodPost, path: resourcesPath + path, body: body, asks: true})
+	return Page[T]{Items: items, Next: answer.meta.NextCursor}, err
+}
