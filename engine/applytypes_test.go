@@ -92,8 +92,8 @@ func TestPlanCountsTuples(t *testing.T) {
 	}
 	plan, err := w.engine.PlanTypes(t.Context(), tenant, engine.PlanRequest{
 		TypesChange: engine.TypesChange{Put: parsedTypes(t, "doc\n  viewer: owner\n  owner [user]")},
-		Questions: []engine.Question{
-			{Subject: tuplestore.Subject{Type: "user", ID: "ann"}, Query: engine.Query{Resource: tuplestore.Object{Type: "doc", ID: "1"}, Action: "view"}},
+		Questions: []engine.Query{
+			{Subject: &tuplestore.Subject{Type: "user", ID: "ann"}, Resource: tuplestore.Object{Type: "doc", ID: "1"}, Action: "view"},
 		},
 	})
 	if err != nil {

@@ -13,16 +13,11 @@ import (
 // PlanRequest asks for the effects of a [TypesChange] that is not made.
 type PlanRequest struct {
 	TypesChange
-	// Questions are answered by the types as they are, and by those that are planned.
-	Questions []Question
+	// Questions are answered by the types as they are, and by those that are planned. Each has
+	// a subject of its own.
+	Questions []Query
 	// Context has the values of condition parameters; see [CheckRequest.Context].
 	Context map[string]any
-}
-
-// Question asks whether a subject may perform an action on a resource.
-type Question struct {
-	Subject tuplestore.Subject
-	Query
 }
 
 // TypesPlan is the answer to a [PlanRequest]. All of it is of one revision.
@@ -103,11 +98,16 @@ func (e *Engine) PlanTypes(ctx context.Context, tenantID string, req PlanRequest
 		return nil, fmt.Errorf("plan resource types: %w", err)
 	}
 	err = e.attempt(ctx, tenantID, func(l work.Limits) error {
-		plan.Answers = make([]PlannedAnswer, len(req.Questions))
-		if err := e.decide(ctx, snapshot, at, req, l, func(i int, d Decision) { plan.Answers[i].Before = d }); err != nil {
+		before, err := e.checkAt(ctx, snapshot, at, req, l)
+		if err != nil {
 			return err
 		}
-		return e.decide(ctx, without{snapshot, gone}, planned, req, l, func(i int, d Decision) { plan.Answers[i].After = d })
+		after, err := e.checkAt(ctx, without{snapshot, gone}, planned, req, l)
+		plan.Answers = make([]PlannedAnswer, len(before))
+		for i := range before {
+			plan.Answers[i] = PlannedAnswer{before[i], after[i]}
+		}
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("plan resource types: %w", err)
@@ -153,46 +153,18 @@ func (s without) Find(ctx context.Context, l tuplestore.Lookup) ([]tuplestore.Fa
 	}), err
 }
 
-// decide answers the questions of a plan at a position, one subject after another.
-func (e *Engine) decide(ctx context.Context, s tuplestore.Snapshot, at position, req PlanRequest, l work.Limits, answer func(i int, d Decision)) error {
-	bySubject := map[tuplestore.Subject][]int{}
-	var subjects []tuplestore.Subject
-	for i, q := range req.Questions {
-		if len(bySubject[q.Subject]) == 0 {
-			subjects = append(subjects, q.Subject)
-		}
-		bySubject[q.Subject] = append(bySubject[q.Subject], i)
-	}
-	for _, subject := range subjects {
-		one := CheckRequest{Subject: subject, Context: req.Context}
-		for _, i := range bySubject[subject] {
-			one.Queries = append(one.Queries, req.Questions[i].Query)
-		}
-		decisions, err := e.checkAt(ctx, s, at, &one, l)
-		if err != nil {
-			return err
-		}
-		for k, i := range bySubject[subject] {
-			answer(i, decisions[k])
-		}
-	}
-	return nil
-}
-
-// checkAt answers a check at a position that need not be one of the tenant's. An invalid
-// subject is the error of each decision.
-func (e *Engine) checkAt(ctx context.Context, s tuplestore.Snapshot, at position, req *CheckRequest, l work.Limits) ([]Decision, error) {
-	decisions := make([]Decision, len(req.Queries))
-	if _, err := checkedSubject(at.compiled, req.Subject); err != nil {
-		for i := range decisions {
-			decisions[i].Err = err
-		}
+// checkAt answers the questions of a plan at a position that need not be one of the tenant's.
+func (e *Engine) checkAt(ctx context.Context, s tuplestore.Snapshot, at position, req PlanRequest, l work.Limits) ([]Decision, error) {
+	decisions := make([]Decision, len(req.Questions))
+	if len(decisions) == 0 {
 		return decisions, nil
 	}
 	v := readView{engine: e, limits: l, at: at}
 	v.goCold(s)
-	c := check{readView: v, req: req, response: &CheckResponse{Decisions: decisions}}
+	c := check{
+		readView: v, req: &CheckRequest{Queries: req.Questions, Context: req.Context},
+		response: &CheckResponse{Decisions: decisions},
+	}
 	defer c.leave()
-	err := c.answer(ctx)
-	return decisions, err
+	return decisions, c.answer(ctx)
 }

@@ -30,9 +30,9 @@ func (h *Handlers) PlanResourceTypes(ctx context.Context, request PlanResourceTy
 	req := engine.PlanRequest{TypesChange: change, Context: v.context(in.Context)}
 	for i, q := range in.Questions {
 		path := "questions/" + strconv.Itoa(i) + "/"
-		req.Questions = append(req.Questions, engine.Question{
-			Subject: v.subject(path, q.Subject),
-			Query:   engine.Query{Resource: v.resource(path+"resource/", q.Resource.Type, q.Resource.ExternalID), Action: q.Action},
+		subject := v.subject(path, q.Subject)
+		req.Questions = append(req.Questions, engine.Query{
+			Subject: &subject, Resource: v.resource(path+"resource/", q.Resource.Type, q.Resource.ExternalID), Action: q.Action,
 		})
 		v.Text(path, "action", q.Action)
 	}

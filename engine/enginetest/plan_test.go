@@ -87,7 +87,7 @@ func (w *writer) plan(ctx context.Context, t *testing.T) planned {
 	for range 100 {
 		n := w.node()
 		s := w.subject()
-		p.Questions = append(p.Questions, engine.Question{Subject: s, Query: engine.Query{Resource: n.Object, Action: n.Relation}})
+		p.Questions = append(p.Questions, engine.Query{Subject: &s, Resource: n.Object, Action: n.Relation})
 	}
 	p.Context = w.values()
 	var err error
@@ -154,9 +154,9 @@ func (w *writer) typesChange() engine.TypesChange {
 }
 
 // decide asks a question of the types as they are.
-func (w *writer) decide(ctx context.Context, t *testing.T, q engine.Question, values map[string]any) engine.Decision {
+func (w *writer) decide(ctx context.Context, t *testing.T, q engine.Query, values map[string]any) engine.Decision {
 	t.Helper()
-	res, err := w.engine.Check(ctx, w.tenant, engine.CheckRequest{Subject: q.Subject, Queries: []engine.Query{q.Query}, Context: values})
+	res, err := w.engine.Check(ctx, w.tenant, engine.CheckRequest{Queries: []engine.Query{q}, Context: values})
 	if err != nil {
 		return engine.Decision{Err: err}
 	}
@@ -168,7 +168,7 @@ func sameDecision(a, b engine.Decision) bool {
 }
 
 // affects reports whether the plan says that the answer may change.
-func (p planned) affects(q engine.Question) bool {
+func (p planned) affects(q engine.Query) bool {
 	relation, _ := p.before.ActionRelation(q.Resource.Type, q.Action)
 	return slices.Contains(p.Affected, engine.AffectedRelation{Type: q.Resource.Type, Relation: relation}) ||
 		slices.Contains(p.Actions, engine.AffectedAction{Type: q.Resource.Type, Action: q.Action})
