@@ -51,6 +51,13 @@ func (f *failing) Check(ctx context.Context, tenant string, req engine.CheckRequ
 	return nil, f.fault(ctx)
 }
 
+func (f *failing) PlanTypes(ctx context.Context, tenant string, req engine.PlanRequest) (*engine.TypesPlan, error) {
+	if f.fault == nil {
+		return f.Engine.PlanTypes(ctx, tenant, req)
+	}
+	return nil, f.fault(ctx)
+}
+
 func (f *failing) Write(ctx context.Context, tenant string, req engine.WriteRequest) (engine.WriteResponse, error) {
 	if f.fault == nil {
 		return f.Engine.Write(ctx, tenant, req)
@@ -276,7 +283,7 @@ func faults(t *testing.T) {
 				"/api/v1/resources/check", "/api/v1/resources/check-batch", path("document", "d") + "/relations",
 				"/api/v1/resources/list-resources", "/api/v1/resources/list-resources/stream",
 				"/api/v1/resources/list-resources/count", "/api/v1/resources/list-actions",
-				"/api/v1/resources/list-subjects", "/api/v1/resources/list-subjects/stream", "/api/v1/resources/expand",
+				"/api/v1/resources/list-subjects", "/api/v1/resources/list-subjects/stream", "/api/v1/resources/expand", planPath,
 				"/access/v1/evaluation", "/access/v1/evaluations", "/access/v1/search/subject", "/access/v1/search/resource", "/access/v1/search/action",
 			} {
 				if tc.code == "check_too_complex" && strings.HasSuffix(target, "/relations") {

@@ -25,7 +25,7 @@ var (
 	overloadConnections = flag.Int("overload-connections", 1000, "how many connections send batches at the same time")
 	overloadTime        = flag.Duration("overload-time", 4*time.Second, "for how long they do")
 	// overloadMiB is the memory that the server may use.
-	overloadMiB = 1 << 10
+	overloadMiB = 3 << 9
 )
 
 // A thousand connections send batches of the maximum size continuously. Each gets a response or
