@@ -45,15 +45,15 @@ type IllegalTuples struct {
 	// Relation and Condition are empty if all tuples and resources of the type are meant.
 	Relation  string
 	Condition string // the tuples with this condition
-	Count     int    // at most MaxIllegal
+	Count     int    // of all reasons together at most MaxIllegal, and then MaxSamples of each
 	Exact     bool   // there are not more
 	Samples   []tuplestore.Record
 }
 
 // Limits of a plan.
 const (
-	MaxIllegal = 1_000_000 // how many tuples are counted for one reason
-	MaxSamples = 10        // how many of them are returned
+	MaxIllegal = 1_000_000 // how many tuples are counted
+	MaxSamples = 10        // how many are returned for each reason
 )
 
 // AffectedRelation is a relation whose set may change.
@@ -94,7 +94,7 @@ func (e *Engine) PlanTypes(ctx context.Context, tenantID string, req PlanRequest
 	planned := at
 	planned.compiled = p.compiled
 	// Pages of tuples are read as for a list of relations, however many there are.
-	if plan.Illegal, err = illegal(ctx, snapshot, gone); err != nil {
+	if plan.Illegal, err = illegal(ctx, snapshot, gone, MaxIllegal); err != nil {
 		return nil, fmt.Errorf("plan resource types: %w", err)
 	}
 	err = e.attempt(ctx, tenantID, func(l work.Limits) error {
@@ -115,8 +115,8 @@ func (e *Engine) PlanTypes(ctx context.Context, tenantID string, req PlanRequest
 	return plan, nil
 }
 
-// illegal counts the tuples that filters select.
-func illegal(ctx context.Context, s tuplestore.Snapshot, filters []tuplestore.Filter) ([]IllegalTuples, error) {
+// illegal counts the tuples that filters select, up to a number in all.
+func illegal(ctx context.Context, s tuplestore.Snapshot, filters []tuplestore.Filter, most int) ([]IllegalTuples, error) {
 	var all []IllegalTuples
 	for _, f := range filters {
 		found := IllegalTuples{Type: f.ObjectType, Relation: f.Relation, Condition: f.Condition, Exact: true}
@@ -124,11 +124,12 @@ func illegal(ctx context.Context, s tuplestore.Snapshot, filters []tuplestore.Fi
 			if err != nil {
 				return nil, err
 			}
-			if found.Count == MaxIllegal {
+			if found.Count >= MaxSamples && most <= 0 {
 				found.Exact = false
 				break
 			}
 			found.Count++
+			most--
 			if len(found.Samples) < MaxSamples {
 				found.Samples = append(found.Samples, r)
 			}

@@ -568,7 +568,7 @@ type IllegalRelations struct {
 	// Condition The condition that would have other parameters or be gone.
 	Condition string `json:"condition,omitempty"`
 
-	// Count At most 1,000,000.
+	// Count At most 1,000,000 in all, and then ten for each further reason.
 	Count int `json:"count"`
 
 	// Exact There are not more.
