@@ -101,13 +101,21 @@ func (r *Registry) checkAt(c Connection) int64 {
 func (r *Registry) Refresh(ctx context.Context, tenantID, connectionID string) (Connection, error) {
 	c, err := r.Get(ctx, tenantID, connectionID)
 	since := r.now().Add(-MinRefresh)
-	if err != nil || c.source() == "" || c.Metadata.RefreshedAt.After(since) || c.Metadata.FailedAt.After(since) {
+	recent := func(c Connection) bool {
+		return c.source() == "" || c.Metadata.RefreshedAt.After(since) || c.Metadata.FailedAt.After(since)
+	}
+	if err != nil || recent(c) {
 		return c, err
 	}
 	// Concurrent sign-ins wait for one request to the provider, which the first of them must not
 	// cancel.
 	_, err, _ = r.refreshes.Do(tenantID+"/"+connectionID, func() (any, error) {
-		return nil, r.refresh(context.WithoutCancel(ctx), tenantID, connectionID)
+		ctx := context.WithoutCancel(ctx)
+		// One that has read the connection before the request of another ended comes here after it.
+		if c, err := r.Get(ctx, tenantID, connectionID); err != nil || recent(c) {
+			return nil, err
+		}
+		return nil, r.refresh(ctx, tenantID, connectionID)
 	})
 	if err != nil {
 		return Connection{}, err
