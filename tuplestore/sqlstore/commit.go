@@ -301,17 +301,12 @@ func (a *attempt) readPreconditions(b *sqldb.Batch, needs apply.Needs, view *app
 	if len(needs.Existing) == 0 {
 		return
 	}
-	ordered := a.store.DB.Dialect() == sqldb.Postgres
-	if ordered {
-		b.Queue(inIndexOrder, nil, nil)
-	}
-	for _, e := range needs.Existing {
-		s := a.statement()
-		b.Queue(s.existing(e, needs.ExistingLimit(e, view)), s.args, a.readFacts)
-	}
-	if ordered {
-		b.Queue(inAnyOrder, nil, nil)
-	}
+	b.InIndexOrder(a.store.DB.Dialect(), func() {
+		for _, e := range needs.Existing {
+			s := a.statement()
+			b.Queue(s.existing(e, needs.ExistingLimit(e, view)), s.args, a.readFacts)
+		}
+	})
 }
 
 // existing returns the query for some of the tuples, the first ones of an index.

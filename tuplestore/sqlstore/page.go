@@ -16,26 +16,25 @@ import (
 func (s *Store) Page(ctx context.Context, tenant string, f tuplestore.Filter, after *tuplestore.Record, limit, reads int) (page []tuplestore.Record, next *tuplestore.Record, err error) {
 	sql, st := s.page(tenant, f, after, limit+1, reads)
 	b := new(sqldb.Batch)
-	if st.dialect == sqldb.Postgres {
-		b.Queue(inIndexOrder, nil, nil)
-	}
-	b.Queue(sql, st.args, func(rows *sqldb.Rows) error {
-		for rows.Next() {
-			var k [6]string
-			var r tuplestore.Record
-			var rev, at int64
-			var isLast int
-			if err := rows.Scan(&k[0], &k[1], &k[2], &k[3], &k[4], &k[5], &r.Condition, &r.Context, &r.ExpiresAt, &rev, &at, &r.CreatedBy, &isLast); err != nil {
-				return err
+	b.InIndexOrder(st.dialect, func() {
+		b.Queue(sql, st.args, func(rows *sqldb.Rows) error {
+			for rows.Next() {
+				var k [6]string
+				var r tuplestore.Record
+				var rev, at int64
+				var isLast int
+				if err := rows.Scan(&k[0], &k[1], &k[2], &k[3], &k[4], &k[5], &r.Condition, &r.Context, &r.ExpiresAt, &rev, &at, &r.CreatedBy, &isLast); err != nil {
+					return err
+				}
+				r.Tuple, r.CreatedRevision, r.CreatedAt = tuple(k), tuplestore.Revision(rev), instant(at)
+				if isLast == 1 {
+					next = &r
+				} else {
+					page = append(page, r)
+				}
 			}
-			r.Tuple, r.CreatedRevision, r.CreatedAt = tuple(k), tuplestore.Revision(rev), instant(at)
-			if isLast == 1 {
-				next = &r
-			} else {
-				page = append(page, r)
-			}
-		}
-		return nil
+			return nil
+		})
 	})
 	if err := s.DB.Send(ctx, b); err != nil {
 		return nil, nil, fmt.Errorf("page of tenant %s: %w", tenant, err)
@@ -47,14 +46,6 @@ func (s *Store) Page(ctx context.Context, tenant string, f tuplestore.Filter, af
 	}
 	return page, next, nil
 }
-
-// inIndexOrder makes PostgreSQL read the next rows of an index in its order, until the end of
-// the transaction, or of the batch, or until inAnyOrder. While its statistics do not know the range, a plan that reads
-// and sorts all of it seems as good.
-const (
-	inIndexOrder = `SELECT set_config('enable_sort', 'off', TRUE)`
-	inAnyOrder   = `SET LOCAL enable_sort = DEFAULT`
-)
 
 // page builds the statement of Page: the rows that match among the next ones, and the last one
 // of these, if there are so many. It examines the columns of the index only, and reads rows that

@@ -216,7 +216,7 @@ func explain(t *testing.T, db *sqldb.DB, sql string, args []any) (accesses []acc
 	var text string
 	err := db.Tx(t.Context(), func(tx *sqldb.Tx) error {
 		if strings.Contains(sql, "AS last") || strings.Contains(sql, "expires_at = 0 OR") { // a page, or a precondition
-			if _, err := tx.Exec(t.Context(), inIndexOrder); err != nil {
+			if _, err := tx.Exec(t.Context(), sqldb.IndexOrder); err != nil {
 				return err
 			}
 		}
