@@ -28,7 +28,7 @@ type TypesPlan struct {
 	Illegal []IllegalTuples
 	// Affected are the relations of the types as they are whose sets may change. The answers
 	// of all others stay the same.
-	Affected []AffectedRelation
+	Affected []schema.RelationName
 	// Actions are the actions of the types as they are whose answers may change.
 	Actions []AffectedAction
 	// Answers has one entry for each question. The planned types answer as if the illegal
@@ -56,14 +56,10 @@ const (
 	MaxSamples = 10        // how many are returned for each reason
 )
 
-// AffectedRelation is a relation whose set may change.
-type AffectedRelation = schema.RelationName
-
 // AffectedAction is an action of a type whose answer may change.
 type AffectedAction struct{ Type, Action string }
 
-// PlannedAnswer is a question's decision before and after a change. The error of a decision
-// also says that the subject is not valid ([*InvalidSubjectError]).
+// PlannedAnswer is the decision of a question before and after a change.
 type PlannedAnswer struct{ Before, After Decision }
 
 // Differs reports whether the change alters the answer.

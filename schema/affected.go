@@ -2,7 +2,6 @@ package schema
 
 import (
 	"cmp"
-	"maps"
 	"reflect"
 	"slices"
 )
@@ -27,8 +26,10 @@ func Affected(before, after *Compiled) []RelationName {
 			!sameConditions(before.byName[key.typ], after.byName[key.typ])
 	}
 	dependents := map[relationKey][]relationKey{}
-	for _, c := range []*Compiled{before, after} {
-		for _, d := range slices.Concat(c.dependencies(), c.openDependencies()) {
+	both := []*Compiled{before, after}
+	open := [][]relationKey{before.open(), after.open()} // those that are not affected
+	for _, c := range both {
+		for _, d := range c.dependencies() {
 			dependents[d.to] = append(dependents[d.to], d.from)
 		}
 	}
@@ -41,11 +42,23 @@ func Affected(before, after *Compiled) []RelationName {
 	for len(todo) > 0 {
 		at := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		for _, from := range dependents[at] {
+		add := func(from relationKey) {
 			if !affected[from] {
 				affected[from] = true
 				todo = append(todo, from)
 			}
+		}
+		for _, from := range dependents[at] {
+			add(from)
+		}
+		// Of open relations there is no list of what they depend on, which would be long.
+		for i, c := range both {
+			open[i] = slices.DeleteFunc(open[i], func(from relationKey) bool {
+				if c.Allows(from.typ, from.relation, SubjectType{Type: at.typ, Relation: at.relation}) == Allowed {
+					add(from)
+				}
+				return affected[from]
+			})
 		}
 	}
 	var names []RelationName
@@ -96,19 +109,13 @@ func sameConditions(a, b *Type) bool {
 	return true
 }
 
-// openDependencies are the dependencies of open relations on the usersets that their tuples may
-// name.
-func (c *Compiled) openDependencies() []dependency {
-	var found []dependency
-	for key, info := range maps.All(c.relations) {
-		if !info.direct || info.relation.Subjects != nil {
-			continue
-		}
-		for _, s := range c.Subjects(key.typ, key.relation) {
-			if s.Relation != "" {
-				found = append(found, dependency{from: key, to: relationKey{s.Type, s.Relation}, byData: true})
-			}
+// open returns the relations that take tuples with subjects of every type.
+func (c *Compiled) open() []relationKey {
+	var keys []relationKey
+	for key, info := range c.relations {
+		if info.direct && info.relation.Subjects == nil {
+			keys = append(keys, key)
 		}
 	}
-	return found
+	return keys
 }

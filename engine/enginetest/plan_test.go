@@ -170,6 +170,6 @@ func sameDecision(a, b engine.Decision) bool {
 // affects reports whether the plan says that the answer may change.
 func (p planned) affects(q engine.Query) bool {
 	relation, _ := p.before.ActionRelation(q.Resource.Type, q.Action)
-	return slices.Contains(p.Affected, engine.AffectedRelation{Type: q.Resource.Type, Relation: relation}) ||
+	return slices.Contains(p.Affected, schema.RelationName{Type: q.Resource.Type, Relation: relation}) ||
 		slices.Contains(p.Actions, engine.AffectedAction{Type: q.Resource.Type, Action: q.Action})
 }
