@@ -97,7 +97,7 @@ func (v *readView) expand(ctx context.Context, req *ExpandRequest) (*ExpansionNo
 	if err := v.addContextual(req.Contextual); err != nil {
 		return nil, err
 	}
-	v.view.Start(ctx, v.limits, v.engine.clock, nil)
+	v.view.Start(ctx, v.limits, v.clock, nil)
 	resource, ok := v.view.Resource(req.Resource)
 	if !ok {
 		return nil, &ResourceNotFoundError{Resource: req.Resource}

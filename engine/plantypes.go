@@ -156,7 +156,7 @@ func (e *Engine) checkAt(ctx context.Context, s tuplestore.Snapshot, at position
 	if len(decisions) == 0 {
 		return decisions, nil
 	}
-	v := readView{engine: e, limits: l, at: at}
+	v := readView{engine: e, limits: l, clock: e.clock, at: at}
 	v.goCold(s)
 	c := check{
 		readView: v, req: &CheckRequest{Queries: req.Questions, Context: req.Context},

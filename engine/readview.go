@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"stonetown/engine/internal/eval"
 	"stonetown/engine/internal/graph"
@@ -24,6 +25,7 @@ type readView struct {
 	tokenIgnored bool
 	locked       *tenant // for reading, while the graph is resident
 	limits       work.Limits
+	clock        func() time.Time // its first reading is the instant of the view
 	contextual   []tuplestore.Fact // those of the overlay
 	*scratch
 }
@@ -43,7 +45,7 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 // the caller leaves the view.
 func (e *Engine) readView(ctx context.Context, tenantID string, c Consistency, l work.Limits) (readView, error) {
 	t := e.tenant(tenantID)
-	v := readView{engine: e, limits: l}
+	v := readView{engine: e, limits: l, clock: e.clock}
 	var err error
 	if v.tokenIgnored, err = t.rlock(ctx, c); err != nil {
 		return v, err
@@ -175,7 +177,7 @@ func (v *readView) begin(ctx context.Context, subject tuplestore.Subject, values
 
 // start sets what all questions of a request are answered with.
 func (v *readView) start(ctx context.Context, values map[string]any) {
-	v.view.Start(ctx, v.limits, v.engine.clock, values)
+	v.view.Start(ctx, v.limits, v.clock, values)
 }
 
 // about returns a subject, which comes from [checkedSubject], in the numbers of the view.
