@@ -78,6 +78,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"a_list_is_restricted_to_some_ids":                         listSome,
 	"a_count_stops_at_its_limit":                               countResources,
 	"listed_actions_are_those_that_checks_allow":               listActions,
+	"proofs_are_listed_in_pages":                               listProofs,
 	"expand_shows_the_tree_of_a_relation":                      expand,
 	"a_user_is_created_changed_and_deleted":                    userLife,
 	"invalid_users_are_refused":                                userForms,

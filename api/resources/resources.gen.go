@@ -506,8 +506,14 @@ type ExpandInput struct {
 	// ContextualRelations Relations that hold for this request only, as if they had been written. One
 	// whose `expires_at` has passed does not exist.
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
-	Depth               *int                `json:"depth,omitempty"`
-	Resource            ResourceRef         `json:"resource"`
+
+	// Cursor `next_cursor` of a node of an earlier answer with a `limit`.
+	Cursor string `json:"cursor,omitempty"`
+	Depth  *int   `json:"depth,omitempty"`
+
+	// Limit The number of relations in the answer; absent: all.
+	Limit    *int        `json:"limit,omitempty"`
+	Resource ResourceRef `json:"resource"`
 }
 
 // ExpandNode defines model for ExpandNode.
@@ -524,9 +530,12 @@ type ExpandNode struct {
 
 	// Mode For tuple_to_userset: present if the node is the intersection of the
 	// children, and not their union. Without children it is empty.
-	Mode     string      `json:"mode,omitempty"`
-	Relation string      `json:"relation"`
-	Resource ResourceRef `json:"resource"`
+	Mode string `json:"mode,omitempty"`
+
+	// NextCursor Continues the node, if it has more relations.
+	NextCursor string      `json:"next_cursor,omitempty"`
+	Relation   string      `json:"relation"`
+	Resource   ResourceRef `json:"resource"`
 
 	// Subjects For this: the relations as written. For self: the resource.
 	Subjects []ExpandSubject `json:"subjects,omitempty"`
@@ -637,6 +646,41 @@ type ListMeta struct {
 	// NextCursor Null ends the list.
 	NextCursor *string `json:"next_cursor"`
 	RequestID  string  `json:"request_id"`
+}
+
+// ListProofsInput defines model for ListProofsInput.
+type ListProofsInput struct {
+	Action string `json:"action"`
+
+	// Consistency `full` (the default) reflects every write acknowledged before the
+	// request; `minimize_latency` may be a little behind. Not to be combined
+	// with `consistency_token`.
+	Consistency      Consistency `json:"consistency,omitempty"`
+	ConsistencyToken string      `json:"consistency_token,omitempty"`
+
+	// Context Values for the parameters of conditions. Those stored with a relation go
+	// before those of a request; a request's values that no condition asks for
+	// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
+	Context Context `json:"context,omitempty"`
+
+	// ContextualRelations Relations that hold for this request only, as if they had been written. One
+	// whose `expires_at` has passed does not exist.
+	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
+
+	// Cursor `meta.next_cursor` of the page before.
+	Cursor   string      `json:"cursor,omitempty"`
+	Limit    *int        `json:"limit,omitempty"`
+	Resource ResourceRef `json:"resource"`
+
+	// Subject A user, a group (which means its members), a resource, the holders of a
+	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
+	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
+	Subject Subject `json:"subject"`
 }
 
 // ListResourcesInput Either `type` and `action`, or `queries`.
@@ -842,6 +886,33 @@ type PreconditionFilter struct {
 	SubjectID       *string `json:"subject_id,omitempty"`
 	SubjectRelation *string `json:"subject_relation,omitempty"`
 	SubjectType     *string `json:"subject_type,omitempty"`
+}
+
+// Proof defines model for Proof.
+type Proof struct {
+	// ExpiresAt When the first of its relations expires.
+	ExpiresAt document.Timestamp `json:"expires_at,omitzero"`
+	Reasons   []Reason           `json:"reasons"`
+}
+
+// ProofList defines model for ProofList.
+type ProofList struct {
+	Data []Proof       `json:"data"`
+	Meta ProofListMeta `json:"meta"`
+}
+
+// ProofListMeta defines model for ProofListMeta.
+type ProofListMeta struct {
+	// ConsistencyToken Names the state that all pages reflect.
+	ConsistencyToken string `json:"consistency_token"`
+	Limit            int    `json:"limit"`
+
+	// NextCursor Null ends the list.
+	NextCursor *string `json:"next_cursor"`
+	RequestID  string  `json:"request_id"`
+
+	// Truncated The search for this page met a proof that is too long to be listed.
+	Truncated bool `json:"truncated"`
 }
 
 // Reason defines model for Reason.
@@ -1496,6 +1567,9 @@ type ExpandJSONRequestBody = ExpandInput
 // ListAllowedActionsJSONRequestBody defines body for ListAllowedActions for application/json ContentType.
 type ListAllowedActionsJSONRequestBody = ListActionsInput
 
+// ListProofsJSONRequestBody defines body for ListProofs for application/json ContentType.
+type ListProofsJSONRequestBody = ListProofsInput
+
 // ListAllowedResourcesJSONRequestBody defines body for ListAllowedResources for application/json ContentType.
 type ListAllowedResourcesJSONRequestBody = ListResourcesInput
 
@@ -1567,6 +1641,9 @@ type ServerInterface interface {
 	// ListAllowedActions What may a subject do to a resource?
 	// (POST /api/v1/resources/list-actions)
 	ListAllowedActions(w http.ResponseWriter, r *http.Request)
+	// ListProofs In which ways is a check allowed?
+	// (POST /api/v1/resources/list-proofs)
+	ListProofs(w http.ResponseWriter, r *http.Request)
 	// ListAllowedResources Which resources may a subject do something to?
 	// (POST /api/v1/resources/list-resources)
 	ListAllowedResources(w http.ResponseWriter, r *http.Request)
@@ -2247,6 +2324,20 @@ func (siw *ServerInterfaceWrapper) ListAllowedActions(w http.ResponseWriter, r *
 	handler.ServeHTTP(w, r)
 }
 
+// ListProofs operation middleware
+func (siw *ServerInterfaceWrapper) ListProofs(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListProofs(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // ListAllowedResources operation middleware
 func (siw *ServerInterfaceWrapper) ListAllowedResources(w http.ResponseWriter, r *http.Request) {
 
@@ -2892,6 +2983,8 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 
 	r.HandleFunc(options.BaseURL+"/api/v1/resources/list-actions", wrapper.ListAllowedActions).Methods(http.MethodPost)
 
+	r.HandleFunc(options.BaseURL+"/api/v1/resources/list-proofs", wrapper.ListProofs).Methods(http.MethodPost)
+
 	r.HandleFunc(options.BaseURL+"/api/v1/resources/list-resources", wrapper.ListAllowedResources).Methods(http.MethodPost)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/resources/list-resources/count", wrapper.CountAllowedResources).Methods(http.MethodPost)
@@ -3201,6 +3294,24 @@ func (response ListAllowedActions200JSONResponse) VisitListAllowedActionsRespons
 	return web.WriteJSON(w, 200, response.Body)
 }
 
+type ListProofsRequestObject struct {
+	Body *ListProofsJSONRequestBody
+}
+
+// ListProofsResponseObject is one of the successful responses.
+type ListProofsResponseObject interface {
+	VisitListProofsResponse(w http.ResponseWriter) error
+}
+
+type ListProofs200JSONResponse struct {
+	Body ProofList
+}
+
+func (response ListProofs200JSONResponse) VisitListProofsResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
 type ListAllowedResourcesRequestObject struct {
 	Body *ListAllowedResourcesJSONRequestBody
 }
@@ -3480,6 +3591,9 @@ type StrictServerInterface interface {
 	// ListAllowedActions What may a subject do to a resource?
 	// (POST /api/v1/resources/list-actions)
 	ListAllowedActions(ctx context.Context, request ListAllowedActionsRequestObject) (ListAllowedActionsResponseObject, error)
+	// ListProofs In which ways is a check allowed?
+	// (POST /api/v1/resources/list-proofs)
+	ListProofs(ctx context.Context, request ListProofsRequestObject) (ListProofsResponseObject, error)
 	// ListAllowedResources Which resources may a subject do something to?
 	// (POST /api/v1/resources/list-resources)
 	ListAllowedResources(ctx context.Context, request ListAllowedResourcesRequestObject) (ListAllowedResourcesResponseObject, error)
@@ -3738,6 +3852,23 @@ func (sh *strictHandler) ListAllowedActions(w http.ResponseWriter, r *http.Reque
 	response, err := sh.ssi.ListAllowedActions(r.Context(), request)
 	if err == nil {
 		err = response.VisitListAllowedActionsResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) ListProofs(w http.ResponseWriter, r *http.Request) {
+	var request ListProofsRequestObject
+	var body ListProofsJSONRequestBody
+	if err := web.DecodeJSON(w, r, &body); err != nil {
+		sh.fail(w, r, err)
+		return
+	}
+	request.Body = &body
+	response, err := sh.ssi.ListProofs(r.Context(), request)
+	if err == nil {
+		err = response.VisitListProofsResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)

@@ -14,12 +14,12 @@ import (
 func listCommand(environ []string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List on a running server what is allowed: resources, subjects or actions",
+		Short: "List on a running server what is allowed, and why: resources, subjects, actions or proofs",
 		Args:  cobra.NoArgs,
 		// Runnable, so that a misspelt subcommand is an error instead of this help text.
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(listResources(environ), listSubjects(environ), listActions(environ))
+	cmd.AddCommand(listResources(environ), listSubjects(environ), listActions(environ), listProofs(environ))
 	return cmd
 }
 
@@ -172,6 +172,47 @@ conventional ones and relations by their names.`,
 				}
 			}
 			return nil
+		},
+	}
+	cmd.Flags().StringVar(&values, "context", "", "`JSON` object with values for conditions")
+	return r.command(cmd)
+}
+
+func listProofs(environ []string) *cobra.Command {
+	r := &remote{environ: environ}
+	var values string
+	cmd := &cobra.Command{
+		Use:   "proofs SUBJECT ACTION RESOURCE",
+		Short: "List the ways in which a subject is allowed to perform an action",
+		Long: `Lists the proofs that a subject may perform an action on a resource: for each, the steps
+from the resource to the subject, one per line, and an empty line.`,
+		Example: `  stonetown list proofs user:ann view document:q3`,
+		Args:    cobra.ExactArgs(3),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			subject, err := apiclient.ParseSubject(args[0])
+			if err != nil {
+				return err
+			}
+			resource, err := apiclient.ParseRef(args[2])
+			if err != nil {
+				return err
+			}
+			context, err := jsonObject("context", values)
+			if err != nil {
+				return err
+			}
+			c, err := r.open(cmd.Flags(), patience, apiclient.ScopeRead)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			return printList(cmd, r.output, c.Proofs(cmd.Context(), subject, args[1], resource, context), func(p apiclient.Proof) string {
+				var lines strings.Builder
+				for _, reason := range p.Reasons {
+					fmt.Fprintln(&lines, apiclient.Printable(reason.Text))
+				}
+				return lines.String()
+			})
 		},
 	}
 	cmd.Flags().StringVar(&values, "context", "", "`JSON` object with values for conditions")

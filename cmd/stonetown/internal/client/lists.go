@@ -90,6 +90,25 @@ func (c *Client) AllowedActions(ctx context.Context, s Subject, r Ref, values js
 	return list.Actions, err
 }
 
+// Proof is one proof of a check.
+type Proof struct {
+	Reasons   []Reason `json:"reasons"`
+	ExpiresAt string   `json:"expires_at,omitempty"` // RFC 3339: when the first of its relations expires
+}
+
+// Proofs iterates over the proofs that a subject may perform an action on a resource.
+func (c *Client) Proofs(ctx context.Context, s Subject, action string, r Ref, values json.RawMessage) iter.Seq2[Stored[Proof], error] {
+	return all(func(cursor string) (Page[Proof], error) {
+		return question[Proof](ctx, c, "/list-proofs", struct {
+			Subject  Subject         `json:"subject"`
+			Action   string          `json:"action"`
+			Resource Ref             `json:"resource"`
+			Context  json.RawMessage `json:"context,omitempty"`
+			paging
+		}{s, action, r, values, pageFrom(cursor)})
+	})
+}
+
 // paging is the page of a list that a body asks for.
 type paging struct {
 	Limit  int    `json:"limit"`
