@@ -25,7 +25,7 @@ type readView struct {
 	tokenIgnored bool
 	locked       *tenant // for reading, while the graph is resident
 	limits       work.Limits
-	clock        func() time.Time // its first reading is the instant of the view
+	clock        func() time.Time  // its first reading is the instant of the view
 	contextual   []tuplestore.Fact // those of the overlay
 	*scratch
 }
@@ -47,6 +47,11 @@ func (e *Engine) readView(ctx context.Context, tenantID string, c Consistency, l
 	t := e.tenant(tenantID)
 	v := readView{engine: e, limits: l, clock: e.clock}
 	var err error
+	if c.Mode == AsOf {
+		if c, v.clock, err = e.asOf(ctx, tenantID, c); err != nil {
+			return v, err
+		}
+	}
 	if v.tokenIgnored, err = t.rlock(ctx, c); err != nil {
 		return v, err
 	}
@@ -95,7 +100,7 @@ func (v *readView) goCold(snapshot tuplestore.Snapshot) {
 		reads.Add(1)
 		found, err := snapshot.Find(ctx, l)
 		if errors.Is(err, tuplestore.ErrRevisionCollected) {
-			return nil, ErrTokenExpired // only a token leads that far back
+			return nil, ErrTokenExpired // only a token or an instant leads that far back
 		}
 		return found, err
 	})

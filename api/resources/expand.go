@@ -21,7 +21,7 @@ func (h *Handlers) Expand(ctx context.Context, request ExpandRequestObject) (Exp
 	var v validation
 	req := engine.ExpandRequest{
 		Resource: v.resource("resource/", in.Resource.Type, in.Resource.ExternalID), Action: in.Action, Depth: defaultDepth,
-		Consistency: v.consistency(in.Consistency, in.ConsistencyToken),
+		Consistency: v.consistency(in.Consistency, in.ConsistencyToken, in.At),
 	}
 	v.Text("", "action", in.Action)
 	if in.Depth != nil {

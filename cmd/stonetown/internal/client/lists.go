@@ -13,6 +13,7 @@ type Allowed struct {
 	Queries  []Allowance     `json:"queries"`
 	IDPrefix string          `json:"id_prefix,omitempty"`
 	Context  json.RawMessage `json:"context,omitempty"` // values for conditions
+	At       string          `json:"at,omitempty"`      // a token or an instant
 }
 
 // Allowance is an action on the resources of a type.
@@ -35,6 +36,7 @@ type Holders struct {
 	SubjectRelation string          `json:"subject_relation,omitempty"`
 	IDPrefix        string          `json:"id_prefix,omitempty"`
 	Context         json.RawMessage `json:"context,omitempty"` // values for conditions
+	At              string          `json:"at,omitempty"`      // a token or an instant
 }
 
 // Holder is a subject of a list. Excluded: it is not allowed, although the wildcard is.
@@ -78,15 +80,19 @@ func (c *Client) AllowedSubjects(ctx context.Context, h Holders) iter.Seq2[Store
 	})
 }
 
+// Abilities asks for the actions that a subject may perform on a resource.
+type Abilities struct {
+	Subject  Subject         `json:"subject"`
+	Resource Ref             `json:"resource"`
+	Context  json.RawMessage `json:"context,omitempty"` // values for conditions
+	At       string          `json:"at,omitempty"`      // a token or an instant
+}
+
 // AllowedActions lists the actions that a subject may perform on a resource.
-func (c *Client) AllowedActions(ctx context.Context, s Subject, r Ref, values json.RawMessage) ([]string, error) {
+func (c *Client) AllowedActions(ctx context.Context, a Abilities) ([]string, error) {
 	list, _, err := call[struct {
 		Actions []string `json:"actions"`
-	}](ctx, c, request{method: http.MethodPost, path: resourcesPath + "/list-actions", asks: true, body: struct {
-		Subject  Subject         `json:"subject"`
-		Resource Ref             `json:"resource"`
-		Context  json.RawMessage `json:"context,omitempty"`
-	}{s, r, values}})
+	}](ctx, c, request{method: http.MethodPost, path: resourcesPath + "/list-actions", asks: true, body: a})
 	return list.Actions, err
 }
 
