@@ -57,6 +57,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"invalid_subjects_write_nothing":                           invalidSubjects,
 	"checks_explain_their_answers":                             checks,
 	"a_token_shows_its_write":                                  consistency,
+	"questions_have_answers_of_an_earlier_time":                past,
 	"a_batch_answers_each_check":                               batch,
 	"a_denial_names_sufficient_changes":                        denials,
 	"a_batch_is_about_several_subjects":                        batchOfSeveral,

@@ -179,18 +179,7 @@ func contextual(t *testing.T, _ *world, c *client) {
 		hundred[i] = contextualRelation("document", fmt.Sprint(i), "viewer", user("ann"))
 	}
 	c.want(t, 200, "", "POST", checkPath, ask(hundred[:100]))
-	everywhere := map[string]object{
-		checkPath: ask(nil), batchPath: {"subject": user("ann"), "checks": []object{{"action": "view", "resource": resource("document", "d")}}},
-		resourcesPath:             {"subject": user("ann"), "action": "view", "type": "document"},
-		resourcesPath + "/stream": {"subject": user("ann"), "action": "view", "type": "document"},
-		countPath:                 {"subject": user("ann"), "action": "view", "type": "document"},
-		actionsPath:               {"subject": user("ann"), "resource": resource("document", "d")},
-		proofsPath:                check(user("ann"), "view", resource("document", "d")),
-		subjectsPath:              {"resource": resource("document", "d"), "action": "view", "subject_type": "user"},
-		subjectsPath + "/stream":  {"resource": resource("document", "d"), "action": "view", "subject_type": "user"},
-		expandPath:                {"resource": resource("document", "d"), "action": "view"},
-	}
-	for target, in := range everywhere {
+	for target, in := range askEverything() {
 		bring := func(r object) object { return with(in, object{"contextual_relations": []object{r}}) }
 		a := c.want(t, 400, "bulk_too_large", "POST", target, with(in, object{"contextual_relations": hundred}))
 		equal(t, "max", a.details()["max"], 100.0)

@@ -48,6 +48,11 @@ func (e *Engine) readView(ctx context.Context, tenantID string, c Consistency, l
 	t := e.tenant(tenantID)
 	v := readView{engine: e, limits: l, clock: e.clock}
 	var err error
+	if c.Mode == AsOf {
+		if c, v.clock, err = e.asOf(ctx, tenantID, c); err != nil {
+			return v, err
+		}
+	}
 	if v.tokenIgnored, err = t.rlock(ctx, c); err != nil {
 		return v, err
 	}
@@ -99,8 +104,8 @@ func (v *readView) goCold(snapshot tuplestore.Snapshot) {
 	})
 }
 
-// expired returns the error of reading a snapshot. Only a token leads to a revision that has
-// been collected.
+// expired returns the error of reading a snapshot. Only a token or an instant leads to a
+// revision that has been collected.
 func expired(err error) error {
 	if errors.Is(err, tuplestore.ErrRevisionCollected) {
 		return ErrTokenExpired

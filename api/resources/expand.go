@@ -28,7 +28,7 @@ func (h *Handlers) Expand(ctx context.Context, request ExpandRequestObject) (Exp
 	var v validation
 	req := engine.ExpandRequest{
 		Resource: v.resource("resource/", in.Resource.Type, in.Resource.ExternalID), Action: in.Action, Depth: defaultDepth,
-		Consistency: v.consistency(in.Consistency, in.ConsistencyToken),
+		Consistency: v.consistency(in.Consistency, in.ConsistencyToken, in.At),
 	}
 	v.Text("", "action", in.Action)
 	if in.Depth != nil {
@@ -58,7 +58,7 @@ func (h *Handlers) Expand(ctx context.Context, request ExpandRequestObject) (Exp
 		if err := h.Cursors.Resume(info.Tenant.ID, list, in.Cursor, &at); err != nil {
 			return nil, err
 		}
-		req.From, req.Consistency = &at.Place, engine.Consistency{Mode: engine.Exactly, Token: at.Token}
+		req.From, req.Consistency = &at.Place, req.Consistency.Following(at.Token)
 	}
 	tree, err := h.Engine.Expand(ctx, info.Tenant.ID, req)
 	if err != nil {

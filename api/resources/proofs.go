@@ -24,7 +24,7 @@ func (h *Handlers) ListProofs(ctx context.Context, request ListProofsRequestObje
 	var v validation
 	req := engine.ListProofsRequest{
 		Subject: v.subject("", in.Subject), Resource: v.resource("resource/", in.Resource.Type, in.Resource.ExternalID), Action: in.Action,
-		Context: v.context(in.Context), Consistency: v.consistency(in.Consistency, in.ConsistencyToken), Limit: limit,
+		Context: v.context(in.Context), Consistency: v.consistency(in.Consistency, in.ConsistencyToken, in.At), Limit: limit,
 	}
 	v.Text("", "action", in.Action)
 	if req.Contextual, err = v.contextual(in.ContextualRelations); err != nil {
@@ -41,7 +41,7 @@ func (h *Handlers) ListProofs(ctx context.Context, request ListProofsRequestObje
 		if err := h.Cursors.Resume(info.Tenant.ID, list, in.Cursor, &after); err != nil {
 			return nil, err
 		}
-		req.From, req.Consistency = after.Next, engine.Consistency{Mode: engine.Exactly, Token: after.Token}
+		req.From, req.Consistency = after.Next, req.Consistency.Following(after.Token)
 	}
 	found, err := h.Engine.ListProofs(ctx, info.Tenant.ID, req)
 	if err != nil {

@@ -250,6 +250,18 @@ type CheckBatchAnswerDataError string
 
 // CheckBatchInput defines model for CheckBatchInput.
 type CheckBatchInput struct {
+	// At Asks for the answer of an earlier time, by the relations, resources and
+	// resource types of that time: a consistency token, or an RFC 3339
+	// instant, of which the end of its millisecond is meant. Of an instant,
+	// the newest state that was written by then counts, and relations have
+	// expired by then. Of a token, its state counts, and relations have expired
+	// by the time at which it was written. History is kept for 24 hours unless
+	// the service is configured otherwise, and fails with `history_expired`
+	// beyond. Not to be combined with `consistency` and `consistency_token`.
+	//
+	//
+	// Examples: 2026-11-22T09:30:00Z
+	At     PointInTime `json:"at,omitempty"`
 	Checks []struct {
 		Action   string      `json:"action"`
 		Resource ResourceRef `json:"resource"`
@@ -291,6 +303,19 @@ type CheckDecision struct {
 // CheckInput defines model for CheckInput.
 type CheckInput struct {
 	Action string `json:"action"`
+
+	// At Asks for the answer of an earlier time, by the relations, resources and
+	// resource types of that time: a consistency token, or an RFC 3339
+	// instant, of which the end of its millisecond is meant. Of an instant,
+	// the newest state that was written by then counts, and relations have
+	// expired by then. Of a token, its state counts, and relations have expired
+	// by the time at which it was written. History is kept for 24 hours unless
+	// the service is configured otherwise, and fails with `history_expired`
+	// beyond. Not to be combined with `consistency` and `consistency_token`.
+	//
+	//
+	// Examples: 2026-11-22T09:30:00Z
+	At PointInTime `json:"at,omitempty"`
 
 	// Consistency `full` (the default) reflects every write acknowledged before the
 	// request; `minimize_latency` may be a little behind. Not to be combined
@@ -373,6 +398,19 @@ type ContextualRelations = []ContextualRelation
 // CountResourcesInput Either `type` and `action`, or `queries`.
 type CountResourcesInput struct {
 	Action string `json:"action,omitempty"`
+
+	// At Asks for the answer of an earlier time, by the relations, resources and
+	// resource types of that time: a consistency token, or an RFC 3339
+	// instant, of which the end of its millisecond is meant. Of an instant,
+	// the newest state that was written by then counts, and relations have
+	// expired by then. Of a token, its state counts, and relations have expired
+	// by the time at which it was written. History is kept for 24 hours unless
+	// the service is configured otherwise, and fails with `history_expired`
+	// beyond. Not to be combined with `consistency` and `consistency_token`.
+	//
+	//
+	// Examples: 2026-11-22T09:30:00Z
+	At PointInTime `json:"at,omitempty"`
 
 	// Consistency `full` (the default) reflects every write acknowledged before the
 	// request; `minimize_latency` may be a little behind. Not to be combined
@@ -497,6 +535,19 @@ type ExpandAnswer struct {
 type ExpandInput struct {
 	Action string `json:"action"`
 
+	// At Asks for the answer of an earlier time, by the relations, resources and
+	// resource types of that time: a consistency token, or an RFC 3339
+	// instant, of which the end of its millisecond is meant. Of an instant,
+	// the newest state that was written by then counts, and relations have
+	// expired by then. Of a token, its state counts, and relations have expired
+	// by the time at which it was written. History is kept for 24 hours unless
+	// the service is configured otherwise, and fails with `history_expired`
+	// beyond. Not to be combined with `consistency` and `consistency_token`.
+	//
+	//
+	// Examples: 2026-11-22T09:30:00Z
+	At PointInTime `json:"at,omitempty"`
+
 	// Consistency `full` (the default) reflects every write acknowledged before the
 	// request; `minimize_latency` may be a little behind. Not to be combined
 	// with `consistency_token`.
@@ -612,6 +663,19 @@ type Immutable = jsontext.Value
 
 // ListActionsInput defines model for ListActionsInput.
 type ListActionsInput struct {
+	// At Asks for the answer of an earlier time, by the relations, resources and
+	// resource types of that time: a consistency token, or an RFC 3339
+	// instant, of which the end of its millisecond is meant. Of an instant,
+	// the newest state that was written by then counts, and relations have
+	// expired by then. Of a token, its state counts, and relations have expired
+	// by the time at which it was written. History is kept for 24 hours unless
+	// the service is configured otherwise, and fails with `history_expired`
+	// beyond. Not to be combined with `consistency` and `consistency_token`.
+	//
+	//
+	// Examples: 2026-11-22T09:30:00Z
+	At PointInTime `json:"at,omitempty"`
+
 	// Consistency `full` (the default) reflects every write acknowledged before the
 	// request; `minimize_latency` may be a little behind. Not to be combined
 	// with `consistency_token`.
@@ -652,6 +716,19 @@ type ListMeta struct {
 type ListProofsInput struct {
 	Action string `json:"action"`
 
+	// At Asks for the answer of an earlier time, by the relations, resources and
+	// resource types of that time: a consistency token, or an RFC 3339
+	// instant, of which the end of its millisecond is meant. Of an instant,
+	// the newest state that was written by then counts, and relations have
+	// expired by then. Of a token, its state counts, and relations have expired
+	// by the time at which it was written. History is kept for 24 hours unless
+	// the service is configured otherwise, and fails with `history_expired`
+	// beyond. Not to be combined with `consistency` and `consistency_token`.
+	//
+	//
+	// Examples: 2026-11-22T09:30:00Z
+	At PointInTime `json:"at,omitempty"`
+
 	// Consistency `full` (the default) reflects every write acknowledged before the
 	// request; `minimize_latency` may be a little behind. Not to be combined
 	// with `consistency_token`.
@@ -686,6 +763,19 @@ type ListProofsInput struct {
 // ListResourcesInput Either `type` and `action`, or `queries`.
 type ListResourcesInput struct {
 	Action string `json:"action,omitempty"`
+
+	// At Asks for the answer of an earlier time, by the relations, resources and
+	// resource types of that time: a consistency token, or an RFC 3339
+	// instant, of which the end of its millisecond is meant. Of an instant,
+	// the newest state that was written by then counts, and relations have
+	// expired by then. Of a token, its state counts, and relations have expired
+	// by the time at which it was written. History is kept for 24 hours unless
+	// the service is configured otherwise, and fails with `history_expired`
+	// beyond. Not to be combined with `consistency` and `consistency_token`.
+	//
+	//
+	// Examples: 2026-11-22T09:30:00Z
+	At PointInTime `json:"at,omitempty"`
 
 	// Consistency `full` (the default) reflects every write acknowledged before the
 	// request; `minimize_latency` may be a little behind. Not to be combined
@@ -732,6 +822,19 @@ type ListResourcesInput struct {
 // ListSubjectsInput defines model for ListSubjectsInput.
 type ListSubjectsInput struct {
 	Action string `json:"action"`
+
+	// At Asks for the answer of an earlier time, by the relations, resources and
+	// resource types of that time: a consistency token, or an RFC 3339
+	// instant, of which the end of its millisecond is meant. Of an instant,
+	// the newest state that was written by then counts, and relations have
+	// expired by then. Of a token, its state counts, and relations have expired
+	// by the time at which it was written. History is kept for 24 hours unless
+	// the service is configured otherwise, and fails with `history_expired`
+	// beyond. Not to be combined with `consistency` and `consistency_token`.
+	//
+	//
+	// Examples: 2026-11-22T09:30:00Z
+	At PointInTime `json:"at,omitempty"`
 
 	// Consistency `full` (the default) reflects every write acknowledged before the
 	// request; `minimize_latency` may be a little behind. Not to be combined
@@ -848,6 +951,18 @@ type PlannedDecision struct {
 	// Error Why the question has no answer.
 	Error string `json:"error,omitempty"`
 }
+
+// PointInTime Asks for the answer of an earlier time, by the relations, resources and
+// resource types of that time: a consistency token, or an RFC 3339
+// instant, of which the end of its millisecond is meant. Of an instant,
+// the newest state that was written by then counts, and relations have
+// expired by then. Of a token, its state counts, and relations have expired
+// by the time at which it was written. History is kept for 24 hours unless
+// the service is configured otherwise, and fails with `history_expired`
+// beyond. Not to be combined with `consistency` and `consistency_token`.
+//
+// Examples: 2026-11-22T09:30:00Z
+type PointInTime = string
 
 // Precondition One of the two.
 type Precondition struct {
@@ -1131,6 +1246,19 @@ type StreamMeta struct {
 type StreamResourcesInput struct {
 	Action string `json:"action,omitempty"`
 
+	// At Asks for the answer of an earlier time, by the relations, resources and
+	// resource types of that time: a consistency token, or an RFC 3339
+	// instant, of which the end of its millisecond is meant. Of an instant,
+	// the newest state that was written by then counts, and relations have
+	// expired by then. Of a token, its state counts, and relations have expired
+	// by the time at which it was written. History is kept for 24 hours unless
+	// the service is configured otherwise, and fails with `history_expired`
+	// beyond. Not to be combined with `consistency` and `consistency_token`.
+	//
+	//
+	// Examples: 2026-11-22T09:30:00Z
+	At PointInTime `json:"at,omitempty"`
+
 	// Consistency `full` (the default) reflects every write acknowledged before the
 	// request; `minimize_latency` may be a little behind. Not to be combined
 	// with `consistency_token`.
@@ -1170,6 +1298,19 @@ type StreamResourcesInput struct {
 // StreamSubjectsInput defines model for StreamSubjectsInput.
 type StreamSubjectsInput struct {
 	Action string `json:"action"`
+
+	// At Asks for the answer of an earlier time, by the relations, resources and
+	// resource types of that time: a consistency token, or an RFC 3339
+	// instant, of which the end of its millisecond is meant. Of an instant,
+	// the newest state that was written by then counts, and relations have
+	// expired by then. Of a token, its state counts, and relations have expired
+	// by the time at which it was written. History is kept for 24 hours unless
+	// the service is configured otherwise, and fails with `history_expired`
+	// beyond. Not to be combined with `consistency` and `consistency_token`.
+	//
+	//
+	// Examples: 2026-11-22T09:30:00Z
+	At PointInTime `json:"at,omitempty"`
 
 	// Consistency `full` (the default) reflects every write acknowledged before the
 	// request; `minimize_latency` may be a little behind. Not to be combined

@@ -94,7 +94,7 @@ func (w *writer) compareProofs(ctx context.Context, t *testing.T) (n int, all bo
 		if len(proofs) > 200 {
 			return 0, false
 		}
-		req.Consistency = engine.Consistency{Mode: engine.Exactly, Token: token}
+		req.Consistency = req.Consistency.Following(token)
 	}
 	for i, p := range proofs {
 		if slices.ContainsFunc(proofs[:i], func(q engine.Proof) bool { return reflect.DeepEqual(p, q) }) {

@@ -58,7 +58,11 @@ func VerdictOf(allowed bool, err error) (Verdict, error) {
 
 // Ways returns all ways in which an engine answers.
 func Ways(e *engine.Engine, tenant string) map[string]Way {
-	w := ways{e, tenant}
+	return waysOf(e, tenant, engine.Consistency{})
+}
+
+func waysOf(e *engine.Engine, tenant string, c engine.Consistency) map[string]Way {
+	w := ways{e, tenant, c}
 	return map[string]Way{
 		"check": w.check, "batch": w.batch, "list-resources": w.listResources,
 		"list-subjects": w.listSubjects, "expand": w.expand, "expand-in-pages": w.expandInPages,
@@ -68,12 +72,13 @@ func Ways(e *engine.Engine, tenant string) map[string]Way {
 }
 
 type ways struct {
-	engine *engine.Engine
-	tenant string
+	engine      *engine.Engine
+	tenant      string
+	consistency engine.Consistency
 }
 
 func (w ways) request(q Question, queries ...engine.Query) engine.CheckRequest {
-	return engine.CheckRequest{Subject: q.Subject, Queries: queries, Context: q.Context, Contextual: q.Contextual}
+	return engine.CheckRequest{Subject: q.Subject, Queries: queries, Context: q.Context, Contextual: q.Contextual, Consistency: w.consistency}
 }
 
 func (w ways) check(ctx context.Context, q Question) (Verdict, bool, error) {
@@ -129,7 +134,7 @@ func (w ways) several(ctx context.Context, q Question) (Verdict, bool, error) {
 func (w ways) amongResources(ctx context.Context, q Question) (Verdict, bool, error) {
 	list, err := w.engine.ListAllowed(ctx, w.tenant, engine.ListAllowedRequest{
 		Subject: q.Subject, Queries: []engine.ResourceQuery{{Type: q.Resource.Type, Action: q.Action}},
-		Filter: engine.ResourceFilter{IDs: []string{"none", q.Resource.ID}}, Context: q.Context, Contextual: q.Contextual,
+		Filter: engine.ResourceFilter{IDs: []string{"none", q.Resource.ID}}, Context: q.Context, Contextual: q.Contextual, Consistency: w.consistency,
 	})
 	if err != nil {
 		v, err := VerdictOf(false, err)
@@ -145,7 +150,7 @@ func (w ways) amongSubjects(ctx context.Context, q Question) (Verdict, bool, err
 	}
 	list, err := w.engine.ListSubjects(ctx, w.tenant, engine.ListSubjectsRequest{
 		Resource: q.Resource, Action: q.Action, SubjectType: q.Subject.Type, SubjectRelation: q.Subject.Relation,
-		IDs: []string{q.Subject.ID}, Context: q.Context, Contextual: q.Contextual,
+		IDs: []string{q.Subject.ID}, Context: q.Context, Contextual: q.Contextual, Consistency: w.consistency,
 	})
 	if err != nil {
 		v, err := VerdictOf(false, err)
@@ -157,7 +162,7 @@ func (w ways) amongSubjects(ctx context.Context, q Question) (Verdict, bool, err
 // listActions reports whether the action is in the list.
 func (w ways) listActions(ctx context.Context, q Question) (Verdict, bool, error) {
 	list, err := w.engine.ListActions(ctx, w.tenant, engine.ListActionsRequest{
-		Subject: q.Subject, Resource: q.Resource, Context: q.Context, Contextual: q.Contextual,
+		Subject: q.Subject, Resource: q.Resource, Context: q.Context, Contextual: q.Contextual, Consistency: w.consistency,
 	})
 	if err != nil {
 		v, err := VerdictOf(false, err)
@@ -169,7 +174,7 @@ func (w ways) listActions(ctx context.Context, q Question) (Verdict, bool, error
 // listProofs reports whether the check has a proof.
 func (w ways) listProofs(ctx context.Context, q Question) (Verdict, bool, error) {
 	list, err := w.engine.ListProofs(ctx, w.tenant, engine.ListProofsRequest{
-		Subject: q.Subject, Resource: q.Resource, Action: q.Action, Context: q.Context, Contextual: q.Contextual, Limit: 1,
+		Subject: q.Subject, Resource: q.Resource, Action: q.Action, Context: q.Context, Contextual: q.Contextual, Limit: 1, Consistency: w.consistency,
 	})
 	if err != nil {
 		v, err := VerdictOf(false, err)
@@ -190,7 +195,7 @@ func listed(allowed bool) Verdict {
 // resources that do not exist.
 func (w ways) listResources(ctx context.Context, q Question) (Verdict, bool, error) {
 	list, err := w.engine.ListResources(ctx, w.tenant, engine.ListResourcesRequest{
-		Subject: q.Subject, Type: q.Resource.Type, Action: q.Action, Context: q.Context, Contextual: q.Contextual,
+		Subject: q.Subject, Type: q.Resource.Type, Action: q.Action, Context: q.Context, Contextual: q.Contextual, Consistency: w.consistency,
 	})
 	if err != nil {
 		v, err := VerdictOf(false, err)
@@ -212,7 +217,7 @@ func (w ways) listSubjects(ctx context.Context, q Question) (Verdict, bool, erro
 	}
 	list, err := w.engine.ListSubjects(ctx, w.tenant, engine.ListSubjectsRequest{
 		Resource: q.Resource, Action: q.Action, SubjectType: s.Type, SubjectRelation: s.Relation,
-		Context: q.Context, Contextual: q.Contextual,
+		Context: q.Context, Contextual: q.Contextual, Consistency: w.consistency,
 	})
 	if err != nil {
 		v, err := VerdictOf(false, err)
@@ -238,7 +243,7 @@ func (w ways) listSubjects(ctx context.Context, q Question) (Verdict, bool, erro
 // expand evaluates the tree for the subject. Conditions are not evaluated in a tree, so a
 // tree with conditions cannot answer.
 func (w ways) expand(ctx context.Context, q Question) (Verdict, bool, error) {
-	tree, err := w.engine.Expand(ctx, w.tenant, expansionOf(q))
+	tree, err := w.engine.Expand(ctx, w.tenant, w.expansionOf(q))
 	if err != nil {
 		v, err := VerdictOf(false, err)
 		return v, true, err
@@ -246,20 +251,20 @@ func (w ways) expand(ctx context.Context, q Question) (Verdict, bool, error) {
 	return evaluateTree(q, tree.Root)
 }
 
-func expansionOf(q Question) engine.ExpandRequest {
-	return engine.ExpandRequest{Resource: q.Resource, Action: q.Action, Depth: 100, Contextual: q.Contextual}
+func (w ways) expansionOf(q Question) engine.ExpandRequest {
+	return engine.ExpandRequest{Resource: q.Resource, Action: q.Action, Depth: 100, Contextual: q.Contextual, Consistency: w.consistency}
 }
 
 // expandInPages evaluates the tree that pages of one or two relations make up.
 func (w ways) expandInPages(ctx context.Context, q Question) (Verdict, bool, error) {
-	req := expansionOf(q)
+	req := w.expansionOf(q)
 	req.Limit = 1 + len(q.Resource.ID)%2
 	tree, err := w.engine.Expand(ctx, w.tenant, req)
 	if err != nil {
 		v, err := VerdictOf(false, err)
 		return v, true, err
 	}
-	req.Consistency = engine.Consistency{Mode: engine.Exactly, Token: tree.Token}
+	req.Consistency = req.Consistency.Following(tree.Token)
 	if err := w.completeTree(ctx, req, tree.Root); err != nil {
 		return "", true, err
 	}
