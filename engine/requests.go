@@ -150,7 +150,8 @@ type Precondition struct {
 }
 
 // WriteOp creates or deletes one relation. To create a relation that exists replaces its
-// expiry and condition.
+// expiry and condition. To create a second one where the resource's type allows one replaces the
+// first, or fails with [*SingleValuedError], as the type has it.
 type WriteOp struct {
 	Delete bool
 	// IfPresent: to delete a relation that does not exist is no error.
@@ -170,9 +171,10 @@ type WriteOp struct {
 
 // WriteResponse is the outcome of a [WriteRequest].
 type WriteResponse struct {
-	// Statuses has one entry per op: created, existed, updated or deleted.
+	// Statuses has one entry per op: created, existed, updated, replaced or deleted.
 	Statuses []tuplestore.Status
-	// Counts has one entry per op: how many relations it changed, 0 or 1.
+	// Counts has one entry per op: how many relations it changed, 0 or 1, and 2 if one replaced
+	// another.
 	Counts []int
 	// Token names the first revision that reflects the write.
 	Token string
