@@ -7,6 +7,7 @@ import (
 	"stonetown/engine/internal/denial"
 	"stonetown/engine/internal/eval"
 	"stonetown/internal/sqldb"
+	"stonetown/schema"
 	"stonetown/tuplestore"
 )
 
@@ -104,6 +105,9 @@ type CheckResponse struct {
 	Decisions []Decision
 	// Token names the revision that the answers reflect.
 	Token string
+	// Deprecating are the types of the revision if any of them is deprecated, or one of their
+	// relations, else nil.
+	Deprecating *schema.Compiled
 	// TokenIgnored: the request's token belongs to another history, because a backup was
 	// restored since. The answer is fully consistent instead.
 	TokenIgnored bool

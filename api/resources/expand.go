@@ -40,6 +40,11 @@ func (h *Handlers) Expand(ctx context.Context, request ExpandRequestObject) (Exp
 	if err != nil {
 		return nil, err
 	}
+	if u := h.uses(info); u.any() {
+		u.action(req.Resource.Type, req.Action)
+		u.relations(req.Contextual)
+		u.warn(info)
+	}
 	return Expand200JSONResponse{Body: ExpandAnswer{Data: wireTree(tree.Root), Meta: tokenMeta(info, tree.Token)}}, nil
 }
 

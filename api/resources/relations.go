@@ -56,6 +56,7 @@ func (h *Handlers) writeRelation(ctx context.Context, info *web.RequestInfo, op 
 	if err != nil {
 		return written, withSubject(info, err)
 	}
+	h.warnOfWrites(info, []engine.WriteOp{op})
 	return written, nil
 }
 
@@ -121,6 +122,7 @@ func (h *Handlers) WriteRelations(ctx context.Context, request WriteRelationsReq
 		}
 		return nil, err
 	}
+	h.warnOfWrites(info, ops)
 	body := BulkWritten{Meta: tokenMeta(info, written.Token)}
 	body.Data.Results = make([]BulkResult, len(in))
 	for i, status := range written.Statuses {

@@ -881,7 +881,7 @@ type RelationDefinitionInput struct {
 	// Cardinality How many relations of this name a resource may have. `one` requires a relation that takes relations written; relations that have expired do not count.
 	Cardinality string `json:"cardinality,omitempty"`
 
-	// Deprecated What to use instead, in one line.
+	// Deprecated What to use instead, in one line. Requests that name the relation are answered with a `Warning`.
 	Deprecated string `json:"deprecated,omitempty"`
 	Name       string `json:"name"`
 
@@ -1034,7 +1034,7 @@ type ResourceTypeInput struct {
 	// Conditions What relations of the type can be made to depend on.
 	Conditions []ConditionDefinition `json:"conditions,omitempty"`
 
-	// Deprecated What to use instead, in one line.
+	// Deprecated What to use instead, in one line. Requests that name the type are answered with a `Warning`.
 	Deprecated  string                    `json:"deprecated,omitempty"`
 	Description string                    `json:"description,omitempty"`
 	Name        string                    `json:"name"`

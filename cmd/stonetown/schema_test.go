@@ -139,6 +139,9 @@ func TestSchemaPlan(t *testing.T) {
 	want(t, dir, "relations", "remove", "document:q3", "viewer", "user:bob")
 	want(t, dir, "schema", "apply", single)
 	refused(t, dir, 1, "relation_single_valued", "relations", "add", "document:q3", "viewer", "user:bob")
+	if r := on(t, dir, "check", "user:ann", "view", "document:q3"); r.code != 0 || strings.Count(r.errs, "warning: document#viewer is deprecated: use owner\n") != 1 {
+		t.Errorf("check: %+v", r)
+	}
 	r = on(t, dir, "schema", "get", "--format", "openfga")
 	for _, line := range []string{"cannot be said: document#viewer takes one subject\n", "cannot be said: document#viewer is deprecated: use owner\n"} {
 		if r.code != 0 || !strings.Contains(r.errs, line) {
